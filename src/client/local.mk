@@ -1,0 +1,1 @@
+# what this directory builds

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sockaddr.c - IPv4 and IPv6 socket addresses: classify, convert, read and print */
+#include "config.h"
+
+#include "common/sockaddr.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Linux takes an AF_INET6 address without sin6_scope_id (SIN6_LEN_RFC2133). */
+#define SIN6_LEN_MIN 24
+
+bool sockaddr_ip_from(union sockaddr_ip *out, const struct sockaddr *sa, socklen_t len)
+{
+	if (!sa || len < (socklen_t)sizeof(sa->sa_family))
+		return false;
+	if (sa->sa_family == AF_INET && len >= (socklen_t)sizeof(out->in)) {
+		memset(out, 0, sizeof(*out));
+		memcpy(&out->in, sa, sizeof(out->in));
+		memset(out->in.sin_zero, 0, sizeof(out->in.sin_zero));
+		return true;
+	}
+	if (sa->sa_family == AF_INET6 && len >= SIN6_LEN_MIN) {
+		memset(out, 0, sizeof(*out));
+		memcpy(&out->in6, sa, len < sizeof(out->in6) ? len : sizeof(out->in6));
+		return true;
+	}
+	return false;
+}
+
+socklen_t sockaddr_ip_len(const union sockaddr_ip *addr)
+{
+	return addr->sa.sa_family == AF_INET ? sizeof(addr->in) : sizeof(addr->in6);
+}
+
+uint16_t sockaddr_ip_port(const union sockaddr_ip *addr)
+{
+	return ntohs(addr->sa.sa_family == AF_INET ? addr->in.sin_port : addr->in6.sin6_port);
+}
+
+void sockaddr_ip_set_port(union sockaddr_ip *addr, uint16_t port)
+{
+	if (addr->sa.sa_family == AF_INET)
+		addr->in.sin_port = htons(port);
+	else
+		addr->in6.sin6_port = htons(port);
+}
+
+struct in6_addr sockaddr_ip_in6(const union sockaddr_ip *addr)
+{
+	struct in6_addr address = { 0 };
+
+	if (addr->sa.sa_family == AF_INET6)
+		return addr->in6.sin6_addr;
+	address.s6_addr[10] = 0xff;
+	address.s6_addr[11] = 0xff;
+	memcpy(&address.s6_addr[12], &addr->in.sin_addr, sizeof(addr->in.sin_addr));
+	return address;
+}
+
+bool sockaddr_ip_set(union sockaddr_ip *out, int family, const struct in6_addr *address,
+		     uint16_t port)
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED(address);
+
+	if (family == AF_INET && !v4)
+		return false;
+	memset(out, 0, sizeof(*out));
+	if (v4 && family != AF_INET6) {
+		out->in.sin_family = AF_INET;
+		memcpy(&out->in.sin_addr, &address->s6_addr[12], sizeof(out->in.sin_addr));
+	} else {
+		out->in6.sin6_family = AF_INET6;
+		out->in6.sin6_addr = *address;
+	}
+	sockaddr_ip_set_port(out, port);
+	return true;
+}
+
+bool sockaddr_ip_equal(const union sockaddr_ip *a, const union sockaddr_ip *b)
+{
+	struct in6_addr x = sockaddr_ip_in6(a), y = sockaddr_ip_in6(b);
+
+	return sockaddr_ip_port(a) == sockaddr_ip_port(b) && IN6_ARE_ADDR_EQUAL(&x, &y);
+}
+
+bool sockaddr_ip_is_v4(const union sockaddr_ip *addr)
+{
+	return addr->sa.sa_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&addr->in6.sin6_addr);
+}
+
+/* Decimal, 1 to 65535, nothing behind it; 0 if it is not. */
+static uint16_t port_parse(const char *text)
+{
+	char *end;
+	long port;
+
+	if (text[0] < '0' || text[0] > '9')
+		return 0;
+	errno = 0;
+	port = strtol(text, &end, 10);
+	return errno || *end || port > 65535 ? 0 : (uint16_t)port;
+}
+
+int sockaddr_ip_parse(union sockaddr_ip *out, const char *text, uint16_t default_port)
+{
+	char host[INET6_ADDRSTRLEN];
+	const char *port_text = NULL;
+	const char *end = text + strlen(text);
+	uint16_t port = default_port;
+	struct in6_addr in6;
+	struct in_addr in;
+
+	if (text[0] == '[') {
+		const char *bracket = strchr(text, ']');
+
+		if (!bracket || (bracket[1] && bracket[1] != ':'))
+			return -EINVAL;
+		port_text = bracket[1] ? bracket + 2 : NULL;
+		text++;
+		end = bracket;
+	} else {
+		const char *colon = strchr(text, ':');
+
+		if (colon && !strchr(colon + 1, ':')) { /* two colons: bare IPv6 */
+			port_text = colon + 1;
+			end = colon;
+		}
+	}
+	if ((size_t)(end - text) >= sizeof(host))
+		return -EINVAL;
+	memcpy(host, text, (size_t)(end - text));
+	host[end - text] = '\0';
+	if (port_text && !(port = port_parse(port_text)))
+		return -EINVAL;
+
+	memset(out, 0, sizeof(*out));
+	if (inet_pton(AF_INET, host, &in) == 1) {
+		out->in.sin_family = AF_INET;
+		out->in.sin_addr = in;
+	} else if (inet_pton(AF_INET6, host, &in6) == 1) {
+		out->in6.sin6_family = AF_INET6;
+		out->in6.sin6_addr = in6;
+	} else {
+		return -EINVAL;
+	}
+	sockaddr_ip_set_port(out, port);
+	return 0;
+}
+
+const char *sockaddr_ip_format(const union sockaddr_ip *addr, char buf[static SOCKADDR_STRLEN])
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+	struct in6_addr in6 = sockaddr_ip_in6(addr);
+	bool v4 = IN6_IS_ADDR_V4MAPPED(&in6);
+
+	if (v4)
+		inet_ntop(AF_INET, &in6.s6_addr[12], host, sizeof(host));
+	else
+		inet_ntop(AF_INET6, &in6, host, sizeof(host));
+	snprintf(buf, SOCKADDR_STRLEN, v4 ? "%s:%u" : "[%s]:%u", host,
+		 (unsigned)sockaddr_ip_port(addr));
+	return buf;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sockaddr.h - IPv4 and IPv6 socket addresses: classify, convert, read and print */
+#ifndef COMMON_SOCKADDR_H
+#define COMMON_SOCKADDR_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* Room for "[address%scope]:port" and the NUL. */
+#define SOCKADDR_STRLEN 80
+
+/* An address of either family; in6 is the largest member. */
+union sockaddr_ip {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+/*
+ * sockaddr_ip_from() - take over an address of AF_INET or AF_INET6
+ * @len: bytes that @sa has. Returns false, with @out untouched, for another
+ * family or if @len is too short for the family (24 bytes do for AF_INET6, as
+ * for the kernel: the scope is then 0).
+ */
+bool sockaddr_ip_from(union sockaddr_ip *out, const struct sockaddr *sa, socklen_t len);
+
+/* Bytes of the address as the kernel wants them for its family. */
+socklen_t sockaddr_ip_len(const union sockaddr_ip *addr);
+
+/* The port in host byte order. */
+uint16_t sockaddr_ip_port(const union sockaddr_ip *addr);
+void sockaddr_ip_set_port(union sockaddr_ip *addr, uint16_t port);
+
+/* The address as IPv6, IPv4 as v4-mapped (RFC 4291 2.5.5.2). */
+struct in6_addr sockaddr_ip_in6(const union sockaddr_ip *addr);
+
+/*
+ * sockaddr_ip_set() - an address as a socket of @family takes it
+ * @address: v4-mapped for IPv4. With AF_INET such an address becomes a
+ * sockaddr_in; with AF_INET6 it stays v4-mapped; with AF_UNSPEC the family
+ * follows the address. Returns false for AF_INET with an IPv6 address.
+ */
+bool sockaddr_ip_set(union sockaddr_ip *out, int family, const struct in6_addr *address,
+		     uint16_t port);
+
+/* Same address and port; an IPv4 address equals its v4-mapped form. */
+bool sockaddr_ip_equal(const union sockaddr_ip *a, const union sockaddr_ip *b);
+
+/* Is it IPv4, be it as AF_INET or as v4-mapped AF_INET6? */
+bool sockaddr_ip_is_v4(const union sockaddr_ip *addr);
+
+/*
+ * sockaddr_ip_parse() - read "ADDR", "ADDR:PORT", "[ADDR]:PORT", "[ADDR]"
+ * Numeric addresses only; an IPv6 address with a port needs its brackets.
+ * @default_port is used where the text has no port. Returns 0, or -EINVAL.
+ */
+int sockaddr_ip_parse(union sockaddr_ip *out, const char *text, uint16_t default_port);
+
+/* "192.0.2.1:80", "[2001:db8::1]:80"; v4-mapped as IPv4. Returns @buf. */
+const char *sockaddr_ip_format(const union sockaddr_ip *addr, char buf[static SOCKADDR_STRLEN]);
+
+#endif
