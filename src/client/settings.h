@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* settings.h - what the environment tells a Convert client, immutable once read */
+#ifndef CLIENT_SETTINGS_H
+#define CLIENT_SETTINGS_H
+
+#include "common/sockaddr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SETTINGS_CONVERTERS_MAX 8
+#define SETTINGS_NAME_MAX 254       /* bytes of a host name, NUL included (RFC 1035 2.3.4) */
+#define SETTINGS_COOKIE_MAX 255     /* bytes */
+#define SETTINGS_PORT_DEFAULT 1234  /* Section 10.1 assigns none; the older client's default */
+
+/* A converter as the user wrote it: an address, or a name that is still to be resolved. */
+struct settings_converter {
+	char name[SETTINGS_NAME_MAX]; /* empty for a numeric address */
+	union sockaddr_ip addr;       /* with its port; family AF_UNSPEC for a name */
+	uint16_t port;                /* host byte order */
+};
+
+struct settings {
+	bool enabled;      /* connections may be converted */
+	char problem[160]; /* why not, in a sentence for the log; empty if enabled */
+	const char *log;   /* CONVERT_LOG: a path, "-" for stderr, NULL for none */
+	struct settings_converter converters[SETTINGS_CONVERTERS_MAX];
+	size_t converter_count;
+	uint8_t cookie[SETTINGS_COOKIE_MAX];
+	size_t cookie_len; /* bytes; 0: none */
+};
+
+/* Looks a variable up, as getenv(3) does. */
+typedef const char *settings_lookup(const char *name);
+
+/*
+ * settings_read() - fill @out from the variables that @lookup finds
+ *
+ * CONVERT_ADDR: addresses or names, separated by commas or spaces, each with a
+ * port of its own if it says so ("192.0.2.1", "[2001:db8::1]:1234", "name:1234").
+ * CONVERT_PORT: for those without. CONVERT_COOKIE: opaque text. CONVERT_LOG.
+ *
+ * Anything wrong leaves @out disabled with the reason in @out->problem, which
+ * quotes the bad input: a client must then run unconverted, never fail.
+ */
+void settings_read(struct settings *out, settings_lookup *lookup);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn.h - what the shim knows of the application's sockets
+ *
+ * A conn is one socket, found by any descriptor that refers to it. Descriptors
+ * map to conns through a table of slots; dup() makes a second slot point to the
+ * same conn. SO_COOKIE, the kernel's unique name of a socket, tells whether a slot
+ * is still about the socket that now has its number, however the old one was closed.
+ *
+ * There is no lock. A conn's state is one atomic word; whoever moves it from
+ * PENDING to CLAIMED by compare-and-swap, with all signals blocked, is alone in
+ * doing the (non-blocking) system calls of the next step, and others wait for the
+ * few microseconds that they take. Conns and slots are never given back to the
+ * system, so that a stale pointer is at worst a conn whose cookie doesn't match.
+ */
+#ifndef SHIM_CONN_H
+#define SHIM_CONN_H
+
+#include "common/sockaddr.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+enum conn_state {
+	CONN_FREE,    /* not in use */
+	CONN_IDLE,    /* made by socket(), not connected: epoll registrations are noted */
+	CONN_DIRECT,  /* the kernel connects it, or has: nothing is asked of us any more */
+	CONN_PENDING, /* the converter was asked; the application sees a connection in SYN_SENT */
+	CONN_CLAIMED, /* as PENDING; one thread is taking the next step */
+	CONN_DONE,    /* the server was reached: only the peer's address is remembered */
+	CONN_FAILED,  /* conn.error waits for SO_ERROR or the first I/O, as the kernel's sk_err */
+	CONN_STATE_COUNT
+};
+
+#define CONN_WATCHES_MAX 4
+
+/* An epoll registration as the application made it. */
+struct conn_watch {
+	int epfd;    /* -1: unused */
+	int fd;      /* the descriptor that was registered */
+	bool masked; /* the kernel has our events instead of these */
+	uint32_t events;
+	epoll_data_t data;
+};
+
+struct conn {
+	_Atomic uint32_t state; /* enum conn_state */
+	_Atomic uint32_t refs;  /* slots that point here */
+	_Atomic uint32_t next_free;
+	uint32_t index;          /* in the pool, for ever */
+	_Atomic int error;       /* CONN_FAILED: positive errno, 0 once it was told */
+	uint64_t cookie;         /* SO_COOKIE */
+	int fd;                  /* PENDING: the descriptor that connect() was called with */
+	union sockaddr_ip peer;  /* the server, as the application named it */
+	bool connect_told;       /* CONN_DONE: a connect() has returned 0 (then EISCONN) */
+	bool wrote;              /* PENDING: the application has sent bytes behind the request */
+	bool syn_data;           /* the request was put into the SYN */
+	uint8_t converter;       /* index of the converter that was asked */
+	uint16_t request_sent;   /* bytes of the request that the kernel has taken */
+	bool want_output;        /* PENDING: a part of the request is still unsent */
+	int rcvlowat;            /* the application's SO_RCVLOWAT while ours is set; 0: not set */
+	struct timespec started; /* CLOCK_MONOTONIC, connect() */
+	struct conn_watch watches[CONN_WATCHES_MAX];
+};
+
+/*
+ * How many conns need more of a hook than the next function: those that are
+ * PENDING, CLAIMED or FAILED. Zero is the fast path of every hook.
+ */
+extern _Atomic uint32_t conn_attention;
+
+static inline bool conn_none_attentive(void)
+{
+	return atomic_load_explicit(&conn_attention, memory_order_acquire) == 0;
+}
+
+static inline enum conn_state conn_state(const struct conn *conn)
+{
+	return (enum conn_state)atomic_load_explicit(&conn->state, memory_order_acquire);
+}
+
+static inline bool conn_is_pending(const struct conn *conn)
+{
+	enum conn_state state = conn_state(conn);
+
+	return state == CONN_PENDING || state == CONN_CLAIMED;
+}
+
+/*
+ * conn_add() - a conn in CONN_IDLE for the new socket @fd
+ * Whatever the slot knew of an older socket with this number is forgotten.
+ * Returns NULL if memory or conns ran out: the socket then stays unconverted.
+ */
+struct conn *conn_add(int fd);
+
+/* conn_of() - the conn of @fd in any state, its cookie verified; NULL if there is none. */
+struct conn *conn_of(int fd);
+
+/* conn_attentive() - as conn_of(), but only if PENDING, CLAIMED or FAILED: cheap if none is. */
+struct conn *conn_attentive(int fd);
+
+/* conn_maybe() - is there a slot for @fd? No system call: a pre-check before conn_of(). */
+bool conn_maybe(int fd);
+
+/* The slot of @to refers to the same conn as @from's from now on, or to none. */
+void conn_dup(int from, int to);
+
+/* @fd is being closed, or overwritten. */
+void conn_forget(int fd);
+
+/*
+ * conn_move() - from one state to another, unless another thread was first
+ * Returns whether @conn was in @from. Keeps conn_attention right.
+ */
+bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to);
+
+/* What the thread was before it claimed a conn. */
+struct conn_claim {
+	sigset_t mask;
+	int cancel_state;
+};
+
+/*
+ * conn_claim(), conn_release() - be the only one to take the next step
+ * Signals are blocked and cancellation is off in between, and only non-blocking
+ * system calls are allowed. conn_claim() returns false, with nothing changed, if
+ * the conn is no longer pending (somebody else finished it). conn_release() moves
+ * it to @state: PENDING, DONE, FAILED, DIRECT or IDLE.
+ */
+bool conn_claim(struct conn *conn, struct conn_claim *claim);
+void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim);
+
+/* The conn with this index in whatever state, for tables that store indices. */
+struct conn *conn_by_index(uint32_t index);
+
+/* Calls @visit for each pending conn until it returns false. */
+void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg);
+
+#endif

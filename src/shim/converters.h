@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* converters.h - the configured converters, their addresses, and what was learned of them */
+#ifndef SHIM_CONVERTERS_H
+#define SHIM_CONVERTERS_H
+
+#include "client/settings.h"
+
+/* Takes over the numeric addresses. Once, before any other call. */
+void converters_init(const struct settings *settings);
+
+/*
+ * converters_choose() - the converter for a connection to @destination
+ * @family: of the application's socket; @v6only: it takes no v4-mapped address
+ * @out: the address to send the SYN to, in the socket's family
+ *
+ * Names are resolved at the first call that gets to them. Returns the converter's
+ * index, or -1 if none can be used now, with a static text in @reason.
+ */
+int converters_choose(const struct settings *settings, const union sockaddr_ip *destination,
+		      int family, bool v6only, union sockaddr_ip *out, const char **reason);
+
+/* Leave this converter alone for @seconds. */
+void converters_rest(int index, unsigned int seconds);
+
+/*
+ * Data in the SYN that is not acknowledged costs a connection its MPTCP (it falls
+ * back), so that after CONVERTERS_SYN_DATA_MISSES in a row the request follows the
+ * handshake instead, for one round trip more.
+ */
+#define CONVERTERS_SYN_DATA_MISSES 2
+bool converters_take_syn_data(int index);
+void converters_note_syn_data(int index, bool taken);
+
+#endif

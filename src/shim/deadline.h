@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* deadline.h - one time-out over several waits, so that the caller's is never restarted */
+#ifndef SHIM_DEADLINE_H
+#define SHIM_DEADLINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct deadline {
+	bool infinite;
+	struct timespec at; /* CLOCK_MONOTONIC */
+};
+
+static inline struct deadline deadline_in(const struct timespec *timeout)
+{
+	struct deadline deadline = { .infinite = !timeout };
+
+	if (!timeout)
+		return deadline;
+	clock_gettime(CLOCK_MONOTONIC, &deadline.at);
+	/* Far beyond any uptime, and no overflow below. */
+	deadline.at.tv_sec += timeout->tv_sec < INT32_MAX ? timeout->tv_sec : INT32_MAX;
+	deadline.at.tv_nsec += timeout->tv_nsec;
+	if (deadline.at.tv_nsec >= 1000000000) {
+		deadline.at.tv_nsec -= 1000000000;
+		deadline.at.tv_sec++;
+	}
+	return deadline;
+}
+
+static inline struct timespec timespec_of_ms(int ms)
+{
+	return (struct timespec){ .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+}
+
+static inline struct deadline deadline_in_ms(int ms)
+{
+	struct timespec timeout = timespec_of_ms(ms);
+
+	return deadline_in(ms < 0 ? NULL : &timeout);
+}
+
+/* What is left, 0 at least; NULL for ever, as the waiting functions take it. */
+static inline struct timespec *deadline_left(const struct deadline *deadline, struct timespec *left)
+{
+	struct timespec now;
+
+	if (deadline->infinite)
+		return NULL;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	left->tv_sec = deadline->at.tv_sec - now.tv_sec;
+	left->tv_nsec = deadline->at.tv_nsec - now.tv_nsec;
+	if (left->tv_nsec < 0) {
+		left->tv_nsec += 1000000000;
+		left->tv_sec--;
+	}
+	if (left->tv_sec < 0)
+		left->tv_sec = left->tv_nsec = 0;
+	return left;
+}
+
+/* The same in milliseconds, rounded up so that a wait never ends early; -1 for ever. */
+static inline int deadline_left_ms(const struct deadline *deadline)
+{
+	struct timespec left;
+
+	if (!deadline_left(deadline, &left))
+		return -1;
+	if (left.tv_sec >= INT32_MAX / 1000)
+		return INT32_MAX;
+	return (int)(left.tv_sec * 1000 + (left.tv_nsec + 999999) / 1000000);
+}
+
+static inline bool deadline_is_over(const struct deadline *deadline)
+{
+	struct timespec left;
+
+	return deadline_left(deadline, &left) && !left.tv_sec && !left.tv_nsec;
+}
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hook.h - how an exported symbol is defined
+ *
+ * HOOK(type, name, (parameters)) starts the definition of the C library's NAME
+ * under a name of our own, so that neither its fortified inline version nor the
+ * transparent unions of its prototype get in the way. src/shim/libconvert.sym
+ * lists the same names for the linker.
+ */
+#ifndef SHIM_HOOK_H
+#define SHIM_HOOK_H
+
+#include <errno.h>
+
+#define HOOK(type, name, params)                                                                   \
+	type hook_##name params __asm__(#name) __attribute__((visibility("default")));             \
+	type hook_##name params
+
+/* Turns 0 or a positive value, or -errno, into what the C library returns. */
+static inline int hook_result(int ret)
+{
+	if (ret >= 0)
+		return ret;
+	errno = -ret;
+	return -1;
+}
+
+#endif

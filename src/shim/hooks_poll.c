@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hooks_poll.c - poll() and select() with pending connections among the descriptors
+ *
+ * Only then is anything done here: the application's array is copied, pending sockets are
+ * waited for with events of our own, and each time one of them moves the kernel is asked
+ * again, without waiting, what the application would have been told. Its time-out runs
+ * on over all of that. select() is done by the same loop on an array made of its sets.
+ */
+#include "config.h"
+
+#include "shim/conn.h"
+#include "shim/conversion.h"
+#include "shim/deadline.h"
+#include "shim/hook.h"
+#include "shim/next.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ON_STACK 128 /* descriptors; more are rare and go into a mapping */
+
+/* An array of pollfd that doesn't come from the application's allocator. */
+struct scratch {
+	struct pollfd local[ON_STACK];
+	struct pollfd *fds;
+	size_t mapped; /* bytes */
+};
+
+static bool scratch_init(struct scratch *scratch, nfds_t count)
+{
+	scratch->mapped = 0;
+	scratch->fds = scratch->local;
+	if (count <= ON_STACK)
+		return true;
+	scratch->mapped = count * sizeof(struct pollfd);
+	scratch->fds = mmap(NULL, scratch->mapped, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return scratch->fds != MAP_FAILED;
+}
+
+static void scratch_fini(struct scratch *scratch)
+{
+	int saved_errno = errno;
+
+	if (scratch->mapped)
+		munmap(scratch->fds, scratch->mapped);
+	errno = saved_errno;
+}
+
+/* What a socket whose connection failed shows, tcp_poll(): error, hang-up, and all that was asked. */
+static short failed_revents(const struct conn *conn, short events)
+{
+	short revents = POLLHUP | (events & (POLLIN | POLLOUT | POLLRDHUP | POLLRDNORM | POLLWRNORM));
+
+	return (short)(atomic_load(&conn->error) ? revents | POLLERR : revents);
+}
+
+/*
+ * Puts our events in the place of the application's for each pending socket, taking
+ * steps that are possible already. Returns whether there is any.
+ */
+static bool interest_set(struct pollfd *ours, const struct pollfd *theirs, nfds_t count)
+{
+	bool any = false;
+
+	for (nfds_t i = 0; i < count; i++) {
+		struct conn *conn = theirs[i].fd < 0 ? NULL : conn_attentive(theirs[i].fd);
+
+		ours[i] = theirs[i];
+		if (!conn || conversion_progress(conn, theirs[i].fd) != CONN_PENDING)
+			continue;
+		ours[i].events = conversion_poll_events(conn);
+		any = true;
+	}
+	return any;
+}
+
+/*
+ * What the application is to be told at this moment: the kernel's word, except for
+ * sockets of ours. Returns how many have something, or -1 as poll(2).
+ */
+static int readiness_report(struct pollfd *fds, nfds_t count)
+{
+	int ready = next.poll(fds, count, 0);
+
+	if (ready < 0)
+		return ready;
+	ready = 0;
+	for (nfds_t i = 0; i < count; i++) {
+		struct conn *conn = fds[i].fd < 0 ? NULL : conn_attentive(fds[i].fd);
+
+		if (conn && conn_is_pending(conn))
+			fds[i].revents = 0;
+		else if (conn && conn_state(conn) == CONN_FAILED)
+			fds[i].revents = failed_revents(conn, fds[i].events);
+		ready += fds[i].revents != 0;
+	}
+	return ready;
+}
+
+/* ppoll() until @deadline; @fds as the application has them, its revents are set. */
+static int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline,
+			const sigset_t *mask)
+{
+	struct scratch scratch;
+	struct timespec left;
+	bool pending;
+	int ready;
+
+	if (!scratch_init(&scratch, count))
+		return hook_result(-ENOMEM);
+	do {
+		pending = interest_set(scratch.fds, fds, count);
+		ready = readiness_report(fds, count);
+		if (ready || deadline_is_over(deadline))
+			break;
+		/* With none pending any more this is the application's own wait. */
+		ready = next.ppoll(pending ? scratch.fds : fds, count,
+				   deadline_left(deadline, &left), mask);
+	} while (pending && ready >= 0);
+	scratch_fini(&scratch);
+	return ready;
+}
+
+static bool any_attentive(const struct pollfd *fds, nfds_t count)
+{
+	if (conn_none_attentive())
+		return false;
+	for (nfds_t i = 0; i < count; i++)
+		if (fds[i].fd >= 0 && conn_attentive(fds[i].fd))
+			return true;
+	return false;
+}
+
+HOOK(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms))
+{
+	struct deadline deadline;
+
+	if (!any_attentive(fds, count))
+		return next.poll(fds, count, timeout_ms);
+	deadline = deadline_in_ms(timeout_ms);
+	return poll_pending(fds, count, &deadline, NULL);
+}
+
+HOOK(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		  const sigset_t *mask))
+{
+	struct deadline deadline;
+
+	if (!any_attentive(fds, count))
+		return next.ppoll(fds, count, timeout, mask);
+	deadline = deadline_in(timeout);
+	return poll_pending(fds, count, &deadline, mask);
+}
+
+HOOK(int, __poll_chk, (struct pollfd *fds, nfds_t count, int timeout_ms, size_t bytes))
+{
+	if (bytes / sizeof(*fds) < count)
+		abort();
+	return hook_poll(fds, count, timeout_ms);
+}
+
+HOOK(int, __ppoll_chk, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+			const sigset_t *mask, size_t bytes))
+{
+	if (bytes / sizeof(*fds) < count)
+		abort();
+	return hook_ppoll(fds, count, timeout, mask);
+}
+
+/* The three sets of select(2), which may be larger than an fd_set. */
+struct sets {
+	int nfds;
+	unsigned long *words[3]; /* in, out, except; each may be NULL */
+};
+
+#define WORD_BITS ((int)(sizeof(unsigned long) * CHAR_BIT))
+
+/* The kernel's POLLIN_SET, POLLOUT_SET and POLLEX_SET (fs/select.c), and what to ask for. */
+static const struct {
+	short ask, answer;
+} set_events[3] = {
+	{ POLLIN | POLLRDNORM | POLLRDBAND,
+	  POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR },
+	{ POLLOUT | POLLWRNORM | POLLWRBAND, POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR },
+	{ POLLPRI, POLLPRI },
+};
+
+static bool set_has(const unsigned long *words, int fd)
+{
+	return words && (words[fd / WORD_BITS] >> (fd % WORD_BITS) & 1);
+}
+
+static short sets_ask(const struct sets *sets, int fd)
+{
+	short ask = 0;
+
+	for (int i = 0; i < 3; i++)
+		if (set_has(sets->words[i], fd))
+			ask |= set_events[i].ask;
+	return ask;
+}
+
+/* Fills @fds (NULL: only counts) with the descriptors in the sets. */
+static nfds_t sets_to_fds(const struct sets *sets, struct pollfd *fds)
+{
+	nfds_t count = 0;
+
+	for (int fd = 0; fd < sets->nfds; fd++) {
+		short ask = sets_ask(sets, fd);
+
+		if (ask && fds)
+			fds[count] = (struct pollfd){ .fd = fd, .events = ask };
+		count += ask != 0;
+	}
+	return count;
+}
+
+/* Writes the sets back. Returns how many bits are set, or -EBADF as select(2). */
+static int sets_from_fds(struct sets *sets, const struct pollfd *fds, nfds_t count)
+{
+	int bits = 0;
+
+	for (nfds_t n = 0; n < count; n++)
+		if (fds[n].revents & POLLNVAL)
+			return -EBADF;
+	for (nfds_t n = 0; n < count; n++) {
+		int fd = fds[n].fd;
+
+		for (int i = 0; i < 3; i++) {
+			if (!set_has(sets->words[i], fd))
+				continue;
+			if (fds[n].revents & set_events[i].answer)
+				bits++;
+			else
+				sets->words[i][fd / WORD_BITS] &= ~(1ul << (fd % WORD_BITS));
+		}
+	}
+	return bits;
+}
+
+static struct sets sets_of(int nfds, fd_set *in, fd_set *out, fd_set *except)
+{
+	return (struct sets){ .nfds = nfds, .words = { (unsigned long *)in, (unsigned long *)out,
+						       (unsigned long *)except } };
+}
+
+static bool sets_any_attentive(const struct sets *sets)
+{
+	if (conn_none_attentive())
+		return false;
+	for (int fd = 0; fd < sets->nfds; fd++)
+		if (sets_ask(sets, fd) && conn_attentive(fd))
+			return true;
+	return false;
+}
+
+static int select_pending(struct sets *sets, const struct deadline *deadline, const sigset_t *mask)
+{
+	nfds_t count = sets_to_fds(sets, NULL);
+	struct scratch scratch;
+	int ret;
+
+	if (!scratch_init(&scratch, count))
+		return hook_result(-ENOMEM);
+	sets_to_fds(sets, scratch.fds);
+	ret = poll_pending(scratch.fds, count, deadline, mask);
+	if (ret >= 0)
+		ret = hook_result(sets_from_fds(sets, scratch.fds, count));
+	scratch_fini(&scratch);
+	return ret;
+}
+
+HOOK(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout))
+{
+	struct sets sets = sets_of(nfds, in, out, except);
+	struct timespec ts, left;
+	struct deadline deadline;
+	int ret;
+
+	if (!sets_any_attentive(&sets))
+		return next.select(nfds, in, out, except, timeout);
+	if (timeout)
+		ts = (struct timespec){ timeout->tv_sec, timeout->tv_usec * 1000 };
+	deadline = deadline_in(timeout ? &ts : NULL);
+	ret = select_pending(&sets, &deadline, NULL);
+	if (timeout && deadline_left(&deadline, &left)) /* as Linux does */
+		*timeout = (struct timeval){ left.tv_sec, left.tv_nsec / 1000 };
+	return ret;
+}
+
+HOOK(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except,
+		    const struct timespec *timeout, const sigset_t *mask))
+{
+	struct sets sets = sets_of(nfds, in, out, except);
+	struct deadline deadline;
+
+	if (!sets_any_attentive(&sets))
+		return next.pselect(nfds, in, out, except, timeout, mask);
+	deadline = deadline_in(timeout);
+	return select_pending(&sets, &deadline, mask);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* log.h - the shim's own log, silent unless CONVERT_LOG is set */
+#ifndef SHIM_LOG_H
+#define SHIM_LOG_H
+
+/* @path: a file to append to, "-" for stderr, NULL for no log; kept, not copied. */
+void log_open(const char *path);
+
+/*
+ * log_line() - one line, with the process in front and the newline added here
+ * The file is opened for each line: a descriptor held open would be the
+ * application's to close (closefrom(2)) or to trip over. errno is left alone.
+ */
+__attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* next.c - the functions that the hooks stand in front of */
+#include "config.h"
+
+#include "shim/next.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KERNEL_SIGSET_BYTES (_NSIG / 8)
+
+/* The system calls behind the names, on any architecture: those that only old ones have are made of newer ones. */
+static int raw_socket(int domain, int type, int protocol)
+{
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}
+
+static int raw_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	return (int)syscall(SYS_connect, fd, addr, len);
+}
+
+static int raw_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return (int)syscall(SYS_getpeername, fd, addr, len);
+}
+
+static int raw_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	return (int)syscall(SYS_getsockopt, fd, level, name, value, len);
+}
+
+static int raw_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	return (int)syscall(SYS_setsockopt, fd, level, name, value, len);
+}
+
+static int raw_close(int fd)
+{
+	return (int)syscall(SYS_close, fd);
+}
+
+static int raw_dup(int fd)
+{
+	return (int)syscall(SYS_dup, fd);
+}
+
+static int raw_dup3(int fd, int to, int flags)
+{
+	return (int)syscall(SYS_dup3, fd, to, flags);
+}
+
+static int raw_fcntl(int fd, int command, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, command);
+	arg = va_arg(args, void *);
+	va_end(args);
+#ifdef SYS_fcntl64
+	return (int)syscall(SYS_fcntl64, fd, command, arg);
+#else
+	return (int)syscall(SYS_fcntl, fd, command, arg);
+#endif
+}
+
+static int raw_dup2(int fd, int to)
+{
+	/* dup3 refuses what dup2 allows: a descriptor onto itself */
+	return fd == to ? (raw_fcntl(fd, F_GETFD, NULL) < 0 ? -1 : to) : raw_dup3(fd, to, 0);
+}
+
+static ssize_t raw_read(int fd, void *buf, size_t count)
+{
+	return syscall(SYS_read, fd, buf, count);
+}
+
+static ssize_t raw_readv(int fd, const struct iovec *iov, int count)
+{
+	return syscall(SYS_readv, fd, iov, count);
+}
+
+static ssize_t raw_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
+			    socklen_t *addrlen)
+{
+	return syscall(SYS_recvfrom, fd, buf, len, flags, addr, addrlen);
+}
+
+static ssize_t raw_recv(int fd, void *buf, size_t len, int flags)
+{
+	return raw_recvfrom(fd, buf, len, flags, NULL, NULL);
+}
+
+static ssize_t raw_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	return syscall(SYS_recvmsg, fd, msg, flags);
+}
+
+static int raw_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags,
+			struct timespec *timeout)
+{
+	return (int)syscall(SYS_recvmmsg, fd, msgs, count, flags, timeout);
+}
+
+static ssize_t raw_write(int fd, const void *buf, size_t count)
+{
+	return syscall(SYS_write, fd, buf, count);
+}
+
+static ssize_t raw_writev(int fd, const struct iovec *iov, int count)
+{
+	return syscall(SYS_writev, fd, iov, count);
+}
+
+static ssize_t raw_sendto(int fd, const void *buf, size_t len, int flags,
+			  const struct sockaddr *addr, socklen_t addrlen)
+{
+	return syscall(SYS_sendto, fd, buf, len, flags, addr, addrlen);
+}
+
+static ssize_t raw_send(int fd, const void *buf, size_t len, int flags)
+{
+	return raw_sendto(fd, buf, len, flags, NULL, 0);
+}
+
+static ssize_t raw_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return syscall(SYS_sendmsg, fd, msg, flags);
+}
+
+static int raw_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags)
+{
+	return (int)syscall(SYS_sendmmsg, fd, msgs, count, flags);
+}
+
+static ssize_t raw_sendfile(int out, int in, off_t *offset, size_t count)
+{
+	return syscall(SYS_sendfile, out, in, offset, count);
+}
+
+static ssize_t raw_sendfile64(int out, int in, off64_t *offset, size_t count)
+{
+#ifdef SYS_sendfile64
+	return syscall(SYS_sendfile64, out, in, offset, count);
+#else
+	return syscall(SYS_sendfile, out, in, offset, count);
+#endif
+}
+
+static int raw_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		     const sigset_t *mask)
+{
+	struct timespec copy; /* the system call writes the remaining time back, ppoll(3) doesn't */
+
+	if (timeout)
+		copy = *timeout;
+	return (int)syscall(SYS_ppoll, fds, count, timeout ? &copy : NULL, mask,
+			    KERNEL_SIGSET_BYTES);
+}
+
+static struct timespec *timespec_from_ms(struct timespec *ts, int ms)
+{
+	if (ms < 0)
+		return NULL;
+	ts->tv_sec = ms / 1000;
+	ts->tv_nsec = (long)(ms % 1000) * 1000000;
+	return ts;
+}
+
+static int raw_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	struct timespec ts;
+
+	return raw_ppoll(fds, count, timespec_from_ms(&ts, timeout_ms), NULL);
+}
+
+static int raw_pselect(int nfds, fd_set *in, fd_set *out, fd_set *except,
+		       const struct timespec *timeout, const sigset_t *mask)
+{
+	struct {
+		const sigset_t *mask;
+		size_t bytes;
+	} sized_mask = { mask, KERNEL_SIGSET_BYTES };
+	struct timespec copy;
+
+	if (timeout)
+		copy = *timeout;
+	return (int)syscall(SYS_pselect6, nfds, in, out, except, timeout ? &copy : NULL,
+			    &sized_mask);
+}
+
+static int raw_select(int nfds, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
+{
+	struct timespec ts;
+
+	if (timeout) {
+		ts.tv_sec = timeout->tv_sec;
+		ts.tv_nsec = timeout->tv_usec * 1000;
+	}
+	return raw_pselect(nfds, in, out, except, timeout ? &ts : NULL, NULL);
+}
+
+static int raw_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, event);
+}
+
+static int raw_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout_ms,
+			   const sigset_t *mask)
+{
+	return (int)syscall(SYS_epoll_pwait, epfd, events, max, timeout_ms, mask,
+			    KERNEL_SIGSET_BYTES);
+}
+
+static int raw_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
+{
+	return raw_epoll_pwait(epfd, events, max, timeout_ms, NULL);
+}
+
+static int raw_epoll_pwait2(int epfd, struct epoll_event *events, int max,
+			    const struct timespec *timeout, const sigset_t *mask)
+{
+#ifdef SYS_epoll_pwait2
+	return (int)syscall(SYS_epoll_pwait2, epfd, events, max, timeout, mask,
+			    KERNEL_SIGSET_BYTES);
+#else
+	(void)epfd, (void)events, (void)max, (void)timeout, (void)mask;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+#define NEXT_RAW(ret, name, params) .name = raw_##name,
+struct next_functions next = { NEXT_FUNCTIONS(NEXT_RAW) };
+#undef NEXT_RAW
+
+void next_bind(void)
+{
+	void *found;
+
+/* dlsym() returns an object pointer: copied, since ISO C does not convert it to a function's. */
+#define NEXT_BIND(ret, name, params)                                                               \
+	found = dlsym(RTLD_NEXT, #name);                                                           \
+	if (found)                                                                                 \
+		memcpy(&next.name, &found, sizeof(found));
+	NEXT_FUNCTIONS(NEXT_BIND)
+#undef NEXT_BIND
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * next.h - the functions that the hooks stand in front of
+ *
+ * next.NAME is the next definition of NAME in the search order, as a rule the C
+ * library's. Until next_bind() has run (other libraries' constructors come before
+ * ours), and where the C library lacks NAME, it is a plain system call: nothing
+ * is ever resolved inside a hook, since dlsym() may allocate and an allocator may
+ * read(2).
+ *
+ * All code of the shim reaches the system through this table, never by the bare
+ * name, which is a hook.
+ */
+#ifndef SHIM_NEXT_H
+#define SHIM_NEXT_H
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/* X(return type, name, parameters) */
+#define NEXT_FUNCTIONS(X)                                                                          \
+	X(int, socket, (int domain, int type, int protocol))                                       \
+	X(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))                      \
+	X(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))                       \
+	X(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len))             \
+	X(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len))        \
+	X(int, close, (int fd))                                                                    \
+	X(int, dup, (int fd))                                                                      \
+	X(int, dup2, (int fd, int to))                                                             \
+	X(int, dup3, (int fd, int to, int flags))                                                  \
+	X(int, fcntl, (int fd, int command, ...))                                                  \
+	X(ssize_t, read, (int fd, void *buf, size_t count))                                        \
+	X(ssize_t, readv, (int fd, const struct iovec *iov, int count))                            \
+	X(ssize_t, recv, (int fd, void *buf, size_t len, int flags))                               \
+	X(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockaddr *addr,     \
+			      socklen_t *addrlen))                                                 \
+	X(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags))                               \
+	X(int, recvmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags,             \
+			  struct timespec *timeout))                                               \
+	X(ssize_t, write, (int fd, const void *buf, size_t count))                                 \
+	X(ssize_t, writev, (int fd, const struct iovec *iov, int count))                           \
+	X(ssize_t, send, (int fd, const void *buf, size_t len, int flags))                         \
+	X(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags,                        \
+			    const struct sockaddr *addr, socklen_t addrlen))                       \
+	X(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))                         \
+	X(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags))            \
+	X(ssize_t, sendfile, (int out, int in, off_t *offset, size_t count))                       \
+	X(ssize_t, sendfile64, (int out, int in, off64_t *offset, size_t count))                   \
+	X(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms))                           \
+	X(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,           \
+		       const sigset_t *mask))                                                      \
+	X(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except,                         \
+			struct timeval *timeout))                                                  \
+	X(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except,                        \
+			 const struct timespec *timeout, const sigset_t *mask))                    \
+	X(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))                   \
+	X(int, epoll_wait, (int epfd, struct epoll_event *events, int max, int timeout_ms))        \
+	X(int, epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeout_ms,        \
+			     const sigset_t *mask))                                                \
+	X(int, epoll_pwait2, (int epfd, struct epoll_event *events, int max,                       \
+			      const struct timespec *timeout, const sigset_t *mask))
+
+#define NEXT_FIELD(ret, name, params) ret(*name) params;
+struct next_functions {
+	NEXT_FUNCTIONS(NEXT_FIELD)
+};
+#undef NEXT_FIELD
+
+extern struct next_functions next;
+
+/* Looks up what stands behind each hook. Called once, from the constructor. */
+void next_bind(void);
+
+#endif

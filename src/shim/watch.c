@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * watch.c - epoll registrations of sockets whose connection is pending
+ *
+ * epoll returns nothing but the application's own data, so an event is matched to
+ * its conn by (epfd, data). Buckets by hash count the masked registrations and name
+ * the last one; only where two share a bucket are all pending conns looked through.
+ * An event of an established connection costs a look at an empty bucket.
+ */
+#include "config.h"
+
+#include "shim/watch.h"
+
+#include "shim/next.h"
+
+#define BUCKETS 4096u /* a power of two */
+
+static struct {
+	_Atomic uint32_t count;
+	_Atomic uint32_t last; /* index of a conn */
+} buckets[BUCKETS];
+
+static unsigned int bucket_of(int epfd, epoll_data_t data)
+{
+	uint64_t hash = (data.u64 ^ (uint64_t)(unsigned int)epfd << 48) * 0x9e3779b97f4a7c15u;
+
+	return (unsigned int)(hash >> 52) & (BUCKETS - 1);
+}
+
+static void bucket_add(const struct conn *conn, const struct conn_watch *watch)
+{
+	unsigned int bucket = bucket_of(watch->epfd, watch->data);
+
+	atomic_store(&buckets[bucket].last, conn->index);
+	atomic_fetch_add(&buckets[bucket].count, 1);
+}
+
+static void bucket_remove(const struct conn_watch *watch)
+{
+	atomic_fetch_sub(&buckets[bucket_of(watch->epfd, watch->data)].count, 1);
+}
+
+/* The registration of @fd in @epfd, or with @epfd -1 an unused place. */
+static struct conn_watch *watch_on(struct conn *conn, int epfd, int fd)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
+		if (conn->watches[i].epfd == epfd && (epfd == -1 || conn->watches[i].fd == fd))
+			return &conn->watches[i];
+	return NULL;
+}
+
+static uint32_t masked_events(uint32_t events, bool want_output)
+{
+	return EPOLLIN | (want_output ? EPOLLOUT : 0u) | (events & EPOLLWAKEUP);
+}
+
+static void watch_drop(struct conn_watch *watch)
+{
+	if (watch->epfd != -1 && watch->masked)
+		bucket_remove(watch);
+	watch->epfd = -1;
+}
+
+/* The registration succeeded as @event says, masked or not: remember it. */
+static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, int fd,
+		       const struct epoll_event *event, bool masked)
+{
+	watch_drop(watch);
+	*watch = (struct conn_watch){ .epfd = epfd, .fd = fd, .masked = masked,
+				      .events = event->events, .data = event->data };
+	if (masked)
+		bucket_add(conn, watch);
+}
+
+/* epoll_ctl() with the application's events, or with ours in their place. */
+static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event,
+		   bool masked)
+{
+	struct conn_watch *watch = watch_on(conn, epfd, fd);
+	struct epoll_event ours;
+	int ret;
+
+	if (op == EPOLL_CTL_DEL || !event) {
+		ret = next.epoll_ctl(epfd, op, fd, event);
+		if (ret == 0 && watch)
+			watch_drop(watch);
+		return ret;
+	}
+	if (!watch)
+		watch = watch_on(conn, -1, fd);
+	/* An exclusive registration can't be modified later; and there is room for a few only. */
+	if (!watch || (event->events & EPOLLEXCLUSIVE))
+		return next.epoll_ctl(epfd, op, fd, event);
+
+	ours = *event;
+	if (masked)
+		ours.events = masked_events(event->events, conn->want_output);
+	ret = next.epoll_ctl(epfd, op, fd, &ours);
+	if (ret == 0)
+		watch_note(conn, watch, epfd, fd, event, masked);
+	return ret;
+}
+
+int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event)
+{
+	struct conn_claim claim;
+	int ret;
+
+	/* Claimed, so that a thread which finishes the handshake now can't miss the registration. */
+	if (conn_is_pending(conn) && conn_claim(conn, &claim)) {
+		ret = control(conn, epfd, op, fd, event, true);
+		conn_release(conn, CONN_PENDING, &claim);
+		return ret;
+	}
+	if (conn_state(conn) == CONN_IDLE || conn_state(conn) == CONN_DIRECT)
+		return control(conn, epfd, op, fd, event, false);
+	return next.epoll_ctl(epfd, op, fd, event);
+}
+
+static void apply(const struct conn_watch *watch, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data = watch->data };
+
+	/* Fails where the application has closed the epoll descriptor: nothing to do then. */
+	next.epoll_ctl(watch->epfd, EPOLL_CTL_MOD, watch->fd, &event);
+}
+
+void watch_mask(struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+
+		if (watch->epfd == -1)
+			continue;
+		apply(watch, masked_events(watch->events, conn->want_output));
+		if (!watch->masked)
+			bucket_add(conn, watch);
+		watch->masked = true;
+	}
+}
+
+void watch_restore(struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+
+		if (watch->epfd == -1)
+			continue;
+		if (watch->masked)
+			apply(watch, watch->events);
+		watch_drop(watch);
+	}
+}
+
+void watch_forget(struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
+		watch_drop(&conn->watches[i]);
+}
+
+/* The masked registration of @conn that the event came from, or NULL. */
+static const struct conn_watch *watch_match(const struct conn *conn, int epfd, epoll_data_t data)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		const struct conn_watch *watch = &conn->watches[i];
+
+		if (watch->epfd == epfd && watch->masked && watch->data.u64 == data.u64)
+			return watch;
+	}
+	return NULL;
+}
+
+struct watch_search {
+	int epfd;
+	epoll_data_t data;
+	struct conn *conn;
+	const struct conn_watch *watch;
+};
+
+static bool search_visit(struct conn *conn, void *arg)
+{
+	struct watch_search *search = arg;
+	const struct conn_watch *watch = watch_match(conn, search->epfd, search->data);
+
+	if (!watch)
+		return true;
+	search->conn = conn;
+	search->watch = watch;
+	return false;
+}
+
+struct conn *watch_find(int epfd, epoll_data_t data, int *fd, uint32_t *events)
+{
+	struct watch_search search = { .epfd = epfd, .data = data };
+	unsigned int bucket = bucket_of(epfd, data);
+	struct conn *last;
+
+	if (atomic_load(&buckets[bucket].count) == 0)
+		return NULL;
+	last = conn_by_index(atomic_load(&buckets[bucket].last));
+	if (!last || !conn_is_pending(last) || search_visit(last, &search))
+		conn_each_pending(search_visit, &search);
+	if (search.conn) {
+		*fd = search.watch->fd;
+		*events = search.watch->events;
+	}
+	return search.conn;
+}
+
+bool watch_any(const struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
+		if (conn->watches[i].epfd != -1)
+			return true;
+	return false;
+}
