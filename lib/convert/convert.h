@@ -72,7 +72,8 @@ enum convert_status {
 	CONVERT_BAD_MAGIC,            /* not a Convert message at all */
 	CONVERT_BAD_VERSION,          /* version 0, or one that we don't speak */
 	CONVERT_ZERO_TOTAL_LENGTH,    /* Section 6.1: the connection MUST be reset */
-	CONVERT_NO_TLV,               /* a request of a header alone (Section 6: one or more TLVs) */
+	CONVERT_NO_TLV,               /* a request that asks for nothing: a header alone (Section 6
+	                                 wants one or more TLVs), or a Cookie TLV alone */
 	CONVERT_TLV_PAST_END,         /* a TLV crosses the Total Length (Section 9) */
 	CONVERT_TLV_ZERO_LENGTH,      /* a TLV whose Length is 0 can't be stepped over */
 	CONVERT_TLV_TYPE_RESERVED,    /* type 0, Section 6.2.2 */
@@ -151,10 +152,10 @@ struct convert_tcp_option {
  * @length: set on CONVERT_OK: bytes (4-1020) that the whole message takes,
  *          header included; they may not have arrived yet
  *
- * Returns CONVERT_OK, CONVERT_NEED_MORE (fewer than 4 bytes, and all valid so
- * far), CONVERT_BAD_MAGIC, CONVERT_BAD_VERSION (the magic number is right) or
- * CONVERT_ZERO_TOTAL_LENGTH. On CONVERT_BAD_VERSION @length is set as well, to 0
- * if the Total Length is 0.
+ * Returns CONVERT_OK, CONVERT_NEED_MORE (fewer than 4 bytes, which don't yet show
+ * a wrong magic number), CONVERT_BAD_MAGIC, CONVERT_BAD_VERSION (the magic number
+ * is right) or CONVERT_ZERO_TOTAL_LENGTH. On the last two @length is set as well,
+ * to 0 if the Total Length is 0; otherwise it is left alone.
  */
 CONVERT_API enum convert_status convert_message_length(const uint8_t *buf, size_t len,
 						       size_t *length);
@@ -163,11 +164,12 @@ CONVERT_API enum convert_status convert_message_length(const uint8_t *buf, size_
  * convert_request_parse() - read a client's message, as a converter
  * @buf, @len: the first bytes of the stream; bytes behind the message are the
  *             application's and are not looked at
- * @out: filled on CONVERT_OK; @out->length is also right after any fault found
- *       inside the Total Length, so that the message can be echoed (Section 6.2.8)
+ * @out: filled on CONVERT_OK, otherwise zero but for @out->length, which is right
+ *       as soon as the header is, so that the message can be echoed (Section 6.2.8)
  *
  * CONVERT_NEED_MORE until the whole message is there. A TLV that Table 1 doesn't
- * list is CONVERT_TLV_UNKNOWN.
+ * list is CONVERT_TLV_UNKNOWN. Of several faults the first in the stream is
+ * returned; within a TLV, Type comes before Length and Length before Value.
  */
 CONVERT_API enum convert_status convert_request_parse(const uint8_t *buf, size_t len,
 						      struct convert_request *out);
@@ -191,10 +193,10 @@ CONVERT_API enum convert_answer convert_response_answer(enum convert_status stat
 
 /*
  * convert_tlv_first(), convert_tlv_next() - walk the TLVs of any message
- * For what the parsers above don't interpret (private-use TLVs, tools). The
- * cursor covers the @len bytes behind the fixed header.
- * Returns CONVERT_OK with @tlv set, CONVERT_NEED_MORE at the end, or the fault:
- * CONVERT_TLV_ZERO_LENGTH, CONVERT_TLV_PAST_END.
+ * For what the parsers above don't interpret (private-use TLVs, tools).
+ * @buf, @len: the TLVs, that is the message without its fixed header
+ * Returns CONVERT_OK with @tlv set, CONVERT_NEED_MORE at the end, or the fault,
+ * at which the cursor stays: CONVERT_TLV_ZERO_LENGTH, CONVERT_TLV_PAST_END.
  */
 CONVERT_API void convert_tlv_first(struct convert_tlv_cursor *cursor, const uint8_t *buf,
 				   size_t len);
@@ -208,7 +210,9 @@ CONVERT_API enum convert_status convert_tlv_next(struct convert_tlv_cursor *curs
  *
  * Kinds 0 and 1 have no length and are passed over (Section 7.1; 0 is the padding).
  * Returns CONVERT_OK, CONVERT_NEED_MORE at the end of the list, or
- * CONVERT_TLV_BAD_VALUE: an option's length is under 2 or crosses the end.
+ * CONVERT_TLV_BAD_VALUE, where @list stays: an option's length is under 2 or
+ * crosses the end. The options of a request were walked by its parser and have
+ * no such fault; those of a response are the server's and may.
  */
 CONVERT_API enum convert_status convert_tcp_option_next(struct convert_span *list,
 							struct convert_tcp_option *option);
@@ -224,7 +228,8 @@ CONVERT_API bool convert_address_is_valid(const struct in6_addr *address);
 /*
  * Writing. A writer puts TLVs behind a fixed header into the caller's buffer and
  * remembers the first thing that did not fit or is not allowed, so that only
- * convert_writer_finish() has to be checked.
+ * convert_writer_finish() has to be checked. What it is given must not lie in that
+ * buffer.
  */
 struct convert_writer {
 	uint8_t *buf;
@@ -260,7 +265,7 @@ CONVERT_API void convert_write_connect(struct convert_writer *w, const struct in
 CONVERT_API void convert_write_tcp_header(struct convert_writer *w, const uint8_t *options,
 					  size_t options_len);
 
-/* @kinds: TCP option kinds; 0, 1 and 2 must not be announced (-EINVAL). */
+/* @kinds: TCP option kinds; 0, 1, 2, 3, 5 and 29 must not be announced (-EINVAL; Section 7). */
 CONVERT_API void convert_write_supported(struct convert_writer *w, const uint8_t *kinds,
 					 size_t count);
 
@@ -268,7 +273,10 @@ CONVERT_API void convert_write_supported(struct convert_writer *w, const uint8_t
 CONVERT_API void convert_write_cookie(struct convert_writer *w, const uint8_t *cookie,
 				      size_t cookie_len);
 
-/* A TLV of any other type, say for private use; @value is padded with 0. */
+/*
+ * A TLV of any type but 0 (-EINVAL), say for private use; @value is not checked, and
+ * padded with 0.
+ */
 CONVERT_API void convert_write_tlv(struct convert_writer *w, uint8_t type, const uint8_t *value,
 				   size_t value_len);
 
@@ -279,7 +287,10 @@ CONVERT_API void convert_write_tlv(struct convert_writer *w, uint8_t type, const
  * convert_write_error_versions()  0: all versions that this library speaks
  * convert_write_error_echo()      1 and 2: the message that triggered it, cut to what fits
  * convert_write_error_cookie()    3: the computed cookie, 1 byte or more
- * convert_write_error_options()   33: the kinds that are not supported, 1 or more
+ * convert_write_error_options()   33: the kinds that are not supported, 1 or more; 0 is padding
+ *                                 and none (-EINVAL)
+ * A form that is not the code's is -EINVAL. Codes that Table 2 doesn't list take
+ * convert_write_error() with any value.
  */
 CONVERT_API void convert_write_error(struct convert_writer *w, enum convert_error_code code,
 				     uint8_t value);

@@ -7,7 +7,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Linux takes an AF_INET6 address without sin6_scope_id (SIN6_LEN_RFC2133). */
@@ -15,20 +14,25 @@
 
 bool sockaddr_ip_from(union sockaddr_ip *out, const struct sockaddr *sa, socklen_t len)
 {
-	if (!sa || len < (socklen_t)sizeof(sa->sa_family))
+	union sockaddr_ip copy = { .in6 = { 0 } };
+	sa_family_t family;
+	size_t want;
+
+	if (!sa || len < (socklen_t)sizeof(family))
 		return false;
-	if (sa->sa_family == AF_INET && len >= (socklen_t)sizeof(out->in)) {
-		memset(out, 0, sizeof(*out));
-		memcpy(&out->in, sa, sizeof(out->in));
-		memset(out->in.sin_zero, 0, sizeof(out->in.sin_zero));
-		return true;
-	}
-	if (sa->sa_family == AF_INET6 && len >= SIN6_LEN_MIN) {
-		memset(out, 0, sizeof(*out));
-		memcpy(&out->in6, sa, len < sizeof(out->in6) ? len : sizeof(out->in6));
-		return true;
-	}
-	return false;
+	/* Only memcpy() touches the caller's bytes: they may be misaligned, or @out itself. */
+	memcpy(&family, sa, sizeof(family));
+	if (family == AF_INET && len >= (socklen_t)sizeof(copy.in))
+		want = sizeof(copy.in);
+	else if (family == AF_INET6 && len >= SIN6_LEN_MIN)
+		want = len < sizeof(copy.in6) ? len : sizeof(copy.in6);
+	else
+		return false;
+	memcpy(&copy, sa, want);
+	if (family == AF_INET)
+		memset(copy.in.sin_zero, 0, sizeof(copy.in.sin_zero));
+	*out = copy;
+	return true;
 }
 
 socklen_t sockaddr_ip_len(const union sockaddr_ip *addr)
@@ -95,14 +99,17 @@ bool sockaddr_ip_is_v4(const union sockaddr_ip *addr)
 /* Decimal, 1 to 65535, nothing behind it; 0 if it is not. */
 static uint16_t port_parse(const char *text)
 {
-	char *end;
-	long port;
+	unsigned int port = 0;
 
-	if (text[0] < '0' || text[0] > '9')
-		return 0;
-	errno = 0;
-	port = strtol(text, &end, 10);
-	return errno || *end || port > 65535 ? 0 : (uint16_t)port;
+	/* Not strtol(): it would write errno, which only hooks may. */
+	do {
+		if (*text < '0' || *text > '9')
+			return 0;
+		port = port * 10 + (unsigned int)(*text - '0');
+		if (port > UINT16_MAX)
+			return 0;
+	} while (*++text);
+	return (uint16_t)port;
 }
 
 int sockaddr_ip_parse(union sockaddr_ip *out, const char *text, uint16_t default_port)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Room for "[address%scope]:port" and the NUL. */
+/* Room for "[address]:port" and the NUL; a scope is not printed. */
 #define SOCKADDR_STRLEN 80
 
 /* An address of either family; in6 is the largest member. */
@@ -22,7 +22,7 @@ union sockaddr_ip {
  * sockaddr_ip_from() - take over an address of AF_INET or AF_INET6
  * @len: bytes that @sa has. Returns false, with @out untouched, for another
  * family or if @len is too short for the family (24 bytes do for AF_INET6, as
- * for the kernel: the scope is then 0).
+ * for the kernel: the scope is then 0). @sa need not be aligned, and may be @out.
  */
 bool sockaddr_ip_from(union sockaddr_ip *out, const struct sockaddr *sa, socklen_t len);
 
@@ -45,7 +45,7 @@ struct in6_addr sockaddr_ip_in6(const union sockaddr_ip *addr);
 bool sockaddr_ip_set(union sockaddr_ip *out, int family, const struct in6_addr *address,
 		     uint16_t port);
 
-/* Same address and port; an IPv4 address equals its v4-mapped form. */
+/* Same address and port, whatever the scope; an IPv4 address equals its v4-mapped form. */
 bool sockaddr_ip_equal(const union sockaddr_ip *a, const union sockaddr_ip *b);
 
 /* Is it IPv4, be it as AF_INET or as v4-mapped AF_INET6? */
@@ -53,7 +53,8 @@ bool sockaddr_ip_is_v4(const union sockaddr_ip *addr);
 
 /*
  * sockaddr_ip_parse() - read "ADDR", "ADDR:PORT", "[ADDR]:PORT", "[ADDR]"
- * Numeric addresses only; an IPv6 address with a port needs its brackets.
+ * Numeric addresses only, without scope; an IPv6 address with a port needs its
+ * brackets. errno is left alone.
  * @default_port is used where the text has no port. Returns 0, or -EINVAL.
  */
 int sockaddr_ip_parse(union sockaddr_ip *out, const char *text, uint16_t default_port);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* message.c - the framing of messages, and the rules that both directions share */
+#include "wire.h"
+
+enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_t *length)
+{
+	struct convert_span in = { buf, len };
+	uint8_t version, total;
+	uint16_t magic;
+
+	/*
+	 * The magic number says whether this is Convert at all (Section 6.1), so
+	 * nothing is made of the version before it; but its first byte is enough
+	 * to say no.
+	 */
+	if (len >= CONVERT_HEADER_LEN - 1 && buf[2] != CONVERT_MAGIC >> 8)
+		return CONVERT_BAD_MAGIC;
+	if (!wire_get_u8(&in, &version) || !wire_get_u8(&in, &total) || !wire_get_be16(&in, &magic))
+		return CONVERT_NEED_MORE;
+	if (magic != CONVERT_MAGIC)
+		return CONVERT_BAD_MAGIC;
+	*length = (size_t)total * WIRE_WORD;
+	if (version != CONVERT_VERSION)
+		return CONVERT_BAD_VERSION;
+	return total == 0 ? CONVERT_ZERO_TOTAL_LENGTH : CONVERT_OK;
+}
+
+void convert_tlv_first(struct convert_tlv_cursor *cursor, const uint8_t *buf, size_t len)
+{
+	cursor->pos = buf;
+	cursor->end = len > 0 ? buf + len : buf;
+}
+
+enum convert_status convert_tlv_next(struct convert_tlv_cursor *cursor, struct convert_tlv *tlv)
+{
+	size_t left = cursor->pos == cursor->end ? 0 : (size_t)(cursor->end - cursor->pos);
+	struct convert_span in = { cursor->pos, left };
+	size_t bytes;
+	uint8_t type, words;
+
+	if (left == 0)
+		return CONVERT_NEED_MORE;
+	if (!wire_get_u8(&in, &type) || !wire_get_u8(&in, &words))
+		return CONVERT_TLV_PAST_END;
+	if (words == 0)
+		return CONVERT_TLV_ZERO_LENGTH;
+	bytes = (size_t)words * WIRE_WORD;
+	if (bytes > left)
+		return CONVERT_TLV_PAST_END;
+	tlv->type = type;
+	tlv->value.data = in.data;
+	tlv->value.len = bytes - 2;
+	cursor->pos += bytes;
+	return CONVERT_OK;
+}
+
+enum convert_status convert_tcp_option_next(struct convert_span *list,
+					    struct convert_tcp_option *option)
+{
+	struct convert_span in = *list;
+	uint8_t kind, length;
+
+	do {
+		*list = in;
+		if (!wire_get_u8(&in, &kind))
+			return CONVERT_NEED_MORE;
+	} while (kind <= 1);
+
+	if (!wire_get_u8(&in, &length) || length < 2 || length > list->len)
+		return CONVERT_TLV_BAD_VALUE;
+	option->kind = kind;
+	option->value.data = in.data;
+	option->value.len = length - 2u;
+	list->data += length;
+	list->len -= length;
+	return CONVERT_OK;
+}
+
+/* 0.0.0.0/8 (RFC 1122: "this host"), 127.0.0.0/8, 224.0.0.0/4 and 255.255.255.255. */
+static bool ipv4_is_valid(const uint8_t a[static 4])
+{
+	static const uint8_t broadcast[4] = { 255, 255, 255, 255 };
+
+	return a[0] != 0 && a[0] != 127 && (a[0] & 0xf0) != 0xe0 &&
+	       memcmp(a, broadcast, sizeof(broadcast)) != 0;
+}
+
+bool convert_address_is_valid(const struct in6_addr *address)
+{
+	if (IN6_IS_ADDR_V4MAPPED(address))
+		return ipv4_is_valid(&address->s6_addr[12]);
+	return !IN6_IS_ADDR_MULTICAST(address) && !IN6_IS_ADDR_LOOPBACK(address) &&
+	       !IN6_IS_ADDR_UNSPECIFIED(address);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * read.c - requests and responses from bytes, and what to do about bad ones
+ *
+ * One table says which peer may send a TLV, how long it may be and who reads its
+ * Value. Of several faults the first one in the stream is reported; a TLV's Type
+ * stands before its Length, and that before its Value.
+ */
+#include "wire.h"
+
+#include <assert.h>
+
+enum sender {
+	SENDER_NONE, /* no peer may: the type is not in Table 1 */
+	SENDER_CLIENT,
+	SENDER_CONVERTER,
+};
+
+/* What is being filled: the member of the message's sender. */
+union message {
+	struct convert_request *request;
+	struct convert_response *response;
+};
+
+typedef enum convert_status value_reader(struct convert_span value, union message out);
+
+/* Takes the 16 bits behind Type and Length: "Unassigned" ones are ignored, "Zero" ones are not. */
+static bool take_unassigned(struct convert_span *value)
+{
+	uint16_t unassigned;
+
+	return wire_get_be16(value, &unassigned);
+}
+
+static bool take_zero(struct convert_span *value)
+{
+	uint16_t zero;
+
+	return wire_get_be16(value, &zero) && zero == 0;
+}
+
+/* Section 6.2.3 */
+static enum convert_status read_info(struct convert_span value, union message out)
+{
+	if (!take_zero(&value))
+		return CONVERT_TLV_BAD_VALUE;
+	out.request->has_info = true;
+	return CONVERT_OK;
+}
+
+/* Section 6.2.5 */
+static enum convert_status read_connect(struct convert_span value, union message out)
+{
+	struct convert_request *request = out.request;
+	struct convert_tcp_option option;
+	struct convert_span options;
+	enum convert_status status;
+
+	if (!wire_get_be16(&value, &request->port) ||
+	    !wire_get_bytes(&value, &request->address, sizeof(request->address)))
+		return CONVERT_TLV_BAD_LENGTH;
+	if (!convert_address_is_valid(&request->address))
+		return CONVERT_BAD_ADDRESS;
+
+	/* Whoever walks the options later need not expect faults any more. */
+	options = value;
+	do
+		status = convert_tcp_option_next(&options, &option);
+	while (status == CONVERT_OK);
+	if (status != CONVERT_NEED_MORE)
+		return status;
+
+	request->extended = value.len > 0;
+	if (request->extended)
+		request->tcp_options = value;
+	request->has_connect = true;
+	return CONVERT_OK;
+}
+
+/* Section 6.2.6. The options are a copy of the server's: their form is not the converter's fault. */
+static enum convert_status read_tcp_header(struct convert_span value, union message out)
+{
+	if (!take_unassigned(&value))
+		return CONVERT_TLV_BAD_LENGTH;
+	out.response->tcp_header = value;
+	out.response->has_tcp_header = true;
+	return CONVERT_OK;
+}
+
+/* Section 6.2.4 */
+static enum convert_status read_supported(struct convert_span value, union message out)
+{
+	if (!take_unassigned(&value))
+		return CONVERT_TLV_BAD_LENGTH;
+	out.response->supported = value;
+	out.response->has_supported = true;
+	return CONVERT_OK;
+}
+
+/* Section 6.2.7 */
+static enum convert_status read_cookie(struct convert_span value, union message out)
+{
+	if (!take_zero(&value))
+		return CONVERT_TLV_BAD_VALUE;
+	out.request->cookie = value;
+	out.request->has_cookie = true;
+	return CONVERT_OK;
+}
+
+/*
+ * Section 6.2.8. Codes that we don't know, and Values that don't fit their code, are
+ * taken: the connection has failed either way, and the code says more than a fault.
+ */
+static enum convert_status read_error(struct convert_span value, union message out)
+{
+	if (!wire_get_u8(&value, &out.response->error_code))
+		return CONVERT_TLV_BAD_LENGTH;
+	out.response->error_value = value;
+	out.response->has_error = true;
+	return CONVERT_OK;
+}
+
+/* Section 6.2.2, Table 1; lengths in words, as on the wire. */
+static const struct tlv_rule {
+	enum sender sender;
+	uint8_t min, max;
+	value_reader *read;
+} tlv_rules[] = {
+	[CONVERT_TLV_INFO] = { SENDER_CLIENT, 1, 1, read_info },
+	[CONVERT_TLV_CONNECT] = { SENDER_CLIENT, 5, 255, read_connect },
+	[CONVERT_TLV_EXTENDED_TCP_HEADER] = { SENDER_CONVERTER, 1, 255, read_tcp_header },
+	[CONVERT_TLV_SUPPORTED_TCP_EXTENSIONS] = { SENDER_CONVERTER, 1, 255, read_supported },
+	[CONVERT_TLV_COOKIE] = { SENDER_CLIENT, 2, 255, read_cookie },
+	[CONVERT_TLV_ERROR] = { SENDER_CONVERTER, 1, 255, read_error },
+};
+
+static const struct tlv_rule *tlv_rule(uint8_t type)
+{
+	static const struct tlv_rule unknown = { .sender = SENDER_NONE };
+
+	return type < ARRAY_SIZE(tlv_rules) ? &tlv_rules[type] : &unknown;
+}
+
+/* What the Type alone tells. @seen has a bit for each type of this message. */
+static enum convert_status type_check(uint8_t type, enum sender sender, uint8_t seen[static 32])
+{
+	const struct tlv_rule *rule = tlv_rule(type);
+	uint8_t bit = (uint8_t)(1u << (type % 8));
+
+	if (type == CONVERT_TLV_RESERVED)
+		return CONVERT_TLV_TYPE_RESERVED;
+	if (seen[type / 8] & bit)
+		return CONVERT_TLV_TWICE;
+	seen[type / 8] |= bit;
+	if (rule->sender == sender)
+		return CONVERT_OK;
+	if (rule->sender != SENDER_NONE)
+		return CONVERT_TLV_WRONG_DIRECTION;
+	/* The protocol is extended by new TLVs (Section 6): only a request has to be understood. */
+	return sender == SENDER_CLIENT ? CONVERT_TLV_UNKNOWN : CONVERT_OK;
+}
+
+static enum convert_status value_check(const struct convert_tlv *tlv, union message out)
+{
+	const struct tlv_rule *rule = tlv_rule(tlv->type);
+	size_t words = (tlv->value.len + 2) / WIRE_WORD;
+
+	if (rule->sender == SENDER_NONE)
+		return CONVERT_OK;
+	if (words < rule->min || words > rule->max)
+		return CONVERT_TLV_BAD_LENGTH;
+	return rule->read(tlv->value, out);
+}
+
+/* Reads the @length bytes of a whole message whose header is right. */
+static enum convert_status tlvs_read(const uint8_t *buf, size_t length, enum sender sender,
+				     union message out)
+{
+	enum convert_status status = CONVERT_OK;
+	struct convert_tlv_cursor cursor;
+	struct convert_tlv tlv;
+	uint8_t seen[32] = { 0 };
+
+	convert_tlv_first(&cursor, buf + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN);
+	while (status == CONVERT_OK && cursor.pos < cursor.end) {
+		status = type_check(cursor.pos[0], sender, seen);
+		if (status == CONVERT_OK)
+			status = convert_tlv_next(&cursor, &tlv);
+		if (status == CONVERT_OK)
+			status = value_check(&tlv, out);
+	}
+	return status;
+}
+
+enum convert_status convert_request_parse(const uint8_t *buf, size_t len,
+					  struct convert_request *out)
+{
+	enum convert_status status;
+	size_t length = 0;
+
+	*out = (struct convert_request){ 0 };
+	status = convert_message_length(buf, len, &length);
+	if (status == CONVERT_OK && len < length)
+		status = CONVERT_NEED_MORE;
+	if (status == CONVERT_OK)
+		status = tlvs_read(buf, length, SENDER_CLIENT,
+				   (union message){ .request = out });
+	/* A Cookie goes with a request (Section 6.2.7): alone, it asks for nothing that has an answer. */
+	if (status == CONVERT_OK && !out->has_info && !out->has_connect)
+		status = CONVERT_NO_TLV;
+	/* Nobody shall act upon half a request. */
+	if (status != CONVERT_OK)
+		*out = (struct convert_request){ 0 };
+	out->length = length;
+	return status;
+}
+
+enum convert_status convert_response_parse(const uint8_t *buf, size_t len,
+					   struct convert_response *out)
+{
+	enum convert_status status;
+	size_t length = 0;
+
+	*out = (struct convert_response){ 0 };
+	status = convert_message_length(buf, len, &length);
+	if (status == CONVERT_OK && len < length)
+		status = CONVERT_NEED_MORE;
+	if (status == CONVERT_OK)
+		status = tlvs_read(buf, length, SENDER_CONVERTER,
+				   (union message){ .response = out });
+	if (status != CONVERT_OK)
+		*out = (struct convert_response){ 0 };
+	out->length = length;
+	return status;
+}
+
+/* @code counts for CONVERT_ANSWER_ERROR only. */
+static const struct request_answer {
+	enum convert_answer answer;
+	enum convert_error_code code;
+} request_answers[] = {
+	[CONVERT_OK] = { CONVERT_ANSWER_NONE, 0 },
+	[CONVERT_NEED_MORE] = { CONVERT_ANSWER_NONE, 0 },
+	/* Section 6: silently ignore what has no Convert TLVs */
+	[CONVERT_BAD_MAGIC] = { CONVERT_ANSWER_IGNORE, 0 },
+	/* Section 6.2.8, Unsupported Version */
+	[CONVERT_BAD_VERSION] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_VERSION },
+	/* Section 6.1 */
+	[CONVERT_ZERO_TOTAL_LENGTH] = { CONVERT_ANSWER_RESET, 0 },
+	/* Section 6.2.8: can't be parsed and validated */
+	[CONVERT_NO_TLV] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	[CONVERT_TLV_PAST_END] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	[CONVERT_TLV_ZERO_LENGTH] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	/* Section 6.2.2 */
+	[CONVERT_TLV_TYPE_RESERVED] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_MESSAGE },
+	/* Section 6.2.1 */
+	[CONVERT_TLV_TWICE] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	/* Section 6.2.8: "a message type received from a Client is not supported" */
+	[CONVERT_TLV_UNKNOWN] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_MESSAGE },
+	[CONVERT_TLV_WRONG_DIRECTION] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_MESSAGE },
+	[CONVERT_TLV_BAD_LENGTH] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	[CONVERT_TLV_BAD_VALUE] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	/* Section 6.2.5 */
+	[CONVERT_BAD_ADDRESS] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+};
+static_assert(ARRAY_SIZE(request_answers) == CONVERT_STATUS_COUNT, "an answer for each status");
+
+/* A client has no message to complain with: Sections 6.1, 6.2.1, 6.2.2 and 6.2.8 want resets. */
+static const enum convert_answer response_answers[] = {
+	[CONVERT_OK] = CONVERT_ANSWER_NONE,
+	[CONVERT_NEED_MORE] = CONVERT_ANSWER_NONE,
+	[CONVERT_BAD_MAGIC] = CONVERT_ANSWER_RESET,
+	[CONVERT_BAD_VERSION] = CONVERT_ANSWER_RESET,
+	[CONVERT_ZERO_TOTAL_LENGTH] = CONVERT_ANSWER_RESET,
+	[CONVERT_NO_TLV] = CONVERT_ANSWER_RESET,
+	[CONVERT_TLV_PAST_END] = CONVERT_ANSWER_RESET,
+	[CONVERT_TLV_ZERO_LENGTH] = CONVERT_ANSWER_RESET,
+	[CONVERT_TLV_TYPE_RESERVED] = CONVERT_ANSWER_RESET,
+	[CONVERT_TLV_TWICE] = CONVERT_ANSWER_RESET,
+	[CONVERT_TLV_UNKNOWN] = CONVERT_ANSWER_RESET,
+	[CONVERT_TLV_WRONG_DIRECTION] = CONVERT_ANSWER_RESET,
+	[CONVERT_TLV_BAD_LENGTH] = CONVERT_ANSWER_RESET,
+	[CONVERT_TLV_BAD_VALUE] = CONVERT_ANSWER_RESET,
+	[CONVERT_BAD_ADDRESS] = CONVERT_ANSWER_RESET,
+};
+static_assert(ARRAY_SIZE(response_answers) == CONVERT_STATUS_COUNT, "an answer for each status");
+
+enum convert_answer convert_request_answer(enum convert_status status,
+					   enum convert_error_code *code)
+{
+	const struct request_answer *found;
+
+	if ((size_t)status >= ARRAY_SIZE(request_answers))
+		return CONVERT_ANSWER_RESET;
+	found = &request_answers[status];
+	if (code && found->answer == CONVERT_ANSWER_ERROR)
+		*code = found->code;
+	return found->answer;
+}
+
+enum convert_answer convert_response_answer(enum convert_status status)
+{
+	if ((size_t)status >= ARRAY_SIZE(response_answers))
+		return CONVERT_ANSWER_RESET;
+	return response_answers[status];
+}

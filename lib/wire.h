@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wire.h - what the library's files share: bounded big-endian access to bytes of the network */
+#ifndef LIB_WIRE_H
+#define LIB_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <convert/convert.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+#define WIRE_WORD 4 /* bytes of the unit of every Length field, Section 6.1 and 6.2.1 */
+
+/*
+ * wire_get_*() - take a value off the front of @in
+ * They return false, and take nothing, where @in is too short: a reader never
+ * needs to compare lengths itself.
+ */
+static inline bool wire_get_bytes(struct convert_span *in, void *out, size_t len)
+{
+	if (in->len < len)
+		return false;
+	if (len > 0) {
+		memcpy(out, in->data, len);
+		in->data += len;
+		in->len -= len;
+	}
+	return true;
+}
+
+static inline bool wire_get_u8(struct convert_span *in, uint8_t *out)
+{
+	return wire_get_bytes(in, out, 1);
+}
+
+static inline bool wire_get_be16(struct convert_span *in, uint16_t *out)
+{
+	uint8_t b[2];
+
+	if (!wire_get_bytes(in, b, sizeof(b)))
+		return false;
+	*out = (uint16_t)(b[0] << 8 | b[1]);
+	return true;
+}
+
+/* @p has room for 2 bytes. */
+static inline void wire_put_be16(uint8_t *p, uint16_t value)
+{
+	p[0] = (uint8_t)(value >> 8);
+	p[1] = (uint8_t)value;
+}
+
+/* @len rounded up to whole words: what padding makes of it (Section 6.2.1). */
+static inline size_t wire_pad(size_t len)
+{
+	return (len + WIRE_WORD - 1) / WIRE_WORD * WIRE_WORD;
+}
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * write.c - messages into the caller's buffer
+ *
+ * Each writer checks what it is given, then asks tlv_add() for room. Once w->error
+ * is set nothing is written any more, so that the first fault is the one reported.
+ */
+#include "wire.h"
+
+#include <errno.h>
+
+/* The 16 bits called Unassigned or Zero in Figures 15, 16, 20 and 21. */
+static const uint8_t zero[2] = { 0, 0 };
+
+static void fail(struct convert_writer *w, int error)
+{
+	if (w->error == 0)
+		w->error = error;
+}
+
+static void copy(uint8_t *to, const uint8_t *from, size_t len)
+{
+	if (len > 0) /* an absent field is NULL, which memcpy() must not see */
+		memcpy(to, from, len);
+}
+
+void convert_writer_init(struct convert_writer *w, uint8_t *buf, size_t capacity)
+{
+	w->buf = buf;
+	w->capacity = capacity < CONVERT_MESSAGE_MAX ? capacity : CONVERT_MESSAGE_MAX;
+	w->len = CONVERT_HEADER_LEN;
+	w->error = w->capacity < CONVERT_HEADER_LEN ? -ENOBUFS : 0;
+}
+
+ssize_t convert_writer_finish(struct convert_writer *w)
+{
+	if (w->error != 0)
+		return w->error;
+	w->buf[0] = CONVERT_VERSION;
+	w->buf[1] = (uint8_t)(w->len / WIRE_WORD);
+	wire_put_be16(w->buf + 2, CONVERT_MAGIC);
+	return (ssize_t)w->len;
+}
+
+/* Section 6.2.1: a TLV must appear only once. What was written is the record of it. */
+static bool tlv_is_there(const struct convert_writer *w, uint8_t type)
+{
+	struct convert_tlv_cursor cursor;
+	struct convert_tlv tlv;
+
+	convert_tlv_first(&cursor, w->buf + CONVERT_HEADER_LEN, w->len - CONVERT_HEADER_LEN);
+	while (convert_tlv_next(&cursor, &tlv) == CONVERT_OK)
+		if (tlv.type == type)
+			return true;
+	return false;
+}
+
+/*
+ * Adds a TLV with room for a Value of @value_len bytes and its padding, all zero.
+ * Returns where the Value starts; NULL if there is no room, or an error before.
+ */
+static uint8_t *tlv_add(struct convert_writer *w, uint8_t type, size_t value_len)
+{
+	uint8_t *tlv;
+	size_t bytes;
+
+	if (w->error != 0)
+		return NULL;
+	if (tlv_is_there(w, type)) {
+		fail(w, -EEXIST);
+		return NULL;
+	}
+	/* Compared before it is rounded up, which could overflow. */
+	bytes = value_len > CONVERT_TLV_VALUE_MAX ? SIZE_MAX : wire_pad(2 + value_len);
+	if (bytes > w->capacity - w->len) {
+		fail(w, -ENOBUFS);
+		return NULL;
+	}
+	tlv = w->buf + w->len;
+	memset(tlv, 0, bytes);
+	tlv[0] = type;
+	tlv[1] = (uint8_t)(bytes / WIRE_WORD);
+	w->len += bytes;
+	return tlv + 2;
+}
+
+/* A TLV whose Value is @head and then @data; each may be NULL with a length of 0. */
+static void tlv_write(struct convert_writer *w, uint8_t type, const uint8_t *head, size_t head_len,
+		      const uint8_t *data, size_t len)
+{
+	size_t value_len = len > CONVERT_TLV_VALUE_MAX ? SIZE_MAX : head_len + len;
+	uint8_t *value = tlv_add(w, type, value_len);
+
+	if (!value)
+		return;
+	copy(value, head, head_len);
+	copy(value + head_len, data, len);
+}
+
+void convert_write_info(struct convert_writer *w)
+{
+	tlv_write(w, CONVERT_TLV_INFO, zero, sizeof(zero), NULL, 0);
+}
+
+/* May @options stand in a Connect TLV (Section 6.2.5)? */
+static bool options_are_valid(const uint8_t *options, size_t len)
+{
+	struct convert_span list = { options, len };
+	struct convert_tcp_option option;
+
+	while (list.len > 0) {
+		/* EOL and NOP have no length sub-field and MUST NOT be there. */
+		if (list.data[0] <= 1)
+			return false;
+		if (convert_tcp_option_next(&list, &option) != CONVERT_OK)
+			return false;
+	}
+	return true;
+}
+
+void convert_write_connect(struct convert_writer *w, const struct in6_addr *address, uint16_t port,
+			   const uint8_t *options, size_t options_len)
+{
+	uint8_t head[2 + sizeof(*address)];
+
+	if (!convert_address_is_valid(address) || !options_are_valid(options, options_len)) {
+		fail(w, -EINVAL);
+		return;
+	}
+	wire_put_be16(head, port);
+	memcpy(head + 2, address, sizeof(*address));
+	tlv_write(w, CONVERT_TLV_CONNECT, head, sizeof(head), options, options_len);
+}
+
+void convert_write_tcp_header(struct convert_writer *w, const uint8_t *options, size_t options_len)
+{
+	tlv_write(w, CONVERT_TLV_EXTENDED_TCP_HEADER, zero, sizeof(zero), options, options_len);
+}
+
+void convert_write_supported(struct convert_writer *w, const uint8_t *kinds, size_t count)
+{
+	/* EOL, NOP, MSS (Section 7.1), WS (7.2), SACK (7.3), TCP-AO (7.7) */
+	static const uint8_t forbidden[] = { 0, 1, 2, 3, 5, 29 };
+
+	for (size_t i = 0; i < count; i++) {
+		if (memchr(forbidden, kinds[i], sizeof(forbidden))) {
+			fail(w, -EINVAL);
+			return;
+		}
+	}
+	tlv_write(w, CONVERT_TLV_SUPPORTED_TCP_EXTENSIONS, zero, sizeof(zero), kinds, count);
+}
+
+void convert_write_cookie(struct convert_writer *w, const uint8_t *cookie, size_t cookie_len)
+{
+	if (cookie_len == 0) {
+		fail(w, -EINVAL);
+		return;
+	}
+	tlv_write(w, CONVERT_TLV_COOKIE, zero, sizeof(zero), cookie, cookie_len);
+}
+
+void convert_write_tlv(struct convert_writer *w, uint8_t type, const uint8_t *value,
+		       size_t value_len)
+{
+	if (type == CONVERT_TLV_RESERVED) {
+		fail(w, -EINVAL);
+		return;
+	}
+	tlv_write(w, type, NULL, 0, value, value_len);
+}
+
+/* Section 6.2.8: what the Value of an Error TLV is. Codes that the RFC leaves open take a byte. */
+enum error_form {
+	FORM_BYTE,
+	FORM_ZERO,
+	FORM_VERSIONS,
+	FORM_ECHO,
+	FORM_COOKIE,
+	FORM_OPTIONS,
+};
+
+static const enum error_form error_forms[] = {
+	[CONVERT_ERROR_UNSUPPORTED_VERSION] = FORM_VERSIONS,
+	[CONVERT_ERROR_MALFORMED_MESSAGE] = FORM_ECHO,
+	[CONVERT_ERROR_UNSUPPORTED_MESSAGE] = FORM_ECHO,
+	[CONVERT_ERROR_MISSING_COOKIE] = FORM_COOKIE,
+	[CONVERT_ERROR_NOT_AUTHORIZED] = FORM_ZERO,
+	[CONVERT_ERROR_UNSUPPORTED_TCP_OPTION] = FORM_OPTIONS,
+	[CONVERT_ERROR_RESOURCE_EXCEEDED] = FORM_BYTE,
+	[CONVERT_ERROR_NETWORK_FAILURE] = FORM_BYTE,
+	[CONVERT_ERROR_CONNECTION_RESET] = FORM_ZERO,
+	[CONVERT_ERROR_DESTINATION_UNREACHABLE] = FORM_BYTE,
+};
+
+static enum error_form error_form(unsigned int code)
+{
+	return code < ARRAY_SIZE(error_forms) ? error_forms[code] : FORM_BYTE;
+}
+
+void convert_write_error(struct convert_writer *w, enum convert_error_code code, uint8_t value)
+{
+	unsigned int number = (unsigned int)code;
+	enum error_form form = error_form(number);
+	const uint8_t bytes[2] = { (uint8_t)number, value };
+
+	if (number > UINT8_MAX || (form != FORM_BYTE && form != FORM_ZERO) ||
+	    (form == FORM_ZERO && value != 0)) {
+		fail(w, -EINVAL);
+		return;
+	}
+	tlv_write(w, CONVERT_TLV_ERROR, NULL, 0, bytes, sizeof(bytes));
+}
+
+void convert_write_error_versions(struct convert_writer *w)
+{
+	static const uint8_t value[] = { CONVERT_ERROR_UNSUPPORTED_VERSION, CONVERT_VERSION };
+
+	tlv_write(w, CONVERT_TLV_ERROR, NULL, 0, value, sizeof(value));
+}
+
+void convert_write_error_echo(struct convert_writer *w, enum convert_error_code code,
+			      const uint8_t *message, size_t len)
+{
+	const uint8_t head[2] = { (uint8_t)code, 0 }; /* Figure 23 */
+	size_t room;
+
+	if (error_form((unsigned int)code) != FORM_ECHO) {
+		fail(w, -EINVAL);
+		return;
+	}
+	/*
+	 * A message of up to 1020 bytes can't be echoed whole in one of 1020 bytes:
+	 * Section 6.2.8 doesn't say what then, its beginning serves troubleshooting best.
+	 */
+	room = w->error == 0 ? (w->capacity - w->len) / WIRE_WORD * WIRE_WORD : 0;
+	if (room >= WIRE_WORD && len > room - WIRE_WORD)
+		len = room - WIRE_WORD;
+	tlv_write(w, CONVERT_TLV_ERROR, head, sizeof(head), message, len);
+}
+
+void convert_write_error_cookie(struct convert_writer *w, const uint8_t *cookie, size_t cookie_len)
+{
+	static const uint8_t head[2] = { CONVERT_ERROR_MISSING_COOKIE, 0 };
+
+	if (cookie_len == 0) {
+		fail(w, -EINVAL);
+		return;
+	}
+	tlv_write(w, CONVERT_TLV_ERROR, head, sizeof(head), cookie, cookie_len);
+}
+
+void convert_write_error_options(struct convert_writer *w, const uint8_t *kinds, size_t count)
+{
+	static const uint8_t head[1] = { CONVERT_ERROR_UNSUPPORTED_TCP_OPTION };
+
+	/* Kind 0 could not be told from the padding. */
+	if (count == 0 || memchr(kinds, 0, count)) {
+		fail(w, -EINVAL);
+		return;
+	}
+	tlv_write(w, CONVERT_TLV_ERROR, head, sizeof(head), kinds, count);
+}
