@@ -23,7 +23,7 @@ struct settings_converter {
 
 struct settings {
 	bool enabled;      /* connections may be converted */
-	char problem[160]; /* why not, in a sentence for the log; empty if enabled */
+	char problem[256]; /* why not, in a sentence for the log; empty if enabled */
 	const char *log;   /* CONVERT_LOG: a path, "-" for stderr, NULL for none */
 	struct settings_converter converters[SETTINGS_CONVERTERS_MAX];
 	size_t converter_count;

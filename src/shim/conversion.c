@@ -326,7 +326,7 @@ static int response_judge(const struct conn *conn, int fd, struct handshake_step
 /* One step of a claimed conn; returns the state to release it with. */
 static enum conn_state step(struct conn *conn, int fd)
 {
-	struct handshake_step told;
+	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
 	int ret = conn->want_output ? request_send_rest(conn, fd) : 0;
 
 	if (ret == 0)

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""scripted_converter.py - a converter that answers what a test wants it to answer
+
+  scripted_converter.py ADDR PORT SCRIPT [RESPONSE-HEX]
+
+SCRIPT says what becomes of the response (a header with an empty Extended TCP Header
+TLV, or RESPONSE-HEX) to each request:
+
+  whole       in one piece, together with the server's first bytes if it speaks first
+  bytewise    a byte at a time, each in a segment of its own
+  split:N     the first N bytes, the rest 50 ms later
+  truncate:N  the first N bytes, then the end of the stream
+  close       the end of the stream at once
+  reset       a reset at once
+  silent      nothing, ever
+
+After a whole response the connection is relayed to the server. One line on standard
+output for each connection: "request HEX", and "reset" or "closed" when the client
+is gone. It exists to misbehave; convertd is the converter that people run.
+"""
+
+import select
+import socket
+import struct
+import sys
+import threading
+import time
+
+TCP_INFO_STATE_ESTABLISHED = 1
+RESPONSE = bytes.fromhex("01022263" "14010000")
+PAUSE = 0.05  # seconds between pieces: more than a segment needs, so that they arrive apart
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def wait_until_established(sock):
+    """A reply written to an MPTCP socket before the third ACK would be stuck (Linux 6.18)."""
+    poller = select.epoll()
+    poller.register(sock, select.EPOLLOUT | select.EPOLLET)
+    while sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != TCP_INFO_STATE_ESTABLISHED:
+        poller.poll(1)
+    poller.close()
+
+
+def read_request(sock):
+    data = b""
+    while len(data) < 4 or len(data) < data[1] * 4:
+        piece = sock.recv(65536)
+        if not piece:
+            return None, b""
+        data += piece
+    length = data[1] * 4
+    return data[:length], data[length:]
+
+
+def connect_to_server(request):
+    """The Connect TLV is the first one of every request that the tests send."""
+    port, = struct.unpack_from("!H", request, 6)
+    address = request[8:24]
+    if address[:12] == bytes(10) + b"\xff\xff":
+        return socket.create_connection((socket.inet_ntop(socket.AF_INET, address[12:]), port))
+    return socket.create_connection((socket.inet_ntop(socket.AF_INET6, address), port))
+
+
+def pump(source, sink):
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+
+
+def relay(client, server):
+    thread = threading.Thread(target=pump, args=(client, server), daemon=True)
+    thread.start()
+    pump(server, client)
+    thread.join()
+
+
+def wait_for_end(sock):
+    try:
+        while sock.recv(65536):
+            pass
+        say("closed")
+    except ConnectionError:
+        say("reset")
+
+
+def answer(sock, script, response):
+    verb, _, argument = script.partition(":")
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if verb == "silent":
+        return False
+    if verb == "reset":
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+        return False
+    cut = {"close": 0, "truncate": int(argument or 0)}.get(verb)
+    if cut is not None:
+        sock.sendall(response[:cut])
+        sock.shutdown(socket.SHUT_WR)
+        return False
+    size = {"bytewise": 1, "split": int(argument or 0)}.get(verb, len(response))
+    while response:
+        sock.sendall(response[:size])
+        response = response[size:]
+        if response:
+            time.sleep(PAUSE)
+            size = 1 if verb == "bytewise" else len(response)
+    return True
+
+
+def serve(sock, script, response):
+    try:
+        request, early = read_request(sock)
+        if request is None:
+            say("closed")
+            return
+        say("request", request.hex(), "early", len(early))
+        wait_until_established(sock)
+        is_error = len(response) > 4 and response[4] == 30
+        server = connect_to_server(request) if script.split(":")[0] in ("whole", "bytewise", "split") \
+            and not is_error else None
+        if answer(sock, script, response) and server:
+            server.sendall(early)
+            relay(sock, server)
+        wait_for_end(sock)
+    except OSError as error:
+        say("error", error)
+    finally:
+        sock.close()
+
+
+def main():
+    address, port, script = sys.argv[1:4]
+    response = bytes.fromhex(sys.argv[4]) if len(sys.argv) > 4 else RESPONSE
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM, 262)  # IPPROTO_MPTCP
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.IPPROTO_TCP, 23, 1024)  # TCP_FASTOPEN
+    listener.setsockopt(socket.IPPROTO_TCP, 34, 1)     # TCP_FASTOPEN_NO_COOKIE
+    listener.bind((address, int(port)))
+    listener.listen(1024)
+    say("ready")
+    while True:
+        sock, _ = listener.accept()
+        threading.Thread(target=serve, args=(sock, script, response), daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()
