@@ -5,7 +5,8 @@ libtestbytes_la_SOURCES = tests/unit/bytes.c tests/unit/bytes.h
 libtestbytes_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/test_codec_write \
-	tests/unit/test_codec_mutation tests/unit/test_sockaddr
+	tests/unit/test_codec_mutation tests/unit/test_sockaddr \
+	tests/unit/test_handshake tests/unit/test_client_settings
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -28,4 +29,12 @@ tests_unit_test_codec_mutation_LDADD = libtestbytes.la libfuzz_properties.la lib
 tests_unit_test_sockaddr_SOURCES = tests/unit/test_sockaddr.c
 tests_unit_test_sockaddr_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_sockaddr_LDADD = libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_handshake_SOURCES = tests/unit/test_handshake.c
+tests_unit_test_handshake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_handshake_LDADD = libtestbytes.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_client_settings_SOURCES = tests/unit/test_client_settings.c
+tests_unit_test_client_settings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_client_settings_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 endif

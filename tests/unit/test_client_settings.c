@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_client_settings.c - the environment of a client, and which destinations it converts */
+#include "config.h"
+
+#include "client/policy.h"
+#include "client/settings.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *env_addr, *env_port, *env_cookie, *env_log;
+
+static const char *lookup(const char *name)
+{
+	if (!strcmp(name, "CONVERT_ADDR"))
+		return env_addr;
+	if (!strcmp(name, "CONVERT_PORT"))
+		return env_port;
+	if (!strcmp(name, "CONVERT_COOKIE"))
+		return env_cookie;
+	if (!strcmp(name, "CONVERT_LOG"))
+		return env_log;
+	ck_abort_msg("unexpected variable %s", name);
+	return NULL;
+}
+
+static struct settings read_env(const char *addr, const char *port, const char *cookie)
+{
+	struct settings settings;
+
+	env_addr = addr;
+	env_port = port;
+	env_cookie = cookie;
+	settings_read(&settings, lookup);
+	return settings;
+}
+
+static void assert_converter(const struct settings_converter *got, const char *expected)
+{
+	char text[SOCKADDR_STRLEN];
+
+	if (got->name[0])
+		snprintf(text, sizeof(text), "%.60s:%u", got->name, got->port);
+	else
+		sockaddr_ip_format(&got->addr, text);
+	ck_assert_str_eq(text, expected);
+}
+
+static const struct {
+	const char *addr, *port, *converters[4];
+} good[] = {
+	{ "192.0.2.1", NULL, { "192.0.2.1:1234" } },
+	{ "192.0.2.1", "", { "192.0.2.1:1234" } },
+	{ "192.0.2.1", "5678", { "192.0.2.1:5678" } },
+	{ "192.0.2.1:99", "5678", { "192.0.2.1:99" } },
+	{ "2001:db8::1", NULL, { "[2001:db8::1]:1234" } },
+	{ "[2001:db8::1]:99", NULL, { "[2001:db8::1]:99" } },
+	{ "converter.example", "99", { "converter.example:99" } },
+	{ "converter.example:7", "99", { "converter.example:7" } },
+	{ " 192.0.2.1,2001:db8::1 , localhost ", NULL,
+	  { "192.0.2.1:1234", "[2001:db8::1]:1234", "localhost:1234" } },
+};
+
+START_TEST(converters_are_read)
+{
+	struct settings settings = read_env(good[_i].addr, good[_i].port, NULL);
+	size_t n = 0;
+
+	ck_assert_msg(settings.enabled, "%s", settings.problem);
+	for (; n < 4 && good[_i].converters[n]; n++)
+		assert_converter(&settings.converters[n], good[_i].converters[n]);
+	ck_assert_uint_eq(settings.converter_count, n);
+	ck_assert_str_eq(settings.problem, "");
+}
+END_TEST
+
+/* The problem names the variable, and quotes what was wrong. */
+static const struct {
+	const char *addr, *port, *problem[2];
+} bad[] = {
+	{ NULL, NULL, { "CONVERT_ADDR is not set", "" } },
+	{ "", NULL, { "CONVERT_ADDR is empty", "" } },
+	{ " , ", NULL, { "CONVERT_ADDR is empty", "" } },
+	{ "192.0.2", NULL, { "CONVERT_ADDR", "\"192.0.2\"" } },
+	{ "192.0.2.300", NULL, { "CONVERT_ADDR", "\"192.0.2.300\"" } },
+	{ "192.0.2.1:0", NULL, { "CONVERT_ADDR", "\"192.0.2.1:0\"" } },
+	{ "a.example,b_/", NULL, { "CONVERT_ADDR", "\"b_/\"" } },
+	{ "a.example:x", NULL, { "CONVERT_ADDR", "\"a.example:x\"" } },
+	{ "-x", NULL, { "CONVERT_ADDR", "\"-x\"" } },
+	{ "[::1", NULL, { "CONVERT_ADDR", "\"[::1\"" } },
+	{ "a,b,c,d,e,f,g,h,i", NULL, { "CONVERT_ADDR", "more than 8" } },
+	{ "192.0.2.1", "0", { "CONVERT_PORT", "\"0\"" } },
+	{ "192.0.2.1", "65536", { "CONVERT_PORT", "\"65536\"" } },
+	{ "192.0.2.1", "http", { "CONVERT_PORT", "\"http\"" } },
+	{ "192.0.2.1", "12x", { "CONVERT_PORT", "\"12x\"" } },
+};
+
+START_TEST(wrong_input_disables_and_is_named)
+{
+	struct settings settings = read_env(bad[_i].addr, bad[_i].port, NULL);
+
+	ck_assert(!settings.enabled);
+	ck_assert_msg(strstr(settings.problem, bad[_i].problem[0]) &&
+			      strstr(settings.problem, bad[_i].problem[1]),
+		      "%s", settings.problem);
+}
+END_TEST
+
+START_TEST(cookie_is_taken_as_it_is)
+{
+	struct settings settings = read_env("192.0.2.1", NULL, "abc");
+	char *long_cookie = malloc(SETTINGS_COOKIE_MAX + 2);
+
+	ck_assert_uint_eq(settings.cookie_len, 3);
+	ck_assert_mem_eq(settings.cookie, "abc", 3);
+	memset(long_cookie, 'x', SETTINGS_COOKIE_MAX + 1);
+	long_cookie[SETTINGS_COOKIE_MAX + 1] = '\0';
+	settings = read_env("192.0.2.1", NULL, long_cookie);
+	ck_assert(!settings.enabled);
+	ck_assert_ptr_nonnull(strstr(settings.problem, "CONVERT_COOKIE"));
+	long_cookie[SETTINGS_COOKIE_MAX] = '\0';
+	settings = read_env("192.0.2.1", NULL, long_cookie);
+	ck_assert_uint_eq(settings.cookie_len, SETTINGS_COOKIE_MAX);
+	free(long_cookie);
+}
+END_TEST
+
+START_TEST(log_is_optional)
+{
+	struct settings settings;
+
+	env_log = "";
+	settings = read_env("192.0.2.1", NULL, NULL);
+	ck_assert_ptr_null(settings.log);
+	env_log = "-";
+	settings = read_env(NULL, NULL, NULL);
+	ck_assert_str_eq(settings.log, "-");
+	env_log = NULL;
+}
+END_TEST
+
+static const struct {
+	const char *destination;
+	enum policy_verdict verdict;
+} destinations[] = {
+	{ "192.0.2.9", POLICY_CONVERT },
+	{ "10.1.2.3", POLICY_CONVERT },
+	{ "[2001:db8::9]:443", POLICY_CONVERT },
+	{ "fd00::1", POLICY_CONVERT },
+	{ "127.0.0.1", POLICY_DIRECT_LOCAL },
+	{ "127.255.255.254", POLICY_DIRECT_LOCAL },
+	{ "0.0.0.0", POLICY_DIRECT_LOCAL },
+	{ "::", POLICY_DIRECT_LOCAL },
+	{ "::1", POLICY_DIRECT_LOCAL },
+	{ "::ffff:127.0.0.1", POLICY_DIRECT_LOCAL },
+	{ "169.254.1.1", POLICY_DIRECT_LINK },
+	{ "fe80::1", POLICY_DIRECT_LINK },
+	{ "::ffff:169.254.1.1", POLICY_DIRECT_LINK },
+	{ "224.0.0.1", POLICY_DIRECT_GROUP },
+	{ "239.255.255.255", POLICY_DIRECT_GROUP },
+	{ "255.255.255.255", POLICY_DIRECT_GROUP },
+	{ "ff02::1", POLICY_DIRECT_GROUP },
+	{ "192.0.2.1", POLICY_DIRECT_CONVERTER },
+	{ "192.0.2.1:22", POLICY_DIRECT_CONVERTER },
+	{ "::ffff:192.0.2.1", POLICY_DIRECT_CONVERTER },
+	{ "2001:db8::1", POLICY_DIRECT_CONVERTER },
+};
+
+START_TEST(policy_knows_what_a_converter_can_reach)
+{
+	struct settings settings = read_env("192.0.2.1 name.example 2001:db8::1", NULL, NULL);
+	union sockaddr_ip destination;
+
+	ck_assert_int_eq(sockaddr_ip_parse(&destination, destinations[_i].destination, 80), 0);
+	ck_assert_int_eq(policy_decide(&settings, &destination), destinations[_i].verdict);
+	ck_assert_ptr_nonnull(policy_reason(destinations[_i].verdict));
+	settings.enabled = false;
+	ck_assert_int_eq(policy_decide(&settings, &destination), POLICY_DIRECT_DISABLED);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("client settings and policy");
+	TCase *tcase = tcase_create("all");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_loop_test(tcase, converters_are_read, 0, ARRAY_SIZE(good));
+	tcase_add_loop_test(tcase, wrong_input_disables_and_is_named, 0, ARRAY_SIZE(bad));
+	tcase_add_test(tcase, cookie_is_taken_as_it_is);
+	tcase_add_test(tcase, log_is_optional);
+	tcase_add_loop_test(tcase, policy_knows_what_a_converter_can_reach, 0,
+			    ARRAY_SIZE(destinations));
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

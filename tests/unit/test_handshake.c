@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_handshake.c - the client's machine: requests, responses in every piece, errors as errno */
+#include "config.h"
+
+#include "client/errno_map.h"
+#include "client/handshake.h"
+#include "convert/convert.h"
+
+#include "bytes.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+static union sockaddr_ip address(const char *text)
+{
+	union sockaddr_ip addr;
+
+	ck_assert_int_eq(sockaddr_ip_parse(&addr, text, 80), 0);
+	return addr;
+}
+
+static struct handshake_step step_of(const char *hex, const char *server)
+{
+	struct bytes bytes = bytes_hex(hex);
+	union sockaddr_ip addr = address(server);
+	struct handshake_step step = handshake_on_bytes(bytes.data, bytes.len, &addr);
+
+	bytes_fini(&bytes);
+	return step;
+}
+
+/* Figures 13 and 17; Figure 21 for the cookie, padded with zeros. */
+START_TEST(request_is_header_connect_and_cookie)
+{
+	uint8_t buf[CONVERT_MESSAGE_MAX];
+	union sockaddr_ip v4 = address("192.0.2.1:8080"), v6 = address("[2001:db8::5]:443");
+	ssize_t len;
+
+	len = handshake_request(buf, sizeof(buf), &v4, NULL, 0);
+	bytes_assert_hex(buf, (size_t)len, "01062263 0a051f90 00000000000000000000ffff c0000201");
+	len = handshake_request(buf, sizeof(buf), &v6, (const uint8_t *)"secret", 6);
+	bytes_assert_hex(buf, (size_t)len,
+			 "01092263 0a0501bb 20010db8000000000000000000000005"
+			 "16030000 7365637265740000");
+}
+END_TEST
+
+START_TEST(request_refuses_what_the_rfc_forbids)
+{
+	uint8_t buf[CONVERT_MESSAGE_MAX];
+	union sockaddr_ip loopback = address("127.0.0.1"), server = address("192.0.2.1");
+
+	ck_assert_int_eq(handshake_request(buf, sizeof(buf), &loopback, NULL, 0), -EINVAL);
+	ck_assert_int_eq(handshake_request(buf, 20, &server, NULL, 0), -ENOBUFS);
+}
+END_TEST
+
+/* Responses that say "the server was reached", with data of the application behind them. */
+static const char *const good[] = {
+	"01012263",                                        /* a header alone */
+	"01022263 14010000",                               /* an empty Extended TCP Header TLV */
+	"01042263 14030000 020405b4 04020000",             /* MSS and SACK-permitted */
+	"01042263 15020000 1e000000 14010000",             /* Supported TCP Extensions before it */
+	"01042263 c8020000 11223344 14010000",             /* a TLV of private use is stepped over */
+	"01ff2263 14fe0000 00*1012",                       /* as long as can be */
+};
+
+START_TEST(response_is_known_exactly_when_it_is_complete)
+{
+	struct bytes bytes = bytes_hex(good[_i]);
+	union sockaddr_ip server = address("192.0.2.1");
+
+	for (size_t len = 0; len <= bytes.len; len++) {
+		struct bytes prefix = bytes_copy(bytes.data, len);
+		struct handshake_step step = handshake_on_bytes(prefix.data, len, &server);
+
+		if (len < bytes.len) {
+			ck_assert_int_eq(step.verdict, HANDSHAKE_NEED_MORE);
+			ck_assert_uint_eq(step.length, len < 4 ? 4 : bytes.len);
+		} else {
+			ck_assert_int_eq(step.verdict, HANDSHAKE_DONE);
+			ck_assert_uint_eq(step.length, bytes.len);
+		}
+		bytes_fini(&prefix);
+	}
+	bytes_fini(&bytes);
+}
+END_TEST
+
+START_TEST(data_behind_the_response_is_not_touched)
+{
+	struct handshake_step step = step_of("01022263 14010000 01022263 1e01", "192.0.2.1");
+
+	ck_assert_int_eq(step.verdict, HANDSHAKE_DONE);
+	ck_assert_uint_eq(step.length, 8);
+}
+END_TEST
+
+/* Sections 6.1, 6.2.1, 6.2.2 and 8: reset, and nothing that the server can be blamed for. */
+static const char *const broken[] = {
+	"48545450",                            /* "HTTP": not Convert */
+	"01002263",                            /* Total Length 0 */
+	"02022263 14010000",                   /* a version that we don't speak */
+	"00022263 14010000",                   /* the reserved version */
+	"01022263 00010000",                   /* type 0 */
+	"01022263 14000000",                   /* Length 0 */
+	"01022263 14020000",                   /* crosses the Total Length */
+	"01032263 14010000 14010000",          /* twice */
+	"01032263 1e016000 1e016000",          /* an Error TLV twice */
+	"01022263 01010000",                   /* an Info TLV is for converters */
+};
+
+START_TEST(broken_response_is_the_converters_fault)
+{
+	struct handshake_step step = step_of(broken[_i], "192.0.2.1");
+
+	ck_assert_int_eq(step.verdict, HANDSHAKE_FAIL);
+	ck_assert_int_eq(step.fault, HANDSHAKE_FAULT_PROTOCOL);
+	ck_assert_int_eq(step.error, ECONNREFUSED);
+	ck_assert_ptr_nonnull(step.reason);
+}
+END_TEST
+
+START_TEST(early_end_is_the_converters_fault)
+{
+	struct handshake_step step = handshake_on_close();
+
+	ck_assert_int_eq(step.verdict, HANDSHAKE_FAIL);
+	ck_assert_int_eq(step.fault, HANDSHAKE_FAULT_PROTOCOL);
+}
+END_TEST
+
+static const struct {
+	const char *response, *server;
+	int error;
+	enum handshake_fault fault;
+} errors[] = {
+	{ "01022263 1e016000", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e016100", "192.0.2.1", ENETUNREACH, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e016101", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e016103", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e01610d", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e0161ff", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e016101", "[::ffff:192.0.2.1]:80", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e016100", "2001:db8::1", ENETUNREACH, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e016101", "2001:db8::1", EACCES, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e016103", "2001:db8::1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e016104", "2001:db8::1", ECONNREFUSED, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e016107", "2001:db8::1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e014100", "192.0.2.1", ETIMEDOUT, HANDSHAKE_FAULT_CONVERTER },
+	{ "01022263 1e01401e", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_CONVERTER },
+	{ "01022263 1e012000", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_CONVERTER },
+	{ "01032263 1e020300 aabbccdd", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_CONVERTER },
+	{ "01022263 1e010001", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_CONVERTER },
+	/* codes that nobody has assigned go by their class */
+	{ "01022263 1e017f00", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
+	{ "01022263 1e015000", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_CONVERTER },
+	/* an error counts even beside other TLVs */
+	{ "01042263 15020000 1e000000 1e016000", "192.0.2.1", ECONNREFUSED,
+	  HANDSHAKE_FAULT_SERVER },
+};
+
+START_TEST(error_is_the_errno_of_a_direct_connection)
+{
+	struct handshake_step step = step_of(errors[_i].response, errors[_i].server);
+
+	ck_assert_int_eq(step.verdict, HANDSHAKE_FAIL);
+	ck_assert_int_eq(step.error, errors[_i].error);
+	ck_assert_int_eq(step.fault, errors[_i].fault);
+}
+END_TEST
+
+START_TEST(every_code_and_value_has_an_errno)
+{
+	for (int code = 0; code < 256; code++)
+		for (int value = 0; value < 256; value++) {
+			ck_assert_int_gt(errno_map_error((uint8_t)code, (uint8_t)value, true), 0);
+			ck_assert_int_gt(errno_map_error((uint8_t)code, (uint8_t)value, false), 0);
+		}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("handshake");
+	TCase *tcase = tcase_create("handshake");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(tcase, request_is_header_connect_and_cookie);
+	tcase_add_test(tcase, request_refuses_what_the_rfc_forbids);
+	tcase_add_loop_test(tcase, response_is_known_exactly_when_it_is_complete, 0,
+			    ARRAY_SIZE(good));
+	tcase_add_test(tcase, data_behind_the_response_is_not_touched);
+	tcase_add_loop_test(tcase, broken_response_is_the_converters_fault, 0, ARRAY_SIZE(broken));
+	tcase_add_test(tcase, early_end_is_the_converters_fault);
+	tcase_add_loop_test(tcase, error_is_the_errno_of_a_direct_connection, 0,
+			    ARRAY_SIZE(errors));
+	tcase_add_test(tcase, every_code_and_value_has_an_errno);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
