@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 #define BATCH 32           /* packets from one side before the other gets its turn */
-#define TX_QUEUE_LEN 2000  /* what the device may hold while this process isn't on a CPU */
 #define SETTING_OPTION 256 /* the value for getopt of the first row of settings_info() */
 
 struct arguments {
@@ -166,8 +165,6 @@ static int tun_create(const char *namespace, const char *device, int mtu)
 		err(1, "socket");
 	ifr.ifr_mtu = mtu;
 	device_ioctl(control, SIOCSIFMTU, &ifr, "set the MTU");
-	ifr.ifr_qlen = TX_QUEUE_LEN;
-	device_ioctl(control, SIOCSIFTXQLEN, &ifr, "set the length of the queue");
 	device_ioctl(control, SIOCGIFFLAGS, &ifr, "get flags");
 	ifr.ifr_flags |= IFF_UP;
 	device_ioctl(control, SIOCSIFFLAGS, &ifr, "set up");
