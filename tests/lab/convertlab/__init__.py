@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""convertlab - a client with two access links, a converter and a server, each in a network namespace of its own.
+
+    from convertlab import Lab, Link
+
+    with Lab(wifi=Link(delay_ms=10, rate_mbit=50), core=Link(delay_ms=20)) as lab:
+        lab.convertd([...])
+        lab.http()
+        lab.client.run(["curl", "http://%s/bytes/1000" % lab.server.addr4], env=lab.shim_env(CONVERT_...=...))
+
+A script reaches this through `lab run SCRIPT.py`, a test through harness.main(); both enter the sandbox first (sandbox.py),
+outside of which nothing of this works.
+"""
+from .build import Build
+from .capture import Capture
+from .harness import Skip, between, check, equal, main, need, timeout
+from .hosts import CommandError, Host, Process
+from .links import Link
+from .pcap import Packet, bytes_by_path, mptcp_subflows, read_pcap
+from .topology import Lab
+from .waiting import LabError, wait_until
+
+__all__ = [
+    "Build", "Capture", "CommandError", "Host", "Lab", "LabError", "Link", "Packet", "Process", "Skip", "between",
+    "bytes_by_path", "check", "equal", "main", "mptcp_subflows", "need", "read_pcap", "timeout", "wait_until",
+]

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""build.py - where the programs under test are"""
+import glob
+import os
+import shlex
+
+from .waiting import LabError
+
+SRCDIR = os.path.abspath(os.environ.get("CONVERT_SRCDIR") or os.path.join(os.path.dirname(__file__), "../../.."))
+
+
+def _candidates():
+    """Build directories, the likeliest first: as told, where we are, the source tree, build* in and beside it."""
+    told = os.environ.get("CONVERT_BUILDDIR")
+    if told:
+        return [told]
+    places = [os.getcwd(), SRCDIR]
+    places += sorted(glob.glob(os.path.join(SRCDIR, "build*/")) + glob.glob(os.path.join(SRCDIR, "../build*/")),
+                     key=os.path.getmtime, reverse=True)
+    return places
+
+
+def _is_ours(place):
+    """Is it a build of this source tree, and has it the lab's own program?"""
+    if not os.access(os.path.join(place, "linkem"), os.X_OK):
+        return False
+    if os.environ.get("CONVERT_BUILDDIR"):
+        return True
+    try:
+        with open(os.path.join(place, "Makefile"), encoding="utf-8") as makefile:
+            for line in makefile:
+                if line.startswith("abs_top_srcdir = "):
+                    return os.path.realpath(line.split("=", 1)[1].strip()) == os.path.realpath(SRCDIR)
+    except OSError:
+        pass
+    return False
+
+
+class Build:
+    """The files of one build.
+
+    CONVERT_BUILDDIR names it; CONVERT_SHIM and CONVERT_CONVERTD replace the shim and convertd alone.
+    """
+
+    def __init__(self):
+        for place in _candidates():
+            if _is_ours(place):
+                self.directory = os.path.abspath(place)
+                return
+        raise LabError("no build with linkem in it among %s; run \"make linkem\" there, or set CONVERT_BUILDDIR"
+                       % ", ".join(_candidates()))
+
+    def program(self, name):
+        """The path of a program of this build."""
+        path = os.environ.get("CONVERT_" + name.upper()) or os.path.join(self.directory, name)
+        if not os.access(path, os.X_OK):
+            raise LabError("%s is not there; run \"make %s\" in %s" % (path, name, self.directory))
+        return path
+
+    @property
+    def shim(self):
+        """The path of libconvert.so."""
+        path = os.environ.get("CONVERT_SHIM") or os.path.join(self.directory, ".libs/libconvert.so")
+        if not os.path.exists(path):
+            raise LabError("%s is not there; run \"make libconvert.la\" in %s, or set CONVERT_SHIM"
+                           % (path, self.directory))
+        return os.path.abspath(path)
+
+    def shim_env(self, **variables):
+        """The environment of an application under the shim, with these variables added.
+
+        SANITIZER_PRELOAD (as configure found it) goes in front: the run-time library of a sanitizer must be first.
+        """
+        sanitizers = shlex.split(os.environ.get("SANITIZER_PRELOAD", ""))
+        env = {name: str(value) for name, value in variables.items()}
+        env["LD_PRELOAD"] = ":".join(sanitizers + [self.shim])
+        if sanitizers:
+            # what the host program leaks isn't ours
+            env.setdefault("ASAN_OPTIONS", os.environ.get("ASAN_OPTIONS", "detect_leaks=0"))
+        return env

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""capture.py - packets of a device, from a moment that is known to a moment that is known
+
+tcpdump is ready once it says "listening on". At the end, what lies in its buffer must not be lost: a marker, a UDP datagram
+that the filter always lets through, is sent on the device, and when it is in the file so is all that came before it. Markers
+are left out of packets().
+"""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+
+from .pcap import read_pcap
+from .waiting import LabError, wait_until
+
+MARKER_PORT = 47953
+SO_BINDTODEVICE = 25
+
+
+class Capture:
+    """With lab.capture(host, "wifi", "tcp port 80") as capture: …; then capture.packets(). `path` is the file."""
+
+    def __init__(self, host, device, expression, directory):
+        if not shutil.which("tcpdump"):
+            raise LabError("tcpdump is missing; on Debian: apt-get install tcpdump")
+        self._host = host
+        self._device = device
+        self.path = os.path.join(directory, "%02d-%s-%s.pcap" % (len(os.listdir(directory)), host.name, device))
+        self._expression = "(%s) or udp port %d" % (expression or "ip or ip6", MARKER_PORT)
+        self._process = None
+
+    def __enter__(self):
+        self._process = self._host.popen(
+            ["tcpdump", "-Z", "root", "-U", "-n", "--immediate-mode", "-s", "0", "-i", self._device, "-w", self.path,
+             self._expression], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        said = b""
+        for line in self._process.stderr:
+            said += line
+            if b"listening on" in line:
+                return self
+        raise LabError("tcpdump on %s: %s" % (self._host.name, said.decode(errors="replace")))
+
+    def __exit__(self, kind, error, trace):
+        try:
+            if kind is None:
+                self._flush()
+        finally:
+            self._process.stop(signal.SIGINT)
+            self._process.stderr.close()
+
+    def _flush(self):
+        """Waits until a packet sent now is in the file."""
+        token = b"convertlab marker " + os.urandom(8)
+        with self._host.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            if self._device != "any":
+                sender.setsockopt(socket.SOL_SOCKET, SO_BINDTODEVICE, self._device.encode())
+            # one hop at most: a broadcast reaches the neighbour, who takes no notice
+            target = "127.0.0.1" if self._device in ("lo", "any") else "255.255.255.255"
+            sender.sendto(token, (target, MARKER_PORT))
+        wait_until(lambda: self._contains(token), 5, "the end of the capture on %s" % self._device)
+
+    def _contains(self, token):
+        with open(self.path, "rb") as file:
+            file.seek(max(0, os.path.getsize(self.path) - 65536))
+            return token in file.read()
+
+    def packets(self):
+        """The packets, as pcap.Packet."""
+        return [packet for packet in read_pcap(self.path) if MARKER_PORT not in (packet.sport, packet.dport)]

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""harness.py - runs the test_* functions of a file as one automake test
+
+    def test_something():
+        with Lab() as lab:
+            equal(lab.client.run([...]).stdout, "x", "what the server said")
+
+    if __name__ == "__main__":
+        main()
+
+Prints a line for each, ends with 0 (all passed), 1 (one failed) or 77 (none could be run). CONVERT_NO_SKIP=1, as CI sets it, makes a
+failure of a skip.
+"""
+import argparse
+import os
+import shutil
+import signal
+import sys
+import time
+import traceback
+
+from . import sandbox, topology
+
+DEFAULT_TIMEOUT = 60
+
+
+class Skip(Exception):
+    """This test can't be run here; the text says what is missing and how to get it."""
+
+
+class TestTimeout(BaseException):
+    """Not an Exception, so that no test catches it by accident."""
+
+
+def need(program, package=None):
+    """Skips the test where a program is missing."""
+    if not shutil.which(program):
+        raise Skip("%s is missing; on Debian: apt-get install %s" % (program, package or program))
+
+
+def timeout(seconds):
+    """Decorates a test that may take longer than DEFAULT_TIMEOUT."""
+    def decorate(function):
+        function.timeout = seconds
+        return function
+    return decorate
+
+
+def check(condition, what):
+    """Fails the test with `what` unless the condition holds."""
+    if not condition:
+        raise AssertionError(what)
+
+
+def equal(value, expected, what):
+    """Fails the test unless the two are equal."""
+    if value != expected:
+        raise AssertionError("%s: %r, not %r" % (what, value, expected))
+
+
+def between(value, low, high, what):
+    """Fails the test unless low <= value <= high."""
+    if not low <= value <= high:
+        raise AssertionError("%s: %s, not within %s to %s" % (what, value, low, high))
+
+
+def _expired(number, frame):
+    raise TestTimeout()
+
+
+def _where(error):
+    """The line of the test file that failed."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if os.path.basename(frame.filename).startswith("test_"):
+            return "%s:%d: " % (os.path.basename(frame.filename), frame.lineno)
+    return ""
+
+
+def _run(function):
+    """("ok" or "skip" or "FAIL", reason)"""
+    limit = getattr(function, "timeout", DEFAULT_TIMEOUT)
+    signal.signal(signal.SIGALRM, _expired)
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    try:
+        measured = function()
+        return "ok", measured or ""
+    except Skip as skip:
+        return ("FAIL" if os.environ.get("CONVERT_NO_SKIP") else "skip"), str(skip)
+    except AssertionError as error:
+        return "FAIL", _where(error) + str(error)
+    except TestTimeout as error:
+        return "FAIL", _where(error) + "no end within %ds" % limit
+    except Exception as error:  # pylint: disable=broad-except
+        return "FAIL", "%s%s: %s\n%s" % (_where(error), type(error).__name__, error, traceback.format_exc())
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def main():
+    """Runs the tests of the program's main module and exits."""
+    module = sys.modules["__main__"]
+    tests = [(name, value) for name, value in vars(module).items() if name.startswith("test_") and callable(value)]
+    parser = argparse.ArgumentParser(description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("filter", nargs="*", help="run only tests whose name contains one of these")
+    parser.add_argument("--list", action="store_true", help="print the names of the tests")
+    arguments = parser.parse_args()
+    tests = [(name, test) for name, test in tests if not arguments.filter or any(f in name for f in arguments.filter)]
+    if arguments.list:
+        print("\n".join(name for name, _ in tests))
+        sys.exit(0)
+    if not tests:
+        sys.exit("no test has %s in its name" % " or ".join(arguments.filter))
+    sandbox.enter_or_exit()
+    results = []
+    for name, test in tests:
+        start = time.monotonic()
+        result, reason = _run(test)
+        results.append(result)
+        print("%s %s (%.1fs)%s" % (result, name, time.monotonic() - start, ": " + reason if reason else ""), flush=True)
+        if result == "FAIL":
+            print("\n".join(topology.failure_reports), flush=True)
+        topology.failure_reports.clear()
+    sys.exit(1 if "FAIL" in results else 0 if "ok" in results else sandbox.SKIPPED)

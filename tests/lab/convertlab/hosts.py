@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hosts.py - a host is a network namespace: processes, sysctls and sockets in it"""
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+
+from .waiting import LabError, wait_until
+
+CLONE_NEWNET = 0x40000000
+TCP_LISTEN = "0A"
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _setns(fd):
+    if _libc.setns(fd, CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns: " + os.strerror(ctypes.get_errno()))
+
+
+class CommandError(LabError):
+    """A command failed or took too long. `result` is its CompletedProcess, None after a time-out."""
+
+    def __init__(self, text, result=None):
+        super().__init__(text)
+        self.result = result
+
+
+class Process(subprocess.Popen):
+    """A process in a host. What it prints goes to the file `log`, unless popen() was told otherwise."""
+
+    log = None
+    title = ""
+
+    def log_text(self):
+        """What it has printed so far."""
+        if not self.log:
+            return ""
+        with open(self.log, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def wait_log(self, text, timeout=10):
+        """Waits until the process has printed `text`; an early end is an error."""
+        def printed():
+            if text in self.log_text():
+                return True
+            if self.poll() is not None:
+                raise LabError("%s ended with %d before printing \"%s\":\n%s"
+                               % (self.title, self.returncode, text, self.log_text()))
+            return False
+        wait_until(printed, timeout, "\"%s\" from %s" % (text, self.title))
+
+    def cpu_seconds(self):
+        """User and system time used so far, without the processes that it waited for."""
+        with open("/proc/%d/stat" % self.pid, encoding="utf-8") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def stop(self, number=signal.SIGTERM, timeout=10):
+        """Sends a signal to the process, waits for its end and returns its status (as in Popen.returncode)."""
+        if self.poll() is None:
+            self.send_signal(number)
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                self.wait()
+                raise LabError("%s: no end within %gs of %s" % (self.title, timeout, signal.Signals(number).name))
+        return self.returncode
+
+
+class Host:
+    """One host. Its addresses are attributes, such as client.wifi4 or server.addr6; see topology.py for which."""
+
+    def __init__(self, name, directory):
+        self.name = name
+        self.path = "/run/netns/" + name
+        self.processes = []
+        self._directory = directory
+        subprocess.run(["ip", "netns", "add", name], check=True)
+        self._netns = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        self.ip("link set lo up")
+
+    # --- the inside ---------------------------------------------------------
+
+    @contextlib.contextmanager
+    def entered(self):
+        """Within this context the calling thread is in the host: sockets that it makes belong there for good."""
+        own = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _setns(self._netns)
+            yield self
+        finally:
+            _setns(own)
+            os.close(own)
+
+    def socket(self, family=socket.AF_INET, kind=socket.SOCK_STREAM, protocol=0):
+        """A socket of this host."""
+        with self.entered():
+            return socket.socket(family, kind, protocol)
+
+    def sysctl(self, name, value=None):
+        """Reads net.… as a string, or sets it."""
+        path = "/proc/sys/" + name.replace(".", "/")
+        with self.entered():
+            if value is None:
+                with open(path, encoding="ascii") as file:
+                    return file.read().strip()
+            with open(path, "w", encoding="ascii") as file:
+                file.write(str(value))
+        return None
+
+    def listening(self, port):
+        """Does some process listen on this TCP port? (MPTCP listeners are seen as well.)"""
+        with self.entered():
+            for table in ("tcp", "tcp6"):
+                with open("/proc/thread-self/net/" + table, encoding="ascii") as file:
+                    for line in file.readlines()[1:]:
+                        fields = line.split()
+                        if fields[3] == TCP_LISTEN and int(fields[1].rsplit(":", 1)[1], 16) == port:
+                            return True
+        return False
+
+    def counters(self):
+        """The kernel's counters of this host: /proc/net/netstat and snmp as {"MPTcpExtMPCapableSYNRX": 1, …}."""
+        found = {}
+        with self.entered():
+            for table in ("snmp", "netstat"):
+                with open("/proc/thread-self/net/" + table, encoding="ascii") as file:
+                    lines = file.readlines()
+                for names, values in zip(lines[::2], lines[1::2]):
+                    prefix, names = names.split(":")
+                    found.update(zip((prefix + name for name in names.split()), map(int, values.split()[1:])))
+        return found
+
+    # --- processes ----------------------------------------------------------
+
+    def command(self, cmd, env=None):
+        """The command line that runs cmd in this host. LD_… of env must not reach nsenter, so env(1) sets them."""
+        cmd = [str(word) for word in cmd]
+        late = ["%s=%s" % pair for pair in (env or {}).items() if pair[0].startswith("LD_")]
+        return ["nsenter", "--net=" + self.path, "--"] + (["env"] + late if late else []) + cmd
+
+    @staticmethod
+    def _environment(env):
+        full = dict(os.environ)
+        full.update((name, str(value)) for name, value in (env or {}).items() if not name.startswith("LD_"))
+        return full
+
+    def popen(self, cmd, env=None, name=None, **options):
+        """Starts cmd (a list) with env added to this environment; returns a Process.
+
+        It runs in a session of its own. Without stdout and stderr among the options, both go to its log. The end of the lab
+        ends it.
+        """
+        title = name or os.path.basename(str(cmd[0]))
+        log = None
+        if "stdout" not in options and "stderr" not in options:
+            log = os.path.join(self._directory, "%02d-%s-%s.log" % (len(os.listdir(self._directory)), self.name, title))
+            options["stdout"] = open(log, "wb")
+            options["stderr"] = subprocess.STDOUT
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("start_new_session", True)
+        try:
+            process = Process(self.command(cmd, env), env=self._environment(env), **options)
+        finally:
+            if log:
+                options["stdout"].close()
+        process.title = "%s on %s" % (title, self.name)
+        process.log = log
+        self.processes.append(process)
+        return process
+
+    # pylint: disable=redefined-builtin
+    def run(self, cmd, env=None, timeout=30, check=True, input=None, text=True):
+        """Runs cmd (a list) and returns its CompletedProcess with stdout and stderr.
+
+        A status other than 0 raises CommandError, unless check is False; so does a time-out, always.
+        """
+        try:
+            result = subprocess.run(self.command(cmd, env), env=self._environment(env), timeout=timeout, input=input,
+                                    stdin=subprocess.DEVNULL if input is None else None, text=text,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        except subprocess.TimeoutExpired as late:
+            raise CommandError("on %s: %s: no end within %gs\n%s%s" % (
+                self.name, " ".join(map(str, cmd)), timeout, _text(late.stdout), _text(late.stderr))) from late
+        if check and result.returncode != 0:
+            raise CommandError("on %s: %s: status %d\n%s%s" % (
+                self.name, " ".join(map(str, cmd)), result.returncode, _text(result.stdout), _text(result.stderr)),
+                result)
+        return result
+
+    def ip(self, *lines):
+        """Runs ip(8) commands, given without the leading "ip", in one process."""
+        self.run(["ip", "-batch", "-"], input="".join(line + "\n" for line in lines))
+
+    def ping(self, address, count=1, interval=0.01, size=56, timeout=10):
+        """Pings; returns the round-trip times in ms of those answered, in order."""
+        result = self.run(["ping", "-n", "-c", count, "-i", interval, "-s", size, "-W", "2", address], check=False,
+                          timeout=timeout + count * interval)
+        return [float(line.split("time=")[1].split()[0]) for line in result.stdout.splitlines() if "time=" in line]
+
+    def pids(self):
+        """The processes in this host, as the kernel sees them."""
+        own = os.fstat(self._netns).st_ino
+        found = []
+        for entry in os.listdir("/proc"):
+            with contextlib.suppress(OSError):
+                if entry.isdigit() and os.stat("/proc/%s/ns/net" % entry).st_ino == own:
+                    found.append(int(entry))
+        return found
+
+    def close(self):
+        """Kills what runs in the host and removes it."""
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        os.close(self._netns)
+        subprocess.run(["ip", "netns", "del", self.name], check=True)
+
+
+def _text(output):
+    return output.decode(errors="replace") if isinstance(output, bytes) else output or ""

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""sandbox.py - one set of namespaces around everything that the lab makes
+
+The lab's process is executed again by unshare(1) in a network, mount and process namespace of its own, and in a user namespace
+when the caller isn't root. Network namespaces, devices, routes, mounts and processes live in there, so that the kernel
+removes all of them with the first process in it, whatever ended that: there is no clean-up to forget.
+"""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+OUTER = "CONVERTLAB_OUTER"  # the mount namespace outside; set means that we may be inside
+SKIPPED = 77                # automake: the test could not be run here
+
+USERNS_REMEDY = """run it as root, or permit user namespaces to ordinary users:
+  sysctl -w user.max_user_namespaces=10000
+  sysctl -w kernel.unprivileged_userns_clone=1              (older Debian)
+  sysctl -w kernel.apparmor_restrict_unprivileged_userns=0  (Ubuntu)"""
+TUN_REMEDY = """run it as root, or give the device the mode that most distributions give it:
+  modprobe tun; chmod 0666 /dev/net/tun"""
+
+
+class Unavailable(Exception):
+    """There can be no sandbox here; the text gives the reason and the remedy."""
+
+
+def inside():
+    """Is this process in a sandbox?"""
+    outer = os.environ.get(OUTER)
+    return bool(outer) and outer != os.readlink("/proc/self/ns/mnt")
+
+
+def _unshare():
+    command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if os.geteuid() != 0:
+        command += ["--user", "--map-root-user"]
+    return command
+
+
+def _probe():
+    for program in ("unshare", "nsenter", "ip", "mount"):
+        if not shutil.which(program):
+            raise Unavailable("%s is missing; on Debian: apt-get install util-linux iproute2" % program)
+    tried = subprocess.run(_unshare() + ["true"], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False)
+    if tried.returncode != 0:
+        reason = tried.stderr.decode(errors="replace").strip()
+        raise Unavailable("no namespaces for the lab: %s\n%s" % (reason, USERNS_REMEDY))
+    try:
+        os.close(os.open("/dev/net/tun", os.O_RDWR))
+    except OSError as error:
+        raise Unavailable("/dev/net/tun: %s\n%s" % (error.strerror, TUN_REMEDY)) from error
+
+
+def enter(argv=None):
+    """Returns inside a sandbox: at once, or by executing this program (or argv) again in a new one.
+
+    Raises Unavailable where the system doesn't permit it.
+    """
+    if inside():
+        _prepare()
+        return
+    # an ordinary user's PATH may lack where ip, tcpdump and nft are
+    os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
+    _probe()
+    os.environ[OUTER] = os.readlink("/proc/self/ns/mnt")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    command = _unshare() + (argv or [sys.executable] + sys.argv)
+    os.execvp(command[0], command)
+
+
+def _prepare():
+    """Makes /run private, once; `ip netns` keeps its names there."""
+    if os.path.exists("/run/convertlab"):
+        return
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "none", "/run"], check=True)
+    os.mkdir("/run/convertlab")
+    # as the first process of its namespace this one has no default action for SIGTERM
+    signal.signal(signal.SIGTERM, lambda number, frame: os._exit(128 + number))
+
+
+def enter_or_exit(argv=None):
+    """enter(), ending the program as a skipped test where there is no sandbox (a failure with CONVERT_NO_SKIP)."""
+    try:
+        enter(argv)
+    except Unavailable as error:
+        print("SKIP: %s" % error, file=sys.stderr)
+        sys.exit(1 if os.environ.get("CONVERT_NO_SKIP") else SKIPPED)

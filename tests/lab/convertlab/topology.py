@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""topology.py - the lab: three hosts, their links, addresses and routes
+
+               wifi  10.1.0.0/24 fd01::/64
+       client ============================ converter ---------------------- server
+         .2    lte   10.2.0.0/24 fd02::/64    .1      core 10.3.0.0/24 fd03::/64  .2
+                                          service address:                 service address:
+                                          10.9.0.1 fd09::1                 10.8.0.1 fd08::1
+
+The converter forwards, so the client reaches the server directly as well, over wifi by default; an application that binds to
+the client's lte address goes over lte. Everything speaks IPv4 and IPv6. Behind the server are addresses that fail in ways of
+their own (Addresses).
+"""
+import dataclasses
+import os
+import shutil
+import signal
+import tempfile
+from typing import Optional
+
+from .build import Build
+from .capture import Capture
+from .hosts import Host
+from .links import Cable, Link, RunningLink
+from .servers import program as server_program
+from .waiting import LabError, wait_until
+
+CONVERT_PORT = 5124  # assigned by IANA, RFC 8803 Section 9
+
+# What failed labs have to say; the harness prints and empties it.
+failure_reports = []
+
+
+@dataclasses.dataclass(frozen=True)
+class Addresses:
+    """Destinations that can't be reached, seen from the converter and from the client. A direct connect() says:"""
+
+    unreachable4: str = "10.8.0.66"  # ICMP host unreachable from the server: EHOSTUNREACH
+    unreachable6: str = "fd08::66"   # ICMPv6 no route to destination: ENETUNREACH
+    prohibited4: str = "10.8.0.67"   # ICMP communication administratively prohibited: EHOSTUNREACH
+    prohibited6: str = "fd08::67"    # ICMPv6 the same: EACCES
+    blackhole4: str = "10.8.0.68"    # swallows everything: ETIMEDOUT
+    blackhole6: str = "fd08::68"
+    noroute4: str = "10.7.0.1"       # the converter has no route: ENETUNREACH there; ICMP says it to the client
+    noroute6: str = "fd07::1"
+    refused_port: int = 9            # nothing listens there, on any host: ECONNREFUSED
+
+
+@dataclasses.dataclass(frozen=True)
+class _Access:
+    """An access link of the client."""
+
+    name: str
+    number: int
+
+    @property
+    def metric(self):
+        return 100 * self.number
+
+    @property
+    def table(self):
+        return 100 + self.number
+
+    def address4(self, host):
+        return "10.%d.0.%d" % (self.number, host)
+
+    def address6(self, host):
+        return "fd0%d::%d" % (self.number, host)
+
+
+ACCESS = {"wifi": _Access("wifi", 1), "lte": _Access("lte", 2)}
+CORE = _Access("core", 3)
+
+
+class Lab:
+    """The lab, running inside `with`. Hosts are client, converter and server; links are wifi, lte and core.
+
+    wifi, lte: a Link; lte may be None for a client with one link.
+    core: a Link, or None for a veth pair, for more than linkem's few Gbit/s. That can't be controlled, and it is faster than a
+        network can be: what a SYN brings back arrives while connect() still holds the socket, which makes Linux put an
+        ICMPv6 error off until the SYN's retransmission.
+    congestion: the congestion control of all hosts; None: the kernel's default.
+    converter_fastopen: net.ipv4.tcp_fastopen of the converter; the kernel's own default is 1, which refuses data in SYNs.
+    """
+
+    def __init__(self, wifi=Link(delay_ms=10, rate_mbit=50, queue=200), lte=Link(delay_ms=25, rate_mbit=30, queue=200),
+                 core: Optional[Link] = Link(), congestion=None, converter_fastopen=3):
+        self.build = Build()
+        self.addresses = Addresses()
+        self.directory = None
+        self.client = self.converter = self.server = None
+        self.wifi = self.lte = self.core = None
+        self._options = {"wifi": wifi, "lte": lte, "core": core}
+        self._congestion = congestion
+        self._converter_fastopen = converter_fastopen
+        self._closers = []
+
+    def __enter__(self):
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if error:
+            failure_reports.append(self.log_tails())
+        self.close()
+
+    # --- making it ------------------------------------------------------------
+
+    def _start(self):
+        self.directory = tempfile.mkdtemp(prefix="lab-", dir="/run/convertlab")
+        self._closers.append(self._close_directory)
+        for name in ("client", "converter", "server"):
+            host = Host(name, self.directory)
+            self._closers.append(host.close)
+            setattr(self, name, host)
+            self._defaults(host)
+        for access in ACCESS.values():
+            if self._options[access.name]:
+                self._join(access, self.client, self.converter)
+                self._client_access(access)
+        self._join(CORE, self.converter, self.server)
+        self._converter_setup()
+        self._server_setup()
+        limits = len([access for access in ACCESS.values() if self._options[access.name]])
+        self.client.ip("mptcp limits set subflows %d add_addr_accepted %d" % (limits, limits))
+
+    def _defaults(self, host):
+        # no router solicitations and multicast reports in captures and counters
+        host.sysctl("net.ipv6.conf.default.addr_gen_mode", 1)
+        if self._congestion:
+            host.sysctl("net.ipv4.tcp_congestion_control", self._congestion)
+
+    def _join(self, access, side_a, side_b):
+        """Makes the link between two hosts, with host number 1 on the converter's side."""
+        options = self._options[access.name]
+        if options:
+            link = RunningLink(self.build.program("linkem"), options, access.name, side_a, side_b, self.directory)
+        else:
+            link = Cable(access.name, side_a, side_b)
+        self._closers.append(link.close)
+        setattr(self, access.name, link)
+        for host in (side_a, side_b):
+            number = 1 if host is self.converter else 2
+            host.ip("addr add %s/24 dev %s" % (access.address4(number), access.name),
+                    "addr add %s/64 dev %s nodad" % (access.address6(number), access.name),
+                    # what the device holds while linkem waits for a CPU
+                    "link set dev %s txqueuelen 2000" % access.name)
+            setattr(host, access.name + "4", access.address4(number))
+            setattr(host, access.name + "6", access.address6(number))
+
+    def _client_access(self, access):
+        """Routes by source address, as a host with two providers has them, and an MPTCP endpoint for each family."""
+        lines = []
+        for option, address in (("", access.address4), ("-6 ", access.address6)):
+            via = "default via %s dev %s" % (address(1), access.name)
+            lines += ["%sroute add %s metric %d" % (option, via, access.metric),
+                      "%sroute add %s table %d" % (option, via, access.table),
+                      "%srule add from %s table %d" % (option, address(2), access.table),
+                      "mptcp endpoint add %s dev %s subflow" % (address(2), access.name)]
+        # the family can't change within a batch: ip(8) reads it from the command line only
+        self.client.ip(*[line for line in lines if not line.startswith("-6 ")])
+        self.client.run(["ip", "-6", "-batch", "-"], input="".join(
+            line[3:] + "\n" for line in lines if line.startswith("-6 ")))
+
+    def _service(self, host, number):
+        host.addr4, host.addr6 = "10.%d.0.1" % number, "fd0%d::1" % number
+        host.ip("addr add %s/32 dev lo" % host.addr4, "addr add %s/128 dev lo nodad" % host.addr6)
+        host.sysctl("net.ipv4.ip_forward", 1)
+        host.sysctl("net.ipv6.conf.all.forwarding", 1)
+        # every error is answered, not one a second
+        host.sysctl("net.ipv4.icmp_ratelimit", 0)
+        host.sysctl("net.ipv6.icmp.ratelimit", 0)
+
+    def _converter_setup(self):
+        self._service(self.converter, 9)
+        self.converter.sysctl("net.ipv4.tcp_fastopen", self._converter_fastopen)
+        self.converter.ip("route add 10.8.0.0/24 via %s" % CORE.address4(2),
+                          "route add fd08::/64 via %s" % CORE.address6(2))
+
+    def _server_setup(self):
+        self._service(self.server, 8)
+        failing = self.addresses
+        self.server.ip("route add default via %s" % CORE.address4(1), "route add default via %s" % CORE.address6(1),
+                       "route add unreachable %s" % failing.unreachable4,
+                       "route add unreachable %s" % failing.unreachable6,
+                       "route add prohibit %s" % failing.prohibited4, "route add prohibit %s" % failing.prohibited6,
+                       "route add blackhole %s" % failing.blackhole4, "route add blackhole %s" % failing.blackhole6)
+
+    # --- what runs in it --------------------------------------------------------
+
+    @property
+    def hosts(self):
+        """The hosts by name."""
+        return {host.name: host for host in (self.client, self.converter, self.server)}
+
+    def start_listening(self, host, cmd, port, env=None, name=None, timeout=10):
+        """Starts cmd in a host and returns its Process once something listens on the port."""
+        if host.listening(port):
+            raise LabError("on %s something listens on port %d already" % (host.name, port))
+        process = host.popen(cmd, env=env, name=name)
+
+        def ready():
+            if process.poll() is not None:
+                raise LabError("%s ended with %d before it listened:\n%s"
+                               % (process.title, process.returncode, process.log_text()))
+            return host.listening(port)
+        wait_until(ready, timeout, lambda: "%s to listen on port %d:\n%s" % (process.title, port, process.log_text()))
+        return process
+
+    def convertd(self, args=(), port=CONVERT_PORT, env=None, wrapper=(), timeout=10):
+        """Starts convertd with args on the converter; returns its Process once it listens on the port.
+
+        wrapper: words in front of the command, such as ["strace", "-f", "-o", file].
+        """
+        return self.start_listening(self.converter, [*wrapper, self.build.program("convertd"), *args], port, env=env,
+                                    name="convertd", timeout=timeout)
+
+    def shim_env(self, **variables):
+        """The environment that puts an application under the shim: pass it as env= to run() and popen()."""
+        return self.build.shim_env(**variables)
+
+    def serve(self, kind, port, host=None):
+        """Starts one of the small servers of servers.py (plain TCP) on a host, by default the server."""
+        return self.start_listening(host or self.server, server_program(kind, port), port, name=kind)
+
+    def http(self, port=80, host=None):
+        """GET /bytes/N answers N deterministic bytes; PUT and POST answer what they got: "bytes=N sha256=…"."""
+        return self.serve("http", port, host)
+
+    def greeter(self, port=25, host=None):
+        """Speaks first: "220 lab ready", then answers each line by "250 " and the line."""
+        return self.serve("greeter", port, host)
+
+    def resetter(self, port=7777, host=None):
+        """Accepts, then resets."""
+        return self.serve("resetter", port, host)
+
+    def echo(self, port=7, host=None):
+        """Sends back what comes until the peer's FIN, then sends its own; logs "bytes=N" for each connection."""
+        return self.serve("echo", port, host)
+
+    def capture(self, host, dev, filter=""):  # pylint: disable=redefined-builtin
+        """A context in which tcpdump records a device of a host; see capture.py."""
+        return Capture(host, dev, filter, self.directory)
+
+    # --- the end ------------------------------------------------------------------
+
+    def log_tails(self, lines=15):
+        """The last lines of every log, for a failed test."""
+        found = []
+        for name in sorted(os.listdir(self.directory)) if self.directory else ():
+            if not name.endswith(".log"):
+                continue
+            with open(os.path.join(self.directory, name), encoding="utf-8", errors="replace") as file:
+                tail = file.read().splitlines()[-lines:]
+            if tail:
+                found.append("--- %s\n%s" % (name, "\n".join(tail)))
+        return "\n".join(found)
+
+    def _close_directory(self):
+        keep = os.environ.get("CONVERT_LAB_KEEP")
+        if keep:
+            shutil.copytree(self.directory, os.path.join(keep, os.path.basename(self.directory)),
+                            ignore=lambda path, names: [name for name in names if name.endswith(".control")])
+        shutil.rmtree(self.directory)
+
+    def close(self):
+        """Ends the lab: the last made goes first."""
+        # a second Ctrl-C would leave namespaces that a later lab in this sandbox stumbles over
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            while self._closers:
+                self._closers.pop()()
+        finally:
+            signal.signal(signal.SIGINT, handler)

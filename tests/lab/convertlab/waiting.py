@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""waiting.py - waiting for a condition, and the error when it doesn't come"""
+import time
+
+
+class LabError(Exception):
+    """The lab itself couldn't do something; the text says what and, where known, the remedy."""
+
+
+def wait_until(condition, timeout=10.0, what="the condition", interval=0.002):
+    """Calls condition() until it returns something true, and returns that.
+
+    Raises LabError after `timeout` seconds, saying `what` (a string, or a function that returns one) didn't happen.
+    """
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() >= end:
+            raise LabError("waited %gs in vain for %s" % (timeout, what() if callable(what) else what))
+        time.sleep(interval)
