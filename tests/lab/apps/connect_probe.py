@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""connect_probe.py - writes down all that an application can see of one connection
+
+  connect_probe.py WAY ADDRESS PORT
+
+The transcript must be the same with the shim and without it. WAY is blocking, poll, select, epoll (level-triggered),
+epoll-edge, epoll-before (registered before connect(), edge-triggered, as nginx does), connect (asking by connect() alone).
+The server is an echo server, or one that can't be reached.
+"""
+import errno
+import os
+import select
+import socket
+import sys
+import time
+
+LIMIT = 20  # seconds; reached by no test that passes
+INTEREST = select.POLLIN | select.POLLOUT
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def name(number):
+    return errno.errorcode.get(number, number) if number else "0"
+
+
+def outcome(call, *arguments):
+    """What a call returned, or the name of its error."""
+    try:
+        return call(*arguments)
+    except OSError as error:
+        return name(error.errno)
+
+
+def flags(bits):
+    names = ["IN", "PRI", "OUT", "ERR", "HUP"]
+    return "|".join(n for i, n in enumerate(names) if bits >> i & 1) or "0"
+
+
+def so_error(sock):
+    return name(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+
+
+class Waiter:
+    """Waits until the socket is writable in one of the ways; wait() gives what the system said."""
+
+    def __init__(self, way, sock):
+        self.way, self.sock, self.poller = way, sock, None
+        if way == "poll":
+            self.poller = select.poll()
+        elif way.startswith("epoll"):
+            self.poller = select.epoll()
+        if way == "epoll-before":
+            self.register()
+
+    def register(self):
+        edge = select.EPOLLET if self.way in ("epoll-edge", "epoll-before") else 0
+        self.poller.register(self.sock, INTEREST | edge)
+
+    def drain(self):
+        """What was reported before connect()."""
+        if self.way == "epoll-before":
+            say("before connect", [flags(bits) for _, bits in self.poller.poll(0)])
+
+    def wait(self):
+        if self.way == "select":
+            found = select.select([self.sock], [self.sock], [], LIMIT)
+            return "in %d out %d" % tuple(len(x) for x in found[:2])
+        if self.way == "connect":
+            while (status := self.sock.connect_ex(self.sock_target)) == errno.EALREADY:
+                time.sleep(0.002)
+            return name(status)
+        limit = LIMIT * 1000 if self.way == "poll" else LIMIT
+        return [flags(bits) for _, bits in self.poller.poll(limit)]
+
+
+def open_nonblocking(way, target, sock):
+    sock.setblocking(False)
+    waiter = Waiter(way, sock)
+    waiter.sock_target = target
+    waiter.drain()
+    say("connect", name(sock.connect_ex(target)))
+    say("again", name(sock.connect_ex(target)))
+    say("SO_ERROR", so_error(sock))
+    say("getpeername", outcome(sock.getpeername))
+    say("send", outcome(sock.send, b"early"))
+    say("recv", outcome(sock.recv, 10))
+    if way in ("poll", "epoll", "epoll-edge"):
+        waiter.poller.register(sock, INTEREST | (select.EPOLLET if way == "epoll-edge" else 0))
+        say("at once", [flags(bits) for _, bits in waiter.poller.poll(0)])
+    say("wait", waiter.wait())
+    error = so_error(sock)
+    say("SO_ERROR", error)
+    if way != "connect":
+        say("connect again", name(sock.connect_ex(target)))
+    return error == "0" and not isinstance(outcome(sock.getpeername), str), waiter
+
+
+def talk(sock, waiter):
+    """The stream is clean, both ways and to its end."""
+    peer = sock.getpeername()
+    say("getpeername", peer[:2])
+    say("connected again", name(sock.connect_ex(peer)))
+    say("protocol", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PROTOCOL))
+    if waiter and waiter.way == "epoll-edge":
+        say("no more edges", waiter.poller.poll(0))
+    say("sent", outcome(sock.send, b"hello"))
+    sock.setblocking(True)
+    say("answer", sock.recv(100))
+    sock.shutdown(socket.SHUT_WR)
+    say("end", sock.recv(100))
+
+
+def main():
+    way, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    start = time.monotonic()
+    if way == "blocking":
+        error = sock.connect_ex((address, port))
+        say("connect", name(error))
+        say("SO_ERROR", so_error(sock))
+        reached, waiter = error == 0, None
+    else:
+        reached, waiter = open_nonblocking(way, (address, port), sock)
+    print("%.1f" % ((time.monotonic() - start) * 1000), file=sys.stderr)
+    if reached:
+        talk(sock, waiter)
+    say("close", os.close(sock.detach()))
+
+
+if __name__ == "__main__":
+    main()
