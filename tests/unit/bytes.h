@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bytes.h - byte strings of exactly their size on the heap, so that AddressSanitizer sees each overread */
+/* bytes.h - byte strings of exactly their size on the heap: AddressSanitizer sees each overread */
 #ifndef TESTS_UNIT_BYTES_H
 #define TESTS_UNIT_BYTES_H
 
