@@ -188,9 +188,11 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 	while ((c = getopt_long(argc, argv, ":", getopt_table, &index)) != -1) {
 		if (c == ':')
 			return usage("%s needs a value; see convertd --help", argv[optind - 1]);
+		if (c != 0 && optopt)
+			return usage("-%c: no such option; see convertd --help", optopt);
 		if (c != 0)
 			return usage("%s: no such option, or it takes no value; see convertd --help",
-				     optopt ? argv[optind - 1] : argv[optind - 1]);
+				     argv[optind - 1]);
 		result = parse_option(options, (enum option_id)index, optarg);
 		if (result != OPTIONS_RUN)
 			return result;

@@ -17,8 +17,9 @@
  * window of the third ACK is the first to be used.
  *
  * The table belongs to our netlink socket ("flags owner", Linux 5.12): the kernel removes it when
- * that closes, be it in syn_window_remove() or by SIGKILL. Its name has our process id, so that
- * several converters on a host don't meet; each matches its own addresses and ports only.
+ * that closes, be it in syn_window_remove() or by SIGKILL. Its name has our process id and port, so
+ * that several converters on a host don't meet (in containers each may be process 1); each
+ * matches its own addresses and ports only.
  */
 #include "config.h"
 
@@ -29,6 +30,8 @@
 #ifdef HAVE_LIBNFTABLES
 
 #include <errno.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
 #include <nftables/libnftables.h>
 #include <stdio.h>
@@ -38,6 +41,8 @@
 
 /* RFC 7323 2.3: larger ones count as 14. */
 #define SCALE_MAX 14
+
+#define KERNEL_REMEDY "use Linux 5.12 or later with CONFIG_NF_TABLES_INET"
 
 struct syn_window {
 	struct nft_ctx *nft;
@@ -74,7 +79,8 @@ static char *make_rules(const union sockaddr_ip *addresses, size_t count)
 
 	if (!rules)
 		return NULL;
-	fprintf(rules, "table inet convertd_%d {\n\tflags owner\n\tchain shift {\n", (int)getpid());
+	fprintf(rules, "table inet convertd_%d_%u {\n\tflags owner\n\tchain shift {\n", (int)getpid(),
+		(unsigned)sockaddr_ip_port(&addresses[0]));
 	/* A scale of 0 is read correctly: no rule. */
 	for (int scale = 1; scale <= SCALE_MAX; scale++)
 		fprintf(rules,
@@ -105,15 +111,37 @@ static void warn(const char *what, const char *remedy)
 		    what, remedy);
 }
 
-/* libnftables ends the process where it finds no nfnetlink: so look first. */
-static bool have_nfnetlink(void)
+/*
+ * May we use nftables? Asks for the rule set's generation. libnftables isn't asked, because it
+ * ends the process where there is no nfnetlink, and prints where there is no permission.
+ * Returns 0 or -errno.
+ */
+static int probe_nftables(void)
 {
+	struct {
+		struct nlmsghdr header;
+		struct nfgenmsg body;
+	} request = {
+		.header = { .nlmsg_len = sizeof(request),
+			    .nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETGEN,
+			    .nlmsg_flags = NLM_F_REQUEST },
+		.body = { .nfgen_family = AF_UNSPEC, .version = NFNETLINK_V0 },
+	};
+	char reply[4096] __attribute__((aligned(NLMSG_ALIGNTO)));
+	const struct nlmsghdr *header = (const struct nlmsghdr *)reply;
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+	int error = 0;
 
 	if (fd < 0)
-		return false;
+		return -errno;
+	/* Requests are answered within the call that sends them. */
+	if (send(fd, &request, sizeof(request), 0) < 0 ||
+	    recv(fd, reply, sizeof(reply), MSG_DONTWAIT) < (ssize_t)sizeof(*header))
+		error = -errno;
+	else if (header->nlmsg_type == NLMSG_ERROR)
+		error = ((const struct nlmsgerr *)NLMSG_DATA(header))->error;
 	close(fd);
-	return true;
+	return error;
 }
 
 static void warn_refused(struct nft_ctx *nft)
@@ -122,20 +150,18 @@ static void warn_refused(struct nft_ctx *nft)
 
 	snprintf(message, sizeof(message), "%s", nft_ctx_get_error_buffer(nft));
 	message[strcspn(message, "\n")] = '\0';
-	if (strstr(message, strerror(EPERM)))
-		warn(strerror(EPERM), "give convertd CAP_NET_ADMIN");
-	else
-		warn(message[0] ? message : "nftables refused the rules",
-		     "the kernel needs CONFIG_NF_TABLES_INET and Linux 5.12");
+	warn(message[0] ? message : "nftables refused the rules", KERNEL_REMEDY);
 }
 
 struct syn_window *syn_window_install(const union sockaddr_ip *addresses, size_t count)
 {
 	struct syn_window *window;
+	int error = probe_nftables();
 	char *rules;
 
-	if (!have_nfnetlink()) {
-		warn(strerror(errno), "the kernel needs CONFIG_NF_TABLES_INET");
+	if (error) {
+		warn(strerror(-error),
+		     error == -EPERM ? "give convertd CAP_NET_ADMIN" : KERNEL_REMEDY);
 		return NULL;
 	}
 	window = calloc(1, sizeof(*window));
