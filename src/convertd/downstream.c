@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * downstream.c - the connection to the server: open it, say why it failed, what was negotiated
+ *
+ * The client is told the truth about the server (Section 6.2.8), so that it can give its
+ * application the errno of a direct connection. Where it comes from:
+ *
+ * - An RST is ECONNREFUSED: Connection Reset.
+ * - An ICMP message: Destination Unreachable with its Code, which errno has lost (a dozen codes
+ *   become EHOSTUNREACH). IP_RECVERR keeps the message in the socket's error queue. It is
+ *   switched off once connected, because it also makes Linux end an established connection for
+ *   what TCP should survive (RFC 1122 4.2.3.9). An MPTCP socket refuses the option (Linux 6.18):
+ *   there, and for errors from our own routing table, the code is the usual one of that errno.
+ * - Linux gives up in SYN_SENT at the first ICMP unreachable, soft or hard; so would the client's
+ *   own connection have done.
+ * - All else is this host's: out of descriptors, ports, memory: Resource Exceeded; a time-out or
+ *   a routing loop: Network Failure. Their value 0 stands for the RFC's delay of 30 s.
+ *
+ * Likewise the options of the SYN+ACK are not kept by the kernel: TCP_SAVED_SYN is for accepted
+ * sockets only. They are rebuilt from TCP_INFO: kinds are exact, and so are the window scale and
+ * whether Multipath TCP was taken. The MSS is the lesser of the server's and what our path
+ * allows. Values that are not told are written as zero: both timestamps, and for MP_CAPABLE the
+ * version and the HMAC flag alone, without the server's key, which isn't the client's to have.
+ */
+#include "config.h"
+
+#include "convertd/downstream.h"
+
+#include "convertd/request.h"
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <netinet/icmp6.h>
+#include <netinet/ip_icmp.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Bytes that timestamps take from each segment (RFC 7323 Appendix A). */
+#define TIMESTAMPS_SPACE 12
+
+/* RFC 8684 3.1: subtype MP_CAPABLE and version 1; flag H, HMAC-SHA256. */
+#define MP_CAPABLE_V1 0x01
+#define MP_CAPABLE_FLAG_H 0x01
+
+static const int on = 1, off = 0;
+
+static void set_recverr(int fd, const union sockaddr_ip *server, const int *value)
+{
+	if (server->sa.sa_family == AF_INET)
+		setsockopt(fd, SOL_IP, IP_RECVERR, value, sizeof(*value));
+	else
+		setsockopt(fd, SOL_IPV6, IPV6_RECVERR, value, sizeof(*value));
+}
+
+int downstream_connect(const union sockaddr_ip *server, bool mptcp)
+{
+	int fd = socket(server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	set_recverr(fd, server, &on);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	if (connect(fd, &server->sa, sockaddr_ip_len(server)) == 0 || errno == EINPROGRESS)
+		return fd;
+	error = errno;
+	close(fd);
+	return -error;
+}
+
+int downstream_result(int fd)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+	struct tcp_info info = { 0 };
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+		return -errno;
+	if (error)
+		return -error;
+	len = sizeof(info);
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+		return -errno;
+	if (info.tcpi_state == TCP_SYN_SENT)
+		return -EINPROGRESS;
+	/* An MPTCP socket may close without having kept the reason. */
+	return info.tcpi_state == TCP_CLOSE ? -ECONNREFUSED : 0;
+}
+
+void downstream_established(int fd, const union sockaddr_ip *server)
+{
+	set_recverr(fd, server, &off);
+}
+
+/* Reads the socket's error queue for an ICMP message; false if there is none. */
+static bool icmp_error(int fd, struct downstream_error *refusal)
+{
+	char control[CMSG_SPACE(sizeof(struct sock_extended_err) + sizeof(struct sockaddr_in6))];
+	struct msghdr msg = { .msg_control = control, .msg_controllen = sizeof(control) };
+	struct sock_extended_err error;
+
+	if (recvmsg(fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		return false;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		bool v4 = c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR;
+		bool v6 = c->cmsg_level == SOL_IPV6 && c->cmsg_type == IPV6_RECVERR;
+
+		if (!v4 && !v6)
+			continue;
+		memcpy(&error, CMSG_DATA(c), sizeof(error));
+		if (error.ee_origin != (v4 ? SO_EE_ORIGIN_ICMP : SO_EE_ORIGIN_ICMP6))
+			continue;
+		if (error.ee_type == (v4 ? ICMP_DEST_UNREACH : ICMP6_DST_UNREACH)) {
+			refusal->code = CONVERT_ERROR_DESTINATION_UNREACHABLE;
+			refusal->value = error.ee_code;
+		} else {
+			/* Time exceeded and the like: its Code would be taken for another's. */
+			refusal->code = CONVERT_ERROR_NETWORK_FAILURE;
+			refusal->value = 0;
+		}
+		return true;
+	}
+	return false;
+}
+
+/* What an errno without an ICMP message means, and the ICMP code for each family. */
+static const struct {
+	int error;
+	enum convert_error_code code;
+	uint8_t v4, v6;
+} refusals[] = {
+	{ ECONNREFUSED, CONVERT_ERROR_CONNECTION_RESET, 0, 0 },
+	{ ECONNRESET, CONVERT_ERROR_CONNECTION_RESET, 0, 0 },
+	{ ENETUNREACH, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_NET_UNREACH,
+	  ICMP6_DST_UNREACH_NOROUTE },
+	{ EAFNOSUPPORT, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_NET_UNREACH,
+	  ICMP6_DST_UNREACH_NOROUTE },
+	{ EHOSTUNREACH, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_HOST_UNREACH,
+	  ICMP6_DST_UNREACH_ADDR },
+	{ EHOSTDOWN, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_HOST_UNREACH,
+	  ICMP6_DST_UNREACH_ADDR },
+	{ ENOPROTOOPT, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_PROT_UNREACH,
+	  ICMP6_DST_UNREACH_NOROUTE },
+	/* A prohibit route or a local filter: this host's administrator. */
+	{ EACCES, CONVERT_ERROR_NOT_AUTHORIZED, 0, 0 },
+	{ EPERM, CONVERT_ERROR_NOT_AUTHORIZED, 0, 0 },
+	{ EMFILE, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
+	{ ENFILE, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
+	{ ENOBUFS, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
+	{ ENOMEM, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
+	/* No local port is left. */
+	{ EADDRNOTAVAIL, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
+	{ EAGAIN, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
+	{ ETIMEDOUT, CONVERT_ERROR_NETWORK_FAILURE, 0, 0 },
+};
+
+struct downstream_error downstream_refusal(int fd, const union sockaddr_ip *server, int error)
+{
+	struct downstream_error refusal = { CONVERT_ERROR_NETWORK_FAILURE, 0 };
+
+	if (fd >= 0 && icmp_error(fd, &refusal))
+		return refusal;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		if (refusals[i].error != -error)
+			continue;
+		refusal.code = refusals[i].code;
+		refusal.value = sockaddr_ip_is_v4(server) ? refusals[i].v4 : refusals[i].v6;
+		break;
+	}
+	return refusal;
+}
+
+/* Did the server take MPTCP? Kernels before 6.12 lack the option: then it isn't claimed. */
+static bool is_mptcp(int fd)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_IS_MPTCP, &value, &len) == 0 && value;
+}
+
+static size_t put_option(uint8_t *out, uint8_t kind, const uint8_t *value, uint8_t value_len)
+{
+	out[0] = kind;
+	out[1] = (uint8_t)(2 + value_len);
+	if (value_len)
+		memcpy(out + 2, value, value_len);
+	return out[1];
+}
+
+size_t downstream_options(int fd, bool mptcp, uint8_t out[static DOWNSTREAM_OPTIONS_MAX])
+{
+	static const uint8_t zeros[8];
+	static const uint8_t mp_capable[2] = { MP_CAPABLE_V1, MP_CAPABLE_FLAG_H };
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	size_t n = 0;
+	int mss = 0;
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+		return 0;
+	len = sizeof(mss);
+	if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) == 0 && mss > 0) {
+		uint8_t value[2];
+
+		if (info.tcpi_options & TCPI_OPT_TIMESTAMPS)
+			mss += TIMESTAMPS_SPACE;
+		if (mss > UINT16_MAX)
+			mss = UINT16_MAX;
+		value[0] = (uint8_t)(mss >> 8);
+		value[1] = (uint8_t)mss;
+		n += put_option(out + n, TCP_KIND_MSS, value, sizeof(value));
+	}
+	if (info.tcpi_options & TCPI_OPT_SACK)
+		n += put_option(out + n, TCP_KIND_SACK_PERMITTED, NULL, 0);
+	if (info.tcpi_options & TCPI_OPT_TIMESTAMPS)
+		n += put_option(out + n, TCP_KIND_TIMESTAMPS, zeros, sizeof(zeros));
+	if (info.tcpi_options & TCPI_OPT_WSCALE) {
+		uint8_t scale = info.tcpi_snd_wscale;
+
+		n += put_option(out + n, TCP_KIND_WINDOW_SCALE, &scale, 1);
+	}
+	if (mptcp && is_mptcp(fd))
+		n += put_option(out + n, TCP_KIND_MPTCP, mp_capable, sizeof(mp_capable));
+	return n;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* downstream.h - the connection to the server: open it, say why it failed, what was negotiated */
+#ifndef CONVERTD_DOWNSTREAM_H
+#define CONVERTD_DOWNSTREAM_H
+
+#include "common/sockaddr.h"
+#include "convert/convert.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Room for what downstream_options() writes. */
+#define DOWNSTREAM_OPTIONS_MAX 40
+
+/* What an Error TLV says (Section 6.2.8). */
+struct downstream_error {
+	enum convert_error_code code;
+	uint8_t value;
+};
+
+/*
+ * downstream_connect() - begin to connect
+ * @server: AF_INET or AF_INET6
+ * @mptcp: ask the server for Multipath TCP
+ *
+ * Returns a non-blocking socket that the caller owns, or -errno: for a refusal that is
+ * known at once, downstream_refusal() knows what it means.
+ */
+int downstream_connect(const union sockaddr_ip *server, bool mptcp);
+
+/*
+ * downstream_result() - has it connected?
+ * Returns 0, -EINPROGRESS, or the -errno with which it failed, once.
+ */
+int downstream_result(int fd);
+
+/*
+ * downstream_refusal() - the Error TLV for a connection that failed
+ * @fd: the socket, whose error queue may hold the ICMP message; -1 if there is none
+ * @error: -errno from one of the above, -ETIMEDOUT for the converter's own time-out
+ */
+struct downstream_error downstream_refusal(int fd, const union sockaddr_ip *server, int error);
+
+/* To be called once connected: from now on, only hard errors end the connection. */
+void downstream_established(int fd, const union sockaddr_ip *server);
+
+/*
+ * downstream_options() - the options of the server's SYN+ACK, in wire format
+ * As far as the kernel tells (see downstream.c). Returns bytes written to @out.
+ */
+size_t downstream_options(int fd, bool mptcp, uint8_t out[static DOWNSTREAM_OPTIONS_MAX]);
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * relay.c - carry two byte streams between two sockets; knows no protocol
+ *
+ * A relay is two flows that share nothing but their sockets. A flow reads into the scratch
+ * buffer that all relays share and writes from there at once; only what the other side did not
+ * take is copied into a buffer of its own, and the flow reads no more until that is written.
+ * So idle connections hold no buffer, and a receiver that is slow slows down its sender.
+ *
+ * The buffer is large because its size decides the speed of bulk transfers (one system call
+ * for as much as possible). Towards a slow receiver a large read would be copied and kept
+ * nearly whole each time, so the size of reads follows what the receiver takes.
+ *
+ * Ends: end of file travels in order, behind the bytes (half-close is kept). A socket's failure
+ * ends the relay; what the caller does to the other socket is its affair. A failed source
+ * is noticed when its bytes have been passed on, since it is read only then: also in order.
+ *
+ * Fairness: a flow moves RELAY_BUDGET bytes in one run. As events are edge-triggered, the
+ * caller has to run it again after RELAY_AGAIN without an event.
+ */
+#include "config.h"
+
+#include "convertd/relay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Bytes that one flow may read in one run. */
+#define RELAY_BUDGET (1024 * 1024)
+
+/* The least that a read asks for, in bytes. */
+#define RELAY_CHUNK_MIN (16 * 1024)
+
+void relay_init(struct relay *relay)
+{
+	memset(relay, 0, sizeof(*relay));
+	for (int i = 0; i < RELAY_ENDS; i++) {
+		relay->side[i].fd = -1;
+		relay->flow[i].chunk = RELAY_SCRATCH_SIZE;
+	}
+}
+
+static void flow_drop_pending(struct relay_flow *flow)
+{
+	free(flow->pending);
+	flow->pending = NULL;
+	flow->pending_len = flow->pending_off = 0;
+}
+
+void relay_fini(struct relay *relay)
+{
+	for (int i = 0; i < RELAY_ENDS; i++)
+		flow_drop_pending(&relay->flow[i]);
+}
+
+int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data, size_t len)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	uint8_t *pending;
+
+	if (!len)
+		return 0;
+	pending = realloc(flow->pending, flow->pending_len + len);
+	if (!pending)
+		return -ENOMEM;
+	memcpy(pending + flow->pending_len, data, len);
+	flow->pending = pending;
+	flow->pending_len += (uint32_t)len;
+	return 0;
+}
+
+/* Returns bytes written (0 or more), or -errno; a full socket is not an error. */
+static ssize_t side_write(struct relay_side *to, struct relay_flow *flow, const uint8_t *data,
+			  size_t len)
+{
+	ssize_t n;
+
+	do
+		n = send(to->fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != EAGAIN)
+		return -errno;
+	if (n < 0)
+		n = 0;
+	flow->bytes += (size_t)n;
+	/* A short write means full: only the next edge can say otherwise. */
+	if ((size_t)n < len)
+		to->writable = false;
+	return n;
+}
+
+int relay_flush(struct relay *relay, enum relay_end from)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	struct relay_side *to = &relay->side[!from];
+
+	while (flow->pending) {
+		ssize_t n;
+
+		if (!to->writable)
+			return -EAGAIN;
+		n = side_write(to, flow, flow->pending + flow->pending_off,
+			       flow->pending_len - flow->pending_off);
+		if (n < 0)
+			return (int)n;
+		flow->pending_off += (uint32_t)n;
+		if (flow->pending_off == flow->pending_len)
+			flow_drop_pending(flow);
+	}
+	return 0;
+}
+
+/* Reads fit what the receiver takes at once: see above. */
+static void flow_adapt_chunk(struct relay_flow *flow, size_t read, size_t written)
+{
+	if (written < read)
+		flow->chunk = written > RELAY_CHUNK_MIN ? (uint32_t)written : RELAY_CHUNK_MIN;
+	else if (read == flow->chunk && flow->chunk < RELAY_SCRATCH_SIZE)
+		flow->chunk = flow->chunk < RELAY_SCRATCH_SIZE / 2 ? flow->chunk * 2 :
+								     RELAY_SCRATCH_SIZE;
+}
+
+static enum relay_result lost(enum relay_end end)
+{
+	return end == RELAY_UPSTREAM ? RELAY_UPSTREAM_LOST : RELAY_DOWNSTREAM_LOST;
+}
+
+/*
+ * One read and the write of what it gave. RELAY_DONE: the source has ended; RELAY_AGAIN: go on;
+ * *budget is what is left of the run.
+ */
+static enum relay_result flow_step(struct relay *relay, enum relay_end from, uint8_t *scratch,
+				   size_t *budget)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	struct relay_side *source = &relay->side[from], *to = &relay->side[!from];
+	ssize_t got, put;
+
+	got = recv(source->fd, scratch, flow->chunk, MSG_DONTWAIT);
+	if (got < 0) {
+		if (errno == EINTR)
+			return RELAY_AGAIN;
+		if (errno != EAGAIN)
+			return lost(from);
+		source->readable = false;
+		return RELAY_WAIT;
+	}
+	if (got == 0) {
+		flow->eof = true;
+		return RELAY_AGAIN;
+	}
+	*budget -= (size_t)got < *budget ? (size_t)got : *budget;
+	put = side_write(to, flow, scratch, (size_t)got);
+	if (put < 0)
+		return lost(!from);
+	flow_adapt_chunk(flow, (size_t)got, (size_t)put);
+	if (put < got && relay_prepend(relay, from, scratch + put, (size_t)(got - put)) < 0)
+		return lost(from); /* bytes of the stream are gone: it can't go on */
+	return RELAY_AGAIN;
+}
+
+/* Has a socket failed whose end of file was read already? An event may be about that. */
+static bool side_is_lost(struct relay_side *side)
+{
+	char byte;
+
+	if (!side->readable)
+		return false;
+	side->readable = false;
+	return recv(side->fd, &byte, sizeof(byte), MSG_DONTWAIT) < 0 && errno != EAGAIN &&
+	       errno != EINTR;
+}
+
+static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint8_t *scratch)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	struct relay_side *source = &relay->side[from], *to = &relay->side[!from];
+	size_t budget = RELAY_BUDGET;
+
+	for (;;) {
+		enum relay_result result;
+		int error = relay_flush(relay, from);
+
+		if (error == -EAGAIN)
+			return RELAY_WAIT;
+		if (error < 0)
+			return lost(!from);
+		if (flow->shut)
+			return side_is_lost(source) ? lost(from) : RELAY_DONE;
+		if (flow->eof) {
+			if (shutdown(to->fd, SHUT_WR) < 0)
+				return lost(!from);
+			flow->shut = true;
+			return RELAY_DONE;
+		}
+		if (!source->readable || !to->writable)
+			return RELAY_WAIT;
+		if (!budget)
+			return RELAY_AGAIN;
+		result = flow_step(relay, from, scratch, &budget);
+		if (result != RELAY_AGAIN)
+			return result;
+	}
+}
+
+enum relay_result relay_run(struct relay *relay, uint8_t *scratch)
+{
+	enum relay_result up, down;
+
+	up = flow_run(relay, RELAY_UPSTREAM, scratch);
+	if (up == RELAY_UPSTREAM_LOST || up == RELAY_DOWNSTREAM_LOST)
+		return up;
+	down = flow_run(relay, RELAY_DOWNSTREAM, scratch);
+	if (down == RELAY_UPSTREAM_LOST || down == RELAY_DOWNSTREAM_LOST)
+		return down;
+	if (up == RELAY_DONE && down == RELAY_DONE)
+		return RELAY_DONE;
+	return up == RELAY_AGAIN || down == RELAY_AGAIN ? RELAY_AGAIN : RELAY_WAIT;
+}

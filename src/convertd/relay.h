@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* relay.h - carry two byte streams between two sockets; knows no protocol */
+#ifndef CONVERTD_RELAY_H
+#define CONVERTD_RELAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the scratch buffer that all relays of an event loop share. */
+#define RELAY_SCRATCH_SIZE (256 * 1024)
+
+/* The two sockets; a flow bears the name of the one that its bytes come from. */
+enum relay_end {
+	RELAY_UPSTREAM,   /* the client's socket */
+	RELAY_DOWNSTREAM, /* the server's socket */
+	RELAY_ENDS
+};
+
+/*
+ * A socket, and what edge-triggered events have said about it. A flag is set by an event
+ * and cleared by the EAGAIN that disproves it.
+ */
+struct relay_side {
+	int fd; /* -1: none yet; owned by whoever owns the relay */
+	bool readable;
+	bool writable;
+};
+
+/* A direction, named by where its bytes come from. */
+struct relay_flow {
+	uint8_t *pending;     /* read but not yet written; NULL while there is nothing */
+	uint32_t pending_len; /* bytes of the buffer */
+	uint32_t pending_off; /* of them written already */
+	uint32_t chunk;       /* bytes that the next read asks for */
+	bool eof;             /* the source has said its last */
+	bool shut;            /* and the other side was told */
+	uint64_t bytes;       /* written to the other side */
+};
+
+struct relay {
+	struct relay_side side[RELAY_ENDS];
+	struct relay_flow flow[RELAY_ENDS];
+};
+
+enum relay_result {
+	RELAY_WAIT,            /* nothing to do before the next event */
+	RELAY_AGAIN,           /* its share of this round is used up: call again, others first */
+	RELAY_DONE,            /* both directions have ended in order */
+	RELAY_UPSTREAM_LOST,   /* the upstream socket failed: reset, time-out ... */
+	RELAY_DOWNSTREAM_LOST, /* the downstream socket did */
+};
+
+void relay_init(struct relay *relay);
+
+/* Frees what is pending. Sockets are left alone. */
+void relay_fini(struct relay *relay);
+
+/*
+ * relay_prepend() - bytes that go to the other side before all that @from's socket has
+ * They stand behind bytes prepended earlier. Returns 0 or -ENOMEM.
+ */
+int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data, size_t len);
+
+/*
+ * relay_flush() - write what is pending in the direction from @from
+ * Returns 0 with nothing left, -EAGAIN with something left, or -errno of the write.
+ */
+int relay_flush(struct relay *relay, enum relay_end from);
+
+/*
+ * relay_run() - move bytes both ways, as far as both sockets are ready
+ * @scratch: RELAY_SCRATCH_SIZE bytes, free for use by others after the call
+ */
+enum relay_result relay_run(struct relay *relay, uint8_t *scratch);
+
+#endif

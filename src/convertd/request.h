@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* request.h - from a client's bytes to what the converter does, and its answers (no I/O) */
+#ifndef CONVERTD_REQUEST_H
+#define CONVERTD_REQUEST_H
+
+#include "convert/convert.h"
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Kinds of TCP options (IANA "TCP Option Kind Numbers"). */
+enum tcp_option_kind {
+	TCP_KIND_EOL = 0,
+	TCP_KIND_NOP = 1,
+	TCP_KIND_MSS = 2,
+	TCP_KIND_WINDOW_SCALE = 3,
+	TCP_KIND_SACK_PERMITTED = 4,
+	TCP_KIND_SACK = 5,
+	TCP_KIND_TIMESTAMPS = 8,
+	TCP_KIND_MPTCP = 30,
+};
+
+/*
+ * Which TCP options this host puts into the SYNs that it sends (Section 6.2.4): its
+ * sysctls tcp_sack, tcp_timestamps and mptcp.enabled, read once at the start.
+ */
+struct request_features {
+	bool sack;
+	bool timestamps;
+	bool mptcp;
+};
+
+enum request_action {
+	REQUEST_WAIT,    /* all right so far; more bytes are needed */
+	REQUEST_CONNECT, /* connect to address and port */
+	REQUEST_ANSWER,  /* send the answer, then close gracefully */
+	REQUEST_IGNORE,  /* not Convert: close without a word (Section 6) */
+	REQUEST_RESET,   /* reset the connection (Section 6.1) */
+	REQUEST_ACTION_COUNT
+};
+
+struct request_decision {
+	enum request_action action;
+	const char *reason; /* for the log; NULL for WAIT and CONNECT */
+	size_t length;      /* CONNECT: bytes of the stream that the request takes */
+
+	bool connect; /* there is a Connect TLV; with CONNECT, and for the log with ANSWER: */
+	struct in6_addr address; /* IPv4 as v4-mapped */
+	uint16_t port;           /* host byte order */
+	bool mptcp;              /* the client wants MPTCP towards the server */
+	bool info;               /* the answer starts with what we support */
+
+	/* ANSWER: the whole message */
+	uint8_t answer[CONVERT_MESSAGE_MAX];
+	size_t answer_len;
+};
+
+/*
+ * request_decide() - what to do about the first bytes of a stream
+ * @buf, @len: all bytes that have arrived; those behind the message are not looked at
+ */
+void request_decide(const struct request_features *features, const uint8_t *buf, size_t len,
+		    struct request_decision *decision);
+
+/*
+ * request_write_connected() - the answer to a Connect TLV whose server was reached
+ * @info: the request had an Info TLV as well
+ * @options: options of the server's SYN+ACK in wire format (Section 6.2.6)
+ * Returns the bytes written to @out.
+ */
+size_t request_write_connected(const struct request_features *features, bool info,
+			       const uint8_t *options, size_t options_len,
+			       uint8_t out[static CONVERT_MESSAGE_MAX]);
+
+/* An Error TLV; behind a Supported TCP Extensions TLV if the request had an Info TLV. */
+size_t request_write_error(const struct request_features *features, bool info,
+			   enum convert_error_code code, uint8_t value,
+			   uint8_t out[static CONVERT_MESSAGE_MAX]);
+
+/* As request_write_error(), for Unsupported TCP Option with the @kinds that are not. */
+size_t request_write_unsupported(const struct request_features *features, bool info,
+				 const uint8_t *kinds, size_t count,
+				 uint8_t out[static CONVERT_MESSAGE_MAX]);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * syn_window.c - correct the window of MPTCP SYNs before the kernel misreads it
+ *
+ * The problem. The window in a SYN is in bytes; window scaling begins with the segments after it
+ * (RFC 7323 2.2). When an MPTCP SYN carries data, Linux (6.18) initialises the connection-level
+ * send window from that SYN as if its window were scaled already: with a scale of 10, 64240
+ * bytes become 65 MB. MPTCP's flow control is off until so much has been sent, the
+ * faster path overruns the client's buffer, the client drops what it can't take, and a download
+ * over two paths is slower than over one. Uploads and single paths don't suffer.
+ *
+ * The cure. nftables rules shift the window right by the scale in the same SYN, so that the
+ * kernel's mistake gives the right number; the third ACK brings the real window. The effect of
+ * a small window lasts for that round trip, in which a server has nothing to send as a rule.
+ * Only initial SYNs with MP_CAPABLE are touched: MP_JOIN and plain TCP are read correctly. A
+ * window smaller than 2^scale becomes 1, never 0. Plain connects are touched too; there, the
+ * window of the third ACK is the first to be used.
+ *
+ * The table belongs to our netlink socket ("flags owner", Linux 5.12): the kernel removes it when
+ * that closes, be it in syn_window_remove() or by SIGKILL. Its name has our process id and port, so
+ * that several converters on a host don't meet (in containers each may be process 1); each
+ * matches its own addresses and ports only.
+ */
+#include "config.h"
+
+#include "convertd/syn_window.h"
+
+#include "convertd/log.h"
+
+#ifdef HAVE_LIBNFTABLES
+
+#include <errno.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <linux/netlink.h>
+#include <nftables/libnftables.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* RFC 7323 2.3: larger ones count as 14. */
+#define SCALE_MAX 14
+
+#define KERNEL_REMEDY "use Linux 5.12 or later with CONFIG_NF_TABLES_INET"
+
+struct syn_window {
+	struct nft_ctx *nft;
+};
+
+/* "ip daddr 192.0.2.1 tcp dport 1234": what goes to one of our addresses. */
+static void print_match(FILE *rules, const union sockaddr_ip *address)
+{
+	char text[SOCKADDR_STRLEN];
+	bool v4 = address->sa.sa_family == AF_INET;
+
+	if (v4 && address->in.sin_addr.s_addr == htonl(INADDR_ANY)) {
+		fprintf(rules, "meta nfproto ipv4 ");
+	} else if (v4 || !IN6_IS_ADDR_UNSPECIFIED(&address->in6.sin6_addr)) {
+		char *end;
+
+		/* "ADDRESS:PORT" or "[ADDRESS]:PORT" without what isn't the address. */
+		sockaddr_ip_format(address, text);
+		end = strrchr(text, ':');
+		*end = '\0';
+		if (!v4)
+			end[-1] = '\0';
+		fprintf(rules, "%s daddr %s ", v4 ? "ip" : "ip6", v4 ? text : text + 1);
+	}
+	fprintf(rules, "tcp dport %u", (unsigned)sockaddr_ip_port(address));
+}
+
+/* The table as nft(8) reads it; the caller frees it. NULL: out of memory. */
+static char *make_rules(const union sockaddr_ip *addresses, size_t count)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *rules = open_memstream(&text, &len);
+
+	if (!rules)
+		return NULL;
+	fprintf(rules, "table inet convertd_%d_%u {\n\tflags owner\n\tchain shift {\n", (int)getpid(),
+		(unsigned)sockaddr_ip_port(&addresses[0]));
+	/* A scale of 0 is read correctly: no rule. */
+	for (int scale = 1; scale <= SCALE_MAX; scale++)
+		fprintf(rules,
+			"\t\ttcp option window count %d tcp window >= %d"
+			" tcp window set tcp window >> %d accept\n",
+			scale, 1 << scale, scale);
+	fprintf(rules, "\t\ttcp option window count 1-255 tcp window set 1\n\t}\n"
+		       "\tchain input {\n\t\ttype filter hook input priority mangle\n");
+	for (size_t i = 0; i < count; i++) {
+		fprintf(rules, "\t\ttcp flags & (fin | syn | rst | ack) == syn ");
+		print_match(rules, &addresses[i]);
+		/* 0 is MP_CAPABLE, RFC 8684 3. */
+		fprintf(rules, " tcp option mptcp subtype 0 jump shift\n");
+	}
+	fprintf(rules, "\t}\n}\n");
+	if (fclose(rules) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static void warn(const char *what, const char *remedy)
+{
+	log_warning("SYN windows are not corrected (%s): MPTCP downloads over several paths that "
+		    "start with data in the SYN may be slower than over one; %s, or pass "
+		    "--no-syn-window-fix if they are corrected elsewhere",
+		    what, remedy);
+}
+
+/*
+ * May we use nftables? Asks for the rule set's generation. libnftables isn't asked, because it
+ * ends the process where there is no nfnetlink, and prints where there is no permission.
+ * Returns 0 or -errno.
+ */
+static int probe_nftables(void)
+{
+	struct {
+		struct nlmsghdr header;
+		struct nfgenmsg body;
+	} request = {
+		.header = { .nlmsg_len = sizeof(request),
+			    .nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETGEN,
+			    .nlmsg_flags = NLM_F_REQUEST },
+		.body = { .nfgen_family = AF_UNSPEC, .version = NFNETLINK_V0 },
+	};
+	char reply[4096] __attribute__((aligned(NLMSG_ALIGNTO)));
+	const struct nlmsghdr *header = (const struct nlmsghdr *)reply;
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
+	int error = 0;
+
+	if (fd < 0)
+		return -errno;
+	/* Requests are answered within the call that sends them. */
+	if (send(fd, &request, sizeof(request), 0) < 0 ||
+	    recv(fd, reply, sizeof(reply), MSG_DONTWAIT) < (ssize_t)sizeof(*header))
+		error = -errno;
+	else if (header->nlmsg_type == NLMSG_ERROR)
+		error = ((const struct nlmsgerr *)NLMSG_DATA(header))->error;
+	close(fd);
+	return error;
+}
+
+static void warn_refused(struct nft_ctx *nft)
+{
+	char message[256];
+
+	snprintf(message, sizeof(message), "%s", nft_ctx_get_error_buffer(nft));
+	message[strcspn(message, "\n")] = '\0';
+	warn(message[0] ? message : "nftables refused the rules", KERNEL_REMEDY);
+}
+
+struct syn_window *syn_window_install(const union sockaddr_ip *addresses, size_t count)
+{
+	struct syn_window *window;
+	int error = probe_nftables();
+	char *rules;
+
+	if (error) {
+		warn(strerror(-error),
+		     error == -EPERM ? "give convertd CAP_NET_ADMIN" : KERNEL_REMEDY);
+		return NULL;
+	}
+	window = calloc(1, sizeof(*window));
+	rules = make_rules(addresses, count);
+	if (window)
+		window->nft = nft_ctx_new(NFT_CTX_DEFAULT);
+	if (!rules || !window || !window->nft) {
+		warn("out of memory", "free some");
+		free(rules);
+		syn_window_remove(window);
+		return NULL;
+	}
+	nft_ctx_buffer_output(window->nft);
+	nft_ctx_buffer_error(window->nft);
+	log_debug("nftables rules:\n%s", rules);
+	if (nft_run_cmd_from_buffer(window->nft, rules) != 0) {
+		warn_refused(window->nft);
+		syn_window_remove(window);
+		window = NULL;
+	}
+	free(rules);
+	return window;
+}
+
+void syn_window_remove(struct syn_window *window)
+{
+	if (!window)
+		return;
+	if (window->nft)
+		nft_ctx_free(window->nft); /* closes the socket that owns the table */
+	free(window);
+}
+
+#else /* HAVE_LIBNFTABLES */
+
+struct syn_window *syn_window_install(const union sockaddr_ip *addresses, size_t count)
+{
+	(void)addresses;
+	(void)count;
+	log_warning("SYN windows are not corrected (convertd was built without libnftables): MPTCP "
+		    "downloads over several paths that start with data in the SYN may be slower than "
+		    "over one; build it with libnftables, or pass --no-syn-window-fix if they are "
+		    "corrected elsewhere");
+	return NULL;
+}
+
+void syn_window_remove(struct syn_window *window)
+{
+	(void)window;
+}
+
+#endif

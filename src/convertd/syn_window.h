@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* syn_window.h - correct the window of MPTCP SYNs before the kernel misreads it */
+#ifndef CONVERTD_SYN_WINDOW_H
+#define CONVERTD_SYN_WINDOW_H
+
+#include "common/sockaddr.h"
+
+#include <stddef.h>
+
+struct syn_window;
+
+/*
+ * syn_window_install() - correct SYNs to these addresses from now on
+ * Returns NULL where that can't be done: convertd works without, and the log says what it costs.
+ */
+struct syn_window *syn_window_install(const union sockaddr_ip *addresses, size_t count);
+
+/* Removes it again, as the end of the process would. NULL is fine. */
+void syn_window_remove(struct syn_window *window);
+
+#endif
