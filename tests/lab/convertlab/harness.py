@@ -22,6 +22,7 @@ import traceback
 
 from . import sandbox, topology
 from .build import Build
+from .waiting import LabError
 
 DEFAULT_TIMEOUT = 60
 
@@ -120,7 +121,10 @@ def main():
     if not tests:
         sys.exit("no test has %s in its name" % " or ".join(arguments.filter))
     if not sandbox.inside():
-        _wait_turn()
+        try:
+            _wait_turn()
+        except LabError as error:
+            sys.exit("FAIL: %s" % error)
     sandbox.enter_or_exit()
     results = []
     for name, test in tests:
