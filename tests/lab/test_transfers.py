@@ -3,9 +3,8 @@
 """test_transfers.py - unmodified applications through shim and converter: every byte, on all paths, in all weathers"""
 import hashlib
 import os
-import threading
 
-from convertlab import Lab, Link, bytes_by_path, check, equal, main, mptcp_subflows, need, servers, timeout, wait_until
+from convertlab import Lab, Link, check, equal, main, need, servers, timeout, wait_until
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
