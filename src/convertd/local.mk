@@ -10,7 +10,8 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/log.c src/convertd/log.h \
 	src/convertd/options.c src/convertd/options.h \
 	src/convertd/relay.c src/convertd/relay.h \
-	src/convertd/session.c src/convertd/session.h \
+	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
+	src/convertd/session_states.c \
 	src/convertd/syn_window.c src/convertd/syn_window.h \
 	src/convertd/sysctl.c src/convertd/sysctl.h
 convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS)
