@@ -77,7 +77,7 @@ static enum convert_status read_connect(struct convert_span value, union message
 	return CONVERT_OK;
 }
 
-/* Section 6.2.6. The options are a copy of the server's: their form is not the converter's fault. */
+/* Section 6.2.6. The options are copied from the server: the converter has no say in their form. */
 static enum convert_status read_tcp_header(struct convert_span value, union message out)
 {
 	if (!take_unassigned(&value))

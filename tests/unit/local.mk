@@ -1,1 +1,31 @@
-# what this directory builds
+# Check programs for the parts without I/O
+if HAVE_CHECK
+check_LTLIBRARIES += libtestbytes.la
+libtestbytes_la_SOURCES = tests/unit/bytes.c tests/unit/bytes.h
+libtestbytes_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+
+unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/test_codec_write \
+	tests/unit/test_codec_mutation tests/unit/test_sockaddr
+check_PROGRAMS += $(unit_tests)
+TESTS += $(unit_tests)
+
+tests_unit_test_codec_names_SOURCES = tests/unit/test_codec_names.c
+tests_unit_test_codec_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_codec_names_LDADD = libcodec.la $(CHECK_LIBS)
+
+tests_unit_test_codec_read_SOURCES = tests/unit/test_codec_read.c
+tests_unit_test_codec_read_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_codec_read_LDADD = libtestbytes.la libcodec.la $(CHECK_LIBS)
+
+tests_unit_test_codec_write_SOURCES = tests/unit/test_codec_write.c
+tests_unit_test_codec_write_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_codec_write_LDADD = libtestbytes.la libcodec.la $(CHECK_LIBS)
+
+tests_unit_test_codec_mutation_SOURCES = tests/unit/test_codec_mutation.c
+tests_unit_test_codec_mutation_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_codec_mutation_LDADD = libtestbytes.la libfuzz_properties.la libcodec.la $(CHECK_LIBS)
+
+tests_unit_test_sockaddr_SOURCES = tests/unit/test_sockaddr.c
+tests_unit_test_sockaddr_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_sockaddr_LDADD = libcommon.la $(CHECK_LIBS)
+endif

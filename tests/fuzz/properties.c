@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * properties.c - what must hold for every byte string that is read as a message
+ *
+ * - the header is judged as Section 6.1 has it, by a second, naive implementation;
+ * - what is handed out lies inside the message;
+ * - the parser and the TLV walker agree on where TLVs are and on what is badly framed;
+ * - bytes behind the message change nothing, and a shorter one is not complete;
+ * - a message that was read can be written again, and then reads the same;
+ * - each fault has an answer, and the answer is a valid response.
+ */
+#include "properties.h"
+
+#include <convert/convert.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Not assert(): NDEBUG must not turn the tests off. */
+#define REQUIRE(condition) ((condition) ? (void)0 : require_failed(#condition, __LINE__))
+
+static _Noreturn void require_failed(const char *condition, int line)
+{
+	fprintf(stderr, "properties.c:%d: does not hold: %s\n", line, condition);
+	abort();
+}
+
+static void *copy_exact(const uint8_t *data, size_t len)
+{
+	void *copy = malloc(len);
+
+	REQUIRE(copy || len == 0);
+	if (len > 0)
+		memcpy(copy, data, len);
+	return copy;
+}
+
+/* Sections 6 and 6.1 once more, without any of the library's helpers. */
+static enum convert_status header_expect(const uint8_t *data, size_t size)
+{
+	if (size >= 3 && data[2] != 0x22)
+		return CONVERT_BAD_MAGIC;
+	if (size < 4)
+		return CONVERT_NEED_MORE;
+	if (data[3] != 0x63)
+		return CONVERT_BAD_MAGIC;
+	if (data[0] != 1)
+		return CONVERT_BAD_VERSION;
+	return data[1] == 0 ? CONVERT_ZERO_TOTAL_LENGTH : CONVERT_OK;
+}
+
+/* Checks the header; true if the whole message is there, so that its TLVs were read. */
+static bool header_check(const uint8_t *data, size_t size, enum convert_status status,
+			 size_t parsed_length)
+{
+	enum convert_status expect = header_expect(data, size);
+	bool has_length = size >= 4 && expect != CONVERT_BAD_MAGIC;
+	size_t length = 12345;
+
+	REQUIRE((unsigned int)status < CONVERT_STATUS_COUNT);
+	REQUIRE(convert_message_length(data, size, &length) == expect);
+	REQUIRE(length == (has_length ? 4u * data[1] : 12345));
+	REQUIRE(parsed_length == (has_length ? length : 0));
+	if (expect != CONVERT_OK) {
+		REQUIRE(status == expect);
+		return false;
+	}
+	REQUIRE((status == CONVERT_NEED_MORE) == (size < length));
+	return size >= length;
+}
+
+static bool is_inside(struct convert_span span, const uint8_t *message, size_t length)
+{
+	return span.len == 0 || (span.data >= message + CONVERT_HEADER_LEN &&
+				 span.len <= (size_t)(message + length - span.data));
+}
+
+/* Walks the TLVs of a whole message: a bit in @seen for each type of a well framed one. */
+static void walker_check(const uint8_t *data, size_t length, enum convert_status status,
+			 bool seen[static 256])
+{
+	enum convert_status walked;
+	struct convert_tlv_cursor cursor;
+	struct convert_tlv tlv;
+	size_t bytes = CONVERT_HEADER_LEN;
+
+	convert_tlv_first(&cursor, data + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN);
+	while ((walked = convert_tlv_next(&cursor, &tlv)) == CONVERT_OK) {
+		REQUIRE(tlv.value.len % 4 == 2);
+		REQUIRE(tlv.value.data == data + bytes + 2);
+		REQUIRE(is_inside(tlv.value, data, length));
+		REQUIRE(status != CONVERT_OK || (tlv.type != 0 && !seen[tlv.type]));
+		seen[tlv.type] = true;
+		bytes += tlv.value.len + 2;
+	}
+	REQUIRE(convert_tlv_next(&cursor, &tlv) == walked);
+	if (walked == CONVERT_NEED_MORE)
+		REQUIRE(bytes == length);
+	else
+		REQUIRE(walked == CONVERT_TLV_ZERO_LENGTH || walked == CONVERT_TLV_PAST_END);
+	if (status == CONVERT_OK)
+		REQUIRE(walked == CONVERT_NEED_MORE);
+	if (status == CONVERT_TLV_ZERO_LENGTH || status == CONVERT_TLV_PAST_END)
+		REQUIRE(walked == status);
+}
+
+/* The options of @list in wire format without kinds 0 and 1; returns their bytes. */
+static size_t options_copy(struct convert_span list, uint8_t *out)
+{
+	struct convert_tcp_option option;
+	enum convert_status status;
+	size_t len = 0;
+
+	while ((status = convert_tcp_option_next(&list, &option)) == CONVERT_OK) {
+		REQUIRE(option.kind > 1 && option.value.len <= 253);
+		out[len++] = option.kind;
+		out[len++] = (uint8_t)(option.value.len + 2);
+		if (option.value.len > 0)
+			memcpy(out + len, option.value.data, option.value.len);
+		len += option.value.len;
+	}
+	REQUIRE(status == CONVERT_NEED_MORE);
+	return len;
+}
+
+static bool spans_equal(struct convert_span a, struct convert_span b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+static void request_rewrite(const struct convert_request *request)
+{
+	uint8_t buf[CONVERT_MESSAGE_MAX], options[CONVERT_MESSAGE_MAX], again[CONVERT_MESSAGE_MAX];
+	size_t options_len = options_copy(request->tcp_options, options);
+	struct convert_request reread;
+	struct convert_writer w;
+	ssize_t len;
+
+	convert_writer_init(&w, buf, request->length);
+	if (request->has_info)
+		convert_write_info(&w);
+	if (request->has_connect)
+		convert_write_connect(&w, &request->address, request->port, options, options_len);
+	if (request->has_cookie)
+		convert_write_cookie(&w, request->cookie.data, request->cookie.len);
+	len = convert_writer_finish(&w);
+	REQUIRE(len > 0 && (size_t)len <= request->length);
+	REQUIRE(convert_request_parse(buf, (size_t)len, &reread) == CONVERT_OK);
+	REQUIRE(reread.length == (size_t)len);
+	REQUIRE(reread.has_info == request->has_info);
+	REQUIRE(reread.has_connect == request->has_connect);
+	REQUIRE(reread.has_cookie == request->has_cookie);
+	REQUIRE(reread.port == request->port);
+	REQUIRE(memcmp(&reread.address, &request->address, sizeof(reread.address)) == 0);
+	REQUIRE(reread.extended == (options_len > 0));
+	REQUIRE(options_copy(reread.tcp_options, again) == options_len);
+	REQUIRE(memcmp(again, options, options_len) == 0);
+	REQUIRE(spans_equal(reread.cookie, request->cookie));
+}
+
+/* A converter's whole way with a bad request: the answer, and the Error TLV, read back. */
+static void answer_check(enum convert_status status, const uint8_t *data, size_t length)
+{
+	enum convert_error_code code = (enum convert_error_code)255;
+	enum convert_answer answer = convert_request_answer(status, &code);
+	size_t echoed = length < CONVERT_MESSAGE_MAX - 8 ? length : CONVERT_MESSAGE_MAX - 8;
+	uint8_t buf[CONVERT_MESSAGE_MAX];
+	struct convert_response response;
+	struct convert_writer w;
+	ssize_t len;
+
+	REQUIRE((answer == CONVERT_ANSWER_NONE) ==
+		(status == CONVERT_OK || status == CONVERT_NEED_MORE));
+	REQUIRE((answer == CONVERT_ANSWER_ERROR) == (code != 255));
+	if (answer != CONVERT_ANSWER_ERROR)
+		return;
+	convert_writer_init(&w, buf, sizeof(buf));
+	if (code == CONVERT_ERROR_UNSUPPORTED_VERSION)
+		convert_write_error_versions(&w);
+	else
+		convert_write_error_echo(&w, code, data, length);
+	len = convert_writer_finish(&w);
+	REQUIRE(len >= 8);
+	REQUIRE(convert_response_parse(buf, (size_t)len, &response) == CONVERT_OK);
+	REQUIRE(response.has_error && response.error_code == code);
+	if (code == CONVERT_ERROR_UNSUPPORTED_VERSION)
+		return;
+	REQUIRE(response.error_value.len == 1 + echoed && response.error_value.data[0] == 0);
+	REQUIRE(memcmp(response.error_value.data + 1, data, echoed) == 0);
+}
+
+static void request_extent_check(const uint8_t *data, size_t length, enum convert_status status)
+{
+	struct convert_request request;
+	uint8_t *copy = copy_exact(data, length);
+
+	REQUIRE(convert_request_parse(copy, length, &request) == status);
+	free(copy);
+	copy = copy_exact(data, length - 1);
+	REQUIRE(convert_request_parse(copy, length - 1, &request) == CONVERT_NEED_MORE);
+	free(copy);
+}
+
+void request_check(const uint8_t *data, size_t size)
+{
+	struct convert_request request;
+	enum convert_status status = convert_request_parse(data, size, &request);
+	bool seen[256] = { false };
+
+	if (!header_check(data, size, status, request.length)) {
+		answer_check(status, data, size);
+		return;
+	}
+	walker_check(data, request.length, status, seen);
+	answer_check(status, data, request.length);
+	request_extent_check(data, request.length, status);
+	if (status != CONVERT_OK) {
+		REQUIRE(!request.has_info && !request.has_connect && !request.has_cookie);
+		REQUIRE(!request.tcp_options.data && !request.cookie.data);
+		return;
+	}
+	REQUIRE(request.has_info || request.has_connect);
+	REQUIRE(request.has_info == seen[CONVERT_TLV_INFO]);
+	REQUIRE(request.has_connect == seen[CONVERT_TLV_CONNECT]);
+	REQUIRE(request.has_cookie == seen[CONVERT_TLV_COOKIE]);
+	REQUIRE(!request.has_connect || convert_address_is_valid(&request.address));
+	REQUIRE(request.extended == (request.tcp_options.len > 0));
+	REQUIRE(is_inside(request.tcp_options, data, request.length));
+	REQUIRE(is_inside(request.cookie, data, request.length));
+	REQUIRE(request.tcp_options.len % 4 == 0 && request.cookie.len % 4 == 0);
+	request_rewrite(&request);
+}
+
+/* TLV by TLV, a response is written again as it was. */
+static void response_copy_check(const uint8_t *data, size_t length)
+{
+	uint8_t buf[CONVERT_MESSAGE_MAX];
+	struct convert_tlv_cursor cursor;
+	struct convert_writer w;
+	struct convert_tlv tlv;
+
+	convert_writer_init(&w, buf, length);
+	convert_tlv_first(&cursor, data + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN);
+	while (convert_tlv_next(&cursor, &tlv) == CONVERT_OK)
+		convert_write_tlv(&w, tlv.type, tlv.value.data, tlv.value.len);
+	REQUIRE(convert_writer_finish(&w) == (ssize_t)length);
+	REQUIRE(memcmp(buf, data, length) == 0);
+}
+
+static void error_rewrite(struct convert_writer *w, const struct convert_response *response)
+{
+	enum convert_error_code code = (enum convert_error_code)response->error_code;
+	const uint8_t *value = response->error_value.data; /* 1 byte and more: 4 * Length - 3 */
+	size_t len = response->error_value.len;
+
+	switch (response->error_code) {
+	case CONVERT_ERROR_UNSUPPORTED_VERSION:
+		convert_write_error_versions(w);
+		break;
+	case CONVERT_ERROR_MALFORMED_MESSAGE:
+	case CONVERT_ERROR_UNSUPPORTED_MESSAGE:
+		convert_write_error_echo(w, code, value + 1, len - 1);
+		break;
+	case CONVERT_ERROR_MISSING_COOKIE:
+		convert_write_error_cookie(w, len > 1 ? value + 1 : value, len > 1 ? len - 1 : 1);
+		break;
+	case CONVERT_ERROR_UNSUPPORTED_TCP_OPTION:
+		convert_write_error_options(w, (const uint8_t[]){ 34 }, 1);
+		break;
+	case CONVERT_ERROR_NOT_AUTHORIZED:
+	case CONVERT_ERROR_CONNECTION_RESET:
+		convert_write_error(w, code, 0);
+		break;
+	default:
+		convert_write_error(w, code, value[0]);
+	}
+}
+
+static void response_rewrite(const struct convert_response *response)
+{
+	uint8_t buf[CONVERT_MESSAGE_MAX];
+	struct convert_response reread;
+	struct convert_writer w;
+	ssize_t len;
+
+	/* 4 more: a Missing Cookie without a cookie is read, but can't be written. */
+	convert_writer_init(&w, buf, response->length + 4);
+	if (response->has_tcp_header)
+		convert_write_tcp_header(&w, response->tcp_header.data, response->tcp_header.len);
+	if (response->has_error)
+		error_rewrite(&w, response);
+	len = convert_writer_finish(&w);
+	REQUIRE(len > 0 || response->length == CONVERT_MESSAGE_MAX);
+	if (len < 0)
+		return;
+	REQUIRE(convert_response_parse(buf, (size_t)len, &reread) == CONVERT_OK);
+	REQUIRE(reread.has_tcp_header == response->has_tcp_header);
+	REQUIRE(spans_equal(reread.tcp_header, response->tcp_header));
+	REQUIRE(reread.has_error == response->has_error);
+	REQUIRE(reread.error_code == response->error_code);
+}
+
+static void response_extent_check(const uint8_t *data, size_t length, enum convert_status status)
+{
+	struct convert_response response;
+	uint8_t *copy = copy_exact(data, length);
+
+	REQUIRE(convert_response_parse(copy, length, &response) == status);
+	free(copy);
+	copy = copy_exact(data, length - 1);
+	REQUIRE(convert_response_parse(copy, length - 1, &response) == CONVERT_NEED_MORE);
+	free(copy);
+}
+
+void response_check(const uint8_t *data, size_t size)
+{
+	struct convert_response response;
+	enum convert_status status = convert_response_parse(data, size, &response);
+	enum convert_answer answer = convert_response_answer(status);
+	bool seen[256] = { false };
+
+	REQUIRE(answer == (status == CONVERT_OK || status == CONVERT_NEED_MORE ?
+			   CONVERT_ANSWER_NONE : CONVERT_ANSWER_RESET));
+	if (!header_check(data, size, status, response.length))
+		return;
+	walker_check(data, response.length, status, seen);
+	response_extent_check(data, response.length, status);
+	REQUIRE(response.has_error == (status == CONVERT_OK && seen[CONVERT_TLV_ERROR]));
+	REQUIRE(response.has_tcp_header ==
+		(status == CONVERT_OK && seen[CONVERT_TLV_EXTENDED_TCP_HEADER]));
+	REQUIRE(response.has_supported ==
+		(status == CONVERT_OK && seen[CONVERT_TLV_SUPPORTED_TCP_EXTENSIONS]));
+	REQUIRE(is_inside(response.error_value, data, response.length));
+	REQUIRE(is_inside(response.tcp_header, data, response.length));
+	REQUIRE(is_inside(response.supported, data, response.length));
+	REQUIRE(response.has_error ? response.error_value.len % 4 == 1 :
+				     response.error_value.len == 0);
+	if (status != CONVERT_OK)
+		return;
+	response_copy_check(data, response.length);
+	response_rewrite(&response);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_codec_names.c - names are the RFC's, and every value has one */
+#include <check.h>
+#include <stdlib.h>
+
+#include <convert/convert.h>
+
+static const struct {
+	uint8_t value;
+	const char *name;
+} errors[] = { /* Table 2 */
+	{ 0, "Unsupported Version" },	  { 1, "Malformed Message" },
+	{ 2, "Unsupported Message" },	  { 3, "Missing Cookie" },
+	{ 32, "Not Authorized" },	  { 33, "Unsupported TCP Option" },
+	{ 64, "Resource Exceeded" },	  { 65, "Network Failure" },
+	{ 96, "Connection Reset" },	  { 97, "Destination Unreachable" },
+	{ 4, "unknown" },		  { 31, "unknown" },
+	{ 98, "unknown" },		  { 255, "unknown" },
+}, tlvs[] = { /* Table 4 */
+	{ 0, "Reserved" },		  { 1, "Info TLV" },
+	{ 10, "Connect TLV" },		  { 20, "Extended TCP Header TLV" },
+	{ 22, "Cookie TLV" },		  { 21, "Supported TCP Extension TLV" },
+	{ 30, "Error TLV" },		  { 2, "unknown" },
+	{ 31, "unknown" },		  { 192, "unknown" },
+	{ 255, "unknown" },
+};
+
+START_TEST(error_and_tlv_names)
+{
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		ck_assert_str_eq(convert_error_name(errors[i].value), errors[i].name);
+	for (size_t i = 0; i < sizeof(tlvs) / sizeof(tlvs[0]); i++)
+		ck_assert_str_eq(convert_tlv_name(tlvs[i].value), tlvs[i].name);
+}
+END_TEST
+
+START_TEST(status_names_are_distinct)
+{
+	for (int i = 0; i < CONVERT_STATUS_COUNT; i++) {
+		const char *name = convert_status_name((enum convert_status)i);
+
+		ck_assert_str_ne(name, "unknown");
+		for (int j = 0; j < i; j++)
+			ck_assert_str_ne(name, convert_status_name((enum convert_status)j));
+	}
+	ck_assert_str_eq(convert_status_name(CONVERT_STATUS_COUNT), "unknown");
+	ck_assert_str_eq(convert_status_name((enum convert_status)-1), "unknown");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("codec_names");
+	TCase *tcase = tcase_create("names");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_test(tcase, error_and_tlv_names);
+	tcase_add_test(tcase, status_names_are_distinct);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
