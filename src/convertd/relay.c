@@ -175,13 +175,17 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 	return RELAY_AGAIN;
 }
 
-/* Has a socket failed whose end of file was read already? An event may be about that. */
+/*
+ * Has a socket failed whose end of file was read already? An event may be about that, and reading
+ * would say end of file again.
+ */
 static bool side_has_failed(struct relay_side *side)
 {
-	char byte;
+	int error = 0;
+	socklen_t len = sizeof(error);
 
-	if (side->readable && recv(side->fd, &byte, sizeof(byte), MSG_DONTWAIT) < 0 &&
-	    errno != EAGAIN && errno != EINTR)
+	if (side->readable &&
+	    (getsockopt(side->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error))
 		side->failed = true;
 	side->readable = false;
 	return side->failed;

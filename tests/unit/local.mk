@@ -29,3 +29,18 @@ tests_unit_test_sockaddr_SOURCES = tests/unit/test_sockaddr.c
 tests_unit_test_sockaddr_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_sockaddr_LDADD = libcommon.la $(CHECK_LIBS)
 endif
+
+# convertd's parts
+if HAVE_CHECK
+convertd_unit_tests = tests/unit/test_request tests/unit/test_relay
+check_PROGRAMS += $(convertd_unit_tests)
+TESTS += $(convertd_unit_tests)
+
+tests_unit_test_request_SOURCES = tests/unit/test_request.c
+tests_unit_test_request_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_request_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_relay_SOURCES = tests/unit/test_relay.c
+tests_unit_test_relay_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_relay_LDADD = libconvertd.la $(CHECK_LIBS)
+endif
