@@ -16,3 +16,4 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/sysctl.c src/convertd/sysctl.h
 convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS)
 convertd_LDADD = libconvertd.la libcommon.la $(EVENT_LIBS) $(NFTABLES_LIBS)
+dist_man_MANS += man/convertd.8
