@@ -215,7 +215,8 @@ static void on_downstream(evutil_socket_t fd, short what, void *arg)
 	session_advance(s);
 }
 
-static int session_register(struct session *s, enum relay_end end, int fd, event_callback_fn callback)
+static int session_register(struct session *s, enum relay_end end, int fd,
+			    event_callback_fn callback)
 {
 	struct event *event = session_event(s, (enum session_event)end);
 
@@ -278,7 +279,8 @@ void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *
 	s->relay.side[RELAY_UPSTREAM].fd = fd;
 	DL_APPEND(pool->sessions, s);
 	event_assign(session_event(s, SESSION_EVENT_DEADLINE), pool->base, -1, 0, on_deadline, s);
-	event_assign(session_event(s, SESSION_EVENT_DOWNSTREAM), pool->base, -1, 0, on_downstream, s);
+	event_assign(session_event(s, SESSION_EVENT_DOWNSTREAM), pool->base, -1, 0, on_downstream,
+		     s);
 	if (session_register(s, RELAY_UPSTREAM, fd, on_upstream) < 0) {
 		session_close(s, "out of memory");
 	} else {

@@ -213,7 +213,8 @@ static void session_set_resetting(struct session *s, enum relay_end lost, const 
 /* Called by the short deadline, and by events of the other socket. */
 static void advance_resetting(struct session *s)
 {
-	enum relay_end end = s->relay.side[RELAY_UPSTREAM].fd >= 0 ? RELAY_UPSTREAM : RELAY_DOWNSTREAM;
+	bool upstream = s->relay.side[RELAY_UPSTREAM].fd >= 0;
+	enum relay_end end = upstream ? RELAY_UPSTREAM : RELAY_DOWNSTREAM;
 	int fd = s->relay.side[end].fd, unsent = 0;
 
 	if (s->reset_polls < RESET_POLLS && ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent)
