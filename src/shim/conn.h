@@ -112,6 +112,9 @@ void conn_dup(int from, int to);
 /* @fd is being closed, or overwritten. */
 void conn_forget(int fd);
 
+/* The same for all descriptors from @first to @last. */
+void conn_forget_range(unsigned int first, unsigned int last);
+
 /*
  * conn_move() - from one state to another, unless another thread was first
  * Returns whether @conn was in @from. Keeps conn_attention right.
