@@ -108,7 +108,7 @@ def test_without_a_converter_all_is_direct():
                                   ({"CONVERT_ADDR": "nosuch.invalid"}, "the converter's name has no address"),
                                   ({"CONVERT_ADDR": "10.9.0.1"}, "the converter fails: Connection refused")):
             for way in ("blocking", "poll", "epoll", "epoll-before"):
-                env = lab.shim_env(CONVERT_LOG="-", **variables)
+                env = lab.shim_env(CONVERT_LOG="-", RES_OPTIONS="timeout:1 attempts:1", **variables)
                 result = lab.client.run(["python3", PROBE, way, lab.server.addr4, "7"], env=env, timeout=30)
                 check(reason in result.stderr, "%s, %s: %s" % (variables, way, result.stderr))
                 if way == "blocking":
