@@ -6,11 +6,14 @@ that the filter always lets through, is sent on the device, and when it is in th
 are left out of packets().
 """
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 
+from . import sandbox
 from .pcap import read_pcap
 from .waiting import LabError, wait_until
 
@@ -21,19 +24,18 @@ SO_BINDTODEVICE = 25
 class Capture:
     """With lab.capture(host, "wifi", "tcp port 80") as capture: …; then capture.packets(). `path` is the file."""
 
-    def __init__(self, host, device, expression, directory):
+    def __init__(self, host, device, expression, directory, snaplen):
         if not shutil.which("tcpdump"):
             raise LabError("tcpdump is missing; on Debian: apt-get install tcpdump")
         self._host = host
         self._device = device
         self.path = os.path.join(directory, "%02d-%s-%s.pcap" % (len(os.listdir(directory)), host.name, device))
         self._expression = "(%s) or udp port %d" % (expression or "ip or ip6", MARKER_PORT)
+        self._snaplen = snaplen
         self._process = None
 
     def __enter__(self):
-        self._process = self._host.popen(
-            ["tcpdump", "-Z", "root", "-U", "-n", "--immediate-mode", "-s", "0", "-i", self._device, "-w", self.path,
-             self._expression], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self._process = self._host.popen(self._command(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         said = b""
         for line in self._process.stderr:
             said += line
@@ -41,13 +43,25 @@ class Capture:
                 return self
         raise LabError("tcpdump on %s: %s" % (self._host.name, said.decode(errors="replace")))
 
+    def _command(self):
+        if sandbox.in_user_namespace():
+            return [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "sniffer.py"), self._device,
+                    self.path, self._expression]
+        # in this mode each packet takes snaplen bytes of the buffer: of the default one few packets would fill all
+        return ["tcpdump", "-Z", "root", "-U", "-n", "--immediate-mode", "-s", str(self._snaplen), "-B", "32768",
+                "-i", self._device, "-w", self.path, self._expression]
+
     def __exit__(self, kind, error, trace):
         try:
             if kind is None:
                 self._flush()
         finally:
             self._process.stop(signal.SIGINT)
+            said = self._process.stderr.read().decode(errors="replace")
             self._process.stderr.close()
+        dropped = re.search(r"(\d+) packets? dropped by kernel", said)
+        if kind is None and int(dropped.group(1)) > 0:
+            raise LabError("the capture on %s lacks %s packets" % (self._host.name, dropped.group(1)))
 
     def _flush(self):
         """Waits until a packet sent now is in the file."""

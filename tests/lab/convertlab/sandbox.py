@@ -32,6 +32,12 @@ def inside():
     return bool(outer) and outer != os.readlink("/proc/self/ns/mnt")
 
 
+def in_user_namespace():
+    """Are we root in a user's own namespace only?"""
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        return int(file.read().split()[2]) == 1
+
+
 def _unshare():
     command = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if os.geteuid() != 0:

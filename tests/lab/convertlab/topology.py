@@ -139,6 +139,9 @@ class Lab:
         options = self._options[access.name]
         if options:
             link = RunningLink(self.build.program("linkem"), options, access.name, side_a, side_b, self.directory)
+            for host in (side_a, side_b):
+                # no multicast: routers would send reports; and what the device holds while linkem waits for a CPU
+                host.ip("link set dev %s multicast off txqueuelen 2000" % access.name)
         else:
             link = Cable(access.name, side_a, side_b)
         self._closers.append(link.close)
@@ -146,9 +149,7 @@ class Lab:
         for host in (side_a, side_b):
             number = 1 if host is self.converter else 2
             host.ip("addr add %s/24 dev %s" % (access.address4(number), access.name),
-                    "addr add %s/64 dev %s nodad" % (access.address6(number), access.name),
-                    # what the device holds while linkem waits for a CPU
-                    "link set dev %s txqueuelen 2000" % access.name)
+                    "addr add %s/64 dev %s nodad" % (access.address6(number), access.name))
             setattr(host, access.name + "4", access.address4(number))
             setattr(host, access.name + "6", access.address6(number))
 
@@ -245,7 +246,9 @@ class Lab:
 
     def capture(self, host, dev, filter=""):  # pylint: disable=redefined-builtin
         """A context in which tcpdump records a device of a host; see capture.py."""
-        return Capture(host, dev, filter, self.directory)
+        link = self._options.get(dev)
+        # elsewhere TCP hands over packets larger than the MTU
+        return Capture(host, dev, filter, self.directory, link.mtu + 64 if link else 65600)
 
     # --- the end ------------------------------------------------------------------
 

@@ -1,0 +1,476 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_platform.py - is this kernel as the shim and convertd take it to be?
+
+Each test shows one behaviour that the design rests on (DESIGN.md). Where the product works around a defect, the test
+proves the cure and says whether the defect is there.
+"""
+import contextlib
+import ctypes
+import errno
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+
+from convertlab import Lab, Link, Skip, between, check, equal, main, need, timeout, wait_until
+from convertlab.pcap import OPT_WSCALE, parse
+
+IPPROTO_MPTCP = 262
+MSG_FASTOPEN = 0x20000000
+SO_COOKIE = 57
+TCP_SAVE_SYN, TCP_SAVED_SYN = 27, 28
+TCP_FASTOPEN, TCP_FASTOPEN_NO_COOKIE, TCP_IS_MPTCP = 23, 34, 43
+TCP_ESTABLISHED, TCP_SYN_RECV = 1, 3
+TCPI_OPT_SYN_DATA = 32
+PORT = 7000
+DELAY = 0.010  # one way, of both links
+
+OUT, IN, ERR, HUP, ET = select.EPOLLOUT, select.EPOLLIN, select.EPOLLERR, select.EPOLLHUP, select.EPOLLET
+
+
+def new_lab(**options):
+    """The lab of most tests: 20 ms of round trip to the converter."""
+    return Lab(wifi=Link(delay_ms=DELAY * 1000), lte=Link(delay_ms=DELAY * 1000), **options)
+
+
+def listener(lab, protocol=IPPROTO_MPTCP, address=None):
+    """A listener on the converter that takes data in SYNs without a cookie."""
+    address = address or lab.converter.addr4
+    sock = lab.converter.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM, protocol)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 100)
+    sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
+    sock.bind((address, PORT))
+    sock.listen(100)
+    sock.settimeout(10)
+    return sock
+
+
+def client_socket(lab, protocol=IPPROTO_MPTCP, family=socket.AF_INET):
+    """A non-blocking socket of the client which may send data in its SYN without a cookie."""
+    sock = lab.client.socket(family, socket.SOCK_STREAM, protocol)
+    sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
+    sock.setblocking(False)
+    return sock
+
+
+def disconnect(sock):
+    """connect(AF_UNSPEC), which Python's socket module can't say."""
+    address = struct.pack("H14x", socket.AF_UNSPEC)
+    if ctypes.CDLL(None, use_errno=True).connect(sock.fileno(), address, len(address)) != 0:
+        raise OSError(ctypes.get_errno(), "connect(AF_UNSPEC)")
+
+
+def events(sock, wait, mask=select.POLLIN | select.POLLOUT):
+    """What poll() says within `wait` seconds."""
+    poller = select.poll()
+    poller.register(sock, mask)
+    found = poller.poll(wait * 1000)
+    return found[0][1] if found else 0
+
+
+def so_error(sock):
+    """SO_ERROR by its name, "0" for none."""
+    value = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    return errno.errorcode.get(value, str(value))
+
+
+def tcp_info(sock):
+    """(tcpi_state, tcpi_options)"""
+    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+    return info[0], info[5]
+
+
+def cookie(sock):
+    """SO_COOKIE."""
+    return sock.getsockopt(socket.SOL_SOCKET, SO_COOKIE, 8)
+
+
+def ms(seconds):
+    """For what is printed."""
+    return "%.1f ms" % (seconds * 1000)
+
+
+# --- the client's side -----------------------------------------------------------------
+
+
+def test_fastopen_without_cookie():
+    """A non-blocking sendto(MSG_FASTOPEN) takes the data at once, puts it into the SYN, and EPOLLOUT comes with the SYN+ACK."""
+    took = []
+    with new_lab() as lab:
+        for protocol in (socket.IPPROTO_TCP, IPPROTO_MPTCP):
+            for address in (lab.converter.addr4, lab.converter.addr6):
+                family = socket.AF_INET6 if ":" in address else socket.AF_INET
+                with listener(lab, address=address) as listening, client_socket(lab, protocol, family) as client:
+                    with lab.capture(lab.client, "wifi", "tcp") as capture:
+                        start = time.monotonic()
+                        equal(client.sendto(b"e" * 300, MSG_FASTOPEN, (address, PORT)), 300, "bytes taken")
+                        check(time.monotonic() - start < DELAY, "the call waited for an answer")
+                        equal((events(client, 0), so_error(client)), (0, "0"), "events and error before the SYN+ACK")
+                        equal(events(client, 1), select.POLLOUT, "events at the SYN+ACK")
+                        between(time.monotonic() - start, 2 * DELAY, 2 * DELAY + 0.010, "seconds until EPOLLOUT")
+                        took.append(time.monotonic() - start)
+                        accepted, _ = listening.accept()
+                        accepted.close()
+                    syn = next(packet for packet in capture.packets() if packet.syn)
+                    equal(len(syn.payload), 300, "data in the SYN")
+                    equal("MP_CAPABLE" in syn.mptcp, protocol == IPPROTO_MPTCP, "is there an MP_CAPABLE")
+                    check(tcp_info(client)[1] & TCPI_OPT_SYN_DATA, "TCP_INFO doesn't know that the data was taken")
+    return "EPOLLOUT after " + " ".join(map(ms, took))
+
+
+def test_fastopen_most():
+    """The most that a SYN takes: MTU - 80 on IPv4, MTU - 100 on IPv6 at least to within options."""
+    found = []
+    with new_lab() as lab:
+        for address in (lab.converter.addr4, lab.converter.addr6):
+            family = socket.AF_INET6 if ":" in address else socket.AF_INET
+            with listener(lab, address=address), client_socket(lab, family=family) as client:
+                found.append(client.sendto(b"e" * 3000, MSG_FASTOPEN, (address, PORT)))
+    check(found[0] >= 1400 and found[1] >= 1380, "a SYN takes %s bytes only" % found)
+    return "%d bytes on IPv4, %d on IPv6" % tuple(found)
+
+
+def test_fastopen_refused():
+    """To a closed port the data is taken too; the error comes by SO_ERROR, after one round trip."""
+    with new_lab() as lab, client_socket(lab) as client:
+        equal(client.sendto(b"e" * 300, MSG_FASTOPEN, (lab.converter.addr4, lab.addresses.refused_port)), 300, "taken")
+        start = time.monotonic()
+        got = events(client, 1)
+        check(got & select.POLLOUT and got & select.POLLHUP and got & select.POLLERR, "events are %#x" % got)
+        check(time.monotonic() - start < 2 * DELAY + 0.010, "the refusal took %s" % ms(time.monotonic() - start))
+        equal((so_error(client), so_error(client)), ("ECONNREFUSED", "0"), "SO_ERROR, read twice")
+        return "poll says %#x" % got
+
+
+def test_fastopen_not_taken():
+    """Where the listener takes no data in SYNs it comes with the handshake's end, and the client can tell."""
+    with new_lab(converter_fastopen=1) as lab, listener(lab) as listening, client_socket(lab) as client:
+        client.sendto(b"e" * 300, MSG_FASTOPEN, (lab.converter.addr4, PORT))
+        accepted, _ = listening.accept()
+        with accepted:
+            accepted.settimeout(5)
+            equal(accepted.recv(1000), b"e" * 300, "the data")
+            check(not tcp_info(client)[1] & TCPI_OPT_SYN_DATA, "TCPI_OPT_SYN_DATA is set")
+            accepted.sendall(b"reply")
+            check(events(client, 5, select.POLLIN), "no reply")
+            equal(client.recv(100), b"reply", "the reply")
+            still = client.getsockopt(socket.IPPROTO_TCP, TCP_IS_MPTCP)
+    return "and the connection %s MPTCP" % ("is still" if still else "has lost its")
+
+
+def test_cookie():
+    """SO_COOKIE names a socket through connect, failure, disconnect and dup, and never comes again."""
+    with new_lab() as lab, listener(lab), client_socket(lab) as client:
+        first = cookie(client)
+        client.sendto(b"e", MSG_FASTOPEN, (lab.converter.addr4, lab.addresses.refused_port))
+        equal(cookie(client), first, "the cookie while connecting")
+        events(client, 1)
+        disconnect(client)
+        equal(cookie(client), first, "the cookie after connect(AF_UNSPEC)")
+        with contextlib.suppress(ConnectionError):
+            client.connect_ex((lab.converter.addr4, PORT))
+        with client.dup() as other:
+            equal(cookie(other), first, "the cookie of a duplicate")
+        seen = {first}
+        for _ in range(50):
+            with client_socket(lab) as other:
+                check(cookie(other) not in seen, "a cookie came twice")
+                seen.add(cookie(other))
+
+
+def test_rcvlowat():
+    """SO_RCVLOWAT keeps poll and epoll quiet about less; peeking sees it all the same and consumes nothing."""
+    with new_lab() as lab, listener(lab) as listening, client_socket(lab) as client, select.epoll() as epoll:
+        client.sendto(b"e", MSG_FASTOPEN, (lab.converter.addr4, PORT))
+        equal(events(client, 1), select.POLLOUT, "events at the SYN+ACK")
+        accepted, _ = listening.accept()
+        with accepted:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 8)
+            epoll.register(client, IN)
+            wait_until(lambda: tcp_info(accepted)[0] == TCP_ESTABLISHED, 5, "the third ACK")
+            accepted.sendall(b"abc")
+            wait_until(lambda: peek(client) == b"abc", 5, "three bytes")
+            equal((events(client, 0.05, select.POLLIN), epoll.poll(0.05)), (0, []), "events with 3 of 8 bytes there")
+            accepted.sendall(b"defghij")
+            equal([event for _, event in epoll.poll(1)], [IN], "events with 10 of 8 bytes there")
+            equal(client.recv(8), b"abcdefgh", "the bytes")
+            equal(events(client, 0.05, select.POLLIN), 0, "events with 2 of 8 bytes there")
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+            equal(events(client, 1, select.POLLIN), select.POLLIN, "events once SO_RCVLOWAT is 1 again")
+
+
+def peek(sock):
+    """What lies in the receive queue."""
+    try:
+        return sock.recv(100, socket.MSG_PEEK)
+    except BlockingIOError:
+        return b""
+
+
+def test_epoll_mod_rearms():
+    """EPOLL_CTL_MOD makes an edge-triggered registration report a state that was reported before."""
+    with new_lab() as lab, listener(lab), client_socket(lab) as client, select.epoll() as epoll:
+        client.sendto(b"e", MSG_FASTOPEN, (lab.converter.addr4, PORT))
+        epoll.register(client, OUT | ET)
+        equal([event for _, event in epoll.poll(1)], [OUT], "events at the SYN+ACK")
+        equal(epoll.poll(0.05), [], "events a second time")
+        epoll.modify(client, OUT | ET)
+        equal([event for _, event in epoll.poll(1)], [OUT], "events after EPOLL_CTL_MOD")
+
+
+def test_connect_again():
+    """connect(AF_UNSPEC), then data in a SYN again, on the same descriptor; its epoll registration stays."""
+    notes = []
+    for protocol in (IPPROTO_MPTCP, socket.IPPROTO_TCP):
+        for before in ("refused", "unanswered", "established"):
+            with new_lab() as lab, listener(lab) as listening, client_socket(lab, protocol) as client, \
+                    select.epoll() as epoll:
+                epoll.register(client, IN | OUT | ET)
+                first = {"refused": (lab.converter.addr4, lab.addresses.refused_port),
+                         "unanswered": (lab.addresses.blackhole4, PORT),
+                         "established": (lab.converter.addr4, PORT)}[before]
+                client.sendto(b"one", MSG_FASTOPEN, first)
+                wanted = {"refused": HUP, "unanswered": 0, "established": OUT}[before]
+                wait_until(lambda: not wanted or any(event & wanted for _, event in epoll.poll(1)), 5, "the first answer")
+                if before == "refused":
+                    equal(so_error(client), "ECONNREFUSED", "SO_ERROR")
+                if before == "established":
+                    listening.accept()[0].close()
+                disconnect(client)
+                notes.append("%s after %s" % (so_error(client), before))
+                # what the disconnect itself reports
+                while epoll.poll(0.01):
+                    pass
+                equal(again(client, (lab.converter.addr4, PORT)), 3, "bytes taken the second time, after %s" % before)
+                accepted, _ = listening.accept()
+                with accepted:
+                    equal(accepted.recv(10), b"two", "the data of the second SYN")
+                check(any(event & OUT for _, event in epoll.poll(1)), "no event after the second SYN, after %s" % before)
+                equal(so_error(client), "0", "SO_ERROR after the second SYN+ACK")
+                check(tcp_info(client)[1] & TCPI_OPT_SYN_DATA, "the second SYN's data wasn't taken, after %s" % before)
+    return "SO_ERROR after the disconnect, MPTCP then TCP: " + ", ".join(notes)
+
+
+def again(client, address):
+    """Data in a SYN; ECONNABORTED may be said once (an error left from before)."""
+    try:
+        return client.sendto(b"two", MSG_FASTOPEN, address)
+    except ConnectionAbortedError:
+        return client.sendto(b"two", MSG_FASTOPEN, address)
+
+
+# --- the converter's side ----------------------------------------------------------------
+
+
+def accept_early(lab, listening, client):
+    """Connects with data in the SYN; returns the accepted socket, which still is in SYN_RECV."""
+    start = time.monotonic()
+    client.sendto(b"request", MSG_FASTOPEN, (lab.converter.addr4, PORT))
+    accepted, _ = listening.accept()
+    check(time.monotonic() - start < 2 * DELAY, "accept() took %s" % ms(time.monotonic() - start))
+    accepted.setblocking(False)
+    return accepted
+
+
+def test_accept_in_syn_recv():
+    """accept() comes with the SYN, and its data is there."""
+    with new_lab() as lab, listener(lab) as listening, client_socket(lab) as client:
+        with accept_early(lab, listening, client) as accepted:
+            equal(accepted.recv(100), b"request", "the data")
+            equal(tcp_info(accepted)[0], TCP_SYN_RECV, "the state of what was accepted")
+            equal(accepted.getsockopt(socket.IPPROTO_TCP, TCP_IS_MPTCP), 1, "TCP_IS_MPTCP")
+            wait_until(lambda: tcp_info(accepted)[0] == TCP_ESTABLISHED, 5, "the third ACK")
+
+
+def test_early_reply_is_stuck():
+    """What is written before the third ACK: does it arrive? convertd doesn't write then, so both answers are fine."""
+    arrived = {}
+    with new_lab() as lab:
+        for name, protocol in (("MPTCP", IPPROTO_MPTCP), ("TCP", socket.IPPROTO_TCP)):
+            with listener(lab, protocol) as listening, client_socket(lab, protocol) as client:
+                with accept_early(lab, listening, client) as accepted:
+                    start = time.monotonic()
+                    equal(accepted.send(b"reply"), 5, "bytes that send() takes")
+                    got = events(client, 0.5, select.POLLIN)
+                    arrived[name] = "after %s" % ms(time.monotonic() - start) if got else "not within 500 ms"
+    check("not" not in arrived["TCP"], "a reply on plain TCP came " + arrived["TCP"])
+    return "the reply came on MPTCP %(MPTCP)s, on TCP %(TCP)s" % arrived
+
+
+def test_second_edge():
+    """Registered edge-triggered before anything is written, the socket reports EPOLLOUT again at the third ACK."""
+    times = []
+    with new_lab() as lab, listener(lab) as listening:
+        for _ in range(20):
+            with client_socket(lab) as client, accept_early(lab, listening, client) as accepted, select.epoll() as epoll:
+                start = time.monotonic()
+                epoll.register(accepted, IN | OUT | ET)
+                equal(epoll.poll(1), [(accepted.fileno(), IN | OUT)], "the first edge")
+                equal(tcp_info(accepted)[0], TCP_SYN_RECV, "state at the first edge")
+                edge = epoll.poll(1)
+                check(edge and edge[0][1] & OUT, "no second edge")
+                times.append(time.monotonic() - start)
+                equal(tcp_info(accepted)[0], TCP_ESTABLISHED, "state at the second edge")
+                accepted.send(b"reply")
+                equal(events(client, 1, select.POLLIN), select.POLLIN, "events on the client")
+                equal(client.recv(100), b"reply", "the reply")
+    between(max(times), 2 * DELAY - 0.002, 2 * DELAY + 0.010, "seconds from accept to the second edge")
+    return "20 of 20; the second edge after %s to %s" % (ms(min(times)), ms(max(times)))
+
+
+def test_nodelay_flushes():
+    """What was written before the third ACK goes out when TCP_NODELAY is set after it."""
+    with new_lab() as lab, listener(lab) as listening, client_socket(lab) as client:
+        with accept_early(lab, listening, client) as accepted:
+            accepted.send(b"reply")
+            wait_until(lambda: tcp_info(accepted)[0] == TCP_ESTABLISHED, 5, "the third ACK")
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            check(events(client, 1, select.POLLIN), "the reply didn't arrive")
+
+
+# --- nftables -------------------------------------------------------------------------------
+
+# The window of a SYN isn't scaled, and MPTCP takes it as if it were. N for each scale.
+RULE = "tcp dport %d tcp flags & (syn|ack) == syn tcp option mptcp subtype 0 tcp option window count %d " \
+    "tcp window set tcp window >> %d"
+
+
+def syn_window_table(flags=""):
+    """A table that shifts the window of MP_CAPABLE SYNs, for every scale."""
+    rules = "\n".join("    " + RULE % (PORT, scale, scale) for scale in range(1, 15))
+    return "table inet convert_test {\n %s\n chain syn {\n type filter hook input priority filter;\n%s\n }\n}\n" % (
+        flags, rules)
+
+
+def nft(host, text):
+    """Has nft do what the text says; skips the test where it can't."""
+    need("nft", "nftables")
+    result = host.run(["nft", "-f", "-"], input=text, check=False)
+    if result.returncode != 0:
+        raise Skip("nft %s on this kernel refuses the rules: %s" % (nft_version(host), result.stderr))
+
+
+def nft_version(host):
+    """nft's version."""
+    return host.run(["nft", "--version"]).stdout.split()[1]
+
+
+def saved_syn(lab, protocol, receive_buffer=0):
+    """The SYN as the converter's TCP saw it (a plain TCP listener can say, whatever the client speaks)."""
+    with listener(lab, socket.IPPROTO_TCP) as listening, client_socket(lab, protocol) as client:
+        listening.setsockopt(socket.IPPROTO_TCP, TCP_SAVE_SYN, 1)
+        if receive_buffer:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        client.settimeout(5)
+        client.connect((lab.converter.addr4, PORT))
+        accepted, _ = listening.accept()
+        with accepted:
+            return parse(0, accepted.getsockopt(socket.IPPROTO_TCP, TCP_SAVED_SYN, 500))
+
+
+def test_nft_syn_window():
+    """nftables shifts the window of MP_CAPABLE SYNs by their own scale, and leaves others alone."""
+    found = []
+    with new_lab() as lab:
+        nft(lab.converter, syn_window_table())
+        for size, most in ((20000, 0), (60000, 0), (150000, 0), (0, 16 << 20), (0, 64 << 20), (0, 512 << 20), (0, 2000 << 20)):
+            if most:
+                lab.client.sysctl("net.ipv4.tcp_rmem", "4096 131072 %d" % most)
+            plain, shifted = saved_syn(lab, socket.IPPROTO_TCP, size), saved_syn(lab, IPPROTO_MPTCP, size)
+            scale = plain.option(OPT_WSCALE)[0]
+            equal(shifted.option(OPT_WSCALE)[0], scale, "scale of the MPTCP SYN")
+            check("MP_CAPABLE" in shifted.mptcp, "no MP_CAPABLE in the SYN")
+            equal(shifted.window, plain.window >> scale, "window of %d with a scale of %d" % (plain.window, scale))
+            found.append("%d>>%d=%d" % (plain.window, scale, shifted.window))
+        check(len(set(found)) > 4, "scales don't differ: %s" % found)
+        return "nft %s: %s" % (nft_version(lab.client), ", ".join(found))
+
+
+OWNER = """
+import ctypes, sys, time
+nft = ctypes.CDLL("libnftables.so.1")
+nft.nft_ctx_new.restype = ctypes.c_void_p
+context = ctypes.c_void_p(nft.nft_ctx_new(0))
+if nft.nft_run_cmd_from_buffer(context, sys.stdin.buffer.read()) != 0:
+    sys.exit(1)
+print("installed", flush=True)
+time.sleep(60)
+"""
+
+
+def test_nft_owner_table():
+    """A table with an owner stands against others, and goes with its owner's netlink socket, SIGKILL included."""
+    need("nft", "nftables")
+    with new_lab() as lab:
+        path = os.path.join(lab.directory, "table")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(syn_window_table("flags owner;"))
+        with open(path, "rb") as file:
+            owner = lab.converter.popen([sys.executable, "-c", OWNER], stdin=file, name="owner")
+        try:
+            owner.wait_log("installed")
+        except Exception as error:
+            raise Skip("libnftables: %s" % error) from error
+        tables = lambda: lab.converter.run(["nft", "list", "tables"]).stdout  # noqa: E731
+        check("convert_test" in tables(), "the table isn't there")
+        refused = lab.converter.run(["nft", "delete", "table", "inet", "convert_test"], check=False)
+        check(refused.returncode != 0, "another process can delete the table")
+        lab.converter.run(["nft", "flush", "ruleset"], check=False)
+        check("convert_test" in tables(), "another process can flush the table")
+        check(saved_syn(lab, IPPROTO_MPTCP).window < 8192, "the rule has no effect")
+        owner.stop(signal.SIGKILL)
+        wait_until(lambda: "convert_test" not in tables(), 5, "the table to go")
+        return "delete by another: " + refused.stderr.strip().splitlines()[0]
+
+
+def download(lab, size):
+    """Mbit/s that reach the client by MPTCP from the converter, after data in the SYN."""
+    def send():
+        accepted, _ = listening.accept()
+        with accepted, select.epoll() as epoll:
+            epoll.register(accepted, OUT | ET)
+            while tcp_info(accepted)[0] != TCP_ESTABLISHED:
+                epoll.poll(1)
+            accepted.setblocking(True)
+            # what isn't read makes close() send a reset
+            accepted.recv(100)
+            accepted.sendall(bytes(size))
+    with listener(lab) as listening, client_socket(lab) as client:
+        thread = threading.Thread(target=send, daemon=True)
+        thread.start()
+        client.sendto(b"e", MSG_FASTOPEN, (lab.converter.addr4, PORT))
+        client.settimeout(30)
+        start, got = time.monotonic(), 0
+        while got < size:
+            data = client.recv(1 << 20)
+            check(data, "the stream ends after %d bytes" % got)
+            got += len(data)
+        thread.join()
+        return size * 8 / 1e6 / (time.monotonic() - start)
+
+
+@timeout(150)
+def test_syn_window_cure():
+    """A download over 50 + 30 Mbit/s after data in the SYN, without and with the rules."""
+    rates, dropped = {}, {}
+    for cured in (False, True):
+        with Lab(wifi=Link(delay_ms=10, rate_mbit=50, queue=200), lte=Link(delay_ms=25, rate_mbit=30, queue=200),
+                 congestion="reno") as lab:
+            if cured:
+                nft(lab.converter, syn_window_table())
+            rates[cured] = download(lab, 20000000)
+            dropped[cured] = lab.client.counters().get("MPTcpExtNoDSSInWindow", 0)
+    equal(dropped[True], 0, "segments past the window, with the rules")
+    between(rates[True], 55, 77, "Mbit/s with the rules")
+    return "%.1f Mbit/s and %d segments past the window without, %.1f and %d with" % (
+        rates[False], dropped[False], rates[True], dropped[True])
+
+
+if __name__ == "__main__":
+    main()
