@@ -52,7 +52,7 @@ struct conn {
 	_Atomic uint32_t refs;  /* slots that point here */
 	_Atomic uint32_t next_free;
 	uint32_t index;          /* in the pool, for ever */
-	_Atomic int error;       /* CONN_FAILED: positive errno, 0 once it was told */
+	_Atomic int error;       /* positive errno: why FAILED, 0 once it was told; or seen while PENDING */
 	uint64_t cookie;         /* SO_COOKIE */
 	int fd;                  /* PENDING: the descriptor that connect() was called with */
 	union sockaddr_ip peer;  /* the server, as the application named it */

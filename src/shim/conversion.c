@@ -281,9 +281,10 @@ static enum conn_state settle_directly(struct conn *conn, int fd, int error, con
 
 static enum conn_state settle_broken(struct conn *conn, int fd, int error)
 {
+	int seen = conversion_take_error(conn); /* by wait_once(): the kernel tells it once */
 	int pending = option_int(fd, SOL_SOCKET, SO_ERROR, 0);
 
-	error = pending ? pending : error;
+	error = seen ? seen : pending ? pending : error;
 	return settle_directly(conn, fd, error == ENOTCONN ? ECONNREFUSED : error,
 			       strerrordesc_np(error));
 }
@@ -394,19 +395,24 @@ static int time_left(const struct conn *conn, const struct timeval *limit)
  * limit by recv(2), which the kernel restarts after a signal exactly when it would
  * restart connect(2): under SA_RESTART. Returns 0 (look again) or -errno.
  */
-static int wait_once(const struct conn *conn, int fd, const struct timeval *limit)
+static int wait_once(struct conn *conn, int fd, const struct timeval *limit)
 {
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 	uint8_t response[CONVERT_MESSAGE_MAX];
 	int left = time_left(conn, limit);
 	int ret;
 
-	if (left < 0 && !conn->want_output &&
-	    next.recv(fd, response, sizeof(response), MSG_PEEK) >= 0)
-		return 0;
-	if (left < 0 && !conn->want_output && errno == EINTR)
-		return -EINTR;
-	/* A limit, O_NONBLOCK, SO_RCVTIMEO, or an error that step() will find again. */
+	if (left < 0 && !conn->want_output) {
+		if (next.recv(fd, response, sizeof(response), MSG_PEEK) >= 0)
+			return 0;
+		if (errno == EINTR)
+			return -EINTR;
+		if (errno != EAGAIN && errno != EWOULDBLOCK) {
+			atomic_store(&conn->error, errno);
+			return 0;
+		}
+	}
+	/* A time limit, O_NONBLOCK or SO_RCVTIMEO. */
 	ret = next.poll(&ready, 1, left);
 	if (ret < 0)
 		return -errno;

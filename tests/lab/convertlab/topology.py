@@ -224,6 +224,23 @@ class Lab:
         """The environment that puts an application under the shim: pass it as env= to run() and popen()."""
         return self.build.shim_env(**variables)
 
+    def converted(self, **variables):
+        """shim_env() with the lab's converter, both of its addresses, and a log that shim_log() reads."""
+        variables.setdefault("CONVERT_ADDR", "%s,%s" % (self.converter.addr4, self.converter.addr6))
+        variables.setdefault("CONVERT_LOG", self._shim_log)
+        return self.shim_env(**variables)
+
+    @property
+    def _shim_log(self):
+        return os.path.join(self.directory, "shim.log")
+
+    def shim_log(self):
+        """What applications under converted() have logged."""
+        if not os.path.exists(self._shim_log):
+            return ""
+        with open(self._shim_log, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
     def serve(self, kind, port, host=None):
         """Starts one of the small servers of servers.py (plain TCP) on a host, by default the server."""
         return self.start_listening(host or self.server, server_program(kind, port), port, name=kind)

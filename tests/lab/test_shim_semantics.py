@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_shim_semantics.py - a connection through the shim looks as one without it, call by call
+
+apps/connect_probe.py writes down all that it sees; it runs directly and under the shim, and the two must agree.
+"""
+import os
+
+from convertlab import Lab, Link, check, equal, main, timeout
+
+PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "connect_probe.py")
+WAYS = ["blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "connect"]
+
+
+def probe(lab, way, address, port, env=None):
+    """(the transcript as lines, milliseconds until connect() was answered)"""
+    result = lab.client.run(["python3", PROBE, way, address, port], env=env, timeout=30)
+    return result.stdout.splitlines(), float(result.stderr.split()[-1])
+
+
+def lab_for(**options):
+    return Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=20), **options)
+
+
+def compare(lab, address, port, ways=WAYS, tolerance=0):
+    for way in ways:
+        direct, _ = probe(lab, way, address, port)
+        converted, _ = probe(lab, way, address, port, env=lab.converted())
+        if way == "epoll-before":
+            # an idle MPTCP socket is as writable and hung up as an idle TCP socket
+            direct = [line for line in direct if not line.startswith("before")]
+            converted = [line for line in converted if not line.startswith("before")]
+        equal("\n".join(converted), "\n".join(direct), "%s to %s port %d" % (way, address, port))
+
+
+@timeout(120)
+def test_success_ipv4():
+    with lab_for() as lab:
+        lab.convertd()
+        lab.echo()
+        compare(lab, lab.server.addr4, 7)
+        log = lab.shim_log()
+        equal(log.count("converted over MPTCP, request taken in the SYN"), len(WAYS), "conversions in\n" + log)
+
+
+@timeout(120)
+def test_success_ipv6():
+    with lab_for() as lab:
+        lab.convertd()
+        lab.echo()
+        compare(lab, lab.server.addr6, 7)
+        log = lab.shim_log()
+        equal(log.count("converted over MPTCP, request taken in the SYN"), len(WAYS), "conversions in\n" + log)
+
+
+@timeout(120)
+def test_refused():
+    with lab_for() as lab:
+        lab.convertd()
+        for address in (lab.server.addr4, lab.server.addr6):
+            compare(lab, address, lab.addresses.refused_port)
+        log = lab.shim_log()
+        equal(log.count("failed: Connection Reset"), 2 * len(WAYS), "refusals in\n" + log)
+
+
+@timeout(120)
+def test_unreachable():
+    with lab_for() as lab:
+        lab.convertd()
+        for address in (lab.addresses.unreachable4, lab.addresses.unreachable6, lab.addresses.prohibited4,
+                        lab.addresses.prohibited6, lab.addresses.noroute4, lab.addresses.noroute6):
+            compare(lab, address, 80, ways=["blocking", "poll", "epoll-edge"])
+        log = lab.shim_log()
+        equal(log.count("failed: Destination Unreachable"), 18, "unreachable in\n" + log)
+
+
+@timeout(120)
+def test_writable_only_once_the_server_has_been_reached():
+    """20 ms to the converter and 40 from there: all of 60, whatever the application waits with."""
+    with lab_for() as lab:
+        lab.convertd()
+        lab.echo()
+        for way in WAYS:
+            for port in (7, lab.addresses.refused_port):
+                _, ms = probe(lab, way, lab.server.addr4, port, env=lab.converted())
+                check(ms >= 59.5, "%s, port %d: told after %.1f ms, before the server can have answered" %
+                      (way, port, ms))
+
+
+def test_local_destinations_are_not_converted():
+    with lab_for() as lab:
+        lab.convertd()
+        lab.echo(host=lab.client)
+        lab.echo(host=lab.converter)
+        for address in ("127.0.0.1", "::1", lab.converter.addr4, lab.converter.addr6):
+            compare(lab, address, 7, ways=["blocking"])
+        check("converted" not in lab.shim_log(), lab.shim_log())
+
+
+def test_without_a_converter_all_is_direct():
+    """Unset, wrong and dead configurations: the application does its work, the log says why."""
+    with lab_for() as lab:
+        lab.echo()
+        direct, _ = probe(lab, "blocking", lab.server.addr4, 7)
+        for variables, reason in (({}, "CONVERT_ADDR is not set"),
+                                  ({"CONVERT_ADDR": "10.9.0.300"}, "\"10.9.0.300\""),
+                                  ({"CONVERT_ADDR": "10.9.0.1", "CONVERT_PORT": "x"}, "\"x\" is not a port"),
+                                  ({"CONVERT_ADDR": "nosuch.invalid"}, "the converter's name has no address"),
+                                  ({"CONVERT_ADDR": "10.9.0.1"}, "the converter fails: Connection refused")):
+            for way in ("blocking", "poll", "epoll", "epoll-before"):
+                env = lab.shim_env(CONVERT_LOG="-", **variables)
+                result = lab.client.run(["python3", PROBE, way, lab.server.addr4, "7"], env=env, timeout=30)
+                check(reason in result.stderr, "%s, %s: %s" % (variables, way, result.stderr))
+                if way == "blocking":
+                    equal(result.stdout.splitlines(), direct, "%s, %s" % (variables, way))
+                else:
+                    check("answer b'hello'" in result.stdout, "%s, %s: %s" % (variables, way, result.stdout))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_transfers.py - unmodified applications through shim and converter: every byte, on all paths, in all weathers"""
+import hashlib
+import os
+import threading
+
+from convertlab import Lab, Link, bytes_by_path, check, equal, main, mptcp_subflows, need, servers, timeout, wait_until
+
+APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
+SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
+TAKEN = "converted over MPTCP, request taken in the SYN"
+
+
+def near(**options):
+    """Links without limits worth speaking of: what is tested is the logic."""
+    return Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=1), **options)
+
+
+def app(name, *arguments):
+    return ["python3", os.path.join(APPS, name), *arguments]
+
+
+def scripted(lab, script, *response):
+    """scripted_converter.py on the converter's IPv4 address, at the default port."""
+    return lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, 1234, script, *response], 1234,
+                               name="scripted")
+
+
+def test_curl_and_wget():
+    need("curl")
+    need("wget")
+    with near() as lab:
+        lab.convertd()
+        lab.http()
+        expected = hashlib.sha256(servers.pattern(3000000)).hexdigest()
+        for host in (lab.server.addr4, "[%s]" % lab.server.addr6):
+            url = "http://%s/bytes/3000000" % host
+            for command in (["curl", "-sS", "-o", "/dev/stdout", url], ["wget", "-q", "-O", "-", url]):
+                got = lab.client.run(command, env=lab.converted(), text=False).stdout
+                equal(hashlib.sha256(got).hexdigest(), expected, " ".join(command))
+        equal(lab.shim_log().count(TAKEN), 4, "conversions in\n" + lab.shim_log())
+
+
+def test_upload():
+    need("curl")
+    with near() as lab:
+        lab.convertd()
+        lab.http()
+        data = servers.pattern(2000000)
+        said = lab.client.run(["curl", "-sS", "-T", "-", "http://%s/x" % lab.server.addr4], input=data, text=False,
+                              env=lab.converted()).stdout.decode()
+        equal(said.split()[1], "sha256=" + hashlib.sha256(data).hexdigest(), "what the server got")
+        check(TAKEN in lab.shim_log(), lab.shim_log())
+
+
+GREETED = """
+import socket, sys
+sock = socket.create_connection((sys.argv[1], 25), timeout=10)
+print(sock.recv(14).decode().strip())
+sock.sendall(b"helo\\r\\n")
+print(sock.recv(100).decode().strip())
+"""
+
+
+def test_server_that_speaks_first():
+    with near() as lab:
+        lab.convertd()
+        lab.greeter()
+        for address in (lab.server.addr4, lab.server.addr6):
+            said = lab.client.run(["python3", "-c", GREETED, address], env=lab.converted()).stdout
+            equal(said, "220 lab ready\n250 helo\n", "the conversation")
+        equal(lab.shim_log().count(TAKEN), 2, "conversions in\n" + lab.shim_log())
+
+
+RESET = """
+import socket, sys
+sock = socket.create_connection((sys.argv[1], 7777), timeout=10)
+try:
+    print(sock.recv(10))
+except ConnectionResetError:
+    print("reset")
+"""
+
+
+def test_server_that_resets():
+    """A reset of the server arrives as a reset, not as an orderly end."""
+    with near() as lab:
+        lab.convertd()
+        lab.resetter()
+        said = lab.client.run(["python3", "-c", RESET, lab.server.addr4], env=lab.converted()).stdout
+        equal(said, "reset\n", "what the application saw")
+        check(TAKEN in lab.shim_log(), lab.shim_log())
+
+
+# Extended TCP Header TLV with MSS, SACK-permitted, timestamps and window scale
+LONG_RESPONSE = "01072263" "14060000" "020405b4" "0402080a" "00000000" "00000000" "03030a00"
+
+
+@timeout(120)
+def test_response_in_pieces():
+    for script in ("bytewise", "split:1", "split:4", "split:8", "split:27", "whole"):
+        with near() as lab:
+            scripted(lab, script, LONG_RESPONSE)
+            lab.echo()
+            for way in ("blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before"):
+                said = lab.client.run(app("connect_probe.py", way, lab.server.addr4, 7), env=lab.converted()).stdout
+                check("answer b'hello'\nend b''\n" in said, "%s, %s:\n%s" % (script, way, said))
+            equal(lab.shim_log().count(TAKEN), 6, "conversions in\n" + lab.shim_log())
+
+
+def test_response_in_pieces_does_not_spin():
+    """Waiting for the rest of a response costs no CPU: a wake-up a piece, and a few calls for each."""
+    need("strace")
+    with near() as lab:
+        scripted(lab, "bytewise", LONG_RESPONSE)
+        lab.echo()
+        trace = os.path.join(lab.directory, "trace")
+        for way in ("blocking", "poll", "epoll-edge"):
+            lab.client.run(["strace", "-f", "-o", trace, "-e", "trace=network,poll,ppoll,epoll_wait,epoll_pwait",
+                            *app("connect_probe.py", way, lab.server.addr4, 7)], env=lab.converted())
+            with open(trace, encoding="utf-8", errors="replace") as file:
+                calls = len([line for line in file if "(" in line])
+            check(calls < 28 * 12, "%s: %d system calls for a response of 28 pieces" % (way, calls))
+
+
+@timeout(120)
+def test_broken_converters():
+    """What isn't a Convert response means a direct connection, and a reset for the converter."""
+    for script, response in (("whole", "48545450"), ("whole", "01002263"), ("whole", "0103226314010000" "14010000"),
+                             ("truncate:1", LONG_RESPONSE), ("truncate:5", LONG_RESPONSE),
+                             ("truncate:27", LONG_RESPONSE), ("close", ""), ("reset", "")):
+        with near() as lab:
+            converter = scripted(lab, script, *([response] if response else []))
+            lab.echo()
+            for way in ("blocking", "epoll-edge"):
+                said = lab.client.run(app("connect_probe.py", way, lab.server.addr4, 7), env=lab.converted()).stdout
+                check("answer b'hello'\nend b''\n" in said, "%s %s, %s:\n%s" % (script, response, way, said))
+            equal(lab.shim_log().count("direct, the converter fails"), 1, "the first one's fall-back in\n" +
+                  lab.shim_log())
+            if response in ("48545450", "01002263"):
+                converter.wait_log("reset")
+
+
+def test_100_mib_both_ways_at_once():
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        said = lab.client.run(app("duplex.py", lab.server.addr4, 7, 100 << 20), env=lab.converted(), timeout=55).stdout
+        equal(said, "same %d\n" % (100 << 20), "what came back")
+        check(TAKEN in lab.shim_log(), lab.shim_log())
+
+
+def test_a_path_cut_in_mid_transfer():
+    """The application notices nothing: the file is whole, over the other path."""
+    need("curl")
+    size = 12000000
+    for cut in ("wifi", "lte"):
+        with Lab(wifi=Link(delay_ms=10, rate_mbit=50, queue=200), lte=Link(delay_ms=25, rate_mbit=30, queue=200)) as lab:
+            lab.convertd()
+            lab.http()
+            target = os.path.join(lab.directory, "file")
+            curl = lab.client.popen(["curl", "-sS", "-o", target, "http://%s/bytes/%d" % (lab.server.addr4, size)],
+                                    env=lab.converted())
+            wait_until(lambda: os.path.exists(target) and os.path.getsize(target) > size // 4, 20, "a quarter of the file")
+            getattr(lab, cut).down()
+            check(os.path.getsize(target) < size, "the link was cut too late to matter")
+            equal(curl.wait(40), 0, "curl's status; it says " + curl.log_text())
+            with open(target, "rb") as file:
+                check(file.read() == servers.pattern(size), "the file differs")
+
+
+def stalls(lab, way, count, at_once):
+    said = lab.client.run(app("many.py", way, lab.server.addr4, 7, count, at_once), env=lab.converted(), timeout=50).stdout
+    return float(said.split()[-1])
+
+
+def test_1000_connections_to_a_server_near_the_converter():
+    """The answer is ready long before the third ACK; none may wait for more than that (kernel: MPTCP in SYN_RECV)."""
+    with Lab(wifi=Link(delay_ms=25), lte=None, core=None) as lab:
+        lab.convertd()
+        lab.echo()
+        slowest = stalls(lab, "epoll", 1000, 50)
+        check(slowest < 1.0, "the slowest of 1000 took %.3f s, with 0.15 s of round trips" % slowest)
+        equal(lab.shim_log().count(TAKEN), 1000, "conversions")
+        return "slowest %.3f s" % slowest
+
+
+def test_1000_connections_at_once():
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        for way in ("poll", "epoll", "epoll-edge", "select"):
+            count = 900 if way == "select" else 1000  # FD_SETSIZE
+            slowest = stalls(lab, way, count, count)
+            check(slowest < 15, "%s: the slowest took %.1f s" % (way, slowest))
+        equal(lab.shim_log().count("converted over MPTCP"), 3900, "conversions")
+
+
+def hellos(lab, count):
+    """So many connections from one process, one after the other."""
+    return lab.client.run(app("many.py", "epoll", lab.server.addr4, 7, count, 1), env=lab.converted()).stdout
+
+
+def test_converter_without_fast_open():
+    """Data in the SYN is not taken: a round trip more, nothing lost; from the third connection on MPTCP is kept."""
+    with near(converter_fastopen=1) as lab:
+        lab.convertd()
+        lab.echo()
+        hellos(lab, 5)
+        verdicts = [line.split(": ", 2)[2].split(" after")[0] for line in lab.shim_log().splitlines()]
+        equal(verdicts, ["converted over TCP, request not taken in the SYN"] * 2 +
+              ["converted over MPTCP, request behind the handshake"] * 3, "the log's verdicts")
+
+
+def test_syn_payload_stripped_on_the_way():
+    with Lab(wifi=Link(delay_ms=5, strip_syn_data=True), lte=None, core=Link(delay_ms=1)) as lab:
+        lab.convertd()
+        lab.echo()
+        hellos(lab, 4)
+        equal(lab.shim_log().count("request not taken in the SYN"), 2, "misses in\n" + lab.shim_log())
+        equal(lab.shim_log().count("converted over MPTCP, request behind"), 2, "MPTCP kept in\n" + lab.shim_log())
+
+
+def test_middlebox_that_strips_mptcp():
+    with Lab(wifi=Link(delay_ms=5, strip_mptcp=True), lte=None, core=Link(delay_ms=1)) as lab:
+        lab.convertd()
+        lab.echo()
+        for way in ("blocking", "epoll-edge"):
+            said = lab.client.run(app("connect_probe.py", way, lab.server.addr4, 7), env=lab.converted()).stdout
+            check("answer b'hello'\nend b''\n" in said, said)
+        equal(lab.shim_log().count("converted over TCP, request taken in the SYN"), 2, "conversions in\n" + lab.shim_log())
+
+
+def test_client_without_mptcp_or_fast_open():
+    """The client's kernel says no: TCP, or a request behind the handshake; never a failure."""
+    for sysctl, verdict in (("net.mptcp.enabled", "converted over TCP, request taken in the SYN"),
+                            ("net.ipv4.tcp_fastopen", "request behind the handshake")):
+        with near() as lab:
+            lab.convertd()
+            lab.echo()
+            lab.client.sysctl(sysctl, 0)
+            for way in ("blocking", "poll", "epoll-edge", "epoll-before", "select"):
+                said = lab.client.run(app("connect_probe.py", way, lab.server.addr4, 7), env=lab.converted()).stdout
+                check("answer b'hello'\nend b''\n" in said, "%s, %s:\n%s" % (sysctl, way, said))
+            equal(lab.shim_log().count(verdict), 5, "conversions in\n" + lab.shim_log())
+
+
+def test_the_syn_on_the_wire():
+    """MP_CAPABLE, the TLVs, no Fast Open option: read from the packet that left the client."""
+    need("curl")
+    with near() as lab:
+        lab.convertd()
+        lab.http()
+        with lab.capture(lab.client, "wifi", "tcp") as capture:
+            lab.client.run(["curl", "-sS", "-o", "/dev/null", "http://%s/bytes/10" % lab.server.addr4], env=lab.converted())
+        syns = [p for p in capture.packets() if p.dport == 1234 and p.syn]
+        equal(len(syns), 1, "SYNs to the converter")
+        syn = syns[0]
+        equal(syn.payload.hex(), "01062263" "0a050050" "00000000000000000000ffff" "0a080001", "the SYN's payload")
+        kinds = [kind for kind, _ in syn.options]
+        check(30 in kinds, "no MP_CAPABLE among the options %s" % kinds)
+        check(34 not in kinds and 254 not in kinds, "a Fast Open option among %s" % kinds)
+
+
+if __name__ == "__main__":
+    main()
