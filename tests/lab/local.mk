@@ -22,3 +22,16 @@ endif
 AM_TESTS_ENVIRONMENT = CONVERT_BUILDDIR='$(abs_top_builddir)'; export CONVERT_BUILDDIR; \
 	CONVERT_SRCDIR='$(abs_top_srcdir)'; export CONVERT_SRCDIR; \
 	SANITIZER_PRELOAD='$(SANITIZER_PRELOAD)'; export SANITIZER_PRELOAD;
+
+# make demo
+noinst_PROGRAMS += tlvdump
+tlvdump_SOURCES = tests/lab/tlvdump.c
+tlvdump_LDADD = libcodec.la libcommon.la
+EXTRA_DIST += tests/lab/demo.py tests/lab/convertlab/leftovers.py tests/lab/convertlab/report.py \
+	build-tools/install-needs
+
+demo: all-am
+	@$(top_srcdir)/build-tools/install-needs demo
+	@$(AM_TESTS_ENVIRONMENT) python=`test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"`; \
+	$$python $(top_srcdir)/tests/lab/demo.py
+.PHONY: demo
