@@ -213,7 +213,8 @@ bool listener_start(struct listener *listener, struct event_base *base, struct s
 	char text[SOCKADDR_STRLEN];
 
 	listener->pool = pool;
-	listener->readable = event_new(base, listener->fd, EV_READ | EV_PERSIST, on_readable, listener);
+	listener->readable =
+		event_new(base, listener->fd, EV_READ | EV_PERSIST, on_readable, listener);
 	listener->resume = event_new(base, -1, 0, on_resume, listener);
 	if (!listener->readable || !listener->resume || listen(listener->fd, BACKLOG) < 0 ||
 	    event_add(listener->readable, NULL) < 0) {

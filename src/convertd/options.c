@@ -182,7 +182,8 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 	options->syn_window_fix = true;
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		getopt_table[i].name = option_table[i].name;
-		getopt_table[i].has_arg = option_table[i].argument ? required_argument : no_argument;
+		getopt_table[i].has_arg =
+			option_table[i].argument ? required_argument : no_argument;
 	}
 	/* The leading colon silences getopt: its own messages name no remedy. */
 	while ((c = getopt_long(argc, argv, ":", getopt_table, &index)) != -1) {

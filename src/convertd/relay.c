@@ -11,9 +11,11 @@
  * for as much as possible). Towards a slow receiver a large read would be copied and kept
  * nearly whole each time, so the size of reads follows what the receiver takes.
  *
- * Ends: end of file travels in order, behind the bytes (half-close is kept). A socket's failure
- * ends the relay; what the caller does to the other socket is its affair. A failed source
- * is noticed when its bytes have been passed on, since it is read only then: also in order.
+ * Ends: end of file travels in order, behind the bytes (half-close is kept). So does a failure: a
+ * server may well answer and then reset because of what it didn't want to read, and its answer is
+ * still in our socket when writing to that says ECONNRESET. Therefore a failed socket is read
+ * to its end, nothing is written to it any more, and then the relay says that it is lost. What
+ * becomes of the other socket is the caller's affair.
  *
  * Fairness: a flow moves RELAY_BUDGET bytes in one run. As events are edge-triggered, the
  * caller has to run it again after RELAY_AGAIN without an event.
@@ -127,6 +129,13 @@ static enum relay_result lost(enum relay_end end)
 	return end == RELAY_UPSTREAM ? RELAY_UPSTREAM_LOST : RELAY_DOWNSTREAM_LOST;
 }
 
+/* Nothing can be written to it any more; what it has sent is still to be read. */
+static enum relay_result side_fail(struct relay *relay, enum relay_end end)
+{
+	relay->side[end].failed = relay->side[end].readable = true;
+	return lost(end);
+}
+
 /*
  * One read and the write of what it gave. RELAY_DONE: the source has ended; RELAY_AGAIN: go on;
  * *budget is what is left of the run.
@@ -142,8 +151,10 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 	if (got < 0) {
 		if (errno == EINTR)
 			return RELAY_AGAIN;
-		if (errno != EAGAIN)
+		if (errno != EAGAIN || source->failed) {
+			source->failed = true;
 			return lost(from);
+		}
 		source->readable = false;
 		return RELAY_WAIT;
 	}
@@ -154,23 +165,30 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 	*budget -= (size_t)got < *budget ? (size_t)got : *budget;
 	put = side_write(to, flow, scratch, (size_t)got);
 	if (put < 0)
-		return lost(!from);
+		return side_fail(relay, !from);
 	flow_adapt_chunk(flow, (size_t)got, (size_t)put);
-	if (put < got && relay_prepend(relay, from, scratch + put, (size_t)(got - put)) < 0)
-		return lost(from); /* bytes of the stream are gone: it can't go on */
+	if (put < got && relay_prepend(relay, from, scratch + put, (size_t)(got - put)) < 0) {
+		/* Bytes of the stream are gone: no more may follow them. */
+		source->failed = to->failed = true;
+		return lost(from);
+	}
 	return RELAY_AGAIN;
 }
 
-/* Has a socket failed whose end of file was read already? An event may be about that. */
-static bool side_is_lost(struct relay_side *side)
+/*
+ * Has a socket failed whose end of file was read already? An event may be about that, and reading
+ * would say end of file again.
+ */
+static bool side_has_failed(struct relay_side *side)
 {
-	char byte;
+	int error = 0;
+	socklen_t len = sizeof(error);
 
-	if (!side->readable)
-		return false;
+	if (side->readable &&
+	    (getsockopt(side->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error))
+		side->failed = true;
 	side->readable = false;
-	return recv(side->fd, &byte, sizeof(byte), MSG_DONTWAIT) < 0 && errno != EAGAIN &&
-	       errno != EINTR;
+	return side->failed;
 }
 
 static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint8_t *scratch)
@@ -181,17 +199,22 @@ static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint
 
 	for (;;) {
 		enum relay_result result;
-		int error = relay_flush(relay, from);
+		int error;
 
+		if (to->failed)
+			return lost(!from);
+		error = relay_flush(relay, from);
 		if (error == -EAGAIN)
 			return RELAY_WAIT;
 		if (error < 0)
-			return lost(!from);
+			return side_fail(relay, !from);
+		if (flow->eof && side_has_failed(source))
+			return lost(from);
 		if (flow->shut)
-			return side_is_lost(source) ? lost(from) : RELAY_DONE;
+			return RELAY_DONE;
 		if (flow->eof) {
 			if (shutdown(to->fd, SHUT_WR) < 0)
-				return lost(!from);
+				return side_fail(relay, !from);
 			flow->shut = true;
 			return RELAY_DONE;
 		}
@@ -210,11 +233,11 @@ enum relay_result relay_run(struct relay *relay, uint8_t *scratch)
 	enum relay_result up, down;
 
 	up = flow_run(relay, RELAY_UPSTREAM, scratch);
-	if (up == RELAY_UPSTREAM_LOST || up == RELAY_DOWNSTREAM_LOST)
-		return up;
 	down = flow_run(relay, RELAY_DOWNSTREAM, scratch);
-	if (down == RELAY_UPSTREAM_LOST || down == RELAY_DOWNSTREAM_LOST)
-		return down;
+	/* Only the flow from a failed socket goes on: until that is read to its end. */
+	for (int end = 0; end < RELAY_ENDS; end++)
+		if (relay->side[end].failed)
+			return flow_run(relay, (enum relay_end)end, scratch);
 	if (up == RELAY_DONE && down == RELAY_DONE)
 		return RELAY_DONE;
 	return up == RELAY_AGAIN || down == RELAY_AGAIN ? RELAY_AGAIN : RELAY_WAIT;

@@ -25,6 +25,7 @@ struct relay_side {
 	int fd; /* -1: none yet; owned by whoever owns the relay */
 	bool readable;
 	bool writable;
+	bool failed; /* an error was read or met in writing: see relay.c */
 };
 
 /* A direction, named by where its bytes come from. */
@@ -47,8 +48,9 @@ enum relay_result {
 	RELAY_WAIT,            /* nothing to do before the next event */
 	RELAY_AGAIN,           /* its share of this round is used up: call again, others first */
 	RELAY_DONE,            /* both directions have ended in order */
-	RELAY_UPSTREAM_LOST,   /* the upstream socket failed: reset, time-out ... */
-	RELAY_DOWNSTREAM_LOST, /* the downstream socket did */
+	RELAY_UPSTREAM_LOST,   /* the upstream socket failed (reset, time-out ...), and all that */
+			       /* it had sent was written to the other */
+	RELAY_DOWNSTREAM_LOST, /* likewise the downstream socket */
 };
 
 void relay_init(struct relay *relay);

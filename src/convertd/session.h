@@ -22,6 +22,7 @@ struct session_pool {
 	const struct timeval *request_timeout;
 	const struct timeval *connect_timeout;
 	const struct timeval *linger_timeout;
+	const struct timeval *reset_poll;
 
 	struct session *sessions;
 	struct session *hungry; /* had more to relay than their share of a round */

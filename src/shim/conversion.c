@@ -34,6 +34,7 @@
 #include <linux/tcp.h>
 #include <string.h>
 
+#define TCPI_STATE_CLOSE 7        /* TCP_CLOSE, which the headers of tcp_info don't define */
 #define CONVERTER_REST_SECONDS 30 /* Section 6.2.8: the default delay */
 
 static const struct settings *settings;
@@ -215,21 +216,25 @@ static void lowat_restore(struct conn *conn, int fd)
 	conn->rcvlowat = 0;
 }
 
-/* Was the request's ride in the SYN acknowledged? What that says about the path is kept. */
-static void syn_data_judge(const struct conn *conn, int fd)
+/*
+ * How the request got there, for the log; whether its ride in the SYN was acknowledged
+ * says something about the path, which is kept. A connection that has been reset since
+ * knows nothing of it any more.
+ */
+static const char *request_ride(const struct conn *conn, int fd)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 	bool taken;
 
-	if (!conn->syn_data || next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
-		return;
+	if (!conn->syn_data)
+		return "request behind the handshake";
+	if (next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+	    info.tcpi_state == TCPI_STATE_CLOSE)
+		return "reset since";
 	taken = info.tcpi_options & TCPI_OPT_SYN_DATA;
 	converters_note_syn_data(conn->converter, taken);
-	log_verdict(conn,
-		    option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 0) ? "converted over MPTCP, " :
-								   "converted over TCP, ",
-		    taken ? "request taken in the SYN" : "request not taken in the SYN");
+	return taken ? "request taken in the SYN" : "request not taken in the SYN";
 }
 
 static enum conn_state settle_done(struct conn *conn, int fd, size_t length)
@@ -244,9 +249,10 @@ static enum conn_state settle_done(struct conn *conn, int fd, size_t length)
 		length -= (size_t)got;
 	}
 	lowat_restore(conn, fd);
-	syn_data_judge(conn, fd);
-	if (!conn->syn_data)
-		log_verdict(conn, "converted, request behind the handshake", "");
+	log_verdict(conn,
+		    option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 0) ? "converted over MPTCP, " :
+								   "converted over TCP, ",
+		    request_ride(conn, fd));
 	watch_restore(conn);
 	return CONN_DONE;
 }

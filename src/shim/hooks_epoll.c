@@ -33,18 +33,17 @@ HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
  */
 static bool event_is_ours(int epfd, struct epoll_event *event)
 {
-	uint32_t wanted;
-	struct conn *conn;
-	int fd;
+	struct watch_found found = watch_find(epfd, event->data);
 
-	conn = watch_find(epfd, event->data, &fd, &wanted);
-	if (!conn)
+	if (found.owner == WATCH_NONE)
 		return false;
-	if (!conversion_is_ripe(conn, fd))
-		return !conn_is_pending(conn);
-	if (conversion_progress(conn, fd) != CONN_FAILED)
-		return true;
-	event->events = EPOLLERR | EPOLLHUP | (wanted & (EPOLLIN | EPOLLOUT | EPOLLRDHUP));
+	if (!conversion_is_ripe(found.conn, found.fd))
+		return found.owner == WATCH_OURS && !conn_is_pending(found.conn);
+	if (conversion_progress(found.conn, found.fd) != CONN_FAILED)
+		return found.owner == WATCH_OURS;
+	if (found.owner == WATCH_OURS)
+		event->events = EPOLLERR | EPOLLHUP |
+				(found.events & (EPOLLIN | EPOLLOUT | EPOLLRDHUP));
 	return false;
 }
 

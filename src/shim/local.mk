@@ -17,3 +17,4 @@ libconvert_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefin
 libconvert_la_LIBADD = libclient.la libcodec.la libcommon.la -ldl
 libconvert_la_DEPENDENCIES = libclient.la libcodec.la libcommon.la $(srcdir)/src/shim/libconvert.sym
 EXTRA_DIST += src/shim/libconvert.sym
+dist_man_MANS += man/libconvert.so.7

@@ -3,15 +3,22 @@
  * watch.c - epoll registrations of sockets whose connection is pending
  *
  * epoll returns nothing but the application's own data, so an event is matched to
- * its conn by (epfd, data). Buckets by hash count the masked registrations and name
- * the last one; only where two share a bucket are all pending conns looked through.
- * An event of an established connection costs a look at an empty bucket.
+ * its conn by that and the epoll instance. Buckets by hash of the data count the masked
+ * registrations and name the last one; only where two share a bucket are all pending conns
+ * looked through. An event of an established connection costs a look at an empty bucket.
+ *
+ * An instance may have several descriptors: tokio registers with a duplicate of the one
+ * that it waits on. kcmp(2) tells whether two are the same.
  */
 #include "config.h"
 
 #include "shim/watch.h"
 
 #include "shim/next.h"
+
+#include <linux/kcmp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define BUCKETS 4096u /* a power of two */
 
@@ -20,16 +27,16 @@ static struct {
 	_Atomic uint32_t last; /* index of a conn */
 } buckets[BUCKETS];
 
-static unsigned int bucket_of(int epfd, epoll_data_t data)
+static unsigned int bucket_of(epoll_data_t data)
 {
-	uint64_t hash = (data.u64 ^ (uint64_t)(unsigned int)epfd << 48) * 0x9e3779b97f4a7c15u;
+	uint64_t hash = data.u64 * 0x9e3779b97f4a7c15u; /* Fibonacci hashing */
 
 	return (unsigned int)(hash >> 52) & (BUCKETS - 1);
 }
 
 static void bucket_add(const struct conn *conn, const struct conn_watch *watch)
 {
-	unsigned int bucket = bucket_of(watch->epfd, watch->data);
+	unsigned int bucket = bucket_of(watch->data);
 
 	atomic_store(&buckets[bucket].last, conn->index);
 	atomic_fetch_add(&buckets[bucket].count, 1);
@@ -37,7 +44,7 @@ static void bucket_add(const struct conn *conn, const struct conn_watch *watch)
 
 static void bucket_remove(const struct conn_watch *watch)
 {
-	atomic_fetch_sub(&buckets[bucket_of(watch->epfd, watch->data)].count, 1);
+	atomic_fetch_sub(&buckets[bucket_of(watch->data)].count, 1);
 }
 
 /* The registration of @fd in @epfd, or with @epfd -1 an unused place. */
@@ -158,53 +165,55 @@ void watch_forget(struct conn *conn)
 		watch_drop(&conn->watches[i]);
 }
 
-/* The masked registration of @conn that the event came from, or NULL. */
-static const struct conn_watch *watch_match(const struct conn *conn, int epfd, epoll_data_t data)
+static enum watch_owner instance_compare(int epfd, int other)
 {
-	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		const struct conn_watch *watch = &conn->watches[i];
+	pid_t self;
+	long order;
 
-		if (watch->epfd == epfd && watch->masked && watch->data.u64 == data.u64)
-			return watch;
-	}
-	return NULL;
+	if (epfd == other)
+		return WATCH_OURS;
+	self = getpid();
+	order = syscall(SYS_kcmp, self, self, KCMP_FILE, epfd, other);
+	return order == 0 ? WATCH_OURS : order > 0 ? WATCH_NONE : WATCH_PERHAPS_OURS;
 }
 
 struct watch_search {
 	int epfd;
 	epoll_data_t data;
-	struct conn *conn;
-	const struct conn_watch *watch;
+	struct watch_found found;
 };
 
+/* Stops at a registration that is the event's for certain. */
 static bool search_visit(struct conn *conn, void *arg)
 {
 	struct watch_search *search = arg;
-	const struct conn_watch *watch = watch_match(conn, search->epfd, search->data);
 
-	if (!watch)
-		return true;
-	search->conn = conn;
-	search->watch = watch;
-	return false;
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		const struct conn_watch *watch = &conn->watches[i];
+		enum watch_owner owner;
+
+		if (watch->epfd == -1 || !watch->masked || watch->data.u64 != search->data.u64)
+			continue;
+		owner = instance_compare(search->epfd, watch->epfd);
+		if (owner > search->found.owner)
+			search->found =
+				(struct watch_found){ owner, conn, watch->fd, watch->events };
+	}
+	return search->found.owner != WATCH_OURS;
 }
 
-struct conn *watch_find(int epfd, epoll_data_t data, int *fd, uint32_t *events)
+struct watch_found watch_find(int epfd, epoll_data_t data)
 {
 	struct watch_search search = { .epfd = epfd, .data = data };
-	unsigned int bucket = bucket_of(epfd, data);
+	unsigned int bucket = bucket_of(data);
 	struct conn *last;
 
 	if (atomic_load(&buckets[bucket].count) == 0)
-		return NULL;
+		return search.found;
 	last = conn_by_index(atomic_load(&buckets[bucket].last));
 	if (!last || !conn_is_pending(last) || search_visit(last, &search))
 		conn_each_pending(search_visit, &search);
-	if (search.conn) {
-		*fd = search.watch->fd;
-		*events = search.watch->events;
-	}
-	return search.conn;
+	return search.found;
 }
 
 bool watch_any(const struct conn *conn)

@@ -28,12 +28,22 @@ void watch_restore(struct conn *conn);
 /* The socket is gone, and its registrations with it. */
 void watch_forget(struct conn *conn);
 
-/*
- * watch_find() - whose event is it?
- * Returns the pending conn that the application registered in @epfd with @data, with
- * the descriptor and the events that it named; or NULL for an event that isn't ours.
- */
-struct conn *watch_find(int epfd, epoll_data_t data, int *fd, uint32_t *events);
+enum watch_owner {
+	WATCH_NONE,         /* no pending socket's */
+	WATCH_PERHAPS_OURS, /* the same data, but the kernel doesn't say whether the same instance */
+	WATCH_OURS,
+};
+
+/* A pending conn, and the descriptor and events that the application registered it with. */
+struct watch_found {
+	enum watch_owner owner;
+	struct conn *conn; /* NULL if WATCH_NONE */
+	int fd;
+	uint32_t events;
+};
+
+/* watch_find() - whose is an event that @epfd returned with @data? */
+struct watch_found watch_find(int epfd, epoll_data_t data);
 
 /* Was any registration of @conn seen? */
 bool watch_any(const struct conn *conn);

@@ -122,9 +122,9 @@ def serve(sock, script, response):
             return
         say("request", request.hex(), "early", len(early))
         wait_until_established(sock)
-        is_error = len(response) > 4 and response[4] == 30
-        server = connect_to_server(request) if script.split(":")[0] in ("whole", "bytewise", "split") \
-            and not is_error else None
+        says_reached = response[2:4] == b"\x22\x63" and response[1] == len(response) // 4 and response[4:5] != b"\x1e"
+        relays = script.split(":")[0] in ("whole", "bytewise", "split") and says_reached
+        server = connect_to_server(request) if relays else None
         if answer(sock, script, response) and server:
             server.sendall(early)
             relay(sock, server)

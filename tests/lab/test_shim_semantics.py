@@ -9,7 +9,7 @@ import os
 from convertlab import Lab, Link, check, equal, main, timeout
 
 PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "connect_probe.py")
-WAYS = ["blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "connect"]
+WAYS = ["blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "epoll-dup", "connect"]
 
 
 def probe(lab, way, address, port, env=None):

@@ -3,9 +3,8 @@
 """test_transfers.py - unmodified applications through shim and converter: every byte, on all paths, in all weathers"""
 import hashlib
 import os
-import threading
 
-from convertlab import Lab, Link, bytes_by_path, check, equal, main, mptcp_subflows, need, servers, timeout, wait_until
+from convertlab import Lab, Link, check, equal, main, need, servers, timeout, wait_until
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -48,8 +47,10 @@ def test_upload():
         lab.convertd()
         lab.http()
         data = servers.pattern(2000000)
-        said = lab.client.run(["curl", "-sS", "-T", "-", "http://%s/x" % lab.server.addr4], input=data, text=False,
-                              env=lab.converted()).stdout.decode()
+        source = os.path.join(lab.directory, "upload")
+        with open(source, "wb") as file:
+            file.write(data)
+        said = lab.client.run(["curl", "-sS", "-T", source, "http://%s/x" % lab.server.addr4], env=lab.converted()).stdout
         equal(said.split()[1], "sha256=" + hashlib.sha256(data).hexdigest(), "what the server got")
         check(TAKEN in lab.shim_log(), lab.shim_log())
 
@@ -57,7 +58,7 @@ def test_upload():
 GREETED = """
 import socket, sys
 sock = socket.create_connection((sys.argv[1], 25), timeout=10)
-print(sock.recv(14).decode().strip())
+print(sock.recv(15).decode().strip())
 sock.sendall(b"helo\\r\\n")
 print(sock.recv(100).decode().strip())
 """
@@ -75,7 +76,7 @@ def test_server_that_speaks_first():
 
 RESET = """
 import socket, sys
-sock = socket.create_connection((sys.argv[1], 7777), timeout=10)
+sock = socket.create_connection((sys.argv[1], 7777))
 try:
     print(sock.recv(10))
 except ConnectionResetError:
@@ -90,7 +91,7 @@ def test_server_that_resets():
         lab.resetter()
         said = lab.client.run(["python3", "-c", RESET, lab.server.addr4], env=lab.converted()).stdout
         equal(said, "reset\n", "what the application saw")
-        check(TAKEN in lab.shim_log(), lab.shim_log())
+        check("converted over MPTCP" in lab.shim_log(), lab.shim_log())
 
 
 # Extended TCP Header TLV with MSS, SACK-permitted, timestamps and window scale
@@ -136,8 +137,7 @@ def test_broken_converters():
             for way in ("blocking", "epoll-edge"):
                 said = lab.client.run(app("connect_probe.py", way, lab.server.addr4, 7), env=lab.converted()).stdout
                 check("answer b'hello'\nend b''\n" in said, "%s %s, %s:\n%s" % (script, response, way, said))
-            equal(lab.shim_log().count("direct, the converter fails"), 1, "the first one's fall-back in\n" +
-                  lab.shim_log())
+            equal(lab.shim_log().count("direct, the converter fails"), 2, "fall-backs in\n" + lab.shim_log())
             if response in ("48545450", "01002263"):
                 converter.wait_log("reset")
 
@@ -208,7 +208,7 @@ def test_converter_without_fast_open():
         lab.convertd()
         lab.echo()
         hellos(lab, 5)
-        verdicts = [line.split(": ", 2)[2].split(" after")[0] for line in lab.shim_log().splitlines()]
+        verdicts = [line.split(": ", 3)[3].split(" after")[0] for line in lab.shim_log().splitlines()]
         equal(verdicts, ["converted over TCP, request not taken in the SYN"] * 2 +
               ["converted over MPTCP, request behind the handshake"] * 3, "the log's verdicts")
 

@@ -38,3 +38,18 @@ tests_unit_test_client_settings_SOURCES = tests/unit/test_client_settings.c
 tests_unit_test_client_settings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_client_settings_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 endif
+
+# convertd's parts
+if HAVE_CHECK
+convertd_unit_tests = tests/unit/test_request tests/unit/test_relay
+check_PROGRAMS += $(convertd_unit_tests)
+TESTS += $(convertd_unit_tests)
+
+tests_unit_test_request_SOURCES = tests/unit/test_request.c
+tests_unit_test_request_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_request_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_relay_SOURCES = tests/unit/test_relay.c
+tests_unit_test_relay_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_relay_LDADD = libconvertd.la $(CHECK_LIBS)
+endif

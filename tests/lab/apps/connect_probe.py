@@ -5,7 +5,8 @@
   connect_probe.py WAY ADDRESS PORT
 
 The transcript must be the same with the shim and without it. WAY is blocking, poll, select, epoll (level-triggered),
-epoll-edge, epoll-before (registered before connect(), edge-triggered, as nginx does), connect (asking by connect() alone).
+epoll-edge, epoll-before (registered before connect(), edge-triggered, as nginx does), epoll-dup (registered with a duplicate of the
+descriptor that is waited on, as tokio does), connect (asking by connect() alone).
 The server is an echo server, or one that can't be reached.
 """
 import errno
@@ -53,12 +54,15 @@ class Waiter:
             self.poller = select.poll()
         elif way.startswith("epoll"):
             self.poller = select.epoll()
+        self.registry = self.poller
+        if way == "epoll-dup":
+            self.registry = select.epoll.fromfd(os.dup(self.poller.fileno()))
         if way == "epoll-before":
             self.register()
 
     def register(self):
-        edge = select.EPOLLET if self.way in ("epoll-edge", "epoll-before") else 0
-        self.poller.register(self.sock, INTEREST | edge)
+        edge = select.EPOLLET if self.way in ("epoll-edge", "epoll-before", "epoll-dup") else 0
+        self.registry.register(self.sock, INTEREST | edge)
 
     def drain(self):
         """What was reported before connect()."""
@@ -88,8 +92,8 @@ def open_nonblocking(way, target, sock):
     say("getpeername", outcome(sock.getpeername))
     say("send", outcome(sock.send, b"early"))
     say("recv", outcome(sock.recv, 10))
-    if way in ("poll", "epoll", "epoll-edge"):
-        waiter.poller.register(sock, INTEREST | (select.EPOLLET if way == "epoll-edge" else 0))
+    if way in ("poll", "epoll", "epoll-edge", "epoll-dup"):
+        waiter.register()
         say("at once", [flags(bits) for _, bits in waiter.poller.poll(0)])
     say("wait", waiter.wait())
     error = so_error(sock)

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* session_private.h - what session.c and session_states.c share */
+#ifndef CONVERTD_SESSION_PRIVATE_H
+#define CONVERTD_SESSION_PRIVATE_H
+
+#include "convertd/relay.h"
+#include "convertd/session.h"
+
+#include <stdbool.h>
+
+/* Seconds that a peer has to take our last word before the socket is closed or reset. */
+#define LINGER_SECONDS 5
+
+/* How often RESETTING looks whether the bytes have arrived, and how many times. */
+#define RESET_POLL_MS 50
+#define RESET_POLLS (LINGER_SECONDS * 1000 / RESET_POLL_MS)
+
+/*
+ * REQUEST     The client is connected. Its bytes are collected until they make a request or
+ *             can't become one. The client's end or the request deadline close without a word.
+ * CONNECTING  The server was asked. Nothing more is read from the client: it may have sent its
+ *             FIN (a half-close is a client's right), but a reset abandons the server.
+ *             The server's answer, or the connect deadline, decides.
+ * RELAY       The server was reached. The answer, then bytes, go both ways until both directions
+ *             have ended or one socket fails, which resets the other. The deadline is for the
+ *             answer to be taken by the kernel, i.e. for the client's third ACK.
+ * RESETTING   One socket has failed and is closed; the other is to be reset as well, but bytes that
+ *             came before the failure are still on their way to that peer, and an RST would
+ *             overtake them. Nothing tells when they have arrived, so the deadline is short and
+ *             looks; after 5 s the reset comes anyway.
+ * REFUSING    The answer is the converter's last word: an Error TLV, or to an Info TLV alone. It
+ *             is written, then the FIN; what the client still sends is thrown away until it
+ *             closes or resets, or the linger deadline: a close before would be an RST,
+ *             which takes the answer from the client (Section 6.2.2).
+ * CLOSED      Nothing happens any more; the session is freed where session_advance() ends.
+ */
+enum session_state {
+	SESSION_REQUEST,
+	SESSION_CONNECTING,
+	SESSION_RELAY,
+	SESSION_RESETTING,
+	SESSION_REFUSING,
+	SESSION_CLOSED,
+	SESSION_STATE_COUNT
+};
+
+/* The events behind the struct: the sockets' are numbered as the relay's sides. */
+enum session_event {
+	SESSION_EVENT_UPSTREAM = RELAY_UPSTREAM,
+	SESSION_EVENT_DOWNSTREAM = RELAY_DOWNSTREAM,
+	SESSION_EVENT_DEADLINE,
+	SESSION_EVENT_COUNT
+};
+
+struct session {
+	struct session *prev, *next; /* pool->sessions */
+	struct session *hungry_prev, *hungry_next;
+	struct session_pool *pool;
+	struct relay relay;
+	union sockaddr_ip client, server; /* the server's family is 0 until it is known */
+	uint64_t id;
+	uint64_t started_ms;
+	const char *outcome;  /* for the log */
+	uint8_t *request;     /* REQUEST: what has arrived, not yet complete */
+	uint16_t request_len; /* bytes of it */
+	uint16_t answer_len;  /* bytes of our answer, sent or not */
+	uint8_t state;        /* enum session_state */
+	uint8_t reset_polls;  /* RESETTING: how often it has looked */
+	bool hungry;          /* in pool->hungry */
+	bool established;     /* the upstream socket may be written */
+	bool answered;        /* RELAY, REFUSING: the answer has been written */
+	bool info;            /* the request had an Info TLV */
+	bool mptcp;           /* MPTCP is wanted towards the server */
+};
+
+/* ----- session.c ----- */
+
+/* Asserts that the step is legal. */
+void session_set_state(struct session *s, enum session_state state);
+
+/* The end; @outcome, a constant, is for the log. */
+void session_close(struct session *s, const char *outcome);
+
+/* Sets the one deadline; @timeout is one of the pool's. */
+void session_set_deadline(struct session *s, const struct timeval *timeout);
+void session_clear_deadline(struct session *s);
+
+/* Takes over the server's socket and watches it. Returns 0 or -ENOMEM. */
+int session_watch_downstream(struct session *s, int fd);
+
+/* Closes a socket, if it is open, and forgets it; its events end with it. */
+void session_close_socket(struct session *s, enum relay_end end);
+
+/* As session_close_socket(), with an RST, or on MPTCP with MP_FASTCLOSE. */
+void session_reset_socket(struct session *s, enum relay_end end);
+
+/* More is to do than fits into this round: called again in the next, after others. */
+void session_set_hungry(struct session *s);
+
+/* ----- session_states.c ----- */
+
+/* What the state allows, with the sockets as ready as they are. */
+void session_handle(struct session *s);
+
+/* The deadline is over. */
+void session_handle_deadline(struct session *s);
+
+#endif

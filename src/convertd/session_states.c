@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_states.c - what a session does in each of its states
+ *
+ * Each handler does all that the sockets' flags allow and may change the state; it is called
+ * again at once in the new one. What the states mean is said at enum session_state.
+ */
+#include "config.h"
+
+#include "convertd/session_private.h"
+
+#include "convertd/downstream.h"
+#include "convertd/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+/* Bytes taken from the client before the server has been reached: the rest waits in the kernel. */
+#define REQUEST_READ_MAX (16 * 1024)
+
+/* Reads of what a refused client still sends, in one round. */
+#define DRAIN_READS 8
+
+/* Queues the answer in front of all that goes to the client. */
+static bool session_queue_answer(struct session *s, const uint8_t *answer, size_t len)
+{
+	s->answer_len = (uint16_t)len;
+	return len && relay_prepend(&s->relay, RELAY_DOWNSTREAM, answer, len) == 0;
+}
+
+/* The answer is our last word. */
+static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
+			   const char *outcome)
+{
+	session_close_socket(s, RELAY_DOWNSTREAM);
+	if (!session_queue_answer(s, answer, len)) {
+		session_close(s, "out of memory");
+		return;
+	}
+	s->outcome = outcome;
+	session_set_deadline(s, s->pool->request_timeout);
+	session_set_state(s, SESSION_REFUSING);
+}
+
+/* The server can't be reached; @error says why. */
+static void session_refuse_server(struct session *s, int error)
+{
+	struct downstream_error refusal =
+		downstream_refusal(s->relay.side[RELAY_DOWNSTREAM].fd, &s->server, error);
+	uint8_t answer[CONVERT_MESSAGE_MAX];
+	size_t len = request_write_error(&s->pool->features, s->info, refusal.code, refusal.value,
+					 answer);
+
+	log_debug("session %llu: %s: Error TLV %u (%s), value %u", (unsigned long long)s->id,
+		  strerror(-error), (unsigned)refusal.code, convert_error_name(refusal.code),
+		  (unsigned)refusal.value);
+	session_refuse(s, answer, len, convert_error_name(refusal.code));
+}
+
+static void session_connect(struct session *s, const struct request_decision *decision)
+{
+	int fd;
+
+	s->info = decision->info;
+	s->mptcp = decision->mptcp;
+	fd = downstream_connect(&s->server, s->mptcp);
+	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT)) {
+		/* It was switched off since the start: net.mptcp.enabled. */
+		static const uint8_t kind = TCP_KIND_MPTCP;
+		uint8_t answer[CONVERT_MESSAGE_MAX];
+		size_t len = request_write_unsupported(&s->pool->features, s->info, &kind, 1,
+						       answer);
+
+		session_refuse(s, answer, len, "MPTCP is off on this host");
+		return;
+	}
+	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
+		fd = -ENOMEM;
+	if (fd < 0) {
+		session_refuse_server(s, fd);
+		return;
+	}
+	session_set_deadline(s, s->pool->connect_timeout);
+	session_set_state(s, SESSION_CONNECTING);
+}
+
+/* @buf: all that has arrived. */
+static void session_decide(struct session *s, const uint8_t *buf, size_t len)
+{
+	struct request_decision decision;
+
+	request_decide(&s->pool->features, buf, len, &decision);
+	if (decision.connect)
+		sockaddr_ip_set(&s->server, AF_UNSPEC, &decision.address, decision.port);
+	switch (decision.action) {
+	case REQUEST_WAIT:
+		s->request = malloc(len);
+		if (!s->request) {
+			session_close(s, "out of memory");
+			return;
+		}
+		memcpy(s->request, buf, len);
+		s->request_len = (uint16_t)len;
+		return;
+	case REQUEST_CONNECT:
+		if (relay_prepend(&s->relay, RELAY_UPSTREAM, buf + decision.length,
+				  len - decision.length) < 0) {
+			session_close(s, "out of memory");
+			return;
+		}
+		session_connect(s, &decision);
+		return;
+	case REQUEST_ANSWER:
+		session_refuse(s, decision.answer, decision.answer_len, decision.reason);
+		return;
+	case REQUEST_RESET:
+		session_reset_socket(s, RELAY_UPSTREAM);
+		session_close(s, decision.reason);
+		return;
+	case REQUEST_IGNORE:
+	case REQUEST_ACTION_COUNT:
+		session_close(s, decision.reason);
+		return;
+	}
+}
+
+static void advance_request(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	uint8_t *scratch = s->pool->scratch;
+
+	while (s->state == SESSION_REQUEST && client->readable) {
+		ssize_t n;
+
+		n = recv(client->fd, scratch + s->request_len, REQUEST_READ_MAX, MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			client->readable = false;
+			return;
+		}
+		if (n <= 0) {
+			session_close(s, n ? "client lost before its request" :
+					     "client left before its request");
+			return;
+		}
+		if (s->request_len)
+			memcpy(scratch, s->request, s->request_len);
+		n += s->request_len;
+		free(s->request);
+		s->request = NULL;
+		s->request_len = 0;
+		session_decide(s, scratch, (size_t)n);
+	}
+}
+
+/* Has the client reset the connection? A FIN is none: poll() tells them apart. */
+static bool client_is_lost(const struct session *s)
+{
+	struct pollfd client = { .fd = s->relay.side[RELAY_UPSTREAM].fd };
+
+	return poll(&client, 1, 0) > 0 && client.revents & (POLLERR | POLLHUP | POLLNVAL);
+}
+
+static void session_start_relay(struct session *s)
+{
+	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
+	uint8_t options[DOWNSTREAM_OPTIONS_MAX], answer[CONVERT_MESSAGE_MAX];
+	size_t len;
+
+	downstream_established(fd, &s->server);
+	len = downstream_options(fd, s->mptcp, options);
+	len = request_write_connected(&s->pool->features, s->info, options, len, answer);
+	if (!session_queue_answer(s, answer, len)) {
+		session_close(s, "out of memory");
+		return;
+	}
+	session_set_deadline(s, s->pool->connect_timeout);
+	session_set_state(s, SESSION_RELAY);
+}
+
+static void advance_connecting(struct session *s)
+{
+	const struct relay_side *server = &s->relay.side[RELAY_DOWNSTREAM];
+	int error;
+
+	if (client_is_lost(s)) {
+		session_close(s, "client lost while connecting");
+		return;
+	}
+	if (!server->writable && !server->readable)
+		return;
+	error = downstream_result(server->fd);
+	if (error == 0)
+		session_start_relay(s);
+	else if (error != -EINPROGRESS)
+		session_refuse_server(s, error);
+}
+
+static void session_set_resetting(struct session *s, enum relay_end lost, const char *outcome)
+{
+	session_reset_socket(s, lost);
+	session_set_deadline(s, s->pool->reset_poll);
+	s->outcome = outcome;
+	session_set_state(s, SESSION_RESETTING);
+}
+
+/* Called by the short deadline, and by events of the other socket. */
+static void advance_resetting(struct session *s)
+{
+	bool upstream = s->relay.side[RELAY_UPSTREAM].fd >= 0;
+	enum relay_end end = upstream ? RELAY_UPSTREAM : RELAY_DOWNSTREAM;
+	int fd = s->relay.side[end].fd, unsent = 0;
+
+	if (s->reset_polls < RESET_POLLS && ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent)
+		return;
+	session_reset_socket(s, end);
+	session_close(s, s->outcome);
+}
+
+static void advance_relay(struct session *s)
+{
+	enum relay_result result = relay_run(&s->relay, s->pool->scratch);
+
+	if (!s->answered && s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len) {
+		s->answered = true;
+		session_clear_deadline(s);
+	}
+	switch (result) {
+	case RELAY_WAIT:
+		return;
+	case RELAY_AGAIN:
+		session_set_hungry(s);
+		return;
+	case RELAY_DONE:
+		session_close(s, "done");
+		return;
+	case RELAY_UPSTREAM_LOST:
+		session_set_resetting(s, RELAY_UPSTREAM, "client lost");
+		return;
+	case RELAY_DOWNSTREAM_LOST:
+		session_set_resetting(s, RELAY_DOWNSTREAM, "server lost");
+		return;
+	}
+}
+
+static void advance_refusing(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	int error = relay_flush(&s->relay, RELAY_DOWNSTREAM);
+
+	if (error && error != -EAGAIN) {
+		session_close(s, s->outcome);
+		return;
+	}
+	if (!error && !s->answered) {
+		s->answered = true;
+		shutdown(client->fd, SHUT_WR);
+		session_set_deadline(s, s->pool->linger_timeout);
+	}
+	for (int i = 0; client->readable; i++) {
+		ssize_t n;
+
+		if (i == DRAIN_READS) {
+			session_set_hungry(s);
+			return;
+		}
+		n = recv(client->fd, s->pool->scratch, RELAY_SCRATCH_SIZE, MSG_DONTWAIT);
+		if (n > 0)
+			continue;
+		client->readable = false;
+		/* After its FIN the client still waits for the answer. */
+		if (n == 0 ? s->answered : errno != EAGAIN && errno != EINTR)
+			session_close(s, s->outcome);
+	}
+}
+
+static void (*const state_handlers[])(struct session *) = {
+	[SESSION_REQUEST] = advance_request,
+	[SESSION_CONNECTING] = advance_connecting,
+	[SESSION_RELAY] = advance_relay,
+	[SESSION_RESETTING] = advance_resetting,
+	[SESSION_REFUSING] = advance_refusing,
+	[SESSION_CLOSED] = NULL,
+};
+static_assert(sizeof(state_handlers) / sizeof(state_handlers[0]) == SESSION_STATE_COUNT,
+	      "a handler for each state");
+
+void session_handle(struct session *s)
+{
+	if (state_handlers[s->state])
+		state_handlers[s->state](s);
+}
+
+void session_handle_deadline(struct session *s)
+{
+	switch ((enum session_state)s->state) {
+	case SESSION_REQUEST:
+		session_close(s, "no request in time");
+		break;
+	case SESSION_CONNECTING:
+		session_refuse_server(s, -ETIMEDOUT);
+		break;
+	case SESSION_RELAY:
+		session_reset_socket(s, RELAY_UPSTREAM);
+		session_reset_socket(s, RELAY_DOWNSTREAM);
+		session_close(s, "client never completed its handshake");
+		break;
+	case SESSION_RESETTING:
+		s->reset_polls++;
+		session_set_deadline(s, s->pool->reset_poll);
+		break;
+	case SESSION_REFUSING:
+		session_close(s, s->outcome);
+		break;
+	case SESSION_CLOSED:
+	case SESSION_STATE_COUNT:
+		break;
+	}
+}

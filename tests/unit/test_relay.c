@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_relay.c - the relay between two socket pairs: order, back-pressure, ends, failures, fairness
+ *
+ * The outer ends of the pairs are the client and the server. Readiness is what the test says, as
+ * events would.
+ */
+#include "convertd/relay.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static struct relay relay;
+static int client, server;
+static uint8_t *scratch;
+
+/* TCP over loopback, since UNIX sockets can't be reset. */
+static void tcp_pair(int pair[2])
+{
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, len), 0);
+	ck_assert_int_eq(listen(listener, 1), 0);
+	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &len), 0);
+	pair[0] = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(connect(pair[0], (struct sockaddr *)&address, len), 0);
+	pair[1] = accept(listener, NULL, NULL);
+	ck_assert_int_ge(pair[1], 0);
+	close(listener);
+}
+
+static void setup(void)
+{
+	int up[2], down[2];
+
+	tcp_pair(up);
+	tcp_pair(down);
+	client = up[0];
+	server = down[0];
+	relay_init(&relay);
+	relay.side[RELAY_UPSTREAM].fd = up[1];
+	relay.side[RELAY_DOWNSTREAM].fd = down[1];
+	scratch = malloc(RELAY_SCRATCH_SIZE);
+	ck_assert_ptr_nonnull(scratch);
+}
+
+static void teardown(void)
+{
+	close(relay.side[RELAY_UPSTREAM].fd);
+	close(relay.side[RELAY_DOWNSTREAM].fd);
+	close(client);
+	close(server);
+	relay_fini(&relay);
+	free(scratch);
+}
+
+static enum relay_result run(void)
+{
+	for (int i = 0; i < RELAY_ENDS; i++)
+		relay.side[i].readable = relay.side[i].writable = true;
+	return relay_run(&relay, scratch);
+}
+
+static void put(int fd, const char *text)
+{
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static void expect(int fd, const char *text)
+{
+	char got[64] = "";
+
+	ck_assert_int_eq(recv(fd, got, sizeof(got) - 1, MSG_DONTWAIT), (ssize_t)strlen(text));
+	ck_assert_str_eq(got, text);
+}
+
+static void expect_nothing(int fd)
+{
+	char byte;
+
+	ck_assert_int_eq(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+}
+
+static void reset(int *fd)
+{
+	struct linger linger = { .l_onoff = 1 };
+
+	setsockopt(*fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	close(*fd);
+	*fd = -1;
+}
+
+START_TEST(both_ways)
+{
+	put(client, "question");
+	put(server, "answer");
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(server, "question");
+	expect(client, "answer");
+	ck_assert_uint_eq(relay.flow[RELAY_UPSTREAM].bytes, 8);
+	ck_assert_uint_eq(relay.flow[RELAY_DOWNSTREAM].bytes, 6);
+	ck_assert_ptr_null(relay.flow[RELAY_UPSTREAM].pending);
+}
+END_TEST
+
+START_TEST(prepended_goes_first)
+{
+	ck_assert_int_eq(relay_prepend(&relay, RELAY_DOWNSTREAM, (const uint8_t *)"one ", 4), 0);
+	ck_assert_int_eq(relay_prepend(&relay, RELAY_DOWNSTREAM, (const uint8_t *)"two ", 4), 0);
+	ck_assert_int_eq(relay_prepend(&relay, RELAY_DOWNSTREAM, NULL, 0), 0);
+	put(server, "three");
+	/* Nothing is written to a socket that has not been said to be writable. */
+	relay.side[RELAY_DOWNSTREAM].readable = true;
+	ck_assert_int_eq(relay_run(&relay, scratch), RELAY_WAIT);
+	expect_nothing(client);
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(client, "one two three");
+}
+END_TEST
+
+START_TEST(half_close)
+{
+	put(client, "last");
+	shutdown(client, SHUT_WR);
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(server, "last");
+	expect(server, "");
+	put(server, "still here");
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(client, "still here");
+	shutdown(server, SHUT_WR);
+	ck_assert_int_eq(run(), RELAY_DONE);
+	expect(client, "");
+}
+END_TEST
+
+/* The server doesn't read: little is kept here, and the client is stopped. All arrives in the end. */
+START_TEST(back_pressure)
+{
+	static uint8_t block[65536];
+	size_t sent = 0, got = 0, bad = 0, kept_max = 0;
+	ssize_t n;
+
+	fcntl(client, F_SETFL, O_NONBLOCK);
+	for (int idle = 0; idle < 3;) {
+		for (size_t i = 0; i < sizeof(block); i++)
+			block[i] = (uint8_t)((sent + i) % 251);
+		n = write(client, block, sizeof(block));
+		idle = n < 0 ? idle + 1 : 0;
+		sent += n < 0 ? 0 : (size_t)n;
+		ck_assert_int_ne(run(), RELAY_DONE);
+		if (relay.flow[RELAY_UPSTREAM].pending_len > kept_max)
+			kept_max = relay.flow[RELAY_UPSTREAM].pending_len;
+	}
+	ck_assert_uint_gt(kept_max, 0);
+	ck_assert_uint_le(kept_max, RELAY_SCRATCH_SIZE);
+	shutdown(client, SHUT_WR);
+	while ((n = recv(server, block, sizeof(block), MSG_DONTWAIT)) != 0) {
+		if (n < 0)
+			run();
+		for (ssize_t i = 0; i < n; i++)
+			bad += block[i] != (got + (size_t)i) % 251;
+		got += n < 0 ? 0 : (size_t)n;
+	}
+	ck_assert_uint_eq(got, sent);
+	ck_assert_uint_eq(bad, 0);
+	ck_assert_ptr_null(relay.flow[RELAY_UPSTREAM].pending);
+}
+END_TEST
+
+START_TEST(reset_by_server)
+{
+	put(server, "before");
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	reset(&server);
+	ck_assert_int_eq(run(), RELAY_DOWNSTREAM_LOST);
+	expect(client, "before");
+}
+END_TEST
+
+/* A failure that writing meets first: what the server had said is passed on all the same. */
+START_TEST(answer_before_a_reset)
+{
+	put(server, "go away");
+	put(client, "upload");
+	reset(&server);
+	ck_assert_int_eq(run(), RELAY_DOWNSTREAM_LOST);
+	expect(client, "go away");
+}
+END_TEST
+
+START_TEST(reset_by_client_after_its_fin)
+{
+	shutdown(client, SHUT_WR);
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	reset(&client);
+	ck_assert_int_eq(run(), RELAY_UPSTREAM_LOST);
+}
+END_TEST
+
+/* However much there is, one run moves no more than its share. */
+START_TEST(share_of_a_round)
+{
+	static uint8_t block[RELAY_SCRATCH_SIZE], sink[RELAY_SCRATCH_SIZE];
+	enum relay_result result = RELAY_WAIT;
+
+	fcntl(client, F_SETFL, O_NONBLOCK);
+	for (int i = 0; i < 100 && result != RELAY_AGAIN; i++) {
+		uint64_t before = relay.flow[RELAY_UPSTREAM].bytes;
+
+		while (write(client, block, sizeof(block)) > 0)
+			;
+		while (recv(server, sink, sizeof(sink), MSG_DONTWAIT) > 0)
+			;
+		result = run();
+		ck_assert_uint_le(relay.flow[RELAY_UPSTREAM].bytes - before,
+				  1024 * 1024 + 2 * RELAY_SCRATCH_SIZE);
+	}
+	ck_assert_int_ne(result, RELAY_DONE);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("relay");
+	TCase *tcase = tcase_create("relay");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, both_ways);
+	tcase_add_test(tcase, prepended_goes_first);
+	tcase_add_test(tcase, half_close);
+	tcase_add_test(tcase, back_pressure);
+	tcase_add_test(tcase, reset_by_server);
+	tcase_add_test(tcase, answer_before_a_reset);
+	tcase_add_test(tcase, reset_by_client_after_its_fin);
+	tcase_add_test(tcase, share_of_a_round);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_request.c - what convertd does about each request, and the bytes that it answers */
+#include "bytes.h"
+
+#include "convertd/request.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Connect TLVs: port 80 and then an address, base or with 4 or 8 bytes of options. */
+#define V4 "00*10 ffff c0000201 "
+#define CONNECT "0a05 0050 " V4
+#define CONNECT_4 "0a06 0050 " V4
+#define CONNECT_8 "0a07 0050 " V4
+
+static const struct request_features all = { .sack = true, .timestamps = true, .mptcp = true };
+static const struct request_features none;
+static const struct request_features mptcp_only = { .mptcp = true };
+
+static const struct {
+	const char *name;
+	const struct request_features *features;
+	const char *request;
+	enum request_action action;
+	const char *answer; /* for REQUEST_ANSWER */
+	bool mptcp;         /* for REQUEST_CONNECT */
+	bool info;          /* there is a Connect TLV and an Info TLV */
+} cases[] = {
+	{ "nothing yet", &all, "", REQUEST_WAIT, NULL, false, false },
+	{ "part of the header", &all, "01 06", REQUEST_WAIT, NULL, false, false },
+	{ "part of a TLV", &all, "0106 2263 0a05 0050", REQUEST_WAIT, NULL, false, false },
+
+	{ "connect", &all, "0106 2263" CONNECT, REQUEST_CONNECT, NULL, false, false },
+	{ "connect and data", &all, "0106 2263" CONNECT "0102", REQUEST_CONNECT, NULL, false, false },
+	{ "connect and info", &all, "0107 2263 0101 0000" CONNECT, REQUEST_CONNECT, NULL, false, true },
+	{ "connect and a cookie", &all, "0108 2263" CONNECT "1602 0000 01020304", REQUEST_CONNECT, NULL,
+	  false, false },
+
+	{ "not Convert", &all, "4745 5420", REQUEST_IGNORE, NULL, false, false },
+	{ "Total Length 0", &all, "0100 2263", REQUEST_RESET, NULL, false, false },
+	{ "Total Length 0 of another version", &all, "0200 2263", REQUEST_RESET, NULL, false, false },
+	{ "another version", &all, "0206 2263", REQUEST_ANSWER, "0102 2263 1e01 0001", false, false },
+	{ "version 0", &all, "0006 2263", REQUEST_ANSWER, "0102 2263 1e01 0001", false, false },
+
+	{ "header alone", &all, "0101 2263", REQUEST_ANSWER, "0103 2263 1e02 0100 0101 2263", false,
+	  false },
+	{ "cookie alone", &all, "0103 2263 1602 0000 01020304", REQUEST_ANSWER,
+	  "0105 2263 1e04 0100 0103 2263 1602 0000 01020304", false, false },
+	{ "data isn't echoed", &all, "0103 2263 1602 0000 01020304 0506", REQUEST_ANSWER,
+	  "0105 2263 1e04 0100 0103 2263 1602 0000 01020304", false, false },
+	{ "TLV twice", &all, "0103 2263 0101 0000 0101 0000", REQUEST_ANSWER,
+	  "0105 2263 1e04 0100 0103 2263 0101 0000 0101 0000", false, false },
+	{ "type 0", &all, "0102 2263 0001 0000", REQUEST_ANSWER,
+	  "0104 2263 1e03 0200 0102 2263 0001 0000", false, false },
+	{ "unknown type", &all, "0102 2263 6301 0000", REQUEST_ANSWER,
+	  "0104 2263 1e03 0200 0102 2263 6301 0000", false, false },
+	{ "loopback", &all, "0106 2263 0a05 0050 00*10 ffff 7f000001", REQUEST_ANSWER,
+	  "0108 2263 1e07 0100 0106 2263 0a05 0050 00*10 ffff 7f000001", false, false },
+
+	{ "info", &all, "0102 2263 0101 0000", REQUEST_ANSWER, "0103 2263 1502 0000 04 08 1e 00", false,
+	  false },
+	{ "info, MPTCP alone", &mptcp_only, "0102 2263 0101 0000", REQUEST_ANSWER,
+	  "0103 2263 1502 0000 1e 000000", false, false },
+	{ "info, nothing", &none, "0102 2263 0101 0000", REQUEST_ANSWER, "0102 2263 1501 0000", false,
+	  false },
+
+	{ "MPTCP", &all, "0107 2263" CONNECT_4 "1e02 0000", REQUEST_CONNECT, NULL, true, false },
+	{ "SACK, timestamps, MPTCP", &all, "0108 2263" CONNECT_8 "0402 0802 1e02 0000", REQUEST_CONNECT,
+	  NULL, true, false },
+	{ "MPTCP not supported", &none, "0107 2263" CONNECT_4 "1e02 0000", REQUEST_ANSWER,
+	  "0102 2263 1e01 21 1e", false, false },
+	{ "ignored: NOP, MSS, SACK", &all, "0108 2263" CONNECT_8 "01 01 0204 05b4 0502", REQUEST_CONNECT,
+	  NULL, false, false },
+	{ "ignored: window scale", &none, "0107 2263" CONNECT_4 "0303 07 00", REQUEST_CONNECT, NULL,
+	  false, false },
+	{ "SACK with a value", &all, "0107 2263" CONNECT_4 "0403 07 00", REQUEST_ANSWER,
+	  "0102 2263 1e01 21 04", false, false },
+	{ "TCP-AO, TFO, 99 twice", &all, "0108 2263" CONNECT_8 "1d02 2202 6302 6302", REQUEST_ANSWER,
+	  "0103 2263 1e02 21 1d 22 63 0000", false, false },
+	{ "unsupported, and info", &all, "0108 2263 0101 0000" CONNECT_4 "2202 0000", REQUEST_ANSWER,
+	  "0104 2263 1502 0000 04 08 1e 00 1e01 21 22", false, true },
+	{ "an option past the end", &all, "0107 2263" CONNECT_4 "0405 0000", REQUEST_ANSWER,
+	  "0109 2263 1e08 0100 0107 2263" CONNECT_4 "0405 0000", false, false },
+
+	{ "IPv6 link-local", &all, "0106 2263 0a05 0050 fe80 00*13 01", REQUEST_ANSWER,
+	  "0102 2263 1e01 61 02", false, false },
+	{ "IPv4 link-local", &all, "0106 2263 0a05 0050 00*10 ffff a9fea9fe", REQUEST_ANSWER,
+	  "0102 2263 1e01 61 00", false, false },
+	{ "169.253 is not", &all, "0106 2263 0a05 0050 00*10 ffff a9fda9fe", REQUEST_CONNECT, NULL, false,
+	  false },
+};
+
+START_TEST(decisions)
+{
+	struct bytes request = bytes_hex(cases[_i].request);
+	struct request_decision decision;
+
+	memset(&decision, 0xa5, sizeof(decision));
+	request_decide(cases[_i].features, request.data, request.len, &decision);
+	ck_assert_msg(decision.action == cases[_i].action, "%s: action %d, not %d", cases[_i].name,
+		      decision.action, cases[_i].action);
+	ck_assert_msg(decision.mptcp == cases[_i].mptcp && decision.info == cases[_i].info, "%s",
+		      cases[_i].name);
+	ck_assert_msg((decision.reason != NULL) == (decision.action != REQUEST_WAIT &&
+						    decision.action != REQUEST_CONNECT),
+		      "%s: a reason for the log", cases[_i].name);
+	if (cases[_i].answer)
+		bytes_assert_hex(decision.answer, decision.answer_len, cases[_i].answer);
+	else
+		ck_assert_uint_eq(decision.answer_len, 0);
+	bytes_fini(&request);
+}
+END_TEST
+
+START_TEST(connect_fields)
+{
+	struct bytes request = bytes_hex("0107 2263 0101 0000" CONNECT "0102");
+	struct request_decision decision;
+	struct in6_addr address;
+
+	ck_assert_int_eq(inet_pton(AF_INET6, "::ffff:192.0.2.1", &address), 1);
+	request_decide(&all, request.data, request.len, &decision);
+	ck_assert_uint_eq(decision.length, 28);
+	ck_assert_uint_eq(decision.port, 80);
+	ck_assert_mem_eq(&decision.address, &address, sizeof(address));
+	bytes_fini(&request);
+}
+END_TEST
+
+/* A request is not decided before its last byte, whatever has arrived. */
+START_TEST(every_truncation)
+{
+	struct bytes request = bytes_hex("0109 2263 0101 0000" CONNECT_8 "0402 0802 1e02 0000");
+	struct request_decision decision;
+
+	for (size_t len = 0; len < request.len; len++) {
+		struct bytes part = bytes_copy(request.data, len);
+
+		request_decide(&all, part.data, part.len, &decision);
+		ck_assert_int_eq(decision.action, REQUEST_WAIT);
+		bytes_fini(&part);
+	}
+	request_decide(&all, request.data, request.len, &decision);
+	ck_assert_int_eq(decision.action, REQUEST_CONNECT);
+	ck_assert_uint_eq(decision.length, request.len);
+	bytes_fini(&request);
+}
+END_TEST
+
+/* The list of unsupported kinds is as long as there are kinds in the longest request. */
+START_TEST(all_kinds_at_once)
+{
+	uint8_t message[CONVERT_MESSAGE_MAX] = { 1, 255, 0x22, 0x63, 10, 254, 0, 80 };
+	struct request_decision decision;
+	size_t len = 4 + CONVERT_CONNECT_LEN;
+
+	message[18] = message[19] = 0xff;
+	message[20] = 192;
+	for (unsigned kind = 2; kind < 256; kind++) {
+		message[len++] = (uint8_t)kind;
+		message[len++] = 2;
+	}
+	/* The rest is padding: kind 0. */
+	request_decide(&none, message, sizeof(message), &decision);
+	ck_assert_int_eq(decision.action, REQUEST_ANSWER);
+	/* 256 kinds without 0, 1, 2, 3 and 5; they start behind header, type, length and code. */
+	ck_assert_uint_ge(decision.answer_len, 7 + 251);
+	ck_assert_uint_le(decision.answer_len, 7 + 251 + 3);
+	ck_assert_uint_eq(decision.answer[7], 4);
+	ck_assert_uint_eq(decision.answer[8], 6);
+	ck_assert_uint_eq(decision.answer[7 + 250], 255);
+}
+END_TEST
+
+START_TEST(answers)
+{
+	static const uint8_t options[] = { 2, 4, 5, 0xb4, 4, 2 };
+	static const uint8_t kind = TCP_KIND_MPTCP;
+	uint8_t out[CONVERT_MESSAGE_MAX];
+	size_t len;
+
+	len = request_write_connected(&all, false, options, sizeof(options), out);
+	bytes_assert_hex(out, len, "0104 2263 1403 0000 0204 05b4 0402 0000");
+	len = request_write_connected(&all, true, options, 0, out);
+	bytes_assert_hex(out, len, "0104 2263 1502 0000 04 08 1e 00 1401 0000");
+	len = request_write_error(&all, false, CONVERT_ERROR_DESTINATION_UNREACHABLE, 13, out);
+	bytes_assert_hex(out, len, "0102 2263 1e01 61 0d");
+	len = request_write_error(&all, true, CONVERT_ERROR_CONNECTION_RESET, 0, out);
+	bytes_assert_hex(out, len, "0104 2263 1502 0000 04 08 1e 00 1e01 60 00");
+	len = request_write_unsupported(&all, false, &kind, 1, out);
+	bytes_assert_hex(out, len, "0102 2263 1e01 21 1e");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("request");
+	TCase *tcase = tcase_create("request");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_loop_test(tcase, decisions, 0, (int)ARRAY_SIZE(cases));
+	tcase_add_test(tcase, connect_fields);
+	tcase_add_test(tcase, every_truncation);
+	tcase_add_test(tcase, all_kinds_at_once);
+	tcase_add_test(tcase, answers);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
