@@ -15,13 +15,30 @@ EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertla
 LAB_TESTS = tests/lab/test_link.py tests/lab/test_platform.py tests/lab/test_shim_semantics.py \
 	tests/lab/test_transfers.py tests/lab/test_aggregation.py
 dist_check_SCRIPTS = $(LAB_TESTS)
-TEST_EXTENSIONS = .py
-PY_LOG_COMPILER = $(PYTHON)
-if HAVE_PYTHON
 TESTS += $(LAB_TESTS)
+TEST_EXTENSIONS = .py
+if HAVE_PYTHON
+PY_LOG_COMPILER = $(PYTHON)
+else
+PY_LOG_COMPILER = $(SHELL) -c 'echo "SKIP: configure found no Python 3.9 or newer; on Debian: apt-get install python3"; \
+	test -z "$$CONVERT_NO_SKIP" && exit 77; exit 1'
 endif
 
 # automake allows one AM_TESTS_ENVIRONMENT in the whole package: this one
 AM_TESTS_ENVIRONMENT = CONVERT_BUILDDIR='$(abs_top_builddir)'; export CONVERT_BUILDDIR; \
 	CONVERT_SRCDIR='$(abs_top_srcdir)'; export CONVERT_SRCDIR; \
-	SANITIZER_PRELOAD='$(SANITIZER_PRELOAD)'; export SANITIZER_PRELOAD;
+	SANITIZER_PRELOAD='$(SANITIZER_PRELOAD)'; export SANITIZER_PRELOAD; \
+	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE;
+
+# make demo
+noinst_PROGRAMS += tlvdump
+tlvdump_SOURCES = tests/lab/tlvdump.c
+tlvdump_LDADD = libcodec.la libcommon.la
+EXTRA_DIST += tests/lab/demo.py tests/lab/convertlab/leftovers.py tests/lab/convertlab/report.py \
+	build-tools/install-needs
+
+demo: all-am
+	@$(top_srcdir)/build-tools/install-needs demo
+	@$(AM_TESTS_ENVIRONMENT) python=`test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"`; \
+	$$python $(top_srcdir)/tests/lab/demo.py
+.PHONY: demo

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""leftovers.py - what a program that ran in a sandbox has left on the machine
+
+A network namespace lives as long as a process is in it or holds it open, or a mount has it. Every process that the program
+started has its mark in the environment. So no such process and no new mount means no namespace.
+"""
+import contextlib
+import os
+import time
+
+MARK = "CONVERTLAB_MARK"
+PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/netns")
+
+
+def _marked(mark):
+    """The processes with this mark, but for the calling one: ["4711 curl", …]"""
+    found = []
+    wanted = ("%s=%s" % (MARK, mark)).encode()
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) == os.getpid():
+            continue
+        with contextlib.suppress(OSError):
+            with open("/proc/%s/environ" % entry, "rb") as file:
+                if wanted not in file.read().split(b"\0"):
+                    continue
+            with open("/proc/%s/comm" % entry, encoding="utf-8", errors="replace") as file:
+                found.append("%s %s" % (entry, file.read().strip()))
+    return found
+
+
+def _namespace_mounts():
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as file:
+        return {line.split()[4] for line in file if " nsfs " in line}
+
+
+def _own_files():
+    """Names of this user's files where programs leave them."""
+    found = set()
+    for place in PLACES:
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(place):
+                with contextlib.suppress(OSError):
+                    if entry.stat(follow_symlinks=False).st_uid == os.getuid():
+                        found.add(entry.path)
+    return found
+
+
+class Leftovers:
+    """Made before the program starts: it marks this process's environment, which all children inherit."""
+
+    def __init__(self):
+        self._mark = os.urandom(8).hex()
+        os.environ[MARK] = self._mark
+        self._mounts = _namespace_mounts()
+        self._files = _own_files()
+
+    def processes(self):
+        """Processes that are still there."""
+        return _marked(self._mark)
+
+    def namespaces(self):
+        """Mounts of namespaces that are new."""
+        return sorted(_namespace_mounts() - self._mounts)
+
+    def files(self, patience=2.0):
+        """Files that are new and stay. Another program of the same user may have made them."""
+        end = time.monotonic() + patience
+        new = _own_files() - self._files
+        while new and time.monotonic() < end:
+            time.sleep(0.1)
+            new &= _own_files()
+        return sorted(new)
