@@ -71,12 +71,24 @@ static void log_verdict(const struct conn *conn, const char *verdict, const char
 		 ms);
 }
 
-static bool log_direct(const union sockaddr_ip *server, const char *reason)
+static int go_directly(const union sockaddr_ip *server, const char *reason)
 {
 	char text[SOCKADDR_STRLEN];
 
 	log_line("%s: direct: %s", sockaddr_ip_format(server, text), reason);
-	return false;
+	return CONVERSION_DIRECT;
+}
+
+/* The policy is to convert, and it can't be done. */
+static int go_without_converter(const union sockaddr_ip *server, int error, const char *reason)
+{
+	char text[SOCKADDR_STRLEN];
+
+	if (!settings->fail_closed)
+		return go_directly(server, reason);
+	log_line("%s: failed: %s, and CONVERT_FALLBACK is none", sockaddr_ip_format(server, text),
+		 reason);
+	return -error;
 }
 
 /* connect(2) that doesn't block, whatever the mode of the descriptor. Returns 0 or -errno. */
@@ -131,27 +143,55 @@ static int syn_send(struct conn *conn, int fd, const union sockaddr_ip *converte
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
-bool conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server)
+static bool is_v6only(int fd, int family)
+{
+	return family == AF_INET6 && option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+}
+
+/* Sends the SYN of @conn, which becomes PENDING. Returns 0, or -errno with nothing changed. */
+static int attempt_start(struct conn *conn, int fd, const union sockaddr_ip *converter)
+{
+	uint8_t request[CONVERT_MESSAGE_MAX];
+	ssize_t len = request_write(conn, request);
+	struct conn_claim claim;
+	int ret;
+
+	if (len < 0)
+		return (int)len;
+	if (!conn_move(conn, CONN_IDLE, CONN_PENDING) || !conn_claim(conn, &claim))
+		return 0; /* another thread connects the same socket */
+	watch_mask(conn);
+	ret = syn_send(conn, fd, converter, request, (size_t)len);
+	if (ret < 0) {
+		watch_restore(conn);
+		conn_release(conn, CONN_IDLE, &claim);
+		return ret;
+	}
+	conn->want_output = conn->request_sent < len;
+	if (conn->want_output)
+		watch_mask(conn);
+	conn_release(conn, CONN_PENDING, &claim);
+	return 0;
+}
+
+int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server)
 {
 	enum policy_verdict verdict = policy_decide(settings, server);
-	uint8_t request[CONVERT_MESSAGE_MAX];
 	union sockaddr_ip converter;
-	struct conn_claim claim;
 	const char *reason;
-	ssize_t len;
 	int family, index, ret;
 
 	if (verdict != POLICY_CONVERT)
-		return log_direct(server, policy_reason(verdict));
+		return go_directly(server, policy_reason(verdict));
 	family = option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
 	if (family == AF_INET && server->sa.sa_family != AF_INET)
-		return false; /* the kernel has an errno for it */
-	index = converters_choose(settings, server, family,
-				  family == AF_INET6 &&
-					  option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0),
-				  &converter, &reason);
+		return CONVERSION_DIRECT; /* the kernel has an errno for it */
+	index = converters_choose(settings, server, family, is_v6only(fd, family), &converter,
+				  &verdict, &reason);
+	if (index < 0 && verdict != POLICY_CONVERT)
+		return go_directly(server, reason);
 	if (index < 0)
-		return log_direct(server, reason);
+		return go_without_converter(server, ENETUNREACH, reason);
 
 	conn->peer = *server;
 	conn->fd = fd;
@@ -159,24 +199,8 @@ bool conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server
 	conn->request_sent = 0;
 	conn->syn_data = conn->wrote = conn->connect_told = false;
 	clock_gettime(CLOCK_MONOTONIC, &conn->started);
-	len = request_write(conn, request);
-	if (len < 0)
-		return log_direct(server, "the request can't be written");
-
-	if (!conn_move(conn, CONN_IDLE, CONN_PENDING) || !conn_claim(conn, &claim))
-		return true; /* another thread connects the same socket */
-	watch_mask(conn);
-	ret = syn_send(conn, fd, &converter, request, (size_t)len);
-	if (ret < 0) {
-		watch_restore(conn);
-		conn_release(conn, CONN_IDLE, &claim);
-		return log_direct(server, strerrordesc_np(-ret));
-	}
-	conn->want_output = conn->request_sent < len;
-	if (conn->want_output)
-		watch_mask(conn);
-	conn_release(conn, CONN_PENDING, &claim);
-	return true;
+	ret = attempt_start(conn, fd, &converter);
+	return ret < 0 ? go_without_converter(server, -ret, strerrordesc_np(-ret)) : 0;
 }
 
 /* The rest of the request, once the handshake allows. Returns 0, -EAGAIN or -errno. */
@@ -272,8 +296,9 @@ static enum conn_state settle_directly(struct conn *conn, int fd, int error, con
 {
 	int ret;
 
-	converters_rest(conn->converter, CONVERTER_REST_SECONDS);
-	if (conn->wrote) /* those bytes are with the converter */
+	if (!settings->fail_closed)
+		converters_rest(conn->converter, CONVERTER_REST_SECONDS);
+	if (conn->wrote || settings->fail_closed) /* what was written is with the converter */
 		return settle_failed(conn, fd, error, reason);
 	lowat_restore(conn, fd);
 	log_verdict(conn, "direct, the converter fails: ", reason);

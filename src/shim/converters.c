@@ -10,8 +10,6 @@
 
 #include "shim/converters.h"
 
-#include "client/policy.h"
-
 #include <netdb.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -126,13 +124,16 @@ static bool address_for(const struct addresses *addresses, int family, bool v6on
 }
 
 int converters_choose(const struct settings *settings, const union sockaddr_ip *destination,
-		      int family, bool v6only, union sockaddr_ip *out, const char **reason)
+		      int family, bool v6only, union sockaddr_ip *out,
+		      enum policy_verdict *verdict, const char **reason)
 {
 	int64_t now = now_seconds();
 
-	*reason = "the resolver asks for itself";
-	if (resolving)
+	if (resolving) {
+		*verdict = POLICY_DIRECT_RESOLVER;
+		*reason = policy_reason(*verdict);
 		return -1;
+	}
 	*reason = "no converter answers";
 	for (size_t i = 0; i < settings->converter_count; i++) {
 		const struct addresses *addresses;
@@ -146,7 +147,8 @@ int converters_choose(const struct settings *settings, const union sockaddr_ip *
 		}
 		if (policy_is_converter(&addresses->v4, destination) ||
 		    policy_is_converter(&addresses->v6, destination)) {
-			*reason = policy_reason(POLICY_DIRECT_CONVERTER);
+			*verdict = POLICY_DIRECT_CONVERTER;
+			*reason = policy_reason(*verdict);
 			return -1;
 		}
 		if (address_for(addresses, family, v6only, out))

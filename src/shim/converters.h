@@ -3,7 +3,7 @@
 #ifndef SHIM_CONVERTERS_H
 #define SHIM_CONVERTERS_H
 
-#include "client/settings.h"
+#include "client/policy.h"
 
 /* Takes over the numeric addresses. Once, before any other call. */
 void converters_init(const struct settings *settings);
@@ -13,11 +13,13 @@ void converters_init(const struct settings *settings);
  * @family: of the application's socket; @v6only: it takes no v4-mapped address
  * @out: the address to send the SYN to, in the socket's family
  *
- * Names are resolved at the first call that gets to them. Returns the converter's
- * index, or -1 if none can be used now, with a static text in @reason.
+ * Names are resolved at the first call that gets to them. Returns the converter's index,
+ * or -1 with a static text in @reason: if @verdict is still POLICY_CONVERT then none can be
+ * used now, else the destination is a converter that was configured by name.
  */
 int converters_choose(const struct settings *settings, const union sockaddr_ip *destination,
-		      int family, bool v6only, union sockaddr_ip *out, const char **reason);
+		      int family, bool v6only, union sockaddr_ip *out,
+		      enum policy_verdict *verdict, const char **reason);
 
 /* Leave this converter alone for @seconds. */
 void converters_rest(int index, unsigned int seconds);

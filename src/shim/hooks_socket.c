@@ -128,8 +128,12 @@ HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 		return hook_result(ret);
 	if (!conn && is_unconnected_tcp(fd))
 		conn = conn_add(fd);
-	if (!conn || conn_state(conn) != CONN_IDLE || !conversion_start(conn, fd, &server))
+	ret = conn && conn_state(conn) == CONN_IDLE ? conversion_start(conn, fd, &server) :
+						      CONVERSION_DIRECT;
+	if (ret == CONVERSION_DIRECT)
 		return connect_directly(conn, fd, addr, len);
+	if (ret < 0)
+		return hook_result(ret);
 	if (!blocking)
 		return hook_result(-EINPROGRESS);
 	ret = conversion_wait(conn, fd);
