@@ -162,6 +162,53 @@ def test_broken_converters():
                 converter.wait_log("reset")
 
 
+def test_cookie_is_learned():
+    """RFC 8803 6.2.7: a reset, then the request again with the cookie; the next connections bring it at once."""
+    cookie = "00112233445566778899aabbccddeeff"
+    for way in ("blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before"):
+        with near() as lab:
+            converter = scripted(lab, "cookie", cookie)
+            lab.echo()
+            said = lab.client.run(app("connect_probe.py", way, lab.server.addr4, 7), env=lab.converted()).stdout
+            check("answer b'hello'\nend b''\n" in said, "%s:\n%s" % (way, said))
+            converter.wait_log("reset")
+    with near() as lab:
+        converter = scripted(lab, "cookie", cookie)
+        lab.echo()
+        hellos(lab, 5)
+        equal(lab.shim_log().count(TAKEN), 5, "conversions in\n" + lab.shim_log())
+        equal(converter.log_text().count("request"), 6, "requests in\n" + converter.log_text())
+        equal(converter.log_text().count(cookie), 5, "requests with the cookie")
+
+
+def test_cookie_that_does_not_help():
+    """Asked for a cookie again, the shim doesn't go round in circles."""
+    with near() as lab:
+        scripted(lab, "whole", "01022263" "1e010300")
+        said = lab.client.run(app("connect_probe.py", "blocking", lab.server.addr4, 7), env=lab.converted()).stdout
+        check("connect EHOSTUNREACH" in said, said)
+    with near() as lab:
+        converter = scripted(lab, "whole", "01032263" "1e020300" "aabbccdd")
+        said = lab.client.run(app("connect_probe.py", "blocking", lab.server.addr4, 7), env=lab.converted()).stdout
+        check("connect EHOSTUNREACH" in said, said)
+        equal(converter.log_text().count("request"), 2, "requests")
+
+
+def test_bypass_and_fallback():
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        for rule in (":7", "10.8.0.0/16", "10.8.0.1:7"):
+            lab.client.run(app("connect_probe.py", "poll", lab.server.addr4, 7), env=lab.converted(CONVERT_BYPASS=rule))
+        equal(lab.shim_log().count("direct: CONVERT_BYPASS says so"), 3, "bypassed in\n" + lab.shim_log())
+    with near() as lab:
+        lab.echo()
+        for way in ("blocking", "poll", "epoll-edge"):
+            said = lab.client.run(app("connect_probe.py", way, lab.server.addr4, 7),
+                                  env=lab.converted(CONVERT_FALLBACK="none")).stdout
+            check("ECONNREFUSED" in said and "answer" not in said, "%s, converter dead:\n%s" % (way, said))
+
+
 def test_100_mib_both_ways_at_once():
     with near() as lab:
         lab.convertd()
