@@ -142,6 +142,13 @@ static bool cookie_read(struct settings *out, const char *cookie)
 	return true;
 }
 
+/* A path that is too long can't be opened anyway: no log then. */
+static void log_read(struct settings *out, const char *path)
+{
+	if (path && strlen(path) < sizeof(out->log))
+		strcpy(out->log, path);
+}
+
 static bool fallback_read(struct settings *out, const char *text)
 {
 	out->fail_closed = text && strcmp(text, "none") == 0;
@@ -158,9 +165,7 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 	uint16_t port = SETTINGS_PORT_DEFAULT;
 
 	memset(out, 0, sizeof(*out));
-	out->log = lookup("CONVERT_LOG");
-	if (out->log && !*out->log)
-		out->log = NULL;
+	log_read(out, lookup("CONVERT_LOG"));
 	if (!list) {
 		snprintf(out->problem, sizeof(out->problem),
 			 "CONVERT_ADDR is not set: set it to the converter's address");

@@ -13,6 +13,7 @@
 #define SETTINGS_CONVERTERS_MAX 8
 #define SETTINGS_BYPASS_MAX 64
 #define SETTINGS_NAME_MAX 254       /* bytes of a host name, NUL included (RFC 1035 2.3.4) */
+#define SETTINGS_PATH_MAX 4096      /* bytes, NUL included: PATH_MAX */
 #define SETTINGS_COOKIE_MAX 255     /* bytes */
 #define SETTINGS_PORT_DEFAULT 1234  /* Section 10.1 assigns none; the older client's default */
 
@@ -26,7 +27,7 @@ struct settings_converter {
 struct settings {
 	bool enabled;      /* connections may be converted */
 	char problem[256]; /* why not, in a sentence for the log; empty if enabled */
-	const char *log;   /* CONVERT_LOG: a path, "-" for stderr, NULL for none */
+	char log[SETTINGS_PATH_MAX]; /* CONVERT_LOG: a path, "-" for stderr, empty for none */
 	struct settings_converter converters[SETTINGS_CONVERTERS_MAX];
 	size_t converter_count;
 	uint8_t cookie[SETTINGS_COOKIE_MAX];
@@ -48,6 +49,7 @@ typedef const char *settings_lookup(const char *name);
  * CONVERT_BYPASS: destinations that are never converted, as prefix_rule_parse() reads
  * them. CONVERT_FALLBACK: "direct" (the default) or "none".
  *
+ * Everything is copied: programs that set their title overwrite the memory of their environment.
  * Anything wrong leaves @out disabled with the reason in @out->problem, which
  * quotes the bad input: a client must then run unconverted, never fail.
  */

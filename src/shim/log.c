@@ -43,7 +43,7 @@ void log_line(const char *format, ...)
 	size_t len;
 	int fd = STDERR_FILENO;
 
-	if (!log_path)
+	if (!log_path || !*log_path)
 		return;
 	va_start(args, format);
 	len = line_format(line, format, args);

@@ -3,7 +3,7 @@
 #ifndef SHIM_LOG_H
 #define SHIM_LOG_H
 
-/* @path: a file to append to, "-" for stderr, NULL for no log; kept, not copied. */
+/* @path: a file to append to, "-" for stderr, empty for no log; kept, not copied. */
 void log_open(const char *path);
 
 /*

@@ -139,10 +139,28 @@ START_TEST(log_is_optional)
 
 	env_log = "";
 	settings = read_env("192.0.2.1", NULL, NULL);
-	ck_assert_ptr_null(settings.log);
+	ck_assert_str_eq(settings.log, "");
 	env_log = "-";
 	settings = read_env(NULL, NULL, NULL);
 	ck_assert_str_eq(settings.log, "-");
+	env_log = NULL;
+}
+END_TEST
+
+/* Chromium, postgres and others write their title over their environment. */
+START_TEST(nothing_points_into_the_environment)
+{
+	char addr[] = "converter.example", log[] = "/tmp/log", cookie[] = "abc";
+	struct settings settings;
+
+	env_log = log;
+	settings = read_env(addr, NULL, cookie);
+	memset(addr, 'x', strlen(addr));
+	memset(log, 'x', strlen(log));
+	memset(cookie, 'x', strlen(cookie));
+	ck_assert_str_eq(settings.converters[0].name, "converter.example");
+	ck_assert_str_eq(settings.log, "/tmp/log");
+	ck_assert_mem_eq(settings.cookie, "abc", 3);
 	env_log = NULL;
 }
 END_TEST
@@ -252,6 +270,7 @@ int main(void)
 	tcase_add_loop_test(tcase, wrong_input_disables_and_is_named, 0, ARRAY_SIZE(bad));
 	tcase_add_test(tcase, cookie_is_taken_as_it_is);
 	tcase_add_test(tcase, log_is_optional);
+	tcase_add_test(tcase, nothing_points_into_the_environment);
 	tcase_add_test(tcase, fallback_is_direct_or_none);
 	tcase_add_test(tcase, bypass_leaves_destinations_alone);
 	tcase_add_loop_test(tcase, policy_knows_what_a_converter_can_reach, 0,
