@@ -280,22 +280,19 @@ static void claim_end(const struct conn_claim *claim)
 	pthread_setcancelstate(claim->cancel_state, NULL);
 }
 
-bool conn_claim(struct conn *conn, struct conn_claim *claim)
+bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *claim)
 {
-	uint32_t state = CONN_PENDING;
 	sigset_t all;
 
 	sigfillset(&all);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &claim->cancel_state);
 	pthread_sigmask(SIG_SETMASK, &all, &claim->mask);
-	while (!atomic_compare_exchange_weak(&conn->state, &state, CONN_CLAIMED)) {
-		if (state != CONN_PENDING && state != CONN_CLAIMED) {
+	while (!conn_move(conn, from, CONN_CLAIMED)) {
+		if (conn_state(conn) != from && conn_state(conn) != CONN_CLAIMED) {
 			claim_end(claim);
 			return false;
 		}
-		if (state == CONN_CLAIMED)
-			sched_yield();
-		state = CONN_PENDING;
+		sched_yield();
 	}
 	return true;
 }

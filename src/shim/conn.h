@@ -133,11 +133,12 @@ struct conn_claim {
 /*
  * conn_claim(), conn_release() - be the only one to take the next step
  * Signals are blocked and cancellation is off in between, and only non-blocking
- * system calls are allowed. conn_claim() returns false, with nothing changed, if
- * the conn is no longer pending (somebody else finished it). conn_release() moves
- * it to @state: PENDING, DONE, FAILED, DIRECT or IDLE.
+ * system calls are allowed. conn_claim() moves it from @from, PENDING or IDLE, at once to
+ * CLAIMED: nobody sees it pending before its SYN was sent. It returns false, with nothing
+ * changed, if the conn is neither there nor claimed (somebody else has gone on with it).
+ * conn_release() moves it to @state: PENDING, DONE, FAILED, DIRECT or IDLE.
  */
-bool conn_claim(struct conn *conn, struct conn_claim *claim);
+bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *claim);
 void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim);
 
 /* The conn with this index in whatever state, for tables that store indices. */

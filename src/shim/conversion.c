@@ -179,7 +179,7 @@ static int attempt_start(struct conn *conn, int fd)
 	struct conn_claim claim;
 	int ret;
 
-	if (!conn_move(conn, CONN_IDLE, CONN_PENDING) || !conn_claim(conn, &claim))
+	if (!conn_claim(conn, CONN_IDLE, &claim))
 		return 0; /* another thread connects the same socket */
 	ret = ask(conn, fd);
 	if (ret < 0)
@@ -422,7 +422,7 @@ enum conn_state conversion_progress(struct conn *conn, int fd)
 {
 	struct conn_claim claim;
 
-	if (conn_is_pending(conn) && conversion_is_ripe(conn, fd) && conn_claim(conn, &claim))
+	if (conn_is_pending(conn) && conversion_is_ripe(conn, fd) && conn_claim(conn, CONN_PENDING, &claim))
 		conn_release(conn, step(conn, fd), &claim);
 	return conn_state(conn);
 }

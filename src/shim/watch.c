@@ -114,7 +114,7 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 	int ret;
 
 	/* Claimed, so that a thread which finishes the handshake now can't miss the registration. */
-	if (conn_is_pending(conn) && conn_claim(conn, &claim)) {
+	if (conn_is_pending(conn) && conn_claim(conn, CONN_PENDING, &claim)) {
 		ret = control(conn, epfd, op, fd, event, true);
 		conn_release(conn, CONN_PENDING, &claim);
 		return ret;

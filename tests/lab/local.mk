@@ -11,6 +11,10 @@ EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertla
 	tests/lab/scripted_converter.py tests/lab/apps/bulk.py tests/lab/apps/connect_probe.py \
 	tests/lab/apps/duplex.py tests/lab/apps/fetch.py tests/lab/apps/many.py
 
+check_PROGRAMS += tests/lab/apps/threads
+tests_lab_apps_threads_SOURCES = tests/lab/apps/threads.c
+tests_lab_apps_threads_LDFLAGS = $(AM_LDFLAGS) -pthread
+
 # Labs wait for each other (harness.py takes a lock on the build directory), since they measure.
 LAB_TESTS = tests/lab/test_link.py tests/lab/test_platform.py tests/lab/test_shim_semantics.py \
 	tests/lab/test_transfers.py tests/lab/test_aggregation.py

@@ -262,6 +262,17 @@ def test_1000_connections_at_once():
         equal(lab.shim_log().count("converted over MPTCP"), 3900, "conversions")
 
 
+def test_many_threads():
+    """Event loops side by side: one must not take a step of another's handshake."""
+    with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
+        lab.convertd()
+        lab.echo()
+        program = lab.build.program("tests/lab/apps/threads")
+        said = lab.client.run([program, lab.server.addr4, 7, 32, 300], env=lab.converted(), timeout=50).stdout
+        equal(said, "done 9600\n", "what the threads did")
+        equal(lab.shim_log().count("converted over MPTCP"), 9600, "conversions")
+
+
 def hellos(lab, count):
     """So many connections from one process, one after the other."""
     return lab.client.run(app("many.py", "epoll", lab.server.addr4, 7, count, 1), env=lab.converted()).stdout
