@@ -5,7 +5,6 @@
 #include "client/handshake.h"
 
 #include "client/errno_map.h"
-#include "convert/convert.h"
 
 #include <errno.h>
 
@@ -29,6 +28,22 @@ static struct handshake_step fail(enum handshake_fault fault, int error, const c
 	};
 }
 
+static struct handshake_step fail_by_error(const struct convert_response *response,
+					   const union sockaddr_ip *server)
+{
+	uint8_t code = response->error_code;
+	struct convert_span value = response->error_value;
+	struct handshake_step step;
+
+	step = fail(errno_map_is_server(code) ? HANDSHAKE_FAULT_SERVER : HANDSHAKE_FAULT_CONVERTER,
+		    errno_map_error(code, value.data[0], sockaddr_ip_is_v4(server)),
+		    convert_error_name(code));
+	/* Behind one byte of zero (Section 6.2.8). */
+	if (code == CONVERT_ERROR_MISSING_COOKIE && value.len > 1)
+		step.cookie = (struct convert_span){ value.data + 1, value.len - 1 };
+	return step;
+}
+
 struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 					 const union sockaddr_ip *server)
 {
@@ -48,11 +63,7 @@ struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 	if (status != CONVERT_OK)
 		return fail(HANDSHAKE_FAULT_PROTOCOL, ECONNREFUSED, convert_status_name(status));
 	if (response.has_error)
-		return fail(errno_map_is_server(response.error_code) ? HANDSHAKE_FAULT_SERVER :
-								       HANDSHAKE_FAULT_CONVERTER,
-			    errno_map_error(response.error_code, response.error_value.data[0],
-					    sockaddr_ip_is_v4(server)),
-			    convert_error_name(response.error_code));
+		return fail_by_error(&response, server);
 	return (struct handshake_step){ .verdict = HANDSHAKE_DONE, .length = response.length };
 }
 

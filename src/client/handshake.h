@@ -12,6 +12,7 @@
 #define CLIENT_HANDSHAKE_H
 
 #include "common/sockaddr.h"
+#include "convert/convert.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +38,11 @@ struct handshake_step {
 	size_t length;      /* bytes, counted from the start of the stream */
 	int error;          /* errno of connect(2), positive */
 	const char *reason; /* a static text for the log */
+	/*
+	 * FAIL for want of a cookie, and the converter gave one (Section 6.2.7): keep it, and ask again
+	 * on a new connection. Points into the bytes that were shown; empty otherwise.
+	 */
+	struct convert_span cookie;
 };
 
 /*

@@ -14,6 +14,8 @@ static const char *const reasons[] = {
 	[POLICY_DIRECT_LINK] = "a link-local address means nothing to the converter",
 	[POLICY_DIRECT_GROUP] = "the destination is a multicast or broadcast address",
 	[POLICY_DIRECT_CONVERTER] = "the destination is the converter itself",
+	[POLICY_DIRECT_RESOLVER] = "it is to find the converter's address",
+	[POLICY_DIRECT_BYPASS] = "CONVERT_BYPASS says so",
 };
 static_assert(sizeof(reasons) / sizeof(reasons[0]) == POLICY_VERDICT_COUNT,
 	      "a reason for each verdict");
@@ -67,6 +69,9 @@ enum policy_verdict policy_decide(const struct settings *settings,
 	for (size_t i = 0; i < settings->converter_count; i++)
 		if (policy_is_converter(&settings->converters[i].addr, destination))
 			return POLICY_DIRECT_CONVERTER;
+	for (size_t i = 0; i < settings->bypass_count; i++)
+		if (prefix_rule_matches(&settings->bypass[i], destination))
+			return POLICY_DIRECT_BYPASS;
 	return POLICY_CONVERT;
 }
 

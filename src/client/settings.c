@@ -63,40 +63,98 @@ static bool converter_read(struct settings_converter *out, const char *text, uin
 	return name_is_plausible(out->name);
 }
 
-static bool converters_read(struct settings *out, const char *list, uint16_t port)
+static bool converter_add(struct settings *out, const char *text, const void *port)
 {
+	if (out->converter_count == SETTINGS_CONVERTERS_MAX) {
+		snprintf(out->problem, sizeof(out->problem), "CONVERT_ADDR: more than %d converters",
+			 SETTINGS_CONVERTERS_MAX);
+		return false;
+	}
+	if (!converter_read(&out->converters[out->converter_count], text, *(const uint16_t *)port)) {
+		snprintf(out->problem, sizeof(out->problem),
+			 "CONVERT_ADDR: \"%.60s\" is neither an address nor a name; "
+			 "say 192.0.2.1, [2001:db8::1]:1234 or converter.example",
+			 text);
+		return false;
+	}
+	out->converter_count++;
+	return true;
+}
+
+static bool bypass_add(struct settings *out, const char *text, const void *unused)
+{
+	(void)unused;
+	if (out->bypass_count == SETTINGS_BYPASS_MAX) {
+		snprintf(out->problem, sizeof(out->problem), "CONVERT_BYPASS: more than %d rules",
+			 SETTINGS_BYPASS_MAX);
+		return false;
+	}
+	if (prefix_rule_parse(&out->bypass[out->bypass_count], text) < 0) {
+		snprintf(out->problem, sizeof(out->problem),
+			 "CONVERT_BYPASS: \"%.60s\" is no prefix and no port; "
+			 "say 10.0.0.0/8, [2001:db8::/32]:443 or :8000-8999",
+			 text);
+		return false;
+	}
+	out->bypass_count++;
+	return true;
+}
+
+/* Calls @add with each element; false as soon as that says so, the problem being noted there. */
+static bool list_read(struct settings *out, const char *list, const void *arg,
+		      bool (*add)(struct settings *out, const char *text, const void *arg))
+{
+	char text[SETTINGS_NAME_MAX + sizeof("[]:65535")];
+
 	while (*(list += strspn(list, SEPARATORS))) {
-		char text[SETTINGS_NAME_MAX + sizeof("[]:65535")];
 		size_t len = strcspn(list, SEPARATORS);
 
-		if (out->converter_count == SETTINGS_CONVERTERS_MAX) {
-			snprintf(out->problem, sizeof(out->problem),
-				 "CONVERT_ADDR: more than %d converters", SETTINGS_CONVERTERS_MAX);
+		/* Too long for any of them: cut, and refused as the wrong thing that it is. */
+		snprintf(text, sizeof(text), "%.*s", (int)(len < sizeof(text) ? len : sizeof(text)), list);
+		if (!add(out, text, arg))
 			return false;
-		}
-		snprintf(text, sizeof(text), "%.*s", (int)len, list);
-		if (len >= sizeof(text) ||
-		    !converter_read(&out->converters[out->converter_count], text, port)) {
-			snprintf(out->problem, sizeof(out->problem),
-				 "CONVERT_ADDR: \"%.60s\" is neither an address nor a name; "
-				 "say 192.0.2.1, [2001:db8::1]:1234 or converter.example",
-				 text);
-			return false;
-		}
-		out->converter_count++;
 		list += len;
 	}
-	if (!out->converter_count)
+	return true;
+}
+
+static bool port_setting_read(struct settings *out, const char *text, uint16_t *port)
+{
+	if (!text || !*text || port_read(port, text))
+		return true;
+	snprintf(out->problem, sizeof(out->problem),
+		 "CONVERT_PORT: \"%.40s\" is not a port; say a number from 1 to 65535", text);
+	return false;
+}
+
+static bool cookie_read(struct settings *out, const char *cookie)
+{
+	size_t len = cookie ? strlen(cookie) : 0;
+
+	if (len > sizeof(out->cookie)) {
 		snprintf(out->problem, sizeof(out->problem),
-			 "CONVERT_ADDR is empty: set it to the converter's address");
-	return out->converter_count > 0;
+			 "CONVERT_COOKIE has %zu bytes; %zu are the most", len, sizeof(out->cookie));
+		return false;
+	}
+	if (len)
+		memcpy(out->cookie, cookie, len);
+	out->cookie_len = len;
+	return true;
+}
+
+static bool fallback_read(struct settings *out, const char *text)
+{
+	out->fail_closed = text && strcmp(text, "none") == 0;
+	if (!text || !*text || out->fail_closed || strcmp(text, "direct") == 0)
+		return true;
+	snprintf(out->problem, sizeof(out->problem),
+		 "CONVERT_FALLBACK: \"%.40s\" is neither direct nor none", text);
+	return false;
 }
 
 void settings_read(struct settings *out, settings_lookup *lookup)
 {
-	const char *list = lookup("CONVERT_ADDR");
-	const char *port_text = lookup("CONVERT_PORT");
-	const char *cookie = lookup("CONVERT_COOKIE");
+	const char *list = lookup("CONVERT_ADDR"), *bypass = lookup("CONVERT_BYPASS");
 	uint16_t port = SETTINGS_PORT_DEFAULT;
 
 	memset(out, 0, sizeof(*out));
@@ -108,23 +166,16 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 			 "CONVERT_ADDR is not set: set it to the converter's address");
 		return;
 	}
-	if (port_text && *port_text && !port_read(&port, port_text)) {
+	if (!port_setting_read(out, lookup("CONVERT_PORT"), &port) ||
+	    !list_read(out, list, &port, converter_add) ||
+	    !list_read(out, bypass ? bypass : "", NULL, bypass_add) ||
+	    !cookie_read(out, lookup("CONVERT_COOKIE")) ||
+	    !fallback_read(out, lookup("CONVERT_FALLBACK")))
+		return;
+	if (!out->converter_count) {
 		snprintf(out->problem, sizeof(out->problem),
-			 "CONVERT_PORT: \"%.40s\" is not a port; say a number from 1 to 65535",
-			 port_text);
+			 "CONVERT_ADDR is empty: set it to the converter's address");
 		return;
-	}
-	if (cookie && strlen(cookie) > sizeof(out->cookie)) {
-		snprintf(out->problem, sizeof(out->problem),
-			 "CONVERT_COOKIE has %zu bytes; %zu are the most", strlen(cookie),
-			 sizeof(out->cookie));
-		return;
-	}
-	if (!converters_read(out, list, port))
-		return;
-	if (cookie) {
-		out->cookie_len = strlen(cookie);
-		memcpy(out->cookie, cookie, out->cookie_len);
 	}
 	out->enabled = true;
 }

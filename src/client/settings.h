@@ -3,6 +3,7 @@
 #ifndef CLIENT_SETTINGS_H
 #define CLIENT_SETTINGS_H
 
+#include "common/prefix.h"
 #include "common/sockaddr.h"
 
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 #include <stdint.h>
 
 #define SETTINGS_CONVERTERS_MAX 8
+#define SETTINGS_BYPASS_MAX 64
 #define SETTINGS_NAME_MAX 254       /* bytes of a host name, NUL included (RFC 1035 2.3.4) */
 #define SETTINGS_COOKIE_MAX 255     /* bytes */
 #define SETTINGS_PORT_DEFAULT 1234  /* Section 10.1 assigns none; the older client's default */
@@ -29,6 +31,9 @@ struct settings {
 	size_t converter_count;
 	uint8_t cookie[SETTINGS_COOKIE_MAX];
 	size_t cookie_len; /* bytes; 0: none */
+	struct prefix_rule bypass[SETTINGS_BYPASS_MAX]; /* destinations to be left alone */
+	size_t bypass_count;
+	bool fail_closed; /* without a usable converter a connection fails, rather than go directly */
 };
 
 /* Looks a variable up, as getenv(3) does. */
@@ -40,6 +45,8 @@ typedef const char *settings_lookup(const char *name);
  * CONVERT_ADDR: addresses or names, separated by commas or spaces, each with a
  * port of its own if it says so ("192.0.2.1", "[2001:db8::1]:1234", "name:1234").
  * CONVERT_PORT: for those without. CONVERT_COOKIE: opaque text. CONVERT_LOG.
+ * CONVERT_BYPASS: destinations that are never converted, as prefix_rule_parse() reads
+ * them. CONVERT_FALLBACK: "direct" (the default) or "none".
  *
  * Anything wrong leaves @out disabled with the reason in @out->problem, which
  * quotes the bad input: a client must then run unconverted, never fail.

@@ -262,6 +262,18 @@ void conn_forget(int fd)
 		slot_set(slot_of(fd, false), NULL);
 }
 
+void conn_forget_range(unsigned int first, unsigned int last)
+{
+	const unsigned int end = SLOT_CHUNK * SLOT_CHUNKS - 1;
+
+	for (uint64_t fd = first; fd <= (last < end ? last : end); fd++) {
+		if (!slot_of((int)fd, false))
+			fd |= SLOT_CHUNK - 1; /* nothing in this chunk */
+		else
+			conn_forget((int)fd);
+	}
+}
+
 static void claim_end(const struct conn_claim *claim)
 {
 	pthread_sigmask(SIG_SETMASK, &claim->mask, NULL);

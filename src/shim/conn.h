@@ -60,6 +60,9 @@ struct conn {
 	bool wrote;              /* PENDING: the application has sent bytes behind the request */
 	bool syn_data;           /* the request was put into the SYN */
 	uint8_t converter;       /* index of the converter that was asked */
+	uint8_t cookie_number;   /* of the cookie in the request: converters_cookie() */
+	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */
+	union sockaddr_ip converter_addr; /* where the SYN went */
 	uint16_t request_sent;   /* bytes of the request that the kernel has taken */
 	bool want_output;        /* PENDING: a part of the request is still unsent */
 	int rcvlowat;            /* the application's SO_RCVLOWAT while ours is set; 0: not set */
@@ -111,6 +114,9 @@ void conn_dup(int from, int to);
 
 /* @fd is being closed, or overwritten. */
 void conn_forget(int fd);
+
+/* The same for all descriptors from @first to @last. */
+void conn_forget_range(unsigned int first, unsigned int last);
 
 /*
  * conn_move() - from one state to another, unless another thread was first

@@ -71,12 +71,24 @@ static void log_verdict(const struct conn *conn, const char *verdict, const char
 		 ms);
 }
 
-static bool log_direct(const union sockaddr_ip *server, const char *reason)
+static int go_directly(const union sockaddr_ip *server, const char *reason)
 {
 	char text[SOCKADDR_STRLEN];
 
 	log_line("%s: direct: %s", sockaddr_ip_format(server, text), reason);
-	return false;
+	return CONVERSION_DIRECT;
+}
+
+/* The policy is to convert, and it can't be done. */
+static int go_without_converter(const union sockaddr_ip *server, int error, const char *reason)
+{
+	char text[SOCKADDR_STRLEN];
+
+	if (!settings->fail_closed)
+		return go_directly(server, reason);
+	log_line("%s: failed: %s, and CONVERT_FALLBACK is none", sockaddr_ip_format(server, text),
+		 reason);
+	return -error;
 }
 
 /* connect(2) that doesn't block, whatever the mode of the descriptor. Returns 0 or -errno. */
@@ -103,14 +115,16 @@ static void disconnect(int fd)
 
 static ssize_t request_write(const struct conn *conn, uint8_t buf[CONVERT_MESSAGE_MAX])
 {
-	return handshake_request(buf, CONVERT_MESSAGE_MAX, &conn->peer, settings->cookie,
-				 settings->cookie_len);
+	struct convert_span cookie =
+		converters_cookie(settings, conn->converter, conn->cookie_number);
+
+	return handshake_request(buf, CONVERT_MESSAGE_MAX, &conn->peer, cookie.data, cookie.len);
 }
 
-/* The SYN, with as much of the request as fits. Returns 0 or -errno. */
-static int syn_send(struct conn *conn, int fd, const union sockaddr_ip *converter,
-		    const uint8_t *request, size_t len)
+/* The SYN, with as much of @request as fits. Returns 0 or -errno. */
+static int syn_send(struct conn *conn, int fd, const uint8_t *request, size_t len)
 {
+	const union sockaddr_ip *converter = &conn->converter_addr;
 	const int on = 1;
 	ssize_t sent;
 	int ret;
@@ -131,52 +145,74 @@ static int syn_send(struct conn *conn, int fd, const union sockaddr_ip *converte
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
-bool conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server)
+/* Asks the converter, with the cookie that is now known. The conn is claimed. Returns 0 or -errno. */
+static int ask(struct conn *conn, int fd)
+{
+	uint8_t request[CONVERT_MESSAGE_MAX];
+	ssize_t len;
+	int ret;
+
+	conn->cookie_number = converters_cookie_current(conn->converter);
+	conn->request_sent = 0;
+	conn->syn_data = conn->want_output = false;
+	len = request_write(conn, request);
+	if (len < 0)
+		return (int)len;
+	watch_mask(conn); /* before anything can happen that the application would see */
+	ret = syn_send(conn, fd, request, (size_t)len);
+	if (ret < 0)
+		return ret;
+	conn->want_output = conn->request_sent < len;
+	if (conn->want_output)
+		watch_mask(conn);
+	return 0;
+}
+
+static bool is_v6only(int fd, int family)
+{
+	return family == AF_INET6 && option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+}
+
+/* @conn becomes PENDING. Returns 0, or -errno with nothing changed. */
+static int attempt_start(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+	int ret;
+
+	if (!conn_move(conn, CONN_IDLE, CONN_PENDING) || !conn_claim(conn, &claim))
+		return 0; /* another thread connects the same socket */
+	ret = ask(conn, fd);
+	if (ret < 0)
+		watch_restore(conn);
+	conn_release(conn, ret < 0 ? CONN_IDLE : CONN_PENDING, &claim);
+	return ret;
+}
+
+int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server)
 {
 	enum policy_verdict verdict = policy_decide(settings, server);
-	uint8_t request[CONVERT_MESSAGE_MAX];
-	union sockaddr_ip converter;
-	struct conn_claim claim;
 	const char *reason;
-	ssize_t len;
 	int family, index, ret;
 
 	if (verdict != POLICY_CONVERT)
-		return log_direct(server, policy_reason(verdict));
+		return go_directly(server, policy_reason(verdict));
 	family = option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
 	if (family == AF_INET && server->sa.sa_family != AF_INET)
-		return false; /* the kernel has an errno for it */
-	index = converters_choose(settings, server, family,
-				  family == AF_INET6 &&
-					  option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0),
-				  &converter, &reason);
+		return CONVERSION_DIRECT; /* the kernel has an errno for it */
+	index = converters_choose(settings, server, family, is_v6only(fd, family),
+				  &conn->converter_addr, &verdict, &reason);
+	if (index < 0 && verdict != POLICY_CONVERT)
+		return go_directly(server, reason);
 	if (index < 0)
-		return log_direct(server, reason);
+		return go_without_converter(server, ENETUNREACH, reason);
 
 	conn->peer = *server;
 	conn->fd = fd;
 	conn->converter = (uint8_t)index;
-	conn->request_sent = 0;
-	conn->syn_data = conn->wrote = conn->connect_told = false;
+	conn->wrote = conn->connect_told = conn->cookie_asked = false;
 	clock_gettime(CLOCK_MONOTONIC, &conn->started);
-	len = request_write(conn, request);
-	if (len < 0)
-		return log_direct(server, "the request can't be written");
-
-	if (!conn_move(conn, CONN_IDLE, CONN_PENDING) || !conn_claim(conn, &claim))
-		return true; /* another thread connects the same socket */
-	watch_mask(conn);
-	ret = syn_send(conn, fd, &converter, request, (size_t)len);
-	if (ret < 0) {
-		watch_restore(conn);
-		conn_release(conn, CONN_IDLE, &claim);
-		return log_direct(server, strerrordesc_np(-ret));
-	}
-	conn->want_output = conn->request_sent < len;
-	if (conn->want_output)
-		watch_mask(conn);
-	conn_release(conn, CONN_PENDING, &claim);
-	return true;
+	ret = attempt_start(conn, fd);
+	return ret < 0 ? go_without_converter(server, -ret, strerrordesc_np(-ret)) : 0;
 }
 
 /* The rest of the request, once the handshake allows. Returns 0, -EAGAIN or -errno. */
@@ -272,8 +308,9 @@ static enum conn_state settle_directly(struct conn *conn, int fd, int error, con
 {
 	int ret;
 
-	converters_rest(conn->converter, CONVERTER_REST_SECONDS);
-	if (conn->wrote) /* those bytes are with the converter */
+	if (!settings->fail_closed)
+		converters_rest(conn->converter, CONVERTER_REST_SECONDS);
+	if (conn->wrote || settings->fail_closed) /* what was written is with the converter */
 		return settle_failed(conn, fd, error, reason);
 	lowat_restore(conn, fd);
 	log_verdict(conn, "direct, the converter fails: ", reason);
@@ -295,6 +332,21 @@ static enum conn_state settle_broken(struct conn *conn, int fd, int error)
 			       strerrordesc_np(error));
 }
 
+/*
+ * The converter wants a cookie and has given it (Section 6.2.7): a reset, and the same request
+ * again with the cookie, on the same descriptor.
+ */
+static enum conn_state ask_with_cookie(struct conn *conn, int fd)
+{
+	int ret;
+
+	conn->cookie_asked = true;
+	lowat_restore(conn, fd);
+	disconnect(fd);
+	ret = ask(conn, fd);
+	return ret < 0 ? settle_directly(conn, fd, -ret, strerrordesc_np(-ret)) : CONN_PENDING;
+}
+
 static bool peer_has_closed(int fd)
 {
 	struct pollfd end = { .fd = fd, .events = POLLRDHUP };
@@ -307,12 +359,11 @@ static bool peer_has_closed(int fd)
  * there are none. An unfinished response that nothing can follow is a closed stream:
  * looked at again after the end was seen, since its last bytes may have come with it.
  */
-static int response_judge(const struct conn *conn, int fd, struct handshake_step *out)
+static int response_judge(const struct conn *conn, int fd, uint8_t response[CONVERT_MESSAGE_MAX],
+			  struct handshake_step *out)
 {
-	uint8_t response[CONVERT_MESSAGE_MAX];
-
 	for (bool ended = false;; ended = true) {
-		ssize_t got = next.recv(fd, response, sizeof(response), MSG_PEEK | MSG_DONTWAIT);
+		ssize_t got = next.recv(fd, response, CONVERT_MESSAGE_MAX, MSG_PEEK | MSG_DONTWAIT);
 
 		if (got < 0)
 			return -errno;
@@ -334,10 +385,11 @@ static int response_judge(const struct conn *conn, int fd, struct handshake_step
 static enum conn_state step(struct conn *conn, int fd)
 {
 	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
+	uint8_t response[CONVERT_MESSAGE_MAX];
 	int ret = conn->want_output ? request_send_rest(conn, fd) : 0;
 
 	if (ret == 0)
-		ret = response_judge(conn, fd, &told);
+		ret = response_judge(conn, fd, response, &told);
 	if (ret == -EAGAIN)
 		return CONN_PENDING;
 	if (ret < 0)
@@ -351,6 +403,9 @@ static enum conn_state step(struct conn *conn, int fd)
 	case HANDSHAKE_FAIL:
 		break;
 	}
+	if (told.cookie.len && !conn->cookie_asked && !conn->wrote &&
+	    converters_learn_cookie(conn->converter, told.cookie))
+		return ask_with_cookie(conn, fd);
 	if (told.fault == HANDSHAKE_FAULT_PROTOCOL)
 		return settle_directly(conn, fd, told.error, told.reason);
 	return settle_failed(conn, fd, told.error, told.reason);

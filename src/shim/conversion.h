@@ -15,10 +15,12 @@ bool conversion_enabled(void);
 /*
  * conversion_start() - ask a converter for @server instead of connecting to it
  * @conn: in CONN_IDLE, of @fd. Never blocks.
- * Returns true with @conn PENDING (or further), false with nothing changed if this
- * connection is to be made directly; the log says why.
+ * Returns 0 with @conn PENDING (or further); CONVERSION_DIRECT with nothing changed if this
+ * connection is to be made directly, the log says why; or -errno if it may not be
+ * (settings.fail_closed).
  */
-bool conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server);
+#define CONVERSION_DIRECT 1
+int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server);
 
 /* Has something happened on the socket that conversion_progress() would act upon? */
 bool conversion_is_ripe(const struct conn *conn, int fd);

@@ -10,8 +10,6 @@
 
 #include "shim/converters.h"
 
-#include "client/policy.h"
-
 #include <netdb.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -25,7 +23,15 @@ struct addresses {
 	union sockaddr_ip v4, v6; /* AF_UNSPEC: has none */
 };
 
+/* Learned cookies in turn: a reader of one is done long before its place is used again. */
+#define COOKIE_PLACES 4u
+
 static struct converter {
+	_Atomic converters_cookie_number cookie_number; /* 0: the configured one */
+	struct {
+		uint16_t len;
+		uint8_t bytes[CONVERTERS_COOKIE_MAX];
+	} cookies[COOKIE_PLACES]; /* number n is in n % COOKIE_PLACES */
 	_Atomic(struct addresses *) addresses;
 	_Atomic int64_t rest_until; /* CLOCK_MONOTONIC seconds */
 	_Atomic uint32_t syn_data_misses;
@@ -126,13 +132,16 @@ static bool address_for(const struct addresses *addresses, int family, bool v6on
 }
 
 int converters_choose(const struct settings *settings, const union sockaddr_ip *destination,
-		      int family, bool v6only, union sockaddr_ip *out, const char **reason)
+		      int family, bool v6only, union sockaddr_ip *out,
+		      enum policy_verdict *verdict, const char **reason)
 {
 	int64_t now = now_seconds();
 
-	*reason = "the resolver asks for itself";
-	if (resolving)
+	if (resolving) {
+		*verdict = POLICY_DIRECT_RESOLVER;
+		*reason = policy_reason(*verdict);
 		return -1;
+	}
 	*reason = "no converter answers";
 	for (size_t i = 0; i < settings->converter_count; i++) {
 		const struct addresses *addresses;
@@ -146,7 +155,8 @@ int converters_choose(const struct settings *settings, const union sockaddr_ip *
 		}
 		if (policy_is_converter(&addresses->v4, destination) ||
 		    policy_is_converter(&addresses->v6, destination)) {
-			*reason = policy_reason(POLICY_DIRECT_CONVERTER);
+			*verdict = POLICY_DIRECT_CONVERTER;
+			*reason = policy_reason(*verdict);
 			return -1;
 		}
 		if (address_for(addresses, family, v6only, out))
@@ -172,4 +182,36 @@ void converters_note_syn_data(int index, bool taken)
 		atomic_store(&converters[index].syn_data_misses, 0);
 	else
 		atomic_fetch_add(&converters[index].syn_data_misses, 1);
+}
+
+converters_cookie_number converters_cookie_current(int index)
+{
+	return atomic_load(&converters[index].cookie_number);
+}
+
+struct convert_span converters_cookie(const struct settings *settings, int index,
+				      converters_cookie_number number)
+{
+	struct converter *converter = &converters[index];
+
+	if (!number)
+		return (struct convert_span){ settings->cookie, settings->cookie_len };
+	return (struct convert_span){ converter->cookies[number % COOKIE_PLACES].bytes,
+				      converter->cookies[number % COOKIE_PLACES].len };
+}
+
+bool converters_learn_cookie(int index, struct convert_span cookie)
+{
+	struct converter *converter = &converters[index];
+	converters_cookie_number number = atomic_load(&converter->cookie_number);
+	unsigned int place;
+
+	if (!cookie.len || cookie.len > CONVERTERS_COOKIE_MAX)
+		return false;
+	number = (converters_cookie_number)(number == UINT8_MAX ? 1 : number + 1);
+	place = number % COOKIE_PLACES;
+	converter->cookies[place].len = (uint16_t)cookie.len;
+	memcpy(converter->cookies[place].bytes, cookie.data, cookie.len);
+	atomic_store(&converter->cookie_number, number);
+	return true;
 }

@@ -17,6 +17,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
 static bool may_block(int fd, int flags)
 {
@@ -117,6 +118,17 @@ HOOK(ssize_t, readv, (int fd, const struct iovec *iov, int count))
 	GATED(gate_input(fd, 0), next.readv(fd, iov, count));
 }
 
+/* On a socket only offset -1 has a meaning, which is readv() with flags. */
+HOOK(ssize_t, preadv2, (int fd, const struct iovec *iov, int count, native_off_t offset, int flags))
+{
+	GATED(gate_input(fd, 0), next.preadv64v2(fd, iov, count, offset, flags));
+}
+
+HOOK(ssize_t, preadv64v2, (int fd, const struct iovec *iov, int count, off64_t offset, int flags))
+{
+	GATED(gate_input(fd, 0), next.preadv64v2(fd, iov, count, offset, flags));
+}
+
 HOOK(ssize_t, recv, (int fd, void *buf, size_t len, int flags))
 {
 	GATED(gate_input(fd, flags), next.recv(fd, buf, len, flags));
@@ -175,6 +187,16 @@ HOOK(ssize_t, writev, (int fd, const struct iovec *iov, int count))
 	GATED(gate_output(fd, 0), next.writev(fd, iov, count));
 }
 
+HOOK(ssize_t, pwritev2, (int fd, const struct iovec *iov, int count, native_off_t offset, int flags))
+{
+	GATED(gate_output(fd, 0), next.pwritev64v2(fd, iov, count, offset, flags));
+}
+
+HOOK(ssize_t, pwritev64v2, (int fd, const struct iovec *iov, int count, off64_t offset, int flags))
+{
+	GATED(gate_output(fd, 0), next.pwritev64v2(fd, iov, count, offset, flags));
+}
+
 HOOK(ssize_t, send, (int fd, const void *buf, size_t len, int flags))
 {
 	GATED(gate_output(fd, flags), next.send(fd, buf, len, flags));
@@ -196,7 +218,7 @@ HOOK(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags
 	GATED(gate_output(fd, flags), next.sendmmsg(fd, msgs, count, flags));
 }
 
-HOOK(ssize_t, sendfile, (int out, int in, off_t *offset, size_t count))
+HOOK(ssize_t, sendfile, (int out, int in, native_off_t *offset, size_t count))
 {
 	GATED(gate_output(out, 0), next.sendfile(out, in, offset, count));
 }
@@ -204,4 +226,34 @@ HOOK(ssize_t, sendfile, (int out, int in, off_t *offset, size_t count))
 HOOK(ssize_t, sendfile64, (int out, int in, off64_t *offset, size_t count))
 {
 	GATED(gate_output(out, 0), next.sendfile64(out, in, offset, count));
+}
+
+HOOK(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len,
+		       unsigned int flags))
+{
+	int flags_as_recv = flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
+	struct gate input = gate_input(in, flags_as_recv);
+
+	if (!input.pass)
+		return hook_result(input.ret);
+	GATED(gate_output(out, flags_as_recv),
+	      next.splice(in, in_offset, out, out_offset, len, flags));
+}
+
+/* How much can be read: nothing of ours is counted. */
+HOOK(int, ioctl, (int fd, unsigned long request, ...))
+{
+	struct gate gate = gate_open;
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (request == FIONREAD && arg)
+		gate = gate_input(fd, MSG_DONTWAIT);
+	if (gate.pass)
+		return next.ioctl(fd, request, arg);
+	*(int *)arg = 0;
+	return 0;
 }

@@ -8,6 +8,7 @@
 #include "shim/next.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/tcp.h>
 #include <string.h>
 
@@ -127,8 +128,12 @@ HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 		return hook_result(ret);
 	if (!conn && is_unconnected_tcp(fd))
 		conn = conn_add(fd);
-	if (!conn || conn_state(conn) != CONN_IDLE || !conversion_start(conn, fd, &server))
+	ret = conn && conn_state(conn) == CONN_IDLE ? conversion_start(conn, fd, &server) :
+						      CONVERSION_DIRECT;
+	if (ret == CONVERSION_DIRECT)
 		return connect_directly(conn, fd, addr, len);
+	if (ret < 0)
+		return hook_result(ret);
 	if (!blocking)
 		return hook_result(-EINPROGRESS);
 	ret = conversion_wait(conn, fd);
@@ -221,6 +226,21 @@ HOOK(int, close, (int fd))
 {
 	conn_forget(fd);
 	return next.close(fd);
+}
+
+HOOK(int, close_range, (unsigned int first, unsigned int last, int flags))
+{
+	/* With other flags the descriptors live on: for the exec(), or in another process. */
+	if (flags == 0)
+		conn_forget_range(first, last);
+	return next.close_range(first, last, flags);
+}
+
+/* The C library's, by its own close_range(), is out of reach of the hook above. */
+HOOK(void, closefrom, (int first))
+{
+	conn_forget_range(first < 0 ? 0 : (unsigned int)first, UINT_MAX);
+	next.closefrom(first);
 }
 
 HOOK(int, dup, (int fd))

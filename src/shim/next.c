@@ -46,6 +46,22 @@ static int raw_close(int fd)
 	return (int)syscall(SYS_close, fd);
 }
 
+static int raw_close_range(unsigned int first, unsigned int last, int flags)
+{
+#ifdef SYS_close_range
+	return (int)syscall(SYS_close_range, first, last, flags);
+#else
+	(void)first, (void)last, (void)flags;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+static void raw_closefrom(int first)
+{
+	raw_close_range(first < 0 ? 0 : (unsigned int)first, ~0u, 0);
+}
+
 static int raw_dup(int fd)
 {
 	return (int)syscall(SYS_dup, fd);
@@ -71,6 +87,17 @@ static int raw_fcntl(int fd, int command, ...)
 #endif
 }
 
+static int raw_ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	return (int)syscall(SYS_ioctl, fd, request, arg);
+}
+
 static int raw_dup2(int fd, int to)
 {
 	/* dup3 refuses what dup2 allows: a descriptor onto itself */
@@ -85,6 +112,21 @@ static ssize_t raw_read(int fd, void *buf, size_t count)
 static ssize_t raw_readv(int fd, const struct iovec *iov, int count)
 {
 	return syscall(SYS_readv, fd, iov, count);
+}
+
+/* The offset is two registers' worth, low half first, for every architecture: preadv2(2). */
+static ssize_t raw_preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset,
+			      int flags)
+{
+	return syscall(SYS_preadv2, fd, iov, count, (unsigned long)offset,
+		       (unsigned long)((uint64_t)offset >> 32), flags);
+}
+
+static ssize_t raw_pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset,
+			       int flags)
+{
+	return syscall(SYS_pwritev2, fd, iov, count, (unsigned long)offset,
+		       (unsigned long)((uint64_t)offset >> 32), flags);
 }
 
 static ssize_t raw_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
@@ -140,7 +182,7 @@ static int raw_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int fl
 	return (int)syscall(SYS_sendmmsg, fd, msgs, count, flags);
 }
 
-static ssize_t raw_sendfile(int out, int in, off_t *offset, size_t count)
+static ssize_t raw_sendfile(int out, int in, native_off_t *offset, size_t count)
 {
 	return syscall(SYS_sendfile, out, in, offset, count);
 }
@@ -152,6 +194,12 @@ static ssize_t raw_sendfile64(int out, int in, off64_t *offset, size_t count)
 #else
 	return syscall(SYS_sendfile, out, in, offset, count);
 #endif
+}
+
+static ssize_t raw_splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len,
+			  unsigned int flags)
+{
+	return syscall(SYS_splice, in, in_offset, out, out_offset, len, flags);
 }
 
 static int raw_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,

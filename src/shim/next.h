@@ -24,6 +24,13 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+/* off_t of the names without "64", whatever _FILE_OFFSET_BITS says here. */
+#ifdef __GLIBC__
+typedef __off_t native_off_t;
+#else
+typedef off_t native_off_t;
+#endif
+
 /* X(return type, name, parameters) */
 #define NEXT_FUNCTIONS(X)                                                                          \
 	X(int, socket, (int domain, int type, int protocol))                                       \
@@ -32,12 +39,17 @@
 	X(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len))             \
 	X(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len))        \
 	X(int, close, (int fd))                                                                    \
+	X(int, close_range, (unsigned int first, unsigned int last, int flags))                    \
+	X(void, closefrom, (int first))                                                            \
 	X(int, dup, (int fd))                                                                      \
 	X(int, dup2, (int fd, int to))                                                             \
 	X(int, dup3, (int fd, int to, int flags))                                                  \
 	X(int, fcntl, (int fd, int command, ...))                                                  \
+	X(int, ioctl, (int fd, unsigned long request, ...))                                        \
 	X(ssize_t, read, (int fd, void *buf, size_t count))                                        \
 	X(ssize_t, readv, (int fd, const struct iovec *iov, int count))                            \
+	X(ssize_t, preadv64v2, (int fd, const struct iovec *iov, int count, off64_t offset,        \
+				int flags))                                                        \
 	X(ssize_t, recv, (int fd, void *buf, size_t len, int flags))                               \
 	X(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockaddr *addr,     \
 			      socklen_t *addrlen))                                                 \
@@ -46,13 +58,17 @@
 			  struct timespec *timeout))                                               \
 	X(ssize_t, write, (int fd, const void *buf, size_t count))                                 \
 	X(ssize_t, writev, (int fd, const struct iovec *iov, int count))                           \
+	X(ssize_t, pwritev64v2, (int fd, const struct iovec *iov, int count, off64_t offset,       \
+				 int flags))                                                       \
 	X(ssize_t, send, (int fd, const void *buf, size_t len, int flags))                         \
 	X(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags,                        \
 			    const struct sockaddr *addr, socklen_t addrlen))                       \
 	X(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))                         \
 	X(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags))            \
-	X(ssize_t, sendfile, (int out, int in, off_t *offset, size_t count))                       \
+	X(ssize_t, sendfile, (int out, int in, native_off_t *offset, size_t count))                \
 	X(ssize_t, sendfile64, (int out, int in, off64_t *offset, size_t count))                   \
+	X(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len,  \
+			    unsigned int flags))                                                   \
 	X(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms))                           \
 	X(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,           \
 		       const sigset_t *mask))                                                      \

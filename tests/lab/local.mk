@@ -9,7 +9,7 @@ EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertla
 	tests/lab/convertlab/sandbox.py tests/lab/convertlab/servers.py tests/lab/convertlab/sniffer.py \
 	tests/lab/convertlab/topology.py tests/lab/convertlab/waiting.py \
 	tests/lab/scripted_converter.py tests/lab/apps/bulk.py tests/lab/apps/connect_probe.py \
-	tests/lab/apps/duplex.py tests/lab/apps/many.py
+	tests/lab/apps/duplex.py tests/lab/apps/fetch.py tests/lab/apps/many.py
 
 # Labs wait for each other (harness.py takes a lock on the build directory), since they measure.
 LAB_TESTS = tests/lab/test_link.py tests/lab/test_platform.py tests/lab/test_shim_semantics.py \

@@ -14,6 +14,7 @@ TLV, or RESPONSE-HEX) to each request:
   close       the end of the stream at once
   reset       a reset at once
   silent      nothing, ever
+  cookie      a Missing Cookie error with RESPONSE-HEX as the cookie, until a request brings it; then as whole
 
 After a whole response the connection is relayed to the server. One line on standard
 output for each connection: "request HEX", and "reset" or "closed" when the client
@@ -90,6 +91,11 @@ def wait_for_end(sock):
         say("reset")
 
 
+def missing_cookie(cookie):
+    words = 1 + len(cookie) // 4
+    return bytes([1, 1 + words, 0x22, 0x63, 30, words, 3, 0]) + cookie
+
+
 def answer(sock, script, response):
     verb, _, argument = script.partition(":")
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -122,6 +128,10 @@ def serve(sock, script, response):
             return
         say("request", request.hex(), "early", len(early))
         wait_until_established(sock)
+        if script == "cookie":
+            cookie = response
+            tlv = bytes([22, 1 + len(cookie) // 4, 0, 0]) + cookie
+            script, response = "whole", RESPONSE if request[24:] == tlv else missing_cookie(cookie)
         says_reached = response[2:4] == b"\x22\x63" and response[1] == len(response) // 4 and response[4:5] != b"\x1e"
         relays = script.split(":")[0] in ("whole", "bytewise", "split") and says_reached
         server = connect_to_server(request) if relays else None

@@ -6,7 +6,7 @@ libtestbytes_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/test_codec_write \
 	tests/unit/test_codec_mutation tests/unit/test_sockaddr \
-	tests/unit/test_handshake tests/unit/test_client_settings
+	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -29,6 +29,10 @@ tests_unit_test_codec_mutation_LDADD = libtestbytes.la libfuzz_properties.la lib
 tests_unit_test_sockaddr_SOURCES = tests/unit/test_sockaddr.c
 tests_unit_test_sockaddr_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_sockaddr_LDADD = libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_prefix_SOURCES = tests/unit/test_prefix.c
+tests_unit_test_prefix_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_prefix_LDADD = libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_handshake_SOURCES = tests/unit/test_handshake.c
 tests_unit_test_handshake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

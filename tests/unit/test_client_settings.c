@@ -12,7 +12,7 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-static const char *env_addr, *env_port, *env_cookie, *env_log;
+static const char *env_addr, *env_port, *env_cookie, *env_log, *env_bypass, *env_fallback;
 
 static const char *lookup(const char *name)
 {
@@ -24,6 +24,10 @@ static const char *lookup(const char *name)
 		return env_cookie;
 	if (!strcmp(name, "CONVERT_LOG"))
 		return env_log;
+	if (!strcmp(name, "CONVERT_BYPASS"))
+		return env_bypass;
+	if (!strcmp(name, "CONVERT_FALLBACK"))
+		return env_fallback;
 	ck_abort_msg("unexpected variable %s", name);
 	return NULL;
 }
@@ -143,6 +147,60 @@ START_TEST(log_is_optional)
 }
 END_TEST
 
+START_TEST(fallback_is_direct_or_none)
+{
+	static const struct {
+		const char *text;
+		bool enabled, fail_closed;
+	} cases[] = { { NULL, true, false },
+		      { "", true, false },
+		      { "direct", true, false },
+		      { "none", true, true },
+		      { "never", false, false } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct settings settings;
+
+		env_fallback = cases[i].text;
+		settings = read_env("192.0.2.1", NULL, NULL);
+		ck_assert_int_eq(settings.enabled, cases[i].enabled);
+		ck_assert_int_eq(settings.fail_closed, cases[i].fail_closed);
+	}
+	env_fallback = NULL;
+}
+END_TEST
+
+START_TEST(bypass_leaves_destinations_alone)
+{
+	static const struct {
+		const char *destination;
+		bool bypassed;
+	} cases[] = {
+		{ "10.1.2.3:80", true },	 { "11.1.2.3:80", false },
+		{ "192.0.2.7:443", true },	 { "192.0.2.7:80", false },
+		{ "[2001:db8::5]:80", true },	 { "[2001:db9::5]:80", false },
+		{ "[2001:db9::5]:8500", true },	 { "198.51.100.1:8000", true },
+		{ "198.51.100.1:9000", false },	 { "[::ffff:10.0.0.1]:80", true },
+	};
+	union sockaddr_ip destination;
+	struct settings settings;
+
+	env_bypass = "10.0.0.0/8, 192.0.2.7:443 2001:db8::/32 :8000-8999";
+	settings = read_env("203.0.113.1", NULL, NULL);
+	ck_assert_msg(settings.enabled, "%s", settings.problem);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		ck_assert_int_eq(sockaddr_ip_parse(&destination, cases[i].destination, 1), 0);
+		ck_assert_int_eq(policy_decide(&settings, &destination),
+				 cases[i].bypassed ? POLICY_DIRECT_BYPASS : POLICY_CONVERT);
+	}
+	env_bypass = "10.0.0.0/8, 10.1.0.0/8";
+	settings = read_env("203.0.113.1", NULL, NULL);
+	ck_assert(!settings.enabled);
+	ck_assert_ptr_nonnull(strstr(settings.problem, "CONVERT_BYPASS: \"10.1.0.0/8\""));
+	env_bypass = NULL;
+}
+END_TEST
+
 static const struct {
 	const char *destination;
 	enum policy_verdict verdict;
@@ -194,6 +252,8 @@ int main(void)
 	tcase_add_loop_test(tcase, wrong_input_disables_and_is_named, 0, ARRAY_SIZE(bad));
 	tcase_add_test(tcase, cookie_is_taken_as_it_is);
 	tcase_add_test(tcase, log_is_optional);
+	tcase_add_test(tcase, fallback_is_direct_or_none);
+	tcase_add_test(tcase, bypass_leaves_destinations_alone);
 	tcase_add_loop_test(tcase, policy_knows_what_a_converter_can_reach, 0,
 			    ARRAY_SIZE(destinations));
 	suite_add_tcase(suite, tcase);
