@@ -34,6 +34,13 @@ AM_TESTS_ENVIRONMENT = CONVERT_BUILDDIR='$(abs_top_builddir)'; export CONVERT_BU
 	SANITIZER_PRELOAD='$(SANITIZER_PRELOAD)'; export SANITIZER_PRELOAD; \
 	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE;
 
+# programs that aren't instrumented need help under sanitizers; -rpath makes it a shared library
+if SANITIZED
+noinst_LTLIBRARIES += libasanfirst.la
+libasanfirst_la_SOURCES = tests/lab/asan_first.c
+libasanfirst_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere -Wl,-z,initfirst
+endif
+
 # make demo
 noinst_PROGRAMS += tlvdump
 tlvdump_SOURCES = tests/lab/tlvdump.c

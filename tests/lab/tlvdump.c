@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * tlvdump.c - shows a Convert message in words: hexadecimal digits on stdin, a line for each TLV on stdout
+ * tlvdump.c - shows a Convert message in words
  *
- * It decodes with the library that the shim and convertd are made of. Lines have a name, a tab and what the TLV says, so that
- * programs can read them too. The end is 0 for a valid message, 1 for anything else.
+ * Hexadecimal digits on stdin, a line for each TLV on stdout: its name, a tab, and what it says, so
+ * that programs can read it too. It decodes with the library that the shim and convertd are made of.
+ * Ends with 0 for a valid message, with 1 for anything else.
  */
 #include "config.h"
 

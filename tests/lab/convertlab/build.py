@@ -73,6 +73,9 @@ class Build:
         """
         sanitizers = shlex.split(os.environ.get("SANITIZER_PRELOAD", ""))
         env = {name: str(value) for name, value in variables.items()}
+        if sanitizers:
+            # see asan_first.c
+            sanitizers.append(os.path.join(self.directory, ".libs/libasanfirst.so"))
         env["LD_PRELOAD"] = ":".join(sanitizers + [self.shim])
         if sanitizers:
             # what the host program leaks isn't ours
