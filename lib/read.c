@@ -27,14 +27,14 @@ typedef enum convert_status value_reader(struct convert_span value, union messag
 /* Takes the 16 bits behind Type and Length: "Unassigned" ones are ignored, "Zero" ones are not. */
 static bool take_unassigned(struct convert_span *value)
 {
-	uint16_t unassigned;
+	uint16_t unassigned = 0;
 
 	return wire_get_be16(value, &unassigned);
 }
 
 static bool take_zero(struct convert_span *value)
 {
-	uint16_t zero;
+	uint16_t zero = 0; /* -O1 does not see that it is set */
 
 	return wire_get_be16(value, &zero) && zero == 0;
 }
