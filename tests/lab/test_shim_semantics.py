@@ -90,6 +90,17 @@ def test_writable_only_once_the_server_has_been_reached():
                       (way, port, ms))
 
 
+def test_registration_out_of_sight():
+    """epoll_ctl() as a bare system call: writable at the SYN+ACK; no byte of the response, errors at the first look."""
+    with lab_for() as lab:
+        lab.convertd()
+        lab.echo()
+        said, _ = probe(lab, "epoll-raw", lab.server.addr4, 7, env=lab.converted())
+        equal(said[-3:], ["answer b'hello'", "end b''", "close None"], "the stream")
+        said, _ = probe(lab, "epoll-raw", lab.server.addr4, lab.addresses.refused_port, env=lab.converted())
+        check("SO_ERROR ECONNREFUSED" in said, "refused:\n" + "\n".join(said))
+
+
 def test_local_destinations_are_not_converted():
     with lab_for() as lab:
         lab.convertd()
