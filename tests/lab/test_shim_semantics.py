@@ -101,6 +101,19 @@ def test_registration_out_of_sight():
         check("SO_ERROR ECONNREFUSED" in said, "refused:\n" + "\n".join(said))
 
 
+def test_interrupted_connects():
+    """Signals, time-outs and forks while a connection is pending."""
+    program = os.path.join(os.path.dirname(PROBE), "interrupt_probe.py")
+    with lab_for() as lab:
+        lab.convertd()
+        lab.echo()
+        for case in ("signal", "restart", "timeout", "receive-timeout", "child", "parent"):
+            direct, converted = (lab.client.run(["python3", program, case, lab.server.addr4, 7], env=env).stdout
+                                 for env in (None, lab.converted()))
+            equal(converted, direct, case)
+        equal(lab.shim_log().count("converted over MPTCP"), 6, "conversions in\n" + lab.shim_log())
+
+
 def test_local_destinations_are_not_converted():
     with lab_for() as lab:
         lab.convertd()

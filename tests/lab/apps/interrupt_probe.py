@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""interrupt_probe.py - what becomes of a blocking connect() that something comes in between
+
+  interrupt_probe.py CASE ADDRESS PORT
+
+CASE is signal (a handler without SA_RESTART), restart (one with it), timeout (SO_SNDTIMEO), receive-timeout (SO_RCVTIMEO,
+which is none of connect()'s business), child (a child goes on with the connection, the parent closes it), parent (the other way
+round). The server is an echo server, tens of milliseconds away. The transcript must be the same with the shim and without.
+"""
+import ctypes
+import errno
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+
+SOON = 0.02   # seconds: before the server can have answered
+LATER = 5     # seconds: long after
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def connect(sock, address, port):
+    """connect(2) itself: Python's goes on by itself after a signal."""
+    target = struct.pack("=H", socket.AF_INET) + struct.pack("!H", port) + socket.inet_aton(address) + bytes(8)
+    if libc.connect(sock.fileno(), target, len(target)) == 0:
+        return "0"
+    return errno.errorcode[ctypes.get_errno()]
+
+
+def talk(sock, who):
+    poller = select.poll()
+    poller.register(sock, select.POLLOUT)
+    say(who, "writable", len(poller.poll(LATER * 1000)), sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+    sock.setblocking(True)
+    sock.sendall(b"hello")
+    say(who, "answer", sock.recv(100), sock.getpeername())
+
+
+def interrupted(sock, address, port, restart):
+    signal.signal(signal.SIGALRM, lambda *_: say("handler"))
+    signal.siginterrupt(signal.SIGALRM, not restart)
+    signal.setitimer(signal.ITIMER_REAL, SOON)
+    say("connect", connect(sock, address, port))
+    say("again", connect(sock, address, port))
+    say("and again", connect(sock, address, port))
+    talk(sock, "it")
+
+
+def timed(sock, address, port, option):
+    sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", 0, int(SOON * 1e6)))
+    say("connect", connect(sock, address, port))
+    sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", 0, 0))
+    say("again", connect(sock, address, port))
+    talk(sock, "it")
+
+
+def forked(sock, address, port, child_goes_on):
+    sock.setblocking(False)
+    say("connect", connect(sock, address, port))
+    pid = os.fork()
+    if (pid == 0) == child_goes_on:
+        talk(sock, "child" if pid == 0 else "parent")
+    sock.close()
+    if pid == 0:
+        os._exit(0)
+    say("child", os.waitpid(pid, 0)[1])
+
+
+def main():
+    case, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    sock = socket.socket()
+    if case in ("signal", "restart"):
+        interrupted(sock, address, port, case == "restart")
+    elif case in ("timeout", "receive-timeout"):
+        timed(sock, address, port, socket.SO_SNDTIMEO if case == "timeout" else socket.SO_RCVTIMEO)
+    else:
+        forked(sock, address, port, case == "child")
+
+
+if __name__ == "__main__":
+    main()
