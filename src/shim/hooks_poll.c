@@ -22,23 +22,30 @@
 
 #define ON_STACK 128 /* descriptors; more are rare and go into a mapping */
 
-/* An array of pollfd that doesn't come from the application's allocator. */
+/* What a wait needs for each descriptor, not from the application's allocator. */
 struct scratch {
-	struct pollfd local[ON_STACK];
-	struct pollfd *fds;
-	size_t mapped; /* bytes */
+	struct pollfd local_fds[ON_STACK];
+	struct conn *local_conns[ON_STACK];
+	struct pollfd *fds;  /* what we ask the kernel */
+	struct conn **conns; /* the attentive conn of each, or NULL */
+	size_t mapped;       /* bytes */
 };
 
 static bool scratch_init(struct scratch *scratch, nfds_t count)
 {
+	void *memory;
+
 	scratch->mapped = 0;
-	scratch->fds = scratch->local;
+	scratch->fds = scratch->local_fds;
+	scratch->conns = scratch->local_conns;
 	if (count <= ON_STACK)
 		return true;
-	scratch->mapped = count * sizeof(struct pollfd);
-	scratch->fds = mmap(NULL, scratch->mapped, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return scratch->fds != MAP_FAILED;
+	scratch->mapped = count * (sizeof(*scratch->fds) + sizeof(*scratch->conns));
+	memory = mmap(NULL, scratch->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	scratch->conns = memory;
+	scratch->fds = (struct pollfd *)(scratch->conns + count);
+	return memory != MAP_FAILED;
 }
 
 static void scratch_fini(struct scratch *scratch)
@@ -46,7 +53,7 @@ static void scratch_fini(struct scratch *scratch)
 	int saved_errno = errno;
 
 	if (scratch->mapped)
-		munmap(scratch->fds, scratch->mapped);
+		munmap(scratch->conns, scratch->mapped);
 	errno = saved_errno;
 }
 
@@ -58,31 +65,48 @@ static short failed_revents(const struct conn *conn, short events)
 	return (short)(atomic_load(&conn->error) ? revents | POLLERR : revents);
 }
 
-/*
- * Puts our events in the place of the application's for each pending socket, taking
- * steps that are possible already. Returns whether there is any.
- */
-static bool interest_set(struct pollfd *ours, const struct pollfd *theirs, nfds_t count)
+static void conns_find(struct scratch *scratch, const struct pollfd *fds, nfds_t count)
 {
-	bool any = false;
+	for (nfds_t i = 0; i < count; i++)
+		scratch->conns[i] = fds[i].fd < 0 ? NULL : conn_attentive(fds[i].fd);
+}
 
+/*
+ * Puts our events in the place of the application's for each pending socket. Returns how
+ * many there are; @failed: is there one to be reported without any wait?
+ */
+static nfds_t interest_set(struct scratch *scratch, const struct pollfd *fds, nfds_t count,
+			   bool *failed)
+{
+	nfds_t pending = 0;
+
+	*failed = false;
 	for (nfds_t i = 0; i < count; i++) {
-		struct conn *conn = theirs[i].fd < 0 ? NULL : conn_attentive(theirs[i].fd);
+		struct conn *conn = scratch->conns[i];
 
-		ours[i] = theirs[i];
-		if (!conn || conversion_progress(conn, theirs[i].fd) != CONN_PENDING)
-			continue;
-		ours[i].events = conversion_poll_events(conn);
-		any = true;
+		scratch->fds[i] = fds[i];
+		if (conn && conn_is_pending(conn)) {
+			scratch->fds[i].events = conversion_poll_events(conn);
+			pending++;
+		}
+		*failed |= conn && conn_state(conn) == CONN_FAILED;
 	}
-	return any;
+	return pending;
+}
+
+/* The steps that the kernel's answer makes possible. */
+static void pending_progress(struct scratch *scratch, nfds_t count)
+{
+	for (nfds_t i = 0; i < count; i++)
+		if (scratch->conns[i] && scratch->fds[i].revents)
+			conversion_progress(scratch->conns[i], scratch->fds[i].fd);
 }
 
 /*
  * What the application is to be told at this moment: the kernel's word, except for
  * sockets of ours. Returns how many have something, or -1 as poll(2).
  */
-static int readiness_report(struct pollfd *fds, nfds_t count)
+static int readiness_report(const struct scratch *scratch, struct pollfd *fds, nfds_t count)
 {
 	int ready = next.poll(fds, count, 0);
 
@@ -90,7 +114,7 @@ static int readiness_report(struct pollfd *fds, nfds_t count)
 		return ready;
 	ready = 0;
 	for (nfds_t i = 0; i < count; i++) {
-		struct conn *conn = fds[i].fd < 0 ? NULL : conn_attentive(fds[i].fd);
+		const struct conn *conn = scratch->conns[i];
 
 		if (conn && conn_is_pending(conn))
 			fds[i].revents = 0;
@@ -105,22 +129,30 @@ static int readiness_report(struct pollfd *fds, nfds_t count)
 static int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline,
 			const sigset_t *mask)
 {
+	const struct timespec at_once = { 0, 0 };
 	struct scratch scratch;
 	struct timespec left;
-	bool pending;
+	bool failed;
 	int ready;
 
 	if (!scratch_init(&scratch, count))
 		return hook_result(-ENOMEM);
+	conns_find(&scratch, fds, count);
 	do {
-		pending = interest_set(scratch.fds, fds, count);
-		ready = readiness_report(fds, count);
-		if (ready || deadline_is_over(deadline))
+		nfds_t pending = interest_set(&scratch, fds, count, &failed);
+
+		if (!pending && !failed) {
+			/* All are settled: the application's own wait. */
+			ready = next.ppoll(fds, count, deadline_left(deadline, &left), mask);
 			break;
-		/* With none pending any more this is the application's own wait. */
-		ready = next.ppoll(pending ? scratch.fds : fds, count,
-				   deadline_left(deadline, &left), mask);
-	} while (pending && ready >= 0);
+		}
+		ready = next.ppoll(scratch.fds, count,
+				   failed ? &at_once : deadline_left(deadline, &left), mask);
+		if (ready < 0)
+			break;
+		pending_progress(&scratch, count);
+		ready = readiness_report(&scratch, fds, count);
+	} while (ready == 0 && !deadline_is_over(deadline));
 	scratch_fini(&scratch);
 	return ready;
 }
