@@ -38,13 +38,16 @@ enum conn_state {
 
 #define CONN_WATCHES_MAX 4
 
-/* An epoll registration as the application made it. */
+/*
+ * An epoll registration as the application made it. Written with the conn claimed, or before it
+ * is pending; read by any thread that waits, to find out whose an event is: hence atomic.
+ */
 struct conn_watch {
-	int epfd;    /* -1: unused */
-	int fd;      /* the descriptor that was registered */
-	bool masked; /* the kernel has our events instead of these */
-	uint32_t events;
-	epoll_data_t data;
+	_Atomic int epfd;    /* -1: unused */
+	_Atomic int fd;      /* the descriptor that was registered */
+	_Atomic bool masked; /* the kernel has our events instead of these */
+	_Atomic uint32_t events;
+	_Atomic uint64_t data; /* epoll_data_t.u64 */
 };
 
 struct conn {
@@ -53,8 +56,8 @@ struct conn {
 	_Atomic uint32_t next_free;
 	uint32_t index;          /* in the pool, for ever */
 	_Atomic int error;       /* positive errno: why FAILED, 0 once it was told; or seen while PENDING */
-	uint64_t cookie;         /* SO_COOKIE */
-	int fd;                  /* PENDING: the descriptor that connect() was called with */
+	_Atomic uint64_t cookie; /* SO_COOKIE */
+	_Atomic int fd;          /* PENDING: the descriptor that connect() was called with */
 	union sockaddr_ip peer;  /* the server, as the application named it */
 	bool connect_told;       /* CONN_DONE: a connect() has returned 0 (then EISCONN) */
 	bool wrote;              /* PENDING: the application has sent bytes behind the request */
@@ -64,7 +67,7 @@ struct conn {
 	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */
 	union sockaddr_ip converter_addr; /* where the SYN went */
 	uint16_t request_sent;   /* bytes of the request that the kernel has taken */
-	bool want_output;        /* PENDING: a part of the request is still unsent */
+	_Atomic bool want_output; /* PENDING: a part of the request is still unsent */
 	int rcvlowat;            /* the application's SO_RCVLOWAT while ours is set; 0: not set */
 	struct timespec started; /* CLOCK_MONOTONIC, connect() */
 	struct conn_watch watches[CONN_WATCHES_MAX];

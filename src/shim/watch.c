@@ -27,9 +27,9 @@ static struct {
 	_Atomic uint32_t last; /* index of a conn */
 } buckets[BUCKETS];
 
-static unsigned int bucket_of(epoll_data_t data)
+static unsigned int bucket_of(uint64_t data)
 {
-	uint64_t hash = data.u64 * 0x9e3779b97f4a7c15u; /* Fibonacci hashing */
+	uint64_t hash = data * 0x9e3779b97f4a7c15u; /* Fibonacci hashing */
 
 	return (unsigned int)(hash >> 52) & (BUCKETS - 1);
 }
@@ -73,8 +73,11 @@ static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, in
 		       const struct epoll_event *event, bool masked)
 {
 	watch_drop(watch);
-	*watch = (struct conn_watch){ .epfd = epfd, .fd = fd, .masked = masked,
-				      .events = event->events, .data = event->data };
+	watch->fd = fd;
+	watch->events = event->events;
+	watch->data = event->data.u64;
+	watch->masked = masked;
+	watch->epfd = epfd;
 	if (masked)
 		bucket_add(conn, watch);
 }
@@ -126,7 +129,7 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 
 static void apply(const struct conn_watch *watch, uint32_t events)
 {
-	struct epoll_event event = { .events = events, .data = watch->data };
+	struct epoll_event event = { .events = events, .data.u64 = watch->data };
 
 	/* Fails where the application has closed the epoll descriptor: nothing to do then. */
 	next.epoll_ctl(watch->epfd, EPOLL_CTL_MOD, watch->fd, &event);
@@ -179,7 +182,7 @@ static enum watch_owner instance_compare(int epfd, int other)
 
 struct watch_search {
 	int epfd;
-	epoll_data_t data;
+	uint64_t data;
 	struct watch_found found;
 };
 
@@ -192,7 +195,7 @@ static bool search_visit(struct conn *conn, void *arg)
 		const struct conn_watch *watch = &conn->watches[i];
 		enum watch_owner owner;
 
-		if (watch->epfd == -1 || !watch->masked || watch->data.u64 != search->data.u64)
+		if (watch->epfd == -1 || !watch->masked || watch->data != search->data)
 			continue;
 		owner = instance_compare(search->epfd, watch->epfd);
 		if (owner > search->found.owner)
@@ -204,8 +207,8 @@ static bool search_visit(struct conn *conn, void *arg)
 
 struct watch_found watch_find(int epfd, epoll_data_t data)
 {
-	struct watch_search search = { .epfd = epfd, .data = data };
-	unsigned int bucket = bucket_of(data);
+	struct watch_search search = { .epfd = epfd, .data = data.u64 };
+	unsigned int bucket = bucket_of(data.u64);
 	struct conn *last;
 
 	if (atomic_load(&buckets[bucket].count) == 0)
