@@ -11,8 +11,9 @@
  * Two facts about Linux rule how events are used:
  *
  * - Data that is written to an accepted MPTCP socket before the third ACK (data in the SYN makes
- *   accept() return that early) isn't sent when the ACK comes, nor later (Linux 6.18). So nothing
- *   is written to such a socket before it is ESTABLISHED.
+ *   accept() return that early) isn't sent when the ACK comes, nor later (Linux 6.18), and the
+ *   end of the stream is no better off. So nothing is written to such a socket before it is
+ *   ESTABLISHED, nor is it closed unless with a reset.
  * - The only sign of the third ACK is an EPOLLOUT edge, and only for a registration that was
  *   there before: so each socket is registered at once for all it may ever be asked,
  *   edge-triggered, and the registration is never modified.
@@ -325,7 +326,7 @@ void session_pool_fini(struct session_pool *pool)
 
 	DL_FOREACH_SAFE(pool->sessions, s, next)
 	{
-		if (s->state == SESSION_RELAY || s->state == SESSION_RESETTING) {
+		if (s->state == SESSION_RELAY || s->state == SESSION_RESETTING || !s->established) {
 			session_reset_socket(s, RELAY_UPSTREAM);
 			session_reset_socket(s, RELAY_DOWNSTREAM);
 		}

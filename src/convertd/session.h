@@ -41,7 +41,10 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 		      const struct request_features *features, unsigned request_seconds,
 		      unsigned connect_seconds);
 
-/* Ends all sessions; those that relay are reset, since their streams are cut short. */
+/*
+ * Ends all sessions. Those that relay are reset, since their streams are cut short, and
+ * those whose handshake isn't complete, since the end of their stream would not be sent.
+ */
 void session_pool_fini(struct session_pool *pool);
 
 /*

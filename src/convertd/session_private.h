@@ -31,7 +31,8 @@
  * REFUSING    The answer is the converter's last word: an Error TLV, or to an Info TLV alone. It
  *             is written, then the FIN; what the client still sends is thrown away until it
  *             closes or resets, or the linger deadline: a close before would be an RST,
- *             which takes the answer from the client (Section 6.2.2).
+ *             which takes the answer from the client (Section 6.2.2). What isn't Convert has
+ *             no answer and is closed as soon as the socket may be written.
  * CLOSED      Nothing happens any more; the session is freed where session_advance() ends.
  */
 enum session_state {

@@ -33,6 +33,14 @@ static bool session_queue_answer(struct session *s, const uint8_t *answer, size_
 	return len && relay_prepend(&s->relay, RELAY_DOWNSTREAM, answer, len) == 0;
 }
 
+/* No answer: the end of the stream is our last word. */
+static void session_refuse_silently(struct session *s, const char *outcome)
+{
+	s->outcome = outcome;
+	session_set_deadline(s, s->pool->request_timeout);
+	session_set_state(s, SESSION_REFUSING);
+}
+
 /* The answer is our last word. */
 static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
 			   const char *outcome)
@@ -42,9 +50,7 @@ static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
 		session_close(s, "out of memory");
 		return;
 	}
-	s->outcome = outcome;
-	session_set_deadline(s, s->pool->request_timeout);
-	session_set_state(s, SESSION_REFUSING);
+	session_refuse_silently(s, outcome);
 }
 
 /* The server can't be reached; @error says why. */
@@ -124,7 +130,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 		return;
 	case REQUEST_IGNORE:
 	case REQUEST_ACTION_COUNT:
-		session_close(s, decision.reason);
+		session_refuse_silently(s, decision.reason);
 		return;
 	}
 }
@@ -258,8 +264,12 @@ static void advance_refusing(struct session *s)
 		session_close(s, s->outcome);
 		return;
 	}
-	if (!error && !s->answered) {
+	if (!error && !s->answered && client->writable) {
 		s->answered = true;
+		if (!s->answer_len) {
+			session_close(s, s->outcome);
+			return;
+		}
 		shutdown(client->fd, SHUT_WR);
 		session_set_deadline(s, s->pool->linger_timeout);
 	}

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""peers.py - both ends of a conversion, driven call by call: clients that send any bytes, servers that do as told
+
+What is sent and what is expected is put together here by the figures of RFC 8803, with nothing of the product's own code.
+"""
+import contextlib
+import ctypes
+import fcntl
+import ipaddress
+import os
+import select
+import socket
+import struct
+import termios
+
+from .harness import check, equal
+from .waiting import wait_until
+
+TCP, MPTCP = socket.IPPROTO_TCP, 262
+MSG_FASTOPEN = 0x20000000
+TCP_FASTOPEN_NO_COOKIE = 34
+TCPI_OPT_SYN_DATA = 32
+PORT = 1234
+
+# How a client's bytes go: in the SYN, behind the handshake, or one by one; then the first may be in the SYN as well.
+DELIVERIES = ("syn", "behind", "bytewise", "syn-bytewise")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+# --- messages, RFC 8803 Section 6 ----------------------------------------------------------------------------
+
+
+def octets(text):
+    """Bytes from hexadecimal digits; blanks don't count."""
+    return bytes.fromhex(text)
+
+
+def message(*tlvs):
+    """The fixed header (Figure 13) in front of TLVs."""
+    body = b"".join(tlvs)
+    equal(len(body) % 4, 0, "bytes beyond a multiple of 4")
+    return bytes([1, 1 + len(body) // 4, 0x22, 0x63]) + body
+
+
+def connect_tlv(address, port, options=b""):
+    """Figures 17 and 18. Options are padded, as they have to be."""
+    ip = ipaddress.ip_address(address)
+    full = bytes(10) + b"\xff\xff" + ip.packed if ip.version == 4 else ip.packed
+    options += bytes(-len(options) % 4)
+    return bytes([0x0a, 5 + len(options) // 4]) + struct.pack("!H", port) + full + options
+
+
+def connect(address, port, options=b""):
+    """A request that is a Connect TLV alone."""
+    return message(connect_tlv(address, port, options))
+
+
+def error(code, value=0):
+    """The answer that is an Error TLV of one word (Figure 22)."""
+    return octets("01022263 1e01") + bytes([code, value])
+
+
+def echo(code, request):
+    """The answer that is an Error TLV with the message that it is about (Figure 23)."""
+    return message(bytes([0x1e, 1 + len(request) // 4, code, 0]) + request)
+
+
+def tcp_options(field):
+    """[(kind, value), …] of a TCP options field, such as that of an Extended TCP Header TLV; no NOP, no EOL."""
+    found = []
+    while field:
+        if field[0] < 2:
+            field = field[1:]
+            continue
+        check(len(field) > 1 and 2 <= field[1] <= len(field), "no TCP options: %s" % field.hex())
+        found.append((field[0], field[2:field[1]]))
+        field = field[field[1]:]
+    return found
+
+
+def tlvs(answer):
+    """[(type, value behind the Length field), …] of a whole message; fails where it isn't one."""
+    check(len(answer) >= 4 and answer[0] == 1 and answer[2:4] == b"\x22\x63" and len(answer) == answer[1] * 4,
+          "no message: %s" % answer.hex())
+    found, rest = [], answer[4:]
+    while rest:
+        size = rest[1] * 4
+        check(0 < size <= len(rest), "no TLV at %s of %s" % (rest.hex(), answer.hex()))
+        found.append((rest[0], rest[2:size]))
+        rest = rest[size:]
+    return found
+
+
+def extended_header(answer):
+    """The TCP options in an answer that is an Extended TCP Header TLV (Figure 20) alone."""
+    check(len(answer) >= 8 and answer[4] == 0x14, "no Extended TCP Header TLV: %s" % answer.hex())
+    (_, value), = tlvs(answer)
+    equal(value[:2], b"\0\0", "Unassigned")
+    return tcp_options(value[2:])
+
+
+# --- clients -------------------------------------------------------------------------------------------------
+
+
+def reset(sock):
+    """An RST, on MPTCP with MP_FASTCLOSE: connect(AF_UNSPEC), which does it for both."""
+    nowhere = struct.pack("H14x", socket.AF_UNSPEC)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    if _libc.connect(sock.fileno(), nowhere, len(nowhere)) != 0:
+        raise OSError(ctypes.get_errno(), "connect(AF_UNSPEC)")
+    sock.close()
+
+
+class Client:
+    """A client on one of the lab's hosts; `sock` is its socket."""
+
+    def __init__(self, host, address, protocol=TCP, delivery="syn", port=PORT, seconds=10):
+        self.name = "%s, %s, %s" % ("MPTCP" if protocol == MPTCP else "TCP", address, delivery)
+        self._to = (address, port)
+        self._delivery = delivery
+        self.sock = host.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM, protocol)
+        self.sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sock.settimeout(seconds)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.sock.close()
+
+    def send(self, data):
+        """Connects and sends, in the way that was chosen. A converter that has closed before the last byte isn't an error."""
+        start = {"syn": len(data), "syn-bytewise": 1}.get(self._delivery, 0)
+        if start:
+            # non-blocking, as there is a time-out: it returns what the SYN took
+            start = self.sock.sendto(data[:start], MSG_FASTOPEN, self._to)
+        else:
+            self.sock.connect(self._to)
+        pieces = [data[start:]] if self._delivery in ("syn", "behind") else [data[i:i + 1] for i in range(start, len(data))]
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            for piece in pieces:
+                if piece:
+                    self.sock.sendall(piece)
+        return self
+
+    def shutdown(self):
+        """Sends a FIN. Before the SYN+ACK, Linux would give the whole connection up instead."""
+        select.select([], [self.sock], [], 5)
+        self.sock.shutdown(socket.SHUT_WR)
+
+    def syn_data_taken(self):
+        """Has the SYN+ACK acknowledged what the SYN had?"""
+        return bool(self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)[5] & TCPI_OPT_SYN_DATA)
+
+    def read(self, size):
+        """So many bytes, or fewer at the end of the stream."""
+        data = b""
+        while len(data) < size:
+            piece = self.sock.recv(min(size - len(data), 1 << 20))
+            if not piece:
+                break
+            data += piece
+        return data
+
+    def answer(self):
+        """The converter's message, b"" where the stream ends without one."""
+        header = self.read(4)
+        return header + self.read(header[1] * 4 - 4) if len(header) == 4 else header
+
+    def end(self):
+        """(what is still in the stream, "closed" or "reset")"""
+        data = b""
+        try:
+            while piece := self.sock.recv(1 << 20):
+                data += piece
+            return data, "closed"
+        except ConnectionResetError:
+            return data, "reset"
+
+    def reset(self):
+        """Aborts the connection."""
+        reset(self.sock)
+
+
+def clients(lab, deliveries=DELIVERIES, protocols=(TCP, MPTCP), host=None):
+    """A Client for each protocol, address family and delivery, one after the other; each is closed when the next comes."""
+    for protocol in protocols:
+        for address in (lab.converter.addr4, lab.converter.addr6):
+            for delivery in deliveries:
+                with Client(host or lab.client, address, protocol, delivery) as client:
+                    yield client
+
+
+# --- servers -------------------------------------------------------------------------------------------------
+
+
+class Server:
+    """A listening socket on the lab's server, for both families; its connections are plain sockets."""
+
+    def __init__(self, lab, port, protocol=TCP, backlog=64, **options):
+        self._lab = lab
+        self.port = port
+        self.sock = lab.server.socket(socket.AF_INET6, socket.SOCK_STREAM, protocol)
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        for name, value in options.items():
+            self.sock.setsockopt(socket.SOL_SOCKET, getattr(socket, name), value)
+        self.sock.bind(("::", port))
+        self.sock.listen(backlog)
+        self.sock.settimeout(10)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.sock.close()
+
+    def connect(self, v6=False, options=b""):
+        """The request that leads here."""
+        return connect(self._lab.server.addr6 if v6 else self._lab.server.addr4, self.port, options)
+
+    def accept(self):
+        """The next connection."""
+        sock, _ = self.sock.accept()
+        sock.settimeout(10)
+        return sock
+
+
+def read_exactly(sock, size):
+    """So many bytes of a server's connection, or fewer at its end."""
+    data = bytearray()
+    while len(data) < size:
+        piece = sock.recv(min(size - len(data), 1 << 20))
+        if not piece:
+            break
+        data += piece
+    return bytes(data)
+
+
+def unsent(sock):
+    """Bytes that the other kernel hasn't acknowledged."""
+    return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]
+
+
+def readable(sock, seconds):
+    """Does something come within so many seconds?"""
+    return bool(select.select([sock], [], [], seconds)[0])
+
+
+# --- the converter -------------------------------------------------------------------------------------------
+
+
+def descriptors(process):
+    """How many a process has open."""
+    return len(os.listdir("/proc/%d/fd" % process.pid))
+
+
+@contextlib.contextmanager
+def converter(lab, *arguments, **options):
+    """convertd while it runs; then it must have freed the descriptors of all sessions, and end well.
+
+    Every line that it prints is its own: a sanitizer's report, or an assertion, fails the test.
+    """
+    process = lab.convertd(arguments, **options)
+    process.wait_log("ready")
+    at_start = descriptors(process)
+    yield process
+    # a client that is gone is noticed when its last packet has arrived; one that was refused has 5 s
+    wait_until(lambda: process.poll() is not None or descriptors(process) <= at_start, 10,
+               lambda: "convertd to close its descriptors: %d, at the start %d" % (descriptors(process), at_start))
+    equal(process.stop(), 0, "convertd's status")
+    strange = [line for line in process.log_text().splitlines() if not line.startswith("convertd: ")]
+    check(not strange, "convertd printed:\n" + "\n".join(strange[:100]))

@@ -1,0 +1,477 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_messages.py - convertd's answer to every message of RFC 8803 Section 6, byte by byte
+
+Each goes over TCP and MPTCP, IPv4 and IPv6, in the SYN and behind it, whole and a byte at a time.
+"""
+import time
+
+from convertlab import Lab, Link, check, equal, main, need, timeout
+from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connect_tlv, converter, descriptors, echo,
+                              error, extended_header, message, octets, readable, unsent)
+from convertlab.waiting import wait_until
+
+INFO = octets("01010000")
+SUPPORTED = octets("15020000 04081e00")  # SACK-permitted, timestamps, Multipath TCP
+COOKIE = octets("16030000 0011223344556677")
+SACK, TIMESTAMPS, MULTIPATH = octets("0402"), octets("0802"), octets("1e02")
+MP_CAPABLE = (0x1e, octets("0101"))  # version 1, HMAC-SHA256
+WHOLE = ("syn", "behind")
+
+
+def near(**options):
+    """Links without limits worth speaking of: what is tested is the answer."""
+    options.setdefault("core", Link(delay_ms=0.1))
+    return Lab(wifi=Link(delay_ms=0.5), lte=None, **options)
+
+
+def refused(lab, request, answer, what="", **choice):
+    """Each client gets this answer to this request, and then the end of the stream."""
+    for client in clients(lab, **choice):
+        client.send(request)
+        equal(client.answer().hex(), answer.hex(), "the answer to %s%s (%s)" % (what + " " if what else "", request.hex(),
+                                                                              client.name))
+        equal(client.end(), (b"", "closed"), "what follows it (%s)" % client.name)
+
+
+def accepted(lab, server, requests, *before, **choice):
+    """Each client is connected to the server by the request for its family. Yields (client, the header TLV's options)."""
+    for client in clients(lab, **choice):
+        client.send(requests[":" in client.name])
+        answer = client.answer()
+        sock = server.accept()
+        for tlv in before:
+            equal(answer[4:4 + len(tlv)].hex(), tlv.hex(), "the first TLV (%s)" % client.name)
+            answer = message(answer[4 + len(tlv):])
+        options = extended_header(answer)
+        sock.sendall(b"from the server")
+        client.sock.sendall(b"from the client")
+        equal((client.read(15), sock.recv(100)), (b"from the server", b"from the client"), client.name)
+        sock.close()
+        yield client, options
+
+
+def synacks(capture, port):
+    """The server's SYN+ACKs, one for each connection, in their order."""
+    found = {}
+    for packet in capture.packets():
+        if packet.synack and packet.sport == port:
+            found.setdefault(packet.dport, packet)
+    return list(found.values())
+
+
+# --- Connect -----------------------------------------------------------------------------------------------------
+
+
+def test_base_connect():
+    """Section 6.2.6: the answer has the options of the SYN+ACK, whichever the server chose."""
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        for sysctls, mss in (({}, None), ({"tcp_timestamps": 0}, None), ({"tcp_sack": 0}, 1000), ({"tcp_window_scaling": 0}, None),
+                             ({"tcp_timestamps": 0, "tcp_sack": 0, "tcp_window_scaling": 0}, 900)):
+            for name in ("tcp_timestamps", "tcp_sack", "tcp_window_scaling"):
+                lab.server.sysctl("net.ipv4." + name, sysctls.get(name, 1))
+            for change in ("ip route change 10.3.0.0/24", "ip -6 route change fd03::/64 metric 256"):
+                lab.server.run((change + " dev core advmss %d" % (mss or 0)).split())
+            with lab.capture(lab.converter, "core", "tcp port 80") as capture:
+                got = list(accepted(lab, server, (server.connect(), server.connect(v6=True)),
+                                    deliveries=WHOLE if sysctls else ("syn", "behind", "bytewise", "syn-bytewise")))
+            seen = synacks(capture, 80)
+            equal(len(seen), len(got), "connections to the server")
+            for (client, options), synack in zip(got, seen):
+                equal(sorted(kind for kind, _ in options), sorted(kind for kind, _ in synack.options),
+                      "kinds (%s)" % client.name)
+                values = dict(options)
+                for kind, what in ((2, "MSS"), (3, "window scale")):
+                    equal(values.get(kind), synack.option(kind), "%s (%s)" % (what, client.name))
+                equal(values.get(8), bytes(8) if "tcp_timestamps" not in sysctls else None, "timestamps")
+                check(not mss or values[2] == mss.to_bytes(2, "big"), "the server's MSS of %s isn't %s" % (mss, values[2].hex()))
+
+
+def test_data_in_the_syn_is_taken():
+    """Otherwise every "syn" of these tests would be a "behind"."""
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        for client, _ in accepted(lab, server, (server.connect(), server.connect(v6=True)), deliveries=["syn"]):
+            check(client.syn_data_taken(), "the SYN's data was not acknowledged (%s)" % client.name)
+
+
+def test_multipath_towards_the_server():
+    """Kind 30 without a value: MP_CAPABLE in the SYN to the server, and in the answer if the server took it."""
+    with near() as lab, Server(lab, 80) as plain, Server(lab, 81, protocol=MPTCP) as multipath, converter(lab):
+        for server, option, takes in ((plain, MULTIPATH, False), (multipath, MULTIPATH, True),
+                                      (multipath, SACK + MULTIPATH + TIMESTAMPS, True), (multipath, b"", False)):
+            with lab.capture(lab.converter, "core", "tcp") as capture:
+                requests = server.connect(options=option), server.connect(v6=True, options=option)
+                for client, options in accepted(lab, server, requests):
+                    equal(MP_CAPABLE in options, takes, "MP_CAPABLE among %s (%s)" % (options, client.name))
+                    equal({kind for kind, _ in options} - {30}, {2, 3, 4, 8}, "the other kinds (%s)" % client.name)
+            asked = ["MP_CAPABLE" in packet.mptcp for packet in capture.packets() if packet.syn]
+            equal((set(asked), len(asked)), ({bool(option)}, 16), "MP_CAPABLE in the SYNs to the server")
+            took = ["MP_CAPABLE" in packet.mptcp for packet in synacks(capture, server.port)]
+            equal(set(took), {takes}, "MP_CAPABLE in the server's SYN+ACKs")
+
+
+def test_supported_and_ignored_options():
+    """Sections 7.1 to 7.4: 4 and 8 are sent anyway; 0, 1, 2, 3 and 5 count for nothing, with or without a value."""
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        for option in ("0402", "0802", "0402 0802", "00000000", "01010101", "0204 0218", "0303 0e", "0502", "050a 0000000100000002",
+                       "01 0303 02 0204 0100 01 0502 0402 00"):
+            requests = server.connect(options=octets(option)), server.connect(v6=True, options=octets(option))
+            with lab.capture(lab.converter, "core", "tcp") as capture:
+                for client, options in accepted(lab, server, requests, deliveries=["syn", "bytewise"]):
+                    equal([kind for kind, _ in options], [2, 4, 8, 3], "kinds (%s)" % client.name)
+            for packet in capture.packets():
+                if packet.syn:
+                    equal({kind for kind, _ in packet.options}, {2, 3, 4, 8}, "kinds in the SYN to the server")
+                    check(packet.option(2) in (octets("05b4"), octets("05a0")), "MSS %s" % packet.option(2).hex())
+
+
+def test_unsupported_options():
+    """Section 6.2.8: each such kind once, padded with zeros."""
+    with near() as lab, converter(lab):
+        for options, listed in (("2202", "1e01 21 22"),                     # TFO without a cookie
+                                ("220a 0001020304050607", "1e01 21 22"),    # and with one
+                                ("1d04 0000", "1e01 21 1d"),                # TCP-AO, Section 7.7
+                                ("fd02", "1e01 21 fd"), ("ff02", "1e01 21 ff"),
+                                ("0602 0702", "1e02 21 06 07000000"),
+                                ("1e03 00", "1e01 21 1e"),                  # a value is not ours to choose
+                                ("0403 00 0804 0000 1e04 0000", "1e02 21 04 081e0000"),
+                                ("1e02 0402 2202 0204 05b4", "1e01 21 22"),  # only those, among others
+                                ("2202 2202 1d02 2203 00 1302", "1e02 21 22 1d130000"),
+                                ("2202 1d02 1302 0602 0702", "1e02 21 22 1d130607"),
+                                ("2202 1d02 1302 0602 0702 fe02", "1e03 21 22 1d130607 fe000000")):
+            for address in (lab.server.addr4, lab.server.addr6):
+                refused(lab, connect(address, 80, octets(options)), message(octets(listed)), deliveries=["syn", "bytewise"])
+        many = b"".join(bytes([kind, 2]) for kind in range(6, 256))
+        answer = message(octets("1e3f 21") + bytes(kind for kind in range(6, 256) if kind not in (8, 30)) + bytes(1))
+        refused(lab, connect(lab.server.addr4, 80, many), answer)
+
+
+def test_features_of_the_host():
+    """What the converter's own SYNs don't have is neither promised nor accepted."""
+    for sysctl, supported, kind in (("net.ipv4.tcp_sack", "15020000 081e0000", "04"),
+                                    ("net.ipv4.tcp_timestamps", "15020000 041e0000", "08"),
+                                    ("net.mptcp.enabled", "15020000 04080000", "1e")):
+        with near() as lab:
+            lab.converter.sysctl(sysctl, 0)
+            with converter(lab):
+                protocols = (TCP,) if kind == "1e" else (TCP, MPTCP)
+                refused(lab, message(INFO), message(octets(supported)), deliveries=["syn"], protocols=protocols)
+                refused(lab, connect(lab.server.addr4, 80, octets(kind + "02")), octets("01022263 1e0121" + kind),
+                        deliveries=["syn"], protocols=protocols)
+
+
+# --- Info and Cookie -----------------------------------------------------------------------------------------
+
+
+def test_info():
+    with near() as lab, converter(lab):
+        refused(lab, octets("01022263 01010000"), octets("01032263 15020000 04081e00"))
+        # what comes behind it is data for nobody
+        refused(lab, octets("01022263 01010000") + b"data", octets("01032263 15020000 04081e00"))
+
+
+def test_info_and_connect():
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        for order in ("%i%c", "%c%i", "%i%k%c", "%c%k%i"):
+            requests = []
+            for address in (lab.server.addr4, lab.server.addr6):
+                tlvs = {"i": INFO, "c": connect_tlv(address, 80), "k": COOKIE}
+                requests.append(message(*(tlvs[letter] for letter in order.split("%")[1:])))
+            for client, options in accepted(lab, server, requests, SUPPORTED):
+                equal([kind for kind, _ in options], [2, 4, 8, 3], "kinds (%s)" % client.name)
+
+
+def test_info_and_failing_connect():
+    """What the converter supports is true whatever became of the server; a message that is none has one answer."""
+    with near() as lab, converter(lab):
+        for tail, last in ((connect_tlv(lab.server.addr4, lab.addresses.refused_port), "1e01 6000"),
+                           (connect_tlv(lab.addresses.prohibited6, 80), "1e01 6101"),
+                           (connect_tlv(lab.server.addr6, 80, octets("2202")), "1e01 2122")):
+            refused(lab, message(INFO, tail), message(SUPPORTED, octets(last)))
+            refused(lab, message(tail, INFO), message(SUPPORTED, octets(last)), deliveries=["syn"])
+        request = message(INFO, connect_tlv("127.0.0.1", 80))
+        refused(lab, request, echo(1, request))
+
+
+def test_cookie_that_nobody_asked_for():
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        for cookie in (COOKIE, octets("16020000 deadbeef"), octets("16e60000") + bytes(229 * 4)):
+            for order in (1, -1):
+                requests = [message(*(connect_tlv(address, 80), cookie)[::order])
+                            for address in (lab.server.addr4, lab.server.addr6)]
+                list(accepted(lab, server, requests))
+        refused(lab, message(COOKIE, INFO), message(SUPPORTED))
+
+
+# --- messages that are none ------------------------------------------------------------------------------------
+
+
+def test_unsupported_version():
+    """The versions that it supports: 1."""
+    with near() as lab, converter(lab):
+        for version in ("00", "02", "ff"):
+            for rest in ("012263", "022263 01010000", "062263 0a050050 00000000000000000000ffff 0a080001", "ff2263"):
+                refused(lab, octets(version + rest), octets("01022263 1e010001"))
+
+
+SERVER = "00000000000000000000ffff0a080001"
+
+MALFORMED = (
+    # header alone; nothing asked for
+    "01012263", "01042263 16030000 0011223344556677",
+    # twice the same
+    "01032263 01010000 01010000", "010b2263 0a050050" + SERVER + "0a050050" + SERVER,
+    "010a2263 16020000 00000001 0a050050" + SERVER + "16020000 00000001", "01082263 01010000 0a050050" + SERVER + "01010000",
+    # Length 0; past the end
+    "01022263 01000000", "01062263 0a000050" + SERVER, "01022263 16000000",
+    "01022263 01020000", "01022263 0a050050", "01062263 0a060050" + SERVER, "01062263 0aff0050" + SERVER,
+    "01032263 01010000 16020000",
+    # lengths that the TLV can't have, a Zero field that isn't
+    "01032263 01020000 00000000", "01022263 01010001", "01022263 0a010050", "01052263 0a040050" + SERVER[:24],
+    "01072263 16010000 0a050050" + SERVER, "01082263 16020001 00000000 0a050050" + SERVER,
+    # TCP options: Length 0, 1, past the field
+    "01072263 0a060050" + SERVER + "1e000000", "01072263 0a060050" + SERVER + "1e010000",
+    "01072263 0a060050" + SERVER + "1e050000", "01072263 0a060050" + SERVER + "01010122",
+    # addresses: loopback, unspecified and "this network", multicast, broadcast
+    *("01062263 0a050050 00000000000000000000ffff" + v4 for v4 in (
+        "7f000001", "7ffffffe", "00000000", "00010203", "e0000001", "efffffff", "ffffffff")),
+    *("01062263 0a050050" + v6 for v6 in (
+        "00000000000000000000000000000001", "00000000000000000000000000000000", "ff020000000000000000000000000001",
+        "ff0e0000000000000000000000000101")),
+    # the first fault counts
+    "01082263 0a050050 00000000000000000000ffff 7f000001 0b010000 00000000",
+)
+
+
+@timeout(120)
+def test_malformed():
+    with near() as lab, converter(lab):
+        # two in full
+        refused(lab, octets("01012263"), octets("01032263 1e020100 01012263"))
+        refused(lab, octets("01062263 0a050050 00000000000000000000ffff 7f000001"), octets(
+            "01082263 1e070100 01062263 0a050050 00000000000000000000ffff 7f000001"))
+        for request in MALFORMED:
+            refused(lab, octets(request), echo(1, octets(request)), "the malformed", deliveries=["syn", "bytewise"])
+
+
+UNSUPPORTED = (
+    # the reserved type, whatever its length; unknown types; the converter's own
+    "01022263 00010000", "01022263 00000000", "01022263 00ff0000", "01032263 01010000 00010000",
+    "01022263 02010000", "01022263 0b010000", "01022263 63000000", "01022263 ff010000", "01072263 0a050050" + SERVER + "63010000",
+    "01022263 14010000", "01032263 15020000 1e000000", "01022263 1e016000", "01072263 1e010000 0a050050" + SERVER,
+    # the first fault counts
+    "01032263 00010000 01000000", "01042263 0b010000 01010000 01010000",
+)
+
+
+def test_unsupported_message():
+    with near() as lab, converter(lab):
+        refused(lab, octets("01022263 00010000"), octets("01042263 1e030200 01022263 00010000"))
+        for request in UNSUPPORTED:
+            refused(lab, octets(request), echo(2, octets(request)), "the unsupported", deliveries=["syn", "bytewise"])
+
+
+def test_echo_is_the_message_alone_and_fits():
+    """What is behind the message is not echoed. Of a message that can't be, its first 1012 bytes: 1020 less two words."""
+    with near() as lab, converter(lab):
+        request = octets("01022263 00010000")
+        refused(lab, request + b"and data behind it", echo(2, request))
+        for words in (252, 253, 254, 255):
+            request = bytes([1, words, 0x22, 0x63, 0x63, words - 1]) + bytes(range(240)) * 4
+            request = (request + bytes(1020))[:words * 4]
+            refused(lab, request, echo(2, request[:1012]))
+            refused(lab, request + bytes(5000), echo(2, request[:1012]), deliveries=WHOLE)
+
+
+def test_not_convert():
+    """Section 6: silently ignored. Section 6.1: Total Length 0 is a reset."""
+    with near() as lab, converter(lab):
+        for request in (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", octets("01022264 01010000"), octets("01022363 01010000"),
+                        octets("16030100"), octets("01002262"), b"\0" * 1000):
+            for client in clients(lab):
+                data, how = client.send(request).end()
+                equal(data, b"", "what is said to %s (%s)" % (request.hex(), client.name))
+                # as far as everything was read; what a byte finds that comes after the end is an RST
+                check(how == "closed" or "bytewise" in client.name, "%s (%s)" % (how, client.name))
+        for request in ("01002263", "01002263 01010000", "02002263", "00002263", "ff002263"):
+            for client in clients(lab):
+                equal(client.send(octets(request)).end(), (b"", "reset"), "the end of %s (%s)" % (request, client.name))
+
+
+def test_no_request_in_time():
+    """Nothing, and each beginning of a request: closed after the request timeout, without a word."""
+    with near() as lab, converter(lab, "--request-timeout", "1") as process:
+        request = connect(lab.server.addr4, 80)
+        waiting = []
+        for size in range(len(request)):
+            for protocol in (TCP, MPTCP):
+                for delivery in ("syn", "behind") if size else ("behind",):
+                    client = Client(lab.client, lab.converter.addr6, protocol, delivery)
+                    waiting.append(client.send(request[:size]))
+        check(not any(readable(client.sock, 0) for client in waiting[-8:]), "closed at once")
+        for client in waiting:
+            equal(client.end(), (b"", "closed"), "the end (%s)" % client.name)
+            client.sock.close()
+        wait_until(lambda: process.log_text().count("no request in time") == len(waiting), 5, "a line for each")
+        # a client that keeps sending doesn't get longer
+        with Client(lab.client, lab.converter.addr4, delivery="behind") as client:
+            client.send(b"")
+            sent = 0
+            while not readable(client.sock, 0.1):
+                client.sock.sendall(request[sent:sent + 1])
+                sent += 1
+                check(sent < 20, "a byte every 0.1 s for 2 s, and not closed")
+            equal(client.end()[0], b"", "what is said")
+
+
+# --- failures of the server and of the converter -------------------------------------------------------------------
+
+
+def test_server_that_refuses():
+    with near() as lab, converter(lab):
+        for address in (lab.server.addr4, lab.server.addr6):
+            for port in (lab.addresses.refused_port, 65535, 0):
+                for options in (b"", MULTIPATH):
+                    refused(lab, connect(address, port, options), octets("01022263 1e016000"), deliveries=WHOLE)
+
+
+def test_destination_unreachable():
+    with near() as lab, converter(lab):
+        failing = lab.addresses
+        for address, code in ((failing.unreachable6, 0), (failing.prohibited6, 1), (failing.noroute4, 0), (failing.noroute6, 0)):
+            refused(lab, connect(address, 80), octets("01022263 1e0161") + bytes([code]), deliveries=WHOLE)
+        # Linux's ip_error() says such a thing five times to a host, then once a second, in all namespaces
+        for address, code in ((failing.unreachable4, 1), (failing.prohibited4, 13)):
+            refused(lab, connect(address, 80), octets("01022263 1e0161") + bytes([code]), deliveries=["syn"], protocols=[MPTCP])
+        # link-local: net unreachable, beyond scope of source address
+        refused(lab, connect("169.254.169.254", 80), octets("01022263 1e016100"), deliveries=WHOLE)
+        refused(lab, connect("fe80::1", 80), octets("01022263 1e016102"), deliveries=WHOLE)
+        # an MPTCP socket doesn't tell the code: the usual one
+        for address, code in ((failing.unreachable6, 0), (failing.noroute4, 0), (failing.noroute6, 0)):
+            refused(lab, connect(address, 80, MULTIPATH), octets("01022263 1e0161") + bytes([code]), deliveries=WHOLE)
+
+
+REJECT = {4: ((0, "net-unreachable"), (1, "host-unreachable"), (2, "prot-unreachable"), (3, "port-unreachable"),
+              (9, "net-prohibited"), (10, "host-prohibited"), (13, "admin-prohibited")),
+          6: ((0, "no-route"), (1, "admin-prohibited"), (3, "addr-unreachable"), (4, "port-unreachable"))}
+
+
+def test_every_icmp_code():
+    """The Code field of the ICMP message, as it came."""
+    need("nft", "nftables")
+    rules = ["ip protocol tcp tcp dport %d reject with icmp type %s" % (100 + code, name) for code, name in REJECT[4]]
+    rules += ["ip6 nexthdr tcp tcp dport %d reject with icmpv6 type %s" % (100 + code, name) for code, name in REJECT[6]]
+    with near() as lab, converter(lab):
+        lab.server.run(["nft", "-f", "-"], input="table inet refuse {\nchain input {\ntype filter hook input priority 0\n" +
+                       "\n".join(rules) + "\n}\n}\n")
+        for family, address in ((4, lab.server.addr4), (6, lab.server.addr6)):
+            for code, _ in REJECT[family]:
+                refused(lab, connect(address, 100 + code), octets("01022263 1e0161") + bytes([code]), deliveries=WHOLE)
+
+
+def test_network_failure():
+    """Nobody answers; the way is longer than packets live: time exceeded is no Destination Unreachable."""
+    with near() as lab, converter(lab, "--connect-timeout", "1"):
+        waiting = []
+        for address in (lab.addresses.blackhole4, lab.addresses.blackhole6):
+            for options in (b"", MULTIPATH):
+                for protocol in (TCP, MPTCP):
+                    client = Client(lab.client, lab.converter.addr4, protocol)
+                    waiting.append(client.send(connect(address, 80, options)))
+        for client in waiting:
+            equal(client.answer().hex(), "010222631e014100", "the answer (%s)" % client.name)
+            equal(client.end(), (b"", "closed"), "what follows it (%s)" % client.name)
+            client.sock.close()
+        lab.converter.ip("route add 10.7.7.0/24 via %s hoplimit 1" % lab.server.core4)
+        lab.converter.run(["ip", "-6", "route", "add", "fd07:7::/64", "via", lab.server.core6, "hoplimit", "1"])
+        start = time.monotonic()
+        for address in ("10.7.7.1", "fd07:7::1"):
+            refused(lab, connect(address, 80), error(0x41), deliveries=["syn"])
+        check(time.monotonic() - start < 1, "8 connections took %.1f s: was it the time-out?" % (time.monotonic() - start))
+
+
+def test_not_authorized():
+    """The converter's own administrator has prohibited the route."""
+    with near() as lab, converter(lab):
+        lab.converter.ip("route add prohibit 10.7.8.1")
+        lab.converter.run(["ip", "-6", "route", "add", "prohibit", "fd07:8::1"])
+        for address in ("10.7.8.1", "fd07:8::1"):
+            for options in (b"", MULTIPATH):
+                refused(lab, connect(address, 80, options), octets("01022263 1e012000"), deliveries=WHOLE)
+
+
+def test_resource_exceeded():
+    """With one descriptor left a client learns that there is none for its server; with none left, clients wait."""
+    need("prlimit", "util-linux")
+    limit = 40
+    with near() as lab, Server(lab, 80) as server:
+        with converter(lab, "--request-timeout", "60", wrapper=["prlimit", "--nofile=%d:%d" % (limit, limit)]) as process:
+            idle = []
+
+            def fill(count):
+                while descriptors(process) < count:
+                    before = descriptors(process)
+                    idle.append(Client(lab.client, lab.converter.addr4, delivery="behind").send(b""))
+                    wait_until(lambda: descriptors(process) > before, 5, "the client to be accepted")  # pylint: disable=W0640
+            fill(limit - 1)
+            refused(lab, server.connect(), octets("01022263 1e014000"), deliveries=WHOLE)
+            refused(lab, message(INFO, server.connect()[4:]), message(SUPPORTED, octets("1e014000")), deliveries=["syn"])
+            wait_until(lambda: descriptors(process) == limit - 1, 5, "the refused to be forgotten")
+            fill(limit)
+            with Client(lab.client, lab.converter.addr4, MPTCP) as late:
+                late.send(server.connect())
+                process.wait_log("clients have to wait: Too many open files")
+                check(not readable(late.sock, 0.2), "answered without a descriptor")
+                for client in idle:
+                    client.sock.close()
+                extended_header(late.answer())
+            server.accept().close()
+
+
+# --- how an answer ends ----------------------------------------------------------------------------------------
+
+
+def test_no_reset_behind_an_error():
+    """Section 6.2.2: the Error TLV, the FIN, and no RST, whatever the client still sends, before the client's own."""
+    with near() as lab, converter(lab):
+        for protocol in (TCP, MPTCP):
+            for more, ends_by in ((b"", "reset"), (b"", "close"), (bytes(200000), "reset"), (bytes(200000), "close")):
+                request = connect(lab.server.addr4, lab.addresses.refused_port)
+                with lab.capture(lab.converter, "wifi", "tcp port 1234") as capture:
+                    with Client(lab.client, lab.converter.addr4, protocol) as client:
+                        client.send(request + more)
+                        equal(client.answer(), error(0x60), "the answer")
+                        equal(client.end(), (b"", "closed"), "what follows it")
+                        # not to an open end: convertd is still there and takes it
+                        client.sock.sendall(b"after the end of the answer")
+                        wait_until(lambda: not unsent(client.sock), 5, "the bytes to be taken")  # pylint: disable=W0640
+                        if ends_by == "reset":
+                            client.reset()
+                packets = capture.packets()
+                said = b"".join(packet.payload for packet in packets if packet.sport == 1234)
+                equal(said[:8], error(0x60), "the converter's bytes")
+                if protocol == TCP:
+                    check(any(packet.fin for packet in packets if packet.sport == 1234), "no FIN")
+                for packet in packets:
+                    if packet.sport != 1234 and (packet.rst or packet.fin):
+                        break
+                    check(not packet.rst, "an RST before the client's end: %s" % packet)
+
+
+def test_client_that_stays_after_an_error():
+    """After 5 s the converter forgets it, on MPTCP too."""
+    with near() as lab, converter(lab) as process:
+        before = descriptors(process)
+        staying = [client for protocol in (TCP, MPTCP)
+                   for client in [Client(lab.client, lab.converter.addr4, protocol)]]
+        for client in staying:
+            client.send(connect(lab.server.addr4, lab.addresses.refused_port))
+            equal(client.answer(), error(0x60), "the answer")
+        equal(descriptors(process), before + 2, "descriptors while the clients stay")
+        wait_until(lambda: descriptors(process) == before, 8, "the converter to forget them")
+        for client in staying:
+            client.sock.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,393 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_relay.py - convertd between a client and a server: every byte, every end, and when each comes"""
+import os
+import select
+import socket
+import statistics
+import threading
+import time
+
+from convertlab import Lab, Link, between, check, equal, main, need, servers, wait_until
+from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connect_tlv, converter, descriptors, error,
+                              extended_header, message, octets, read_exactly, readable, reset, unsent)
+
+INFO = octets("01010000")
+SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
+
+
+def near(core_ms=0.1, **options):
+    """Links without limits worth speaking of."""
+    return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=core_ms), **options)
+
+
+def connected(lab, server, protocol=TCP, delivery="syn", early=b"", address=None, **options):
+    """(a Client that has its answer, the server's socket)"""
+    client = Client(lab.client, address or lab.converter.addr4, protocol, delivery, **options)
+    client.send(server.connect() + early)
+    sock = server.accept()
+    extended_header(client.answer())
+    return client, sock
+
+
+def ended(sock):
+    """How a server's connection ends: "closed" or "reset", and what came before."""
+    data = b""
+    try:
+        while piece := sock.recv(1 << 20):
+            data += piece
+        return data, "closed"
+    except ConnectionResetError:
+        return data, "reset"
+
+
+# --- bytes ---------------------------------------------------------------------------------------------------
+
+
+def test_early_data():
+    """What is behind the TLVs reaches the server: in order, once, before all else; more than a SYN takes waits."""
+    with near(core_ms=5) as lab, Server(lab, 80) as server, converter(lab):
+        for size in (1, 700, 5000, 300000):
+            early = servers.pattern(size)
+            for client in clients(lab, deliveries=["syn", "behind"] + ["bytewise", "syn-bytewise"] * (size < 1000)):
+                thread = threading.Thread(target=client.send, args=[server.connect() + early])
+                thread.start()
+                sock = server.accept()
+                thread.join()
+                client.sock.sendall(b"and this")
+                client.shutdown()
+                data, how = ended(sock)
+                check(data == early + b"and this" and how == "closed",
+                      "%d bytes of %d, %s (%s)" % (len(data), size + 8, how, client.name))
+                extended_header(client.answer())
+                sock.close()
+                equal(client.end(), (b"", "closed"), client.name)
+
+
+def test_early_data_in_the_syn_arrives_with_the_handshake():
+    """The server has it before the client's second packet could have brought it: in the first segment behind its SYN+ACK."""
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        for protocol in (TCP, MPTCP):
+            with lab.capture(lab.converter, "any", "tcp") as capture:
+                client, sock = connected(lab, server, protocol, early=b"early")
+                equal(sock.recv(100), b"early", "what the server got")
+                client.sock.close()
+                sock.close()
+            packets = capture.packets()
+            check(any(p.syn and p.dport == 1234 and p.payload.endswith(b"early") for p in packets), "not in the SYN")
+            carriers = [p for p in packets if p.dport == 80 and p.payload]
+            equal(carriers[0].payload, b"early", "the first segment to the server")
+
+
+def test_server_that_speaks_first():
+    """Its bytes come right behind the message, none lost and none before."""
+    greeting = servers.pattern(100000)
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        for client in clients(lab):
+            client.send(server.connect())
+            sock = server.accept()
+            sock.sendall(greeting)
+            sock.close()
+            extended_header(client.answer())
+            check(client.end() == (greeting, "closed"), "the greeting differs (%s)" % client.name)
+
+
+# --- orderly ends ----------------------------------------------------------------------------------------------
+
+
+def test_half_close_by_the_client():
+    """With the request, while the server is asked, and later: the server sees it, goes on, and is heard."""
+    with near(core_ms=10) as lab, Server(lab, 80) as server, converter(lab):
+        for moment in ("with the request", "connected"):
+            for client in clients(lab, deliveries=["syn", "behind"]):
+                client.send(server.connect() + b"question")
+                if moment == "with the request":
+                    client.shutdown()
+                sock = server.accept()
+                extended_header(client.answer())
+                if moment == "connected":
+                    client.shutdown()
+                equal(ended(sock), (b"question", "closed"), "what the server saw (%s, %s)" % (moment, client.name))
+                for _ in range(3):
+                    sock.sendall(b"answer")
+                    equal(client.read(6), b"answer", client.name)
+                sock.close()
+                equal(client.end(), (b"", "closed"), client.name)
+
+
+def test_half_close_by_the_server():
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        for client in clients(lab, deliveries=["syn", "behind"]):
+            client.send(server.connect())
+            sock = server.accept()
+            sock.sendall(b"bye")
+            sock.shutdown(socket.SHUT_WR)
+            extended_header(client.answer())
+            equal(client.end(), (b"bye", "closed"), client.name)
+            for _ in range(3):
+                client.sock.sendall(b"more")
+                equal(sock.recv(100), b"more", client.name)
+            client.sock.close()
+            equal(ended(sock), (b"", "closed"), "what the server saw (%s)" % client.name)
+            sock.close()
+
+
+# --- resets ------------------------------------------------------------------------------------------------------
+
+
+def test_reset_by_the_server():
+    """The client gets the bytes that came before, and then a reset; on MPTCP that is MP_FASTCLOSE."""
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        for protocol in (TCP, MPTCP):
+            for before in (b"", b"half an answer", servers.pattern(300000)):
+                with lab.capture(lab.client, "wifi", "tcp") as capture:
+                    client, sock = connected(lab, server, protocol)
+                    sock.sendall(before)
+                    # an RST takes with it what is unsent
+                    wait_until(lambda: not unsent(sock), 5, "the bytes to be sent")  # pylint: disable=W0640
+                    reset(sock)
+                    data, how = client.end()
+                    check(data == before, "%d bytes of %d before the reset" % (len(data), len(before)))
+                    equal(how, "reset", "the end (%s)" % client.name)
+                    client.sock.close()
+                resets = [p for p in capture.packets() if p.sport == 1234 and p.rst]
+                check(resets, "no RST from the converter")
+                if protocol == MPTCP:
+                    check(any("MP_FASTCLOSE" in p.mptcp for p in capture.packets() if p.sport == 1234), "no MP_FASTCLOSE")
+
+
+def test_reset_by_the_server_before_the_third_ack():
+    """It accepts and resets at once, near the converter: connected, then reset; and it never hangs."""
+    with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=0.1)) as lab, converter(lab):
+        lab.resetter()
+        for client in clients(lab, deliveries=["syn", "behind"]):
+            client.send(connect(lab.server.addr4, 7777))
+            first = client.answer() if readable(client.sock, 5) else check(False, "no answer (%s)" % client.name)
+            if first != error(0x60):
+                extended_header(first)
+                equal(client.end(), (b"", "reset"), "the end (%s)" % client.name)
+
+
+def test_reset_by_the_client():
+    """The server gets the bytes that came before, and then a reset."""
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        for protocol in (TCP, MPTCP):
+            for early in (b"", b"half a question"):
+                client, sock = connected(lab, server, protocol, early=early)
+                wait_until(lambda: not unsent(client.sock), 5, "the bytes to be sent")  # pylint: disable=W0640
+                client.reset()
+                equal(ended(sock), (early, "reset"), "what the server saw (%s)" % client.name)
+                sock.close()
+
+
+def connections(host, state):
+    """The remote ports of the host's TCP connections in this state (include/net/tcp_states.h)."""
+    found = []
+    with host.entered():
+        for table in ("tcp", "tcp6"):
+            with open("/proc/thread-self/net/" + table, encoding="ascii") as file:
+                lines = [line.split() for line in file.readlines()[1:]]
+            found += [int(fields[2].rsplit(":", 1)[1], 16) for fields in lines if fields[3] == state]
+    return found
+
+
+def test_client_that_gives_up_while_the_server_is_asked():
+    """An abort ends the attempt at once; a FIN doesn't, it may be a half-close."""
+    syn_sent = "02"
+    with near() as lab, converter(lab) as process:
+        before = descriptors(process)
+        for client in clients(lab, deliveries=["syn", "behind"]):
+            client.send(connect(lab.addresses.blackhole4, 4711))
+            wait_until(lambda: 4711 in connections(lab.converter, syn_sent), 5, "the attempt")
+            client.reset()
+            wait_until(lambda: 4711 not in connections(lab.converter, syn_sent), 5, "its end (%s)" % client.name)  # pylint: disable=W0640
+        wait_until(lambda: descriptors(process) == before, 5, "its descriptors to be closed")
+        equal(process.log_text().count("client lost while connecting"), 8, "lines about it")
+    with near() as lab, converter(lab, "--connect-timeout", "1") as process:
+        for client in clients(lab, deliveries=["syn"], protocols=[TCP]):
+            client.send(connect(lab.addresses.blackhole4, 4711))
+            client.shutdown()
+            equal(client.answer(), error(0x41), "the answer after a half-close")
+            equal(client.end(), (b"", "closed"), "what follows it")
+
+
+# --- slow receivers ------------------------------------------------------------------------------------------
+
+
+def rss(process):
+    """Resident memory in bytes."""
+    with open("/proc/%d/statm" % process.pid, encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def fill(sock, data):
+    """Sends until the socket has been full for 0.3 s; returns how much it took."""
+    sock.setblocking(False)
+    view, sent = memoryview(data), 0
+    while sent < len(data) and select.select([], [sock], [], 0.3)[1]:
+        sent += sock.send(view[sent:sent + 65536])
+    sock.setblocking(True)
+    return sent
+
+
+def slow_receiver(lab, server, process, protocol, down):
+    """One side doesn't read while the other sends, then reads all. Returns what the converter's memory has grown by."""
+    data = servers.pattern(24 << 20)
+    before = rss(process)
+    client, sock = connected(lab, server, protocol)
+    source, sink = (sock, client.sock) if down else (client.sock, sock)
+    sent = fill(source, data)
+    what = "%s, %s" % (client.name, "down" if down else "up")
+    check(sent < 12 << 20, "nothing held the sender back: it has sent %d bytes (%s)" % (sent, what))
+    grown = rss(process) - before
+
+    def rest():
+        source.sendall(data[sent:])
+        source.shutdown(socket.SHUT_WR)
+    sender = threading.Thread(target=rest)
+    sender.start()
+    got = read_exactly(sink, len(data) + 1)
+    sender.join()
+    check(got == data, "%d bytes of %d, or others (%s)" % (len(got), len(data), what))
+    client.sock.close()
+    sock.close()
+    return grown
+
+
+def test_slow_receivers():
+    """Each holds back its sender; the converter keeps a buffer's worth, and the kernels what their windows allow."""
+    with near() as lab, Server(lab, 80) as server, converter(lab) as process:
+        for host in lab.hosts.values():
+            host.sysctl("net.ipv4.tcp_rmem", "4096 131072 1048576")
+            host.sysctl("net.ipv4.tcp_wmem", "4096 65536 1048576")
+        grown = [slow_receiver(lab, server, process, protocol, down) for protocol in (TCP, MPTCP) for down in (True, False)]
+        check(SANITIZED or max(grown) < 2 << 20, "the converter has grown by %s bytes" % grown)
+        return "memory grown by %s KiB" % [size // 1024 for size in grown]
+
+
+def test_many_slow_receivers():
+    """200 clients that don't read cost what they were sent into the converter's buffers, and no more."""
+    with near() as lab, Server(lab, 80, backlog=256) as server, converter(lab) as process:
+        for host in lab.hosts.values():
+            host.sysctl("net.ipv4.tcp_rmem", "4096 16384 65536")
+            host.sysctl("net.ipv4.tcp_wmem", "4096 16384 65536")
+        before = rss(process)
+        pairs = [connected(lab, server, (TCP, MPTCP)[i % 2]) for i in range(200)]
+        data = servers.pattern(2 << 20)
+        poller = {sock.fileno(): [sock, 0] for _, sock in pairs}
+        for _, sock in pairs:
+            sock.setblocking(False)
+        while ready := select.select([], list(poller), [], 0.3)[1]:
+            for number in ready:
+                sock, sent = poller[number]
+                poller[number][1] += sock.send(data[sent:sent + 65536])
+        check(all(sent < len(data) for _, sent in poller.values()), "nothing held back a sender")
+        grown = (rss(process) - before) // 200
+        check(SANITIZED or grown < 300000, "the converter has grown by %d bytes a session" % grown)
+        for client, sock in pairs:
+            sent = poller[sock.fileno()][1]
+            sock.shutdown(socket.SHUT_WR)
+            check(client.end() == (data[:sent], "closed"), "the bytes differ (%s)" % client.name)
+            client.sock.close()
+            sock.close()
+        return "%d KiB a session" % (grown // 1024)
+
+
+# --- time ----------------------------------------------------------------------------------------------------------
+
+
+def seconds(client, request):
+    """(the answer, seconds from the SYN to it)"""
+    start = time.monotonic()
+    client.send(request)
+    answer = client.answer()
+    return answer, time.monotonic() - start
+
+
+def test_time_of_answers():
+    """A TCP client's answer is there with the server's: one round trip of each leg, whatever the answer. MPTCP takes
+    a second one of the first leg where the server is nearer than that (Linux sends nothing before the third ACK)."""
+    first, second = 0.020, 0.060  # round trips
+    with Lab(wifi=Link(delay_ms=first * 500), lte=None, core=Link(delay_ms=second * 500)) as lab, Server(lab, 80) as server, \
+            converter(lab):
+        median = {}
+        for protocol in (TCP, MPTCP):
+            for name, request in (("connected", server.connect()), ("info", message(INFO)),
+                                  ("both", message(INFO, connect_tlv(lab.server.addr4, 80))),
+                                  ("refused", connect(lab.server.addr4, lab.addresses.refused_port))):
+                times = []
+                for _ in range(5):
+                    with Client(lab.client, lab.converter.addr4, protocol) as client:
+                        times.append(seconds(client, request)[1])
+                    if name in ("connected", "both"):
+                        server.accept().close()
+                check(min(times) > first + (0 if name == "info" else second) - 0.001,
+                      "%s is answered after %.4f s, before the server can have been asked" % (name, min(times)))
+                median[protocol, name] = statistics.median(times)
+        for protocol in (TCP, MPTCP):
+            for name in ("connected", "both", "refused"):
+                between(median[protocol, name], first + second - 0.001, (first + second) * 1.25, "seconds until %s" % name)
+        between(median[TCP, "info"], first - 0.001, first * 1.6, "seconds until the answer to Info over TCP")
+        between(median[MPTCP, "info"], first * 2 - 0.001, first * 2.6, "seconds until the answer to Info over MPTCP")
+
+
+def test_200_connections_with_the_server_next_to_the_converter():
+    """The answer is ready long before the third ACK; none may be stuck for it."""
+    for delivery in ("syn", "behind"):
+        with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=0.1)) as lab, Server(lab, 80, backlog=256) as server, \
+                converter(lab):
+            start, waiting, times = time.monotonic(), {}, []
+            for _ in range(200):
+                client = Client(lab.client, lab.converter.addr4, MPTCP, delivery)
+                client.sock.setblocking(False)
+                waiting[client.sock.fileno()] = client
+                if delivery == "syn":
+                    client.send(server.connect())
+                elif client.sock.connect_ex((lab.converter.addr4, 1234)) == 0:
+                    check(False, "connected at once")
+            if delivery == "behind":
+                for client in waiting.values():
+                    check(select.select([], [client.sock], [], 5)[1], "not connected")
+                    client.sock.sendall(server.connect())
+            clients_left = dict(waiting)
+            while clients_left:
+                ready = select.select(list(clients_left), [], [], 5)[0]
+                check(ready, "%d of 200 have no answer after %.1f s" % (len(clients_left), time.monotonic() - start))
+                for number in ready:
+                    times.append(time.monotonic() - start)
+                    client = clients_left.pop(number)
+                    client.sock.settimeout(5)
+                    extended_header(client.answer())
+            for client in waiting.values():
+                client.sock.close()
+                server.accept().close()
+            check(max(times) < 2, "the slowest took %.2f s" % max(times))
+
+
+def test_client_that_never_completes_its_handshake():
+    """The answer can't be sent: reset after the connect timeout; and when convertd stops meanwhile."""
+    need("nft", "nftables")
+    drop = ("table inet lose {\nchain input {\ntype filter hook input priority 0\n"
+            "tcp dport 1234 tcp flags & (syn | ack | rst) == ack drop\n}\n}\n")
+    for stop in (False, True):
+        with near() as lab, Server(lab, 80) as server, converter(lab, "--connect-timeout", "1" if not stop else "30") as process:
+            lab.converter.run(["nft", "-f", "-"], input=drop)
+            requests = server.connect(), octets("01022263 01010000"), connect(lab.addresses.blackhole4, 80)
+            waiting = [Client(lab.client, lab.converter.addr4, MPTCP).send(request) for request in requests[:2 + stop]]
+            sock = server.accept()
+            check(not any(readable(client.sock, 0.2) for client in waiting), "an answer without the third ACK")
+            if stop:
+                process.terminate()
+            else:
+                waiting.pop().sock.close()
+                process.wait_log("client never completed its handshake")
+            for client in waiting:
+                equal(client.end(), (b"", "reset"), "the end of the client")
+                client.sock.close()
+            equal(ended(sock), (b"", "reset"), "the end of the server")
+            sock.close()
+            lab.converter.run(["nft", "delete", "table", "inet", "lose"])
+
+
+if __name__ == "__main__":
+    main()
