@@ -28,6 +28,7 @@
 #define CONN_CHUNKS 4096u
 
 _Atomic uint32_t conn_attention;
+_Atomic uint32_t conn_unseen;
 
 static _Atomic(_Atomic uint32_t *) slot_chunks[SLOT_CHUNKS];
 static _Atomic(struct conn *) conn_chunks[CONN_CHUNKS];
@@ -144,6 +145,14 @@ static void attention_follow(enum conn_state from, enum conn_state to)
 		atomic_fetch_add(&conn_attention, attentive[to] ? 1 : -1u);
 }
 
+void conn_mark_unseen(struct conn *conn, bool unseen)
+{
+	if (atomic_exchange(&conn->unseen, unseen) != unseen)
+		atomic_fetch_add(&conn_unseen, unseen ? 1 : -1u);
+	if (unseen && !conn_is_pending(conn)) /* settled by another thread meanwhile */
+		conn_mark_unseen(conn, false);
+}
+
 bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to)
 {
 	uint32_t expected = from;
@@ -151,6 +160,8 @@ bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to)
 	if (!atomic_compare_exchange_strong(&conn->state, &expected, to))
 		return false;
 	attention_follow(from, to);
+	if (attentive[from] && (!attentive[to] || to == CONN_FAILED))
+		conn_mark_unseen(conn, false);
 	return true;
 }
 
@@ -167,6 +178,7 @@ static void conn_unref(struct conn *conn)
 		state = atomic_load(&conn->state);
 	}
 	attention_follow((enum conn_state)state, CONN_FREE);
+	conn_mark_unseen(conn, false);
 	watch_forget(conn);
 	conn_push_free(conn);
 }

@@ -67,6 +67,7 @@ struct conn {
 	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */
 	union sockaddr_ip converter_addr; /* where the SYN went */
 	uint16_t request_sent;   /* bytes of the request that the kernel has taken */
+	_Atomic bool unseen;      /* PENDING: counted in conn_unseen */
 	_Atomic bool want_output; /* PENDING: a part of the request is still unsent */
 	int rcvlowat;            /* the application's SO_RCVLOWAT while ours is set; 0: not set */
 	struct timespec started; /* CLOCK_MONOTONIC, connect() */
@@ -78,6 +79,13 @@ struct conn {
  * PENDING, CLAIMED or FAILED. Zero is the fast path of every hook.
  */
 extern _Atomic uint32_t conn_attention;
+
+/*
+ * How many PENDING conns were left to themselves by a non-blocking connect() and have no epoll
+ * registration that we know of. Whoever waits with epoll while there are any looks after them,
+ * since theirs may have gone past us (a raw system call, io_uring).
+ */
+extern _Atomic uint32_t conn_unseen;
 
 static inline bool conn_none_attentive(void)
 {
@@ -126,6 +134,9 @@ void conn_forget_range(unsigned int first, unsigned int last);
  * Returns whether @conn was in @from. Keeps conn_attention right.
  */
 bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to);
+
+/* Counts @conn in conn_unseen, or no more. A conn that is no longer pending is not counted. */
+void conn_mark_unseen(struct conn *conn, bool unseen);
 
 /* What the thread was before it claimed a conn. */
 struct conn_claim {

@@ -61,7 +61,7 @@ static int events_sift(int epfd, struct epoll_event *events, int count)
 static bool sweep_visit(struct conn *conn, void *arg)
 {
 	(void)arg;
-	if (!watch_any(conn) && conn_of(conn->fd) == conn)
+	if (conn->unseen && conn_of(conn->fd) == conn)
 		conversion_progress(conn, conn->fd);
 	return true;
 }
@@ -93,7 +93,8 @@ static int wait_sift(const struct wait *wait, int count)
 		int saved_errno = errno;
 		int left = count > 0 ? events_sift(wait->epfd, wait->events, count) : count;
 
-		conn_each_pending(sweep_visit, NULL);
+		if (atomic_load(&conn_unseen))
+			conn_each_pending(sweep_visit, NULL);
 		errno = saved_errno;
 		if (left != 0 || count == 0)
 			return left;

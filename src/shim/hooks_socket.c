@@ -6,6 +6,7 @@
 #include "shim/conversion.h"
 #include "shim/hook.h"
 #include "shim/next.h"
+#include "shim/watch.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -134,8 +135,11 @@ HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 		return connect_directly(conn, fd, addr, len);
 	if (ret < 0)
 		return hook_result(ret);
-	if (!blocking)
+	if (!blocking) {
+		if (!watch_any(conn))
+			conn_mark_unseen(conn, true);
 		return hook_result(-EINPROGRESS);
+	}
 	ret = conversion_wait(conn, fd);
 	if (ret == 0)
 		ret = connect_again(conn, fd, blocking);

@@ -78,6 +78,7 @@ static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, in
 	watch->data = event->data.u64;
 	watch->masked = masked;
 	watch->epfd = epfd;
+	conn_mark_unseen(conn, false);
 	if (masked)
 		bucket_add(conn, watch);
 }
