@@ -9,7 +9,7 @@ TLV, or RESPONSE-HEX) to each request:
 
   whole       in one piece, together with the server's first bytes if it speaks first
   bytewise    a byte at a time, each in a segment of its own
-  split:N     the first N bytes, the rest 50 ms later
+  split:N     the first N bytes, the rest once they have been acknowledged
   truncate:N  the first N bytes, then the end of the stream
   close       the end of the stream at once
   reset       a reset at once
@@ -21,16 +21,17 @@ output for each connection: "request HEX", and "reset" or "closed" when the clie
 is gone. It exists to misbehave; convertd is the converter that people run.
 """
 
+import array
+import fcntl
 import select
 import socket
 import struct
 import sys
+import termios
 import threading
-import time
 
 TCP_INFO_STATE_ESTABLISHED = 1
 RESPONSE = bytes.fromhex("01022263" "14010000")
-PAUSE = 0.05  # seconds between pieces: more than a segment needs, so that they arrive apart
 
 
 def say(*words):
@@ -44,6 +45,14 @@ def wait_until_established(sock):
     while sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != TCP_INFO_STATE_ESTABLISHED:
         poller.poll(1)
     poller.close()
+
+
+def wait_until_acknowledged(sock):
+    """What was sent has arrived: what follows is a segment of its own."""
+    unacknowledged = array.array("i", [1])
+    while unacknowledged[0]:
+        select.select([], [], [], 0.0005)  # the kernel has no event for this
+        fcntl.ioctl(sock, termios.TIOCOUTQ, unacknowledged)
 
 
 def read_request(sock):
@@ -115,7 +124,7 @@ def answer(sock, script, response):
         sock.sendall(response[:size])
         response = response[size:]
         if response:
-            time.sleep(PAUSE)
+            wait_until_acknowledged(sock)
             size = 1 if verb == "bytewise" else len(response)
     return True
 

@@ -84,7 +84,7 @@ class Waiter:
             return "in %d out %d" % tuple(len(x) for x in found[:2])
         if self.way == "connect":
             while (status := self.sock.connect_ex(self.sock_target)) == errno.EALREADY:
-                time.sleep(0.002)
+                select.select([], [], [], 0.002)  # a program that has other things to do
             return name(status)
         limit = LIMIT * 1000 if self.way == "poll" else LIMIT
         return [flags(bits) for _, bits in self.poller.poll(limit)]
