@@ -393,14 +393,14 @@ def test_nft_syn_window():
 
 
 OWNER = """
-import ctypes, sys, time
+import ctypes, signal, sys
 nft = ctypes.CDLL("libnftables.so.1")
 nft.nft_ctx_new.restype = ctypes.c_void_p
 context = ctypes.c_void_p(nft.nft_ctx_new(0))
 if nft.nft_run_cmd_from_buffer(context, sys.stdin.buffer.read()) != 0:
     sys.exit(1)
 print("installed", flush=True)
-time.sleep(60)
+signal.pause()
 """
 
 
