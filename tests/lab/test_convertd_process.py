@@ -10,8 +10,8 @@ import signal
 import time
 
 from convertlab import Lab, Link, Skip, check, equal, main, need, timeout, wait_until
-from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connect_tlv, converter, descriptors, extended_header,
-                              message, octets, tlvs)
+from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connect_tlv, converter, descriptors,
+                              extended_header, message, octets, tlvs)
 
 VALID_TLVS = {0x14, 0x15, 0x1e}
 INFO = octets("01010000")
@@ -35,7 +35,8 @@ BAD_OPTIONS = (
     (["--connect-timeout", "1s"], "\"1s\""), (["--connect-timeout", " 1"], "\" 1\""), (["--request-timeout", ""], "\"\""),
     (["--request-timeout", "99999999999999999999"], "\"99999999999999999999\""), (["--request-timeout"], "--request-timeout"),
     (["--log-level", "loud"], "\"loud\""), (["--log-level", ""], "\"\""), (["--no-such-option"], "--no-such-option"),
-    (["--no-syn-window-fix=1"], "--no-syn-window-fix"), (["-x"], "-x"), (["-vx"], "-v"), (["10.9.0.1:1234"], "\"10.9.0.1:1234\""),
+    (["--no-syn-window-fix=1"], "--no-syn-window-fix"), (["-x"], "-x"), (["-vx"], "-v"),
+    (["10.9.0.1:1234"], "\"10.9.0.1:1234\""),
     (["--listen", "[::]:1"] * 65, "[::]:1"),
 )
 
@@ -64,7 +65,7 @@ def test_listening():
     """Several addresses; one that can't be had: status 1, its reason, and nothing left behind."""
     with near() as lab, Server(lab, 80) as server:
         program = lab.build.program("convertd")
-        with converter(lab, "--listen", "%s:1234" % lab.converter.addr4, "--listen", "[%s]:4321" % lab.converter.addr6) as process:
+        with converter(lab, "--listen", lab.converter.addr4 + ":1234", "--listen", "[%s]:4321" % lab.converter.addr6) as process:
             check("%s:1234" % lab.converter.addr4 in process.log_text(), process.log_text())
             for address, port, answers in ((lab.converter.addr4, 1234, True), (lab.converter.addr6, 4321, True),
                                            (lab.converter.addr6, 1234, False), (lab.converter.addr4, 4321, False)):

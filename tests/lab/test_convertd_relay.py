@@ -200,7 +200,7 @@ def test_client_that_gives_up_while_the_server_is_asked():
             client.send(connect(lab.addresses.blackhole4, 4711))
             wait_until(lambda: 4711 in connections(lab.converter, syn_sent), 5, "the attempt")
             client.reset()
-            wait_until(lambda: 4711 not in connections(lab.converter, syn_sent), 5, "its end (%s)" % client.name)  # pylint: disable=W0640
+            wait_until(lambda: 4711 not in connections(lab.converter, syn_sent), 5, "its end " + client.name)
         wait_until(lambda: descriptors(process) == before, 5, "its descriptors to be closed")
         equal(process.log_text().count("client lost while connecting"), 8, "lines about it")
     with near() as lab, converter(lab, "--connect-timeout", "1") as process:
@@ -308,8 +308,8 @@ def test_time_of_answers():
     """A TCP client's answer is there with the server's: one round trip of each leg, whatever the answer. MPTCP takes
     a second one of the first leg where the server is nearer than that (Linux sends nothing before the third ACK)."""
     first, second = 0.020, 0.060  # round trips
-    with Lab(wifi=Link(delay_ms=first * 500), lte=None, core=Link(delay_ms=second * 500)) as lab, Server(lab, 80) as server, \
-            converter(lab):
+    with Lab(wifi=Link(delay_ms=first * 500), lte=None, core=Link(delay_ms=second * 500)) as lab, \
+            Server(lab, 80) as server, converter(lab):
         median = {}
         for protocol in (TCP, MPTCP):
             for name, request in (("connected", server.connect()), ("info", message(INFO)),
@@ -334,8 +334,8 @@ def test_time_of_answers():
 def test_200_connections_with_the_server_next_to_the_converter():
     """The answer is ready long before the third ACK; none may be stuck for it."""
     for delivery in ("syn", "behind"):
-        with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=0.1)) as lab, Server(lab, 80, backlog=256) as server, \
-                converter(lab):
+        with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=0.1)) as lab, \
+                Server(lab, 80, backlog=256) as server, converter(lab):
             start, waiting, times = time.monotonic(), {}, []
             for _ in range(200):
                 client = Client(lab.client, lab.converter.addr4, MPTCP, delivery)
@@ -370,7 +370,8 @@ def test_client_that_never_completes_its_handshake():
     drop = ("table inet lose {\nchain input {\ntype filter hook input priority 0\n"
             "tcp dport 1234 tcp flags & (syn | ack | rst) == ack drop\n}\n}\n")
     for stop in (False, True):
-        with near() as lab, Server(lab, 80) as server, converter(lab, "--connect-timeout", "1" if not stop else "30") as process:
+        with near() as lab, Server(lab, 80) as server, \
+                converter(lab, "--connect-timeout", "30" if stop else "1") as process:
             lab.converter.run(["nft", "-f", "-"], input=drop)
             requests = server.connect(), octets("01022263 01010000"), connect(lab.addresses.blackhole4, 80)
             waiting = [Client(lab.client, lab.converter.addr4, MPTCP).send(request) for request in requests[:2 + stop]]
