@@ -98,7 +98,7 @@ def test_end():
             process = lab.convertd()
             process.wait_log("ready")
             check("convertd_%d_1234" % process.pid in nft_state(lab), "no nftables table")
-            pairs = []
+            at_start, pairs = descriptors(process), []
             for protocol in (TCP, MPTCP):
                 client = Client(lab.client, lab.converter.addr4, protocol)
                 client.send(server.connect())
@@ -106,7 +106,8 @@ def test_end():
                 extended_header(client.answer())
             idle = [Client(lab.client, lab.converter.addr4, protocol).send(data) for protocol in (TCP, MPTCP)
                     for data in (octets("0106"), connect(lab.addresses.blackhole4, 80), octets("01022263 00010000"))]
-            wait_until(lambda: descriptors(process) >= 8 + 4 + 6, 5, "the clients to be accepted")  # pylint: disable=W0640
+            # two for each session and each client whose server is asked, one for each other client
+            wait_until(lambda: descriptors(process) == at_start + 12, 5, "all sockets")  # pylint: disable=W0640
             equal(process.stop(number), 0 if number != signal.SIGKILL else -signal.SIGKILL, "the status")
             equal(nft_state(lab), before, "nftables' rules")
             for client, sock in pairs:
