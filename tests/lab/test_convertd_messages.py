@@ -66,8 +66,8 @@ def synacks(capture, port):
 def test_base_connect():
     """Section 6.2.6: the answer has the options of the SYN+ACK, whichever the server chose."""
     with near() as lab, Server(lab, 80) as server, converter(lab):
-        for sysctls, mss in (({}, None), ({"tcp_timestamps": 0}, None), ({"tcp_sack": 0}, 1000), ({"tcp_window_scaling": 0}, None),
-                             ({"tcp_timestamps": 0, "tcp_sack": 0, "tcp_window_scaling": 0}, 900)):
+        for sysctls, mss in (({}, None), ({"tcp_timestamps": 0}, None), ({"tcp_sack": 0}, 1000),
+                             ({"tcp_window_scaling": 0}, None), ({"tcp_timestamps": 0, "tcp_sack": 0, "tcp_window_scaling": 0}, 900)):
             for name in ("tcp_timestamps", "tcp_sack", "tcp_window_scaling"):
                 lab.server.sysctl("net.ipv4." + name, sysctls.get(name, 1))
             for change in ("ip route change 10.3.0.0/24", "ip -6 route change fd03::/64 metric 256"):
@@ -84,7 +84,7 @@ def test_base_connect():
                 for kind, what in ((2, "MSS"), (3, "window scale")):
                     equal(values.get(kind), synack.option(kind), "%s (%s)" % (what, client.name))
                 equal(values.get(8), bytes(8) if "tcp_timestamps" not in sysctls else None, "timestamps")
-                check(not mss or values[2] == mss.to_bytes(2, "big"), "the server's MSS of %s isn't %s" % (mss, values[2].hex()))
+                check(not mss or values[2] == mss.to_bytes(2, "big"), "the server's MSS is %s" % values[2].hex())
 
 
 def test_data_in_the_syn_is_taken():
@@ -113,8 +113,8 @@ def test_multipath_towards_the_server():
 def test_supported_and_ignored_options():
     """Sections 7.1 to 7.4: 4 and 8 are sent anyway; 0, 1, 2, 3 and 5 count for nothing, with or without a value."""
     with near() as lab, Server(lab, 80) as server, converter(lab):
-        for option in ("0402", "0802", "0402 0802", "00000000", "01010101", "0204 0218", "0303 0e", "0502", "050a 0000000100000002",
-                       "01 0303 02 0204 0100 01 0502 0402 00"):
+        for option in ("0402", "0802", "0402 0802", "00000000", "01010101", "0204 0218", "0303 0e", "0502",
+                       "050a 0000000100000002", "01 0303 02 0204 0100 01 0502 0402 00"):
             requests = server.connect(options=octets(option)), server.connect(v6=True, options=octets(option))
             with lab.capture(lab.converter, "core", "tcp") as capture:
                 for client, options in accepted(lab, server, requests, deliveries=["syn", "bytewise"]):
@@ -257,7 +257,8 @@ def test_malformed():
 UNSUPPORTED = (
     # the reserved type, whatever its length; unknown types; the converter's own
     "01022263 00010000", "01022263 00000000", "01022263 00ff0000", "01032263 01010000 00010000",
-    "01022263 02010000", "01022263 0b010000", "01022263 63000000", "01022263 ff010000", "01072263 0a050050" + SERVER + "63010000",
+    "01022263 02010000", "01022263 0b010000", "01022263 63000000", "01022263 ff010000",
+    "01072263 0a050050" + SERVER + "63010000",
     "01022263 14010000", "01032263 15020000 1e000000", "01022263 1e016000", "01072263 1e010000 0a050050" + SERVER,
     # the first fault counts
     "01032263 00010000 01000000", "01042263 0b010000 01010000 01010000",
@@ -296,6 +297,27 @@ def test_not_convert():
         for request in ("01002263", "01002263 01010000", "02002263", "00002263", "ff002263"):
             for client in clients(lab):
                 equal(client.send(octets(request)).end(), (b"", "reset"), "the end of %s (%s)" % (request, client.name))
+
+
+def test_requests_that_arrive_together():
+    """Byte by byte in turn: what one client has sent is not mixed with another's."""
+    with near() as lab, converter(lab):
+        failing = connect(lab.server.addr4, lab.addresses.refused_port)
+        pairs = ((message(INFO), message(SUPPORTED)), (failing, error(0x60)), (octets("01022263 00010000"), None),
+                 (message(INFO, failing[4:]), message(SUPPORTED, octets("1e016000"))), (octets("01022263 63010000"), None),
+                 (connect(lab.server.addr6, 80, octets("2202")), octets("01022263 1e012122")))
+        talking = []
+        for request, answer in pairs:
+            for protocol in (TCP, MPTCP):
+                client = Client(lab.client, lab.converter.addr6, protocol, "behind").send(b"")
+                talking.append((client, request, answer or echo(2, request)))
+        for at in range(max(len(request) for request, _ in pairs)):
+            for client, request, _ in talking:
+                client.sock.sendall(request[at:at + 1])
+        for client, request, answer in talking:
+            equal(client.answer().hex(), answer.hex(), "the answer to %s (%s)" % (request.hex(), client.name))
+            equal(client.end(), (b"", "closed"), "what follows it (%s)" % client.name)
+            client.sock.close()
 
 
 def test_no_request_in_time():
@@ -338,11 +360,13 @@ def test_server_that_refuses():
 def test_destination_unreachable():
     with near() as lab, converter(lab):
         failing = lab.addresses
-        for address, code in ((failing.unreachable6, 0), (failing.prohibited6, 1), (failing.noroute4, 0), (failing.noroute6, 0)):
+        for address, code in ((failing.unreachable6, 0), (failing.prohibited6, 1), (failing.noroute4, 0),
+                              (failing.noroute6, 0)):
             refused(lab, connect(address, 80), octets("01022263 1e0161") + bytes([code]), deliveries=WHOLE)
         # Linux's ip_error() says such a thing five times to a host, then once a second, in all namespaces
         for address, code in ((failing.unreachable4, 1), (failing.prohibited4, 13)):
-            refused(lab, connect(address, 80), octets("01022263 1e0161") + bytes([code]), deliveries=["syn"], protocols=[MPTCP])
+            refused(lab, connect(address, 80), octets("01022263 1e0161") + bytes([code]), deliveries=["syn"],
+                    protocols=[MPTCP])
         # link-local: net unreachable, beyond scope of source address
         refused(lab, connect("169.254.169.254", 80), octets("01022263 1e016100"), deliveries=WHOLE)
         refused(lab, connect("fe80::1", 80), octets("01022263 1e016102"), deliveries=WHOLE)
@@ -362,8 +386,8 @@ def test_every_icmp_code():
     rules = ["ip protocol tcp tcp dport %d reject with icmp type %s" % (100 + code, name) for code, name in REJECT[4]]
     rules += ["ip6 nexthdr tcp tcp dport %d reject with icmpv6 type %s" % (100 + code, name) for code, name in REJECT[6]]
     with near() as lab, converter(lab):
-        lab.server.run(["nft", "-f", "-"], input="table inet refuse {\nchain input {\ntype filter hook input priority 0\n" +
-                       "\n".join(rules) + "\n}\n}\n")
+        rules = ["table inet refuse {", "chain input {", "type filter hook input priority 0"] + rules + ["}", "}", ""]
+        lab.server.run(["nft", "-f", "-"], input="\n".join(rules))
         for family, address in ((4, lab.server.addr4), (6, lab.server.addr6)):
             for code, _ in REJECT[family]:
                 refused(lab, connect(address, 100 + code), octets("01022263 1e0161") + bytes([code]), deliveries=WHOLE)

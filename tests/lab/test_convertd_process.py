@@ -10,8 +10,8 @@ import signal
 import time
 
 from convertlab import Lab, Link, Skip, check, equal, main, need, timeout, wait_until
-from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connect_tlv, converter, descriptors, extended_header,
-                              message, octets, tlvs)
+from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connect_tlv, converter, descriptors,
+                              extended_header, message, octets, tlvs)
 
 VALID_TLVS = {0x14, 0x15, 0x1e}
 INFO = octets("01010000")
@@ -35,7 +35,8 @@ BAD_OPTIONS = (
     (["--connect-timeout", "1s"], "\"1s\""), (["--connect-timeout", " 1"], "\" 1\""), (["--request-timeout", ""], "\"\""),
     (["--request-timeout", "99999999999999999999"], "\"99999999999999999999\""), (["--request-timeout"], "--request-timeout"),
     (["--log-level", "loud"], "\"loud\""), (["--log-level", ""], "\"\""), (["--no-such-option"], "--no-such-option"),
-    (["--no-syn-window-fix=1"], "--no-syn-window-fix"), (["-x"], "-x"), (["-vx"], "-v"), (["10.9.0.1:1234"], "\"10.9.0.1:1234\""),
+    (["--no-syn-window-fix=1"], "--no-syn-window-fix"), (["-x"], "-x"), (["-vx"], "-v"),
+    (["10.9.0.1:1234"], "\"10.9.0.1:1234\""),
     (["--listen", "[::]:1"] * 65, "[::]:1"),
 )
 
@@ -64,7 +65,7 @@ def test_listening():
     """Several addresses; one that can't be had: status 1, its reason, and nothing left behind."""
     with near() as lab, Server(lab, 80) as server:
         program = lab.build.program("convertd")
-        with converter(lab, "--listen", "%s:1234" % lab.converter.addr4, "--listen", "[%s]:4321" % lab.converter.addr6) as process:
+        with converter(lab, "--listen", lab.converter.addr4 + ":1234", "--listen", "[%s]:4321" % lab.converter.addr6) as process:
             check("%s:1234" % lab.converter.addr4 in process.log_text(), process.log_text())
             for address, port, answers in ((lab.converter.addr4, 1234, True), (lab.converter.addr6, 4321, True),
                                            (lab.converter.addr6, 1234, False), (lab.converter.addr4, 4321, False)):
@@ -97,7 +98,7 @@ def test_end():
             process = lab.convertd()
             process.wait_log("ready")
             check("convertd_%d_1234" % process.pid in nft_state(lab), "no nftables table")
-            pairs = []
+            at_start, pairs = descriptors(process), []
             for protocol in (TCP, MPTCP):
                 client = Client(lab.client, lab.converter.addr4, protocol)
                 client.send(server.connect())
@@ -105,7 +106,8 @@ def test_end():
                 extended_header(client.answer())
             idle = [Client(lab.client, lab.converter.addr4, protocol).send(data) for protocol in (TCP, MPTCP)
                     for data in (octets("0106"), connect(lab.addresses.blackhole4, 80), octets("01022263 00010000"))]
-            wait_until(lambda: descriptors(process) >= 8 + 4 + 6, 5, "the clients to be accepted")  # pylint: disable=W0640
+            # two for each session and each client whose server is asked, one for each other client
+            wait_until(lambda: descriptors(process) == at_start + 12, 5, "all sockets")  # pylint: disable=W0640
             equal(process.stop(number), 0 if number != signal.SIGKILL else -signal.SIGKILL, "the status")
             equal(nft_state(lab), before, "nftables' rules")
             for client, sock in pairs:

@@ -65,18 +65,17 @@ def test_early_data():
 
 
 def test_early_data_in_the_syn_arrives_with_the_handshake():
-    """The server has it before the client's second packet could have brought it: in the first segment behind its SYN+ACK."""
+    """It goes in the client's first segment, and in the converter's first to the server with any data."""
     with near() as lab, Server(lab, 80) as server, converter(lab):
         for protocol in (TCP, MPTCP):
-            with lab.capture(lab.converter, "any", "tcp") as capture:
+            with lab.capture(lab.client, "wifi", "tcp") as first, lab.capture(lab.converter, "core", "tcp") as second:
                 client, sock = connected(lab, server, protocol, early=b"early")
                 equal(sock.recv(100), b"early", "what the server got")
                 client.sock.close()
                 sock.close()
-            packets = capture.packets()
-            check(any(p.syn and p.dport == 1234 and p.payload.endswith(b"early") for p in packets), "not in the SYN")
-            carriers = [p for p in packets if p.dport == 80 and p.payload]
-            equal(carriers[0].payload, b"early", "the first segment to the server")
+            check(first.packets()[0].syn and first.packets()[0].payload.endswith(b"early"), "not in the SYN")
+            carriers = [packet.payload for packet in second.packets() if packet.dport == 80 and packet.payload]
+            equal(carriers, [b"early"], "the segments to the server")
 
 
 def test_server_that_speaks_first():
@@ -200,7 +199,7 @@ def test_client_that_gives_up_while_the_server_is_asked():
             client.send(connect(lab.addresses.blackhole4, 4711))
             wait_until(lambda: 4711 in connections(lab.converter, syn_sent), 5, "the attempt")
             client.reset()
-            wait_until(lambda: 4711 not in connections(lab.converter, syn_sent), 5, "its end (%s)" % client.name)  # pylint: disable=W0640
+            wait_until(lambda: 4711 not in connections(lab.converter, syn_sent), 5, "its end " + client.name)
         wait_until(lambda: descriptors(process) == before, 5, "its descriptors to be closed")
         equal(process.log_text().count("client lost while connecting"), 8, "lines about it")
     with near() as lab, converter(lab, "--connect-timeout", "1") as process:
@@ -308,8 +307,8 @@ def test_time_of_answers():
     """A TCP client's answer is there with the server's: one round trip of each leg, whatever the answer. MPTCP takes
     a second one of the first leg where the server is nearer than that (Linux sends nothing before the third ACK)."""
     first, second = 0.020, 0.060  # round trips
-    with Lab(wifi=Link(delay_ms=first * 500), lte=None, core=Link(delay_ms=second * 500)) as lab, Server(lab, 80) as server, \
-            converter(lab):
+    with Lab(wifi=Link(delay_ms=first * 500), lte=None, core=Link(delay_ms=second * 500)) as lab, \
+            Server(lab, 80) as server, converter(lab):
         median = {}
         for protocol in (TCP, MPTCP):
             for name, request in (("connected", server.connect()), ("info", message(INFO)),
@@ -334,8 +333,8 @@ def test_time_of_answers():
 def test_200_connections_with_the_server_next_to_the_converter():
     """The answer is ready long before the third ACK; none may be stuck for it."""
     for delivery in ("syn", "behind"):
-        with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=0.1)) as lab, Server(lab, 80, backlog=256) as server, \
-                converter(lab):
+        with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=0.1)) as lab, \
+                Server(lab, 80, backlog=256) as server, converter(lab):
             start, waiting, times = time.monotonic(), {}, []
             for _ in range(200):
                 client = Client(lab.client, lab.converter.addr4, MPTCP, delivery)
@@ -370,7 +369,8 @@ def test_client_that_never_completes_its_handshake():
     drop = ("table inet lose {\nchain input {\ntype filter hook input priority 0\n"
             "tcp dport 1234 tcp flags & (syn | ack | rst) == ack drop\n}\n}\n")
     for stop in (False, True):
-        with near() as lab, Server(lab, 80) as server, converter(lab, "--connect-timeout", "1" if not stop else "30") as process:
+        with near() as lab, Server(lab, 80) as server, \
+                converter(lab, "--connect-timeout", "30" if stop else "1") as process:
             lab.converter.run(["nft", "-f", "-"], input=drop)
             requests = server.connect(), octets("01022263 01010000"), connect(lab.addresses.blackhole4, 80)
             waiting = [Client(lab.client, lab.converter.addr4, MPTCP).send(request) for request in requests[:2 + stop]]
