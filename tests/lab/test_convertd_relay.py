@@ -8,7 +8,7 @@ import statistics
 import threading
 import time
 
-from convertlab import Lab, Link, between, check, equal, main, need, servers, wait_until
+from convertlab import Lab, Link, between, check, equal, main, measures, need, servers, wait_until
 from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connect_tlv, converter, descriptors, error,
                               extended_header, message, octets, read_exactly, readable, reset, unsent)
 
@@ -303,6 +303,7 @@ def seconds(client, request):
     return answer, time.monotonic() - start
 
 
+@measures
 def test_time_of_answers():
     """A TCP client's answer is there with the server's: one round trip of each leg, whatever the answer. MPTCP takes
     a second one of the first leg where the server is nearer than that (Linux sends nothing before the third ACK)."""

@@ -10,7 +10,7 @@ import socket
 import statistics
 import struct
 
-from convertlab import Lab, Link, between, check, equal, main, need, wait_until
+from convertlab import Lab, Link, between, check, equal, main, measures, need, wait_until
 
 IPPROTO_MPTCP = 262
 MSG_FASTOPEN = 0x20000000
@@ -60,6 +60,7 @@ class Datagrams:
         self._sender.close()
 
 
+@measures
 def test_round_trip():
     """Twice the delay, hardly more, in both families, and the sum over two links."""
     with Lab(wifi=Link(delay_ms=10), lte=Link(delay_ms=30), core=Link(delay_ms=5)) as lab:
@@ -75,6 +76,7 @@ def test_round_trip():
         return "medians %s ms above twice the delay" % " ".join("%.2f" % median for median in medians)
 
 
+@measures
 def test_asymmetric():
     """Directions have settings of their own, which can change."""
     with one_link(delay_ms=5, a_to_b={"delay_ms": 20}) as lab:
@@ -85,6 +87,7 @@ def test_asymmetric():
         between(statistics.median(lab.client.ping(lab.converter.wifi4, count=9)), 2, 3, "round trip of 1 + 1 ms")
 
 
+@measures
 def test_jitter_keeps_order():
     """Delays spread over the whole range; packets stay in order."""
     with one_link(delay_ms=5, a_to_b={"jitter_ms": 8}) as lab:
@@ -135,6 +138,7 @@ def goodput(lab, address, size, options=()):
     return size * 8 / 1e6 / (total - first)
 
 
+@measures
 def test_rate():
     """A TCP stream fills the rate: what is missing are headers (1448 of 1500 bytes are data, 0.965) and the start."""
     need("curl")
@@ -151,6 +155,7 @@ def test_rate():
     return "%s of the rate" % " ".join(found)
 
 
+@measures
 def test_rate_upload():
     """The other direction has a rate of its own."""
     need("curl")
@@ -167,6 +172,7 @@ def test_rate_upload():
         return "%.3f of the rate" % share
 
 
+@measures
 def test_queue():
     """A burst finds room for one packet on the wire and `queue` behind it; the rest is dropped, and counted."""
     # a packet of 1500 bytes takes 24 ms: a burst is over long before the first has left
@@ -176,6 +182,7 @@ def test_queue():
         equal(lab.wifi.stats()["a-to-b"]["queue_drop"], 39, "packets dropped by the queue")
 
 
+@measures
 def test_queue_delay():
     """A full queue delays by its length over the rate."""
     with one_link(rate_mbit=2, queue=50) as lab, Datagrams(lab, 1000) as datagrams:
@@ -334,6 +341,7 @@ def test_bad_settings():
         between(statistics.median(lab.client.ping(lab.converter.wifi4, count=9)), 2, 3, "round trip of 1 + 1 ms")
 
 
+@measures
 def test_ceiling():
     """Without limits linkem is out of the way: what it adds to a round trip, what it carries, what that costs."""
     need("iperf3")
@@ -354,6 +362,7 @@ def test_ceiling():
             statistics.median(times), rate, used * 100, stats["late_us"])
 
 
+@measures
 def test_cost_at_50_mbit():
     """What a link of 50 Mbit/s costs."""
     need("iperf3")

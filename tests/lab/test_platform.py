@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-from convertlab import Lab, Link, Skip, between, check, equal, main, need, timeout, wait_until
+from convertlab import Lab, Link, Skip, between, check, equal, main, measures, need, timeout, wait_until
 from convertlab.pcap import OPT_WSCALE, parse
 
 IPPROTO_MPTCP = 262
@@ -99,6 +99,7 @@ def ms(seconds):
 # --- the client's side -----------------------------------------------------------------
 
 
+@measures
 def test_fastopen_without_cookie():
     """A non-blocking sendto(MSG_FASTOPEN) takes the data at once, puts it into the SYN, and EPOLLOUT comes with the SYN+ACK."""
     took = []
@@ -303,6 +304,7 @@ def test_early_reply_is_stuck():
     return "the reply came on MPTCP %(MPTCP)s, on TCP %(TCP)s" % arrived
 
 
+@measures
 def test_second_edge():
     """Registered edge-triggered before anything is written, the socket reports EPOLLOUT again at the third ACK."""
     times = []
@@ -456,6 +458,7 @@ def download(lab, size):
 
 
 @timeout(150)
+@measures
 def test_syn_window_cure():
     """A download over 50 + 30 Mbit/s after data in the SYN, without and with the rules."""
     rates, dropped = {}, {}

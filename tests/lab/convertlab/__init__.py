@@ -13,7 +13,7 @@ outside of which nothing of this works.
 """
 from .build import Build
 from .capture import Capture
-from .harness import Skip, between, check, equal, main, need, timeout
+from .harness import Skip, between, check, equal, main, measures, need, timeout
 from .hosts import CommandError, Host, Process
 from .links import Link
 from .pcap import Packet, bytes_by_path, mptcp_subflows, read_pcap
@@ -22,5 +22,5 @@ from .waiting import LabError, wait_until
 
 __all__ = [
     "Build", "Capture", "CommandError", "Host", "Lab", "LabError", "Link", "Packet", "Process", "Skip", "between",
-    "bytes_by_path", "check", "equal", "main", "mptcp_subflows", "need", "read_pcap", "timeout", "wait_until",
+    "bytes_by_path", "check", "equal", "main", "measures", "mptcp_subflows", "need", "read_pcap", "timeout", "wait_until",
 ]
