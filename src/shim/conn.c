@@ -248,6 +248,16 @@ struct conn *conn_attentive(int fd)
 	return conn && attentive[conn_state(conn)] && conn->cookie == cookie_of(fd) ? conn : NULL;
 }
 
+struct conn *conn_unsettled(int fd)
+{
+	struct conn *conn = slot_conn(fd);
+	enum conn_state state = conn ? conn_state(conn) : CONN_FREE;
+
+	if (state != CONN_IDLE && state != CONN_PENDING && state != CONN_CLAIMED)
+		return NULL;
+	return conn->cookie == cookie_of(fd) ? conn : NULL;
+}
+
 bool conn_maybe(int fd)
 {
 	return slot_conn(fd) != NULL;

@@ -117,6 +117,9 @@ struct conn *conn_of(int fd);
 /* conn_attentive() - as conn_of(), but only if PENDING, CLAIMED or FAILED: cheap if none is. */
 struct conn *conn_attentive(int fd);
 
+/* conn_unsettled() - as conn_of(), but only if IDLE, PENDING or CLAIMED: cheap once connected. */
+struct conn *conn_unsettled(int fd);
+
 /* conn_maybe() - is there a slot for @fd? No system call: a pre-check before conn_of(). */
 bool conn_maybe(int fd);
 

@@ -210,6 +210,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server)
 	conn->fd = fd;
 	conn->converter = (uint8_t)index;
 	conn->wrote = conn->connect_told = conn->cookie_asked = false;
+	atomic_store(&conn->error, 0);
 	clock_gettime(CLOCK_MONOTONIC, &conn->started);
 	ret = attempt_start(conn, fd);
 	return ret < 0 ? go_without_converter(server, -ret, strerrordesc_np(-ret)) : 0;

@@ -18,11 +18,10 @@
 
 HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 {
-	struct conn *conn;
+	struct conn *conn = conn_unsettled(fd);
 
-	if (!conversion_enabled() || !conn_maybe(fd) || !(conn = conn_of(fd)))
-		return next.epoll_ctl(epfd, op, fd, event);
-	return watch_control(conn, epfd, op, fd, event);
+	return conn ? watch_control(conn, epfd, op, fd, event) :
+		      next.epoll_ctl(epfd, op, fd, event);
 }
 
 /*

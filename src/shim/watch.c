@@ -123,7 +123,7 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 		conn_release(conn, CONN_PENDING, &claim);
 		return ret;
 	}
-	if (conn_state(conn) == CONN_IDLE || conn_state(conn) == CONN_DIRECT)
+	if (conn_state(conn) == CONN_IDLE)
 		return control(conn, epfd, op, fd, event, false);
 	return next.epoll_ctl(epfd, op, fd, event);
 }
