@@ -170,6 +170,16 @@ def test_cookie_is_learned():
         equal(converter.log_text().count(cookie), 5, "requests with the cookie")
 
 
+def test_cookie_that_is_configured():
+    with near() as lab:
+        converter = scripted(lab, "cookie", b"opensesame!!".hex())
+        lab.echo()
+        said = lab.client.run(app("connect_probe.py", "poll", lab.server.addr4, 7),
+                              env=lab.converted(CONVERT_COOKIE="opensesame!!")).stdout
+        check("answer b'hello'" in said, said)
+        equal(converter.log_text().count("request"), 1, "requests in\n" + converter.log_text())
+
+
 def test_cookie_that_does_not_help():
     """Asked for a cookie again, the shim doesn't go round in circles."""
     with near() as lab:
