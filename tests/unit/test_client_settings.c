@@ -5,6 +5,8 @@
 #include "client/policy.h"
 #include "client/settings.h"
 
+#include "run.h"
+
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,8 +265,6 @@ int main(void)
 {
 	Suite *suite = suite_create("client settings and policy");
 	TCase *tcase = tcase_create("all");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tcase, converters_are_read, 0, ARRAY_SIZE(good));
 	tcase_add_loop_test(tcase, wrong_input_disables_and_is_named, 0, ARRAY_SIZE(bad));
@@ -276,8 +276,5 @@ int main(void)
 	tcase_add_loop_test(tcase, policy_knows_what_a_converter_can_reach, 0,
 			    ARRAY_SIZE(destinations));
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return test_run(suite);
 }

@@ -5,6 +5,7 @@
  * The properties (tests/fuzz/properties.c) abort, which Check reports as a signal.
  */
 #include "bytes.h"
+#include "run.h"
 #include "../fuzz/properties.h"
 
 #include <check.h>
@@ -88,16 +89,11 @@ int main(void)
 {
 	Suite *suite = suite_create("codec_mutation");
 	TCase *tcase = tcase_create("mutation");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, every_byte, 0, (int)ARRAY_SIZE(messages));
 	tcase_add_loop_test(tcase, every_truncation, 0, (int)ARRAY_SIZE(messages));
 	tcase_add_loop_test(tcase, every_type_and_length, 0, (int)ARRAY_SIZE(messages));
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return test_run(suite);
 }

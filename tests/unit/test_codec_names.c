@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_codec_names.c - names are the RFC's, and every value has one */
+#include "run.h"
+
 #include <check.h>
 #include <stdlib.h>
 
@@ -52,14 +54,9 @@ int main(void)
 {
 	Suite *suite = suite_create("codec_names");
 	TCase *tcase = tcase_create("names");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(tcase, error_and_tlv_names);
 	tcase_add_test(tcase, status_names_are_distinct);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return test_run(suite);
 }

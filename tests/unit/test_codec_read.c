@@ -5,6 +5,7 @@
  * Nothing here uses the writer: a misunderstanding must not cancel itself out.
  */
 #include "bytes.h"
+#include "run.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -500,8 +501,6 @@ int main(void)
 {
 	Suite *suite = suite_create("codec_read");
 	TCase *tcase = tcase_create("read");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tcase, header, 0, (int)ARRAY_SIZE(headers));
 	tcase_add_test(tcase, message_length);
@@ -519,8 +518,5 @@ int main(void)
 	tcase_add_loop_test(tcase, answer, 0, (int)ARRAY_SIZE(answers));
 	tcase_add_test(tcase, answer_beyond_the_table);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return test_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_codec_write.c - what each writer puts on the wire, refuses, and is read back as */
 #include "bytes.h"
+#include "run.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -541,8 +542,6 @@ int main(void)
 {
 	Suite *suite = suite_create("codec_write");
 	TCase *tcase = tcase_create("write");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tcase, golden, 0, (int)ARRAY_SIZE(writes));
 	tcase_add_loop_test(tcase, forbidden, 0, (int)ARRAY_SIZE(refused));
@@ -557,8 +556,5 @@ int main(void)
 	tcase_add_test(tcase, request_round_trip);
 	tcase_add_test(tcase, response_round_trip);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return test_run(suite);
 }

@@ -7,6 +7,7 @@
 #include "convert/convert.h"
 
 #include "bytes.h"
+#include "run.h"
 
 #include <check.h>
 #include <errno.h>
@@ -187,8 +188,6 @@ int main(void)
 {
 	Suite *suite = suite_create("handshake");
 	TCase *tcase = tcase_create("handshake");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(tcase, request_is_header_connect_and_cookie);
 	tcase_add_test(tcase, request_refuses_what_the_rfc_forbids);
@@ -201,8 +200,5 @@ int main(void)
 			    ARRAY_SIZE(errors));
 	tcase_add_test(tcase, every_code_and_value_has_an_errno);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return test_run(suite);
 }

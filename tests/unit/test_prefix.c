@@ -4,6 +4,8 @@
 
 #include "common/prefix.h"
 
+#include "run.h"
+
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -78,14 +80,9 @@ int main(void)
 {
 	Suite *suite = suite_create("prefix");
 	TCase *tcase = tcase_create("prefix");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tcase, rule_matches_what_it_says, 0, ARRAY_SIZE(rules));
 	tcase_add_loop_test(tcase, wrong_rule_is_refused, 0, ARRAY_SIZE(wrong));
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return test_run(suite);
 }

@@ -7,6 +7,8 @@
  */
 #include "convertd/relay.h"
 
+#include "run.h"
+
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -234,8 +236,6 @@ int main(void)
 {
 	Suite *suite = suite_create("relay");
 	TCase *tcase = tcase_create("relay");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, both_ways);
@@ -247,8 +247,5 @@ int main(void)
 	tcase_add_test(tcase, reset_by_client_after_its_fin);
 	tcase_add_test(tcase, share_of_a_round);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return test_run(suite);
 }

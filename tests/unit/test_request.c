@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_request.c - what convertd does about each request, and the bytes that it answers */
 #include "bytes.h"
+#include "run.h"
 
 #include "convertd/request.h"
 
@@ -200,8 +201,6 @@ int main(void)
 {
 	Suite *suite = suite_create("request");
 	TCase *tcase = tcase_create("request");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tcase, decisions, 0, (int)ARRAY_SIZE(cases));
 	tcase_add_test(tcase, connect_fields);
@@ -209,8 +208,5 @@ int main(void)
 	tcase_add_test(tcase, all_kinds_at_once);
 	tcase_add_test(tcase, answers);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return test_run(suite);
 }

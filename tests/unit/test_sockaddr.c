@@ -4,6 +4,8 @@
 
 #include "common/sockaddr.h"
 
+#include "run.h"
+
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
@@ -205,8 +207,6 @@ int main(void)
 {
 	Suite *suite = suite_create("sockaddr");
 	TCase *tcase = tcase_create("sockaddr");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_loop_test(tcase, parse_and_format, 0, (int)ARRAY_SIZE(texts));
 	tcase_add_test(tcase, from_ipv4);
@@ -216,8 +216,5 @@ int main(void)
 	tcase_add_test(tcase, set_follows_the_family);
 	tcase_add_test(tcase, equality);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return test_run(suite);
 }
