@@ -7,10 +7,10 @@
  * same conn. SO_COOKIE, the kernel's unique name of a socket, tells whether a slot
  * is still about the socket that now has its number, however the old one was closed.
  *
- * There is no lock. A conn's state is one atomic word; whoever moves it from
- * PENDING to CLAIMED by compare-and-swap, with all signals blocked, is alone in
- * doing the (non-blocking) system calls of the next step, and others wait for the
- * few microseconds that they take. Conns and slots are never given back to the
+ * There is no lock. A conn's state is one atomic word; whoever moves it to CLAIMED by
+ * compare-and-swap, with all signals blocked, is alone in doing the (non-blocking)
+ * system calls of the next step, and others wait for the few microseconds that they
+ * take. Conns and slots are never given back to the
  * system, so that a stale pointer is at worst a conn whose cookie doesn't match.
  */
 #ifndef SHIM_CONN_H

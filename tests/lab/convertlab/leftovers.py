@@ -6,7 +6,8 @@ started has its mark in the environment. So no such process and no new mount mea
 """
 import contextlib
 import os
-import time
+
+from .waiting import LabError, wait_until
 
 MARK = "CONVERTLAB_MARK"
 PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/run/netns")
@@ -64,9 +65,11 @@ class Leftovers:
 
     def files(self, patience=2.0):
         """Files that are new and stay. Another program of the same user may have made them."""
-        end = time.monotonic() + patience
         new = _own_files() - self._files
-        while new and time.monotonic() < end:
-            time.sleep(0.1)
-            new &= _own_files()
+
+        def gone():
+            new.intersection_update(_own_files())
+            return not new
+        with contextlib.suppress(LabError):
+            wait_until(gone, patience, "files to go", interval=0.1)
         return sorted(new)
