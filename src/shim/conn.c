@@ -319,6 +319,15 @@ bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *clai
 	return true;
 }
 
+enum conn_state conn_state_unclaimed(const struct conn *conn)
+{
+	enum conn_state state;
+
+	while ((state = conn_state(conn)) == CONN_CLAIMED)
+		sched_yield();
+	return state;
+}
+
 void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim)
 {
 	conn_move(conn, CONN_CLAIMED, state);

@@ -158,6 +158,9 @@ struct conn_claim {
 bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *claim);
 void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim);
 
+/* The state once no other thread is in the middle of a step. */
+enum conn_state conn_state_unclaimed(const struct conn *conn);
+
 /* The conn with this index in whatever state, for tables that store indices. */
 struct conn *conn_by_index(uint32_t index);
 

@@ -425,7 +425,7 @@ enum conn_state conversion_progress(struct conn *conn, int fd)
 
 	if (conn_is_pending(conn) && conversion_is_ripe(conn, fd) && conn_claim(conn, CONN_PENDING, &claim))
 		conn_release(conn, step(conn, fd), &claim);
-	return conn_state(conn);
+	return conn_state_unclaimed(conn);
 }
 
 short conversion_poll_events(const struct conn *conn)

@@ -27,7 +27,9 @@ bool conversion_is_ripe(const struct conn *conn, int fd);
 
 /*
  * conversion_progress() - take every step that is possible without waiting
- * Returns the state reached. CONN_DIRECT: the converter failed and a direct
+ * Returns the state reached, never CONN_CLAIMED: a step that another thread is taking is
+ * waited for, since only after it can be said what the application may see or send.
+ * CONN_DIRECT: the converter failed and a direct
  * connection to the server is under way on the same socket, without us.
  */
 enum conn_state conversion_progress(struct conn *conn, int fd);

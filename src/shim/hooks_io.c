@@ -48,7 +48,7 @@ static struct gate gate_input_slow(struct conn *conn, int fd, int flags)
 	enum conn_state state = conversion_progress(conn, fd);
 	int ret;
 
-	if (state == CONN_PENDING || state == CONN_CLAIMED) {
+	if (state == CONN_PENDING) {
 		if (!may_block(fd, flags))
 			return gate_closed(-EAGAIN);
 		ret = conversion_wait(conn, fd);
@@ -86,7 +86,7 @@ static struct gate gate_output_slow(struct conn *conn, int fd, int flags)
 			return gate_closed(error == -EINPROGRESS ? -EAGAIN : error);
 		state = conn_state(conn);
 	}
-	if (state == CONN_PENDING || state == CONN_CLAIMED) {
+	if (state == CONN_PENDING) {
 		if (!is_writable(fd) && !may_block(fd, flags))
 			return gate_closed(-EAGAIN); /* in SYN_SENT: nothing was taken */
 		conn->wrote = true;

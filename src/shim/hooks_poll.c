@@ -20,6 +20,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/*
+ * How long we wait at a stretch for a pending socket. Another thread may take the response off
+ * the stream while this one sleeps in the kernel, which has nothing to wake it for then.
+ */
+#define STRETCH_NS (20 * 1000000L)
+
 #define ON_STACK 128 /* descriptors; more are rare and go into a mapping */
 
 /* What a wait needs for each descriptor, not from the application's allocator. */
@@ -125,11 +131,22 @@ static int readiness_report(const struct scratch *scratch, struct pollfd *fds, n
 	return ready;
 }
 
+/* What is left, but no more than a stretch; nothing at all if a failure is to be reported. */
+static struct timespec *stretch(const struct deadline *deadline, bool failed, struct timespec *left)
+{
+	static const struct timespec most = { 0, STRETCH_NS };
+
+	if (failed)
+		*left = (struct timespec){ 0, 0 };
+	else if (!deadline_left(deadline, left) || left->tv_sec || left->tv_nsec > most.tv_nsec)
+		*left = most;
+	return left;
+}
+
 /* ppoll() until @deadline; @fds as the application has them, its revents are set. */
 static int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline,
 			const sigset_t *mask)
 {
-	const struct timespec at_once = { 0, 0 };
 	struct scratch scratch;
 	struct timespec left;
 	bool failed;
@@ -146,8 +163,7 @@ static int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline 
 			ready = next.ppoll(fds, count, deadline_left(deadline, &left), mask);
 			break;
 		}
-		ready = next.ppoll(scratch.fds, count,
-				   failed ? &at_once : deadline_left(deadline, &left), mask);
+		ready = next.ppoll(scratch.fds, count, stretch(deadline, failed, &left), mask);
 		if (ready < 0)
 			break;
 		pending_progress(&scratch, count);

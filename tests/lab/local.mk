@@ -9,7 +9,7 @@ EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertla
 	tests/lab/convertlab/peers.py tests/lab/convertlab/sandbox.py tests/lab/convertlab/servers.py \
 	tests/lab/convertlab/sniffer.py tests/lab/convertlab/topology.py tests/lab/convertlab/waiting.py \
 	tests/lab/scripted_converter.py tests/lab/apps/bulk.py tests/lab/apps/connect_probe.py \
-	tests/lab/apps/duplex.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py
+	tests/lab/apps/duplex.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py tests/lab/apps/shared_probe.py
 
 check_PROGRAMS += tests/lab/apps/threads
 tests_lab_apps_threads_SOURCES = tests/lab/apps/threads.c

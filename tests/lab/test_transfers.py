@@ -272,6 +272,15 @@ def test_many_threads():
         equal(lab.shim_log().count("converted over MPTCP"), 9600, "conversions")
 
 
+def test_two_threads_on_one_socket():
+    """While one takes the response off the stream the other sees neither it nor the converter."""
+    with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
+        lab.convertd()
+        lab.echo()
+        said = lab.client.run(app("shared_probe.py", lab.server.addr4, 7, 100), env=lab.converted(), timeout=50).stdout
+        equal(said, "clean 100\n", "what the second thread saw")
+
+
 def hellos(lab, count):
     """So many connections from one process, one after the other."""
     return lab.client.run(app("many.py", "epoll", lab.server.addr4, 7, count, 1), env=lab.converted()).stdout
