@@ -7,45 +7,102 @@
 #include "client/errno_map.h"
 
 #include <errno.h>
+#include <string.h>
+
+#define TCP_KIND_MPTCP 30 /* RFC 8684 */
 
 ssize_t handshake_request(uint8_t *buf, size_t capacity, const union sockaddr_ip *server,
-			  const uint8_t *cookie, size_t cookie_len)
+			  const struct handshake_ask *ask)
 {
+	static const uint8_t mptcp[] = { TCP_KIND_MPTCP, 2 }; /* without content: Section 7.5 */
 	struct in6_addr address = sockaddr_ip_in6(server);
 	struct convert_writer w;
 
 	convert_writer_init(&w, buf, capacity);
-	convert_write_connect(&w, &address, sockaddr_ip_port(server), NULL, 0);
-	if (cookie_len)
-		convert_write_cookie(&w, cookie, cookie_len);
+	convert_write_connect(&w, &address, sockaddr_ip_port(server), mptcp,
+			      ask->mptcp ? sizeof(mptcp) : 0);
+	if (ask->info)
+		convert_write_info(&w);
+	if (ask->cookie.len)
+		convert_write_cookie(&w, ask->cookie.data, ask->cookie.len);
 	return convert_writer_finish(&w);
 }
 
 static struct handshake_step fail(enum handshake_fault fault, int error, const char *reason)
 {
 	return (struct handshake_step){
-		.verdict = HANDSHAKE_FAIL, .fault = fault, .error = error, .reason = reason
+		.verdict = HANDSHAKE_FAIL,
+		.fault = fault,
+		.error = error,
+		.reason = reason,
+		.rest = fault == HANDSHAKE_FAULT_SERVER ? 0 : HANDSHAKE_REST_SECONDS,
 	};
 }
 
+static enum handshake_fault fault_of(uint8_t code)
+{
+	/*
+	 * Network Failure is all that a converter can say of a server that never answers; were it
+	 * the converter's own fault, one dead server would keep clients away from it.
+	 */
+	if (errno_map_is_server(code) || code == CONVERT_ERROR_NETWORK_FAILURE)
+		return HANDSHAKE_FAULT_SERVER;
+	return code == CONVERT_ERROR_NOT_AUTHORIZED ? HANDSHAKE_FAULT_REFUSED :
+						      HANDSHAKE_FAULT_CONVERTER;
+}
+
+static bool lists_kind(struct convert_span kinds, uint8_t kind)
+{
+	return memchr(kinds.data, kind, kinds.len) != NULL;
+}
+
 static struct handshake_step fail_by_error(const struct convert_response *response,
-					   const union sockaddr_ip *server)
+					   const union sockaddr_ip *server,
+					   const struct handshake_ask *ask)
 {
 	uint8_t code = response->error_code;
 	struct convert_span value = response->error_value;
-	struct handshake_step step;
+	struct handshake_step step = fail(fault_of(code),
+					  errno_map_error(code, value.data[0],
+							  sockaddr_ip_is_v4(server)),
+					  convert_error_name(code));
 
-	step = fail(errno_map_is_server(code) ? HANDSHAKE_FAULT_SERVER : HANDSHAKE_FAULT_CONVERTER,
-		    errno_map_error(code, value.data[0], sockaddr_ip_is_v4(server)),
-		    convert_error_name(code));
-	/* Behind one byte of zero (Section 6.2.8). */
-	if (code == CONVERT_ERROR_MISSING_COOKIE && value.len > 1)
+	switch (code) {
+	case CONVERT_ERROR_RESOURCE_EXCEEDED:
+	case CONVERT_ERROR_NETWORK_FAILURE:
+		step.rest = value.data[0] ? value.data[0] : HANDSHAKE_REST_SECONDS;
+		break;
+	case CONVERT_ERROR_MISSING_COOKIE: /* behind one byte of zero */
+		if (value.len <= 1)
+			break;
+		step.remedy = HANDSHAKE_REMEDY_COOKIE;
 		step.cookie = (struct convert_span){ value.data + 1, value.len - 1 };
+		break;
+	case CONVERT_ERROR_UNSUPPORTED_TCP_OPTION:
+		if (ask->mptcp && lists_kind(value, TCP_KIND_MPTCP))
+			step.remedy = HANDSHAKE_REMEDY_NO_OPTION;
+		break;
+	}
 	return step;
 }
 
+/* The options are the server's, handed on: anything may be in there. */
+static enum handshake_server_mptcp server_mptcp(const struct convert_response *response)
+{
+	struct convert_span list = response->tcp_header;
+	struct convert_tcp_option option;
+
+	if (!response->has_tcp_header)
+		return HANDSHAKE_SERVER_UNKNOWN;
+	while (convert_tcp_option_next(&list, &option) == CONVERT_OK)
+		if (option.kind == TCP_KIND_MPTCP)
+			return HANDSHAKE_SERVER_MPTCP;
+	return HANDSHAKE_SERVER_PLAIN;
+}
+
 struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
-					 const union sockaddr_ip *server)
+					 const union sockaddr_ip *server,
+					 const struct handshake_ask *ask)
 {
 	struct convert_response response;
 	enum convert_status status;
@@ -63,11 +120,29 @@ struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 	if (status != CONVERT_OK)
 		return fail(HANDSHAKE_FAULT_PROTOCOL, ECONNREFUSED, convert_status_name(status));
 	if (response.has_error)
-		return fail_by_error(&response, server);
-	return (struct handshake_step){ .verdict = HANDSHAKE_DONE, .length = response.length };
+		return fail_by_error(&response, server, ask);
+	return (struct handshake_step){
+		.verdict = HANDSHAKE_DONE,
+		.length = response.length,
+		.has_supported = response.has_supported,
+		.supported = response.supported,
+		.server_mptcp = ask->mptcp ? server_mptcp(&response) : HANDSHAKE_SERVER_UNKNOWN,
+	};
 }
 
 struct handshake_step handshake_on_close(void)
 {
 	return fail(HANDSHAKE_FAULT_PROTOCOL, ECONNREFUSED, "closed without a response");
+}
+
+struct handshake_step handshake_on_silence(void)
+{
+	return fail(HANDSHAKE_FAULT_CONVERTER, ETIMEDOUT, "no answer in time");
+}
+
+struct handshake_step handshake_on_error(int error)
+{
+	/* ENOTCONN is what a socket says whose error was told already: refused, as far as is known. */
+	error = error == ENOTCONN ? ECONNREFUSED : error;
+	return fail(HANDSHAKE_FAULT_CONVERTER, error, strerrordesc_np(error));
 }

@@ -28,8 +28,32 @@ enum handshake_verdict {
 enum handshake_fault {
 	HANDSHAKE_FAULT_NONE,
 	HANDSHAKE_FAULT_SERVER,    /* it refused or could not be reached (Error TLV) */
-	HANDSHAKE_FAULT_CONVERTER, /* it would not or could not serve the request (Error TLV) */
+	HANDSHAKE_FAULT_REFUSED,   /* the converter won't serve this request; it may serve others */
+	HANDSHAKE_FAULT_CONVERTER, /* the converter can't serve any for now (Error TLV) */
 	HANDSHAKE_FAULT_PROTOCOL,  /* what came is not a valid response (Sections 6, 8) */
+};
+
+/* The converter has said how the same request would succeed. */
+enum handshake_remedy {
+	HANDSHAKE_REMEDY_NONE,
+	HANDSHAKE_REMEDY_COOKIE,    /* with step.cookie in it (Section 6.2.7) */
+	HANDSHAKE_REMEDY_NO_OPTION, /* without a TCP option (Unsupported TCP Option, 6.2.8) */
+};
+
+/* What an answer tells of Multipath TCP between the converter and the server (Section 6.2.6). */
+enum handshake_server_mptcp {
+	HANDSHAKE_SERVER_UNKNOWN, /* it was not asked for */
+	HANDSHAKE_SERVER_PLAIN,
+	HANDSHAKE_SERVER_MPTCP,
+};
+
+#define HANDSHAKE_REST_SECONDS 30 /* Section 6.2.8: the delay where the converter names none */
+
+/* What a request says beside the server's address. */
+struct handshake_ask {
+	struct convert_span cookie; /* length 0: none */
+	bool mptcp; /* Multipath TCP towards the server, too: an Extended Connect TLV (Section 7.5) */
+	bool info;  /* which TCP extensions does the converter support (Section 6.2.3)? */
 };
 
 struct handshake_step {
@@ -38,31 +62,40 @@ struct handshake_step {
 	size_t length;      /* bytes, counted from the start of the stream */
 	int error;          /* errno of connect(2), positive */
 	const char *reason; /* a static text for the log */
-	/*
-	 * FAIL for want of a cookie, and the converter gave one (Section 6.2.7): keep it, and ask again
-	 * on a new connection. Points into the bytes that were shown; empty otherwise.
-	 */
-	struct convert_span cookie;
+	unsigned int rest;  /* FAIL: seconds to leave the converter alone: for this server, if the
+	                       fault is REFUSED or SERVER, else altogether */
+	enum handshake_remedy remedy;
+	struct convert_span cookie; /* for the remedy; points into the bytes that were shown */
+	enum handshake_server_mptcp server_mptcp;
+	bool has_supported;            /* DONE: the answer to an Info TLV is there, */
+	struct convert_span supported; /* TCP option kinds, padded with 0, in the bytes shown */
 };
 
 /*
  * handshake_request() - write the message that asks for @server
- * @cookie, @cookie_len: for a Cookie TLV, or NULL and 0
  * Returns its length in bytes, or -errno (-EINVAL: Section 6.2.5 forbids the
  * address; -ENOBUFS: @capacity is too small).
  */
 ssize_t handshake_request(uint8_t *buf, size_t capacity, const union sockaddr_ip *server,
-			  const uint8_t *cookie, size_t cookie_len);
+			  const struct handshake_ask *ask);
 
 /*
  * handshake_on_bytes() - the first @len bytes of the converter's stream are known
  * @server: the destination; its family decides how ICMP codes read
+ * @ask: as in the request
  * Never says DONE or FAIL of a valid prefix, NEED_MORE of an invalid one.
  */
 struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
-					 const union sockaddr_ip *server);
+					 const union sockaddr_ip *server,
+					 const struct handshake_ask *ask);
 
-/* handshake_on_close() - the stream ended, or failed, after a valid prefix. */
+/* handshake_on_close() - the stream ended after a valid prefix. */
 struct handshake_step handshake_on_close(void);
+
+/* handshake_on_silence() - nothing has come for as long as a converter may take */
+struct handshake_step handshake_on_silence(void);
+
+/* handshake_on_error() - connect(2) to the converter, or the connection, failed with @error (positive) */
+struct handshake_step handshake_on_error(int error);
 
 #endif

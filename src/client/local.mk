@@ -1,7 +1,19 @@
 # the client's side of the protocol without any I/O, for every front end
 noinst_LTLIBRARIES += libclient.la
 libclient_la_SOURCES = \
+	src/client/cache.c src/client/cache.h \
+	src/client/cache_bucket.c src/client/cache_bucket.h \
+	src/client/cache_file.c src/client/cache_file.h \
+	src/client/cache_record.c src/client/cache_record.h \
 	src/client/errno_map.c src/client/errno_map.h \
 	src/client/handshake.c src/client/handshake.h \
 	src/client/policy.c src/client/policy.h \
-	src/client/settings.c src/client/settings.h
+	src/client/settings.c src/client/settings.h \
+	src/client/srv.c src/client/srv.h
+
+# what the client's side asks the C library's resolver
+noinst_LTLIBRARIES += libresolve.la
+libresolve_la_SOURCES = \
+	src/client/resolve.c src/client/resolve.h \
+	src/client/resolver_state.c src/client/resolver_state.h
+libresolve_la_LIBADD = $(RESOLV_LIBS)

@@ -4,6 +4,8 @@
 
 #include "client/settings.h"
 
+#include "client/srv.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +27,7 @@ static bool port_read(uint16_t *port, const char *text)
 	return true;
 }
 
-/* Letters, digits, hyphens, dots and underscores (SRV owners), not starting with a hyphen. */
+/* Letters, digits, hyphens, dots and underscores, not starting with a hyphen. */
 static bool name_is_plausible(const char *name)
 {
 	if (!*name || *name == '-' || *name == '.')
@@ -36,45 +38,63 @@ static bool name_is_plausible(const char *name)
 	return true;
 }
 
-/* One element of CONVERT_ADDR. */
-static bool converter_read(struct settings_converter *out, const char *text, uint16_t port)
+static const char wrong_converter[] = "is neither an address nor a name; "
+				      "say 192.0.2.1, [2001:db8::1]:1234 or converter.example";
+
+/* A name that begins with an underscore, which a host's doesn't. Returns NULL or what is wrong. */
+static const char *service_check(struct settings_converter *out, bool has_port)
+{
+	if (!srv_is_service(out->name) || !name_is_plausible(out->name))
+		return "is no service of converters; "
+		       "say _convert._tcp.example, or the name of a host";
+	if (has_port)
+		return "is a service, and its SRV records have the ports; say it without one";
+	out->port = 0;
+	return NULL;
+}
+
+/* One element of CONVERT_ADDR. Returns NULL, or what is wrong in words that complete "X …". */
+static const char *converter_read(struct settings_converter *out, const char *text, uint16_t port)
 {
 	char *colon;
 
 	memset(out, 0, sizeof(*out));
 	if (sockaddr_ip_parse(&out->addr, text, port) == 0) {
 		out->port = sockaddr_ip_port(&out->addr);
-		return true;
+		return NULL;
 	}
 	out->addr.sa.sa_family = AF_UNSPEC;
 	out->port = port;
 	if (strlen(text) >= sizeof(out->name))
-		return false;
+		return wrong_converter;
 	strcpy(out->name, text);
 	colon = strchr(out->name, ':');
-	if (colon) {
+	if (colon)
 		*colon = '\0';
-		if (!port_read(&out->port, colon + 1))
-			return false;
-	}
+	if (out->name[0] == '_')
+		return service_check(out, colon);
+	if (colon && !port_read(&out->port, colon + 1))
+		return wrong_converter;
 	/* All digits and dots but no address: a typing error, not a name to ask DNS for. */
 	if (!out->name[strspn(out->name, "0123456789.")])
-		return false;
-	return name_is_plausible(out->name);
+		return wrong_converter;
+	return name_is_plausible(out->name) ? NULL : wrong_converter;
 }
 
 static bool converter_add(struct settings *out, const char *text, const void *port)
 {
+	const char *wrong;
+
 	if (out->converter_count == SETTINGS_CONVERTERS_MAX) {
 		snprintf(out->problem, sizeof(out->problem), "CONVERT_ADDR: more than %d converters",
 			 SETTINGS_CONVERTERS_MAX);
 		return false;
 	}
-	if (!converter_read(&out->converters[out->converter_count], text, *(const uint16_t *)port)) {
-		snprintf(out->problem, sizeof(out->problem),
-			 "CONVERT_ADDR: \"%.60s\" is neither an address nor a name; "
-			 "say 192.0.2.1, [2001:db8::1]:1234 or converter.example",
-			 text);
+	wrong = converter_read(&out->converters[out->converter_count], text,
+			       *(const uint16_t *)port);
+	if (wrong) {
+		snprintf(out->problem, sizeof(out->problem), "CONVERT_ADDR: \"%.60s\" %s", text,
+			 wrong);
 		return false;
 	}
 	out->converter_count++;
@@ -142,11 +162,11 @@ static bool cookie_read(struct settings *out, const char *cookie)
 	return true;
 }
 
-/* A path that is too long can't be opened anyway: no log then. */
-static void log_read(struct settings *out, const char *path)
+/* A path that is too long can't be opened anyway: none then. */
+static void path_read(char out[SETTINGS_PATH_MAX], const char *path)
 {
-	if (path && strlen(path) < sizeof(out->log))
-		strcpy(out->log, path);
+	if (path && strlen(path) < SETTINGS_PATH_MAX)
+		strcpy(out, path);
 }
 
 static bool fallback_read(struct settings *out, const char *text)
@@ -159,13 +179,52 @@ static bool fallback_read(struct settings *out, const char *text)
 	return false;
 }
 
+/* Seconds, decimal, as "3" or "0.5". Not strtod(): its decimal point is the locale's. */
+static bool timeout_read(struct settings *out, const char *text)
+{
+	long seconds, ms = 0;
+	char *end;
+
+	out->timeout_ms = SETTINGS_TIMEOUT_DEFAULT_MS;
+	if (!text || !*text)
+		return true;
+	errno = 0;
+	seconds = strtol(text, &end, 10);
+	if (!errno && isdigit((unsigned char)*text) && *end == '.')
+		for (long unit = 100; isdigit((unsigned char)*++end); unit /= 10)
+			ms += (*end - '0') * unit;
+	if (!errno && isdigit((unsigned char)*text) && !*end && seconds <= SETTINGS_TIMEOUT_MAX_SECONDS &&
+	    seconds * 1000 + ms > 0) {
+		out->timeout_ms = (int)(seconds * 1000 + ms);
+		return true;
+	}
+	snprintf(out->problem, sizeof(out->problem),
+		 "CONVERT_TIMEOUT: \"%.40s\" is not a time; say seconds, from 0.001 to %d", text,
+		 SETTINGS_TIMEOUT_MAX_SECONDS);
+	return false;
+}
+
+static bool switch_read(struct settings *out, const char *name, const char *text, bool *value)
+{
+	if (!text || !*text)
+		return true;
+	*value = strcmp(text, "1") == 0;
+	if (*value || strcmp(text, "0") == 0)
+		return true;
+	snprintf(out->problem, sizeof(out->problem), "%s: \"%.40s\" is neither 0 nor 1", name, text);
+	return false;
+}
+
 void settings_read(struct settings *out, settings_lookup *lookup)
 {
 	const char *list = lookup("CONVERT_ADDR"), *bypass = lookup("CONVERT_BYPASS");
 	uint16_t port = SETTINGS_PORT_DEFAULT;
 
 	memset(out, 0, sizeof(*out));
-	log_read(out, lookup("CONVERT_LOG"));
+	out->bypass_mptcp = true;
+	out->timeout_ms = SETTINGS_TIMEOUT_DEFAULT_MS; /* connections may come from another program */
+	path_read(out->log, lookup("CONVERT_LOG"));
+	path_read(out->runtime_dir, lookup("XDG_RUNTIME_DIR"));
 	if (!list) {
 		snprintf(out->problem, sizeof(out->problem),
 			 "CONVERT_ADDR is not set: set it to the converter's address");
@@ -175,7 +234,11 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 	    !list_read(out, list, &port, converter_add) ||
 	    !list_read(out, bypass ? bypass : "", NULL, bypass_add) ||
 	    !cookie_read(out, lookup("CONVERT_COOKIE")) ||
-	    !fallback_read(out, lookup("CONVERT_FALLBACK")))
+	    !fallback_read(out, lookup("CONVERT_FALLBACK")) ||
+	    !timeout_read(out, lookup("CONVERT_TIMEOUT")) ||
+	    !switch_read(out, "CONVERT_EARLY_DATA", lookup("CONVERT_EARLY_DATA"), &out->early_data) ||
+	    !switch_read(out, "CONVERT_BYPASS_MPTCP", lookup("CONVERT_BYPASS_MPTCP"),
+			 &out->bypass_mptcp))
 		return;
 	if (!out->converter_count) {
 		snprintf(out->problem, sizeof(out->problem),

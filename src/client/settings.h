@@ -15,18 +15,22 @@
 #define SETTINGS_NAME_MAX 254       /* bytes of a host name, NUL included (RFC 1035 2.3.4) */
 #define SETTINGS_PATH_MAX 4096      /* bytes, NUL included: PATH_MAX */
 #define SETTINGS_COOKIE_MAX 255     /* bytes */
+/* Before the third SYN (RFC 6298), which Linux sends without MP_CAPABLE: see DESIGN.md. */
+#define SETTINGS_TIMEOUT_DEFAULT_MS 3000
+#define SETTINGS_TIMEOUT_MAX_SECONDS 3600
 #define SETTINGS_PORT_DEFAULT 1234  /* Section 10.1 assigns none; the older client's default */
 
 /* A converter as the user wrote it: an address, or a name that is still to be resolved. */
 struct settings_converter {
-	char name[SETTINGS_NAME_MAX]; /* empty for a numeric address */
+	char name[SETTINGS_NAME_MAX]; /* empty for a numeric address; see srv_is_service() */
 	union sockaddr_ip addr;       /* with its port; family AF_UNSPEC for a name */
-	uint16_t port;                /* host byte order */
+	uint16_t port;                /* host byte order; 0 for a service */
 };
 
 struct settings {
 	bool enabled;      /* connections may be converted */
 	char problem[256]; /* why not, in a sentence for the log; empty if enabled */
+	char runtime_dir[SETTINGS_PATH_MAX]; /* XDG_RUNTIME_DIR, empty for none */
 	char log[SETTINGS_PATH_MAX]; /* CONVERT_LOG: a path, "-" for stderr, empty for none */
 	struct settings_converter converters[SETTINGS_CONVERTERS_MAX];
 	size_t converter_count;
@@ -35,6 +39,9 @@ struct settings {
 	struct prefix_rule bypass[SETTINGS_BYPASS_MAX]; /* destinations to be left alone */
 	size_t bypass_count;
 	bool fail_closed; /* without a usable converter a connection fails, rather than go directly */
+	int timeout_ms;   /* how long a converter may be silent before the next one is asked */
+	bool early_data;  /* connect() doesn't wait: the application's first bytes ride in the SYN */
+	bool bypass_mptcp; /* servers that speak Multipath TCP themselves are reached without a converter */
 };
 
 /* Looks a variable up, as getenv(3) does. */
@@ -44,10 +51,12 @@ typedef const char *settings_lookup(const char *name);
  * settings_read() - fill @out from the variables that @lookup finds
  *
  * CONVERT_ADDR: addresses or names, separated by commas or spaces, each with a
- * port of its own if it says so ("192.0.2.1", "[2001:db8::1]:1234", "name:1234").
+ * port of its own if it says so ("192.0.2.1", "[2001:db8::1]:1234", "name:1234"), but a
+ * service ("_convert._tcp.example"), whose SRV records have the ports.
  * CONVERT_PORT: for those without. CONVERT_COOKIE: opaque text. CONVERT_LOG.
  * CONVERT_BYPASS: destinations that are never converted, as prefix_rule_parse() reads
- * them. CONVERT_FALLBACK: "direct" (the default) or "none".
+ * them. CONVERT_FALLBACK: "direct" (the default) or "none". CONVERT_TIMEOUT: seconds, with
+ * a fraction if wanted. XDG_RUNTIME_DIR: where learned things are kept. CONVERT_EARLY_DATA, CONVERT_BYPASS_MPTCP: 0 or 1.
  *
  * Everything is copied: programs that set their title overwrite the memory of their environment.
  * Anything wrong leaves @out disabled with the reason in @out->problem, which

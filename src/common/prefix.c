@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define V4_MAPPED_BITS 96
@@ -25,9 +26,11 @@ static int number_parse(const char **text, const char *end, int max)
 static bool host_bits_clear(struct prefix *prefix)
 {
 	struct in6_addr before = prefix->address;
+	unsigned int whole = prefix->length / 8u, rest = prefix->length % 8u;
 
-	for (unsigned int bit = prefix->length; bit < 128; bit++)
-		prefix->address.s6_addr[bit / 8] &= (uint8_t)~(0x80u >> bit % 8);
+	if (rest)
+		prefix->address.s6_addr[whole++] &= (uint8_t)(0xff00u >> rest);
+	memset(prefix->address.s6_addr + whole, 0, 16 - whole);
 	return IN6_ARE_ADDR_EQUAL(&before, &prefix->address);
 }
 
@@ -56,7 +59,32 @@ int prefix_parse(struct prefix *out, const char *text, size_t len)
 	}
 	out->address = sockaddr_ip_in6(&addr);
 	out->length = (uint8_t)(length + (bits == 32 ? V4_MAPPED_BITS : 0));
-	return host_bits_clear(out) ? 0 : -EINVAL;
+	return host_bits_clear(out) ? 0 : -ERANGE;
+}
+
+struct prefix prefix_of(const struct in6_addr *address, uint8_t length)
+{
+	struct prefix prefix = { .address = *address, .length = length };
+
+	host_bits_clear(&prefix);
+	return prefix;
+}
+
+const char *prefix_format(const struct prefix *prefix, char buf[static PREFIX_STRLEN])
+{
+	bool v4 = IN6_IS_ADDR_V4MAPPED(&prefix->address) && prefix->length >= V4_MAPPED_BITS;
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (v4)
+		inet_ntop(AF_INET, &prefix->address.s6_addr[12], host, sizeof(host));
+	else
+		inet_ntop(AF_INET6, &prefix->address, host, sizeof(host));
+	if (prefix->length == 128)
+		snprintf(buf, PREFIX_STRLEN, "%s", host);
+	else
+		snprintf(buf, PREFIX_STRLEN, "%s/%d", host,
+			 prefix->length - (v4 ? V4_MAPPED_BITS : 0));
+	return buf;
 }
 
 /* "443" or "8000-8999", all of it. */

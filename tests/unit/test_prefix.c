@@ -9,6 +9,7 @@
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -62,7 +63,7 @@ static const char *const wrong[] = {
 	"",		 "/",		  "/8",		     ":",	       ":0",
 	":65536",	 ":80-",	  ":80-79",	     ":-80",	       ":80x",
 	":http",	 "10.0.0.0/",	  "10.0.0.0/33",     "10.0.0.0/x",     "10.0.0.0/8x",
-	"10.0.0.1/8",	 "10.0.0/8",	  "2001:db8::/129",  "2001:db8::1/64", "2001:db8::/32:80x",
+	"10.0.0/8",	 "2001:db8::/129", "2001:db8::/32:80x",
 	"[2001:db8::]/3", "[10.0.0.0/8", "10.0.0.0/8]",	     "[]:80",	       "[10.0.0.0/8]80",
 	"10.0.0.0/8:",	 "10.0.0.0/8:0", "name.example",     "10.0.0.0/000000008",
 	"10.0.0.0/-8",	 "10.0.0.0/+8",
@@ -76,6 +77,40 @@ START_TEST(wrong_rule_is_refused)
 }
 END_TEST
 
+static const struct {
+	const char *text, *meant; /* the same: nothing is wrong */
+} formats[] = {
+	{ "10.0.0.0/8", "10.0.0.0/8" },
+	{ "10.0.0.1/8", "10.0.0.0/8" },
+	{ "10.255.0.0/9", "10.128.0.0/9" },
+	{ "0.0.0.0/0", "0.0.0.0/0" },
+	{ "192.0.2.1", "192.0.2.1" },
+	{ "::/0", "::/0" },
+	{ "2001:db8::/32", "2001:db8::/32" },
+	{ "2001:db8::1/64", "2001:db8::/64" },
+	{ "2001:db8:ffff::/33", "2001:db8:8000::/33" },
+	{ "2001:db8::1", "2001:db8::1" },
+	{ "2001:db8::1/127", "2001:db8::/127" },
+};
+
+START_TEST(prefix_that_was_meant)
+{
+	bool right = strcmp(formats[_i].text, formats[_i].meant) == 0;
+	struct prefix prefix, cut;
+	struct in6_addr inside;
+	char text[PREFIX_STRLEN];
+
+	ck_assert_int_eq(prefix_parse(&prefix, formats[_i].text, strlen(formats[_i].text)),
+			 right ? 0 : -ERANGE);
+	ck_assert_str_eq(prefix_format(&prefix, text), formats[_i].meant);
+	inside = prefix.address;
+	if (prefix.length < 128)
+		inside.s6_addr[15] |= 1;
+	cut = prefix_of(&inside, prefix.length);
+	ck_assert(cut.length == prefix.length && IN6_ARE_ADDR_EQUAL(&cut.address, &prefix.address));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("prefix");
@@ -83,6 +118,7 @@ int main(void)
 
 	tcase_add_loop_test(tcase, rule_matches_what_it_says, 0, ARRAY_SIZE(rules));
 	tcase_add_loop_test(tcase, wrong_rule_is_refused, 0, ARRAY_SIZE(wrong));
+	tcase_add_loop_test(tcase, prefix_that_was_meant, 0, ARRAY_SIZE(formats));
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

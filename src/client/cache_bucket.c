@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cache_bucket.c - find and put records in the cache's mapping, a bucket at a time */
+#include "config.h"
+
+#include "client/cache_bucket.h"
+
+#include "client/cache_file.h"
+
+#include <string.h>
+
+/* Returns 0 or -errno. */
+static int bucket_read(struct cache_bucket *bucket, uint8_t *file, const struct cache_key *key)
+{
+	const struct cache_table *table = cache_table_of((enum cache_kind)key->kind);
+	uint32_t offset = cache_bucket_offset(key);
+	int ret;
+
+	if (bucket->offset == offset)
+		return 0;
+	bucket->offset = 0;
+	bucket->table = table;
+	ret = cache_file_read(file, offset, bucket->bytes, (size_t)table->ways * table->record_size);
+	if (ret == 0)
+		bucket->offset = offset;
+	return ret;
+}
+
+static void record_at(const struct cache_bucket *bucket, uint32_t way, struct cache_record *out)
+{
+	size_t size = bucket->table->record_size;
+
+	memcpy(out, bucket->bytes + way * size, size);
+}
+
+/* Writes @record, or zeros for NULL. */
+static int record_write(const struct cache_bucket *bucket, uint8_t *file, uint32_t way,
+			const struct cache_record *record)
+{
+	size_t size = bucket->table->record_size;
+	struct cache_record copy = { 0 };
+
+	if (record)
+		copy = *record;
+	return cache_file_write(file, bucket->offset + way * (uint32_t)size, &copy, size);
+}
+
+static bool has_key(const struct cache_record *record, const struct cache_key *key)
+{
+	return memcmp(&record->key, key, sizeof(*key)) == 0;
+}
+
+bool cache_bucket_find(struct cache_bucket *bucket, uint8_t *file, const struct cache_key *key,
+		       int64_t now, struct cache_record *out)
+{
+	struct cache_record record;
+	bool found = false;
+
+	if (bucket_read(bucket, file, key) < 0)
+		return false;
+	for (uint32_t way = 0; way < bucket->table->ways; way++) {
+		record_at(bucket, way, &record);
+		if (!has_key(&record, key) || !cache_record_is_valid(&record, bucket->table, now) ||
+		    (found && record.learned <= out->learned))
+			continue;
+		memcpy(out, &record, bucket->table->record_size);
+		found = true;
+	}
+	return found;
+}
+
+/* The place for a record whose key has none: one that is free or has ended, or the oldest. */
+static uint32_t victim(const struct cache_bucket *bucket, int64_t now)
+{
+	int64_t oldest = INT64_MAX;
+	struct cache_record record;
+	uint32_t found = 0;
+
+	for (uint32_t way = 0; way < bucket->table->ways; way++) {
+		record_at(bucket, way, &record);
+		if (!cache_record_is_valid(&record, bucket->table, now))
+			return way;
+		if (record.learned < oldest) {
+			oldest = record.learned;
+			found = way;
+		}
+	}
+	return found;
+}
+
+int cache_bucket_put(struct cache_bucket *bucket, uint8_t *file, struct cache_record *record,
+		     int64_t now, int64_t until)
+{
+	bool done = until <= now;
+	struct cache_record old;
+	int ret;
+
+	record->learned = now;
+	record->until = until < now + CACHE_LIFETIME_MAX ? until : now + CACHE_LIFETIME_MAX;
+	cache_record_seal(record);
+	ret = bucket_read(bucket, file, &record->key);
+	for (uint32_t way = 0; ret == 0 && way < bucket->table->ways; way++) {
+		record_at(bucket, way, &old);
+		if (!has_key(&old, &record->key))
+			continue;
+		ret = record_write(bucket, file, way, done ? NULL : record); /* one is enough */
+		done = true;
+	}
+	if (ret == 0 && !done)
+		ret = record_write(bucket, file, victim(bucket, now), record);
+	bucket->offset = 0; /* what it has is no longer so */
+	return ret;
+}

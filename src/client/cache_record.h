@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cache_record.h - the bytes of the cache's file: header and records, where they are
+ *
+ * Pure functions, shared by cache.c, cache_file.c and their tests. The file:
+ *
+ *	struct cache_header, then from CACHE_TABLES_OFFSET on the tables one after the other;
+ *	a table is an array of buckets, a bucket an array of `ways` records.
+ *
+ * The key of a record says which bucket it is in; where in the bucket is all the same. A record's
+ * checksum covers all its bytes. Integers are in the machine's byte order: a file doesn't leave it.
+ */
+#ifndef CLIENT_CACHE_RECORD_H
+#define CLIENT_CACHE_RECORD_H
+
+#include "client/cache.h"
+
+#define CACHE_TABLES_OFFSET 4096
+#define CACHE_BUCKET_MAX 2112 /* bytes of the longest bucket */
+#define CACHE_BOOT_ID_LEN 36  /* a UUID in text, /proc/sys/kernel/random/boot_id */
+
+/* A process takes the time before it calls, so that others' records may be a little younger. */
+#define CACHE_CLOCK_SLACK 60000 /* ms */
+
+/* Must be the same, byte for byte, in each file that is used. */
+struct cache_header {
+	char magic[16];
+	uint32_t layout; /* the number in the file's name */
+	uint32_t size;   /* bytes of the file */
+	char boot[40];   /* the boot that CLOCK_BOOTTIME counts from */
+};
+
+enum cache_kind {
+	CACHE_KIND_NONE, /* never written: a record of zeros is a free one */
+	CACHE_KIND_REST,
+	CACHE_KIND_SYN_DATA,
+	CACHE_KIND_INFO,
+	CACHE_KIND_COOKIE,
+	CACHE_KIND_SERVER,
+	CACHE_KIND_COUNT
+};
+
+/* What a record is about. */
+struct cache_key {
+	uint64_t path; /* CACHE_KIND_SYN_DATA: the caller's; else 0 */
+	uint8_t address[16];
+	uint16_t port; /* host byte order */
+	uint8_t kind;  /* enum cache_kind */
+	uint8_t zero[5];
+};
+
+union cache_value {
+	struct {
+		uint32_t misses, zero;
+	} syn_data;
+	struct {
+		uint32_t flags;
+		uint8_t count, kinds[CACHE_KINDS_MAX], zero[3];
+	} info;
+	struct {
+		uint16_t len;
+		uint8_t bytes[CACHE_COOKIE_MAX], zero[6];
+	} cookie;
+	struct {
+		uint32_t verdict, zero;
+	} server;
+};
+
+/* In the file it takes the first table->record_size bytes. */
+struct cache_record {
+	uint64_t checksum;
+	int64_t learned, until; /* ms of CLOCK_BOOTTIME */
+	struct cache_key key;
+	union cache_value value;
+};
+
+struct cache_table {
+	uint32_t offset;      /* bytes from the beginning of the file */
+	uint32_t buckets;     /* a power of two */
+	uint32_t ways;        /* records in a bucket */
+	uint32_t record_size; /* bytes, a multiple of 8 */
+};
+
+/* Bytes of the whole file. */
+uint32_t cache_file_size(void);
+
+/* @boot: CACHE_BOOT_ID_LEN bytes. All of @out is written. */
+void cache_header_set(struct cache_header *out, const char *boot);
+
+/* False if @address is neither IPv4 nor IPv6. */
+bool cache_key_set(struct cache_key *out, enum cache_kind kind, const union sockaddr_ip *address,
+		   uint64_t path);
+
+/* The table for records of @kind, which is one. */
+const struct cache_table *cache_table_of(enum cache_kind kind);
+
+/* Where in the file the bucket for @key begins. The kind chooses the table, but not the bucket. */
+uint32_t cache_bucket_offset(const struct cache_key *key);
+
+/* May a record of @kind have this value? */
+bool cache_value_is_valid(enum cache_kind kind, const union cache_value *value);
+
+/* Fills in the checksum: everything else is there, bytes that aren't used are 0. */
+void cache_record_seal(struct cache_record *record);
+
+/* The record was written as it is: its kind belongs to @table and its checksum is right. */
+bool cache_record_is_whole(const struct cache_record *record, const struct cache_table *table);
+
+/* A whole record that may be believed at @now: its times and its value are in range. */
+bool cache_record_is_valid(const struct cache_record *record, const struct cache_table *table,
+			   int64_t now);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* resolve.c - the addresses of a converter that is configured by name */
+#include "config.h"
+
+#include "client/resolve.h"
+
+#include "client/resolver_state.h"
+#include "client/srv.h"
+
+#include <arpa/nameser.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#ifndef EAI_NODATA
+#define EAI_NODATA EAI_NONAME /* musl */
+#endif
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+#define TARGETS_MAX 16     /* of one service */
+#define TARGET_MS 2000     /* for each target, if there is as much: two tries of a name server */
+#define PLACES_KEPT 2      /* for each of the targets that follow: one a family */
+#define RESPONSE_MAX 65535 /* bytes, over TCP */
+
+/* What is found, and the way to it. */
+struct search {
+	union sockaddr_ip *out;
+	size_t count, max;
+	struct resolver_state aside;
+	struct timespec deadline;
+	const char *reason; /* why nothing was found, the latest */
+};
+
+static _Thread_local bool running __attribute__((tls_model("initial-exec")));
+
+static const char no_memory[] = "no memory to resolve the converter's name";
+
+/* The last of each is for any other error. */
+static const struct {
+	int error;
+	const char *reason;
+} host_reasons[] = {
+	{ 0, "no address of the converter's name can be used" },
+	{ EAI_NONAME, "the converter's name has no address" },
+	{ EAI_NODATA, "the converter's name has no address" },
+	{ EAI_AGAIN, "no name server answers for the converter's name" },
+	{ EAI_MEMORY, no_memory },
+	{ EAI_FAIL, "the converter's name can't be resolved" },
+}, service_reasons[] = {
+	{ 0, "the SRV records name no converter that can be used" },
+	{ -ENOENT, "the converter's name has no SRV record" },
+	{ -EAGAIN, "no name server answers for the SRV records" },
+	{ -ENOMEM, no_memory },
+	{ -EBADMSG, "the answer for the SRV records is malformed" },
+};
+
+static void deadline_set(struct search *search, int timeout_ms)
+{
+	clock_gettime(CLOCK_MONOTONIC, &search->deadline);
+	search->deadline.tv_sec += timeout_ms / 1000;
+	search->deadline.tv_nsec += timeout_ms % 1000 * 1000000L;
+}
+
+static int milliseconds_left(const struct search *search)
+{
+	struct timespec now;
+	int64_t ms;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ms = ((int64_t)search->deadline.tv_sec - now.tv_sec) * 1000 +
+	     (search->deadline.tv_nsec - now.tv_nsec) / 1000000;
+	return ms > 0 ? (int)ms : 0;
+}
+
+/* 0.0.0.0 and :: are what filtering name servers answer, and Linux would connect them to itself. */
+static bool is_usable(const union sockaddr_ip *addr)
+{
+	struct in6_addr in6 = sockaddr_ip_in6(addr);
+	const uint8_t *v4 = &in6.s6_addr[12];
+
+	if (IN6_IS_ADDR_V4MAPPED(&in6))
+		return v4[0] != 0 && v4[0] < 224;
+	return !IN6_IS_ADDR_UNSPECIFIED(&in6) && !IN6_IS_ADDR_MULTICAST(&in6);
+}
+
+static bool is_known(const struct search *search, const union sockaddr_ip *addr)
+{
+	for (size_t i = 0; i < search->count; i++)
+		if (sockaddr_ip_equal(&search->out[i], addr))
+			return true;
+	return false;
+}
+
+/* Reads one of getaddrinfo's addresses; false if it isn't wanted. */
+static bool address_read(const struct search *search, const struct addrinfo *ai,
+			 union sockaddr_ip *out)
+{
+	return sockaddr_ip_from(out, ai->ai_addr, ai->ai_addrlen) && is_usable(out) &&
+	       !is_known(search, out);
+}
+
+/* How many of each family to take, index 1 for IPv6, where there is room for @room in all. */
+static void share(const struct search *search, const struct addrinfo *list, size_t room,
+		  size_t quota[2])
+{
+	size_t half[2] = { room / 2, room - room / 2 };
+	union sockaddr_ip addr;
+
+	quota[0] = quota[1] = 0;
+	for (; list; list = list->ai_next)
+		if (address_read(search, list, &addr))
+			quota[addr.sa.sa_family == AF_INET6]++;
+	for (int i = 0; i < 2; i++) {
+		size_t other = quota[!i] < half[!i] ? quota[!i] : half[!i];
+
+		if (quota[0] + quota[1] > room && quota[i] > room - other)
+			quota[i] = room - other;
+	}
+}
+
+/* Adds a host's addresses, @room at the most, within @ms. */
+static void host_add(struct search *search, const char *name, uint16_t port, size_t room, int ms)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
+	struct addrinfo *list = NULL;
+	char service[sizeof("65535")];
+	union sockaddr_ip addr;
+	size_t quota[2], i = 0;
+	int error;
+
+	snprintf(service, sizeof(service), "%u", port);
+	resolver_state_limit(&search->aside, ms);
+	error = getaddrinfo(name, service, &hints, &list);
+	while (i + 1 < ARRAY_SIZE(host_reasons) && host_reasons[i].error != error)
+		i++;
+	search->reason = host_reasons[i].reason;
+	if (error)
+		return;
+	share(search, list, room, quota);
+	for (const struct addrinfo *ai = list; ai; ai = ai->ai_next) {
+		size_t *left;
+
+		if (!address_read(search, ai, &addr))
+			continue;
+		left = &quota[addr.sa.sa_family == AF_INET6];
+		if (*left > 0) {
+			search->out[search->count++] = addr;
+			--*left;
+		}
+	}
+	freeaddrinfo(list);
+}
+
+static uint32_t random_below(void *unused, uint32_t limit)
+{
+	struct timespec now;
+	uint32_t number;
+
+	(void)unused;
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number)) {
+		clock_gettime(CLOCK_MONOTONIC, &now); /* an early boot: any will do */
+		number = (uint32_t)now.tv_nsec * 2654435761u;
+	}
+	return (uint32_t)((uint64_t)number * limit >> 32);
+}
+
+/*
+ * The targets of a service, in the order in which they are to be tried; or what srv_parse()
+ * says.
+ */
+static int targets_ask(const char *owner, struct srv_target targets[TARGETS_MAX])
+{
+	uint8_t *response = malloc(RESPONSE_MAX);
+	int ret;
+
+	if (!response)
+		return -ENOMEM;
+	h_errno = 0;
+	ret = res_query(owner, ns_c_in, ns_t_srv, response, RESPONSE_MAX);
+	if (ret >= 0)
+		ret = srv_parse(response, ret < RESPONSE_MAX ? (size_t)ret : RESPONSE_MAX, owner,
+				targets, TARGETS_MAX);
+	else
+		ret = h_errno == HOST_NOT_FOUND || h_errno == NO_DATA ? -ENOENT : -EAGAIN;
+	free(response);
+	if (ret > 0)
+		srv_order(targets, (size_t)ret, random_below, NULL);
+	return ret;
+}
+
+/* What one of @targets may take of the time that is left. */
+static int share_of_time(const struct search *search, int targets)
+{
+	int left = milliseconds_left(search), each = left / targets;
+
+	if (each < TARGET_MS)
+		each = TARGET_MS;
+	return each < left ? each : left;
+}
+
+/* Adds the addresses of a service's targets. */
+static void service_add(struct search *search, const char *owner)
+{
+	struct srv_target *targets = calloc(TARGETS_MAX, sizeof(*targets));
+	int count = -ENOMEM;
+	size_t i = 0;
+
+	resolver_state_limit(&search->aside, milliseconds_left(search));
+	resolver_state_absolute();
+	if (targets)
+		count = targets_ask(owner, targets);
+	while (i + 1 < ARRAY_SIZE(service_reasons) && service_reasons[i].error != count)
+		i++;
+	search->reason = service_reasons[i].reason;
+	for (int n = 0; n < count && search->count < search->max; n++) {
+		size_t room = search->max - search->count;
+		size_t kept = (size_t)(count - n - 1) * PLACES_KEPT;
+		int ms = share_of_time(search, count - n);
+
+		if (n > 0 && ms == 0)
+			break;
+		if (kept + PLACES_KEPT > room)
+			kept = room > PLACES_KEPT ? room - PLACES_KEPT : 0;
+		host_add(search, targets[n].name, targets[n].port, room - kept, ms);
+	}
+	free(targets);
+}
+
+bool resolve_is_running(void)
+{
+	return running;
+}
+
+size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union sockaddr_ip *out,
+			 size_t max, const char **reason)
+{
+	struct search search = { .out = out, .max = max, .reason = no_memory };
+
+	if (running) {
+		search.reason = "the converter's name is being resolved";
+	} else if (resolver_state_set_aside(&search.aside)) {
+		running = true;
+		deadline_set(&search, timeout_ms);
+		if (srv_is_service(name))
+			service_add(&search, name);
+		else
+			host_add(&search, name, port, max, timeout_ms);
+		running = false;
+		resolver_state_put_back(&search.aside);
+	}
+	if (!search.count && reason)
+		*reason = search.reason;
+	return search.count;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* sysctl.h - integers under /proc/sys */
+#ifndef COMMON_SYSCTL_H
+#define COMMON_SYSCTL_H
+
+/*
+ * sysctl_read() - the value of an integer sysctl
+ * @name: as sysctl(8) spells it, say "net.ipv4.tcp_fastopen"
+ * Returns the value (0 or more), or -errno: -ENOENT where this kernel has none.
+ */
+int sysctl_read(const char *name);
+
+#endif

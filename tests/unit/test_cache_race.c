@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_cache_race.c - processes that write the same records and are killed at any moment
+ *
+ * All that a writer notes follows from a number, the same way for each of them, so that a reader
+ * can tell a record that was written from one that never was. Few keys, all in one bucket: they
+ * write over each other, evict each other, and forget.
+ */
+#include "config.h"
+
+#include "client/cache.h"
+#include "client/cache_record.h"
+
+#include "run.h"
+#include "tempdir.h"
+
+#include <check.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#define WRITERS 3
+#define DURATION 1500 /* ms */
+#define READS 300     /* of everything, between two deaths */
+#define WRITTEN (CACHE_REST | CACHE_INFO | CACHE_COOKIE)
+#define CONVERTERS 12 /* more than fit into a bucket for facts, or for cookies */
+#define NOW INT64_C(1000000)
+#define LATER (NOW + 60000)
+
+static char directory[PATH_MAX];
+static struct cache cache;
+static union sockaddr_ip keys[CONVERTERS];
+
+static uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1d;
+}
+
+/* What a writer notes for @seed, which the reader finds again in info.flags, or in the cookie. */
+static struct cache_converter facts_of(uint32_t seed)
+{
+	struct cache_converter facts = { .info = { .flags = seed } };
+	uint64_t state = UINT64_C(0x9e3779b97f4a7c15) ^ seed;
+
+	facts.rest.until = LATER + (int64_t)(random_next(&state) % 50000);
+	facts.info.until = LATER + (int64_t)(random_next(&state) % 50000);
+	facts.info.count = (uint8_t)(random_next(&state) % (CACHE_KINDS_MAX + 1));
+	for (unsigned int i = 0; i < facts.info.count; i++)
+		facts.info.kinds[i] = (uint8_t)(1 + random_next(&state) % 255);
+	facts.cookie.until = LATER + (int64_t)(random_next(&state) % 50000);
+	facts.cookie.len = (uint16_t)(900 + random_next(&state) % (CACHE_COOKIE_MAX - 900 + 1));
+	memcpy(facts.cookie.bytes, &seed, sizeof(seed));
+	for (unsigned int i = sizeof(seed); i < facts.cookie.len; i++)
+		facts.cookie.bytes[i] = (uint8_t)random_next(&state);
+	return facts;
+}
+
+static _Noreturn void writer(uint64_t state)
+{
+	for (;;) {
+		const union sockaddr_ip *key = &keys[random_next(&state) % CONVERTERS];
+		struct cache_converter facts = facts_of((uint32_t)random_next(&state));
+		unsigned int which = random_next(&state) & WRITTEN;
+		int ret;
+
+		if (random_next(&state) % 16 == 0)
+			facts.rest.until = facts.info.until = facts.cookie.until = 0;
+		ret = cache_converter_update(&cache, key, 0, which, NOW, &facts);
+		if (ret < 0)
+			_exit(-ret);
+	}
+}
+
+static pid_t writer_start(uint64_t number)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody behind */
+	if (getppid() != parent)
+		_exit(0);
+	writer(number * UINT64_C(0x9e3779b97f4a7c15) + 1);
+}
+
+/* How many facts of a converter were found; each must be what a writer wrote. */
+static unsigned int check(const union sockaddr_ip *key, int64_t written)
+{
+	struct cache_converter found, want;
+	unsigned int count = 0;
+	uint32_t seed;
+
+	cache_converter_get(&cache, key, 0, CACHE_FACTS_ALL, NOW, &found);
+	ck_assert(!(found.known & CACHE_SYN_DATA));
+	if (found.known & CACHE_REST) {
+		ck_assert(found.rest.until >= LATER && found.rest.until < LATER + 50000);
+		count++;
+	}
+	if (found.known & CACHE_INFO) {
+		want = facts_of(found.info.flags);
+		want.info.learned = written;
+		ck_assert_mem_eq(&found.info, &want.info, sizeof(want.info));
+		count++;
+	}
+	if (found.known & CACHE_COOKIE) {
+		memcpy(&seed, found.cookie.bytes, sizeof(seed));
+		want = facts_of(seed);
+		ck_assert_mem_eq(&found.cookie, &want.cookie, sizeof(want.cookie));
+		count++;
+	}
+	return count;
+}
+
+/* Converters whose facts share a bucket. */
+static void choose_keys(void)
+{
+	struct cache_key key;
+	uint32_t offset = 0, found = 0;
+
+	for (uint32_t i = 0; found < CONVERTERS; i++) {
+		union sockaddr_ip addr = { .in = { .sin_family = AF_INET,
+						   .sin_addr.s_addr = htonl(0x0a000000 + i) } };
+
+		cache_key_set(&key, CACHE_KIND_REST, &addr, 0);
+		if (found == 0)
+			offset = cache_bucket_offset(&key);
+		if (cache_bucket_offset(&key) == offset)
+			keys[found++] = addr;
+	}
+}
+
+static void setup(void)
+{
+	tempdir_make(directory);
+	choose_keys();
+	ck_assert_int_eq(cache_open(&cache, directory), 0);
+}
+
+static void teardown(void)
+{
+	cache_close(&cache);
+	tempdir_remove(directory);
+}
+
+/* The reader is this process; after each round it kills a writer, and starts another. */
+START_TEST(readers_see_what_was_written)
+{
+	int64_t end = cache_now() + DURATION;
+	unsigned int found = 0, killed = 0;
+	pid_t writers[WRITERS];
+	int status;
+
+	for (unsigned int i = 0; i < WRITERS; i++)
+		writers[i] = writer_start(i);
+	while (cache_now() < end) {
+		pid_t *victim = &writers[killed % WRITERS];
+
+		for (unsigned int i = 0; i < READS; i++)
+			found += check(&keys[i % CONVERTERS], NOW);
+		ck_assert_int_eq(kill(*victim, SIGKILL), 0);
+		ck_assert_int_eq(waitpid(*victim, &status, 0), *victim);
+		ck_assert(WIFSIGNALED(status)); /* none has met an error */
+		*victim = writer_start(WRITERS + ++killed);
+	}
+	for (unsigned int i = 0; i < WRITERS; i++) {
+		kill(writers[i], SIGKILL);
+		waitpid(writers[i], &status, 0);
+	}
+	ck_assert_uint_gt(killed, 0);
+	ck_assert_uint_gt(found, 0);
+	/* whatever they left, it makes room for what is younger */
+	for (unsigned int i = 0; i < CONVERTERS; i++) {
+		struct cache_converter facts = facts_of(i);
+
+		ck_assert_int_eq(cache_converter_update(&cache, &keys[i], 0, WRITTEN, NOW + 1 + i,
+							&facts), 0);
+		ck_assert_uint_eq(check(&keys[i], NOW + 1 + i), 3);
+	}
+	if (getenv("CACHE_RACE_VERBOSE"))
+		printf("%u found, %u killed\n", found, killed);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cache_race");
+	TCase *tcase = tcase_create("race");
+
+	tcase_set_timeout(tcase, 60);
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, readers_see_what_was_written);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
