@@ -12,6 +12,7 @@
 
 #include "shim/conn.h"
 
+#include "shim/early.h"
 #include "shim/next.h"
 #include "shim/watch.h"
 
@@ -29,16 +30,19 @@
 
 _Atomic uint32_t conn_attention;
 _Atomic uint32_t conn_unseen;
+_Atomic uint32_t conn_shared;
+_Atomic uint32_t conn_held;
 
 static _Atomic(_Atomic uint32_t *) slot_chunks[SLOT_CHUNKS];
 static _Atomic(struct conn *) conn_chunks[CONN_CHUNKS];
 static _Atomic uint32_t conn_count;     /* conns ever taken from the chunks */
 static _Atomic uint64_t free_head;      /* tag << 32 | index + 1 */
 static pid_t owner;
+static _Atomic uint32_t generation = 1;
 
 static const bool attentive[] = {
-	[CONN_FREE] = false,   [CONN_IDLE] = false, [CONN_DIRECT] = false, [CONN_PENDING] = true,
-	[CONN_CLAIMED] = true, [CONN_DONE] = false, [CONN_FAILED] = true,
+	[CONN_FREE] = false,   [CONN_IDLE] = false,   [CONN_DIRECT] = false, [CONN_HELD] = true,
+	[CONN_PENDING] = true, [CONN_CLAIMED] = true, [CONN_DONE] = false,   [CONN_FAILED] = true,
 };
 static_assert(sizeof(attentive) / sizeof(attentive[0]) == CONN_STATE_COUNT, "an entry a state");
 
@@ -54,14 +58,22 @@ __attribute__((constructor)) static void conn_init(void)
 	owner = getpid();
 }
 
+static void generation_next(void)
+{
+	if (atomic_fetch_add(&generation, 1) == UINT32_MAX)
+		atomic_store(&generation, 1);
+}
+
 static void conn_adopt_in_child(void)
 {
 	owner = getpid();
+	generation_next();
 }
 
+/* Before and after: a socket that another thread makes in between may be in the child, too. */
 __attribute__((constructor)) static void conn_watch_forks(void)
 {
-	pthread_atfork(NULL, NULL, conn_adopt_in_child);
+	pthread_atfork(generation_next, generation_next, conn_adopt_in_child);
 }
 
 /* The slot of @fd, or NULL; @grow makes its chunk. */
@@ -143,25 +155,50 @@ static void attention_follow(enum conn_state from, enum conn_state to)
 {
 	if (attentive[from] != attentive[to])
 		atomic_fetch_add(&conn_attention, attentive[to] ? 1 : -1u);
+	if ((from == CONN_HELD) != (to == CONN_HELD))
+		atomic_fetch_add(&conn_held, to == CONN_HELD ? 1 : -1u);
+}
+
+/* Counts a pending conn in @total or not; @mark, one of its own, says whether it is. */
+static void count(const struct conn *conn, _Atomic bool *mark, _Atomic uint32_t *total, bool on)
+{
+	if (atomic_exchange(mark, on) != on)
+		atomic_fetch_add(total, on ? 1 : -1u);
+	if (on && !conn_is_pending(conn)) /* settled by another thread meanwhile */
+		count(conn, mark, total, false);
 }
 
 void conn_mark_unseen(struct conn *conn, bool unseen)
 {
-	if (atomic_exchange(&conn->unseen, unseen) != unseen)
-		atomic_fetch_add(&conn_unseen, unseen ? 1 : -1u);
-	if (unseen && !conn_is_pending(conn)) /* settled by another thread meanwhile */
-		conn_mark_unseen(conn, false);
+	if (unseen)
+		atomic_store(&conn->looks, 0);
+	count(conn, &conn->unseen, &conn_unseen, unseen);
+}
+
+static void uncount(struct conn *conn)
+{
+	conn_mark_unseen(conn, false);
+	count(conn, &conn->counted_shared, &conn_shared, false);
 }
 
 bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to)
 {
 	uint32_t expected = from;
 
-	if (!atomic_compare_exchange_strong(&conn->state, &expected, to))
+	/* Up before and down after: a fork() in between copies a count that is too high, never too low. */
+	if (attentive[to])
+		attention_follow(from, to);
+	if (!atomic_compare_exchange_strong(&conn->state, &expected, to)) {
+		if (attentive[to])
+			attention_follow(to, from);
 		return false;
-	attention_follow(from, to);
+	}
+	if (!attentive[to])
+		attention_follow(from, to);
+	if (to == CONN_DIRECT || to == CONN_DONE || to == CONN_FAILED)
+		conn->watches_lost = true; /* epoll_ctl() isn't followed there */
 	if (attentive[from] && (!attentive[to] || to == CONN_FAILED))
-		conn_mark_unseen(conn, false);
+		uncount(conn);
 	return true;
 }
 
@@ -178,9 +215,18 @@ static void conn_unref(struct conn *conn)
 		state = atomic_load(&conn->state);
 	}
 	attention_follow((enum conn_state)state, CONN_FREE);
-	conn_mark_unseen(conn, false);
+	uncount(conn);
 	watch_forget(conn);
+	early_drop(conn);
 	conn_push_free(conn);
+}
+
+static struct conn *slot_conn(int fd)
+{
+	_Atomic uint32_t *slot = slot_of(fd, false);
+	uint32_t index = slot ? atomic_load_explicit(slot, memory_order_acquire) : 0;
+
+	return index ? conn_by_index(index - 1) : NULL;
 }
 
 static void slot_set(_Atomic uint32_t *slot, struct conn *conn)
@@ -191,7 +237,17 @@ static void slot_set(_Atomic uint32_t *slot, struct conn *conn)
 		conn_unref(conn_by_index(before - 1));
 }
 
-static uint64_t cookie_of(int fd)
+/* @fd is no descriptor of its conn any more. A registration made with it can't be changed from then on. */
+static void slot_clear(int fd)
+{
+	struct conn *conn = slot_conn(fd);
+
+	if (conn && atomic_load(&conn->refs) > 1)
+		watch_abandon(conn, fd);
+	slot_set(slot_of(fd, false), NULL);
+}
+
+uint64_t conn_cookie(int fd)
 {
 	uint64_t cookie = 0;
 	socklen_t len = sizeof(cookie);
@@ -210,12 +266,25 @@ struct conn *conn_add(int fd)
 	if (!conn)
 		return NULL;
 	memset(&conn->peer, 0, sizeof(conn->peer));
-	conn->connect_told = conn->wrote = conn->syn_data = conn->want_output = false;
-	conn->request_sent = 0;
+	conn->connect_told = false;
+	conn->wrote = false;
+	conn->syn_data = false;
+	conn->want_output = false;
+	conn->directly = false;
+	conn->bypassed = false;
+	conn->unconnected = false;
+	conn->deaf = false;
+	conn->was_mapped = conn->shown_ipv4 = false;
+	conn->message_sent = conn->early_len = 0;
 	conn->rcvlowat = 0;
+	conn->shut = 0;
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
 		conn->watches[i].epfd = -1;
-	conn->cookie = cookie_of(fd);
+	conn->cookie = conn_cookie(fd);
+	conn->generation = 0;
+	conn->plain = NULL;
+	conn->watches_lost = false;
+	memset(&conn->options, 0, sizeof(conn->options));
 	atomic_store(&conn->error, 0);
 	atomic_store(&conn->refs, 1);
 	conn_move(conn, CONN_FREE, CONN_IDLE);
@@ -223,19 +292,11 @@ struct conn *conn_add(int fd)
 	return conn;
 }
 
-static struct conn *slot_conn(int fd)
-{
-	_Atomic uint32_t *slot = slot_of(fd, false);
-	uint32_t index = slot ? atomic_load_explicit(slot, memory_order_acquire) : 0;
-
-	return index ? conn_by_index(index - 1) : NULL;
-}
-
 struct conn *conn_of(int fd)
 {
 	struct conn *conn = slot_conn(fd);
 
-	return conn && conn->cookie == cookie_of(fd) ? conn : NULL;
+	return conn && conn->cookie == conn_cookie(fd) ? conn : NULL;
 }
 
 struct conn *conn_attentive(int fd)
@@ -245,7 +306,7 @@ struct conn *conn_attentive(int fd)
 	if (conn_none_attentive())
 		return NULL;
 	conn = slot_conn(fd);
-	return conn && attentive[conn_state(conn)] && conn->cookie == cookie_of(fd) ? conn : NULL;
+	return conn && attentive[conn_state(conn)] && conn->cookie == conn_cookie(fd) ? conn : NULL;
 }
 
 struct conn *conn_unsettled(int fd)
@@ -253,14 +314,123 @@ struct conn *conn_unsettled(int fd)
 	struct conn *conn = slot_conn(fd);
 	enum conn_state state = conn ? conn_state(conn) : CONN_FREE;
 
-	if (state != CONN_IDLE && state != CONN_PENDING && state != CONN_CLAIMED)
+	if (state != CONN_IDLE && state != CONN_HELD && state != CONN_PENDING &&
+	    state != CONN_CLAIMED)
 		return NULL;
-	return conn->cookie == cookie_of(fd) ? conn : NULL;
+	return conn->cookie == conn_cookie(fd) ? conn : NULL;
+}
+
+struct conn *conn_of_bypassed(int fd)
+{
+	struct conn *conn = slot_conn(fd);
+
+	return conn && conn->bypassed && conn->cookie == conn_cookie(fd) ? conn : NULL;
+}
+
+struct conn *conn_named(uint64_t cookie)
+{
+	uint32_t count = atomic_load(&conn_count);
+
+	for (uint32_t i = 0; cookie && i < count; i++) {
+		struct conn *conn = conn_by_index(i);
+
+		if (conn && conn_state(conn) != CONN_FREE && conn->cookie == cookie)
+			return conn;
+	}
+	return NULL;
+}
+
+int conn_next_fd(int fd)
+{
+	for (; fd < (int)(SLOT_CHUNK * SLOT_CHUNKS); fd++) {
+		const _Atomic uint32_t *slot = slot_of(fd, false);
+
+		if (!slot)
+			fd |= (int)SLOT_CHUNK - 1; /* nothing in this chunk */
+		else if (atomic_load(slot))
+			return fd;
+	}
+	return -1;
+}
+
+bool conn_is_owner(void)
+{
+	return getpid() == owner;
+}
+
+struct conn *conn_idle(int fd)
+{
+	struct conn *conn = slot_conn(fd);
+
+	return conn && conn_state(conn) == CONN_IDLE && conn->cookie == conn_cookie(fd) ? conn : NULL;
+}
+
+struct conn *conn_unverified(int fd)
+{
+	return slot_conn(fd);
 }
 
 bool conn_maybe(int fd)
 {
 	return slot_conn(fd) != NULL;
+}
+
+bool conn_is_private(const struct conn *conn)
+{
+	return getpid() == owner && atomic_load(&conn->refs) == 1 &&
+	       conn->generation == atomic_load(&generation);
+}
+
+uint32_t conn_generation(void)
+{
+	return atomic_load(&generation);
+}
+
+void conn_mark_made(struct conn *conn, uint32_t before)
+{
+	conn->generation = before;
+}
+
+void conn_mark_shared(struct conn *conn)
+{
+	conn->generation = 0;
+	conn->asked_in = 0;
+	if (conn_is_pending(conn))
+		count(conn, &conn->counted_shared, &conn_shared, true);
+}
+
+bool conn_is_shared(const struct conn *conn)
+{
+	return atomic_load(&conn->asked_in) != atomic_load(&generation);
+}
+
+void conn_repair_in_child(void)
+{
+	uint32_t attention = 0, held = 0;
+
+	if (conn_none_attentive())
+		return;
+	for (uint32_t i = 0; i < atomic_load(&conn_count); i++) {
+		struct conn *conn = conn_by_index(i);
+		uint32_t claimed = CONN_CLAIMED;
+
+		if (!conn)
+			continue;
+		atomic_compare_exchange_strong(&conn->state, &claimed, CONN_PENDING);
+		conn->maybe_told |= conn->unseen;
+		conn->unseen = conn->counted_shared = false;
+		attention += attentive[conn_state(conn)];
+		held += conn_state(conn) == CONN_HELD;
+	}
+	atomic_store(&conn_attention, attention);
+	atomic_store(&conn_held, held);
+	atomic_store(&conn_unseen, 0);
+	atomic_store(&conn_shared, 0);
+}
+
+void conn_renew(struct conn *conn, int fd)
+{
+	conn->cookie = conn_cookie(fd);
 }
 
 void conn_dup(int from, int to)
@@ -275,13 +445,14 @@ void conn_dup(int from, int to)
 		return;
 	if (conn)
 		atomic_fetch_add(&conn->refs, 1);
+	slot_clear(to);
 	slot_set(slot, conn);
 }
 
 void conn_forget(int fd)
 {
 	if (conn_maybe(fd) && getpid() == owner)
-		slot_set(slot_of(fd, false), NULL);
+		slot_clear(fd);
 }
 
 void conn_forget_range(unsigned int first, unsigned int last)
@@ -341,7 +512,8 @@ void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg)
 	for (uint32_t i = 0; i < count; i++) {
 		struct conn *conn = conn_by_index(i);
 
-		if (conn && conn_is_pending(conn) && !visit(conn, arg))
+		if (conn && (conn_is_pending(conn) || conn_state(conn) == CONN_HELD) &&
+		    !visit(conn, arg))
 			return;
 	}
 }

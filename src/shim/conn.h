@@ -29,6 +29,7 @@ enum conn_state {
 	CONN_FREE,    /* not in use */
 	CONN_IDLE,    /* made by socket(), not connected: epoll registrations are noted */
 	CONN_DIRECT,  /* the kernel connects it, or has: nothing is asked of us any more */
+	CONN_HELD,    /* early data: connect() has returned 0; the SYN waits for the first bytes */
 	CONN_PENDING, /* the converter was asked; the application sees a connection in SYN_SENT */
 	CONN_CLAIMED, /* as PENDING; one thread is taking the next step */
 	CONN_DONE,    /* the server was reached: only the peer's address is remembered */
@@ -46,8 +47,18 @@ struct conn_watch {
 	_Atomic int epfd;    /* -1: unused */
 	_Atomic int fd;      /* the descriptor that was registered */
 	_Atomic bool masked; /* the kernel has our events instead of these */
+	_Atomic bool adopted; /* it was made past the hooks, and may be changed so: unseen.c */
 	_Atomic uint32_t events;
 	_Atomic uint64_t data; /* epoll_data_t.u64 */
+};
+
+#define CONN_ADVICE_MAX 16
+
+/* What the application has set on a socket: options.c. */
+struct conn_options {
+	_Atomic uint64_t set;        /* a bit for each option in the table there */
+	_Atomic uint32_t advised;    /* a bit for each of: */
+	int values[CONN_ADVICE_MAX]; /* what MPTCP refuses, and what isn't missed */
 };
 
 struct conn {
@@ -57,26 +68,52 @@ struct conn {
 	uint32_t index;          /* in the pool, for ever */
 	_Atomic int error;       /* positive errno: why FAILED, 0 once it was told; or seen while PENDING */
 	_Atomic uint64_t cookie; /* SO_COOKIE */
+	_Atomic uint32_t generation; /* conn_generation() before the socket was made; 0: may be shared */
+	const char *_Atomic plain; /* why the socket is a plain TCP one; NULL: it is MPTCP */
+	struct conn_options options;
+	_Atomic bool watches_lost; /* there are epoll registrations that can't be made again */
+	_Atomic uint32_t asked_in;   /* HELD, PENDING: conn_generation() at connect(); 0: is shared */
+	_Atomic bool counted_shared; /* PENDING: counted in conn_shared */
+	uint16_t local_port;         /* of the attempt that a shared conn is about, network byte order */
 	_Atomic int fd;          /* PENDING: the descriptor that connect() was called with */
 	union sockaddr_ip peer;  /* the server, as the application named it */
-	bool connect_told;       /* CONN_DONE: a connect() has returned 0 (then EISCONN) */
-	bool wrote;              /* PENDING: the application has sent bytes behind the request */
+	bool connect_told;       /* a connect() has returned 0 (then EISCONN) */
+	bool wrote;              /* PENDING: the application has sent bytes that we have no copy of */
 	bool syn_data;           /* the request was put into the SYN */
+	bool bound;              /* by the application, before connect() */
+	bool was_mapped;         /* an IPv6 socket that was connected to a v4-mapped address */
+	bool shown_ipv4;         /* an IPv6 socket in the place of the application's IPv4 one */
 	uint8_t converter;       /* index of the converter that was asked */
 	uint8_t cookie_number;   /* of the cookie in the request: converters_cookie() */
+	bool ask_info;           /* the request asks what the converter supports */
+	bool bypassed;           /* DIRECT because the server is said to speak Multipath TCP */
+	bool ask_mptcp;          /* the request asks for Multipath TCP towards the server */
+	uint32_t tried;          /* a bit for each converter that failed this connection */
 	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */
+	bool unasked;            /* PENDING: no converter asked yet, a name has to be resolved first */
+	bool fastopen_connect;   /* TCP_FASTOPEN_CONNECT is set on the socket */
+	bool directly;           /* PENDING: no converter any more: early data is going to the server */
+	_Atomic uint8_t shut;    /* early data: shutdown() is to follow it; bit 0 reading, bit 1 writing */
+	bool deaf;               /* shut for reading before it was connected: no response could be read */
+	bool unconnected;        /* FAILED: the socket was dissolved, the error is all that is left */
 	union sockaddr_ip converter_addr; /* where the SYN went */
-	uint16_t request_sent;   /* bytes of the request that the kernel has taken */
+	uint16_t message_sent;   /* bytes of request and early data that the kernel has taken */
+	uint16_t message_in_syn; /* and how many of them with the SYN */
+	uint16_t early_len;      /* bytes of early data */
+	uint8_t *early;          /* a copy of it until the server was reached: early.c */
 	_Atomic bool unseen;      /* PENDING: counted in conn_unseen */
-	_Atomic bool want_output; /* PENDING: a part of the request is still unsent */
+	_Atomic bool maybe_told;  /* PENDING, unseen: an epoll_wait() may have said "writable" */
+	_Atomic uint8_t looks;    /* how often a registration of it was looked for: unseen.c */
+	_Atomic bool want_output; /* PENDING: a part of the message is still unsent */
 	int rcvlowat;            /* the application's SO_RCVLOWAT while ours is set; 0: not set */
 	struct timespec started; /* CLOCK_MONOTONIC, connect() */
+	_Atomic int64_t deadline; /* PENDING: CLOCK_MONOTONIC ns, the converter's; 0: none */
 	struct conn_watch watches[CONN_WATCHES_MAX];
 };
 
 /*
  * How many conns need more of a hook than the next function: those that are
- * PENDING, CLAIMED or FAILED. Zero is the fast path of every hook.
+ * HELD, PENDING, CLAIMED or FAILED. Zero is the fast path of every hook.
  */
 extern _Atomic uint32_t conn_attention;
 
@@ -86,6 +123,15 @@ extern _Atomic uint32_t conn_attention;
  * since theirs may have gone past us (a raw system call, io_uring).
  */
 extern _Atomic uint32_t conn_unseen;
+
+/*
+ * How many PENDING conns this process waits for while another may settle them, which wakes
+ * nobody here. Whoever waits while there are any looks after them from time to time.
+ */
+extern _Atomic uint32_t conn_shared;
+
+/* How many conns are HELD: whoever is about to wait may have to let their SYNs go. */
+extern _Atomic uint32_t conn_held;
 
 static inline bool conn_none_attentive(void)
 {
@@ -114,14 +160,68 @@ struct conn *conn_add(int fd);
 /* conn_of() - the conn of @fd in any state, its cookie verified; NULL if there is none. */
 struct conn *conn_of(int fd);
 
-/* conn_attentive() - as conn_of(), but only if PENDING, CLAIMED or FAILED: cheap if none is. */
+/* conn_attentive() - as conn_of(), but only if HELD, PENDING, CLAIMED or FAILED: cheap if none is. */
 struct conn *conn_attentive(int fd);
 
-/* conn_unsettled() - as conn_of(), but only if IDLE, PENDING or CLAIMED: cheap once connected. */
+/* conn_unsettled() - as conn_of(), but only if IDLE, HELD, PENDING or CLAIMED: cheap once connected. */
 struct conn *conn_unsettled(int fd);
+
+/* conn_of_bypassed() - as conn_of(), but only if it bypassed the converter: cheap otherwise. */
+struct conn *conn_of_bypassed(int fd);
+
+/* conn_idle() - as conn_of(), but only if IDLE: cheap otherwise. */
+struct conn *conn_idle(int fd);
+
+/* conn_unverified() - the conn that @fd had when it was last heard of. No system call. */
+struct conn *conn_unverified(int fd);
+
+/*
+ * conn_named() - the conn that has this SO_COOKIE, by looking at all; NULL if there is none
+ * For a descriptor that a vfork() child has made, of which the table knows nothing.
+ */
+struct conn *conn_named(uint64_t cookie);
+
+/* The next descriptor from @fd on that has a slot, -1 if there is none. */
+int conn_next_fd(int fd);
+
+/* SO_COOKIE of @fd, 0 if it is no socket. */
+uint64_t conn_cookie(int fd);
+
+/* Is this the process that the tables belong to, and not a vfork() child? */
+bool conn_is_owner(void);
 
 /* conn_maybe() - is there a slot for @fd? No system call: a pre-check before conn_of(). */
 bool conn_maybe(int fd);
+
+/*
+ * conn_is_private() - does no other descriptor, here or in another process, refer to the socket?
+ * False after a dup(), for a socket that is older than the last fork() on either side of it, and for
+ * one that conn_mark_made() wasn't called for. What passes us by is a vfork(), whose child has no
+ * use for a socket that is not connected yet.
+ */
+bool conn_is_private(const struct conn *conn);
+
+/* Changes at each fork(), in parent and child; never 0. */
+uint32_t conn_generation(void);
+
+/* This process has made the socket; @generation: conn_generation() before that. */
+void conn_mark_made(struct conn *conn, uint32_t generation);
+
+/* Another process has the socket: not private from now on, and counted in conn_shared if pending. */
+void conn_mark_shared(struct conn *conn);
+
+/* The descriptors of @conn refer to the socket that @fd refers to from now on. */
+void conn_renew(struct conn *conn, int fd);
+
+/* HELD, PENDING: may another process take the next step? True also of one that a fork() has copied. */
+bool conn_is_shared(const struct conn *conn);
+
+/*
+ * conn_repair_in_child() - after fork(), whose child has none of the other threads
+ * A step that one of them was in the middle of is the parent's, here the conn is PENDING again;
+ * nobody waits for any of them yet.
+ */
+void conn_repair_in_child(void);
 
 /* The slot of @to refers to the same conn as @from's from now on, or to none. */
 void conn_dup(int from, int to);
@@ -150,10 +250,10 @@ struct conn_claim {
 /*
  * conn_claim(), conn_release() - be the only one to take the next step
  * Signals are blocked and cancellation is off in between, and only non-blocking
- * system calls are allowed. conn_claim() moves it from @from, PENDING or IDLE, at once to
+ * system calls are allowed. conn_claim() moves it from @from, PENDING, HELD or IDLE, at once to
  * CLAIMED: nobody sees it pending before its SYN was sent. It returns false, with nothing
  * changed, if the conn is neither there nor claimed (somebody else has gone on with it).
- * conn_release() moves it to @state: PENDING, DONE, FAILED, DIRECT or IDLE.
+ * conn_release() moves it to @state: any but FREE and CLAIMED.
  */
 bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *claim);
 void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim);
@@ -164,7 +264,7 @@ enum conn_state conn_state_unclaimed(const struct conn *conn);
 /* The conn with this index in whatever state, for tables that store indices. */
 struct conn *conn_by_index(uint32_t index);
 
-/* Calls @visit for each pending conn until it returns false. */
+/* Calls @visit for each conn that is HELD, PENDING or CLAIMED until it returns false. */
 void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg);
 
 #endif

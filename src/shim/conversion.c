@@ -2,20 +2,19 @@
 /*
  * conversion.c - from connect() to the end of the Convert response, on one socket
  *
- * The request goes into the SYN by sendto(MSG_FASTOPEN), without cookie and without
- * any sysctl (TCP_FASTOPEN_NO_COOKIE). Where the kernel or the converter doesn't
- * take data in the SYN, or takes a part of it, the rest is sent as soon as the
- * handshake is over (conn.want_output).
- *
  * The response is peeked at until it is complete and then taken off the stream in one
  * call, so that nothing of it is ever kept here. While a part is missing,
  * SO_RCVLOWAT makes the socket readable only when the rest has come.
  *
  * An end that the server caused is the application's: the socket is disconnected,
  * which sends the reset that Section 6.2.8 wants, and looks to poll and epoll like
- * one whose connection was refused. If the converter can't be reached or doesn't
- * speak Convert, the same socket is connected to the server directly, unless the
- * application has already sent data, and the converter is left alone for a while.
+ * one whose connection was refused. A converter that can't be reached, is silent, refuses or
+ * doesn't speak Convert is left alone for a while, and on the same socket the next one is
+ * asked, or the server connected to directly, unless the application has already sent data
+ * that we have no copy of.
+ *
+ * Silence is the converter's until its SYN+ACK has come, and after that as long as it has never
+ * answered anything; a proven converter waits for the server, as a direct connection would.
  */
 #include "config.h"
 
@@ -24,9 +23,18 @@
 #include "client/handshake.h"
 #include "client/policy.h"
 #include "convert/convert.h"
+#include "shim/attempt.h"
+#include "shim/clock.h"
 #include "shim/converters.h"
+#include "shim/deadlines.h"
+#include "shim/early.h"
 #include "shim/log.h"
+#include "shim/lowat.h"
 #include "shim/next.h"
+#include "shim/others.h"
+#include "shim/plain.h"
+#include "shim/servers.h"
+#include "shim/shared.h"
 #include "shim/watch.h"
 
 #include <errno.h>
@@ -34,15 +42,20 @@
 #include <linux/tcp.h>
 #include <string.h>
 
-#define TCPI_STATE_CLOSE 7        /* TCP_CLOSE, which the headers of tcp_info don't define */
-#define CONVERTER_REST_SECONDS 30 /* Section 6.2.8: the default delay */
+/* States of tcp_info, which the kernel's headers don't define. */
+#define TCPI_STATE_SYN_SENT 2
+#define TCPI_STATE_CLOSE 7
+
+/* Longer than Linux tries to connect (tcp_syn_retries 6: 127 s), which is what converters do. */
+#define SERVER_PATIENCE_SECONDS 150
 
 static const struct settings *settings;
 
 void conversion_init(const struct settings *kept)
 {
 	settings = kept;
-	converters_init(kept);
+	shared_init(kept->runtime_dir);
+	attempt_init(kept);
 }
 
 bool conversion_enabled(void)
@@ -50,25 +63,29 @@ bool conversion_enabled(void)
 	return settings && settings->enabled;
 }
 
-static int option_int(int fd, int level, int name, int fallback)
+bool conversion_leaves_alone(const struct sockaddr *addr, socklen_t len)
 {
-	socklen_t len = sizeof(int);
-	int value;
+	union sockaddr_ip server;
+	enum policy_verdict verdict;
 
-	return next.getsockopt(fd, level, name, &value, &len) == 0 ? value : fallback;
+	if (!sockaddr_ip_from(&server, addr, len))
+		return false;
+	verdict = policy_decide(settings, &server);
+	return verdict == POLICY_DIRECT_LOCAL || verdict == POLICY_DIRECT_LINK ||
+	       verdict == POLICY_DIRECT_GROUP || verdict == POLICY_DIRECT_BYPASS;
+}
+
+bool conversion_wants_early_data(int fd)
+{
+	return settings->early_data || option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
 }
 
 static void log_verdict(const struct conn *conn, const char *verdict, const char *detail)
 {
 	char server[SOCKADDR_STRLEN];
-	struct timespec now;
-	double ms;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ms = (double)(now.tv_sec - conn->started.tv_sec) * 1e3 +
-	     (double)(now.tv_nsec - conn->started.tv_nsec) / 1e6;
 	log_line("%s: %s%s after %.1f ms", sockaddr_ip_format(&conn->peer, server), verdict, detail,
-		 ms);
+		 (double)(clock_ns() - clock_ns_of(&conn->started)) / 1e6);
 }
 
 static int go_directly(const union sockaddr_ip *server, const char *reason)
@@ -80,177 +97,79 @@ static int go_directly(const union sockaddr_ip *server, const char *reason)
 }
 
 /* The policy is to convert, and it can't be done. */
-static int go_without_converter(const union sockaddr_ip *server, int error, const char *reason)
+static int go_without_converter(const union sockaddr_ip *server,
+				const struct attempt_refusal *refusal)
 {
 	char text[SOCKADDR_STRLEN];
 
-	if (!settings->fail_closed)
-		return go_directly(server, reason);
+	if (!settings->fail_closed || refusal->verdict != POLICY_CONVERT)
+		return go_directly(server, refusal->reason);
 	log_line("%s: failed: %s, and CONVERT_FALLBACK is none", sockaddr_ip_format(server, text),
-		 reason);
-	return -error;
+		 refusal->reason);
+	return -refusal->error;
 }
 
-/* connect(2) that doesn't block, whatever the mode of the descriptor. Returns 0 or -errno. */
-static int connect_nonblocking(int fd, const union sockaddr_ip *to)
+static void conn_begin(struct conn *conn, int fd, const union sockaddr_ip *server)
 {
-	int flags = next.fcntl(fd, F_GETFL);
-	int ret;
-
-	if (!(flags & O_NONBLOCK))
-		next.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-	ret = next.connect(fd, &to->sa, sockaddr_ip_len(to)) == 0 ? 0 : -errno;
-	if (!(flags & O_NONBLOCK))
-		next.fcntl(fd, F_SETFL, flags);
-	return ret;
+	conn->peer = *server;
+	conn->fd = fd;
+	conn->tried = 0;
+	conn->bound = plain_is_bound(fd);
+	conn->wrote = conn->connect_told = conn->cookie_asked = false;
+	conn->directly = false;
+	conn->unasked = false;
+	conn->maybe_told = false;
+	conn->unconnected = false;
+	conn->shut = 0;
+	conn->local_port = 0;
+	conn->fastopen_connect = option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
+	early_drop(conn);
+	atomic_store(&conn->error, 0);
+	clock_gettime(CLOCK_MONOTONIC, &conn->started);
 }
 
-static void disconnect(int fd)
+/* Is it better reached without a converter, over Multipath TCP all the way (Section 5.1)? */
+static bool is_bypassed(const union sockaddr_ip *server, int fd)
 {
-	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
-
-	next.connect(fd, &unspec, sizeof(unspec));
-	option_int(fd, SOL_SOCKET, SO_ERROR, 0); /* a reset of our own making is not news */
+	return settings->bypass_mptcp && servers_mptcp(server) == HANDSHAKE_SERVER_MPTCP &&
+	       option_int(fd, SOL_SOCKET, SO_PROTOCOL, 0) == IPPROTO_MPTCP;
 }
 
-static ssize_t request_write(const struct conn *conn, uint8_t buf[CONVERT_MESSAGE_MAX])
-{
-	struct convert_span cookie =
-		converters_cookie(settings, conn->converter, conn->cookie_number);
-
-	return handshake_request(buf, CONVERT_MESSAGE_MAX, &conn->peer, cookie.data, cookie.len);
-}
-
-/* The SYN, with as much of @request as fits. Returns 0 or -errno. */
-static int syn_send(struct conn *conn, int fd, const uint8_t *request, size_t len)
-{
-	const union sockaddr_ip *converter = &conn->converter_addr;
-	const int on = 1;
-	ssize_t sent;
-	int ret;
-
-	if (converters_take_syn_data(conn->converter) &&
-	    next.setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0) {
-		sent = next.sendto(fd, request, len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL,
-				   &converter->sa, sockaddr_ip_len(converter));
-		if (sent >= 0 || errno == EINPROGRESS) {
-			conn->request_sent = sent > 0 ? (uint16_t)sent : 0;
-			conn->syn_data = sent > 0;
-			return 0;
-		}
-		if (errno != EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
-			return -errno;
-	}
-	ret = connect_nonblocking(fd, converter);
-	return ret == -EINPROGRESS ? 0 : ret;
-}
-
-/* Asks the converter, with the cookie that is now known. The conn is claimed. Returns 0 or -errno. */
-static int ask(struct conn *conn, int fd)
-{
-	uint8_t request[CONVERT_MESSAGE_MAX];
-	ssize_t len;
-	int ret;
-
-	conn->cookie_number = converters_cookie_current(conn->converter);
-	conn->request_sent = 0;
-	conn->syn_data = conn->want_output = false;
-	len = request_write(conn, request);
-	if (len < 0)
-		return (int)len;
-	watch_mask(conn); /* before anything can happen that the application would see */
-	ret = syn_send(conn, fd, request, (size_t)len);
-	if (ret < 0)
-		return ret;
-	conn->want_output = conn->request_sent < len;
-	if (conn->want_output)
-		watch_mask(conn);
-	return 0;
-}
-
-static bool is_v6only(int fd, int family)
-{
-	return family == AF_INET6 && option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-}
-
-/* @conn becomes PENDING. Returns 0, or -errno with nothing changed. */
-static int attempt_start(struct conn *conn, int fd)
-{
-	struct conn_claim claim;
-	int ret;
-
-	if (!conn_claim(conn, CONN_IDLE, &claim))
-		return 0; /* another thread connects the same socket */
-	ret = ask(conn, fd);
-	if (ret < 0)
-		watch_restore(conn);
-	conn_release(conn, ret < 0 ? CONN_IDLE : CONN_PENDING, &claim);
-	return ret;
-}
-
-int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server)
+int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data)
 {
 	enum policy_verdict verdict = policy_decide(settings, server);
-	const char *reason;
-	int family, index, ret;
+	struct attempt_refusal refusal;
+	struct conn_claim claim;
+	enum conn_state state;
 
 	if (verdict != POLICY_CONVERT)
 		return go_directly(server, policy_reason(verdict));
-	family = option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
-	if (family == AF_INET && server->sa.sa_family != AF_INET)
+	if (conn->deaf)
+		return go_directly(server, "the socket was shut down before");
+	if (server->sa.sa_family != AF_INET &&
+	    option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
 		return CONVERSION_DIRECT; /* the kernel has an errno for it */
-	index = converters_choose(settings, server, family, is_v6only(fd, family),
-				  &conn->converter_addr, &verdict, &reason);
-	if (index < 0 && verdict != POLICY_CONVERT)
-		return go_directly(server, reason);
-	if (index < 0)
-		return go_without_converter(server, ENETUNREACH, reason);
+	shared_open();
+	conn_begin(conn, fd, server);
+	conn->bypassed = is_bypassed(server, fd);
+	if (conn->bypassed)
+		return go_directly(server, "the server speaks Multipath TCP itself");
+	if (!attempt_resolve(conn, fd, &refusal))
+		return go_without_converter(server, &refusal);
 
-	conn->peer = *server;
-	conn->fd = fd;
-	conn->converter = (uint8_t)index;
-	conn->wrote = conn->connect_told = conn->cookie_asked = false;
-	atomic_store(&conn->error, 0);
-	clock_gettime(CLOCK_MONOTONIC, &conn->started);
-	ret = attempt_start(conn, fd);
-	return ret < 0 ? go_without_converter(server, -ret, strerrordesc_np(-ret)) : 0;
-}
-
-/* The rest of the request, once the handshake allows. Returns 0, -EAGAIN or -errno. */
-static int request_send_rest(struct conn *conn, int fd)
-{
-	uint8_t request[CONVERT_MESSAGE_MAX];
-	ssize_t len = request_write(conn, request);
-	ssize_t sent;
-
-	if (len < 0)
-		return (int)len;
-	sent = next.send(fd, request + conn->request_sent, (size_t)(len - conn->request_sent),
-			 MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (sent < 0)
-		return -errno;
-	conn->request_sent = (uint16_t)(conn->request_sent + sent);
-	if (conn->request_sent < len)
-		return -EAGAIN;
-	conn->want_output = false;
-	watch_mask(conn);
-	return 0;
-}
-
-static void lowat_raise(struct conn *conn, int fd, size_t bytes)
-{
-	const int want = (int)bytes;
-
-	if (!conn->rcvlowat)
-		conn->rcvlowat = option_int(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
-	next.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want));
-}
-
-static void lowat_restore(struct conn *conn, int fd)
-{
-	if (conn->rcvlowat)
-		next.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &conn->rcvlowat, sizeof(int));
-	conn->rcvlowat = 0;
+	if (!conn_claim(conn, CONN_IDLE, &claim))
+		return 0; /* another thread connects the same socket */
+	conn->asked_in = conn_generation();
+	state = attempt_next(conn, fd, early_data, &refusal);
+	conn->connect_told = state == CONN_HELD;
+	if (state == CONN_IDLE) {
+		lowat_restore(conn, fd);
+		watch_restore(conn);
+	}
+	if (state == CONN_HELD)
+		watch_rearm(conn); /* writable since a moment ago, which is no edge to the kernel */
+	conn_release(conn, state, &claim);
+	return state == CONN_IDLE ? go_without_converter(server, &refusal) : 0;
 }
 
 /*
@@ -274,9 +193,20 @@ static const char *request_ride(const struct conn *conn, int fd)
 	return taken ? "request taken in the SYN" : "request not taken in the SYN";
 }
 
-static enum conn_state settle_done(struct conn *conn, int fd, size_t length)
+/* The connection is the application's, but for what it did too early. */
+static void let_go(struct conn *conn, int fd)
+{
+	lowat_restore(conn, fd);
+	if (conn->shut)
+		next.shutdown(fd, conn->shut - 1); /* SHUT_RD, SHUT_WR, SHUT_RDWR */
+	early_drop(conn);
+	watch_restore(conn);
+}
+
+static enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_step *told)
 {
 	uint8_t response[CONVERT_MESSAGE_MAX];
+	size_t length = told->length;
 
 	while (length) {
 		ssize_t got = next.recv(fd, response, length, MSG_DONTWAIT);
@@ -285,74 +215,130 @@ static enum conn_state settle_done(struct conn *conn, int fd, size_t length)
 			break; /* all of it was there a moment ago */
 		length -= (size_t)got;
 	}
-	lowat_restore(conn, fd);
+	converters_served(conn->converter, told->has_supported ? &told->supported : NULL);
+	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
+		servers_note_mptcp(&conn->peer, told->server_mptcp);
 	log_verdict(conn,
 		    option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 0) ? "converted over MPTCP, " :
 								   "converted over TCP, ",
 		    request_ride(conn, fd));
-	watch_restore(conn);
+	let_go(conn, fd);
 	return CONN_DONE;
 }
 
 static enum conn_state settle_failed(struct conn *conn, int fd, int error, const char *reason)
 {
 	lowat_restore(conn, fd);
+	early_drop(conn);
 	log_verdict(conn, "failed: ", reason);
-	disconnect(fd);
+	attempt_disconnect(fd);
+	if (conn_is_shared(conn))
+		others_give_up(fd);
 	atomic_store(&conn->error, error);
 	watch_restore(conn);
 	return CONN_FAILED;
 }
 
-/* The converter is of no use: without it, on the same socket. */
-static enum conn_state settle_directly(struct conn *conn, int fd, int error, const char *reason)
+static enum conn_state settle_directly(struct conn *conn, int fd, const char *reason)
 {
 	int ret;
 
-	if (!settings->fail_closed)
-		converters_rest(conn->converter, CONVERTER_REST_SECONDS);
-	if (conn->wrote || settings->fail_closed) /* what was written is with the converter */
-		return settle_failed(conn, fd, error, reason);
-	lowat_restore(conn, fd);
 	log_verdict(conn, "direct, the converter fails: ", reason);
-	disconnect(fd);
-	ret = connect_nonblocking(fd, &conn->peer);
-	if (ret < 0 && ret != -EINPROGRESS)
+	ret = attempt_directly(conn, fd);
+	if (ret < 0)
 		return settle_failed(conn, fd, -ret, strerrordesc_np(-ret));
-	watch_restore(conn);
+	if (conn->directly)
+		return CONN_PENDING;
+	let_go(conn, fd);
 	return CONN_DIRECT;
 }
 
-static enum conn_state settle_broken(struct conn *conn, int fd, int error)
+/* The next converter, or none: @error and @reason are the last one's. */
+static enum conn_state go_on(struct conn *conn, int fd, int error, const char *reason)
+{
+	struct attempt_refusal refusal;
+
+	if (attempt_next(conn, fd, false, &refusal) == CONN_PENDING)
+		return CONN_PENDING;
+	if (settings->fail_closed)
+		return settle_failed(conn, fd, error, reason);
+	return settle_directly(conn, fd, reason);
+}
+
+/* The converter is of no use: it is left alone, and on the same socket it goes on without it. */
+static enum conn_state converter_failed(struct conn *conn, int fd, const struct handshake_step *why)
+{
+	char text[SOCKADDR_STRLEN];
+
+	log_line("converter %s: %s, left alone for %u s%s",
+		 sockaddr_ip_format(&conn->converter_addr, text), why->reason, why->rest,
+		 why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
+	if (why->fault == HANDSHAKE_FAULT_REFUSED)
+		converters_refused(conn->converter, &conn->peer, why->rest);
+	else
+		converters_rest(conn->converter, why->rest);
+	if (conn->wrote) /* what was written is with the converter */
+		return settle_failed(conn, fd, why->error, why->reason);
+	conn->tried |= 1u << conn->converter;
+	lowat_restore(conn, fd);
+	attempt_disconnect(fd);
+	return go_on(conn, fd, why->error, why->reason);
+}
+
+static enum conn_state broken(struct conn *conn, int fd, int error)
 {
 	int seen = conversion_take_error(conn); /* by wait_once(): the kernel tells it once */
 	int pending = option_int(fd, SOL_SOCKET, SO_ERROR, 0);
+	struct handshake_step why;
 
 	error = seen ? seen : pending ? pending : error;
-	return settle_directly(conn, fd, error == ENOTCONN ? ECONNREFUSED : error,
-			       strerrordesc_np(error));
+	if (conn->directly)
+		return settle_failed(conn, fd, error, strerrordesc_np(error));
+	why = handshake_on_error(error);
+	return converter_failed(conn, fd, &why);
 }
 
 /*
- * The converter wants a cookie and has given it (Section 6.2.7): a reset, and the same request
- * again with the cookie, on the same descriptor.
+ * The converter has said how it would serve the same request: with a cookie, without an option. Or it
+ * may without the cookie that it has once given: it will give a new one then.
  */
-static enum conn_state ask_with_cookie(struct conn *conn, int fd)
+static bool remedy_take(struct conn *conn, const struct handshake_step *told)
+{
+	if (told->fault == HANDSHAKE_FAULT_REFUSED)
+		return !conn->cookie_asked &&
+		       converters_forget_cookie(conn->converter, conn->cookie_number);
+	switch (told->remedy) {
+	case HANDSHAKE_REMEDY_NONE:
+		break;
+	case HANDSHAKE_REMEDY_COOKIE:
+		if (conn->cookie_asked || !converters_learn_cookie(conn->converter, told->cookie))
+			break;
+		conn->cookie_asked = true;
+		return true;
+	case HANDSHAKE_REMEDY_NO_OPTION:
+		converters_note_no_mptcp(conn->converter);
+		conn->ask_mptcp = false;
+		return true;
+	}
+	return false;
+}
+
+/* A reset, and the same request again, on the same descriptor. */
+static enum conn_state ask_again(struct conn *conn, int fd)
 {
 	int ret;
 
-	conn->cookie_asked = true;
 	lowat_restore(conn, fd);
-	disconnect(fd);
-	ret = ask(conn, fd);
-	return ret < 0 ? settle_directly(conn, fd, -ret, strerrordesc_np(-ret)) : CONN_PENDING;
+	attempt_disconnect(fd);
+	ret = attempt_again(conn, fd);
+	return ret < 0 ? broken(conn, fd, -ret) : CONN_PENDING;
 }
 
 static bool peer_has_closed(int fd)
 {
 	struct pollfd end = { .fd = fd, .events = POLLRDHUP };
 
-	return next.poll(&end, 1, 0) > 0 && end.revents;
+	return next_poll_now(&end, 1) > 0 && end.revents;
 }
 
 /*
@@ -363,6 +349,8 @@ static bool peer_has_closed(int fd)
 static int response_judge(const struct conn *conn, int fd, uint8_t response[CONVERT_MESSAGE_MAX],
 			  struct handshake_step *out)
 {
+	struct handshake_ask ask = attempt_ask_of(conn);
+
 	for (bool ended = false;; ended = true) {
 		ssize_t got = next.recv(fd, response, CONVERT_MESSAGE_MAX, MSG_PEEK | MSG_DONTWAIT);
 
@@ -372,7 +360,7 @@ static int response_judge(const struct conn *conn, int fd, uint8_t response[CONV
 			*out = handshake_on_close();
 			return 0;
 		}
-		*out = handshake_on_bytes(response, (size_t)got, &conn->peer);
+		*out = handshake_on_bytes(response, (size_t)got, &conn->peer, &ask);
 		if (out->verdict != HANDSHAKE_NEED_MORE)
 			return 0;
 		if (ended)
@@ -382,50 +370,277 @@ static int response_judge(const struct conn *conn, int fd, uint8_t response[CONV
 	}
 }
 
+static bool is_syn_sent(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	return next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       info.tcpi_state == TCPI_STATE_SYN_SENT;
+}
+
+/* Nothing, or not all, has come of the response. */
+static enum conn_state still_waiting(struct conn *conn, int fd)
+{
+	struct handshake_step why = handshake_on_silence();
+	int64_t patience = clock_ns_of(&conn->started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
+
+	if (!deadlines_is_over(conn))
+		return CONN_PENDING;
+	if (converters_is_proven(conn->converter) && !is_syn_sent(fd) && clock_ns() < patience) {
+		deadlines_set(conn, patience);
+		return CONN_PENDING;
+	}
+	converters_doubt(conn->converter);
+	return converter_failed(conn, fd, &why);
+}
+
+/* Early data is on its way to the server itself; when it is gone the kernel does the rest. */
+static enum conn_state step_directly(struct conn *conn, int fd)
+{
+	int ret = attempt_send_rest(conn, fd);
+
+	if (ret == -EAGAIN)
+		return CONN_PENDING;
+	if (ret < 0)
+		return broken(conn, fd, -ret);
+	let_go(conn, fd);
+	return CONN_DIRECT;
+}
+
 /* One step of a claimed conn; returns the state to release it with. */
 static enum conn_state step(struct conn *conn, int fd)
 {
 	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
 	uint8_t response[CONVERT_MESSAGE_MAX];
-	int ret = conn->want_output ? request_send_rest(conn, fd) : 0;
+	int ret;
 
+	if (conn->unasked)
+		return go_on(conn, fd, ENETUNREACH, "no converter answers");
+	if (conn->directly)
+		return step_directly(conn, fd);
+	ret = conn->want_output ? attempt_send_rest(conn, fd) : 0;
 	if (ret == 0)
 		ret = response_judge(conn, fd, response, &told);
 	if (ret == -EAGAIN)
-		return CONN_PENDING;
+		return still_waiting(conn, fd);
 	if (ret < 0)
-		return settle_broken(conn, fd, -ret);
+		return broken(conn, fd, -ret);
 	switch (told.verdict) {
 	case HANDSHAKE_DONE:
-		return settle_done(conn, fd, told.length);
+		return settle_done(conn, fd, &told);
 	case HANDSHAKE_NEED_MORE:
 		lowat_raise(conn, fd, told.length);
-		return CONN_PENDING;
+		return still_waiting(conn, fd);
 	case HANDSHAKE_FAIL:
 		break;
 	}
-	if (told.cookie.len && !conn->cookie_asked && !conn->wrote &&
-	    converters_learn_cookie(conn->converter, told.cookie))
-		return ask_with_cookie(conn, fd);
-	if (told.fault == HANDSHAKE_FAULT_PROTOCOL)
-		return settle_directly(conn, fd, told.error, told.reason);
+	if (told.fault != HANDSHAKE_FAULT_PROTOCOL)
+		converters_proved(conn->converter);
+	if (!conn->wrote && remedy_take(conn, &told))
+		return ask_again(conn, fd);
+	if (told.fault != HANDSHAKE_FAULT_SERVER)
+		return converter_failed(conn, fd, &told);
+	if (told.rest)
+		converters_refused(conn->converter, &conn->peer, told.rest);
 	return settle_failed(conn, fd, told.error, told.reason);
+}
+
+void conversion_closing(struct conn *conn, int fd)
+{
+	char text[SOCKADDR_STRLEN];
+
+	if (!conn->bypassed || conn_state(conn) != CONN_DIRECT ||
+	    option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 1))
+		return;
+	log_line("%s: it was no Multipath TCP without the converter",
+		 sockaddr_ip_format(&conn->peer, text));
+	servers_note_no_bypass(&conn->peer);
+}
+
+/* Another process was first: what is left is to see it as it is. */
+static enum conn_state settle_as_told(struct conn *conn, int fd, enum others_news news)
+{
+	log_verdict(conn, news == OTHERS_DONE ? "converted" : news == OTHERS_DIRECT ? "direct" : "failed",
+		    " by another process");
+	let_go(conn, fd);
+	if (news != OTHERS_FAILED)
+		return news == OTHERS_DONE ? CONN_DONE : CONN_DIRECT;
+	atomic_store(&conn->error, ECONNREFUSED); /* only the other one has seen why */
+	return CONN_FAILED;
+}
+
+static enum conn_state step_shared(struct conn *conn, int fd)
+{
+	enum conn_state state;
+	enum others_news news;
+
+	if (!others_lock(fd))
+		return CONN_PENDING;
+	news = others_look(conn, fd);
+	if (news == OTHERS_PENDING) {
+		if (others_is_new(conn, fd))
+			attempt_joined(conn, fd);
+		else
+			others_follow(conn, fd);
+		state = step(conn, fd);
+	} else {
+		state = news == OTHERS_LEFT ? ask_again(conn, fd) :
+					      settle_as_told(conn, fd, news);
+	}
+	others_note(conn, fd);
+	others_unlock(fd);
+	return state;
 }
 
 bool conversion_is_ripe(const struct conn *conn, int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 
-	return next.poll(&ready, 1, 0) != 0;
+	return conn->unasked || deadlines_is_over(conn) || next_poll_now(&ready, 1) != 0 ||
+	       (conn_is_shared(conn) && others_look(conn, fd) != OTHERS_PENDING);
 }
 
 enum conn_state conversion_progress(struct conn *conn, int fd)
 {
+	struct attempt_refusal refusal;
 	struct conn_claim claim;
+	int saved_errno = errno; /* that of a call which succeeds stays as it was */
 
-	if (conn_is_pending(conn) && conversion_is_ripe(conn, fd) && conn_claim(conn, CONN_PENDING, &claim))
-		conn_release(conn, step(conn, fd), &claim);
+	while (conn_is_pending(conn) && conversion_is_ripe(conn, fd)) {
+		if (conn->unasked)
+			attempt_resolve(conn, fd, &refusal);
+		if (!conn_claim(conn, CONN_PENDING, &claim))
+			break;
+		conn_release(conn, conn_is_shared(conn) ? step_shared(conn, fd) : step(conn, fd),
+			     &claim);
+		if (!conn->unasked)
+			break;
+	}
+	errno = saved_errno;
 	return conn_state_unclaimed(conn);
+}
+
+/* With the SYN gone, request and early data leave when they can. The conn is claimed. */
+static enum conn_state send_behind(struct conn *conn, int fd)
+{
+	int ret = attempt_send_rest(conn, fd);
+
+	if (ret == -EAGAIN)
+		watch_mask(conn);
+	return ret < 0 && ret != -EAGAIN ? broken(conn, fd, -ret) : CONN_PENDING;
+}
+
+static enum conn_state send_with_syn(struct conn *conn, int fd)
+{
+	int ret = attempt_send_held(conn, fd);
+
+	return ret < 0 ? broken(conn, fd, -ret) : CONN_PENDING;
+}
+
+/* The same where another process may be first: with its early data, then; ours waits. */
+static enum conn_state send_with_syn_shared(struct conn *conn, int fd, size_t *taken)
+{
+	enum conn_state state = CONN_HELD;
+
+	if (others_lock(fd)) {
+		if (others_is_held(fd)) {
+			state = send_with_syn(conn, fd);
+		} else {
+			conn->wrote = true; /* of what that process has sent there is no copy here */
+			attempt_joined(conn, fd);
+			state = CONN_PENDING;
+			*taken = 0;
+		}
+		others_note(conn, fd);
+		others_unlock(fd);
+	} else {
+		*taken = 0;
+	}
+	if (!*taken)
+		early_drop(conn);
+	return state;
+}
+
+static enum conn_state let_syn_go(struct conn *conn, int fd, size_t *taken)
+{
+	return conn_is_shared(conn) ? send_with_syn_shared(conn, fd, taken) :
+				      send_with_syn(conn, fd);
+}
+
+/* Of a shared socket only the SYN's owner can tell whose bytes are the first. */
+bool conversion_takes_early(const struct conn *conn)
+{
+	return conn_state(conn) == CONN_HELD ||
+	       (conn_is_pending(conn) && (conn->connect_told || conn->maybe_told) && !conn->early &&
+		!conn_is_shared(conn));
+}
+
+size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count)
+{
+	bool held = conn_state(conn) == CONN_HELD;
+	enum conn_state state = CONN_PENDING;
+	struct conn_claim claim;
+	size_t taken = 0;
+
+	if (!conn_claim(conn, held ? CONN_HELD : CONN_PENDING, &claim)) {
+		/* Another thread has let the SYN go a moment ago. */
+		if (!held || !conn_claim(conn, CONN_PENDING, &claim))
+			return 0;
+		held = false;
+	}
+	if (!conn->early && (held || !conn_is_shared(conn)))
+		taken = early_keep(conn, iov, count);
+	if (held)
+		state = let_syn_go(conn, fd, &taken);
+	else if (taken)
+		state = send_behind(conn, fd);
+	conn_release(conn, state, &claim);
+	if (held && !watch_any(conn))
+		conn_mark_unseen(conn, true);
+	return taken;
+}
+
+void conversion_send_held(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+	size_t none = 0;
+
+	while (conn_claim(conn, CONN_HELD, &claim))
+		conn_release(conn, let_syn_go(conn, fd, &none), &claim);
+	if (!watch_any(conn))
+		conn_mark_unseen(conn, true);
+}
+
+static bool send_held_visit(struct conn *conn, void *arg)
+{
+	if (conn_state(conn) == CONN_HELD && conn_of(conn->fd) == conn &&
+	    watch_may_be_in(conn, *(const int *)arg))
+		conversion_send_held(conn, conn->fd);
+	return true;
+}
+
+void conversion_send_all_held(int epfd)
+{
+	conn_each_pending(send_held_visit, &epfd);
+}
+
+static bool expire_visit(struct conn *conn, void *arg)
+{
+	(void)arg;
+	if (conn_is_pending(conn) && deadlines_is_over(conn) && conn_of(conn->fd) == conn)
+		conversion_progress(conn, conn->fd);
+	return true;
+}
+
+void conversion_expire(void)
+{
+	int64_t first = deadlines_first();
+
+	if (!first || clock_ns() < first)
+		return;
+	conn_each_pending(expire_visit, NULL);
+	deadlines_renew();
 }
 
 short conversion_poll_events(const struct conn *conn)
@@ -435,60 +650,9 @@ short conversion_poll_events(const struct conn *conn)
 
 int conversion_take_error(struct conn *conn)
 {
-	return atomic_exchange(&conn->error, 0);
-}
+	int error = atomic_exchange(&conn->error, 0);
 
-/* Milliseconds left of SO_SNDTIMEO since connect(); -1: no limit. */
-static int time_left(const struct conn *conn, const struct timeval *limit)
-{
-	struct timespec now;
-	int64_t ms;
-
-	if (!limit->tv_sec && !limit->tv_usec)
-		return -1;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ms = (limit->tv_sec - (now.tv_sec - conn->started.tv_sec)) * 1000 + limit->tv_usec / 1000 -
-	     (now.tv_nsec - conn->started.tv_nsec) / 1000000;
-	return ms < 0 ? 0 : ms > INT32_MAX ? INT32_MAX : (int)ms;
-}
-
-/*
- * Waits until the response, or the part of it that is missing, is there. Without a time
- * limit by recv(2), which the kernel restarts after a signal exactly when it would
- * restart connect(2): under SA_RESTART. Returns 0 (look again) or -errno.
- */
-static int wait_once(struct conn *conn, int fd, const struct timeval *limit)
-{
-	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
-	uint8_t response[CONVERT_MESSAGE_MAX];
-	int left = time_left(conn, limit);
-	int ret;
-
-	if (left < 0 && !conn->want_output) {
-		if (next.recv(fd, response, sizeof(response), MSG_PEEK) >= 0)
-			return 0;
-		if (errno == EINTR)
-			return -EINTR;
-		if (errno != EAGAIN && errno != EWOULDBLOCK) {
-			atomic_store(&conn->error, errno);
-			return 0;
-		}
-	}
-	/* A time limit, O_NONBLOCK or SO_RCVTIMEO. */
-	ret = next.poll(&ready, 1, left);
-	if (ret < 0)
-		return -errno;
-	return ret == 0 ? -EINPROGRESS : 0;
-}
-
-int conversion_wait(struct conn *conn, int fd)
-{
-	struct timeval limit = { 0 };
-	socklen_t len = sizeof(limit);
-	int ret = 0;
-
-	next.getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, &len);
-	while (ret == 0 && conversion_progress(conn, fd) == CONN_PENDING)
-		ret = wait_once(conn, fd, &limit);
-	return conn_is_pending(conn) ? ret : 0;
+	if (conn->unconnected)
+		conn_move(conn, CONN_FAILED, CONN_IDLE);
+	return error;
 }

@@ -1,187 +1,434 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * converters.c - the configured converters, their addresses, and what was learned of them
+ * converters.c - the addresses of the configured converters, and what was learned of each
  *
- * A converter's addresses are published once, by a pointer: the first threads that
- * need a name may each ask the resolver, and one result wins. No lock is held while
- * the resolver runs; a connection that it makes itself meanwhile is left alone.
+ * A table that only grows: an address is a converter of its own here, whatever name it came
+ * from, and its index stays valid. The first threads that need a name may each ask the
+ * resolver; no lock is held meanwhile, and a connection that the resolver makes itself is left
+ * alone. What is learned is kept in single atomic words, where the last one wins, and in the
+ * cache, from which a converter's entry is renewed before it is considered for a connection.
  */
 #include "config.h"
 
 #include "shim/converters.h"
 
-#include <netdb.h>
+#include "client/resolve.h"
+#include "shim/clock.h"
+#include "shim/shared.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#define TCP_KIND_MPTCP 30 /* RFC 8684 */
 #define RESOLVE_AGAIN_SECONDS 30
+#define PROOF_SECONDS 3600        /* until it is asked again what it supports */
+#define SYN_DATA_MISS_SECONDS 600 /* the path may be another one soon */
+#define COOKIE_SECONDS (24 * 3600) /* CACHE_LIFETIME_MAX; an old one is refused, and replaced */
+#define REFUSALS_IN_A_ROW 3    /* before the converter as a whole is left alone */
+#define REFUSALS_REST_SECONDS 30
 
-struct addresses {
-	union sockaddr_ip v4, v6; /* AF_UNSPEC: has none */
-};
+#define SETTING_NONE UINT8_MAX
+static_assert(SETTINGS_CONVERTERS_MAX < SETTING_NONE, "not an index");
 
 /* Learned cookies in turn: a reader of one is done long before its place is used again. */
 #define COOKIE_PLACES 4u
 
 static struct converter {
+	union sockaddr_ip addr;
+	uint8_t setting; /* which part of CONVERT_ADDR it comes from, or SETTING_NONE */
 	_Atomic converters_cookie_number cookie_number; /* 0: the configured one */
 	struct {
 		uint16_t len;
 		uint8_t bytes[CONVERTERS_COOKIE_MAX];
 	} cookies[COOKIE_PLACES]; /* number n is in n % COOKIE_PLACES */
-	_Atomic(struct addresses *) addresses;
-	_Atomic int64_t rest_until; /* CLOCK_MONOTONIC seconds */
+	_Atomic int64_t rest_until; /* clock_seconds() */
 	_Atomic uint32_t syn_data_misses;
-} converters[SETTINGS_CONVERTERS_MAX];
+	_Atomic uint32_t refusals;
+	_Atomic int64_t proven_until; /* clock_seconds() */
+	_Atomic bool no_mptcp;
+} converters[CONVERTERS_MAX];
+static _Atomic int converter_count;
 
-static _Thread_local bool resolving __attribute__((tls_model("initial-exec")));
+/* When a name may be asked for again; 0: it never was. */
+static _Atomic int64_t resolve_at[SETTINGS_CONVERTERS_MAX];
 
-static int64_t now_seconds(void)
+/* Destinations that a converter won't serve, by hash; a collision forgets the older one. */
+#define REFUSED_PLACES 64u
+static struct {
+	_Atomic uint64_t key;
+	_Atomic int64_t until;
+} refused[REFUSED_PLACES];
+
+/* One writer at a time, with signals blocked; readers see entries below converter_count only. */
+static void table_add(uint8_t setting, const union sockaddr_ip *addr)
 {
-	struct timespec now;
+	static atomic_flag writing = ATOMIC_FLAG_INIT;
+	sigset_t all, mask;
+	int count;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	while (atomic_flag_test_and_set(&writing))
+		sched_yield();
+	count = atomic_load(&converter_count);
+	for (int i = 0; i < count; i++)
+		if (converters[i].setting == setting && sockaddr_ip_equal(&converters[i].addr, addr))
+			goto out;
+	if (count < CONVERTERS_MAX) {
+		converters[count].addr = *addr;
+		converters[count].setting = setting;
+		atomic_store(&converter_count, count + 1);
+	}
+out:
+	atomic_flag_clear(&writing);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
-static void addresses_add(struct addresses *addresses, const struct sockaddr *sa, socklen_t len)
+static void resolve(const struct settings *settings, uint8_t index, const char **reason)
 {
-	union sockaddr_ip addr;
+	const struct settings_converter *setting = &settings->converters[index];
+	union sockaddr_ip found[CONVERTERS_MAX];
+	size_t count = resolve_converter(setting->name, setting->port, settings->timeout_ms, found,
+					 CONVERTERS_MAX, reason);
 
-	if (!sockaddr_ip_from(&addr, sa, len))
-		return;
-	if (addr.sa.sa_family == AF_INET && addresses->v4.sa.sa_family == AF_UNSPEC)
-		addresses->v4 = addr;
-	if (addr.sa.sa_family == AF_INET6 && addresses->v6.sa.sa_family == AF_UNSPEC)
-		addresses->v6 = addr;
-}
-
-static bool resolve(struct addresses *out, const struct settings_converter *setting)
-{
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV };
-	struct addrinfo *list = NULL;
-	char port[sizeof("65535")];
-	int error;
-
-	snprintf(port, sizeof(port), "%u", setting->port);
-	resolving = true;
-	error = getaddrinfo(setting->name, port, &hints, &list);
-	resolving = false;
-	if (error)
-		return false;
-	for (const struct addrinfo *ai = list; ai; ai = ai->ai_next)
-		addresses_add(out, ai->ai_addr, ai->ai_addrlen);
-	freeaddrinfo(list);
-	return true;
+	for (size_t i = 0; i < count; i++)
+		table_add(index, &found[i]);
 }
 
 void converters_init(const struct settings *settings)
 {
-	static struct addresses numeric[SETTINGS_CONVERTERS_MAX];
-
-	for (size_t i = 0; i < settings->converter_count; i++) {
-		const struct settings_converter *setting = &settings->converters[i];
-
-		if (setting->name[0])
-			continue;
-		addresses_add(&numeric[i], &setting->addr.sa, sockaddr_ip_len(&setting->addr));
-		atomic_store(&converters[i].addresses, &numeric[i]);
-	}
+	for (size_t i = 0; i < settings->converter_count; i++)
+		if (!settings->converters[i].name[0])
+			table_add((uint8_t)i, &settings->converters[i].addr);
 }
 
-/* The addresses of a converter, or NULL while its name can't be resolved. */
-static const struct addresses *addresses_of(const struct settings *settings, size_t index)
+/* --- what is learned, here and in the cache --- */
+
+static void cache_note(int index, enum cache_fact fact, const struct cache_converter *value)
 {
-	const struct settings_converter *setting = &settings->converters[index];
-	struct addresses *known = atomic_load(&converters[index].addresses), *mine;
-
-	if (known)
-		return known;
-	mine = calloc(1, sizeof(*mine));
-	if (!mine)
-		return NULL;
-	if (!resolve(mine, setting)) {
-		free(mine);
-		converters_rest((int)index, RESOLVE_AGAIN_SECONDS);
-		return NULL;
-	}
-	if (atomic_compare_exchange_strong(&converters[index].addresses, &known, mine))
-		return mine;
-	free(mine);
-	return known;
+	cache_converter_update(shared_cache(), &converters[index].addr, 0, fact, cache_now(), value);
 }
 
-/* An address of the converter that a socket of @family can be connected to. */
-static bool address_for(const struct addresses *addresses, int family, bool v6only,
+static int64_t cache_until(int64_t seconds)
+{
+	return cache_now() + seconds * 1000;
+}
+
+static void later(_Atomic int64_t *until, int64_t seconds)
+{
+	if (atomic_load(until) < seconds)
+		atomic_store(until, seconds);
+}
+
+static bool cookie_is_current(int index, const uint8_t *bytes, size_t len)
+{
+	converters_cookie_number number = converters_cookie_current(index);
+	const struct converter *converter = &converters[index];
+	unsigned int place = number % COOKIE_PLACES;
+
+	return number && converter->cookies[place].len == len &&
+	       memcmp(converter->cookies[place].bytes, bytes, len) == 0;
+}
+
+static bool cookie_keep(int index, const uint8_t *bytes, size_t len)
+{
+	struct converter *converter = &converters[index];
+	converters_cookie_number number = atomic_load(&converter->cookie_number);
+	unsigned int place;
+
+	if (len > CONVERTERS_COOKIE_MAX)
+		return false;
+	number = (converters_cookie_number)(number == UINT8_MAX ? 1 : number + 1);
+	place = number % COOKIE_PLACES;
+	converter->cookies[place].len = (uint16_t)len;
+	if (len)
+		memcpy(converter->cookies[place].bytes, bytes, len);
+	atomic_store(&converter->cookie_number, number);
+	return true;
+}
+
+static uint32_t syn_data_misses(int index)
+{
+	return atomic_load(&converters[index].syn_data_misses);
+}
+
+/* What other processes have learned of it meanwhile. */
+static void cache_renew(int index)
+{
+	struct converter *converter = &converters[index];
+	int64_t boot = cache_now(), now = clock_seconds();
+	struct cache_converter found;
+	unsigned int known = cache_converter_get(shared_cache(), &converter->addr, 0,
+						 CACHE_FACTS_ALL, boot, &found);
+
+	if (known & CACHE_REST)
+		later(&converter->rest_until, now + (found.rest.until - boot + 999) / 1000);
+	if ((known & CACHE_SYN_DATA) && !syn_data_misses(index))
+		atomic_store(&converter->syn_data_misses, found.syn_data.misses);
+	if (known & CACHE_INFO) {
+		later(&converter->proven_until, now + (found.info.until - boot) / 1000);
+		if (!memchr(found.info.kinds, TCP_KIND_MPTCP, found.info.count))
+			atomic_store(&converter->no_mptcp, true);
+	}
+	if ((known & CACHE_COOKIE) && !cookie_is_current(index, found.cookie.bytes, found.cookie.len))
+		cookie_keep(index, found.cookie.bytes, found.cookie.len);
+}
+
+static uint64_t refusal_key(int index, const union sockaddr_ip *destination)
+{
+	struct in6_addr address = sockaddr_ip_in6(destination);
+	uint64_t words[2], key;
+
+	memcpy(words, &address, sizeof(words));
+	key = (words[0] ^ (words[1] * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
+	key ^= (uint64_t)sockaddr_ip_port(destination) << 8 | (unsigned int)index;
+	return (key ^ key >> 29) * 0x9e3779b97f4a7c15u | 1;
+}
+
+static bool is_refused(int index, const union sockaddr_ip *destination, int64_t now)
+{
+	uint64_t key = refusal_key(index, destination);
+	unsigned int place = (unsigned int)(key >> 40) % REFUSED_PLACES;
+
+	return atomic_load(&refused[place].key) == key && atomic_load(&refused[place].until) > now;
+}
+
+/*
+ * An address of the converter that the socket can be connected to. An IPv6 socket that was once
+ * connected to a v4-mapped address can't be connected to an IPv6 address any more, in Linux 6.18
+ * (the SYN is lost), so that for an IPv6 destination native addresses come first.
+ */
+static bool address_for(const union sockaddr_ip *addr, const struct converters_query *query,
 			union sockaddr_ip *out)
 {
-	const union sockaddr_ip *v4 = &addresses->v4;
-	struct in6_addr mapped;
+	struct in6_addr in6 = sockaddr_ip_in6(addr);
 
-	if (family == AF_INET6 && addresses->v6.sa.sa_family == AF_INET6) {
-		*out = addresses->v6;
+	if (addr->sa.sa_family == query->family) {
+		*out = *addr;
 		return true;
 	}
-	if (v4->sa.sa_family != AF_INET || (family == AF_INET6 && v6only))
+	if (query->native)
 		return false;
-	mapped = sockaddr_ip_in6(v4);
-	return sockaddr_ip_set(out, family, &mapped, sockaddr_ip_port(v4));
+	if (addr->sa.sa_family != AF_INET || query->v6only) {
+		*out = *addr;
+		return query->any;
+	}
+	return sockaddr_ip_set(out, query->family, &in6, sockaddr_ip_port(addr));
 }
 
-int converters_choose(const struct settings *settings, const union sockaddr_ip *destination,
-		      int family, bool v6only, union sockaddr_ip *out,
-		      enum policy_verdict *verdict, const char **reason)
+/* Why converter @i must not be asked, or NULL. @out: its address for the socket */
+static const char *obstacle(int i, const struct converters_query *query, int64_t now,
+			    union sockaddr_ip *out)
 {
-	int64_t now = now_seconds();
+	if (atomic_load(&converters[i].rest_until) > now)
+		return "the converter is left alone for a while";
+	if (is_refused(i, query->destination, now))
+		return "the converter has refused this destination";
+	if (!address_for(&converters[i].addr, query, out))
+		return "the converter has no address of the socket's family";
+	return NULL;
+}
 
-	if (resolving) {
+/* The first usable one of a part of CONVERT_ADDR. */
+static int choose_of(uint8_t setting, const struct converters_query *query, int64_t now,
+		     union sockaddr_ip *out, const char **reason)
+{
+	int count = atomic_load(&converter_count);
+
+	for (int i = 0; i < count; i++) {
+		const char *why;
+
+		if (converters[i].setting != setting || query->tried >> i & 1)
+			continue;
+		cache_renew(i);
+		why = obstacle(i, query, now, out);
+		if (!why)
+			return i;
+		if (!*reason) /* the first one's says most */
+			*reason = why;
+	}
+	return CONVERTERS_NONE;
+}
+
+static bool is_converter(const union sockaddr_ip *destination)
+{
+	int count = atomic_load(&converter_count);
+
+	for (int i = 0; i < count; i++)
+		if (policy_is_converter(&converters[i].addr, destination))
+			return true;
+	return false;
+}
+
+/* In the order of CONVERT_ADDR, as of the time @now. */
+static int choose(const struct settings *settings, const struct converters_query *query,
+		  int64_t now, union sockaddr_ip *out, const char **reason)
+{
+	for (uint8_t i = 0; i < settings->converter_count; i++) {
+		const struct settings_converter *setting = &settings->converters[i];
+		int index = choose_of(i, query, now, out, reason);
+
+		if (index >= 0)
+			return index;
+		if (!setting->name[0] || atomic_load(&resolve_at[i]) > now)
+			continue;
+		if (!query->may_resolve)
+			return CONVERTERS_UNRESOLVED;
+		resolve(settings, i, reason);
+		atomic_store(&resolve_at[i], clock_seconds() + RESOLVE_AGAIN_SECONDS);
+		index = choose_of(i, query, now, out, reason);
+		if (index >= 0)
+			return index;
+	}
+	return CONVERTERS_NONE;
+}
+
+static int choose_best(const struct settings *settings, const struct converters_query *query,
+		       union sockaddr_ip *out, const char **reason)
+{
+	struct converters_query native = *query, own = *query;
+	int64_t now = clock_seconds();
+	int index = CONVERTERS_NONE;
+
+	native.native = true;
+	own.any = false;
+	if (query->family == AF_INET6 && !sockaddr_ip_is_v4(query->destination))
+		index = choose(settings, &native, now, out, reason);
+	if (index == CONVERTERS_NONE)
+		index = choose(settings, &own, now, out, reason);
+	if (index == CONVERTERS_NONE && query->any)
+		index = choose(settings, query, now, out, reason);
+	if (index == CONVERTERS_NONE && settings->fail_closed)
+		index = choose(settings, query, INT64_MAX, out, reason);
+	return index;
+}
+
+int converters_choose(const struct settings *settings, const struct converters_query *query,
+		      union sockaddr_ip *out, enum policy_verdict *verdict, const char **reason)
+{
+	int index;
+
+	*reason = NULL;
+	if (resolve_is_running()) {
 		*verdict = POLICY_DIRECT_RESOLVER;
 		*reason = policy_reason(*verdict);
-		return -1;
+		return CONVERTERS_NONE;
 	}
-	*reason = "no converter answers";
-	for (size_t i = 0; i < settings->converter_count; i++) {
-		const struct addresses *addresses;
+	index = choose_best(settings, query, out, reason);
+	if (!*reason)
+		*reason = "the converter's name has no address";
+	if (!is_converter(query->destination))
+		return index;
+	*verdict = POLICY_DIRECT_CONVERTER;
+	*reason = policy_reason(*verdict);
+	return CONVERTERS_NONE;
+}
 
-		if (atomic_load(&converters[i].rest_until) > now)
-			continue;
-		addresses = addresses_of(settings, i);
-		if (!addresses) {
-			*reason = "the converter's name has no address";
-			continue;
-		}
-		if (policy_is_converter(&addresses->v4, destination) ||
-		    policy_is_converter(&addresses->v6, destination)) {
-			*verdict = POLICY_DIRECT_CONVERTER;
-			*reason = policy_reason(*verdict);
-			return -1;
-		}
-		if (address_for(addresses, family, v6only, out))
-			return (int)i;
-		*reason = "the converter has no address of the socket's family";
+int converters_index(const union sockaddr_ip *addr)
+{
+	for (int round = 0; round < 2; round++) {
+		int count = atomic_load(&converter_count);
+
+		for (int i = 0; i < count; i++)
+			if (sockaddr_ip_equal(&converters[i].addr, addr))
+				return i;
+		table_add(SETTING_NONE, addr);
 	}
-	return -1;
+	return CONVERTERS_NONE;
+}
+
+const union sockaddr_ip *converters_address(int index)
+{
+	return &converters[index].addr;
 }
 
 void converters_rest(int index, unsigned int seconds)
 {
-	atomic_store(&converters[index].rest_until, now_seconds() + (int64_t)seconds);
+	struct cache_converter note = { .rest.until = cache_until(seconds) };
+
+	atomic_store(&converters[index].rest_until, clock_seconds() + (int64_t)seconds);
+	cache_note(index, CACHE_REST, &note);
+}
+
+void converters_refused(int index, const union sockaddr_ip *destination, unsigned int seconds)
+{
+	uint64_t key = refusal_key(index, destination);
+	unsigned int place = (unsigned int)(key >> 40) % REFUSED_PLACES;
+
+	atomic_store(&refused[place].until, clock_seconds() + (int64_t)seconds);
+	atomic_store(&refused[place].key, key);
+	if (atomic_fetch_add(&converters[index].refusals, 1) + 1 >= REFUSALS_IN_A_ROW) {
+		atomic_store(&converters[index].refusals, 0);
+		converters_rest(index, REFUSALS_REST_SECONDS);
+	}
+}
+
+void converters_proved(int index)
+{
+	later(&converters[index].proven_until, clock_seconds() + PROOF_SECONDS);
+}
+
+void converters_served(int index, const struct convert_span *supported)
+{
+	struct cache_converter note = { .info.until = cache_until(PROOF_SECONDS) };
+
+	converters_proved(index);
+	atomic_store(&converters[index].refusals, 0);
+	if (!supported)
+		return;
+	for (size_t i = 0; i < supported->len && note.info.count < CACHE_KINDS_MAX; i++)
+		if (supported->data[i])
+			note.info.kinds[note.info.count++] = supported->data[i];
+	if (!memchr(note.info.kinds, TCP_KIND_MPTCP, note.info.count))
+		converters_note_no_mptcp(index);
+	cache_note(index, CACHE_INFO, &note);
+}
+
+bool converters_is_proven(int index)
+{
+	return atomic_load(&converters[index].proven_until) > clock_seconds();
+}
+
+void converters_doubt(int index)
+{
+	static const struct cache_converter nothing;
+
+	atomic_store(&converters[index].proven_until, 0);
+	cache_note(index, CACHE_INFO, &nothing);
+}
+
+void converters_note_no_mptcp(int index)
+{
+	atomic_store(&converters[index].no_mptcp, true);
+}
+
+bool converters_take_mptcp(int index)
+{
+	return !atomic_load(&converters[index].no_mptcp);
 }
 
 bool converters_take_syn_data(int index)
 {
-	return atomic_load(&converters[index].syn_data_misses) < CONVERTERS_SYN_DATA_MISSES;
+	return syn_data_misses(index) < CONVERTERS_SYN_DATA_MISSES;
 }
 
 void converters_note_syn_data(int index, bool taken)
 {
-	if (taken)
+	struct cache_converter note = { .known = 0 };
+
+	if (taken && !syn_data_misses(index))
+		return;
+	if (taken) {
 		atomic_store(&converters[index].syn_data_misses, 0);
-	else
-		atomic_fetch_add(&converters[index].syn_data_misses, 1);
+	} else {
+		note.syn_data.misses = atomic_fetch_add(&converters[index].syn_data_misses, 1) + 1;
+		note.syn_data.until = cache_until(SYN_DATA_MISS_SECONDS);
+	}
+	cache_note(index, CACHE_SYN_DATA, &note);
 }
 
 converters_cookie_number converters_cookie_current(int index)
@@ -194,24 +441,44 @@ struct convert_span converters_cookie(const struct settings *settings, int index
 {
 	struct converter *converter = &converters[index];
 
-	if (!number)
+	if (!number || !converter->cookies[number % COOKIE_PLACES].len)
 		return (struct convert_span){ settings->cookie, settings->cookie_len };
 	return (struct convert_span){ converter->cookies[number % COOKIE_PLACES].bytes,
 				      converter->cookies[number % COOKIE_PLACES].len };
 }
 
+bool converters_use_cookie(const struct settings *settings, int index, struct convert_span cookie)
+{
+	struct convert_span current =
+		converters_cookie(settings, index, converters_cookie_current(index));
+
+	if (current.len == cookie.len && (!cookie.len || !memcmp(current.data, cookie.data, cookie.len)))
+		return true;
+	return cookie_keep(index, cookie.data, cookie.len);
+}
+
 bool converters_learn_cookie(int index, struct convert_span cookie)
 {
-	struct converter *converter = &converters[index];
-	converters_cookie_number number = atomic_load(&converter->cookie_number);
-	unsigned int place;
+	struct cache_converter note = { .cookie.until = cache_until(COOKIE_SECONDS) };
 
-	if (!cookie.len || cookie.len > CONVERTERS_COOKIE_MAX)
+	if (!cookie.len || !cookie_keep(index, cookie.data, cookie.len))
 		return false;
-	number = (converters_cookie_number)(number == UINT8_MAX ? 1 : number + 1);
-	place = number % COOKIE_PLACES;
-	converter->cookies[place].len = (uint16_t)cookie.len;
-	memcpy(converter->cookies[place].bytes, cookie.data, cookie.len);
-	atomic_store(&converter->cookie_number, number);
+	note.cookie.len = (uint16_t)cookie.len;
+	memcpy(note.cookie.bytes, cookie.data, cookie.len);
+	cache_note(index, CACHE_COOKIE, &note);
+	return true;
+}
+
+bool converters_forget_cookie(int index, converters_cookie_number number)
+{
+	static const struct cache_converter nothing;
+	const struct converter *converter = &converters[index];
+
+	if (!number || !converter->cookies[number % COOKIE_PLACES].len)
+		return false;
+	if (converters_cookie_current(index) != number)
+		return true; /* another connection was first */
+	cookie_keep(index, NULL, 0);
+	cache_note(index, CACHE_COOKIE, &nothing);
 	return true;
 }

@@ -1,29 +1,82 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* converters.h - the configured converters, their addresses, and what was learned of them */
+/* converters.h - the addresses of the configured converters, and what was learned of each */
 #ifndef SHIM_CONVERTERS_H
 #define SHIM_CONVERTERS_H
 
 #include "client/policy.h"
 #include "convert/convert.h"
 
+#define CONVERTERS_MAX 32 /* addresses over all of CONVERT_ADDR; a bit each in conn.tried */
+
 /* Takes over the numeric addresses. Once, before any other call. */
 void converters_init(const struct settings *settings);
 
+/* Who asks for a converter. */
+struct converters_query {
+	const union sockaddr_ip *destination;
+	int family;     /* of the application's socket */
+	bool v6only;    /* it takes no v4-mapped address */
+	bool native;    /* nor should it: see address_for() */
+	bool any;       /* the socket can be replaced by one of the other family */
+	uint32_t tried; /* a bit for each converter that is out of the question */
+	bool may_resolve;
+};
+
 /*
- * converters_choose() - the converter for a connection to @destination
- * @family: of the application's socket; @v6only: it takes no v4-mapped address
- * @out: the address to send the SYN to, in the socket's family
+ * converters_choose() - the converter for a connection, in the order of CONVERT_ADDR
+ * @out: the address to send the SYN to, in the socket's family unless @query->any
  *
- * Names are resolved at the first call that gets to them. Returns the converter's index,
- * or -1 with a static text in @reason: if @verdict is still POLICY_CONVERT then none can be
- * used now, else the destination is a converter that was configured by name.
+ * Names are resolved at the first call that gets to them and may, and again when all of their
+ * addresses are to be left alone. With CONVERT_FALLBACK=none one that is to be left alone is
+ * better than none. Returns the converter's index, or CONVERTERS_UNRESOLVED if a name has to be
+ * resolved first and may not, or CONVERTERS_NONE with a static text in @reason: if @verdict is still
+ * POLICY_CONVERT then none can be used now, else the destination is a converter itself or serves
+ * to find one.
  */
-int converters_choose(const struct settings *settings, const union sockaddr_ip *destination,
-		      int family, bool v6only, union sockaddr_ip *out,
-		      enum policy_verdict *verdict, const char **reason);
+#define CONVERTERS_NONE (-1)
+#define CONVERTERS_UNRESOLVED (-2)
+int converters_choose(const struct settings *settings, const struct converters_query *query,
+		      union sockaddr_ip *out, enum policy_verdict *verdict, const char **reason);
+
+/*
+ * converters_index() - the converter at @addr, which another process has chosen
+ * It need not be a configured one; then it is never chosen here. CONVERTERS_NONE: no room.
+ */
+int converters_index(const union sockaddr_ip *addr);
+
+/* Where converter @index is, for the log. */
+const union sockaddr_ip *converters_address(int index);
 
 /* Leave this converter alone for @seconds. */
 void converters_rest(int index, unsigned int seconds);
+
+/*
+ * converters_refused() - it won't serve @destination: don't ask it for that for @seconds
+ * A converter that refuses several in a row, and serves none, is left alone altogether.
+ */
+void converters_refused(int index, const union sockaddr_ip *destination, unsigned int seconds);
+
+/*
+ * converters_proved() - a valid response came from it
+ * From now on, for an hour, its silence is the server's, who may take as long as with a direct
+ * connection; until then it may as well be no converter, or a middlebox eats its responses
+ * (Section 8). A converter that isn't proven is asked what it supports.
+ */
+void converters_proved(int index);
+bool converters_is_proven(int index);
+
+/*
+ * converters_served() - it has reached a server: refusals before that were about others
+ * @supported: what it answered to an Info TLV, NULL if it didn't
+ */
+void converters_served(int index, const struct convert_span *supported);
+
+/* It was silent for so long that it has to prove itself again. */
+void converters_doubt(int index);
+
+/* It wants no request for Multipath TCP towards the server (Unsupported TCP Option). */
+void converters_note_no_mptcp(int index);
+bool converters_take_mptcp(int index);
 
 /*
  * Data in the SYN that is not acknowledged costs a connection its MPTCP (it falls
@@ -35,8 +88,8 @@ bool converters_take_syn_data(int index);
 void converters_note_syn_data(int index, bool taken);
 
 /*
- * Cookies (Section 6.2.7). One that a converter has given replaces the configured one for
- * the rest of the process. A request is written with a certain cookie, by its number, so
+ * Cookies (Section 6.2.7). One that a converter has given, to any process of the user, replaces
+ * the configured one. A request is written with a certain cookie, by its number, so
  * that a request which is sent in two parts stays the same when another is learned
  * in between.
  */
@@ -50,7 +103,19 @@ converters_cookie_number converters_cookie_current(int index);
 struct convert_span converters_cookie(const struct settings *settings, int index,
 				      converters_cookie_number number);
 
+/*
+ * converters_use_cookie() - a request that another process has begun goes on with @cookie
+ * Makes it the current one, in this process only, if it isn't. False if that can't be.
+ */
+bool converters_use_cookie(const struct settings *settings, int index, struct convert_span cookie);
+
 /* Keeps a cookie that converter @index gave; false if it is too long to be used. */
 bool converters_learn_cookie(int index, struct convert_span cookie);
+
+/*
+ * converters_forget_cookie() - the converter has refused a request with cookie @number
+ * It has another key by now, or another address of ours. Returns false if that was no learned one.
+ */
+bool converters_forget_cookie(int index, converters_cookie_number number);
 
 #endif

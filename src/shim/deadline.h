@@ -12,6 +12,12 @@ struct deadline {
 	struct timespec at; /* CLOCK_MONOTONIC */
 };
 
+/* Is it what the kernel takes? Others are for it to refuse. */
+static inline bool timeout_is_valid(const struct timespec *timeout)
+{
+	return !timeout || (timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 && timeout->tv_nsec < 1000000000);
+}
+
 static inline struct deadline deadline_in(const struct timespec *timeout)
 {
 	struct deadline deadline = { .infinite = !timeout };
@@ -77,6 +83,19 @@ static inline bool deadline_is_over(const struct deadline *deadline)
 	struct timespec left;
 
 	return deadline_left(deadline, &left) && !left.tv_sec && !left.tv_nsec;
+}
+
+/* @deadline, or the time @ns of CLOCK_MONOTONIC if that is earlier; 0: none. */
+static inline struct deadline deadline_earlier(const struct deadline *deadline, int64_t ns)
+{
+	struct deadline other = { .at = { ns / 1000000000, ns % 1000000000 } };
+
+	if (!ns)
+		return *deadline;
+	if (deadline->infinite || other.at.tv_sec < deadline->at.tv_sec ||
+	    (other.at.tv_sec == deadline->at.tv_sec && other.at.tv_nsec < deadline->at.tv_nsec))
+		return other;
+	return *deadline;
 }
 
 #endif

@@ -11,6 +11,7 @@
 #define SHIM_HOOK_H
 
 #include <errno.h>
+#include <sys/types.h>
 
 #define HOOK(type, name, params)                                                                   \
 	type hook_##name params __asm__(#name) __attribute__((visibility("default")));             \
@@ -22,6 +23,15 @@ static inline int hook_result(int ret)
 	if (ret >= 0)
 		return ret;
 	errno = -ret;
+	return -1;
+}
+
+/* The same for what returns a number of bytes. */
+static inline ssize_t hook_result_long(ssize_t ret)
+{
+	if (ret >= 0)
+		return ret;
+	errno = (int)-ret;
 	return -1;
 }
 

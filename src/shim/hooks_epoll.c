@@ -9,12 +9,19 @@
  */
 #include "config.h"
 
+#include "shim/clock.h"
 #include "shim/conn.h"
 #include "shim/conversion.h"
 #include "shim/deadline.h"
+#include "shim/deadlines.h"
 #include "shim/hook.h"
 #include "shim/next.h"
+#include "shim/others.h"
+#include "shim/quiet.h"
+#include "shim/unseen.h"
 #include "shim/watch.h"
+
+#include <pthread.h>
 
 HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 {
@@ -22,6 +29,16 @@ HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 
 	return conn ? watch_control(conn, epfd, op, fd, event) :
 		      next.epoll_ctl(epfd, op, fd, event);
+}
+
+/*
+ * A pending socket that was ripe when the kernel said so, but no longer is: another process has
+ * asked for more of the response than there is (SO_RCVLOWAT).
+ */
+static bool came_of_shared(const struct conn *conn, uint32_t events)
+{
+	return conn_is_shared(conn) &&
+	       !(events & ~(EPOLLERR | EPOLLHUP | EPOLLRDNORM | (uint32_t)conversion_poll_events(conn)));
 }
 
 /*
@@ -37,7 +54,8 @@ static bool event_is_ours(int epfd, struct epoll_event *event)
 	if (found.owner == WATCH_NONE)
 		return false;
 	if (!conversion_is_ripe(found.conn, found.fd))
-		return found.owner == WATCH_OURS && !conn_is_pending(found.conn);
+		return found.owner == WATCH_OURS &&
+		       (!conn_is_pending(found.conn) || came_of_shared(found.conn, event->events));
 	if (conversion_progress(found.conn, found.fd) != CONN_FAILED)
 		return found.owner == WATCH_OURS;
 	if (found.owner == WATCH_OURS)
@@ -56,13 +74,26 @@ static int events_sift(int epfd, struct epoll_event *events, int count)
 	return left;
 }
 
-/* A pending socket whose registration went past us (a raw system call): see to its response here. */
+/*
+ * A pending socket whose registration went past us, and wasn't found: see to its response here; or
+ * one that another process may settle without a word to us.
+ */
 static bool sweep_visit(struct conn *conn, void *arg)
 {
-	(void)arg;
-	if (conn->unseen && conn_of(conn->fd) == conn)
+	bool is_waited_for = conn->counted_shared && watch_any(conn) &&
+			     watch_may_be_in(conn, *(const int *)arg);
+
+	if ((conn->unseen || is_waited_for) && conn_of(conn->fd) == conn) {
+		conn->maybe_told |= conn->unseen;
 		conversion_progress(conn, conn->fd);
+	}
 	return true;
+}
+
+static void sweep(int epfd)
+{
+	if (atomic_load(&conn_unseen) || atomic_load(&conn_shared))
+		conn_each_pending(sweep_visit, &epfd);
 }
 
 /* The three system calls differ in the form of the time-out only. */
@@ -72,17 +103,63 @@ struct wait {
 	const sigset_t *mask;
 	bool precise; /* epoll_pwait2() */
 	struct deadline deadline;
+	struct quiet quiet;
 };
 
+static int wait_until(const struct wait *wait, const struct deadline *deadline)
+{
+	const sigset_t *mask = wait->mask ? wait->mask : &wait->quiet.mask;
+	struct timespec left;
+	int count;
+
+	quiet_listen(&wait->quiet);
+	if (wait->precise)
+		count = next.epoll_pwait2(wait->epfd, wait->events, wait->max,
+					  deadline_left(deadline, &left), mask);
+	else
+		count = next.epoll_pwait(wait->epfd, wait->events, wait->max,
+					 deadline_left_ms(deadline), mask);
+	quiet_resume();
+	return count;
+}
+
+/* Early data: an application that has nothing left to do waits for the server to speak first. */
+static int wait_idly(const struct wait *wait)
+{
+	struct deadline at_once = deadline_in_ms(0);
+	int count = wait_until(wait, &at_once);
+
+	if (count == 0)
+		conversion_send_all_held(wait->epfd);
+	return count;
+}
+
+/*
+ * The application's wait, with a look at converters that have been silent for too long, and at
+ * sockets that other processes have.
+ */
 static int wait_once(const struct wait *wait)
 {
-	struct timespec left;
+	struct deadline deadline;
+	int count;
 
-	if (wait->precise)
-		return next.epoll_pwait2(wait->epfd, wait->events, wait->max,
-					 deadline_left(&wait->deadline, &left), wait->mask);
-	return next.epoll_pwait(wait->epfd, wait->events, wait->max,
-				deadline_left_ms(&wait->deadline), wait->mask);
+	if (atomic_load(&conn_unseen))
+		unseen_adopt(wait->epfd);
+	count = atomic_load(&conn_held) ? wait_idly(wait) : 0;
+	while (count == 0) {
+		int64_t first = deadlines_first();
+
+		deadline = deadline_earlier(&wait->deadline, first);
+		if (atomic_load(&conn_shared))
+			deadline = deadline_earlier(&deadline, clock_ns() + OTHERS_STRETCH_NS);
+		count = wait_until(wait, &deadline);
+		if (count != 0 || deadline_is_over(&wait->deadline))
+			break;
+		conversion_expire();
+		if (atomic_load(&conn_shared))
+			sweep(wait->epfd);
+	}
+	return count;
 }
 
 /* @count events are there: those for the application, waiting on if there are none. */
@@ -92,13 +169,33 @@ static int wait_sift(const struct wait *wait, int count)
 		int saved_errno = errno;
 		int left = count > 0 ? events_sift(wait->epfd, wait->events, count) : count;
 
-		if (atomic_load(&conn_unseen))
-			conn_each_pending(sweep_visit, NULL);
+		sweep(wait->epfd);
 		errno = saved_errno;
 		if (left != 0 || count == 0)
 			return left;
 		count = wait_once(wait);
 	}
+}
+
+static void wait_end(void *arg)
+{
+	const struct wait *wait = arg;
+
+	quiet_end(&wait->quiet);
+}
+
+/* @count: of the events that are there already, unless they are to be waited for first. */
+static int wait_quietly(struct wait *wait, int count, bool wait_first)
+{
+	int saved_errno = errno, left;
+
+	quiet_begin(&wait->quiet);
+	pthread_cleanup_push(wait_end, wait);
+	left = wait_sift(wait, wait_first ? wait_once(wait) : count);
+	if (left >= 0)
+		errno = saved_errno;
+	pthread_cleanup_pop(1);
+	return left;
 }
 
 /*
@@ -117,11 +214,10 @@ static int wait_sift(const struct wait *wait, int count)
 			if (count <= 0 || conn_none_attentive())                                   \
 				return count;                                                      \
 			wait.deadline = deadline_;                                                 \
-		} else {                                                                           \
-			wait.deadline = deadline_;                                                 \
-			count = wait_once(&wait);                                                  \
+			return wait_quietly(&wait, count, false);                                  \
 		}                                                                                  \
-		return wait_sift(&wait, count);                                                    \
+		wait.deadline = deadline_;                                                         \
+		return wait_quietly(&wait, 0, true);                                               \
 	} while (0)
 
 HOOK(int, epoll_wait, (int epfd, struct epoll_event *events, int max, int timeout_ms))
@@ -140,6 +236,8 @@ HOOK(int, epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeo
 HOOK(int, epoll_pwait2, (int epfd, struct epoll_event *events, int max,
 			 const struct timespec *timeout, const sigset_t *mask))
 {
+	if (!timeout_is_valid(timeout))
+		return next.epoll_pwait2(epfd, events, max, timeout, mask);
 	SIFTED(next.epoll_pwait2(epfd, events, max, timeout, mask), epfd, events, max,
 	       deadline_in(timeout), mask, true);
 }

@@ -12,10 +12,13 @@
 #include "shim/conn.h"
 #include "shim/conversion.h"
 #include "shim/deadline.h"
+#include "shim/deadlines.h"
 #include "shim/hook.h"
 #include "shim/next.h"
+#include "shim/quiet.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,6 +33,7 @@
 
 /* What a wait needs for each descriptor, not from the application's allocator. */
 struct scratch {
+	struct quiet quiet;
 	struct pollfd local_fds[ON_STACK];
 	struct conn *local_conns[ON_STACK];
 	struct pollfd *fds;  /* what we ask the kernel */
@@ -63,18 +67,40 @@ static void scratch_fini(struct scratch *scratch)
 	errno = saved_errno;
 }
 
-/* What a socket whose connection failed shows, tcp_poll(): error, hang-up, and all that was asked. */
-static short failed_revents(const struct conn *conn, short events)
+/* The end of a wait, or of the thread that waits. */
+static void wait_end(void *arg)
 {
-	short revents = POLLHUP | (events & (POLLIN | POLLOUT | POLLRDHUP | POLLRDNORM | POLLWRNORM));
+	struct scratch *scratch = arg;
 
+	scratch_fini(scratch);
+	quiet_end(&scratch->quiet);
+}
+
+/*
+ * What a socket whose connection failed shows, tcp_poll(): error, hang-up, and all that was asked; one
+ * that was dissolved what the kernel says, and the error.
+ */
+static short failed_revents(const struct conn *conn, const struct pollfd *fd)
+{
+	short revents = POLLHUP |
+			(fd->events & (POLLIN | POLLOUT | POLLRDHUP | POLLRDNORM | POLLWRNORM));
+
+	if (conn->unconnected)
+		revents = fd->revents;
 	return (short)(atomic_load(&conn->error) ? revents | POLLERR : revents);
 }
 
+/* An application that has early data to send waits for output; else the server speaks first. */
 static void conns_find(struct scratch *scratch, const struct pollfd *fds, nfds_t count)
 {
-	for (nfds_t i = 0; i < count; i++)
-		scratch->conns[i] = fds[i].fd < 0 ? NULL : conn_attentive(fds[i].fd);
+	for (nfds_t i = 0; i < count; i++) {
+		struct conn *conn = fds[i].fd < 0 ? NULL : conn_attentive(fds[i].fd);
+
+		if (conn && conn_state(conn) == CONN_HELD &&
+		    !(fds[i].events & (POLLOUT | POLLWRNORM)))
+			conversion_send_held(conn, fds[i].fd);
+		scratch->conns[i] = conn;
+	}
 }
 
 /*
@@ -100,11 +126,13 @@ static nfds_t interest_set(struct scratch *scratch, const struct pollfd *fds, nf
 	return pending;
 }
 
-/* The steps that the kernel's answer makes possible. */
+/* The steps that the kernel's answer makes possible, or another process. */
 static void pending_progress(struct scratch *scratch, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
-		if (scratch->conns[i] && scratch->fds[i].revents)
+		if (scratch->conns[i] &&
+		    (scratch->fds[i].revents || deadlines_is_over(scratch->conns[i]) ||
+		     conn_is_shared(scratch->conns[i])))
 			conversion_progress(scratch->conns[i], scratch->fds[i].fd);
 }
 
@@ -114,7 +142,7 @@ static void pending_progress(struct scratch *scratch, nfds_t count)
  */
 static int readiness_report(const struct scratch *scratch, struct pollfd *fds, nfds_t count)
 {
-	int ready = next.poll(fds, count, 0);
+	int ready = next_poll_now(fds, count);
 
 	if (ready < 0)
 		return ready;
@@ -125,7 +153,7 @@ static int readiness_report(const struct scratch *scratch, struct pollfd *fds, n
 		if (conn && conn_is_pending(conn))
 			fds[i].revents = 0;
 		else if (conn && conn_state(conn) == CONN_FAILED)
-			fds[i].revents = failed_revents(conn, fds[i].events);
+			fds[i].revents = failed_revents(conn, &fds[i]);
 		ready += fds[i].revents != 0;
 	}
 	return ready;
@@ -143,33 +171,55 @@ static struct timespec *stretch(const struct deadline *deadline, bool failed, st
 	return left;
 }
 
-/* ppoll() until @deadline; @fds as the application has them, its revents are set. */
-static int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline,
-			const sigset_t *mask)
+static int wait_once(struct scratch *scratch, struct pollfd *fds, nfds_t count,
+		     const struct timespec *timeout, const sigset_t *mask)
 {
-	struct scratch scratch;
+	int ready;
+
+	quiet_listen(&scratch->quiet);
+	ready = next.ppoll(fds, count, timeout, mask ? mask : &scratch->quiet.mask);
+	quiet_resume();
+	return ready;
+}
+
+static int wait_for_all(struct scratch *scratch, struct pollfd *fds, nfds_t count,
+			const struct deadline *deadline, const sigset_t *mask)
+{
 	struct timespec left;
 	bool failed;
 	int ready;
 
+	conns_find(scratch, fds, count);
+	do {
+		nfds_t pending = interest_set(scratch, fds, count, &failed);
+
+		if (!pending && !failed) /* all are settled: the application's own wait */
+			return wait_once(scratch, fds, count, deadline_left(deadline, &left), mask);
+		ready = wait_once(scratch, scratch->fds, count, stretch(deadline, failed, &left),
+				  mask);
+		if (ready < 0)
+			return ready;
+		pending_progress(scratch, count);
+		ready = readiness_report(scratch, fds, count);
+	} while (ready == 0 && !deadline_is_over(deadline));
+	return ready;
+}
+
+/* ppoll() until @deadline; @fds as the application has them, its revents are set. */
+static int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline,
+			const sigset_t *mask)
+{
+	int saved_errno = errno, ready;
+	struct scratch scratch;
+
 	if (!scratch_init(&scratch, count))
 		return hook_result(-ENOMEM);
-	conns_find(&scratch, fds, count);
-	do {
-		nfds_t pending = interest_set(&scratch, fds, count, &failed);
-
-		if (!pending && !failed) {
-			/* All are settled: the application's own wait. */
-			ready = next.ppoll(fds, count, deadline_left(deadline, &left), mask);
-			break;
-		}
-		ready = next.ppoll(scratch.fds, count, stretch(deadline, failed, &left), mask);
-		if (ready < 0)
-			break;
-		pending_progress(&scratch, count);
-		ready = readiness_report(&scratch, fds, count);
-	} while (ready == 0 && !deadline_is_over(deadline));
-	scratch_fini(&scratch);
+	quiet_begin(&scratch.quiet);
+	pthread_cleanup_push(wait_end, &scratch);
+	ready = wait_for_all(&scratch, fds, count, deadline, mask);
+	if (ready >= 0)
+		errno = saved_errno;
+	pthread_cleanup_pop(1);
 	return ready;
 }
 
@@ -198,7 +248,7 @@ HOOK(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeo
 {
 	struct deadline deadline;
 
-	if (!any_attentive(fds, count))
+	if (!any_attentive(fds, count) || !timeout_is_valid(timeout))
 		return next.ppoll(fds, count, timeout, mask);
 	deadline = deadline_in(timeout);
 	return poll_pending(fds, count, &deadline, mask);
@@ -329,10 +379,11 @@ HOOK(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct tim
 	struct deadline deadline;
 	int ret;
 
-	if (!sets_any_attentive(&sets))
+	if (timeout) /* microseconds may be more than a second */
+		ts = (struct timespec){ timeout->tv_sec + timeout->tv_usec / 1000000,
+					timeout->tv_usec % 1000000 * 1000 };
+	if (!sets_any_attentive(&sets) || (timeout && !timeout_is_valid(&ts)))
 		return next.select(nfds, in, out, except, timeout);
-	if (timeout)
-		ts = (struct timespec){ timeout->tv_sec, timeout->tv_usec * 1000 };
 	deadline = deadline_in(timeout ? &ts : NULL);
 	ret = select_pending(&sets, &deadline, NULL);
 	if (timeout && deadline_left(&deadline, &left)) /* as Linux does */
@@ -346,7 +397,7 @@ HOOK(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except,
 	struct sets sets = sets_of(nfds, in, out, except);
 	struct deadline deadline;
 
-	if (!sets_any_attentive(&sets))
+	if (!sets_any_attentive(&sets) || !timeout_is_valid(timeout))
 		return next.pselect(nfds, in, out, except, timeout, mask);
 	deadline = deadline_in(timeout);
 	return select_pending(&sets, &deadline, mask);

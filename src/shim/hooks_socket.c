@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hooks_socket.c - socket(), connect(), what tells about a socket, and what copies or closes it */
+/* hooks_socket.c - socket(), connect(), getpeername(), shutdown(), and what copies or closes a socket */
 #include "config.h"
 
 #include "shim/conn.h"
 #include "shim/conversion.h"
+#include "shim/dissolve.h"
 #include "shim/hook.h"
 #include "shim/next.h"
+#include "shim/plain.h"
 #include "shim/watch.h"
 
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/tcp.h>
+#include <pthread.h>
 #include <string.h>
 
 #define SOCK_TYPE_MASK 0xf /* SOCK_NONBLOCK and SOCK_CLOEXEC are above */
@@ -25,6 +27,9 @@ static bool is_tcp(int domain, int type, int protocol)
 HOOK(int, socket, (int domain, int type, int protocol))
 {
 	int fd, saved_errno = errno;
+	uint32_t generation = conn_generation();
+	const char *plain = NULL;
+	struct conn *conn;
 
 	if (!conversion_enabled() || !is_tcp(domain, type, protocol))
 		return next.socket(domain, type, protocol);
@@ -32,10 +37,15 @@ HOOK(int, socket, (int domain, int type, int protocol))
 	fd = next.socket(domain, type, IPPROTO_MPTCP);
 	if (fd < 0) {
 		errno = saved_errno;
+		plain = "the kernel makes no MPTCP sockets";
 		fd = next.socket(domain, type, protocol);
 	}
 	if (fd >= 0) {
-		conn_add(fd);
+		conn = conn_add(fd);
+		if (conn) {
+			conn_mark_made(conn, generation);
+			conn->plain = plain;
+		}
 		errno = saved_errno;
 	}
 	return fd;
@@ -47,6 +57,8 @@ static int connect_again(struct conn *conn, int fd, bool blocking)
 	int error;
 
 	switch (conn_state(conn)) {
+	case CONN_HELD:
+		return -EISCONN;
 	case CONN_DONE:
 		if (conn->connect_told)
 			return -EISCONN;
@@ -58,14 +70,18 @@ static int connect_again(struct conn *conn, int fd, bool blocking)
 		return error ? -error : -ECONNABORTED;
 	case CONN_PENDING:
 	case CONN_CLAIMED:
+		if (conn->connect_told)
+			return -EISCONN;
 		break;
 	default:
 		return 1;
 	}
 	if (!blocking && conversion_progress(conn, fd) == CONN_PENDING)
 		return -EALREADY;
-	error = blocking ? conversion_wait(conn, fd) : 0;
-	return error ? error : connect_again(conn, fd, blocking);
+	error = blocking ? conversion_wait_for(conn, fd, SO_SNDTIMEO) : 0;
+	if (error)
+		return error == -EAGAIN ? -EALREADY : error;
+	return connect_again(conn, fd, blocking);
 }
 
 static bool is_unconnected_tcp(int fd)
@@ -86,42 +102,62 @@ static bool is_blocking(int fd)
 	return flags >= 0 && !(flags & O_NONBLOCK);
 }
 
+/*
+ * connect(2) of a socket that has just become a plain one. Its epoll registrations are made again
+ * once it is connecting: a socket that isn't connected reports itself as hung up.
+ */
+static int connect_replaced(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int cancel_state, ret;
+
+	if (is_blocking(fd)) {
+		watch_resume(conn);
+		return next.connect(fd, addr, len);
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	ret = next.connect(fd, addr, len);
+	watch_resume(conn);
+	pthread_setcancelstate(cancel_state, NULL);
+	return ret;
+}
+
 /* Without a converter; a socket that could not be connected may be tried again. */
 static int connect_directly(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {
+	bool replaced = false;
 	int ret;
 
+	if (conn && conversion_leaves_alone(addr, len))
+		replaced = plain_replace(conn, fd, "it is no business of the converter", NULL) == 0;
 	if (conn)
 		conn_move(conn, CONN_IDLE, CONN_DIRECT);
-	ret = next.connect(fd, addr, len);
+	ret = replaced ? connect_replaced(conn, fd, addr, len) : next.connect(fd, addr, len);
 	if (conn && ret < 0 && errno != EINPROGRESS && errno != EALREADY && errno != EINTR &&
 	    errno != EISCONN)
 		conn_move(conn, CONN_DIRECT, CONN_IDLE);
 	return ret;
 }
 
-/* AF_UNSPEC dissolves a connection: whatever we knew of it is over. */
-static int connect_dissolve(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
+/* To no server: AF_UNSPEC dissolves a connection, all else is for the kernel to refuse. */
+static int connect_nowhere(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {
-	int ret = next.connect(fd, addr, len);
-
-	if (conn && ret == 0)
-		conn_forget(fd);
-	return ret;
+	if (conn && addr && len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC)
+		return hook_result(dissolve_connection(conn, fd, addr, len));
+	return next.connect(fd, addr, len);
 }
 
-HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
+static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	union sockaddr_ip server;
 	struct conn *conn;
 	bool blocking;
 	int ret;
 
-	if (!conversion_enabled())
-		return next.connect(fd, addr, len);
 	conn = conn_maybe(fd) ? conn_of(fd) : NULL;
 	if (!sockaddr_ip_from(&server, addr, len))
-		return connect_dissolve(conn, fd, addr, len);
+		return connect_nowhere(conn, fd, addr, len);
+	if (conn && conn_state(conn) == CONN_FAILED && conn->unconnected)
+		conversion_take_error(conn); /* a new beginning */
 
 	blocking = is_blocking(fd);
 	ret = conn ? connect_again(conn, fd, blocking) : 1;
@@ -129,11 +165,12 @@ HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 		return hook_result(ret);
 	if (!conn && is_unconnected_tcp(fd))
 		conn = conn_add(fd);
-	ret = conn && conn_state(conn) == CONN_IDLE ? conversion_start(conn, fd, &server) :
-						      CONVERSION_DIRECT;
+	ret = conn && conn_state(conn) == CONN_IDLE ?
+		      conversion_start(conn, fd, &server, conversion_wants_early_data(fd)) :
+		      CONVERSION_DIRECT;
 	if (ret == CONVERSION_DIRECT)
 		return connect_directly(conn, fd, addr, len);
-	if (ret < 0)
+	if (ret < 0 || conn_state(conn) == CONN_HELD)
 		return hook_result(ret);
 	if (!blocking) {
 		if (!watch_any(conn))
@@ -146,88 +183,105 @@ HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 	return ret > 0 ? connect_directly(conn, fd, addr, len) : hook_result(ret);
 }
 
-HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
+HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 {
-	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
-	socklen_t full, room;
+	int saved_errno = errno, ret;
 
-	if (!conn || !len || !addr)
-		return next.getpeername(fd, addr, len);
-	if (conn_is_pending(conn) && conversion_progress(conn, fd) == CONN_PENDING)
-		return hook_result(-ENOTCONN);
-	if (conn_state(conn) != CONN_DONE)
-		return next.getpeername(fd, addr, len);
-	room = *len;
-	/* The kernel's own answer first, for its errors: EINVAL, ENOTCONN after a reset. */
-	if (next.getpeername(fd, addr, len) < 0)
-		return -1;
-	full = sockaddr_ip_len(&conn->peer);
-	memcpy(addr, &conn->peer, room < full ? room : full);
+	if (!conversion_enabled())
+		return next.connect(fd, addr, len);
+	ret = connect_any(fd, addr, len);
+	if (ret == 0)
+		errno = saved_errno;
+	return ret;
+}
+
+/* An address, cut to what there is room for, as the kernel does it. */
+static int name_answer(const union sockaddr_ip *name, struct sockaddr *addr, socklen_t room, socklen_t *len)
+{
+	socklen_t full = sockaddr_ip_len(name);
+
+	memcpy(addr, name, room < full ? room : full);
 	*len = full;
 	return 0;
 }
 
-static int answer_int(void *value, socklen_t *len, int answer)
-{
-	socklen_t bytes = *len < sizeof(answer) ? *len : sizeof(answer);
-
-	memcpy(value, &answer, bytes);
-	*len = bytes;
-	return 0;
-}
-
-HOOK(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len))
-{
-	struct conn *conn;
-	int ret;
-
-	if (level == SOL_SOCKET && name == SO_ERROR && (conn = conn_attentive(fd)) && value && len) {
-		conversion_progress(conn, fd);
-		if (conn_state(conn) == CONN_FAILED)
-			return answer_int(value, len, conversion_take_error(conn));
-	}
-	ret = next.getsockopt(fd, level, name, value, len);
-	/* The application asked for TCP. */
-	if (ret == 0 && level == SOL_SOCKET && name == SO_PROTOCOL && conn_maybe(fd) &&
-	    *len == sizeof(int) && *(int *)value == IPPROTO_MPTCP)
-		*(int *)value = IPPROTO_TCP;
-	return ret;
-}
+typedef int name_function(int fd, struct sockaddr *addr, socklen_t *len);
 
 /*
- * Options that TCP takes and MPTCP refuses, and that are advice: the connection is the
- * same without them. What would change its meaning is left to fail (Linux 6.18).
+ * What the kernel says of a socket that is an IPv6 one instead of the application's IPv4 one. An address
+ * that IPv4 hasn't is shown as the dummy address of RFC 7600, which is nobody's.
  */
-static const struct {
-	int level, name;
-} advice[] = {
-	{ IPPROTO_TCP, TCP_SYNCNT },	   { IPPROTO_TCP, TCP_LINGER2 },
-	{ IPPROTO_TCP, TCP_WINDOW_CLAMP }, { IPPROTO_TCP, TCP_QUICKACK },
-	{ IPPROTO_TCP, TCP_USER_TIMEOUT }, { IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS },
-	{ IPPROTO_TCP, TCP_THIN_DUPACK },  { SOL_SOCKET, SO_MAX_PACING_RATE },
-	{ SOL_SOCKET, SO_TXREHASH },	   { IPPROTO_IP, IP_TTL },
-	{ IPPROTO_IP, IP_MTU_DISCOVER },   { IPPROTO_IPV6, IPV6_TCLASS },
-	{ IPPROTO_IPV6, IPV6_UNICAST_HOPS }, { IPPROTO_IPV6, IPV6_MTU_DISCOVER },
-	{ IPPROTO_IPV6, IPV6_AUTOFLOWLABEL },
-};
-
-HOOK(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len))
+static int name_of_other_family(name_function *ask, int fd, struct sockaddr *addr, socklen_t *len)
 {
-	int saved_errno = errno;
-	int ret = next.setsockopt(fd, level, name, value, len);
+	static const struct in6_addr dummy = { .s6_addr = { [10] = 0xff, 0xff, 192, 0, 0, 8 } };
+	union sockaddr_ip name = { .sa.sa_family = AF_UNSPEC };
+	socklen_t full = sizeof(name), room = *len;
+	struct in6_addr address;
 
-	if (ret == 0 || (errno != ENOPROTOOPT && errno != EOPNOTSUPP) || !conn_maybe(fd))
-		return ret;
-	for (size_t i = 0; i < sizeof(advice) / sizeof(advice[0]); i++)
-		if (advice[i].level == level && advice[i].name == name) {
-			errno = saved_errno;
-			return 0;
-		}
-	return ret;
+	if ((int)room < 0)
+		return hook_result(-EINVAL);
+	if (ask(fd, &name.sa, &full) < 0)
+		return -1;
+	address = sockaddr_ip_in6(&name);
+	if (!sockaddr_ip_set(&name, AF_INET, &address, sockaddr_ip_port(&name)))
+		sockaddr_ip_set(&name, AF_INET, &dummy, sockaddr_ip_port(&name));
+	return name_answer(&name, addr, room, len);
+}
+
+HOOK(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))
+{
+	const struct conn *conn = conn_unverified(fd);
+
+	if (!conn || !conn->shown_ipv4 || conn_of(fd) != conn || !addr || !len)
+		return next.getsockname(fd, addr, len);
+	return name_of_other_family(next.getsockname, fd, addr, len);
+}
+
+HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
+{
+	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
+	socklen_t room;
+
+	if (!conn || !len || !addr)
+		return next.getpeername(fd, addr, len);
+	room = *len;
+	if (conn_state(conn) == CONN_HELD && (int)room >= 0)
+		return name_answer(&conn->peer, addr, room, len);
+	if (conn_is_pending(conn) && conversion_progress(conn, fd) == CONN_PENDING) {
+		if (conn->connect_told && (int)room >= 0)
+			return name_answer(&conn->peer, addr, room, len);
+		return hook_result(-ENOTCONN);
+	}
+	if (conn_state(conn) != CONN_DONE)
+		return conn->shown_ipv4 ? name_of_other_family(next.getpeername, fd, addr, len) :
+					  next.getpeername(fd, addr, len);
+	/* The kernel's own answer first, for its errors: EINVAL, ENOTCONN after a reset. */
+	if (next.getpeername(fd, addr, len) < 0)
+		return -1;
+	return name_answer(&conn->peer, addr, room, len);
+}
+
+HOOK(int, shutdown, (int fd, int how))
+{
+	struct conn *conn = conn_attentive(fd);
+
+	if (how < SHUT_RD || how > SHUT_RDWR)
+		return next.shutdown(fd, how);
+	if (conn)
+		return hook_result(dissolve_shutdown(conn, fd, how));
+	conn = conn_idle(fd);
+	return conn ? hook_result(dissolve_unconnected(conn, fd, how)) : next.shutdown(fd, how);
 }
 
 HOOK(int, close, (int fd))
 {
+	struct conn *bypassed = conn_of_bypassed(fd);
+	int saved_errno = errno;
+
+	if (bypassed) {
+		conversion_closing(bypassed, fd);
+		errno = saved_errno;
+	}
 	conn_forget(fd);
 	return next.close(fd);
 }

@@ -9,6 +9,7 @@
 
 #include "client/settings.h"
 #include "shim/conversion.h"
+#include "shim/handover.h"
 #include "shim/log.h"
 #include "shim/next.h"
 
@@ -29,4 +30,6 @@ __attribute__((constructor)) static void init(void)
 	if (!settings.enabled)
 		log_line("nothing is converted: %s", settings.problem);
 	conversion_init(&settings);
+	handover_init();
+	handover_adopt();
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,10 +42,12 @@ void log_line(const char *format, ...)
 	char line[LINE_MAX_BYTES];
 	va_list args;
 	size_t len;
-	int fd = STDERR_FILENO;
+	int fd = STDERR_FILENO, cancel_state;
 
 	if (!log_path || !*log_path)
 		return;
+	/* open() and the rest are points of cancellation, which the caller may be none of */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	va_start(args, format);
 	len = line_format(line, format, args);
 	va_end(args);
@@ -56,5 +59,6 @@ void log_line(const char *format, ...)
 		errno = 0;
 	if (fd >= 0 && fd != STDERR_FILENO)
 		next.close(fd);
+	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 }

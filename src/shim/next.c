@@ -4,12 +4,13 @@
 
 #include "shim/next.h"
 
+#include "shim/rawcall.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,38 +19,68 @@
 /* The system calls behind the names, on any architecture: those that only old ones have are made of newer ones. */
 static int raw_socket(int domain, int type, int protocol)
 {
-	return (int)syscall(SYS_socket, domain, type, protocol);
+	return (int)RAWCALL(SYS_socket, domain, type, protocol);
 }
 
 static int raw_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
-	return (int)syscall(SYS_connect, fd, addr, len);
+	return (int)RAWCALL(SYS_connect, fd, addr, len);
+}
+
+static int raw_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	return (int)RAWCALL(SYS_bind, fd, addr, len);
+}
+
+static int raw_listen(int fd, int backlog)
+{
+	return (int)RAWCALL(SYS_listen, fd, backlog);
+}
+
+static int raw_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	return (int)RAWCALL(SYS_accept4, fd, addr, len, flags);
+}
+
+static int raw_accept(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return raw_accept4(fd, addr, len, 0);
+}
+
+static int raw_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return (int)RAWCALL(SYS_getsockname, fd, addr, len);
 }
 
 static int raw_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 {
-	return (int)syscall(SYS_getpeername, fd, addr, len);
+	return (int)RAWCALL(SYS_getpeername, fd, addr, len);
 }
 
 static int raw_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
-	return (int)syscall(SYS_getsockopt, fd, level, name, value, len);
+	return (int)RAWCALL(SYS_getsockopt, fd, level, name, value, len);
 }
 
 static int raw_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
-	return (int)syscall(SYS_setsockopt, fd, level, name, value, len);
+	return (int)RAWCALL(SYS_setsockopt, fd, level, name, value, len);
+}
+
+static int raw_shutdown(int fd, int how)
+{
+	return (int)RAWCALL(SYS_shutdown, fd, how);
 }
 
 static int raw_close(int fd)
 {
-	return (int)syscall(SYS_close, fd);
+	return (int)RAWCALL(SYS_close, fd);
 }
 
 static int raw_close_range(unsigned int first, unsigned int last, int flags)
 {
 #ifdef SYS_close_range
-	return (int)syscall(SYS_close_range, first, last, flags);
+	return (int)RAWCALL(SYS_close_range, first, last, flags);
 #else
 	(void)first, (void)last, (void)flags;
 	errno = ENOSYS;
@@ -64,12 +95,12 @@ static void raw_closefrom(int first)
 
 static int raw_dup(int fd)
 {
-	return (int)syscall(SYS_dup, fd);
+	return (int)RAWCALL(SYS_dup, fd);
 }
 
 static int raw_dup3(int fd, int to, int flags)
 {
-	return (int)syscall(SYS_dup3, fd, to, flags);
+	return (int)RAWCALL(SYS_dup3, fd, to, flags);
 }
 
 static int raw_fcntl(int fd, int command, ...)
@@ -81,9 +112,9 @@ static int raw_fcntl(int fd, int command, ...)
 	arg = va_arg(args, void *);
 	va_end(args);
 #ifdef SYS_fcntl64
-	return (int)syscall(SYS_fcntl64, fd, command, arg);
+	return (int)RAWCALL(SYS_fcntl64, fd, command, arg);
 #else
-	return (int)syscall(SYS_fcntl, fd, command, arg);
+	return (int)RAWCALL(SYS_fcntl, fd, command, arg);
 #endif
 }
 
@@ -95,7 +126,7 @@ static int raw_ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	return (int)syscall(SYS_ioctl, fd, request, arg);
+	return (int)RAWCALL(SYS_ioctl, fd, request, arg);
 }
 
 static int raw_dup2(int fd, int to)
@@ -106,33 +137,33 @@ static int raw_dup2(int fd, int to)
 
 static ssize_t raw_read(int fd, void *buf, size_t count)
 {
-	return syscall(SYS_read, fd, buf, count);
+	return RAWCALL(SYS_read, fd, buf, count);
 }
 
 static ssize_t raw_readv(int fd, const struct iovec *iov, int count)
 {
-	return syscall(SYS_readv, fd, iov, count);
+	return RAWCALL(SYS_readv, fd, iov, count);
 }
 
 /* The offset is two registers' worth, low half first, for every architecture: preadv2(2). */
 static ssize_t raw_preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset,
 			      int flags)
 {
-	return syscall(SYS_preadv2, fd, iov, count, (unsigned long)offset,
+	return RAWCALL(SYS_preadv2, fd, iov, count, (unsigned long)offset,
 		       (unsigned long)((uint64_t)offset >> 32), flags);
 }
 
 static ssize_t raw_pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset,
 			       int flags)
 {
-	return syscall(SYS_pwritev2, fd, iov, count, (unsigned long)offset,
+	return RAWCALL(SYS_pwritev2, fd, iov, count, (unsigned long)offset,
 		       (unsigned long)((uint64_t)offset >> 32), flags);
 }
 
 static ssize_t raw_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
 			    socklen_t *addrlen)
 {
-	return syscall(SYS_recvfrom, fd, buf, len, flags, addr, addrlen);
+	return RAWCALL(SYS_recvfrom, fd, buf, len, flags, addr, addrlen);
 }
 
 static ssize_t raw_recv(int fd, void *buf, size_t len, int flags)
@@ -142,29 +173,29 @@ static ssize_t raw_recv(int fd, void *buf, size_t len, int flags)
 
 static ssize_t raw_recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	return syscall(SYS_recvmsg, fd, msg, flags);
+	return RAWCALL(SYS_recvmsg, fd, msg, flags);
 }
 
 static int raw_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags,
 			struct timespec *timeout)
 {
-	return (int)syscall(SYS_recvmmsg, fd, msgs, count, flags, timeout);
+	return (int)RAWCALL(SYS_recvmmsg, fd, msgs, count, flags, timeout);
 }
 
 static ssize_t raw_write(int fd, const void *buf, size_t count)
 {
-	return syscall(SYS_write, fd, buf, count);
+	return RAWCALL(SYS_write, fd, buf, count);
 }
 
 static ssize_t raw_writev(int fd, const struct iovec *iov, int count)
 {
-	return syscall(SYS_writev, fd, iov, count);
+	return RAWCALL(SYS_writev, fd, iov, count);
 }
 
 static ssize_t raw_sendto(int fd, const void *buf, size_t len, int flags,
 			  const struct sockaddr *addr, socklen_t addrlen)
 {
-	return syscall(SYS_sendto, fd, buf, len, flags, addr, addrlen);
+	return RAWCALL(SYS_sendto, fd, buf, len, flags, addr, addrlen);
 }
 
 static ssize_t raw_send(int fd, const void *buf, size_t len, int flags)
@@ -174,32 +205,32 @@ static ssize_t raw_send(int fd, const void *buf, size_t len, int flags)
 
 static ssize_t raw_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	return syscall(SYS_sendmsg, fd, msg, flags);
+	return RAWCALL(SYS_sendmsg, fd, msg, flags);
 }
 
 static int raw_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags)
 {
-	return (int)syscall(SYS_sendmmsg, fd, msgs, count, flags);
+	return (int)RAWCALL(SYS_sendmmsg, fd, msgs, count, flags);
 }
 
 static ssize_t raw_sendfile(int out, int in, native_off_t *offset, size_t count)
 {
-	return syscall(SYS_sendfile, out, in, offset, count);
+	return RAWCALL(SYS_sendfile, out, in, offset, count);
 }
 
 static ssize_t raw_sendfile64(int out, int in, off64_t *offset, size_t count)
 {
 #ifdef SYS_sendfile64
-	return syscall(SYS_sendfile64, out, in, offset, count);
+	return RAWCALL(SYS_sendfile64, out, in, offset, count);
 #else
-	return syscall(SYS_sendfile, out, in, offset, count);
+	return RAWCALL(SYS_sendfile, out, in, offset, count);
 #endif
 }
 
 static ssize_t raw_splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len,
 			  unsigned int flags)
 {
-	return syscall(SYS_splice, in, in_offset, out, out_offset, len, flags);
+	return RAWCALL(SYS_splice, in, in_offset, out, out_offset, len, flags);
 }
 
 static int raw_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
@@ -209,7 +240,7 @@ static int raw_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *ti
 
 	if (timeout)
 		copy = *timeout;
-	return (int)syscall(SYS_ppoll, fds, count, timeout ? &copy : NULL, mask,
+	return (int)RAWCALL(SYS_ppoll, fds, count, timeout ? &copy : NULL, mask,
 			    KERNEL_SIGSET_BYTES);
 }
 
@@ -240,7 +271,7 @@ static int raw_pselect(int nfds, fd_set *in, fd_set *out, fd_set *except,
 
 	if (timeout)
 		copy = *timeout;
-	return (int)syscall(SYS_pselect6, nfds, in, out, except, timeout ? &copy : NULL,
+	return (int)RAWCALL(SYS_pselect6, nfds, in, out, except, timeout ? &copy : NULL,
 			    &sized_mask);
 }
 
@@ -257,13 +288,13 @@ static int raw_select(int nfds, fd_set *in, fd_set *out, fd_set *except, struct 
 
 static int raw_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	return (int)syscall(SYS_epoll_ctl, epfd, op, fd, event);
+	return (int)RAWCALL(SYS_epoll_ctl, epfd, op, fd, event);
 }
 
 static int raw_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout_ms,
 			   const sigset_t *mask)
 {
-	return (int)syscall(SYS_epoll_pwait, epfd, events, max, timeout_ms, mask,
+	return (int)RAWCALL(SYS_epoll_pwait, epfd, events, max, timeout_ms, mask,
 			    KERNEL_SIGSET_BYTES);
 }
 
@@ -276,7 +307,7 @@ static int raw_epoll_pwait2(int epfd, struct epoll_event *events, int max,
 			    const struct timespec *timeout, const sigset_t *mask)
 {
 #ifdef SYS_epoll_pwait2
-	return (int)syscall(SYS_epoll_pwait2, epfd, events, max, timeout, mask,
+	return (int)RAWCALL(SYS_epoll_pwait2, epfd, events, max, timeout, mask,
 			    KERNEL_SIGSET_BYTES);
 #else
 	(void)epfd, (void)events, (void)max, (void)timeout, (void)mask;
@@ -285,9 +316,108 @@ static int raw_epoll_pwait2(int epfd, struct epoll_event *events, int max,
 #endif
 }
 
+static int raw_execve(const char *path, char *const argv[], char *const envp[])
+{
+	return (int)RAWCALL(SYS_execve, path, argv, envp);
+}
+
+static int raw_execveat(int dirfd, const char *path, char *const argv[], char *const envp[],
+			int flags)
+{
+	return (int)RAWCALL(SYS_execveat, dirfd, path, argv, envp, flags);
+}
+
+static int raw_fexecve(int fd, char *const argv[], char *const envp[])
+{
+	return raw_execveat(fd, "", argv, envp, AT_EMPTY_PATH);
+}
+
+/*
+ * No single system calls: looked up then and there. Allocators, which are why nothing else is, start
+ * no programs.
+ */
+static int raw_execvpe(const char *file, char *const argv[], char *const envp[])
+{
+	int (*function)(const char *, char *const[], char *const[]);
+	void *found = dlsym(RTLD_NEXT, "execvpe");
+
+	if (!found)
+		return raw_execve(file, argv, envp);
+	memcpy(&function, &found, sizeof(found));
+	return function(file, argv, envp);
+}
+
+typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+			   const posix_spawnattr_t *attributes, char *const argv[],
+			   char *const envp[]);
+
+static int raw_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+			   const posix_spawnattr_t *attributes, char *const argv[],
+			   char *const envp[])
+{
+	void *found = dlsym(RTLD_NEXT, "posix_spawn");
+	spawn_function *function;
+
+	if (!found)
+		return ENOSYS;
+	memcpy(&function, &found, sizeof(found));
+	return function(pid, path, actions, attributes, argv, envp);
+}
+
+static int raw_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			    const posix_spawnattr_t *attributes, char *const argv[],
+			    char *const envp[])
+{
+	void *found = dlsym(RTLD_NEXT, "posix_spawnp");
+	spawn_function *function;
+
+	if (!found)
+		return ENOSYS;
+	memcpy(&function, &found, sizeof(found));
+	return function(pid, file, actions, attributes, argv, envp);
+}
+
+#if RAWCALL_OWN
+static long raw_syscall(long number, ...)
+{
+	long args[6];
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		args[i] = va_arg(list, long);
+	va_end(list);
+	return rawcall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+}
+
+long (*next_syscall)(long number, ...) = raw_syscall;
+
+static void bind_syscall(void)
+{
+	void *found = dlsym(RTLD_NEXT, "syscall");
+
+	if (found)
+		memcpy(&next_syscall, &found, sizeof(found));
+}
+#else
+static void bind_syscall(void)
+{
+}
+#endif
+
 #define NEXT_RAW(ret, name, params) .name = raw_##name,
 struct next_functions next = { NEXT_FUNCTIONS(NEXT_RAW) };
 #undef NEXT_RAW
+
+int next_poll_now(struct pollfd *fds, nfds_t count)
+{
+	return raw_poll(fds, count, 0);
+}
+
+void next_close_now(int fd)
+{
+	raw_close(fd);
+}
 
 void next_bind(void)
 {
@@ -300,4 +430,5 @@ void next_bind(void)
 		memcpy(&next.name, &found, sizeof(found));
 	NEXT_FUNCTIONS(NEXT_BIND)
 #undef NEXT_BIND
+	bind_syscall();
 }

@@ -15,6 +15,7 @@
 #define SHIM_NEXT_H
 
 #include <poll.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,9 +36,15 @@ typedef off_t native_off_t;
 #define NEXT_FUNCTIONS(X)                                                                          \
 	X(int, socket, (int domain, int type, int protocol))                                       \
 	X(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))                      \
+	X(int, bind, (int fd, const struct sockaddr *addr, socklen_t len))                         \
+	X(int, listen, (int fd, int backlog))                                                      \
+	X(int, accept, (int fd, struct sockaddr *addr, socklen_t *len))                            \
+	X(int, accept4, (int fd, struct sockaddr *addr, socklen_t *len, int flags))                \
 	X(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))                       \
+	X(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))                       \
 	X(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len))             \
 	X(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len))        \
+	X(int, shutdown, (int fd, int how))                                                        \
 	X(int, close, (int fd))                                                                    \
 	X(int, close_range, (unsigned int first, unsigned int last, int flags))                    \
 	X(void, closefrom, (int first))                                                            \
@@ -80,6 +87,19 @@ typedef off_t native_off_t;
 	X(int, epoll_wait, (int epfd, struct epoll_event *events, int max, int timeout_ms))        \
 	X(int, epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeout_ms,        \
 			     const sigset_t *mask))                                                \
+	X(int, execve, (const char *path, char *const argv[], char *const envp[]))                 \
+	X(int, execvpe, (const char *file, char *const argv[], char *const envp[]))                \
+	X(int, fexecve, (int fd, char *const argv[], char *const envp[]))                          \
+	X(int, execveat, (int dirfd, const char *path, char *const argv[], char *const envp[],     \
+			  int flags))                                                              \
+	X(int, posix_spawn, (pid_t *pid, const char *path,                                         \
+			     const posix_spawn_file_actions_t *actions,                            \
+			     const posix_spawnattr_t *attributes, char *const argv[],              \
+			     char *const envp[]))                                                  \
+	X(int, posix_spawnp, (pid_t *pid, const char *file,                                        \
+			      const posix_spawn_file_actions_t *actions,                           \
+			      const posix_spawnattr_t *attributes, char *const argv[],             \
+			      char *const envp[]))                                                 \
 	X(int, epoll_pwait2, (int epfd, struct epoll_event *events, int max,                       \
 			      const struct timespec *timeout, const sigset_t *mask))
 
@@ -90,6 +110,15 @@ struct next_functions {
 #undef NEXT_FIELD
 
 extern struct next_functions next;
+
+/* poll(2) that doesn't wait, and is no point of cancellation as next.poll is. */
+int next_poll_now(struct pollfd *fds, nfds_t count);
+
+/* The same for close(2). */
+void next_close_now(int fd);
+
+/* What stands behind syscall(2). Apart from the others, since assembly language jumps there. */
+extern long (*next_syscall)(long number, ...);
 
 /* Looks up what stands behind each hook. Called once, from the constructor. */
 void next_bind(void);

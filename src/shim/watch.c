@@ -15,9 +15,10 @@
 #include "shim/watch.h"
 
 #include "shim/next.h"
+#include "shim/rawcall.h"
+#include "shim/unseen.h"
 
 #include <linux/kcmp.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define BUCKETS 4096u /* a power of two */
@@ -56,9 +57,17 @@ static struct conn_watch *watch_on(struct conn *conn, int epfd, int fd)
 	return NULL;
 }
 
+/* Comes with EPOLLIN, and applications don't ask for it: so /proc shows whose a registration is. */
+#define MASK_MARK EPOLLRDNORM
+
 static uint32_t masked_events(uint32_t events, bool want_output)
 {
-	return EPOLLIN | (want_output ? EPOLLOUT : 0u) | (events & EPOLLWAKEUP);
+	return EPOLLIN | MASK_MARK | (want_output ? EPOLLOUT : 0u) | (events & EPOLLWAKEUP);
+}
+
+bool watch_is_mask(uint32_t events)
+{
+	return events & MASK_MARK;
 }
 
 static void watch_drop(struct conn_watch *watch)
@@ -77,6 +86,7 @@ static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, in
 	watch->events = event->events;
 	watch->data = event->data.u64;
 	watch->masked = masked;
+	watch->adopted = false;
 	watch->epfd = epfd;
 	conn_mark_unseen(conn, false);
 	if (masked)
@@ -100,9 +110,12 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 	if (!watch)
 		watch = watch_on(conn, -1, fd);
 	/* An exclusive registration can't be modified later; and there is room for a few only. */
-	if (!watch || (event->events & EPOLLEXCLUSIVE))
-		return next.epoll_ctl(epfd, op, fd, event);
-
+	if (!watch || (event->events & EPOLLEXCLUSIVE)) {
+		ret = next.epoll_ctl(epfd, op, fd, event);
+		if (ret == 0)
+			conn->watches_lost = true;
+		return ret;
+	}
 	ours = *event;
 	if (masked)
 		ours.events = masked_events(event->events, conn->want_output);
@@ -120,7 +133,14 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 	/* Claimed, so that a thread which finishes the handshake now can't miss the registration. */
 	if (conn_is_pending(conn) && conn_claim(conn, CONN_PENDING, &claim)) {
 		ret = control(conn, epfd, op, fd, event, true);
+		if (conn_is_shared(conn)) /* of a fork(): from now on it is waited for in this process, too */
+			conn_mark_shared(conn);
 		conn_release(conn, CONN_PENDING, &claim);
+		return ret;
+	}
+	if (conn_state(conn) == CONN_HELD && conn_claim(conn, CONN_HELD, &claim)) {
+		ret = control(conn, epfd, op, fd, event, false);
+		conn_release(conn, CONN_HELD, &claim);
 		return ret;
 	}
 	if (conn_state(conn) == CONN_IDLE)
@@ -128,12 +148,30 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 	return next.epoll_ctl(epfd, op, fd, event);
 }
 
-static void apply(const struct conn_watch *watch, uint32_t events)
+bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
+{
+	struct conn_claim claim;
+	struct conn_watch *watch;
+
+	if (!conn_claim(conn, CONN_PENDING, &claim))
+		return false;
+	control(conn, epfd, EPOLL_CTL_MOD, fd, event, true);
+	watch = watch_on(conn, epfd, fd);
+	if (watch)
+		watch->adopted = true;
+	conn_release(conn, CONN_PENDING, &claim);
+	return watch;
+}
+
+static void apply(int epfd, const struct conn_watch *watch, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.u64 = watch->data };
 
+	/* The application has made another of it since. */
+	if (watch->adopted && watch->masked && !unseen_is_masked(epfd, watch->fd))
+		return;
 	/* Fails where the application has closed the epoll descriptor: nothing to do then. */
-	next.epoll_ctl(watch->epfd, EPOLL_CTL_MOD, watch->fd, &event);
+	next.epoll_ctl(epfd, EPOLL_CTL_MOD, watch->fd, &event);
 }
 
 void watch_mask(struct conn *conn)
@@ -143,7 +181,7 @@ void watch_mask(struct conn *conn)
 
 		if (watch->epfd == -1)
 			continue;
-		apply(watch, masked_events(watch->events, conn->want_output));
+		apply(watch->epfd, watch, masked_events(watch->events, conn->want_output));
 		if (!watch->masked)
 			bucket_add(conn, watch);
 		watch->masked = true;
@@ -154,13 +192,88 @@ void watch_restore(struct conn *conn)
 {
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
 		struct conn_watch *watch = &conn->watches[i];
+		int epfd = watch->epfd;
 
-		if (watch->epfd == -1)
+		if (epfd == -1)
 			continue;
-		if (watch->masked)
-			apply(watch, watch->events);
+		/* First it is not found any more: who has found it knows that the kernel reports anew. */
 		watch_drop(watch);
+		if (watch->masked)
+			apply(epfd, watch, watch->events);
 	}
+}
+
+void watch_rearm(struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
+		if (conn->watches[i].epfd != -1)
+			apply(conn->watches[i].epfd, &conn->watches[i], conn->watches[i].events);
+}
+
+/* A one-shot registration may have fired: it would fire again. */
+bool watch_can_suspend(const struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
+		if (conn->watches[i].epfd != -1 && (conn->watches[i].events & EPOLLONESHOT))
+			return false;
+	return !conn->watches_lost;
+}
+
+/* An epoll descriptor that was closed may be another instance by now, where there is nothing to take out. */
+void watch_suspend(struct conn *conn)
+{
+	struct epoll_event unused = { 0 };
+
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+
+		if (watch->epfd != -1 &&
+		    next.epoll_ctl(watch->epfd, EPOLL_CTL_DEL, watch->fd, &unused) != 0)
+			watch_drop(watch);
+	}
+}
+
+void watch_resume(struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
+
+		if (watch->masked)
+			event.events = masked_events(watch->events, conn->want_output);
+		if (watch->epfd != -1 &&
+		    next.epoll_ctl(watch->epfd, EPOLL_CTL_ADD, watch->fd, &event) != 0)
+			watch_drop(watch);
+	}
+}
+
+static void abandon(struct conn *conn, int fd)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+
+		int epfd = watch->epfd;
+
+		if (epfd == -1 || watch->fd != fd)
+			continue;
+		watch_drop(watch); /* first: as in watch_restore() */
+		if (watch->masked)
+			apply(epfd, watch, watch->events);
+		conn->watches_lost = true;
+	}
+}
+
+void watch_abandon(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+
+	if (!conn_is_pending(conn) || !conn_claim(conn, CONN_PENDING, &claim)) {
+		abandon(conn, fd);
+		return;
+	}
+	abandon(conn, fd);
+	conn_release(conn, CONN_PENDING, &claim);
+	conn_mark_unseen(conn, !watch_any(conn));
 }
 
 void watch_forget(struct conn *conn)
@@ -177,7 +290,7 @@ static enum watch_owner instance_compare(int epfd, int other)
 	if (epfd == other)
 		return WATCH_OURS;
 	self = getpid();
-	order = syscall(SYS_kcmp, self, self, KCMP_FILE, epfd, other);
+	order = RAWCALL(SYS_kcmp, self, self, KCMP_FILE, epfd, other);
 	return order == 0 ? WATCH_OURS : order > 0 ? WATCH_NONE : WATCH_PERHAPS_OURS;
 }
 
@@ -218,6 +331,22 @@ struct watch_found watch_find(int epfd, epoll_data_t data)
 	if (!last || !conn_is_pending(last) || search_visit(last, &search))
 		conn_each_pending(search_visit, &search);
 	return search.found;
+}
+
+bool watch_may_be_in(const struct conn *conn, int epfd)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		int registered = conn->watches[i].epfd;
+
+		if (registered == -1)
+			continue;
+		any = true;
+		if (epfd != -1 && instance_compare(epfd, registered) != WATCH_NONE)
+			return true;
+	}
+	return !any;
 }
 
 bool watch_any(const struct conn *conn)

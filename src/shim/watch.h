@@ -6,11 +6,20 @@
 #include "shim/conn.h"
 
 /*
- * watch_control() - epoll_ctl(2) on a socket in CONN_IDLE or PENDING
+ * watch_control() - epoll_ctl(2) on a socket in CONN_IDLE, HELD or PENDING
  * Notes the registration, so that it can be masked for as long as the connection
  * is pending. Same return value and errno as epoll_ctl().
  */
 int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event);
+
+/*
+ * watch_adopt() - the same for a registration that was made past the hooks and is as @event says
+ * Returns whether @conn was PENDING and the registration is now masked.
+ */
+bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event);
+
+/* Are these the events of a masked registration? */
+bool watch_is_mask(uint32_t events);
 
 /*
  * watch_mask() - while @conn is pending, wake its waiters for our own purposes only
@@ -24,6 +33,24 @@ void watch_mask(struct conn *conn);
  * EPOLL_CTL_MOD makes the kernel look again, so that an edge is not missed.
  */
 void watch_restore(struct conn *conn);
+
+/* Has the kernel look again at registrations as the application made them. */
+void watch_rearm(struct conn *conn);
+/*
+ * watch_suspend(), watch_resume() - around the replacement of an IDLE socket by another
+ * The first takes the registrations out, the second makes them again on what the descriptors then
+ * refer to. watch_can_suspend() is false if some are not known, or can't be made again unnoticed.
+ */
+bool watch_can_suspend(const struct conn *conn);
+void watch_suspend(struct conn *conn);
+void watch_resume(struct conn *conn);
+
+/*
+ * watch_abandon() - one of several descriptors of the socket is being closed
+ * The kernel keeps the registrations that were made with it, but nobody can change them any more: they
+ * are the application's again, and not known.
+ */
+void watch_abandon(struct conn *conn, int fd);
 
 /* The socket is gone, and its registrations with it. */
 void watch_forget(struct conn *conn);
@@ -44,6 +71,9 @@ struct watch_found {
 
 /* watch_find() - whose is an event that @epfd returned with @data? */
 struct watch_found watch_find(int epfd, epoll_data_t data);
+
+/* May a wait in @epfd (-1: any other) be one for @conn? Also if no registration of it was seen. */
+bool watch_may_be_in(const struct conn *conn, int epfd);
 
 /* Was any registration of @conn seen? */
 bool watch_any(const struct conn *conn);

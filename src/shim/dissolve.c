@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * dissolve.c - what takes a connection away: shutdown(), and connect() to AF_UNSPEC
+ *
+ * TCP is left unconnected by both, with ECONNRESET to be told once, tcp_disconnect(); MPTCP has nothing
+ * to tell. So the conn is FAILED, with conn.unconnected: as soon as the error has been told, or a
+ * new connection is begun, it is IDLE.
+ */
+#include "config.h"
+
+#include "shim/dissolve.h"
+
+#include "shim/attempt.h"
+#include "shim/conversion.h"
+#include "shim/early.h"
+#include "shim/log.h"
+#include "shim/lowat.h"
+#include "shim/next.h"
+#include "shim/others.h"
+#include "shim/watch.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+
+/* @conn is claimed, and its connection is still under way. Returns the state to release it with. */
+static enum conn_state give_up(struct conn *conn, int fd)
+{
+	bool shared = conn_is_shared(conn), locked = shared && others_lock(fd);
+	char server[SOCKADDR_STRLEN];
+
+	log_line("%s: given up by the application", sockaddr_ip_format(&conn->peer, server));
+	lowat_restore(conn, fd);
+	early_drop(conn);
+	atomic_store(&conn->error, ECONNRESET);
+	conn->unconnected = true;
+	attempt_disconnect(fd);
+	if (shared)
+		others_give_up(fd);
+	if (locked)
+		others_unlock(fd);
+	watch_restore(conn);
+	return CONN_FAILED;
+}
+
+/* Early data: the application is connected as far as it knows. Returns false if it is by now. */
+static bool shut_later(struct conn *conn, int fd, int how)
+{
+	struct conn_claim claim;
+
+	if (conn_state(conn) == CONN_HELD)
+		conversion_send_held(conn, fd);
+	if (!conn_claim(conn, CONN_PENDING, &claim))
+		return false;
+	conn->shut |= (uint8_t)(how + 1);
+	conn_release(conn, CONN_PENDING, &claim);
+	return true;
+}
+
+int dissolve_shutdown(struct conn *conn, int fd, int how)
+{
+	struct conn_claim claim;
+
+	if (conn->connect_told && shut_later(conn, fd, how))
+		return 0;
+	if (!conn->connect_told && conversion_progress(conn, fd) == CONN_PENDING &&
+	    conn_claim(conn, CONN_PENDING, &claim)) {
+		conn_release(conn, give_up(conn, fd), &claim);
+		return 0;
+	}
+	return dissolve_unconnected(conn, fd, how);
+}
+
+int dissolve_unconnected(struct conn *conn, int fd, int how)
+{
+	if (next.shutdown(fd, how) == 0)
+		return 0;
+	conn->deaf |= errno == ENOTCONN && how != SHUT_WR;
+	return -errno;
+}
+
+/* Would TCP send a reset now? tcp_need_reset(). MPTCP's own state shows in poll() only. */
+static bool is_connected(int fd)
+{
+	static const uint8_t states[] = { 1, 3, 4, 5, 8 }; /* ESTABLISHED, SYN_RECV, FIN_WAIT1, 2, CLOSE_WAIT */
+	struct pollfd poller = { .fd = fd };
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (next_poll_now(&poller, 1) != 0)
+		return false;
+	if (next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(states); i++)
+		if (info.tcpi_state == states[i])
+			return true;
+	return false;
+}
+
+static bool give_up_pending(struct conn *conn, int fd)
+{
+	enum conn_state state = conversion_progress(conn, fd);
+	struct conn_claim claim;
+
+	if ((state != CONN_PENDING && state != CONN_HELD) || !conn_claim(conn, state, &claim))
+		return false;
+	conn_release(conn, give_up(conn, fd), &claim);
+	return true;
+}
+
+int dissolve_connection(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	enum conn_state state;
+	bool connected;
+
+	if (give_up_pending(conn, fd))
+		return 0;
+	state = conn_state(conn);
+	connected = !conn->plain && (state == CONN_DONE || state == CONN_DIRECT) && is_connected(fd);
+	if (next.connect(fd, addr, len) != 0)
+		return -errno;
+	if (connected)
+		atomic_store(&conn->error, ECONNRESET);
+	conn->unconnected = true;
+	conn->connect_told = conn->bypassed = conn->deaf = false;
+	if (connected)
+		conn_move(conn, state, CONN_FAILED);
+	else if (state == CONN_DONE || state == CONN_DIRECT || !atomic_load(&conn->error))
+		conn_move(conn, state, CONN_IDLE);
+	return 0;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hooks_options.c - what an application asks of a socket and sets on it
+ *
+ * The application made a TCP socket, and is to see one: while a connection is pending it looks as
+ * in SYN_SENT, and an MPTCP socket answers as a TCP one would.
+ */
+#include "config.h"
+
+#include "shim/conn.h"
+#include "shim/conversion.h"
+#include "shim/hook.h"
+#include "shim/lowat.h"
+#include "shim/next.h"
+#include "shim/options.h"
+#include "shim/plain.h"
+#include "shim/watch.h"
+
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define TCP_STATE_SYN_SENT 2 /* tcpi_state; <linux/tcp.h> doesn't name the states */
+
+#ifndef SO_PEERNAME
+#define SO_PEERNAME 28
+#endif
+
+/* What there is room for, as the kernel does it. */
+static void answer_bytes(void *value, socklen_t *len, const void *answer, socklen_t bytes)
+{
+	if (*len > bytes)
+		*len = bytes;
+	memcpy(value, answer, *len);
+}
+
+static int get_error(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	int error;
+
+	if (conn_attentive(fd) == conn && value && len && (int)*len >= 0) {
+		conversion_progress(conn, fd);
+		if (conn_state(conn) == CONN_FAILED) {
+			error = conversion_take_error(conn);
+			answer_bytes(value, len, &error, sizeof(error));
+			return 0;
+		}
+	}
+	return next.getsockopt(fd, level, name, value, len);
+}
+
+/* The application asked for TCP. */
+static int get_protocol(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	const int tcp = IPPROTO_TCP;
+	socklen_t room = len ? *len : 0;
+
+	if (next.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (!conn->plain) {
+		*len = room;
+		answer_bytes(value, len, &tcp, sizeof(tcp));
+	}
+	return 0;
+}
+
+/* Not ESTABLISHED before the server has answered. */
+static int get_tcp_info(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	bool pending = conn_is_pending(conn) && conversion_progress(conn, fd) == CONN_PENDING;
+
+	if (next.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (pending && *len)
+		*(uint8_t *)value = TCP_STATE_SYN_SENT; /* tcpi_state is its first byte */
+	return 0;
+}
+
+/* The application's, not the one that waits for the rest of a response. */
+static int get_rcvlowat(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	socklen_t room = len ? *len : 0;
+	int kept = lowat_kept(conn);
+
+	if (next.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (kept) {
+		*len = room;
+		answer_bytes(value, len, &kept, sizeof(kept));
+	}
+	return 0;
+}
+
+/* getpeername() by another name, without its look at the state. */
+static int get_peer(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	socklen_t room = len ? *len : 0;
+
+	if (next.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (!conn_is_pending(conn) && conn_state(conn) != CONN_DONE)
+		return 0;
+	if (sockaddr_ip_len(&conn->peer) < room)
+		return hook_result(-EINVAL);
+	memcpy(value, &conn->peer, room);
+	return 0;
+}
+
+/* MPTCP is a ULP to the kernel. */
+static int get_ulp(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	if (next.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (!conn->plain)
+		*len = 0;
+	return 0;
+}
+
+/* The family of the socket that the application has made. */
+static int get_domain(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	const int ipv4 = AF_INET;
+	socklen_t room = len ? *len : 0;
+
+	if (next.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (conn->shown_ipv4) {
+		*len = room;
+		answer_bytes(value, len, &ipv4, sizeof(ipv4));
+	}
+	return 0;
+}
+
+static const struct {
+	int level, name;
+	int (*get)(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len);
+} answers[] = {
+	{ SOL_SOCKET, SO_ERROR, get_error },       { SOL_SOCKET, SO_PROTOCOL, get_protocol },
+	{ IPPROTO_TCP, TCP_INFO, get_tcp_info },   { SOL_SOCKET, SO_RCVLOWAT, get_rcvlowat },
+	{ SOL_SOCKET, SO_DOMAIN, get_domain },     { SOL_SOCKET, SO_PEERNAME, get_peer },
+	     { IPPROTO_TCP, TCP_ULP, get_ulp },
+};
+
+/* The path's MTU, which a socket of ours that isn't connected can't know. */
+static int get_mtu(int fd, void *value, socklen_t *len)
+{
+	struct tcp_info info;
+	socklen_t bytes = sizeof(info);
+	int mtu;
+
+	if (next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 || !info.tcpi_pmtu)
+		return hook_result(-ENOTCONN);
+	mtu = (int)info.tcpi_pmtu;
+	answer_bytes(value, len, &mtu, sizeof(mtu));
+	return 0;
+}
+
+/* A new TCP socket has the answer where MPTCP knows nothing of an option: it can't have been set, unless as advice. */
+static int get_elsewhere(const struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	int stand_in, ret;
+
+	if ((level == IPPROTO_IP && name == IP_MTU) || (level == IPPROTO_IPV6 && name == IPV6_MTU))
+		return get_mtu(fd, value, len);
+	stand_in = plain_stand_in(conn, fd);
+	if (stand_in < 0)
+		return next.getsockopt(fd, level, name, value, len);
+	ret = next.getsockopt(stand_in, level, name, value, len) == 0 ? 0 : -errno;
+	next_close_now(stand_in);
+	return hook_result(ret);
+}
+
+static int get_any(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	int ret;
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (answers[i].name == name && answers[i].level == level)
+			return answers[i].get(conn, fd, level, name, value, len);
+	if (conn->plain)
+		return next.getsockopt(fd, level, name, value, len);
+	if (options_is_advice_noted(conn, level, name))
+		return get_elsewhere(conn, fd, level, name, value, len);
+	ret = next.getsockopt(fd, level, name, value, len);
+	return ret < 0 && errno == EOPNOTSUPP ? get_elsewhere(conn, fd, level, name, value, len) :
+						ret;
+}
+
+HOOK(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len))
+{
+	int saved_errno = errno, ret;
+	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
+
+	if (!conn)
+		return next.getsockopt(fd, level, name, value, len);
+	ret = get_any(conn, fd, level, name, value, len);
+	if (ret == 0)
+		errno = saved_errno;
+	return ret;
+}
+
+/* Advice before the connection: is it what TCP takes, and what does it make of it? Returns 0 or -errno. */
+static int set_advice(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len)
+{
+	int stand_in = plain_stand_in(conn, fd), ret = 0, taken;
+	socklen_t bytes = sizeof(taken);
+
+	if (stand_in >= 0) {
+		ret = next.setsockopt(stand_in, level, name, value, len) == 0 ? 0 : -errno;
+		if (ret == 0 && next.getsockopt(stand_in, level, name, &taken, &bytes) == 0) {
+			value = &taken;
+			len = bytes;
+		}
+		next_close_now(stand_in);
+	}
+	if (ret == 0)
+		options_advise(conn, level, name, value, len);
+	return ret;
+}
+
+/* MPTCP has refused what TCP perhaps takes. Returns 0 or -errno. */
+static int set_refused(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len,
+		       int refusal)
+{
+	const struct plain_demand demand = { level, name, value, len };
+	enum option_weight weight = options_weight(level, name);
+	int ret;
+
+	if (weight != OPTION_ADVICE) {
+		ret = plain_replace(conn, fd, "MPTCP lacks an option that it has set", &demand);
+		if (ret == 0)
+			watch_resume(conn);
+		if (ret != PLAIN_NOT)
+			return ret;
+	}
+	if (weight == OPTION_MATTERS)
+		return -refusal;
+	if (conn_state(conn) == CONN_IDLE)
+		return set_advice(conn, fd, level, name, value, len);
+	options_advise(conn, level, name, value, len);
+	return 0;
+}
+
+HOOK(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len))
+{
+	int saved_errno = errno, ret;
+	struct conn *conn;
+
+	if (level == SOL_SOCKET && name == SO_RCVLOWAT && (conn = conn_attentive(fd)) &&
+	    lowat_keep(conn, value, len))
+		return 0;
+	ret = next.setsockopt(fd, level, name, value, len);
+	if (ret == 0) {
+		conn = conn_unsettled(fd);
+		if (conn)
+			options_note(conn, level, name);
+	} else if ((errno == ENOPROTOOPT || errno == EOPNOTSUPP) && conn_maybe(fd) &&
+		   (conn = conn_of(fd)) && !conn->plain) {
+		ret = hook_result(set_refused(conn, fd, level, name, value, len, errno));
+	} else {
+		return ret;
+	}
+	if (ret == 0)
+		errno = saved_errno;
+	return ret;
+}
+
+/* MPTCP says 1 of an end of the stream, and of a socket that isn't connected (Linux 6.18). */
+static void correct_available(int fd, int *available)
+{
+	char byte;
+
+	if (*available == 1 && conn_maybe(fd) &&
+	    next.recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
+		*available = 0;
+}
+
+static int ioctl_available(int fd, unsigned int request, int *answer)
+{
+	struct conn *conn = conn_attentive(fd);
+	int saved_errno = errno;
+
+	if (conn)
+		conversion_progress(conn, fd);
+	if (conn && conn_attentive(fd)) {
+		*answer = 0; /* nothing of ours is counted */
+		errno = saved_errno;
+		return 0;
+	}
+	if (next.ioctl(fd, request, answer) != 0)
+		return -1;
+	correct_available(fd, answer);
+	errno = saved_errno;
+	return 0;
+}
+
+/* What wasn't acknowledged, or sent, yet: the request isn't counted. */
+static int ioctl_unsent(int fd, unsigned int request, int *answer)
+{
+	struct conn *conn = conn_attentive(fd);
+	int ret = next.ioctl(fd, request, answer);
+
+	if (ret == 0 && conn && conn_is_pending(conn) && !conn->wrote)
+		*answer = 0;
+	return ret;
+}
+
+/* MPTCP knows no urgent data. */
+static int ioctl_at_mark(int fd, unsigned int request, int *answer)
+{
+	int saved_errno = errno;
+
+	if (next.ioctl(fd, request, answer) == 0)
+		return 0;
+	if (errno != ENOTTY || !conn_maybe(fd) || !conn_of(fd))
+		return -1;
+	*answer = 0;
+	errno = saved_errno;
+	return 0;
+}
+
+static int ioctl_known(int fd, unsigned int request, void *arg)
+{
+	if (arg)
+		switch (request) {
+		case FIONREAD:
+			return ioctl_available(fd, request, arg);
+		case SIOCOUTQ:
+		case SIOCOUTQNSD:
+			return ioctl_unsent(fd, request, arg);
+		case SIOCATMARK:
+			return ioctl_at_mark(fd, request, arg);
+		}
+	return next.ioctl(fd, request, arg);
+}
+
+/* The kernel looks at 32 bits of the request, and musl's prototype has no more. */
+HOOK(int, ioctl, (int fd, unsigned long request, ...))
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	return ioctl_known(fd, (unsigned int)request, arg);
+}
+
+/* The C library's calls its own ioctl(). */
+HOOK(int, sockatmark, (int fd))
+{
+	int mark;
+
+	return ioctl_known(fd, SIOCATMARK, &mark) < 0 ? -1 : mark;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* output.c - the first output of an application that asks for early data, or gets it */
+#include "config.h"
+
+#include "shim/output.h"
+
+#include "shim/conversion.h"
+#include "shim/gate.h"
+#include "shim/next.h"
+#include "shim/plain.h"
+#include "shim/watch.h"
+
+#include <errno.h>
+#include <string.h>
+
+static size_t iov_total(const struct iovec *iov, size_t count)
+{
+	size_t total = 0;
+
+	for (size_t i = 0; i < count; i++)
+		total += iov[i].iov_len;
+	return total;
+}
+
+/* Sends what is left behind the first @sent bytes. Returns how many then are sent, or -errno. */
+static ssize_t send_rest(int fd, const struct iovec *iov, size_t count, int flags, size_t sent)
+{
+	size_t skip = sent;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t part = skip < iov[i].iov_len ? skip : iov[i].iov_len;
+		struct gate gate = { .pass = true };
+		ssize_t more;
+
+		skip -= part;
+		if (part == iov[i].iov_len)
+			continue;
+		gate = gate_output(fd, flags);
+		if (!gate.pass)
+			return sent ? (ssize_t)sent : gate.ret;
+		more = next.send(fd, (const char *)iov[i].iov_base + part, iov[i].iov_len - part,
+				 flags);
+		if (more < 0)
+			return sent ? (ssize_t)sent : -errno;
+		sent += (size_t)more;
+		if ((size_t)more < iov[i].iov_len - part)
+			break;
+	}
+	return (ssize_t)sent;
+}
+
+bool output_takes_early(int fd)
+{
+	struct conn *conn = conn_attentive(fd);
+
+	return conn && conversion_takes_early(conn);
+}
+
+bool output_early_slow(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result)
+{
+	struct conn *conn = conn_attentive(fd);
+	size_t taken;
+
+	if (!iov || !conn || !conversion_takes_early(conn))
+		return false;
+	if (!conn->connect_told && !gate_is_writable(fd))
+		return false; /* in SYN_SENT */
+	taken = conversion_send_early(conn, fd, iov, count);
+	if (taken == iov_total(iov, count))
+		*result = (ssize_t)taken;
+	else if (!taken)
+		return false;
+	else
+		*result = gate_may_block(fd, flags) ?
+				  send_rest(fd, iov, count, flags & ~MSG_FASTOPEN, taken) :
+				  (ssize_t)taken;
+	return true;
+}
+
+/* A blocking sendto(MSG_FASTOPEN) says whether the server was reached, as connect(2) does. */
+static int connected(struct conn *conn, int fd, int flags)
+{
+	int ret = gate_may_block(fd, flags) ? conversion_wait(conn, fd) : 0;
+
+	if (ret < 0 || conn_state(conn) != CONN_FAILED)
+		return ret;
+	ret = -conversion_take_error(conn);
+	conn_move(conn, CONN_FAILED, CONN_IDLE);
+	return ret;
+}
+
+bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int flags,
+			  const struct sockaddr *addr, socklen_t addrlen, ssize_t *result)
+{
+	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
+	union sockaddr_ip server;
+	bool blocking;
+	int ret;
+
+	if (!conn || conn_state(conn) != CONN_IDLE || !sockaddr_ip_from(&server, addr, addrlen))
+		return false;
+	ret = conversion_start(conn, fd, &server, true);
+	if (ret == CONVERSION_DIRECT) {
+		if (conversion_leaves_alone(addr, addrlen) && plain_replace(conn, fd, "it is no business of the converter", NULL) == 0)
+			watch_resume(conn);
+		conn_move(conn, CONN_IDLE, CONN_DIRECT);
+		return false;
+	}
+	blocking = gate_may_block(fd, flags);
+	if (ret == 0 && output_early_slow(fd, iov, count, flags, result)) {
+		ret = connected(conn, fd, flags);
+		if (ret < 0)
+			*result = ret;
+		return true;
+	}
+	/* Fast Open is out of the question: nothing was taken of what does not go with the SYN. */
+	if (ret == 0)
+		ret = blocking ? connected(conn, fd, flags) : -EINPROGRESS;
+	*result = ret < 0 ? ret : send_rest(fd, iov, count, flags & ~MSG_FASTOPEN, 0);
+	return true;
+}

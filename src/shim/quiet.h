@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * quiet.h - one wait of the application's that is several of ours
+ *
+ * A signal handler that runs while we are between two waits would not interrupt the call, as it does if it
+ * runs in the kernel's poll(). So signals are blocked except in our own waits, which let them in as the
+ * application's would; and a thread is cancelled in one of these only, when nothing is half done.
+ *
+ *   quiet_begin(&quiet);
+ *   pthread_cleanup_push(...quiet_end(&quiet)...);
+ *   ... quiet_listen(&quiet); ret = next.ppoll(..., mask ? mask : &quiet.mask); quiet_resume(); ...
+ *   pthread_cleanup_pop(1);
+ */
+#ifndef SHIM_QUIET_H
+#define SHIM_QUIET_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+struct quiet {
+	sigset_t mask; /* the thread's own */
+	int cancel_state;
+};
+
+static inline void quiet_begin(struct quiet *quiet)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
+	pthread_sigmask(SIG_SETMASK, &all, &quiet->mask);
+}
+
+/* For a wait that is given quiet.mask, and afterwards. */
+static inline void quiet_listen(const struct quiet *quiet)
+{
+	pthread_setcancelstate(quiet->cancel_state, NULL);
+}
+
+static inline void quiet_resume(void)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+}
+
+static inline void quiet_end(const struct quiet *quiet)
+{
+	int saved_errno = errno; /* handlers run now, and may change it */
+
+	pthread_sigmask(SIG_SETMASK, &quiet->mask, NULL);
+	pthread_setcancelstate(quiet->cancel_state, NULL);
+	errno = saved_errno;
+}
+
+#endif

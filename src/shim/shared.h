@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shared.h - the cache that all of a user's processes share, once it is needed */
+#ifndef SHIM_SHARED_H
+#define SHIM_SHARED_H
+
+#include "client/cache.h"
+
+/* @directory: kept, must stay; empty for none */
+void shared_init(const char *directory);
+
+/*
+ * shared_open() - have the cache ready
+ * Opens it at the first call, so that programs which never connect don't. Not in a signal handler's
+ * way of a claim: it allocates nothing, but opens a file.
+ */
+void shared_open(void);
+
+/* The cache; one that is off until shared_open() is done. */
+const struct cache *shared_cache(void);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_handover.c - what is known of sockets as text, there and back */
+#include "config.h"
+
+#include "shim/handover_record.h"
+
+#include "run.h"
+
+#include <check.h>
+#include <string.h>
+
+static struct handover_record sample(void)
+{
+	static const uint8_t cookie[] = { 0x00, 0xff, 0x10 }, early[] = { 'h', 'i' };
+	struct handover_record record = {
+		.numbers = { [HANDOVER_STATE] = 4, [HANDOVER_FD] = 5, [HANDOVER_COOKIE] = UINT64_MAX,
+			     [HANDOVER_SENT] = 0x18 },
+		.bytes = { { cookie, sizeof(cookie) }, { early, sizeof(early) } },
+	};
+
+	ck_assert_int_eq(sockaddr_ip_parse(&record.addresses[HANDOVER_SERVER], "192.0.2.1:80", 0), 0);
+	ck_assert_int_eq(sockaddr_ip_parse(&record.addresses[HANDOVER_CONVERTER], "[2001:db8::1]:1234",
+					   0), 0);
+	return record;
+}
+
+static const char sample_text[] =
+	"4,5,ffffffffffffffff,0,0,18,0,0,0,0,0,40050c0000201,"
+	"604d220010db8000000000000000000000001,00ff10,6869,;";
+
+START_TEST(writes_as_specified)
+{
+	struct handover_record record = sample();
+	char text[1000] = "x=";
+
+	ck_assert_uint_eq(handover_record_write(&record, text, 2, sizeof(text)),
+			  2 + strlen(sample_text));
+	ck_assert_str_eq(text + 2, sample_text);
+}
+END_TEST
+
+START_TEST(reads_what_it_writes)
+{
+	struct handover_record record = sample(), got;
+	char text[1000] = "";
+	uint8_t bytes[8];
+	size_t one = handover_record_write(&record, text, 0, sizeof(text));
+	const char *rest;
+
+	record.numbers[HANDOVER_FD] = 6;
+	ck_assert_uint_eq(handover_record_write(&record, text, one, sizeof(text)), 2 * one);
+	rest = handover_record_read(&got, text);
+	ck_assert_ptr_eq(rest, text + one);
+	ck_assert_uint_eq(got.numbers[HANDOVER_FD], 5);
+	rest = handover_record_read(&got, rest);
+	ck_assert_ptr_eq(rest, text + 2 * one);
+	ck_assert_uint_eq(got.numbers[HANDOVER_FD], 6);
+	ck_assert(sockaddr_ip_equal(&got.addresses[HANDOVER_CONVERTER],
+				    &record.addresses[HANDOVER_CONVERTER]));
+	ck_assert_uint_eq(handover_record_bytes(&got, HANDOVER_CONVERT_COOKIE, bytes, sizeof(bytes)), 3);
+	ck_assert_mem_eq(bytes, "\x00\xff\x10", 3);
+	ck_assert_uint_eq(handover_record_bytes(&got, HANDOVER_EARLY, bytes, 1), 1);
+	ck_assert_ptr_null(handover_record_read(&got, rest));
+}
+END_TEST
+
+START_TEST(takes_no_more_room_than_there_is)
+{
+	struct handover_record record = sample();
+	char text[1000];
+	size_t len = handover_record_write(&record, text, 0, sizeof(text));
+
+	for (size_t room = 1; room <= len; room++) {
+		memset(text, 'x', sizeof(text));
+		ck_assert_uint_eq(handover_record_write(&record, text, 0, room), 0);
+		ck_assert_str_eq(text, "");
+		ck_assert_int_eq(text[room], 'x');
+	}
+	ck_assert_uint_eq(handover_record_write(&record, text, 0, len + 1), len);
+}
+END_TEST
+
+START_TEST(no_beginning_is_a_record)
+{
+	struct handover_record record = sample(), got;
+	char text[1000];
+	size_t len = handover_record_write(&record, text, 0, sizeof(text));
+
+	while (len--) {
+		text[len] = '\0';
+		ck_assert_ptr_null(handover_record_read(&got, text));
+	}
+}
+END_TEST
+
+static const char *const wrong[] = {
+	"1FFFF", "g", "-1", " 1", "", "10000000000000000", "0x1",
+};
+
+START_TEST(other_numbers_are_refused)
+{
+	struct handover_record got;
+	char text[1000];
+
+	strcpy(text, wrong[_i]);
+	strcat(text, sample_text + 1);
+	ck_assert_ptr_null(handover_record_read(&got, text));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("handover");
+	TCase *tcase = tcase_create("record");
+
+	tcase_add_test(tcase, writes_as_specified);
+	tcase_add_test(tcase, reads_what_it_writes);
+	tcase_add_test(tcase, takes_no_more_room_than_there_is);
+	tcase_add_test(tcase, no_beginning_is_a_record);
+	tcase_add_loop_test(tcase, other_numbers_are_refused, 0, sizeof(wrong) / sizeof(wrong[0]));
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
