@@ -53,7 +53,12 @@ static void set_recverr(int fd, const union sockaddr_ip *server, const int *valu
 		setsockopt(fd, SOL_IPV6, IPV6_RECVERR, value, sizeof(*value));
 }
 
-int downstream_connect(const union sockaddr_ip *server, bool mptcp)
+void downstream_confirm(int fd, int retries)
+{
+	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
+}
+
+int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirmed)
 {
 	int fd = socket(server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
 			mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
@@ -64,6 +69,8 @@ int downstream_connect(const union sockaddr_ip *server, bool mptcp)
 	set_recverr(fd, server, &on);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	if (!confirmed)
+		downstream_confirm(fd, 1); /* the least that there is */
 	if (connect(fd, &server->sa, sockaddr_ip_len(server)) == 0 || errno == EINPROGRESS)
 		return fd;
 	error = errno;
@@ -144,8 +151,10 @@ static const struct {
 	  ICMP6_DST_UNREACH_ADDR },
 	{ ENOPROTOOPT, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_PROT_UNREACH,
 	  ICMP6_DST_UNREACH_NOROUTE },
-	/* A prohibit route or a local filter: this host's administrator. */
-	{ EACCES, CONVERT_ERROR_NOT_AUTHORIZED, 0, 0 },
+	/* A prohibit route, here or (ICMPv6 seen through an MPTCP socket) on the way. */
+	{ EACCES, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_PKT_FILTERED,
+	  ICMP6_DST_UNREACH_ADMIN },
+	/* A local filter. */
 	{ EPERM, CONVERT_ERROR_NOT_AUTHORIZED, 0, 0 },
 	{ EMFILE, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
 	{ ENFILE, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },

@@ -23,11 +23,21 @@ struct downstream_error {
  * downstream_connect() - begin to connect
  * @server: AF_INET or AF_INET6
  * @mptcp: ask the server for Multipath TCP
+ * @confirmed: the client's address is real; else see downstream_confirm()
  *
  * Returns a non-blocking socket that the caller owns, or -errno: for a refusal that is
  * known at once, downstream_refusal() knows what it means.
  */
-int downstream_connect(const union sockaddr_ip *server, bool mptcp);
+int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirmed);
+
+/*
+ * downstream_confirm() - the client has turned out to be real
+ * Until then, the SYN is sent again as seldom as the kernel can be told to, which is twice in 6.18:
+ * whoever forges a client's address must not multiply SYNs (Section 9.3).
+ * @retries: net.ipv4.tcp_syn_retries
+ * MPTCP sockets don't have this setting (Linux 6.18): there, nothing changes.
+ */
+void downstream_confirm(int fd, int retries);
 
 /*
  * downstream_result() - has it connected?

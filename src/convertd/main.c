@@ -2,31 +2,35 @@
 /* main.c - convertd: the 0-RTT TCP converter of RFC 8803 */
 #include "config.h"
 
-#include "convertd/listener.h"
+#include "convertd/cookies.h"
 #include "convertd/log.h"
 #include "convertd/options.h"
-#include "convertd/session.h"
-#include "convertd/syn_window.h"
-#include "convertd/sysctl.h"
+#include "convertd/service.h"
+#include "convertd/settings.h"
 
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define EXIT_USAGE 2
 
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+#define SIGNALS (sizeof(signals) / sizeof(signals[0]))
+
 /* All that has to be undone at the end, in the order of its making. */
 struct convertd {
+	int argc;
+	char **argv;
 	struct event_base *base;
-	struct event *sigint, *sigterm;
-	struct session_pool pool;
-	struct listener *listeners[OPTIONS_LISTEN_MAX];
-	size_t listener_count;
-	struct syn_window *syn_window;
+	struct event *signals[SIGNALS];
+	struct service *service;
 };
 
 /* Two descriptors a session: as many as the administrator allows. */
@@ -54,119 +58,148 @@ static struct event_base *make_base(void)
 	return base;
 }
 
+/* Reads the same command line and what its files say now. */
+static void reload(struct convertd *convertd)
+{
+	struct problems problems = { 0 };
+	struct settings *settings = settings_create(convertd->argc, convertd->argv, &problems);
+
+	if (settings && service_apply(convertd->service, settings, &problems))
+		return;
+	settings_destroy(settings);
+	log_error("not reloaded, the old configuration stays in force: %s%s", problems.first,
+		  problems.count > 1 ? "; and more, which --check-config shows" : "");
+}
+
 static void on_signal(evutil_socket_t signum, short what, void *arg)
 {
 	struct convertd *convertd = arg;
 
 	(void)what;
+	if (signum == SIGHUP) {
+		reload(convertd);
+		return;
+	}
 	log_info("%s: stopping", strsignal((int)signum));
 	event_base_loopbreak(convertd->base);
 }
 
-/* Bits of the SYNs that this host sends; a sysctl that can't be read counts as its default. */
-static struct request_features read_features(void)
+static bool start_loop(struct convertd *convertd)
 {
-	struct request_features features = {
-		.sack = sysctl_read("net.ipv4.tcp_sack") != 0,
-		.timestamps = sysctl_read("net.ipv4.tcp_timestamps") != 0,
-		.mptcp = sysctl_read("net.mptcp.enabled") > 0,
-	};
-
-	return features;
-}
-
-static bool start_loop(struct convertd *convertd, const struct options *options)
-{
-	struct request_features features = read_features();
-
 	convertd->base = make_base();
 	if (!convertd->base) {
 		log_error("no event loop: libevent finds no edge-triggered method; it needs epoll, "
 			  "and EVENT_NOEPOLL must not be set");
 		return false;
 	}
-	convertd->sigint = evsignal_new(convertd->base, SIGINT, on_signal, convertd);
-	convertd->sigterm = evsignal_new(convertd->base, SIGTERM, on_signal, convertd);
-	if (!convertd->sigint || !convertd->sigterm || evsignal_add(convertd->sigint, NULL) < 0 ||
-	    evsignal_add(convertd->sigterm, NULL) < 0 ||
-	    session_pool_init(&convertd->pool, convertd->base, &features, options->request_timeout,
-			      options->connect_timeout) < 0) {
-		log_error("out of memory");
-		return false;
-	}
-	return true;
-}
-
-static bool start_listeners(struct convertd *convertd, const struct options *options)
-{
-	listener_check_sysctls();
-	for (size_t i = 0; i < options->listen_count; i++) {
-		struct listener *listener = listener_create(&options->listen[i]);
-
-		if (!listener)
+	for (size_t i = 0; i < SIGNALS; i++) {
+		convertd->signals[i] =
+			evsignal_new(convertd->base, signals[i], on_signal, convertd);
+		if (!convertd->signals[i] || evsignal_add(convertd->signals[i], NULL) < 0) {
+			log_error("out of memory");
 			return false;
-		convertd->listeners[convertd->listener_count++] = listener;
+		}
 	}
-	/* Before the first SYN can be answered. */
-	if (options->syn_window_fix)
-		convertd->syn_window = syn_window_install(options->listen, options->listen_count);
-	for (size_t i = 0; i < convertd->listener_count; i++)
-		if (!listener_start(convertd->listeners[i], convertd->base, &convertd->pool))
-			return false;
-	return true;
-}
-
-static void log_ready(const struct convertd *convertd)
-{
-	char text[OPTIONS_LISTEN_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
-
-	text[0] = '\0';
-	for (size_t i = 0; i < convertd->listener_count; i++) {
-		char description[LISTENER_DESCRIPTION_MAX];
-
-		end += sprintf(end, "%s%s", i ? ", " : "",
-			       listener_describe(convertd->listeners[i], description));
-	}
-	log_info("ready: %s", text);
+	convertd->service = service_create(convertd->base);
+	return convertd->service != NULL;
 }
 
 static void stop(struct convertd *convertd)
 {
-	for (size_t i = 0; i < convertd->listener_count; i++)
-		listener_destroy(convertd->listeners[i]);
-	syn_window_remove(convertd->syn_window);
-	session_pool_fini(&convertd->pool);
-	if (convertd->sigint)
-		event_free(convertd->sigint);
-	if (convertd->sigterm)
-		event_free(convertd->sigterm);
+	service_destroy(convertd->service);
+	for (size_t i = 0; i < SIGNALS; i++)
+		if (convertd->signals[i])
+			event_free(convertd->signals[i]);
 	if (convertd->base)
 		event_base_free(convertd->base);
 	libevent_global_shutdown();
 }
 
+static void print_problem(const char *line)
+{
+	fprintf(stderr, "convertd: %s\n", line);
+}
+
+static void log_problem(const char *line)
+{
+	log_error("%s", line);
+}
+
+/* Takes over the settings. Returns the status of the process. */
+static int run(struct convertd *convertd, struct settings *settings)
+{
+	struct problems problems = { .print = log_problem };
+	bool started;
+
+	log_set_level((enum log_level)settings->log_level);
+	signal(SIGPIPE, SIG_IGN);
+	raise_open_files();
+	started = start_loop(convertd) && service_apply(convertd->service, settings, &problems);
+	if (started)
+		event_base_dispatch(convertd->base);
+	else
+		settings_destroy(settings);
+	stop(convertd);
+	return started ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Makes a file that nobody else can read; one that is there isn't touched. */
+static int make_key(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), error;
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+
+	if (!file) {
+		error = errno;
+		fprintf(stderr, "convertd: --make-key: \"%s\" can't be made: %s%s\n", path,
+			strerror(error),
+			error == EEXIST ? "; convertd(8) says how to add a key to it" : "");
+		return EXIT_FAILURE;
+	}
+	error = cookies_write_key(file);
+	if (fclose(file) != 0 && !error)
+		error = -errno;
+	if (!error)
+		return EXIT_SUCCESS;
+	fprintf(stderr, "convertd: --make-key: \"%s\": %s\n", path, strerror(-error));
+	unlink(path);
+	return EXIT_FAILURE;
+}
+
+/* What was asked for instead of running. Returns the status of the process. */
+static int answer(const struct settings *settings)
+{
+	switch (settings->action) {
+	case SETTINGS_HELP:
+		options_print_help();
+		break;
+	case SETTINGS_VERSION:
+		printf("convertd (%s) %s\n", PACKAGE_NAME, PACKAGE_VERSION);
+		break;
+	case SETTINGS_MAKE_KEY:
+		return make_key(settings->make_key.name);
+	case SETTINGS_CHECK:
+	case SETTINGS_RUN:
+		printf("convertd: the configuration is right\n");
+		break;
+	}
+	return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int main(int argc, char *argv[])
 {
 	static struct convertd convertd;
-	static struct options options;
-	bool started;
+	struct problems problems = { .print = print_problem };
+	struct settings *settings = settings_create(argc, argv, &problems);
+	int status;
 
-	switch (options_parse(&options, argc, argv)) {
-	case OPTIONS_RUN:
-		break;
-	case OPTIONS_EXIT:
-		return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-	case OPTIONS_USAGE:
+	convertd.argc = argc;
+	convertd.argv = argv;
+	if (!settings)
 		return EXIT_USAGE;
-	}
-	log_set_level(options.log_level);
-	signal(SIGPIPE, SIG_IGN);
-	raise_open_files();
-	started = start_loop(&convertd, &options) && start_listeners(&convertd, &options);
-	if (started) {
-		log_ready(&convertd);
-		event_base_dispatch(convertd.base);
-	}
-	stop(&convertd);
-	return started ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (settings->action == SETTINGS_RUN)
+		return run(&convertd, settings);
+	status = answer(settings);
+	settings_destroy(settings);
+	return status;
 }

@@ -1,206 +1,391 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* options.c - convertd's command line: one table is parsed, and printed by --help */
+/* options.c - the options of the command line and of the configuration file */
 #include "config.h"
 
 #include "convertd/options.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <getopt.h>
-#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_PORT 1234
-#define DEFAULT_CONNECT_TIMEOUT 30
-#define DEFAULT_REQUEST_TIMEOUT 10
-#define TIMEOUT_MAX 86400
+#define DAY 86400
+#define LIMIT_MAX 100000000
 
-#define STRING(x) #x
-#define EXPAND(x) STRING(x)
+/* Interfaces may have others in their names, but none that anybody uses, or nft(8) could read. */
+#define DEVICE_CHARACTERS                                                                          \
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@+"
 
-enum option_id {
-	OPTION_LISTEN,
-	OPTION_CONNECT_TIMEOUT,
-	OPTION_REQUEST_TIMEOUT,
-	OPTION_LOG_LEVEL,
-	OPTION_NO_SYN_WINDOW_FIX,
-	OPTION_HELP,
-	OPTION_VERSION,
-	OPTION_COUNT
-};
+#define MEMBER(member) .offset = offsetof(struct settings, member)
 
-static const struct {
-	const char *name;
-	const char *argument; /* NULL: takes none */
-	const char *help;
-} option_table[] = {
-	[OPTION_LISTEN] = { "listen", "ADDR:PORT",
-			    "accept clients there; may be given again\n"
-			    "(default [::]:" EXPAND(DEFAULT_PORT) "; [::] takes IPv4 as well)" },
-	[OPTION_CONNECT_TIMEOUT] = { "connect-timeout", "SECONDS",
-				     "give up on a server after this long\n"
-				     "(default " EXPAND(DEFAULT_CONNECT_TIMEOUT) ")" },
-	[OPTION_REQUEST_TIMEOUT] = { "request-timeout", "SECONDS",
-				     "give up on a client without a request after this long\n"
-				     "(default " EXPAND(DEFAULT_REQUEST_TIMEOUT) ")" },
-	[OPTION_LOG_LEVEL] = { "log-level", "LEVEL",
-			       "print error, warning, info or debug and all before it\n"
-			       "(default info)" },
-	[OPTION_NO_SYN_WINDOW_FIX] = { "no-syn-window-fix", NULL,
-				       "install no nftables rules; see convertd(8)" },
-	[OPTION_HELP] = { "help", NULL, "print this and exit" },
-	[OPTION_VERSION] = { "version", NULL, "print the version and exit" },
-};
-static_assert(sizeof(option_table) / sizeof(option_table[0]) == OPTION_COUNT,
-	      "an entry for each option");
-
-static enum options_result usage(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
-
-static enum options_result usage(const char *format, ...)
+static void *member(const struct option_spec *spec, struct settings *settings)
 {
-	va_list args;
-
-	fprintf(stderr, "convertd: ");
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	return OPTIONS_USAGE;
+	return (char *)settings + spec->offset;
 }
 
-static void print_help(void)
+static bool apply_flag(const struct option_spec *spec, struct settings *settings, const char *value,
+		       const struct place *place, struct problems *problems)
 {
-	printf("Usage: convertd [OPTION]...\n"
-	       "Convert TCP connections of RFC 8803 clients, over Multipath TCP, to plain TCP.\n\n");
-	for (int i = 0; i < OPTION_COUNT; i++) {
-		const char *argument = option_table[i].argument, *text = option_table[i].help;
-		const char *line_end;
-		char left[64];
-
-		snprintf(left, sizeof(left), "--%s%s%s", option_table[i].name, argument ? " " : "",
-			 argument ? argument : "");
-		while ((line_end = strchr(text, '\n'))) {
-			printf("  %-27s %.*s\n", left, (int)(line_end - text), text);
-			left[0] = '\0';
-			text = line_end + 1;
-		}
-		printf("  %-27s %s\n", left, text);
-	}
-	printf("\nManual: man 8 convertd\n");
+	(void)value;
+	(void)place;
+	(void)problems;
+	*(bool *)member(spec, settings) = true;
+	return true;
 }
 
-static enum options_result parse_listen(struct options *options, const char *text)
+static bool apply_no_hairpin(const struct option_spec *spec, struct settings *settings,
+			     const char *value, const struct place *place,
+			     struct problems *problems)
 {
-	union sockaddr_ip address;
-
-	/* 0 can't be written as a port: it stands for none. */
-	if (sockaddr_ip_parse(&address, text, 0) < 0)
-		return usage("--listen: \"%s\" is not ADDR:PORT with a numeric address and a port from "
-			     "1 to 65535; write 192.0.2.1:1234 or [2001:db8::1]:1234",
-			     text);
-	if (sockaddr_ip_port(&address) == 0)
-		return usage("--listen: \"%s\" has no port; write %s%s%s:%d", text,
-			     strchr(text, ':') && text[0] != '[' ? "[" : "", text,
-			     strchr(text, ':') && text[0] != '[' ? "]" : "", DEFAULT_PORT);
-	if (options->listen_count == OPTIONS_LISTEN_MAX)
-		return usage("--listen: \"%s\" is one too many, the limit is %d; [::]:PORT listens on "
-			     "all addresses of the host",
-			     text, OPTIONS_LISTEN_MAX);
-	if (address.sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(&address)) {
-		struct in6_addr mapped = address.in6.sin6_addr;
-
-		sockaddr_ip_set(&address, AF_INET, &mapped, sockaddr_ip_port(&address));
-	}
-	options->listen[options->listen_count++] = address;
-	return OPTIONS_RUN;
+	settings->access.no_hairpin_place = *place;
+	return apply_flag(spec, settings, value, place, problems);
 }
 
-static enum options_result parse_seconds(unsigned *seconds, enum option_id id, const char *text)
+static bool apply_number(const struct option_spec *spec, struct settings *settings,
+			 const char *value, const struct place *place, struct problems *problems)
 {
-	char *end;
-	long value;
+	char quote[PROBLEM_QUOTE_MAX], *end;
+	unsigned long number;
 
 	errno = 0;
-	value = strtol(text, &end, 10);
-	if (errno || *end || text[0] < '0' || text[0] > '9' || value < 1 || value > TIMEOUT_MAX)
-		return usage("--%s: \"%s\" is not a number of seconds from 1 to %d",
-			     option_table[id].name, text, TIMEOUT_MAX);
-	*seconds = (unsigned)value;
-	return OPTIONS_RUN;
+	number = strtoul(value, &end, 10);
+	if (errno || *end || value[0] < '0' || value[0] > '9' || number < spec->min ||
+	    number > spec->max) {
+		problems_add(problems, place, "%s is not a number%s%s from %u to %u",
+			     problems_quote(value, quote), spec->unit ? " of " : "",
+			     spec->unit ? spec->unit : "", spec->min, spec->max);
+		return false;
+	}
+	*(unsigned *)member(spec, settings) = (unsigned)number;
+	return true;
 }
 
-static enum options_result parse_log_level(struct options *options, const char *text)
+static bool apply_log_level(const struct option_spec *spec, struct settings *settings,
+			    const char *value, const struct place *place,
+			    struct problems *problems)
 {
-	int level = log_level_parse(text);
+	char quote[PROBLEM_QUOTE_MAX];
+	int level = log_level_parse(value);
 
-	if (level < 0)
-		return usage("--log-level: \"%s\" is none of error, warning, info, debug", text);
-	options->log_level = (enum log_level)level;
-	return OPTIONS_RUN;
+	if (level < 0) {
+		problems_add(problems, place, "%s is none of error, warning, info, debug",
+			     problems_quote(value, quote));
+		return false;
+	}
+	*(unsigned *)member(spec, settings) = (unsigned)level;
+	return true;
 }
 
-static enum options_result parse_option(struct options *options, enum option_id id,
-					const char *argument)
+static bool apply_action(const struct option_spec *spec, struct settings *settings,
+			 const char *value, const struct place *place, struct problems *problems)
 {
-	switch (id) {
-	case OPTION_LISTEN:
-		return parse_listen(options, argument);
-	case OPTION_CONNECT_TIMEOUT:
-		return parse_seconds(&options->connect_timeout, id, argument);
-	case OPTION_REQUEST_TIMEOUT:
-		return parse_seconds(&options->request_timeout, id, argument);
-	case OPTION_LOG_LEVEL:
-		return parse_log_level(options, argument);
-	case OPTION_NO_SYN_WINDOW_FIX:
-		options->syn_window_fix = false;
-		return OPTIONS_RUN;
-	case OPTION_HELP:
-		print_help();
-		return OPTIONS_EXIT;
-	case OPTION_VERSION:
-		printf("convertd (%s) %s\n", PACKAGE_NAME, PACKAGE_VERSION);
-		return OPTIONS_EXIT;
-	case OPTION_COUNT:
-		break;
-	}
-	return OPTIONS_USAGE;
+	(void)value;
+	(void)place;
+	(void)problems;
+	settings->action = (enum settings_action)spec->fallback;
+	return true;
 }
 
-enum options_result options_parse(struct options *options, int argc, char *argv[])
+static bool apply_path(const struct option_spec *spec, struct settings *settings,
+		       const char *value, const struct place *place, struct problems *problems)
 {
-	struct option getopt_table[OPTION_COUNT + 1] = { 0 };
-	enum options_result result;
-	int index = 0, c;
+	struct settings_path *path = member(spec, settings);
 
-	memset(options, 0, sizeof(*options));
-	options->connect_timeout = DEFAULT_CONNECT_TIMEOUT;
-	options->request_timeout = DEFAULT_REQUEST_TIMEOUT;
-	options->log_level = LOG_LEVEL_INFO;
-	options->syn_window_fix = true;
-	for (int i = 0; i < OPTION_COUNT; i++) {
-		getopt_table[i].name = option_table[i].name;
-		getopt_table[i].has_arg =
-			option_table[i].argument ? required_argument : no_argument;
+	if (!*value) {
+		problems_add(problems, place, "\"\" is not a file; write its path");
+		return false;
 	}
-	/* The leading colon silences getopt: its own messages name no remedy. */
-	while ((c = getopt_long(argc, argv, ":", getopt_table, &index)) != -1) {
-		if (c == ':')
-			return usage("%s needs a value; see convertd --help", argv[optind - 1]);
-		if (c != 0 && optopt)
-			return usage("-%c: no such option; see convertd --help", optopt);
-		if (c != 0)
-			return usage("%s: no such option, or it takes no value; see convertd --help",
-				     argv[optind - 1]);
-		result = parse_option(options, (enum option_id)index, optarg);
-		if (result != OPTIONS_RUN)
-			return result;
+	if (strlen(value) >= sizeof(path->name)) {
+		char quote[PROBLEM_QUOTE_MAX];
+
+		problems_add(problems, place, "%s is too long for a path",
+			     problems_quote(value, quote));
+		return false;
 	}
-	if (optind < argc)
-		return usage("\"%s\" is not an option; addresses go behind --listen", argv[optind]);
-	if (!options->listen_count)
-		return parse_listen(options, "[::]:" EXPAND(DEFAULT_PORT));
-	return OPTIONS_RUN;
+	strcpy(path->name, value);
+	path->place = *place;
+	return true;
+}
+
+static bool apply_make_key(const struct option_spec *spec, struct settings *settings,
+			   const char *value, const struct place *place, struct problems *problems)
+{
+	settings->action = SETTINGS_MAKE_KEY;
+	return apply_path(spec, settings, value, place, problems);
+}
+
+/*
+ * Takes "%DEVICE" out of "ADDR%DEVICE:PORT", where ss(8) prints it: @text is "ADDR:PORT" then.
+ * Returns false if there is one that can't be an interface.
+ */
+static bool take_device(char *text, char device[static IFNAMSIZ])
+{
+	char *percent = strchr(text, '%'), *colon = percent ? strchr(percent, ':') : NULL;
+	size_t len;
+
+	device[0] = '\0';
+	if (!percent)
+		return true;
+	if (!colon)
+		return false;
+	len = (size_t)(colon - percent) - 1;
+	if (len == 0 || len >= IFNAMSIZ || strspn(percent + 1, DEVICE_CHARACTERS) < len)
+		return false;
+	memcpy(device, percent + 1, len);
+	device[len] = '\0';
+	memmove(percent, colon, strlen(colon) + 1);
+	return true;
+}
+
+static bool listen_parse(struct listen_address *listen, const char *value,
+			 const struct place *place, struct problems *problems)
+{
+	char quote[PROBLEM_QUOTE_MAX], text[SOCKADDR_STRLEN + IFNAMSIZ];
+	bool bare_v6 = value[0] != '[' && strchr(value, ':') != strrchr(value, ':');
+
+	problems_quote(value, quote);
+	/* What is too long is no address: cut, and refused as that. */
+	snprintf(text, sizeof(text), "%s", value);
+	if (!take_device(text, listen->device)) {
+		problems_add(problems, place,
+			     "%s names no interface; write 192.0.2.1%%eth0:%d or [::]%%eth0:%d", quote,
+			     SETTINGS_PORT, SETTINGS_PORT);
+		return false;
+	}
+	/* 0 can't be written as a port: it stands for none. */
+	if (sockaddr_ip_parse(&listen->address, text, 0) < 0) {
+		problems_add(problems, place,
+			     "%s is not ADDR:PORT with a numeric address and a port from 1 to 65535; "
+			     "write 192.0.2.1:%d or [2001:db8::1]:%d",
+			     quote, SETTINGS_PORT, SETTINGS_PORT);
+		return false;
+	}
+	if (sockaddr_ip_port(&listen->address) == 0) {
+		problems_add(problems, place, "%s has no port; write %s%.50s%s:%d", quote,
+			     bare_v6 ? "[" : "", text, bare_v6 ? "]" : "", SETTINGS_PORT);
+		return false;
+	}
+	return true;
+}
+
+static bool apply_listen(const struct option_spec *spec, struct settings *settings,
+			 const char *value, const struct place *place, struct problems *problems)
+{
+	struct listen_address listen = { 0 };
+	union sockaddr_ip *address = &listen.address;
+	char quote[PROBLEM_QUOTE_MAX];
+
+	(void)spec;
+	if (!listen_parse(&listen, value, place, problems))
+		return false;
+	if (settings->listen_count == SETTINGS_LISTEN_MAX) {
+		problems_add(problems, place,
+			     "%s is one too many, the limit is %d; [::]:PORT listens on all addresses "
+			     "of the host",
+			     problems_quote(value, quote), SETTINGS_LISTEN_MAX);
+		return false;
+	}
+	if (address->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(address)) {
+		struct in6_addr mapped = address->in6.sin6_addr;
+
+		sockaddr_ip_set(address, AF_INET, &mapped, sockaddr_ip_port(address));
+	}
+	settings->listen[settings->listen_count++] = listen;
+	return true;
+}
+
+/* spec->min: 1 if it allows, 0 if it denies. */
+static bool add_rule(const struct option_spec *spec, struct settings *settings, const char *value,
+		     const struct prefix_rule *match, int parsed, const struct place *place,
+		     struct problems *problems)
+{
+	const struct rule rule = { .match = *match, .allow = spec->min, .place = *place };
+	char quote[PROBLEM_QUOTE_MAX], text[PREFIX_STRLEN];
+
+	if (parsed == -ERANGE)
+		problems_add(problems, place, "%s has bits behind its length; write %s if that is meant",
+			     problems_quote(value, quote), prefix_format(&match->prefix, text));
+	else if (parsed < 0)
+		problems_add(problems, place, "%s is no %s; write 198.51.100.0/24 or 2001:db8::/32%s",
+			     problems_quote(value, quote), spec->unit,
+			     spec->max ? ", with ports 198.51.100.0/24:443, [2001:db8::/32]:80-90, :25" :
+					 "");
+	else if (rules_add(member(spec, settings), &rule) < 0)
+		problems_add(problems, place, "out of memory");
+	else
+		return true;
+	return false;
+}
+
+static bool apply_client(const struct option_spec *spec, struct settings *settings,
+			 const char *value, const struct place *place, struct problems *problems)
+{
+	struct prefix_rule match = { .port_last = UINT16_MAX };
+	int parsed = prefix_parse(&match.prefix, value, strlen(value));
+
+	return add_rule(spec, settings, value, &match, parsed, place, problems);
+}
+
+static bool apply_destination(const struct option_spec *spec, struct settings *settings,
+			      const char *value, const struct place *place,
+			      struct problems *problems)
+{
+	struct prefix_rule match;
+	int parsed = prefix_rule_parse(&match, value);
+
+	return add_rule(spec, settings, value, &match, parsed, place, problems);
+}
+
+#define NUMBER(member, what, least, most, preset)                                                   \
+	apply_number, MEMBER(member), .unit = what, .min = least, .max = most, .fallback = preset
+
+/* A rule's min is whether it allows, its max whether it takes ports. */
+#define RULE(list, what, allows, ports)                                                            \
+	MEMBER(access.list), .unit = what, .min = allows, .max = ports, .flags = OPTION_REPEATS
+
+const struct option_spec options_table[] = {
+	{ "Listening", "listen", "ADDR[%DEVICE]:PORT",
+	  "accept clients there, with DEVICE only those who come by\n"
+	  "that interface; may be given again\n"
+	  "(default " SETTINGS_LISTEN_DEFAULT "; [::] takes IPv4 as well)",
+	  apply_listen, .flags = OPTION_REPEATS },
+	{ NULL, "no-syn-window-fix", NULL, "install no nftables rules; see convertd(8)", apply_flag,
+	  MEMBER(no_syn_window_fix) },
+
+	{ "Who may use it (the longest prefix that matches decides)", "allow-client", "PREFIX",
+	  "accept requests from these addresses; without any such\n"
+	  "rule from all that are not denied, with one from no others",
+	  apply_client, RULE(clients, "prefix", true, false) },
+	{ NULL, "deny-client", "PREFIX", "refuse them with Not Authorized", apply_client,
+	  RULE(clients, "prefix", false, false) },
+	{ NULL, "allow-destination", "PREFIX[:PORTS]",
+	  "connect to these addresses, to these ports; without any\n"
+	  "such rule to all that are not denied, with one to no others;\n"
+	  "private networks and this host itself need one, see\n"
+	  "convertd(8)",
+	  apply_destination, RULE(destinations, "prefix or port", true, true) },
+	{ NULL, "deny-destination", "PREFIX[:PORTS]", "refuse them with Not Authorized",
+	  apply_destination, RULE(destinations, "prefix or port", false, true) },
+	{ NULL, "no-hairpin", NULL, "deny destinations that --allow-client contains",
+	  apply_no_hairpin, MEMBER(access.no_hairpin) },
+
+	{ "Cookies, RFC 8803 6.2.7 (none are required without these files)", "cookie-key", "FILE",
+	  "compute cookies with the keys in it; see convertd(8)", apply_path, MEMBER(cookie_key) },
+	{ NULL, "cookie-lifetime", "SECONDS",
+	  "a computed cookie is valid so long, and up to twice that",
+	  NUMBER(cookie_lifetime, "seconds", 1, 30 * DAY, DAY) },
+	{ NULL, "cookie-list", "FILE", "accept the cookies in it, one in a line", apply_path,
+	  MEMBER(cookie_list) },
+
+	{ "Limits (0: none)", "max-connections", "N",
+	  "of all clients; beyond it they get Resource Exceeded\n"
+	  "(0: as many as the limit of open files allows)",
+	  NUMBER(limits.connections.total, NULL, 0, LIMIT_MAX, 0) },
+	{ NULL, "max-connections-per-client", "N", "of each client",
+	  NUMBER(limits.connections.per_client, NULL, 0, LIMIT_MAX, 4096) },
+	{ NULL, "max-pending", "N",
+	  "requests of all clients that have no answer yet; beyond it\n"
+	  "whoever waits longest with half a request has to go",
+	  NUMBER(limits.pending.total, NULL, 0, LIMIT_MAX, 4096) },
+	{ NULL, "max-pending-per-client", "N", "such requests of each client",
+	  NUMBER(limits.pending.per_client, NULL, 0, LIMIT_MAX, 256) },
+	{ NULL, "max-errors", "N",
+	  "error replies a second to all clients; beyond it their\n"
+	  "connections are reset",
+	  NUMBER(limits.errors.total, NULL, 0, LIMIT_MAX, 1000) },
+	{ NULL, "max-errors-per-client", "N", "error replies a second to each client",
+	  NUMBER(limits.errors.per_client, NULL, 0, LIMIT_MAX, 20) },
+	{ NULL, "client-prefix-v4", "BITS", "IPv4 addresses that share so many bits are one client",
+	  NUMBER(limits.prefix_v4, "bits", 0, 32, 32) },
+	{ NULL, "client-prefix-v6", "BITS", "IPv6 addresses that share so many bits are one client",
+	  NUMBER(limits.prefix_v6, "bits", 0, 128, 64) },
+	{ NULL, "retry-delay", "SECONDS", "what Resource Exceeded tells clients to wait",
+	  NUMBER(retry_delay, "seconds", 1, 255, 10) },
+
+	{ "Time-outs", "request-timeout", "SECONDS",
+	  "give up on a client without a request after this long",
+	  NUMBER(request_timeout, "seconds", 1, DAY, 10) },
+	{ NULL, "connect-timeout", "SECONDS", "give up on a server after this long",
+	  NUMBER(connect_timeout, "seconds", 1, DAY, 30) },
+	{ NULL, "stall-timeout", "SECONDS",
+	  "end connections whose client or server has had something\n"
+	  "to take for so long and takes nothing (0: never)",
+	  NUMBER(stall_timeout, "seconds", 0, 30 * DAY, 900) },
+	{ NULL, "half-close-timeout", "SECONDS",
+	  "end connections that one side has closed when nothing has\n"
+	  "moved for so long (0: never)",
+	  NUMBER(half_close_timeout, "seconds", 0, 30 * DAY, 3600) },
+	{ NULL, "idle-timeout", "SECONDS",
+	  "end connections on which nothing has moved for so long\n"
+	  "(0: never)",
+	  NUMBER(idle_timeout, "seconds", 0, 30 * DAY, 0) },
+
+	{ "Other", "log-level", "LEVEL",
+	  "print error, warning, info or debug and all before it\n"
+	  "(default info)",
+	  apply_log_level, MEMBER(log_level) },
+	{ NULL, "config", "FILE",
+	  "read more options there, one in a line, without dashes;\n"
+	  "what both say counts as it is said here",
+	  apply_path, MEMBER(config), .flags = OPTION_COMMAND_LINE },
+	{ NULL, "check-config", NULL, "say whether all this is right, and exit", apply_action,
+	  .fallback = SETTINGS_CHECK, .flags = OPTION_COMMAND_LINE },
+	{ NULL, "make-key", "FILE", "make a new file for --cookie-key, and exit", apply_make_key,
+	  MEMBER(make_key), .flags = OPTION_COMMAND_LINE | OPTION_LAST },
+	{ NULL, "help", NULL, "print this and exit", apply_action, .fallback = SETTINGS_HELP,
+	  .flags = OPTION_COMMAND_LINE | OPTION_LAST },
+	{ NULL, "version", NULL, "print the version and exit", apply_action,
+	  .fallback = SETTINGS_VERSION, .flags = OPTION_COMMAND_LINE | OPTION_LAST },
+	{ 0 },
+};
+
+int options_find(const char *name)
+{
+	for (int i = 0; options_table[i].name; i++)
+		if (strcmp(options_table[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+void options_set_defaults(struct settings *settings)
+{
+	for (const struct option_spec *spec = options_table; spec->name; spec++)
+		if (spec->apply == apply_number)
+			*(unsigned *)member(spec, settings) = spec->fallback;
+	settings->log_level = LOG_LEVEL_INFO;
+}
+
+static void print_option(const struct option_spec *spec)
+{
+	const char *text = spec->help, *line_end;
+	char left[64];
+
+	snprintf(left, sizeof(left), "--%s%s%s", spec->name, spec->argument ? " " : "",
+		 spec->argument ? spec->argument : "");
+	/* What is too long for its column has a line of its own. */
+	if (strlen(left) > 27) {
+		printf("  %s\n", left);
+		left[0] = '\0';
+	}
+	while ((line_end = strchr(text, '\n'))) {
+		printf("  %-27s %.*s\n", left, (int)(line_end - text), text);
+		left[0] = '\0';
+		text = line_end + 1;
+	}
+	printf("  %-27s %s\n", left, text);
+	if (spec->apply == apply_number)
+		printf("  %-27s (default %u)\n", "", spec->fallback);
+}
+
+void options_print_help(void)
+{
+	printf("Usage: convertd [OPTION]...\n"
+	       "Convert TCP connections of RFC 8803 clients, over Multipath TCP, to plain TCP.\n");
+	for (const struct option_spec *spec = options_table; spec->name; spec++) {
+		if (spec->group)
+			printf("\n%s:\n", spec->group);
+		print_option(spec);
+	}
+	printf("\nManual: man 8 convertd\n");
 }

@@ -1,32 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* options.h - convertd's command line */
+/*
+ * options.h - the options of the command line and of the configuration file
+ *
+ * One table says all about each: what reads its value, its default, its help. The command line
+ * writes "--name value" or "--name=value", the file "name value" or "name = value".
+ */
 #ifndef CONVERTD_OPTIONS_H
 #define CONVERTD_OPTIONS_H
 
-#include "common/sockaddr.h"
-#include "convertd/log.h"
+#include "convertd/problems.h"
+#include "convertd/settings.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
-#define OPTIONS_LISTEN_MAX 64
+/* Where an option may stand, and how often. */
+#define OPTION_REPEATS 0x1      /* each adds something; otherwise the command line's counts */
+#define OPTION_COMMAND_LINE 0x2 /* not in a file */
+#define OPTION_LAST 0x4         /* nothing behind it is looked at */
 
-struct options {
-	union sockaddr_ip listen[OPTIONS_LISTEN_MAX];
-	size_t listen_count;
-	unsigned connect_timeout; /* seconds */
-	unsigned request_timeout; /* seconds */
-	enum log_level log_level;
-	bool syn_window_fix;
+struct option_spec {
+	const char *group; /* heading for this one and those behind it; NULL: no new one */
+	const char *name;
+	const char *argument; /* NULL: takes none */
+	const char *help;     /* lines; the default of a number isn't in it */
+	/* Reads the value (NULL without an argument); returns false after telling @problems. */
+	bool (*apply)(const struct option_spec *spec, struct settings *settings, const char *value,
+		      const struct place *place, struct problems *problems);
+	size_t offset; /* of the member that it sets */
+	const char *unit;
+	unsigned min, max, fallback; /* of a number; its default is @fallback */
+	unsigned flags;
 };
 
-enum options_result {
-	OPTIONS_RUN,
-	OPTIONS_EXIT,  /* --help or --version has been answered */
-	OPTIONS_USAGE, /* what is wrong was said on standard error */
-};
+/* The table ends with an option without a name. */
+extern const struct option_spec options_table[];
 
-/* Fills @options, with defaults for all that @argv doesn't say. */
-enum options_result options_parse(struct options *options, int argc, char *argv[]);
+/* The index in options_table, or -1. */
+int options_find(const char *name);
+
+void options_set_defaults(struct settings *settings);
+
+/* Prints the summary for --help to standard output. */
+void options_print_help(void);
 
 #endif

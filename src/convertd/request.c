@@ -12,22 +12,13 @@
  *   4 and 8 need nothing done: the host sends them in each SYN or in none.
  * - Info and Connect in one request get one answer; with an error, too: what the
  *   converter supports is true whatever became of the server.
- * - A cookie is accepted and not looked at: none is required. A cookie alone asks for
- *   nothing, so the message is malformed.
- * - Link-local servers. The RFC doesn't forbid them, but such an address names a host on
- *   the *client's* link (RFC 4007 6, RFC 3927 2.6.2), and a router must not forward to it;
- *   the converter is what stands for the router here and answers as one would: Destination
- *   Unreachable, in IPv6 with code 2 (beyond scope of source address, RFC 4443 3.1), in IPv4
- *   with code 0 (net unreachable). This also keeps clients away from the metadata services
- *   that clouds put on 169.254.169.254.
+ * - A cookie alone asks for nothing, so the message is malformed. Whether a cookie is valid, and
+ *   one is required at all, is for others to say.
  */
 #include "config.h"
 
 #include "convertd/request.h"
 
-#include <arpa/inet.h>
-#include <netinet/icmp6.h>
-#include <netinet/ip_icmp.h>
 #include <string.h>
 
 /* Every kind there is: the most that an option list can hold without repeating itself. */
@@ -130,6 +121,34 @@ static void refuse_message(enum convert_error_code code, const uint8_t *message,
 	decision->answer_len = answer_finish(&writer);
 }
 
+void request_refuse(const struct request_features *features, bool info,
+		    enum convert_error_code code, uint8_t value, const char *reason,
+		    struct request_decision *decision)
+{
+	decision->action = REQUEST_ANSWER;
+	decision->reason = reason;
+	decision->answer_len = request_write_error(features, info, code, value, decision->answer);
+}
+
+void request_refuse_cookie(const uint8_t *cookie, size_t len, const char *reason,
+			   struct request_decision *decision)
+{
+	struct convert_writer writer;
+
+	convert_writer_init(&writer, decision->answer, sizeof(decision->answer));
+	convert_write_error_cookie(&writer, cookie, len);
+	decision->action = REQUEST_ANSWER;
+	decision->reason = reason;
+	decision->answer_len = answer_finish(&writer);
+}
+
+void request_refuse_malformed(const uint8_t *message, const char *reason,
+			      struct request_decision *decision)
+{
+	decision->reason = reason;
+	refuse_message(CONVERT_ERROR_MALFORMED_MESSAGE, message, decision->length, decision);
+}
+
 /* A fault that the message library found: what the RFC wants done about it. */
 static void decide_fault(enum convert_status status, const uint8_t *buf, size_t len,
 			 size_t message_len, struct request_decision *decision)
@@ -189,21 +208,10 @@ static size_t options_unsupported(const struct request_features *features,
 	return count;
 }
 
-/* Sets @value to the ICMP code that a router would send about a link-local destination. */
-static bool address_is_link_local(const struct in6_addr *address, uint8_t *value)
-{
-	if (IN6_IS_ADDR_V4MAPPED(address)) {
-		*value = ICMP_NET_UNREACH;
-		return address->s6_addr[12] == 169 && address->s6_addr[13] == 254;
-	}
-	*value = ICMP6_DST_UNREACH_BEYONDSCOPE;
-	return IN6_IS_ADDR_LINKLOCAL(address);
-}
-
 static void decide_connect(const struct request_features *features,
 			   const struct convert_request *request, struct request_decision *decision)
 {
-	uint8_t kinds[KINDS_MAX], icmp_code;
+	uint8_t kinds[KINDS_MAX];
 	size_t count;
 
 	decision->connect = true;
@@ -216,13 +224,6 @@ static void decide_connect(const struct request_features *features,
 		decision->reason = "unsupported TCP option";
 		decision->answer_len = request_write_unsupported(features, request->has_info, kinds,
 								 count, decision->answer);
-		return;
-	}
-	if (address_is_link_local(&request->address, &icmp_code)) {
-		decision->reason = "link-local server";
-		decision->answer_len = request_write_error(features, request->has_info,
-							   CONVERT_ERROR_DESTINATION_UNREACHABLE,
-							   icmp_code, decision->answer);
 		return;
 	}
 	decision->action = REQUEST_CONNECT;
@@ -243,6 +244,9 @@ void request_decide(const struct request_features *features, const uint8_t *buf,
 		return;
 	}
 	decision->length = request.length;
+	decision->valid = request.has_connect || request.has_info;
+	decision->has_cookie = request.has_cookie;
+	decision->cookie = request.cookie;
 	if (request.has_connect) {
 		decide_connect(features, &request, decision);
 	} else if (request.has_info) {

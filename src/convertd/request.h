@@ -44,7 +44,12 @@ enum request_action {
 struct request_decision {
 	enum request_action action;
 	const char *reason; /* for the log; NULL for WAIT and CONNECT */
-	size_t length;      /* CONNECT: bytes of the stream that the request takes */
+	size_t length;      /* bytes of the stream that the request takes, if it is valid */
+
+	bool valid; /* it is a request, and may be granted or not */
+	bool has_cookie;
+	struct convert_span cookie; /* in the request, with its padding */
+
 
 	bool connect; /* there is a Connect TLV; with CONNECT, and for the log with ANSWER: */
 	struct in6_addr address; /* IPv4 as v4-mapped */
@@ -63,6 +68,23 @@ struct request_decision {
  */
 void request_decide(const struct request_features *features, const uint8_t *buf, size_t len,
 		    struct request_decision *decision);
+
+/*
+ * request_refuse() - a valid request isn't granted: make @decision an Error TLV
+ * @info: what the converter supports comes before it; not for those who may not use it
+ * @reason: a constant for the log
+ */
+void request_refuse(const struct request_features *features, bool info,
+		    enum convert_error_code code, uint8_t value, const char *reason,
+		    struct request_decision *decision);
+
+/* As request_refuse(), for want of a cookie, which is given. */
+void request_refuse_cookie(const uint8_t *cookie, size_t len, const char *reason,
+			   struct request_decision *decision);
+
+/* As request_refuse(), for what only this host knows to be malformed; @message is the request. */
+void request_refuse_malformed(const uint8_t *message, const char *reason,
+			      struct request_decision *decision);
 
 /*
  * request_write_connected() - the answer to a Connect TLV whose server was reached

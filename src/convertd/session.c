@@ -26,7 +26,10 @@
 
 #include "convertd/session_private.h"
 
+#include "common/sysctl.h"
 #include "convertd/log.h"
+#include "convertd/route.h"
+#include "convertd/settings.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -49,6 +52,19 @@ static const char *const state_names[] = {
 static_assert(sizeof(state_names) / sizeof(state_names[0]) == SESSION_STATE_COUNT,
 	      "a name for each state");
 
+/* libevent's limit, MAX_COMMON_TIMEOUTS. */
+#define COMMON_TIMEOUTS_MAX 256
+
+/* Sessions beyond the limit of connections, whose clients can be told so: at least, and a part. */
+#define REFUSALS_MIN 8
+#define REFUSALS_PART 64
+
+/* A relay is looked at so often at least. */
+#define LOOK_MAX_SECONDS 60
+
+/* Linux's own, where the sysctl can't be read. */
+#define SYN_RETRIES_DEFAULT 6
+
 #define STATE_BIT(state) (1U << (state))
 
 /* The states that may follow each. */
@@ -70,12 +86,43 @@ static struct event *session_event(struct session *s, enum session_event which)
 	return (struct event *)((char *)(s + 1) + (size_t)which * event_get_struct_event_size());
 }
 
+static void session_unqueue(struct session *s)
+{
+	struct session_pool *pool = s->pool;
+
+	if (s->queue == SESSION_QUEUE_WAITING)
+		DL_DELETE2(pool->waiting, s, queue_prev, queue_next);
+	else if (s->queue == SESSION_QUEUE_HUNGRY)
+		DL_DELETE2(pool->hungry, s, queue_prev, queue_next);
+	s->queue = SESSION_QUEUE_NONE;
+}
+
+void session_set_waiting(struct session *s)
+{
+	if (s->queue != SESSION_QUEUE_NONE)
+		return;
+	DL_APPEND2(s->pool->waiting, s, queue_prev, queue_next);
+	s->queue = SESSION_QUEUE_WAITING;
+}
+
 void session_set_state(struct session *s, enum session_state state)
 {
 	assert(state_successors[s->state] & STATE_BIT(state));
 	log_debug("session %llu: %s -> %s", (unsigned long long)s->id, state_names[s->state],
 		  state_names[state]);
+	/* Waiting is for a request; with it, or at the end, that is over. */
+	if (s->queue == SESSION_QUEUE_WAITING)
+		session_unqueue(s);
 	s->state = (uint8_t)state;
+	if (state == SESSION_REFUSING)
+		session_set_class(s, LIMITS_REFUSING);
+}
+
+void session_set_class(struct session *s, enum limits_class class)
+{
+	if (s->class != class)
+		limits_move(s->pool->limits, s->account, (enum limits_class)s->class, class);
+	s->class = (uint8_t)class;
 }
 
 void session_close(struct session *s, const char *outcome)
@@ -84,14 +131,17 @@ void session_close(struct session *s, const char *outcome)
 	session_set_state(s, SESSION_CLOSED);
 }
 
-void session_set_deadline(struct session *s, const struct timeval *timeout)
-{
-	event_add(session_event(s, SESSION_EVENT_DEADLINE), timeout);
-}
-
 void session_clear_deadline(struct session *s)
 {
 	event_del(session_event(s, SESSION_EVENT_DEADLINE));
+}
+
+void session_set_deadline(struct session *s, enum session_timeout timeout)
+{
+	if (s->pool->timeout_ms[timeout])
+		event_add(session_event(s, SESSION_EVENT_DEADLINE), &s->pool->timeouts[timeout]);
+	else
+		session_clear_deadline(s);
 }
 
 void session_close_socket(struct session *s, enum relay_end end)
@@ -122,29 +172,45 @@ void session_reset_socket(struct session *s, enum relay_end end)
 	session_close_socket(s, end);
 }
 
+void session_drop(struct session *s, const char *outcome)
+{
+	char client[SOCKADDR_STRLEN];
+	unsigned suppressed;
+
+	if (log_limit_pass(&s->pool->drops, &suppressed))
+		log_warning("%s is reset: %s (%u other clients since the last such line)",
+			    sockaddr_ip_format(&s->client, client), outcome, suppressed);
+	s->quiet = true;
+	session_reset_socket(s, RELAY_UPSTREAM);
+	session_reset_socket(s, RELAY_DOWNSTREAM);
+	session_close(s, outcome);
+}
+
 static void session_log_end(const struct session *s)
 {
 	const struct relay_flow *flow = s->relay.flow;
 	char client[SOCKADDR_STRLEN], server[SOCKADDR_STRLEN] = "nowhere";
 	uint64_t ms = log_now_ms() - s->started_ms, down = flow[RELAY_DOWNSTREAM].bytes;
 
-	if (!log_enabled(LOG_LEVEL_INFO))
+	enum log_level level = s->quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+
+	if (!log_enabled(level))
 		return;
 	if (s->server.sa.sa_family)
 		sockaddr_ip_format(&s->server, server);
 	down -= down < s->answer_len ? down : s->answer_len;
-	log_info("%s to %s: %llu bytes up, %llu down, %llu.%03u s: %s",
-		 sockaddr_ip_format(&s->client, client), server,
-		 (unsigned long long)flow[RELAY_UPSTREAM].bytes, (unsigned long long)down,
-		 (unsigned long long)(ms / 1000), (unsigned)(ms % 1000), s->outcome);
+	log_printf(level, "%s to %s: %llu bytes up, %llu down, %llu.%03u s: %s",
+		   sockaddr_ip_format(&s->client, client), server,
+		   (unsigned long long)flow[RELAY_UPSTREAM].bytes, (unsigned long long)down,
+		   (unsigned long long)(ms / 1000), (unsigned)(ms % 1000), s->outcome);
 }
 
 static void session_destroy(struct session *s)
 {
 	session_log_end(s);
-	if (s->hungry)
-		DL_DELETE2(s->pool->hungry, s, hungry_prev, hungry_next);
+	session_unqueue(s);
 	DL_DELETE(s->pool->sessions, s);
+	limits_leave(s->pool->limits, s->account, (enum limits_class)s->class, log_now_ms());
 	session_clear_deadline(s);
 	session_close_socket(s, RELAY_UPSTREAM);
 	session_close_socket(s, RELAY_DOWNSTREAM);
@@ -157,12 +223,12 @@ void session_set_hungry(struct session *s)
 {
 	static const struct timeval now = { 0, 0 };
 
-	if (s->hungry)
+	if (s->queue != SESSION_QUEUE_NONE)
 		return;
 	if (!s->pool->hungry)
 		event_add(s->pool->feed, &now);
-	DL_APPEND2(s->pool->hungry, s, hungry_prev, hungry_next);
-	s->hungry = true;
+	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
+	s->queue = SESSION_QUEUE_HUNGRY;
 }
 
 /* Does all that can be done now. The session may be gone afterwards. */
@@ -178,19 +244,21 @@ static void session_advance(struct session *s)
 		session_destroy(s);
 }
 
-/* May the client's socket be written? See the top of this file. */
-static bool upstream_is_established(int fd)
+/* See the top of this file for what may be written when. */
+void session_look_upstream(struct session *s)
 {
+	int fd = s->relay.side[RELAY_UPSTREAM].fd, protocol = 0;
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
-	int protocol = 0;
 
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
-	    info.tcpi_state != TCP_SYN_RECV)
-		return true;
+	if (s->confirmed)
+		return;
+	s->confirmed = getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
+		       info.tcpi_state != TCP_SYN_RECV;
 	len = sizeof(protocol);
-	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0 ||
-	       protocol != IPPROTO_MPTCP;
+	s->established = s->established || s->confirmed ||
+			 getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0 ||
+			 protocol != IPPROTO_MPTCP;
 }
 
 static void on_upstream(evutil_socket_t fd, short what, void *arg)
@@ -198,9 +266,9 @@ static void on_upstream(evutil_socket_t fd, short what, void *arg)
 	struct session *s = arg;
 	struct relay_side *side = &s->relay.side[RELAY_UPSTREAM];
 
+	(void)fd;
 	side->readable |= (what & EV_READ) != 0;
-	if (!s->established)
-		s->established = upstream_is_established(fd);
+	session_look_upstream(s);
 	side->writable |= s->established && (what & EV_WRITE);
 	session_advance(s);
 }
@@ -247,7 +315,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 static void on_feed(evutil_socket_t fd, short what, void *arg)
 {
 	struct session_pool *pool = arg;
-	struct session *last = pool->hungry ? pool->hungry->hungry_prev : NULL;
+	struct session *last = pool->hungry ? pool->hungry->queue_prev : NULL;
 	bool more = last != NULL;
 
 	(void)fd;
@@ -256,20 +324,25 @@ static void on_feed(evutil_socket_t fd, short what, void *arg)
 		struct session *s = pool->hungry;
 
 		more = s != last;
-		DL_DELETE2(pool->hungry, s, hungry_prev, hungry_next);
-		s->hungry = false;
+		session_unqueue(s);
 		session_advance(s);
 	}
 }
 
-void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *client)
+/* The session of an accepted socket, in REQUEST; NULL without memory. */
+static struct session *session_create(struct session_pool *pool, int fd,
+				      const union sockaddr_ip *client)
 {
+	struct in6_addr address = sockaddr_ip_in6(client);
 	struct session *s;
 
 	s = calloc(1, sizeof(*s) + SESSION_EVENT_COUNT * event_get_struct_event_size());
-	if (!s) {
-		close(fd);
-		return;
+	if (!s)
+		return NULL;
+	s->account = limits_enter(pool->limits, &address);
+	if (!s->account) {
+		free(s);
+		return NULL;
 	}
 	s->pool = pool;
 	s->client = *client;
@@ -280,44 +353,127 @@ void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *
 	s->relay.side[RELAY_UPSTREAM].fd = fd;
 	DL_APPEND(pool->sessions, s);
 	event_assign(session_event(s, SESSION_EVENT_DEADLINE), pool->base, -1, 0, on_deadline, s);
+	event_assign(session_event(s, SESSION_EVENT_UPSTREAM), pool->base, -1, 0, on_upstream, s);
 	event_assign(session_event(s, SESSION_EVENT_DOWNSTREAM), pool->base, -1, 0, on_downstream,
 		     s);
-	if (session_register(s, RELAY_UPSTREAM, fd, on_upstream) < 0) {
+	return s;
+}
+
+/*
+ * Where pending sessions are too many in all, one that waits for its client to say something gives
+ * way to one that may have something to say. Requests come in the SYN as a rule, and such sessions
+ * never wait: a flood of silent connections pushes itself out.
+ */
+static void make_room(struct session_pool *pool, const struct session *newcomer)
+{
+	struct session *s = pool->waiting;
+
+	if (!s || limits_client_exceeded(pool->limits, newcomer->account) ||
+	    !limits_total_exceeded(pool->limits))
+		return;
+	session_drop(s, "too many pending requests");
+	session_advance(s);
+}
+
+void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *client)
+{
+	struct session *s = session_create(pool, fd, client);
+
+	if (!s) {
+		close(fd);
+		return;
+	}
+	if (pool->sessions_max && limits_sessions(pool->limits) > pool->sessions_max) {
+		session_drop(s, "too many connections");
+	} else if (session_register(s, RELAY_UPSTREAM, fd, on_upstream) < 0) {
 		session_close(s, "out of memory");
 	} else {
-		session_set_deadline(s, pool->request_timeout);
+		make_room(pool, s);
+		session_set_deadline(s, SESSION_TIMEOUT_REQUEST);
 		/* With data in the SYN, the request is here already. */
 		s->relay.side[RELAY_UPSTREAM].readable = true;
 	}
 	session_advance(s);
 }
 
-static const struct timeval *common_timeout(struct event_base *base, unsigned ms)
+/*
+ * Many timers of one duration are cheaper in a queue of their own. libevent has 256 of these and
+ * never frees one: where reloads have used them up, timers are the ordinary ones.
+ */
+static void set_timeout(struct session_pool *pool, enum session_timeout which, unsigned ms)
 {
 	struct timeval timeout = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+	const struct timeval *common = NULL;
 
-	return event_base_init_common_timeout(base, &timeout);
+	if (pool->timeout_ms[which] == ms)
+		return;
+	if (pool->common_timeouts < COMMON_TIMEOUTS_MAX) {
+		pool->common_timeouts++;
+		common = event_base_init_common_timeout(pool->base, &timeout);
+	}
+	pool->timeouts[which] = common ? *common : timeout;
+	pool->timeout_ms[which] = ms;
 }
 
-int session_pool_init(struct session_pool *pool, struct event_base *base,
-		      const struct request_features *features, unsigned request_seconds,
-		      unsigned connect_seconds)
+/* An eighth of the shortest time-out of relays: none is late by more. Once a minute at least. */
+static unsigned look_ms(const struct settings *settings)
 {
+	const unsigned timeouts[] = { settings->stall_timeout, settings->half_close_timeout,
+				      settings->idle_timeout };
+	unsigned shortest = 0;
+
+	for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++)
+		if (timeouts[i] && (!shortest || timeouts[i] < shortest))
+			shortest = timeouts[i];
+	return shortest < LOOK_MAX_SECONDS * 8 ? shortest * 1000 / 8 : LOOK_MAX_SECONDS * 1000;
+}
+
+int session_pool_init(struct session_pool *pool, struct event_base *base)
+{
+	int error;
+
 	memset(pool, 0, sizeof(*pool));
 	pool->base = base;
-	pool->features = *features;
-	pool->request_timeout = common_timeout(base, request_seconds * 1000);
-	pool->connect_timeout = common_timeout(base, connect_seconds * 1000);
-	pool->linger_timeout = common_timeout(base, LINGER_SECONDS * 1000);
-	pool->reset_poll = common_timeout(base, RESET_POLL_MS);
 	pool->feed = event_new(base, -1, 0, on_feed, pool);
 	pool->scratch = malloc(RELAY_SCRATCH_SIZE);
-	if (!pool->request_timeout || !pool->connect_timeout || !pool->linger_timeout ||
-	    !pool->reset_poll || !pool->feed || !pool->scratch) {
+	pool->limits = limits_create();
+	pool->route = route_create();
+	error = pool->route ? 0 : -errno;
+	if (!pool->feed || !pool->scratch || !pool->limits)
+		error = -ENOMEM;
+	if (error)
 		session_pool_fini(pool);
-		return -ENOMEM;
-	}
-	return 0;
+	return error;
+}
+
+void session_pool_configure(struct session_pool *pool, const struct settings *settings,
+			    const struct limits_settings *limits,
+			    const struct request_features *features)
+{
+	const unsigned ms[] = {
+		[SESSION_TIMEOUT_REQUEST] = settings->request_timeout * 1000,
+		[SESSION_TIMEOUT_CONNECT] = settings->connect_timeout * 1000,
+		[SESSION_TIMEOUT_LINGER] = LINGER_SECONDS * 1000,
+		[SESSION_TIMEOUT_RESET_POLL] = RESET_POLL_MS,
+		[SESSION_TIMEOUT_LOOK] = look_ms(settings),
+	};
+	static_assert(sizeof(ms) / sizeof(ms[0]) == SESSION_TIMEOUT_COUNT, "each has a duration");
+	struct session *s;
+
+	pool->settings = settings;
+	limits_configure(pool->limits, limits);
+	pool->sessions_max = limits->connections.total;
+	if (pool->sessions_max)
+		pool->sessions_max += REFUSALS_MIN + pool->sessions_max / REFUSALS_PART;
+	pool->features = *features;
+	pool->syn_retries = sysctl_read("net.ipv4.tcp_syn_retries");
+	if (pool->syn_retries < 1)
+		pool->syn_retries = SYN_RETRIES_DEFAULT;
+	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
+		set_timeout(pool, (enum session_timeout)i, ms[i]);
+	DL_FOREACH(pool->sessions, s)
+		if (s->state == SESSION_RELAY && s->answered)
+			session_set_deadline(s, SESSION_TIMEOUT_LOOK);
 }
 
 void session_pool_fini(struct session_pool *pool)
@@ -336,5 +492,7 @@ void session_pool_fini(struct session_pool *pool)
 	if (pool->feed)
 		event_free(pool->feed);
 	free(pool->scratch);
+	route_destroy(pool->route);
+	limits_destroy(pool->limits);
 	memset(pool, 0, sizeof(*pool));
 }

@@ -4,6 +4,7 @@
 #define CONVERTD_SESSION_PRIVATE_H
 
 #include "convertd/relay.h"
+#include "convertd/relay_watch.h"
 #include "convertd/session.h"
 
 #include <stdbool.h>
@@ -23,7 +24,8 @@
  *             The server's answer, or the connect deadline, decides.
  * RELAY       The server was reached. The answer, then bytes, go both ways until both directions
  *             have ended or one socket fails, which resets the other. The deadline is for the
- *             answer to be taken by the kernel, i.e. for the client's third ACK.
+ *             client's third ACK and the answer to be taken by the kernel; from then on it looks
+ *             now and then whether anything moves (relay_watch.h).
  * RESETTING   One socket has failed and is closed; the other is to be reset as well, but bytes that
  *             came before the failure are still on their way to that peer, and an RST would
  *             overtake them. Nothing tells when they have arrived, so the deadline is short and
@@ -53,11 +55,20 @@ enum session_event {
 	SESSION_EVENT_COUNT
 };
 
+/* Where a session is queued: it is in one at most. */
+enum session_queue {
+	SESSION_QUEUE_NONE,
+	SESSION_QUEUE_WAITING,
+	SESSION_QUEUE_HUNGRY,
+};
+
 struct session {
-	struct session *prev, *next; /* pool->sessions */
-	struct session *hungry_prev, *hungry_next;
+	struct session *prev, *next;             /* pool->sessions */
+	struct session *queue_prev, *queue_next; /* pool->waiting or pool->hungry */
 	struct session_pool *pool;
+	struct limits_client *account; /* whose limits it counts for */
 	struct relay relay;
+	struct relay_watch watch;
 	union sockaddr_ip client, server; /* the server's family is 0 until it is known */
 	uint64_t id;
 	uint64_t started_ms;
@@ -66,10 +77,15 @@ struct session {
 	uint16_t request_len; /* bytes of it */
 	uint16_t answer_len;  /* bytes of our answer, sent or not */
 	uint8_t state;        /* enum session_state */
+	uint8_t queue;        /* enum session_queue */
+	uint8_t class;        /* enum limits_class */
 	uint8_t reset_polls;  /* RESETTING: how often it has looked */
-	bool hungry;          /* in pool->hungry */
+	bool quiet;           /* no line of its own at the end */
+	bool confirmed;       /* the client has completed its handshake: its address is real */
 	bool established;     /* the upstream socket may be written */
-	bool answered;        /* RELAY, REFUSING: the answer has been written */
+	bool trusted;         /* the server's socket was told that it is confirmed */
+	bool answered;        /* RELAY, REFUSING: the answer has been written, and in RELAY */
+			      /* the client is confirmed */
 	bool info;            /* the request had an Info TLV */
 	bool mptcp;           /* MPTCP is wanted towards the server */
 };
@@ -82,8 +98,20 @@ void session_set_state(struct session *s, enum session_state state);
 /* The end; @outcome, a constant, is for the log. */
 void session_close(struct session *s, const char *outcome);
 
-/* Sets the one deadline; @timeout is one of the pool's. */
-void session_set_deadline(struct session *s, const struct timeval *timeout);
+/* The end without a word, for what exceeds a limit: a reset, and no line in the log for each. */
+void session_drop(struct session *s, const char *outcome);
+
+/* What it is counted as from now on. */
+void session_set_class(struct session *s, enum limits_class class);
+
+/* The client is silent in REQUEST: the first to go if there are too many. */
+void session_set_waiting(struct session *s);
+
+/* Looks whether the client has completed its handshake; sets confirmed and established. */
+void session_look_upstream(struct session *s);
+
+/* Sets the one deadline, or clears it where there is no such time-out. */
+void session_set_deadline(struct session *s, enum session_timeout timeout);
 void session_clear_deadline(struct session *s);
 
 /* Takes over the server's socket and watches it. Returns 0 or -ENOMEM. */

@@ -9,8 +9,10 @@
 
 #include "convertd/session_private.h"
 
+#include "convertd/admission.h"
 #include "convertd/downstream.h"
 #include "convertd/log.h"
+#include "convertd/settings.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -36,16 +38,24 @@ static bool session_queue_answer(struct session *s, const uint8_t *answer, size_
 /* No answer: the end of the stream is our last word. */
 static void session_refuse_silently(struct session *s, const char *outcome)
 {
+	if (!limits_may_refuse(s->pool->limits, s->account)) {
+		session_drop(s, "too many refused requests");
+		return;
+	}
 	s->outcome = outcome;
-	session_set_deadline(s, s->pool->request_timeout);
+	session_set_deadline(s, SESSION_TIMEOUT_REQUEST);
 	session_set_state(s, SESSION_REFUSING);
 }
 
-/* The answer is our last word. */
+/* The answer is our last word, if it isn't one of too many (Section 6.2.5). */
 static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
 			   const char *outcome)
 {
 	session_close_socket(s, RELAY_DOWNSTREAM);
+	if (!limits_take_error(s->pool->limits, s->account, log_now_ms())) {
+		session_drop(s, "too many error replies");
+		return;
+	}
 	if (!session_queue_answer(s, answer, len)) {
 		session_close(s, "out of memory");
 		return;
@@ -59,8 +69,11 @@ static void session_refuse_server(struct session *s, int error)
 	struct downstream_error refusal =
 		downstream_refusal(s->relay.side[RELAY_DOWNSTREAM].fd, &s->server, error);
 	uint8_t answer[CONVERT_MESSAGE_MAX];
-	size_t len = request_write_error(&s->pool->features, s->info, refusal.code, refusal.value,
-					 answer);
+	size_t len;
+
+	if (refusal.code == CONVERT_ERROR_RESOURCE_EXCEEDED)
+		refusal.value = (uint8_t)s->pool->settings->retry_delay;
+	len = request_write_error(&s->pool->features, s->info, refusal.code, refusal.value, answer);
 
 	log_debug("session %llu: %s: Error TLV %u (%s), value %u", (unsigned long long)s->id,
 		  strerror(-error), (unsigned)refusal.code, convert_error_name(refusal.code),
@@ -74,7 +87,9 @@ static void session_connect(struct session *s, const struct request_decision *de
 
 	s->info = decision->info;
 	s->mptcp = decision->mptcp;
-	fd = downstream_connect(&s->server, s->mptcp);
+	session_look_upstream(s);
+	s->trusted = s->confirmed;
+	fd = downstream_connect(&s->server, s->mptcp, s->confirmed);
 	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT)) {
 		/* It was switched off since the start: net.mptcp.enabled. */
 		static const uint8_t kind = TCP_KIND_MPTCP;
@@ -91,8 +106,37 @@ static void session_connect(struct session *s, const struct request_decision *de
 		session_refuse_server(s, fd);
 		return;
 	}
-	session_set_deadline(s, s->pool->connect_timeout);
+	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
 	session_set_state(s, SESSION_CONNECTING);
+}
+
+/* Is one more pending session too many? Returns a constant that says why, or NULL. */
+static const char *session_exceeds(const struct session *s)
+{
+	const char *reason = limits_client_exceeded(s->pool->limits, s->account);
+
+	return reason ? reason : limits_total_exceeded(s->pool->limits);
+}
+
+/* What to do about a request, all things considered. @buf: all that has arrived. */
+static void session_judge(struct session *s, const uint8_t *buf, size_t len,
+			  struct request_decision *decision)
+{
+	const struct session_pool *pool = s->pool;
+	const char *exceeded;
+
+	request_decide(&pool->features, buf, len, decision);
+	if (decision->connect)
+		sockaddr_ip_set(&s->server, AF_UNSPEC, &decision->address, decision->port);
+	if (decision->valid)
+		admission_check(pool->settings, pool->route, &pool->features, &s->client, buf,
+				decision);
+	if (decision->action != REQUEST_CONNECT)
+		return;
+	exceeded = session_exceeds(s);
+	if (exceeded)
+		request_refuse(&pool->features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
+			       (uint8_t)pool->settings->retry_delay, exceeded, decision);
 }
 
 /* @buf: all that has arrived. */
@@ -100,9 +144,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 {
 	struct request_decision decision;
 
-	request_decide(&s->pool->features, buf, len, &decision);
-	if (decision.connect)
-		sockaddr_ip_set(&s->server, AF_UNSPEC, &decision.address, decision.port);
+	session_judge(s, buf, len, &decision);
 	switch (decision.action) {
 	case REQUEST_WAIT:
 		s->request = malloc(len);
@@ -135,6 +177,17 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 	}
 }
 
+/* The client has to say more. Those who are too many may not take their time for it. */
+static void session_wait(struct session *s)
+{
+	const char *exceeded = s->queue == SESSION_QUEUE_NONE ? session_exceeds(s) : NULL;
+
+	if (exceeded)
+		session_drop(s, exceeded);
+	else
+		session_set_waiting(s);
+}
+
 static void advance_request(struct session *s)
 {
 	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
@@ -148,6 +201,7 @@ static void advance_request(struct session *s)
 			continue;
 		if (n < 0 && errno == EAGAIN) {
 			client->readable = false;
+			session_wait(s);
 			return;
 		}
 		if (n <= 0) {
@@ -186,7 +240,7 @@ static void session_start_relay(struct session *s)
 		session_close(s, "out of memory");
 		return;
 	}
-	session_set_deadline(s, s->pool->connect_timeout);
+	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
 	session_set_state(s, SESSION_RELAY);
 }
 
@@ -198,6 +252,10 @@ static void advance_connecting(struct session *s)
 	if (client_is_lost(s)) {
 		session_close(s, "client lost while connecting");
 		return;
+	}
+	if (s->confirmed && !s->trusted) {
+		downstream_confirm(server->fd, s->pool->syn_retries);
+		s->trusted = true;
 	}
 	if (!server->writable && !server->readable)
 		return;
@@ -211,7 +269,7 @@ static void advance_connecting(struct session *s)
 static void session_set_resetting(struct session *s, enum relay_end lost, const char *outcome)
 {
 	session_reset_socket(s, lost);
-	session_set_deadline(s, s->pool->reset_poll);
+	session_set_deadline(s, SESSION_TIMEOUT_RESET_POLL);
 	s->outcome = outcome;
 	session_set_state(s, SESSION_RESETTING);
 }
@@ -233,9 +291,12 @@ static void advance_relay(struct session *s)
 {
 	enum relay_result result = relay_run(&s->relay, s->pool->scratch);
 
-	if (!s->answered && s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len) {
+	if (!s->answered && s->confirmed &&
+	    s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len) {
 		s->answered = true;
-		session_clear_deadline(s);
+		session_set_class(s, LIMITS_OPEN);
+		relay_watch_start(&s->watch, log_now_ms());
+		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
 	}
 	switch (result) {
 	case RELAY_WAIT:
@@ -271,7 +332,7 @@ static void advance_refusing(struct session *s)
 			return;
 		}
 		shutdown(client->fd, SHUT_WR);
-		session_set_deadline(s, s->pool->linger_timeout);
+		session_set_deadline(s, SESSION_TIMEOUT_LINGER);
 	}
 	for (int i = 0; client->readable; i++) {
 		ssize_t n;
@@ -307,6 +368,35 @@ void session_handle(struct session *s)
 		state_handlers[s->state](s);
 }
 
+/* The deadline in RELAY: is the client there, and does anything move? */
+static void look_at_relay(struct session *s)
+{
+	const struct settings *settings = s->pool->settings;
+	const struct relay_watch_settings timeouts = {
+		.stall_ms = settings->stall_timeout * 1000ULL,
+		.half_close_ms = settings->half_close_timeout * 1000ULL,
+		.idle_ms = settings->idle_timeout * 1000ULL,
+	};
+	const char *reason = NULL;
+
+	if (!s->answered) {
+		session_look_upstream(s);
+		/* Its event is on the way: advance_relay() will see it. */
+		if (s->confirmed && s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len)
+			return;
+		reason = "client never completed its handshake";
+	} else {
+		reason = relay_watch_look(&s->watch, &s->relay, &timeouts, log_now_ms());
+	}
+	if (!reason) {
+		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
+		return;
+	}
+	session_reset_socket(s, RELAY_UPSTREAM);
+	session_reset_socket(s, RELAY_DOWNSTREAM);
+	session_close(s, reason);
+}
+
 void session_handle_deadline(struct session *s)
 {
 	switch ((enum session_state)s->state) {
@@ -317,13 +407,11 @@ void session_handle_deadline(struct session *s)
 		session_refuse_server(s, -ETIMEDOUT);
 		break;
 	case SESSION_RELAY:
-		session_reset_socket(s, RELAY_UPSTREAM);
-		session_reset_socket(s, RELAY_DOWNSTREAM);
-		session_close(s, "client never completed its handshake");
+		look_at_relay(s);
 		break;
 	case SESSION_RESETTING:
 		s->reset_polls++;
-		session_set_deadline(s, s->pool->reset_poll);
+		session_set_deadline(s, SESSION_TIMEOUT_RESET_POLL);
 		break;
 	case SESSION_REFUSING:
 		session_close(s, s->outcome);

@@ -17,9 +17,10 @@
  * window of the third ACK is the first to be used.
  *
  * The table belongs to our netlink socket ("flags owner", Linux 5.12): the kernel removes it when
- * that closes, be it in syn_window_remove() or by SIGKILL. Its name has our process id and port, so
- * that several converters on a host don't meet (in containers each may be process 1); each
- * matches its own addresses and ports only.
+ * that closes, be it in syn_window_remove() or by SIGKILL. When the addresses change, one
+ * transaction replaces it: no SYN meets none of both tables, or both. Its name has our process
+ * id and port, so that several converters on a host don't meet (in containers each may be
+ * process 1); each matches its own addresses and ports only.
  */
 #include "config.h"
 
@@ -46,14 +47,19 @@
 
 struct syn_window {
 	struct nft_ctx *nft;
+	char table[48];
+	bool installed;
 };
 
 /* "ip daddr 192.0.2.1 tcp dport 1234": what goes to one of our addresses. */
-static void print_match(FILE *rules, const union sockaddr_ip *address)
+static void print_match(FILE *rules, const struct listen_address *listen)
 {
+	const union sockaddr_ip *address = &listen->address;
 	char text[SOCKADDR_STRLEN];
 	bool v4 = address->sa.sa_family == AF_INET;
 
+	if (listen->device[0])
+		fprintf(rules, "iifname \"%s\" ", listen->device);
 	if (v4 && address->in.sin_addr.s_addr == htonl(INADDR_ANY)) {
 		fprintf(rules, "meta nfproto ipv4 ");
 	} else if (v4 || !IN6_IS_ADDR_UNSPECIFIED(&address->in6.sin6_addr)) {
@@ -71,7 +77,8 @@ static void print_match(FILE *rules, const union sockaddr_ip *address)
 }
 
 /* The table as nft(8) reads it; the caller frees it. NULL: out of memory. */
-static char *make_rules(const union sockaddr_ip *addresses, size_t count)
+static char *make_rules(const struct syn_window *window, const struct listen_address *listen,
+			size_t count)
 {
 	char *text = NULL;
 	size_t len;
@@ -79,8 +86,9 @@ static char *make_rules(const union sockaddr_ip *addresses, size_t count)
 
 	if (!rules)
 		return NULL;
-	fprintf(rules, "table inet convertd_%d_%u {\n\tflags owner\n\tchain shift {\n", (int)getpid(),
-		(unsigned)sockaddr_ip_port(&addresses[0]));
+	if (window->installed)
+		fprintf(rules, "delete table inet %s\n", window->table);
+	fprintf(rules, "table inet %s {\n\tflags owner\n\tchain shift {\n", window->table);
 	/* A scale of 0 is read correctly: no rule. */
 	for (int scale = 1; scale <= SCALE_MAX; scale++)
 		fprintf(rules,
@@ -91,7 +99,7 @@ static char *make_rules(const union sockaddr_ip *addresses, size_t count)
 		       "\tchain input {\n\t\ttype filter hook input priority mangle\n");
 	for (size_t i = 0; i < count; i++) {
 		fprintf(rules, "\t\ttcp flags & (fin | syn | rst | ack) == syn ");
-		print_match(rules, &addresses[i]);
+		print_match(rules, &listen[i]);
 		/* 0 is MP_CAPABLE, RFC 8684 3. */
 		fprintf(rules, " tcp option mptcp subtype 0 jump shift\n");
 	}
@@ -153,34 +161,50 @@ static void warn_refused(struct nft_ctx *nft)
 	warn(message[0] ? message : "nftables refused the rules", KERNEL_REMEDY);
 }
 
-struct syn_window *syn_window_install(const union sockaddr_ip *addresses, size_t count)
+static struct syn_window *syn_window_create(const struct listen_address *listen)
 {
-	struct syn_window *window;
-	int error = probe_nftables();
-	char *rules;
+	struct syn_window *window = calloc(1, sizeof(*window));
 
-	if (error) {
-		warn(strerror(-error),
-		     error == -EPERM ? "give convertd CAP_NET_ADMIN" : KERNEL_REMEDY);
+	if (!window)
 		return NULL;
-	}
-	window = calloc(1, sizeof(*window));
-	rules = make_rules(addresses, count);
-	if (window)
-		window->nft = nft_ctx_new(NFT_CTX_DEFAULT);
-	if (!rules || !window || !window->nft) {
-		warn("out of memory", "free some");
-		free(rules);
-		syn_window_remove(window);
+	snprintf(window->table, sizeof(window->table), "convertd_%d_%u", (int)getpid(),
+		 (unsigned)sockaddr_ip_port(&listen->address));
+	window->nft = nft_ctx_new(NFT_CTX_DEFAULT);
+	if (!window->nft) {
+		free(window);
 		return NULL;
 	}
 	nft_ctx_buffer_output(window->nft);
 	nft_ctx_buffer_error(window->nft);
+	return window;
+}
+
+struct syn_window *syn_window_install(struct syn_window *window,
+				      const struct listen_address *listen, size_t count)
+{
+	int error = probe_nftables();
+	char *rules = NULL;
+
+	if (error) {
+		warn(strerror(-error),
+		     error == -EPERM ? "give convertd CAP_NET_ADMIN" : KERNEL_REMEDY);
+		return window;
+	}
+	if (!window)
+		window = syn_window_create(listen);
+	if (window)
+		rules = make_rules(window, listen, count);
+	if (!rules) {
+		warn("out of memory", "free some");
+		return window;
+	}
 	log_debug("nftables rules:\n%s", rules);
 	if (nft_run_cmd_from_buffer(window->nft, rules) != 0) {
 		warn_refused(window->nft);
 		syn_window_remove(window);
 		window = NULL;
+	} else {
+		window->installed = true;
 	}
 	free(rules);
 	return window;
@@ -197,9 +221,11 @@ void syn_window_remove(struct syn_window *window)
 
 #else /* HAVE_LIBNFTABLES */
 
-struct syn_window *syn_window_install(const union sockaddr_ip *addresses, size_t count)
+struct syn_window *syn_window_install(struct syn_window *window,
+				      const struct listen_address *listen, size_t count)
 {
-	(void)addresses;
+	(void)window;
+	(void)listen;
 	(void)count;
 	log_warning("SYN windows are not corrected (convertd was built without libnftables): MPTCP "
 		    "downloads over several paths that start with data in the SYN may be slower than "

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * settings.h - all that convertd was told: immutable once read
+ *
+ * A reload makes new settings from the same command line and what the files say then; only when
+ * these are right in all do they take the place of the old ones, as a whole.
+ */
+#ifndef CONVERTD_SETTINGS_H
+#define CONVERTD_SETTINGS_H
+
+#include "common/sockaddr.h"
+#include "convertd/access.h"
+#include "convertd/cookies.h"
+#include "convertd/limits.h"
+#include "convertd/log.h"
+#include "convertd/problems.h"
+
+#include <limits.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SETTINGS_LISTEN_MAX 64
+#define SETTINGS_PORT 1234
+#define SETTINGS_LISTEN_DEFAULT "[::]:1234"
+
+/* What was asked for. */
+enum settings_action {
+	SETTINGS_RUN,
+	SETTINGS_CHECK,   /* only say whether the settings are right */
+	SETTINGS_HELP,    /* settings are not complete for this one */
+	SETTINGS_VERSION, /* and this one */
+	SETTINGS_MAKE_KEY, /* and this one: a file with a new key */
+};
+
+/* Where clients are accepted. */
+struct listen_address {
+	union sockaddr_ip address;
+	char device[IFNAMSIZ]; /* only what arrives there; "": wherever it arrives */
+};
+
+/* The path of a file, and where it was given. */
+struct settings_path {
+	char name[PATH_MAX]; /* "": none */
+	struct place place;
+};
+
+struct settings {
+	enum settings_action action;
+	struct settings_path config;
+	struct listen_address listen[SETTINGS_LISTEN_MAX];
+	size_t listen_count;
+	struct access access;
+	struct limits_settings limits; /* no total of connections: as many as open files allow */
+	unsigned retry_delay;          /* seconds, told to those who exceed a limit */
+	struct settings_path cookie_key, cookie_list, make_key;
+	unsigned cookie_lifetime; /* seconds of an epoch */
+	struct cookies *cookies;  /* NULL: none are required */
+	unsigned connect_timeout; /* seconds */
+	unsigned request_timeout; /* seconds */
+	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
+	unsigned log_level;       /* enum log_level */
+	bool no_syn_window_fix;
+};
+
+/*
+ * settings_create() - from the command line and the files that it names
+ * @argv: as main() has it; may be given again for a reload
+ * Returns NULL after telling @problems all that is wrong.
+ */
+struct settings *settings_create(int argc, char *argv[], struct problems *problems);
+
+/*
+ * Tells @problems what is wrong with a configuration file of @len bytes at @text, which it changes.
+ * The files that it names are not read.
+ */
+void settings_check_text(const char *name, char *text, size_t len, struct problems *problems);
+
+/* NULL is fine. */
+void settings_destroy(struct settings *settings);
+
+#endif

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_config.py - convertd's configuration file, --check-config, and what SIGHUP changes and leaves alone"""
+import os
+import re
+import signal
+
+from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab.build import SRCDIR
+from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, descriptors, extended_header
+
+
+def near(**options):
+    """Links without limits worth speaking of."""
+    return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
+
+
+def write(lab, *lines, name="convertd.conf"):
+    """A file of these lines; returns its path."""
+    path = os.path.join(lab.directory, name)
+    with open(path, "w", encoding="ascii") as file:
+        file.write("".join(line + "\n" for line in lines))
+    return path
+
+
+def reload(process, outcome="reloaded:"):
+    """SIGHUP; returns the one line that it makes convertd print."""
+    before = process.log_text()
+    process.send_signal(signal.SIGHUP)
+    wait_until(lambda: outcome in process.log_text()[len(before):], 5,
+               lambda: "\"%s\" from convertd: %s" % (outcome, process.log_text()[len(before):]))
+    # a session may end just then
+    lines = [line for line in process.log_text()[len(before):].splitlines() if " bytes up, " not in line]
+    equal(len(lines), 1, "lines of a reload: %s" % lines)
+    return lines[0]
+
+
+def test_check_config():
+    """Right: status 0. Wrong: status 2, and each thing that is wrong in a line with its place and what to do."""
+    with near() as lab:
+        program = lab.build.program("convertd")
+        path = write(lab, "# ours", "listen 10.9.0.1:1234", "log-level = debug", "no-syn-window-fix")
+        result = lab.converter.run([program, "--config", path, "--check-config"])
+        check("right" in result.stdout and not result.stderr, result)
+        path = write(lab, "", "listen 10.9.0.1", "log-level loud", "lisen [::]:1", "--listen [::]:1")
+        for words in (["--check-config"], []):
+            result = lab.converter.run([program, "--config", path, *words], check=False)
+            equal((result.returncode, result.stdout), (2, ""), "status and standard output")
+            lines = result.stderr.splitlines()
+            for number, (line, quoted, remedy) in enumerate(zip(
+                    lines, ("\"10.9.0.1\"", "\"loud\"", "\"lisen\"", "\"--listen\""),
+                    ("10.9.0.1:1234", "warning", "--help", "write \"listen\"")), 2):
+                check(line.startswith("convertd: %s:%d: " % (path, number)) and quoted in line and remedy in line, line)
+            equal(len(lines), 4, "lines")
+        result = lab.converter.run([program, "--config", "/nonexistent", "--check-config"], check=False)
+        check(result.returncode == 2 and "\"/nonexistent\"" in result.stderr, result)
+
+
+def test_manual_has_every_option():
+    """--help and convertd(8) list the same options, with the same words for their values."""
+    with near() as lab:
+        said = lab.converter.run([lab.build.program("convertd"), "--help"]).stdout
+    options = re.findall(r"^  --([a-z0-9-]+)(?: ([A-Z]\S*))?", said, re.MULTILINE)
+    with open(os.path.join(SRCDIR, "man/convertd.8"), encoding="ascii") as file:
+        manual = file.read()
+    described = re.findall(r"^\.It Fl Fl ([a-z0-9-]+)(?: Ar (\S+))?$", manual, re.MULTILINE)
+    equal(sorted(described), sorted(options), "options in convertd(8), and those of --help")
+    defaults = 0
+    for block in re.split(r"^  --", said, flags=re.MULTILINE)[1:]:
+        default = re.search(r"\(default (\d+)\)", block)
+        if default:
+            name = block.split()[0]
+            text = manual.split(".It Fl Fl %s " % name)[1].split("\n.It ")[0]
+            check(re.search(r"default is %s\b" % default[1], " ".join(text.split())), "convertd(8): no default of --%s" % name)
+            defaults += 1
+    check(defaults >= 2, "options with defaults: %d" % defaults)
+
+
+def test_reload_keeps_sessions():
+    """Sessions in every state go on, on listeners that stay and on one that goes; new settings are in force at once."""
+    with near() as lab, Server(lab, 80) as server:
+        path = write(lab, "listen 10.9.0.1:1234", "listen [fd09::1]:1235", "connect-timeout 60")
+        with converter(lab, "--config", path) as process:
+            pairs, waiting = [], []
+            for address, port in ((lab.converter.addr4, 1234), (lab.converter.addr6, 1235)):
+                for protocol in (TCP, MPTCP):
+                    client = Client(lab.client, address, protocol, port=port)
+                    client.send(server.connect())
+                    extended_header(client.answer())
+                    pairs.append((client, server.accept()))
+                    # half a request; a server that doesn't answer
+                    waiting.append(Client(lab.client, address, protocol, "behind", port).send(server.connect()[:7]))
+                    unanswered = Client(lab.client, address, protocol, port=port)
+                    pairs.append((unanswered.send(connect(lab.addresses.blackhole4, 80)), None))
+            wait_until(lambda: descriptors(process) >= 4 * 2 + 4 + 4 * 2, 5, "all sessions")
+            write(lab, "listen 10.9.0.1:1234", "listen [fd09::1]:1236", "connect-timeout 1")
+            line = reload(process)
+            check("10.9.0.1:1234" in line and "[fd09::1]:1236" in line and ":1235" not in line, line)
+            for client, sock in pairs:
+                if sock:
+                    client.sock.sendall(b"up")
+                    sock.sendall(b"down")
+                    equal((sock.recv(10), client.read(4)), (b"up", b"down"), "after the reload (%s)" % client.name)
+                    sock.close()
+                    client.sock.close()
+            for client in waiting:
+                client.sock.sendall(server.connect()[7:])
+                extended_header(client.answer())
+                server.accept().close()
+                client.sock.close()
+            # the new place, with the new time-out
+            with Client(lab.client, lab.converter.addr6, port=1236) as client:
+                client.send(connect(lab.addresses.blackhole4, 80))
+                equal(client.answer()[4:7].hex(), "1e0141", "the answer after a second")
+            with Client(lab.client, lab.converter.addr6, port=1235, delivery="behind") as client:
+                try:
+                    client.send(server.connect())
+                    check(False, "the place that went still answers")
+                except ConnectionRefusedError:
+                    pass
+            for client, sock in pairs:
+                if not sock:
+                    client.reset()
+
+
+def test_reload_of_what_is_wrong():
+    """One line that says where; the old configuration stays in all its parts."""
+    with near() as lab, Server(lab, 80) as server:
+        path = write(lab, "listen 10.9.0.1:1234")
+        with converter(lab, "--config", path) as process:
+            before = descriptors(process)
+            for lines, words in ((["listen 10.9.0.1:1234", "conect-timeout 1"], (":2:", "\"conect-timeout\"")),
+                                 (["listen x", "listen y"], (":1:", "\"x\"", "--check-config")),
+                                 # what is only seen when it is tried
+                                 (["listen 10.9.0.1:1236", "listen 10.99.0.1:1"], ("10.99.0.1:1", "Cannot assign")),
+                                 (["listen 10.9.0.1:1234", "listen [::]%nosuch:1"], ("[::]%nosuch:1", "ip link")),
+                                 (["listen 10.9.0.1:1236", "listen 0.0.0.0:1234"], ("0.0.0.0:1234", "in use")),
+                                 (["listen 10.9.0.1:1234", "listen 10.9.0.1:1234"], ("10.9.0.1:1234", "in use"))):
+                write(lab, *lines)
+                line = reload(process, "not reloaded")
+                check(all(word in line for word in words), line)
+                wait_until(lambda: descriptors(process) == before, 5, "the descriptors of before")
+                with Client(lab.client, lab.converter.addr4) as client:
+                    extended_header(client.send(server.connect()).answer())
+                    server.accept().close()
+            os.unlink(path)
+            check("No such file" in reload(process, "not reloaded"), process.log_text())
+            write(lab, "listen 10.9.0.1:1234")
+            reload(process)
+
+
+def test_reload_moves_the_syn_rules():
+    """The table has the addresses of now, under the same name; without the rules it is gone."""
+    need("nft", "nftables")
+    with near() as lab:
+        path = write(lab, "listen 10.9.0.1:1234")
+        with converter(lab, "--config", path) as process:
+            table = ["nft", "list", "table", "inet", "convertd_%d_1234" % process.pid]
+            check("10.9.0.1" in lab.converter.run(table).stdout, "no rule for the address")
+            write(lab, "listen 10.9.0.1:1235", "listen [::]%wifi:1236")
+            reload(process)
+            rules = lab.converter.run(table).stdout
+            check("1235" in rules and "iifname \"wifi\"" in rules and "tcp dport 1234" not in rules, rules)
+            equal(lab.converter.run(["nft", "list", "tables"]).stdout.count("convertd_"), 1, "tables")
+            write(lab, "listen 10.9.0.1:1235", "no-syn-window-fix")
+            reload(process)
+            equal(lab.converter.run(["nft", "list", "tables"]).stdout, "", "tables")
+
+
+def test_reload_many_times():
+    """Each with other time-outs: libevent's queues for these are few, and descriptors and sessions stay as they are."""
+    with near() as lab, Server(lab, 80) as server:
+        path = write(lab, "connect-timeout 1000")
+        with converter(lab, "--config", path) as process, Client(lab.client, lab.converter.addr4, MPTCP) as client:
+            extended_header(client.send(server.connect()).answer())
+            sock = server.accept()
+            before = descriptors(process)
+            for number in range(300):
+                write(lab, "connect-timeout %d" % (1001 + number), "request-timeout %d" % (2001 + number))
+                reload(process)
+            equal(descriptors(process), before, "descriptors")
+            write(lab, "connect-timeout 1")
+            reload(process)
+            with Client(lab.client, lab.converter.addr4) as other:
+                other.send(connect(lab.addresses.blackhole4, 80))
+                equal(other.answer()[4:7].hex(), "1e0141", "the answer after a second")
+            sock.sendall(b"still here")
+            equal(client.read(10), b"still here", "the old session")
+            sock.close()
+
+
+def test_listening_on_an_interface():
+    """Only those who come by it; an interface that is not there is named."""
+    with Lab(wifi=Link(delay_ms=0.5), lte=Link(delay_ms=0.5), core=Link(delay_ms=0.1)) as lab, Server(lab, 80) as server:
+        with converter(lab, "--listen", "[::]%wifi:1234"):
+            for protocol in (TCP, MPTCP):
+                for address in (lab.converter.addr4, lab.converter.addr6):
+                    with Client(lab.client, address, protocol) as client:
+                        extended_header(client.send(server.connect()).answer())
+                        server.accept().close()
+                for source in (lab.client.lte4, lab.client.lte6):
+                    address = lab.converter.addr6 if ":" in source else lab.converter.addr4
+                    with Client(lab.client, address, protocol, "behind") as client:
+                        client.sock.bind((source, 0))
+                        try:
+                            client.send(server.connect())
+                            check(False, "%s was accepted" % source)
+                        except ConnectionRefusedError:
+                            pass
+        result = lab.converter.run([lab.build.program("convertd"), "--listen", "[::]%nosuch:1234"], check=False)
+        check(result.returncode == 1 and "[::]%nosuch:1234" in result.stderr and "ip link" in result.stderr, result)
+
+
+if __name__ == "__main__":
+    main()

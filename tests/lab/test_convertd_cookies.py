@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_cookies.py - cookies, RFC 8803 Section 6.2.7: computed, fixed, shared, rotated, forged, and learned by the shim"""
+import hashlib
+import ipaddress
+import os
+import signal
+import struct
+import time
+
+from convertlab import Lab, Link, check, equal, main, sandbox, wait_until
+from convertlab.peers import (MPTCP, TCP, Client, Forger, Server, clients, connect_tlv, converter, echo, error,
+                              extended_header, message, octets)
+
+INFO = octets("01010000")
+SUPPORTED = octets("15020000 04081e00")
+NOT_AUTHORIZED = error(0x20)
+DAY = 86400
+
+
+def near(**options):
+    """Links without limits worth speaking of, and both of the client's."""
+    options.setdefault("lte", Link(delay_ms=0.5))
+    return Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), **options)
+
+
+def write(lab, name, *lines, mode=0o600):
+    """A file of these lines; returns its path."""
+    path = os.path.join(lab.directory, name)
+    with open(path, "w", encoding="ascii") as file:
+        file.write("".join(line + "\n" for line in lines))
+    os.chmod(path, mode)
+    return path
+
+
+def new_key():
+    """A line of a key file."""
+    return os.urandom(32).hex()
+
+
+def computed(key, address, epoch):
+    """What convertd(8) says that a cookie is."""
+    ip = ipaddress.ip_address(address)
+    bound = bytes(10) + b"\xff\xff" + ip.packed if ip.version == 4 else ip.packed[:8] + bytes(8)
+    return hashlib.blake2b(b"convert cookie 1" + bound + struct.pack("!Q", epoch), digest_size=16,
+                           key=bytes.fromhex(key)).digest()
+
+
+def cookie_tlv(cookie):
+    """Figure 21."""
+    cookie += bytes(-len(cookie) % 4)
+    return bytes([0x16, 1 + len(cookie) // 4, 0, 0]) + cookie
+
+
+def missing(answer):
+    """The cookie of a Missing Cookie error (3), the only TLV of the answer."""
+    check(len(answer) > 8 and answer[4:5] == b"\x1e" and answer[6:8] == b"\x03\0" and len(answer) == 4 + 4 * answer[5],
+          "no Missing Cookie error: %s" % answer.hex())
+    return answer[8:]
+
+
+def ask(client, request):
+    """The answer, and then the end of the stream."""
+    answer = client.send(request).answer()
+    equal(client.end(), (b"", "closed"), "what follows %s (%s)" % (answer.hex(), client.name))
+    return answer
+
+
+def served(client, server, request):
+    """Connected to the server."""
+    extended_header(client.send(request).answer())
+    server.accept().close()
+
+
+def reload(process, outcome="reloaded:"):
+    """SIGHUP, and what convertd says."""
+    count = process.log_text().count(outcome)
+    process.send_signal(signal.SIGHUP)
+    wait_until(lambda: process.log_text().count(outcome) > count, 5, outcome)
+
+
+def source_of(client):
+    """The address that the converter sees."""
+    return client.sock.getsockname()[0]
+
+
+# --- computed cookies ---------------------------------------------------------------------------------------------
+
+
+def test_computed():
+    """Without one: Missing Cookie and the cookie for this address. With it: the server. With any other: Not Authorized."""
+    key = new_key()
+    with near() as lab, Server(lab, 80) as server, converter(lab, "--cookie-key", write(lab, "keys", key)):
+        target = connect_tlv(lab.server.addr4, 80)
+        cookies = {}
+        for request in (message(target), message(INFO), message(INFO, target),
+                        message(connect_tlv(lab.server.addr4, 80, octets("2202")))):
+            with lab.capture(lab.converter, "core", "tcp") as capture:
+                for client in clients(lab):
+                    cookie = missing(ask(client, request))
+                    epoch = int(time.time() / DAY)
+                    check(cookie in [computed(key, source_of(client), epoch - i) for i in (0, 1)],
+                          "the cookie for %s is %s" % (source_of(client), cookie.hex()))
+                    cookies[":" in source_of(client)] = cookie
+            check(not capture.packets(), "packets to the server: %s" % capture.packets()[:3])
+        for client in clients(lab):
+            cookie = cookie_tlv(cookies[":" in client.name])
+            served(client, server, message(*((target, cookie), (cookie, target))["MPTCP" in client.name]))
+        for client in clients(lab, deliveries=["syn"]):
+            equal(ask(client, message(cookie_tlv(cookies[":" in client.name]), INFO)), message(SUPPORTED), "Info")
+        for wrong in (bytes(16), cookies[True][:-1] + bytes([cookies[True][-1] ^ 1]), b"x", cookies[True] + bytes(4),
+                      cookies[False][:12], bytes(900)):
+            for client in clients(lab, deliveries=["syn", "behind"]):
+                equal(ask(client, message(INFO, target, cookie_tlv(wrong))), NOT_AUTHORIZED, "a wrong cookie")
+        # a malformed message is not a request
+        request = message(connect_tlv("127.0.0.1", 80))
+        for client in clients(lab, deliveries=["syn"]):
+            equal(ask(client, request), echo(1, request), "malformed")
+
+
+def test_bound_to_the_address():
+    """Another IPv4 address, another /64: invalid. Another address of the same /64: valid."""
+    with near() as lab, Server(lab, 80) as server, converter(lab, "--cookie-key", write(lab, "keys", new_key())):
+        lab.client.run(["ip", "addr", "add", "fd01::77/64", "dev", "wifi", "nodad"])
+        for address, others in ((lab.converter.addr4, ((lab.client.lte4, False),)),
+                                (lab.converter.addr6, ((lab.client.lte6, False), ("fd01::77", True)))):
+            with Client(lab.client, address) as client:
+                request = message(connect_tlv(lab.server.addr4, 80), cookie_tlv(missing(ask(client, message(INFO)))))
+            for source, valid in others:
+                for protocol in (TCP, MPTCP):
+                    with Client(lab.client, address, protocol) as client:
+                        client.sock.bind((source, 0))
+                        if valid:
+                            served(client, server, request)
+                        else:
+                            equal(ask(client, request), NOT_AUTHORIZED, "the cookie of another")
+
+
+def test_lifetime():
+    """Valid in its epoch and the next."""
+    key = new_key()
+    with near() as lab, Server(lab, 80) as server, \
+            converter(lab, "--cookie-key", write(lab, "keys", key), "--cookie-lifetime", "2"):
+        with Client(lab.client, lab.converter.addr4) as client:
+            cookie = missing(ask(client, message(INFO)))
+            now = int(time.time() / 2)
+            epoch, = [epoch for epoch in (now, now - 1) if computed(key, source_of(client), epoch) == cookie]
+        request = message(connect_tlv(lab.server.addr4, 80), cookie_tlv(cookie))
+        # time(2) may be a tick behind
+        wait_until(lambda: time.time() / 2 >= epoch + 1.05, 5, "the next epoch")
+        with Client(lab.client, lab.converter.addr4) as client:
+            served(client, server, request)
+        wait_until(lambda: time.time() / 2 >= epoch + 2.05, 5, "the epoch behind it")
+        with Client(lab.client, lab.converter.addr4) as client:
+            equal(ask(client, request), NOT_AUTHORIZED, "an old cookie")
+
+
+def test_rotation():
+    """Two converters share a file: a key is added, then signs, then the old one goes, without a restart or a refused client."""
+    old, new = new_key(), new_key()
+    with near() as lab, Server(lab, 80) as server:
+        path = write(lab, "keys", old)
+        with converter(lab, "--cookie-key", path, "--listen", "[::]:1234") as first, \
+                converter(lab, "--cookie-key", path, "--listen", "[::]:1235", port=1235) as second:
+            def cookie(port):
+                with Client(lab.client, lab.converter.addr4, port=port) as client:
+                    return missing(ask(client, message(INFO)))
+
+            def valid(value, port):
+                with Client(lab.client, lab.converter.addr4, MPTCP, port=port) as client:
+                    request = message(connect_tlv(lab.server.addr4, 80), cookie_tlv(value))
+                    answer = client.send(request).answer()
+                    if answer == NOT_AUTHORIZED:
+                        return False
+                    extended_header(answer)
+                    server.accept().close()
+                    return True
+            of_old = cookie(1234)
+            equal(cookie(1235), of_old, "the other converter's cookie")
+            for lines in ((old, new), (new, old)):
+                write(lab, "keys", "# %d keys" % len(lines), *lines)
+                for process in (first, second):
+                    # one after the other: each accepts what the other one gives
+                    reload(process)
+                    for giver in (1234, 1235):
+                        value = cookie(giver)
+                        check(valid(value, 1234) and valid(value, 1235) and valid(of_old, giver), "a refused client")
+            of_new = cookie(1234)
+            check(of_new != of_old, "the new key doesn't sign")
+            write(lab, "keys", new)
+            for process in (first, second):
+                reload(process)
+            equal([valid(of_new, 1234), valid(of_new, 1235), valid(of_old, 1234), valid(of_old, 1235)],
+                  [True, True, False, False], "cookies of the new key and of the old one")
+            # what can't be read leaves the keys in force
+            write(lab, "keys", new, mode=0o644)
+            reload(first, "not reloaded")
+            check("chmod 600" in first.log_text(), first.log_text())
+            write(lab, "keys", "# none")
+            reload(first, "not reloaded")
+            check(valid(of_new, 1234), "the keys are gone")
+
+
+# --- fixed cookies ------------------------------------------------------------------------------------------------
+
+
+def test_fixed():
+    """Any of the list is valid, wherever it comes from; without one, Not Authorized: there is none to be given."""
+    with near() as lab, Server(lab, 80) as server, \
+            converter(lab, "--cookie-list", write(lab, "list", "# ours", "of seven", "three", "hex:00ff")) as process:
+        target = connect_tlv(lab.server.addr4, 80)
+        for client in clients(lab, deliveries=["syn", "behind"]):
+            equal(ask(client, message(target)), NOT_AUTHORIZED, "no cookie")
+        for wrong in (b"thre", b"Three", b"of sevenn", bytes(4), b"\0\xff\0\1", b"# ours"):
+            for client in clients(lab, deliveries=["syn"]):
+                equal(ask(client, message(target, cookie_tlv(wrong))), NOT_AUTHORIZED, "%s" % wrong)
+        for right in (b"of seven", b"three", b"\0\xff"):
+            for client in clients(lab, deliveries=["syn", "bytewise"]):
+                served(client, server, message(target, cookie_tlv(right)))
+        write(lab, "list", "another")
+        reload(process)
+        with Client(lab.client, lab.converter.addr4) as client:
+            equal(ask(client, message(target, cookie_tlv(b"three"))), NOT_AUTHORIZED, "one of before")
+        with Client(lab.client, lab.converter.addr4) as client:
+            served(client, server, message(target, cookie_tlv(b"another")))
+
+
+def test_both():
+    """One of either kind; without any, one is given."""
+    with near() as lab, Server(lab, 80) as server, \
+            converter(lab, "--cookie-list", write(lab, "list", "three"), "--cookie-key", write(lab, "keys", new_key())):
+        target = connect_tlv(lab.server.addr4, 80)
+        with Client(lab.client, lab.converter.addr4) as client:
+            cookie = missing(ask(client, message(target)))
+        for value in (cookie, b"three"):
+            with Client(lab.client, lab.converter.addr4, MPTCP) as client:
+                served(client, server, message(target, cookie_tlv(value)))
+
+
+# --- files --------------------------------------------------------------------------------------------------------
+
+
+def test_files():
+    """--make-key makes a file that --cookie-key takes, and touches none that is there; what is no secret is refused."""
+    with near() as lab:
+        program = lab.build.program("convertd")
+        path = os.path.join(lab.directory, "made")
+        lab.converter.run([program, "--make-key", path])
+        equal(os.stat(path).st_mode & 0o7777, 0o600, "its mode")
+        lab.converter.run([program, "--cookie-key", path, "--check-config"])
+        with open(path, encoding="ascii") as file:
+            before = file.read()
+        result = lab.converter.run([program, "--make-key", path], check=False)
+        check(result.returncode == 1 and path in result.stderr and "exists" in result.stderr, result)
+        with open(path, encoding="ascii") as file:
+            equal(file.read(), before, "the file")
+        cases = [(0o644, 0, "--cookie-key", ("0644", "chmod 600")), (0o660, 0, "--cookie-list", ("0660", "chmod 600"))]
+        if not sandbox.in_user_namespace():
+            # there, nobody else exists
+            cases.append((0o600, 65534, "--cookie-key", ("65534", "chown")))
+        for mode, owner, option, words in cases:
+            os.chmod(path, mode)
+            os.chown(path, owner, owner)
+            for last in ("--check-config", "--no-syn-window-fix"):
+                result = lab.converter.run([program, option, path, last], check=False)
+                check(result.returncode == 2 and all(word in result.stderr for word in (option, path[:40]) + words), result)
+        path = write(lab, "keys", new_key(), "0011")
+        result = lab.converter.run([program, "--cookie-key", path, "--check-config"], check=False)
+        check(result.returncode == 2 and path + ":2: " in result.stderr and "--make-key" in result.stderr, result)
+
+
+# --- floods and programs ------------------------------------------------------------------------------------------
+
+
+def test_forged_addresses():
+    """Whoever forges an address has no cookie for it: no server is asked."""
+    with near() as lab, Server(lab, 80, backlog=4096) as server:
+        lab.converter.ip("route add 10.50.0.0/16 via %s" % lab.client.wifi4)
+        with converter(lab, "--cookie-key", write(lab, "keys", new_key()), "--request-timeout", "1"):
+            with Client(lab.client, lab.converter.addr4) as client:
+                cookie = cookie_tlv(missing(ask(client, message(INFO))))
+            target = connect_tlv(lab.server.addr4, 80)
+            with lab.capture(lab.converter, "core", "tcp") as capture, Forger(lab.client, lab.converter.addr4) as forger:
+                for i in range(500):
+                    forger.syn("10.50.%d.%d" % (i // 250, i % 250 + 1), 1024 + i,
+                               message(target) if i % 2 else message(target, cookie))
+                with Client(lab.client, lab.converter.addr4) as client:
+                    served(client, server, message(target, cookie))
+            equal(len([packet for packet in capture.packets() if packet.syn]), 1, "SYNs to the server")
+
+
+def test_the_shim():
+    """It learns a cookie with its first connection and has it with all others; or it has the one that it was given."""
+    with near() as lab:
+        lab.http()
+        curl = ["curl", "-q", "-sS", "-H", "Connection: close", "-w", "%{size_download} "]
+        curl += ["-o", "/dev/null", "http://%s/bytes/1000" % lab.server.addr4] * 5
+        with converter(lab, "--cookie-key", write(lab, "keys", new_key())) as process:
+            result = lab.client.run(curl, env=lab.converted())
+            equal(result.stdout, "1000 " * 5, "bytes")
+            wait_until(lambda: process.log_text().count(": done") == 5, 5, "five sessions")
+            equal(process.log_text().count("missing cookie"), 1, "connections without a cookie")
+            equal(lab.shim_log().count("converted over MPTCP"), 5, "converted connections: " + lab.shim_log())
+        with converter(lab, "--cookie-list", write(lab, "list", "one of ours")) as process:
+            result = lab.client.run(curl, env=lab.converted(CONVERT_COOKIE="one of ours"))
+            equal(result.stdout, "1000 " * 5, "bytes")
+            check("cookie" not in process.log_text(), process.log_text())
+            result = lab.client.run(curl, env=lab.converted(CONVERT_COOKIE="none of yours", CONVERT_FALLBACK="none"),
+                                    check=False)
+            equal(result.returncode, 7, "curl's status with another cookie")
+            wait_until(lambda: "invalid cookie" in process.log_text(), 5, "the converter's line")  # pylint: disable=W0640
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,494 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_limits.py - what one client, and all of them, may take of convertd; floods, and who is served meanwhile"""
+import contextlib
+import select
+import signal
+import socket
+import time
+
+from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab.peers import (MPTCP, TCP, Client, Forger, Server, connect, converter, descriptors, error, extended_header,
+                              memory, message, octets, readable)
+
+EXCEEDED = 0x40
+DELAY = 7
+INFO = octets("01010000")
+LAB = ("--allow-client", "::/0", "--allow-destination", "10.0.0.0/8", "--allow-destination", "fd00::/8")
+UNLIMITED = ("--max-connections-per-client", "0", "--max-pending-per-client", "0", "--max-errors-per-client", "0")
+
+
+def near(**options):
+    """Links without limits worth speaking of, and both of the client's."""
+    options.setdefault("lte", Link(delay_ms=0.5))
+    return Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), **options)
+
+
+class Limited:
+    """convertd with its own limits but for these options, and its clients, all of which are closed before it ends."""
+
+    def __init__(self, lab, *arguments, **options):
+        self.lab = lab
+        self._stack = contextlib.ExitStack()
+        self._converter = converter(lab, "--retry-delay", str(DELAY), *arguments, defaults=LAB, **options)
+
+    def __enter__(self):
+        self.process = self._stack.enter_context(self._converter)
+        self.at_start = descriptors(self.process)
+        return self
+
+    def __exit__(self, *error_):
+        return self._stack.__exit__(*error_)
+
+    def client(self, address=None, protocol=TCP, delivery="syn", source=None):
+        """A new Client, which is reset at the end: a closed one would have a right to its server's answer."""
+        client = Client(self.lab.client, address or self.lab.converter.addr4, protocol, delivery)
+        if source:
+            client.sock.bind((source, 0))
+        self._stack.callback(abort, client)
+        return client
+
+    def keep(self, sock):
+        """Closes a server's socket at the end, too."""
+        return self._stack.enter_context(sock)
+
+    @staticmethod
+    def pass_time():
+        """A fifth of a second, in a loop that does something slowly."""
+        select.select([], [], [], 0.2)
+
+    def wait_descriptors(self, count):
+        """Waits until convertd has so many more than at the start."""
+        wait_until(lambda: descriptors(self.process) == self.at_start + count, 10,
+                   lambda: "%d descriptors, there are %d" % (count, descriptors(self.process) - self.at_start))
+
+
+def abort(client):
+    """Resets it, if it is open."""
+    with contextlib.suppress(OSError):
+        client.reset()
+    client.sock.close()
+
+
+def exceeded(client, request, what):
+    """Resource Exceeded with the delay, and the end of the stream."""
+    client.send(request)
+    equal(client.answer().hex(), error(EXCEEDED, DELAY).hex(), what)
+    equal(client.end(), (b"", "closed"), what)
+    client.sock.close()
+
+
+def silent_client(limited, protocol):
+    """A Client that connects and says nothing; None if it was reset at once."""
+    client = limited.client(None, protocol, "behind")
+    try:
+        return client.send(b"")
+    except ConnectionResetError:
+        return None
+
+
+def ended(client, what):
+    """It was reset without a word."""
+    if client:
+        equal(client.end(), (b"", "reset"), what)
+        client.sock.close()
+
+
+def serve(client, server):
+    """Connected to the server; returns the server's socket."""
+    extended_header(client.send(server.connect()).answer())
+    return server.accept()
+
+
+def serve_once(client, server):
+    """Connected to the server, and both closed."""
+    serve(client, server).close()
+    client.sock.close()
+
+
+# --- requests that wait -------------------------------------------------------------------------------------------
+
+
+def test_pending_of_a_client():
+    """Servers that don't answer. The client's other prefix is another client, its other IPv6 addresses are not."""
+    with near() as lab, Server(lab, 80) as server:
+        lab.client.run(["ip", "addr", "add", "fd01::77/64", "dev", "wifi", "nodad"])
+        for address, request, same, other in (
+                (lab.converter.addr4, connect(lab.addresses.blackhole4, 80), lab.client.wifi4, lab.client.lte4),
+                (lab.converter.addr6, connect(lab.addresses.blackhole6, 80), "fd01::77", lab.client.lte6)):
+            with Limited(lab, "--max-pending-per-client", "4") as limited:
+                waiting = [limited.client(address, (TCP, MPTCP)[i % 2]).send(request) for i in range(4)]
+                limited.wait_descriptors(8)
+                for protocol in (TCP, MPTCP):
+                    exceeded(limited.client(address, protocol, source=same), request, "the fifth")
+                    # who isn't done at once may not wait either
+                    ended(limited.client(address, protocol).send(request[:20]), "a part of the fifth")
+                    serve_once(limited.client(address, protocol, source=other), server)
+                waiting[0].reset()
+                wait_until(lambda: "client lost while connecting" in limited.process.log_text(), 5, "one to go")  # pylint: disable=W0640
+                # who is connected isn't pending
+                for protocol in (TCP, MPTCP) * 2:
+                    limited.keep(serve(limited.client(address, protocol), server))
+
+
+def test_prefixes_that_make_a_client():
+    """/32 and /64 unless said otherwise: here, addresses of both links are one client."""
+    with near() as lab:
+        request = connect(lab.addresses.blackhole4, 80)
+        for prefix, address, sources in (("--client-prefix-v4=8", lab.converter.addr4, ("10.1.0.2", "10.2.0.2")),
+                                         ("--client-prefix-v6=8", lab.converter.addr6, ("fd01::2", "fd02::2"))):
+            with Limited(lab, "--max-pending-per-client", "1", prefix) as limited:
+                limited.client(address, source=sources[0]).send(request)
+                limited.wait_descriptors(2)
+                exceeded(limited.client(address, source=sources[1]), request, "the other address")
+
+
+def test_silent_clients():
+    """Too many that say nothing, or half of a request: the oldest go, and who has a request is served at once."""
+    with near() as lab, Server(lab, 80) as server:
+        with Limited(lab, "--max-pending", "16", *UNLIMITED) as limited:
+            silent = []
+            for i in range(100):
+                client = limited.client((lab.converter.addr4, lab.converter.addr6)[i // 4 % 2], (TCP, MPTCP)[i % 2],
+                                        "behind" if i % 3 else "syn")
+                silent.append(client.send(b"" if i % 3 == 1 else server.connect()[:10]))
+            limited.wait_descriptors(16)
+            for client in silent[:84]:
+                ended(client, "an old one")
+            for protocol in (TCP, MPTCP):
+                for delivery in ("syn", "behind", "syn-bytewise"):
+                    start = time.monotonic()
+                    serve_once(limited.client(None, protocol, delivery), server)
+                    check(time.monotonic() - start < 2, "it took %.1f s" % (time.monotonic() - start))
+            # each of those who weren't done at once has pushed one out
+            check(not readable(silent[-1].sock, 0), "the newest went")
+            wait_until(lambda: limited.process.log_text().count("is reset: too many pending requests") == 1, 5, "one line")
+        # by one client alone: the newest go
+        with Limited(lab, "--max-pending-per-client", "8") as limited:
+            silent = [silent_client(limited, (TCP, MPTCP)[i % 2]) for i in range(20)]
+            check(all(silent[:8]), "one of the first went")
+            for client in silent[8:]:
+                ended(client, "one too many")
+            serve_once(limited.client(source=lab.client.lte4), server)
+            limited.wait_descriptors(8)
+
+
+# --- connections --------------------------------------------------------------------------------------------------
+
+
+def test_connections():
+    """Of a client and of all; who goes makes room."""
+    with near() as lab, Server(lab, 80) as server:
+        for option, other in (("--max-connections-per-client", True), ("--max-connections", False)):
+            with Limited(lab, option, "6") as limited:
+                pairs = []
+                for i in range(6):
+                    client = limited.client(None, (TCP, MPTCP)[i % 2])
+                    pairs.append((client, limited.keep(serve(client, server))))
+                for protocol in (TCP, MPTCP):
+                    exceeded(limited.client(None, protocol), server.connect(), "the seventh")
+                    if other:
+                        serve_once(limited.client(None, protocol, source=lab.client.lte4), server)
+                    else:
+                        exceeded(limited.client(None, protocol, source=lab.client.lte4), server.connect(), "another's")
+                    ended(limited.client(None, protocol).send(server.connect()[:20]), "a part of it")
+                # what was open goes on
+                for client, sock in pairs:
+                    sock.sendall(b"x")
+                    equal(client.read(1), b"x", client.name)
+                pairs[0][1].close()
+                pairs[0][0].sock.close()
+                wait_until(lambda: "done" in limited.process.log_text(), 5, "one to go")  # pylint: disable=W0640
+                limited.keep(serve(limited.client(), server))
+
+
+def test_descriptors_are_enough():
+    """Without a number, there are as many connections as open files allow: nobody has to wait for a descriptor."""
+    need("prlimit", "util-linux")
+    with near() as lab, Server(lab, 80) as server:
+        with Limited(lab, wrapper=["prlimit", "--nofile=100:100"]) as limited:
+            pairs = []
+            while True:
+                client = limited.client()
+                answer = client.send(server.connect()).answer()
+                if answer[4] != 0x14:
+                    break
+                pairs.append((client, limited.keep(server.accept())))
+                check(len(pairs) < 50, "50 connections with 100 descriptors")
+            equal(answer.hex(), error(EXCEEDED, DELAY).hex(), "the first that is refused")
+            check(len(pairs) > 30, "%d connections with 100 descriptors" % len(pairs))
+            # and silent ones: they are refused as well, not kept waiting
+            for client in [silent_client(limited, TCP) for _ in range(40)]:
+                ended(client, "silent")
+            check("clients have to wait" not in limited.process.log_text(), limited.process.log_text())
+
+
+# --- error replies ------------------------------------------------------------------------------------------------
+
+
+def test_error_replies():
+    """Five seconds' worth at once, then resets without a word; another client has its own; later there are some again."""
+    with near() as lab:
+        request = connect(lab.server.addr4, lab.addresses.refused_port)
+        with Limited(lab, "--max-errors-per-client", "2") as limited:
+            for kind in (request, message(INFO), octets("01022263 00010000"), connect("192.168.0.1", 80), request) * 2:
+                client = limited.client(None, MPTCP).send(kind)
+                check(client.answer(), "no answer to %s" % kind.hex())
+                client.sock.close()
+            # meanwhile some were earned again, two a second
+            for _ in range(100):
+                client = limited.client(None, TCP).send(request)
+                with contextlib.suppress(ConnectionResetError):
+                    if client.answer():
+                        client.sock.close()
+                        continue
+                break
+            else:
+                check(False, "100 errors without an end")
+            for protocol in (TCP, MPTCP):
+                for kind in (octets("01012263"), connect("192.168.0.1", 80)):
+                    client = limited.client(None, protocol).send(kind)
+                    ended(client, "more")
+                client = limited.client(None, protocol, source=lab.client.lte4).send(request)
+                equal(client.answer(), error(0x60), "another client")
+
+            def answered():
+                with limited.client().send(request) as again:
+                    with contextlib.suppress(ConnectionResetError):
+                        return again.answer()
+                return None
+            wait_until(answered, 5, "another error reply")
+        with Limited(lab, "--max-errors", "1") as limited:
+            for i in range(5):
+                client = limited.client(source=(lab.client.wifi4, lab.client.lte4)[i % 2]).send(request)
+                equal(client.answer(), error(0x60), "error %d" % i)
+            ended(limited.client(source=lab.client.lte4).send(request), "beyond the limit of all")
+
+
+def test_refused_clients_that_stay():
+    """They neither read nor close: there are as many as may be pending, for 5 s; others are reset."""
+    with near() as lab:
+        request = connect(lab.server.addr4, lab.addresses.refused_port)
+        with Limited(lab, "--max-pending-per-client", "10", "--max-errors-per-client", "0") as limited:
+            staying = [limited.client(None, (TCP, MPTCP)[i % 2]).send((request, b"GET / HTTP/1.1\r\n\r\n")[i % 3 == 2])
+                       for i in range(40)]
+            wait_until(lambda: sum(readable(client.sock, 0) for client in staying) == 40, 5, "all to be done with")
+            check(descriptors(limited.process) <= limited.at_start + 10, "descriptors: %d" % descriptors(limited.process))
+            limited.wait_descriptors(0)
+
+
+# --- floods -------------------------------------------------------------------------------------------------------
+
+
+FORGED = 3000
+
+
+def test_forged_syns():
+    """SYNs with requests, each from an address of its own, whose handshakes are never completed.
+
+    The kernel keeps half of what may be pending in that state and leaves the data of other SYNs out, so that few servers are
+    asked, memory stays as it is, and clients are served meanwhile.
+    """
+    with near() as lab, Server(lab, 80, backlog=4096) as server:
+        lab.converter.ip("route add 10.50.0.0/16 via %s" % lab.client.wifi4)
+        with Limited(lab, "--max-pending", "64", "--connect-timeout", "2", "--request-timeout", "2") as limited:
+            before = memory(limited.process)
+            with lab.capture(lab.converter, "core", "tcp") as capture, Forger(lab.client, lab.converter.addr4) as forger:
+                for i in range(FORGED):
+                    forger.syn("10.50.%d.%d" % (i // 250, i % 250 + 1), 1024 + i, server.connect())
+                    if i % 1000 == 999:
+                        for protocol in (TCP, MPTCP):
+                            start = time.monotonic()
+                            client = limited.client(None, protocol)
+                            serve_among(client, server).close()
+                            client.sock.close()
+                            check(time.monotonic() - start < 3, "served after %.1f s" % (time.monotonic() - start))
+            asked = {packet.sport for packet in capture.packets() if packet.syn and packet.dport == 80}
+            check(6 < len(asked) < 300, "%d of %d forged requests reached the server" % (len(asked) - 6, FORGED))
+            grown = memory(limited.process) - before
+            check(grown < 1 << 20, "memory grew by %d" % grown)
+            limited.wait_descriptors(0)
+            return "%d of %d asked the server, %d KB" % (len(asked) - 6, FORGED, grown >> 10)
+
+
+def serve_among(client, server):
+    """As serve(), where the server has other connections as well: the one on which the client is heard."""
+    extended_header(client.send(server.connect() + b"it is me").answer())
+
+    def hears():
+        sock = server.accept()
+        sock.settimeout(0.05)
+        with contextlib.suppress(TimeoutError, ConnectionResetError):
+            if sock.recv(8) == b"it is me":
+                return sock
+        sock.close()
+        return None
+    return wait_until(hears, 10, "the client's connection")
+
+
+def test_forged_syns_are_not_multiplied():
+    """Section 9.3: the SYN to a server is sent again twice at most, as long as the client's handshake isn't complete."""
+    with near() as lab:
+        lab.converter.ip("route add 10.50.0.0/16 via %s" % lab.client.wifi4)
+        with Limited(lab, "--connect-timeout", "5") as limited:
+            with lab.capture(lab.converter, "core", "tcp") as capture, Forger(lab.client, lab.converter.addr4) as forger:
+                for i in range(5):
+                    forger.syn("10.50.0.%d" % (i + 1), 1024, connect(lab.addresses.blackhole4, 100 + i))
+                real = [limited.client(None, protocol).send(connect(lab.addresses.blackhole4, 200 + protocol % 100))
+                        for protocol in (TCP, MPTCP)]
+                for client in real:
+                    equal(client.answer(), error(0x41), "the answer after 5 s")
+                    client.sock.close()
+                wait_until(lambda: limited.process.log_text().count("Network Failure") == 7, 10, "the end of all")
+            count = {}
+            for packet in capture.packets():
+                if packet.syn:
+                    count[packet.dport] = count.get(packet.dport, 0) + 1
+            for i in range(5):
+                check(count[100 + i] <= 3, "SYNs for forged request %d: %d" % (i, count[100 + i]))
+            for protocol in (TCP, MPTCP):
+                check(count[200 + protocol % 100] >= 4, "SYNs for a client's: %s" % count)
+
+
+# --- relays on which nothing moves ----------------------------------------------------------------------------------
+
+
+def test_clients_that_never_read():
+    """A long answer each: bounded memory each, and after the stall time-out they are reset; who reads slowly is not."""
+    clients = 60
+    with near() as lab:
+        lab.http()
+        with Limited(lab, "--stall-timeout", "2") as limited:
+            before = memory(limited.process)
+            request = connect(lab.server.addr4, 80) + b"GET /bytes/20000000 HTTP/1.0\r\n\r\n"
+            stalled = []
+            for i in range(clients):
+                client = limited.client(None, (TCP, MPTCP)[i % 2])
+                client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20000)
+                stalled.append(client.send(request))
+            slow = stalled.pop(), stalled.pop()
+            for client in slow:
+                extended_header(client.answer())
+            end = time.monotonic() + 4
+            grown = 0
+            while time.monotonic() < end:
+                for client in slow:
+                    check(client.read(20000), "who reads slowly was ended (%s)" % client.name)
+                grown = max(grown, memory(limited.process) - before)
+                limited.pass_time()
+            # what a read may take at once, and what the allocator adds
+            check(grown < clients * (256 << 10) + (2 << 20), "memory grew by %d KB" % (grown >> 10))
+            wait_until(lambda: limited.process.log_text().count("client takes nothing") == clients - 2, 5, "a line for each")
+            limited.wait_descriptors(4)
+            for client in slow:
+                check(client.read(20000), "who reads slowly was ended (%s)" % client.name)
+            for client in stalled:
+                equal(client.end()[1], "reset", "the end (%s)" % client.name)
+            return "%d KB for %d clients" % (grown >> 10, clients)
+
+
+def test_servers_that_never_read():
+    """As the clients."""
+    with near() as lab, Server(lab, 80, SO_RCVBUF=20000) as server:
+        with Limited(lab, "--stall-timeout", "1") as limited:
+            for protocol in (TCP, MPTCP):
+                client = limited.client(None, protocol)
+                limited.keep(serve(client, server))
+                client.sock.settimeout(0.1)
+                with contextlib.suppress(TimeoutError, ConnectionResetError, BrokenPipeError):
+                    while True:
+                        client.sock.sendall(bytes(65536))
+            wait_until(lambda: limited.process.log_text().count("server takes nothing") == 2, 10, "a line for each")
+            limited.wait_descriptors(0)
+
+
+def test_half_closed_and_idle():
+    """One side has ended and the other doesn't; nothing moves at all. What moves now and then goes on."""
+    with near() as lab, Server(lab, 80) as server:
+        with Limited(lab, "--half-close-timeout", "1") as limited:
+            pairs = []
+            for protocol in (TCP, MPTCP):
+                for half in ("client", "server", "client", "none"):
+                    client = limited.client(None, protocol)
+                    pairs.append((half, client, limited.keep(serve(client, server))))
+                    if half == "client":
+                        client.shutdown()
+                    elif half == "server":
+                        pairs[-1][2].shutdown(socket.SHUT_WR)
+            lively = pairs.pop(2), pairs.pop(5)
+            end = time.monotonic() + 2.5
+            while time.monotonic() < end:
+                for _, client, sock in lively:
+                    sock.sendall(b"x")
+                    equal(client.read(1), b"x", "a half-closed session on which something moves")
+                limited.pass_time()
+            wait_until(lambda: limited.process.log_text().count("half-closed, and nothing moves") == 4, 5, "four ends")
+            for half, client, sock in pairs:
+                if half == "none":
+                    sock.sendall(b"x")
+                    equal(client.read(1), b"x", "an open session")
+        with Limited(lab, "--idle-timeout", "1") as limited:
+            idle = []
+            for protocol in (TCP, MPTCP):
+                client = limited.client(None, protocol)
+                idle.append((client, limited.keep(serve(client, server))))
+            client = limited.client(None, MPTCP)
+            sock = limited.keep(serve(client, server))
+            end = time.monotonic() + 2.5
+            while time.monotonic() < end:
+                sock.sendall(b"x")
+                equal(client.read(1), b"x", "what moves")
+                limited.pass_time()
+            wait_until(lambda: limited.process.log_text().count("s: idle") == 2, 5, "two ends")
+            for client, sock in idle:
+                ended(client, "an idle session")
+                with contextlib.suppress(ConnectionResetError):
+                    check(not sock.recv(1), "the server sees data")
+
+
+def test_time_outs_change():
+    """A reload: sessions that are open get the new ones."""
+    with near() as lab, Server(lab, 80) as server:
+        path = lab.directory + "/time-outs"
+        with open(path, "w", encoding="ascii") as file:
+            file.write("stall-timeout 0\nhalf-close-timeout 0\n")
+        with Limited(lab, "--config", path) as limited:
+            client = limited.client(None, MPTCP)
+            limited.keep(serve(client, server))
+            with open(path, "w", encoding="ascii") as file:
+                file.write("idle-timeout 1\n")
+            limited.process.send_signal(signal.SIGHUP)
+            ended(client, "an idle session of before")
+
+
+# --- change ------------------------------------------------------------------------------------------------------
+
+
+def test_limits_change():
+    """A reload: other limits for who comes, and nobody goes."""
+    with near() as lab, Server(lab, 80) as server:
+        path = lab.directory + "/limits"
+
+        def write(limit):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("max-connections-per-client %d\n" % limit)
+        write(2)
+        with Limited(lab, "--config", path) as limited:
+            pairs = [(client, limited.keep(serve(client, server))) for client in (limited.client(), limited.client())]
+            exceeded(limited.client(), server.connect(), "the third")
+            for limit, more in ((3, True), (1, False)):
+                write(limit)
+                count = limited.process.log_text().count("reloaded")
+                limited.process.send_signal(signal.SIGHUP)
+                wait_until(lambda: limited.process.log_text().count("reloaded") > count, 5, "the reload")  # pylint: disable=W0640
+                if more:
+                    client = limited.client()
+                    pairs.append((client, limited.keep(serve(client, server))))
+                exceeded(limited.client(), server.connect(), "one more than %d" % limit)
+                for client, sock in pairs:
+                    sock.sendall(b"x")
+                    equal(client.read(1), b"x", "what was open")
+
+
+if __name__ == "__main__":
+    main()
