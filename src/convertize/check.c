@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check.c - "convertize check": can this machine, this network and this program do it? */
+#include "config.h"
+
+#include "convertize/check.h"
+
+#include "convertize/launch.h"
+#include "convertize/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *environment(const char *name)
+{
+	return getenv(name);
+}
+
+static void check_program(struct report *report, const char *command, const struct library *library)
+{
+	static const enum fact_status statuses[] = { [PRELOAD_LEVEL_WORKS] = FACT_OK,
+						     [PRELOAD_LEVEL_DOUBTFUL] = FACT_WARN,
+						     [PRELOAD_LEVEL_REFUSED] = FACT_FAIL };
+	struct preload_caller caller = launch_caller();
+	static struct program program;
+	int error = -program_inspect(&program, command);
+	char text[PRELOAD_TEXT_MAX];
+	enum preload_verdict verdict;
+	struct fact *fact;
+	size_t index;
+
+	if (error) {
+		fact = report_fact(report, FACT_FAIL, "program", command, "can't be executed: %s",
+				   strerror(error));
+		fact_value_text(fact, "missing");
+		return;
+	}
+	verdict = preload_program_verdict(&program, &library->elf, &caller, &index);
+	preload_describe(verdict, &program, index, &library->elf, text);
+	fact = report_fact(report, statuses[preload_level(verdict)], "program", NULL, "%s", text);
+	fact_value_text(fact, preload_name(verdict));
+	if (preload_remedy(verdict))
+		fact_remedy(fact, "%s", preload_remedy(verdict));
+}
+
+static void check_library(struct report *report, const struct options *options)
+{
+	static char problem[LIBRARY_PROBLEM_MAX];
+	static struct library library;
+	struct fact *fact;
+
+	if (!library_find(&library, options->library, problem)) {
+		report_fact(report, FACT_FAIL, "library", NULL, "%s", problem);
+		return;
+	}
+	fact = report_fact(report, FACT_OK, "library", NULL, "the library is %s", library.path);
+	fact_value_text(fact, library.path);
+	if (options->program)
+		check_program(report, options->program[0], &library);
+}
+
+/* A setting that is wrong is the user's error, one that is missing is a fact. */
+static bool read_settings(struct settings *settings, const struct options *options)
+{
+	const char *rest;
+	char option[32];
+
+	settings_read(settings, environment);
+	if (settings->enabled || !getenv("CONVERT_ADDR"))
+		return true;
+	rest = options_explain(options, settings->problem, option);
+	fprintf(stderr, "convertize: %s%s\n", option, rest);
+	return false;
+}
+
+int check(const struct options *options)
+{
+	static const int statuses[] = { [FACT_OK] = EXIT_SUCCESS,
+					[FACT_NOTE] = EXIT_SUCCESS,
+					[FACT_WARN] = OPTIONS_CHECK_DEGRADED,
+					[FACT_FAIL] = OPTIONS_CHECK_FAILED };
+	static struct settings settings;
+	static struct network network;
+	struct report report;
+	int status;
+
+	if (!read_settings(&settings, options))
+		return OPTIONS_CHECK_USAGE;
+	network_read(&network);
+	report_init(&report, stdout, options->json);
+	check_kernel(&report);
+	check_network(&report, &network);
+	check_library(&report, options);
+	report_flush(&report); /* connections may take their time */
+	check_converters(&report, &settings, &network);
+	status = report_finish(&report) ? statuses[report.worst] : OPTIONS_CHECK_FAILED;
+	report_fini(&report);
+	return status;
+}

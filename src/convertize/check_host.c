@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_host.c - what "convertize check" finds out without sending a packet */
+#include "config.h"
+
+#include "common/sysctl.h"
+#include "convertize/check.h"
+#include "convertize/counters.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define SYSCTL_FASTOPEN_CLIENT 1 /* ip-sysctl.rst */
+#define PATH_MANAGER_USERSPACE 1 /* net.mptcp.pm_type, mptcp-sysctl.rst */
+
+/* --- the kernel --------------------------------------------------------------------- */
+
+static void check_mptcp(struct report *report, const char *release)
+{
+	int enabled = sysctl_read("net.mptcp.enabled");
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP), error = errno;
+	struct fact *fact;
+
+	if (fd >= 0) {
+		fact = report_fact(report, FACT_OK, "kernel.mptcp", NULL,
+				   "Linux %s speaks Multipath TCP", release);
+		close(fd);
+	} else if (enabled == 0) {
+		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
+				   "Multipath TCP is off (net.mptcp.enabled = 0): connections are "
+				   "converted over plain TCP, on one path");
+		fact_remedy(fact, "sysctl -w net.mptcp.enabled=1");
+	} else if (enabled < 0) {
+		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
+				   "Linux %s has no Multipath TCP: connections are converted over "
+				   "plain TCP, on one path",
+				   release);
+		fact_remedy(fact, "a kernel with CONFIG_MPTCP, 6.2 or newer");
+	} else {
+		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
+				   "no Multipath TCP for this process (%s): connections are "
+				   "converted over plain TCP, on one path",
+				   strerror(error));
+		fact_remedy(fact, "let the security policy, such as a seccomp filter, allow it");
+	}
+	fact_value_bool(fact, fd >= 0);
+}
+
+/* Does this kernel put data into the SYNs of such sockets? Yes if they aren't to be had. */
+static bool takes_syn_data(int protocol)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, protocol);
+	const int on = 1;
+	bool takes;
+
+	if (fd < 0)
+		return true;
+	takes = setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0;
+	close(fd);
+	return takes;
+}
+
+static void check_syn_data(struct report *report, const char *release)
+{
+	int fastopen = sysctl_read("net.ipv4.tcp_fastopen");
+	struct fact *fact;
+
+	if (fastopen >= 0 && !(fastopen & SYSCTL_FASTOPEN_CLIENT)) {
+		fact = report_fact(report, FACT_WARN, "kernel.syn_data", NULL,
+				   "Fast Open is off for clients (net.ipv4.tcp_fastopen = %d): "
+				   "each connection takes a round trip more",
+				   fastopen);
+		fact_remedy(fact, "sysctl -w net.ipv4.tcp_fastopen=%d",
+			    fastopen | SYSCTL_FASTOPEN_CLIENT);
+		fact_value_bool(fact, false);
+		return;
+	}
+	if (!takes_syn_data(IPPROTO_MPTCP)) {
+		fact = report_fact(report, FACT_WARN, "kernel.syn_data", NULL,
+				   "Linux %s puts no data into SYNs of Multipath TCP: each "
+				   "connection takes a round trip more",
+				   release);
+		fact_remedy(fact, "Linux 6.2 or newer");
+		fact_value_bool(fact, false);
+		return;
+	}
+	fact = report_fact(report, FACT_OK, "kernel.syn_data", NULL,
+			   "Fast Open is on for clients (net.ipv4.tcp_fastopen = %d)", fastopen);
+	fact_value_bool(fact, true);
+}
+
+/*
+ * Has this kernel switched MPTCP off for a while, because SYNs were lost (Linux 6.12)? It counts
+ * the SYNs that it leaves MP_CAPABLE out of: one to a port of our own, closed, tells.
+ */
+static bool mptcp_is_withheld(void)
+{
+	static const char counter[] = "MPTcpExtMPCapableSYNTXDisabled";
+	union sockaddr_ip address = { .in = { .sin_family = AF_INET,
+					      .sin_addr = { htonl(INADDR_LOOPBACK) } } };
+	int closed = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_MPTCP);
+	socklen_t len = sizeof(address);
+	uint64_t before = counters_read(counter);
+	bool withheld = false;
+
+	if (closed >= 0 && fd >= 0 && bind(closed, &address.sa, sizeof(address.in)) == 0 &&
+	    getsockname(closed, &address.sa, &len) == 0) {
+		connect(fd, &address.sa, sizeof(address.in));
+		withheld = counters_read(counter) > before;
+	}
+	if (closed >= 0)
+		close(closed);
+	if (fd >= 0)
+		close(fd);
+	return withheld;
+}
+
+static void check_mptcp_blackhole(struct report *report)
+{
+	int timeout = sysctl_read("net.mptcp.blackhole_timeout");
+	bool withheld = mptcp_is_withheld();
+	struct fact *fact;
+
+	if (timeout < 0)
+		return;
+	if (withheld)
+		fact = report_fact(report, FACT_WARN, "kernel.mptcp_blackhole", NULL,
+				   "Multipath TCP is off for a while, because SYNs with it were "
+				   "lost (net.mptcp.blackhole_timeout = %d)",
+				   timeout);
+	else if (timeout > 0)
+		fact = report_fact(report, FACT_NOTE, "kernel.mptcp_blackhole", NULL,
+				   "three lost SYNs switch Multipath TCP off for %d s or more "
+				   "(net.mptcp.blackhole_timeout)",
+				   timeout);
+	else
+		fact = report_fact(report, FACT_OK, "kernel.mptcp_blackhole", NULL,
+				   "lost SYNs don't switch Multipath TCP off "
+				   "(net.mptcp.blackhole_timeout = 0)");
+	if (timeout > 0)
+		fact_remedy(fact, "sysctl -w net.mptcp.blackhole_timeout=0");
+	fact_value_bool(fact, withheld);
+}
+
+/* The same for data in SYNs; its time-out is 0 by default, and nothing tells when it is over. */
+static void check_fastopen_blackhole(struct report *report)
+{
+	int timeout = sysctl_read("net.ipv4.tcp_fastopen_blackhole_timeout_sec");
+	uint64_t times = counters_read("TcpExtTCPFastOpenBlackhole");
+	struct fact *fact;
+
+	if (timeout <= 0 || !times)
+		return;
+	fact = report_fact(report, FACT_WARN, "kernel.fastopen_blackhole", NULL,
+			   "Fast Open was off for %d s or more after failures, %llu times since "
+			   "this system started, and may be now",
+			   timeout, (unsigned long long)times);
+	fact_remedy(fact, "sysctl -w net.ipv4.tcp_fastopen_blackhole_timeout_sec=0");
+	fact_value_number(fact, (double)times);
+}
+
+void check_kernel(struct report *report)
+{
+	struct utsname names;
+
+	uname(&names);
+	check_mptcp(report, names.release);
+	check_syn_data(report, names.release);
+	check_mptcp_blackhole(report);
+	check_fastopen_blackhole(report);
+}
+
+/* --- addresses and endpoints ------------------------------------------------------------ */
+
+static void check_addresses(struct report *report, const struct network *network)
+{
+	static const enum fact_status statuses[] = { FACT_FAIL, FACT_NOTE, FACT_OK };
+	char *list = NULL, text[SOCKADDR_STRLEN];
+	size_t size, count = 0;
+	FILE *stream = open_memstream(&list, &size);
+	struct fact *fact;
+
+	if (!stream)
+		return;
+	for (size_t i = 0; i < network->interface_count; i++) {
+		const struct network_interface *interface = &network->interfaces[i];
+		const char *start = interface->name;
+
+		for (int family = 0; family < NETWORK_FAMILY_COUNT; family++) {
+			if (!interface->usable[family])
+				continue;
+			if (start == interface->name)
+				fputs(count++ ? ", " : ": ", stream);
+			fprintf(stream, "%s %s", start,
+				network_format_address(&interface->address[family], text));
+			start = " and";
+		}
+	}
+	fclose(stream);
+	fact = report_fact(report, statuses[count < 2 ? count : 2], "network.interfaces", NULL,
+			   "%zu network%s%s", count, count == 1 ? "" : "s", list ? list : "");
+	if (count < 2)
+		fact_remedy(fact, count ? "a second path needs a second network" :
+					  "connect this machine to a network");
+	fact_value_number(fact, (double)count);
+	free(list);
+}
+
+/* Is there an endpoint for what goes over this interface? */
+static bool has_endpoint(const struct network *network, const struct network_interface *interface,
+			 enum network_family family)
+{
+	for (size_t i = 0; i < network->endpoint_count; i++) {
+		const struct network_endpoint *endpoint = &network->endpoints[i];
+
+		if (endpoint->subflow && endpoint->home == interface->index &&
+		    network_family(&endpoint->address) == family)
+			return true;
+	}
+	return false;
+}
+
+/* An endpoint for each address but that of the interface that connections take anyway. */
+static size_t check_missing_endpoints(struct report *report, const struct network *network,
+				      enum network_family family)
+{
+	char text[SOCKADDR_STRLEN];
+	size_t wanted = 0;
+
+	for (size_t i = 0; i < network->interface_count; i++) {
+		const struct network_interface *interface = &network->interfaces[i];
+		struct fact *fact;
+
+		if (!interface->usable[family] || interface->index == network->first[family])
+			continue;
+		wanted++;
+		if (has_endpoint(network, interface, family))
+			continue;
+		network_format_address(&interface->address[family], text);
+		fact = report_fact(report, FACT_WARN, "network.endpoint", interface->name,
+				   "no MPTCP endpoint has its address %s, so that no second path "
+				   "uses it",
+				   text);
+		fact_remedy(fact, "ip mptcp endpoint add %s dev %s subflow", text, interface->name);
+		fact_value_text(fact, text);
+	}
+	return wanted;
+}
+
+static void check_endpoints(struct report *report, const struct network *network)
+{
+	char text[SOCKADDR_STRLEN];
+
+	for (size_t i = 0; i < network->endpoint_count; i++) {
+		const struct network_endpoint *endpoint = &network->endpoints[i];
+		const struct network_interface *home = network_interface(network, endpoint->home);
+		struct fact *fact;
+
+		if (!endpoint->subflow)
+			continue;
+		network_format_address(&endpoint->address, text);
+		fact = report_fact(report, home ? FACT_OK : FACT_WARN, "network.endpoint",
+				   home ? home->name : NULL,
+				   home ? "MPTCP endpoint %s" :
+					  "MPTCP endpoint %s is not an address of this machine",
+				   text);
+		if (!home)
+			fact_remedy(fact, "ip mptcp endpoint delete id %u", endpoint->id);
+		fact_value_text(fact, text);
+	}
+}
+
+static void check_limit(struct report *report, const struct network *network, size_t wanted)
+{
+	struct fact *fact;
+
+	if (network->subflow_limit >= wanted) {
+		fact = report_fact(report, FACT_OK, "network.subflow_limit", NULL,
+				   "a connection may have %u more path%s than its first",
+				   network->subflow_limit, network->subflow_limit == 1 ? "" : "s");
+	} else {
+		fact = report_fact(report, FACT_WARN, "network.subflow_limit", NULL,
+				   "a connection may have %u more path%s than its first, and there "
+				   "could be %zu",
+				   network->subflow_limit, network->subflow_limit == 1 ? "" : "s",
+				   wanted);
+		fact_remedy(fact, "ip mptcp limits set subflows %zu", wanted);
+	}
+	fact_value_number(fact, network->subflow_limit);
+}
+
+void check_network(struct report *report, const struct network *network)
+{
+	int manager = sysctl_read("net.mptcp.pm_type");
+	size_t ipv4, ipv6;
+
+	check_addresses(report, network);
+	if (manager == PATH_MANAGER_USERSPACE) {
+		report_fact(report, FACT_NOTE, "network.path_manager", NULL,
+			    "a path manager in user space, such as mptcpd, has the say about paths "
+			    "(net.mptcp.pm_type = 1)");
+		return;
+	}
+	if (network->path_manager_error) {
+		/* without MPTCP there is none, which has been said */
+		if (sysctl_read("net.mptcp.enabled") >= 0)
+			report_fact(report, FACT_WARN, "network.path_manager", NULL,
+				    "MPTCP's endpoints and limits can't be read: %s",
+				    strerror(-network->path_manager_error));
+		return;
+	}
+	check_endpoints(report, network);
+	ipv4 = check_missing_endpoints(report, network, NETWORK_IPV4);
+	ipv6 = check_missing_endpoints(report, network, NETWORK_IPV6);
+	check_limit(report, network, ipv4 > ipv6 ? ipv4 : ipv6);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* json.c - values of JSON (RFC 8259) */
+#include "config.h"
+
+#include "convertize/json.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define REPLACEMENT "\\ufffd"
+
+/* Bytes of the UTF-8 character at @text, 0 if it is none (RFC 3629 4); ends at the NUL. */
+static size_t utf8_len(const unsigned char *text)
+{
+	static const struct {
+		uint8_t first, last;   /* of the first byte */
+		uint8_t second_first, second_last;
+		uint8_t len;
+	} forms[] = {
+		{ 0x01, 0x7f, 0x00, 0x00, 1 }, { 0xc2, 0xdf, 0x80, 0xbf, 2 },
+		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
+		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
+		{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 },
+		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	};
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (text[0] < forms[i].first || text[0] > forms[i].last)
+			continue;
+		if (forms[i].len == 1)
+			return 1;
+		if (text[1] < forms[i].second_first || text[1] > forms[i].second_last)
+			return 0;
+		for (size_t n = 2; n < forms[i].len; n++)
+			if (text[n] < 0x80 || text[n] > 0xbf)
+				return 0;
+		return forms[i].len;
+	}
+	return 0;
+}
+
+void json_string(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	fputc('"', out);
+	while (*at) {
+		size_t len = utf8_len(at);
+
+		if (!len)
+			fputs(REPLACEMENT, out);
+		else if (*at == '"' || *at == '\\')
+			fprintf(out, "\\%c", *at);
+		else if (*at < 0x20)
+			fprintf(out, "\\u%04x", *at);
+		else
+			fwrite(at, 1, len, out);
+		at += len ? len : 1;
+	}
+	fputc('"', out);
+}
+
+void json_number(FILE *out, double value)
+{
+	long long thousandths = (long long)(value * 1000 + (value < 0 ? -0.5 : 0.5));
+	long long positive = thousandths < 0 ? -thousandths : thousandths;
+
+	fprintf(out, "%s%lld", thousandths < 0 ? "-" : "", positive / 1000);
+	if (positive % 1000)
+		fprintf(out, ".%03lld", positive % 1000);
+}

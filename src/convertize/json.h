@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* json.h - values of JSON (RFC 8259) */
+#ifndef CONVERTIZE_JSON_H
+#define CONVERTIZE_JSON_H
+
+#include <stdio.h>
+
+/*
+ * json_string() - write a string in quotes
+ * It is valid whatever is in @text: a byte that isn't UTF-8 becomes U+FFFD.
+ */
+void json_string(FILE *out, const char *text);
+
+/* To three decimals, in any locale. */
+void json_number(FILE *out, double value);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* launch.h - run a program with libconvert.so preloaded */
+#ifndef CONVERTIZE_LAUNCH_H
+#define CONVERTIZE_LAUNCH_H
+
+#include "convertize/options.h"
+#include "convertize/preload.h"
+
+/* Who would execute a program now. */
+struct preload_caller launch_caller(void);
+
+/*
+ * launch() - become the program
+ * Returns only if that can't be: the exit status; the reason has been said on standard error.
+ */
+int launch(const struct options *options);
+
+#endif

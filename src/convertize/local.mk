@@ -1,0 +1,25 @@
+# launcher and doctor; what unit tests and fuzzers link is in libconvertize.la
+noinst_LTLIBRARIES += libconvertize.la
+libconvertize_la_SOURCES = \
+	src/convertize/elf.c src/convertize/elf.h \
+	src/convertize/json.c src/convertize/json.h \
+	src/convertize/preload.c src/convertize/preload.h src/convertize/program.h \
+	src/convertize/report.c src/convertize/report.h \
+	src/convertize/script.c src/convertize/script.h
+
+bin_PROGRAMS += convertize
+convertize_SOURCES = src/convertize/main.c \
+	src/convertize/check.c src/convertize/check.h \
+	src/convertize/check_converter.c src/convertize/check_host.c \
+	src/convertize/counters.c src/convertize/counters.h \
+	src/convertize/launch.c src/convertize/launch.h \
+	src/convertize/library.c src/convertize/library.h \
+	src/convertize/network.c src/convertize/network.h \
+	src/convertize/options.c src/convertize/options.h \
+	src/convertize/probe.c src/convertize/probe.h \
+	src/convertize/program.c \
+	src/common/sysctl.c src/common/sysctl.h
+convertize_CPPFLAGS = $(AM_CPPFLAGS) -DLIBCONVERT_DIR='"$(libdir)"'
+convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
+convertize_LDADD = libconvertize.la libresolve.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
+dist_man_MANS += man/convertize.1

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * network.c - this host's addresses, and what the kernel's MPTCP path manager does with them
+ *
+ * Addresses come from getifaddrs(3), all else by netlink: default routes of every table, since
+ * a host with two providers has one of them in a table of its own (rtnetlink(7)), and endpoints
+ * and limits (linux/mptcp.h). None of it needs a privilege.
+ */
+#include "config.h"
+
+#include "convertize/network.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <libmnl/libmnl.h>
+#include <linux/genetlink.h>
+#include <linux/mptcp.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A VPN may leave the default route alone and add two halves of the world. */
+#define DEFAULT_PREFIX_MAX 1
+
+/* A netlink socket, and the buffer for one request and its answers. */
+struct netlink {
+	struct mnl_socket *socket;
+	unsigned int port, sequence;
+	uint16_t mptcp; /* the number of its generic netlink family */
+	_Alignas(struct nlmsghdr) char buf[32768]; /* the kernel's dumps need no more, netlink(7) */
+};
+
+static int netlink_open(struct netlink *netlink, int bus)
+{
+	netlink->sequence = 1;
+	netlink->socket = mnl_socket_open2(bus, SOCK_CLOEXEC);
+	if (!netlink->socket)
+		return -errno;
+	if (mnl_socket_bind(netlink->socket, 0, MNL_SOCKET_AUTOPID) < 0) {
+		int error = errno;
+
+		mnl_socket_close(netlink->socket);
+		return -error;
+	}
+	netlink->port = mnl_socket_get_portid(netlink->socket);
+	return 0;
+}
+
+/* Sends the request in the buffer, and shows @on_message every answer. Returns 0 or -errno. */
+static int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg)
+{
+	struct nlmsghdr *request = (struct nlmsghdr *)netlink->buf;
+	unsigned int sequence = netlink->sequence++;
+	ssize_t got;
+	int ret;
+
+	request->nlmsg_seq = sequence;
+	if (mnl_socket_sendto(netlink->socket, request, request->nlmsg_len) < 0)
+		return -errno;
+	do {
+		got = mnl_socket_recvfrom(netlink->socket, netlink->buf, sizeof(netlink->buf));
+		if (got < 0)
+			return -errno;
+		ret = mnl_cb_run(netlink->buf, (size_t)got, sequence, netlink->port, on_message,
+				 arg);
+	} while (ret > MNL_CB_STOP);
+	return ret < 0 ? -errno : 0;
+}
+
+/* --- addresses ------------------------------------------------------------------ */
+
+enum network_family network_family(const union sockaddr_ip *address)
+{
+	return sockaddr_ip_is_v4(address) ? NETWORK_IPV4 : NETWORK_IPV6;
+}
+
+const char *network_format_address(const union sockaddr_ip *address,
+				   char buf[static SOCKADDR_STRLEN])
+{
+	char *end;
+
+	/* "192.0.2.1:80", "[2001:db8::1]:80" */
+	sockaddr_ip_format(address, buf);
+	end = strrchr(buf, ':');
+	*end = '\0';
+	if (buf[0] == '[') {
+		end[-1] = '\0';
+		memmove(buf, buf + 1, (size_t)(end - 1 - buf));
+	}
+	return buf;
+}
+
+static bool is_global(const union sockaddr_ip *address)
+{
+	struct in6_addr in6 = sockaddr_ip_in6(address);
+
+	if (sockaddr_ip_is_v4(address))
+		return in6.s6_addr[12] != 127 &&
+		       !(in6.s6_addr[12] == 169 && in6.s6_addr[13] == 254);
+	return !IN6_IS_ADDR_LINKLOCAL(&in6) && !IN6_IS_ADDR_LOOPBACK(&in6);
+}
+
+static struct network_interface *find_interface(struct network *network, unsigned int index)
+{
+	for (size_t i = 0; i < network->interface_count; i++)
+		if (network->interfaces[i].index == index)
+			return &network->interfaces[i];
+	return NULL;
+}
+
+const struct network_interface *network_interface(const struct network *network, unsigned int index)
+{
+	return find_interface((struct network *)network, index);
+}
+
+static void add_address(struct network *network, const char *name, const union sockaddr_ip *address)
+{
+	unsigned int index = if_nametoindex(name);
+	struct network_interface *interface = find_interface(network, index);
+	enum network_family family = network_family(address);
+
+	if (!interface) {
+		if (network->interface_count == NETWORK_INTERFACES_MAX)
+			return;
+		interface = &network->interfaces[network->interface_count++];
+		strncpy(interface->name, name, sizeof(interface->name) - 1);
+		interface->index = index;
+	}
+	if (interface->address[family].sa.sa_family == AF_UNSPEC)
+		interface->address[family] = *address;
+}
+
+/* The address of an entry of getifaddrs(3), if it is one that matters. */
+static bool entry_address(const struct ifaddrs *at, union sockaddr_ip *out)
+{
+	const unsigned int up = IFF_UP | IFF_RUNNING;
+	socklen_t len = sizeof(struct sockaddr_in6);
+
+	if ((at->ifa_flags & (up | IFF_LOOPBACK)) != up || !at->ifa_addr)
+		return false;
+	if (at->ifa_addr->sa_family == AF_INET)
+		len = sizeof(struct sockaddr_in);
+	return sockaddr_ip_from(out, at->ifa_addr, len) && is_global(out);
+}
+
+static int read_addresses(struct network *network)
+{
+	union sockaddr_ip address;
+	struct ifaddrs *list;
+
+	if (getifaddrs(&list) < 0)
+		return -errno;
+	for (const struct ifaddrs *at = list; at; at = at->ifa_next)
+		if (entry_address(at, &address))
+			add_address(network, at->ifa_name, &address);
+	freeifaddrs(list);
+	return 0;
+}
+
+/* The index of the interface that has an address; 0: none has. */
+static unsigned int home_of(const union sockaddr_ip *wanted)
+{
+	union sockaddr_ip address;
+	struct ifaddrs *list;
+	unsigned int index = 0;
+
+	if (getifaddrs(&list) < 0)
+		return 0;
+	for (const struct ifaddrs *at = list; at && !index; at = at->ifa_next)
+		if (entry_address(at, &address) && sockaddr_ip_equal(&address, wanted))
+			index = if_nametoindex(at->ifa_name);
+	freeifaddrs(list);
+	return index;
+}
+
+static bool has_address(const struct network_interface *interface, int family)
+{
+	return interface->address[family].sa.sa_family != AF_UNSPEC;
+}
+
+/* --- default routes --------------------------------------------------------------- */
+
+static void note_default(struct network *network, unsigned int index, int family)
+{
+	struct network_interface *interface = find_interface(network, index);
+
+	if (interface)
+		interface->usable[family == AF_INET ? NETWORK_IPV4 : NETWORK_IPV6] = true;
+}
+
+/* An array of struct rtnexthop, each with attributes of its own behind it. */
+static void note_multipath(struct network *network, const struct nlattr *attr, int family)
+{
+	const char *at = mnl_attr_get_payload(attr);
+	size_t left = mnl_attr_get_payload_len(attr);
+	struct rtnexthop hop;
+
+	while (left >= sizeof(hop)) {
+		size_t size;
+
+		memcpy(&hop, at, sizeof(hop));
+		note_default(network, (unsigned int)hop.rtnh_ifindex, family);
+		size = RTNH_ALIGN((size_t)hop.rtnh_len);
+		if (size < sizeof(hop) || size > left)
+			return;
+		at += size;
+		left -= size;
+	}
+}
+
+static int on_route(const struct nlmsghdr *message, void *arg)
+{
+	const struct rtmsg *route = mnl_nlmsg_get_payload(message);
+	struct network *network = arg;
+	const struct nlattr *attr;
+
+	if (message->nlmsg_type != RTM_NEWROUTE || route->rtm_type != RTN_UNICAST ||
+	    route->rtm_dst_len > DEFAULT_PREFIX_MAX)
+		return MNL_CB_OK;
+	mnl_attr_for_each(attr, message, sizeof(*route)) {
+		if (mnl_attr_get_type(attr) == RTA_OIF &&
+		    mnl_attr_validate(attr, MNL_TYPE_U32) == 0)
+			note_default(network, mnl_attr_get_u32(attr), route->rtm_family);
+		if (mnl_attr_get_type(attr) == RTA_MULTIPATH)
+			note_multipath(network, attr, route->rtm_family);
+	}
+	return MNL_CB_OK;
+}
+
+static void read_default_routes(struct network *network, struct netlink *netlink)
+{
+	static const unsigned char families[] = { AF_INET, AF_INET6 };
+
+	if (netlink_open(netlink, NETLINK_ROUTE) < 0)
+		return;
+	for (size_t i = 0; i < sizeof(families); i++) {
+		struct nlmsghdr *request = mnl_nlmsg_put_header(netlink->buf);
+		struct rtmsg *route = mnl_nlmsg_put_extra_header(request, sizeof(*route));
+
+		request->nlmsg_type = RTM_GETROUTE;
+		request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+		route->rtm_family = families[i];
+		netlink_ask(netlink, on_route, network);
+	}
+	mnl_socket_close(netlink->socket);
+}
+
+/* Bridges of containers have addresses, and no default route. Where nothing has one, all may do. */
+static void settle_usable(struct network *network)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < network->interface_count; i++)
+		for (int family = 0; family < NETWORK_FAMILY_COUNT; family++) {
+			struct network_interface *interface = &network->interfaces[i];
+
+			interface->usable[family] &= has_address(interface, family);
+			any = any || interface->usable[family];
+		}
+	for (size_t i = 0; i < network->interface_count && !any; i++)
+		for (int family = 0; family < NETWORK_FAMILY_COUNT; family++)
+			network->interfaces[i].usable[family] =
+				has_address(&network->interfaces[i], family);
+}
+
+/* The interface that a connection to somewhere would take: connect() of UDP sends nothing. */
+static void read_first(struct network *network)
+{
+	static const char *const anywhere[] = { [NETWORK_IPV4] = "192.0.2.1",
+						[NETWORK_IPV6] = "2001:db8::1" };
+
+	for (int family = 0; family < NETWORK_FAMILY_COUNT; family++) {
+		union sockaddr_ip to, from = { 0 };
+		socklen_t len = sizeof(from);
+		int fd;
+
+		sockaddr_ip_parse(&to, anywhere[family], 9);
+		fd = socket(to.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		if (fd < 0)
+			continue;
+		if (connect(fd, &to.sa, sockaddr_ip_len(&to)) == 0 &&
+		    getsockname(fd, &from.sa, &len) == 0) {
+			sockaddr_ip_set_port(&from, 0);
+			network->first[family] = home_of(&from);
+		}
+		close(fd);
+	}
+}
+
+/* --- the path manager --------------------------------------------------------------- */
+
+static struct nlmsghdr *put_generic(struct netlink *netlink, uint16_t type, uint16_t flags,
+				    uint8_t command)
+{
+	struct nlmsghdr *request = mnl_nlmsg_put_header(netlink->buf);
+	struct genlmsghdr *generic = mnl_nlmsg_put_extra_header(request, sizeof(*generic));
+
+	request->nlmsg_type = type;
+	request->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags);
+	generic->cmd = command;
+	generic->version = 1;
+	return request;
+}
+
+static int on_family(const struct nlmsghdr *message, void *arg)
+{
+	struct netlink *netlink = arg;
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID &&
+		    mnl_attr_validate(attr, MNL_TYPE_U16) == 0)
+			netlink->mptcp = mnl_attr_get_u16(attr);
+	return MNL_CB_OK;
+}
+
+static int find_family(struct netlink *netlink)
+{
+	struct nlmsghdr *request;
+	int ret;
+
+	request = put_generic(netlink, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
+	mnl_attr_put_strz(request, CTRL_ATTR_FAMILY_NAME, MPTCP_PM_NAME);
+	ret = netlink_ask(netlink, on_family, netlink);
+	return ret < 0 ? ret : netlink->mptcp ? 0 : -ENOENT;
+}
+
+/* What an attribute of an address says, if it is long enough to say it. */
+static void read_address_attr(struct network_endpoint *endpoint, const struct nlattr *attr)
+{
+	union sockaddr_ip *address = &endpoint->address;
+	const void *payload = mnl_attr_get_payload(attr);
+	size_t len = mnl_attr_get_payload_len(attr);
+
+	switch (mnl_attr_get_type(attr)) {
+	case MPTCP_PM_ADDR_ATTR_ADDR4:
+		address->sa.sa_family = AF_INET;
+		if (len >= sizeof(address->in.sin_addr))
+			memcpy(&address->in.sin_addr, payload, sizeof(address->in.sin_addr));
+		break;
+	case MPTCP_PM_ADDR_ATTR_ADDR6:
+		address->sa.sa_family = AF_INET6;
+		if (len >= sizeof(address->in6.sin6_addr))
+			memcpy(&address->in6.sin6_addr, payload, sizeof(address->in6.sin6_addr));
+		break;
+	case MPTCP_PM_ADDR_ATTR_ID:
+		if (len >= sizeof(uint8_t))
+			endpoint->id = mnl_attr_get_u8(attr);
+		break;
+	case MPTCP_PM_ADDR_ATTR_IF_IDX:
+		if (len >= sizeof(uint32_t))
+			endpoint->bound = mnl_attr_get_u32(attr);
+		break;
+	case MPTCP_PM_ADDR_ATTR_FLAGS:
+		if (len >= sizeof(uint32_t))
+			endpoint->subflow = mnl_attr_get_u32(attr) & (MPTCP_PM_ADDR_FLAG_SUBFLOW |
+								      MPTCP_PM_ADDR_FLAG_FULLMESH);
+		break;
+	}
+}
+
+static int on_endpoint(const struct nlmsghdr *message, void *arg)
+{
+	struct network *network = arg;
+	const struct nlattr *outer, *inner;
+
+	mnl_attr_for_each(outer, message, sizeof(struct genlmsghdr)) {
+		struct network_endpoint endpoint = { 0 };
+
+		if (mnl_attr_get_type(outer) != MPTCP_PM_ATTR_ADDR)
+			continue;
+		mnl_attr_for_each_nested(inner, outer)
+			read_address_attr(&endpoint, inner);
+		endpoint.home = home_of(&endpoint.address);
+		if (endpoint.address.sa.sa_family != AF_UNSPEC &&
+		    network->endpoint_count < NETWORK_ENDPOINTS_MAX)
+			network->endpoints[network->endpoint_count++] = endpoint;
+	}
+	return MNL_CB_OK;
+}
+
+static int on_limits(const struct nlmsghdr *message, void *arg)
+{
+	struct network *network = arg;
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == MPTCP_PM_ATTR_SUBFLOWS &&
+		    mnl_attr_validate(attr, MNL_TYPE_U32) == 0)
+			network->subflow_limit = mnl_attr_get_u32(attr);
+	return MNL_CB_OK;
+}
+
+static int read_path_manager(struct network *network, struct netlink *netlink)
+{
+	int ret = netlink_open(netlink, NETLINK_GENERIC);
+
+	if (ret < 0)
+		return ret;
+	ret = find_family(netlink);
+	if (ret == 0) {
+		put_generic(netlink, netlink->mptcp, NLM_F_DUMP, MPTCP_PM_CMD_GET_ADDR);
+		ret = netlink_ask(netlink, on_endpoint, network);
+	}
+	if (ret == 0) {
+		put_generic(netlink, netlink->mptcp, NLM_F_ACK, MPTCP_PM_CMD_GET_LIMITS);
+		ret = netlink_ask(netlink, on_limits, network);
+	}
+	mnl_socket_close(netlink->socket);
+	return ret;
+}
+
+int network_read(struct network *out)
+{
+	struct netlink netlink = { 0 };
+	int ret;
+
+	memset(out, 0, sizeof(*out));
+	out->path_manager_error = read_path_manager(out, &netlink);
+	ret = read_addresses(out);
+	read_default_routes(out, &netlink);
+	settle_usable(out);
+	read_first(out);
+	return ret;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* options.h - convertize's command line */
+#ifndef CONVERTIZE_OPTIONS_H
+#define CONVERTIZE_OPTIONS_H
+
+#include <stdbool.h>
+
+/* Statuses of convertize itself, as env(1) and nohup(1) have them; all others are the program's. */
+#define OPTIONS_STATUS_FAILED 125
+#define OPTIONS_STATUS_CANNOT_RUN 126
+#define OPTIONS_STATUS_NOT_FOUND 127
+
+/* And those of "convertize check". */
+#define OPTIONS_CHECK_FAILED 1
+#define OPTIONS_CHECK_USAGE 2
+#define OPTIONS_CHECK_DEGRADED 3
+
+struct options {
+	bool check;          /* "convertize check", not a program to be run */
+	char **program;      /* and its arguments, ending with NULL; NULL: none */
+	const char *library; /* NULL: not named */
+	bool force;
+	bool json;
+	unsigned int given;  /* a bit for each option_id: see options_explain() */
+};
+
+enum options_result {
+	OPTIONS_RUN,
+	OPTIONS_EXIT,  /* --help or --version has been answered */
+	OPTIONS_USAGE, /* what is wrong was said on standard error */
+};
+
+/*
+ * options_parse() - read the command line
+ * Options that are settings of libconvert.so become its environment variables at once.
+ * @options->check is set as far as the words tell even if the rest is wrong.
+ */
+enum options_result options_parse(struct options *options, int argc, char *argv[]);
+
+/*
+ * options_explain() - a problem with a variable in terms of the option that set it
+ * @problem: as settings_read() words it, the variable first
+ * @option: set to "--converter", or to the variable if that came from the environment
+ * Returns what stands behind the variable's name.
+ */
+const char *options_explain(const struct options *options, const char *problem, char option[32]);
+
+#endif

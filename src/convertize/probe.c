@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * probe.c - one connection to a converter that asks what it supports, and how it went
+ *
+ * The request is an Info TLV (Section 6.2.3), sent as the shim sends its own: in the SYN of an
+ * MPTCP connection, without a Fast Open cookie. Nothing is asked of any server.
+ *
+ * Three things look alike from outside and have different remedies: MPTCP that the path or the
+ * peer doesn't take, MPTCP that this kernel doesn't offer for a while, after lost SYNs (then a
+ * counter of such SYNs grows, since Linux 6.12), and data that falls with a lost SYN
+ * (tcpi_fastopen_client_fail, since 5.5).
+ */
+#include "config.h"
+
+#include "convertize/probe.h"
+
+#include "convertize/counters.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <linux/mptcp.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WITHHELD_COUNTER "MPTcpExtMPCapableSYNTXDisabled"
+#define SYN_RETRANSMITTED 3 /* TFO_SYN_RETRANSMITTED, include/linux/tcp.h */
+
+struct probe {
+	const struct probe_request *request;
+	struct probe_result *result;
+	int fd;
+	bool mptcp; /* the socket speaks it */
+	uint64_t withheld_before;
+	struct timespec start;
+	uint8_t bytes[CONVERT_MESSAGE_MAX]; /* the request */
+	size_t len, sent;
+};
+
+static double elapsed_ms(const struct probe *probe)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)(now.tv_sec - probe->start.tv_sec) * 1e3 +
+	       (double)(now.tv_nsec - probe->start.tv_nsec) / 1e6;
+}
+
+/* Waits for the events, or an error; false if the time is up. */
+static bool wait_for(const struct probe *probe, short events)
+{
+	struct pollfd ready = { .fd = probe->fd, .events = events };
+	double left;
+	int ret;
+
+	do {
+		left = probe->request->timeout_ms - elapsed_ms(probe);
+		ret = poll(&ready, 1, left > 0 ? (int)left + 1 : 0);
+	} while (ret < 0 && errno == EINTR);
+	return ret > 0;
+}
+
+static int write_request(struct probe *probe)
+{
+	const struct convert_span *cookie = &probe->request->cookie;
+	struct convert_writer writer;
+	ssize_t len;
+
+	convert_writer_init(&writer, probe->bytes, sizeof(probe->bytes));
+	convert_write_info(&writer);
+	if (cookie->len)
+		convert_write_cookie(&writer, cookie->data, cookie->len);
+	len = convert_writer_finish(&writer);
+	probe->len = len < 0 ? 0 : (size_t)len;
+	return len < 0 ? (int)len : 0;
+}
+
+/* A non-blocking socket, MPTCP if the kernel has it, bound as requested. Returns 0 or -errno. */
+static int open_socket(struct probe *probe)
+{
+	const struct probe_request *request = probe->request;
+	int family = request->converter.sa.sa_family;
+	int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+	probe->fd = socket(family, type, IPPROTO_MPTCP);
+	probe->mptcp = probe->fd >= 0;
+	if (probe->fd < 0)
+		probe->fd = socket(family, type, IPPROTO_TCP);
+	if (probe->fd < 0)
+		return -errno;
+	if (request->device && setsockopt(probe->fd, SOL_SOCKET, SO_BINDTODEVICE, request->device,
+					  (socklen_t)strlen(request->device)) < 0)
+		return -errno;
+	if (request->from.sa.sa_family != AF_UNSPEC &&
+	    bind(probe->fd, &request->from.sa, sockaddr_ip_len(&request->from)) < 0)
+		return -errno;
+	return 0;
+}
+
+/* The SYN, with the request in it if wanted and if this kernel does it. Returns 0 or -errno. */
+static int send_syn(struct probe *probe)
+{
+	const union sockaddr_ip *to = &probe->request->converter;
+	const int on = 1;
+	ssize_t sent;
+
+	clock_gettime(CLOCK_MONOTONIC, &probe->start);
+	if (probe->request->in_syn &&
+	    setsockopt(probe->fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0) {
+		sent = sendto(probe->fd, probe->bytes, probe->len, MSG_FASTOPEN | MSG_NOSIGNAL,
+			      &to->sa, sockaddr_ip_len(to));
+		if (sent >= 0 || errno == EINPROGRESS) {
+			probe->sent = sent > 0 ? (size_t)sent : 0;
+			return 0;
+		}
+		if (errno != EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
+			return -errno;
+	}
+	if (connect(probe->fd, &to->sa, sockaddr_ip_len(to)) == 0 || errno == EINPROGRESS)
+		return 0;
+	return -errno;
+}
+
+static int socket_error(int fd)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? errno : error;
+}
+
+/* What the kernel knows of the connection, once it is established. */
+static void look_at_connection(struct probe *probe)
+{
+	struct probe_result *result = probe->result;
+	struct tcp_info info = { 0 };
+	struct mptcp_info mptcp = { 0 };
+	socklen_t len = sizeof(info), local_len = sizeof(result->local);
+	int is_mptcp = 0;
+
+	getsockname(probe->fd, &result->local.sa, &local_len);
+	if (getsockopt(probe->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && probe->sent)
+		result->syn_data = info.tcpi_options & TCPI_OPT_SYN_DATA ? PROBE_SYN_DATA_TAKEN :
+				   info.tcpi_fastopen_client_fail == SYN_RETRANSMITTED ?
+									   PROBE_SYN_DATA_LOST :
+									   PROBE_SYN_DATA_REFUSED;
+	if (!probe->mptcp)
+		return;
+	len = sizeof(is_mptcp);
+	if (getsockopt(probe->fd, IPPROTO_TCP, TCP_IS_MPTCP, &is_mptcp, &len) < 0) {
+		/* before Linux 6.12 */
+		len = sizeof(mptcp);
+		is_mptcp = getsockopt(probe->fd, SOL_MPTCP, MPTCP_INFO, &mptcp, &len) == 0 &&
+			   (mptcp.mptcpi_flags & (MPTCP_INFO_FLAG_FALLBACK |
+						   MPTCP_INFO_FLAG_REMOTE_KEY_RECEIVED)) ==
+				   MPTCP_INFO_FLAG_REMOTE_KEY_RECEIVED;
+	}
+	result->mptcp = is_mptcp ? PROBE_MPTCP_KEPT :
+		counters_read(WITHHELD_COUNTER) > probe->withheld_before ? PROBE_MPTCP_WITHHELD :
+									   PROBE_MPTCP_LOST;
+}
+
+/* Sends what the SYN had no room for. False if the connection has failed. */
+static bool send_rest(struct probe *probe)
+{
+	ssize_t sent = send(probe->fd, probe->bytes + probe->sent, probe->len - probe->sent,
+			    MSG_NOSIGNAL);
+
+	return sent == (ssize_t)(probe->len - probe->sent);
+}
+
+/* What has come so far: PROBE_SILENT while that may still become an answer. */
+static enum probe_outcome judge(struct probe_result *result)
+{
+	size_t length = 0;
+
+	result->status = convert_message_length(result->message, result->message_len, &length);
+	if (result->status == CONVERT_OK)
+		result->status = convert_response_parse(result->message, result->message_len,
+							&result->response);
+	if (result->status == CONVERT_OK)
+		return PROBE_ANSWERED;
+	return result->status == CONVERT_NEED_MORE ? PROBE_SILENT : PROBE_NOT_CONVERT;
+}
+
+static enum probe_outcome read_answer(struct probe *probe)
+{
+	struct probe_result *result = probe->result;
+	enum probe_outcome outcome = PROBE_SILENT;
+
+	while (outcome == PROBE_SILENT) {
+		size_t room = sizeof(result->message) - result->message_len;
+		ssize_t got;
+
+		if (!wait_for(probe, POLLIN))
+			return PROBE_SILENT;
+		got = recv(probe->fd, result->message + result->message_len, room, 0);
+		if (got == 0)
+			return PROBE_CLOSED;
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (got < 0)
+			return PROBE_RESET;
+		result->message_len += (size_t)got;
+		outcome = judge(result);
+	}
+	result->answer_ms = elapsed_ms(probe);
+	return outcome;
+}
+
+static enum probe_outcome run(struct probe *probe)
+{
+	struct probe_result *result = probe->result;
+	enum probe_outcome outcome;
+
+	result->error = -write_request(probe);
+	if (!result->error)
+		result->error = -open_socket(probe);
+	if (result->error)
+		return PROBE_LOCAL;
+	result->error = -send_syn(probe);
+	if (result->error)
+		return PROBE_UNREACHABLE;
+	if (!wait_for(probe, POLLOUT))
+		return PROBE_NO_SYN_ACK;
+	result->round_trip_ms = elapsed_ms(probe);
+	result->error = socket_error(probe->fd);
+	if (result->error)
+		return PROBE_UNREACHABLE;
+	look_at_connection(probe);
+	if (probe->sent < probe->len && !send_rest(probe))
+		return PROBE_RESET;
+	outcome = read_answer(probe);
+	/* a fallback may come behind the SYN+ACK; a connection that was reset knows nothing more */
+	if (outcome != PROBE_RESET)
+		look_at_connection(probe);
+	return outcome;
+}
+
+void probe_run(const struct probe_request *request, struct probe_result *out)
+{
+	struct probe probe = { .request = request, .result = out, .fd = -1 };
+	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+
+	memset(out, 0, sizeof(*out));
+	probe.withheld_before = counters_read(WITHHELD_COUNTER);
+	out->outcome = run(&probe);
+	if (probe.fd < 0)
+		return;
+	if (out->outcome != PROBE_ANSWERED || out->response.has_error)
+		connect(probe.fd, &unspec, sizeof(unspec)); /* a reset: Sections 6.2.8 and 8 */
+	close(probe.fd);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* report.c - the facts that "convertize check" finds, as lines or as one JSON object */
+#include "config.h"
+
+#include "convertize/report.h"
+
+#include "convertize/json.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fact {
+	struct fact *next;
+	enum fact_status status;
+	const char *name;
+	char *about, *text, *remedy; /* NULL: none, but for the text */
+	char *value;                 /* as JSON; NULL: none */
+};
+
+static const char *const status_names[] = {
+	[FACT_OK] = "ok",
+	[FACT_NOTE] = "note",
+	[FACT_WARN] = "warn",
+	[FACT_FAIL] = "fail",
+};
+static_assert(sizeof(status_names) / sizeof(status_names[0]) == FACT_STATUS_COUNT,
+	      "a name for each status");
+
+/* The result, by the worst status. */
+static const struct {
+	const char *name, *text;
+} results[] = {
+	[FACT_OK] = { "ok", "connections are converted" },
+	[FACT_NOTE] = { "ok", "connections are converted" },
+	[FACT_WARN] = { "degraded", "connections are converted, but not as well as they could be" },
+	[FACT_FAIL] = { "failed", "connections are not converted" },
+};
+static_assert(sizeof(results) / sizeof(results[0]) == FACT_STATUS_COUNT, "one for each status");
+
+static void *need(void *memory)
+{
+	if (!memory) {
+		fputs("convertize: out of memory\n", stderr);
+		exit(EXIT_FAILURE);
+	}
+	return memory;
+}
+
+static char *format_text(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
+
+static char *format_text(const char *format, va_list args)
+{
+	char *text = NULL;
+
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	return need(text);
+}
+
+void report_init(struct report *report, FILE *out, bool json)
+{
+	*report = (struct report){ .out = out, .json = json };
+	report->end = &report->first;
+}
+
+void report_fini(struct report *report)
+{
+	while (report->first) {
+		struct fact *fact = report->first;
+
+		report->first = fact->next;
+		free(fact->about);
+		free(fact->text);
+		free(fact->remedy);
+		free(fact->value);
+		free(fact);
+	}
+}
+
+struct fact *report_fact(struct report *report, enum fact_status status, const char *name,
+			 const char *about, const char *format, ...)
+{
+	struct fact *fact = need(calloc(1, sizeof(*fact)));
+	va_list args;
+
+	fact->status = status;
+	fact->name = name;
+	fact->about = about ? need(strdup(about)) : NULL;
+	va_start(args, format);
+	fact->text = format_text(format, args);
+	va_end(args);
+	if (status > report->worst)
+		report->worst = status;
+	*report->end = fact;
+	report->end = &fact->next;
+	if (!report->unwritten)
+		report->unwritten = fact;
+	return fact;
+}
+
+void fact_remedy(struct fact *fact, const char *format, ...)
+{
+	va_list args;
+
+	free(fact->remedy);
+	va_start(args, format);
+	fact->remedy = format_text(format, args);
+	va_end(args);
+}
+
+/* A memory stream that json.h writes a value to, and what becomes of it. */
+static FILE *value_open(struct fact *fact, size_t *size)
+{
+	return need(open_memstream(&fact->value, size));
+}
+
+static void value_close(struct fact *fact, FILE *stream)
+{
+	fclose(stream);
+	need(fact->value);
+}
+
+void fact_value_bool(struct fact *fact, bool value)
+{
+	fact->value = need(strdup(value ? "true" : "false"));
+}
+
+void fact_value_number(struct fact *fact, double value)
+{
+	size_t size;
+	FILE *stream = value_open(fact, &size);
+
+	json_number(stream, value);
+	value_close(fact, stream);
+}
+
+void fact_value_text(struct fact *fact, const char *value)
+{
+	size_t size;
+	FILE *stream = value_open(fact, &size);
+
+	json_string(stream, value);
+	value_close(fact, stream);
+}
+
+void fact_value_bytes(struct fact *fact, const uint8_t *values, size_t count)
+{
+	size_t size;
+	FILE *stream = value_open(fact, &size);
+
+	fputc('[', stream);
+	for (size_t i = 0; i < count; i++)
+		fprintf(stream, "%s%u", i ? ", " : "", values[i]);
+	fputc(']', stream);
+	value_close(fact, stream);
+}
+
+/* Bytes that a terminal would take for its own, such as in what a peer said or a file is called. */
+static void write_plain(FILE *out, const char *text)
+{
+	for (; *text; text++)
+		fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, out);
+}
+
+void report_flush(struct report *report)
+{
+	if (report->json)
+		return;
+	for (const struct fact *fact = report->unwritten; fact; fact = fact->next) {
+		fprintf(report->out, "%-4s  ", status_names[fact->status]);
+		if (fact->about) {
+			write_plain(report->out, fact->about);
+			fputs(": ", report->out);
+		}
+		write_plain(report->out, fact->text);
+		if (fact->remedy) {
+			fputs("; remedy: ", report->out);
+			write_plain(report->out, fact->remedy);
+		}
+		fputc('\n', report->out);
+	}
+	report->unwritten = NULL;
+	fflush(report->out);
+}
+
+static void write_member(FILE *out, const char *name, const char *text)
+{
+	fprintf(out, ", \"%s\": ", name);
+	json_string(out, text);
+}
+
+static void write_json(const struct report *report)
+{
+	FILE *out = report->out;
+
+	fprintf(out, "{\"convertize\": \"%s\", \"result\": \"%s\", \"facts\": [", PACKAGE_VERSION,
+		results[report->worst].name);
+	for (const struct fact *fact = report->first; fact; fact = fact->next) {
+		fprintf(out, "%s\n  {\"name\": \"%s\", \"status\": \"%s\"",
+			fact == report->first ? "" : ",", fact->name, status_names[fact->status]);
+		if (fact->about)
+			write_member(out, "about", fact->about);
+		if (fact->value)
+			fprintf(out, ", \"value\": %s", fact->value);
+		write_member(out, "text", fact->text);
+		if (fact->remedy)
+			write_member(out, "remedy", fact->remedy);
+		fputc('}', out);
+	}
+	fputs("\n]}\n", out);
+}
+
+bool report_finish(struct report *report)
+{
+	report_flush(report);
+	if (report->json)
+		write_json(report);
+	else
+		fprintf(report->out, "%s: %s\n", results[report->worst].name,
+			results[report->worst].text);
+	return fflush(report->out) == 0 && !ferror(report->out);
+}

@@ -1,0 +1,354 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertize.py - the launcher: what it runs is converted, and what it refuses would not have been"""
+import contextlib
+import os
+import platform
+import shlex
+import shutil
+import signal
+import subprocess
+
+from convertlab import Lab, LabError, Link, Skip, check, equal, main, sandbox, timeout
+
+NOBODY = 65534
+CAPABILITY = bytes.fromhex("01000002 00200000 00000000 00000000 00000000")  # cap_net_raw+ep, linux/capability.h
+MACHINE_AT, X86_64, AARCH64 = 18, 62, 183  # elf(5)
+
+PROGRAM = r"""
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(7) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char answer[6] = "";
+
+	if (argc < 2 || inet_pton(AF_INET, argv[1], &to.sin_addr) != 1 ||
+	    connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0 || write(fd, "hello", 5) != 5 ||
+	    read(fd, answer, 5) < 1)
+		return EXIT_FAILURE;
+	puts(answer);
+	return EXIT_SUCCESS;
+}
+"""
+
+GO_PROGRAM = """
+package main
+%s
+import "syscall"
+
+func main() {
+	answer := make([]byte, 5)
+	fd, _ := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	err := syscall.Connect(fd, &syscall.SockaddrInet4{Port: 7, Addr: [4]byte{%s}})
+	if err != nil {
+		panic(err)
+	}
+	syscall.Write(fd, []byte("hello"))
+	syscall.Read(fd, answer)
+	syscall.Write(1, append(answer, 10))
+}
+"""
+
+
+class Launcher:
+    """convertize on the lab's client, a converter, an echo server, and a place for programs that everybody can reach."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        lab.convertd()
+        lab.echo()
+        self.place = os.path.join("/run/convertlab", "programs")
+        os.mkdir(self.place)
+        # an ordinary user may not reach the build directory
+        self.program = shutil.copy(lab.build.program("convertize"), self.place)
+        self.library = shutil.copy(lab.build.shim, self.place)
+        self.log = os.path.join(self.place, "log")
+        os.close(os.open(self.log, os.O_CREAT))
+        os.chmod(self.log, 0o666)
+        self.source = self.write("program.c", PROGRAM)
+
+    def close(self):
+        shutil.rmtree(self.place)
+
+    def write(self, name, text, mode=0o644):
+        """A file among the programs; returns its path."""
+        path = os.path.join(self.place, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def compile(self, name, *flags):
+        """PROGRAM under a name."""
+        path = os.path.join(self.place, name)
+        compiler = next(filter(shutil.which, ("cc", "gcc", "clang")), "cc")
+        said = subprocess.run([compiler, "-o", path, self.source, *flags], stderr=subprocess.PIPE, text=True, check=False)
+        if said.returncode:
+            raise Skip("cc %s: %s; a static C library may be missing; on Fedora: dnf install glibc-static"
+                       % (" ".join(flags), said.stderr))
+        return path
+
+    def sanitized(self):
+        """The environment that programs without sanitizers need to take a library with them; see asan_first.c."""
+        before = self.lab.shim_env()["LD_PRELOAD"].split(":")[:-1]
+        if not before:
+            return {}
+        # libconvert.so stands before the run-time library then, which comes to the same
+        return {"LD_PRELOAD": ":".join(before), "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0"}
+
+    def run(self, *words, env=None, uid=0, options=()):
+        """Runs convertize with the lab's converter in the environment; returns the CompletedProcess."""
+        full = {"CONVERT_ADDR": self.lab.converter.addr4, "CONVERT_LOG": self.log, "CONVERT_LIBRARY": self.library,
+                "XDG_RUNTIME_DIR": ""}
+        full.update(self.sanitized())
+        full.update(env or {})
+        user = ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, "--clear-groups"] if uid else []
+        return self.lab.client.run([*user, self.program, *options, *words], env=full, check=False)
+
+    def conversions(self):
+        """How many connections were converted since the last time."""
+        with open(self.log, "r+", encoding="utf-8") as file:
+            count = file.read().count("converted over MPTCP")
+            file.truncate(0)
+        return count
+
+    def works(self, *words, warning=None, converted=1, **options):
+        """The program runs, and its connection is converted."""
+        result = self.run(*words, self.lab.server.addr4, **options)
+        check(result.returncode == 0 and result.stdout == "hello\n", "%s: %s" % (words, result))
+        equal(self.conversions(), converted, "conversions of %s" % (words,))
+        if warning:
+            line, = result.stderr.splitlines()
+            check(line.startswith("convertize: warning: ") and warning in line, result.stderr)
+        else:
+            equal(result.stderr, "", "what convertize says about %s" % (words,))
+
+    def refuses(self, path, reason, status=126, **options):
+        """The program isn't run, and one line says why."""
+        result = self.run(path, self.lab.server.addr4, **options)
+        lines = result.stderr.splitlines()
+        check(result.returncode == status and len(lines) == 1 and not result.stdout, "%s: %s" % (path, result))
+        check(lines[0].startswith("convertize: " + path) and reason in lines[0], lines[0])
+
+    def refuses_rightly(self, path, reason, **options):
+        """Likewise; and if it is run all the same, nothing is converted."""
+        self.refuses(path, reason, **options)
+        self.works(path, warning=reason, converted=0, options=["--force"], **options)
+
+
+@contextlib.contextmanager
+def launcher():
+    """A Launcher in a lab."""
+    with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
+        running = Launcher(lab)
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+def test_programs_that_are_converted():
+    with launcher() as run:
+        program = run.compile("dynamic")
+        run.works(program)
+        run.works(run.compile("no-pie", "-no-pie"))
+        run.works(run.write("script", "#!/bin/sh\nexec %s \"$@\"\n" % program, 0o755))
+        path = run.place + ":" + os.environ["PATH"]
+        run.works("dynamic", env={"PATH": path})
+        run.write("without-line", "exec %s \"$@\"\n" % program, 0o755)
+        run.works("without-line", env={"PATH": path})
+        run.works(run.write("by-env", "#!/usr/bin/env -S A=b sh -e\nexec %s \"$@\"\n" % program, 0o755))
+        # what the program itself would not need to be told
+        run.works("sh", "-c", "sh -c '%s \"$0\"' \"$0\"" % program)
+        # nobody can look into it, and it works
+        os.chmod(program, 0o711)
+        # (AddressSanitizer does not: it must read /proc/self, which is root's then)
+        if not sandbox.in_user_namespace() and not run.sanitized():
+            run.works(program, uid=NOBODY, warning="can't be read")
+
+
+def test_programs_that_are_refused():
+    with launcher() as run:
+        static = run.compile("static", "-static")
+        run.refuses_rightly(static, "statically linked")
+        run.refuses_rightly(run.compile("static-pie", "-static-pie"), "statically linked")
+        script = run.write("script", "#!%s\n" % static, 0o755)
+        result = run.run(script)
+        equal((result.returncode, result.stderr.split(" is ")[0]), (126, "convertize: %s, which runs %s," % (static, script)),
+              "a script whose interpreter is static")
+        dynamic = run.compile("dynamic")
+        run.refuses(run.compile("loader", "-Wl,--dynamic-linker=/nonexistent/loader"), "/nonexistent/loader, which isn't there")
+        other = "ld-musl-x.so.1" if platform.libc_ver()[0] == "glibc" else "ld-linux.so.2"
+        run.refuses(run.compile("libc", "-Wl,--dynamic-linker=/lib/" + other), "another C library")
+        with open(dynamic, "rb") as file:
+            data = bytearray(file.read())
+        run.refuses(run.write("interpreter", "#!/nonexistent/perl6\n", 0o755), "/nonexistent/perl6, which isn't there")
+        for name, content, reason in (("foreign", foreign(data), "another machine"), ("damaged", data[:100], "damaged")):
+            path = run.write(name, "", 0o755)
+            with open(path, "wb") as file:
+                file.write(content)
+            run.refuses(path, reason)
+        run.refuses(run.place + "/nothing", "No such file", status=127)
+        run.refuses("no-such-command", "command not found", status=127)
+        run.refuses(run.write("data", "", 0o644), "Permission denied")
+        run.refuses(run.place, "Permission denied")
+        path = {"PATH": run.place + ":" + os.environ["PATH"]}
+        run.refuses("data", "Permission denied", env=path)
+        if not sandbox.in_user_namespace():
+            run.refuses("no-such-command", "command not found", status=127, uid=NOBODY,
+                        env={"PATH": run.lab.directory + ":/bin"})
+        # as execvp(3) does, past a directory of that name
+        run.write(os.path.basename(run.place), "#!/bin/sh\necho found\n", 0o755)
+        path = "%s:%s:%s" % (os.path.dirname(run.place), run.place, os.environ["PATH"])
+        equal(run.run(os.path.basename(run.place), env={"PATH": path}).stdout, "found\n", "the second place in PATH")
+
+
+def foreign(data):
+    """A program for another machine."""
+    data = bytearray(data)
+    machine = int.from_bytes(data[MACHINE_AT:MACHINE_AT + 2], "little")
+    data[MACHINE_AT:MACHINE_AT + 2] = (X86_64 if machine == AARCH64 else AARCH64).to_bytes(2, "little")
+    return data
+
+
+def test_privileged_programs():
+    """Set-user-ID, set-group-ID and file capabilities make the loader ignore LD_PRELOAD; where they don't, all is well."""
+    if sandbox.in_user_namespace():
+        return "nothing, since there is but one user here; run it as root"
+    with launcher() as run:
+        program = run.compile("setuid")
+        os.chown(program, NOBODY, 0)
+        os.chmod(program, 0o4755)
+        run.refuses_rightly(program, "set-user-ID")
+        # to the user who runs it already
+        run.works(program, uid=NOBODY)
+        # of another one, under no_new_privs
+        os.chown(program, 0, 0)
+        os.chmod(program, 0o4755)
+        run.refuses_rightly(program, "set-user-ID", uid=NOBODY)
+        result = run.lab.client.run(["setpriv", "--no-new-privs", "--reuid=%d" % NOBODY, run.program, program,
+                                     run.lab.server.addr4], check=False,
+                                    env={"CONVERT_ADDR": run.lab.converter.addr4, "CONVERT_LOG": run.log,
+                                         "CONVERT_LIBRARY": run.library, **run.sanitized()})
+        equal((result.returncode, result.stderr, run.conversions()), (0, "", 1), "under no_new_privs")
+        program = run.compile("setgid")
+        os.chown(program, 0, NOBODY)
+        os.chmod(program, 0o2755)
+        run.refuses_rightly(program, "set-group-ID")
+        program = run.compile("capable")
+        os.setxattr(program, "security.capability", CAPABILITY)
+        run.refuses_rightly(program, "file capabilities", uid=NOBODY)
+        run.works(program)
+    return None
+
+
+def go_build(run, name, preamble, cgo):
+    """A Go program that talks to the echo server."""
+    source = run.write(name + ".go", GO_PROGRAM % (preamble, ", ".join(run.lab.server.addr4.split("."))))
+    path = os.path.join(run.place, name)
+    env = dict(os.environ, CGO_ENABLED=cgo, GOCACHE=os.path.join(run.place, "cache"), GOFLAGS="-mod=mod", GO111MODULE="off",
+               GOTOOLCHAIN="local", HOME=run.place)
+    said = subprocess.run(["go", "build", "-o", path, source], env=env, stderr=subprocess.PIPE, text=True, check=False)
+    if said.returncode:
+        raise LabError("go build: " + said.stderr)
+    return path
+
+
+@timeout(180)
+def test_go_programs():
+    """Found by what the Go linker writes (test_elf.c has that without a Go compiler), whether they use C or not."""
+    if not shutil.which("go") or os.environ.get("SANITIZER_PRELOAD"):
+        return "nothing: there is no go, or it is a build under sanitizers"
+    with launcher() as run:
+        run.refuses_rightly(go_build(run, "go-static", "", "0"), "is a Go program")
+        run.works(go_build(run, "go-with-c", "import \"C\"", "1"), warning="is a Go program: its Go code", converted=0)
+    return None
+
+
+def test_statuses_and_environment():
+    """The program's status and signal are its own; what was preloaded stays so; an option is a variable."""
+    with launcher() as run:
+        equal(run.run("sh", "-c", "exit 7").returncode, 7, "status")
+        equal(run.run("sh", "-c", "kill -TERM $$").returncode, -signal.SIGTERM, "status")
+        before = run.sanitized().get("LD_PRELOAD", "")
+        expected = run.library + (":" + before if before else "")
+        show = ["sh", "-c", "echo \"$LD_PRELOAD\""]
+        equal(run.run(*show).stdout, expected + "\n", "LD_PRELOAD")
+        other = run.compile("other.so", "-shared", "-fPIC")
+        there = " ".join(filter(None, [other, before]))
+        equal(run.run(*show, env={"LD_PRELOAD": there}).stdout, "%s:%s\n" % (run.library, there), "LD_PRELOAD")
+        equal(run.run(run.program, *show).stdout, expected + "\n", "LD_PRELOAD of a convertize under convertize")
+        words = ["--converter", "192.0.2.1", "--converter=[2001:db8::1]:99", "--port", "98", "--bypass", ":22", "--bypass",
+                 "10.0.0.0/8", "--fallback", "none", "--cookie", "a b", "--timeout", "0.5",
+                 "--early-data", "--no-bypass-mptcp", "--log", "/x"]
+        names = ["CONVERT_" + name for name in ("ADDR", "PORT", "BYPASS", "FALLBACK", "COOKIE", "TIMEOUT", "EARLY_DATA",
+                                                "BYPASS_MPTCP", "LOG")]
+        said = run.run("sh", "-c", "; ".join("echo \"$%s\"" % name for name in names), options=words).stdout
+        equal(said.splitlines(), ["192.0.2.1,[2001:db8::1]:99", "98", ":22,10.0.0.0/8", "none", "a b", "0.5", "1", "0",
+                                  "/x"], "variables")
+        # options are the program's from its name on, and "check" behind -- is a program
+        equal(run.run("echo", "--json", "--", "--converter").stdout, "--json -- --converter\n", "arguments")
+        run.write("check", "#!/bin/sh\necho \"checked $*\"\n", 0o755)
+        path = {"PATH": run.place + ":" + os.environ["PATH"]}
+        equal(run.run("--", "check", "--json", env=path).stdout, "checked --json\n", "a program called check")
+
+
+BAD = (  # options, environment, what the line has in it
+    ([], {"CONVERT_ADDR": None}, "--converter"), ([], {"CONVERT_ADDR": ""}, "CONVERT_ADDR is empty"),
+    ([], {"CONVERT_ADDR": "192.0.2.1.5"}, "CONVERT_ADDR: \"192.0.2.1.5\""),
+    (["--converter", "192.0.2.1.5"], {}, "--converter: \"192.0.2.1.5\""), (["--port", "0"], {}, "--port: \"0\""),
+    ([], {"CONVERT_PORT": "x"}, "CONVERT_PORT: \"x\""), (["--bypass", "10.0.0.1/8"], {}, "--bypass: \"10.0.0.1/8\""),
+    (["--fallback", "maybe"], {}, "--fallback: \"maybe\""), (["--cookie", "x" * 256], {}, "--cookie has 256 bytes"),
+    (["--library", "/nonexistent.so"], {}, "/nonexistent.so: No such file"), (["--library", "/etc/passwd"], {}, "/etc/passwd"),
+    ([], {"CONVERT_LIBRARY": "/proc/self/fd/9"}, "/proc/self/fd/9"), (["--no-such-option"], {}, "--no-such-option"), (["-x"], {}, "-x"), (["--force=1"], {}, "--force=1"),
+    (["--json"], {}, "--json belongs to \"convertize check\""), (["--timeout", "x"], {}, "--timeout: \"x\""),
+    (["--early-data=1"], {}, "--early-data=1"), ([], {"CONVERT_EARLY_DATA": "yes"}, "CONVERT_EARLY_DATA: \"yes\""),
+)
+
+
+def test_bad_options():
+    """Status 125 and one line that quotes what is wrong; nothing is run."""
+    with launcher() as run:
+        for options, env, quoted in BAD:
+            env = dict(env)
+            unset = [name for name, value in env.items() if value is None]
+            result = run.lab.client.run(
+                ["env", *["--unset=" + name for name in unset], run.program, *options, "echo", "run"], check=False,
+                env={"CONVERT_ADDR": "192.0.2.1", "CONVERT_LIBRARY": run.library,
+                     **{name: value for name, value in env.items() if value is not None}})
+            lines = result.stderr.splitlines()
+            check(result.returncode == 125 and len(lines) == 1 and lines[0].startswith("convertize: ") and quoted in lines[0],
+                  "%s %s: %s" % (options, env, result))
+            equal(result.stdout, "", "output")
+        result = run.run("--converter")
+        equal((result.returncode, result.stderr.split(";")[0]), (125, "convertize: --converter needs a value"), "without a value")
+        result = run.run()
+        check(result.returncode == 125 and result.stderr.startswith("Usage: convertize "), result)
+        odd = shutil.copy(run.library, os.path.join(run.place, "lib with blanks.so"))
+        result = run.run("true", options=["--library", odd])
+        check(result.returncode == 125 and "blanks and colons" in result.stderr, result)
+        for word, first in (("--help", "Usage: convertize"), ("--version", "convertize (")):
+            result = run.run(word)
+            check(result.returncode == 0 and result.stdout.startswith(first) and not result.stderr, result)
+        equal(run.lab.client.run(["sh", "-c", shlex.quote(run.program) + " --help >/dev/full"], check=False).returncode, 1,
+              "status with a full disk")
+
+
+def test_the_library_of_the_build_tree():
+    """Without --library it is the one beside the program's own .libs; a relative name is made absolute."""
+    with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
+        program, shim = lab.build.program("convertize"), lab.build.shim
+        for options, env in (([], {}), (["--library", os.path.relpath(shim)], {})):
+            said = lab.client.run([program, "--converter", "192.0.2.1", *options, "sh", "-c", "echo $LD_PRELOAD"],
+                                  env={"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0", **env}).stdout
+            equal(said.split(":")[0].strip(), os.path.realpath(shim), "LD_PRELOAD")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,403 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertize_check.py - the doctor: what it says of kernels, addresses, paths and converters, and that its remedies help"""
+import json
+import os
+import shutil
+
+from convertlab import Lab, Link, between, check, equal, main, measures, sandbox, wait_until
+
+SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
+NOBODY = 65534
+OK, FAILED, USAGE, DEGRADED = 0, 1, 2, 3  # exit statuses
+RESULTS = {OK: "ok", FAILED: "failed", DEGRADED: "degraded"}
+
+
+class Report:
+    """What one run of "convertize check --json" says; status is its exit status."""
+
+    def __init__(self, lab, *words, converter=None, program=None, wrapper=(), env=None):
+        command = [*wrapper, program or lab.build.program("convertize"), "check", "--json", "--converter",
+                   converter or lab.converter.addr4, "--timeout", "1", *words]
+        # what programs outside of the lab have learned is of no interest here
+        result = lab.client.run(command, env={"XDG_RUNTIME_DIR": "", **(env or {})}, check=False)
+        equal(result.stderr, "", "standard error of " + " ".join(map(str, command)))
+        self.status = result.returncode
+        self.whole = json.loads(result.stdout)
+        equal(self.whole["result"], RESULTS[self.status], "the result with status %d" % self.status)
+        self.facts = self.whole["facts"]
+        for fact in self.facts:
+            check(set(fact) <= {"name", "status", "about", "value", "text", "remedy"}, fact)
+            check(fact["status"] in ("ok", "note", "warn", "fail"), fact)
+
+    def all(self, name):
+        """The facts of this name."""
+        return [fact for fact in self.facts if fact["name"] == name]
+
+    def one(self, name):
+        """The fact of this name."""
+        fact, = self.all(name)
+        return fact
+
+    def bad(self):
+        """[(name, status), …] of what isn't as it should be."""
+        return [(fact["name"], fact["status"]) for fact in self.facts if fact["status"] in ("warn", "fail")]
+
+    def remedies(self):
+        """What it says to do about that."""
+        return [fact["remedy"] for fact in self.facts if fact["status"] in ("warn", "fail")]
+
+
+def near(**options):
+    """One network, and links without limits worth speaking of."""
+    return Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=1), **options)
+
+
+def scripted(lab, script, *response, port=1234):
+    """scripted_converter.py on the converter's IPv4 address."""
+    return lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, port, script, *response], port,
+                               name="scripted")
+
+
+def apply_remedy(lab, remedy):
+    """Does what it says, if that is a command, on the client."""
+    words = remedy.split()
+    if words[:2] == ["sysctl", "-w"]:
+        name, value = words[2].split("=")
+        lab.client.sysctl(name, value)
+        return
+    equal(words[:2], ["ip", "mptcp"], "the command in \"%s\"" % remedy)
+    lab.client.run(words)
+
+
+@measures
+def test_all_is_well():
+    with Lab(wifi=Link(delay_ms=10), lte=Link(delay_ms=25), core=Link()) as lab:
+        lab.convertd()
+        both = "%s,%s" % (lab.converter.addr4, lab.converter.addr6)
+        report = Report(lab, "sh", converter=both)
+        equal((report.status, report.bad()), (OK, []), "the result")
+        for name, value in (("kernel.mptcp", True), ("kernel.syn_data", True), ("network.interfaces", 2), ("program", "works"),
+                            ("library", os.path.realpath(lab.build.shim)), ("network.subflow_limit", 2)):
+            equal(report.one(name)["value"], value, name)
+        converters = ["%s:1234" % lab.converter.addr4, "[%s]:1234" % lab.converter.addr6]
+        for name, value in (("converter", "answered"), ("converter.syn_data", True), ("converter.mptcp", True),
+                            ("converter.supports", [4, 8, 30]), ("path", True)):
+            equal([(fact["about"], fact["value"]) for fact in report.all(name)], [(about, value) for about in converters], name)
+        for fact in report.all("converter.round_trip_ms"):
+            between(fact["value"], 20, 30, "round trip")
+        equal(sorted(fact["value"] for fact in report.all("network.endpoint")),
+              sorted([lab.client.wifi4, lab.client.wifi6, lab.client.lte4, lab.client.lte6]), "endpoints")
+        # the same for people, each fact a line
+        said = lab.client.run([lab.build.program("convertize"), "check", "sh", "--converter", both]).stdout.splitlines()
+        equal(len(said), len(report.facts) + 1, "lines")
+        equal(said[-1], "ok: connections are converted", "the last line")
+        for line, fact in zip(said, report.facts):
+            check(line.startswith(fact["status"] + " "), "%s: %s" % (line, fact))
+            check("answers after" in line or "ms" in line or fact["text"] in line, "%s: %s" % (line, fact))
+
+
+def test_an_ordinary_user():
+    """None of it needs a privilege."""
+    if sandbox.in_user_namespace():
+        return "nothing, since there is but one user here; run it as root"
+    with near() as lab:
+        lab.convertd()
+        place = os.path.join("/run/convertlab", "check")
+        os.mkdir(place)
+        program = shutil.copy(lab.build.program("convertize"), place)
+        library = shutil.copy(lab.build.shim, place)
+        user = ["setpriv", "--reuid=%d" % NOBODY, "--regid=%d" % NOBODY, "--clear-groups"]
+        report = Report(lab, "--library", library, program=program, wrapper=user)
+        equal((report.status, report.bad()), (OK, []), "the result")
+        equal(report.one("network.subflow_limit")["value"], 1, "the limit")
+        shutil.rmtree(place)
+    return None
+
+
+def test_programs():
+    """A program that can't be converted is a failure; what is said of it is what the launcher says (test_convertize.py)."""
+    with near() as lab:
+        lab.convertd()
+        for program, value, status in (("sh", "works", OK), ("no-such-command", "missing", FAILED), (lab.directory, "missing", FAILED)):
+            report = Report(lab, program)
+            equal((report.status, report.one("program")["value"]), (status, value), program)
+        script = os.path.join(lab.directory, "script")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("#!/nonexistent/x \xff\n")
+        os.chmod(script, 0o755)
+        report = Report(lab, script)
+        equal((report.status, report.one("program")["value"]), (FAILED, "no-interpreter"), script)
+        strange = os.path.join(lab.directory.encode(), b"\xff\xfe\n\"\\")
+        os.rename(script, strange)
+        check("\ufffd\ufffd\n\"\\" in Report(lab, os.fsdecode(strange)).one("program")["text"], "a name that isn't UTF-8")
+        report = Report(lab, "--library", "/nonexistent.so")
+        equal((report.status, report.one("library")["status"]), (FAILED, "fail"), "without a library")
+
+
+def test_kernel_settings_and_their_remedies():
+    with near() as lab:
+        lab.convertd()
+        for sysctl, value, name in (("net.mptcp.enabled", 0, "kernel.mptcp"), ("net.ipv4.tcp_fastopen", 0, "kernel.syn_data"),
+                                    ("net.ipv4.tcp_fastopen", 2, "kernel.syn_data")):
+            lab.client.sysctl(sysctl, value)
+            report = Report(lab)
+            equal((report.status, report.bad()), (DEGRADED, [(name, "warn")]), sysctl)
+            equal(report.one(name)["value"], False, name)
+            apply_remedy(lab, report.one(name)["remedy"])
+            equal(Report(lab).bad(), [], "after " + report.one(name)["remedy"])
+            equal(lab.client.sysctl(sysctl), str(value | 1), sysctl)
+        lab.client.sysctl("net.mptcp.blackhole_timeout", 0)
+        equal(Report(lab).one("kernel.mptcp_blackhole")["status"], "ok", "net.mptcp.blackhole_timeout=0")
+        # a path manager of the user's own
+        lab.client.sysctl("net.mptcp.pm_type", 1)
+        report = Report(lab)
+        equal((report.one("network.path_manager")["status"], report.all("network.endpoint")), ("note", []), "mptcpd's")
+
+
+def test_lost_syns_switch_mptcp_off():
+    """Linux then leaves MPTCP out of each SYN for an hour (kernel 6.12); the check says so, and the remedy ends it."""
+    with near() as lab:
+        lab.convertd()
+        lab.wifi.down()
+        process = lab.client.popen([lab.build.program("convertize"), "check", "--timeout", "10", "--converter",
+                                    lab.converter.addr4])
+        # three SYNs, the second and the third without data; the fourth is the first without MP_CAPABLE, and gets an answer
+        wait_until(lambda: lab.client.counters()["TcpExtTCPSynRetrans"] == 2, 10, "three SYNs")
+        lab.wifi.up()
+        process.wait(10)
+        check("answered to a SYN without data" in process.log_text(), process.log_text())
+        report = Report(lab)
+        equal(report.bad(), [("kernel.mptcp_blackhole", "warn"), ("converter.mptcp", "warn")], "what is wrong")
+        equal(report.one("kernel.mptcp_blackhole")["value"], True, "switched off")
+        check("did not offer" in report.one("converter.mptcp")["text"], report.facts)
+        apply_remedy(lab, report.one("kernel.mptcp_blackhole")["remedy"])
+        equal(Report(lab).bad(), [], "after the remedy")
+
+
+def test_endpoints_and_limits():
+    """What is missing comes with the commands that add it, word by word."""
+    with Lab(wifi=Link(delay_ms=5), lte=Link(delay_ms=5), core=Link(delay_ms=1)) as lab:
+        lab.convertd()
+        lab.client.ip("mptcp endpoint flush", "mptcp limits set subflows 0")
+        report = Report(lab)
+        equal((report.status, report.remedies()),
+              (DEGRADED, ["ip mptcp endpoint add %s dev lte subflow" % lab.client.lte4,
+                          "ip mptcp endpoint add %s dev lte subflow" % lab.client.lte6, "ip mptcp limits set subflows 1"]),
+              "remedies")
+        for remedy in report.remedies():
+            apply_remedy(lab, remedy)
+        report = Report(lab)
+        equal((report.status, report.bad()), (OK, []), "after them")
+        equal(report.one("path")["value"], True, "the second path")
+        # an address that has been given up
+        lab.client.ip("mptcp endpoint add 10.99.0.1 id 77 subflow")
+        equal(Report(lab).remedies(), ["ip mptcp endpoint delete id 77"], "remedies")
+        apply_remedy(lab, "ip mptcp endpoint delete id 77")
+        # devices without a default route don't count; nor do endpoints that are only announced
+        lab.client.ip("link add docker0 type veth peer name inside", "link set inside up", "link set docker0 up",
+                      "addr add 172.17.0.1/16 dev docker0", "mptcp endpoint add 172.17.0.1 signal")
+        report = Report(lab)
+        equal((report.status, report.one("network.interfaces")["value"]), (OK, 2), "with a bridge")
+        lab.lte.down()
+        report = Report(lab)
+        equal((report.bad(), report.one("path")["value"]), ([("path", "warn")], False), "with a path that is dead")
+        check("over lte" in report.one("path")["text"], report.one("path"))
+
+
+def test_one_network_and_none():
+    with near() as lab:
+        lab.convertd()
+        lab.client.ip("mptcp endpoint flush", "mptcp limits set subflows 0")
+        report = Report(lab)
+        equal((report.status, report.one("network.interfaces")["status"]), (OK, "note"), "one network")
+        lab.client.ip("link set wifi down")
+        report = Report(lab)
+        equal(report.bad(), [("network.interfaces", "fail"), ("converter", "fail")], "without a network")
+        check("unreachable" in report.one("converter")["text"], report.one("converter"))
+
+
+def test_converters_that_do_not_answer():
+    """Each has its line, and its time-out."""
+    with near() as lab:
+        lab.greeter(port=25)
+        lab.resetter(port=7777)
+        lab.serve("echo", 7)
+        for converter, value, words in (
+                (lab.converter.addr4, "unreachable", "Connection refused"),
+                (lab.addresses.unreachable4, "unreachable", "No route to host"),
+                ("[%s]" % lab.addresses.prohibited6, "unreachable", "Permission denied"),
+                (lab.addresses.blackhole4, "no-syn-ack", "nothing comes back for 1 s"),
+                (lab.server.addr4 + ":25", "not-convert", "(wrong magic number: \"220 lab ready..\")"),
+                (lab.server.addr4 + ":7777", "reset", "resets"),
+                # an Info TLV is no answer to itself
+                ("[%s]:7" % lab.server.addr6, "not-convert", "TLV that only the other peer may send")):
+            report = Report(lab, converter=converter)
+            fact = report.one("converter")
+            equal((report.status, fact["status"], fact["value"]), (FAILED, "fail", value), converter)
+            check(words in fact["text"], fact)
+        # two dots are no name that a resolver asks anybody for
+        report = Report(lab, converter="no..name")
+        equal((report.status, report.bad()), (FAILED, [("converter.name", "warn"), ("converter", "fail")]), "no..name")
+        result = lab.client.run([lab.build.program("convertize"), "check", "--json"], check=False)
+        equal((result.returncode, json.loads(result.stdout)["facts"][-1]["status"]), (FAILED, "fail"), "without a converter")
+
+
+def test_one_converter_of_several():
+    """One that serves is enough; what is wrong with the others is a warning."""
+    with near() as lab:
+        lab.convertd()
+        report = Report(lab, converter="%s:99,localhost:99" % lab.converter.addr4, *["--converter", lab.converter.addr6])
+        equal(report.status, DEGRADED, "status")
+        equal({(fact["about"], fact["status"], fact["value"]) for fact in report.all("converter")} -
+              {("[::1]:99 (localhost)", "warn", "unreachable")},
+              {("%s:99" % lab.converter.addr4, "warn", "unreachable"), ("127.0.0.1:99 (localhost)", "warn", "unreachable"),
+               ("[%s]:1234" % lab.converter.addr6, "ok", "answered")}, "converters")
+
+
+def test_converters_by_name():
+    """As libconvert.so finds them: both addresses of a name, and the targets of a service, each with its port."""
+    with near() as lab:
+        lab.convertd()
+        lab.convertd(["--listen", "[::]:99"], port=99)
+        lab.names("one.example A " + lab.converter.addr4, "one.example AAAA " + lab.converter.addr6,
+                  "_convert._tcp.lab.example SRV 10 0 99 one.example", "_convert._tcp.lab.example SRV 20 0 1234 one.example")
+        for name, port in (("one.example", 1234), ("_convert._tcp.lab.example", 99)):
+            report = Report(lab, converter=name)
+            equal(report.status, OK, name)
+            abouts = [fact["about"] for fact in report.all("converter")]
+            equal(sorted(abouts[:2]), sorted(["%s:%d (%s)" % (lab.converter.addr4, port, name),
+                                              "[%s]:%d (%s)" % (lab.converter.addr6, port, name)]), "addresses")
+        equal(len(abouts), 4, "addresses of the service")
+        report = Report(lab, converter="none.example,one.example")
+        equal((report.status, report.bad()), (DEGRADED, [("converter.name", "warn")]), "a name that isn't there")
+
+
+def test_converter_that_programs_leave_alone():
+    """What they have learned counts as well: with a converter that is up again, connections are direct for a while."""
+    with near() as lab:
+        place = os.path.join(lab.directory, "runtime")
+        os.mkdir(place, 0o700)
+        lab.echo()
+        connect = "import socket, sys; socket.create_connection((sys.argv[1], 7))"
+        lab.client.run(["python3", "-c", connect, lab.server.addr4], env=lab.converted(XDG_RUNTIME_DIR=place))
+        check("direct" in lab.shim_log(), lab.shim_log())
+        lab.convertd()
+        report = Report(lab, env={"XDG_RUNTIME_DIR": place})
+        equal((report.status, report.bad()), (DEGRADED, [("converter.rest_s", "warn")]), "the result")
+        between(report.one("converter.rest_s")["value"], 1, 30, "seconds")
+        os.unlink(report.one("converter.rest_s")["remedy"].split(" rm ")[1])
+        equal(Report(lab, env={"XDG_RUNTIME_DIR": place}).bad(), [], "after the remedy")
+        equal(os.listdir(place), [], "what a check has left there")
+
+
+ANSWERS = (  # script, response, status, value of "converter", words in its text
+    ("silent", None, FAILED, "silent", "says nothing for 1 s"),
+    ("close", None, FAILED, "closed", "closes"),
+    ("truncate:7", "0102226315010408", FAILED, "closed", "closes"),
+    ("whole", "01002263", FAILED, "not-convert", "Total Length is 0"),
+    ("whole", "010322631502000004081e00", OK, "answered", "answers after"),
+    ("bytewise", "010322631502000004081e00", OK, "answered", "answers after"),
+    ("whole", "010222631e010000", FAILED, "Unsupported Version", "error 0"),
+    ("whole", "010222631e010100", OK, "Malformed Message", "doesn't say what it supports"),
+    ("whole", "010222631e010200", OK, "Unsupported Message", "doesn't say what it supports"),
+    ("whole", "010222631e010300", FAILED, "Missing Cookie", "wants a cookie"),
+    ("whole", "010222631e012000", FAILED, "Not Authorized", "refuses this client"),
+    ("whole", "010222631e01401e", FAILED, "Resource Exceeded", "no resources"),
+    ("whole", "010222631e014100", FAILED, "Network Failure", "trouble"),
+    ("whole", "010222631e01c800", FAILED, "unknown", "error 200"),
+)
+
+
+def test_answers():
+    with near() as lab:
+        for port, (script, response, status, value, words) in enumerate(ANSWERS, 2000):
+            process = scripted(lab, script, *([response] if response else []), port=port)
+            report = Report(lab, "--port", port)
+            fact = report.one("converter")
+            equal((report.status, fact["value"]), (status, value), "%s %s" % (script, response))
+            check(words in fact["text"], fact)
+            check("request 01022263" "01010000" in process.log_text(), process.log_text())
+
+
+def test_unknown_tlvs():
+    """Private ones and those of a later protocol are listed, and no fault."""
+    with near() as lab:
+        scripted(lab, "whole", "01072263" "1502000004001e00" "c8020000deadbeef" "2a010000" "ff010000")
+        report = Report(lab)
+        equal((report.status, report.one("converter.supports")["value"]), (OK, [4, 0, 30]), "what it supports")
+        equal((report.one("converter.unknown_tlvs")["value"], report.one("converter.unknown_tlvs")["status"]),
+              ([200, 42, 255], "note"), "TLVs")
+
+
+def test_cookies():
+    """One that is configured is sent; one that is given is used at once."""
+    cookie = "00112233aabbccdd"
+    with near() as lab:
+        process = scripted(lab, "cookie", cookie)
+        report = Report(lab)
+        equal((report.one("converter.cookie")["status"], process.log_text().count("request")), ("note", 2), "a cookie that is given")
+        check("1603" "0000" + cookie in process.log_text(), process.log_text())
+    with near() as lab:
+        process = scripted(lab, "whole", "010222631e012000")
+        Report(lab, "--cookie", "seven-8")
+        check("01052263" "01010000" "16030000" + b"seven-8\0".hex() in process.log_text(), process.log_text())
+
+
+def test_data_in_the_syn_is_not_taken():
+    """Then MPTCP is seen by a connection without any; the path and the converter look the same from here."""
+    for options in ({"wifi": Link(delay_ms=5, strip_syn_data=True)}, {"converter_fastopen": 1}):
+        with Lab(**{"wifi": Link(delay_ms=5), "lte": None, "core": None, **options}) as lab:
+            lab.convertd()
+            report = Report(lab)
+            equal((report.status, report.bad()), (DEGRADED, [("converter.syn_data", "warn")]), options)
+            equal((report.one("converter.syn_data")["value"], report.one("converter.mptcp")["value"]), (False, True), options)
+
+
+def test_mptcp_is_stripped_on_the_way():
+    with Lab(wifi=Link(delay_ms=5, strip_mptcp=True), lte=Link(delay_ms=5), core=None) as lab:
+        lab.convertd()
+        report = Report(lab)
+        equal((report.status, report.bad()), (DEGRADED, [("converter.mptcp", "warn")]), "over wifi")
+        check("though the converter has it" in report.one("converter.mptcp")["text"], report.facts)
+        equal((report.one("converter.syn_data")["value"], report.one("path")["value"]), (True, True), "the rest")
+        lab.wifi.set(strip_mptcp=False)
+        lab.lte.set(strip_mptcp=True)
+        report = Report(lab)
+        equal((report.status, report.bad()), (DEGRADED, [("path", "warn")]), "over lte")
+    with near() as lab:
+        lab.converter.sysctl("net.mptcp.enabled", 0)
+        lab.convertd()
+        report = Report(lab)
+        equal(report.bad(), [("converter.mptcp", "warn")], "a converter without MPTCP")
+        check("or the converter has it off" in report.one("converter.mptcp")["text"], report.facts)
+
+
+BAD = (
+    (["--force"], "--force has no meaning"), (["--timeout", "0"], "--timeout: \"0\""), (["--timeout", "3601"], "\"3601\""),
+    (["--timeout", "1s"], "\"1s\""), (["--timeout", "nan"], "\"nan\""),
+    (["sh", "-c"], "-c: no such option"), (["sh", "true"], "\"true\" is one word too many"), (["--port", "x"], "--port: \"x\""),
+    (["--converter", "1.2.3"], "--converter: \"1.2.3\""), (["--bogus"], "--bogus"), (["--timeout"], "--timeout needs a value"),
+)
+
+
+def test_bad_options():
+    """Status 2 and one line that quotes what is wrong."""
+    with near() as lab:
+        for words, quoted in BAD:
+            result = lab.client.run([lab.build.program("convertize"), "check", *words],
+                                    env={"CONVERT_ADDR": lab.converter.addr4}, check=False)
+            lines = result.stderr.splitlines()
+            check(result.returncode == USAGE and len(lines) == 1 and lines[0].startswith("convertize: ") and quoted in lines[0],
+                  "%s: %s" % (words, result))
+            equal(result.stdout, "", "output")
+        # a full disk is no success
+        lab.convertd()
+        command = "%s check %s --converter %s >/dev/full"
+        for option in ("", "--json"):
+            equal(lab.client.run(["sh", "-c", command % (lab.build.program("convertize"), option, lab.converter.addr4)],
+                                 check=False).returncode, FAILED, "status")
+
+
+if __name__ == "__main__":
+    main()
