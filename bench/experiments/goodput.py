@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""goodput - bulk transfers through convertd and its peers, TCP to TCP
+
+Client, proxy and server on veth pairs without a limit: what is measured is CPU. One transfer after the other, through each
+proxy in turn, several rounds. CPU seconds are the proxy's own (user and system); "all CPU" is that of the whole machine: both
+ends, interrupts, and whatever else ran. "of direct" is the median of the ratios within each round, so that what slows a whole
+round down is not mistaken for a proxy's doing.
+"""
+from benchlib import median
+from benchlib.field import Field
+from benchlib.proxies import ALL, ConvertdEarly, Direct
+
+ENDLESS = "1000T"
+ROUNDS, ROUNDS_QUICK = 5, 1
+SECONDS, SECONDS_QUICK = 1, 0.3
+WARMUP, WARMUP_QUICK = 0.3, 0.1
+PROXIES = tuple(proxy for proxy in ALL if proxy is not ConvertdEarly)  # a transfer begins but once
+# what is measured: congestion control, direction, streams
+CASES = (("reno", "down", 1), ("reno", "down", 16), ("reno", "up", 1), ("bbr", "down", 1), ("bbr", "down", 16))
+
+
+def _options(bench, direction, streams):
+    sizes = {"down": ["--response", ENDLESS], "up": ["--request", ENDLESS]}
+    return [*sizes[direction], "--concurrency", streams, "--seconds", SECONDS_QUICK if bench.quick else SECONDS,
+            "--warmup", WARMUP_QUICK if bench.quick else WARMUP]
+
+
+def _usable(lab, congestion):
+    return congestion in lab.client.sysctl("net.ipv4.tcp_available_congestion_control").split()
+
+
+def measure_case(bench, lab, proxies, case):
+    """{name: [Result, …]} of one of the cases."""
+    congestion, direction, streams = case
+    lab.congestion(congestion)
+    found = {name: [] for name in proxies}
+    for number in range(ROUNDS_QUICK if bench.quick else ROUNDS):
+        bench.progress("%s, %s, %d streams: round %d" % (congestion, direction, streams, number + 1))
+        for name, proxy in proxies.items():
+            result = lab.load(proxy, *_options(bench, direction, streams))
+            found[name].append(result)
+            if result["errors"]:
+                bench.remark("%s (%s): %s" % (name, ", ".join(map(str, case)), result["errors"]))
+    return found
+
+
+def table_case(bench, case, found):
+    """One table: the medians, as ratios to direct. Returns {name: share of direct}."""
+    congestion, direction, streams = case
+    rows, shares = [], {}
+    for name, results in found.items():
+        goodput = median([result.gbit for result in results])
+        shares[name] = median([result.gbit / direct.gbit for result, direct in zip(results, found[Direct.name])])
+        own = None if name == Direct.name else "%.2f" % median([result.cpu_per_gb() or 0 for result in results])
+        rows.append([name, "%.1f" % goodput, "%.1f-%.1f" % (min(r.gbit for r in results), max(r.gbit for r in results)),
+                     "%.2f" % shares[name], own, "%.2f" % median([r.cpu_per_gb("system_cpu") or 0 for r in results])])
+        bench.samples("%s %s %d: %s" % (congestion, direction, streams, name),
+                      [[result.gbit, result.cpu_per_gb(), result.cpu_per_gb("system_cpu")] for result in results])
+    bench.table("%s, %sload, %d stream%s" % (congestion, direction, streams, "s" if streams > 1 else ""),
+                ["", "Gbit/s", "range", "of direct", "CPU s/GB", "all CPU s/GB"], rows)
+    Field.remark_others(bench, sum(found.values(), []))
+    return shares
+
+
+def measure(bench, among=PROXIES, mptcp=False, cases=CASES, rate_mbit=None, title="Goodput through a proxy, of direct"):
+    """The experiment, for these proxies and cases."""
+    series = {}
+    with Field(rate_mbit=rate_mbit) as lab, lab.running(bench, among, mptcp) as proxies:
+        usable = [case for case in cases if _usable(lab, case[0])]
+        for case in usable:
+            shares = table_case(bench, case, measure_case(bench, lab, proxies, case))
+            for name, share in shares.items():
+                series.setdefault(name, []).append(share)
+    bench.setting("rounds", ROUNDS_QUICK if bench.quick else ROUNDS)
+    bench.setting("seconds each", SECONDS_QUICK if bench.quick else SECONDS)
+    series.pop(Direct.name)
+    bench.plot("bars", title, series, categories=["%s %s %d" % case for case in usable], ylabel="share of direct")
+
+
+def run(bench):
+    """The experiment."""
+    measure(bench)

@@ -1,0 +1,39 @@
+# what is measured: bench/README.md. Nothing of it is built or run by "make all"
+EXTRA_PROGRAMS = bench/tools/calls bench/tools/startup bench/tools/nothing
+bench_tools_calls_SOURCES = bench/tools/calls.c bench/tools/trace.c bench/tools/trace.h
+bench_tools_startup_SOURCES = bench/tools/startup.c bench/tools/trace.c bench/tools/trace.h
+bench_tools_nothing_SOURCES = bench/tools/nothing.c
+
+# the load generator; its own correctness is tested, so it is built with the tests
+check_PROGRAMS += bench/tools/load/load
+bench_tools_load_load_SOURCES = bench/tools/load/main.c \
+	bench/tools/load/client.c bench/tools/load/client.h bench/tools/load/loop.c bench/tools/load/loop.h \
+	bench/tools/load/payload.c bench/tools/load/payload.h bench/tools/load/samples.c bench/tools/load/samples.h \
+	bench/tools/load/server.c bench/tools/load/server.h bench/tools/load/way.c bench/tools/load/way.h
+bench_tools_load_load_LDADD = libclient.la libcodec.la libcommon.la
+
+# -rpath makes it a shared library
+EXTRA_LTLIBRARIES = libpreloadnothing.la
+libpreloadnothing_la_SOURCES = bench/tools/preload_nothing.c
+libpreloadnothing_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+
+EXTRA_DIST += bench/README.md bench/run bench/plot.py bench/benchlib/__init__.py bench/benchlib/machine.py \
+	bench/benchlib/field.py bench/benchlib/processes.py bench/benchlib/proxies.py \
+	bench/benchlib/report.py bench/benchlib/stats.py \
+	bench/experiments/__init__.py bench/experiments/aggregation.py bench/experiments/blocks.py \
+	bench/experiments/calls.py bench/experiments/connections.py bench/experiments/connections_mptcp.py \
+	bench/experiments/crowd.py bench/experiments/failover.py bench/experiments/goodput.py \
+	bench/experiments/goodput_mptcp.py bench/experiments/idle.py bench/experiments/roundtrips.py \
+	bench/experiments/shaped.py bench/experiments/startup.py bench/experiments/syscalls.py \
+	bench/tools/blocks.py bench/results
+CLEANFILES += $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES)
+
+# make bench-calls BENCH_FLAGS=--quick; make bench says what there is
+run_bench = $(AM_TESTS_ENVIRONMENT) python=`test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"`; \
+	$$python $(top_srcdir)/bench/run
+bench:
+	@$(run_bench) --list
+bench-%: all-am $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES) bench/tools/load/load
+	@$(top_srcdir)/build-tools/install-needs bench
+	@$(run_bench) $(BENCH_FLAGS) $*
+.PHONY: bench

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * client.c - makes connections and requests, so many at a time, and measures them
+ *
+ * There are as many slots as connections at a time. A slot opens a connection, takes the steps of
+ * its way, makes its requests, waits for the end of the stream (so that the port is free again: the
+ * server closes first) and starts over. What fails is counted by its errno, and the slot starts
+ * over as well.
+ *
+ * Latency is the time from connect(), or from the sending of a later request on the same
+ * connection, to the last byte of the response. Only what both began and ended within the measured
+ * time is counted.
+ */
+#include "config.h"
+
+#include "client.h"
+
+#include "loop.h"
+#include "samples.h"
+
+#include <err.h>
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ROUNDS_MAX   16 /* reads and writes before others have their turn */
+#define ERRNO_MAX    256
+#define STALL_NS     (20 * INT64_C(1000000000))
+#define WAIT_MS      50
+#define TIMELINE_MAX 100000
+
+enum phase {
+	PHASE_STEP_OUT, /* sending the bytes of a step */
+	PHASE_STEP_IN,  /* waiting for its reply */
+	PHASE_CONNECT,  /* no steps: waiting for the connection */
+	PHASE_REQUEST,  /* sending a request */
+	PHASE_RESPONSE, /* receiving its response */
+	PHASE_HELD,     /* open and idle */
+	PHASE_END,      /* waiting for the end of the stream */
+	PHASE_COUNT
+};
+
+enum outcome {
+	OUTCOME_GO_ON,
+	OUTCOME_WAIT,   /* for an event */
+	OUTCOME_CLOSED, /* as it should */
+	OUTCOME_FAILED, /* slot->error says why */
+};
+
+struct slot {
+	struct loop_handle handle; /* first */
+	enum phase phase;
+	int step;
+	int error;             /* positive errno */
+	unsigned int requests; /* still to be made on this connection */
+	uint64_t sent;         /* bytes of the step or the request */
+	uint64_t acked;        /* bytes of a large request that the other end has acknowledged */
+	uint64_t received;     /* bytes of the response */
+	int64_t began;         /* connect(), then each request */
+	int64_t opened;        /* connect() */
+	bool first;            /* no byte of any response yet */
+	uint16_t partial_len;  /* a reply of which only a part is there */
+	uint8_t *partial;
+};
+
+static const struct client_options *options;
+static struct slot *slots;
+static uint8_t scratch[PAYLOAD_CHUNK];
+static uint8_t head[PAYLOAD_HEAD];
+static int64_t start, measure_from, measure_to, last_progress;
+static uint64_t opened_count, running, held;
+
+static struct {
+	uint64_t connections, requests, failed;
+	uint64_t bytes, bytes_all; /* both directions, within the measured time and in all */
+	uint64_t errors[ERRNO_MAX];
+	uint64_t *timeline;
+	size_t timeline_len;
+	struct samples connected, first_byte, latency;
+} found;
+
+static bool is_measured(int64_t from, int64_t to)
+{
+	return from >= measure_from && to <= measure_to;
+}
+
+static void count_bytes(size_t bytes)
+{
+	int64_t now = loop_now();
+
+	last_progress = now;
+	found.bytes_all += bytes;
+	if (now >= measure_from && now <= measure_to)
+		found.bytes += bytes;
+	if (found.timeline) {
+		size_t place = (size_t)((now - start) / options->timeline_ns);
+
+		if (place < TIMELINE_MAX) {
+			found.timeline[place] += bytes;
+			if (place >= found.timeline_len)
+				found.timeline_len = place + 1;
+		}
+	}
+}
+
+static enum outcome fail(struct slot *slot, int error)
+{
+	slot->error = error;
+	return OUTCOME_FAILED;
+}
+
+static void enter(struct slot *slot, enum phase phase)
+{
+	slot->phase = phase;
+	slot->sent = 0;
+}
+
+/* Returns bytes sent (0: no room), or -1 with slot->error. */
+static ssize_t slot_send(struct slot *slot, const uint8_t *data, size_t len)
+{
+	ssize_t put = send(slot->handle.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (put < (ssize_t)len)
+		slot->handle.writable = false;
+	if (put < 0 && errno != EAGAIN) {
+		slot->error = errno;
+		return -1;
+	}
+	return put < 0 ? 0 : put;
+}
+
+/* Returns bytes received into the scratch buffer, 0 at the end of the stream, -EAGAIN, or -1 with
+ * slot->error. */
+static ssize_t slot_receive(struct slot *slot)
+{
+	ssize_t got = recv(slot->handle.fd, scratch, sizeof(scratch), MSG_DONTWAIT);
+
+	if (got < (ssize_t)sizeof(scratch))
+		slot->handle.readable = slot->handle.hung && got > 0;
+	if (got < 0 && errno != EAGAIN) {
+		slot->error = errno;
+		return -1;
+	}
+	return got < 0 ? -EAGAIN : got;
+}
+
+static void stream_is_open(struct slot *slot)
+{
+	if (is_measured(slot->opened, loop_now()))
+		samples_add(&found.connected, loop_now() - slot->opened);
+}
+
+static void response_is_there(struct slot *slot)
+{
+	int64_t now = loop_now();
+
+	if (options->payload.request > PAYLOAD_CHUNK) {
+		count_bytes((size_t)(options->payload.request - slot->acked));
+		slot->acked = 0;
+	}
+	if (is_measured(slot->began, now)) {
+		samples_add(&found.latency, now - slot->began);
+		found.requests++;
+	}
+	slot->received = 0;
+	slot->began = now;
+	slot->requests--;
+	if (slot->requests) {
+		enter(slot, PHASE_REQUEST);
+	} else if (options->hold) {
+		enter(slot, PHASE_HELD);
+		held++;
+	} else {
+		enter(slot, PHASE_END);
+		if (!options->payload.close)
+			shutdown(slot->handle.fd, SHUT_WR);
+	}
+}
+
+/* Bytes of the stream behind the replies to all steps. */
+static enum outcome take_response(struct slot *slot, const uint8_t *data, size_t len)
+{
+	uint64_t left = options->payload.response - slot->received;
+
+	if (len > left)
+		return fail(slot, EPROTO);
+	if (options->verify && !payload_matches(data, len, slot->received))
+		errx(1, "wrong bytes in a response, behind byte %llu",
+		     (unsigned long long)slot->received);
+	if (len && slot->first) {
+		slot->first = false;
+		if (is_measured(slot->opened, loop_now()))
+			samples_add(&found.first_byte, loop_now() - slot->opened);
+	}
+	slot->received += len;
+	count_bytes(len);
+	if (slot->received == options->payload.response)
+		response_is_there(slot);
+	return OUTCOME_GO_ON;
+}
+
+static enum outcome run_step_out(struct slot *slot)
+{
+	const struct way_step *step = &options->way.step[slot->step];
+	ssize_t put;
+
+	if (!slot->handle.writable)
+		return OUTCOME_WAIT;
+	put = slot_send(slot, step->bytes + slot->sent, step->size - slot->sent);
+	if (put < 0)
+		return OUTCOME_FAILED;
+	slot->sent += (uint64_t)put;
+	if (slot->sent == step->size)
+		enter(slot, options->early && slot->step == options->way.steps - 1 ? PHASE_REQUEST
+										   : PHASE_STEP_IN);
+	return OUTCOME_GO_ON;
+}
+
+static void partial_keep(struct slot *slot, size_t len)
+{
+	slot->partial = realloc(slot->partial, slot->partial_len + len);
+	if (!slot->partial)
+		errx(1, "no memory");
+	memcpy(slot->partial + slot->partial_len, scratch, len);
+	slot->partial_len = (uint16_t)(slot->partial_len + len);
+}
+
+static void partial_drop(struct slot *slot)
+{
+	free(slot->partial);
+	slot->partial = NULL;
+	slot->partial_len = 0;
+}
+
+static enum outcome run_step_in(struct slot *slot)
+{
+	const struct way_step *step = &options->way.step[slot->step];
+	ssize_t got, size;
+
+	if (!slot->handle.readable)
+		return OUTCOME_WAIT;
+	got = slot_receive(slot);
+	if (got == -EAGAIN)
+		return OUTCOME_WAIT;
+	if (got <= 0)
+		return got < 0 ? OUTCOME_FAILED : fail(slot, ECONNABORTED);
+	last_progress = loop_now();
+	if (slot->partial_len) { /* rare: put what is new behind it, and both back */
+		partial_keep(slot, (size_t)got);
+		got = slot->partial_len;
+		memcpy(scratch, slot->partial, (size_t)got);
+		partial_drop(slot);
+	}
+	size = step->reply(scratch, (size_t)got, &options->way.server);
+	if (size < 0)
+		return fail(slot, (int)-size);
+	if (size == 0) {
+		partial_keep(slot, (size_t)got);
+		return OUTCOME_GO_ON;
+	}
+	if (++slot->step < options->way.steps) {
+		enter(slot, PHASE_STEP_OUT);
+		return got == size ? OUTCOME_GO_ON : fail(slot, EPROTO);
+	}
+	stream_is_open(slot);
+	enter(slot, options->early ? PHASE_RESPONSE : PHASE_REQUEST);
+	return got == size ? OUTCOME_GO_ON
+			   : take_response(slot, scratch + size, (size_t)(got - size));
+}
+
+static enum outcome run_connect(struct slot *slot)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (!slot->handle.writable)
+		return OUTCOME_WAIT;
+	if (getsockopt(slot->handle.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error)
+		return fail(slot, error);
+	stream_is_open(slot);
+	enter(slot, PHASE_REQUEST);
+	return OUTCOME_GO_ON;
+}
+
+/* Of a large request, what has left the send buffer: that may be much less than was written. */
+static void count_acknowledged(struct slot *slot)
+{
+	int unsent = 0;
+	uint64_t acked;
+
+	if (options->payload.request <= PAYLOAD_CHUNK ||
+	    ioctl(slot->handle.fd, SIOCOUTQ, &unsent) < 0 || (uint64_t)unsent > slot->sent)
+		return;
+	acked = slot->sent - (uint64_t)unsent;
+	if (acked > slot->acked) {
+		count_bytes((size_t)(acked - slot->acked));
+		slot->acked = acked;
+	}
+}
+
+static enum outcome run_request(struct slot *slot)
+{
+	uint64_t left = options->payload.request - slot->sent;
+	bool in_head = slot->sent < PAYLOAD_HEAD;
+	uint8_t small[512];
+	size_t piece = payload_chunk(left);
+	const uint8_t *data = payload_at(slot->sent);
+	ssize_t put;
+
+	if (!slot->handle.writable)
+		return OUTCOME_WAIT;
+	if (in_head) { /* the head and the bytes behind it in one packet */
+		if (piece > sizeof(small))
+			piece = sizeof(small);
+		memcpy(small, data, piece);
+		if (slot->sent == 0)
+			memcpy(small, head, PAYLOAD_HEAD);
+		data = small;
+	}
+	put = slot_send(slot, data, piece);
+	if (put < 0)
+		return OUTCOME_FAILED;
+	if (in_head && put < (ssize_t)PAYLOAD_HEAD && put > 0)
+		errx(1, "a socket that takes %zd bytes", put);
+	slot->sent += (uint64_t)put;
+	count_acknowledged(slot);
+	if (slot->sent == options->payload.request) {
+		bool waits = options->early && slot->step < options->way.steps;
+
+		enter(slot, waits ? PHASE_STEP_IN : PHASE_RESPONSE);
+		if (!waits && options->payload.response == 0)
+			response_is_there(slot);
+	}
+	return OUTCOME_GO_ON;
+}
+
+static enum outcome run_response(struct slot *slot)
+{
+	ssize_t got;
+
+	if (!slot->handle.readable)
+		return OUTCOME_WAIT;
+	got = slot_receive(slot);
+	if (got == -EAGAIN)
+		return OUTCOME_WAIT;
+	if (got <= 0)
+		return got < 0 ? OUTCOME_FAILED : fail(slot, ECONNABORTED);
+	return take_response(slot, scratch, (size_t)got);
+}
+
+/* Nothing is to come but the end of the stream. */
+static enum outcome run_end(struct slot *slot)
+{
+	ssize_t got;
+
+	if (!slot->handle.readable)
+		return OUTCOME_WAIT;
+	got = slot_receive(slot);
+	if (got == -EAGAIN)
+		return OUTCOME_WAIT;
+	if (got != 0)
+		return got < 0 ? OUTCOME_FAILED : fail(slot, EPROTO);
+	return slot->phase == PHASE_HELD ? fail(slot, ECONNABORTED) : OUTCOME_CLOSED;
+}
+
+static enum outcome (*const phases[])(struct slot *slot) = {
+	[PHASE_STEP_OUT] = run_step_out, [PHASE_STEP_IN] = run_step_in,
+	[PHASE_CONNECT] = run_connect,   [PHASE_REQUEST] = run_request,
+	[PHASE_RESPONSE] = run_response, [PHASE_HELD] = run_end,
+	[PHASE_END] = run_end,
+};
+_Static_assert(sizeof(phases) / sizeof(phases[0]) == PHASE_COUNT, "a function for each phase");
+
+static void slot_open(struct slot *slot);
+
+/* The connection is over: the next one. */
+static void slot_end(struct slot *slot, enum outcome outcome)
+{
+	int64_t now = loop_now();
+
+	last_progress = now;
+	partial_drop(slot);
+	loop_close(&slot->handle);
+	running--;
+	if (outcome == OUTCOME_FAILED) {
+		if (slot->phase == PHASE_HELD)
+			held--;
+		found.failed++;
+		found.errors[slot->error > 0 && slot->error < ERRNO_MAX ? slot->error : 0]++;
+	} else if (is_measured(slot->opened, now)) {
+		found.connections++;
+	}
+	slot_open(slot);
+}
+
+static void slot_run(struct loop_handle *handle)
+{
+	struct slot *slot = (struct slot *)handle;
+	enum outcome outcome = OUTCOME_GO_ON;
+
+	for (int round = 0; round < ROUNDS_MAX && outcome == OUTCOME_GO_ON; round++)
+		outcome = phases[slot->phase](slot);
+	if (outcome == OUTCOME_GO_ON)
+		loop_again(handle);
+	else if (outcome != OUTCOME_WAIT)
+		slot_end(slot, outcome);
+}
+
+/* Puts the first step, and the request behind it if it is early, into the SYN. Returns bytes sent,
+ * or -1. */
+static ssize_t send_in_syn(int fd, size_t *size)
+{
+	const struct way_step *step = &options->way.step[0];
+	uint8_t bytes[sizeof(step->bytes) + CLIENT_EARLY_MAX];
+	size_t early = options->early ? (size_t)options->payload.request : 0;
+	int on = 1;
+
+	memcpy(bytes, step->bytes, step->size);
+	memcpy(bytes + step->size, payload_at(0), early);
+	memcpy(bytes + step->size, head, early ? PAYLOAD_HEAD : 0);
+	*size = step->size + early;
+	setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on));
+	return sendto(fd, bytes, *size, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &options->to.sa,
+		      sockaddr_ip_len(&options->to));
+}
+
+static void slot_start(struct slot *slot)
+{
+	size_t size;
+	ssize_t sent;
+
+	slot->phase = options->way.steps ? PHASE_STEP_OUT : PHASE_CONNECT;
+	if (!options->way.in_syn) {
+		if (connect(slot->handle.fd, &options->to.sa, sockaddr_ip_len(&options->to)) < 0 &&
+		    errno != EINPROGRESS)
+			slot->error = errno;
+		return;
+	}
+	sent = send_in_syn(slot->handle.fd, &size);
+	if (sent < 0 && errno != EINPROGRESS) {
+		slot->error = errno;
+	} else if (sent > 0) {
+		slot->phase = PHASE_STEP_IN;
+		if ((size_t)sent != size)
+			errx(1, "a SYN that takes %zd bytes only", sent);
+	}
+}
+
+/* Opens the next connection, if there is to be one. */
+static void slot_open(struct slot *slot)
+{
+	int64_t now = loop_now();
+
+	if ((options->connections && opened_count >= options->connections) ||
+	    (options->duration_ns && now >= measure_to))
+		return;
+	*slot = (struct slot){
+		.first = true, .requests = options->requests, .began = now, .opened = now
+	};
+	slot->handle.run = slot_run;
+	slot->handle.fd =
+		socket(options->to.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+		       options->mptcp ? IPPROTO_MPTCP : 0);
+	if (slot->handle.fd < 0)
+		err(1, "socket");
+	if (options->from.sa.sa_family != AF_UNSPEC &&
+	    bind(slot->handle.fd, &options->from.sa, sockaddr_ip_len(&options->from)) < 0)
+		err(1, "bind");
+	opened_count++;
+	running++;
+	slot_start(slot);
+	loop_add(&slot->handle);
+	if (slot->error) { /* not from here: it would open the next one, and that the next */
+		slot->phase = PHASE_CONNECT;
+		loop_again(&slot->handle);
+	}
+}
+
+static void print_count(const char *name, uint64_t count)
+{
+	printf(", \"%s\": %llu", name, (unsigned long long)count);
+}
+
+static void print_errors(void)
+{
+	const char *separator = "";
+
+	printf(", \"errors\": {");
+	for (int i = 0; i < ERRNO_MAX; i++) {
+		if (!found.errors[i])
+			continue;
+		printf("%s\"%s\": %llu", separator, i ? strerrorname_np(i) : "other",
+		       (unsigned long long)found.errors[i]);
+		separator = ", ";
+	}
+	printf("}");
+}
+
+static void print_samples(const char *name, struct samples *samples)
+{
+	printf(", \"%s\": ", name);
+	samples_print(samples, stdout);
+}
+
+static void print_timeline(void)
+{
+	printf(", \"timeline\": [");
+	for (size_t i = 0; i < found.timeline_len; i++)
+		printf("%s%llu", i ? ", " : "", (unsigned long long)found.timeline[i]);
+	printf("]");
+}
+
+/* "start" is on CLOCK_MONOTONIC, for whoever wants to know what else happened when. */
+static void print_result(int64_t end)
+{
+	double seconds = (double)((end < measure_to ? end : measure_to) - measure_from) / 1e9;
+
+	printf("{\"start\": %.6f, \"seconds\": %.6f, \"seconds_all\": %.6f", (double)start / 1e9,
+	       seconds, (double)(end - start) / 1e9);
+	print_count("connections", found.connections);
+	print_count("requests", found.requests);
+	print_count("failed", found.failed);
+	print_count("opened", opened_count);
+	print_count("unfinished", running);
+	print_count("bytes", found.bytes);
+	print_count("bytes_all", found.bytes_all);
+	print_errors();
+	print_samples("connected", &found.connected);
+	print_samples("first_byte", &found.first_byte);
+	print_samples("latency", &found.latency);
+	if (found.timeline)
+		print_timeline();
+	printf("}\n");
+}
+
+static bool is_over(void)
+{
+	return options->duration_ns ? loop_now() >= measure_to
+				    : running == 0 && opened_count >= options->connections;
+}
+
+/* All connections are open and idle: says so, and waits for the end of the standard input. */
+static void hold(void)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+	char byte;
+
+	printf("held %llu\n", (unsigned long long)held);
+	fflush(stdout);
+	for (;;) {
+		loop_once(WAIT_MS);
+		if (poll(&input, 1, 0) > 0 && read(STDIN_FILENO, &byte, 1) <= 0)
+			return;
+	}
+}
+
+int client_run(const struct client_options *wanted)
+{
+	options = wanted;
+	payload_init();
+	payload_head_write(head, &options->payload);
+	loop_init();
+	slots = calloc(options->hold ? options->connections : options->concurrency, sizeof(*slots));
+	if (options->timeline_ns)
+		found.timeline = calloc(TIMELINE_MAX, sizeof(*found.timeline));
+	if (!slots || (options->timeline_ns && !found.timeline))
+		errx(1, "no memory");
+	start = last_progress = loop_now();
+	measure_from = start + options->warmup_ns;
+	measure_to = options->duration_ns ? measure_from + options->duration_ns : INT64_MAX;
+	for (unsigned int i = 0; !options->hold && i < options->concurrency; i++)
+		slot_open(&slots[i]);
+	while (!is_over()) {
+		/* those to be held have a slot each, and are opened so many at a time */
+		while (options->hold && opened_count < options->connections &&
+		       running - held < options->concurrency)
+			slot_open(&slots[opened_count]);
+		if (options->hold && held == options->connections) {
+			hold();
+			break;
+		}
+		loop_once(WAIT_MS);
+		if (loop_now() - last_progress > STALL_NS) {
+			warnx("nothing has happened for %d s; %llu connections are unfinished",
+			      (int)(STALL_NS / 1000000000), (unsigned long long)running);
+			print_result(loop_now());
+			return 1;
+		}
+	}
+	print_result(loop_now());
+	return 0;
+}

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_bench.py - what bench/ measures with does what it says: every byte right, every connection counted, failures by their errno
+
+Nothing is timed here. Sizes are no multiples of anything, so that reads and writes are cut everywhere.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from convertlab import CommandError, Lab, Link, Veth, check, equal, main, need, timeout
+from convertlab.build import SRCDIR
+
+LOAD = "bench/tools/load/load"
+PORT, PORT_MPTCP = 6000, 6001
+CONVERT_PORT = 1234
+SOCKS_PORT, SOCKS_USER_PORT = 1080, 1081
+CLOSED_PORT = 9
+
+
+def load(lab, *options, env=None):
+    said = lab.client.run([lab.build.program(LOAD), "run", *options], env=env, timeout=50)
+    return json.loads(said.stdout)
+
+
+def field(link=Veth()):
+    return Lab(wifi=link, lte=None, core=link)
+
+
+def serve(lab, *options, port=PORT):
+    return lab.start_listening(lab.server, [lab.build.program(LOAD), "serve", "--verify", *options, port], port)
+
+
+def address(host, port):
+    return "%s:%d" % (host, port)
+
+
+def ways(lab):
+    """The options for each way to the server; every proxy is on the converter."""
+    server = ["--server", address(lab.server.addr4, PORT)]
+    convertd = ["--to", address(lab.converter.addr4, CONVERT_PORT), *server]
+    yield ["--to", address(lab.server.addr4, PORT)]
+    yield ["--to", address("[%s]" % lab.server.addr6, PORT)]
+    yield ["--to", address(lab.server.addr4, PORT_MPTCP), "--mptcp"]
+    for delivery in ("convert-syn", "convert-behind"):
+        for more in ([], ["--mptcp"]):
+            yield [*convertd, "--via", delivery, *more]
+    yield ["--to", address(lab.converter.addr4, SOCKS_PORT), "--via", "socks5", *server]
+    yield ["--to", address(lab.converter.addr4, SOCKS_USER_PORT), "--via", "socks5", "--user", "somebody:secret", *server]
+
+
+def start_proxies(lab):
+    need("microsocks")
+    lab.convertd(["--log-level", "warning"])
+    lab.start_listening(lab.converter, ["microsocks", "-p", SOCKS_PORT], SOCKS_PORT)
+    lab.start_listening(lab.converter, ["microsocks", "-p", SOCKS_USER_PORT, "-u", "somebody", "-P", "secret"], SOCKS_USER_PORT)
+    return serve(lab), serve(lab, "--mptcp", port=PORT_MPTCP)
+
+
+@timeout(120)
+def test_every_way_every_byte():
+    """Small and large, up and down, one and several requests a connection: all arrive, each byte is the right one."""
+    sizes = (["--request", 24, "--response", 1], ["--request", 3001, "--response", 700001],
+             ["--request", 900007, "--response", 13, "--requests", 3], ["--response", 0])
+    with field() as lab:
+        servers = start_proxies(lab)
+        for way in ways(lab):
+            for size in sizes:
+                found = load(lab, *way, *size, "--connections", 40, "--concurrency", 7, "--verify")
+                what = " ".join(map(str, way + size))
+                requests = 40 * (3 if "--requests" in size else 1)
+                equal((found["connections"], found["requests"], found["failed"], found["unfinished"], found["errors"]),
+                      (40, requests, 0, 0, {}), what)
+                equal(found["latency"]["count"], requests, what)
+                equal(found["connected"]["count"], 40, what)
+                sent = requests * 900007 if 900007 in size else 0  # what fits into one write is not counted
+                equal(found["bytes"], requests * size[size.index("--response") + 1] + sent, what)
+        for server in servers:
+            equal(server.poll(), None, "the server has seen a wrong byte: " + server.log_text())
+
+
+def test_request_with_the_first_packet():
+    with field() as lab:
+        start_proxies(lab)
+        for way in ways(lab):
+            if not any(str(word).startswith("convert-") for word in way):
+                continue
+            for size in (24, 300):
+                found = load(lab, *way, "--request", size, "--response", 5000, "--connections", 20, "--concurrency", 3, "--verify",
+                             "--early")
+                equal((found["connections"], found["bytes"], found["errors"]), (20, 100000, {}), " ".join(map(str, way)))
+
+
+def test_replies_in_pieces():
+    """A SOCKS5 server that answers a byte at a time."""
+    program = ("import socket\n"
+               "listener = socket.create_server(('', %d))\n"
+               "sock, _ = listener.accept()\n"
+               "sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)\n"
+               "def say(reply):\n"
+               "    for byte in reply: sock.sendall(bytes([byte]))\n"
+               "sock.recv(3); say(b'\\5\\0')\n"
+               "sock.recv(10); say(b'\\5\\0\\0\\1' + bytes(6))\n"
+               "sock.recv(24); say(bytes(range(9)))\n" % SOCKS_PORT)
+    with field(Link(delay_ms=1)) as lab:
+        lab.start_listening(lab.converter, [sys.executable, "-c", program], SOCKS_PORT)
+        found = load(lab, "--to", address(lab.converter.addr4, SOCKS_PORT), "--via", "socks5",
+                     "--server", address(lab.server.addr4, PORT), "--connections", 1, "--response", 9, "--verify")
+        equal((found["connections"], found["errors"]), (1, {}), "result")
+
+
+def test_failures_have_their_errno():
+    with field() as lab:
+        start_proxies(lab)
+        lab.resetter(7777)
+        convertd = ["--to", address(lab.converter.addr4, CONVERT_PORT), "--via", "convert-syn", "--server"]
+        for way, errnos in ((["--to", address(lab.server.addr4, CLOSED_PORT)], {"ECONNREFUSED"}),
+                            ([*convertd, address(lab.server.addr4, CLOSED_PORT)], {"ECONNREFUSED"}),
+                            (["--to", address(lab.server.addr4, 7777)], {"ECONNRESET"}),
+                            # the reset may be there before convertd has seen that the server had accepted
+                            ([*convertd, address(lab.server.addr4, 7777)], {"ECONNRESET", "ECONNREFUSED"})):
+            found = load(lab, *way, "--connections", 5, "--concurrency", 2)
+            equal((found["connections"], found["failed"], sum(found["errors"].values())), (0, 5, 5), " ".join(way))
+            check(set(found["errors"]) <= errnos, "%s: %s" % (" ".join(way), found["errors"]))
+        found = load(lab, "--to", address(lab.converter.addr4, SOCKS_PORT), "--via", "socks5",
+                     "--server", address(lab.server.addr4, CLOSED_PORT), "--connections", 3)
+        equal(found["errors"], {"ECONNREFUSED": 3}, "what SOCKS5 says")
+
+
+def test_wrong_bytes_are_noticed():
+    with field() as lab:
+        lab.greeter(25)
+        try:
+            load(lab, "--to", address(lab.server.addr4, 25), "--connections", 1, "--response", 100, "--verify")
+            check(False, "a greeting was taken for a response")
+        except CommandError as error:
+            check("wrong bytes in a response" in str(error), str(error))
+
+
+def test_held_connections_stay():
+    with field() as lab:
+        start_proxies(lab)
+        for way in ways(lab):
+            command = [lab.build.program(LOAD), "run", *way, "--connections", 300, "--concurrency", 20, "--hold"]
+            with lab.client.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+                equal(process.stdout.readline(), b"held 300\n", " ".join(map(str, way)))
+                process.stdin.close()
+                found = json.loads(process.stdout.read())
+            equal((found["failed"], found["unfinished"]), (0, 300), " ".join(map(str, way)))
+
+
+def test_under_the_shim():
+    """The generator's event loop is edge-triggered, and so is a test of the shim."""
+    with field() as lab:
+        start_proxies(lab)
+        found = load(lab, "--to", address(lab.server.addr4, PORT), "--connections", 200, "--concurrency", 10, "--verify",
+                     "--response", 3000, env=lab.converted())
+        equal((found["connections"], found["bytes"], found["errors"]), (200, 600000, {}), "result")
+        equal(lab.shim_log().count("converted over MPTCP"), 200, "conversions")
+
+
+@timeout(100)
+def test_an_experiment():
+    """From the command line to its files: nothing failed, and convertd is in the table."""
+    with tempfile.TemporaryDirectory() as directory:
+        subprocess.run([sys.executable, os.path.join(SRCDIR, "bench", "run"), "--quick", "--output", directory, "connections"],
+                       check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with open(os.path.join(directory, "connections", "results.json"), encoding="utf-8") as file:
+            results = json.load(file)
+        with open(os.path.join(directory, "connections", "table.md"), encoding="utf-8") as file:
+            check("| convertd " in file.read(), "no row for convertd in table.md")
+    tables = [found for found in results["findings"] if "rows" in found]
+    equal(len(tables), 2, "tables")
+    for table in tables:
+        rows = {row[0]: dict(zip(table["columns"], row)) for row in table["rows"]}
+        for name in ("direct", "convertd"):
+            equal(rows[name]["failed"], 0, "%s, %s: failed" % (table["caption"], name))
+            check(int(rows[name]["connections/s"]) > 0, "%s, %s: no connections" % (table["caption"], name))
+
+
+if __name__ == "__main__":
+    main()
