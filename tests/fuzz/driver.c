@@ -99,11 +99,11 @@ static void repeat_words(struct input *input, size_t at)
 	input->len += len;
 }
 
-/* Makes the header fit, without which hardly a mutation would reach the TLVs. */
+/* Makes a Convert header fit, without which hardly a mutation would reach the TLVs. */
 static void fix_total_length(struct input *input, size_t at)
 {
 	(void)at;
-	if (input->len >= 4 && input->len / 4 <= 255)
+	if (input->len >= 4 && input->len / 4 <= 255 && input->data[2] == 0x22 && input->data[3] == 0x63)
 		input->data[1] = (uint8_t)(input->len / 4);
 }
 

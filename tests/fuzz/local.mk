@@ -2,7 +2,11 @@
 check_LTLIBRARIES += libfuzz_properties.la
 libfuzz_properties_la_SOURCES = tests/fuzz/properties.c tests/fuzz/properties.h
 
-fuzz_tests = tests/fuzz/fuzz_request tests/fuzz/fuzz_response
+check_LTLIBRARIES += libfuzz_srv_properties.la
+libfuzz_srv_properties_la_SOURCES = tests/fuzz/srv_properties.c tests/fuzz/srv_properties.h
+
+fuzz_tests = tests/fuzz/fuzz_request tests/fuzz/fuzz_response tests/fuzz/fuzz_cache \
+	tests/fuzz/fuzz_srv tests/fuzz/fuzz_handover tests/fuzz/fuzz_config
 check_PROGRAMS += $(fuzz_tests)
 TESTS += $(fuzz_tests)
 EXTRA_DIST += tests/fuzz/corpus
@@ -14,3 +18,26 @@ tests_fuzz_fuzz_request_LDADD = libfuzz_properties.la libcodec.la
 tests_fuzz_fuzz_response_SOURCES = tests/fuzz/fuzz_response.c tests/fuzz/driver.c
 tests_fuzz_fuzz_response_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"response"'
 tests_fuzz_fuzz_response_LDADD = libfuzz_properties.la libcodec.la
+
+tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c tests/fuzz/driver.c
+tests_fuzz_fuzz_config_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"config"'
+tests_fuzz_fuzz_config_LDADD = libconvertd.la
+
+tests_fuzz_fuzz_cache_SOURCES = tests/fuzz/fuzz_cache.c tests/fuzz/driver.c \
+	tests/fuzz/cache_properties.c tests/fuzz/cache_properties.h
+tests_fuzz_fuzz_cache_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"cache"'
+tests_fuzz_fuzz_cache_LDADD = libclient.la libcodec.la libcommon.la
+
+tests_fuzz_fuzz_srv_SOURCES = tests/fuzz/fuzz_srv.c tests/fuzz/driver.c
+tests_fuzz_fuzz_srv_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"srv"'
+tests_fuzz_fuzz_srv_LDADD = libfuzz_srv_properties.la libclient.la $(RESOLV_LIBS)
+
+check_PROGRAMS += tests/fuzz/fuzz_elf
+TESTS += tests/fuzz/fuzz_elf
+tests_fuzz_fuzz_elf_SOURCES = tests/fuzz/fuzz_elf.c tests/fuzz/driver.c
+tests_fuzz_fuzz_elf_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"elf"'
+tests_fuzz_fuzz_elf_LDADD = libconvertize.la
+
+tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/fuzz/driver.c \
+	src/shim/handover_record.c src/shim/handover_record.h
+tests_fuzz_fuzz_handover_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"handover"'

@@ -5,22 +5,93 @@ linkem_SOURCES = tests/lab/linkem/main.c tests/lab/linkem/settings.c tests/lab/l
 
 EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertlab/build.py \
 	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/harness.py \
-	tests/lab/convertlab/hosts.py tests/lab/convertlab/links.py tests/lab/convertlab/pcap.py \
+	tests/lab/convertlab/hosts.py tests/lab/convertlab/links.py tests/lab/convertlab/names.py \
+	tests/lab/convertlab/pcap.py \
 	tests/lab/convertlab/peers.py tests/lab/convertlab/sandbox.py tests/lab/convertlab/servers.py \
 	tests/lab/convertlab/sniffer.py tests/lab/convertlab/topology.py tests/lab/convertlab/waiting.py \
 	tests/lab/scripted_converter.py tests/lab/apps/bulk.py tests/lab/apps/connect_probe.py \
-	tests/lab/apps/duplex.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py tests/lab/apps/shared_probe.py
+	tests/lab/apps/duplex.py tests/lab/apps/early_probe.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py \
+	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py
+
+# what the tests of applications need; programs are compiled when these run, where their compilers are
+EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserver.py tests/lab/apps/git_server.py \
+	tests/lab/apps/runtime_client.py tests/lab/apps/runtime_client.js tests/lab/apps/RuntimeClient.java \
+	tests/lab/apps/tokio/Cargo.toml tests/lab/apps/tokio/src/main.rs tests/lab/apps/loops/task.h \
+	tests/lab/apps/loops/loop_glib.c tests/lab/apps/loops/loop_libev.c tests/lab/apps/loops/loop_libevent.c \
+	tests/lab/apps/loops/loop_libuv.c
+clean-local:
+	rm -rf tests/lab/apps/build
 
 check_PROGRAMS += tests/lab/apps/threads
 tests_lab_apps_threads_SOURCES = tests/lab/apps/threads.c
 tests_lab_apps_threads_LDFLAGS = $(AM_LDFLAGS) -pthread
+check_PROGRAMS += tests/lab/apps/forks
+tests_lab_apps_forks_SOURCES = tests/lab/apps/forks.c
+
+check_PROGRAMS += tests/lab/apps/surface_local
+tests_lab_apps_surface_local_SOURCES = tests/lab/apps/surface_local.c tests/lab/apps/say.h
+check_PROGRAMS += tests/lab/apps/surface_remote
+tests_lab_apps_surface_remote_SOURCES = tests/lab/apps/surface_remote.c tests/lab/apps/say.h
+tests_lab_apps_surface_remote_LDFLAGS = $(AM_LDFLAGS) -pthread
+check_PROGRAMS += tests/lab/apps/surface_interrupts
+tests_lab_apps_surface_interrupts_SOURCES = tests/lab/apps/surface_interrupts.c tests/lab/apps/say.h
+tests_lab_apps_surface_interrupts_LDFLAGS = $(AM_LDFLAGS) -pthread
+check_PROGRAMS += tests/lab/apps/surface_syscall
+tests_lab_apps_surface_syscall_SOURCES = tests/lab/apps/surface_remote.c tests/lab/apps/say.h \
+	tests/lab/apps/through_syscall.h
+tests_lab_apps_surface_syscall_CPPFLAGS = $(AM_CPPFLAGS) -DTHROUGH_SYSCALL
+tests_lab_apps_surface_syscall_LDFLAGS = $(AM_LDFLAGS) -pthread
+
+check_PROGRAMS += tests/lab/apps/resolve_probe
+tests_lab_apps_resolve_probe_SOURCES = tests/lab/apps/resolve_probe.c
+tests_lab_apps_resolve_probe_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_lab_apps_resolve_probe_LDADD = libresolve.la libclient.la libcodec.la libcommon.la
+
+# a module for nsswitch.conf; -rpath makes it a shared library
+if HAVE_NSS
+check_LTLIBRARIES += libnss_nested.la
+libnss_nested_la_SOURCES = tests/lab/nss_nested.c
+libnss_nested_la_LDFLAGS = $(AM_LDFLAGS) -module -shared -rpath /nowhere -version-info 2:0:0
+libnss_nested_la_LIBADD = libresolve.la libclient.la libcodec.la libcommon.la
+endif
 
 # Labs wait for each other (harness.py takes a lock on the build directory), since they measure.
-LAB_TESTS = tests/lab/test_link.py tests/lab/test_platform.py tests/lab/test_shim_semantics.py \
-	tests/lab/test_transfers.py tests/lab/test_aggregation.py tests/lab/test_convertd_messages.py \
-	tests/lab/test_convertd_relay.py tests/lab/test_convertd_process.py
-dist_check_SCRIPTS = $(LAB_TESTS)
+LAB_TESTS = \
+	tests/lab/test_link.py \
+	tests/lab/test_platform.py \
+	tests/lab/test_platform_processes.py \
+	tests/lab/test_shim_semantics.py \
+	tests/lab/test_shim_policy.py \
+	tests/lab/test_shim_surface.py \
+	tests/lab/test_shim_processes.py \
+	tests/lab/test_early_data.py \
+	tests/lab/test_learned.py \
+	tests/lab/test_transfers.py \
+	tests/lab/test_aggregation.py \
+	tests/lab/test_convertd_messages.py \
+	tests/lab/test_convertd_relay.py \
+	tests/lab/test_convertd_process.py \
+	tests/lab/test_convertd_config.py \
+	tests/lab/test_convertd_access.py \
+	tests/lab/test_convertd_limits.py \
+	tests/lab/test_convertd_cookies.py \
+	tests/lab/test_resolve.py \
+	tests/lab/test_shim_names.py \
+	tests/lab/test_convertize.py \
+	tests/lab/test_convertize_check.py \
+	tests/lab/test_applications_http.py \
+	tests/lab/test_applications_services.py \
+	tests/lab/test_applications_runtimes.py \
+	tests/lab/test_applications_loops.py \
+	tests/lab/test_bench.py
+# ThreadSanitizer wants programs that it has instrumented
+THREAD_TESTS = tests/lab/test_thread_sanitizer.py
+dist_check_SCRIPTS = $(LAB_TESTS) $(THREAD_TESTS)
+if THREAD_SANITIZED
+TESTS += $(THREAD_TESTS)
+else
 TESTS += $(LAB_TESTS)
+endif
 TEST_EXTENSIONS = .py
 if HAVE_PYTHON
 PY_LOG_COMPILER = $(PYTHON)
@@ -33,7 +104,10 @@ endif
 AM_TESTS_ENVIRONMENT = CONVERT_BUILDDIR='$(abs_top_builddir)'; export CONVERT_BUILDDIR; \
 	CONVERT_SRCDIR='$(abs_top_srcdir)'; export CONVERT_SRCDIR; \
 	SANITIZER_PRELOAD='$(SANITIZER_PRELOAD)'; export SANITIZER_PRELOAD; \
-	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE;
+	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE; \
+	CONVERT_CONSOLE=9; export CONVERT_CONSOLE;
+# where harness.py tells each skip: the terminal
+AM_TESTS_FD_REDIRECT = 9>&2
 
 # programs that aren't instrumented need help under sanitizers; -rpath makes it a shared library
 if SANITIZED

@@ -14,9 +14,11 @@ TLV, or RESPONSE-HEX) to each request:
   close       the end of the stream at once
   reset       a reset at once
   silent      nothing, ever
-  cookie      a Missing Cookie error with RESPONSE-HEX as the cookie, until a request brings it; then as whole
+  cookie      a Missing Cookie error with RESPONSE-HEX as the cookie to requests without one, Not Authorized to those with
+              another; to those with this as whole
+  option      an Unsupported TCP Option error to a Connect TLV with options; to others as whole
 
-After a whole response the connection is relayed to the server. One line on standard
+After a whole response to a request with a Connect TLV the connection is relayed to the server. One line on standard
 output for each connection: "request HEX", and "reset" or "closed" when the client
 is gone. It exists to misbehave; convertd is the converter that people run.
 """
@@ -32,6 +34,8 @@ import threading
 
 TCP_INFO_STATE_ESTABLISHED = 1
 RESPONSE = bytes.fromhex("01022263" "14010000")
+UNSUPPORTED_OPTION = bytes.fromhex("01022263" "1e01211e")
+NOT_AUTHORIZED = bytes.fromhex("01022263" "1e012000")
 
 
 def say(*words):
@@ -66,8 +70,12 @@ def read_request(sock):
     return data[:length], data[length:]
 
 
+def asks_for_server(request):
+    """The Connect TLV is the first one of every request that the tests send, unless they ask for information."""
+    return request[4] == 10
+
+
 def connect_to_server(request):
-    """The Connect TLV is the first one of every request that the tests send."""
     port, = struct.unpack_from("!H", request, 6)
     address = request[8:24]
     if address[:12] == bytes(10) + b"\xff\xff":
@@ -98,6 +106,15 @@ def wait_for_end(sock):
         say("closed")
     except ConnectionError:
         say("reset")
+
+
+def has_cookie(request):
+    position = 4
+    while position < len(request):
+        if request[position] == 22:
+            return True
+        position += request[position + 1] * 4
+    return False
 
 
 def missing_cookie(cookie):
@@ -140,9 +157,12 @@ def serve(sock, script, response):
         if script == "cookie":
             cookie = response
             tlv = bytes([22, 1 + len(cookie) // 4, 0, 0]) + cookie
-            script, response = "whole", RESPONSE if request[24:] == tlv else missing_cookie(cookie)
+            wrong = NOT_AUTHORIZED if has_cookie(request) else missing_cookie(cookie)
+            script, response = "whole", RESPONSE if request.endswith(tlv) else wrong
+        if script == "option":
+            script, response = "whole", RESPONSE if request[5] == 5 else UNSUPPORTED_OPTION
         says_reached = response[2:4] == b"\x22\x63" and response[1] == len(response) // 4 and response[4:5] != b"\x1e"
-        relays = script.split(":")[0] in ("whole", "bytewise", "split") and says_reached
+        relays = script.split(":")[0] in ("whole", "bytewise", "split") and says_reached and asks_for_server(request)
         server = connect_to_server(request) if relays else None
         if answer(sock, script, response) and server:
             server.sendall(early)

@@ -336,6 +336,29 @@ def test_nodelay_flushes():
             check(events(client, 1, select.POLLIN), "the reply didn't arrive")
 
 
+def test_data_after_close():
+    """A closed TCP socket answers data by a reset. MPTCP: until its window is full, and for a minute? Both answers are fine."""
+    said = {}
+    with new_lab() as lab:
+        for name, protocol in (("MPTCP", IPPROTO_MPTCP), ("TCP", socket.IPPROTO_TCP)):
+            with listener(lab, protocol) as listening, lab.client.socket(protocol=protocol) as client:
+                client.connect((lab.converter.addr4, PORT))
+                with listening.accept()[0] as accepted:
+                    client.close()
+                    equal(accepted.recv(1), b"", "what comes before the FIN")
+                    accepted.settimeout(1)
+                    taken = 0
+                    try:
+                        while True:
+                            taken += accepted.send(bytes(10000))
+                    except ConnectionError as error:
+                        said[name] = errno.errorcode[error.errno]
+                    except TimeoutError:
+                        said[name] = "%d kB taken and no reset" % (taken // 1000)
+    check("taken" not in said["TCP"], "TCP: " + said["TCP"])
+    return "MPTCP: %(MPTCP)s; TCP: %(TCP)s" % said
+
+
 # --- nftables -------------------------------------------------------------------------------
 
 # The window of a SYN isn't scaled, and MPTCP takes it as if it were. N for each scale.

@@ -9,7 +9,7 @@ import os
 from convertlab import Lab, Link, check, equal, main, timeout
 
 PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "connect_probe.py")
-WAYS = ["blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "epoll-dup", "connect"]
+WAYS = ["blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "epoll-dup", "epoll-past", "connect"]
 
 
 def probe(lab, way, address, port, env=None):
@@ -81,15 +81,17 @@ def test_writable_only_once_the_server_has_been_reached():
                       (way, port, ms))
 
 
-def test_registration_out_of_sight():
-    """epoll_ctl() as a bare system call: writable at the SYN+ACK; no byte of the response, errors at the first look."""
+def test_registration_out_of_reach():
+    """One that can't be changed, or that is changed again: writable at the SYN+ACK; no byte of the response, errors at the first look."""
     with lab_for() as lab:
         lab.convertd()
         lab.echo()
-        said, _ = probe(lab, "epoll-raw", lab.server.addr4, 7, env=lab.converted())
-        equal(said[-3:], ["answer b'hello'", "end b''", "close None"], "the stream")
-        said, _ = probe(lab, "epoll-raw", lab.server.addr4, lab.addresses.refused_port, env=lab.converted())
-        check("SO_ERROR ECONNREFUSED" in said, "refused:\n" + "\n".join(said))
+        for way in ("epoll-exclusive", "epoll-changed"):
+            said, _ = probe(lab, way, lab.server.addr4, 7, env=lab.converted())
+            equal(said[-3:], ["answer b'hello'", "end b''", "close None"], "the stream")
+            check(way != "epoll-changed" or "events IN|OUT" in said, "its own registration is gone:\n" + "\n".join(said))
+            said, _ = probe(lab, way, lab.server.addr4, lab.addresses.refused_port, env=lab.converted())
+            check("SO_ERROR ECONNREFUSED" in said, "refused:\n" + "\n".join(said))
 
 
 def test_interrupted_connects():
@@ -123,7 +125,7 @@ def test_without_a_converter_all_is_direct():
         for variables, reason in (({}, "CONVERT_ADDR is not set"),
                                   ({"CONVERT_ADDR": "10.9.0.300"}, "\"10.9.0.300\""),
                                   ({"CONVERT_ADDR": "10.9.0.1", "CONVERT_PORT": "x"}, "\"x\" is not a port"),
-                                  ({"CONVERT_ADDR": "nosuch.invalid"}, "the converter's name has no address"),
+                                  ({"CONVERT_ADDR": "nosuch.invalid"}, "the converter's name"),
                                   ({"CONVERT_ADDR": "10.9.0.1"}, "the converter fails: Connection refused")):
             for way in ("blocking", "poll", "epoll", "epoll-before"):
                 env = lab.shim_env(CONVERT_LOG="-", RES_OPTIONS="timeout:1 attempts:1", **variables)

@@ -181,16 +181,16 @@ def test_cookie_that_is_configured():
 
 
 def test_cookie_that_does_not_help():
-    """Asked for a cookie again, the shim doesn't go round in circles."""
-    with near() as lab:
-        scripted(lab, "whole", "01022263" "1e010300")
-        said = lab.client.run(app("connect_probe.py", "blocking", lab.server.addr4, 7), env=lab.converted()).stdout
-        check("connect EHOSTUNREACH" in said, said)
-    with near() as lab:
-        converter = scripted(lab, "whole", "01032263" "1e020300" "aabbccdd")
-        said = lab.client.run(app("connect_probe.py", "blocking", lab.server.addr4, 7), env=lab.converted()).stdout
-        check("connect EHOSTUNREACH" in said, said)
-        equal(converter.log_text().count("request"), 2, "requests")
+    """Asked for a cookie again, the shim doesn't go round in circles: the converter is of no use."""
+    for response, requests in (("01022263" "1e010300", 1), ("01032263" "1e020300" "aabbccdd", 2)):
+        for fallback, seen in (("direct", "answer b'hello'"), ("none", "connect EHOSTUNREACH")):
+            with near() as lab:
+                converter = scripted(lab, "whole", response)
+                lab.echo()
+                said = lab.client.run(app("connect_probe.py", "blocking", lab.server.addr4, 7),
+                                      env=lab.converted(CONVERT_ADDR=lab.converter.addr4, CONVERT_FALLBACK=fallback)).stdout
+                check(seen in said, said)
+                equal(converter.log_text().count("request"), requests, "requests")
 
 
 def test_bypass_and_fallback():
@@ -341,7 +341,8 @@ def test_the_syn_on_the_wire():
         syns = [p for p in capture.packets() if p.dport == 1234 and p.syn]
         equal(len(syns), 1, "SYNs to the converter")
         syn = syns[0]
-        equal(syn.payload.hex(), "01062263" "0a050050" "00000000000000000000ffff" "0a080001", "the SYN's payload")
+        equal(syn.payload.hex(), "01082263" "0a060050" "00000000000000000000ffff" "0a080001" "1e020000" "01010000",
+              "the SYN's payload: a Connect TLV that asks for Multipath TCP, too, and an Info TLV")
         kinds = [kind for kind, _ in syn.options]
         check(30 in kinds, "no MP_CAPABLE among the options %s" % kinds)
         check(34 not in kinds and 254 not in kinds, "a Fast Open option among %s" % kinds)

@@ -61,7 +61,7 @@ static void print_connect(const struct convert_request *request)
 
 	sockaddr_ip_set(&server, AF_UNSPEC, &request->address, request->port);
 	printf("%s", sockaddr_ip_format(&server, text));
-	print_span(", TCP options ", request->tcp_options);
+	print_span(", with TCP options ", request->tcp_options);
 }
 
 static void print_error(const struct convert_response *response)
@@ -85,6 +85,8 @@ static void print_tlvs(const uint8_t *message, size_t length, const struct conve
 			print_connect(request);
 		else if (response && tlv.type == CONVERT_TLV_ERROR)
 			print_error(response);
+		else if (tlv.type == CONVERT_TLV_INFO)
+			printf("what do you support?");
 		else
 			print_span("", tlv.value);
 		putchar('\n');

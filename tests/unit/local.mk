@@ -4,10 +4,12 @@ check_LTLIBRARIES += libtestbytes.la
 libtestbytes_la_SOURCES = tests/unit/bytes.c tests/unit/bytes.h
 libtestbytes_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
-EXTRA_DIST += tests/unit/run.h
+EXTRA_DIST += tests/unit/run.h tests/unit/tempdir.h
 unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/test_codec_write \
 	tests/unit/test_codec_mutation tests/unit/test_sockaddr \
-	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings
+	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \
+	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race \
+	tests/unit/test_srv tests/unit/test_handover
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -42,11 +44,34 @@ tests_unit_test_handshake_LDADD = libtestbytes.la libclient.la libcodec.la libco
 tests_unit_test_client_settings_SOURCES = tests/unit/test_client_settings.c
 tests_unit_test_client_settings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_client_settings_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_handover_SOURCES = tests/unit/test_handover.c \
+	src/shim/handover_record.c src/shim/handover_record.h
+tests_unit_test_handover_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_handover_LDADD = libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_cache_SOURCES = tests/unit/test_cache.c
+tests_unit_test_cache_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_cache_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_cache_file_SOURCES = tests/unit/test_cache_file.c
+tests_unit_test_cache_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_cache_file_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_cache_race_SOURCES = tests/unit/test_cache_race.c
+tests_unit_test_cache_race_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_cache_race_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_srv_SOURCES = tests/unit/test_srv.c
+tests_unit_test_srv_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_srv_LDADD = libtestbytes.la libfuzz_srv_properties.la libclient.la $(RESOLV_LIBS) $(CHECK_LIBS)
 endif
 
 # convertd's parts
 if HAVE_CHECK
-convertd_unit_tests = tests/unit/test_request tests/unit/test_relay
+convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
+	tests/unit/test_access tests/unit/test_limits tests/unit/test_cookies \
+	tests/unit/test_relay_watch
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
@@ -57,4 +82,47 @@ tests_unit_test_request_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
 tests_unit_test_relay_SOURCES = tests/unit/test_relay.c
 tests_unit_test_relay_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_relay_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_settings_SOURCES = tests/unit/test_settings.c
+tests_unit_test_settings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_settings_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_access_SOURCES = tests/unit/test_access.c
+tests_unit_test_access_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_access_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_limits_SOURCES = tests/unit/test_limits.c
+tests_unit_test_limits_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_limits_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_cookies_SOURCES = tests/unit/test_cookies.c
+tests_unit_test_cookies_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_cookies_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_relay_watch_SOURCES = tests/unit/test_relay_watch.c
+tests_unit_test_relay_watch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_relay_watch_LDADD = libconvertd.la $(CHECK_LIBS)
+endif
+
+# convertize's parts
+if HAVE_CHECK
+convertize_unit_tests = tests/unit/test_elf tests/unit/test_script tests/unit/test_preload tests/unit/test_report
+check_PROGRAMS += $(convertize_unit_tests)
+TESTS += $(convertize_unit_tests)
+
+tests_unit_test_elf_SOURCES = tests/unit/test_elf.c tests/unit/elf_image.c tests/unit/elf_image.h
+tests_unit_test_elf_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_elf_LDADD = libconvertize.la $(CHECK_LIBS)
+
+tests_unit_test_script_SOURCES = tests/unit/test_script.c
+tests_unit_test_script_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_script_LDADD = libtestbytes.la libconvertize.la $(CHECK_LIBS)
+
+tests_unit_test_preload_SOURCES = tests/unit/test_preload.c
+tests_unit_test_preload_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_preload_LDADD = libconvertize.la $(CHECK_LIBS)
+
+tests_unit_test_report_SOURCES = tests/unit/test_report.c
+tests_unit_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_report_LDADD = libconvertize.la $(CHECK_LIBS)
 endif

@@ -14,22 +14,30 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
+/* The environment of a test; whatever is asked for beyond it fails the test. */
 static const char *env_addr, *env_port, *env_cookie, *env_log, *env_bypass, *env_fallback;
+static const char *env_runtime_dir, *env_timeout, *env_early_data, *env_bypass_mptcp;
+
+static const struct {
+	const char *name, **value;
+} variables[] = {
+	{ "CONVERT_ADDR", &env_addr },
+	{ "CONVERT_PORT", &env_port },
+	{ "CONVERT_COOKIE", &env_cookie },
+	{ "CONVERT_LOG", &env_log },
+	{ "XDG_RUNTIME_DIR", &env_runtime_dir },
+	{ "CONVERT_BYPASS", &env_bypass },
+	{ "CONVERT_FALLBACK", &env_fallback },
+	{ "CONVERT_TIMEOUT", &env_timeout },
+	{ "CONVERT_EARLY_DATA", &env_early_data },
+	{ "CONVERT_BYPASS_MPTCP", &env_bypass_mptcp },
+};
 
 static const char *lookup(const char *name)
 {
-	if (!strcmp(name, "CONVERT_ADDR"))
-		return env_addr;
-	if (!strcmp(name, "CONVERT_PORT"))
-		return env_port;
-	if (!strcmp(name, "CONVERT_COOKIE"))
-		return env_cookie;
-	if (!strcmp(name, "CONVERT_LOG"))
-		return env_log;
-	if (!strcmp(name, "CONVERT_BYPASS"))
-		return env_bypass;
-	if (!strcmp(name, "CONVERT_FALLBACK"))
-		return env_fallback;
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++)
+		if (!strcmp(name, variables[i].name))
+			return *variables[i].value;
 	ck_abort_msg("unexpected variable %s", name);
 	return NULL;
 }
@@ -67,6 +75,8 @@ static const struct {
 	{ "[2001:db8::1]:99", NULL, { "[2001:db8::1]:99" } },
 	{ "converter.example", "99", { "converter.example:99" } },
 	{ "converter.example:7", "99", { "converter.example:7" } },
+	{ "_convert._tcp.example", "99", { "_convert._tcp.example:0" } },
+	{ "_Convert._TCP.example.,a_b.example", NULL, { "_Convert._TCP.example.:0", "a_b.example:1234" } },
 	{ " 192.0.2.1,2001:db8::1 , localhost ", NULL,
 	  { "192.0.2.1:1234", "[2001:db8::1]:1234", "localhost:1234" } },
 };
@@ -99,6 +109,13 @@ static const struct {
 	{ "-x", NULL, { "CONVERT_ADDR", "\"-x\"" } },
 	{ "[::1", NULL, { "CONVERT_ADDR", "\"[::1\"" } },
 	{ "a,b,c,d,e,f,g,h,i", NULL, { "CONVERT_ADDR", "more than 8" } },
+	{ "_convert._tcp.example:1234", NULL, { "\"_convert._tcp.example:1234\" is a service", "without" } },
+	{ "_convert._tcp.example:", NULL, { "\"_convert._tcp.example:\" is a service", "without" } },
+	{ "_convert._udp.example", NULL, { "\"_convert._udp.example\" is no service", "say _convert._tcp." } },
+	{ "_convert._tcp", NULL, { "\"_convert._tcp\"", "say _convert._tcp.example" } },
+	{ "_convert._tcp.", NULL, { "\"_convert._tcp.\"", "say _convert._tcp.example" } },
+	{ "_convert._tcp..", NULL, { "\"_convert._tcp..\"", "say _convert._tcp.example" } },
+	{ "_convert._tcp.a/b", NULL, { "\"_convert._tcp.a/b\"", "say _convert._tcp.example" } },
 	{ "192.0.2.1", "0", { "CONVERT_PORT", "\"0\"" } },
 	{ "192.0.2.1", "65536", { "CONVERT_PORT", "\"65536\"" } },
 	{ "192.0.2.1", "http", { "CONVERT_PORT", "\"http\"" } },
@@ -164,6 +181,62 @@ START_TEST(nothing_points_into_the_environment)
 	ck_assert_str_eq(settings.log, "/tmp/log");
 	ck_assert_mem_eq(settings.cookie, "abc", 3);
 	env_log = NULL;
+}
+END_TEST
+
+static const struct {
+	const char *text;
+	int ms; /* 0: refused */
+} timeouts[] = {
+	{ NULL, SETTINGS_TIMEOUT_DEFAULT_MS },
+	{ "", SETTINGS_TIMEOUT_DEFAULT_MS },
+	{ "1", 1000 },
+	{ "0.5", 500 },
+	{ "2.25", 2250 },
+	{ "0.001", 1 },
+	{ "1.2345", 1234 },
+	{ "3600", 3600000 },
+	{ "3600.1", 3600100 },
+	{ "3601", 0 },
+	{ "0", 0 },
+	{ "0.0001", 0 },
+	{ "-1", 0 },
+	{ "+1", 0 },
+	{ " 1", 0 },
+	{ "1s", 0 },
+	{ "1,5", 0 },
+	{ "99999999999999999999", 0 },
+};
+
+START_TEST(timeout_is_in_seconds)
+{
+	struct settings settings;
+
+	env_timeout = timeouts[_i].text;
+	settings = read_env("192.0.2.1", NULL, NULL);
+	ck_assert_int_eq(settings.enabled, timeouts[_i].ms != 0);
+	if (settings.enabled)
+		ck_assert_int_eq(settings.timeout_ms, timeouts[_i].ms);
+	else
+		ck_assert_ptr_nonnull(strstr(settings.problem, timeouts[_i].text));
+	env_timeout = NULL;
+}
+END_TEST
+
+START_TEST(switches_are_0_or_1)
+{
+	struct settings settings = read_env("192.0.2.1", NULL, NULL);
+
+	ck_assert(!settings.early_data && settings.bypass_mptcp);
+	env_early_data = "1";
+	env_bypass_mptcp = "0";
+	settings = read_env("192.0.2.1", NULL, NULL);
+	ck_assert(settings.enabled && settings.early_data && !settings.bypass_mptcp);
+	env_early_data = "yes";
+	settings = read_env("192.0.2.1", NULL, NULL);
+	ck_assert(!settings.enabled);
+	ck_assert_str_eq(settings.problem, "CONVERT_EARLY_DATA: \"yes\" is neither 0 nor 1");
+	env_early_data = env_bypass_mptcp = NULL;
 }
 END_TEST
 
@@ -272,6 +345,8 @@ int main(void)
 	tcase_add_test(tcase, log_is_optional);
 	tcase_add_test(tcase, nothing_points_into_the_environment);
 	tcase_add_test(tcase, fallback_is_direct_or_none);
+	tcase_add_loop_test(tcase, timeout_is_in_seconds, 0, ARRAY_SIZE(timeouts));
+	tcase_add_test(tcase, switches_are_0_or_1);
 	tcase_add_test(tcase, bypass_leaves_destinations_alone);
 	tcase_add_loop_test(tcase, policy_knows_what_a_converter_can_reach, 0,
 			    ARRAY_SIZE(destinations));

@@ -15,6 +15,11 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
+static const struct handshake_ask nothing;
+static const struct handshake_ask secret = { .cookie = { (const uint8_t *)"secret", 6 } };
+static const struct handshake_ask info = { .info = true };
+static const struct handshake_ask mptcp = { .mptcp = true };
+
 static union sockaddr_ip address(const char *text)
 {
 	union sockaddr_ip addr;
@@ -23,14 +28,20 @@ static union sockaddr_ip address(const char *text)
 	return addr;
 }
 
-static struct handshake_step step_of(const char *hex, const char *server)
+static struct handshake_step step_of_asked(const char *hex, const char *server,
+					   const struct handshake_ask *ask)
 {
 	struct bytes bytes = bytes_hex(hex);
 	union sockaddr_ip addr = address(server);
-	struct handshake_step step = handshake_on_bytes(bytes.data, bytes.len, &addr);
+	struct handshake_step step = handshake_on_bytes(bytes.data, bytes.len, &addr, ask);
 
 	bytes_fini(&bytes);
 	return step;
+}
+
+static struct handshake_step step_of(const char *hex, const char *server)
+{
+	return step_of_asked(hex, server, &nothing);
 }
 
 /* Figures 13 and 17; Figure 21 for the cookie, padded with zeros. */
@@ -40,12 +51,16 @@ START_TEST(request_is_header_connect_and_cookie)
 	union sockaddr_ip v4 = address("192.0.2.1:8080"), v6 = address("[2001:db8::5]:443");
 	ssize_t len;
 
-	len = handshake_request(buf, sizeof(buf), &v4, NULL, 0);
+	len = handshake_request(buf, sizeof(buf), &v4, &nothing);
 	bytes_assert_hex(buf, (size_t)len, "01062263 0a051f90 00000000000000000000ffff c0000201");
-	len = handshake_request(buf, sizeof(buf), &v6, (const uint8_t *)"secret", 6);
+	len = handshake_request(buf, sizeof(buf), &v6, &secret);
 	bytes_assert_hex(buf, (size_t)len,
 			 "01092263 0a0501bb 20010db8000000000000000000000005"
 			 "16030000 7365637265740000");
+	/* Section 7.5: kind 30 without content, padded; Figure 18 */
+	len = handshake_request(buf, sizeof(buf), &v4, &mptcp);
+	bytes_assert_hex(buf, (size_t)len,
+			 "01072263 0a061f90 00000000000000000000ffff c0000201 1e020000");
 }
 END_TEST
 
@@ -54,8 +69,8 @@ START_TEST(request_refuses_what_the_rfc_forbids)
 	uint8_t buf[CONVERT_MESSAGE_MAX];
 	union sockaddr_ip loopback = address("127.0.0.1"), server = address("192.0.2.1");
 
-	ck_assert_int_eq(handshake_request(buf, sizeof(buf), &loopback, NULL, 0), -EINVAL);
-	ck_assert_int_eq(handshake_request(buf, 20, &server, NULL, 0), -ENOBUFS);
+	ck_assert_int_eq(handshake_request(buf, sizeof(buf), &loopback, &nothing), -EINVAL);
+	ck_assert_int_eq(handshake_request(buf, 20, &server, &nothing), -ENOBUFS);
 }
 END_TEST
 
@@ -76,7 +91,7 @@ START_TEST(response_is_known_exactly_when_it_is_complete)
 
 	for (size_t len = 0; len <= bytes.len; len++) {
 		struct bytes prefix = bytes_copy(bytes.data, len);
-		struct handshake_step step = handshake_on_bytes(prefix.data, len, &server);
+		struct handshake_step step = handshake_on_bytes(prefix.data, len, &server, &nothing);
 
 		if (len < bytes.len) {
 			ck_assert_int_eq(step.verdict, HANDSHAKE_NEED_MORE);
@@ -138,30 +153,34 @@ static const struct {
 	const char *response, *server;
 	int error;
 	enum handshake_fault fault;
+	unsigned int rest; /* seconds */
 } errors[] = {
-	{ "01022263 1e016000", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e016100", "192.0.2.1", ENETUNREACH, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e016101", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e016103", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e01610d", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e0161ff", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e016101", "[::ffff:192.0.2.1]:80", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e016100", "2001:db8::1", ENETUNREACH, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e016101", "2001:db8::1", EACCES, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e016103", "2001:db8::1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e016104", "2001:db8::1", ECONNREFUSED, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e016107", "2001:db8::1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e014100", "192.0.2.1", ETIMEDOUT, HANDSHAKE_FAULT_CONVERTER },
-	{ "01022263 1e01401e", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_CONVERTER },
-	{ "01022263 1e012000", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_CONVERTER },
-	{ "01032263 1e020300 aabbccdd", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_CONVERTER },
-	{ "01022263 1e010001", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_CONVERTER },
+	{ "01022263 1e016000", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e016100", "192.0.2.1", ENETUNREACH, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e016101", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e016103", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e01610d", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e0161ff", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e016101", "[::ffff:192.0.2.1]:80", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e016100", "2001:db8::1", ENETUNREACH, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e016101", "2001:db8::1", EACCES, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e016103", "2001:db8::1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e016104", "2001:db8::1", ECONNREFUSED, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e016107", "2001:db8::1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e014100", "192.0.2.1", ETIMEDOUT, HANDSHAKE_FAULT_SERVER, 30 },
+	{ "01022263 1e014000", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_CONVERTER, 30 },
+	{ "01022263 1e014005", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_CONVERTER, 5 },
+	{ "01022263 1e0141ff", "192.0.2.1", ETIMEDOUT, HANDSHAKE_FAULT_SERVER, 255 },
+	{ "01022263 1e012000", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_REFUSED, 30 },
+	{ "01032263 1e020300 aabbccdd", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_CONVERTER, 30 },
+	{ "01022263 1e01211e", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_CONVERTER, 30 },
+	{ "01022263 1e010001", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_CONVERTER, 30 },
 	/* codes that nobody has assigned go by their class */
-	{ "01022263 1e017f00", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER },
-	{ "01022263 1e015000", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_CONVERTER },
+	{ "01022263 1e017f00", "192.0.2.1", EHOSTUNREACH, HANDSHAKE_FAULT_SERVER, 0 },
+	{ "01022263 1e015000", "192.0.2.1", ECONNREFUSED, HANDSHAKE_FAULT_CONVERTER, 30 },
 	/* an error counts even beside other TLVs */
 	{ "01042263 15020000 1e000000 1e016000", "192.0.2.1", ECONNREFUSED,
-	  HANDSHAKE_FAULT_SERVER },
+	  HANDSHAKE_FAULT_SERVER, 0 },
 };
 
 START_TEST(error_is_the_errno_of_a_direct_connection)
@@ -171,6 +190,82 @@ START_TEST(error_is_the_errno_of_a_direct_connection)
 	ck_assert_int_eq(step.verdict, HANDSHAKE_FAIL);
 	ck_assert_int_eq(step.error, errors[_i].error);
 	ck_assert_int_eq(step.fault, errors[_i].fault);
+	ck_assert_uint_eq(step.rest, errors[_i].rest);
+	ck_assert_int_eq(step.server_mptcp, HANDSHAKE_SERVER_UNKNOWN);
+}
+END_TEST
+
+START_TEST(missing_cookie_brings_its_remedy)
+{
+	struct handshake_step step = step_of("01022263 1e010300", "192.0.2.1");
+	struct handshake_ask ask = { 0 };
+	struct bytes bytes;
+	union sockaddr_ip server = address("192.0.2.1");
+
+	ck_assert_int_eq(step.remedy, HANDSHAKE_REMEDY_NONE); /* none was computed for us */
+	bytes = bytes_hex("01032263 1e020300 aabbccdd");
+	step = handshake_on_bytes(bytes.data, bytes.len, &server, &ask);
+	ck_assert_int_eq(step.remedy, HANDSHAKE_REMEDY_COOKIE);
+	bytes_assert_hex(step.cookie.data, step.cookie.len, "aabbccdd");
+	bytes_fini(&bytes);
+}
+END_TEST
+
+/* Only an option that we asked for can be left out. */
+START_TEST(unsupported_option_brings_its_remedy)
+{
+	ck_assert_int_eq(step_of("01022263 1e01211e", "192.0.2.1").remedy, HANDSHAKE_REMEDY_NONE);
+	ck_assert_int_eq(step_of_asked("01022263 1e01211e", "192.0.2.1", &mptcp).remedy,
+			 HANDSHAKE_REMEDY_NO_OPTION);
+	ck_assert_int_eq(step_of_asked("01032263 1e022122 1e000000", "192.0.2.1", &mptcp).remedy,
+			 HANDSHAKE_REMEDY_NO_OPTION);
+	ck_assert_int_eq(step_of_asked("01022263 1e012122", "192.0.2.1", &mptcp).remedy,
+			 HANDSHAKE_REMEDY_NONE);
+}
+END_TEST
+
+static const struct {
+	const char *response;
+	enum handshake_server_mptcp asked; /* what it says if Multipath TCP was asked for */
+} headers[] = {
+	{ "01012263", HANDSHAKE_SERVER_UNKNOWN },
+	{ "01022263 14010000", HANDSHAKE_SERVER_PLAIN },
+	{ "01042263 14030000 020405b4 04020000", HANDSHAKE_SERVER_PLAIN },
+	{ "01042263 14030000 020405b4 1e020000", HANDSHAKE_SERVER_MPTCP },
+	{ "01052263 14040000 1e0c0181 00112233 44556677", HANDSHAKE_SERVER_MPTCP },
+	{ "01032263 14020000 1e000000", HANDSHAKE_SERVER_PLAIN }, /* broken options say nothing */
+};
+
+START_TEST(servers_multipath_tcp_is_known_if_asked_for)
+{
+	const char *response = headers[_i].response;
+
+	ck_assert_int_eq(step_of(response, "192.0.2.1").server_mptcp, HANDSHAKE_SERVER_UNKNOWN);
+	ck_assert_int_eq(step_of_asked(response, "192.0.2.1", &mptcp).server_mptcp,
+			 headers[_i].asked);
+}
+END_TEST
+
+START_TEST(answer_to_info_is_handed_on)
+{
+	struct bytes bytes = bytes_hex("01042263 15020000 1e080400 14010000");
+	union sockaddr_ip server = address("192.0.2.1");
+	struct handshake_step step = handshake_on_bytes(bytes.data, bytes.len, &server, &info);
+
+	ck_assert(step.has_supported);
+	bytes_assert_hex(step.supported.data, step.supported.len, "1e080400");
+	bytes_fini(&bytes);
+	ck_assert(!step_of_asked("01022263 14010000", "192.0.2.1", &info).has_supported);
+}
+END_TEST
+
+START_TEST(silence_and_errors_are_the_converters_fault)
+{
+	ck_assert_int_eq(handshake_on_silence().fault, HANDSHAKE_FAULT_CONVERTER);
+	ck_assert_int_eq(handshake_on_silence().error, ETIMEDOUT);
+	ck_assert_int_eq(handshake_on_error(EHOSTUNREACH).error, EHOSTUNREACH);
+	ck_assert_int_eq(handshake_on_error(ENOTCONN).error, ECONNREFUSED);
+	ck_assert_uint_eq(handshake_on_error(ECONNREFUSED).rest, HANDSHAKE_REST_SECONDS);
 }
 END_TEST
 
@@ -198,6 +293,12 @@ int main(void)
 	tcase_add_test(tcase, early_end_is_the_converters_fault);
 	tcase_add_loop_test(tcase, error_is_the_errno_of_a_direct_connection, 0,
 			    ARRAY_SIZE(errors));
+	tcase_add_test(tcase, missing_cookie_brings_its_remedy);
+	tcase_add_test(tcase, unsupported_option_brings_its_remedy);
+	tcase_add_loop_test(tcase, servers_multipath_tcp_is_known_if_asked_for, 0,
+			    ARRAY_SIZE(headers));
+	tcase_add_test(tcase, answer_to_info_is_handed_on);
+	tcase_add_test(tcase, silence_and_errors_are_the_converters_fault);
 	tcase_add_test(tcase, every_code_and_value_has_an_errno);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

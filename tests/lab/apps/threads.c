@@ -2,27 +2,31 @@
 /*
  * threads.c - many threads, each with an event loop of its own, connect and talk at the same time
  *
- *   threads ADDRESS PORT THREADS CONNECTIONS
+ *   threads ADDRESS PORT THREADS CONNECTIONS [forks]
  *
  * Each thread makes so many connections to an echo server, one after the other: a non-blocking
- * socket, registered edge-triggered before connect() in every second one. Prints "done N", or what went wrong
+ * socket, registered edge-triggered before connect() in every second one. With "forks" one more thread
+ * forks all the time: children that end at once, and programs. Prints "done N", or what went wrong
  * first, and ends with 1.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define STALL_MS 20000
 
 static struct sockaddr_in server;
 static int connections;
+static _Atomic int done;
 
 static void die(const char *what, int error)
 {
@@ -95,7 +99,8 @@ static void connect_once(int epfd, unsigned int number)
 		die("socket", errno);
 	if (before)
 		watch(epfd, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLOUT);
-	if (connect(fd, (struct sockaddr *)&server, sizeof(server)) == 0 || errno != EINPROGRESS)
+	/* 0: early data, the connection is made with the first bytes */
+	if (connect(fd, (struct sockaddr *)&server, sizeof(server)) != 0 && errno != EINPROGRESS)
 		die("connect", errno);
 	if (!before)
 		watch(epfd, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLOUT);
@@ -115,13 +120,30 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static void *run_forks(void *arg)
+{
+	int status;
+
+	for (unsigned int i = 0; !done; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0 && i % 2)
+			execl("/bin/true", "true", (char *)NULL);
+		if (pid == 0)
+			_exit(0);
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+			die("a child", pid < 0 ? errno : ECHILD);
+	}
+	return arg;
+}
+
 int main(int argc, char **argv)
 {
-	int count = argc == 5 ? atoi(argv[3]) : 0;
-	pthread_t threads[64];
+	int count = argc >= 5 ? atoi(argv[3]) : 0;
+	pthread_t threads[64], forker;
 
 	if (count < 1 || count > 64 || inet_pton(AF_INET, argv[1], &server.sin_addr) != 1) {
-		fprintf(stderr, "usage: threads ADDRESS PORT THREADS CONNECTIONS\n");
+		fprintf(stderr, "usage: threads ADDRESS PORT THREADS CONNECTIONS [forks]\n");
 		return 2;
 	}
 	server.sin_family = AF_INET;
@@ -130,8 +152,13 @@ int main(int argc, char **argv)
 	for (int i = 0; i < count; i++)
 		if (pthread_create(&threads[i], NULL, run, (void *)(size_t)i) != 0)
 			die("pthread_create", EAGAIN);
+	if (argc > 5 && pthread_create(&forker, NULL, run_forks, NULL) != 0)
+		die("pthread_create", EAGAIN);
 	for (int i = 0; i < count; i++)
 		pthread_join(threads[i], NULL);
+	done = 1;
+	if (argc > 5)
+		pthread_join(forker, NULL);
 	printf("done %d\n", count * connections);
 	return 0;
 }

@@ -15,12 +15,12 @@ from .build import Build
 from .capture import Capture
 from .harness import Skip, between, check, equal, main, measures, need, timeout
 from .hosts import CommandError, Host, Process
-from .links import Link
+from .links import Link, Veth
 from .pcap import Packet, bytes_by_path, mptcp_subflows, read_pcap
 from .topology import Lab
 from .waiting import LabError, wait_until
 
 __all__ = [
-    "Build", "Capture", "CommandError", "Host", "Lab", "LabError", "Link", "Packet", "Process", "Skip", "between",
+    "Build", "Capture", "CommandError", "Host", "Lab", "LabError", "Link", "Packet", "Process", "Skip", "Veth", "between",
     "bytes_by_path", "check", "equal", "main", "measures", "mptcp_subflows", "need", "read_pcap", "timeout", "wait_until",
 ]

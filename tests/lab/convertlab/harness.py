@@ -9,9 +9,11 @@
         main()
 
 Prints a line for each, ends with 0 (all passed), 1 (one failed) or 77 (none could be run). CONVERT_NO_SKIP=1, as CI sets it, makes a
-failure of a skip.
+failure of a skip. Since automake shows one result for the whole file, each skip in it is also told to the descriptor that
+CONVERT_CONSOLE names (local.mk makes that the terminal's).
 """
 import argparse
+import contextlib
 import fcntl
 import os
 import shutil
@@ -30,6 +32,10 @@ ATTEMPTS = 3  # of a test that measures
 
 class Skip(Exception):
     """This test can't be run here; the text says what is missing and how to get it."""
+
+
+class Unsuitable(Exception):
+    """This test makes no sense here, and nothing could be installed that would help; the text says why. Never a failure."""
 
 
 class TestTimeout(BaseException):
@@ -90,7 +96,7 @@ def _where(error):
 
 
 def _run(function):
-    """("ok" or "skip" or "FAIL", reason)"""
+    """("ok", "skip", "n/a" or "FAIL", reason)"""
     limit = getattr(function, "timeout", DEFAULT_TIMEOUT)
     signal.signal(signal.SIGALRM, _expired)
     signal.setitimer(signal.ITIMER_REAL, limit)
@@ -99,6 +105,8 @@ def _run(function):
         return "ok", measured or ""
     except Skip as skip:
         return ("FAIL" if os.environ.get("CONVERT_NO_SKIP") else "skip"), str(skip)
+    except Unsuitable as error:
+        return "n/a", str(error)
     except AssertionError as error:
         return "FAIL", _where(error) + str(error)
     except TestTimeout as error:
@@ -109,7 +117,7 @@ def _run(function):
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def _wait_turn():
+def wait_turn():
     """Waits until no other lab test of this build runs, since they measure. The lock goes with the last process that has it."""
     directory = os.open(Build().directory, os.O_RDONLY)
     os.set_inheritable(directory, True)
@@ -124,6 +132,14 @@ def _run_repeatedly(function):
         if result != "FAIL" or len(disturbed) + 1 >= getattr(function, "attempts", 1):
             return result, reason + "".join("\n  before: " + text.splitlines()[0] for text in disturbed)
         disturbed.append(reason)
+
+
+def _tell_console(text):
+    """Where automake shows one result for the whole file: what that result leaves out."""
+    console = os.environ.get("CONVERT_CONSOLE")
+    if console:
+        with contextlib.suppress(OSError, ValueError):
+            os.write(int(console), ("%s: %s\n" % (os.path.basename(sys.argv[0]), text)).encode())
 
 
 def main():
@@ -142,7 +158,7 @@ def main():
         sys.exit("no test has %s in its name" % " or ".join(arguments.filter))
     if not sandbox.inside():
         try:
-            _wait_turn()
+            wait_turn()
         except LabError as error:
             sys.exit("FAIL: %s" % error)
     sandbox.enter_or_exit()
@@ -152,7 +168,10 @@ def main():
         result, reason = _run_repeatedly(test)
         results.append(result)
         print("%s %s (%.1fs)%s" % (result, name, time.monotonic() - start, ": " + reason if reason else ""), flush=True)
+        if result == "skip":
+            _tell_console("%s skipped: %s" % (name, reason))
         if result == "FAIL":
             print("\n".join(topology.failure_reports), flush=True)
         topology.failure_reports.clear()
-    sys.exit(1 if "FAIL" in results else 0 if "ok" in results else sandbox.SKIPPED)
+    print(", ".join("%d %s" % (results.count(result), result) for result in ("ok", "skip", "n/a", "FAIL") if result in results))
+    sys.exit(1 if "FAIL" in results else sandbox.SKIPPED if set(results) == {"skip"} else 0)

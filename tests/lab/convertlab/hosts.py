@@ -79,6 +79,7 @@ class Host:
         self.path = "/run/netns/" + name
         self.processes = []
         self._directory = directory
+        self._files = []
         subprocess.run(["ip", "netns", "add", name], check=True)
         self._netns = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         self.ip("link set lo up")
@@ -135,13 +136,39 @@ class Host:
                     found.update(zip((prefix + name for name in names.split()), map(int, values.split()[1:])))
         return found
 
+    def file(self, path, text):
+        """From now on, what is started in this host sees a file with this text at path.
+
+        Something must be there already, since the file is mounted over it, for each process anew.
+        """
+        real = os.path.realpath(path)
+        if not os.path.exists(real) and real.startswith("/run/"):
+            # a link to where the sandbox has an empty directory of its own
+            os.makedirs(os.path.dirname(real), exist_ok=True)
+            with open(real, "w", encoding="utf-8"):
+                pass
+        if not os.path.exists(real):
+            raise LabError("%s is not there, so nothing can be mounted over it; make it: touch %s" % (path, real))
+        source = os.path.join(self._directory, "%s%s" % (self.name, path.replace("/", "-")))
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(text)
+        if (source, real) not in self._files:
+            self._files.append((source, real))
+
     # --- processes ----------------------------------------------------------
+
+    def _mounted(self):
+        """The words in front of a command that has files of its own."""
+        if not self._files:
+            return []
+        mounts = "".join("mount --bind '%s' '%s' && " % pair for pair in self._files)
+        return ["unshare", "--mount", "sh", "-c", mounts + 'exec "$@"', "sh"]
 
     def command(self, cmd, env=None):
         """The command line that runs cmd in this host. LD_… of env must not reach nsenter, so env(1) sets them."""
         cmd = [str(word) for word in cmd]
         late = ["%s=%s" % pair for pair in (env or {}).items() if pair[0].startswith("LD_")]
-        return ["nsenter", "--net=" + self.path, "--"] + (["env"] + late if late else []) + cmd
+        return ["nsenter", "--net=" + self.path, "--"] + self._mounted() + (["env"] + late if late else []) + cmd
 
     @staticmethod
     def _environment(env):

@@ -193,6 +193,40 @@ def clients(lab, deliveries=DELIVERIES, protocols=(TCP, MPTCP), host=None):
                     yield client
 
 
+def _checksum(data):
+    data += bytes(len(data) % 2)
+    total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ~total & 0xffff
+
+
+class Forger:
+    """Sends SYNs from IPv4 addresses that aren't the host's, with data in them; what comes back reaches nobody."""
+
+    def __init__(self, host, address, port=PORT):
+        self._to = (ipaddress.ip_address(address).packed, port)
+        self._where = (address, port)
+        self.sock = host.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.sock.close()
+
+    def syn(self, source, port, data):
+        """A SYN from source:port, with an MSS option."""
+        src = ipaddress.ip_address(source).packed
+        dst, dport = self._to
+        tcp = struct.pack("!HHIIBBHHHBBH", port, dport, 12345, 0, 6 << 4, 2, 65535, 0, 0, 2, 4, 1460) + data
+        pseudo = src + dst + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(tcp))
+        tcp = tcp[:16] + struct.pack("!H", _checksum(pseudo + tcp)) + tcp[18:]
+        # the kernel fills in what is zero
+        ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, socket.IPPROTO_TCP, 0) + src + dst
+        self.sock.sendto(ip + tcp, self._where)
+
+
 # --- servers -------------------------------------------------------------------------------------------------
 
 
@@ -255,6 +289,12 @@ def readable(sock, seconds):
 def descriptors(process):
     """How many a process has open."""
     return len(os.listdir("/proc/%d/fd" % process.pid))
+
+
+def memory(process):
+    """Bytes of a process that are in memory."""
+    with open("/proc/%d/statm" % process.pid, encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 @contextlib.contextmanager

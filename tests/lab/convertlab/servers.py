@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """servers.py - small ordinary servers, plain TCP, both families, a thread a connection
 
-Run as a program: servers.py KIND PORT. Each prints a line for each connection.
+Run as a program: servers.py KIND PORT; with "mptcp-" before KIND it speaks Multipath TCP. Each prints a line for each connection.
 """
 import hashlib
 import http.server
@@ -30,6 +30,15 @@ class _Server(socketserver.ThreadingTCPServer):
     def server_bind(self):
         self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         super().server_bind()
+
+
+class _MptcpServer(_Server):
+    def __init__(self, address, handler):
+        super().__init__(address, handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = socket.socket(self.address_family, self.socket_type, 262)  # IPPROTO_MPTCP
+        self.server_bind()
+        self.server_activate()
 
 
 def _peer(handler):
@@ -131,16 +140,28 @@ class Echo(socketserver.BaseRequestHandler):
         print("echo", _peer(self), "bytes=%d" % size, end, flush=True)
 
 
-KINDS = {"http": Http, "greeter": Greeter, "resetter": Resetter, "echo": Echo}
+class Chorus(socketserver.BaseRequestHandler):
+    """Says each byte from 0x80 to 0xff once, in pieces, and ends: readers in several processes can count them."""
+
+    def handle(self):
+        said = bytes(range(0x80, 0x100))
+        self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for start in range(0, len(said), 32):
+            self.request.sendall(said[start:start + 32])
+
+
+KINDS = {"http": Http, "greeter": Greeter, "resetter": Resetter, "echo": Echo, "chorus": Chorus}
 
 
 def program(kind, port):
     """The command that runs a server."""
-    if kind not in KINDS:
+    if kind.removeprefix("mptcp-") not in KINDS:
         raise ValueError("\"%s\" is none of %s" % (kind, ", ".join(KINDS)))
     return [sys.executable, os.path.abspath(__file__), kind, str(port)]
 
 
 if __name__ == "__main__":
-    with _Server(("::", int(sys.argv[2])), KINDS[sys.argv[1]]) as server:
+    KIND = sys.argv[1]
+    MAKE = _MptcpServer if KIND.startswith("mptcp-") else _Server
+    with MAKE(("::", int(sys.argv[2])), KINDS[KIND.removeprefix("mptcp-")]) as server:
         server.serve_forever()

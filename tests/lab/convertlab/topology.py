@@ -16,16 +16,22 @@ import os
 import shutil
 import signal
 import tempfile
-from typing import Optional
+from typing import Union
 
 from .build import Build
 from .capture import Capture
 from .hosts import Host
-from .links import Cable, Link, RunningLink
+from .links import Cable, Link, RunningLink, Veth
+from .names import program as names_program
 from .servers import program as server_program
 from .waiting import LabError, wait_until
 
 CONVERT_PORT = 1234  # the default; RFC 8803 Section 10.1 assigns none
+
+# The lab's addresses are private: by default convertd would refuse them as destinations. And all clients have one address.
+CONVERTD_OPEN = ("--allow-client", "::/0", "--allow-destination", "::/0", "--allow-destination", "10.0.0.0/8",
+                 "--allow-destination", "fd00::/8", "--max-connections-per-client", "0", "--max-pending", "0",
+                 "--max-pending-per-client", "0", "--max-errors", "0", "--max-errors-per-client", "0")
 
 # What failed labs have to say; the harness prints and empties it.
 failure_reports = []
@@ -75,22 +81,21 @@ CORE = _Access("core", 3)
 class Lab:
     """The lab, running inside `with`. Hosts are client, converter and server; links are wifi, lte and core.
 
-    wifi, lte: a Link; lte may be None for a client with one link.
-    core: a Link, or None for a veth pair, for more than linkem's few Gbit/s. That can't be controlled, and it is faster than a
-        network can be: what a SYN brings back arrives while connect() still holds the socket, which makes Linux put an
-        ICMPv6 error off until the SYN's retransmission.
+    wifi, lte: a Link or a Veth; lte may be None for a client with one link.
+    core: a Link or a Veth; None is a Veth. That is faster than a network can be: what a SYN brings back arrives while connect()
+        still holds the socket, which makes Linux put an ICMPv6 error off until the SYN's retransmission.
     congestion: the congestion control of all hosts; None: the kernel's default.
     converter_fastopen: net.ipv4.tcp_fastopen of the converter; the kernel's own default is 1, which refuses data in SYNs.
     """
 
     def __init__(self, wifi=Link(delay_ms=10, rate_mbit=50, queue=200), lte=Link(delay_ms=25, rate_mbit=30, queue=200),
-                 core: Optional[Link] = Link(), congestion=None, converter_fastopen=3):
+                 core: Union[Link, Veth, None] = Link(), congestion=None, converter_fastopen=3):
         self.build = Build()
         self.addresses = Addresses()
         self.directory = None
         self.client = self.converter = self.server = None
         self.wifi = self.lte = self.core = None
-        self._options = {"wifi": wifi, "lte": lte, "core": core}
+        self._options = {"wifi": wifi, "lte": lte, "core": core or Veth()}
         self._congestion = congestion
         self._converter_fastopen = converter_fastopen
         self._closers = []
@@ -137,13 +142,13 @@ class Lab:
     def _join(self, access, side_a, side_b):
         """Makes the link between two hosts, with host number 1 on the converter's side."""
         options = self._options[access.name]
-        if options:
+        if isinstance(options, Link):
             link = RunningLink(self.build.program("linkem"), options, access.name, side_a, side_b, self.directory)
             for host in (side_a, side_b):
                 # no multicast: routers would send reports; and what the device holds while linkem waits for a CPU
                 host.ip("link set dev %s multicast off txqueuelen 2000" % access.name)
         else:
-            link = Cable(access.name, side_a, side_b)
+            link = Cable(options, access.name, side_a, side_b)
         self._closers.append(link.close)
         setattr(self, access.name, link)
         for host in (side_a, side_b):
@@ -212,13 +217,14 @@ class Lab:
         wait_until(ready, timeout, lambda: "%s to listen on port %d:\n%s" % (process.title, port, process.log_text()))
         return process
 
-    def convertd(self, args=(), port=CONVERT_PORT, env=None, wrapper=(), timeout=10):
+    def convertd(self, args=(), port=CONVERT_PORT, env=None, wrapper=(), timeout=10, defaults=CONVERTD_OPEN):
         """Starts convertd with args on the converter; returns its Process once it listens on the port.
 
         wrapper: words in front of the command, such as ["strace", "-f", "-o", file].
+        defaults: options that let everybody reach everything in the lab, without limits; () for convertd's own defaults.
         """
-        return self.start_listening(self.converter, [*wrapper, self.build.program("convertd"), *args], port, env=env,
-                                    name="convertd", timeout=timeout)
+        return self.start_listening(self.converter, [*wrapper, self.build.program("convertd"), *defaults, *args], port,
+                                    env=env, name="convertd", timeout=timeout)
 
     def shim_env(self, **variables):
         """The environment that puts an application under the shim: pass it as env= to run() and popen()."""
@@ -228,6 +234,7 @@ class Lab:
         """shim_env() with the lab's converter, both of its addresses, and a log that shim_log() reads."""
         variables.setdefault("CONVERT_ADDR", "%s,%s" % (self.converter.addr4, self.converter.addr6))
         variables.setdefault("CONVERT_LOG", self._shim_log)
+        variables.setdefault("XDG_RUNTIME_DIR", "")  # what one application learns is not the next one's
         return self.shim_env(**variables)
 
     @property
@@ -261,11 +268,36 @@ class Lab:
         """Sends back what comes until the peer's FIN, then sends its own; logs "bytes=N" for each connection."""
         return self.serve("echo", port, host)
 
+    def chorus(self, port=1900, host=None):
+        """Sends each byte from 0x80 to 0xff once, then its FIN."""
+        return self.serve("chorus", port, host)
+
+    def name_server(self, *records, address=None, options=()):
+        """Starts names.py on the converter, at its IPv4 address or another of its own; returns its Process."""
+        address = address or self.converter.addr4
+        process = self.converter.popen(names_program(*options, address, *records), name="names-" + address)
+        # several listen on the same port, so that it is the log that tells
+        process.wait_log("ready")
+        return process
+
+    def names(self, *records, options=(), resolv_conf="", hosts="", sources="files dns"):
+        """Starts a name server with these records, and makes it the client's; returns its Process.
+
+        records: such as "near.example A 10.9.0.1"; options: those of names.py; resolv_conf, hosts: more lines for
+        these files; sources: for hosts in nsswitch.conf. For what is started on the client from now on.
+        """
+        process = self.name_server(*records, options=options)
+        self.client.file("/etc/resolv.conf", "nameserver %s\n%s\n" % (self.converter.addr4, resolv_conf))
+        self.client.file("/etc/hosts", "127.0.0.1 localhost\n" + hosts)
+        if os.path.exists("/etc/nsswitch.conf"):
+            self.client.file("/etc/nsswitch.conf", "hosts: %s\n" % sources)
+        return process
+
     def capture(self, host, dev, filter=""):  # pylint: disable=redefined-builtin
         """A context in which tcpdump records a device of a host; see capture.py."""
         link = self._options.get(dev)
         # elsewhere TCP hands over packets larger than the MTU
-        return Capture(host, dev, filter, self.directory, link.mtu + 64 if link else 65600)
+        return Capture(host, dev, filter, self.directory, link.mtu + 64 if isinstance(link, Link) else 65600)
 
     # --- the end ------------------------------------------------------------------
 

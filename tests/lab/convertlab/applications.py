@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""applications.py - a real application, run twice in the lab: as it is, and under the shim
+
+    @application("wget", server=web, connections=1, carried=SIZE)
+    def test_wget(run):
+        run(["wget", "-q", "-O", run.path("file"), "http://%s/file" % NAME])
+        run.holds("file", SIZE)
+
+The function says what the application does and what must come of it, in either run. Besides, the server's kernel counts the
+connections that reach it. In the first run neither shim nor converter may have seen any of them; in the second the shim must
+have converted as many, and the converter carried as many, with so many bytes at least: nothing goes past the converter.
+"""
+import functools
+import hashlib
+import os
+import re
+import socket
+import time
+
+from . import sandbox
+from .harness import Skip, Unsuitable, check, equal, need
+from .links import Link
+from .servers import pattern
+from .topology import Lab
+from .waiting import wait_until
+
+NAME = "server.lab"  # the server's addresses of both families, in the lab's /etc/hosts
+REFUSED_PORT = 9999  # nothing listens there; not the lab's port 9, which browsers and fetch() refuse by themselves
+
+
+class Run:
+    """One of the two runs. Called with a command, it runs that on the client as Host.run() does.
+
+    server: what the server's function returned. directory: empty at first, and the application's home.
+    converted: is it the one under the shim?
+    """
+
+    def __init__(self, lab, server, converted):
+        self.lab = lab
+        self.server = server
+        self.converted = converted
+        self.directory = os.path.join(lab.directory, "converted" if converted else "direct")
+        os.mkdir(self.directory)
+        common = {"HOME": self.directory, "XDG_RUNTIME_DIR": "", "LC_ALL": "C.UTF-8"}
+        self.env = lab.converted(**common) if converted else common
+
+    def __call__(self, cmd, env=None, **options):
+        return self.lab.client.run(cmd, env=dict(self.env, **(env or {})), **options)
+
+    def start(self, cmd, port):
+        """Starts what listens on a port of the client; returns its Process."""
+        return self.lab.start_listening(self.lab.client, cmd, port, env=self.env)
+
+    def path(self, *names):
+        """The path of a file in this run's directory."""
+        return os.path.join(self.directory, *names)
+
+    def write(self, name, content):
+        """Makes a file there; returns its path."""
+        with open(self.path(name), "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return self.path(name)
+
+    def holds(self, name, size):
+        """Fails the test unless the file has the first `size` bytes of servers.pattern()."""
+        equal(digest(self.path(name)), digest_of_pattern(size), "%s (%d bytes)" % (name, os.path.getsize(self.path(name))))
+
+
+def digest(path):
+    """The SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+@functools.lru_cache
+def digest_of_pattern(size):
+    """The SHA-256 of servers.pattern(size)."""
+    return hashlib.sha256(pattern(size)).hexdigest()
+
+
+def _set_names(lab):
+    """Gives the server and this machine names, and keeps applications from the user's name servers and proxies."""
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        del os.environ[name]
+    for host in (lab.client, lab.server):
+        host.file("/etc/hosts", "127.0.0.1 localhost %s\n::1 localhost\n%s %s\n%s %s\n"
+                  % (socket.gethostname(), lab.server.addr4, NAME, lab.server.addr6, NAME))
+        if os.path.lexists("/etc/resolv.conf"):
+            # the C library's default as well; nothing listens there, so each question fails at once
+            host.file("/etc/resolv.conf", "nameserver 127.0.0.1\n")
+
+
+def _sessions(lab, converter):
+    """[bytes both ways, …] of the connections to the server that the converter has carried to their end."""
+    lines = re.findall(r" to (\S+):(\d+): (\d+) bytes up, (\d+) down", converter.log_text())
+    ours = (lab.server.addr4, "[%s]" % lab.server.addr6)
+    return [int(up) + int(down) for server, port, up, down in lines
+            if server in ours and int(port) != REFUSED_PORT]
+
+
+def _check_shim(lab, opened, refused):
+    """As many conversions as connections at the server, nothing else; but the refusal of a port where nothing listens."""
+    # a child inherits connections, as Git's do
+    lines = [line for line in lab.shim_log().splitlines() if not line.endswith("taken over from the program before")]
+    refusals = [line for line in lines if ":%d: " % REFUSED_PORT in line]
+    check(all("failed: Connection Reset" in line for line in refusals) and bool(refusals) == refused,
+          "refused connections in\n" + lab.shim_log())
+    others = [line for line in lines if line not in refusals]
+    strange = [line for line in others if "converted over MPTCP" not in line]
+    check(not strange, "not converted:\n" + "\n".join(strange))
+    equal(len(others), opened, "conversions, with as many connections at the server; the shim says\n" + lab.shim_log())
+
+
+def _check_converter(lab, converter, opened, carried, breaks_off):
+    if breaks_off:
+        converter.stop()
+    wait_until(lambda: len(_sessions(lab, converter)) >= opened, 10,
+               lambda: "%d connections to end at the converter:\n%s" % (opened, converter.log_text()))
+    equal(len(_sessions(lab, converter)), opened, "connections that the converter carried:\n" + converter.log_text())
+    check(sum(_sessions(lab, converter)) >= carried, "%d bytes carried, not %d:\n%s"
+          % (sum(_sessions(lab, converter)), carried, converter.log_text()))
+
+
+def _run(client, lab, converter, server, converted, options):
+    """Returns how many seconds the application took."""
+    before, start = lab.server.counters()["TcpPassiveOpens"], time.monotonic()
+    client(Run(lab, server, converted))
+    seconds = time.monotonic() - start
+    opened = lab.server.counters()["TcpPassiveOpens"] - before
+    low, high = options["connections"]
+    check(low <= opened <= high, "%d connections %s, not %d to %d"
+          % (opened, "under the shim" if converted else "without the shim", low, high))
+    if converted:
+        _check_shim(lab, opened, options["refused"])
+        _check_converter(lab, converter, opened, options["carried"], options["breaks_off"])
+    else:
+        equal(lab.shim_log(), "", "the shim's log of a run without it")
+        equal(_sessions(lab, converter), [], "what the converter carried in a run without the shim")
+    return seconds
+
+
+def application(*needs, server, connections, carried=0, refused=False, breaks_off=False, root=False, sanitizers=None):
+    """Makes a test of a function that gets a Run, see above.
+
+    needs: programs, as "PROGRAM" or "PROGRAM:DEBIAN-PACKAGE".
+    server: called with the Lab before the runs.
+    connections: how many in each run; (least, most) where the application is free to choose.
+    carried: at least so many bytes in all of them.
+    refused: does it also try a port where nothing listens?
+    breaks_off: does it close connections on which more is coming? Linux doesn't reset these on MPTCP, but keeps them for a
+        minute (test_platform.py); the converter, which would report them then, is ended instead.
+    root: is a real root needed, and not that of a user's own namespace?
+    sanitizers: why it can't run with a sanitizer's run-time library preloaded.
+    """
+    if isinstance(connections, int):
+        connections = (connections, connections)
+
+    def decorate(client):
+        @functools.wraps(client)
+        def test():
+            for program in needs:
+                need(*program.split(":"))
+            if root and sandbox.in_user_namespace():
+                raise Skip("needs other users than root; run it as root")
+            if sanitizers and os.environ.get("SANITIZER_PRELOAD"):
+                raise Unsuitable("not under sanitizers: " + sanitizers)
+            with Lab(wifi=Link(delay_ms=2), lte=Link(delay_ms=3), core=Link(delay_ms=1)) as lab:
+                _set_names(lab)
+                converter = lab.convertd()
+                started = server(lab)
+                seconds = [_run(client, lab, converter, started, converted,
+                                {"connections": connections, "carried": carried, "refused": refused, "breaks_off": breaks_off})
+                           for converted in (False, True)]
+                return "%.1f s directly, %.1f s converted" % tuple(seconds)
+        return test
+    return decorate

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_applications_runtimes.py - Python, Node, Java and Rust: each way to the network that they have"""
+import functools
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+from convertlab import Build, Skip, equal, main, timeout
+from convertlab.applications import NAME, application
+
+APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
+DOWN = 8 * 200000
+UP = 1000000
+
+
+def http(lab):
+    lab.http()
+
+
+def echo(lab):
+    lab.echo()
+
+
+def task(run, *command, env=None):
+    """What every program does is in runtime_client.py."""
+    equal(run([*command, NAME], env=env).stdout, "8 done, 1000000 up\nrefused\n", "what it did")
+
+
+@functools.lru_cache
+def python_with(module, package):
+    """An interpreter that has the module: this one, or the distribution's."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        if os.path.exists(python) and subprocess.run([python, "-c", "import " + module], stderr=subprocess.DEVNULL,
+                                                     check=False).returncode == 0:
+            return python
+    raise Skip("Python's %s is missing; on Debian: apt-get install %s" % (module, package))
+
+
+def python(run, way, interpreter=sys.executable):
+    task(run, interpreter, os.path.join(APPS, "runtime_client.py"), way)
+
+
+@application(server=http, connections=9, carried=DOWN + UP, refused=True)
+def test_python_urllib(run):
+    python(run, "urllib")
+
+
+@application(server=http, connections=(1, 9), carried=DOWN + UP, refused=True)
+def test_python_requests(run):
+    python(run, "requests", python_with("requests", "python3-requests"))
+
+
+@application(server=echo, connections=8, carried=2 * DOWN, refused=True)
+def test_python_asyncio(run):
+    python(run, "asyncio")
+
+
+@application(server=http, connections=(8, 9), carried=DOWN + UP, refused=True)
+def test_python_aiohttp(run):
+    python(run, "aiohttp", python_with("aiohttp", "python3-aiohttp"))
+
+
+def node(run, way, **env):
+    task(run, "node", os.path.join(APPS, "runtime_client.js"), way, env=env)
+
+
+@application("node:nodejs", server=http, connections=9, carried=DOWN + UP, refused=True)
+def test_node_http(run):
+    node(run, "http")
+
+
+@application("node:nodejs", server=echo, connections=8, carried=2 * DOWN, refused=True)
+def test_node_net(run):
+    node(run, "net")
+
+
+@application("node:nodejs", server=http, connections=(8, 9), carried=DOWN + UP, refused=True)
+def test_node_undici(run):
+    node(run, "undici")
+
+
+@application("node:nodejs", server=echo, connections=8, carried=2 * DOWN, refused=True)
+def test_node_with_io_uring(run):
+    """Where its libuv has that, epoll registrations go through a ring, past the shim (libuv#4638)."""
+    node(run, "net", UV_USE_IO_URING="1")
+
+
+def classes():
+    """RuntimeClient.java, compiled once in the build's directory."""
+    directory = os.path.join(Build().directory, "tests/lab/apps/build/java")
+    source = os.path.join(APPS, "RuntimeClient.java")
+    compiled = os.path.join(directory, "RuntimeClient.class")
+    if not os.path.exists(compiled) or os.path.getmtime(compiled) < os.path.getmtime(source):
+        subprocess.run(["javac", "-d", directory, source], check=True)
+    return directory
+
+
+def java(run, way):
+    task(run, "java", "-XX:TieredStopAtLevel=1", "-cp", run.server, "RuntimeClient", way)
+
+
+def http_for_java(lab):
+    lab.http()
+    return classes()
+
+
+def echo_for_java(lab):
+    lab.echo()
+    return classes()
+
+
+@application("javac:default-jdk-headless", server=http_for_java, connections=(8, 9), carried=DOWN + UP, refused=True)
+def test_java_httpclient(run):
+    java(run, "httpclient")
+
+
+@application("javac:default-jdk-headless", server=echo_for_java, connections=8, carried=2 * DOWN, refused=True)
+def test_java_blocking(run):
+    java(run, "blocking")
+
+
+@application("javac:default-jdk-headless", server=echo_for_java, connections=8, carried=2 * DOWN, refused=True)
+def test_java_nio(run):
+    java(run, "nio")
+
+
+REGISTRY = "/usr/share/cargo/registry"  # Debian's and Fedora's packaged crates
+
+
+def tokio():
+    """The program, built from the distribution's crates alone."""
+    if not glob.glob(REGISTRY + "/tokio-1.*"):
+        raise Skip("no packaged tokio in %s; on Debian: apt-get install librust-tokio-dev" % REGISTRY)
+    directory = os.path.join(Build().directory, "tests/lab/apps/build/tokio")
+    shutil.copytree(os.path.join(APPS, "tokio"), directory, dirs_exist_ok=True)
+    # what a user's own configuration says of registries doesn't count
+    os.makedirs(os.path.join(directory, ".cargo"), exist_ok=True)
+    with open(os.path.join(directory, ".cargo/config.toml"), "w", encoding="ascii") as file:
+        file.write('[source.crates-io]\nreplace-with = "packaged"\n[source.packaged]\ndirectory = "%s"\n' % REGISTRY)
+    subprocess.run(["cargo", "build", "--quiet", "--offline"], cwd=directory, check=True)
+    return os.path.join(directory, "target/debug/runtime_client")
+
+
+def echo_for_tokio(lab):
+    lab.echo()
+    return tokio()
+
+
+@timeout(180)
+@application("cargo", server=echo_for_tokio, connections=8, carried=2 * DOWN, refused=True)
+def test_rust_tokio(run):
+    task(run, run.server)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_early_data.py - the application's first bytes in the SYN: who gets it, what is counted, what is never lost"""
+import hashlib
+import os
+import statistics
+
+from convertlab import Lab, Link, check, equal, main, measures, need, servers, timeout
+
+APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
+SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
+PROBE = os.path.join(APPS, "early_probe.py")
+TAKEN = "converted over MPTCP, request taken in the SYN"
+LIMIT = 0.84  # of direct TCP's first byte, where 20 ms lead to the converter and 40 ms on to the server
+
+
+def near(**options):
+    return Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=1), **options)
+
+
+def scripted(lab, script, *response, port=1234):
+    return lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, port, script, *response],
+                               port, name="scripted-%d" % port)
+
+
+def early(lab, way, *arguments, **env):
+    return lab.client.run(["python3", PROBE, way, lab.server.addr4, *arguments], env=lab.converted(**env)).stdout
+
+
+def unharmed(said):
+    """The stream had all bytes, of whichever way."""
+    return said.endswith("answer b'hello'\nend b''\n") or said == "same 1000000\n"
+
+
+def syn_payloads(capture):
+    return [p.payload for p in capture.packets() if p.dport == 1234 and p.syn]
+
+
+def test_bytes_are_in_the_syn():
+    """CONVERT_EARLY_DATA, MSG_FASTOPEN by each call, TCP_FASTOPEN_CONNECT: TLVs and data in one packet, the count is the data's."""
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        for way, setting in (("send", "1"), ("write", "1"), ("writev", "1"), ("sendmsg", "1"), ("sendto-fastopen", "0"),
+                             ("sendmsg-fastopen", "0"), ("fastopen-connect", "0"), ("nonblocking", "1"), ("epoll", "1"),
+                             ("epoll-before", "1"), ("sendto-fastopen-nonblocking", "0")):
+            with lab.capture(lab.client, "wifi", "tcp") as capture:
+                said = early(lab, way, 7, CONVERT_EARLY_DATA=setting, CONVERT_BYPASS_MPTCP="0")
+            check(said.endswith("sent 5\nanswer b'hello'\nend b''\n"), "%s:\n%s" % (way, said))
+            payloads = syn_payloads(capture)
+            check(len(payloads) == 1 and payloads[0].endswith(b"\1\1\0\0hello") and len(payloads[0]) == 28 + 5,
+                  "%s: SYNs with %s" % (way, payloads))
+        equal(lab.shim_log().count(TAKEN), 11, "conversions in\n" + lab.shim_log())
+
+
+def test_server_that_speaks_first():
+    """Nothing is held back for ever: waiting for the server lets the SYN go."""
+    with near() as lab:
+        lab.convertd()
+        lab.greeter()
+        for way in ("recv", "poll", "select", "epoll", "epoll-edge", "ioctl"):
+            said = early(lab, "greeted-" + way, 25, CONVERT_EARLY_DATA="1")
+            equal(said, "greeting b'220 lab ready\\r\\n'\n", way)
+        equal(lab.shim_log().count(TAKEN), 6, "conversions in\n" + lab.shim_log())
+
+
+def test_much_more_than_a_syn():
+    """A blocking send() of a megabyte is counted in full, a nonblocking one continues; half-closing at once loses nothing."""
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        for way in ("bulk-blocking", "bulk-nonblocking", "bulk-fastopen"):
+            said = early(lab, way, 7, CONVERT_EARLY_DATA="1")
+            equal(said, "same 1000000\n", way)
+        equal(lab.shim_log().count(TAKEN), 3, "conversions in\n" + lab.shim_log())
+
+
+@timeout(120)
+def test_converter_that_fails():
+    """What was sent early is sent again: with the cookie, by the next converter, to the server itself."""
+    refusing = "01022263" "1e014000"
+    for script, response in (("cookie", "00112233445566778899aabbccddeeff"), ("whole", refusing), ("whole", "48545450"),
+                             ("close", ""), ("silent", "")):
+        with near() as lab:
+            scripted(lab, script, *([response] if response else []))
+            lab.echo()
+            for way in ("send", "nonblocking", "epoll", "sendto-fastopen", "bulk-blocking"):
+                said = early(lab, way, 7, CONVERT_EARLY_DATA="1", CONVERT_TIMEOUT="0.5", CONVERT_ADDR=lab.converter.addr4)
+                check(unharmed(said), "%s, %s %s:\n%s\n%s" % (way, script, response, said, lab.shim_log()))
+    with near() as lab:
+        scripted(lab, "whole", refusing, port=1001)
+        scripted(lab, "whole", port=1002)
+        lab.echo()
+        said = early(lab, "send", 7, CONVERT_EARLY_DATA="1",
+                     CONVERT_ADDR="%s:1001,%s:1002" % (lab.converter.addr4, lab.converter.addr4))
+        check(unharmed(said) and TAKEN in lab.shim_log(), said + lab.shim_log())
+
+
+def test_server_that_fails():
+    """connect() has said yes; the error comes with the first input, and a blocking MSG_FASTOPEN tells it at once."""
+    with near() as lab:
+        lab.convertd()
+        for way, seen in (("send", "sent 5\nECONNREFUSED\n"), ("epoll", "sent 5\nECONNREFUSED\n"),
+                          ("sendto-fastopen", "ECONNREFUSED\n")):
+            said = early(lab, way, 9, CONVERT_EARLY_DATA="1")
+            check(said.endswith(seen), "%s:\n%s" % (way, said))
+
+
+def test_syn_data_out_of_the_question():
+    """Without Fast Open here, at the converter, or on the way the same bytes arrive, later."""
+    for lab in (near(), near(converter_fastopen=1)):
+        with lab:
+            lab.convertd()
+            lab.echo()
+            lab.client.sysctl("net.ipv4.tcp_fastopen", 0)
+            # without its bit 0x1 MSG_FASTOPEN is the kernel's to refuse
+            for sysctl, ways in ((0, ("send", "nonblocking", "epoll", "bulk-blocking")),
+                                 (1, ("send", "nonblocking", "epoll", "bulk-blocking", "sendto-fastopen"))):
+                lab.client.sysctl("net.ipv4.tcp_fastopen", sysctl)
+                for way in ways:
+                    said = early(lab, way, 7, CONVERT_EARLY_DATA="1")
+                    check(unharmed(said), "%s:\n%s" % (way, said))
+    with Lab(wifi=Link(delay_ms=5, strip_syn_data=True), lte=None, core=Link(delay_ms=1)) as lab:
+        lab.convertd()
+        lab.echo()
+        for way in ("send", "nonblocking", "epoll", "bulk-blocking"):
+            said = early(lab, way, 7, CONVERT_EARLY_DATA="1")
+            check(unharmed(said), "%s:\n%s" % (way, said))
+
+
+def test_applications():
+    """curl, wget and a program with connections in 32 threads: every byte."""
+    need("curl")
+    need("wget")
+    with near() as lab:
+        lab.convertd()
+        lab.http()
+        path = os.path.join(lab.directory, "file")
+        url = "http://%s/bytes/1000000" % lab.server.addr4
+        for command in (["curl", "-sS", "-o", path, url], ["wget", "-q", "-O", path, url]):
+            lab.client.run(command, env=lab.converted(CONVERT_EARLY_DATA="1"))
+            with open(path, "rb") as file:
+                equal(hashlib.sha256(file.read()).hexdigest(), hashlib.sha256(servers.pattern(1000000)).hexdigest(), command[0])
+        equal(lab.shim_log().count(TAKEN), 2, "conversions in\n" + lab.shim_log())
+
+
+def test_many_threads():
+    """Threads that wait let each other's SYNs go: a socket that says it is connected takes output all the same."""
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        said = lab.client.run([lab.build.program("tests/lab/apps/threads"), lab.server.addr4, 7, 16, 50],
+                              env=lab.converted(CONVERT_EARLY_DATA="1")).stdout
+        equal(said, "done 800\n", "what the program says")
+        equal(lab.shim_log().count("converted over MPTCP"), 800, "conversions")
+
+
+def first_byte(lab, env):
+    return float(lab.client.run(["curl", "-s", "-o", "/dev/null", "-w", "%{time_starttransfer}",
+                                 "http://%s/bytes/10" % lab.server.addr4], env=env).stdout) * 1000
+
+
+@measures
+def test_first_byte():
+    """The round trip to the converter is saved: 100 ms instead of 120."""
+    need("curl")
+    with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=20)) as lab:
+        lab.convertd()
+        lab.http()
+        direct, converted = [], []
+        for _ in range(11):
+            direct.append(first_byte(lab, None))
+            converted.append(first_byte(lab, lab.converted(CONVERT_EARLY_DATA="1")))
+        direct, converted = statistics.median(direct), statistics.median(converted)
+        check(converted <= LIMIT * direct, "first byte after %.1f ms, direct after %.1f" % (converted, direct))
+        return "%.1f of %.1f ms = %.3f" % (converted, direct, converted / direct)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_shim_policy.py - which converter is asked, for how long, and what becomes of a connection without one"""
+import os
+import time
+
+from convertlab import Lab, Link, check, equal, main, timeout
+
+APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
+SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
+WAYS = ("blocking", "poll", "select", "epoll-edge", "epoll-before")
+ANSWERED = "answer b'hello'\nend b''\n"
+TAKEN = "converted over MPTCP, request taken in the SYN"
+EMPTY_HEADER = "01022263" "14010000"
+SILENT = "no answer in time, left alone for 30 s"
+
+
+def error(code, value=0):
+    return "01022263" "1e01%02x%02x" % (code, value)
+
+
+def near(**options):
+    return Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=1), **options)
+
+
+def scripted(lab, script, *response, address=None, port=1234):
+    return lab.start_listening(lab.converter, ["python3", SCRIPTED, address or lab.converter.addr4, port, script, *response],
+                               port, name="scripted-%d" % port)
+
+
+def probe(lab, way, **env):
+    said = lab.client.run(["python3", os.path.join(APPS, "connect_probe.py"), way, lab.server.addr4, 7],
+                          env=lab.converted(**env)).stdout
+    return said
+
+
+def several(lab, count, **env):
+    """So many connections of one process, one after the other."""
+    lab.client.run(["python3", os.path.join(APPS, "many.py"), "poll", lab.server.addr4, 7, count, 1], env=lab.converted(**env))
+
+
+def drop(host, port):
+    """What comes to that port vanishes."""
+    host.run(["nft", "add table inet drops; add chain inet drops input { type filter hook input priority 0; };"
+              "add rule inet drops input tcp dport %d drop" % port])
+
+
+@timeout(120)
+def test_unreachable_converter():
+    """Its SYN isn't answered: the connection is made directly after CONVERT_TIMEOUT, the next ones at once."""
+    with near() as lab:
+        lab.echo()
+        drop(lab.converter, 1234)
+        for way in WAYS:
+            start = time.monotonic()
+            said = probe(lab, way, CONVERT_ADDR=lab.converter.addr4, CONVERT_TIMEOUT="0.5")
+            check(ANSWERED in said, "%s:\n%s" % (way, said))
+            check(0.5 <= time.monotonic() - start < 2, "%s took %.1f s" % (way, time.monotonic() - start))
+        equal(lab.shim_log().count(SILENT), len(WAYS), "time-outs in\n" + lab.shim_log())
+        start = time.monotonic()
+        several(lab, 5, CONVERT_ADDR=lab.converter.addr4, CONVERT_TIMEOUT="0.5")
+        check(time.monotonic() - start < 2, "five connections took %.1f s" % (time.monotonic() - start))
+        equal(lab.shim_log().count(SILENT), len(WAYS) + 1, "time-outs in\n" + lab.shim_log())
+        equal(lab.shim_log().count("direct: the converter is left alone for a while"), 4, "direct in\n" + lab.shim_log())
+        said = probe(lab, "blocking", CONVERT_ADDR=lab.converter.addr4, CONVERT_TIMEOUT="0.2", CONVERT_FALLBACK="none")
+        check("connect ETIMEDOUT" in said, said)
+
+
+@timeout(120)
+def test_silent_converter():
+    """It accepts, and says nothing: a listener that is no converter, or a middlebox that eats responses (RFC 8803, Section 8)."""
+    with near() as lab:
+        lab.echo()
+        scripted(lab, "silent")
+        for way in WAYS:
+            said = probe(lab, way, CONVERT_ADDR=lab.converter.addr4, CONVERT_TIMEOUT="0.5")
+            check(ANSWERED in said, "%s:\n%s" % (way, said))
+        equal(lab.shim_log().count(SILENT), len(WAYS), "time-outs in\n" + lab.shim_log())
+
+
+def test_patience_with_a_proven_converter():
+    """Once it has answered, its silence is the server's, who may take longer than CONVERT_TIMEOUT."""
+    with Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=300)) as lab:
+        lab.convertd()
+        lab.echo()
+        # 600 ms to the server: the first connection gives up too early, and then goes directly
+        said = probe(lab, "poll", CONVERT_TIMEOUT="0.3")
+        check(ANSWERED in said and SILENT in lab.shim_log(), said + lab.shim_log())
+        program = """
+import socket, sys
+def one(address, port):
+    try:
+        socket.create_connection((address, port)).close()
+        return "connected"
+    except OSError as error:
+        return error.errno
+print(one(%r, 7), one(%r, 9))
+""" % (lab.server.addr4, lab.server.addr4)
+        said = lab.client.run(["python3", "-c", program], env=lab.converted(CONVERT_TIMEOUT="5")).stdout
+        equal(said, "connected 111\n", "what the application saw")
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        drop(lab.server, 77)
+        # proven by the first connection, patient with the second, whose server never answers
+        program = """
+import select, socket, sys
+socket.create_connection((%(server)r, 7)).close()
+slow = socket.socket()
+slow.setblocking(False)
+assert slow.connect_ex((%(server)r, 77)) == 115
+poll = select.poll()
+poll.register(slow, select.POLLOUT)
+print(poll.poll(1500), slow.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+""" % {"server": lab.server.addr4}
+        said = lab.client.run(["python3", "-c", program], env=lab.converted(CONVERT_TIMEOUT="0.3")).stdout
+        equal(said, "[] 0\n", "what the application saw")
+        check(SILENT not in lab.shim_log(), lab.shim_log())
+
+
+def test_refusals():
+    """Errors of the converter mean a direct connection; those of the server are the application's."""
+    for code, value, seen, delay in ((64, 0, "Resource Exceeded", 30), (64, 7, "Resource Exceeded", 7),
+                                     (0, 1, "Unsupported Version", 30), (1, 0, "Malformed Message", 30),
+                                     (2, 0, "Unsupported Message", 30), (33, 30, "Unsupported TCP Option", 30),
+                                     (32, 0, "Not Authorized", 30)):
+        with near() as lab:
+            lab.echo()
+            converter = scripted(lab, "whole", error(code, value))
+            several(lab, 3, CONVERT_ADDR=lab.converter.addr4)
+            log = lab.shim_log()
+            check("%s, left alone for %d s" % (seen, delay) in log, "%d:\n%s" % (code, log))
+            equal(log.count("direct"), 3, "%d: direct connections in\n%s" % (code, log))
+            # an option that was asked for is left out in a second request
+            equal(converter.log_text().count("request"), 2 if code == 33 else 1, "%d: requests" % code)
+    for code, value, seen in ((96, 0, "ECONNREFUSED"), (97, 0, "ENETUNREACH"), (65, 0, "ETIMEDOUT")):
+        with near() as lab:
+            lab.echo()
+            scripted(lab, "whole", error(code, value))
+            said = probe(lab, "blocking", CONVERT_ADDR=lab.converter.addr4)
+            check(said.startswith("connect %s\nSO_ERROR 0\n" % seen), "code %d: %s" % (code, said))
+
+
+def test_refused_destination_only():
+    """Not Authorized is about a destination until it is about several in a row."""
+    with near() as lab:
+        converter = scripted(lab, "whole", error(32))
+        lab.echo()
+        lab.echo(port=8)
+        lab.echo(port=9)
+        lab.echo(port=10)
+        program = """
+import socket
+for port in (7, 7, 8, 9, 10):
+    socket.create_connection((%r, port)).close()
+""" % lab.server.addr4
+        lab.client.run(["python3", "-c", program], env=lab.converted(CONVERT_ADDR=lab.converter.addr4))
+        equal(converter.log_text().count("request"), 3, "requests in\n" + lab.shim_log())
+        equal(lab.shim_log().count("the converter has refused this destination"), 1, "in\n" + lab.shim_log())
+        equal(lab.shim_log().count("the converter is left alone for a while"), 1, "in\n" + lab.shim_log())
+
+
+@timeout(120)
+def test_several_converters():
+    """In order: the first unreachable, the second silent, the third refusing; the fourth does it."""
+    with near() as lab:
+        lab.echo()
+        drop(lab.converter, 1001)
+        scripted(lab, "silent", port=1002)
+        scripted(lab, "whole", error(64, 9), port=1003)
+        good = scripted(lab, "whole", EMPTY_HEADER, port=1004)
+        addresses = ",".join("%s:%d" % (lab.converter.addr4, port) for port in (1001, 1002, 1003, 1004))
+        for way in WAYS:
+            said = probe(lab, way, CONVERT_ADDR=addresses, CONVERT_TIMEOUT="0.3")
+            check(ANSWERED in said, "%s:\n%s%s" % (way, said, lab.shim_log()))
+        equal(lab.shim_log().count(TAKEN), len(WAYS), "conversions in\n" + lab.shim_log())
+        equal(good.log_text().count("request"), len(WAYS), "requests")
+        several(lab, 4, CONVERT_ADDR=addresses, CONVERT_TIMEOUT="0.3")
+        equal(good.log_text().count("request"), len(WAYS) + 4, "requests")
+        equal(lab.shim_log().count(":1002: " + SILENT), len(WAYS) + 1, "time-outs in\n" + lab.shim_log())
+
+
+def test_ipv6_destination_prefers_ipv6_converter():
+    """An IPv6 socket that once went to a v4-mapped address can't go to IPv6 any more: Linux loses the SYN."""
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        said = lab.client.run(["python3", os.path.join(APPS, "connect_probe.py"), "poll", lab.server.addr6, 7],
+                              env=lab.converted()).stdout
+        check(ANSWERED in said, said)
+        with lab.capture(lab.client, "wifi", "tcp") as capture:
+            lab.client.run(["python3", os.path.join(APPS, "connect_probe.py"), "poll", lab.server.addr6, 7],
+                           env=lab.converted())
+        check(all(":" in p.dst for p in capture.packets() if p.syn), "SYNs over IPv4")
+
+
+def test_converter_of_the_other_family():
+    """IPv4 applications through a converter that has only IPv6, and the other way round: each sees its own family."""
+    ways = WAYS + ("epoll", "epoll-dup", "connect")
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        for address, converter in ((lab.server.addr4, lab.converter.addr6), (lab.server.addr6, lab.converter.addr4)):
+            for port, way in [(7, way) for way in ways] + [(9, "blocking"), (9, "poll"), (9, "epoll-edge")]:
+                command = ["python3", os.path.join(APPS, "connect_probe.py"), way, address, port]
+                direct = lab.client.run(command).stdout
+                equal(lab.client.run(command, env=lab.converted(CONVERT_ADDR="[%s]" % converter)).stdout, direct,
+                      "%s to %s port %d by %s" % (way, address, port, converter))
+        equal(lab.shim_log().count(TAKEN), 2 * len(ways), "conversions in\n" + lab.shim_log())
+
+
+def test_back_from_the_other_family():
+    """Its converter fails: the next one is of the first family again, or the server itself is."""
+    with near() as lab:
+        scripted(lab, "whole", error(64), port=1001)
+        scripted(lab, "whole", error(64), address=lab.converter.addr6, port=1002)
+        good = scripted(lab, "whole", EMPTY_HEADER, port=1003)
+        lab.echo()
+        addresses = {"4": "%s:1001" % lab.converter.addr4, "6": "[%s]:1002" % lab.converter.addr6,
+                     "good": "%s:1003" % lab.converter.addr4}
+        for server in (lab.server.addr4, lab.server.addr6):
+            for order in ("4", "6", "4 6", "6 4", "6 good", "4 6 good"):
+                for way in ("blocking", "poll", "epoll-before", "epoll-edge"):
+                    env = lab.converted(CONVERT_ADDR=",".join(addresses[name] for name in order.split()))
+                    said = lab.client.run(["python3", os.path.join(APPS, "connect_probe.py"), way, server, 7], env=env).stdout
+                    check(ANSWERED in said, "%s to %s by %s:\n%s\n%s" % (way, server, order, said, lab.shim_log()))
+        equal(good.log_text().count("request"), 16, "requests to the good one")
+
+
+def test_service_name():
+    """RFC 8803, Section 10.1: two converters behind one name, by priority; the first dead, then the second drained."""
+    with near() as lab:
+        lab.echo()
+        lab.names("_convert._tcp.example. SRV 10 0 1001 dead.example.", "_convert._tcp.example. SRV 20 0 1002 good.example.",
+                  "dead.example. A %s" % lab.converter.addr4, "good.example. A %s" % lab.converter.addr4)
+        good = scripted(lab, "whole", EMPTY_HEADER, port=1002)
+        for way in WAYS:
+            said = probe(lab, way, CONVERT_ADDR="_convert._tcp.example")
+            check(ANSWERED in said, "%s:\n%s%s" % (way, said, lab.shim_log()))
+        equal(lab.shim_log().count(TAKEN), len(WAYS), "conversions in\n" + lab.shim_log())
+        equal(lab.shim_log().count(":1001: Connection refused, left alone for 30 s"), len(WAYS), "refusals in\n" + lab.shim_log())
+        good.stop()
+        said = probe(lab, "poll", CONVERT_ADDR="_convert._tcp.example")
+        check(ANSWERED in said and "direct, the converter fails" in lab.shim_log(), said + lab.shim_log())
+
+
+def test_name_behind_a_dead_address():
+    """The second part of CONVERT_ADDR is a name that nobody needed before: it is resolved on the way."""
+    with near() as lab:
+        lab.echo()
+        lab.names("good.example. A %s" % lab.converter.addr4)
+        lab.convertd()
+        for way in WAYS:
+            said = probe(lab, way, CONVERT_ADDR="%s:999,good.example" % lab.converter.addr4)
+            check(ANSWERED in said, "%s:\n%s%s" % (way, said, lab.shim_log()))
+        equal(lab.shim_log().count(TAKEN), len(WAYS), "conversions in\n" + lab.shim_log())
+
+
+def test_unsupported_option_is_left_out():
+    with near() as lab:
+        converter = lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, 1234, "option"], 1234,
+                                        name="scripted")
+        lab.echo()
+        for way in WAYS:
+            said = probe(lab, way, CONVERT_ADDR=lab.converter.addr4)
+            check(ANSWERED in said, "%s:\n%s" % (way, said))
+        equal(lab.shim_log().count(TAKEN), len(WAYS), "conversions in\n" + lab.shim_log())
+        several(lab, 3, CONVERT_ADDR=lab.converter.addr4)
+        equal(converter.log_text().count("request"), 2 * len(WAYS) + 4, "requests: the converter is asked once a process")
+
+
+if __name__ == "__main__":
+    main()

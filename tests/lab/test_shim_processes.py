@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_shim_processes.py - a connection that is begun in one process and goes on in others, or in other programs
+
+Whoever gets the socket sees what it would see without the shim: no byte of the converter's response, all bytes of the server.
+"""
+import concurrent.futures
+import os
+import time
+
+from convertlab import Lab, Link, check, equal, main, need, timeout
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROBE = os.path.join(HERE, "apps", "process_probe.py")
+SCRIPTED = os.path.join(HERE, "scripted_converter.py")
+WAYS = ("poll", "epoll", "epoll-edge", "select", "blocking", "error")
+STARTS = ("execve", "execv", "execvp", "execvpe", "execl", "execle", "execlp", "fexecve", "execveat", "fork", "subprocess",
+          "inherited", "posix_spawn", "posix_spawnp")
+
+
+def near(**options):
+    return Lab(wifi=Link(delay_ms=2), lte=None, core=Link(delay_ms=1), **options)
+
+
+def far():
+    """Far enough for programs to start while a connection is pending."""
+    return Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=40))
+
+
+def scripted(lab, script, *response):
+    return lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, 1234, script, *response], 1234,
+                               name="scripted")
+
+
+def share(lab, pairs, *how):
+    """Connections that two processes share from a random moment of the handshake on."""
+    program = lab.build.program("tests/lab/apps/forks")
+    said = lab.client.run([program, lab.server.addr4, 1900, pairs, 4, 6000, *how],
+                          env=lab.converted(CONVERT_ADDR=lab.converter.addr4), timeout=50).stdout
+    equal(said, "clean %d\n" % pairs, "what the processes saw")
+
+
+def probe(lab, env, *words):
+    result = lab.client.run(["python3", PROBE, *words], env=env, check=False)
+    return "%sended with %d\n%s" % (result.stdout, result.returncode, result.stderr)
+
+
+def compare(lab, cases, **variables):
+    """The same transcripts without the shim and with it. Each case is a list of words; several run at a time."""
+    cases = [[*map(str, words)] for words in cases]
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        pairs = [[pool.submit(probe, lab, env, *words) for env in (lab.converted(**variables), None)] for words in cases]
+        for words, (converted, direct) in zip(cases, pairs):
+            equal(converted.result(), direct.result(), " ".join(words))
+
+
+# --- fork() -----------------------------------------------------------------------------------
+
+
+def test_two_processes_share_1000_connections():
+    with near() as lab:
+        lab.convertd()
+        lab.chorus()
+        share(lab, 1000)
+        equal(lab.shim_log().count("converted over MPTCP"), 1000, "processes that took a response")
+        equal(lab.shim_log().count("converted by another process"), 1000, "processes that left it to the other")
+
+
+def test_one_of_two_processes_is_killed():
+    with near() as lab:
+        lab.convertd()
+        lab.chorus()
+        share(lab, 1000, "kill")
+
+
+@timeout(90)
+def test_shared_whatever_the_request_and_response_look_like():
+    for sysctls in (["net.ipv4.tcp_fastopen"], ["net.mptcp.enabled"], ["net.mptcp.enabled", "net.ipv4.tcp_fastopen"]):
+        with near() as lab:
+            for name in sysctls:
+                lab.client.sysctl(name, 0)
+            lab.convertd()
+            lab.chorus()
+            share(lab, 120)
+            share(lab, 120, "kill")
+    with near(converter_fastopen=1) as lab:
+        lab.convertd()
+        lab.chorus()
+        share(lab, 200)
+    for script in (["bytewise"], ["split:4"], ["cookie", "00112233445566778899aabbccddeeff"]):
+        with near() as lab:
+            scripted(lab, *script)
+            lab.chorus()
+            share(lab, 60)
+            share(lab, 60, "kill")
+
+
+def test_shared_with_a_converter_that_fails():
+    """One of the two goes to the server directly; the other goes along."""
+    for script in (["whole", "48545450"], ["reset"], ["close"]):
+        with near() as lab:
+            scripted(lab, *script)
+            lab.chorus()
+            share(lab, 40)
+            check("direct by another process" in lab.shim_log(), lab.shim_log())
+
+
+def test_forks_beside_many_connections():
+    """A thread forks all the time while others connect: their steps are never cut in two."""
+    with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
+        lab.convertd()
+        lab.echo()
+        program = lab.build.program("tests/lab/apps/threads")
+        said = lab.client.run([program, lab.server.addr4, 7, 16, 100, "forks"], env=lab.converted(), timeout=50).stdout
+        equal(said, "done 1600\n", "what the threads did")
+        equal(lab.shim_log().count("converted over MPTCP"), 1600, "conversions")
+
+
+def test_several_processes_in_turn():
+    with far() as lab:
+        lab.convertd()
+        lab.greeter()
+        compare(lab, [["pair", way, lab.server.addr4, 25] for way in WAYS])
+
+
+def test_parent_is_gone():
+    with far() as lab:
+        lab.convertd()
+        lab.greeter()
+        compare(lab, [["heir", way, lab.server.addr4, 25] for way in WAYS])
+
+
+def test_refusal_is_told_to_all():
+    """The kernel tells an error to one of them; here all that look learn that there is no connection."""
+    with far() as lab:
+        lab.convertd()
+        for way in ("poll", "epoll", "select"):
+            said = probe(lab, lab.converted(), "pair", way, lab.server.addr4, lab.addresses.refused_port)
+            equal(said.count("writable ECONNREFUSED"), 4, way + ":\n" + said)
+            check("'" not in said.split("\nended")[0].replace("b''", ""), way + ": bytes of no server:\n" + said)
+
+
+def test_early_data_in_another_process():
+    """The SYN waits for the first bytes: whose are they?"""
+    with far() as lab:
+        lab.convertd()
+        lab.greeter()
+        cases = [["pair", "poll"], ["pair", "epoll-edge"], ["heir", "poll"]]
+        compare(lab, [[*words, lab.server.addr4, 25] for words in cases], CONVERT_EARLY_DATA="yes")
+
+
+# --- other programs -----------------------------------------------------------------------------
+
+
+@timeout(90)
+def test_program_takes_over_what_is_pending():
+    with far() as lab:
+        lab.convertd()
+        lab.greeter()
+        compare(lab, [["start", "pending", how, WAYS[number % len(WAYS)], lab.server.addr4, 25]
+                      for number, how in enumerate(STARTS)])
+        check(lab.shim_log().count("taken over from the program before") >= len(STARTS), lab.shim_log())
+
+
+def test_program_and_parent_share():
+    """As two processes do, but one is another program: they have no memory in common."""
+    with near() as lab:
+        lab.convertd()
+        lab.chorus()
+        share(lab, 200, "exec")
+        share(lab, 200, "exec", "kill")
+        lab.client.sysctl("net.ipv4.tcp_fastopen", 0)
+        share(lab, 100, "exec", "kill")
+    for script in (["bytewise"], ["cookie", "00112233445566778899aabbccddeeff"], ["whole", "48545450"]):
+        with near() as lab:
+            scripted(lab, *script)
+            lab.chorus()
+            share(lab, 60, "exec")
+            share(lab, 60, "exec", "kill")
+
+
+def test_program_takes_over_in_all_ways():
+    with far() as lab:
+        lab.convertd()
+        lab.greeter()
+        compare(lab, [["start", "pending", how, way, lab.server.addr4, 25] for way in WAYS for how in ("execve", "fork")])
+
+
+def test_program_takes_over_what_is_connected_or_failed():
+    with near() as lab:
+        lab.convertd()
+        lab.greeter()
+        compare(lab, [["start", moment, how, "poll", lab.server.addr4, port]
+                      for how in ("execve", "fork", "subprocess", "inherited", "posix_spawn")
+                      for moment, port in (("connected", 25), ("failed", lab.addresses.refused_port))])
+
+
+def test_program_takes_over_early_data():
+    with far() as lab:
+        lab.convertd()
+        lab.greeter()
+        compare(lab, [["start", "pending", how, "poll", lab.server.addr4, 25]
+                      for how in ("execve", "subprocess", "posix_spawn")], CONVERT_EARLY_DATA="yes")
+
+
+def test_program_takes_over_an_unfinished_request_or_response():
+    for script, fastopen in ((["bytewise"], 1), (["bytewise"], 0), (["cookie", b"opensesame!!".hex()], 0)):
+        with far() as lab:
+            lab.client.sysctl("net.ipv4.tcp_fastopen", fastopen)
+            scripted(lab, *script)
+            lab.greeter()
+            compare(lab, [["start", "pending", how, "poll", lab.server.addr4, 25] for how in ("execve", "fork")],
+                    CONVERT_ADDR=lab.converter.addr4, CONVERT_COOKIE="opensesame!!")
+
+
+def test_program_without_the_shim():
+    """Its standard input is a connection, with nothing in it but the server's bytes."""
+    with far() as lab:
+        lab.convertd()
+        lab.greeter()
+        for env in (None, lab.converted()):
+            said = probe(lab, env, "bare", lab.server.addr4, 25)
+            equal(said, "220 lab ready\nended with 0\n", "what head(1) read")
+
+
+def test_programs_do_not_wait():
+    """A connection that gets no answer is no reason for another program to be late."""
+    with near() as lab:
+        lab.convertd()
+        start = time.monotonic()
+        said = probe(lab, lab.converted(), "late", lab.addresses.blackhole4, 25)
+        equal(said, "true ended with 0\nended with 0\n", "what was said")
+        check(time.monotonic() - start < 3, "it took %.1f s" % (time.monotonic() - start))
+
+
+def test_shell():
+    need("bash")
+    with near() as lab:
+        lab.convertd()
+        lab.greeter()
+        script = "exec 3<>/dev/tcp/%s/25; head -n1 <&3; echo helo >&3; read -r line <&3; echo \"$line\"" % lab.server.addr4
+        for env in (None, lab.converted()):
+            said = lab.client.run(["bash", "-c", script], env=env).stdout
+            check(said.startswith("220 lab ready"), said)
+
+
+# --- SCM_RIGHTS -----------------------------------------------------------------------------------
+
+
+def test_descriptor_over_a_unix_socket():
+    with far() as lab:
+        lab.convertd()
+        lab.greeter()
+        compare(lab, [["pass", moment, mode, lab.server.addr4, 25]
+                      for moment in ("pending", "connected") for mode in ("blocking", "nonblocking")])
+
+
+if __name__ == "__main__":
+    main()
