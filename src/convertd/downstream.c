@@ -21,6 +21,7 @@
  * whether Multipath TCP was taken. The MSS is the lesser of the server's and what our path
  * allows. Values that are not told are written as zero: both timestamps, and for MP_CAPABLE the
  * version and the HMAC flag alone, without the server's key, which isn't the client's to have.
+ * A Fast Open cookie is read from where the kernel has put it (fastopen.c).
  */
 #include "config.h"
 
@@ -58,24 +59,43 @@ void downstream_confirm(int fd, int retries)
 	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
 }
 
-int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirmed)
+/* Sends the SYN. Returns bytes of the plan's data that are in it, or -errno. */
+static ssize_t send_syn(int fd, const struct downstream_plan *plan)
 {
-	int fd = socket(server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
-	int error;
+	const union sockaddr_ip *server = plan->server;
+	ssize_t n;
 
+	if (plan->fastopen)
+		n = sendto(fd, plan->data, plan->len, MSG_FASTOPEN | MSG_NOSIGNAL, &server->sa,
+			   sockaddr_ip_len(server));
+	else
+		n = connect(fd, &server->sa, sockaddr_ip_len(server));
+	if (n < 0)
+		return errno == EINPROGRESS ? 0 : -errno;
+	return n;
+}
+
+int downstream_connect(const struct downstream_plan *plan, size_t *taken)
+{
+	int fd = socket(plan->server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			plan->mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
+	ssize_t n;
+
+	*taken = 0;
 	if (fd < 0)
 		return -errno;
-	set_recverr(fd, server, &on);
+	set_recverr(fd, plan->server, &on);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	if (!confirmed)
+	if (!plan->confirmed)
 		downstream_confirm(fd, 1); /* the least that there is */
-	if (connect(fd, &server->sa, sockaddr_ip_len(server)) == 0 || errno == EINPROGRESS)
-		return fd;
-	error = errno;
-	close(fd);
-	return -error;
+	n = send_syn(fd, plan);
+	if (n < 0) {
+		close(fd);
+		return (int)n;
+	}
+	*taken = (size_t)n;
+	return fd;
 }
 
 int downstream_result(int fd)
@@ -200,7 +220,8 @@ static size_t put_option(uint8_t *out, uint8_t kind, const uint8_t *value, uint8
 	return out[1];
 }
 
-size_t downstream_options(int fd, bool mptcp, uint8_t out[static DOWNSTREAM_OPTIONS_MAX])
+size_t downstream_options(int fd, bool mptcp, const struct fastopen_cookie *cookie,
+			  uint8_t out[static DOWNSTREAM_OPTIONS_MAX])
 {
 	static const uint8_t zeros[8];
 	static const uint8_t mp_capable[2] = { MP_CAPABLE_V1, MP_CAPABLE_FLAG_H };
@@ -234,5 +255,7 @@ size_t downstream_options(int fd, bool mptcp, uint8_t out[static DOWNSTREAM_OPTI
 	}
 	if (mptcp && is_mptcp(fd))
 		n += put_option(out + n, TCP_KIND_MPTCP, mp_capable, sizeof(mp_capable));
+	if (cookie->len)
+		n += put_option(out + n, TCP_KIND_FASTOPEN, cookie->bytes, cookie->len);
 	return n;
 }

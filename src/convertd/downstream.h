@@ -5,13 +5,14 @@
 
 #include "common/sockaddr.h"
 #include "convert/convert.h"
+#include "convertd/fastopen.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Room for what downstream_options() writes. */
-#define DOWNSTREAM_OPTIONS_MAX 40
+#define DOWNSTREAM_OPTIONS_MAX 64
 
 /* What an Error TLV says (Section 6.2.8). */
 struct downstream_error {
@@ -19,16 +20,24 @@ struct downstream_error {
 	uint8_t value;
 };
 
+/* What the SYN to the server is to be like. */
+struct downstream_plan {
+	const union sockaddr_ip *server; /* AF_INET or AF_INET6 */
+	bool mptcp;                      /* ask for Multipath TCP */
+	bool confirmed;      /* the client's address is real; else see downstream_confirm() */
+	bool fastopen;       /* with a Fast Open option: the kernel's cookie, or asking for one */
+	const uint8_t *data; /* with Fast Open, and if there is a cookie, the SYN takes this along */
+	size_t len;
+};
+
 /*
  * downstream_connect() - begin to connect
- * @server: AF_INET or AF_INET6
- * @mptcp: ask the server for Multipath TCP
- * @confirmed: the client's address is real; else see downstream_confirm()
+ * @taken: set to the bytes of the plan's data that are on their way
  *
  * Returns a non-blocking socket that the caller owns, or -errno: for a refusal that is
  * known at once, downstream_refusal() knows what it means.
  */
-int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirmed);
+int downstream_connect(const struct downstream_plan *plan, size_t *taken);
 
 /*
  * downstream_confirm() - the client has turned out to be real
@@ -57,8 +66,11 @@ void downstream_established(int fd, const union sockaddr_ip *server);
 
 /*
  * downstream_options() - the options of the server's SYN+ACK, in wire format
- * As far as the kernel tells (see downstream.c). Returns bytes written to @out.
+ * As far as the kernel tells (see downstream.c).
+ * @cookie: the server's Fast Open cookie, which goes with them unless it is empty
+ * Returns bytes written to @out.
  */
-size_t downstream_options(int fd, bool mptcp, uint8_t out[static DOWNSTREAM_OPTIONS_MAX]);
+size_t downstream_options(int fd, bool mptcp, const struct fastopen_cookie *cookie,
+			  uint8_t out[static DOWNSTREAM_OPTIONS_MAX]);
 
 #endif

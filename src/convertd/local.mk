@@ -2,6 +2,7 @@
 noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/cookies.c src/convertd/cookies.h \
+	src/convertd/fastopen.h \
 	src/convertd/limits.c src/convertd/limits.h \
 	src/convertd/log.c src/convertd/log.h \
 	src/convertd/options.c src/convertd/options.h \
@@ -20,13 +21,14 @@ sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
 	src/convertd/admission.c src/convertd/admission.h \
 	src/convertd/downstream.c src/convertd/downstream.h \
+	src/convertd/fastopen.c \
 	src/convertd/listener.c src/convertd/listener.h \
 	src/convertd/route.c \
 	src/convertd/service.c src/convertd/service.h \
 	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
-	src/convertd/session_states.c \
+	src/convertd/session_connect.c src/convertd/session_states.c \
 	src/convertd/syn_window.c src/convertd/syn_window.h \
-	src/common/sysctl.c src/common/sysctl.h
-convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS)
-convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS)
+	src/common/netlink.c src/common/netlink.h src/common/sysctl.c src/common/sysctl.h
+convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTABLES_CFLAGS)
+convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(MNL_LIBS) $(NFTABLES_LIBS)
 dist_man_MANS += man/convertd.8

@@ -28,6 +28,10 @@
 /* Descriptors for netlink, nftables, the log and the like, besides those of listeners. */
 #define FILES_OWN 32
 
+/* net.ipv4.tcp_fastopen: data in our SYNs; with the second bit, and no option then. */
+#define FASTOPEN_CLIENT 0x1
+#define FASTOPEN_WITH_COOKIES (FASTOPEN_CLIENT | 0x4)
+
 struct service {
 	struct event_base *base;
 	struct settings *settings;
@@ -144,10 +148,13 @@ static bool start_listeners(struct service *service, const struct settings *sett
 /* Bits of the SYNs that this host sends; a sysctl that can't be read counts as its default. */
 static struct request_features read_features(void)
 {
+	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
+	unsigned fastopen = sysctl < 0 ? FASTOPEN_CLIENT : (unsigned)sysctl;
 	struct request_features features = {
 		.sack = sysctl_read("net.ipv4.tcp_sack") != 0,
 		.timestamps = sysctl_read("net.ipv4.tcp_timestamps") != 0,
 		.mptcp = sysctl_read("net.mptcp.enabled") > 0,
+		.fastopen = (fastopen & FASTOPEN_WITH_COOKIES) == FASTOPEN_CLIENT,
 	};
 
 	return features;

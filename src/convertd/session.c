@@ -27,6 +27,7 @@
 #include "convertd/session_private.h"
 
 #include "common/sysctl.h"
+#include "convertd/fastopen.h"
 #include "convertd/log.h"
 #include "convertd/route.h"
 #include "convertd/settings.h"
@@ -216,6 +217,7 @@ static void session_destroy(struct session *s)
 	session_close_socket(s, RELAY_DOWNSTREAM);
 	relay_fini(&s->relay);
 	free(s->request);
+	free(s->fastopen);
 	free(s);
 }
 
@@ -439,6 +441,7 @@ int session_pool_init(struct session_pool *pool, struct event_base *base)
 	pool->limits = limits_create();
 	pool->route = route_create();
 	error = pool->route ? 0 : -errno;
+	pool->fastopen = fastopen_create();
 	if (!pool->feed || !pool->scratch || !pool->limits)
 		error = -ENOMEM;
 	if (error)
@@ -466,6 +469,7 @@ void session_pool_configure(struct session_pool *pool, const struct settings *se
 	if (pool->sessions_max)
 		pool->sessions_max += REFUSALS_MIN + pool->sessions_max / REFUSALS_PART;
 	pool->features = *features;
+	pool->features.fastopen &= pool->fastopen != NULL;
 	pool->syn_retries = sysctl_read("net.ipv4.tcp_syn_retries");
 	if (pool->syn_retries < 1)
 		pool->syn_retries = SYN_RETRIES_DEFAULT;
@@ -493,6 +497,7 @@ void session_pool_fini(struct session_pool *pool)
 		event_free(pool->feed);
 	free(pool->scratch);
 	route_destroy(pool->route);
+	fastopen_destroy(pool->fastopen);
 	limits_destroy(pool->limits);
 	memset(pool, 0, sizeof(*pool));
 }

@@ -31,6 +31,7 @@ struct session_pool {
 	struct event_base *base;
 	const struct settings *settings;
 	struct route *route;
+	struct fastopen *fastopen; /* NULL: the kernel can't be asked for cookies */
 	struct limits *limits;
 	size_t sessions_max; /* beyond it a client is reset at once; 0: no such limit */
 	struct log_limit drops;

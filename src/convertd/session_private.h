@@ -74,6 +74,8 @@ struct session {
 	uint64_t started_ms;
 	const char *outcome;  /* for the log */
 	uint8_t *request;     /* REQUEST: what has arrived, not yet complete */
+	struct fastopen_cookie *fastopen; /* CONNECTING: the SYN has this option; what the client */
+					  /* knows of the server's cookie */
 	uint16_t request_len; /* bytes of it */
 	uint16_t answer_len;  /* bytes of our answer, sent or not */
 	uint8_t state;        /* enum session_state */
@@ -126,7 +128,26 @@ void session_reset_socket(struct session *s, enum relay_end end);
 /* More is to do than fits into this round: called again in the next, after others. */
 void session_set_hungry(struct session *s);
 
+/* ----- session_connect.c ----- */
+
+/*
+ * session_connect() - ask the server that a request names
+ * @decision: REQUEST_CONNECT
+ * @early, @len: what the client has sent behind its request
+ */
+void session_connect(struct session *s, const struct request_decision *decision,
+		     const uint8_t *early, size_t len);
+
+/* The server has answered: the answer's TCP options. Returns bytes written to @out. */
+size_t session_server_options(struct session *s, uint8_t *out);
+
 /* ----- session_states.c ----- */
+
+/* The answer is our last word, if it isn't one of too many (Section 6.2.5). */
+void session_refuse(struct session *s, const uint8_t *answer, size_t len, const char *outcome);
+
+/* The server can't be reached; @error says why. */
+void session_refuse_server(struct session *s, int error);
 
 /* What the state allows, with the sockets as ready as they are. */
 void session_handle(struct session *s);

@@ -47,9 +47,7 @@ static void session_refuse_silently(struct session *s, const char *outcome)
 	session_set_state(s, SESSION_REFUSING);
 }
 
-/* The answer is our last word, if it isn't one of too many (Section 6.2.5). */
-static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
-			   const char *outcome)
+void session_refuse(struct session *s, const uint8_t *answer, size_t len, const char *outcome)
 {
 	session_close_socket(s, RELAY_DOWNSTREAM);
 	if (!limits_take_error(s->pool->limits, s->account, log_now_ms())) {
@@ -63,8 +61,7 @@ static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
 	session_refuse_silently(s, outcome);
 }
 
-/* The server can't be reached; @error says why. */
-static void session_refuse_server(struct session *s, int error)
+void session_refuse_server(struct session *s, int error)
 {
 	struct downstream_error refusal =
 		downstream_refusal(s->relay.side[RELAY_DOWNSTREAM].fd, &s->server, error);
@@ -79,35 +76,6 @@ static void session_refuse_server(struct session *s, int error)
 		  strerror(-error), (unsigned)refusal.code, convert_error_name(refusal.code),
 		  (unsigned)refusal.value);
 	session_refuse(s, answer, len, convert_error_name(refusal.code));
-}
-
-static void session_connect(struct session *s, const struct request_decision *decision)
-{
-	int fd;
-
-	s->info = decision->info;
-	s->mptcp = decision->mptcp;
-	session_look_upstream(s);
-	s->trusted = s->confirmed;
-	fd = downstream_connect(&s->server, s->mptcp, s->confirmed);
-	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT)) {
-		/* It was switched off since the start: net.mptcp.enabled. */
-		static const uint8_t kind = TCP_KIND_MPTCP;
-		uint8_t answer[CONVERT_MESSAGE_MAX];
-		size_t len = request_write_unsupported(&s->pool->features, s->info, &kind, 1,
-						       answer);
-
-		session_refuse(s, answer, len, "MPTCP is off on this host");
-		return;
-	}
-	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
-		fd = -ENOMEM;
-	if (fd < 0) {
-		session_refuse_server(s, fd);
-		return;
-	}
-	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
-	session_set_state(s, SESSION_CONNECTING);
 }
 
 /* Is one more pending session too many? Returns a constant that says why, or NULL. */
@@ -156,12 +124,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 		s->request_len = (uint16_t)len;
 		return;
 	case REQUEST_CONNECT:
-		if (relay_prepend(&s->relay, RELAY_UPSTREAM, buf + decision.length,
-				  len - decision.length) < 0) {
-			session_close(s, "out of memory");
-			return;
-		}
-		session_connect(s, &decision);
+		session_connect(s, &decision, buf + decision.length, len - decision.length);
 		return;
 	case REQUEST_ANSWER:
 		session_refuse(s, decision.answer, decision.answer_len, decision.reason);
@@ -234,7 +197,7 @@ static void session_start_relay(struct session *s)
 	size_t len;
 
 	downstream_established(fd, &s->server);
-	len = downstream_options(fd, s->mptcp, options);
+	len = session_server_options(s, options);
 	len = request_write_connected(&s->pool->features, s->info, options, len, answer);
 	if (!session_queue_answer(s, answer, len)) {
 		session_close(s, "out of memory");

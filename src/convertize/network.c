@@ -10,10 +10,10 @@
 
 #include "convertize/network.h"
 
+#include "common/netlink.h"
+
 #include <errno.h>
 #include <ifaddrs.h>
-#include <libmnl/libmnl.h>
-#include <linux/genetlink.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
@@ -21,51 +21,6 @@
 
 /* A VPN may leave the default route alone and add two halves of the world. */
 #define DEFAULT_PREFIX_MAX 1
-
-/* A netlink socket, and the buffer for one request and its answers. */
-struct netlink {
-	struct mnl_socket *socket;
-	unsigned int port, sequence;
-	uint16_t mptcp; /* the number of its generic netlink family */
-	_Alignas(struct nlmsghdr) char buf[32768]; /* the kernel's dumps need no more, netlink(7) */
-};
-
-static int netlink_open(struct netlink *netlink, int bus)
-{
-	netlink->sequence = 1;
-	netlink->socket = mnl_socket_open2(bus, SOCK_CLOEXEC);
-	if (!netlink->socket)
-		return -errno;
-	if (mnl_socket_bind(netlink->socket, 0, MNL_SOCKET_AUTOPID) < 0) {
-		int error = errno;
-
-		mnl_socket_close(netlink->socket);
-		return -error;
-	}
-	netlink->port = mnl_socket_get_portid(netlink->socket);
-	return 0;
-}
-
-/* Sends the request in the buffer, and shows @on_message every answer. Returns 0 or -errno. */
-static int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg)
-{
-	struct nlmsghdr *request = (struct nlmsghdr *)netlink->buf;
-	unsigned int sequence = netlink->sequence++;
-	ssize_t got;
-	int ret;
-
-	request->nlmsg_seq = sequence;
-	if (mnl_socket_sendto(netlink->socket, request, request->nlmsg_len) < 0)
-		return -errno;
-	do {
-		got = mnl_socket_recvfrom(netlink->socket, netlink->buf, sizeof(netlink->buf));
-		if (got < 0)
-			return -errno;
-		ret = mnl_cb_run(netlink->buf, (size_t)got, sequence, netlink->port, on_message,
-				 arg);
-	} while (ret > MNL_CB_STOP);
-	return ret < 0 ? -errno : 0;
-}
 
 /* --- addresses ------------------------------------------------------------------ */
 
@@ -242,7 +197,7 @@ static void read_default_routes(struct network *network, struct netlink *netlink
 		route->rtm_family = families[i];
 		netlink_ask(netlink, on_route, network);
 	}
-	mnl_socket_close(netlink->socket);
+	netlink_close(netlink);
 }
 
 /* Bridges of containers have addresses, and no default route. Where nothing has one, all may do. */
@@ -288,42 +243,6 @@ static void read_first(struct network *network)
 }
 
 /* --- the path manager --------------------------------------------------------------- */
-
-static struct nlmsghdr *put_generic(struct netlink *netlink, uint16_t type, uint16_t flags,
-				    uint8_t command)
-{
-	struct nlmsghdr *request = mnl_nlmsg_put_header(netlink->buf);
-	struct genlmsghdr *generic = mnl_nlmsg_put_extra_header(request, sizeof(*generic));
-
-	request->nlmsg_type = type;
-	request->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags);
-	generic->cmd = command;
-	generic->version = 1;
-	return request;
-}
-
-static int on_family(const struct nlmsghdr *message, void *arg)
-{
-	struct netlink *netlink = arg;
-	const struct nlattr *attr;
-
-	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr))
-		if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID &&
-		    mnl_attr_validate(attr, MNL_TYPE_U16) == 0)
-			netlink->mptcp = mnl_attr_get_u16(attr);
-	return MNL_CB_OK;
-}
-
-static int find_family(struct netlink *netlink)
-{
-	struct nlmsghdr *request;
-	int ret;
-
-	request = put_generic(netlink, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
-	mnl_attr_put_strz(request, CTRL_ATTR_FAMILY_NAME, MPTCP_PM_NAME);
-	ret = netlink_ask(netlink, on_family, netlink);
-	return ret < 0 ? ret : netlink->mptcp ? 0 : -ENOENT;
-}
 
 /* What an attribute of an address says, if it is long enough to say it. */
 static void read_address_attr(struct network_endpoint *endpoint, const struct nlattr *attr)
@@ -393,20 +312,20 @@ static int on_limits(const struct nlmsghdr *message, void *arg)
 
 static int read_path_manager(struct network *network, struct netlink *netlink)
 {
-	int ret = netlink_open(netlink, NETLINK_GENERIC);
+	int ret = netlink_open(netlink, NETLINK_GENERIC), family;
 
 	if (ret < 0)
 		return ret;
-	ret = find_family(netlink);
-	if (ret == 0) {
-		put_generic(netlink, netlink->mptcp, NLM_F_DUMP, MPTCP_PM_CMD_GET_ADDR);
+	ret = family = netlink_find_family(netlink, MPTCP_PM_NAME);
+	if (ret >= 0) {
+		netlink_put_generic(netlink, (uint16_t)family, NLM_F_DUMP, MPTCP_PM_CMD_GET_ADDR);
 		ret = netlink_ask(netlink, on_endpoint, network);
 	}
 	if (ret == 0) {
-		put_generic(netlink, netlink->mptcp, NLM_F_ACK, MPTCP_PM_CMD_GET_LIMITS);
+		netlink_put_generic(netlink, (uint16_t)family, NLM_F_ACK, MPTCP_PM_CMD_GET_LIMITS);
 		ret = netlink_ask(netlink, on_limits, network);
 	}
-	mnl_socket_close(netlink->socket);
+	netlink_close(netlink);
 	return ret;
 }
 

@@ -13,7 +13,7 @@ from convertlab.peers import (MPTCP, TCP, Client, Forger, Server, clients, conne
                               extended_header, message, octets)
 
 INFO = octets("01010000")
-SUPPORTED = octets("15020000 04081e00")
+SUPPORTED = octets("15020000 04081e22")
 NOT_AUTHORIZED = error(0x20)
 DAY = 86400
 

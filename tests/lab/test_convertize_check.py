@@ -82,7 +82,7 @@ def test_all_is_well():
             equal(report.one(name)["value"], value, name)
         converters = ["%s:1234" % lab.converter.addr4, "[%s]:1234" % lab.converter.addr6]
         for name, value in (("converter", "answered"), ("converter.syn_data", True), ("converter.mptcp", True),
-                            ("converter.supports", [4, 8, 30]), ("path", True)):
+                            ("converter.supports", [4, 8, 30, 34]), ("path", True)):
             equal([(fact["about"], fact["value"]) for fact in report.all(name)], [(about, value) for about in converters], name)
         for fact in report.all("converter.round_trip_ms"):
             between(fact["value"], 20, 30, "round trip")

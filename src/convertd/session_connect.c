@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* session_connect.c - what the connection to the server is to be like, and what became of it */
+#include "config.h"
+
+#include "convertd/session_private.h"
+
+#include "convertd/downstream.h"
+#include "convertd/fastopen.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the client wanted in the SYN can't be there. */
+static void refuse_option(struct session *s, uint8_t kind, const char *outcome)
+{
+	uint8_t answer[CONVERT_MESSAGE_MAX];
+	size_t len = request_write_unsupported(&s->pool->features, s->info, &kind, 1, answer);
+
+	session_refuse(s, answer, len, outcome);
+}
+
+/*
+ * Section 7.6. The SYN will have the kernel's cookie, and the client's has to be the same: another
+ * one can't be given to the kernel. Data goes with the SYN for a client that has sent a cookie,
+ * as that says that the data may arrive twice (RFC 7413 2.1).
+ * Returns false where the session has been refused.
+ */
+static bool plan_fastopen(struct session *s, const struct request_decision *decision,
+			  struct downstream_plan *plan)
+{
+	const struct convert_span *cookie = &decision->fastopen_cookie;
+	struct fastopen_cookie kernels;
+
+	if (!decision->fastopen)
+		return true;
+	if (cookie->len) {
+		fastopen_find(s->pool->fastopen, NULL, &s->server, &kernels);
+		if (!fastopen_equal(&kernels, cookie->data, cookie->len)) {
+			refuse_option(s, TCP_KIND_FASTOPEN, "not the server's Fast Open cookie");
+			return false;
+		}
+	} else {
+		kernels.len = 0;
+		plan->len = 0;
+	}
+	s->fastopen = malloc(sizeof(*s->fastopen));
+	if (!s->fastopen) {
+		session_close(s, "out of memory");
+		return false;
+	}
+	*s->fastopen = kernels;
+	plan->fastopen = true;
+	return true;
+}
+
+void session_connect(struct session *s, const struct request_decision *decision,
+		     const uint8_t *early, size_t len)
+{
+	struct downstream_plan plan = {
+		.server = &s->server, .mptcp = decision->mptcp, .data = early, .len = len
+	};
+	size_t taken;
+	int fd;
+
+	s->info = decision->info;
+	s->mptcp = decision->mptcp;
+	session_look_upstream(s);
+	s->trusted = plan.confirmed = s->confirmed;
+	if (!plan_fastopen(s, decision, &plan))
+		return;
+	fd = downstream_connect(&plan, &taken);
+	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT)) {
+		/* It was switched off since the start: net.mptcp.enabled; net.ipv4.tcp_fastopen. */
+		refuse_option(s, TCP_KIND_MPTCP, "MPTCP is off on this host");
+		return;
+	}
+	if (s->fastopen && fd == -EOPNOTSUPP) {
+		refuse_option(s, TCP_KIND_FASTOPEN, "Fast Open is off on this host");
+		return;
+	}
+	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
+		fd = -ENOMEM;
+	if (fd < 0) {
+		session_refuse_server(s, fd);
+		return;
+	}
+	if (relay_prepend(&s->relay, RELAY_UPSTREAM, early + taken, len - taken) < 0) {
+		session_close(s, "out of memory");
+		return;
+	}
+	s->relay.flow[RELAY_UPSTREAM].bytes = taken;
+	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
+	session_set_state(s, SESSION_CONNECTING);
+}
+
+size_t session_server_options(struct session *s, uint8_t *out)
+{
+	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
+	struct fastopen_cookie cookie = { 0 };
+	union sockaddr_ip source = { 0 };
+	socklen_t len = sizeof(source);
+
+	if (s->fastopen) {
+		if (getsockname(fd, &source.sa, &len) < 0)
+			source.sa.sa_family = AF_UNSPEC;
+		fastopen_find(s->pool->fastopen, &source, &s->server, &cookie);
+		/* What the client has sent isn't in the SYN+ACK. */
+		if (fastopen_equal(&cookie, s->fastopen->bytes, s->fastopen->len))
+			cookie.len = 0;
+		free(s->fastopen);
+		s->fastopen = NULL;
+	}
+	return downstream_options(fd, s->mptcp, &cookie, out);
+}
