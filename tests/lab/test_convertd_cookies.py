@@ -293,7 +293,7 @@ def test_the_shim():
     """It learns a cookie with its first connection and has it with all others; or it has the one that it was given."""
     with near() as lab:
         lab.http()
-        curl = ["curl", "-q", "-sS", "-H", "Connection: close", "-w", "%{size_download} "]
+        curl = ["curl", "-q", "-sS", "--http1.0", "-w", "%{size_download} "]
         curl += ["-o", "/dev/null", "http://%s/bytes/1000" % lab.server.addr4] * 5
         with converter(lab, "--cookie-key", write(lab, "keys", new_key())) as process:
             result = lab.client.run(curl, env=lab.converted())

@@ -9,8 +9,8 @@ import threading
 import time
 
 from convertlab import Lab, Link, between, check, equal, main, measures, need, servers, wait_until
-from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connect_tlv, converter, descriptors, error,
-                              extended_header, message, octets, read_exactly, readable, reset, unsent)
+from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connect_tlv, connected, converter, descriptors,
+                              ended, error, extended_header, message, octets, read_exactly, readable, reset, unsent)
 
 INFO = octets("01010000")
 SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
@@ -19,26 +19,6 @@ SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 def near(core_ms=0.1, **options):
     """Links without limits worth speaking of."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=core_ms), **options)
-
-
-def connected(lab, server, protocol=TCP, delivery="syn", early=b"", address=None, **options):
-    """(a Client that has its answer, the server's socket)"""
-    client = Client(lab.client, address or lab.converter.addr4, protocol, delivery, **options)
-    client.send(server.connect() + early)
-    sock = server.accept()
-    extended_header(client.answer())
-    return client, sock
-
-
-def ended(sock):
-    """How a server's connection ends: "closed" or "reset", and what came before."""
-    data = b""
-    try:
-        while piece := sock.recv(1 << 20):
-            data += piece
-        return data, "closed"
-    except ConnectionResetError:
-        return data, "reset"
 
 
 # --- bytes ---------------------------------------------------------------------------------------------------

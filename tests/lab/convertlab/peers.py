@@ -273,6 +273,26 @@ def read_exactly(sock, size):
     return bytes(data)
 
 
+def ended(sock):
+    """How a server's connection ends: "closed" or "reset", and what came before."""
+    data = b""
+    try:
+        while piece := sock.recv(1 << 20):
+            data += piece
+        return data, "closed"
+    except ConnectionResetError:
+        return data, "reset"
+
+
+def connected(lab, server, protocol=TCP, delivery="syn", early=b"", address=None, request=None, **options):
+    """(a Client that has its answer, the server's socket)"""
+    client = Client(lab.client, address or lab.converter.addr4, protocol, delivery, **options)
+    client.send((request or server.connect()) + early)
+    sock = server.accept()
+    extended_header(client.answer())
+    return client, sock
+
+
 def unsent(sock):
     """Bytes that the other kernel hasn't acknowledged."""
     return struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]
