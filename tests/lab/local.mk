@@ -70,6 +70,7 @@ LAB_TESTS = \
 	tests/lab/test_aggregation.py \
 	tests/lab/test_convertd_messages.py \
 	tests/lab/test_convertd_relay.py \
+	tests/lab/test_convertd_ends.py \
 	tests/lab/test_convertd_process.py \
 	tests/lab/test_convertd_config.py \
 	tests/lab/test_convertd_access.py \
