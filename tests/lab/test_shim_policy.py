@@ -141,6 +141,22 @@ def test_refusals():
             check(said.startswith("connect %s\nSO_ERROR 0\n" % seen), "code %d: %s" % (code, said))
 
 
+def test_resets():
+    """Sections 6.1, 6.2.1, 6.2.2 and 6.2.8: what an Error TLV and broken messages have in common is a reset by the client."""
+    responses = {"an Error TLV": error(96), "Total Length 0": "01002263", "a TLV twice": "01032263" + "14010000" * 2,
+                 "type 0": "01022263" "00010000", "a TLV past the end": "01022263" "14020000"}
+    with near() as lab:
+        lab.echo()
+        with lab.capture(lab.client, "wifi", "tcp portrange 1300-1310") as capture:
+            for port, response in enumerate(responses.values(), 1300):
+                scripted(lab, "whole", response, port=port)
+                probe(lab, "blocking", CONVERT_ADDR="%s:%d" % (lab.converter.addr4, port))
+        for port, what in enumerate(responses, 1300):
+            sent = [packet for packet in capture.packets() if packet.dport == port]
+            check(any(packet.rst for packet in sent), "no RST after " + what)
+            check(not any(packet.fin for packet in sent), "a FIN after " + what)
+
+
 def test_refused_destination_only():
     """Not Authorized is about a destination until it is about several in a row."""
     with near() as lab:
