@@ -88,7 +88,7 @@ LAB_TESTS = \
 	tests/lab/test_bench.py
 # ThreadSanitizer wants programs that it has instrumented
 THREAD_TESTS = tests/lab/test_thread_sanitizer.py
-dist_check_SCRIPTS = $(LAB_TESTS) $(THREAD_TESTS)
+dist_check_SCRIPTS += $(LAB_TESTS) $(THREAD_TESTS)
 if THREAD_SANITIZED
 TESTS += $(THREAD_TESTS)
 else

@@ -126,3 +126,7 @@ tests_unit_test_report_SOURCES = tests/unit/test_report.c
 tests_unit_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_report_LDADD = libconvertize.la $(CHECK_LIBS)
 endif
+
+# the table of requirements against the tree
+dist_check_SCRIPTS += tests/unit/check_rfc8803.py
+TESTS += tests/unit/check_rfc8803.py
