@@ -2,7 +2,7 @@
 /*
  * surface_interrupts.c - writes down what cancellation and signals do to a connection that is under way
  *
- *   surface_interrupts ADDRESS PORT
+ *   surface_interrupts cancellation|signals ADDRESS PORT
  *
  * Nobody answers there. Threads are cancelled in every call that waits, and must be in none that doesn't; signals
  * interrupt what they interrupt in the kernel, and their handlers may call anything that is async-signal-safe. The transcript must
@@ -274,11 +274,14 @@ static void signals(void)
 
 int main(int argc, char **argv)
 {
-	if (argc < 3 || inet_pton(AF_INET, argv[1], &server.sin_addr) != 1)
+	if (argc < 4 || inet_pton(AF_INET, argv[2], &server.sin_addr) != 1)
 		return 2;
-	server.sin_port = htons((uint16_t)atoi(argv[2]));
-	cancelled();
-	uncancelled();
-	signals();
+	server.sin_port = htons((uint16_t)atoi(argv[3]));
+	if (strcmp(argv[1], "signals") == 0) {
+		uncancelled();
+		signals();
+	} else {
+		cancelled();
+	}
 	return 0;
 }
