@@ -24,11 +24,16 @@
 		return gate.pass ? (next_call) : hook_result(gate.ret);                            \
 	} while (0)
 
-/* Output: what a held SYN waits for goes with it. */
+/*
+ * Output: what a held SYN waits for goes with it. One look is enough for sockets that are not on
+ * their way.
+ */
 #define GATED_OUTPUT(fd, iov, count, flags, next_call)                                             \
 	do {                                                                                       \
 		ssize_t early;                                                                     \
                                                                                                    \
+		if (!conn_attentive(fd))                                                           \
+			return next_call;                                                          \
 		if (output_is_early(fd, iov, count, flags, &early))                                \
 			return hook_result_long(early);                                            \
 		GATED(gate_output(fd, flags), next_call);                                          \
