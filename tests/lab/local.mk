@@ -91,7 +91,9 @@ dist_check_SCRIPTS = $(LAB_TESTS) $(THREAD_TESTS)
 if THREAD_SANITIZED
 TESTS += $(THREAD_TESTS)
 else
-TESTS += $(LAB_TESTS)
+# which of them "make check" runs
+LAB_CHECKS = $(LAB_TESTS)
+TESTS += $(LAB_CHECKS)
 endif
 TEST_EXTENSIONS = .py
 if HAVE_PYTHON
