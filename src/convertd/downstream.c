@@ -28,6 +28,7 @@
 #include "convertd/downstream.h"
 
 #include "convertd/request.h"
+#include "convertd/source_bind.h"
 
 #include <errno.h>
 #include <linux/errqueue.h>
@@ -75,7 +76,9 @@ static ssize_t send_syn(int fd, const struct downstream_plan *plan)
 	return n;
 }
 
-int downstream_connect(const struct downstream_plan *plan, size_t *taken)
+/* As downstream_connect(), from one source. Returns the same. */
+static int connect_from(const struct downstream_plan *plan, const union sockaddr_ip *source,
+			size_t *taken)
 {
 	int fd = socket(plan->server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
 			plan->mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
@@ -89,12 +92,27 @@ int downstream_connect(const struct downstream_plan *plan, size_t *taken)
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	if (!plan->confirmed)
 		downstream_confirm(fd, 1); /* the least that there is */
-	n = send_syn(fd, plan);
+	n = source_bind(fd, source, plan->choice);
+	if (n == 0)
+		n = send_syn(fd, plan);
 	if (n < 0) {
 		close(fd);
 		return (int)n;
 	}
 	*taken = (size_t)n;
+	return fd;
+}
+
+int downstream_connect(const struct downstream_plan *plan, size_t *taken)
+{
+	union sockaddr_ip source = plan->source;
+	int fd = connect_from(plan, &source, taken);
+
+	/* The client's port is in use towards this very server: from another one. */
+	if (fd == -EADDRNOTAVAIL && plan->choice == SOURCES_CLIENT) {
+		sockaddr_ip_set_port(&source, 0);
+		fd = connect_from(plan, &source, taken);
+	}
 	return fd;
 }
 
@@ -180,7 +198,7 @@ static const struct {
 	{ ENFILE, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
 	{ ENOBUFS, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
 	{ ENOMEM, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
-	/* No local port is left. */
+	/* No local port is left, or the source address has gone. */
 	{ EADDRNOTAVAIL, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
 	{ EAGAIN, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
 	{ ETIMEDOUT, CONVERT_ERROR_NETWORK_FAILURE, 0, 0 },

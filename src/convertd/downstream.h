@@ -6,6 +6,7 @@
 #include "common/sockaddr.h"
 #include "convert/convert.h"
 #include "convertd/fastopen.h"
+#include "convertd/sources.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +24,8 @@ struct downstream_error {
 /* What the SYN to the server is to be like. */
 struct downstream_plan {
 	const union sockaddr_ip *server; /* AF_INET or AF_INET6 */
+	union sockaddr_ip source;        /* where it comes from, as sources_choose() has it */
+	enum sources_choice choice;
 	bool mptcp;                      /* ask for Multipath TCP */
 	bool confirmed;      /* the client's address is real; else see downstream_confirm() */
 	bool fastopen;       /* with a Fast Open option: the kernel's cookie, or asking for one */

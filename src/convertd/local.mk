@@ -13,10 +13,11 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/route.h \
 	src/convertd/rules.c src/convertd/rules.h \
 	src/convertd/settings.c src/convertd/settings.h \
+	src/convertd/sources.c src/convertd/sources.h \
 	src/convertd/syn_packet.c src/convertd/syn_packet.h \
 	src/convertd/textfile.c src/convertd/textfile.h
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
-libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS)
+libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(LIBM)
 
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
@@ -27,6 +28,7 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/route.c \
 	src/convertd/service.c src/convertd/service.h \
 	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
+	src/convertd/source_bind.c src/convertd/source_bind.h \
 	src/convertd/session_connect.c src/convertd/session_states.c \
 	src/convertd/syn_window.c src/convertd/syn_window.h \
 	src/common/netlink.c src/common/netlink.h src/common/sysctl.c src/common/sysctl.h

@@ -237,6 +237,19 @@ static bool apply_destination(const struct option_spec *spec, struct settings *s
 	return add_rule(spec, settings, value, &match, parsed, place, problems);
 }
 
+static bool apply_source(const struct option_spec *spec, struct settings *settings,
+			 const char *value, const struct place *place, struct problems *problems)
+{
+	return sources_add(member(spec, settings), value, place, problems);
+}
+
+static bool apply_preserve(const struct option_spec *spec, struct settings *settings,
+			   const char *value, const struct place *place, struct problems *problems)
+{
+	settings->sources.preserve_place = *place;
+	return apply_flag(spec, settings, value, place, problems);
+}
+
 #define NUMBER(member, what, least, most, preset)                                                   \
 	apply_number, MEMBER(member), .unit = what, .min = least, .max = most, .fallback = preset
 
@@ -269,6 +282,15 @@ const struct option_spec options_table[] = {
 	  apply_destination, RULE(destinations, "prefix or port", false, true) },
 	{ NULL, "no-hairpin", NULL, "deny destinations that --allow-client contains",
 	  apply_no_hairpin, MEMBER(access.no_hairpin) },
+
+	{ "Addresses towards servers, RFC 8803 4.4", "source", "PREFIX",
+	  "connect from this address, or from those in this prefix;\n"
+	  "each client keeps its own; may be given again\n"
+	  "(default: as the host's routes have it)",
+	  apply_source, MEMBER(sources), .flags = OPTION_REPEATS },
+	{ NULL, "preserve-client-address", NULL,
+	  "connect from the client's own address; see convertd(8)", apply_preserve,
+	  MEMBER(sources.preserve) },
 
 	{ "Cookies, RFC 8803 6.2.7 (none are required without these files)", "cookie-key", "FILE",
 	  "compute cookies with the keys in it; see convertd(8)", apply_path, MEMBER(cookie_key) },

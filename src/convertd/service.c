@@ -16,6 +16,7 @@
 #include "convertd/log.h"
 #include "convertd/session.h"
 #include "convertd/settings.h"
+#include "convertd/source_bind.h"
 #include "convertd/syn_window.h"
 
 #include <errno.h>
@@ -218,7 +219,8 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	size_t old_count = listener_count(service);
 	const char *how;
 
-	if (!make_listeners(service, settings, next, problems))
+	if (!source_check(&settings->sources, problems) ||
+	    !make_listeners(service, settings, next, problems))
 		return false;
 	set_syn_window(service, settings);
 	if (!start_listeners(service, settings, next, problems)) {

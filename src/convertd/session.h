@@ -34,7 +34,7 @@ struct session_pool {
 	struct fastopen *fastopen; /* NULL: the kernel can't be asked for cookies */
 	struct limits *limits;
 	size_t sessions_max; /* beyond it a client is reset at once; 0: no such limit */
-	struct log_limit drops;
+	struct log_limit drops, sources;
 	struct request_features features;
 	int syn_retries; /* net.ipv4.tcp_syn_retries */
 

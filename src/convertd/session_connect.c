@@ -6,6 +6,8 @@
 
 #include "convertd/downstream.h"
 #include "convertd/fastopen.h"
+#include "convertd/log.h"
+#include "convertd/settings.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +37,7 @@ static bool plan_fastopen(struct session *s, const struct request_decision *deci
 	if (!decision->fastopen)
 		return true;
 	if (cookie->len) {
-		fastopen_find(s->pool->fastopen, NULL, &s->server, &kernels);
+		fastopen_find(s->pool->fastopen, &plan->source, &s->server, &kernels);
 		if (!fastopen_equal(&kernels, cookie->data, cookie->len)) {
 			refuse_option(s, TCP_KIND_FASTOPEN, "not the server's Fast Open cookie");
 			return false;
@@ -54,6 +56,19 @@ static bool plan_fastopen(struct session *s, const struct request_decision *deci
 	return true;
 }
 
+/* A client keeps its address, so another one isn't tried. */
+static void tell_source(struct session_pool *pool, const union sockaddr_ip *source)
+{
+	char text[SOCKADDR_STRLEN];
+	unsigned suppressed;
+
+	if (log_limit_pass(&pool->sources, &suppressed))
+		log_warning("no connection from %s: its ports towards this server are used up, or "
+			    "it is no longer this host's; add sources, or the address (%u more "
+			    "since the last such line)",
+			    sockaddr_ip_format(source, text), suppressed);
+}
+
 void session_connect(struct session *s, const struct request_decision *decision,
 		     const uint8_t *early, size_t len)
 {
@@ -67,6 +82,8 @@ void session_connect(struct session *s, const struct request_decision *decision,
 	s->mptcp = decision->mptcp;
 	session_look_upstream(s);
 	s->trusted = plan.confirmed = s->confirmed;
+	plan.choice = sources_choose(&s->pool->settings->sources, &s->client, &s->server,
+				     &plan.source);
 	if (!plan_fastopen(s, decision, &plan))
 		return;
 	fd = downstream_connect(&plan, &taken);
@@ -79,6 +96,8 @@ void session_connect(struct session *s, const struct request_decision *decision,
 		refuse_option(s, TCP_KIND_FASTOPEN, "Fast Open is off on this host");
 		return;
 	}
+	if (fd == -EADDRNOTAVAIL && plan.choice != SOURCES_ANY)
+		tell_source(s->pool, &plan.source);
 	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
 		fd = -ENOMEM;
 	if (fd < 0) {

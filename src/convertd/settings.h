@@ -14,6 +14,7 @@
 #include "convertd/limits.h"
 #include "convertd/log.h"
 #include "convertd/problems.h"
+#include "convertd/sources.h"
 
 #include <limits.h>
 #include <net/if.h>
@@ -51,6 +52,7 @@ struct settings {
 	struct listen_address listen[SETTINGS_LISTEN_MAX];
 	size_t listen_count;
 	struct access access;
+	struct sources sources;        /* where connections to servers come from */
 	struct limits_settings limits; /* no total of connections: as many as open files allow */
 	unsigned retry_delay;          /* seconds, told to those who exceed a limit */
 	struct settings_path cookie_key, cookie_list, make_key;

@@ -78,6 +78,7 @@ LAB_TESTS = \
 	tests/lab/test_convertd_limits.py \
 	tests/lab/test_convertd_cookies.py \
 	tests/lab/test_convertd_fastopen.py \
+	tests/lab/test_convertd_sources.py \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
