@@ -31,6 +31,7 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/source_bind.c src/convertd/source_bind.h \
 	src/convertd/session_connect.c src/convertd/session_states.c \
 	src/convertd/syn_window.c src/convertd/syn_window.h \
+	src/common/endpoints.c src/common/endpoints.h \
 	src/common/netlink.c src/common/netlink.h src/common/sysctl.c src/common/sysctl.h
 convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTABLES_CFLAGS)
 convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(MNL_LIBS) $(NFTABLES_LIBS)

@@ -4,14 +4,16 @@
  *
  * Addresses come from getifaddrs(3), all else by netlink: default routes of every table, since
  * a host with two providers has one of them in a table of its own (rtnetlink(7)), and endpoints
- * and limits (linux/mptcp.h). None of it needs a privilege.
+ * and limits (endpoints.c). None of it needs a privilege.
  */
 #include "config.h"
 
 #include "convertize/network.h"
 
+#include "common/endpoints.h"
 #include "common/netlink.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/mptcp.h>
@@ -244,89 +246,28 @@ static void read_first(struct network *network)
 
 /* --- the path manager --------------------------------------------------------------- */
 
-/* What an attribute of an address says, if it is long enough to say it. */
-static void read_address_attr(struct network_endpoint *endpoint, const struct nlattr *attr)
-{
-	union sockaddr_ip *address = &endpoint->address;
-	const void *payload = mnl_attr_get_payload(attr);
-	size_t len = mnl_attr_get_payload_len(attr);
-
-	switch (mnl_attr_get_type(attr)) {
-	case MPTCP_PM_ADDR_ATTR_ADDR4:
-		address->sa.sa_family = AF_INET;
-		if (len >= sizeof(address->in.sin_addr))
-			memcpy(&address->in.sin_addr, payload, sizeof(address->in.sin_addr));
-		break;
-	case MPTCP_PM_ADDR_ATTR_ADDR6:
-		address->sa.sa_family = AF_INET6;
-		if (len >= sizeof(address->in6.sin6_addr))
-			memcpy(&address->in6.sin6_addr, payload, sizeof(address->in6.sin6_addr));
-		break;
-	case MPTCP_PM_ADDR_ATTR_ID:
-		if (len >= sizeof(uint8_t))
-			endpoint->id = mnl_attr_get_u8(attr);
-		break;
-	case MPTCP_PM_ADDR_ATTR_IF_IDX:
-		if (len >= sizeof(uint32_t))
-			endpoint->bound = mnl_attr_get_u32(attr);
-		break;
-	case MPTCP_PM_ADDR_ATTR_FLAGS:
-		if (len >= sizeof(uint32_t))
-			endpoint->subflow = mnl_attr_get_u32(attr) & (MPTCP_PM_ADDR_FLAG_SUBFLOW |
-								      MPTCP_PM_ADDR_FLAG_FULLMESH);
-		break;
-	}
-}
-
-static int on_endpoint(const struct nlmsghdr *message, void *arg)
-{
-	struct network *network = arg;
-	const struct nlattr *outer, *inner;
-
-	mnl_attr_for_each(outer, message, sizeof(struct genlmsghdr)) {
-		struct network_endpoint endpoint = { 0 };
-
-		if (mnl_attr_get_type(outer) != MPTCP_PM_ATTR_ADDR)
-			continue;
-		mnl_attr_for_each_nested(inner, outer)
-			read_address_attr(&endpoint, inner);
-		endpoint.home = home_of(&endpoint.address);
-		if (endpoint.address.sa.sa_family != AF_UNSPEC &&
-		    network->endpoint_count < NETWORK_ENDPOINTS_MAX)
-			network->endpoints[network->endpoint_count++] = endpoint;
-	}
-	return MNL_CB_OK;
-}
-
-static int on_limits(const struct nlmsghdr *message, void *arg)
-{
-	struct network *network = arg;
-	const struct nlattr *attr;
-
-	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr))
-		if (mnl_attr_get_type(attr) == MPTCP_PM_ATTR_SUBFLOWS &&
-		    mnl_attr_validate(attr, MNL_TYPE_U32) == 0)
-			network->subflow_limit = mnl_attr_get_u32(attr);
-	return MNL_CB_OK;
-}
-
 static int read_path_manager(struct network *network, struct netlink *netlink)
 {
-	int ret = netlink_open(netlink, NETLINK_GENERIC), family;
+	struct endpoints endpoints;
+	int ret = endpoints_read(&endpoints, netlink);
 
 	if (ret < 0)
 		return ret;
-	ret = family = netlink_find_family(netlink, MPTCP_PM_NAME);
-	if (ret >= 0) {
-		netlink_put_generic(netlink, (uint16_t)family, NLM_F_DUMP, MPTCP_PM_CMD_GET_ADDR);
-		ret = netlink_ask(netlink, on_endpoint, network);
+	network->subflow_limit = endpoints.subflow_limit;
+	static_assert(NETWORK_ENDPOINTS_MAX >= ENDPOINTS_MAX, "room for all of them");
+	for (size_t i = 0; i < endpoints.count; i++) {
+		const struct endpoint *endpoint = &endpoints.endpoint[i];
+
+		network->endpoints[network->endpoint_count++] = (struct network_endpoint){
+			.address = endpoint->address,
+			.id = endpoint->id,
+			.bound = endpoint->bound,
+			.home = home_of(&endpoint->address),
+			.subflow = endpoint->flags & (MPTCP_PM_ADDR_FLAG_SUBFLOW |
+						      MPTCP_PM_ADDR_FLAG_FULLMESH),
+		};
 	}
-	if (ret == 0) {
-		netlink_put_generic(netlink, (uint16_t)family, NLM_F_ACK, MPTCP_PM_CMD_GET_LIMITS);
-		ret = netlink_ask(netlink, on_limits, network);
-	}
-	netlink_close(netlink);
-	return ret;
+	return 0;
 }
 
 int network_read(struct network *out)
