@@ -13,10 +13,11 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/route.h \
 	src/convertd/rules.c src/convertd/rules.h \
 	src/convertd/settings.c src/convertd/settings.h \
+	src/convertd/shared.c src/convertd/shared.h \
 	src/convertd/sources.c src/convertd/sources.h \
 	src/convertd/syn_packet.c src/convertd/syn_packet.h \
 	src/convertd/textfile.c src/convertd/textfile.h
-libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
+libconvertd_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS)
 libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(LIBM)
 
 sbin_PROGRAMS = convertd

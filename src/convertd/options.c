@@ -237,6 +237,12 @@ static bool apply_destination(const struct option_spec *spec, struct settings *s
 	return add_rule(spec, settings, value, &match, parsed, place, problems);
 }
 
+static bool apply_shared(const struct option_spec *spec, struct settings *settings,
+			 const char *value, const struct place *place, struct problems *problems)
+{
+	return shared_add(member(spec, settings), value, place, problems);
+}
+
 static bool apply_source(const struct option_spec *spec, struct settings *settings,
 			 const char *value, const struct place *place, struct problems *problems)
 {
@@ -263,6 +269,11 @@ const struct option_spec options_table[] = {
 	  "that interface; may be given again\n"
 	  "(default " SETTINGS_LISTEN_DEFAULT "; [::] takes IPv4 as well)",
 	  apply_listen, .flags = OPTION_REPEATS },
+	{ NULL, "shared-address", "ADDR",
+	  "other converters have this address as well (ECMP, anycast, a\n"
+	  "balancer with direct return): warn of what is missing for that;\n"
+	  "may be given again",
+	  apply_shared, MEMBER(shared), .flags = OPTION_REPEATS },
 	{ NULL, "no-syn-window-fix", NULL, "install no nftables rules; see convertd(8)", apply_flag,
 	  MEMBER(no_syn_window_fix) },
 

@@ -11,6 +11,7 @@
 
 #include "convertd/service.h"
 
+#include "common/endpoints.h"
 #include "common/sysctl.h"
 #include "convertd/listener.h"
 #include "convertd/log.h"
@@ -175,6 +176,34 @@ static void log_ready(const struct service *service, const char *how)
 	log_info("%s: %s", how, text);
 }
 
+static void print_warning(const char *line)
+{
+	log_warning("%s", line);
+}
+
+/* Whatever is missing, connections are served. */
+static void check_shared(const struct settings *settings)
+{
+	struct problems warnings = { .print = print_warning };
+	struct shared_facts facts = {
+		.allow_join_initial = sysctl_read("net.mptcp.allow_join_initial_addr_port"),
+		.listen = settings->listen,
+		.listen_count = settings->listen_count,
+	};
+	struct {
+		struct netlink netlink;
+		struct endpoints endpoints;
+	} *kernel = settings->shared.count ? malloc(sizeof(*kernel)) : NULL;
+	int error = kernel ? endpoints_read(&kernel->endpoints, &kernel->netlink) : -ENOMEM;
+
+	if (!error)
+		facts.endpoints = &kernel->endpoints;
+	else if (settings->shared.count)
+		log_warning("--shared-address: MPTCP endpoints are not known: %s", strerror(-error));
+	shared_check(&settings->shared, &facts, &warnings);
+	free(kernel);
+}
+
 /* An open relay is for whoever finds it: not by default and unnoticed. */
 static void check_open(const struct settings *settings)
 {
@@ -232,6 +261,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	}
 	listener_check_sysctls();
 	check_open(settings);
+	check_shared(settings);
 	log_set_level((enum log_level)settings->log_level);
 	features = read_features();
 	limits = fit_limits(settings);

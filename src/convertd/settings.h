@@ -14,6 +14,7 @@
 #include "convertd/limits.h"
 #include "convertd/log.h"
 #include "convertd/problems.h"
+#include "convertd/shared.h"
 #include "convertd/sources.h"
 
 #include <limits.h>
@@ -51,6 +52,7 @@ struct settings {
 	struct settings_path config;
 	struct listen_address listen[SETTINGS_LISTEN_MAX];
 	size_t listen_count;
+	struct shared shared; /* addresses that other converters have as well */
 	struct access access;
 	struct sources sources;        /* where connections to servers come from */
 	struct limits_settings limits; /* no total of connections: as many as open files allow */

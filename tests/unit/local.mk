@@ -71,7 +71,7 @@ endif
 if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_cookies \
-	tests/unit/test_relay_watch tests/unit/test_sources tests/unit/test_syn_packet
+	tests/unit/test_relay_watch tests/unit/test_shared tests/unit/test_sources tests/unit/test_syn_packet
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
@@ -98,6 +98,10 @@ tests_unit_test_limits_LDADD = libconvertd.la $(CHECK_LIBS)
 tests_unit_test_cookies_SOURCES = tests/unit/test_cookies.c
 tests_unit_test_cookies_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_cookies_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_shared_SOURCES = tests/unit/test_shared.c
+tests_unit_test_shared_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
+tests_unit_test_shared_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_sources_SOURCES = tests/unit/test_sources.c
 tests_unit_test_sources_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
