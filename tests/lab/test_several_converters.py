@@ -4,9 +4,15 @@
 import os
 import signal
 
-from convertlab import Lab, Link, check, equal, main, servers, wait_until
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+from convertlab import Lab, Link, Skip, check, equal, main, servers, wait_until
+from convertlab.build import SRCDIR
 from convertlab.nodes import Nodes, converse, lost
-from convertlab.peers import MPTCP, TCP, Client, connect, connect_tlv, extended_header, message, octets
+from convertlab.peers import MPTCP, PORT, TCP, Client, connect, connect_tlv, extended_header, message, octets
 
 COUNT = 120  # connections
 NEW = 30     # and later ones
@@ -90,6 +96,50 @@ def test_what_is_missing_is_told():
             process.send_signal(signal.SIGHUP)
             process.wait_log("reloaded")
             equal(process.log_text().count("--shared-address"), 2, "warnings after a reload: " + process.log_text())
+        conversations = converse(lab, ECHO, NEW)
+        equal([each for each in conversations if each.subflows() < 2], [], "connections without their subflows")
+        for each in conversations:
+            each.close()
+
+
+def manifests():
+    """What is shipped for Kubernetes, by kind."""
+    if not yaml:
+        raise Skip("Python's yaml module is missing; on Debian: apt-get install python3-yaml")
+    with open(os.path.join(SRCDIR, "contrib", "kubernetes", "convertd.yaml"), encoding="utf-8") as file:
+        return {each["kind"]: each for each in yaml.safe_load_all(file)}
+
+
+def test_kubernetes():
+    """The manifests agree with one another, their configuration is right, and their script makes nodes as they must be."""
+    kinds = manifests()
+    config, pods = kinds["ConfigMap"]["data"], kinds["DaemonSet"]["spec"]["template"]
+    pod, service = pods["spec"], kinds["Service"]["spec"]
+    convertd, setup = pod["containers"][0], pod["initContainers"][0]
+    equal((pod["hostNetwork"], service["clusterIP"]), (True, "None"), "the network, and a headless service")
+    equal([kinds["DaemonSet"]["spec"]["selector"]["matchLabels"], service["selector"]], [pods["metadata"]["labels"]] * 2, "selectors")
+    port = convertd["ports"][0]
+    equal((port["name"], port["containerPort"], service["ports"][0]["name"]), ("convert", PORT, "convert"), "RFC 8803 10.1's name")
+    names = {volume["name"] for volume in pod["volumes"]}
+    check({mount["name"] for mount in convertd["volumeMounts"]} == names, "volumes that aren't mounted, or the other way round")
+    with near() as lab:
+        lab.echo(port=ECHO)
+        keys = os.path.join(lab.directory, "keys")
+        path = os.path.join(lab.directory, "convertd.conf")
+        program = lab.build.program("convertd")
+        lab.converter.run([program, "--make-key", keys])
+        secret = next(mount["mountPath"] for mount in convertd["volumeMounts"] if mount["name"] == "keys") + "/keys"
+        check(secret in config["convertd.conf"], "the configuration doesn't name " + secret)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(config["convertd.conf"].replace(secret, keys))
+        lab.converter.run([program, "--config", path, "--check-config"])
+        nodes = Nodes(lab, c_flag=False, announces=False)
+        for node in nodes.nodes:
+            for shared in ("", Nodes.ADDR4, Nodes.ADDR4):  # without, with, and again
+                node.host.run(setup["command"] + setup["args"], env={"NODE_ADDRESS": node.addr4, "SHARED_ADDRESS": shared})
+                equal(node.host.sysctl("net.mptcp.allow_join_initial_addr_port"), "0" if shared else "1", "the C flag")
+            process = node.start("--shared-address", Nodes.ADDR4)
+            check("warning" not in process.log_text(), process.log_text())
         conversations = converse(lab, ECHO, NEW)
         equal([each for each in conversations if each.subflows() < 2], [], "connections without their subflows")
         for each in conversations:
