@@ -7,6 +7,7 @@
                   all with the shared address 10.9.9.9 fd09:9::9, spread over them by ports (ECMP)
 """
 import contextlib
+import time
 
 from .links import Cable, Veth
 from .peers import MPTCP, PORT, Client, connect
@@ -60,19 +61,19 @@ class Node:
 class Nodes:
     """All of them, and what the router does with their shared address.
 
-    c_flag, announces: is each node set up as several-converters.md says? endpoints: the client's kind.
+    c_flag, announces: is each node set up as doc/several-converters.md says? endpoints: the client's kind.
     """
 
     ADDR4, ADDR6 = "10.9.9.9", "fd09:9::9"
 
-    def __init__(self, lab, count=3, c_flag=True, announces=True, endpoints="fullmesh"):
+    def __init__(self, lab, count=3, c_flag=True, announces=True, endpoints="subflow fullmesh"):
         self._lab = lab
         for family in ("ipv4", "ipv6"):
             lab.converter.sysctl("net.%s.fib_multipath_hash_policy" % family, 1)  # by ports, too
         self.nodes = [Node(lab, number + 1, c_flag, announces) for number in range(count)]
         self.route(*self.nodes)
         client = lab.client
-        client.ip("mptcp endpoint flush", *("mptcp endpoint add %s dev %s %s" % (address, device, endpoints) for device, address in (
+        client.ip("mptcp limits set subflows 4 add_addr_accepted 4", "mptcp endpoint flush", *("mptcp endpoint add %s dev %s %s" % (address, device, endpoints) for device, address in (
             ("wifi", client.wifi4), ("lte", client.lte4), ("wifi", client.wifi6), ("lte", client.lte6))))
 
     def route(self, *nodes):
@@ -89,8 +90,8 @@ class Nodes:
 class Conversation:
     """A client's connection to an echo server by way of the shared address; `port` is the client's."""
 
-    def __init__(self, lab, port, address=Nodes.ADDR4):
-        self._client = Client(lab.client, address, MPTCP)
+    def __init__(self, lab, port, address=Nodes.ADDR4, protocol=MPTCP):
+        self._client = Client(lab.client, address, protocol)
         self.sock = self._client.sock
         self._client.send(connect(lab.server.addr4, port))
         answer = self._client.answer()
@@ -118,16 +119,22 @@ class Conversation:
         self.sock.close()
 
 
-def lost(conversations, data):
-    """Those over which this doesn't come back, all at once."""
+def lost(conversations, data, seconds=10):
+    """Those over which this doesn't come back within the time, all at once."""
+    end = time.monotonic() + seconds
     for each in conversations:
         each.say(data)
-    return [each for each in conversations if not each.hears(data)]
+    found = []
+    for each in conversations:
+        each.sock.settimeout(max(0.001, end - time.monotonic()))
+        if not each.hears(data):
+            found.append(each)
+    return found
 
 
-def converse(lab, port, count, subflows=2, address=Nodes.ADDR4, seconds=20):
+def converse(lab, port, count, subflows=2, address=Nodes.ADDR4, seconds=20, protocol=MPTCP):
     """So many conversations, each with its subflows; those that have come to fewer within the time stay as they are."""
-    found = [Conversation(lab, port, address) for _ in range(count)]
+    found = [Conversation(lab, port, address, protocol) for _ in range(count)]
     with contextlib.suppress(Exception):
         wait_until(lambda: all(each.subflows() >= subflows for each in found), seconds, "subflows")
     return found
