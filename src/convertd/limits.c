@@ -303,12 +303,13 @@ const char *limits_client_exceeded(struct limits *limits, const struct limits_cl
 	return reason;
 }
 
-static const char *total_exceeded(const struct limits *limits)
+/* @leaving: of the pending ones, those that don't count */
+static const char *total_exceeded(const struct limits *limits, size_t leaving)
 {
 	const struct limits_settings *settings = &limits->settings;
 	size_t pending = limits->count[LIMITS_PENDING];
 
-	pending -= limits->leaving < pending ? limits->leaving : pending;
+	pending -= leaving < pending ? leaving : pending;
 	if (exceeds(pending, settings->pending.total))
 		return "too many pending requests";
 	if (exceeds(pending + limits->count[LIMITS_OPEN], settings->connections.total))
@@ -321,9 +322,19 @@ const char *limits_total_exceeded(struct limits *limits)
 	const char *reason;
 
 	pthread_mutex_lock(&limits->lock);
-	reason = total_exceeded(limits);
+	reason = total_exceeded(limits, limits->leaving);
 	pthread_mutex_unlock(&limits->lock);
 	return reason;
+}
+
+bool limits_leave_still_needed(struct limits *limits)
+{
+	bool needed;
+
+	pthread_mutex_lock(&limits->lock);
+	needed = total_exceeded(limits, limits->leaving - 1) != NULL;
+	pthread_mutex_unlock(&limits->lock);
+	return needed;
 }
 
 bool limits_may_refuse(struct limits *limits, const struct limits_client *client)

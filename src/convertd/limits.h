@@ -62,9 +62,11 @@ void limits_leave(struct limits *limits, struct limits_client *client, enum limi
 /*
  * limits_expect_leave() - one pending session has been told to go, by another thread than its own
  * Until limits_expect_no_leave(), which follows once it has gone or turns out to stay, there is
- * room for one more in all.
+ * room for one more in all. In between, limits_leave_still_needed() says whether that room is
+ * needed after all.
  */
 void limits_expect_leave(struct limits *limits);
+bool limits_leave_still_needed(struct limits *limits);
 void limits_expect_no_leave(struct limits *limits);
 
 /* The sessions of all clients; the clients that are known, with a session or without. */

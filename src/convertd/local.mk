@@ -13,7 +13,7 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/rules.c src/convertd/rules.h \
 	src/convertd/settings.c src/convertd/settings.h \
 	src/convertd/textfile.c src/convertd/textfile.h
-libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
+libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) -pthread
 libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS)
 
 sbin_PROGRAMS = convertd
@@ -31,6 +31,7 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/terms.c src/convertd/terms.h \
 	src/convertd/worker.c src/convertd/worker.h \
 	src/common/sysctl.c src/common/sysctl.h
-convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS)
+convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) -pthread
+convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
 convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS)
 dist_man_MANS += man/convertd.8

@@ -27,7 +27,7 @@
 #include <string.h>
 
 /* Descriptors for netlink, nftables, the log and the like, besides those of workers. */
-#define FILES_OWN 32
+#define FILES_OWN 24
 
 /* A listener and its acceptors, one a worker. */
 struct site {

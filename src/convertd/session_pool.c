@@ -113,9 +113,9 @@ static void on_evict(evutil_socket_t fd, short what, void *arg)
 	if (eventfd_read(fd, &count) < 0)
 		return;
 	for (; count; count--) {
-		limits_expect_no_leave(pool->shared->limits);
-		if (pool->waiting && limits_total_exceeded(pool->shared->limits))
+		if (pool->waiting && limits_leave_still_needed(pool->shared->limits))
 			drop_first_waiting(pool);
+		limits_expect_no_leave(pool->shared->limits);
 	}
 }
 
