@@ -14,20 +14,25 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/settings.c src/convertd/settings.h \
 	src/convertd/syn_packet.c src/convertd/syn_packet.h \
 	src/convertd/textfile.c src/convertd/textfile.h
-libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
+libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) -pthread
 libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS)
 
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
+	src/convertd/acceptor.c src/convertd/acceptor.h \
 	src/convertd/admission.c src/convertd/admission.h \
 	src/convertd/downstream.c src/convertd/downstream.h \
 	src/convertd/listener.c src/convertd/listener.h \
 	src/convertd/route.c \
 	src/convertd/service.c src/convertd/service.h \
 	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
+	src/convertd/session_pool.c \
 	src/convertd/session_states.c \
 	src/convertd/syn_window.c src/convertd/syn_window.h \
+	src/convertd/terms.c src/convertd/terms.h \
+	src/convertd/worker.c src/convertd/worker.h \
 	src/common/sysctl.c src/common/sysctl.h
-convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS)
+convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) -pthread
+convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
 convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS)
 dist_man_MANS += man/convertd.8

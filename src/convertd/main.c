@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* main.c - convertd: the 0-RTT TCP converter of RFC 8803 */
+/* main.c - convertd: the 0-RTT TCP converter of RFC 8803; its main thread has signals and workers */
 #include "config.h"
 
 #include "convertd/cookies.h"
@@ -45,19 +45,6 @@ static void raise_open_files(void)
 		log_warning("the limit of open files can't be raised: %s", strerror(errno));
 }
 
-static struct event_base *make_base(void)
-{
-	struct event_config *config = event_config_new();
-	struct event_base *base = NULL;
-
-	if (config && event_config_require_features(config, EV_FEATURE_ET) == 0 &&
-	    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK) == 0)
-		base = event_base_new_with_config(config);
-	if (config)
-		event_config_free(config);
-	return base;
-}
-
 /* Reads the same command line and what its files say now. */
 static void reload(struct convertd *convertd)
 {
@@ -84,12 +71,11 @@ static void on_signal(evutil_socket_t signum, short what, void *arg)
 	event_base_loopbreak(convertd->base);
 }
 
-static bool start_loop(struct convertd *convertd)
+static bool start(struct convertd *convertd, size_t workers)
 {
-	convertd->base = make_base();
+	convertd->base = event_base_new();
 	if (!convertd->base) {
-		log_error("no event loop: libevent finds no edge-triggered method; it needs epoll, "
-			  "and EVENT_NOEPOLL must not be set");
+		log_error("no event loop: out of memory or descriptors");
 		return false;
 	}
 	for (size_t i = 0; i < SIGNALS; i++) {
@@ -100,7 +86,7 @@ static bool start_loop(struct convertd *convertd)
 			return false;
 		}
 	}
-	convertd->service = service_create(convertd->base);
+	convertd->service = service_create(workers);
 	return convertd->service != NULL;
 }
 
@@ -134,7 +120,8 @@ static int run(struct convertd *convertd, struct settings *settings)
 	log_set_level((enum log_level)settings->log_level);
 	signal(SIGPIPE, SIG_IGN);
 	raise_open_files();
-	started = start_loop(convertd) && service_apply(convertd->service, settings, &problems);
+	started = start(convertd, settings->workers) &&
+		  service_apply(convertd->service, settings, &problems);
 	if (started)
 		event_base_dispatch(convertd->base);
 	else
