@@ -19,6 +19,7 @@ libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS)
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
 	src/convertd/admission.c src/convertd/admission.h \
+	src/convertd/drain.c src/convertd/drain.h \
 	src/convertd/downstream.c src/convertd/downstream.h \
 	src/convertd/listener.c src/convertd/listener.h \
 	src/convertd/route.c \

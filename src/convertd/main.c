@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "convertd/cookies.h"
+#include "convertd/drain.h"
 #include "convertd/log.h"
 #include "convertd/options.h"
 #include "convertd/service.h"
@@ -31,6 +32,7 @@ struct convertd {
 	struct event_base *base;
 	struct event *signals[SIGNALS];
 	struct service *service;
+	struct drain *drain; /* NULL until it is to stop */
 };
 
 /* Two descriptors a session: as many as the administrator allows. */
@@ -76,12 +78,15 @@ static void on_signal(evutil_socket_t signum, short what, void *arg)
 	struct convertd *convertd = arg;
 
 	(void)what;
-	if (signum == SIGHUP) {
+	if (signum != SIGHUP && !convertd->drain)
+		convertd->drain = drain_start(convertd->base, convertd->service,
+					      strsignal((int)signum));
+	else if (signum != SIGHUP)
+		drain_cut(convertd->drain, strsignal((int)signum));
+	else if (!convertd->drain)
 		reload(convertd);
-		return;
-	}
-	log_info("%s: stopping", strsignal((int)signum));
-	event_base_loopbreak(convertd->base);
+	else
+		log_warning("not reloaded: convertd is stopping");
 }
 
 static bool start_loop(struct convertd *convertd)
@@ -106,6 +111,7 @@ static bool start_loop(struct convertd *convertd)
 
 static void stop(struct convertd *convertd)
 {
+	drain_destroy(convertd->drain);
 	service_destroy(convertd->service);
 	for (size_t i = 0; i < SIGNALS; i++)
 		if (convertd->signals[i])

@@ -321,6 +321,11 @@ const struct option_spec options_table[] = {
 	  "(0: never)",
 	  NUMBER(idle_timeout, "seconds", 0, 30 * DAY, 0) },
 
+	{ NULL, "drain-timeout", "SECONDS",
+	  "on SIGTERM, let sessions go on for so long before they are\n"
+	  "cut (0: cut them at once)",
+	  NUMBER(drain_timeout, "seconds", 0, DAY, 30) },
+
 	{ "Other", "log-level", "LEVEL",
 	  "print error, warning, info or debug and all before it\n"
 	  "(default info)",

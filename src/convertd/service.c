@@ -33,6 +33,7 @@ struct service {
 	struct settings *settings;
 	struct session_pool pool;
 	struct listener *listeners[SETTINGS_LISTEN_MAX]; /* as settings->listen */
+	bool stopped;                                    /* there are no listeners any more */
 	struct syn_window *syn_window;
 };
 
@@ -57,7 +58,7 @@ struct service *service_create(struct event_base *base)
 
 static size_t listener_count(const struct service *service)
 {
-	return service->settings ? service->settings->listen_count : 0;
+	return service->settings && !service->stopped ? service->settings->listen_count : 0;
 }
 
 /* The listener at that place, or NULL. */
@@ -236,6 +237,22 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	service->settings = settings;
 	log_ready(service, how);
 	return true;
+}
+
+const struct settings *service_settings(const struct service *service)
+{
+	return service->settings;
+}
+
+void service_stop_accepting(struct service *service)
+{
+	destroy_listeners(service->listeners, listener_count(service), NULL, 0, true);
+	service->stopped = true;
+}
+
+size_t service_sessions(const struct service *service)
+{
+	return session_pool_count(&service->pool);
 }
 
 void service_destroy(struct service *service)

@@ -4,6 +4,7 @@
 #define CONVERTD_SERVICE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct event_base;
 struct problems;
@@ -23,5 +24,17 @@ void service_destroy(struct service *service);
  * Returns false after telling @problems, with everything as it was.
  */
 bool service_apply(struct service *service, struct settings *settings, struct problems *problems);
+
+/* The settings in force; NULL before service_apply(). */
+const struct settings *service_settings(const struct service *service);
+
+/*
+ * Accepts the clients that have connected already, and then nobody any more; sessions go on.
+ * service_apply() must not follow.
+ */
+void service_stop_accepting(struct service *service);
+
+/* Sessions that there are. */
+size_t service_sessions(const struct service *service);
 
 #endif

@@ -476,6 +476,11 @@ void session_pool_configure(struct session_pool *pool, const struct settings *se
 			session_set_deadline(s, SESSION_TIMEOUT_LOOK);
 }
 
+size_t session_pool_count(const struct session_pool *pool)
+{
+	return limits_sessions(pool->limits);
+}
+
 void session_pool_fini(struct session_pool *pool)
 {
 	struct session *s, *next;

@@ -65,6 +65,9 @@ void session_pool_configure(struct session_pool *pool, const struct settings *se
 			    const struct limits_settings *limits,
 			    const struct request_features *features);
 
+/* Sessions that there are, whatever their state. */
+size_t session_pool_count(const struct session_pool *pool);
+
 /*
  * Ends all sessions. Those that relay are reset, since their streams are cut short, and
  * those whose handshake isn't complete, since the end of their stream would not be sent.

@@ -59,6 +59,7 @@ struct settings {
 	unsigned connect_timeout; /* seconds */
 	unsigned request_timeout; /* seconds */
 	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
+	unsigned drain_timeout;   /* seconds that sessions have at the end; 0: none */
 	unsigned log_level;       /* enum log_level */
 	bool no_syn_window_fix;
 };

@@ -72,6 +72,7 @@ LAB_TESTS = \
 	tests/lab/test_convertd_relay.py \
 	tests/lab/test_convertd_process.py \
 	tests/lab/test_convertd_config.py \
+	tests/lab/test_convertd_drain.py \
 	tests/lab/test_convertd_access.py \
 	tests/lab/test_convertd_limits.py \
 	tests/lab/test_convertd_cookies.py \
