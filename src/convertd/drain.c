@@ -11,6 +11,7 @@
 #include "convertd/drain.h"
 
 #include "convertd/log.h"
+#include "convertd/notify.h"
 #include "convertd/service.h"
 #include "convertd/settings.h"
 
@@ -18,6 +19,9 @@
 #include <stdlib.h>
 
 #define LOOK_MS 100
+
+/* What the end takes besides, and more. */
+#define END_SECONDS 10
 
 /* A line about how many are left. */
 #define REPORT_MS 10000
@@ -27,6 +31,7 @@ struct drain {
 	struct service *service;
 	struct event *look;
 	uint64_t end_ms, report_ms;
+	size_t told; /* to the service manager: how many are left */
 };
 
 static const char *plural(size_t count)
@@ -52,6 +57,9 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (left != drain->told)
+		notify_send("STATUS=Stopping: %zu session%s left", left, plural(left));
+	drain->told = left;
 	if (!left || now >= drain->end_ms) {
 		drain_end(drain->base, left,
 			  left ? "the time to drain is over" : "all sessions have ended");
@@ -69,6 +77,8 @@ struct drain *drain_start(struct event_base *base, struct service *service, cons
 	struct drain *drain = seconds ? calloc(1, sizeof(*drain)) : NULL;
 	size_t left;
 
+	/* The manager's own patience may be shorter. */
+	notify_send("STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", (seconds + END_SECONDS) * 1000000ULL);
 	service_stop_accepting(service);
 	left = service_sessions(service);
 	if (drain)

@@ -20,6 +20,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,12 +86,7 @@ static void set_options(struct listener *listener)
 {
 	static const int backlog = BACKLOG;
 	int fd = listener->fd;
-	const union sockaddr_ip *address = &listener->where.address;
-	int v6only = !IN6_IS_ADDR_UNSPECIFIED(&address->in6.sin6_addr);
 
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (address->sa.sa_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	listener->fastopen =
@@ -146,7 +142,14 @@ static int listener_bind(struct listener *listener)
 	union sockaddr_ip address = listener->where.address;
 	const char *device = listener->where.device;
 	socklen_t device_len = (socklen_t)strlen(device);
+	int v6only = !IN6_IS_ADDR_UNSPECIFIED(&address.in6.sin6_addr);
 
+	listener->fd = open_socket(address.sa.sa_family, &listener->mptcp);
+	if (listener->fd < 0)
+		return -errno;
+	setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (address.sa.sa_family == AF_INET6)
+		setsockopt(listener->fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only));
 	if (device_len) {
 		listener->device_index = if_nametoindex(device);
 		if (!listener->device_index)
@@ -160,25 +163,41 @@ static int listener_bind(struct listener *listener)
 	return bind(listener->fd, &address.sa, sockaddr_ip_len(&address)) < 0 ? -errno : 0;
 }
 
+/*
+ * A duplicate of the inherited socket: whether this listener goes or another one shares the queue is
+ * no matter to whoever made it. Returns 0 or -errno.
+ */
+static int listener_inherit(struct listener *listener)
+{
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	listener->fd = fcntl(listener->where.inherited, F_DUPFD_CLOEXEC, 0);
+	if (listener->fd < 0 ||
+	    getsockopt(listener->fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0)
+		return -errno;
+	listener->mptcp = protocol == IPPROTO_MPTCP;
+	if (listener->where.device[0])
+		listener->device_index = if_nametoindex(listener->where.device);
+	return 0;
+}
+
 struct listener *listener_create(const struct listen_address *where, struct problems *problems)
 {
 	struct listener *listener = calloc(1, sizeof(*listener));
-	int error = 0;
+	int error;
 
 	if (!listener) {
 		tell_problem(problems, where, ENOMEM);
 		return NULL;
 	}
 	listener->where = *where;
-	listener->fd = open_socket(where->address.sa.sa_family, &listener->mptcp);
-	if (listener->fd < 0) {
-		error = -errno;
-	} else {
+	listener->fd = -1;
+	error = where->inherited ? listener_inherit(listener) : listener_bind(listener);
+	if (!error) {
 		set_options(listener);
-		error = listener_bind(listener);
-	}
-	if (!error)
 		return listener;
+	}
 	tell_problem(problems, where, -error);
 	listener_destroy(listener);
 	return NULL;
@@ -186,8 +205,7 @@ struct listener *listener_create(const struct listen_address *where, struct prob
 
 bool listener_is_at(const struct listener *listener, const struct listen_address *where)
 {
-	return sockaddr_ip_equal(&listener->where.address, &where->address) &&
-	       strcmp(listener->where.device, where->device) == 0 &&
+	return listen_address_equal(&listener->where, where) &&
 	       (!where->device[0] || if_nametoindex(where->device) == listener->device_index);
 }
 
@@ -299,7 +317,8 @@ const char *listener_describe(const struct listener *listener,
 	bool fastopen = listener->fastopen && (sysctl < 0 || sysctl & SYSCTL_FASTOPEN_SERVER);
 	char text[SOCKADDR_STRLEN + IFNAMSIZ];
 
-	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s)", where_format(&listener->where, text),
-		 listener->mptcp ? "MPTCP" : "TCP", fastopen ? ", Fast Open" : "");
+	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", where_format(&listener->where, text),
+		 listener->mptcp ? "MPTCP" : "TCP", fastopen ? ", Fast Open" : "",
+		 listener->where.inherited ? ", inherited" : "");
 	return buf;
 }

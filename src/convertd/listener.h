@@ -13,10 +13,10 @@ struct listener;
 struct session_pool;
 
 /* Room for what listener_describe() prints. */
-#define LISTENER_DESCRIPTION_MAX (SOCKADDR_STRLEN + IFNAMSIZ + 32)
+#define LISTENER_DESCRIPTION_MAX (SOCKADDR_STRLEN + IFNAMSIZ + 40)
 
 /*
- * listener_create() - bind a socket, without accepting yet
+ * listener_create() - bind a socket, or use the one that was inherited, without accepting yet
  * @where: :: takes IPv4 as well
  * Returns NULL after telling @problems what went wrong.
  */

@@ -21,7 +21,9 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/admission.c src/convertd/admission.h \
 	src/convertd/drain.c src/convertd/drain.h \
 	src/convertd/downstream.c src/convertd/downstream.h \
+	src/convertd/inherit.c src/convertd/inherit.h \
 	src/convertd/listener.c src/convertd/listener.h \
+	src/convertd/notify.c src/convertd/notify.h \
 	src/convertd/route.c \
 	src/convertd/service.c src/convertd/service.h \
 	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \

@@ -4,7 +4,9 @@
 
 #include "convertd/cookies.h"
 #include "convertd/drain.h"
+#include "convertd/inherit.h"
 #include "convertd/log.h"
+#include "convertd/notify.h"
 #include "convertd/options.h"
 #include "convertd/service.h"
 #include "convertd/settings.h"
@@ -31,6 +33,8 @@ struct convertd {
 	char **argv;
 	struct event_base *base;
 	struct event *signals[SIGNALS];
+	struct event *watchdog; /* NULL: nobody watches */
+	struct inherited inherited;
 	struct service *service;
 	struct drain *drain; /* NULL until it is to stop */
 };
@@ -60,17 +64,27 @@ static struct event_base *make_base(void)
 	return base;
 }
 
+static bool apply(struct convertd *convertd, struct settings *settings, struct problems *problems)
+{
+	return inherit_join(&convertd->inherited, settings, problems) &&
+	       service_apply(convertd->service, settings, problems);
+}
+
 /* Reads the same command line and what its files say now. */
 static void reload(struct convertd *convertd)
 {
 	struct problems problems = { 0 };
 	struct settings *settings = settings_create(convertd->argc, convertd->argv, &problems);
 
-	if (settings && service_apply(convertd->service, settings, &problems))
+	notify_reloading();
+	if (settings && apply(convertd, settings, &problems)) {
+		notify_send("READY=1\nSTATUS=Reloaded");
 		return;
+	}
 	settings_destroy(settings);
 	log_error("not reloaded, the old configuration stays in force: %s%s", problems.first,
 		  problems.count > 1 ? "; and more, which --check-config shows" : "");
+	notify_send("READY=1\nSTATUS=Not reloaded: %s", problems.first);
 }
 
 static void on_signal(evutil_socket_t signum, short what, void *arg)
@@ -105,6 +119,7 @@ static bool start_loop(struct convertd *convertd)
 			return false;
 		}
 	}
+	convertd->watchdog = notify_watchdog(convertd->base);
 	convertd->service = service_create(convertd->base);
 	return convertd->service != NULL;
 }
@@ -116,6 +131,8 @@ static void stop(struct convertd *convertd)
 	for (size_t i = 0; i < SIGNALS; i++)
 		if (convertd->signals[i])
 			event_free(convertd->signals[i]);
+	if (convertd->watchdog)
+		event_free(convertd->watchdog);
 	if (convertd->base)
 		event_base_free(convertd->base);
 	libevent_global_shutdown();
@@ -140,11 +157,15 @@ static int run(struct convertd *convertd, struct settings *settings)
 	log_set_level((enum log_level)settings->log_level);
 	signal(SIGPIPE, SIG_IGN);
 	raise_open_files();
-	started = start_loop(convertd) && service_apply(convertd->service, settings, &problems);
-	if (started)
+	notify_init();
+	started = inherit_sockets(&convertd->inherited, &problems) && start_loop(convertd) &&
+		  apply(convertd, settings, &problems);
+	if (started) {
+		notify_send("READY=1\nSTATUS=Ready");
 		event_base_dispatch(convertd->base);
-	else
+	} else {
 		settings_destroy(settings);
+	}
 	stop(convertd);
 	return started ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -31,6 +31,11 @@ struct reading {
 	unsigned in_file[OPTIONS_MAX]; /* its first line, 0: not there */
 };
 
+bool listen_address_equal(const struct listen_address *a, const struct listen_address *b)
+{
+	return sockaddr_ip_equal(&a->address, &b->address) && strcmp(a->device, b->device) == 0;
+}
+
 /* What getopt_long() didn't take. */
 static void tell_no_option(struct problems *problems, int c, const char *word)
 {
@@ -223,6 +228,7 @@ static void finish(struct settings *settings, struct problems *problems)
 		struct listen_address *listen = &settings->listen[settings->listen_count++];
 
 		sockaddr_ip_parse(&listen->address, SETTINGS_LISTEN_DEFAULT, 0);
+		settings->listen_is_default = true;
 	}
 }
 

@@ -37,7 +37,11 @@ enum settings_action {
 struct listen_address {
 	union sockaddr_ip address;
 	char device[IFNAMSIZ]; /* only what arrives there; "": wherever it arrives */
+	int inherited;         /* the socket, if another process has made it; else 0 */
 };
+
+/* Same address and device? */
+bool listen_address_equal(const struct listen_address *a, const struct listen_address *b);
 
 /* The path of a file, and where it was given. */
 struct settings_path {
@@ -50,6 +54,7 @@ struct settings {
 	struct settings_path config;
 	struct listen_address listen[SETTINGS_LISTEN_MAX];
 	size_t listen_count;
+	bool listen_is_default; /* nobody has said where */
 	struct access access;
 	struct limits_settings limits; /* no total of connections: as many as open files allow */
 	unsigned retry_delay;          /* seconds, told to those who exceed a limit */

@@ -71,6 +71,7 @@ LAB_TESTS = \
 	tests/lab/test_convertd_messages.py \
 	tests/lab/test_convertd_relay.py \
 	tests/lab/test_convertd_process.py \
+	tests/lab/test_convertd_activation.py \
 	tests/lab/test_convertd_config.py \
 	tests/lab/test_convertd_drain.py \
 	tests/lab/test_convertd_access.py \
