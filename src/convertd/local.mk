@@ -12,9 +12,11 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/route.h \
 	src/convertd/rules.c src/convertd/rules.h \
 	src/convertd/settings.c src/convertd/settings.h \
-	src/convertd/textfile.c src/convertd/textfile.h
-libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
-libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS)
+	src/convertd/syscall_filter.c src/convertd/syscall_filter.h \
+	src/convertd/textfile.c src/convertd/textfile.h \
+	src/convertd/user.c src/convertd/user.h
+libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS)
+libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(SECCOMP_LIBS)
 
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
@@ -24,12 +26,13 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/inherit.c src/convertd/inherit.h \
 	src/convertd/listener.c src/convertd/listener.h \
 	src/convertd/notify.c src/convertd/notify.h \
+	src/convertd/privileges.c src/convertd/privileges.h \
 	src/convertd/route.c \
 	src/convertd/service.c src/convertd/service.h \
 	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
 	src/convertd/session_states.c \
 	src/convertd/syn_window.c src/convertd/syn_window.h \
 	src/common/sysctl.c src/common/sysctl.h
-convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS)
-convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS)
+convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) $(CAP_NG_CFLAGS)
+convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS) $(CAP_NG_LIBS)
 dist_man_MANS += man/convertd.8

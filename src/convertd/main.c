@@ -8,8 +8,10 @@
 #include "convertd/log.h"
 #include "convertd/notify.h"
 #include "convertd/options.h"
+#include "convertd/privileges.h"
 #include "convertd/service.h"
 #include "convertd/settings.h"
+#include "convertd/syscall_filter.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -70,6 +72,13 @@ static bool apply(struct convertd *convertd, struct settings *settings, struct p
 	       service_apply(convertd->service, settings, problems);
 }
 
+static void warn_of_user(const struct settings *old, const struct settings *next)
+{
+	if (strcmp(old->user.name, next->user.name) != 0 ||
+	    strcmp(old->user.group, next->user.group) != 0)
+		log_warning("--user has changed, which takes a restart");
+}
+
 /* Reads the same command line and what its files say now. */
 static void reload(struct convertd *convertd)
 {
@@ -77,6 +86,8 @@ static void reload(struct convertd *convertd)
 	struct settings *settings = settings_create(convertd->argc, convertd->argv, &problems);
 
 	notify_reloading();
+	if (settings)
+		warn_of_user(service_settings(convertd->service), settings);
 	if (settings && apply(convertd, settings, &problems)) {
 		notify_send("READY=1\nSTATUS=Reloaded");
 		return;
@@ -148,6 +159,19 @@ static void log_problem(const char *line)
 	log_error("%s", line);
 }
 
+/* Whoever takes over this process finds little; before there are threads. */
+static bool confine(const struct settings *settings, struct problems *problems)
+{
+	int error;
+
+	if (!privileges_drop(settings, problems))
+		return false;
+	error = settings->no_syscall_filter ? 0 : syscall_filter_install();
+	if (error)
+		log_debug("no filter for system calls: %s", strerror(-error));
+	return true;
+}
+
 /* Takes over the settings. Returns the status of the process. */
 static int run(struct convertd *convertd, struct settings *settings)
 {
@@ -158,7 +182,8 @@ static int run(struct convertd *convertd, struct settings *settings)
 	signal(SIGPIPE, SIG_IGN);
 	raise_open_files();
 	notify_init();
-	started = inherit_sockets(&convertd->inherited, &problems) && start_loop(convertd) &&
+	started = inherit_sockets(&convertd->inherited, &problems) &&
+		  confine(settings, &problems) && start_loop(convertd) &&
 		  apply(convertd, settings, &problems);
 	if (started) {
 		notify_send("READY=1\nSTATUS=Ready");

@@ -14,6 +14,7 @@
 #include "convertd/limits.h"
 #include "convertd/log.h"
 #include "convertd/problems.h"
+#include "convertd/user.h"
 
 #include <limits.h>
 #include <net/if.h>
@@ -66,7 +67,9 @@ struct settings {
 	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
 	unsigned drain_timeout;   /* seconds that sessions have at the end; 0: none */
 	unsigned log_level;       /* enum log_level */
+	struct user user;
 	bool no_syn_window_fix;
+	bool no_syscall_filter;
 };
 
 /*

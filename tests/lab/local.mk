@@ -69,6 +69,7 @@ LAB_TESTS = \
 	tests/lab/test_transfers.py \
 	tests/lab/test_aggregation.py \
 	tests/lab/test_convertd_messages.py \
+	tests/lab/test_convertd_privileges.py \
 	tests/lab/test_convertd_relay.py \
 	tests/lab/test_convertd_process.py \
 	tests/lab/test_convertd_activation.py \

@@ -102,6 +102,14 @@ tests_unit_test_cookies_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
 tests_unit_test_relay_watch_SOURCES = tests/unit/test_relay_watch.c
 tests_unit_test_relay_watch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_relay_watch_LDADD = libconvertd.la $(CHECK_LIBS)
+
+if SYSCALL_FILTER
+check_PROGRAMS += tests/unit/test_syscall_filter
+TESTS += tests/unit/test_syscall_filter
+tests_unit_test_syscall_filter_SOURCES = tests/unit/test_syscall_filter.c
+tests_unit_test_syscall_filter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_syscall_filter_LDADD = libconvertd.la $(CHECK_LIBS)
+endif
 endif
 
 # convertize's parts
