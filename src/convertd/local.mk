@@ -12,6 +12,7 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/route.h \
 	src/convertd/rules.c src/convertd/rules.h \
 	src/convertd/settings.c src/convertd/settings.h \
+	src/convertd/syn_packet.c src/convertd/syn_packet.h \
 	src/convertd/syscall_filter.c src/convertd/syscall_filter.h \
 	src/convertd/textfile.c src/convertd/textfile.h \
 	src/convertd/user.c src/convertd/user.h

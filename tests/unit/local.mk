@@ -71,7 +71,7 @@ endif
 if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_cookies \
-	tests/unit/test_relay_watch
+	tests/unit/test_relay_watch tests/unit/test_syn_packet
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
@@ -110,6 +110,10 @@ tests_unit_test_syscall_filter_SOURCES = tests/unit/test_syscall_filter.c
 tests_unit_test_syscall_filter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_syscall_filter_LDADD = libconvertd.la $(CHECK_LIBS)
 endif
+
+tests_unit_test_syn_packet_SOURCES = tests/unit/test_syn_packet.c tests/unit/syn_build.c tests/unit/syn_build.h
+tests_unit_test_syn_packet_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_syn_packet_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
 endif
 
 # convertize's parts
