@@ -102,7 +102,7 @@ static bool inherit_one(struct inherited *inherited, int fd, const char *name,
 	}
 	if (protocol == IPPROTO_TCP && sysctl_read("net.mptcp.enabled") > 0)
 		log_warning("inherited socket %d, %s, %s is plain TCP: clients use one path only; set "
-			    "SocketProtocol=mptcp in its unit (systemd 251)",
+			    "SocketProtocol=mptcp in its unit (systemd 257)",
 			    fd, quote, sockaddr_ip_format(&where->address, text));
 	/* accept() must never block, and no child may have it. */
 	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 ||

@@ -27,14 +27,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Connections that wait for accept(), and those of them that have data in the SYN. */
-#define BACKLOG 4096
-
 /* Clients accepted in one round, so that sessions get their turn. */
 #define ACCEPTS_PER_ROUND 64
-
-/* The sysctl's bit that lets servers use Fast Open (ip-sysctl.rst). */
-#define SYSCTL_FASTOPEN_SERVER 0x2
 
 struct listener {
 	struct listen_address where;
@@ -49,20 +43,6 @@ struct listener {
 };
 
 static const int on = 1;
-
-void listener_check_sysctls(void)
-{
-	int fastopen = sysctl_read("net.ipv4.tcp_fastopen");
-
-	if (fastopen >= 0 && !(fastopen & SYSCTL_FASTOPEN_SERVER))
-		log_warning("net.ipv4.tcp_fastopen is %d: the kernel drops data in SYNs, each "
-			    "connection takes a round trip more and MPTCP clients fall back to TCP; "
-			    "set it with: sysctl -w net.ipv4.tcp_fastopen=%d",
-			    fastopen, fastopen | SYSCTL_FASTOPEN_SERVER);
-	if (sysctl_read("net.mptcp.enabled") == 0)
-		log_warning("net.mptcp.enabled is 0: clients use one path only; "
-			    "set it with: sysctl -w net.mptcp.enabled=1");
-}
 
 /* An MPTCP socket, or else a TCP one with one warning for the whole process. */
 static int open_socket(int family, bool *mptcp)
@@ -84,7 +64,7 @@ static int open_socket(int family, bool *mptcp)
 /* Options that accepted sockets inherit, and Fast Open. */
 static void set_options(struct listener *listener)
 {
-	static const int backlog = BACKLOG;
+	static const int backlog = LISTENER_BACKLOG;
 	int fd = listener->fd;
 
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
@@ -284,14 +264,14 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
 void listener_set_pending(struct listener *listener, unsigned pending)
 {
-	int queue = pending && pending / 2 < BACKLOG ? (int)(pending + 1) / 2 : BACKLOG;
+	int queue = pending && pending / 2 < LISTENER_BACKLOG ? (int)(pending + 1) / 2 : LISTENER_BACKLOG;
 
 	setsockopt(listener->fd, IPPROTO_TCP, TCP_FASTOPEN, &queue, sizeof(queue));
 }
 
 void listener_drain(struct listener *listener)
 {
-	for (int i = 0; i < BACKLOG && accept_one(listener); i++)
+	for (int i = 0; i < LISTENER_BACKLOG && accept_one(listener); i++)
 		;
 }
 
@@ -304,7 +284,7 @@ bool listener_start(struct listener *listener, struct event_base *base, struct s
 	listener->resume = event_new(base, -1, 0, on_resume, listener);
 	if (!listener->readable || !listener->resume)
 		errno = ENOMEM;
-	else if (listen(listener->fd, BACKLOG) == 0 && event_add(listener->readable, NULL) == 0)
+	else if (listen(listener->fd, LISTENER_BACKLOG) == 0 && event_add(listener->readable, NULL) == 0)
 		return true;
 	tell_problem(problems, &listener->where, errno);
 	return false;
@@ -314,7 +294,7 @@ const char *listener_describe(const struct listener *listener,
 			      char buf[static LISTENER_DESCRIPTION_MAX])
 {
 	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
-	bool fastopen = listener->fastopen && (sysctl < 0 || sysctl & SYSCTL_FASTOPEN_SERVER);
+	bool fastopen = listener->fastopen && (sysctl < 0 || sysctl & LISTENER_SYSCTL_FASTOPEN);
 	char text[SOCKADDR_STRLEN + IFNAMSIZ];
 
 	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", where_format(&listener->where, text),

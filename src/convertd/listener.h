@@ -12,6 +12,12 @@ struct event_base;
 struct listener;
 struct session_pool;
 
+/* Connections that wait for accept(), and those of them that have data in the SYN. */
+#define LISTENER_BACKLOG 4096
+
+/* The bit of net.ipv4.tcp_fastopen that lets servers use it (ip-sysctl.rst). */
+#define LISTENER_SYSCTL_FASTOPEN 0x2
+
 /* Room for what listener_describe() prints. */
 #define LISTENER_DESCRIPTION_MAX (SOCKADDR_STRLEN + IFNAMSIZ + 40)
 
@@ -48,8 +54,5 @@ bool listener_is_at(const struct listener *listener, const struct listen_address
 /* "[::]%eth0:1234 (MPTCP, Fast Open)"; returns @buf. */
 const char *listener_describe(const struct listener *listener,
 			      char buf[static LISTENER_DESCRIPTION_MAX]);
-
-/* Warns about sysctls that take Fast Open or MPTCP away from every listener. */
-void listener_check_sysctls(void);
 
 #endif

@@ -14,6 +14,7 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/settings.c src/convertd/settings.h \
 	src/convertd/syn_packet.c src/convertd/syn_packet.h \
 	src/convertd/syscall_filter.c src/convertd/syscall_filter.h \
+	src/convertd/sysctls.c src/convertd/sysctls.h \
 	src/convertd/textfile.c src/convertd/textfile.h \
 	src/convertd/user.c src/convertd/user.h
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS)

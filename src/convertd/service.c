@@ -17,6 +17,7 @@
 #include "convertd/session.h"
 #include "convertd/settings.h"
 #include "convertd/syn_window.h"
+#include "convertd/sysctls.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -168,6 +169,18 @@ static void log_ready(const struct service *service, const char *how)
 	log_info("%s: %s", how, text);
 }
 
+/* What can't be read, this kernel hasn't got. */
+static void check_sysctls(void)
+{
+	for (const struct sysctl_wish *wish = sysctl_wishes; wish->name; wish++) {
+		int value = sysctl_read(wish->name);
+
+		if (value >= 0 && !sysctl_wish_met(wish, value))
+			log_warning("%s is %d: %s; set it with: sysctl -w %s=%d", wish->name, value,
+				    wish->otherwise, wish->name, sysctl_wish_remedy(wish, value));
+	}
+}
+
 /* An open relay is for whoever finds it: not by default and unnoticed. */
 static void check_open(const struct settings *settings)
 {
@@ -222,7 +235,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 			set_syn_window(service, service->settings);
 		return false;
 	}
-	listener_check_sysctls();
+	check_sysctls();
 	check_open(settings);
 	log_set_level((enum log_level)settings->log_level);
 	features = read_features();

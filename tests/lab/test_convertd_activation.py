@@ -61,7 +61,7 @@ class Manager:
             os.close(number)
         return process
 
-    def wait(self, *assignments, seconds=10):
+    def wait(self, *assignments, seconds=30):
         """Waits for a message with these assignments and returns it as {name: value}; what came before is passed over."""
         self._messages.settimeout(seconds)
         while True:
@@ -165,7 +165,7 @@ def test_what_cannot_be_inherited():
                                ((unix,), ("3", "SocketProtocol=mptcp")), ((right, right), ("4", "same address"))):
             manager = Manager(lab, *sockets)
             process = manager.start(env={"LISTEN_FDNAMES": "one:two"})
-            equal(process.wait(10), 1, "the status: " + process.log_text())
+            equal(process.wait(30), 1, "the status: " + process.log_text())
             line, = process.log_text().splitlines()
             check(line.startswith("convertd: error: inherited socket %s, \"%s\": " % (words[0], "two" if words[0] == "4" else "one"))
                   and words[1] in line, line)
@@ -247,7 +247,7 @@ def test_restart_refuses_nobody():
         for _ in range(RESTARTS):
             before = [stream.served for stream in streams]
             wait_until(lambda: all(stream.error or stream.served > count + 5  # pylint: disable=W0640
-                                   for stream, count in zip(streams, before)), 10, "clients that are served")  # pylint: disable=W0640
+                                   for stream, count in zip(streams, before)), 30, "clients that are served")  # pylint: disable=W0640
             process.send_signal(signal.SIGTERM)
             equal(process.wait(40), 0, "the status")
             logs.append(process.log_text())
@@ -256,7 +256,7 @@ def test_restart_refuses_nobody():
             manager.wait("READY=1")
         last = process
         before = [stream.served for stream in streams]
-        wait_until(lambda: all(stream.error or stream.served > count for stream, count in zip(streams, before)), 10,
+        wait_until(lambda: all(stream.error or stream.served > count for stream, count in zip(streams, before)), 30,
                    "clients of the last")
         served = sum(stream.end() for stream in streams)
         equal(last.stop(), 0, "the status")
@@ -281,7 +281,7 @@ def test_messages_of_the_end():
             check(int(said["EXTEND_TIMEOUT_USEC"]) > 100000000, said)
             manager.wait("STATUS=Stopping: 1 session left")
             server.accept().close()
-        equal(process.wait(10), 0, "the status")
+        equal(process.wait(30), 0, "the status")
 
 
 def test_watchdog():

@@ -80,7 +80,7 @@ def test_transfers_survive():
         commands = [["curl", "-sS", "-o", "%s%d" % (path, i), url + "bytes/%d" % SIZE] for i in range(4)]
         commands += [["curl", "-sS", "-o", "%s%d" % (path, i), "-T", path, url] for i in range(4, 6)]
         running = [lab.client.popen(command, env=env) for command in commands]
-        wait_until(lambda: lab.shim_log().count("converted over MPTCP") == len(running), 10, "transfers")
+        wait_until(lambda: lab.shim_log().count("converted over MPTCP") == len(running), 30, "transfers")
         order_end(process)
         check("no new clients, %d sessions may go on for 60 s" % len(running) in process.log_text(), process.log_text())
         check(all(transfer.poll() is None for transfer in running), "a transfer had ended before the drain")
@@ -99,7 +99,7 @@ def test_transfers_survive():
         for i in range(4, 6):
             with open("%s%d" % (path, i), encoding="ascii") as file:
                 check(digest in file.read(), "an upload during the drain has other bytes")
-        equal(process.wait(10), 0, "convertd's status")
+        equal(process.wait(30), 0, "convertd's status")
         check("all sessions have ended" in process.log_text() and "cut" not in process.log_text().split("at once")[-1],
               process.log_text())
 
@@ -112,7 +112,7 @@ def test_queue_and_half_requests():
             at_start = descriptors(process)
             half = [Client(lab.client, lab.converter.addr4, protocol, "behind").send(server.connect()[:7])
                     for protocol in (TCP, MPTCP)]
-            wait_until(lambda: descriptors(process) == at_start + len(half), 5, "half a request")  # pylint: disable=W0640
+            wait_until(lambda: descriptors(process) == at_start + len(half), 30, "half a request")  # pylint: disable=W0640
             process.send_signal(signal.SIGSTOP)
             # more than the listener takes in one round
             queued = [Client(lab.client, lab.converter.addr4, protocol, delivery).send(server.connect() + b"%03d" % i)
@@ -132,7 +132,7 @@ def test_queue_and_half_requests():
                 extended_header(client.answer())
                 equal(client.end(), (b"", "closed"), "the end of " + client.name)
                 client.sock.close()
-            equal(process.wait(10), 0, "the status")
+            equal(process.wait(30), 0, "the status")
 
 
 # --- what is cut -------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_deadline():
         process = drained(lab, 1)
         pairs = open_sessions(lab, server)
         process.send_signal(signal.SIGTERM)
-        equal(process.wait(10), 0, "the status")
+        equal(process.wait(30), 0, "the status")
         check("2 sessions may go on for 1 s" in process.log_text(), process.log_text())
         check("the time to drain is over: stopping; 2 sessions are cut" in process.log_text(), process.log_text())
         equal(process.log_text().count(": convertd stops"), 2, "lines of sessions that were cut:\n" + process.log_text())
@@ -164,7 +164,7 @@ def test_second_signal():
                 sock.sendall(b"down")
                 equal((read_exactly(sock, 2), client.read(4)), (b"up", b"down"), "in the drain (%s)" % client.name)
             process.send_signal(second)
-            equal(process.wait(10), 0, "the status")
+            equal(process.wait(30), 0, "the status")
             check("2 sessions are cut" in process.log_text(), process.log_text())
             check_cut(pairs)
 

@@ -9,8 +9,7 @@ import re
 import shutil
 import signal
 
-from convertlab import Lab, Link, Skip, check, equal, main, need, sandbox
-from convertlab.harness import Unsuitable
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main, need, sandbox
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header
 
 CAP_NET_BIND_SERVICE, CAP_NET_ADMIN = 1 << 10, 1 << 12

@@ -113,6 +113,11 @@ class Host:
                 file.write(str(value))
         return None
 
+    def has_sysctl(self, name):
+        """Has this kernel such a setting?"""
+        with self.entered():
+            return os.path.exists("/proc/sys/" + name.replace(".", "/"))
+
     def listening(self, port):
         """Does some process listen on this TCP port? (MPTCP listeners are seen as well.)"""
         with self.entered():

@@ -18,7 +18,7 @@ import signal
 import tempfile
 from typing import Union
 
-from .build import Build
+from .build import SRCDIR, Build
 from .capture import Capture
 from .hosts import Host
 from .links import Cable, Link, RunningLink, Veth
@@ -185,9 +185,18 @@ class Lab:
 
     def _converter_setup(self):
         self._service(self.converter, 9)
+        self._converter_sysctls()
         self.converter.sysctl("net.ipv4.tcp_fastopen", self._converter_fastopen)
         self.converter.ip("route add 10.8.0.0/24 via %s" % CORE.address4(2),
                           "route add fd08::/64 via %s" % CORE.address6(2))
+
+    def _converter_sysctls(self):
+        """What convertd ships for /usr/lib/sysctl.d is in force, as sysctl.d(5) has it."""
+        with open(os.path.join(SRCDIR, "contrib/sysctl.d/50-convertd.conf"), encoding="ascii") as file:
+            for line in file:
+                name, equals, value = line.partition(" = ")
+                if equals and name[0] != "#" and (name[0] != "-" or self.converter.has_sysctl(name[1:])):
+                    self.converter.sysctl(name.lstrip("-"), value.strip())
 
     def _server_setup(self):
         self._service(self.server, 8)
