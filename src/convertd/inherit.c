@@ -7,9 +7,10 @@
  * meant for the process LISTEN_PID, and LISTEN_FDNAMES has a name for each. See notify.c for why
  * this isn't libsystemd's.
  *
- * What was passed on is the operator's word on where to listen, as --listen is. convertd
- * can't make such a socket another: whatever would make it useless is an error, with what to write
- * into the socket unit.
+ * They are of two kinds. A socket unit's is the operator's word on where to listen, as --listen is;
+ * convertd can't make it another: whatever would make it useless is an error, with what to write
+ * into the unit. Kept ones are those that the process before has handed to the manager for us
+ * (notify_keep()): these are taken where --listen still asks for the place.
  */
 #include "config.h"
 
@@ -26,6 +27,9 @@
 
 /* SD_LISTEN_FDS_START */
 #define FIRST 3
+
+/* More than each worker has for each --listen, unless there are very many of both. */
+#define SOCKETS_MAX 4096
 
 #define NAME_MAX_LEN 64
 
@@ -57,60 +61,81 @@ static const char *find_fault(int fd, int *protocol)
 	return NULL;
 }
 
-static bool find_place(int fd, struct listen_address *where)
+static bool find_place(int fd, struct inherited_socket *socket)
 {
+	struct listen_address *where = &socket->where;
 	struct sockaddr_storage address;
 	socklen_t len = sizeof(address), device_len = sizeof(where->device);
 
-	memset(where, 0, sizeof(*where));
+	memset(socket, 0, sizeof(*socket));
+	socket->fd = fd;
 	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0 ||
 	    !sockaddr_ip_from(&where->address, (const struct sockaddr *)&address, len))
 		return false;
 	if (getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, where->device, &device_len) < 0)
 		where->device[0] = '\0';
-	where->inherited = fd;
 	return true;
 }
 
-static const struct listen_address *find(const struct inherited *inherited,
-					 const struct listen_address *where)
+static bool is_at(const struct inherited_socket *socket, const struct listen_address *where)
+{
+	return listen_address_equal(&socket->where, where);
+}
+
+bool inherit_is_unit(const struct inherited *inherited, const struct listen_address *where)
 {
 	for (size_t i = 0; i < inherited->count; i++)
-		if (listen_address_equal(&inherited->where[i], where))
-			return &inherited->where[i];
-	return NULL;
+		if (!inherited->sockets[i].kept && is_at(&inherited->sockets[i], where))
+			return true;
+	return false;
+}
+
+size_t inherit_find(const struct inherited *inherited, const struct listen_address *where,
+		    int *fds, size_t max)
+{
+	bool unit = inherit_is_unit(inherited, where);
+	size_t n = 0;
+
+	for (size_t i = 0; i < inherited->count && n < max; i++)
+		if (inherited->sockets[i].kept != unit && is_at(&inherited->sockets[i], where))
+			fds[n++] = inherited->sockets[i].fd;
+	return n;
+}
+
+/* accept() must never block, and no child may have it. */
+static bool prepare(int fd)
+{
+	return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0 &&
+	       fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
 /* @name: what LISTEN_FDNAMES calls it */
 static bool inherit_one(struct inherited *inherited, int fd, const char *name,
 			struct problems *problems)
 {
-	struct listen_address *where = &inherited->where[inherited->count];
+	struct inherited_socket *socket = &inherited->sockets[inherited->count];
 	char quote[PROBLEM_QUOTE_MAX], text[SOCKADDR_STRLEN];
+	bool kept = strcmp(name, INHERIT_KEPT_NAME) == 0;
 	int protocol = 0;
 	const char *fault = find_fault(fd, &protocol);
 
 	problems_quote(name, quote);
-	if (!fault && !find_place(fd, where))
+	if (!fault && !find_place(fd, socket))
 		fault = "it has no IPv4 or IPv6 address; " UNIT_REMEDY;
-	if (!fault && find(inherited, where))
+	if (!fault && !kept && inherit_is_unit(inherited, &socket->where))
 		/* Its queue would never be looked at. */
 		fault = "another one has the same address; remove one of them";
+	if (!fault && !prepare(fd))
+		fault = strerror(errno);
 	if (fault) {
 		problems_add(problems, &nowhere, "inherited socket %d, %s: %s", fd, quote, fault);
 		return false;
 	}
-	if (protocol == IPPROTO_TCP && sysctl_read("net.mptcp.enabled") > 0)
+	if (protocol == IPPROTO_TCP && !kept && sysctl_read("net.mptcp.enabled") > 0)
 		log_warning("inherited socket %d, %s, %s is plain TCP: clients use one path only; set "
 			    "SocketProtocol=mptcp in its unit (systemd 257)",
-			    fd, quote, sockaddr_ip_format(&where->address, text));
-	/* accept() must never block, and no child may have it. */
-	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 ||
-	    fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) {
-		problems_add(problems, &nowhere, "inherited socket %d, %s: %s", fd, quote,
-			     strerror(errno));
-		return false;
-	}
+			    fd, quote, sockaddr_ip_format(&socket->where.address, text));
+	socket->kept = kept;
 	inherited->count++;
 	return true;
 }
@@ -133,9 +158,14 @@ static bool inherit_all(struct inherited *inherited, const char *count_text, con
 	char name[NAME_MAX_LEN], quote[PROBLEM_QUOTE_MAX], *end;
 	unsigned long count = strtoul(count_text, &end, 10);
 
-	if (*end || count > SETTINGS_LISTEN_MAX) {
+	if (*end || count > SOCKETS_MAX) {
 		problems_add(problems, &nowhere, "LISTEN_FDS is %s, not a number of sockets up to %d",
-			     problems_quote(count_text, quote), SETTINGS_LISTEN_MAX);
+			     problems_quote(count_text, quote), SOCKETS_MAX);
+		return false;
+	}
+	inherited->sockets = calloc(count + 1, sizeof(*inherited->sockets));
+	if (!inherited->sockets) {
+		problems_add(problems, &nowhere, "out of memory");
 		return false;
 	}
 	for (unsigned long i = 0; i < count; i++)
@@ -150,7 +180,7 @@ bool inherit_sockets(struct inherited *inherited, struct problems *problems)
 	const char *names = getenv("LISTEN_FDNAMES");
 	bool right = true;
 
-	inherited->count = 0;
+	memset(inherited, 0, sizeof(*inherited));
 	if (pid && count && strtol(pid, NULL, 10) == (long)getpid())
 		right = inherit_all(inherited, count, names ? names : "", problems);
 	unsetenv("LISTEN_PID");
@@ -159,29 +189,57 @@ bool inherit_sockets(struct inherited *inherited, struct problems *problems)
 	return right;
 }
 
+static bool add_place(struct settings *settings, const struct listen_address *where,
+		      struct problems *problems)
+{
+	if (settings->listen_count < SETTINGS_LISTEN_MAX) {
+		settings->listen[settings->listen_count++] = *where;
+		return true;
+	}
+	problems_add(problems, &nowhere,
+		     "inherited sockets and --listen together are more than %d; [::]:PORT listens on "
+		     "all addresses of the host",
+		     SETTINGS_LISTEN_MAX);
+	return false;
+}
+
 bool inherit_join(const struct inherited *inherited, struct settings *settings,
 		  struct problems *problems)
 {
 	struct listen_address told[SETTINGS_LISTEN_MAX];
-	size_t told_count = settings->listen_is_default ? 0 : settings->listen_count;
+	size_t told_count = settings->listen_count;
 
-	if (!inherited->count)
-		return true;
 	memcpy(told, settings->listen, sizeof(told));
 	memset(settings->listen, 0, sizeof(settings->listen));
-	memcpy(settings->listen, inherited->where, inherited->count * sizeof(told[0]));
-	settings->listen_count = inherited->count;
-	for (size_t i = 0; i < told_count; i++) {
-		if (find(inherited, &told[i]))
-			continue;
-		if (settings->listen_count == SETTINGS_LISTEN_MAX) {
-			problems_add(problems, &nowhere,
-				     "%zu inherited sockets and %zu --listen are too many, the limit is "
-				     "%d; [::]:PORT listens on all addresses of the host",
-				     inherited->count, told_count, SETTINGS_LISTEN_MAX);
+	settings->listen_count = 0;
+	for (size_t i = 0; i < inherited->count; i++)
+		if (!inherited->sockets[i].kept &&
+		    !add_place(settings, &inherited->sockets[i].where, problems))
 			return false;
-		}
-		settings->listen[settings->listen_count++] = told[i];
-	}
+	if (settings->listen_count && settings->listen_is_default)
+		return true;
+	for (size_t i = 0; i < told_count; i++)
+		if (!inherit_is_unit(inherited, &told[i]) && !add_place(settings, &told[i], problems))
+			return false;
 	return true;
+}
+
+void inherit_close_kept(struct inherited *inherited)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < inherited->count; i++)
+		if (inherited->sockets[i].kept)
+			close(inherited->sockets[i].fd);
+		else
+			inherited->sockets[left++] = inherited->sockets[i];
+	inherited->count = left;
+}
+
+void inherit_fini(struct inherited *inherited)
+{
+	for (size_t i = 0; i < inherited->count; i++)
+		close(inherited->sockets[i].fd);
+	free(inherited->sockets);
+	memset(inherited, 0, sizeof(*inherited));
 }

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * listener.c - accept clients on one address
+ * listener.c - the sockets on which clients of one address arrive
  *
- * A listener is an MPTCP socket, which takes plain TCP clients as well, or a TCP socket where the
+ * A listener has MPTCP sockets, which take plain TCP clients as well, or TCP sockets where the
  * kernel has no MPTCP. Fast Open without a cookie lets the first SYN carry the request: the
  * Convert Protocol replaces TFO's cookie by its own TLV (RFC 8803 Section 6, note 1).
  *
- * Out of descriptors, accept() fails while the client stays in the queue and the socket stays
- * readable: the loop would spin. So the listener pauses, and a timer lets it try again; sessions
- * that end in the meantime free descriptors.
+ * Each worker has a socket of its own, bound to the same place by SO_REUSEPORT: the kernel spreads
+ * clients over them by a hash, and a queue wakes one thread. Joins of MPTCP connections are found
+ * by their token, whichever of the sockets they arrive at. Where there are fewer sockets than
+ * workers, several share one. The first socket is bound without SO_REUSEPORT, so that a place that
+ * another convertd has isn't shared with it unnoticed.
  */
 #include "config.h"
 
 #include "convertd/listener.h"
 
 #include "common/sysctl.h"
+#include "convertd/inherit.h"
 #include "convertd/log.h"
-#include "convertd/session.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -27,19 +28,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Clients accepted in one round, so that sessions get their turn. */
-#define ACCEPTS_PER_ROUND 64
-
 struct listener {
 	struct listen_address where;
 	unsigned device_index; /* 0: no interface */
-	int fd;
 	bool mptcp;
 	bool fastopen;
-	struct event *readable;
-	struct event *resume; /* pending: accepting is paused */
-	struct session_pool *pool;
-	struct log_limit limit;
+	bool inherited;
+	size_t count;
+	struct listener_socket sockets[];
 };
 
 static const int on = 1;
@@ -62,17 +58,16 @@ static int open_socket(int family, bool *mptcp)
 }
 
 /* Options that accepted sockets inherit, and Fast Open. */
-static void set_options(struct listener *listener)
+static void set_options(struct listener *listener, int fd)
 {
 	static const int backlog = LISTENER_BACKLOG;
-	int fd = listener->fd;
 
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	listener->fastopen =
 		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN, &backlog, sizeof(backlog)) == 0 &&
 		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0;
-	if (!listener->fastopen)
+	if (!listener->fastopen && listener->sockets[0].fd == fd)
 		log_warning("no Fast Open without cookies (%s): each connection takes a round trip "
 			    "more; it needs Linux 4.15, for MPTCP 6.2",
 			    strerror(errno));
@@ -117,70 +112,135 @@ static void tell_problem(struct problems *problems, const struct listen_address 
 }
 
 /* Returns 0 or -errno. */
-static int listener_bind(struct listener *listener)
+static int socket_bind(struct listener *listener, int fd)
 {
 	union sockaddr_ip address = listener->where.address;
 	const char *device = listener->where.device;
 	socklen_t device_len = (socklen_t)strlen(device);
 	int v6only = !IN6_IS_ADDR_UNSPECIFIED(&address.in6.sin6_addr);
 
-	listener->fd = open_socket(address.sa.sa_family, &listener->mptcp);
-	if (listener->fd < 0)
-		return -errno;
-	setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (address.sa.sa_family == AF_INET6)
-		setsockopt(listener->fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only));
 	if (device_len) {
 		listener->device_index = if_nametoindex(device);
 		if (!listener->device_index)
 			return -ENODEV;
-		if (setsockopt(listener->fd, SOL_SOCKET, SO_BINDTODEVICE, device, device_len) < 0)
+		if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, device_len) < 0)
 			return -errno;
 		if (address.sa.sa_family == AF_INET6 &&
 		    IN6_IS_ADDR_LINKLOCAL(&address.in6.sin6_addr))
 			address.in6.sin6_scope_id = listener->device_index;
 	}
-	return bind(listener->fd, &address.sa, sockaddr_ip_len(&address)) < 0 ? -errno : 0;
+	return bind(fd, &address.sa, sockaddr_ip_len(&address)) < 0 ? -errno : 0;
+}
+
+/* One socket that is bound, able to share its place with the others. Returns 0 or -errno. */
+static int socket_open(struct listener *listener, struct listener_socket *socket, bool first)
+{
+	bool alone = listener->count == 1;
+	int error;
+
+	socket->fd = open_socket(listener->where.address.sa.sa_family, &listener->mptcp);
+	if (socket->fd < 0)
+		return -errno;
+	set_options(listener, socket->fd);
+	if (!first && setsockopt(socket->fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) < 0)
+		return -errno;
+	error = socket_bind(listener, socket->fd);
+	if (!error && first && !alone &&
+	    setsockopt(socket->fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) < 0)
+		error = -errno;
+	return error;
 }
 
 /*
- * A duplicate of the inherited socket: whether this listener goes or another one shares the queue is
- * no matter to whoever made it. Returns 0 or -errno.
+ * A duplicate of an inherited socket: that this listener goes is no matter to whoever made it.
+ * Returns 0 or -errno.
  */
-static int listener_inherit(struct listener *listener)
+static int socket_inherit(struct listener *listener, struct listener_socket *socket, int fd)
 {
 	int protocol = 0;
 	socklen_t len = sizeof(protocol);
 
-	listener->fd = fcntl(listener->where.inherited, F_DUPFD_CLOEXEC, 0);
-	if (listener->fd < 0 ||
-	    getsockopt(listener->fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0)
+	socket->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (socket->fd < 0 ||
+	    getsockopt(socket->fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0)
 		return -errno;
 	listener->mptcp = protocol == IPPROTO_MPTCP;
 	if (listener->where.device[0])
 		listener->device_index = if_nametoindex(listener->where.device);
+	set_options(listener, socket->fd);
 	return 0;
 }
 
-struct listener *listener_create(const struct listen_address *where, struct problems *problems)
+struct listener *listener_create(const struct listen_address *where, size_t count,
+				 const struct inherited *inherited, struct problems *problems)
 {
-	struct listener *listener = calloc(1, sizeof(*listener));
-	int error;
+	struct listener *listener =
+		calloc(1, sizeof(*listener) + count * sizeof(struct listener_socket));
+	int fds[SETTINGS_WORKERS_MAX], error = 0;
+	size_t found = inherit_find(inherited, where, fds, count);
 
 	if (!listener) {
 		tell_problem(problems, where, ENOMEM);
 		return NULL;
 	}
 	listener->where = *where;
-	listener->fd = -1;
-	error = where->inherited ? listener_inherit(listener) : listener_bind(listener);
-	if (!error) {
-		set_options(listener);
+	listener->inherited = found > 0;
+	listener->count = found ? found : count;
+	for (size_t i = 0; i < count; i++)
+		listener->sockets[i].fd = -1;
+	for (size_t i = 0; i < listener->count && !error; i++)
+		error = found ? socket_inherit(listener, &listener->sockets[i], fds[i]) :
+				socket_open(listener, &listener->sockets[i], i == 0);
+	if (!error)
 		return listener;
-	}
 	tell_problem(problems, where, -error);
 	listener_destroy(listener);
 	return NULL;
+}
+
+void listener_destroy(struct listener *listener)
+{
+	if (!listener)
+		return;
+	for (size_t i = 0; i < listener->count; i++)
+		if (listener->sockets[i].fd >= 0)
+			close(listener->sockets[i].fd);
+	free(listener);
+}
+
+size_t listener_sockets(const struct listener *listener)
+{
+	return listener->count;
+}
+
+struct listener_socket *listener_socket(struct listener *listener, size_t worker)
+{
+	return &listener->sockets[worker % listener->count];
+}
+
+bool listener_listen(struct listener *listener, struct problems *problems)
+{
+	for (size_t i = 0; i < listener->count; i++) {
+		if (listen(listener->sockets[i].fd, LISTENER_BACKLOG) == 0)
+			continue;
+		tell_problem(problems, &listener->where, errno);
+		return false;
+	}
+	return true;
+}
+
+void listener_set_pending(struct listener *listener, unsigned pending)
+{
+	unsigned half = pending / 2 + pending % 2;
+	unsigned share = half / (unsigned)listener->count + (half % listener->count != 0);
+	int queue = pending && share < LISTENER_BACKLOG ? (int)share : LISTENER_BACKLOG;
+
+	for (size_t i = 0; i < listener->count; i++)
+		setsockopt(listener->sockets[i].fd, IPPROTO_TCP, TCP_FASTOPEN, &queue,
+			   sizeof(queue));
 }
 
 bool listener_is_at(const struct listener *listener, const struct listen_address *where)
@@ -189,105 +249,10 @@ bool listener_is_at(const struct listener *listener, const struct listen_address
 	       (!where->device[0] || if_nametoindex(where->device) == listener->device_index);
 }
 
-void listener_destroy(struct listener *listener)
+const char *listener_name(const struct listener *listener,
+			  char buf[static LISTENER_DESCRIPTION_MAX])
 {
-	if (!listener)
-		return;
-	if (listener->readable)
-		event_free(listener->readable);
-	if (listener->resume)
-		event_free(listener->resume);
-	if (listener->fd >= 0)
-		close(listener->fd);
-	free(listener);
-}
-
-static void listener_pause(struct listener *listener, int error)
-{
-	static const struct timeval pause = { .tv_usec = 100 * 1000 };
-	unsigned suppressed;
-	char text[SOCKADDR_STRLEN + IFNAMSIZ];
-
-	event_del(listener->readable);
-	event_add(listener->resume, &pause);
-	if (log_limit_pass(&listener->limit, &suppressed))
-		log_warning("%s: clients have to wait: %s (%u times more since the last such line); "
-			    "raise the limit of open files (LimitNOFILE=, ulimit -Hn)",
-			    where_format(&listener->where, text), strerror(error),
-			    suppressed);
-}
-
-static void on_resume(evutil_socket_t fd, short what, void *arg)
-{
-	struct listener *listener = arg;
-
-	(void)fd;
-	(void)what;
-	event_add(listener->readable, NULL);
-}
-
-/* Takes the next client out of the queue; false: there is none, or none can be taken now. */
-static bool accept_one(struct listener *listener)
-{
-	union sockaddr_ip client = { 0 };
-	socklen_t len = sizeof(client);
-	int accepted = accept4(listener->fd, &client.sa, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-	if (accepted >= 0) {
-		session_accept(listener->pool, accepted, &client);
-		return true;
-	}
-	switch (errno) {
-	case EMFILE:
-	case ENFILE:
-	case ENOBUFS:
-	case ENOMEM:
-		listener_pause(listener, errno);
-		return false;
-	case EAGAIN:
-		return false;
-	default:
-		/* The client's own errors are reported here as well: accept(2). */
-		return true;
-	}
-}
-
-static void on_readable(evutil_socket_t fd, short what, void *arg)
-{
-	struct listener *listener = arg;
-
-	(void)fd;
-	(void)what;
-	for (int i = 0; i < ACCEPTS_PER_ROUND && accept_one(listener); i++)
-		;
-}
-
-void listener_set_pending(struct listener *listener, unsigned pending)
-{
-	int queue = pending && pending / 2 < LISTENER_BACKLOG ? (int)(pending + 1) / 2 : LISTENER_BACKLOG;
-
-	setsockopt(listener->fd, IPPROTO_TCP, TCP_FASTOPEN, &queue, sizeof(queue));
-}
-
-void listener_drain(struct listener *listener)
-{
-	for (int i = 0; i < LISTENER_BACKLOG && accept_one(listener); i++)
-		;
-}
-
-bool listener_start(struct listener *listener, struct event_base *base, struct session_pool *pool,
-		    struct problems *problems)
-{
-	listener->pool = pool;
-	listener->readable =
-		event_new(base, listener->fd, EV_READ | EV_PERSIST, on_readable, listener);
-	listener->resume = event_new(base, -1, 0, on_resume, listener);
-	if (!listener->readable || !listener->resume)
-		errno = ENOMEM;
-	else if (listen(listener->fd, LISTENER_BACKLOG) == 0 && event_add(listener->readable, NULL) == 0)
-		return true;
-	tell_problem(problems, &listener->where, errno);
-	return false;
+	return where_format(&listener->where, buf);
 }
 
 const char *listener_describe(const struct listener *listener,
@@ -299,6 +264,6 @@ const char *listener_describe(const struct listener *listener,
 
 	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", where_format(&listener->where, text),
 		 listener->mptcp ? "MPTCP" : "TCP", fastopen ? ", Fast Open" : "",
-		 listener->where.inherited ? ", inherited" : "");
+		 listener->inherited ? ", inherited" : "");
 	return buf;
 }

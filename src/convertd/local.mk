@@ -17,11 +17,12 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/sysctls.c src/convertd/sysctls.h \
 	src/convertd/textfile.c src/convertd/textfile.h \
 	src/convertd/user.c src/convertd/user.h
-libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS)
+libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
 libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(SECCOMP_LIBS)
 
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
+	src/convertd/acceptor.c src/convertd/acceptor.h \
 	src/convertd/admission.c src/convertd/admission.h \
 	src/convertd/drain.c src/convertd/drain.h \
 	src/convertd/downstream.c src/convertd/downstream.h \
@@ -32,9 +33,13 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/route.c \
 	src/convertd/service.c src/convertd/service.h \
 	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
+	src/convertd/session_pool.c \
 	src/convertd/session_states.c \
 	src/convertd/syn_window.c src/convertd/syn_window.h \
+	src/convertd/terms.c src/convertd/terms.h \
+	src/convertd/worker.c src/convertd/worker.h \
 	src/common/sysctl.c src/common/sysctl.h
-convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) $(CAP_NG_CFLAGS)
+convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) $(CAP_NG_CFLAGS) -pthread
+convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
 convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS) $(CAP_NG_LIBS)
 dist_man_MANS += man/convertd.8

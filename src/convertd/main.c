@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* main.c - convertd: the 0-RTT TCP converter of RFC 8803 */
+/* main.c - convertd: the 0-RTT TCP converter of RFC 8803; its main thread has signals and workers */
 #include "config.h"
 
 #include "convertd/cookies.h"
@@ -53,19 +53,6 @@ static void raise_open_files(void)
 		log_warning("the limit of open files can't be raised: %s", strerror(errno));
 }
 
-static struct event_base *make_base(void)
-{
-	struct event_config *config = event_config_new();
-	struct event_base *base = NULL;
-
-	if (config && event_config_require_features(config, EV_FEATURE_ET) == 0 &&
-	    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK) == 0)
-		base = event_base_new_with_config(config);
-	if (config)
-		event_config_free(config);
-	return base;
-}
-
 static bool apply(struct convertd *convertd, struct settings *settings, struct problems *problems)
 {
 	return inherit_join(&convertd->inherited, settings, problems) &&
@@ -114,12 +101,11 @@ static void on_signal(evutil_socket_t signum, short what, void *arg)
 		log_warning("not reloaded: convertd is stopping");
 }
 
-static bool start_loop(struct convertd *convertd)
+static bool start(struct convertd *convertd, size_t workers)
 {
-	convertd->base = make_base();
+	convertd->base = event_base_new();
 	if (!convertd->base) {
-		log_error("no event loop: libevent finds no edge-triggered method; it needs epoll, "
-			  "and EVENT_NOEPOLL must not be set");
+		log_error("no event loop: out of memory or descriptors");
 		return false;
 	}
 	for (size_t i = 0; i < SIGNALS; i++) {
@@ -131,7 +117,7 @@ static bool start_loop(struct convertd *convertd)
 		}
 	}
 	convertd->watchdog = notify_watchdog(convertd->base);
-	convertd->service = service_create(convertd->base);
+	convertd->service = service_create(workers, &convertd->inherited);
 	return convertd->service != NULL;
 }
 
@@ -144,6 +130,7 @@ static void stop(struct convertd *convertd)
 			event_free(convertd->signals[i]);
 	if (convertd->watchdog)
 		event_free(convertd->watchdog);
+	inherit_fini(&convertd->inherited);
 	if (convertd->base)
 		event_base_free(convertd->base);
 	libevent_global_shutdown();
@@ -183,9 +170,10 @@ static int run(struct convertd *convertd, struct settings *settings)
 	raise_open_files();
 	notify_init();
 	started = inherit_sockets(&convertd->inherited, &problems) &&
-		  confine(settings, &problems) && start_loop(convertd) &&
+		  confine(settings, &problems) && start(convertd, settings->workers) &&
 		  apply(convertd, settings, &problems);
 	if (started) {
+		inherit_close_kept(&convertd->inherited);
 		notify_send("READY=1\nSTATUS=Ready");
 		event_base_dispatch(convertd->base);
 	} else {

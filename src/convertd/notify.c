@@ -13,8 +13,8 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <limits.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -60,27 +60,61 @@ void notify_init(void)
 	unsetenv("WATCHDOG_PID");
 }
 
+/* With the descriptor @passed, unless it is -1. */
+static void send_message(const char *text, size_t len, int passed)
+{
+	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(__alignof__(struct cmsghdr)))) = {
+		0
+	};
+	struct iovec bytes = { .iov_base = (char *)text, .iov_len = len };
+	struct msghdr message = {
+		.msg_name = &manager,
+		.msg_namelen = manager_len,
+		.msg_iov = &bytes,
+		.msg_iovlen = 1,
+	};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	if (passed >= 0) {
+		struct cmsghdr *header;
+
+		message.msg_control = control;
+		message.msg_controllen = sizeof(control);
+		header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(passed));
+		memcpy(CMSG_DATA(header), &passed, sizeof(passed));
+	}
+	sendmsg(fd, &message, MSG_NOSIGNAL);
+	close(fd);
+}
+
 void notify_send(const char *format, ...)
 {
-	char message[MESSAGE_MAX];
-	int saved = errno, len, fd;
+	char text[MESSAGE_MAX];
+	int saved = errno, len;
 	va_list args;
 
 	if (!manager_len)
 		return;
 	va_start(args, format);
-	len = vsnprintf(message, sizeof(message), format, args);
+	len = vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && len > 0) {
-		if (len >= (int)sizeof(message))
-			len = (int)sizeof(message) - 1;
-		sendto(fd, message, (size_t)len, MSG_NOSIGNAL, (const struct sockaddr *)&manager,
-		       manager_len);
-	}
-	if (fd >= 0)
-		close(fd);
+	if (len > 0)
+		send_message(text, len < MESSAGE_MAX ? (size_t)len : MESSAGE_MAX - 1, -1);
 	errno = saved;
+}
+
+void notify_keep(int fd, const char *name)
+{
+	char text[NAME_MAX + sizeof("FDSTORE=1\nFDPOLL=0\nFDNAME=")];
+	int len = snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
+
+	if (manager_len && len < (int)sizeof(text))
+		send_message(text, (size_t)len, fd);
 }
 
 void notify_reloading(void)

@@ -16,6 +16,9 @@ void notify_init(void);
  */
 void notify_send(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Has the manager keep a descriptor for the next process, where FileDescriptorStoreMax= lets it. */
+void notify_keep(int fd, const char *name);
+
 /* RELOADING=1, with the time that Type=notify-reload needs. READY=1 must follow. */
 void notify_reloading(void);
 

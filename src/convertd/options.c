@@ -339,7 +339,10 @@ const struct option_spec options_table[] = {
 	{ NULL, "no-syscall-filter", NULL, "permit all system calls", apply_flag,
 	  MEMBER(no_syscall_filter) },
 
-	{ "Other", "log-level", "LEVEL",
+	{ "Other", "workers", "N",
+	  "threads that serve clients (0: one for each CPU)",
+	  NUMBER(workers, NULL, 0, SETTINGS_WORKERS_MAX, 0) },
+	{ NULL, "log-level", "LEVEL",
 	  "print error, warning, info or debug and all before it\n"
 	  "(default info)",
 	  apply_log_level, MEMBER(log_level) },

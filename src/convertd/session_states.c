@@ -38,7 +38,7 @@ static bool session_queue_answer(struct session *s, const uint8_t *answer, size_
 /* No answer: the end of the stream is our last word. */
 static void session_refuse_silently(struct session *s, const char *outcome)
 {
-	if (!limits_may_refuse(s->pool->limits, s->account)) {
+	if (!limits_may_refuse(s->pool->shared->limits, s->account)) {
 		session_drop(s, "too many refused requests");
 		return;
 	}
@@ -52,7 +52,7 @@ static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
 			   const char *outcome)
 {
 	session_close_socket(s, RELAY_DOWNSTREAM);
-	if (!limits_take_error(s->pool->limits, s->account, log_now_ms())) {
+	if (!limits_take_error(s->pool->shared->limits, s->account, log_now_ms())) {
 		session_drop(s, "too many error replies");
 		return;
 	}
@@ -72,8 +72,8 @@ static void session_refuse_server(struct session *s, int error)
 	size_t len;
 
 	if (refusal.code == CONVERT_ERROR_RESOURCE_EXCEEDED)
-		refusal.value = (uint8_t)s->pool->settings->retry_delay;
-	len = request_write_error(&s->pool->features, s->info, refusal.code, refusal.value, answer);
+		refusal.value = (uint8_t)s->pool->terms->settings->retry_delay;
+	len = request_write_error(&s->pool->terms->features, s->info, refusal.code, refusal.value, answer);
 
 	log_debug("session %llu: %s: Error TLV %u (%s), value %u", (unsigned long long)s->id,
 		  strerror(-error), (unsigned)refusal.code, convert_error_name(refusal.code),
@@ -94,7 +94,7 @@ static void session_connect(struct session *s, const struct request_decision *de
 		/* It was switched off since the start: net.mptcp.enabled. */
 		static const uint8_t kind = TCP_KIND_MPTCP;
 		uint8_t answer[CONVERT_MESSAGE_MAX];
-		size_t len = request_write_unsupported(&s->pool->features, s->info, &kind, 1,
+		size_t len = request_write_unsupported(&s->pool->terms->features, s->info, &kind, 1,
 						       answer);
 
 		session_refuse(s, answer, len, "MPTCP is off on this host");
@@ -113,30 +113,30 @@ static void session_connect(struct session *s, const struct request_decision *de
 /* Is one more pending session too many? Returns a constant that says why, or NULL. */
 static const char *session_exceeds(const struct session *s)
 {
-	const char *reason = limits_client_exceeded(s->pool->limits, s->account);
+	const char *reason = limits_client_exceeded(s->pool->shared->limits, s->account);
 
-	return reason ? reason : limits_total_exceeded(s->pool->limits);
+	return reason ? reason : limits_total_exceeded(s->pool->shared->limits);
 }
 
 /* What to do about a request, all things considered. @buf: all that has arrived. */
 static void session_judge(struct session *s, const uint8_t *buf, size_t len,
 			  struct request_decision *decision)
 {
-	const struct session_pool *pool = s->pool;
+	const struct terms *terms = s->pool->terms;
 	const char *exceeded;
 
-	request_decide(&pool->features, buf, len, decision);
+	request_decide(&terms->features, buf, len, decision);
 	if (decision->connect)
 		sockaddr_ip_set(&s->server, AF_UNSPEC, &decision->address, decision->port);
 	if (decision->valid)
-		admission_check(pool->settings, pool->route, &pool->features, &s->client, buf,
+		admission_check(terms->settings, s->pool->route, &terms->features, &s->client, buf,
 				decision);
 	if (decision->action != REQUEST_CONNECT)
 		return;
 	exceeded = session_exceeds(s);
 	if (exceeded)
-		request_refuse(&pool->features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
-			       (uint8_t)pool->settings->retry_delay, exceeded, decision);
+		request_refuse(&terms->features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
+			       (uint8_t)terms->settings->retry_delay, exceeded, decision);
 }
 
 /* @buf: all that has arrived. */
@@ -235,7 +235,7 @@ static void session_start_relay(struct session *s)
 
 	downstream_established(fd, &s->server);
 	len = downstream_options(fd, s->mptcp, options);
-	len = request_write_connected(&s->pool->features, s->info, options, len, answer);
+	len = request_write_connected(&s->pool->terms->features, s->info, options, len, answer);
 	if (!session_queue_answer(s, answer, len)) {
 		session_close(s, "out of memory");
 		return;
@@ -254,7 +254,7 @@ static void advance_connecting(struct session *s)
 		return;
 	}
 	if (s->confirmed && !s->trusted) {
-		downstream_confirm(server->fd, s->pool->syn_retries);
+		downstream_confirm(server->fd, s->pool->terms->syn_retries);
 		s->trusted = true;
 	}
 	if (!server->writable && !server->readable)
@@ -371,7 +371,7 @@ void session_handle(struct session *s)
 /* The deadline in RELAY: is the client there, and does anything move? */
 static void look_at_relay(struct session *s)
 {
-	const struct settings *settings = s->pool->settings;
+	const struct settings *settings = s->pool->terms->settings;
 	const struct relay_watch_settings timeouts = {
 		.stall_ms = settings->stall_timeout * 1000ULL,
 		.half_close_ms = settings->half_close_timeout * 1000ULL,

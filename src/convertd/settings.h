@@ -22,6 +22,7 @@
 #include <stddef.h>
 
 #define SETTINGS_LISTEN_MAX 64
+#define SETTINGS_WORKERS_MAX 256
 #define SETTINGS_PORT 1234
 #define SETTINGS_LISTEN_DEFAULT "[::]:1234"
 
@@ -38,7 +39,6 @@ enum settings_action {
 struct listen_address {
 	union sockaddr_ip address;
 	char device[IFNAMSIZ]; /* only what arrives there; "": wherever it arrives */
-	int inherited;         /* the socket, if another process has made it; else 0 */
 };
 
 /* Same address and device? */
@@ -66,6 +66,7 @@ struct settings {
 	unsigned request_timeout; /* seconds */
 	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
 	unsigned drain_timeout;   /* seconds that sessions have at the end; 0: none */
+	unsigned workers;         /* threads, 0: one for each CPU */
 	unsigned log_level;       /* enum log_level */
 	struct user user;
 	bool no_syn_window_fix;

@@ -24,11 +24,12 @@ def near(**options):
 
 
 class Manager:
-    """A service manager: its sockets, and a place for messages."""
+    """A service manager: sockets of socket units, those that it keeps for convertd, and a place for messages."""
 
     def __init__(self, lab, *sockets):
         self._lab = lab
         self.sockets = sockets
+        self.kept = []  # descriptors
         self._directory = tempfile.mkdtemp(prefix="m-", dir="/run")  # a path for a Unix socket must be short
         self.path = os.path.join(self._directory, "notify")
         self._messages = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -43,30 +44,46 @@ class Manager:
         shutil.rmtree(self._directory)
         for sock in self.sockets:
             sock.close()
+        self._drop_kept()
 
-    def start(self, *arguments, defaults=True, env=None):
+    def _drop_kept(self):
+        for number in self.kept:
+            os.close(number)
+        self.kept.clear()
+
+    def start(self, *arguments, env=None):
         """Starts convertd with the sockets; returns its Process."""
+        passed = [sock.fileno() for sock in self.sockets] + self.kept
+        names = ["unit.socket"] * len(self.sockets) + ["convertd-listen"] * len(self.kept)
         # a shell puts the sockets where they belong, and becomes convertd: LISTEN_PID is its own number
-        moves = "".join("exec %d<&%d; " % (3 + i, 100 + i) for i in range(len(self.sockets)))
-        script = "%sexport LISTEN_PID=$$ LISTEN_FDS=%d; exec \"$@\"" % (moves, len(self.sockets))
-        numbers = []
-        for i, sock in enumerate(self.sockets):
-            os.dup2(sock.fileno(), 100 + i)
-            numbers.append(100 + i)
-        allowed = ["--allow-client", "::/0", "--allow-destination", "10.0.0.0/8"] if defaults else []
+        moves = "".join("exec %d<&%d-; " % (3 + i, 100 + i) for i in range(len(passed)))
+        script = "%sexport LISTEN_PID=$$ LISTEN_FDS=%d; exec \"$@\"" % (moves, len(passed))
+        numbers = [os.dup2(number, 100 + i) for i, number in enumerate(passed)]
         process = self._lab.converter.popen(
-            ["bash", "-c", script, "sh", self._lab.build.program("convertd"), *allowed, *arguments], name="convertd",
-            env={"NOTIFY_SOCKET": self.path, **(env or {})}, pass_fds=numbers)
+            ["bash", "-c", script, "sh", self._lab.build.program("convertd"), "--allow-client", "::/0",
+             "--allow-destination", "10.0.0.0/8", *arguments], name="convertd", pass_fds=numbers,
+            env={"NOTIFY_SOCKET": self.path, "LISTEN_FDNAMES": ":".join(names), **(env or {})})
         for number in numbers:
             os.close(number)
         return process
+
+    def _take(self, text, numbers):
+        """What a message says of descriptors."""
+        lines = text.splitlines()
+        ours = "FDNAME=convertd-listen" in lines
+        check(ours and "FDSTORE=1" in lines or not numbers, "descriptors with the message " + text)
+        if ours and "FDSTOREREMOVE=1" in lines:
+            self._drop_kept()
+        self.kept += numbers
 
     def wait(self, *assignments, seconds=30):
         """Waits for a message with these assignments and returns it as {name: value}; what came before is passed over."""
         self._messages.settimeout(seconds)
         while True:
-            text = self._messages.recv(65536).decode()
+            data, numbers, _, _ = socket.recv_fds(self._messages, 65536, 8)
+            text = data.decode()
             self.heard.append(text)
+            self._take(text, numbers)
             lines = text.splitlines()
             if all(line in lines for line in assignments):
                 return dict(line.split("=", 1) for line in lines)
@@ -114,7 +131,7 @@ def test_inherited_sockets():
             Manager(lab, listening(lab, "::", 5000), listening(lab, lab.converter.addr4, 5001, TCP)) as manager:
         process = manager.start(env={"LISTEN_FDNAMES": "first.socket:second.socket"})
         manager.wait("READY=1")
-        check("ready: [::]:5000 (MPTCP, Fast Open, inherited), 10.9.0.1:5001 (TCP, Fast Open, inherited)\n"
+        check("ready: [::]:5000 (MPTCP, Fast Open, inherited), 10.9.0.1:5001 (TCP, Fast Open, inherited); "
               in process.log_text(), process.log_text())
         warning, = [line for line in process.log_text().splitlines() if "plain TCP" in line]
         check("\"second.socket\"" in warning and "10.9.0.1:5001" in warning and "SocketProtocol=mptcp" in warning, warning)
@@ -177,7 +194,7 @@ def test_not_meant_for_us():
     """Another process's LISTEN_PID: the variables are not for this one."""
     with near() as lab, Server(lab, 80) as server:
         process = lab.convertd(env={"LISTEN_PID": "1", "LISTEN_FDS": "1"})
-        process.wait_log("ready: [::]:1234 (MPTCP, Fast Open)\n")
+        process.wait_log("ready: [::]:1234 (MPTCP, Fast Open); ")
         converts(lab, server)
         equal(process.stop(), 0, "the status")
 
@@ -234,10 +251,10 @@ class Stream:
         return self.served
 
 
-def test_restart_refuses_nobody():
-    """Clients come all the time while convertd is stopped and started again: each of them is served."""
-    with near() as lab, Manager(lab, listening(lab, "::", 5000)) as manager, contextlib.ExitStack() as ends:
-        process = manager.start()
+def restart_under_load(lab, manager, *arguments):
+    """Clients come all the time while convertd is stopped and started again: each of them is served. Returns how it went."""
+    with contextlib.ExitStack() as ends:
+        process = manager.start(*arguments)
         manager.wait("READY=1")
         streams = [Stream(lab, i, protocol, delivery) for i, (protocol, delivery) in enumerate(
             (protocol, delivery) for protocol in (TCP, MPTCP) for delivery in ("syn", "behind"))]
@@ -252,7 +269,7 @@ def test_restart_refuses_nobody():
             equal(process.wait(40), 0, "the status")
             logs.append(process.log_text())
             # some come while there is no convertd at all
-            process = manager.start()
+            process = manager.start(*arguments)
             manager.wait("READY=1")
         last = process
         before = [stream.served for stream in streams]
@@ -264,6 +281,58 @@ def test_restart_refuses_nobody():
         carried = [log.count(": done\n") for log in logs]
         check(min(carried) > 0, "what each convertd carried: %s" % carried)
         return "%d clients, %d restarts, none refused; each convertd served %s" % (served, RESTARTS, carried)
+
+
+def test_restart_with_a_socket_unit():
+    """The manager has made the socket."""
+    with near() as lab, Manager(lab, listening(lab, "::", 5000)) as manager:
+        return restart_under_load(lab, manager)
+
+
+def test_restart_with_kept_sockets():
+    """convertd has made its sockets, one for each worker, and the manager keeps them for the next one."""
+    with near() as lab, Manager(lab) as manager:
+        said = restart_under_load(lab, manager, "--listen", "[::]:5000", "--workers", "2")
+        equal(len(manager.kept), 2, "sockets that are kept")
+        return said
+
+
+def test_kept_sockets_follow_the_configuration():
+    """What is kept are the sockets of the configuration in force; what comes back without being wanted is closed."""
+    with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
+        path = os.path.join(lab.directory, "convertd.conf")
+
+        def configure(*ports):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("workers 2\n" + "".join("listen [::]:%d\n" % port for port in ports))
+
+        configure(5000, 5001, 5002)
+        process = manager.start("--config", path)
+        manager.wait("READY=1")
+        equal(len(manager.kept), 4, "kept sockets: of two places, not of the socket unit's")
+        configure(5000, 5002, 5003)
+        process.send_signal(signal.SIGHUP)
+        manager.wait("READY=1")
+        equal(len(manager.kept), 4, "kept sockets after the reload")
+        check(refuses(lab, 5001), "a place that went is kept")
+        equal(process.stop(), 0, "the status")
+        configure(5003)
+        process = manager.start("--config", path)
+        manager.wait("READY=1")
+        equal(len(manager.kept), 2, "kept sockets of the next")
+        check("[::]:5000 (MPTCP, Fast Open, inherited), [::]:5003 (MPTCP, Fast Open, inherited); " in process.log_text(),
+              process.log_text())
+        check(refuses(lab, 5002), "a place that nobody asks for is kept")
+        for port in (5000, 5003):
+            converts(lab, server, port=port)
+        # fewer workers than sockets: those that nobody could look after must not stay
+        equal(process.stop(), 0, "the status")
+        process = manager.start("--config", path, "--workers", "1")
+        manager.wait("READY=1")
+        equal(len(manager.kept), 1, "kept sockets of one worker")
+        for _ in range(8):
+            converts(lab, server, port=5003)
+        equal(process.stop(), 0, "the status")
 
 
 # --- messages --------------------------------------------------------------------------------------------------------

@@ -92,7 +92,8 @@ tests_unit_test_access_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_access_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_limits_SOURCES = tests/unit/test_limits.c
-tests_unit_test_limits_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_limits_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_limits_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_test_limits_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_cookies_SOURCES = tests/unit/test_cookies.c
