@@ -10,6 +10,8 @@ contrib/systemd/convertd.service: contrib/systemd/convertd.service.in Makefile
 
 if INSTALL_UNITS
 nodist_systemdsystemunit_DATA = contrib/systemd/convertd.service
+endif
+if INSTALL_SOCKET_UNIT
 dist_systemdsystemunit_DATA = contrib/systemd/convertd.socket
 endif
 if INSTALL_SYSCTL

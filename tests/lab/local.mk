@@ -76,6 +76,8 @@ LAB_TESTS = \
 	tests/lab/test_convertd_activation.py \
 	tests/lab/test_convertd_config.py \
 	tests/lab/test_convertd_drain.py \
+	tests/lab/test_convertd_host.py \
+	tests/lab/test_convertd_units.py \
 	tests/lab/test_convertd_access.py \
 	tests/lab/test_convertd_limits.py \
 	tests/lab/test_convertd_cookies.py \
