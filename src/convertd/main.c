@@ -90,15 +90,15 @@ static void on_signal(evutil_socket_t signum, short what, void *arg)
 	struct convertd *convertd = arg;
 
 	(void)what;
-	if (signum != SIGHUP && !convertd->drain)
+	if (signum == SIGHUP && convertd->drain)
+		log_warning("not reloaded: convertd is stopping");
+	else if (signum == SIGHUP)
+		reload(convertd);
+	else if (convertd->drain)
+		drain_cut(convertd->drain, strsignal((int)signum));
+	else
 		convertd->drain = drain_start(convertd->base, convertd->service,
 					      strsignal((int)signum));
-	else if (signum != SIGHUP)
-		drain_cut(convertd->drain, strsignal((int)signum));
-	else if (!convertd->drain)
-		reload(convertd);
-	else
-		log_warning("not reloaded: convertd is stopping");
 }
 
 static bool start(struct convertd *convertd, size_t workers)

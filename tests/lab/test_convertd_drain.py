@@ -117,6 +117,7 @@ def test_queue_and_half_requests():
             # more than the listener takes in one round
             queued = [Client(lab.client, lab.converter.addr4, protocol, delivery).send(server.connect() + b"%03d" % i)
                       for i in range(25) for protocol in (TCP, MPTCP) for delivery in ("syn", "behind")]
+            wait_until(lambda: lab.converter.queued(1234) == len(queued), 30, "clients in the queue")  # pylint: disable=W0640
             process.send_signal(number)
             process.send_signal(signal.SIGCONT)
             process.wait_log("%d sessions may go on" % (len(queued) + len(half)))

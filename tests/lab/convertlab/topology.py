@@ -191,12 +191,16 @@ class Lab:
                           "route add fd08::/64 via %s" % CORE.address6(2))
 
     def _converter_sysctls(self):
-        """What convertd ships for /usr/lib/sysctl.d is in force, as sysctl.d(5) has it."""
+        """What convertd ships for /usr/lib/sysctl.d is in force, as far as there is such a setting.
+
+        Some kernels have not each, and net.core.somaxconn isn't there for ordinary users' namespaces.
+        """
         with open(os.path.join(SRCDIR, "contrib/sysctl.d/50-convertd.conf"), encoding="ascii") as file:
             for line in file:
                 name, equals, value = line.partition(" = ")
-                if equals and name[0] != "#" and (name[0] != "-" or self.converter.has_sysctl(name[1:])):
-                    self.converter.sysctl(name.lstrip("-"), value.strip())
+                name = name.lstrip("-")
+                if equals and name[0] != "#" and self.converter.has_sysctl(name):
+                    self.converter.sysctl(name, value.strip())
 
     def _server_setup(self):
         self._service(self.server, 8)
