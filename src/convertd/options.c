@@ -115,6 +115,12 @@ static bool apply_make_key(const struct option_spec *spec, struct settings *sett
 	return apply_path(spec, settings, value, place, problems);
 }
 
+static bool apply_user(const struct option_spec *spec, struct settings *settings, const char *value,
+		       const struct place *place, struct problems *problems)
+{
+	return user_parse(member(spec, settings), value, place, problems);
+}
+
 /*
  * Takes "%DEVICE" out of "ADDR%DEVICE:PORT", where ss(8) prints it: @text is "ADDR:PORT" then.
  * Returns false if there is one that can't be an interface.
@@ -320,6 +326,18 @@ const struct option_spec options_table[] = {
 	  "end connections on which nothing has moved for so long\n"
 	  "(0: never)",
 	  NUMBER(idle_timeout, "seconds", 0, 30 * DAY, 0) },
+
+	{ NULL, "drain-timeout", "SECONDS",
+	  "on SIGTERM, let sessions go on for so long before they are\n"
+	  "cut (0: cut them at once)",
+	  NUMBER(drain_timeout, "seconds", 0, DAY, 30) },
+
+	{ "Privileges", "user", "NAME[:GROUP]",
+	  "where root starts it: become this user, with the rights\n"
+	  "that are needed",
+	  apply_user, MEMBER(user) },
+	{ NULL, "no-syscall-filter", NULL, "permit all system calls", apply_flag,
+	  MEMBER(no_syscall_filter) },
 
 	{ "Other", "workers", "N",
 	  "threads that serve clients (0: one for each CPU)",

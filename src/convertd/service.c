@@ -14,11 +14,15 @@
 
 #include "convertd/service.h"
 
+#include "common/sysctl.h"
 #include "convertd/acceptor.h"
+#include "convertd/inherit.h"
 #include "convertd/listener.h"
 #include "convertd/log.h"
+#include "convertd/notify.h"
 #include "convertd/settings.h"
 #include "convertd/syn_window.h"
+#include "convertd/sysctls.h"
 #include "convertd/terms.h"
 #include "convertd/worker.h"
 
@@ -40,7 +44,9 @@ struct service {
 	const struct settings *settings; /* theirs */
 	struct session_shared shared;
 	struct workers *workers;
+	const struct inherited *inherited;
 	struct site *sites[SETTINGS_LISTEN_MAX]; /* as settings->listen */
+	bool stopped;                            /* there are no sites any more */
 	struct syn_window *syn_window;
 };
 
@@ -52,7 +58,7 @@ struct change {
 	bool drain;
 };
 
-struct service *service_create(size_t workers)
+struct service *service_create(size_t workers, const struct inherited *inherited)
 {
 	struct service *service = calloc(1, sizeof(*service));
 
@@ -63,6 +69,7 @@ struct service *service_create(size_t workers)
 		free(service);
 		return NULL;
 	}
+	service->inherited = inherited;
 	service->workers = workers_create(workers ? workers : workers_cpus(), &service->shared);
 	if (service->workers)
 		return service;
@@ -73,7 +80,7 @@ struct service *service_create(size_t workers)
 
 static size_t site_count(const struct service *service)
 {
-	return service->settings ? service->settings->listen_count : 0;
+	return service->settings && !service->stopped ? service->settings->listen_count : 0;
 }
 
 static bool contains(struct site *const *sites, size_t count, const struct site *site)
@@ -121,7 +128,7 @@ static struct site *site_create(struct service *service, const struct listen_add
 	bool complete = site != NULL;
 
 	if (site)
-		site->listener = listener_create(where, workers, problems);
+		site->listener = listener_create(where, workers, service->inherited, problems);
 	if (site && !site->listener) {
 		free(site);
 		return NULL;
@@ -227,6 +234,18 @@ static void log_ready(const struct service *service, const char *how)
 	log_info("%s: %s; %zu worker%s", how, text, workers, workers == 1 ? "" : "s");
 }
 
+/* What can't be read, this kernel hasn't got. */
+static void check_sysctls(void)
+{
+	for (const struct sysctl_wish *wish = sysctl_wishes; wish->name; wish++) {
+		int value = sysctl_read(wish->name);
+
+		if (value >= 0 && !sysctl_wish_met(wish, value))
+			log_warning("%s is %d: %s; set it with: sysctl -w %s=%d", wish->name, value,
+				    wish->otherwise, wish->name, sysctl_wish_remedy(wish, value));
+	}
+}
+
 /* An open relay is for whoever finds it: not by default and unnoticed. */
 static void check_open(const struct settings *settings)
 {
@@ -243,7 +262,7 @@ static void warn(const struct service *service, const struct settings *settings)
 {
 	size_t workers = workers_count(service->workers);
 
-	listener_check_sysctls();
+	check_sysctls();
 	check_open(settings);
 	if (settings->workers && settings->workers != workers)
 		log_warning("--workers %u: there are %zu until convertd is started anew",
@@ -278,6 +297,20 @@ static void take_force(struct service *service, struct terms *terms, struct site
 	service->settings = settings;
 }
 
+/* The service manager keeps them for the next process; a socket unit's are its own anyway. */
+static void keep_sockets(const struct service *service)
+{
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_KEPT_NAME);
+	for (size_t i = 0; i < site_count(service); i++) {
+		struct listener *listener = service->sites[i]->listener;
+
+		if (inherit_is_unit(service->inherited, &service->settings->listen[i]))
+			continue;
+		for (size_t n = 0; n < listener_sockets(listener); n++)
+			notify_keep(listener_socket(listener, n)->fd, INHERIT_KEPT_NAME);
+	}
+}
+
 bool service_apply(struct service *service, struct settings *settings, struct problems *problems)
 {
 	static const struct place nowhere;
@@ -303,8 +336,32 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	}
 	warn(service, settings);
 	take_force(service, terms, next);
+	keep_sockets(service);
 	log_ready(service, how);
 	return true;
+}
+
+const struct settings *service_settings(const struct service *service)
+{
+	return service->settings;
+}
+
+void service_stop_accepting(struct service *service)
+{
+	struct change change = {
+		.stopped = service->sites,
+		.stopped_count = site_count(service),
+		.drain = true,
+	};
+
+	workers_order(service->workers, carry_out, &change);
+	destroy_sites(service, service->sites, change.stopped_count);
+	service->stopped = true;
+}
+
+size_t service_sessions(const struct service *service)
+{
+	return limits_sessions(service->shared.limits);
 }
 
 void service_destroy(struct service *service)

@@ -71,9 +71,14 @@ LAB_TESTS = \
 	tests/lab/test_transfers.py \
 	tests/lab/test_aggregation.py \
 	tests/lab/test_convertd_messages.py \
+	tests/lab/test_convertd_privileges.py \
 	tests/lab/test_convertd_relay.py \
 	tests/lab/test_convertd_process.py \
+	tests/lab/test_convertd_activation.py \
 	tests/lab/test_convertd_config.py \
+	tests/lab/test_convertd_drain.py \
+	tests/lab/test_convertd_host.py \
+	tests/lab/test_convertd_units.py \
 	tests/lab/test_convertd_access.py \
 	tests/lab/test_convertd_limits.py \
 	tests/lab/test_convertd_cookies.py \
