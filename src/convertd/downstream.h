@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct tcp_info;
+
 /* Room for what downstream_options() writes. */
 #define DOWNSTREAM_OPTIONS_MAX 64
 
@@ -31,6 +33,8 @@ struct downstream_plan {
 	bool fastopen;       /* with a Fast Open option: the kernel's cookie, or asking for one */
 	const uint8_t *data; /* with Fast Open, and if there is a cookie, the SYN takes this along */
 	size_t len;
+	bool data_follows;   /* there are bytes to send as soon as the server has answered: the */
+			     /* third ACK waits for them */
 };
 
 /*
@@ -53,9 +57,10 @@ void downstream_confirm(int fd, int retries);
 
 /*
  * downstream_result() - has it connected?
+ * @info: set where 0 is returned
  * Returns 0, -EINPROGRESS, or the -errno with which it failed, once.
  */
-int downstream_result(int fd);
+int downstream_result(int fd, struct tcp_info *info);
 
 /*
  * downstream_refusal() - the Error TLV for a connection that failed
@@ -70,10 +75,12 @@ void downstream_established(int fd, const union sockaddr_ip *server);
 /*
  * downstream_options() - the options of the server's SYN+ACK, in wire format
  * As far as the kernel tells (see downstream.c).
+ * @info: what downstream_result() has said
  * @cookie: the server's Fast Open cookie, which goes with them unless it is empty
  * Returns bytes written to @out.
  */
-size_t downstream_options(int fd, bool mptcp, const struct fastopen_cookie *cookie,
+size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
+			  const struct fastopen_cookie *cookie,
 			  uint8_t out[static DOWNSTREAM_OPTIONS_MAX]);
 
 #endif

@@ -50,6 +50,14 @@ void fastopen_destroy(struct fastopen *fastopen)
 	free(fastopen);
 }
 
+bool fastopen_is_known(void)
+{
+	struct fastopen *fastopen = fastopen_create();
+
+	fastopen_destroy(fastopen);
+	return fastopen != NULL;
+}
+
 /* @v4, @v6: the attribute for each family */
 static void put_address(struct nlmsghdr *request, const union sockaddr_ip *address, uint16_t v4,
 			uint16_t v6)

@@ -19,7 +19,10 @@ struct fastopen_cookie {
 
 struct fastopen;
 
-/* Returns NULL where the kernel can't be asked: then Fast Open isn't offered to clients. */
+/* Can the kernel be asked at all? */
+bool fastopen_is_known(void);
+
+/* Returns NULL where the kernel can't be asked. */
 struct fastopen *fastopen_create(void);
 
 /* NULL is fine. */

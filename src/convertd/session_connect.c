@@ -17,7 +17,7 @@
 static void refuse_option(struct session *s, uint8_t kind, const char *outcome)
 {
 	uint8_t answer[CONVERT_MESSAGE_MAX];
-	size_t len = request_write_unsupported(&s->pool->features, s->info, &kind, 1, answer);
+	size_t len = request_write_unsupported(&s->pool->terms->features, s->info, &kind, 1, answer);
 
 	session_refuse(s, answer, len, outcome);
 }
@@ -36,6 +36,10 @@ static bool plan_fastopen(struct session *s, const struct request_decision *deci
 
 	if (!decision->fastopen)
 		return true;
+	if (!s->pool->fastopen) {
+		refuse_option(s, TCP_KIND_FASTOPEN, "Fast Open cookies aren't known");
+		return false;
+	}
 	if (cookie->len) {
 		fastopen_find(s->pool->fastopen, &plan->source, &s->server, &kernels);
 		if (!fastopen_equal(&kernels, cookie->data, cookie->len)) {
@@ -62,7 +66,7 @@ static void tell_source(struct session_pool *pool, const union sockaddr_ip *sour
 	char text[SOCKADDR_STRLEN];
 	unsigned suppressed;
 
-	if (log_limit_pass(&pool->sources, &suppressed))
+	if (log_limit_pass(&pool->shared->sources, &suppressed))
 		log_warning("no connection from %s: its ports towards this server are used up, or "
 			    "it is no longer this host's; add sources, or the address (%u more "
 			    "since the last such line)",
@@ -73,7 +77,8 @@ void session_connect(struct session *s, const struct request_decision *decision,
 		     const uint8_t *early, size_t len)
 {
 	struct downstream_plan plan = {
-		.server = &s->server, .mptcp = decision->mptcp, .data = early, .len = len
+		.server = &s->server, .mptcp = decision->mptcp, .data = early, .len = len,
+		.data_follows = len > 0,
 	};
 	size_t taken;
 	int fd;
@@ -82,7 +87,7 @@ void session_connect(struct session *s, const struct request_decision *decision,
 	s->mptcp = decision->mptcp;
 	session_look_upstream(s);
 	s->trusted = plan.confirmed = s->confirmed;
-	plan.choice = sources_choose(&s->pool->settings->sources, &s->client, &s->server,
+	plan.choice = sources_choose(&s->pool->terms->settings->sources, &s->client, &s->server,
 				     &plan.source);
 	if (!plan_fastopen(s, decision, &plan))
 		return;
@@ -113,7 +118,7 @@ void session_connect(struct session *s, const struct request_decision *decision,
 	session_set_state(s, SESSION_CONNECTING);
 }
 
-size_t session_server_options(struct session *s, uint8_t *out)
+size_t session_server_options(struct session *s, const struct tcp_info *info, uint8_t *out)
 {
 	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
 	struct fastopen_cookie cookie = { 0 };
@@ -130,5 +135,5 @@ size_t session_server_options(struct session *s, uint8_t *out)
 		free(s->fastopen);
 		s->fastopen = NULL;
 	}
-	return downstream_options(fd, s->mptcp, &cookie, out);
+	return downstream_options(fd, info, s->mptcp, &cookie, out);
 }

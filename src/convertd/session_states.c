@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static bool session_queue_answer(struct session *s, const uint8_t *answer, size_
 /* No answer: the end of the stream is our last word. */
 static void session_refuse_silently(struct session *s, const char *outcome)
 {
-	if (!limits_may_refuse(s->pool->limits, s->account)) {
+	if (!limits_may_refuse(s->pool->shared->limits, s->account)) {
 		session_drop(s, "too many refused requests");
 		return;
 	}
@@ -50,7 +51,7 @@ static void session_refuse_silently(struct session *s, const char *outcome)
 void session_refuse(struct session *s, const uint8_t *answer, size_t len, const char *outcome)
 {
 	session_close_socket(s, RELAY_DOWNSTREAM);
-	if (!limits_take_error(s->pool->limits, s->account, log_now_ms())) {
+	if (!limits_take_error(s->pool->shared->limits, s->account, log_now_ms())) {
 		session_drop(s, "too many error replies");
 		return;
 	}
@@ -69,8 +70,8 @@ void session_refuse_server(struct session *s, int error)
 	size_t len;
 
 	if (refusal.code == CONVERT_ERROR_RESOURCE_EXCEEDED)
-		refusal.value = (uint8_t)s->pool->settings->retry_delay;
-	len = request_write_error(&s->pool->features, s->info, refusal.code, refusal.value, answer);
+		refusal.value = (uint8_t)s->pool->terms->settings->retry_delay;
+	len = request_write_error(&s->pool->terms->features, s->info, refusal.code, refusal.value, answer);
 
 	log_debug("session %llu: %s: Error TLV %u (%s), value %u", (unsigned long long)s->id,
 		  strerror(-error), (unsigned)refusal.code, convert_error_name(refusal.code),
@@ -81,30 +82,30 @@ void session_refuse_server(struct session *s, int error)
 /* Is one more pending session too many? Returns a constant that says why, or NULL. */
 static const char *session_exceeds(const struct session *s)
 {
-	const char *reason = limits_client_exceeded(s->pool->limits, s->account);
+	const char *reason = limits_client_exceeded(s->pool->shared->limits, s->account);
 
-	return reason ? reason : limits_total_exceeded(s->pool->limits);
+	return reason ? reason : limits_total_exceeded(s->pool->shared->limits);
 }
 
 /* What to do about a request, all things considered. @buf: all that has arrived. */
 static void session_judge(struct session *s, const uint8_t *buf, size_t len,
 			  struct request_decision *decision)
 {
-	const struct session_pool *pool = s->pool;
+	const struct terms *terms = s->pool->terms;
 	const char *exceeded;
 
-	request_decide(&pool->features, buf, len, decision);
+	request_decide(&terms->features, buf, len, decision);
 	if (decision->connect)
 		sockaddr_ip_set(&s->server, AF_UNSPEC, &decision->address, decision->port);
 	if (decision->valid)
-		admission_check(pool->settings, pool->route, &pool->features, &s->client, buf,
+		admission_check(terms->settings, s->pool->route, &terms->features, &s->client, buf,
 				decision);
 	if (decision->action != REQUEST_CONNECT)
 		return;
 	exceeded = session_exceeds(s);
 	if (exceeded)
-		request_refuse(&pool->features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
-			       (uint8_t)pool->settings->retry_delay, exceeded, decision);
+		request_refuse(&terms->features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
+			       (uint8_t)terms->settings->retry_delay, exceeded, decision);
 }
 
 /* @buf: all that has arrived. */
@@ -190,15 +191,30 @@ static bool client_is_lost(const struct session *s)
 	return poll(&client, 1, 0) > 0 && client.revents & (POLLERR | POLLHUP | POLLNVAL);
 }
 
-static void session_start_relay(struct session *s)
+/* For the relay: what is plain TCP. */
+static void session_know_protocols(struct session *s)
+{
+	struct relay_side *side = s->relay.side;
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	side[RELAY_UPSTREAM].tcp = getsockopt(side[RELAY_UPSTREAM].fd, SOL_SOCKET, SO_PROTOCOL,
+					      &protocol, &len) == 0 &&
+				   protocol == IPPROTO_TCP;
+	side[RELAY_DOWNSTREAM].tcp = !s->mptcp;
+}
+
+/* @info: of the server's connection */
+static void session_start_relay(struct session *s, const struct tcp_info *info)
 {
 	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
 	uint8_t options[DOWNSTREAM_OPTIONS_MAX], answer[CONVERT_MESSAGE_MAX];
 	size_t len;
 
 	downstream_established(fd, &s->server);
-	len = session_server_options(s, options);
-	len = request_write_connected(&s->pool->features, s->info, options, len, answer);
+	session_know_protocols(s);
+	len = session_server_options(s, info, options);
+	len = request_write_connected(&s->pool->terms->features, s->info, options, len, answer);
 	if (!session_queue_answer(s, answer, len)) {
 		session_close(s, "out of memory");
 		return;
@@ -210,21 +226,24 @@ static void session_start_relay(struct session *s)
 static void advance_connecting(struct session *s)
 {
 	const struct relay_side *server = &s->relay.side[RELAY_DOWNSTREAM];
+	struct tcp_info info;
 	int error;
 
-	if (client_is_lost(s)) {
+	/* A reset makes the socket readable, as bytes and a FIN do. */
+	if (s->client_said && client_is_lost(s)) {
 		session_close(s, "client lost while connecting");
 		return;
 	}
+	s->client_said = false;
 	if (s->confirmed && !s->trusted) {
-		downstream_confirm(server->fd, s->pool->syn_retries);
+		downstream_confirm(server->fd, s->pool->terms->syn_retries);
 		s->trusted = true;
 	}
 	if (!server->writable && !server->readable)
 		return;
-	error = downstream_result(server->fd);
+	error = downstream_result(server->fd, &info);
 	if (error == 0)
-		session_start_relay(s);
+		session_start_relay(s, &info);
 	else if (error != -EINPROGRESS)
 		session_refuse_server(s, error);
 }
@@ -334,7 +353,7 @@ void session_handle(struct session *s)
 /* The deadline in RELAY: is the client there, and does anything move? */
 static void look_at_relay(struct session *s)
 {
-	const struct settings *settings = s->pool->settings;
+	const struct settings *settings = s->pool->terms->settings;
 	const struct relay_watch_settings timeouts = {
 		.stall_ms = settings->stall_timeout * 1000ULL,
 		.half_close_ms = settings->half_close_timeout * 1000ULL,

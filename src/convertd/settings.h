@@ -16,6 +16,7 @@
 #include "convertd/problems.h"
 #include "convertd/shared.h"
 #include "convertd/sources.h"
+#include "convertd/user.h"
 
 #include <limits.h>
 #include <net/if.h>
@@ -23,6 +24,7 @@
 #include <stddef.h>
 
 #define SETTINGS_LISTEN_MAX 64
+#define SETTINGS_WORKERS_MAX 256
 #define SETTINGS_PORT 1234
 #define SETTINGS_LISTEN_DEFAULT "[::]:1234"
 
@@ -41,6 +43,9 @@ struct listen_address {
 	char device[IFNAMSIZ]; /* only what arrives there; "": wherever it arrives */
 };
 
+/* Same address and device? */
+bool listen_address_equal(const struct listen_address *a, const struct listen_address *b);
+
 /* The path of a file, and where it was given. */
 struct settings_path {
 	char name[PATH_MAX]; /* "": none */
@@ -53,6 +58,7 @@ struct settings {
 	struct listen_address listen[SETTINGS_LISTEN_MAX];
 	size_t listen_count;
 	struct shared shared; /* addresses that other converters have as well */
+	bool listen_is_default; /* nobody has said where */
 	struct access access;
 	struct sources sources;        /* where connections to servers come from */
 	struct limits_settings limits; /* no total of connections: as many as open files allow */
@@ -63,8 +69,12 @@ struct settings {
 	unsigned connect_timeout; /* seconds */
 	unsigned request_timeout; /* seconds */
 	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
+	unsigned drain_timeout;   /* seconds that sessions have at the end; 0: none */
+	unsigned workers;         /* threads, 0: one for each CPU */
 	unsigned log_level;       /* enum log_level */
+	struct user user;
 	bool no_syn_window_fix;
+	bool no_syscall_filter;
 };
 
 /*

@@ -139,7 +139,9 @@ def test_kubernetes():
                 node.host.run(setup["command"] + setup["args"], env={"NODE_ADDRESS": node.addr4, "SHARED_ADDRESS": shared})
                 equal(node.host.sysctl("net.mptcp.allow_join_initial_addr_port"), "0" if shared else "1", "the C flag")
             process = node.start("--shared-address", Nodes.ADDR4)
-            check("warning" not in process.log_text(), process.log_text())
+            # this one has no user to become
+            warnings = [line for line in process.log_text().splitlines() if "warning" in line and "runs as root" not in line]
+            equal(warnings, [], "warnings")
         conversations = converse(lab, ECHO, NEW)
         equal([each for each in conversations if each.subflows() < 2], [], "connections without their subflows")
         for each in conversations:
