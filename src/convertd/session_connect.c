@@ -63,14 +63,16 @@ static bool plan_fastopen(struct session *s, const struct request_decision *deci
 /* A client keeps its address, so another one isn't tried. */
 static void tell_source(struct session_pool *pool, const union sockaddr_ip *source)
 {
-	char text[SOCKADDR_STRLEN];
+	struct in6_addr address = sockaddr_ip_in6(source);
+	struct prefix single = prefix_of(&address, 128);
+	char text[PREFIX_STRLEN];
 	unsigned suppressed;
 
 	if (log_limit_pass(&pool->shared->sources, &suppressed))
 		log_warning("no connection from %s: its ports towards this server are used up, or "
 			    "it is no longer this host's; add sources, or the address (%u more "
 			    "since the last such line)",
-			    sockaddr_ip_format(source, text), suppressed);
+			    prefix_format(&single, text), suppressed);
 }
 
 void session_connect(struct session *s, const struct request_decision *decision,

@@ -263,8 +263,10 @@ static int read_path_manager(struct network *network, struct netlink *netlink)
 			.id = endpoint->id,
 			.bound = endpoint->bound,
 			.home = home_of(&endpoint->address),
-			.subflow = endpoint->flags & (MPTCP_PM_ADDR_FLAG_SUBFLOW |
-						      MPTCP_PM_ADDR_FLAG_FULLMESH),
+			.subflow = endpoint->flags & MPTCP_PM_ADDR_FLAG_SUBFLOW,
+			.fullmesh_only = (endpoint->flags & (MPTCP_PM_ADDR_FLAG_SUBFLOW |
+							     MPTCP_PM_ADDR_FLAG_FULLMESH)) ==
+					 MPTCP_PM_ADDR_FLAG_FULLMESH,
 		};
 	}
 	return 0;
