@@ -335,6 +335,23 @@ def test_kept_sockets_follow_the_configuration():
         equal(process.stop(), 0, "the status")
 
 
+def test_kept_sockets_of_a_time_without_mptcp():
+    """They are used, and what to do about them is said."""
+    with near() as lab, Server(lab, 80) as server, Manager(lab) as manager:
+        lab.converter.sysctl("net.mptcp.enabled", 0)
+        process = manager.start("--workers", "1")
+        manager.wait("READY=1")
+        check("plain TCP" not in process.log_text(), process.log_text())
+        equal(process.stop(), 0, "the status")
+        lab.converter.sysctl("net.mptcp.enabled", 1)
+        process = manager.start("--workers", "1")
+        manager.wait("READY=1")
+        line, = [line for line in process.log_text().splitlines() if "plain TCP" in line]
+        check("rather than restart" in line and "[::]:1234" in line, line)
+        converts(lab, server, TCP)
+        equal(process.stop(), 0, "the status")
+
+
 # --- messages --------------------------------------------------------------------------------------------------------
 
 
