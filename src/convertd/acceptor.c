@@ -22,7 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Clients accepted in one round, so that sessions get their turn. */
+/* Clients accepted in one round at most, so that sessions get their turn. */
 #define ACCEPTS_PER_ROUND 64
 
 /* Its two events, whose size is libevent's secret, stand behind the struct. */
@@ -30,6 +30,7 @@ struct acceptor {
 	struct listener *listener;
 	struct session_pool *pool;
 	struct listener_socket *socket;
+	unsigned batch; /* clients to accept in the next round */
 };
 
 static struct event *readable_event(struct acceptor *acceptor)
@@ -89,8 +90,15 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	for (int i = 0; i < ACCEPTS_PER_ROUND && accept_one(acceptor); i++)
-		;
+	/* Where one comes at a time, a second accept() would be in vain: the loop asks again. */
+	for (unsigned i = 0; i < acceptor->batch; i++) {
+		if (accept_one(acceptor))
+			continue;
+		acceptor->batch = i ? i : 1;
+		return;
+	}
+	if (acceptor->batch < ACCEPTS_PER_ROUND)
+		acceptor->batch *= 2;
 }
 
 static void on_resume(evutil_socket_t fd, short what, void *arg)
@@ -109,6 +117,7 @@ struct acceptor *acceptor_create(struct listener *listener, const struct worker_
 		return NULL;
 	acceptor->listener = listener;
 	acceptor->pool = worker->pool;
+	acceptor->batch = 1;
 	acceptor->socket = listener_socket(listener, worker->number);
 	atomic_fetch_add(&acceptor->socket->users, 1);
 	event_assign(readable_event(acceptor), worker->base, acceptor->socket->fd,

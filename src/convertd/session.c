@@ -220,6 +220,8 @@ static void on_upstream(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	side->readable |= (what & EV_READ) != 0;
+	side->ended |= (what & EV_CLOSED) != 0;
+	s->client_said |= (what & EV_READ) != 0;
 	session_look_upstream(s);
 	side->writable |= s->established && (what & EV_WRITE);
 	session_advance(s);
@@ -232,6 +234,7 @@ static void on_downstream(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	side->readable |= (what & EV_READ) != 0;
+	side->ended |= (what & EV_CLOSED) != 0;
 	side->writable |= (what & EV_WRITE) != 0;
 	session_advance(s);
 }
@@ -241,8 +244,8 @@ static int session_register(struct session *s, enum relay_end end, int fd,
 {
 	struct event *event = session_event(s, (enum session_event)end);
 
-	if (event_assign(event, s->pool->base, fd, EV_READ | EV_WRITE | EV_ET | EV_PERSIST,
-			 callback, s) < 0)
+	if (event_assign(event, s->pool->base, fd,
+			 EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, callback, s) < 0)
 		return -ENOMEM;
 	return event_add(event, NULL) < 0 ? -ENOMEM : 0;
 }

@@ -82,6 +82,7 @@ struct session {
 	uint8_t reset_polls;  /* RESETTING: how often it has looked */
 	bool quiet;           /* no line of its own at the end */
 	bool confirmed;       /* the client has completed its handshake: its address is real */
+	bool client_said;     /* CONNECTING: the client sent something since it was looked at */
 	bool established;     /* the upstream socket may be written */
 	bool trusted;         /* the server's socket was told that it is confirmed */
 	bool answered;        /* RELAY, REFUSING: the answer has been written, and in RELAY */

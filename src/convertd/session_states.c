@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,8 @@ static void session_connect(struct session *s, const struct request_decision *de
 	s->mptcp = decision->mptcp;
 	session_look_upstream(s);
 	s->trusted = s->confirmed;
-	fd = downstream_connect(&s->server, s->mptcp, s->confirmed);
+	fd = downstream_connect(&s->server, s->mptcp, s->confirmed,
+				s->relay.flow[RELAY_UPSTREAM].pending != NULL);
 	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT)) {
 		/* It was switched off since the start: net.mptcp.enabled. */
 		static const uint8_t kind = TCP_KIND_MPTCP;
@@ -227,14 +229,29 @@ static bool client_is_lost(const struct session *s)
 	return poll(&client, 1, 0) > 0 && client.revents & (POLLERR | POLLHUP | POLLNVAL);
 }
 
-static void session_start_relay(struct session *s)
+/* For the relay: what is plain TCP. */
+static void session_know_protocols(struct session *s)
+{
+	struct relay_side *side = s->relay.side;
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	side[RELAY_UPSTREAM].tcp = getsockopt(side[RELAY_UPSTREAM].fd, SOL_SOCKET, SO_PROTOCOL,
+					      &protocol, &len) == 0 &&
+				   protocol == IPPROTO_TCP;
+	side[RELAY_DOWNSTREAM].tcp = !s->mptcp;
+}
+
+/* @info: of the server's connection */
+static void session_start_relay(struct session *s, const struct tcp_info *info)
 {
 	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
 	uint8_t options[DOWNSTREAM_OPTIONS_MAX], answer[CONVERT_MESSAGE_MAX];
 	size_t len;
 
 	downstream_established(fd, &s->server);
-	len = downstream_options(fd, s->mptcp, options);
+	session_know_protocols(s);
+	len = downstream_options(fd, info, s->mptcp, options);
 	len = request_write_connected(&s->pool->terms->features, s->info, options, len, answer);
 	if (!session_queue_answer(s, answer, len)) {
 		session_close(s, "out of memory");
@@ -247,21 +264,24 @@ static void session_start_relay(struct session *s)
 static void advance_connecting(struct session *s)
 {
 	const struct relay_side *server = &s->relay.side[RELAY_DOWNSTREAM];
+	struct tcp_info info;
 	int error;
 
-	if (client_is_lost(s)) {
+	/* A reset makes the socket readable, as bytes and a FIN do. */
+	if (s->client_said && client_is_lost(s)) {
 		session_close(s, "client lost while connecting");
 		return;
 	}
+	s->client_said = false;
 	if (s->confirmed && !s->trusted) {
 		downstream_confirm(server->fd, s->pool->terms->syn_retries);
 		s->trusted = true;
 	}
 	if (!server->writable && !server->readable)
 		return;
-	error = downstream_result(server->fd);
+	error = downstream_result(server->fd, &info);
 	if (error == 0)
-		session_start_relay(s);
+		session_start_relay(s, &info);
 	else if (error != -EINPROGRESS)
 		session_refuse_server(s, error);
 }

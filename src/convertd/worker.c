@@ -104,7 +104,7 @@ static struct event_base *make_base(void)
 	struct event_config *config = event_config_new();
 	struct event_base *base = NULL;
 
-	if (config && event_config_require_features(config, EV_FEATURE_ET) == 0 &&
+	if (config && event_config_require_features(config, EV_FEATURE_ET | EV_FEATURE_EARLY_CLOSE) == 0 &&
 	    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK) == 0)
 		base = event_base_new_with_config(config);
 	if (config)
