@@ -25,7 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MESSAGE_MAX 8192
+/* systemd passes over longer ones (PIPE_BUF). */
+#define MESSAGE_MAX 4096
 
 /* Written by notify_init() alone. */
 static struct sockaddr_un manager;

@@ -131,8 +131,9 @@ def test_inherited_sockets():
             Manager(lab, listening(lab, "::", 5000), listening(lab, lab.converter.addr4, 5001, TCP)) as manager:
         process = manager.start(env={"LISTEN_FDNAMES": "first.socket:second.socket"})
         manager.wait("READY=1")
-        check("ready: [::]:5000 (MPTCP, Fast Open, inherited), 10.9.0.1:5001 (TCP, Fast Open, inherited); "
-              in process.log_text(), process.log_text())
+        places = "[::]:5000 (MPTCP, Fast Open, inherited), 10.9.0.1:5001 (TCP, Fast Open, inherited)"
+        check("ready: %s; " % places in process.log_text(), process.log_text())
+        check("STATUS=Listening on " + places in manager.heard, manager.heard)
         warning, = [line for line in process.log_text().splitlines() if "plain TCP" in line]
         check("\"second.socket\"" in warning and "10.9.0.1:5001" in warning and "SocketProtocol=mptcp" in warning, warning)
         for port in (5000, 5001):
