@@ -215,28 +215,29 @@ static bool exceeds(size_t count, unsigned limit)
 	return limit && count > limit;
 }
 
-const char *limits_client_exceeded(const struct limits *limits, const struct limits_client *client)
+enum outcome limits_client_exceeded(const struct limits *limits,
+				    const struct limits_client *client)
 {
 	const struct limits_settings *settings = &limits->settings;
 
 	if (exceeds(client->count[LIMITS_PENDING], settings->pending.per_client))
-		return "too many pending requests of this client";
+		return OUTCOME_LIMIT_CLIENT_PENDING;
 	if (exceeds(client->count[LIMITS_PENDING] + client->count[LIMITS_OPEN],
 		    settings->connections.per_client))
-		return "too many connections of this client";
-	return NULL;
+		return OUTCOME_LIMIT_CLIENT_CONNECTIONS;
+	return OUTCOME_NONE;
 }
 
-const char *limits_total_exceeded(const struct limits *limits)
+enum outcome limits_total_exceeded(const struct limits *limits)
 {
 	const struct limits_settings *settings = &limits->settings;
 
 	if (exceeds(limits->count[LIMITS_PENDING], settings->pending.total))
-		return "too many pending requests";
+		return OUTCOME_LIMIT_PENDING;
 	if (exceeds(limits->count[LIMITS_PENDING] + limits->count[LIMITS_OPEN],
 		    settings->connections.total))
-		return "too many connections";
-	return NULL;
+		return OUTCOME_LIMIT_CONNECTIONS;
+	return OUTCOME_NONE;
 }
 
 bool limits_may_refuse(const struct limits *limits, const struct limits_client *client)

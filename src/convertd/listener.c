@@ -16,6 +16,7 @@
 
 #include "common/sysctl.h"
 #include "convertd/log.h"
+#include "convertd/metrics.h"
 #include "convertd/session.h"
 
 #include <errno.h>
@@ -212,6 +213,7 @@ static void listener_pause(struct listener *listener, int error)
 
 	event_del(listener->readable);
 	event_add(listener->resume, &pause);
+	metrics_add(listener->pool->metrics, METRIC_ACCEPT_PAUSES, 1);
 	if (log_limit_pass(&listener->limit, &suppressed))
 		log_warning("%s: clients have to wait: %s (%u times more since the last such line); "
 			    "raise the limit of open files (LimitNOFILE=, ulimit -Hn)",

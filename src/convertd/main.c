@@ -4,6 +4,7 @@
 
 #include "convertd/cookies.h"
 #include "convertd/log.h"
+#include "convertd/monitor.h"
 #include "convertd/options.h"
 #include "convertd/service.h"
 #include "convertd/settings.h"
@@ -30,6 +31,7 @@ struct convertd {
 	char **argv;
 	struct event_base *base;
 	struct event *signals[SIGNALS];
+	struct monitor *monitor;
 	struct service *service;
 };
 
@@ -100,13 +102,19 @@ static bool start_loop(struct convertd *convertd)
 			return false;
 		}
 	}
-	convertd->service = service_create(convertd->base);
+	convertd->monitor = monitor_create(convertd->base);
+	if (!convertd->monitor) {
+		log_error("out of memory");
+		return false;
+	}
+	convertd->service = service_create(convertd->base, convertd->monitor);
 	return convertd->service != NULL;
 }
 
 static void stop(struct convertd *convertd)
 {
 	service_destroy(convertd->service);
+	monitor_destroy(convertd->monitor);
 	for (size_t i = 0; i < SIGNALS; i++)
 		if (convertd->signals[i])
 			event_free(convertd->signals[i]);
@@ -131,7 +139,9 @@ static int run(struct convertd *convertd, struct settings *settings)
 	struct problems problems = { .print = log_problem };
 	bool started;
 
+	log_start();
 	log_set_level((enum log_level)settings->log_level);
+	log_set_format((enum log_format)settings->log_format);
 	signal(SIGPIPE, SIG_IGN);
 	raise_open_files();
 	started = start_loop(convertd) && service_apply(convertd->service, settings, &problems);

@@ -61,20 +61,36 @@ static bool apply_number(const struct option_spec *spec, struct settings *settin
 	return true;
 }
 
+/* @index: of the word among @words, -1 for none of them. */
+static bool apply_word(const struct option_spec *spec, struct settings *settings, const char *value,
+		       int index, const char *words, const struct place *place,
+		       struct problems *problems)
+{
+	char quote[PROBLEM_QUOTE_MAX];
+
+	if (index < 0) {
+		problems_add(problems, place, "%s is none of %s", problems_quote(value, quote),
+			     words);
+		return false;
+	}
+	*(unsigned *)member(spec, settings) = (unsigned)index;
+	return true;
+}
+
 static bool apply_log_level(const struct option_spec *spec, struct settings *settings,
 			    const char *value, const struct place *place,
 			    struct problems *problems)
 {
-	char quote[PROBLEM_QUOTE_MAX];
-	int level = log_level_parse(value);
+	return apply_word(spec, settings, value, log_level_parse(value),
+			  "error, warning, info, debug", place, problems);
+}
 
-	if (level < 0) {
-		problems_add(problems, place, "%s is none of error, warning, info, debug",
-			     problems_quote(value, quote));
-		return false;
-	}
-	*(unsigned *)member(spec, settings) = (unsigned)level;
-	return true;
+static bool apply_log_format(const struct option_spec *spec, struct settings *settings,
+			     const char *value, const struct place *place,
+			     struct problems *problems)
+{
+	return apply_word(spec, settings, value, log_format_parse(value), "text, json", place,
+			  problems);
 }
 
 static bool apply_action(const struct option_spec *spec, struct settings *settings,
@@ -321,11 +337,18 @@ const struct option_spec options_table[] = {
 	  "(0: never)",
 	  NUMBER(idle_timeout, "seconds", 0, 30 * DAY, 0) },
 
-	{ "Other", "log-level", "LEVEL",
+	{ "What it tells", "log-level", "LEVEL",
 	  "print error, warning, info or debug and all before it\n"
 	  "(default info)",
 	  apply_log_level, MEMBER(log_level) },
-	{ NULL, "config", "FILE",
+	{ NULL, "log-format", "FORMAT", "text, or json: an object a line (default text)",
+	  apply_log_format, MEMBER(log_format) },
+	{ NULL, "log-rate", "N",
+	  "lines a second about connections that end in one way;\n"
+	  "others are counted in one line (0: print all)",
+	  NUMBER(log_rate, NULL, 0, 100000, 200) },
+
+	{ "Other", "config", "FILE",
 	  "read more options there, one in a line, without dashes;\n"
 	  "what both say counts as it is said here",
 	  apply_path, MEMBER(config), .flags = OPTION_COMMAND_LINE },
@@ -354,6 +377,7 @@ void options_set_defaults(struct settings *settings)
 		if (spec->apply == apply_number)
 			*(unsigned *)member(spec, settings) = spec->fallback;
 	settings->log_level = LOG_LEVEL_INFO;
+	settings->log_format = LOG_FORMAT_TEXT;
 }
 
 static void print_option(const struct option_spec *spec)

@@ -14,6 +14,7 @@
 #include "common/sysctl.h"
 #include "convertd/listener.h"
 #include "convertd/log.h"
+#include "convertd/monitor.h"
 #include "convertd/session.h"
 #include "convertd/settings.h"
 #include "convertd/syn_window.h"
@@ -30,16 +31,22 @@
 
 struct service {
 	struct event_base *base;
+	struct monitor *monitor;
 	struct settings *settings;
 	struct session_pool pool;
 	struct listener *listeners[SETTINGS_LISTEN_MAX]; /* as settings->listen */
 	struct syn_window *syn_window;
 };
 
-struct service *service_create(struct event_base *base)
+struct service *service_create(struct event_base *base, struct monitor *monitor)
 {
 	struct service *service = calloc(1, sizeof(*service));
-	int error = service ? session_pool_init(&service->pool, base) : -ENOMEM;
+	struct metrics *metrics = monitor_add_metrics(monitor);
+	int error = -ENOMEM;
+
+	if (service && metrics)
+		error = session_pool_init(&service->pool, base, metrics,
+					  monitor_log_limits(monitor));
 
 	if (error == -ENOMEM)
 		log_error("out of memory");
@@ -52,6 +59,7 @@ struct service *service_create(struct event_base *base)
 		return NULL;
 	}
 	service->base = base;
+	service->monitor = monitor;
 	return service;
 }
 
@@ -224,6 +232,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	listener_check_sysctls();
 	check_open(settings);
 	log_set_level((enum log_level)settings->log_level);
+	log_set_format((enum log_format)settings->log_format);
 	features = read_features();
 	limits = fit_limits(settings);
 	session_pool_configure(&service->pool, settings, &limits, &features);

@@ -6,12 +6,13 @@
 #include <stdbool.h>
 
 struct event_base;
+struct monitor;
 struct problems;
 struct service;
 struct settings;
 
-/* Nothing runs yet. @base must outlive it. Returns NULL after saying why on the log. */
-struct service *service_create(struct event_base *base);
+/* Nothing runs yet. @base and @monitor must outlive it. Returns NULL after saying why on the log. */
+struct service *service_create(struct event_base *base, struct monitor *monitor);
 
 /* Ends all sessions, and everything else. NULL is fine. */
 void service_destroy(struct service *service);

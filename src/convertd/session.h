@@ -13,6 +13,7 @@
 
 struct event;
 struct event_base;
+struct metrics;
 struct session;
 struct settings;
 
@@ -33,6 +34,8 @@ struct session_pool {
 	struct route *route;
 	struct limits *limits;
 	size_t sessions_max; /* beyond it a client is reset at once; 0: no such limit */
+	struct metrics *metrics;
+	struct log_limit *log_limits;
 	struct log_limit drops;
 	struct request_features features;
 	int syn_retries; /* net.ipv4.tcp_syn_retries */
@@ -51,9 +54,12 @@ struct session_pool {
 
 /*
  * session_pool_init() - prepare for sessions; session_pool_configure() must follow
+ * @metrics: what its sessions count in; must outlive them
+ * @log_limits: OUTCOME_COUNT of them, shared by all pools, for the lines at sessions' ends
  * Returns 0 or -errno.
  */
-int session_pool_init(struct session_pool *pool, struct event_base *base);
+int session_pool_init(struct session_pool *pool, struct event_base *base, struct metrics *metrics,
+		      struct log_limit *log_limits);
 
 /*
  * session_pool_configure() - what holds from now on

@@ -3,6 +3,8 @@
 #ifndef CONVERTD_SESSION_PRIVATE_H
 #define CONVERTD_SESSION_PRIVATE_H
 
+#include "convertd/outcome.h"
+#include "convertd/record.h"
 #include "convertd/relay.h"
 #include "convertd/relay_watch.h"
 #include "convertd/session.h"
@@ -71,8 +73,10 @@ struct session {
 	struct relay_watch watch;
 	union sockaddr_ip client, server; /* the server's family is 0 until it is known */
 	uint64_t id;
-	uint64_t started_ms;
-	const char *outcome;  /* for the log */
+	uint64_t started_us;
+	uint64_t request_us;  /* from then on: a whole request was there; 0: it isn't */
+	uint64_t connect_us;  /* from that on: the server had answered; 0: it hasn't */
+	const char *reason;   /* for the log: the outcome's text, or a more precise constant */
 	uint8_t *request;     /* REQUEST: what has arrived, not yet complete */
 	uint16_t request_len; /* bytes of it */
 	uint16_t answer_len;  /* bytes of our answer, sent or not */
@@ -80,6 +84,11 @@ struct session {
 	uint8_t queue;        /* enum session_queue */
 	uint8_t class;        /* enum limits_class */
 	uint8_t reset_polls;  /* RESETTING: how often it has looked */
+	uint8_t outcome;      /* enum outcome */
+	uint8_t transport;    /* enum record_transport */
+	uint8_t subflows, subflows_max; /* as session_look_transport() saw them */
+	int16_t error;        /* the code of the Error TLV that is its answer, or RECORD_NO_ERROR */
+	bool syn_data;        /* data in the client's SYN was taken */
 	bool quiet;           /* no line of its own at the end */
 	bool confirmed;       /* the client has completed its handshake: its address is real */
 	bool established;     /* the upstream socket may be written */
@@ -95,11 +104,14 @@ struct session {
 /* Asserts that the step is legal. */
 void session_set_state(struct session *s, enum session_state state);
 
-/* The end; @outcome, a constant, is for the log. */
-void session_close(struct session *s, const char *outcome);
+/* How it ends, or will; @reason, a constant, says it better than the outcome's own text, or NULL. */
+void session_set_outcome(struct session *s, enum outcome outcome, const char *reason);
+
+/* The end. */
+void session_close(struct session *s, enum outcome outcome);
 
 /* The end without a word, for what exceeds a limit: a reset, and no line in the log for each. */
-void session_drop(struct session *s, const char *outcome);
+void session_drop(struct session *s, enum outcome outcome);
 
 /* What it is counted as from now on. */
 void session_set_class(struct session *s, enum limits_class class);
@@ -125,6 +137,17 @@ void session_reset_socket(struct session *s, enum relay_end end);
 
 /* More is to do than fits into this round: called again in the next, after others. */
 void session_set_hungry(struct session *s);
+
+/* ----- session_report.c ----- */
+
+/* Notes whether the client's side is MPTCP and how many subflows it has, while its socket is open. */
+void session_look_transport(struct session *s);
+
+/* Bytes carried from that end to the other, without the converter's own answer. */
+uint64_t session_relayed(const struct session *s, enum relay_end from);
+
+/* The session has ended: into the log and the metrics. */
+void session_report_end(const struct session *s);
 
 /* ----- session_states.c ----- */
 

@@ -60,6 +60,8 @@ struct settings {
 	unsigned request_timeout; /* seconds */
 	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
 	unsigned log_level;       /* enum log_level */
+	unsigned log_format;      /* enum log_format */
+	unsigned log_rate;        /* lines a second about sessions of one outcome; 0: all */
 	bool no_syn_window_fix;
 };
 
