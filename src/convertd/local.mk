@@ -9,6 +9,7 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/options.c src/convertd/options.h \
 	src/convertd/outcome.c src/convertd/outcome.h \
 	src/convertd/problems.c src/convertd/problems.h \
+	src/convertd/process.h \
 	src/convertd/record.c src/convertd/record.h \
 	src/convertd/relay.c src/convertd/relay.h \
 	src/convertd/relay_watch.c src/convertd/relay_watch.h \
@@ -16,6 +17,7 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/route.h \
 	src/convertd/rules.c src/convertd/rules.h \
 	src/convertd/settings.c src/convertd/settings.h \
+	src/convertd/status.c src/convertd/status.h src/convertd/status_metrics.c \
 	src/convertd/textfile.c src/convertd/textfile.h \
 	src/common/json.c src/common/json.h
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) -pthread
@@ -24,15 +26,18 @@ libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS)
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
 	src/convertd/admission.c src/convertd/admission.h \
+	src/convertd/ask.c src/convertd/ask.h \
 	src/convertd/downstream.c src/convertd/downstream.h \
+	src/convertd/endpoint.c src/convertd/endpoint.h \
 	src/convertd/listener.c src/convertd/listener.h \
 	src/convertd/monitor.c src/convertd/monitor.h \
+	src/convertd/process.c \
 	src/convertd/route.c \
 	src/convertd/service.c src/convertd/service.h \
 	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
 	src/convertd/session_report.c src/convertd/session_states.c \
 	src/convertd/syn_window.c src/convertd/syn_window.h \
 	src/common/sysctl.c src/common/sysctl.h
-convertd_CFLAGS = $(AM_CFLAGS) -pthread $(EVENT_CFLAGS) $(NFTABLES_CFLAGS)
-convertd_LDADD = libconvertd.la -lpthread $(EVENT_LIBS) $(NFTABLES_LIBS)
+convertd_CFLAGS = $(AM_CFLAGS) -pthread $(EVENT_CFLAGS) $(MICROHTTPD_CFLAGS) $(NFTABLES_CFLAGS)
+convertd_LDADD = libconvertd.la -lpthread $(EVENT_LIBS) $(NFTABLES_LIBS) $(MICROHTTPD_LIBS)
 dist_man_MANS += man/convertd.8

@@ -2,6 +2,7 @@
 /* main.c - convertd: the 0-RTT TCP converter of RFC 8803 */
 #include "config.h"
 
+#include "convertd/ask.h"
 #include "convertd/cookies.h"
 #include "convertd/log.h"
 #include "convertd/monitor.h"
@@ -66,8 +67,11 @@ static void reload(struct convertd *convertd)
 	struct problems problems = { 0 };
 	struct settings *settings = settings_create(convertd->argc, convertd->argv, &problems);
 
-	if (settings && service_apply(convertd->service, settings, &problems))
+	if (settings && service_apply(convertd->service, settings, &problems)) {
+		monitor_count_reload(convertd->monitor, true);
 		return;
+	}
+	monitor_count_reload(convertd->monitor, false);
 	settings_destroy(settings);
 	log_error("not reloaded, the old configuration stays in force: %s%s", problems.first,
 		  problems.count > 1 ? "; and more, which --check-config shows" : "");
@@ -176,6 +180,16 @@ static int make_key(const char *path)
 	return EXIT_FAILURE;
 }
 
+/* Asks the converter that these settings are for. Returns the status of the process. */
+static int ask(const struct settings *settings)
+{
+	if (settings->metrics_count)
+		return ask_status(&settings->metrics[0]);
+	fprintf(stderr, "convertd: status: where is it told? Give the --metrics that convertd has, or "
+			"its --config\n");
+	return EXIT_USAGE;
+}
+
 /* What was asked for instead of running. Returns the status of the process. */
 static int answer(const struct settings *settings)
 {
@@ -188,6 +202,8 @@ static int answer(const struct settings *settings)
 		break;
 	case SETTINGS_MAKE_KEY:
 		return make_key(settings->make_key.name);
+	case SETTINGS_STATUS:
+		return ask(settings);
 	case SETTINGS_CHECK:
 	case SETTINGS_RUN:
 		printf("convertd: the configuration is right\n");

@@ -99,6 +99,33 @@ uint64_t metrics_sessions(const struct metrics_sum *sum)
 	return sessions;
 }
 
+uint64_t metrics_time_bound_max_us(void)
+{
+	return time_bounds_us[METRICS_TIME_BUCKETS - 2];
+}
+
+uint64_t metrics_quantile_us(const struct metrics_sum *sum, enum metric metric, double quantile)
+{
+	const uint64_t *values = &sum->values[metric];
+	uint64_t count = 0, below = 0;
+
+	for (unsigned i = 0; i < METRICS_TIME_BUCKETS; i++)
+		count += values[i];
+	if (!count)
+		return 0;
+	for (unsigned i = 0; i < METRICS_TIME_BUCKETS - 1; i++) {
+		below += values[i];
+		if ((double)below >= quantile * (double)count)
+			return time_bounds_us[i];
+	}
+	return UINT64_MAX;
+}
+
+uint8_t metrics_error_code(unsigned i)
+{
+	return error_codes[i];
+}
+
 void metrics_write_head(FILE *out, const char *name, const char *type, const char *help)
 {
 	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);

@@ -73,6 +73,16 @@ void metrics_add_up(struct metrics_sum *sum, const struct metrics *metrics);
 /* Sessions that there are, whatever their state. */
 uint64_t metrics_sessions(const struct metrics_sum *sum);
 
+/*
+ * The bound below which so much of all observations lies (0.5: the median), 0 without any,
+ * UINT64_MAX beyond metrics_time_bound_max_us().
+ */
+uint64_t metrics_quantile_us(const struct metrics_sum *sum, enum metric metric, double quantile);
+uint64_t metrics_time_bound_max_us(void);
+
+/* The Error Code that METRIC_ERRORS + @i counts. */
+uint8_t metrics_error_code(unsigned i);
+
 /* The first line of a family of metrics, and of what it is: "# HELP", "# TYPE". */
 void metrics_write_head(FILE *out, const char *name, const char *type, const char *help);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define DAY 86400
+#define METRICS_PORT_EXAMPLE 9103
 #define LIMIT_MAX 100000000
 
 /* Interfaces may have others in their names, but none that anybody uses, or nft(8) could read. */
@@ -253,6 +254,34 @@ static bool apply_destination(const struct option_spec *spec, struct settings *s
 	return add_rule(spec, settings, value, &match, parsed, place, problems);
 }
 
+static bool apply_metrics(const struct option_spec *spec, struct settings *settings,
+			  const char *value, const struct place *place, struct problems *problems)
+{
+	struct metrics_address where = { 0 };
+	char quote[PROBLEM_QUOTE_MAX];
+	bool is_path = strncmp(value, "unix:", 5) == 0;
+
+	(void)spec;
+	problems_quote(value, quote);
+	if (is_path && value[5] == '/' && strlen(value + 5) < sizeof(where.path))
+		strcpy(where.path, value + 5);
+	else if (is_path || sockaddr_ip_parse(&where.address, value, 0) < 0 ||
+		 sockaddr_ip_port(&where.address) == 0) {
+		problems_add(problems, place,
+			     "%s is neither ADDR:PORT nor unix:/PATH of at most %d bytes; write "
+			     "127.0.0.1:%d or unix:/run/convertd/metrics.sock",
+			     quote, SETTINGS_SOCKET_PATH_MAX - 1, METRICS_PORT_EXAMPLE);
+		return false;
+	}
+	if (settings->metrics_count == SETTINGS_METRICS_MAX) {
+		problems_add(problems, place, "%s is one too many, the limit is %d", quote,
+			     SETTINGS_METRICS_MAX);
+		return false;
+	}
+	settings->metrics[settings->metrics_count++] = where;
+	return true;
+}
+
 #define NUMBER(member, what, least, most, preset)                                                   \
 	apply_number, MEMBER(member), .unit = what, .min = least, .max = most, .fallback = preset
 
@@ -347,6 +376,10 @@ const struct option_spec options_table[] = {
 	  "lines a second about connections that end in one way;\n"
 	  "others are counted in one line (0: print all)",
 	  NUMBER(log_rate, NULL, 0, 100000, 200) },
+	{ NULL, "metrics", "ADDR:PORT|unix:/PATH",
+	  "tell Prometheus, browsers and convertd status there, by HTTP\n"
+	  "and without a password; may be given again (default: nowhere)",
+	  apply_metrics, .flags = OPTION_REPEATS },
 
 	{ "Other", "config", "FILE",
 	  "read more options there, one in a line, without dashes;\n"
@@ -405,6 +438,7 @@ static void print_option(const struct option_spec *spec)
 void options_print_help(void)
 {
 	printf("Usage: convertd [OPTION]...\n"
+	       "       convertd status [--config FILE | --metrics ADDR:PORT|unix:/PATH]\n"
 	       "Convert TCP connections of RFC 8803 clients, over Multipath TCP, to plain TCP.\n");
 	for (const struct option_spec *spec = options_table; spec->name; spec++) {
 		if (spec->group)

@@ -12,9 +12,11 @@
 #include "convertd/service.h"
 
 #include "common/sysctl.h"
+#include "convertd/endpoint.h"
 #include "convertd/listener.h"
 #include "convertd/log.h"
 #include "convertd/monitor.h"
+#include "convertd/notices.h"
 #include "convertd/session.h"
 #include "convertd/settings.h"
 #include "convertd/syn_window.h"
@@ -161,7 +163,9 @@ static struct request_features read_features(void)
 	return features;
 }
 
-static void log_ready(const struct service *service, const char *how)
+/* The settings are in force: tells the log, and the monitor. */
+static void announce(const struct service *service, const char *how,
+		     const struct limits_settings *limits)
 {
 	char text[SETTINGS_LISTEN_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
 
@@ -173,6 +177,7 @@ static void log_ready(const struct service *service, const char *how)
 			       listener_describe(service->listeners[i], description));
 	}
 	log_info("%s: %s", how, text);
+	monitor_commit(service->monitor, text, limits->connections.total, limits->pending.total);
 }
 
 /* An open relay is for whoever finds it: not by default and unnoticed. */
@@ -193,7 +198,9 @@ static void check_open(const struct settings *settings)
 static struct limits_settings fit_limits(const struct settings *settings)
 {
 	struct limits_settings limits = settings->limits;
-	rlim_t own = FILES_OWN + settings->listen_count, connections = 1;
+	rlim_t own = FILES_OWN + settings->listen_count +
+		     settings->metrics_count * ENDPOINT_FILES_MAX;
+	rlim_t connections = 1;
 	struct rlimit files;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur > INT_MAX)
@@ -219,10 +226,13 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	size_t old_count = listener_count(service);
 	const char *how;
 
+	notices_forget();
 	if (!make_listeners(service, settings, next, problems))
 		return false;
 	set_syn_window(service, settings);
-	if (!start_listeners(service, settings, next, problems)) {
+	if (!monitor_open(service->monitor, settings, problems) ||
+	    !start_listeners(service, settings, next, problems)) {
+		monitor_abandon(service->monitor);
 		destroy_listeners(next, settings->listen_count, service->listeners, old_count,
 				  false);
 		if (service->settings)
@@ -243,7 +253,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	how = service->settings ? "reloaded" : "ready";
 	settings_destroy(service->settings);
 	service->settings = settings;
-	log_ready(service, how);
+	announce(service, how, &limits);
 	return true;
 }
 

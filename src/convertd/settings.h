@@ -21,6 +21,8 @@
 #include <stddef.h>
 
 #define SETTINGS_LISTEN_MAX 64
+#define SETTINGS_METRICS_MAX 4
+#define SETTINGS_SOCKET_PATH_MAX 108 /* bytes, with the NUL: unix(7) */
 #define SETTINGS_PORT 1234
 #define SETTINGS_LISTEN_DEFAULT "[::]:1234"
 
@@ -28,6 +30,7 @@
 enum settings_action {
 	SETTINGS_RUN,
 	SETTINGS_CHECK,   /* only say whether the settings are right */
+	SETTINGS_STATUS,  /* ask the converter that runs; keys and the like are not read */
 	SETTINGS_HELP,    /* settings are not complete for this one */
 	SETTINGS_VERSION, /* and this one */
 	SETTINGS_MAKE_KEY, /* and this one: a file with a new key */
@@ -37,6 +40,12 @@ enum settings_action {
 struct listen_address {
 	union sockaddr_ip address;
 	char device[IFNAMSIZ]; /* only what arrives there; "": wherever it arrives */
+};
+
+/* Where HTTP is answered. */
+struct metrics_address {
+	union sockaddr_ip address;
+	char path[SETTINGS_SOCKET_PATH_MAX]; /* of a Unix socket; "": the address counts */
 };
 
 /* The path of a file, and where it was given. */
@@ -61,6 +70,8 @@ struct settings {
 	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
 	unsigned log_level;       /* enum log_level */
 	unsigned log_format;      /* enum log_format */
+	struct metrics_address metrics[SETTINGS_METRICS_MAX];
+	size_t metrics_count;
 	unsigned log_rate;        /* lines a second about sessions of one outcome; 0: all */
 	bool no_syn_window_fix;
 };
