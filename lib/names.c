@@ -65,5 +65,7 @@ const char *convert_error_name(uint8_t code)
 
 const char *convert_tlv_name(uint8_t type)
 {
+	if (type == CONVERT_TLV_WITHHOLDING)
+		return "Withholding TLV";
 	return name_of(tlv_names, ARRAY_SIZE(tlv_names), type);
 }

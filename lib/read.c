@@ -120,6 +120,25 @@ static enum convert_status read_error(struct convert_span value, union message o
 	return CONVERT_OK;
 }
 
+/*
+ * A private-use TLV. Others may use the same type for something else, which is stepped over as any
+ * unknown TLV; so there are no faults.
+ */
+static enum convert_status read_withholding(struct convert_span value, union message out)
+{
+	uint8_t version = 0, flags = 0;
+	uint16_t limit_ms = 0, mark = 0;
+
+	if (!wire_get_u8(&value, &version) || !wire_get_u8(&value, &flags) ||
+	    !wire_get_be16(&value, &limit_ms) || !wire_get_be16(&value, &mark) ||
+	    version != WIRE_WITHHOLDING_VERSION || mark != WIRE_WITHHOLDING_MARK)
+		return CONVERT_OK;
+	out.response->withholding.withheld = flags & WIRE_WITHHOLDING_FLAG_WITHHELD;
+	out.response->withholding.limit_ms = limit_ms;
+	out.response->has_withholding = true;
+	return CONVERT_OK;
+}
+
 /* Section 6.2.2, Table 1; lengths in words, as on the wire. */
 static const struct tlv_rule {
 	enum sender sender;
@@ -137,7 +156,10 @@ static const struct tlv_rule {
 static const struct tlv_rule *tlv_rule(uint8_t type)
 {
 	static const struct tlv_rule unknown = { .sender = SENDER_NONE };
+	static const struct tlv_rule withholding = { SENDER_CONVERTER, 1, 255, read_withholding };
 
+	if (type == CONVERT_TLV_WITHHOLDING)
+		return &withholding;
 	return type < ARRAY_SIZE(tlv_rules) ? &tlv_rules[type] : &unknown;
 }
 

@@ -15,6 +15,14 @@
 #define WIRE_WORD 4 /* bytes of the unit of every Length field, Section 6.1 and 6.2.1 */
 
 /*
+ * The Value of a Withholding TLV (doc/private-tlvs.md): nobody hands out private-use types, so that
+ * its last 16 bits say whose it is.
+ */
+#define WIRE_WITHHOLDING_VERSION 1
+#define WIRE_WITHHOLDING_FLAG_WITHHELD 0x01
+#define WIRE_WITHHOLDING_MARK 0x6c63 /* "lc" */
+
+/*
  * wire_get_*() - take a value off the front of @in
  * They return false, and take nothing, where @in is too short: a reader never
  * needs to compare lengths itself.

@@ -160,6 +160,18 @@ void convert_write_cookie(struct convert_writer *w, const uint8_t *cookie, size_
 	tlv_write(w, CONVERT_TLV_COOKIE, zero, sizeof(zero), cookie, cookie_len);
 }
 
+void convert_write_withholding(struct convert_writer *w,
+			       const struct convert_withholding *withholding)
+{
+	uint8_t value[6] = { WIRE_WITHHOLDING_VERSION };
+
+	if (withholding->withheld)
+		value[1] = WIRE_WITHHOLDING_FLAG_WITHHELD;
+	wire_put_be16(value + 2, withholding->limit_ms);
+	wire_put_be16(value + 4, WIRE_WITHHOLDING_MARK);
+	tlv_write(w, CONVERT_TLV_WITHHOLDING, value, sizeof(value), NULL, 0);
+}
+
 void convert_write_tlv(struct convert_writer *w, uint8_t type, const uint8_t *value,
 		       size_t value_len)
 {

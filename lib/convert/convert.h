@@ -48,6 +48,7 @@ enum convert_tlv_type {
 	CONVERT_TLV_COOKIE = 22,
 	CONVERT_TLV_ERROR = 30,
 	CONVERT_TLV_PRIVATE_FIRST = 192,
+	CONVERT_TLV_WITHHOLDING = 240, /* of private use, see struct convert_withholding */
 	CONVERT_TLV_PRIVATE_LAST = 255,
 };
 
@@ -128,16 +129,28 @@ struct convert_request {
 	struct convert_span cookie;      /* with its padding: its true length is not on the wire */
 };
 
+/*
+ * A private-use TLV of this project (doc/private-tlvs.md), in answers to an Info TLV: whether the
+ * converter withholds SYNs until the server has answered (Section 4.2), so that its SYN+ACK confirms
+ * the server.
+ */
+struct convert_withholding {
+	bool withheld;     /* it withholds SYNs that carry a whole request */
+	uint16_t limit_ms; /* for so long at most; what comes later confirms nothing */
+};
+
 /* A response: what a converter may send to a client. */
 struct convert_response {
 	size_t length; /* bytes of the stream that the message takes */
 	bool has_error;
 	bool has_tcp_header; /* Extended TCP Header TLV, Section 6.2.6 */
 	bool has_supported;  /* Supported TCP Extensions TLV, Section 6.2.4 */
+	bool has_withholding;
 	uint8_t error_code;  /* enum convert_error_code, or a code that we don't know */
 	struct convert_span error_value; /* all after the Error Code: 4 * Length - 3 bytes */
 	struct convert_span tcp_header;  /* TCP options of the server's SYN+ACK */
 	struct convert_span supported;   /* option kinds, padded with 0 */
+	struct convert_withholding withholding; /* zero without that TLV, or in one of another's */
 };
 
 /* One TCP option as in Figure 19. */
@@ -272,6 +285,9 @@ CONVERT_API void convert_write_supported(struct convert_writer *w, const uint8_t
 /* @cookie: opaque, 1 byte or more, padded here with 0 to a multiple of 4. */
 CONVERT_API void convert_write_cookie(struct convert_writer *w, const uint8_t *cookie,
 				      size_t cookie_len);
+
+CONVERT_API void convert_write_withholding(struct convert_writer *w,
+					   const struct convert_withholding *withholding);
 
 /*
  * A TLV of any type but 0 (-EINVAL), say for private use; @value is not checked, and

@@ -18,6 +18,7 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/rules.c src/convertd/rules.h \
 	src/convertd/settings.c src/convertd/settings.h \
 	src/convertd/status.c src/convertd/status.h src/convertd/status_metrics.c \
+	src/convertd/syn_packet.c src/convertd/syn_packet.h \
 	src/convertd/textfile.c src/convertd/textfile.h \
 	src/common/json.c src/common/json.h
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) -pthread

@@ -198,46 +198,60 @@ static int wait_quietly(struct wait *wait, int count, bool wait_first)
 	return left;
 }
 
+#define UNPACK(...) __VA_ARGS__
+
 /*
  * The common case costs a load and a jump around the next function. A connection that
  * another thread begins while we wait is seen afterwards; only then does the
  * time-out count from its end.
+ *
+ * SIFTED_HOOK(name, (parameters), (arguments)) starts the definition of what follows then: @count is
+ * what the wait has brought, or -1 if it is still to come.
  */
-#define SIFTED(next_call, epfd_, events_, max_, deadline_, mask_, precise_)                        \
-	do {                                                                                       \
-		struct wait wait = { .epfd = epfd_, .max = max_, .events = events_,                \
-				     .mask = mask_, .precise = precise_ };                         \
-		int count;                                                                         \
+#define SIFTED_HOOK(name, params, args)                                                            \
+	HOOK_SLOW int sifted_##name(int count, UNPACK params);                                     \
+	HOOK(int, name, params)                                                                    \
+	{                                                                                          \
+		int count = -1;                                                                    \
                                                                                                    \
 		if (conn_none_attentive()) {                                                       \
-			count = next_call;                                                         \
+			count = next.name args;                                                    \
 			if (count <= 0 || conn_none_attentive())                                   \
 				return count;                                                      \
-			wait.deadline = deadline_;                                                 \
-			return wait_quietly(&wait, count, false);                                  \
 		}                                                                                  \
-		wait.deadline = deadline_;                                                         \
-		return wait_quietly(&wait, 0, true);                                               \
-	} while (0)
+		return sifted_##name(count, UNPACK args);                                          \
+	}                                                                                          \
+	HOOK_SLOW int sifted_##name(int count, UNPACK params)
 
-HOOK(int, epoll_wait, (int epfd, struct epoll_event *events, int max, int timeout_ms))
+static int sift(struct wait wait, int count)
 {
-	SIFTED(next.epoll_wait(epfd, events, max, timeout_ms), epfd, events, max,
-	       deadline_in_ms(timeout_ms), NULL, false);
+	return count < 0 ? wait_quietly(&wait, 0, true) : wait_quietly(&wait, count, false);
 }
 
-HOOK(int, epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeout_ms,
-			const sigset_t *mask))
+SIFTED_HOOK(epoll_wait, (int epfd, struct epoll_event *events, int max, int timeout_ms),
+	    (epfd, events, max, timeout_ms))
 {
-	SIFTED(next.epoll_pwait(epfd, events, max, timeout_ms, mask), epfd, events, max,
-	       deadline_in_ms(timeout_ms), mask, false);
+	return sift((struct wait){ .epfd = epfd, .events = events, .max = max,
+				   .deadline = deadline_in_ms(timeout_ms) },
+		    count);
 }
 
-HOOK(int, epoll_pwait2, (int epfd, struct epoll_event *events, int max,
-			 const struct timespec *timeout, const sigset_t *mask))
+SIFTED_HOOK(epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeout_ms,
+			  const sigset_t *mask),
+	    (epfd, events, max, timeout_ms, mask))
+{
+	return sift((struct wait){ .epfd = epfd, .events = events, .max = max,
+				   .deadline = deadline_in_ms(timeout_ms), .mask = mask },
+		    count);
+}
+
+SIFTED_HOOK(epoll_pwait2, (int epfd, struct epoll_event *events, int max,
+			   const struct timespec *timeout, const sigset_t *mask),
+	    (epfd, events, max, timeout, mask))
 {
 	if (!timeout_is_valid(timeout))
 		return next.epoll_pwait2(epfd, events, max, timeout, mask);
-	SIFTED(next.epoll_pwait2(epfd, events, max, timeout, mask), epfd, events, max,
-	       deadline_in(timeout), mask, true);
+	return sift((struct wait){ .epfd = epfd, .events = events, .max = max,
+				   .deadline = deadline_in(timeout), .mask = mask, .precise = true },
+		    count);
 }

@@ -225,15 +225,14 @@ static int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline 
 
 static bool any_attentive(const struct pollfd *fds, nfds_t count)
 {
-	if (conn_none_attentive())
-		return false;
 	for (nfds_t i = 0; i < count; i++)
 		if (fds[i].fd >= 0 && conn_attentive(fds[i].fd))
 			return true;
 	return false;
 }
 
-HOOK(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms))
+HOOK_PASSING(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms),
+	     (fds, count, timeout_ms))
 {
 	struct deadline deadline;
 
@@ -243,8 +242,9 @@ HOOK(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms))
 	return poll_pending(fds, count, &deadline, NULL);
 }
 
-HOOK(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-		  const sigset_t *mask))
+HOOK_PASSING(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+			  const sigset_t *mask),
+	     (fds, count, timeout, mask))
 {
 	struct deadline deadline;
 
@@ -348,8 +348,6 @@ static struct sets sets_of(int nfds, fd_set *in, fd_set *out, fd_set *except)
 
 static bool sets_any_attentive(const struct sets *sets)
 {
-	if (conn_none_attentive())
-		return false;
 	for (int fd = 0; fd < sets->nfds; fd++)
 		if (sets_ask(sets, fd) && conn_attentive(fd))
 			return true;
@@ -372,7 +370,9 @@ static int select_pending(struct sets *sets, const struct deadline *deadline, co
 	return ret;
 }
 
-HOOK(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout))
+HOOK_PASSING(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except,
+			   struct timeval *timeout),
+	     (nfds, in, out, except, timeout))
 {
 	struct sets sets = sets_of(nfds, in, out, except);
 	struct timespec ts, left;
@@ -391,8 +391,9 @@ HOOK(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct tim
 	return ret;
 }
 
-HOOK(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except,
-		    const struct timespec *timeout, const sigset_t *mask))
+HOOK_PASSING(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except,
+			    const struct timespec *timeout, const sigset_t *mask),
+	     (nfds, in, out, except, timeout, mask))
 {
 	struct sets sets = sets_of(nfds, in, out, except);
 	struct deadline deadline;

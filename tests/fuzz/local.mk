@@ -6,7 +6,7 @@ check_LTLIBRARIES += libfuzz_srv_properties.la
 libfuzz_srv_properties_la_SOURCES = tests/fuzz/srv_properties.c tests/fuzz/srv_properties.h
 
 fuzz_tests = tests/fuzz/fuzz_request tests/fuzz/fuzz_response tests/fuzz/fuzz_cache \
-	tests/fuzz/fuzz_srv tests/fuzz/fuzz_handover tests/fuzz/fuzz_config
+	tests/fuzz/fuzz_srv tests/fuzz/fuzz_handover tests/fuzz/fuzz_config tests/fuzz/fuzz_syn_packet
 check_PROGRAMS += $(fuzz_tests)
 TESTS += $(fuzz_tests)
 EXTRA_DIST += tests/fuzz/corpus
@@ -22,6 +22,11 @@ tests_fuzz_fuzz_response_LDADD = libfuzz_properties.la libcodec.la
 tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c tests/fuzz/driver.c
 tests_fuzz_fuzz_config_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"config"'
 tests_fuzz_fuzz_config_LDADD = libconvertd.la
+
+tests_fuzz_fuzz_syn_packet_SOURCES = tests/fuzz/fuzz_syn_packet.c tests/fuzz/driver.c \
+	tests/unit/syn_build.c tests/unit/syn_build.h
+tests_fuzz_fuzz_syn_packet_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"syn_packet"'
+tests_fuzz_fuzz_syn_packet_LDADD = libconvertd.la
 
 tests_fuzz_fuzz_cache_SOURCES = tests/fuzz/fuzz_cache.c tests/fuzz/driver.c \
 	tests/fuzz/cache_properties.c tests/fuzz/cache_properties.h

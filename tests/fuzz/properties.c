@@ -289,6 +289,8 @@ static void response_rewrite(const struct convert_response *response)
 	convert_writer_init(&w, buf, response->length + 4);
 	if (response->has_tcp_header)
 		convert_write_tcp_header(&w, response->tcp_header.data, response->tcp_header.len);
+	if (response->has_withholding)
+		convert_write_withholding(&w, &response->withholding);
 	if (response->has_error)
 		error_rewrite(&w, response);
 	len = convert_writer_finish(&w);
@@ -300,6 +302,9 @@ static void response_rewrite(const struct convert_response *response)
 	REQUIRE(spans_equal(reread.tcp_header, response->tcp_header));
 	REQUIRE(reread.has_error == response->has_error);
 	REQUIRE(reread.error_code == response->error_code);
+	REQUIRE(reread.has_withholding == response->has_withholding);
+	REQUIRE(reread.withholding.withheld == response->withholding.withheld);
+	REQUIRE(reread.withholding.limit_ms == response->withholding.limit_ms);
 }
 
 static void response_extent_check(const uint8_t *data, size_t length, enum convert_status status)
@@ -332,6 +337,8 @@ void response_check(const uint8_t *data, size_t size)
 		(status == CONVERT_OK && seen[CONVERT_TLV_EXTENDED_TCP_HEADER]));
 	REQUIRE(response.has_supported ==
 		(status == CONVERT_OK && seen[CONVERT_TLV_SUPPORTED_TCP_EXTENSIONS]));
+	REQUIRE(!response.has_withholding ||
+		(status == CONVERT_OK && seen[CONVERT_TLV_WITHHOLDING]));
 	REQUIRE(is_inside(response.error_value, data, response.length));
 	REQUIRE(is_inside(response.tcp_header, data, response.length));
 	REQUIRE(is_inside(response.supported, data, response.length));

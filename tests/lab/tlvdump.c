@@ -85,6 +85,11 @@ static void print_tlvs(const uint8_t *message, size_t length, const struct conve
 			print_connect(request);
 		else if (response && tlv.type == CONVERT_TLV_ERROR)
 			print_error(response);
+		else if (response && tlv.type == CONVERT_TLV_WITHHOLDING &&
+			 response->has_withholding)
+			printf("SYNs are %swithheld, %u ms at most",
+			       response->withholding.withheld ? "" : "not ",
+			       response->withholding.limit_ms);
 		else if (tlv.type == CONVERT_TLV_INFO)
 			printf("what do you support?");
 		else

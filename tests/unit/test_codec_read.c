@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,7 @@ static const struct vector requests[] = {
 	{ "01 02 22 63 14 01 00 00", CONVERT_TLV_WRONG_DIRECTION },
 	{ "01 03 22 63 15 02 00 00 1e 00 00 00", CONVERT_TLV_WRONG_DIRECTION },
 	{ "01 02 22 63 1e 01 60 00", CONVERT_TLV_WRONG_DIRECTION },
+	{ "01 03 22 63 f0 02 01 01 07 d0 6c 63", CONVERT_TLV_WRONG_DIRECTION },
 	/* lengths */
 	{ "01 03 22 63 01 02 00 00 00 00 00 00", CONVERT_TLV_BAD_LENGTH },
 	{ "01 02 22 63 0a 01 01 bb", CONVERT_TLV_BAD_LENGTH },
@@ -126,7 +128,9 @@ static const struct vector responses[] = {
 	/* new TLVs are stepped over, whatever is in them */
 	{ "01 02 22 63 02 01 00 00", CONVERT_OK },
 	{ "01 05 22 63 c0 02 ff ff ff ff ff ff 14 01 00 00 ff 01 00 00", CONVERT_OK },
+	{ "01 02 22 63 f0 01 01 01", CONVERT_OK },
 	/* ... but never twice */
+	{ "01 05 22 63 f0 02 01 01 07 d0 6c 63 f0 02 01 01 07 d0 6c 63", CONVERT_TLV_TWICE },
 	{ "01 03 22 63 c0 01 00 00 c0 01 00 00", CONVERT_TLV_TWICE },
 	{ "01 03 22 63 ff 01 00 00 ff 01 00 00", CONVERT_TLV_TWICE },
 	{ "01 03 22 63 14 01 00 00 14 01 00 00", CONVERT_TLV_TWICE },
@@ -497,6 +501,39 @@ START_TEST(answer_beyond_the_table)
 }
 END_TEST
 
+/* doc/private-tlvs.md */
+static const struct {
+	const char *tlv;
+	bool has, withheld;
+	uint16_t limit_ms;
+} withholdings[] = {
+	{ "f002 0101 07d0 6c63", true, true, 2000 },
+	{ "f002 0100 07d0 6c63", true, false, 2000 },
+	{ "f002 01fe ffff 6c63", true, false, 65535 },	      /* flags to come */
+	{ "f003 01ff 0001 6c63 12345678", true, true, 1 },     /* fields to come */
+	{ "f002 0201 07d0 6c63", false, false, 0 },	      /* a version to come */
+	{ "f002 0101 07d0 0000", false, false, 0 },	      /* somebody else's */
+	{ "f001 0101 1501 0000", false, false, 0 },
+	{ "ff02 0101 07d0 6c63", false, false, 0 },
+};
+
+START_TEST(response_withholding)
+{
+	struct convert_response response;
+	char hex[128];
+	struct bytes message;
+
+	snprintf(hex, sizeof(hex), "01ff2263 %s", withholdings[_i].tlv);
+	message = bytes_hex(hex);
+	message.data[1] = (uint8_t)(message.len / 4);
+	ck_assert_int_eq(convert_response_parse(message.data, message.len, &response), CONVERT_OK);
+	ck_assert_int_eq(response.has_withholding, withholdings[_i].has);
+	ck_assert_int_eq(response.withholding.withheld, withholdings[_i].withheld);
+	ck_assert_uint_eq(response.withholding.limit_ms, withholdings[_i].limit_ms);
+	bytes_fini(&message);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("codec_read");
@@ -510,6 +547,7 @@ int main(void)
 	tcase_add_test(tcase, request_of_all_tlvs);
 	tcase_add_test(tcase, request_fault_leaves_nothing);
 	tcase_add_test(tcase, response_values);
+	tcase_add_loop_test(tcase, response_withholding, 0, (int)ARRAY_SIZE(withholdings));
 	tcase_add_loop_test(tcase, options, 0, (int)ARRAY_SIZE(option_lists));
 	tcase_add_loop_test(tcase, connect_options, 0, (int)ARRAY_SIZE(option_lists));
 	tcase_add_test(tcase, option_values);

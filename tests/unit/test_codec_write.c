@@ -155,6 +155,16 @@ static void cookie_none(struct convert_writer *w)
 	convert_write_cookie(w, NULL, 0);
 }
 
+static void withholding(struct convert_writer *w)
+{
+	convert_write_withholding(w, &(struct convert_withholding){ true, 2000 });
+}
+
+static void withholding_off(struct convert_writer *w)
+{
+	convert_write_withholding(w, &(struct convert_withholding){ 0 });
+}
+
 static void private_empty(struct convert_writer *w)
 {
 	convert_write_tlv(w, 192, NULL, 0);
@@ -238,6 +248,8 @@ static const struct {
 	{ supported_none, "01022263 15010000" },
 	{ cookie_byte, "01032263 16020000 de000000" },
 	{ cookie, "01042263 16030000 01020304 05060708" },
+	{ withholding, "01032263 f0020101 07d06c63" },
+	{ withholding_off, "01032263 f0020100 00006c63" },
 	{ private_empty, "01022263 c0010000" },
 	{ private_three, "01032263 ff020102 03000000" },
 	{ error_versions, "01022263 1e010001" },

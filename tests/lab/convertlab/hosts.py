@@ -201,7 +201,7 @@ class Host:
         return process
 
     # pylint: disable=redefined-builtin
-    def run(self, cmd, env=None, timeout=30, check=True, input=None, text=True):
+    def run(self, cmd, env=None, timeout=60, check=True, input=None, text=True):
         """Runs cmd (a list) and returns its CompletedProcess with stdout and stderr.
 
         A status other than 0 raises CommandError, unless check is False; so does a time-out, always.

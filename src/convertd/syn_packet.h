@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* syn_packet.h - read an IP packet with a TCP SYN, and change what has to be changed (no I/O) */
+#ifndef CONVERTD_SYN_PACKET_H
+#define CONVERTD_SYN_PACKET_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum syn_packet_status {
+	SYN_PACKET_OK,
+	SYN_PACKET_CUT,          /* shorter than its headers say */
+	SYN_PACKET_BAD_HEADER,   /* lengths that can't be, or an extension header that we don't know */
+	SYN_PACKET_FRAGMENT,     /* part of a packet */
+	SYN_PACKET_NOT_SYN,      /* not TCP, or not the first segment of a connection */
+	SYN_PACKET_BAD_CHECKSUM, /* of the IPv4 header, or TCP's */
+	SYN_PACKET_STATUS_COUNT
+};
+
+/* Who the peers of a connection are: also the key in tables, so without padding. */
+struct syn_packet_flow {
+	struct in6_addr source, destination; /* IPv4 as v4-mapped */
+	uint16_t source_port, destination_port; /* host byte order */
+};
+
+/* A SYN; its pointers go into the packet that was parsed. */
+struct syn_packet {
+	struct syn_packet_flow flow;
+	uint32_t isn;    /* initial sequence number, host byte order */
+	uint16_t window; /* bytes, not scaled (RFC 7323 2.2) */
+	uint8_t scale;   /* of the windows of later segments, at most 14; 0 without the option */
+	bool mp_capable, mp_join; /* RFC 8684 3.1 and 3.2 */
+	bool sack_permitted;
+	const uint8_t *payload;
+	size_t payload_len; /* bytes */
+	size_t tcp;         /* bytes of the packet in front of the TCP header */
+	size_t tcp_len;     /* bytes of the TCP header, options included */
+};
+
+/*
+ * syn_packet_parse() - read a packet
+ * @packet, @len: from the IP header on; bytes behind what the IP header counts aren't looked at
+ * @syn: filled on SYN_PACKET_OK
+ *
+ * Only what TCP itself would take is OK: a checksum that isn't right would be corrected below.
+ */
+enum syn_packet_status syn_packet_parse(const uint8_t *packet, size_t len, struct syn_packet *syn);
+
+/* The name of a status for logs. */
+const char *syn_packet_status_name(enum syn_packet_status status);
+
+/*
+ * syn_packet_shift_window() - the window as segments after the SYN would say it
+ * What Linux wants of SYNs with MP_CAPABLE and data: see syn_window.c. Not less than 1.
+ * @packet: what @syn was read from; the checksum is kept right
+ */
+void syn_packet_shift_window(uint8_t *packet, struct syn_packet *syn);
+
+/*
+ * syn_packet_remove_offers() - take MP_CAPABLE and SACK-permitted out
+ * They become NOPs. The connection is plain TCP then, and the client can see in the SYN+ACK that it
+ * was done (doc/private-tlvs.md).
+ * @packet: what @syn was read from; the checksum is kept right
+ */
+void syn_packet_remove_offers(uint8_t *packet, struct syn_packet *syn);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fuzz_syn_packet.c - any bytes as a packet with a SYN
+ *
+ * What is read must lie inside the packet, and what is changed must be read again as what was meant,
+ * with everything else as it was. Checksums are put right first: few inputs would get past them.
+ * To search for new inputs see fuzz_request.c; the sources are src/convertd/syn_packet.c and
+ * tests/unit/syn_build.c.
+ */
+#include "config.h"
+
+#include "convertd/syn_packet.h"
+
+#include "../unit/syn_build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Not assert(): NDEBUG must not turn the tests off. */
+#define REQUIRE(condition) ((condition) ? (void)0 : abort())
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_inside(const uint8_t *packet, size_t size, const struct syn_packet *syn)
+{
+	REQUIRE(syn->tcp >= 20 && syn->tcp_len >= 20 && syn->tcp_len <= 60);
+	REQUIRE(syn->payload == packet + syn->tcp + syn->tcp_len);
+	REQUIRE(syn->payload_len <= size - syn->tcp - syn->tcp_len);
+	REQUIRE(syn->scale <= 14);
+}
+
+static void check_changes(uint8_t *packet, size_t size)
+{
+	struct syn_packet syn, again;
+
+	REQUIRE(syn_packet_parse(packet, size, &syn) == SYN_PACKET_OK);
+	check_inside(packet, size, &syn);
+	syn_packet_shift_window(packet, &syn);
+	REQUIRE(syn_packet_parse(packet, size, &again) == SYN_PACKET_OK);
+	REQUIRE(memcmp(&syn, &again, sizeof(syn)) == 0);
+	syn_packet_remove_offers(packet, &syn);
+	REQUIRE(syn_packet_parse(packet, size, &again) == SYN_PACKET_OK);
+	REQUIRE(memcmp(&syn, &again, sizeof(syn)) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t *packet = malloc(size);
+	struct syn_packet syn;
+
+	REQUIRE(packet || !size);
+	if (size)
+		memcpy(packet, data, size);
+	if (syn_packet_parse(packet, size, &syn) == SYN_PACKET_OK)
+		check_inside(packet, size, &syn);
+	syn_build_checksums(packet, size);
+	if (syn_packet_parse(packet, size, &syn) == SYN_PACKET_OK)
+		check_changes(packet, size);
+	free(packet);
+	return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* syn_build.h - packets with TCP SYNs, for tests; shares no code with what reads them */
+#ifndef TESTS_UNIT_SYN_BUILD_H
+#define TESTS_UNIT_SYN_BUILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * syn_build_checksums() - put the checksums right that a packet seems to have
+ * Of the IPv4 header, and of TCP where the packet is long enough for it; else it does nothing.
+ */
+void syn_build_checksums(uint8_t *packet, size_t len);
+
+#endif
