@@ -54,7 +54,7 @@ static void tell_problem(struct problems *problems, const struct metrics_address
 #define BACKLOG 64
 
 /* Seconds from accept to the last byte of the answer. */
-#define DEADLINE_SECONDS 10
+#define DEADLINE_SECONDS 5
 
 /* Bytes of memory for a connection: its request's header, and the answer's. */
 #define CONNECTION_MEMORY 8192
@@ -169,6 +169,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 static void run(struct endpoint *endpoint)
 {
 	uint64_t now = log_now_ms(), wait = 1000;
+	bool had_connections = endpoint->connections != NULL;
 	MHD_UNSIGNED_LONG_LONG asked;
 	struct timeval timeout;
 
@@ -176,6 +177,9 @@ static void run(struct endpoint *endpoint)
 		if (now >= c->deadline_ms)
 			shutdown(c->fd, SHUT_RDWR);
 	MHD_run(endpoint->daemon);
+	/* With all connections taken it stops to accept, and looks whether one has ended at first. */
+	if (had_connections)
+		MHD_run(endpoint->daemon);
 	if (!endpoint->connections) {
 		event_del(endpoint->timer);
 		return;

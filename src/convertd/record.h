@@ -35,7 +35,7 @@ struct record {
 	int error;          /* the code of the Error TLV that was sent, or RECORD_NO_ERROR */
 };
 
-#define RECORD_TEXT_MAX 320
+#define RECORD_TEXT_MAX 448
 
 /* "tcp", "mptcp", "fallback" */
 const char *record_transport_name(enum record_transport transport);

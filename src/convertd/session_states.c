@@ -111,7 +111,6 @@ static void session_connect(struct session *s, const struct request_decision *de
 
 	s->info = decision->info;
 	s->mptcp = decision->mptcp;
-	session_look_upstream(s);
 	s->request_us = session_age_us(s);
 	metrics_observe_us(s->pool->metrics, METRIC_REQUEST_SECONDS, s->request_us);
 	metrics_add(s->pool->metrics, METRIC_REQUESTS + s->syn_data, 1);
@@ -173,6 +172,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 {
 	struct request_decision decision;
 
+	session_look_upstream(s);
 	session_judge(s, buf, len, &decision);
 	switch (decision.action) {
 	case REQUEST_WAIT:

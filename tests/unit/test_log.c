@@ -235,7 +235,7 @@ START_TEST(long_lines)
 }
 END_TEST
 
-START_TEST(notices)
+START_TEST(notices_of_sixteen)
 {
 	struct notice notices[NOTICES_MAX];
 	char text[2 * NOTICE_TEXT_MAX];
@@ -284,7 +284,7 @@ int main(void)
 	tcase_add_test(tcase, record_of_the_longest);
 	tcase_add_test(tcase, lines);
 	tcase_add_test(tcase, long_lines);
-	tcase_add_test(tcase, notices);
+	tcase_add_test(tcase, notices_of_sixteen);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }
