@@ -42,3 +42,5 @@ convertd_SOURCES = src/convertd/main.c \
 convertd_CFLAGS = $(AM_CFLAGS) -pthread $(EVENT_CFLAGS) $(MICROHTTPD_CFLAGS) $(NFTABLES_CFLAGS)
 convertd_LDADD = libconvertd.la -lpthread $(EVENT_LIBS) $(NFTABLES_LIBS) $(MICROHTTPD_LIBS)
 dist_man_MANS += man/convertd.8
+EXTRA_DIST += contrib/grafana/convertd.json contrib/prometheus/alerts.yml contrib/prometheus/alerts_test.yml \
+	contrib/prometheus/scrape.yml

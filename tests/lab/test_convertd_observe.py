@@ -3,6 +3,7 @@
 """test_convertd_observe.py - what convertd tells: its log, its metrics, its status; and that asking it disturbs nobody"""
 import contextlib
 import html.parser
+import json
 import os
 import re
 import signal
@@ -240,6 +241,67 @@ def test_promtool():
         _, _, text = get(lab.converter)
         result = lab.converter.run(["promtool", "check", "metrics"], input=text)
         equal(result.stdout + result.stderr, "", "promtool")
+
+
+def dashboard_expressions():
+    """What the panels and annotations of the Grafana dashboard ask for."""
+    with open(os.path.join(SOURCE, "contrib/grafana/convertd.json"), encoding="utf-8") as file:
+        dashboard = json.load(file)
+    places, ids = set(), set()
+    for panel in dashboard["panels"]:
+        where = panel["gridPos"]
+        taken = {(x, y) for x in range(where["x"], where["x"] + where["w"]) for y in range(where["y"], where["y"] + where["h"])}
+        check(where["x"] + where["w"] <= 24 and not taken & places and panel["id"] not in ids, "%s overlaps" % panel["title"])
+        places |= taken
+        ids.add(panel["id"])
+        check(panel["type"] == "row" or panel["targets"] and panel["description"], "%s is empty" % panel["title"])
+        yield from (target["expr"] for target in panel.get("targets", []))
+    yield from (annotation["expr"] for annotation in dashboard["annotations"]["list"])
+
+
+def alert_expressions():
+    """What the alerts ask for, by their lines in the file: there may be no parser of YAML here."""
+    with open(os.path.join(SOURCE, "contrib/prometheus/alerts.yml"), encoding="utf-8") as file:
+        lines = file.read().split("- alert:")[1:]
+    yield from (re.search(r"expr:(.*?)\n {8}\w", rule, re.DOTALL)[1] for rule in lines)
+
+
+def test_dashboard_and_alerts_ask_for_what_is_there():
+    """Every name and label value in them is in the metrics."""
+    with near() as lab, converter(lab, *OPTIONS):
+        metrics = Metrics(lab.converter)
+    labels = {label for _, pairs in metrics.values for label in pairs}
+    expressions = [*dashboard_expressions(), *alert_expressions()]
+    check(len(expressions) >= 40, "%d expressions" % len(expressions))
+    asked = set()
+    for expression in expressions:
+        names = set(re.findall(r"\b((?:convertd|process)_\w+)\b", expression))
+        check(names or "up{" in expression, "nothing of convertd's in " + expression)
+        asked |= names
+        for label, values in re.findall(r'(\w+)=~?"([\w.*|+]+)"', expression):
+            for value in values.split("|") if label != "job" else ():
+                check(any(own == label and re.fullmatch(value, text) for own, text in labels), "%s=%s" % (label, value))
+    equal(asked - metrics.names(), set(), "names that aren't there")
+    check({re.sub("_(bucket|sum|count)$", "", name) for name in metrics.names()} -
+          {re.sub("_(bucket|sum|count)$", "", name) for name in asked} <=
+          {"convertd_build_info", "convertd_reloads_total", "convertd_max_pending_requests", "process_start_time_seconds",
+           "process_virtual_memory_bytes"}, "metrics that nobody looks at: %s" % (metrics.names() - asked))
+
+
+def test_prometheus_takes_them():
+    """promtool: the alerts go off when they should, and the dashboard's expressions are PromQL."""
+    need("promtool", "prometheus")
+    with near() as lab:
+        for arguments in (["check", "config", "scrape.yml"], ["test", "rules", "alerts_test.yml"]):
+            arguments[-1] = os.path.join(SOURCE, "contrib/prometheus", arguments[-1])
+            lab.client.run(["promtool", *arguments])
+        rules = os.path.join(lab.directory, "rules.yml")
+        with open(rules, "w", encoding="utf-8") as file:
+            # JSON is YAML
+            json.dump({"groups": [{"name": "dashboard", "rules": [
+                {"record": "expression%d" % i, "expr": re.sub(r"\$__\w+", "1m", expression)}
+                for i, expression in enumerate(dashboard_expressions())]}]}, file)
+        lab.client.run(["promtool", "check", "rules", rules])
 
 
 # --- HTTP that is not as it should be -----------------------------------------------------------------------------
