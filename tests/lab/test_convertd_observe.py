@@ -226,12 +226,16 @@ def test_counts():
 
 
 def test_manual_has_each_metric():
-    """convertd(8) lists all metrics that there are, and no others."""
+    """convertd(8) lists all metrics and outcomes that there are, and no others."""
     with near() as lab, converter(lab, *OPTIONS):
-        families = {re.sub("_(bucket|sum|count)$", "", name) for name in Metrics(lab.converter).names()}
+        metrics = Metrics(lab.converter)
+    families = {re.sub("_(bucket|sum|count)$", "", name) for name in metrics.names()}
     with open(os.path.join(SOURCE, "man/convertd.8"), encoding="utf-8") as file:
-        listed = set(re.findall(r"^\.It Li ((?:convertd|process)_\w+)", file.read(), re.MULTILINE))
-    equal(listed, families, "metrics in convertd(8)")
+        manual = file.read()
+    equal(set(re.findall(r"^\.It Li ((?:convertd|process)_\w+)", manual, re.MULTILINE)), families, "metrics in convertd(8)")
+    outcomes = manual[manual.index(".Ss Outcomes"):manual.index(".Sh METRICS")]
+    equal(set(re.findall(r"^\.It Li (\w+)$", outcomes, re.MULTILINE)),
+          {dict(labels)["outcome"] for name, labels in metrics.values if name == "convertd_connections_ended_total"}, "outcomes")
 
 
 def test_promtool():
