@@ -376,9 +376,10 @@ const struct option_spec options_table[] = {
 	  "lines a second about connections that end in one way;\n"
 	  "others are counted in one line (0: print all)",
 	  NUMBER(log_rate, NULL, 0, 100000, 200) },
-	{ NULL, "metrics", "ADDR:PORT|unix:/PATH",
+	{ NULL, "metrics", "ADDRESS",
 	  "tell Prometheus, browsers and convertd status there, by HTTP\n"
-	  "and without a password; may be given again (default: nowhere)",
+	  "and without a password: ADDR:PORT, or unix:/PATH; may be\n"
+	  "given again (default: nowhere)",
 	  apply_metrics, .flags = OPTION_REPEATS },
 
 	{ "Other", "config", "FILE",
@@ -438,7 +439,7 @@ static void print_option(const struct option_spec *spec)
 void options_print_help(void)
 {
 	printf("Usage: convertd [OPTION]...\n"
-	       "       convertd status [--config FILE | --metrics ADDR:PORT|unix:/PATH]\n"
+	       "       convertd status [--config FILE | --metrics ADDRESS]\n"
 	       "Convert TCP connections of RFC 8803 clients, over Multipath TCP, to plain TCP.\n");
 	for (const struct option_spec *spec = options_table; spec->name; spec++) {
 		if (spec->group)
