@@ -46,6 +46,7 @@ struct monitor {
 	struct endpoint *endpoints[SETTINGS_METRICS_MAX];
 	struct endpoint *next[SETTINGS_METRICS_MAX]; /* those of monitor_open() */
 	char *listening;
+	size_t workers;
 	unsigned max_connections, max_pending;
 	time_t started, configured;
 	uint64_t reloads, reloads_failed;
@@ -90,6 +91,7 @@ static void read_status(const struct monitor *monitor, struct status *status)
 	status->reloads_failed = monitor->reloads_failed;
 	status->draining = monitor->draining;
 	status->listening = monitor->listening ? monitor->listening : "";
+	status->workers = monitor->workers;
 	status->max_connections = monitor->max_connections;
 	status->max_pending = monitor->max_pending;
 	process_read(&status->process);
@@ -262,14 +264,15 @@ void monitor_abandon(struct monitor *monitor)
 	destroy_others(monitor->next, monitor->endpoints);
 }
 
-void monitor_commit(struct monitor *monitor, const char *listening, unsigned max_connections,
-		    unsigned max_pending)
+void monitor_commit(struct monitor *monitor, const char *listening, size_t workers,
+		    unsigned max_connections, unsigned max_pending)
 {
 	destroy_others(monitor->endpoints, monitor->next);
 	memcpy(monitor->endpoints, monitor->next, sizeof(monitor->endpoints));
 	memset(monitor->next, 0, sizeof(monitor->next));
 	free(monitor->listening);
 	monitor->listening = strdup(listening);
+	monitor->workers = workers;
 	monitor->max_connections = max_connections;
 	monitor->max_pending = max_pending;
 	monitor->configured = time(NULL);

@@ -9,6 +9,7 @@
 #define CONVERTD_MONITOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct event_base;
 struct log_limit;
@@ -39,8 +40,8 @@ void monitor_abandon(struct monitor *monitor);
  * @listening: the addresses and what they take, for people; copied
  * @max_connections, @max_pending: the limits in force, 0: none
  */
-void monitor_commit(struct monitor *monitor, const char *listening, unsigned max_connections,
-		    unsigned max_pending);
+void monitor_commit(struct monitor *monitor, const char *listening, size_t workers,
+		    unsigned max_connections, unsigned max_pending);
 
 /* A reload was tried. */
 void monitor_count_reload(struct monitor *monitor, bool ok);

@@ -132,6 +132,12 @@ static bool apply_make_key(const struct option_spec *spec, struct settings *sett
 	return apply_path(spec, settings, value, place, problems);
 }
 
+static bool apply_user(const struct option_spec *spec, struct settings *settings, const char *value,
+		       const struct place *place, struct problems *problems)
+{
+	return user_parse(member(spec, settings), value, place, problems);
+}
+
 /*
  * Takes "%DEVICE" out of "ADDR%DEVICE:PORT", where ss(8) prints it: @text is "ADDR:PORT" then.
  * Returns false if there is one that can't be an interface.
@@ -263,10 +269,10 @@ static bool apply_metrics(const struct option_spec *spec, struct settings *setti
 
 	(void)spec;
 	problems_quote(value, quote);
-	if (is_path && value[5] == '/' && strlen(value + 5) < sizeof(where.path))
+	if (is_path && value[5] == '/' && strlen(value + 5) < sizeof(where.path)) {
 		strcpy(where.path, value + 5);
-	else if (is_path || sockaddr_ip_parse(&where.address, value, 0) < 0 ||
-		 sockaddr_ip_port(&where.address) == 0) {
+	} else if (is_path || sockaddr_ip_parse(&where.address, value, 0) < 0 ||
+		   sockaddr_ip_port(&where.address) == 0) {
 		problems_add(problems, place,
 			     "%s is neither ADDR:PORT nor unix:/PATH of at most %d bytes; write "
 			     "127.0.0.1:%d or unix:/run/convertd/metrics.sock",
@@ -366,6 +372,18 @@ const struct option_spec options_table[] = {
 	  "(0: never)",
 	  NUMBER(idle_timeout, "seconds", 0, 30 * DAY, 0) },
 
+	{ NULL, "drain-timeout", "SECONDS",
+	  "on SIGTERM, let sessions go on for so long before they are\n"
+	  "cut (0: cut them at once)",
+	  NUMBER(drain_timeout, "seconds", 0, DAY, 30) },
+
+	{ "Privileges", "user", "NAME[:GROUP]",
+	  "where root starts it: become this user, with the rights\n"
+	  "that are needed",
+	  apply_user, MEMBER(user) },
+	{ NULL, "no-syscall-filter", NULL, "permit all system calls", apply_flag,
+	  MEMBER(no_syscall_filter) },
+
 	{ "What it tells", "log-level", "LEVEL",
 	  "print error, warning, info or debug and all before it\n"
 	  "(default info)",
@@ -382,7 +400,10 @@ const struct option_spec options_table[] = {
 	  "given again (default: nowhere)",
 	  apply_metrics, .flags = OPTION_REPEATS },
 
-	{ "Other", "config", "FILE",
+	{ "Other", "workers", "N",
+	  "threads that serve clients (0: one for each CPU)",
+	  NUMBER(workers, NULL, 0, SETTINGS_WORKERS_MAX, 0) },
+	{ NULL, "config", "FILE",
 	  "read more options there, one in a line, without dashes;\n"
 	  "what both say counts as it is said here",
 	  apply_path, MEMBER(config), .flags = OPTION_COMMAND_LINE },

@@ -77,9 +77,9 @@ static struct record make_record(const struct session *s)
 static bool may_log(const struct session *s)
 {
 	struct session_pool *pool = s->pool;
-	unsigned rate = pool->settings->log_rate;
+	unsigned rate = pool->terms->settings->log_rate;
 
-	if (!rate || !pool->log_limits)
+	if (!rate)
 		return true;
 	if (log_limit_take(&pool->log_limits[s->outcome], 1000000 / rate,
 			   rate * LOG_BURST_SECONDS, log_now_us()))

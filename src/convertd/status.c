@@ -94,6 +94,7 @@ static void tell_converter(struct sink *sink, const struct status *status)
 	heading(sink, "Converter");
 	row(sink, "state", "%s", status->draining ? "draining" : "serving");
 	row(sink, "listening on", "%s", status->listening);
+	row_of(sink, "workers", status->workers, 0);
 	row_time(sink, "running since", status->started, status->now);
 	row_time(sink, "configured", status->configured, status->now);
 	row(sink, "reloads", "%llu, and %llu that failed", (unsigned long long)status->reloads,

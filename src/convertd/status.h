@@ -19,6 +19,7 @@ struct status {
 	uint64_t reloads, reloads_failed;
 	bool draining;
 	const char *listening;      /* "[::]:1234 (MPTCP, Fast Open), …" */
+	size_t workers;
 	unsigned max_connections, max_pending; /* 0: no limit */
 	struct process_facts process;
 	size_t notice_count;

@@ -67,16 +67,23 @@ LAB_TESTS = \
 	tests/lab/test_shim_processes.py \
 	tests/lab/test_early_data.py \
 	tests/lab/test_learned.py \
+	tests/lab/test_confirmation.py \
 	tests/lab/test_transfers.py \
 	tests/lab/test_aggregation.py \
 	tests/lab/test_convertd_messages.py \
+	tests/lab/test_convertd_privileges.py \
 	tests/lab/test_convertd_relay.py \
 	tests/lab/test_convertd_process.py \
+	tests/lab/test_convertd_activation.py \
 	tests/lab/test_convertd_config.py \
+	tests/lab/test_convertd_drain.py \
+	tests/lab/test_convertd_host.py \
+	tests/lab/test_convertd_units.py \
 	tests/lab/test_convertd_access.py \
 	tests/lab/test_convertd_limits.py \
 	tests/lab/test_convertd_cookies.py \
 	tests/lab/test_convertd_observe.py \
+	tests/lab/test_convertd_workers.py \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
