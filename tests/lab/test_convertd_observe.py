@@ -413,7 +413,9 @@ def test_status():
             file.write("metrics unix:%s\nmetrics 127.0.0.1:%d\ncookie-key /nowhere\n" % (path, PORT))
         equal(status(lab, "--config", config)[0], 1, "the status without a converter")
         check("is convertd running, with --metrics unix:%s?" % path in status(lab, "--config", config)[2], "no remedy")
-        equal(status(lab)[0], 2, "the status of status without an address")
+        check("unix:/run/convertd/metrics.sock: No such file or directory" in status(lab)[2], "no usual place")
+        refusal = lab.converter.run([lab.build.program("convertd"), "--metrics", "unix:%s/nowhere/x" % lab.directory], check=False)
+        check(refusal.returncode == 1 and "there is no such directory" in refusal.stderr, refusal.stderr)
         # one that was left behind is replaced
         with lab.converter.socket(socket.AF_UNIX) as stale:
             stale.bind(path)
