@@ -438,6 +438,25 @@ def test_status():
         check(not os.path.exists(path), "the socket is left behind")
 
 
+def test_draining():
+    """Balancers are told at once to look elsewhere, and who asks is answered until the last connection has ended."""
+    with near() as lab, Server(lab, 80) as server:
+        process = lab.convertd(["--drain-timeout", "60", *OPTIONS])
+        process.wait_log("ready")
+        equal(get(lab.converter, "/healthz")[::2], (200, "ok\n"), "health before")
+        with Client(lab.client, lab.converter.addr4) as client:
+            client.send(server.connect())
+            with server.accept() as sock:
+                extended_header(client.answer())
+                process.send_signal(signal.SIGTERM)
+                process.wait_log("no new clients")
+                equal(get(lab.converter, "/healthz")[::2], (503, "draining\n"), "health")
+                metrics = Metrics(lab.converter)
+                equal((metrics("convertd_draining"), metrics("convertd_connections", state="relay")), (1, 1), "metrics")
+                check(": draining" in status(lab, *OPTIONS)[1], "convertd status")
+        equal(process.wait(10), 0, "convertd's status")
+
+
 def test_reload():
     """Addresses come and go with the configuration; what can't be had changes nothing."""
     with near() as lab:
