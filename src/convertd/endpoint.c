@@ -281,7 +281,8 @@ struct endpoint *endpoint_create(struct event_base *base, const struct metrics_a
 		if (start_daemon(endpoint, base, fd))
 			return endpoint;
 	}
-	tell_problem(problems, where, strerror(fd < 0 ? -fd : ENOMEM));
+	tell_problem(problems, where, fd == -ENOENT ? "there is no such directory; make it, or leave this out" :
+						      strerror(fd < 0 ? -fd : ENOMEM));
 	endpoint_destroy(endpoint);
 	return NULL;
 }

@@ -55,5 +55,3 @@ convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) $(CAP_NG_CFLAG
 convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
 convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS) $(CAP_NG_LIBS) $(MICROHTTPD_LIBS)
 dist_man_MANS += man/convertd.8
-EXTRA_DIST += contrib/grafana/convertd.json contrib/prometheus/alerts.yml contrib/prometheus/alerts_test.yml \
-	contrib/prometheus/scrape.yml

@@ -23,6 +23,7 @@
 
 #define SETTINGS_LISTEN_MAX 64
 #define SETTINGS_METRICS_MAX 4
+#define SETTINGS_STATUS_DEFAULT "/run/convertd/metrics.sock" /* as contrib/convertd.conf has it */
 #define SETTINGS_SOCKET_PATH_MAX 108 /* bytes, with the NUL: unix(7) */
 #define SETTINGS_WORKERS_MAX 256
 #define SETTINGS_PORT 1234
