@@ -279,7 +279,7 @@ def restart_under_load(lab, manager, *arguments):
         served = sum(stream.end() for stream in streams)
         equal(last.stop(), 0, "the status")
         logs.append(last.log_text())
-        carried = [log.count(": done\n") for log in logs]
+        carried = [log.count(": done ") for log in logs]
         check(min(carried) > 0, "what each convertd carried: %s" % carried)
         return "%d clients, %d restarts, none refused; each convertd served %s" % (served, RESTARTS, carried)
 
