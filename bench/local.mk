@@ -13,7 +13,7 @@ bench_tools_load_load_SOURCES = bench/tools/load/main.c \
 bench_tools_load_load_LDADD = libclient.la libcodec.la libcommon.la
 
 # -rpath makes it a shared library
-EXTRA_LTLIBRARIES = libpreloadnothing.la
+EXTRA_LTLIBRARIES += libpreloadnothing.la
 libpreloadnothing_la_SOURCES = bench/tools/preload_nothing.c
 libpreloadnothing_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 
