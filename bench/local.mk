@@ -1,5 +1,5 @@
 # what is measured: bench/README.md. Nothing of it is built or run by "make all"
-EXTRA_PROGRAMS = bench/tools/calls bench/tools/startup bench/tools/nothing
+EXTRA_PROGRAMS += bench/tools/calls bench/tools/startup bench/tools/nothing
 bench_tools_calls_SOURCES = bench/tools/calls.c bench/tools/trace.c bench/tools/trace.h
 bench_tools_startup_SOURCES = bench/tools/startup.c bench/tools/trace.c bench/tools/trace.h
 bench_tools_nothing_SOURCES = bench/tools/nothing.c

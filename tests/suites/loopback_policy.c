@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * loopback.c - a shim that converts connections to this host as well, for tests whose servers are nowhere else
+ * loopback_policy.c - a shim that converts connections to this host as well, for tests whose servers are nowhere else
  *
- * Linked (by --wrap) with the very objects of libconvert.so; only the verdict on loopback addresses differs. 0.0.0.0 and
- * :: stay direct: they name no host to a converter.
+ * Linked (by --wrap) with the very objects of libconvert.so; only the verdict on loopback addresses differs, and that a
+ * request may have them (loopback_address.c). 0.0.0.0 and :: stay direct: they name no host to a converter.
  */
 #include "config.h"
 
