@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """curl's own tests: curl and libcurl against the servers that it brings
 
-In its source: autoreconf -fi; ./configure --enable-debug --disable-shared --with-openssl; make; make -C tests.
+In its source: ./configure --enable-debug --disable-shared --with-openssl; make; make -C tests.
 --source is the build directory.
 """
 import os
