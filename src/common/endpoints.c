@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* What an attribute of an address says, if it is long enough to say it. */
-static void read_address_attr(struct endpoint *endpoint, const struct nlattr *attr)
+static void read_address_attr(struct mptcp_endpoint *endpoint, const struct nlattr *attr)
 {
 	union sockaddr_ip *address = &endpoint->address;
 	const void *payload = mnl_attr_get_payload(attr);
@@ -54,7 +54,7 @@ static int on_endpoint(const struct nlmsghdr *message, void *arg)
 	const struct nlattr *outer, *inner;
 
 	mnl_attr_for_each(outer, message, sizeof(struct genlmsghdr)) {
-		struct endpoint endpoint = { 0 };
+		struct mptcp_endpoint endpoint = { 0 };
 
 		if (mnl_attr_get_type(outer) != MPTCP_PM_ATTR_ADDR)
 			continue;

@@ -11,7 +11,7 @@
 
 #define ENDPOINTS_MAX 64
 
-struct endpoint {
+struct mptcp_endpoint {
 	union sockaddr_ip address; /* its port is 0 unless it has one */
 	uint8_t id;
 	unsigned int bound; /* to the device with this index; 0: to none */
@@ -19,7 +19,7 @@ struct endpoint {
 };
 
 struct endpoints {
-	struct endpoint endpoint[ENDPOINTS_MAX];
+	struct mptcp_endpoint endpoint[ENDPOINTS_MAX];
 	size_t count;
 	unsigned int subflow_limit; /* subflows of a connection besides its first */
 };

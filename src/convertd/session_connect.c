@@ -7,6 +7,7 @@
 #include "convertd/downstream.h"
 #include "convertd/fastopen.h"
 #include "convertd/log.h"
+#include "convertd/metrics.h"
 #include "convertd/settings.h"
 
 #include <errno.h>
@@ -52,7 +53,7 @@ static bool plan_fastopen(struct session *s, const struct request_decision *deci
 	}
 	s->fastopen = malloc(sizeof(*s->fastopen));
 	if (!s->fastopen) {
-		session_close(s, "out of memory");
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
 		return false;
 	}
 	*s->fastopen = kernels;
@@ -75,6 +76,13 @@ static void tell_source(struct session_pool *pool, const union sockaddr_ip *sour
 			    prefix_format(&single, text), suppressed);
 }
 
+uint64_t session_age_us(const struct session *s)
+{
+	uint64_t age = log_now_us() - s->started_us;
+
+	return age ? age : 1;
+}
+
 void session_connect(struct session *s, const struct request_decision *decision,
 		     const uint8_t *early, size_t len)
 {
@@ -87,7 +95,9 @@ void session_connect(struct session *s, const struct request_decision *decision,
 
 	s->info = decision->info;
 	s->mptcp = decision->mptcp;
-	session_look_upstream(s);
+	s->request_us = session_age_us(s);
+	metrics_observe_us(s->pool->metrics, METRIC_REQUEST_SECONDS, s->request_us);
+	metrics_add(s->pool->metrics, METRIC_REQUESTS + s->syn_data, 1);
 	s->trusted = plan.confirmed = s->confirmed;
 	plan.choice = sources_choose(&s->pool->terms->settings->sources, &s->client, &s->server,
 				     &plan.source);
@@ -112,7 +122,7 @@ void session_connect(struct session *s, const struct request_decision *decision,
 		return;
 	}
 	if (relay_prepend(&s->relay, RELAY_UPSTREAM, early + taken, len - taken) < 0) {
-		session_close(s, "out of memory");
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
 		return;
 	}
 	s->relay.flow[RELAY_UPSTREAM].bytes = taken;

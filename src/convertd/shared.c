@@ -73,11 +73,11 @@ static bool is_listening(const struct shared_facts *facts, const union sockaddr_
 }
 
 /* The node's own address that is announced to clients of this family, or NULL. */
-static const struct endpoint *find_own(const struct shared *shared,
+static const struct mptcp_endpoint *find_own(const struct shared *shared,
 				       const struct shared_facts *facts, bool v4)
 {
 	for (size_t i = 0; i < facts->endpoints->count; i++) {
-		const struct endpoint *endpoint = &facts->endpoints->endpoint[i];
+		const struct mptcp_endpoint *endpoint = &facts->endpoints->endpoint[i];
 
 		if (endpoint->flags & MPTCP_PM_ADDR_FLAG_SIGNAL &&
 		    sockaddr_ip_is_v4(&endpoint->address) == v4 &&
@@ -91,7 +91,7 @@ static void check_address(const struct shared *shared, const struct shared_addre
 			  const struct shared_facts *facts, struct problems *warnings)
 {
 	bool v4 = sockaddr_ip_is_v4(&address->address);
-	const struct endpoint *own = find_own(shared, facts, v4);
+	const struct mptcp_endpoint *own = find_own(shared, facts, v4);
 	union sockaddr_ip with_port;
 	char text[SOCKADDR_STRLEN];
 

@@ -256,7 +256,7 @@ static int read_path_manager(struct network *network, struct netlink *netlink)
 	network->subflow_limit = endpoints.subflow_limit;
 	static_assert(NETWORK_ENDPOINTS_MAX >= ENDPOINTS_MAX, "room for all of them");
 	for (size_t i = 0; i < endpoints.count; i++) {
-		const struct endpoint *endpoint = &endpoints.endpoint[i];
+		const struct mptcp_endpoint *endpoint = &endpoints.endpoint[i];
 
 		network->endpoints[network->endpoint_count++] = (struct network_endpoint){
 			.address = endpoint->address,

@@ -66,7 +66,7 @@ START_TEST(node_is_judged)
 	ck_assert(shared_add(&shared, nodes[_i].shared, &here, &problems));
 	ck_assert_int_eq(sockaddr_ip_parse(&listen.address, nodes[_i].listen, 0), 0);
 	for (size_t i = 0; i < 2 && nodes[_i].endpoint[i].address; i++) {
-		struct endpoint *endpoint = &endpoints.endpoint[endpoints.count++];
+		struct mptcp_endpoint *endpoint = &endpoints.endpoint[endpoints.count++];
 
 		sockaddr_ip_parse(&endpoint->address, nodes[_i].endpoint[i].address, 0);
 		endpoint->flags = nodes[_i].endpoint[i].flags;
