@@ -77,6 +77,34 @@ static bool apply_log_level(const struct option_spec *spec, struct settings *set
 	return true;
 }
 
+static bool apply_congestion(const struct option_spec *spec, struct settings *settings,
+			     const char *value, const struct place *place,
+			     struct problems *problems)
+{
+	char quote[PROBLEM_QUOTE_MAX], list[CONGESTION_LIST_MAX];
+	int error = *value && strlen(value) < CONGESTION_NAME_MAX ? congestion_check(value) :
+								    -ENOENT;
+
+	if (!error) {
+		strcpy(member(spec, settings), value);
+		return true;
+	}
+	problems_quote(value, quote);
+	if (error == -ENOENT)
+		problems_add(problems, place,
+			     "%s is no congestion control of this kernel; it has: %s (and what "
+			     "modprobe tcp_NAME loads)",
+			     quote, congestion_available(list));
+	else if (error == -EPERM)
+		problems_add(problems, place,
+			     "%s needs CAP_NET_ADMIN, unless net.ipv4.tcp_allowed_congestion_control "
+			     "has it",
+			     quote);
+	else
+		problems_add(problems, place, "%s can't be tried: %s", quote, strerror(-error));
+	return false;
+}
+
 static bool apply_action(const struct option_spec *spec, struct settings *settings,
 			 const char *value, const struct place *place, struct problems *problems)
 {
@@ -321,10 +349,17 @@ const struct option_spec options_table[] = {
 	  "(0: never)",
 	  NUMBER(idle_timeout, "seconds", 0, 30 * DAY, 0) },
 
-	{ "Other", "workers", "N",
+	{ "Speed", "workers", "N",
 	  "threads that serve clients (0: one for each CPU)",
 	  NUMBER(workers, NULL, 0, SETTINGS_WORKERS_MAX, 0) },
-	{ NULL, "log-level", "LEVEL",
+	{ NULL, "congestion-client", "NAME",
+	  "send to clients by this congestion control, such as bbr\n"
+	  "(default: as net.ipv4.tcp_congestion_control has it)",
+	  apply_congestion, MEMBER(congestion_client) },
+	{ NULL, "congestion-server", "NAME", "send to servers by this one", apply_congestion,
+	  MEMBER(congestion_server) },
+
+	{ "Other", "log-level", "LEVEL",
 	  "print error, warning, info or debug and all before it\n"
 	  "(default info)",
 	  apply_log_level, MEMBER(log_level) },

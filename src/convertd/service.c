@@ -268,8 +268,10 @@ static void take_force(struct service *service, struct terms *terms, struct site
 
 	log_set_level((enum log_level)settings->log_level);
 	limits_configure(service->shared.limits, &terms->limits);
-	for (size_t i = 0; i < settings->listen_count; i++)
+	for (size_t i = 0; i < settings->listen_count; i++) {
 		listener_set_pending(next[i]->listener, terms->limits.pending.total);
+		listener_set_congestion(next[i]->listener, settings->congestion_client);
+	}
 	workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, stopped, change.stopped_count);
 	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));
