@@ -41,26 +41,66 @@ static bool came_of_shared(const struct conn *conn, uint32_t events)
 	       !(events & ~(EPOLLERR | EPOLLHUP | EPOLLRDNORM | (uint32_t)conversion_poll_events(conn)));
 }
 
+/* The connection has failed, and the kernel can't be made to say so of a disconnected MPTCP socket. */
+static void event_tell_failure(struct epoll_event *event, const struct watch_found *found)
+{
+	event->events = EPOLLERR | EPOLLHUP |
+			(found->events & (EPOLLIN | EPOLLOUT | EPOLLRDHUP));
+}
+
+#define EPOLLINPUT (EPOLLIN | EPOLLRDNORM)
+
+/*
+ * The same where the SYN+ACK was the confirmation: the registration is as the application made it, but the
+ * response is no input. What is left of the event is the application's.
+ */
+static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
+				    const struct watch_found *found)
+{
+	struct epoll_event registered = { .events = found->events, .data = event->data };
+	struct pollfd now = { .fd = found->fd, .events = POLLIN };
+	enum conn_state state;
+
+	if (!(event->events & EPOLLINPUT))
+		return false;
+	state = conversion_progress(found->conn, found->fd);
+	if (state == CONN_FAILED)
+		event_tell_failure(event, found);
+	else if (state == CONN_CONFIRMED || (next_poll_now(&now, 1) == 0 || !(now.revents & POLLIN)))
+		event->events &= ~EPOLLINPUT;
+	if (event->events)
+		return false;
+	if (found->events & EPOLLONESHOT)
+		watch_again(epfd, found->fd, registered);
+	return true;
+}
+
 /*
  * Is this event of a pending socket of ours, to be kept from the application? One whose
- * connection turns out to have failed is told as an error, since the kernel can't be made
- * to say EPOLLERR of a disconnected MPTCP socket. An event that came of nothing on our
+ * connection turns out to have failed is told as an error. An event that came of nothing on our
  * socket is another's that was registered with the same data.
  */
 static bool event_is_ours(int epfd, struct epoll_event *event)
 {
 	struct watch_found found = watch_find(epfd, event->data);
+	enum conn_state before, state;
 
 	if (found.owner == WATCH_NONE)
 		return false;
+	before = conn_state(found.conn);
+	if (before == CONN_CONFIRMED || before == CONN_TAKING)
+		return found.owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, &found);
 	if (!conversion_is_ripe(found.conn, found.fd))
 		return found.owner == WATCH_OURS &&
 		       (!conn_is_pending(found.conn) || came_of_shared(found.conn, event->events));
-	if (conversion_progress(found.conn, found.fd) != CONN_FAILED)
+	state = conversion_progress(found.conn, found.fd);
+	/* Another thread has restored the registration, and this may be what the kernel said then. */
+	if (state == CONN_CONFIRMED && before == CONN_CLAIMED)
+		return found.owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, &found);
+	if (state != CONN_FAILED)
 		return found.owner == WATCH_OURS;
 	if (found.owner == WATCH_OURS)
-		event->events = EPOLLERR | EPOLLHUP |
-				(found.events & (EPOLLIN | EPOLLOUT | EPOLLRDHUP));
+		event_tell_failure(event, &found);
 	return false;
 }
 

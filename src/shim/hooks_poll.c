@@ -103,6 +103,8 @@ static void conns_find(struct scratch *scratch, const struct pollfd *fds, nfds_t
 	}
 }
 
+#define POLLINPUT (POLLIN | POLLRDNORM)
+
 /*
  * Puts our events in the place of the application's for each pending socket. Returns how
  * many there are; @failed: is there one to be reported without any wait?
@@ -121,6 +123,8 @@ static nfds_t interest_set(struct scratch *scratch, const struct pollfd *fds, nf
 			scratch->fds[i].events = conversion_poll_events(conn);
 			pending++;
 		}
+		/* the response is no input to the application */
+		pending += conn && conn_is_confirmed(conn) && (fds[i].events & POLLINPUT);
 		*failed |= conn && conn_state(conn) == CONN_FAILED;
 	}
 	return pending;
@@ -152,6 +156,8 @@ static int readiness_report(const struct scratch *scratch, struct pollfd *fds, n
 
 		if (conn && conn_is_pending(conn))
 			fds[i].revents = 0;
+		else if (conn && conn_is_confirmed(conn))
+			fds[i].revents &= ~POLLINPUT;
 		else if (conn && conn_state(conn) == CONN_FAILED)
 			fds[i].revents = failed_revents(conn, &fds[i]);
 		ready += fds[i].revents != 0;

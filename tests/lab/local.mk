@@ -67,6 +67,7 @@ LAB_TESTS = \
 	tests/lab/test_shim_processes.py \
 	tests/lab/test_early_data.py \
 	tests/lab/test_learned.py \
+	tests/lab/test_confirmation.py \
 	tests/lab/test_transfers.py \
 	tests/lab/test_aggregation.py \
 	tests/lab/test_convertd_messages.py \

@@ -17,11 +17,13 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
 #define MANY 300 /* descriptors: more than a hook has room for on its stack */
 #define ROUNDS 300
@@ -257,10 +259,46 @@ static void interrupted(enum where where)
 	close(waiter.epfd);
 }
 
+/* Until it is killed. */
+static void send_all_the_time(pid_t to, int number)
+{
+	while (kill(to, number) == 0)
+		sched_yield();
+	_exit(0);
+}
+
+/* One that nobody handles ends no wait, whenever it comes. */
+static void ignored(int number)
+{
+	struct epoll_event event = { .events = EPOLLOUT };
+	int fd = pending(), epfd = epoll_create1(0), ended = 0;
+	struct pollfd poller = { .fd = fd, .events = POLLOUT };
+	pid_t self = getpid(), sender;
+
+	must(epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
+	fflush(stdout);
+	sender = fork();
+	if (sender == 0)
+		send_all_the_time(self, number);
+	for (int i = 0; i < ROUNDS; i++) {
+		ended += epoll_wait(epfd, &event, 1, 1) < 0;
+		ended += poll(&poller, 1, 1) < 0;
+	}
+	kill(sender, SIGKILL);
+	waitpid(sender, NULL, 0);
+	scene(strsignal(number));
+	SAY(ended);
+	close(fd);
+	close(epfd);
+}
+
 static void signals(void)
 {
 	struct sigaction action = { .sa_handler = handle };
 
+	ignored(SIGCHLD);
+	signal(SIGUSR1, SIG_IGN);
+	ignored(SIGUSR1);
 	sigaction(SIGALRM, &action, NULL);
 	interrupted(IN_POLL);
 	interrupted(IN_SELECT);
