@@ -8,6 +8,7 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/options.c src/convertd/options.h \
 	src/convertd/problems.c src/convertd/problems.h \
 	src/convertd/relay.c src/convertd/relay.h \
+	src/convertd/relay_pipe.c src/convertd/relay_pipe.h \
 	src/convertd/relay_watch.c src/convertd/relay_watch.h \
 	src/convertd/request.c src/convertd/request.h \
 	src/convertd/route.h \

@@ -27,7 +27,7 @@
 #include <string.h>
 
 /* Descriptors for netlink, nftables, the log and the like, besides those of workers. */
-#define FILES_OWN 24
+#define FILES_OWN 20
 
 /* A listener and its acceptors, one a worker. */
 struct site {

@@ -286,7 +286,7 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	s->id = atomic_fetch_add(&pool->shared->last_id, 1) + 1;
 	s->started_ms = log_now_ms();
 	s->outcome = "unknown";
-	relay_init(&s->relay);
+	relay_init(&s->relay, &pool->pipes);
 	s->relay.side[RELAY_UPSTREAM].fd = fd;
 	DL_APPEND(pool->sessions, s);
 	event_assign(session_event(s, SESSION_EVENT_DEADLINE), pool->base, -1, 0, on_deadline, s);
