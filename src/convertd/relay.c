@@ -182,6 +182,14 @@ static enum relay_result side_fail(struct relay *relay, enum relay_end end)
 	return lost(end);
 }
 
+/* Where the event has told of the end, an error would raise another. */
+static void flow_end(struct relay_flow *flow, struct relay_side *source)
+{
+	flow->eof = true;
+	if (source->ended)
+		source->readable = false;
+}
+
 /*
  * Reads into @scratch up to what the flow asks for, in a second call the end that is known to be
  * behind the bytes. Returns bytes, 0 at the end of the stream, or -1 with errno.
@@ -194,7 +202,7 @@ static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uin
 		return got;
 	more = recv(source->fd, scratch + got, flow->chunk - (size_t)got, MSG_DONTWAIT);
 	if (more == 0)
-		flow->eof = true;
+		flow_end(flow, source);
 	return more > 0 ? got + more : got;
 }
 
@@ -204,7 +212,7 @@ static enum relay_result read_nothing(struct relay *relay, enum relay_end from, 
 	struct relay_side *source = &relay->side[from];
 
 	if (got == 0) {
-		relay->flow[from].eof = true;
+		flow_end(&relay->flow[from], source);
 		return RELAY_AGAIN;
 	}
 	if (errno == EINTR)

@@ -27,7 +27,7 @@ struct relay_side {
 	int fd; /* non-blocking; -1: none yet; owned by whoever owns the relay */
 	bool readable;
 	bool writable;
-	bool ended;  /* the peer has said its last, or has reset: the end is behind what is there */
+	bool ended;  /* the last event said: the peer's FIN is there, and no error */
 	bool tcp;    /* plain TCP: see relay.c */
 	bool failed; /* an error was read or met in writing: see relay.c */
 };
