@@ -17,17 +17,16 @@
 #include "convertd/listener.h"
 
 #include "common/sysctl.h"
+#include "convertd/inherit.h"
 #include "convertd/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* The sysctl's bit that lets servers use Fast Open (ip-sysctl.rst). */
-#define SYSCTL_FASTOPEN_SERVER 0x2
 
 struct listener {
 	struct listen_address where;
@@ -35,25 +34,12 @@ struct listener {
 	bool mptcp;
 	bool fastopen;
 	bool congestion_set; /* not as the system has it, or no longer */
+	bool inherited;
 	size_t count;
 	struct listener_socket sockets[];
 };
 
 static const int on = 1;
-
-void listener_check_sysctls(void)
-{
-	int fastopen = sysctl_read("net.ipv4.tcp_fastopen");
-
-	if (fastopen >= 0 && !(fastopen & SYSCTL_FASTOPEN_SERVER))
-		log_warning("net.ipv4.tcp_fastopen is %d: the kernel drops data in SYNs, each "
-			    "connection takes a round trip more and MPTCP clients fall back to TCP; "
-			    "set it with: sysctl -w net.ipv4.tcp_fastopen=%d",
-			    fastopen, fastopen | SYSCTL_FASTOPEN_SERVER);
-	if (sysctl_read("net.mptcp.enabled") == 0)
-		log_warning("net.mptcp.enabled is 0: clients use one path only; "
-			    "set it with: sysctl -w net.mptcp.enabled=1");
-}
 
 /* An MPTCP socket, or else a TCP one with one warning for the whole process. */
 static int open_socket(int family, bool *mptcp)
@@ -76,12 +62,7 @@ static int open_socket(int family, bool *mptcp)
 static void set_options(struct listener *listener, int fd)
 {
 	static const int backlog = LISTENER_BACKLOG;
-	const union sockaddr_ip *address = &listener->where.address;
-	int v6only = !IN6_IS_ADDR_UNSPECIFIED(&address->in6.sin6_addr);
 
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (address->sa.sa_family == AF_INET6)
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	listener->fastopen =
@@ -137,7 +118,11 @@ static int socket_bind(struct listener *listener, int fd)
 	union sockaddr_ip address = listener->where.address;
 	const char *device = listener->where.device;
 	socklen_t device_len = (socklen_t)strlen(device);
+	int v6only = !IN6_IS_ADDR_UNSPECIFIED(&address.in6.sin6_addr);
 
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (address.sa.sa_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only));
 	if (device_len) {
 		listener->device_index = if_nametoindex(device);
 		if (!listener->device_index)
@@ -170,23 +155,46 @@ static int socket_open(struct listener *listener, struct listener_socket *socket
 	return error;
 }
 
+/*
+ * A duplicate of an inherited socket: that this listener goes is no matter to whoever made it.
+ * Returns 0 or -errno.
+ */
+static int socket_inherit(struct listener *listener, struct listener_socket *socket, int fd)
+{
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	socket->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (socket->fd < 0 ||
+	    getsockopt(socket->fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0)
+		return -errno;
+	listener->mptcp = protocol == IPPROTO_MPTCP;
+	if (listener->where.device[0])
+		listener->device_index = if_nametoindex(listener->where.device);
+	set_options(listener, socket->fd);
+	return 0;
+}
+
 struct listener *listener_create(const struct listen_address *where, size_t count,
-				 struct problems *problems)
+				 const struct inherited *inherited, struct problems *problems)
 {
 	struct listener *listener =
 		calloc(1, sizeof(*listener) + count * sizeof(struct listener_socket));
-	int error = 0;
+	int fds[SETTINGS_WORKERS_MAX], error = 0;
+	size_t found = inherit_find(inherited, where, fds, count);
 
 	if (!listener) {
 		tell_problem(problems, where, ENOMEM);
 		return NULL;
 	}
 	listener->where = *where;
-	listener->count = count;
+	listener->inherited = found > 0;
+	listener->count = found ? found : count;
 	for (size_t i = 0; i < count; i++)
 		listener->sockets[i].fd = -1;
-	for (size_t i = 0; i < count && !error; i++)
-		error = socket_open(listener, &listener->sockets[i], i == 0);
+	for (size_t i = 0; i < listener->count && !error; i++)
+		error = found ? socket_inherit(listener, &listener->sockets[i], fds[i]) :
+				socket_open(listener, &listener->sockets[i], i == 0);
 	if (!error)
 		return listener;
 	tell_problem(problems, where, -error);
@@ -202,6 +210,11 @@ void listener_destroy(struct listener *listener)
 		if (listener->sockets[i].fd >= 0)
 			close(listener->sockets[i].fd);
 	free(listener);
+}
+
+size_t listener_sockets(const struct listener *listener)
+{
+	return listener->count;
 }
 
 struct listener_socket *listener_socket(struct listener *listener, size_t worker)
@@ -252,8 +265,7 @@ void listener_set_congestion(struct listener *listener, const char *name)
 
 bool listener_is_at(const struct listener *listener, const struct listen_address *where)
 {
-	return sockaddr_ip_equal(&listener->where.address, &where->address) &&
-	       strcmp(listener->where.device, where->device) == 0 &&
+	return listen_address_equal(&listener->where, where) &&
 	       (!where->device[0] || if_nametoindex(where->device) == listener->device_index);
 }
 
@@ -267,10 +279,11 @@ const char *listener_describe(const struct listener *listener,
 			      char buf[static LISTENER_DESCRIPTION_MAX])
 {
 	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
-	bool fastopen = listener->fastopen && (sysctl < 0 || sysctl & SYSCTL_FASTOPEN_SERVER);
+	bool fastopen = listener->fastopen && (sysctl < 0 || sysctl & LISTENER_SYSCTL_FASTOPEN);
 	char text[SOCKADDR_STRLEN + IFNAMSIZ];
 
-	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s)", where_format(&listener->where, text),
-		 listener->mptcp ? "MPTCP" : "TCP", fastopen ? ", Fast Open" : "");
+	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", where_format(&listener->where, text),
+		 listener->mptcp ? "MPTCP" : "TCP", fastopen ? ", Fast Open" : "",
+		 listener->inherited ? ", inherited" : "");
 	return buf;
 }

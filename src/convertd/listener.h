@@ -10,10 +10,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct inherited;
 struct listener;
 
 /* Connections that wait for accept() on a socket, and those of them that have data in the SYN. */
 #define LISTENER_BACKLOG 4096
+
+/* The bit of net.ipv4.tcp_fastopen that lets servers use it (ip-sysctl.rst). */
+#define LISTENER_SYSCTL_FASTOPEN 0x2
 
 /* One of its sockets, which one worker has, or several have. */
 struct listener_socket {
@@ -23,16 +27,17 @@ struct listener_socket {
 };
 
 /* Room for what listener_describe() prints. */
-#define LISTENER_DESCRIPTION_MAX (SOCKADDR_STRLEN + IFNAMSIZ + 32)
+#define LISTENER_DESCRIPTION_MAX (SOCKADDR_STRLEN + IFNAMSIZ + 40)
 
 /*
- * listener_create() - bind sockets, without listening yet
+ * listener_create() - bind sockets, or take those that were inherited, without listening yet
  * @where: :: takes IPv4 as well
- * @count: sockets that share the place
+ * @count: sockets that share the place, SETTINGS_WORKERS_MAX at most
+ * @inherited: it may have sockets for the place, fewer perhaps
  * Returns NULL after telling @problems what went wrong.
  */
 struct listener *listener_create(const struct listen_address *where, size_t count,
-				 struct problems *problems);
+				 const struct inherited *inherited, struct problems *problems);
 
 /* Closes what sockets are still open; its acceptors must have gone. NULL is fine. */
 void listener_destroy(struct listener *listener);
@@ -42,6 +47,9 @@ void listener_destroy(struct listener *listener);
  * Returns false after telling @problems what went wrong.
  */
 bool listener_listen(struct listener *listener, struct problems *problems);
+
+/* How many sockets it has. */
+size_t listener_sockets(const struct listener *listener);
 
 /* The socket that worker number @worker takes clients from. */
 struct listener_socket *listener_socket(struct listener *listener, size_t worker);
@@ -67,8 +75,5 @@ const char *listener_name(const struct listener *listener,
 /* "[::]%eth0:1234 (MPTCP, Fast Open)"; returns @buf. */
 const char *listener_describe(const struct listener *listener,
 			      char buf[static LISTENER_DESCRIPTION_MAX]);
-
-/* Warns about sysctls that take Fast Open or MPTCP away from every listener. */
-void listener_check_sysctls(void);
 
 #endif

@@ -2,11 +2,18 @@
 /* main.c - convertd: the 0-RTT TCP converter of RFC 8803; its main thread has signals and workers */
 #include "config.h"
 
+#include "convertd/ask.h"
 #include "convertd/cookies.h"
+#include "convertd/drain.h"
+#include "convertd/inherit.h"
 #include "convertd/log.h"
+#include "convertd/monitor.h"
+#include "convertd/notify.h"
 #include "convertd/options.h"
+#include "convertd/privileges.h"
 #include "convertd/service.h"
 #include "convertd/settings.h"
+#include "convertd/syscall_filter.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -30,7 +37,11 @@ struct convertd {
 	char **argv;
 	struct event_base *base;
 	struct event *signals[SIGNALS];
+	struct event *watchdog; /* NULL: nobody watches */
+	struct inherited inherited;
+	struct monitor *monitor;
 	struct service *service;
+	struct drain *drain; /* NULL until it is to stop */
 };
 
 /* Two descriptors a session: as many as the administrator allows. */
@@ -45,17 +56,44 @@ static void raise_open_files(void)
 		log_warning("the limit of open files can't be raised: %s", strerror(errno));
 }
 
+static bool apply(struct convertd *convertd, struct settings *settings, struct problems *problems)
+{
+	return inherit_join(&convertd->inherited, settings, problems) &&
+	       service_apply(convertd->service, settings, problems);
+}
+
+static void warn_of_user(const struct settings *old, const struct settings *next)
+{
+	if (strcmp(old->user.name, next->user.name) != 0 ||
+	    strcmp(old->user.group, next->user.group) != 0)
+		log_warning("--user has changed, which takes a restart");
+}
+
 /* Reads the same command line and what its files say now. */
 static void reload(struct convertd *convertd)
 {
 	struct problems problems = { 0 };
 	struct settings *settings = settings_create(convertd->argc, convertd->argv, &problems);
 
-	if (settings && service_apply(convertd->service, settings, &problems))
+	notify_reloading();
+	if (settings)
+		warn_of_user(service_settings(convertd->service), settings);
+	if (settings && apply(convertd, settings, &problems)) {
+		monitor_count_reload(convertd->monitor, true);
+		notify_send("READY=1");
 		return;
+	}
+	monitor_count_reload(convertd->monitor, false);
 	settings_destroy(settings);
 	log_error("not reloaded, the old configuration stays in force: %s%s", problems.first,
 		  problems.count > 1 ? "; and more, which --check-config shows" : "");
+	notify_send("READY=1\nSTATUS=Not reloaded: %s", problems.first);
+}
+
+static void drain(struct convertd *convertd, const char *reason)
+{
+	monitor_set_draining(convertd->monitor, true);
+	convertd->drain = drain_start(convertd->base, convertd->service, reason);
 }
 
 static void on_signal(evutil_socket_t signum, short what, void *arg)
@@ -63,12 +101,14 @@ static void on_signal(evutil_socket_t signum, short what, void *arg)
 	struct convertd *convertd = arg;
 
 	(void)what;
-	if (signum == SIGHUP) {
+	if (signum == SIGHUP && convertd->drain)
+		log_warning("not reloaded: convertd is stopping");
+	else if (signum == SIGHUP)
 		reload(convertd);
-		return;
-	}
-	log_info("%s: stopping", strsignal((int)signum));
-	event_base_loopbreak(convertd->base);
+	else if (convertd->drain)
+		drain_cut(convertd->drain, strsignal((int)signum));
+	else
+		drain(convertd, strsignal((int)signum));
 }
 
 static bool start(struct convertd *convertd, size_t workers)
@@ -86,16 +126,27 @@ static bool start(struct convertd *convertd, size_t workers)
 			return false;
 		}
 	}
-	convertd->service = service_create(workers);
+	convertd->watchdog = notify_watchdog(convertd->base);
+	convertd->monitor = monitor_create(convertd->base);
+	if (!convertd->monitor) {
+		log_error("out of memory");
+		return false;
+	}
+	convertd->service = service_create(workers, &convertd->inherited, convertd->monitor);
 	return convertd->service != NULL;
 }
 
 static void stop(struct convertd *convertd)
 {
+	drain_destroy(convertd->drain);
 	service_destroy(convertd->service);
+	monitor_destroy(convertd->monitor);
 	for (size_t i = 0; i < SIGNALS; i++)
 		if (convertd->signals[i])
 			event_free(convertd->signals[i]);
+	if (convertd->watchdog)
+		event_free(convertd->watchdog);
+	inherit_fini(&convertd->inherited);
 	if (convertd->base)
 		event_base_free(convertd->base);
 	libevent_global_shutdown();
@@ -111,21 +162,41 @@ static void log_problem(const char *line)
 	log_error("%s", line);
 }
 
+/* Whoever takes over this process finds little; before there are threads. */
+static bool confine(const struct settings *settings, struct problems *problems)
+{
+	int error;
+
+	if (!privileges_drop(settings, problems))
+		return false;
+	error = settings->no_syscall_filter ? 0 : syscall_filter_install();
+	if (error)
+		log_debug("no filter for system calls: %s", strerror(-error));
+	return true;
+}
+
 /* Takes over the settings. Returns the status of the process. */
 static int run(struct convertd *convertd, struct settings *settings)
 {
 	struct problems problems = { .print = log_problem };
 	bool started;
 
+	log_start();
 	log_set_level((enum log_level)settings->log_level);
+	log_set_format((enum log_format)settings->log_format);
 	signal(SIGPIPE, SIG_IGN);
 	raise_open_files();
-	started = start(convertd, settings->workers) &&
-		  service_apply(convertd->service, settings, &problems);
-	if (started)
+	notify_init();
+	started = inherit_sockets(&convertd->inherited, &problems) &&
+		  confine(settings, &problems) && start(convertd, settings->workers) &&
+		  apply(convertd, settings, &problems);
+	if (started) {
+		inherit_close_kept(&convertd->inherited);
+		notify_send("READY=1");
 		event_base_dispatch(convertd->base);
-	else
+	} else {
 		settings_destroy(settings);
+	}
 	stop(convertd);
 	return started ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -153,6 +224,16 @@ static int make_key(const char *path)
 	return EXIT_FAILURE;
 }
 
+/* Asks the converter that these settings are for. Returns the status of the process. */
+static int ask(const struct settings *settings)
+{
+	if (settings->metrics_count)
+		return ask_status(&settings->metrics[0]);
+	fprintf(stderr, "convertd: status: where is it told? Give the --metrics that convertd has, or "
+			"its --config\n");
+	return EXIT_USAGE;
+}
+
 /* What was asked for instead of running. Returns the status of the process. */
 static int answer(const struct settings *settings)
 {
@@ -165,6 +246,8 @@ static int answer(const struct settings *settings)
 		break;
 	case SETTINGS_MAKE_KEY:
 		return make_key(settings->make_key.name);
+	case SETTINGS_STATUS:
+		return ask(settings);
 	case SETTINGS_CHECK:
 	case SETTINGS_RUN:
 		printf("convertd: the configuration is right\n");

@@ -14,11 +14,18 @@
 
 #include "convertd/service.h"
 
+#include "common/sysctl.h"
 #include "convertd/acceptor.h"
+#include "convertd/endpoint.h"
+#include "convertd/inherit.h"
 #include "convertd/listener.h"
 #include "convertd/log.h"
+#include "convertd/monitor.h"
+#include "convertd/notices.h"
+#include "convertd/notify.h"
 #include "convertd/settings.h"
 #include "convertd/syn_window.h"
+#include "convertd/sysctls.h"
 #include "convertd/terms.h"
 #include "convertd/worker.h"
 
@@ -40,7 +47,9 @@ struct service {
 	const struct settings *settings; /* theirs */
 	struct session_shared shared;
 	struct workers *workers;
+	const struct inherited *inherited;
 	struct site *sites[SETTINGS_LISTEN_MAX]; /* as settings->listen */
+	bool stopped;                            /* there are no sites any more */
 	struct syn_window *syn_window;
 };
 
@@ -52,7 +61,8 @@ struct change {
 	bool drain;
 };
 
-struct service *service_create(size_t workers)
+struct service *service_create(size_t workers, const struct inherited *inherited,
+			       struct monitor *monitor)
 {
 	struct service *service = calloc(1, sizeof(*service));
 
@@ -63,6 +73,8 @@ struct service *service_create(size_t workers)
 		free(service);
 		return NULL;
 	}
+	service->inherited = inherited;
+	service->shared.monitor = monitor;
 	service->workers = workers_create(workers ? workers : workers_cpus(), &service->shared);
 	if (service->workers)
 		return service;
@@ -73,7 +85,7 @@ struct service *service_create(size_t workers)
 
 static size_t site_count(const struct service *service)
 {
-	return service->settings ? service->settings->listen_count : 0;
+	return service->settings && !service->stopped ? service->settings->listen_count : 0;
 }
 
 static bool contains(struct site *const *sites, size_t count, const struct site *site)
@@ -121,7 +133,7 @@ static struct site *site_create(struct service *service, const struct listen_add
 	bool complete = site != NULL;
 
 	if (site)
-		site->listener = listener_create(where, workers, problems);
+		site->listener = listener_create(where, workers, service->inherited, problems);
 	if (site && !site->listener) {
 		free(site);
 		return NULL;
@@ -212,8 +224,10 @@ static void carry_out(const struct worker_context *worker, void *arg)
 	}
 }
 
-static void log_ready(const struct service *service, const char *how)
+/* The settings are in force: tells the log, and the monitor. */
+static void announce(const struct service *service, const char *how)
 {
+	const struct limits_settings *limits = &service->terms->limits;
 	char text[SETTINGS_LISTEN_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
 	size_t workers = workers_count(service->workers);
 
@@ -225,6 +239,21 @@ static void log_ready(const struct service *service, const char *how)
 			       listener_describe(service->sites[i]->listener, description));
 	}
 	log_info("%s: %s; %zu worker%s", how, text, workers, workers == 1 ? "" : "s");
+	notify_send("STATUS=Listening on %s", text);
+	monitor_commit(service->shared.monitor, text, workers, limits->connections.total,
+		       limits->pending.total);
+}
+
+/* What can't be read, this kernel hasn't got. */
+static void check_sysctls(void)
+{
+	for (const struct sysctl_wish *wish = sysctl_wishes; wish->name; wish++) {
+		int value = sysctl_read(wish->name);
+
+		if (value >= 0 && !sysctl_wish_met(wish, value))
+			log_warning("%s is %d: %s; set it with: sysctl -w %s=%d", wish->name, value,
+				    wish->otherwise, wish->name, sysctl_wish_remedy(wish, value));
+	}
 }
 
 /* An open relay is for whoever finds it: not by default and unnoticed. */
@@ -243,7 +272,7 @@ static void warn(const struct service *service, const struct settings *settings)
 {
 	size_t workers = workers_count(service->workers);
 
-	listener_check_sysctls();
+	check_sysctls();
 	check_open(settings);
 	if (settings->workers && settings->workers != workers)
 		log_warning("--workers %u: there are %zu until convertd is started anew",
@@ -267,6 +296,7 @@ static void take_force(struct service *service, struct terms *terms, struct site
 	};
 
 	log_set_level((enum log_level)settings->log_level);
+	log_set_format((enum log_format)settings->log_format);
 	limits_configure(service->shared.limits, &terms->limits);
 	for (size_t i = 0; i < settings->listen_count; i++) {
 		listener_set_pending(next[i]->listener, terms->limits.pending.total);
@@ -280,33 +310,76 @@ static void take_force(struct service *service, struct terms *terms, struct site
 	service->settings = settings;
 }
 
+/* The service manager keeps them for the next process; a socket unit's are its own anyway. */
+static void keep_sockets(const struct service *service)
+{
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_KEPT_NAME);
+	for (size_t i = 0; i < site_count(service); i++) {
+		struct listener *listener = service->sites[i]->listener;
+
+		if (inherit_is_unit(service->inherited, &service->settings->listen[i]))
+			continue;
+		for (size_t n = 0; n < listener_sockets(listener); n++)
+			notify_keep(listener_socket(listener, n)->fd, INHERIT_KEPT_NAME);
+	}
+}
+
 bool service_apply(struct service *service, struct settings *settings, struct problems *problems)
 {
 	static const struct place nowhere;
 	struct site *next[SETTINGS_LISTEN_MAX], *new[SETTINGS_LISTEN_MAX];
 	size_t new_count, workers = workers_count(service->workers);
-	size_t files = FILES_OWN + workers * (WORKER_FILES + settings->listen_count);
+	size_t files = FILES_OWN + workers * (WORKER_FILES + settings->listen_count) +
+		       settings->metrics_count * ENDPOINT_FILES_MAX;
 	const char *how = service->terms ? "reloaded" : "ready";
-	struct terms *terms;
+	struct terms *terms = NULL;
 
+	notices_forget();
 	if (!make_sites(service, settings, next, problems))
 		return false;
 	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
 	set_syn_window(service, settings);
-	terms = listen_all(new, new_count, problems) ? terms_create(settings, files) : NULL;
+	if (monitor_open(service->shared.monitor, settings, problems) &&
+	    listen_all(new, new_count, problems))
+		terms = terms_create(settings, files);
 	if (!terms) {
+		monitor_abandon(service->shared.monitor);
 		destroy_sites(service, new, new_count);
 		if (service->settings)
 			set_syn_window(service, service->settings);
-		/* listen_all() has told its own. */
+		/* The others have told their own. */
 		if (!problems->count)
 			problems_add(problems, &nowhere, "out of memory");
 		return false;
 	}
 	warn(service, settings);
 	take_force(service, terms, next);
-	log_ready(service, how);
+	keep_sockets(service);
+	announce(service, how);
 	return true;
+}
+
+const struct settings *service_settings(const struct service *service)
+{
+	return service->settings;
+}
+
+void service_stop_accepting(struct service *service)
+{
+	struct change change = {
+		.stopped = service->sites,
+		.stopped_count = site_count(service),
+		.drain = true,
+	};
+
+	workers_order(service->workers, carry_out, &change);
+	destroy_sites(service, service->sites, change.stopped_count);
+	service->stopped = true;
+}
+
+size_t service_sessions(const struct service *service)
+{
+	return limits_sessions(service->shared.limits);
 }
 
 void service_destroy(struct service *service)

@@ -15,6 +15,8 @@
 
 struct event;
 struct event_base;
+struct metrics;
+struct monitor;
 struct session;
 struct session_pool;
 
@@ -31,6 +33,7 @@ enum session_timeout {
 /* What the pools of all workers share; each may use it at any time. */
 struct session_shared {
 	struct limits *limits;
+	struct monitor *monitor; /* main thread only, but for what it hands out */
 	struct log_limit drops;
 	_Atomic uint64_t last_id;
 	struct session_pool **pools; /* fixed before the first session */
@@ -43,6 +46,8 @@ struct session_pool {
 	struct session_shared *shared;
 	struct terms *terms;
 	struct route *route;
+	struct metrics *metrics;      /* what its sessions count in */
+	struct log_limit *log_limits; /* all threads': of lines about sessions, by outcome */
 
 	struct timeval timeouts[SESSION_TIMEOUT_COUNT]; /* for event_add() */
 	unsigned timeout_ms[SESSION_TIMEOUT_COUNT];     /* what they are */

@@ -15,6 +15,7 @@
 #include "convertd/limits.h"
 #include "convertd/log.h"
 #include "convertd/problems.h"
+#include "convertd/user.h"
 
 #include <limits.h>
 #include <net/if.h>
@@ -22,6 +23,8 @@
 #include <stddef.h>
 
 #define SETTINGS_LISTEN_MAX 64
+#define SETTINGS_METRICS_MAX 4
+#define SETTINGS_SOCKET_PATH_MAX 108 /* bytes, with the NUL: unix(7) */
 #define SETTINGS_WORKERS_MAX 256
 #define SETTINGS_PORT 1234
 #define SETTINGS_LISTEN_DEFAULT "[::]:1234"
@@ -30,6 +33,7 @@
 enum settings_action {
 	SETTINGS_RUN,
 	SETTINGS_CHECK,   /* only say whether the settings are right */
+	SETTINGS_STATUS,  /* ask the converter that runs; keys and the like are not read */
 	SETTINGS_HELP,    /* settings are not complete for this one */
 	SETTINGS_VERSION, /* and this one */
 	SETTINGS_MAKE_KEY, /* and this one: a file with a new key */
@@ -39,6 +43,15 @@ enum settings_action {
 struct listen_address {
 	union sockaddr_ip address;
 	char device[IFNAMSIZ]; /* only what arrives there; "": wherever it arrives */
+};
+
+/* Same address and device? */
+bool listen_address_equal(const struct listen_address *a, const struct listen_address *b);
+
+/* Where HTTP is answered. */
+struct metrics_address {
+	union sockaddr_ip address;
+	char path[SETTINGS_SOCKET_PATH_MAX]; /* of a Unix socket; "": the address counts */
 };
 
 /* The path of a file, and where it was given. */
@@ -52,6 +65,7 @@ struct settings {
 	struct settings_path config;
 	struct listen_address listen[SETTINGS_LISTEN_MAX];
 	size_t listen_count;
+	bool listen_is_default; /* nobody has said where */
 	struct access access;
 	struct limits_settings limits; /* no total of connections: as many as open files allow */
 	unsigned retry_delay;          /* seconds, told to those who exceed a limit */
@@ -63,9 +77,16 @@ struct settings {
 	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
 	/* Of connections with clients, and with servers; "": the system's. */
 	char congestion_client[CONGESTION_NAME_MAX], congestion_server[CONGESTION_NAME_MAX];
+	unsigned drain_timeout;   /* seconds that sessions have at the end; 0: none */
 	unsigned workers;         /* threads, 0: one for each CPU */
 	unsigned log_level;       /* enum log_level */
+	unsigned log_format;      /* enum log_format */
+	unsigned log_rate;        /* lines a second about sessions of one outcome; 0: all */
+	struct metrics_address metrics[SETTINGS_METRICS_MAX];
+	size_t metrics_count;
+	struct user user;
 	bool no_syn_window_fix;
+	bool no_syscall_filter;
 };
 
 /*
