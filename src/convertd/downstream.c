@@ -27,6 +27,7 @@
 
 #include "convertd/downstream.h"
 
+#include "convertd/congestion.h"
 #include "convertd/request.h"
 #include "convertd/source_bind.h"
 
@@ -92,6 +93,9 @@ static int connect_from(const struct downstream_plan *plan, const union sockaddr
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	if (!plan->confirmed)
 		downstream_confirm(fd, 1); /* the least that there is */
+	/* It was tried when the settings were read; without it, the connection is slower at most. */
+	if (*plan->congestion)
+		congestion_set(fd, plan->congestion);
 	/* MPTCP sockets don't have it: there is a segment more. */
 	if (plan->data_follows)
 		setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));

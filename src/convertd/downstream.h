@@ -35,6 +35,7 @@ struct downstream_plan {
 	size_t len;
 	bool data_follows;   /* there are bytes to send as soon as the server has answered: the */
 			     /* third ACK waits for them */
+	const char *congestion; /* "": as the system has it */
 };
 
 /*
