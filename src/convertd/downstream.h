@@ -39,6 +39,9 @@ int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirm
  */
 void downstream_confirm(int fd, int retries);
 
+/* When it is closed now, an RST tells the peer, on MPTCP MP_FASTCLOSE. Any TCP socket will do. */
+void downstream_reset(int fd);
+
 /*
  * downstream_result() - has it connected?
  * Returns 0, -EINPROGRESS, or the -errno with which it failed, once.

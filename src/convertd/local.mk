@@ -21,13 +21,20 @@ sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
 	src/convertd/admission.c src/convertd/admission.h \
 	src/convertd/downstream.c src/convertd/downstream.h \
+	src/convertd/hold_table.c src/convertd/hold_table.h src/convertd/hold.h \
 	src/convertd/listener.c src/convertd/listener.h \
 	src/convertd/route.c \
 	src/convertd/service.c src/convertd/service.h \
 	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
-	src/convertd/session_states.c \
+	src/convertd/session_held.c src/convertd/session_states.c \
 	src/convertd/syn_window.c src/convertd/syn_window.h \
 	src/common/sysctl.c src/common/sysctl.h
-convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS)
-convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS)
+if HAVE_NETFILTER_QUEUE
+convertd_SOURCES += src/convertd/hold.c src/convertd/syn_queue.c src/convertd/syn_queue.h \
+	src/convertd/syn_rules.c src/convertd/syn_rules.h
+else
+convertd_SOURCES += src/convertd/hold_none.c
+endif
+convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) $(NFQUEUE_CFLAGS) -pthread
+convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS) $(NFQUEUE_LIBS) -lpthread
 dist_man_MANS += man/convertd.8

@@ -12,6 +12,7 @@
 #include "convertd/service.h"
 
 #include "common/sysctl.h"
+#include "convertd/hold.h"
 #include "convertd/listener.h"
 #include "convertd/log.h"
 #include "convertd/session.h"
@@ -33,6 +34,7 @@ struct service {
 	struct settings *settings;
 	struct session_pool pool;
 	struct listener *listeners[SETTINGS_LISTEN_MAX]; /* as settings->listen */
+	struct hold *hold;
 	struct syn_window *syn_window;
 };
 
@@ -41,6 +43,10 @@ struct service *service_create(struct event_base *base)
 	struct service *service = calloc(1, sizeof(*service));
 	int error = service ? session_pool_init(&service->pool, base) : -ENOMEM;
 
+	if (!error) {
+		service->hold = hold_create(base, service->pool.limits);
+		error = service->hold ? 0 : -errno;
+	}
 	if (error == -ENOMEM)
 		log_error("out of memory");
 	else if (error)
@@ -48,9 +54,12 @@ struct service *service_create(struct event_base *base)
 		log_error("no rtnetlink socket: %s; allow AF_NETLINK (RestrictAddressFamilies=)",
 			  strerror(-error));
 	if (error) {
+		if (service && service->pool.limits)
+			session_pool_fini(&service->pool);
 		free(service);
 		return NULL;
 	}
+	service->pool.held = hold_get_table(service->hold);
 	service->base = base;
 	return service;
 }
@@ -114,12 +123,12 @@ static bool make_listeners(struct service *service, const struct settings *setti
 	return false;
 }
 
-/* Before the first SYN can be answered. */
+/* Whoever withholds SYNs corrects their windows. */
 static void set_syn_window(struct service *service, const struct settings *settings)
 {
 	const struct settings *old = service->settings;
 
-	if (settings->no_syn_window_fix) {
+	if (settings->no_syn_window_fix || hold_is_on(service->hold)) {
 		syn_window_remove(service->syn_window);
 		service->syn_window = NULL;
 		return;
@@ -129,6 +138,16 @@ static void set_syn_window(struct service *service, const struct settings *setti
 		return;
 	service->syn_window = syn_window_install(service->syn_window, settings->listen,
 						 settings->listen_count);
+}
+
+/* What becomes of SYNs, before the first can be answered. */
+static bool set_syns(struct service *service, const struct settings *settings,
+		     struct problems *problems)
+{
+	if (!hold_apply(service->hold, settings, problems))
+		return false;
+	set_syn_window(service, settings);
+	return true;
 }
 
 static bool start_listeners(struct service *service, const struct settings *settings,
@@ -142,12 +161,15 @@ static bool start_listeners(struct service *service, const struct settings *sett
 }
 
 /* Bits of the SYNs that this host sends; a sysctl that can't be read counts as its default. */
-static struct request_features read_features(void)
+static struct request_features read_features(const struct service *service,
+					      const struct settings *settings)
 {
 	struct request_features features = {
 		.sack = sysctl_read("net.ipv4.tcp_sack") != 0,
 		.timestamps = sysctl_read("net.ipv4.tcp_timestamps") != 0,
 		.mptcp = sysctl_read("net.mptcp.enabled") > 0,
+		.withholding = { .withheld = hold_is_on(service->hold),
+				 .limit_ms = (uint16_t)settings->hold_time },
 	};
 
 	return features;
@@ -213,20 +235,21 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 
 	if (!make_listeners(service, settings, next, problems))
 		return false;
-	set_syn_window(service, settings);
-	if (!start_listeners(service, settings, next, problems)) {
+	if (!set_syns(service, settings, problems) ||
+	    !start_listeners(service, settings, next, problems)) {
 		destroy_listeners(next, settings->listen_count, service->listeners, old_count,
 				  false);
 		if (service->settings)
-			set_syn_window(service, service->settings);
+			set_syns(service, service->settings, problems);
 		return false;
 	}
 	listener_check_sysctls();
 	check_open(settings);
 	log_set_level((enum log_level)settings->log_level);
-	features = read_features();
+	features = read_features(service, settings);
 	limits = fit_limits(settings);
 	session_pool_configure(&service->pool, settings, &limits, &features);
+	hold_configure(service->hold, settings, &features);
 	for (size_t i = 0; i < settings->listen_count; i++)
 		listener_set_pending(next[i], limits.pending.total);
 	destroy_listeners(service->listeners, old_count, next, settings->listen_count, true);
@@ -244,6 +267,8 @@ void service_destroy(struct service *service)
 		return;
 	destroy_listeners(service->listeners, listener_count(service), NULL, 0, false);
 	syn_window_remove(service->syn_window);
+	hold_destroy(service->hold);
+	service->pool.held = NULL;
 	session_pool_fini(&service->pool);
 	settings_destroy(service->settings);
 	free(service);

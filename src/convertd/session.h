@@ -13,6 +13,7 @@
 
 struct event;
 struct event_base;
+struct hold_table;
 struct session;
 struct settings;
 
@@ -32,6 +33,7 @@ struct session_pool {
 	const struct settings *settings;
 	struct route *route;
 	struct limits *limits;
+	struct hold_table *held; /* what was done for SYNs that were withheld; may be NULL */
 	size_t sessions_max; /* beyond it a client is reset at once; 0: no such limit */
 	struct log_limit drops;
 	struct request_features features;

@@ -3,6 +3,7 @@
 #ifndef CONVERTD_SESSION_PRIVATE_H
 #define CONVERTD_SESSION_PRIVATE_H
 
+#include "convertd/downstream.h"
 #include "convertd/relay.h"
 #include "convertd/relay_watch.h"
 #include "convertd/session.h"
@@ -67,6 +68,7 @@ struct session {
 	struct session *queue_prev, *queue_next; /* pool->waiting or pool->hungry */
 	struct session_pool *pool;
 	struct limits_client *account; /* whose limits it counts for */
+	struct held_syn *held;         /* REQUEST: what was done for its SYN, or NULL */
 	struct relay relay;
 	struct relay_watch watch;
 	union sockaddr_ip client, server; /* the server's family is 0 until it is known */
@@ -125,6 +127,20 @@ void session_reset_socket(struct session *s, enum relay_end end);
 
 /* More is to do than fits into this round: called again in the next, after others. */
 void session_set_hungry(struct session *s);
+
+/* ----- session_held.c ----- */
+
+/* The client has connected: finds what was done for its SYN. */
+void session_take_held(struct session *s);
+
+/* It isn't needed. */
+void session_drop_held(struct session *s);
+
+/* Was it done for this request? It was admitted then. */
+bool session_is_held(const struct session *s, const struct request_decision *decision);
+
+/* The server's socket, which may still be connecting, or -1 with @refusal set. */
+int session_open_held(struct session *s, struct downstream_error *refusal);
 
 /* ----- session_states.c ----- */
 
