@@ -12,9 +12,11 @@
  * then:
  *
  *     the server answers        the SYN goes on: its SYN+ACK is the confirmation
- *     the server can't be       the SYN goes on without MP_CAPABLE and SACK-permitted: on plain TCP
- *     reached                   the Error TLV leaves at once, behind the SYN+ACK
- *     neither, for hold-time    the SYN goes on as it is: the response comes when it comes
+ *     the server can't be       the SYN goes on without MP_CAPABLE and timestamps: on plain TCP the
+ *     reached                   Error TLV leaves at once, behind the SYN+ACK
+ *     neither, for hold-time    the SYN goes on without timestamps: the response comes when it comes
+ *
+ * By the timestamps a client tells a SYN+ACK that confirms from others (doc/private-tlvs.md).
  *
  * The kernel then makes the connection at once (Fast Open), it is accepted as any other, and
  * its session finds the server's socket, or the error, in the table (hold_table.h). All else
@@ -31,7 +33,10 @@
  *
  * What a SYN may cost. Nothing is known of whoever sends it. Clients and destinations that aren't
  * allowed and cookies that are missing are found out before, and a SYN that is withheld is a pending
- * session of its client, so that limits hold before any packet goes to a server. If the kernel has
+ * session of its client, so that limits hold before any packet goes to a server. Forged SYNs can't
+ * take all that may be pending: a quarter may be withheld, and half wait in the kernel for
+ * their third ACK (listener_set_pending()). SYNs beyond that are let go at once; their clients have to
+ * complete a handshake before they are heard, and are told to wait for the response. If the kernel has
  * no connection for it after EXPECT_MS, which is so when its queue for Fast Open is full and the
  * address was forged, the server's socket is reset.
  *
@@ -57,11 +62,18 @@
 /* A client whose data in the SYN wasn't taken needs a round trip more, and may lose a packet. */
 #define EXPECT_MS 5000
 
+/* One in so many pending requests may be a SYN that is withheld. */
+#define PENDING_PART 4
+
 /* Packets that may wait in the queue besides those that are withheld. */
 #define HOLD_QUEUE_SPARE 4096
 
 /* How often it is looked whether that is over. */
 #define EXPIRE_SECONDS 1
+
+/* What is taken out of SYNs whose SYN+ACK confirms nothing, and behind whose an Error TLV comes. */
+#define UNCONFIRMED SYN_PACKET_TIMESTAMPS
+#define REFUSED (SYN_PACKET_TIMESTAMPS | SYN_PACKET_MP_CAPABLE)
 
 struct hold {
 	struct event_base *base;
@@ -112,8 +124,8 @@ static void log_let_go(const struct held_syn *held, const char *why)
 		  (unsigned long long)(log_now_ms() - held->time_ms), why);
 }
 
-/* @confirmed: the server was reached, or might still be; else the options are taken out. */
-static void let_go(struct holding *h, bool confirmed, const char *why)
+/* @remove: what is taken out of it, of enum syn_packet_offer */
+static void let_go(struct holding *h, unsigned remove, const char *why)
 {
 	static const struct timeval expire = { .tv_sec = EXPIRE_SECONDS };
 	struct hold *hold = h->hold;
@@ -124,8 +136,8 @@ static void let_go(struct holding *h, bool confirmed, const char *why)
 
 	log_let_go(&h->syn, why);
 	event_del(holding_event(h));
-	if (!confirmed && syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK)
-		syn_packet_remove_offers(packet, &syn);
+	if (remove && syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK)
+		syn_packet_remove(packet, &syn, remove);
 	h->syn.packet = NULL;
 	if (!event_pending(hold->expire, EV_TIMEOUT, NULL))
 		event_add(hold->expire, &expire);
@@ -141,15 +153,15 @@ static void on_server(evutil_socket_t fd, short what, void *arg)
 	int error = what & EV_TIMEOUT ? 0 : downstream_result(fd);
 
 	if (what & EV_TIMEOUT) {
-		let_go(h, true, "the server hasn't answered in time");
+		let_go(h, UNCONFIRMED, "the server hasn't answered in time");
 	} else if (!error) {
-		let_go(h, true, "the server has answered");
+		let_go(h, 0, "the server has answered");
 	} else if (error != -EINPROGRESS) {
 		h->syn.refusal = downstream_refusal(fd, &h->syn.server, error);
 		event_del(holding_event(h));
 		close(fd);
 		h->syn.fd = -1;
-		let_go(h, false, strerror(-error));
+		let_go(h, REFUSED, strerror(-error));
 	}
 }
 
@@ -186,13 +198,20 @@ static int hold_syn(struct hold *hold, uint32_t id, const uint8_t *packet, size_
 	return error;
 }
 
-/*
- * Asks the server. Returns whether the SYN is withheld: it isn't where the connection has failed at
- * once, for its session to fail again.
- */
-static bool ask_server(struct hold *hold, uint32_t id, const uint8_t *packet, size_t len,
-		       const struct syn_packet *syn, const struct request_decision *decision,
-		       struct limits_client *account)
+/* ----- what comes from the queue ----- */
+
+enum fate {
+	FATE_HOLD,
+	FATE_PASS, /* as it is, but for its window */
+	FATE_PASS_UNCONFIRMED,
+	FATE_PASS_REFUSED,
+	FATE_DROP,
+};
+
+/* Where the connection fails at once, it is for the session to fail again and to say so. */
+static enum fate ask_server(struct hold *hold, uint32_t id, const uint8_t *packet, size_t len,
+			    const struct syn_packet *syn, const struct request_decision *decision,
+			    struct limits_client *account)
 {
 	struct held_syn draft = { .flow = syn->flow,
 				  .isn = syn->isn,
@@ -202,21 +221,20 @@ static bool ask_server(struct hold *hold, uint32_t id, const uint8_t *packet, si
 	sockaddr_ip_set(&draft.server, AF_UNSPEC, &decision->address, decision->port);
 	draft.fd = downstream_connect(&draft.server, decision->mptcp, false);
 	if (draft.fd < 0)
-		return false;
+		return FATE_PASS_REFUSED;
 	if (hold_syn(hold, id, packet, len, &draft) == 0)
-		return true;
+		return FATE_HOLD;
 	close(draft.fd);
-	return false;
+	return FATE_PASS_UNCONFIRMED;
 }
 
-/* ----- what comes from the queue ----- */
+/* See the top of this file. */
+static bool share_is_used_up(const struct hold *hold)
+{
+	size_t pending = hold->settings->limits.pending.total;
 
-enum fate {
-	FATE_HOLD,
-	FATE_PASS,         /* as it is, but for its window */
-	FATE_PASS_REFUSED, /* without the options: an Error TLV will follow */
-	FATE_DROP,
-};
+	return pending && hold_table_count(hold->table) >= (pending + PENDING_PART - 1) / PENDING_PART;
+}
 
 /* What becomes of a SYN with data that isn't known yet. */
 static enum fate judge(struct hold *hold, uint32_t id, const uint8_t *packet, size_t len,
@@ -224,6 +242,7 @@ static enum fate judge(struct hold *hold, uint32_t id, const uint8_t *packet, si
 {
 	struct request_decision decision;
 	struct limits_client *account;
+	enum fate fate = FATE_PASS_REFUSED;
 	union sockaddr_ip client;
 
 	request_decide(&hold->features, syn->payload, syn->payload_len, &decision);
@@ -237,15 +256,15 @@ static enum fate judge(struct hold *hold, uint32_t id, const uint8_t *packet, si
 		return FATE_DROP;
 	if (decision.action != REQUEST_CONNECT)
 		return FATE_PASS;
+	if (share_is_used_up(hold))
+		return FATE_PASS_UNCONFIRMED;
 	account = limits_enter(hold->limits, &syn->flow.source);
-	if (!account)
-		return FATE_PASS_REFUSED;
-	if (!limits_client_exceeded(hold->limits, account) &&
-	    !limits_total_exceeded(hold->limits) &&
-	    ask_server(hold, id, packet, len, syn, &decision, account))
-		return FATE_HOLD;
-	limits_leave(hold->limits, account, LIMITS_PENDING, log_now_ms());
-	return FATE_PASS_REFUSED;
+	if (account && !limits_client_exceeded(hold->limits, account) &&
+	    !limits_total_exceeded(hold->limits))
+		fate = ask_server(hold, id, packet, len, syn, &decision, account);
+	if (account && fate != FATE_HOLD)
+		limits_leave(hold->limits, account, LIMITS_PENDING, log_now_ms());
+	return fate;
 }
 
 static enum fate decide(struct hold *hold, uint32_t id, uint8_t *packet, size_t len,
@@ -278,8 +297,9 @@ static void on_syn(void *arg, uint32_t id, uint8_t *packet, size_t len)
 	if (syn.mp_capable && syn.payload_len && !hold->settings->no_syn_window_fix)
 		syn_packet_shift_window(packet, &syn);
 	fate = decide(hold, id, packet, len, &syn);
-	if (fate == FATE_PASS_REFUSED)
-		syn_packet_remove_offers(packet, &syn);
+	if (fate == FATE_PASS_UNCONFIRMED || fate == FATE_PASS_REFUSED)
+		syn_packet_remove(packet, &syn,
+				  fate == FATE_PASS_REFUSED ? REFUSED : UNCONFIRMED);
 	if (fate == FATE_DROP)
 		syn_queue_drop(hold->queue, id);
 	else if (fate != FATE_HOLD && syn.payload_len)
@@ -308,7 +328,7 @@ static void on_expire(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	while ((held = hold_table_expire(hold->table, now_ms - EXPECT_MS)))
 		free_held(hold, held);
-	if (!hold_table_is_empty(hold->table))
+	if (hold_table_count(hold->table))
 		event_add(hold->expire, &again);
 }
 
@@ -324,7 +344,7 @@ static void stop(struct hold *hold)
 	syn_rules_destroy(hold->rules);
 	syn_queue_read(hold->queue);
 	while ((held = hold_table_first_waiting(hold->table)))
-		let_go((struct holding *)held, true, "no longer withheld");
+		let_go((struct holding *)held, UNCONFIRMED, "no longer withheld");
 	if (hold->readable)
 		event_free(hold->readable);
 	syn_queue_close(hold->queue);

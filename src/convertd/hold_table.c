@@ -93,9 +93,9 @@ void hold_table_destroy(struct hold_table *table)
 	free(table);
 }
 
-bool hold_table_is_empty(const struct hold_table *table)
+size_t hold_table_count(const struct hold_table *table)
 {
-	return atomic_load_explicit(&table->count, memory_order_acquire) == 0;
+	return atomic_load_explicit(&table->count, memory_order_acquire);
 }
 
 static struct held_syn *find(struct hold_table *table, const struct syn_packet_flow *flow)
@@ -170,7 +170,7 @@ struct held_syn *hold_table_take(struct hold_table *table, const struct syn_pack
 {
 	struct held_syn *held;
 
-	if (hold_table_is_empty(table))
+	if (!hold_table_count(table))
 		return NULL;
 	pthread_mutex_lock(&table->lock);
 	held = find(table, flow);

@@ -74,7 +74,7 @@ struct held_syn *hold_table_expire(struct hold_table *table, uint64_t before_ms)
 /* The one that is withheld for the longest time. For the thread that adds them. */
 struct held_syn *hold_table_first_waiting(struct hold_table *table);
 
-/* Has it nothing at all? Costs no lock. */
-bool hold_table_is_empty(const struct hold_table *table);
+/* How many it has, withheld or let go. Costs no lock. */
+size_t hold_table_count(const struct hold_table *table);
 
 #endif

@@ -21,7 +21,7 @@ void session_take_held(struct session *s)
 	union sockaddr_ip local = { 0 };
 	socklen_t len = sizeof(local);
 
-	if (!table || hold_table_is_empty(table) ||
+	if (!table || !hold_table_count(table) ||
 	    getsockname(s->relay.side[RELAY_UPSTREAM].fd, &local.sa, &len) < 0)
 		return;
 	flow.destination = sockaddr_ip_in6(&local);
