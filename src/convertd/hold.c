@@ -55,8 +55,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* A client whose data in the SYN wasn't taken needs a round trip more, and may lose a packet. */
@@ -86,6 +88,7 @@ struct hold {
 	struct event *expire; /* pending: some that were let go aren't accepted yet */
 	const struct settings *settings; /* NULL: nothing is judged yet */
 	struct request_features features;
+	int last_fd; /* the highest descriptor that there can be */
 	struct listen_address listen[SETTINGS_LISTEN_MAX]; /* of the rules */
 	size_t listen_count;
 };
@@ -220,6 +223,11 @@ static enum fate ask_server(struct hold *hold, uint32_t id, const uint8_t *packe
 
 	sockaddr_ip_set(&draft.server, AF_UNSPEC, &decision->address, decision->port);
 	draft.fd = downstream_connect(&draft.server, decision->mptcp, false);
+	/* The kernel hands out the lowest number that is free: the last one is for the client. */
+	if (draft.fd == hold->last_fd) {
+		close(draft.fd);
+		return FATE_PASS_REFUSED;
+	}
 	if (draft.fd < 0)
 		return FATE_PASS_REFUSED;
 	if (hold_syn(hold, id, packet, len, &draft) == 0)
@@ -410,6 +418,7 @@ static const char *remedy(int error)
 bool hold_apply(struct hold *hold, const struct settings *settings, struct problems *problems)
 {
 	static const struct place place = { .name = "hold-syn" };
+	bool was_on = hold->queue != NULL;
 	int error;
 
 	if (settings->hold_syn == SETTINGS_HOLD_OFF) {
@@ -420,12 +429,12 @@ bool hold_apply(struct hold *hold, const struct settings *settings, struct probl
 	    memcmp(hold->listen, settings->listen, sizeof(hold->listen)) == 0)
 		return true;
 	error = start(hold, settings);
-	if (!error) {
+	if (!error && !was_on)
 		log_info("SYNs are withheld until servers have answered, for %u ms at most "
 			 "(netfilter queue %u)",
 			 settings->hold_time, (unsigned)syn_queue_number(hold->queue));
+	if (!error)
 		return true;
-	}
 	if (settings->hold_syn == SETTINGS_HOLD_ON) {
 		problems_add(problems, &place, "on: %s; %s", strerror(-error), remedy(error));
 		return false;
@@ -445,8 +454,12 @@ bool hold_is_on(const struct hold *hold)
 void hold_configure(struct hold *hold, const struct settings *settings,
 		    const struct request_features *features)
 {
+	struct rlimit files = { .rlim_cur = 0 };
+
 	hold->settings = settings;
 	hold->features = *features;
+	getrlimit(RLIMIT_NOFILE, &files);
+	hold->last_fd = files.rlim_cur > INT_MAX ? INT_MAX : (int)files.rlim_cur - 1;
 }
 
 struct hold_table *hold_get_table(struct hold *hold)

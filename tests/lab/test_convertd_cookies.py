@@ -9,11 +9,11 @@ import struct
 import time
 
 from convertlab import Lab, Link, check, equal, main, sandbox, wait_until
-from convertlab.peers import (MPTCP, TCP, Client, Forger, Server, clients, connect_tlv, converter, echo, error,
+from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Forger, Server, clients, connect_tlv, converter, echo, error,
                               extended_header, message, octets)
 
 INFO = octets("01010000")
-SUPPORTED = octets("15020000 04081e00")
+SUPPORTED = octets("15020000 04081e00") + WITHHOLDING
 NOT_AUTHORIZED = error(0x20)
 DAY = 86400
 

@@ -22,6 +22,9 @@ TCP_FASTOPEN_NO_COOKIE = 34
 TCPI_OPT_SYN_DATA = 32
 PORT = 1234
 
+# What the answer to an Info TLV has besides where SYNs are withheld, by default: doc/private-tlvs.md
+WITHHOLDING = bytes.fromhex("f0020101 07d0 6c63")
+
 # How a client's bytes go: in the SYN, behind the handshake, or one by one; then the first may be in the SYN as well.
 DELIVERIES = ("syn", "behind", "bytewise", "syn-bytewise")
 
