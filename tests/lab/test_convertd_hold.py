@@ -5,6 +5,7 @@
 Times are compared within one capture on one host, by what came first; where a test needs a delay, the link makes it.
 """
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -259,7 +260,7 @@ def test_foreign_syns_dropped():
         equal(len([p for p in capture.packets() if p.synack]), 1, "SYN+ACKs")
 
 
-# --- the same again ------------------------------------------------------------------------------------------
+# --- loss, and the same again ------------------------------------------------------------------------------------------
 
 
 def test_retransmissions():
@@ -275,6 +276,19 @@ def test_retransmissions():
         check(len([p for p in seen if p.syn and p.dport == 1234]) > 1, "no SYN was sent again")
         equal(len(syns_to(seen, 80)), 1, "connections to the server")
         equal(len([p for p in seen if p.synack and p.sport == 1234]), 1, "SYN+ACKs")
+
+
+def test_loss():
+    """One packet in twenty is lost on the first leg: no connection fails, none is stuck."""
+    with Lab(wifi=Link(delay_ms=1, loss=0.05), lte=None, core=Link(delay_ms=1)) as lab, converter(lab):
+        lab.client.sysctl("net.mptcp.blackhole_timeout", 0)  # three lost SYNs must not switch MPTCP off
+        program = lab.build.program("bench/tools/load/load")
+        lab.start_listening(lab.server, [program, "serve", "--verify", 6000], 6000)
+        said = lab.client.run([program, "run", "--to", "%s:1234" % lab.converter.addr4, "--via", "convert-syn", "--mptcp", "--server",
+                               "%s:6000" % lab.server.addr4, "--connections", 300, "--concurrency", 100, "--response", 1000,
+                               "--verify"], timeout=50)
+        found = json.loads(said.stdout)
+        equal((found["connections"], found["errors"], found["unfinished"]), (300, {}, 0), "what became of them")
 
 
 def test_syns_that_change():
