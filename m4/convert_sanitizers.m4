@@ -31,6 +31,7 @@ AC_DEFUN([CONVERT_SANITIZERS], [
         convert_rt=`$CC -print-file-name=$convert_rt`
         SANITIZER_PRELOAD="$SANITIZER_PRELOAD${SANITIZER_PRELOAD:+ }$convert_rt"])
     done
+    AC_DEFINE([WITH_SANITIZERS], [1], [sanitizers look after the programs])
     SANITIZER_CFLAGS="-fsanitize=$enable_sanitizers -fno-sanitize-recover=all -fno-omit-frame-pointer"
     SANITIZER_LDFLAGS="-fsanitize=$enable_sanitizers"
     convert_saved_CFLAGS=$CFLAGS

@@ -126,6 +126,7 @@ struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 		.length = response.length,
 		.has_supported = response.has_supported,
 		.supported = response.supported,
+		.withheld_ms = response.withholding.withheld ? response.withholding.limit_ms : 0,
 		.server_mptcp = ask->mptcp ? server_mptcp(&response) : HANDSHAKE_SERVER_UNKNOWN,
 	};
 }

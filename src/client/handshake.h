@@ -69,6 +69,7 @@ struct handshake_step {
 	enum handshake_server_mptcp server_mptcp;
 	bool has_supported;            /* DONE: the answer to an Info TLV is there, */
 	struct convert_span supported; /* TCP option kinds, padded with 0, in the bytes shown */
+	unsigned int withheld_ms;      /* with it: SYNs are withheld, for so long at most; 0: they aren't */
 };
 
 /*

@@ -215,6 +215,25 @@ static bool switch_read(struct settings *out, const char *name, const char *text
 	return false;
 }
 
+static bool withholding_read(struct settings *out, const char *text)
+{
+	unsigned long ms;
+	char *end;
+
+	if (!text || !*text)
+		return true;
+	errno = 0;
+	ms = strtoul(text, &end, 10);
+	if (!errno && isdigit((unsigned char)*text) && !*end && ms <= SETTINGS_WITHHELD_MAX_MS) {
+		out->withheld_ms = (int)ms;
+		return true;
+	}
+	snprintf(out->problem, sizeof(out->problem),
+		 "CONVERT_WITHHOLDING: \"%.40s\" is not a time in milliseconds from 0 to %d", text,
+		 SETTINGS_WITHHELD_MAX_MS);
+	return false;
+}
+
 void settings_read(struct settings *out, settings_lookup *lookup)
 {
 	const char *list = lookup("CONVERT_ADDR"), *bypass = lookup("CONVERT_BYPASS");
@@ -222,6 +241,7 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 
 	memset(out, 0, sizeof(*out));
 	out->bypass_mptcp = true;
+	out->withheld_ms = SETTINGS_WITHHELD_LEARNED;
 	out->timeout_ms = SETTINGS_TIMEOUT_DEFAULT_MS; /* connections may come from another program */
 	path_read(out->log, lookup("CONVERT_LOG"));
 	path_read(out->runtime_dir, lookup("XDG_RUNTIME_DIR"));
@@ -236,6 +256,7 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 	    !cookie_read(out, lookup("CONVERT_COOKIE")) ||
 	    !fallback_read(out, lookup("CONVERT_FALLBACK")) ||
 	    !timeout_read(out, lookup("CONVERT_TIMEOUT")) ||
+	    !withholding_read(out, lookup("CONVERT_WITHHOLDING")) ||
 	    !switch_read(out, "CONVERT_EARLY_DATA", lookup("CONVERT_EARLY_DATA"), &out->early_data) ||
 	    !switch_read(out, "CONVERT_BYPASS_MPTCP", lookup("CONVERT_BYPASS_MPTCP"),
 			 &out->bypass_mptcp))

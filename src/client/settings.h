@@ -18,6 +18,8 @@
 /* Before the third SYN (RFC 6298), which Linux sends without MP_CAPABLE: see DESIGN.md. */
 #define SETTINGS_TIMEOUT_DEFAULT_MS 3000
 #define SETTINGS_TIMEOUT_MAX_SECONDS 3600
+#define SETTINGS_WITHHELD_LEARNED (-1) /* from the converter's answer to an Info TLV */
+#define SETTINGS_WITHHELD_MAX_MS 65535
 #define SETTINGS_PORT_DEFAULT 1234  /* Section 10.1 assigns none; the older client's default */
 
 /* A converter as the user wrote it: an address, or a name that is still to be resolved. */
@@ -40,6 +42,7 @@ struct settings {
 	size_t bypass_count;
 	bool fail_closed; /* without a usable converter a connection fails, rather than go directly */
 	int timeout_ms;   /* how long a converter may be silent before the next one is asked */
+	int withheld_ms;  /* converters withhold SYNs for so long at most (doc/private-tlvs.md); 0: they don't */
 	bool early_data;  /* connect() doesn't wait: the application's first bytes ride in the SYN */
 	bool bypass_mptcp; /* servers that speak Multipath TCP themselves are reached without a converter */
 };
@@ -57,6 +60,7 @@ typedef const char *settings_lookup(const char *name);
  * CONVERT_BYPASS: destinations that are never converted, as prefix_rule_parse() reads
  * them. CONVERT_FALLBACK: "direct" (the default) or "none". CONVERT_TIMEOUT: seconds, with
  * a fraction if wanted. XDG_RUNTIME_DIR: where learned things are kept. CONVERT_EARLY_DATA, CONVERT_BYPASS_MPTCP: 0 or 1.
+ * CONVERT_WITHHOLDING: milliseconds.
  *
  * Everything is copied: programs that set their title overwrite the memory of their environment.
  * Anything wrong leaves @out disabled with the reason in @out->problem, which

@@ -70,7 +70,8 @@ void downstream_reset(int fd)
 		(void)0;
 }
 
-int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirmed)
+int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirmed,
+		       bool data_follows)
 {
 	int fd = socket(server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
 			mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
@@ -83,6 +84,9 @@ int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirm
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	if (!confirmed)
 		downstream_confirm(fd, 1); /* the least that there is */
+	/* MPTCP sockets don't have it: there is a segment more. */
+	if (data_follows)
+		setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
 	if (connect(fd, &server->sa, sockaddr_ip_len(server)) == 0 || errno == EINPROGRESS)
 		return fd;
 	error = errno;
@@ -90,23 +94,30 @@ int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirm
 	return -error;
 }
 
-int downstream_result(int fd)
+/* What made a connection fail that isn't established. */
+static int socket_error(int fd)
 {
 	int error = 0;
 	socklen_t len = sizeof(error);
-	struct tcp_info info = { 0 };
 
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? -errno : -error;
+}
+
+int downstream_result(int fd, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+	int error;
+
+	memset(info, 0, sizeof(*info));
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) < 0)
 		return -errno;
+	if (info->tcpi_state != TCP_SYN_SENT && info->tcpi_state != TCP_CLOSE)
+		return 0;
+	error = socket_error(fd);
 	if (error)
-		return -error;
-	len = sizeof(info);
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
-		return -errno;
-	if (info.tcpi_state == TCP_SYN_SENT)
-		return -EINPROGRESS;
+		return error;
 	/* An MPTCP socket may close without having kept the reason. */
-	return info.tcpi_state == TCP_CLOSE ? -ECONNREFUSED : 0;
+	return info->tcpi_state == TCP_SYN_SENT ? -EINPROGRESS : -ECONNREFUSED;
 }
 
 void downstream_established(int fd, const union sockaddr_ip *server)
@@ -212,35 +223,36 @@ static size_t put_option(uint8_t *out, uint8_t kind, const uint8_t *value, uint8
 	return out[1];
 }
 
-size_t downstream_options(int fd, bool mptcp, uint8_t out[static DOWNSTREAM_OPTIONS_MAX])
+/* The segments that are sent, without what timestamps take from them: as TCP_MAXSEG tells. */
+static size_t put_mss(uint8_t *out, const struct tcp_info *info)
+{
+	uint32_t mss = info->tcpi_snd_mss;
+	uint8_t value[2];
+
+	if (!mss)
+		return 0;
+	if (info->tcpi_options & TCPI_OPT_TIMESTAMPS)
+		mss += TIMESTAMPS_SPACE;
+	if (mss > UINT16_MAX)
+		mss = UINT16_MAX;
+	value[0] = (uint8_t)(mss >> 8);
+	value[1] = (uint8_t)mss;
+	return put_option(out, TCP_KIND_MSS, value, sizeof(value));
+}
+
+size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
+			  uint8_t out[static DOWNSTREAM_OPTIONS_MAX])
 {
 	static const uint8_t zeros[8];
 	static const uint8_t mp_capable[2] = { MP_CAPABLE_V1, MP_CAPABLE_FLAG_H };
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
-	size_t n = 0;
-	int mss = 0;
+	size_t n = put_mss(out, info);
 
-	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
-		return 0;
-	len = sizeof(mss);
-	if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, &len) == 0 && mss > 0) {
-		uint8_t value[2];
-
-		if (info.tcpi_options & TCPI_OPT_TIMESTAMPS)
-			mss += TIMESTAMPS_SPACE;
-		if (mss > UINT16_MAX)
-			mss = UINT16_MAX;
-		value[0] = (uint8_t)(mss >> 8);
-		value[1] = (uint8_t)mss;
-		n += put_option(out + n, TCP_KIND_MSS, value, sizeof(value));
-	}
-	if (info.tcpi_options & TCPI_OPT_SACK)
+	if (info->tcpi_options & TCPI_OPT_SACK)
 		n += put_option(out + n, TCP_KIND_SACK_PERMITTED, NULL, 0);
-	if (info.tcpi_options & TCPI_OPT_TIMESTAMPS)
+	if (info->tcpi_options & TCPI_OPT_TIMESTAMPS)
 		n += put_option(out + n, TCP_KIND_TIMESTAMPS, zeros, sizeof(zeros));
-	if (info.tcpi_options & TCPI_OPT_WSCALE) {
-		uint8_t scale = info.tcpi_snd_wscale;
+	if (info->tcpi_options & TCPI_OPT_WSCALE) {
+		uint8_t scale = info->tcpi_snd_wscale;
 
 		n += put_option(out + n, TCP_KIND_WINDOW_SCALE, &scale, 1);
 	}

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct tcp_info;
+
 /* Room for what downstream_options() writes. */
 #define DOWNSTREAM_OPTIONS_MAX 40
 
@@ -24,11 +26,14 @@ struct downstream_error {
  * @server: AF_INET or AF_INET6
  * @mptcp: ask the server for Multipath TCP
  * @confirmed: the client's address is real; else see downstream_confirm()
+ * @data_follows: there are bytes to send as soon as the server has answered: the third ACK waits for
+ *                them
  *
  * Returns a non-blocking socket that the caller owns, or -errno: for a refusal that is
  * known at once, downstream_refusal() knows what it means.
  */
-int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirmed);
+int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirmed,
+		       bool data_follows);
 
 /*
  * downstream_confirm() - the client has turned out to be real
@@ -44,9 +49,10 @@ void downstream_reset(int fd);
 
 /*
  * downstream_result() - has it connected?
+ * @info: set where 0 is returned
  * Returns 0, -EINPROGRESS, or the -errno with which it failed, once.
  */
-int downstream_result(int fd);
+int downstream_result(int fd, struct tcp_info *info);
 
 /*
  * downstream_refusal() - the Error TLV for a connection that failed
@@ -60,8 +66,9 @@ void downstream_established(int fd, const union sockaddr_ip *server);
 
 /*
  * downstream_options() - the options of the server's SYN+ACK, in wire format
- * As far as the kernel tells (see downstream.c). Returns bytes written to @out.
+ * As far as the kernel tells (see downstream.c). @info: what downstream_result() has said. Returns bytes written to @out.
  */
-size_t downstream_options(int fd, bool mptcp, uint8_t out[static DOWNSTREAM_OPTIONS_MAX]);
+size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
+			  uint8_t out[static DOWNSTREAM_OPTIONS_MAX]);
 
 #endif

@@ -56,6 +56,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <limits.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -86,8 +87,7 @@ struct hold {
 	struct syn_queue *queue;
 	struct event *readable;
 	struct event *expire; /* pending: some that were let go aren't accepted yet */
-	const struct settings *settings; /* NULL: nothing is judged yet */
-	struct request_features features;
+	struct terms *terms; /* NULL: nothing is judged yet */
 	int last_fd; /* the highest descriptor that there can be */
 	struct listen_address listen[SETTINGS_LISTEN_MAX]; /* of the rules */
 	size_t listen_count;
@@ -153,7 +153,8 @@ static void let_go(struct holding *h, unsigned remove, const char *why)
 static void on_server(evutil_socket_t fd, short what, void *arg)
 {
 	struct holding *h = arg;
-	int error = what & EV_TIMEOUT ? 0 : downstream_result(fd);
+	struct tcp_info info;
+	int error = what & EV_TIMEOUT ? 0 : downstream_result(fd, &info);
 
 	if (what & EV_TIMEOUT) {
 		let_go(h, UNCONFIRMED, "the server hasn't answered in time");
@@ -172,8 +173,8 @@ static void on_server(evutil_socket_t fd, short what, void *arg)
 static int hold_syn(struct hold *hold, uint32_t id, const uint8_t *packet, size_t len,
 		    const struct held_syn *draft)
 {
-	struct timeval limit = { .tv_sec = hold->settings->hold_time / 1000,
-				 .tv_usec = hold->settings->hold_time % 1000 * 1000 };
+	struct timeval limit = { .tv_sec = hold->terms->settings->hold_time / 1000,
+				 .tv_usec = hold->terms->settings->hold_time % 1000 * 1000 };
 	struct holding *h = calloc(1, sizeof(*h) + event_get_struct_event_size());
 	int error = -ENOMEM;
 
@@ -222,7 +223,8 @@ static enum fate ask_server(struct hold *hold, uint32_t id, const uint8_t *packe
 				  .mptcp = decision->mptcp };
 
 	sockaddr_ip_set(&draft.server, AF_UNSPEC, &decision->address, decision->port);
-	draft.fd = downstream_connect(&draft.server, decision->mptcp, false);
+	draft.fd = downstream_connect(&draft.server, decision->mptcp, false,
+				      syn->payload_len > decision->length);
 	/* The kernel hands out the lowest number that is free: the last one is for the client. */
 	if (draft.fd == hold->last_fd) {
 		close(draft.fd);
@@ -239,7 +241,7 @@ static enum fate ask_server(struct hold *hold, uint32_t id, const uint8_t *packe
 /* See the top of this file. */
 static bool share_is_used_up(const struct hold *hold)
 {
-	size_t pending = hold->settings->limits.pending.total;
+	size_t pending = hold->terms->limits.pending.total;
 
 	return pending && hold_table_count(hold->table) >= (pending + PENDING_PART - 1) / PENDING_PART;
 }
@@ -253,14 +255,14 @@ static enum fate judge(struct hold *hold, uint32_t id, const uint8_t *packet, si
 	enum fate fate = FATE_PASS_REFUSED;
 	union sockaddr_ip client;
 
-	request_decide(&hold->features, syn->payload, syn->payload_len, &decision);
+	request_decide(&hold->terms->features, syn->payload, syn->payload_len, &decision);
 	sockaddr_ip_set(&client, AF_UNSPEC, &syn->flow.source, syn->flow.source_port);
 	if (decision.valid)
-		admission_check(hold->settings, hold->route, &hold->features, &client,
+		admission_check(hold->terms->settings, hold->route, &hold->terms->features, &client,
 				syn->payload, &decision);
 	if (decision.refused)
 		return FATE_PASS_REFUSED;
-	if (decision.action == REQUEST_IGNORE && hold->settings->drop_foreign_syns)
+	if (decision.action == REQUEST_IGNORE && hold->terms->settings->drop_foreign_syns)
 		return FATE_DROP;
 	if (decision.action != REQUEST_CONNECT)
 		return FATE_PASS;
@@ -285,7 +287,7 @@ static enum fate decide(struct hold *hold, uint32_t id, uint8_t *packet, size_t 
 	if (syn->mp_join || known == HOLD_LET_GO)
 		return FATE_PASS;
 	if (!syn->payload_len)
-		return hold->settings->drop_foreign_syns ? FATE_DROP : FATE_PASS;
+		return hold->terms->settings->drop_foreign_syns ? FATE_DROP : FATE_PASS;
 	return judge(hold, id, packet, len, syn);
 }
 
@@ -297,12 +299,12 @@ static void on_syn(void *arg, uint32_t id, uint8_t *packet, size_t len)
 	enum fate fate;
 
 	status = syn_packet_parse(packet, len, &syn);
-	if (status != SYN_PACKET_OK || !hold->settings) {
+	if (status != SYN_PACKET_OK || !hold->terms) {
 		log_debug("SYN not looked at: %s", syn_packet_status_name(status));
 		syn_queue_pass(hold->queue, id);
 		return;
 	}
-	if (syn.mp_capable && syn.payload_len && !hold->settings->no_syn_window_fix)
+	if (syn.mp_capable && syn.payload_len && !hold->terms->settings->no_syn_window_fix)
 		syn_packet_shift_window(packet, &syn);
 	fate = decide(hold, id, packet, len, &syn);
 	if (fate == FATE_PASS_UNCONFIRMED || fate == FATE_PASS_REFUSED)
@@ -342,7 +344,7 @@ static void on_expire(evutil_socket_t fd, short what, void *arg)
 
 /* ----- on and off ----- */
 
-static void stop(struct hold *hold)
+void hold_stop(struct hold *hold)
 {
 	struct held_syn *held;
 
@@ -391,7 +393,7 @@ static int start(struct hold *hold, const struct settings *settings)
 		memcpy(hold->listen, settings->listen, sizeof(hold->listen));
 		hold->listen_count = settings->listen_count;
 	} else if (!was_on) {
-		stop(hold);
+		hold_stop(hold);
 		syn_rules_destroy(hold->rules);
 		hold->rules = NULL;
 	}
@@ -422,7 +424,7 @@ bool hold_apply(struct hold *hold, const struct settings *settings, struct probl
 	int error;
 
 	if (settings->hold_syn == SETTINGS_HOLD_OFF) {
-		stop(hold);
+		hold_stop(hold);
 		return true;
 	}
 	if (hold->queue && hold->listen_count == settings->listen_count &&
@@ -439,7 +441,7 @@ bool hold_apply(struct hold *hold, const struct settings *settings, struct probl
 		problems_add(problems, &place, "on: %s; %s", strerror(-error), remedy(error));
 		return false;
 	}
-	stop(hold);
+	hold_stop(hold);
 	log_warning("SYNs are not withheld (%s): connections may take a round trip more; %s, or pass "
 		    "--hold-syn off",
 		    strerror(-error), remedy(error));
@@ -451,13 +453,12 @@ bool hold_is_on(const struct hold *hold)
 	return hold->queue != NULL;
 }
 
-void hold_configure(struct hold *hold, const struct settings *settings,
-		    const struct request_features *features)
+void hold_configure(struct hold *hold, struct terms *terms)
 {
 	struct rlimit files = { .rlim_cur = 0 };
 
-	hold->settings = settings;
-	hold->features = *features;
+	terms_unref(hold->terms);
+	hold->terms = terms_ref(terms);
 	getrlimit(RLIMIT_NOFILE, &files);
 	hold->last_fd = files.rlim_cur > INT_MAX ? INT_MAX : (int)files.rlim_cur - 1;
 }
@@ -494,11 +495,12 @@ void hold_destroy(struct hold *hold)
 
 	if (!hold)
 		return;
-	stop(hold);
+	hold_stop(hold);
 	while (hold->table && (held = hold_table_expire(hold->table, UINT64_MAX)))
 		free_held(hold, held);
 	if (hold->expire)
 		event_free(hold->expire);
+	terms_unref(hold->terms);
 	hold_table_destroy(hold->table);
 	route_destroy(hold->route);
 	free(hold);

@@ -5,8 +5,8 @@
 
 #include "convertd/hold_table.h"
 #include "convertd/limits.h"
-#include "convertd/request.h"
 #include "convertd/settings.h"
+#include "convertd/terms.h"
 
 #include <stdbool.h>
 
@@ -30,15 +30,14 @@ void hold_destroy(struct hold *hold);
  */
 bool hold_apply(struct hold *hold, const struct settings *settings, struct problems *problems);
 
+/* Withholds no more, and lets go of all SYNs; their connections still find what was done for them. */
+void hold_stop(struct hold *hold);
+
 /* Are SYNs withheld? */
 bool hold_is_on(const struct hold *hold);
 
-/*
- * hold_configure() - what requests are judged by, until the next call
- * @settings: must live as long
- */
-void hold_configure(struct hold *hold, const struct settings *settings,
-		    const struct request_features *features);
+/* What requests are judged by from now on; takes a reference. */
+void hold_configure(struct hold *hold, struct terms *terms);
 
 /* Where accepted connections find what was done for them. */
 struct hold_table *hold_get_table(struct hold *hold);

@@ -4,7 +4,6 @@
 
 #include "convertd/hold.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 struct hold {
@@ -18,12 +17,19 @@ struct hold *hold_create(struct event_base *base, struct limits *limits)
 	(void)base;
 	(void)limits;
 	if (!hold)
-		errno = ENOMEM;
-	return hold;
+		return NULL;
+	hold->table = hold_table_create();
+	if (hold->table)
+		return hold;
+	free(hold);
+	return NULL;
 }
 
 void hold_destroy(struct hold *hold)
 {
+	if (!hold)
+		return;
+	hold_table_destroy(hold->table);
 	free(hold);
 }
 
@@ -44,18 +50,21 @@ bool hold_apply(struct hold *hold, const struct settings *settings, struct probl
 	return true;
 }
 
+void hold_stop(struct hold *hold)
+{
+	(void)hold;
+}
+
 bool hold_is_on(const struct hold *hold)
 {
 	(void)hold;
 	return false;
 }
 
-void hold_configure(struct hold *hold, const struct settings *settings,
-		    const struct request_features *features)
+void hold_configure(struct hold *hold, struct terms *terms)
 {
 	(void)hold;
-	(void)settings;
-	(void)features;
+	(void)terms;
 }
 
 struct hold_table *hold_get_table(struct hold *hold)

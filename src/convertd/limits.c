@@ -11,6 +11,9 @@
  * The table is hashed with a secret key (SipHash): whoever chooses a client's address can't choose
  * its place in the table.
  *
+ * One lock for everything: a session takes it some six times in its life, for less than a
+ * microsecond in all.
+ *
  * Buckets: a client may be sent BURST_SECONDS times its rate at once; tokens are counted in
  * thousandths, so that a millisecond gives as many as the rate is.
  */
@@ -18,6 +21,7 @@
 
 #include "convertd/limits.h"
 
+#include <pthread.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,12 +50,14 @@ struct limits_client {
 };
 
 struct limits {
+	pthread_mutex_t lock; /* for all that follows, clients included */
 	struct limits_settings settings;
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
 	struct limits_client *clients;
 	struct limits_client *idle; /* without a session, the first that has left first */
 	size_t idle_count;
 	size_t count[LIMITS_CLASS_COUNT];
+	size_t leaving; /* pending ones that have been told to go, and don't count any more */
 	struct bucket errors;
 };
 
@@ -69,8 +75,10 @@ struct limits *limits_create(void)
 {
 	struct limits *limits = sodium_init() < 0 ? NULL : calloc(1, sizeof(*limits));
 
-	if (limits)
-		crypto_shorthash_keygen(limits->hash_key);
+	if (!limits)
+		return NULL;
+	pthread_mutex_init(&limits->lock, NULL);
+	crypto_shorthash_keygen(limits->hash_key);
 	return limits;
 }
 
@@ -88,12 +96,15 @@ void limits_destroy(struct limits *limits)
 		return;
 	HASH_ITER(hh, limits->clients, client, next)
 		forget(limits, client);
+	pthread_mutex_destroy(&limits->lock);
 	free(limits);
 }
 
 void limits_configure(struct limits *limits, const struct limits_settings *settings)
 {
+	pthread_mutex_lock(&limits->lock);
 	limits->settings = *settings;
+	pthread_mutex_unlock(&limits->lock);
 }
 
 static struct limits_client *client_create(struct limits *limits, const uint8_t key[static KEY_LEN])
@@ -116,7 +127,22 @@ static unsigned client_sessions(const struct limits_client *client)
 	       client->count[LIMITS_REFUSING];
 }
 
-struct limits_client *limits_enter(struct limits *limits, const struct in6_addr *address)
+/* The client of that key, which isn't idle any more; made if it isn't known. NULL without memory. */
+static struct limits_client *client_get(struct limits *limits, const uint8_t key[static KEY_LEN])
+{
+	struct limits_client *client;
+
+	HASH_FIND(hh, limits->clients, key, KEY_LEN, client);
+	if (!client)
+		return client_create(limits, key);
+	if (!client_sessions(client)) {
+		DL_DELETE(limits->idle, client);
+		limits->idle_count--;
+	}
+	return client;
+}
+
+static struct limits_client *enter(struct limits *limits, const struct in6_addr *address)
 {
 	bool v4 = IN6_IS_ADDR_V4MAPPED(address);
 	struct prefix prefix = prefix_of(address, (uint8_t)(v4 ? 96 + limits->settings.prefix_v4 :
@@ -126,27 +152,33 @@ struct limits_client *limits_enter(struct limits *limits, const struct in6_addr 
 
 	memcpy(key, &prefix.address, sizeof(prefix.address));
 	key[KEY_LEN - 1] = prefix.length;
-	HASH_FIND(hh, limits->clients, key, KEY_LEN, client);
-	if (!client) {
-		client = client_create(limits, key);
-		if (!client)
-			return NULL;
-	} else if (!client_sessions(client)) {
-		DL_DELETE(limits->idle, client);
-		limits->idle_count--;
-	}
+	client = client_get(limits, key);
+	if (!client)
+		return NULL;
 	client->count[LIMITS_PENDING]++;
 	limits->count[LIMITS_PENDING]++;
+	return client;
+}
+
+struct limits_client *limits_enter(struct limits *limits, const struct in6_addr *address)
+{
+	struct limits_client *client;
+
+	pthread_mutex_lock(&limits->lock);
+	client = enter(limits, address);
+	pthread_mutex_unlock(&limits->lock);
 	return client;
 }
 
 void limits_move(struct limits *limits, struct limits_client *client, enum limits_class from,
 		 enum limits_class to)
 {
+	pthread_mutex_lock(&limits->lock);
 	client->count[from]--;
 	limits->count[from]--;
 	client->count[to]++;
 	limits->count[to]++;
+	pthread_mutex_unlock(&limits->lock);
 }
 
 static uint64_t bucket_size(unsigned rate)
@@ -158,7 +190,8 @@ static uint64_t bucket_size(unsigned rate)
 static void bucket_fill(struct bucket *bucket, unsigned rate, uint64_t now_ms)
 {
 	uint64_t full = bucket_size(rate);
-	uint64_t elapsed = now_ms - bucket->filled_ms;
+	/* Another thread may have looked at the clock earlier and come later. */
+	uint64_t elapsed = now_ms > bucket->filled_ms ? now_ms - bucket->filled_ms : 0;
 
 	if (!bucket->filled_ms || elapsed >= BURST_SECONDS * 1000)
 		bucket->tokens = full;
@@ -166,7 +199,8 @@ static void bucket_fill(struct bucket *bucket, unsigned rate, uint64_t now_ms)
 		bucket->tokens += elapsed * rate;
 	if (bucket->tokens > full)
 		bucket->tokens = full;
-	bucket->filled_ms = now_ms;
+	if (now_ms > bucket->filled_ms)
+		bucket->filled_ms = now_ms;
 }
 
 static bool bucket_is_full(struct bucket *bucket, unsigned rate, uint64_t now_ms)
@@ -177,7 +211,7 @@ static bool bucket_is_full(struct bucket *bucket, unsigned rate, uint64_t now_ms
 	return bucket->tokens == bucket_size(rate);
 }
 
-void limits_leave(struct limits *limits, struct limits_client *client, enum limits_class from,
+static void leave(struct limits *limits, struct limits_client *client, enum limits_class from,
 		  uint64_t now_ms)
 {
 	unsigned rate = limits->settings.errors.per_client;
@@ -199,15 +233,47 @@ void limits_leave(struct limits *limits, struct limits_client *client, enum limi
 	}
 }
 
-size_t limits_sessions(const struct limits *limits)
+void limits_leave(struct limits *limits, struct limits_client *client, enum limits_class from,
+		  uint64_t now_ms)
 {
-	return limits->count[LIMITS_PENDING] + limits->count[LIMITS_OPEN] +
-	       limits->count[LIMITS_REFUSING];
+	pthread_mutex_lock(&limits->lock);
+	leave(limits, client, from, now_ms);
+	pthread_mutex_unlock(&limits->lock);
 }
 
-size_t limits_clients(const struct limits *limits)
+void limits_expect_leave(struct limits *limits)
 {
-	return HASH_COUNT(limits->clients);
+	pthread_mutex_lock(&limits->lock);
+	limits->leaving++;
+	pthread_mutex_unlock(&limits->lock);
+}
+
+void limits_expect_no_leave(struct limits *limits)
+{
+	pthread_mutex_lock(&limits->lock);
+	limits->leaving--;
+	pthread_mutex_unlock(&limits->lock);
+}
+
+size_t limits_sessions(struct limits *limits)
+{
+	size_t count;
+
+	pthread_mutex_lock(&limits->lock);
+	count = limits->count[LIMITS_PENDING] + limits->count[LIMITS_OPEN] +
+		limits->count[LIMITS_REFUSING];
+	pthread_mutex_unlock(&limits->lock);
+	return count;
+}
+
+size_t limits_clients(struct limits *limits)
+{
+	size_t count;
+
+	pthread_mutex_lock(&limits->lock);
+	count = HASH_COUNT(limits->clients);
+	pthread_mutex_unlock(&limits->lock);
+	return count;
 }
 
 static bool exceeds(size_t count, unsigned limit)
@@ -215,7 +281,7 @@ static bool exceeds(size_t count, unsigned limit)
 	return limit && count > limit;
 }
 
-const char *limits_client_exceeded(const struct limits *limits, const struct limits_client *client)
+static const char *client_exceeded(const struct limits *limits, const struct limits_client *client)
 {
 	const struct limits_settings *settings = &limits->settings;
 
@@ -227,27 +293,63 @@ const char *limits_client_exceeded(const struct limits *limits, const struct lim
 	return NULL;
 }
 
-const char *limits_total_exceeded(const struct limits *limits)
+const char *limits_client_exceeded(struct limits *limits, const struct limits_client *client)
+{
+	const char *reason;
+
+	pthread_mutex_lock(&limits->lock);
+	reason = client_exceeded(limits, client);
+	pthread_mutex_unlock(&limits->lock);
+	return reason;
+}
+
+/* @leaving: of the pending ones, those that don't count */
+static const char *total_exceeded(const struct limits *limits, size_t leaving)
 {
 	const struct limits_settings *settings = &limits->settings;
+	size_t pending = limits->count[LIMITS_PENDING];
 
-	if (exceeds(limits->count[LIMITS_PENDING], settings->pending.total))
+	pending -= leaving < pending ? leaving : pending;
+	if (exceeds(pending, settings->pending.total))
 		return "too many pending requests";
-	if (exceeds(limits->count[LIMITS_PENDING] + limits->count[LIMITS_OPEN],
-		    settings->connections.total))
+	if (exceeds(pending + limits->count[LIMITS_OPEN], settings->connections.total))
 		return "too many connections";
 	return NULL;
 }
 
-bool limits_may_refuse(const struct limits *limits, const struct limits_client *client)
+const char *limits_total_exceeded(struct limits *limits)
 {
-	const struct limit *pending = &limits->settings.pending;
+	const char *reason;
 
-	return !exceeds(client->count[LIMITS_REFUSING] + 1, pending->per_client) &&
-	       !exceeds(limits->count[LIMITS_REFUSING] + 1, pending->total);
+	pthread_mutex_lock(&limits->lock);
+	reason = total_exceeded(limits, limits->leaving);
+	pthread_mutex_unlock(&limits->lock);
+	return reason;
 }
 
-bool limits_take_error(struct limits *limits, struct limits_client *client, uint64_t now_ms)
+bool limits_leave_still_needed(struct limits *limits)
+{
+	bool needed;
+
+	pthread_mutex_lock(&limits->lock);
+	needed = total_exceeded(limits, limits->leaving - 1) != NULL;
+	pthread_mutex_unlock(&limits->lock);
+	return needed;
+}
+
+bool limits_may_refuse(struct limits *limits, const struct limits_client *client)
+{
+	const struct limit *pending = &limits->settings.pending;
+	bool may;
+
+	pthread_mutex_lock(&limits->lock);
+	may = !exceeds(client->count[LIMITS_REFUSING] + 1, pending->per_client) &&
+	      !exceeds(limits->count[LIMITS_REFUSING] + 1, pending->total);
+	pthread_mutex_unlock(&limits->lock);
+	return may;
+}
+
+static bool take_error(struct limits *limits, struct limits_client *client, uint64_t now_ms)
 {
 	const struct limit *rate = &limits->settings.errors;
 
@@ -261,4 +363,14 @@ bool limits_take_error(struct limits *limits, struct limits_client *client, uint
 	if (rate->total)
 		limits->errors.tokens -= 1000;
 	return true;
+}
+
+bool limits_take_error(struct limits *limits, struct limits_client *client, uint64_t now_ms)
+{
+	bool taken;
+
+	pthread_mutex_lock(&limits->lock);
+	taken = take_error(limits, client, now_ms);
+	pthread_mutex_unlock(&limits->lock);
+	return taken;
 }

@@ -3,7 +3,7 @@
  * limits.h - how much of the converter one client prefix, and all of them, may take (no I/O)
  *
  * A client here is all addresses of one prefix. Nothing is looked at but counters and times that
- * are handed in.
+ * are handed in. All threads may use one struct limits at once.
  */
 #ifndef CONVERTD_LIMITS_H
 #define CONVERTD_LIMITS_H
@@ -59,9 +59,19 @@ void limits_move(struct limits *limits, struct limits_client *client, enum limit
 void limits_leave(struct limits *limits, struct limits_client *client, enum limits_class from,
 		  uint64_t now_ms);
 
+/*
+ * limits_expect_leave() - one pending session has been told to go, by another thread than its own
+ * Until limits_expect_no_leave(), which follows once it has gone or turns out to stay, there is
+ * room for one more in all. In between, limits_leave_still_needed() says whether that room is
+ * needed after all.
+ */
+void limits_expect_leave(struct limits *limits);
+bool limits_leave_still_needed(struct limits *limits);
+void limits_expect_no_leave(struct limits *limits);
+
 /* The sessions of all clients; the clients that are known, with a session or without. */
-size_t limits_sessions(const struct limits *limits);
-size_t limits_clients(const struct limits *limits);
+size_t limits_sessions(struct limits *limits);
+size_t limits_clients(struct limits *limits);
 
 /* Clients without a session that are known at most. */
 #define LIMITS_IDLE_MAX 8192
@@ -71,14 +81,14 @@ size_t limits_clients(const struct limits *limits);
  * It is counted already. For this client, or for all together. Return a constant that says of
  * what, or NULL.
  */
-const char *limits_client_exceeded(const struct limits *limits, const struct limits_client *client);
-const char *limits_total_exceeded(const struct limits *limits);
+const char *limits_client_exceeded(struct limits *limits, const struct limits_client *client);
+const char *limits_total_exceeded(struct limits *limits);
 
 /*
  * limits_may_refuse() - may one more session of this client wait for its refusal to arrive?
  * As many may as may be pending.
  */
-bool limits_may_refuse(const struct limits *limits, const struct limits_client *client);
+bool limits_may_refuse(struct limits *limits, const struct limits_client *client);
 
 /* limits_take_error() - may an error be sent to this client now? If so it is counted as sent. */
 bool limits_take_error(struct limits *limits, struct limits_client *client, uint64_t now_ms);

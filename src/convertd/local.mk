@@ -13,21 +13,33 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/rules.c src/convertd/rules.h \
 	src/convertd/settings.c src/convertd/settings.h \
 	src/convertd/syn_packet.c src/convertd/syn_packet.h \
-	src/convertd/textfile.c src/convertd/textfile.h
-libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS)
-libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS)
+	src/convertd/syscall_filter.c src/convertd/syscall_filter.h \
+	src/convertd/sysctls.c src/convertd/sysctls.h \
+	src/convertd/textfile.c src/convertd/textfile.h \
+	src/convertd/user.c src/convertd/user.h
+libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
+libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(SECCOMP_LIBS)
 
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
+	src/convertd/acceptor.c src/convertd/acceptor.h \
 	src/convertd/admission.c src/convertd/admission.h \
+	src/convertd/drain.c src/convertd/drain.h \
 	src/convertd/downstream.c src/convertd/downstream.h \
 	src/convertd/hold_table.c src/convertd/hold_table.h src/convertd/hold.h \
+	src/convertd/inherit.c src/convertd/inherit.h \
 	src/convertd/listener.c src/convertd/listener.h \
+	src/convertd/notify.c src/convertd/notify.h \
+	src/convertd/privileges.c src/convertd/privileges.h \
 	src/convertd/route.c \
 	src/convertd/service.c src/convertd/service.h \
 	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
-	src/convertd/session_held.c src/convertd/session_states.c \
+	src/convertd/session_held.c \
+	src/convertd/session_pool.c \
+	src/convertd/session_states.c \
 	src/convertd/syn_window.c src/convertd/syn_window.h \
+	src/convertd/terms.c src/convertd/terms.h \
+	src/convertd/worker.c src/convertd/worker.h \
 	src/common/sysctl.c src/common/sysctl.h
 if HAVE_NETFILTER_QUEUE
 convertd_SOURCES += src/convertd/hold.c src/convertd/syn_queue.c src/convertd/syn_queue.h \
@@ -35,6 +47,7 @@ convertd_SOURCES += src/convertd/hold.c src/convertd/syn_queue.c src/convertd/sy
 else
 convertd_SOURCES += src/convertd/hold_none.c
 endif
-convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) $(NFQUEUE_CFLAGS) -pthread
-convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS) $(NFQUEUE_LIBS) -lpthread
+convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) $(NFQUEUE_CFLAGS) $(CAP_NG_CFLAGS) -pthread
+convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
+convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS) $(NFQUEUE_LIBS) $(CAP_NG_LIBS)
 dist_man_MANS += man/convertd.8

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -23,11 +24,11 @@ static const char *const level_names[] = {
 static_assert(sizeof(level_names) / sizeof(level_names[0]) == LOG_LEVEL_COUNT,
 	      "a name for each level");
 
-static enum log_level max_level = LOG_LEVEL_INFO;
+static _Atomic(enum log_level) max_level = LOG_LEVEL_INFO;
 
 void log_set_level(enum log_level level)
 {
-	max_level = level;
+	atomic_store_explicit(&max_level, level, memory_order_relaxed);
 }
 
 int log_level_parse(const char *name)
@@ -40,7 +41,7 @@ int log_level_parse(const char *name)
 
 bool log_enabled(enum log_level level)
 {
-	return level <= max_level;
+	return level <= atomic_load_explicit(&max_level, memory_order_relaxed);
 }
 
 void log_printf(enum log_level level, const char *format, ...)
@@ -75,14 +76,14 @@ uint64_t log_now_ms(void)
 
 bool log_limit_pass(struct log_limit *limit, unsigned *suppressed)
 {
-	uint64_t now = log_now_ms();
+	uint64_t now = log_now_ms(), last = atomic_load(&limit->last_ms);
 
-	if (limit->last_ms && now - limit->last_ms < LOG_LIMIT_MS) {
-		limit->suppressed++;
+	/* Of several threads that come at once, the one that sets the time prints. */
+	if ((last && now < last + LOG_LIMIT_MS) ||
+	    !atomic_compare_exchange_strong(&limit->last_ms, &last, now)) {
+		atomic_fetch_add(&limit->suppressed, 1);
 		return false;
 	}
-	*suppressed = limit->suppressed;
-	limit->suppressed = 0;
-	limit->last_ms = now;
+	*suppressed = atomic_exchange(&limit->suppressed, 0);
 	return true;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log.h - what convertd says on standard error */
+/* log.h - what convertd says on standard error; all threads may use it at once */
 #ifndef CONVERTD_LOG_H
 #define CONVERTD_LOG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,8 +19,8 @@ enum log_level {
 #define LOG_LIMIT_MS 10000
 
 struct log_limit {
-	uint64_t last_ms;
-	unsigned suppressed; /* lines kept back since then */
+	_Atomic uint64_t last_ms;
+	atomic_uint suppressed; /* lines kept back since then */
 };
 
 /* Nothing above @level is printed. */

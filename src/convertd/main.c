@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* main.c - convertd: the 0-RTT TCP converter of RFC 8803 */
+/* main.c - convertd: the 0-RTT TCP converter of RFC 8803; its main thread has signals and workers */
 #include "config.h"
 
 #include "convertd/cookies.h"
+#include "convertd/drain.h"
+#include "convertd/inherit.h"
 #include "convertd/log.h"
+#include "convertd/notify.h"
 #include "convertd/options.h"
+#include "convertd/privileges.h"
 #include "convertd/service.h"
 #include "convertd/settings.h"
+#include "convertd/syscall_filter.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -30,7 +35,10 @@ struct convertd {
 	char **argv;
 	struct event_base *base;
 	struct event *signals[SIGNALS];
+	struct event *watchdog; /* NULL: nobody watches */
+	struct inherited inherited;
 	struct service *service;
+	struct drain *drain; /* NULL until it is to stop */
 };
 
 /* Two descriptors a session: as many as the administrator allows. */
@@ -45,17 +53,17 @@ static void raise_open_files(void)
 		log_warning("the limit of open files can't be raised: %s", strerror(errno));
 }
 
-static struct event_base *make_base(void)
+static bool apply(struct convertd *convertd, struct settings *settings, struct problems *problems)
 {
-	struct event_config *config = event_config_new();
-	struct event_base *base = NULL;
+	return inherit_join(&convertd->inherited, settings, problems) &&
+	       service_apply(convertd->service, settings, problems);
+}
 
-	if (config && event_config_require_features(config, EV_FEATURE_ET) == 0 &&
-	    event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK) == 0)
-		base = event_base_new_with_config(config);
-	if (config)
-		event_config_free(config);
-	return base;
+static void warn_of_user(const struct settings *old, const struct settings *next)
+{
+	if (strcmp(old->user.name, next->user.name) != 0 ||
+	    strcmp(old->user.group, next->user.group) != 0)
+		log_warning("--user has changed, which takes a restart");
 }
 
 /* Reads the same command line and what its files say now. */
@@ -64,11 +72,17 @@ static void reload(struct convertd *convertd)
 	struct problems problems = { 0 };
 	struct settings *settings = settings_create(convertd->argc, convertd->argv, &problems);
 
-	if (settings && service_apply(convertd->service, settings, &problems))
+	notify_reloading();
+	if (settings)
+		warn_of_user(service_settings(convertd->service), settings);
+	if (settings && apply(convertd, settings, &problems)) {
+		notify_send("READY=1\nSTATUS=Reloaded");
 		return;
+	}
 	settings_destroy(settings);
 	log_error("not reloaded, the old configuration stays in force: %s%s", problems.first,
 		  problems.count > 1 ? "; and more, which --check-config shows" : "");
+	notify_send("READY=1\nSTATUS=Not reloaded: %s", problems.first);
 }
 
 static void on_signal(evutil_socket_t signum, short what, void *arg)
@@ -76,20 +90,22 @@ static void on_signal(evutil_socket_t signum, short what, void *arg)
 	struct convertd *convertd = arg;
 
 	(void)what;
-	if (signum == SIGHUP) {
+	if (signum == SIGHUP && convertd->drain)
+		log_warning("not reloaded: convertd is stopping");
+	else if (signum == SIGHUP)
 		reload(convertd);
-		return;
-	}
-	log_info("%s: stopping", strsignal((int)signum));
-	event_base_loopbreak(convertd->base);
+	else if (convertd->drain)
+		drain_cut(convertd->drain, strsignal((int)signum));
+	else
+		convertd->drain = drain_start(convertd->base, convertd->service,
+					      strsignal((int)signum));
 }
 
-static bool start_loop(struct convertd *convertd)
+static bool start(struct convertd *convertd, size_t workers)
 {
-	convertd->base = make_base();
+	convertd->base = event_base_new();
 	if (!convertd->base) {
-		log_error("no event loop: libevent finds no edge-triggered method; it needs epoll, "
-			  "and EVENT_NOEPOLL must not be set");
+		log_error("no event loop: out of memory or descriptors");
 		return false;
 	}
 	for (size_t i = 0; i < SIGNALS; i++) {
@@ -100,16 +116,21 @@ static bool start_loop(struct convertd *convertd)
 			return false;
 		}
 	}
-	convertd->service = service_create(convertd->base);
+	convertd->watchdog = notify_watchdog(convertd->base);
+	convertd->service = service_create(convertd->base, workers, &convertd->inherited);
 	return convertd->service != NULL;
 }
 
 static void stop(struct convertd *convertd)
 {
+	drain_destroy(convertd->drain);
 	service_destroy(convertd->service);
 	for (size_t i = 0; i < SIGNALS; i++)
 		if (convertd->signals[i])
 			event_free(convertd->signals[i]);
+	if (convertd->watchdog)
+		event_free(convertd->watchdog);
+	inherit_fini(&convertd->inherited);
 	if (convertd->base)
 		event_base_free(convertd->base);
 	libevent_global_shutdown();
@@ -125,6 +146,19 @@ static void log_problem(const char *line)
 	log_error("%s", line);
 }
 
+/* Whoever takes over this process finds little; before there are threads. */
+static bool confine(const struct settings *settings, struct problems *problems)
+{
+	int error;
+
+	if (!privileges_drop(settings, problems))
+		return false;
+	error = settings->no_syscall_filter ? 0 : syscall_filter_install();
+	if (error)
+		log_debug("no filter for system calls: %s", strerror(-error));
+	return true;
+}
+
 /* Takes over the settings. Returns the status of the process. */
 static int run(struct convertd *convertd, struct settings *settings)
 {
@@ -134,11 +168,17 @@ static int run(struct convertd *convertd, struct settings *settings)
 	log_set_level((enum log_level)settings->log_level);
 	signal(SIGPIPE, SIG_IGN);
 	raise_open_files();
-	started = start_loop(convertd) && service_apply(convertd->service, settings, &problems);
-	if (started)
+	notify_init();
+	started = inherit_sockets(&convertd->inherited, &problems) &&
+		  confine(settings, &problems) && start(convertd, settings->workers) &&
+		  apply(convertd, settings, &problems);
+	if (started) {
+		inherit_close_kept(&convertd->inherited);
+		notify_send("READY=1\nSTATUS=Ready");
 		event_base_dispatch(convertd->base);
-	else
+	} else {
 		settings_destroy(settings);
+	}
 	stop(convertd);
 	return started ? EXIT_SUCCESS : EXIT_FAILURE;
 }

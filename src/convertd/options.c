@@ -135,6 +135,12 @@ static bool apply_make_key(const struct option_spec *spec, struct settings *sett
 	return apply_path(spec, settings, value, place, problems);
 }
 
+static bool apply_user(const struct option_spec *spec, struct settings *settings, const char *value,
+		       const struct place *place, struct problems *problems)
+{
+	return user_parse(member(spec, settings), value, place, problems);
+}
+
 /*
  * Takes "%DEVICE" out of "ADDR%DEVICE:PORT", where ss(8) prints it: @text is "ADDR:PORT" then.
  * Returns false if there is one that can't be an interface.
@@ -351,7 +357,22 @@ const struct option_spec options_table[] = {
 	  "(0: never)",
 	  NUMBER(idle_timeout, "seconds", 0, 30 * DAY, 0) },
 
-	{ "Other", "log-level", "LEVEL",
+	{ NULL, "drain-timeout", "SECONDS",
+	  "on SIGTERM, let sessions go on for so long before they are\n"
+	  "cut (0: cut them at once)",
+	  NUMBER(drain_timeout, "seconds", 0, DAY, 30) },
+
+	{ "Privileges", "user", "NAME[:GROUP]",
+	  "where root starts it: become this user, with the rights\n"
+	  "that are needed",
+	  apply_user, MEMBER(user) },
+	{ NULL, "no-syscall-filter", NULL, "permit all system calls", apply_flag,
+	  MEMBER(no_syscall_filter) },
+
+	{ "Other", "workers", "N",
+	  "threads that serve clients (0: one for each CPU)",
+	  NUMBER(workers, NULL, 0, SETTINGS_WORKERS_MAX, 0) },
+	{ NULL, "log-level", "LEVEL",
 	  "print error, warning, info or debug and all before it\n"
 	  "(default info)",
 	  apply_log_level, MEMBER(log_level) },

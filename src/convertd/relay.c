@@ -17,6 +17,11 @@
  * to its end, nothing is written to it any more, and then the relay says that it is lost. What
  * becomes of the other socket is the caller's affair.
  *
+ * Where the end of the stream is known to be there, it is read before the last bytes are written,
+ * which then go out in one segment with the FIN (MSG_MORE; on MPTCP, FINs are the kernel's own
+ * affair). A short count doesn't spare the read that says EAGAIN: a reset that has come with the
+ * bytes raises no other edge, and libevent doesn't tell EPOLLERR from input and output.
+ *
  * Fairness: a flow moves RELAY_BUDGET bytes in one run. As events are edge-triggered, the
  * caller has to run it again after RELAY_AGAIN without an event.
  */
@@ -79,8 +84,11 @@ static ssize_t side_write(struct relay_side *to, struct relay_flow *flow, const 
 {
 	ssize_t n;
 
+	/* The FIN is sent as soon as all is written: it takes these bytes along. */
+	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (flow->eof && to->tcp ? MSG_MORE : 0);
+
 	do
-		n = send(to->fd, data, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = send(to->fd, data, len, flags);
 	while (n < 0 && errno == EINTR);
 	if (n < 0 && errno != EAGAIN)
 		return -errno;
@@ -137,6 +145,22 @@ static enum relay_result side_fail(struct relay *relay, enum relay_end end)
 }
 
 /*
+ * Reads into @scratch up to what the flow asks for, in a second call the end that is known to be
+ * behind the bytes. Returns bytes, 0 at the end of the stream, or -1 with errno.
+ */
+static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uint8_t *scratch)
+{
+	ssize_t got = recv(source->fd, scratch, flow->chunk, MSG_DONTWAIT), more;
+
+	if (got <= 0 || (size_t)got == flow->chunk || !source->ended)
+		return got;
+	more = recv(source->fd, scratch + got, flow->chunk - (size_t)got, MSG_DONTWAIT);
+	if (more == 0)
+		flow->eof = true;
+	return more > 0 ? got + more : got;
+}
+
+/*
  * One read and the write of what it gave. RELAY_DONE: the source has ended; RELAY_AGAIN: go on;
  * *budget is what is left of the run.
  */
@@ -147,7 +171,7 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 	struct relay_side *source = &relay->side[from], *to = &relay->side[!from];
 	ssize_t got, put;
 
-	got = recv(source->fd, scratch, flow->chunk, MSG_DONTWAIT);
+	got = flow_read(flow, source, scratch);
 	if (got < 0) {
 		if (errno == EINTR)
 			return RELAY_AGAIN;

@@ -18,13 +18,15 @@ enum relay_end {
 };
 
 /*
- * A socket, and what edge-triggered events have said about it. A flag is set by an event
- * and cleared by the EAGAIN that disproves it.
+ * A socket, and what edge-triggered events have said about it. A flag is set by an event, and
+ * readable and writable are cleared by the EAGAIN that disproves it.
  */
 struct relay_side {
 	int fd; /* -1: none yet; owned by whoever owns the relay */
 	bool readable;
 	bool writable;
+	bool ended;  /* the peer has said its last, or has reset: the end is behind what is there */
+	bool tcp;    /* plain TCP: see relay.c */
 	bool failed; /* an error was read or met in writing: see relay.c */
 };
 

@@ -1,125 +1,187 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * service.c - what convertd runs: listeners, sessions, and the rules for SYNs
+ * service.c - what convertd runs: workers, listeners, and the rules for SYNs
+ *
+ * All of this is the main thread's, which serves no client itself: it has the workers do so. What it
+ * does for clients is to withhold their SYNs (hold.h).
  *
  * Settings come into force in two steps. What can fail is done first and leaves the old ones in
  * force: new sockets are bound and listen, their queues not looked at yet. The second step can't
- * fail: sessions get the new settings, listeners that are no longer wanted accept whom they have in
- * their queue and are closed.
+ * fail, and each worker takes it for itself: its sessions get the new terms, its acceptors of
+ * listeners that are no longer wanted accept whom they have in their queue, and go. When all have
+ * done so, the settings are in force.
  */
 #include "config.h"
 
 #include "convertd/service.h"
 
 #include "common/sysctl.h"
+#include "convertd/acceptor.h"
 #include "convertd/hold.h"
+#include "convertd/inherit.h"
 #include "convertd/listener.h"
 #include "convertd/log.h"
-#include "convertd/session.h"
+#include "convertd/notify.h"
 #include "convertd/settings.h"
 #include "convertd/syn_window.h"
+#include "convertd/sysctls.h"
+#include "convertd/terms.h"
+#include "convertd/worker.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
-/* Descriptors for netlink, nftables, the log and the like, besides those of listeners. */
-#define FILES_OWN 32
+/* Descriptors for netlink, nftables, the log and the like, besides those of workers. */
+#define FILES_OWN 24
+
+/* A listener and its acceptors, one a worker. */
+struct site {
+	struct listener *listener;
+	struct acceptor *acceptors[];
+};
 
 struct service {
-	struct event_base *base;
-	struct settings *settings;
-	struct session_pool pool;
-	struct listener *listeners[SETTINGS_LISTEN_MAX]; /* as settings->listen */
+	struct terms *terms;             /* those in force; NULL: none yet */
+	const struct settings *settings; /* theirs */
+	struct session_shared shared;
+	struct workers *workers;
+	const struct inherited *inherited;
+	struct site *sites[SETTINGS_LISTEN_MAX]; /* as settings->listen */
+	bool stopped;                            /* there are no sites any more */
 	struct hold *hold;
 	struct syn_window *syn_window;
 };
 
-struct service *service_create(struct event_base *base)
+/* What each worker does with its part of sites when settings come into force. */
+struct change {
+	struct terms *terms;
+	struct site *const *started, *const *stopped;
+	size_t started_count, stopped_count;
+	bool drain;
+};
+
+struct service *service_create(struct event_base *base, size_t workers,
+			       const struct inherited *inherited)
 {
 	struct service *service = calloc(1, sizeof(*service));
-	int error = service ? session_pool_init(&service->pool, base) : -ENOMEM;
 
-	if (!error) {
-		service->hold = hold_create(base, service->pool.limits);
-		error = service->hold ? 0 : -errno;
-	}
-	if (error == -ENOMEM)
-		log_error("out of memory");
-	else if (error)
-		/* Without it, our own addresses can't be told from others. */
-		log_error("no rtnetlink socket: %s; allow AF_NETLINK (RestrictAddressFamilies=)",
-			  strerror(-error));
-	if (error) {
-		if (service && service->pool.limits)
-			session_pool_fini(&service->pool);
-		free(service);
+	if (service)
+		service->shared.limits = limits_create();
+	if (service && service->shared.limits)
+		service->hold = hold_create(base, service->shared.limits);
+	if (!service || !service->hold) {
+		log_error("out of memory, or no source of random numbers");
+		service_destroy(service);
 		return NULL;
 	}
-	service->pool.held = hold_get_table(service->hold);
-	service->base = base;
-	return service;
-}
-
-static size_t listener_count(const struct service *service)
-{
-	return service->settings ? service->settings->listen_count : 0;
-}
-
-/* The listener at that place, or NULL. */
-static struct listener *find_listener(const struct service *service,
-				      const struct listen_address *where)
-{
-	for (size_t i = 0; i < listener_count(service); i++)
-		if (listener_is_at(service->listeners[i], where))
-			return service->listeners[i];
+	service->shared.held = hold_get_table(service->hold);
+	service->inherited = inherited;
+	service->workers = workers_create(workers ? workers : workers_cpus(), &service->shared);
+	if (service->workers)
+		return service;
+	service_destroy(service);
 	return NULL;
 }
 
-static bool contains(struct listener *const *listeners, size_t count,
-		     const struct listener *listener)
+static size_t site_count(const struct service *service)
+{
+	return service->settings && !service->stopped ? service->settings->listen_count : 0;
+}
+
+static bool contains(struct site *const *sites, size_t count, const struct site *site)
 {
 	for (size_t i = 0; i < count; i++)
-		if (listeners[i] == listener)
+		if (sites[i] == site)
 			return true;
 	return false;
 }
 
-/* Those that are in @listeners and not among the @kept. */
-static void destroy_listeners(struct listener *const *listeners, size_t count,
-			      struct listener *const *kept, size_t kept_count, bool drain)
+/* Puts those of @sites that are not among @others into @out; returns how many. */
+static size_t without(struct site *const *sites, size_t count, struct site *const *others,
+		      size_t others_count, struct site *out[SETTINGS_LISTEN_MAX])
 {
-	for (size_t i = 0; i < count; i++) {
-		if (contains(kept, kept_count, listeners[i]))
-			continue;
-		if (drain)
-			listener_drain(listeners[i]);
-		listener_destroy(listeners[i]);
-	}
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!contains(others, others_count, sites[i]))
+			out[n++] = sites[i];
+	return n;
 }
 
-/* Fills @next with a listener for each place. */
-static bool make_listeners(struct service *service, const struct settings *settings,
-			   struct listener *next[SETTINGS_LISTEN_MAX], struct problems *problems)
+/* Its acceptors have gone, or have never been started. */
+static void site_destroy(struct service *service, struct site *site)
 {
+	for (size_t i = 0; i < workers_count(service->workers); i++)
+		acceptor_destroy(site->acceptors[i], false);
+	listener_destroy(site->listener);
+	free(site);
+}
+
+static void destroy_sites(struct service *service, struct site *const *sites, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		site_destroy(service, sites[i]);
+}
+
+/* A listener that nobody accepts from yet. NULL after telling @problems. */
+static struct site *site_create(struct service *service, const struct listen_address *where,
+				struct problems *problems)
+{
+	static const struct place nowhere;
+	size_t workers = workers_count(service->workers);
+	struct site *site = calloc(1, sizeof(*site) + workers * sizeof(struct acceptor *));
+	bool complete = site != NULL;
+
+	if (site)
+		site->listener = listener_create(where, workers, service->inherited, problems);
+	if (site && !site->listener) {
+		free(site);
+		return NULL;
+	}
+	for (size_t i = 0; i < workers && complete; i++) {
+		site->acceptors[i] =
+			acceptor_create(site->listener, workers_context(service->workers, i));
+		complete = site->acceptors[i] != NULL;
+	}
+	if (complete)
+		return site;
+	problems_add(problems, &nowhere, "out of memory");
+	if (site)
+		site_destroy(service, site);
+	return NULL;
+}
+
+/* The site in use at that place, or NULL. */
+static struct site *find_site(const struct service *service, const struct listen_address *where)
+{
+	for (size_t i = 0; i < site_count(service); i++)
+		if (listener_is_at(service->sites[i]->listener, where))
+			return service->sites[i];
+	return NULL;
+}
+
+/* Fills @next with a site for each place. */
+static bool make_sites(struct service *service, const struct settings *settings,
+		       struct site *next[SETTINGS_LISTEN_MAX], struct problems *problems)
+{
+	struct site *new[SETTINGS_LISTEN_MAX];
 	size_t count = 0;
 
 	for (; count < settings->listen_count; count++) {
 		const struct listen_address *where = &settings->listen[count];
 
-		next[count] = find_listener(service, where);
+		next[count] = find_site(service, where);
 		/* Given twice, it is the second that fails, as any other that is taken. */
 		if (!next[count] || contains(next, count, next[count]))
-			next[count] = listener_create(where, problems);
+			next[count] = site_create(service, where, problems);
 		if (!next[count])
 			break;
 	}
 	if (count == settings->listen_count)
 		return true;
-	destroy_listeners(next, count, service->listeners, listener_count(service), false);
+	count = without(next, count, service->sites, site_count(service), new);
+	destroy_sites(service, new, count);
 	return false;
 }
 
@@ -150,43 +212,54 @@ static bool set_syns(struct service *service, const struct settings *settings,
 	return true;
 }
 
-static bool start_listeners(struct service *service, const struct settings *settings,
-			    struct listener *const *next, struct problems *problems)
+static bool listen_all(struct site *const *sites, size_t count, struct problems *problems)
 {
-	for (size_t i = 0; i < settings->listen_count; i++)
-		if (!contains(service->listeners, listener_count(service), next[i]) &&
-		    !listener_start(next[i], service->base, &service->pool, problems))
+	for (size_t i = 0; i < count; i++)
+		if (!listener_listen(sites[i]->listener, problems))
 			return false;
 	return true;
 }
 
-/* Bits of the SYNs that this host sends; a sysctl that can't be read counts as its default. */
-static struct request_features read_features(const struct service *service,
-					      const struct settings *settings)
+/* In each worker. */
+static void carry_out(const struct worker_context *worker, void *arg)
 {
-	struct request_features features = {
-		.sack = sysctl_read("net.ipv4.tcp_sack") != 0,
-		.timestamps = sysctl_read("net.ipv4.tcp_timestamps") != 0,
-		.mptcp = sysctl_read("net.mptcp.enabled") > 0,
-		.withholding = { .withheld = hold_is_on(service->hold),
-				 .limit_ms = (uint16_t)settings->hold_time },
-	};
+	const struct change *change = arg;
 
-	return features;
+	if (change->terms)
+		session_pool_configure(worker->pool, change->terms);
+	for (size_t i = 0; i < change->started_count; i++)
+		acceptor_start(change->started[i]->acceptors[worker->number]);
+	for (size_t i = 0; i < change->stopped_count; i++) {
+		acceptor_destroy(change->stopped[i]->acceptors[worker->number], change->drain);
+		change->stopped[i]->acceptors[worker->number] = NULL;
+	}
 }
 
 static void log_ready(const struct service *service, const char *how)
 {
 	char text[SETTINGS_LISTEN_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
+	size_t workers = workers_count(service->workers);
 
 	text[0] = '\0';
-	for (size_t i = 0; i < listener_count(service); i++) {
+	for (size_t i = 0; i < site_count(service); i++) {
 		char description[LISTENER_DESCRIPTION_MAX];
 
 		end += sprintf(end, "%s%s", i ? ", " : "",
-			       listener_describe(service->listeners[i], description));
+			       listener_describe(service->sites[i]->listener, description));
 	}
-	log_info("%s: %s", how, text);
+	log_info("%s: %s; %zu worker%s", how, text, workers, workers == 1 ? "" : "s");
+}
+
+/* What can't be read, this kernel hasn't got. */
+static void check_sysctls(void)
+{
+	for (const struct sysctl_wish *wish = sysctl_wishes; wish->name; wish++) {
+		int value = sysctl_read(wish->name);
+
+		if (value >= 0 && !sysctl_wish_met(wish, value))
+			log_warning("%s is %d: %s; set it with: sysctl -w %s=%d", wish->name, value,
+				    wish->otherwise, wish->name, sysctl_wish_remedy(wish, value));
+	}
 }
 
 /* An open relay is for whoever finds it: not by default and unnoticed. */
@@ -200,76 +273,133 @@ static void check_open(const struct settings *settings)
 			    "--allow-client PREFIX, or --allow-client ::/0 if that is meant");
 }
 
-/*
- * The limits as they can be kept with the descriptors that there are: two for a connection, one for
- * each that is refused (session_pool_configure()), and some of our own.
- */
-static struct limits_settings fit_limits(const struct settings *settings)
+/* What is right, but not as it could be. */
+static void warn(const struct service *service, const struct settings *settings)
 {
-	struct limits_settings limits = settings->limits;
-	rlim_t own = FILES_OWN + settings->listen_count, connections = 1;
-	struct rlimit files;
+	size_t workers = workers_count(service->workers);
 
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur > INT_MAX)
-		return limits;
-	if (files.rlim_cur > own + 2)
-		connections = (files.rlim_cur - own) * 64 / 129;
-	if (!limits.connections.total)
-		limits.connections.total = (unsigned)connections;
-	else if (limits.connections.total > connections)
-		log_warning("--max-connections %u needs %llu open files, and the limit is %llu; raise it "
-			    "(LimitNOFILE=, ulimit -Hn), or clients will have to wait",
-			    limits.connections.total,
-			    limits.connections.total * 129ULL / 64 + own,
-			    (unsigned long long)files.rlim_cur);
-	return limits;
+	check_sysctls();
+	check_open(settings);
+	if (settings->workers && settings->workers != workers)
+		log_warning("--workers %u: there are %zu until convertd is started anew",
+			    settings->workers, workers);
+}
+
+/* Nothing of this can fail. */
+static void take_force(struct service *service, struct terms *terms, struct site *const *next)
+{
+	struct site *started[SETTINGS_LISTEN_MAX], *stopped[SETTINGS_LISTEN_MAX];
+	const struct settings *settings = terms->settings;
+	struct change change = {
+		.terms = terms,
+		.started = started,
+		.started_count = without(next, settings->listen_count, service->sites,
+					 site_count(service), started),
+		.stopped = stopped,
+		.stopped_count = without(service->sites, site_count(service), next,
+					 settings->listen_count, stopped),
+		.drain = true,
+	};
+
+	log_set_level((enum log_level)settings->log_level);
+	limits_configure(service->shared.limits, &terms->limits);
+	for (size_t i = 0; i < settings->listen_count; i++)
+		listener_set_pending(next[i]->listener, terms->limits.pending.total);
+	hold_configure(service->hold, terms);
+	workers_order(service->workers, carry_out, &change);
+	destroy_sites(service, stopped, change.stopped_count);
+	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));
+	terms_unref(service->terms);
+	service->terms = terms;
+	service->settings = settings;
+}
+
+/* The service manager keeps them for the next process; a socket unit's are its own anyway. */
+static void keep_sockets(const struct service *service)
+{
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_KEPT_NAME);
+	for (size_t i = 0; i < site_count(service); i++) {
+		struct listener *listener = service->sites[i]->listener;
+
+		if (inherit_is_unit(service->inherited, &service->settings->listen[i]))
+			continue;
+		for (size_t n = 0; n < listener_sockets(listener); n++)
+			notify_keep(listener_socket(listener, n)->fd, INHERIT_KEPT_NAME);
+	}
 }
 
 bool service_apply(struct service *service, struct settings *settings, struct problems *problems)
 {
-	struct listener *next[SETTINGS_LISTEN_MAX];
-	struct request_features features;
-	struct limits_settings limits;
-	size_t old_count = listener_count(service);
-	const char *how;
+	static const struct place nowhere;
+	struct site *next[SETTINGS_LISTEN_MAX], *new[SETTINGS_LISTEN_MAX];
+	size_t new_count, workers = workers_count(service->workers);
+	size_t files = FILES_OWN + workers * (WORKER_FILES + settings->listen_count);
+	const char *how = service->terms ? "reloaded" : "ready";
+	struct terms *terms = NULL;
 
-	if (!make_listeners(service, settings, next, problems))
+	if (!make_sites(service, settings, next, problems))
 		return false;
-	if (!set_syns(service, settings, problems) ||
-	    !start_listeners(service, settings, next, problems)) {
-		destroy_listeners(next, settings->listen_count, service->listeners, old_count,
-				  false);
+	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
+	if (set_syns(service, settings, problems) && listen_all(new, new_count, problems))
+		terms = terms_create(settings, files, hold_is_on(service->hold));
+	if (!terms) {
+		destroy_sites(service, new, new_count);
 		if (service->settings)
 			set_syns(service, service->settings, problems);
+		/* These have told their own. */
+		if (!problems->count)
+			problems_add(problems, &nowhere, "out of memory");
 		return false;
 	}
-	listener_check_sysctls();
-	check_open(settings);
-	log_set_level((enum log_level)settings->log_level);
-	features = read_features(service, settings);
-	limits = fit_limits(settings);
-	session_pool_configure(&service->pool, settings, &limits, &features);
-	hold_configure(service->hold, settings, &features);
-	for (size_t i = 0; i < settings->listen_count; i++)
-		listener_set_pending(next[i], limits.pending.total);
-	destroy_listeners(service->listeners, old_count, next, settings->listen_count, true);
-	memcpy(service->listeners, next, sizeof(next));
-	how = service->settings ? "reloaded" : "ready";
-	settings_destroy(service->settings);
-	service->settings = settings;
+	warn(service, settings);
+	take_force(service, terms, next);
+	keep_sockets(service);
 	log_ready(service, how);
 	return true;
 }
 
+const struct settings *service_settings(const struct service *service)
+{
+	return service->settings;
+}
+
+void service_stop_accepting(struct service *service)
+{
+	struct change change = {
+		.stopped = service->sites,
+		.stopped_count = site_count(service),
+		.drain = true,
+	};
+
+	/* Whose SYNs are withheld are served as well. */
+	hold_stop(service->hold);
+	workers_order(service->workers, carry_out, &change);
+	destroy_sites(service, service->sites, change.stopped_count);
+	service->stopped = true;
+}
+
+size_t service_sessions(const struct service *service)
+{
+	return limits_sessions(service->shared.limits);
+}
+
 void service_destroy(struct service *service)
 {
+	struct change change = {
+		.stopped = service ? service->sites : NULL,
+		.stopped_count = service ? site_count(service) : 0,
+	};
+
 	if (!service)
 		return;
-	destroy_listeners(service->listeners, listener_count(service), NULL, 0, false);
+	/* First nobody is accepted any more: workers ask each other for room where that happens. */
+	if (change.stopped_count)
+		workers_order(service->workers, carry_out, &change);
+	destroy_sites(service, service->sites, site_count(service));
+	workers_destroy(service->workers);
 	syn_window_remove(service->syn_window);
 	hold_destroy(service->hold);
-	service->pool.held = NULL;
-	session_pool_fini(&service->pool);
-	settings_destroy(service->settings);
+	limits_destroy(service->shared.limits);
+	terms_unref(service->terms);
 	free(service);
 }

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* service.h - what convertd runs: listeners, sessions, and the rules for SYNs */
+/* service.h - what convertd runs: workers, listeners, and the rules for SYNs */
 #ifndef CONVERTD_SERVICE_H
 #define CONVERTD_SERVICE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct event_base;
+struct inherited;
 struct problems;
 struct service;
 struct settings;
 
-/* Nothing runs yet. @base must outlive it. Returns NULL after saying why on the log. */
-struct service *service_create(struct event_base *base);
+/*
+ * service_create() - @workers threads that serve nobody yet
+ * @base: the calling thread's, where SYNs are withheld
+ * @inherited: sockets for places that settings name; must outlive it
+ * 0 workers: as many as there are CPUs. Returns NULL after saying why on the log.
+ */
+struct service *service_create(struct event_base *base, size_t workers,
+			       const struct inherited *inherited);
 
 /* Ends all sessions, and everything else. NULL is fine. */
 void service_destroy(struct service *service);
@@ -23,5 +31,17 @@ void service_destroy(struct service *service);
  * Returns false after telling @problems, with everything as it was.
  */
 bool service_apply(struct service *service, struct settings *settings, struct problems *problems);
+
+/* The settings in force; NULL before service_apply(). */
+const struct settings *service_settings(const struct service *service);
+
+/*
+ * Accepts the clients that have connected already, and then nobody any more; sessions go on.
+ * service_apply() must not follow.
+ */
+void service_stop_accepting(struct service *service);
+
+/* Sessions that there are. */
+size_t service_sessions(const struct service *service);
 
 #endif

@@ -6,7 +6,7 @@
  * (struct relay_side); session_advance() then lets the handler of the state do what the flags
  * allow, until nothing moves any more. The states and what may happen in each are listed at enum
  * session_state (session_private.h), their handlers are in session_states.c; here is what makes
- * them run: sockets, events, rounds.
+ * them run: sockets, events, rounds. A session belongs to one thread, that of its pool.
  *
  * Two facts about Linux rule how events are used:
  *
@@ -26,11 +26,8 @@
 
 #include "convertd/session_private.h"
 
-#include "common/sysctl.h"
 #include "convertd/downstream.h"
 #include "convertd/log.h"
-#include "convertd/route.h"
-#include "convertd/settings.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -53,19 +50,6 @@ static const char *const state_names[] = {
 static_assert(sizeof(state_names) / sizeof(state_names[0]) == SESSION_STATE_COUNT,
 	      "a name for each state");
 
-/* libevent's limit, MAX_COMMON_TIMEOUTS. */
-#define COMMON_TIMEOUTS_MAX 256
-
-/* Sessions beyond the limit of connections, whose clients can be told so: at least, and a part. */
-#define REFUSALS_MIN 8
-#define REFUSALS_PART 64
-
-/* A relay is looked at so often at least. */
-#define LOOK_MAX_SECONDS 60
-
-/* Linux's own, where the sysctl can't be read. */
-#define SYN_RETRIES_DEFAULT 6
-
 #define STATE_BIT(state) (1U << (state))
 
 /* The states that may follow each. */
@@ -87,25 +71,6 @@ static struct event *session_event(struct session *s, enum session_event which)
 	return (struct event *)((char *)(s + 1) + (size_t)which * event_get_struct_event_size());
 }
 
-static void session_unqueue(struct session *s)
-{
-	struct session_pool *pool = s->pool;
-
-	if (s->queue == SESSION_QUEUE_WAITING)
-		DL_DELETE2(pool->waiting, s, queue_prev, queue_next);
-	else if (s->queue == SESSION_QUEUE_HUNGRY)
-		DL_DELETE2(pool->hungry, s, queue_prev, queue_next);
-	s->queue = SESSION_QUEUE_NONE;
-}
-
-void session_set_waiting(struct session *s)
-{
-	if (s->queue != SESSION_QUEUE_NONE)
-		return;
-	DL_APPEND2(s->pool->waiting, s, queue_prev, queue_next);
-	s->queue = SESSION_QUEUE_WAITING;
-}
-
 void session_set_state(struct session *s, enum session_state state)
 {
 	assert(state_successors[s->state] & STATE_BIT(state));
@@ -122,7 +87,7 @@ void session_set_state(struct session *s, enum session_state state)
 void session_set_class(struct session *s, enum limits_class class)
 {
 	if (s->class != class)
-		limits_move(s->pool->limits, s->account, (enum limits_class)s->class, class);
+		limits_move(s->pool->shared->limits, s->account, (enum limits_class)s->class, class);
 	s->class = (uint8_t)class;
 }
 
@@ -172,7 +137,7 @@ void session_drop(struct session *s, const char *outcome)
 	char client[SOCKADDR_STRLEN];
 	unsigned suppressed;
 
-	if (log_limit_pass(&s->pool->drops, &suppressed))
+	if (log_limit_pass(&s->pool->shared->drops, &suppressed))
 		log_warning("%s is reset: %s (%u other clients since the last such line)",
 			    sockaddr_ip_format(&s->client, client), outcome, suppressed);
 	s->quiet = true;
@@ -205,7 +170,7 @@ static void session_destroy(struct session *s)
 	session_log_end(s);
 	session_unqueue(s);
 	DL_DELETE(s->pool->sessions, s);
-	limits_leave(s->pool->limits, s->account, (enum limits_class)s->class, log_now_ms());
+	limits_leave(s->pool->shared->limits, s->account, (enum limits_class)s->class, log_now_ms());
 	session_clear_deadline(s);
 	session_close_socket(s, RELAY_UPSTREAM);
 	session_close_socket(s, RELAY_DOWNSTREAM);
@@ -215,20 +180,7 @@ static void session_destroy(struct session *s)
 	free(s);
 }
 
-void session_set_hungry(struct session *s)
-{
-	static const struct timeval now = { 0, 0 };
-
-	if (s->queue != SESSION_QUEUE_NONE)
-		return;
-	if (!s->pool->hungry)
-		event_add(s->pool->feed, &now);
-	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
-	s->queue = SESSION_QUEUE_HUNGRY;
-}
-
-/* Does all that can be done now. The session may be gone afterwards. */
-static void session_advance(struct session *s)
+void session_advance(struct session *s)
 {
 	enum session_state before;
 
@@ -264,6 +216,8 @@ static void on_upstream(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	side->readable |= (what & EV_READ) != 0;
+	side->ended |= (what & EV_CLOSED) != 0;
+	s->client_said |= (what & EV_READ) != 0;
 	session_look_upstream(s);
 	side->writable |= s->established && (what & EV_WRITE);
 	session_advance(s);
@@ -276,6 +230,7 @@ static void on_downstream(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	side->readable |= (what & EV_READ) != 0;
+	side->ended |= (what & EV_CLOSED) != 0;
 	side->writable |= (what & EV_WRITE) != 0;
 	session_advance(s);
 }
@@ -285,8 +240,8 @@ static int session_register(struct session *s, enum relay_end end, int fd,
 {
 	struct event *event = session_event(s, (enum session_event)end);
 
-	if (event_assign(event, s->pool->base, fd, EV_READ | EV_WRITE | EV_ET | EV_PERSIST,
-			 callback, s) < 0)
+	if (event_assign(event, s->pool->base, fd,
+			 EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, callback, s) < 0)
 		return -ENOMEM;
 	return event_add(event, NULL) < 0 ? -ENOMEM : 0;
 }
@@ -307,24 +262,6 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 	session_advance(s);
 }
 
-/* Sessions that get hungry again meanwhile wait for the next round. */
-static void on_feed(evutil_socket_t fd, short what, void *arg)
-{
-	struct session_pool *pool = arg;
-	struct session *last = pool->hungry ? pool->hungry->queue_prev : NULL;
-	bool more = last != NULL;
-
-	(void)fd;
-	(void)what;
-	while (more) {
-		struct session *s = pool->hungry;
-
-		more = s != last;
-		session_unqueue(s);
-		session_advance(s);
-	}
-}
-
 /* The session of an accepted socket, in REQUEST; NULL without memory. */
 static struct session *session_create(struct session_pool *pool, int fd,
 				      const union sockaddr_ip *client)
@@ -335,14 +272,14 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	s = calloc(1, sizeof(*s) + SESSION_EVENT_COUNT * event_get_struct_event_size());
 	if (!s)
 		return NULL;
-	s->account = limits_enter(pool->limits, &address);
+	s->account = limits_enter(pool->shared->limits, &address);
 	if (!s->account) {
 		free(s);
 		return NULL;
 	}
 	s->pool = pool;
 	s->client = *client;
-	s->id = ++pool->last_id;
+	s->id = atomic_fetch_add(&pool->shared->last_id, 1) + 1;
 	s->started_ms = log_now_ms();
 	s->outcome = "unknown";
 	relay_init(&s->relay);
@@ -355,141 +292,25 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	return s;
 }
 
-/*
- * Where pending sessions are too many in all, one that waits for its client to say something gives
- * way to one that may have something to say. Requests come in the SYN as a rule, and such sessions
- * never wait: a flood of silent connections pushes itself out.
- */
-static void make_room(struct session_pool *pool, const struct session *newcomer)
-{
-	struct session *s = pool->waiting;
-
-	if (!s || limits_client_exceeded(pool->limits, newcomer->account) ||
-	    !limits_total_exceeded(pool->limits))
-		return;
-	session_drop(s, "too many pending requests");
-	session_advance(s);
-}
-
 void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *client)
 {
 	struct session *s = session_create(pool, fd, client);
+	size_t most = pool->terms->sessions_max;
 
 	if (!s) {
 		close(fd);
 		return;
 	}
 	session_take_held(s);
-	if (pool->sessions_max && limits_sessions(pool->limits) > pool->sessions_max) {
+	if (most && limits_sessions(pool->shared->limits) > most) {
 		session_drop(s, "too many connections");
 	} else if (session_register(s, RELAY_UPSTREAM, fd, on_upstream) < 0) {
 		session_close(s, "out of memory");
 	} else {
-		make_room(pool, s);
+		session_pool_make_room(pool, s);
 		session_set_deadline(s, SESSION_TIMEOUT_REQUEST);
 		/* With data in the SYN, the request is here already. */
 		s->relay.side[RELAY_UPSTREAM].readable = true;
 	}
 	session_advance(s);
-}
-
-/*
- * Many timers of one duration are cheaper in a queue of their own. libevent has 256 of these and
- * never frees one: where reloads have used them up, timers are the ordinary ones.
- */
-static void set_timeout(struct session_pool *pool, enum session_timeout which, unsigned ms)
-{
-	struct timeval timeout = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
-	const struct timeval *common = NULL;
-
-	if (pool->timeout_ms[which] == ms)
-		return;
-	if (pool->common_timeouts < COMMON_TIMEOUTS_MAX) {
-		pool->common_timeouts++;
-		common = event_base_init_common_timeout(pool->base, &timeout);
-	}
-	pool->timeouts[which] = common ? *common : timeout;
-	pool->timeout_ms[which] = ms;
-}
-
-/* An eighth of the shortest time-out of relays: none is late by more. Once a minute at least. */
-static unsigned look_ms(const struct settings *settings)
-{
-	const unsigned timeouts[] = { settings->stall_timeout, settings->half_close_timeout,
-				      settings->idle_timeout };
-	unsigned shortest = 0;
-
-	for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++)
-		if (timeouts[i] && (!shortest || timeouts[i] < shortest))
-			shortest = timeouts[i];
-	return shortest < LOOK_MAX_SECONDS * 8 ? shortest * 1000 / 8 : LOOK_MAX_SECONDS * 1000;
-}
-
-int session_pool_init(struct session_pool *pool, struct event_base *base)
-{
-	int error;
-
-	memset(pool, 0, sizeof(*pool));
-	pool->base = base;
-	pool->feed = event_new(base, -1, 0, on_feed, pool);
-	pool->scratch = malloc(RELAY_SCRATCH_SIZE);
-	pool->limits = limits_create();
-	pool->route = route_create();
-	error = pool->route ? 0 : -errno;
-	if (!pool->feed || !pool->scratch || !pool->limits)
-		error = -ENOMEM;
-	if (error)
-		session_pool_fini(pool);
-	return error;
-}
-
-void session_pool_configure(struct session_pool *pool, const struct settings *settings,
-			    const struct limits_settings *limits,
-			    const struct request_features *features)
-{
-	const unsigned ms[] = {
-		[SESSION_TIMEOUT_REQUEST] = settings->request_timeout * 1000,
-		[SESSION_TIMEOUT_CONNECT] = settings->connect_timeout * 1000,
-		[SESSION_TIMEOUT_LINGER] = LINGER_SECONDS * 1000,
-		[SESSION_TIMEOUT_RESET_POLL] = RESET_POLL_MS,
-		[SESSION_TIMEOUT_LOOK] = look_ms(settings),
-	};
-	static_assert(sizeof(ms) / sizeof(ms[0]) == SESSION_TIMEOUT_COUNT, "each has a duration");
-	struct session *s;
-
-	pool->settings = settings;
-	limits_configure(pool->limits, limits);
-	pool->sessions_max = limits->connections.total;
-	if (pool->sessions_max)
-		pool->sessions_max += REFUSALS_MIN + pool->sessions_max / REFUSALS_PART;
-	pool->features = *features;
-	pool->syn_retries = sysctl_read("net.ipv4.tcp_syn_retries");
-	if (pool->syn_retries < 1)
-		pool->syn_retries = SYN_RETRIES_DEFAULT;
-	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
-		set_timeout(pool, (enum session_timeout)i, ms[i]);
-	DL_FOREACH(pool->sessions, s)
-		if (s->state == SESSION_RELAY && s->answered)
-			session_set_deadline(s, SESSION_TIMEOUT_LOOK);
-}
-
-void session_pool_fini(struct session_pool *pool)
-{
-	struct session *s, *next;
-
-	DL_FOREACH_SAFE(pool->sessions, s, next)
-	{
-		if (s->state == SESSION_RELAY || s->state == SESSION_RESETTING || !s->established) {
-			session_reset_socket(s, RELAY_UPSTREAM);
-			session_reset_socket(s, RELAY_DOWNSTREAM);
-		}
-		session_close(s, "convertd stops");
-		session_advance(s);
-	}
-	if (pool->feed)
-		event_free(pool->feed);
-	free(pool->scratch);
-	route_destroy(pool->route);
-	limits_destroy(pool->limits);
-	memset(pool, 0, sizeof(*pool));
 }

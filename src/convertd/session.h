@@ -6,8 +6,9 @@
 #include "common/sockaddr.h"
 #include "convertd/limits.h"
 #include "convertd/log.h"
-#include "convertd/request.h"
+#include "convertd/terms.h"
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/time.h>
 
@@ -15,7 +16,7 @@ struct event;
 struct event_base;
 struct hold_table;
 struct session;
-struct settings;
+struct session_pool;
 
 /* Deadlines of sessions. */
 enum session_timeout {
@@ -27,17 +28,22 @@ enum session_timeout {
 	SESSION_TIMEOUT_COUNT
 };
 
-/* What all sessions of an event loop share. Only session.c looks into the last part. */
+/* What the pools of all workers share; each may use it at any time. */
+struct session_shared {
+	struct limits *limits;
+	struct hold_table *held; /* what was done for SYNs that were withheld; fixed as well */
+	struct log_limit drops;
+	_Atomic uint64_t last_id;
+	struct session_pool **pools; /* fixed before the first session */
+	size_t pool_count;
+};
+
+/* What all sessions of an event loop share: one thread's own, but for what is marked. */
 struct session_pool {
 	struct event_base *base;
-	const struct settings *settings;
+	struct session_shared *shared;
+	struct terms *terms;
 	struct route *route;
-	struct limits *limits;
-	struct hold_table *held; /* what was done for SYNs that were withheld; may be NULL */
-	size_t sessions_max; /* beyond it a client is reset at once; 0: no such limit */
-	struct log_limit drops;
-	struct request_features features;
-	int syn_retries; /* net.ipv4.tcp_syn_retries */
 
 	struct timeval timeouts[SESSION_TIMEOUT_COUNT]; /* for event_add() */
 	unsigned timeout_ms[SESSION_TIMEOUT_COUNT];     /* what they are */
@@ -48,24 +54,28 @@ struct session_pool {
 	struct session *hungry;  /* had more to relay than their share of a round */
 	struct event *feed;      /* runs these in the next round */
 	uint8_t *scratch;
-	uint64_t last_id;
+
+	/* For all threads: since when the first of @waiting waits, UINT64_MAX if none does; an */
+	/* eventfd, to which they write how many of these have to go. */
+	_Atomic uint64_t waiting_since_ms;
+	int evict_fd;
+	struct event *evict;
 };
 
 /*
  * session_pool_init() - prepare for sessions; session_pool_configure() must follow
+ * @shared: has this pool in its list before the first session is accepted
  * Returns 0 or -errno.
  */
-int session_pool_init(struct session_pool *pool, struct event_base *base);
+int session_pool_init(struct session_pool *pool, struct event_base *base,
+		      struct session_shared *shared);
 
 /*
  * session_pool_configure() - what holds from now on
  * Sessions go on; what has been decided about them already stays so.
- * @settings: must live until others take their place
- * @limits: in place of those in @settings
+ * @terms: a reference of its own is taken
  */
-void session_pool_configure(struct session_pool *pool, const struct settings *settings,
-			    const struct limits_settings *limits,
-			    const struct request_features *features);
+void session_pool_configure(struct session_pool *pool, struct terms *terms);
 
 /*
  * Ends all sessions. Those that relay are reset, since their streams are cut short, and

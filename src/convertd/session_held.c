@@ -15,13 +15,13 @@
 
 void session_take_held(struct session *s)
 {
-	struct hold_table *table = s->pool->held;
+	struct hold_table *table = s->pool->shared->held;
 	struct syn_packet_flow flow = { .source = sockaddr_ip_in6(&s->client),
 					.source_port = sockaddr_ip_port(&s->client) };
 	union sockaddr_ip local = { 0 };
 	socklen_t len = sizeof(local);
 
-	if (!table || !hold_table_count(table) ||
+	if (!hold_table_count(table) ||
 	    getsockname(s->relay.side[RELAY_UPSTREAM].fd, &local.sa, &len) < 0)
 		return;
 	flow.destination = sockaddr_ip_in6(&local);
@@ -29,7 +29,8 @@ void session_take_held(struct session *s)
 	s->held = hold_table_take(table, &flow);
 	/* It was counted as pending; the session is as well. */
 	if (s->held)
-		limits_leave(s->pool->limits, s->held->account, LIMITS_PENDING, log_now_ms());
+		limits_leave(s->pool->shared->limits, s->held->account, LIMITS_PENDING,
+			     log_now_ms());
 }
 
 void session_drop_held(struct session *s)

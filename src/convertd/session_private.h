@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* session_private.h - what session.c and session_states.c share */
+/* session_private.h - what session.c, session_states.c and session_pool.c share */
 #ifndef CONVERTD_SESSION_PRIVATE_H
 #define CONVERTD_SESSION_PRIVATE_H
 
@@ -84,6 +84,7 @@ struct session {
 	uint8_t reset_polls;  /* RESETTING: how often it has looked */
 	bool quiet;           /* no line of its own at the end */
 	bool confirmed;       /* the client has completed its handshake: its address is real */
+	bool client_said;     /* CONNECTING: the client sent something since it was looked at */
 	bool established;     /* the upstream socket may be written */
 	bool trusted;         /* the server's socket was told that it is confirmed */
 	bool answered;        /* RELAY, REFUSING: the answer has been written, and in RELAY */
@@ -103,11 +104,11 @@ void session_close(struct session *s, const char *outcome);
 /* The end without a word, for what exceeds a limit: a reset, and no line in the log for each. */
 void session_drop(struct session *s, const char *outcome);
 
+/* Does all that can be done now. The session may be gone afterwards. */
+void session_advance(struct session *s);
+
 /* What it is counted as from now on. */
 void session_set_class(struct session *s, enum limits_class class);
-
-/* The client is silent in REQUEST: the first to go if there are too many. */
-void session_set_waiting(struct session *s);
 
 /* Looks whether the client has completed its handshake; sets confirmed and established. */
 void session_look_upstream(struct session *s);
@@ -125,9 +126,23 @@ void session_close_socket(struct session *s, enum relay_end end);
 /* As session_close_socket(), with an RST, or on MPTCP with MP_FASTCLOSE. */
 void session_reset_socket(struct session *s, enum relay_end end);
 
+/* ----- session_pool.c ----- */
+
+/* The client is silent in REQUEST: the first to go if there are too many. */
+void session_set_waiting(struct session *s);
+
 /* More is to do than fits into this round: called again in the next, after others. */
 void session_set_hungry(struct session *s);
 
+/* Takes it out of its queue, if it is in one. */
+void session_unqueue(struct session *s);
+
+/*
+ * session_pool_make_room() - let a session that waits for its client's bytes give way to @newcomer
+ * Only where pending sessions are too many in all. Requests come in the SYN as a rule, and such
+ * sessions never wait: a flood of silent connections pushes itself out.
+ */
+void session_pool_make_room(struct session_pool *pool, const struct session *newcomer);
 /* ----- session_held.c ----- */
 
 /* The client has connected: finds what was done for its SYN. */

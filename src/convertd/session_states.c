@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static bool session_queue_answer(struct session *s, const uint8_t *answer, size_
 /* No answer: the end of the stream is our last word. */
 static void session_refuse_silently(struct session *s, const char *outcome)
 {
-	if (!limits_may_refuse(s->pool->limits, s->account)) {
+	if (!limits_may_refuse(s->pool->shared->limits, s->account)) {
 		session_drop(s, "too many refused requests");
 		return;
 	}
@@ -52,7 +53,7 @@ static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
 			   const char *outcome)
 {
 	session_close_socket(s, RELAY_DOWNSTREAM);
-	if (!limits_take_error(s->pool->limits, s->account, log_now_ms())) {
+	if (!limits_take_error(s->pool->shared->limits, s->account, log_now_ms())) {
 		session_drop(s, "too many error replies");
 		return;
 	}
@@ -70,8 +71,8 @@ static void session_refuse_server(struct session *s, struct downstream_error ref
 	size_t len;
 
 	if (refusal.code == CONVERT_ERROR_RESOURCE_EXCEEDED)
-		refusal.value = (uint8_t)s->pool->settings->retry_delay;
-	len = request_write_error(&s->pool->features, s->info, refusal.code, refusal.value, answer);
+		refusal.value = (uint8_t)s->pool->terms->settings->retry_delay;
+	len = request_write_error(&s->pool->terms->features, s->info, refusal.code, refusal.value, answer);
 
 	log_debug("session %llu: Error TLV %u (%s), value %u", (unsigned long long)s->id,
 		  (unsigned)refusal.code, convert_error_name(refusal.code),
@@ -128,12 +129,13 @@ static void session_connect(struct session *s, const struct request_decision *de
 		return;
 	}
 	s->trusted = s->confirmed;
-	fd = downstream_connect(&s->server, s->mptcp, s->confirmed);
+	fd = downstream_connect(&s->server, s->mptcp, s->confirmed,
+				s->relay.flow[RELAY_UPSTREAM].pending != NULL);
 	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT)) {
 		/* It was switched off since the start: net.mptcp.enabled. */
 		static const uint8_t kind = TCP_KIND_MPTCP;
 		uint8_t answer[CONVERT_MESSAGE_MAX];
-		size_t len = request_write_unsupported(&s->pool->features, s->info, &kind, 1,
+		size_t len = request_write_unsupported(&s->pool->terms->features, s->info, &kind, 1,
 						       answer);
 
 		session_refuse(s, answer, len, "MPTCP is off on this host");
@@ -145,19 +147,19 @@ static void session_connect(struct session *s, const struct request_decision *de
 /* Is one more pending session too many? Returns a constant that says why, or NULL. */
 static const char *session_exceeds(const struct session *s)
 {
-	const char *reason = limits_client_exceeded(s->pool->limits, s->account);
+	const char *reason = limits_client_exceeded(s->pool->shared->limits, s->account);
 
-	return reason ? reason : limits_total_exceeded(s->pool->limits);
+	return reason ? reason : limits_total_exceeded(s->pool->shared->limits);
 }
 
 /* What to do about a request, all things considered. @buf: all that has arrived. */
 static void session_judge(struct session *s, const uint8_t *buf, size_t len,
 			  struct request_decision *decision)
 {
-	const struct session_pool *pool = s->pool;
+	const struct terms *terms = s->pool->terms;
 	const char *exceeded;
 
-	request_decide(&pool->features, buf, len, decision);
+	request_decide(&terms->features, buf, len, decision);
 	if (decision->connect)
 		sockaddr_ip_set(&s->server, AF_UNSPEC, &decision->address, decision->port);
 	if (session_is_held(s, decision))
@@ -165,14 +167,14 @@ static void session_judge(struct session *s, const uint8_t *buf, size_t len,
 	if (decision->action != REQUEST_WAIT)
 		session_drop_held(s);
 	if (decision->valid)
-		admission_check(pool->settings, pool->route, &pool->features, &s->client, buf,
+		admission_check(terms->settings, s->pool->route, &terms->features, &s->client, buf,
 				decision);
 	if (decision->action != REQUEST_CONNECT)
 		return;
 	exceeded = session_exceeds(s);
 	if (exceeded)
-		request_refuse(&pool->features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
-			       (uint8_t)pool->settings->retry_delay, exceeded, decision);
+		request_refuse(&terms->features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
+			       (uint8_t)terms->settings->retry_delay, exceeded, decision);
 }
 
 /* @buf: all that has arrived. */
@@ -263,15 +265,30 @@ static bool client_is_lost(const struct session *s)
 	return poll(&client, 1, 0) > 0 && client.revents & (POLLERR | POLLHUP | POLLNVAL);
 }
 
-static void session_start_relay(struct session *s)
+/* For the relay: what is plain TCP. */
+static void session_know_protocols(struct session *s)
+{
+	struct relay_side *side = s->relay.side;
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	side[RELAY_UPSTREAM].tcp = getsockopt(side[RELAY_UPSTREAM].fd, SOL_SOCKET, SO_PROTOCOL,
+					      &protocol, &len) == 0 &&
+				   protocol == IPPROTO_TCP;
+	side[RELAY_DOWNSTREAM].tcp = !s->mptcp;
+}
+
+/* @info: of the server's connection */
+static void session_start_relay(struct session *s, const struct tcp_info *info)
 {
 	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
 	uint8_t options[DOWNSTREAM_OPTIONS_MAX], answer[CONVERT_MESSAGE_MAX];
 	size_t len;
 
 	downstream_established(fd, &s->server);
-	len = downstream_options(fd, s->mptcp, options);
-	len = request_write_connected(&s->pool->features, s->info, options, len, answer);
+	session_know_protocols(s);
+	len = downstream_options(fd, info, s->mptcp, options);
+	len = request_write_connected(&s->pool->terms->features, s->info, options, len, answer);
 	if (!session_queue_answer(s, answer, len)) {
 		session_close(s, "out of memory");
 		return;
@@ -283,21 +300,24 @@ static void session_start_relay(struct session *s)
 static void advance_connecting(struct session *s)
 {
 	const struct relay_side *server = &s->relay.side[RELAY_DOWNSTREAM];
+	struct tcp_info info;
 	int error;
 
-	if (client_is_lost(s)) {
+	/* A reset makes the socket readable, as bytes and a FIN do. */
+	if (s->client_said && client_is_lost(s)) {
 		session_close(s, "client lost while connecting");
 		return;
 	}
+	s->client_said = false;
 	if (s->confirmed && !s->trusted) {
-		downstream_confirm(server->fd, s->pool->syn_retries);
+		downstream_confirm(server->fd, s->pool->terms->syn_retries);
 		s->trusted = true;
 	}
 	if (!server->writable && !server->readable)
 		return;
-	error = downstream_result(server->fd);
+	error = downstream_result(server->fd, &info);
 	if (error == 0)
-		session_start_relay(s);
+		session_start_relay(s, &info);
 	else if (error != -EINPROGRESS)
 		session_fail_server(s, error);
 }
@@ -407,7 +427,7 @@ void session_handle(struct session *s)
 /* The deadline in RELAY: is the client there, and does anything move? */
 static void look_at_relay(struct session *s)
 {
-	const struct settings *settings = s->pool->settings;
+	const struct settings *settings = s->pool->terms->settings;
 	const struct relay_watch_settings timeouts = {
 		.stall_ms = settings->stall_timeout * 1000ULL,
 		.half_close_ms = settings->half_close_timeout * 1000ULL,

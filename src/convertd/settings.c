@@ -18,6 +18,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* More than the options that there are. */
 #define OPTIONS_MAX 64
@@ -30,6 +31,11 @@ struct reading {
 	bool on_command_line[OPTIONS_MAX];
 	unsigned in_file[OPTIONS_MAX]; /* its first line, 0: not there */
 };
+
+bool listen_address_equal(const struct listen_address *a, const struct listen_address *b)
+{
+	return sockaddr_ip_equal(&a->address, &b->address) && strcmp(a->device, b->device) == 0;
+}
 
 /* What getopt_long() didn't take. */
 static void tell_no_option(struct problems *problems, int c, const char *word)
@@ -180,7 +186,7 @@ static void read_config(struct reading *reading)
 {
 	const struct settings_path *path = &reading->settings->config;
 	size_t len;
-	char *text = textfile_read(path->name, false, &len, &path->place, reading->problems);
+	char *text = textfile_read(path->name, NULL, &len, &path->place, reading->problems);
 
 	if (text)
 		read_text(reading, path->name, text, len);
@@ -194,12 +200,14 @@ static void read_secrets(struct settings *settings, const struct settings_path *
 				     struct problems *problems),
 			 struct problems *problems)
 {
+	/* Root reads it on behalf of --user. */
+	uid_t owner = settings->user.uid ? settings->user.uid : geteuid();
 	size_t len;
 	char *text;
 
 	if (!path->name[0])
 		return;
-	text = textfile_read(path->name, true, &len, &path->place, problems);
+	text = textfile_read(path->name, &owner, &len, &path->place, problems);
 	if (!text)
 		return;
 	if (!settings->cookies)
@@ -223,7 +231,15 @@ static void finish(struct settings *settings, struct problems *problems)
 		struct listen_address *listen = &settings->listen[settings->listen_count++];
 
 		sockaddr_ip_parse(&listen->address, SETTINGS_LISTEN_DEFAULT, 0);
+		settings->listen_is_default = true;
 	}
+}
+
+/* For a reload it is no matter any more, and the rights to ask for it may be gone. */
+static void find_user(struct settings *settings, struct problems *problems)
+{
+	if (settings->user.name[0] && (geteuid() == 0 || settings->action == SETTINGS_CHECK))
+		user_find(&settings->user, problems);
 }
 
 static struct settings *settings_new(void)
@@ -252,6 +268,7 @@ struct settings *settings_create(int argc, char *argv[], struct problems *proble
 			if (reading.settings->config.name[0])
 				read_config(&reading);
 			finish(reading.settings, problems);
+			find_user(reading.settings, problems);
 			read_secrets(reading.settings, &reading.settings->cookie_key,
 				     cookies_add_keys, problems);
 			read_secrets(reading.settings, &reading.settings->cookie_list,

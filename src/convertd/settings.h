@@ -14,6 +14,7 @@
 #include "convertd/limits.h"
 #include "convertd/log.h"
 #include "convertd/problems.h"
+#include "convertd/user.h"
 
 #include <limits.h>
 #include <net/if.h>
@@ -21,6 +22,7 @@
 #include <stddef.h>
 
 #define SETTINGS_LISTEN_MAX 64
+#define SETTINGS_WORKERS_MAX 256
 #define SETTINGS_PORT 1234
 #define SETTINGS_LISTEN_DEFAULT "[::]:1234"
 
@@ -46,6 +48,9 @@ struct listen_address {
 	char device[IFNAMSIZ]; /* only what arrives there; "": wherever it arrives */
 };
 
+/* Same address and device? */
+bool listen_address_equal(const struct listen_address *a, const struct listen_address *b);
+
 /* The path of a file, and where it was given. */
 struct settings_path {
 	char name[PATH_MAX]; /* "": none */
@@ -57,6 +62,7 @@ struct settings {
 	struct settings_path config;
 	struct listen_address listen[SETTINGS_LISTEN_MAX];
 	size_t listen_count;
+	bool listen_is_default; /* nobody has said where */
 	struct access access;
 	struct limits_settings limits; /* no total of connections: as many as open files allow */
 	unsigned retry_delay;          /* seconds, told to those who exceed a limit */
@@ -66,11 +72,15 @@ struct settings {
 	unsigned connect_timeout; /* seconds */
 	unsigned request_timeout; /* seconds */
 	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
+	unsigned drain_timeout;   /* seconds that sessions have at the end; 0: none */
+	unsigned workers;         /* threads, 0: one for each CPU */
 	unsigned log_level;       /* enum log_level */
+	struct user user;
 	bool no_syn_window_fix;
 	enum settings_hold hold_syn;
 	unsigned hold_time; /* milliseconds */
 	bool drop_foreign_syns;
+	bool no_syscall_filter;
 };
 
 /*

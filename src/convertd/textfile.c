@@ -22,7 +22,7 @@ static bool is_blank(char c)
 }
 
 /* Is it the kind of file that was asked for? Tells @problems if not. */
-static bool check_kind(const struct stat *st, const char *path, bool secret,
+static bool check_kind(const struct stat *st, const char *path, const uid_t *owner,
 		       const struct place *place, struct problems *problems)
 {
 	char quote[PROBLEM_QUOTE_MAX];
@@ -33,11 +33,11 @@ static bool check_kind(const struct stat *st, const char *path, bool secret,
 	else if (st->st_size > TEXTFILE_MAX)
 		problems_add(problems, place, "%s has %lld bytes; %d are the most", quote,
 			     (long long)st->st_size, TEXTFILE_MAX);
-	else if (secret && st->st_uid != 0 && st->st_uid != geteuid())
+	else if (owner && st->st_uid != 0 && st->st_uid != *owner)
 		problems_add(problems, place,
 			     "%s belongs to user %u, who could change it; chown it to root", quote,
 			     (unsigned)st->st_uid);
-	else if (secret && st->st_mode & FORBIDDEN_MODE)
+	else if (owner && st->st_mode & FORBIDDEN_MODE)
 		problems_add(problems, place,
 			     "%s has mode %04o, and it is a secret: chmod 600 it, or 640", quote,
 			     (unsigned)st->st_mode & 07777);
@@ -65,7 +65,7 @@ static ssize_t read_all(int fd, char *out, size_t len)
 	return (ssize_t)done;
 }
 
-char *textfile_read(const char *path, bool secret, size_t *len, const struct place *place,
+char *textfile_read(const char *path, const uid_t *owner, size_t *len, const struct place *place,
 		    struct problems *problems)
 {
 	char quote[PROBLEM_QUOTE_MAX], *text = NULL;
@@ -81,7 +81,7 @@ char *textfile_read(const char *path, bool secret, size_t *len, const struct pla
 			close(fd);
 		return NULL;
 	}
-	if (check_kind(&st, path, secret, place, problems)) {
+	if (check_kind(&st, path, owner, place, problems)) {
 		text = malloc((size_t)st.st_size + 1);
 		if (text)
 			n = read_all(fd, text, (size_t)st.st_size);

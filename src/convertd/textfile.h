@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct place;
 struct problems;
@@ -21,11 +22,12 @@ struct textfile {
 /*
  * textfile_read() - the whole of a regular file
  * @place: where it is named, for @problems
- * @secret: refuse a file that others may read, or that is neither ours nor root's
+ * @owner: of a secret, which others must not read and which must be this user's or root's; NULL
+ * for what is none
  * @len: set to its bytes
  * Returns what the caller frees, with a NUL behind it; or NULL after telling @problems.
  */
-char *textfile_read(const char *path, bool secret, size_t *len, const struct place *place,
+char *textfile_read(const char *path, const uid_t *owner, size_t *len, const struct place *place,
 		    struct problems *problems);
 
 /* @text: @len bytes and room for one more; the walk writes into it. */

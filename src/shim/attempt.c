@@ -199,8 +199,23 @@ static void message_reset(struct conn *conn)
 	conn->message_sent = conn->message_in_syn = 0;
 	conn->syn_data = false;
 	conn->want_output = false;
+	conn->confirmable = false;
 	conn->directly = false;
 	conn->unasked = false;
+}
+
+/*
+ * The SYN is gone. If all of the message went with it, to a converter that withholds such SYNs, then
+ * its SYN+ACK may say that the server was reached, and is waited for as well.
+ */
+static void synack_expect(struct conn *conn)
+{
+	conn->message_in_syn = conn->message_sent;
+	conn->withheld_ms = (uint16_t)converters_withholds_ms(settings, conn->converter);
+	conn->confirmable = conn->withheld_ms && conn->syn_data && !conn->want_output &&
+			    !conn_is_shared(conn);
+	if (conn_wants_output(conn))
+		watch_mask(conn);
 }
 
 static void deadline_start(struct conn *conn)
@@ -218,9 +233,8 @@ int attempt_again(struct conn *conn, int fd)
 	watch_mask(conn); /* before anything can happen that the application would see */
 	deadline_start(conn);
 	ret = syn_send(conn, fd);
-	conn->message_in_syn = conn->message_sent;
-	if (ret == 0 && conn->want_output)
-		watch_mask(conn);
+	if (ret == 0)
+		synack_expect(conn);
 	return ret;
 }
 
@@ -253,9 +267,7 @@ int attempt_send_held(struct conn *conn, int fd)
 	deadline_start(conn);
 	ret = message_send(conn, fd, 0, NULL);
 	conn->syn_data = conn->message_sent > 0;
-	conn->message_in_syn = conn->message_sent;
-	if (conn->want_output)
-		watch_mask(conn);
+	synack_expect(conn);
 	return ret == -EINPROGRESS || ret == -EAGAIN ? 0 : ret;
 }
 
@@ -277,7 +289,9 @@ void attempt_joined(struct conn *conn, int fd)
 	socklen_t len = sizeof(peer);
 	int index;
 
-	conn->unasked = conn->want_output = conn->syn_data = false;
+	conn->unasked = conn->syn_data = false;
+	conn->want_output = false;
+	conn->confirmable = false;
 	if (next.getpeername(fd, &peer.sa, &len) == 0 &&
 	    (index = converters_index(&peer)) != CONVERTERS_NONE) {
 		conn->converter_addr = peer;
@@ -309,11 +323,17 @@ int attempt_directly(struct conn *conn, int fd)
 	conn->message_sent = conn->message_in_syn = 0;
 	conn->syn_data = false;
 	conn->want_output = false;
+	conn->confirmable = false;
 	conn->unasked = false;
 	conn->directly = conn->connect_told;
 	deadlines_set(conn, 0);
 	fastopen_connect_off(conn, fd);
-	option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
+	/*
+	 * Without it a socket that isn't connected was given up, others_give_up(): another process would
+	 * say so if this one were killed right here. Once it is connecting, it can't be cleared.
+	 */
+	if (!conn_is_shared(conn))
+		option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
 	ret = connect_nonblocking(fd, &server);
 	if (renewed)
 		watch_resume(conn);

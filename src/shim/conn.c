@@ -43,6 +43,7 @@ static _Atomic uint32_t generation = 1;
 static const bool attentive[] = {
 	[CONN_FREE] = false,   [CONN_IDLE] = false,   [CONN_DIRECT] = false, [CONN_HELD] = true,
 	[CONN_PENDING] = true, [CONN_CLAIMED] = true, [CONN_DONE] = false,   [CONN_FAILED] = true,
+	[CONN_CONFIRMED] = true, [CONN_TAKING] = true,
 };
 static_assert(sizeof(attentive) / sizeof(attentive[0]) == CONN_STATE_COUNT, "an entry a state");
 
@@ -197,9 +198,14 @@ bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to)
 		attention_follow(from, to);
 	if (to == CONN_DIRECT || to == CONN_DONE || to == CONN_FAILED)
 		conn->watches_lost = true; /* epoll_ctl() isn't followed there */
-	if (attentive[from] && (!attentive[to] || to == CONN_FAILED))
+	if (attentive[from] && (!attentive[to] || to == CONN_FAILED || to == CONN_CONFIRMED))
 		uncount(conn);
 	return true;
+}
+
+static bool is_claimed(enum conn_state state)
+{
+	return state == CONN_CLAIMED || state == CONN_TAKING;
 }
 
 static void conn_unref(struct conn *conn)
@@ -210,7 +216,7 @@ static void conn_unref(struct conn *conn)
 		return;
 	state = atomic_load(&conn->state);
 	/* A thread may be in the middle of a step for a descriptor that another closes. */
-	while (state == CONN_CLAIMED || !atomic_compare_exchange_weak(&conn->state, &state, CONN_FREE)) {
+	while (is_claimed(state) || !atomic_compare_exchange_weak(&conn->state, &state, CONN_FREE)) {
 		sched_yield();
 		state = atomic_load(&conn->state);
 	}
@@ -314,8 +320,7 @@ struct conn *conn_unsettled(int fd)
 	struct conn *conn = slot_conn(fd);
 	enum conn_state state = conn ? conn_state(conn) : CONN_FREE;
 
-	if (state != CONN_IDLE && state != CONN_HELD && state != CONN_PENDING &&
-	    state != CONN_CLAIMED)
+	if (state != CONN_IDLE && !(attentive[state] && state != CONN_FAILED))
 		return NULL;
 	return conn->cookie == conn_cookie(fd) ? conn : NULL;
 }
@@ -412,11 +417,12 @@ void conn_repair_in_child(void)
 		return;
 	for (uint32_t i = 0; i < atomic_load(&conn_count); i++) {
 		struct conn *conn = conn_by_index(i);
-		uint32_t claimed = CONN_CLAIMED;
+		uint32_t claimed = CONN_CLAIMED, taking = CONN_TAKING;
 
 		if (!conn)
 			continue;
 		atomic_compare_exchange_strong(&conn->state, &claimed, CONN_PENDING);
+		atomic_compare_exchange_strong(&conn->state, &taking, CONN_CONFIRMED);
 		conn->maybe_told |= conn->unseen;
 		conn->unseen = conn->counted_shared = false;
 		attention += attentive[conn_state(conn)];
@@ -467,6 +473,11 @@ void conn_forget_range(unsigned int first, unsigned int last)
 	}
 }
 
+static enum conn_state claimed_from(enum conn_state from)
+{
+	return from == CONN_CONFIRMED ? CONN_TAKING : CONN_CLAIMED;
+}
+
 static void claim_end(const struct conn_claim *claim)
 {
 	pthread_sigmask(SIG_SETMASK, &claim->mask, NULL);
@@ -475,13 +486,15 @@ static void claim_end(const struct conn_claim *claim)
 
 bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *claim)
 {
+	const enum conn_state claimed = claimed_from(from);
 	sigset_t all;
 
+	claim->from = from;
 	sigfillset(&all);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &claim->cancel_state);
 	pthread_sigmask(SIG_SETMASK, &all, &claim->mask);
-	while (!conn_move(conn, from, CONN_CLAIMED)) {
-		if (conn_state(conn) != from && conn_state(conn) != CONN_CLAIMED) {
+	while (!conn_move(conn, from, claimed)) {
+		if (conn_state(conn) != from && conn_state(conn) != claimed) {
 			claim_end(claim);
 			return false;
 		}
@@ -494,14 +507,14 @@ enum conn_state conn_state_unclaimed(const struct conn *conn)
 {
 	enum conn_state state;
 
-	while ((state = conn_state(conn)) == CONN_CLAIMED)
+	while (is_claimed(state = conn_state(conn)))
 		sched_yield();
 	return state;
 }
 
 void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim)
 {
-	conn_move(conn, CONN_CLAIMED, state);
+	conn_move(conn, claimed_from(claim->from), state);
 	claim_end(claim);
 }
 
@@ -512,7 +525,7 @@ void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg)
 	for (uint32_t i = 0; i < count; i++) {
 		struct conn *conn = conn_by_index(i);
 
-		if (conn && (conn_is_pending(conn) || conn_state(conn) == CONN_HELD) &&
+		if (conn && attentive[conn_state(conn)] && conn_state(conn) != CONN_FAILED &&
 		    !visit(conn, arg))
 			return;
 	}

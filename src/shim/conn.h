@@ -34,6 +34,8 @@ enum conn_state {
 	CONN_CLAIMED, /* as PENDING; one thread is taking the next step */
 	CONN_DONE,    /* the server was reached: only the peer's address is remembered */
 	CONN_FAILED,  /* conn.error waits for SO_ERROR or the first I/O, as the kernel's sk_err */
+	CONN_CONFIRMED, /* the SYN+ACK said that the server was reached; the response is still to come */
+	CONN_TAKING,    /* as CONFIRMED; one thread is taking the response off the stream */
 	CONN_STATE_COUNT
 };
 
@@ -47,6 +49,7 @@ struct conn_watch {
 	_Atomic int epfd;    /* -1: unused */
 	_Atomic int fd;      /* the descriptor that was registered */
 	_Atomic bool masked; /* the kernel has our events instead of these */
+	_Atomic bool listed; /* watch_find() finds it */
 	_Atomic bool adopted; /* it was made past the hooks, and may be changed so: unseen.c */
 	_Atomic uint32_t events;
 	_Atomic uint64_t data; /* epoll_data_t.u64 */
@@ -105,6 +108,9 @@ struct conn {
 	_Atomic bool maybe_told;  /* PENDING, unseen: an epoll_wait() may have said "writable" */
 	_Atomic uint8_t looks;    /* how often a registration of it was looked for: unseen.c */
 	_Atomic bool want_output; /* PENDING: a part of the message is still unsent */
+	_Atomic bool confirmable; /* PENDING: the SYN+ACK may say that the server was reached */
+	uint16_t withheld_ms;     /* and the converter withholds SYNs for so long at most */
+	bool confirmed;           /* it did */
 	int rcvlowat;            /* the application's SO_RCVLOWAT while ours is set; 0: not set */
 	struct timespec started; /* CLOCK_MONOTONIC, connect() */
 	_Atomic int64_t deadline; /* PENDING: CLOCK_MONOTONIC ns, the converter's; 0: none */
@@ -113,7 +119,7 @@ struct conn {
 
 /*
  * How many conns need more of a hook than the next function: those that are
- * HELD, PENDING, CLAIMED or FAILED. Zero is the fast path of every hook.
+ * HELD, PENDING, CONFIRMED, claimed or FAILED. Zero is the fast path of every hook.
  */
 extern _Atomic uint32_t conn_attention;
 
@@ -150,6 +156,20 @@ static inline bool conn_is_pending(const struct conn *conn)
 	return state == CONN_PENDING || state == CONN_CLAIMED;
 }
 
+/* PENDING: is there something to be done as soon as the socket is writable? */
+static inline bool conn_wants_output(const struct conn *conn)
+{
+	return conn->want_output || conn->confirmable;
+}
+
+/* Connected to the application, while the response is still to be taken off the stream. */
+static inline bool conn_is_confirmed(const struct conn *conn)
+{
+	enum conn_state state = conn_state(conn);
+
+	return state == CONN_CONFIRMED || state == CONN_TAKING;
+}
+
 /*
  * conn_add() - a conn in CONN_IDLE for the new socket @fd
  * Whatever the slot knew of an older socket with this number is forgotten.
@@ -160,10 +180,10 @@ struct conn *conn_add(int fd);
 /* conn_of() - the conn of @fd in any state, its cookie verified; NULL if there is none. */
 struct conn *conn_of(int fd);
 
-/* conn_attentive() - as conn_of(), but only if HELD, PENDING, CLAIMED or FAILED: cheap if none is. */
+/* conn_attentive() - as conn_of(), but only if its state is among those of conn_attention: cheap if none is. */
 struct conn *conn_attentive(int fd);
 
-/* conn_unsettled() - as conn_of(), but only if IDLE, HELD, PENDING or CLAIMED: cheap once connected. */
+/* conn_unsettled() - as conn_of(), but only if IDLE, HELD, PENDING, CONFIRMED or claimed: cheap once connected. */
 struct conn *conn_unsettled(int fd);
 
 /* conn_of_bypassed() - as conn_of(), but only if it bypassed the converter: cheap otherwise. */
@@ -245,15 +265,16 @@ void conn_mark_unseen(struct conn *conn, bool unseen);
 struct conn_claim {
 	sigset_t mask;
 	int cancel_state;
+	enum conn_state from;
 };
 
 /*
  * conn_claim(), conn_release() - be the only one to take the next step
  * Signals are blocked and cancellation is off in between, and only non-blocking
  * system calls are allowed. conn_claim() moves it from @from, PENDING, HELD or IDLE, at once to
- * CLAIMED: nobody sees it pending before its SYN was sent. It returns false, with nothing
- * changed, if the conn is neither there nor claimed (somebody else has gone on with it).
- * conn_release() moves it to @state: any but FREE and CLAIMED.
+ * CLAIMED: nobody sees it pending before its SYN was sent; from CONFIRMED to TAKING. It returns
+ * false, with nothing changed, if the conn is neither there nor claimed (somebody else has gone on
+ * with it). conn_release() moves it to @state: any but FREE and those two.
  */
 bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *claim);
 void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim);
@@ -264,7 +285,7 @@ enum conn_state conn_state_unclaimed(const struct conn *conn);
 /* The conn with this index in whatever state, for tables that store indices. */
 struct conn *conn_by_index(uint32_t index);
 
-/* Calls @visit for each conn that is HELD, PENDING or CLAIMED until it returns false. */
+/* Calls @visit for each conn that is HELD, PENDING, CONFIRMED or claimed until it returns false. */
 void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg);
 
 #endif

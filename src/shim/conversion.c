@@ -40,6 +40,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
+#include <stdio.h>
 #include <string.h>
 
 /* States of tcp_info, which the kernel's headers don't define. */
@@ -118,6 +119,7 @@ static void conn_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 	conn->wrote = conn->connect_told = conn->cookie_asked = false;
 	conn->directly = false;
 	conn->unasked = false;
+	conn->confirmed = false;
 	conn->maybe_told = false;
 	conn->unconnected = false;
 	conn->shut = 0;
@@ -203,6 +205,16 @@ static void let_go(struct conn *conn, int fd)
 	watch_restore(conn);
 }
 
+static void log_converted(const struct conn *conn, int fd)
+{
+	bool mptcp = option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 0);
+	char detail[96];
+
+	snprintf(detail, sizeof(detail), "%s%s", request_ride(conn, fd),
+		 conn->confirmed ? ", server confirmed by the SYN+ACK" : "");
+	log_verdict(conn, mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
+}
+
 static enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_step *told)
 {
 	uint8_t response[CONVERT_MESSAGE_MAX];
@@ -215,15 +227,24 @@ static enum conn_state settle_done(struct conn *conn, int fd, const struct hands
 			break; /* all of it was there a moment ago */
 		length -= (size_t)got;
 	}
-	converters_served(conn->converter, told->has_supported ? &told->supported : NULL);
+	converters_served(conn->converter, told);
 	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
 		servers_note_mptcp(&conn->peer, told->server_mptcp);
-	log_verdict(conn,
-		    option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 0) ? "converted over MPTCP, " :
-								   "converted over TCP, ",
-		    request_ride(conn, fd));
+	if (!conn->confirmed)
+		log_converted(conn, fd);
 	let_go(conn, fd);
 	return CONN_DONE;
+}
+
+/* The server was reached, the response is still to come. */
+static enum conn_state settle_confirmed(struct conn *conn, int fd)
+{
+	conn->confirmed = true;
+	log_converted(conn, fd);
+	deadlines_set(conn, 0);
+	early_drop(conn);
+	watch_show(conn);
+	return CONN_CONFIRMED;
 }
 
 static enum conn_state settle_failed(struct conn *conn, int fd, int error, const char *reason)
@@ -237,6 +258,23 @@ static enum conn_state settle_failed(struct conn *conn, int fd, int error, const
 	atomic_store(&conn->error, error);
 	watch_restore(conn);
 	return CONN_FAILED;
+}
+
+/*
+ * The connection ends after the application was told of it: what a server that is gone looks like. @told:
+ * what came in the place of the response.
+ */
+static enum conn_state settle_broken(struct conn *conn, int fd, const struct handshake_step *told)
+{
+	char text[SOCKADDR_STRLEN];
+
+	if (told->fault != HANDSHAKE_FAULT_PROTOCOL) {
+		log_line("converter %s: its SYN+ACK confirmed a server that it has not reached",
+			 sockaddr_ip_format(&conn->converter_addr, text));
+		converters_withholds_nothing(conn->converter);
+	}
+	watch_mask(conn); /* so that the kernel looks again */
+	return settle_failed(conn, fd, ECONNRESET, told->reason);
 }
 
 static enum conn_state settle_directly(struct conn *conn, int fd, const char *reason)
@@ -292,7 +330,7 @@ static enum conn_state broken(struct conn *conn, int fd, int error)
 	struct handshake_step why;
 
 	error = seen ? seen : pending ? pending : error;
-	if (conn->directly)
+	if (conn->directly || conn->confirmed)
 		return settle_failed(conn, fd, error, strerrordesc_np(error));
 	why = handshake_on_error(error);
 	return converter_failed(conn, fd, &why);
@@ -370,13 +408,44 @@ static int response_judge(const struct conn *conn, int fd, uint8_t response[CONV
 	}
 }
 
-static bool is_syn_sent(int fd)
+/* All zero where the kernel doesn't say. */
+static struct tcp_info tcp_info_of(int fd)
 {
-	struct tcp_info info;
+	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
-	return next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
-	       info.tcpi_state == TCPI_STATE_SYN_SENT;
+	if (next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		memset(&info, 0, sizeof(info));
+	return info;
+}
+
+static bool is_syn_sent(int fd)
+{
+	return tcp_info_of(fd).tcpi_state == TCPI_STATE_SYN_SENT;
+}
+
+/*
+ * Has the SYN+ACK said that the server was reached (doc/private-tlvs.md)? The converter has taken the
+ * request out of the SYN, and left timestamps in it. If nothing has come yet,
+ * that stays to be seen.
+ */
+static bool is_confirmed(struct conn *conn, int fd)
+{
+	const int wanted = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
+	int64_t limit = clock_ns_of(&conn->started) + conn->withheld_ms * CLOCK_NS_PER_MS;
+	struct tcp_info info;
+
+	if (!conn->confirmable)
+		return false;
+	info = tcp_info_of(fd);
+	if (info.tcpi_state == TCPI_STATE_SYN_SENT)
+		return false;
+	conn->confirmable = false;
+	if (info.tcpi_state != TCPI_STATE_CLOSE && (info.tcpi_options & wanted) == wanted &&
+	    clock_ns() < limit && !conn->shut && !conn_is_shared(conn))
+		return true;
+	watch_mask(conn); /* the response has to be waited for */
+	return false;
 }
 
 /* Nothing, or not all, has come of the response. */
@@ -385,6 +454,8 @@ static enum conn_state still_waiting(struct conn *conn, int fd)
 	struct handshake_step why = handshake_on_silence();
 	int64_t patience = clock_ns_of(&conn->started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
 
+	if (conn->confirmed)
+		return CONN_CONFIRMED;
 	if (!deadlines_is_over(conn))
 		return CONN_PENDING;
 	if (converters_is_proven(conn->converter) && !is_syn_sent(fd) && clock_ns() < patience) {
@@ -423,7 +494,8 @@ static enum conn_state step(struct conn *conn, int fd)
 	if (ret == 0)
 		ret = response_judge(conn, fd, response, &told);
 	if (ret == -EAGAIN)
-		return still_waiting(conn, fd);
+		return is_confirmed(conn, fd) ? settle_confirmed(conn, fd) :
+						still_waiting(conn, fd);
 	if (ret < 0)
 		return broken(conn, fd, -ret);
 	switch (told.verdict) {
@@ -435,6 +507,8 @@ static enum conn_state step(struct conn *conn, int fd)
 	case HANDSHAKE_FAIL:
 		break;
 	}
+	if (conn->confirmed)
+		return settle_broken(conn, fd, &told);
 	if (told.fault != HANDSHAKE_FAULT_PROTOCOL)
 		converters_proved(conn->converter);
 	if (!conn->wrote && remedy_take(conn, &told))
@@ -446,16 +520,37 @@ static enum conn_state step(struct conn *conn, int fd)
 	return settle_failed(conn, fd, told.error, told.reason);
 }
 
+/*
+ * What is unread at close() makes it a reset, which would take the application's bytes with it: so a
+ * response that is about to come is waited for.
+ */
+#define CLOSING_MS 1000
+
 void conversion_closing(struct conn *conn, int fd)
 {
 	char text[SOCKADDR_STRLEN];
 
+	if (conn_is_confirmed(conn))
+		conversion_finish(conn, fd, CLOSING_MS);
 	if (!conn->bypassed || conn_state(conn) != CONN_DIRECT ||
 	    option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 1))
 		return;
 	log_line("%s: it was no Multipath TCP without the converter",
 		 sockaddr_ip_format(&conn->peer, text));
 	servers_note_no_bypass(&conn->peer);
+}
+
+static bool closing_visit(struct conn *conn, void *arg)
+{
+	(void)arg;
+	if (conn_is_confirmed(conn) && !conn_is_shared(conn) && conn_of(conn->fd) == conn)
+		conversion_finish(conn, conn->fd, CLOSING_MS);
+	return true;
+}
+
+void conversion_closing_all(void)
+{
+	conn_each_pending(closing_visit, NULL);
 }
 
 /* Another process was first: what is left is to see it as it is. */
@@ -485,8 +580,8 @@ static enum conn_state step_shared(struct conn *conn, int fd)
 			others_follow(conn, fd);
 		state = step(conn, fd);
 	} else {
-		state = news == OTHERS_LEFT ? ask_again(conn, fd) :
-					      settle_as_told(conn, fd, news);
+		state = news == OTHERS_LEFT && !conn->confirmed ? ask_again(conn, fd) :
+								  settle_as_told(conn, fd, news);
 	}
 	others_note(conn, fd);
 	others_unlock(fd);
@@ -507,10 +602,12 @@ enum conn_state conversion_progress(struct conn *conn, int fd)
 	struct conn_claim claim;
 	int saved_errno = errno; /* that of a call which succeeds stays as it was */
 
-	while (conn_is_pending(conn) && conversion_is_ripe(conn, fd)) {
+	while ((conn_is_pending(conn) || conn_is_confirmed(conn)) && conversion_is_ripe(conn, fd)) {
+		enum conn_state from = conn_is_confirmed(conn) ? CONN_CONFIRMED : CONN_PENDING;
+
 		if (conn->unasked)
 			attempt_resolve(conn, fd, &refusal);
-		if (!conn_claim(conn, CONN_PENDING, &claim))
+		if (!conn_claim(conn, from, &claim))
 			break;
 		conn_release(conn, conn_is_shared(conn) ? step_shared(conn, fd) : step(conn, fd),
 			     &claim);
@@ -645,7 +742,7 @@ void conversion_expire(void)
 
 short conversion_poll_events(const struct conn *conn)
 {
-	return conn->want_output ? POLLIN | POLLOUT : POLLIN;
+	return conn_wants_output(conn) ? POLLIN | POLLOUT : POLLIN;
 }
 
 int conversion_take_error(struct conn *conn)

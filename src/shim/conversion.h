@@ -53,9 +53,13 @@ void conversion_send_all_held(int epfd);
 
 /*
  * conversion_closing() - the application closes a descriptor of @conn
- * Learns from a connection that was made without a converter in hope of Multipath TCP.
+ * Learns from a connection that was made without a converter in hope of Multipath TCP, and takes the
+ * response off the stream of one that the SYN+ACK has confirmed.
  */
 void conversion_closing(struct conn *conn, int fd);
+
+/* The process ends, and closes all of them: conversion_closing() for those that need it. */
+void conversion_closing_all(void);
 
 /* Has something happened on the socket that conversion_progress() would act upon? */
 bool conversion_is_ripe(const struct conn *conn, int fd);
@@ -71,7 +75,7 @@ enum conn_state conversion_progress(struct conn *conn, int fd);
 
 /*
  * conversion_wait() - as a blocking connect(2) waits
- * Returns 0 when @conn is no longer pending, else -errno: -EINTR (a signal handler
+ * Returns 0 when @conn is no longer PENDING, else -errno: -EINTR (a signal handler
  * without SA_RESTART ran), -EINPROGRESS (SO_SNDTIMEO is over). The connection goes
  * on after both, as it does in the kernel.
  */
@@ -79,7 +83,8 @@ int conversion_wait(struct conn *conn, int fd);
 
 /*
  * conversion_wait_for() - the same for a blocking recv(2) or send(2)
- * @option: SO_RCVTIMEO or SO_SNDTIMEO, which is -EAGAIN when it is over.
+ * @option: SO_RCVTIMEO or SO_SNDTIMEO, which is -EAGAIN when it is over. Input waits for the response of
+ * a CONFIRMED conn as well.
  */
 int conversion_wait_for(struct conn *conn, int fd, int option);
 

@@ -49,7 +49,7 @@ static int wait_once(struct conn *conn, int fd, int64_t end)
 	int left = others_stretch(conn, time_left(conn, end)), unknown = 0;
 	int ret;
 
-	if (left < 0 && !conn->want_output) {
+	if (left < 0 && ready.events == POLLIN) {
 		if (next.recv(fd, response, sizeof(response), MSG_PEEK) >= 0)
 			return 0;
 		if (errno == EINTR)
@@ -66,25 +66,35 @@ static int wait_once(struct conn *conn, int fd, int64_t end)
 	return end && clock_ns() >= end ? -ETIME : 0;
 }
 
-static int wait_until(struct conn *conn, int fd, int64_t end)
+/* What a wait is for. */
+enum wait_for { FOR_SERVER, FOR_RESPONSE };
+
+static bool is_over(enum conn_state state, enum wait_for what)
+{
+	return state != CONN_PENDING && !(state == CONN_CONFIRMED && what == FOR_RESPONSE);
+}
+
+static int wait_until(struct conn *conn, int fd, int64_t end, enum wait_for what)
 {
 	int ret = 0;
 
-	while (ret == 0 && conversion_progress(conn, fd) == CONN_PENDING)
+	while (ret == 0 && !is_over(conversion_progress(conn, fd), what))
 		ret = wait_once(conn, fd, end);
-	return conn_is_pending(conn) ? ret : 0;
+	return is_over(conn_state_unclaimed(conn), what) ? 0 : ret;
 }
 
 int conversion_wait(struct conn *conn, int fd)
 {
-	int ret = wait_until(conn, fd, limit_end(fd, SO_SNDTIMEO, clock_ns_of(&conn->started)));
+	int ret = wait_until(conn, fd, limit_end(fd, SO_SNDTIMEO, clock_ns_of(&conn->started)),
+			     FOR_SERVER);
 
 	return ret == -ETIME ? -EINPROGRESS : ret;
 }
 
 int conversion_wait_for(struct conn *conn, int fd, int option)
 {
-	int ret = wait_until(conn, fd, limit_end(fd, option, clock_ns()));
+	int ret = wait_until(conn, fd, limit_end(fd, option, clock_ns()),
+			     option == SO_RCVTIMEO ? FOR_RESPONSE : FOR_SERVER);
 
 	return ret == -ETIME ? -EAGAIN : ret;
 }
@@ -95,6 +105,6 @@ void conversion_finish(struct conn *conn, int fd, int ms)
 
 	if (conn_state(conn) == CONN_HELD)
 		conversion_send_held(conn, fd);
-	while (conn_is_pending(conn) && wait_until(conn, fd, end) == -EINTR)
+	while (wait_until(conn, fd, end, FOR_RESPONSE) == -EINTR)
 		;
 }

@@ -31,6 +31,9 @@
 #define REFUSALS_IN_A_ROW 3    /* before the converter as a whole is left alone */
 #define REFUSALS_REST_SECONDS 30
 
+/* Of what the cache keeps of private-use TLVs: converters_withholds_ms(). */
+#define INFO_WITHHELD_MS 0xffffu
+
 #define SETTING_NONE UINT8_MAX
 static_assert(SETTINGS_CONVERTERS_MAX < SETTING_NONE, "not an index");
 
@@ -50,6 +53,7 @@ static struct converter {
 	_Atomic uint32_t refusals;
 	_Atomic int64_t proven_until; /* clock_seconds() */
 	_Atomic bool no_mptcp;
+	_Atomic uint32_t withheld_ms; /* SYNs, until the server has answered; 0: they aren't */
 } converters[CONVERTERS_MAX];
 static _Atomic int converter_count;
 
@@ -173,6 +177,7 @@ static void cache_renew(int index)
 		later(&converter->proven_until, now + (found.info.until - boot) / 1000);
 		if (!memchr(found.info.kinds, TCP_KIND_MPTCP, found.info.count))
 			atomic_store(&converter->no_mptcp, true);
+		atomic_store(&converter->withheld_ms, found.info.flags & INFO_WITHHELD_MS);
 	}
 	if ((known & CACHE_COOKIE) && !cookie_is_current(index, found.cookie.bytes, found.cookie.len))
 		cookie_keep(index, found.cookie.bytes, found.cookie.len);
@@ -372,20 +377,43 @@ void converters_proved(int index)
 	later(&converters[index].proven_until, clock_seconds() + PROOF_SECONDS);
 }
 
-void converters_served(int index, const struct convert_span *supported)
+void converters_served(int index, const struct handshake_step *told)
 {
 	struct cache_converter note = { .info.until = cache_until(PROOF_SECONDS) };
+	const struct convert_span *supported = &told->supported;
 
 	converters_proved(index);
 	atomic_store(&converters[index].refusals, 0);
-	if (!supported)
+	if (!told->has_supported)
 		return;
+	note.info.flags = told->withheld_ms & INFO_WITHHELD_MS;
+	atomic_store(&converters[index].withheld_ms, note.info.flags);
 	for (size_t i = 0; i < supported->len && note.info.count < CACHE_KINDS_MAX; i++)
 		if (supported->data[i])
 			note.info.kinds[note.info.count++] = supported->data[i];
 	if (!memchr(note.info.kinds, TCP_KIND_MPTCP, note.info.count))
 		converters_note_no_mptcp(index);
 	cache_note(index, CACHE_INFO, &note);
+}
+
+unsigned int converters_withholds_ms(const struct settings *settings, int index)
+{
+	if (settings->withheld_ms != SETTINGS_WITHHELD_LEARNED)
+		return (unsigned int)settings->withheld_ms;
+	return atomic_load(&converters[index].withheld_ms);
+}
+
+void converters_withholds_nothing(int index)
+{
+	struct cache_converter found;
+
+	atomic_store(&converters[index].withheld_ms, 0);
+	if (!(cache_converter_get(shared_cache(), &converters[index].addr, 0, CACHE_INFO, cache_now(),
+				  &found) &
+	      CACHE_INFO))
+		return;
+	found.info.flags = 0;
+	cache_note(index, CACHE_INFO, &found);
 }
 
 bool converters_is_proven(int index)

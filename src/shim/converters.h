@@ -3,6 +3,7 @@
 #ifndef SHIM_CONVERTERS_H
 #define SHIM_CONVERTERS_H
 
+#include "client/handshake.h"
 #include "client/policy.h"
 #include "convert/convert.h"
 
@@ -67,9 +68,18 @@ bool converters_is_proven(int index);
 
 /*
  * converters_served() - it has reached a server: refusals before that were about others
- * @supported: what it answered to an Info TLV, NULL if it didn't
+ * @told: its response, with the answer to an Info TLV if there was one
  */
-void converters_served(int index, const struct convert_span *supported);
+void converters_served(int index, const struct handshake_step *told);
+
+/*
+ * converters_withholds_ms() - for how long at most does it withhold SYNs until the server has answered?
+ * Milliseconds, 0: it doesn't, as far as is known, or as the user says. Then its SYN+ACK confirms nothing.
+ */
+unsigned int converters_withholds_ms(const struct settings *settings, int index);
+
+/* It doesn't, or not always, whatever it says. */
+void converters_withholds_nothing(int index);
 
 /* It was silent for so long that it has to prove itself again. */
 void converters_doubt(int index);

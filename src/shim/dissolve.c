@@ -23,6 +23,8 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 
+#define FINISH_MS 1000 /* the response of a confirmed connection is on its way */
+
 /* @conn is claimed, and its connection is still under way. Returns the state to release it with. */
 static enum conn_state give_up(struct conn *conn, int fd)
 {
@@ -61,6 +63,8 @@ int dissolve_shutdown(struct conn *conn, int fd, int how)
 {
 	struct conn_claim claim;
 
+	if (conn_is_confirmed(conn) && how != SHUT_WR) /* the response could not be read any more */
+		conversion_finish(conn, fd, FINISH_MS);
 	if (conn->connect_told && shut_later(conn, fd, how))
 		return 0;
 	if (!conn->connect_told && conversion_progress(conn, fd) == CONN_PENDING &&
@@ -102,7 +106,8 @@ static bool give_up_pending(struct conn *conn, int fd)
 	enum conn_state state = conversion_progress(conn, fd);
 	struct conn_claim claim;
 
-	if ((state != CONN_PENDING && state != CONN_HELD) || !conn_claim(conn, state, &claim))
+	if ((state != CONN_PENDING && state != CONN_HELD && state != CONN_CONFIRMED) ||
+	    !conn_claim(conn, state, &claim))
 		return false;
 	conn_release(conn, give_up(conn, fd), &claim);
 	return true;

@@ -43,7 +43,7 @@ struct gate gate_input_slow(struct conn *conn, int fd, int flags)
 	if (conn_state(conn) == CONN_HELD) /* the server is to speak first */
 		conversion_send_held(conn, fd);
 	state = conversion_progress(conn, fd);
-	if (state == CONN_PENDING) {
+	if (state == CONN_PENDING || state == CONN_CONFIRMED) {
 		if (!gate_may_block(fd, flags))
 			return gate_closed(-EAGAIN);
 		ret = conversion_wait_for(conn, fd, SO_RCVTIMEO);

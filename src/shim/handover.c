@@ -178,17 +178,18 @@ static struct handover_record record_of(const struct conn *conn, int fd, enum co
 
 /*
  * Lets another thread come to the end of its step. It may not exist: not every child that isn't
- * ours came of a vfork(), a bare clone() has no handlers either.
+ * ours came of a vfork(), a bare clone() has no handlers either. What the SYN+ACK has confirmed here is
+ * pending to the other program until it has seen the response.
  */
 static enum conn_state state_soon(const struct conn *conn)
 {
 	enum conn_state state = conn_state(conn);
 
-	for (int i = 0; i < CLAIM_YIELDS && state == CONN_CLAIMED; i++) {
+	for (int i = 0; i < CLAIM_YIELDS && (state == CONN_CLAIMED || state == CONN_TAKING); i++) {
 		sched_yield();
 		state = conn_state(conn);
 	}
-	return state == CONN_CLAIMED ? CONN_PENDING : state;
+	return conn_is_pending(conn) || conn_is_confirmed(conn) ? CONN_PENDING : state;
 }
 
 static void list_add(struct list *list, struct conn *conn, int fd)
@@ -218,7 +219,7 @@ struct choice {
 static bool is_chosen(const struct conn *conn, int fd, struct choice choice)
 {
 	enum conn_state state = conn_state(conn);
-	bool unsettled = state == CONN_HELD || state == CONN_PENDING || state == CONN_CLAIMED ||
+	bool unsettled = state == CONN_HELD || conn_is_pending(conn) || conn_is_confirmed(conn) ||
 			 (state == CONN_FAILED && atomic_load(&conn->error));
 	int flags;
 

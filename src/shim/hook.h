@@ -6,9 +6,16 @@
  * under a name of our own, so that neither its fortified inline version nor the
  * transparent unions of its prototype get in the way. src/shim/libconvert.sym
  * lists the same names for the linker.
+ *
+ * HOOK_PASSING(type, name, (parameters), (arguments)) starts the definition of what the hook
+ * does while a connection is on its way. With none, the hook is a load, a test and a jump to
+ * next.NAME: the body must be a function of its own for that, or its registers are saved first.
  */
 #ifndef SHIM_HOOK_H
 #define SHIM_HOOK_H
+
+#include "shim/conn.h"
+#include "shim/next.h"
 
 #include <errno.h>
 #include <sys/types.h>
@@ -16,6 +23,16 @@
 #define HOOK(type, name, params)                                                                   \
 	type hook_##name params __asm__(#name) __attribute__((visibility("default")));             \
 	type hook_##name params
+
+#define HOOK_SLOW __attribute__((noinline)) static
+
+#define HOOK_PASSING(type, name, params, args)                                                     \
+	HOOK_SLOW type slow_##name params;                                                         \
+	HOOK(type, name, params)                                                                   \
+	{                                                                                          \
+		return conn_none_attentive() ? next.name args : slow_##name args;                  \
+	}                                                                                          \
+	HOOK_SLOW type slow_##name params
 
 /* Turns 0 or a positive value, or -errno, into what the C library returns. */
 static inline int hook_result(int ret)

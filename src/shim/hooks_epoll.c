@@ -41,26 +41,66 @@ static bool came_of_shared(const struct conn *conn, uint32_t events)
 	       !(events & ~(EPOLLERR | EPOLLHUP | EPOLLRDNORM | (uint32_t)conversion_poll_events(conn)));
 }
 
+/* The connection has failed, and the kernel can't be made to say so of a disconnected MPTCP socket. */
+static void event_tell_failure(struct epoll_event *event, const struct watch_found *found)
+{
+	event->events = EPOLLERR | EPOLLHUP |
+			(found->events & (EPOLLIN | EPOLLOUT | EPOLLRDHUP));
+}
+
+#define EPOLLINPUT (EPOLLIN | EPOLLRDNORM)
+
+/*
+ * The same where the SYN+ACK was the confirmation: the registration is as the application made it, but the
+ * response is no input. What is left of the event is the application's.
+ */
+static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
+				    const struct watch_found *found)
+{
+	struct epoll_event registered = { .events = found->events, .data = event->data };
+	struct pollfd now = { .fd = found->fd, .events = POLLIN };
+	enum conn_state state;
+
+	if (!(event->events & EPOLLINPUT))
+		return false;
+	state = conversion_progress(found->conn, found->fd);
+	if (state == CONN_FAILED)
+		event_tell_failure(event, found);
+	else if (state == CONN_CONFIRMED || (next_poll_now(&now, 1) == 0 || !(now.revents & POLLIN)))
+		event->events &= ~EPOLLINPUT;
+	if (event->events)
+		return false;
+	if (found->events & EPOLLONESHOT)
+		watch_again(epfd, found->fd, registered);
+	return true;
+}
+
 /*
  * Is this event of a pending socket of ours, to be kept from the application? One whose
- * connection turns out to have failed is told as an error, since the kernel can't be made
- * to say EPOLLERR of a disconnected MPTCP socket. An event that came of nothing on our
+ * connection turns out to have failed is told as an error. An event that came of nothing on our
  * socket is another's that was registered with the same data.
  */
 static bool event_is_ours(int epfd, struct epoll_event *event)
 {
 	struct watch_found found = watch_find(epfd, event->data);
+	enum conn_state before, state;
 
 	if (found.owner == WATCH_NONE)
 		return false;
+	before = conn_state(found.conn);
+	if (before == CONN_CONFIRMED || before == CONN_TAKING)
+		return found.owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, &found);
 	if (!conversion_is_ripe(found.conn, found.fd))
 		return found.owner == WATCH_OURS &&
 		       (!conn_is_pending(found.conn) || came_of_shared(found.conn, event->events));
-	if (conversion_progress(found.conn, found.fd) != CONN_FAILED)
+	state = conversion_progress(found.conn, found.fd);
+	/* Another thread has restored the registration, and this may be what the kernel said then. */
+	if (state == CONN_CONFIRMED && before == CONN_CLAIMED)
+		return found.owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, &found);
+	if (state != CONN_FAILED)
 		return found.owner == WATCH_OURS;
 	if (found.owner == WATCH_OURS)
-		event->events = EPOLLERR | EPOLLHUP |
-				(found.events & (EPOLLIN | EPOLLOUT | EPOLLRDHUP));
+		event_tell_failure(event, &found);
 	return false;
 }
 
@@ -198,46 +238,60 @@ static int wait_quietly(struct wait *wait, int count, bool wait_first)
 	return left;
 }
 
+#define UNPACK(...) __VA_ARGS__
+
 /*
  * The common case costs a load and a jump around the next function. A connection that
  * another thread begins while we wait is seen afterwards; only then does the
  * time-out count from its end.
+ *
+ * SIFTED_HOOK(name, (parameters), (arguments)) starts the definition of what follows then: @count is
+ * what the wait has brought, or -1 if it is still to come.
  */
-#define SIFTED(next_call, epfd_, events_, max_, deadline_, mask_, precise_)                        \
-	do {                                                                                       \
-		struct wait wait = { .epfd = epfd_, .max = max_, .events = events_,                \
-				     .mask = mask_, .precise = precise_ };                         \
-		int count;                                                                         \
+#define SIFTED_HOOK(name, params, args)                                                            \
+	HOOK_SLOW int sifted_##name(int count, UNPACK params);                                     \
+	HOOK(int, name, params)                                                                    \
+	{                                                                                          \
+		int count = -1;                                                                    \
                                                                                                    \
 		if (conn_none_attentive()) {                                                       \
-			count = next_call;                                                         \
+			count = next.name args;                                                    \
 			if (count <= 0 || conn_none_attentive())                                   \
 				return count;                                                      \
-			wait.deadline = deadline_;                                                 \
-			return wait_quietly(&wait, count, false);                                  \
 		}                                                                                  \
-		wait.deadline = deadline_;                                                         \
-		return wait_quietly(&wait, 0, true);                                               \
-	} while (0)
+		return sifted_##name(count, UNPACK args);                                          \
+	}                                                                                          \
+	HOOK_SLOW int sifted_##name(int count, UNPACK params)
 
-HOOK(int, epoll_wait, (int epfd, struct epoll_event *events, int max, int timeout_ms))
+static int sift(struct wait wait, int count)
 {
-	SIFTED(next.epoll_wait(epfd, events, max, timeout_ms), epfd, events, max,
-	       deadline_in_ms(timeout_ms), NULL, false);
+	return count < 0 ? wait_quietly(&wait, 0, true) : wait_quietly(&wait, count, false);
 }
 
-HOOK(int, epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeout_ms,
-			const sigset_t *mask))
+SIFTED_HOOK(epoll_wait, (int epfd, struct epoll_event *events, int max, int timeout_ms),
+	    (epfd, events, max, timeout_ms))
 {
-	SIFTED(next.epoll_pwait(epfd, events, max, timeout_ms, mask), epfd, events, max,
-	       deadline_in_ms(timeout_ms), mask, false);
+	return sift((struct wait){ .epfd = epfd, .events = events, .max = max,
+				   .deadline = deadline_in_ms(timeout_ms) },
+		    count);
 }
 
-HOOK(int, epoll_pwait2, (int epfd, struct epoll_event *events, int max,
-			 const struct timespec *timeout, const sigset_t *mask))
+SIFTED_HOOK(epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeout_ms,
+			  const sigset_t *mask),
+	    (epfd, events, max, timeout_ms, mask))
+{
+	return sift((struct wait){ .epfd = epfd, .events = events, .max = max,
+				   .deadline = deadline_in_ms(timeout_ms), .mask = mask },
+		    count);
+}
+
+SIFTED_HOOK(epoll_pwait2, (int epfd, struct epoll_event *events, int max,
+			   const struct timespec *timeout, const sigset_t *mask),
+	    (epfd, events, max, timeout, mask))
 {
 	if (!timeout_is_valid(timeout))
 		return next.epoll_pwait2(epfd, events, max, timeout, mask);
-	SIFTED(next.epoll_pwait2(epfd, events, max, timeout, mask), epfd, events, max,
-	       deadline_in(timeout), mask, true);
+	return sift((struct wait){ .epfd = epfd, .events = events, .max = max,
+				   .deadline = deadline_in(timeout), .mask = mask, .precise = true },
+		    count);
 }

@@ -20,41 +20,77 @@
 #define GATED(gate_call, next_call)                                                                \
 	do {                                                                                       \
 		struct gate gate = gate_call;                                                      \
+                                                                                                   \
 		return gate.pass ? (next_call) : hook_result(gate.ret);                            \
 	} while (0)
 
-/* Output: what a held SYN waits for goes with it. */
+/*
+ * Output: what a held SYN waits for goes with it. One look is enough for sockets that are not on
+ * their way.
+ */
 #define GATED_OUTPUT(fd, iov, count, flags, next_call)                                             \
 	do {                                                                                       \
 		ssize_t early;                                                                     \
                                                                                                    \
+		if (!conn_attentive(fd))                                                           \
+			return next_call;                                                          \
 		if (output_is_early(fd, iov, count, flags, &early))                                \
 			return hook_result_long(early);                                            \
 		GATED(gate_output(fd, flags), next_call);                                          \
 	} while (0)
 
-/* Input: what MPTCP says of a connection that is over becomes what TCP says. */
+/*
+ * Input: what MPTCP says of a connection that is over becomes what TCP says. Falls through, with 0
+ * to be returned, at the end of the stream.
+ */
 #define GATED_INPUT(fd, flags, next_call)                                                          \
 	do {                                                                                       \
 		struct gate gate = input_gate(fd, flags);                                          \
-		int saved_errno = errno;                                                           \
 		ssize_t got;                                                                       \
                                                                                                    \
 		if (!gate.pass)                                                                    \
 			return hook_result(gate.ret);                                              \
 		got = next_call;                                                                   \
-		if (got >= 0 || !input_has_ended(fd))                                              \
+		if (got >= 0 || input_failed(fd) < 0)                                              \
 			return got;                                                                \
-		errno = saved_errno;                                                               \
 	} while (0)
 
-HOOK(ssize_t, read, (int fd, void *buf, size_t count))
+/*
+ * What a failed input on @fd is for the application: -1, or 0 at the end of the stream. The errno from
+ * before isn't worth a look-up in each call; 0 is no error to whoever reads it all the same.
+ */
+HOOK_SLOW ssize_t input_failed(int fd)
+{
+	if (!input_has_ended(fd))
+		return -1;
+	errno = 0;
+	return 0;
+}
+
+/*
+ * INPUT_HOOK(name, (parameters), (arguments), plain) is as HOOK_PASSING, for input from fd that is
+ * gated unless it is @plain.
+ */
+#define INPUT_HOOK(name, params, args, plain)                                                      \
+	HOOK_SLOW ssize_t slow_##name params;                                                      \
+	HOOK(ssize_t, name, params)                                                                \
+	{                                                                                          \
+		ssize_t got;                                                                       \
+                                                                                                   \
+		if (!conn_none_attentive() || !(plain))                                            \
+			return slow_##name args;                                                   \
+		got = next.name args;                                                              \
+		return got >= 0 ? got : input_failed(fd);                                          \
+	}                                                                                          \
+	HOOK_SLOW ssize_t slow_##name params
+
+INPUT_HOOK(read, (int fd, void *buf, size_t count), (fd, buf, count), true)
 {
 	GATED_INPUT(fd, 0, next.read(fd, buf, count));
 	return 0;
 }
 
-HOOK(ssize_t, readv, (int fd, const struct iovec *iov, int count))
+INPUT_HOOK(readv, (int fd, const struct iovec *iov, int count), (fd, iov, count), true)
 {
 	GATED_INPUT(fd, 0, next.readv(fd, iov, count));
 	return 0;
@@ -83,7 +119,8 @@ static ssize_t recv_nothing(int fd, void *buf, int flags)
 	return next.recv(fd, &byte, 1, flags | MSG_PEEK) < 0 ? -1 : 0;
 }
 
-HOOK(ssize_t, recv, (int fd, void *buf, size_t len, int flags))
+INPUT_HOOK(recv, (int fd, void *buf, size_t len, int flags), (fd, buf, len, flags),
+	   len && !(flags & MSG_OOB))
 {
 	GATED_INPUT(fd, flags,
 		    len ? next.recv(fd, buf, len, flags) : recv_nothing(fd, buf, flags));
@@ -142,14 +179,14 @@ HOOK(ssize_t, __recvfrom_chk, (int fd, void *buf, size_t len, size_t room, int f
 	return hook_recvfrom(fd, buf, len, flags, addr, addrlen);
 }
 
-HOOK(ssize_t, write, (int fd, const void *buf, size_t count))
+HOOK_PASSING(ssize_t, write, (int fd, const void *buf, size_t count), (fd, buf, count))
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, count };
 
 	GATED_OUTPUT(fd, &iov, 1, 0, next.write(fd, buf, count));
 }
 
-HOOK(ssize_t, writev, (int fd, const struct iovec *iov, int count))
+HOOK_PASSING(ssize_t, writev, (int fd, const struct iovec *iov, int count), (fd, iov, count))
 {
 	GATED_OUTPUT(fd, iov, (size_t)count, 0, next.writev(fd, iov, count));
 }
@@ -164,7 +201,7 @@ HOOK(ssize_t, pwritev64v2, (int fd, const struct iovec *iov, int count, off64_t 
 	GATED_OUTPUT(fd, iov, (size_t)count, 0, next.pwritev64v2(fd, iov, count, offset, flags));
 }
 
-HOOK(ssize_t, send, (int fd, const void *buf, size_t len, int flags))
+HOOK_PASSING(ssize_t, send, (int fd, const void *buf, size_t len, int flags), (fd, buf, len, flags))
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 
@@ -209,18 +246,21 @@ HOOK(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags
 	GATED(gate_output(fd, flags), next.sendmmsg(fd, msgs, count, flags));
 }
 
-HOOK(ssize_t, sendfile, (int out, int in, native_off_t *offset, size_t count))
+HOOK_PASSING(ssize_t, sendfile, (int out, int in, native_off_t *offset, size_t count),
+	     (out, in, offset, count))
 {
 	GATED(gate_output(out, 0), next.sendfile(out, in, offset, count));
 }
 
-HOOK(ssize_t, sendfile64, (int out, int in, off64_t *offset, size_t count))
+HOOK_PASSING(ssize_t, sendfile64, (int out, int in, off64_t *offset, size_t count),
+	     (out, in, offset, count))
 {
 	GATED(gate_output(out, 0), next.sendfile64(out, in, offset, count));
 }
 
-HOOK(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len,
-		       unsigned int flags))
+HOOK_PASSING(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len,
+			       unsigned int flags),
+	     (in, in_offset, out, out_offset, len, flags))
 {
 	int flags_as_recv = flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
 	struct gate input = gate_input(in, flags_as_recv);

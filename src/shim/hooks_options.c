@@ -100,7 +100,7 @@ static int get_peer(struct conn *conn, int fd, int level, int name, void *value,
 
 	if (next.getsockopt(fd, level, name, value, len) != 0)
 		return -1;
-	if (!conn_is_pending(conn) && conn_state(conn) != CONN_DONE)
+	if (!conn_is_pending(conn) && !conn_is_confirmed(conn) && conn_state(conn) != CONN_DONE)
 		return 0;
 	if (sockaddr_ip_len(&conn->peer) < room)
 		return hook_result(-EINVAL);

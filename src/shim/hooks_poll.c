@@ -103,6 +103,8 @@ static void conns_find(struct scratch *scratch, const struct pollfd *fds, nfds_t
 	}
 }
 
+#define POLLINPUT (POLLIN | POLLRDNORM)
+
 /*
  * Puts our events in the place of the application's for each pending socket. Returns how
  * many there are; @failed: is there one to be reported without any wait?
@@ -121,6 +123,8 @@ static nfds_t interest_set(struct scratch *scratch, const struct pollfd *fds, nf
 			scratch->fds[i].events = conversion_poll_events(conn);
 			pending++;
 		}
+		/* the response is no input to the application */
+		pending += conn && conn_is_confirmed(conn) && (fds[i].events & POLLINPUT);
 		*failed |= conn && conn_state(conn) == CONN_FAILED;
 	}
 	return pending;
@@ -152,6 +156,8 @@ static int readiness_report(const struct scratch *scratch, struct pollfd *fds, n
 
 		if (conn && conn_is_pending(conn))
 			fds[i].revents = 0;
+		else if (conn && conn_is_confirmed(conn))
+			fds[i].revents &= ~POLLINPUT;
 		else if (conn && conn_state(conn) == CONN_FAILED)
 			fds[i].revents = failed_revents(conn, &fds[i]);
 		ready += fds[i].revents != 0;
@@ -225,15 +231,14 @@ static int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline 
 
 static bool any_attentive(const struct pollfd *fds, nfds_t count)
 {
-	if (conn_none_attentive())
-		return false;
 	for (nfds_t i = 0; i < count; i++)
 		if (fds[i].fd >= 0 && conn_attentive(fds[i].fd))
 			return true;
 	return false;
 }
 
-HOOK(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms))
+HOOK_PASSING(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms),
+	     (fds, count, timeout_ms))
 {
 	struct deadline deadline;
 
@@ -243,8 +248,9 @@ HOOK(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms))
 	return poll_pending(fds, count, &deadline, NULL);
 }
 
-HOOK(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-		  const sigset_t *mask))
+HOOK_PASSING(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+			  const sigset_t *mask),
+	     (fds, count, timeout, mask))
 {
 	struct deadline deadline;
 
@@ -348,8 +354,6 @@ static struct sets sets_of(int nfds, fd_set *in, fd_set *out, fd_set *except)
 
 static bool sets_any_attentive(const struct sets *sets)
 {
-	if (conn_none_attentive())
-		return false;
 	for (int fd = 0; fd < sets->nfds; fd++)
 		if (sets_ask(sets, fd) && conn_attentive(fd))
 			return true;
@@ -372,7 +376,9 @@ static int select_pending(struct sets *sets, const struct deadline *deadline, co
 	return ret;
 }
 
-HOOK(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout))
+HOOK_PASSING(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except,
+			   struct timeval *timeout),
+	     (nfds, in, out, except, timeout))
 {
 	struct sets sets = sets_of(nfds, in, out, except);
 	struct timespec ts, left;
@@ -391,8 +397,9 @@ HOOK(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct tim
 	return ret;
 }
 
-HOOK(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except,
-		    const struct timespec *timeout, const sigset_t *mask))
+HOOK_PASSING(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except,
+			    const struct timespec *timeout, const sigset_t *mask),
+	     (nfds, in, out, except, timeout, mask))
 {
 	struct sets sets = sets_of(nfds, in, out, except);
 	struct deadline deadline;

@@ -60,6 +60,8 @@ static int connect_again(struct conn *conn, int fd, bool blocking)
 	case CONN_HELD:
 		return -EISCONN;
 	case CONN_DONE:
+	case CONN_CONFIRMED:
+	case CONN_TAKING:
 		if (conn->connect_told)
 			return -EISCONN;
 		conn->connect_told = true;
@@ -252,7 +254,7 @@ HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
 			return name_answer(&conn->peer, addr, room, len);
 		return hook_result(-ENOTCONN);
 	}
-	if (conn_state(conn) != CONN_DONE)
+	if (conn_state(conn) != CONN_DONE && !conn_is_confirmed(conn))
 		return conn->shown_ipv4 ? name_of_other_family(next.getpeername, fd, addr, len) :
 					  next.getpeername(fd, addr, len);
 	/* The kernel's own answer first, for its errors: EINVAL, ENOTCONN after a reset. */
@@ -275,11 +277,13 @@ HOOK(int, shutdown, (int fd, int how))
 
 HOOK(int, close, (int fd))
 {
-	struct conn *bypassed = conn_of_bypassed(fd);
+	struct conn *conn = conn_of_bypassed(fd);
 	int saved_errno = errno;
 
-	if (bypassed) {
-		conversion_closing(bypassed, fd);
+	if (!conn)
+		conn = conn_attentive(fd);
+	if (conn) {
+		conversion_closing(conn, fd);
 		errno = saved_errno;
 	}
 	conn_forget(fd);

@@ -33,3 +33,9 @@ __attribute__((constructor)) static void init(void)
 	handover_init();
 	handover_adopt();
 }
+
+__attribute__((destructor)) static void fini(void)
+{
+	if (!conn_none_attentive())
+		conversion_closing_all();
+}

@@ -25,7 +25,7 @@ libconvert_la_SOURCES += \
 	src/shim/lowat.c src/shim/lowat.h \
 	src/shim/options.c src/shim/options.h \
 	src/shim/plain.c src/shim/plain.h \
-	src/shim/quiet.h src/shim/rawcall.h
+	src/shim/quiet.c src/shim/quiet.h src/shim/rawcall.h
 # It lives in other people's processes: hidden but for the hooks, bound at once, static TLS, never unloaded;
 # and syscall() calls our hooks, not another library's.
 libconvert_la_CFLAGS = $(AM_CFLAGS) -U_FORTIFY_SOURCE -fvisibility=hidden -ftls-model=initial-exec

@@ -42,7 +42,7 @@ bool lowat_keep(struct conn *conn, const void *value, socklen_t len)
 	struct conn_claim claim;
 	int lowat;
 
-	if ((state != CONN_PENDING && state != CONN_HELD) || len < sizeof(lowat) || !value ||
+	if ((state != CONN_PENDING && state != CONN_HELD && state != CONN_CONFIRMED) || len < sizeof(lowat) || !value ||
 	    !conn_claim(conn, state, &claim))
 		return false;
 	memcpy(&lowat, value, sizeof(lowat));

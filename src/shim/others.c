@@ -242,7 +242,7 @@ static void mark(struct conn *conn, int fd)
 
 static void mark_claimed(struct conn *conn, int fd)
 {
-	static const enum conn_state states[] = { CONN_PENDING, CONN_HELD };
+	static const enum conn_state states[] = { CONN_PENDING, CONN_HELD, CONN_CONFIRMED };
 	struct conn_claim claim;
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
@@ -259,7 +259,8 @@ static void mark_claimed(struct conn *conn, int fd)
  */
 void others_give(struct conn *conn, int fd)
 {
-	bool unfinished = conn_is_pending(conn) || conn_state(conn) == CONN_HELD;
+	bool unfinished = conn_is_pending(conn) || conn_is_confirmed(conn) ||
+			  conn_state(conn) == CONN_HELD;
 
 	if (unfinished && conn_is_owner())
 		mark_claimed(conn, fd);

@@ -56,7 +56,7 @@ bool output_takes_early(int fd)
 	return conn && conversion_takes_early(conn);
 }
 
-bool output_early_slow(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result)
+bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result)
 {
 	struct conn *conn = conn_attentive(fd);
 	size_t taken;
@@ -107,7 +107,7 @@ bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int fla
 		return false;
 	}
 	blocking = gate_may_block(fd, flags);
-	if (ret == 0 && output_early_slow(fd, iov, count, flags, result)) {
+	if (ret == 0 && output_is_early(fd, iov, count, flags, result)) {
 		ret = connected(conn, fd, flags);
 		if (ret < 0)
 			*result = ret;

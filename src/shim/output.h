@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-bool output_early_slow(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result);
 bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int flags,
 			  const struct sockaddr *addr, socklen_t addrlen, ssize_t *result);
 
@@ -19,12 +18,7 @@ bool output_takes_early(int fd);
  * output_is_early() - are these the first bytes of an application that didn't wait for the server?
  * Then it is sent, and @result is what send(2) is to return, or -errno. @flags: as in send(2)
  */
-static inline bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags,
-				   ssize_t *result)
-{
-	return !conn_none_attentive() &&
-	       output_early_slow(fd, iov, count, flags, result);
-}
+bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result);
 
 /* The same for sendto(MSG_FASTOPEN), which connects to @addr. */
 static inline bool output_is_fastopen(int fd, const struct iovec *iov, size_t count, int flags,

@@ -23,14 +23,7 @@ struct quiet {
 	int cancel_state;
 };
 
-static inline void quiet_begin(struct quiet *quiet)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
-	pthread_sigmask(SIG_SETMASK, &all, &quiet->mask);
-}
+void quiet_begin(struct quiet *quiet);
 
 /* For a wait that is given quiet.mask, and afterwards. */
 static inline void quiet_listen(const struct quiet *quiet)

@@ -72,8 +72,9 @@ bool watch_is_mask(uint32_t events)
 
 static void watch_drop(struct conn_watch *watch)
 {
-	if (watch->epfd != -1 && watch->masked)
+	if (watch->epfd != -1 && watch->listed)
 		bucket_remove(watch);
+	watch->listed = false;
 	watch->epfd = -1;
 }
 
@@ -89,7 +90,8 @@ static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, in
 	watch->adopted = false;
 	watch->epfd = epfd;
 	conn_mark_unseen(conn, false);
-	if (masked)
+	watch->listed = masked || conn_is_confirmed(conn);
+	if (watch->listed)
 		bucket_add(conn, watch);
 }
 
@@ -118,7 +120,7 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 	}
 	ours = *event;
 	if (masked)
-		ours.events = masked_events(event->events, conn->want_output);
+		ours.events = masked_events(event->events, conn_wants_output(conn));
 	ret = next.epoll_ctl(epfd, op, fd, &ours);
 	if (ret == 0)
 		watch_note(conn, watch, epfd, fd, event, masked);
@@ -128,6 +130,7 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event)
 {
 	struct conn_claim claim;
+	enum conn_state state;
 	int ret;
 
 	/* Claimed, so that a thread which finishes the handshake now can't miss the registration. */
@@ -138,9 +141,10 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 		conn_release(conn, CONN_PENDING, &claim);
 		return ret;
 	}
-	if (conn_state(conn) == CONN_HELD && conn_claim(conn, CONN_HELD, &claim)) {
+	state = conn_state_unclaimed(conn);
+	if ((state == CONN_HELD || state == CONN_CONFIRMED) && conn_claim(conn, state, &claim)) {
 		ret = control(conn, epfd, op, fd, event, false);
-		conn_release(conn, CONN_HELD, &claim);
+		conn_release(conn, state, &claim);
 		return ret;
 	}
 	if (conn_state(conn) == CONN_IDLE)
@@ -181,11 +185,28 @@ void watch_mask(struct conn *conn)
 
 		if (watch->epfd == -1)
 			continue;
-		apply(watch->epfd, watch, masked_events(watch->events, conn->want_output));
-		if (!watch->masked)
+		apply(watch->epfd, watch, masked_events(watch->events, conn_wants_output(conn)));
+		if (!watch->listed)
 			bucket_add(conn, watch);
-		watch->masked = true;
+		watch->masked = watch->listed = true;
 	}
+}
+
+void watch_show(struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+
+		if (watch->epfd == -1 || !watch->masked)
+			continue;
+		apply(watch->epfd, watch, watch->events);
+		watch->masked = false;
+	}
+}
+
+void watch_again(int epfd, int fd, struct epoll_event event)
+{
+	next.epoll_ctl(epfd, EPOLL_CTL_MOD, fd, &event);
 }
 
 void watch_restore(struct conn *conn)
@@ -240,7 +261,7 @@ void watch_resume(struct conn *conn)
 		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
 
 		if (watch->masked)
-			event.events = masked_events(watch->events, conn->want_output);
+			event.events = masked_events(watch->events, conn_wants_output(conn));
 		if (watch->epfd != -1 &&
 		    next.epoll_ctl(watch->epfd, EPOLL_CTL_ADD, watch->fd, &event) != 0)
 			watch_drop(watch);
@@ -265,14 +286,15 @@ static void abandon(struct conn *conn, int fd)
 
 void watch_abandon(struct conn *conn, int fd)
 {
+	enum conn_state state = conn_is_confirmed(conn) ? CONN_CONFIRMED : CONN_PENDING;
 	struct conn_claim claim;
 
-	if (!conn_is_pending(conn) || !conn_claim(conn, CONN_PENDING, &claim)) {
+	if ((!conn_is_pending(conn) && !conn_is_confirmed(conn)) || !conn_claim(conn, state, &claim)) {
 		abandon(conn, fd);
 		return;
 	}
 	abandon(conn, fd);
-	conn_release(conn, CONN_PENDING, &claim);
+	conn_release(conn, state, &claim);
 	conn_mark_unseen(conn, !watch_any(conn));
 }
 
@@ -309,7 +331,7 @@ static bool search_visit(struct conn *conn, void *arg)
 		const struct conn_watch *watch = &conn->watches[i];
 		enum watch_owner owner;
 
-		if (watch->epfd == -1 || !watch->masked || watch->data != search->data)
+		if (watch->epfd == -1 || !watch->listed || watch->data != search->data)
 			continue;
 		owner = instance_compare(search->epfd, watch->epfd);
 		if (owner > search->found.owner)
@@ -328,7 +350,7 @@ struct watch_found watch_find(int epfd, epoll_data_t data)
 	if (atomic_load(&buckets[bucket].count) == 0)
 		return search.found;
 	last = conn_by_index(atomic_load(&buckets[bucket].last));
-	if (!last || !conn_is_pending(last) || search_visit(last, &search))
+	if (!last || !(conn_is_pending(last) || conn_is_confirmed(last)) || search_visit(last, &search))
 		conn_each_pending(search_visit, &search);
 	return search.found;
 }

@@ -6,7 +6,7 @@
 #include "shim/conn.h"
 
 /*
- * watch_control() - epoll_ctl(2) on a socket in CONN_IDLE, HELD or PENDING
+ * watch_control() - epoll_ctl(2) on a socket in CONN_IDLE, HELD, PENDING or CONFIRMED
  * Notes the registration, so that it can be masked for as long as the connection
  * is pending. Same return value and errno as epoll_ctl().
  */
@@ -23,8 +23,8 @@ bool watch_is_mask(uint32_t events);
 
 /*
  * watch_mask() - while @conn is pending, wake its waiters for our own purposes only
- * EPOLLIN, level-triggered: the response; EPOLLOUT too while conn.want_output says that
- * a part of the request is unsent. The registered data stays the application's.
+ * EPOLLIN, level-triggered: the response; EPOLLOUT too while there is something to be done at the
+ * SYN+ACK, conn_wants_output(). The registered data stays the application's.
  */
 void watch_mask(struct conn *conn);
 
@@ -33,6 +33,15 @@ void watch_mask(struct conn *conn);
  * EPOLL_CTL_MOD makes the kernel look again, so that an edge is not missed.
  */
 void watch_restore(struct conn *conn);
+
+/*
+ * watch_show() - the server was reached, and the response is still to come
+ * As watch_restore(), but watch_find() goes on finding them: the response is no input to the application.
+ */
+void watch_show(struct conn *conn);
+
+/* The kernel is to report @fd in @epfd again, as it was registered: @event. */
+void watch_again(int epfd, int fd, struct epoll_event event);
 
 /* Has the kernel look again at registrations as the application made them. */
 void watch_rearm(struct conn *conn);
@@ -56,12 +65,12 @@ void watch_abandon(struct conn *conn, int fd);
 void watch_forget(struct conn *conn);
 
 enum watch_owner {
-	WATCH_NONE,         /* no pending socket's */
+	WATCH_NONE,         /* no pending or confirmed socket's */
 	WATCH_PERHAPS_OURS, /* the same data, but the kernel doesn't say whether the same instance */
 	WATCH_OURS,
 };
 
-/* A pending conn, and the descriptor and events that the application registered it with. */
+/* A pending or confirmed conn, and the descriptor and events that the application registered it with. */
 struct watch_found {
 	enum watch_owner owner;
 	struct conn *conn; /* NULL if WATCH_NONE */

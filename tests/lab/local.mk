@@ -31,13 +31,14 @@ tests_lab_apps_forks_SOURCES = tests/lab/apps/forks.c
 check_PROGRAMS += tests/lab/apps/surface_local
 tests_lab_apps_surface_local_SOURCES = tests/lab/apps/surface_local.c tests/lab/apps/say.h
 check_PROGRAMS += tests/lab/apps/surface_remote
-tests_lab_apps_surface_remote_SOURCES = tests/lab/apps/surface_remote.c tests/lab/apps/say.h
+tests_lab_apps_surface_remote_SOURCES = tests/lab/apps/surface_remote.c tests/lab/apps/await.h tests/lab/apps/say.h
 tests_lab_apps_surface_remote_LDFLAGS = $(AM_LDFLAGS) -pthread
 check_PROGRAMS += tests/lab/apps/surface_interrupts
-tests_lab_apps_surface_interrupts_SOURCES = tests/lab/apps/surface_interrupts.c tests/lab/apps/say.h
+tests_lab_apps_surface_interrupts_SOURCES = tests/lab/apps/surface_interrupts.c tests/lab/apps/await.h \
+	tests/lab/apps/say.h
 tests_lab_apps_surface_interrupts_LDFLAGS = $(AM_LDFLAGS) -pthread
 check_PROGRAMS += tests/lab/apps/surface_syscall
-tests_lab_apps_surface_syscall_SOURCES = tests/lab/apps/surface_remote.c tests/lab/apps/say.h \
+tests_lab_apps_surface_syscall_SOURCES = tests/lab/apps/surface_remote.c tests/lab/apps/await.h tests/lab/apps/say.h \
 	tests/lab/apps/through_syscall.h
 tests_lab_apps_surface_syscall_CPPFLAGS = $(AM_CPPFLAGS) -DTHROUGH_SYSCALL
 tests_lab_apps_surface_syscall_LDFLAGS = $(AM_LDFLAGS) -pthread
@@ -66,16 +67,23 @@ LAB_TESTS = \
 	tests/lab/test_shim_processes.py \
 	tests/lab/test_early_data.py \
 	tests/lab/test_learned.py \
+	tests/lab/test_confirmation.py \
 	tests/lab/test_transfers.py \
 	tests/lab/test_aggregation.py \
 	tests/lab/test_convertd_messages.py \
+	tests/lab/test_convertd_privileges.py \
 	tests/lab/test_convertd_relay.py \
 	tests/lab/test_convertd_process.py \
+	tests/lab/test_convertd_activation.py \
 	tests/lab/test_convertd_config.py \
+	tests/lab/test_convertd_drain.py \
+	tests/lab/test_convertd_host.py \
+	tests/lab/test_convertd_units.py \
 	tests/lab/test_convertd_access.py \
 	tests/lab/test_convertd_limits.py \
 	tests/lab/test_convertd_cookies.py \
 	tests/lab/test_convertd_hold.py \
+	tests/lab/test_convertd_workers.py \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
@@ -91,7 +99,9 @@ dist_check_SCRIPTS = $(LAB_TESTS) $(THREAD_TESTS)
 if THREAD_SANITIZED
 TESTS += $(THREAD_TESTS)
 else
-TESTS += $(LAB_TESTS)
+# which of them "make check" runs
+LAB_CHECKS = $(LAB_TESTS)
+TESTS += $(LAB_CHECKS)
 endif
 TEST_EXTENSIONS = .py
 if HAVE_PYTHON

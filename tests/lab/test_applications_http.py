@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 
-from convertlab import check, equal, main, timeout
+from convertlab import check, equal, main
 from convertlab.applications import NAME, application, digest, digest_of_pattern
 from convertlab.webserver import Web
 
@@ -277,7 +277,6 @@ def page(lab):
     return server
 
 
-@timeout(120)
 @application("chromium", *Web.needs, server=page, connections=(2, 12), carried=500000,
              sanitizers="Chromium has memory where AddressSanitizer must have its own")
 def test_chromium(run):

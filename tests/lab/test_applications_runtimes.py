@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-from convertlab import Build, Skip, equal, main, timeout
+from convertlab import Build, Skip, equal, main
 from convertlab.applications import NAME, application
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
@@ -149,7 +149,6 @@ def echo_for_tokio(lab):
     return tokio()
 
 
-@timeout(180)
 @application("cargo", server=echo_for_tokio, connections=8, carried=2 * DOWN, refused=True)
 def test_rust_tokio(run):
     task(run, run.server)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from convertlab import CommandError, Lab, Link, Veth, check, equal, main, need, timeout
+from convertlab import CommandError, Lab, Link, Veth, check, equal, main, need
 from convertlab.build import SRCDIR
 
 LOAD = "bench/tools/load/load"
@@ -59,7 +59,6 @@ def start_proxies(lab):
     return serve(lab), serve(lab, "--mptcp", port=PORT_MPTCP)
 
 
-@timeout(120)
 def test_every_way_every_byte():
     """Small and large, up and down, one and several requests a connection: all arrive, each byte is the right one."""
     sizes = (["--request", 24, "--response", 1], ["--request", 3001, "--response", 700001],
@@ -161,7 +160,6 @@ def test_under_the_shim():
         equal(lab.shim_log().count("converted over MPTCP"), 200, "conversions")
 
 
-@timeout(100)
 def test_an_experiment():
     """From the command line to its files: nothing failed, and convertd is in the table."""
     with tempfile.TemporaryDirectory() as directory:

@@ -81,7 +81,7 @@ def test_reload_keeps_sessions():
     with near() as lab, Server(lab, 80) as server:
         path = write(lab, "listen 10.9.0.1:1234", "listen [fd09::1]:1235", "connect-timeout 60")
         with converter(lab, "--config", path) as process:
-            pairs, waiting = [], []
+            pairs, waiting, at_start = [], [], descriptors(process)
             for address, port in ((lab.converter.addr4, 1234), (lab.converter.addr6, 1235)):
                 for protocol in (TCP, MPTCP):
                     client = Client(lab.client, address, protocol, port=port)
@@ -92,7 +92,7 @@ def test_reload_keeps_sessions():
                     waiting.append(Client(lab.client, address, protocol, "behind", port).send(server.connect()[:7]))
                     unanswered = Client(lab.client, address, protocol, port=port)
                     pairs.append((unanswered.send(connect(lab.addresses.blackhole4, 80)), None))
-            wait_until(lambda: descriptors(process) >= 4 * 2 + 4 + 4 * 2, 5, "all sessions")
+            wait_until(lambda: descriptors(process) == at_start + 4 * 2 + 4 + 4 * 2, 5, "all sessions")
             write(lab, "listen 10.9.0.1:1234", "listen [fd09::1]:1236", "connect-timeout 1")
             line = reload(process)
             check("10.9.0.1:1234" in line and "[fd09::1]:1236" in line and ":1235" not in line, line)

@@ -6,7 +6,7 @@ Each goes over TCP and MPTCP, IPv4 and IPv6, in the SYN and behind it, whole and
 """
 import time
 
-from convertlab import Lab, Link, check, equal, main, need, timeout
+from convertlab import Lab, Link, check, equal, main, need
 from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, clients, connect, connect_tlv, converter, descriptors, echo,
                               error, extended_header, message, octets, readable, unsent)
 from convertlab.waiting import wait_until
@@ -243,7 +243,6 @@ MALFORMED = (
 )
 
 
-@timeout(120)
 def test_malformed():
     with near() as lab, converter(lab):
         # two in full

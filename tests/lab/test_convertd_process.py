@@ -9,7 +9,7 @@ import select
 import signal
 import time
 
-from convertlab import Lab, Link, Skip, check, equal, main, need, timeout, wait_until
+from convertlab import Lab, Link, Skip, check, equal, main, need, wait_until
 from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connect_tlv, converter, descriptors,
                               extended_header, message, octets, tlvs)
 
@@ -143,7 +143,6 @@ def open_files(count):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@timeout(120)
 def test_2000_sessions_at_once():
     """All open together, each with its own bytes; afterwards descriptors and rules are as before."""
     need("nft", "nftables")
@@ -246,7 +245,6 @@ class FuzzedClient:
         return "answer %s" % "+".join("%02x" % kind for kind in types if kind != 0xf0)
 
 
-@timeout(120)
 def test_3000_mutated_requests():
     """Each is answered by a well-formed message, or closed, or reset; and the converter serves as before."""
     rng = random.Random(8803)

@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 
-from convertlab import Lab, LabError, Link, Skip, check, equal, main, sandbox, timeout
+from convertlab import Lab, LabError, Link, Skip, check, equal, main, sandbox
 
 NOBODY = 65534
 CAPABILITY = bytes.fromhex("01000002 00200000 00000000 00000000 00000000")  # cap_net_raw+ep, linux/capability.h
@@ -260,7 +260,6 @@ def go_build(run, name, preamble, cgo):
     return path
 
 
-@timeout(180)
 def test_go_programs():
     """Found by what the Go linker writes (test_elf.c has that without a Go compiler), whether they use C or not."""
     if not shutil.which("go") or os.environ.get("SANITIZER_PRELOAD"):

@@ -5,7 +5,7 @@ import hashlib
 import os
 import statistics
 
-from convertlab import Lab, Link, check, equal, main, measures, need, servers, timeout
+from convertlab import Lab, Link, check, equal, main, measures, need, servers
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -75,7 +75,6 @@ def test_much_more_than_a_syn():
         equal(lab.shim_log().count(TAKEN), 3, "conversions in\n" + lab.shim_log())
 
 
-@timeout(120)
 def test_converter_that_fails():
     """What was sent early is sent again: with the cookie, by the next converter, to the server itself."""
     refusing = "01022263" "1e014000"

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-from convertlab import Lab, Link, Skip, between, check, equal, main, measures, need, timeout, wait_until
+from convertlab import Lab, Link, Skip, between, check, equal, main, measures, need, wait_until
 from convertlab.pcap import OPT_WSCALE, parse
 
 IPPROTO_MPTCP = 262
@@ -480,7 +480,6 @@ def download(lab, size):
         return size * 8 / 1e6 / (time.monotonic() - start)
 
 
-@timeout(150)
 @measures
 def test_syn_window_cure():
     """A download over 50 + 30 Mbit/s after data in the SYN, without and with the rules."""

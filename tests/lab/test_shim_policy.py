@@ -4,7 +4,7 @@
 import os
 import time
 
-from convertlab import Lab, Link, check, equal, main, timeout
+from convertlab import Lab, Link, check, equal, main
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -45,7 +45,6 @@ def drop(host, port):
               "add rule inet drops input tcp dport %d drop" % port])
 
 
-@timeout(120)
 def test_unreachable_converter():
     """Its SYN isn't answered: the connection is made directly after CONVERT_TIMEOUT, the next ones at once."""
     with near() as lab:
@@ -66,7 +65,6 @@ def test_unreachable_converter():
         check("connect ETIMEDOUT" in said, said)
 
 
-@timeout(120)
 def test_silent_converter():
     """It accepts, and says nothing: a listener that is no converter, or a middlebox that eats responses (RFC 8803, Section 8)."""
     with near() as lab:
@@ -161,7 +159,6 @@ for port in (7, 7, 8, 9, 10):
         equal(lab.shim_log().count("the converter is left alone for a while"), 1, "in\n" + lab.shim_log())
 
 
-@timeout(120)
 def test_several_converters():
     """In order: the first unreachable, the second silent, the third refusing; the fourth does it."""
     with near() as lab:

@@ -8,7 +8,7 @@ import concurrent.futures
 import os
 import time
 
-from convertlab import Lab, Link, check, equal, main, need, timeout
+from convertlab import Lab, Link, check, equal, main, need
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROBE = os.path.join(HERE, "apps", "process_probe.py")
@@ -73,7 +73,6 @@ def test_one_of_two_processes_is_killed():
         share(lab, 1000, "kill")
 
 
-@timeout(90)
 def test_shared_whatever_the_request_and_response_look_like():
     for sysctls in (["net.ipv4.tcp_fastopen"], ["net.mptcp.enabled"], ["net.mptcp.enabled", "net.ipv4.tcp_fastopen"]):
         with near() as lab:
@@ -152,7 +151,6 @@ def test_early_data_in_another_process():
 # --- other programs -----------------------------------------------------------------------------
 
 
-@timeout(90)
 def test_program_takes_over_what_is_pending():
     with far() as lab:
         lab.convertd()

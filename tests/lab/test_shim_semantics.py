@@ -6,7 +6,7 @@ apps/connect_probe.py writes down all that it sees; it runs directly and under t
 """
 import os
 
-from convertlab import Lab, Link, check, equal, main, timeout
+from convertlab import Lab, Link, check, equal, main
 
 PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "connect_probe.py")
 WAYS = ["blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "epoll-dup", "epoll-past", "connect"]
@@ -36,7 +36,6 @@ def compare(lab, address, port, ways=WAYS):
         equal("\n".join(converted), "\n".join(direct), "%s to %s port %d" % (way, address, port))
 
 
-@timeout(120)
 def test_success():
     with lab_for() as lab:
         lab.convertd()
@@ -47,7 +46,6 @@ def test_success():
         equal(log.count("converted over MPTCP, request taken in the SYN"), 2 * len(WAYS), "conversions in\n" + log)
 
 
-@timeout(120)
 def test_refused():
     with lab_for() as lab:
         lab.convertd()
@@ -57,7 +55,6 @@ def test_refused():
         equal(log.count("failed: Connection Reset"), 2 * len(WAYS), "refusals in\n" + log)
 
 
-@timeout(120)
 def test_unreachable():
     with lab_for() as lab:
         lab.convertd()
@@ -68,7 +65,6 @@ def test_unreachable():
         equal(log.count("failed: Destination Unreachable"), 18, "unreachable in\n" + log)
 
 
-@timeout(120)
 def test_writable_only_once_the_server_has_been_reached():
     """20 ms to the converter and 40 from there: all of 60, whatever the application waits with."""
     with lab_for() as lab:

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_thread_sanitizer.py - no data race in the shim, with many threads in a program that is instrumented as well
+"""test_thread_sanitizer.py - no data race in the shim, with many threads in a program that is instrumented as well; nor in convertd
 
 Only in builds with --enable-sanitizers=thread: ThreadSanitizer ends a program that has a race with 66.
 """
+import contextlib
 import os
+import signal
+import threading
 
-from convertlab import Lab, Link, equal, main
+from convertlab import Lab, Link, check, equal, main, wait_until
+from convertlab.peers import MPTCP, TCP, Client, connect, converter, octets
 
 
 def run(threads, connections, *more, **env):
@@ -38,6 +42,65 @@ def test_forks():
 def test_next_converter():
     """All threads find at once that the first converter refuses."""
     run(16, 20, CONVERT_ADDR="10.9.0.1:999,10.9.0.1")
+
+
+class Churn(threading.Thread):
+    """Clients of every kind, one after the other, as long as it goes on. Limits are low, so any of them may be reset."""
+
+    def __init__(self, lab):
+        super().__init__()
+        self._lab, self.served, self.go_on = lab, 0, True
+
+    def _client(self, stack, protocol, delivery):
+        return stack.enter_context(Client(self._lab.client, self._lab.converter.addr4, protocol, delivery))
+
+    def _converse(self, stack):
+        for _ in range(6):
+            with contextlib.suppress(OSError):
+                self._client(stack, TCP, "behind").send(octets("01"))
+        for protocol in (TCP, MPTCP):
+            for delivery, request in (("bytewise", connect(self._lab.server.addr4, self._lab.addresses.refused_port)),
+                                      ("syn", octets("01022263 00010000")), ("syn", connect(self._lab.server.addr4, 7) + b"hello")):
+                with contextlib.suppress(OSError):
+                    client = self._client(stack, protocol, delivery).send(request)
+                    if client.answer()[4:5] == b"\x14":
+                        self.served += client.read(5) == b"hello"
+
+    def run(self):
+        while self.go_on:
+            with contextlib.ExitStack() as stack:
+                self._converse(stack)
+
+
+def test_convertd():
+    """Three workers, clients that come and go, limits that have workers make room for each other's clients, reloads, the end."""
+    with Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1)) as lab:
+        lab.echo()
+        path = os.path.join(lab.directory, "convertd.conf")
+
+        def write(number):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("listen 10.9.0.1:1234\nlisten 10.9.0.1:%d\nmax-pending 8\nidle-timeout %d\nmax-errors-per-client 5\n"
+                           % (1235 + number % 2, number + 5))
+        write(0)
+        # at this level convertd would print its nftables rules
+        with converter(lab, "--workers", "3", "--log-level", "debug", "--no-syn-window-fix", "--config", path,
+                       env={"TSAN_OPTIONS": "exitcode=66"},
+                       defaults=("--allow-client", "::/0", "--allow-destination", "10.0.0.0/8")) as process:
+            churn = [Churn(lab) for _ in range(4)]
+            for thread in churn:
+                thread.start()
+            for i in range(20):
+                write(i)
+                count = process.log_text().count("reloaded:")
+                process.send_signal(signal.SIGHUP)
+                wait_until(lambda: process.log_text().count("reloaded:") > count, 20, "the reload")  # pylint: disable=W0640
+            wait_until(lambda: all(thread.served >= 20 for thread in churn), 30, "clients that are served")
+            for thread in churn:
+                thread.go_on = False
+            for thread in churn:
+                thread.join()
+            check("too many pending requests" in process.log_text(), "nobody had to make room")
 
 
 if __name__ == "__main__":

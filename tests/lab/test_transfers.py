@@ -4,7 +4,7 @@
 import hashlib
 import os
 
-from convertlab import Lab, Link, check, equal, main, need, servers, timeout, wait_until
+from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -107,7 +107,6 @@ def test_server_that_resets():
 LONG_RESPONSE = "01072263" "14060000" "020405b4" "0402080a" "00000000" "00000000" "03030a00"
 
 
-@timeout(120)
 def test_response_in_pieces():
     for script in ("bytewise", "split:1", "split:4", "split:8", "split:27", "whole"):
         with near() as lab:
@@ -134,7 +133,6 @@ def test_response_in_pieces_does_not_spin():
             check(calls < 28 * 12, "%s: %d system calls for a response of 28 pieces" % (way, calls))
 
 
-@timeout(120)
 def test_broken_converters():
     """What isn't a Convert response means a direct connection, and a reset for the converter."""
     for script, response in (("whole", "48545450"), ("whole", "01002263"), ("whole", "0103226314010000" "14010000"),

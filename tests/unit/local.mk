@@ -71,8 +71,7 @@ endif
 if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_cookies \
-	tests/unit/test_relay_watch tests/unit/test_syn_packet \
-	tests/unit/test_hold_table
+	tests/unit/test_relay_watch tests/unit/test_sysctls tests/unit/test_syn_packet tests/unit/test_hold_table
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
@@ -93,7 +92,8 @@ tests_unit_test_access_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_access_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_limits_SOURCES = tests/unit/test_limits.c
-tests_unit_test_limits_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_limits_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_limits_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_test_limits_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_cookies_SOURCES = tests/unit/test_cookies.c
@@ -108,6 +108,19 @@ tests_unit_test_hold_table_SOURCES = tests/unit/test_hold_table.c \
 	src/convertd/hold_table.c src/convertd/hold_table.h src/convertd/downstream.c src/convertd/downstream.h
 tests_unit_test_hold_table_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS) -pthread
 tests_unit_test_hold_table_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_sysctls_SOURCES = tests/unit/test_sysctls.c
+tests_unit_test_sysctls_CPPFLAGS = $(AM_CPPFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
+tests_unit_test_sysctls_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_sysctls_LDADD = libconvertd.la $(CHECK_LIBS)
+
+if SYSCALL_FILTER
+check_PROGRAMS += tests/unit/test_syscall_filter
+TESTS += tests/unit/test_syscall_filter
+tests_unit_test_syscall_filter_SOURCES = tests/unit/test_syscall_filter.c
+tests_unit_test_syscall_filter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_syscall_filter_LDADD = libconvertd.la $(CHECK_LIBS)
+endif
 
 tests_unit_test_syn_packet_SOURCES = tests/unit/test_syn_packet.c tests/unit/syn_build.c tests/unit/syn_build.h
 tests_unit_test_syn_packet_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

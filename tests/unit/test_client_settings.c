@@ -16,7 +16,7 @@
 
 /* The environment of a test; whatever is asked for beyond it fails the test. */
 static const char *env_addr, *env_port, *env_cookie, *env_log, *env_bypass, *env_fallback;
-static const char *env_runtime_dir, *env_timeout, *env_early_data, *env_bypass_mptcp;
+static const char *env_runtime_dir, *env_timeout, *env_early_data, *env_bypass_mptcp, *env_withholding;
 
 static const struct {
 	const char *name, **value;
@@ -31,6 +31,7 @@ static const struct {
 	{ "CONVERT_TIMEOUT", &env_timeout },
 	{ "CONVERT_EARLY_DATA", &env_early_data },
 	{ "CONVERT_BYPASS_MPTCP", &env_bypass_mptcp },
+	{ "CONVERT_WITHHOLDING", &env_withholding },
 };
 
 static const char *lookup(const char *name)
@@ -240,6 +241,37 @@ START_TEST(switches_are_0_or_1)
 }
 END_TEST
 
+START_TEST(withholding_is_in_milliseconds)
+{
+	static const struct {
+		const char *text;
+		bool enabled;
+		int ms;
+	} cases[] = { { NULL, true, SETTINGS_WITHHELD_LEARNED },
+		      { "", true, SETTINGS_WITHHELD_LEARNED },
+		      { "0", true, 0 },
+		      { "2000", true, 2000 },
+		      { "65535", true, 65535 },
+		      { "65536", false, 0 },
+		      { "-1", false, 0 },
+		      { "2s", false, 0 },
+		      { "99999999999999999999", false, 0 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct settings settings;
+
+		env_withholding = cases[i].text;
+		settings = read_env("192.0.2.1", NULL, NULL);
+		ck_assert_int_eq(settings.enabled, cases[i].enabled);
+		if (settings.enabled)
+			ck_assert_int_eq(settings.withheld_ms, cases[i].ms);
+		else
+			ck_assert_ptr_nonnull(strstr(settings.problem, cases[i].text));
+	}
+	env_withholding = NULL;
+}
+END_TEST
+
 START_TEST(fallback_is_direct_or_none)
 {
 	static const struct {
@@ -344,6 +376,7 @@ int main(void)
 	tcase_add_test(tcase, cookie_is_taken_as_it_is);
 	tcase_add_test(tcase, log_is_optional);
 	tcase_add_test(tcase, nothing_points_into_the_environment);
+	tcase_add_test(tcase, withholding_is_in_milliseconds);
 	tcase_add_test(tcase, fallback_is_direct_or_none);
 	tcase_add_loop_test(tcase, timeout_is_in_seconds, 0, ARRAY_SIZE(timeouts));
 	tcase_add_test(tcase, switches_are_0_or_1);

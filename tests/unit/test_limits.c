@@ -7,6 +7,7 @@
 #include "run.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,6 +297,80 @@ START_TEST(reconfigured)
 }
 END_TEST
 
+#define THREADS 4
+#define ROUNDS 5000
+
+/* Sessions of two clients, through all that may happen to them. */
+static void *come_and_go(void *arg)
+{
+	bool *right = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		struct in6_addr address = { .s6_addr = { 0x20, [7] = (uint8_t)(i % 2) } };
+		struct limits_client *client = limits_enter(limits, &address);
+
+		*right &= client && limits_sessions(limits) <= THREADS;
+		limits_expect_leave(limits);
+		*right &= !limits_total_exceeded(limits);
+		limits_expect_no_leave(limits);
+		limits_take_error(limits, client, (uint64_t)i + 1);
+		limits_move(limits, client, LIMITS_PENDING, LIMITS_OPEN);
+		*right &= !limits_client_exceeded(limits, client);
+		limits_leave(limits, client, LIMITS_OPEN, (uint64_t)i + 1);
+	}
+	return NULL;
+}
+
+START_TEST(threads)
+{
+	const struct limits_settings settings = {
+		.pending = { THREADS, THREADS },
+		.connections = { THREADS, THREADS },
+		.errors = { 1000, 1000 },
+		.prefix_v6 = 64,
+	};
+	pthread_t thread[THREADS];
+	bool right[THREADS];
+
+	configure(&settings);
+	for (int i = 0; i < THREADS; i++) {
+		right[i] = true;
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, come_and_go, &right[i]), 0);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+		ck_assert(right[i]);
+	}
+	finish();
+}
+END_TEST
+
+/* One that has been told to go makes room for one, until it turns out to stay. */
+START_TEST(leaving)
+{
+	const struct limits_settings settings = { .pending.total = 2, .prefix_v4 = 32 };
+	struct limits_client *client[3];
+
+	configure(&settings);
+	for (int i = 0; i < 3; i++)
+		client[i] = enter("10.0.0.1");
+	ck_assert_ptr_nonnull(limits_total_exceeded(limits));
+	limits_expect_leave(limits);
+	ck_assert_ptr_null(limits_total_exceeded(limits));
+	ck_assert(limits_leave_still_needed(limits));
+	limits_expect_no_leave(limits);
+	ck_assert_ptr_nonnull(limits_total_exceeded(limits));
+	limits_expect_leave(limits);
+	limits_leave(limits, client[0], LIMITS_PENDING, 1);
+	ck_assert(!limits_leave_still_needed(limits));
+	limits_expect_no_leave(limits);
+	ck_assert_ptr_null(limits_total_exceeded(limits));
+	limits_leave(limits, client[1], LIMITS_PENDING, 1);
+	limits_leave(limits, client[2], LIMITS_PENDING, 1);
+	finish();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("limits");
@@ -310,6 +385,8 @@ int main(void)
 	tcase_add_test(tcase, errors_of_all);
 	tcase_add_loop_test(tcase, flood_of_addresses, 0, 2);
 	tcase_add_test(tcase, reconfigured);
+	tcase_add_test(tcase, leaving);
+	tcase_add_test(tcase, threads);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

@@ -12,6 +12,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +233,59 @@ START_TEST(share_of_a_round)
 }
 END_TEST
 
+static unsigned segments_sent(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
+	return info.tcpi_segs_out;
+}
+
+/* What is known to be the end goes out with the last bytes, on plain TCP (1); else as it comes. */
+START_TEST(the_end_goes_with_the_last_bytes)
+{
+	int to = relay.side[RELAY_UPSTREAM].fd;
+	unsigned before = segments_sent(to);
+
+	put(server, "all that there is");
+	shutdown(server, SHUT_WR);
+	relay.side[RELAY_UPSTREAM].tcp = relay.side[RELAY_DOWNSTREAM].tcp = _i;
+	relay.side[RELAY_DOWNSTREAM].ended = true;
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	ck_assert(relay.flow[RELAY_DOWNSTREAM].shut);
+	ck_assert_uint_eq(segments_sent(to) - before, _i ? 1 : 2);
+	expect(client, "all that there is");
+	expect(client, "");
+}
+END_TEST
+
+/* The end was announced, but there is more before it than one read takes. */
+START_TEST(the_end_is_behind_more)
+{
+	static uint8_t block[2 * RELAY_SCRATCH_SIZE];
+	size_t sent = 0, got = 0;
+
+	setsockopt(client, SOL_SOCKET, SO_SNDBUF, &(int){ 4 * RELAY_SCRATCH_SIZE }, sizeof(int));
+	fcntl(client, F_SETFL, O_NONBLOCK);
+	relay.side[RELAY_UPSTREAM].tcp = relay.side[RELAY_DOWNSTREAM].tcp = true;
+	relay.side[RELAY_UPSTREAM].ended = true;
+	while (!relay.flow[RELAY_UPSTREAM].shut) {
+		ssize_t n = sent < sizeof(block) ? write(client, block, sizeof(block) - sent) : 0;
+
+		sent += n > 0 ? (size_t)n : 0;
+		if (sent == sizeof(block))
+			shutdown(client, SHUT_WR);
+		ck_assert_int_ne(run(), RELAY_UPSTREAM_LOST);
+		while ((n = recv(server, block, sizeof(block), MSG_DONTWAIT)) > 0)
+			got += (size_t)n;
+	}
+	for (ssize_t n; (n = recv(server, block, sizeof(block), 0)) > 0;)
+		got += (size_t)n;
+	ck_assert_uint_eq(got, sizeof(block));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("relay");
@@ -246,6 +300,8 @@ int main(void)
 	tcase_add_test(tcase, answer_before_a_reset);
 	tcase_add_test(tcase, reset_by_client_after_its_fin);
 	tcase_add_test(tcase, share_of_a_round);
+	tcase_add_loop_test(tcase, the_end_goes_with_the_last_bytes, 0, 2);
+	tcase_add_test(tcase, the_end_is_behind_more);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

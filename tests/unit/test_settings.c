@@ -269,18 +269,19 @@ static const struct {
 START_TEST(secrets_are_kept)
 {
 	const struct place place = { .name = "cookie-key" };
+	const uid_t owner = geteuid();
 	struct problems problems = { 0 };
 	size_t len = 0;
 	char *text;
 
 	make_file("secret", 6);
 	ck_assert_int_eq(chmod(path, modes[_i].mode), 0);
-	text = textfile_read(path, true, &len, &place, &problems);
+	text = textfile_read(path, &owner, &len, &place, &problems);
 	ck_assert_int_eq(text != NULL, modes[_i].right);
 	ck_assert_uint_eq(problems.count, modes[_i].right ? 0 : 1);
 	ck_assert_msg(modes[_i].right || strstr(problems.first, "chmod 600"), "%s", problems.first);
 	free(text);
-	text = textfile_read(path, false, &len, &place, &problems);
+	text = textfile_read(path, NULL, &len, &place, &problems);
 	ck_assert_str_eq(text, "secret");
 	free(text);
 	unlink(path);

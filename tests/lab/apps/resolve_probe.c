@@ -287,11 +287,16 @@ static void case_alarm(void)
 	       resolve_is_running() ? "with the resolver running" : "the resolver is free");
 }
 
+/* Held until the request to cancel is there; pthread_mutex_lock() is no cancellation point. */
+static pthread_mutex_t not_yet_cancelled = PTHREAD_MUTEX_INITIALIZER;
+
 static void *resolve_and_be_cancelled(void *unused)
 {
 	/* static: AddressSanitizer keeps what was around objects on a cancelled stack */
 	static union sockaddr_ip list[1];
 
+	pthread_mutex_lock(&not_yet_cancelled);
+	pthread_mutex_unlock(&not_yet_cancelled);
 	/* printing would be a cancellation point as well */
 	resolve_converter(name, (uint16_t)port, (int)timeout_ms, list, 1, NULL);
 	is_over = 1;
@@ -304,9 +309,11 @@ static void case_cancelled(void)
 	void *result = NULL;
 	pthread_t thread;
 
+	pthread_mutex_lock(&not_yet_cancelled);
 	if (pthread_create(&thread, NULL, resolve_and_be_cancelled, NULL) != 0)
 		die("pthread_create");
 	pthread_cancel(thread);
+	pthread_mutex_unlock(&not_yet_cancelled);
 	pthread_join(thread, &result);
 	printf("cancelled: %s\n",
 	       result != PTHREAD_CANCELED ? "no" : is_over ? "afterwards" : "meanwhile");

@@ -2,7 +2,7 @@
 /*
  * surface_interrupts.c - writes down what cancellation and signals do to a connection that is under way
  *
- *   surface_interrupts ADDRESS PORT
+ *   surface_interrupts cancellation|signals ADDRESS PORT
  *
  * Nobody answers there. Threads are cancelled in every call that waits, and must be in none that doesn't; signals
  * interrupt what they interrupt in the kernel, and their handlers may call anything that is async-signal-safe. The transcript must
@@ -10,17 +10,20 @@
  */
 #include "config.h"
 
+#include "await.h"
 #include "say.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
 #define MANY 300 /* descriptors: more than a hook has room for on its stack */
 #define ROUNDS 300
@@ -117,22 +120,6 @@ static void *wait_in_thread(void *arg)
 	return NULL;
 }
 
-static void await_sleep(int thread)
-{
-	char path[64], state = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
-	for (int i = 0; state != 'S' && i < LIMIT_MS; i++) {
-		usleep(1000);
-		file = fopen(path, "r");
-		if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-			state = 0;
-		if (file)
-			fclose(file);
-	}
-}
-
 /* A thread ends in the call, and leaves the socket as it was. */
 static void cancelled_in(enum where where)
 {
@@ -146,9 +133,7 @@ static void cancelled_in(enum where where)
 	if (where <= IN_SEND)
 		blocking(waiter.fd);
 	must(-pthread_create(&thread, NULL, wait_in_thread, &waiter), "thread");
-	while (!waiter.thread)
-		usleep(100);
-	await_sleep(waiter.thread);
+	AWAIT(waiter.thread && sleeps_in_call(waiter.thread));
 	pthread_cancel(thread);
 	pthread_join(thread, &result);
 	fcntl(waiter.fd, F_SETFL, O_NONBLOCK);
@@ -274,10 +259,46 @@ static void interrupted(enum where where)
 	close(waiter.epfd);
 }
 
+/* Until it is killed. */
+static void send_all_the_time(pid_t to, int number)
+{
+	while (kill(to, number) == 0)
+		sched_yield();
+	_exit(0);
+}
+
+/* One that nobody handles ends no wait, whenever it comes. */
+static void ignored(int number)
+{
+	struct epoll_event event = { .events = EPOLLOUT };
+	int fd = pending(), epfd = epoll_create1(0), ended = 0;
+	struct pollfd poller = { .fd = fd, .events = POLLOUT };
+	pid_t self = getpid(), sender;
+
+	must(epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
+	fflush(stdout);
+	sender = fork();
+	if (sender == 0)
+		send_all_the_time(self, number);
+	for (int i = 0; i < ROUNDS; i++) {
+		ended += epoll_wait(epfd, &event, 1, 1) < 0;
+		ended += poll(&poller, 1, 1) < 0;
+	}
+	kill(sender, SIGKILL);
+	waitpid(sender, NULL, 0);
+	scene(strsignal(number));
+	SAY(ended);
+	close(fd);
+	close(epfd);
+}
+
 static void signals(void)
 {
 	struct sigaction action = { .sa_handler = handle };
 
+	ignored(SIGCHLD);
+	signal(SIGUSR1, SIG_IGN);
+	ignored(SIGUSR1);
 	sigaction(SIGALRM, &action, NULL);
 	interrupted(IN_POLL);
 	interrupted(IN_SELECT);
@@ -291,11 +312,14 @@ static void signals(void)
 
 int main(int argc, char **argv)
 {
-	if (argc < 3 || inet_pton(AF_INET, argv[1], &server.sin_addr) != 1)
+	if (argc < 4 || inet_pton(AF_INET, argv[2], &server.sin_addr) != 1)
 		return 2;
-	server.sin_port = htons((uint16_t)atoi(argv[2]));
-	cancelled();
-	uncancelled();
-	signals();
+	server.sin_port = htons((uint16_t)atoi(argv[3]));
+	if (strcmp(argv[1], "signals") == 0) {
+		uncancelled();
+		signals();
+	} else {
+		cancelled();
+	}
 	return 0;
 }

@@ -264,7 +264,7 @@ static void kept(void)
 static void shared(void)
 {
 	char buf[4] = "";
-	int fd = tcp(0), other = dup(fd), status;
+	int fd = tcp(0), other = dup(fd), status, listens[2];
 	union address any = loopback(0);
 	pid_t child;
 
@@ -283,18 +283,21 @@ static void shared(void)
 	fd = tcp(0);
 	must(bind(fd, &any.sa, address_len), "bind");
 	scene("fork");
+	must(pipe(listens), "pipe");
 	fflush(stdout);
 	child = fork();
 	if (child == 0) {
 		other = tcp(0);
-		while (connect_to(other, fd) != 0 && errno == ECONNREFUSED)
-			usleep(1000); /* until the parent listens */
+		must(read(listens[0], buf, 1) == 1 ? connect_to(other, fd) : -1, "connect");
 		_exit(write(other, "hi", 2) == 2 && get_int(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1 ? 0 : 1);
 	}
 	SAY(listen(fd, 5));
+	must((int)write(listens[1], "!", 1), "write");
 	other = accept(fd, NULL, NULL);
 	SAY(read(other, buf, 2));
 	SAY(waitpid(child, &status, 0) == child && status == 0);
+	close(listens[0]);
+	close(listens[1]);
 	close(fd);
 	close(other);
 }

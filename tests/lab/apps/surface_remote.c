@@ -23,6 +23,8 @@
 #include <sys/select.h>
 #include <sys/uio.h>
 
+#include "await.h"
+
 #ifdef THROUGH_SYSCALL
 #include "through_syscall.h"
 #endif
@@ -67,18 +69,14 @@ static int tcp_state(int fd)
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) < 0 ? -1 : info[0];
 }
 
-/* Past all libraries: until the handshake with whoever answers is over. */
-static void await_answer(int fd)
+/* Is the handshake with whoever answers over? Asked past all libraries. */
+static bool is_answered(int fd)
 {
 	uint8_t info[8] = { 0 };
 	socklen_t len = sizeof(info);
 
-	for (int i = 0; wait_for_answers && i < LIMIT_MS; i++) {
-		RAWCALL(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, info, &len);
-		if (info[0] != STATE_SYN_SENT)
-			return;
-		usleep(1000);
-	}
+	RAWCALL(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, info, &len);
+	return info[0] != STATE_SYN_SENT;
 }
 
 /* A socket in the middle of connect(). */
@@ -88,7 +86,8 @@ static int pending(void)
 
 	if (go(fd) == 0 || errno != EINPROGRESS)
 		must(-1, "connect");
-	await_answer(fd);
+	if (wait_for_answers)
+		AWAIT(is_answered(fd));
 	return fd;
 }
 
@@ -280,23 +279,6 @@ static void *wait_in_thread(void *arg)
 	return NULL;
 }
 
-/* Until the thread sleeps in a system call other than those that don't wait. */
-static void await_sleep(int thread)
-{
-	char path[64], state = 0;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
-	for (int i = 0; state != 'S' && i < LIMIT_MS; i++) {
-		usleep(1000);
-		file = fopen(path, "r");
-		if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-			state = 0;
-		if (file)
-			fclose(file);
-	}
-}
-
 static void taken_away(void)
 {
 	static const char *const names[WAITS] = { "connect", "recv", "send", "poll", "select", "epoll" };
@@ -310,9 +292,7 @@ static void taken_away(void)
 		if (where <= IN_SEND)
 			blocking(waiter.fd);
 		must(-pthread_create(&thread, NULL, wait_in_thread, &waiter), "thread");
-		while (!waiter.thread)
-			usleep(100);
-		await_sleep(waiter.thread);
+		AWAIT(waiter.thread && sleeps_in_call(waiter.thread));
 		SAY(shutdown(waiter.fd, SHUT_WR));
 		pthread_join(thread, NULL);
 		say_result("woken", waiter.result, waiter.error);

@@ -13,7 +13,7 @@ outside of which nothing of this works.
 """
 from .build import Build
 from .capture import Capture
-from .harness import Skip, between, check, equal, main, measures, need, timeout
+from .harness import Skip, Unsuitable, between, check, equal, main, measures, need, timeout
 from .hosts import CommandError, Host, Process
 from .links import Link, Veth
 from .pcap import Packet, bytes_by_path, mptcp_subflows, read_pcap

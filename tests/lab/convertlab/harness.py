@@ -26,7 +26,7 @@ from . import sandbox, topology
 from .build import Build
 from .waiting import LabError
 
-DEFAULT_TIMEOUT = 60
+DEFAULT_TIMEOUT = 180
 ATTEMPTS = 3  # of a test that measures
 
 

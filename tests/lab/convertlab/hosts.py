@@ -113,16 +113,30 @@ class Host:
                 file.write(str(value))
         return None
 
-    def listening(self, port):
-        """Does some process listen on this TCP port? (MPTCP listeners are seen as well.)"""
+    def has_sysctl(self, name):
+        """Has this kernel such a setting?"""
+        with self.entered():
+            return os.path.exists("/proc/sys/" + name.replace(".", "/"))
+
+    def _listeners(self, port):
+        """The lengths of the accept queues of those that listen on this TCP port. (MPTCP listeners are seen as well.)"""
+        found = []
         with self.entered():
             for table in ("tcp", "tcp6"):
                 with open("/proc/thread-self/net/" + table, encoding="ascii") as file:
                     for line in file.readlines()[1:]:
                         fields = line.split()
                         if fields[3] == TCP_LISTEN and int(fields[1].rsplit(":", 1)[1], 16) == port:
-                            return True
-        return False
+                            found.append(int(fields[4].split(":")[1], 16))
+        return found
+
+    def listening(self, port):
+        """Does some process listen on this TCP port?"""
+        return bool(self._listeners(port))
+
+    def queued(self, port):
+        """How many clients of this TCP port wait to be accepted."""
+        return sum(self._listeners(port))
 
     def counters(self):
         """The kernel's counters of this host: /proc/net/netstat and snmp as {"MPTcpExtMPCapableSYNRX": 1, …}."""
@@ -201,7 +215,7 @@ class Host:
         return process
 
     # pylint: disable=redefined-builtin
-    def run(self, cmd, env=None, timeout=30, check=True, input=None, text=True):
+    def run(self, cmd, env=None, timeout=60, check=True, input=None, text=True):
         """Runs cmd (a list) and returns its CompletedProcess with stdout and stderr.
 
         A status other than 0 raises CommandError, unless check is False; so does a time-out, always.

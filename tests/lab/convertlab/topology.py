@@ -18,7 +18,7 @@ import signal
 import tempfile
 from typing import Union
 
-from .build import Build
+from .build import SRCDIR, Build
 from .capture import Capture
 from .hosts import Host
 from .links import Cable, Link, RunningLink, Veth
@@ -29,9 +29,11 @@ from .waiting import LabError, wait_until
 CONVERT_PORT = 1234  # the default; RFC 8803 Section 10.1 assigns none
 
 # The lab's addresses are private: by default convertd would refuse them as destinations. And all clients have one address.
+# Its end is the end of all sessions.
 CONVERTD_OPEN = ("--allow-client", "::/0", "--allow-destination", "::/0", "--allow-destination", "10.0.0.0/8",
                  "--allow-destination", "fd00::/8", "--max-connections-per-client", "0", "--max-pending", "0",
-                 "--max-pending-per-client", "0", "--max-errors", "0", "--max-errors-per-client", "0")
+                 "--max-pending-per-client", "0", "--max-errors", "0", "--max-errors-per-client", "0",
+                 "--drain-timeout", "0")
 
 # What failed labs have to say; the harness prints and empties it.
 failure_reports = []
@@ -183,9 +185,22 @@ class Lab:
 
     def _converter_setup(self):
         self._service(self.converter, 9)
+        self._converter_sysctls()
         self.converter.sysctl("net.ipv4.tcp_fastopen", self._converter_fastopen)
         self.converter.ip("route add 10.8.0.0/24 via %s" % CORE.address4(2),
                           "route add fd08::/64 via %s" % CORE.address6(2))
+
+    def _converter_sysctls(self):
+        """What convertd ships for /usr/lib/sysctl.d is in force, as far as there is such a setting.
+
+        Some kernels have not each, and net.core.somaxconn isn't there for ordinary users' namespaces.
+        """
+        with open(os.path.join(SRCDIR, "contrib/sysctl.d/50-convertd.conf"), encoding="ascii") as file:
+            for line in file:
+                name, equals, value = line.partition(" = ")
+                name = name.lstrip("-")
+                if equals and name[0] != "#" and self.converter.has_sysctl(name):
+                    self.converter.sysctl(name, value.strip())
 
     def _server_setup(self):
         self._service(self.server, 8)

@@ -1,0 +1,30 @@
+# what goes beside the programs: a configuration, files for systemd and its companions
+EXTRA_DIST += contrib/convertd.conf contrib/systemd/convertd.service.in
+
+noinst_DATA = contrib/systemd/convertd.service
+CLEANFILES += contrib/systemd/convertd.service
+contrib/systemd/convertd.service: contrib/systemd/convertd.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) contrib/systemd && \
+	sed -e 's|@sbindir[@]|$(sbindir)|g' -e 's|@sysconfdir[@]|$(sysconfdir)|g' \
+		$(top_srcdir)/contrib/systemd/convertd.service.in >$@.tmp && mv $@.tmp $@
+
+if INSTALL_UNITS
+nodist_systemdsystemunit_DATA = contrib/systemd/convertd.service
+endif
+if INSTALL_SOCKET_UNIT
+dist_systemdsystemunit_DATA = contrib/systemd/convertd.socket
+endif
+if INSTALL_SYSCTL
+dist_sysctl_DATA = contrib/sysctl.d/50-convertd.conf
+endif
+if INSTALL_SYSUSERS
+dist_sysusers_DATA = contrib/sysusers.d/convertd.conf
+endif
+
+# A configuration that is there is the administrator's.
+CONVERTD_CONF = $(DESTDIR)$(sysconfdir)/convertd/convertd.conf
+install-data-local:
+	$(MKDIR_P) '$(DESTDIR)$(sysconfdir)/convertd'
+	test -e '$(CONVERTD_CONF)' || $(INSTALL_DATA) $(top_srcdir)/contrib/convertd.conf '$(CONVERTD_CONF)'
+uninstall-local:
+	! cmp -s $(top_srcdir)/contrib/convertd.conf '$(CONVERTD_CONF)' || rm '$(CONVERTD_CONF)'

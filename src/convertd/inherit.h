@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* inherit.h - listening sockets that the service manager has passed on: sd_listen_fds(3) */
+#ifndef CONVERTD_INHERIT_H
+#define CONVERTD_INHERIT_H
+
+#include "convertd/problems.h"
+#include "convertd/settings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The name by which the service manager keeps our own sockets for the next process. */
+#define INHERIT_KEPT_NAME "convertd-listen"
+
+struct inherited_socket {
+	struct listen_address where;
+	int fd;
+	bool kept; /* a convertd before this one has made it, for a --listen of its own */
+};
+
+struct inherited {
+	struct inherited_socket *sockets;
+	size_t count;
+};
+
+/*
+ * inherit_sockets() - find those that LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES tell of
+ * Returns false after telling @problems of one that can't be used.
+ */
+bool inherit_sockets(struct inherited *inherited, struct problems *problems);
+
+/*
+ * inherit_join() - listen on those of socket units, too
+ * They take the place of the default; other --listen are as ever. Kept ones make no difference.
+ * Returns false after telling @problems that they are too many together.
+ */
+bool inherit_join(const struct inherited *inherited, struct settings *settings,
+		  struct problems *problems);
+
+/*
+ * inherit_find() - the sockets that listen there, @max at most
+ * They stay the table's: duplicate them. Returns how many are at @fds; of a socket unit's there is
+ * one.
+ */
+size_t inherit_find(const struct inherited *inherited, const struct listen_address *where,
+		    int *fds, size_t max);
+
+/* Are clients at this place the business of a socket unit? */
+bool inherit_is_unit(const struct inherited *inherited, const struct listen_address *where);
+
+/* Kept ones that nobody has asked for must not stay: their queues would never be looked at. */
+void inherit_close_kept(struct inherited *inherited);
+
+/* Closes all. */
+void inherit_fini(struct inherited *inherited);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* terms.c - what sessions go by: the settings in force, and what this host makes of them */
+#include "config.h"
+
+#include "convertd/terms.h"
+
+#include "common/sysctl.h"
+#include "convertd/log.h"
+#include "convertd/settings.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+/* Sessions beyond the limit of connections, whose clients can be told so: at least, and a part. */
+#define REFUSALS_MIN 8
+#define REFUSALS_PART 64
+
+/* Linux's own, where the sysctl can't be read. */
+#define SYN_RETRIES_DEFAULT 6
+
+/* Bits of the SYNs that this host sends; a sysctl that can't be read counts as its default. */
+static struct request_features read_features(const struct settings *settings, bool withheld)
+{
+	struct request_features features = {
+		.sack = sysctl_read("net.ipv4.tcp_sack") != 0,
+		.timestamps = sysctl_read("net.ipv4.tcp_timestamps") != 0,
+		.mptcp = sysctl_read("net.mptcp.enabled") > 0,
+		.withholding = { .withheld = withheld, .limit_ms = (uint16_t)settings->hold_time },
+	};
+
+	return features;
+}
+
+/*
+ * The limits as they can be kept with the descriptors that there are: two for a connection, one for
+ * each that is refused beyond them (sessions_max), and some of our own.
+ */
+static struct limits_settings fit_limits(const struct settings *settings, rlim_t own)
+{
+	struct limits_settings limits = settings->limits;
+	rlim_t connections = 1;
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur > INT_MAX)
+		return limits;
+	if (files.rlim_cur > own + 2)
+		connections = (files.rlim_cur - own) * 64 / 129;
+	if (!limits.connections.total)
+		limits.connections.total = (unsigned)connections;
+	else if (limits.connections.total > connections)
+		log_warning("--max-connections %u needs %llu open files, and the limit is %llu; raise it "
+			    "(LimitNOFILE=, ulimit -Hn), or clients will have to wait",
+			    limits.connections.total,
+			    limits.connections.total * 129ULL / 64 + own,
+			    (unsigned long long)files.rlim_cur);
+	return limits;
+}
+
+struct terms *terms_create(struct settings *settings, size_t files_own, bool withheld)
+{
+	struct terms *terms = calloc(1, sizeof(*terms));
+
+	if (!terms)
+		return NULL;
+	terms->settings = settings;
+	terms->limits = fit_limits(settings, files_own);
+	terms->sessions_max = terms->limits.connections.total;
+	if (terms->sessions_max)
+		terms->sessions_max += REFUSALS_MIN + terms->sessions_max / REFUSALS_PART;
+	terms->features = read_features(settings, withheld);
+	terms->syn_retries = sysctl_read("net.ipv4.tcp_syn_retries");
+	if (terms->syn_retries < 1)
+		terms->syn_retries = SYN_RETRIES_DEFAULT;
+	terms->references = 1;
+	return terms;
+}
+
+struct terms *terms_ref(struct terms *terms)
+{
+	atomic_fetch_add(&terms->references, 1);
+	return terms;
+}
+
+void terms_unref(struct terms *terms)
+{
+	if (!terms || atomic_fetch_sub(&terms->references, 1) != 1)
+		return;
+	settings_destroy((struct settings *)terms->settings);
+	free(terms);
+}

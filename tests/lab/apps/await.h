@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* await.h - for programs that go on when something holds, rather than after some time */
+#ifndef APPS_AWAIT_H
+#define APPS_AWAIT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define AWAIT_LIMIT_MS 10000
+
+/* Looks every millisecond whether @condition holds; a program that waits for too long says so and ends. */
+#define AWAIT(condition)                                                                           \
+	do {                                                                                       \
+		static const struct timespec pause_ = { .tv_nsec = 1000000 };                      \
+		int looks_ = 0;                                                                    \
+                                                                                                   \
+		while (!(condition)) {                                                             \
+			if (++looks_ == AWAIT_LIMIT_MS) {                                          \
+				printf("never: %s\n", #condition);                                 \
+				exit(1);                                                           \
+			}                                                                          \
+			nanosleep(&pause_, NULL);                                                  \
+		}                                                                                  \
+	} while (0)
+
+/* Does this thread sleep in a system call, other than for a lock? (proc_pid_syscall(5)) */
+static inline bool sleeps_in_call(int thread)
+{
+	char path[64];
+	long number = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", thread);
+	file = fopen(path, "r");
+	if (file && fscanf(file, "%ld", &number) != 1)
+		number = -1; /* "running" */
+	if (file)
+		fclose(file);
+	return number >= 0 && number != SYS_futex;
+}
+
+#endif

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_confirmation.py - the SYN+ACK of a converter that withholds SYNs is the confirmation, and the response is still to come
+
+Applications under CONVERT_WITHHOLDING take any SYN+ACK for that, of a converter that withholds nothing as well: all that
+comes between the SYN+ACK and the response lasts for two round trips then, and can be looked at.
+"""
+import os
+
+from convertlab import Lab, Link, check, equal, main
+from convertlab.waiting import wait_until
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROBE = os.path.join(HERE, "apps", "connect_probe.py")
+SCRIPTED = os.path.join(HERE, "scripted_converter.py")
+WAYS = ("blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "epoll-dup", "connect")
+CONFIRMED = "server confirmed by the SYN+ACK"
+
+
+def lab_for(**options):
+    """20 ms to the converter, 40 from there to the server."""
+    return Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=20), **options)
+
+
+def withheld(lab, **variables):
+    return lab.converted(CONVERT_WITHHOLDING=2000, **variables)
+
+
+def probe(lab, way, address, port, env):
+    result = lab.client.run(["python3", PROBE, way, address, port], env=env)
+    return result.stdout.splitlines(), float(result.stderr.split()[-1])
+
+
+def ask(lab, program, *words, env):
+    """What a small program says on its standard output."""
+    return lab.client.run(["python3", "-c", program, lab.server.addr4, *words], env=env, text=False).stdout.decode("latin-1")
+
+
+def without_idle(transcript):
+    """Idle MPTCP sockets are writable and hung up in other words than idle TCP sockets."""
+    return "\n".join(line for line in transcript if not line.startswith("before connect"))
+
+
+def test_writable_at_the_syn_ack():
+    """In every way of waiting: after one round trip, and then the server's bytes alone."""
+    with lab_for() as lab:
+        lab.convertd()
+        lab.echo()
+        for address in (lab.server.addr4, lab.server.addr6):
+            for way in WAYS:
+                direct, _ = probe(lab, way, address, 7, None)
+                said, ms = probe(lab, way, address, 7, withheld(lab))
+                equal(without_idle(said), without_idle(direct), "%s to %s" % (way, address))
+                check(ms >= 19.5, "%s: told after %.1f ms, before the SYN+ACK can have come" % (way, ms))
+        equal(lab.shim_log().count(CONFIRMED), 2 * len(WAYS), "confirmed in\n" + lab.shim_log())
+
+
+def test_response_in_pieces():
+    """Byte by byte, in front of the server's: none is seen, and nobody is woken for each."""
+    with lab_for() as lab:
+        lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, 1234, "bytewise"], 1234, name="scripted")
+        lab.echo()
+        for way in WAYS:
+            direct, _ = probe(lab, way, lab.server.addr4, 7, None)
+            said, _ = probe(lab, way, lab.server.addr4, 7, withheld(lab, CONVERT_ADDR=lab.converter.addr4))
+            equal(without_idle(said), without_idle(direct), way)
+        equal(lab.shim_log().count(CONFIRMED), len(WAYS), "confirmed in\n" + lab.shim_log())
+
+
+def test_what_confirms_nothing():
+    """A SYN+ACK without its data, without timestamps, or when the user says so: the response is waited for."""
+    for sysctl, variables in (("net.ipv4.tcp_timestamps", {}), ("net.ipv4.tcp_fastopen", {}), (None, {"CONVERT_WITHHOLDING": 0}),
+                              (None, {"CONVERT_WITHHOLDING": 10})):
+        with lab_for() as lab:
+            if sysctl:
+                lab.client.sysctl(sysctl, 0)
+            lab.convertd()
+            lab.echo()
+            for way in ("blocking", "poll", "epoll-edge"):
+                direct, _ = probe(lab, way, lab.server.addr4, 7, None)
+                said, ms = probe(lab, way, lab.server.addr4, 7, {**withheld(lab), **{k: str(v) for k, v in variables.items()}})
+                equal(without_idle(said), without_idle(direct), way)
+                check(ms >= 59.5, "%s, %s: told after %.1f ms, before the server can have answered" % (sysctl, way, ms))
+            check(CONFIRMED not in lab.shim_log(), lab.shim_log())
+
+
+SAYS_HELLO = """
+import socket, sys
+try:
+    sock = socket.create_connection((sys.argv[1], 7))
+    print("connected")
+    sock.sendall(b"hello")
+    print(sock.recv(5).decode())
+except OSError as error:
+    print(error.strerror)
+"""
+
+
+def test_converter_that_lied():
+    """The server wasn't there: reset, as if it had gone. The next connection, of any process, waits for the response."""
+    with lab_for() as lab:
+        runtime = os.path.join(lab.directory, "runtime")
+        os.mkdir(runtime, 0o700)
+        converter = ["python3", SCRIPTED, lab.converter.addr4, 1234, "whole"]
+        # supports nothing, withholds SYNs for 2,000 ms (doc/private-tlvs.md), and reached the server
+        answer = "01052263" "14010000" "15010000" "f0020101" "07d06c63"
+        first = lab.start_listening(lab.converter, [*converter, answer], 1234, name="scripted")
+        lab.echo()
+        env = lab.converted(CONVERT_ADDR=lab.converter.addr4, XDG_RUNTIME_DIR=runtime)
+        probe(lab, "blocking", lab.server.addr4, 7, env)
+        check(CONFIRMED not in lab.shim_log(), "before it was told:\n" + lab.shim_log())
+        probe(lab, "blocking", lab.server.addr4, 7, env)
+        equal(lab.shim_log().count(CONFIRMED), 1, "learned from the answer to Info:\n" + lab.shim_log())
+        first.stop()
+        lab.start_listening(lab.converter, [*converter, "01022263" "1e016000"], 1234, name="reset")
+        equal(ask(lab, SAYS_HELLO, env=env), "connected\nConnection reset by peer\n", "what the application sees")
+        equal(ask(lab, SAYS_HELLO, env=env), "Connection refused\n", "what the next one sees")
+        equal(lab.shim_log().count(CONFIRMED), 2, "confirmed in\n" + lab.shim_log())
+        check("confirmed a server that it has not reached" in lab.shim_log(), lab.shim_log())
+
+
+SENDS_AND_LEAVES = """
+import os, socket, sys
+sock = socket.create_connection((sys.argv[1], 7))
+sock.sendall(b"last words")
+if sys.argv[2] == "close":
+    sock.close()
+elif sys.argv[2] == "shutdown":
+    sock.shutdown(socket.SHUT_RDWR)
+"""
+
+
+def test_sends_and_leaves():
+    """Bytes that are followed by the end of the stream arrive, though the response comes after it."""
+    with lab_for() as lab:
+        lab.convertd()
+        echo = lab.echo()
+        for how in ("close", "shutdown", "exit"):
+            ask(lab, SENDS_AND_LEAVES, how, env=withheld(lab))
+        wait_until(lambda: echo.log_text().count("bytes=10 eof") == 3, what=echo.log_text)
+        equal(lab.shim_log().count(CONFIRMED), 3, "confirmed in\n" + lab.shim_log())
+
+
+def test_threads():
+    with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
+        lab.convertd()
+        lab.echo()
+        said = lab.client.run([lab.build.program("tests/lab/apps/threads"), lab.server.addr4, 7, 16, 60], env=withheld(lab)).stdout
+        equal(said, "done 960\n", "what the threads did")
+        check(lab.shim_log().count(CONFIRMED) > 900, "confirmed: %d" % lab.shim_log().count(CONFIRMED))
+
+
+LEAVES_IT_TO = """
+import os, select, socket, sys
+sock = socket.socket()
+sock.setblocking(False)
+sock.connect_ex((sys.argv[1], 25))
+select.select([], [sock], [])
+if sys.argv[2] == "fork":
+    if os.fork():
+        os.wait()
+        sys.exit()
+elif sys.argv[2] in ("program", "bare"):
+    os.dup2(sock.fileno(), 0)
+    os.set_blocking(0, True)
+    os.execvpe("head", ["head", "-n1"], os.environ if sys.argv[2] == "program" else {"PATH": os.environ["PATH"]})
+elif sys.argv[2] == "sent":
+    here, there = socket.socketpair(socket.AF_UNIX)
+    child = os.fork()
+    if child:
+        socket.send_fds(here, [b"x"], [sock.fileno()])
+        sock.close()
+        os.wait()
+        sys.exit()
+    sock.close()
+    sock = socket.socket(fileno=socket.recv_fds(there, 1, 1)[1][0])
+sock.setblocking(True)
+print(sock.recv(100).decode(), end="")
+"""
+
+
+def test_left_to_others():
+    """Between SYN+ACK and response: the socket goes to a child, another program, one without the shim, over a Unix socket."""
+    with lab_for() as lab:
+        lab.convertd()
+        lab.greeter()
+        for how in ("fork", "program", "bare", "sent"):
+            equal(ask(lab, LEAVES_IT_TO, how, env=withheld(lab)), "220 lab ready\r\n", how)
+        equal(lab.shim_log().count(CONFIRMED), 4, "confirmed in\n" + lab.shim_log())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,372 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_activation.py - convertd under a service manager: sockets that it inherits, and what it tells
+
+The manager here is this test: it makes the sockets, starts convertd with them as sd_listen_fds(3) says, and reads its messages.
+"""
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+
+from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab.peers import MPTCP, TCP, Client, Server, extended_header, read_exactly
+
+RESTARTS = 3
+
+
+def near(**options):
+    """Links without limits worth speaking of."""
+    return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
+
+
+class Manager:
+    """A service manager: sockets of socket units, those that it keeps for convertd, and a place for messages."""
+
+    def __init__(self, lab, *sockets):
+        self._lab = lab
+        self.sockets = sockets
+        self.kept = []  # descriptors
+        self._directory = tempfile.mkdtemp(prefix="m-", dir="/run")  # a path for a Unix socket must be short
+        self.path = os.path.join(self._directory, "notify")
+        self._messages = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._messages.bind(self.path)
+        self.heard = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._messages.close()
+        shutil.rmtree(self._directory)
+        for sock in self.sockets:
+            sock.close()
+        self._drop_kept()
+
+    def _drop_kept(self):
+        for number in self.kept:
+            os.close(number)
+        self.kept.clear()
+
+    def start(self, *arguments, env=None):
+        """Starts convertd with the sockets; returns its Process."""
+        passed = [sock.fileno() for sock in self.sockets] + self.kept
+        names = ["unit.socket"] * len(self.sockets) + ["convertd-listen"] * len(self.kept)
+        # a shell puts the sockets where they belong, and becomes convertd: LISTEN_PID is its own number
+        moves = "".join("exec %d<&%d-; " % (3 + i, 100 + i) for i in range(len(passed)))
+        script = "%sexport LISTEN_PID=$$ LISTEN_FDS=%d; exec \"$@\"" % (moves, len(passed))
+        numbers = [os.dup2(number, 100 + i) for i, number in enumerate(passed)]
+        process = self._lab.converter.popen(
+            ["bash", "-c", script, "sh", self._lab.build.program("convertd"), "--allow-client", "::/0",
+             "--allow-destination", "10.0.0.0/8", *arguments], name="convertd", pass_fds=numbers,
+            env={"NOTIFY_SOCKET": self.path, "LISTEN_FDNAMES": ":".join(names), **(env or {})})
+        for number in numbers:
+            os.close(number)
+        return process
+
+    def _take(self, text, numbers):
+        """What a message says of descriptors."""
+        lines = text.splitlines()
+        ours = "FDNAME=convertd-listen" in lines
+        check(ours and "FDSTORE=1" in lines or not numbers, "descriptors with the message " + text)
+        if ours and "FDSTOREREMOVE=1" in lines:
+            self._drop_kept()
+        self.kept += numbers
+
+    def wait(self, *assignments, seconds=30):
+        """Waits for a message with these assignments and returns it as {name: value}; what came before is passed over."""
+        self._messages.settimeout(seconds)
+        while True:
+            data, numbers, _, _ = socket.recv_fds(self._messages, 65536, 8)
+            text = data.decode()
+            self.heard.append(text)
+            self._take(text, numbers)
+            lines = text.splitlines()
+            if all(line in lines for line in assignments):
+                return dict(line.split("=", 1) for line in lines)
+
+
+def listening(lab, address, port, protocol=MPTCP, kind=socket.SOCK_STREAM):
+    """A socket of the converter that listens there, as a socket unit makes it: convertd sets the rest."""
+    sock = lab.converter.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind, protocol)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if ":" in address:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+    sock.bind((address, port))
+    if kind == socket.SOCK_STREAM:
+        sock.listen(128)
+    return sock
+
+
+def converts(lab, server, protocol=MPTCP, port=1234, delivery="syn"):
+    """Connects through the converter, has a byte go both ways and ends it; returns whether the SYN's data was taken."""
+    with Client(lab.client, lab.converter.addr4, protocol, delivery, port) as client:
+        extended_header(client.send(server.connect()).answer())
+        with server.accept() as sock:
+            client.sock.sendall(b"u")
+            sock.sendall(b"d")
+            equal((read_exactly(sock, 1), client.read(1)), (b"u", b"d"), "what went through")
+        return client.syn_data_taken()
+
+
+def refuses(lab, port):
+    """Does nothing listen there?"""
+    try:
+        with Client(lab.client, lab.converter.addr4, TCP, "behind", port) as client:
+            client.send(b"")
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
+# --- sockets -----------------------------------------------------------------------------------------------------
+
+
+def test_inherited_sockets():
+    """MPTCP and TCP ones; they take the default's place, and Fast Open works on them."""
+    with near() as lab, Server(lab, 80) as server, \
+            Manager(lab, listening(lab, "::", 5000), listening(lab, lab.converter.addr4, 5001, TCP)) as manager:
+        process = manager.start(env={"LISTEN_FDNAMES": "first.socket:second.socket"})
+        manager.wait("READY=1")
+        check("ready: [::]:5000 (MPTCP, Fast Open, inherited), 10.9.0.1:5001 (TCP, Fast Open, inherited); "
+              in process.log_text(), process.log_text())
+        warning, = [line for line in process.log_text().splitlines() if "plain TCP" in line]
+        check("\"second.socket\"" in warning and "10.9.0.1:5001" in warning and "SocketProtocol=mptcp" in warning, warning)
+        for port in (5000, 5001):
+            for protocol in (TCP, MPTCP):
+                check(converts(lab, server, protocol, port), "the SYN's data was not taken on port %d" % port)
+        check(refuses(lab, 1234), "the default is listened on")
+        equal(process.stop(), 0, "the status")
+
+
+def test_inherited_and_told():
+    """--listen adds to what is inherited, or means the same; a reload changes the one and leaves the other."""
+    with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
+        path = os.path.join(lab.directory, "convertd.conf")
+        for told in ("[::]:5001", "10.9.0.1:5002"):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("listen [::]:5000\nlisten %s\n" % told)
+            if told == "[::]:5001":
+                process = manager.start("--config", path)
+                manager.wait("READY=1")
+            else:
+                process.send_signal(signal.SIGHUP)
+                check(int(manager.wait("RELOADING=1")["MONOTONIC_USEC"]) > 0, manager.heard)
+                manager.wait("READY=1")
+            line = [line for line in process.log_text().splitlines() if "[::]:5000 (MPTCP, Fast Open, inherited)" in line][-1]
+            check("%s (MPTCP, Fast Open)" % told in line, line)
+            for port in (5000, int(told[-4:])):
+                converts(lab, server, port=port)
+        check(refuses(lab, 5001), "the address that went still answers")
+        # what is wrong leaves all as it was, and the manager is told
+        with open(path, "a", encoding="ascii") as file:
+            file.write("connect-timeout soon\n")
+        process.send_signal(signal.SIGHUP)
+        manager.wait("RELOADING=1")
+        check("soon" in manager.wait("READY=1")["STATUS"], manager.heard)
+        converts(lab, server, port=5000)
+        equal(process.stop(), 0, "the status")
+
+
+def test_what_cannot_be_inherited():
+    """Status 1 and one line that names the socket and the remedy."""
+    with near() as lab:
+        udp = listening(lab, "::", 5000, 0, socket.SOCK_DGRAM)
+        stream = lab.converter.socket(socket.AF_INET6, socket.SOCK_STREAM)
+        unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        right = listening(lab, "::", 5000)
+        for sockets, words in (((udp,), ("3", "SocketProtocol=mptcp")), ((stream,), ("3", "Accept=no")),
+                               ((unix,), ("3", "SocketProtocol=mptcp")), ((right, right), ("4", "same address"))):
+            manager = Manager(lab, *sockets)
+            process = manager.start(env={"LISTEN_FDNAMES": "one:two"})
+            equal(process.wait(30), 1, "the status: " + process.log_text())
+            line, = process.log_text().splitlines()
+            check(line.startswith("convertd: error: inherited socket %s, \"%s\": " % (words[0], "two" if words[0] == "4" else "one"))
+                  and words[1] in line, line)
+        for sock in (udp, stream, unix, right):
+            sock.close()
+
+
+def test_not_meant_for_us():
+    """Another process's LISTEN_PID: the variables are not for this one."""
+    with near() as lab, Server(lab, 80) as server:
+        process = lab.convertd(env={"LISTEN_PID": "1", "LISTEN_FDS": "1"})
+        process.wait_log("ready: [::]:1234 (MPTCP, Fast Open); ")
+        converts(lab, server)
+        equal(process.stop(), 0, "the status")
+
+
+def test_systemd_socket_activate():
+    """The real protocol by systemd's own hand: started by its first client, who is served."""
+    need("systemd-socket-activate", "systemd")
+    with near() as lab, Server(lab, 80) as server:
+        allowed = ["--allow-client", "::/0", "--allow-destination", "10.0.0.0/8"]
+        process = lab.start_listening(lab.converter, ["systemd-socket-activate", "-l", "5000", "--fdname=convertd.socket",
+                                                      lab.build.program("convertd"), *allowed], 5000, name="activate")
+        with Client(lab.client, lab.converter.addr4, TCP, "behind", 5000) as client:
+            extended_header(client.send(server.connect()).answer())
+            server.accept().close()
+        check("ready: [::]:5000 (TCP, Fast Open, inherited)" in process.log_text(), process.log_text())
+        check(converts(lab, server, TCP, 5000), "no Fast Open")
+        equal(process.stop(), 0, "the status")
+
+
+# --- a restart -----------------------------------------------------------------------------------------------------
+
+
+class Stream:
+    """Clients that come one after the other; each must be served."""
+
+    def __init__(self, lab, port, protocol, delivery):
+        self._what = (lab, port, protocol, delivery)
+        self._stop = threading.Event()
+        self.served = 0
+        self.error = None
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        lab, port, protocol, delivery = self._what
+        request = b""
+        try:
+            with Server(lab, 8000 + port) as server:
+                request = server.connect()
+                while not self._stop.is_set():
+                    with Client(lab.client, lab.converter.addr4, protocol, delivery, 5000) as client:
+                        extended_header(client.send(request).answer())
+                        server.accept().close()
+                        equal(client.end(), (b"", "closed"), "the end")
+                    self.served += 1
+        except (OSError, AssertionError) as error:
+            self.error = "%s after %d clients that were served" % (error, self.served)
+
+    def end(self):
+        """How many were served; fails if one was not."""
+        self._stop.set()
+        self._thread.join(30)
+        check(self.error is None, "%s, %s: %s" % (*self._what[2:], self.error))
+        return self.served
+
+
+def restart_under_load(lab, manager, *arguments):
+    """Clients come all the time while convertd is stopped and started again: each of them is served. Returns how it went."""
+    with contextlib.ExitStack() as ends:
+        process = manager.start(*arguments)
+        manager.wait("READY=1")
+        streams = [Stream(lab, i, protocol, delivery) for i, (protocol, delivery) in enumerate(
+            (protocol, delivery) for protocol in (TCP, MPTCP) for delivery in ("syn", "behind"))]
+        for stream in streams:
+            ends.callback(stream.end)
+        logs = []
+        for _ in range(RESTARTS):
+            before = [stream.served for stream in streams]
+            wait_until(lambda: all(stream.error or stream.served > count + 5  # pylint: disable=W0640
+                                   for stream, count in zip(streams, before)), 30, "clients that are served")  # pylint: disable=W0640
+            process.send_signal(signal.SIGTERM)
+            equal(process.wait(40), 0, "the status")
+            logs.append(process.log_text())
+            # some come while there is no convertd at all
+            process = manager.start(*arguments)
+            manager.wait("READY=1")
+        last = process
+        before = [stream.served for stream in streams]
+        wait_until(lambda: all(stream.error or stream.served > count for stream, count in zip(streams, before)), 30,
+                   "clients of the last")
+        served = sum(stream.end() for stream in streams)
+        equal(last.stop(), 0, "the status")
+        logs.append(last.log_text())
+        carried = [log.count(": done\n") for log in logs]
+        check(min(carried) > 0, "what each convertd carried: %s" % carried)
+        return "%d clients, %d restarts, none refused; each convertd served %s" % (served, RESTARTS, carried)
+
+
+def test_restart_with_a_socket_unit():
+    """The manager has made the socket."""
+    with near() as lab, Manager(lab, listening(lab, "::", 5000)) as manager:
+        return restart_under_load(lab, manager)
+
+
+def test_restart_with_kept_sockets():
+    """convertd has made its sockets, one for each worker, and the manager keeps them for the next one."""
+    with near() as lab, Manager(lab) as manager:
+        said = restart_under_load(lab, manager, "--listen", "[::]:5000", "--workers", "2")
+        equal(len(manager.kept), 2, "sockets that are kept")
+        return said
+
+
+def test_kept_sockets_follow_the_configuration():
+    """What is kept are the sockets of the configuration in force; what comes back without being wanted is closed."""
+    with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
+        path = os.path.join(lab.directory, "convertd.conf")
+
+        def configure(*ports):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("workers 2\n" + "".join("listen [::]:%d\n" % port for port in ports))
+
+        configure(5000, 5001, 5002)
+        process = manager.start("--config", path)
+        manager.wait("READY=1")
+        equal(len(manager.kept), 4, "kept sockets: of two places, not of the socket unit's")
+        configure(5000, 5002, 5003)
+        process.send_signal(signal.SIGHUP)
+        manager.wait("READY=1")
+        equal(len(manager.kept), 4, "kept sockets after the reload")
+        check(refuses(lab, 5001), "a place that went is kept")
+        equal(process.stop(), 0, "the status")
+        configure(5003)
+        process = manager.start("--config", path)
+        manager.wait("READY=1")
+        equal(len(manager.kept), 2, "kept sockets of the next")
+        check("[::]:5000 (MPTCP, Fast Open, inherited), [::]:5003 (MPTCP, Fast Open, inherited); " in process.log_text(),
+              process.log_text())
+        check(refuses(lab, 5002), "a place that nobody asks for is kept")
+        for port in (5000, 5003):
+            converts(lab, server, port=port)
+        # fewer workers than sockets: those that nobody could look after must not stay
+        equal(process.stop(), 0, "the status")
+        process = manager.start("--config", path, "--workers", "1")
+        manager.wait("READY=1")
+        equal(len(manager.kept), 1, "kept sockets of one worker")
+        for _ in range(8):
+            converts(lab, server, port=5003)
+        equal(process.stop(), 0, "the status")
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+def test_messages_of_the_end():
+    """STOPPING=1 with the time that it may take, and how many sessions are left."""
+    with near() as lab, Server(lab, 80) as server, Manager(lab) as manager:
+        process = manager.start("--drain-timeout", "100")
+        manager.wait("READY=1")
+        with Client(lab.client, lab.converter.addr4) as client:
+            extended_header(client.send(server.connect()).answer())
+            process.send_signal(signal.SIGTERM)
+            said = manager.wait("STOPPING=1")
+            check(int(said["EXTEND_TIMEOUT_USEC"]) > 100000000, said)
+            manager.wait("STATUS=Stopping: 1 session left")
+            server.accept().close()
+        equal(process.wait(30), 0, "the status")
+
+
+def test_watchdog():
+    """WATCHDOG=1 in time, as long as it runs; not if another process is watched."""
+    with near() as lab, Manager(lab) as manager:
+        for watched in (True, False):
+            process = manager.start(env={"WATCHDOG_USEC": 200000, **({} if watched else {"WATCHDOG_PID": 1})})
+            manager.wait("READY=1")
+            manager.heard.clear()
+            if watched:
+                for _ in range(3):
+                    manager.wait("WATCHDOG=1")
+            equal(process.stop(), 0, "the status")
+            manager.wait("STOPPING=1")
+            check(watched or not any("WATCHDOG" in text for text in manager.heard), manager.heard)
+
+
+if __name__ == "__main__":
+    main()

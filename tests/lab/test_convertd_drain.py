@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_drain.py - how convertd ends: no new clients, and some time for those that it serves"""
+import hashlib
+import os
+import signal
+
+from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
+from convertlab.peers import MPTCP, TCP, Client, Server, descriptors, extended_header, read_exactly
+
+SIZE = 2000000
+
+
+def near(**options):
+    """Links without limits worth speaking of."""
+    return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
+
+
+def drained(lab, seconds, *arguments):
+    """convertd with so many seconds to drain, ready."""
+    process = lab.convertd(["--drain-timeout", seconds, *arguments])
+    process.wait_log("ready")
+    return process
+
+
+def order_end(process, number=signal.SIGTERM, line="may go on"):
+    """Sends the signal, and waits until convertd has said what it makes of it."""
+    process.send_signal(number)
+    process.wait_log(line)
+
+
+def refused(lab, protocol=TCP):
+    """Is a new client told that nothing listens?"""
+    try:
+        with Client(lab.client, lab.converter.addr4, protocol, "behind") as client:
+            client.send(b"")
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
+def open_sessions(lab, server):
+    """[(client, server's socket), …] of sessions that relay, one for each protocol."""
+    pairs = []
+    for protocol in (TCP, MPTCP):
+        client = Client(lab.client, lab.converter.addr4, protocol).send(server.connect())
+        pairs.append((client, server.accept()))
+        extended_header(client.answer())
+    return pairs
+
+
+def check_cut(pairs):
+    """Each session was reset on both sides."""
+    for client, sock in pairs:
+        equal(client.end(), (b"", "reset"), "the end of a session (%s)" % client.name)
+        try:
+            equal(sock.recv(1), b"", "what the server reads")
+            check(False, "the server sees the end of a stream that was cut")
+        except ConnectionResetError:
+            pass
+        client.sock.close()
+        sock.close()
+
+
+# --- what goes on -----------------------------------------------------------------------------------------------------
+
+
+def test_transfers_survive():
+    """Downloads and uploads over two paths are whole, bit by bit; new connections go to the next converter, or directly."""
+    need("curl")
+    with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=30)) as lab:
+        lab.http()
+        process = drained(lab, 60)
+        other = lab.convertd(["--listen", "[::]:1235"], port=1235)
+        url, env = "http://%s/" % lab.server.addr4, lab.converted()
+        path = os.path.join(lab.directory, "file")
+        content = servers.pattern(SIZE)
+        with open(path, "wb") as file:
+            file.write(content)
+        commands = [["curl", "-sS", "-o", "%s%d" % (path, i), url + "bytes/%d" % SIZE] for i in range(4)]
+        commands += [["curl", "-sS", "-o", "%s%d" % (path, i), "-T", path, url] for i in range(4, 6)]
+        running = [lab.client.popen(command, env=env) for command in commands]
+        wait_until(lambda: lab.shim_log().count("converted over MPTCP") == len(running), 30, "transfers")
+        order_end(process)
+        check("no new clients, %d sessions may go on for 60 s" % len(running) in process.log_text(), process.log_text())
+        check(all(transfer.poll() is None for transfer in running), "a transfer had ended before the drain")
+        check(refused(lab, TCP) and refused(lab, MPTCP), "a new client is taken")
+        said = [lab.client.run(["curl", "-sS", url + "bytes/5"], env=lab.converted(CONVERT_ADDR=addresses)).stdout
+                for addresses in (lab.converter.addr4, "%s,%s:1235" % (lab.converter.addr4, lab.converter.addr4))]
+        equal(said, [servers.pattern(5).decode()] * 2, "what new connections got")
+        check("direct, the converter fails" in lab.shim_log(), lab.shim_log())
+        other.wait_log(" to %s:80: " % lab.server.addr4)
+        for transfer in running:
+            equal(transfer.wait(40), 0, "curl's status: " + transfer.log_text())
+        for i in range(4):
+            with open("%s%d" % (path, i), "rb") as file:
+                check(file.read() == content, "a download during the drain has other bytes")
+        digest = "bytes=%d sha256=%s" % (SIZE, hashlib.sha256(content).hexdigest())
+        for i in range(4, 6):
+            with open("%s%d" % (path, i), encoding="ascii") as file:
+                check(digest in file.read(), "an upload during the drain has other bytes")
+        equal(process.wait(30), 0, "convertd's status")
+        check("all sessions have ended" in process.log_text() and "cut" not in process.log_text().split("at once")[-1],
+              process.log_text())
+
+
+def test_queue_and_half_requests():
+    """Who has connected is served, in the listener's queue or with half a request: by either signal."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with near() as lab, Server(lab, 80, backlog=256) as server:
+            process = drained(lab, 60)
+            at_start = descriptors(process)
+            half = [Client(lab.client, lab.converter.addr4, protocol, "behind").send(server.connect()[:7])
+                    for protocol in (TCP, MPTCP)]
+            wait_until(lambda: descriptors(process) == at_start + len(half), 30, "half a request")  # pylint: disable=W0640
+            process.send_signal(signal.SIGSTOP)
+            # more than the listener takes in one round
+            queued = [Client(lab.client, lab.converter.addr4, protocol, delivery).send(server.connect() + b"%03d" % i)
+                      for i in range(25) for protocol in (TCP, MPTCP) for delivery in ("syn", "behind")]
+            wait_until(lambda: lab.converter.queued(1234) == len(queued), 30, "clients in the queue")  # pylint: disable=W0640
+            process.send_signal(number)
+            process.send_signal(signal.SIGCONT)
+            process.wait_log("%d sessions may go on" % (len(queued) + len(half)))
+            for client in half:
+                client.sock.sendall(server.connect()[7:] + b"abc")
+            said = []
+            for _ in queued + half:
+                sock = server.accept()
+                said.append(read_exactly(sock, 3))
+                sock.close()
+            equal(sorted(said), sorted([b"%03d" % i for i in range(25)] * 4 + [b"abc"] * 2), "what the server got")
+            for client in queued + half:
+                extended_header(client.answer())
+                equal(client.end(), (b"", "closed"), "the end of " + client.name)
+                client.sock.close()
+            equal(process.wait(30), 0, "the status")
+
+
+# --- what is cut -------------------------------------------------------------------------------------------------------
+
+
+def test_deadline():
+    """Sessions that don't end are reset when the time is over; the status is 0 all the same."""
+    with near() as lab, Server(lab, 80) as server:
+        process = drained(lab, 1)
+        pairs = open_sessions(lab, server)
+        process.send_signal(signal.SIGTERM)
+        equal(process.wait(30), 0, "the status")
+        check("2 sessions may go on for 1 s" in process.log_text(), process.log_text())
+        check("the time to drain is over: stopping; 2 sessions are cut" in process.log_text(), process.log_text())
+        equal(process.log_text().count(": convertd stops"), 2, "lines of sessions that were cut:\n" + process.log_text())
+        check_cut(pairs)
+
+
+def test_second_signal():
+    """The drain is over at once; until then nothing is reloaded, and sessions work."""
+    for first, second in ((signal.SIGTERM, signal.SIGINT), (signal.SIGINT, signal.SIGTERM)):
+        with near() as lab, Server(lab, 80) as server:
+            process = drained(lab, 3600)
+            pairs = open_sessions(lab, server)
+            order_end(process, first)
+            order_end(process, signal.SIGHUP, "not reloaded: convertd is stopping")
+            for client, sock in pairs:
+                client.sock.sendall(b"up")
+                sock.sendall(b"down")
+                equal((read_exactly(sock, 2), client.read(4)), (b"up", b"down"), "in the drain (%s)" % client.name)
+            process.send_signal(second)
+            equal(process.wait(30), 0, "the status")
+            check("2 sessions are cut" in process.log_text(), process.log_text())
+            check_cut(pairs)
+
+
+def test_nothing_to_wait_for():
+    """No session, or no time: the end comes at once."""
+    with near() as lab, Server(lab, 80) as server:
+        equal(drained(lab, 3600).stop(), 0, "the status without a session")
+        process = drained(lab, 0)
+        pairs = open_sessions(lab, server)
+        equal(process.stop(), 0, "the status without time")
+        check("stopping; 2 sessions are cut" in process.log_text(), process.log_text())
+        check_cut(pairs)
+
+
+if __name__ == "__main__":
+    main()

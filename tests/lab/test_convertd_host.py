@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_host.py - the host's settings that convertd wants: checked at the start, with a remedy that works"""
+import re
+
+from convertlab import Lab, Link, equal, main
+from convertlab.peers import TCP, Client, Server, converter, extended_header
+
+WRONG = {"net.ipv4.tcp_fastopen": 1, "net.mptcp.enabled": 0, "net.mptcp.blackhole_timeout": 3600, "net.core.somaxconn": 128,
+         "net.ipv4.tcp_syncookies": 2}
+
+
+def near(**options):
+    """Links without limits worth speaking of."""
+    return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
+
+
+def remedies(process):
+    """The commands that convertd's warnings name."""
+    return re.findall(r"warning: (\S+) is \d+: .*; set it with: (sysctl -w (\S+)=\d+)$", process.log_text(), re.MULTILINE)
+
+
+def test_sysctls():
+    """What is installed leaves nothing to warn of; each that is wrong is warned of, and the remedy is one."""
+    with near() as lab:
+        with converter(lab) as process:
+            equal(remedies(process), [], "warnings with the settings that are shipped")
+        wrong = {name: value for name, value in WRONG.items() if lab.converter.has_sysctl(name)}
+        for name, value in wrong.items():
+            lab.converter.sysctl(name, value)
+        with converter(lab) as process:
+            found = remedies(process)
+            equal(sorted(name for name, _, _ in found), sorted(wrong), "settings that were warned of")
+        for name, command, named in found:
+            equal(named, name, "the remedy's setting")
+            lab.converter.run(command.split())
+        with converter(lab) as process:
+            equal(remedies(process), [], "warnings after the remedies")
+
+
+def test_syncookies():
+    """Why 1 is wanted: with 2, the kernel takes no data from SYNs."""
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        taken = []
+        for value in (1, 2):
+            lab.converter.sysctl("net.ipv4.tcp_syncookies", value)
+            with Client(lab.client, lab.converter.addr4, TCP) as client:
+                extended_header(client.send(server.connect()).answer())
+                server.accept().close()
+                taken.append(client.syn_data_taken())
+        equal(taken, [True, False], "the SYN's data taken")
+
+
+if __name__ == "__main__":
+    main()

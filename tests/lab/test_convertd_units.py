@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_units.py - the files for systemd: without faults, and as tight as systemd can be satisfied"""
+import os
+import re
+import shutil
+import tempfile
+
+from convertlab import Lab, Skip, check, equal, main, need
+from convertlab.build import SRCDIR, Build
+
+# What is left: the host's network and its two capabilities, /proc/sys, no limits of addresses (who may come is convertd's to say)
+EXPOSURE_MAX = 1.6
+
+SYSTEMD = os.path.join(SRCDIR, "contrib/systemd")
+
+
+def systemd_analyze(lab, *words):
+    """Runs it on copies of the units that name this build's convertd; returns what it prints."""
+    need("systemd-analyze", "systemd")
+    with tempfile.TemporaryDirectory(dir=lab.directory) as directory:
+        shutil.copy(os.path.join(SYSTEMD, "convertd.socket"), directory)
+        with open(os.path.join(Build().directory, "contrib/systemd/convertd.service"), encoding="ascii") as file:
+            unit = file.read()
+        unit = re.sub(r"/\S*/convertd --config", lab.build.program("convertd") + " --config", unit)
+        with open(os.path.join(directory, "convertd.service"), "w", encoding="ascii") as file:
+            file.write(unit)
+        result = lab.converter.run(["sh", "-c", "cd %s && exec systemd-analyze --no-pager \"$@\"" % directory, "sh", *words],
+                                   check=False)
+    return result
+
+
+def version(lab):
+    """systemd's."""
+    need("systemd-analyze", "systemd")
+    return int(re.match(r"systemd (\d+)", lab.converter.run(["systemd-analyze", "--version"]).stdout)[1])
+
+
+def test_units_are_understood():
+    """systemd-analyze verify has nothing to say, but that an older systemd doesn't know MPTCP."""
+    with Lab(lte=None) as lab:
+        result = systemd_analyze(lab, "verify", "--man=no", "./convertd.service", "./convertd.socket")
+        said = [line for line in (result.stdout + result.stderr).splitlines() if "convertd" in line]
+        if version(lab) < 257:
+            said = [line for line in said if "SocketProtocol" not in line and "socket protocol" not in line]
+        equal(said, [], "what systemd-analyze verify says of the units")
+
+
+def test_exposure():
+    """systemd-analyze security: no more than what convertd needs."""
+    with Lab(lte=None) as lab:
+        if version(lab) < 250:
+            raise Skip("systemd-analyze security --offline needs systemd 250")
+        result = systemd_analyze(lab, "security", "--offline=true", "--threshold=%d" % (EXPOSURE_MAX * 10), "./convertd.service")
+        exposure = re.search(r"Overall exposure level for convertd.service: ([0-9.]+)", result.stdout)
+        check(exposure, "no exposure level:\n" + result.stdout + result.stderr)
+        check(result.returncode == 0 and float(exposure[1]) <= EXPOSURE_MAX, result.stdout)
+        return "exposure %s" % exposure[1]
+
+
+def test_the_configuration_that_is_installed():
+    """It is right, and lets nobody in but this host; so is the example with all that stands in it as a comment."""
+    with Lab(lte=None) as lab:
+        program = lab.build.program("convertd")
+        path = os.path.join(SRCDIR, "contrib/convertd.conf")
+        check("right" in lab.converter.run([program, "--config", path, "--check-config"]).stdout, "--check-config")
+        process = lab.convertd(["--config", path], defaults=())
+        process.wait_log("ready")
+        check("any client" not in process.log_text(), process.log_text())
+        equal(process.stop(), 0, "the status")
+        keys = os.path.join(lab.directory, "keys")
+        lab.converter.run([program, "--make-key", keys])
+        with open(path, encoding="ascii") as file:
+            text = re.sub(r"^#([a-z])", r"\1", file.read(), flags=re.MULTILINE).replace("/etc/convertd/keys\n", keys + "\n")
+        everything = os.path.join(lab.directory, "everything.conf")
+        with open(everything, "w", encoding="ascii") as file:
+            file.write(text)
+        result = lab.converter.run([program, "--config", everything, "--check-config"], check=False)
+        equal(result.returncode, 0, "the status with all options of the example: " + result.stderr)
+        check("cookie-key " + keys in text and "drain-timeout" in text, "the example has lost its options")
+
+
+if __name__ == "__main__":
+    main()
