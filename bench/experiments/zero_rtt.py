@@ -22,10 +22,11 @@ from convertlab.build import SRCDIR
 from convertlab.peers import Client, Forger, Server, connect, descriptors, extended_header, memory
 
 PAIRS = (50, 5), (20, 40), (5, 100), (100, 1)  # ms of round trip
-COUNT, COUNT_QUICK = 10, 1
+ROUNDS, ROUNDS_QUICK = 3, 1
+EACH, EACH_QUICK = 4, 1  # of one process; one more goes before
 LOSSES = 0, 0.01, 0.05
 CONNECTIONS, CONNECTIONS_QUICK = 10000, 100
-ROUNDS, ROUNDS_QUICK = 6, 1
+RATE_ROUNDS, RATE_ROUNDS_QUICK = 6, 1
 SECONDS, SECONDS_QUICK = 1.5, 0.3
 AT_A_TIME = 64
 WITHHELD, WITHHELD_QUICK = 10000, 500
@@ -85,13 +86,14 @@ def _measure_pair(bench, pair, found):
         targets = {"connected": (lab.server.addr4, 80), "ECONNREFUSED": (lab.server.addr4, lab.addresses.refused_port),
                    # over IPv4 the kernel says so to one peer once a second, which can't be changed in a namespace
                    "ENETUNREACH": (lab.addresses.unreachable6, 80)}
-        for number in range(COUNT_QUICK if bench.quick else COUNT):
+        each = EACH_QUICK if bench.quick else EACH
+        for number in range(ROUNDS_QUICK if bench.quick else ROUNDS):
             bench.progress("%d + %d ms: round %d" % (*pair, number + 1))
             for how in ("blocking", "epoll"):
                 for outcome, target in targets.items():
                     for name, way in _ways(lab).items():
                         # the first one of a process finds cold caches, and libconvert.so may learn from it
-                        for said, connected, byte in _connects(lab, how, 2, target, way)[1:]:
+                        for said, connected, byte in _connects(lab, how, each + 1, target, way)[1:]:
                             found.setdefault((pair, how, outcome, name), []).append(
                                 (connected if said == outcome else None, byte))
 
@@ -162,7 +164,7 @@ def _measure_rate(bench, mptcp):
         results = {proxy.name: [] for proxy in proxies}
         for proxy in proxies:
             proxy.start()
-        for number in range(ROUNDS_QUICK if bench.quick else ROUNDS):
+        for number in range(RATE_ROUNDS_QUICK if bench.quick else RATE_ROUNDS):
             bench.progress("connections a second%s: round %d" % (", MPTCP" if mptcp else "", number + 1))
             for proxy in proxies:
                 results[proxy.name].append(lab.load(proxy, "--concurrency", AT_A_TIME, "--request", 100, "--response", 1000,
@@ -221,4 +223,4 @@ def run(bench):
     for mptcp in (False, True):
         _measure_rate(bench, mptcp)
     _measure_many(bench)
-    bench.setting("connections of each kind and pair of round trips", COUNT_QUICK if bench.quick else COUNT)
+    bench.setting("connections of each kind and pair of round trips", ROUNDS_QUICK * EACH_QUICK if bench.quick else ROUNDS * EACH)

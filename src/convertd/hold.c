@@ -46,7 +46,6 @@
 
 #include "convertd/hold.h"
 
-#include "common/sysctl.h"
 #include "convertd/admission.h"
 #include "convertd/log.h"
 #include "convertd/syn_queue.h"
@@ -169,33 +168,42 @@ static void on_server(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* Takes over the counted session and the socket, in success. Returns 0 or -errno. */
-static int hold_syn(struct hold *hold, uint32_t id, const uint8_t *packet, size_t len,
-		    const struct held_syn *draft)
+/* From @draft, the packet and its event, which isn't added yet; NULL without memory. */
+static struct holding *make_holding(struct hold *hold, const uint8_t *packet, size_t len,
+				    const struct held_syn *draft)
 {
-	struct timeval limit = { .tv_sec = hold->terms->settings->hold_time / 1000,
-				 .tv_usec = hold->terms->settings->hold_time % 1000 * 1000 };
 	struct holding *h = calloc(1, sizeof(*h) + event_get_struct_event_size());
-	int error = -ENOMEM;
 
 	if (!h)
-		return -ENOMEM;
+		return NULL;
 	h->hold = hold;
 	h->syn = *draft;
-	h->syn.packet_id = id;
+	h->syn.packet = malloc(len);
+	if (!h->syn.packet || event_assign(holding_event(h), hold->base, draft->fd,
+					   EV_WRITE | EV_PERSIST, on_server, h) < 0) {
+		free(h->syn.packet);
+		free(h);
+		return NULL;
+	}
+	memcpy(h->syn.packet, packet, len);
 	h->syn.packet_len = len;
 	h->syn.time_ms = log_now_ms();
-	h->syn.packet = malloc(len);
-	if (h->syn.packet) {
-		memcpy(h->syn.packet, packet, len);
-		event_assign(holding_event(h), hold->base, draft->fd,
-			     EV_WRITE | EV_PERSIST, on_server, h);
-		error = event_add(holding_event(h), &limit) < 0 ?
-				-ENOMEM :
-				hold_table_add(hold->table, &h->syn);
-	}
+	return h;
+}
+
+/* Takes over the counted session and the socket of @draft, in success. Returns 0 or -errno. */
+static int hold_syn(struct hold *hold, const uint8_t *packet, size_t len,
+		    const struct held_syn *draft)
+{
+	unsigned ms = hold->terms->settings->hold_time;
+	struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+	struct holding *h = make_holding(hold, packet, len, draft);
+	int error = h && event_add(holding_event(h), &limit) == 0 ? 0 : -ENOMEM;
+
 	if (!error)
-		return 0;
+		error = hold_table_add(hold->table, &h->syn);
+	if (!error || !h)
+		return error;
 	event_del(holding_event(h));
 	free(h->syn.packet);
 	free(h);
@@ -219,6 +227,7 @@ static enum fate ask_server(struct hold *hold, uint32_t id, const uint8_t *packe
 {
 	struct held_syn draft = { .flow = syn->flow,
 				  .isn = syn->isn,
+				  .packet_id = id,
 				  .account = account,
 				  .mptcp = decision->mptcp };
 
@@ -232,7 +241,7 @@ static enum fate ask_server(struct hold *hold, uint32_t id, const uint8_t *packe
 	}
 	if (draft.fd < 0)
 		return FATE_PASS_REFUSED;
-	if (hold_syn(hold, id, packet, len, &draft) == 0)
+	if (hold_syn(hold, packet, len, &draft) == 0)
 		return FATE_HOLD;
 	close(draft.fd);
 	return FATE_PASS_UNCONFIRMED;
