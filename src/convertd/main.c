@@ -76,7 +76,7 @@ static void reload(struct convertd *convertd)
 	if (settings)
 		warn_of_user(service_settings(convertd->service), settings);
 	if (settings && apply(convertd, settings, &problems)) {
-		notify_send("READY=1\nSTATUS=Reloaded");
+		notify_send("READY=1");
 		return;
 	}
 	settings_destroy(settings);
@@ -174,7 +174,7 @@ static int run(struct convertd *convertd, struct settings *settings)
 		  apply(convertd, settings, &problems);
 	if (started) {
 		inherit_close_kept(&convertd->inherited);
-		notify_send("READY=1\nSTATUS=Ready");
+		notify_send("READY=1");
 		event_base_dispatch(convertd->base);
 	} else {
 		settings_destroy(settings);

@@ -248,6 +248,7 @@ static void log_ready(const struct service *service, const char *how)
 			       listener_describe(service->sites[i]->listener, description));
 	}
 	log_info("%s: %s; %zu worker%s", how, text, workers, workers == 1 ? "" : "s");
+	notify_send("STATUS=Listening on %s", text);
 }
 
 /* What can't be read, this kernel hasn't got. */

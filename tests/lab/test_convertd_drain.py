@@ -39,6 +39,15 @@ def refused(lab, protocol=TCP):
         return True
 
 
+def thread_states(process):
+    """What each thread does, as in proc(5)."""
+    states = []
+    for thread in os.listdir("/proc/%d/task" % process.pid):
+        with open("/proc/%d/task/%s/stat" % (process.pid, thread), encoding="ascii") as file:
+            states.append(file.read().rsplit(")", 1)[1].split()[0])
+    return states
+
+
 def open_sessions(lab, server):
     """[(client, server's socket), …] of sessions that relay, one for each protocol."""
     pairs = []
@@ -114,6 +123,7 @@ def test_queue_and_half_requests():
                     for protocol in (TCP, MPTCP)]
             wait_until(lambda: descriptors(process) == at_start + len(half), 30, "half a request")  # pylint: disable=W0640
             process.send_signal(signal.SIGSTOP)
+            wait_until(lambda: set(thread_states(process)) == {"T"}, 30, "convertd to stand still")  # pylint: disable=W0640
             # more than the listener takes in one round
             queued = [Client(lab.client, lab.converter.addr4, protocol, delivery).send(server.connect() + b"%03d" % i)
                       for i in range(25) for protocol in (TCP, MPTCP) for delivery in ("syn", "behind")]
