@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import sys
 
 from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
 from convertlab.pcap import OPT_TIMESTAMP, mptcp_subflows
@@ -361,6 +362,35 @@ def test_many_at_once():
             extended_header(client.answer())
         check(grown < 4096, "%d bytes for each" % grown)
         return "%d bytes for each" % grown
+
+
+# --- libconvert.so -----------------------------------------------------------------------------------------
+
+
+ASKS = """
+import socket, sys
+for port in (7, 9):
+    try:
+        with socket.create_connection((sys.argv[1], port)) as sock:
+            sock.sendall(b"hello")
+            print(sock.recv(5).decode(), flush=True)
+    except OSError as error:
+        print(error.strerror, flush=True)
+"""
+
+
+def test_the_shim():
+    """It learns that SYNs are withheld by its first connection; from then on SYN+ACKs confirm, and refusals are told at once."""
+    with far(first_ms=25) as lab, converter(lab):
+        lab.echo()
+        env = lab.converted(XDG_RUNTIME_DIR=lab.directory)
+        os.chmod(lab.directory, 0o700)
+        for _ in range(2):
+            equal(lab.client.run([sys.executable, "-c", ASKS, lab.server.addr4], env=env).stdout, "hello\nConnection refused\n",
+                  "what the program saw")
+        log = lab.shim_log()
+        check("confirmed by the SYN+ACK" in log, log)
+        check("confirmed a server that it has not reached" not in log, log)
 
 
 # --- on and off ----------------------------------------------------------------------------------------------
