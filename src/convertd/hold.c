@@ -123,7 +123,7 @@ static void log_let_go(const struct held_syn *held, const char *why)
 	sockaddr_ip_set(&address, AF_UNSPEC, &held->flow.source, held->flow.source_port);
 	log_debug("SYN of %s to %s: let go after %llu ms: %s", sockaddr_ip_format(&address, client),
 		  sockaddr_ip_format(&held->server, server),
-		  (unsigned long long)(log_now_ms() - held->time_ms), why);
+		  (unsigned long long)(log_now_us() - held->came_us) / 1000, why);
 }
 
 /* @remove: what is taken out of it, of enum syn_packet_offer */
@@ -187,7 +187,7 @@ static struct holding *make_holding(struct hold *hold, const uint8_t *packet, si
 	}
 	memcpy(h->syn.packet, packet, len);
 	h->syn.packet_len = len;
-	h->syn.time_ms = log_now_ms();
+	h->syn.came_us = log_now_us();
 	return h;
 }
 
@@ -278,8 +278,8 @@ static enum fate judge(struct hold *hold, uint32_t id, const uint8_t *packet, si
 	if (share_is_used_up(hold))
 		return FATE_PASS_UNCONFIRMED;
 	account = limits_enter(hold->limits, &syn->flow.source);
-	if (account && !limits_client_exceeded(hold->limits, account) &&
-	    !limits_total_exceeded(hold->limits))
+	if (account && limits_client_exceeded(hold->limits, account) == OUTCOME_NONE &&
+	    limits_total_exceeded(hold->limits) == OUTCOME_NONE)
 		fate = ask_server(hold, id, packet, len, syn, &decision, account);
 	if (account && fate != FATE_HOLD)
 		limits_leave(hold->limits, account, LIMITS_PENDING, log_now_ms());

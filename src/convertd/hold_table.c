@@ -151,7 +151,7 @@ void hold_table_let_go(struct hold_table *table, struct held_syn *held, uint64_t
 	DL_DELETE(table->waiting, held);
 	DL_APPEND(table->let_go, held);
 	held->waiting = false;
-	held->time_ms = now_ms;
+	held->let_go_ms = now_ms;
 	table->bytes -= held->packet_len;
 	table->recent[hash % RECENT_MAX] = hash;
 	pthread_mutex_unlock(&table->lock);
@@ -187,7 +187,7 @@ struct held_syn *hold_table_expire(struct hold_table *table, uint64_t before_ms)
 	pthread_mutex_lock(&table->lock);
 	held = table->let_go;
 	if (held)
-		held = held->time_ms > before_ms ? NULL : leave(table, held);
+		held = held->let_go_ms > before_ms ? NULL : leave(table, held);
 	pthread_mutex_unlock(&table->lock);
 	return held;
 }

@@ -24,7 +24,7 @@ struct held_syn {
 	uint32_t packet_id;  /* of the queue */
 	uint8_t *packet;     /* NULL once it was let go */
 	size_t packet_len;   /* bytes */
-	uint64_t time_ms;    /* when it came; later, when it was let go */
+	uint64_t came_us, let_go_ms;
 	struct limits_client *account; /* it counts as one pending session of this client */
 
 	union sockaddr_ip server;

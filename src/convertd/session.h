@@ -15,6 +15,8 @@
 struct event;
 struct event_base;
 struct hold_table;
+struct metrics;
+struct monitor;
 struct session;
 struct session_pool;
 
@@ -32,6 +34,7 @@ enum session_timeout {
 struct session_shared {
 	struct limits *limits;
 	struct hold_table *held; /* what was done for SYNs that were withheld; fixed as well */
+	struct monitor *monitor; /* main thread only, but for what it hands out */
 	struct log_limit drops;
 	_Atomic uint64_t last_id;
 	struct session_pool **pools; /* fixed before the first session */
@@ -44,6 +47,8 @@ struct session_pool {
 	struct session_shared *shared;
 	struct terms *terms;
 	struct route *route;
+	struct metrics *metrics;      /* what its sessions count in */
+	struct log_limit *log_limits; /* all threads': of lines about sessions, by outcome */
 
 	struct timeval timeouts[SESSION_TIMEOUT_COUNT]; /* for event_add() */
 	unsigned timeout_ms[SESSION_TIMEOUT_COUNT];     /* what they are */

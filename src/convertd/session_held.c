@@ -27,10 +27,11 @@ void session_take_held(struct session *s)
 	flow.destination = sockaddr_ip_in6(&local);
 	flow.destination_port = sockaddr_ip_port(&local);
 	s->held = hold_table_take(table, &flow);
+	if (!s->held)
+		return;
+	s->started_us = s->held->came_us;
 	/* It was counted as pending; the session is as well. */
-	if (s->held)
-		limits_leave(s->pool->shared->limits, s->held->account, LIMITS_PENDING,
-			     log_now_ms());
+	limits_leave(s->pool->shared->limits, s->held->account, LIMITS_PENDING, log_now_ms());
 }
 
 void session_drop_held(struct session *s)

@@ -279,7 +279,7 @@ def restart_under_load(lab, manager, *arguments):
         served = sum(stream.end() for stream in streams)
         equal(last.stop(), 0, "the status")
         logs.append(last.log_text())
-        carried = [log.count(": done\n") for log in logs]
+        carried = [log.count(": done ") for log in logs]
         check(min(carried) > 0, "what each convertd carried: %s" % carried)
         return "%d clients, %d restarts, none refused; each convertd served %s" % (served, RESTARTS, carried)
 
@@ -333,6 +333,25 @@ def test_kept_sockets_follow_the_configuration():
         equal(len(manager.kept), 1, "kept sockets of one worker")
         for _ in range(8):
             converts(lab, server, port=5003)
+        equal(process.stop(), 0, "the status")
+
+
+def test_kept_sockets_after_a_crash():
+    """Who comes while there is no convertd waits for the next."""
+    with near() as lab, Server(lab, 80) as server, Manager(lab) as manager:
+        process = manager.start("--workers", "2")
+        manager.wait("READY=1")
+        equal(process.stop(signal.SIGKILL), -signal.SIGKILL, "the status")
+        waiting = [Client(lab.client, lab.converter.addr4, protocol, delivery).send(server.connect())
+                   for protocol in (TCP, MPTCP) for delivery in ("syn", "behind") * 4]
+        wait_until(lambda: lab.converter.queued(1234) == len(waiting), 30, "clients in the queue")
+        process = manager.start("--workers", "2")
+        for _ in waiting:
+            server.accept().close()
+        for client in waiting:
+            extended_header(client.answer())
+            equal(client.end(), (b"", "closed"), "the end")
+            client.sock.close()
         equal(process.stop(), 0, "the status")
 
 
