@@ -80,7 +80,7 @@ static void reload(struct convertd *convertd)
 		warn_of_user(service_settings(convertd->service), settings);
 	if (settings && apply(convertd, settings, &problems)) {
 		monitor_count_reload(convertd->monitor, true);
-		notify_send("READY=1\nSTATUS=Reloaded");
+		notify_send("READY=1");
 		return;
 	}
 	monitor_count_reload(convertd->monitor, false);
@@ -192,7 +192,7 @@ static int run(struct convertd *convertd, struct settings *settings)
 		  apply(convertd, settings, &problems);
 	if (started) {
 		inherit_close_kept(&convertd->inherited);
-		notify_send("READY=1\nSTATUS=Ready");
+		notify_send("READY=1");
 		event_base_dispatch(convertd->base);
 	} else {
 		settings_destroy(settings);

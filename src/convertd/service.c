@@ -239,6 +239,7 @@ static void announce(const struct service *service, const char *how)
 			       listener_describe(service->sites[i]->listener, description));
 	}
 	log_info("%s: %s; %zu worker%s", how, text, workers, workers == 1 ? "" : "s");
+	notify_send("STATUS=Listening on %s", text);
 	monitor_commit(service->shared.monitor, text, workers, limits->connections.total,
 		       limits->pending.total);
 }
