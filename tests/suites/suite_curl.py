@@ -9,6 +9,7 @@ import re
 
 LIMIT = 2400  # seconds for a part
 ENVIRONMENT = {}
+EXPLAINED = []
 SIZE = 250    # tests in a part
 LAST = 3100
 TEST = re.compile(r"^test (\d{4})\.\.\.(.*?)(?=^test \d{4}\.\.\.|^TESTDONE|^TESTFAIL|\Z)", re.M | re.S)
