@@ -43,7 +43,7 @@ def main():
     command = sys.argv[1:]
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     for address in OWN:
-        subprocess.run(["ip", "address", "add", address, "dev", "lo", "nodad"], check=True)
+        subprocess.run(["ip", "address", "add", address, "dev", "lo"] + ["nodad"] * (":" in address), check=True)
     for host in SILENT:
         subprocess.run(["ip", "route", "add", host, "dev", "lo"], check=True)
     if command[0] == "--converter":
