@@ -12,6 +12,7 @@
 
 #include "convertd/listener.h"
 #include "convertd/log.h"
+#include "convertd/metrics.h"
 #include "convertd/session.h"
 #include "convertd/worker.h"
 
@@ -52,6 +53,7 @@ static void acceptor_pause(struct acceptor *acceptor, int error)
 
 	event_del(readable_event(acceptor));
 	event_add(resume_event(acceptor), &pause);
+	metrics_add(acceptor->pool->metrics, METRIC_ACCEPT_PAUSES, 1);
 	if (log_limit_pass(&acceptor->socket->limit, &suppressed))
 		log_warning("%s: clients have to wait: %s (%u times more since the last such line); "
 			    "raise the limit of open files (LimitNOFILE=, ulimit -Hn)",

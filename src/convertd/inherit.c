@@ -35,6 +35,11 @@
 
 #define UNIT_REMEDY "a socket unit for convertd has ListenStream=[::]:1234, SocketProtocol=mptcp"
 
+#define PROTOCOL_REMEDY "set SocketProtocol=mptcp in its unit (systemd 257)"
+
+/* Of a time without MPTCP. */
+#define KEPT_REMEDY "stop convertd and start it, rather than restart it, for it to make others"
+
 static const struct place nowhere;
 
 static bool get_option(int fd, int option, int *value)
@@ -131,10 +136,10 @@ static bool inherit_one(struct inherited *inherited, int fd, const char *name,
 		problems_add(problems, &nowhere, "inherited socket %d, %s: %s", fd, quote, fault);
 		return false;
 	}
-	if (protocol == IPPROTO_TCP && !kept && sysctl_read("net.mptcp.enabled") > 0)
-		log_warning("inherited socket %d, %s, %s is plain TCP: clients use one path only; set "
-			    "SocketProtocol=mptcp in its unit (systemd 257)",
-			    fd, quote, sockaddr_ip_format(&socket->where.address, text));
+	if (protocol == IPPROTO_TCP && sysctl_read("net.mptcp.enabled") > 0)
+		log_warning("inherited socket %d, %s, %s is plain TCP: clients use one path only; %s", fd,
+			    quote, sockaddr_ip_format(&socket->where.address, text),
+			    kept ? KEPT_REMEDY : PROTOCOL_REMEDY);
 	socket->kept = kept;
 	inherited->count++;
 	return true;

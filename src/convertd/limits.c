@@ -281,21 +281,22 @@ static bool exceeds(size_t count, unsigned limit)
 	return limit && count > limit;
 }
 
-static const char *client_exceeded(const struct limits *limits, const struct limits_client *client)
+static enum outcome client_exceeded(const struct limits *limits,
+				    const struct limits_client *client)
 {
 	const struct limits_settings *settings = &limits->settings;
 
 	if (exceeds(client->count[LIMITS_PENDING], settings->pending.per_client))
-		return "too many pending requests of this client";
+		return OUTCOME_LIMIT_CLIENT_PENDING;
 	if (exceeds(client->count[LIMITS_PENDING] + client->count[LIMITS_OPEN],
 		    settings->connections.per_client))
-		return "too many connections of this client";
-	return NULL;
+		return OUTCOME_LIMIT_CLIENT_CONNECTIONS;
+	return OUTCOME_NONE;
 }
 
-const char *limits_client_exceeded(struct limits *limits, const struct limits_client *client)
+enum outcome limits_client_exceeded(struct limits *limits, const struct limits_client *client)
 {
-	const char *reason;
+	enum outcome reason;
 
 	pthread_mutex_lock(&limits->lock);
 	reason = client_exceeded(limits, client);
@@ -304,22 +305,22 @@ const char *limits_client_exceeded(struct limits *limits, const struct limits_cl
 }
 
 /* @leaving: of the pending ones, those that don't count */
-static const char *total_exceeded(const struct limits *limits, size_t leaving)
+static enum outcome total_exceeded(const struct limits *limits, size_t leaving)
 {
 	const struct limits_settings *settings = &limits->settings;
 	size_t pending = limits->count[LIMITS_PENDING];
 
 	pending -= leaving < pending ? leaving : pending;
 	if (exceeds(pending, settings->pending.total))
-		return "too many pending requests";
+		return OUTCOME_LIMIT_PENDING;
 	if (exceeds(pending + limits->count[LIMITS_OPEN], settings->connections.total))
-		return "too many connections";
-	return NULL;
+		return OUTCOME_LIMIT_CONNECTIONS;
+	return OUTCOME_NONE;
 }
 
-const char *limits_total_exceeded(struct limits *limits)
+enum outcome limits_total_exceeded(struct limits *limits)
 {
-	const char *reason;
+	enum outcome reason;
 
 	pthread_mutex_lock(&limits->lock);
 	reason = total_exceeded(limits, limits->leaving);
@@ -332,7 +333,7 @@ bool limits_leave_still_needed(struct limits *limits)
 	bool needed;
 
 	pthread_mutex_lock(&limits->lock);
-	needed = total_exceeded(limits, limits->leaving - 1) != NULL;
+	needed = total_exceeded(limits, limits->leaving - 1) != OUTCOME_NONE;
 	pthread_mutex_unlock(&limits->lock);
 	return needed;
 }

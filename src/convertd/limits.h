@@ -9,6 +9,7 @@
 #define CONVERTD_LIMITS_H
 
 #include "common/prefix.h"
+#include "convertd/outcome.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,11 +79,11 @@ size_t limits_clients(struct limits *limits);
 
 /*
  * limits_client_exceeded(), limits_total_exceeded() - is a pending session one too many
- * It is counted already. For this client, or for all together. Return a constant that says of
- * what, or NULL.
+ * It is counted already. For this client, or for all together. Return of what, or
+ * OUTCOME_NONE.
  */
-const char *limits_client_exceeded(struct limits *limits, const struct limits_client *client);
-const char *limits_total_exceeded(struct limits *limits);
+enum outcome limits_client_exceeded(struct limits *limits, const struct limits_client *client);
+enum outcome limits_total_exceeded(struct limits *limits);
 
 /*
  * limits_may_refuse() - may one more session of this client wait for its refusal to arrive?

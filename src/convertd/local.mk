@@ -1,22 +1,31 @@
 # the converter; what unit tests link is in libconvertd.la
 noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
+	src/convertd/congestion.c src/convertd/congestion.h \
 	src/convertd/cookies.c src/convertd/cookies.h \
 	src/convertd/limits.c src/convertd/limits.h \
 	src/convertd/log.c src/convertd/log.h \
+	src/convertd/metrics.c src/convertd/metrics.h \
+	src/convertd/notices.c src/convertd/notices.h \
 	src/convertd/options.c src/convertd/options.h \
+	src/convertd/outcome.c src/convertd/outcome.h \
 	src/convertd/problems.c src/convertd/problems.h \
+	src/convertd/process.h \
+	src/convertd/record.c src/convertd/record.h \
 	src/convertd/relay.c src/convertd/relay.h \
+	src/convertd/relay_pipe.c src/convertd/relay_pipe.h \
 	src/convertd/relay_watch.c src/convertd/relay_watch.h \
 	src/convertd/request.c src/convertd/request.h \
 	src/convertd/route.h \
 	src/convertd/rules.c src/convertd/rules.h \
 	src/convertd/settings.c src/convertd/settings.h \
+	src/convertd/status.c src/convertd/status.h src/convertd/status_metrics.c \
 	src/convertd/syn_packet.c src/convertd/syn_packet.h \
 	src/convertd/syscall_filter.c src/convertd/syscall_filter.h \
 	src/convertd/sysctls.c src/convertd/sysctls.h \
 	src/convertd/textfile.c src/convertd/textfile.h \
-	src/convertd/user.c src/convertd/user.h
+	src/convertd/user.c src/convertd/user.h \
+	src/common/json.c src/common/json.h
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
 libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(SECCOMP_LIBS)
 
@@ -24,22 +33,27 @@ sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
 	src/convertd/acceptor.c src/convertd/acceptor.h \
 	src/convertd/admission.c src/convertd/admission.h \
+	src/convertd/ask.c src/convertd/ask.h \
 	src/convertd/drain.c src/convertd/drain.h \
 	src/convertd/downstream.c src/convertd/downstream.h \
+	src/convertd/endpoint.c src/convertd/endpoint.h \
 	src/convertd/inherit.c src/convertd/inherit.h \
 	src/convertd/listener.c src/convertd/listener.h \
+	src/convertd/monitor.c src/convertd/monitor.h \
 	src/convertd/notify.c src/convertd/notify.h \
 	src/convertd/privileges.c src/convertd/privileges.h \
+	src/convertd/process.c \
 	src/convertd/route.c \
 	src/convertd/service.c src/convertd/service.h \
 	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
 	src/convertd/session_pool.c \
+	src/convertd/session_report.c \
 	src/convertd/session_states.c \
 	src/convertd/syn_window.c src/convertd/syn_window.h \
 	src/convertd/terms.c src/convertd/terms.h \
 	src/convertd/worker.c src/convertd/worker.h \
 	src/common/sysctl.c src/common/sysctl.h
-convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) $(CAP_NG_CFLAGS) -pthread
+convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
 convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
-convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS) $(CAP_NG_LIBS)
+convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS) $(CAP_NG_LIBS) $(MICROHTTPD_LIBS)
 dist_man_MANS += man/convertd.8

@@ -2,10 +2,12 @@
 /* main.c - convertd: the 0-RTT TCP converter of RFC 8803; its main thread has signals and workers */
 #include "config.h"
 
+#include "convertd/ask.h"
 #include "convertd/cookies.h"
 #include "convertd/drain.h"
 #include "convertd/inherit.h"
 #include "convertd/log.h"
+#include "convertd/monitor.h"
 #include "convertd/notify.h"
 #include "convertd/options.h"
 #include "convertd/privileges.h"
@@ -37,6 +39,7 @@ struct convertd {
 	struct event *signals[SIGNALS];
 	struct event *watchdog; /* NULL: nobody watches */
 	struct inherited inherited;
+	struct monitor *monitor;
 	struct service *service;
 	struct drain *drain; /* NULL until it is to stop */
 };
@@ -76,13 +79,21 @@ static void reload(struct convertd *convertd)
 	if (settings)
 		warn_of_user(service_settings(convertd->service), settings);
 	if (settings && apply(convertd, settings, &problems)) {
-		notify_send("READY=1\nSTATUS=Reloaded");
+		monitor_count_reload(convertd->monitor, true);
+		notify_send("READY=1");
 		return;
 	}
+	monitor_count_reload(convertd->monitor, false);
 	settings_destroy(settings);
 	log_error("not reloaded, the old configuration stays in force: %s%s", problems.first,
 		  problems.count > 1 ? "; and more, which --check-config shows" : "");
 	notify_send("READY=1\nSTATUS=Not reloaded: %s", problems.first);
+}
+
+static void drain(struct convertd *convertd, const char *reason)
+{
+	monitor_set_draining(convertd->monitor, true);
+	convertd->drain = drain_start(convertd->base, convertd->service, reason);
 }
 
 static void on_signal(evutil_socket_t signum, short what, void *arg)
@@ -97,8 +108,7 @@ static void on_signal(evutil_socket_t signum, short what, void *arg)
 	else if (convertd->drain)
 		drain_cut(convertd->drain, strsignal((int)signum));
 	else
-		convertd->drain = drain_start(convertd->base, convertd->service,
-					      strsignal((int)signum));
+		drain(convertd, strsignal((int)signum));
 }
 
 static bool start(struct convertd *convertd, size_t workers)
@@ -117,7 +127,12 @@ static bool start(struct convertd *convertd, size_t workers)
 		}
 	}
 	convertd->watchdog = notify_watchdog(convertd->base);
-	convertd->service = service_create(workers, &convertd->inherited);
+	convertd->monitor = monitor_create(convertd->base);
+	if (!convertd->monitor) {
+		log_error("out of memory");
+		return false;
+	}
+	convertd->service = service_create(workers, &convertd->inherited, convertd->monitor);
 	return convertd->service != NULL;
 }
 
@@ -125,6 +140,7 @@ static void stop(struct convertd *convertd)
 {
 	drain_destroy(convertd->drain);
 	service_destroy(convertd->service);
+	monitor_destroy(convertd->monitor);
 	for (size_t i = 0; i < SIGNALS; i++)
 		if (convertd->signals[i])
 			event_free(convertd->signals[i]);
@@ -165,7 +181,9 @@ static int run(struct convertd *convertd, struct settings *settings)
 	struct problems problems = { .print = log_problem };
 	bool started;
 
+	log_start();
 	log_set_level((enum log_level)settings->log_level);
+	log_set_format((enum log_format)settings->log_format);
 	signal(SIGPIPE, SIG_IGN);
 	raise_open_files();
 	notify_init();
@@ -174,7 +192,7 @@ static int run(struct convertd *convertd, struct settings *settings)
 		  apply(convertd, settings, &problems);
 	if (started) {
 		inherit_close_kept(&convertd->inherited);
-		notify_send("READY=1\nSTATUS=Ready");
+		notify_send("READY=1");
 		event_base_dispatch(convertd->base);
 	} else {
 		settings_destroy(settings);
@@ -206,6 +224,14 @@ static int make_key(const char *path)
 	return EXIT_FAILURE;
 }
 
+/* Asks the converter that these settings are for. Returns the status of the process. */
+static int ask(const struct settings *settings)
+{
+	static const struct metrics_address usual = { .path = SETTINGS_STATUS_DEFAULT };
+
+	return ask_status(settings->metrics_count ? &settings->metrics[0] : &usual);
+}
+
 /* What was asked for instead of running. Returns the status of the process. */
 static int answer(const struct settings *settings)
 {
@@ -218,6 +244,8 @@ static int answer(const struct settings *settings)
 		break;
 	case SETTINGS_MAKE_KEY:
 		return make_key(settings->make_key.name);
+	case SETTINGS_STATUS:
+		return ask(settings);
 	case SETTINGS_CHECK:
 	case SETTINGS_RUN:
 		printf("convertd: the configuration is right\n");

@@ -3,9 +3,9 @@
  * notify.c - tell the service manager how far convertd is: sd_notify(3)
  *
  * A message is one datagram to the Unix socket that NOTIFY_SOCKET names. systemd promises that this
- * stays so, and asks to do it without libsystemd where that is a burden (sd_notify(3), Notes): it
- * would bring five compression and cryptography libraries into a daemon on the Internet's edge,
- * and there is none for musl.
+ * stays so, for programs that do it without libsystemd (sd_notify(3), Standalone Implementations).
+ * That would bring five compression and cryptography libraries into a daemon on the Internet's
+ * edge, and there is none for musl.
  */
 #include "config.h"
 
@@ -25,7 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MESSAGE_MAX 8192
+/* systemd passes over longer ones (PIPE_BUF). */
+#define MESSAGE_MAX 4096
 
 /* Written by notify_init() alone. */
 static struct sockaddr_un manager;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define DAY 86400
+#define METRICS_PORT_EXAMPLE 9103
 #define LIMIT_MAX 100000000
 
 /* Interfaces may have others in their names, but none that anybody uses, or nft(8) could read. */
@@ -61,20 +62,64 @@ static bool apply_number(const struct option_spec *spec, struct settings *settin
 	return true;
 }
 
+/* @index: of the word among @words, -1 for none of them. */
+static bool apply_word(const struct option_spec *spec, struct settings *settings, const char *value,
+		       int index, const char *words, const struct place *place,
+		       struct problems *problems)
+{
+	char quote[PROBLEM_QUOTE_MAX];
+
+	if (index < 0) {
+		problems_add(problems, place, "%s is none of %s", problems_quote(value, quote),
+			     words);
+		return false;
+	}
+	*(unsigned *)member(spec, settings) = (unsigned)index;
+	return true;
+}
+
 static bool apply_log_level(const struct option_spec *spec, struct settings *settings,
 			    const char *value, const struct place *place,
 			    struct problems *problems)
 {
-	char quote[PROBLEM_QUOTE_MAX];
-	int level = log_level_parse(value);
+	return apply_word(spec, settings, value, log_level_parse(value),
+			  "error, warning, info, debug", place, problems);
+}
 
-	if (level < 0) {
-		problems_add(problems, place, "%s is none of error, warning, info, debug",
-			     problems_quote(value, quote));
-		return false;
+static bool apply_log_format(const struct option_spec *spec, struct settings *settings,
+			     const char *value, const struct place *place,
+			     struct problems *problems)
+{
+	return apply_word(spec, settings, value, log_format_parse(value), "text, json", place,
+			  problems);
+}
+
+static bool apply_congestion(const struct option_spec *spec, struct settings *settings,
+			     const char *value, const struct place *place,
+			     struct problems *problems)
+{
+	char quote[PROBLEM_QUOTE_MAX], list[CONGESTION_LIST_MAX];
+	int error = *value && strlen(value) < CONGESTION_NAME_MAX ? congestion_check(value) :
+								    -ENOENT;
+
+	if (!error) {
+		strcpy(member(spec, settings), value);
+		return true;
 	}
-	*(unsigned *)member(spec, settings) = (unsigned)level;
-	return true;
+	problems_quote(value, quote);
+	if (error == -ENOENT)
+		problems_add(problems, place,
+			     "%s is no congestion control of this kernel; it has: %s (and what "
+			     "modprobe tcp_NAME loads)",
+			     quote, congestion_available(list));
+	else if (error == -EPERM)
+		problems_add(problems, place,
+			     "%s needs CAP_NET_ADMIN, unless net.ipv4.tcp_allowed_congestion_control "
+			     "has it",
+			     quote);
+	else
+		problems_add(problems, place, "%s can't be tried: %s", quote, strerror(-error));
+	return false;
 }
 
 static bool apply_action(const struct option_spec *spec, struct settings *settings,
@@ -243,6 +288,34 @@ static bool apply_destination(const struct option_spec *spec, struct settings *s
 	return add_rule(spec, settings, value, &match, parsed, place, problems);
 }
 
+static bool apply_metrics(const struct option_spec *spec, struct settings *settings,
+			  const char *value, const struct place *place, struct problems *problems)
+{
+	struct metrics_address where = { 0 };
+	char quote[PROBLEM_QUOTE_MAX];
+	bool is_path = strncmp(value, "unix:", 5) == 0;
+
+	(void)spec;
+	problems_quote(value, quote);
+	if (is_path && value[5] == '/' && strlen(value + 5) < sizeof(where.path)) {
+		strcpy(where.path, value + 5);
+	} else if (is_path || sockaddr_ip_parse(&where.address, value, 0) < 0 ||
+		   sockaddr_ip_port(&where.address) == 0) {
+		problems_add(problems, place,
+			     "%s is neither ADDR:PORT nor unix:/PATH of at most %d bytes; write "
+			     "127.0.0.1:%d or unix:/run/convertd/metrics.sock",
+			     quote, SETTINGS_SOCKET_PATH_MAX - 1, METRICS_PORT_EXAMPLE);
+		return false;
+	}
+	if (settings->metrics_count == SETTINGS_METRICS_MAX) {
+		problems_add(problems, place, "%s is one too many, the limit is %d", quote,
+			     SETTINGS_METRICS_MAX);
+		return false;
+	}
+	settings->metrics[settings->metrics_count++] = where;
+	return true;
+}
+
 #define NUMBER(member, what, least, most, preset)                                                   \
 	apply_number, MEMBER(member), .unit = what, .min = least, .max = most, .fallback = preset
 
@@ -326,7 +399,6 @@ const struct option_spec options_table[] = {
 	  "end connections on which nothing has moved for so long\n"
 	  "(0: never)",
 	  NUMBER(idle_timeout, "seconds", 0, 30 * DAY, 0) },
-
 	{ NULL, "drain-timeout", "SECONDS",
 	  "on SIGTERM, let sessions go on for so long before they are\n"
 	  "cut (0: cut them at once)",
@@ -339,14 +411,33 @@ const struct option_spec options_table[] = {
 	{ NULL, "no-syscall-filter", NULL, "permit all system calls", apply_flag,
 	  MEMBER(no_syscall_filter) },
 
-	{ "Other", "workers", "N",
+	{ "Speed", "workers", "N",
 	  "threads that serve clients (0: one for each CPU)",
 	  NUMBER(workers, NULL, 0, SETTINGS_WORKERS_MAX, 0) },
-	{ NULL, "log-level", "LEVEL",
+	{ NULL, "congestion-client", "NAME",
+	  "send to clients by this congestion control, such as bbr\n"
+	  "(default: as net.ipv4.tcp_congestion_control has it)",
+	  apply_congestion, MEMBER(congestion_client) },
+	{ NULL, "congestion-server", "NAME", "send to servers by this one", apply_congestion,
+	  MEMBER(congestion_server) },
+
+	{ "What it tells", "log-level", "LEVEL",
 	  "print error, warning, info or debug and all before it\n"
 	  "(default info)",
 	  apply_log_level, MEMBER(log_level) },
-	{ NULL, "config", "FILE",
+	{ NULL, "log-format", "FORMAT", "text, or json: an object a line (default text)",
+	  apply_log_format, MEMBER(log_format) },
+	{ NULL, "log-rate", "N",
+	  "lines a second about connections that end in one way;\n"
+	  "others are counted in one line (0: print all)",
+	  NUMBER(log_rate, NULL, 0, 100000, 200) },
+	{ NULL, "metrics", "ADDRESS",
+	  "tell Prometheus, browsers and convertd status there, by HTTP\n"
+	  "and without a password: ADDR:PORT, or unix:/PATH; may be\n"
+	  "given again (default: nowhere)",
+	  apply_metrics, .flags = OPTION_REPEATS },
+
+	{ "Other", "config", "FILE",
 	  "read more options there, one in a line, without dashes;\n"
 	  "what both say counts as it is said here",
 	  apply_path, MEMBER(config), .flags = OPTION_COMMAND_LINE },
@@ -375,6 +466,7 @@ void options_set_defaults(struct settings *settings)
 		if (spec->apply == apply_number)
 			*(unsigned *)member(spec, settings) = spec->fallback;
 	settings->log_level = LOG_LEVEL_INFO;
+	settings->log_format = LOG_FORMAT_TEXT;
 }
 
 static void print_option(const struct option_spec *spec)
@@ -402,6 +494,7 @@ static void print_option(const struct option_spec *spec)
 void options_print_help(void)
 {
 	printf("Usage: convertd [OPTION]...\n"
+	       "       convertd status [--config FILE | --metrics ADDRESS]\n"
 	       "Convert TCP connections of RFC 8803 clients, over Multipath TCP, to plain TCP.\n");
 	for (const struct option_spec *spec = options_table; spec->name; spec++) {
 		if (spec->group)

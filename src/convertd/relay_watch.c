@@ -35,7 +35,7 @@ static void look_at_end(struct relay_watch *watch, const struct relay *relay, en
 
 	if (ioctl(relay->side[end].fd, SIOCOUTQ, &unsent) == 0 && unsent > 0)
 		taken -= (uint64_t)unsent < taken ? (uint64_t)unsent : taken;
-	waits = taken < flow->bytes || flow->pending;
+	waits = taken < flow->bytes || relay_has_pending(relay, !end);
 	if (taken != watch->taken[end] || !waits || !watch->waits[end])
 		watch->took_ms[end] = now_ms;
 	watch->taken[end] = taken;
@@ -47,8 +47,8 @@ static bool has_passed(uint64_t since_ms, uint64_t limit_ms, uint64_t now_ms)
 	return limit_ms && now_ms - since_ms >= limit_ms;
 }
 
-const char *relay_watch_look(struct relay_watch *watch, const struct relay *relay,
-			     const struct relay_watch_settings *settings, uint64_t now_ms)
+enum outcome relay_watch_look(struct relay_watch *watch, const struct relay *relay,
+			      const struct relay_watch_settings *settings, uint64_t now_ms)
 {
 	uint64_t bytes = relay->flow[RELAY_UPSTREAM].bytes + relay->flow[RELAY_DOWNSTREAM].bytes;
 
@@ -58,13 +58,13 @@ const char *relay_watch_look(struct relay_watch *watch, const struct relay *rela
 	look_at_end(watch, relay, RELAY_UPSTREAM, now_ms);
 	look_at_end(watch, relay, RELAY_DOWNSTREAM, now_ms);
 	if (has_passed(watch->took_ms[RELAY_UPSTREAM], settings->stall_ms, now_ms))
-		return "client takes nothing";
+		return OUTCOME_CLIENT_STALLED;
 	if (has_passed(watch->took_ms[RELAY_DOWNSTREAM], settings->stall_ms, now_ms))
-		return "server takes nothing";
+		return OUTCOME_SERVER_STALLED;
 	if ((relay->flow[RELAY_UPSTREAM].eof || relay->flow[RELAY_DOWNSTREAM].eof) &&
 	    has_passed(watch->moved_ms, settings->half_close_ms, now_ms))
-		return "half-closed, and nothing moves";
+		return OUTCOME_HALF_CLOSED;
 	if (has_passed(watch->moved_ms, settings->idle_ms, now_ms))
-		return "idle";
-	return NULL;
+		return OUTCOME_IDLE;
+	return OUTCOME_NONE;
 }

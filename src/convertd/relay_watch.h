@@ -3,6 +3,7 @@
 #ifndef CONVERTD_RELAY_WATCH_H
 #define CONVERTD_RELAY_WATCH_H
 
+#include "convertd/outcome.h"
 #include "convertd/relay.h"
 
 #include <stdint.h>
@@ -29,9 +30,9 @@ void relay_watch_start(struct relay_watch *watch, uint64_t now_ms);
 /*
  * relay_watch_look() - has one of the limits passed?
  * To be called now and then: what happens in between is taken as having happened at the next look.
- * Returns a constant that says which, or NULL.
+ * Returns which, or OUTCOME_NONE.
  */
-const char *relay_watch_look(struct relay_watch *watch, const struct relay *relay,
+enum outcome relay_watch_look(struct relay_watch *watch, const struct relay *relay,
 			     const struct relay_watch_settings *settings, uint64_t now_ms);
 
 #endif

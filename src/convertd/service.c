@@ -16,9 +16,12 @@
 
 #include "common/sysctl.h"
 #include "convertd/acceptor.h"
+#include "convertd/endpoint.h"
 #include "convertd/inherit.h"
 #include "convertd/listener.h"
 #include "convertd/log.h"
+#include "convertd/monitor.h"
+#include "convertd/notices.h"
 #include "convertd/notify.h"
 #include "convertd/settings.h"
 #include "convertd/syn_window.h"
@@ -31,7 +34,7 @@
 #include <string.h>
 
 /* Descriptors for netlink, nftables, the log and the like, besides those of workers. */
-#define FILES_OWN 24
+#define FILES_OWN 20
 
 /* A listener and its acceptors, one a worker. */
 struct site {
@@ -58,7 +61,8 @@ struct change {
 	bool drain;
 };
 
-struct service *service_create(size_t workers, const struct inherited *inherited)
+struct service *service_create(size_t workers, const struct inherited *inherited,
+			       struct monitor *monitor)
 {
 	struct service *service = calloc(1, sizeof(*service));
 
@@ -70,6 +74,7 @@ struct service *service_create(size_t workers, const struct inherited *inherited
 		return NULL;
 	}
 	service->inherited = inherited;
+	service->shared.monitor = monitor;
 	service->workers = workers_create(workers ? workers : workers_cpus(), &service->shared);
 	if (service->workers)
 		return service;
@@ -219,8 +224,10 @@ static void carry_out(const struct worker_context *worker, void *arg)
 	}
 }
 
-static void log_ready(const struct service *service, const char *how)
+/* The settings are in force: tells the log, and the monitor. */
+static void announce(const struct service *service, const char *how)
 {
+	const struct limits_settings *limits = &service->terms->limits;
 	char text[SETTINGS_LISTEN_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
 	size_t workers = workers_count(service->workers);
 
@@ -232,6 +239,9 @@ static void log_ready(const struct service *service, const char *how)
 			       listener_describe(service->sites[i]->listener, description));
 	}
 	log_info("%s: %s; %zu worker%s", how, text, workers, workers == 1 ? "" : "s");
+	notify_send("STATUS=Listening on %s", text);
+	monitor_commit(service->shared.monitor, text, workers, limits->connections.total,
+		       limits->pending.total);
 }
 
 /* What can't be read, this kernel hasn't got. */
@@ -286,9 +296,12 @@ static void take_force(struct service *service, struct terms *terms, struct site
 	};
 
 	log_set_level((enum log_level)settings->log_level);
+	log_set_format((enum log_format)settings->log_format);
 	limits_configure(service->shared.limits, &terms->limits);
-	for (size_t i = 0; i < settings->listen_count; i++)
+	for (size_t i = 0; i < settings->listen_count; i++) {
 		listener_set_pending(next[i]->listener, terms->limits.pending.total);
+		listener_set_congestion(next[i]->listener, settings->congestion_client);
+	}
 	workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, stopped, change.stopped_count);
 	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));
@@ -316,20 +329,25 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	static const struct place nowhere;
 	struct site *next[SETTINGS_LISTEN_MAX], *new[SETTINGS_LISTEN_MAX];
 	size_t new_count, workers = workers_count(service->workers);
-	size_t files = FILES_OWN + workers * (WORKER_FILES + settings->listen_count);
+	size_t files = FILES_OWN + workers * (WORKER_FILES + settings->listen_count) +
+		       settings->metrics_count * ENDPOINT_FILES_MAX;
 	const char *how = service->terms ? "reloaded" : "ready";
-	struct terms *terms;
+	struct terms *terms = NULL;
 
+	notices_forget();
 	if (!make_sites(service, settings, next, problems))
 		return false;
 	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
 	set_syn_window(service, settings);
-	terms = listen_all(new, new_count, problems) ? terms_create(settings, files) : NULL;
+	if (monitor_open(service->shared.monitor, settings, problems) &&
+	    listen_all(new, new_count, problems))
+		terms = terms_create(settings, files);
 	if (!terms) {
+		monitor_abandon(service->shared.monitor);
 		destroy_sites(service, new, new_count);
 		if (service->settings)
 			set_syn_window(service, service->settings);
-		/* listen_all() has told its own. */
+		/* The others have told their own. */
 		if (!problems->count)
 			problems_add(problems, &nowhere, "out of memory");
 		return false;
@@ -337,7 +355,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	warn(service, settings);
 	take_force(service, terms, next);
 	keep_sockets(service);
-	log_ready(service, how);
+	announce(service, how);
 	return true;
 }
 

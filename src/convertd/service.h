@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 struct inherited;
+struct monitor;
 struct problems;
 struct service;
 struct settings;
@@ -14,9 +15,11 @@ struct settings;
 /*
  * service_create() - @workers threads that serve nobody yet
  * @inherited: sockets for places that settings name; must outlive it
+ * @monitor: is told what there is to tell; must outlive it
  * 0 workers: as many as there are CPUs. Returns NULL after saying why on the log.
  */
-struct service *service_create(size_t workers, const struct inherited *inherited);
+struct service *service_create(size_t workers, const struct inherited *inherited,
+			       struct monitor *monitor);
 
 /* Ends all sessions, and everything else. NULL is fine. */
 void service_destroy(struct service *service);

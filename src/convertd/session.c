@@ -27,6 +27,7 @@
 #include "convertd/session_private.h"
 
 #include "convertd/log.h"
+#include "convertd/metrics.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -78,21 +79,37 @@ void session_set_state(struct session *s, enum session_state state)
 	/* Waiting is for a request; with it, or at the end, that is over. */
 	if (s->queue == SESSION_QUEUE_WAITING)
 		session_unqueue(s);
+	metrics_add(s->pool->metrics, METRIC_STATE + s->state, (uint64_t)-1);
+	metrics_add(s->pool->metrics, METRIC_STATE + state, 1);
 	s->state = (uint8_t)state;
 	if (state == SESSION_REFUSING)
 		session_set_class(s, LIMITS_REFUSING);
+}
+
+static void session_count_pending(struct session *s, enum limits_class class, uint64_t by)
+{
+	if (class == LIMITS_PENDING)
+		metrics_add(s->pool->metrics, METRIC_PENDING, by);
 }
 
 void session_set_class(struct session *s, enum limits_class class)
 {
 	if (s->class != class)
 		limits_move(s->pool->shared->limits, s->account, (enum limits_class)s->class, class);
+	session_count_pending(s, s->class, (uint64_t)-1);
+	session_count_pending(s, class, 1);
 	s->class = (uint8_t)class;
 }
 
-void session_close(struct session *s, const char *outcome)
+void session_set_outcome(struct session *s, enum outcome outcome, const char *reason)
 {
-	s->outcome = outcome;
+	s->outcome = (uint8_t)outcome;
+	s->reason = reason ? reason : outcome_text(outcome);
+}
+
+void session_close(struct session *s, enum outcome outcome)
+{
+	session_set_outcome(s, outcome, NULL);
 	session_set_state(s, SESSION_CLOSED);
 }
 
@@ -115,6 +132,8 @@ void session_close_socket(struct session *s, enum relay_end end)
 
 	if (side->fd < 0)
 		return;
+	if (end == RELAY_UPSTREAM)
+		session_look_transport(s);
 	event_del(session_event(s, (enum session_event)end));
 	close(side->fd);
 	side->fd = -1;
@@ -130,6 +149,8 @@ void session_reset_socket(struct session *s, enum relay_end end)
 
 	if (fd < 0)
 		return;
+	if (end == RELAY_UPSTREAM)
+		session_look_transport(s);
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 	/* Fails where the socket is closed already: fine. */
 	if (connect(fd, &unspec, sizeof(unspec)) < 0)
@@ -137,48 +158,31 @@ void session_reset_socket(struct session *s, enum relay_end end)
 	session_close_socket(s, end);
 }
 
-void session_drop(struct session *s, const char *outcome)
+void session_drop(struct session *s, enum outcome outcome)
 {
 	char client[SOCKADDR_STRLEN];
 	unsigned suppressed;
 
 	if (log_limit_pass(&s->pool->shared->drops, &suppressed))
 		log_warning("%s is reset: %s (%u other clients since the last such line)",
-			    sockaddr_ip_format(&s->client, client), outcome, suppressed);
+			    sockaddr_ip_format(&s->client, client), outcome_text(outcome),
+			    suppressed);
 	s->quiet = true;
 	session_reset_socket(s, RELAY_UPSTREAM);
 	session_reset_socket(s, RELAY_DOWNSTREAM);
 	session_close(s, outcome);
 }
 
-static void session_log_end(const struct session *s)
-{
-	const struct relay_flow *flow = s->relay.flow;
-	char client[SOCKADDR_STRLEN], server[SOCKADDR_STRLEN] = "nowhere";
-	uint64_t ms = log_now_ms() - s->started_ms, down = flow[RELAY_DOWNSTREAM].bytes;
-
-	enum log_level level = s->quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
-
-	if (!log_enabled(level))
-		return;
-	if (s->server.sa.sa_family)
-		sockaddr_ip_format(&s->server, server);
-	down -= down < s->answer_len ? down : s->answer_len;
-	log_printf(level, "%s to %s: %llu bytes up, %llu down, %llu.%03u s: %s",
-		   sockaddr_ip_format(&s->client, client), server,
-		   (unsigned long long)flow[RELAY_UPSTREAM].bytes, (unsigned long long)down,
-		   (unsigned long long)(ms / 1000), (unsigned)(ms % 1000), s->outcome);
-}
-
 static void session_destroy(struct session *s)
 {
-	session_log_end(s);
 	session_unqueue(s);
 	DL_DELETE(s->pool->sessions, s);
 	limits_leave(s->pool->shared->limits, s->account, (enum limits_class)s->class, log_now_ms());
 	session_clear_deadline(s);
 	session_close_socket(s, RELAY_UPSTREAM);
 	session_close_socket(s, RELAY_DOWNSTREAM);
+	session_count_pending(s, s->class, (uint64_t)-1);
+	session_report_end(s);
 	relay_fini(&s->relay);
 	free(s->request);
 	free(s);
@@ -207,6 +211,7 @@ void session_look_upstream(struct session *s)
 		return;
 	s->confirmed = getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
 		       info.tcpi_state != TCP_SYN_RECV;
+	s->syn_data = info.tcpi_options & TCPI_OPT_SYN_DATA;
 	len = sizeof(protocol);
 	s->established = s->established || s->confirmed ||
 			 getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0 ||
@@ -220,7 +225,7 @@ static void on_upstream(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	side->readable |= (what & EV_READ) != 0;
-	side->ended |= (what & EV_CLOSED) != 0;
+	side->ended = (what & EV_CLOSED) != 0;
 	s->client_said |= (what & EV_READ) != 0;
 	session_look_upstream(s);
 	side->writable |= s->established && (what & EV_WRITE);
@@ -234,7 +239,7 @@ static void on_downstream(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	side->readable |= (what & EV_READ) != 0;
-	side->ended |= (what & EV_CLOSED) != 0;
+	side->ended = (what & EV_CLOSED) != 0;
 	side->writable |= (what & EV_WRITE) != 0;
 	session_advance(s);
 }
@@ -284,9 +289,13 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	s->pool = pool;
 	s->client = *client;
 	s->id = atomic_fetch_add(&pool->shared->last_id, 1) + 1;
-	s->started_ms = log_now_ms();
-	s->outcome = "unknown";
-	relay_init(&s->relay);
+	s->started_us = log_now_us();
+	s->error = RECORD_NO_ERROR;
+	session_set_outcome(s, OUTCOME_NONE, NULL);
+	metrics_add(pool->metrics, METRIC_ACCEPTED, 1);
+	metrics_add(pool->metrics, METRIC_STATE + s->state, 1);
+	session_count_pending(s, s->class, 1);
+	relay_init(&s->relay, &pool->pipes);
 	s->relay.side[RELAY_UPSTREAM].fd = fd;
 	DL_APPEND(pool->sessions, s);
 	event_assign(session_event(s, SESSION_EVENT_DEADLINE), pool->base, -1, 0, on_deadline, s);
@@ -306,9 +315,9 @@ void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *
 		return;
 	}
 	if (most && limits_sessions(pool->shared->limits) > most) {
-		session_drop(s, "too many connections");
+		session_drop(s, OUTCOME_LIMIT_CONNECTIONS);
 	} else if (session_register(s, RELAY_UPSTREAM, fd, on_upstream) < 0) {
-		session_close(s, "out of memory");
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
 	} else {
 		session_pool_make_room(pool, s);
 		session_set_deadline(s, SESSION_TIMEOUT_REQUEST);

@@ -6,6 +6,7 @@
 #include "common/sockaddr.h"
 #include "convertd/limits.h"
 #include "convertd/log.h"
+#include "convertd/relay_pipe.h"
 #include "convertd/terms.h"
 
 #include <stdatomic.h>
@@ -14,6 +15,8 @@
 
 struct event;
 struct event_base;
+struct metrics;
+struct monitor;
 struct session;
 struct session_pool;
 
@@ -30,6 +33,7 @@ enum session_timeout {
 /* What the pools of all workers share; each may use it at any time. */
 struct session_shared {
 	struct limits *limits;
+	struct monitor *monitor; /* main thread only, but for what it hands out */
 	struct log_limit drops;
 	_Atomic uint64_t last_id;
 	struct session_pool **pools; /* fixed before the first session */
@@ -42,6 +46,8 @@ struct session_pool {
 	struct session_shared *shared;
 	struct terms *terms;
 	struct route *route;
+	struct metrics *metrics;      /* what its sessions count in */
+	struct log_limit *log_limits; /* all threads': of lines about sessions, by outcome */
 
 	struct timeval timeouts[SESSION_TIMEOUT_COUNT]; /* for event_add() */
 	unsigned timeout_ms[SESSION_TIMEOUT_COUNT];     /* what they are */
@@ -52,6 +58,7 @@ struct session_pool {
 	struct session *hungry;  /* had more to relay than their share of a round */
 	struct event *feed;      /* runs these in the next round */
 	uint8_t *scratch;
+	struct relay_pipes pipes;
 
 	/* For all threads: since when the first of @waiting waits, UINT64_MAX if none does; an */
 	/* eventfd, to which they write how many of these have to go. */

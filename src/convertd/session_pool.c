@@ -12,6 +12,7 @@
 
 #include "convertd/session_private.h"
 
+#include "convertd/monitor.h"
 #include "convertd/route.h"
 #include "convertd/settings.h"
 
@@ -36,7 +37,7 @@
 
 static void note_waiting(struct session_pool *pool)
 {
-	uint64_t since = pool->waiting ? pool->waiting->started_ms : NOBODY_WAITS;
+	uint64_t since = pool->waiting ? pool->waiting->started_us / 1000 : NOBODY_WAITS;
 
 	atomic_store_explicit(&pool->waiting_since_ms, since, memory_order_relaxed);
 }
@@ -99,7 +100,7 @@ static void drop_first_waiting(struct session_pool *pool)
 {
 	struct session *s = pool->waiting;
 
-	session_drop(s, "too many pending requests");
+	session_drop(s, OUTCOME_LIMIT_PENDING);
 	session_advance(s);
 }
 
@@ -142,7 +143,8 @@ void session_pool_make_room(struct session_pool *pool, const struct session *new
 	struct limits *limits = pool->shared->limits;
 	struct session_pool *from;
 
-	if (limits_client_exceeded(limits, newcomer->account) || !limits_total_exceeded(limits))
+	if (limits_client_exceeded(limits, newcomer->account) != OUTCOME_NONE ||
+	    limits_total_exceeded(limits) == OUTCOME_NONE)
 		return;
 	from = longest_waiting(pool->shared);
 	if (from == pool) {
@@ -205,11 +207,14 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	memset(pool, 0, sizeof(*pool));
 	pool->base = base;
 	pool->shared = shared;
+	pool->metrics = monitor_add_metrics(shared->monitor);
+	pool->log_limits = monitor_log_limits(shared->monitor);
 	pool->waiting_since_ms = NOBODY_WAITS;
 	error = watch_evictions(pool);
 	pool->feed = event_new(base, -1, 0, on_feed, pool);
 	pool->scratch = malloc(RELAY_SCRATCH_SIZE);
-	if (!error && (!pool->feed || !pool->scratch))
+	relay_pipes_init(&pool->pipes);
+	if (!error && (!pool->metrics || !pool->feed || !pool->scratch))
 		error = -ENOMEM;
 	if (!error)
 		pool->route = route_create();
@@ -235,6 +240,7 @@ void session_pool_configure(struct session_pool *pool, struct terms *terms)
 
 	terms_unref(pool->terms);
 	pool->terms = terms_ref(terms);
+	pool->pipes.max = terms->pipes_max / pool->shared->pool_count;
 	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
 		set_timeout(pool, (enum session_timeout)i, ms[i]);
 	DL_FOREACH(pool->sessions, s)
@@ -252,7 +258,7 @@ void session_pool_fini(struct session_pool *pool)
 			session_reset_socket(s, RELAY_UPSTREAM);
 			session_reset_socket(s, RELAY_DOWNSTREAM);
 		}
-		session_close(s, "convertd stops");
+		session_close(s, OUTCOME_STOPPED);
 		session_advance(s);
 	}
 	if (pool->feed)
@@ -262,6 +268,7 @@ void session_pool_fini(struct session_pool *pool)
 	if (pool->evict_fd >= 0)
 		close(pool->evict_fd);
 	free(pool->scratch);
+	relay_pipes_fini(&pool->pipes);
 	route_destroy(pool->route);
 	terms_unref(pool->terms);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* session_private.h - what session.c, session_states.c and session_pool.c share */
+/* session_private.h - what session.c, session_states.c, session_report.c and session_pool.c share */
 #ifndef CONVERTD_SESSION_PRIVATE_H
 #define CONVERTD_SESSION_PRIVATE_H
 
+#include "convertd/outcome.h"
+#include "convertd/record.h"
 #include "convertd/relay.h"
 #include "convertd/relay_watch.h"
 #include "convertd/session.h"
@@ -71,8 +73,10 @@ struct session {
 	struct relay_watch watch;
 	union sockaddr_ip client, server; /* the server's family is 0 until it is known */
 	uint64_t id;
-	uint64_t started_ms;
-	const char *outcome;  /* for the log */
+	uint64_t started_us;
+	uint64_t request_us;  /* from then on: a whole request was there; 0: it isn't */
+	uint64_t connect_us;  /* from that on: the server had answered; 0: it hasn't */
+	const char *reason;   /* for the log: the outcome's text, or a more precise constant */
 	uint8_t *request;     /* REQUEST: what has arrived, not yet complete */
 	uint16_t request_len; /* bytes of it */
 	uint16_t answer_len;  /* bytes of our answer, sent or not */
@@ -80,6 +84,11 @@ struct session {
 	uint8_t queue;        /* enum session_queue */
 	uint8_t class;        /* enum limits_class */
 	uint8_t reset_polls;  /* RESETTING: how often it has looked */
+	uint8_t outcome;      /* enum outcome */
+	uint8_t transport;    /* enum record_transport */
+	uint8_t subflows, subflows_max; /* as session_look_transport() saw them */
+	int16_t error;        /* the code of the Error TLV that is its answer, or RECORD_NO_ERROR */
+	bool syn_data;        /* data in the client's SYN was taken */
 	bool quiet;           /* no line of its own at the end */
 	bool confirmed;       /* the client has completed its handshake: its address is real */
 	bool client_said;     /* CONNECTING: the client sent something since it was looked at */
@@ -96,11 +105,14 @@ struct session {
 /* Asserts that the step is legal. */
 void session_set_state(struct session *s, enum session_state state);
 
-/* The end; @outcome, a constant, is for the log. */
-void session_close(struct session *s, const char *outcome);
+/* How it ends, or will; @reason, a constant, says it better than the outcome's own text, or NULL. */
+void session_set_outcome(struct session *s, enum outcome outcome, const char *reason);
+
+/* The end. */
+void session_close(struct session *s, enum outcome outcome);
 
 /* The end without a word, for what exceeds a limit: a reset, and no line in the log for each. */
-void session_drop(struct session *s, const char *outcome);
+void session_drop(struct session *s, enum outcome outcome);
 
 /* Does all that can be done now. The session may be gone afterwards. */
 void session_advance(struct session *s);
@@ -141,6 +153,17 @@ void session_unqueue(struct session *s);
  * sessions never wait: a flood of silent connections pushes itself out.
  */
 void session_pool_make_room(struct session_pool *pool, const struct session *newcomer);
+
+/* ----- session_report.c ----- */
+
+/* Notes whether the client's side is MPTCP and how many subflows it has, while its socket is open. */
+void session_look_transport(struct session *s);
+
+/* Bytes carried from that end to the other, without the converter's own answer. */
+uint64_t session_relayed(const struct session *s, enum relay_end from);
+
+/* The session has ended: into the log and the metrics. */
+void session_report_end(const struct session *s);
 
 /* ----- session_states.c ----- */
 

@@ -12,6 +12,7 @@
 #include "convertd/admission.h"
 #include "convertd/downstream.h"
 #include "convertd/log.h"
+#include "convertd/metrics.h"
 #include "convertd/settings.h"
 
 #include <assert.h>
@@ -37,31 +38,46 @@ static bool session_queue_answer(struct session *s, const uint8_t *answer, size_
 }
 
 /* No answer: the end of the stream is our last word. */
-static void session_refuse_silently(struct session *s, const char *outcome)
+static void session_refuse_silently(struct session *s, enum outcome outcome, const char *reason)
 {
 	if (!limits_may_refuse(s->pool->shared->limits, s->account)) {
-		session_drop(s, "too many refused requests");
+		session_drop(s, OUTCOME_LIMIT_REFUSED);
 		return;
 	}
-	s->outcome = outcome;
+	session_set_outcome(s, outcome, reason);
 	session_set_deadline(s, SESSION_TIMEOUT_REQUEST);
 	session_set_state(s, SESSION_REFUSING);
 }
 
+/* What our last word says. Notes the error, and returns what that means for the session. */
+static enum outcome session_read_answer(struct session *s, const uint8_t *answer, size_t len)
+{
+	struct convert_response response;
+
+	if (convert_response_parse(answer, len, &response) != CONVERT_OK || !response.has_error)
+		return OUTCOME_INFORMATION;
+	s->error = response.error_code;
+	metrics_count_error(s->pool->metrics, response.error_code);
+	return outcome_of_error(response.error_code);
+}
+
 /* The answer is our last word, if it isn't one of too many (Section 6.2.5). */
 static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
-			   const char *outcome)
+			   const char *reason)
 {
+	enum outcome exceeded = (enum outcome)s->outcome, outcome;
+
 	session_close_socket(s, RELAY_DOWNSTREAM);
 	if (!limits_take_error(s->pool->shared->limits, s->account, log_now_ms())) {
-		session_drop(s, "too many error replies");
+		session_drop(s, OUTCOME_LIMIT_ERRORS);
 		return;
 	}
 	if (!session_queue_answer(s, answer, len)) {
-		session_close(s, "out of memory");
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
 		return;
 	}
-	session_refuse_silently(s, outcome);
+	outcome = session_read_answer(s, answer, len);
+	session_refuse_silently(s, exceeded != OUTCOME_NONE ? exceeded : outcome, reason);
 }
 
 /* The server can't be reached; @error says why. */
@@ -82,16 +98,30 @@ static void session_refuse_server(struct session *s, int error)
 	session_refuse(s, answer, len, convert_error_name(refusal.code));
 }
 
+/* Since it was accepted; 1 at least, so that 0 stands for never. */
+static uint64_t session_age_us(const struct session *s)
+{
+	uint64_t age = log_now_us() - s->started_us;
+
+	return age ? age : 1;
+}
+
 static void session_connect(struct session *s, const struct request_decision *decision)
 {
 	int fd;
 
 	s->info = decision->info;
 	s->mptcp = decision->mptcp;
-	session_look_upstream(s);
+	s->request_us = session_age_us(s);
+	metrics_observe_us(s->pool->metrics, METRIC_REQUEST_SECONDS, s->request_us);
+	metrics_add(s->pool->metrics, METRIC_REQUESTS + s->syn_data, 1);
 	s->trusted = s->confirmed;
-	fd = downstream_connect(&s->server, s->mptcp, s->confirmed,
-				s->relay.flow[RELAY_UPSTREAM].pending != NULL);
+	fd = downstream_connect(&s->server, &(struct downstream_wish){
+		.mptcp = s->mptcp,
+		.confirmed = s->confirmed,
+		.data_follows = s->relay.flow[RELAY_UPSTREAM].pending != NULL,
+		.congestion = s->pool->terms->settings->congestion_server,
+	});
 	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT)) {
 		/* It was switched off since the start: net.mptcp.enabled. */
 		static const uint8_t kind = TCP_KIND_MPTCP;
@@ -112,12 +142,12 @@ static void session_connect(struct session *s, const struct request_decision *de
 	session_set_state(s, SESSION_CONNECTING);
 }
 
-/* Is one more pending session too many? Returns a constant that says why, or NULL. */
-static const char *session_exceeds(const struct session *s)
+/* Is one more pending session too many? Returns of what, or OUTCOME_NONE. */
+static enum outcome session_exceeds(const struct session *s)
 {
-	const char *reason = limits_client_exceeded(s->pool->shared->limits, s->account);
+	enum outcome exceeded = limits_client_exceeded(s->pool->shared->limits, s->account);
 
-	return reason ? reason : limits_total_exceeded(s->pool->shared->limits);
+	return exceeded != OUTCOME_NONE ? exceeded : limits_total_exceeded(s->pool->shared->limits);
 }
 
 /* What to do about a request, all things considered. @buf: all that has arrived. */
@@ -125,7 +155,7 @@ static void session_judge(struct session *s, const uint8_t *buf, size_t len,
 			  struct request_decision *decision)
 {
 	const struct terms *terms = s->pool->terms;
-	const char *exceeded;
+	enum outcome exceeded;
 
 	request_decide(&terms->features, buf, len, decision);
 	if (decision->connect)
@@ -136,9 +166,11 @@ static void session_judge(struct session *s, const uint8_t *buf, size_t len,
 	if (decision->action != REQUEST_CONNECT)
 		return;
 	exceeded = session_exceeds(s);
-	if (exceeded)
-		request_refuse(&terms->features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
-			       (uint8_t)terms->settings->retry_delay, exceeded, decision);
+	if (exceeded == OUTCOME_NONE)
+		return;
+	s->outcome = (uint8_t)exceeded;
+	request_refuse(&terms->features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
+		       (uint8_t)terms->settings->retry_delay, outcome_text(exceeded), decision);
 }
 
 /* @buf: all that has arrived. */
@@ -146,12 +178,13 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 {
 	struct request_decision decision;
 
+	session_look_upstream(s);
 	session_judge(s, buf, len, &decision);
 	switch (decision.action) {
 	case REQUEST_WAIT:
 		s->request = malloc(len);
 		if (!s->request) {
-			session_close(s, "out of memory");
+			session_close(s, OUTCOME_OUT_OF_MEMORY);
 			return;
 		}
 		memcpy(s->request, buf, len);
@@ -160,7 +193,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 	case REQUEST_CONNECT:
 		if (relay_prepend(&s->relay, RELAY_UPSTREAM, buf + decision.length,
 				  len - decision.length) < 0) {
-			session_close(s, "out of memory");
+			session_close(s, OUTCOME_OUT_OF_MEMORY);
 			return;
 		}
 		session_connect(s, &decision);
@@ -170,11 +203,12 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 		return;
 	case REQUEST_RESET:
 		session_reset_socket(s, RELAY_UPSTREAM);
-		session_close(s, decision.reason);
+		session_set_outcome(s, OUTCOME_BAD_REQUEST, decision.reason);
+		session_set_state(s, SESSION_CLOSED);
 		return;
 	case REQUEST_IGNORE:
 	case REQUEST_ACTION_COUNT:
-		session_refuse_silently(s, decision.reason);
+		session_refuse_silently(s, OUTCOME_NOT_CONVERT, decision.reason);
 		return;
 	}
 }
@@ -182,9 +216,10 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 /* The client has to say more. Those who are too many may not take their time for it. */
 static void session_wait(struct session *s)
 {
-	const char *exceeded = s->queue == SESSION_QUEUE_NONE ? session_exceeds(s) : NULL;
+	enum outcome exceeded =
+		s->queue == SESSION_QUEUE_NONE ? session_exceeds(s) : OUTCOME_NONE;
 
-	if (exceeded)
+	if (exceeded != OUTCOME_NONE)
 		session_drop(s, exceeded);
 	else
 		session_set_waiting(s);
@@ -207,8 +242,7 @@ static void advance_request(struct session *s)
 			return;
 		}
 		if (n <= 0) {
-			session_close(s, n ? "client lost before its request" :
-					     "client left before its request");
+			session_close(s, n ? OUTCOME_CLIENT_LOST_REQUEST : OUTCOME_CLIENT_LEFT);
 			return;
 		}
 		if (s->request_len)
@@ -254,9 +288,11 @@ static void session_start_relay(struct session *s, const struct tcp_info *info)
 	len = downstream_options(fd, info, s->mptcp, options);
 	len = request_write_connected(&s->pool->terms->features, s->info, options, len, answer);
 	if (!session_queue_answer(s, answer, len)) {
-		session_close(s, "out of memory");
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
 		return;
 	}
+	s->connect_us = session_age_us(s) - s->request_us + 1;
+	metrics_observe_us(s->pool->metrics, METRIC_CONNECT_SECONDS, s->connect_us);
 	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
 	session_set_state(s, SESSION_RELAY);
 }
@@ -269,7 +305,7 @@ static void advance_connecting(struct session *s)
 
 	/* A reset makes the socket readable, as bytes and a FIN do. */
 	if (s->client_said && client_is_lost(s)) {
-		session_close(s, "client lost while connecting");
+		session_close(s, OUTCOME_CLIENT_LOST_CONNECTING);
 		return;
 	}
 	s->client_said = false;
@@ -286,11 +322,11 @@ static void advance_connecting(struct session *s)
 		session_refuse_server(s, error);
 }
 
-static void session_set_resetting(struct session *s, enum relay_end lost, const char *outcome)
+static void session_set_resetting(struct session *s, enum relay_end lost, enum outcome outcome)
 {
 	session_reset_socket(s, lost);
 	session_set_deadline(s, SESSION_TIMEOUT_RESET_POLL);
-	s->outcome = outcome;
+	session_set_outcome(s, outcome, NULL);
 	session_set_state(s, SESSION_RESETTING);
 }
 
@@ -304,12 +340,25 @@ static void advance_resetting(struct session *s)
 	if (s->reset_polls < RESET_POLLS && ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent)
 		return;
 	session_reset_socket(s, end);
-	session_close(s, s->outcome);
+	session_set_state(s, SESSION_CLOSED);
+}
+
+/* Runs the relay, and counts what it carried. */
+static enum relay_result run_relay(struct session *s)
+{
+	uint64_t before[RELAY_ENDS] = { session_relayed(s, RELAY_UPSTREAM),
+					session_relayed(s, RELAY_DOWNSTREAM) };
+	enum relay_result result = relay_run(&s->relay, s->pool->scratch);
+
+	for (int end = 0; end < RELAY_ENDS; end++)
+		metrics_add(s->pool->metrics, METRIC_BYTES + (unsigned)end,
+			    session_relayed(s, (enum relay_end)end) - before[end]);
+	return result;
 }
 
 static void advance_relay(struct session *s)
 {
-	enum relay_result result = relay_run(&s->relay, s->pool->scratch);
+	enum relay_result result = run_relay(s);
 
 	if (!s->answered && s->confirmed &&
 	    s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len) {
@@ -325,13 +374,13 @@ static void advance_relay(struct session *s)
 		session_set_hungry(s);
 		return;
 	case RELAY_DONE:
-		session_close(s, "done");
+		session_close(s, OUTCOME_DONE);
 		return;
 	case RELAY_UPSTREAM_LOST:
-		session_set_resetting(s, RELAY_UPSTREAM, "client lost");
+		session_set_resetting(s, RELAY_UPSTREAM, OUTCOME_CLIENT_LOST);
 		return;
 	case RELAY_DOWNSTREAM_LOST:
-		session_set_resetting(s, RELAY_DOWNSTREAM, "server lost");
+		session_set_resetting(s, RELAY_DOWNSTREAM, OUTCOME_SERVER_LOST);
 		return;
 	}
 }
@@ -342,13 +391,13 @@ static void advance_refusing(struct session *s)
 	int error = relay_flush(&s->relay, RELAY_DOWNSTREAM);
 
 	if (error && error != -EAGAIN) {
-		session_close(s, s->outcome);
+		session_set_state(s, SESSION_CLOSED);
 		return;
 	}
 	if (!error && !s->answered && client->writable) {
 		s->answered = true;
 		if (!s->answer_len) {
-			session_close(s, s->outcome);
+			session_set_state(s, SESSION_CLOSED);
 			return;
 		}
 		shutdown(client->fd, SHUT_WR);
@@ -367,7 +416,7 @@ static void advance_refusing(struct session *s)
 		client->readable = false;
 		/* After its FIN the client still waits for the answer. */
 		if (n == 0 ? s->answered : errno != EAGAIN && errno != EINTR)
-			session_close(s, s->outcome);
+			session_set_state(s, SESSION_CLOSED);
 	}
 }
 
@@ -397,18 +446,19 @@ static void look_at_relay(struct session *s)
 		.half_close_ms = settings->half_close_timeout * 1000ULL,
 		.idle_ms = settings->idle_timeout * 1000ULL,
 	};
-	const char *reason = NULL;
+	enum outcome reason = OUTCOME_NONE;
 
 	if (!s->answered) {
 		session_look_upstream(s);
 		/* Its event is on the way: advance_relay() will see it. */
 		if (s->confirmed && s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len)
 			return;
-		reason = "client never completed its handshake";
+		reason = OUTCOME_NO_HANDSHAKE;
 	} else {
+		session_look_transport(s);
 		reason = relay_watch_look(&s->watch, &s->relay, &timeouts, log_now_ms());
 	}
-	if (!reason) {
+	if (reason == OUTCOME_NONE) {
 		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
 		return;
 	}
@@ -421,7 +471,7 @@ void session_handle_deadline(struct session *s)
 {
 	switch ((enum session_state)s->state) {
 	case SESSION_REQUEST:
-		session_close(s, "no request in time");
+		session_close(s, OUTCOME_NO_REQUEST);
 		break;
 	case SESSION_CONNECTING:
 		session_refuse_server(s, -ETIMEDOUT);
@@ -434,7 +484,7 @@ void session_handle_deadline(struct session *s)
 		session_set_deadline(s, SESSION_TIMEOUT_RESET_POLL);
 		break;
 	case SESSION_REFUSING:
-		session_close(s, s->outcome);
+		session_set_state(s, SESSION_CLOSED);
 		break;
 	case SESSION_CLOSED:
 	case SESSION_STATE_COUNT:

@@ -80,6 +80,10 @@ static void read_command_line(struct reading *reading, int argc, char *argv[])
 			return;
 	}
 	place.name = NULL;
+	if (optind < argc && strcmp(argv[optind], "status") == 0) {
+		reading->settings->action = SETTINGS_STATUS;
+		optind++;
+	}
 	if (optind < argc)
 		problems_add(reading->problems, &place,
 			     "%s is not an option; addresses go behind --listen",
@@ -264,9 +268,9 @@ struct settings *settings_create(int argc, char *argv[], struct problems *proble
 		problems_add(problems, &nowhere, "out of memory");
 	} else {
 		read_command_line(&reading, argc, argv);
+		if (reading.settings->action <= SETTINGS_STATUS && reading.settings->config.name[0])
+			read_config(&reading);
 		if (reading.settings->action <= SETTINGS_CHECK) {
-			if (reading.settings->config.name[0])
-				read_config(&reading);
 			finish(reading.settings, problems);
 			find_user(reading.settings, problems);
 			read_secrets(reading.settings, &reading.settings->cookie_key,

@@ -10,6 +10,7 @@
 
 #include "common/sockaddr.h"
 #include "convertd/access.h"
+#include "convertd/congestion.h"
 #include "convertd/cookies.h"
 #include "convertd/limits.h"
 #include "convertd/log.h"
@@ -22,6 +23,9 @@
 #include <stddef.h>
 
 #define SETTINGS_LISTEN_MAX 64
+#define SETTINGS_METRICS_MAX 4
+#define SETTINGS_STATUS_DEFAULT "/run/convertd/metrics.sock" /* as contrib/convertd.conf has it */
+#define SETTINGS_SOCKET_PATH_MAX 108 /* bytes, with the NUL: unix(7) */
 #define SETTINGS_WORKERS_MAX 256
 #define SETTINGS_PORT 1234
 #define SETTINGS_LISTEN_DEFAULT "[::]:1234"
@@ -30,6 +34,7 @@
 enum settings_action {
 	SETTINGS_RUN,
 	SETTINGS_CHECK,   /* only say whether the settings are right */
+	SETTINGS_STATUS,  /* ask the converter that runs; keys and the like are not read */
 	SETTINGS_HELP,    /* settings are not complete for this one */
 	SETTINGS_VERSION, /* and this one */
 	SETTINGS_MAKE_KEY, /* and this one: a file with a new key */
@@ -43,6 +48,12 @@ struct listen_address {
 
 /* Same address and device? */
 bool listen_address_equal(const struct listen_address *a, const struct listen_address *b);
+
+/* Where HTTP is answered. */
+struct metrics_address {
+	union sockaddr_ip address;
+	char path[SETTINGS_SOCKET_PATH_MAX]; /* of a Unix socket; "": the address counts */
+};
 
 /* The path of a file, and where it was given. */
 struct settings_path {
@@ -65,9 +76,15 @@ struct settings {
 	unsigned connect_timeout; /* seconds */
 	unsigned request_timeout; /* seconds */
 	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
+	/* Of connections with clients, and with servers; "": the system's. */
+	char congestion_client[CONGESTION_NAME_MAX], congestion_server[CONGESTION_NAME_MAX];
 	unsigned drain_timeout;   /* seconds that sessions have at the end; 0: none */
 	unsigned workers;         /* threads, 0: one for each CPU */
 	unsigned log_level;       /* enum log_level */
+	unsigned log_format;      /* enum log_format */
+	unsigned log_rate;        /* lines a second about sessions of one outcome; 0: all */
+	struct metrics_address metrics[SETTINGS_METRICS_MAX];
+	size_t metrics_count;
 	struct user user;
 	bool no_syn_window_fix;
 	bool no_syscall_filter;

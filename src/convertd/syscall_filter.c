@@ -100,10 +100,11 @@ static int add_rules(scmp_filter_ctx filter)
 	if (!error)
 		error = add_all(filter, fatal, sizeof(fatal) / sizeof(fatal[0]),
 				SCMP_ACT_KILL_PROCESS);
-	/* Threads, but no namespaces; of clone3() no filter can see the flags, so there is none. */
+	/* Threads, no processes; of clone3() no filter can see the flags, so there is none. */
 	if (!error)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
-					 CLONE_FLAGS(SCMP_CMP_MASKED_EQ, NEW_NAMESPACES, 0));
+					 CLONE_FLAGS(SCMP_CMP_MASKED_EQ,
+						     CLONE_THREAD | NEW_NAMESPACES, CLONE_THREAD));
 	return error;
 }
 

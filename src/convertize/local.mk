@@ -2,7 +2,7 @@
 noinst_LTLIBRARIES += libconvertize.la
 libconvertize_la_SOURCES = \
 	src/convertize/elf.c src/convertize/elf.h \
-	src/convertize/json.c src/convertize/json.h \
+	src/common/json.c src/common/json.h \
 	src/convertize/preload.c src/convertize/preload.h src/convertize/program.h \
 	src/convertize/report.c src/convertize/report.h \
 	src/convertize/script.c src/convertize/script.h

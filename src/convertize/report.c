@@ -4,7 +4,7 @@
 
 #include "convertize/report.h"
 
-#include "convertize/json.h"
+#include "common/json.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -203,6 +203,15 @@ bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to)
 	return true;
 }
 
+int conn_take_error(struct conn *conn)
+{
+	int error = atomic_exchange(&conn->error, 0);
+
+	if (conn->unconnected)
+		conn_move(conn, CONN_FAILED, CONN_IDLE);
+	return error;
+}
+
 static bool is_claimed(enum conn_state state)
 {
 	return state == CONN_CLAIMED || state == CONN_TAKING;

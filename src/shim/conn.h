@@ -258,6 +258,9 @@ void conn_forget_range(unsigned int first, unsigned int last);
  */
 bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to);
 
+/* The error of a FAILED conn as SO_ERROR has it: told once, positive, then 0. */
+int conn_take_error(struct conn *conn);
+
 /* Counts @conn in conn_unseen, or no more. A conn that is no longer pending is not counted. */
 void conn_mark_unseen(struct conn *conn, bool unseen);
 

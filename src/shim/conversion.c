@@ -6,13 +6,6 @@
  * call, so that nothing of it is ever kept here. While a part is missing,
  * SO_RCVLOWAT makes the socket readable only when the rest has come.
  *
- * An end that the server caused is the application's: the socket is disconnected,
- * which sends the reset that Section 6.2.8 wants, and looks to poll and epoll like
- * one whose connection was refused. A converter that can't be reached, is silent, refuses or
- * doesn't speak Convert is left alone for a while, and on the same socket the next one is
- * asked, or the server connected to directly, unless the application has already sent data
- * that we have no copy of.
- *
  * Silence is the converter's until its SYN+ACK has come, and after that as long as it has never
  * answered anything; a proven converter waits for the server, as a direct connection would.
  */
@@ -34,18 +27,14 @@
 #include "shim/others.h"
 #include "shim/plain.h"
 #include "shim/servers.h"
+#include "shim/settle.h"
 #include "shim/shared.h"
+#include "shim/tcpinfo.h"
 #include "shim/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/tcp.h>
-#include <stdio.h>
 #include <string.h>
-
-/* States of tcp_info, which the kernel's headers don't define. */
-#define TCPI_STATE_SYN_SENT 2
-#define TCPI_STATE_CLOSE 7
 
 /* Longer than Linux tries to connect (tcp_syn_retries 6: 127 s), which is what converters do. */
 #define SERVER_PATIENCE_SECONDS 150
@@ -57,6 +46,7 @@ void conversion_init(const struct settings *kept)
 	settings = kept;
 	shared_init(kept->runtime_dir);
 	attempt_init(kept);
+	settle_init(kept);
 }
 
 bool conversion_enabled(void)
@@ -79,14 +69,6 @@ bool conversion_leaves_alone(const struct sockaddr *addr, socklen_t len)
 bool conversion_wants_early_data(int fd)
 {
 	return settings->early_data || option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
-}
-
-static void log_verdict(const struct conn *conn, const char *verdict, const char *detail)
-{
-	char server[SOCKADDR_STRLEN];
-
-	log_line("%s: %s%s after %.1f ms", sockaddr_ip_format(&conn->peer, server), verdict, detail,
-		 (double)(clock_ns() - clock_ns_of(&conn->started)) / 1e6);
 }
 
 static int go_directly(const union sockaddr_ip *server, const char *reason)
@@ -175,168 +157,6 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 }
 
 /*
- * How the request got there, for the log; whether its ride in the SYN was acknowledged
- * says something about the path, which is kept. A connection that has been reset since
- * knows nothing of it any more.
- */
-static const char *request_ride(const struct conn *conn, int fd)
-{
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
-	bool taken;
-
-	if (!conn->syn_data)
-		return "request behind the handshake";
-	if (next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
-	    info.tcpi_state == TCPI_STATE_CLOSE)
-		return "reset since";
-	taken = info.tcpi_options & TCPI_OPT_SYN_DATA;
-	converters_note_syn_data(conn->converter, taken);
-	return taken ? "request taken in the SYN" : "request not taken in the SYN";
-}
-
-/* The connection is the application's, but for what it did too early. */
-static void let_go(struct conn *conn, int fd)
-{
-	lowat_restore(conn, fd);
-	if (conn->shut)
-		next.shutdown(fd, conn->shut - 1); /* SHUT_RD, SHUT_WR, SHUT_RDWR */
-	early_drop(conn);
-	watch_restore(conn);
-}
-
-static void log_converted(const struct conn *conn, int fd)
-{
-	bool mptcp = option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 0);
-	char detail[96];
-
-	snprintf(detail, sizeof(detail), "%s%s", request_ride(conn, fd),
-		 conn->confirmed ? ", server confirmed by the SYN+ACK" : "");
-	log_verdict(conn, mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
-}
-
-static enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_step *told)
-{
-	uint8_t response[CONVERT_MESSAGE_MAX];
-	size_t length = told->length;
-
-	while (length) {
-		ssize_t got = next.recv(fd, response, length, MSG_DONTWAIT);
-
-		if (got <= 0)
-			break; /* all of it was there a moment ago */
-		length -= (size_t)got;
-	}
-	converters_served(conn->converter, told);
-	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
-		servers_note_mptcp(&conn->peer, told->server_mptcp);
-	if (!conn->confirmed)
-		log_converted(conn, fd);
-	let_go(conn, fd);
-	return CONN_DONE;
-}
-
-/* The server was reached, the response is still to come. */
-static enum conn_state settle_confirmed(struct conn *conn, int fd)
-{
-	conn->confirmed = true;
-	log_converted(conn, fd);
-	deadlines_set(conn, 0);
-	early_drop(conn);
-	watch_show(conn);
-	return CONN_CONFIRMED;
-}
-
-static enum conn_state settle_failed(struct conn *conn, int fd, int error, const char *reason)
-{
-	lowat_restore(conn, fd);
-	early_drop(conn);
-	log_verdict(conn, "failed: ", reason);
-	attempt_disconnect(fd);
-	if (conn_is_shared(conn))
-		others_give_up(fd);
-	atomic_store(&conn->error, error);
-	watch_restore(conn);
-	return CONN_FAILED;
-}
-
-/*
- * The connection ends after the application was told of it: what a server that is gone looks like. @told:
- * what came in the place of the response.
- */
-static enum conn_state settle_broken(struct conn *conn, int fd, const struct handshake_step *told)
-{
-	char text[SOCKADDR_STRLEN];
-
-	if (told->fault != HANDSHAKE_FAULT_PROTOCOL) {
-		log_line("converter %s: its SYN+ACK confirmed a server that it has not reached",
-			 sockaddr_ip_format(&conn->converter_addr, text));
-		converters_withholds_nothing(conn->converter);
-	}
-	watch_mask(conn); /* so that the kernel looks again */
-	return settle_failed(conn, fd, ECONNRESET, told->reason);
-}
-
-static enum conn_state settle_directly(struct conn *conn, int fd, const char *reason)
-{
-	int ret;
-
-	log_verdict(conn, "direct, the converter fails: ", reason);
-	ret = attempt_directly(conn, fd);
-	if (ret < 0)
-		return settle_failed(conn, fd, -ret, strerrordesc_np(-ret));
-	if (conn->directly)
-		return CONN_PENDING;
-	let_go(conn, fd);
-	return CONN_DIRECT;
-}
-
-/* The next converter, or none: @error and @reason are the last one's. */
-static enum conn_state go_on(struct conn *conn, int fd, int error, const char *reason)
-{
-	struct attempt_refusal refusal;
-
-	if (attempt_next(conn, fd, false, &refusal) == CONN_PENDING)
-		return CONN_PENDING;
-	if (settings->fail_closed)
-		return settle_failed(conn, fd, error, reason);
-	return settle_directly(conn, fd, reason);
-}
-
-/* The converter is of no use: it is left alone, and on the same socket it goes on without it. */
-static enum conn_state converter_failed(struct conn *conn, int fd, const struct handshake_step *why)
-{
-	char text[SOCKADDR_STRLEN];
-
-	log_line("converter %s: %s, left alone for %u s%s",
-		 sockaddr_ip_format(&conn->converter_addr, text), why->reason, why->rest,
-		 why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
-	if (why->fault == HANDSHAKE_FAULT_REFUSED)
-		converters_refused(conn->converter, &conn->peer, why->rest);
-	else
-		converters_rest(conn->converter, why->rest);
-	if (conn->wrote) /* what was written is with the converter */
-		return settle_failed(conn, fd, why->error, why->reason);
-	conn->tried |= 1u << conn->converter;
-	lowat_restore(conn, fd);
-	attempt_disconnect(fd);
-	return go_on(conn, fd, why->error, why->reason);
-}
-
-static enum conn_state broken(struct conn *conn, int fd, int error)
-{
-	int seen = conversion_take_error(conn); /* by wait_once(): the kernel tells it once */
-	int pending = option_int(fd, SOL_SOCKET, SO_ERROR, 0);
-	struct handshake_step why;
-
-	error = seen ? seen : pending ? pending : error;
-	if (conn->directly || conn->confirmed)
-		return settle_failed(conn, fd, error, strerrordesc_np(error));
-	why = handshake_on_error(error);
-	return converter_failed(conn, fd, &why);
-}
-
-/*
  * The converter has said how it would serve the same request: with a cookie, without an option. Or it
  * may without the cookie that it has once given: it will give a new one then.
  */
@@ -369,7 +189,7 @@ static enum conn_state ask_again(struct conn *conn, int fd)
 	lowat_restore(conn, fd);
 	attempt_disconnect(fd);
 	ret = attempt_again(conn, fd);
-	return ret < 0 ? broken(conn, fd, -ret) : CONN_PENDING;
+	return ret < 0 ? settle_on_error(conn, fd, -ret) : CONN_PENDING;
 }
 
 static bool peer_has_closed(int fd)
@@ -408,20 +228,9 @@ static int response_judge(const struct conn *conn, int fd, uint8_t response[CONV
 	}
 }
 
-/* All zero where the kernel doesn't say. */
-static struct tcp_info tcp_info_of(int fd)
-{
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
-
-	if (next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
-		memset(&info, 0, sizeof(info));
-	return info;
-}
-
 static bool is_syn_sent(int fd)
 {
-	return tcp_info_of(fd).tcpi_state == TCPI_STATE_SYN_SENT;
+	return tcpinfo_of(fd).tcpi_state == TCPINFO_SYN_SENT;
 }
 
 /*
@@ -437,11 +246,11 @@ static bool is_confirmed(struct conn *conn, int fd)
 
 	if (!conn->confirmable)
 		return false;
-	info = tcp_info_of(fd);
-	if (info.tcpi_state == TCPI_STATE_SYN_SENT)
+	info = tcpinfo_of(fd);
+	if (info.tcpi_state == TCPINFO_SYN_SENT)
 		return false;
 	conn->confirmable = false;
-	if (info.tcpi_state != TCPI_STATE_CLOSE && (info.tcpi_options & wanted) == wanted &&
+	if (info.tcpi_state != TCPINFO_CLOSE && (info.tcpi_options & wanted) == wanted &&
 	    clock_ns() < limit && !conn->shut && !conn_is_shared(conn))
 		return true;
 	watch_mask(conn); /* the response has to be waited for */
@@ -463,7 +272,7 @@ static enum conn_state still_waiting(struct conn *conn, int fd)
 		return CONN_PENDING;
 	}
 	converters_doubt(conn->converter);
-	return converter_failed(conn, fd, &why);
+	return settle_converter_failed(conn, fd, &why);
 }
 
 /* Early data is on its way to the server itself; when it is gone the kernel does the rest. */
@@ -474,8 +283,8 @@ static enum conn_state step_directly(struct conn *conn, int fd)
 	if (ret == -EAGAIN)
 		return CONN_PENDING;
 	if (ret < 0)
-		return broken(conn, fd, -ret);
-	let_go(conn, fd);
+		return settle_on_error(conn, fd, -ret);
+	settle_let_go(conn, fd);
 	return CONN_DIRECT;
 }
 
@@ -487,7 +296,7 @@ static enum conn_state step(struct conn *conn, int fd)
 	int ret;
 
 	if (conn->unasked)
-		return go_on(conn, fd, ENETUNREACH, "no converter answers");
+		return settle_go_on(conn, fd, ENETUNREACH, "no converter answers");
 	if (conn->directly)
 		return step_directly(conn, fd);
 	ret = conn->want_output ? attempt_send_rest(conn, fd) : 0;
@@ -497,7 +306,7 @@ static enum conn_state step(struct conn *conn, int fd)
 		return is_confirmed(conn, fd) ? settle_confirmed(conn, fd) :
 						still_waiting(conn, fd);
 	if (ret < 0)
-		return broken(conn, fd, -ret);
+		return settle_on_error(conn, fd, -ret);
 	switch (told.verdict) {
 	case HANDSHAKE_DONE:
 		return settle_done(conn, fd, &told);
@@ -508,13 +317,13 @@ static enum conn_state step(struct conn *conn, int fd)
 		break;
 	}
 	if (conn->confirmed)
-		return settle_broken(conn, fd, &told);
+		return settle_unreached(conn, fd, &told);
 	if (told.fault != HANDSHAKE_FAULT_PROTOCOL)
 		converters_proved(conn->converter);
 	if (!conn->wrote && remedy_take(conn, &told))
 		return ask_again(conn, fd);
 	if (told.fault != HANDSHAKE_FAULT_SERVER)
-		return converter_failed(conn, fd, &told);
+		return settle_converter_failed(conn, fd, &told);
 	if (told.rest)
 		converters_refused(conn->converter, &conn->peer, told.rest);
 	return settle_failed(conn, fd, told.error, told.reason);
@@ -551,18 +360,6 @@ static bool closing_visit(struct conn *conn, void *arg)
 void conversion_closing_all(void)
 {
 	conn_each_pending(closing_visit, NULL);
-}
-
-/* Another process was first: what is left is to see it as it is. */
-static enum conn_state settle_as_told(struct conn *conn, int fd, enum others_news news)
-{
-	log_verdict(conn, news == OTHERS_DONE ? "converted" : news == OTHERS_DIRECT ? "direct" : "failed",
-		    " by another process");
-	let_go(conn, fd);
-	if (news != OTHERS_FAILED)
-		return news == OTHERS_DONE ? CONN_DONE : CONN_DIRECT;
-	atomic_store(&conn->error, ECONNREFUSED); /* only the other one has seen why */
-	return CONN_FAILED;
 }
 
 static enum conn_state step_shared(struct conn *conn, int fd)
@@ -625,14 +422,14 @@ static enum conn_state send_behind(struct conn *conn, int fd)
 
 	if (ret == -EAGAIN)
 		watch_mask(conn);
-	return ret < 0 && ret != -EAGAIN ? broken(conn, fd, -ret) : CONN_PENDING;
+	return ret < 0 && ret != -EAGAIN ? settle_on_error(conn, fd, -ret) : CONN_PENDING;
 }
 
 static enum conn_state send_with_syn(struct conn *conn, int fd)
 {
 	int ret = attempt_send_held(conn, fd);
 
-	return ret < 0 ? broken(conn, fd, -ret) : CONN_PENDING;
+	return ret < 0 ? settle_on_error(conn, fd, -ret) : CONN_PENDING;
 }
 
 /* The same where another process may be first: with its early data, then; ours waits. */
@@ -743,13 +540,4 @@ void conversion_expire(void)
 short conversion_poll_events(const struct conn *conn)
 {
 	return conn_wants_output(conn) ? POLLIN | POLLOUT : POLLIN;
-}
-
-int conversion_take_error(struct conn *conn)
-{
-	int error = atomic_exchange(&conn->error, 0);
-
-	if (conn->unconnected)
-		conn_move(conn, CONN_FAILED, CONN_IDLE);
-	return error;
 }

@@ -97,9 +97,6 @@ void conversion_finish(struct conn *conn, int fd, int ms);
 /* What to wait for in poll(2) while @conn is pending. */
 short conversion_poll_events(const struct conn *conn);
 
-/* The error of a FAILED conn as SO_ERROR has it: told once, positive, then 0. */
-int conversion_take_error(struct conn *conn);
-
 /* Every conn whose converter has been silent for too long goes on without it. */
 void conversion_expire(void);
 

@@ -17,11 +17,10 @@
 #include "shim/lowat.h"
 #include "shim/next.h"
 #include "shim/others.h"
+#include "shim/tcpinfo.h"
 #include "shim/watch.h"
 
 #include <errno.h>
-#include <linux/tcp.h>
-#include <netinet/in.h>
 
 #define FINISH_MS 1000 /* the response of a confirmed connection is on its way */
 
@@ -89,12 +88,10 @@ static bool is_connected(int fd)
 	static const uint8_t states[] = { 1, 3, 4, 5, 8 }; /* ESTABLISHED, SYN_RECV, FIN_WAIT1, 2, CLOSE_WAIT */
 	struct pollfd poller = { .fd = fd };
 	struct tcp_info info;
-	socklen_t len = sizeof(info);
 
 	if (next_poll_now(&poller, 1) != 0)
 		return false;
-	if (next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
-		return false;
+	info = tcpinfo_of(fd);
 	for (size_t i = 0; i < sizeof(states); i++)
 		if (info.tcpi_state == states[i])
 			return true;

@@ -52,7 +52,7 @@ struct gate gate_input_slow(struct conn *conn, int fd, int flags)
 		state = conn_state(conn);
 	}
 	/* The error once, then the end of the stream: as TCP after a refused connection. */
-	return state == CONN_FAILED ? gate_closed(-conversion_take_error(conn)) : gate_open;
+	return state == CONN_FAILED ? gate_closed(-conn_take_error(conn)) : gate_open;
 }
 
 bool gate_is_writable(int fd)
@@ -96,6 +96,6 @@ struct gate gate_output_slow(struct conn *conn, int fd, int flags)
 	if (conversion_progress(conn, fd) == CONN_PENDING)
 		gate = gate_output_pending(conn, fd, flags);
 	if (gate.pass && conn_state(conn) == CONN_FAILED)
-		error = conversion_take_error(conn);
+		error = conn_take_error(conn);
 	return error ? gate_closed(-error) : gate;
 }

@@ -43,7 +43,7 @@ static int get_error(struct conn *conn, int fd, int level, int name, void *value
 	if (conn_attentive(fd) == conn && value && len && (int)*len >= 0) {
 		conversion_progress(conn, fd);
 		if (conn_state(conn) == CONN_FAILED) {
-			error = conversion_take_error(conn);
+			error = conn_take_error(conn);
 			answer_bytes(value, len, &error, sizeof(error));
 			return 0;
 		}

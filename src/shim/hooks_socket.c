@@ -67,7 +67,7 @@ static int connect_again(struct conn *conn, int fd, bool blocking)
 		conn->connect_told = true;
 		return 0;
 	case CONN_FAILED:
-		error = conversion_take_error(conn);
+		error = conn_take_error(conn);
 		conn_move(conn, CONN_FAILED, CONN_IDLE);
 		return error ? -error : -ECONNABORTED;
 	case CONN_PENDING:
@@ -159,7 +159,7 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 	if (!sockaddr_ip_from(&server, addr, len))
 		return connect_nowhere(conn, fd, addr, len);
 	if (conn && conn_state(conn) == CONN_FAILED && conn->unconnected)
-		conversion_take_error(conn); /* a new beginning */
+		conn_take_error(conn); /* a new beginning */
 
 	blocking = is_blocking(fd);
 	ret = conn ? connect_again(conn, fd, blocking) : 1;

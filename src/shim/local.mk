@@ -15,9 +15,9 @@ libconvert_la_SOURCES = \
 	src/shim/next.c src/shim/next.h src/shim/output.c src/shim/output.h \
 	src/shim/others.c src/shim/others.h src/shim/rights.c src/shim/rights.h \
 	src/shim/servers.c src/shim/servers.h \
-	src/shim/shared.c src/shim/shared.h \
+	src/shim/settle.c src/shim/settle.h src/shim/shared.c src/shim/shared.h \
 	src/shim/signals.c src/shim/signals.h \
-	src/shim/unseen.c src/shim/unseen.h \
+	src/shim/tcpinfo.h src/shim/unseen.c src/shim/unseen.h \
 	src/shim/watch.c src/shim/watch.h
 libconvert_la_SOURCES += \
 	src/shim/hooks_alias.c src/shim/hooks_options.c src/shim/hooks_server.c src/shim/hooks_syscall.c \

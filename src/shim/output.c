@@ -84,7 +84,7 @@ static int connected(struct conn *conn, int fd, int flags)
 
 	if (ret < 0 || conn_state(conn) != CONN_FAILED)
 		return ret;
-	ret = -conversion_take_error(conn);
+	ret = -conn_take_error(conn);
 	conn_move(conn, CONN_FAILED, CONN_IDLE);
 	return ret;
 }

@@ -5,7 +5,7 @@ linkem_SOURCES = tests/lab/linkem/main.c tests/lab/linkem/settings.c tests/lab/l
 
 EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertlab/build.py \
 	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/harness.py \
-	tests/lab/convertlab/hosts.py tests/lab/convertlab/links.py tests/lab/convertlab/names.py \
+	tests/lab/convertlab/hosts.py tests/lab/convertlab/links.py tests/lab/convertlab/metrics.py tests/lab/convertlab/names.py \
 	tests/lab/convertlab/pcap.py \
 	tests/lab/convertlab/peers.py tests/lab/convertlab/sandbox.py tests/lab/convertlab/servers.py \
 	tests/lab/convertlab/sniffer.py tests/lab/convertlab/topology.py tests/lab/convertlab/waiting.py \
@@ -82,6 +82,7 @@ LAB_TESTS = \
 	tests/lab/test_convertd_access.py \
 	tests/lab/test_convertd_limits.py \
 	tests/lab/test_convertd_cookies.py \
+	tests/lab/test_convertd_observe.py \
 	tests/lab/test_convertd_workers.py \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \

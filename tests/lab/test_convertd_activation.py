@@ -131,8 +131,9 @@ def test_inherited_sockets():
             Manager(lab, listening(lab, "::", 5000), listening(lab, lab.converter.addr4, 5001, TCP)) as manager:
         process = manager.start(env={"LISTEN_FDNAMES": "first.socket:second.socket"})
         manager.wait("READY=1")
-        check("ready: [::]:5000 (MPTCP, Fast Open, inherited), 10.9.0.1:5001 (TCP, Fast Open, inherited); "
-              in process.log_text(), process.log_text())
+        places = "[::]:5000 (MPTCP, Fast Open, inherited), 10.9.0.1:5001 (TCP, Fast Open, inherited)"
+        check("ready: %s; " % places in process.log_text(), process.log_text())
+        check("STATUS=Listening on " + places in manager.heard, manager.heard)
         warning, = [line for line in process.log_text().splitlines() if "plain TCP" in line]
         check("\"second.socket\"" in warning and "10.9.0.1:5001" in warning and "SocketProtocol=mptcp" in warning, warning)
         for port in (5000, 5001):
@@ -278,7 +279,7 @@ def restart_under_load(lab, manager, *arguments):
         served = sum(stream.end() for stream in streams)
         equal(last.stop(), 0, "the status")
         logs.append(last.log_text())
-        carried = [log.count(": done\n") for log in logs]
+        carried = [log.count(": done ") for log in logs]
         check(min(carried) > 0, "what each convertd carried: %s" % carried)
         return "%d clients, %d restarts, none refused; each convertd served %s" % (served, RESTARTS, carried)
 
@@ -332,6 +333,42 @@ def test_kept_sockets_follow_the_configuration():
         equal(len(manager.kept), 1, "kept sockets of one worker")
         for _ in range(8):
             converts(lab, server, port=5003)
+        equal(process.stop(), 0, "the status")
+
+
+def test_kept_sockets_after_a_crash():
+    """Who comes while there is no convertd waits for the next."""
+    with near() as lab, Server(lab, 80) as server, Manager(lab) as manager:
+        process = manager.start("--workers", "2")
+        manager.wait("READY=1")
+        equal(process.stop(signal.SIGKILL), -signal.SIGKILL, "the status")
+        waiting = [Client(lab.client, lab.converter.addr4, protocol, delivery).send(server.connect())
+                   for protocol in (TCP, MPTCP) for delivery in ("syn", "behind") * 4]
+        wait_until(lambda: lab.converter.queued(1234) == len(waiting), 30, "clients in the queue")
+        process = manager.start("--workers", "2")
+        for _ in waiting:
+            server.accept().close()
+        for client in waiting:
+            extended_header(client.answer())
+            equal(client.end(), (b"", "closed"), "the end")
+            client.sock.close()
+        equal(process.stop(), 0, "the status")
+
+
+def test_kept_sockets_of_a_time_without_mptcp():
+    """They are used, and what to do about them is said."""
+    with near() as lab, Server(lab, 80) as server, Manager(lab) as manager:
+        lab.converter.sysctl("net.mptcp.enabled", 0)
+        process = manager.start("--workers", "1")
+        manager.wait("READY=1")
+        check("plain TCP" not in process.log_text(), process.log_text())
+        equal(process.stop(), 0, "the status")
+        lab.converter.sysctl("net.mptcp.enabled", 1)
+        process = manager.start("--workers", "1")
+        manager.wait("READY=1")
+        line, = [line for line in process.log_text().splitlines() if "plain TCP" in line]
+        check("rather than restart" in line and "[::]:1234" in line, line)
+        converts(lab, server, TCP)
         equal(process.stop(), 0, "the status")
 
 

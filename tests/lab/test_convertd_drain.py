@@ -5,7 +5,7 @@ import hashlib
 import os
 import signal
 
-from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
+from convertlab import Lab, Link, check, equal, main, metrics, need, servers, wait_until
 from convertlab.peers import MPTCP, TCP, Client, Server, descriptors, extended_header, read_exactly
 
 SIZE = 2000000
@@ -37,6 +37,15 @@ def refused(lab, protocol=TCP):
         return False
     except ConnectionRefusedError:
         return True
+
+
+def thread_states(process):
+    """What each thread does, as in proc(5)."""
+    states = []
+    for thread in os.listdir("/proc/%d/task" % process.pid):
+        with open("/proc/%d/task/%s/stat" % (process.pid, thread), encoding="ascii") as file:
+            states.append(file.read().rsplit(")", 1)[1].split()[0])
+    return states
 
 
 def open_sessions(lab, server):
@@ -114,6 +123,7 @@ def test_queue_and_half_requests():
                     for protocol in (TCP, MPTCP)]
             wait_until(lambda: descriptors(process) == at_start + len(half), 30, "half a request")  # pylint: disable=W0640
             process.send_signal(signal.SIGSTOP)
+            wait_until(lambda: set(thread_states(process)) == {"T"}, 30, "convertd to stand still")  # pylint: disable=W0640
             # more than the listener takes in one round
             queued = [Client(lab.client, lab.converter.addr4, protocol, delivery).send(server.connect() + b"%03d" % i)
                       for i in range(25) for protocol in (TCP, MPTCP) for delivery in ("syn", "behind")]
@@ -156,9 +166,12 @@ def test_second_signal():
     """The drain is over at once; until then nothing is reloaded, and sessions work."""
     for first, second in ((signal.SIGTERM, signal.SIGINT), (signal.SIGINT, signal.SIGTERM)):
         with near() as lab, Server(lab, 80) as server:
-            process = drained(lab, 3600)
+            process = drained(lab, 3600, *metrics.OPTIONS)
             pairs = open_sessions(lab, server)
+            equal(metrics.get(lab.converter, "/healthz")[::2], (200, "ok\n"), "health")
             order_end(process, first)
+            # for balancers: no new clients
+            equal(metrics.get(lab.converter, "/healthz")[::2], (503, "draining\n"), "health in the drain")
             order_end(process, signal.SIGHUP, "not reloaded: convertd is stopping")
             for client, sock in pairs:
                 client.sock.sendall(b"up")

@@ -10,7 +10,8 @@ from convertlab import Lab, Skip, check, equal, main, need
 from convertlab.build import SRCDIR, Build
 
 # What is left: the host's network and its two capabilities, /proc/sys, no limits of addresses (who may come is convertd's to say)
-EXPOSURE_MAX = 1.6
+EXPOSURE_MAX = {252: 1.6}
+EXPOSURE_MAX_ELSEWHERE = 2.0  # each systemd weighs a little differently
 
 SYSTEMD = os.path.join(SRCDIR, "contrib/systemd")
 
@@ -51,10 +52,11 @@ def test_exposure():
     with Lab(lte=None) as lab:
         if version(lab) < 250:
             raise Skip("systemd-analyze security --offline needs systemd 250")
-        result = systemd_analyze(lab, "security", "--offline=true", "--threshold=%d" % (EXPOSURE_MAX * 10), "./convertd.service")
+        most = EXPOSURE_MAX.get(version(lab), EXPOSURE_MAX_ELSEWHERE)
+        result = systemd_analyze(lab, "security", "--offline=true", "--threshold=%d" % (most * 10), "./convertd.service")
         exposure = re.search(r"Overall exposure level for convertd.service: ([0-9.]+)", result.stdout)
         check(exposure, "no exposure level:\n" + result.stdout + result.stderr)
-        check(result.returncode == 0 and float(exposure[1]) <= EXPOSURE_MAX, result.stdout)
+        check(result.returncode == 0 and float(exposure[1]) <= most, result.stdout)
         return "exposure %s" % exposure[1]
 
 
@@ -64,8 +66,11 @@ def test_the_configuration_that_is_installed():
         program = lab.build.program("convertd")
         path = os.path.join(SRCDIR, "contrib/convertd.conf")
         check("right" in lab.converter.run([program, "--config", path, "--check-config"]).stdout, "--check-config")
+        # as RuntimeDirectory= does, in the sandbox's own /run
+        os.makedirs("/run/convertd", exist_ok=True)
         process = lab.convertd(["--config", path], defaults=())
         process.wait_log("ready")
+        check("serving" in lab.converter.run([program, "status"]).stdout, "convertd status")
         check("any client" not in process.log_text(), process.log_text())
         equal(process.stop(), 0, "the status")
         keys = os.path.join(lab.directory, "keys")

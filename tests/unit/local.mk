@@ -71,7 +71,8 @@ endif
 if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_cookies \
-	tests/unit/test_relay_watch tests/unit/test_sysctls tests/unit/test_syn_packet
+	tests/unit/test_relay_watch tests/unit/test_sysctls tests/unit/test_syn_packet \
+	tests/unit/test_log tests/unit/test_metrics
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
@@ -103,6 +104,14 @@ tests_unit_test_cookies_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
 tests_unit_test_relay_watch_SOURCES = tests/unit/test_relay_watch.c
 tests_unit_test_relay_watch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_relay_watch_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_log_SOURCES = tests/unit/test_log.c
+tests_unit_test_log_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_log_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_metrics_SOURCES = tests/unit/test_metrics.c
+tests_unit_test_metrics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_metrics_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_sysctls_SOURCES = tests/unit/test_sysctls.c
 tests_unit_test_sysctls_CPPFLAGS = $(AM_CPPFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'

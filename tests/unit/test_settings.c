@@ -73,7 +73,29 @@ START_TEST(defaults)
 	ck_assert_uint_eq(settings->request_timeout, 10);
 	ck_assert_uint_eq(settings->log_level, LOG_LEVEL_INFO);
 	ck_assert(!settings->no_syn_window_fix);
+	ck_assert_uint_eq(settings->drain_timeout, 30);
+	ck_assert_str_eq(settings->user.name, "");
+	ck_assert(!settings->no_syscall_filter);
+	ck_assert(settings->listen_is_default);
 	settings_destroy(settings);
+}
+END_TEST
+
+START_TEST(user_is_looked_up)
+{
+	char *argv[] = { (char *)"convertd", (char *)"--user", (char *)"no-such-user", NULL };
+	struct problems problems = { 0 };
+	struct settings *settings = settings_create(3, argv, &problems);
+
+	/* For root alone: after a reload, others may not have the rights to ask. */
+	if (geteuid() != 0) {
+		ck_assert_str_eq(settings->user.name, "no-such-user");
+		settings_destroy(settings);
+		return;
+	}
+	ck_assert(!settings);
+	ck_assert_msg(strstr(problems.first, "--user: \"no-such-user\" is no user"), "%s",
+		      problems.first);
 }
 END_TEST
 
@@ -180,6 +202,12 @@ static const struct {
 	{ "connect-timeout 99999999999999999999999\n", 1, { "\"99999999999999999999999\"" } },
 	{ "connect-timeout 1\nconnect-timeout 2\n", 2, { "\"2\"", "line 1" } },
 	{ "log-level loud\n", 1, { "\"loud\"", "debug" } },
+	{ "drain-timeout 86401\n", 1, { "\"86401\"", "seconds from 0 to 86400" } },
+	{ "user :daemon\n", 1, { "\":daemon\"", "NAME:GROUP" } },
+	{ "user nobody:\n", 1, { "\"nobody:\"", "NAME:GROUP" } },
+	{ "user 1234567890123456789012345678901234567890123456789012345678901234\n", 1,
+	  { "NAME:GROUP", "63 bytes" } },
+	{ "no-syscall-filter yes\n", 1, { "\"yes\"", "alone" } },
 	{ "config /etc/other\n", 1, { "config:", "--config" } },
 	{ "help\n", 1, { "command line" } },
 	{ "check-config\n", 1, { "command line" } },
@@ -294,6 +322,7 @@ int main(void)
 	TCase *tcase = tcase_create("settings");
 
 	tcase_add_test(tcase, defaults);
+	tcase_add_test(tcase, user_is_looked_up);
 	tcase_add_test(tcase, file_in_all_its_forms);
 	tcase_add_test(tcase, command_line_counts);
 	tcase_add_test(tcase, read_twice);

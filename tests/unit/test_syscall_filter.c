@@ -104,13 +104,23 @@ static bool start_by_clone3(void)
 	return says_enosys(syscall(SYS_clone3, NULL, 0));
 }
 
+static bool make_process(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	return says_enosys(pid);
+}
+
 static bool clone_into_namespace(void)
 {
 	return says_enosys(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, NULL, NULL, NULL, NULL));
 }
 
-static bool (*const unknown[])(void) = { name_host,	 change_mode,	  change_user,
-					 start_io_uring, start_by_clone3, clone_into_namespace };
+static bool (*const unknown[])(void) = { name_host,	start_io_uring, start_by_clone3,
+					 change_mode,	change_user,	make_process,
+					 clone_into_namespace };
 
 /* As an older kernel would say it: whoever knows another way takes that. */
 START_TEST(what_it_does_not_know)

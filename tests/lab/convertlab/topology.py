@@ -33,7 +33,7 @@ CONVERT_PORT = 1234  # the default; RFC 8803 Section 10.1 assigns none
 CONVERTD_OPEN = ("--allow-client", "::/0", "--allow-destination", "::/0", "--allow-destination", "10.0.0.0/8",
                  "--allow-destination", "fd00::/8", "--max-connections-per-client", "0", "--max-pending", "0",
                  "--max-pending-per-client", "0", "--max-errors", "0", "--max-errors-per-client", "0",
-                 "--drain-timeout", "0")
+                 "--drain-timeout", "0", "--log-rate", "0")
 
 # What failed labs have to say; the harness prints and empties it.
 failure_reports = []

@@ -2,7 +2,7 @@
 /* json.c - values of JSON (RFC 8259) */
 #include "config.h"
 
-#include "convertize/json.h"
+#include "common/json.h"
 
 #include <stddef.h>
 #include <stdint.h>

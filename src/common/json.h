@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* json.h - values of JSON (RFC 8259) */
-#ifndef CONVERTIZE_JSON_H
-#define CONVERTIZE_JSON_H
+#ifndef COMMON_JSON_H
+#define COMMON_JSON_H
 
 #include <stdio.h>
 

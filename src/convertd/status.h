@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* status.h - how the converter is: for people, in a terminal or a browser, and for Prometheus (no I/O) */
+#ifndef CONVERTD_STATUS_H
+#define CONVERTD_STATUS_H
+
+#include "convertd/metrics.h"
+#include "convertd/notices.h"
+#include "convertd/process.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+
+struct status {
+	struct metrics_sum sum;
+	struct metrics_sum before;  /* the counters some time ago, for rates */
+	double before_seconds;      /* how long ago; 0: not known yet */
+	time_t now, started, configured;
+	uint64_t reloads, reloads_failed;
+	bool draining;
+	const char *listening;      /* "[::]:1234 (MPTCP, Fast Open), …" */
+	size_t workers;
+	unsigned max_connections, max_pending; /* 0: no limit */
+	struct process_facts process;
+	size_t notice_count;
+	struct notice notices[NOTICES_MAX];
+};
+
+/* "convertd 0.1.0: serving", and tables of what is worth knowing. */
+void status_write_text(FILE *out, const struct status *status);
+
+/* The same as a page: one file, no script, light or dark as the browser is, readable without its style. */
+void status_write_html(FILE *out, const struct status *status);
+
+/* Everything for Prometheus: metrics_write(), and what isn't a counter of sessions. */
+void status_write_metrics(FILE *out, const struct status *status);
+
+#endif

@@ -1,0 +1,495 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_observe.py - what convertd tells: its log, its metrics, its status; and that asking it disturbs nobody"""
+import contextlib
+import html.parser
+import json
+import os
+import re
+import signal
+import socket
+import time
+
+from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab.metrics import OPTIONS, PORT, Metrics, ask, get, json_lines, wait_metrics
+from convertlab.peers import (MPTCP, TCP, Client, Server, connect, converter, descriptors, extended_header, message, octets,
+                              read_exactly)
+
+INFO = message(octets("01010000"))
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+DENIED = "10.8.0.1:25"  # of the server
+LEVELS = ("error", "warning", "info", "debug")
+
+
+def near(**options):
+    """Links without limits worth speaking of."""
+    options.setdefault("lte", None)
+    return Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), **options)
+
+
+@contextlib.contextmanager
+def json_converter(lab, *arguments):
+    """convertd that logs JSON; at its end, every line must be an object that has what all have."""
+    process = lab.convertd(["--log-format", "json", *arguments])
+    process.wait_log("ready")
+    yield process
+    equal(process.stop(), 0, "convertd's status")
+    for line in json_lines(process):
+        check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"]), line)
+        check(line["level"] in LEVELS and line["message"], line)
+
+
+def connections(process):
+    """The log's objects about connections."""
+    return [line for line in json_lines(process) if line.get("event") == "connection"]
+
+
+def transfer(lab, server, protocol, delivery, up, down):
+    """A connection that carries so many bytes each way and ends in order; returns the client's port."""
+    with Client(lab.client, lab.converter.addr4, protocol, delivery) as client:
+        client.send(server.connect())
+        with server.accept() as sock:
+            extended_header(client.answer())
+            client.sock.sendall(bytes(up))
+            client.shutdown()
+            equal(len(read_exactly(sock, up + 1)), up, "bytes at the server")
+            sock.sendall(bytes(down))
+        equal(len(client.read(down + 1)), down, "bytes at the client")
+        return client.sock.getsockname()[1]
+
+
+def refused(lab, request, protocol=TCP):
+    """A connection that ends with the converter's answer, or without; returns the client's port."""
+    with Client(lab.client, lab.converter.addr4, protocol) as client:
+        client.send(request)
+        client.end()
+        return client.sock.getsockname()[1]
+
+
+# --- the log ------------------------------------------------------------------------------------------------------
+
+
+def test_json_lines():
+    """One object for each connection, which says of it what its peers know."""
+    with near() as lab, Server(lab, 80) as server, json_converter(lab, "--deny-destination", DENIED) as process:
+        expected = {}
+        for protocol, delivery, up, down in ((TCP, "syn", 1000, 0), (TCP, "behind", 0, 3000), (MPTCP, "syn", 70000, 300000),
+                                             (MPTCP, "behind", 1, 1)):
+            port = transfer(lab, server, protocol, delivery, up, down)
+            expected[port] = {"outcome": "done", "reason": "done", "bytes_up": up, "bytes_down": down,
+                              "transport": "mptcp" if protocol == MPTCP else "tcp", "syn_data": delivery == "syn",
+                              "destination": lab.server.addr4, "destination_port": 80, "client": lab.client.wifi4}
+        port = refused(lab, connect(lab.server.addr6, lab.addresses.refused_port))
+        expected[port] = {"outcome": "server_refused", "error_code": 96, "destination": lab.server.addr6,
+                          "destination_port": lab.addresses.refused_port, "bytes_down": 0}
+        expected[refused(lab, connect(lab.server.addr4, 25))] = {"outcome": "not_authorized", "error_code": 32,
+                                                                 "reason": "destination denied"}
+        expected[refused(lab, b"GET / HTTP/1.1\r\n\"\\\r\n\r\n")] = {"outcome": "not_convert"}
+        expected[refused(lab, octets("01002263"))] = {"outcome": "bad_request", "reason": "Total Length is 0", "syn_data": True}
+        expected[refused(lab, octets("01022263 00010000"))] = {"outcome": "bad_request", "error_code": 2}
+        expected[refused(lab, INFO, MPTCP)] = {"outcome": "information", "transport": "mptcp"}
+        wait_until(lambda: len(connections(process)) == len(expected), 10, "%d lines" % len(expected))
+        for line in connections(process):
+            for name, value in expected[line["client_port"]].items():
+                equal(line[name], value, "%s of %s" % (name, line))
+            equal("destination" in line, line["outcome"] in ("done", "server_refused", "not_authorized"), line)
+            equal("error_code" in line, "error_code" in expected[line["client_port"]], line)
+            equal("connect_seconds" in line, line["outcome"] == "done", line)
+            check(0 <= line.get("connect_seconds", 0) <= line["duration_seconds"] < 30, line)
+            equal(line.get("subflows_max"), 1 if line["transport"] == "mptcp" else None, line)
+            check(" to " in line["message"] and line["reason"] in line["message"], line)
+        equal(len({line["id"] for line in connections(process)}), len(expected), "ids")
+
+
+def test_subflows_and_fallback():
+    """Two subflows are told, and so is Multipath TCP that became TCP on the way."""
+    need("nft", "nftables")
+    with Lab(wifi=Link(delay_ms=2, rate_mbit=50), lte=Link(delay_ms=2, rate_mbit=50), core=Link(delay_ms=0.1)) as lab, \
+            Server(lab, 80) as server, json_converter(lab, *OPTIONS) as process:
+        with Client(lab.client, lab.converter.addr4, MPTCP) as client:
+            client.send(server.connect())
+            with server.accept() as sock:
+                extended_header(client.answer())
+                # a subflow is only opened once data has gone both ways
+                for _ in range(2):
+                    client.sock.sendall(b"x")
+                    sock.sendall(read_exactly(sock, 1))
+                    client.read(1)
+                wait_until(lambda: lab.client.counters()["MPTcpExtMPJoinSynAckRx"] > 0, 10, "the second subflow")
+                client.sock.sendall(bytes(1000))
+                equal(len(read_exactly(sock, 1000)), 1000, "bytes")
+        wait_until(lambda: connections(process), 10, "a line")
+        # the third packet of the middle of the stream loses its DSS, which ends MPTCP there (RFC 8684 3.7)
+        lab.client.run(["nft", "add table inet strip; add chain inet strip out { type filter hook output priority 0; }; "
+                        "add rule inet strip out tcp dport 1234 tcp flags & (syn|ack) == ack reset tcp option 30"])
+        transfer(lab, server, MPTCP, "syn", 1000, 1000)
+        wait_until(lambda: len(connections(process)) == 2, 10, "the other line")
+        two, fallen = connections(process)
+        equal((two["transport"], two["subflows_max"]), ("mptcp", 2), two)
+        equal((fallen["transport"], fallen["outcome"], "subflows_max" in fallen), ("fallback", "done", False), fallen)
+        metrics = Metrics(lab.converter)
+        equal(metrics.family("convertd_client_transports_total", "transport"), {"mptcp": 1, "fallback": 1}, "transports")
+        equal((metrics("convertd_connection_subflows_bucket", le="1"), metrics("convertd_connection_subflows_bucket", le="2"),
+               metrics("convertd_connection_subflows_sum")), (0, 1, 2), "subflows")
+
+
+def test_log_rate():
+    """Beyond --log-rate lines are left out, of that outcome alone, and counted."""
+    with near() as lab, json_converter(lab, "--log-rate", "2", *OPTIONS) as process:
+        for _ in range(60):
+            refused(lab, INFO)
+        refused(lab, connect(lab.server.addr4, lab.addresses.refused_port))
+        metrics = wait_metrics(lab.converter, lambda metrics: metrics("convertd_connections_ended_total", outcome="server_refused"),
+                               "the end of the last")
+        equal(metrics("convertd_connections_ended_total", outcome="information"), 60, "counted")
+        process.stop()
+        told = [line["outcome"] for line in connections(process)]
+        # ten seconds' worth at once, and what was earned meanwhile
+        check(20 <= told.count("information") < 60, "%d lines" % told.count("information"))
+        equal(told.count("server_refused"), 1, "lines of another outcome")
+        left_out = sum(int(line["message"].split()[0]) for line in json_lines(process) if "left their lines out" in line["message"])
+        equal(told.count("information") + left_out, 60, "lines, and those that were left out")
+        equal(metrics("convertd_log_lines_left_out_total"), left_out, "the metric")
+
+
+def test_journal():
+    """Where standard error is the journal's socket, lines say their level as it wants it; otherwise they don't."""
+    with near() as lab:
+        for journal in (True, False):
+            ends = socket.socketpair()
+            with ends[0], ends[1]:
+                stat = os.fstat(ends[1].fileno())
+                stream = "%d:%d" % (stat.st_dev, stat.st_ino + (not journal))
+                process = lab.converter.popen([lab.build.program("convertd")], stdout=ends[1], stderr=ends[1],
+                                              env={"JOURNAL_STREAM": stream})
+                ends[1].close()
+                ends[0].settimeout(10)
+                text = b""
+                while b"ready" not in text:
+                    text += ends[0].recv(65536)
+                process.stop()
+                for line in text.decode().splitlines():
+                    check(re.match(r"<[3467]>convertd: " if journal else r"convertd: ", line), line)
+
+
+# --- metrics ------------------------------------------------------------------------------------------------------
+
+
+def test_counts():
+    """100 connections, of which each kind is counted exactly; while they last, they are there."""
+    with near() as lab, Server(lab, 80) as server, converter(lab, "--deny-destination", DENIED, *OPTIONS) as process:
+        before = Metrics(lab.converter)
+        equal(before("convertd_connections_accepted_total"), 0, "at first")
+        up = down = 0
+        for i in range(20):
+            transfer(lab, server, (TCP, MPTCP)[i % 2], ("syn", "behind")[i // 10], i * 10, i * 1000)
+            up, down = up + i * 10, down + i * 1000
+        for i in range(40):
+            refused(lab, connect(lab.server.addr4, lab.addresses.refused_port), (TCP, MPTCP)[i % 2])
+        for i in range(20):
+            refused(lab, connect(lab.server.addr4, 25))
+        for i in range(10):
+            refused(lab, b"GET / HTTP/1.1\r\n\r\n")
+        with contextlib.ExitStack() as stack:
+            for _ in range(5):
+                client = stack.enter_context(Client(lab.client, lab.converter.addr4, TCP)).send(server.connect() + b"12345")
+                sock = stack.enter_context(server.accept())
+                extended_header(client.answer())
+                equal(read_exactly(sock, 5), b"12345", "what the server gets")
+            for _ in range(5):
+                stack.enter_context(Client(lab.client, lab.converter.addr4, TCP)).send(connect(lab.addresses.blackhole4, 80)[:12])
+            during = wait_metrics(lab.converter, lambda metrics: metrics.family("convertd_connections", "state") ==
+                                  {"relay": 5, "request": 5}, "ten that are there")
+            equal(during("convertd_pending_requests"), 5, "pending requests")
+            # of those that are there, too
+            equal(during("convertd_relayed_bytes_total", direction="up"), up + 25, "bytes up")
+        metrics = wait_metrics(lab.converter, lambda metrics: not metrics.family("convertd_connections", "state"), "all to end")
+        equal(metrics.family("convertd_connections_ended_total", "outcome"),
+              {"done": 25, "server_refused": 40, "not_authorized": 20, "not_convert": 10, "client_left": 5}, "outcomes")
+        equal(metrics.family("convertd_errors_sent_total", "code"), {"96": 40, "32": 20}, "errors")
+        equal(metrics("convertd_connections_accepted_total"), 100, "accepted")
+        equal(metrics("convertd_pending_requests"), 0, "pending requests")
+        equal(metrics("convertd_relayed_bytes_total", direction="up"), up + 25, "bytes up")
+        equal(metrics("convertd_relayed_bytes_total", direction="down"), down, "bytes down")
+        equal((metrics("convertd_requests_total", syn_data="yes"), metrics("convertd_requests_total", syn_data="no")), (55, 10),
+              "requests")
+        equal(metrics.family("convertd_client_transports_total", "transport"), {"tcp": 70, "mptcp": 30}, "transports")
+        equal(metrics("convertd_connect_duration_seconds_count"), 25, "connected")
+        equal(metrics("convertd_request_duration_seconds_count"), 65, "requests that were granted")
+        check(0 < metrics("convertd_connect_duration_seconds_sum") < 25 * 5, "%g s" % metrics("convertd_connect_duration_seconds_sum"))
+        # the connection that asks is one more descriptor
+        equal(metrics("process_open_fds"), descriptors(process) + 1, "descriptors")
+        check(before("process_cpu_seconds_total") < metrics("process_cpu_seconds_total"), "no processor time is counted")
+        check(abs(metrics("process_start_time_seconds") - time.time()) < 60, "it began at another time")
+        check(metrics("process_resident_memory_bytes") > 1e6, "no memory")
+        equal(before.names(), metrics.names(), "names, from the first question on")
+
+
+def test_manual_has_each_metric():
+    """convertd(8) lists all metrics and outcomes that there are, and no others."""
+    with near() as lab, converter(lab, *OPTIONS):
+        metrics = Metrics(lab.converter)
+    families = {re.sub("_(bucket|sum|count)$", "", name) for name in metrics.names()}
+    with open(os.path.join(SOURCE, "man/convertd.8"), encoding="utf-8") as file:
+        manual = file.read()
+    equal(set(re.findall(r"^\.It Li ((?:convertd|process)_\w+)", manual, re.MULTILINE)), families, "metrics in convertd(8)")
+    outcomes = manual[manual.index(".Ss Outcomes"):manual.index(".Sh METRICS")]
+    equal(set(re.findall(r"^\.It Li (\w+)$", outcomes, re.MULTILINE)),
+          {dict(labels)["outcome"] for name, labels in metrics.values if name == "convertd_connections_ended_total"}, "outcomes")
+
+
+def test_promtool():
+    """Prometheus' own checker has nothing to say."""
+    need("promtool", "prometheus")
+    with near() as lab, converter(lab, *OPTIONS):
+        _, _, text = get(lab.converter)
+        result = lab.converter.run(["promtool", "check", "metrics"], input=text)
+        equal(result.stdout + result.stderr, "", "promtool")
+
+
+def dashboard_expressions():
+    """What the panels and annotations of the Grafana dashboard ask for."""
+    with open(os.path.join(SOURCE, "contrib/grafana/convertd.json"), encoding="utf-8") as file:
+        dashboard = json.load(file)
+    places, ids = set(), set()
+    for panel in dashboard["panels"]:
+        where = panel["gridPos"]
+        taken = {(x, y) for x in range(where["x"], where["x"] + where["w"]) for y in range(where["y"], where["y"] + where["h"])}
+        check(where["x"] + where["w"] <= 24 and not taken & places and panel["id"] not in ids, "%s overlaps" % panel["title"])
+        places |= taken
+        ids.add(panel["id"])
+        check(panel["type"] == "row" or panel["targets"] and panel["description"], "%s is empty" % panel["title"])
+        yield from (target["expr"] for target in panel.get("targets", []))
+    yield from (annotation["expr"] for annotation in dashboard["annotations"]["list"])
+
+
+def alert_expressions():
+    """What the alerts ask for, by their lines in the file: there may be no parser of YAML here."""
+    with open(os.path.join(SOURCE, "contrib/prometheus/alerts.yml"), encoding="utf-8") as file:
+        lines = file.read().split("- alert:")[1:]
+    yield from (re.search(r"expr:(.*?)\n {8}\w", rule, re.DOTALL)[1] for rule in lines)
+
+
+def test_dashboard_and_alerts_ask_for_what_is_there():
+    """Every name and label value in them is in the metrics."""
+    with near() as lab, converter(lab, *OPTIONS):
+        metrics = Metrics(lab.converter)
+    labels = {label for _, pairs in metrics.values for label in pairs}
+    expressions = [*dashboard_expressions(), *alert_expressions()]
+    check(len(expressions) >= 40, "%d expressions" % len(expressions))
+    asked = set()
+    for expression in expressions:
+        names = set(re.findall(r"\b((?:convertd|process)_\w+)\b", expression))
+        check(names or "up{" in expression, "nothing of convertd's in " + expression)
+        asked |= names
+        for label, values in re.findall(r'(\w+)=~?"([\w.*|+]+)"', expression):
+            for value in values.split("|") if label != "job" else ():
+                check(any(own == label and re.fullmatch(value, text) for own, text in labels), "%s=%s" % (label, value))
+    equal(asked - metrics.names(), set(), "names that aren't there")
+    check({re.sub("_(bucket|sum|count)$", "", name) for name in metrics.names()} -
+          {re.sub("_(bucket|sum|count)$", "", name) for name in asked} <=
+          {"convertd_build_info", "convertd_reloads_total", "convertd_max_pending_requests", "process_start_time_seconds",
+           "process_virtual_memory_bytes", "convertd_workers"}, "metrics that nobody looks at: %s" % (metrics.names() - asked))
+
+
+def test_prometheus_takes_them():
+    """promtool: the alerts go off when they should, and the dashboard's expressions are PromQL."""
+    need("promtool", "prometheus")
+    with near() as lab:
+        for arguments in (["check", "config", "scrape.yml"], ["test", "rules", "alerts_test.yml"]):
+            arguments[-1] = os.path.join(SOURCE, "contrib/prometheus", arguments[-1])
+            lab.client.run(["promtool", *arguments])
+        rules = os.path.join(lab.directory, "rules.yml")
+        with open(rules, "w", encoding="utf-8") as file:
+            # JSON is YAML
+            json.dump({"groups": [{"name": "dashboard", "rules": [
+                {"record": "expression%d" % i, "expr": re.sub(r"\$__\w+", "1m", expression)}
+                for i, expression in enumerate(dashboard_expressions())]}]}, file)
+        lab.client.run(["promtool", "check", "rules", rules])
+
+
+# --- HTTP that is not as it should be -----------------------------------------------------------------------------
+
+
+def test_bad_requests():
+    """What isn't a question is answered as such, or closed; never more than a few bytes are kept of it."""
+    with near() as lab, converter(lab, *OPTIONS):
+        for request, statuses in ((b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n", (404,)),
+                                  (b"GET /metrics/../status HTTP/1.1\r\nHost: x\r\n\r\n", (404,)),
+                                  (b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n", (405,)),
+                                  (b"DELETE / HTTP/1.1\r\nHost: x\r\n\r\n", (405,)),
+                                  (b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 20000 + b"\r\n\r\n", (413, 414, 431, None)),
+                                  (b"GET /" + b"x" * 20000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", (413, 414, 431, None)),
+                                  (b"nonsense\r\n\r\n", (400, None))):
+            try:
+                status = ask(lab.converter, request)[0]
+            except (ConnectionResetError, BrokenPipeError, AssertionError):
+                # closed without an answer
+                status = None
+            check(status in statuses, "%s is answered by %s" % (request[:40], status))
+        equal(ask(lab.converter, b"HEAD / HTTP/1.0\r\n\r\n")[2], "", "the body of HEAD")
+        status, headers, _ = get(lab.converter, "/")
+        equal((status, headers["connection"], headers["cache-control"]), (200, "close", "no-store"), "headers")
+
+
+def test_slow_questions():
+    """Clients that trickle, or read nothing, hold few descriptors and no time: connections go on, and others are answered."""
+    with near() as lab, Server(lab, 80) as server, converter(lab, *OPTIONS) as process, contextlib.ExitStack() as stack:
+        at_start = descriptors(process)
+        slow = []
+        for i in range(40):
+            sock = stack.enter_context(lab.converter.socket())
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+            sock.settimeout(20)
+            sock.connect(("127.0.0.1", PORT))
+            # a part of a question, or many whose answers nobody reads
+            sock.sendall(b"GET /metrics HTTP/1.1\r\nHo" if i % 2 else b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
+            slow.append(sock)
+        start = time.monotonic()
+        for i in range(50):
+            transfer(lab, server, (TCP, MPTCP)[i % 2], "syn", 1000, 1000)
+        check(descriptors(process) <= at_start + 20, "%d descriptors more" % (descriptors(process) - at_start))
+        check(time.monotonic() - start < 8, "50 connections took %.1f s" % (time.monotonic() - start))
+
+        # each has 5 s in all, also one that says something now and then
+        wait_until(lambda: is_over(slow[1]), 20, "the end of one that trickles", interval=0.2)
+        for sock in slow:
+            sock.close()
+        equal(wait_until(lambda: Metrics(lab.converter), 10, "an answer")("convertd_connections_accepted_total"), 50, "connections")
+
+
+def is_over(sock):
+    """Sends one byte more. Is the connection over?"""
+    try:
+        sock.send(b"x", socket.MSG_DONTWAIT)
+        return sock.recv(1, socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+# --- status -------------------------------------------------------------------------------------------------------
+
+
+class Page(html.parser.HTMLParser):
+    """Tags that fit, and no script."""
+
+    VOID = ("meta", "link", "br")
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.cells = [], []
+        self.feed(text)
+        self.close()
+        equal(self.open, [], "tags that are left open")
+
+    def handle_starttag(self, tag, attrs):
+        check(tag != "script" and not any(name.startswith("on") or name == "src" for name, _ in attrs), "%s %s" % (tag, attrs))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        equal(self.open.pop(), tag, "the tag that is closed")
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] in ("th", "td", "h1"):
+            self.cells.append(data)
+
+
+def status(lab, *arguments):
+    """(exit status, output, errors) of convertd status."""
+    result = lab.converter.run([lab.build.program("convertd"), "status", *arguments], check=False)
+    return result.returncode, result.stdout, result.stderr
+
+
+def test_status():
+    """On the command line, by address, socket or configuration file, and in a browser: the same figures."""
+    with near() as lab, Server(lab, 80) as server:
+        path = os.path.join(lab.directory, "metrics.sock")
+        config = os.path.join(lab.directory, "convertd.conf")
+        with open(config, "w", encoding="utf-8") as file:
+            # the key isn't there: status has no use for it
+            file.write("metrics unix:%s\nmetrics 127.0.0.1:%d\ncookie-key /nowhere\n" % (path, PORT))
+        equal(status(lab, "--config", config)[0], 1, "the status without a converter")
+        check("is convertd running, with --metrics unix:%s?" % path in status(lab, "--config", config)[2], "no remedy")
+        check("unix:/run/convertd/metrics.sock: No such file or directory" in status(lab)[2], "no usual place")
+        refusal = lab.converter.run([lab.build.program("convertd"), "--metrics", "unix:%s/nowhere/x" % lab.directory], check=False)
+        check(refusal.returncode == 1 and "there is no such directory" in refusal.stderr, refusal.stderr)
+        # one that was left behind is replaced
+        with lab.converter.socket(socket.AF_UNIX) as stale:
+            stale.bind(path)
+        with converter(lab, "--metrics", "unix:" + path, *OPTIONS) as process:
+            lab.converter.sysctl("net.ipv4.tcp_fastopen", 1)
+            process.send_signal(signal.SIGHUP)
+            process.wait_log("reloaded")
+            transfer(lab, server, TCP, "behind", 5, 7)
+            wait_metrics(lab.converter, lambda metrics: metrics("convertd_connections_ended_total", outcome="done"), "the end")
+            for how in (("--config", config), ("--metrics", "unix:" + path), OPTIONS):
+                code, text, errors = status(lab, *how)
+                equal((code, errors), (0, ""), "convertd status")
+                for line in (r"convertd \S+: serving", r"  listening on +\[::\]:1234 \(MPTCP\)", r"  reloads +1, and 0 that failed",
+                             r"  all +0 of \d+", r"  connections accepted +1", r"  bytes to clients +7 \(.*\)", r"  done +1",
+                             r"  \S+ \S+ +net.ipv4.tcp_fastopen is 1: .*"):
+                    check(re.search("^%s$" % line, text, re.MULTILINE), "no %s in\n%s" % (line, text))
+            cells = Page(get(lab.converter, "/")[2]).cells
+            equal(cells[cells.index("bytes from clients") + 1], "5 (0.0 kB)", "a row of the page")
+            equal(ask(lab.converter, b"GET /healthz HTTP/1.0\r\n\r\n", path=path)[::2], (200, "ok\n"), "health")
+        check(not os.path.exists(path), "the socket is left behind")
+
+
+def test_draining():
+    """Balancers are told at once to look elsewhere, and who asks is answered until the last connection has ended."""
+    with near() as lab, Server(lab, 80) as server:
+        process = lab.convertd(["--drain-timeout", "60", *OPTIONS])
+        process.wait_log("ready")
+        equal(get(lab.converter, "/healthz")[::2], (200, "ok\n"), "health before")
+        with Client(lab.client, lab.converter.addr4) as client:
+            client.send(server.connect())
+            with server.accept() as sock:
+                extended_header(client.answer())
+                process.send_signal(signal.SIGTERM)
+                process.wait_log("no new clients")
+                equal(get(lab.converter, "/healthz")[::2], (503, "draining\n"), "health")
+                metrics = Metrics(lab.converter)
+                equal((metrics("convertd_draining"), metrics("convertd_connections", state="relay")), (1, 1), "metrics")
+                check(": draining" in status(lab, *OPTIONS)[1], "convertd status")
+        equal(process.wait(10), 0, "convertd's status")
+
+
+def test_reload():
+    """Addresses come and go with the configuration; what can't be had changes nothing."""
+    with near() as lab:
+        config = os.path.join(lab.directory, "convertd.conf")
+
+        def write(text):
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(text)
+
+        def reload(process, text, told):
+            count = process.log_text().count(told)
+            write(text)
+            process.send_signal(signal.SIGHUP)
+            wait_until(lambda: process.log_text().count(told) > count, 10, told)
+
+        write("metrics 127.0.0.1:9104\n")
+        with converter(lab, "--config", config, *OPTIONS) as process:
+            for port in (PORT, 9104):
+                equal(Metrics(lab.converter, port=port)("convertd_reloads_total", result="ok"), 0, "reloads")
+            reload(process, "metrics 127.0.0.1:9105\n", "reloaded: ")
+            check(not lab.converter.listening(9104), "it listens where it shouldn't any more")
+            equal(Metrics(lab.converter, port=9105)("convertd_reloads_total", result="ok"), 1, "reloads")
+            with lab.converter.socket() as taken:
+                taken.bind(("127.0.0.1", 9106))
+                taken.listen()
+                reload(process, "metrics 127.0.0.1:9106\n", "not reloaded")
+            check("--metrics: 127.0.0.1:9106: Address already in use" in process.log_text(), process.log_text())
+            metrics = Metrics(lab.converter, port=9105)
+            equal((metrics("convertd_reloads_total", result="failed"), metrics("convertd_notices")), (1, 1), "failed reloads")
+            reload(process, "", "reloaded: ")
+            check(not lab.converter.listening(9105) and lab.converter.listening(PORT), "where it listens")
+            equal(Metrics(lab.converter)("convertd_notices"), 0, "warnings that are over")
+
+
+if __name__ == "__main__":
+    main()

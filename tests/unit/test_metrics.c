@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_metrics.c - counters, histograms, and what Prometheus and people read of them */
+#include "config.h"
+
+#include "convert/convert.h"
+#include "convertd/metrics.h"
+#include "convertd/status.h"
+
+#include "run.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <string.h>
+
+static struct metrics metrics;
+static char *written;
+
+static void forget(void)
+{
+	memset(&metrics, 0, sizeof(metrics));
+	free(written);
+	written = NULL;
+}
+
+static struct status make_status(void)
+{
+	struct status status = { .listening = "[::]:1234", .now = 1000, .started = 900,
+				 .configured = 950 };
+
+	metrics_add_up(&status.sum, &metrics);
+	return status;
+}
+
+/* What one of status.h's functions writes about @status, until forget(). */
+static const char *write_with(void (*function)(FILE *out, const struct status *status),
+			      const struct status *status)
+{
+	size_t len;
+	FILE *out;
+
+	free(written);
+	out = open_memstream(&written, &len);
+	ck_assert_ptr_nonnull(out);
+	function(out, status);
+	fclose(out);
+	return written;
+}
+
+/* Is there such a line? */
+static bool has_line(const char *text, const char *line)
+{
+	size_t len = strlen(line);
+
+	for (const char *at = text; (at = strstr(at, line)); at++)
+		if ((at == text || at[-1] == '\n') && at[len] == '\n')
+			return true;
+	return false;
+}
+
+static const char *exposition(void)
+{
+	struct status status = make_status();
+
+	return write_with(status_write_metrics, &status);
+}
+
+START_TEST(histogram_of_times)
+{
+	const char *text;
+
+	/* bounds are inclusive: 500 us is in the first bucket, 501 in the next */
+	metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 0);
+	metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 500);
+	metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 501);
+	metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 30000000);
+	metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 30000001);
+	text = exposition();
+	ck_assert(has_line(text, "# TYPE convertd_connect_duration_seconds histogram"));
+	ck_assert(has_line(text, "convertd_connect_duration_seconds_bucket{le=\"0.0005\"} 2"));
+	ck_assert(has_line(text, "convertd_connect_duration_seconds_bucket{le=\"0.001\"} 3"));
+	ck_assert(has_line(text, "convertd_connect_duration_seconds_bucket{le=\"10\"} 3"));
+	ck_assert(has_line(text, "convertd_connect_duration_seconds_bucket{le=\"30\"} 4"));
+	ck_assert(has_line(text, "convertd_connect_duration_seconds_bucket{le=\"+Inf\"} 5"));
+	ck_assert(has_line(text, "convertd_connect_duration_seconds_count 5"));
+	ck_assert(has_line(text, "convertd_connect_duration_seconds_sum 60.001002"));
+	ck_assert(has_line(text, "convertd_request_duration_seconds_count 0"));
+}
+END_TEST
+
+START_TEST(histogram_of_subflows)
+{
+	const char *text;
+
+	for (unsigned subflows = 1; subflows <= 10; subflows++)
+		metrics_observe_subflows(&metrics, subflows);
+	text = exposition();
+	ck_assert(has_line(text, "convertd_connection_subflows_bucket{le=\"1\"} 1"));
+	ck_assert(has_line(text, "convertd_connection_subflows_bucket{le=\"4\"} 4"));
+	ck_assert(has_line(text, "convertd_connection_subflows_bucket{le=\"8\"} 8"));
+	ck_assert(has_line(text, "convertd_connection_subflows_bucket{le=\"+Inf\"} 10"));
+	ck_assert(has_line(text, "convertd_connection_subflows_sum 55"));
+}
+END_TEST
+
+START_TEST(quantiles)
+{
+	struct metrics_sum sum = { 0 };
+
+	ck_assert_uint_eq(metrics_quantile_us(&sum, METRIC_CONNECT_SECONDS, 0.5), 0);
+	for (int i = 0; i < 98; i++)
+		metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 4000);
+	metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 90000);
+	metrics_observe_us(&metrics, METRIC_CONNECT_SECONDS, 40000000);
+	metrics_add_up(&sum, &metrics);
+	ck_assert_uint_eq(metrics_quantile_us(&sum, METRIC_CONNECT_SECONDS, 0.5), 5000);
+	ck_assert_uint_eq(metrics_quantile_us(&sum, METRIC_CONNECT_SECONDS, 0.98), 5000);
+	ck_assert_uint_eq(metrics_quantile_us(&sum, METRIC_CONNECT_SECONDS, 0.99), 100000);
+	ck_assert_uint_eq(metrics_quantile_us(&sum, METRIC_CONNECT_SECONDS, 1), UINT64_MAX);
+}
+END_TEST
+
+START_TEST(errors)
+{
+	const char *text;
+
+	for (int code = 0; code < 256; code++)
+		metrics_count_error(&metrics, (uint8_t)code);
+	metrics_count_error(&metrics, CONVERT_ERROR_CONNECTION_RESET);
+	text = exposition();
+	ck_assert(has_line(text, "convertd_errors_sent_total{code=\"0\",name=\"Unsupported Version\"} 1"));
+	ck_assert(has_line(text, "convertd_errors_sent_total{code=\"96\",name=\"Connection Reset\"} 2"));
+	for (unsigned i = 0; i < METRICS_ERRORS; i++)
+		ck_assert_str_ne(convert_error_name(metrics_error_code(i)), "unknown");
+}
+END_TEST
+
+START_TEST(records)
+{
+	struct record record = { .transport = RECORD_MPTCP, .subflows_max = 2,
+				 .outcome = OUTCOME_DONE };
+	const char *text;
+
+	metrics_count_record(&metrics, &record);
+	record.transport = RECORD_FALLBACK;
+	record.outcome = OUTCOME_LIMIT_PENDING;
+	metrics_count_record(&metrics, &record);
+	text = exposition();
+	ck_assert(has_line(text, "convertd_connections_ended_total{outcome=\"done\"} 1"));
+	ck_assert(has_line(text, "convertd_connections_ended_total{outcome=\"limit_pending\"} 1"));
+	ck_assert(has_line(text, "convertd_connections_ended_total{outcome=\"idle\"} 0"));
+	ck_assert(has_line(text, "convertd_client_transports_total{transport=\"mptcp\"} 1"));
+	ck_assert(has_line(text, "convertd_client_transports_total{transport=\"fallback\"} 1"));
+	ck_assert(has_line(text, "convertd_connection_subflows_count 1"));
+	ck_assert_ptr_null(strstr(text, "unknown"));
+}
+END_TEST
+
+#define THREADS 4
+#define TIMES 50000
+
+static void *count(void *arg)
+{
+	struct metrics *own = arg;
+
+	for (int i = 0; i < TIMES; i++) {
+		metrics_add(own, METRIC_ACCEPTED, 1);
+		metrics_add(own, METRIC_STATE + SESSION_REQUEST, 1);
+		metrics_add(own, METRIC_STATE + SESSION_REQUEST, (uint64_t)-1);
+	}
+	return NULL;
+}
+
+/* Two threads in each of two: nothing is lost, whether they share or not. */
+START_TEST(threads)
+{
+	static struct metrics own[2];
+	struct metrics_sum sum = { 0 };
+	pthread_t ids[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&ids[i], NULL, count, &own[i % 2]), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(ids[i], NULL);
+	metrics_add_up(&sum, &own[0]);
+	metrics_add_up(&sum, &own[1]);
+	ck_assert_uint_eq(sum.values[METRIC_ACCEPTED], THREADS * TIMES);
+	ck_assert_uint_eq(metrics_sessions(&sum), 0);
+}
+END_TEST
+
+START_TEST(rates_and_bounds)
+{
+	struct status status;
+
+	metrics_add(&metrics, METRIC_ACCEPTED, 50);
+	metrics_add(&metrics, METRIC_BYTES + RELAY_DOWNSTREAM, 1250000);
+	metrics_add(&metrics, METRIC_STATE + SESSION_RELAY, 3);
+	status = make_status();
+	status.before_seconds = 10;
+	status.before.values[METRIC_ACCEPTED] = 30;
+	status.max_connections = 100;
+	status.draining = true;
+	write_with(status_write_text, &status);
+	ck_assert(has_line(written, "convertd " PACKAGE_VERSION ": draining"));
+	ck_assert(has_line(written, "  all                                        3 of 100"));
+	ck_assert(has_line(written, "  pending                                    0"));
+	ck_assert(has_line(written, "  new connections                            2.0 a second"));
+	ck_assert(has_line(written, "  to clients                                 1.000 Mbit/s"));
+	ck_assert(has_line(written, "  bytes to clients                           1250000 (1.2 MB)"));
+	ck_assert(has_line(written, "  running since                              "
+				    "1970-01-01 00:15:00 UTC, 1 min 40 s ago"));
+	write_with(status_write_metrics, &status);
+	ck_assert(has_line(written, "convertd_draining 1"));
+}
+END_TEST
+
+/* Whatever a warning quotes is text in the page. */
+START_TEST(page_is_escaped)
+{
+	struct status status = make_status();
+
+	status.notice_count = 1;
+	status.notices[0] = (struct notice){ .text = "\"<script>&amp;", .told = 2 };
+	write_with(status_write_html, &status);
+	ck_assert_ptr_null(strstr(written, "<script"));
+	ck_assert_ptr_nonnull(strstr(written, "\"&lt;script&gt;&amp;amp;"));
+	ck_assert_ptr_nonnull(strstr(written, "(2 times)"));
+	ck_assert_ptr_null(strstr(written, "http://"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("metrics");
+	TCase *tcase = tcase_create("metrics");
+
+	tcase_add_checked_fixture(tcase, forget, forget);
+	tcase_add_test(tcase, histogram_of_times);
+	tcase_add_test(tcase, histogram_of_subflows);
+	tcase_add_test(tcase, quantiles);
+	tcase_add_test(tcase, errors);
+	tcase_add_test(tcase, records);
+	tcase_add_test(tcase, threads);
+	tcase_add_test(tcase, rates_and_bounds);
+	tcase_add_test(tcase, page_is_escaped);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
