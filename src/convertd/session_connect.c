@@ -83,6 +83,38 @@ uint64_t session_age_us(const struct session *s)
 	return age ? age : 1;
 }
 
+/* Waits for the answer of a server that was asked. @fd: its socket, or -errno */
+static void await_server(struct session *s, int fd, const uint8_t *early, size_t len)
+{
+	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
+		fd = -ENOMEM;
+	if (fd < 0) {
+		session_fail_server(s, fd);
+		return;
+	}
+	if (relay_prepend(&s->relay, RELAY_UPSTREAM, early, len) < 0) {
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
+		return;
+	}
+	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
+	session_set_state(s, SESSION_CONNECTING);
+}
+
+/* The server was asked while the SYN was withheld. */
+static void connect_held(struct session *s, const uint8_t *early, size_t len)
+{
+	struct downstream_error refusal;
+	int fd = session_open_held(s, &refusal);
+
+	if (fd < 0) {
+		session_refuse_server(s, refusal);
+		return;
+	}
+	/* As a rule it has answered already: no need to wait for its event. */
+	s->relay.side[RELAY_DOWNSTREAM].writable = true;
+	await_server(s, fd, early, len);
+}
+
 void session_connect(struct session *s, const struct request_decision *decision,
 		     const uint8_t *early, size_t len)
 {
@@ -95,9 +127,14 @@ void session_connect(struct session *s, const struct request_decision *decision,
 
 	s->info = decision->info;
 	s->mptcp = decision->mptcp;
-	s->request_us = session_age_us(s);
+	/* It came with the SYN, where that was withheld, and so its server was asked then. */
+	s->request_us = s->held ? 1 : session_age_us(s);
 	metrics_observe_us(s->pool->metrics, METRIC_REQUEST_SECONDS, s->request_us);
 	metrics_add(s->pool->metrics, METRIC_REQUESTS + s->syn_data, 1);
+	if (s->held) {
+		connect_held(s, early, len);
+		return;
+	}
 	s->trusted = plan.confirmed = s->confirmed;
 	plan.choice = sources_choose(&s->pool->terms->settings->sources, &s->client, &s->server,
 				     &plan.source);
@@ -115,19 +152,8 @@ void session_connect(struct session *s, const struct request_decision *decision,
 	}
 	if (fd == -EADDRNOTAVAIL && plan.choice != SOURCES_ANY)
 		tell_source(s->pool, &plan.source);
-	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
-		fd = -ENOMEM;
-	if (fd < 0) {
-		session_refuse_server(s, fd);
-		return;
-	}
-	if (relay_prepend(&s->relay, RELAY_UPSTREAM, early + taken, len - taken) < 0) {
-		session_close(s, OUTCOME_OUT_OF_MEMORY);
-		return;
-	}
 	s->relay.flow[RELAY_UPSTREAM].bytes = taken;
-	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
-	session_set_state(s, SESSION_CONNECTING);
+	await_server(s, fd, early + taken, len - taken);
 }
 
 size_t session_server_options(struct session *s, const struct tcp_info *info, uint8_t *out)

@@ -78,10 +78,8 @@ void session_refuse(struct session *s, const uint8_t *answer, size_t len, const 
 	session_refuse_silently(s, exceeded != OUTCOME_NONE ? exceeded : outcome, reason);
 }
 
-void session_refuse_server(struct session *s, int error)
+void session_refuse_server(struct session *s, struct downstream_error refusal)
 {
-	struct downstream_error refusal =
-		downstream_refusal(s->relay.side[RELAY_DOWNSTREAM].fd, &s->server, error);
 	uint8_t answer[CONVERT_MESSAGE_MAX];
 	size_t len;
 
@@ -89,10 +87,18 @@ void session_refuse_server(struct session *s, int error)
 		refusal.value = (uint8_t)s->pool->terms->settings->retry_delay;
 	len = request_write_error(&s->pool->terms->features, s->info, refusal.code, refusal.value, answer);
 
-	log_debug("session %llu: %s: Error TLV %u (%s), value %u", (unsigned long long)s->id,
-		  strerror(-error), (unsigned)refusal.code, convert_error_name(refusal.code),
+	log_debug("session %llu: Error TLV %u (%s), value %u", (unsigned long long)s->id,
+		  (unsigned)refusal.code, convert_error_name(refusal.code),
 		  (unsigned)refusal.value);
 	session_refuse(s, answer, len, convert_error_name(refusal.code));
+}
+
+void session_fail_server(struct session *s, int error)
+{
+	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
+
+	log_debug("session %llu: %s", (unsigned long long)s->id, strerror(-error));
+	session_refuse_server(s, downstream_refusal(fd, &s->server, error));
 }
 
 /* Is one more pending session too many? Returns of what, or OUTCOME_NONE. */
@@ -113,6 +119,10 @@ static void session_judge(struct session *s, const uint8_t *buf, size_t len,
 	request_decide(&terms->features, buf, len, decision);
 	if (decision->connect)
 		sockaddr_ip_set(&s->server, AF_UNSPEC, &decision->address, decision->port);
+	if (session_is_held(s, decision))
+		return;
+	if (decision->action != REQUEST_WAIT)
+		session_drop_held(s);
 	if (decision->valid)
 		admission_check(terms->settings, s->pool->route, &terms->features, &s->client, buf,
 				decision);
@@ -267,7 +277,7 @@ static void advance_connecting(struct session *s)
 	if (error == 0)
 		session_start_relay(s, &info);
 	else if (error != -EINPROGRESS)
-		session_refuse_server(s, error);
+		session_fail_server(s, error);
 }
 
 static void session_set_resetting(struct session *s, enum relay_end lost, enum outcome outcome)
@@ -422,7 +432,7 @@ void session_handle_deadline(struct session *s)
 		session_close(s, OUTCOME_NO_REQUEST);
 		break;
 	case SESSION_CONNECTING:
-		session_refuse_server(s, -ETIMEDOUT);
+		session_fail_server(s, -ETIMEDOUT);
 		break;
 	case SESSION_RELAY:
 		look_at_relay(s);

@@ -87,6 +87,7 @@ LAB_TESTS = \
 	tests/lab/test_convertd_fastopen.py \
 	tests/lab/test_convertd_sources.py \
 	tests/lab/test_several_converters.py \
+	tests/lab/test_convertd_hold.py \
 	tests/lab/test_convertd_observe.py \
 	tests/lab/test_convertd_workers.py \
 	tests/lab/test_resolve.py \
