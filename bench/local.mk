@@ -1,8 +1,10 @@
 # what is measured: bench/README.md. Nothing of it is built or run by "make all"
-EXTRA_PROGRAMS += bench/tools/calls bench/tools/startup bench/tools/nothing
+EXTRA_PROGRAMS += bench/tools/calls bench/tools/startup bench/tools/nothing bench/tools/ways
 bench_tools_calls_SOURCES = bench/tools/calls.c bench/tools/trace.c bench/tools/trace.h
 bench_tools_startup_SOURCES = bench/tools/startup.c bench/tools/trace.c bench/tools/trace.h
 bench_tools_nothing_SOURCES = bench/tools/nothing.c
+bench_tools_ways_SOURCES = bench/tools/ways.c
+bench_tools_ways_LDADD = libcommon.la
 
 # the load generator; its own correctness is tested, so it is built with the tests
 check_PROGRAMS += bench/tools/load/load
@@ -22,10 +24,11 @@ EXTRA_DIST += bench/README.md bench/run bench/plot.py bench/benchlib/__init__.py
 	bench/benchlib/report.py bench/benchlib/stats.py \
 	bench/experiments/__init__.py bench/experiments/aggregation.py bench/experiments/blocks.py \
 	bench/experiments/calls.py bench/experiments/connections.py bench/experiments/connections_mptcp.py \
+	bench/experiments/converter.py \
 	bench/experiments/crowd.py bench/experiments/failover.py bench/experiments/goodput.py \
 	bench/experiments/goodput_mptcp.py bench/experiments/idle.py bench/experiments/roundtrips.py \
 	bench/experiments/shaped.py bench/experiments/startup.py bench/experiments/syscalls.py \
-	bench/experiments/zero_rtt.py bench/tools/connects.py \
+	bench/experiments/ways.py bench/experiments/zero_rtt.py bench/tools/connects.py \
 	bench/tools/blocks.py bench/results
 CLEANFILES += $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES)
 

@@ -26,6 +26,7 @@
 
 #include "convertd/downstream.h"
 
+#include "convertd/congestion.h"
 #include "convertd/request.h"
 
 #include <errno.h>
@@ -70,11 +71,10 @@ void downstream_reset(int fd)
 		(void)0;
 }
 
-int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirmed,
-		       bool data_follows)
+int downstream_connect(const union sockaddr_ip *server, const struct downstream_wish *wish)
 {
 	int fd = socket(server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
+			wish->mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
 	int error;
 
 	if (fd < 0)
@@ -82,10 +82,13 @@ int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirm
 	set_recverr(fd, server, &on);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	if (!confirmed)
+	if (!wish->confirmed)
 		downstream_confirm(fd, 1); /* the least that there is */
+	/* It was tried when the settings were read; without it, the connection is slower at most. */
+	if (*wish->congestion)
+		congestion_set(fd, wish->congestion);
 	/* MPTCP sockets don't have it: there is a segment more. */
-	if (data_follows)
+	if (wish->data_follows)
 		setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
 	if (connect(fd, &server->sa, sockaddr_ip_len(server)) == 0 || errno == EINPROGRESS)
 		return fd;

@@ -21,19 +21,23 @@ struct downstream_error {
 	uint8_t value;
 };
 
+/* How the server is to be asked. */
+struct downstream_wish {
+	bool mptcp;             /* for Multipath TCP */
+	bool confirmed;         /* the client's address is real; else see downstream_confirm() */
+	bool data_follows;      /* bytes are there to be sent once it has answered: the third ACK */
+				/* waits for them */
+	const char *congestion; /* "": as the system has it */
+};
+
 /*
  * downstream_connect() - begin to connect
  * @server: AF_INET or AF_INET6
- * @mptcp: ask the server for Multipath TCP
- * @confirmed: the client's address is real; else see downstream_confirm()
- * @data_follows: there are bytes to send as soon as the server has answered: the third ACK waits for
- *                them
  *
  * Returns a non-blocking socket that the caller owns, or -errno: for a refusal that is
  * known at once, downstream_refusal() knows what it means.
  */
-int downstream_connect(const union sockaddr_ip *server, bool mptcp, bool confirmed,
-		       bool data_follows);
+int downstream_connect(const union sockaddr_ip *server, const struct downstream_wish *wish);
 
 /*
  * downstream_confirm() - the client has turned out to be real

@@ -232,8 +232,11 @@ static enum fate ask_server(struct hold *hold, uint32_t id, const uint8_t *packe
 				  .mptcp = decision->mptcp };
 
 	sockaddr_ip_set(&draft.server, AF_UNSPEC, &decision->address, decision->port);
-	draft.fd = downstream_connect(&draft.server, decision->mptcp, false,
-				      syn->payload_len > decision->length);
+	draft.fd = downstream_connect(&draft.server, &(struct downstream_wish){
+		.mptcp = decision->mptcp,
+		.data_follows = syn->payload_len > decision->length,
+		.congestion = hold->terms->settings->congestion_server,
+	});
 	/* The kernel hands out the lowest number that is free: the last one is for the client. */
 	if (draft.fd == hold->last_fd) {
 		close(draft.fd);

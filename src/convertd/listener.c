@@ -33,6 +33,7 @@ struct listener {
 	unsigned device_index; /* 0: no interface */
 	bool mptcp;
 	bool fastopen;
+	bool congestion_set; /* not as the system has it, or no longer */
 	bool inherited;
 	size_t count;
 	struct listener_socket sockets[];
@@ -241,6 +242,25 @@ void listener_set_pending(struct listener *listener, unsigned pending)
 	for (size_t i = 0; i < listener->count; i++)
 		setsockopt(listener->sockets[i].fd, IPPROTO_TCP, TCP_FASTOPEN, &queue,
 			   sizeof(queue));
+}
+
+void listener_set_congestion(struct listener *listener, const char *name)
+{
+	char text[SOCKADDR_STRLEN + IFNAMSIZ];
+
+	/* A socket that was never told goes by the sysctl, whatever becomes of that. */
+	if (!*name && !listener->congestion_set)
+		return;
+	listener->congestion_set = true;
+	for (size_t i = 0; i < listener->count; i++) {
+		int error = congestion_set(listener->sockets[i].fd, name);
+
+		if (!error)
+			continue;
+		log_warning("%s: the congestion control stays as it was: %s",
+			    where_format(&listener->where, text), strerror(-error));
+		return;
+	}
 }
 
 bool listener_is_at(const struct listener *listener, const struct listen_address *where)

@@ -62,6 +62,9 @@ struct listener_socket *listener_socket(struct listener *listener, size_t worker
  */
 void listener_set_pending(struct listener *listener, unsigned pending);
 
+/* What connections that are accepted from now on send by; see congestion_set(). */
+void listener_set_congestion(struct listener *listener, const char *name);
+
 /* Is this what it listens on? Not once an interface has gone and come back as another. */
 bool listener_is_at(const struct listener *listener, const struct listen_address *where);
 

@@ -1,6 +1,7 @@
 # the converter; what unit tests link is in libconvertd.la
 noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
+	src/convertd/congestion.c src/convertd/congestion.h \
 	src/convertd/cookies.c src/convertd/cookies.h \
 	src/convertd/limits.c src/convertd/limits.h \
 	src/convertd/log.c src/convertd/log.h \
@@ -12,6 +13,7 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/process.h \
 	src/convertd/record.c src/convertd/record.h \
 	src/convertd/relay.c src/convertd/relay.h \
+	src/convertd/relay_pipe.c src/convertd/relay_pipe.h \
 	src/convertd/relay_watch.c src/convertd/relay_watch.h \
 	src/convertd/request.c src/convertd/request.h \
 	src/convertd/route.h \

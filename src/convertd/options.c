@@ -94,6 +94,34 @@ static bool apply_log_format(const struct option_spec *spec, struct settings *se
 			  problems);
 }
 
+static bool apply_congestion(const struct option_spec *spec, struct settings *settings,
+			     const char *value, const struct place *place,
+			     struct problems *problems)
+{
+	char quote[PROBLEM_QUOTE_MAX], list[CONGESTION_LIST_MAX];
+	int error = *value && strlen(value) < CONGESTION_NAME_MAX ? congestion_check(value) :
+								    -ENOENT;
+
+	if (!error) {
+		strcpy(member(spec, settings), value);
+		return true;
+	}
+	problems_quote(value, quote);
+	if (error == -ENOENT)
+		problems_add(problems, place,
+			     "%s is no congestion control of this kernel; it has: %s (and what "
+			     "modprobe tcp_NAME loads)",
+			     quote, congestion_available(list));
+	else if (error == -EPERM)
+		problems_add(problems, place,
+			     "%s needs CAP_NET_ADMIN, unless net.ipv4.tcp_allowed_congestion_control "
+			     "has it",
+			     quote);
+	else
+		problems_add(problems, place, "%s can't be tried: %s", quote, strerror(-error));
+	return false;
+}
+
 static bool apply_hold_syn(const struct option_spec *spec, struct settings *settings,
 			   const char *value, const struct place *place, struct problems *problems)
 {
@@ -401,7 +429,6 @@ const struct option_spec options_table[] = {
 	  "end connections on which nothing has moved for so long\n"
 	  "(0: never)",
 	  NUMBER(idle_timeout, "seconds", 0, 30 * DAY, 0) },
-
 	{ NULL, "drain-timeout", "SECONDS",
 	  "on SIGTERM, let sessions go on for so long before they are\n"
 	  "cut (0: cut them at once)",
@@ -413,6 +440,16 @@ const struct option_spec options_table[] = {
 	  apply_user, MEMBER(user) },
 	{ NULL, "no-syscall-filter", NULL, "permit all system calls", apply_flag,
 	  MEMBER(no_syscall_filter) },
+
+	{ "Speed", "workers", "N",
+	  "threads that serve clients (0: one for each CPU)",
+	  NUMBER(workers, NULL, 0, SETTINGS_WORKERS_MAX, 0) },
+	{ NULL, "congestion-client", "NAME",
+	  "send to clients by this congestion control, such as bbr\n"
+	  "(default: as net.ipv4.tcp_congestion_control has it)",
+	  apply_congestion, MEMBER(congestion_client) },
+	{ NULL, "congestion-server", "NAME", "send to servers by this one", apply_congestion,
+	  MEMBER(congestion_server) },
 
 	{ "What it tells", "log-level", "LEVEL",
 	  "print error, warning, info or debug and all before it\n"
@@ -430,10 +467,7 @@ const struct option_spec options_table[] = {
 	  "given again (default: nowhere)",
 	  apply_metrics, .flags = OPTION_REPEATS },
 
-	{ "Other", "workers", "N",
-	  "threads that serve clients (0: one for each CPU)",
-	  NUMBER(workers, NULL, 0, SETTINGS_WORKERS_MAX, 0) },
-	{ NULL, "config", "FILE",
+	{ "Other", "config", "FILE",
 	  "read more options there, one in a line, without dashes;\n"
 	  "what both say counts as it is said here",
 	  apply_path, MEMBER(config), .flags = OPTION_COMMAND_LINE },

@@ -11,6 +11,11 @@
  * for as much as possible). Towards a slow receiver a large read would be copied and kept
  * nearly whole each time, so the size of reads follows what the receiver takes.
  *
+ * Much that comes by plain TCP is not copied at all but spliced, through a pipe that all relays
+ * share as they do the buffer: what the other side did not take stays in the pipe, which is the
+ * flow's own until that is written. There are only so many pipes; without one, bytes are copied. In
+ * bulk that takes a third of the CPU time (bench: ways); little is copied faster.
+ *
  * Ends: end of file travels in order, behind the bytes (half-close is kept). So does a failure: a
  * server may well answer and then reset because of what it didn't want to read, and its answer is
  * still in our socket when writing to that says ECONNRESET. Therefore a failed socket is read
@@ -40,9 +45,13 @@
 /* The least that a read asks for, in bytes. */
 #define RELAY_CHUNK_MIN (16 * 1024)
 
-void relay_init(struct relay *relay)
+/* A read of so many bytes is bulk. */
+#define RELAY_BULK_MIN (32 * 1024)
+
+void relay_init(struct relay *relay, struct relay_pipes *pipes)
 {
 	memset(relay, 0, sizeof(*relay));
+	relay->pipes = pipes;
 	for (int i = 0; i < RELAY_ENDS; i++) {
 		relay->side[i].fd = -1;
 		relay->flow[i].chunk = RELAY_SCRATCH_SIZE;
@@ -58,8 +67,16 @@ static void flow_drop_pending(struct relay_flow *flow)
 
 void relay_fini(struct relay *relay)
 {
-	for (int i = 0; i < RELAY_ENDS; i++)
+	for (int i = 0; i < RELAY_ENDS; i++) {
 		flow_drop_pending(&relay->flow[i]);
+		relay_pipe_put(relay->pipes, relay->flow[i].pipe);
+		relay->flow[i].pipe = NULL;
+	}
+}
+
+bool relay_has_pending(const struct relay *relay, enum relay_end from)
+{
+	return relay->flow[from].pending || relay->flow[from].pipe;
 }
 
 int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data, size_t len)
@@ -101,6 +118,27 @@ static ssize_t side_write(struct relay_side *to, struct relay_flow *flow, const 
 	return n;
 }
 
+/* As relay_flush(), for what is in the flow's pipe. */
+static int flush_pipe(struct relay *relay, struct relay_flow *flow, struct relay_side *to)
+{
+	while (flow->pipe && relay_pipe_len(flow->pipe)) {
+		ssize_t n;
+
+		if (!to->writable)
+			return -EAGAIN;
+		n = relay_pipe_drain(flow->pipe, to->fd);
+		if (n > 0)
+			flow->bytes += (size_t)n;
+		else if (errno == EAGAIN)
+			to->writable = false;
+		else if (errno != EINTR)
+			return -errno;
+	}
+	relay_pipe_put(relay->pipes, flow->pipe);
+	flow->pipe = NULL;
+	return 0;
+}
+
 int relay_flush(struct relay *relay, enum relay_end from)
 {
 	struct relay_flow *flow = &relay->flow[from];
@@ -119,7 +157,7 @@ int relay_flush(struct relay *relay, enum relay_end from)
 		if (flow->pending_off == flow->pending_len)
 			flow_drop_pending(flow);
 	}
-	return 0;
+	return flush_pipe(relay, flow, to);
 }
 
 /* Reads fit what the receiver takes at once: see above. */
@@ -144,6 +182,14 @@ static enum relay_result side_fail(struct relay *relay, enum relay_end end)
 	return lost(end);
 }
 
+/* Where the event has told of the end, an error would raise another. */
+static void flow_end(struct relay_flow *flow, struct relay_side *source)
+{
+	flow->eof = true;
+	if (source->ended)
+		source->readable = false;
+}
+
 /*
  * Reads into @scratch up to what the flow asks for, in a second call the end that is known to be
  * behind the bytes. Returns bytes, 0 at the end of the stream, or -1 with errno.
@@ -156,8 +202,57 @@ static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uin
 		return got;
 	more = recv(source->fd, scratch + got, flow->chunk - (size_t)got, MSG_DONTWAIT);
 	if (more == 0)
-		flow->eof = true;
+		flow_end(flow, source);
 	return more > 0 ? got + more : got;
+}
+
+/* What a read that gave no bytes means. */
+static enum relay_result read_nothing(struct relay *relay, enum relay_end from, ssize_t got)
+{
+	struct relay_side *source = &relay->side[from];
+
+	if (got == 0) {
+		flow_end(&relay->flow[from], source);
+		return RELAY_AGAIN;
+	}
+	if (errno == EINTR)
+		return RELAY_AGAIN;
+	if (errno != EAGAIN || source->failed) {
+		source->failed = true;
+		return lost(from);
+	}
+	source->readable = false;
+	return RELAY_WAIT;
+}
+
+static void flow_account(struct relay_flow *flow, size_t got, size_t *budget)
+{
+	*budget -= got < *budget ? got : *budget;
+	flow->bulk = got >= RELAY_BULK_MIN;
+}
+
+/* As flow_step(), through the flow's pipe, which is empty. */
+static enum relay_result flow_splice(struct relay *relay, enum relay_end from, size_t *budget)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	ssize_t got = relay_pipe_fill(flow->pipe, relay->side[from].fd, flow->chunk);
+	size_t left;
+	int error;
+
+	if (got <= 0) {
+		error = errno;
+		relay_pipe_put(relay->pipes, flow->pipe);
+		flow->pipe = NULL;
+		errno = error;
+		return read_nothing(relay, from, got);
+	}
+	flow_account(flow, (size_t)got, budget);
+	error = flush_pipe(relay, flow, &relay->side[!from]);
+	if (error < 0 && error != -EAGAIN)
+		return side_fail(relay, !from);
+	left = flow->pipe ? relay_pipe_len(flow->pipe) : 0;
+	flow_adapt_chunk(flow, (size_t)got, (size_t)got - left);
+	return RELAY_AGAIN;
 }
 
 /*
@@ -172,21 +267,9 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 	ssize_t got, put;
 
 	got = flow_read(flow, source, scratch);
-	if (got < 0) {
-		if (errno == EINTR)
-			return RELAY_AGAIN;
-		if (errno != EAGAIN || source->failed) {
-			source->failed = true;
-			return lost(from);
-		}
-		source->readable = false;
-		return RELAY_WAIT;
-	}
-	if (got == 0) {
-		flow->eof = true;
-		return RELAY_AGAIN;
-	}
-	*budget -= (size_t)got < *budget ? (size_t)got : *budget;
+	if (got <= 0)
+		return read_nothing(relay, from, got);
+	flow_account(flow, (size_t)got, budget);
 	put = side_write(to, flow, scratch, (size_t)got);
 	if (put < 0)
 		return side_fail(relay, !from);
@@ -246,7 +329,10 @@ static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint
 			return RELAY_WAIT;
 		if (!budget)
 			return RELAY_AGAIN;
-		result = flow_step(relay, from, scratch, &budget);
+		if (flow->bulk && source->tcp && relay->pipes)
+			flow->pipe = relay_pipe_get(relay->pipes);
+		result = flow->pipe ? flow_splice(relay, from, &budget) :
+				      flow_step(relay, from, scratch, &budget);
 		if (result != RELAY_AGAIN)
 			return result;
 	}

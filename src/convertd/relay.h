@@ -3,6 +3,8 @@
 #ifndef CONVERTD_RELAY_H
 #define CONVERTD_RELAY_H
 
+#include "convertd/relay_pipe.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,10 +24,10 @@ enum relay_end {
  * readable and writable are cleared by the EAGAIN that disproves it.
  */
 struct relay_side {
-	int fd; /* -1: none yet; owned by whoever owns the relay */
+	int fd; /* non-blocking; -1: none yet; owned by whoever owns the relay */
 	bool readable;
 	bool writable;
-	bool ended;  /* the peer has said its last, or has reset: the end is behind what is there */
+	bool ended;  /* the last event said: the peer's FIN is there, and no error */
 	bool tcp;    /* plain TCP: see relay.c */
 	bool failed; /* an error was read or met in writing: see relay.c */
 };
@@ -36,14 +38,17 @@ struct relay_flow {
 	uint32_t pending_len; /* bytes of the buffer */
 	uint32_t pending_off; /* of them written already */
 	uint32_t chunk;       /* bytes that the next read asks for */
+	bool bulk;            /* the last read gave much */
 	bool eof;             /* the source has said its last */
 	bool shut;            /* and the other side was told */
-	uint64_t bytes;       /* written to the other side */
+	struct relay_pipe *pipe; /* has what was read but not yet written, behind @pending; or NULL */
+	uint64_t bytes;          /* written to the other side */
 };
 
 struct relay {
 	struct relay_side side[RELAY_ENDS];
 	struct relay_flow flow[RELAY_ENDS];
+	struct relay_pipes *pipes; /* NULL: all is copied */
 };
 
 enum relay_result {
@@ -55,7 +60,11 @@ enum relay_result {
 	RELAY_DOWNSTREAM_LOST, /* likewise the downstream socket */
 };
 
-void relay_init(struct relay *relay);
+/* @pipes: of the event loop, or NULL */
+void relay_init(struct relay *relay, struct relay_pipes *pipes);
+
+/* Is there anything that was read and not written yet? */
+bool relay_has_pending(const struct relay *relay, enum relay_end from);
 
 /* Frees what is pending. Sockets are left alone. */
 void relay_fini(struct relay *relay);

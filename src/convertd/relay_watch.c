@@ -35,7 +35,7 @@ static void look_at_end(struct relay_watch *watch, const struct relay *relay, en
 
 	if (ioctl(relay->side[end].fd, SIOCOUTQ, &unsent) == 0 && unsent > 0)
 		taken -= (uint64_t)unsent < taken ? (uint64_t)unsent : taken;
-	waits = taken < flow->bytes || flow->pending;
+	waits = taken < flow->bytes || relay_has_pending(relay, !end);
 	if (taken != watch->taken[end] || !waits || !watch->waits[end])
 		watch->took_ms[end] = now_ms;
 	watch->taken[end] = taken;

@@ -36,7 +36,7 @@
 #include <string.h>
 
 /* Descriptors for netlink, nftables, the log and the like, besides those of workers. */
-#define FILES_OWN 24
+#define FILES_OWN 20
 
 /* A listener and its acceptors, one a worker. */
 struct site {
@@ -313,8 +313,10 @@ static void take_force(struct service *service, struct terms *terms, struct site
 	log_set_level((enum log_level)settings->log_level);
 	log_set_format((enum log_format)settings->log_format);
 	limits_configure(service->shared.limits, &terms->limits);
-	for (size_t i = 0; i < settings->listen_count; i++)
+	for (size_t i = 0; i < settings->listen_count; i++) {
 		listener_set_pending(next[i]->listener, terms->limits.pending.total);
+		listener_set_congestion(next[i]->listener, settings->congestion_client);
+	}
 	hold_configure(service->hold, terms);
 	workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, stopped, change.stopped_count);

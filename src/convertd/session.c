@@ -221,7 +221,7 @@ static void on_upstream(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	side->readable |= (what & EV_READ) != 0;
-	side->ended |= (what & EV_CLOSED) != 0;
+	side->ended = (what & EV_CLOSED) != 0;
 	s->client_said |= (what & EV_READ) != 0;
 	session_look_upstream(s);
 	side->writable |= s->established && (what & EV_WRITE);
@@ -235,7 +235,7 @@ static void on_downstream(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	side->readable |= (what & EV_READ) != 0;
-	side->ended |= (what & EV_CLOSED) != 0;
+	side->ended = (what & EV_CLOSED) != 0;
 	side->writable |= (what & EV_WRITE) != 0;
 	session_advance(s);
 }
@@ -291,7 +291,7 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	metrics_add(pool->metrics, METRIC_ACCEPTED, 1);
 	metrics_add(pool->metrics, METRIC_STATE + s->state, 1);
 	session_count_pending(s, s->class, 1);
-	relay_init(&s->relay);
+	relay_init(&s->relay, &pool->pipes);
 	s->relay.side[RELAY_UPSTREAM].fd = fd;
 	DL_APPEND(pool->sessions, s);
 	event_assign(session_event(s, SESSION_EVENT_DEADLINE), pool->base, -1, 0, on_deadline, s);

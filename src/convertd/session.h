@@ -6,6 +6,7 @@
 #include "common/sockaddr.h"
 #include "convertd/limits.h"
 #include "convertd/log.h"
+#include "convertd/relay_pipe.h"
 #include "convertd/terms.h"
 
 #include <stdatomic.h>
@@ -59,6 +60,7 @@ struct session_pool {
 	struct session *hungry;  /* had more to relay than their share of a round */
 	struct event *feed;      /* runs these in the next round */
 	uint8_t *scratch;
+	struct relay_pipes pipes;
 
 	/* For all threads: since when the first of @waiting waits, UINT64_MAX if none does; an */
 	/* eventfd, to which they write how many of these have to go. */

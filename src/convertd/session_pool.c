@@ -213,6 +213,7 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	error = watch_evictions(pool);
 	pool->feed = event_new(base, -1, 0, on_feed, pool);
 	pool->scratch = malloc(RELAY_SCRATCH_SIZE);
+	relay_pipes_init(&pool->pipes);
 	if (!error && (!pool->metrics || !pool->feed || !pool->scratch))
 		error = -ENOMEM;
 	if (!error)
@@ -239,6 +240,7 @@ void session_pool_configure(struct session_pool *pool, struct terms *terms)
 
 	terms_unref(pool->terms);
 	pool->terms = terms_ref(terms);
+	pool->pipes.max = terms->pipes_max / pool->shared->pool_count;
 	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
 		set_timeout(pool, (enum session_timeout)i, ms[i]);
 	DL_FOREACH(pool->sessions, s)
@@ -266,6 +268,7 @@ void session_pool_fini(struct session_pool *pool)
 	if (pool->evict_fd >= 0)
 		close(pool->evict_fd);
 	free(pool->scratch);
+	relay_pipes_fini(&pool->pipes);
 	route_destroy(pool->route);
 	terms_unref(pool->terms);
 }

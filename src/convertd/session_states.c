@@ -156,8 +156,12 @@ static void session_connect(struct session *s, const struct request_decision *de
 		return;
 	}
 	s->trusted = s->confirmed;
-	fd = downstream_connect(&s->server, s->mptcp, s->confirmed,
-				s->relay.flow[RELAY_UPSTREAM].pending != NULL);
+	fd = downstream_connect(&s->server, &(struct downstream_wish){
+		.mptcp = s->mptcp,
+		.confirmed = s->confirmed,
+		.data_follows = s->relay.flow[RELAY_UPSTREAM].pending != NULL,
+		.congestion = s->pool->terms->settings->congestion_server,
+	});
 	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT)) {
 		/* It was switched off since the start: net.mptcp.enabled. */
 		static const uint8_t kind = TCP_KIND_MPTCP;

@@ -16,6 +16,10 @@
 #define REFUSALS_MIN 8
 #define REFUSALS_PART 64
 
+/* Pipes, through which bulk is spliced: so many, but no more than a part of the descriptors. */
+#define PIPES_MAX 256
+#define PIPES_PART 64
+
 /* Linux's own, where the sysctl can't be read. */
 #define SYN_RETRIES_DEFAULT 6
 
@@ -34,16 +38,21 @@ static struct request_features read_features(const struct settings *settings, bo
 
 /*
  * The limits as they can be kept with the descriptors that there are: two for a connection, one for
- * each that is refused beyond them (sessions_max), and some of our own.
+ * each that is refused beyond them (sessions_max), and some of our own, pipes among them.
  */
-static struct limits_settings fit_limits(const struct settings *settings, rlim_t own)
+static struct limits_settings fit_limits(const struct settings *settings, rlim_t own,
+					 size_t *pipes)
 {
 	struct limits_settings limits = settings->limits;
 	rlim_t connections = 1;
 	struct rlimit files;
 
+	*pipes = PIPES_MAX;
 	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur > INT_MAX)
 		return limits;
+	if (files.rlim_cur / PIPES_PART < PIPES_MAX)
+		*pipes = files.rlim_cur / PIPES_PART;
+	own += 2 * *pipes;
 	if (files.rlim_cur > own + 2)
 		connections = (files.rlim_cur - own) * 64 / 129;
 	if (!limits.connections.total)
@@ -64,7 +73,7 @@ struct terms *terms_create(struct settings *settings, size_t files_own, bool wit
 	if (!terms)
 		return NULL;
 	terms->settings = settings;
-	terms->limits = fit_limits(settings, files_own);
+	terms->limits = fit_limits(settings, files_own, &terms->pipes_max);
 	terms->sessions_max = terms->limits.connections.total;
 	if (terms->sessions_max)
 		terms->sessions_max += REFUSALS_MIN + terms->sessions_max / REFUSALS_PART;

@@ -151,7 +151,7 @@ def test_threads():
 
 
 LEAVES_IT_TO = """
-import os, select, socket, sys
+import os, select, socket, subprocess, sys
 sock = socket.socket()
 sock.setblocking(False)
 sock.connect_ex((sys.argv[1], 25))
@@ -164,6 +164,10 @@ elif sys.argv[2] in ("program", "bare"):
     os.dup2(sock.fileno(), 0)
     os.set_blocking(0, True)
     os.execvpe("head", ["head", "-n1"], os.environ if sys.argv[2] == "program" else {"PATH": os.environ["PATH"]})
+elif sys.argv[2] == "vfork":
+    sock.setblocking(True)
+    subprocess.run(["head", "-n1"], stdin=sock, env={"PATH": os.environ["PATH"]})
+    sys.exit()
 elif sys.argv[2] == "sent":
     here, there = socket.socketpair(socket.AF_UNIX)
     child = os.fork()
@@ -184,9 +188,9 @@ def test_left_to_others():
     with lab_for() as lab:
         lab.convertd(["--hold-syn", "off"])
         lab.greeter()
-        for how in ("fork", "program", "bare", "sent"):
+        for how in ("fork", "program", "bare", "vfork", "sent"):
             equal(ask(lab, LEAVES_IT_TO, how, env=withheld(lab)), "220 lab ready\r\n", how)
-        equal(lab.shim_log().count(CONFIRMED), 4, "confirmed in\n" + lab.shim_log())
+        equal(lab.shim_log().count(CONFIRMED), 5, "confirmed in\n" + lab.shim_log())
 
 
 if __name__ == "__main__":

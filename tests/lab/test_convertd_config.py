@@ -5,9 +5,9 @@ import os
 import re
 import signal
 
-from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab import Lab, Link, Skip, check, equal, main, need, wait_until
 from convertlab.build import SRCDIR
-from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, descriptors, extended_header
+from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, descriptors, extended_header, octets
 
 
 def near(**options):
@@ -212,6 +212,43 @@ def test_listening_on_an_interface():
                             pass
         result = lab.converter.run([lab.build.program("convertd"), "--listen", "[::]%nosuch:1234"], check=False)
         check(result.returncode == 1 and "[::]%nosuch:1234" in result.stderr and "ip link" in result.stderr, result)
+
+
+# --- congestion control -----------------------------------------------------------------------------------------------
+
+
+def congestion(lab, port):
+    """The congestion controls of the converter's connections with that port, as a set."""
+    lines = lab.converter.run(["ss", "-Htin", "state", "established", "( sport = :%d or dport = :%d )" % (port, port)]).stdout
+    return {line.split()[0] for line in lines.splitlines() if line[:1] in " \t" and "cwnd" in line}
+
+
+def test_congestion_control():
+    """Towards clients and servers, by TCP and MPTCP; a reload changes it for those that come; a wrong name is told what there is."""
+    need("ss", "iproute2")
+    with near() as lab, Server(lab, 80) as server, Server(lab, 81, MPTCP) as mptcp_server:
+        names = lab.converter.sysctl("net.ipv4.tcp_available_congestion_control").split()
+        if len(names) < 2:
+            raise Skip("this kernel has no congestion control but %s; try: modprobe tcp_bbr" % names)
+        preset, other = "reno", next(name for name in names if name != "reno")
+        lab.converter.sysctl("net.ipv4.tcp_congestion_control", preset)
+        path = write(lab)
+        with converter(lab, "--config", path) as process:
+            for lines, client_side, server_side in (([], preset, preset), (["congestion-client " + other], other, preset),
+                                                    (["congestion-server " + other], preset, other)):
+                write(lab, *lines)
+                reload(process)
+                for protocol in (TCP, MPTCP):
+                    for target, options in ((server, b""), (mptcp_server, octets("1e02"))):
+                        with Client(lab.client, lab.converter.addr4, protocol) as client:
+                            extended_header(client.send(target.connect(options=options)).answer())
+                            with target.accept():
+                                equal(congestion(lab, 1234), {client_side}, "towards the client, with %s" % lines)
+                                equal(congestion(lab, target.port), {server_side}, "towards the server, with %s" % lines)
+                            client.end()
+        result = lab.converter.run([lab.build.program("convertd"), "--check-config", "--congestion-server", "no-such"], check=False)
+        equal((result.returncode, result.stdout), (2, ""), "status and standard output")
+        check("--congestion-server: \"no-such\"" in result.stderr and all(name in result.stderr for name in names), result.stderr)
 
 
 if __name__ == "__main__":

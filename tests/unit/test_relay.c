@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 static struct relay relay;
+static struct relay_pipes pipes;
 static int client, server;
 static uint8_t *scratch;
 
@@ -49,11 +50,23 @@ static void setup(void)
 	tcp_pair(down);
 	client = up[0];
 	server = down[0];
-	relay_init(&relay);
+	relay_init(&relay, NULL);
+	fcntl(up[1], F_SETFL, O_NONBLOCK);
+	fcntl(down[1], F_SETFL, O_NONBLOCK);
 	relay.side[RELAY_UPSTREAM].fd = up[1];
 	relay.side[RELAY_DOWNSTREAM].fd = down[1];
 	scratch = malloc(RELAY_SCRATCH_SIZE);
 	ck_assert_ptr_nonnull(scratch);
+}
+
+/* The same with plain TCP and pipes: what is much is spliced. */
+static void setup_pipes(void)
+{
+	setup();
+	relay_pipes_init(&pipes);
+	pipes.max = 2;
+	relay.pipes = &pipes;
+	relay.side[RELAY_UPSTREAM].tcp = relay.side[RELAY_DOWNSTREAM].tcp = true;
 }
 
 static void teardown(void)
@@ -64,6 +77,24 @@ static void teardown(void)
 	close(server);
 	relay_fini(&relay);
 	free(scratch);
+}
+
+/* Whatever has become of the relay, one pipe is at hand and no other there. */
+static void teardown_pipes(void)
+{
+	teardown();
+	ck_assert_ptr_nonnull(pipes.spare);
+	ck_assert_uint_eq(pipes.count, 1);
+	relay_pipes_fini(&pipes);
+	ck_assert_uint_eq(pipes.count, 0);
+}
+
+/* Bytes that are kept because the other side didn't take them. */
+static size_t kept(enum relay_end from)
+{
+	const struct relay_flow *flow = &relay.flow[from];
+
+	return flow->pending_len + (flow->pipe ? relay_pipe_len(flow->pipe) : 0);
 }
 
 static enum relay_result run(void)
@@ -152,6 +183,7 @@ START_TEST(back_pressure)
 {
 	static uint8_t block[65536];
 	size_t sent = 0, got = 0, bad = 0, kept_max = 0;
+	bool spliced = false;
 	ssize_t n;
 
 	fcntl(client, F_SETFL, O_NONBLOCK);
@@ -162,9 +194,11 @@ START_TEST(back_pressure)
 		idle = n < 0 ? idle + 1 : 0;
 		sent += n < 0 ? 0 : (size_t)n;
 		ck_assert_int_ne(run(), RELAY_DONE);
-		if (relay.flow[RELAY_UPSTREAM].pending_len > kept_max)
-			kept_max = relay.flow[RELAY_UPSTREAM].pending_len;
+		if (kept(RELAY_UPSTREAM) > kept_max)
+			kept_max = kept(RELAY_UPSTREAM);
+		spliced |= relay.flow[RELAY_UPSTREAM].pipe != NULL;
 	}
+	ck_assert(spliced == (relay.pipes != NULL));
 	ck_assert_uint_gt(kept_max, 0);
 	ck_assert_uint_le(kept_max, RELAY_SCRATCH_SIZE);
 	shutdown(client, SHUT_WR);
@@ -177,7 +211,48 @@ START_TEST(back_pressure)
 	}
 	ck_assert_uint_eq(got, sent);
 	ck_assert_uint_eq(bad, 0);
-	ck_assert_ptr_null(relay.flow[RELAY_UPSTREAM].pending);
+	ck_assert(!relay_has_pending(&relay, RELAY_UPSTREAM));
+}
+END_TEST
+
+/* The server goes while a pipe has bytes for it; the relay ends with them, or they are dropped. */
+START_TEST(reset_with_bytes_in_hand)
+{
+	static uint8_t block[65536];
+
+	fcntl(client, F_SETFL, O_NONBLOCK);
+	while (!kept(RELAY_UPSTREAM)) {
+		while (write(client, block, sizeof(block)) > 0)
+			;
+		ck_assert_int_ne(run(), RELAY_DONE);
+	}
+	ck_assert(relay_has_pending(&relay, RELAY_UPSTREAM));
+	if (_i) {
+		reset(&server);
+		ck_assert_int_eq(run(), RELAY_DOWNSTREAM_LOST);
+	}
+}
+END_TEST
+
+/* Where all pipes are in use, or none can be had, bytes are copied. */
+START_TEST(pipes_are_few)
+{
+	struct relay_pipe *others[2] = { relay_pipe_get(&pipes), relay_pipe_get(&pipes) };
+
+	ck_assert_ptr_nonnull(others[1]);
+	ck_assert_ptr_null(relay_pipe_get(&pipes));
+	put(client, "one");
+	relay.flow[RELAY_UPSTREAM].bulk = true;
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(server, "one");
+	relay_pipe_put(&pipes, others[0]);
+	put(client, "two");
+	relay.flow[RELAY_UPSTREAM].bulk = true;
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(server, "two");
+	/* It was little: the next is copied again. */
+	ck_assert(!relay.flow[RELAY_UPSTREAM].bulk);
+	relay_pipe_put(&pipes, others[1]);
 }
 END_TEST
 
@@ -286,22 +361,32 @@ START_TEST(the_end_is_behind_more)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-	Suite *suite = suite_create("relay");
-	TCase *tcase = tcase_create("relay");
-
-	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, both_ways);
 	tcase_add_test(tcase, prepended_goes_first);
 	tcase_add_test(tcase, half_close);
 	tcase_add_test(tcase, back_pressure);
+	tcase_add_loop_test(tcase, reset_with_bytes_in_hand, 0, 2);
 	tcase_add_test(tcase, reset_by_server);
 	tcase_add_test(tcase, answer_before_a_reset);
 	tcase_add_test(tcase, reset_by_client_after_its_fin);
 	tcase_add_test(tcase, share_of_a_round);
 	tcase_add_loop_test(tcase, the_end_goes_with_the_last_bytes, 0, 2);
 	tcase_add_test(tcase, the_end_is_behind_more);
-	suite_add_tcase(suite, tcase);
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("relay");
+	TCase *copied = tcase_create("copied"), *spliced = tcase_create("spliced");
+
+	tcase_add_checked_fixture(copied, setup, teardown);
+	add_tests(copied);
+	suite_add_tcase(suite, copied);
+	tcase_add_checked_fixture(spliced, setup_pipes, teardown_pipes);
+	add_tests(spliced);
+	tcase_add_test(spliced, pipes_are_few);
+	suite_add_tcase(suite, spliced);
 	return test_run(suite);
 }

@@ -16,7 +16,7 @@ static struct relay_watch watch;
 
 static void start(void)
 {
-	relay_init(&relay);
+	relay_init(&relay, NULL);
 	relay_watch_start(&watch, 1000);
 }
 

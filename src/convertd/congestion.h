@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* congestion.h - the congestion control of TCP and MPTCP sockets, by the kernel's names */
+#ifndef CONVERTD_CONGESTION_H
+#define CONVERTD_CONGESTION_H
+
+/* Room for a name: TCP_CA_NAME_MAX of the kernel. */
+#define CONGESTION_NAME_MAX 16
+
+/*
+ * congestion_set() - how this socket sends
+ * On a listener, how accepted sockets do.
+ * @name: "": as the sysctl net.ipv4.tcp_congestion_control has it for new sockets
+ * Returns 0 or -errno: -ENOENT where the kernel has none of that name, -EPERM where only
+ * CAP_NET_ADMIN may use it (net.ipv4.tcp_allowed_congestion_control).
+ */
+int congestion_set(int fd, const char *name);
+
+/* congestion_check() - would congestion_set() work? Answers as that does. */
+int congestion_check(const char *name);
+
+/* Room for what congestion_available() writes. */
+#define CONGESTION_LIST_MAX 256
+
+/* Those that the kernel has at hand, with blanks between them: "reno cubic"; returns @buf. */
+const char *congestion_available(char buf[static CONGESTION_LIST_MAX]);
+
+#endif
