@@ -266,7 +266,8 @@ static bool share_is_used_up(const struct hold *hold)
 {
 	size_t pending = hold->terms->limits.pending.total;
 
-	return pending && hold_table_count(hold->table) >= (pending + PENDING_PART - 1) / PENDING_PART;
+	return pending &&
+	       hold_table_count(hold->table) >= (pending + PENDING_PART - 1) / PENDING_PART;
 }
 
 /* What becomes of a SYN with data that isn't known yet. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hold_none.c - in place of hold.c where convertd is built without libnetfilter_queue: withholds no SYN */
+/* hold_none.c - in place of hold.c without libnetfilter_queue: withholds no SYN */
 #include "config.h"
 
 #include "convertd/hold.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hold_table.c - the SYNs that are withheld, and those let go whose connection isn't here yet (no I/O)
+ * hold_table.c - the SYNs that are withheld, and those let go whose connection isn't here yet
  *
  * The thread that withholds SYNs puts them in; whichever thread accepts their connections takes them
  * out, or time does. Found by the connection's four addresses, hashed with a secret key: whoever

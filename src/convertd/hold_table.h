@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hold_table.h - the SYNs that are withheld, and those let go whose connection isn't here yet (no I/O) */
+/* hold_table.h - the SYNs that are withheld, and those let go whose connection isn't here yet */
 #ifndef CONVERTD_HOLD_TABLE_H
 #define CONVERTD_HOLD_TABLE_H
 
