@@ -1,5 +1,5 @@
 # what is measured: bench/README.md. Nothing of it is built or run by "make all"
-EXTRA_PROGRAMS = bench/tools/calls bench/tools/startup bench/tools/nothing bench/tools/ways
+EXTRA_PROGRAMS += bench/tools/calls bench/tools/startup bench/tools/nothing bench/tools/ways
 bench_tools_calls_SOURCES = bench/tools/calls.c bench/tools/trace.c bench/tools/trace.h
 bench_tools_startup_SOURCES = bench/tools/startup.c bench/tools/trace.c bench/tools/trace.h
 bench_tools_nothing_SOURCES = bench/tools/nothing.c
@@ -15,7 +15,7 @@ bench_tools_load_load_SOURCES = bench/tools/load/main.c \
 bench_tools_load_load_LDADD = libclient.la libcodec.la libcommon.la
 
 # -rpath makes it a shared library
-EXTRA_LTLIBRARIES = libpreloadnothing.la
+EXTRA_LTLIBRARIES += libpreloadnothing.la
 libpreloadnothing_la_SOURCES = bench/tools/preload_nothing.c
 libpreloadnothing_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 
@@ -28,7 +28,7 @@ EXTRA_DIST += bench/README.md bench/run bench/plot.py bench/benchlib/__init__.py
 	bench/experiments/crowd.py bench/experiments/failover.py bench/experiments/goodput.py \
 	bench/experiments/goodput_mptcp.py bench/experiments/idle.py bench/experiments/roundtrips.py \
 	bench/experiments/shaped.py bench/experiments/startup.py bench/experiments/syscalls.py \
-	bench/experiments/ways.py \
+	bench/experiments/ways.py bench/experiments/zero_rtt.py bench/tools/connects.py \
 	bench/tools/blocks.py bench/results
 CLEANFILES += $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES)
 

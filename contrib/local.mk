@@ -1,5 +1,7 @@
-# what goes beside the programs: a configuration, files for systemd and its companions
+# what goes beside the programs: a configuration, files for systemd, its companions and those who watch
 EXTRA_DIST += contrib/convertd.conf contrib/systemd/convertd.service.in
+EXTRA_DIST += contrib/grafana/convertd.json contrib/prometheus/alerts.yml contrib/prometheus/alerts_test.yml \
+	contrib/prometheus/scrape.yml
 
 noinst_DATA = contrib/systemd/convertd.service
 CLEANFILES += contrib/systemd/convertd.service

@@ -5,6 +5,7 @@
 #include "client/handshake.h"
 
 #include "client/errno_map.h"
+#include "common/errors.h"
 
 #include <errno.h>
 #include <string.h>
@@ -145,5 +146,5 @@ struct handshake_step handshake_on_error(int error)
 {
 	/* ENOTCONN is what a socket says whose error was told already: refused, as far as is known. */
 	error = error == ENOTCONN ? ECONNREFUSED : error;
-	return fail(HANDSHAKE_FAULT_CONVERTER, error, strerrordesc_np(error));
+	return fail(HANDSHAKE_FAULT_CONVERTER, error, error_text(error));
 }

@@ -1,4 +1,4 @@
 # what the shim, convertize and convertd share
 noinst_LTLIBRARIES += libcommon.la
 # sysctl.c is not in here: the shim has no use for it
-libcommon_la_SOURCES = src/common/prefix.c src/common/prefix.h src/common/sockaddr.c src/common/sockaddr.h
+libcommon_la_SOURCES = src/common/errors.h src/common/prefix.c src/common/prefix.h src/common/sockaddr.c src/common/sockaddr.h

@@ -132,7 +132,8 @@ static bool start(struct convertd *convertd, size_t workers)
 		log_error("out of memory");
 		return false;
 	}
-	convertd->service = service_create(workers, &convertd->inherited, convertd->monitor);
+	convertd->service = service_create(convertd->base, workers, &convertd->inherited,
+					   convertd->monitor);
 	return convertd->service != NULL;
 }
 
@@ -227,11 +228,9 @@ static int make_key(const char *path)
 /* Asks the converter that these settings are for. Returns the status of the process. */
 static int ask(const struct settings *settings)
 {
-	if (settings->metrics_count)
-		return ask_status(&settings->metrics[0]);
-	fprintf(stderr, "convertd: status: where is it told? Give the --metrics that convertd has, or "
-			"its --config\n");
-	return EXIT_USAGE;
+	static const struct metrics_address usual = { .path = SETTINGS_STATUS_DEFAULT };
+
+	return ask_status(settings->metrics_count ? &settings->metrics[0] : &usual);
 }
 
 /* What was asked for instead of running. Returns the status of the process. */

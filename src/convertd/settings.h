@@ -24,6 +24,7 @@
 
 #define SETTINGS_LISTEN_MAX 64
 #define SETTINGS_METRICS_MAX 4
+#define SETTINGS_STATUS_DEFAULT "/run/convertd/metrics.sock" /* as contrib/convertd.conf has it */
 #define SETTINGS_SOCKET_PATH_MAX 108 /* bytes, with the NUL: unix(7) */
 #define SETTINGS_WORKERS_MAX 256
 #define SETTINGS_PORT 1234
@@ -37,6 +38,13 @@ enum settings_action {
 	SETTINGS_HELP,    /* settings are not complete for this one */
 	SETTINGS_VERSION, /* and this one */
 	SETTINGS_MAKE_KEY, /* and this one: a file with a new key */
+};
+
+/* Are SYNs withheld until servers have answered? */
+enum settings_hold {
+	SETTINGS_HOLD_AUTO, /* where it is possible */
+	SETTINGS_HOLD_ON,   /* or else convertd doesn't run */
+	SETTINGS_HOLD_OFF,
 };
 
 /* Where clients are accepted. */
@@ -86,6 +94,9 @@ struct settings {
 	size_t metrics_count;
 	struct user user;
 	bool no_syn_window_fix;
+	enum settings_hold hold_syn;
+	unsigned hold_time; /* milliseconds */
+	bool drop_foreign_syns;
 	bool no_syscall_filter;
 };
 

@@ -14,6 +14,7 @@
 
 #include "shim/attempt.h"
 
+#include "common/errors.h"
 #include "convert/convert.h"
 #include "shim/clock.h"
 #include "shim/converters.h"
@@ -428,7 +429,7 @@ enum conn_state attempt_next(struct conn *conn, int fd, bool may_hold,
 			return (enum conn_state)ret;
 		/* What the kernel says at once is about routes and this socket: no reason to rest. */
 		refusal->error = -ret;
-		refusal->reason = strerrordesc_np(-ret);
+		refusal->reason = error_text(-ret);
 		log_line("converter %s: %s", sockaddr_ip_format(&conn->converter_addr, text),
 			 refusal->reason);
 		query.tried = conn->tried |= 1u << index;

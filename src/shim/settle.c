@@ -13,6 +13,7 @@
 
 #include "shim/settle.h"
 
+#include "common/errors.h"
 #include "convert/convert.h"
 #include "shim/attempt.h"
 #include "shim/clock.h"
@@ -148,7 +149,7 @@ static enum conn_state settle_directly(struct conn *conn, int fd, const char *re
 	log_verdict(conn, "direct, the converter fails: ", reason);
 	ret = attempt_directly(conn, fd);
 	if (ret < 0)
-		return settle_failed(conn, fd, -ret, strerrordesc_np(-ret));
+		return settle_failed(conn, fd, -ret, error_text(-ret));
 	if (conn->directly)
 		return CONN_PENDING;
 	settle_let_go(conn, fd);
@@ -193,7 +194,7 @@ enum conn_state settle_on_error(struct conn *conn, int fd, int error)
 
 	error = seen ? seen : pending ? pending : error;
 	if (conn->directly || conn->confirmed)
-		return settle_failed(conn, fd, error, strerrordesc_np(error));
+		return settle_failed(conn, fd, error, error_text(error));
 	why = handshake_on_error(error);
 	return settle_converter_failed(conn, fd, &why);
 }

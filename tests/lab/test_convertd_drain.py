@@ -5,7 +5,7 @@ import hashlib
 import os
 import signal
 
-from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
+from convertlab import Lab, Link, check, equal, main, metrics, need, servers, wait_until
 from convertlab.peers import MPTCP, TCP, Client, Server, descriptors, extended_header, read_exactly
 
 SIZE = 2000000
@@ -166,9 +166,12 @@ def test_second_signal():
     """The drain is over at once; until then nothing is reloaded, and sessions work."""
     for first, second in ((signal.SIGTERM, signal.SIGINT), (signal.SIGINT, signal.SIGTERM)):
         with near() as lab, Server(lab, 80) as server:
-            process = drained(lab, 3600)
+            process = drained(lab, 3600, *metrics.OPTIONS)
             pairs = open_sessions(lab, server)
+            equal(metrics.get(lab.converter, "/healthz")[::2], (200, "ok\n"), "health")
             order_end(process, first)
+            # for balancers: no new clients
+            equal(metrics.get(lab.converter, "/healthz")[::2], (503, "draining\n"), "health in the drain")
             order_end(process, signal.SIGHUP, "not reloaded: convertd is stopping")
             for client, sock in pairs:
                 client.sock.sendall(b"up")

@@ -413,7 +413,9 @@ def test_status():
             file.write("metrics unix:%s\nmetrics 127.0.0.1:%d\ncookie-key /nowhere\n" % (path, PORT))
         equal(status(lab, "--config", config)[0], 1, "the status without a converter")
         check("is convertd running, with --metrics unix:%s?" % path in status(lab, "--config", config)[2], "no remedy")
-        equal(status(lab)[0], 2, "the status of status without an address")
+        check("unix:/run/convertd/metrics.sock: No such file or directory" in status(lab)[2], "no usual place")
+        refusal = lab.converter.run([lab.build.program("convertd"), "--metrics", "unix:%s/nowhere/x" % lab.directory], check=False)
+        check(refusal.returncode == 1 and "there is no such directory" in refusal.stderr, refusal.stderr)
         # one that was left behind is replaced
         with lab.converter.socket(socket.AF_UNIX) as stale:
             stale.bind(path)
@@ -434,6 +436,25 @@ def test_status():
             equal(cells[cells.index("bytes from clients") + 1], "5 (0.0 kB)", "a row of the page")
             equal(ask(lab.converter, b"GET /healthz HTTP/1.0\r\n\r\n", path=path)[::2], (200, "ok\n"), "health")
         check(not os.path.exists(path), "the socket is left behind")
+
+
+def test_draining():
+    """Balancers are told at once to look elsewhere, and who asks is answered until the last connection has ended."""
+    with near() as lab, Server(lab, 80) as server:
+        process = lab.convertd(["--drain-timeout", "60", *OPTIONS])
+        process.wait_log("ready")
+        equal(get(lab.converter, "/healthz")[::2], (200, "ok\n"), "health before")
+        with Client(lab.client, lab.converter.addr4) as client:
+            client.send(server.connect())
+            with server.accept() as sock:
+                extended_header(client.answer())
+                process.send_signal(signal.SIGTERM)
+                process.wait_log("no new clients")
+                equal(get(lab.converter, "/healthz")[::2], (503, "draining\n"), "health")
+                metrics = Metrics(lab.converter)
+                equal((metrics("convertd_draining"), metrics("convertd_connections", state="relay")), (1, 1), "metrics")
+                check(": draining" in status(lab, *OPTIONS)[1], "convertd status")
+        equal(process.wait(10), 0, "convertd's status")
 
 
 def test_reload():

@@ -9,7 +9,7 @@ import re
 import shutil
 import signal
 
-from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main, need, sandbox
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main, metrics, need, sandbox
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header
 
 CAP_NET_BIND_SERVICE, CAP_NET_ADMIN = 1 << 10, 1 << 12
@@ -105,13 +105,13 @@ def test_group_and_no_rules():
     """A group of its own; without nftables rules there is no CAP_NET_ADMIN to keep. To change the user takes a restart."""
     nobody()
     with near() as lab, Server(lab, 80) as server:
-        path = write(lab, "convertd.conf", "user nobody:daemon\nno-syn-window-fix\n")
+        path = write(lab, "convertd.conf", "user nobody:daemon\nno-syn-window-fix\nhold-syn off\n")
         with converter(lab, "--config", path) as process:
             for thread in status(process):
                 equal(int(thread["CapEff"], 16), CAP_NET_BIND_SERVICE, "CapEff")
                 equal(thread["Gid"].split(), [str(grp.getgrnam("daemon").gr_gid)] * 4, "the group")
             converts(lab, server, protocol=TCP)
-            write(lab, "convertd.conf", "user daemon\nno-syn-window-fix\n")
+            write(lab, "convertd.conf", "user daemon\nno-syn-window-fix\nhold-syn off\n")
             reload(process, "--user has changed, which takes a restart")
             process.wait_log("reloaded")
 
@@ -187,8 +187,13 @@ def test_no_call_is_missed():
     with near() as lab, Server(lab, 80) as server:
         trace = os.path.join(lab.directory, "trace")
         path = write(lab, "convertd.conf", "log-level debug\n")
-        process = lab.convertd(["--user", "nobody", "--config", path, "--request-timeout", "1"],
-                               wrapper=["strace", "-f", "-o", trace])
+        # a directory as RuntimeDirectory= makes it
+        place = os.path.join(lab.directory, "run")
+        os.mkdir(place)
+        os.chown(place, nobody().pw_uid, nobody().pw_gid)
+        unix = os.path.join(place, "metrics.sock")
+        process = lab.convertd(["--user", "nobody", "--config", path, "--request-timeout", "1", *metrics.OPTIONS,
+                                "--metrics", "unix:" + unix], wrapper=["strace", "-f", "-o", trace])
         process.wait_log("ready")
         for protocol in (TCP, MPTCP):
             converts(lab, server, protocol=protocol)
@@ -197,6 +202,9 @@ def test_no_call_is_missed():
             with Client(lab.client, lab.converter.addr4, protocol, "behind") as client:
                 client.send(b"\x01")
                 equal(client.end(), (b"", "closed"), "a client without a request")
+        for page in ("/", "/status", "/metrics"):
+            equal(metrics.get(lab.converter, page)[0], 200, page)
+            equal(metrics.ask(lab.converter, b"GET %s HTTP/1.0\r\n\r\n" % page.encode(), path=unix)[0], 200, page)
         write(lab, "convertd.conf", "listen [::]:99\n")
         with open("/proc/%d/task/%d/children" % (process.pid, process.pid), encoding="ascii") as file:
             traced = int(file.read().split()[0])

@@ -66,8 +66,11 @@ def test_the_configuration_that_is_installed():
         program = lab.build.program("convertd")
         path = os.path.join(SRCDIR, "contrib/convertd.conf")
         check("right" in lab.converter.run([program, "--config", path, "--check-config"]).stdout, "--check-config")
+        # as RuntimeDirectory= does, in the sandbox's own /run
+        os.makedirs("/run/convertd", exist_ok=True)
         process = lab.convertd(["--config", path], defaults=())
         process.wait_log("ready")
+        check("serving" in lab.converter.run([program, "status"]).stdout, "convertd status")
         check("any client" not in process.log_text(), process.log_text())
         equal(process.stop(), 0, "the status")
         keys = os.path.join(lab.directory, "keys")
