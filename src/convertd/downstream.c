@@ -59,6 +59,18 @@ void downstream_confirm(int fd, int retries)
 	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
 }
 
+/* SO_LINGER does it for TCP alone, a connect() to AF_UNSPEC for both. */
+void downstream_reset(int fd)
+{
+	static const struct linger linger = { .l_onoff = 1, .l_linger = 0 };
+	static const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	/* Fails where the socket is closed already: fine. */
+	if (connect(fd, &unspec, sizeof(unspec)) < 0)
+		(void)0;
+}
+
 int downstream_connect(const union sockaddr_ip *server, const struct downstream_wish *wish)
 {
 	int fd = socket(server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,

@@ -48,6 +48,9 @@ int downstream_connect(const union sockaddr_ip *server, const struct downstream_
  */
 void downstream_confirm(int fd, int retries);
 
+/* When it is closed now, an RST tells the peer, on MPTCP MP_FASTCLOSE. Any TCP socket will do. */
+void downstream_reset(int fd);
+
 /*
  * downstream_result() - has it connected?
  * @info: set where 0 is returned

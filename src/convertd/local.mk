@@ -37,6 +37,7 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/drain.c src/convertd/drain.h \
 	src/convertd/downstream.c src/convertd/downstream.h \
 	src/convertd/endpoint.c src/convertd/endpoint.h \
+	src/convertd/hold_table.c src/convertd/hold_table.h src/convertd/hold.h \
 	src/convertd/inherit.c src/convertd/inherit.h \
 	src/convertd/listener.c src/convertd/listener.h \
 	src/convertd/monitor.c src/convertd/monitor.h \
@@ -46,6 +47,7 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/route.c \
 	src/convertd/service.c src/convertd/service.h \
 	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
+	src/convertd/session_held.c \
 	src/convertd/session_pool.c \
 	src/convertd/session_report.c \
 	src/convertd/session_states.c \
@@ -53,7 +55,13 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/terms.c src/convertd/terms.h \
 	src/convertd/worker.c src/convertd/worker.h \
 	src/common/sysctl.c src/common/sysctl.h
-convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
+if HAVE_NETFILTER_QUEUE
+convertd_SOURCES += src/convertd/hold.c src/convertd/syn_queue.c src/convertd/syn_queue.h \
+	src/convertd/syn_rules.c src/convertd/syn_rules.h
+else
+convertd_SOURCES += src/convertd/hold_none.c
+endif
+convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) $(NFQUEUE_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
 convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
-convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS) $(CAP_NG_LIBS) $(MICROHTTPD_LIBS)
+convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS) $(NFQUEUE_LIBS) $(CAP_NG_LIBS) $(MICROHTTPD_LIBS)
 dist_man_MANS += man/convertd.8

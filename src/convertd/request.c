@@ -55,6 +55,8 @@ static void write_supported(const struct request_features *features, struct conv
 		if (kind_is_supported(features, candidates[i]))
 			kinds[count++] = candidates[i];
 	convert_write_supported(writer, kinds, count);
+	if (features->withholding.withheld)
+		convert_write_withholding(writer, &features->withholding);
 }
 
 static void answer_start(const struct request_features *features, bool info,
@@ -118,6 +120,7 @@ static void refuse_message(enum convert_error_code code, const uint8_t *message,
 	else
 		convert_write_error_echo(&writer, code, message, len);
 	decision->action = REQUEST_ANSWER;
+	decision->refused = true;
 	decision->answer_len = answer_finish(&writer);
 }
 
@@ -126,6 +129,7 @@ void request_refuse(const struct request_features *features, bool info,
 		    struct request_decision *decision)
 {
 	decision->action = REQUEST_ANSWER;
+	decision->refused = true;
 	decision->reason = reason;
 	decision->answer_len = request_write_error(features, info, code, value, decision->answer);
 }
@@ -138,6 +142,7 @@ void request_refuse_cookie(const uint8_t *cookie, size_t len, const char *reason
 	convert_writer_init(&writer, decision->answer, sizeof(decision->answer));
 	convert_write_error_cookie(&writer, cookie, len);
 	decision->action = REQUEST_ANSWER;
+	decision->refused = true;
 	decision->reason = reason;
 	decision->answer_len = answer_finish(&writer);
 }
@@ -222,6 +227,7 @@ static void decide_connect(const struct request_features *features,
 	count = options_unsupported(features, request, &decision->mptcp, kinds);
 	if (count) {
 		decision->reason = "unsupported TCP option";
+		decision->refused = true;
 		decision->answer_len = request_write_unsupported(features, request->has_info, kinds,
 								 count, decision->answer);
 		return;

@@ -24,12 +24,14 @@ enum tcp_option_kind {
 
 /*
  * Which TCP options this host puts into the SYNs that it sends (Section 6.2.4): its
- * sysctls tcp_sack, tcp_timestamps and mptcp.enabled, read once at the start.
+ * sysctls tcp_sack, tcp_timestamps and mptcp.enabled, read once at the start. And what
+ * else is told to those who ask by an Info TLV.
  */
 struct request_features {
 	bool sack;
 	bool timestamps;
 	bool mptcp;
+	struct convert_withholding withholding; /* told with it, if SYNs are withheld */
 };
 
 enum request_action {
@@ -57,7 +59,8 @@ struct request_decision {
 	bool mptcp;              /* the client wants MPTCP towards the server */
 	bool info;               /* the answer starts with what we support */
 
-	/* ANSWER: the whole message */
+	/* ANSWER: the whole message; is it an Error TLV? */
+	bool refused;
 	uint8_t answer[CONVERT_MESSAGE_MAX];
 	size_t answer_len;
 };

@@ -15,6 +15,7 @@
 
 struct event;
 struct event_base;
+struct hold_table;
 struct metrics;
 struct monitor;
 struct session;
@@ -33,6 +34,7 @@ enum session_timeout {
 /* What the pools of all workers share; each may use it at any time. */
 struct session_shared {
 	struct limits *limits;
+	struct hold_table *held; /* what was done for SYNs that were withheld; fixed as well */
 	struct monitor *monitor; /* main thread only, but for what it hands out */
 	struct log_limit drops;
 	_Atomic uint64_t last_id;

@@ -3,6 +3,7 @@
 #ifndef CONVERTD_SESSION_PRIVATE_H
 #define CONVERTD_SESSION_PRIVATE_H
 
+#include "convertd/downstream.h"
 #include "convertd/outcome.h"
 #include "convertd/record.h"
 #include "convertd/relay.h"
@@ -69,6 +70,7 @@ struct session {
 	struct session *queue_prev, *queue_next; /* pool->waiting or pool->hungry */
 	struct session_pool *pool;
 	struct limits_client *account; /* whose limits it counts for */
+	struct held_syn *held;         /* REQUEST: what was done for its SYN, or NULL */
 	struct relay relay;
 	struct relay_watch watch;
 	union sockaddr_ip client, server; /* the server's family is 0 until it is known */
@@ -153,6 +155,19 @@ void session_unqueue(struct session *s);
  * sessions never wait: a flood of silent connections pushes itself out.
  */
 void session_pool_make_room(struct session_pool *pool, const struct session *newcomer);
+/* ----- session_held.c ----- */
+
+/* The client has connected: finds what was done for its SYN. */
+void session_take_held(struct session *s);
+
+/* It isn't needed. */
+void session_drop_held(struct session *s);
+
+/* Was it done for this request? It was admitted then. */
+bool session_is_held(const struct session *s, const struct request_decision *decision);
+
+/* The server's socket, which may still be connecting, or -1 with @refusal set. */
+int session_open_held(struct session *s, struct downstream_error *refusal);
 
 /* ----- session_report.c ----- */
 

@@ -80,11 +80,9 @@ static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
 	session_refuse_silently(s, exceeded != OUTCOME_NONE ? exceeded : outcome, reason);
 }
 
-/* The server can't be reached; @error says why. */
-static void session_refuse_server(struct session *s, int error)
+/* The server can't be reached. */
+static void session_refuse_server(struct session *s, struct downstream_error refusal)
 {
-	struct downstream_error refusal =
-		downstream_refusal(s->relay.side[RELAY_DOWNSTREAM].fd, &s->server, error);
 	uint8_t answer[CONVERT_MESSAGE_MAX];
 	size_t len;
 
@@ -92,10 +90,47 @@ static void session_refuse_server(struct session *s, int error)
 		refusal.value = (uint8_t)s->pool->terms->settings->retry_delay;
 	len = request_write_error(&s->pool->terms->features, s->info, refusal.code, refusal.value, answer);
 
-	log_debug("session %llu: %s: Error TLV %u (%s), value %u", (unsigned long long)s->id,
-		  strerror(-error), (unsigned)refusal.code, convert_error_name(refusal.code),
+	log_debug("session %llu: Error TLV %u (%s), value %u", (unsigned long long)s->id,
+		  (unsigned)refusal.code, convert_error_name(refusal.code),
 		  (unsigned)refusal.value);
 	session_refuse(s, answer, len, convert_error_name(refusal.code));
+}
+
+/* The connection to the server has failed with @error. */
+static void session_fail_server(struct session *s, int error)
+{
+	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
+
+	log_debug("session %llu: %s", (unsigned long long)s->id, strerror(-error));
+	session_refuse_server(s, downstream_refusal(fd, &s->server, error));
+}
+
+/* Waits for the answer of a server that was asked. @fd: its socket, or -errno */
+static void session_await_server(struct session *s, int fd)
+{
+	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
+		fd = -ENOMEM;
+	if (fd < 0) {
+		session_fail_server(s, fd);
+		return;
+	}
+	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
+	session_set_state(s, SESSION_CONNECTING);
+}
+
+/* The server was asked while the SYN was withheld. */
+static void session_connect_held(struct session *s)
+{
+	struct downstream_error refusal;
+	int fd = session_open_held(s, &refusal);
+
+	if (fd < 0) {
+		session_refuse_server(s, refusal);
+		return;
+	}
+	/* As a rule it has answered already: no need to wait for its event. */
+	s->relay.side[RELAY_DOWNSTREAM].writable = true;
+	session_await_server(s, fd);
 }
 
 /* Since it was accepted; 1 at least, so that 0 stands for never. */
@@ -112,9 +147,14 @@ static void session_connect(struct session *s, const struct request_decision *de
 
 	s->info = decision->info;
 	s->mptcp = decision->mptcp;
-	s->request_us = session_age_us(s);
+	/* It came with the SYN, where that was withheld, and so its server was asked then. */
+	s->request_us = s->held ? 1 : session_age_us(s);
 	metrics_observe_us(s->pool->metrics, METRIC_REQUEST_SECONDS, s->request_us);
 	metrics_add(s->pool->metrics, METRIC_REQUESTS + s->syn_data, 1);
+	if (s->held) {
+		session_connect_held(s);
+		return;
+	}
 	s->trusted = s->confirmed;
 	fd = downstream_connect(&s->server, &(struct downstream_wish){
 		.mptcp = s->mptcp,
@@ -132,14 +172,7 @@ static void session_connect(struct session *s, const struct request_decision *de
 		session_refuse(s, answer, len, "MPTCP is off on this host");
 		return;
 	}
-	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
-		fd = -ENOMEM;
-	if (fd < 0) {
-		session_refuse_server(s, fd);
-		return;
-	}
-	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
-	session_set_state(s, SESSION_CONNECTING);
+	session_await_server(s, fd);
 }
 
 /* Is one more pending session too many? Returns of what, or OUTCOME_NONE. */
@@ -160,6 +193,10 @@ static void session_judge(struct session *s, const uint8_t *buf, size_t len,
 	request_decide(&terms->features, buf, len, decision);
 	if (decision->connect)
 		sockaddr_ip_set(&s->server, AF_UNSPEC, &decision->address, decision->port);
+	if (session_is_held(s, decision))
+		return;
+	if (decision->action != REQUEST_WAIT)
+		session_drop_held(s);
 	if (decision->valid)
 		admission_check(terms->settings, s->pool->route, &terms->features, &s->client, buf,
 				decision);
@@ -319,7 +356,7 @@ static void advance_connecting(struct session *s)
 	if (error == 0)
 		session_start_relay(s, &info);
 	else if (error != -EINPROGRESS)
-		session_refuse_server(s, error);
+		session_fail_server(s, error);
 }
 
 static void session_set_resetting(struct session *s, enum relay_end lost, enum outcome outcome)
@@ -474,7 +511,7 @@ void session_handle_deadline(struct session *s)
 		session_close(s, OUTCOME_NO_REQUEST);
 		break;
 	case SESSION_CONNECTING:
-		session_refuse_server(s, -ETIMEDOUT);
+		session_fail_server(s, -ETIMEDOUT);
 		break;
 	case SESSION_RELAY:
 		look_at_relay(s);

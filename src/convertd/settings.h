@@ -40,6 +40,13 @@ enum settings_action {
 	SETTINGS_MAKE_KEY, /* and this one: a file with a new key */
 };
 
+/* Are SYNs withheld until servers have answered? */
+enum settings_hold {
+	SETTINGS_HOLD_AUTO, /* where it is possible */
+	SETTINGS_HOLD_ON,   /* or else convertd doesn't run */
+	SETTINGS_HOLD_OFF,
+};
+
 /* Where clients are accepted. */
 struct listen_address {
 	union sockaddr_ip address;
@@ -87,6 +94,9 @@ struct settings {
 	size_t metrics_count;
 	struct user user;
 	bool no_syn_window_fix;
+	enum settings_hold hold_syn;
+	unsigned hold_time; /* milliseconds */
+	bool drop_foreign_syns;
 	bool no_syscall_filter;
 };
 

@@ -15,6 +15,8 @@
 
 #include "shim/handover.h"
 
+#include "client/handshake.h"
+#include "convert/convert.h"
 #include "shim/attempt.h"
 #include "shim/clock.h"
 #include "shim/conn.h"
@@ -121,16 +123,82 @@ bool handover_is_due(char *const envp[])
 	return false;
 }
 
+/*
+ * Lets another thread come to the end of its step. It may not exist: not every child that isn't
+ * ours came of a vfork(), a bare clone() has no handlers either. What the SYN+ACK has confirmed here is
+ * pending to the other program until it has seen the response.
+ */
+static enum conn_state state_soon(const struct conn *conn)
+{
+	enum conn_state state = conn_state(conn);
+
+	for (int i = 0; i < CLAIM_YIELDS && (state == CONN_CLAIMED || state == CONN_TAKING); i++) {
+		sched_yield();
+		state = conn_state(conn);
+	}
+	return conn_is_pending(conn) || conn_is_confirmed(conn) ? CONN_PENDING : state;
+}
+
+/* --- programs without us --- */
+
+/*
+ * A vfork() child's turn at the response: under the lock of all processes and without a claim, which it
+ * can't have, since its descriptors aren't its parent's. The parent will see what has become of it as of
+ * any other process's step. Returns whether nothing more is to be done here.
+ */
+static bool take_response(const struct conn *conn, int fd)
+{
+	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
+	struct handshake_ask ask = attempt_ask_of(conn);
+	uint8_t response[CONVERT_MESSAGE_MAX];
+	ssize_t got = 0;
+
+	if (!others_lock(fd))
+		return false;
+	if (others_look(conn, fd) == OTHERS_PENDING)
+		got = next.recv(fd, response, sizeof(response), MSG_PEEK | MSG_DONTWAIT);
+	if (got > 0)
+		told = handshake_on_bytes(response, (size_t)got, &conn->peer, &ask);
+	if (told.verdict == HANDSHAKE_DONE)
+		next.recv(fd, response, told.length, MSG_DONTWAIT);
+	if (told.verdict == HANDSHAKE_FAIL) {
+		attempt_disconnect(fd);
+		others_give_up(fd);
+	}
+	others_unlock(fd);
+	return got == 0 || (got < 0 && errno != EAGAIN) || told.verdict != HANDSHAKE_NEED_MORE;
+}
+
+static void finish_in_vfork_child(struct conn *conn, int fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	int64_t end = clock_ns() + OTHERS_FINISH_MS * CLOCK_NS_PER_MS;
+
+	if (!conn_is_pending(conn) && !conn_is_confirmed(conn))
+		return;
+	others_give(conn, fd); /* steps of the parent's other threads take the lock from now on */
+	if (state_soon(conn) != CONN_PENDING || conn->unasked || conn->directly || conn->want_output)
+		return;
+	while (!take_response(conn, fd) && clock_ns() < end) {
+		next.poll(&ready, 1, (int)(OTHERS_STRETCH_NS / CLOCK_NS_PER_MS));
+		next.poll(NULL, 0, 1); /* a part of it is there already */
+	}
+}
+
 void handover_finish(void)
 {
 	int saved_errno = errno;
 
-	/* A vfork() child can't take a step: its descriptors aren't its parent's. */
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && conn_is_owner(); fd++) {
-		struct conn *conn = conn_attentive(fd);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		bool ours = conn_is_owner();
+		struct conn *conn = ours ? conn_attentive(fd) : conn_named(conn_cookie(fd));
 
-		if (conn && !(next.fcntl(fd, F_GETFD) & FD_CLOEXEC))
+		if (!conn || next.fcntl(fd, F_GETFD) & FD_CLOEXEC)
+			continue;
+		if (ours)
 			conversion_finish(conn, fd, OTHERS_FINISH_MS);
+		else
+			finish_in_vfork_child(conn, fd);
 	}
 	errno = saved_errno;
 }
@@ -174,22 +242,6 @@ static struct handover_record record_of(const struct conn *conn, int fd, enum co
 		.addresses = { conn->peer, conn->converter_addr },
 		.bytes = { { cookie.data, asks ? cookie.len : 0 }, { conn->early, conn->early_len } },
 	};
-}
-
-/*
- * Lets another thread come to the end of its step. It may not exist: not every child that isn't
- * ours came of a vfork(), a bare clone() has no handlers either. What the SYN+ACK has confirmed here is
- * pending to the other program until it has seen the response.
- */
-static enum conn_state state_soon(const struct conn *conn)
-{
-	enum conn_state state = conn_state(conn);
-
-	for (int i = 0; i < CLAIM_YIELDS && (state == CONN_CLAIMED || state == CONN_TAKING); i++) {
-		sched_yield();
-		state = conn_state(conn);
-	}
-	return conn_is_pending(conn) || conn_is_confirmed(conn) ? CONN_PENDING : state;
 }
 
 static void list_add(struct list *list, struct conn *conn, int fd)

@@ -82,6 +82,7 @@ LAB_TESTS = \
 	tests/lab/test_convertd_access.py \
 	tests/lab/test_convertd_limits.py \
 	tests/lab/test_convertd_cookies.py \
+	tests/lab/test_convertd_hold.py \
 	tests/lab/test_convertd_observe.py \
 	tests/lab/test_convertd_workers.py \
 	tests/lab/test_resolve.py \

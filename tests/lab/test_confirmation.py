@@ -44,7 +44,7 @@ def without_idle(transcript):
 def test_writable_at_the_syn_ack():
     """In every way of waiting: after one round trip, and then the server's bytes alone."""
     with lab_for() as lab:
-        lab.convertd()
+        lab.convertd(["--hold-syn", "off"])
         lab.echo()
         for address in (lab.server.addr4, lab.server.addr6):
             for way in WAYS:
@@ -74,7 +74,7 @@ def test_what_confirms_nothing():
         with lab_for() as lab:
             if sysctl:
                 lab.client.sysctl(sysctl, 0)
-            lab.convertd()
+            lab.convertd(["--hold-syn", "off"])
             lab.echo()
             for way in ("blocking", "poll", "epoll-edge"):
                 direct, _ = probe(lab, way, lab.server.addr4, 7, None)
@@ -133,7 +133,7 @@ elif sys.argv[2] == "shutdown":
 def test_sends_and_leaves():
     """Bytes that are followed by the end of the stream arrive, though the response comes after it."""
     with lab_for() as lab:
-        lab.convertd()
+        lab.convertd(["--hold-syn", "off"])
         echo = lab.echo()
         for how in ("close", "shutdown", "exit"):
             ask(lab, SENDS_AND_LEAVES, how, env=withheld(lab))
@@ -143,7 +143,7 @@ def test_sends_and_leaves():
 
 def test_threads():
     with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
-        lab.convertd()
+        lab.convertd(["--hold-syn", "off"])
         lab.echo()
         said = lab.client.run([lab.build.program("tests/lab/apps/threads"), lab.server.addr4, 7, 16, 60], env=withheld(lab)).stdout
         equal(said, "done 960\n", "what the threads did")
@@ -151,7 +151,7 @@ def test_threads():
 
 
 LEAVES_IT_TO = """
-import os, select, socket, sys
+import os, select, socket, subprocess, sys
 sock = socket.socket()
 sock.setblocking(False)
 sock.connect_ex((sys.argv[1], 25))
@@ -164,6 +164,10 @@ elif sys.argv[2] in ("program", "bare"):
     os.dup2(sock.fileno(), 0)
     os.set_blocking(0, True)
     os.execvpe("head", ["head", "-n1"], os.environ if sys.argv[2] == "program" else {"PATH": os.environ["PATH"]})
+elif sys.argv[2] == "vfork":
+    sock.setblocking(True)
+    subprocess.run(["head", "-n1"], stdin=sock, env={"PATH": os.environ["PATH"]})
+    sys.exit()
 elif sys.argv[2] == "sent":
     here, there = socket.socketpair(socket.AF_UNIX)
     child = os.fork()
@@ -182,11 +186,11 @@ print(sock.recv(100).decode(), end="")
 def test_left_to_others():
     """Between SYN+ACK and response: the socket goes to a child, another program, one without the shim, over a Unix socket."""
     with lab_for() as lab:
-        lab.convertd()
+        lab.convertd(["--hold-syn", "off"])
         lab.greeter()
-        for how in ("fork", "program", "bare", "sent"):
+        for how in ("fork", "program", "bare", "vfork", "sent"):
             equal(ask(lab, LEAVES_IT_TO, how, env=withheld(lab)), "220 lab ready\r\n", how)
-        equal(lab.shim_log().count(CONFIRMED), 4, "confirmed in\n" + lab.shim_log())
+        equal(lab.shim_log().count(CONFIRMED), 5, "confirmed in\n" + lab.shim_log())
 
 
 if __name__ == "__main__":

@@ -7,12 +7,12 @@ Each goes over TCP and MPTCP, IPv4 and IPv6, in the SYN and behind it, whole and
 import time
 
 from convertlab import Lab, Link, check, equal, main, need
-from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connect_tlv, converter, descriptors, echo,
+from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, clients, connect, connect_tlv, converter, descriptors, echo,
                               error, extended_header, message, octets, readable, unsent)
 from convertlab.waiting import wait_until
 
 INFO = octets("01010000")
-SUPPORTED = octets("15020000 04081e00")  # SACK-permitted, timestamps, Multipath TCP
+SUPPORTED = octets("15020000 04081e00") + WITHHOLDING  # SACK-permitted, timestamps, Multipath TCP
 COOKIE = octets("16030000 0011223344556677")
 SACK, TIMESTAMPS, MULTIPATH = octets("0402"), octets("0802"), octets("1e02")
 MP_CAPABLE = (0x1e, octets("0101"))  # version 1, HMAC-SHA256
@@ -155,7 +155,7 @@ def test_features_of_the_host():
             lab.converter.sysctl(sysctl, 0)
             with converter(lab):
                 protocols = (TCP,) if kind == "1e" else (TCP, MPTCP)
-                refused(lab, message(INFO), message(octets(supported)), deliveries=["syn"], protocols=protocols)
+                refused(lab, message(INFO), message(octets(supported) + WITHHOLDING), deliveries=["syn"], protocols=protocols)
                 refused(lab, connect(lab.server.addr4, 80, octets(kind + "02")), octets("01022263 1e0121" + kind),
                         deliveries=["syn"], protocols=protocols)
 
@@ -165,9 +165,9 @@ def test_features_of_the_host():
 
 def test_info():
     with near() as lab, converter(lab):
-        refused(lab, octets("01022263 01010000"), octets("01032263 15020000 04081e00"))
+        refused(lab, octets("01022263 01010000"), message(SUPPORTED))
         # what comes behind it is data for nobody
-        refused(lab, octets("01022263 01010000") + b"data", octets("01032263 15020000 04081e00"))
+        refused(lab, octets("01022263 01010000") + b"data", message(SUPPORTED))
 
 
 def test_info_and_connect():

@@ -217,8 +217,10 @@ def test_program_without_the_shim():
         lab.convertd()
         lab.greeter()
         for env in (None, lab.converted()):
-            said = probe(lab, env, "bare", lab.server.addr4, 25)
+            said = probe(lab, env, "bare", "exec", lab.server.addr4, 25)
             equal(said, "220 lab ready\nended with 0\n", "what head(1) read")
+            said = probe(lab, env, "bare", "vfork", lab.server.addr4, 25)
+            equal(said, "220 lab ready\nleft True\nended with 0\n", "what head(1) read after a vfork()")
 
 
 def test_programs_do_not_wait():

@@ -14,6 +14,8 @@ import time
 CONVERTER = "192.0.2.1"  # RFC 5737: without a converter, no route leads there
 # What libuv takes for hosts that never answer: packets for them end in the loopback interface.
 SILENT = ["1.2.3.4", "8.8.8.8"]
+# So that getaddrinfo(3) doesn't leave one family out (AI_ADDRCONFIG), in any of the runs.
+OWN = ["198.51.100.1/32", "2001:db8::1/128"]
 START_LIMIT = 30  # seconds
 # convertd doesn't connect to its own host unless each address is allowed
 DESTINATIONS = ["127.0.0.%d" % host for host in range(1, 9)] + ["::1", "::/0"]
@@ -40,6 +42,8 @@ def start_converter(convertd, log_path):
 def main():
     command = sys.argv[1:]
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    for address in OWN:
+        subprocess.run(["ip", "address", "add", address, "dev", "lo"] + ["nodad"] * (":" in address), check=True)
     for host in SILENT:
         subprocess.run(["ip", "route", "add", host, "dev", "lo"], check=True)
     if command[0] == "--converter":

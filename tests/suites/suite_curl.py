@@ -9,11 +9,12 @@ import re
 
 LIMIT = 2400  # seconds for a part
 ENVIRONMENT = {}
+EXPLAINED = []
 SIZE = 250    # tests in a part
 LAST = 3100
 TEST = re.compile(r"^test (\d{4})\.\.\.(.*?)(?=^test \d{4}\.\.\.|^TESTDONE|^TESTFAIL|\Z)", re.M | re.S)
 # valgrind and the event-based run are others' work; "flaky" is curl's own word
-OPTIONS = ["-a", "-n", "-s", "!flaky"]
+OPTIONS = ["-a", "-n", "!flaky"]
 
 
 def parts(source):  # pylint: disable=unused-argument
@@ -29,6 +30,6 @@ def command(source, part, tests, directory):  # pylint: disable=unused-argument
 def outcomes(part, log, directory):  # pylint: disable=unused-argument
     found = {}
     for number, text in TEST.findall(log):
-        found["test %d" % int(number)] = "ok" if re.search(r"^\S*OK ", text, re.M) else \
+        found["test %d" % int(number)] = "ok" if re.search(r"^\S+ ?OK ", text, re.M) else \
             "skip" if "SKIPPED" in text else "FAILED"
     return found

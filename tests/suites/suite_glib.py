@@ -9,6 +9,7 @@ import tap
 
 LIMIT = 300  # seconds for a part
 ENVIRONMENT = {"G_TEST_SRCDIR": "/usr/libexec/installed-tests/glib", "G_TEST_BUILDDIR": "/usr/libexec/installed-tests/glib"}
+EXPLAINED = []
 PROGRAMS = """socket socket-address socket-listener socket-service gsocketclient-slow network-address network-monitor
     network-monitor-race proxy-test resolver-parsing tls-bindings tls-certificate tls-interaction
     unix-fd unix-streams pollable sleepy-stream converter-stream cancellable gsubprocess io-stream

@@ -8,6 +8,7 @@ import re
 
 LIMIT = 900  # seconds for a part
 ENVIRONMENT = {}
+EXPLAINED = []
 BACKENDS = ("EPOLL", "POLL", "SELECT")
 TEST = re.compile(r"^([\w+]+/[\w/]+): (.*?)(?=^[\w+]+/[\w/]+: |\Z)", re.M | re.S)
 
@@ -22,7 +23,7 @@ def command(source, part, tests, directory):  # pylint: disable=unused-argument
     regress = os.path.join(source, "test", ".libs", "regress")
     regress = regress if os.path.exists(regress) else os.path.join(source, "test", "regress")
     tests = [test.split(" ", 1)[1] for test in tests or ()]
-    return ["env", *without, os.path.abspath(regress), "--verbose", *tests]
+    return ["env", *without, os.path.abspath(regress), *tests]
 
 
 def outcomes(part, log, directory):  # pylint: disable=unused-argument

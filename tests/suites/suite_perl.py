@@ -10,6 +10,9 @@ import tap
 
 LIMIT = 300  # seconds for a part
 ENVIRONMENT = {"PERL_CORE": "", "LC_ALL": "C"}
+# sockname and peername of two ends of a connection that is two connections
+EXPLAINED = [r"/01local-client-v4.t (7|11)$", r"/02local-server-v4.t (12|15)$", r"/04local-client-v6.t (6|11)$",
+             r"/05local-server-v6.t (11|14)$", r"/0[36]local-cross-v[46].t (2|4)$"]
 DIRECTORIES = ("cpan/Socket", "cpan/IO-Socket-IP", "dist/IO", "cpan/libnet", "cpan/HTTP-Tiny", "dist/Net-Ping")
 CORE = ("t/io/socket.t", "t/io/socketpair.t")
 

@@ -21,6 +21,8 @@
 static const struct request_features all = { .sack = true, .timestamps = true, .mptcp = true };
 static const struct request_features none;
 static const struct request_features mptcp_only = { .mptcp = true };
+static const struct request_features withholding = { .mptcp = true,
+						     .withholding = { true, 2000 } };
 
 static const struct {
 	const char *name;
@@ -66,6 +68,8 @@ static const struct {
 	  false },
 	{ "info, MPTCP alone", &mptcp_only, "0102 2263 0101 0000", REQUEST_ANSWER,
 	  "0103 2263 1502 0000 1e 000000", false, false },
+	{ "info, SYNs are withheld", &withholding, "0102 2263 0101 0000", REQUEST_ANSWER,
+	  "0105 2263 1502 0000 1e 000000 f002 0101 07d0 6c63", false, false },
 	{ "info, nothing", &none, "0102 2263 0101 0000", REQUEST_ANSWER, "0102 2263 1501 0000", false,
 	  false },
 
@@ -94,6 +98,7 @@ static const struct {
 START_TEST(decisions)
 {
 	struct bytes request = bytes_hex(cases[_i].request);
+	struct convert_response response = { 0 };
 	struct request_decision decision;
 
 	memset(&decision, 0xa5, sizeof(decision));
@@ -109,6 +114,8 @@ START_TEST(decisions)
 		bytes_assert_hex(decision.answer, decision.answer_len, cases[_i].answer);
 	else
 		ck_assert_uint_eq(decision.answer_len, 0);
+	convert_response_parse(decision.answer, decision.answer_len, &response);
+	ck_assert_msg(decision.refused == response.has_error, "%s", cases[_i].name);
 	bytes_fini(&request);
 }
 END_TEST

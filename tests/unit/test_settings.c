@@ -71,6 +71,8 @@ START_TEST(defaults)
 	ck_assert_str_eq(settings->listen[0].device, "");
 	ck_assert_uint_eq(settings->connect_timeout, 30);
 	ck_assert_uint_eq(settings->request_timeout, 10);
+	ck_assert_int_eq(settings->hold_syn, SETTINGS_HOLD_AUTO);
+	ck_assert_uint_eq(settings->hold_time, 2000);
 	ck_assert_uint_eq(settings->log_level, LOG_LEVEL_INFO);
 	ck_assert(!settings->no_syn_window_fix);
 	ck_assert_uint_eq(settings->drain_timeout, 30);
@@ -227,6 +229,8 @@ static const struct {
 	{ "connect-timeout = = 1\n", 1, { "\"= 1\"" } },
 	{ "connect-timeout 99999999999999999999999\n", 1, { "\"99999999999999999999999\"" } },
 	{ "connect-timeout 1\nconnect-timeout 2\n", 2, { "\"2\"", "line 1" } },
+	{ "hold-syn maybe\n", 1, { "\"maybe\"", "auto, on, off" } },
+	{ "hold-time 3000\n", 1, { "\"3000\"", "milliseconds from 1 to 2900" } },
 	{ "log-level loud\n", 1, { "\"loud\"", "debug" } },
 	{ "log-format xml\n", 1, { "\"xml\"", "text, json" } },
 	{ "metrics 127.0.0.1\n", 1, { "\"127.0.0.1\"", "127.0.0.1:9103" } },

@@ -7,7 +7,7 @@
   process_probe.py pair WAY ADDRESS PORT               forks while connecting; parent and child talk in turn
   process_probe.py pass MOMENT MODE ADDRESS PORT       sends the socket over a Unix socket, blocking or nonblocking, at MOMENT
   process_probe.py heir WAY ADDRESS PORT               forks while connecting; the parent is gone when the child goes on
-  process_probe.py bare ADDRESS PORT                   head(1) without the shim gets the socket as its standard input
+  process_probe.py bare HOW ADDRESS PORT               head(1) without the shim gets the socket as its standard input
   process_probe.py late ADDRESS PORT                   true(1) gets the socket and doesn't use it, twice
 
 MOMENT is pending (at once), connected or failed (the answer is there, nobody has asked for it). The server is servers.py's
@@ -219,10 +219,15 @@ def heir(way, address, port):
     talk(sock, way)
 
 
-def bare(address, port):
+def bare(how, address, port):
     """The socket becomes the standard input of a program that is not told of the shim."""
     sock = begin(address, port, "pending")
     sock.setblocking(True)
+    if how == "vfork":
+        subprocess.run(["head", "-n1"], stdin=sock, env={"PATH": os.environ["PATH"]}, check=False)
+        sock.setblocking(False)
+        say("left", sock.getpeername()[0] == address)
+        return
     os.dup2(sock.fileno(), 0)
     os.environ.pop("LD_PRELOAD", None)
     libc.execve(b"/usr/bin/head", strings(["head", "-n1"]), environment())
