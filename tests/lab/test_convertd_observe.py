@@ -182,7 +182,9 @@ def test_journal():
 
 def test_counts():
     """100 connections, of which each kind is counted exactly; while they last, they are there."""
-    with near() as lab, Server(lab, 80) as server, converter(lab, "--deny-destination", DENIED, *OPTIONS) as process:
+    with near() as lab, Server(lab, 80) as server, \
+            converter(lab, "--deny-destination", DENIED, "--hold-syn", "off", *OPTIONS) as process:
+        # (who is refused while its SYN is withheld is told so over TCP)
         before = Metrics(lab.converter)
         equal(before("convertd_connections_accepted_total"), 0, "at first")
         up = down = 0
