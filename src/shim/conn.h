@@ -93,7 +93,7 @@ struct conn {
 	bool ask_mptcp;          /* the request asks for Multipath TCP towards the server */
 	uint32_t tried;          /* a bit for each converter that failed this connection */
 	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */
-	bool unasked;            /* PENDING: no converter asked yet, a name has to be resolved first */
+	_Atomic bool unasked;    /* PENDING: no converter asked yet, a name has to be resolved first */
 	bool fastopen_connect;   /* TCP_FASTOPEN_CONNECT is set on the socket */
 	bool directly;           /* PENDING: no converter any more: early data is going to the server */
 	_Atomic uint8_t shut;    /* early data: shutdown() is to follow it; bit 0 reading, bit 1 writing */

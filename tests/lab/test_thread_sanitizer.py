@@ -34,6 +34,11 @@ def test_early_data():
     run(16, 50, CONVERT_EARLY_DATA="1")
 
 
+def test_confirmed():
+    """The response is still to come while several threads use what the SYN+ACK has confirmed."""
+    run(16, 50, CONVERT_WITHHOLDING="2000")
+
+
 def test_forks():
     """What is done to pending connections before a fork(), and the steps that are shared after it."""
     run(8, 30, "forks")
