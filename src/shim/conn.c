@@ -512,6 +512,16 @@ bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *clai
 	return true;
 }
 
+bool conn_claim_of(struct conn *conn, int fd, enum conn_state from, struct conn_claim *claim)
+{
+	if (!conn_claim(conn, from, claim))
+		return false;
+	if (conn->cookie == conn_cookie(fd))
+		return true;
+	conn_release(conn, from, claim);
+	return false;
+}
+
 enum conn_state conn_state_unclaimed(const struct conn *conn)
 {
 	enum conn_state state;

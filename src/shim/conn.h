@@ -282,6 +282,13 @@ struct conn_claim {
 bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *claim);
 void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim);
 
+/*
+ * conn_claim_of() - the same, but only if @fd is still a descriptor of the socket
+ * For whoever has found the conn among all, and not by the descriptor: before the claim its socket may have
+ * been closed, and conn and number may be those of two others by now. Afterwards neither can.
+ */
+bool conn_claim_of(struct conn *conn, int fd, enum conn_state from, struct conn_claim *claim);
+
 /* The state once no other thread is in the middle of a step. */
 enum conn_state conn_state_unclaimed(const struct conn *conn);
 

@@ -404,7 +404,7 @@ enum conn_state conversion_progress(struct conn *conn, int fd)
 
 		if (conn->unasked)
 			attempt_resolve(conn, fd, &refusal);
-		if (!conn_claim(conn, from, &claim))
+		if (!conn_claim_of(conn, fd, from, &claim))
 			break;
 		conn_release(conn, conn_is_shared(conn) ? step_shared(conn, fd) : step(conn, fd),
 			     &claim);
@@ -500,7 +500,7 @@ void conversion_send_held(struct conn *conn, int fd)
 	struct conn_claim claim;
 	size_t none = 0;
 
-	while (conn_claim(conn, CONN_HELD, &claim))
+	while (conn_claim_of(conn, fd, CONN_HELD, &claim))
 		conn_release(conn, let_syn_go(conn, fd, &none), &claim);
 	if (!watch_any(conn))
 		conn_mark_unseen(conn, true);
