@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""proxies.py - convertd and its peers, each set up for speed: no log of connections, one process where it has the choice
+"""proxies.py - convertd and its peers, each set up for speed: no log of connections, THREADS threads where it has the choice
 
 Each runs on the lab's converter. `direct` stands for no proxy at all. A proxy that is told its target by the client knows SOCKS5
 or Convert; the others are told beforehand.
@@ -15,14 +15,16 @@ from . import machine, processes
 MPTCP = 262
 SERVER_PORT = 6000        # plain TCP
 SERVER_PORT_MPTCP = 6001
+THREADS = int(os.environ.get("BENCH_THREADS", 1))  # of convertd, haproxy and nginx; the load takes two CPUs
 CONNECTIONS = 9900        # of one proxy: it has two descriptors for each, of the usual 20,000
 
 
 def convertd_options(build):
     """convertd's command line: as the peers, it is silent about single connections, and may connect to the lab's servers."""
-    options = ["--log-level", "warning"]
-    if "--allow-destination" in machine.output([build.program("convertd"), "--help"]):
-        options += ["--allow-destination", "10.0.0.0/8"]
+    options, known = ["--log-level", "warning"], machine.output([build.program("convertd"), "--help"])
+    for name, value in (("--allow-destination", "10.0.0.0/8"), ("--workers", str(THREADS)), ("--drain-timeout", "0")):
+        if name in known:
+            options += [name, value]
     return options
 
 
@@ -168,15 +170,15 @@ class Haproxy(Proxy):
     connections = CONNECTIONS
 
     def start(self):
-        text = ("global\n  nbthread 1\n  maxconn {max}\n"
+        text = ("global\n  nbthread {threads}\n  maxconn {max}\n"
                 "defaults\n  mode tcp\n  {options}\n  timeout connect 10s\n  timeout client 1h\n  timeout server 1h\n"
                 "listen front\n  bind {bind} maxconn {max} backlog 65535\n  server back {target}\n")
         if self.mptcp:
             listener = self._listening_socket(self.port)
-            text = text.format(max=self.connections, options=self.options, bind="fd@%d" % listener.fileno(), target=self._target)
+            text = text.format(threads=THREADS, max=self.connections, options=self.options, bind="fd@%d" % listener.fileno(), target=self._target)
             self._take_over(["haproxy", "-db", "-V", "-f", self._file(self.name + ".cfg", text)], listener, "polling")
         else:
-            text = text.format(max=self.connections, options=self.options, bind="0.0.0.0:%d" % self.port, target=self._target)
+            text = text.format(threads=THREADS, max=self.connections, options=self.options, bind="0.0.0.0:%d" % self.port, target=self._target)
             self._run(["haproxy", "-db", "-f", self._file(self.name + ".cfg", text)], self.port)
         return self
 
@@ -211,10 +213,10 @@ class Nginx(Proxy):
 
     def start(self):
         module = [path for path in NGINX_MODULES if os.path.exists(path)][0]
-        text = ("load_module %s;\nuser root;\nworker_processes 1;\nworker_rlimit_nofile 20000;\ndaemon off;\n"
+        text = ("load_module %s;\nuser root;\nworker_processes %d;\nworker_rlimit_nofile 20000;\ndaemon off;\n"
                 "pid %s/nginx.pid;\nerror_log stderr notice;\nevents { worker_connections 20000; }\n"
                 "stream {\n  access_log off;\n  server {\n    listen 0.0.0.0:%d backlog=65535;\n    proxy_pass %s;\n"
-                "    proxy_timeout 1h;\n  }\n}\n" % (module, self.lab.directory, self.port, self._target))
+                "    proxy_timeout 1h;\n  }\n}\n" % (module, THREADS, self.lab.directory, self.port, self._target))
         command = ["nginx", "-e", "stderr", "-c", self._file("nginx.conf", text)]
         if self.mptcp:
             listener = self._listening_socket(self.port)

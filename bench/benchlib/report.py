@@ -4,6 +4,7 @@
 results.json has everything: the machine, versions, raw samples, tables, what is plotted. table.md is for people. The plot is
 drawn from results.json by ../plot.py.
 """
+import contextlib
 import json
 import os
 import sys
@@ -34,11 +35,19 @@ class Report:
 
     def __init__(self, name, title, quick):
         self.quick = quick
+        self._section = ""
         self._results = {"experiment": name, "title": title, "quick": quick, "machine": machine.facts(),
                          "load at the start": machine.load(), "versions": {}, "settings": {}, "findings": [], "plots": [],
                          "samples": {}}
 
     # --- what experiments call --------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def section(self, title):
+        """Names of samples, tables and plots begin with this title meanwhile: for experiments that consist of others."""
+        before, self._section = self._section, self._section + title + ": "
+        yield
+        self._section = before
 
     def version(self, name, text):
         """Notes the version of something that takes part."""
@@ -50,10 +59,11 @@ class Report:
 
     def samples(self, name, values):
         """Keeps raw values."""
-        self._results["samples"].setdefault(name, []).extend(values)
+        self._results["samples"].setdefault(self._section + name, []).extend(values)
 
     def table(self, caption, columns, rows):
         """A table; cells are strings or numbers, None where there is nothing. It is printed at once."""
+        caption = self._section + caption
         self._results["findings"].append({"caption": caption, "columns": columns, "rows": rows})
         print("\n%s\n\n%s" % (caption, _markdown(columns, rows)), flush=True)
 
@@ -64,7 +74,7 @@ class Report:
 
     def plot(self, kind, title, series, **options):
         """A plot, drawn afterwards by ../plot.py, which says what each kind wants: bars, lines, cdf."""
-        self._results["plots"].append(dict(options, kind=kind, title=title, series=series))
+        self._results["plots"].append(dict(options, kind=kind, title=self._section + title, series=series))
 
     @staticmethod
     def progress(text):

@@ -48,16 +48,17 @@ def _table_case(bench, at_a_time, found):
     bench.table("%d at a time" % at_a_time, ["", "connections/s", "range", "of direct", "p50 ms", "p99 ms", "CPU µs each",
                                              "all CPU µs each", "failed"], rows)
     Field.remark_others(bench, sum(found.values(), []))
-    return shares
+    return shares, {name: median([r["latency"].get("p99", 0) for r in results]) for name, results in found.items()}
 
 
 def measure(bench, among=PROXIES, mptcp=False, at_a_time=AT_A_TIME):
-    """The experiment, for these proxies."""
-    series, cdf = {}, {}
+    """The experiment, for these proxies. Returns {at a time: ({name: share of direct}, {name: p99 in us})}."""
+    series, cdf, figures = {}, {}, {}
     with Field() as lab, lab.running(bench, among, mptcp) as proxies:
         for number in at_a_time:
             found = _measure_case(bench, lab, proxies, number)
-            for name, share in _table_case(bench, number, found).items():
+            figures[number] = _table_case(bench, number, found)
+            for name, share in figures[number][0].items():
                 series.setdefault(name, []).append(share)
             cdf = {name: [us / 1000 for us in results[-1]["latency"].get("cdf", [0])] for name, results in found.items()}
     bench.setting("bytes of a request and its response", "%d and %d" % (REQUEST, RESPONSE))
@@ -67,6 +68,7 @@ def measure(bench, among=PROXIES, mptcp=False, at_a_time=AT_A_TIME):
     bench.plot("bars", "New connections a second, of direct", series, ylabel="share of direct",
                categories=["%d at a time" % number for number in at_a_time])
     bench.plot("cdf", "Latency, %d at a time" % at_a_time[-1], cdf, xlabel="ms", ylabel="share of requests", xlog=True)
+    return figures
 
 
 def run(bench):

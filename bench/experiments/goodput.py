@@ -45,36 +45,38 @@ def measure_case(bench, lab, proxies, case):
 
 
 def table_case(bench, case, found):
-    """One table: the medians, as ratios to direct. Returns {name: share of direct}."""
+    """One table: the medians, as ratios to direct. Returns {name: (share of direct, CPU s/GB)}."""
     congestion, direction, streams = case
-    rows, shares = [], {}
+    rows, figures = [], {}
     for name, results in found.items():
         goodput = median([result.gbit for result in results])
-        shares[name] = median([result.gbit / direct.gbit for result, direct in zip(results, found[Direct.name])])
-        own = None if name == Direct.name else "%.2f" % median([result.cpu_per_gb() or 0 for result in results])
+        share = median([result.gbit / direct.gbit for result, direct in zip(results, found[Direct.name])])
+        own = None if name == Direct.name else median([result.cpu_per_gb() or 0 for result in results])
+        figures[name] = share, own
         rows.append([name, "%.1f" % goodput, "%.1f-%.1f" % (min(r.gbit for r in results), max(r.gbit for r in results)),
-                     "%.2f" % shares[name], own, "%.2f" % median([r.cpu_per_gb("system_cpu") or 0 for r in results])])
+                     "%.2f" % share, own and "%.2f" % own, "%.2f" % median([r.cpu_per_gb("system_cpu") or 0 for r in results])])
         bench.samples("%s %s %d: %s" % (congestion, direction, streams, name),
                       [[result.gbit, result.cpu_per_gb(), result.cpu_per_gb("system_cpu")] for result in results])
     bench.table("%s, %sload, %d stream%s" % (congestion, direction, streams, "s" if streams > 1 else ""),
                 ["", "Gbit/s", "range", "of direct", "CPU s/GB", "all CPU s/GB"], rows)
     Field.remark_others(bench, sum(found.values(), []))
-    return shares
+    return figures
 
 
 def measure(bench, among=PROXIES, mptcp=False, cases=CASES, rate_mbit=None, title="Goodput through a proxy, of direct"):
-    """The experiment, for these proxies and cases."""
-    series = {}
+    """The experiment, for these proxies and cases. Returns {case: {name: (share of direct, CPU s/GB)}}."""
+    series, found = {}, {}
     with Field(rate_mbit=rate_mbit) as lab, lab.running(bench, among, mptcp) as proxies:
         usable = [case for case in cases if _usable(lab, case[0])]
         for case in usable:
-            shares = table_case(bench, case, measure_case(bench, lab, proxies, case))
-            for name, share in shares.items():
+            found[case] = table_case(bench, case, measure_case(bench, lab, proxies, case))
+            for name, (share, _) in found[case].items():
                 series.setdefault(name, []).append(share)
     bench.setting("rounds", ROUNDS_QUICK if bench.quick else ROUNDS)
     bench.setting("seconds each", SECONDS_QUICK if bench.quick else SECONDS)
     series.pop(Direct.name)
     bench.plot("bars", title, series, categories=["%s %s %d" % case for case in usable], ylabel="share of direct")
+    return found
 
 
 def run(bench):

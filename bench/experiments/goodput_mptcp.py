@@ -9,7 +9,7 @@ from benchlib.proxies import Convertd, Direct, Haproxy, HaproxySplice, Nginx, So
 from . import goodput
 
 PROXIES = (Direct, Convertd, Haproxy, HaproxySplice, Nginx, Socat)
-CASES = (("reno", "down", 1), ("reno", "down", 16), ("reno", "up", 1), ("bbr", "down", 1))
+CASES = (("reno", "down", 1), ("reno", "down", 16), ("reno", "up", 1), ("bbr", "down", 1), ("bbr", "down", 16))
 
 
 def run(bench):

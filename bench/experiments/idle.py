@@ -47,8 +47,8 @@ def _measure_once(kind, mptcp, count):
     return found, version
 
 
-def _measure(bench, mptcp):
-    """{name: (user-space KB, KB in all) of one connection}"""
+def measure(bench, mptcp=False):
+    """Returns {name: (user-space KB, KB in all) of one connection}."""
     count = CONNECTIONS_QUICK if bench.quick else CONNECTIONS
     word = "MPTCP" if mptcp else "TCP"
     kinds = available(bench, PROXIES, mptcp)
@@ -74,8 +74,8 @@ def _measure(bench, mptcp):
 
 def run(bench):
     """The experiment."""
-    found = _measure(bench, False)
+    found = measure(bench)
     bench.plot("bars", "An idle connection", {"user space": [pair[0] for pair in found.values()],
                                               "in all": [pair[1] for pair in found.values()]},
                categories=list(found), ylabel="KB", ylog=True)
-    _measure(bench, True)
+    measure(bench, mptcp=True)

@@ -39,23 +39,36 @@ static size_t utf8_len(const unsigned char *text)
 	return 0;
 }
 
+/* Bytes at @text that stand in a string as they are. */
+static size_t plain_len(const unsigned char *text)
+{
+	const unsigned char *at = text;
+	size_t len;
+
+	while (*at >= 0x20 && *at != '"' && *at != '\\' && (len = utf8_len(at)))
+		at += len;
+	return (size_t)(at - text);
+}
+
 void json_string(FILE *out, const char *text)
 {
 	const unsigned char *at = (const unsigned char *)text;
 
 	fputc('"', out);
 	while (*at) {
-		size_t len = utf8_len(at);
+		size_t len = plain_len(at);
 
-		if (!len)
-			fputs(REPLACEMENT, out);
-		else if (*at == '"' || *at == '\\')
+		fwrite(at, 1, len, out);
+		at += len;
+		if (!*at)
+			break;
+		if (*at == '"' || *at == '\\')
 			fprintf(out, "\\%c", *at);
 		else if (*at < 0x20)
 			fprintf(out, "\\u%04x", *at);
 		else
-			fwrite(at, 1, len, out);
-		at += len ? len : 1;
+			fputs(REPLACEMENT, out);
+		at++;
 	}
 	fputc('"', out);
 }

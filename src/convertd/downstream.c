@@ -21,6 +21,7 @@
  * whether Multipath TCP was taken. The MSS is the lesser of the server's and what our path
  * allows. Values that are not told are written as zero: both timestamps, and for MP_CAPABLE the
  * version and the HMAC flag alone, without the server's key, which isn't the client's to have.
+ * A Fast Open cookie is read from where the kernel has put it (fastopen.c).
  */
 #include "config.h"
 
@@ -28,6 +29,7 @@
 
 #include "convertd/congestion.h"
 #include "convertd/request.h"
+#include "convertd/source_bind.h"
 
 #include <errno.h>
 #include <linux/errqueue.h>
@@ -59,30 +61,78 @@ void downstream_confirm(int fd, int retries)
 	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
 }
 
-int downstream_connect(const union sockaddr_ip *server, const struct downstream_wish *wish)
+/* SO_LINGER does it for TCP alone, a connect() to AF_UNSPEC for both. */
+void downstream_reset(int fd)
 {
-	int fd = socket(server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-			wish->mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
-	int error;
+	static const struct linger linger = { .l_onoff = 1, .l_linger = 0 };
+	static const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
 
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	/* Fails where the socket is closed already: fine. */
+	if (connect(fd, &unspec, sizeof(unspec)) < 0)
+		(void)0;
+}
+
+/* Sends the SYN. Returns bytes of the plan's data that are in it, or -errno. */
+static ssize_t send_syn(int fd, const struct downstream_plan *plan)
+{
+	const union sockaddr_ip *server = plan->server;
+	ssize_t n;
+
+	if (plan->fastopen)
+		n = sendto(fd, plan->data, plan->len, MSG_FASTOPEN | MSG_NOSIGNAL, &server->sa,
+			   sockaddr_ip_len(server));
+	else
+		n = connect(fd, &server->sa, sockaddr_ip_len(server));
+	if (n < 0)
+		return errno == EINPROGRESS ? 0 : -errno;
+	return n;
+}
+
+/* As downstream_connect(), from one source. Returns the same. */
+static int connect_from(const struct downstream_plan *plan, const union sockaddr_ip *source,
+			size_t *taken)
+{
+	int fd = socket(plan->server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			plan->mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
+	ssize_t n;
+
+	*taken = 0;
 	if (fd < 0)
 		return -errno;
-	set_recverr(fd, server, &on);
+	set_recverr(fd, plan->server, &on);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	if (!wish->confirmed)
+	if (!plan->confirmed)
 		downstream_confirm(fd, 1); /* the least that there is */
 	/* It was tried when the settings were read; without it, the connection is slower at most. */
-	if (*wish->congestion)
-		congestion_set(fd, wish->congestion);
+	if (*plan->congestion)
+		congestion_set(fd, plan->congestion);
 	/* MPTCP sockets don't have it: there is a segment more. */
-	if (wish->data_follows)
+	if (plan->data_follows)
 		setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
-	if (connect(fd, &server->sa, sockaddr_ip_len(server)) == 0 || errno == EINPROGRESS)
-		return fd;
-	error = errno;
-	close(fd);
-	return -error;
+	n = source_bind(fd, source, plan->choice);
+	if (n == 0)
+		n = send_syn(fd, plan);
+	if (n < 0) {
+		close(fd);
+		return (int)n;
+	}
+	*taken = (size_t)n;
+	return fd;
+}
+
+int downstream_connect(const struct downstream_plan *plan, size_t *taken)
+{
+	union sockaddr_ip source = plan->source;
+	int fd = connect_from(plan, &source, taken);
+
+	/* The client's port is in use towards this very server: from another one. */
+	if (fd == -EADDRNOTAVAIL && plan->choice == SOURCES_CLIENT) {
+		sockaddr_ip_set_port(&source, 0);
+		fd = connect_from(plan, &source, taken);
+	}
+	return fd;
 }
 
 /* What made a connection fail that isn't established. */
@@ -174,7 +224,7 @@ static const struct {
 	{ ENFILE, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
 	{ ENOBUFS, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
 	{ ENOMEM, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
-	/* No local port is left. */
+	/* No local port is left, or the source address has gone. */
 	{ EADDRNOTAVAIL, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
 	{ EAGAIN, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
 	{ ETIMEDOUT, CONVERT_ERROR_NETWORK_FAILURE, 0, 0 },
@@ -232,6 +282,7 @@ static size_t put_mss(uint8_t *out, const struct tcp_info *info)
 }
 
 size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
+			  const struct fastopen_cookie *cookie,
 			  uint8_t out[static DOWNSTREAM_OPTIONS_MAX])
 {
 	static const uint8_t zeros[8];
@@ -249,5 +300,7 @@ size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
 	}
 	if (mptcp && is_mptcp(fd))
 		n += put_option(out + n, TCP_KIND_MPTCP, mp_capable, sizeof(mp_capable));
+	if (cookie->len)
+		n += put_option(out + n, TCP_KIND_FASTOPEN, cookie->bytes, cookie->len);
 	return n;
 }

@@ -5,6 +5,8 @@
 
 #include "common/sockaddr.h"
 #include "convert/convert.h"
+#include "convertd/fastopen.h"
+#include "convertd/sources.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +15,7 @@
 struct tcp_info;
 
 /* Room for what downstream_options() writes. */
-#define DOWNSTREAM_OPTIONS_MAX 40
+#define DOWNSTREAM_OPTIONS_MAX 64
 
 /* What an Error TLV says (Section 6.2.8). */
 struct downstream_error {
@@ -21,23 +23,29 @@ struct downstream_error {
 	uint8_t value;
 };
 
-/* How the server is to be asked. */
-struct downstream_wish {
-	bool mptcp;             /* for Multipath TCP */
-	bool confirmed;         /* the client's address is real; else see downstream_confirm() */
-	bool data_follows;      /* bytes are there to be sent once it has answered: the third ACK */
-				/* waits for them */
+/* What the SYN to the server is to be like. */
+struct downstream_plan {
+	const union sockaddr_ip *server; /* AF_INET or AF_INET6 */
+	union sockaddr_ip source;        /* where it comes from, as sources_choose() has it */
+	enum sources_choice choice;
+	bool mptcp;                      /* ask for Multipath TCP */
+	bool confirmed;      /* the client's address is real; else see downstream_confirm() */
+	bool fastopen;       /* with a Fast Open option: the kernel's cookie, or asking for one */
+	const uint8_t *data; /* with Fast Open, and if there is a cookie, the SYN takes this along */
+	size_t len;
+	bool data_follows;   /* there are bytes to send as soon as the server has answered: the */
+			     /* third ACK waits for them */
 	const char *congestion; /* "": as the system has it */
 };
 
 /*
  * downstream_connect() - begin to connect
- * @server: AF_INET or AF_INET6
+ * @taken: set to the bytes of the plan's data that are on their way
  *
  * Returns a non-blocking socket that the caller owns, or -errno: for a refusal that is
  * known at once, downstream_refusal() knows what it means.
  */
-int downstream_connect(const union sockaddr_ip *server, const struct downstream_wish *wish);
+int downstream_connect(const struct downstream_plan *plan, size_t *taken);
 
 /*
  * downstream_confirm() - the client has turned out to be real
@@ -47,6 +55,9 @@ int downstream_connect(const union sockaddr_ip *server, const struct downstream_
  * MPTCP sockets don't have this setting (Linux 6.18): there, nothing changes.
  */
 void downstream_confirm(int fd, int retries);
+
+/* When it is closed now, an RST tells the peer, on MPTCP MP_FASTCLOSE. Any TCP socket will do. */
+void downstream_reset(int fd);
 
 /*
  * downstream_result() - has it connected?
@@ -67,9 +78,13 @@ void downstream_established(int fd, const union sockaddr_ip *server);
 
 /*
  * downstream_options() - the options of the server's SYN+ACK, in wire format
- * As far as the kernel tells (see downstream.c). @info: what downstream_result() has said. Returns bytes written to @out.
+ * As far as the kernel tells (see downstream.c).
+ * @info: what downstream_result() has said
+ * @cookie: the server's Fast Open cookie, which goes with them unless it is empty
+ * Returns bytes written to @out.
  */
 size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
+			  const struct fastopen_cookie *cookie,
 			  uint8_t out[static DOWNSTREAM_OPTIONS_MAX]);
 
 #endif

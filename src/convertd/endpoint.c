@@ -49,7 +49,7 @@ static void tell_problem(struct problems *problems, const struct metrics_address
 #include <event2/event.h>
 #include <microhttpd.h>
 
-/* At once; others wait in the kernel. With the two descriptors of the daemon: ENDPOINT_FILES_MAX. */
+/* At once; others wait in the kernel. With the daemon's own descriptors: ENDPOINT_FILES_MAX. */
 #define CONNECTIONS_MAX 16
 #define BACKLOG 64
 
@@ -165,7 +165,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 	return send_answer(connection, &answer);
 }
 
-/* Lets the library do what there is to do, and comes again when it wants to, at a deadline at least. */
+/* Lets the library do what there is to do, and comes again when it wants to, or at a deadline. */
 static void run(struct endpoint *endpoint)
 {
 	uint64_t now = log_now_ms(), wait = 1000;
@@ -177,7 +177,7 @@ static void run(struct endpoint *endpoint)
 		if (now >= c->deadline_ms)
 			shutdown(c->fd, SHUT_RDWR);
 	MHD_run(endpoint->daemon);
-	/* With all connections taken it stops to accept, and looks whether one has ended at first. */
+	/* With all connections taken it accepts nobody, and looks at first whether one has ended. */
 	if (had_connections)
 		MHD_run(endpoint->daemon);
 	if (!endpoint->connections) {
@@ -281,8 +281,11 @@ struct endpoint *endpoint_create(struct event_base *base, const struct metrics_a
 		if (start_daemon(endpoint, base, fd))
 			return endpoint;
 	}
-	tell_problem(problems, where, fd == -ENOENT ? "there is no such directory; make it, or leave this out" :
-						      strerror(fd < 0 ? -fd : ENOMEM));
+	if (fd == -ENOENT)
+		tell_problem(problems, where,
+			     "there is no such directory; make it, or leave this out");
+	else
+		tell_problem(problems, where, strerror(fd < 0 ? -fd : ENOMEM));
 	endpoint_destroy(endpoint);
 	return NULL;
 }

@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/congestion.c src/convertd/congestion.h \
 	src/convertd/cookies.c src/convertd/cookies.h \
+	src/convertd/fastopen.h \
 	src/convertd/limits.c src/convertd/limits.h \
 	src/convertd/log.c src/convertd/log.h \
 	src/convertd/metrics.c src/convertd/metrics.h \
@@ -19,6 +20,8 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/route.h \
 	src/convertd/rules.c src/convertd/rules.h \
 	src/convertd/settings.c src/convertd/settings.h \
+	src/convertd/shared.c src/convertd/shared.h \
+	src/convertd/sources.c src/convertd/sources.h \
 	src/convertd/status.c src/convertd/status.h src/convertd/status_metrics.c \
 	src/convertd/syn_packet.c src/convertd/syn_packet.h \
 	src/convertd/syscall_filter.c src/convertd/syscall_filter.h \
@@ -26,8 +29,8 @@ libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
 	src/convertd/textfile.c src/convertd/textfile.h \
 	src/convertd/user.c src/convertd/user.h \
 	src/common/json.c src/common/json.h
-libconvertd_la_CFLAGS = $(AM_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
-libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(SECCOMP_LIBS)
+libconvertd_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
+libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(SECCOMP_LIBS) $(LIBM)
 
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
@@ -37,6 +40,8 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/drain.c src/convertd/drain.h \
 	src/convertd/downstream.c src/convertd/downstream.h \
 	src/convertd/endpoint.c src/convertd/endpoint.h \
+	src/convertd/fastopen.c \
+	src/convertd/hold_table.c src/convertd/hold_table.h src/convertd/hold.h \
 	src/convertd/inherit.c src/convertd/inherit.h \
 	src/convertd/listener.c src/convertd/listener.h \
 	src/convertd/monitor.c src/convertd/monitor.h \
@@ -46,14 +51,24 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/route.c \
 	src/convertd/service.c src/convertd/service.h \
 	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
+	src/convertd/session_connect.c src/convertd/session_held.c \
 	src/convertd/session_pool.c \
 	src/convertd/session_report.c \
 	src/convertd/session_states.c \
+	src/convertd/source_bind.c src/convertd/source_bind.h \
 	src/convertd/syn_window.c src/convertd/syn_window.h \
 	src/convertd/terms.c src/convertd/terms.h \
 	src/convertd/worker.c src/convertd/worker.h \
+	src/common/endpoints.c src/common/endpoints.h \
+	src/common/netlink.c src/common/netlink.h \
 	src/common/sysctl.c src/common/sysctl.h
-convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(NFTABLES_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
+if HAVE_NETFILTER_QUEUE
+convertd_SOURCES += src/convertd/hold.c src/convertd/syn_queue.c src/convertd/syn_queue.h \
+	src/convertd/syn_rules.c src/convertd/syn_rules.h
+else
+convertd_SOURCES += src/convertd/hold_none.c
+endif
+convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTABLES_CFLAGS) $(NFQUEUE_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
 convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
-convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(NFTABLES_LIBS) $(CAP_NG_LIBS) $(MICROHTTPD_LIBS)
+convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(MNL_LIBS) $(NFTABLES_LIBS) $(NFQUEUE_LIBS) $(CAP_NG_LIBS) $(MICROHTTPD_LIBS)
 dist_man_MANS += man/convertd.8

@@ -143,7 +143,8 @@ static void tell_left_out(struct monitor *monitor)
 							  memory_order_relaxed);
 
 		if (count)
-			log_info("%llu more connections ended: %s (--log-rate left their lines out)",
+			log_info("%llu more connections ended: %s (--log-rate left their lines "
+				 "out)",
 				 (unsigned long long)count, outcome_text((enum outcome)i));
 	}
 }

@@ -28,9 +28,9 @@ void monitor_destroy(struct monitor *monitor);
 struct metrics *monitor_add_metrics(struct monitor *monitor);
 
 /*
- * New settings come into force in two steps. monitor_open() listens where they say; it returns false
- * after telling @problems, with everything as it was. Then monitor_commit(), which can't fail, stops
- * to listen where they don't; or monitor_abandon(), if something else has failed.
+ * New settings come into force in two steps. monitor_open() listens where they say; it returns
+ * false after telling @problems, with everything as it was. Then monitor_commit(), which can't
+ * fail, stops to listen where they don't; or monitor_abandon(), if something else has failed.
  */
 bool monitor_open(struct monitor *monitor, const struct settings *settings,
 		  struct problems *problems);

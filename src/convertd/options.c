@@ -122,6 +122,26 @@ static bool apply_congestion(const struct option_spec *spec, struct settings *se
 	return false;
 }
 
+static bool apply_hold_syn(const struct option_spec *spec, struct settings *settings,
+			   const char *value, const struct place *place, struct problems *problems)
+{
+	static const char *const words[] = {
+		[SETTINGS_HOLD_AUTO] = "auto",
+		[SETTINGS_HOLD_ON] = "on",
+		[SETTINGS_HOLD_OFF] = "off",
+	};
+	char quote[PROBLEM_QUOTE_MAX];
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(value, words[i]) != 0)
+			continue;
+		*(enum settings_hold *)member(spec, settings) = (enum settings_hold)i;
+		return true;
+	}
+	problems_add(problems, place, "%s is none of auto, on, off", problems_quote(value, quote));
+	return false;
+}
+
 static bool apply_action(const struct option_spec *spec, struct settings *settings,
 			 const char *value, const struct place *place, struct problems *problems)
 {
@@ -288,6 +308,25 @@ static bool apply_destination(const struct option_spec *spec, struct settings *s
 	return add_rule(spec, settings, value, &match, parsed, place, problems);
 }
 
+static bool apply_shared(const struct option_spec *spec, struct settings *settings,
+			 const char *value, const struct place *place, struct problems *problems)
+{
+	return shared_add(member(spec, settings), value, place, problems);
+}
+
+static bool apply_source(const struct option_spec *spec, struct settings *settings,
+			 const char *value, const struct place *place, struct problems *problems)
+{
+	return sources_add(member(spec, settings), value, place, problems);
+}
+
+static bool apply_preserve(const struct option_spec *spec, struct settings *settings,
+			   const char *value, const struct place *place, struct problems *problems)
+{
+	settings->sources.preserve_place = *place;
+	return apply_flag(spec, settings, value, place, problems);
+}
+
 static bool apply_metrics(const struct option_spec *spec, struct settings *settings,
 			  const char *value, const struct place *place, struct problems *problems)
 {
@@ -329,8 +368,23 @@ const struct option_spec options_table[] = {
 	  "that interface; may be given again\n"
 	  "(default " SETTINGS_LISTEN_DEFAULT "; [::] takes IPv4 as well)",
 	  apply_listen, .flags = OPTION_REPEATS },
-	{ NULL, "no-syn-window-fix", NULL, "install no nftables rules; see convertd(8)", apply_flag,
-	  MEMBER(no_syn_window_fix) },
+	{ NULL, "shared-address", "ADDR",
+	  "other converters have this address as well (ECMP, anycast, a\n"
+	  "balancer with direct return): warn of what is missing for that;\n"
+	  "may be given again",
+	  apply_shared, MEMBER(shared), .flags = OPTION_REPEATS },
+	{ NULL, "no-syn-window-fix", NULL, "leave the windows of SYNs alone; see convertd(8)",
+	  apply_flag, MEMBER(no_syn_window_fix) },
+	{ NULL, "hold-syn", "WHEN",
+	  "withhold SYNs until servers have answered, so that clients\n"
+	  "need no round trip more: auto (where it is possible), on, off\n"
+	  "(default auto)",
+	  apply_hold_syn, MEMBER(hold_syn) },
+	{ NULL, "hold-time", "MILLISECONDS", "withhold each for so long at most",
+	  NUMBER(hold_time, "milliseconds", 1, 2900, 2000) },
+	{ NULL, "drop-foreign-syns", NULL,
+	  "drop SYNs without the beginning of a request; see convertd(8)", apply_flag,
+	  MEMBER(drop_foreign_syns) },
 
 	{ "Who may use it (the longest prefix that matches decides)", "allow-client", "PREFIX",
 	  "accept requests from these addresses; without any such\n"
@@ -348,6 +402,15 @@ const struct option_spec options_table[] = {
 	  apply_destination, RULE(destinations, "prefix or port", false, true) },
 	{ NULL, "no-hairpin", NULL, "deny destinations that --allow-client contains",
 	  apply_no_hairpin, MEMBER(access.no_hairpin) },
+
+	{ "Addresses towards servers, RFC 8803 4.4", "source", "PREFIX",
+	  "connect from this address, or from those in this prefix;\n"
+	  "each client keeps its own; may be given again\n"
+	  "(default: as the host's routes have it)",
+	  apply_source, MEMBER(sources), .flags = OPTION_REPEATS },
+	{ NULL, "preserve-client-address", NULL,
+	  "connect from the client's own address; see convertd(8)", apply_preserve,
+	  MEMBER(sources.preserve) },
 
 	{ "Cookies, RFC 8803 6.2.7 (none are required without these files)", "cookie-key", "FILE",
 	  "compute cookies with the keys in it; see convertd(8)", apply_path, MEMBER(cookie_key) },

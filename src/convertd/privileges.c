@@ -3,8 +3,9 @@
  * privileges.c - give up all rights that convertd goes on without
  *
  * Kept are CAP_NET_BIND_SERVICE, since a reload may name a port below 1024, and CAP_NET_ADMIN for
- * the nftables rules, unless --no-syn-window-fix says that there are none. All else goes, from
- * the bounding set as well. Whoever isn't root has what a service manager has left to it.
+ * the nftables rules, the netfilter queue and --preserve-client-address, unless --no-syn-window-fix
+ * and --hold-syn off say that there are none. All else goes, from the bounding set as well. Whoever
+ * isn't root has what a service manager has left to it.
  */
 #include "config.h"
 
@@ -24,7 +25,9 @@
 static bool change_user(const struct settings *settings, struct problems *problems)
 {
 	const unsigned kept[] = { CAP_NET_BIND_SERVICE, CAP_NET_ADMIN };
-	size_t count = settings->no_syn_window_fix ? 1 : 2;
+	bool admin = !settings->no_syn_window_fix || settings->hold_syn != SETTINGS_HOLD_OFF ||
+		     settings->sources.preserve;
+	size_t count = admin ? 2 : 1;
 	bool has[2], bounding;
 	int error;
 

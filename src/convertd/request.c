@@ -6,9 +6,10 @@
  * is this converter's policy where RFC 8803 leaves one:
  *
  * - TCP options (Section 7). 0, 1, 2, 3 and 5 are ignored. SACK-permitted (4),
- *   timestamps (8) and Multipath TCP (30) are supported if this host's own SYNs have
- *   them, and only without a value: the value is the stack's to choose. For all else,
- *   Section 6.2.5 wants an Unsupported TCP Option error that lists every such kind.
+ *   timestamps (8), Multipath TCP (30) and Fast Open (34) are supported if this host's own
+ *   SYNs have them, and only without a value, which is the stack's to choose; Fast Open may
+ *   have a cookie, which is the server's. For all else, Section 6.2.5 wants an Unsupported
+ *   TCP Option error that lists every such kind.
  *   4 and 8 need nothing done: the host sends them in each SYN or in none.
  * - Info and Connect in one request get one answer; with an error, too: what the
  *   converter supports is true whatever became of the server.
@@ -18,6 +19,8 @@
 #include "config.h"
 
 #include "convertd/request.h"
+
+#include "convertd/fastopen.h"
 
 #include <string.h>
 
@@ -38,6 +41,8 @@ static bool kind_is_supported(const struct request_features *features, uint8_t k
 		return features->timestamps;
 	case TCP_KIND_MPTCP:
 		return features->mptcp;
+	case TCP_KIND_FASTOPEN:
+		return features->fastopen;
 	default:
 		return false;
 	}
@@ -47,7 +52,7 @@ static bool kind_is_supported(const struct request_features *features, uint8_t k
 static void write_supported(const struct request_features *features, struct convert_writer *writer)
 {
 	static const uint8_t candidates[] = { TCP_KIND_SACK_PERMITTED, TCP_KIND_TIMESTAMPS,
-					      TCP_KIND_MPTCP };
+					      TCP_KIND_MPTCP, TCP_KIND_FASTOPEN };
 	uint8_t kinds[sizeof(candidates)];
 	size_t count = 0;
 
@@ -55,6 +60,8 @@ static void write_supported(const struct request_features *features, struct conv
 		if (kind_is_supported(features, candidates[i]))
 			kinds[count++] = candidates[i];
 	convert_write_supported(writer, kinds, count);
+	if (features->withholding.withheld)
+		convert_write_withholding(writer, &features->withholding);
 }
 
 static void answer_start(const struct request_features *features, bool info,
@@ -118,6 +125,7 @@ static void refuse_message(enum convert_error_code code, const uint8_t *message,
 	else
 		convert_write_error_echo(&writer, code, message, len);
 	decision->action = REQUEST_ANSWER;
+	decision->refused = true;
 	decision->answer_len = answer_finish(&writer);
 }
 
@@ -126,6 +134,7 @@ void request_refuse(const struct request_features *features, bool info,
 		    struct request_decision *decision)
 {
 	decision->action = REQUEST_ANSWER;
+	decision->refused = true;
 	decision->reason = reason;
 	decision->answer_len = request_write_error(features, info, code, value, decision->answer);
 }
@@ -138,6 +147,7 @@ void request_refuse_cookie(const uint8_t *cookie, size_t len, const char *reason
 	convert_writer_init(&writer, decision->answer, sizeof(decision->answer));
 	convert_write_error_cookie(&writer, cookie, len);
 	decision->action = REQUEST_ANSWER;
+	decision->refused = true;
 	decision->reason = reason;
 	decision->answer_len = answer_finish(&writer);
 }
@@ -180,26 +190,39 @@ static void decide_fault(enum convert_status status, const uint8_t *buf, size_t 
 	}
 }
 
+/* Section 6.2.5: without a value, the value is ours to make. Only a cookie is the client's. */
+static bool value_is_supported(const struct convert_tcp_option *option)
+{
+	size_t len = option->value.len;
+
+	return len == 0 || (option->kind == TCP_KIND_FASTOPEN && len >= FASTOPEN_COOKIE_MIN &&
+			    len <= FASTOPEN_COOKIE_MAX && len % 2 == 0);
+}
+
 /*
- * The TCP Options field of a Connect TLV. Fills @kinds with each unsupported kind once
- * and returns their number.
+ * The TCP Options field of a Connect TLV. Notes what the SYN is to have; fills @kinds with each
+ * unsupported kind once and returns their number.
  */
 static size_t options_unsupported(const struct request_features *features,
-				  const struct convert_request *request, bool *mptcp,
+				  const struct convert_request *request,
+				  struct request_decision *decision,
 				  uint8_t kinds[static KINDS_MAX])
 {
 	struct convert_span list = request->tcp_options;
 	struct convert_tcp_option option;
 	size_t count = 0;
 
-	*mptcp = false;
 	if (!request->extended)
 		return 0;
 	while (convert_tcp_option_next(&list, &option) == CONVERT_OK) {
 		if (kind_is_ignored(option.kind))
 			continue;
-		if (option.value.len == 0 && kind_is_supported(features, option.kind)) {
-			*mptcp |= option.kind == TCP_KIND_MPTCP;
+		if (value_is_supported(&option) && kind_is_supported(features, option.kind)) {
+			decision->mptcp |= option.kind == TCP_KIND_MPTCP;
+			if (option.kind == TCP_KIND_FASTOPEN) {
+				decision->fastopen = true;
+				decision->fastopen_cookie = option.value;
+			}
 			continue;
 		}
 		if (!memchr(kinds, option.kind, count))
@@ -219,9 +242,10 @@ static void decide_connect(const struct request_features *features,
 	decision->address = request->address;
 	decision->port = request->port;
 	decision->action = REQUEST_ANSWER;
-	count = options_unsupported(features, request, &decision->mptcp, kinds);
+	count = options_unsupported(features, request, decision, kinds);
 	if (count) {
 		decision->reason = "unsupported TCP option";
+		decision->refused = true;
 		decision->answer_len = request_write_unsupported(features, request->has_info, kinds,
 								 count, decision->answer);
 		return;

@@ -20,16 +20,20 @@ enum tcp_option_kind {
 	TCP_KIND_SACK = 5,
 	TCP_KIND_TIMESTAMPS = 8,
 	TCP_KIND_MPTCP = 30,
+	TCP_KIND_FASTOPEN = 34,
 };
 
 /*
- * Which TCP options this host puts into the SYNs that it sends (Section 6.2.4): its
- * sysctls tcp_sack, tcp_timestamps and mptcp.enabled, read once at the start.
+ * Which TCP options this host puts into the SYNs that it sends (Section 6.2.4): its sysctls
+ * tcp_sack, tcp_timestamps, mptcp.enabled and tcp_fastopen, read once at the start. And what
+ * else is told to those who ask by an Info TLV.
  */
 struct request_features {
 	bool sack;
 	bool timestamps;
 	bool mptcp;
+	bool fastopen;
+	struct convert_withholding withholding; /* told with it, if SYNs are withheld */
 };
 
 enum request_action {
@@ -50,14 +54,16 @@ struct request_decision {
 	bool has_cookie;
 	struct convert_span cookie; /* in the request, with its padding */
 
-
 	bool connect; /* there is a Connect TLV; with CONNECT, and for the log with ANSWER: */
 	struct in6_addr address; /* IPv4 as v4-mapped */
 	uint16_t port;           /* host byte order */
 	bool mptcp;              /* the client wants MPTCP towards the server */
+	bool fastopen;           /* and Fast Open, Section 7.6: */
+	struct convert_span fastopen_cookie; /* with this cookie in the SYN; empty: asking for one */
 	bool info;               /* the answer starts with what we support */
 
-	/* ANSWER: the whole message */
+	/* ANSWER: the whole message; is it an Error TLV? */
+	bool refused;
 	uint8_t answer[CONVERT_MESSAGE_MAX];
 	size_t answer_len;
 };

@@ -2,7 +2,8 @@
 /*
  * service.c - what convertd runs: workers, listeners, and the rules for SYNs
  *
- * All of this is the main thread's, which serves no client itself: it has the workers do so.
+ * All of this is the main thread's, which serves no client itself: it has the workers do so. What it
+ * does for clients is to withhold their SYNs (hold.h).
  *
  * Settings come into force in two steps. What can fail is done first and leaves the old ones in
  * force: new sockets are bound and listen, their queues not looked at yet. The second step can't
@@ -14,9 +15,11 @@
 
 #include "convertd/service.h"
 
+#include "common/endpoints.h"
 #include "common/sysctl.h"
 #include "convertd/acceptor.h"
 #include "convertd/endpoint.h"
+#include "convertd/hold.h"
 #include "convertd/inherit.h"
 #include "convertd/listener.h"
 #include "convertd/log.h"
@@ -24,11 +27,13 @@
 #include "convertd/notices.h"
 #include "convertd/notify.h"
 #include "convertd/settings.h"
+#include "convertd/source_bind.h"
 #include "convertd/syn_window.h"
 #include "convertd/sysctls.h"
 #include "convertd/terms.h"
 #include "convertd/worker.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +55,7 @@ struct service {
 	const struct inherited *inherited;
 	struct site *sites[SETTINGS_LISTEN_MAX]; /* as settings->listen */
 	bool stopped;                            /* there are no sites any more */
+	struct hold *hold;
 	struct syn_window *syn_window;
 };
 
@@ -61,25 +67,27 @@ struct change {
 	bool drain;
 };
 
-struct service *service_create(size_t workers, const struct inherited *inherited,
-			       struct monitor *monitor)
+struct service *service_create(struct event_base *base, size_t workers,
+			       const struct inherited *inherited, struct monitor *monitor)
 {
 	struct service *service = calloc(1, sizeof(*service));
 
 	if (service)
 		service->shared.limits = limits_create();
-	if (!service || !service->shared.limits) {
+	if (service && service->shared.limits)
+		service->hold = hold_create(base, service->shared.limits);
+	if (!service || !service->hold) {
 		log_error("out of memory, or no source of random numbers");
-		free(service);
+		service_destroy(service);
 		return NULL;
 	}
+	service->shared.held = hold_get_table(service->hold);
 	service->inherited = inherited;
 	service->shared.monitor = monitor;
 	service->workers = workers_create(workers ? workers : workers_cpus(), &service->shared);
 	if (service->workers)
 		return service;
-	limits_destroy(service->shared.limits);
-	free(service);
+	service_destroy(service);
 	return NULL;
 }
 
@@ -184,12 +192,12 @@ static bool make_sites(struct service *service, const struct settings *settings,
 	return false;
 }
 
-/* Before the first SYN can be answered. */
+/* Whoever withholds SYNs corrects their windows. */
 static void set_syn_window(struct service *service, const struct settings *settings)
 {
 	const struct settings *old = service->settings;
 
-	if (settings->no_syn_window_fix) {
+	if (settings->no_syn_window_fix || hold_is_on(service->hold)) {
 		syn_window_remove(service->syn_window);
 		service->syn_window = NULL;
 		return;
@@ -199,6 +207,16 @@ static void set_syn_window(struct service *service, const struct settings *setti
 		return;
 	service->syn_window = syn_window_install(service->syn_window, settings->listen,
 						 settings->listen_count);
+}
+
+/* What becomes of SYNs, before the first can be answered. */
+static bool set_syns(struct service *service, const struct settings *settings,
+		     struct problems *problems)
+{
+	if (!hold_apply(service->hold, settings, problems))
+		return false;
+	set_syn_window(service, settings);
+	return true;
 }
 
 static bool listen_all(struct site *const *sites, size_t count, struct problems *problems)
@@ -256,6 +274,34 @@ static void check_sysctls(void)
 	}
 }
 
+static void print_warning(const char *line)
+{
+	log_warning("%s", line);
+}
+
+/* Whatever is missing, connections are served. */
+static void check_shared(const struct settings *settings)
+{
+	struct problems warnings = { .print = print_warning };
+	struct shared_facts facts = {
+		.allow_join_initial = sysctl_read("net.mptcp.allow_join_initial_addr_port"),
+		.listen = settings->listen,
+		.listen_count = settings->listen_count,
+	};
+	struct {
+		struct netlink netlink;
+		struct endpoints endpoints;
+	} *kernel = settings->shared.count ? malloc(sizeof(*kernel)) : NULL;
+	int error = kernel ? endpoints_read(&kernel->endpoints, &kernel->netlink) : -ENOMEM;
+
+	if (!error)
+		facts.endpoints = &kernel->endpoints;
+	else if (settings->shared.count)
+		log_warning("--shared-address: MPTCP endpoints are not known: %s", strerror(-error));
+	shared_check(&settings->shared, &facts, &warnings);
+	free(kernel);
+}
+
 /* An open relay is for whoever finds it: not by default and unnoticed. */
 static void check_open(const struct settings *settings)
 {
@@ -274,6 +320,7 @@ static void warn(const struct service *service, const struct settings *settings)
 
 	check_sysctls();
 	check_open(settings);
+	check_shared(settings);
 	if (settings->workers && settings->workers != workers)
 		log_warning("--workers %u: there are %zu until convertd is started anew",
 			    settings->workers, workers);
@@ -302,6 +349,7 @@ static void take_force(struct service *service, struct terms *terms, struct site
 		listener_set_pending(next[i]->listener, terms->limits.pending.total);
 		listener_set_congestion(next[i]->listener, settings->congestion_client);
 	}
+	hold_configure(service->hold, terms);
 	workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, stopped, change.stopped_count);
 	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));
@@ -335,18 +383,18 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	struct terms *terms = NULL;
 
 	notices_forget();
-	if (!make_sites(service, settings, next, problems))
+	if (!source_check(&settings->sources, problems) ||
+	    !make_sites(service, settings, next, problems))
 		return false;
 	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
-	set_syn_window(service, settings);
 	if (monitor_open(service->shared.monitor, settings, problems) &&
-	    listen_all(new, new_count, problems))
-		terms = terms_create(settings, files);
+	    set_syns(service, settings, problems) && listen_all(new, new_count, problems))
+		terms = terms_create(settings, files, hold_is_on(service->hold));
 	if (!terms) {
 		monitor_abandon(service->shared.monitor);
 		destroy_sites(service, new, new_count);
 		if (service->settings)
-			set_syn_window(service, service->settings);
+			set_syns(service, service->settings, problems);
 		/* The others have told their own. */
 		if (!problems->count)
 			problems_add(problems, &nowhere, "out of memory");
@@ -372,6 +420,8 @@ void service_stop_accepting(struct service *service)
 		.drain = true,
 	};
 
+	/* Whose SYNs are withheld are served as well. */
+	hold_stop(service->hold);
 	workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, service->sites, change.stopped_count);
 	service->stopped = true;
@@ -397,6 +447,7 @@ void service_destroy(struct service *service)
 	destroy_sites(service, service->sites, site_count(service));
 	workers_destroy(service->workers);
 	syn_window_remove(service->syn_window);
+	hold_destroy(service->hold);
 	limits_destroy(service->shared.limits);
 	terms_unref(service->terms);
 	free(service);

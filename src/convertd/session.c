@@ -26,6 +26,7 @@
 
 #include "convertd/session_private.h"
 
+#include "convertd/downstream.h"
 #include "convertd/log.h"
 #include "convertd/metrics.h"
 
@@ -140,21 +141,15 @@ void session_close_socket(struct session *s, enum relay_end end)
 	side->readable = side->writable = false;
 }
 
-/* SO_LINGER does it for TCP alone, a connect() to AF_UNSPEC for both. */
 void session_reset_socket(struct session *s, enum relay_end end)
 {
-	static const struct linger linger = { .l_onoff = 1, .l_linger = 0 };
-	static const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
 	int fd = s->relay.side[end].fd;
 
 	if (fd < 0)
 		return;
 	if (end == RELAY_UPSTREAM)
 		session_look_transport(s);
-	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	/* Fails where the socket is closed already: fine. */
-	if (connect(fd, &unspec, sizeof(unspec)) < 0)
-		(void)0;
+	downstream_reset(fd);
 	session_close_socket(s, end);
 }
 
@@ -183,8 +178,10 @@ static void session_destroy(struct session *s)
 	session_close_socket(s, RELAY_DOWNSTREAM);
 	session_count_pending(s, s->class, (uint64_t)-1);
 	session_report_end(s);
+	session_drop_held(s);
 	relay_fini(&s->relay);
 	free(s->request);
+	free(s->fastopen);
 	free(s);
 }
 
@@ -314,6 +311,7 @@ void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *
 		close(fd);
 		return;
 	}
+	session_take_held(s);
 	if (most && limits_sessions(pool->shared->limits) > most) {
 		session_drop(s, OUTCOME_LIMIT_CONNECTIONS);
 	} else if (session_register(s, RELAY_UPSTREAM, fd, on_upstream) < 0) {

@@ -15,6 +15,7 @@
 
 struct event;
 struct event_base;
+struct hold_table;
 struct metrics;
 struct monitor;
 struct session;
@@ -33,8 +34,9 @@ enum session_timeout {
 /* What the pools of all workers share; each may use it at any time. */
 struct session_shared {
 	struct limits *limits;
+	struct hold_table *held; /* what was done for SYNs that were withheld; fixed as well */
 	struct monitor *monitor; /* main thread only, but for what it hands out */
-	struct log_limit drops;
+	struct log_limit drops, sources;
 	_Atomic uint64_t last_id;
 	struct session_pool **pools; /* fixed before the first session */
 	size_t pool_count;
@@ -46,6 +48,7 @@ struct session_pool {
 	struct session_shared *shared;
 	struct terms *terms;
 	struct route *route;
+	struct fastopen *fastopen; /* NULL: the kernel can't be asked for cookies */
 	struct metrics *metrics;      /* what its sessions count in */
 	struct log_limit *log_limits; /* all threads': of lines about sessions, by outcome */
 

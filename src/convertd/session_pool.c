@@ -12,6 +12,7 @@
 
 #include "convertd/session_private.h"
 
+#include "convertd/fastopen.h"
 #include "convertd/monitor.h"
 #include "convertd/route.h"
 #include "convertd/settings.h"
@@ -220,6 +221,8 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 		pool->route = route_create();
 	if (!error && !pool->route)
 		error = -errno;
+	if (!error)
+		pool->fastopen = fastopen_create();
 	if (error)
 		session_pool_fini(pool);
 	return error;
@@ -270,5 +273,6 @@ void session_pool_fini(struct session_pool *pool)
 	free(pool->scratch);
 	relay_pipes_fini(&pool->pipes);
 	route_destroy(pool->route);
+	fastopen_destroy(pool->fastopen);
 	terms_unref(pool->terms);
 }

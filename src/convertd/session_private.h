@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* session_private.h - what session.c, session_states.c, session_report.c and session_pool.c share */
+/* session_private.h - what session.c, session_connect.c, session_states.c and so on share */
 #ifndef CONVERTD_SESSION_PRIVATE_H
 #define CONVERTD_SESSION_PRIVATE_H
 
+#include "convertd/downstream.h"
 #include "convertd/outcome.h"
 #include "convertd/record.h"
+#include "convertd/downstream.h"
 #include "convertd/relay.h"
 #include "convertd/relay_watch.h"
 #include "convertd/session.h"
 
 #include <stdbool.h>
+
+struct tcp_info;
 
 /* Seconds that a peer has to take our last word before the socket is closed or reset. */
 #define LINGER_SECONDS 5
@@ -69,6 +73,7 @@ struct session {
 	struct session *queue_prev, *queue_next; /* pool->waiting or pool->hungry */
 	struct session_pool *pool;
 	struct limits_client *account; /* whose limits it counts for */
+	struct held_syn *held;         /* REQUEST: what was done for its SYN, or NULL */
 	struct relay relay;
 	struct relay_watch watch;
 	union sockaddr_ip client, server; /* the server's family is 0 until it is known */
@@ -78,6 +83,8 @@ struct session {
 	uint64_t connect_us;  /* from that on: the server had answered; 0: it hasn't */
 	const char *reason;   /* for the log: the outcome's text, or a more precise constant */
 	uint8_t *request;     /* REQUEST: what has arrived, not yet complete */
+	struct fastopen_cookie *fastopen; /* CONNECTING: the SYN has this option; what the client */
+					  /* knows of the server's cookie */
 	uint16_t request_len; /* bytes of it */
 	uint16_t answer_len;  /* bytes of our answer, sent or not */
 	uint8_t state;        /* enum session_state */
@@ -153,6 +160,35 @@ void session_unqueue(struct session *s);
  * sessions never wait: a flood of silent connections pushes itself out.
  */
 void session_pool_make_room(struct session_pool *pool, const struct session *newcomer);
+/* ----- session_held.c ----- */
+
+/* The client has connected: finds what was done for its SYN. */
+void session_take_held(struct session *s);
+
+/* It isn't needed. */
+void session_drop_held(struct session *s);
+
+/* Was it done for this request? It was admitted then. */
+bool session_is_held(const struct session *s, const struct request_decision *decision);
+
+/* The server's socket, which may still be connecting, or -1 with @refusal set. */
+int session_open_held(struct session *s, struct downstream_error *refusal);
+
+/* ----- session_connect.c ----- */
+
+/* Microseconds since it was accepted; 1 at least, so that 0 stands for never. */
+uint64_t session_age_us(const struct session *s);
+
+/*
+ * session_connect() - ask the server that a request names
+ * @decision: REQUEST_CONNECT
+ * @early, @len: what the client has sent behind its request
+ */
+void session_connect(struct session *s, const struct request_decision *decision,
+		     const uint8_t *early, size_t len);
+
+/* The server has answered: the answer's TCP options. Returns bytes written to @out. */
+size_t session_server_options(struct session *s, const struct tcp_info *info, uint8_t *out);
 
 /* ----- session_report.c ----- */
 
@@ -166,6 +202,15 @@ uint64_t session_relayed(const struct session *s, enum relay_end from);
 void session_report_end(const struct session *s);
 
 /* ----- session_states.c ----- */
+
+/* The answer is our last word, if it isn't one of too many (Section 6.2.5). */
+void session_refuse(struct session *s, const uint8_t *answer, size_t len, const char *reason);
+
+/* The server can't be reached. */
+void session_refuse_server(struct session *s, struct downstream_error refusal);
+
+/* The connection to the server has failed with @error. */
+void session_fail_server(struct session *s, int error);
 
 /* What the state allows, with the sockets as ready as they are. */
 void session_handle(struct session *s);

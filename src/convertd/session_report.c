@@ -26,7 +26,10 @@ void session_look_transport(struct session *s)
 	struct mptcp_info info = { 0 };
 	socklen_t len = sizeof(protocol);
 
-	if (fd < 0 || getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0 ||
+	/* The relay knows already that it is plain TCP. */
+	if (fd < 0 || s->relay.side[RELAY_UPSTREAM].tcp)
+		return;
+	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0 ||
 	    protocol != IPPROTO_MPTCP)
 		return;
 	len = sizeof(info);

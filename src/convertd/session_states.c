@@ -61,9 +61,7 @@ static enum outcome session_read_answer(struct session *s, const uint8_t *answer
 	return outcome_of_error(response.error_code);
 }
 
-/* The answer is our last word, if it isn't one of too many (Section 6.2.5). */
-static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
-			   const char *reason)
+void session_refuse(struct session *s, const uint8_t *answer, size_t len, const char *reason)
 {
 	enum outcome exceeded = (enum outcome)s->outcome, outcome;
 
@@ -80,11 +78,8 @@ static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
 	session_refuse_silently(s, exceeded != OUTCOME_NONE ? exceeded : outcome, reason);
 }
 
-/* The server can't be reached; @error says why. */
-static void session_refuse_server(struct session *s, int error)
+void session_refuse_server(struct session *s, struct downstream_error refusal)
 {
-	struct downstream_error refusal =
-		downstream_refusal(s->relay.side[RELAY_DOWNSTREAM].fd, &s->server, error);
 	uint8_t answer[CONVERT_MESSAGE_MAX];
 	size_t len;
 
@@ -92,54 +87,18 @@ static void session_refuse_server(struct session *s, int error)
 		refusal.value = (uint8_t)s->pool->terms->settings->retry_delay;
 	len = request_write_error(&s->pool->terms->features, s->info, refusal.code, refusal.value, answer);
 
-	log_debug("session %llu: %s: Error TLV %u (%s), value %u", (unsigned long long)s->id,
-		  strerror(-error), (unsigned)refusal.code, convert_error_name(refusal.code),
+	log_debug("session %llu: Error TLV %u (%s), value %u", (unsigned long long)s->id,
+		  (unsigned)refusal.code, convert_error_name(refusal.code),
 		  (unsigned)refusal.value);
 	session_refuse(s, answer, len, convert_error_name(refusal.code));
 }
 
-/* Since it was accepted; 1 at least, so that 0 stands for never. */
-static uint64_t session_age_us(const struct session *s)
+void session_fail_server(struct session *s, int error)
 {
-	uint64_t age = log_now_us() - s->started_us;
+	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
 
-	return age ? age : 1;
-}
-
-static void session_connect(struct session *s, const struct request_decision *decision)
-{
-	int fd;
-
-	s->info = decision->info;
-	s->mptcp = decision->mptcp;
-	s->request_us = session_age_us(s);
-	metrics_observe_us(s->pool->metrics, METRIC_REQUEST_SECONDS, s->request_us);
-	metrics_add(s->pool->metrics, METRIC_REQUESTS + s->syn_data, 1);
-	s->trusted = s->confirmed;
-	fd = downstream_connect(&s->server, &(struct downstream_wish){
-		.mptcp = s->mptcp,
-		.confirmed = s->confirmed,
-		.data_follows = s->relay.flow[RELAY_UPSTREAM].pending != NULL,
-		.congestion = s->pool->terms->settings->congestion_server,
-	});
-	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT)) {
-		/* It was switched off since the start: net.mptcp.enabled. */
-		static const uint8_t kind = TCP_KIND_MPTCP;
-		uint8_t answer[CONVERT_MESSAGE_MAX];
-		size_t len = request_write_unsupported(&s->pool->terms->features, s->info, &kind, 1,
-						       answer);
-
-		session_refuse(s, answer, len, "MPTCP is off on this host");
-		return;
-	}
-	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
-		fd = -ENOMEM;
-	if (fd < 0) {
-		session_refuse_server(s, fd);
-		return;
-	}
-	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
-	session_set_state(s, SESSION_CONNECTING);
+	log_debug("session %llu: %s", (unsigned long long)s->id, strerror(-error));
+	session_refuse_server(s, downstream_refusal(fd, &s->server, error));
 }
 
 /* Is one more pending session too many? Returns of what, or OUTCOME_NONE. */
@@ -160,6 +119,10 @@ static void session_judge(struct session *s, const uint8_t *buf, size_t len,
 	request_decide(&terms->features, buf, len, decision);
 	if (decision->connect)
 		sockaddr_ip_set(&s->server, AF_UNSPEC, &decision->address, decision->port);
+	if (session_is_held(s, decision))
+		return;
+	if (decision->action != REQUEST_WAIT)
+		session_drop_held(s);
 	if (decision->valid)
 		admission_check(terms->settings, s->pool->route, &terms->features, &s->client, buf,
 				decision);
@@ -191,12 +154,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 		s->request_len = (uint16_t)len;
 		return;
 	case REQUEST_CONNECT:
-		if (relay_prepend(&s->relay, RELAY_UPSTREAM, buf + decision.length,
-				  len - decision.length) < 0) {
-			session_close(s, OUTCOME_OUT_OF_MEMORY);
-			return;
-		}
-		session_connect(s, &decision);
+		session_connect(s, &decision, buf + decision.length, len - decision.length);
 		return;
 	case REQUEST_ANSWER:
 		session_refuse(s, decision.answer, decision.answer_len, decision.reason);
@@ -285,7 +243,7 @@ static void session_start_relay(struct session *s, const struct tcp_info *info)
 
 	downstream_established(fd, &s->server);
 	session_know_protocols(s);
-	len = downstream_options(fd, info, s->mptcp, options);
+	len = session_server_options(s, info, options);
 	len = request_write_connected(&s->pool->terms->features, s->info, options, len, answer);
 	if (!session_queue_answer(s, answer, len)) {
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
@@ -319,7 +277,7 @@ static void advance_connecting(struct session *s)
 	if (error == 0)
 		session_start_relay(s, &info);
 	else if (error != -EINPROGRESS)
-		session_refuse_server(s, error);
+		session_fail_server(s, error);
 }
 
 static void session_set_resetting(struct session *s, enum relay_end lost, enum outcome outcome)
@@ -474,7 +432,7 @@ void session_handle_deadline(struct session *s)
 		session_close(s, OUTCOME_NO_REQUEST);
 		break;
 	case SESSION_CONNECTING:
-		session_refuse_server(s, -ETIMEDOUT);
+		session_fail_server(s, -ETIMEDOUT);
 		break;
 	case SESSION_RELAY:
 		look_at_relay(s);

@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <getopt.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -224,6 +225,22 @@ static void read_secrets(struct settings *settings, const struct settings_path *
 	free(text);
 }
 
+/*
+ * Sources are chosen by a key that others don't know and that outlives a restart: the host's
+ * machine-id(5). Without one the key is known, which costs a protection and nothing else.
+ */
+static void set_source_key(struct sources *sources)
+{
+	FILE *file = fopen("/etc/machine-id", "re");
+	char text[64] = "";
+
+	if (file && !fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	if (file)
+		fclose(file);
+	sources_set_key(sources, text);
+}
+
 /* What follows from all options together. */
 static void finish(struct settings *settings, struct problems *problems)
 {
@@ -272,6 +289,7 @@ struct settings *settings_create(int argc, char *argv[], struct problems *proble
 			read_config(&reading);
 		if (reading.settings->action <= SETTINGS_CHECK) {
 			finish(reading.settings, problems);
+			set_source_key(&reading.settings->sources);
 			find_user(reading.settings, problems);
 			read_secrets(reading.settings, &reading.settings->cookie_key,
 				     cookies_add_keys, problems);

@@ -15,6 +15,8 @@
 #include "convertd/limits.h"
 #include "convertd/log.h"
 #include "convertd/problems.h"
+#include "convertd/shared.h"
+#include "convertd/sources.h"
 #include "convertd/user.h"
 
 #include <limits.h>
@@ -38,6 +40,13 @@ enum settings_action {
 	SETTINGS_HELP,    /* settings are not complete for this one */
 	SETTINGS_VERSION, /* and this one */
 	SETTINGS_MAKE_KEY, /* and this one: a file with a new key */
+};
+
+/* Are SYNs withheld until servers have answered? */
+enum settings_hold {
+	SETTINGS_HOLD_AUTO, /* where it is possible */
+	SETTINGS_HOLD_ON,   /* or else convertd doesn't run */
+	SETTINGS_HOLD_OFF,
 };
 
 /* Where clients are accepted. */
@@ -66,8 +75,10 @@ struct settings {
 	struct settings_path config;
 	struct listen_address listen[SETTINGS_LISTEN_MAX];
 	size_t listen_count;
+	struct shared shared; /* addresses that other converters have as well */
 	bool listen_is_default; /* nobody has said where */
 	struct access access;
+	struct sources sources;        /* where connections to servers come from */
 	struct limits_settings limits; /* no total of connections: as many as open files allow */
 	unsigned retry_delay;          /* seconds, told to those who exceed a limit */
 	struct settings_path cookie_key, cookie_list, make_key;
@@ -87,6 +98,9 @@ struct settings {
 	size_t metrics_count;
 	struct user user;
 	bool no_syn_window_fix;
+	enum settings_hold hold_syn;
+	unsigned hold_time; /* milliseconds */
+	bool drop_foreign_syns;
 	bool no_syscall_filter;
 };
 

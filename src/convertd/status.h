@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* status.h - how the converter is: for people, in a terminal or a browser, and for Prometheus (no I/O) */
+/* status.h - how the converter is: as text, as a page, and for Prometheus (no I/O) */
 #ifndef CONVERTD_STATUS_H
 #define CONVERTD_STATUS_H
 
@@ -29,7 +29,7 @@ struct status {
 /* "convertd 0.1.0: serving", and tables of what is worth knowing. */
 void status_write_text(FILE *out, const struct status *status);
 
-/* The same as a page: one file, no script, light or dark as the browser is, readable without its style. */
+/* The same as a page: one file, no script, light or dark as the browser is. */
 void status_write_html(FILE *out, const struct status *status);
 
 /* Everything for Prometheus: metrics_write(), and what isn't a counter of sessions. */

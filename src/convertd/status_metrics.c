@@ -31,7 +31,8 @@ static void write_converter(FILE *out, const struct status *status)
 		(unsigned long long)status->reloads_failed);
 	write_gauge(out, "convertd_configured_timestamp_seconds",
 		    "When the configuration in force was read.", (double)status->configured);
-	write_gauge(out, "convertd_workers", "Threads that serve clients.", (double)status->workers);
+	write_gauge(out, "convertd_workers", "Threads that serve clients.",
+		    (double)status->workers);
 	write_gauge(out, "convertd_max_connections",
 		    "Connections that there may be, as --max-connections or the limit of open "
 		    "files has it; 0: no limit.",

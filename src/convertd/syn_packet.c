@@ -186,8 +186,8 @@ static void read_option(struct syn_packet *syn, uint8_t kind, const uint8_t *val
 		if (len == 1)
 			syn->scale = value[0] < SCALE_MAX ? value[0] : SCALE_MAX;
 		break;
-	case TCP_KIND_SACK_PERMITTED:
-		syn->sack_permitted = true;
+	case TCP_KIND_TIMESTAMPS:
+		syn->timestamps |= len == 8;
 		break;
 	case TCP_KIND_MPTCP:
 		if (len)
@@ -295,14 +295,17 @@ void syn_packet_shift_window(uint8_t *packet, struct syn_packet *syn)
 	syn->window = window;
 }
 
-static bool is_offer(const uint8_t *option, size_t len)
+/* Which offer an option is; 0 for others. */
+static unsigned which_offer(const uint8_t *option, size_t len)
 {
-	return option[0] == TCP_KIND_SACK_PERMITTED ||
-	       (option[0] == TCP_KIND_MPTCP && len > 2 &&
-		option[2] >> 4 == MPTCP_SUBTYPE_CAPABLE);
+	if (option[0] == TCP_KIND_TIMESTAMPS)
+		return SYN_PACKET_TIMESTAMPS;
+	if (option[0] == TCP_KIND_MPTCP && len > 2 && option[2] >> 4 == MPTCP_SUBTYPE_CAPABLE)
+		return SYN_PACKET_MP_CAPABLE;
+	return 0;
 }
 
-void syn_packet_remove_offers(uint8_t *packet, struct syn_packet *syn)
+void syn_packet_remove(uint8_t *packet, struct syn_packet *syn, unsigned offers)
 {
 	struct cursor list = option_list(packet, syn);
 	const uint8_t *option;
@@ -312,10 +315,11 @@ void syn_packet_remove_offers(uint8_t *packet, struct syn_packet *syn)
 	while ((option = next_option(&list, &len, &valid))) {
 		size_t offset = (size_t)(option - packet) - syn->tcp;
 
-		if (!is_offer(option, len))
+		if (!(offers & which_offer(option, len)))
 			continue;
 		for (size_t i = 0; i < len; i++)
 			put_byte(packet + syn->tcp, offset + i, TCP_KIND_NOP);
 	}
-	syn->mp_capable = syn->sack_permitted = false;
+	syn->mp_capable &= !(offers & SYN_PACKET_MP_CAPABLE);
+	syn->timestamps &= !(offers & SYN_PACKET_TIMESTAMPS);
 }

@@ -31,7 +31,7 @@ struct syn_packet {
 	uint16_t window; /* bytes, not scaled (RFC 7323 2.2) */
 	uint8_t scale;   /* of the windows of later segments, at most 14; 0 without the option */
 	bool mp_capable, mp_join; /* RFC 8684 3.1 and 3.2 */
-	bool sack_permitted;
+	bool timestamps;          /* RFC 7323 3 */
 	const uint8_t *payload;
 	size_t payload_len; /* bytes */
 	size_t tcp;         /* bytes of the packet in front of the TCP header */
@@ -57,12 +57,17 @@ const char *syn_packet_status_name(enum syn_packet_status status);
  */
 void syn_packet_shift_window(uint8_t *packet, struct syn_packet *syn);
 
+/* What a SYN offers and can be taken out of it. */
+enum syn_packet_offer {
+	SYN_PACKET_TIMESTAMPS = 1, /* a client sees in the SYN+ACK that it was: doc/private-tlvs.md */
+	SYN_PACKET_MP_CAPABLE = 2, /* the connection is plain TCP then */
+};
+
 /*
- * syn_packet_remove_offers() - take MP_CAPABLE and SACK-permitted out
- * They become NOPs. The connection is plain TCP then, and the client can see in the SYN+ACK that it
- * was done (doc/private-tlvs.md).
+ * syn_packet_remove() - turn options into NOPs
  * @packet: what @syn was read from; the checksum is kept right
+ * @offers: a sum of enum syn_packet_offer; what isn't in the SYN doesn't matter
  */
-void syn_packet_remove_offers(uint8_t *packet, struct syn_packet *syn);
+void syn_packet_remove(uint8_t *packet, struct syn_packet *syn, unsigned offers);
 
 #endif

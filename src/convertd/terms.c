@@ -5,6 +5,7 @@
 #include "convertd/terms.h"
 
 #include "common/sysctl.h"
+#include "convertd/fastopen.h"
 #include "convertd/log.h"
 #include "convertd/settings.h"
 
@@ -16,6 +17,10 @@
 #define REFUSALS_MIN 8
 #define REFUSALS_PART 64
 
+/* net.ipv4.tcp_fastopen: data in our SYNs; with the second bit, and no option then. */
+#define FASTOPEN_CLIENT 0x1
+#define FASTOPEN_WITH_COOKIES (FASTOPEN_CLIENT | 0x4)
+
 /* Pipes, through which bulk is spliced: so many, but no more than a part of the descriptors. */
 #define PIPES_MAX 256
 #define PIPES_PART 64
@@ -24,12 +29,17 @@
 #define SYN_RETRIES_DEFAULT 6
 
 /* Bits of the SYNs that this host sends; a sysctl that can't be read counts as its default. */
-static struct request_features read_features(void)
+static struct request_features read_features(const struct settings *settings, bool withheld)
 {
+	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
+	unsigned fastopen = sysctl < 0 ? FASTOPEN_CLIENT : (unsigned)sysctl;
 	struct request_features features = {
 		.sack = sysctl_read("net.ipv4.tcp_sack") != 0,
 		.timestamps = sysctl_read("net.ipv4.tcp_timestamps") != 0,
 		.mptcp = sysctl_read("net.mptcp.enabled") > 0,
+		.fastopen = (fastopen & FASTOPEN_WITH_COOKIES) == FASTOPEN_CLIENT &&
+			    fastopen_is_known(),
+		.withholding = { .withheld = withheld, .limit_ms = (uint16_t)settings->hold_time },
 	};
 
 	return features;
@@ -65,7 +75,7 @@ static struct limits_settings fit_limits(const struct settings *settings, rlim_t
 	return limits;
 }
 
-struct terms *terms_create(struct settings *settings, size_t files_own)
+struct terms *terms_create(struct settings *settings, size_t files_own, bool withheld)
 {
 	struct terms *terms = calloc(1, sizeof(*terms));
 
@@ -76,7 +86,7 @@ struct terms *terms_create(struct settings *settings, size_t files_own)
 	terms->sessions_max = terms->limits.connections.total;
 	if (terms->sessions_max)
 		terms->sessions_max += REFUSALS_MIN + terms->sessions_max / REFUSALS_PART;
-	terms->features = read_features();
+	terms->features = read_features(settings, withheld);
 	terms->syn_retries = sysctl_read("net.ipv4.tcp_syn_retries");
 	if (terms->syn_retries < 1)
 		terms->syn_retries = SYN_RETRIES_DEFAULT;

@@ -28,10 +28,11 @@ struct terms {
 /*
  * terms_create() - what @settings come to on this host, now
  * @files_own: descriptors that convertd needs for other things than sessions
+ * @withheld: SYNs are withheld until servers have answered
  * Warns of limits that can't be kept. Returns one reference, with which the settings go as well;
  * NULL without memory, and the settings stay the caller's.
  */
-struct terms *terms_create(struct settings *settings, size_t files_own);
+struct terms *terms_create(struct settings *settings, size_t files_own, bool withheld);
 
 /* One more reference, which is returned. */
 struct terms *terms_ref(struct terms *terms);

@@ -217,7 +217,8 @@ static bool has_endpoint(const struct network *network, const struct network_int
 	for (size_t i = 0; i < network->endpoint_count; i++) {
 		const struct network_endpoint *endpoint = &network->endpoints[i];
 
-		if (endpoint->subflow && endpoint->home == interface->index &&
+		if ((endpoint->subflow || endpoint->fullmesh_only) &&
+		    endpoint->home == interface->index &&
 		    network_family(&endpoint->address) == family)
 			return true;
 	}
@@ -251,6 +252,28 @@ static size_t check_missing_endpoints(struct report *report, const struct networ
 	return wanted;
 }
 
+/* Linux 6.18 opens no subflow from it to the address that a connection was made to. */
+static void check_fullmesh(struct report *report, const struct network_endpoint *endpoint,
+			   const struct network_interface *home)
+{
+	char text[SOCKADDR_STRLEN];
+	struct fact *fact;
+
+	network_format_address(&endpoint->address, text);
+	fact = report_fact(report, FACT_WARN, "network.endpoint", home ? home->name : NULL,
+			   "MPTCP endpoint %s is fullmesh alone: no second path uses it, unless the "
+			   "converter announces an address",
+			   text);
+	if (home)
+		fact_remedy(fact,
+			    "ip mptcp endpoint delete id %u && "
+			    "ip mptcp endpoint add %s dev %s subflow fullmesh",
+			    endpoint->id, text, home->name);
+	else
+		fact_remedy(fact, "ip mptcp endpoint delete id %u", endpoint->id);
+	fact_value_text(fact, text);
+}
+
 static void check_endpoints(struct report *report, const struct network *network)
 {
 	char text[SOCKADDR_STRLEN];
@@ -260,6 +283,8 @@ static void check_endpoints(struct report *report, const struct network *network
 		const struct network_interface *home = network_interface(network, endpoint->home);
 		struct fact *fact;
 
+		if (endpoint->fullmesh_only)
+			check_fullmesh(report, endpoint, home);
 		if (!endpoint->subflow)
 			continue;
 		network_format_address(&endpoint->address, text);

@@ -18,7 +18,8 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/options.c src/convertize/options.h \
 	src/convertize/probe.c src/convertize/probe.h \
 	src/convertize/program.c \
-	src/common/sysctl.c src/common/sysctl.h
+	src/common/endpoints.c src/common/endpoints.h \
+	src/common/netlink.c src/common/netlink.h src/common/sysctl.c src/common/sysctl.h
 convertize_CPPFLAGS = $(AM_CPPFLAGS) -DLIBCONVERT_DIR='"$(libdir)"'
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 convertize_LDADD = libconvertize.la libresolve.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)

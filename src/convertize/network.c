@@ -4,16 +4,18 @@
  *
  * Addresses come from getifaddrs(3), all else by netlink: default routes of every table, since
  * a host with two providers has one of them in a table of its own (rtnetlink(7)), and endpoints
- * and limits (linux/mptcp.h). None of it needs a privilege.
+ * and limits (endpoints.c). None of it needs a privilege.
  */
 #include "config.h"
 
 #include "convertize/network.h"
 
+#include "common/endpoints.h"
+#include "common/netlink.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <ifaddrs.h>
-#include <libmnl/libmnl.h>
-#include <linux/genetlink.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
@@ -21,51 +23,6 @@
 
 /* A VPN may leave the default route alone and add two halves of the world. */
 #define DEFAULT_PREFIX_MAX 1
-
-/* A netlink socket, and the buffer for one request and its answers. */
-struct netlink {
-	struct mnl_socket *socket;
-	unsigned int port, sequence;
-	uint16_t mptcp; /* the number of its generic netlink family */
-	_Alignas(struct nlmsghdr) char buf[32768]; /* the kernel's dumps need no more, netlink(7) */
-};
-
-static int netlink_open(struct netlink *netlink, int bus)
-{
-	netlink->sequence = 1;
-	netlink->socket = mnl_socket_open2(bus, SOCK_CLOEXEC);
-	if (!netlink->socket)
-		return -errno;
-	if (mnl_socket_bind(netlink->socket, 0, MNL_SOCKET_AUTOPID) < 0) {
-		int error = errno;
-
-		mnl_socket_close(netlink->socket);
-		return -error;
-	}
-	netlink->port = mnl_socket_get_portid(netlink->socket);
-	return 0;
-}
-
-/* Sends the request in the buffer, and shows @on_message every answer. Returns 0 or -errno. */
-static int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg)
-{
-	struct nlmsghdr *request = (struct nlmsghdr *)netlink->buf;
-	unsigned int sequence = netlink->sequence++;
-	ssize_t got;
-	int ret;
-
-	request->nlmsg_seq = sequence;
-	if (mnl_socket_sendto(netlink->socket, request, request->nlmsg_len) < 0)
-		return -errno;
-	do {
-		got = mnl_socket_recvfrom(netlink->socket, netlink->buf, sizeof(netlink->buf));
-		if (got < 0)
-			return -errno;
-		ret = mnl_cb_run(netlink->buf, (size_t)got, sequence, netlink->port, on_message,
-				 arg);
-	} while (ret > MNL_CB_STOP);
-	return ret < 0 ? -errno : 0;
-}
 
 /* --- addresses ------------------------------------------------------------------ */
 
@@ -242,7 +199,7 @@ static void read_default_routes(struct network *network, struct netlink *netlink
 		route->rtm_family = families[i];
 		netlink_ask(netlink, on_route, network);
 	}
-	mnl_socket_close(netlink->socket);
+	netlink_close(netlink);
 }
 
 /* Bridges of containers have addresses, and no default route. Where nothing has one, all may do. */
@@ -289,125 +246,30 @@ static void read_first(struct network *network)
 
 /* --- the path manager --------------------------------------------------------------- */
 
-static struct nlmsghdr *put_generic(struct netlink *netlink, uint16_t type, uint16_t flags,
-				    uint8_t command)
-{
-	struct nlmsghdr *request = mnl_nlmsg_put_header(netlink->buf);
-	struct genlmsghdr *generic = mnl_nlmsg_put_extra_header(request, sizeof(*generic));
-
-	request->nlmsg_type = type;
-	request->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags);
-	generic->cmd = command;
-	generic->version = 1;
-	return request;
-}
-
-static int on_family(const struct nlmsghdr *message, void *arg)
-{
-	struct netlink *netlink = arg;
-	const struct nlattr *attr;
-
-	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr))
-		if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID &&
-		    mnl_attr_validate(attr, MNL_TYPE_U16) == 0)
-			netlink->mptcp = mnl_attr_get_u16(attr);
-	return MNL_CB_OK;
-}
-
-static int find_family(struct netlink *netlink)
-{
-	struct nlmsghdr *request;
-	int ret;
-
-	request = put_generic(netlink, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
-	mnl_attr_put_strz(request, CTRL_ATTR_FAMILY_NAME, MPTCP_PM_NAME);
-	ret = netlink_ask(netlink, on_family, netlink);
-	return ret < 0 ? ret : netlink->mptcp ? 0 : -ENOENT;
-}
-
-/* What an attribute of an address says, if it is long enough to say it. */
-static void read_address_attr(struct network_endpoint *endpoint, const struct nlattr *attr)
-{
-	union sockaddr_ip *address = &endpoint->address;
-	const void *payload = mnl_attr_get_payload(attr);
-	size_t len = mnl_attr_get_payload_len(attr);
-
-	switch (mnl_attr_get_type(attr)) {
-	case MPTCP_PM_ADDR_ATTR_ADDR4:
-		address->sa.sa_family = AF_INET;
-		if (len >= sizeof(address->in.sin_addr))
-			memcpy(&address->in.sin_addr, payload, sizeof(address->in.sin_addr));
-		break;
-	case MPTCP_PM_ADDR_ATTR_ADDR6:
-		address->sa.sa_family = AF_INET6;
-		if (len >= sizeof(address->in6.sin6_addr))
-			memcpy(&address->in6.sin6_addr, payload, sizeof(address->in6.sin6_addr));
-		break;
-	case MPTCP_PM_ADDR_ATTR_ID:
-		if (len >= sizeof(uint8_t))
-			endpoint->id = mnl_attr_get_u8(attr);
-		break;
-	case MPTCP_PM_ADDR_ATTR_IF_IDX:
-		if (len >= sizeof(uint32_t))
-			endpoint->bound = mnl_attr_get_u32(attr);
-		break;
-	case MPTCP_PM_ADDR_ATTR_FLAGS:
-		if (len >= sizeof(uint32_t))
-			endpoint->subflow = mnl_attr_get_u32(attr) & (MPTCP_PM_ADDR_FLAG_SUBFLOW |
-								      MPTCP_PM_ADDR_FLAG_FULLMESH);
-		break;
-	}
-}
-
-static int on_endpoint(const struct nlmsghdr *message, void *arg)
-{
-	struct network *network = arg;
-	const struct nlattr *outer, *inner;
-
-	mnl_attr_for_each(outer, message, sizeof(struct genlmsghdr)) {
-		struct network_endpoint endpoint = { 0 };
-
-		if (mnl_attr_get_type(outer) != MPTCP_PM_ATTR_ADDR)
-			continue;
-		mnl_attr_for_each_nested(inner, outer)
-			read_address_attr(&endpoint, inner);
-		endpoint.home = home_of(&endpoint.address);
-		if (endpoint.address.sa.sa_family != AF_UNSPEC &&
-		    network->endpoint_count < NETWORK_ENDPOINTS_MAX)
-			network->endpoints[network->endpoint_count++] = endpoint;
-	}
-	return MNL_CB_OK;
-}
-
-static int on_limits(const struct nlmsghdr *message, void *arg)
-{
-	struct network *network = arg;
-	const struct nlattr *attr;
-
-	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr))
-		if (mnl_attr_get_type(attr) == MPTCP_PM_ATTR_SUBFLOWS &&
-		    mnl_attr_validate(attr, MNL_TYPE_U32) == 0)
-			network->subflow_limit = mnl_attr_get_u32(attr);
-	return MNL_CB_OK;
-}
-
 static int read_path_manager(struct network *network, struct netlink *netlink)
 {
-	int ret = netlink_open(netlink, NETLINK_GENERIC);
+	struct endpoints endpoints;
+	int ret = endpoints_read(&endpoints, netlink);
 
 	if (ret < 0)
 		return ret;
-	ret = find_family(netlink);
-	if (ret == 0) {
-		put_generic(netlink, netlink->mptcp, NLM_F_DUMP, MPTCP_PM_CMD_GET_ADDR);
-		ret = netlink_ask(netlink, on_endpoint, network);
+	network->subflow_limit = endpoints.subflow_limit;
+	static_assert(NETWORK_ENDPOINTS_MAX >= ENDPOINTS_MAX, "room for all of them");
+	for (size_t i = 0; i < endpoints.count; i++) {
+		const struct mptcp_endpoint *endpoint = &endpoints.endpoint[i];
+
+		network->endpoints[network->endpoint_count++] = (struct network_endpoint){
+			.address = endpoint->address,
+			.id = endpoint->id,
+			.bound = endpoint->bound,
+			.home = home_of(&endpoint->address),
+			.subflow = endpoint->flags & MPTCP_PM_ADDR_FLAG_SUBFLOW,
+			.fullmesh_only = (endpoint->flags & (MPTCP_PM_ADDR_FLAG_SUBFLOW |
+							     MPTCP_PM_ADDR_FLAG_FULLMESH)) ==
+					 MPTCP_PM_ADDR_FLAG_FULLMESH,
+		};
 	}
-	if (ret == 0) {
-		put_generic(netlink, netlink->mptcp, NLM_F_ACK, MPTCP_PM_CMD_GET_LIMITS);
-		ret = netlink_ask(netlink, on_limits, network);
-	}
-	mnl_socket_close(netlink->socket);
-	return ret;
+	return 0;
 }
 
 int network_read(struct network *out)

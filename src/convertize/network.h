@@ -27,7 +27,8 @@ struct network_endpoint {
 	uint8_t id;
 	unsigned int bound;        /* to the device with this index; 0: to none */
 	unsigned int home;         /* index of the interface that has the address; 0: none has */
-	bool subflow;              /* used to open subflows: "subflow" or "fullmesh" */
+	bool subflow;              /* used to open subflows: "subflow", perhaps "fullmesh" too */
+	bool fullmesh_only;        /* used for addresses that a converter announces, only */
 };
 
 struct network {

@@ -5,7 +5,8 @@ linkem_SOURCES = tests/lab/linkem/main.c tests/lab/linkem/settings.c tests/lab/l
 
 EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertlab/build.py \
 	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/harness.py \
-	tests/lab/convertlab/hosts.py tests/lab/convertlab/links.py tests/lab/convertlab/metrics.py tests/lab/convertlab/names.py \
+	tests/lab/convertlab/hosts.py tests/lab/convertlab/links.py tests/lab/convertlab/metrics.py \
+	tests/lab/convertlab/names.py tests/lab/convertlab/nodes.py \
 	tests/lab/convertlab/pcap.py \
 	tests/lab/convertlab/peers.py tests/lab/convertlab/sandbox.py tests/lab/convertlab/servers.py \
 	tests/lab/convertlab/sniffer.py tests/lab/convertlab/topology.py tests/lab/convertlab/waiting.py \
@@ -73,6 +74,7 @@ LAB_TESTS = \
 	tests/lab/test_convertd_messages.py \
 	tests/lab/test_convertd_privileges.py \
 	tests/lab/test_convertd_relay.py \
+	tests/lab/test_convertd_ends.py \
 	tests/lab/test_convertd_process.py \
 	tests/lab/test_convertd_activation.py \
 	tests/lab/test_convertd_config.py \
@@ -82,6 +84,10 @@ LAB_TESTS = \
 	tests/lab/test_convertd_access.py \
 	tests/lab/test_convertd_limits.py \
 	tests/lab/test_convertd_cookies.py \
+	tests/lab/test_convertd_fastopen.py \
+	tests/lab/test_convertd_sources.py \
+	tests/lab/test_several_converters.py \
+	tests/lab/test_convertd_hold.py \
 	tests/lab/test_convertd_observe.py \
 	tests/lab/test_convertd_workers.py \
 	tests/lab/test_resolve.py \
@@ -95,7 +101,7 @@ LAB_TESTS = \
 	tests/lab/test_bench.py
 # ThreadSanitizer wants programs that it has instrumented
 THREAD_TESTS = tests/lab/test_thread_sanitizer.py
-dist_check_SCRIPTS = $(LAB_TESTS) $(THREAD_TESTS)
+dist_check_SCRIPTS += $(LAB_TESTS) $(THREAD_TESTS)
 if THREAD_SANITIZED
 TESTS += $(THREAD_TESTS)
 else

@@ -44,7 +44,7 @@ def without_idle(transcript):
 def test_writable_at_the_syn_ack():
     """In every way of waiting: after one round trip, and then the server's bytes alone."""
     with lab_for() as lab:
-        lab.convertd()
+        lab.convertd(["--hold-syn", "off"])
         lab.echo()
         for address in (lab.server.addr4, lab.server.addr6):
             for way in WAYS:
@@ -74,7 +74,7 @@ def test_what_confirms_nothing():
         with lab_for() as lab:
             if sysctl:
                 lab.client.sysctl(sysctl, 0)
-            lab.convertd()
+            lab.convertd(["--hold-syn", "off"])
             lab.echo()
             for way in ("blocking", "poll", "epoll-edge"):
                 direct, _ = probe(lab, way, lab.server.addr4, 7, None)
@@ -133,7 +133,7 @@ elif sys.argv[2] == "shutdown":
 def test_sends_and_leaves():
     """Bytes that are followed by the end of the stream arrive, though the response comes after it."""
     with lab_for() as lab:
-        lab.convertd()
+        lab.convertd(["--hold-syn", "off"])
         echo = lab.echo()
         for how in ("close", "shutdown", "exit"):
             ask(lab, SENDS_AND_LEAVES, how, env=withheld(lab))
@@ -143,7 +143,7 @@ def test_sends_and_leaves():
 
 def test_threads():
     with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
-        lab.convertd()
+        lab.convertd(["--hold-syn", "off"])
         lab.echo()
         said = lab.client.run([lab.build.program("tests/lab/apps/threads"), lab.server.addr4, 7, 16, 60], env=withheld(lab)).stdout
         equal(said, "done 960\n", "what the threads did")
@@ -186,7 +186,7 @@ print(sock.recv(100).decode(), end="")
 def test_left_to_others():
     """Between SYN+ACK and response: the socket goes to a child, another program, one without the shim, over a Unix socket."""
     with lab_for() as lab:
-        lab.convertd()
+        lab.convertd(["--hold-syn", "off"])
         lab.greeter()
         for how in ("fork", "program", "bare", "vfork", "sent"):
             equal(ask(lab, LEAVES_IT_TO, how, env=withheld(lab)), "220 lab ready\r\n", how)

@@ -5,11 +5,11 @@ import signal
 import socket
 
 from convertlab import Lab, Link, check, equal, main, wait_until
-from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, converter, echo, error, extended_header,
+from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, clients, connect, converter, echo, error, extended_header,
                               message, octets)
 
 INFO = octets("01010000")
-SUPPORTED = octets("15020000 04081e00")
+SUPPORTED = octets("15020000 04081e22") + WITHHOLDING
 NOT_AUTHORIZED = 0x20
 LAB = ("--allow-destination", "10.0.0.0/8", "--allow-destination", "fd00::/8")
 

@@ -150,21 +150,24 @@ def test_reload_of_what_is_wrong():
 
 
 def test_reload_moves_the_syn_rules():
-    """The table has the addresses of now, under the same name; without the rules it is gone."""
+    """There is one table, with the addresses of now, whatever becomes of SYNs; without rules there is none."""
     need("nft", "nftables")
     with near() as lab:
-        path = write(lab, "listen 10.9.0.1:1234")
-        with converter(lab, "--config", path) as process:
-            table = ["nft", "list", "table", "inet", "convertd_%d_1234" % process.pid]
-            check("10.9.0.1" in lab.converter.run(table).stdout, "no rule for the address")
-            write(lab, "listen 10.9.0.1:1235", "listen [::]%wifi:1236")
-            reload(process)
-            rules = lab.converter.run(table).stdout
-            check("1235" in rules and "iifname \"wifi\"" in rules and "tcp dport 1234" not in rules, rules)
-            equal(lab.converter.run(["nft", "list", "tables"]).stdout.count("convertd_"), 1, "tables")
-            write(lab, "listen 10.9.0.1:1235", "no-syn-window-fix")
-            reload(process)
-            equal(lab.converter.run(["nft", "list", "tables"]).stdout, "", "tables")
+        def tables():
+            # rules with queues may be in a form that nft can't show: it says so on stderr
+            return lab.converter.run(["nft", "list", "ruleset"]).stdout
+        for hold, off in (("on", "hold-syn off"), ("off", "hold-syn = off")):
+            path = write(lab, "listen 10.9.0.1:1234", "hold-syn " + hold)
+            with converter(lab, "--config", path) as process:
+                check("10.9.0.1" in tables(), "no rule for the address")
+                write(lab, "listen 10.9.0.1:1235", "listen [::]%wifi:1236", "hold-syn " + hold)
+                reload(process)
+                rules = tables()
+                check("1235" in rules and "iifname \"wifi\"" in rules and "tcp dport 1234" not in rules, rules)
+                equal(rules.count("table inet convertd_"), 1, "tables")
+                write(lab, "listen 10.9.0.1:1235", "no-syn-window-fix", off)
+                reload(process)
+                equal(tables(), "", "tables")
 
 
 def test_reload_many_times():

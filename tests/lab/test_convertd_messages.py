@@ -7,12 +7,12 @@ Each goes over TCP and MPTCP, IPv4 and IPv6, in the SYN and behind it, whole and
 import time
 
 from convertlab import Lab, Link, check, equal, main, need
-from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connect_tlv, converter, descriptors, echo,
+from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, clients, connect, connect_tlv, converter, descriptors, echo,
                               error, extended_header, message, octets, readable, unsent)
 from convertlab.waiting import wait_until
 
 INFO = octets("01010000")
-SUPPORTED = octets("15020000 04081e00")  # SACK-permitted, timestamps, Multipath TCP
+SUPPORTED = octets("15020000 04081e22") + WITHHOLDING  # SACK-permitted, timestamps, Multipath TCP, Fast Open
 COOKIE = octets("16030000 0011223344556677")
 SACK, TIMESTAMPS, MULTIPATH = octets("0402"), octets("0802"), octets("1e02")
 MP_CAPABLE = (0x1e, octets("0101"))  # version 1, HMAC-SHA256
@@ -128,34 +128,37 @@ def test_supported_and_ignored_options():
 def test_unsupported_options():
     """Section 6.2.8: each such kind once, padded with zeros."""
     with near() as lab, converter(lab):
-        for options, listed in (("2202", "1e01 21 22"),                     # TFO without a cookie
-                                ("220a 0001020304050607", "1e01 21 22"),    # and with one
+        for options, listed in (("220a 0001020304050607", "1e01 21 22"),    # a cookie that isn't the server's
+                                ("2205 010203", "1e01 21 22"),              # and what is no cookie
                                 ("1d04 0000", "1e01 21 1d"),                # TCP-AO, Section 7.7
                                 ("fd02", "1e01 21 fd"), ("ff02", "1e01 21 ff"),
                                 ("0602 0702", "1e02 21 06 07000000"),
                                 ("1e03 00", "1e01 21 1e"),                  # a value is not ours to choose
                                 ("0403 00 0804 0000 1e04 0000", "1e02 21 04 081e0000"),
-                                ("1e02 0402 2202 0204 05b4", "1e01 21 22"),  # only those, among others
-                                ("2202 2202 1d02 2203 00 1302", "1e02 21 22 1d130000"),
-                                ("2202 1d02 1302 0602 0702", "1e02 21 22 1d130607"),
-                                ("2202 1d02 1302 0602 0702 fe02", "1e03 21 22 1d130607 fe000000")):
+                                ("1e02 0402 2302 0204 05b4", "1e01 21 23"),  # only those, among others
+                                ("2302 2302 1d02 2303 00 1302", "1e02 21 23 1d130000"),
+                                ("2302 1d02 1302 0602 0702", "1e02 21 23 1d130607"),
+                                ("2302 1d02 1302 0602 0702 fe02", "1e03 21 23 1d130607 fe000000")):
             for address in (lab.server.addr4, lab.server.addr6):
                 refused(lab, connect(address, 80, octets(options)), message(octets(listed)), deliveries=["syn", "bytewise"])
         many = b"".join(bytes([kind, 2]) for kind in range(6, 256))
-        answer = message(octets("1e3f 21") + bytes(kind for kind in range(6, 256) if kind not in (8, 30)) + bytes(1))
+        answer = message(octets("1e3f 21") + bytes(kind for kind in range(6, 256) if kind not in (8, 30, 34)) + bytes(2))
         refused(lab, connect(lab.server.addr4, 80, many), answer)
 
 
 def test_features_of_the_host():
     """What the converter's own SYNs don't have is neither promised nor accepted."""
-    for sysctl, supported, kind in (("net.ipv4.tcp_sack", "15020000 081e0000", "04"),
-                                    ("net.ipv4.tcp_timestamps", "15020000 041e0000", "08"),
-                                    ("net.mptcp.enabled", "15020000 04080000", "1e")):
+    for sysctl, value, supported, kind in (("net.ipv4.tcp_sack", 0, "15020000 081e2200", "04"),
+                                           ("net.ipv4.tcp_timestamps", 0, "15020000 041e2200", "08"),
+                                           ("net.mptcp.enabled", 0, "15020000 04082200", "1e"),
+                                           ("net.ipv4.tcp_fastopen", 2, "15020000 04081e00", "22"),
+                                           # data in each SYN, and no option in any
+                                           ("net.ipv4.tcp_fastopen", 7, "15020000 04081e00", "22")):
         with near() as lab:
-            lab.converter.sysctl(sysctl, 0)
+            lab.converter.sysctl(sysctl, value)
             with converter(lab):
                 protocols = (TCP,) if kind == "1e" else (TCP, MPTCP)
-                refused(lab, message(INFO), message(octets(supported)), deliveries=["syn"], protocols=protocols)
+                refused(lab, message(INFO), message(octets(supported) + WITHHOLDING), deliveries=["syn"], protocols=protocols)
                 refused(lab, connect(lab.server.addr4, 80, octets(kind + "02")), octets("01022263 1e0121" + kind),
                         deliveries=["syn"], protocols=protocols)
 
@@ -165,9 +168,9 @@ def test_features_of_the_host():
 
 def test_info():
     with near() as lab, converter(lab):
-        refused(lab, octets("01022263 01010000"), octets("01032263 15020000 04081e00"))
+        refused(lab, octets("01022263 01010000"), message(SUPPORTED))
         # what comes behind it is data for nobody
-        refused(lab, octets("01022263 01010000") + b"data", octets("01032263 15020000 04081e00"))
+        refused(lab, octets("01022263 01010000") + b"data", message(SUPPORTED))
 
 
 def test_info_and_connect():
@@ -186,7 +189,7 @@ def test_info_and_failing_connect():
     with near() as lab, converter(lab):
         for tail, last in ((connect_tlv(lab.server.addr4, lab.addresses.refused_port), "1e01 6000"),
                            (connect_tlv(lab.addresses.prohibited6, 80), "1e01 6101"),
-                           (connect_tlv(lab.server.addr6, 80, octets("2202")), "1e01 2122")):
+                           (connect_tlv(lab.server.addr6, 80, octets("1302")), "1e01 2113")):
             refused(lab, message(INFO, tail), message(SUPPORTED, octets(last)))
             refused(lab, message(tail, INFO), message(SUPPORTED, octets(last)), deliveries=["syn"])
         request = message(INFO, connect_tlv("127.0.0.1", 80))
@@ -304,7 +307,7 @@ def test_requests_that_arrive_together():
         failing = connect(lab.server.addr4, lab.addresses.refused_port)
         pairs = ((message(INFO), message(SUPPORTED)), (failing, error(0x60)), (octets("01022263 00010000"), None),
                  (message(INFO, failing[4:]), message(SUPPORTED, octets("1e016000"))), (octets("01022263 63010000"), None),
-                 (connect(lab.server.addr6, 80, octets("2202")), octets("01022263 1e012122")))
+                 (connect(lab.server.addr6, 80, octets("1302")), octets("01022263 1e012113")))
         talking = []
         for request, answer in pairs:
             for protocol in (TCP, MPTCP):

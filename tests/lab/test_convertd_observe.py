@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import threading
 import time
 
 from convertlab import Lab, Link, check, equal, main, need, wait_until
@@ -53,8 +54,12 @@ def transfer(lab, server, protocol, delivery, up, down):
             client.sock.sendall(bytes(up))
             client.shutdown()
             equal(len(read_exactly(sock, up + 1)), up, "bytes at the server")
-            sock.sendall(bytes(down))
-        equal(len(client.read(down + 1)), down, "bytes at the client")
+            # more than fits on the way
+            sender = threading.Thread(target=sock.sendall, args=[bytes(down)])
+            sender.start()
+            equal(len(client.read(down)), down, "bytes at the client")
+            sender.join()
+        equal(client.read(1), b"", "more bytes at the client")
         return client.sock.getsockname()[1]
 
 
@@ -73,7 +78,7 @@ def test_json_lines():
     """One object for each connection, which says of it what its peers know."""
     with near() as lab, Server(lab, 80) as server, json_converter(lab, "--deny-destination", DENIED) as process:
         expected = {}
-        for protocol, delivery, up, down in ((TCP, "syn", 1000, 0), (TCP, "behind", 0, 3000), (MPTCP, "syn", 70000, 300000),
+        for protocol, delivery, up, down in ((TCP, "syn", 1000, 0), (TCP, "behind", 0, 10000000), (MPTCP, "syn", 70000, 300000),
                                              (MPTCP, "behind", 1, 1)):
             port = transfer(lab, server, protocol, delivery, up, down)
             expected[port] = {"outcome": "done", "reason": "done", "bytes_up": up, "bytes_down": down,
@@ -177,7 +182,9 @@ def test_journal():
 
 def test_counts():
     """100 connections, of which each kind is counted exactly; while they last, they are there."""
-    with near() as lab, Server(lab, 80) as server, converter(lab, "--deny-destination", DENIED, *OPTIONS) as process:
+    with near() as lab, Server(lab, 80) as server, \
+            converter(lab, "--deny-destination", DENIED, "--hold-syn", "off", *OPTIONS) as process:
+        # (who is refused while its SYN is withheld is told so over TCP)
         before = Metrics(lab.converter)
         equal(before("convertd_connections_accepted_total"), 0, "at first")
         up = down = 0
@@ -213,7 +220,8 @@ def test_counts():
         equal(metrics("convertd_relayed_bytes_total", direction="down"), down, "bytes down")
         equal((metrics("convertd_requests_total", syn_data="yes"), metrics("convertd_requests_total", syn_data="no")), (55, 10),
               "requests")
-        equal(metrics.family("convertd_client_transports_total", "transport"), {"tcp": 70, "mptcp": 30}, "transports")
+        # refusals of SYNs that are withheld go over TCP, whatever was asked for
+        equal(metrics.family("convertd_client_transports_total", "transport"), {"tcp": 90, "mptcp": 10}, "transports")
         equal(metrics("convertd_connect_duration_seconds_count"), 25, "connected")
         equal(metrics("convertd_request_duration_seconds_count"), 65, "requests that were granted")
         check(0 < metrics("convertd_connect_duration_seconds_sum") < 25 * 5, "%g s" % metrics("convertd_connect_duration_seconds_sum"))

@@ -82,7 +82,7 @@ def test_all_is_well():
             equal(report.one(name)["value"], value, name)
         converters = ["%s:1234" % lab.converter.addr4, "[%s]:1234" % lab.converter.addr6]
         for name, value in (("converter", "answered"), ("converter.syn_data", True), ("converter.mptcp", True),
-                            ("converter.supports", [4, 8, 30]), ("path", True)):
+                            ("converter.supports", [4, 8, 30, 34]), ("path", True)):
             equal([(fact["about"], fact["value"]) for fact in report.all(name)], [(about, value) for about in converters], name)
         for fact in report.all("converter.round_trip_ms"):
             between(fact["value"], 20, 30, "round trip")
@@ -190,6 +190,16 @@ def test_endpoints_and_limits():
         report = Report(lab)
         equal((report.status, report.bad()), (OK, []), "after them")
         equal(report.one("path")["value"], True, "the second path")
+        # one that a converter like this makes no use of
+        lab.client.ip("mptcp endpoint flush", "mptcp endpoint add %s dev lte id 66 fullmesh" % lab.client.lte4,
+                      "mptcp endpoint add %s dev lte subflow fullmesh" % lab.client.lte6)
+        report = Report(lab)
+        equal(report.remedies(), ["ip mptcp endpoint delete id 66 && ip mptcp endpoint add %s dev lte subflow fullmesh"
+                                  % lab.client.lte4], "remedies")
+        for command in report.remedies()[0].split(" && "):
+            apply_remedy(lab, command)
+        report = Report(lab)
+        equal((report.status, report.bad()), (OK, []), "after that")
         # an address that has been given up
         lab.client.ip("mptcp endpoint add 10.99.0.1 id 77 subflow")
         equal(Report(lab).remedies(), ["ip mptcp endpoint delete id 77"], "remedies")

@@ -71,8 +71,8 @@ endif
 if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_cookies \
-	tests/unit/test_relay_watch tests/unit/test_sysctls tests/unit/test_syn_packet \
-	tests/unit/test_log tests/unit/test_metrics
+	tests/unit/test_relay_watch tests/unit/test_shared tests/unit/test_sources tests/unit/test_sysctls \
+	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
@@ -101,9 +101,23 @@ tests_unit_test_cookies_SOURCES = tests/unit/test_cookies.c
 tests_unit_test_cookies_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_cookies_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
 
+tests_unit_test_shared_SOURCES = tests/unit/test_shared.c
+tests_unit_test_shared_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
+tests_unit_test_shared_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_sources_SOURCES = tests/unit/test_sources.c
+tests_unit_test_sources_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_sources_LDADD = libconvertd.la $(CHECK_LIBS)
+
 tests_unit_test_relay_watch_SOURCES = tests/unit/test_relay_watch.c
 tests_unit_test_relay_watch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_relay_watch_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_hold_table_SOURCES = tests/unit/test_hold_table.c \
+	src/convertd/hold_table.c src/convertd/hold_table.h src/convertd/downstream.c src/convertd/downstream.h \
+	src/convertd/route.c src/convertd/source_bind.c src/convertd/source_bind.h
+tests_unit_test_hold_table_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS) -pthread
+tests_unit_test_hold_table_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_log_SOURCES = tests/unit/test_log.c
 tests_unit_test_log_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
@@ -153,3 +167,7 @@ tests_unit_test_report_SOURCES = tests/unit/test_report.c
 tests_unit_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_report_LDADD = libconvertize.la $(CHECK_LIBS)
 endif
+
+# the table of requirements against the tree
+dist_check_SCRIPTS += tests/unit/check_rfc8803.py
+TESTS += tests/unit/check_rfc8803.py

@@ -71,6 +71,8 @@ START_TEST(defaults)
 	ck_assert_str_eq(settings->listen[0].device, "");
 	ck_assert_uint_eq(settings->connect_timeout, 30);
 	ck_assert_uint_eq(settings->request_timeout, 10);
+	ck_assert_int_eq(settings->hold_syn, SETTINGS_HOLD_AUTO);
+	ck_assert_uint_eq(settings->hold_time, 2000);
 	ck_assert_uint_eq(settings->log_level, LOG_LEVEL_INFO);
 	ck_assert(!settings->no_syn_window_fix);
 	ck_assert_uint_eq(settings->drain_timeout, 30);
@@ -123,6 +125,32 @@ START_TEST(file_in_all_its_forms)
 	ck_assert(settings->no_syn_window_fix);
 	ck_assert_uint_eq(settings->log_level, LOG_LEVEL_DEBUG);
 	settings_destroy(settings);
+}
+END_TEST
+
+START_TEST(what_is_told_and_where)
+{
+	static const char *const arguments[] = { "--metrics", "127.0.0.1:9103", NULL };
+	struct settings *settings = create_right("metrics unix:/run/metrics.sock\n"
+						 "log-format json\n"
+						 "log-rate 0\n",
+						 arguments);
+	struct problems problems = { 0 };
+	char text[SOCKADDR_STRLEN];
+
+	ck_assert_uint_eq(settings->metrics_count, 2);
+	ck_assert_str_eq(sockaddr_ip_format(&settings->metrics[0].address, text),
+			 "127.0.0.1:9103");
+	ck_assert_str_eq(settings->metrics[0].path, "");
+	ck_assert_str_eq(settings->metrics[1].path, "/run/metrics.sock");
+	ck_assert_uint_eq(settings->log_format, LOG_FORMAT_JSON);
+	ck_assert_uint_eq(settings->log_rate, 0);
+	settings_destroy(settings);
+	ck_assert(!create("metrics [::1]:1\nmetrics [::1]:2\nmetrics [::1]:3\nmetrics [::1]:4\n",
+			  arguments, &problems));
+	ck_assert_uint_eq(problems.count, 1);
+	ck_assert_msg(strstr(problems.first, "\"[::1]:4\" is one too many, the limit is 4"), "%s",
+		      problems.first);
 }
 END_TEST
 
@@ -201,7 +229,15 @@ static const struct {
 	{ "connect-timeout = = 1\n", 1, { "\"= 1\"" } },
 	{ "connect-timeout 99999999999999999999999\n", 1, { "\"99999999999999999999999\"" } },
 	{ "connect-timeout 1\nconnect-timeout 2\n", 2, { "\"2\"", "line 1" } },
+	{ "hold-syn maybe\n", 1, { "\"maybe\"", "auto, on, off" } },
+	{ "hold-time 3000\n", 1, { "\"3000\"", "milliseconds from 1 to 2900" } },
 	{ "log-level loud\n", 1, { "\"loud\"", "debug" } },
+	{ "log-format xml\n", 1, { "\"xml\"", "text, json" } },
+	{ "metrics 127.0.0.1\n", 1, { "\"127.0.0.1\"", "127.0.0.1:9103" } },
+	{ "metrics unix:relative\n", 1, { "\"unix:relative\"", "unix:/PATH of at most 107" } },
+	{ "metrics unix:/1234567890123456789012345678901234567890123456789012345678901234567890"
+	  "1234567890123456789012345678901234567\n",
+	  1, { "at most 107" } },
 	{ "drain-timeout 86401\n", 1, { "\"86401\"", "seconds from 0 to 86400" } },
 	{ "user :daemon\n", 1, { "\":daemon\"", "NAME:GROUP" } },
 	{ "user nobody:\n", 1, { "\"nobody:\"", "NAME:GROUP" } },
@@ -324,6 +360,7 @@ int main(void)
 	tcase_add_test(tcase, defaults);
 	tcase_add_test(tcase, user_is_looked_up);
 	tcase_add_test(tcase, file_in_all_its_forms);
+	tcase_add_test(tcase, what_is_told_and_where);
 	tcase_add_test(tcase, command_line_counts);
 	tcase_add_test(tcase, read_twice);
 	tcase_add_test(tcase, actions);

@@ -22,6 +22,9 @@ TCP_FASTOPEN_NO_COOKIE = 34
 TCPI_OPT_SYN_DATA = 32
 PORT = 1234
 
+# What the answer to an Info TLV has besides where SYNs are withheld, by default: doc/private-tlvs.md
+WITHHOLDING = bytes.fromhex("f0020101 07d0 6c63")
+
 # How a client's bytes go: in the SYN, behind the handshake, or one by one; then the first may be in the SYN as well.
 DELIVERIES = ("syn", "behind", "bytewise", "syn-bytewise")
 
@@ -113,12 +116,13 @@ def reset(sock):
 
 
 class Client:
-    """A client on one of the lab's hosts; `sock` is its socket."""
+    """A client on one of the lab's hosts; `sock` is its socket, `port` its own port once it has sent something."""
 
     def __init__(self, host, address, protocol=TCP, delivery="syn", port=PORT, seconds=10):
         self.name = "%s, %s, %s" % ("MPTCP" if protocol == MPTCP else "TCP", address, delivery)
         self._to = (address, port)
         self._delivery = delivery
+        self.port = 0
         self.sock = host.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM, protocol)
         self.sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -138,6 +142,7 @@ class Client:
             start = self.sock.sendto(data[:start], MSG_FASTOPEN, self._to)
         else:
             self.sock.connect(self._to)
+        self.port = self.sock.getsockname()[1]
         pieces = [data[start:]] if self._delivery in ("syn", "behind") else [data[i:i + 1] for i in range(start, len(data))]
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
             for piece in pieces:
@@ -271,6 +276,26 @@ def read_exactly(sock, size):
             break
         data += piece
     return bytes(data)
+
+
+def ended(sock):
+    """How a server's connection ends: "closed" or "reset", and what came before."""
+    data = b""
+    try:
+        while piece := sock.recv(1 << 20):
+            data += piece
+        return data, "closed"
+    except ConnectionResetError:
+        return data, "reset"
+
+
+def connected(lab, server, protocol=TCP, delivery="syn", early=b"", address=None, request=None, **options):
+    """(a Client that has its answer, the server's socket)"""
+    client = Client(lab.client, address or lab.converter.addr4, protocol, delivery, **options)
+    client.send((request or server.connect()) + early)
+    sock = server.accept()
+    extended_header(client.answer())
+    return client, sock
 
 
 def unsent(sock):

@@ -59,6 +59,9 @@ class Http(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/octet-stream")
         self.send_header("Content-Length", str(size))
+        if self.close_connection:
+            # else a client may send another request into the end of the stream, as curl does
+            self.send_header("Connection", "close")
         self.end_headers()
 
     def do_GET(self):  # pylint: disable=invalid-name

@@ -121,10 +121,7 @@ class Lab:
         self.directory = tempfile.mkdtemp(prefix="lab-", dir="/run/convertlab")
         self._closers.append(self._close_directory)
         for name in ("client", "converter", "server"):
-            host = Host(name, self.directory)
-            self._closers.append(host.close)
-            setattr(self, name, host)
-            self._defaults(host)
+            setattr(self, name, self.add_host(name))
         for access in ACCESS.values():
             if self._options[access.name]:
                 self._join(access, self.client, self.converter)
@@ -134,6 +131,13 @@ class Lab:
         self._server_setup()
         limits = len([access for access in ACCESS.values() if self._options[access.name]])
         self.client.ip("mptcp limits set subflows %d add_addr_accepted %d" % (limits, limits))
+
+    def add_host(self, name):
+        """One more host, which ends with the lab; its links and addresses are the caller's."""
+        host = Host(name, self.directory)
+        self._closers.append(host.close)
+        self._defaults(host)
+        return host
 
     def _defaults(self, host):
         # no router solicitations and multicast reports in captures and counters

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shared.c - several converters behind one address: is this node set up for it? (no I/O)
+ *
+ * Routers that spread one address over several nodes choose by addresses and ports. The second
+ * subflow of a connection has others than the first, so it reaches some node: the right one with a
+ * probability of one in their number. The node has to say that its shared address is no place for
+ * subflows (the C flag of MP_CAPABLE, RFC 8684 3.1), and which address of its own is (ADD_ADDR),
+ * and to listen there. With all that, every join reaches its connection.
+ */
+#include "config.h"
+
+#include "convertd/shared.h"
+
+#include "convertd/settings.h"
+
+#include <errno.h>
+#include <linux/mptcp.h>
+#include <string.h>
+
+bool shared_add(struct shared *shared, const char *text, const struct place *place,
+		struct problems *problems)
+{
+	struct shared_address *address = &shared->address[shared->count];
+	char quote[PROBLEM_QUOTE_MAX];
+	union sockaddr_ip parsed;
+
+	problems_quote(text, quote);
+	/* 0 can't be written as a port: it stands for none. */
+	if (sockaddr_ip_parse(&parsed, text, 0) < 0 || sockaddr_ip_port(&parsed) != 0)
+		problems_add(problems, place,
+			     "%s is no numeric address without a port; write 192.0.2.1 or 2001:db8::1",
+			     quote);
+	else if (shared->count == SHARED_MAX)
+		problems_add(problems, place, "%s is one too many, the limit is %d", quote,
+			     SHARED_MAX);
+	else {
+		*address = (struct shared_address){ .address = parsed, .place = *place };
+		shared->count++;
+		return true;
+	}
+	return false;
+}
+
+static bool same_address(const union sockaddr_ip *a, const union sockaddr_ip *b)
+{
+	struct in6_addr one = sockaddr_ip_in6(a), other = sockaddr_ip_in6(b);
+
+	return IN6_ARE_ADDR_EQUAL(&one, &other);
+}
+
+static bool is_shared(const struct shared *shared, const union sockaddr_ip *address)
+{
+	for (size_t i = 0; i < shared->count; i++)
+		if (same_address(&shared->address[i].address, address))
+			return true;
+	return false;
+}
+
+/* Does some listener take what comes to @address? */
+static bool is_listening(const struct shared_facts *facts, const union sockaddr_ip *address)
+{
+	for (size_t i = 0; i < facts->listen_count; i++) {
+		const union sockaddr_ip *at = &facts->listen[i].address;
+		struct in6_addr in6 = sockaddr_ip_in6(at);
+		bool v4_any = at->sa.sa_family == AF_INET && at->in.sin_addr.s_addr == INADDR_ANY;
+
+		if (IN6_IS_ADDR_UNSPECIFIED(&in6) || same_address(at, address) ||
+		    (v4_any && sockaddr_ip_is_v4(address)))
+			return true;
+	}
+	return false;
+}
+
+/* The node's own address that is announced to clients of this family, or NULL. */
+static const struct mptcp_endpoint *find_own(const struct shared *shared,
+				       const struct shared_facts *facts, bool v4)
+{
+	for (size_t i = 0; i < facts->endpoints->count; i++) {
+		const struct mptcp_endpoint *endpoint = &facts->endpoints->endpoint[i];
+
+		if (endpoint->flags & MPTCP_PM_ADDR_FLAG_SIGNAL &&
+		    sockaddr_ip_is_v4(&endpoint->address) == v4 &&
+		    !is_shared(shared, &endpoint->address))
+			return endpoint;
+	}
+	return NULL;
+}
+
+static void check_address(const struct shared *shared, const struct shared_address *address,
+			  const struct shared_facts *facts, struct problems *warnings)
+{
+	bool v4 = sockaddr_ip_is_v4(&address->address);
+	const struct mptcp_endpoint *own = find_own(shared, facts, v4);
+	union sockaddr_ip with_port;
+	char text[SOCKADDR_STRLEN];
+
+	if (!own) {
+		problems_add(warnings, &address->place,
+			     "no IPv%c address of this node's own is announced, so that second "
+			     "subflows don't find it; announce one with: ip mptcp endpoint add "
+			     "ADDRESS dev DEVICE signal",
+			     v4 ? '4' : '6');
+		return;
+	}
+	/* The kernel listens itself for an endpoint that has a port. */
+	if (sockaddr_ip_port(&own->address) || is_listening(facts, &own->address))
+		return;
+	with_port = own->address;
+	sockaddr_ip_set_port(&with_port, sockaddr_ip_port(&facts->listen[0].address));
+	problems_add(warnings, &address->place,
+		     "convertd doesn't listen on %s, which this node announces, so that second "
+		     "subflows are refused; add --listen %s, or listen on [::]",
+		     sockaddr_ip_format(&with_port, text), text);
+}
+
+void shared_check(const struct shared *shared, const struct shared_facts *facts,
+		  struct problems *warnings)
+{
+	if (!shared->count)
+		return;
+	if (facts->allow_join_initial > 0)
+		problems_add(warnings, &shared->address[0].place,
+			     "net.mptcp.allow_join_initial_addr_port is %d: clients send second "
+			     "subflows to the shared address, where they reach any node; set it "
+			     "with: sysctl -w net.mptcp.allow_join_initial_addr_port=0",
+			     facts->allow_join_initial);
+	for (size_t i = 0; facts->endpoints && i < shared->count; i++) {
+		bool seen = false;
+
+		for (size_t j = 0; j < i; j++)
+			seen |= sockaddr_ip_is_v4(&shared->address[j].address) ==
+				sockaddr_ip_is_v4(&shared->address[i].address);
+		if (!seen)
+			check_address(shared, &shared->address[i], facts, warnings);
+	}
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* syn_queue.h - a netfilter queue: packets from the kernel, and what becomes of them */
+#ifndef CONVERTD_SYN_QUEUE_H
+#define CONVERTD_SYN_QUEUE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct syn_queue;
+
+/*
+ * A packet has arrived, and waits in the kernel until one of the functions below is called with its
+ * @id. @packet: from the IP header on; may be changed, and is gone afterwards
+ */
+typedef void syn_queue_handler(void *arg, uint32_t id, uint8_t *packet, size_t len);
+
+/*
+ * syn_queue_open() - own a queue
+ * @first: the number to try first; those after it may be taken as well
+ * @packets: that wait at once, at most; those beyond pass, and so they all do once it is closed
+ * Returns 0 with @queue set, or -errno: -EPERM without CAP_NET_ADMIN.
+ */
+int syn_queue_open(struct syn_queue **queue, uint16_t first, unsigned packets,
+		   syn_queue_handler *handler, void *arg);
+
+/* The kernel drops what still waits. NULL is fine. */
+void syn_queue_close(struct syn_queue *queue);
+
+uint16_t syn_queue_number(const struct syn_queue *queue);
+
+/* Readable when packets have arrived. */
+int syn_queue_fd(const struct syn_queue *queue);
+
+/* Hands over what has arrived, some packets at most: then it stays readable. */
+void syn_queue_read(struct syn_queue *queue);
+
+/* The packet goes on as it is; or as these bytes; or it was never there. */
+void syn_queue_pass(struct syn_queue *queue, uint32_t id);
+void syn_queue_pass_changed(struct syn_queue *queue, uint32_t id, const uint8_t *packet,
+			    size_t len);
+void syn_queue_drop(struct syn_queue *queue, uint32_t id);
+
+#endif

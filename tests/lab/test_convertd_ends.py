@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_ends.py - what ends a connection through the converter and what doesn't, beside FIN and RST (RFC 8803 4.2, 5.1)"""
+import hashlib
+import os
+import threading
+
+from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
+from convertlab.peers import MPTCP, TCP, Server, connected, converter, ended, read_exactly
+
+APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
+# how often a segment is sent again: Linux gives up within a few seconds then
+RETRIES = 1
+
+
+def near(**options):
+    """Links without limits worth speaking of."""
+    return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
+
+
+def rules(host, *lines):
+    """Puts these nftables rules into a host, in place of those before."""
+    need("nft", "nftables")
+    chains = ["chain %s { type filter hook %s priority 0; }" % (name, name) for name in ("input", "output")]
+    host.run(["nft", "-f", "-"], input="\n".join(
+        ["table inet ends {}", "delete table inet ends", "table inet ends {"] + chains + ["}"] +
+        ["add rule inet ends " + line for line in lines] + [""]))
+
+
+def unreachable_messages(host):
+    """ICMP messages of the kind Destination Unreachable that a host has got."""
+    return sum(count for name, count in icmp_counters(host).items() if name.endswith("InDestUnreachs"))
+
+
+def icmp_counters(host):
+    """Of both families."""
+    found = {"4" + name: value for name, value in host.counters().items() if name.startswith("Icmp")}
+    with host.entered(), open("/proc/thread-self/net/snmp6", encoding="ascii") as file:
+        found.update((name, int(value)) for name, value in map(str.split, file) if name.startswith("Icmp6"))
+    return found
+
+
+def test_icmp_errors_once_connected():
+    """Section 4.2: a soft error ends nothing, the data is sent again. Nor does a hard one, as Linux has it (RFC 5927 6)."""
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        for request, kinds in ((server.connect(), ("icmp type host-unreachable", "icmp type net-unreachable",
+                                                   "icmp type port-unreachable")),
+                               (server.connect(v6=True), ("icmpv6 type no-route", "icmpv6 type addr-unreachable"))):
+            for kind in kinds:
+                client, sock = connected(lab, server, request=request)
+                before = unreachable_messages(lab.converter)
+                rules(lab.server, "input tcp dport 80 reject with " + kind)
+                client.sock.sendall(b"question")
+                wait_until(lambda: unreachable_messages(lab.converter) > before, 10, kind)  # pylint: disable=W0640
+                rules(lab.server)
+                equal(read_exactly(sock, 8), b"question", "what the server gets after " + kind)
+                sock.sendall(b"answer")
+                equal(client.read(6), b"answer", "what the client gets after " + kind)
+                client.sock.close()
+                sock.close()
+
+
+def test_peer_that_vanishes():
+    """Section 4.2: when a side's retransmissions have come to an end, the other side is reset."""
+    with near() as lab, Server(lab, 80) as server, converter(lab) as process:
+        lab.converter.sysctl("net.ipv4.tcp_retries2", RETRIES)
+        for protocol in (TCP, MPTCP):
+            client, sock = connected(lab, server, protocol)
+            rules(lab.server, "input tcp dport 80 drop")
+            client.sock.sendall(b"to nowhere")
+            equal(client.end(), (b"", "reset"), "the client's end (%s)" % client.name)
+            rules(lab.server)
+            client.sock.close()
+            sock.close()
+        process.wait_log("server lost")
+        client, sock = connected(lab, server)
+        rules(lab.client, "input tcp sport 1234 drop")
+        sock.sendall(b"to nowhere")
+        equal(ended(sock), (b"", "reset"), "the server's end")
+        rules(lab.client)
+        client.sock.close()
+        sock.close()
+        process.wait_log("client lost")
+
+
+def test_reset_of_a_subflow():
+    """Section 5.1: an RST on one subflow closes that subflow; the connection goes on over the others."""
+    size = 4000000
+    with Lab(wifi=Link(delay_ms=5, rate_mbit=40, queue=200), lte=Link(delay_ms=10, rate_mbit=40, queue=200)) as lab, \
+            Server(lab, 80) as server, converter(lab):
+        client, sock = connected(lab, server, MPTCP)
+        data = servers.pattern(size)
+        with lab.capture(lab.converter, "lte", "tcp") as capture:
+            sender = threading.Thread(target=client.sock.sendall, args=[data])
+            sender.start()
+            got = read_exactly(sock, size // 8)
+            wait_until(lambda: lab.converter.counters()["MPTcpExtMPJoinAckRx"] > 0, 10, "the second subflow")
+            # each side believes that it was the other
+            rules(lab.client, 'input iifname "lte" tcp sport 1234 reject with tcp reset')
+            wait_until(lambda: lab.converter.counters()["TcpEstabResets"] > 0, 10, "the end of the subflow")
+            got += read_exactly(sock, size - len(got))
+            sender.join()
+        equal(hashlib.sha256(got).digest(), hashlib.sha256(data).digest(), "what the server got")
+        check(any(packet.rst and packet.dport == 1234 for packet in capture.packets()), "no RST came to the converter")
+        sock.sendall(b"answer")
+        equal(client.read(6), b"answer", "what the client gets")
+        client.sock.close()
+        sock.close()
+
+
+if __name__ == "__main__":
+    main()

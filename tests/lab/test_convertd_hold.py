@@ -1,0 +1,498 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_hold.py - SYNs that convertd withholds until the server has answered
+
+Times are compared within one capture on one host, by what came first; where a test needs a delay, the link makes it.
+"""
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+
+from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
+from convertlab.pcap import OPT_TIMESTAMP, mptcp_subflows
+from convertlab.peers import (MPTCP, TCP, Client, Forger, Server, clients, connect, connect_tlv, converter, descriptors, echo,
+                              error, extended_header, memory, message, octets, read_exactly, readable, tlvs)
+
+INFO = octets("01010000")
+WITHHELD = "SYNs are withheld"
+
+
+def far(first_ms=5, core_ms=25, lte=None, **options):
+    """The server is farther from the converter than the client: whoever doesn't wait for it is seen."""
+    return Lab(wifi=Link(delay_ms=first_ms), lte=lte, core=Link(delay_ms=core_ms), **options)
+
+
+@contextlib.contextmanager
+def captures(lab):
+    """Captures on both of the converter's sides; yields a function that gives a client's packets, and all to servers, in order."""
+    with lab.capture(lab.converter, "wifi", "tcp") as wifi, lab.capture(lab.converter, "core", "tcp") as core:
+        def packets(client):
+            mine = [packet for packet in wifi.packets() if client.port in (packet.sport, packet.dport)]
+            return sorted(mine + core.packets(), key=lambda packet: packet.time)
+        yield packets
+
+
+def first(packets, what, condition):
+    """The first packet that meets the condition."""
+    found = next((packet for packet in packets if condition(packet)), None)
+    check(found, "no %s among\n%s" % (what, "\n".join(map(str, packets))))
+    return found
+
+
+def forged(lab):
+    """SYN+ACKs to 10.66.0.0/16 have a way to go, to nobody: without one the kernel would make no connection."""
+    lab.converter.ip("route add 10.66.0.0/16 via %s" % lab.client.wifi4)
+
+
+def syns_to(packets, port):
+    """The ports from which SYNs go to that port."""
+    return {packet.sport for packet in packets if packet.syn and packet.dport == port}
+
+
+def rules(lab):
+    """The converter's nftables."""
+    # a kernel without the queue statement has the rule in a form that nft can't show: it says so on stderr
+    return lab.converter.run(["nft", "list", "ruleset"]).stdout
+
+
+# --- confirmations -------------------------------------------------------------------------------------------
+
+
+def test_synack_confirms():
+    """It comes after the server's, acknowledges the data, and has what the client offered."""
+    with far() as lab, Server(lab, 80) as server, converter(lab):
+        for client in clients(lab, deliveries=["syn"]):
+            v6 = ":" in client.name
+            with captures(lab) as packets:
+                client.send(server.connect(v6) + b"early")
+                sock = server.accept()
+                equal(read_exactly(sock, 5), b"early", "what the server got (%s)" % client.name)
+                extended_header(client.answer())
+                check(client.syn_data_taken(), "the data in the SYN wasn't taken (%s)" % client.name)
+            seen = packets(client)
+            there = first(seen, "SYN+ACK of the server", lambda p: p.synack and p.sport == 80)
+            here = first(seen, "SYN+ACK of the converter", lambda p: p.synack and p.sport == 1234)
+            check(there.time < here.time, "the converter's SYN+ACK came before the server's (%s)" % client.name)
+            equal("MP_CAPABLE" in here.mptcp, "MPTCP" in client.name, "MPTCP (%s)" % client.name)
+            check(here.option(OPT_TIMESTAMP), "no timestamps: it confirms nothing (%s)" % client.name)
+            sock.sendall(b"answer")
+            equal(client.read(6), b"answer", client.name)
+            sock.close()
+
+
+def test_server_that_speaks_first():
+    """What it says, and its end, may be there before the client has its SYN+ACK."""
+    with far(first_ms=25, core_ms=1) as lab, converter(lab):
+        lab.greeter()
+        for client in clients(lab, deliveries=["syn"]):
+            client.send(connect(lab.server.addr4, 25))
+            extended_header(client.answer())
+            equal(client.read(15), b"220 lab ready\r\n", client.name)
+
+
+COUNT_WINDOWS = """table inet windows {
+ chain small {
+  counter
+ }
+ chain large {
+  counter
+ }
+ chain input {
+  type filter hook input priority filter
+  tcp dport 1234 tcp flags & (syn | ack) == syn tcp window < 1024 jump small
+  tcp dport 1234 tcp flags & (syn | ack) == syn tcp window >= 1024 jump large
+ }
+}
+"""
+
+
+def test_windows_of_syns():
+    """An MPTCP SYN with data gets the window that Linux takes it to have; all others stay as they are."""
+    need("nft", "nftables")
+    with far(core_ms=1) as lab, Server(lab, 80) as server:
+        for arguments in ((), ("--no-syn-window-fix",)):
+            for protocol, delivery in ((MPTCP, "syn"), (MPTCP, "behind"), (TCP, "syn")):
+                lab.converter.run(["nft", "-f", "-"], input=COUNT_WINDOWS)
+                with converter(lab, *arguments), Client(lab.client, lab.converter.addr4, protocol, delivery) as client:
+                    client.send(server.connect())
+                    server.accept().close()
+                    extended_header(client.answer())
+                    seen = {name: "packets 1 " in lab.converter.run(["nft", "list", "chain", "inet", "windows", name]).stdout
+                            for name in ("small", "large")}
+                small = (protocol, delivery) == (MPTCP, "syn") and not arguments
+                equal(seen, {"small": small, "large": not small}, "windows (%s, %s)" % (client.name, arguments))
+                lab.converter.run(["nft", "delete", "table", "inet", "windows"])
+
+
+def test_joins_pass():
+    """A second subflow forms, and carries bytes."""
+    with far(lte=Link(delay_ms=5), core_ms=5) as lab, Server(lab, 80) as server, converter(lab):
+        with lab.capture(lab.converter, "lte", "tcp") as lte, Client(lab.client, lab.converter.addr4, MPTCP) as client:
+            client.send(server.connect())
+            sock = server.accept()
+            extended_header(client.answer())
+            wait_until(lambda: lab.client.run(["ss", "-HtnO", "state", "established", "dst", lab.converter.addr4]).stdout
+                       .count(":1234") == 2, 5, "the second subflow")
+            sock.sendall(b"answer")
+            equal(client.read(6), b"answer", "what came")
+            sock.close()
+        equal([flow[0] for flow in mptcp_subflows(lte.packets())], ["MP_JOIN"], "subflows on lte")
+
+
+# --- errors --------------------------------------------------------------------------------------------------
+
+
+def same_flight(lab, client, request):
+    """Sends the request; returns the answer after checking that it came with the SYN+ACK, not with the third ACK's answer."""
+    with captures(lab) as packets:
+        client.send(request)
+        answer = client.answer()
+        equal(client.end(), (b"", "closed"), client.name)
+    seen = packets(client)
+    synack = first(seen, "SYN+ACK", lambda p: p.synack and p.sport == 1234)
+    data = first(seen, "data of the converter", lambda p: p.sport == 1234 and p.payload)
+    third = first(seen, "third ACK", lambda p: p.dport == 1234 and not p.syn)
+    check(synack.time <= data.time < third.time, "the answer waited for the third ACK (%s)" % client.name)
+    check(not synack.mptcp and not synack.option(OPT_TIMESTAMP), "the SYN+ACK seems to confirm something (%s)" % client.name)
+    return answer
+
+
+def test_errors_come_with_the_synack():
+    """Whatever the reason is: one round trip of each leg, or of the first where no server is asked."""
+    with far(first_ms=25) as lab, converter(lab):
+        there, nowhere = lab.addresses, lab.server.addr4
+        bad = octets("01022263 c0010000")
+        for request, want in ((connect(there.unreachable4, 80), error(0x61, 1)),
+                              (connect(there.prohibited4, 80), error(0x61, 13)),
+                              (connect(there.unreachable6, 80), error(0x61, 0)),
+                              (connect(there.noroute4, 80), error(0x61, 0)),
+                              (message(connect_tlv(nowhere, 80, octets("1d04 0000"))), error(0x21, 0x1d)),
+                              (bad, echo(2, bad))):
+            with Client(lab.client, lab.converter.addr6, MPTCP) as client:
+                equal(same_flight(lab, client, request), want, "the answer to %s" % request.hex())
+        for client in clients(lab, deliveries=["syn"]):
+            equal(same_flight(lab, client, connect(nowhere, there.refused_port)), error(0x60), "the answer (%s)" % client.name)
+
+
+def test_refused_clients():
+    """Not authorized, without a cookie, too many: nothing goes to the server."""
+    with far(first_ms=25) as lab, Server(lab, 80) as server:
+        lists = os.path.join(lab.directory, "cookies")
+        with open(lists, "w", encoding="ascii") as file:
+            file.write("00112233\n")
+        os.chmod(lists, 0o600)
+        for arguments, want in ((("--deny-client", "10.1.0.2"), error(0x20)),
+                                (("--deny-destination", lab.server.addr4), error(0x20)),
+                                (("--cookie-list", lists), error(0x20)),
+                                (("--max-connections", "1"), None)):
+            with converter(lab, *arguments), contextlib.ExitStack() as stack:
+                if not want:
+                    other = stack.enter_context(Client(lab.client, lab.converter.addr4))
+                    other.send(server.connect())
+                    stack.enter_context(server.accept())
+                    extended_header(other.answer())
+                with Client(lab.client, lab.converter.addr4, MPTCP) as client, \
+                        lab.capture(lab.converter, "core", "tcp") as core:
+                    answer = same_flight(lab, client, server.connect())
+                equal(answer if want else answer[:7], want or error(0x40)[:7], "the answer with %s" % (arguments,))
+            check(want is None or not core.packets(), "packets to the server with %s" % (arguments,))
+
+
+# --- what isn't withheld, or not for long --------------------------------------------------------------------
+
+
+def test_hold_time():
+    """A server that takes longer: the SYN goes on, marked, and the response comes when it comes."""
+    with far(core_ms=150) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "100"):
+        for client in clients(lab, deliveries=["syn"]):
+            with captures(lab) as packets:
+                client.send(server.connect())
+                server.accept().close()
+                extended_header(client.answer())
+            seen = packets(client)
+            there = first(seen, "SYN+ACK of the server", lambda p: p.synack and p.sport == 80)
+            here = first(seen, "SYN+ACK of the converter", lambda p: p.synack and p.sport == 1234)
+            check(here.time < there.time, "the SYN was withheld all the time (%s)" % client.name)
+            equal("MP_CAPABLE" in here.mptcp, "MPTCP" in client.name, "MPTCP (%s)" % client.name)
+            check(not here.option(OPT_TIMESTAMP), "it seems to confirm something (%s)" % client.name)
+            equal(len(syns_to(seen, 80)), 1, "connections to the server (%s)" % client.name)
+
+
+def test_ordinary_way():
+    """Requests behind the handshake, Info alone, and what isn't Convert: as if nothing were withheld."""
+    with far() as lab, Server(lab, 80) as server, converter(lab):
+        for client in clients(lab, deliveries=["behind", "bytewise", "syn-bytewise"]):
+            client.send(server.connect())
+            server.accept().close()
+            extended_header(client.answer())
+        for client in clients(lab, deliveries=["syn"]):
+            client.send(message(INFO))
+            equal([kind for kind, _ in tlvs(client.answer())], [0x15, 0xf0], "TLVs (%s)" % client.name)
+            equal(client.end(), (b"", "closed"), client.name)
+        for client in clients(lab, deliveries=["syn"]):
+            client.send(b"GET / HTTP/1.1\r\n\r\n")
+            equal(client.end()[0], b"", client.name)
+
+
+def test_info_tells():
+    """Whoever asks is told; not whoever doesn't, nor where nothing is withheld."""
+    told = (0xf0, octets("0101 07d0 6c63"))
+    with far() as lab, Server(lab, 80) as server:
+        for arguments, there in (((), True), (("--hold-syn", "off"), False)):
+            with converter(lab, *arguments):
+                for request, asked in ((message(INFO, connect_tlv(lab.server.addr4, 80)), True), (server.connect(), False)):
+                    with Client(lab.client, lab.converter.addr4, MPTCP) as client:
+                        client.send(request)
+                        server.accept().close()
+                        equal(told in tlvs(client.answer()), asked and there, "the TLV with %s" % (arguments,))
+
+
+def test_foreign_syns_dropped():
+    """--drop-foreign-syns: no answer at all to what doesn't begin with a request; requests are served."""
+    with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab, "--drop-foreign-syns"):
+        with lab.capture(lab.client, "wifi", "tcp") as capture:
+            for delivery, data in (("syn", b"GET / HTTP/1.1\r\n\r\n"), ("behind", b"")):
+                with Client(lab.client, lab.converter.addr4, TCP, delivery, seconds=0.3) as client:
+                    with contextlib.suppress(TimeoutError, socket.timeout):
+                        client.send(data)
+                        check(client.end() and False, "the connection has come about")
+            with Client(lab.client, lab.converter.addr4) as client:
+                client.send(server.connect())
+                server.accept().close()
+                extended_header(client.answer())
+        equal(len([p for p in capture.packets() if p.synack]), 1, "SYN+ACKs")
+
+
+# --- loss, and the same again ------------------------------------------------------------------------------------------
+
+
+def test_retransmissions():
+    """A Linux client sends its SYN again after a second, without data: one connection to the server, one SYN+ACK."""
+    with far(core_ms=600) as lab, Server(lab, 80) as server, converter(lab):
+        with captures(lab) as packets, Client(lab.client, lab.converter.addr4, MPTCP) as client:
+            client.send(server.connect())
+            sock = server.accept()
+            extended_header(client.answer())
+            check(client.syn_data_taken(), "the data in the SYN wasn't taken")
+        sock.close()
+        seen = packets(client)
+        check(len([p for p in seen if p.syn and p.dport == 1234]) > 1, "no SYN was sent again")
+        equal(len(syns_to(seen, 80)), 1, "connections to the server")
+        equal(len([p for p in seen if p.synack and p.sport == 1234]), 1, "SYN+ACKs")
+
+
+def test_loss():
+    """Two packets in a hundred are lost on the first leg: no connection fails, none is stuck."""
+    with Lab(wifi=Link(delay_ms=1, loss=0.02), lte=None, core=Link(delay_ms=1)) as lab, converter(lab):
+        lab.client.sysctl("net.mptcp.blackhole_timeout", 0)  # three lost SYNs must not switch MPTCP off
+        program = lab.build.program("bench/tools/load/load")
+        lab.start_listening(lab.server, [program, "serve", "--verify", 6000], 6000)
+        said = lab.client.run([program, "run", "--to", "%s:1234" % lab.converter.addr4, "--via", "convert-syn", "--mptcp", "--server",
+                               "%s:6000" % lab.server.addr4, "--connections", 200, "--concurrency", 100, "--response", 1000,
+                               "--verify"], timeout=50)
+        found = json.loads(said.stdout)
+        equal((found["connections"], found["errors"], found["unfinished"]), (200, {}, 0), "what became of them")
+
+
+def test_syns_that_change():
+    """Forged ones that are sent again with another request, or another number: the first counts."""
+    with far(core_ms=100) as lab, Server(lab, 80) as server, Server(lab, 81) as other, \
+            converter(lab, "--connect-timeout", "1"), Forger(lab.client, lab.converter.addr4) as forger:
+        forged(lab)
+        with lab.capture(lab.converter, "core", "tcp") as core:
+            for target in (server, other, other):
+                forger.syn("10.66.0.1", 1111, target.connect())
+            forger.syn("10.66.0.2", 1111, server.connect())
+            for _ in range(2):
+                server.accept()
+        equal(len(syns_to(core.packets(), 80)), 2, "connections to the first server")
+        equal(len(syns_to(core.packets(), 81)), 0, "connections to the other")
+        with lab.capture(lab.converter, "core", "tcp") as core:
+            # again, now that it was let go
+            for _ in range(3):
+                forger.syn("10.66.0.1", 1111, server.connect())
+            with Client(lab.client, lab.converter.addr4) as client:
+                client.send(other.connect())
+                other.accept().close()
+                extended_header(client.answer())
+        equal(len(syns_to(core.packets(), 80)), 0, "connections for a SYN that came before")
+
+
+# --- floods --------------------------------------------------------------------------------------------------
+
+
+def test_forged_syns_are_bounded():
+    """A part of what may be pending goes to the server, and the rest is heard after its third ACK; others are served."""
+    with far(core_ms=1) as lab, Server(lab, 80) as server, \
+            converter(lab, "--max-pending", "200", "--hold-time", "300", "--connect-timeout", "1",
+                      "--request-timeout", "1") as process:
+        forged(lab)
+        before = memory(process)
+        contents = connect(lab.addresses.blackhole4, 80), b"GET / HTTP/1.1\r\n\r\n", b""
+        with lab.capture(lab.converter, "core", "tcp") as core, Forger(lab.client, lab.converter.addr4) as forger:
+            for i in range(3000):
+                forger.syn("10.66.%d.%d" % (i // 250, i % 250 + 1), 1111, contents[i % 3])
+            with Client(lab.client, lab.converter.addr4) as client:
+                client.send(server.connect())
+                server.accept().close()
+                extended_header(client.answer())
+        asked = len(syns_to([p for p in core.packets() if p.dst == lab.addresses.blackhole4], 80))
+        check(asked <= 200, "%d SYNs to the server" % asked)
+        check(memory(process) - before < 4 << 20, "memory has grown by %d bytes" % (memory(process) - before))
+        return "%d SYNs to the server" % asked
+
+
+def test_many_at_once():
+    """1,000 clients of a server that never answers are withheld at once; the next one is served meanwhile."""
+    with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "2900") as process:
+        before = memory(process), descriptors(process)
+        with contextlib.ExitStack() as stack:
+            for i in range(1000):
+                client = stack.enter_context(Client(lab.client, (lab.converter.addr4, lab.converter.addr6)[i % 2], MPTCP))
+                client.sock.setblocking(False)
+                client.send(connect(lab.addresses.blackhole4, 80))
+            wait_until(lambda: descriptors(process) >= before[1] + 1000, 5, "sockets for all of them")
+            grown = (memory(process) - before[0]) // 1000
+            client = stack.enter_context(Client(lab.client, lab.converter.addr4))
+            client.send(server.connect())
+            server.accept().close()
+            extended_header(client.answer())
+        check(grown < 4096, "%d bytes for each" % grown)
+        return "%d bytes for each" % grown
+
+
+# --- libconvert.so -----------------------------------------------------------------------------------------
+
+
+ASKS = """
+import socket, sys
+for port in (7, 9):
+    try:
+        with socket.create_connection((sys.argv[1], port)) as sock:
+            sock.sendall(b"hello")
+            print(sock.recv(5).decode(), flush=True)
+    except OSError as error:
+        print(error.strerror, flush=True)
+"""
+
+
+def test_the_shim():
+    """It learns that SYNs are withheld by its first connection; from then on SYN+ACKs confirm, and refusals are told at once."""
+    with far(first_ms=25) as lab, converter(lab):
+        lab.echo()
+        env = lab.converted(XDG_RUNTIME_DIR=lab.directory)
+        os.chmod(lab.directory, 0o700)
+        for _ in range(2):
+            equal(lab.client.run([sys.executable, "-c", ASKS, lab.server.addr4], env=env).stdout, "hello\nConnection refused\n",
+                  "what the program saw")
+        log = lab.shim_log()
+        check("confirmed by the SYN+ACK" in log, log)
+        check("confirmed a server that it has not reached" not in log, log)
+
+
+# --- on and off ----------------------------------------------------------------------------------------------
+
+
+def test_rules_go_with_the_process():
+    """However it ends; they are for its own address and port; and a new one serves at once."""
+    need("nft", "nftables")
+    with far(core_ms=1) as lab, Server(lab, 80) as server:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            process = lab.convertd(["--listen", "%s:1234" % lab.converter.addr4])
+            process.wait_log(WITHHELD)
+            listed = rules(lab)
+            check("dport 1234" in listed and "daddr " + lab.converter.addr4 in listed, "the rules:\n" + listed)
+            with Client(lab.client, lab.converter.addr4) as client:
+                client.send(server.connect())
+                server.accept().close()
+                extended_header(client.answer())
+            process.stop(number)
+            equal(rules(lab), "", "rules after %s" % signal.Signals(number).name)
+            with Client(lab.client, lab.converter.addr4, delivery="behind") as client:
+                try:
+                    client.send(b"")
+                    check(False, "somebody listens")
+                except ConnectionRefusedError:
+                    pass
+
+
+def test_off_without_permission():
+    """One line says so, and clients are served; with "on" convertd doesn't start."""
+    need("setpriv", "util-linux")
+    without = ["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"]
+    with far(core_ms=1) as lab, Server(lab, 80) as server:
+        process = lab.convertd(wrapper=without)
+        process.wait_log("ready")
+        equal(process.log_text().count("not withheld"), 1, "lines about it:\n" + process.log_text())
+        check("CAP_NET_ADMIN" in process.log_text(), "no remedy in\n" + process.log_text())
+        with Client(lab.client, lab.converter.addr4, MPTCP) as client:
+            client.send(server.connect())
+            server.accept().close()
+            extended_header(client.answer())
+        equal(process.stop(), 0, "its status")
+        process = lab.converter.popen([*without, lab.build.program("convertd"), "--hold-syn", "on"], name="on")
+        equal(process.wait(10), 1, "its status with on")
+        check("--hold-syn: on: " in process.log_text(), "no reason in\n" + process.log_text())
+
+
+def test_reload():
+    """SIGHUP switches it off and on; what is withheld then is let go, and served."""
+    with far(core_ms=300) as lab, Server(lab, 80) as server:
+        path = os.path.join(lab.directory, "convertd.conf")
+
+        def configure(text):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+        configure("")
+        with converter(lab, "--config", path) as process:
+            with Client(lab.client, lab.converter.addr4, MPTCP) as client:
+                client.send(server.connect())
+                sock = server.accept()
+                configure("hold-syn off\n")
+                process.send_signal(signal.SIGHUP)
+                process.wait_log("reloaded")
+                equal(rules(lab).count("convertd_syns"), 0, "tables with queues")
+                extended_header(client.answer())
+                sock.close()
+            configure("hold-syn on\nhold-time 500\n")
+            process.send_signal(signal.SIGHUP)
+            process.wait_log("for 500 ms at most")
+            equal(rules(lab).count("convertd_syns"), 1, "tables with queues")
+
+
+def test_two_converters():
+    """On one host: each has a queue of its own, and rules for its own port."""
+    with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab), \
+            converter(lab, "--listen", "[::]:1235", port=1235):
+        for port in (1234, 1235):
+            with Client(lab.client, lab.converter.addr4, MPTCP, port=port) as client:
+                client.send(server.connect())
+                server.accept().close()
+                extended_header(client.answer())
+        equal(rules(lab).count("convertd_syns"), 2, "tables")
+
+
+def test_fail_open():
+    """Where convertd doesn't keep up, SYNs pass."""
+    with far(core_ms=1) as lab, converter(lab) as process, Forger(lab.client, lab.converter.addr4) as forger:
+        lab.converter.sysctl("net.ipv4.tcp_syncookies", 2)
+        process.send_signal(signal.SIGSTOP)
+        data = servers.pattern(1300)
+        with Client(lab.client, lab.converter.addr4, delivery="behind", seconds=0.2) as client:
+            try:
+                client.send(b"")
+                check(False, "connected while nothing lets the SYN go")
+            except TimeoutError:
+                pass
+        for i in range(12000):
+            forger.syn("10.66.%d.%d" % (i // 250, i % 250 + 1), 1111, data)
+        with Client(lab.client, lab.converter.addr4, delivery="behind") as client:
+            client.send(b"")
+        process.send_signal(signal.SIGCONT)
+
+
+if __name__ == "__main__":
+    main()

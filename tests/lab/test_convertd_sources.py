@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_sources.py - which address servers see clients come from: shared sets, and the clients' own (RFC 8803 4.3, 4.4)"""
+import contextlib
+import signal
+import socket
+
+from convertlab import Lab, Link, Unsuitable, check, equal, main, need, sandbox
+from convertlab.pcap import mptcp_subflows
+from convertlab.peers import (MPTCP, TCP, Client, Server, connect, converter, error, extended_header, read_exactly)
+
+# what the converter has besides its own addresses: single ones, and a prefix of each family that is all its own
+POOL = ("10.3.7.1", "10.3.7.2", "10.3.8.0/28", "fd03:7::1", "fd03:8::/64")
+CLIENTS = range(10, 22)
+
+
+def near(lte=None):
+    """Links without limits worth speaking of."""
+    return Lab(wifi=Link(delay_ms=0.5), lte=lte, core=Link(delay_ms=0.1))
+
+
+@contextlib.contextmanager
+def pool_lab():
+    """The converter has the addresses of POOL, and the client many."""
+    with near() as lab:
+        lab.converter.ip("addr add 10.3.7.1/32 dev lo", "addr add 10.3.7.2/32 dev lo", "route add local 10.3.8.0/28 dev lo",
+                         "addr add fd03:7::1/128 dev lo nodad")
+        lab.converter.run(["ip", "-6", "route", "add", "local", "fd03:8::/64", "dev", "lo"])
+        lab.client.ip(*("addr add 10.1.0.%d/24 dev wifi" % number for number in CLIENTS))
+        yield lab
+
+
+def sources(addresses=POOL):
+    """The options for these."""
+    return [word for address in addresses for word in ("--source", address)]
+
+
+def seen_from(lab, server, client_address, v6=False, port=0, protocol=TCP, to=None):
+    """The address and port that the server sees a connection of this client come from."""
+    with Client(lab.client, to or lab.converter.addr4, protocol) as client:
+        client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        client.sock.bind((client_address, port))
+        client.send(server.connect(v6=v6) + b"question")
+        with server.accept() as sock:
+            extended_header(client.answer())
+            equal(read_exactly(sock, 8), b"question", "what the server gets")
+            sock.sendall(b"answer")
+            equal(client.read(6), b"answer", "what the client gets")
+            address, peer_port = sock.getpeername()[:2]
+            return address.replace("::ffff:", ""), peer_port, client.sock.getsockname()[1]
+
+
+def test_clients_keep_their_address():
+    """RFC 6888 REQ-2: whatever server, protocol and moment, after a reload and a restart; and many clients use all of the set."""
+    with pool_lab() as lab, Server(lab, 80) as server, Server(lab, 81) as other:
+        kept = {}
+
+        def ask(moment):
+            for number in CLIENTS:
+                client = "10.1.0.%d" % number
+                for v6 in (False, True):
+                    for at, protocol in ((server, TCP), (other, MPTCP)):
+                        source = seen_from(lab, at, client, v6, protocol=protocol)[0]
+                        equal(source, kept.setdefault((client, v6), source), "%s, %s" % (client, moment))
+        with converter(lab, *sources()) as process:
+            ask("at first")
+            process.send_signal(signal.SIGHUP)
+            process.wait_log("reloaded")
+            ask("after a reload")
+        with converter(lab, *sources(reversed(POOL))):
+            ask("after a restart")
+        v4 = {source for (_, v6), source in kept.items() if not v6}
+        v6 = {source for (_, v6), source in kept.items() if v6}
+        check(all(source.startswith(("10.3.7.", "10.3.8.")) for source in v4) and len(v4) > 3, v4)
+        check(all(source.startswith(("fd03:7::1", "fd03:8::")) for source in v6) and len(v6) > 3, v6)
+
+
+def test_ports_are_used_up():
+    """The client keeps its address, so it is told to wait; towards another server there are ports."""
+    with pool_lab() as lab, Server(lab, 80) as server, Server(lab, 81) as other:
+        lab.converter.sysctl("net.ipv4.ip_local_port_range", "40000 40003")
+        with converter(lab, "--source", "10.3.7.1", "--retry-delay", "7") as process:
+            held = []
+            for _ in range(4):
+                client = Client(lab.client, lab.converter.addr4).send(server.connect())
+                extended_header(client.answer())
+                held += [client.sock, server.accept()]
+            with Client(lab.client, lab.converter.addr4) as client:
+                equal(client.send(server.connect()).answer(), error(0x40, 7), "the answer to the fifth")
+            check("no connection from 10.3.7.1:" in process.log_text(), process.log_text())
+            equal(seen_from(lab, other, "10.1.0.10")[0], "10.3.7.1", "the source towards another server")
+            for sock in held:
+                sock.close()
+
+
+def test_address_that_is_not_ours():
+    """Told at the start, with what to do, which helps; told as well when it vanishes later."""
+    with near() as lab, Server(lab, 80) as server:
+        program = lab.build.program("convertd")
+        for source, family in (("10.3.7.1", []), ("10.3.9.0/24", []), ("10.3.10.0/22", []), ("fd03:9::/64", ["-6"])):
+            command = [program, "--allow-client", "::/0", "--source", source]
+            if source == "10.3.10.0/22":
+                result = lab.converter.run(command, check=False)
+                check(result.returncode == 2 and "10.3.8.0/22" in result.stderr, result.stderr)
+                continue
+            result = lab.converter.run(command, check=False)
+            equal(result.returncode, 1, "the status: " + result.stderr)
+            check("--source" in result.stderr and "is no address of this host" in result.stderr, result.stderr)
+            remedy = [part for part in result.stderr.split('"') if part.startswith("ip route")][-1]
+            lab.converter.run(["ip", *family, *remedy.split()[1:]])
+            with converter(lab, "--source", source):
+                check(seen_from(lab, server, lab.client.wifi4, v6=bool(family))[0].startswith(source[:6]), source)
+        with converter(lab, "--source", "10.3.7.1") as process:
+            lab.converter.ip("route del local 10.3.7.1 dev lo")
+            with Client(lab.client, lab.converter.addr4) as client:
+                equal(client.send(server.connect()).answer(), error(0x40, 10), "the answer")
+            process.wait_log("no connection from 10.3.7.1:")
+
+
+def preserving(lab):
+    """What convertd(8) says has to be done on the way of the servers' packets."""
+    need("nft", "nftables")
+    lab.converter.run(["nft", "-f", "-"], input="""
+table inet convertd_preserve {
+    chain divert {
+        type filter hook prerouting priority mangle; policy accept;
+        socket transparent 1 meta mark set 1
+    }
+}
+""")
+    for family in ("-4", "-6"):
+        lab.converter.run(["ip", family, "rule", "add", "fwmark", "1", "lookup", "100"])
+        lab.converter.run(["ip", family, "route", "add", "local", "default", "dev", "lo", "table", "100"])
+
+
+def test_client_address_is_preserved():
+    """Section 4.4.1: address and port of the client's, for each family; the packets on the wire have no other; routing goes on."""
+    with near() as lab, Server(lab, 80) as server:
+        preserving(lab)
+        with converter(lab, "--preserve-client-address"), lab.capture(lab.server, "core", "tcp port 80") as capture:
+            for protocol in (TCP, MPTCP):
+                for v6, client, to in ((False, lab.client.wifi4, lab.converter.addr4), (True, lab.client.wifi6, lab.converter.addr6)):
+                    address, port, own = seen_from(lab, server, client, v6, protocol=protocol, to=to)
+                    equal((address, port), (client, own), "what the server sees")
+            # a connection that isn't the converter's passes by it
+            with lab.client.socket() as direct:
+                direct.connect((lab.server.addr4, 80))
+                with server.accept() as sock:
+                    sock.sendall(b"answer")
+                    equal(direct.recv(6), b"answer", "over a direct connection")
+            # no address of the client's family: the converter's own
+            equal(seen_from(lab, server, lab.client.wifi4, True)[0], lab.converter.core6, "from IPv4 to IPv6")
+            for address, code in ((lab.addresses.unreachable4, 1), (lab.addresses.noroute4, 0)):
+                with Client(lab.client, lab.converter.addr4) as client:
+                    equal(client.send(connect(address, 80)).answer(), error(0x61, code), "the answer about " + address)
+        equal({packet.src for packet in capture.packets() if packet.dport == 80},
+              {lab.client.wifi4, lab.client.wifi6, lab.converter.core6}, "sources on the wire")
+
+
+def test_first_subflow_counts():
+    """The server sees the address of the first subflow, whichever path its bytes take."""
+    size = 1000000
+    with near(lte=Link(delay_ms=0.5, rate_mbit=20)) as lab, Server(lab, 80) as server:
+        lab.wifi.set(rate_mbit=20)
+        preserving(lab)
+        with converter(lab, "--preserve-client-address"):
+            for address in (lab.client.wifi4, lab.client.lte4):
+                with lab.capture(lab.converter, "lte" if address == lab.client.wifi4 else "wifi", "tcp") as capture, \
+                        lab.capture(lab.server, "core", "tcp port 80") as behind, \
+                        Client(lab.client, lab.converter.addr4, MPTCP) as client:
+                    client.sock.bind((address, 0))
+                    client.send(server.connect())
+                    with server.accept() as sock:
+                        extended_header(client.answer())
+                        equal(sock.getpeername()[0], "::ffff:" + address, "the peer")
+                        sock.sendall(bytes(size))
+                        equal(len(client.read(size)), size, "bytes")
+                check(any(flow[0] == "MP_JOIN" for flow in mptcp_subflows(capture.packets())), "no second subflow")
+                check(sum(len(packet.payload) for packet in capture.packets()) > size // 10, "nothing over the second subflow")
+                equal({packet.src for packet in behind.packets() if packet.dport == 80}, {address}, "sources on the wire")
+
+
+def test_ports_that_collide():
+    """The same port of a client again, to the same server or from where something listens: another port, the same address."""
+    with near() as lab, Server(lab, 80) as server, Server(lab, 81) as other:
+        preserving(lab)
+        with converter(lab, "--preserve-client-address"):
+            client, port = lab.client.wifi4, 5555
+            with Client(lab.client, lab.converter.addr4) as first:
+                first.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                first.sock.bind((client, port))
+                extended_header(first.send(server.connect()).answer())
+                with server.accept() as sock:
+                    equal(sock.getpeername()[:2], ("::ffff:" + client, port), "the first")
+                    equal(seen_from(lab, other, client, port=port, to=lab.converter.wifi4)[:2], (client, port), "to another server")
+                    address, got, _ = seen_from(lab, server, client, port=port, to=lab.converter.core4)
+                    check(address == client and got != port, "to the same server: %s %d" % (address, got))
+            # convertd itself listens there
+            address, got, _ = seen_from(lab, server, client, port=1234)
+            check(address == client and got != 1234, "from a port that is taken: %s %d" % (address, got))
+
+
+def test_preserving_needs_a_capability():
+    """Told at the start."""
+    need("setpriv", "util-linux")
+    with near() as lab:
+        result = lab.converter.run(["setpriv", "--bounding-set", "-net_admin,-net_raw", lab.build.program("convertd"),
+                                    "--allow-client", "::/0", "--preserve-client-address"], check=False)
+        check(result.returncode == 1 and "CAP_NET_ADMIN" in result.stderr and "--preserve-client-address" in result.stderr,
+              "%d: %s" % (result.returncode, result.stderr))
+
+
+def test_preserving_as_another_user():
+    """The capability is kept when all else goes, also where nothing else needs it."""
+    if sandbox.in_user_namespace():
+        raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
+    with near() as lab, Server(lab, 80) as server:
+        preserving(lab)
+        with converter(lab, "--preserve-client-address", "--no-syn-window-fix", "--user", "nobody") as process:
+            equal(seen_from(lab, server, lab.client.wifi4)[0], lab.client.wifi4, "what the server sees")
+            process.send_signal(signal.SIGHUP)
+            process.wait_log("reloaded")
+            equal(seen_from(lab, server, lab.client.wifi4)[0], lab.client.wifi4, "after a reload")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_several_converters.py - several converters behind one address, or one name (doc/several-converters.md)"""
+import os
+import signal
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+from convertlab import Lab, Link, Skip, check, equal, main, servers, wait_until
+from convertlab.build import SRCDIR
+from convertlab.nodes import Nodes, converse, lost
+from convertlab.peers import MPTCP, PORT, TCP, Client, connect, connect_tlv, extended_header, message, octets
+
+COUNT = 120  # connections
+NEW = 30     # and later ones
+ECHO = 7
+SAID = servers.pattern(20000)
+
+
+def near():
+    """Two networks, and links without limits worth speaking of."""
+    return Lab(wifi=Link(delay_ms=2), lte=Link(delay_ms=4), core=None)
+
+
+def test_behind_one_address():
+    """Each second subflow reaches its node. A node that is drained loses nothing, one that is killed its own connections."""
+    with near() as lab:
+        lab.echo(port=ECHO)
+        nodes = Nodes(lab)
+        for node in nodes.nodes:
+            process = node.start("--shared-address", Nodes.ADDR4, "--shared-address", Nodes.ADDR6)
+            check("--shared-address" not in process.log_text(), process.log_text())
+        drained, killed, left = nodes.nodes
+        conversations = converse(lab, ECHO, COUNT)
+        short = [each for each in conversations if each.subflows() < 2]
+        equal(len(short), 0, "connections without their two further subflows")
+        equal(nodes.counters("MPTcpExtMPJoinNoTokenFound"), 0, "joins that reached another node")
+        of_node = {node.name: node.client_ports() for node in nodes.nodes}
+        equal(sum(map(len, of_node.values())), COUNT, "connections at all nodes")
+        check(all(of_node.values()), "a node without connections: %s" % of_node)
+
+        # drained: its route is withdrawn, it goes on
+        nodes.route(killed, left)
+        equal(len(lost(conversations, SAID)), 0, "connections lost with a route")
+        conversations += converse(lab, ECHO, NEW)
+        check(drained.client_ports() <= of_node[drained.name], "new connections at a drained node")
+        equal(len(lost(conversations, SAID)), 0, "connections lost later")
+
+        # killed: what it had is lost, and nothing else
+        at_killed = {each for each in conversations if each.port in killed.client_ports() | of_node[killed.name]}
+        killed.process.send_signal(signal.SIGKILL)
+        nodes.route(left)
+        gone = lost(conversations, SAID)
+        check(gone and set(gone) <= at_killed, "%d connections lost, %d were at the node" % (len(gone), len(at_killed)))
+        more = converse(lab, ECHO, NEW)
+        equal(len(lost(more, SAID)), 0, "connections lost after that")
+        for each in conversations + more:
+            each.close()
+        return "%s connections at the nodes; none lost by the drain, %d by the kill" % (
+            ", ".join(str(len(ports)) for ports in of_node.values()), len(gone))
+
+
+def test_behind_one_address_ipv6():
+    """The same for IPv6, in short."""
+    with near() as lab:
+        lab.echo(port=ECHO)
+        nodes = Nodes(lab)
+        for node in nodes.nodes:
+            node.start()
+        conversations = converse(lab, ECHO, NEW, address=Nodes.ADDR6)
+        equal([each for each in conversations if each.subflows() < 2], [], "connections without their subflows")
+        equal(nodes.counters("MPTcpExtMPJoinNoTokenFound"), 0, "joins that reached another node")
+        nodes.route(*nodes.nodes[1:])
+        equal(lost(conversations, SAID), [], "connections lost")
+        for each in conversations:
+            each.close()
+
+
+def test_what_is_missing_is_told():
+    """A node that isn't set up warns of it; its remedies do what they say, and then it is silent."""
+    with near() as lab:
+        lab.echo(port=ECHO)
+        nodes = Nodes(lab, c_flag=False, announces=False)
+        for node in nodes.nodes:
+            process = node.start("--shared-address", Nodes.ADDR4)
+            warnings = [line for line in process.log_text().splitlines() if "--shared-address" in line]
+            equal(len(warnings), 2, "warnings in\n" + process.log_text())
+            # it is as bad as it says
+            for line in warnings:
+                command = line.rsplit(": ", 1)[1].replace("ADDRESS", node.addr4).replace("DEVICE", node.name).split()
+                check(command[0] in ("ip", "sysctl"), line)
+                node.host.run(command)
+            process.send_signal(signal.SIGHUP)
+            process.wait_log("reloaded")
+            equal(process.log_text().count("--shared-address"), 2, "warnings after a reload: " + process.log_text())
+        conversations = converse(lab, ECHO, NEW)
+        equal([each for each in conversations if each.subflows() < 2], [], "connections without their subflows")
+        for each in conversations:
+            each.close()
+
+
+def manifests():
+    """What is shipped for Kubernetes, by kind."""
+    if not yaml:
+        raise Skip("Python's yaml module is missing; on Debian: apt-get install python3-yaml")
+    with open(os.path.join(SRCDIR, "contrib", "kubernetes", "convertd.yaml"), encoding="utf-8") as file:
+        return {each["kind"]: each for each in yaml.safe_load_all(file)}
+
+
+def test_kubernetes():
+    """The manifests agree with one another, their configuration is right, and their script makes nodes as they must be."""
+    kinds = manifests()
+    config, pods = kinds["ConfigMap"]["data"], kinds["DaemonSet"]["spec"]["template"]
+    pod, service = pods["spec"], kinds["Service"]["spec"]
+    convertd, setup = pod["containers"][0], pod["initContainers"][0]
+    equal((pod["hostNetwork"], service["clusterIP"]), (True, "None"), "the network, and a headless service")
+    equal([kinds["DaemonSet"]["spec"]["selector"]["matchLabels"], service["selector"]], [pods["metadata"]["labels"]] * 2, "selectors")
+    port = convertd["ports"][0]
+    equal((port["name"], port["containerPort"], service["ports"][0]["name"]), ("convert", PORT, "convert"), "RFC 8803 10.1's name")
+    names = {volume["name"] for volume in pod["volumes"]}
+    check({mount["name"] for mount in convertd["volumeMounts"]} == names, "volumes that aren't mounted, or the other way round")
+    with near() as lab:
+        lab.echo(port=ECHO)
+        keys = os.path.join(lab.directory, "keys")
+        path = os.path.join(lab.directory, "convertd.conf")
+        program = lab.build.program("convertd")
+        lab.converter.run([program, "--make-key", keys])
+        secret = next(mount["mountPath"] for mount in convertd["volumeMounts"] if mount["name"] == "keys") + "/keys"
+        check(secret in config["convertd.conf"], "the configuration doesn't name " + secret)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(config["convertd.conf"].replace(secret, keys))
+        lab.converter.run([program, "--config", path, "--check-config"])
+        nodes = Nodes(lab, c_flag=False, announces=False)
+        for node in nodes.nodes:
+            for shared in ("", Nodes.ADDR4, Nodes.ADDR4):  # without, with, and again
+                node.host.run(setup["command"] + setup["args"], env={"NODE_ADDRESS": node.addr4, "SHARED_ADDRESS": shared})
+                equal(node.host.sysctl("net.mptcp.allow_join_initial_addr_port"), "0" if shared else "1", "the C flag")
+            process = node.start("--shared-address", Nodes.ADDR4)
+            # this one has no user to become
+            warnings = [line for line in process.log_text().splitlines() if "warning" in line and "runs as root" not in line]
+            equal(warnings, [], "warnings")
+        conversations = converse(lab, ECHO, NEW)
+        equal([each for each in conversations if each.subflows() < 2], [], "connections without their subflows")
+        for each in conversations:
+            each.close()
+
+
+def test_behind_one_name():
+    """SRV, and keys in a file that all share: a cookie of one is good for another; clients pass by those that are dead."""
+    with near() as lab:
+        lab.http()
+        nodes = Nodes(lab)
+        path = os.path.join(lab.directory, "keys")
+        lab.converter.run([lab.build.program("convertd"), "--make-key", path])
+        for node in nodes.nodes:
+            node.start("--cookie-key", path)
+        first, second, _ = nodes.nodes
+        with Client(lab.client, first.addr4, TCP) as client:
+            answer = client.send(connect(lab.server.addr4, 80)).answer()
+            equal(answer[4:8].hex(), "1e050300", "Missing Cookie")
+            cookie = octets("16050000") + answer[8:]
+        with Client(lab.client, second.addr4, MPTCP) as client:
+            extended_header(client.send(message(connect_tlv(lab.server.addr4, 80), cookie)).answer())
+
+        lab.names(*("_convert._tcp.example. SRV 10 1 1234 %s.example." % node.name for node in nodes.nodes),
+                  *("%s.example. A %s" % (node.name, node.addr4) for node in nodes.nodes))
+        curl = ["curl", "-q", "-sS", "--http1.0", "-o", "/dev/null", "http://%s/bytes/1000" % lab.server.addr4]
+        env = lab.converted(CONVERT_ADDR="_convert._tcp.example")
+        for dead in (None, first, second):
+            if dead:
+                equal(dead.process.stop(), 0, "convertd's status")
+            before = lab.shim_log().count("converted over MPTCP")
+            for _ in range(6):
+                lab.client.run(curl, env=env)
+            wait_until(lambda: lab.shim_log().count("converted over MPTCP") == before + 6, 5,  # pylint: disable=W0640
+                       lambda: "six conversions: " + lab.shim_log())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_hold_table.c - SYNs that are withheld, let go, found by their connections, or by nobody */
+#include "run.h"
+
+#include "convertd/hold_table.h"
+
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ISN 12345
+#define MANY 1000
+
+static struct hold_table *table;
+
+static void setup(void)
+{
+	table = hold_table_create();
+	ck_assert_ptr_nonnull(table);
+}
+
+static void teardown(void)
+{
+	struct held_syn *held;
+
+	while ((held = hold_table_first_waiting(table)))
+		hold_table_let_go(table, held, 0);
+	while ((held = hold_table_expire(table, UINT64_MAX))) {
+		held_syn_fini(held);
+		free(held);
+	}
+	ck_assert_uint_eq(hold_table_count(table), 0);
+	hold_table_destroy(table);
+}
+
+/* That of client number @client. */
+static struct syn_packet_flow flow_of(unsigned client)
+{
+	struct syn_packet_flow flow;
+
+	memset(&flow, 0, sizeof(flow));
+	memcpy(flow.source.s6_addr + 12, &client, sizeof(client));
+	flow.destination = in6addr_loopback;
+	flow.source_port = (uint16_t)(client + 1);
+	flow.destination_port = 1234;
+	return flow;
+}
+
+static struct held_syn *make_held(unsigned client, size_t packet_len)
+{
+	struct held_syn *held = calloc(1, sizeof(*held));
+
+	ck_assert_ptr_nonnull(held);
+	held->flow = flow_of(client);
+	held->isn = ISN;
+	held->packet_len = packet_len;
+	held->fd = -1;
+	return held;
+}
+
+static struct held_syn *add(unsigned client)
+{
+	struct held_syn *held = make_held(client, 100);
+
+	ck_assert_int_eq(hold_table_add(table, held), 0);
+	return held;
+}
+
+static void expect(unsigned client, uint32_t isn, enum hold_known known)
+{
+	struct syn_packet_flow flow = flow_of(client);
+
+	ck_assert_int_eq(hold_table_look(table, &flow, isn), known);
+}
+
+static struct held_syn *take(unsigned client)
+{
+	struct syn_packet_flow flow = flow_of(client);
+
+	return hold_table_take(table, &flow);
+}
+
+START_TEST(life)
+{
+	struct held_syn *held;
+
+	expect(1, ISN, HOLD_NEW);
+	held = add(1);
+	expect(1, ISN, HOLD_HELD);
+	expect(1, ISN + 1, HOLD_HELD); /* another of the same addresses: the first one counts */
+	expect(2, ISN, HOLD_NEW);
+	ck_assert_ptr_null(take(1)); /* not let go yet */
+	hold_table_let_go(table, held, 1000);
+	expect(1, ISN, HOLD_LET_GO);
+	ck_assert_ptr_null(take(2));
+	ck_assert_ptr_eq(take(1), held);
+	ck_assert_ptr_null(take(1));
+	ck_assert_uint_eq(hold_table_count(table), 0);
+	expect(1, ISN, HOLD_LET_GO); /* again, late */
+	expect(1, ISN + 1, HOLD_NEW);
+	free(held);
+}
+END_TEST
+
+/* Source and destination, addresses and ports: each makes another connection. */
+START_TEST(whole_key)
+{
+	struct syn_packet_flow flow = flow_of(1);
+	uint8_t *bytes = (uint8_t *)&flow;
+
+	add(1);
+	for (size_t i = 0; i < sizeof(flow); i++) {
+		bytes[i] ^= 1;
+		ck_assert_int_eq(hold_table_look(table, &flow, ISN), HOLD_NEW);
+		bytes[i] ^= 1;
+	}
+	ck_assert_int_eq(hold_table_look(table, &flow, ISN), HOLD_HELD);
+}
+END_TEST
+
+START_TEST(expires)
+{
+	struct held_syn *first = add(1), *second = add(2);
+
+	add(3);
+	hold_table_let_go(table, second, 1000);
+	hold_table_let_go(table, first, 2000);
+	ck_assert_ptr_null(hold_table_expire(table, 999));
+	ck_assert_ptr_eq(hold_table_expire(table, 1000), second);
+	ck_assert_ptr_null(hold_table_expire(table, 1999));
+	ck_assert_ptr_eq(hold_table_expire(table, 2000), first);
+	ck_assert_ptr_null(hold_table_expire(table, UINT64_MAX)); /* the third is withheld */
+	ck_assert_uint_eq(hold_table_count(table), 1);
+	free(first);
+	free(second);
+}
+END_TEST
+
+START_TEST(bounded_number)
+{
+	struct held_syn *one_more = make_held(HOLD_TABLE_MAX, 0);
+
+	for (unsigned i = 0; i < HOLD_TABLE_MAX; i++)
+		ck_assert_int_eq(hold_table_add(table, make_held(i, 0)), 0);
+	ck_assert_int_eq(hold_table_add(table, one_more), -ENOSPC);
+	expect(HOLD_TABLE_MAX, ISN, HOLD_NEW);
+	/* Those that were let go count, until they are gone. */
+	hold_table_let_go(table, hold_table_first_waiting(table), 0);
+	ck_assert_int_eq(hold_table_add(table, one_more), -ENOSPC);
+	free(take(0));
+	ck_assert_int_eq(hold_table_add(table, one_more), 0);
+}
+END_TEST
+
+START_TEST(bounded_bytes)
+{
+	const size_t len = 65535, fit = HOLD_TABLE_BYTES_MAX / len;
+	struct held_syn *one_more = make_held((unsigned)fit, len);
+
+	for (unsigned i = 0; i < fit; i++)
+		ck_assert_int_eq(hold_table_add(table, make_held(i, len)), 0);
+	ck_assert_int_eq(hold_table_add(table, one_more), -ENOSPC);
+	/* Packets are freed as they are let go. */
+	hold_table_let_go(table, hold_table_first_waiting(table), 0);
+	ck_assert_int_eq(hold_table_add(table, one_more), 0);
+}
+END_TEST
+
+static void *take_all(void *arg)
+{
+	unsigned *taken = arg;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		struct held_syn *held;
+
+		while (!(held = take(i)))
+			;
+		free(held);
+		(*taken)++;
+	}
+	return NULL;
+}
+
+/* One thread withholds, others accept. */
+START_TEST(threads)
+{
+	unsigned taken = 0;
+	pthread_t thread;
+
+	ck_assert_int_eq(pthread_create(&thread, NULL, take_all, &taken), 0);
+	for (unsigned i = 0; i < MANY; i++)
+		hold_table_let_go(table, add(i), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_uint_eq(taken, MANY);
+	ck_assert_uint_eq(hold_table_count(table), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("hold_table");
+	TCase *tcase = tcase_create("table");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, life);
+	tcase_add_test(tcase, whole_key);
+	tcase_add_test(tcase, expires);
+	tcase_add_test(tcase, bounded_number);
+	tcase_add_test(tcase, bounded_bytes);
+	tcase_add_test(tcase, threads);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}

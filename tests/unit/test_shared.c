@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_shared.c - what convertd says of a node that shares its address */
+#include "run.h"
+
+#include "convertd/settings.h"
+#include "convertd/shared.h"
+
+#include <check.h>
+#include <linux/mptcp.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SIGNAL MPTCP_PM_ADDR_FLAG_SIGNAL
+#define SUBFLOW MPTCP_PM_ADDR_FLAG_SUBFLOW
+
+static const struct place here = { .name = "shared-address" };
+
+/* A node with one shared address, up to two endpoints, and one listener. "" for none. */
+static const struct {
+	const char *shared;
+	int allow_join_initial;
+	struct {
+		const char *address;
+		uint32_t flags;
+	} endpoint[2];
+	const char *listen;
+	const char *told; /* NULL: nothing; else a part of the only warning */
+} nodes[] = {
+	{ "192.0.2.1", 0, { { "198.51.100.1", SIGNAL } }, "[::]:1234", NULL },
+	{ "192.0.2.1", 0, { { "198.51.100.1", SIGNAL } }, "0.0.0.0:1234", NULL },
+	{ "192.0.2.1", 0, { { "198.51.100.1", SIGNAL } }, "198.51.100.1:1234", NULL },
+	/* the kernel listens on its port */
+	{ "192.0.2.1", 0, { { "198.51.100.1:4321", SIGNAL } }, "192.0.2.1:1234", NULL },
+	{ "2001:db8::1", 0, { { "2001:db8:1::1", SIGNAL } }, "[::]:1234", NULL },
+	{ "192.0.2.1", 0, { { "2001:db8:1::1", SIGNAL }, { "198.51.100.1", SIGNAL } }, "[::]:1234",
+	  NULL },
+	/* this kernel has no such sysctl: then the flag can't be told */
+	{ "192.0.2.1", -2, { { "198.51.100.1", SIGNAL } }, "[::]:1234", NULL },
+
+	{ "192.0.2.1", 1, { { "198.51.100.1", SIGNAL } }, "[::]:1234",
+	  "sysctl -w net.mptcp.allow_join_initial_addr_port=0" },
+	{ "192.0.2.1", 0, { { NULL, 0 } }, "[::]:1234", "no IPv4 address" },
+	{ "192.0.2.1", 0, { { "198.51.100.1", SUBFLOW } }, "[::]:1234", "no IPv4 address" },
+	{ "192.0.2.1", 0, { { "192.0.2.1", SIGNAL } }, "[::]:1234", "no IPv4 address" },
+	{ "192.0.2.1", 0, { { "2001:db8:1::1", SIGNAL } }, "[::]:1234", "no IPv4 address" },
+	{ "2001:db8::1", 0, { { "198.51.100.1", SIGNAL } }, "[::]:1234", "no IPv6 address" },
+	{ "192.0.2.1", 0, { { "198.51.100.1", SIGNAL } }, "192.0.2.1:1234",
+	  "add --listen 198.51.100.1:1234" },
+	{ "2001:db8::1", 0, { { "2001:db8:1::1", SIGNAL } }, "0.0.0.0:1234",
+	  "add --listen [2001:db8:1::1]:1234" },
+};
+
+START_TEST(node_is_judged)
+{
+	struct shared shared = { 0 };
+	struct problems problems = { 0 };
+	struct listen_address listen = { 0 };
+	struct endpoints endpoints = { 0 };
+	struct shared_facts facts = {
+		.allow_join_initial = nodes[_i].allow_join_initial,
+		.endpoints = &endpoints,
+		.listen = &listen,
+		.listen_count = 1,
+	};
+
+	ck_assert(shared_add(&shared, nodes[_i].shared, &here, &problems));
+	ck_assert_int_eq(sockaddr_ip_parse(&listen.address, nodes[_i].listen, 0), 0);
+	for (size_t i = 0; i < 2 && nodes[_i].endpoint[i].address; i++) {
+		struct mptcp_endpoint *endpoint = &endpoints.endpoint[endpoints.count++];
+
+		sockaddr_ip_parse(&endpoint->address, nodes[_i].endpoint[i].address, 0);
+		endpoint->flags = nodes[_i].endpoint[i].flags;
+	}
+	shared_check(&shared, &facts, &problems);
+	ck_assert_msg(problems.count == (nodes[_i].told ? 1 : 0), "%d: %s", _i, problems.first);
+	if (nodes[_i].told)
+		ck_assert_msg(strstr(problems.first, nodes[_i].told), "%d: %s", _i, problems.first);
+}
+END_TEST
+
+/* All faults at once, each once for a family; and nothing where no address is shared. */
+START_TEST(faults_add_up)
+{
+	static const char *const addresses[] = { "192.0.2.1", "192.0.2.2", "2001:db8::1" };
+	struct shared shared = { 0 };
+	struct problems problems = { 0 };
+	struct listen_address listen = { 0 };
+	struct endpoints endpoints = { 0 };
+	struct shared_facts facts = { .allow_join_initial = 1, .endpoints = &endpoints,
+				      .listen = &listen, .listen_count = 1 };
+
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 0);
+	for (size_t i = 0; i < 3; i++)
+		ck_assert(shared_add(&shared, addresses[i], &here, &problems));
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 3);
+	/* What the kernel doesn't tell isn't warned of. */
+	facts.endpoints = NULL;
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 4);
+}
+END_TEST
+
+START_TEST(wrong_address_is_told)
+{
+	static const char *const wrong[] = { "", "192.0.2.1:1234", "192.0.2.0/24", "[2001:db8::1]:1",
+					     "converter.example" };
+	struct shared shared = { 0 };
+	char text[32];
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct problems problems = { 0 };
+
+		ck_assert(!shared_add(&shared, wrong[i], &here, &problems));
+		ck_assert_ptr_nonnull(strstr(problems.first, "write 192.0.2.1"));
+	}
+	for (unsigned i = 0; i <= SHARED_MAX; i++) {
+		struct problems problems = { 0 };
+
+		snprintf(text, sizeof(text), "192.0.2.%u", i);
+		ck_assert(shared_add(&shared, text, &here, &problems) == (i < SHARED_MAX));
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("shared");
+	TCase *tcase = tcase_create("shared");
+
+	tcase_add_loop_test(tcase, node_is_judged, 0, (int)(sizeof(nodes) / sizeof(nodes[0])));
+	tcase_add_test(tcase, faults_add_up);
+	tcase_add_test(tcase, wrong_address_is_told);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
