@@ -9,12 +9,14 @@ import re
 
 LIMIT = 2400  # seconds for a part
 ENVIRONMENT = {}
-EXPLAINED = []
+# The client's own address is one towards the converter (active FTP over IPv6 in 253 and 255, "local ip" in 435). 492: its server confuses two
+# connections if the end of one is seen after the beginning of the next, which no network promises; it waits for ever then.
+EXPLAINED = [" test (253|255|435|492)$"]
 SIZE = 250    # tests in a part
 LAST = 3100
 TEST = re.compile(r"^test (\d{4})\.\.\.(.*?)(?=^test \d{4}\.\.\.|^TESTDONE|^TESTFAIL|\Z)", re.M | re.S)
 # valgrind and the event-based run are others' work; "flaky" is curl's own word
-OPTIONS = ["-a", "-n", "!flaky"]
+OPTIONS = ["-a", "-n", "!flaky", "!492"]
 
 
 def parts(source):  # pylint: disable=unused-argument
