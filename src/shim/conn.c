@@ -299,6 +299,8 @@ struct conn *conn_add(int fd)
 	conn->generation = 0;
 	conn->plain = NULL;
 	conn->watches_lost = false;
+	conn->confirmable = false;
+	conn->confirmed = false;
 	memset(&conn->options, 0, sizeof(conn->options));
 	atomic_store(&conn->error, 0);
 	atomic_store(&conn->refs, 1);

@@ -351,15 +351,24 @@ void conversion_closing(struct conn *conn, int fd)
 
 static bool closing_visit(struct conn *conn, void *arg)
 {
-	(void)arg;
+	int64_t left = (*(const int64_t *)arg - clock_ns()) / CLOCK_NS_PER_MS;
+
 	if (conn_is_confirmed(conn) && !conn_is_shared(conn) && conn_of(conn->fd) == conn)
-		conversion_finish(conn, conn->fd, CLOSING_MS);
+		conversion_finish(conn, conn->fd, left > 0 ? (int)left : 0);
 	return true;
 }
 
 void conversion_closing_all(void)
 {
-	conn_each_pending(closing_visit, NULL);
+	int64_t end = clock_ns() + CLOSING_MS * CLOCK_NS_PER_MS; /* for all of them together */
+
+	conn_each_pending(closing_visit, &end);
+}
+
+/* Nothing has changed: what @conn was before it was claimed for a step. */
+static enum conn_state unchanged(const struct conn *conn)
+{
+	return conn->confirmed ? CONN_CONFIRMED : CONN_PENDING;
 }
 
 static enum conn_state step_shared(struct conn *conn, int fd)
@@ -368,7 +377,7 @@ static enum conn_state step_shared(struct conn *conn, int fd)
 	enum others_news news;
 
 	if (!others_lock(fd))
-		return CONN_PENDING;
+		return unchanged(conn);
 	news = others_look(conn, fd);
 	if (news == OTHERS_PENDING) {
 		if (others_is_new(conn, fd))

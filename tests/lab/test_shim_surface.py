@@ -50,7 +50,7 @@ def remote(lab, kind, address, port, *, converted=()):
 def test_pending():
     """A server that never answers, through a converter that has answered already, or has not yet."""
     with lab_for() as lab:
-        lab.convertd()
+        lab.convertd(["--hold-syn", "off"])  # each answer would take --hold-time
         for address in (lab.addresses.blackhole4, lab.addresses.blackhole6):
             for converted in ((), ("answered",)):
                 remote(lab, "silent", address, 80, converted=converted)
