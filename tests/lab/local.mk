@@ -60,7 +60,6 @@ endif
 # Labs wait for each other (harness.py takes a lock on the build directory), since they measure.
 LAB_TESTS = \
 	tests/lab/test_link.py \
-	tests/lab/test_platform.py \
 	tests/lab/test_platform_processes.py \
 	tests/lab/test_shim_semantics.py \
 	tests/lab/test_shim_policy.py \
@@ -70,7 +69,6 @@ LAB_TESTS = \
 	tests/lab/test_learned.py \
 	tests/lab/test_confirmation.py \
 	tests/lab/test_transfers.py \
-	tests/lab/test_aggregation.py \
 	tests/lab/test_convertd_messages.py \
 	tests/lab/test_convertd_privileges.py \
 	tests/lab/test_convertd_relay.py \
@@ -97,16 +95,21 @@ LAB_TESTS = \
 	tests/lab/test_applications_http.py \
 	tests/lab/test_applications_services.py \
 	tests/lab/test_applications_runtimes.py \
-	tests/lab/test_applications_loops.py \
-	tests/lab/test_bench.py
+	tests/lab/test_applications_loops.py
+# They are about the kernel and about speed: sanitizers would find nothing, and slow them down.
+MEASURING_TESTS = tests/lab/test_platform.py tests/lab/test_aggregation.py tests/lab/test_bench.py
 # ThreadSanitizer wants programs that it has instrumented
 THREAD_TESTS = tests/lab/test_thread_sanitizer.py
-dist_check_SCRIPTS += $(LAB_TESTS) $(THREAD_TESTS)
+dist_check_SCRIPTS += $(LAB_TESTS) $(MEASURING_TESTS) $(THREAD_TESTS)
 if THREAD_SANITIZED
 TESTS += $(THREAD_TESTS)
 else
 # which of them "make check" runs
+if SANITIZED
 LAB_CHECKS = $(LAB_TESTS)
+else
+LAB_CHECKS = $(LAB_TESTS) $(MEASURING_TESTS)
+endif
 TESTS += $(LAB_CHECKS)
 endif
 TEST_EXTENSIONS = .py
