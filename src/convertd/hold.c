@@ -16,7 +16,9 @@
  *     reached                   Error TLV leaves at once, behind the SYN+ACK
  *     neither, for hold-time    the SYN goes on without timestamps: the response comes when it comes
  *
- * By the timestamps a client tells a SYN+ACK that confirms from others (doc/private-tlvs.md).
+ * By the timestamps a client tells a SYN+ACK that confirms from others (doc/private-tlvs.md). Who doesn't
+ * take it for the confirmation has nothing of a late one, and gets the response later: so a request that
+ * asks what we support isn't withheld.
  *
  * The kernel then makes the connection at once (Fast Open), it is accepted as any other, and
  * its session finds the server's socket, or the error, in the table (hold_table.h). All else
@@ -288,7 +290,7 @@ static enum fate judge(struct hold *hold, uint32_t id, const uint8_t *packet, si
 		return FATE_PASS_REFUSED;
 	if (decision.action == REQUEST_IGNORE && hold->terms->settings->drop_foreign_syns)
 		return FATE_DROP;
-	if (decision.action != REQUEST_CONNECT)
+	if (decision.action != REQUEST_CONNECT || decision.info)
 		return FATE_PASS;
 	if (share_is_used_up(hold))
 		return FATE_PASS_UNCONFIRMED;

@@ -213,8 +213,8 @@ static void synack_expect(struct conn *conn)
 {
 	conn->message_in_syn = conn->message_sent;
 	conn->withheld_ms = (uint16_t)converters_withholds_ms(settings, conn->converter);
-	conn->confirmable = conn->withheld_ms && conn->syn_data && !conn->want_output &&
-			    !conn_is_shared(conn);
+	conn->confirmable = conn->withheld_ms && !conn->ask_info && conn->syn_data &&
+			    !conn->want_output && !conn_is_shared(conn);
 	if (conn_wants_output(conn))
 		watch_mask(conn);
 }
@@ -383,7 +383,8 @@ static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 	int ret;
 
 	conn->ask_mptcp = wants_mptcp(conn, fd);
-	conn->ask_info = !converters_is_proven(conn->converter);
+	/* Who asks isn't told by the SYN+ACK: no question where the user has answered it. */
+	conn->ask_info = !converters_is_proven(conn->converter) && settings->withheld_ms <= 0;
 	conn->cookie_asked = false;
 	if (may_hold && converters_take_syn_data(conn->converter)) {
 		ret = hold(conn, fd);

@@ -379,6 +379,22 @@ for port in (7, 9):
 """
 
 
+def test_who_asks_does_not_wait():
+    """The SYN of a request with an Info TLV isn't withheld: who asks doesn't know yet what its SYN+ACK would say."""
+    with far() as lab, Server(lab, 80) as server, converter(lab):
+        for client in clients(lab, deliveries=["syn"]):
+            v6 = ":" in client.name
+            address = lab.server.addr6 if v6 else lab.server.addr4
+            with captures(lab) as packets:
+                client.send(message(INFO, connect_tlv(address, 80)))
+                server.accept().close()
+                client.answer()
+            seen = packets(client)
+            there = first(seen, "SYN+ACK of the server", lambda p: p.synack and p.sport == 80)
+            here = first(seen, "SYN+ACK of the converter", lambda p: p.synack and p.sport == 1234)
+            check(here.time < there.time, "the converter's SYN+ACK waited for the server's (%s)" % client.name)
+
+
 def test_the_shim():
     """It learns that SYNs are withheld by its first connection; from then on SYN+ACKs confirm, and refusals are told at once."""
     with far(first_ms=25) as lab, converter(lab):
