@@ -4,7 +4,7 @@
 import hashlib
 import os
 
-from convertlab import Lab, Link, check, equal, main, measures, need, servers
+from convertlab import Lab, Link, Unsuitable, check, equal, main, measures, need, servers
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -162,6 +162,8 @@ def first_byte(lab, env):
 def test_first_byte():
     """The round trip to the converter is saved: 100 ms instead of 120, in the runs of each that nothing has disturbed."""
     need("curl")
+    if os.environ.get("SANITIZER_PRELOAD"):
+        raise Unsuitable("not under sanitizers: it measures")
     with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=20)) as lab:
         lab.convertd()
         lab.http()
