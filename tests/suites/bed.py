@@ -9,7 +9,10 @@ Ends as the command does. Every process that it leaves behind ends with it, by t
 import os
 import subprocess
 import sys
-import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lab"))
+# pylint: disable=wrong-import-position
+from convertlab.waiting import wait_until
 
 CONVERTER = "192.0.2.1"  # RFC 5737: without a converter, no route leads there
 # What libuv takes for hosts that never answer: packets for them end in the loopback interface.
@@ -32,11 +35,14 @@ def start_converter(convertd, log_path):
         command += ["--allow-destination", destination]
     with open(log_path, "w", encoding="utf-8") as log:
         converter = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    end = time.monotonic() + START_LIMIT
-    while ": ready" not in open(log_path, encoding="utf-8").read():
-        if converter.poll() is not None or time.monotonic() > end:
-            sys.exit("convertd isn't ready: " + open(log_path, encoding="utf-8").read())
-        time.sleep(0.01)
+
+    def said():
+        with open(log_path, encoding="utf-8") as file:
+            return file.read()
+
+    wait_until(lambda: ": ready" in said() or converter.poll() is not None, START_LIMIT, said)
+    if converter.poll() is not None:
+        sys.exit("convertd isn't ready: " + said())
 
 
 def main():
