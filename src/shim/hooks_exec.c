@@ -13,6 +13,7 @@
 #include "shim/conn.h"
 #include "shim/handover.h"
 #include "shim/hook.h"
+#include "shim/leave.h"
 #include "shim/log.h"
 #include "shim/next.h"
 
@@ -101,9 +102,20 @@ static int start_program(const struct start *start, char *const envp[])
 	return start->with(start, envp);
 }
 
+/* What exec() closes must have no response in it: close(2) of unread bytes is a reset. */
+static int become_program(const struct start *start, char *const envp[])
+{
+	int saved_errno = errno;
+
+	if (!conn_none_attentive() && conn_is_owner())
+		leave_all(LEAVE_CLOEXEC);
+	errno = saved_errno;
+	return start_program(start, envp);
+}
+
 HOOK(int, execve, (const char *path, char *const argv[], char *const envp[]))
 {
-	return start_program(&(struct start){ .with = with_execve, .path = path, .argv = argv }, envp);
+	return become_program(&(struct start){ .with = with_execve, .path = path, .argv = argv }, envp);
 }
 
 HOOK(int, execv, (const char *path, char *const argv[]))
@@ -113,7 +125,7 @@ HOOK(int, execv, (const char *path, char *const argv[]))
 
 HOOK(int, execvpe, (const char *file, char *const argv[], char *const envp[]))
 {
-	return start_program(&(struct start){ .with = with_execvpe, .path = file, .argv = argv }, envp);
+	return become_program(&(struct start){ .with = with_execvpe, .path = file, .argv = argv }, envp);
 }
 
 HOOK(int, execvp, (const char *file, char *const argv[]))
@@ -123,12 +135,12 @@ HOOK(int, execvp, (const char *file, char *const argv[]))
 
 HOOK(int, fexecve, (int fd, char *const argv[], char *const envp[]))
 {
-	return start_program(&(struct start){ .with = with_fexecve, .fd = fd, .argv = argv }, envp);
+	return become_program(&(struct start){ .with = with_fexecve, .fd = fd, .argv = argv }, envp);
 }
 
 HOOK(int, execveat, (int dirfd, const char *path, char *const argv[], char *const envp[], int flags))
 {
-	return start_program(&(struct start){ .with = with_execveat, .fd = dirfd, .path = path,
+	return become_program(&(struct start){ .with = with_execveat, .fd = dirfd, .path = path,
 					      .argv = argv, .flags = flags },
 			     envp);
 }
