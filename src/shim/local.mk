@@ -13,7 +13,7 @@ libconvert_la_SOURCES = \
 	src/shim/init.c \
 	src/shim/log.c src/shim/log.h \
 	src/shim/next.c src/shim/next.h src/shim/output.c src/shim/output.h \
-	src/shim/others.c src/shim/others.h src/shim/rights.c src/shim/rights.h \
+	src/shim/others.c src/shim/others.h src/shim/patience.h src/shim/rights.c src/shim/rights.h \
 	src/shim/servers.c src/shim/servers.h \
 	src/shim/settle.c src/shim/settle.h src/shim/shared.c src/shim/shared.h \
 	src/shim/signals.c src/shim/signals.h \
