@@ -300,6 +300,7 @@ struct conn *conn_add(int fd)
 	conn->plain = NULL;
 	conn->watches_lost = false;
 	conn->confirmable = false;
+	conn->streamed = false;
 	conn->confirmed = false;
 	memset(&conn->options, 0, sizeof(conn->options));
 	atomic_store(&conn->error, 0);

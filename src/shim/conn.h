@@ -109,6 +109,7 @@ struct conn {
 	_Atomic uint8_t looks;    /* how often a registration of it was looked for: unseen.c */
 	_Atomic bool want_output; /* PENDING: a part of the message is still unsent */
 	_Atomic bool confirmable; /* PENDING: the SYN+ACK may say that the server was reached */
+	_Atomic bool streamed;    /* the C library's streams use it, past the hooks: hooks_stdio.c */
 	uint16_t withheld_ms;     /* and the converter withholds SYNs for so long at most */
 	bool confirmed;           /* it did */
 	int rcvlowat;            /* the application's SO_RCVLOWAT while ours is set; 0: not set */

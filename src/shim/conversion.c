@@ -251,7 +251,7 @@ static bool is_confirmed(struct conn *conn, int fd)
 		return false;
 	conn->confirmable = false;
 	if (info.tcpi_state != TCPINFO_CLOSE && (info.tcpi_options & wanted) == wanted &&
-	    clock_ns() < limit && !conn->shut && !conn_is_shared(conn))
+	    clock_ns() < limit && !conn->shut && !conn->streamed && !conn_is_shared(conn))
 		return true;
 	watch_mask(conn); /* the response has to be waited for */
 	return false;

@@ -6,6 +6,7 @@
 #include "shim/conversion.h"
 #include "shim/dissolve.h"
 #include "shim/hook.h"
+#include "shim/hooks_stdio.h"
 #include "shim/next.h"
 #include "shim/plain.h"
 #include "shim/watch.h"
@@ -14,6 +15,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SOCK_TYPE_MASK 0xf /* SOCK_NONBLOCK and SOCK_CLOEXEC are above */
 
@@ -168,7 +170,8 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 	if (!conn && is_unconnected_tcp(fd))
 		conn = conn_add(fd);
 	ret = conn && conn_state(conn) == CONN_IDLE ?
-		      conversion_start(conn, fd, &server, conversion_wants_early_data(fd)) :
+		      conversion_start(conn, fd, &server,
+				       !conn->streamed && conversion_wants_early_data(fd)) :
 		      CONVERSION_DIRECT;
 	if (ret == CONVERSION_DIRECT)
 		return connect_directly(conn, fd, addr, len);
@@ -305,12 +308,20 @@ HOOK(void, closefrom, (int first))
 	next.closefrom(first);
 }
 
+/* @to is a copy of @fd; standard input has a stream. */
+static void followed(int fd, int to)
+{
+	conn_dup(fd, to);
+	if (to == STDIN_FILENO)
+		stdio_opened(to);
+}
+
 HOOK(int, dup, (int fd))
 {
 	int to = next.dup(fd);
 
 	if (to >= 0)
-		conn_dup(fd, to);
+		followed(fd, to);
 	return to;
 }
 
@@ -319,7 +330,7 @@ HOOK(int, dup2, (int fd, int to))
 	int ret = next.dup2(fd, to);
 
 	if (ret >= 0)
-		conn_dup(fd, to);
+		followed(fd, to);
 	return ret;
 }
 
@@ -328,7 +339,7 @@ HOOK(int, dup3, (int fd, int to, int flags))
 	int ret = next.dup3(fd, to, flags);
 
 	if (ret >= 0)
-		conn_dup(fd, to);
+		followed(fd, to);
 	return ret;
 }
 
@@ -337,7 +348,7 @@ static int fcntl_followed(int fd, int command, void *arg)
 	int ret = next.fcntl(fd, command, arg);
 
 	if (ret >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC))
-		conn_dup(fd, ret);
+		followed(fd, ret);
 	return ret;
 }
 

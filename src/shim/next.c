@@ -334,8 +334,21 @@ static int raw_fexecve(int fd, char *const argv[], char *const envp[])
 
 /*
  * No single system calls: looked up then and there. Allocators, which are why nothing else is, start
- * no programs.
+ * no programs and open no streams.
  */
+static FILE *raw_fdopen(int fd, const char *mode)
+{
+	FILE *(*function)(int, const char *);
+	void *found = dlsym(RTLD_NEXT, "fdopen");
+
+	if (!found) {
+		errno = ENOSYS;
+		return NULL;
+	}
+	memcpy(&function, &found, sizeof(found));
+	return function(fd, mode);
+}
+
 static int raw_execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	int (*function)(const char *, char *const[], char *const[]);
