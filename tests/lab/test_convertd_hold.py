@@ -416,6 +416,23 @@ def test_the_shim():
         check("confirmed a server that it has not reached" not in log, log)
 
 
+def test_stands_still():
+    """A convertd that does nothing answers no SYN: clients don't wait for the server, but leave the converter alone."""
+    with far(core_ms=1) as lab:
+        process = lab.convertd()
+        lab.echo()
+        os.chmod(lab.directory, 0o700)
+        env = lab.converted(XDG_RUNTIME_DIR=lab.directory, CONVERT_TIMEOUT=0.5)
+        words = [sys.executable, "-c", ASKS, lab.server.addr4]
+        equal(lab.client.run(words, env=env).stdout, "hello\nConnection refused\n", "what the program saw")
+        process.send_signal(signal.SIGSTOP)
+        with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+            equal(lab.client.run(words, env=env).stdout, "hello\nConnection refused\n", "what the program saw then")
+        process.send_signal(signal.SIGCONT)
+        equal([str(p) for p in capture.packets() if p.synack], [], "SYN+ACKs of one that stands still")
+        equal(lab.shim_log().count("direct, the converter fails"), 1, lab.shim_log())
+
+
 # --- on and off ----------------------------------------------------------------------------------------------
 
 
