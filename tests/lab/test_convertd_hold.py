@@ -422,7 +422,7 @@ def test_stands_still():
         process = lab.convertd()
         lab.echo()
         os.chmod(lab.directory, 0o700)
-        env = lab.converted(XDG_RUNTIME_DIR=lab.directory, CONVERT_TIMEOUT=0.5)
+        env = lab.converted(XDG_RUNTIME_DIR=lab.directory, CONVERT_TIMEOUT=1)
         words = [sys.executable, "-c", ASKS, lab.server.addr4]
         equal(lab.client.run(words, env=env).stdout, "hello\nConnection refused\n", "what the program saw")
         process.send_signal(signal.SIGSTOP)
