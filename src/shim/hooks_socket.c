@@ -6,6 +6,7 @@
 #include "shim/conversion.h"
 #include "shim/dissolve.h"
 #include "shim/hook.h"
+#include "shim/leave.h"
 #include "shim/next.h"
 #include "shim/plain.h"
 #include "shim/watch.h"
@@ -14,6 +15,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SOCK_TYPE_MASK 0xf /* SOCK_NONBLOCK and SOCK_CLOEXEC are above */
 
@@ -283,7 +285,7 @@ HOOK(int, close, (int fd))
 	if (!conn)
 		conn = conn_attentive(fd);
 	if (conn) {
-		conversion_closing(conn, fd);
+		leave_by_close(conn, fd);
 		errno = saved_errno;
 	}
 	conn_forget(fd);
@@ -314,22 +316,24 @@ HOOK(int, dup, (int fd))
 	return to;
 }
 
+static int dup_followed(int fd, int to, int ret)
+{
+	if (ret < 0)
+		return ret;
+	conn_dup(fd, to);
+	if (to <= STDERR_FILENO && fd != to)
+		leave_to_stdio(to);
+	return ret;
+}
+
 HOOK(int, dup2, (int fd, int to))
 {
-	int ret = next.dup2(fd, to);
-
-	if (ret >= 0)
-		conn_dup(fd, to);
-	return ret;
+	return dup_followed(fd, to, next.dup2(fd, to));
 }
 
 HOOK(int, dup3, (int fd, int to, int flags))
 {
-	int ret = next.dup3(fd, to, flags);
-
-	if (ret >= 0)
-		conn_dup(fd, to);
-	return ret;
+	return dup_followed(fd, to, next.dup3(fd, to, flags));
 }
 
 static int fcntl_followed(int fd, int command, void *arg)
