@@ -19,7 +19,7 @@ from .waiting import wait_until
 TCP, MPTCP = socket.IPPROTO_TCP, 262
 MSG_FASTOPEN = 0x20000000
 TCP_FASTOPEN_NO_COOKIE = 34
-TCPI_OPT_SYN_DATA = 32
+TCPI_OPT_TIMESTAMPS, TCPI_OPT_SYN_DATA = 1, 32
 PORT = 1234
 
 # What the answer to an Info TLV has besides where SYNs are withheld, by default: doc/private-tlvs.md
@@ -157,7 +157,15 @@ class Client:
 
     def syn_data_taken(self):
         """Has the SYN+ACK acknowledged what the SYN had?"""
-        return bool(self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)[5] & TCPI_OPT_SYN_DATA)
+        return bool(self._negotiated() & TCPI_OPT_SYN_DATA)
+
+    def confirmed(self):
+        """Does the SYN+ACK of a converter that withholds SYNs say that the server was reached? (doc/private-tlvs.md)"""
+        both = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS
+        return self._negotiated() & both == both
+
+    def _negotiated(self):
+        return self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)[5]
 
     def read(self, size):
         """So many bytes, or fewer at the end of the stream."""
@@ -306,6 +314,11 @@ def unsent(sock):
 def readable(sock, seconds):
     """Does something come within so many seconds?"""
     return bool(select.select([sock], [], [], seconds)[0])
+
+
+def writable(sock, seconds):
+    """Is it connected, and can take something, within so many seconds?"""
+    return bool(select.select([], [sock], [], seconds)[1])
 
 
 # --- the converter -------------------------------------------------------------------------------------------
