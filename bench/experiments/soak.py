@@ -2,7 +2,7 @@
 """soak - does convertd stay as it is under a mixed load?
 
 Clients of many kinds at a modest rate (benchlib/mixed.py), reloads in between. What convertd and its host have is sampled
-all the time, and compared at the end, when all clients have gone, with what it was when they had gone after the first half a minute.
+all the time, and compared at the end, when all clients have gone, with what it was when they had gone after the first two minutes.
 BENCH_SOAK_SECONDS in the environment is how long; 3600 for an hour.
 """
 import contextlib
@@ -21,7 +21,7 @@ SECONDS, SECONDS_QUICK = 240, 15
 SAMPLES = 240          # at most, and one a second at most
 RELOADS = 15           # seconds between two
 SETTLE = 60            # seconds that convertd has to give memory back at the end, at most
-WARM_UP = 30           # seconds of the load before the begin is noted: what each thread works with is there then
+WARM_UP = 120          # seconds of the load before the begin is noted, at most: buffers that stay have been used then
 LONG = 120             # seconds of the longest connections, at most
 CONFIGURATIONS = 4     # different ones
 FAILURES_TOLD = 20
@@ -170,7 +170,7 @@ def run(bench):
         fresh = converter.sample()
         bench.progress("warming up")
         load.start()
-        time.sleep(min(WARM_UP, seconds))
+        time.sleep(min(WARM_UP, seconds / 2))
         load.stop()
         converter.reload()
         converter.wait_quiet()

@@ -11,15 +11,13 @@
 
 #include "convertd/endpoint.h"
 #include "convertd/log.h"
+#include "convertd/memory.h"
 #include "convertd/metrics.h"
 #include "convertd/outcome.h"
 #include "convertd/settings.h"
 #include "convertd/status.h"
 
 #include <event2/event.h>
-#ifdef HAVE_MALLOC_TRIM
-#include <malloc.h>
-#endif
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,18 +172,14 @@ static uint64_t connections_ended(const struct metrics_sum *sum)
  */
 static void give_memory_back(struct monitor *monitor)
 {
-#ifdef HAVE_MALLOC_TRIM
 	uint64_t ended = connections_ended(&newest_sample(monitor)->sum);
 
 	if (++monitor->ticks_since_trim < TRIM_TICKS ||
 	    ended - monitor->ended_at_trim < TRIM_CONNECTIONS)
 		return;
-	malloc_trim(0);
+	memory_give_back();
 	monitor->ended_at_trim = ended;
 	monitor->ticks_since_trim = 0;
-#else
-	(void)monitor;
-#endif
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
