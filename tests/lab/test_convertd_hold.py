@@ -477,7 +477,7 @@ def test_stands_still():
         process = lab.convertd()
         lab.echo()
         os.chmod(lab.directory, 0o700)
-        env = lab.converted(XDG_RUNTIME_DIR=lab.directory, CONVERT_TIMEOUT=1)
+        env = lab.converted(XDG_RUNTIME_DIR=lab.directory, CONVERT_TIMEOUT=2)
         words = [sys.executable, "-c", ASKS, lab.server.addr4]
         equal(lab.client.run(words, env=env).stdout, "hello\nConnection refused\n", "what the program saw")
         process.send_signal(signal.SIGSTOP)
@@ -565,9 +565,9 @@ def test_reload():
                 sock.close()
             equal(netfilter_queues(lab), [], "netfilter queues")
             check(not confirms(lab, server), "a SYN+ACK confirms a server, though no SYN is withheld")
-            configure("hold-syn on\nhold-time 700\n")
+            configure("hold-syn on\nhold-time 1900\n")
             process.send_signal(signal.SIGHUP)
-            process.wait_log("for 700 ms at most")
+            process.wait_log("for 1900 ms at most")
             check(confirms(lab, server), "a SYN+ACK confirms nothing")
         equal(rules(lab), "", "rules at the end")
 
