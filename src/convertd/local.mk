@@ -1,6 +1,7 @@
 # the converter; what unit tests link is in libconvertd.la
 noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
+	src/convertd/blocks.c src/convertd/blocks.h \
 	src/convertd/congestion.c src/convertd/congestion.h \
 	src/convertd/cookies.c src/convertd/cookies.h \
 	src/convertd/fastopen.h \
