@@ -214,6 +214,10 @@ def _checksum(data):
     return ~total & 0xffff
 
 
+# Options of SYNs: RFC 9293 3.2 and RFC 8684 3.2, a join to a connection that isn't there.
+MSS, MP_JOIN = octets("020405b4"), octets("1e0c1001 11111111 22222222")
+
+
 class Forger:
     """Sends SYNs from IPv4 addresses that aren't the host's, with data in them; what comes back reaches nobody."""
 
@@ -228,13 +232,14 @@ class Forger:
     def __exit__(self, *_):
         self.sock.close()
 
-    def syn(self, source, port, data):
-        """A SYN from source:port, with an MSS option."""
+    def syn(self, source, port, data, options=MSS, damaged=False):
+        """A SYN from source:port, with these TCP options, a multiple of four bytes; damaged: its checksum is wrong."""
         src = ipaddress.ip_address(source).packed
         dst, dport = self._to
-        tcp = struct.pack("!HHIIBBHHHBBH", port, dport, 12345, 0, 6 << 4, 2, 65535, 0, 0, 2, 4, 1460) + data
+        words = 5 + len(options) // 4
+        tcp = struct.pack("!HHIIBBHHH", port, dport, 12345, 0, words << 4, 2, 65535, 0, 0) + options + data
         pseudo = src + dst + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(tcp))
-        tcp = tcp[:16] + struct.pack("!H", _checksum(pseudo + tcp)) + tcp[18:]
+        tcp = tcp[:16] + struct.pack("!H", _checksum(pseudo + tcp) ^ damaged) + tcp[18:]
         # the kernel fills in what is zero
         ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, socket.IPPROTO_TCP, 0) + src + dst
         self.sock.sendto(ip + tcp, self._where)
