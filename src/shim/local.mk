@@ -20,7 +20,7 @@ libconvert_la_SOURCES = \
 	src/shim/tcpinfo.h src/shim/unseen.c src/shim/unseen.h \
 	src/shim/watch.c src/shim/watch.h
 libconvert_la_SOURCES += \
-	src/shim/hooks_alias.c src/shim/hooks_options.c src/shim/hooks_server.c src/shim/hooks_stdio.c src/shim/hooks_syscall.c \
+	src/shim/hooks_alias.c src/shim/hooks_names.c src/shim/hooks_options.c src/shim/hooks_server.c src/shim/hooks_stdio.c src/shim/hooks_syscall.c \
 	src/shim/dissolve.c src/shim/dissolve.h src/shim/input.c src/shim/input.h \
 	src/shim/lowat.c src/shim/lowat.h \
 	src/shim/options.c src/shim/options.h \
