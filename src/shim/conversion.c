@@ -331,16 +331,25 @@ static enum conn_state step(struct conn *conn, int fd)
 
 /*
  * What is unread at close() makes it a reset, which would take the application's bytes with it: so a
- * response that is about to come is waited for.
+ * response that is about to come is waited for. One that the application hasn't noticed is taken off.
  */
 #define CLOSING_MS 1000
+
+static void leave(struct conn *conn, int fd, int ms)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+
+	if (conn_is_confirmed(conn))
+		conversion_finish(conn, fd, ms);
+	else if (conn_is_pending(conn) && !conn->unasked && next_poll_now(&ready, 1) == 1)
+		conversion_progress(conn, fd);
+}
 
 void conversion_closing(struct conn *conn, int fd)
 {
 	char text[SOCKADDR_STRLEN];
 
-	if (conn_is_confirmed(conn))
-		conversion_finish(conn, fd, CLOSING_MS);
+	leave(conn, fd, CLOSING_MS);
 	if (!conn->bypassed || conn_state(conn) != CONN_DIRECT ||
 	    option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 1))
 		return;
@@ -353,8 +362,8 @@ static bool closing_visit(struct conn *conn, void *arg)
 {
 	int64_t left = (*(const int64_t *)arg - clock_ns()) / CLOCK_NS_PER_MS;
 
-	if (conn_is_confirmed(conn) && !conn_is_shared(conn) && conn_of(conn->fd) == conn)
-		conversion_finish(conn, conn->fd, left > 0 ? (int)left : 0);
+	if (!conn_is_shared(conn) && conn_of(conn->fd) == conn)
+		leave(conn, conn->fd, left > 0 ? (int)left : 0);
 	return true;
 }
 

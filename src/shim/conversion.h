@@ -54,7 +54,7 @@ void conversion_send_all_held(int epfd);
 /*
  * conversion_closing() - the application closes a descriptor of @conn
  * Learns from a connection that was made without a converter in hope of Multipath TCP, and takes the
- * response off the stream of one that the SYN+ACK has confirmed.
+ * response off the stream: of one that the SYN+ACK has confirmed, and of any if it is there already.
  */
 void conversion_closing(struct conn *conn, int fd);
 
