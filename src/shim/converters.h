@@ -12,6 +12,9 @@
 /* Takes over the numeric addresses. Once, before any other call. */
 void converters_init(const struct settings *settings);
 
+/* After fork(), whose child has none of the other threads. */
+void converters_repair_in_child(void);
+
 /* Who asks for a converter. */
 struct converters_query {
 	const union sockaddr_ip *destination;

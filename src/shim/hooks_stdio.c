@@ -1,43 +1,71 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hooks_stdio.c - fdopen(), and what becomes of a socket that the C library's streams use
+ * hooks_stdio.c - before the C library itself reads and writes, and before the process ends
  *
- * Streams call read and write inside the C library, which no hook sees. Most sockets have nothing to
- * be hooked any more when they become streams. The others are those that are connected for the
- * application, but not yet for us: the SYN+ACK has confirmed the server and the Convert response is
- * still to come, or the SYN waits for early data. A stream would read the response as the server's
- * words, and write to the converter. So the handshake is ended before, and not cut short later.
+ * What stdio does on a socket goes past all hooks. So a connection has to have its response
+ * behind it before a stream is made of it, if the application believes itself connected; and one that is
+ * begun with a stream there already is neither held nor confirmed by its SYN+ACK (conn.streamed). The
+ * standard descriptors have their streams from the beginning: hooks_socket.c, dup2().
  */
 #include "config.h"
 
-#include "shim/hooks_stdio.h"
-
-#include "shim/conn.h"
-#include "shim/conversion.h"
 #include "shim/hook.h"
+#include "shim/leave.h"
 #include "shim/next.h"
-#include "shim/others.h"
 
 #include <stdio.h>
 
-void stdio_opened(int fd)
-{
-	struct conn *conn = conn_maybe(fd) && conn_is_owner() ? conn_unsettled(fd) : NULL;
-	int saved_errno = errno;
-	enum conn_state state;
-
-	if (!conn)
-		return;
-	conn->streamed = true;
-	state = conn_state_unclaimed(conn);
-	if (state == CONN_CONFIRMED || state == CONN_HELD ||
-	    (state == CONN_PENDING && conn->connect_told))
-		conversion_finish(conn, fd, OTHERS_FINISH_MS);
-	errno = saved_errno;
-}
-
 HOOK(FILE *, fdopen, (int fd, const char *mode))
 {
-	stdio_opened(fd);
+	leave_to_stdio(fd);
 	return next.fdopen(fd, mode);
+}
+
+HOOK(int, vdprintf, (int fd, const char *format, va_list args))
+{
+	leave_to_stdio(fd);
+	return next.vdprintf(fd, format, args);
+}
+
+HOOK(int, dprintf, (int fd, const char *format, ...))
+{
+	va_list args;
+	int ret;
+
+	va_start(args, format);
+	ret = hook_vdprintf(fd, format, args);
+	va_end(args);
+	return ret;
+}
+
+/* The fortified names: @flag has "%n" looked at. */
+HOOK(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list args))
+{
+	leave_to_stdio(fd);
+	return next.__vdprintf_chk(fd, flag, format, args);
+}
+
+HOOK(int, __dprintf_chk, (int fd, int flag, const char *format, ...))
+{
+	va_list args;
+	int ret;
+
+	va_start(args, format);
+	ret = hook___vdprintf_chk(fd, flag, format, args);
+	va_end(args);
+	return ret;
+}
+
+/* No destructor runs. exit() itself ends with a call that isn't hooked. */
+HOOK(void, _exit, (int status))
+{
+	if (!conn_none_attentive() && conn_is_owner())
+		leave_all(LEAVE_ALL);
+	next._exit(status);
+	__builtin_unreachable();
+}
+
+HOOK(void, _Exit, (int status))
+{
+	hook__exit(status);
 }
