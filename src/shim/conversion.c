@@ -33,7 +33,6 @@
 #include "shim/watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 /* Longer than Linux tries to connect (tcp_syn_retries 6: 127 s), which is what converters do. */

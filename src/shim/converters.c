@@ -352,11 +352,6 @@ int converters_index(const union sockaddr_ip *addr)
 	return CONVERTERS_NONE;
 }
 
-const union sockaddr_ip *converters_address(int index)
-{
-	return &converters[index].addr;
-}
-
 void converters_rest(int index, unsigned int seconds)
 {
 	struct cache_converter note = { .rest.until = cache_until(seconds) };

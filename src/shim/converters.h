@@ -48,9 +48,6 @@ int converters_choose(const struct settings *settings, const struct converters_q
  */
 int converters_index(const union sockaddr_ip *addr);
 
-/* Where converter @index is, for the log. */
-const union sockaddr_ip *converters_address(int index);
-
 /* Leave this converter alone for @seconds. */
 void converters_rest(int index, unsigned int seconds);
 

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
+#include <poll.h>
 
 /*
  * What is unread at close() makes it a reset, which would take the application's bytes with it: so a
@@ -42,12 +43,23 @@ static int closing_ms(const struct conn *conn, int fd)
 	return conn_is_confirmed(conn) || !gate_may_block(fd, 0) ? CLOSING_MS : OTHERS_FINISH_MS;
 }
 
+/* A response that is there already is taken off, too, though the application never looked. */
+static void leave(struct conn *conn, int fd, int ms)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+
+	if (has_bytes_under_way(conn))
+		conversion_finish(conn, fd, ms);
+	else if (conn_is_pending(conn) && !conn->unasked && next_poll_now(&ready, 1) == 1)
+		conversion_progress(conn, fd);
+}
+
 void leave_by_close(struct conn *conn, int fd)
 {
 	char text[SOCKADDR_STRLEN];
 
-	if (has_bytes_under_way(conn) && atomic_load(&conn->refs) == 1 && conn_is_owner())
-		conversion_finish(conn, fd, closing_ms(conn, fd));
+	if (atomic_load(&conn->refs) == 1 && conn_is_owner())
+		leave(conn, fd, closing_ms(conn, fd));
 	if (!conn->bypassed || conn_state(conn) != CONN_DIRECT ||
 	    option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 1))
 		return;
@@ -66,11 +78,11 @@ static bool closing_visit(struct conn *conn, void *arg)
 	const struct closing *closing = arg;
 	int64_t past = (clock_ns() - closing->start) / CLOCK_NS_PER_MS, left;
 
-	if (!has_bytes_under_way(conn) || conn_is_shared(conn) || conn_of(conn->fd) != conn ||
+	if (conn_is_shared(conn) || conn_of(conn->fd) != conn ||
 	    (closing->which == LEAVE_CLOEXEC && !(next.fcntl(conn->fd, F_GETFD) & FD_CLOEXEC)))
 		return true;
 	left = closing_ms(conn, conn->fd) - past;
-	conversion_finish(conn, conn->fd, left > 0 ? (int)left : 0);
+	leave(conn, conn->fd, left > 0 ? (int)left : 0);
 	return true;
 }
 
