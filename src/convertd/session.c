@@ -18,7 +18,7 @@
  *   there before: so each socket is registered at once for all it may ever be asked,
  *   edge-triggered, and the registration is never modified.
  *
- * Memory: a session is one block, its three events behind the struct (libevent keeps their size
+ * Memory: a session is one block (blocks.h), its three events behind the struct (libevent keeps their size
  * to itself); what a client has sent of an incomplete request, at most 1019 bytes; early data, at
  * most REQUEST_READ_MAX; and what a relay has pending. Idle sessions have the block alone.
  */
@@ -182,7 +182,7 @@ static void session_destroy(struct session *s)
 	relay_fini(&s->relay);
 	free(s->request);
 	free(s->fastopen);
-	free(s);
+	blocks_put(&s->pool->blocks, s);
 }
 
 void session_advance(struct session *s)
@@ -293,12 +293,12 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	struct in6_addr address = sockaddr_ip_in6(client);
 	struct session *s;
 
-	s = calloc(1, sizeof(*s) + SESSION_EVENT_COUNT * event_get_struct_event_size());
+	s = blocks_get(&pool->blocks);
 	if (!s)
 		return NULL;
 	s->account = limits_enter(pool->shared->limits, &address);
 	if (!s->account) {
-		free(s);
+		blocks_put(&pool->blocks, s);
 		return NULL;
 	}
 	s->pool = pool;

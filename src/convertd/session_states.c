@@ -274,14 +274,25 @@ static void session_set_resetting(struct session *s, enum relay_end lost, enum o
 	session_set_state(s, SESSION_RESETTING);
 }
 
+/*
+ * Are bytes on their way to @end? Of a Multipath TCP socket that has fallen back to TCP and was never
+ * written to, Linux (6.18) says that one is.
+ */
+static bool session_is_unsent(const struct session *s, enum relay_end end)
+{
+	int unsent = 0;
+
+	return s->relay.flow[!end].bytes &&
+	       ioctl(s->relay.side[end].fd, SIOCOUTQ, &unsent) == 0 && unsent;
+}
+
 /* Called by the short deadline, and by events of the other socket. */
 static void advance_resetting(struct session *s)
 {
 	bool upstream = s->relay.side[RELAY_UPSTREAM].fd >= 0;
 	enum relay_end end = upstream ? RELAY_UPSTREAM : RELAY_DOWNSTREAM;
-	int fd = s->relay.side[end].fd, unsent = 0;
 
-	if (s->reset_polls < RESET_POLLS && ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent)
+	if (s->reset_polls < RESET_POLLS && session_is_unsent(s, end))
 		return;
 	session_reset_socket(s, end);
 	session_set_state(s, SESSION_CLOSED);

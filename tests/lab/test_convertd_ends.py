@@ -3,6 +3,7 @@
 """test_convertd_ends.py - what ends a connection through the converter and what doesn't, beside FIN and RST (RFC 8803 4.2, 5.1)"""
 import hashlib
 import os
+import re
 import threading
 
 from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
@@ -11,6 +12,10 @@ from convertlab.peers import MPTCP, TCP, Server, connected, converter, ended, re
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 # how often a segment is sent again: Linux gives up within a few seconds then
 RETRIES = 1
+# after which convertd resets a connection on which bytes are still on their way (LINGER_SECONDS)
+RESET_SECONDS = 5
+# Multipath TCP, as an Extended Connect TLV has it
+MPTCP_OPTION = bytes([30, 2, 0, 0])
 
 
 def near(**options):
@@ -81,6 +86,19 @@ def test_peer_that_vanishes():
         client.sock.close()
         sock.close()
         process.wait_log("client lost")
+
+
+def test_reset_before_a_byte():
+    """It reaches the server at once, one that was asked for MPTCP in vain as well."""
+    with near() as lab, Server(lab, 80) as server, converter(lab) as process:
+        for options in (b"", MPTCP_OPTION):
+            client, sock = connected(lab, server, MPTCP, request=server.connect(options=options))
+            client.reset()
+            equal(ended(sock), (b"", "reset"), "the server's end")
+            sock.close()
+        wait_until(lambda: process.log_text().count("client lost") == 2, what=process.log_text)
+        lasted = [float(seconds) for seconds in re.findall(r"([\d.]+) s: client lost", process.log_text())]
+        check(max(lasted) < RESET_SECONDS, "the sessions lasted for %s s" % lasted)
 
 
 def test_reset_of_a_subflow():

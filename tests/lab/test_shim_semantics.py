@@ -5,8 +5,10 @@
 apps/connect_probe.py writes down all that it sees; it runs directly and under the shim, and the two must agree.
 """
 import os
+import subprocess
 
 from convertlab import Lab, Link, check, equal, main
+from convertlab.waiting import wait_until
 
 PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "connect_probe.py")
 WAYS = ["blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "epoll-dup", "epoll-past", "connect"]
@@ -101,6 +103,39 @@ def test_interrupted_connects():
                                  for env in (None, lab.converted()))
             equal(converted, direct, case)
         equal(lab.shim_log().count("converted over MPTCP"), 6, "conversions in\n" + lab.shim_log())
+
+
+LEAVES_UNSEEN = """
+import os, socket, sys
+sock = socket.socket()
+sock.setblocking(False)
+sock.connect_ex((sys.argv[1], 7))
+print("asked", flush=True)
+sys.stdin.readline()
+number = sock.detach()
+if sys.argv[2] == "close":
+    os.close(number)
+"""
+
+
+def test_closed_before_a_look():
+    """The kernel has the response, and the application doesn't know: the server sees an end, as of any connection that was made."""
+    with lab_for() as lab:
+        lab.convertd()
+        echo = lab.echo()
+        for how in ("close", "exit"):
+            client = lab.client.popen(["python3", "-c", LEAVES_UNSEEN, lab.server.addr4, how], env=lab.converted(),
+                                      stdin=subprocess.PIPE, text=True)
+            wait_until(lambda: received(lab.client), what="the response to %s" % how)
+            client.communicate("\n")
+        wait_until(lambda: echo.log_text().count("bytes=0") == 2, what=echo.log_text)
+        equal(echo.log_text().count("bytes=0 eof"), 2, "ends in\n" + echo.log_text())
+
+
+def received(host):
+    """The bytes that MPTCP sockets in it haven't been asked for."""
+    sockets = host.run(["ss", "--no-header", "--mptcp", "--numeric"]).stdout.splitlines()
+    return sum(int(line.split()[1]) for line in sockets)
 
 
 def test_local_destinations_are_not_converted():
