@@ -50,6 +50,7 @@
 
 #include "convertd/admission.h"
 #include "convertd/log.h"
+#include "convertd/metrics.h"
 #include "convertd/syn_queue.h"
 #include "convertd/syn_rules.h"
 
@@ -82,11 +83,13 @@
 struct hold {
 	struct event_base *base;
 	struct limits *limits;
+	struct metrics *metrics;
 	struct hold_table *table;
 	struct route *route;
 	struct syn_rules *rules; /* NULL: off, as is the next one */
 	struct syn_queue *queue;
 	struct event *readable;
+	uint32_t next_id; /* of the next packet, unless the queue was full; 0: none has come yet */
 	struct event *expire; /* pending: some that were let go aren't accepted yet */
 	struct terms *terms; /* NULL: nothing is judged yet */
 	int last_fd; /* the highest descriptor that there can be */
@@ -129,7 +132,7 @@ static void log_let_go(const struct held_syn *held, const char *why)
 }
 
 /* @remove: what is taken out of it, of enum syn_packet_offer */
-static void let_go(struct holding *h, unsigned remove, const char *why)
+static void let_go(struct holding *h, enum metrics_syn fate, unsigned remove, const char *why)
 {
 	static const struct timeval expire = { .tv_sec = EXPIRE_SECONDS };
 	struct hold *hold = h->hold;
@@ -139,6 +142,8 @@ static void let_go(struct holding *h, unsigned remove, const char *why)
 	struct syn_packet syn;
 
 	log_let_go(&h->syn, why);
+	metrics_add(hold->metrics, METRIC_SYNS_WITHHELD, (uint64_t)-1);
+	metrics_add(hold->metrics, METRIC_SYNS + fate, 1);
 	event_del(holding_event(h));
 	if (remove && syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK)
 		syn_packet_remove(packet, &syn, remove);
@@ -158,15 +163,15 @@ static void on_server(evutil_socket_t fd, short what, void *arg)
 	int error = what & EV_TIMEOUT ? 0 : downstream_result(fd, &info);
 
 	if (what & EV_TIMEOUT) {
-		let_go(h, UNCONFIRMED, "the server hasn't answered in time");
+		let_go(h, METRICS_SYN_LATE, UNCONFIRMED, "the server hasn't answered in time");
 	} else if (!error) {
-		let_go(h, 0, "the server has answered");
+		let_go(h, METRICS_SYN_ANSWERED, 0, "the server has answered");
 	} else if (error != -EINPROGRESS) {
 		h->syn.refusal = downstream_refusal(fd, &h->syn.server, error);
 		event_del(holding_event(h));
 		close(fd);
 		h->syn.fd = -1;
-		let_go(h, REFUSED, strerror(-error));
+		let_go(h, METRICS_SYN_FAILED, REFUSED, strerror(-error));
 	}
 }
 
@@ -204,6 +209,8 @@ static int hold_syn(struct hold *hold, const uint8_t *packet, size_t len,
 
 	if (!error)
 		error = hold_table_add(hold->table, &h->syn);
+	if (!error)
+		metrics_add(hold->metrics, METRIC_SYNS_WITHHELD, 1);
 	if (!error || !h)
 		return error;
 	event_del(holding_event(h));
@@ -219,8 +226,21 @@ enum fate {
 	FATE_PASS, /* as it is, but for its window */
 	FATE_PASS_UNCONFIRMED,
 	FATE_PASS_REFUSED,
-	FATE_DROP,
+	FATE_DROP_REPEATED,
+	FATE_DROP_FOREIGN,
+	FATE_COUNT
 };
+
+/* How it is counted; what is withheld, when it is let go. */
+static const enum metrics_syn fate_metrics[] = {
+	[FATE_HOLD] = METRICS_SYN_COUNT,
+	[FATE_PASS] = METRICS_SYN_PASSED,
+	[FATE_PASS_UNCONFIRMED] = METRICS_SYN_NO_ROOM,
+	[FATE_PASS_REFUSED] = METRICS_SYN_NOT_GRANTED,
+	[FATE_DROP_REPEATED] = METRICS_SYN_REPEATED,
+	[FATE_DROP_FOREIGN] = METRICS_SYN_FOREIGN,
+};
+static_assert(sizeof(fate_metrics) / sizeof(fate_metrics[0]) == FATE_COUNT, "a place for each");
 
 /* Where the connection fails at once, it is for the session to fail again and to say so. */
 static enum fate ask_server(struct hold *hold, uint32_t id, const uint8_t *packet, size_t len,
@@ -289,7 +309,7 @@ static enum fate judge(struct hold *hold, uint32_t id, const uint8_t *packet, si
 	if (decision.refused)
 		return FATE_PASS_REFUSED;
 	if (decision.action == REQUEST_IGNORE && hold->terms->settings->drop_foreign_syns)
-		return FATE_DROP;
+		return FATE_DROP_FOREIGN;
 	if (decision.action != REQUEST_CONNECT || decision.info)
 		return FATE_PASS;
 	if (share_is_used_up(hold))
@@ -309,12 +329,20 @@ static enum fate decide(struct hold *hold, uint32_t id, uint8_t *packet, size_t 
 	enum hold_known known = hold_table_look(hold->table, &syn->flow, syn->isn);
 
 	if (known == HOLD_HELD)
-		return FATE_DROP;
+		return FATE_DROP_REPEATED;
 	if (syn->mp_join || known == HOLD_LET_GO)
 		return FATE_PASS;
 	if (!syn->payload_len)
-		return hold->terms->settings->drop_foreign_syns ? FATE_DROP : FATE_PASS;
+		return hold->terms->settings->drop_foreign_syns ? FATE_DROP_FOREIGN : FATE_PASS;
 	return judge(hold, id, packet, len, syn);
+}
+
+/* Packets have consecutive numbers: those between passed, since there was no room to tell of them. */
+static void count_missed(struct hold *hold, uint32_t id)
+{
+	if (hold->next_id)
+		metrics_add(hold->metrics, METRIC_SYNS + METRICS_SYN_MISSED, id - hold->next_id);
+	hold->next_id = id + 1;
 }
 
 static void on_syn(void *arg, uint32_t id, uint8_t *packet, size_t len)
@@ -324,9 +352,11 @@ static void on_syn(void *arg, uint32_t id, uint8_t *packet, size_t len)
 	struct syn_packet syn;
 	enum fate fate;
 
+	count_missed(hold, id);
 	status = syn_packet_parse(packet, len, &syn);
 	if (status != SYN_PACKET_OK || !hold->terms) {
 		log_debug("SYN not looked at: %s", syn_packet_status_name(status));
+		metrics_add(hold->metrics, METRIC_SYNS + METRICS_SYN_UNREADABLE, 1);
 		syn_queue_pass(hold->queue, id);
 		return;
 	}
@@ -336,7 +366,9 @@ static void on_syn(void *arg, uint32_t id, uint8_t *packet, size_t len)
 	if (fate == FATE_PASS_UNCONFIRMED || fate == FATE_PASS_REFUSED)
 		syn_packet_remove(packet, &syn,
 				  fate == FATE_PASS_REFUSED ? REFUSED : UNCONFIRMED);
-	if (fate == FATE_DROP)
+	if (fate != FATE_HOLD)
+		metrics_add(hold->metrics, METRIC_SYNS + fate_metrics[fate], 1);
+	if (fate == FATE_DROP_REPEATED || fate == FATE_DROP_FOREIGN)
 		syn_queue_drop(hold->queue, id);
 	else if (fate != FATE_HOLD && syn.payload_len)
 		syn_queue_pass_changed(hold->queue, id, packet, len);
@@ -380,7 +412,8 @@ void hold_stop(struct hold *hold)
 	syn_rules_destroy(hold->rules);
 	syn_queue_read(hold->queue);
 	while ((held = hold_table_first_waiting(hold->table)))
-		let_go((struct holding *)held, UNCONFIRMED, "no longer withheld");
+		let_go((struct holding *)held, METRICS_SYN_STOPPED, UNCONFIRMED,
+		       "no longer withheld");
 	if (hold->readable)
 		event_free(hold->readable);
 	syn_queue_close(hold->queue);
@@ -394,6 +427,7 @@ static int start_queue(struct hold *hold, const struct settings *settings)
 {
 	int error = syn_rules_create(&hold->rules);
 
+	hold->next_id = 0;
 	if (!error)
 		error = syn_queue_open(&hold->queue,
 				       sockaddr_ip_port(&settings->listen[0].address),
@@ -494,7 +528,7 @@ struct hold_table *hold_get_table(struct hold *hold)
 	return hold->table;
 }
 
-struct hold *hold_create(struct event_base *base, struct limits *limits)
+struct hold *hold_create(struct event_base *base, struct limits *limits, struct metrics *metrics)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
 	int error = ENOMEM;
@@ -503,6 +537,7 @@ struct hold *hold_create(struct event_base *base, struct limits *limits)
 		return NULL;
 	hold->base = base;
 	hold->limits = limits;
+	hold->metrics = metrics;
 	hold->table = hold_table_create();
 	hold->expire = event_new(base, -1, 0, on_expire, hold);
 	hold->route = route_create();

@@ -12,13 +12,14 @@
 
 struct event_base;
 struct hold;
+struct metrics;
 
 /*
  * hold_create() - nothing is withheld yet
- * @limits: must outlive it
+ * @limits, @metrics: must outlive it
  * Returns NULL without memory, with errno set.
  */
-struct hold *hold_create(struct event_base *base, struct limits *limits);
+struct hold *hold_create(struct event_base *base, struct limits *limits, struct metrics *metrics);
 
 /* Lets go of all that is withheld, towards whoever listens then, and frees it. NULL is fine. */
 void hold_destroy(struct hold *hold);

@@ -10,12 +10,13 @@ struct hold {
 	struct hold_table *table;
 };
 
-struct hold *hold_create(struct event_base *base, struct limits *limits)
+struct hold *hold_create(struct event_base *base, struct limits *limits, struct metrics *metrics)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
 
 	(void)base;
 	(void)limits;
+	(void)metrics;
 	if (!hold)
 		return NULL;
 	hold->table = hold_table_create();
