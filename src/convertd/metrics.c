@@ -56,7 +56,7 @@ static const struct {
 	[METRICS_SYN_STOPPED] = { "stopped", "let go: no longer withheld" },
 	[METRICS_SYN_PASSED] = { "passed", "passed: no request to connect, or not the first SYN" },
 	[METRICS_SYN_NOT_GRANTED] = { "not_granted", "passed, to be refused" },
-	[METRICS_SYN_NO_ROOM] = { "no_room", "passed: not to be withheld now" },
+	[METRICS_SYN_UNCONFIRMED] = { "unconfirmed", "passed: not to be withheld now" },
 	[METRICS_SYN_UNREADABLE] = { "unreadable", "passed: unreadable" },
 	[METRICS_SYN_REPEATED] = { "repeated", "dropped: one like it is withheld" },
 	[METRICS_SYN_FOREIGN] = { "foreign", "dropped: no request" },

@@ -33,7 +33,7 @@ enum metrics_syn {
 	METRICS_SYN_STOPPED,     /* let go: SYNs are no longer withheld */
 	METRICS_SYN_PASSED,      /* passed: another than a first one with a request to connect */
 	METRICS_SYN_NOT_GRANTED, /* passed: its session will refuse it */
-	METRICS_SYN_NO_ROOM,     /* passed: by a limit, or as it can't be withheld */
+	METRICS_SYN_UNCONFIRMED, /* passed: by a limit, or as it can't be withheld, or was before */
 	METRICS_SYN_UNREADABLE,  /* passed */
 	METRICS_SYN_REPEATED,    /* dropped: of a flow of which one is withheld */
 	METRICS_SYN_FOREIGN,     /* dropped: --drop-foreign-syns */

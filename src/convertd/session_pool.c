@@ -72,8 +72,17 @@ void session_set_hungry(struct session *s)
 
 	if (s->queue != SESSION_QUEUE_NONE)
 		return;
-	if (!s->pool->hungry)
-		event_add(s->pool->feed, &now);
+	event_add(s->pool->feed, &now);
+	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
+	s->queue = SESSION_QUEUE_HUNGRY;
+}
+
+void session_set_due(struct session *s)
+{
+	/* Behind the events that are active already. */
+	event_active(s->pool->feed, EV_TIMEOUT, 0);
+	if (s->queue != SESSION_QUEUE_NONE)
+		return;
 	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
 	s->queue = SESSION_QUEUE_HUNGRY;
 }

@@ -144,7 +144,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	if (!conn_claim(conn, CONN_IDLE, &claim))
 		return 0; /* another thread connects the same socket */
 	conn->asked_in = conn_generation();
-	state = attempt_next(conn, fd, early_data, &refusal);
+	state = attempt_next(conn, fd, early_data && !conn->streamed, &refusal);
 	conn->connect_told = state == CONN_HELD;
 	if (state == CONN_IDLE) {
 		lowat_restore(conn, fd);
@@ -327,42 +327,6 @@ static enum conn_state step(struct conn *conn, int fd)
 	if (told.rest)
 		converters_refused(conn->converter, &conn->peer, told.rest);
 	return settle_failed(conn, fd, told.error, told.reason);
-}
-
-/*
- * What is unread at close() makes it a reset, which would take the application's bytes with it: so a
- * response that is about to come is waited for.
- */
-#define CLOSING_MS 1000
-
-void conversion_closing(struct conn *conn, int fd)
-{
-	char text[SOCKADDR_STRLEN];
-
-	if (conn_is_confirmed(conn))
-		conversion_finish(conn, fd, CLOSING_MS);
-	if (!conn->bypassed || conn_state(conn) != CONN_DIRECT ||
-	    option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 1))
-		return;
-	log_line("%s: it was no Multipath TCP without the converter",
-		 sockaddr_ip_format(&conn->peer, text));
-	servers_note_no_bypass(&conn->peer);
-}
-
-static bool closing_visit(struct conn *conn, void *arg)
-{
-	int64_t left = (*(const int64_t *)arg - clock_ns()) / CLOCK_NS_PER_MS;
-
-	if (conn_is_confirmed(conn) && !conn_is_shared(conn) && conn_of(conn->fd) == conn)
-		conversion_finish(conn, conn->fd, left > 0 ? (int)left : 0);
-	return true;
-}
-
-void conversion_closing_all(void)
-{
-	int64_t end = clock_ns() + CLOSING_MS * CLOCK_NS_PER_MS; /* for all of them together */
-
-	conn_each_pending(closing_visit, &end);
 }
 
 /* Nothing has changed: what @conn was before it was claimed for a step. */

@@ -32,9 +32,11 @@ static void take(size_t first, size_t end)
 /* Each @step-th of them, from @first on; their bytes are still what was written. */
 static void give(size_t first, size_t step)
 {
+	uint8_t expected[SIZE];
+
 	for (size_t i = first; i < COUNT; i += step) {
-		for (size_t byte = 0; byte < SIZE; byte++)
-			ck_assert_uint_eq(taken[i][byte], i % 255 + 1);
+		memset(expected, (int)(i % 255 + 1), SIZE);
+		ck_assert_mem_eq(taken[i], expected, SIZE);
 		blocks_put(&blocks, taken[i]);
 	}
 }
