@@ -76,6 +76,7 @@ def test_syns_that_were_missed():
             return sum(fates(metrics).values()) > count
         found = fates(wait_metrics(lab.converter, told, "all to be told"))
         check(found.get("missed", 0) > 0, "none was missed: %s" % found)
+        return "%d of %d missed" % (found["missed"], count)
 
 
 def test_foreign_syns():
