@@ -441,7 +441,8 @@ void hold_stop(struct hold *hold)
 	 * expect confirmations from taking a SYN+ACK for one.
 	 */
 	install(hold, hold->listen, hold->listen_count, SYN_RULES_NO_QUEUE);
-	syn_queue_read(hold->queue);
+	while (syn_queue_read(hold->queue))
+		;
 	while ((held = hold_table_first_waiting(hold->table)))
 		let_go((struct holding *)held, FATE_PASS_UNCONFIRMED, METRICS_SYN_STOPPED,
 		       "no longer withheld");
