@@ -19,15 +19,16 @@ EXTRA_LTLIBRARIES += libpreloadnothing.la
 libpreloadnothing_la_SOURCES = bench/tools/preload_nothing.c
 libpreloadnothing_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 
-EXTRA_DIST += bench/README.md bench/run bench/plot.py bench/benchlib/__init__.py bench/benchlib/machine.py \
+EXTRA_DIST += bench/README.md bench/run bench/plot.py bench/benchlib/__init__.py bench/benchlib/machine.py bench/benchlib/mixed.py \
 	bench/benchlib/field.py bench/benchlib/processes.py bench/benchlib/proxies.py \
 	bench/benchlib/report.py bench/benchlib/stats.py \
 	bench/experiments/__init__.py bench/experiments/aggregation.py bench/experiments/blocks.py \
 	bench/experiments/calls.py bench/experiments/connections.py bench/experiments/connections_mptcp.py \
 	bench/experiments/converter.py \
 	bench/experiments/crowd.py bench/experiments/failover.py bench/experiments/goodput.py \
-	bench/experiments/goodput_mptcp.py bench/experiments/idle.py bench/experiments/roundtrips.py \
-	bench/experiments/several.py bench/experiments/shaped.py bench/experiments/startup.py bench/experiments/syscalls.py \
+	bench/experiments/goodput_mptcp.py bench/experiments/grid.py bench/experiments/idle.py \
+	bench/experiments/roundtrips.py bench/experiments/several.py bench/experiments/shaped.py bench/experiments/soak.py \
+	bench/experiments/startup.py bench/experiments/syscalls.py \
 	bench/experiments/ways.py bench/experiments/zero_rtt.py bench/tools/connects.py \
 	bench/tools/blocks.py bench/results
 CLEANFILES += $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES)

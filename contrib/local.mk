@@ -1,7 +1,8 @@
 # what goes beside the programs: a configuration, files for systemd, its companions and those who watch
 EXTRA_DIST += contrib/convertd.conf contrib/systemd/convertd.service.in
-EXTRA_DIST += contrib/grafana/convertd.json contrib/prometheus/alerts.yml contrib/prometheus/alerts_test.yml \
-	contrib/prometheus/scrape.yml
+EXTRA_DIST += contrib/prometheus/alerts_test.yml
+nobase_dist_doc_DATA += contrib/grafana/convertd.json contrib/prometheus/alerts.yml contrib/prometheus/scrape.yml \
+	contrib/kubernetes/Containerfile contrib/kubernetes/convertd.yaml
 
 noinst_DATA = contrib/systemd/convertd.service
 CLEANFILES += contrib/systemd/convertd.service

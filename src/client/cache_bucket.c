@@ -6,6 +6,7 @@
 
 #include "client/cache_file.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* Returns 0 or -errno. */
@@ -36,17 +37,18 @@ static void record_at(const struct cache_bucket *bucket, uint32_t way, struct ca
 static int record_write(const struct cache_bucket *bucket, uint8_t *file, uint32_t way,
 			const struct cache_record *record)
 {
+	static const struct cache_record nothing;
 	size_t size = bucket->table->record_size;
-	struct cache_record copy = { 0 };
 
-	if (record)
-		copy = *record;
-	return cache_file_write(file, bucket->offset + way * (uint32_t)size, &copy, size);
+	return cache_file_write(file, bucket->offset + way * (uint32_t)size,
+				record ? record : &nothing, size);
 }
 
-static bool has_key(const struct cache_record *record, const struct cache_key *key)
+static bool has_key(const struct cache_bucket *bucket, uint32_t way, const struct cache_key *key)
 {
-	return memcmp(&record->key, key, sizeof(*key)) == 0;
+	const uint8_t *record = bucket->bytes + way * bucket->table->record_size;
+
+	return memcmp(record + offsetof(struct cache_record, key), key, sizeof(*key)) == 0;
 }
 
 bool cache_bucket_find(struct cache_bucket *bucket, uint8_t *file, const struct cache_key *key,
@@ -58,8 +60,10 @@ bool cache_bucket_find(struct cache_bucket *bucket, uint8_t *file, const struct 
 	if (bucket_read(bucket, file, key) < 0)
 		return false;
 	for (uint32_t way = 0; way < bucket->table->ways; way++) {
+		if (!has_key(bucket, way, key))
+			continue;
 		record_at(bucket, way, &record);
-		if (!has_key(&record, key) || !cache_record_is_valid(&record, bucket->table, now) ||
+		if (!cache_record_is_valid(&record, bucket->table, now) ||
 		    (found && record.learned <= out->learned))
 			continue;
 		memcpy(out, &record, bucket->table->record_size);
@@ -91,7 +95,6 @@ int cache_bucket_put(struct cache_bucket *bucket, uint8_t *file, struct cache_re
 		     int64_t now, int64_t until)
 {
 	bool done = until <= now;
-	struct cache_record old;
 	int ret;
 
 	record->learned = now;
@@ -99,8 +102,7 @@ int cache_bucket_put(struct cache_bucket *bucket, uint8_t *file, struct cache_re
 	cache_record_seal(record);
 	ret = bucket_read(bucket, file, &record->key);
 	for (uint32_t way = 0; ret == 0 && way < bucket->table->ways; way++) {
-		record_at(bucket, way, &old);
-		if (!has_key(&old, &record->key))
+		if (!has_key(bucket, way, &record->key))
 			continue;
 		ret = record_write(bucket, file, way, done ? NULL : record); /* one is enough */
 		done = true;

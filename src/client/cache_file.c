@@ -244,7 +244,7 @@ int cache_file_read(uint8_t *file, uint32_t offset, void *buf, size_t len)
 	return guarded_copy(process_vm_readv, file, offset, buf, len);
 }
 
-int cache_file_write(uint8_t *file, uint32_t offset, void *buf, size_t len)
+int cache_file_write(uint8_t *file, uint32_t offset, const void *buf, size_t len)
 {
-	return guarded_copy(process_vm_writev, file, offset, buf, len);
+	return guarded_copy(process_vm_writev, file, offset, (void *)(uintptr_t)buf, len);
 }

@@ -21,6 +21,6 @@ void cache_file_unmap(uint8_t *file);
  * another -errno of process_vm_readv(2). A part may have been copied then. Async-signal-safe.
  */
 int cache_file_read(uint8_t *file, uint32_t offset, void *buf, size_t len);
-int cache_file_write(uint8_t *file, uint32_t offset, void *buf, size_t len);
+int cache_file_write(uint8_t *file, uint32_t offset, const void *buf, size_t len);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "common/endpoints.h"
 
-#include <errno.h>
 #include <linux/mptcp.h>
 #include <string.h>
 

@@ -21,7 +21,6 @@
 
 #include "convertd/access.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <string.h>
 

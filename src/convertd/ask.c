@@ -13,7 +13,6 @@
 #include "convertd/endpoint.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -97,8 +97,11 @@ static void add_key(struct cookies *cookies, const char *line, const struct plac
 		cookies->key_count++;
 }
 
-void cookies_add_keys(struct cookies *cookies, const char *file, char *text, size_t len,
-		      const struct place *place, struct problems *problems)
+/* What a file has, one in each line; a line with a NUL byte is none. Returns whether all of them are right. */
+static bool add_lines(struct cookies *cookies, const char *file, char *text, size_t len,
+		      void (*add)(struct cookies *cookies, const char *line,
+				  const struct place *place, struct problems *problems),
+		      struct problems *problems)
 {
 	struct place at = { .file = file };
 	struct textfile lines;
@@ -109,9 +112,15 @@ void cookies_add_keys(struct cookies *cookies, const char *file, char *text, siz
 	textfile_first(&lines, text, len);
 	while ((line = textfile_next(&lines, &has_nul))) {
 		at.line = lines.line;
-		add_key(cookies, has_nul ? "" : line, &at, problems);
+		add(cookies, has_nul ? "" : line, &at, problems);
 	}
-	if (!cookies->key_count && problems->count == before)
+	return problems->count == before;
+}
+
+void cookies_add_keys(struct cookies *cookies, const char *file, char *text, size_t len,
+		      const struct place *place, struct problems *problems)
+{
+	if (add_lines(cookies, file, text, len, add_key, problems) && !cookies->key_count)
 		problems_add(problems, place,
 			     "no key in it; make one with convertd --make-key FILE");
 }
@@ -172,18 +181,7 @@ static void add_fixed_line(struct cookies *cookies, const char *line, const stru
 void cookies_add_fixed(struct cookies *cookies, const char *file, char *text, size_t len,
 		       const struct place *place, struct problems *problems)
 {
-	struct place at = { .file = file };
-	struct textfile lines;
-	unsigned before = problems->count;
-	bool has_nul;
-	char *line;
-
-	textfile_first(&lines, text, len);
-	while ((line = textfile_next(&lines, &has_nul))) {
-		at.line = lines.line;
-		add_fixed_line(cookies, has_nul ? "" : line, &at, problems);
-	}
-	if (!cookies->fixed_count && problems->count == before)
+	if (add_lines(cookies, file, text, len, add_fixed_line, problems) && !cookies->fixed_count)
 		problems_add(problems, place, "no cookie in it; write one in each line");
 	if (cookies->fixed_count)
 		qsort(cookies->fixed, cookies->fixed_count, sizeof(*cookies->fixed), compare_fixed);

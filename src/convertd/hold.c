@@ -11,21 +11,25 @@
  * a whole request that is granted stays in the queue while we connect to the server. What happens
  * then:
  *
- *     the server answers        the SYN goes on: its SYN+ACK is the confirmation
- *     the server can't be       the SYN goes on without MP_CAPABLE and timestamps: on plain TCP the
- *     reached                   Error TLV leaves at once, behind the SYN+ACK
- *     neither, for hold-time    the SYN goes on without timestamps: the response comes when it comes
+ *     the server answers        the SYN goes on, marked: its SYN+ACK is the confirmation
+ *     the server can't be       the SYN goes on without MP_CAPABLE: on plain TCP the Error TLV leaves
+ *     reached                   at once, behind the SYN+ACK
+ *     neither, for hold-time    the SYN goes on: the response comes when it comes
  *
- * By the timestamps a client tells a SYN+ACK that confirms from others (doc/private-tlvs.md). Who doesn't
- * take it for the confirmation has nothing of a late one, and gets the response later: so a request that
- * asks what we support isn't withheld.
+ * A SYN with a Convert message that isn't marked loses its timestamps on its further way (syn_rules.c),
+ * and by these a client tells a SYN+ACK that confirms from others (doc/private-tlvs.md). So it is the
+ * confirmation that takes something to be done: SYNs that pass us by, because we are too slow, stopped
+ * or gone, confirm nothing.
+ *
+ * Who doesn't take the SYN+ACK for the confirmation has nothing of a late one, and gets the response
+ * later: so a request that asks what we support isn't withheld.
  *
  * The kernel then makes the connection at once (Fast Open), it is accepted as any other, and
  * its session finds the server's socket, or the error, in the table (hold_table.h). All else
  * in a session is as it is without: it reads the request from the stream, and if that is another one
  * than the SYN's, the server's socket is closed again.
  *
- * A request that is refused needs no server, so its SYN goes on at once, without the two options, and
+ * A request that is refused needs no server, so its SYN goes on at once, without MP_CAPABLE, and
  * its session finds out again what is wrong. Everything that isn't a whole request in a SYN that
  * TCP would take goes on as it is: joins, SYNs without data, fragments, damaged packets. Among these
  * are the SYNs that Linux clients send again, which have no data: while the first one is withheld
@@ -75,17 +79,23 @@
 /* How often it is looked whether that is over. */
 #define EXPIRE_SECONDS 1
 
-/* What is taken out of SYNs whose SYN+ACK confirms nothing, and behind whose an Error TLV comes. */
-#define UNCONFIRMED SYN_PACKET_TIMESTAMPS
-#define REFUSED (SYN_PACKET_TIMESTAMPS | SYN_PACKET_MP_CAPABLE)
+/* What becomes of a SYN. */
+enum fate {
+	FATE_HOLD,
+	FATE_DROP,
+	FATE_PASS, /* as it is, but for its window: it asks for nothing that is to be confirmed */
+	FATE_PASS_CONFIRMED,
+	FATE_PASS_UNCONFIRMED,
+	FATE_PASS_REFUSED, /* an Error TLV comes behind its SYN+ACK */
+};
 
 struct hold {
 	struct event_base *base;
 	struct limits *limits;
 	struct hold_table *table;
 	struct route *route;
-	struct syn_rules *rules; /* NULL: off, as is the next one */
-	struct syn_queue *queue;
+	struct syn_rules *rules; /* NULL: it was never on, in the process before this one neither */
+	struct syn_queue *queue; /* NULL: off */
 	struct event *readable;
 	struct event *expire; /* pending: some that were let go aren't accepted yet */
 	struct terms *terms; /* NULL: nothing is judged yet */
@@ -128,8 +138,17 @@ static void log_let_go(const struct held_syn *held, const char *why)
 		  (unsigned long long)(log_now_us() - held->came_us) / 1000, why);
 }
 
-/* @remove: what is taken out of it, of enum syn_packet_offer */
-static void let_go(struct holding *h, unsigned remove, const char *why)
+/* What distinguishes the fates of those that go on. */
+static void change(uint8_t *packet, struct syn_packet *syn, enum fate fate)
+{
+	if (fate == FATE_PASS || fate == FATE_PASS_CONFIRMED)
+		syn_packet_mark(packet, syn);
+	else if (fate == FATE_PASS_REFUSED)
+		syn_packet_remove_mp_capable(packet, syn);
+}
+
+/* @fate: one of FATE_PASS_… */
+static void let_go(struct holding *h, enum fate fate, const char *why)
 {
 	static const struct timeval expire = { .tv_sec = EXPIRE_SECONDS };
 	struct hold *hold = h->hold;
@@ -140,8 +159,8 @@ static void let_go(struct holding *h, unsigned remove, const char *why)
 
 	log_let_go(&h->syn, why);
 	event_del(holding_event(h));
-	if (remove && syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK)
-		syn_packet_remove(packet, &syn, remove);
+	if (syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK)
+		change(packet, &syn, fate);
 	h->syn.packet = NULL;
 	if (!event_pending(hold->expire, EV_TIMEOUT, NULL))
 		event_add(hold->expire, &expire);
@@ -158,15 +177,15 @@ static void on_server(evutil_socket_t fd, short what, void *arg)
 	int error = what & EV_TIMEOUT ? 0 : downstream_result(fd, &info);
 
 	if (what & EV_TIMEOUT) {
-		let_go(h, UNCONFIRMED, "the server hasn't answered in time");
+		let_go(h, FATE_PASS_UNCONFIRMED, "the server hasn't answered in time");
 	} else if (!error) {
-		let_go(h, 0, "the server has answered");
+		let_go(h, FATE_PASS_CONFIRMED, "the server has answered");
 	} else if (error != -EINPROGRESS) {
 		h->syn.refusal = downstream_refusal(fd, &h->syn.server, error);
 		event_del(holding_event(h));
 		close(fd);
 		h->syn.fd = -1;
-		let_go(h, REFUSED, strerror(-error));
+		let_go(h, FATE_PASS_REFUSED, strerror(-error));
 	}
 }
 
@@ -213,14 +232,6 @@ static int hold_syn(struct hold *hold, const uint8_t *packet, size_t len,
 }
 
 /* ----- what comes from the queue ----- */
-
-enum fate {
-	FATE_HOLD,
-	FATE_PASS, /* as it is, but for its window */
-	FATE_PASS_UNCONFIRMED,
-	FATE_PASS_REFUSED,
-	FATE_DROP,
-};
 
 /* Where the connection fails at once, it is for the session to fail again and to say so. */
 static enum fate ask_server(struct hold *hold, uint32_t id, const uint8_t *packet, size_t len,
@@ -310,7 +321,10 @@ static enum fate decide(struct hold *hold, uint32_t id, uint8_t *packet, size_t 
 
 	if (known == HOLD_HELD)
 		return FATE_DROP;
-	if (syn->mp_join || known == HOLD_LET_GO)
+	/* Its connection may be another one than the first would have made. */
+	if (known == HOLD_LET_GO)
+		return FATE_PASS_UNCONFIRMED;
+	if (syn->mp_join)
 		return FATE_PASS;
 	if (!syn->payload_len)
 		return hold->terms->settings->drop_foreign_syns ? FATE_DROP : FATE_PASS;
@@ -333,14 +347,15 @@ static void on_syn(void *arg, uint32_t id, uint8_t *packet, size_t len)
 	if (syn.mp_capable && syn.payload_len && !hold->terms->settings->no_syn_window_fix)
 		syn_packet_shift_window(packet, &syn);
 	fate = decide(hold, id, packet, len, &syn);
-	if (fate == FATE_PASS_UNCONFIRMED || fate == FATE_PASS_REFUSED)
-		syn_packet_remove(packet, &syn,
-				  fate == FATE_PASS_REFUSED ? REFUSED : UNCONFIRMED);
+	if (fate == FATE_HOLD)
+		return;
+	if (syn.payload_len)
+		change(packet, &syn, fate);
 	if (fate == FATE_DROP)
 		syn_queue_drop(hold->queue, id);
-	else if (fate != FATE_HOLD && syn.payload_len)
+	else if (syn.payload_len)
 		syn_queue_pass_changed(hold->queue, id, packet, len);
-	else if (fate != FATE_HOLD)
+	else
 		syn_queue_pass(hold->queue, id);
 }
 
@@ -370,21 +385,35 @@ static void on_expire(evutil_socket_t fd, short what, void *arg)
 
 /* ----- on and off ----- */
 
+/* Returns 0 or -errno with everything as it was. */
+static int install(struct hold *hold, const struct listen_address *listen, size_t count, int queue)
+{
+	int error = count ? syn_rules_install(hold->rules, listen, count, queue) : 0;
+
+	if (error)
+		return error;
+	memmove(hold->listen, listen, count * sizeof(*listen));
+	hold->listen_count = count;
+	return 0;
+}
+
 void hold_stop(struct hold *hold)
 {
 	struct held_syn *held;
 
 	if (!hold->queue)
 		return;
-	/* First the rules: from then on nothing more comes. */
-	syn_rules_destroy(hold->rules);
+	/*
+	 * First the rules: from then on nothing more comes. Those that stay keep clients that were told to
+	 * expect confirmations from taking a SYN+ACK for one.
+	 */
+	install(hold, hold->listen, hold->listen_count, SYN_RULES_NO_QUEUE);
 	syn_queue_read(hold->queue);
 	while ((held = hold_table_first_waiting(hold->table)))
-		let_go((struct holding *)held, UNCONFIRMED, "no longer withheld");
+		let_go((struct holding *)held, FATE_PASS_UNCONFIRMED, "no longer withheld");
 	if (hold->readable)
 		event_free(hold->readable);
 	syn_queue_close(hold->queue);
-	hold->rules = NULL;
 	hold->queue = NULL;
 	hold->readable = NULL;
 }
@@ -392,7 +421,7 @@ void hold_stop(struct hold *hold)
 /* Owns a queue, and is told of what comes in. Returns 0 or -errno. */
 static int start_queue(struct hold *hold, const struct settings *settings)
 {
-	int error = syn_rules_create(&hold->rules);
+	int error = hold->rules ? 0 : syn_rules_create(&hold->rules, -1);
 
 	if (!error)
 		error = syn_queue_open(&hold->queue,
@@ -413,16 +442,10 @@ static int start(struct hold *hold, const struct settings *settings)
 	int error = was_on ? 0 : start_queue(hold, settings);
 
 	if (!error)
-		error = syn_rules_install(hold->rules, settings->listen, settings->listen_count,
-					  syn_queue_number(hold->queue));
-	if (!error) {
-		memcpy(hold->listen, settings->listen, sizeof(hold->listen));
-		hold->listen_count = settings->listen_count;
-	} else if (!was_on) {
+		error = install(hold, settings->listen, settings->listen_count,
+				syn_queue_number(hold->queue));
+	if (error && !was_on)
 		hold_stop(hold);
-		syn_rules_destroy(hold->rules);
-		hold->rules = NULL;
-	}
 	return error;
 }
 
@@ -437,7 +460,7 @@ static const char *remedy(int error)
 	case -EBUSY:
 		return "free a netfilter queue (see /proc/net/netfilter/nfnetlink_queue)";
 	default:
-		return "use Linux 5.12 or later with CONFIG_NETFILTER_NETLINK_QUEUE and "
+		return "use Linux 5.18 or later with CONFIG_NETFILTER_NETLINK_QUEUE and "
 		       "CONFIG_NFT_QUEUE, or CONFIG_NFT_COMPAT and "
 		       "CONFIG_NETFILTER_XT_TARGET_NFQUEUE";
 	}
@@ -451,6 +474,8 @@ bool hold_apply(struct hold *hold, const struct settings *settings, struct probl
 
 	if (settings->hold_syn == SETTINGS_HOLD_OFF) {
 		hold_stop(hold);
+		if (hold->rules)
+			install(hold, settings->listen, settings->listen_count, SYN_RULES_NO_QUEUE);
 		return true;
 	}
 	if (hold->queue && hold->listen_count == settings->listen_count &&
@@ -479,6 +504,11 @@ bool hold_is_on(const struct hold *hold)
 	return hold->queue != NULL;
 }
 
+int hold_rules_fd(const struct hold *hold)
+{
+	return hold->rules ? syn_rules_fd(hold->rules) : -1;
+}
+
 void hold_configure(struct hold *hold, struct terms *terms)
 {
 	struct rlimit files = { .rlim_cur = 0 };
@@ -494,7 +524,7 @@ struct hold_table *hold_get_table(struct hold *hold)
 	return hold->table;
 }
 
-struct hold *hold_create(struct event_base *base, struct limits *limits)
+struct hold *hold_create(struct event_base *base, struct limits *limits, int kept)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
 	int error = ENOMEM;
@@ -503,6 +533,8 @@ struct hold *hold_create(struct event_base *base, struct limits *limits)
 		return NULL;
 	hold->base = base;
 	hold->limits = limits;
+	if (kept >= 0 && syn_rules_create(&hold->rules, kept) < 0)
+		log_debug("the rules of the process before this one are not taken over");
 	hold->table = hold_table_create();
 	hold->expire = event_new(base, -1, 0, on_expire, hold);
 	hold->route = route_create();
@@ -522,6 +554,7 @@ void hold_destroy(struct hold *hold)
 	if (!hold)
 		return;
 	hold_stop(hold);
+	syn_rules_destroy(hold->rules);
 	while (hold->table && (held = hold_table_expire(hold->table, UINT64_MAX)))
 		free_held(hold, held);
 	if (hold->expire)

@@ -16,9 +16,10 @@ struct hold;
 /*
  * hold_create() - nothing is withheld yet
  * @limits: must outlive it
+ * @kept: hold_rules_fd() of the process before this one, or -1; it stays the caller's
  * Returns NULL without memory, with errno set.
  */
-struct hold *hold_create(struct event_base *base, struct limits *limits);
+struct hold *hold_create(struct event_base *base, struct limits *limits, int kept);
 
 /* Lets go of all that is withheld, towards whoever listens then, and frees it. NULL is fine. */
 void hold_destroy(struct hold *hold);
@@ -30,11 +31,18 @@ void hold_destroy(struct hold *hold);
  */
 bool hold_apply(struct hold *hold, const struct settings *settings, struct problems *problems);
 
-/* Withholds no more, and lets go of all SYNs; their connections still find what was done for them. */
+/*
+ * hold_stop() - withhold no more, and let go of all SYNs
+ * Their connections still find what was done for them. Until hold_destroy(), SYN+ACKs from now on show
+ * that they confirm nothing (doc/private-tlvs.md): clients remember for an hour what they were told.
+ */
 void hold_stop(struct hold *hold);
 
 /* Are SYNs withheld? */
 bool hold_is_on(const struct hold *hold);
+
+/* As long as somebody has this descriptor, SYN+ACKs show that they confirm nothing; -1 if none is needed. */
+int hold_rules_fd(const struct hold *hold);
 
 /* What requests are judged by from now on; takes a reference. */
 void hold_configure(struct hold *hold, struct terms *terms);

@@ -10,12 +10,13 @@ struct hold {
 	struct hold_table *table;
 };
 
-struct hold *hold_create(struct event_base *base, struct limits *limits)
+struct hold *hold_create(struct event_base *base, struct limits *limits, int kept)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
 
 	(void)base;
 	(void)limits;
+	(void)kept;
 	if (!hold)
 		return NULL;
 	hold->table = hold_table_create();
@@ -59,6 +60,12 @@ bool hold_is_on(const struct hold *hold)
 {
 	(void)hold;
 	return false;
+}
+
+int hold_rules_fd(const struct hold *hold)
+{
+	(void)hold;
+	return -1;
 }
 
 void hold_configure(struct hold *hold, struct terms *terms)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inherit.c - listening sockets that the service manager has passed on: sd_listen_fds(3)
+ * inherit.c - sockets that the service manager has passed on: sd_listen_fds(3)
  *
  * A service manager that keeps the sockets open loses no client while convertd restarts: they wait
  * in the sockets' queues. The protocol is three variables: LISTEN_FDS descriptors from 3 on are
@@ -10,7 +10,8 @@
  * They are of two kinds. A socket unit's is the operator's word on where to listen, as --listen is;
  * convertd can't make it another: whatever would make it useless is an error, with what to write
  * into the unit. Kept ones are those that the process before has handed to the manager for us
- * (notify_keep()): these are taken where --listen still asks for the place.
+ * (notify_keep()): these are taken where --listen still asks for the place. With them comes the socket
+ * that owns the rules for SYNs (hold_rules_fd()).
  */
 #include "config.h"
 
@@ -173,9 +174,15 @@ static bool inherit_all(struct inherited *inherited, const char *count_text, con
 		problems_add(problems, &nowhere, "out of memory");
 		return false;
 	}
-	for (unsigned long i = 0; i < count; i++)
-		if (!inherit_one(inherited, FIRST + (int)i, next_name(&names, name), problems))
+	for (unsigned long i = 0; i < count; i++) {
+		int fd = FIRST + (int)i;
+
+		next_name(&names, name);
+		if (strcmp(name, INHERIT_RULES_NAME) == 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+			inherited->rules = fd;
+		else if (!inherit_one(inherited, fd, name, problems))
 			return false;
+	}
 	return true;
 }
 
@@ -186,6 +193,7 @@ bool inherit_sockets(struct inherited *inherited, struct problems *problems)
 	bool right = true;
 
 	memset(inherited, 0, sizeof(*inherited));
+	inherited->rules = -1;
 	if (pid && count && strtol(pid, NULL, 10) == (long)getpid())
 		right = inherit_all(inherited, count, names ? names : "", problems);
 	unsetenv("LISTEN_PID");
@@ -229,10 +237,18 @@ bool inherit_join(const struct inherited *inherited, struct settings *settings,
 	return true;
 }
 
+static void close_rules(struct inherited *inherited)
+{
+	if (inherited->rules >= 0)
+		close(inherited->rules);
+	inherited->rules = -1;
+}
+
 void inherit_close_kept(struct inherited *inherited)
 {
 	size_t left = 0;
 
+	close_rules(inherited);
 	for (size_t i = 0; i < inherited->count; i++)
 		if (inherited->sockets[i].kept)
 			close(inherited->sockets[i].fd);
@@ -243,8 +259,10 @@ void inherit_close_kept(struct inherited *inherited)
 
 void inherit_fini(struct inherited *inherited)
 {
+	close_rules(inherited);
 	for (size_t i = 0; i < inherited->count; i++)
 		close(inherited->sockets[i].fd);
 	free(inherited->sockets);
 	memset(inherited, 0, sizeof(*inherited));
+	inherited->rules = -1;
 }

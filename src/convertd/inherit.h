@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* inherit.h - listening sockets that the service manager has passed on: sd_listen_fds(3) */
+/* inherit.h - sockets that the service manager has passed on: sd_listen_fds(3) */
 #ifndef CONVERTD_INHERIT_H
 #define CONVERTD_INHERIT_H
 
@@ -12,6 +12,9 @@
 /* The name by which the service manager keeps our own sockets for the next process. */
 #define INHERIT_KEPT_NAME "convertd-listen"
 
+/* And hold_rules_fd(). */
+#define INHERIT_RULES_NAME "convertd-rules"
+
 struct inherited_socket {
 	struct listen_address where;
 	int fd;
@@ -21,6 +24,7 @@ struct inherited_socket {
 struct inherited {
 	struct inherited_socket *sockets;
 	size_t count;
+	int rules; /* hold_rules_fd() of the process before this one, or -1 */
 };
 
 /*
@@ -48,7 +52,7 @@ size_t inherit_find(const struct inherited *inherited, const struct listen_addre
 /* Are clients at this place the business of a socket unit? */
 bool inherit_is_unit(const struct inherited *inherited, const struct listen_address *where);
 
-/* Kept ones that nobody has asked for must not stay: their queues would never be looked at. */
+/* Closes what was kept: sockets that nobody has asked for would never be looked at. */
 void inherit_close_kept(struct inherited *inherited);
 
 /* Closes all. */

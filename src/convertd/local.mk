@@ -1,6 +1,7 @@
 # the converter; what unit tests link is in libconvertd.la
 noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
+	src/convertd/blocks.c src/convertd/blocks.h \
 	src/convertd/congestion.c src/convertd/congestion.h \
 	src/convertd/cookies.c src/convertd/cookies.h \
 	src/convertd/fastopen.h \
@@ -44,6 +45,7 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/hold_table.c src/convertd/hold_table.h src/convertd/hold.h \
 	src/convertd/inherit.c src/convertd/inherit.h \
 	src/convertd/listener.c src/convertd/listener.h \
+	src/convertd/memory.c src/convertd/memory.h \
 	src/convertd/monitor.c src/convertd/monitor.h \
 	src/convertd/notify.c src/convertd/notify.h \
 	src/convertd/privileges.c src/convertd/privileges.h \

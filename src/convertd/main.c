@@ -7,6 +7,7 @@
 #include "convertd/drain.h"
 #include "convertd/inherit.h"
 #include "convertd/log.h"
+#include "convertd/memory.h"
 #include "convertd/monitor.h"
 #include "convertd/notify.h"
 #include "convertd/options.h"
@@ -182,6 +183,7 @@ static int run(struct convertd *convertd, struct settings *settings)
 	struct problems problems = { .print = log_problem };
 	bool started;
 
+	memory_init();
 	log_start();
 	log_set_level((enum log_level)settings->log_level);
 	log_set_format((enum log_format)settings->log_format);

@@ -11,6 +11,7 @@
 
 #include "convertd/endpoint.h"
 #include "convertd/log.h"
+#include "convertd/memory.h"
 #include "convertd/metrics.h"
 #include "convertd/outcome.h"
 #include "convertd/settings.h"
@@ -25,6 +26,10 @@
 
 /* Copies of the counters that are kept: those of the last minute. */
 #define SAMPLES 6
+
+/* So many connections that ended leave memory that is worth giving back, in so many looks. */
+#define TRIM_CONNECTIONS 1000
+#define TRIM_TICKS 6
 
 struct shard {
 	struct metrics metrics; /* first: it is aligned */
@@ -43,6 +48,8 @@ struct monitor {
 	struct log_limit log_limits[OUTCOME_COUNT];
 	struct sample samples[SAMPLES];
 	size_t sample_count; /* all that were taken; the last of them are kept */
+	uint64_t ended_at_trim;
+	unsigned ticks_since_trim;
 	struct endpoint *endpoints[SETTINGS_METRICS_MAX];
 	struct endpoint *next[SETTINGS_METRICS_MAX]; /* those of monitor_open() */
 	char *listening;
@@ -74,6 +81,11 @@ static const struct sample *oldest_sample(const struct monitor *monitor)
 	size_t count = monitor->sample_count;
 
 	return &monitor->samples[count > SAMPLES ? count % SAMPLES : 0];
+}
+
+static const struct sample *newest_sample(const struct monitor *monitor)
+{
+	return &monitor->samples[(monitor->sample_count - 1) % SAMPLES];
 }
 
 static void read_status(const struct monitor *monitor, struct status *status)
@@ -149,6 +161,27 @@ static void tell_left_out(struct monitor *monitor)
 	}
 }
 
+static uint64_t connections_ended(const struct metrics_sum *sum)
+{
+	return sum->values[METRIC_ACCEPTED] - metrics_sessions(sum);
+}
+
+/*
+ * What sessions had beside their blocks is malloc()'s, which gives pages in the midst of others back
+ * when it is told to only. That takes a few milliseconds at most, once a minute where many come.
+ */
+static void give_memory_back(struct monitor *monitor)
+{
+	uint64_t ended = connections_ended(&newest_sample(monitor)->sum);
+
+	if (++monitor->ticks_since_trim < TRIM_TICKS ||
+	    ended - monitor->ended_at_trim < TRIM_CONNECTIONS)
+		return;
+	memory_give_back();
+	monitor->ended_at_trim = ended;
+	monitor->ticks_since_trim = 0;
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct monitor *monitor = arg;
@@ -157,6 +190,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	tell_left_out(monitor);
 	take_sample(monitor);
+	give_memory_back(monitor);
 }
 
 struct monitor *monitor_create(struct event_base *base)
@@ -168,6 +202,7 @@ struct monitor *monitor_create(struct event_base *base)
 		return NULL;
 	monitor->base = base;
 	monitor->started = time(NULL);
+	monitor->ticks_since_trim = TRIM_TICKS;
 	take_sample(monitor);
 	monitor->tick = event_new(base, -1, EV_PERSIST, on_tick, monitor);
 	if (monitor->tick && event_add(monitor->tick, &tick) == 0)

@@ -7,7 +7,6 @@
 #include "convert/convert.h"
 
 #include <assert.h>
-#include <stddef.h>
 
 static const struct {
 	const char *name, *text;

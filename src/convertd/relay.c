@@ -191,16 +191,17 @@ static void flow_end(struct relay_flow *flow, struct relay_side *source)
 }
 
 /*
- * Reads into @scratch up to what the flow asks for, in a second call the end that is known to be
- * behind the bytes. Returns bytes, 0 at the end of the stream, or -1 with errno.
+ * Reads into @scratch up to @most bytes, in a second call the end that is known to be behind them.
+ * Returns bytes, 0 at the end of the stream, or -1 with errno.
  */
-static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uint8_t *scratch)
+static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uint8_t *scratch,
+			 size_t most)
 {
-	ssize_t got = recv(source->fd, scratch, flow->chunk, MSG_DONTWAIT), more;
+	ssize_t got = recv(source->fd, scratch, most, MSG_DONTWAIT), more;
 
-	if (got <= 0 || (size_t)got == flow->chunk || !source->ended)
+	if (got <= 0 || (size_t)got == most || !source->ended)
 		return got;
-	more = recv(source->fd, scratch + got, flow->chunk - (size_t)got, MSG_DONTWAIT);
+	more = recv(source->fd, scratch + got, most - (size_t)got, MSG_DONTWAIT);
 	if (more == 0)
 		flow_end(flow, source);
 	return more > 0 ? got + more : got;
@@ -223,6 +224,22 @@ static enum relay_result read_nothing(struct relay *relay, enum relay_end from, 
 	}
 	source->readable = false;
 	return RELAY_WAIT;
+}
+
+/* What was prepended goes out in one segment with the first bytes, and the end, that are there. */
+static void flow_join(struct relay *relay, enum relay_end from, uint8_t *scratch)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	struct relay_side *source = &relay->side[from], *to = &relay->side[!from];
+	ssize_t got;
+
+	if (!flow->pending || flow->bytes || flow->eof || !source->readable || !to->writable)
+		return;
+	got = flow_read(flow, source, scratch, RELAY_CHUNK_MIN);
+	if (got <= 0)
+		read_nothing(relay, from, got);
+	else if (relay_prepend(relay, from, scratch, (size_t)got) < 0)
+		source->failed = to->failed = true;
 }
 
 static void flow_account(struct relay_flow *flow, size_t got, size_t *budget)
@@ -266,7 +283,7 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 	struct relay_side *source = &relay->side[from], *to = &relay->side[!from];
 	ssize_t got, put;
 
-	got = flow_read(flow, source, scratch);
+	got = flow_read(flow, source, scratch, flow->chunk);
 	if (got <= 0)
 		return read_nothing(relay, from, got);
 	flow_account(flow, (size_t)got, budget);
@@ -308,6 +325,7 @@ static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint
 		enum relay_result result;
 		int error;
 
+		flow_join(relay, from, scratch);
 		if (to->failed)
 			return lost(!from);
 		error = relay_flush(relay, from);
@@ -320,7 +338,8 @@ static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint
 		if (flow->shut)
 			return RELAY_DONE;
 		if (flow->eof) {
-			if (shutdown(to->fd, SHUT_WR) < 0)
+			/* The last FIN is close()'s: it comes next, when both flows have ended. */
+			if (!relay->flow[!from].shut && shutdown(to->fd, SHUT_WR) < 0)
 				return side_fail(relay, !from);
 			flow->shut = true;
 			return RELAY_DONE;

@@ -54,7 +54,7 @@ struct relay {
 enum relay_result {
 	RELAY_WAIT,            /* nothing to do before the next event */
 	RELAY_AGAIN,           /* its share of this round is used up: call again, others first */
-	RELAY_DONE,            /* both directions have ended in order */
+	RELAY_DONE,            /* both directions have ended in order; close() is the last FIN */
 	RELAY_UPSTREAM_LOST,   /* the upstream socket failed (reset, time-out ...), and all that */
 			       /* it had sent was written to the other */
 	RELAY_DOWNSTREAM_LOST, /* likewise the downstream socket */

@@ -75,7 +75,7 @@ struct service *service_create(struct event_base *base, size_t workers,
 	if (service)
 		service->shared.limits = limits_create();
 	if (service && service->shared.limits)
-		service->hold = hold_create(base, service->shared.limits);
+		service->hold = hold_create(base, service->shared.limits, inherited->rules);
 	if (!service || !service->hold) {
 		log_error("out of memory, or no source of random numbers");
 		service_destroy(service);
@@ -361,6 +361,11 @@ static void take_force(struct service *service, struct terms *terms, struct site
 /* The service manager keeps them for the next process; a socket unit's are its own anyway. */
 static void keep_sockets(const struct service *service)
 {
+	int rules = hold_rules_fd(service->hold);
+
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_RULES_NAME);
+	if (rules >= 0)
+		notify_keep(rules, INHERIT_RULES_NAME);
 	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_KEPT_NAME);
 	for (size_t i = 0; i < site_count(service); i++) {
 		struct listener *listener = service->sites[i]->listener;

@@ -18,7 +18,7 @@
  *   there before: so each socket is registered at once for all it may ever be asked,
  *   edge-triggered, and the registration is never modified.
  *
- * Memory: a session is one block, its three events behind the struct (libevent keeps their size
+ * Memory: a session is one block (blocks.h), its three events behind the struct (libevent keeps their size
  * to itself); what a client has sent of an incomplete request, at most 1019 bytes; early data, at
  * most REQUEST_READ_MAX; and what a relay has pending. Idle sessions have the block alone.
  */
@@ -182,7 +182,7 @@ static void session_destroy(struct session *s)
 	relay_fini(&s->relay);
 	free(s->request);
 	free(s->fastopen);
-	free(s);
+	blocks_put(&s->pool->blocks, s);
 }
 
 void session_advance(struct session *s)
@@ -200,19 +200,25 @@ void session_advance(struct session *s)
 /* See the top of this file for what may be written when. */
 void session_look_upstream(struct session *s)
 {
-	int fd = s->relay.side[RELAY_UPSTREAM].fd, protocol = 0;
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
 	if (s->confirmed)
 		return;
-	s->confirmed = getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
+	s->confirmed = getsockopt(client->fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
 		       info.tcpi_state != TCP_SYN_RECV;
 	s->syn_data = info.tcpi_options & TCPI_OPT_SYN_DATA;
-	len = sizeof(protocol);
-	s->established = s->established || s->confirmed ||
-			 getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0 ||
-			 protocol != IPPROTO_MPTCP;
+	s->established = s->confirmed || client->tcp;
+}
+
+/* Both sockets may have something to say in one round; in REQUEST there is but one. */
+static void session_on_event(struct session *s)
+{
+	if (s->state == SESSION_REQUEST)
+		session_advance(s);
+	else
+		session_set_due(s);
 }
 
 static void on_upstream(evutil_socket_t fd, short what, void *arg)
@@ -221,12 +227,13 @@ static void on_upstream(evutil_socket_t fd, short what, void *arg)
 	struct relay_side *side = &s->relay.side[RELAY_UPSTREAM];
 
 	(void)fd;
+	s->fresh = false;
 	side->readable |= (what & EV_READ) != 0;
 	side->ended = (what & EV_CLOSED) != 0;
 	s->client_said |= (what & EV_READ) != 0;
 	session_look_upstream(s);
 	side->writable |= s->established && (what & EV_WRITE);
-	session_advance(s);
+	session_on_event(s);
 }
 
 static void on_downstream(evutil_socket_t fd, short what, void *arg)
@@ -238,7 +245,7 @@ static void on_downstream(evutil_socket_t fd, short what, void *arg)
 	side->readable |= (what & EV_READ) != 0;
 	side->ended = (what & EV_CLOSED) != 0;
 	side->writable |= (what & EV_WRITE) != 0;
-	session_advance(s);
+	session_on_event(s);
 }
 
 static int session_register(struct session *s, enum relay_end end, int fd,
@@ -255,6 +262,7 @@ static int session_register(struct session *s, enum relay_end end, int fd,
 int session_watch_downstream(struct session *s, int fd)
 {
 	s->relay.side[RELAY_DOWNSTREAM].fd = fd;
+	s->relay.side[RELAY_DOWNSTREAM].tcp = !s->mptcp;
 	return session_register(s, RELAY_DOWNSTREAM, fd, on_downstream);
 }
 
@@ -268,6 +276,16 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 	session_advance(s);
 }
 
+/* An MPTCP listener gives plain TCP sockets for clients that didn't ask for MPTCP. */
+static bool is_tcp(int fd)
+{
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+	       protocol == IPPROTO_TCP;
+}
+
 /* The session of an accepted socket, in REQUEST; NULL without memory. */
 static struct session *session_create(struct session_pool *pool, int fd,
 				      const union sockaddr_ip *client)
@@ -275,12 +293,12 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	struct in6_addr address = sockaddr_ip_in6(client);
 	struct session *s;
 
-	s = calloc(1, sizeof(*s) + SESSION_EVENT_COUNT * event_get_struct_event_size());
+	s = blocks_get(&pool->blocks);
 	if (!s)
 		return NULL;
 	s->account = limits_enter(pool->shared->limits, &address);
 	if (!s->account) {
-		free(s);
+		blocks_put(&pool->blocks, s);
 		return NULL;
 	}
 	s->pool = pool;
@@ -294,6 +312,7 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	session_count_pending(s, s->class, 1);
 	relay_init(&s->relay, &pool->pipes);
 	s->relay.side[RELAY_UPSTREAM].fd = fd;
+	s->relay.side[RELAY_UPSTREAM].tcp = is_tcp(fd);
 	DL_APPEND(pool->sessions, s);
 	event_assign(session_event(s, SESSION_EVENT_DEADLINE), pool->base, -1, 0, on_deadline, s);
 	event_assign(session_event(s, SESSION_EVENT_UPSTREAM), pool->base, -1, 0, on_upstream, s);
@@ -321,6 +340,7 @@ void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *
 		session_set_deadline(s, SESSION_TIMEOUT_REQUEST);
 		/* With data in the SYN, the request is here already. */
 		s->relay.side[RELAY_UPSTREAM].readable = true;
+		s->fresh = true;
 	}
 	session_advance(s);
 }

@@ -4,6 +4,7 @@
 #define CONVERTD_SESSION_H
 
 #include "common/sockaddr.h"
+#include "convertd/blocks.h"
 #include "convertd/limits.h"
 #include "convertd/log.h"
 #include "convertd/relay_pipe.h"
@@ -56,6 +57,7 @@ struct session_pool {
 	unsigned timeout_ms[SESSION_TIMEOUT_COUNT];     /* what they are */
 	unsigned common_timeouts;                       /* asked of libevent so far */
 
+	struct blocks blocks; /* what sessions are made of */
 	struct session *sessions;
 	struct session *waiting; /* have sent no whole request yet, the first that came first */
 	struct session *hungry;  /* had more to relay than their share of a round */

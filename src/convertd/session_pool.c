@@ -71,8 +71,17 @@ void session_set_hungry(struct session *s)
 
 	if (s->queue != SESSION_QUEUE_NONE)
 		return;
-	if (!s->pool->hungry)
-		event_add(s->pool->feed, &now);
+	event_add(s->pool->feed, &now);
+	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
+	s->queue = SESSION_QUEUE_HUNGRY;
+}
+
+void session_set_due(struct session *s)
+{
+	/* Behind the events that are active already. */
+	event_active(s->pool->feed, EV_TIMEOUT, 0);
+	if (s->queue != SESSION_QUEUE_NONE)
+		return;
 	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
 	s->queue = SESSION_QUEUE_HUNGRY;
 }
@@ -214,6 +223,8 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	error = watch_evictions(pool);
 	pool->feed = event_new(base, -1, 0, on_feed, pool);
 	pool->scratch = malloc(RELAY_SCRATCH_SIZE);
+	blocks_init(&pool->blocks, sizeof(struct session) + SESSION_EVENT_COUNT *
+							    event_get_struct_event_size());
 	relay_pipes_init(&pool->pipes);
 	if (!error && (!pool->metrics || !pool->feed || !pool->scratch))
 		error = -ENOMEM;
@@ -271,6 +282,7 @@ void session_pool_fini(struct session_pool *pool)
 	if (pool->evict_fd >= 0)
 		close(pool->evict_fd);
 	free(pool->scratch);
+	blocks_fini(&pool->blocks);
 	relay_pipes_fini(&pool->pipes);
 	route_destroy(pool->route);
 	fastopen_destroy(pool->fastopen);

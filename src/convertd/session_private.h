@@ -65,7 +65,7 @@ enum session_event {
 enum session_queue {
 	SESSION_QUEUE_NONE,
 	SESSION_QUEUE_WAITING,
-	SESSION_QUEUE_HUNGRY,
+	SESSION_QUEUE_HUNGRY, /* or due */
 };
 
 struct session {
@@ -95,6 +95,8 @@ struct session {
 	uint8_t transport;    /* enum record_transport */
 	uint8_t subflows, subflows_max; /* as session_look_transport() saw them */
 	int16_t error;        /* the code of the Error TLV that is its answer, or RECORD_NO_ERROR */
+	bool fresh;           /* no event of the client's socket has been seen yet: the one that */
+			      /* registering it raises is still to come, and says how it is then */
 	bool syn_data;        /* data in the client's SYN was taken */
 	bool quiet;           /* no line of its own at the end */
 	bool confirmed;       /* the client has completed its handshake: its address is real */
@@ -150,6 +152,9 @@ void session_set_waiting(struct session *s);
 
 /* More is to do than fits into this round: called again in the next, after others. */
 void session_set_hungry(struct session *s);
+
+/* Called at the end of this round, when all is known that its events say. */
+void session_set_due(struct session *s);
 
 /* Takes it out of its queue, if it is in one. */
 void session_unqueue(struct session *s);

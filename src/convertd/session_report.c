@@ -22,19 +22,14 @@
 
 void session_look_transport(struct session *s)
 {
-	int fd = s->relay.side[RELAY_UPSTREAM].fd, protocol = 0;
+	const struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 	struct mptcp_info info = { 0 };
-	socklen_t len = sizeof(protocol);
+	socklen_t len = sizeof(info);
 
-	/* The relay knows already that it is plain TCP. */
-	if (fd < 0 || s->relay.side[RELAY_UPSTREAM].tcp)
+	if (client->fd < 0 || client->tcp)
 		return;
-	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0 ||
-	    protocol != IPPROTO_MPTCP)
-		return;
-	len = sizeof(info);
 	/* A socket that fell back knows nothing of SOL_MPTCP any more (Linux 5.16). */
-	if (getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &len) < 0 ||
+	if (getsockopt(client->fd, SOL_MPTCP, MPTCP_INFO, &info, &len) < 0 ||
 	    info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK) {
 		s->transport = RECORD_FALLBACK;
 		return;

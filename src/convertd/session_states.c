@@ -154,6 +154,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 		s->request_len = (uint16_t)len;
 		return;
 	case REQUEST_CONNECT:
+		s->relay.side[RELAY_UPSTREAM].readable = !s->fresh;
 		session_connect(s, &decision, buf + decision.length, len - decision.length);
 		return;
 	case REQUEST_ANSWER:
@@ -221,19 +222,6 @@ static bool client_is_lost(const struct session *s)
 	return poll(&client, 1, 0) > 0 && client.revents & (POLLERR | POLLHUP | POLLNVAL);
 }
 
-/* For the relay: what is plain TCP. */
-static void session_know_protocols(struct session *s)
-{
-	struct relay_side *side = s->relay.side;
-	int protocol = 0;
-	socklen_t len = sizeof(protocol);
-
-	side[RELAY_UPSTREAM].tcp = getsockopt(side[RELAY_UPSTREAM].fd, SOL_SOCKET, SO_PROTOCOL,
-					      &protocol, &len) == 0 &&
-				   protocol == IPPROTO_TCP;
-	side[RELAY_DOWNSTREAM].tcp = !s->mptcp;
-}
-
 /* @info: of the server's connection */
 static void session_start_relay(struct session *s, const struct tcp_info *info)
 {
@@ -242,7 +230,6 @@ static void session_start_relay(struct session *s, const struct tcp_info *info)
 	size_t len;
 
 	downstream_established(fd, &s->server);
-	session_know_protocols(s);
 	len = session_server_options(s, info, options);
 	len = request_write_connected(&s->pool->terms->features, s->info, options, len, answer);
 	if (!session_queue_answer(s, answer, len)) {
@@ -267,17 +254,16 @@ static void advance_connecting(struct session *s)
 		return;
 	}
 	s->client_said = false;
-	if (s->confirmed && !s->trusted) {
+	error = server->writable || server->readable ? downstream_result(server->fd, &info) :
+						       -EINPROGRESS;
+	if (error == 0) {
+		session_start_relay(s, &info);
+	} else if (error != -EINPROGRESS) {
+		session_fail_server(s, error);
+	} else if (s->confirmed && !s->trusted) {
 		downstream_confirm(server->fd, s->pool->terms->syn_retries);
 		s->trusted = true;
 	}
-	if (!server->writable && !server->readable)
-		return;
-	error = downstream_result(server->fd, &info);
-	if (error == 0)
-		session_start_relay(s, &info);
-	else if (error != -EINPROGRESS)
-		session_fail_server(s, error);
 }
 
 static void session_set_resetting(struct session *s, enum relay_end lost, enum outcome outcome)

@@ -14,7 +14,6 @@
 
 #include "convertd/settings.h"
 
-#include <errno.h>
 #include <linux/mptcp.h>
 #include <string.h>
 

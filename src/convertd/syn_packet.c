@@ -7,7 +7,7 @@
  * what it might understand otherwise than we do (routing headers, tunnels, odd options) is
  * refused, so that a connection is never made for a SYN that means something else.
  *
- * Changes keep the lengths: options become NOPs, and the checksum is updated by what has changed
+ * Changes keep the lengths: an option becomes NOPs, and the checksum is updated by what has changed
  * (RFC 1624), so that it stays right only if it was.
  */
 #include "config.h"
@@ -29,6 +29,7 @@
 /* Offsets in the TCP header (RFC 9293 3.1). */
 #define TCP_WINDOW 14
 #define TCP_CHECKSUM 16
+#define TCP_URGENT 18
 #define TCP_OPTIONS 20
 
 /* RFC 8684 3.1 and 3.2: the subtype is in the upper half of the first byte of the value. */
@@ -186,9 +187,6 @@ static void read_option(struct syn_packet *syn, uint8_t kind, const uint8_t *val
 		if (len == 1)
 			syn->scale = value[0] < SCALE_MAX ? value[0] : SCALE_MAX;
 		break;
-	case TCP_KIND_TIMESTAMPS:
-		syn->timestamps |= len == 8;
-		break;
 	case TCP_KIND_MPTCP:
 		if (len)
 			syn->mp_capable |= value[0] >> 4 == MPTCP_SUBTYPE_CAPABLE;
@@ -283,6 +281,12 @@ static void put_byte(uint8_t *tcp, size_t offset, uint8_t value)
 	tcp[TCP_CHECKSUM + 1] = (uint8_t)~sum;
 }
 
+static void put_word(uint8_t *tcp, size_t offset, uint16_t value)
+{
+	put_byte(tcp, offset, (uint8_t)(value >> 8));
+	put_byte(tcp, offset + 1, (uint8_t)value);
+}
+
 void syn_packet_shift_window(uint8_t *packet, struct syn_packet *syn)
 {
 	uint16_t window = (uint16_t)(syn->window >> syn->scale);
@@ -290,22 +294,16 @@ void syn_packet_shift_window(uint8_t *packet, struct syn_packet *syn)
 	/* A window of 0 stays one: its sender means that. */
 	if (!window && syn->window)
 		window = 1;
-	put_byte(packet + syn->tcp, TCP_WINDOW, (uint8_t)(window >> 8));
-	put_byte(packet + syn->tcp, TCP_WINDOW + 1, (uint8_t)window);
+	put_word(packet + syn->tcp, TCP_WINDOW, window);
 	syn->window = window;
 }
 
-/* Which offer an option is; 0 for others. */
-static unsigned which_offer(const uint8_t *option, size_t len)
+void syn_packet_mark(uint8_t *packet, const struct syn_packet *syn)
 {
-	if (option[0] == TCP_KIND_TIMESTAMPS)
-		return SYN_PACKET_TIMESTAMPS;
-	if (option[0] == TCP_KIND_MPTCP && len > 2 && option[2] >> 4 == MPTCP_SUBTYPE_CAPABLE)
-		return SYN_PACKET_MP_CAPABLE;
-	return 0;
+	put_word(packet + syn->tcp, TCP_URGENT, SYN_PACKET_MARK);
 }
 
-void syn_packet_remove(uint8_t *packet, struct syn_packet *syn, unsigned offers)
+void syn_packet_remove_mp_capable(uint8_t *packet, struct syn_packet *syn)
 {
 	struct cursor list = option_list(packet, syn);
 	const uint8_t *option;
@@ -315,11 +313,11 @@ void syn_packet_remove(uint8_t *packet, struct syn_packet *syn, unsigned offers)
 	while ((option = next_option(&list, &len, &valid))) {
 		size_t offset = (size_t)(option - packet) - syn->tcp;
 
-		if (!(offers & which_offer(option, len)))
+		if (option[0] != TCP_KIND_MPTCP || len < 3 ||
+		    option[2] >> 4 != MPTCP_SUBTYPE_CAPABLE)
 			continue;
 		for (size_t i = 0; i < len; i++)
 			put_byte(packet + syn->tcp, offset + i, TCP_KIND_NOP);
 	}
-	syn->mp_capable &= !(offers & SYN_PACKET_MP_CAPABLE);
-	syn->timestamps &= !(offers & SYN_PACKET_TIMESTAMPS);
+	syn->mp_capable = false;
 }

@@ -31,7 +31,6 @@ struct syn_packet {
 	uint16_t window; /* bytes, not scaled (RFC 7323 2.2) */
 	uint8_t scale;   /* of the windows of later segments, at most 14; 0 without the option */
 	bool mp_capable, mp_join; /* RFC 8684 3.1 and 3.2 */
-	bool timestamps;          /* RFC 7323 3 */
 	const uint8_t *payload;
 	size_t payload_len; /* bytes */
 	size_t tcp;         /* bytes of the packet in front of the TCP header */
@@ -57,17 +56,22 @@ const char *syn_packet_status_name(enum syn_packet_status status);
  */
 void syn_packet_shift_window(uint8_t *packet, struct syn_packet *syn);
 
-/* What a SYN offers and can be taken out of it. */
-enum syn_packet_offer {
-	SYN_PACKET_TIMESTAMPS = 1, /* a client sees in the SYN+ACK that it was: doc/private-tlvs.md */
-	SYN_PACKET_MP_CAPABLE = 2, /* the connection is plain TCP then */
-};
+/*
+ * syn_packet_mark() - have the SYN's timestamps stay
+ * The rules of syn_rules.c take them out of requests without this mark: a client sees in the SYN+ACK
+ * that the server has not been reached (doc/private-tlvs.md). The mark is in the urgent pointer, which
+ * means nothing without the URG flag (RFC 9293 3.8.5). It is no secret: a client that sets it
+ * deceives nobody but itself.
+ * @packet: what @syn was read from; the checksum is kept right
+ */
+#define SYN_PACKET_MARK 0x6c63
+void syn_packet_mark(uint8_t *packet, const struct syn_packet *syn);
 
 /*
- * syn_packet_remove() - turn options into NOPs
+ * syn_packet_remove_mp_capable() - make the connection plain TCP
+ * MP_CAPABLE becomes NOPs, if there is one.
  * @packet: what @syn was read from; the checksum is kept right
- * @offers: a sum of enum syn_packet_offer; what isn't in the SYN doesn't matter
  */
-void syn_packet_remove(uint8_t *packet, struct syn_packet *syn, unsigned offers);
+void syn_packet_remove_mp_capable(uint8_t *packet, struct syn_packet *syn);
 
 #endif

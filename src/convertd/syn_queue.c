@@ -19,7 +19,6 @@
 #include <libnetfilter_queue/libnetfilter_queue.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nfnetlink_queue.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -33,8 +32,12 @@
 /* Larger than any packet with the attributes in front of it. */
 #define BUFFER_SIZE (0xffff + 4096)
 
-/* What has arrived and isn't read yet, in bytes as the kernel counts: some thousand SYNs. */
-#define RECEIVE_BUFFER (8 * 1024 * 1024)
+/*
+ * What has arrived and isn't read yet, in bytes as the kernel counts, which doubles it: 5,000 SYNs, as
+ * many as are judged in a tenth of a second. In a flood of requests each client waits behind so many;
+ * those beyond pass at once.
+ */
+#define RECEIVE_BUFFER (2 * 1024 * 1024)
 
 struct syn_queue {
 	struct mnl_socket *netlink;

@@ -2,11 +2,18 @@
 /*
  * syn_rules.c - the nftables rules that hand SYNs for our listeners to a netfilter queue
  *
- * A table of our own with a rule for each address: it belongs to our netlink socket ("flags owner",
+ * A table of our own with rules for each address: it belongs to our netlink socket ("flags owner",
  * Linux 5.12), so that the kernel removes it when that closes, also by SIGKILL. There is nothing to
- * clean up, and converters on one host don't meet: each table matches its own addresses only.
+ * clean up, and converters on one host don't meet: each table matches its own addresses only. Where a
+ * service manager keeps the listening sockets for the next process, it keeps the netlink socket as
+ * well: there are rules as long as somebody may answer SYNs.
  *
- * The rule's action comes in two forms. The queue statement (CONFIG_NFT_QUEUE) is what nft(8) would
+ * Two chains. The first hands SYNs to the queue. What comes out of it, or passes by it because it is
+ * full, or because nobody has it any more, goes on to the second one. That takes the
+ * timestamps out of every SYN with a Convert message that convertd hasn't marked (syn_packet_mark()):
+ * it can't be late, stopped or dead, so that no SYN+ACK confirms a server which nobody has reached.
+ *
+ * The queue rule's action comes in two forms. The queue statement (CONFIG_NFT_QUEUE) is what nft(8) would
  * write. Kernels without it may have the same as a target of iptables, which nftables can call
  * (CONFIG_NFT_COMPAT and CONFIG_NETFILTER_XT_TARGET_NFQUEUE), without a program of iptables. nft(8)
  * shows that one as a comment, and libnftables can't write it; hence libnftnl.
@@ -19,7 +26,12 @@
 
 #include "convertd/syn_rules.h"
 
+#include "convertd/request.h"
+#include "convertd/syn_packet.h"
+
+#include <convert/convert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libmnl/libmnl.h>
 #include <libnftnl/chain.h>
 #include <libnftnl/common.h>
@@ -37,27 +49,31 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHAIN "input"
+#define CHAIN_WITHHOLD "withhold"
+#define CHAIN_UNCONFIRMED "unconfirmed"
 
 /* Revision of xt_NFQ_info_v3, since Linux 3.10. */
 #define NFQUEUE_REVISION 3
 
-/* Messages of a transaction: its begin and end, table, chain, and a rule for each address. */
+/* Messages of a transaction: its begin and end, table, chains, and two rules for each address. */
 #define MESSAGE_MAX 2048
-#define BATCH_MAX ((SETTINGS_LISTEN_MAX + 8) * MESSAGE_MAX)
+#define BATCH_MAX ((2 * SETTINGS_LISTEN_MAX + 10) * MESSAGE_MAX)
 
 /* Where fields are in their headers (RFC 791, 8200, 9293). */
 #define IP_DADDR_OFFSET 16
 #define IP6_DADDR_OFFSET 24
 #define TCP_DPORT_OFFSET 2
 #define TCP_FLAGS_OFFSET 13
+#define TCP_URGENT_OFFSET 18
 #define TCP_FIN_SYN_RST_ACK 0x17
 #define TCP_SYN_ONLY 0x02
+
+/* And in a Convert message (RFC 8803 6.1). */
+#define MAGIC_OFFSET 2
 
 struct syn_rules {
 	struct mnl_socket *netlink;
 	uint32_t sequence;
-	bool installed;
 	char table[48];
 };
 
@@ -86,17 +102,23 @@ static struct nftnl_expr *new_expr(struct transaction *t, const char *name)
 	return expr;
 }
 
-/* "register 1 is @data". */
-static void add_cmp(struct transaction *t, struct nftnl_rule *rule, const void *data, size_t len)
+/* "register 1 is @data", or isn't it. */
+static void add_comparison(struct transaction *t, struct nftnl_rule *rule, enum nft_cmp_ops op,
+			   const void *data, size_t len)
 {
 	struct nftnl_expr *expr = new_expr(t, "cmp");
 
 	if (!expr)
 		return;
 	nftnl_expr_set_u32(expr, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
-	nftnl_expr_set_u32(expr, NFTNL_EXPR_CMP_OP, NFT_CMP_EQ);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_CMP_OP, op);
 	nftnl_expr_set(expr, NFTNL_EXPR_CMP_DATA, data, (uint32_t)len);
 	add_expr(t, rule, expr);
+}
+
+static void add_cmp(struct transaction *t, struct nftnl_rule *rule, const void *data, size_t len)
+{
+	add_comparison(t, rule, NFT_CMP_EQ, data, len);
 }
 
 static void add_meta(struct transaction *t, struct nftnl_rule *rule, enum nft_meta_keys key,
@@ -199,6 +221,25 @@ static void add_queue(struct transaction *t, struct nftnl_rule *rule, uint16_t q
 	add_expr(t, rule, expr);
 }
 
+/* "@ih,16,16 == 0x2263 tcp urgptr != MARK reset tcp option timestamp" */
+static void add_unconfirmed(struct transaction *t, struct nftnl_rule *rule)
+{
+	const uint16_t magic = htons(CONVERT_MAGIC), mark = htons(SYN_PACKET_MARK);
+	struct nftnl_expr *expr = new_expr(t, "exthdr");
+
+	/* Behind the TCP header; no match where there is no data. */
+	load_payload(t, rule, NFT_PAYLOAD_INNER_HEADER, MAGIC_OFFSET, sizeof(magic));
+	add_cmp(t, rule, &magic, sizeof(magic));
+	load_payload(t, rule, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_URGENT_OFFSET, sizeof(mark));
+	add_comparison(t, rule, NFT_CMP_NEQ, &mark, sizeof(mark));
+	if (!expr)
+		return;
+	/* Without registers: turn the option into NOPs. */
+	nftnl_expr_set_u8(expr, NFTNL_EXPR_EXTHDR_TYPE, TCP_KIND_TIMESTAMPS);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_OP, NFT_EXTHDR_OP_TCPOPT);
+	add_expr(t, rule, expr);
+}
+
 static struct nlmsghdr *start_message(struct transaction *t, uint16_t type, uint16_t flags)
 {
 	t->acks++;
@@ -206,7 +247,7 @@ static struct nlmsghdr *start_message(struct transaction *t, uint16_t type, uint
 				     flags | NLM_F_ACK, t->rules->sequence++);
 }
 
-static void put_table(struct transaction *t, uint16_t type)
+static void put_table(struct transaction *t)
 {
 	struct nftnl_table *table = nftnl_table_alloc();
 
@@ -215,14 +256,13 @@ static void put_table(struct transaction *t, uint16_t type)
 		return;
 	}
 	nftnl_table_set_str(table, NFTNL_TABLE_NAME, t->rules->table);
-	if (type == NFT_MSG_NEWTABLE)
-		nftnl_table_set_u32(table, NFTNL_TABLE_FLAGS, NFT_TABLE_F_OWNER);
-	nftnl_table_nlmsg_build_payload(start_message(t, type, NLM_F_CREATE), table);
+	nftnl_table_set_u32(table, NFTNL_TABLE_FLAGS, NFT_TABLE_F_OWNER);
+	nftnl_table_nlmsg_build_payload(start_message(t, NFT_MSG_NEWTABLE, NLM_F_CREATE), table);
 	mnl_nlmsg_batch_next(t->batch);
 	nftnl_table_free(table);
 }
 
-static void put_chain(struct transaction *t)
+static void put_chain(struct transaction *t, const char *name, int priority)
 {
 	struct nftnl_chain *chain = nftnl_chain_alloc();
 
@@ -231,16 +271,33 @@ static void put_chain(struct transaction *t)
 		return;
 	}
 	nftnl_chain_set_str(chain, NFTNL_CHAIN_TABLE, t->rules->table);
-	nftnl_chain_set_str(chain, NFTNL_CHAIN_NAME, CHAIN);
+	nftnl_chain_set_str(chain, NFTNL_CHAIN_NAME, name);
 	nftnl_chain_set_str(chain, NFTNL_CHAIN_TYPE, "filter");
 	nftnl_chain_set_u32(chain, NFTNL_CHAIN_HOOKNUM, NF_INET_LOCAL_IN);
-	nftnl_chain_set_s32(chain, NFTNL_CHAIN_PRIO, NF_IP_PRI_MANGLE);
+	nftnl_chain_set_s32(chain, NFTNL_CHAIN_PRIO, priority);
 	nftnl_chain_nlmsg_build_payload(start_message(t, NFT_MSG_NEWCHAIN, NLM_F_CREATE), chain);
 	mnl_nlmsg_batch_next(t->batch);
 	nftnl_chain_free(chain);
 }
 
-static void put_rule(struct transaction *t, const struct listen_address *listen, uint16_t queue)
+/* Removes all rules of a chain. */
+static void empty_chain(struct transaction *t, const char *name)
+{
+	struct nftnl_rule *rule = nftnl_rule_alloc();
+
+	if (!rule) {
+		t->failed = true;
+		return;
+	}
+	nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, t->rules->table);
+	nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, name);
+	nftnl_rule_nlmsg_build_payload(start_message(t, NFT_MSG_DELRULE, 0), rule);
+	mnl_nlmsg_batch_next(t->batch);
+	nftnl_rule_free(rule);
+}
+
+/* @queue: for the first chain; SYN_RULES_NO_QUEUE: it is the other one's rule */
+static void put_rule(struct transaction *t, const struct listen_address *listen, int queue)
 {
 	static const uint8_t tcp = IPPROTO_TCP;
 	struct nftnl_rule *rule = nftnl_rule_alloc();
@@ -251,13 +308,17 @@ static void put_rule(struct transaction *t, const struct listen_address *listen,
 		return;
 	}
 	nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, t->rules->table);
-	nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, CHAIN);
+	nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN,
+			   queue == SYN_RULES_NO_QUEUE ? CHAIN_UNCONFIRMED : CHAIN_WITHHOLD);
 	add_meta(t, rule, NFT_META_L4PROTO, &tcp, sizeof(tcp));
 	load_payload(t, rule, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_DPORT_OFFSET, sizeof(port));
 	add_cmp(t, rule, &port, sizeof(port));
 	add_syn(t, rule);
 	add_address(t, rule, listen);
-	add_queue(t, rule, queue);
+	if (queue == SYN_RULES_NO_QUEUE)
+		add_unconfirmed(t, rule);
+	else
+		add_queue(t, rule, (uint16_t)queue);
 	nftnl_rule_nlmsg_build_payload(
 		start_message(t, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND), rule);
 	mnl_nlmsg_batch_next(t->batch);
@@ -265,16 +326,24 @@ static void put_rule(struct transaction *t, const struct listen_address *listen,
 }
 
 static void put_all(struct transaction *t, const struct listen_address *listen, size_t count,
-		    uint16_t queue)
+		    int queue)
 {
 	nftnl_batch_begin(mnl_nlmsg_batch_current(t->batch), t->rules->sequence++);
 	mnl_nlmsg_batch_next(t->batch);
-	if (t->rules->installed)
-		put_table(t, NFT_MSG_DELTABLE);
-	put_table(t, NFT_MSG_NEWTABLE);
-	put_chain(t);
-	for (size_t i = 0; i < count; i++)
-		put_rule(t, &listen[i], queue);
+	/*
+	 * Table and chains may be there already, also from another process. They stay: where a hook goes,
+	 * the kernel drops all packets in the queues of the namespace.
+	 */
+	put_table(t);
+	put_chain(t, CHAIN_WITHHOLD, NF_IP_PRI_MANGLE);
+	put_chain(t, CHAIN_UNCONFIRMED, NF_IP_PRI_MANGLE + 1);
+	empty_chain(t, CHAIN_WITHHOLD);
+	empty_chain(t, CHAIN_UNCONFIRMED);
+	for (size_t i = 0; i < count; i++) {
+		if (queue != SYN_RULES_NO_QUEUE)
+			put_rule(t, &listen[i], queue);
+		put_rule(t, &listen[i], SYN_RULES_NO_QUEUE);
+	}
 	nftnl_batch_end(mnl_nlmsg_batch_current(t->batch), t->rules->sequence++);
 	mnl_nlmsg_batch_next(t->batch);
 }
@@ -306,7 +375,7 @@ static int read_answers(const struct transaction *t)
 }
 
 static int transact(struct syn_rules *rules, const struct listen_address *listen, size_t count,
-		    uint16_t queue, bool compat, void *buf)
+		    int queue, bool compat, void *buf)
 {
 	struct transaction t = { .rules = rules, .compat = compat };
 	int error = -ENOMEM;
@@ -326,7 +395,7 @@ static int transact(struct syn_rules *rules, const struct listen_address *listen
 }
 
 int syn_rules_install(struct syn_rules *rules, const struct listen_address *listen, size_t count,
-		      uint16_t queue)
+		      int queue)
 {
 	void *buf = malloc(BATCH_MAX);
 	int error;
@@ -337,23 +406,52 @@ int syn_rules_install(struct syn_rules *rules, const struct listen_address *list
 	/* No queue statement in this kernel: the expression isn't known. */
 	if (error == -ENOENT || error == -EOPNOTSUPP)
 		error = transact(rules, listen, count, queue, true, buf);
-	if (!error)
-		rules->installed = true;
 	free(buf);
 	return error;
 }
 
-int syn_rules_create(struct syn_rules **out)
+/* Is it one that has been opened by syn_rules_create(), in whichever process? */
+static bool is_netfilter(int fd)
+{
+	int domain = 0, protocol = -1;
+	socklen_t domain_len = sizeof(domain), protocol_len = sizeof(protocol);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &protocol_len) == 0 &&
+	       domain == AF_NETLINK && protocol == NETLINK_NETFILTER;
+}
+
+/* Returns NULL with errno set. */
+static struct mnl_socket *open_netlink(int kept)
+{
+	struct mnl_socket *netlink;
+	int fd;
+
+	if (kept >= 0 && is_netfilter(kept)) {
+		fd = fcntl(kept, F_DUPFD_CLOEXEC, 0);
+		netlink = fd < 0 ? NULL : mnl_socket_fdopen(fd);
+		if (!netlink && fd >= 0)
+			close(fd);
+		return netlink;
+	}
+	netlink = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
+	if (!netlink || mnl_socket_bind(netlink, 0, MNL_SOCKET_AUTOPID) == 0)
+		return netlink;
+	mnl_socket_close(netlink);
+	return NULL;
+}
+
+int syn_rules_create(struct syn_rules **out, int kept)
 {
 	struct syn_rules *rules = calloc(1, sizeof(*rules));
 	int error;
 
 	if (!rules)
 		return -ENOMEM;
-	rules->netlink = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
-	if (!rules->netlink || mnl_socket_bind(rules->netlink, 0, MNL_SOCKET_AUTOPID) < 0) {
+	rules->netlink = open_netlink(kept);
+	if (!rules->netlink) {
 		error = -errno;
-		syn_rules_destroy(rules);
+		free(rules);
 		return error;
 	}
 	/* Containers may have the same process ids: the socket's port is the namespace's own. */
@@ -364,11 +462,15 @@ int syn_rules_create(struct syn_rules **out)
 	return 0;
 }
 
+int syn_rules_fd(const struct syn_rules *rules)
+{
+	return mnl_socket_get_fd(rules->netlink);
+}
+
 void syn_rules_destroy(struct syn_rules *rules)
 {
 	if (!rules)
 		return;
-	if (rules->netlink)
-		mnl_socket_close(rules->netlink); /* owns the table */
+	mnl_socket_close(rules->netlink); /* owns the table */
 	free(rules);
 }

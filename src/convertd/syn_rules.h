@@ -12,20 +12,27 @@ struct syn_rules;
 
 /*
  * syn_rules_create() - no rules yet
+ * @kept: the syn_rules_fd() of a process before this one, whose rules these are to replace, or -1; it
+ * stays the caller's
  * Returns 0 with @rules set, or -errno, which is -EPERM or -EACCES without CAP_NET_ADMIN.
  */
-int syn_rules_create(struct syn_rules **rules);
+int syn_rules_create(struct syn_rules **rules, int kept);
 
 /*
  * syn_rules_install() - SYNs to these addresses go to that queue from now on
- * They replace those of an earlier call in one step: no SYN meets none of both, or both. Where the
- * queue has no owner or is full, SYNs pass.
- * Returns 0 or -errno with everything as it was; -ENOENT: the kernel has no such rules.
+ * Those with a Convert message that come out of it without a mark (syn_packet_mark()), or pass by it
+ * because it has no owner or is full, lose their timestamps. With SYN_RULES_NO_QUEUE all do.
+ * They replace those of an earlier call in one step: no SYN meets none of both, or both.
+ * Returns 0 or -errno with everything as it was; -ENOENT or -EOPNOTSUPP: the kernel has no such rules.
  */
+#define SYN_RULES_NO_QUEUE (-1)
 int syn_rules_install(struct syn_rules *rules, const struct listen_address *listen, size_t count,
-		      uint16_t queue);
+		      int queue);
 
-/* Removes them, as the end of the process would, a kill included. NULL is fine. */
+/* The rules last as long as somebody has this descriptor. */
+int syn_rules_fd(const struct syn_rules *rules);
+
+/* Gives them up: the kernel removes them, as at the end of the process, a kill included. NULL is fine. */
 void syn_rules_destroy(struct syn_rules *rules);
 
 #endif

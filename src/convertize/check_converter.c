@@ -16,7 +16,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -315,82 +314,7 @@ static void report_mptcp(const struct converters *converters, const struct candi
 	fact_value_bool(fact, candidate->mptcp == PROBE_MPTCP_KEPT);
 }
 
-/* --- what it supports ---------------------------------------------------------------- */
-
-static const char *kind_name(uint8_t kind)
-{
-	/* TCP Parameters, IANA; those that Section 7 lets a converter announce */
-	static const struct {
-		uint8_t kind;
-		const char *name;
-	} names[] = {
-		{ 4, "SACK" }, { 8, "timestamps" }, { 19, "MD5" }, { 27, "quick start" },
-		{ 28, "user timeout" }, { KIND_MPTCP, "Multipath TCP" }, { 34, "Fast Open" },
-		{ 69, "encryption (ENO)" },
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i].kind == kind)
-			return names[i].name;
-	return "TCP option";
-}
-
-static void report_supported(const struct converters *converters, const struct candidate *candidate)
-{
-	struct convert_span kinds = candidate->probe.response.supported;
-	size_t size;
-	char *list = NULL;
-	FILE *stream;
-	struct fact *fact;
-
-	while (kinds.len && !kinds.data[kinds.len - 1])
-		kinds.len--; /* padding */
-	stream = open_memstream(&list, &size);
-	if (!stream)
-		return;
-	for (size_t i = 0; i < kinds.len; i++)
-		fprintf(stream, "%s%s (%u)", i ? ", " : " ", kind_name(kinds.data[i]),
-			kinds.data[i]);
-	fclose(stream);
-	fact = report_fact(converters->report, FACT_OK, "converter.supports", candidate->about,
-			   "supports towards servers:%s",
-			   list && kinds.len ? list : " no TCP option");
-	fact_value_bytes(fact, kinds.data, kinds.len);
-	free(list);
-}
-
-/* TLVs of the answer that nobody here knows; private ones, most likely. */
-static void report_unknown(const struct converters *converters, const struct candidate *candidate)
-{
-	const struct probe_result *probe = &candidate->probe;
-	uint8_t types[CONVERT_MESSAGE_MAX / 4];
-	struct convert_tlv_cursor cursor;
-	size_t size, count = 0;
-	struct convert_tlv tlv;
-	char *list = NULL;
-	FILE *stream = open_memstream(&list, &size);
-	struct fact *fact;
-
-	if (!stream)
-		return;
-	convert_tlv_first(&cursor, probe->message + CONVERT_HEADER_LEN,
-			  probe->response.length - CONVERT_HEADER_LEN);
-	while (convert_tlv_next(&cursor, &tlv) == CONVERT_OK) {
-		if (strcmp(convert_tlv_name(tlv.type), "unknown") != 0)
-			continue;
-		fprintf(stream, "%s%u%s (%zu bytes)", count ? ", " : " ", tlv.type,
-			tlv.type >= CONVERT_TLV_PRIVATE_FIRST ? ", private" : "", tlv.value.len);
-		types[count++] = tlv.type;
-	}
-	fclose(stream);
-	if (count && list) {
-		fact = report_fact(converters->report, FACT_NOTE, "converter.unknown_tlvs",
-				   candidate->about,
-				   "sends TLVs that mean nothing to libconvert: type%s", list);
-		fact_value_bytes(fact, types, count);
-	}
-	free(list);
-}
+/* --- all of one address --------------------------------------------------------------- */
 
 /* Programs of this user may have given it up a moment ago. */
 static void report_rest(const struct converters *converters, const struct candidate *candidate)
@@ -420,9 +344,7 @@ static void report_candidate(const struct converters *converters, const struct c
 	report_rest(converters, candidate);
 	report_syn_data(converters, candidate);
 	report_mptcp(converters, candidate);
-	if (candidate->probe.response.has_supported)
-		report_supported(converters, candidate);
-	report_unknown(converters, candidate);
+	check_supported(converters->report, candidate->about, &candidate->probe);
 }
 
 /* --- the other paths ----------------------------------------------------------------- */

@@ -11,6 +11,7 @@ bin_PROGRAMS += convertize
 convertize_SOURCES = src/convertize/main.c \
 	src/convertize/check.c src/convertize/check.h \
 	src/convertize/check_converter.c src/convertize/check_host.c \
+	src/convertize/check_supported.c \
 	src/convertize/counters.c src/convertize/counters.h \
 	src/convertize/launch.c src/convertize/launch.h \
 	src/convertize/library.c src/convertize/library.h \

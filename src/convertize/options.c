@@ -21,6 +21,7 @@ enum option_id {
 	OPTION_TIMEOUT,
 	OPTION_EARLY_DATA,
 	OPTION_NO_BYPASS_MPTCP,
+	OPTION_WITHHOLDING,
 	OPTION_LOG,
 	OPTION_LIBRARY,
 	OPTION_FORCE,
@@ -69,6 +70,10 @@ static const struct {
 	[OPTION_NO_BYPASS_MPTCP] = { "no-bypass-mptcp", NULL,
 				     "through the converter also to servers that speak MPTCP",
 				     SCOPE_ANY, "CONVERT_BYPASS_MPTCP", "0", false },
+	[OPTION_WITHHOLDING] = { "withholding", "MILLISECONDS",
+				 "the converter withholds SYNs for so long at most; 0: it doesn't\n"
+				 "(default: as it says itself)",
+				 SCOPE_ANY, "CONVERT_WITHHOLDING", NULL, false },
 	[OPTION_LOG] = { "log", "FILE", "a line for each connection; - is standard error",
 			 SCOPE_ANY, "CONVERT_LOG", NULL, false },
 	[OPTION_LIBRARY] = { "library", "FILE", "the libconvert.so to preload", SCOPE_ANY,

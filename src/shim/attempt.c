@@ -214,7 +214,7 @@ static void synack_expect(struct conn *conn)
 	conn->message_in_syn = conn->message_sent;
 	conn->withheld_ms = (uint16_t)converters_withholds_ms(settings, conn->converter);
 	conn->confirmable = conn->withheld_ms && !conn->ask_info && conn->syn_data &&
-			    !conn->want_output && !conn_is_shared(conn);
+			    !conn->want_output && !conn->streamed && !conn_is_shared(conn);
 	if (conn_wants_output(conn))
 		watch_mask(conn);
 }

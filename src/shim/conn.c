@@ -14,11 +14,10 @@
 
 #include "shim/early.h"
 #include "shim/next.h"
+#include "shim/patience.h"
 #include "shim/watch.h"
 
 #include <assert.h>
-#include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -54,27 +53,15 @@ static void *map_zeroed(size_t bytes)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-__attribute__((constructor)) static void conn_init(void)
+void conn_init(void)
 {
 	owner = getpid();
 }
 
-static void generation_next(void)
+void conn_note_fork(void)
 {
 	if (atomic_fetch_add(&generation, 1) == UINT32_MAX)
 		atomic_store(&generation, 1);
-}
-
-static void conn_adopt_in_child(void)
-{
-	owner = getpid();
-	generation_next();
-}
-
-/* Before and after: a socket that another thread makes in between may be in the child, too. */
-__attribute__((constructor)) static void conn_watch_forks(void)
-{
-	pthread_atfork(generation_next, generation_next, conn_adopt_in_child);
 }
 
 /* The slot of @fd, or NULL; @grow makes its chunk. */
@@ -219,6 +206,7 @@ static bool is_claimed(enum conn_state state)
 
 static void conn_unref(struct conn *conn)
 {
+	unsigned int turn = 0;
 	uint32_t state;
 
 	if (atomic_fetch_sub(&conn->refs, 1) != 1)
@@ -226,7 +214,7 @@ static void conn_unref(struct conn *conn)
 	state = atomic_load(&conn->state);
 	/* A thread may be in the middle of a step for a descriptor that another closes. */
 	while (is_claimed(state) || !atomic_compare_exchange_weak(&conn->state, &state, CONN_FREE)) {
-		sched_yield();
+		patience(&turn);
 		state = atomic_load(&conn->state);
 	}
 	attention_follow((enum conn_state)state, CONN_FREE);
@@ -289,6 +277,7 @@ struct conn *conn_add(int fd)
 	conn->bypassed = false;
 	conn->unconnected = false;
 	conn->deaf = false;
+	conn->streamed = false;
 	conn->was_mapped = conn->shown_ipv4 = false;
 	conn->message_sent = conn->early_len = 0;
 	conn->rcvlowat = 0;
@@ -424,6 +413,8 @@ void conn_repair_in_child(void)
 {
 	uint32_t attention = 0, held = 0;
 
+	owner = getpid();
+	conn_note_fork();
 	if (conn_none_attentive())
 		return;
 	for (uint32_t i = 0; i < atomic_load(&conn_count); i++) {
@@ -489,27 +480,19 @@ static enum conn_state claimed_from(enum conn_state from)
 	return from == CONN_CONFIRMED ? CONN_TAKING : CONN_CLAIMED;
 }
 
-static void claim_end(const struct conn_claim *claim)
-{
-	pthread_sigmask(SIG_SETMASK, &claim->mask, NULL);
-	pthread_setcancelstate(claim->cancel_state, NULL);
-}
-
 bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *claim)
 {
 	const enum conn_state claimed = claimed_from(from);
-	sigset_t all;
+	unsigned int turn = 0;
 
 	claim->from = from;
-	sigfillset(&all);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &claim->cancel_state);
-	pthread_sigmask(SIG_SETMASK, &all, &claim->mask);
+	quiet_all(&claim->quiet);
 	while (!conn_move(conn, from, claimed)) {
 		if (conn_state(conn) != from && conn_state(conn) != claimed) {
-			claim_end(claim);
+			quiet_end(&claim->quiet);
 			return false;
 		}
-		sched_yield();
+		patience(&turn);
 	}
 	return true;
 }
@@ -526,17 +509,18 @@ bool conn_claim_of(struct conn *conn, int fd, enum conn_state from, struct conn_
 
 enum conn_state conn_state_unclaimed(const struct conn *conn)
 {
+	unsigned int turn = 0;
 	enum conn_state state;
 
 	while (is_claimed(state = conn_state(conn)))
-		sched_yield();
+		patience(&turn);
 	return state;
 }
 
 void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim)
 {
 	conn_move(conn, claimed_from(claim->from), state);
-	claim_end(claim);
+	quiet_end(&claim->quiet);
 }
 
 void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg)

@@ -17,8 +17,8 @@
 #define SHIM_CONN_H
 
 #include "common/sockaddr.h"
+#include "shim/quiet.h"
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,6 +84,7 @@ struct conn {
 	bool wrote;              /* PENDING: the application has sent bytes that we have no copy of */
 	bool syn_data;           /* the request was put into the SYN */
 	bool bound;              /* by the application, before connect() */
+	_Atomic bool streamed;   /* the C library has it, or may: hooks_stdio.c */
 	bool was_mapped;         /* an IPv6 socket that was connected to a v4-mapped address */
 	bool shown_ipv4;         /* an IPv6 socket in the place of the application's IPv4 one */
 	uint8_t converter;       /* index of the converter that was asked */
@@ -236,10 +237,16 @@ void conn_renew(struct conn *conn, int fd);
 /* HELD, PENDING: may another process take the next step? True also of one that a fork() has copied. */
 bool conn_is_shared(const struct conn *conn);
 
+/* The tables are this process's. Once, before any other call. */
+void conn_init(void);
+
+/* Before a fork(), and after it in the parent: a socket that another thread makes in between may be in the child, too. */
+void conn_note_fork(void);
+
 /*
  * conn_repair_in_child() - after fork(), whose child has none of the other threads
- * A step that one of them was in the middle of is the parent's, here the conn is PENDING again;
- * nobody waits for any of them yet.
+ * The copies of the tables are its own. A step that one of the threads was in the middle of is the parent's, here the
+ * conn is PENDING again; nobody waits for any of them yet.
  */
 void conn_repair_in_child(void);
 
@@ -266,8 +273,7 @@ void conn_mark_unseen(struct conn *conn, bool unseen);
 
 /* What the thread was before it claimed a conn. */
 struct conn_claim {
-	sigset_t mask;
-	int cancel_state;
+	struct quiet quiet;
 	enum conn_state from;
 };
 

@@ -33,7 +33,6 @@
 #include "shim/watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 /* Longer than Linux tries to connect (tcp_syn_retries 6: 127 s), which is what converters do. */
@@ -144,7 +143,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	if (!conn_claim(conn, CONN_IDLE, &claim))
 		return 0; /* another thread connects the same socket */
 	conn->asked_in = conn_generation();
-	state = attempt_next(conn, fd, early_data, &refusal);
+	state = attempt_next(conn, fd, early_data && !conn->streamed, &refusal);
 	conn->connect_told = state == CONN_HELD;
 	if (state == CONN_IDLE) {
 		lowat_restore(conn, fd);
@@ -327,51 +326,6 @@ static enum conn_state step(struct conn *conn, int fd)
 	if (told.rest)
 		converters_refused(conn->converter, &conn->peer, told.rest);
 	return settle_failed(conn, fd, told.error, told.reason);
-}
-
-/*
- * What is unread at close() makes it a reset, which would take the application's bytes with it: so a
- * response that is about to come is waited for. One that the application hasn't noticed is taken off.
- */
-#define CLOSING_MS 1000
-
-static void leave(struct conn *conn, int fd, int ms)
-{
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
-
-	if (conn_is_confirmed(conn))
-		conversion_finish(conn, fd, ms);
-	else if (conn_is_pending(conn) && !conn->unasked && next_poll_now(&ready, 1) == 1)
-		conversion_progress(conn, fd);
-}
-
-void conversion_closing(struct conn *conn, int fd)
-{
-	char text[SOCKADDR_STRLEN];
-
-	leave(conn, fd, CLOSING_MS);
-	if (!conn->bypassed || conn_state(conn) != CONN_DIRECT ||
-	    option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 1))
-		return;
-	log_line("%s: it was no Multipath TCP without the converter",
-		 sockaddr_ip_format(&conn->peer, text));
-	servers_note_no_bypass(&conn->peer);
-}
-
-static bool closing_visit(struct conn *conn, void *arg)
-{
-	int64_t left = (*(const int64_t *)arg - clock_ns()) / CLOCK_NS_PER_MS;
-
-	if (!conn_is_shared(conn) && conn_of(conn->fd) == conn)
-		leave(conn, conn->fd, left > 0 ? (int)left : 0);
-	return true;
-}
-
-void conversion_closing_all(void)
-{
-	int64_t end = clock_ns() + CLOSING_MS * CLOCK_NS_PER_MS; /* for all of them together */
-
-	conn_each_pending(closing_visit, &end);
 }
 
 /* Nothing has changed: what @conn was before it was claimed for a step. */

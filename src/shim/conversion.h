@@ -51,16 +51,6 @@ void conversion_send_held(struct conn *conn, int fd);
 /* The same for all HELD conns that the application may be waiting for in @epfd (-1: anywhere). */
 void conversion_send_all_held(int epfd);
 
-/*
- * conversion_closing() - the application closes a descriptor of @conn
- * Learns from a connection that was made without a converter in hope of Multipath TCP, and takes the
- * response off the stream: of one that the SYN+ACK has confirmed, and of any if it is there already.
- */
-void conversion_closing(struct conn *conn, int fd);
-
-/* The process ends, and closes all of them: conversion_closing() for those that need it. */
-void conversion_closing_all(void);
-
 /* Has something happened on the socket that conversion_progress() would act upon? */
 bool conversion_is_ripe(const struct conn *conn, int fd);
 

@@ -14,12 +14,11 @@
 
 #include "client/resolve.h"
 #include "shim/clock.h"
+#include "shim/patience.h"
+#include "shim/quiet.h"
 #include "shim/shared.h"
 
 #include <assert.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -67,17 +66,24 @@ static struct {
 	_Atomic int64_t until;
 } refused[REFUSED_PLACES];
 
+static atomic_flag writing = ATOMIC_FLAG_INIT;
+
+/* A writer in another thread was the parent's; nothing of what it did is to be seen yet. */
+void converters_repair_in_child(void)
+{
+	atomic_flag_clear(&writing);
+}
+
 /* One writer at a time, with signals blocked; readers see entries below converter_count only. */
 static void table_add(uint8_t setting, const union sockaddr_ip *addr)
 {
-	static atomic_flag writing = ATOMIC_FLAG_INIT;
-	sigset_t all, mask;
+	unsigned int turn = 0;
+	struct quiet quiet;
 	int count;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	quiet_all(&quiet);
 	while (atomic_flag_test_and_set(&writing))
-		sched_yield();
+		patience(&turn);
 	count = atomic_load(&converter_count);
 	for (int i = 0; i < count; i++)
 		if (converters[i].setting == setting && sockaddr_ip_equal(&converters[i].addr, addr))
@@ -89,7 +95,7 @@ static void table_add(uint8_t setting, const union sockaddr_ip *addr)
 	}
 out:
 	atomic_flag_clear(&writing);
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	quiet_end(&quiet);
 }
 
 static void resolve(const struct settings *settings, uint8_t index, const char **reason)
@@ -344,11 +350,6 @@ int converters_index(const union sockaddr_ip *addr)
 		table_add(SETTING_NONE, addr);
 	}
 	return CONVERTERS_NONE;
-}
-
-const union sockaddr_ip *converters_address(int index)
-{
-	return &converters[index].addr;
 }
 
 void converters_rest(int index, unsigned int seconds)

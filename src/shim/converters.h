@@ -12,6 +12,9 @@
 /* Takes over the numeric addresses. Once, before any other call. */
 void converters_init(const struct settings *settings);
 
+/* After fork(), whose child has none of the other threads. */
+void converters_repair_in_child(void);
+
 /* Who asks for a converter. */
 struct converters_query {
 	const union sockaddr_ip *destination;
@@ -44,9 +47,6 @@ int converters_choose(const struct settings *settings, const struct converters_q
  * It need not be a configured one; then it is never chosen here. CONVERTERS_NONE: no room.
  */
 int converters_index(const union sockaddr_ip *addr);
-
-/* Where converter @index is, for the log. */
-const union sockaddr_ip *converters_address(int index);
 
 /* Leave this converter alone for @seconds. */
 void converters_rest(int index, unsigned int seconds);

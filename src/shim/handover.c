@@ -34,6 +34,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define SOCKETS_MAX 64
@@ -403,6 +404,10 @@ void handover_adopt(void)
 
 	if (!text)
 		return;
+	if (getauxval(AT_SECURE)) { /* the caller's word, who may be anybody */
+		unsetenv(HANDOVER_VARIABLE);
+		return;
+	}
 	for (int fd = 0; fd < ADOPTED_FDS; fd++)
 		adopt_fd(fd, text);
 	while ((rest = handover_record_read(&record, rest)))

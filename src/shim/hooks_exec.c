@@ -2,8 +2,8 @@
 /*
  * hooks_exec.c - starting a program, with a word about the sockets that it inherits
  *
- * If there is something to be said, the program's environment is copied to the stack with a
- * variable added: exec() is called in vfork() children, which must leave no trace in their
+ * If there is something to be said, the program's environment is copied with a
+ * variable added, to the stack in vfork() children, which must leave no trace in their
  * parent's memory. All else is as the caller has it; PATH is searched by the C library.
  *
  * system() and popen() are out of reach: the C library starts their shells by itself.
@@ -13,12 +13,14 @@
 #include "shim/conn.h"
 #include "shim/handover.h"
 #include "shim/hook.h"
+#include "shim/leave.h"
 #include "shim/log.h"
 #include "shim/next.h"
 
 #include <alloca.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define VARIABLES_MAX 4096 /* 32 KiB of stack */
@@ -67,29 +69,61 @@ static int with_posix_spawnp(const struct start *start, char *const envp[])
 				 start->argv, envp);
 }
 
-/* A function of its own for the sake of its stack, which only few need. */
-__attribute__((noinline)) static int start_informed(const struct start *start, char *const envp[])
+static size_t variables(char *const envp[])
 {
-	char text[HANDOVER_TEXT_MAX];
-	size_t count = 0, used = 0;
-	char **extended;
+	size_t count = 0;
+
+	while (envp && envp[count])
+		count++;
+	return count;
+}
+
+/* @text: room for HANDOVER_TEXT_MAX; @extended: for all variables of @envp and two pointers more */
+static int start_with(const struct start *start, char *const envp[], char *text, char **extended)
+{
+	size_t used = 0;
 
 	if (!handover_write(text, start->way))
 		return start->with(start, envp);
-	while (envp && envp[count])
-		count++;
+	for (; envp && *envp; envp++)
+		if (strncmp(*envp, HANDOVER_VARIABLE "=", strlen(HANDOVER_VARIABLE "=")) != 0)
+			extended[used++] = *envp;
+	extended[used++] = text;
+	extended[used] = NULL;
+	return start->with(start, extended);
+}
+
+/* On the stack of a vfork() child, which is its parent's. */
+__attribute__((noinline)) static int start_from_stack(const struct start *start, char *const envp[])
+{
+	char text[HANDOVER_TEXT_MAX];
+	size_t count = variables(envp);
+
 	if (count > VARIABLES_MAX) {
 		log_line("%s: more than %d variables: it can't be told of its connections",
 			 start->path ? start->path : "exec", VARIABLES_MAX);
 		return start->with(start, envp);
 	}
-	extended = alloca((count + 2) * sizeof(*extended));
-	for (size_t i = 0; i < count; i++)
-		if (strncmp(envp[i], HANDOVER_VARIABLE "=", strlen(HANDOVER_VARIABLE "=")) != 0)
-			extended[used++] = envp[i];
-	extended[used++] = text;
-	extended[used] = NULL;
-	return start->with(start, extended);
+	return start_with(start, envp, text, alloca((count + 2) * sizeof(char *)));
+}
+
+/* Threads may have less stack than that (PTHREAD_STACK_MIN), and a mapping goes with an exec(). */
+static int start_informed(const struct start *start, char *const envp[])
+{
+	size_t room = HANDOVER_TEXT_MAX + (variables(envp) + 2) * sizeof(char *);
+	int saved_errno = errno, ret;
+	char *memory = MAP_FAILED;
+
+	if (conn_is_owner())
+		memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	errno = saved_errno;
+	if (memory == MAP_FAILED)
+		return start_from_stack(start, envp);
+	ret = start_with(start, envp, memory, (char **)(memory + HANDOVER_TEXT_MAX));
+	saved_errno = errno;
+	munmap(memory, room);
+	errno = saved_errno;
+	return ret;
 }
 
 static int start_program(const struct start *start, char *const envp[])
@@ -101,9 +135,20 @@ static int start_program(const struct start *start, char *const envp[])
 	return start->with(start, envp);
 }
 
+/* What exec() closes must have no response in it: close(2) of unread bytes is a reset. */
+static int become_program(const struct start *start, char *const envp[])
+{
+	int saved_errno = errno;
+
+	if (!conn_none_attentive() && conn_is_owner())
+		leave_all(LEAVE_CLOEXEC);
+	errno = saved_errno;
+	return start_program(start, envp);
+}
+
 HOOK(int, execve, (const char *path, char *const argv[], char *const envp[]))
 {
-	return start_program(&(struct start){ .with = with_execve, .path = path, .argv = argv }, envp);
+	return become_program(&(struct start){ .with = with_execve, .path = path, .argv = argv }, envp);
 }
 
 HOOK(int, execv, (const char *path, char *const argv[]))
@@ -113,7 +158,7 @@ HOOK(int, execv, (const char *path, char *const argv[]))
 
 HOOK(int, execvpe, (const char *file, char *const argv[], char *const envp[]))
 {
-	return start_program(&(struct start){ .with = with_execvpe, .path = file, .argv = argv }, envp);
+	return become_program(&(struct start){ .with = with_execvpe, .path = file, .argv = argv }, envp);
 }
 
 HOOK(int, execvp, (const char *file, char *const argv[]))
@@ -123,12 +168,12 @@ HOOK(int, execvp, (const char *file, char *const argv[]))
 
 HOOK(int, fexecve, (int fd, char *const argv[], char *const envp[]))
 {
-	return start_program(&(struct start){ .with = with_fexecve, .fd = fd, .argv = argv }, envp);
+	return become_program(&(struct start){ .with = with_fexecve, .fd = fd, .argv = argv }, envp);
 }
 
 HOOK(int, execveat, (int dirfd, const char *path, char *const argv[], char *const envp[], int flags))
 {
-	return start_program(&(struct start){ .with = with_execveat, .fd = dirfd, .path = path,
+	return become_program(&(struct start){ .with = with_execveat, .fd = dirfd, .path = path,
 					      .argv = argv, .flags = flags },
 			     envp);
 }

@@ -29,7 +29,7 @@
  */
 #define STRETCH_NS (20 * 1000000L)
 
-#define ON_STACK 128 /* descriptors; more are rare and go into a mapping */
+#define ON_STACK 32 /* descriptors; more are rare and go into a mapping: threads may have little stack */
 
 /* What a wait needs for each descriptor, not from the application's allocator. */
 struct scratch {

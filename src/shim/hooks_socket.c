@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hooks_socket.c - socket(), connect(), getpeername(), shutdown(), and what copies or closes a socket */
+/* hooks_socket.c - socket(), connect(), shutdown(), and what copies or closes a socket */
 #include "config.h"
 
 #include "shim/conn.h"
 #include "shim/conversion.h"
 #include "shim/dissolve.h"
 #include "shim/hook.h"
+#include "shim/leave.h"
 #include "shim/next.h"
 #include "shim/plain.h"
 #include "shim/watch.h"
@@ -14,6 +15,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SOCK_TYPE_MASK 0xf /* SOCK_NONBLOCK and SOCK_CLOEXEC are above */
 
@@ -197,72 +199,6 @@ HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 	return ret;
 }
 
-/* An address, cut to what there is room for, as the kernel does it. */
-static int name_answer(const union sockaddr_ip *name, struct sockaddr *addr, socklen_t room, socklen_t *len)
-{
-	socklen_t full = sockaddr_ip_len(name);
-
-	memcpy(addr, name, room < full ? room : full);
-	*len = full;
-	return 0;
-}
-
-typedef int name_function(int fd, struct sockaddr *addr, socklen_t *len);
-
-/*
- * What the kernel says of a socket that is an IPv6 one instead of the application's IPv4 one. An address
- * that IPv4 hasn't is shown as the dummy address of RFC 7600, which is nobody's.
- */
-static int name_of_other_family(name_function *ask, int fd, struct sockaddr *addr, socklen_t *len)
-{
-	static const struct in6_addr dummy = { .s6_addr = { [10] = 0xff, 0xff, 192, 0, 0, 8 } };
-	union sockaddr_ip name = { .sa.sa_family = AF_UNSPEC };
-	socklen_t full = sizeof(name), room = *len;
-	struct in6_addr address;
-
-	if ((int)room < 0)
-		return hook_result(-EINVAL);
-	if (ask(fd, &name.sa, &full) < 0)
-		return -1;
-	address = sockaddr_ip_in6(&name);
-	if (!sockaddr_ip_set(&name, AF_INET, &address, sockaddr_ip_port(&name)))
-		sockaddr_ip_set(&name, AF_INET, &dummy, sockaddr_ip_port(&name));
-	return name_answer(&name, addr, room, len);
-}
-
-HOOK(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))
-{
-	const struct conn *conn = conn_unverified(fd);
-
-	if (!conn || !conn->shown_ipv4 || conn_of(fd) != conn || !addr || !len)
-		return next.getsockname(fd, addr, len);
-	return name_of_other_family(next.getsockname, fd, addr, len);
-}
-
-HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
-{
-	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
-	socklen_t room;
-
-	if (!conn || !len || !addr)
-		return next.getpeername(fd, addr, len);
-	room = *len;
-	if (conn_state(conn) == CONN_HELD && (int)room >= 0)
-		return name_answer(&conn->peer, addr, room, len);
-	if (conn_is_pending(conn) && conversion_progress(conn, fd) == CONN_PENDING) {
-		if (conn->connect_told && (int)room >= 0)
-			return name_answer(&conn->peer, addr, room, len);
-		return hook_result(-ENOTCONN);
-	}
-	if (conn_state(conn) != CONN_DONE && !conn_is_confirmed(conn))
-		return conn->shown_ipv4 ? name_of_other_family(next.getpeername, fd, addr, len) :
-					  next.getpeername(fd, addr, len);
-	/* The kernel's own answer first, for its errors: EINVAL, ENOTCONN after a reset. */
-	if (next.getpeername(fd, addr, len) < 0)
-		return -1;
-	return name_answer(&conn->peer, addr, room, len);
-}
-
 HOOK(int, shutdown, (int fd, int how))
 {
 	struct conn *conn = conn_attentive(fd);
@@ -283,7 +219,7 @@ HOOK(int, close, (int fd))
 	if (!conn)
 		conn = conn_attentive(fd);
 	if (conn) {
-		conversion_closing(conn, fd);
+		leave_by_close(conn, fd);
 		errno = saved_errno;
 	}
 	conn_forget(fd);
@@ -314,22 +250,24 @@ HOOK(int, dup, (int fd))
 	return to;
 }
 
+static int dup_followed(int fd, int to, int ret)
+{
+	if (ret < 0)
+		return ret;
+	conn_dup(fd, to);
+	if (to <= STDERR_FILENO && fd != to)
+		leave_to_stdio(to);
+	return ret;
+}
+
 HOOK(int, dup2, (int fd, int to))
 {
-	int ret = next.dup2(fd, to);
-
-	if (ret >= 0)
-		conn_dup(fd, to);
-	return ret;
+	return dup_followed(fd, to, next.dup2(fd, to));
 }
 
 HOOK(int, dup3, (int fd, int to, int flags))
 {
-	int ret = next.dup3(fd, to, flags);
-
-	if (ret >= 0)
-		conn_dup(fd, to);
-	return ret;
+	return dup_followed(fd, to, next.dup3(fd, to, flags));
 }
 
 static int fcntl_followed(int fd, int command, void *arg)

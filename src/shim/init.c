@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * init.c - what happens when the library is loaded
+ * init.c - what happens when the library is loaded, and when the process forks
  *
  * The order matters: the next functions first, then the configuration, which makes
  * the hooks do anything at all. All of it is immutable afterwards.
@@ -8,16 +8,38 @@
 #include "config.h"
 
 #include "client/settings.h"
+#include "shim/conn.h"
 #include "shim/conversion.h"
+#include "shim/converters.h"
 #include "shim/handover.h"
+#include "shim/leave.h"
 #include "shim/log.h"
 #include "shim/next.h"
+#include "shim/others.h"
+#include "shim/shared.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 
+/* A set-user-ID program would write its log, and believe what is handed over, for whoever calls it. */
 static const char *environment(const char *name)
 {
-	return getenv(name);
+	return getauxval(AT_SECURE) ? NULL : getenv(name);
+}
+
+static void before_fork(void)
+{
+	others_give_all();
+	conn_note_fork();
+}
+
+/* Other threads are gone, in the middle of whatever they did. */
+static void in_child(void)
+{
+	conn_repair_in_child();
+	converters_repair_in_child();
+	shared_repair_in_child();
 }
 
 __attribute__((constructor)) static void init(void)
@@ -25,6 +47,8 @@ __attribute__((constructor)) static void init(void)
 	static struct settings settings;
 
 	next_bind();
+	conn_init();
+	pthread_atfork(before_fork, conn_note_fork, in_child);
 	settings_read(&settings, environment);
 	log_open(settings.log);
 	if (!settings.enabled)
@@ -37,5 +61,5 @@ __attribute__((constructor)) static void init(void)
 __attribute__((destructor)) static void fini(void)
 {
 	if (!conn_none_attentive())
-		conversion_closing_all();
+		leave_all(LEAVE_ALL);
 }

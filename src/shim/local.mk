@@ -7,20 +7,20 @@ libconvert_la_SOURCES = \
 	src/shim/converters.c src/shim/converters.h \
 	src/shim/deadline.h src/shim/deadlines.c src/shim/deadlines.h src/shim/early.c src/shim/early.h \
 	src/shim/gate.c src/shim/gate.h src/shim/hook.h \
-	src/shim/handover.c src/shim/handover.h src/shim/handover_record.c src/shim/handover_record.h \
+	src/shim/handover.c src/shim/handover.h src/shim/handover_record.c src/shim/handover_record.h src/shim/leave.c src/shim/leave.h \
 	src/shim/hooks_epoll.c src/shim/hooks_exec.c src/shim/hooks_io.c src/shim/hooks_poll.c \
 	src/shim/hooks_socket.c \
 	src/shim/init.c \
 	src/shim/log.c src/shim/log.h \
 	src/shim/next.c src/shim/next.h src/shim/output.c src/shim/output.h \
-	src/shim/others.c src/shim/others.h src/shim/rights.c src/shim/rights.h \
+	src/shim/others.c src/shim/others.h src/shim/patience.h src/shim/rights.c src/shim/rights.h \
 	src/shim/servers.c src/shim/servers.h \
 	src/shim/settle.c src/shim/settle.h src/shim/shared.c src/shim/shared.h \
 	src/shim/signals.c src/shim/signals.h \
 	src/shim/tcpinfo.h src/shim/unseen.c src/shim/unseen.h \
 	src/shim/watch.c src/shim/watch.h
 libconvert_la_SOURCES += \
-	src/shim/hooks_alias.c src/shim/hooks_options.c src/shim/hooks_server.c src/shim/hooks_syscall.c \
+	src/shim/hooks_alias.c src/shim/hooks_names.c src/shim/hooks_options.c src/shim/hooks_server.c src/shim/hooks_stdio.c src/shim/hooks_syscall.c \
 	src/shim/dissolve.c src/shim/dissolve.h src/shim/input.c src/shim/input.h \
 	src/shim/lowat.c src/shim/lowat.h \
 	src/shim/options.c src/shim/options.h \

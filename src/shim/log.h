@@ -3,7 +3,10 @@
 #ifndef SHIM_LOG_H
 #define SHIM_LOG_H
 
-/* @path: a file to append to, "-" for stderr, empty for no log; kept, not copied. */
+/*
+ * @path: a file to append to; "-" for the standard error that the process begins with, and nothing that may
+ * have its number later, such as a connection; empty for no log. Kept, not copied.
+ */
 void log_open(const char *path);
 
 /*

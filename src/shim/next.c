@@ -332,50 +332,42 @@ static int raw_fexecve(int fd, char *const argv[], char *const envp[])
 	return raw_execveat(fd, "", argv, envp, AT_EMPTY_PATH);
 }
 
+static void raw__exit(int status)
+{
+	RAWCALL(SYS_exit_group, status);
+}
+
 /*
  * No single system calls: looked up then and there. Allocators, which are why nothing else is, start
- * no programs.
+ * no programs and make no streams of sockets.
  */
-static int raw_execvpe(const char *file, char *const argv[], char *const envp[])
-{
-	int (*function)(const char *, char *const[], char *const[]);
-	void *found = dlsym(RTLD_NEXT, "execvpe");
+#define RAW_LATE(ret, name, params, args, otherwise)                                               \
+	static ret raw_##name params                                                               \
+	{                                                                                          \
+		ret(*function) params;                                                             \
+		void *found = dlsym(RTLD_NEXT, #name);                                             \
+                                                                                                   \
+		if (!found)                                                                        \
+			return otherwise;                                                          \
+		memcpy(&function, &found, sizeof(found));                                          \
+		return function args;                                                              \
+	}
 
-	if (!found)
-		return raw_execve(file, argv, envp);
-	memcpy(&function, &found, sizeof(found));
-	return function(file, argv, envp);
-}
-
-typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-			   const posix_spawnattr_t *attributes, char *const argv[],
-			   char *const envp[]);
-
-static int raw_posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-			   const posix_spawnattr_t *attributes, char *const argv[],
-			   char *const envp[])
-{
-	void *found = dlsym(RTLD_NEXT, "posix_spawn");
-	spawn_function *function;
-
-	if (!found)
-		return ENOSYS;
-	memcpy(&function, &found, sizeof(found));
-	return function(pid, path, actions, attributes, argv, envp);
-}
-
-static int raw_posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+RAW_LATE(int, execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp),
+	 raw_execve(file, argv, envp))
+RAW_LATE(int, posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 			    const posix_spawnattr_t *attributes, char *const argv[],
-			    char *const envp[])
-{
-	void *found = dlsym(RTLD_NEXT, "posix_spawnp");
-	spawn_function *function;
-
-	if (!found)
-		return ENOSYS;
-	memcpy(&function, &found, sizeof(found));
-	return function(pid, file, actions, attributes, argv, envp);
-}
+			    char *const envp[]),
+	 (pid, path, actions, attributes, argv, envp), ENOSYS)
+RAW_LATE(int, posix_spawnp, (pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			     const posix_spawnattr_t *attributes, char *const argv[],
+			     char *const envp[]),
+	 (pid, file, actions, attributes, argv, envp), ENOSYS)
+RAW_LATE(FILE *, fdopen, (int fd, const char *mode), (fd, mode), (errno = ENOSYS, NULL))
+RAW_LATE(int, vdprintf, (int fd, const char *format, va_list args), (fd, format, args),
+	 (errno = ENOSYS, -1))
+RAW_LATE(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list args),
+	 (fd, flag, format, args), next.vdprintf(fd, format, args))
 
 #if RAWCALL_OWN
 static long raw_syscall(long number, ...)

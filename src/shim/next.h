@@ -19,6 +19,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -87,6 +88,10 @@ typedef off_t native_off_t;
 	X(int, epoll_wait, (int epfd, struct epoll_event *events, int max, int timeout_ms))        \
 	X(int, epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeout_ms,        \
 			     const sigset_t *mask))                                                \
+	X(FILE *, fdopen, (int fd, const char *mode))                                              \
+	X(int, vdprintf, (int fd, const char *format, va_list args))                               \
+	X(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list args))               \
+	X(void, _exit, (int status))                                                               \
 	X(int, execve, (const char *path, char *const argv[], char *const envp[]))                 \
 	X(int, execvpe, (const char *file, char *const argv[], char *const envp[]))                \
 	X(int, fexecve, (int fd, char *const argv[], char *const envp[]))                          \

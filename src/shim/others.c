@@ -35,7 +35,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
@@ -277,13 +276,8 @@ static bool mark_visit(struct conn *conn, void *arg)
 	return true;
 }
 
-static void before_fork(void)
+void others_give_all(void)
 {
 	if (!conn_none_attentive())
 		conn_each_pending(mark_visit, NULL);
-}
-
-__attribute__((constructor)) static void others_watch_forks(void)
-{
-	pthread_atfork(before_fork, NULL, conn_repair_in_child);
 }

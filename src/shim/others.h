@@ -44,6 +44,9 @@ bool others_is_held(int fd);
  */
 void others_give(struct conn *conn, int fd);
 
+/* The same for all that are not finished yet: before a fork(). */
+void others_give_all(void);
+
 /* The local port, in network byte order; 0: none. It tells one SYN of a socket from the next. */
 uint16_t others_local_port(int fd);
 

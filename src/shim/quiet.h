@@ -25,6 +25,19 @@ struct quiet {
 
 void quiet_begin(struct quiet *quiet);
 
+/*
+ * For a few system calls that belong together and don't wait: until quiet_end() no handler runs, which
+ * might not come back (siglongjmp()), nor is the thread cancelled.
+ */
+static inline void quiet_all(struct quiet *quiet)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
+	pthread_sigmask(SIG_SETMASK, &all, &quiet->mask);
+}
+
 /* For a wait that is given quiet.mask, and afterwards. */
 static inline void quiet_listen(const struct quiet *quiet)
 {

@@ -85,10 +85,10 @@ static void log_converted(const struct conn *conn, int fd)
 	log_verdict(conn, mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
 }
 
-enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_step *told)
+/* A function of its own, and so is its stack: little of that may be left for what follows. */
+__attribute__((noinline)) static void response_take(int fd, size_t length)
 {
 	uint8_t response[CONVERT_MESSAGE_MAX];
-	size_t length = told->length;
 
 	while (length) {
 		ssize_t got = next.recv(fd, response, length, MSG_DONTWAIT);
@@ -97,6 +97,11 @@ enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_st
 			break; /* all of it was there a moment ago */
 		length -= (size_t)got;
 	}
+}
+
+enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_step *told)
+{
+	response_take(fd, told->length);
 	converters_served(conn->converter, told);
 	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
 		servers_note_mptcp(&conn->peer, told->server_mptcp);

@@ -5,6 +5,7 @@
 #include "shim/shared.h"
 
 #include "shim/log.h"
+#include "shim/quiet.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -24,14 +25,25 @@ void shared_init(const char *kept)
 void shared_open(void)
 {
 	int expected = CLOSED, ret;
+	struct quiet quiet;
 
-	if (atomic_load_explicit(&state, memory_order_acquire) != CLOSED ||
-	    !atomic_compare_exchange_strong(&state, &expected, OPENING))
+	if (atomic_load_explicit(&state, memory_order_acquire) != CLOSED)
 		return;
-	ret = cache_open(&cache, *directory ? directory : NULL);
-	if (ret < 0 && ret != -ENOENT)
-		log_line("what is learned is not kept: %s", cache_problem(ret));
-	atomic_store_explicit(&state, OPEN, memory_order_release);
+	quiet_all(&quiet); /* a thread that is cancelled in open(2) would leave it OPENING */
+	if (atomic_compare_exchange_strong(&state, &expected, OPENING)) {
+		ret = cache_open(&cache, *directory ? directory : NULL);
+		if (ret < 0 && ret != -ENOENT)
+			log_line("what is learned is not kept: %s", cache_problem(ret));
+		atomic_store_explicit(&state, OPEN, memory_order_release);
+	}
+	quiet_end(&quiet);
+}
+
+void shared_repair_in_child(void)
+{
+	int expected = OPENING;
+
+	atomic_compare_exchange_strong(&state, &expected, CLOSED);
 }
 
 const struct cache *shared_cache(void)

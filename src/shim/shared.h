@@ -10,10 +10,12 @@ void shared_init(const char *directory);
 
 /*
  * shared_open() - have the cache ready
- * Opens it at the first call, so that programs which never connect don't. Not in a signal handler's
- * way of a claim: it allocates nothing, but opens a file.
+ * Opens it at the first call, so that programs which never connect don't.
  */
 void shared_open(void);
+
+/* After fork(), whose child has none of the other threads. */
+void shared_repair_in_child(void);
 
 /* The cache; one that is off until shared_open() is done. */
 const struct cache *shared_cache(void);

@@ -44,6 +44,10 @@ tests_lab_apps_surface_syscall_SOURCES = tests/lab/apps/surface_remote.c tests/l
 tests_lab_apps_surface_syscall_CPPFLAGS = $(AM_CPPFLAGS) -DTHROUGH_SYSCALL
 tests_lab_apps_surface_syscall_LDFLAGS = $(AM_LDFLAGS) -pthread
 
+check_PROGRAMS += tests/lab/apps/hook_probe
+tests_lab_apps_hook_probe_SOURCES = tests/lab/apps/hook_probe.c tests/lab/apps/say.h
+tests_lab_apps_hook_probe_LDFLAGS = $(AM_LDFLAGS) -pthread
+
 check_PROGRAMS += tests/lab/apps/resolve_probe
 tests_lab_apps_resolve_probe_SOURCES = tests/lab/apps/resolve_probe.c
 tests_lab_apps_resolve_probe_LDFLAGS = $(AM_LDFLAGS) -pthread
@@ -65,6 +69,7 @@ LAB_TESTS = \
 	tests/lab/test_shim_policy.py \
 	tests/lab/test_shim_surface.py \
 	tests/lab/test_shim_processes.py \
+	tests/lab/test_shim_moments.py \
 	tests/lab/test_early_data.py \
 	tests/lab/test_learned.py \
 	tests/lab/test_confirmation.py \
@@ -87,7 +92,7 @@ LAB_TESTS = \
 	tests/lab/test_several_converters.py \
 	tests/lab/test_convertd_hold.py \
 	tests/lab/test_convertd_observe.py \
-	tests/lab/test_convertd_workers.py \
+	tests/lab/test_convertd_workers.py tests/lab/test_convertd_memory.py \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \

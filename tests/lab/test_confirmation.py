@@ -193,5 +193,47 @@ def test_left_to_others():
         equal(lab.shim_log().count(CONFIRMED), 5, "confirmed in\n" + lab.shim_log())
 
 
+STREAMS = """
+import ctypes, os, socket, sys
+libc = ctypes.CDLL(None)
+libc.fdopen.restype = ctypes.c_void_p
+def stream(fd):
+    return ctypes.c_void_p(libc.fdopen(fd, b"r+"))
+server, how = sys.argv[1:]
+sock = socket.socket()
+if how == "opened before":
+    file = stream(sock.fileno())
+sock.connect((server, 7))
+if how == "opened after":
+    file = stream(sock.fileno())
+elif how == "standard input":
+    os.dup2(sock.fileno(), 0)
+    file = ctypes.c_void_p.in_dll(libc, "stdin")
+elif how == "opened after output":
+    sock.sendall(b"hello" + bytes([10]))
+    file = stream(sock.fileno())
+if how == "standard input":
+    sock.sendall(b"hello" + bytes([10]))
+elif how != "opened after output":
+    libc.fputs(b"hello" + bytes([10]), file)
+    libc.fflush(file)
+line = ctypes.create_string_buffer(100)
+libc.fgets(line, 100, file)
+print(line.value.decode("latin-1"), end="")
+"""
+
+
+def test_streams():
+    """The C library's streams read and write past the hooks: never the response, nor at the converter."""
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        lab.echo()
+        for how in ("opened before", "opened after", "opened after output", "standard input"):
+            for early in ("0", "1"):
+                said = ask(lab, STREAMS, how, env=withheld(lab, CONVERT_EARLY_DATA=early))
+                equal(said, "hello\n", "%s, early data %s" % (how, early))
+        check(CONFIRMED in lab.shim_log(), "none was confirmed by the SYN+ACK:\n" + lab.shim_log())
+
+
 if __name__ == "__main__":
     main()

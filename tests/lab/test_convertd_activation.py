@@ -13,9 +13,12 @@ import tempfile
 import threading
 
 from convertlab import Lab, Link, check, equal, main, need, wait_until
-from convertlab.peers import MPTCP, TCP, Client, Server, extended_header, read_exactly
+from convertlab.peers import MPTCP, TCP, Client, Server, extended_header, read_exactly, writable
 
 RESTARTS = 3
+
+# The names of what the manager is to keep.
+LISTENERS, RULES = "convertd-listen", "convertd-rules"
 
 
 def near(**options):
@@ -29,7 +32,8 @@ class Manager:
     def __init__(self, lab, *sockets):
         self._lab = lab
         self.sockets = sockets
-        self.kept = []  # descriptors
+        self.kept = []  # descriptors that listen
+        self.rules = []  # and of what owns the rules for SYNs
         self._directory = tempfile.mkdtemp(prefix="m-", dir="/run")  # a path for a Unix socket must be short
         self.path = os.path.join(self._directory, "notify")
         self._messages = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -44,17 +48,23 @@ class Manager:
         shutil.rmtree(self._directory)
         for sock in self.sockets:
             sock.close()
-        self._drop_kept()
+        self.forget()
 
-    def _drop_kept(self):
-        for number in self.kept:
+    def forget(self):
+        """Closes all that it keeps, as when convertd is stopped for good."""
+        self._drop(self.kept)
+        self._drop(self.rules)
+
+    @staticmethod
+    def _drop(numbers):
+        for number in numbers:
             os.close(number)
-        self.kept.clear()
+        numbers.clear()
 
     def start(self, *arguments, env=None):
         """Starts convertd with the sockets; returns its Process."""
-        passed = [sock.fileno() for sock in self.sockets] + self.kept
-        names = ["unit.socket"] * len(self.sockets) + ["convertd-listen"] * len(self.kept)
+        passed = [sock.fileno() for sock in self.sockets] + self.kept + self.rules
+        names = ["unit.socket"] * len(self.sockets) + [LISTENERS] * len(self.kept) + [RULES] * len(self.rules)
         # a shell puts the sockets where they belong, and becomes convertd: LISTEN_PID is its own number
         moves = "".join("exec %d<&%d-; " % (3 + i, 100 + i) for i in range(len(passed)))
         script = "%sexport LISTEN_PID=$$ LISTEN_FDS=%d; exec \"$@\"" % (moves, len(passed))
@@ -70,11 +80,13 @@ class Manager:
     def _take(self, text, numbers):
         """What a message says of descriptors."""
         lines = text.splitlines()
-        ours = "FDNAME=convertd-listen" in lines
-        check(ours and "FDSTORE=1" in lines or not numbers, "descriptors with the message " + text)
-        if ours and "FDSTOREREMOVE=1" in lines:
-            self._drop_kept()
-        self.kept += numbers
+        store = next((store for name, store in ((LISTENERS, self.kept), (RULES, self.rules)) if "FDNAME=" + name in lines), None)
+        check(store is not None and "FDSTORE=1" in lines or not numbers, "descriptors with the message " + text)
+        if store is None:
+            return
+        if "FDSTOREREMOVE=1" in lines:
+            self._drop(store)
+        store += numbers
 
     def wait(self, *assignments, seconds=30):
         """Waits for a message with these assignments and returns it as {name: value}; what came before is passed over."""
@@ -303,6 +315,42 @@ def test_restart_with_kept_sockets():
         said = restart_under_load(lab, manager, "--listen", "[::]:5000", "--workers", "2")
         equal(len(manager.kept), 2, "sockets that are kept")
         return said
+
+
+def test_confirmations_between_two():
+    """Between one convertd and the next, SYNs are answered, and the SYN+ACKs confirm nothing; nor do those of one that withholds none."""
+    need("nft", "nftables")
+    with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
+        arguments = ["--listen", "[::]:5001", "--workers", "1"]
+        for number, way in ((signal.SIGKILL, "on"), (signal.SIGTERM, "off")):
+            process = manager.start(*arguments)
+            manager.wait("READY=1")
+            for port in (5000, 5001):
+                with Client(lab.client, lab.converter.addr4, port=port) as client:
+                    extended_header(client.send(server.connect()).answer())
+                    server.accept().close()
+                    check(client.confirmed(), "a SYN+ACK of port %d confirms nothing" % port)
+            process.stop(number)
+            with contextlib.ExitStack() as stack:
+                waiting = [stack.enter_context(Client(lab.client, lab.converter.addr4, port=port)) for port in (5000, 5001)]
+                for client in waiting:
+                    client.send(server.connect())
+                    check(writable(client.sock, 5), "no SYN+ACK")
+                    check(not client.confirmed(), "a SYN+ACK confirms a server, though there is no convertd")
+                process = manager.start(*arguments, "--hold-syn", way)
+                manager.wait("READY=1")
+                for client in waiting:
+                    server.accept().close()
+                    extended_header(client.answer())
+            with Client(lab.client, lab.converter.addr4, port=5000) as client:
+                extended_header(client.send(server.connect()).answer())
+                server.accept().close()
+                equal(client.confirmed(), way == "on", "whether a SYN+ACK confirms the server")
+            equal(process.stop(), 0, "the status")
+            listed = lab.converter.run(["nft", "list", "tables"]).stdout
+            equal(listed.count("convertd_syns"), 1, "tables:\n" + listed)
+        manager.forget()
+        equal(lab.converter.run(["nft", "list", "tables"]).stdout, "", "tables when all is gone")
 
 
 def test_kept_sockets_follow_the_configuration():

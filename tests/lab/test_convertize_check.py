@@ -340,6 +340,18 @@ def test_unknown_tlvs():
               ([200, 42, 255], "note"), "TLVs")
 
 
+def test_withholding():
+    """doc/private-tlvs.md: said, denied with the remedy, or nothing about it."""
+    with near() as lab:
+        for port, (tlv, words, facts) in enumerate((("f002010107d06c63", "05", [(True, "ok")]),
+                                                    ("f002010007d06c63", "05", [(False, "note")]),
+                                                    ("", "03", [])), 3000):
+            scripted(lab, "whole", "01%s2263" % words + "1502000004001e00" + tlv, port=port)
+            report = Report(lab, "--port", port)
+            equal([(fact["value"], fact["status"]) for fact in report.all("converter.withholds")], facts, tlv)
+            equal((report.status, report.all("converter.unknown_tlvs")), (OK, []), tlv)
+
+
 def test_cookies():
     """One that is configured is sent; one that is given is used at once."""
     cookie = "00112233aabbccdd"

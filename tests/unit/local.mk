@@ -72,7 +72,8 @@ if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_cookies \
 	tests/unit/test_relay_watch tests/unit/test_shared tests/unit/test_sources tests/unit/test_sysctls \
-	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table
+	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table \
+	tests/unit/test_blocks
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
@@ -112,6 +113,10 @@ tests_unit_test_sources_LDADD = libconvertd.la $(CHECK_LIBS)
 tests_unit_test_relay_watch_SOURCES = tests/unit/test_relay_watch.c
 tests_unit_test_relay_watch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_relay_watch_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_blocks_SOURCES = tests/unit/test_blocks.c
+tests_unit_test_blocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_blocks_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_hold_table_SOURCES = tests/unit/test_hold_table.c \
 	src/convertd/hold_table.c src/convertd/hold_table.h src/convertd/downstream.c src/convertd/downstream.h \

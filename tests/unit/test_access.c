@@ -7,7 +7,6 @@
 
 #include "run.h"
 
-#include <arpa/inet.h>
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

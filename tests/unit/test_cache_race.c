@@ -15,7 +15,6 @@
 #include "tempdir.h"
 
 #include <check.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include "../fuzz/properties.h"
 
 #include <check.h>
-#include <stdlib.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

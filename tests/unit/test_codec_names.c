@@ -3,7 +3,6 @@
 #include "run.h"
 
 #include <check.h>
-#include <stdlib.h>
 
 #include <convert/convert.h>
 

@@ -10,7 +10,6 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <convert/convert.h>

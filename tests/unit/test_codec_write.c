@@ -6,7 +6,6 @@
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <convert/convert.h>

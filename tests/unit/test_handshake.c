@@ -11,7 +11,6 @@
 
 #include <check.h>
 #include <errno.h>
-#include <stdlib.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

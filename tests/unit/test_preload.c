@@ -7,7 +7,6 @@
 #include "run.h"
 
 #include <check.h>
-#include <stdio.h>
 #include <string.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

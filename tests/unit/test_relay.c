@@ -174,6 +174,9 @@ START_TEST(half_close)
 	expect(client, "still here");
 	shutdown(server, SHUT_WR);
 	ck_assert_int_eq(run(), RELAY_DONE);
+	/* The relay has no more use for its sockets: the last FIN comes of their end. */
+	close(relay.side[RELAY_UPSTREAM].fd);
+	relay.side[RELAY_UPSTREAM].fd = -1;
 	expect(client, "");
 }
 END_TEST
@@ -335,6 +338,40 @@ START_TEST(the_end_goes_with_the_last_bytes)
 }
 END_TEST
 
+/* What was prepended, the first bytes and the end are one segment (1), where all of it is there. */
+START_TEST(the_first_bytes_go_with_what_was_prepended)
+{
+	int to = relay.side[RELAY_UPSTREAM].fd;
+	unsigned before = segments_sent(to);
+
+	ck_assert_int_eq(relay_prepend(&relay, RELAY_DOWNSTREAM, (const uint8_t *)"answer, ", 8), 0);
+	put(server, "greeting");
+	if (_i)
+		shutdown(server, SHUT_WR);
+	relay.side[RELAY_UPSTREAM].tcp = relay.side[RELAY_DOWNSTREAM].tcp = true;
+	relay.side[RELAY_DOWNSTREAM].ended = _i;
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	ck_assert_uint_eq(segments_sent(to) - before, 1);
+	expect(client, "answer, greeting");
+	if (_i)
+		expect(client, "");
+	else
+		expect_nothing(client);
+}
+END_TEST
+
+/* The server has gone with a reset behind its bytes, or without any: all that was there arrives. */
+START_TEST(reset_behind_what_was_prepended)
+{
+	ck_assert_int_eq(relay_prepend(&relay, RELAY_DOWNSTREAM, (const uint8_t *)"answer", 6), 0);
+	if (_i)
+		put(server, ", bye");
+	reset(&server);
+	ck_assert_int_eq(run(), RELAY_DOWNSTREAM_LOST);
+	expect(client, _i ? "answer, bye" : "answer");
+}
+END_TEST
+
 /* The end was announced, but there is more before it than one read takes. */
 START_TEST(the_end_is_behind_more)
 {
@@ -373,6 +410,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, reset_by_client_after_its_fin);
 	tcase_add_test(tcase, share_of_a_round);
 	tcase_add_loop_test(tcase, the_end_goes_with_the_last_bytes, 0, 2);
+	tcase_add_loop_test(tcase, the_first_bytes_go_with_what_was_prepended, 0, 2);
+	tcase_add_loop_test(tcase, reset_behind_what_was_prepended, 0, 2);
 	tcase_add_test(tcase, the_end_is_behind_more);
 }
 

@@ -7,7 +7,6 @@
 #include "run.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -8,7 +8,6 @@
 #include "run.h"
 
 #include <check.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

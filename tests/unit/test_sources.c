@@ -6,7 +6,6 @@
 
 #include <arpa/inet.h>
 #include <check.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

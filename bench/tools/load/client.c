@@ -38,6 +38,7 @@
 
 enum phase {
 	PHASE_STEP_OUT, /* sending the bytes of a step */
+	PHASE_SYNACK,   /* waiting for the SYN+ACK, which may say what the reply will */
 	PHASE_STEP_IN,  /* waiting for its reply */
 	PHASE_CONNECT,  /* no steps: waiting for the connection */
 	PHASE_REQUEST,  /* sending a request */
@@ -66,6 +67,7 @@ struct slot {
 	int64_t began;         /* connect(), then each request */
 	int64_t opened;        /* connect() */
 	bool first;            /* no byte of any response yet */
+	bool ahead;            /* the request doesn't wait for the reply to the last step */
 	uint16_t partial_len;  /* a reply of which only a part is there */
 	uint8_t *partial;
 };
@@ -218,8 +220,26 @@ static enum outcome run_step_out(struct slot *slot)
 		return OUTCOME_FAILED;
 	slot->sent += (uint64_t)put;
 	if (slot->sent == step->size)
-		enter(slot, options->early && slot->step == options->way.steps - 1 ? PHASE_REQUEST
-										   : PHASE_STEP_IN);
+		enter(slot, slot->ahead && slot->step == options->way.steps - 1 ? PHASE_REQUEST
+										: PHASE_STEP_IN);
+	return OUTCOME_GO_ON;
+}
+
+/* As libconvert.so does: the reply if it is there, else what the kernel tells of the SYN+ACK. */
+static enum outcome run_synack(struct slot *slot)
+{
+	const int confirmed = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (!slot->handle.readable && !slot->handle.writable)
+		return OUTCOME_WAIT;
+	slot->ahead = !slot->handle.readable &&
+		      getsockopt(slot->handle.fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+		      (info.tcpi_options & confirmed) == confirmed;
+	if (slot->ahead)
+		stream_is_open(slot);
+	enter(slot, slot->ahead ? PHASE_REQUEST : PHASE_STEP_IN);
 	return OUTCOME_GO_ON;
 }
 
@@ -269,8 +289,9 @@ static enum outcome run_step_in(struct slot *slot)
 		enter(slot, PHASE_STEP_OUT);
 		return got == size ? OUTCOME_GO_ON : fail(slot, EPROTO);
 	}
-	stream_is_open(slot);
-	enter(slot, options->early ? PHASE_RESPONSE : PHASE_REQUEST);
+	if (!slot->ahead || options->early)
+		stream_is_open(slot);
+	enter(slot, slot->ahead ? PHASE_RESPONSE : PHASE_REQUEST);
 	return got == size ? OUTCOME_GO_ON
 			   : take_response(slot, scratch + size, (size_t)(got - size));
 }
@@ -332,7 +353,7 @@ static enum outcome run_request(struct slot *slot)
 	slot->sent += (uint64_t)put;
 	count_acknowledged(slot);
 	if (slot->sent == options->payload.request) {
-		bool waits = options->early && slot->step < options->way.steps;
+		bool waits = slot->ahead && slot->step < options->way.steps;
 
 		enter(slot, waits ? PHASE_STEP_IN : PHASE_RESPONSE);
 		if (!waits && options->payload.response == 0)
@@ -371,10 +392,10 @@ static enum outcome run_end(struct slot *slot)
 }
 
 static enum outcome (*const phases[])(struct slot *slot) = {
-	[PHASE_STEP_OUT] = run_step_out, [PHASE_STEP_IN] = run_step_in,
-	[PHASE_CONNECT] = run_connect,   [PHASE_REQUEST] = run_request,
-	[PHASE_RESPONSE] = run_response, [PHASE_HELD] = run_end,
-	[PHASE_END] = run_end,
+	[PHASE_STEP_OUT] = run_step_out, [PHASE_SYNACK] = run_synack,
+	[PHASE_STEP_IN] = run_step_in,   [PHASE_CONNECT] = run_connect,
+	[PHASE_REQUEST] = run_request,   [PHASE_RESPONSE] = run_response,
+	[PHASE_HELD] = run_end,          [PHASE_END] = run_end,
 };
 _Static_assert(sizeof(phases) / sizeof(phases[0]) == PHASE_COUNT, "a function for each phase");
 
@@ -447,7 +468,7 @@ static void slot_start(struct slot *slot)
 	if (sent < 0 && errno != EINPROGRESS) {
 		slot->error = errno;
 	} else if (sent > 0) {
-		slot->phase = PHASE_STEP_IN;
+		slot->phase = options->withheld && !slot->ahead ? PHASE_SYNACK : PHASE_STEP_IN;
 		if ((size_t)sent != size)
 			errx(1, "a SYN that takes %zd bytes only", sent);
 	}
@@ -462,7 +483,8 @@ static void slot_open(struct slot *slot)
 	    (options->duration_ns && now >= measure_to))
 		return;
 	*slot = (struct slot){
-		.first = true, .requests = options->requests, .began = now, .opened = now
+		.first = true, .ahead = options->early, .requests = options->requests,
+		.began = now, .opened = now
 	};
 	slot->handle.run = slot_run;
 	slot->handle.fd =

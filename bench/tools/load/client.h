@@ -14,6 +14,8 @@ struct client_options {
 	struct way way;
 	bool mptcp;
 	bool early;  /* the request follows the last step without waiting for its reply */
+	bool withheld; /* the SYN+ACK of this converter may be the server's confirmation, as it */
+		       /* withholds SYNs: doc/private-tlvs.md */
 	bool verify; /* ends with 1 at the first wrong byte */
 	bool hold; /* connections stay open behind their response, until the standard input ends */
 	unsigned int concurrency;

@@ -32,6 +32,8 @@ static const char usage_text[] =
 	"  --request BYTES       its size, 24 or more (24)\n"
 	"  --response BYTES      and its response's (1)\n"
 	"  --early               send the request behind the Convert message, without waiting\n"
+	"  --withheld            with convert-syn, to a converter that withholds SYNs: a SYN+ACK that\n"
+	"                        confirms the server is enough to send the request\n"
 	"  --hold                keep all --connections open, until the standard input ends\n"
 	"  --timeline MS         print the bytes of each such interval as well\n"
 	"  --verify              end at the first byte that is not the right one\n"
@@ -53,6 +55,7 @@ enum option_id {
 	OPTION_REQUEST,
 	OPTION_RESPONSE,
 	OPTION_EARLY,
+	OPTION_WITHHELD,
 	OPTION_HOLD,
 	OPTION_TIMELINE,
 	OPTION_VERIFY,
@@ -75,6 +78,7 @@ static const struct option option_table[] = {
 	[OPTION_REQUEST] = { .name = "request", .has_arg = 1 },
 	[OPTION_RESPONSE] = { .name = "response", .has_arg = 1 },
 	[OPTION_EARLY] = { .name = "early" },
+	[OPTION_WITHHELD] = { .name = "withheld" },
 	[OPTION_HOLD] = { .name = "hold" },
 	[OPTION_TIMELINE] = { .name = "timeline", .has_arg = 1 },
 	[OPTION_VERIFY] = { .name = "verify" },
@@ -160,6 +164,7 @@ static void option_read(struct arguments *arguments, enum option_id id, const ch
 		break;
 	case OPTION_RESPONSE: client->payload.response = number_read(id, text, 0, true); break;
 	case OPTION_EARLY: client->early = true; break;
+	case OPTION_WITHHELD: client->withheld = true; break;
 	case OPTION_HOLD: client->hold = true; break;
 	case OPTION_TIMELINE: client->timeline_ns = seconds_read(id, text, 1e6); break;
 	case OPTION_VERIFY: client->verify = true; break;

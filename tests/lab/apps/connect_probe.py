@@ -157,7 +157,8 @@ def main():
         reached, waiter = error == 0, None
     else:
         reached, waiter = open_nonblocking(way, (address, port), sock)
-    say("domain", sock.getsockopt(socket.SOL_SOCKET, SO_DOMAIN), "of the name", len(sock.getsockname()))
+    say("domain", sock.getsockopt(socket.SOL_SOCKET, SO_DOMAIN), "of the name", len(sock.getsockname()),
+        sock.getsockname()[0] if reached else "")
     print("%.1f" % ((time.monotonic() - start) * 1000), file=sys.stderr)
     if reached:
         talk(sock, waiter)

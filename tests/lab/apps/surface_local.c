@@ -15,7 +15,6 @@
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>

@@ -41,7 +41,9 @@ class Run:
         self.converted = converted
         self.directory = os.path.join(lab.directory, "converted" if converted else "direct")
         os.mkdir(self.directory)
-        common = {"HOME": self.directory, "XDG_RUNTIME_DIR": "", "LC_ALL": "C.UTF-8"}
+        # as in a user's session: after the first connection all processes know that the converter withholds SYNs
+        common = {"HOME": self.directory, "XDG_RUNTIME_DIR": self.path("runtime"), "LC_ALL": "C.UTF-8"}
+        os.mkdir(self.path("runtime"), 0o700)
         self.env = lab.converted(**common) if converted else common
 
     def __call__(self, cmd, env=None, **options):

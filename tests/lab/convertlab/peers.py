@@ -19,7 +19,7 @@ from .waiting import wait_until
 TCP, MPTCP = socket.IPPROTO_TCP, 262
 MSG_FASTOPEN = 0x20000000
 TCP_FASTOPEN_NO_COOKIE = 34
-TCPI_OPT_SYN_DATA = 32
+TCPI_OPT_TIMESTAMPS, TCPI_OPT_SYN_DATA = 1, 32
 PORT = 1234
 
 # What the answer to an Info TLV has besides where SYNs are withheld, by default: doc/private-tlvs.md
@@ -157,7 +157,15 @@ class Client:
 
     def syn_data_taken(self):
         """Has the SYN+ACK acknowledged what the SYN had?"""
-        return bool(self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)[5] & TCPI_OPT_SYN_DATA)
+        return bool(self._negotiated() & TCPI_OPT_SYN_DATA)
+
+    def confirmed(self):
+        """Does the SYN+ACK of a converter that withholds SYNs say that the server was reached? (doc/private-tlvs.md)"""
+        both = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS
+        return self._negotiated() & both == both
+
+    def _negotiated(self):
+        return self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)[5]
 
     def read(self, size):
         """So many bytes, or fewer at the end of the stream."""
@@ -206,6 +214,10 @@ def _checksum(data):
     return ~total & 0xffff
 
 
+# Options of SYNs: RFC 9293 3.2 and RFC 8684 3.2, a join to a connection that isn't there.
+MSS, MP_JOIN = octets("020405b4"), octets("1e0c1001 11111111 22222222")
+
+
 class Forger:
     """Sends SYNs from IPv4 addresses that aren't the host's, with data in them; what comes back reaches nobody."""
 
@@ -220,13 +232,14 @@ class Forger:
     def __exit__(self, *_):
         self.sock.close()
 
-    def syn(self, source, port, data):
-        """A SYN from source:port, with an MSS option."""
+    def syn(self, source, port, data, options=MSS, damaged=False):
+        """A SYN from source:port, with these TCP options, a multiple of four bytes; damaged: its checksum is wrong."""
         src = ipaddress.ip_address(source).packed
         dst, dport = self._to
-        tcp = struct.pack("!HHIIBBHHHBBH", port, dport, 12345, 0, 6 << 4, 2, 65535, 0, 0, 2, 4, 1460) + data
+        words = 5 + len(options) // 4
+        tcp = struct.pack("!HHIIBBHHH", port, dport, 12345, 0, words << 4, 2, 65535, 0, 0) + options + data
         pseudo = src + dst + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(tcp))
-        tcp = tcp[:16] + struct.pack("!H", _checksum(pseudo + tcp)) + tcp[18:]
+        tcp = tcp[:16] + struct.pack("!H", _checksum(pseudo + tcp) ^ damaged) + tcp[18:]
         # the kernel fills in what is zero
         ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, socket.IPPROTO_TCP, 0) + src + dst
         self.sock.sendto(ip + tcp, self._where)
@@ -306,6 +319,11 @@ def unsent(sock):
 def readable(sock, seconds):
     """Does something come within so many seconds?"""
     return bool(select.select([sock], [], [], seconds)[0])
+
+
+def writable(sock, seconds):
+    """Is it connected, and can take something, within so many seconds?"""
+    return bool(select.select([], [sock], [], seconds)[1])
 
 
 # --- the converter -------------------------------------------------------------------------------------------

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_shim_moments.py - what goes past the hooks, or comes at a bad moment
+
+The C library's own calls, ends of a process, small stacks, privileges, standard descriptors that are closed: apps/hook_probe.c.
+"""
+import contextlib
+import os
+import shutil
+import subprocess
+
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main
+from convertlab.waiting import wait_until
+
+PROBE_SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "hook_probe.c")
+
+
+def lab_for(**options):
+    return Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=10), **options)
+
+
+def modes(lab, **variables):
+    """What the SYN+ACK confirms, early data, and neither."""
+    return {"plain": lab.converted(**variables), "confirmed": lab.converted(CONVERT_WITHHOLDING=2000, **variables),
+            "early": lab.converted(CONVERT_EARLY_DATA=1, **variables)}
+
+
+def probe(lab, case, port, env=None):
+    program = lab.build.program("tests/lab/apps/hook_probe")
+    result = lab.client.run([program, case, lab.server.addr4, port], env=env, check=False)
+    return "%sended with %d\n%s" % (result.stdout, result.returncode, result.stderr)
+
+
+def same_in_all_modes(lab, case, port, **variables):
+    direct = probe(lab, case, port)
+    check("ended with 0\n" in direct, direct)
+    for mode, env in modes(lab, **variables).items():
+        equal(probe(lab, case, port, env), direct, "%s, %s" % (case, mode))
+
+
+def test_stdio():
+    """It reads and writes past all hooks: no byte of the response, nothing in front of the request."""
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        lab.greeter()
+        lab.echo()
+        for case, port in (("stdio", 25), ("stdio-first", 7), ("dprintf-first", 7)):
+            same_in_all_modes(lab, case, port)
+
+
+def test_leaving_at_once():
+    """What was written arrives, though the response hasn't come yet."""
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        echo = lab.echo()
+        for case in ("fclose", "close", "exit", "exec"):
+            for mode, env in {"direct": None, **modes(lab)}.items():
+                before = echo.log_text().count("bytes=5")
+                said = probe(lab, case, 7, env)
+                check("ended with 0\n" in said, said)
+                wait_until(lambda: echo.log_text().count("bytes=5") > before, 5,  # pylint: disable=cell-var-from-loop
+                           "five bytes at the server: %s, %s" % (case, mode))
+
+
+def test_little_stack():
+    """Threads with as little as there may be."""
+    if os.environ.get("SANITIZER_PRELOAD"):
+        raise Unsuitable("not under sanitizers: they need more stack")
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        lab.echo()
+        runtime = os.path.join(lab.directory, "runtime")
+        os.mkdir(runtime, 0o700)
+        for variables in ({}, {"XDG_RUNTIME_DIR": runtime}):
+            same_in_all_modes(lab, "small-stacks", 7, **variables)
+
+
+def test_standard_error():
+    """The log takes no descriptor, waits for nobody, ends no process and writes into no file of the application's."""
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        lab.echo()
+        for case in ("stderr-another", "stderr-closed", "stderr-broken", "stderr-full"):
+            direct = probe(lab, case, 7)
+            check("ended with 0\n" in direct, direct)
+            for env in (lab.converted(CONVERT_LOG="-"), lab.converted()):
+                equal(probe(lab, case, 7, env), direct, "%s, log %s" % (case, env["CONVERT_LOG"]))
+        equal(lab.shim_log().count("converted over MPTCP"), 4, "conversions in\n" + lab.shim_log())
+
+
+def test_cancelled_in_the_first_connect():
+    """What is opened once, and for all threads, is opened nevertheless."""
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        lab.echo()
+        runtime = os.path.join(lab.directory, "runtime")
+        os.mkdir(runtime, 0o700)
+        direct = probe(lab, "cancelled-first", 7)
+        equal(probe(lab, "cancelled-first", 7, lab.converted(XDG_RUNTIME_DIR=runtime)), direct, "what the threads see")
+        equal(os.listdir(runtime), ["libconvert-cache-1"], "what is in the cache's directory")
+
+
+@contextlib.contextmanager
+def place_for_everybody():
+    """A directory that an ordinary user can get to, unlike the build's."""
+    place = "/run/convertlab/moments"
+    os.mkdir(place)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place)
+
+
+def test_set_user_id():
+    """Its environment is of somebody without its rights, who must not have a file written."""
+    with lab_for() as lab, place_for_everybody() as place:
+        lab.convertd()
+        lab.echo()
+        library = shutil.copy(lab.build.shim, place)
+        program = os.path.join(place, "program")
+        log = os.path.join(place, "log")
+        # linked with it, since the loader preloads nothing into such a program
+        build = subprocess.run(["cc", "-o", program, "-I" + lab.build.directory, "-D_GNU_SOURCE", PROBE_SOURCE, library, "-pthread",
+                                "-Wl,-rpath," + place],
+                               stderr=subprocess.PIPE, text=True, check=False)
+        if build.returncode:
+            raise Skip("cc: %s" % build.stderr)
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        env = {"CONVERT_ADDR": lab.converter.addr4, "CONVERT_LOG": log, "XDG_RUNTIME_DIR": ""}
+        for mode, converted in ((0o755, True), (0o4755, False)):
+            os.chmod(program, mode)
+            os.chmod(place, 0o777)
+            said = lab.client.run([*user, program, "conversation", lab.server.addr4, 7], env=env).stdout
+            check("converse(NULL) = 5" in said, said)
+            equal(os.path.exists(log), converted, "a log, mode %o" % mode)
+            if converted:
+                os.unlink(log)
+
+
+if __name__ == "__main__":
+    main()
