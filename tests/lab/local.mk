@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # the lab: hosts in network namespaces, joined by links that linkem emulates
 noinst_PROGRAMS += linkem
 linkem_SOURCES = tests/lab/linkem/main.c tests/lab/linkem/settings.c tests/lab/linkem/lane.c \

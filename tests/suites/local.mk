@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Other people's test suites, see README.md: run by hand. "make suites" builds what tests/suites/run needs.
 LOOPBACK_ADDRESS = -Wl,--wrap=convert_address_is_valid
 EXTRA_LTLIBRARIES += libloopback.la libconvertloop.la
