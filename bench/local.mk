@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # what is measured: bench/README.md. Nothing of it is built or run by "make all"
 EXTRA_PROGRAMS += bench/tools/calls bench/tools/startup bench/tools/nothing bench/tools/ways
 bench_tools_calls_SOURCES = bench/tools/calls.c bench/tools/trace.c bench/tools/trace.h

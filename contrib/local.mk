@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # what goes beside the programs: a configuration, files for systemd, its companions and those who watch
 EXTRA_DIST += contrib/convertd.conf contrib/systemd/convertd.service.in
 EXTRA_DIST += contrib/prometheus/alerts_test.yml

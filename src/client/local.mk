@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # the client's side of the protocol without any I/O, for every front end
 noinst_LTLIBRARIES += libclient.la
 libclient_la_SOURCES = \

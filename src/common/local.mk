@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # what the shim, convertize and convertd share
 noinst_LTLIBRARIES += libcommon.la
 # sysctl.c is not in here: the shim has no use for it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # the converter; what unit tests link is in libconvertd.la
 noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # launcher and doctor; what unit tests and fuzzers link is in libconvertize.la
 noinst_LTLIBRARIES += libconvertize.la
 libconvertize_la_SOURCES = \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # libconvert.so, the preload library
 lib_LTLIBRARIES += libconvert.la
 libconvert_la_SOURCES = \

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # fuzzers' entry points over their seeds, without libFuzzer (each fuzz_*.c says how to build it with)
 check_LTLIBRARIES += libfuzz_properties.la
 libfuzz_properties_la_SOURCES = tests/fuzz/properties.c tests/fuzz/properties.h

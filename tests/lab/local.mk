@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # the lab: hosts in network namespaces, joined by links that linkem emulates
 noinst_PROGRAMS += linkem
 linkem_SOURCES = tests/lab/linkem/main.c tests/lab/linkem/settings.c tests/lab/linkem/lane.c \
@@ -92,7 +93,9 @@ LAB_TESTS = \
 	tests/lab/test_several_converters.py \
 	tests/lab/test_convertd_hold.py \
 	tests/lab/test_convertd_observe.py \
-	tests/lab/test_convertd_workers.py tests/lab/test_convertd_memory.py \
+	tests/lab/test_convertd_workers.py \
+	tests/lab/test_convertd_memory.py \
+	tests/lab/test_convertd_counts.py \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \

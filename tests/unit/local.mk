@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Check programs for the parts without I/O
 if HAVE_CHECK
 check_LTLIBRARIES += libtestbytes.la
