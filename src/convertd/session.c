@@ -4,9 +4,10 @@
  *
  * A session is driven by events of its two sockets and by one deadline. Events only set flags
  * (struct relay_side); when all events of a round have done so, session_advance() lets the handler
- * of the state do what the flags allow, until nothing moves any more. The states and what may happen in each are listed at enum
- * session_state (session_private.h), their handlers are in session_states.c; here is what makes
- * them run: sockets, events, rounds. A session belongs to one thread, that of its pool.
+ * of the state do what the flags allow, until nothing moves any more. The states and what may
+ * happen in each are listed at enum session_state (session_private.h), their handlers are in
+ * session_states.c; here is what makes them run: sockets, events, rounds. A session belongs to one
+ * thread, that of its pool.
  *
  * Two facts about Linux rule how events are used:
  *
