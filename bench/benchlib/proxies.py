@@ -125,10 +125,11 @@ class Direct(Proxy):
 
 
 class Convertd(Proxy):
-    """Ours; the request in the SYN, and the application's bytes behind the response, as under libconvert.so."""
+    """Ours; the request in the SYN, and the application's bytes once the server is confirmed, as under libconvert.so."""
 
     name = "convertd"
     via = "convert-syn"
+    withholds = False  # SYNs
 
     def version(self):
         return machine.version([self.lab.build.program("convertd"), "--version"])
@@ -136,10 +137,13 @@ class Convertd(Proxy):
     def start(self):
         process = self.lab.convertd(convertd_options(self.lab.build))
         self.roots.append(process.pid)
+        queues = self.lab.converter.run(["cat", "/proc/net/netfilter/nfnetlink_queue"], check=False)
+        self.withholds = bool(queues.stdout.strip())
         return self
 
     def arguments(self):
-        return self.to(self.lab.converter.addr4, 1234) + ["--via", self.via, "--server", self._target]
+        return self.to(self.lab.converter.addr4, 1234) + ["--via", self.via, "--server", self._target] + (
+            ["--withheld"] if self.withholds else [])
 
 
 class ConvertdEarly(Convertd):

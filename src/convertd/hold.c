@@ -54,6 +54,7 @@
 
 #include "convertd/admission.h"
 #include "convertd/log.h"
+#include "convertd/metrics.h"
 #include "convertd/syn_queue.h"
 #include "convertd/syn_rules.h"
 
@@ -82,21 +83,37 @@
 /* What becomes of a SYN. */
 enum fate {
 	FATE_HOLD,
-	FATE_DROP,
+	FATE_DROP_REPEATED,
+	FATE_DROP_FOREIGN,
 	FATE_PASS, /* as it is, but for its window: it asks for nothing that is to be confirmed */
 	FATE_PASS_CONFIRMED,
 	FATE_PASS_UNCONFIRMED,
 	FATE_PASS_REFUSED, /* an Error TLV comes behind its SYN+ACK */
+	FATE_COUNT
 };
+
+/* How those are counted that aren't withheld, as which none is confirmed. */
+static const enum metrics_syn fate_metrics[] = {
+	[FATE_HOLD] = METRICS_SYN_COUNT,
+	[FATE_DROP_REPEATED] = METRICS_SYN_REPEATED,
+	[FATE_DROP_FOREIGN] = METRICS_SYN_FOREIGN,
+	[FATE_PASS] = METRICS_SYN_PASSED,
+	[FATE_PASS_CONFIRMED] = METRICS_SYN_COUNT,
+	[FATE_PASS_UNCONFIRMED] = METRICS_SYN_UNCONFIRMED,
+	[FATE_PASS_REFUSED] = METRICS_SYN_NOT_GRANTED,
+};
+static_assert(sizeof(fate_metrics) / sizeof(fate_metrics[0]) == FATE_COUNT, "a place for each");
 
 struct hold {
 	struct event_base *base;
 	struct limits *limits;
+	struct metrics *metrics;
 	struct hold_table *table;
 	struct route *route;
 	struct syn_rules *rules; /* NULL: it was never on, in the process before this one neither */
 	struct syn_queue *queue; /* NULL: off */
 	struct event *readable;
+	uint32_t next_id; /* of the next packet, unless some were missed; 0: none has come yet */
 	struct event *expire; /* pending: some that were let go aren't accepted yet */
 	struct terms *terms; /* NULL: nothing is judged yet */
 	int last_fd; /* the highest descriptor that there can be */
@@ -147,8 +164,8 @@ static void change(uint8_t *packet, struct syn_packet *syn, enum fate fate)
 		syn_packet_remove_mp_capable(packet, syn);
 }
 
-/* @fate: one of FATE_PASS_… */
-static void let_go(struct holding *h, enum fate fate, const char *why)
+/* @fate: one of FATE_PASS_…; @counted: as what */
+static void let_go(struct holding *h, enum fate fate, enum metrics_syn counted, const char *why)
 {
 	static const struct timeval expire = { .tv_sec = EXPIRE_SECONDS };
 	struct hold *hold = h->hold;
@@ -158,6 +175,8 @@ static void let_go(struct holding *h, enum fate fate, const char *why)
 	struct syn_packet syn;
 
 	log_let_go(&h->syn, why);
+	metrics_add(hold->metrics, METRIC_SYNS_WITHHELD, (uint64_t)-1);
+	metrics_add(hold->metrics, METRIC_SYNS + counted, 1);
 	event_del(holding_event(h));
 	if (syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK)
 		change(packet, &syn, fate);
@@ -177,15 +196,16 @@ static void on_server(evutil_socket_t fd, short what, void *arg)
 	int error = what & EV_TIMEOUT ? 0 : downstream_result(fd, &info);
 
 	if (what & EV_TIMEOUT) {
-		let_go(h, FATE_PASS_UNCONFIRMED, "the server hasn't answered in time");
+		let_go(h, FATE_PASS_UNCONFIRMED, METRICS_SYN_LATE,
+		       "the server hasn't answered in time");
 	} else if (!error) {
-		let_go(h, FATE_PASS_CONFIRMED, "the server has answered");
+		let_go(h, FATE_PASS_CONFIRMED, METRICS_SYN_ANSWERED, "the server has answered");
 	} else if (error != -EINPROGRESS) {
 		h->syn.refusal = downstream_refusal(fd, &h->syn.server, error);
 		event_del(holding_event(h));
 		close(fd);
 		h->syn.fd = -1;
-		let_go(h, FATE_PASS_REFUSED, strerror(-error));
+		let_go(h, FATE_PASS_REFUSED, METRICS_SYN_FAILED, strerror(-error));
 	}
 }
 
@@ -223,6 +243,8 @@ static int hold_syn(struct hold *hold, const uint8_t *packet, size_t len,
 
 	if (!error)
 		error = hold_table_add(hold->table, &h->syn);
+	if (!error)
+		metrics_add(hold->metrics, METRIC_SYNS_WITHHELD, 1);
 	if (!error || !h)
 		return error;
 	event_del(holding_event(h));
@@ -300,7 +322,7 @@ static enum fate judge(struct hold *hold, uint32_t id, const uint8_t *packet, si
 	if (decision.refused)
 		return FATE_PASS_REFUSED;
 	if (decision.action == REQUEST_IGNORE && hold->terms->settings->drop_foreign_syns)
-		return FATE_DROP;
+		return FATE_DROP_FOREIGN;
 	if (decision.action != REQUEST_CONNECT || decision.info)
 		return FATE_PASS;
 	if (share_is_used_up(hold))
@@ -320,15 +342,23 @@ static enum fate decide(struct hold *hold, uint32_t id, uint8_t *packet, size_t 
 	enum hold_known known = hold_table_look(hold->table, &syn->flow, syn->isn);
 
 	if (known == HOLD_HELD)
-		return FATE_DROP;
+		return FATE_DROP_REPEATED;
 	/* Its connection may be another one than the first would have made. */
 	if (known == HOLD_LET_GO)
 		return FATE_PASS_UNCONFIRMED;
 	if (syn->mp_join)
 		return FATE_PASS;
 	if (!syn->payload_len)
-		return hold->terms->settings->drop_foreign_syns ? FATE_DROP : FATE_PASS;
+		return hold->terms->settings->drop_foreign_syns ? FATE_DROP_FOREIGN : FATE_PASS;
 	return judge(hold, id, packet, len, syn);
+}
+
+/* Packets have consecutive numbers: those between passed, since there was no room to tell of them. */
+static void count_missed(struct hold *hold, uint32_t id)
+{
+	if (hold->next_id)
+		metrics_add(hold->metrics, METRIC_SYNS + METRICS_SYN_MISSED, id - hold->next_id);
+	hold->next_id = id + 1;
 }
 
 static void on_syn(void *arg, uint32_t id, uint8_t *packet, size_t len)
@@ -338,9 +368,11 @@ static void on_syn(void *arg, uint32_t id, uint8_t *packet, size_t len)
 	struct syn_packet syn;
 	enum fate fate;
 
+	count_missed(hold, id);
 	status = syn_packet_parse(packet, len, &syn);
 	if (status != SYN_PACKET_OK || !hold->terms) {
 		log_debug("SYN not looked at: %s", syn_packet_status_name(status));
+		metrics_add(hold->metrics, METRIC_SYNS + METRICS_SYN_UNREADABLE, 1);
 		syn_queue_pass(hold->queue, id);
 		return;
 	}
@@ -349,9 +381,10 @@ static void on_syn(void *arg, uint32_t id, uint8_t *packet, size_t len)
 	fate = decide(hold, id, packet, len, &syn);
 	if (fate == FATE_HOLD)
 		return;
+	metrics_add(hold->metrics, METRIC_SYNS + fate_metrics[fate], 1);
 	if (syn.payload_len)
 		change(packet, &syn, fate);
-	if (fate == FATE_DROP)
+	if (fate == FATE_DROP_REPEATED || fate == FATE_DROP_FOREIGN)
 		syn_queue_drop(hold->queue, id);
 	else if (syn.payload_len)
 		syn_queue_pass_changed(hold->queue, id, packet, len);
@@ -408,9 +441,11 @@ void hold_stop(struct hold *hold)
 	 * expect confirmations from taking a SYN+ACK for one.
 	 */
 	install(hold, hold->listen, hold->listen_count, SYN_RULES_NO_QUEUE);
-	syn_queue_read(hold->queue);
+	while (syn_queue_read(hold->queue))
+		;
 	while ((held = hold_table_first_waiting(hold->table)))
-		let_go((struct holding *)held, FATE_PASS_UNCONFIRMED, "no longer withheld");
+		let_go((struct holding *)held, FATE_PASS_UNCONFIRMED, METRICS_SYN_STOPPED,
+		       "no longer withheld");
 	if (hold->readable)
 		event_free(hold->readable);
 	syn_queue_close(hold->queue);
@@ -422,6 +457,8 @@ void hold_stop(struct hold *hold)
 static int start_queue(struct hold *hold, const struct settings *settings)
 {
 	int error = hold->rules ? 0 : syn_rules_create(&hold->rules, -1);
+
+	hold->next_id = 0;
 
 	if (!error)
 		error = syn_queue_open(&hold->queue,
@@ -524,7 +561,8 @@ struct hold_table *hold_get_table(struct hold *hold)
 	return hold->table;
 }
 
-struct hold *hold_create(struct event_base *base, struct limits *limits, int kept)
+struct hold *hold_create(struct event_base *base, struct limits *limits, struct metrics *metrics,
+			 int kept)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
 	int error = ENOMEM;
@@ -533,6 +571,7 @@ struct hold *hold_create(struct event_base *base, struct limits *limits, int kep
 		return NULL;
 	hold->base = base;
 	hold->limits = limits;
+	hold->metrics = metrics;
 	if (kept >= 0 && syn_rules_create(&hold->rules, kept) < 0)
 		log_debug("the rules of the process before this one are not taken over");
 	hold->table = hold_table_create();

@@ -12,14 +12,16 @@
 
 struct event_base;
 struct hold;
+struct metrics;
 
 /*
  * hold_create() - nothing is withheld yet
- * @limits: must outlive it
+ * @limits, @metrics: must outlive it
  * @kept: hold_rules_fd() of the process before this one, or -1; it stays the caller's
  * Returns NULL without memory, with errno set.
  */
-struct hold *hold_create(struct event_base *base, struct limits *limits, int kept);
+struct hold *hold_create(struct event_base *base, struct limits *limits, struct metrics *metrics,
+			 int kept);
 
 /* Lets go of all that is withheld, towards whoever listens then, and frees it. NULL is fine. */
 void hold_destroy(struct hold *hold);

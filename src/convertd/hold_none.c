@@ -10,12 +10,14 @@ struct hold {
 	struct hold_table *table;
 };
 
-struct hold *hold_create(struct event_base *base, struct limits *limits, int kept)
+struct hold *hold_create(struct event_base *base, struct limits *limits, struct metrics *metrics,
+			 int kept)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));
 
 	(void)base;
 	(void)limits;
+	(void)metrics;
 	(void)kept;
 	if (!hold)
 		return NULL;

@@ -47,6 +47,33 @@ const char *metrics_state_name(unsigned state)
 	return state_names[state];
 }
 
+static const struct {
+	const char *name, *text;
+} syns[] = {
+	[METRICS_SYN_ANSWERED] = { "answered", "let go: the server has answered" },
+	[METRICS_SYN_FAILED] = { "failed", "let go: the server can't be reached" },
+	[METRICS_SYN_LATE] = { "late", "let go: the server was silent" },
+	[METRICS_SYN_STOPPED] = { "stopped", "let go: no longer withheld" },
+	[METRICS_SYN_PASSED] = { "passed", "passed: no request to connect, or not the first SYN" },
+	[METRICS_SYN_NOT_GRANTED] = { "not_granted", "passed, to be refused" },
+	[METRICS_SYN_UNCONFIRMED] = { "unconfirmed", "passed: not to be withheld now" },
+	[METRICS_SYN_UNREADABLE] = { "unreadable", "passed: unreadable" },
+	[METRICS_SYN_REPEATED] = { "repeated", "dropped: one like it is withheld" },
+	[METRICS_SYN_FOREIGN] = { "foreign", "dropped: no request" },
+	[METRICS_SYN_MISSED] = { "missed", "passed: the queue was full" },
+};
+static_assert(sizeof(syns) / sizeof(syns[0]) == METRICS_SYN_COUNT, "a name for each");
+
+const char *metrics_syn_name(unsigned syn)
+{
+	return syns[syn].name;
+}
+
+const char *metrics_syn_text(unsigned syn)
+{
+	return syns[syn].text;
+}
+
 static void observe(struct metrics *metrics, enum metric first, const uint64_t *bounds,
 		    unsigned buckets, uint64_t value)
 {
@@ -166,6 +193,11 @@ static void transport_labels(unsigned i, char buf[static LABELS_MAX])
 		 record_transport_name((enum record_transport)i));
 }
 
+static void syn_labels(unsigned i, char buf[static LABELS_MAX])
+{
+	snprintf(buf, LABELS_MAX, "{fate=\"%s\"}", metrics_syn_name(i));
+}
+
 /* Families without buckets. */
 static const struct {
 	const char *name, *type, *help;
@@ -200,6 +232,14 @@ static const struct {
 	{ "convertd_log_lines_left_out_total", "counter",
 	  "Lines about connections that --log-rate kept out of the log.",
 	  METRIC_LOG_LEFT_OUT, 1, NULL },
+	{ "convertd_relay_pipes", "gauge",
+	  "Pipes in use, through which bulk is carried without being copied.", METRIC_PIPES, 1,
+	  NULL },
+	{ "convertd_withheld_syns", "gauge", "SYNs withheld until their servers have answered.",
+	  METRIC_SYNS_WITHHELD, 1, NULL },
+	{ "convertd_syns_total", "counter",
+	  "SYNs that were looked at where SYNs are withheld, by what became of them.", METRIC_SYNS,
+	  METRICS_SYN_COUNT, syn_labels },
 };
 
 static const struct {

@@ -25,6 +25,22 @@
 #define METRICS_TIME_BUCKETS 15
 #define METRICS_SUBFLOW_BUCKETS 6
 
+/* What has become of a SYN that the queue brought (hold.h); the first of them were withheld. */
+enum metrics_syn {
+	METRICS_SYN_ANSWERED,    /* let go: the server has answered */
+	METRICS_SYN_FAILED,      /* let go: the server can't be reached */
+	METRICS_SYN_LATE,        /* let go: the server was silent for --hold-time */
+	METRICS_SYN_STOPPED,     /* let go: SYNs are no longer withheld */
+	METRICS_SYN_PASSED,      /* passed: another than a first one with a request to connect */
+	METRICS_SYN_NOT_GRANTED, /* passed: its session will refuse it */
+	METRICS_SYN_UNCONFIRMED, /* passed: by a limit, or as it can't be withheld, or was before */
+	METRICS_SYN_UNREADABLE,  /* passed */
+	METRICS_SYN_REPEATED,    /* dropped: of a flow of which one is withheld */
+	METRICS_SYN_FOREIGN,     /* dropped: --drop-foreign-syns */
+	METRICS_SYN_MISSED,      /* passed: convertd was too slow to see it */
+	METRICS_SYN_COUNT
+};
+
 /* Names of places in the array below; where one stands for several, the next says how many. */
 enum metric {
 	METRIC_ACCEPTED,
@@ -37,7 +53,10 @@ enum metric {
 	METRIC_TRANSPORT = METRIC_REQUESTS + 2,        /* of ended ones, by enum record_transport */
 	METRIC_ACCEPT_PAUSES = METRIC_TRANSPORT + RECORD_TRANSPORT_COUNT,
 	METRIC_LOG_LEFT_OUT,
-	METRIC_REQUEST_SECONDS, /* buckets, then the sum in microseconds */
+	METRIC_PIPES, /* in use */
+	METRIC_SYNS_WITHHELD,
+	METRIC_SYNS, /* by enum metrics_syn */
+	METRIC_REQUEST_SECONDS = METRIC_SYNS + METRICS_SYN_COUNT, /* buckets, then the sum in microseconds */
 	METRIC_CONNECT_SECONDS = METRIC_REQUEST_SECONDS + METRICS_TIME_BUCKETS + 1,
 	METRIC_SUBFLOWS = METRIC_CONNECT_SECONDS + METRICS_TIME_BUCKETS + 1,
 	METRIC_COUNT = METRIC_SUBFLOWS + METRICS_SUBFLOW_BUCKETS + 1
@@ -88,6 +107,10 @@ void metrics_write_head(FILE *out, const char *name, const char *type, const cha
 
 /* All families, in the text format 0.0.4 of Prometheus, which knows no comments but these. */
 void metrics_write(FILE *out, const struct metrics_sum *sum);
+
+/* "answered", and for people "let go: the server has answered". */
+const char *metrics_syn_name(unsigned syn);
+const char *metrics_syn_text(unsigned syn);
 
 /* "request": the state's name as a label has it. */
 const char *metrics_state_name(unsigned state);

@@ -63,7 +63,7 @@ static void append_transport(char buf[static RECORD_TEXT_MAX], size_t *len,
 
 const char *record_text(const struct record *record, char buf[static RECORD_TEXT_MAX])
 {
-	char client[SOCKADDR_STRLEN], server[SOCKADDR_STRLEN] = "nowhere";
+	char client[SOCKADDR_STRLEN], server[SOCKADDR_STRLEN] = "nowhere", source[SOCKADDR_STRLEN];
 	size_t len = 0;
 
 	if (record->server.sa.sa_family)
@@ -74,6 +74,8 @@ const char *record_text(const struct record *record, char buf[static RECORD_TEXT
 	       (unsigned long long)(record->duration_us / 1000000),
 	       (unsigned)(record->duration_us / 1000 % 1000), record->reason,
 	       (unsigned long long)record->id);
+	if (record->source.sa.sa_family)
+		append(buf, &len, ", from %s", sockaddr_ip_format(&record->source, source));
 	if (record->connect_us != RECORD_NEVER)
 		append(buf, &len, ", server after %llu.%01u ms",
 		       (unsigned long long)(record->connect_us / 1000),
@@ -108,6 +110,8 @@ void record_json(FILE *out, const void *arg)
 	json_address(out, "client", &record->client);
 	if (record->server.sa.sa_family)
 		json_address(out, "destination", &record->server);
+	if (record->source.sa.sa_family)
+		json_address(out, "source", &record->source);
 	fprintf(out, ",\"bytes_up\":%llu,\"bytes_down\":%llu",
 		(unsigned long long)record->bytes_up, (unsigned long long)record->bytes_down);
 	json_seconds(out, "duration_seconds", record->duration_us);

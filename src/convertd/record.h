@@ -24,6 +24,7 @@ enum record_transport {
 struct record {
 	uint64_t id;
 	union sockaddr_ip client, server; /* the server's family is 0 if none was named */
+	union sockaddr_ip source;         /* ours towards it; the family is 0 if it wasn't asked */
 	uint64_t bytes_up, bytes_down;    /* relayed, without what is the converter's own */
 	uint64_t duration_us;             /* from accept to the end */
 	uint64_t connect_us;              /* until the server had answered, or RECORD_NEVER */
@@ -35,7 +36,7 @@ struct record {
 	int error;          /* the code of the Error TLV that was sent, or RECORD_NO_ERROR */
 };
 
-#define RECORD_TEXT_MAX 448
+#define RECORD_TEXT_MAX 512
 
 /* "tcp", "mptcp", "fallback" */
 const char *record_transport_name(enum record_transport transport);

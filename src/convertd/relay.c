@@ -22,10 +22,12 @@
  * to its end, nothing is written to it any more, and then the relay says that it is lost. What
  * becomes of the other socket is the caller's affair.
  *
+ * Segments: what was prepended waits for no byte of the other side, but goes out with those that are there.
  * Where the end of the stream is known to be there, it is read before the last bytes are written,
  * which then go out in one segment with the FIN (MSG_MORE; on MPTCP, FINs are the kernel's own
  * affair). A short count doesn't spare the read that says EAGAIN: a reset that has come with the
- * bytes raises no other edge, and libevent doesn't tell EPOLLERR from input and output.
+ * bytes raises no other edge, and libevent doesn't tell EPOLLERR from input and output. The FIN of the
+ * second direction is close()'s, which comes next anyway.
  *
  * Fairness: a flow moves RELAY_BUDGET bytes in one run. As events are edge-triggered, the
  * caller has to run it again after RELAY_AGAIN without an event.

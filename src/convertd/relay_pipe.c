@@ -46,8 +46,16 @@ static struct relay_pipe *pipe_create(struct relay_pipes *pipes)
 	return NULL;
 }
 
+static struct relay_pipe *count_use(struct relay_pipes *pipes, struct relay_pipe *pipe, uint64_t by)
+{
+	if (pipe && pipes->in_use)
+		atomic_fetch_add_explicit(pipes->in_use, by, memory_order_relaxed);
+	return pipe;
+}
+
 void relay_pipes_init(struct relay_pipes *pipes)
 {
+	pipes->in_use = NULL;
 	pipes->count = 0;
 	pipes->max = 0;
 	pipes->spare = pipe_create(pipes);
@@ -67,13 +75,14 @@ struct relay_pipe *relay_pipe_get(struct relay_pipes *pipes)
 	if (pipes->count - (pipe != NULL) >= pipes->max)
 		return NULL;
 	pipes->spare = NULL;
-	return pipe ? pipe : pipe_create(pipes);
+	return count_use(pipes, pipe ? pipe : pipe_create(pipes), 1);
 }
 
 void relay_pipe_put(struct relay_pipes *pipes, struct relay_pipe *pipe)
 {
 	if (!pipe)
 		return;
+	count_use(pipes, pipe, (uint64_t)-1);
 	if (!pipe->len && !pipes->spare) {
 		pipes->spare = pipe;
 		return;

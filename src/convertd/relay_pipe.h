@@ -3,7 +3,9 @@
 #ifndef CONVERTD_RELAY_PIPE_H
 #define CONVERTD_RELAY_PIPE_H
 
+#include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Bytes that a pipe takes; Linux lets anybody have this much (fs.pipe-max-size). */
@@ -16,6 +18,7 @@ struct relay_pipes {
 	struct relay_pipe *spare;
 	size_t count; /* those there are */
 	size_t max;   /* those there may be, two descriptors each; 0: none */
+	_Atomic uint64_t *in_use; /* where those in use are counted, for others to read; or NULL */
 };
 
 /* Makes one, to have it at hand. Without pipes (no descriptors, no memory) bytes are copied. */

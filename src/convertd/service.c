@@ -71,11 +71,14 @@ struct service *service_create(struct event_base *base, size_t workers,
 			       const struct inherited *inherited, struct monitor *monitor)
 {
 	struct service *service = calloc(1, sizeof(*service));
+	struct metrics *metrics;
 
 	if (service)
 		service->shared.limits = limits_create();
-	if (service && service->shared.limits)
-		service->hold = hold_create(base, service->shared.limits, inherited->rules);
+	metrics = monitor_add_metrics(monitor);
+	if (service && service->shared.limits && metrics)
+		service->hold =
+			hold_create(base, service->shared.limits, metrics, inherited->rules);
 	if (!service || !service->hold) {
 		log_error("out of memory, or no source of random numbers");
 		service_destroy(service);

@@ -3,8 +3,8 @@
  * session.c - one client's connection through the converter, from accept to close
  *
  * A session is driven by events of its two sockets and by one deadline. Events only set flags
- * (struct relay_side); session_advance() then lets the handler of the state do what the flags
- * allow, until nothing moves any more. The states and what may happen in each are listed at enum
+ * (struct relay_side); when all events of a round have done so, session_advance() lets the handler
+ * of the state do what the flags allow, until nothing moves any more. The states and what may happen in each are listed at enum
  * session_state (session_private.h), their handlers are in session_states.c; here is what makes
  * them run: sockets, events, rounds. A session belongs to one thread, that of its pool.
  *
@@ -135,6 +135,8 @@ void session_close_socket(struct session *s, enum relay_end end)
 		return;
 	if (end == RELAY_UPSTREAM)
 		session_look_transport(s);
+	else
+		session_look_source(s);
 	event_del(session_event(s, (enum session_event)end));
 	close(side->fd);
 	side->fd = -1;
@@ -149,6 +151,8 @@ void session_reset_socket(struct session *s, enum relay_end end)
 		return;
 	if (end == RELAY_UPSTREAM)
 		session_look_transport(s);
+	else
+		session_look_source(s);
 	downstream_reset(fd);
 	session_close_socket(s, end);
 }
@@ -174,6 +178,7 @@ static void session_destroy(struct session *s)
 	DL_DELETE(s->pool->sessions, s);
 	limits_leave(s->pool->shared->limits, s->account, (enum limits_class)s->class, log_now_ms());
 	session_clear_deadline(s);
+	session_decide_line(s);
 	session_close_socket(s, RELAY_UPSTREAM);
 	session_close_socket(s, RELAY_DOWNSTREAM);
 	session_count_pending(s, s->class, (uint64_t)-1);

@@ -13,6 +13,7 @@
 #include "convertd/session_private.h"
 
 #include "convertd/fastopen.h"
+#include "convertd/metrics.h"
 #include "convertd/monitor.h"
 #include "convertd/route.h"
 #include "convertd/settings.h"
@@ -226,6 +227,8 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	blocks_init(&pool->blocks, sizeof(struct session) + SESSION_EVENT_COUNT *
 							    event_get_struct_event_size());
 	relay_pipes_init(&pool->pipes);
+	if (pool->metrics)
+		pool->pipes.in_use = &pool->metrics->values[METRIC_PIPES];
 	if (!error && (!pool->metrics || !pool->feed || !pool->scratch))
 		error = -ENOMEM;
 	if (!error)

@@ -77,6 +77,7 @@ struct session {
 	struct relay relay;
 	struct relay_watch watch;
 	union sockaddr_ip client, server; /* the server's family is 0 until it is known */
+	union sockaddr_ip source;         /* ours towards it, if the log wants it; family 0: not known */
 	uint64_t id;
 	uint64_t started_us;
 	uint64_t request_us;  /* from then on: a whole request was there; 0: it isn't */
@@ -99,6 +100,7 @@ struct session {
 			      /* registering it raises is still to come, and says how it is then */
 	bool syn_data;        /* data in the client's SYN was taken */
 	bool quiet;           /* no line of its own at the end */
+	bool unlogged;        /* at the end: it has no line, for one reason or another */
 	bool confirmed;       /* the client has completed its handshake: its address is real */
 	bool client_said;     /* CONNECTING: the client sent something since it was looked at */
 	bool established;     /* the upstream socket may be written */
@@ -202,6 +204,12 @@ void session_look_transport(struct session *s);
 
 /* Bytes carried from that end to the other, without the converter's own answer. */
 uint64_t session_relayed(const struct session *s, enum relay_end from);
+
+/* The session has ended, its sockets are still open: decides whether it has a line in the log. */
+void session_decide_line(struct session *s);
+
+/* Notes our address towards the server, for a line in the log, while its socket is open and connected. */
+void session_look_source(struct session *s);
 
 /* The session has ended: into the log and the metrics. */
 void session_report_end(const struct session *s);

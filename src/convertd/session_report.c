@@ -56,6 +56,7 @@ static struct record make_record(const struct session *s)
 		.id = s->id,
 		.client = s->client,
 		.server = s->server,
+		.source = s->source,
 		.bytes_up = session_relayed(s, RELAY_UPSTREAM),
 		.bytes_down = session_relayed(s, RELAY_DOWNSTREAM),
 		.duration_us = log_now_us() - s->started_us,
@@ -86,13 +87,33 @@ static bool may_log(const struct session *s)
 	return false;
 }
 
+static enum log_level line_level(const struct session *s)
+{
+	return s->quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+}
+
+void session_decide_line(struct session *s)
+{
+	s->unlogged = !log_enabled(line_level(s)) || !may_log(s);
+}
+
+/* One that is closed before the end is asked where the log has lines at all. */
+void session_look_source(struct session *s)
+{
+	socklen_t len = sizeof(s->source);
+
+	if (s->unlogged || s->source.sa.sa_family || !log_enabled(line_level(s)))
+		return;
+	if (getsockname(s->relay.side[RELAY_DOWNSTREAM].fd, &s->source.sa, &len) < 0)
+		s->source.sa.sa_family = 0;
+}
+
 void session_report_end(const struct session *s)
 {
-	enum log_level level = s->quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
 	struct record record = make_record(s);
 	char text[RECORD_TEXT_MAX];
 
 	metrics_count_record(s->pool->metrics, &record);
-	if (log_enabled(level) && may_log(s))
-		log_fields(level, record_text(&record, text), record_json, &record);
+	if (!s->unlogged)
+		log_fields(line_level(s), record_text(&record, text), record_json, &record);
 }

@@ -108,6 +108,7 @@ static void tell_now(struct sink *sink, const struct status *status)
 	row_of(sink, "pending", status->sum.values[METRIC_PENDING], status->max_pending);
 	for (unsigned i = 0; i < SESSION_CLOSED; i++)
 		row_of(sink, metrics_state_name(i), status->sum.values[METRIC_STATE + i], 0);
+	row_of(sink, "withheld SYNs", status->sum.values[METRIC_SYNS_WITHHELD], 0);
 }
 
 /* What has been added since the earlier look, a second. */
@@ -190,6 +191,21 @@ static void tell_errors(struct sink *sink, const struct status *status)
 	}
 }
 
+static void tell_syns(struct sink *sink, const struct status *status)
+{
+	const uint64_t *values = &status->sum.values[METRIC_SYNS];
+	bool any = false;
+
+	for (unsigned i = 0; i < METRICS_SYN_COUNT; i++) {
+		if (!values[i])
+			continue;
+		if (!any)
+			heading(sink, "SYNs");
+		any = true;
+		row_of(sink, metrics_syn_text(i), values[i], 0);
+	}
+}
+
 static void tell_process(struct sink *sink, const struct status *status)
 {
 	const struct process_facts *process = &status->process;
@@ -197,6 +213,7 @@ static void tell_process(struct sink *sink, const struct status *status)
 	heading(sink, "Process");
 	if (process->open_files != UINT64_MAX)
 		row_of(sink, "descriptors", process->open_files, process->max_files);
+	row_of(sink, "pipes in use", status->sum.values[METRIC_PIPES], 0);
 	row_bytes(sink, "memory", process->resident_bytes);
 	row(sink, "processor time", "%.2f s", process->cpu_seconds);
 }
@@ -228,6 +245,7 @@ static void tell(struct sink *sink, const struct status *status)
 	tell_start(sink, status);
 	tell_ended(sink, status);
 	tell_errors(sink, status);
+	tell_syns(sink, status);
 	tell_process(sink, status);
 	tell_notices(sink, status);
 	sink->end(sink->out);

@@ -181,17 +181,18 @@ static int on_message(const struct nlmsghdr *header, void *data)
 	return MNL_CB_OK;
 }
 
-void syn_queue_read(struct syn_queue *queue)
+bool syn_queue_read(struct syn_queue *queue)
 {
 	for (int i = 0; i < PACKETS_PER_ROUND; i++) {
 		ssize_t received = recv(syn_queue_fd(queue), queue->buffer, sizeof(queue->buffer),
 					MSG_DONTWAIT);
 
 		if (received <= 0)
-			return;
+			return false;
 		mnl_cb_run(queue->buffer, (size_t)received, 0,
 			   mnl_socket_get_portid(queue->netlink), on_message, queue);
 	}
+	return true;
 }
 
 static void give_verdict(struct syn_queue *queue, uint32_t id, uint32_t verdict,

@@ -3,6 +3,7 @@
 #ifndef CONVERTD_SYN_QUEUE_H
 #define CONVERTD_SYN_QUEUE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,8 +32,8 @@ uint16_t syn_queue_number(const struct syn_queue *queue);
 /* Readable when packets have arrived. */
 int syn_queue_fd(const struct syn_queue *queue);
 
-/* Hands over what has arrived, some packets at most: then it stays readable. */
-void syn_queue_read(struct syn_queue *queue);
+/* Hands over what has arrived, some packets at most. Returns whether there may be more: it is readable then. */
+bool syn_queue_read(struct syn_queue *queue);
 
 /* The packet goes on as it is; or as these bytes; or it was never there. */
 void syn_queue_pass(struct syn_queue *queue, uint32_t id);

@@ -22,6 +22,7 @@
 #include "shim/log.h"
 #include "shim/lowat.h"
 #include "shim/next.h"
+#include "shim/others.h"
 #include "shim/plain.h"
 #include "shim/servers.h"
 #include "shim/watch.h"
@@ -282,6 +283,19 @@ int attempt_send_rest(struct conn *conn, int fd)
 		return -EAGAIN;
 	watch_mask(conn);
 	return 0;
+}
+
+int attempt_send_unclaimed(const struct conn *conn, int fd)
+{
+	struct conn copy;
+	int ret;
+
+	if (!conn->want_output)
+		return 0;
+	memcpy(&copy, conn, sizeof(copy));
+	others_follow(&copy, fd);
+	ret = message_send(&copy, fd, 0, NULL);
+	return ret == 0 && copy.want_output ? -EAGAIN : ret;
 }
 
 void attempt_joined(struct conn *conn, int fd)

@@ -43,6 +43,12 @@ int attempt_send_held(struct conn *conn, int fd);
 int attempt_send_rest(struct conn *conn, int fd);
 
 /*
+ * attempt_send_unclaimed() - the same by a vfork() child, which can claim nothing
+ * Under the lock of all processes. Changes nothing in @conn: its owner will see what was sent, others_follow().
+ */
+int attempt_send_unclaimed(const struct conn *conn, int fd);
+
+/*
  * attempt_directly() - connect to the server itself
  * With early data that has to be sent @conn goes on PENDING (conn.directly), else it is the
  * kernel's. Returns 0 or -errno.

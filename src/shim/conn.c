@@ -277,7 +277,7 @@ struct conn *conn_add(int fd)
 	conn->bypassed = false;
 	conn->unconnected = false;
 	conn->deaf = false;
-	conn->streamed = false;
+	conn->streamed = conn->given = false;
 	conn->was_mapped = conn->shown_ipv4 = false;
 	conn->message_sent = conn->early_len = 0;
 	conn->rcvlowat = 0;

@@ -84,6 +84,7 @@ struct conn {
 	bool wrote;              /* PENDING: the application has sent bytes that we have no copy of */
 	bool syn_data;           /* the request was put into the SYN */
 	bool bound;              /* by the application, before connect() */
+	_Atomic bool given;      /* posix_spawn() may make it a standard descriptor of a program */
 	_Atomic bool streamed;   /* the C library has it, or may: hooks_stdio.c */
 	bool was_mapped;         /* an IPv6 socket that was connected to a v4-mapped address */
 	bool shown_ipv4;         /* an IPv6 socket in the place of the application's IPv4 one */

@@ -35,7 +35,7 @@ bool gate_may_block(int fd, int flags)
 	return status >= 0 && !(status & O_NONBLOCK);
 }
 
-struct gate gate_input_slow(struct conn *conn, int fd, int flags)
+static struct gate input_at_last(struct conn *conn, int fd, int flags)
 {
 	enum conn_state state;
 	int ret;
@@ -53,6 +53,15 @@ struct gate gate_input_slow(struct conn *conn, int fd, int flags)
 	}
 	/* The error once, then the end of the stream: as TCP after a refused connection. */
 	return state == CONN_FAILED ? gate_closed(-conn_take_error(conn)) : gate_open;
+}
+
+struct gate gate_input_slow(struct conn *conn, int fd, int flags)
+{
+	int saved_errno = errno;
+	struct gate gate = input_at_last(conn, fd, flags);
+
+	errno = saved_errno;
+	return gate;
 }
 
 bool gate_is_writable(int fd)
@@ -88,8 +97,8 @@ static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
 
 struct gate gate_output_slow(struct conn *conn, int fd, int flags)
 {
+	int error = 0, saved_errno = errno;
 	struct gate gate = gate_open;
-	int error = 0;
 
 	if (conn_state(conn) == CONN_HELD)
 		conversion_send_held(conn, fd);
@@ -97,5 +106,6 @@ struct gate gate_output_slow(struct conn *conn, int fd, int flags)
 		gate = gate_output_pending(conn, fd, flags);
 	if (gate.pass && conn_state(conn) == CONN_FAILED)
 		error = conn_take_error(conn);
+	errno = saved_errno;
 	return error ? gate_closed(-error) : gate;
 }

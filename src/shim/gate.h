@@ -7,7 +7,7 @@
 
 #include <sys/socket.h>
 
-/* What a hook is to do: go on to the next function, or return this. */
+/* What a hook is to do: go on to the next function, or return this. errno is as it was. */
 struct gate {
 	bool pass;
 	int ret; /* if !pass: 0 or -errno */

@@ -142,6 +142,18 @@ static enum conn_state state_soon(const struct conn *conn)
 
 /* --- programs without us --- */
 
+/* Bytes of the response that are there, once all of the request has been sent; or -errno. */
+static ssize_t response_look(const struct conn *conn, int fd, uint8_t response[CONVERT_MESSAGE_MAX])
+{
+	int ret = attempt_send_unclaimed(conn, fd);
+	ssize_t got;
+
+	if (ret < 0)
+		return ret;
+	got = next.recv(fd, response, CONVERT_MESSAGE_MAX, MSG_PEEK | MSG_DONTWAIT);
+	return got < 0 ? -errno : got;
+}
+
 /*
  * A vfork() child's turn at the response: under the lock of all processes and without a claim, which it
  * can't have, since its descriptors aren't its parent's. The parent will see what has become of it as of
@@ -157,7 +169,7 @@ static bool take_response(const struct conn *conn, int fd)
 	if (!others_lock(fd))
 		return false;
 	if (others_look(conn, fd) == OTHERS_PENDING)
-		got = next.recv(fd, response, sizeof(response), MSG_PEEK | MSG_DONTWAIT);
+		got = response_look(conn, fd, response);
 	if (got > 0)
 		told = handshake_on_bytes(response, (size_t)got, &conn->peer, &ask);
 	if (told.verdict == HANDSHAKE_DONE)
@@ -167,7 +179,7 @@ static bool take_response(const struct conn *conn, int fd)
 		others_give_up(fd);
 	}
 	others_unlock(fd);
-	return got == 0 || (got < 0 && errno != EAGAIN) || told.verdict != HANDSHAKE_NEED_MORE;
+	return got == 0 || (got < 0 && got != -EAGAIN) || told.verdict != HANDSHAKE_NEED_MORE;
 }
 
 static void finish_in_vfork_child(struct conn *conn, int fd)
@@ -178,7 +190,7 @@ static void finish_in_vfork_child(struct conn *conn, int fd)
 	if (!conn_is_pending(conn) && !conn_is_confirmed(conn))
 		return;
 	others_give(conn, fd); /* steps of the parent's other threads take the lock from now on */
-	if (state_soon(conn) != CONN_PENDING || conn->unasked || conn->directly || conn->want_output)
+	if (state_soon(conn) != CONN_PENDING || conn->unasked || conn->directly)
 		return;
 	while (!take_response(conn, fd) && clock_ns() < end) {
 		next.poll(&ready, 1, (int)(OTHERS_STRETCH_NS / CLOCK_NS_PER_MS));
@@ -186,9 +198,20 @@ static void finish_in_vfork_child(struct conn *conn, int fd)
 	}
 }
 
-void handover_finish(void)
+static bool finish_given(struct conn *conn, void *arg)
+{
+	(void)arg;
+	if (conn->given && conn_of(conn->fd) == conn)
+		conversion_finish(conn, conn->fd, OTHERS_FINISH_MS);
+	return true;
+}
+
+void handover_finish(enum handover_way way)
 {
 	int saved_errno = errno;
+
+	if (way == HANDOVER_CHANGED && conn_is_owner())
+		conn_each_pending(finish_given, NULL);
 
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		bool ours = conn_is_owner();

@@ -26,17 +26,17 @@ void handover_adopt(void);
 /* May a program with this environment need to know anything? Cheap if no socket was ever connected. */
 bool handover_is_due(char *const envp[]);
 
-/*
- * handover_finish() - before a program without our help: no response in its standard input
- * A program can't know of other descriptors unless it is told, so that these are inherited on purpose.
- */
-void handover_finish(void);
-
 /* Which descriptors a program gets. */
 enum handover_way {
 	HANDOVER_AS_THEY_ARE, /* those that this process has now */
 	HANDOVER_CHANGED,     /* others may be made of them before: posix_spawn_file_actions_t */
 };
+
+/*
+ * handover_finish() - before a program without our help: no response in its standard input
+ * A program can't know of other descriptors unless it is told, so that these are inherited on purpose.
+ */
+void handover_finish(enum handover_way way);
 
 /*
  * handover_write() - the variable, "NAME=value", for a program started in this way

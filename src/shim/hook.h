@@ -52,4 +52,12 @@ static inline ssize_t hook_result_long(ssize_t ret)
 	return -1;
 }
 
+/* @ret of a call of ours: success leaves errno as it was before, whatever was tried. */
+static inline int hook_success_kept(int ret, int saved_errno)
+{
+	if (ret >= 0)
+		errno = saved_errno;
+	return ret;
+}
+
 #endif

@@ -26,8 +26,9 @@
 HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 {
 	struct conn *conn = conn_unsettled(fd);
+	int saved_errno = errno;
 
-	return conn ? watch_control(conn, epfd, op, fd, event) :
+	return conn ? hook_success_kept(watch_control(conn, epfd, op, fd, event), saved_errno) :
 		      next.epoll_ctl(epfd, op, fd, event);
 }
 

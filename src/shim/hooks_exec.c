@@ -131,7 +131,7 @@ static int start_program(const struct start *start, char *const envp[])
 	if (handover_is_due(envp))
 		return start_informed(start, envp);
 	if (!conn_none_attentive())
-		handover_finish();
+		handover_finish(start->way);
 	return start->with(start, envp);
 }
 
@@ -227,6 +227,16 @@ HOOK(int, execle, (const char *path, const char *arg0, ...))
 	envp = va_arg(args, char *const *);
 	va_end(args);
 	return hook_execve(path, argv, envp);
+}
+
+/* What else the actions say can't be read out of them, but the standard descriptors matter most. */
+HOOK(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions, int fd, int to))
+{
+	struct conn *conn = to <= STDERR_FILENO && conn_maybe(fd) ? conn_of(fd) : NULL;
+
+	if (conn)
+		conn->given = true;
+	return next.posix_spawn_file_actions_adddup2(actions, fd, to);
 }
 
 static enum handover_way spawn_way(const posix_spawn_file_actions_t *actions)

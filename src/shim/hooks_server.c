@@ -17,17 +17,19 @@
 HOOK(int, listen, (int fd, int backlog))
 {
 	struct conn *conn = conn_idle(fd);
+	int ret, saved_errno;
 	bool replaced;
-	int ret;
 
 	if (!conn)
 		return next.listen(fd, backlog);
 	replaced = plain_replace(conn, fd, "it listens", NULL) == 0;
 	ret = next.listen(fd, backlog);
+	saved_errno = errno;
 	if (replaced)
 		watch_resume(conn); /* now there is nothing to be told of it but connections */
 	if (ret == 0)
 		conn_move(conn, CONN_IDLE, CONN_DIRECT);
+	errno = saved_errno;
 	return ret;
 }
 

@@ -189,24 +189,22 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 
 HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 {
-	int saved_errno = errno, ret;
+	int saved_errno = errno;
 
 	if (!conversion_enabled())
 		return next.connect(fd, addr, len);
-	ret = connect_any(fd, addr, len);
-	if (ret == 0)
-		errno = saved_errno;
-	return ret;
+	return hook_success_kept(connect_any(fd, addr, len), saved_errno);
 }
 
 HOOK(int, shutdown, (int fd, int how))
 {
 	struct conn *conn = conn_attentive(fd);
+	int saved_errno = errno;
 
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return next.shutdown(fd, how);
 	if (conn)
-		return hook_result(dissolve_shutdown(conn, fd, how));
+		return hook_success_kept(hook_result(dissolve_shutdown(conn, fd, how)), saved_errno);
 	conn = conn_idle(fd);
 	return conn ? hook_result(dissolve_unconnected(conn, fd, how)) : next.shutdown(fd, how);
 }

@@ -56,13 +56,11 @@ bool output_takes_early(int fd)
 	return conn && conversion_takes_early(conn);
 }
 
-bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result)
+static bool is_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, int flags,
+		     ssize_t *result)
 {
-	struct conn *conn = conn_attentive(fd);
 	size_t taken;
 
-	if (!iov || !conn || !conversion_takes_early(conn))
-		return false;
 	if (!conn->connect_told && !gate_is_writable(fd))
 		return false; /* in SYN_SENT */
 	taken = conversion_send_early(conn, fd, iov, count);
@@ -77,6 +75,17 @@ bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, s
 	return true;
 }
 
+bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result)
+{
+	struct conn *conn = conn_attentive(fd);
+	int saved_errno = errno;
+	bool early = iov && conn && conversion_takes_early(conn) &&
+		     is_early(conn, fd, iov, count, flags, result);
+
+	errno = saved_errno;
+	return early;
+}
+
 /* A blocking sendto(MSG_FASTOPEN) says whether the server was reached, as connect(2) does. */
 static int connected(struct conn *conn, int fd, int flags)
 {
@@ -89,8 +98,8 @@ static int connected(struct conn *conn, int fd, int flags)
 	return ret;
 }
 
-bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int flags,
-			  const struct sockaddr *addr, socklen_t addrlen, ssize_t *result)
+static bool is_fastopen(int fd, const struct iovec *iov, size_t count, int flags,
+			const struct sockaddr *addr, socklen_t addrlen, ssize_t *result)
 {
 	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
 	union sockaddr_ip server;
@@ -118,4 +127,14 @@ bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int fla
 		ret = blocking ? connected(conn, fd, flags) : -EINPROGRESS;
 	*result = ret < 0 ? ret : send_rest(fd, iov, count, flags & ~MSG_FASTOPEN, 0);
 	return true;
+}
+
+bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int flags,
+			  const struct sockaddr *addr, socklen_t addrlen, ssize_t *result)
+{
+	int saved_errno = errno;
+	bool fastopen = is_fastopen(fd, iov, count, flags, addr, addrlen, result);
+
+	errno = saved_errno;
+	return fastopen;
 }

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+/* Here and below errno stays as it was. */
 bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int flags,
 			  const struct sockaddr *addr, socklen_t addrlen, ssize_t *result);
 

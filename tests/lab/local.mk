@@ -93,7 +93,9 @@ LAB_TESTS = \
 	tests/lab/test_several_converters.py \
 	tests/lab/test_convertd_hold.py \
 	tests/lab/test_convertd_observe.py \
-	tests/lab/test_convertd_workers.py tests/lab/test_convertd_memory.py \
+	tests/lab/test_convertd_workers.py \
+	tests/lab/test_convertd_memory.py \
+	tests/lab/test_convertd_counts.py \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \

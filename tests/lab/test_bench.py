@@ -47,6 +47,8 @@ def ways(lab):
     for delivery in ("convert-syn", "convert-behind"):
         for more in ([], ["--mptcp"]):
             yield [*convertd, "--via", delivery, *more]
+    for more in ([], ["--mptcp"]):
+        yield [*convertd, "--via", "convert-syn", "--withheld", *more]
     yield ["--to", address(lab.converter.addr4, SOCKS_PORT), "--via", "socks5", *server]
     yield ["--to", address(lab.converter.addr4, SOCKS_USER_PORT), "--via", "socks5", "--user", "somebody:secret", *server]
 

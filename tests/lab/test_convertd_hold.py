@@ -491,6 +491,15 @@ def test_stands_still():
 # --- on and off ----------------------------------------------------------------------------------------------
 
 
+DROP_FORGED = """table inet forged {
+ chain input {
+  type filter hook input priority filter
+  ip saddr 10.66.0.0/16 drop
+ }
+}
+"""
+
+
 def test_rules_go_with_the_process():
     """However it ends; they are for its own address and port; and a new one serves at once."""
     need("nft", "nftables")
@@ -572,6 +581,22 @@ def test_reload():
         equal(rules(lab), "", "rules at the end")
 
 
+def test_another_table_that_goes():
+    """The kernel drops withheld SYNs with any chain that goes, as when a firewall is loaded anew. The client is served by its next SYN."""
+    need("nft", "nftables")
+    with far(core_ms=400) as lab, Server(lab, 80) as server, converter(lab):
+        lab.converter.run(["nft", "-f", "-"], input=DROP_FORGED)
+        with lab.capture(lab.converter, "core", "tcp") as core, Client(lab.client, lab.converter.addr4) as client:
+            client.send(server.connect())
+            # long before the server's answer
+            wait_until(lambda: syns_to(core.packets(), 80), 5, "a SYN to the server")
+            lab.converter.run(["nft", "delete", "table", "inet", "forged"])
+            wait_until(lambda: netfilter_queues(lab) == [0], 5, "none in the queue")
+            server.accept().close()
+            extended_header(client.answer())
+        equal(len(syns_to(core.packets(), 80)), 1, "connections to the server")
+
+
 def test_two_converters():
     """On one host: each has a queue of its own, and rules for its own port."""
     with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab), \
@@ -582,15 +607,6 @@ def test_two_converters():
                 server.accept().close()
                 extended_header(client.answer())
         equal(rules(lab).count("convertd_syns"), 2, "tables")
-
-
-DROP_FORGED = """table inet forged {
- chain input {
-  type filter hook input priority filter
-  ip saddr 10.66.0.0/16 drop
- }
-}
-"""
 
 
 def overflow(lab):

@@ -11,14 +11,15 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab import Lab, Link, Unsuitable, check, equal, main, need, wait_until
 from convertlab.metrics import OPTIONS, PORT, Metrics, ask, get, json_lines, wait_metrics
-from convertlab.peers import (MPTCP, TCP, Client, Server, connect, converter, descriptors, extended_header, message, octets,
-                              read_exactly)
+from convertlab.peers import (MPTCP, TCP, Client, Server, connect, connected, converter, descriptors, extended_header, message,
+                              octets, read_exactly, reset)
 
 INFO = message(octets("01010000"))
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 DENIED = "10.8.0.1:25"  # of the server
+SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 LEVELS = ("error", "warning", "info", "debug")
 
 
@@ -136,6 +137,51 @@ def test_subflows_and_fallback():
         equal(metrics.family("convertd_client_transports_total", "transport"), {"mptcp": 1, "fallback": 1}, "transports")
         equal((metrics("convertd_connection_subflows_bucket", le="1"), metrics("convertd_connection_subflows_bucket", le="2"),
                metrics("convertd_connection_subflows_sum")), (0, 1, 2), "subflows")
+
+
+def source(address):
+    """An address of a server's socket as (address, port) of IPv4 or IPv6."""
+    return address[0].replace("::ffff:", ""), address[1]
+
+
+def test_source_address():
+    """A line has the address and port that the server sees, however the connection ends; without a server it has none."""
+    with near() as lab, Server(lab, 80) as server, json_converter(lab, "--deny-destination", DENIED) as process:
+        expected = {}
+        for v6 in (False, True):
+            for protocol in (TCP, MPTCP):
+                for ends in (lambda client, sock: client.sock.close(), lambda client, sock: client.reset(),
+                             lambda client, sock: reset(sock)):
+                    client, sock = connected(lab, server, protocol, request=server.connect(v6))
+                    expected[client.port] = source(sock.getpeername())
+                    ends(client, sock)
+                    client.sock.close()
+                    sock.close()
+        equal(len(expected), 12, "connections")
+        expected[refused(lab, connect(lab.server.addr4, 25))] = None
+        wait_until(lambda: len(connections(process)) == len(expected), 10, "%d lines" % len(expected))
+        for line in connections(process):
+            port = expected[line["client_port"]]
+            equal((line.get("source"), line.get("source_port")), port or (None, None), line)
+            check(not port or ", from %s" % port[0] in line["message"].replace("[", ""), line)
+
+
+def test_no_line_no_question():
+    """Where there is no line about a connection, the kernel isn't asked for what only a line has."""
+    need("strace")
+    if SANITIZED:
+        raise Unsuitable("sanitizers don't work under strace")
+    for level, asked in (("info", True), ("warning", False)):
+        with near() as lab, Server(lab, 80) as server:
+            trace = os.path.join(lab.directory, "trace")
+            process = lab.convertd(["--log-level", level, *OPTIONS], wrapper=["strace", "-f", "-o", trace, "-e", "getsockname"])
+            transfer(lab, server, TCP, "syn", 1000, 1000)
+            wait_metrics(lab.converter, lambda metrics: metrics("convertd_connections_ended_total", outcome="done"), "its end")
+            with open("/proc/%d/task/%d/children" % (process.pid, process.pid), encoding="ascii") as file:
+                os.kill(int(file.read().split()[0]), signal.SIGTERM)
+            equal(process.wait(20), 0, "the status")
+            with open(trace, encoding="ascii") as file:
+                equal("10.3.0.1" in file.read(), asked, "a question for the address towards the server, with %s" % level)
 
 
 def test_log_rate():

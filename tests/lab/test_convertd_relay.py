@@ -3,6 +3,7 @@
 """test_convertd_relay.py - convertd between a client and a server: every byte, every end, and when each comes"""
 import os
 import select
+import signal
 import socket
 import statistics
 import threading
@@ -270,6 +271,27 @@ def test_many_slow_receivers():
             client.sock.close()
             sock.close()
         return "%d KiB a session" % (grown // 1024)
+
+
+def test_several_that_have_much():
+    """Of three connections more has come than one round carries, and the end: each is carried on though nothing new comes."""
+    data = servers.pattern(3 << 20)
+    with near() as lab:
+        for name in ("net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"):
+            lab.converter.sysctl(name, "4096 16777216 16777216")
+        with Server(lab, 80) as server, converter(lab, "--workers", "1") as process:
+            pairs = [connected(lab, server) for _ in range(3)]
+            process.send_signal(signal.SIGSTOP)
+            for client, _ in pairs:
+                client.sock.sendall(data)
+                client.shutdown()
+            wait_until(lambda: not any(unsent(client.sock) for client, _ in pairs), 10, "all to be in convertd's sockets")
+            process.send_signal(signal.SIGCONT)
+            for client, sock in pairs:
+                got = ended(sock)
+                check(got == (data, "closed"), "%d bytes of %d, %s" % (len(got[0]), len(data), got[1]))
+                client.sock.close()
+                sock.close()
 
 
 # --- time ----------------------------------------------------------------------------------------------------------

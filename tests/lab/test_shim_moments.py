@@ -63,7 +63,7 @@ def test_leaving_at_once():
 
 
 def test_little_stack():
-    """Threads with as little as there may be."""
+    """Threads with as little as there may be, and handlers with what is recommended."""
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("not under sanitizers: they need more stack")
     with lab_for() as lab:
@@ -72,7 +72,8 @@ def test_little_stack():
         runtime = os.path.join(lab.directory, "runtime")
         os.mkdir(runtime, 0o700)
         for variables in ({}, {"XDG_RUNTIME_DIR": runtime}):
-            same_in_all_modes(lab, "small-stacks", 7, **variables)
+            for case in ("small-stacks", "signal-stack"):
+                same_in_all_modes(lab, case, 7, **variables)
 
 
 def test_standard_error():
@@ -100,6 +101,14 @@ def test_cancelled_in_the_first_connect():
         equal(os.listdir(runtime), ["libconvert-cache-1"], "what is in the cache's directory")
 
 
+def test_handlers_that_jump():
+    """Out of any call, at any moment, as wget's time-outs do."""
+    with Lab(wifi=Link(delay_ms=0.2), lte=None, core=Link(delay_ms=0.2)) as lab:
+        lab.convertd(["--hold-syn", "off"])
+        lab.echo()
+        same_in_all_modes(lab, "jumps", 7)
+
+
 @contextlib.contextmanager
 def place_for_everybody():
     """A directory that an ordinary user can get to, unlike the build's."""
@@ -113,6 +122,8 @@ def place_for_everybody():
 
 def test_set_user_id():
     """Its environment is of somebody without its rights, who must not have a file written."""
+    if os.environ.get("SANITIZER_PRELOAD"):
+        raise Unsuitable("not under sanitizers: their run-time library would have to be preloaded")
     with lab_for() as lab, place_for_everybody() as place:
         lab.convertd()
         lab.echo()

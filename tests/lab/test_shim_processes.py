@@ -221,6 +221,19 @@ def test_program_without_the_shim():
             equal(said, "220 lab ready\nended with 0\n", "what head(1) read")
             said = probe(lab, env, "bare", "vfork", lab.server.addr4, 25)
             equal(said, "220 lab ready\nleft True\nended with 0\n", "what head(1) read after a vfork()")
+            said = probe(lab, env, "bare", "spawn", lab.server.addr4, 25)
+            equal(said, "220 lab ready\nstatus 0\nended with 0\n", "what head(1) read after a posix_spawn()")
+
+
+def test_program_without_the_shim_and_the_request():
+    """The program is started before the request has left."""
+    with far() as lab:
+        lab.client.sysctl("net.ipv4.tcp_fastopen", 0)
+        lab.convertd()
+        lab.greeter()
+        for _ in range(2):
+            said = probe(lab, lab.converted(), "bare", "vfork", lab.server.addr4, 25)
+            equal(said, "220 lab ready\nleft True\nended with 0\n", "what head(1) read after a vfork()")
 
 
 def test_programs_do_not_wait():

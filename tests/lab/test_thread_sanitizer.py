@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 
-from convertlab import Lab, Link, check, equal, main, wait_until
+from convertlab import Lab, Link, check, equal, main, metrics, wait_until
 from convertlab.peers import MPTCP, TCP, Client, connect, converter, octets
 
 
@@ -77,8 +77,21 @@ class Churn(threading.Thread):
                 self._converse(stack)
 
 
+class Asker(threading.Thread):
+    """Asks for all that convertd tells, as long as it goes on."""
+
+    def __init__(self, lab):
+        super().__init__()
+        self._lab, self.served, self.go_on = lab, 0, True
+
+    def run(self):
+        while self.go_on:
+            for page in ("/", "/status", "/metrics", "/healthz"):
+                self.served += metrics.get(self._lab.converter, page)[0] == 200
+
+
 def test_convertd():
-    """Three workers, clients that come and go, limits that have workers make room for each other's clients, reloads, the end."""
+    """Three workers, clients that come and go, limits by which workers make room for each other, questions, reloads, the end."""
     with Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1)) as lab:
         lab.echo()
         path = os.path.join(lab.directory, "convertd.conf")
@@ -89,10 +102,10 @@ def test_convertd():
                            % (1235 + number % 2, number + 5))
         write(0)
         # at this level convertd would print its nftables rules
-        with converter(lab, "--workers", "3", "--log-level", "debug", "--no-syn-window-fix", "--config", path,
+        with converter(lab, "--workers", "3", "--log-level", "debug", "--no-syn-window-fix", "--config", path, *metrics.OPTIONS,
                        env={"TSAN_OPTIONS": "exitcode=66"},
                        defaults=("--allow-client", "::/0", "--allow-destination", "10.0.0.0/8")) as process:
-            churn = [Churn(lab) for _ in range(4)]
+            churn = [Churn(lab) for _ in range(4)] + [Asker(lab)]
             for thread in churn:
                 thread.start()
             for i in range(20):

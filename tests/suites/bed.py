@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """bed.py - where one part of a suite runs: a host of its own with nothing but its loopback, and maybe a converter
 
-  unshare --net --pid --fork --kill-child --mount-proc bed.py [--converter CONVERTD LOG] COMMAND…
+  unshare --net --pid --fork --kill-child --mount-proc bed.py [--converter CONVERTD LOG on|off] COMMAND…
+
+"on" has the converter withhold SYNs until the server has answered.
 
 Ends as the command does. Every process that it leaves behind ends with it, by the process namespace.
 """
@@ -24,13 +26,13 @@ START_LIMIT = 30  # seconds
 DESTINATIONS = ["127.0.0.%d" % host for host in range(1, 9)] + ["::1", "::/0"]
 
 
-def start_converter(convertd, log_path):
+def start_converter(convertd, log_path, withhold):
     """Runs it at CONVERTER, ready for clients."""
     subprocess.run(["ip", "address", "add", CONVERTER + "/32", "dev", "lo", "scope", "host"], check=True)
     for name, value in (("ipv4/tcp_fastopen", "3"), ("mptcp/blackhole_timeout", "0")):
         with open("/proc/sys/net/" + name, "w", encoding="ascii") as file:
             file.write(value)
-    command = [convertd, "--listen", CONVERTER + ":1234", "--no-syn-window-fix"]
+    command = [convertd, "--listen", CONVERTER + ":1234", "--no-syn-window-fix", "--hold-syn", withhold]
     for destination in DESTINATIONS:
         command += ["--allow-destination", destination]
     with open(log_path, "w", encoding="utf-8") as log:
@@ -53,8 +55,8 @@ def main():
     for host in SILENT:
         subprocess.run(["ip", "route", "add", host, "dev", "lo"], check=True)
     if command[0] == "--converter":
-        start_converter(command[1], command[2])
-        command = command[3:]
+        start_converter(*command[1:4])
+        command = command[4:]
     # this process reaps what the suite leaves behind, as the first of its namespace
     environment = {name: value for name, value in os.environ.items() if not name.startswith("BED_")}
     environment.update((name[4:], value) for name, value in os.environ.items() if name.startswith("BED_"))

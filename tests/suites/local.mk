@@ -17,4 +17,6 @@ convertdloop_LDADD = $(convertd_OBJECTS) $(convertd_LDADD) libloopback.la
 suites: libconvert.la libconvertloop.la convertdloop$(EXEEXT)
 EXTRA_DIST += tests/suites/README.md tests/suites/run tests/suites/bed.py tests/suites/tap.py \
 	tests/suites/suite_cpython.py tests/suites/suite_curl.py tests/suites/suite_glib.py \
-	tests/suites/suite_libevent.py tests/suites/suite_libuv.py tests/suites/suite_perl.py
+	tests/suites/suite_libevent.py tests/suites/suite_libuv.py tests/suites/suite_node.py \
+	tests/suites/suite_perl.py tests/suites/suite_pypi.py tests/suites/suite_ruby.py \
+	tests/suites/suite_tokio.py

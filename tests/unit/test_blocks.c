@@ -33,8 +33,10 @@ static void take(size_t first, size_t end)
 static void give(size_t first, size_t step)
 {
 	for (size_t i = first; i < COUNT; i += step) {
-		for (size_t byte = 0; byte < SIZE; byte++)
-			ck_assert_uint_eq(taken[i][byte], i % 255 + 1);
+		uint8_t written[SIZE];
+
+		memset(written, (int)(i % 255 + 1), SIZE);
+		ck_assert_mem_eq(taken[i], written, SIZE);
 		blocks_put(&blocks, taken[i]);
 	}
 }

@@ -292,8 +292,10 @@ static enum outcome run_step_in(struct slot *slot)
 	if (!slot->ahead || options->early)
 		stream_is_open(slot);
 	enter(slot, slot->ahead ? PHASE_RESPONSE : PHASE_REQUEST);
-	return got == size ? OUTCOME_GO_ON
-			   : take_response(slot, scratch + size, (size_t)(got - size));
+	/* of a request that went ahead, an empty response is there as well */
+	return got == size && !slot->ahead
+		       ? OUTCOME_GO_ON
+		       : take_response(slot, scratch + size, (size_t)(got - size));
 }
 
 static enum outcome run_connect(struct slot *slot)

@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
@@ -167,6 +168,7 @@ static int converse(int (*wait)(int fd))
 
 	if (go(fd) != 0 && errno != EINPROGRESS)
 		return -1;
+	errno = 0; /* and so it stays */
 	if ((!wait || wait(fd) == 1) && write(fd, "hello", 5) == 5) {
 		fcntl(fd, F_SETFL, 0);
 		got = (int)recv(fd, answer, 5, MSG_WAITALL);
@@ -212,6 +214,30 @@ static void small_stacks(void)
 	pthread_join(thread, NULL);
 	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++)
 		say("result %zu is %d", i, results[i]);
+}
+
+static int handled;
+
+static void handler(int number)
+{
+	(void)number;
+	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
+		handled += converse(waits[i]);
+}
+
+/* A handler on a stack of the size that is recommended, with nothing below it. */
+static void signal_stack(void)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (size_t)sysconf(_SC_SIGSTKSZ);
+	char *memory = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t stack = { .ss_sp = memory + page, .ss_size = size };
+
+	must(mprotect(memory, page, PROT_NONE), "mprotect");
+	must(sigaltstack(&stack, NULL), "sigaltstack");
+	must(sigaction(SIGUSR1, &action, NULL), "sigaction");
+	SAY(raise(SIGUSR1));
+	say("%d bytes came back", handled);
 }
 
 /* --- standard descriptors --- */
@@ -280,6 +306,52 @@ static void stderr_is_full(void)
 	run_again("conversation");
 }
 
+/* --- what doesn't come back --- */
+
+#define JUMPS 400
+#define JUMPS_NS 1500000 /* about as long as a handshake takes where this is tested */
+
+static sigjmp_buf start;
+
+static void jump(int number)
+{
+	(void)number;
+	siglongjmp(start, 1);
+}
+
+/* Each call is left by a handler at some moment, and the next ones find nothing that is half done. */
+static void jumps(void)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	volatile int fd, i, left = 0, dup_before = dup(STDIN_FILENO);
+	timer_t timer;
+
+	close(dup_before);
+	signal(SIGUSR1, jump);
+	must(timer_create(CLOCK_MONOTONIC, &event, &timer), "timer");
+	for (i = 0; i < JUMPS; i++) {
+		struct itimerspec soon = { .it_value.tv_nsec = 1 + JUMPS_NS / JUMPS * i };
+		const struct itimerspec never = { .it_value = { 0, 0 } };
+
+		fd = tcp(i % 2 ? SOCK_NONBLOCK : 0);
+		if (sigsetjmp(start, 1)) {
+			left++;
+		} else {
+			timer_settime(timer, 0, &soon, NULL);
+			go(fd);
+			if (i % 2)
+				waits[i / 2 % 2](fd);
+			write(fd, "x", 1);
+			timer_settime(timer, 0, &never, NULL);
+		}
+		close(fd);
+	}
+	fd = dup(STDIN_FILENO);
+	say("some were left: %d, descriptors too: %d", left > 0, fd - dup_before);
+	signal(SIGUSR1, SIG_IGN);
+	SAY(converse(NULL));
+}
+
 /* --- threads that end --- */
 
 static void *cancelled_in_connect(void *arg)
@@ -315,6 +387,8 @@ static const struct {
 	{ "exit", exit_at_once },
 	{ "exec", exec_at_once },
 	{ "small-stacks", small_stacks },
+	{ "signal-stack", signal_stack },
+	{ "jumps", jumps },
 	{ "conversation", say_conversation },
 	{ "stderr-another", stderr_is_another },
 	{ "stderr-closed", stderr_is_closed },

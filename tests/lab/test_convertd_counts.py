@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_counts.py - what convertd counts besides connections: SYNs that it withholds, pipes"""
+import signal
+
+from convertlab import Lab, Link, check, equal, main
+from convertlab.metrics import OPTIONS, Metrics, get, wait_metrics
+from convertlab.peers import Client, Forger, Server, connect, connected, converter, octets
+
+DENIED = "10.8.0.1:25"  # of the server
+INFO = octets("01022263 01010000")
+
+
+def near():
+    """Links without limits worth speaking of."""
+    return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1))
+
+
+def fates(metrics):
+    """{what became of SYNs: how many}, without those of which there were none."""
+    return metrics.family("convertd_syns_total", "fate")
+
+
+def finished(client):
+    """Reads to the end."""
+    client.end()
+    client.sock.close()
+
+
+# --- SYNs ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_becomes_of_syns():
+    """Each SYN is counted once, by what became of it, and those that wait are told."""
+    with near() as lab, Server(lab, 80) as server, \
+            converter(lab, "--hold-time", "2500", "--connect-timeout", "5", "--deny-destination", DENIED, *OPTIONS):
+        client, sock = connected(lab, server)
+        client.sock.close()
+        sock.close()
+        finished(Client(lab.client, lab.converter.addr4).send(connect(lab.server.addr4, lab.addresses.refused_port)))
+        finished(Client(lab.client, lab.converter.addr4).send(connect(lab.server.addr4, 25)))
+        finished(Client(lab.client, lab.converter.addr4).send(INFO))
+        finished(Client(lab.client, lab.converter.addr4, delivery="behind").send(INFO))
+        expected = {"answered": 1, "failed": 1, "not_granted": 1, "passed": 2}
+        wait_metrics(lab.converter, lambda metrics: fates(metrics) == expected, "%s" % expected)
+        with Client(lab.client, lab.converter.addr4).send(connect(lab.addresses.blackhole4, 80)) as client:
+            waiting = wait_metrics(lab.converter, lambda metrics: metrics("convertd_withheld_syns") == 1, "one that is withheld")
+            equal(fates(waiting), expected, "what has become of the others")
+            check("withheld SYNs                              1\n" in get(lab.converter, "/status")[2], "it isn't in the status")
+            # the kernel sends it again after a second
+            wait_metrics(lab.converter, lambda metrics: fates(metrics).get("repeated"), "one that is dropped")
+            metrics = wait_metrics(lab.converter, lambda metrics: fates(metrics).get("late"), "the end of its time")
+            equal((metrics("convertd_withheld_syns"), fates(metrics)["late"]), (0, 1), "withheld, late")
+            client.reset()
+        check("let go: the server was silent              1\n" in get(lab.converter, "/status")[2], "it isn't in the status")
+
+
+def test_syns_that_were_missed():
+    """While convertd stands still, more SYNs come than there is room for: those that the kernel lets pass are counted."""
+    count, data = 8000, bytes(1400)  # more than its buffer has room for
+    with near() as lab, Server(lab, 80) as server, converter(lab, *OPTIONS) as process:
+        client, sock = connected(lab, server)
+        client.sock.close()
+        sock.close()
+        process.send_signal(signal.SIGSTOP)
+        try:
+            with Forger(lab.client, lab.converter.wifi4) as forger:
+                for i in range(count):
+                    forger.syn("10.66.%d.%d" % (i // 250, i % 250 + 1), 1111, data)
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+        def told(metrics):
+            # whatever comes next says how many came before
+            connected(lab, server)[0].sock.close()
+            return sum(fates(metrics).values()) > count
+        found = fates(wait_metrics(lab.converter, told, "all to be told"))
+        check(found.get("missed", 0) > 0, "none was missed: %s" % found)
+        return "%d of %d missed" % (found["missed"], count)
+
+
+def test_foreign_syns():
+    """With --drop-foreign-syns they are dropped, and counted."""
+    with near() as lab, converter(lab, "--drop-foreign-syns", *OPTIONS):
+        with Client(lab.client, lab.converter.addr4) as client:
+            client.sock.setblocking(False)
+            client.send(b"GET / HTTP/1.1\r\n\r\n")
+            wait_metrics(lab.converter, lambda metrics: fates(metrics).get("foreign"), "one that is dropped")
+
+
+# --- pipes --------------------------------------------------------------------------------------------------------
+
+
+def test_pipes_in_use():
+    """A transfer that its receiver holds up has a pipe, until its end."""
+    with near() as lab, Server(lab, 80) as server, converter(lab, *OPTIONS):
+        equal(Metrics(lab.converter)("convertd_relay_pipes"), 0, "pipes at first")
+        client, sock = connected(lab, server)
+        sock.setblocking(False)
+        sent = 0
+
+        def held_up(metrics):
+            nonlocal sent
+            try:
+                while True:
+                    sent += sock.send(bytes(1 << 20))
+            except BlockingIOError:
+                return metrics("convertd_relay_pipes") == 1
+        wait_metrics(lab.converter, held_up, "a pipe")
+        check("pipes in use                               1\n" in get(lab.converter, "/status")[2], "it isn't in the status")
+        sock.close()
+        equal(len(client.end()[0]), sent, "bytes at the client")
+        client.sock.close()
+        wait_metrics(lab.converter, lambda metrics: metrics("convertd_relay_pipes") == 0, "its end")
+
+
+if __name__ == "__main__":
+    main()
