@@ -88,7 +88,8 @@ class Load:
 
     def client(self, chance, delivery=None):
         """TCP or MPTCP, IPv4 or IPv6, the request in the SYN or behind."""
-        return Client(self.lab.client, chance.choice((self.lab.converter.addr4, self.lab.converter.addr6)), chance.choice((TCP, MPTCP)),
+        converter = self.lab.converter
+        return Client(self.lab.client, chance.choice((converter.addr4, converter.addr6)), chance.choice((TCP, MPTCP)),
                       delivery or chance.choice(("syn", "behind", "syn-bytewise")), seconds=SECONDS)
 
     def request(self, chance, port):
@@ -247,7 +248,8 @@ def flood(load, chance):
     contents = (b"", b"", b"", b"", b"", HALF_REQUEST, b"GET / HTTP/1.1\r\n\r\n", connect(load.lab.addresses.blackhole4, 80))
     with Forger(load.lab.client, load.lab.converter.addr4) as forger:
         for i in range(FLOOD):
-            forger.syn("10.66.%d.%d" % (chance.randrange(256), chance.randrange(1, 255)), chance.randrange(1024, 65536), contents[i % 8])
+            source = "10.66.%d.%d" % (chance.randrange(256), chance.randrange(1, 255))
+            forger.syn(source, chance.randrange(1024, 65536), contents[i % len(contents)])
     load.ended("forged SYNs", "never completed", FLOOD)
 
 

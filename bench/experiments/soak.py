@@ -25,7 +25,7 @@ WARM_UP = 120          # seconds of the load before the begin is noted, at most:
 LONG = 120             # seconds of the longest connections, at most
 CONFIGURATIONS = 4     # different ones
 FAILURES_TOLD = 20
-OTHER_PORT = CONVERT_PORT + 1
+OTHER_PORT = 1024      # below those that the lab's connections come from: one of these would be in the way
 
 # name: its unit in the table
 SAMPLED = {"memory, anonymous": "kB", "memory, resident": "kB", "descriptors": "", "threads": "", "sessions on the status page": "",
@@ -39,7 +39,7 @@ class Converter:
     def __init__(self, lab):
         self._lab = lab
         self._path = os.path.join(lab.directory, "convertd.conf")
-        self.reloads = 0
+        self.reloads = self._failed = 0
         self._write(False)
         self.process = lab.convertd(["--config", self._path, "--workers", "2", "--log-level", "warning", "--request-timeout", "5",
                                      *metrics.OPTIONS])
@@ -51,12 +51,18 @@ class Converter:
             file.write("listen [::]:%d\n" % OTHER_PORT if other else "")
 
     def reload(self):
-        """Another configuration: a second port comes and goes."""
+        """Another configuration: a second port comes and goes, another time-out. Raises LabError where it isn't taken."""
         self.reloads += 1
         self._write(self.reloads % 2 == 1)
         self.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: metrics.Metrics(self._lab.converter)("convertd_reloads_total", result="ok") == self.reloads, 20, "a reload",
-                   interval=0.1)
+        told = wait_until(self._reloaded, 20, "a reload", interval=0.1)
+        if told("convertd_reloads_total", result="failed") > self._failed:
+            self._failed += 1
+            raise LabError("a reload failed: " + self.process.log_text().splitlines()[-1])
+
+    def _reloaded(self):
+        told = metrics.Metrics(self._lab.converter)
+        return told if sum(told.family("convertd_reloads_total", "result").values()) == self.reloads else None
 
     def _nftables(self):
         said = self._lab.converter.run(["nft", "--json", "list", "ruleset"], check=False)

@@ -172,6 +172,11 @@ static void flow_adapt_chunk(struct relay_flow *flow, size_t read, size_t writte
 								     RELAY_SCRATCH_SIZE;
 }
 
+bool relay_has_failed(const struct relay *relay)
+{
+	return relay->side[RELAY_UPSTREAM].failed || relay->side[RELAY_DOWNSTREAM].failed;
+}
+
 static enum relay_result lost(enum relay_end end)
 {
 	return end == RELAY_UPSTREAM ? RELAY_UPSTREAM_LOST : RELAY_DOWNSTREAM_LOST;
@@ -301,20 +306,36 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 	return RELAY_AGAIN;
 }
 
+static void side_ask(struct relay_side *side)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (getsockopt(side->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error)
+		side->failed = true;
+	side->news = false;
+}
+
 /*
  * Has a socket failed whose end of file was read already? An event may be about that, and reading
  * would say end of file again.
  */
 static bool side_has_failed(struct relay_side *side)
 {
-	int error = 0;
-	socklen_t len = sizeof(error);
-
-	if (side->readable &&
-	    (getsockopt(side->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error))
-		side->failed = true;
+	if (side->readable)
+		side_ask(side);
 	side->readable = false;
 	return side->failed;
+}
+
+/*
+ * Has a socket failed that can't be read, as the other one doesn't take what came before? No other
+ * event would tell: without this, a peer that is gone would be waited for as long as the other likes.
+ */
+static void side_look(struct relay_side *side)
+{
+	if (side->news && side->readable && !side->failed)
+		side_ask(side);
 }
 
 static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint8_t *scratch)
@@ -365,6 +386,8 @@ enum relay_result relay_run(struct relay *relay, uint8_t *scratch)
 
 	up = flow_run(relay, RELAY_UPSTREAM, scratch);
 	down = flow_run(relay, RELAY_DOWNSTREAM, scratch);
+	side_look(&relay->side[RELAY_UPSTREAM]);
+	side_look(&relay->side[RELAY_DOWNSTREAM]);
 	/* Only the flow from a failed socket goes on: until that is read to its end. */
 	for (int end = 0; end < RELAY_ENDS; end++)
 		if (relay->side[end].failed)

@@ -236,6 +236,7 @@ static void on_upstream(evutil_socket_t fd, short what, void *arg)
 	s->fresh = false;
 	side->readable |= (what & EV_READ) != 0;
 	side->ended = (what & EV_CLOSED) != 0;
+	side->news = true;
 	s->client_said |= (what & EV_READ) != 0;
 	session_look_upstream(s);
 	side->writable |= s->established && (what & EV_WRITE);
@@ -250,6 +251,7 @@ static void on_downstream(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	side->readable |= (what & EV_READ) != 0;
 	side->ended = (what & EV_CLOSED) != 0;
+	side->news = true;
 	side->writable |= (what & EV_WRITE) != 0;
 	session_on_event(s);
 }

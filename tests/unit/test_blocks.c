@@ -7,6 +7,9 @@
 #include "run.h"
 
 #include <check.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 #include <stdint.h>
 #include <string.h>
 
@@ -104,6 +107,23 @@ START_TEST(few_of_many)
 }
 END_TEST
 
+#ifdef __SANITIZE_ADDRESS__
+START_TEST(free_is_poisoned)
+{
+	void *block, *other;
+
+	start();
+	block = blocks_get(&blocks);
+	other = blocks_get(&blocks);
+	blocks_put(&blocks, block);
+	ck_assert(__asan_address_is_poisoned(block));
+	ck_assert(!__asan_address_is_poisoned(other));
+	blocks_put(&blocks, other);
+	blocks_fini(&blocks);
+}
+END_TEST
+#endif
+
 START_TEST(none)
 {
 	start();
@@ -121,6 +141,9 @@ int main(void)
 	tcase_add_test(tcase, holes_are_filled);
 	tcase_add_test(tcase, few_of_many);
 	tcase_add_test(tcase, none);
+#ifdef __SANITIZE_ADDRESS__
+	tcase_add_test(tcase, free_is_poisoned);
+#endif
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

@@ -4,7 +4,7 @@ import collections
 import dataclasses
 import ipaddress
 import struct
-from typing import List, Optional, Tuple
+from typing import List, Tuple
 
 # link types (https://www.tcpdump.org/linktypes.html): how many bytes stand before the IP header
 LINK_HEADER = {1: 14, 101: 0, 113: 16, 276: 20}
@@ -66,12 +66,6 @@ class Packet:
         """The names of the MPTCP options in it, such as ["MP_CAPABLE"]."""
         numbers = [value[0] >> 4 for kind, value in self.options if kind == OPT_MPTCP and value]
         return [MPTCP_SUBTYPES[number] if number < len(MPTCP_SUBTYPES) else str(number) for number in numbers]
-
-    @property
-    def wscale(self) -> Optional[int]:
-        """The window scale option."""
-        value = self.option(OPT_WSCALE)
-        return value[0] if value else None
 
     def __str__(self):
         names = "".join(letter for bit, letter in ((SYN, "S"), (FIN, "F"), (RST, "R"), (PSH, "P"), (ACK, "."))
