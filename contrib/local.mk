@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # what goes beside the programs: a configuration, files for systemd, its companions and those who watch
 EXTRA_DIST += contrib/convertd.conf contrib/systemd/convertd.service.in
-EXTRA_DIST += contrib/prometheus/alerts_test.yml
+EXTRA_DIST += contrib/prometheus/alerts_test.yml contrib/valgrind/libconvert.supp
 nobase_dist_doc_DATA += contrib/grafana/convertd.json contrib/prometheus/alerts.yml contrib/prometheus/scrape.yml \
 	contrib/kubernetes/Containerfile contrib/kubernetes/convertd.yaml
 

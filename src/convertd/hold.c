@@ -433,6 +433,7 @@ static int install(struct hold *hold, const struct listen_address *listen, size_
 void hold_stop(struct hold *hold)
 {
 	struct held_syn *held;
+	bool stopped;
 
 	if (!hold->queue)
 		return;
@@ -440,8 +441,8 @@ void hold_stop(struct hold *hold)
 	 * First the rules: from then on nothing more comes. Those that stay keep clients that were told to
 	 * expect confirmations from taking a SYN+ACK for one.
 	 */
-	install(hold, hold->listen, hold->listen_count, SYN_RULES_NO_QUEUE);
-	while (syn_queue_read(hold->queue))
+	stopped = install(hold, hold->listen, hold->listen_count, SYN_RULES_NO_QUEUE) == 0;
+	while (syn_queue_read(hold->queue) && stopped)
 		;
 	while ((held = hold_table_first_waiting(hold->table)))
 		let_go((struct holding *)held, FATE_PASS_UNCONFIRMED, METRICS_SYN_STOPPED,

@@ -22,12 +22,12 @@
  * to its end, nothing is written to it any more, and then the relay says that it is lost. What
  * becomes of the other socket is the caller's affair.
  *
- * Segments: what was prepended waits for no byte of the other side, but goes out with those that are there.
+ * Segments: what was prepended goes out with the first bytes if they are there, and else alone.
  * Where the end of the stream is known to be there, it is read before the last bytes are written,
  * which then go out in one segment with the FIN (MSG_MORE; on MPTCP, FINs are the kernel's own
  * affair). A short count doesn't spare the read that says EAGAIN: a reset that has come with the
- * bytes raises no other edge, and libevent doesn't tell EPOLLERR from input and output. The FIN of the
- * second direction is close()'s, which comes next anyway.
+ * bytes raises no other edge, and libevent doesn't tell EPOLLERR from input and output. The FIN
+ * of the second direction is close()'s, which comes next anyway.
  *
  * Fairness: a flow moves RELAY_BUDGET bytes in one run. As events are edge-triggered, the
  * caller has to run it again after RELAY_AGAIN without an event.
@@ -172,6 +172,11 @@ static void flow_adapt_chunk(struct relay_flow *flow, size_t read, size_t writte
 								     RELAY_SCRATCH_SIZE;
 }
 
+bool relay_has_failed(const struct relay *relay)
+{
+	return relay->side[RELAY_UPSTREAM].failed || relay->side[RELAY_DOWNSTREAM].failed;
+}
+
 static enum relay_result lost(enum relay_end end)
 {
 	return end == RELAY_UPSTREAM ? RELAY_UPSTREAM_LOST : RELAY_DOWNSTREAM_LOST;
@@ -301,20 +306,36 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 	return RELAY_AGAIN;
 }
 
+static void side_ask(struct relay_side *side)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (getsockopt(side->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error)
+		side->failed = true;
+	side->news = false;
+}
+
 /*
  * Has a socket failed whose end of file was read already? An event may be about that, and reading
  * would say end of file again.
  */
 static bool side_has_failed(struct relay_side *side)
 {
-	int error = 0;
-	socklen_t len = sizeof(error);
-
-	if (side->readable &&
-	    (getsockopt(side->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error))
-		side->failed = true;
+	if (side->readable)
+		side_ask(side);
 	side->readable = false;
 	return side->failed;
+}
+
+/*
+ * Has a socket failed that can't be read, as the other one doesn't take what came before? No other
+ * event would tell: without this, a peer that is gone would be waited for as long as the other likes.
+ */
+static void side_look(struct relay_side *side)
+{
+	if (side->news && side->readable && !side->failed)
+		side_ask(side);
 }
 
 static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint8_t *scratch)
@@ -365,6 +386,8 @@ enum relay_result relay_run(struct relay *relay, uint8_t *scratch)
 
 	up = flow_run(relay, RELAY_UPSTREAM, scratch);
 	down = flow_run(relay, RELAY_DOWNSTREAM, scratch);
+	side_look(&relay->side[RELAY_UPSTREAM]);
+	side_look(&relay->side[RELAY_DOWNSTREAM]);
 	/* Only the flow from a failed socket goes on: until that is read to its end. */
 	for (int end = 0; end < RELAY_ENDS; end++)
 		if (relay->side[end].failed)

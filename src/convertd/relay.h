@@ -28,6 +28,7 @@ struct relay_side {
 	bool readable;
 	bool writable;
 	bool ended;  /* the last event said: the peer's FIN is there, and no error */
+	bool news;   /* an event has come since the socket was last asked for an error */
 	bool tcp;    /* plain TCP: see relay.c */
 	bool failed; /* an error was read or met in writing: see relay.c */
 };
@@ -65,6 +66,9 @@ void relay_init(struct relay *relay, struct relay_pipes *pipes);
 
 /* Is there anything that was read and not written yet? */
 bool relay_has_pending(const struct relay *relay, enum relay_end from);
+
+/* Has a socket failed? After RELAY_WAIT, the other one's peer doesn't take what came before. */
+bool relay_has_failed(const struct relay *relay);
 
 /* Frees what is pending. Sockets are left alone. */
 void relay_fini(struct relay *relay);

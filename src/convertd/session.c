@@ -4,9 +4,10 @@
  *
  * A session is driven by events of its two sockets and by one deadline. Events only set flags
  * (struct relay_side); when all events of a round have done so, session_advance() lets the handler
- * of the state do what the flags allow, until nothing moves any more. The states and what may happen in each are listed at enum
- * session_state (session_private.h), their handlers are in session_states.c; here is what makes
- * them run: sockets, events, rounds. A session belongs to one thread, that of its pool.
+ * of the state do what the flags allow, until nothing moves any more. The states and what may
+ * happen in each are listed at enum session_state (session_private.h), their handlers are in
+ * session_states.c; here is what makes them run: sockets, events, rounds. A session belongs to one
+ * thread, that of its pool.
  *
  * Two facts about Linux rule how events are used:
  *
@@ -235,6 +236,7 @@ static void on_upstream(evutil_socket_t fd, short what, void *arg)
 	s->fresh = false;
 	side->readable |= (what & EV_READ) != 0;
 	side->ended = (what & EV_CLOSED) != 0;
+	side->news = true;
 	s->client_said |= (what & EV_READ) != 0;
 	session_look_upstream(s);
 	side->writable |= s->established && (what & EV_WRITE);
@@ -249,6 +251,7 @@ static void on_downstream(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	side->readable |= (what & EV_READ) != 0;
 	side->ended = (what & EV_CLOSED) != 0;
+	side->news = true;
 	side->writable |= (what & EV_WRITE) != 0;
 	session_on_event(s);
 }

@@ -311,6 +311,26 @@ static enum relay_result run_relay(struct session *s)
 	return result;
 }
 
+/*
+ * One socket has failed, and the other one's peer doesn't take what came before: it may never do so, as
+ * it may be waiting for its own bytes to be taken. So it has so long to take some of them.
+ */
+static void wait_for_last_bytes(struct session *s)
+{
+	if (relay_has_failed(&s->relay))
+		session_set_deadline(s, SESSION_TIMEOUT_LINGER);
+}
+
+/* They were not taken: they are gone, as is what a reset finds unread in a socket. */
+static void give_up_last_bytes(struct session *s)
+{
+	s->reset_polls = RESET_POLLS;
+	if (s->relay.side[RELAY_UPSTREAM].failed)
+		session_set_resetting(s, RELAY_UPSTREAM, OUTCOME_CLIENT_LOST);
+	else
+		session_set_resetting(s, RELAY_DOWNSTREAM, OUTCOME_SERVER_LOST);
+}
+
 static void advance_relay(struct session *s)
 {
 	enum relay_result result = run_relay(s);
@@ -324,6 +344,7 @@ static void advance_relay(struct session *s)
 	}
 	switch (result) {
 	case RELAY_WAIT:
+		wait_for_last_bytes(s);
 		return;
 	case RELAY_AGAIN:
 		session_set_hungry(s);
@@ -432,7 +453,10 @@ void session_handle_deadline(struct session *s)
 		session_fail_server(s, -ETIMEDOUT);
 		break;
 	case SESSION_RELAY:
-		look_at_relay(s);
+		if (relay_has_failed(&s->relay))
+			give_up_last_bytes(s);
+		else
+			look_at_relay(s);
 		break;
 	case SESSION_RESETTING:
 		s->reset_polls++;

@@ -422,18 +422,27 @@ static bool is_netfilter(int fd)
 }
 
 /* Returns NULL with errno set. */
+static struct mnl_socket *take_over_netlink(int kept)
+{
+	int fd = fcntl(kept, F_DUPFD_CLOEXEC, 0);
+	struct mnl_socket *netlink = fd < 0 ? NULL : mnl_socket_fdopen(fd);
+	char unread[8192];
+
+	if (!netlink && fd >= 0)
+		close(fd);
+	/* Answers to a process that was killed before it had read them. */
+	while (netlink && recv(fd, unread, sizeof(unread), MSG_DONTWAIT) > 0)
+		;
+	return netlink;
+}
+
+/* Returns NULL with errno set. */
 static struct mnl_socket *open_netlink(int kept)
 {
 	struct mnl_socket *netlink;
-	int fd;
 
-	if (kept >= 0 && is_netfilter(kept)) {
-		fd = fcntl(kept, F_DUPFD_CLOEXEC, 0);
-		netlink = fd < 0 ? NULL : mnl_socket_fdopen(fd);
-		if (!netlink && fd >= 0)
-			close(fd);
-		return netlink;
-	}
+	if (kept >= 0 && is_netfilter(kept))
+		return take_over_netlink(kept);
 	netlink = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
 	if (!netlink || mnl_socket_bind(netlink, 0, MNL_SOCKET_AUTOPID) == 0)
 		return netlink;

@@ -32,6 +32,21 @@
 #include <sys/uio.h>
 
 #define KERNEL_SIGSET_BYTES (_NSIG / 8)
+
+/* Hooks that the C library doesn't declare. */
+#if !HAVE_DECL_PREADV64V2
+ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags);
+#endif
+#if !HAVE_DECL_PWRITEV64V2
+ssize_t pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags);
+#endif
+#if !HAVE_DECL_CLOSE_RANGE
+int close_range(unsigned int first, unsigned int last, int flags);
+#endif
+#if !HAVE_DECL_EPOLL_PWAIT2
+int epoll_pwait2(int epfd, struct epoll_event *events, int max, const struct timespec *timeout,
+		 const sigset_t *mask);
+#endif
 #define NUMBERS 512 /* those of system calls that are looked up; the hooked ones are below */
 
 /* Not for us: what the kernel itself says. */

@@ -139,6 +139,9 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 		if (conn_is_shared(conn)) /* of a fork(): from now on it is waited for in this process, too */
 			conn_mark_shared(conn);
 		conn_release(conn, CONN_PENDING, &claim);
+		/* libuv tries whether a descriptor can be registered, and then does it by io_uring */
+		if (op == EPOLL_CTL_DEL && ret == 0 && !watch_any(conn))
+			conn_mark_unseen(conn, true);
 		return ret;
 	}
 	state = conn_state_unclaimed(conn);

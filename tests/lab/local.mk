@@ -71,6 +71,7 @@ LAB_TESTS = \
 	tests/lab/test_shim_surface.py \
 	tests/lab/test_shim_processes.py \
 	tests/lab/test_shim_moments.py \
+	tests/lab/test_valgrind.py \
 	tests/lab/test_early_data.py \
 	tests/lab/test_learned.py \
 	tests/lab/test_confirmation.py \

@@ -318,7 +318,7 @@ def test_restart_with_kept_sockets():
 
 
 def test_confirmations_between_two():
-    """Between one convertd and the next, SYNs are answered, and the SYN+ACKs confirm nothing; nor do those of one that withholds none."""
+    """Between one convertd and the next, SYNs are answered, and no SYN+ACK confirms anything; nor by one that withholds none."""
     need("nft", "nftables")
     with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
         arguments = ["--listen", "[::]:5001", "--workers", "1"]

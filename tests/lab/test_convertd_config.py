@@ -150,8 +150,9 @@ def test_reload_of_what_is_wrong():
 
 
 def test_reload_moves_the_syn_rules():
-    """There is one table, with the addresses of now, whatever becomes of SYNs. Without rules there is none, but where SYNs were withheld:
-    then one that takes their timestamps out is left, since clients remember.
+    """There is one table, with the addresses of now, whatever becomes of SYNs; without rules there is none.
+
+    Where SYNs were withheld, the rule that takes their timestamps out is left, since clients remember.
     """
     need("nft", "nftables")
     with near() as lab:

@@ -4,6 +4,7 @@
 import hashlib
 import os
 import re
+import select
 import threading
 
 from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
@@ -99,6 +100,21 @@ def test_reset_before_a_byte():
         wait_until(lambda: process.log_text().count("client lost") == 2, what=process.log_text)
         lasted = [float(seconds) for seconds in re.findall(r"([\d.]+) s: client lost", process.log_text())]
         check(max(lasted) < RESET_SECONDS, "the sessions lasted for %s s" % lasted)
+
+
+def test_reset_behind_bytes_that_nobody_takes():
+    """A server that doesn't read hears of the reset, too: bytes that it doesn't take don't stand in its way for ever."""
+    with near() as lab, Server(lab, 80, SO_RCVBUF=4096) as server, converter(lab) as process:
+        client, sock = connected(lab, server, MPTCP)
+        client.sock.setblocking(False)
+        while select.select([], [client.sock], [], 1)[1]:
+            client.sock.send(bytes(65536))
+        client.reset()
+        failed = select.poll()
+        failed.register(sock, 0)
+        check(failed.poll(30000), "the server heard of nothing\n" + process.log_text())
+        sock.close()
+        process.wait_log("client lost")
 
 
 def test_reset_of_a_subflow():

@@ -14,9 +14,8 @@ import time
 
 from convertlab import Lab, Link, between, check, equal, main, need, servers, wait_until
 from convertlab.pcap import OPT_TIMESTAMP, mptcp_subflows
-from convertlab.peers import (MP_JOIN, MPTCP, MSS, TCP, Client, Forger, Server, clients, connect, connect_tlv, converter, descriptors, echo,
-                              error, extended_header, memory, message, octets, read_exactly, readable, tlvs,
-                              writable)
+from convertlab.peers import (MP_JOIN, MPTCP, MSS, TCP, Client, Forger, Server, clients, connect, connect_tlv, converter,
+                              descriptors, echo, error, extended_header, memory, message, octets, read_exactly, tlvs, writable)
 
 INFO = octets("01010000")
 WITHHELD = "SYNs are withheld"
@@ -582,7 +581,7 @@ def test_reload():
 
 
 def test_another_table_that_goes():
-    """The kernel drops withheld SYNs with any chain that goes, as when a firewall is loaded anew. The client is served by its next SYN."""
+    """The kernel drops withheld SYNs with any chain that goes, as when a firewall is loaded anew. A client's next SYN has it served."""
     need("nft", "nftables")
     with far(core_ms=400) as lab, Server(lab, 80) as server, converter(lab):
         lab.converter.run(["nft", "-f", "-"], input=DROP_FORGED)

@@ -394,6 +394,8 @@ def test_client_that_never_completes_its_handshake():
             equal(ended(sock), (b"", "reset"), "the end of the server")
             sock.close()
             lab.converter.run(["nft", "delete", "table", "inet", "lose"])
+            if stop:
+                process.wait(10)  # a second signal could meet it without its handler
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from convertlab import Lab, Link, check, equal, main
 from convertlab.waiting import wait_until
 
 PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "connect_probe.py")
-WAYS = ["blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "epoll-dup", "epoll-past", "connect"]
+WAYS = ["blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "epoll-dup", "epoll-past", "epoll-tried", "connect"]
 
 
 def probe(lab, way, address, port, env=None):

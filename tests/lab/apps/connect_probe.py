@@ -7,9 +7,9 @@
 The transcript must be the same with the shim and without it. WAY is blocking, poll, select, epoll (level-triggered),
 epoll-edge, epoll-before (registered before connect(), edge-triggered, as nginx does), epoll-dup (registered with a duplicate of the
 descriptor that is waited on, as tokio does), epoll-past (registered past the shim, as by io_uring or a system call of one's own),
-connect (asking by connect() alone). Two have a transcript of their own, though not a stream: epoll-exclusive (registered past
-the shim and for good, so that it can't do anything about it) and epoll-changed (registered past the shim for output, after a wait
-for input as well).
+epoll-tried (the same, after a registration that was taken out at once, as libuv's uv_poll does), connect (asking by connect() alone).
+Two have a transcript of their own, though not a stream: epoll-exclusive (registered past the shim and for good, so that it can't do
+anything about it) and epoll-changed (registered past the shim for output, after a wait for input as well).
 The server is an echo server, or one that can't be reached.
 """
 import ctypes
@@ -70,8 +70,11 @@ class Waiter:
             self.register()
 
     def register(self):
-        past = {"epoll-past": INTEREST | select.EPOLLET, "epoll-exclusive": INTEREST | select.EPOLLET | select.EPOLLEXCLUSIVE,
-                "epoll-changed": select.EPOLLOUT | select.EPOLLET}
+        past = {"epoll-past": INTEREST | select.EPOLLET, "epoll-tried": INTEREST | select.EPOLLET,
+                "epoll-exclusive": INTEREST | select.EPOLLET | select.EPOLLEXCLUSIVE, "epoll-changed": select.EPOLLOUT | select.EPOLLET}
+        if self.way == "epoll-tried":
+            self.registry.register(self.sock, select.EPOLLIN)
+            self.registry.unregister(self.sock)
         if self.way in past:
             self.control(EPOLL_CTL_ADD, past[self.way])
             return
@@ -113,7 +116,7 @@ def open_nonblocking(way, target, sock):
     waiter.early = outcome(sock.send, EARLY)
     say("send", waiter.early)
     say("recv", outcome(sock.recv, 10))
-    if way in ("poll", "epoll", "epoll-edge", "epoll-dup", "epoll-past", *OUT_OF_REACH):
+    if way in ("poll", "epoll", "epoll-edge", "epoll-dup", "epoll-past", "epoll-tried", *OUT_OF_REACH):
         waiter.register()
         say("at once", [flags(bits) for _, bits in waiter.poller.poll(0)])
     if way == "epoll-changed":
