@@ -33,7 +33,7 @@ def finished(client):
 def test_what_becomes_of_syns():
     """Each SYN is counted once, by what became of it, and those that wait are told."""
     with near() as lab, Server(lab, 80) as server, \
-            converter(lab, "--hold-time", "2500", "--connect-timeout", "5", "--deny-destination", DENIED, *OPTIONS):
+            converter(lab, "--hold-time", "2900", "--connect-timeout", "5", "--deny-destination", DENIED, *OPTIONS):
         client, sock = connected(lab, server)
         client.sock.close()
         sock.close()
@@ -42,10 +42,14 @@ def test_what_becomes_of_syns():
         finished(Client(lab.client, lab.converter.addr4).send(INFO))
         finished(Client(lab.client, lab.converter.addr4, delivery="behind").send(INFO))
         expected = {"answered": 1, "failed": 1, "not_granted": 1, "passed": 2}
-        wait_metrics(lab.converter, lambda metrics: fates(metrics) == expected, "%s" % expected)
+
+        def as_expected(metrics):
+            # a SYN that is sent again, on a slow machine, is "repeated" or "unconfirmed"
+            return expected.items() <= fates(metrics).items()
+        wait_metrics(lab.converter, as_expected, "%s" % expected)
         with Client(lab.client, lab.converter.addr4).send(connect(lab.addresses.blackhole4, 80)) as client:
             waiting = wait_metrics(lab.converter, lambda metrics: metrics("convertd_withheld_syns") == 1, "one that is withheld")
-            equal(fates(waiting), expected, "what has become of the others")
+            check(as_expected(waiting), "what has become of the others: %s" % fates(waiting))
             check("withheld SYNs                              1\n" in get(lab.converter, "/status")[2], "it isn't in the status")
             # the kernel sends it again after a second
             wait_metrics(lab.converter, lambda metrics: fates(metrics).get("repeated"), "one that is dropped")

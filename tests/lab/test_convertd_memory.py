@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from convertlab import Lab, LabError, Unsuitable, Veth, check, equal, main, wait_until
-from convertlab.peers import MPTCP, TCP, converter, memory
+from convertlab.peers import MPTCP, TCP, converter, descriptors, memory
 
 LOAD = "bench/tools/load/load"
 PORT = 6000
@@ -18,6 +18,7 @@ WITHIN = 90  # seconds; convertd looks every 10 s, and once in a minute it gives
 
 def crowd(lab, process, count, protocol):
     """So many clients at once, who say something and stay until all are there; returns the memory that convertd has then."""
+    before = descriptors(process)
     load = lab.client.popen([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via", "convert-syn",
                              "--server", "%s:%d" % (lab.server.addr4, PORT), "--hold", "--connections", count,
                              "--concurrency", 32] + (["--mptcp"] if protocol == MPTCP else []),
@@ -29,6 +30,7 @@ def crowd(lab, process, count, protocol):
         found = memory(process)
         load.stdin.close()
         equal(json.loads(load.stdout.read())["failed"], 0, "connections that failed")
+    wait_until(lambda: descriptors(process) <= before, 30, "the connections to end")
     return found
 
 
