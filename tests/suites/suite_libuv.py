@@ -11,10 +11,7 @@ import tap
 LIMIT = 1500  # seconds for a part
 ENVIRONMENT = {"UV_RUN_AS_ROOT": "1", "UV_TEST_TIMEOUT_MULTIPLIER": "3"}
 # An accepted connection's peer is the converter; urgent data ends there; the server's close takes two legs to be seen.
-# A refusal is told late where the SYN+ACK of a converter that withholds nothing is taken for the server's.
-EXPLAINED = [" getsockname_tcp$", " poll_oob$", " tcp_try_write_error$",
-             "^confirmed (connection_fail_doesnt_auto_close|tcp_close_accept|tcp_close_while_connecting|tcp_connect_error_after_write"
-             "|tcp_connect_timeout|tcp_write_after_connect)$"]
+EXPLAINED = [" getsockname_tcp$", " poll_oob$", " tcp_try_write_error$"]
 
 
 def parts(source):  # pylint: disable=unused-argument

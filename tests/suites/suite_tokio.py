@@ -9,7 +9,10 @@ import re
 
 LIMIT = 300  # seconds for a part
 ENVIRONMENT = {}
-EXPLAINED = []
+# Waits for urgent data, for ever: it ends at the converter.
+LEFT_OUT = "priority_event_on_oob_data"
+# The peer of each end of a connection is the converter.
+EXPLAINED = [" tcp_accept (host_str|ip_port_tuple|ip_str|socket_addr|str_port_tuple)$", " tcp_connect connect_v[46]$"]
 PARTS = "tcp_* net_* io_driver* io_async_fd buffered uds_* udp io_copy_bidirectional rt_common rt_threaded io_split process_smoke".split()
 TEST = re.compile(r"^test (\S+)(?: - should panic)? \.\.\. (\w+)", re.M)
 
@@ -28,7 +31,7 @@ def parts(source):
 def command(source, part, tests, directory):  # pylint: disable=unused-argument
     """One test at a time, so that their lines aren't mixed."""
     names = [test.split(" ", 1)[1] for test in tests or ()]
-    return [_program(source, part), "--test-threads=1", *(["--exact", *names] if names else [])]
+    return [_program(source, part), "--test-threads=1", "--skip", LEFT_OUT, *(["--exact", *names] if names else [])]
 
 
 def outcomes(part, log, directory):  # pylint: disable=unused-argument
