@@ -460,7 +460,6 @@ static int start_queue(struct hold *hold, const struct settings *settings)
 	int error = hold->rules ? 0 : syn_rules_create(&hold->rules, -1);
 
 	hold->next_id = 0;
-
 	if (!error)
 		error = syn_queue_open(&hold->queue,
 				       sockaddr_ip_port(&settings->listen[0].address),
