@@ -16,6 +16,9 @@
  * flow's own until that is written. There are only so many pipes; without one, bytes are copied. In
  * bulk that takes a third of the CPU time (bench: ways); little is copied faster.
  *
+ * Urgent data (MSG_OOB) of plain TCP stays in the stream. That it is urgent isn't told to the other
+ * side: Multipath TCP has no urgent data.
+ *
  * Ends: end of file travels in order, behind the bytes (half-close is kept). So does a failure: a
  * server may well answer and then reset because of what it didn't want to read, and its answer is
  * still in our socket when writing to that says ECONNRESET. Therefore a failed socket is read
@@ -58,6 +61,15 @@ void relay_init(struct relay *relay, struct relay_pipes *pipes)
 		relay->side[i].fd = -1;
 		relay->flow[i].chunk = RELAY_SCRATCH_SIZE;
 	}
+}
+
+void relay_set_tcp(struct relay *relay, enum relay_end end)
+{
+	static const int on = 1;
+	struct relay_side *side = &relay->side[end];
+
+	side->tcp = true;
+	setsockopt(side->fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
 }
 
 static void flow_drop_pending(struct relay_flow *flow)
@@ -255,30 +267,6 @@ static void flow_account(struct relay_flow *flow, size_t got, size_t *budget)
 	flow->bulk = got >= RELAY_BULK_MIN;
 }
 
-/* As flow_step(), through the flow's pipe, which is empty. */
-static enum relay_result flow_splice(struct relay *relay, enum relay_end from, size_t *budget)
-{
-	struct relay_flow *flow = &relay->flow[from];
-	ssize_t got = relay_pipe_fill(flow->pipe, relay->side[from].fd, flow->chunk);
-	size_t left;
-	int error;
-
-	if (got <= 0) {
-		error = errno;
-		relay_pipe_put(relay->pipes, flow->pipe);
-		flow->pipe = NULL;
-		errno = error;
-		return read_nothing(relay, from, got);
-	}
-	flow_account(flow, (size_t)got, budget);
-	error = flush_pipe(relay, flow, &relay->side[!from]);
-	if (error < 0 && error != -EAGAIN)
-		return side_fail(relay, !from);
-	left = flow->pipe ? relay_pipe_len(flow->pipe) : 0;
-	flow_adapt_chunk(flow, (size_t)got, (size_t)got - left);
-	return RELAY_AGAIN;
-}
-
 /*
  * One read and the write of what it gave. RELAY_DONE: the source has ended; RELAY_AGAIN: go on;
  * *budget is what is left of the run.
@@ -303,6 +291,36 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 		source->failed = to->failed = true;
 		return lost(from);
 	}
+	return RELAY_AGAIN;
+}
+
+/*
+ * As flow_step(), through the flow's pipe, which is empty. In front of urgent data, splice() says
+ * that there is nothing, or the end of the stream: recv() knows. An error it tells only once.
+ */
+static enum relay_result flow_splice(struct relay *relay, enum relay_end from, uint8_t *scratch,
+				     size_t *budget)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	ssize_t got = relay_pipe_fill(flow->pipe, relay->side[from].fd, flow->chunk);
+	size_t left;
+	int error;
+
+	if (got <= 0) {
+		error = got < 0 ? errno : 0;
+		relay_pipe_put(relay->pipes, flow->pipe);
+		flow->pipe = NULL;
+		if (!error || error == EAGAIN)
+			return flow_step(relay, from, scratch, budget);
+		errno = error;
+		return read_nothing(relay, from, got);
+	}
+	flow_account(flow, (size_t)got, budget);
+	error = flush_pipe(relay, flow, &relay->side[!from]);
+	if (error < 0 && error != -EAGAIN)
+		return side_fail(relay, !from);
+	left = flow->pipe ? relay_pipe_len(flow->pipe) : 0;
+	flow_adapt_chunk(flow, (size_t)got, (size_t)got - left);
 	return RELAY_AGAIN;
 }
 
@@ -373,7 +391,7 @@ static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint
 			return RELAY_AGAIN;
 		if (flow->bulk && source->tcp && relay->pipes)
 			flow->pipe = relay_pipe_get(relay->pipes);
-		result = flow->pipe ? flow_splice(relay, from, &budget) :
+		result = flow->pipe ? flow_splice(relay, from, scratch, &budget) :
 				      flow_step(relay, from, scratch, &budget);
 		if (result != RELAY_AGAIN)
 			return result;

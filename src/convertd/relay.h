@@ -64,6 +64,12 @@ enum relay_result {
 /* @pipes: of the event loop, or NULL */
 void relay_init(struct relay *relay, struct relay_pipes *pipes);
 
+/*
+ * relay_set_tcp() - @end's socket, which is there, is plain TCP
+ * Much that it has may be spliced. It gets SO_OOBINLINE: urgent data is like any other.
+ */
+void relay_set_tcp(struct relay *relay, enum relay_end end);
+
 /* Is there anything that was read and not written yet? */
 bool relay_has_pending(const struct relay *relay, enum relay_end from);
 

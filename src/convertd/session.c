@@ -270,7 +270,8 @@ static int session_register(struct session *s, enum relay_end end, int fd,
 int session_watch_downstream(struct session *s, int fd)
 {
 	s->relay.side[RELAY_DOWNSTREAM].fd = fd;
-	s->relay.side[RELAY_DOWNSTREAM].tcp = !s->mptcp;
+	if (!s->mptcp)
+		relay_set_tcp(&s->relay, RELAY_DOWNSTREAM);
 	return session_register(s, RELAY_DOWNSTREAM, fd, on_downstream);
 }
 
@@ -320,7 +321,8 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	session_count_pending(s, s->class, 1);
 	relay_init(&s->relay, &pool->pipes);
 	s->relay.side[RELAY_UPSTREAM].fd = fd;
-	s->relay.side[RELAY_UPSTREAM].tcp = is_tcp(fd);
+	if (is_tcp(fd))
+		relay_set_tcp(&s->relay, RELAY_UPSTREAM);
 	DL_APPEND(pool->sessions, s);
 	event_assign(session_event(s, SESSION_EVENT_DEADLINE), pool->base, -1, 0, on_deadline, s);
 	event_assign(session_event(s, SESSION_EVENT_UPSTREAM), pool->base, -1, 0, on_upstream, s);

@@ -72,6 +72,31 @@ def test_server_that_speaks_first():
             check(client.end() == (greeting, "closed"), "the greeting differs (%s)" % client.name)
 
 
+def test_urgent_data():
+    """Each byte arrives in its place, whether little or much is carried, and what is behind it follows."""
+    with near() as lab, Server(lab, 80) as server, converter(lab):
+        for size in (10, 3000000):
+            data = servers.pattern(size)
+            for protocol in (TCP, MPTCP):
+                for down in (False, True):
+                    client, sock = connected(lab, server, protocol)
+                    source, sink = (sock, client.sock) if down else (client.sock, sock)
+
+                    def send(source=source, data=data):
+                        source.sendall(data)
+                        source.send(b"urgent", socket.MSG_OOB)
+                        source.sendall(data)
+                        source.shutdown(socket.SHUT_WR)
+                    sender = threading.Thread(target=send)
+                    sender.start()
+                    got, how = ended(sink)
+                    sender.join()
+                    check(got == data + b"urgent" + data and how == "closed", "%d bytes of %d, or others, %s (%s, %s)" % (
+                        len(got), 2 * size + 6, how, client.name, "down" if down else "up"))
+                    client.sock.close()
+                    sock.close()
+
+
 # --- orderly ends ----------------------------------------------------------------------------------------------
 
 

@@ -66,7 +66,8 @@ static void setup_pipes(void)
 	relay_pipes_init(&pipes);
 	pipes.max = 2;
 	relay.pipes = &pipes;
-	relay.side[RELAY_UPSTREAM].tcp = relay.side[RELAY_DOWNSTREAM].tcp = true;
+	relay_set_tcp(&relay, RELAY_UPSTREAM);
+	relay_set_tcp(&relay, RELAY_DOWNSTREAM);
 }
 
 static void teardown(void)
@@ -398,6 +399,38 @@ START_TEST(the_end_is_behind_more)
 }
 END_TEST
 
+/* It stays in the stream, and what is behind it follows, though splice() goes no further than to it. */
+START_TEST(urgent_data)
+{
+	static uint8_t block[40000], all[sizeof(block) + 2];
+	bool ends = _i;
+	ssize_t n, got = 0;
+
+	relay_set_tcp(&relay, RELAY_UPSTREAM);
+	relay.flow[RELAY_UPSTREAM].bulk = true;
+	ck_assert_int_eq(write(client, block, sizeof(block)), sizeof(block));
+	ck_assert_int_eq(send(client, "!", 1, MSG_OOB), 1);
+	put(client, ".");
+	if (ends)
+		shutdown(client, SHUT_WR);
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	while ((n = recv(server, all + got, sizeof(all) - (size_t)got, MSG_DONTWAIT)) > 0)
+		got += n;
+	ck_assert_int_eq(got, sizeof(all));
+	ck_assert_int_eq(all[sizeof(block)], '!');
+	ck_assert_int_eq(recv(server, all, 1, MSG_DONTWAIT), ends ? 0 : -1);
+}
+END_TEST
+
+/* What splice() has said of a socket, the socket doesn't say again. */
+START_TEST(reset_in_bulk)
+{
+	relay.flow[RELAY_UPSTREAM].bulk = true;
+	reset(&client);
+	ck_assert_int_eq(run(), RELAY_UPSTREAM_LOST);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
 	tcase_add_test(tcase, both_ways);
@@ -413,6 +446,8 @@ static void add_tests(TCase *tcase)
 	tcase_add_loop_test(tcase, the_first_bytes_go_with_what_was_prepended, 0, 2);
 	tcase_add_loop_test(tcase, reset_behind_what_was_prepended, 0, 2);
 	tcase_add_test(tcase, the_end_is_behind_more);
+	tcase_add_loop_test(tcase, urgent_data, 0, 2);
+	tcase_add_test(tcase, reset_in_bulk);
 }
 
 int main(void)
