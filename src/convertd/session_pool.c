@@ -257,7 +257,8 @@ void session_pool_configure(struct session_pool *pool, struct terms *terms)
 
 	terms_unref(pool->terms);
 	pool->terms = terms_ref(terms);
-	pool->pipes.max = terms->pipes_max / pool->shared->pool_count;
+	/* The one that is at hand is among the worker's own descriptors. */
+	pool->pipes.max = 1 + terms->pipes_max / pool->shared->pool_count;
 	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
 		set_timeout(pool, (enum session_timeout)i, ms[i]);
 	DL_FOREACH(pool->sessions, s)

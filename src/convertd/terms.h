@@ -18,7 +18,7 @@ struct settings;
 struct terms {
 	const struct settings *settings;
 	struct limits_settings limits;    /* the settings' as far as open files allow */
-	size_t pipes_max;                 /* of all workers, see relay_pipe.h */
+	size_t pipes_max;                 /* of all workers, besides one of each; see relay_pipe.h */
 	size_t sessions_max;              /* beyond it a client is reset at once; 0: no such limit */
 	struct request_features features; /* what may be asked for towards servers */
 	int syn_retries;                  /* net.ipv4.tcp_syn_retries */

@@ -8,6 +8,7 @@ import socket
 import time
 
 from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import (MPTCP, TCP, Client, Forger, Server, connect, converter, descriptors, error, extended_header,
                               memory, message, octets, readable)
 
@@ -228,6 +229,14 @@ def test_descriptors_are_enough():
             for client in [silent_client(limited, TCP) for _ in range(40)]:
                 ended(client, "silent")
             check("clients have to wait" not in limited.process.log_text(), limited.process.log_text())
+
+
+def test_descriptors_are_for_connections():
+    """Of many open files, all but a few are kept for connections, two for each."""
+    need("prlimit", "util-linux")
+    with near() as lab, Limited(lab, "--workers", "1", *METRICS, wrapper=["prlimit", "--nofile=4096:4096"]):
+        most = Metrics(lab.converter)("convertd_max_connections")
+        check(0.96 * 4096 / 2 < most < 4096 / 2, "%d connections with 4,096 descriptors" % most)
 
 
 # --- error replies ------------------------------------------------------------------------------------------------
