@@ -52,7 +52,8 @@ static int open_socket(int family, bool *mptcp)
 		return fd;
 	if (!warned)
 		log_warning("no MPTCP sockets (%s): listening with TCP, clients use one path only; "
-			    "the kernel needs CONFIG_MPTCP and net.mptcp.enabled=1",
+			    "the kernel needs CONFIG_MPTCP and net.mptcp.enabled=1, and convertd "
+			    "a restart then",
 			    strerror(errno));
 	warned = true;
 	return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
@@ -275,6 +276,15 @@ const char *listener_name(const struct listener *listener,
 	return where_format(&listener->where, buf);
 }
 
+/* Sockets stay what they were made as. Inherited ones are somebody else's to make, who was told. */
+static const char *describe_protocol(const struct listener *listener)
+{
+	if (listener->mptcp)
+		return "MPTCP";
+	return !listener->inherited && sysctl_read("net.mptcp.enabled") > 0 ? "TCP until a restart" :
+									       "TCP";
+}
+
 const char *listener_describe(const struct listener *listener,
 			      char buf[static LISTENER_DESCRIPTION_MAX])
 {
@@ -283,7 +293,7 @@ const char *listener_describe(const struct listener *listener,
 	char text[SOCKADDR_STRLEN + IFNAMSIZ];
 
 	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", where_format(&listener->where, text),
-		 listener->mptcp ? "MPTCP" : "TCP", fastopen ? ", Fast Open" : "",
+		 describe_protocol(listener), fastopen ? ", Fast Open" : "",
 		 listener->inherited ? ", inherited" : "");
 	return buf;
 }

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_convertd_host.py - the host's settings that convertd wants: checked at the start, with a remedy that works"""
 import re
+import signal
 
-from convertlab import Lab, Link, equal, main
+from convertlab import Lab, Link, check, equal, main
 from convertlab.peers import TCP, Client, Server, converter, extended_header
 
 WRONG = {"net.ipv4.tcp_fastopen": 1, "net.mptcp.enabled": 0, "net.mptcp.blackhole_timeout": 3600, "net.core.somaxconn": 128,
@@ -36,6 +37,17 @@ def test_sysctls():
             lab.converter.run(command.split())
         with converter(lab) as process:
             equal(remedies(process), [], "warnings after the remedies")
+
+
+def test_mptcp_that_comes_later():
+    """A reload can't make Multipath TCP sockets of those that are there; that it takes a restart is told."""
+    with near() as lab:
+        lab.converter.sysctl("net.mptcp.enabled", 0)
+        with converter(lab) as process:
+            check("ready: [::]:1234 (TCP, Fast Open)" in process.log_text(), process.log_text())
+            lab.converter.sysctl("net.mptcp.enabled", 1)
+            process.send_signal(signal.SIGHUP)
+            process.wait_log("reloaded: [::]:1234 (TCP until a restart, Fast Open)")
 
 
 def test_syncookies():
