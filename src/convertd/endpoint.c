@@ -268,6 +268,16 @@ static bool start_daemon(struct endpoint *endpoint, struct event_base *base, int
 	return endpoint->ready && endpoint->timer && event_add(endpoint->ready, NULL) == 0;
 }
 
+/* Why there is no socket. */
+static const char *explain(const struct metrics_address *where, int error)
+{
+	if (error == ENOENT)
+		return "there is no such directory; make it, or leave this out";
+	if (error == EACCES && where->path[0])
+		return "convertd's user can't make files in that directory; chown it to that user";
+	return strerror(error);
+}
+
 struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
 				 endpoint_answer_fn *answer, void *arg, struct problems *problems)
 {
@@ -281,11 +291,7 @@ struct endpoint *endpoint_create(struct event_base *base, const struct metrics_a
 		if (start_daemon(endpoint, base, fd))
 			return endpoint;
 	}
-	if (fd == -ENOENT)
-		tell_problem(problems, where,
-			     "there is no such directory; make it, or leave this out");
-	else
-		tell_problem(problems, where, strerror(fd < 0 ? -fd : ENOMEM));
+	tell_problem(problems, where, explain(where, fd < 0 ? -fd : ENOMEM));
 	endpoint_destroy(endpoint);
 	return NULL;
 }

@@ -144,7 +144,7 @@ def test_secrets_of_the_user():
 
 
 def test_what_cannot_be_done():
-    """No such user or group, no name, and none for who isn't root: a line with the remedy."""
+    """No such user or group, no name, a directory of root's, and who isn't root: a line with the remedy."""
     user = nobody()
     with near() as lab:
         # where the build is, other users may have no way in
@@ -154,6 +154,8 @@ def test_what_cannot_be_done():
                                     ([""], 2, "NAME:GROUP"), (["nobody:"], 2, "NAME:GROUP"), (["x" * 64], 2, "NAME:GROUP")):
             result = lab.converter.run([program, "--user", *words], check=False)
             check(result.returncode == number and result.stderr.startswith("convertd: --user: ") and said in result.stderr, result)
+        result = lab.converter.run([program, "--user", "nobody", "--metrics", "unix:%s/x" % lab.directory], check=False)
+        check(result.returncode == 1 and "chown it to that user" in result.stderr, result)
         need("setpriv", "util-linux")
         as_nobody = ["setpriv", "--reuid", user.pw_uid, "--regid", user.pw_gid, "--clear-groups", program]
         result = lab.converter.run([*as_nobody, "--user", "daemon"], check=False)
