@@ -34,6 +34,7 @@ static const char *const builtin_denials[] = {
 	"172.16.0.0/12",   /* private, RFC 1918 */
 	"192.0.0.0/24",	   /* protocol assignments, DS-Lite among them, RFC 6890 */
 	"192.0.2.0/24",	   /* documentation, RFC 5737 */
+	"192.88.99.0/24",  /* relays of 6to4 and 6a44, RFC 7526, RFC 6751 */
 	"192.168.0.0/16",  /* private, RFC 1918 */
 	"198.18.0.0/15",   /* benchmarks, RFC 2544 */
 	"198.51.100.0/24", /* documentation */
