@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_several_converters.py - several converters behind one address, or one name (doc/several-converters.md)"""
 import os
+import pwd
+import re
 import signal
 
 try:
@@ -9,7 +11,7 @@ try:
 except ImportError:
     yaml = None
 
-from convertlab import Lab, Link, Skip, check, equal, main, servers, wait_until
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main, need, sandbox, servers, wait_until
 from convertlab.build import SRCDIR
 from convertlab.nodes import Nodes, converse, lost
 from convertlab.peers import MPTCP, PORT, TCP, Client, connect, connect_tlv, extended_header, message, octets
@@ -146,6 +148,38 @@ def test_kubernetes():
         equal([each for each in conversations if each.subflows() < 2], [], "connections without their subflows")
         for each in conversations:
             each.close()
+
+
+def test_kubernetes_reload():
+    """What is mounted for convertd can change, and the command by which it then reads that has a container's right to do so."""
+    if sandbox.in_user_namespace():
+        raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
+    need("setpriv", "util-linux")
+    kinds = manifests()
+    pod = kinds["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]
+    mounts = {mount["name"]: mount for mount in pod["volumeMounts"]}
+    check("subPath" not in mounts["config"], "Kubernetes never changes what is mounted by a subPath")
+    equal(pod["command"][-1], mounts["config"]["mountPath"] + "/convertd.conf", "the configuration's path")
+    with open(os.path.join(SRCDIR, "doc", "several-converters.md"), encoding="utf-8") as file:
+        command, = re.findall(r"kubectl -n convert exec POD -- (?:sh -c )?'?(kill -HUP) 1\b", file.read())
+    capabilities = ",".join(["-all"] + ["+" + name.lower() for name in pod["securityContext"]["capabilities"]["add"]])
+    container = ["setpriv", "--no-new-privs", "--bounding-set", capabilities, "--inh-caps", capabilities]
+    with Lab(wifi=Link(), lte=None) as lab:
+        os.chmod(lab.directory, 0o755)
+        keys, path = os.path.join(lab.directory, "keys"), os.path.join(lab.directory, "convertd.conf")
+        lab.converter.run([lab.build.program("convertd"), "--make-key", keys])
+        os.chown(keys, 0, pwd.getpwnam("nobody").pw_gid)
+        os.chmod(keys, kinds["DaemonSet"]["spec"]["template"]["spec"]["volumes"][1]["secret"]["defaultMode"])
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(re.sub(r"^cookie-key .*$", "cookie-key " + keys, kinds["ConfigMap"]["data"]["convertd.conf"], flags=re.MULTILINE))
+        process = lab.convertd(["--config", path], wrapper=container, defaults=())
+        process.wait_log("ready")
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("listen [::]:4321\n")
+        lab.converter.run([*container, "sh", "-c", "%s %d" % (command, process.pid)])
+        process.wait_log("reloaded")
+        check(lab.converter.listening(4321), "the change was not read: " + process.log_text())
+        equal(process.stop(), 0, "convertd's status")
 
 
 def test_behind_one_name():
