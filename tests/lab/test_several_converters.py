@@ -87,9 +87,11 @@ def test_what_is_missing_is_told():
         lab.echo(port=ECHO)
         nodes = Nodes(lab, c_flag=False, announces=False)
         for node in nodes.nodes:
+            # the address of a node that isn't there, and as few subflows as there can be
+            node.host.ip("mptcp endpoint add 10.4.9.2 signal", "mptcp limits set subflows 0")
             process = node.start("--shared-address", Nodes.ADDR4)
             warnings = [line for line in process.log_text().splitlines() if "--shared-address" in line]
-            equal(len(warnings), 2, "warnings in\n" + process.log_text())
+            equal(len(warnings), 4, "warnings in\n" + process.log_text())
             # it is as bad as it says
             for line in warnings:
                 command = line.rsplit(": ", 1)[1].replace("ADDRESS", node.addr4).replace("DEVICE", node.name).split()
@@ -97,7 +99,7 @@ def test_what_is_missing_is_told():
                 node.host.run(command)
             process.send_signal(signal.SIGHUP)
             process.wait_log("reloaded")
-            equal(process.log_text().count("--shared-address"), 2, "warnings after a reload: " + process.log_text())
+            equal(process.log_text().count("--shared-address"), 4, "warnings after a reload: " + process.log_text())
         conversations = converse(lab, ECHO, NEW)
         equal([each for each in conversations if each.subflows() < 2], [], "connections without their subflows")
         for each in conversations:
