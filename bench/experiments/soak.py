@@ -87,12 +87,12 @@ class Converter:
         descriptors = self.descriptors()
         page = metrics.get(self._lab.converter, "/status")[2]
         sockets = re.search(r"TCP: inuse (\d+)", self._file("/proc/thread-self/net/sockstat"))
-        queue = self._file("/proc/thread-self/net/netfilter/nfnetlink_queue").split()
+        queues = self._file("/proc/thread-self/net/netfilter/nfnetlink_queue").splitlines()
         conntrack = self._file("/proc/sys/net/netfilter/nf_conntrack_count")
         return dict(zip(SAMPLED, (
             int(status["RssAnon"].split()[0]), int(status["VmRSS"].split()[0]), descriptors, int(status["Threads"]),
             int(re.search(r"^  all +(\d+)", page, re.MULTILINE)[1]), int(re.search(r"^  pending +(\d+)", page, re.MULTILINE)[1]),
-            int(sockets[1]) if sockets else None, self._nftables(), int(queue[2]) if queue else None,
+            int(sockets[1]) if sockets else None, self._nftables(), sum(int(line.split()[2]) for line in queues) if queues else None,
             int(conntrack) if conntrack else None)))
 
     def wait_quiet(self):

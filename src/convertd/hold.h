@@ -3,25 +3,20 @@
 #ifndef CONVERTD_HOLD_H
 #define CONVERTD_HOLD_H
 
-#include "convertd/hold_table.h"
-#include "convertd/limits.h"
 #include "convertd/settings.h"
-#include "convertd/terms.h"
 
 #include <stdbool.h>
 
-struct event_base;
 struct hold;
-struct metrics;
+struct workers;
 
 /*
  * hold_create() - nothing is withheld yet
- * @limits, @metrics: must outlive it
+ * @workers: each looks at its share of the SYNs; must outlive it
  * @kept: hold_rules_fd() of the process before this one, or -1; it stays the caller's
- * Returns NULL without memory, with errno set.
+ * Returns NULL without memory.
  */
-struct hold *hold_create(struct event_base *base, struct limits *limits, struct metrics *metrics,
-			 int kept);
+struct hold *hold_create(struct workers *workers, int kept);
 
 /* Lets go of all that is withheld, towards whoever listens then, and frees it. NULL is fine. */
 void hold_destroy(struct hold *hold);
@@ -45,11 +40,5 @@ bool hold_is_on(const struct hold *hold);
 
 /* As long as somebody has this descriptor, SYN+ACKs show that they confirm nothing; -1 if none is needed. */
 int hold_rules_fd(const struct hold *hold);
-
-/* What requests are judged by from now on; takes a reference. */
-void hold_configure(struct hold *hold, struct terms *terms);
-
-/* Where accepted connections find what was done for them. */
-struct hold_table *hold_get_table(struct hold *hold);
 
 #endif

@@ -4,35 +4,23 @@
 
 #include "convertd/hold.h"
 
+#include "convertd/log.h"
+
 #include <stdlib.h>
 
 struct hold {
-	struct hold_table *table;
+	char none;
 };
 
-struct hold *hold_create(struct event_base *base, struct limits *limits, struct metrics *metrics,
-			 int kept)
+struct hold *hold_create(struct workers *workers, int kept)
 {
-	struct hold *hold = calloc(1, sizeof(*hold));
-
-	(void)base;
-	(void)limits;
-	(void)metrics;
+	(void)workers;
 	(void)kept;
-	if (!hold)
-		return NULL;
-	hold->table = hold_table_create();
-	if (hold->table)
-		return hold;
-	free(hold);
-	return NULL;
+	return calloc(1, sizeof(struct hold));
 }
 
 void hold_destroy(struct hold *hold)
 {
-	if (!hold)
-		return;
-	hold_table_destroy(hold->table);
 	free(hold);
 }
 
@@ -68,15 +56,4 @@ int hold_rules_fd(const struct hold *hold)
 {
 	(void)hold;
 	return -1;
-}
-
-void hold_configure(struct hold *hold, struct terms *terms)
-{
-	(void)hold;
-	(void)terms;
-}
-
-struct hold_table *hold_get_table(struct hold *hold)
-{
-	return hold->table;
 }

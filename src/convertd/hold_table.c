@@ -2,7 +2,7 @@
 /*
  * hold_table.c - the SYNs that are withheld, and those let go whose connection isn't here yet
  *
- * The thread that withholds SYNs puts them in; whichever thread accepts their connections takes them
+ * The worker that withholds a SYN puts it in; whichever worker accepts its connection takes it
  * out, or time does. Found by the connection's four addresses, hashed with a secret key: whoever
  * forges SYNs can't choose their places.
  *
@@ -36,7 +36,7 @@ struct hold_table {
 	pthread_mutex_t lock; /* for all below */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
 	struct held_syn *syns;
-	struct held_syn *waiting, *let_go; /* the first that came first, or was let go first */
+	struct held_syn *let_go; /* the first that was let go first */
 	size_t bytes;                      /* of packets */
 	atomic_size_t count;               /* read without the lock */
 	uint64_t recent[RECENT_MAX];
@@ -135,7 +135,6 @@ int hold_table_add(struct hold_table *table, struct held_syn *held)
 		error = held->hh.tbl ? 0 : -ENOMEM;
 	}
 	if (!error) {
-		DL_APPEND(table->waiting, held);
 		table->bytes += held->packet_len;
 		atomic_fetch_add(&table->count, 1);
 	}
@@ -148,7 +147,6 @@ void hold_table_let_go(struct hold_table *table, struct held_syn *held, uint64_t
 	uint64_t hash = hash_syn(table, &held->flow, held->isn);
 
 	pthread_mutex_lock(&table->lock);
-	DL_DELETE(table->waiting, held);
 	DL_APPEND(table->let_go, held);
 	held->waiting = false;
 	held->let_go_ms = now_ms;
@@ -188,16 +186,6 @@ struct held_syn *hold_table_expire(struct hold_table *table, uint64_t before_ms)
 	held = table->let_go;
 	if (held)
 		held = held->let_go_ms > before_ms ? NULL : leave(table, held);
-	pthread_mutex_unlock(&table->lock);
-	return held;
-}
-
-struct held_syn *hold_table_first_waiting(struct hold_table *table)
-{
-	struct held_syn *held;
-
-	pthread_mutex_lock(&table->lock);
-	held = table->waiting;
 	pthread_mutex_unlock(&table->lock);
 	return held;
 }

@@ -33,7 +33,7 @@ struct held_syn {
 	int fd;                          /* the server's socket; -1: it can't be reached, because: */
 	struct downstream_error refusal;
 
-	struct held_syn *prev, *next; /* the table's */
+	struct held_syn *prev, *next; /* the table's, once it was let go */
 	UT_hash_handle hh;
 };
 
@@ -70,9 +70,6 @@ int hold_table_add(struct hold_table *table, struct held_syn *held);
 void hold_table_let_go(struct hold_table *table, struct held_syn *held, uint64_t now_ms);
 struct held_syn *hold_table_take(struct hold_table *table, const struct syn_packet_flow *flow);
 struct held_syn *hold_table_expire(struct hold_table *table, uint64_t before_ms);
-
-/* The one that is withheld for the longest time. For the thread that adds them. */
-struct held_syn *hold_table_first_waiting(struct hold_table *table);
 
 /* How many it has, withheld or let go. Costs no lock. */
 size_t hold_table_count(const struct hold_table *table);

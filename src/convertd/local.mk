@@ -66,8 +66,8 @@ convertd_SOURCES = src/convertd/main.c \
 	src/common/netlink.c src/common/netlink.h \
 	src/common/sysctl.c src/common/sysctl.h
 if HAVE_NETFILTER_QUEUE
-convertd_SOURCES += src/convertd/hold.c src/convertd/syn_queue.c src/convertd/syn_queue.h \
-	src/convertd/syn_rules.c src/convertd/syn_rules.h
+convertd_SOURCES += src/convertd/hold.c src/convertd/holder.c src/convertd/holder.h \
+	src/convertd/syn_queue.c src/convertd/syn_queue.h src/convertd/syn_rules.c src/convertd/syn_rules.h
 else
 convertd_SOURCES += src/convertd/hold_none.c
 endif

@@ -133,8 +133,7 @@ static bool start(struct convertd *convertd, size_t workers)
 		log_error("out of memory");
 		return false;
 	}
-	convertd->service = service_create(convertd->base, workers, &convertd->inherited,
-					   convertd->monitor);
+	convertd->service = service_create(workers, &convertd->inherited, convertd->monitor);
 	return convertd->service != NULL;
 }
 

@@ -2,8 +2,7 @@
 /*
  * service.c - what convertd runs: workers, listeners, and the rules for SYNs
  *
- * All of this is the main thread's, which serves no client itself: it has the workers do so. What it
- * does for clients is to withhold their SYNs (hold.h).
+ * All of this is the main thread's, which serves no client itself: it has the workers do so.
  *
  * Settings come into force in two steps. What can fail is done first and leaves the old ones in
  * force: new sockets are bound and listen, their queues not looked at yet. The second step can't
@@ -20,6 +19,7 @@
 #include "convertd/acceptor.h"
 #include "convertd/endpoint.h"
 #include "convertd/hold.h"
+#include "convertd/hold_table.h"
 #include "convertd/inherit.h"
 #include "convertd/listener.h"
 #include "convertd/log.h"
@@ -67,29 +67,29 @@ struct change {
 	bool drain;
 };
 
-struct service *service_create(struct event_base *base, size_t workers,
-			       const struct inherited *inherited, struct monitor *monitor)
+struct service *service_create(size_t workers, const struct inherited *inherited,
+			       struct monitor *monitor)
 {
 	struct service *service = calloc(1, sizeof(*service));
-	struct metrics *metrics;
 
-	if (service)
+	if (service) {
 		service->shared.limits = limits_create();
-	metrics = monitor_add_metrics(monitor);
-	if (service && service->shared.limits && metrics)
-		service->hold =
-			hold_create(base, service->shared.limits, metrics, inherited->rules);
-	if (!service || !service->hold) {
+		service->shared.held = hold_table_create();
+	}
+	if (!service || !service->shared.limits || !service->shared.held) {
 		log_error("out of memory, or no source of random numbers");
 		service_destroy(service);
 		return NULL;
 	}
-	service->shared.held = hold_get_table(service->hold);
 	service->inherited = inherited;
 	service->shared.monitor = monitor;
 	service->workers = workers_create(workers ? workers : workers_cpus(), &service->shared);
-	if (service->workers)
-		return service;
+	if (service->workers) {
+		service->hold = hold_create(service->workers, inherited->rules);
+		if (service->hold)
+			return service;
+		log_error("out of memory");
+	}
 	service_destroy(service);
 	return NULL;
 }
@@ -352,7 +352,6 @@ static void take_force(struct service *service, struct terms *terms, struct site
 		listener_set_pending(next[i]->listener, terms->limits.pending.total);
 		listener_set_congestion(next[i]->listener, settings->congestion_client);
 	}
-	hold_configure(service->hold, terms);
 	workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, stopped, change.stopped_count);
 	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));
@@ -453,9 +452,10 @@ void service_destroy(struct service *service)
 	if (change.stopped_count)
 		workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, service->sites, site_count(service));
-	workers_destroy(service->workers);
 	syn_window_remove(service->syn_window);
 	hold_destroy(service->hold);
+	workers_destroy(service->workers);
+	hold_table_destroy(service->shared.held);
 	limits_destroy(service->shared.limits);
 	terms_unref(service->terms);
 	free(service);

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct event_base;
 struct inherited;
 struct monitor;
 struct problems;
@@ -15,13 +14,12 @@ struct settings;
 
 /*
  * service_create() - @workers threads that serve nobody yet
- * @base: the calling thread's, where SYNs are withheld
  * @inherited: sockets for places that settings name; must outlive it
  * @monitor: is told what there is to tell; must outlive it
  * 0 workers: as many as there are CPUs. Returns NULL after saying why on the log.
  */
-struct service *service_create(struct event_base *base, size_t workers,
-			       const struct inherited *inherited, struct monitor *monitor);
+struct service *service_create(size_t workers, const struct inherited *inherited,
+			       struct monitor *monitor);
 
 /* Ends all sessions, and everything else. NULL is fine. */
 void service_destroy(struct service *service);

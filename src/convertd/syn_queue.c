@@ -24,10 +24,7 @@
 #include <sys/socket.h>
 
 /* Packets that are read before others get their turn. */
-#define PACKETS_PER_ROUND 256
-
-/* Numbers of queues that are tried: other converters, or other programs, may have the first ones. */
-#define NUMBERS_TRIED 64
+#define PACKETS_PER_ROUND 64
 
 /* Larger than any packet with the attributes in front of it. */
 #define BUFFER_SIZE (0xffff + 4096)
@@ -68,29 +65,15 @@ static struct nlmsghdr *config_message(struct syn_queue *queue)
 	return nfq_nlmsg_put((char *)queue->buffer, NFQNL_MSG_CONFIG, queue->number);
 }
 
-static int bind_number(struct syn_queue *queue, uint16_t number)
+/* Returns 0 or -errno. */
+static int bind_queue(struct syn_queue *queue)
 {
-	struct nlmsghdr *header;
+	struct nlmsghdr *header = config_message(queue);
+	int error;
 
-	queue->number = number;
-	header = config_message(queue);
 	nfq_nlmsg_cfg_put_cmd(header, AF_UNSPEC, NFQNL_CFG_CMD_BIND);
-	return configure(queue, header);
-}
-
-static int bind_some(struct syn_queue *queue, uint16_t first)
-{
-	int error = -EBUSY;
-
-	/* EBUSY and, for the owner of another queue in some versions, EPERM: they are told apart */
-	/* by the first number that is free. */
-	for (unsigned i = 0; i < NUMBERS_TRIED && error; i++) {
-		int result = bind_number(queue, (uint16_t)(first + i));
-
-		if (result != -EBUSY && result != -EEXIST)
-			return result;
-	}
-	return error;
+	error = configure(queue, header);
+	return error == -EEXIST ? -EBUSY : error;
 }
 
 /* Returns 0 or -errno. */
@@ -117,7 +100,7 @@ static void size_buffers(struct syn_queue *queue)
 	mnl_socket_setsockopt(queue->netlink, NETLINK_NO_ENOBUFS, (void *)&on, sizeof(on));
 }
 
-int syn_queue_open(struct syn_queue **out, uint16_t first, unsigned packets,
+int syn_queue_open(struct syn_queue **out, uint16_t number, unsigned packets,
 		   syn_queue_handler *handler, void *arg)
 {
 	struct syn_queue *queue = calloc(1, sizeof(*queue));
@@ -125,13 +108,14 @@ int syn_queue_open(struct syn_queue **out, uint16_t first, unsigned packets,
 
 	if (!queue)
 		return -ENOMEM;
+	queue->number = number;
 	queue->handler = handler;
 	queue->arg = arg;
 	queue->netlink = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
 	if (!queue->netlink || mnl_socket_bind(queue->netlink, 0, MNL_SOCKET_AUTOPID) < 0)
 		error = -errno;
 	else
-		error = bind_some(queue, first);
+		error = bind_queue(queue);
 	if (!error)
 		error = set_up(queue, packets);
 	if (error) {
@@ -150,11 +134,6 @@ void syn_queue_close(struct syn_queue *queue)
 	if (queue->netlink)
 		mnl_socket_close(queue->netlink);
 	free(queue);
-}
-
-uint16_t syn_queue_number(const struct syn_queue *queue)
-{
-	return queue->number;
 }
 
 int syn_queue_fd(const struct syn_queue *queue)

@@ -17,17 +17,14 @@ typedef void syn_queue_handler(void *arg, uint32_t id, uint8_t *packet, size_t l
 
 /*
  * syn_queue_open() - own a queue
- * @first: the number to try first; those after it may be taken as well
  * @packets: that wait at once, at most; those beyond pass, and so they all do once it is closed
- * Returns 0 with @queue set, or -errno: -EPERM without CAP_NET_ADMIN.
+ * Returns 0 with @queue set, or -errno: -EBUSY if somebody owns it, -EPERM without CAP_NET_ADMIN.
  */
-int syn_queue_open(struct syn_queue **queue, uint16_t first, unsigned packets,
+int syn_queue_open(struct syn_queue **queue, uint16_t number, unsigned packets,
 		   syn_queue_handler *handler, void *arg);
 
 /* The kernel drops what still waits. NULL is fine. */
 void syn_queue_close(struct syn_queue *queue);
-
-uint16_t syn_queue_number(const struct syn_queue *queue);
 
 /* Readable when packets have arrived. */
 int syn_queue_fd(const struct syn_queue *queue);

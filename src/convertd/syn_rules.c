@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * syn_rules.c - the nftables rules that hand SYNs for our listeners to a netfilter queue
+ * syn_rules.c - the nftables rules that hand SYNs for our listeners to netfilter queues
  *
  * A table of our own with rules for each address: it belongs to our netlink socket ("flags owner",
  * Linux 5.12), so that the kernel removes it when that closes, also by SIGKILL. There is nothing to
@@ -8,7 +8,7 @@
  * service manager keeps the listening sockets for the next process, it keeps the netlink socket as
  * well: there are rules as long as somebody may answer SYNs.
  *
- * Two chains. The first hands SYNs to the queue. What comes out of it, or passes by it because it is
+ * Two chains. The first hands SYNs to the queues. What comes out of one, or passes by it because it is
  * full, or because nobody has it any more, goes on to the second one. That takes the
  * timestamps out of every SYN with a Convert message that convertd hasn't marked (syn_packet_mark()):
  * it can't be late, stopped or dead, so that no SYN+ACK confirms a server which nobody has reached.
@@ -193,7 +193,8 @@ static void add_address(struct transaction *t, struct nftnl_rule *rule,
 	}
 }
 
-static void add_queue(struct transaction *t, struct nftnl_rule *rule, uint16_t queue)
+static void add_queues(struct transaction *t, struct nftnl_rule *rule,
+		       const struct syn_rules_queues *queues)
 {
 	struct nftnl_expr *expr = new_expr(t, t->compat ? "target" : "queue");
 	struct xt_NFQ_info_v3 *info;
@@ -204,8 +205,8 @@ static void add_queue(struct transaction *t, struct nftnl_rule *rule, uint16_t q
 		info = calloc(1, XT_ALIGN(sizeof(*info)));
 		t->failed |= !info;
 		if (info) {
-			info->queuenum = queue;
-			info->queues_total = 1;
+			info->queuenum = queues->first;
+			info->queues_total = queues->count;
 			info->flags = NFQ_FLAG_BYPASS;
 			nftnl_expr_set_str(expr, NFTNL_EXPR_TG_NAME, "NFQUEUE");
 			nftnl_expr_set_u32(expr, NFTNL_EXPR_TG_REV, NFQUEUE_REVISION);
@@ -214,8 +215,8 @@ static void add_queue(struct transaction *t, struct nftnl_rule *rule, uint16_t q
 				       XT_ALIGN(sizeof(*info)));
 		}
 	} else {
-		nftnl_expr_set_u16(expr, NFTNL_EXPR_QUEUE_NUM, queue);
-		nftnl_expr_set_u16(expr, NFTNL_EXPR_QUEUE_TOTAL, 1);
+		nftnl_expr_set_u16(expr, NFTNL_EXPR_QUEUE_NUM, queues->first);
+		nftnl_expr_set_u16(expr, NFTNL_EXPR_QUEUE_TOTAL, queues->count);
 		nftnl_expr_set_u16(expr, NFTNL_EXPR_QUEUE_FLAGS, NFT_QUEUE_FLAG_BYPASS);
 	}
 	add_expr(t, rule, expr);
@@ -296,8 +297,9 @@ static void empty_chain(struct transaction *t, const char *name)
 	nftnl_rule_free(rule);
 }
 
-/* @queue: for the first chain; SYN_RULES_NO_QUEUE: it is the other one's rule */
-static void put_rule(struct transaction *t, const struct listen_address *listen, int queue)
+/* @queues: for the first chain; NULL: it is the other one's rule */
+static void put_rule(struct transaction *t, const struct listen_address *listen,
+		     const struct syn_rules_queues *queues)
 {
 	static const uint8_t tcp = IPPROTO_TCP;
 	struct nftnl_rule *rule = nftnl_rule_alloc();
@@ -309,16 +311,16 @@ static void put_rule(struct transaction *t, const struct listen_address *listen,
 	}
 	nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, t->rules->table);
 	nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN,
-			   queue == SYN_RULES_NO_QUEUE ? CHAIN_UNCONFIRMED : CHAIN_WITHHOLD);
+			   queues ? CHAIN_WITHHOLD : CHAIN_UNCONFIRMED);
 	add_meta(t, rule, NFT_META_L4PROTO, &tcp, sizeof(tcp));
 	load_payload(t, rule, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_DPORT_OFFSET, sizeof(port));
 	add_cmp(t, rule, &port, sizeof(port));
 	add_syn(t, rule);
 	add_address(t, rule, listen);
-	if (queue == SYN_RULES_NO_QUEUE)
-		add_unconfirmed(t, rule);
+	if (queues)
+		add_queues(t, rule, queues);
 	else
-		add_queue(t, rule, (uint16_t)queue);
+		add_unconfirmed(t, rule);
 	nftnl_rule_nlmsg_build_payload(
 		start_message(t, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND), rule);
 	mnl_nlmsg_batch_next(t->batch);
@@ -326,7 +328,7 @@ static void put_rule(struct transaction *t, const struct listen_address *listen,
 }
 
 static void put_all(struct transaction *t, const struct listen_address *listen, size_t count,
-		    int queue)
+		    const struct syn_rules_queues *queues)
 {
 	nftnl_batch_begin(mnl_nlmsg_batch_current(t->batch), t->rules->sequence++);
 	mnl_nlmsg_batch_next(t->batch);
@@ -340,9 +342,9 @@ static void put_all(struct transaction *t, const struct listen_address *listen, 
 	empty_chain(t, CHAIN_WITHHOLD);
 	empty_chain(t, CHAIN_UNCONFIRMED);
 	for (size_t i = 0; i < count; i++) {
-		if (queue != SYN_RULES_NO_QUEUE)
-			put_rule(t, &listen[i], queue);
-		put_rule(t, &listen[i], SYN_RULES_NO_QUEUE);
+		if (queues)
+			put_rule(t, &listen[i], queues);
+		put_rule(t, &listen[i], NULL);
 	}
 	nftnl_batch_end(mnl_nlmsg_batch_current(t->batch), t->rules->sequence++);
 	mnl_nlmsg_batch_next(t->batch);
@@ -375,7 +377,7 @@ static int read_answers(const struct transaction *t)
 }
 
 static int transact(struct syn_rules *rules, const struct listen_address *listen, size_t count,
-		    int queue, bool compat, void *buf)
+		    const struct syn_rules_queues *queues, bool compat, void *buf)
 {
 	struct transaction t = { .rules = rules, .compat = compat };
 	int error = -ENOMEM;
@@ -383,7 +385,7 @@ static int transact(struct syn_rules *rules, const struct listen_address *listen
 	t.batch = mnl_nlmsg_batch_start(buf, BATCH_MAX - MESSAGE_MAX);
 	if (!t.batch)
 		return -ENOMEM;
-	put_all(&t, listen, count, queue);
+	put_all(&t, listen, count, queues);
 	if (!t.failed) {
 		error = mnl_socket_sendto(rules->netlink, mnl_nlmsg_batch_head(t.batch),
 					  mnl_nlmsg_batch_size(t.batch)) < 0 ?
@@ -395,17 +397,17 @@ static int transact(struct syn_rules *rules, const struct listen_address *listen
 }
 
 int syn_rules_install(struct syn_rules *rules, const struct listen_address *listen, size_t count,
-		      int queue)
+		      const struct syn_rules_queues *queues)
 {
 	void *buf = malloc(BATCH_MAX);
 	int error;
 
 	if (!buf)
 		return -ENOMEM;
-	error = transact(rules, listen, count, queue, false, buf);
+	error = transact(rules, listen, count, queues, false, buf);
 	/* No queue statement in this kernel: the expression isn't known. */
 	if (error == -ENOENT || error == -EOPNOTSUPP)
-		error = transact(rules, listen, count, queue, true, buf);
+		error = transact(rules, listen, count, queues, true, buf);
 	free(buf);
 	return error;
 }

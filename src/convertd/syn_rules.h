@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* syn_rules.h - the nftables rules that hand SYNs for our listeners to a netfilter queue */
+/* syn_rules.h - the nftables rules that hand SYNs for our listeners to netfilter queues */
 #ifndef CONVERTD_SYN_RULES_H
 #define CONVERTD_SYN_RULES_H
 
@@ -18,16 +18,21 @@ struct syn_rules;
  */
 int syn_rules_create(struct syn_rules **rules, int kept);
 
+/* Netfilter queues, with consecutive numbers. */
+struct syn_rules_queues {
+	uint16_t first, count;
+};
+
 /*
- * syn_rules_install() - SYNs to these addresses go to that queue from now on
+ * syn_rules_install() - SYNs to these addresses go to these queues from now on
+ * Which one, is for the addresses of client and listener alone: a client has one at a time.
  * Those with a Convert message that come out of it without a mark (syn_packet_mark()), or pass by it
- * because it has no owner or is full, lose their timestamps. With SYN_RULES_NO_QUEUE all do.
+ * because it has no owner or is full, lose their timestamps. Without @queues, NULL, all do.
  * They replace those of an earlier call in one step: no SYN meets none of both, or both.
  * Returns 0 or -errno with everything as it was; -ENOENT or -EOPNOTSUPP: the kernel has no such rules.
  */
-#define SYN_RULES_NO_QUEUE (-1)
 int syn_rules_install(struct syn_rules *rules, const struct listen_address *listen, size_t count,
-		      int queue);
+		      const struct syn_rules_queues *queues);
 
 /* The rules last as long as somebody has this descriptor. */
 int syn_rules_fd(const struct syn_rules *rules);

@@ -75,6 +75,14 @@ static struct limits_settings fit_limits(const struct settings *settings, rlim_t
 	return limits;
 }
 
+static int read_last_fd(void)
+{
+	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	return files.rlim_cur > INT_MAX ? INT_MAX : (int)files.rlim_cur - 1;
+}
+
 struct terms *terms_create(struct settings *settings, size_t files_own, bool withheld)
 {
 	struct terms *terms = calloc(1, sizeof(*terms));
@@ -87,6 +95,7 @@ struct terms *terms_create(struct settings *settings, size_t files_own, bool wit
 	if (terms->sessions_max)
 		terms->sessions_max += REFUSALS_MIN + terms->sessions_max / REFUSALS_PART;
 	terms->features = read_features(settings, withheld);
+	terms->last_fd = read_last_fd();
 	terms->syn_retries = sysctl_read("net.ipv4.tcp_syn_retries");
 	if (terms->syn_retries < 1)
 		terms->syn_retries = SYN_RETRIES_DEFAULT;

@@ -21,6 +21,7 @@ struct terms {
 	size_t pipes_max;                 /* of all workers, see relay_pipe.h */
 	size_t sessions_max;              /* beyond it a client is reset at once; 0: no such limit */
 	struct request_features features; /* what may be asked for towards servers */
+	int last_fd;                      /* the highest descriptor that there can be */
 	int syn_retries;                  /* net.ipv4.tcp_syn_retries */
 	atomic_uint references;
 };

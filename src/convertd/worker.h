@@ -44,7 +44,7 @@ void workers_order(struct workers *workers,
 		   void (*order)(const struct worker_context *worker, void *arg), void *arg);
 
 /* Descriptors of each worker, sessions and listeners aside. */
-#define WORKER_FILES 7
+#define WORKER_FILES 8
 
 /* How many CPUs this process may run on. */
 size_t workers_cpus(void);

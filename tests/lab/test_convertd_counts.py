@@ -64,7 +64,8 @@ def test_what_becomes_of_syns():
 def test_syns_that_were_missed():
     """While convertd stands still, more SYNs come than there is room for: those that the kernel lets pass are counted."""
     count, data = 8000, bytes(1400)  # more than its buffer has room for
-    with near() as lab, Server(lab, 80) as server, converter(lab, *OPTIONS) as process:
+    # one queue: each finds out with its next SYN
+    with near() as lab, Server(lab, 80) as server, converter(lab, "--workers", "1", *OPTIONS) as process:
         client, sock = connected(lab, server)
         client.sock.close()
         sock.close()

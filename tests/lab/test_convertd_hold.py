@@ -59,10 +59,15 @@ def rules(lab):
     return lab.converter.run(["nft", "list", "ruleset"]).stdout
 
 
-def netfilter_queues(lab):
-    """How many packets wait in each of the converter's netfilter queues."""
+def queue_fields(lab, number):
+    """That field of each of the converter's netfilter queues."""
     lines = lab.converter.run(["cat", "/proc/net/netfilter/nfnetlink_queue"]).stdout.splitlines()
-    return [int(line.split()[2]) for line in lines]
+    return [int(line.split()[number]) for line in lines]
+
+
+def netfilter_queues(lab):
+    """How many packets wait in each of them."""
+    return queue_fields(lab, 2)
 
 
 # --- confirmations -------------------------------------------------------------------------------------------
@@ -105,6 +110,16 @@ def test_workers():
                 check(client.confirmed(), "the SYN+ACK confirms nothing (%s)" % client.name)
                 server.accept().close()
         equal(len(syns_to(core.packets(), 80)), len(at_once), "connections to the server")
+
+
+def test_workers_share_syns():
+    """Each has a queue of its own, and clients are spread over them."""
+    with far(core_ms=1) as lab, converter(lab, "--workers", "4"), Forger(lab.client, lab.converter.addr4) as forger:
+        forged(lab)
+        for i in range(200):
+            forger.syn("10.66.0.%d" % (i + 1), 1111, b"")
+        wait_until(lambda: sum(queue_fields(lab, 7)) == 200, 5, lambda: "200 SYNs in the queues: %s" % queue_fields(lab, 7))
+        check(len(queue_fields(lab, 7)) == 4 and min(queue_fields(lab, 7)) > 0, "SYNs of each queue: %s" % queue_fields(lab, 7))
 
 
 def test_server_that_speaks_first():
@@ -590,7 +605,7 @@ def test_another_table_that_goes():
             # long before the server's answer
             wait_until(lambda: syns_to(core.packets(), 80), 5, "a SYN to the server")
             lab.converter.run(["nft", "delete", "table", "inet", "forged"])
-            wait_until(lambda: netfilter_queues(lab) == [0], 5, "none in the queue")
+            wait_until(lambda: not any(netfilter_queues(lab)), 5, "none in the queues")
             server.accept().close()
             extended_header(client.answer())
         equal(len(syns_to(core.packets(), 80)), 1, "connections to the server")

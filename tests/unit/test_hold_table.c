@@ -14,6 +14,13 @@
 #define MANY 1000
 
 static struct hold_table *table;
+static struct held_syn *withheld[HOLD_TABLE_MAX + 1]; /* by client; NULL: it isn't */
+
+static void let_go(unsigned client, uint64_t now_ms)
+{
+	hold_table_let_go(table, withheld[client], now_ms);
+	withheld[client] = NULL;
+}
 
 static void setup(void)
 {
@@ -25,8 +32,9 @@ static void teardown(void)
 {
 	struct held_syn *held;
 
-	while ((held = hold_table_first_waiting(table)))
-		hold_table_let_go(table, held, 0);
+	for (unsigned i = 0; i <= HOLD_TABLE_MAX; i++)
+		if (withheld[i])
+			let_go(i, 0);
 	while ((held = hold_table_expire(table, UINT64_MAX))) {
 		held_syn_fini(held);
 		free(held);
@@ -60,12 +68,16 @@ static struct held_syn *make_held(unsigned client, size_t packet_len)
 	return held;
 }
 
+static struct held_syn *add_one(unsigned client, struct held_syn *held)
+{
+	ck_assert_int_eq(hold_table_add(table, held), 0);
+	withheld[client] = held;
+	return held;
+}
+
 static struct held_syn *add(unsigned client)
 {
-	struct held_syn *held = make_held(client, 100);
-
-	ck_assert_int_eq(hold_table_add(table, held), 0);
-	return held;
+	return add_one(client, make_held(client, 100));
 }
 
 static void expect(unsigned client, uint32_t isn, enum hold_known known)
@@ -92,7 +104,7 @@ START_TEST(life)
 	expect(1, ISN + 1, HOLD_HELD); /* another of the same addresses: the first one counts */
 	expect(2, ISN, HOLD_NEW);
 	ck_assert_ptr_null(take(1)); /* not let go yet */
-	hold_table_let_go(table, held, 1000);
+	let_go(1, 1000);
 	expect(1, ISN, HOLD_LET_GO);
 	ck_assert_ptr_null(take(2));
 	ck_assert_ptr_eq(take(1), held);
@@ -125,8 +137,8 @@ START_TEST(expires)
 	struct held_syn *first = add(1), *second = add(2);
 
 	add(3);
-	hold_table_let_go(table, second, 1000);
-	hold_table_let_go(table, first, 2000);
+	let_go(2, 1000);
+	let_go(1, 2000);
 	ck_assert_ptr_null(hold_table_expire(table, 999));
 	ck_assert_ptr_eq(hold_table_expire(table, 1000), second);
 	ck_assert_ptr_null(hold_table_expire(table, 1999));
@@ -143,14 +155,14 @@ START_TEST(bounded_number)
 	struct held_syn *one_more = make_held(HOLD_TABLE_MAX, 0);
 
 	for (unsigned i = 0; i < HOLD_TABLE_MAX; i++)
-		ck_assert_int_eq(hold_table_add(table, make_held(i, 0)), 0);
+		add_one(i, make_held(i, 0));
 	ck_assert_int_eq(hold_table_add(table, one_more), -ENOSPC);
 	expect(HOLD_TABLE_MAX, ISN, HOLD_NEW);
 	/* Those that were let go count, until they are gone. */
-	hold_table_let_go(table, hold_table_first_waiting(table), 0);
+	let_go(0, 0);
 	ck_assert_int_eq(hold_table_add(table, one_more), -ENOSPC);
 	free(take(0));
-	ck_assert_int_eq(hold_table_add(table, one_more), 0);
+	add_one(HOLD_TABLE_MAX, one_more);
 }
 END_TEST
 
@@ -160,11 +172,11 @@ START_TEST(bounded_bytes)
 	struct held_syn *one_more = make_held((unsigned)fit, len);
 
 	for (unsigned i = 0; i < fit; i++)
-		ck_assert_int_eq(hold_table_add(table, make_held(i, len)), 0);
+		add_one(i, make_held(i, len));
 	ck_assert_int_eq(hold_table_add(table, one_more), -ENOSPC);
 	/* Packets are freed as they are let go. */
-	hold_table_let_go(table, hold_table_first_waiting(table), 0);
-	ck_assert_int_eq(hold_table_add(table, one_more), 0);
+	let_go(0, 0);
+	add_one((unsigned)fit, one_more);
 }
 END_TEST
 
@@ -190,8 +202,10 @@ START_TEST(threads)
 	pthread_t thread;
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, take_all, &taken), 0);
-	for (unsigned i = 0; i < MANY; i++)
-		hold_table_let_go(table, add(i), 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		add(i);
+		let_go(i, 0);
+	}
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_uint_eq(taken, MANY);
 	ck_assert_uint_eq(hold_table_count(table), 0);

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * holder.c - a worker's part of withholding SYNs: what becomes of each (hold.c says why)
+ *
+ * A SYN with a whole request that is granted stays in the queue while we connect to the server. What
+ * happens then:
+ *
+ *     the server answers        the SYN goes on, marked: its SYN+ACK is the confirmation
+ *     the server can't be       the SYN goes on without MP_CAPABLE: on plain TCP the Error TLV leaves
+ *     reached                   at once, behind the SYN+ACK
+ *     neither, for hold-time    the SYN goes on: the response comes when it comes
+ *
+ * Who doesn't take the SYN+ACK for the confirmation has nothing of a late one, and gets the response
+ * later: so a request that asks what we support isn't withheld.
+ *
+ * The kernel then makes the connection at once (Fast Open), it is accepted as any other, by whichever
+ * worker, and its session finds the server's socket, or the error, in the table (hold_table.h). All
+ * else in a session is as it is without: it reads the request from the stream, and if that is another
+ * one than the SYN's, the server's socket is closed again.
+ *
+ * A request that is refused needs no server, so its SYN goes on at once, without MP_CAPABLE, and
+ * its session finds out again what is wrong. Everything that isn't a whole request in a SYN that
+ * TCP would take goes on as it is: joins, SYNs without data, fragments, damaged packets. Among these
+ * are the SYNs that Linux clients send again, which have no data: while the first one is withheld
+ * they are dropped, whatever is in them, so that a client SYN makes one to the server (Section 9.3).
+ *
+ * Not longer than hold-time: a Linux client sends its third SYN after 3 s, without MP_CAPABLE.
+ *
+ * What a SYN may cost. Nothing is known of whoever sends it. Clients and destinations that aren't
+ * allowed and cookies that are missing are found out before, and a SYN that is withheld is a pending
+ * session of its client, so that limits hold before any packet goes to a server. Forged SYNs can't
+ * take all that may be pending: a quarter may be withheld, and half wait in the kernel for
+ * their third ACK (listener_set_pending()). SYNs beyond that are let go at once; their clients have to
+ * complete a handshake before they are heard, and are told to wait for the response. If the kernel has
+ * no connection for it after EXPECT_MS, which is so when its queue for Fast Open is full and the
+ * address was forged, the server's socket is reset.
+ *
+ * The window of SYNs that have MP_CAPABLE and data is put right on the way: see syn_window.c.
+ */
+#include "config.h"
+
+#include "convertd/holder.h"
+
+#include "convertd/admission.h"
+#include "convertd/hold_table.h"
+#include "convertd/log.h"
+#include "convertd/metrics.h"
+#include "convertd/session.h"
+#include "convertd/settings.h"
+#include "convertd/syn_queue.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <utlist.h>
+
+/* A client whose data in the SYN wasn't taken needs a round trip more, and may lose a packet. */
+#define EXPECT_MS 5000
+
+/* One in so many pending requests may be a SYN that is withheld. */
+#define PENDING_PART 4
+
+/* Packets that may wait in the queue besides those that are withheld. */
+#define QUEUE_SPARE 4096
+
+/* How often it is looked whether that is over. */
+#define EXPIRE_SECONDS 1
+
+/* What becomes of a SYN. */
+enum fate {
+	FATE_HOLD,
+	FATE_DROP_REPEATED,
+	FATE_DROP_FOREIGN,
+	FATE_PASS, /* as it is, but for its window: it asks for nothing that is to be confirmed */
+	FATE_PASS_CONFIRMED,
+	FATE_PASS_UNCONFIRMED,
+	FATE_PASS_REFUSED, /* an Error TLV comes behind its SYN+ACK */
+	FATE_COUNT
+};
+
+/* How those are counted that aren't withheld, as which none is confirmed. */
+static const enum metrics_syn fate_metrics[] = {
+	[FATE_HOLD] = METRICS_SYN_COUNT,
+	[FATE_DROP_REPEATED] = METRICS_SYN_REPEATED,
+	[FATE_DROP_FOREIGN] = METRICS_SYN_FOREIGN,
+	[FATE_PASS] = METRICS_SYN_PASSED,
+	[FATE_PASS_CONFIRMED] = METRICS_SYN_COUNT,
+	[FATE_PASS_UNCONFIRMED] = METRICS_SYN_UNCONFIRMED,
+	[FATE_PASS_REFUSED] = METRICS_SYN_NOT_GRANTED,
+};
+static_assert(sizeof(fate_metrics) / sizeof(fate_metrics[0]) == FATE_COUNT, "a place for each");
+
+struct holder {
+	struct session_pool *pool; /* its base, terms and route */
+	struct limits *limits;
+	struct metrics *metrics;
+	struct hold_table *table;
+	struct syn_queue *queue; /* NULL: off */
+	struct event *readable;
+	struct event *expire; /* pending: some that were let go aren't accepted yet */
+	uint32_t next_id; /* of the next packet, unless some were missed; 0: none has come yet */
+	struct holding *waiting; /* the SYNs that it withholds */
+};
+
+/* A SYN on its way through here, with what drives it. The event is behind the struct. */
+struct holding {
+	struct held_syn syn; /* first: it is what the table knows, and is freed as */
+	struct holder *holder;
+	struct holding *prev, *next; /* holder->waiting */
+};
+static_assert(offsetof(struct holding, syn) == 0, "freed as its first member");
+
+static struct event *holding_event(struct holding *h)
+{
+	return (struct event *)(h + 1);
+}
+
+/* ----- one SYN ----- */
+
+static void free_held(struct holder *holder, struct held_syn *held)
+{
+	limits_leave(holder->limits, held->account, LIMITS_PENDING, log_now_ms());
+	held_syn_fini(held);
+	free(held);
+}
+
+static void log_let_go(const struct held_syn *held, const char *why)
+{
+	char client[SOCKADDR_STRLEN], server[SOCKADDR_STRLEN];
+	union sockaddr_ip address;
+
+	if (!log_enabled(LOG_LEVEL_DEBUG))
+		return;
+	sockaddr_ip_set(&address, AF_UNSPEC, &held->flow.source, held->flow.source_port);
+	log_debug("SYN of %s to %s: let go after %llu ms: %s", sockaddr_ip_format(&address, client),
+		  sockaddr_ip_format(&held->server, server),
+		  (unsigned long long)(log_now_us() - held->came_us) / 1000, why);
+}
+
+/* What distinguishes the fates of those that go on. */
+static void change(uint8_t *packet, struct syn_packet *syn, enum fate fate)
+{
+	if (fate == FATE_PASS || fate == FATE_PASS_CONFIRMED)
+		syn_packet_mark(packet, syn);
+	else if (fate == FATE_PASS_REFUSED)
+		syn_packet_remove_mp_capable(packet, syn);
+}
+
+/* @fate: one of FATE_PASS_…; @counted: as what */
+static void let_go(struct holding *h, enum fate fate, enum metrics_syn counted, const char *why)
+{
+	static const struct timeval expire = { .tv_sec = EXPIRE_SECONDS };
+	struct holder *holder = h->holder;
+	uint8_t *packet = h->syn.packet;
+	size_t len = h->syn.packet_len;
+	uint32_t id = h->syn.packet_id;
+	struct syn_packet syn;
+
+	log_let_go(&h->syn, why);
+	metrics_add(holder->metrics, METRIC_SYNS_WITHHELD, (uint64_t)-1);
+	metrics_add(holder->metrics, METRIC_SYNS + counted, 1);
+	DL_DELETE(holder->waiting, h);
+	event_del(holding_event(h));
+	if (syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK)
+		change(packet, &syn, fate);
+	h->syn.packet = NULL;
+	if (!event_pending(holder->expire, EV_TIMEOUT, NULL))
+		event_add(holder->expire, &expire);
+	hold_table_let_go(holder->table, &h->syn, log_now_ms());
+	/* From here on it may be gone: the verdict makes the connection. */
+	syn_queue_pass_changed(holder->queue, id, packet, len);
+	free(packet);
+}
+
+static void on_server(evutil_socket_t fd, short what, void *arg)
+{
+	struct holding *h = arg;
+	struct tcp_info info;
+	int error = what & EV_TIMEOUT ? 0 : downstream_result(fd, &info);
+
+	if (what & EV_TIMEOUT) {
+		let_go(h, FATE_PASS_UNCONFIRMED, METRICS_SYN_LATE,
+		       "the server hasn't answered in time");
+	} else if (!error) {
+		let_go(h, FATE_PASS_CONFIRMED, METRICS_SYN_ANSWERED, "the server has answered");
+	} else if (error != -EINPROGRESS) {
+		h->syn.refusal = downstream_refusal(fd, &h->syn.server, error);
+		event_del(holding_event(h));
+		close(fd);
+		h->syn.fd = -1;
+		let_go(h, FATE_PASS_REFUSED, METRICS_SYN_FAILED, strerror(-error));
+	}
+}
+
+/* From @draft, the packet and its event, which isn't added yet; NULL without memory. */
+static struct holding *make_holding(struct holder *holder, const uint8_t *packet, size_t len,
+				    const struct held_syn *draft)
+{
+	struct holding *h = calloc(1, sizeof(*h) + event_get_struct_event_size());
+
+	if (!h)
+		return NULL;
+	h->holder = holder;
+	h->syn = *draft;
+	h->syn.packet = malloc(len);
+	if (!h->syn.packet || event_assign(holding_event(h), holder->pool->base, draft->fd,
+					   EV_WRITE | EV_PERSIST, on_server, h) < 0) {
+		free(h->syn.packet);
+		free(h);
+		return NULL;
+	}
+	memcpy(h->syn.packet, packet, len);
+	h->syn.packet_len = len;
+	h->syn.came_us = log_now_us();
+	return h;
+}
+
+/* Takes over the counted session and the socket of @draft, in success. Returns 0 or -errno. */
+static int hold_syn(struct holder *holder, const uint8_t *packet, size_t len,
+		    const struct held_syn *draft)
+{
+	unsigned ms = holder->pool->terms->settings->hold_time;
+	struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+	struct holding *h = make_holding(holder, packet, len, draft);
+	int error = h && event_add(holding_event(h), &limit) == 0 ? 0 : -ENOMEM;
+
+	if (!error)
+		error = hold_table_add(holder->table, &h->syn);
+	if (!error) {
+		DL_APPEND(holder->waiting, h);
+		metrics_add(holder->metrics, METRIC_SYNS_WITHHELD, 1);
+	}
+	if (!error || !h)
+		return error;
+	event_del(holding_event(h));
+	free(h->syn.packet);
+	free(h);
+	return error;
+}
+
+/* ----- what comes from the queue ----- */
+
+/* Where the connection fails at once, it is for the session to fail again and to say so. */
+static enum fate ask_server(struct holder *holder, uint32_t id, const uint8_t *packet, size_t len,
+			    const struct syn_packet *syn, const struct request_decision *decision,
+			    struct limits_client *account)
+{
+	const struct settings *settings = holder->pool->terms->settings;
+	struct held_syn draft = { .flow = syn->flow,
+				  .isn = syn->isn,
+				  .packet_id = id,
+				  .account = account,
+				  .mptcp = decision->mptcp };
+	struct downstream_plan plan = {
+		.server = &draft.server,
+		.mptcp = decision->mptcp,
+		.data_follows = syn->payload_len > decision->length,
+		.congestion = settings->congestion_server,
+	};
+	union sockaddr_ip client;
+	size_t taken;
+
+	/* Its cookie is the session's business, and so is the data that goes with it. */
+	if (decision->fastopen)
+		return FATE_PASS_UNCONFIRMED;
+	sockaddr_ip_set(&draft.server, AF_UNSPEC, &decision->address, decision->port);
+	sockaddr_ip_set(&client, AF_UNSPEC, &syn->flow.source, syn->flow.source_port);
+	plan.choice = sources_choose(&settings->sources, &client, &draft.server, &plan.source);
+	draft.fd = downstream_connect(&plan, &taken);
+	/* The kernel hands out the lowest number that is free: the last one is for the client. */
+	if (draft.fd == holder->pool->terms->last_fd) {
+		close(draft.fd);
+		return FATE_PASS_REFUSED;
+	}
+	if (draft.fd < 0)
+		return FATE_PASS_REFUSED;
+	if (hold_syn(holder, packet, len, &draft) == 0)
+		return FATE_HOLD;
+	close(draft.fd);
+	return FATE_PASS_UNCONFIRMED;
+}
+
+/* See the top of this file. */
+static bool share_is_used_up(const struct holder *holder)
+{
+	size_t pending = holder->pool->terms->limits.pending.total;
+
+	return pending &&
+	       hold_table_count(holder->table) >= (pending + PENDING_PART - 1) / PENDING_PART;
+}
+
+/* What becomes of a SYN with data that isn't known yet. */
+static enum fate judge(struct holder *holder, uint32_t id, const uint8_t *packet, size_t len,
+		       const struct syn_packet *syn)
+{
+	const struct terms *terms = holder->pool->terms;
+	struct request_decision decision;
+	struct limits_client *account;
+	enum fate fate = FATE_PASS_REFUSED;
+	union sockaddr_ip client;
+
+	request_decide(&terms->features, syn->payload, syn->payload_len, &decision);
+	sockaddr_ip_set(&client, AF_UNSPEC, &syn->flow.source, syn->flow.source_port);
+	if (decision.valid)
+		admission_check(terms->settings, holder->pool->route, &terms->features, &client,
+				syn->payload, &decision);
+	if (decision.refused)
+		return FATE_PASS_REFUSED;
+	if (decision.action == REQUEST_IGNORE && terms->settings->drop_foreign_syns)
+		return FATE_DROP_FOREIGN;
+	if (decision.action != REQUEST_CONNECT || decision.info)
+		return FATE_PASS;
+	if (share_is_used_up(holder))
+		return FATE_PASS_UNCONFIRMED;
+	account = limits_enter(holder->limits, &syn->flow.source);
+	if (account && limits_client_exceeded(holder->limits, account) == OUTCOME_NONE &&
+	    limits_total_exceeded(holder->limits) == OUTCOME_NONE)
+		fate = ask_server(holder, id, packet, len, syn, &decision, account);
+	if (account && fate != FATE_HOLD)
+		limits_leave(holder->limits, account, LIMITS_PENDING, log_now_ms());
+	return fate;
+}
+
+static enum fate decide(struct holder *holder, uint32_t id, uint8_t *packet, size_t len,
+			struct syn_packet *syn)
+{
+	enum hold_known known = hold_table_look(holder->table, &syn->flow, syn->isn);
+
+	if (known == HOLD_HELD)
+		return FATE_DROP_REPEATED;
+	/* Its connection may be another one than the first would have made. */
+	if (known == HOLD_LET_GO)
+		return FATE_PASS_UNCONFIRMED;
+	if (syn->mp_join)
+		return FATE_PASS;
+	if (!syn->payload_len)
+		return holder->pool->terms->settings->drop_foreign_syns ? FATE_DROP_FOREIGN : FATE_PASS;
+	return judge(holder, id, packet, len, syn);
+}
+
+/* Packets have consecutive numbers: those between passed, since there was no room to tell of them. */
+static void count_missed(struct holder *holder, uint32_t id)
+{
+	if (holder->next_id)
+		metrics_add(holder->metrics, METRIC_SYNS + METRICS_SYN_MISSED, id - holder->next_id);
+	holder->next_id = id + 1;
+}
+
+static void on_syn(void *arg, uint32_t id, uint8_t *packet, size_t len)
+{
+	struct holder *holder = arg;
+	enum syn_packet_status status;
+	struct syn_packet syn;
+	enum fate fate;
+
+	count_missed(holder, id);
+	status = syn_packet_parse(packet, len, &syn);
+	if (status != SYN_PACKET_OK || !holder->pool->terms) {
+		log_debug("SYN not looked at: %s", syn_packet_status_name(status));
+		metrics_add(holder->metrics, METRIC_SYNS + METRICS_SYN_UNREADABLE, 1);
+		syn_queue_pass(holder->queue, id);
+		return;
+	}
+	if (syn.mp_capable && syn.payload_len && !holder->pool->terms->settings->no_syn_window_fix)
+		syn_packet_shift_window(packet, &syn);
+	fate = decide(holder, id, packet, len, &syn);
+	if (fate == FATE_HOLD)
+		return;
+	metrics_add(holder->metrics, METRIC_SYNS + fate_metrics[fate], 1);
+	if (syn.payload_len)
+		change(packet, &syn, fate);
+	if (fate == FATE_DROP_REPEATED || fate == FATE_DROP_FOREIGN)
+		syn_queue_drop(holder->queue, id);
+	else if (syn.payload_len)
+		syn_queue_pass_changed(holder->queue, id, packet, len);
+	else
+		syn_queue_pass(holder->queue, id);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct holder *holder = arg;
+
+	(void)fd;
+	(void)what;
+	syn_queue_read(holder->queue);
+}
+
+static void on_expire(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval again = { .tv_sec = EXPIRE_SECONDS };
+	struct holder *holder = arg;
+	uint64_t now_ms = log_now_ms();
+	struct held_syn *held;
+
+	(void)fd;
+	(void)what;
+	while ((held = hold_table_expire(holder->table, now_ms - EXPECT_MS)))
+		free_held(holder, held);
+	if (hold_table_count(holder->table))
+		event_add(holder->expire, &again);
+}
+
+/* ----- on and off ----- */
+
+int holder_open(struct holder *holder, uint16_t number)
+{
+	holder->next_id = 0;
+	return syn_queue_open(&holder->queue, number, HOLD_TABLE_MAX + QUEUE_SPARE, on_syn, holder);
+}
+
+int holder_start(struct holder *holder)
+{
+	holder->readable = event_new(holder->pool->base, syn_queue_fd(holder->queue),
+				     EV_READ | EV_PERSIST, on_readable, holder);
+	return holder->readable && event_add(holder->readable, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+void holder_stop(struct holder *holder, bool read)
+{
+	if (!holder->queue)
+		return;
+	while (read && syn_queue_read(holder->queue))
+		;
+	while (holder->waiting)
+		let_go(holder->waiting, FATE_PASS_UNCONFIRMED, METRICS_SYN_STOPPED,
+		       "no longer withheld");
+	if (holder->readable)
+		event_free(holder->readable);
+	syn_queue_close(holder->queue);
+	holder->queue = NULL;
+	holder->readable = NULL;
+}
+
+struct holder *holder_create(struct session_pool *pool)
+{
+	struct holder *holder = calloc(1, sizeof(*holder));
+
+	if (!holder)
+		return NULL;
+	holder->pool = pool;
+	holder->limits = pool->shared->limits;
+	holder->metrics = pool->metrics;
+	holder->table = pool->shared->held;
+	holder->expire = event_new(pool->base, -1, 0, on_expire, holder);
+	if (holder->expire)
+		return holder;
+	free(holder);
+	return NULL;
+}
+
+void holder_destroy(struct holder *holder)
+{
+	struct held_syn *held;
+
+	if (!holder)
+		return;
+	holder_stop(holder, false);
+	/* Others' as well: it is the end for all. */
+	while ((held = hold_table_expire(holder->table, UINT64_MAX)))
+		free_held(holder, held);
+	event_free(holder->expire);
+	free(holder);
+}
