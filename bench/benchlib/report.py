@@ -18,6 +18,21 @@ def _text(value):
     return "-" if value is None else value if isinstance(value, str) else "%g" % value
 
 
+LINE_MAX = 250  # of JSON, unless it is a list of figures
+
+
+def _json(value, indent=""):
+    """As JSON, with what has no parts of its own on one line: raw samples are most of it."""
+    line, is_list = json.dumps(value), isinstance(value, list)
+    parts = [item for item in (value if is_list else value.values() if isinstance(value, dict) else []) if isinstance(item, (dict, list))]
+    if not isinstance(value, (dict, list)) or not parts and (is_list or len(line) <= LINE_MAX):
+        return line
+    inner = indent + " "
+    items = [_json(item, inner) for item in value] if is_list else [
+        "%s: %s" % (json.dumps(key), _json(item, inner)) for key, item in value.items()]
+    return "%s\n%s%s\n%s%s" % (line[0], inner, (",\n" + inner).join(items), indent, line[-1])
+
+
 def _markdown(columns, rows):
     """A table that reads well as it is, too: figures to the right, words to the left."""
     cells = [list(map(_text, row)) for row in [columns] + rows]
@@ -104,8 +119,7 @@ class Report:
         results["load at the end"] = machine.load()
         os.makedirs(directory, exist_ok=True)
         with open(os.path.join(directory, "results.json"), "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
-            file.write("\n")
+            file.write(_json(results) + "\n")
         lines = self._heading()
         for found in results["findings"]:
             lines += ["", found["remark"]] if "remark" in found else [

@@ -164,15 +164,11 @@ static int wait_until(const struct wait *wait, const struct deadline *deadline)
 	return count;
 }
 
-/* Early data: an application that has nothing left to do waits for the server to speak first. */
-static int wait_idly(const struct wait *wait)
+static int look(const struct wait *wait)
 {
 	struct deadline at_once = deadline_in_ms(0);
-	int count = wait_until(wait, &at_once);
 
-	if (count == 0)
-		conversion_send_all_held(wait->epfd);
-	return count;
+	return wait_until(wait, &at_once);
 }
 
 /*
@@ -186,7 +182,13 @@ static int wait_once(const struct wait *wait)
 
 	if (atomic_load(&conn_unseen))
 		unseen_adopt(wait->epfd);
-	count = atomic_load(&conn_held) ? wait_idly(wait) : 0;
+	count = look(wait);
+	/* Early data: an application that has nothing left to do waits for the server to speak first. */
+	if (count == 0 && atomic_load(&conn_held))
+		conversion_send_all_held(wait->epfd);
+	if (count != 0 || deadline_is_over(&wait->deadline))
+		return count;
+	quiet_admit_ignored(&wait->quiet);
 	while (count == 0) {
 		int64_t first = deadlines_first();
 
@@ -230,7 +232,7 @@ static int wait_quietly(struct wait *wait, int count, bool wait_first)
 {
 	int saved_errno = errno, left;
 
-	quiet_begin(&wait->quiet);
+	quiet_all(&wait->quiet);
 	pthread_cleanup_push(wait_end, wait);
 	left = wait_sift(wait, wait_first ? wait_once(wait) : count);
 	if (left >= 0)

@@ -220,7 +220,7 @@ static int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline 
 
 	if (!scratch_init(&scratch, count))
 		return hook_result(-ENOMEM);
-	quiet_begin(&scratch.quiet);
+	quiet_all(&scratch.quiet);
 	pthread_cleanup_push(wait_end, &scratch);
 	ready = wait_for_all(&scratch, fds, count, deadline, mask);
 	if (ready >= 0)

@@ -24,18 +24,13 @@ static bool is_ignored(int number)
 	       (action.sa_handler == SIG_DFL && is_ignored_by_default(number));
 }
 
-/*
- * The kernel throws an ignored signal away where it arrives, unless it is blocked: then it is kept, and
- * would interrupt epoll_wait(2), which isn't restarted, as soon as it is let in.
- */
-void quiet_begin(struct quiet *quiet)
+void quiet_admit_ignored(const struct quiet *quiet)
 {
-	sigset_t blocked;
+	sigset_t ignored;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
-	sigfillset(&blocked);
+	sigemptyset(&ignored);
 	for (int number = 1; number <= STANDARD_SIGNALS; number++)
-		if (is_ignored(number))
-			sigdelset(&blocked, number);
-	pthread_sigmask(SIG_SETMASK, &blocked, &quiet->mask);
+		if (!sigismember(&quiet->mask, number) && is_ignored(number))
+			sigaddset(&ignored, number);
+	pthread_sigmask(SIG_UNBLOCK, &ignored, NULL);
 }

@@ -6,7 +6,7 @@
  * runs in the kernel's poll(). So signals are blocked except in our own waits, which let them in as the
  * application's would; and a thread is cancelled in one of these only, when nothing is half done.
  *
- *   quiet_begin(&quiet);
+ *   quiet_all(&quiet);
  *   pthread_cleanup_push(...quiet_end(&quiet)...);
  *   ... quiet_listen(&quiet); ret = next.ppoll(..., mask ? mask : &quiet.mask); quiet_resume(); ...
  *   pthread_cleanup_pop(1);
@@ -23,11 +23,9 @@ struct quiet {
 	int cancel_state;
 };
 
-void quiet_begin(struct quiet *quiet);
-
 /*
- * For a few system calls that belong together and don't wait: until quiet_end() no handler runs, which
- * might not come back (siglongjmp()), nor is the thread cancelled.
+ * Until quiet_end() no handler runs, which might not come back (siglongjmp()), nor is the thread cancelled,
+ * but in waits.
  */
 static inline void quiet_all(struct quiet *quiet)
 {
@@ -37,6 +35,14 @@ static inline void quiet_all(struct quiet *quiet)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
 	pthread_sigmask(SIG_SETMASK, &all, &quiet->mask);
 }
+
+/*
+ * quiet_admit_ignored() - before a wait that isn't restarted after a signal without a handler, as epoll_wait(2) isn't
+ * The kernel throws an ignored signal away where it arrives, unless it is blocked: then it is kept, and would interrupt
+ * the wait as soon as that lets it in. What the application blocks itself stays blocked, and is kept for it. Some 30
+ * system calls: for who is about to sleep.
+ */
+void quiet_admit_ignored(const struct quiet *quiet);
 
 /* For a wait that is given quiet.mask, and afterwards. */
 static inline void quiet_listen(const struct quiet *quiet)

@@ -25,9 +25,9 @@ def modes(lab, **variables):
             "early": lab.converted(CONVERT_EARLY_DATA=1, **variables)}
 
 
-def probe(lab, case, port, env=None):
+def probe(lab, case, port, env=None, to=None):
     program = lab.build.program("tests/lab/apps/hook_probe")
-    result = lab.client.run([program, case, lab.server.addr4, port], env=env, check=False)
+    result = lab.client.run([program, case, to or lab.server.addr4, port], env=env, check=False)
     return "%sended with %d\n%s" % (result.stdout, result.returncode, result.stderr)
 
 
@@ -107,6 +107,14 @@ def test_handlers_that_jump():
         lab.convertd(["--hold-syn", "off"])
         lab.echo()
         same_in_all_modes(lab, "jumps", 7)
+
+
+def test_signals_that_are_blocked():
+    """While a connection is on its way, whatever would be ignored otherwise is kept."""
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        to = lab.addresses.blackhole4
+        equal(probe(lab, "blocked-signals", 9, lab.converted(), to), probe(lab, "blocked-signals", 9, to=to), "what is said")
 
 
 @contextlib.contextmanager

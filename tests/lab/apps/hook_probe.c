@@ -18,11 +18,13 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static struct sockaddr_in server = { .sin_family = AF_INET };
 
@@ -375,6 +377,88 @@ static void cancelled_first(void)
 	say_conversation();
 }
 
+/* --- signals that nobody handles --- */
+
+#define SIGNALS_SENT 200
+#define SIGNAL_SECONDS 5
+
+/* Sends its parent the signals whose numbers it reads. */
+static int signal_sender(void)
+{
+	unsigned char number;
+	int ends[2];
+	pid_t child;
+
+	must(pipe(ends), "pipe");
+	child = fork();
+	must(child, "fork");
+	if (child == 0) {
+		close(ends[1]);
+		while (read(ends[0], &number, 1) == 1)
+			kill(getppid(), number);
+		_exit(0);
+	}
+	close(ends[0]);
+	return ends[1];
+}
+
+static bool is_kept(int sender, unsigned char number, int (*look)(int fd, int timeout_ms), int fd)
+{
+	static const struct timespec at_once;
+	time_t end = time(NULL) + SIGNAL_SECONDS;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	must((int)write(sender, &number, 1), "write");
+	do {
+		look(fd, 0);
+		if (sigtimedwait(&set, NULL, &at_once) == number)
+			return true;
+	} while (time(NULL) < end);
+	return false;
+}
+
+static int look_by_poll(int fd, int timeout_ms)
+{
+	struct pollfd poller = { .fd = fd, .events = POLLOUT };
+
+	return poll(&poller, 1, timeout_ms);
+}
+
+static int look_by_epoll(int fd, int timeout_ms)
+{
+	static int epfd = -1;
+	struct epoll_event event = { .events = EPOLLOUT };
+
+	if (epfd < 0) {
+		epfd = epoll_create1(EPOLL_CLOEXEC);
+		must(epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
+	}
+	return epoll_wait(epfd, &event, 1, timeout_ms);
+}
+
+/* Though they would be ignored, they are kept while blocked: for signalfd(2), sigwaitinfo(2) and the like. */
+static void blocked_signals(void)
+{
+	static const unsigned char numbers[] = { SIGURG, SIGUSR1 }; /* by default; asked for */
+	int sender = signal_sender(), fd = tcp(SOCK_CLOEXEC | SOCK_NONBLOCK), kept = 0;
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(numbers); i++)
+		sigaddset(&set, numbers[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGUSR1, SIG_IGN);
+	SAY(connect(fd, (struct sockaddr *)&server, sizeof(server)) < 0 && errno == EINPROGRESS);
+	while (kept < SIGNALS_SENT && is_kept(sender, numbers[kept % 2], look_by_epoll, fd))
+		kept++;
+	SAY(kept);
+	while (kept > 0 && is_kept(sender, numbers[kept % 2], look_by_poll, fd))
+		kept--;
+	SAY(kept);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -395,6 +479,7 @@ static const struct {
 	{ "stderr-broken", stderr_is_broken },
 	{ "stderr-full", stderr_is_full },
 	{ "cancelled-first", cancelled_first },
+	{ "blocked-signals", blocked_signals },
 };
 
 int main(int argc, char **argv)
