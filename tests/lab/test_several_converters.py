@@ -11,7 +11,7 @@ try:
 except ImportError:
     yaml = None
 
-from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main, need, sandbox, servers, wait_until
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main, metrics, need, sandbox, servers, wait_until
 from convertlab.build import SRCDIR
 from convertlab.nodes import Nodes, converse, lost
 from convertlab.peers import MPTCP, PORT, TCP, Client, connect, connect_tlv, extended_header, message, octets
@@ -152,8 +152,8 @@ def test_kubernetes():
             each.close()
 
 
-def test_kubernetes_reload():
-    """What is mounted for convertd can change, and the command by which it then reads that has a container's right to do so."""
+def test_kubernetes_container():
+    """With a container's rights: the probe is answered, and what is mounted can change and is read when the document's command says so."""
     if sandbox.in_user_namespace():
         raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
     need("setpriv", "util-linux")
@@ -176,6 +176,10 @@ def test_kubernetes_reload():
             file.write(re.sub(r"^cookie-key .*$", "cookie-key " + keys, kinds["ConfigMap"]["data"]["convertd.conf"], flags=re.MULTILINE))
         process = lab.convertd(["--config", path], wrapper=container, defaults=())
         process.wait_log("ready")
+        probe = pod["readinessProbe"]["httpGet"]
+        check("metrics %s:%d\n" % (probe["host"], probe["port"]) in kinds["ConfigMap"]["data"]["convertd.conf"], "nobody answers the probe")
+        status, _, said = metrics.get(lab.converter, probe["path"], port=probe["port"])
+        equal((status, said.strip()), (200, "ok"), "the readiness probe")
         with open(path, "a", encoding="utf-8") as file:
             file.write("listen [::]:4321\n")
         lab.converter.run([*container, "sh", "-c", "%s %d" % (command, process.pid)])
