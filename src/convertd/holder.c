@@ -44,6 +44,7 @@
 #include "convertd/admission.h"
 #include "convertd/hold_table.h"
 #include "convertd/log.h"
+#include "convertd/memory.h"
 #include "convertd/metrics.h"
 #include "convertd/session.h"
 #include "convertd/settings.h"
@@ -206,7 +207,7 @@ static struct holding *make_holding(struct holder *holder, const uint8_t *packet
 		return NULL;
 	h->holder = holder;
 	h->syn = *draft;
-	h->syn.packet = malloc(len);
+	h->syn.packet = malloc(memory_size(len));
 	if (!h->syn.packet || event_assign(holding_event(h), holder->pool->base, draft->fd,
 					   EV_WRITE | EV_PERSIST, on_server, h) < 0) {
 		free(h->syn.packet);

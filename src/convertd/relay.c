@@ -39,6 +39,8 @@
 
 #include "convertd/relay.h"
 
+#include "convertd/memory.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +102,7 @@ int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data,
 
 	if (!len)
 		return 0;
-	pending = realloc(flow->pending, flow->pending_len + len);
+	pending = realloc(flow->pending, memory_size(flow->pending_len + len));
 	if (!pending)
 		return -ENOMEM;
 	memcpy(pending + flow->pending_len, data, len);

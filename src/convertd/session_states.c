@@ -12,6 +12,7 @@
 #include "convertd/admission.h"
 #include "convertd/downstream.h"
 #include "convertd/log.h"
+#include "convertd/memory.h"
 #include "convertd/metrics.h"
 #include "convertd/settings.h"
 
@@ -145,7 +146,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 	session_judge(s, buf, len, &decision);
 	switch (decision.action) {
 	case REQUEST_WAIT:
-		s->request = malloc(len);
+		s->request = malloc(memory_size(len));
 		if (!s->request) {
 			session_close(s, OUTCOME_OUT_OF_MEMORY);
 			return;
