@@ -94,7 +94,7 @@ bool log_enabled(enum log_level level)
 
 /*
  * A log that nobody reads must not stop the sessions: its reader may be late once, and then lines
- * that would have to wait are lost. Whoever finds that standard error is ready writes before another
+ * that would have to wait are lost. Who finds that standard error is ready writes before another
  * thread can fill it. (A pipe is ready for a page; lines are shorter, but for some of the main
  * thread's with lists of addresses.) Returns whether the line was written, as far as it can be.
  */
