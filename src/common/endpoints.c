@@ -4,8 +4,11 @@
 
 #include "common/endpoints.h"
 
+#include <errno.h>
 #include <linux/mptcp.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* What an attribute of an address says, if it is long enough to say it. */
 static void read_address_attr(struct mptcp_endpoint *endpoint, const struct nlattr *attr)
@@ -65,6 +68,21 @@ static int on_endpoint(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
+/* Where the sysctl ip_nonlocal_bind is on, bind() takes any address, too: then nothing is foreign. */
+static bool is_foreign(const union sockaddr_ip *address)
+{
+	union sockaddr_ip portless = *address;
+	int fd = socket(address->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool foreign;
+
+	if (fd < 0)
+		return false;
+	sockaddr_ip_set_port(&portless, 0);
+	foreign = bind(fd, &portless.sa, sockaddr_ip_len(&portless)) < 0 && errno == EADDRNOTAVAIL;
+	close(fd);
+	return foreign;
+}
+
 static int on_limits(const struct nlmsghdr *message, void *arg)
 {
 	struct endpoints *endpoints = arg;
@@ -100,5 +118,7 @@ int endpoints_read(struct endpoints *endpoints, struct netlink *netlink)
 		return ret;
 	ret = ask(endpoints, netlink);
 	netlink_close(netlink);
+	for (size_t i = 0; i < endpoints->count; i++)
+		endpoints->endpoint[i].foreign = is_foreign(&endpoints->endpoint[i].address);
 	return ret;
 }

@@ -6,6 +6,7 @@
 #include "common/netlink.h"
 #include "common/sockaddr.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct mptcp_endpoint {
 	uint8_t id;
 	unsigned int bound; /* to the device with this index; 0: to none */
 	uint32_t flags;     /* MPTCP_PM_ADDR_FLAG_… of linux/mptcp.h */
+	bool foreign;       /* no address of this host's; the kernel takes any */
 };
 
 struct endpoints {

@@ -111,7 +111,7 @@ static int connect_from(const struct downstream_plan *plan, const union sockaddr
 	/* MPTCP sockets don't have it: there is a segment more. */
 	if (plan->data_follows)
 		setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
-	n = source_bind(fd, source, plan->choice);
+	n = source_bind(fd, source, plan->choice, plan->route);
 	if (n == 0)
 		n = send_syn(fd, plan);
 	if (n < 0) {

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct route;
 struct tcp_info;
 
 /* Room for what downstream_options() writes. */
@@ -28,6 +29,7 @@ struct downstream_plan {
 	const union sockaddr_ip *server; /* AF_INET or AF_INET6 */
 	union sockaddr_ip source;        /* where it comes from, as sources_choose() has it */
 	enum sources_choice choice;
+	struct route *route;             /* asked whether an IPv6 prefix is still ours, unless NULL */
 	bool mptcp;                      /* ask for Multipath TCP */
 	bool confirmed;      /* the client's address is real; else see downstream_confirm() */
 	bool fastopen;       /* with a Fast Open option: the kernel's cookie, or asking for one */

@@ -257,6 +257,7 @@ static enum fate ask_server(struct holder *holder, uint32_t id, const uint8_t *p
 				  .mptcp = decision->mptcp };
 	struct downstream_plan plan = {
 		.server = &draft.server,
+		.route = holder->pool->route,
 		.mptcp = decision->mptcp,
 		.data_follows = syn->payload_len > decision->length,
 		.congestion = settings->congestion_server,

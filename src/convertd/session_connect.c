@@ -121,6 +121,7 @@ void session_connect(struct session *s, const struct request_decision *decision,
 	struct downstream_plan plan = {
 		.server = &s->server, .mptcp = decision->mptcp, .data = early, .len = len,
 		.data_follows = len > 0, .congestion = s->pool->terms->settings->congestion_server,
+		.route = s->pool->route,
 	};
 	size_t taken;
 	int fd;

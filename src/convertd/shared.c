@@ -17,6 +17,10 @@
 #include <linux/mptcp.h>
 #include <string.h>
 
+/* Subflows besides the first one: what two networks take, and what is recommended. */
+#define SUBFLOWS_MIN 2
+#define SUBFLOWS_WANTED 8
+
 bool shared_add(struct shared *shared, const char *text, const struct place *place,
 		struct problems *problems)
 {
@@ -78,7 +82,7 @@ static const struct mptcp_endpoint *find_own(const struct shared *shared,
 	for (size_t i = 0; i < facts->endpoints->count; i++) {
 		const struct mptcp_endpoint *endpoint = &facts->endpoints->endpoint[i];
 
-		if (endpoint->flags & MPTCP_PM_ADDR_FLAG_SIGNAL &&
+		if (endpoint->flags & MPTCP_PM_ADDR_FLAG_SIGNAL && !endpoint->foreign &&
 		    sockaddr_ip_is_v4(&endpoint->address) == v4 &&
 		    !is_shared(shared, &endpoint->address))
 			return endpoint;
@@ -113,11 +117,46 @@ static void check_address(const struct shared *shared, const struct shared_addre
 		     sockaddr_ip_format(&with_port, text), text);
 }
 
+/* What is right for one node is copied to the next. */
+static void check_foreign(const struct place *place, const struct endpoints *endpoints,
+			  struct problems *warnings)
+{
+	for (size_t i = 0; i < endpoints->count; i++) {
+		const struct mptcp_endpoint *endpoint = &endpoints->endpoint[i];
+		struct in6_addr address = sockaddr_ip_in6(&endpoint->address);
+		struct prefix single = prefix_of(&address, 128);
+		char text[PREFIX_STRLEN];
+
+		if (endpoint->foreign && endpoint->flags & MPTCP_PM_ADDR_FLAG_SIGNAL)
+			problems_add(warnings, place,
+				     "%s is announced, but is no address of this node's, so that "
+				     "second subflows reach another one; take it away with: ip "
+				     "mptcp endpoint delete id %u",
+				     prefix_format(&single, text), endpoint->id);
+	}
+}
+
+/* The first subflow is the shared address's: each network of a client's takes one more. */
+static void check_limit(const struct place *place, const struct endpoints *endpoints,
+			struct problems *warnings)
+{
+	if (endpoints->subflow_limit < SUBFLOWS_MIN)
+		problems_add(warnings, place,
+			     "a connection may have %u subflows besides its first one, so that "
+			     "clients can't use all of their networks; allow more with: ip mptcp "
+			     "limits set subflows %u",
+			     endpoints->subflow_limit, SUBFLOWS_WANTED);
+}
+
 void shared_check(const struct shared *shared, const struct shared_facts *facts,
 		  struct problems *warnings)
 {
 	if (!shared->count)
 		return;
+	if (facts->endpoints) {
+		check_foreign(&shared->address[0].place, facts->endpoints, warnings);
+		check_limit(&shared->address[0].place, facts->endpoints, warnings);
+	}
 	if (facts->allow_join_initial > 0)
 		problems_add(warnings, &shared->address[0].place,
 			     "net.mptcp.allow_join_initial_addr_port is %d: clients send second "

@@ -32,7 +32,16 @@ static int set_transparent(int fd, bool v4)
 	return ret < 0 ? -errno : 0;
 }
 
-int source_bind(int fd, const union sockaddr_ip *source, enum sources_choice choice)
+/* With IPV6_FREEBIND nothing fails where the route has gone: the server's packets would get lost. */
+static bool is_gone(const union sockaddr_ip *source, struct route *route)
+{
+	struct in6_addr address = sockaddr_ip_in6(source);
+
+	return route && route_find(route, &address) == ROUTE_ELSEWHERE;
+}
+
+int source_bind(int fd, const union sockaddr_ip *source, enum sources_choice choice,
+		struct route *route)
 {
 	union sockaddr_ip portless = *source;
 	int error = 0;
@@ -42,8 +51,10 @@ int source_bind(int fd, const union sockaddr_ip *source, enum sources_choice cho
 	if (choice == SOURCES_CLIENT)
 		error = set_transparent(fd, sockaddr_ip_is_v4(source));
 	/* bind() knows the addresses of interfaces only; a local route will do for IPv4. */
-	if (choice == SOURCES_ROUTED)
+	if (choice == SOURCES_ROUTED) {
 		setsockopt(fd, SOL_IPV6, IPV6_FREEBIND, &on, sizeof(on));
+		error = is_gone(source, route) ? -EADDRNOTAVAIL : 0;
+	}
 	if (error)
 		return error;
 	if (sockaddr_ip_port(source)) {

@@ -128,9 +128,10 @@ static bool is_preserved(const struct sources *sources, const union sockaddr_ip 
 			 const union sockaddr_ip *server)
 {
 	struct in6_addr address = sockaddr_ip_in6(client);
+	struct prefix own = prefix_of(&address, 128);
 
 	return sources->preserve && sockaddr_ip_is_v4(client) == sockaddr_ip_is_v4(server) &&
-	       !IN6_IS_ADDR_LINKLOCAL(&address);
+	       !is_unusable(&own);
 }
 
 enum sources_choice sources_choose(const struct sources *sources, const union sockaddr_ip *client,

@@ -110,11 +110,12 @@ def test_address_that_is_not_ours():
             lab.converter.run(["ip", *family, *remedy.split()[1:]])
             with converter(lab, "--source", source):
                 check(seen_from(lab, server, lab.client.wifi4, v6=bool(family))[0].startswith(source[:6]), source)
-        with converter(lab, "--source", "10.3.7.1") as process:
-            lab.converter.ip("route del local 10.3.7.1 dev lo")
-            with Client(lab.client, lab.converter.addr4) as client:
-                equal(client.send(server.connect()).answer(), error(0x40, 10), "the answer")
-            process.wait_log("no connection from 10.3.7.1:")
+        for source, family in (("10.3.7.1", []), ("fd03:9::/64", ["-6"])):
+            with converter(lab, "--source", source) as process:
+                lab.converter.run(["ip", *family, "route", "del", "local", source, "dev", "lo"])
+                with Client(lab.client, lab.converter.addr4) as client:
+                    equal(client.send(server.connect(v6=bool(family))).answer(), error(0x40, 10), "the answer without " + source)
+                process.wait_log("no connection from " + source.split("/", maxsplit=1)[0])
 
 
 def preserving(lab):

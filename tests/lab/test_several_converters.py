@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_several_converters.py - several converters behind one address, or one name (doc/several-converters.md)"""
 import os
+import pwd
+import re
 import signal
 
 try:
@@ -9,7 +11,7 @@ try:
 except ImportError:
     yaml = None
 
-from convertlab import Lab, Link, Skip, check, equal, main, servers, wait_until
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main, metrics, need, sandbox, servers, wait_until
 from convertlab.build import SRCDIR
 from convertlab.nodes import Nodes, converse, lost
 from convertlab.peers import MPTCP, PORT, TCP, Client, connect, connect_tlv, extended_header, message, octets
@@ -85,9 +87,11 @@ def test_what_is_missing_is_told():
         lab.echo(port=ECHO)
         nodes = Nodes(lab, c_flag=False, announces=False)
         for node in nodes.nodes:
+            # the address of a node that isn't there, and as few subflows as there can be
+            node.host.ip("mptcp endpoint add 10.4.9.2 signal", "mptcp limits set subflows 0")
             process = node.start("--shared-address", Nodes.ADDR4)
             warnings = [line for line in process.log_text().splitlines() if "--shared-address" in line]
-            equal(len(warnings), 2, "warnings in\n" + process.log_text())
+            equal(len(warnings), 4, "warnings in\n" + process.log_text())
             # it is as bad as it says
             for line in warnings:
                 command = line.rsplit(": ", 1)[1].replace("ADDRESS", node.addr4).replace("DEVICE", node.name).split()
@@ -95,7 +99,7 @@ def test_what_is_missing_is_told():
                 node.host.run(command)
             process.send_signal(signal.SIGHUP)
             process.wait_log("reloaded")
-            equal(process.log_text().count("--shared-address"), 2, "warnings after a reload: " + process.log_text())
+            equal(process.log_text().count("--shared-address"), 4, "warnings after a reload: " + process.log_text())
         conversations = converse(lab, ECHO, NEW)
         equal([each for each in conversations if each.subflows() < 2], [], "connections without their subflows")
         for each in conversations:
@@ -146,6 +150,42 @@ def test_kubernetes():
         equal([each for each in conversations if each.subflows() < 2], [], "connections without their subflows")
         for each in conversations:
             each.close()
+
+
+def test_kubernetes_container():
+    """With a container's rights: the probe is answered, and what is mounted can change and is read when the document's command says so."""
+    if sandbox.in_user_namespace():
+        raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
+    need("setpriv", "util-linux")
+    kinds = manifests()
+    pod = kinds["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]
+    mounts = {mount["name"]: mount for mount in pod["volumeMounts"]}
+    check("subPath" not in mounts["config"], "Kubernetes never changes what is mounted by a subPath")
+    equal(pod["command"][-1], mounts["config"]["mountPath"] + "/convertd.conf", "the configuration's path")
+    with open(os.path.join(SRCDIR, "doc", "several-converters.md"), encoding="utf-8") as file:
+        command, = re.findall(r"kubectl -n convert exec POD -- (?:sh -c )?'?(kill -HUP) 1\b", file.read())
+    capabilities = ",".join(["-all"] + ["+" + name.lower() for name in pod["securityContext"]["capabilities"]["add"]])
+    container = ["setpriv", "--no-new-privs", "--bounding-set", capabilities, "--inh-caps", capabilities]
+    with Lab(wifi=Link(), lte=None) as lab:
+        os.chmod(lab.directory, 0o755)
+        keys, path = os.path.join(lab.directory, "keys"), os.path.join(lab.directory, "convertd.conf")
+        lab.converter.run([lab.build.program("convertd"), "--make-key", keys])
+        os.chown(keys, 0, pwd.getpwnam("nobody").pw_gid)
+        os.chmod(keys, kinds["DaemonSet"]["spec"]["template"]["spec"]["volumes"][1]["secret"]["defaultMode"])
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(re.sub(r"^cookie-key .*$", "cookie-key " + keys, kinds["ConfigMap"]["data"]["convertd.conf"], flags=re.MULTILINE))
+        process = lab.convertd(["--config", path], wrapper=container, defaults=())
+        process.wait_log("ready")
+        probe = pod["readinessProbe"]["httpGet"]
+        check("metrics %s:%d\n" % (probe["host"], probe["port"]) in kinds["ConfigMap"]["data"]["convertd.conf"], "nobody answers the probe")
+        status, _, said = metrics.get(lab.converter, probe["path"], port=probe["port"])
+        equal((status, said.strip()), (200, "ok"), "the readiness probe")
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("listen [::]:4321\n")
+        lab.converter.run([*container, "sh", "-c", "%s %d" % (command, process.pid)])
+        process.wait_log("reloaded")
+        check(lab.converter.listening(4321), "the change was not read: " + process.log_text())
+        equal(process.stop(), 0, "convertd's status")
 
 
 def test_behind_one_name():

@@ -55,7 +55,7 @@ START_TEST(node_is_judged)
 	struct shared shared = { 0 };
 	struct problems problems = { 0 };
 	struct listen_address listen = { 0 };
-	struct endpoints endpoints = { 0 };
+	struct endpoints endpoints = { .subflow_limit = 2 };
 	struct shared_facts facts = {
 		.allow_join_initial = nodes[_i].allow_join_initial,
 		.endpoints = &endpoints,
@@ -85,7 +85,7 @@ START_TEST(faults_add_up)
 	struct shared shared = { 0 };
 	struct problems problems = { 0 };
 	struct listen_address listen = { 0 };
-	struct endpoints endpoints = { 0 };
+	struct endpoints endpoints = { .subflow_limit = 2 };
 	struct shared_facts facts = { .allow_join_initial = 1, .endpoints = &endpoints,
 				      .listen = &listen, .listen_count = 1 };
 
@@ -99,6 +99,44 @@ START_TEST(faults_add_up)
 	facts.endpoints = NULL;
 	shared_check(&shared, &facts, &problems);
 	ck_assert_uint_eq(problems.count, 4);
+}
+END_TEST
+
+/* The kernel announces any address, and by default permits two more subflows. */
+START_TEST(endpoints_of_another_node)
+{
+	struct shared shared = { 0 };
+	struct problems problems = { 0 };
+	struct listen_address listen = { 0 };
+	struct endpoints endpoints = { .count = 2, .subflow_limit = 2 };
+	struct mptcp_endpoint *other = &endpoints.endpoint[0], *own = &endpoints.endpoint[1];
+	struct shared_facts facts = { .endpoints = &endpoints, .listen = &listen, .listen_count = 1 };
+
+	ck_assert(shared_add(&shared, "192.0.2.1", &here, &problems));
+	sockaddr_ip_parse(&listen.address, "[::]:1234", 0);
+	sockaddr_ip_parse(&other->address, "198.51.100.1", 0);
+	sockaddr_ip_parse(&own->address, "198.51.100.2", 0);
+	*other = (struct mptcp_endpoint){ .address = other->address, .id = 7, .foreign = true };
+	own->flags = SIGNAL;
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 0);
+
+	other->flags = SIGNAL;
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 1);
+	ck_assert_ptr_nonnull(strstr(problems.first, "198.51.100.1 is announced"));
+	ck_assert_ptr_nonnull(strstr(problems.first, "delete id 7"));
+
+	/* It is none of the node's own. */
+	endpoints.count = 1;
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 3);
+
+	endpoints.count = 0;
+	own->flags = 0;
+	endpoints.subflow_limit = 1;
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 5);
 }
 END_TEST
 
@@ -131,6 +169,7 @@ int main(void)
 
 	tcase_add_loop_test(tcase, node_is_judged, 0, (int)(sizeof(nodes) / sizeof(nodes[0])));
 	tcase_add_test(tcase, faults_add_up);
+	tcase_add_test(tcase, endpoints_of_another_node);
 	tcase_add_test(tcase, wrong_address_is_told);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

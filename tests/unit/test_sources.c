@@ -182,11 +182,13 @@ START_TEST(preserved)
 	ck_assert_int_eq(sources_choose(sources, &mapped, &server, &out), SOURCES_CLIENT);
 	ck_assert_int_eq(out.sa.sa_family, AF_INET);
 	ck_assert(sockaddr_ip_equal(&out, &client));
-	/* The family is another, or the address is good for one link only. */
+	/* The family is another, or the address is good for one link, or this host, only. */
 	server = address("2001:db8:9::1");
 	ck_assert_int_eq(sources_choose(sources, &client, &server, &out), SOURCES_ANY);
 	ck_assert_str_eq(source_of(sources, "2001:db8:5::1", "203.0.113.1"), "192.0.2.1");
 	ck_assert_str_eq(source_of(sources, "fe80::1", "2001:db8:9::1"), "");
+	ck_assert_str_eq(source_of(sources, "::1", "2001:db8:9::1"), "");
+	ck_assert_str_eq(source_of(sources, "127.0.0.1", "203.0.113.1"), "192.0.2.1");
 	ck_assert_str_eq(source_of(sources, "2001:db8:5::1", "2001:db8:9::1"), "2001:db8:5::1");
 	free(sources);
 }
