@@ -203,9 +203,9 @@ bool hold_apply(struct hold *hold, const struct settings *settings, struct probl
 	error = start(hold, settings);
 	if (!error && !was_on)
 		log_info("SYNs are withheld until servers have answered, for %u ms at most "
-			 "(netfilter queues %u to %u)",
-			 settings->hold_time, hold->queues.first,
-			 hold->queues.first + hold->queues.count - 1U);
+			 "(netfilter queues from %u on: %u)",
+			 settings->hold_time, (unsigned)hold->queues.first,
+			 (unsigned)hold->queues.count);
 	if (!error)
 		return true;
 	if (settings->hold_syn == SETTINGS_HOLD_ON) {

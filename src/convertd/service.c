@@ -294,7 +294,8 @@ static void check_shared(const struct settings *settings)
 	struct {
 		struct netlink netlink;
 		struct endpoints endpoints;
-	} *kernel = settings->shared.count ? malloc(sizeof(*kernel)) : NULL;
+	} *kernel = shared_wants_endpoints(&settings->shared, &facts) ? malloc(sizeof(*kernel)) :
+									  NULL;
 	int error = kernel ? endpoints_read(&kernel->endpoints, &kernel->netlink) : -ENOMEM;
 
 	if (!error)

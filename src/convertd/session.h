@@ -26,6 +26,7 @@ struct session_pool;
 enum session_timeout {
 	SESSION_TIMEOUT_REQUEST,
 	SESSION_TIMEOUT_CONNECT,
+	SESSION_TIMEOUT_CONNECT_HELD, /* the same, less what the SYN was withheld */
 	SESSION_TIMEOUT_LINGER,
 	SESSION_TIMEOUT_RESET_POLL,
 	SESSION_TIMEOUT_LOOK, /* how often RELAY looks whether anything moves; 0: never */

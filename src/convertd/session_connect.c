@@ -83,8 +83,9 @@ uint64_t session_age_us(const struct session *s)
 	return age ? age : 1;
 }
 
-/* Waits for the answer of a server that was asked. @fd: its socket, or -errno */
-static void await_server(struct session *s, int fd, const uint8_t *early, size_t len)
+/* Waits for the answer of a server that was asked, for so long at most. @fd: its socket, or -errno */
+static void await_server(struct session *s, int fd, const uint8_t *early, size_t len,
+			 enum session_timeout timeout)
 {
 	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
 		fd = -ENOMEM;
@@ -96,7 +97,7 @@ static void await_server(struct session *s, int fd, const uint8_t *early, size_t
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
 		return;
 	}
-	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
+	session_set_deadline(s, timeout);
 	session_set_state(s, SESSION_CONNECTING);
 }
 
@@ -112,7 +113,7 @@ static void connect_held(struct session *s, const uint8_t *early, size_t len)
 	}
 	/* As a rule it has answered already: no need to wait for its event. */
 	s->relay.side[RELAY_DOWNSTREAM].writable = true;
-	await_server(s, fd, early, len);
+	await_server(s, fd, early, len, SESSION_TIMEOUT_CONNECT_HELD);
 }
 
 void session_connect(struct session *s, const struct request_decision *decision,
@@ -154,7 +155,7 @@ void session_connect(struct session *s, const struct request_decision *decision,
 	if (fd == -EADDRNOTAVAIL && plan.choice != SOURCES_ANY)
 		tell_source(s->pool, &plan.source);
 	s->relay.flow[RELAY_UPSTREAM].bytes = taken;
-	await_server(s, fd, early + taken, len - taken);
+	await_server(s, fd, early + taken, len - taken, SESSION_TIMEOUT_CONNECT);
 }
 
 size_t session_server_options(struct session *s, const struct tcp_info *info, uint8_t *out)

@@ -201,6 +201,14 @@ static unsigned look_ms(const struct settings *settings)
 	return shortest < LOOK_MAX_SECONDS * 8 ? shortest * 1000 / 8 : LOOK_MAX_SECONDS * 1000;
 }
 
+/* Of a server that was silent for all of the hold time, there is the rest to wait for. */
+static unsigned connect_held_ms(const struct settings *settings)
+{
+	unsigned ms = settings->connect_timeout * 1000;
+
+	return ms > settings->hold_time ? ms - settings->hold_time : 1;
+}
+
 static int watch_evictions(struct session_pool *pool)
 {
 	pool->evict_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -248,6 +256,7 @@ void session_pool_configure(struct session_pool *pool, struct terms *terms)
 	const unsigned ms[] = {
 		[SESSION_TIMEOUT_REQUEST] = settings->request_timeout * 1000,
 		[SESSION_TIMEOUT_CONNECT] = settings->connect_timeout * 1000,
+		[SESSION_TIMEOUT_CONNECT_HELD] = connect_held_ms(settings),
 		[SESSION_TIMEOUT_LINGER] = LINGER_SECONDS * 1000,
 		[SESSION_TIMEOUT_RESET_POLL] = RESET_POLL_MS,
 		[SESSION_TIMEOUT_LOOK] = look_ms(settings),

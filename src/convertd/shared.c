@@ -148,11 +148,34 @@ static void check_limit(const struct place *place, const struct endpoints *endpo
 			     endpoints->subflow_limit, SUBFLOWS_WANTED);
 }
 
+/* The C flag is there, and no address is shared: it was left behind, or an option is missing. */
+static void check_unshared(const struct shared_facts *facts, struct problems *warnings)
+{
+	static const struct place nowhere;
+
+	if (facts->allow_join_initial || !facts->endpoints)
+		return;
+	for (size_t i = 0; i < facts->endpoints->count; i++)
+		if (facts->endpoints->endpoint[i].flags & MPTCP_PM_ADDR_FLAG_SIGNAL)
+			return;
+	problems_add(warnings, &nowhere,
+		     "net.mptcp.allow_join_initial_addr_port is 0 and no address is announced: clients "
+		     "use one path only; set it to 1 with sysctl -w, or announce an address with: ip "
+		     "mptcp endpoint add ADDRESS dev DEVICE signal");
+}
+
+bool shared_wants_endpoints(const struct shared *shared, const struct shared_facts *facts)
+{
+	return shared->count || facts->allow_join_initial == 0;
+}
+
 void shared_check(const struct shared *shared, const struct shared_facts *facts,
 		  struct problems *warnings)
 {
-	if (!shared->count)
+	if (!shared->count) {
+		check_unshared(facts, warnings);
 		return;
+	}
 	if (facts->endpoints) {
 		check_foreign(&shared->address[0].place, facts->endpoints, warnings);
 		check_limit(&shared->address[0].place, facts->endpoints, warnings);

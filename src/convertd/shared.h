@@ -36,6 +36,9 @@ struct shared_facts {
 bool shared_add(struct shared *shared, const char *text, const struct place *place,
 		struct problems *problems);
 
+/* Are facts->endpoints needed for what follows? */
+bool shared_wants_endpoints(const struct shared *shared, const struct shared_facts *facts);
+
 /* Tells @warnings what will keep second subflows from the connections that they belong to. */
 void shared_check(const struct shared *shared, const struct shared_facts *facts,
 		  struct problems *warnings);

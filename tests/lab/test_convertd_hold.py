@@ -260,6 +260,15 @@ def test_hold_time():
             equal(len(syns_to(seen, 80)), 1, "connections to the server (%s)" % client.name)
 
 
+def test_connect_timeout():
+    """It counts from the time that the server was asked, however long the SYN was withheld."""
+    with far() as lab, converter(lab, "--hold-time", "2900", "--connect-timeout", "4"), Client(lab.client, lab.converter.addr4) as client:
+        begin = time.monotonic()
+        client.send(connect(lab.addresses.blackhole4, 80))
+        equal(client.answer(), error(0x41, 0), "the answer")
+        check(4 <= time.monotonic() - begin < 6, "it came after %.1f s" % (time.monotonic() - begin))
+
+
 def test_ordinary_way():
     """Requests behind the handshake, Info alone, and what isn't Convert: as if nothing were withheld."""
     with far() as lab, Server(lab, 80) as server, converter(lab):

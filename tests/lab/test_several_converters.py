@@ -161,7 +161,8 @@ def test_kubernetes_container():
     pod = kinds["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]
     mounts = {mount["name"]: mount for mount in pod["volumeMounts"]}
     check("subPath" not in mounts["config"], "Kubernetes never changes what is mounted by a subPath")
-    equal(pod["command"][-1], mounts["config"]["mountPath"] + "/convertd.conf", "the configuration's path")
+    mounted = mounts["config"]["mountPath"] + "/convertd.conf"
+    check(mounted in pod["args"][0], "convertd isn't told of " + mounted)
     with open(os.path.join(SRCDIR, "doc", "several-converters.md"), encoding="utf-8") as file:
         command, = re.findall(r"kubectl -n convert exec POD -- (?:sh -c )?'?(kill -HUP) 1\b", file.read())
     capabilities = ",".join(["-all"] + ["+" + name.lower() for name in pod["securityContext"]["capabilities"]["add"]])
@@ -174,8 +175,10 @@ def test_kubernetes_container():
         os.chmod(keys, kinds["DaemonSet"]["spec"]["template"]["spec"]["volumes"][1]["secret"]["defaultMode"])
         with open(path, "w", encoding="utf-8") as file:
             file.write(re.sub(r"^cookie-key .*$", "cookie-key " + keys, kinds["ConfigMap"]["data"]["convertd.conf"], flags=re.MULTILINE))
-        process = lab.convertd(["--config", path], wrapper=container, defaults=())
+        script = pod["args"][0].replace(mounted, path).replace("exec convertd", "exec " + lab.build.program("convertd"))
+        process = lab.start_listening(lab.converter, [*container, *pod["command"], script], PORT, env={"SHARED_ADDRESS": Nodes.ADDR4})
         process.wait_log("ready")
+        check("--shared-address" in process.log_text(), "nothing is said of this host, which isn't set up for a shared address")
         probe = pod["readinessProbe"]["httpGet"]
         check("metrics %s:%d\n" % (probe["host"], probe["port"]) in kinds["ConfigMap"]["data"]["convertd.conf"], "nobody answers the probe")
         status, _, said = metrics.get(lab.converter, probe["path"], port=probe["port"])

@@ -102,6 +102,29 @@ START_TEST(faults_add_up)
 }
 END_TEST
 
+/* Without a shared address, the C flag alone has clients use one path. */
+START_TEST(nothing_is_shared)
+{
+	struct shared shared = { 0 };
+	struct problems problems = { 0 };
+	struct endpoints endpoints = { .count = 1, .subflow_limit = 2 };
+	struct shared_facts facts = { .allow_join_initial = 1, .endpoints = &endpoints };
+
+	sockaddr_ip_parse(&endpoints.endpoint[0].address, "198.51.100.1", 0);
+	ck_assert(!shared_wants_endpoints(&shared, &facts));
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 0);
+	facts.allow_join_initial = 0;
+	ck_assert(shared_wants_endpoints(&shared, &facts));
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 1);
+	ck_assert_ptr_nonnull(strstr(problems.first, "no address is announced"));
+	endpoints.endpoint[0].flags = SIGNAL;
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 1);
+}
+END_TEST
+
 /* The kernel announces any address, and by default permits two more subflows. */
 START_TEST(endpoints_of_another_node)
 {
@@ -169,6 +192,7 @@ int main(void)
 
 	tcase_add_loop_test(tcase, node_is_judged, 0, (int)(sizeof(nodes) / sizeof(nodes[0])));
 	tcase_add_test(tcase, faults_add_up);
+	tcase_add_test(tcase, nothing_is_shared);
 	tcase_add_test(tcase, endpoints_of_another_node);
 	tcase_add_test(tcase, wrong_address_is_told);
 	suite_add_tcase(suite, tcase);
