@@ -122,6 +122,20 @@ static int connect_from(const struct downstream_plan *plan, const union sockaddr
 	return fd;
 }
 
+/*
+ * Has this host an address from which the server can be reached? connect() fails alike without one,
+ * as where IPv6 is switched off, and without a port. UDP has ports enough.
+ */
+static bool has_source(const union sockaddr_ip *server)
+{
+	int fd = socket(server->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool has = fd < 0 || connect(fd, &server->sa, sockaddr_ip_len(server)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
 int downstream_connect(const struct downstream_plan *plan, size_t *taken)
 {
 	union sockaddr_ip source = plan->source;
@@ -132,6 +146,8 @@ int downstream_connect(const struct downstream_plan *plan, size_t *taken)
 		sockaddr_ip_set_port(&source, 0);
 		fd = connect_from(plan, &source, taken);
 	}
+	if (fd == -EADDRNOTAVAIL && plan->choice == SOURCES_ANY && !has_source(plan->server))
+		return -ENETUNREACH;
 	return fd;
 }
 

@@ -9,6 +9,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,6 +21,9 @@
 #include <unistd.h>
 
 #define MESSAGE_MAX 8192
+
+/* How long whoever reads standard error may keep all waiting. */
+#define PATIENCE_MS 20
 
 static const struct {
 	const char *name;
@@ -41,6 +46,7 @@ static_assert(sizeof(format_names) / sizeof(format_names[0]) == LOG_FORMAT_COUNT
 static _Atomic int max_level = LOG_LEVEL_INFO;
 static _Atomic int line_format = LOG_FORMAT_TEXT;
 static _Atomic bool to_journal;
+static _Atomic unsigned lost_lines;
 
 void log_set_level(enum log_level level)
 {
@@ -86,14 +92,29 @@ bool log_enabled(enum log_level level)
 	return (int)level <= atomic_load_explicit(&max_level, memory_order_relaxed);
 }
 
-/* A log that can't be written must not stop the sessions. */
-static void write_line(const char *line, size_t len)
+/*
+ * A log that nobody reads must not stop the sessions: its reader may be late once, and then lines
+ * that would have to wait are lost. Who finds that standard error is ready writes before another
+ * thread can fill it. (A pipe is ready for a page; lines are shorter, but for some of the main
+ * thread's with lists of addresses.) Returns whether the line was written, as far as it can be.
+ */
+static bool write_line(const char *line, size_t len)
 {
-	if (write(STDERR_FILENO, line, len) < 0)
+	static pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
+	static bool stuck;
+	struct pollfd error = { .fd = STDERR_FILENO, .events = POLLOUT };
+	bool ready;
+
+	pthread_mutex_lock(&writing);
+	ready = poll(&error, 1, stuck ? 0 : PATIENCE_MS) != 0;
+	stuck = !ready;
+	if (ready && write(STDERR_FILENO, line, len) < 0)
 		(void)0;
+	pthread_mutex_unlock(&writing);
+	return ready;
 }
 
-static void write_text(enum log_level level, const char *text)
+static bool write_text(enum log_level level, const char *text)
 {
 	char line[MESSAGE_MAX + 64], priority[8] = "";
 	int n;
@@ -102,7 +123,7 @@ static void write_text(enum log_level level, const char *text)
 		snprintf(priority, sizeof(priority), "<%d>", levels[level].priority);
 	n = snprintf(line, sizeof(line), "%sconvertd: %s: %.*s\n", priority, levels[level].name,
 		     MESSAGE_MAX, text);
-	write_line(line, (size_t)n);
+	return write_line(line, (size_t)n);
 }
 
 /* RFC 3339, UTC, in milliseconds. */
@@ -118,15 +139,16 @@ static void json_time(FILE *out)
 	fprintf(out, "\"%s.%03ldZ\"", text, now.tv_nsec / 1000000);
 }
 
-static void write_json(enum log_level level, const char *text,
+static bool write_json(enum log_level level, const char *text,
 		       void (*write)(FILE *out, const void *arg), const void *arg)
 {
 	char *line = NULL;
 	size_t len = 0;
 	FILE *out = open_memstream(&line, &len);
+	bool written;
 
 	if (!out)
-		return;
+		return false;
 	if (to_journal)
 		fprintf(out, "<%d>", levels[level].priority);
 	fputs("{\"time\":", out);
@@ -136,9 +158,28 @@ static void write_json(enum log_level level, const char *text,
 	if (write)
 		write(out, arg);
 	fputs("}\n", out);
-	if (fclose(out) == 0)
-		write_line(line, len);
+	written = fclose(out) == 0 && write_line(line, len);
 	free(line);
+	return written;
+}
+
+/* Returns whether the line was written. */
+static bool put_line(enum log_level level, const char *text,
+		     void (*write)(FILE *out, const void *arg), const void *arg)
+{
+	if (atomic_load_explicit(&line_format, memory_order_relaxed) == LOG_FORMAT_JSON)
+		return write_json(level, text, write, arg);
+	return write_text(level, text);
+}
+
+static void tell_lost_lines(void)
+{
+	unsigned lost = atomic_exchange_explicit(&lost_lines, 0, memory_order_relaxed);
+	char text[96];
+
+	snprintf(text, sizeof(text), "%u lines are missing here: nobody read standard error", lost);
+	if (lost && !put_line(LOG_LEVEL_WARNING, text, NULL, NULL))
+		atomic_fetch_add_explicit(&lost_lines, lost, memory_order_relaxed);
 }
 
 void log_fields(enum log_level level, const char *text,
@@ -148,10 +189,10 @@ void log_fields(enum log_level level, const char *text,
 
 	if (!log_enabled(level))
 		return;
-	if (atomic_load_explicit(&line_format, memory_order_relaxed) == LOG_FORMAT_JSON)
-		write_json(level, text, write, arg);
-	else
-		write_text(level, text);
+	if (!put_line(level, text, write, arg))
+		atomic_fetch_add_explicit(&lost_lines, 1, memory_order_relaxed);
+	else if (atomic_load_explicit(&lost_lines, memory_order_relaxed))
+		tell_lost_lines();
 	errno = saved_errno;
 }
 

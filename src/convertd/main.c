@@ -45,6 +45,18 @@ struct convertd {
 	struct drain *drain; /* NULL until it is to stop */
 };
 
+/* Where they are closed, what is opened next would take their places, and get the log. */
+static void fill_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Two descriptors a session: as many as the administrator allows. */
 static void raise_open_files(void)
 {
@@ -182,6 +194,7 @@ static int run(struct convertd *convertd, struct settings *settings)
 	struct problems problems = { .print = log_problem };
 	bool started;
 
+	fill_standard_descriptors();
 	memory_init();
 	log_start();
 	log_set_level((enum log_level)settings->log_level);

@@ -374,6 +374,18 @@ def test_destination_unreachable():
             refused(lab, connect(address, 80, MULTIPATH), octets("01022263 1e0161") + bytes([code]), deliveries=WHOLE)
 
 
+def test_no_address_to_come_from():
+    """Where IPv6 is switched off, as in many a container, its servers are unreachable. That is no lack of ports."""
+    with near() as lab, converter(lab):
+        lab.converter.sysctl("net.ipv6.conf.all.disable_ipv6", 1)
+        for address in (lab.server.addr6, "2001:4860::1"):
+            for options in (b"", MULTIPATH):
+                for protocol in (TCP, MPTCP):
+                    with Client(lab.client, lab.converter.addr4, protocol) as client:
+                        equal(client.send(connect(address, 80, options)).answer().hex(), "010222631e016100",
+                              "the answer (%s)" % client.name)
+
+
 REJECT = {4: ((0, "net-unreachable"), (1, "host-unreachable"), (2, "prot-unreachable"), (3, "port-unreachable"),
               (9, "net-prohibited"), (10, "host-prohibited"), (13, "admin-prohibited")),
           6: ((0, "no-route"), (1, "admin-prohibited"), (3, "addr-unreachable"), (4, "port-unreachable"))}

@@ -3,6 +3,7 @@
 """test_convertd_process.py - convertd as a process: its options, its end, its descriptors, and what can't kill it"""
 import collections
 import contextlib
+import os
 import random
 import resource
 import select
@@ -59,6 +60,15 @@ def test_options():
             check(word in options, "--help without %s" % word)
         # a full disk is no success
         equal(lab.converter.run(["sh", "-c", "%s --help >/dev/full" % program], check=False).returncode, 1, "status")
+
+
+def test_closed_standard_descriptors():
+    """Nothing else takes their places: the log would be written to it."""
+    with near() as lab:
+        words = ["sh", "-c", "exec \"$@\" <&- >&- 2>&-", "sh"]
+        process = lab.convertd(wrapper=words)
+        equal({os.readlink("/proc/%d/fd/%d" % (process.pid, number)) for number in range(3)}, {"/dev/null"}, "what is there")
+        equal(process.stop(), 0, "the status")
 
 
 def test_listening():

@@ -9,6 +9,7 @@
 #include "run.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -235,6 +236,35 @@ START_TEST(long_lines)
 }
 END_TEST
 
+/* Nobody waits for a reader; what got lost meanwhile is told when there is one. */
+START_TEST(nobody_reads)
+{
+	static char text[1 << 16];
+	char missing[80];
+	int ends[2], kept = 0;
+	ssize_t n;
+
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_eq(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+	ck_assert_int_gt(fcntl(ends[1], F_SETPIPE_SZ, (int)(2 * sysconf(_SC_PAGESIZE))), 0);
+	for (int i = 0; i < 2000; i++)
+		log_info("one of many lines, of which all are whole");
+	n = read(ends[0], text, sizeof(text) - 1);
+	ck_assert_int_gt(n, 0);
+	for (ssize_t i = 0; i < n; i++)
+		kept += text[i] == '\n';
+	ck_assert_int_gt(kept, 0);
+	ck_assert_int_eq(n % kept, 0);
+	log_info("somebody reads");
+	n = read(ends[0], text, sizeof(text) - 1);
+	ck_assert_int_gt(n, 0);
+	text[n] = '\0';
+	snprintf(missing, sizeof(missing), "somebody reads\nconvertd: warning: %d lines are missing",
+		 2000 - kept);
+	ck_assert_ptr_nonnull(strstr(text, missing));
+}
+END_TEST
+
 START_TEST(notices_of_sixteen)
 {
 	struct notice notices[NOTICES_MAX];
@@ -284,6 +314,7 @@ int main(void)
 	tcase_add_test(tcase, record_of_the_longest);
 	tcase_add_test(tcase, lines);
 	tcase_add_test(tcase, long_lines);
+	tcase_add_test(tcase, nobody_reads);
 	tcase_add_test(tcase, notices_of_sixteen);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
