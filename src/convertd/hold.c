@@ -8,7 +8,8 @@
  * converter and 5 ms from there to the server, a connection takes 100 ms instead of 55.
  *
  * The way out. Netfilter queues, one a worker, give us the SYNs to our addresses before TCP sees them.
- * What becomes of each is decided there (holder.c): one that asks for a server goes on when the server has answered.
+ * What becomes of each is decided there (holder.c): one that asks for a server goes on when the server
+ * has answered.
  *
  * A SYN with a Convert message that isn't marked loses its timestamps on its further way (syn_rules.c),
  * and by these a client tells a SYN+ACK that confirms from others (doc/private-tlvs.md). So it is the

@@ -24,8 +24,8 @@ struct quiet {
 };
 
 /*
- * Until quiet_end() no handler runs, which might not come back (siglongjmp()), nor is the thread cancelled,
- * but in waits.
+ * Until quiet_end() no handler runs, which might not come back (siglongjmp()), nor is the thread
+ * cancelled, but in waits.
  */
 static inline void quiet_all(struct quiet *quiet)
 {
@@ -37,10 +37,10 @@ static inline void quiet_all(struct quiet *quiet)
 }
 
 /*
- * quiet_admit_ignored() - before a wait that isn't restarted after a signal without a handler, as epoll_wait(2) isn't
- * The kernel throws an ignored signal away where it arrives, unless it is blocked: then it is kept, and would interrupt
- * the wait as soon as that lets it in. What the application blocks itself stays blocked, and is kept for it. Some 30
- * system calls: for who is about to sleep.
+ * quiet_admit_ignored() - before a wait that isn't restarted after a signal without a handler
+ * As epoll_wait(2) isn't. The kernel throws an ignored signal away where it arrives, unless it is blocked:
+ * then it is kept, and would interrupt the wait as soon as that lets it in. What the application blocks
+ * itself stays blocked, and is kept for it. Some 30 system calls: for who is about to sleep.
  */
 void quiet_admit_ignored(const struct quiet *quiet);
 
