@@ -32,3 +32,4 @@ install-data-local:
 	test -e '$(CONVERTD_CONF)' || $(INSTALL_DATA) $(top_srcdir)/contrib/convertd.conf '$(CONVERTD_CONF)'
 uninstall-local:
 	! cmp -s $(top_srcdir)/contrib/convertd.conf '$(CONVERTD_CONF)' || rm '$(CONVERTD_CONF)'
+	rmdir '$(DESTDIR)$(sysconfdir)/convertd' 2>/dev/null || :

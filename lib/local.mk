@@ -12,3 +12,14 @@ convertdir = $(includedir)/convert
 convert_HEADERS = lib/convert/convert.h
 pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = lib/convertproto.pc
+
+# The loader's cache: root's affair, and of use only for a directory that the loader looks in (libtool makes the links, and tells of
+# other directories). An ordinary user's PATH has no ldconfig, a package's own script calls it, and other C libraries have no cache.
+loader_cache = PATH="$$PATH:/usr/sbin:/sbin"; \
+	if test -z "$(DESTDIR)" && test "`id -u`" = 0 && ldconfig -NXv 2>/dev/null | grep '^$(libdir):' >/dev/null; then \
+		echo ' ldconfig'; ldconfig || echo 'libconvert: ldconfig failed: programs may not find libconvertproto' >&2; \
+	fi
+install-exec-hook:
+	@$(loader_cache)
+uninstall-hook:
+	@$(loader_cache)

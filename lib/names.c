@@ -67,5 +67,7 @@ const char *convert_tlv_name(uint8_t type)
 {
 	if (type == CONVERT_TLV_WITHHOLDING)
 		return "Withholding TLV";
+	if (type == CONVERT_TLV_ECHO)
+		return "Echo TLV";
 	return name_of(tlv_names, ARRAY_SIZE(tlv_names), type);
 }

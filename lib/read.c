@@ -135,7 +135,44 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 		return CONVERT_OK;
 	out.response->withholding.withheld = flags & WIRE_WITHHOLDING_FLAG_WITHHELD;
 	out.response->withholding.limit_ms = limit_ms;
+	/* The first versions of convertd said nothing of it, and whatever they withheld they corrected. */
+	out.response->withholding.corrects =
+		(flags & WIRE_WITHHOLDING_FLAG_CORRECTS) ||
+		(flags & (WIRE_WITHHOLDING_FLAG_WITHHELD | WIRE_WITHHOLDING_FLAG_UNCORRECTED)) ==
+			WIRE_WITHHOLDING_FLAG_WITHHELD;
 	out.response->has_withholding = true;
+	return CONVERT_OK;
+}
+
+static bool is_echo(struct convert_span value, uint16_t *limit_kib)
+{
+	uint8_t version = 0, flags = 0;
+	uint16_t mark = 0;
+
+	return wire_get_u8(&value, &version) && wire_get_u8(&value, &flags) &&
+	       wire_get_be16(&value, limit_kib) && wire_get_be16(&value, &mark) &&
+	       version == WIRE_ECHO_VERSION && mark == WIRE_ECHO_MARK;
+}
+
+/* Only a request has to be understood, so that another's TLV of this type is an unknown one there. */
+static enum convert_status read_echo_request(struct convert_span value, union message out)
+{
+	uint16_t limit_kib = 0;
+
+	if (!is_echo(value, &limit_kib))
+		return CONVERT_TLV_UNKNOWN;
+	out.request->has_echo = true;
+	return CONVERT_OK;
+}
+
+static enum convert_status read_echo_response(struct convert_span value, union message out)
+{
+	uint16_t limit_kib = 0;
+
+	if (is_echo(value, &limit_kib)) {
+		out.response->has_echo = true;
+		out.response->echo_kib = limit_kib;
+	}
 	return CONVERT_OK;
 }
 
@@ -153,20 +190,28 @@ static const struct tlv_rule {
 	[CONVERT_TLV_ERROR] = { SENDER_CONVERTER, 1, 255, read_error },
 };
 
-static const struct tlv_rule *tlv_rule(uint8_t type)
+/* @sender: who sends the message; both send Echo TLVs */
+static const struct tlv_rule *tlv_rule(uint8_t type, enum sender sender)
 {
 	static const struct tlv_rule unknown = { .sender = SENDER_NONE };
 	static const struct tlv_rule withholding = { SENDER_CONVERTER, 1, 255, read_withholding };
+	static const struct tlv_rule echoes[] = {
+		[SENDER_NONE] = { .sender = SENDER_NONE },
+		[SENDER_CLIENT] = { SENDER_CLIENT, 1, 255, read_echo_request },
+		[SENDER_CONVERTER] = { SENDER_CONVERTER, 1, 255, read_echo_response },
+	};
 
 	if (type == CONVERT_TLV_WITHHOLDING)
 		return &withholding;
+	if (type == CONVERT_TLV_ECHO)
+		return &echoes[sender];
 	return type < ARRAY_SIZE(tlv_rules) ? &tlv_rules[type] : &unknown;
 }
 
 /* What the Type alone tells. @seen has a bit for each type of this message. */
 static enum convert_status type_check(uint8_t type, enum sender sender, uint8_t seen[static 32])
 {
-	const struct tlv_rule *rule = tlv_rule(type);
+	const struct tlv_rule *rule = tlv_rule(type, sender);
 	uint8_t bit = (uint8_t)(1u << (type % 8));
 
 	if (type == CONVERT_TLV_RESERVED)
@@ -182,9 +227,10 @@ static enum convert_status type_check(uint8_t type, enum sender sender, uint8_t 
 	return sender == SENDER_CLIENT ? CONVERT_TLV_UNKNOWN : CONVERT_OK;
 }
 
-static enum convert_status value_check(const struct convert_tlv *tlv, union message out)
+static enum convert_status value_check(const struct convert_tlv *tlv, enum sender sender,
+				       union message out)
 {
-	const struct tlv_rule *rule = tlv_rule(tlv->type);
+	const struct tlv_rule *rule = tlv_rule(tlv->type, sender);
 	size_t words = (tlv->value.len + 2) / WIRE_WORD;
 
 	if (rule->sender == SENDER_NONE)
@@ -209,7 +255,7 @@ static enum convert_status tlvs_read(const uint8_t *buf, size_t length, enum sen
 		if (status == CONVERT_OK)
 			status = convert_tlv_next(&cursor, &tlv);
 		if (status == CONVERT_OK)
-			status = value_check(&tlv, out);
+			status = value_check(&tlv, sender, out);
 	}
 	return status;
 }

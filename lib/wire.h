@@ -20,7 +20,13 @@
  */
 #define WIRE_WITHHOLDING_VERSION 1
 #define WIRE_WITHHOLDING_FLAG_WITHHELD 0x01
+#define WIRE_WITHHOLDING_FLAG_CORRECTS 0x02
+#define WIRE_WITHHOLDING_FLAG_UNCORRECTED 0x04 /* with WITHHELD, which else implies CORRECTS */
 #define WIRE_WITHHOLDING_MARK 0x6c63 /* "lc" */
+
+/* Likewise that of an Echo TLV. */
+#define WIRE_ECHO_VERSION 1
+#define WIRE_ECHO_MARK WIRE_WITHHOLDING_MARK
 
 /*
  * wire_get_*() - take a value off the front of @in

@@ -167,9 +167,22 @@ void convert_write_withholding(struct convert_writer *w,
 
 	if (withholding->withheld)
 		value[1] = WIRE_WITHHOLDING_FLAG_WITHHELD;
+	if (withholding->corrects)
+		value[1] |= WIRE_WITHHOLDING_FLAG_CORRECTS;
+	else if (withholding->withheld)
+		value[1] |= WIRE_WITHHOLDING_FLAG_UNCORRECTED;
 	wire_put_be16(value + 2, withholding->limit_ms);
 	wire_put_be16(value + 4, WIRE_WITHHOLDING_MARK);
 	tlv_write(w, CONVERT_TLV_WITHHOLDING, value, sizeof(value), NULL, 0);
+}
+
+void convert_write_echo(struct convert_writer *w, uint16_t limit_kib)
+{
+	uint8_t value[6] = { WIRE_ECHO_VERSION };
+
+	wire_put_be16(value + 2, limit_kib);
+	wire_put_be16(value + 4, WIRE_ECHO_MARK);
+	tlv_write(w, CONVERT_TLV_ECHO, value, sizeof(value), NULL, 0);
 }
 
 void convert_write_tlv(struct convert_writer *w, uint8_t type, const uint8_t *value,

@@ -77,11 +77,11 @@ class Converter:
 
     def descriptors(self):
         """How many convertd has."""
-        return len(os.listdir("/proc/%d/fd" % self.process.pid))
+        return len(os.listdir("/proc/%d/fd" % self.process.serving))
 
     def sample(self):
         """{name: figure, None where it isn't to be had}, as SAMPLED has the names."""
-        with open("/proc/%d/status" % self.process.pid, encoding="ascii") as file:
+        with open("/proc/%d/status" % self.process.serving, encoding="ascii") as file:
             status = dict(line.split(":\t", 1) for line in file)
         # before who asks has a descriptor and a socket for a moment
         descriptors = self.descriptors()

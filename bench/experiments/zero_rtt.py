@@ -71,8 +71,8 @@ def _ways(lab):
     """(the tool's words for a converter, environment) by name."""
     on, off = ("%s:%d" % (lab.converter.addr4, port) for port in (1234, OFF_PORT))
     return {"direct": ([], None), "client, " + ON: ([on, "withholds"], None), "client, " + OFF: ([off], None),
-            "libconvert, " + ON: ([], lab.shim_env(CONVERT_ADDR=on, XDG_RUNTIME_DIR="")),
-            "libconvert, " + OFF: ([], lab.shim_env(CONVERT_ADDR=off, XDG_RUNTIME_DIR=""))}
+            "libconvert, " + ON: ([], lab.shim_env(CONVERT_ADDR=on)),
+            "libconvert, " + OFF: ([], lab.shim_env(CONVERT_ADDR=off))}
 
 
 def _measure_pair(bench, pair, found):

@@ -49,6 +49,7 @@ enum convert_tlv_type {
 	CONVERT_TLV_ERROR = 30,
 	CONVERT_TLV_PRIVATE_FIRST = 192,
 	CONVERT_TLV_WITHHOLDING = 240, /* of private use, see struct convert_withholding */
+	CONVERT_TLV_ECHO = 241,        /* likewise, see doc/private-tlvs.md */
 	CONVERT_TLV_PRIVATE_LAST = 255,
 };
 
@@ -122,6 +123,7 @@ struct convert_request {
 	bool has_info;           /* Section 6.2.3 */
 	bool has_connect;        /* Section 6.2.5 */
 	bool has_cookie;         /* Section 6.2.7 */
+	bool has_echo;           /* doc/private-tlvs.md: what follows the message is to come back */
 	struct in6_addr address; /* of the server; IPv4 as v4-mapped */
 	uint16_t port;           /* of the server, host byte order */
 	bool extended;           /* an Extended Connect TLV: a TCP Options field is there */
@@ -132,11 +134,12 @@ struct convert_request {
 /*
  * A private-use TLV of this project (doc/private-tlvs.md), in answers to an Info TLV: whether the
  * converter withholds SYNs until the server has answered (Section 4.2), so that its SYN+ACK confirms
- * the server.
+ * the server; and whether data in an MPTCP SYN to it may be followed by a download over several paths.
  */
 struct convert_withholding {
 	bool withheld;     /* it withholds SYNs that carry a whole request */
 	uint16_t limit_ms; /* for so long at most; what comes later confirms nothing */
+	bool corrects;     /* it corrects the windows of MPTCP SYNs that carry data */
 };
 
 /* A response: what a converter may send to a client. */
@@ -146,6 +149,8 @@ struct convert_response {
 	bool has_tcp_header; /* Extended TCP Header TLV, Section 6.2.6 */
 	bool has_supported;  /* Supported TCP Extensions TLV, Section 6.2.4 */
 	bool has_withholding;
+	bool has_echo;       /* of private use: what follows the request comes back, */
+	uint16_t echo_kib;   /* so many KiB of it at most */
 	uint8_t error_code;  /* enum convert_error_code, or a code that we don't know */
 	struct convert_span error_value; /* all after the Error Code: 4 * Length - 3 bytes */
 	struct convert_span tcp_header;  /* TCP options of the server's SYN+ACK */
@@ -288,6 +293,9 @@ CONVERT_API void convert_write_cookie(struct convert_writer *w, const uint8_t *c
 
 CONVERT_API void convert_write_withholding(struct convert_writer *w,
 					   const struct convert_withholding *withholding);
+
+/* @limit_kib: how much comes back at most; 0 in a request. */
+CONVERT_API void convert_write_echo(struct convert_writer *w, uint16_t limit_kib);
 
 /*
  * A TLV of any type but 0 (-EINVAL), say for private use; @value is not checked, and

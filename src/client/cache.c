@@ -44,14 +44,18 @@
 
 #include "client/cache_bucket.h"
 #include "client/cache_file.h"
+#include "client/cache_place.h"
+#include "common/clock.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-int cache_open(struct cache *cache, const char *directory)
+int cache_open_at(struct cache *cache, int directory)
 {
 	struct cache_header header;
 	int ret;
@@ -67,6 +71,19 @@ int cache_open(struct cache *cache, const char *directory)
 	return -ENOSYS;
 }
 
+int cache_open(struct cache *cache, const char *directory)
+{
+	int saved = errno, fd = cache_place_open(directory), ret = fd;
+
+	cache->file = NULL;
+	if (fd >= 0) {
+		ret = cache_open_at(cache, fd);
+		syscall(SYS_close, fd); /* in the shim close() is a hook */
+	}
+	errno = saved;
+	return ret;
+}
+
 void cache_close(struct cache *cache)
 {
 	if (cache->file)
@@ -80,14 +97,14 @@ const char *cache_problem(int error)
 		int error;
 		const char *text;
 	} problems[] = {
-		{ ENOENT, "XDG_RUNTIME_DIR is not set to a directory that exists" },
-		{ EPERM, "XDG_RUNTIME_DIR, or " CACHE_FILE " in it, belongs to another user or is open "
-			 "to others, or this program is privileged; chmod go-rwx may help" },
-		{ EACCES, "XDG_RUNTIME_DIR, or " CACHE_FILE " in it, may not be written" },
-		{ EROFS, "XDG_RUNTIME_DIR is read-only" },
-		{ EEXIST, "in XDG_RUNTIME_DIR something that isn't a file is called " CACHE_FILE
-			  "; remove it" },
-		{ ENOSPC, "the file system of XDG_RUNTIME_DIR is full" },
+		{ ENOENT, "there is no such directory" },
+		{ EPERM, "it, or " CACHE_FILE " in it, belongs to another user or is open to others, or this "
+			 "program is privileged; chmod go-rwx may help" },
+		{ EACCES, "it, or " CACHE_FILE " in it, may not be written" },
+		{ EROFS, "it is read-only" },
+		{ EEXIST, "something that isn't a directory has its name, or something that isn't a file is called "
+			  CACHE_FILE " in it; remove it" },
+		{ ENOSPC, "its file system is full" },
 		{ ENOSYS, "the kernel (CONFIG_CROSS_MEMORY_ATTACH) or a sandbox doesn't let a process "
 			  "copy its own memory by process_vm_readv(2)" },
 	};
@@ -95,14 +112,14 @@ const char *cache_problem(int error)
 	for (size_t i = 0; i < ARRAY_SIZE(problems); i++)
 		if (problems[i].error == -error)
 			return problems[i].text;
-	return "the system doesn't allow " CACHE_FILE " in XDG_RUNTIME_DIR to be used";
+	return "the system doesn't allow " CACHE_FILE " in it to be used";
 }
 
 int64_t cache_now(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_BOOTTIME, &now);
+	clock_read(CLOCK_BOOTTIME, &now);
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
@@ -155,6 +172,18 @@ static int64_t info_put(const struct cache_converter *in, union cache_value *val
 	return in->info.until;
 }
 
+static void mptcp_get(const struct cache_record *record, struct cache_converter *out)
+{
+	out->mptcp.until = record->until;
+	out->mptcp.verdict = (enum cache_mptcp)record->value.mptcp.verdict;
+}
+
+static int64_t mptcp_put(const struct cache_converter *in, union cache_value *value)
+{
+	value->mptcp.verdict = (uint32_t)in->mptcp.verdict;
+	return in->mptcp.until;
+}
+
 static void cookie_get(const struct cache_record *record, struct cache_converter *out)
 {
 	out->cookie.until = record->until;
@@ -170,6 +199,21 @@ static int64_t cookie_put(const struct cache_converter *in, union cache_value *v
 	return in->cookie.until;
 }
 
+static void silence_get(const struct cache_record *record, struct cache_converter *out)
+{
+	out->silence.until = record->until;
+	out->silence.learned = record->learned;
+	out->silence.destination = record->value.silence.destination;
+	out->silence.destinations = record->value.silence.destinations;
+}
+
+static int64_t silence_put(const struct cache_converter *in, union cache_value *value)
+{
+	value->silence.destination = in->silence.destination;
+	value->silence.destinations = in->silence.destinations;
+	return in->silence.until;
+}
+
 /* The facts of a converter; those before the last are in one bucket, which is read once. */
 static const struct {
 	enum cache_fact fact;
@@ -180,6 +224,8 @@ static const struct {
 	{ CACHE_REST, CACHE_KIND_REST, rest_get, rest_put },
 	{ CACHE_SYN_DATA, CACHE_KIND_SYN_DATA, syn_data_get, syn_data_put },
 	{ CACHE_INFO, CACHE_KIND_INFO, info_get, info_put },
+	{ CACHE_MPTCP, CACHE_KIND_MPTCP, mptcp_get, mptcp_put },
+	{ CACHE_SILENCE, CACHE_KIND_SILENCE, silence_get, silence_put },
 	{ CACHE_COOKIE, CACHE_KIND_COOKIE, cookie_get, cookie_put },
 };
 

@@ -2,7 +2,7 @@
 /*
  * cache.h - what a user's processes learned of converters and servers, shared between them
  *
- * A file of fixed size in $XDG_RUNTIME_DIR, mapped by each process that opens it. It holds
+ * A file of fixed size in a directory of the user's (cache_place.h), mapped by each process that opens it. It holds
  * hints: all of them may be lost at any moment and may be wrong, so that a caller must get
  * along without and must find out by itself when one has misled it. What to do with a hint,
  * and when to note one, is the caller's policy.
@@ -40,7 +40,7 @@ struct cache {
 
 /*
  * cache_open() - map the cache in @directory, and make it if it isn't there
- * @directory: the value of XDG_RUNTIME_DIR, or NULL. Only read during the call.
+ * @directory: only read during the call. One that isn't an absolute path, or NULL, isn't there.
  *
  * A file of ours that is damaged, or was left by another boot, is replaced by an empty one under
  * the same name; processes that have the old one mapped go on with that, by themselves.
@@ -53,10 +53,13 @@ struct cache {
  */
 int cache_open(struct cache *cache, const char *directory);
 
+/* The same by a descriptor of the directory, which the caller has looked at. */
+int cache_open_at(struct cache *cache, int directory);
+
 /* Unmaps it; the file stays. No other call may be under way. */
 void cache_close(struct cache *cache);
 
-/* A static text for what cache_open() returned, that completes "nothing learned is kept: …". */
+/* A static text for what cache_open() returned, that completes "DIRECTORY: …". */
 const char *cache_problem(int error);
 
 /* Milliseconds of CLOCK_BOOTTIME. */
@@ -70,8 +73,19 @@ enum cache_fact {
 	CACHE_SYN_DATA = 1u << 1, /* data in SYNs to it was lost on this path */
 	CACHE_INFO = 1u << 2,     /* what it answered to an Info TLV (Section 6.2.3) */
 	CACHE_COOKIE = 1u << 3,   /* it gave a cookie (Section 6.2.7) */
+	CACHE_MPTCP = 1u << 4,    /* whether Multipath TCP gets through to it */
+	CACHE_SILENCE = 1u << 5,  /* it said nothing, and has never answered anything */
 };
-#define CACHE_FACTS_ALL (CACHE_REST | CACHE_SYN_DATA | CACHE_INFO | CACHE_COOKIE)
+#define CACHE_FACTS_ALL                                                                            \
+	(CACHE_REST | CACHE_SYN_DATA | CACHE_INFO | CACHE_COOKIE | CACHE_MPTCP | CACHE_SILENCE)
+
+/* What connections by Multipath TCP came to, at the end of their handshakes. */
+enum cache_mptcp {
+	CACHE_MPTCP_UNKNOWN,
+	CACHE_MPTCP_HOLDS, /* they stayed what they were */
+	CACHE_MPTCP_LOST,  /* they fell back to TCP */
+	CACHE_MPTCP_COUNT
+};
 
 /*
  * The facts. Each @until is when it ends to be known: one that lies further ahead than
@@ -98,6 +112,16 @@ struct cache_converter {
 		uint16_t len; /* bytes, 1 to CACHE_COOKIE_MAX */
 		uint8_t bytes[CACHE_COOKIE_MAX];
 	} cookie;
+	struct {
+		int64_t until;
+		enum cache_mptcp verdict;
+	} mptcp;
+	struct {
+		int64_t until;
+		int64_t learned;       /* when it was silent last; set by cache_converter_update() */
+		uint64_t destination;  /* as to which server: a hash of the caller's */
+		uint32_t destinations; /* 1 or more, as the caller counts them */
+	} silence;
 };
 
 /*

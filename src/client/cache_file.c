@@ -2,7 +2,7 @@
 /*
  * cache_file.c - find, check, make and map the cache's file, and copy from and to the mapping
  *
- * Whoever can write the file can mislead its readers, so that it and its directory must be this
+ * Whoever can write the file can mislead its readers, so that it and its directory (cache_place.c) must be this
  * user's and nobody else's. What has the name of our file but isn't a file of ours is left alone.
  *
  * The header must be what this process would write itself. A file of ours for which that doesn't
@@ -47,28 +47,6 @@ static int boot_id_read(char boot[CACHE_BOOT_ID_LEN])
 	len = pread(fd, boot, CACHE_BOOT_ID_LEN, 0);
 	fd_close(fd);
 	return len == CACHE_BOOT_ID_LEN ? 0 : -EIO;
-}
-
-/* Returns a descriptor (O_PATH), or -errno. */
-static int directory_open(const char *directory)
-{
-	struct stat st;
-	int fd, ret = 0;
-
-	/* the XDG Base Directory Specification wants relative paths ignored */
-	if (!directory || directory[0] != '/')
-		return -ENOENT;
-	fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
-		ret = -errno;
-	else if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
-		ret = -EPERM;
-	if (ret == 0)
-		return fd;
-	fd_close(fd);
-	return ret;
 }
 
 /* Opens the file with all that says whether it may be ours. Returns a descriptor, or -errno. */
@@ -178,31 +156,27 @@ static int file_map(int fd, size_t size, uint8_t **out)
 	return 0;
 }
 
-static int map(const char *directory, uint8_t **out)
+static int map(int directory, uint8_t **out)
 {
 	char boot[CACHE_BOOT_ID_LEN];
 	struct cache_header header;
-	int directory_fd, fd, ret;
+	int fd, ret;
 
 	if (getauxval(AT_SECURE))
 		return -EPERM;
-	directory_fd = directory_open(directory);
-	if (directory_fd < 0)
-		return directory_fd;
 	ret = boot_id_read(boot);
-	if (ret == 0) {
-		cache_header_set(&header, boot);
-		ret = fd = file_get(directory_fd, &header);
-		if (fd >= 0) {
-			ret = file_map(fd, header.size, out);
-			fd_close(fd);
-		}
-	}
-	fd_close(directory_fd);
+	if (ret < 0)
+		return ret;
+	cache_header_set(&header, boot);
+	fd = file_get(directory, &header);
+	if (fd < 0)
+		return fd;
+	ret = file_map(fd, header.size, out);
+	fd_close(fd);
 	return ret;
 }
 
-int cache_file_map(const char *directory, uint8_t **out)
+int cache_file_map(int directory, uint8_t **out)
 {
 	int saved = errno, ret;
 

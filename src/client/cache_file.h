@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 /*
- * cache_file_map() - map CACHE_FILE of @directory, a file that this version can use
+ * cache_file_map() - map CACHE_FILE of @directory, a descriptor, a file that this version can use
  * @out: cache_file_size() bytes, shared, for the functions below and never to be accessed otherwise
  * What is checked and made, and what comes back, is said at cache_open().
  */
-int cache_file_map(const char *directory, uint8_t **out);
+int cache_file_map(int directory, uint8_t **out);
 
 void cache_file_unmap(uint8_t *file);
 

@@ -26,7 +26,8 @@ static_assert(sizeof(struct cache_header) == 64, "no padding");
 #define FACT_SIZE 96u
 #define COOKIE_SIZE 1056u
 static_assert(SIZE_UP_TO(server) <= SERVER_SIZE, "a server fits");
-static_assert(SIZE_UP_TO(info) <= FACT_SIZE && SIZE_UP_TO(syn_data) <= FACT_SIZE, "a fact fits");
+static_assert(SIZE_UP_TO(info) <= FACT_SIZE && SIZE_UP_TO(syn_data) <= FACT_SIZE &&
+		      SIZE_UP_TO(mptcp) <= FACT_SIZE && SIZE_UP_TO(silence) <= FACT_SIZE, "a fact fits");
 static_assert(SIZE_UP_TO(cookie) <= COOKIE_SIZE, "a cookie fits");
 static_assert(2 * COOKIE_SIZE <= CACHE_BUCKET_MAX, "the longest bucket");
 
@@ -40,7 +41,8 @@ static const struct cache_table tables[] = {
 
 static const uint8_t table_of_kind[] = {
 	[CACHE_KIND_REST] = FACTS,	 [CACHE_KIND_SYN_DATA] = FACTS, [CACHE_KIND_INFO] = FACTS,
-	[CACHE_KIND_COOKIE] = COOKIES, [CACHE_KIND_SERVER] = SERVERS,
+	[CACHE_KIND_COOKIE] = COOKIES, [CACHE_KIND_SERVER] = SERVERS, [CACHE_KIND_MPTCP] = FACTS,
+	[CACHE_KIND_SILENCE] = FACTS,
 };
 static_assert(ARRAY_SIZE(table_of_kind) == CACHE_KIND_COUNT, "a table for each kind");
 
@@ -145,6 +147,11 @@ static bool info_is_valid(const union cache_value *value)
 	       !memchr(value->info.kinds, 0, value->info.count);
 }
 
+static bool silence_is_valid(const union cache_value *value)
+{
+	return value->silence.destinations > 0;
+}
+
 static bool cookie_is_valid(const union cache_value *value)
 {
 	return value->cookie.len > 0 && value->cookie.len <= CACHE_COOKIE_MAX;
@@ -156,12 +163,18 @@ static bool server_is_valid(const union cache_value *value)
 	       value->server.verdict < CACHE_SERVER_VERDICT_COUNT;
 }
 
+static bool mptcp_is_valid(const union cache_value *value)
+{
+	return value->mptcp.verdict > CACHE_MPTCP_UNKNOWN && value->mptcp.verdict < CACHE_MPTCP_COUNT;
+}
+
 bool cache_value_is_valid(enum cache_kind kind, const union cache_value *value)
 {
 	static bool (*const checks[])(const union cache_value *) = {
 		[CACHE_KIND_REST] = rest_is_valid,     [CACHE_KIND_SYN_DATA] = syn_data_is_valid,
 		[CACHE_KIND_INFO] = info_is_valid,     [CACHE_KIND_COOKIE] = cookie_is_valid,
-		[CACHE_KIND_SERVER] = server_is_valid,
+		[CACHE_KIND_SERVER] = server_is_valid, [CACHE_KIND_MPTCP] = mptcp_is_valid,
+		[CACHE_KIND_SILENCE] = silence_is_valid,
 	};
 	static_assert(ARRAY_SIZE(checks) == CACHE_KIND_COUNT, "a check for each kind");
 

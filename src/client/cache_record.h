@@ -37,6 +37,8 @@ enum cache_kind {
 	CACHE_KIND_INFO,
 	CACHE_KIND_COOKIE,
 	CACHE_KIND_SERVER,
+	CACHE_KIND_MPTCP,
+	CACHE_KIND_SILENCE, /* older versions take its place for a free one */
 	CACHE_KIND_COUNT
 };
 
@@ -64,6 +66,13 @@ union cache_value {
 	struct {
 		uint32_t verdict, zero;
 	} server;
+	struct {
+		uint32_t verdict, zero;
+	} mptcp;
+	struct {
+		uint64_t destination;
+		uint32_t destinations, zero;
+	} silence;
 };
 
 /* In the file it takes the first table->record_size bytes. */

@@ -128,6 +128,7 @@ struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 		.has_supported = response.has_supported,
 		.supported = response.supported,
 		.withheld_ms = response.withholding.withheld ? response.withholding.limit_ms : 0,
+		.corrects_windows = response.withholding.corrects,
 		.server_mptcp = ask->mptcp ? server_mptcp(&response) : HANDSHAKE_SERVER_UNKNOWN,
 	};
 }
@@ -137,14 +138,15 @@ struct handshake_step handshake_on_close(void)
 	return fail(HANDSHAKE_FAULT_PROTOCOL, ECONNREFUSED, "closed without a response");
 }
 
-struct handshake_step handshake_on_silence(void)
+struct handshake_step handshake_on_silence(bool alive)
 {
-	return fail(HANDSHAKE_FAULT_CONVERTER, ETIMEDOUT, "no answer in time");
+	return fail(alive ? HANDSHAKE_FAULT_REFUSED : HANDSHAKE_FAULT_CONVERTER, ETIMEDOUT, "no answer in time");
 }
 
-struct handshake_step handshake_on_error(int error)
+struct handshake_step handshake_on_error(int error, bool proven)
 {
 	/* ENOTCONN is what a socket says whose error was told already: refused, as far as is known. */
 	error = error == ENOTCONN ? ECONNREFUSED : error;
-	return fail(HANDSHAKE_FAULT_CONVERTER, error, error_text(error));
+	return fail(error == ECONNRESET && proven ? HANDSHAKE_FAULT_REFUSED : HANDSHAKE_FAULT_CONVERTER, error,
+		    error_text(error));
 }

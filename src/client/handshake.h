@@ -70,6 +70,7 @@ struct handshake_step {
 	bool has_supported;            /* DONE: the answer to an Info TLV is there, */
 	struct convert_span supported; /* TCP option kinds, padded with 0, in the bytes shown */
 	unsigned int withheld_ms;      /* with it: SYNs are withheld, for so long at most; 0: they aren't */
+	bool corrects_windows;         /* with it: of MPTCP SYNs that carry data (doc/private-tlvs.md) */
 };
 
 /*
@@ -93,10 +94,17 @@ struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 /* handshake_on_close() - the stream ended after a valid prefix. */
 struct handshake_step handshake_on_close(void);
 
-/* handshake_on_silence() - nothing has come for as long as a converter may take */
-struct handshake_step handshake_on_silence(void);
+/*
+ * handshake_on_silence() - nothing has come for as long as a converter may take
+ * @alive: its host acknowledges what it is sent. Then it may be that server's silence.
+ */
+struct handshake_step handshake_on_silence(bool alive);
 
-/* handshake_on_error() - connect(2) to the converter, or the connection, failed with @error (positive) */
-struct handshake_step handshake_on_error(int error);
+/*
+ * handshake_on_error() - connect(2) to the converter, or the connection, failed with @error (positive)
+ * @proven: it has answered others. A reset then is about this request: so does a converter refuse that sends no more
+ * errors for now.
+ */
+struct handshake_step handshake_on_error(int error, bool proven);
 
 #endif

@@ -5,6 +5,7 @@ libclient_la_SOURCES = \
 	src/client/cache.c src/client/cache.h \
 	src/client/cache_bucket.c src/client/cache_bucket.h \
 	src/client/cache_file.c src/client/cache_file.h \
+	src/client/cache_place.c src/client/cache_place.h \
 	src/client/cache_record.c src/client/cache_record.h \
 	src/client/errno_map.c src/client/errno_map.h \
 	src/client/handshake.c src/client/handshake.h \

@@ -6,6 +6,7 @@
 
 #include "client/resolver_state.h"
 #include "client/srv.h"
+#include "common/clock.h"
 
 #include <arpa/nameser.h>
 #include <errno.h>
@@ -62,7 +63,7 @@ static const struct {
 
 static void deadline_set(struct search *search, int timeout_ms)
 {
-	clock_gettime(CLOCK_MONOTONIC, &search->deadline);
+	clock_read(CLOCK_MONOTONIC, &search->deadline);
 	search->deadline.tv_sec += timeout_ms / 1000;
 	search->deadline.tv_nsec += timeout_ms % 1000 * 1000000L;
 }
@@ -72,7 +73,7 @@ static int milliseconds_left(const struct search *search)
 	struct timespec now;
 	int64_t ms;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_read(CLOCK_MONOTONIC, &now);
 	ms = ((int64_t)search->deadline.tv_sec - now.tv_sec) * 1000 +
 	     (search->deadline.tv_nsec - now.tv_nsec) / 1000000;
 	return ms > 0 ? (int)ms : 0;
@@ -164,7 +165,7 @@ static uint32_t random_below(void *unused, uint32_t limit)
 
 	(void)unused;
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number)) {
-		clock_gettime(CLOCK_MONOTONIC, &now); /* an early boot: any will do */
+		clock_read(CLOCK_MONOTONIC, &now); /* an early boot: any will do */
 		number = (uint32_t)now.tv_nsec * 2654435761u;
 	}
 	return (uint32_t)((uint64_t)number * limit >> 32);

@@ -234,12 +234,21 @@ static bool withholding_read(struct settings *out, const char *text)
 	return false;
 }
 
+static bool cache_read(struct settings *out, const char *text)
+{
+	path_read(out->cache, text);
+	if (!text || !*text || strcmp(text, "none") == 0 || (*text == '/' && *out->cache))
+		return true;
+	snprintf(out->problem, sizeof(out->problem),
+		 "CONVERT_CACHE: \"%.40s\" is neither an absolute path nor none", text);
+	return false;
+}
+
 void settings_read(struct settings *out, settings_lookup *lookup)
 {
 	const char *list = lookup("CONVERT_ADDR"), *bypass = lookup("CONVERT_BYPASS");
 	uint16_t port = SETTINGS_PORT_DEFAULT;
 
-	memset(out, 0, sizeof(*out));
 	out->bypass_mptcp = true;
 	out->withheld_ms = SETTINGS_WITHHELD_LEARNED;
 	out->timeout_ms = SETTINGS_TIMEOUT_DEFAULT_MS; /* connections may come from another program */
@@ -257,9 +266,11 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 	    !fallback_read(out, lookup("CONVERT_FALLBACK")) ||
 	    !timeout_read(out, lookup("CONVERT_TIMEOUT")) ||
 	    !withholding_read(out, lookup("CONVERT_WITHHOLDING")) ||
+	    !cache_read(out, lookup("CONVERT_CACHE")) ||
 	    !switch_read(out, "CONVERT_EARLY_DATA", lookup("CONVERT_EARLY_DATA"), &out->early_data) ||
 	    !switch_read(out, "CONVERT_BYPASS_MPTCP", lookup("CONVERT_BYPASS_MPTCP"),
-			 &out->bypass_mptcp))
+			 &out->bypass_mptcp) ||
+	    !switch_read(out, "CONVERT_WARN", lookup("CONVERT_WARN"), &out->warn))
 		return;
 	if (!out->converter_count) {
 		snprintf(out->problem, sizeof(out->problem),

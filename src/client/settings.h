@@ -32,6 +32,7 @@ struct settings_converter {
 struct settings {
 	bool enabled;      /* connections may be converted */
 	char problem[256]; /* why not, in a sentence for the log; empty if enabled */
+	char cache[SETTINGS_PATH_MAX]; /* CONVERT_CACHE: where what is learned is kept; empty: cache_place.h; "none" */
 	char runtime_dir[SETTINGS_PATH_MAX]; /* XDG_RUNTIME_DIR, empty for none */
 	char log[SETTINGS_PATH_MAX]; /* CONVERT_LOG: a path, "-" for stderr, empty for none */
 	struct settings_converter converters[SETTINGS_CONVERTERS_MAX];
@@ -44,6 +45,7 @@ struct settings {
 	int timeout_ms;   /* how long a converter may be silent before the next one is asked */
 	int withheld_ms;  /* converters withhold SYNs for so long at most (doc/private-tlvs.md); 0: they don't */
 	bool early_data;  /* connect() doesn't wait: the application's first bytes ride in the SYN */
+	bool warn;         /* say on standard error what is started and can't be converted */
 	bool bypass_mptcp; /* servers that speak Multipath TCP themselves are reached without a converter */
 };
 
@@ -59,9 +61,11 @@ typedef const char *settings_lookup(const char *name);
  * CONVERT_PORT: for those without. CONVERT_COOKIE: opaque text. CONVERT_LOG.
  * CONVERT_BYPASS: destinations that are never converted, as prefix_rule_parse() reads
  * them. CONVERT_FALLBACK: "direct" (the default) or "none". CONVERT_TIMEOUT: seconds, with
- * a fraction if wanted. XDG_RUNTIME_DIR: where learned things are kept. CONVERT_EARLY_DATA, CONVERT_BYPASS_MPTCP: 0 or 1.
- * CONVERT_WITHHOLDING: milliseconds.
+ * a fraction if wanted. XDG_RUNTIME_DIR: where learned things are kept. CONVERT_EARLY_DATA, CONVERT_BYPASS_MPTCP,
+ * CONVERT_WARN: 0 or 1.
+ * CONVERT_WITHHOLDING: milliseconds. CONVERT_CACHE: an absolute path, or "none".
  *
+ * @out is all zero, as static memory is: a program that starts needn't write zeros over 17 kB of it.
  * Everything is copied: programs that set their title overwrite the memory of their environment.
  * Anything wrong leaves @out disabled with the reason in @out->problem, which
  * quotes the bad input: a client must then run unconverted, never fail.

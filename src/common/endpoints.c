@@ -72,12 +72,13 @@ static int on_endpoint(const struct nlmsghdr *message, void *arg)
 static bool is_foreign(const union sockaddr_ip *address)
 {
 	union sockaddr_ip portless = *address;
-	int fd = socket(address->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = socket(address->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
 	bool foreign;
 
 	if (fd < 0)
 		return false;
 	sockaddr_ip_set_port(&portless, 0);
+	setsockopt(fd, SOL_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
 	foreign = bind(fd, &portless.sa, sockaddr_ip_len(&portless)) < 0 && errno == EADDRNOTAVAIL;
 	close(fd);
 	return foreign;

@@ -91,6 +91,18 @@ bool sockaddr_ip_equal(const union sockaddr_ip *a, const union sockaddr_ip *b)
 	return sockaddr_ip_port(a) == sockaddr_ip_port(b) && IN6_ARE_ADDR_EQUAL(&x, &y);
 }
 
+uint64_t sockaddr_ip_hash(const union sockaddr_ip *addr)
+{
+	struct in6_addr address = sockaddr_ip_in6(addr);
+	uint64_t words[2], hash;
+
+	memcpy(words, &address, sizeof(words));
+	hash = (words[0] ^ words[1] * UINT64_C(0x9e3779b97f4a7c15)) + sockaddr_ip_port(addr);
+	hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	hash = (hash ^ hash >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return hash ^ hash >> 32;
+}
+
 bool sockaddr_ip_is_v4(const union sockaddr_ip *addr)
 {
 	return addr->sa.sa_family == AF_INET || IN6_IS_ADDR_V4MAPPED(&addr->in6.sin6_addr);

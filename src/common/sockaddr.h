@@ -48,6 +48,9 @@ bool sockaddr_ip_set(union sockaddr_ip *out, int family, const struct in6_addr *
 /* Same address and port, whatever the scope; an IPv4 address equals its v4-mapped form. */
 bool sockaddr_ip_equal(const union sockaddr_ip *a, const union sockaddr_ip *b);
 
+/* Spreads addresses with their ports over tables; equal ones have the same. Whoever wants to can make others meet it. */
+uint64_t sockaddr_ip_hash(const union sockaddr_ip *addr);
+
 /* Is it IPv4, be it as AF_INET or as v4-mapped AF_INET6? */
 bool sockaddr_ip_is_v4(const union sockaddr_ip *addr);
 

@@ -11,15 +11,14 @@
 #include "convertd/acceptor.h"
 
 #include "convertd/listener.h"
-#include "convertd/log.h"
 #include "convertd/metrics.h"
 #include "convertd/session.h"
+#include "convertd/shortage.h"
 #include "convertd/worker.h"
 
 #include <errno.h>
 #include <event2/event.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,7 +27,6 @@
 
 /* Its two events, whose size is libevent's secret, stand behind the struct. */
 struct acceptor {
-	struct listener *listener;
 	struct session_pool *pool;
 	struct listener_socket *socket;
 	unsigned batch; /* clients to accept in the next round */
@@ -48,16 +46,11 @@ static struct event *resume_event(struct acceptor *acceptor)
 static void acceptor_pause(struct acceptor *acceptor, int error)
 {
 	static const struct timeval pause = { .tv_usec = 100 * 1000 };
-	char text[LISTENER_DESCRIPTION_MAX];
-	unsigned suppressed;
 
 	event_del(readable_event(acceptor));
 	event_add(resume_event(acceptor), &pause);
 	metrics_add(acceptor->pool->metrics, METRIC_ACCEPT_PAUSES, 1);
-	if (log_limit_pass(&acceptor->socket->limit, &suppressed))
-		log_warning("%s: clients have to wait: %s (%u times more since the last such line); "
-			    "raise the limit of open files (LimitNOFILE=, ulimit -Hn)",
-			    listener_name(acceptor->listener, text), strerror(error), suppressed);
+	shortage_of_files(error, "clients have to wait");
 }
 
 /* Takes the next client out of the queue; false: there is none, or none can be taken now. */
@@ -117,7 +110,6 @@ struct acceptor *acceptor_create(struct listener *listener, const struct worker_
 
 	if (!acceptor)
 		return NULL;
-	acceptor->listener = listener;
 	acceptor->pool = worker->pool;
 	acceptor->batch = 1;
 	acceptor->socket = listener_socket(listener, worker->number);
@@ -134,6 +126,20 @@ void acceptor_start(struct acceptor *acceptor)
 		acceptor_pause(acceptor, ENOMEM);
 }
 
+static void accept_queue(struct acceptor *acceptor)
+{
+	for (int i = 0; i < LISTENER_BACKLOG && accept_one(acceptor); i++)
+		;
+}
+
+void acceptor_stop(struct acceptor *acceptor)
+{
+	event_del(readable_event(acceptor));
+	accept_queue(acceptor);
+	/* It may have paused in there. */
+	event_del(resume_event(acceptor));
+}
+
 /* Whoever uses the socket last closes it: until then others take what comes. */
 static void release_socket(struct acceptor *acceptor, bool drain)
 {
@@ -141,8 +147,8 @@ static void release_socket(struct acceptor *acceptor, bool drain)
 
 	if (atomic_fetch_sub(&socket->users, 1) != 1)
 		return;
-	for (int i = 0; drain && i < LISTENER_BACKLOG && accept_one(acceptor); i++)
-		;
+	if (drain)
+		accept_queue(acceptor);
 	close(socket->fd);
 	socket->fd = -1;
 }

@@ -9,6 +9,8 @@
 
 #include "convertd/congestion.h"
 
+#include "convertd/rights.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -37,9 +39,9 @@ int congestion_set(int fd, const char *name)
 		read_line("/proc/sys/net/ipv4/tcp_congestion_control", preset, sizeof(preset));
 		name = preset;
 	}
-	return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) < 0 ?
-		       -errno :
-		       0;
+	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0)
+		return 0;
+	return errno == EPERM ? rights_set_congestion(fd, name) : -errno;
 }
 
 int congestion_check(const char *name)

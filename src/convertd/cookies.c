@@ -206,11 +206,17 @@ bool cookies_make(const struct cookies *cookies, const struct in6_addr *client, 
 	return cookies->key_count > 0;
 }
 
-bool cookies_check(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
+void cookies_add_random_key(struct cookies *cookies)
+{
+	memcpy(cookies->keys[1], cookies->keys[0], COOKIES_KEY_LEN);
+	randombytes_buf(cookies->keys[0], COOKIES_KEY_LEN);
+	cookies->key_count = cookies->key_count ? 2 : 1;
+}
+
+bool cookies_prove(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
 		   const uint8_t *cookie, size_t len)
 {
 	uint8_t expected[COOKIES_LEN];
-	struct fixed fixed;
 	bool valid = false;
 
 	for (size_t i = 0; len == COOKIES_LEN && i < cookies->key_count; i++)
@@ -218,6 +224,15 @@ bool cookies_check(const struct cookies *cookies, const struct in6_addr *client,
 			compute(cookies->keys[i], client, epoch + (uint64_t)shift, expected);
 			valid |= sodium_memcmp(expected, cookie, COOKIES_LEN) == 0;
 		}
+	return valid;
+}
+
+bool cookies_check(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
+		   const uint8_t *cookie, size_t len)
+{
+	bool valid = cookies_prove(cookies, client, epoch, cookie, len);
+	struct fixed fixed;
+
 	if (!valid && cookies->fixed_count) {
 		mac_fixed(cookies, cookie, len, &fixed);
 		valid = bsearch(&fixed, cookies->fixed, cookies->fixed_count, sizeof(fixed),

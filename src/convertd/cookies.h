@@ -59,6 +59,13 @@ bool cookies_make(const struct cookies *cookies, const struct in6_addr *client, 
 bool cookies_check(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
 		   const uint8_t *cookie, size_t len);
 
+/* As cookies_check(), for computed ones alone: such a cookie proves that the client gets what is sent to it. */
+bool cookies_prove(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
+		   const uint8_t *cookie, size_t len);
+
+/* A new key signs from now on; the one that did verifies, and no other. */
+void cookies_add_random_key(struct cookies *cookies);
+
 /* Writes a file of one new key. Returns 0 or -errno. */
 int cookies_write_key(FILE *out);
 

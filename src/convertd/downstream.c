@@ -29,10 +29,12 @@
 
 #include "convertd/congestion.h"
 #include "convertd/request.h"
+#include "convertd/route.h"
 #include "convertd/source_bind.h"
 
 #include <errno.h>
 #include <linux/errqueue.h>
+#include <linux/mptcp.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
 #include <netinet/tcp.h>
@@ -122,18 +124,12 @@ static int connect_from(const struct downstream_plan *plan, const union sockaddr
 	return fd;
 }
 
-/*
- * Has this host an address from which the server can be reached? connect() fails alike without one,
- * as where IPv6 is switched off, and without a port. UDP has ports enough.
- */
-static bool has_source(const union sockaddr_ip *server)
+/* connect() fails alike without an address to come from, as where IPv6 is switched off, and without a port. */
+static bool has_source(const struct downstream_plan *plan)
 {
-	int fd = socket(server->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool has = fd < 0 || connect(fd, &server->sa, sockaddr_ip_len(server)) == 0;
+	struct in6_addr address = sockaddr_ip_in6(plan->server);
 
-	if (fd >= 0)
-		close(fd);
-	return has;
+	return !plan->route || route_has_source(plan->route, &address);
 }
 
 int downstream_connect(const struct downstream_plan *plan, size_t *taken)
@@ -146,7 +142,7 @@ int downstream_connect(const struct downstream_plan *plan, size_t *taken)
 		sockaddr_ip_set_port(&source, 0);
 		fd = connect_from(plan, &source, taken);
 	}
-	if (fd == -EADDRNOTAVAIL && plan->choice == SOURCES_ANY && !has_source(plan->server))
+	if (fd == -EADDRNOTAVAIL && plan->choice == SOURCES_ANY && !has_source(plan))
 		return -ENETUNREACH;
 	return fd;
 }
@@ -182,6 +178,26 @@ void downstream_established(int fd, const union sockaddr_ip *server)
 	set_recverr(fd, server, &off);
 }
 
+/* Is this our own address, of a kernel that has found no neighbour? */
+static bool is_said_here(int fd, const struct sock_extended_err *error, size_t len)
+{
+	union sockaddr_ip offender = { 0 }, local = { 0 };
+	socklen_t local_len = sizeof(local);
+	struct in6_addr a, b;
+
+	/* The address stands behind the error, ip(7). */
+	if (len < sizeof(*error) + sizeof(offender.in) || getsockname(fd, &local.sa, &local_len) < 0)
+		return false;
+	len -= sizeof(*error);
+	memcpy(&offender, error + 1, len < sizeof(offender) ? len : sizeof(offender));
+	if (offender.sa.sa_family != AF_INET &&
+	    (offender.sa.sa_family != AF_INET6 || len < sizeof(offender.in6)))
+		return false;
+	a = sockaddr_ip_in6(&offender);
+	b = sockaddr_ip_in6(&local);
+	return IN6_ARE_ADDR_EQUAL(&a, &b);
+}
+
 /* Reads the socket's error queue for an ICMP message; false if there is none. */
 static bool icmp_error(int fd, struct downstream_error *refusal)
 {
@@ -198,6 +214,8 @@ static bool icmp_error(int fd, struct downstream_error *refusal)
 		if (!v4 && !v6)
 			continue;
 		memcpy(&error, CMSG_DATA(c), sizeof(error));
+		refusal->said_here = is_said_here(fd, (const struct sock_extended_err *)CMSG_DATA(c),
+						  c->cmsg_len - CMSG_LEN(0));
 		if (error.ee_origin != (v4 ? SO_EE_ORIGIN_ICMP : SO_EE_ORIGIN_ICMP6))
 			continue;
 		if (error.ee_type == (v4 ? ICMP_DEST_UNREACH : ICMP6_DST_UNREACH)) {
@@ -248,7 +266,7 @@ static const struct {
 
 struct downstream_error downstream_refusal(int fd, const union sockaddr_ip *server, int error)
 {
-	struct downstream_error refusal = { CONVERT_ERROR_NETWORK_FAILURE, 0 };
+	struct downstream_error refusal = { .code = CONVERT_ERROR_NETWORK_FAILURE };
 
 	if (fd >= 0 && icmp_error(fd, &refusal))
 		return refusal;
@@ -260,6 +278,27 @@ struct downstream_error downstream_refusal(int fd, const union sockaddr_ip *serv
 		break;
 	}
 	return refusal;
+}
+
+bool downstream_asks_mptcp(int fd)
+{
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+	       protocol == IPPROTO_MPTCP;
+}
+
+bool downstream_fell_back(int fd)
+{
+	struct mptcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (!downstream_asks_mptcp(fd))
+		return false;
+	/* It hands SOL_MPTCP on then: EOPNOTSUPP over IPv4, ENOPROTOOPT over IPv6. Before Linux 5.16 none knows it. */
+	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &len) < 0 ||
+	       info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK;
 }
 
 /* Did the server take MPTCP? Kernels before 6.12 lack the option: then it isn't claimed. */

@@ -22,6 +22,8 @@ struct tcp_info;
 struct downstream_error {
 	enum convert_error_code code;
 	uint8_t value;
+	bool said_here; /* no router on the way has said so, but this host's own kernel */
+	bool ours;      /* it is this converter that can't do it: the client may do it itself */
 };
 
 /* What the SYN to the server is to be like. */
@@ -57,6 +59,15 @@ int downstream_connect(const struct downstream_plan *plan, size_t *taken);
  * MPTCP sockets don't have this setting (Linux 6.18): there, nothing changes.
  */
 void downstream_confirm(int fd, int retries);
+
+/* Was it made to ask for Multipath TCP? */
+bool downstream_asks_mptcp(int fd);
+
+/*
+ * downstream_fell_back() - does it ask for Multipath TCP, and has it become plain TCP?
+ * Linux may lose bytes on such a socket (doc/kernel-mptcp-fallback-overlap.md); see fallback.h.
+ */
+bool downstream_fell_back(int fd);
 
 /* When it is closed now, an RST tells the peer, on MPTCP MP_FASTCLOSE. Any TCP socket will do. */
 void downstream_reset(int fd);

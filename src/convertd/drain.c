@@ -70,7 +70,8 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-struct drain *drain_start(struct event_base *base, struct service *service, const char *reason)
+struct drain *drain_start(struct event_base *base, struct service *service, bool replaced,
+			  const char *reason)
 {
 	static const struct timeval interval = { .tv_usec = LOOK_MS * 1000 };
 	unsigned seconds = service_settings(service)->drain_timeout;
@@ -79,7 +80,7 @@ struct drain *drain_start(struct event_base *base, struct service *service, cons
 
 	/* The manager's own patience may be shorter. */
 	notify_send("STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", (seconds + END_SECONDS) * 1000000ULL);
-	service_stop_accepting(service);
+	service_stop_accepting(service, replaced);
 	left = service_sessions(service);
 	if (drain)
 		drain->look = event_new(base, -1, EV_PERSIST, on_look, drain);

@@ -8,6 +8,10 @@
  * connections for ever; here each has a deadline as a whole, and takes one request. Answers are
  * made at once from counters that nobody waits for, and are in memory when the first byte is sent:
  * a slow reader costs that memory until its deadline.
+ *
+ * Clients are accepted here, since the library would let others wait while all connections are
+ * taken: the oldest one gives way instead. Who asks in one piece is answered in the round of the loop
+ * that accepts it; who is slow can be as many as he likes, and only has less time.
  */
 #include "config.h"
 
@@ -15,6 +19,7 @@
 
 #include "convertd/log.h"
 #include "convertd/problems.h"
+#include "convertd/rights.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -49,9 +54,15 @@ static void tell_problem(struct problems *problems, const struct metrics_address
 #include <event2/event.h>
 #include <microhttpd.h>
 
-/* At once; others wait in the kernel. With the daemon's own descriptors: ENDPOINT_FILES_MAX. */
+/* At once. With the daemon's own descriptors: ENDPOINT_FILES_MAX. */
 #define CONNECTIONS_MAX 16
-#define BACKLOG 64
+#define BACKLOG 1024
+
+/* Without descriptors for clients, until it is tried again. */
+#define PAUSE_MS 100
+
+/* Clients accepted in one round at most, so that signals get their turn. */
+#define ACCEPTS_PER_ROUND 64
 
 /* Seconds from accept to the last byte of the answer. */
 #define DEADLINE_SECONDS 5
@@ -69,10 +80,15 @@ struct endpoint {
 	struct metrics_address where;
 	endpoint_answer_fn *answer;
 	void *arg;
+	int fd; /* where clients arrive */
+	struct event *arrival;
 	struct MHD_Daemon *daemon;
 	struct event *ready; /* of its epoll descriptor */
 	struct event *timer;
-	struct connection *connections;
+	struct connection *connections; /* the newest first */
+	unsigned count;
+	bool left;   /* its socket is another process's as well */
+	bool paused; /* no descriptors: arrivals are looked at when the timer comes */
 };
 
 static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
@@ -93,8 +109,10 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 		if (c->next)
 			c->next->prev = c;
 		endpoint->connections = c;
+		endpoint->count++;
 		*context = c;
 	} else if (c) {
+		endpoint->count--;
 		if (c->prev)
 			c->prev->next = c->next;
 		else
@@ -169,7 +187,6 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 static void run(struct endpoint *endpoint)
 {
 	uint64_t now = log_now_ms(), wait = 1000;
-	bool had_connections = endpoint->connections != NULL;
 	MHD_UNSIGNED_LONG_LONG asked;
 	struct timeval timeout;
 
@@ -177,13 +194,12 @@ static void run(struct endpoint *endpoint)
 		if (now >= c->deadline_ms)
 			shutdown(c->fd, SHUT_RDWR);
 	MHD_run(endpoint->daemon);
-	/* With all connections taken it accepts nobody, and looks at first whether one has ended. */
-	if (had_connections)
-		MHD_run(endpoint->daemon);
-	if (!endpoint->connections) {
+	if (!endpoint->connections && !endpoint->paused) {
 		event_del(endpoint->timer);
 		return;
 	}
+	if (endpoint->paused)
+		wait = PAUSE_MS;
 	if (MHD_get_timeout(endpoint->daemon, &asked) == MHD_YES && asked < wait)
 		wait = asked;
 	timeout.tv_sec = (time_t)(wait / 1000);
@@ -191,11 +207,62 @@ static void run(struct endpoint *endpoint)
 	event_add(endpoint->timer, &timeout);
 }
 
-static void on_event(evutil_socket_t fd, short what, void *arg)
+/* Ends the connection that is there the longest, as its deadline would. */
+static void end_oldest(struct endpoint *endpoint)
 {
+	struct connection *c = endpoint->connections;
+
+	while (c && c->next)
+		c = c->next;
+	if (c)
+		shutdown(c->fd, SHUT_RDWR);
+	MHD_run(endpoint->daemon);
+}
+
+/* Takes the next client out of the queue; false: there is none, or no room for one. */
+static bool accept_one(struct endpoint *endpoint)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+	int fd = accept4(endpoint->fd, (struct sockaddr *)&address, &len,
+			 SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0) {
+		endpoint->paused = errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+				   errno == ENOMEM;
+		/* They would be readable for as long, and the loop would spin. */
+		if (endpoint->paused)
+			event_del(endpoint->arrival);
+		return false;
+	}
+	/* The library asks once more before it takes the end of a connection for one. */
+	for (int i = 0; i < 2 && endpoint->count >= CONNECTIONS_MAX; i++)
+		end_oldest(endpoint);
+	/* Where it refuses, it closes the socket. */
+	MHD_add_connection(endpoint->daemon, fd, (const struct sockaddr *)&address, len);
+	return true;
+}
+
+static void on_arrival(evutil_socket_t fd, short what, void *arg)
+{
+	struct endpoint *endpoint = arg;
+
 	(void)fd;
 	(void)what;
-	run(arg);
+	for (int i = 0; i < ACCEPTS_PER_ROUND && accept_one(endpoint); i++)
+		;
+	run(endpoint);
+}
+
+static void on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct endpoint *endpoint = arg;
+
+	(void)fd;
+	(void)what;
+	if (endpoint->paused && event_add(endpoint->arrival, NULL) == 0)
+		endpoint->paused = false;
+	run(endpoint);
 }
 
 /* A socket that a process has left behind would be in the way; one that answers stays. */
@@ -225,7 +292,8 @@ static int bind_ip(int fd, const union sockaddr_ip *address)
 	static const int on = 1;
 
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	return bind(fd, &address->sa, sockaddr_ip_len(address));
+	errno = -rights_bind(fd, address);
+	return errno ? -1 : 0;
 }
 
 /* Returns a listening socket or -errno. */
@@ -244,28 +312,29 @@ static int open_socket(const struct metrics_address *where)
 	return -error;
 }
 
-/* Takes @fd over. */
-static bool start_daemon(struct endpoint *endpoint, struct event_base *base, int fd)
+static bool add_events(struct endpoint *endpoint, struct event_base *base, int epoll_fd)
 {
-	const union MHD_DaemonInfo *info;
+	endpoint->arrival =
+		event_new(base, endpoint->fd, EV_READ | EV_PERSIST, on_arrival, endpoint);
+	endpoint->ready = event_new(base, epoll_fd, EV_READ | EV_PERSIST, on_event, endpoint);
+	endpoint->timer = event_new(base, -1, 0, on_event, endpoint);
+	return endpoint->arrival && endpoint->ready && endpoint->timer &&
+	       event_add(endpoint->ready, NULL) == 0 && event_add(endpoint->arrival, NULL) == 0;
+}
+
+static bool start_daemon(struct endpoint *endpoint, struct event_base *base)
+{
+	const union MHD_DaemonInfo *info = NULL;
 
 	endpoint->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL, 0, NULL, NULL, on_request, endpoint, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, endpoint,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)DEADLINE_SECONDS,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, endpoint, MHD_OPTION_END);
-	if (!endpoint->daemon) {
-		close(fd);
-		return false;
-	}
-	info = MHD_get_daemon_info(endpoint->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	if (!info)
-		return false;
-	endpoint->ready =
-		event_new(base, info->epoll_fd, EV_READ | EV_PERSIST, on_event, endpoint);
-	endpoint->timer = event_new(base, -1, 0, on_event, endpoint);
-	return endpoint->ready && endpoint->timer && event_add(endpoint->ready, NULL) == 0;
+	if (endpoint->daemon)
+		info = MHD_get_daemon_info(endpoint->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	return info && add_events(endpoint, base, info->epoll_fd);
 }
 
 /* Why there is no socket. */
@@ -274,21 +343,27 @@ static const char *explain(const struct metrics_address *where, int error)
 	if (error == ENOENT)
 		return "there is no such directory; make it, or leave this out";
 	if (error == EACCES && where->path[0])
-		return "convertd's user can't make files in that directory; chown it to that user";
+		return "Permission denied: convertd's user can't make files in that directory; chown it to "
+		       "that user";
 	return strerror(error);
 }
 
 struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
-				 endpoint_answer_fn *answer, void *arg, struct problems *problems)
+				 int inherited, endpoint_answer_fn *answer, void *arg,
+				 struct problems *problems)
 {
 	struct endpoint *endpoint = calloc(1, sizeof(*endpoint));
-	int fd = endpoint ? open_socket(where) : -ENOMEM;
+	int fd = inherited >= 0 ? inherited : open_socket(where);
 
-	if (fd >= 0) {
+	if (endpoint)
+		endpoint->fd = fd;
+	else if (fd >= 0)
+		close(fd);
+	if (endpoint && fd >= 0) {
 		endpoint->where = *where;
 		endpoint->answer = answer;
 		endpoint->arg = arg;
-		if (start_daemon(endpoint, base, fd))
+		if (start_daemon(endpoint, base))
 			return endpoint;
 	}
 	tell_problem(problems, where, explain(where, fd < 0 ? -fd : ENOMEM));
@@ -300,16 +375,30 @@ void endpoint_destroy(struct endpoint *endpoint)
 {
 	if (!endpoint)
 		return;
+	if (endpoint->arrival)
+		event_free(endpoint->arrival);
 	if (endpoint->ready)
 		event_free(endpoint->ready);
 	if (endpoint->timer)
 		event_free(endpoint->timer);
-	if (endpoint->daemon) {
+	if (endpoint->daemon)
 		MHD_stop_daemon(endpoint->daemon);
-		if (endpoint->where.path[0])
+	if (endpoint->fd >= 0) {
+		close(endpoint->fd);
+		if (endpoint->where.path[0] && !endpoint->left)
 			unlink(endpoint->where.path);
 	}
 	free(endpoint);
+}
+
+int endpoint_socket(const struct endpoint *endpoint)
+{
+	return endpoint->fd;
+}
+
+void endpoint_leave(struct endpoint *endpoint)
+{
+	endpoint->left = true;
 }
 
 bool endpoint_is_at(const struct endpoint *endpoint, const struct metrics_address *where)
@@ -321,11 +410,14 @@ bool endpoint_is_at(const struct endpoint *endpoint, const struct metrics_addres
 #else
 
 struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
-				 endpoint_answer_fn *answer, void *arg, struct problems *problems)
+				 int inherited, endpoint_answer_fn *answer, void *arg,
+				 struct problems *problems)
 {
 	(void)base;
 	(void)answer;
 	(void)arg;
+	if (inherited >= 0)
+		close(inherited);
 	tell_problem(problems, where,
 		     "this convertd was built without libmicrohttpd; build it with, or leave "
 		     "--metrics out");
@@ -333,6 +425,17 @@ struct endpoint *endpoint_create(struct event_base *base, const struct metrics_a
 }
 
 void endpoint_destroy(struct endpoint *endpoint)
+{
+	(void)endpoint;
+}
+
+int endpoint_socket(const struct endpoint *endpoint)
+{
+	(void)endpoint;
+	return -1;
+}
+
+void endpoint_leave(struct endpoint *endpoint)
 {
 	(void)endpoint;
 }

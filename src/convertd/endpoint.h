@@ -27,10 +27,18 @@ typedef bool endpoint_answer_fn(void *arg, const char *path, struct endpoint_ans
 
 /*
  * endpoint_create() - listen, and answer from now on
+ * @inherited: a socket that listens there already, which it takes over; -1: none
  * Returns NULL after telling @problems.
  */
 struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
-				 endpoint_answer_fn *answer, void *arg, struct problems *problems);
+				 int inherited, endpoint_answer_fn *answer, void *arg,
+				 struct problems *problems);
+
+/* Where clients arrive; it stays the endpoint's. */
+int endpoint_socket(const struct endpoint *endpoint);
+
+/* Its socket is another process's now: endpoint_destroy() leaves its place in the file system alone. */
+void endpoint_leave(struct endpoint *endpoint);
 
 bool endpoint_is_at(const struct endpoint *endpoint, const struct metrics_address *where);
 

@@ -24,21 +24,21 @@
 
 #include "convertd/holder.h"
 #include "convertd/log.h"
-#include "convertd/syn_rules.h"
+#include "convertd/rights.h"
 #include "convertd/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Numbers of queues that are tried: other converters, or other programs, may have the first ones. */
-#define NUMBERS_TRIED 64
+#include <unistd.h>
 
 struct hold {
 	struct workers *workers;
-	struct syn_rules *rules; /* NULL: it was never on, in the process before this one neither */
-	struct syn_rules_queues queues; /* none: off */
+	int rules; /* the rules last as long as this is open; -1: it was never on, in the process before this one neither */
+	bool on;
+	uint16_t first; /* number of a queue */
 	struct listen_address listen[SETTINGS_LISTEN_MAX]; /* of the rules */
 	size_t listen_count;
 	struct holder *holders[]; /* one a worker */
@@ -46,12 +46,16 @@ struct hold {
 
 /* Returns 0 or -errno with everything as it was. */
 static int install(struct hold *hold, const struct listen_address *listen, size_t count,
-		   const struct syn_rules_queues *queues)
+		   bool to_queues)
 {
-	int error = count ? syn_rules_install(hold->rules, listen, count, queues) : 0;
+	int rules = -1, error = count ? rights_set_rules(listen, count, to_queues, &rules) : 0;
 
 	if (error)
 		return error;
+	if (rules >= 0 && hold->rules >= 0)
+		close(hold->rules);
+	if (rules >= 0)
+		hold->rules = rules;
 	memmove(hold->listen, listen, count * sizeof(*listen));
 	hold->listen_count = count;
 	return 0;
@@ -81,6 +85,13 @@ static void stop_one(const struct worker_context *worker, void *arg)
 	holder_stop(order->hold->holders[worker->number], order->read);
 }
 
+static void forget_one(const struct worker_context *worker, void *arg)
+{
+	struct hold *hold = arg;
+
+	holder_forget(hold->holders[worker->number]);
+}
+
 static void destroy_one(const struct worker_context *worker, void *arg)
 {
 	struct hold *hold = arg;
@@ -100,59 +111,30 @@ void hold_stop(struct hold *hold)
 	 * First the rules: from then on nothing more comes. Those that stay keep clients that were told to
 	 * expect confirmations from taking a SYN+ACK for one.
 	 */
-	order.read = install(hold, hold->listen, hold->listen_count, NULL) == 0;
+	order.read = install(hold, hold->listen, hold->listen_count, false) == 0;
 	workers_order(hold->workers, stop_one, &order);
-	hold->queues.count = 0;
+	hold->on = false;
 }
 
-/* A queue for each holder, numbered from @first on. Returns 0, or -errno with none, and @failed set. */
-static int open_from(struct hold *hold, unsigned first, unsigned *failed)
+void hold_forget(struct hold *hold)
 {
-	size_t count = workers_count(hold->workers), i = 0;
-	int error = 0;
-
-	for (; i < count && !error; i++) {
-		*failed = first + (unsigned)i;
-		error = *failed > UINT16_MAX ? -ERANGE :
-					       holder_open(hold->holders[i], (uint16_t)*failed);
-	}
-	if (!error)
-		hold->queues = (struct syn_rules_queues){ (uint16_t)first, (uint16_t)count };
-	while (error && i--)
-		holder_stop(hold->holders[i], false);
-	return error;
+	workers_order(hold->workers, forget_one, hold);
 }
 
-/*
- * EBUSY or, in some versions, EPERM: somebody has that queue. It is EPERM without CAP_NET_ADMIN as
- * well: these are told apart by the numbers that are free. The first number is the port, so that few meet.
- */
-static int open_queues(struct hold *hold, uint16_t port)
-{
-	unsigned last = UINT16_MAX + 1 - (unsigned)workers_count(hold->workers);
-	unsigned first = port < last ? port : last;
-	int error = -EBUSY;
-
-	for (unsigned i = 0; i < NUMBERS_TRIED && (error == -EBUSY || error == -EPERM); i++) {
-		unsigned failed = 0;
-
-		error = open_from(hold, first, &failed);
-		first = failed + 1;
-	}
-	/* Not beyond the last one. */
-	return error == -ERANGE ? -EBUSY : error;
-}
-
-/* Owns the queues, and is told of what comes in. Returns 0 or -errno. */
-static int start_queues(struct hold *hold, const struct settings *settings)
+/* Each holder has one, and is told of what comes in. Returns 0 or -errno with none open. */
+static int start_queues(struct hold *hold)
 {
 	struct order order = { .hold = hold };
-	int error = hold->rules ? 0 : syn_rules_create(&hold->rules, -1);
+	size_t count = workers_count(hold->workers), i = 0;
+	int error = rights_own_queues(count, &hold->first);
 
-	if (!error)
-		error = open_queues(hold, sockaddr_ip_port(&settings->listen[0].address));
+	for (; i < count && !error; i++)
+		error = holder_open(hold->holders[i], i);
+	while (error && i--)
+		holder_stop(hold->holders[i], false);
 	if (error)
 		return error;
+	hold->on = true;
 	workers_order(hold->workers, start_one, &order);
 	return atomic_load(&order.error);
 }
@@ -160,10 +142,10 @@ static int start_queues(struct hold *hold, const struct settings *settings)
 static int start(struct hold *hold, const struct settings *settings)
 {
 	bool was_on = hold_is_on(hold);
-	int error = was_on ? 0 : start_queues(hold, settings);
+	int error = was_on ? 0 : start_queues(hold);
 
 	if (!error)
-		error = install(hold, settings->listen, settings->listen_count, &hold->queues);
+		error = install(hold, settings->listen, settings->listen_count, true);
 	if (error && !was_on)
 		hold_stop(hold);
 	return error;
@@ -194,8 +176,8 @@ bool hold_apply(struct hold *hold, const struct settings *settings, struct probl
 
 	if (settings->hold_syn == SETTINGS_HOLD_OFF) {
 		hold_stop(hold);
-		if (hold->rules)
-			install(hold, settings->listen, settings->listen_count, NULL);
+		if (hold->rules >= 0)
+			install(hold, settings->listen, settings->listen_count, false);
 		return true;
 	}
 	if (was_on && hold->listen_count == settings->listen_count &&
@@ -205,8 +187,8 @@ bool hold_apply(struct hold *hold, const struct settings *settings, struct probl
 	if (!error && !was_on)
 		log_info("SYNs are withheld until servers have answered, for %u ms at most "
 			 "(netfilter queues from %u on: %u)",
-			 settings->hold_time, (unsigned)hold->queues.first,
-			 (unsigned)hold->queues.count);
+			 settings->hold_time, (unsigned)hold->first,
+			 (unsigned)workers_count(hold->workers));
 	if (!error)
 		return true;
 	if (settings->hold_syn == SETTINGS_HOLD_ON) {
@@ -220,14 +202,19 @@ bool hold_apply(struct hold *hold, const struct settings *settings, struct probl
 	return true;
 }
 
+void hold_judge_again(struct hold *hold, const struct worker_context *worker)
+{
+	holder_judge_again(hold->holders[worker->number]);
+}
+
 bool hold_is_on(const struct hold *hold)
 {
-	return hold->queues.count != 0;
+	return hold->on;
 }
 
 int hold_rules_fd(const struct hold *hold)
 {
-	return hold->rules ? syn_rules_fd(hold->rules) : -1;
+	return hold->rules;
 }
 
 struct hold *hold_create(struct workers *workers, int kept)
@@ -238,6 +225,7 @@ struct hold *hold_create(struct workers *workers, int kept)
 	if (!hold)
 		return NULL;
 	hold->workers = workers;
+	hold->rules = kept >= 0 ? fcntl(kept, F_DUPFD_CLOEXEC, 0) : -1;
 	for (size_t i = 0; i < count; i++) {
 		hold->holders[i] = holder_create(workers_context(workers, i)->pool);
 		if (!hold->holders[i]) {
@@ -245,8 +233,6 @@ struct hold *hold_create(struct workers *workers, int kept)
 			return NULL;
 		}
 	}
-	if (kept >= 0 && syn_rules_create(&hold->rules, kept) < 0)
-		log_debug("the rules of the process before this one are not taken over");
 	return hold;
 }
 
@@ -256,6 +242,7 @@ void hold_destroy(struct hold *hold)
 		return;
 	hold_stop(hold);
 	workers_order(hold->workers, destroy_one, hold);
-	syn_rules_destroy(hold->rules);
+	if (hold->rules >= 0)
+		close(hold->rules);
 	free(hold);
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 struct hold;
+struct worker_context;
 struct workers;
 
 /*
@@ -34,6 +35,15 @@ bool hold_apply(struct hold *hold, const struct settings *settings, struct probl
  * that they confirm nothing (doc/private-tlvs.md): clients remember for an hour what they were told.
  */
 void hold_stop(struct hold *hold);
+
+/*
+ * hold_judge_again() - the terms of this worker, whose thread it is, are others now
+ * Its SYNs that these don't grant any more are let go and refused; their servers see a reset.
+ */
+void hold_judge_again(struct hold *hold, const struct worker_context *worker);
+
+/* Forgets what was done for SYNs that were let go: their connections are another process's. None is withheld. */
+void hold_forget(struct hold *hold);
 
 /* Are SYNs withheld? */
 bool hold_is_on(const struct hold *hold);

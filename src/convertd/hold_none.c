@@ -46,6 +46,17 @@ void hold_stop(struct hold *hold)
 	(void)hold;
 }
 
+void hold_judge_again(struct hold *hold, const struct worker_context *worker)
+{
+	(void)hold;
+	(void)worker;
+}
+
+void hold_forget(struct hold *hold)
+{
+	(void)hold;
+}
+
 bool hold_is_on(const struct hold *hold)
 {
 	(void)hold;

@@ -65,13 +65,19 @@ static uint64_t hash_syn(const struct hold_table *table, const struct syn_packet
 	return hash;
 }
 
-void held_syn_fini(struct held_syn *held)
+void held_syn_close(struct held_syn *held)
 {
-	free(held->packet);
 	if (held->fd < 0)
 		return;
 	downstream_reset(held->fd);
 	close(held->fd);
+	held->fd = -1;
+}
+
+void held_syn_fini(struct held_syn *held)
+{
+	free(held->packet);
+	held_syn_close(held);
 }
 
 struct hold_table *hold_table_create(void)
@@ -160,6 +166,7 @@ static struct held_syn *leave(struct hold_table *table, struct held_syn *held)
 {
 	DL_DELETE(table->let_go, held);
 	HASH_DELETE(hh, table->syns, held);
+	held->taken = true;
 	atomic_fetch_sub(&table->count, 1);
 	return held;
 }
@@ -176,6 +183,18 @@ struct held_syn *hold_table_take(struct hold_table *table, const struct syn_pack
 		held = held->waiting ? NULL : leave(table, held);
 	pthread_mutex_unlock(&table->lock);
 	return held;
+}
+
+bool hold_table_take_back(struct hold_table *table, struct held_syn *held)
+{
+	bool mine;
+
+	pthread_mutex_lock(&table->lock);
+	mine = !held->waiting && !held->taken;
+	if (mine)
+		leave(table, held);
+	pthread_mutex_unlock(&table->lock);
+	return mine;
 }
 
 struct held_syn *hold_table_expire(struct hold_table *table, uint64_t before_ms)

@@ -25,11 +25,14 @@ struct held_syn {
 	uint8_t *packet;     /* NULL once it was let go */
 	size_t packet_len;   /* bytes */
 	uint64_t came_us, let_go_ms;
-	struct limits_client *account; /* it counts as one pending session of this client */
+	struct limits_member member; /* it counts as one pending session of its client */
 
-	union sockaddr_ip server;
+	unsigned terms;          /* it was granted by those of this number (terms.h) */
+	union sockaddr_ip server; /* AF_UNSPEC: none, it is to be refused */
 	bool mptcp;                      /* towards the server */
+	bool unproven;                   /* it counts as that, too (demand.h) */
 	bool waiting;                    /* still withheld */
+	bool taken;                      /* no longer in the table; with its lock */
 	int fd;                          /* the server's socket; -1: it can't be reached, because: */
 	struct downstream_error refusal;
 
@@ -38,6 +41,9 @@ struct held_syn {
 };
 
 struct hold_table;
+
+/* Resets the server's socket, if there is one. */
+void held_syn_close(struct held_syn *held);
 
 /* Frees the packet, and resets the server's socket; the rest is its owner's. */
 void held_syn_fini(struct held_syn *held);
@@ -56,13 +62,14 @@ enum hold_known {
 };
 
 /*
- * hold_table_look(), _add(), _let_go(), _take(), _expire() - all threads may call them at once
+ * hold_table_look(), _add(), _let_go(), _take(), _expire(), _take_back() - all threads may call them at once
  *
  * _add():    @held, filled by its owner, is withheld from now on. Returns 0, -ENOSPC or -ENOMEM.
  * _let_go(): its packet is about to be let go; from now on it may be taken.
  * _take():   that of a connection that has been accepted leaves the table; NULL if there is none.
  * _expire(): one that was let go at @before_ms or earlier, and wasn't taken, leaves the table.
- * Who gets one from the last two owns it.
+ * Who gets one from these two owns it.
+ * _take_back(): that one leaves the table if it was let go; false: it is withheld, or somebody has taken it.
  */
 enum hold_known hold_table_look(struct hold_table *table, const struct syn_packet_flow *flow,
 				uint32_t isn);
@@ -70,6 +77,7 @@ int hold_table_add(struct hold_table *table, struct held_syn *held);
 void hold_table_let_go(struct hold_table *table, struct held_syn *held, uint64_t now_ms);
 struct held_syn *hold_table_take(struct hold_table *table, const struct syn_packet_flow *flow);
 struct held_syn *hold_table_expire(struct hold_table *table, uint64_t before_ms);
+bool hold_table_take_back(struct hold_table *table, struct held_syn *held);
 
 /* How many it has, withheld or let go. Costs no lock. */
 size_t hold_table_count(const struct hold_table *table);

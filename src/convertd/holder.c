@@ -30,8 +30,9 @@
  * allowed and cookies that are missing are found out before, and a SYN that is withheld is a pending
  * session of its client, so that limits hold before any packet goes to a server. Forged SYNs can't
  * take all that may be pending: a quarter may be withheld, and half wait in the kernel for
- * their third ACK (listener_set_pending()). SYNs beyond that are let go at once; their clients have to
- * complete a handshake before they are heard, and are told to wait for the response. If the kernel has
+ * their third ACK (listener_set_pending()). Beyond that, one of whoever has most is let go as if it had never been
+ * withheld, or the newcomer at once (limits.c); these clients have to complete a handshake before they are heard,
+ * and are told to wait for the response. If the kernel has
  * no connection for it after EXPECT_MS, which is so when its queue for Fast Open is full and the
  * address was forged, the server's socket is reset.
  *
@@ -42,10 +43,14 @@
 #include "convertd/holder.h"
 
 #include "convertd/admission.h"
+#include "convertd/blame.h"
+#include "convertd/demand.h"
 #include "convertd/hold_table.h"
 #include "convertd/log.h"
 #include "convertd/memory.h"
 #include "convertd/metrics.h"
+#include "convertd/own_look.h"
+#include "convertd/plain_servers.h"
 #include "convertd/session.h"
 #include "convertd/settings.h"
 #include "convertd/syn_queue.h"
@@ -54,6 +59,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,12 +67,6 @@
 
 /* A client whose data in the SYN wasn't taken needs a round trip more, and may lose a packet. */
 #define EXPECT_MS 5000
-
-/* One in so many pending requests may be a SYN that is withheld. */
-#define PENDING_PART 4
-
-/* Packets that may wait in the queue besides those that are withheld. */
-#define QUEUE_SPARE 4096
 
 /* How often it is looked whether that is over. */
 #define EXPIRE_SECONDS 1
@@ -102,6 +102,7 @@ struct holder {
 	struct hold_table *table;
 	struct syn_queue *queue; /* NULL: off */
 	struct event *readable;
+	struct event *flush; /* active: verdicts wait for the end of this round of the loop */
 	struct event *expire; /* pending: some that were let go aren't accepted yet */
 	uint32_t next_id; /* of the next packet, unless some were missed; 0: none has come yet */
 	struct holding *waiting; /* the SYNs that it withholds */
@@ -124,7 +125,9 @@ static struct event *holding_event(struct holding *h)
 
 static void free_held(struct holder *holder, struct held_syn *held)
 {
-	limits_leave(holder->limits, held->account, LIMITS_PENDING, log_now_ms());
+	limits_leave(holder->limits, &held->member, log_now_ms());
+	if (held->unproven)
+		demand_leave(holder->pool->shared->demand);
 	held_syn_fini(held);
 	free(held);
 }
@@ -151,8 +154,11 @@ static void change(uint8_t *packet, struct syn_packet *syn, enum fate fate)
 		syn_packet_remove_mp_capable(packet, syn);
 }
 
-/* @fate: one of FATE_PASS_…; @counted: as what */
-static void let_go(struct holding *h, enum fate fate, enum metrics_syn counted, const char *why)
+/*
+ * @fate: one of FATE_PASS_…; @counted: as what; @keep: its connection finds what was done for it
+ * Without @keep, that is as if it had never been withheld.
+ */
+static void pass_on(struct holding *h, enum fate fate, enum metrics_syn counted, bool keep, const char *why)
 {
 	static const struct timeval expire = { .tv_sec = EXPIRE_SECONDS };
 	struct holder *holder = h->holder;
@@ -172,9 +178,87 @@ static void let_go(struct holding *h, enum fate fate, enum metrics_syn counted, 
 	if (!event_pending(holder->expire, EV_TIMEOUT, NULL))
 		event_add(holder->expire, &expire);
 	hold_table_let_go(holder->table, &h->syn, log_now_ms());
-	/* From here on it may be gone: the verdict makes the connection. */
+	/* Nobody has taken it yet: the verdict makes the connection. */
+	if (!keep && hold_table_take_back(holder->table, &h->syn))
+		free_held(holder, &h->syn);
+	/* From here on it may be gone. */
 	syn_queue_pass_changed(holder->queue, id, packet, len);
+	event_active(holder->flush, EV_TIMEOUT, 0);
 	free(packet);
+}
+
+static void let_go(struct holding *h, enum fate fate, enum metrics_syn counted, const char *why)
+{
+	pass_on(h, fate, counted, true, why);
+}
+
+static struct holding *holding_of(struct limits_member *member)
+{
+	return (struct holding *)((char *)member - offsetof(struct holding, syn.member));
+}
+
+/* It is withheld, which only this thread changes, or it can still be taken. */
+static bool claim(struct limits_member *member)
+{
+	struct holding *h = holding_of(member);
+
+	return h->syn.waiting || hold_table_take_back(h->holder->table, &h->syn);
+}
+
+/* It has to make room, and was claimed. */
+static void drop_held(struct session_pool *pool, struct limits_member *member)
+{
+	struct holding *h = holding_of(member);
+
+	(void)pool;
+	if (h->syn.waiting)
+		pass_on(h, FATE_PASS_UNCONFIRMED, METRICS_SYN_STOPPED, false, "others need the room");
+	else
+		free_held(h->holder, &h->syn);
+}
+
+static struct downstream_plan plan_of(const struct holder *holder, const struct held_syn *held)
+{
+	const struct settings *settings = holder->pool->terms->settings;
+	struct downstream_plan plan = {
+		.server = &held->server,
+		.route = holder->pool->route,
+		.congestion = settings->congestion_server,
+	};
+	union sockaddr_ip client;
+
+	sockaddr_ip_set(&client, AF_UNSPEC, &held->flow.source, held->flow.source_port);
+	plan.choice = sources_choose(&settings->sources, &client, &held->server, &plan.source);
+	return plan;
+}
+
+/* The server isn't to be had: the session will say this. */
+static void let_go_as(struct holding *h, struct downstream_error refusal, const char *why)
+{
+	h->syn.refusal = refusal;
+	event_del(holding_event(h));
+	if (h->syn.fd >= 0) {
+		downstream_reset(h->syn.fd);
+		close(h->syn.fd);
+	}
+	h->syn.fd = -1;
+	let_go(h, FATE_PASS_REFUSED, METRICS_SYN_FAILED, why);
+}
+
+static void let_go_refused(struct holding *h, int error)
+{
+	let_go_as(h, blame_refusal(h->holder->pool, h->syn.fd, &h->syn.server, h->syn.came_us / 1000, error),
+		  strerror(-error));
+}
+
+/* Has the connection to the server come back to this host, which no rule opens? */
+static bool leads_here(const struct holding *h, const struct tcp_info *info)
+{
+	const struct session_pool *pool = h->holder->pool;
+
+	return own_look_meets(pool->own_look, pool->terms->settings, pool->route, h->syn.fd,
+			      &h->syn.server, info) &&
+	       !admission_still_allows(pool->terms->settings, pool->route, &h->syn.server);
 }
 
 static void on_server(evutil_socket_t fd, short what, void *arg)
@@ -186,113 +270,145 @@ static void on_server(evutil_socket_t fd, short what, void *arg)
 	if (what & EV_TIMEOUT) {
 		let_go(h, FATE_PASS_UNCONFIRMED, METRICS_SYN_LATE,
 		       "the server hasn't answered in time");
+	} else if (!error && leads_here(h, &info)) {
+		let_go_as(h, (struct downstream_error){ .code = CONVERT_ERROR_NOT_AUTHORIZED },
+			  "the server is this host");
 	} else if (!error) {
+		blame_nobody(&h->syn.server);
 		let_go(h, FATE_PASS_CONFIRMED, METRICS_SYN_ANSWERED, "the server has answered");
 	} else if (error != -EINPROGRESS) {
-		h->syn.refusal = downstream_refusal(fd, &h->syn.server, error);
-		event_del(holding_event(h));
-		close(fd);
-		h->syn.fd = -1;
-		let_go(h, FATE_PASS_REFUSED, METRICS_SYN_FAILED, strerror(-error));
+		let_go_refused(h, error);
 	}
 }
 
-/* From @draft, the packet and its event, which isn't added yet; NULL without memory. */
-static struct holding *make_holding(struct holder *holder, const uint8_t *packet, size_t len,
-				    const struct held_syn *draft)
+/* A SYN that isn't withheld yet, without anything; NULL without memory. */
+static struct holding *holding_create(struct holder *holder)
 {
 	struct holding *h = calloc(1, sizeof(*h) + event_get_struct_event_size());
 
 	if (!h)
 		return NULL;
 	h->holder = holder;
-	h->syn = *draft;
-	h->syn.packet = malloc(memory_size(len));
-	if (!h->syn.packet || event_assign(holding_event(h), holder->pool->base, draft->fd,
-					   EV_WRITE | EV_PERSIST, on_server, h) < 0) {
-		free(h->syn.packet);
-		free(h);
-		return NULL;
-	}
-	memcpy(h->syn.packet, packet, len);
-	h->syn.packet_len = len;
-	h->syn.came_us = log_now_us();
+	h->syn.fd = -1;
+	h->syn.member.owner = &holder->pool->owner;
+	h->syn.member.claim = claim;
 	return h;
 }
 
-/* Takes over the counted session and the socket of @draft, in success. Returns 0 or -errno. */
-static int hold_syn(struct holder *holder, const uint8_t *packet, size_t len,
-		    const struct held_syn *draft)
+/* Copies the packet, and watches the server's socket. Returns 0 or -errno, and all is as before. */
+static int hold_syn(struct holding *h, const uint8_t *packet, size_t len)
 {
+	struct holder *holder = h->holder;
 	unsigned ms = holder->pool->terms->settings->hold_time;
 	struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
-	struct holding *h = make_holding(holder, packet, len, draft);
-	int error = h && event_add(holding_event(h), &limit) == 0 ? 0 : -ENOMEM;
+	int error = -ENOMEM;
 
-	if (!error)
+	h->syn.packet = malloc(memory_size(len));
+	if (!h->syn.packet)
+		return -ENOMEM;
+	memcpy(h->syn.packet, packet, len);
+	h->syn.packet_len = len;
+	h->syn.came_us = log_now_us();
+	if (event_assign(holding_event(h), holder->pool->base, h->syn.fd, EV_WRITE | EV_PERSIST,
+			 on_server, h) == 0 &&
+	    event_add(holding_event(h), &limit) == 0) {
 		error = hold_table_add(holder->table, &h->syn);
-	if (!error) {
-		DL_APPEND(holder->waiting, h);
-		metrics_add(holder->metrics, METRIC_SYNS_WITHHELD, 1);
+		if (error)
+			event_del(holding_event(h));
 	}
-	if (!error || !h)
+	if (error) {
+		free(h->syn.packet);
 		return error;
-	event_del(holding_event(h));
-	free(h->syn.packet);
-	free(h);
-	return error;
+	}
+	DL_APPEND(holder->waiting, h);
+	metrics_add(holder->metrics, METRIC_SYNS_WITHHELD, 1);
+	if (h->syn.unproven)
+		demand_enter(holder->pool->shared->demand);
+	return 0;
+}
+
+/* By the terms of now. */
+static bool is_still_granted(const struct holder *holder, struct held_syn *held)
+{
+	const struct terms *terms = holder->pool->terms;
+	struct request_decision decision;
+	union sockaddr_ip client;
+	struct syn_packet syn;
+
+	if (syn_packet_parse(held->packet, held->packet_len, &syn) != SYN_PACKET_OK)
+		return false;
+	request_decide(&terms->features, syn.payload, syn.payload_len, &decision);
+	sockaddr_ip_set(&client, AF_UNSPEC, &syn.flow.source, syn.flow.source_port);
+	if (decision.valid)
+		/* What was granted without a cookie needs none now. */
+		admission_check(terms->settings, holder->pool->route, holder->pool->shared->demand, holder->limits,
+				&terms->features, &client, true, syn.payload, &decision);
+	return decision.action == REQUEST_CONNECT;
+}
+
+void holder_judge_again(struct holder *holder)
+{
+	struct holding *h, *next;
+
+	DL_FOREACH_SAFE(holder->waiting, h, next) {
+		if (is_still_granted(holder, &h->syn)) {
+			h->syn.terms = holder->pool->terms->number;
+			continue;
+		}
+		/* The session finds nothing that was done for it, and says what is wrong. */
+		event_del(holding_event(h));
+		held_syn_close(&h->syn);
+		memset(&h->syn.server, 0, sizeof(h->syn.server));
+		let_go(h, FATE_PASS_REFUSED, METRICS_SYN_NOT_GRANTED, "no longer granted");
+	}
 }
 
 /* ----- what comes from the queue ----- */
 
 /* Where the connection fails at once, it is for the session to fail again and to say so. */
-static enum fate ask_server(struct holder *holder, uint32_t id, const uint8_t *packet, size_t len,
-			    const struct syn_packet *syn, const struct request_decision *decision,
-			    struct limits_client *account)
+static enum fate ask_server(struct holding *h, const uint8_t *packet, size_t len,
+			    const struct syn_packet *syn, const struct request_decision *decision)
 {
-	const struct settings *settings = holder->pool->terms->settings;
-	struct held_syn draft = { .flow = syn->flow,
-				  .isn = syn->isn,
-				  .packet_id = id,
-				  .account = account,
-				  .mptcp = decision->mptcp };
-	struct downstream_plan plan = {
-		.server = &draft.server,
-		.route = holder->pool->route,
-		.mptcp = decision->mptcp,
-		.data_follows = syn->payload_len > decision->length,
-		.congestion = settings->congestion_server,
-	};
-	union sockaddr_ip client;
+	struct holder *holder = h->holder;
+	struct downstream_plan plan;
 	size_t taken;
 
-	/* Its cookie is the session's business, and so is the data that goes with it. */
-	if (decision->fastopen)
-		return FATE_PASS_UNCONFIRMED;
-	sockaddr_ip_set(&draft.server, AF_UNSPEC, &decision->address, decision->port);
-	sockaddr_ip_set(&client, AF_UNSPEC, &syn->flow.source, syn->flow.source_port);
-	plan.choice = sources_choose(&settings->sources, &client, &draft.server, &plan.source);
-	draft.fd = downstream_connect(&plan, &taken);
+	h->syn.terms = holder->pool->terms->number;
+	h->syn.flow = syn->flow;
+	h->syn.isn = syn->isn;
+	h->syn.mptcp = decision->mptcp;
+	h->syn.unproven = !decision->proven;
+	sockaddr_ip_set(&h->syn.server, AF_UNSPEC, &decision->address, decision->port);
+	plan = plan_of(holder, &h->syn);
+	plan.mptcp = decision->mptcp && !plain_servers_has(&h->syn.server);
+	plan.data_follows = syn->payload_len > decision->length;
+	h->syn.fd = downstream_connect(&plan, &taken);
 	/* The kernel hands out the lowest number that is free: the last one is for the client. */
-	if (draft.fd == holder->pool->terms->last_fd) {
-		close(draft.fd);
+	if (h->syn.fd == holder->pool->terms->last_fd) {
+		close(h->syn.fd);
 		return FATE_PASS_REFUSED;
 	}
-	if (draft.fd < 0)
+	if (h->syn.fd < 0)
 		return FATE_PASS_REFUSED;
-	if (hold_syn(holder, packet, len, &draft) == 0)
+	if (hold_syn(h, packet, len) == 0)
 		return FATE_HOLD;
-	close(draft.fd);
+	downstream_reset(h->syn.fd);
+	close(h->syn.fd);
 	return FATE_PASS_UNCONFIRMED;
 }
 
-/* See the top of this file. */
-static bool share_is_used_up(const struct holder *holder)
+/* By the limits: see the top of this file. @h: counted already */
+static enum fate try_to_hold(struct holding *h, const uint8_t *packet, size_t len,
+			     const struct syn_packet *syn, const struct request_decision *decision)
 {
-	size_t pending = holder->pool->terms->limits.pending.total;
+	struct limits *limits = h->holder->limits;
 
-	return pending &&
-	       hold_table_count(holder->table) >= (pending + PENDING_PART - 1) / PENDING_PART;
+	/* Its cookie is the session's business, and so is the data that goes with it. */
+	if (decision->fastopen || !limits_may_withhold(limits, &h->syn.member))
+		return FATE_PASS_UNCONFIRMED;
+	if (limits_admit(limits, &h->syn.member) != OUTCOME_NONE)
+		return FATE_PASS_REFUSED;
+	return ask_server(h, packet, len, syn, decision);
 }
 
 /* What becomes of a SYN with data that isn't known yet. */
@@ -301,29 +417,35 @@ static enum fate judge(struct holder *holder, uint32_t id, const uint8_t *packet
 {
 	const struct terms *terms = holder->pool->terms;
 	struct request_decision decision;
-	struct limits_client *account;
-	enum fate fate = FATE_PASS_REFUSED;
 	union sockaddr_ip client;
+	struct holding *h;
+	enum fate fate;
 
 	request_decide(&terms->features, syn->payload, syn->payload_len, &decision);
 	sockaddr_ip_set(&client, AF_UNSPEC, &syn->flow.source, syn->flow.source_port);
 	if (decision.valid)
-		admission_check(terms->settings, holder->pool->route, &terms->features, &client,
-				syn->payload, &decision);
+		admission_check(terms->settings, holder->pool->route, holder->pool->shared->demand, holder->limits,
+				&terms->features, &client, false, syn->payload, &decision);
+	/* MP_CAPABLE stays: with its third ACK the client may have the server after all. */
+	if (decision.demanded || decision.action == REQUEST_PROVE)
+		return FATE_PASS_UNCONFIRMED;
 	if (decision.refused)
 		return FATE_PASS_REFUSED;
 	if (decision.action == REQUEST_IGNORE && terms->settings->drop_foreign_syns)
 		return FATE_DROP_FOREIGN;
 	if (decision.action != REQUEST_CONNECT || decision.info)
 		return FATE_PASS;
-	if (share_is_used_up(holder))
+	h = holding_create(holder);
+	if (!h || limits_enter(holder->limits, &h->syn.member, &syn->flow.source, LIMITS_WITHHELD) < 0) {
+		free(h);
 		return FATE_PASS_UNCONFIRMED;
-	account = limits_enter(holder->limits, &syn->flow.source);
-	if (account && limits_client_exceeded(holder->limits, account) == OUTCOME_NONE &&
-	    limits_total_exceeded(holder->limits) == OUTCOME_NONE)
-		fate = ask_server(holder, id, packet, len, syn, &decision, account);
-	if (account && fate != FATE_HOLD)
-		limits_leave(holder->limits, account, LIMITS_PENDING, log_now_ms());
+	}
+	h->syn.packet_id = id;
+	fate = try_to_hold(h, packet, len, syn, &decision);
+	if (fate != FATE_HOLD) {
+		limits_leave(holder->limits, &h->syn.member, log_now_ms());
+		free(h);
+	}
 	return fate;
 }
 
@@ -390,6 +512,17 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	syn_queue_read(holder->queue);
+	syn_queue_flush(holder->queue);
+}
+
+static void on_flush(evutil_socket_t fd, short what, void *arg)
+{
+	struct holder *holder = arg;
+
+	(void)fd;
+	(void)what;
+	if (holder->queue)
+		syn_queue_flush(holder->queue);
 }
 
 static void on_expire(evutil_socket_t fd, short what, void *arg)
@@ -409,10 +542,10 @@ static void on_expire(evutil_socket_t fd, short what, void *arg)
 
 /* ----- on and off ----- */
 
-int holder_open(struct holder *holder, uint16_t number)
+int holder_open(struct holder *holder, size_t index)
 {
 	holder->next_id = 0;
-	return syn_queue_open(&holder->queue, number, HOLD_TABLE_MAX + QUEUE_SPARE, on_syn, holder);
+	return syn_queue_open(&holder->queue, index, on_syn, holder);
 }
 
 int holder_start(struct holder *holder)
@@ -445,26 +578,38 @@ struct holder *holder_create(struct session_pool *pool)
 	if (!holder)
 		return NULL;
 	holder->pool = pool;
+	pool->drop_held = drop_held;
 	holder->limits = pool->shared->limits;
 	holder->metrics = pool->metrics;
 	holder->table = pool->shared->held;
 	holder->expire = event_new(pool->base, -1, 0, on_expire, holder);
-	if (holder->expire)
+	holder->flush = event_new(pool->base, -1, 0, on_flush, holder);
+	if (holder->expire && holder->flush)
 		return holder;
+	if (holder->expire)
+		event_free(holder->expire);
+	if (holder->flush)
+		event_free(holder->flush);
 	free(holder);
 	return NULL;
 }
 
-void holder_destroy(struct holder *holder)
+void holder_forget(struct holder *holder)
 {
 	struct held_syn *held;
 
-	if (!holder)
-		return;
-	holder_stop(holder, false);
 	/* Others' as well: it is the end for all. */
 	while ((held = hold_table_expire(holder->table, UINT64_MAX)))
 		free_held(holder, held);
+}
+
+void holder_destroy(struct holder *holder)
+{
+	if (!holder)
+		return;
+	holder_stop(holder, false);
+	holder_forget(holder);
 	event_free(holder->expire);
+	event_free(holder->flush);
 	free(holder);
 }

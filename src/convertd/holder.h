@@ -4,7 +4,7 @@
 #define CONVERTD_HOLDER_H
 
 #include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 
 struct holder;
 struct session_pool;
@@ -19,14 +19,20 @@ struct holder *holder_create(struct session_pool *pool);
 /* In the worker's thread, as the two below. NULL is fine. */
 void holder_destroy(struct holder *holder);
 
+/* hold_forget() */
+void holder_forget(struct holder *holder);
+
 /*
- * holder_open() - own the netfilter queue of this number, in any thread before holder_start()
- * Returns 0 or -errno: -EBUSY for a queue that has an owner, -EPERM without CAP_NET_ADMIN.
+ * holder_open() - look after one of the queues that rights_own_queues() has got, in any thread before holder_start()
+ * Returns 0 or -errno.
  */
-int holder_open(struct holder *holder, uint16_t number);
+int holder_open(struct holder *holder, size_t index);
 
 /* From now on it looks at what its queue has. Returns 0, or -ENOMEM. */
 int holder_start(struct holder *holder);
+
+/* The terms of its pool are others now: lets go of the SYNs that these don't grant, for them to be refused. */
+void holder_judge_again(struct holder *holder);
 
 /*
  * holder_stop() - let go of all SYNs and give up the queue

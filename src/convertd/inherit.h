@@ -12,8 +12,13 @@
 /* The name by which the service manager keeps our own sockets for the next process. */
 #define INHERIT_KEPT_NAME "convertd-listen"
 
+/* By which the manager keeps our lifeline: handover.c. */
+#define INHERIT_LIFELINE_NAME "convertd-lifeline"
+
 /* And hold_rules_fd(). */
 #define INHERIT_RULES_NAME "convertd-rules"
+
+#define INHERIT_METRICS_MAX (2 * SETTINGS_METRICS_MAX)
 
 struct inherited_socket {
 	struct listen_address where;
@@ -25,6 +30,10 @@ struct inherited {
 	struct inherited_socket *sockets;
 	size_t count;
 	int rules; /* hold_rules_fd() of the process before this one, or -1 */
+	int lifeline; /* of the process before this one, which may still serve; or -1 */
+	int metrics[INHERIT_METRICS_MAX]; /* sockets for HTTP, which it has handed over */
+	size_t metrics_count;
+	bool handed_over; /* the kept sockets are by the process before, not by the service manager */
 };
 
 /*
@@ -49,8 +58,33 @@ bool inherit_join(const struct inherited *inherited, struct settings *settings,
 size_t inherit_find(const struct inherited *inherited, const struct listen_address *where,
 		    int *fds, size_t max);
 
+/* The first descriptor behind all of them, and behind standard error. */
+int inherit_end(const struct inherited *inherited);
+
 /* Are clients at this place the business of a socket unit? */
 bool inherit_is_unit(const struct inherited *inherited, const struct listen_address *where);
+
+/*
+ * inherit_is_awaited() - does the convertd before this one wait for it, as far as the environment tells?
+ * Before inherit_sockets(), by a process that can't start: it is told that somebody has tried.
+ */
+bool inherit_is_awaited(void);
+
+/*
+ * inherit_listener(), inherit_metrics(), inherit_rules() - take over what the convertd before this one hands over itself
+ * It listens for clients, in the place of all that was kept by the service manager; or for questions by HTTP; or
+ * it is hold_rules_fd(), which the service manager may have kept as well.
+ * What can't be used is closed.
+ */
+void inherit_listener(struct inherited *inherited, int fd);
+void inherit_metrics(struct inherited *inherited, int fd);
+void inherit_rules(struct inherited *inherited, int fd);
+
+/* Forgets what was handed over: it was not all. */
+void inherit_take_nothing(struct inherited *inherited);
+
+/* A duplicate of the socket that listens there for questions by HTTP, or -1. */
+int inherit_find_metrics(const struct inherited *inherited, const struct metrics_address *where);
 
 /* Closes what was kept: sockets that nobody has asked for would never be looked at. */
 void inherit_close_kept(struct inherited *inherited);

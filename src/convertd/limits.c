@@ -2,74 +2,60 @@
 /*
  * limits.c - how much of the converter one client prefix, and all of them, may take (no I/O)
  *
- * A client is known as long as it has a session, and afterwards until its bucket of errors is full
- * again. There are no more of the former than sessions, and of the latter LIMITS_IDLE_MAX: then
+ * The problem. A number for each client is too large or too small: a thousand users behind one address are
+ * one client, and one user with a /56 is 256. So, unless the operator says otherwise, a client may have all
+ * that nobody else needs, and where all is taken whoever has most makes room for whoever comes: the
+ * greediest of the largest prefixes, in it the greediest of the next ones, down to a client (shares.h).
+ * If that is the newcomer itself, it is refused.
+ *
+ * Who of that client? One that waits for its client's bytes, the oldest; else, of those that are pending,
+ * the oldest, as its server is the least likely to answer; of open ones, the one on which nothing
+ * has moved for longest. Requests come in the SYN as a rule and never wait, so where more than half of
+ * what is pending waits, one of the waiting makes room. An open connection makes room only for a prefix that
+ * has less than half as much: who is served stays served, among equals.
+ *
+ * Where all have as much as each other, the one that has had it for longest makes room. So a flood from
+ * more prefixes than there is room for pushes itself out, and leaves a newcomer the time of one round.
+ *
+ * A member may be another thread's. It is told to go: it isn't counted from then on, and its owner
+ * is woken to end it. If it has gone by itself meanwhile, all the better.
+ *
+ * A client is known as long as it has a member, and afterwards until its bucket of errors is full
+ * again. There are no more of the former than members, and of the latter LIMITS_IDLE_MAX: then
  * the one that has left first is forgotten. So a flood from forged addresses can't make the table
- * grow; what it can do is to make it forget, and for that case there is the bucket that all
- * clients share.
+ * grow; what it can do is to make it forget, and for that case there are the buckets that prefixes,
+ * and all clients, share.
  *
- * The table is hashed with a secret key (SipHash): whoever chooses a client's address can't choose
- * its place in the table.
- *
- * One lock for everything: a session takes it some six times in its life, for less than a
- * microsecond in all.
- *
- * Buckets: a client may be sent BURST_SECONDS times its rate at once; tokens are counted in
- * thousandths, so that a millisecond gives as many as the rate is.
+ * The tables are hashed with a secret key (SipHash): whoever chooses a client's address can't choose
+ * its place in them. One lock for everything: a session takes it some eight times in its life, for two
+ * microseconds in all.
  */
 #include "config.h"
 
-#include "convertd/limits.h"
-
-#include <pthread.h>
-#include <sodium.h>
+#include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
+/* Before uthash.h, which the header includes. */
 #define HASH_NONFATAL_OOM 1
-#define HASH_FUNCTION(key, len, hash) ((hash) = hash_prefix(limits, (key), (len)))
-#include <uthash.h>
+#define HASH_FUNCTION(key, len, hash) ((hash) = shares_hash(&limits->shares, (key), (len)))
+#include "convertd/limits_private.h"
 
-#define BURST_SECONDS 5
+#define SHARE_BIT(share) (1U << (share))
 
-/* An address and a length, without the padding that struct prefix has. */
-#define KEY_LEN 17
-
-struct bucket {
-	uint64_t filled_ms; /* when @tokens was right; 0: never used, full */
-	uint64_t tokens;    /* thousandths of an error */
+/* What a member of each class has a share of. */
+static const unsigned class_shares[] = {
+	[LIMITS_PENDING] = SHARE_BIT(SHARE_PENDING) | SHARE_BIT(SHARE_CONNECTIONS),
+	[LIMITS_WAITING] = SHARE_BIT(SHARE_WAITING) | SHARE_BIT(SHARE_PENDING) |
+			   SHARE_BIT(SHARE_CONNECTIONS),
+	[LIMITS_WITHHELD] = SHARE_BIT(SHARE_WITHHELD) | SHARE_BIT(SHARE_PENDING) |
+			    SHARE_BIT(SHARE_CONNECTIONS),
+	[LIMITS_OPEN] = SHARE_BIT(SHARE_CONNECTIONS),
+	[LIMITS_REFUSING] = SHARE_BIT(SHARE_REFUSING),
 };
-
-struct limits_client {
-	uint8_t key[KEY_LEN]; /* the prefix */
-	unsigned count[LIMITS_CLASS_COUNT];
-	struct bucket errors;
-	struct limits_client *prev, *next; /* in limits->idle */
-	UT_hash_handle hh;
-};
-
-struct limits {
-	pthread_mutex_t lock; /* for all that follows, clients included */
-	struct limits_settings settings;
-	uint8_t hash_key[crypto_shorthash_KEYBYTES];
-	struct limits_client *clients;
-	struct limits_client *idle; /* without a session, the first that has left first */
-	size_t idle_count;
-	size_t count[LIMITS_CLASS_COUNT];
-	size_t leaving; /* pending ones that have been told to go, and don't count any more */
-	struct bucket errors;
-};
-
-static unsigned hash_prefix(const struct limits *limits, const void *key, size_t len)
-{
-	uint8_t hash[crypto_shorthash_BYTES];
-	unsigned result;
-
-	crypto_shorthash(hash, key, len, limits->hash_key);
-	memcpy(&result, hash, sizeof(result));
-	return result;
-}
+static_assert(sizeof(class_shares) / sizeof(class_shares[0]) == LIMITS_CLASS_COUNT, "shares of each");
 
 struct limits *limits_create(void)
 {
@@ -78,12 +64,13 @@ struct limits *limits_create(void)
 	if (!limits)
 		return NULL;
 	pthread_mutex_init(&limits->lock, NULL);
-	crypto_shorthash_keygen(limits->hash_key);
+	shares_init(&limits->shares);
 	return limits;
 }
 
 static void forget(struct limits *limits, struct limits_client *client)
 {
+	shares_detach(&limits->shares, &client->node);
 	HASH_DELETE(hh, limits->clients, client);
 	free(client);
 }
@@ -96,6 +83,7 @@ void limits_destroy(struct limits *limits)
 		return;
 	HASH_ITER(hh, limits->clients, client, next)
 		forget(limits, client);
+	shares_fini(&limits->shares);
 	pthread_mutex_destroy(&limits->lock);
 	free(limits);
 }
@@ -107,120 +95,160 @@ void limits_configure(struct limits *limits, const struct limits_settings *setti
 	pthread_mutex_unlock(&limits->lock);
 }
 
-static struct limits_client *client_create(struct limits *limits, const uint8_t key[static KEY_LEN])
+/* ----- members and clients ----- */
+
+static struct limits_client *client_create(struct limits *limits, const uint8_t key[static SHARES_KEY_LEN])
 {
 	struct limits_client *client = calloc(1, sizeof(*client));
 
 	if (!client)
 		return NULL;
-	memcpy(client->key, key, KEY_LEN);
-	HASH_ADD(hh, limits->clients, key, KEY_LEN, client);
+	memcpy(client->node.key, key, SHARES_KEY_LEN);
+	if (shares_attach(&limits->shares, &client->node) < 0) {
+		free(client);
+		return NULL;
+	}
+	HASH_ADD(hh, limits->clients, node.key, SHARES_KEY_LEN, client);
 	if (client->hh.tbl)
 		return client;
+	shares_detach(&limits->shares, &client->node);
 	free(client);
 	return NULL;
 }
 
-static unsigned client_sessions(const struct limits_client *client)
-{
-	return client->count[LIMITS_PENDING] + client->count[LIMITS_OPEN] +
-	       client->count[LIMITS_REFUSING];
-}
-
 /* The client of that key, which isn't idle any more; made if it isn't known. NULL without memory. */
-static struct limits_client *client_get(struct limits *limits, const uint8_t key[static KEY_LEN])
+static struct limits_client *client_get(struct limits *limits, const uint8_t key[static SHARES_KEY_LEN])
 {
 	struct limits_client *client;
 
-	HASH_FIND(hh, limits->clients, key, KEY_LEN, client);
+	HASH_FIND(hh, limits->clients, key, SHARES_KEY_LEN, client);
 	if (!client)
 		return client_create(limits, key);
-	if (!client_sessions(client)) {
+	if (!client->count) {
 		DL_DELETE(limits->idle, client);
 		limits->idle_count--;
 	}
 	return client;
 }
 
-static struct limits_client *enter(struct limits *limits, const struct in6_addr *address)
+/* It has a share of all those, one more or (@by is -1) one less. */
+static void add_shares(struct limits *limits, const struct limits_member *member, unsigned shares, int by)
 {
-	bool v4 = IN6_IS_ADDR_V4MAPPED(address);
-	struct prefix prefix = prefix_of(address, (uint8_t)(v4 ? 96 + limits->settings.prefix_v4 :
-								 limits->settings.prefix_v6));
-	uint8_t key[KEY_LEN];
-	struct limits_client *client;
-
-	memcpy(key, &prefix.address, sizeof(prefix.address));
-	key[KEY_LEN - 1] = prefix.length;
-	client = client_get(limits, key);
-	if (!client)
-		return NULL;
-	client->count[LIMITS_PENDING]++;
-	limits->count[LIMITS_PENDING]++;
-	return client;
+	for (int share = 0; share < SHARE_COUNT; share++)
+		if (shares & SHARE_BIT(share))
+			shares_add(&limits->shares, &member->client->node, (enum share)share, by);
 }
 
-struct limits_client *limits_enter(struct limits *limits, const struct in6_addr *address)
+static void count(struct limits *limits, struct limits_member *member, enum limits_class class)
 {
-	struct limits_client *client;
-
-	pthread_mutex_lock(&limits->lock);
-	client = enter(limits, address);
-	pthread_mutex_unlock(&limits->lock);
-	return client;
+	member->class = (uint8_t)class;
+	DL_APPEND(member->client->members[class], member);
+	add_shares(limits, member, class_shares[class], 1);
 }
 
-void limits_move(struct limits *limits, struct limits_client *client, enum limits_class from,
-		 enum limits_class to)
+void limits_set_memory(struct limits *limits, struct limits_member *member, uint64_t bytes,
+		       uint32_t stalled_ms)
 {
-	pthread_mutex_lock(&limits->lock);
-	client->count[from]--;
-	limits->count[from]--;
-	client->count[to]++;
-	limits->count[to]++;
-	pthread_mutex_unlock(&limits->lock);
-}
+	struct limits_client *client = member->client;
+	uint64_t before = member->stalled.weight;
+	uint64_t weight = stalled_ms < LIMITS_STALLED_MIN_MS ? 0 : (bytes >> 10) * stalled_ms / LIMITS_STALLED_MIN_MS;
 
-static uint64_t bucket_size(unsigned rate)
-{
-	return (uint64_t)rate * BURST_SECONDS * 1000;
-}
-
-/* Fills it up to now. */
-static void bucket_fill(struct bucket *bucket, unsigned rate, uint64_t now_ms)
-{
-	uint64_t full = bucket_size(rate);
-	/* Another thread may have looked at the clock earlier and come later. */
-	uint64_t elapsed = now_ms > bucket->filled_ms ? now_ms - bucket->filled_ms : 0;
-
-	if (!bucket->filled_ms || elapsed >= BURST_SECONDS * 1000)
-		bucket->tokens = full;
-	else
-		bucket->tokens += elapsed * rate;
-	if (bucket->tokens > full)
-		bucket->tokens = full;
-	if (now_ms > bucket->filled_ms)
-		bucket->filled_ms = now_ms;
-}
-
-static bool bucket_is_full(struct bucket *bucket, unsigned rate, uint64_t now_ms)
-{
-	if (!bucket->filled_ms)
-		return true;
-	bucket_fill(bucket, rate, now_ms);
-	return bucket->tokens == bucket_size(rate);
-}
-
-static void leave(struct limits *limits, struct limits_client *client, enum limits_class from,
-		  uint64_t now_ms)
-{
-	unsigned rate = limits->settings.errors.per_client;
-
-	client->count[from]--;
-	limits->count[from]--;
-	if (client_sessions(client))
+	if (bytes != member->memory)
+		shares_add(&limits->shares, &client->node, SHARE_MEMORY,
+			   (int64_t)(bytes - member->memory));
+	member->memory = bytes;
+	member->stalled_ms = stalled_ms;
+	if (weight == before)
 		return;
-	if (bucket_is_full(&client->errors, rate, now_ms)) {
+	heap_set(&client->stalled, &member->stalled, weight, ++limits->shares.turn);
+	shares_add(&limits->shares, &client->node, SHARE_STALLED, (int64_t)(weight - before));
+}
+
+static void uncount(struct limits *limits, struct limits_member *member)
+{
+	DL_DELETE(member->client->members[member->class], member);
+	add_shares(limits, member, class_shares[member->class], -1);
+	limits_set_memory(limits, member, 0, 0);
+}
+
+/* It is no longer among those that have been told to go. */
+static void untell(struct limits *limits, struct limits_member *member)
+{
+	/* limits_next_told() may have taken it out. */
+	if (member->prev)
+		DL_DELETE(member->owner->told, member);
+	member->prev = member->next = NULL;
+	member->reason = OUTCOME_NONE;
+	limits->told--;
+}
+
+void limits_tell(struct limits *limits, struct limits_member *member, enum outcome reason)
+{
+	struct limits_owner *owner = member->owner;
+
+	uncount(limits, member);
+	member->reason = (uint8_t)reason;
+	limits->told++;
+	DL_APPEND(owner->told, member);
+	if (owner->told == member)
+		owner->wake(owner);
+}
+
+int limits_enter(struct limits *limits, struct limits_member *member, const struct in6_addr *address,
+		 enum limits_class class)
+{
+	uint8_t key[SHARES_KEY_LEN];
+	bool v4 = IN6_IS_ADDR_V4MAPPED(address);
+
+	pthread_mutex_lock(&limits->lock);
+	shares_key(address, (uint8_t)(v4 ? 96 + limits->settings.prefix_v4 : limits->settings.prefix_v6), key);
+	member->client = client_get(limits, key);
+	if (member->client) {
+		member->client->count++;
+		limits->members++;
+		count(limits, member, class);
+	}
+	pthread_mutex_unlock(&limits->lock);
+	return member->client ? 0 : -ENOMEM;
+}
+
+static void move(struct limits *limits, struct limits_member *member, enum limits_class class)
+{
+	unsigned before = class_shares[member->class], after = class_shares[class];
+
+	if (member->reason == OUTCOME_NONE) {
+		DL_DELETE(member->client->members[member->class], member);
+		add_shares(limits, member, before & ~after, -1);
+		add_shares(limits, member, after & ~before, 1);
+		DL_APPEND(member->client->members[class], member);
+	} else if (class == LIMITS_REFUSING ||
+		   (class == LIMITS_OPEN && member->reason == OUTCOME_LIMIT_PENDING)) {
+		untell(limits, member);
+		count(limits, member, class);
+	}
+	member->class = (uint8_t)class;
+}
+
+void limits_move(struct limits *limits, struct limits_member *member, enum limits_class class)
+{
+	pthread_mutex_lock(&limits->lock);
+	move(limits, member, class);
+	pthread_mutex_unlock(&limits->lock);
+}
+
+void limits_touch(struct limits *limits, struct limits_member *member)
+{
+	pthread_mutex_lock(&limits->lock);
+	if (member->reason == OUTCOME_NONE) {
+		DL_DELETE(member->client->members[member->class], member);
+		DL_APPEND(member->client->members[member->class], member);
+	}
+	pthread_mutex_unlock(&limits->lock);
+}
+
+static void set_idle(struct limits *limits, struct limits_client *client, uint64_t now_ms)
+{
+	if (bucket_is_full(&client->node.errors, limits->settings.errors.per_client, now_ms)) {
 		forget(limits, client);
 		return;
 	}
@@ -233,145 +261,78 @@ static void leave(struct limits *limits, struct limits_client *client, enum limi
 	}
 }
 
-void limits_leave(struct limits *limits, struct limits_client *client, enum limits_class from,
-		  uint64_t now_ms)
+void limits_leave(struct limits *limits, struct limits_member *member, uint64_t now_ms)
 {
+	struct limits_client *client = member->client;
+
 	pthread_mutex_lock(&limits->lock);
-	leave(limits, client, from, now_ms);
+	if (member->reason != OUTCOME_NONE)
+		untell(limits, member);
+	else
+		uncount(limits, member);
+	member->client = NULL;
+	limits->members--;
+	if (!--client->count)
+		set_idle(limits, client, now_ms);
 	pthread_mutex_unlock(&limits->lock);
 }
 
-void limits_expect_leave(struct limits *limits)
+struct limits_member *limits_next_told(struct limits *limits, struct limits_owner *owner,
+				       enum outcome *reason)
 {
+	struct limits_member *member;
+
 	pthread_mutex_lock(&limits->lock);
-	limits->leaving++;
+	do {
+		member = owner->told;
+		if (!member)
+			break;
+		DL_DELETE(owner->told, member);
+		member->prev = member->next = NULL;
+		*reason = (enum outcome)member->reason;
+	} while (member->claim && !member->claim(member));
 	pthread_mutex_unlock(&limits->lock);
+	return member;
 }
 
-void limits_expect_no_leave(struct limits *limits)
+/* ----- how many there are ----- */
+
+size_t limits_members(struct limits *limits)
 {
+	size_t members;
+
 	pthread_mutex_lock(&limits->lock);
-	limits->leaving--;
+	members = limits->members;
 	pthread_mutex_unlock(&limits->lock);
+	return members;
 }
 
-size_t limits_sessions(struct limits *limits)
+size_t limits_members_of(struct limits *limits, const struct limits_member *member)
 {
-	size_t count;
+	size_t members;
 
 	pthread_mutex_lock(&limits->lock);
-	count = limits->count[LIMITS_PENDING] + limits->count[LIMITS_OPEN] +
-		limits->count[LIMITS_REFUSING];
+	members = member->client->count;
 	pthread_mutex_unlock(&limits->lock);
-	return count;
+	return members;
 }
 
 size_t limits_clients(struct limits *limits)
 {
-	size_t count;
+	size_t clients;
 
 	pthread_mutex_lock(&limits->lock);
-	count = HASH_COUNT(limits->clients);
+	clients = HASH_COUNT(limits->clients);
 	pthread_mutex_unlock(&limits->lock);
-	return count;
+	return clients;
 }
 
-static bool exceeds(size_t count, unsigned limit)
+uint64_t limits_memory(struct limits *limits)
 {
-	return limit && count > limit;
-}
-
-static enum outcome client_exceeded(const struct limits *limits,
-				    const struct limits_client *client)
-{
-	const struct limits_settings *settings = &limits->settings;
-
-	if (exceeds(client->count[LIMITS_PENDING], settings->pending.per_client))
-		return OUTCOME_LIMIT_CLIENT_PENDING;
-	if (exceeds(client->count[LIMITS_PENDING] + client->count[LIMITS_OPEN],
-		    settings->connections.per_client))
-		return OUTCOME_LIMIT_CLIENT_CONNECTIONS;
-	return OUTCOME_NONE;
-}
-
-enum outcome limits_client_exceeded(struct limits *limits, const struct limits_client *client)
-{
-	enum outcome reason;
+	uint64_t bytes;
 
 	pthread_mutex_lock(&limits->lock);
-	reason = client_exceeded(limits, client);
+	bytes = limits_total(limits, SHARE_MEMORY);
 	pthread_mutex_unlock(&limits->lock);
-	return reason;
-}
-
-/* @leaving: of the pending ones, those that don't count */
-static enum outcome total_exceeded(const struct limits *limits, size_t leaving)
-{
-	const struct limits_settings *settings = &limits->settings;
-	size_t pending = limits->count[LIMITS_PENDING];
-
-	pending -= leaving < pending ? leaving : pending;
-	if (exceeds(pending, settings->pending.total))
-		return OUTCOME_LIMIT_PENDING;
-	if (exceeds(pending + limits->count[LIMITS_OPEN], settings->connections.total))
-		return OUTCOME_LIMIT_CONNECTIONS;
-	return OUTCOME_NONE;
-}
-
-enum outcome limits_total_exceeded(struct limits *limits)
-{
-	enum outcome reason;
-
-	pthread_mutex_lock(&limits->lock);
-	reason = total_exceeded(limits, limits->leaving);
-	pthread_mutex_unlock(&limits->lock);
-	return reason;
-}
-
-bool limits_leave_still_needed(struct limits *limits)
-{
-	bool needed;
-
-	pthread_mutex_lock(&limits->lock);
-	needed = total_exceeded(limits, limits->leaving - 1) != OUTCOME_NONE;
-	pthread_mutex_unlock(&limits->lock);
-	return needed;
-}
-
-bool limits_may_refuse(struct limits *limits, const struct limits_client *client)
-{
-	const struct limit *pending = &limits->settings.pending;
-	bool may;
-
-	pthread_mutex_lock(&limits->lock);
-	may = !exceeds(client->count[LIMITS_REFUSING] + 1, pending->per_client) &&
-	      !exceeds(limits->count[LIMITS_REFUSING] + 1, pending->total);
-	pthread_mutex_unlock(&limits->lock);
-	return may;
-}
-
-static bool take_error(struct limits *limits, struct limits_client *client, uint64_t now_ms)
-{
-	const struct limit *rate = &limits->settings.errors;
-
-	bucket_fill(&client->errors, rate->per_client, now_ms);
-	bucket_fill(&limits->errors, rate->total, now_ms);
-	if ((rate->per_client && client->errors.tokens < 1000) ||
-	    (rate->total && limits->errors.tokens < 1000))
-		return false;
-	if (rate->per_client)
-		client->errors.tokens -= 1000;
-	if (rate->total)
-		limits->errors.tokens -= 1000;
-	return true;
-}
-
-bool limits_take_error(struct limits *limits, struct limits_client *client, uint64_t now_ms)
-{
-	bool taken;
-
-	pthread_mutex_lock(&limits->lock);
-	taken = take_error(limits, client, now_ms);
-	pthread_mutex_unlock(&limits->lock);
-	return taken;
+	return bytes;
 }

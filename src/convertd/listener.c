@@ -19,6 +19,7 @@
 #include "common/sysctl.h"
 #include "convertd/inherit.h"
 #include "convertd/log.h"
+#include "convertd/rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,8 +63,10 @@ static int open_socket(int family, bool *mptcp)
 /* Options that accepted sockets inherit, and Fast Open. */
 static void set_options(struct listener *listener, int fd)
 {
-	static const int backlog = LISTENER_BACKLOG;
+	static const int backlog = LISTENER_BACKLOG, retries = 1;
 
+	/* As net.ipv4.tcp_synack_retries is wanted; MPTCP sockets haven't got the option. */
+	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	listener->fastopen =
@@ -79,7 +82,8 @@ static const char *bind_remedy(int error)
 {
 	switch (error) {
 	case EADDRINUSE:
-		return "another process listens there, or another --listen contains it";
+		return "another process listens there (pass --take-over if it is a convertd to be "
+		       "replaced), or another --listen contains it";
 	case EADDRNOTAVAIL:
 		return "this host has no such address (see: ip address)";
 	case EACCES:
@@ -91,15 +95,14 @@ static const char *bind_remedy(int error)
 	}
 }
 
-/* "[::]:1234", "192.0.2.1%eth0:1234"; returns @buf. */
-static const char *where_format(const struct listen_address *where,
-				char buf[static SOCKADDR_STRLEN + IFNAMSIZ])
+const char *listener_place_name(const struct listen_address *where,
+				char buf[static LISTENER_DESCRIPTION_MAX])
 {
 	char text[SOCKADDR_STRLEN], *colon;
 
 	sockaddr_ip_format(&where->address, text);
 	colon = strrchr(text, ':');
-	snprintf(buf, SOCKADDR_STRLEN + IFNAMSIZ, "%.*s%s%s%s", (int)(colon - text), text,
+	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%.*s%s%s%s", (int)(colon - text), text,
 		 where->device[0] ? "%" : "", where->device, colon);
 	return buf;
 }
@@ -107,9 +110,9 @@ static const char *where_format(const struct listen_address *where,
 static void tell_problem(struct problems *problems, const struct listen_address *where, int error)
 {
 	static const struct place place = { .name = "listen" };
-	char text[SOCKADDR_STRLEN + IFNAMSIZ];
+	char text[LISTENER_DESCRIPTION_MAX];
 
-	problems_add(problems, &place, "%s: %s: %s", where_format(where, text), strerror(error),
+	problems_add(problems, &place, "%s: %s: %s", listener_place_name(where, text), strerror(error),
 		     bind_remedy(error));
 }
 
@@ -134,7 +137,7 @@ static int socket_bind(struct listener *listener, int fd)
 		    IN6_IS_ADDR_LINKLOCAL(&address.in6.sin6_addr))
 			address.in6.sin6_scope_id = listener->device_index;
 	}
-	return bind(fd, &address.sa, sockaddr_ip_len(&address)) < 0 ? -errno : 0;
+	return rights_bind(fd, &address);
 }
 
 /* One socket that is bound, able to share its place with the others. Returns 0 or -errno. */
@@ -181,13 +184,16 @@ struct listener *listener_create(const struct listen_address *where, size_t coun
 {
 	struct listener *listener =
 		calloc(1, sizeof(*listener) + count * sizeof(struct listener_socket));
-	int fds[SETTINGS_WORKERS_MAX], error = 0;
-	size_t found = inherit_find(inherited, where, fds, count);
+	int *fds = calloc(count, sizeof(*fds)), error = 0;
+	size_t found;
 
-	if (!listener) {
+	if (!listener || !fds) {
 		tell_problem(problems, where, ENOMEM);
+		free(listener);
+		free(fds);
 		return NULL;
 	}
+	found = inherit_find(inherited, where, fds, count);
 	listener->where = *where;
 	listener->inherited = found > 0;
 	listener->count = found ? found : count;
@@ -196,6 +202,7 @@ struct listener *listener_create(const struct listen_address *where, size_t coun
 	for (size_t i = 0; i < listener->count && !error; i++)
 		error = found ? socket_inherit(listener, &listener->sockets[i], fds[i]) :
 				socket_open(listener, &listener->sockets[i], i == 0);
+	free(fds);
 	if (!error)
 		return listener;
 	tell_problem(problems, where, -error);
@@ -247,7 +254,7 @@ void listener_set_pending(struct listener *listener, unsigned pending)
 
 void listener_set_congestion(struct listener *listener, const char *name)
 {
-	char text[SOCKADDR_STRLEN + IFNAMSIZ];
+	char text[LISTENER_DESCRIPTION_MAX];
 
 	/* A socket that was never told goes by the sysctl, whatever becomes of that. */
 	if (!*name && !listener->congestion_set)
@@ -259,7 +266,7 @@ void listener_set_congestion(struct listener *listener, const char *name)
 		if (!error)
 			continue;
 		log_warning("%s: the congestion control stays as it was: %s",
-			    where_format(&listener->where, text), strerror(-error));
+			    listener_place_name(&listener->where, text), strerror(-error));
 		return;
 	}
 }
@@ -273,7 +280,7 @@ bool listener_is_at(const struct listener *listener, const struct listen_address
 const char *listener_name(const struct listener *listener,
 			  char buf[static LISTENER_DESCRIPTION_MAX])
 {
-	return where_format(&listener->where, buf);
+	return listener_place_name(&listener->where, buf);
 }
 
 /* Sockets stay what they were made as. Inherited ones are somebody else's to make, who was told. */
@@ -290,9 +297,9 @@ const char *listener_describe(const struct listener *listener,
 {
 	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
 	bool fastopen = listener->fastopen && (sysctl < 0 || sysctl & LISTENER_SYSCTL_FASTOPEN);
-	char text[SOCKADDR_STRLEN + IFNAMSIZ];
+	char text[LISTENER_DESCRIPTION_MAX];
 
-	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", where_format(&listener->where, text),
+	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", listener_place_name(&listener->where, text),
 		 describe_protocol(listener), fastopen ? ", Fast Open" : "",
 		 listener->inherited ? ", inherited" : "");
 	return buf;

@@ -23,7 +23,6 @@ struct listener;
 struct listener_socket {
 	int fd;            /* -1: closed */
 	atomic_uint users; /* acceptors */
-	struct log_limit limit;
 };
 
 /* Room for what listener_describe() prints. */
@@ -32,7 +31,7 @@ struct listener_socket {
 /*
  * listener_create() - bind sockets, or take those that were inherited, without listening yet
  * @where: :: takes IPv4 as well
- * @count: sockets that share the place, SETTINGS_WORKERS_MAX at most
+ * @count: sockets that share the place, one at least
  * @inherited: it may have sockets for the place, fewer perhaps
  * Returns NULL after telling @problems what went wrong.
  */
@@ -68,7 +67,11 @@ void listener_set_congestion(struct listener *listener, const char *name);
 /* Is this what it listens on? Not once an interface has gone and come back as another. */
 bool listener_is_at(const struct listener *listener, const struct listen_address *where);
 
-/* "[::]%eth0:1234"; returns @buf. */
+/* "[::]%eth0:1234", of a place where none has to be; returns @buf. */
+const char *listener_place_name(const struct listen_address *where,
+				char buf[static LISTENER_DESCRIPTION_MAX]);
+
+/* The same of a listener; returns @buf. */
 const char *listener_name(const struct listener *listener,
 			  char buf[static LISTENER_DESCRIPTION_MAX]);
 

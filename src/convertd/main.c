@@ -3,8 +3,10 @@
 #include "config.h"
 
 #include "convertd/ask.h"
+#include "convertd/capabilities.h"
 #include "convertd/cookies.h"
 #include "convertd/drain.h"
+#include "convertd/handover.h"
 #include "convertd/inherit.h"
 #include "convertd/log.h"
 #include "convertd/memory.h"
@@ -12,9 +14,13 @@
 #include "convertd/notify.h"
 #include "convertd/options.h"
 #include "convertd/privileges.h"
+#include "convertd/sandbox.h"
 #include "convertd/service.h"
 #include "convertd/settings.h"
-#include "convertd/syscall_filter.h"
+#include "convertd/survivor.h"
+#include "convertd/ward.h"
+#include "convertd/warden.h"
+#include "convertd/warden_calls.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -37,11 +43,16 @@ struct convertd {
 	int argc;
 	char **argv;
 	struct event_base *base;
+	struct ward ward; /* WARD_NONE: this process is the only one, and has the signals itself */
 	struct event *signals[SIGNALS];
 	struct event *watchdog; /* NULL: nobody watches */
+	struct event *survivor; /* NULL: there is none */
+	int survivor_fd;        /* or -errno */
 	struct inherited inherited;
 	struct monitor *monitor;
 	struct service *service;
+	struct handover *handover;
+	int conversation; /* with the convertd before this one, until this one serves; -1: none */
 	struct drain *drain; /* NULL until it is to stop */
 };
 
@@ -93,6 +104,8 @@ static void reload(struct convertd *convertd)
 		warn_of_user(service_settings(convertd->service), settings);
 	if (settings && apply(convertd, settings, &problems)) {
 		monitor_count_reload(convertd->monitor, true);
+		handover_offer(convertd->handover, settings);
+		service_announce(convertd->service, "reloaded");
 		notify_send("READY=1");
 		return;
 	}
@@ -100,28 +113,154 @@ static void reload(struct convertd *convertd)
 	settings_destroy(settings);
 	log_error("not reloaded, the old configuration stays in force: %s%s", problems.first,
 		  problems.count > 1 ? "; and more, which --check-config shows" : "");
+	if (sandbox_denies_files() && strstr(problems.first, strerror(EACCES)))
+		log_info("files and Unix sockets in directories that weren't named at the start are out of "
+			 "reach; start convertd anew, or with --no-landlock");
 	notify_send("READY=1\nSTATUS=Not reloaded: %s", problems.first);
 }
 
-static void drain(struct convertd *convertd, const char *reason)
+static void drain(struct convertd *convertd, bool replaced, const char *reason)
 {
 	monitor_set_draining(convertd->monitor, true);
-	convertd->drain = drain_start(convertd->base, convertd->service, reason);
+	handover_set_draining(convertd->handover);
+	convertd->drain = drain_start(convertd->base, convertd->service, replaced, reason);
 }
 
-static void on_signal(evutil_socket_t signum, short what, void *arg)
+/* The service manager starts another convertd as soon as the main process has ended. */
+static void leave(struct convertd *convertd, const char *reason)
+{
+	log_info("%s: the next convertd is to take over; this one serves until then", reason);
+	notify_send("STOPPING=1\nSTATUS=The next convertd is to take over");
+	ward_leave(&convertd->ward);
+	handover_await(convertd->handover);
+}
+
+/* ----- another convertd that takes over: handover.h ----- */
+
+static void on_pause(void *arg)
 {
 	struct convertd *convertd = arg;
 
-	(void)what;
+	service_pause(convertd->service);
+}
+
+static void on_resume(void *arg)
+{
+	struct convertd *convertd = arg;
+
+	service_resume(convertd->service);
+}
+
+static void on_give(void *arg, struct handover *handover, bool listeners)
+{
+	struct convertd *convertd = arg;
+
+	service_give(convertd->service, handover, listeners);
+	monitor_give(convertd->monitor, handover);
+}
+
+static void on_end(void *arg, bool replaced, const char *reason)
+{
+	struct convertd *convertd = arg;
+
+	if (replaced)
+		monitor_leave(convertd->monitor);
+	if (!convertd->drain)
+		drain(convertd, replaced, reason);
+}
+
+static const struct handover_duties duties = {
+	.pause = on_pause,
+	.resume = on_resume,
+	.give = on_give,
+	.end = on_end,
+};
+
+static void take(void *arg, enum handover_kind kind, int fd)
+{
+	struct convertd *convertd = arg;
+
+	switch (kind) {
+	case HANDOVER_LISTENER:
+		inherit_listener(&convertd->inherited, fd);
+		return;
+	case HANDOVER_METRICS:
+		inherit_metrics(&convertd->inherited, fd);
+		return;
+	case HANDOVER_RULES:
+		inherit_rules(&convertd->inherited, fd);
+		return;
+	case HANDOVER_KIND_COUNT:
+		break;
+	}
+	close(fd);
+}
+
+/* Gets the sockets of the convertd before this one, if there is one that gives them. */
+static void take_over(struct convertd *convertd, const struct settings *settings)
+{
+	bool awaited = handover_touch(convertd->inherited.lifeline);
+
+	convertd->conversation =
+		handover_ask(settings, awaited || settings->take_over, take, convertd);
+	if (convertd->conversation >= 0)
+		return;
+	inherit_take_nothing(&convertd->inherited);
+	if (!awaited)
+		return;
+	/* That one can't be talked to: it is to end before this one serves. */
+	log_warning("the convertd before this one serves and doesn't answer");
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_LIFELINE_NAME);
+}
+
+static void end_conversation(struct convertd *convertd)
+{
+	if (convertd->conversation >= 0)
+		close(convertd->conversation);
+	convertd->conversation = -1;
+}
+
+/* ----- signals ----- */
+
+static void obey(int signum, void *arg)
+{
+	struct convertd *convertd = arg;
+
 	if (signum == SIGHUP && convertd->drain)
 		log_warning("not reloaded: convertd is stopping");
 	else if (signum == SIGHUP)
 		reload(convertd);
 	else if (convertd->drain)
-		drain_cut(convertd->drain, strsignal((int)signum));
+		drain_cut(convertd->drain, strsignal(signum));
+	else if (ward_may_leave(&convertd->ward) && handover_is_expected(convertd->handover))
+		leave(convertd, strsignal(signum));
 	else
-		drain(convertd, strsignal((int)signum));
+		drain(convertd, false, strsignal(signum));
+}
+
+static void on_signal(evutil_socket_t signum, short what, void *arg)
+{
+	(void)what;
+	obey((int)signum, arg);
+}
+
+/* From whoever has them: this process, or the main process. Returns false without memory. */
+static bool await_signals(struct convertd *convertd)
+{
+	if (ward_has_warden(&convertd->ward))
+		return ward_listen(&convertd->ward, convertd->base, obey, convertd);
+	for (size_t i = 0; i < SIGNALS; i++) {
+		convertd->signals[i] =
+			evsignal_new(convertd->base, signals[i], on_signal, convertd);
+		if (!convertd->signals[i] || evsignal_add(convertd->signals[i], NULL) < 0)
+			return false;
+	}
+	return true;
+}
+
+static bool is_well(void *service)
+{
+	return service_is_well(service);
 }
 
 static bool start(struct convertd *convertd, size_t workers)
@@ -131,34 +270,39 @@ static bool start(struct convertd *convertd, size_t workers)
 		log_error("no event loop: out of memory or descriptors");
 		return false;
 	}
-	for (size_t i = 0; i < SIGNALS; i++) {
-		convertd->signals[i] =
-			evsignal_new(convertd->base, signals[i], on_signal, convertd);
-		if (!convertd->signals[i] || evsignal_add(convertd->signals[i], NULL) < 0) {
-			log_error("out of memory");
-			return false;
-		}
-	}
-	convertd->watchdog = notify_watchdog(convertd->base);
-	convertd->monitor = monitor_create(convertd->base);
-	if (!convertd->monitor) {
+	if (!await_signals(convertd)) {
 		log_error("out of memory");
 		return false;
 	}
-	convertd->service = service_create(workers, &convertd->inherited, convertd->monitor);
-	return convertd->service != NULL;
+	if (convertd->survivor_fd >= 0)
+		convertd->survivor = survivor_watch(convertd->base, convertd->survivor_fd);
+	convertd->monitor = monitor_create(convertd->base, &convertd->inherited);
+	convertd->handover = handover_create(convertd->base, &duties, convertd);
+	if (!convertd->monitor || !convertd->handover) {
+		log_error("out of memory");
+		return false;
+	}
+	convertd->service = service_create(convertd->base, workers, &convertd->inherited, convertd->monitor);
+	if (!convertd->service)
+		return false;
+	convertd->watchdog = notify_watchdog(convertd->base, is_well, convertd->service);
+	return true;
 }
 
 static void stop(struct convertd *convertd)
 {
+	handover_destroy(convertd->handover);
 	drain_destroy(convertd->drain);
+	if (convertd->watchdog)
+		event_free(convertd->watchdog);
 	service_destroy(convertd->service);
 	monitor_destroy(convertd->monitor);
 	for (size_t i = 0; i < SIGNALS; i++)
 		if (convertd->signals[i])
 			event_free(convertd->signals[i]);
-	if (convertd->watchdog)
-		event_free(convertd->watchdog);
+	ward_fini(&convertd->ward);
+	if (convertd->survivor)
+		event_free(convertd->survivor);
 	inherit_fini(&convertd->inherited);
 	if (convertd->base)
 		event_base_free(convertd->base);
@@ -175,24 +319,34 @@ static void log_problem(const char *line)
 	log_error("%s", line);
 }
 
-/* Whoever takes over this process finds little; before there are threads. */
-static bool confine(const struct settings *settings, struct problems *problems)
-{
-	int error;
-
-	if (!privileges_drop(settings, problems))
-		return false;
-	error = settings->no_syscall_filter ? 0 : syscall_filter_install();
-	if (error)
-		log_debug("no filter for system calls: %s", strerror(-error));
-	return true;
-}
-
-/* Takes over the settings. Returns the status of the process. */
-static int run(struct convertd *convertd, struct settings *settings)
+/* In the process that serves. Takes over the settings. Returns the status of the process. */
+static int serve(struct convertd *convertd, struct settings *settings)
 {
 	struct problems problems = { .print = log_problem };
 	bool started;
+
+	started = start(convertd, settings->workers) &&
+		  service_apply(convertd->service, settings, &problems);
+	if (started) {
+		inherit_close_kept(&convertd->inherited);
+		handover_confirm(convertd->conversation);
+		handover_offer(convertd->handover, settings);
+		handover_keep_lifeline(convertd->handover);
+		service_announce(convertd->service, "ready");
+		notify_send("READY=1");
+		event_base_dispatch(convertd->base);
+	} else {
+		settings_destroy(settings);
+		end_conversation(convertd);
+	}
+	stop(convertd);
+	return started ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Before anything else, and before there are threads. */
+static bool prepare(struct convertd *convertd, struct settings *settings)
+{
+	struct problems problems = { .print = log_problem };
 
 	fill_standard_descriptors();
 	memory_init();
@@ -202,18 +356,70 @@ static int run(struct convertd *convertd, struct settings *settings)
 	signal(SIGPIPE, SIG_IGN);
 	raise_open_files();
 	notify_init();
-	started = inherit_sockets(&convertd->inherited, &problems) &&
-		  confine(settings, &problems) && start(convertd, settings->workers) &&
-		  apply(convertd, settings, &problems);
-	if (started) {
-		inherit_close_kept(&convertd->inherited);
-		notify_send("READY=1");
-		event_base_dispatch(convertd->base);
-	} else {
-		settings_destroy(settings);
+	if (!inherit_sockets(&convertd->inherited, &problems))
+		return false;
+	sandbox_leave_surroundings(inherit_end(&convertd->inherited));
+	if (!privileges_drop(settings, &problems) ||
+	    !inherit_join(&convertd->inherited, settings, &problems))
+		return false;
+	/* As the user that the other one has become, too. */
+	take_over(convertd, settings);
+	return true;
+}
+
+static void start_survivor(struct convertd *convertd, const struct settings *settings)
+{
+	convertd->survivor_fd = survivor_start(settings);
+	if (convertd->survivor_fd < 0)
+		log_warning("no process outlives convertd (%s): if it is killed, clients and servers may "
+			    "take a part of a stream for the whole",
+			    strerror(-convertd->survivor_fd));
+}
+
+/* Whoever takes over this process finds little; before there are threads. */
+static bool confine(struct convertd *convertd, const struct settings *settings, enum syscall_filter_role role)
+{
+	int error = capabilities_keep(role == SYSCALL_FILTER_WARDEN ? CAPABILITIES_OF_WARDEN : 0);
+
+	if (error) {
+		log_error("capabilities can't be given up: %s; a filter around convertd must permit "
+			  "capset() (SystemCallFilter=)",
+			  strerror(-error));
+		return false;
 	}
-	stop(convertd);
-	return started ? EXIT_SUCCESS : EXIT_FAILURE;
+	/* It can only be started before the filter is there, and takes none of the rights. */
+	if (role != SYSCALL_FILTER_WARDEN)
+		start_survivor(convertd, settings);
+	sandbox_enter(settings, role);
+	return true;
+}
+
+/* Takes over the settings. Returns the status of the process, which is one of two where it has rights. */
+static int run(struct convertd *convertd, struct settings *settings)
+{
+	enum syscall_filter_role role = SYSCALL_FILTER_ALONE;
+	struct warden *warden = NULL;
+	bool ready;
+
+	convertd->ward = WARD_NONE;
+	convertd->conversation = -1;
+	ready = prepare(convertd, settings);
+	/* Without rights there is a second one where the first may have to end earlier: leave(). */
+	if (ready && (warden_is_needed() || notify_is_wanted()))
+		ready = warden_split(&warden, &convertd->ward,
+				     warden_calls_create(convertd->argc, convertd->argv, settings,
+							 &convertd->inherited));
+	if (warden)
+		role = SYSCALL_FILTER_WARDEN;
+	else if (ward_has_warden(&convertd->ward))
+		role = SYSCALL_FILTER_WARD;
+	ready = ready && confine(convertd, settings, role);
+	if (ready && !warden)
+		return serve(convertd, settings);
+	end_conversation(convertd);
+	inherit_fini(&convertd->inherited);
+	settings_destroy(settings);
+	return ready ? warden_run(warden) : EXIT_FAILURE;
 }
 
 /* Makes a file that nobody else can read; one that is there isn't touched. */
@@ -278,8 +484,9 @@ int main(int argc, char *argv[])
 
 	convertd.argc = argc;
 	convertd.argv = argv;
+	/* Who waits for this one goes on, and the service manager is to try again. */
 	if (!settings)
-		return EXIT_USAGE;
+		return inherit_is_awaited() ? EXIT_FAILURE : EXIT_USAGE;
 	if (settings->action == SETTINGS_RUN)
 		return run(&convertd, settings);
 	status = answer(settings);

@@ -235,6 +235,8 @@ static const struct {
 	{ "convertd_relay_pipes", "gauge",
 	  "Pipes in use, through which bulk is carried without being copied.", METRIC_PIPES, 1,
 	  NULL },
+	{ "convertd_kernel_memory_bytes", "gauge",
+	  "Kernel memory that connections hold, of those that hold much.", METRIC_MEMORY, 1, NULL },
 	{ "convertd_withheld_syns", "gauge", "SYNs withheld until their servers have answered.",
 	  METRIC_SYNS_WITHHELD, 1, NULL },
 	{ "convertd_syns_total", "counter",

@@ -54,6 +54,7 @@ enum metric {
 	METRIC_ACCEPT_PAUSES = METRIC_TRANSPORT + RECORD_TRANSPORT_COUNT,
 	METRIC_LOG_LEFT_OUT,
 	METRIC_PIPES, /* in use */
+	METRIC_MEMORY, /* bytes of the kernel's that sessions are known to hold */
 	METRIC_SYNS_WITHHELD,
 	METRIC_SYNS, /* by enum metrics_syn */
 	METRIC_REQUEST_SECONDS = METRIC_SYNS + METRICS_SYN_COUNT, /* buckets, then the sum in microseconds */

@@ -9,7 +9,10 @@
 
 #include "convertd/monitor.h"
 
+#include "convertd/demand.h"
 #include "convertd/endpoint.h"
+#include "convertd/handover.h"
+#include "convertd/inherit.h"
 #include "convertd/log.h"
 #include "convertd/memory.h"
 #include "convertd/metrics.h"
@@ -43,7 +46,9 @@ struct sample {
 
 struct monitor {
 	struct event_base *base;
+	const struct inherited *inherited;
 	struct event *tick;
+	struct demand *demand;
 	struct shard *shards;
 	struct log_limit log_limits[OUTCOME_COUNT];
 	struct sample samples[SAMPLES];
@@ -55,6 +60,7 @@ struct monitor {
 	char *listening;
 	size_t workers;
 	unsigned max_connections, max_pending;
+	uint64_t max_memory;
 	time_t started, configured;
 	uint64_t reloads, reloads_failed;
 	bool draining;
@@ -106,7 +112,15 @@ static void read_status(const struct monitor *monitor, struct status *status)
 	status->workers = monitor->workers;
 	status->max_connections = monitor->max_connections;
 	status->max_pending = monitor->max_pending;
+	status->max_memory = monitor->max_memory;
 	process_read(&status->process);
+	if (monitor->demand)
+		demand_read(monitor->demand, &status->demand);
+	for (int i = 0; i < FAMILY_COUNT; i++) {
+		status->families[i].state = families_state((enum family)i);
+		status->families[i].routed = families_is_routed((enum family)i);
+	}
+	status->own_count = own_copy(status->own, log_now_ms());
 	status->notice_count = notices_copy(status->notices);
 }
 
@@ -189,11 +203,14 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	tell_left_out(monitor);
+	/* Where nobody comes any more, its end is noticed here. */
+	if (monitor->demand)
+		demand_in_force(monitor->demand);
 	take_sample(monitor);
 	give_memory_back(monitor);
 }
 
-struct monitor *monitor_create(struct event_base *base)
+struct monitor *monitor_create(struct event_base *base, const struct inherited *inherited)
 {
 	static const struct timeval tick = { .tv_sec = TICK_SECONDS };
 	struct monitor *monitor = calloc(1, sizeof(*monitor));
@@ -201,6 +218,7 @@ struct monitor *monitor_create(struct event_base *base)
 	if (!monitor)
 		return NULL;
 	monitor->base = base;
+	monitor->inherited = inherited;
 	monitor->started = time(NULL);
 	monitor->ticks_since_trim = TRIM_TICKS;
 	take_sample(monitor);
@@ -285,8 +303,9 @@ bool monitor_open(struct monitor *monitor, const struct settings *settings,
 			continue;
 		monitor->next[i] = find_endpoint(monitor->endpoints, where);
 		if (!monitor->next[i])
-			monitor->next[i] = endpoint_create(monitor->base, where, on_question,
-							   monitor, problems);
+			monitor->next[i] = endpoint_create(
+				monitor->base, where, inherit_find_metrics(monitor->inherited, where),
+				on_question, monitor, problems);
 		if (!monitor->next[i]) {
 			monitor_abandon(monitor);
 			return false;
@@ -301,7 +320,7 @@ void monitor_abandon(struct monitor *monitor)
 }
 
 void monitor_commit(struct monitor *monitor, const char *listening, size_t workers,
-		    unsigned max_connections, unsigned max_pending)
+		    const struct limits_settings *limits)
 {
 	destroy_others(monitor->endpoints, monitor->next);
 	memcpy(monitor->endpoints, monitor->next, sizeof(monitor->endpoints));
@@ -309,9 +328,15 @@ void monitor_commit(struct monitor *monitor, const char *listening, size_t worke
 	free(monitor->listening);
 	monitor->listening = strdup(listening);
 	monitor->workers = workers;
-	monitor->max_connections = max_connections;
-	monitor->max_pending = max_pending;
+	monitor->max_connections = limits->connections.total;
+	monitor->max_pending = limits->pending.total;
+	monitor->max_memory = limits->memory.total;
 	monitor->configured = time(NULL);
+}
+
+void monitor_watch_demand(struct monitor *monitor, struct demand *demand)
+{
+	monitor->demand = demand;
 }
 
 void monitor_count_reload(struct monitor *monitor, bool ok)
@@ -320,6 +345,24 @@ void monitor_count_reload(struct monitor *monitor, bool ok)
 		monitor->reloads++;
 	else
 		monitor->reloads_failed++;
+}
+
+void monitor_give(const struct monitor *monitor, struct handover *handover)
+{
+	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++)
+		if (monitor->endpoints[i])
+			handover_give(handover, HANDOVER_METRICS,
+				      endpoint_socket(monitor->endpoints[i]));
+}
+
+void monitor_leave(struct monitor *monitor)
+{
+	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++) {
+		if (monitor->endpoints[i])
+			endpoint_leave(monitor->endpoints[i]);
+		endpoint_destroy(monitor->endpoints[i]);
+		monitor->endpoints[i] = NULL;
+	}
 }
 
 void monitor_set_draining(struct monitor *monitor, bool draining)

@@ -11,15 +11,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct demand;
 struct event_base;
+struct handover;
+struct inherited;
 struct log_limit;
+struct limits_settings;
 struct metrics;
 struct monitor;
 struct problems;
 struct settings;
 
-/* Returns NULL without memory. */
-struct monitor *monitor_create(struct event_base *base);
+/* @inherited: may have sockets to be asked at; must outlive it. Returns NULL without memory. */
+struct monitor *monitor_create(struct event_base *base, const struct inherited *inherited);
 
 /* After all that counts in it. Tells what the log has left out. NULL is fine. */
 void monitor_destroy(struct monitor *monitor);
@@ -38,16 +42,25 @@ void monitor_abandon(struct monitor *monitor);
 
 /*
  * @listening: the addresses and what they take, for people; copied
- * @max_connections, @max_pending: the limits in force, 0: none
+ * @limits: those in force
  */
 void monitor_commit(struct monitor *monitor, const char *listening, size_t workers,
-		    unsigned max_connections, unsigned max_pending);
+		    const struct limits_settings *limits);
+
+/* Whose state is told from now on, and looked at now and then; NULL: nobody's any more. */
+void monitor_watch_demand(struct monitor *monitor, struct demand *demand);
 
 /* A reload was tried. */
 void monitor_count_reload(struct monitor *monitor, bool ok);
 
 /* From now on /healthz says 503, so that balancers look for another converter; or no longer. */
 void monitor_set_draining(struct monitor *monitor, bool draining);
+
+/* Calls handover_give() for each socket where it is asked. */
+void monitor_give(const struct monitor *monitor, struct handover *handover);
+
+/* These are another process's now: answers nobody any more. */
+void monitor_leave(struct monitor *monitor);
 
 /* OUTCOME_COUNT limits of lines about sessions, for all threads; the monitor's. */
 struct log_limit *monitor_log_limits(struct monitor *monitor);

@@ -11,6 +11,8 @@
 
 #include "convertd/notify.h"
 
+#include "convertd/warden_message.h"
+
 #include <errno.h>
 #include <event2/event.h>
 #include <limits.h>
@@ -25,13 +27,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* systemd passes over longer ones (PIPE_BUF). */
-#define MESSAGE_MAX 4096
-
 /* Written by notify_init() alone. */
 static struct sockaddr_un manager;
 static socklen_t manager_len; /* 0: there is none */
 static uint64_t watchdog_us;  /* 0: not wanted */
+static int relay = -1;        /* a socket to the process that the manager listens to; -1: it is this one */
 
 /* "/run/systemd/notify", or "@name" for the abstract namespace. */
 static void read_address(const char *path)
@@ -61,41 +61,36 @@ void notify_init(void)
 	unsetenv("WATCHDOG_PID");
 }
 
-/* With the descriptor @passed, unless it is -1. */
-static void send_message(const char *text, size_t len, int passed)
+void notify_relay(int fd)
 {
-	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(__alignof__(struct cmsghdr)))) = {
-		0
-	};
-	struct iovec bytes = { .iov_base = (char *)text, .iov_len = len };
-	struct msghdr message = {
-		.msg_name = &manager,
-		.msg_namelen = manager_len,
-		.msg_iov = &bytes,
-		.msg_iovlen = 1,
-	};
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	relay = fd;
+}
 
+void notify_stop(void)
+{
+	relay = -1;
+	manager_len = 0;
+}
+
+void notify_forward(const char *text, size_t len, int passed)
+{
+	int fd;
+
+	if (relay >= 0) {
+		warden_send(relay, text, len, passed);
+		return;
+	}
+	fd = manager_len ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
 	if (fd < 0)
 		return;
-	if (passed >= 0) {
-		struct cmsghdr *header;
-
-		message.msg_control = control;
-		message.msg_controllen = sizeof(control);
-		header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(sizeof(passed));
-		memcpy(CMSG_DATA(header), &passed, sizeof(passed));
-	}
-	sendmsg(fd, &message, MSG_NOSIGNAL);
+	if (connect(fd, (const struct sockaddr *)&manager, manager_len) == 0)
+		warden_send(fd, text, len, passed);
 	close(fd);
 }
 
 void notify_send(const char *format, ...)
 {
-	char text[MESSAGE_MAX];
+	char text[NOTIFY_MAX];
 	int saved = errno, len;
 	va_list args;
 
@@ -105,17 +100,33 @@ void notify_send(const char *format, ...)
 	len = vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	if (len > 0)
-		send_message(text, len < MESSAGE_MAX ? (size_t)len : MESSAGE_MAX - 1, -1);
+		notify_forward(text, len < NOTIFY_MAX ? (size_t)len : NOTIFY_MAX - 1, -1);
 	errno = saved;
+}
+
+/* @poll: the line that says whether the manager looks at the descriptor */
+static void keep(int fd, const char *name, const char *poll)
+{
+	char text[NAME_MAX + sizeof("FDSTORE=1\nFDPOLL=0\nFDNAME=")];
+	int len = snprintf(text, sizeof(text), "FDSTORE=1\n%sFDNAME=%s", poll, name);
+
+	if (manager_len && len < (int)sizeof(text))
+		notify_forward(text, (size_t)len, fd);
 }
 
 void notify_keep(int fd, const char *name)
 {
-	char text[NAME_MAX + sizeof("FDSTORE=1\nFDPOLL=0\nFDNAME=")];
-	int len = snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
+	keep(fd, name, "FDPOLL=0\n");
+}
 
-	if (manager_len && len < (int)sizeof(text))
-		send_message(text, (size_t)len, fd);
+void notify_keep_lifeline(int fd, const char *name)
+{
+	keep(fd, name, "");
+}
+
+bool notify_is_wanted(void)
+{
+	return manager_len != 0;
 }
 
 void notify_reloading(void)
@@ -127,24 +138,31 @@ void notify_reloading(void)
 		    (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
 }
 
+static bool (*watchdog_well)(void *arg);
+
 static void on_watchdog(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	(void)arg;
-	notify_send("WATCHDOG=1");
+	if (watchdog_well(arg))
+		notify_send("WATCHDOG=1");
 }
 
-/* Twice as often as it must be, as sd_watchdog_enabled(3) advises. */
-struct event *notify_watchdog(struct event_base *base)
+/*
+ * sd_watchdog_enabled(3) advises to say it twice in the time. An answer to the question of one look
+ * is there by the next one: a second look, so that one that is late isn't the end.
+ */
+struct event *notify_watchdog(struct event_base *base, bool (*well)(void *arg), void *arg)
 {
-	struct timeval interval = { .tv_sec = (time_t)(watchdog_us / 2 / 1000000),
-				    .tv_usec = (suseconds_t)(watchdog_us / 2 % 1000000) };
+	uint64_t interval_us = watchdog_us / NOTIFY_WATCHDOG_LOOKS;
+	struct timeval interval = { .tv_sec = (time_t)(interval_us / 1000000),
+				    .tv_usec = (suseconds_t)(interval_us % 1000000) };
 	struct event *event;
 
 	if (!manager_len || !watchdog_us)
 		return NULL;
-	event = event_new(base, -1, EV_PERSIST, on_watchdog, NULL);
+	watchdog_well = well;
+	event = event_new(base, -1, EV_PERSIST, on_watchdog, arg);
 	if (event)
 		event_add(event, &interval);
 	return event;

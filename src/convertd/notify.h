@@ -3,6 +3,12 @@
 #ifndef CONVERTD_NOTIFY_H
 #define CONVERTD_NOTIFY_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of a message; systemd passes over longer ones (PIPE_BUF). */
+#define NOTIFY_MAX 4096
+
 struct event;
 struct event_base;
 
@@ -16,16 +22,38 @@ void notify_init(void);
  */
 void notify_send(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * notify_relay() - from now on messages go into this socket, to the process that the manager listens to
+ * -1: to the manager itself. The socket stays the caller's. Before any thread is started.
+ */
+void notify_relay(int fd);
+
+/* notify_forward() - one such message, with the descriptor @passed unless it is -1 */
+void notify_forward(const char *text, size_t len, int passed);
+
+/* Nobody is told anything from now on. */
+void notify_stop(void);
+
 /* Has the manager keep a descriptor for the next process, where FileDescriptorStoreMax= lets it. */
 void notify_keep(int fd, const char *name);
+
+/* The same for one of a pair of sockets, which the manager closes as well once the other one is. */
+void notify_keep_lifeline(int fd, const char *name);
+
+/* Is there a service manager that wants to know? */
+bool notify_is_wanted(void);
 
 /* RELOADING=1, with the time that Type=notify-reload needs. READY=1 must follow. */
 void notify_reloading(void);
 
+/* How often notify_watchdog() asks within the time of WatchdogSec=. */
+#define NOTIFY_WATCHDOG_LOOKS 4
+
 /*
- * notify_watchdog() - say from now on that this loop turns, as often as WatchdogSec= wants it
+ * notify_watchdog() - say from now on that all is well, as often as WatchdogSec= wants it
+ * @well: is it? It is asked NOTIFY_WATCHDOG_LOOKS times in that time, with @arg.
  * Returns an event to be freed at the end; NULL where that isn't wanted.
  */
-struct event *notify_watchdog(struct event_base *base);
+struct event *notify_watchdog(struct event_base *base, bool (*well)(void *arg), void *arg);
 
 #endif

@@ -314,6 +314,12 @@ static bool apply_shared(const struct option_spec *spec, struct settings *settin
 	return shared_add(member(spec, settings), value, place, problems);
 }
 
+static bool apply_own(const struct option_spec *spec, struct settings *settings, const char *value,
+		      const struct place *place, struct problems *problems)
+{
+	return own_add(member(spec, settings), value, place, problems);
+}
+
 static bool apply_source(const struct option_spec *spec, struct settings *settings,
 			 const char *value, const struct place *place, struct problems *problems)
 {
@@ -368,6 +374,10 @@ const struct option_spec options_table[] = {
 	  "that interface; may be given again\n"
 	  "(default " SETTINGS_LISTEN_DEFAULT "; [::] takes IPv4 as well)",
 	  apply_listen, .flags = OPTION_REPEATS },
+	{ NULL, "take-over", NULL,
+	  "where another convertd listens there already, serve in its\n"
+	  "place; it ends with its connections",
+	  apply_flag, MEMBER(take_over) },
 	{ NULL, "shared-address", "ADDR",
 	  "other converters have this address as well (ECMP, anycast, a\n"
 	  "balancer with direct return): warn of what is missing for that;\n"
@@ -381,7 +391,7 @@ const struct option_spec options_table[] = {
 	  "(default auto)",
 	  apply_hold_syn, MEMBER(hold_syn) },
 	{ NULL, "hold-time", "MILLISECONDS", "withhold each for so long at most",
-	  NUMBER(hold_time, "milliseconds", 1, 2900, 2000) },
+	  NUMBER(hold_time, "milliseconds", 1, 2900, 700) },
 	{ NULL, "drop-foreign-syns", NULL,
 	  "drop SYNs without the beginning of a request; see convertd(8)", apply_flag,
 	  MEMBER(drop_foreign_syns) },
@@ -400,6 +410,10 @@ const struct option_spec options_table[] = {
 	  apply_destination, RULE(destinations, "prefix or port", true, true) },
 	{ NULL, "deny-destination", "PREFIX[:PORTS]", "refuse them with Not Authorized",
 	  apply_destination, RULE(destinations, "prefix or port", false, true) },
+	{ NULL, "own-address", "PREFIX",
+	  "deny this address as this host's own; for one that a NAT in\n"
+	  "front of it has, see convertd(8); may be given again",
+	  apply_own, MEMBER(own), .flags = OPTION_REPEATS },
 	{ NULL, "no-hairpin", NULL, "deny destinations that --allow-client contains",
 	  apply_no_hairpin, MEMBER(access.no_hairpin) },
 
@@ -412,26 +426,40 @@ const struct option_spec options_table[] = {
 	  "connect from the client's own address; see convertd(8)", apply_preserve,
 	  MEMBER(sources.preserve) },
 
-	{ "Cookies, RFC 8803 6.2.7 (none are required without these files)", "cookie-key", "FILE",
+	{ "Cookies, RFC 8803 6.2.7 (without these files, none are required as a rule)", "cookie-key", "FILE",
 	  "compute cookies with the keys in it; see convertd(8)", apply_path, MEMBER(cookie_key) },
 	{ NULL, "cookie-lifetime", "SECONDS",
 	  "a computed cookie is valid so long, and up to twice that",
 	  NUMBER(cookie_lifetime, "seconds", 1, 30 * DAY, DAY) },
 	{ NULL, "cookie-list", "FILE", "accept the cookies in it, one in a line", apply_path,
 	  MEMBER(cookie_list) },
+	{ NULL, "cookie-demand", "PERCENT",
+	  "demand cookies of our own while so much of --max-pending is\n"
+	  "taken by clients that haven't proved their addresses\n"
+	  "(0: never)",
+	  NUMBER(cookie_demand, "percent", 0, 100, 12) },
 
 	{ "Limits (0: none)", "max-connections", "N",
 	  "of all clients; beyond it they get Resource Exceeded\n"
 	  "(0: as many as the limit of open files allows)",
 	  NUMBER(limits.connections.total, NULL, 0, LIMIT_MAX, 0) },
-	{ NULL, "max-connections-per-client", "N", "of each client",
-	  NUMBER(limits.connections.per_client, NULL, 0, LIMIT_MAX, 4096) },
+	{ NULL, "max-connections-per-client", "N",
+	  "of each client (0: as long as nobody else needs them)",
+	  NUMBER(limits.connections.per_client, NULL, 0, LIMIT_MAX, 0) },
 	{ NULL, "max-pending", "N",
 	  "requests of all clients that have no answer yet; beyond it\n"
-	  "whoever waits longest with half a request has to go",
+	  "one of the prefix that has most of them has to go",
 	  NUMBER(limits.pending.total, NULL, 0, LIMIT_MAX, 4096) },
-	{ NULL, "max-pending-per-client", "N", "such requests of each client",
-	  NUMBER(limits.pending.per_client, NULL, 0, LIMIT_MAX, 256) },
+	{ NULL, "max-pending-per-client", "N",
+	  "such requests of each client (0: as long as nobody else\n"
+	  "needs them)",
+	  NUMBER(limits.pending.per_client, NULL, 0, LIMIT_MAX, 0) },
+	{ NULL, "max-memory", "MIB",
+	  "what connections that stand still may hold of the kernel's\n"
+	  "memory (0: half of what tcp_mem or the control group allows)",
+	  NUMBER(max_memory, "MiB", 0, LIMIT_MAX, 0) },
+	{ NULL, "max-memory-per-client", "MIB", "of each client (0: an eighth of that)",
+	  NUMBER(max_memory_per_client, "MiB", 0, LIMIT_MAX, 0) },
 	{ NULL, "max-errors", "N",
 	  "error replies a second to all clients; beyond it their\n"
 	  "connections are reset",
@@ -473,6 +501,8 @@ const struct option_spec options_table[] = {
 	  apply_user, MEMBER(user) },
 	{ NULL, "no-syscall-filter", NULL, "permit all system calls", apply_flag,
 	  MEMBER(no_syscall_filter) },
+	{ NULL, "no-landlock", NULL, "permit all files that the user may open", apply_flag,
+	  MEMBER(no_landlock) },
 
 	{ "Speed", "workers", "N",
 	  "threads that serve clients (0: one for each CPU)",

@@ -12,6 +12,7 @@
 #include "convertd/privileges.h"
 
 #include "convertd/log.h"
+#include "convertd/textfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +82,10 @@ static bool check_user(const struct settings *settings, struct problems *problem
 /* Root has read it just now. */
 static void check_readable(const struct settings_path *path, const char *user)
 {
-	if (path->name[0] && faccessat(AT_FDCWD, path->name, R_OK, AT_EACCESS) < 0)
+	char absolute[PATH_MAX];
+
+	if (path->name[0] && textfile_path(path->name, absolute) &&
+	    faccessat(AT_FDCWD, absolute, R_OK, AT_EACCESS) < 0)
 		log_warning("\"%.200s\" (%s) can't be read by user %s (%s): no reload will work; give "
 			    "the file to a group of that user's and chmod 640 it, and chmod +x the "
 			    "directories above",

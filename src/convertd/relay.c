@@ -32,6 +32,9 @@
  * bytes raises no other edge, and libevent doesn't tell EPOLLERR from input and output. The FIN
  * of the second direction is close()'s, which comes next anyway.
  *
+ * A cap: a side to which little may go, for now, takes what fits, in its order, and no FIN. What doesn't fit
+ * isn't read either: it stays in the socket it comes from, so a cap costs no memory.
+ *
  * Fairness: a flow moves RELAY_BUDGET bytes in one run. As events are edge-triggered, the
  * caller has to run it again after RELAY_AGAIN without an event.
  */
@@ -39,6 +42,7 @@
 
 #include "convertd/relay.h"
 
+#include "convertd/fallback.h"
 #include "convertd/memory.h"
 
 #include <errno.h>
@@ -72,6 +76,33 @@ void relay_set_tcp(struct relay *relay, enum relay_end end)
 
 	side->tcp = true;
 	setsockopt(side->fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+}
+
+void relay_cap(struct relay *relay, enum relay_end end, uint32_t allowance, uint16_t overhead,
+	       uint16_t segment)
+{
+	struct relay_side *side = &relay->side[end];
+
+	side->capped = true;
+	side->allowance = allowance;
+	side->overhead = overhead;
+	side->segment = segment;
+}
+
+void relay_uncap(struct relay *relay, enum relay_end end)
+{
+	relay->side[end].capped = false;
+}
+
+/* Bytes that may be written to it at once; SIZE_MAX: as many as it takes. */
+static size_t side_room(const struct relay_side *to)
+{
+	size_t room;
+
+	if (!to->capped)
+		return SIZE_MAX;
+	room = to->allowance > to->overhead ? to->allowance - to->overhead : 0;
+	return room < to->segment ? room : to->segment;
 }
 
 static void flow_drop_pending(struct relay_flow *flow)
@@ -118,16 +149,24 @@ static ssize_t side_write(struct relay_side *to, struct relay_flow *flow, const 
 	ssize_t n;
 
 	/* The FIN is sent as soon as all is written: it takes these bytes along. */
-	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (flow->eof && to->tcp ? MSG_MORE : 0);
+	bool fin_follows = flow->eof && to->tcp && !to->capped;
+	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (fin_follows ? MSG_MORE : 0);
+	size_t room = side_room(to), most = len < room ? len : room;
 
+	if (!most) {
+		to->writable = false;
+		return 0;
+	}
 	do
-		n = send(to->fd, data, len, flags);
+		n = send(to->fd, data, most, flags);
 	while (n < 0 && errno == EINTR);
 	if (n < 0 && errno != EAGAIN)
 		return -errno;
 	if (n < 0)
 		n = 0;
 	flow->bytes += (size_t)n;
+	if (to->capped && n)
+		to->allowance -= (uint32_t)n + to->overhead;
 	/* A short write means full: only the next edge can say otherwise. */
 	if ((size_t)n < len)
 		to->writable = false;
@@ -211,6 +250,15 @@ static void flow_end(struct relay_flow *flow, struct relay_side *source)
 		source->readable = false;
 }
 
+bool relay_side_is_garbled(struct relay_side *side, size_t got)
+{
+	if (side->tcp)
+		return false;
+	side->received += got;
+	side->garbled = side->garbled || fallback_lost_bytes(side->fd, side->received);
+	return side->garbled;
+}
+
 /*
  * Reads into @scratch up to @most bytes, in a second call the end that is known to be behind them.
  * Returns bytes, 0 at the end of the stream, or -1 with errno.
@@ -218,14 +266,21 @@ static void flow_end(struct relay_flow *flow, struct relay_side *source)
 static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uint8_t *scratch,
 			 size_t most)
 {
-	ssize_t got = recv(source->fd, scratch, most, MSG_DONTWAIT), more;
+	ssize_t got = recv(source->fd, scratch, most, MSG_DONTWAIT), more = -1;
 
-	if (got <= 0 || (size_t)got == most || !source->ended)
+	if (got < 0)
 		return got;
-	more = recv(source->fd, scratch + got, most - (size_t)got, MSG_DONTWAIT);
+	if (got > 0 && (size_t)got < most && source->ended)
+		more = recv(source->fd, scratch + got, most - (size_t)got, MSG_DONTWAIT);
+	if (more > 0)
+		got += more;
+	if (relay_side_is_garbled(source, (size_t)got)) {
+		errno = EBADMSG;
+		return -1;
+	}
 	if (more == 0)
 		flow_end(flow, source);
-	return more > 0 ? got + more : got;
+	return got;
 }
 
 /* What a read that gave no bytes means. */
@@ -252,11 +307,14 @@ static void flow_join(struct relay *relay, enum relay_end from, uint8_t *scratch
 {
 	struct relay_flow *flow = &relay->flow[from];
 	struct relay_side *source = &relay->side[from], *to = &relay->side[!from];
+	size_t room = side_room(to), waiting = flow->pending_len - flow->pending_off;
 	ssize_t got;
 
-	if (!flow->pending || flow->bytes || flow->eof || !source->readable || !to->writable)
+	if (!flow->pending || flow->bytes || flow->eof || !source->readable || !to->writable ||
+	    room <= waiting)
 		return;
-	got = flow_read(flow, source, scratch, RELAY_CHUNK_MIN);
+	room -= waiting;
+	got = flow_read(flow, source, scratch, room < RELAY_CHUNK_MIN ? room : RELAY_CHUNK_MIN);
 	if (got <= 0)
 		read_nothing(relay, from, got);
 	else if (relay_prepend(relay, from, scratch, (size_t)got) < 0)
@@ -278,9 +336,10 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 {
 	struct relay_flow *flow = &relay->flow[from];
 	struct relay_side *source = &relay->side[from], *to = &relay->side[!from];
+	size_t room = side_room(to);
 	ssize_t got, put;
 
-	got = flow_read(flow, source, scratch, flow->chunk);
+	got = flow_read(flow, source, scratch, room < flow->chunk ? room : flow->chunk);
 	if (got <= 0)
 		return read_nothing(relay, from, got);
 	flow_account(flow, (size_t)got, budget);
@@ -380,6 +439,8 @@ static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint
 			return lost(from);
 		if (flow->shut)
 			return RELAY_DONE;
+		if (flow->eof && to->capped)
+			return RELAY_WAIT;
 		if (flow->eof) {
 			/* The last FIN is close()'s: it comes next, when both flows have ended. */
 			if (!relay->flow[!from].shut && shutdown(to->fd, SHUT_WR) < 0)
@@ -387,7 +448,7 @@ static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint
 			flow->shut = true;
 			return RELAY_DONE;
 		}
-		if (!source->readable || !to->writable)
+		if (!source->readable || !to->writable || !side_room(to))
 			return RELAY_WAIT;
 		if (!budget)
 			return RELAY_AGAIN;

@@ -30,8 +30,20 @@ struct relay_side {
 	bool ended;  /* the last event said: the peer's FIN is there, and no error */
 	bool news;   /* an event has come since the socket was last asked for an error */
 	bool tcp;    /* plain TCP: see relay.c */
+	bool garbled; /* the kernel has lost bytes of it: see fallback.c; it has failed then */
 	bool failed; /* an error was read or met in writing: see relay.c */
+	bool capped; /* no more may be written to it than these bytes on the wire: see relay_cap() */
+	uint16_t overhead, segment;
+	uint32_t allowance;
+	uint64_t received; /* bytes read from it, unless it is plain TCP */
 };
+
+/*
+ * relay_side_is_garbled() - @got bytes more were read, or the end if they are 0: does one in front of them miss?
+ * What was read must not be handed on then.
+ */
+bool relay_side_is_garbled(struct relay_side *side, size_t got);
+
 
 /* A direction, named by where its bytes come from. */
 struct relay_flow {
@@ -69,6 +81,18 @@ void relay_init(struct relay *relay, struct relay_pipes *pipes);
  * Much that it has may be spliced. It gets SO_OOBINLINE: urgent data is like any other.
  */
 void relay_set_tcp(struct relay *relay, enum relay_end end);
+
+/*
+ * relay_cap() - from now on little may be written to @end's socket, and no FIN
+ * @allowance: bytes on the wire; what doesn't fit stays where it comes from
+ * @overhead: bytes of them that each write costs besides its own, for headers
+ * @segment: bytes of one write at most, so that it is one segment
+ */
+void relay_cap(struct relay *relay, enum relay_end end, uint32_t allowance, uint16_t overhead,
+	       uint16_t segment);
+
+/* No limit any more. The caller runs the relay again. */
+void relay_uncap(struct relay *relay, enum relay_end end);
 
 /* Is there anything that was read and not written yet? */
 bool relay_has_pending(const struct relay *relay, enum relay_end from);

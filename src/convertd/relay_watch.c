@@ -24,18 +24,24 @@ void relay_watch_start(struct relay_watch *watch, uint64_t now_ms)
 		watch->took_ms[end] = now_ms;
 }
 
+bool relay_watch_waits(const struct relay *relay, enum relay_end end, uint64_t *taken)
+{
+	const struct relay_flow *flow = &relay->flow[!end];
+	int unsent = 0;
+
+	*taken = flow->bytes;
+	if (ioctl(relay->side[end].fd, SIOCOUTQ, &unsent) == 0 && unsent > 0)
+		*taken -= (uint64_t)unsent < *taken ? (uint64_t)unsent : *taken;
+	return *taken < flow->bytes || relay_has_pending(relay, !end);
+}
+
 /* Looks at what is to go to one peer. */
 static void look_at_end(struct relay_watch *watch, const struct relay *relay, enum relay_end end,
 			uint64_t now_ms)
 {
-	const struct relay_flow *flow = &relay->flow[!end];
-	uint64_t taken = flow->bytes;
-	int unsent = 0;
-	bool waits;
+	uint64_t taken;
+	bool waits = relay_watch_waits(relay, end, &taken);
 
-	if (ioctl(relay->side[end].fd, SIOCOUTQ, &unsent) == 0 && unsent > 0)
-		taken -= (uint64_t)unsent < taken ? (uint64_t)unsent : taken;
-	waits = taken < flow->bytes || relay_has_pending(relay, !end);
 	if (taken != watch->taken[end] || !waits || !watch->waits[end])
 		watch->took_ms[end] = now_ms;
 	watch->taken[end] = taken;

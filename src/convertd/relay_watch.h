@@ -25,6 +25,12 @@ struct relay_watch {
 	bool waits[RELAY_ENDS];       /* there was something for it to take */
 };
 
+/*
+ * relay_watch_waits() - is there anything that the peer at @end hasn't taken?
+ * @taken: set to the bytes that it has acknowledged
+ */
+bool relay_watch_waits(const struct relay *relay, enum relay_end end, uint64_t *taken);
+
 void relay_watch_start(struct relay_watch *watch, uint64_t now_ms);
 
 /*

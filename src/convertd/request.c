@@ -60,7 +60,7 @@ static void write_supported(const struct request_features *features, struct conv
 		if (kind_is_supported(features, candidates[i]))
 			kinds[count++] = candidates[i];
 	convert_write_supported(writer, kinds, count);
-	if (features->withholding.withheld)
+	if (features->withholding.withheld || features->withholding.corrects)
 		convert_write_withholding(writer, &features->withholding);
 }
 
@@ -275,6 +275,9 @@ void request_decide(const struct request_features *features, const uint8_t *buf,
 		decide_connect(features, &request, decision);
 	} else if (request.has_info) {
 		answer_start(features, true, &writer, decision->answer);
+		decision->echo = request.has_echo;
+		if (decision->echo)
+			convert_write_echo(&writer, REQUEST_ECHO_KIB);
 		decision->action = REQUEST_ANSWER;
 		decision->reason = "information";
 		decision->answer_len = answer_finish(&writer);

@@ -33,8 +33,11 @@ struct request_features {
 	bool timestamps;
 	bool mptcp;
 	bool fastopen;
-	struct convert_withholding withholding; /* told with it, if SYNs are withheld */
+	struct convert_withholding withholding; /* told with it, if SYNs are withheld or corrected */
 };
+
+/* Of an Echo TLV: no more than this comes back. */
+#define REQUEST_ECHO_KIB 256
 
 enum request_action {
 	REQUEST_WAIT,    /* all right so far; more bytes are needed */
@@ -42,6 +45,7 @@ enum request_action {
 	REQUEST_ANSWER,  /* send the answer, then close gracefully */
 	REQUEST_IGNORE,  /* not Convert: close without a word (Section 6) */
 	REQUEST_RESET,   /* reset the connection (Section 6.1) */
+	REQUEST_PROVE,   /* decide again when the client has proved its address, not before */
 	REQUEST_ACTION_COUNT
 };
 
@@ -61,9 +65,13 @@ struct request_decision {
 	bool fastopen;           /* and Fast Open, Section 7.6: */
 	struct convert_span fastopen_cookie; /* with this cookie in the SYN; empty: asking for one */
 	bool info;               /* the answer starts with what we support */
+	bool echo;               /* ANSWER: what follows the request is to come back */
 
 	/* ANSWER: the whole message; is it an Error TLV? */
 	bool refused;
+	bool proven;   /* its cookie proves the client's address */
+	bool demanded; /* ANSWER: it has no cookie, and for now one is demanded (demand.h) */
+	bool lacking; /* refused for something that this converter lacks: the client may do it itself */
 	uint8_t answer[CONVERT_MESSAGE_MAX];
 	size_t answer_len;
 };

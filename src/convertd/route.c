@@ -115,24 +115,74 @@ static enum route_kind read_answer(const struct nlmsghdr *header)
 	}
 }
 
-enum route_kind route_find(struct route *route, const struct in6_addr *address)
+/* Has the kernel answer, in @answer. Returns the bytes that are there of it, or 0. */
+static size_t ask(struct route *route, const struct in6_addr *address, char answer[static ANSWER_MAX])
 {
-	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 	const struct nlmsghdr *header = (const struct nlmsghdr *)answer;
 	struct question question;
 
 	question_init(&question, ++route->sequence, address);
 	if (send(route->fd, &question, question.header.nlmsg_len, 0) < 0)
-		return ROUTE_UNKNOWN;
+		return 0;
 	for (;;) {
-		ssize_t n = recv(route->fd, answer, sizeof(answer), 0);
+		ssize_t n = recv(route->fd, answer, ANSWER_MAX, 0);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < (ssize_t)(NLMSG_HDRLEN + sizeof(struct rtmsg)))
-			return ROUTE_UNKNOWN;
+			return 0;
 		/* An answer that once couldn't be taken must not be taken for this one. */
 		if (header->nlmsg_seq == route->sequence)
-			return read_answer(header);
+			return (size_t)n;
 	}
+}
+
+enum route_kind route_find(struct route *route, const struct in6_addr *address)
+{
+	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
+
+	return ask(route, address, answer) ? read_answer((const struct nlmsghdr *)answer) :
+					     ROUTE_UNKNOWN;
+}
+
+/* An attribute of a route that was answered, in @got bytes; NULL where there is none. */
+static const struct rtattr *find_attribute(const struct nlmsghdr *header, size_t got, unsigned short type)
+{
+	const struct rtattr *attribute;
+	int left;
+
+	if (!got || got < header->nlmsg_len || header->nlmsg_type != RTM_NEWROUTE)
+		return NULL;
+	attribute = RTM_RTA(NLMSG_DATA(header));
+	left = (int)RTM_PAYLOAD(header);
+	for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left))
+		if (attribute->rta_type == type)
+			return attribute;
+	return NULL;
+}
+
+bool route_gateway(struct route *route, const struct in6_addr *address, struct in6_addr *gateway)
+{
+	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
+	size_t got = ask(route, address, answer);
+	const struct rtattr *attribute = find_attribute((const struct nlmsghdr *)answer, got, RTA_GATEWAY);
+
+	if (!attribute)
+		return false;
+	memset(gateway, 0, sizeof(*gateway));
+	if (RTA_PAYLOAD(attribute) == sizeof(*gateway)) {
+		memcpy(gateway, RTA_DATA(attribute), sizeof(*gateway));
+		return true;
+	}
+	gateway->s6_addr[10] = gateway->s6_addr[11] = 0xff;
+	memcpy(&gateway->s6_addr[12], RTA_DATA(attribute), 4);
+	return RTA_PAYLOAD(attribute) == 4;
+}
+
+bool route_has_source(struct route *route, const struct in6_addr *address)
+{
+	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
+	size_t got = ask(route, address, answer);
+
+	return find_attribute((const struct nlmsghdr *)answer, got, RTA_PREFSRC);
 }

@@ -14,10 +14,11 @@
 
 #include "convertd/service.h"
 
-#include "common/endpoints.h"
 #include "common/sysctl.h"
 #include "convertd/acceptor.h"
+#include "convertd/demand.h"
 #include "convertd/endpoint.h"
+#include "convertd/handover.h"
 #include "convertd/hold.h"
 #include "convertd/hold_table.h"
 #include "convertd/inherit.h"
@@ -26,11 +27,14 @@
 #include "convertd/monitor.h"
 #include "convertd/notices.h"
 #include "convertd/notify.h"
+#include "convertd/own.h"
+#include "convertd/rights.h"
 #include "convertd/settings.h"
 #include "convertd/source_bind.h"
-#include "convertd/syn_window.h"
+#include "convertd/surroundings.h"
 #include "convertd/sysctls.h"
 #include "convertd/terms.h"
+#include "convertd/windows.h"
 #include "convertd/worker.h"
 
 #include <errno.h>
@@ -40,6 +44,9 @@
 
 /* Descriptors for netlink, nftables, the log and the like, besides those of workers. */
 #define FILES_OWN 20
+
+/* So many clients at once are none too many, whatever --cookie-demand and --max-pending come to. */
+#define DEMAND_LEAST 16
 
 /* A listener and its acceptors, one a worker. */
 struct site {
@@ -55,8 +62,10 @@ struct service {
 	const struct inherited *inherited;
 	struct site *sites[SETTINGS_LISTEN_MAX]; /* as settings->listen */
 	bool stopped;                            /* there are no sites any more */
+	bool told_standing;                      /* that a worker stands still */
 	struct hold *hold;
-	struct syn_window *syn_window;
+	bool windows_corrected; /* by the rules of syn_window.c */
+	struct surroundings *surroundings;
 };
 
 /* What each worker does with its part of sites when settings come into force. */
@@ -67,26 +76,31 @@ struct change {
 	bool drain;
 };
 
-struct service *service_create(size_t workers, const struct inherited *inherited,
-			       struct monitor *monitor)
+struct service *service_create(struct event_base *base, size_t workers,
+			       const struct inherited *inherited, struct monitor *monitor)
 {
 	struct service *service = calloc(1, sizeof(*service));
 
 	if (service) {
 		service->shared.limits = limits_create();
 		service->shared.held = hold_table_create();
+		service->shared.demand = demand_create();
+		own_init();
 	}
-	if (!service || !service->shared.limits || !service->shared.held) {
+	if (!service || !service->shared.limits || !service->shared.held ||
+	    !service->shared.demand) {
 		log_error("out of memory, or no source of random numbers");
 		service_destroy(service);
 		return NULL;
 	}
 	service->inherited = inherited;
 	service->shared.monitor = monitor;
-	service->workers = workers_create(workers ? workers : workers_cpus(), &service->shared);
+	monitor_watch_demand(monitor, service->shared.demand);
+	service->workers = workers_create(workers ? workers : workers_default(), &service->shared);
 	if (service->workers) {
 		service->hold = hold_create(service->workers, inherited->rules);
-		if (service->hold)
+		service->surroundings = surroundings_create(base);
+		if (service->hold && service->surroundings)
 			return service;
 		log_error("out of memory");
 	}
@@ -198,18 +212,20 @@ static bool make_sites(struct service *service, const struct settings *settings,
 /* Whoever withholds SYNs corrects their windows. */
 static void set_syn_window(struct service *service, const struct settings *settings)
 {
-	const struct settings *old = service->settings;
+	bool wanted = !settings->no_syn_window_fix && !hold_is_on(service->hold);
 
-	if (settings->no_syn_window_fix || hold_is_on(service->hold)) {
-		syn_window_remove(service->syn_window);
-		service->syn_window = NULL;
-		return;
-	}
-	if (old && service->syn_window && old->listen_count == settings->listen_count &&
-	    memcmp(old->listen, settings->listen, sizeof(old->listen)) == 0)
-		return;
-	service->syn_window = syn_window_install(service->syn_window, settings->listen,
-						 settings->listen_count);
+	if (wanted || service->windows_corrected)
+		service->windows_corrected = windows_correct(settings, wanted);
+}
+
+/*
+ * Whoever was told so sends data in its SYN (doc/private-tlvs.md), so this is never said on somebody
+ * else's word: not with --no-syn-window-fix, nor if the rules were refused.
+ */
+static bool corrects_windows(const struct service *service, const struct settings *settings)
+{
+	return !settings->no_syn_window_fix &&
+	       (hold_is_on(service->hold) || service->windows_corrected);
 }
 
 /* What becomes of SYNs, before the first can be answered. */
@@ -245,8 +261,12 @@ static void carry_out(const struct worker_context *worker, void *arg)
 	}
 }
 
-/* The settings are in force: tells the log, and the monitor. */
-static void announce(const struct service *service, const char *how)
+static void judge_again(const struct worker_context *worker, void *arg)
+{
+	hold_judge_again(arg, worker);
+}
+
+void service_announce(const struct service *service, const char *how)
 {
 	const struct limits_settings *limits = &service->terms->limits;
 	char text[SETTINGS_LISTEN_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
@@ -261,8 +281,7 @@ static void announce(const struct service *service, const char *how)
 	}
 	log_info("%s: %s; %zu worker%s", how, text, workers, workers == 1 ? "" : "s");
 	notify_send("STATUS=Listening on %s", text);
-	monitor_commit(service->shared.monitor, text, workers, limits->connections.total,
-		       limits->pending.total);
+	monitor_commit(service->shared.monitor, text, workers, limits);
 }
 
 /* What can't be read, this kernel hasn't got. */
@@ -275,35 +294,6 @@ static void check_sysctls(void)
 			log_warning("%s is %d: %s; set it with: sysctl -w %s=%d", wish->name, value,
 				    wish->otherwise, wish->name, sysctl_wish_remedy(wish, value));
 	}
-}
-
-static void print_warning(const char *line)
-{
-	log_warning("%s", line);
-}
-
-/* Whatever is missing, connections are served. */
-static void check_shared(const struct settings *settings)
-{
-	struct problems warnings = { .print = print_warning };
-	struct shared_facts facts = {
-		.allow_join_initial = sysctl_read("net.mptcp.allow_join_initial_addr_port"),
-		.listen = settings->listen,
-		.listen_count = settings->listen_count,
-	};
-	struct {
-		struct netlink netlink;
-		struct endpoints endpoints;
-	} *kernel = shared_wants_endpoints(&settings->shared, &facts) ? malloc(sizeof(*kernel)) :
-									  NULL;
-	int error = kernel ? endpoints_read(&kernel->endpoints, &kernel->netlink) : -ENOMEM;
-
-	if (!error)
-		facts.endpoints = &kernel->endpoints;
-	else if (settings->shared.count)
-		log_warning("--shared-address: MPTCP endpoints are not known: %s", strerror(-error));
-	shared_check(&settings->shared, &facts, &warnings);
-	free(kernel);
 }
 
 /* An open relay is for whoever finds it: not by default and unnoticed. */
@@ -324,10 +314,27 @@ static void warn(const struct service *service, const struct settings *settings)
 
 	check_sysctls();
 	check_open(settings);
-	check_shared(settings);
+	surroundings_check(service->surroundings, settings);
 	if (settings->workers && settings->workers != workers)
 		log_warning("--workers %u: there are %zu until convertd is started anew",
 			    settings->workers, workers);
+}
+
+/* From when on cookies are demanded. Where any number may be pending, no part of it is too much. */
+static void set_demand(const struct service *service, const struct terms *terms)
+{
+	const struct settings *settings = terms->settings;
+	uint64_t share = (uint64_t)terms->limits.pending.total * settings->cookie_demand / 100;
+	struct demand_settings demand = {
+		.most = (unsigned)share,
+		.errors = (settings->limits.errors.total + 1) / 2,
+		.lifetime = settings->cookie_lifetime,
+		.shared = settings->shared.count > 0,
+	};
+
+	if (settings->cookie_demand && terms->limits.pending.total && share < DEMAND_LEAST)
+		demand.most = DEMAND_LEAST;
+	demand_configure(service->shared.demand, &demand);
 }
 
 /* Nothing of this can fail. */
@@ -349,11 +356,14 @@ static void take_force(struct service *service, struct terms *terms, struct site
 	log_set_level((enum log_level)settings->log_level);
 	log_set_format((enum log_format)settings->log_format);
 	limits_configure(service->shared.limits, &terms->limits);
+	set_demand(service, terms);
 	for (size_t i = 0; i < settings->listen_count; i++) {
 		listener_set_pending(next[i]->listener, terms->limits.pending.total);
 		listener_set_congestion(next[i]->listener, settings->congestion_client);
 	}
 	workers_order(service->workers, carry_out, &change);
+	/* Behind that: whichever worker accepts a SYN that is let go knows the new terms. */
+	workers_order(service->workers, judge_again, service->hold);
 	destroy_sites(service, stopped, change.stopped_count);
 	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));
 	terms_unref(service->terms);
@@ -387,7 +397,6 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	size_t new_count, workers = workers_count(service->workers);
 	size_t files = FILES_OWN + workers * (WORKER_FILES + settings->listen_count) +
 		       settings->metrics_count * ENDPOINT_FILES_MAX;
-	const char *how = service->terms ? "reloaded" : "ready";
 	struct terms *terms = NULL;
 
 	notices_forget();
@@ -397,7 +406,8 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
 	if (monitor_open(service->shared.monitor, settings, problems) &&
 	    set_syns(service, settings, problems) && listen_all(new, new_count, problems))
-		terms = terms_create(settings, files, hold_is_on(service->hold));
+		terms = terms_create(settings, files, hold_is_on(service->hold),
+				     corrects_windows(service, settings));
 	if (!terms) {
 		monitor_abandon(service->shared.monitor);
 		destroy_sites(service, new, new_count);
@@ -410,8 +420,8 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	}
 	warn(service, settings);
 	take_force(service, terms, next);
+	rights_settings_in_force();
 	keep_sockets(service);
-	announce(service, how);
 	return true;
 }
 
@@ -420,24 +430,99 @@ const struct settings *service_settings(const struct service *service)
 	return service->settings;
 }
 
-void service_stop_accepting(struct service *service)
+static void stop_syns(struct service *service)
+{
+	/* Whose SYNs are withheld are served as well. */
+	hold_stop(service->hold);
+	/* Two tables would correct them twice. */
+	if (service->windows_corrected)
+		service->windows_corrected = windows_correct(service->settings, false);
+}
+
+void service_stop_accepting(struct service *service, bool replaced)
 {
 	struct change change = {
 		.stopped = service->sites,
 		.stopped_count = site_count(service),
-		.drain = true,
+		.drain = !replaced,
 	};
 
-	/* Whose SYNs are withheld are served as well. */
-	hold_stop(service->hold);
+	stop_syns(service);
 	workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, service->sites, change.stopped_count);
 	service->stopped = true;
+	if (replaced)
+		hold_forget(service->hold);
+}
+
+/* In each worker. */
+static void pause_one(const struct worker_context *worker, void *arg)
+{
+	const struct service *service = arg;
+
+	for (size_t i = 0; i < site_count(service); i++)
+		acceptor_stop(service->sites[i]->acceptors[worker->number]);
+}
+
+static void resume_one(const struct worker_context *worker, void *arg)
+{
+	const struct service *service = arg;
+
+	for (size_t i = 0; i < site_count(service); i++)
+		acceptor_start(service->sites[i]->acceptors[worker->number]);
+}
+
+void service_pause(struct service *service)
+{
+	/* First the SYNs: those that were withheld are accepted here, and find what was done for them. */
+	stop_syns(service);
+	workers_order(service->workers, pause_one, service);
+}
+
+static void print_warning(const char *line)
+{
+	log_warning("%s", line);
+}
+
+void service_resume(struct service *service)
+{
+	struct problems problems = { .print = print_warning };
+
+	set_syns(service, service->settings, &problems);
+	workers_order(service->workers, resume_one, service);
+}
+
+void service_give(const struct service *service, struct handover *handover, bool listeners)
+{
+	int rules = hold_rules_fd(service->hold);
+
+	/* The kernel drops all SYNs that are withheld, by whomever, when a table with a hook goes. */
+	if (rules >= 0)
+		handover_give(handover, HANDOVER_RULES, rules);
+	for (size_t i = 0; listeners && i < site_count(service); i++) {
+		struct listener *listener = service->sites[i]->listener;
+
+		for (size_t n = 0; n < listener_sockets(listener); n++)
+			handover_give(handover, HANDOVER_LISTENER, listener_socket(listener, n)->fd);
+	}
+}
+
+bool service_is_well(struct service *service)
+{
+	size_t standing = workers_turn(service->workers);
+	bool well = standing == workers_count(service->workers);
+
+	if (!well && !service->told_standing)
+		log_warning("worker-%zu stands still: the service manager's watchdog is not told that "
+			    "all is well",
+			    standing);
+	service->told_standing = !well;
+	return well;
 }
 
 size_t service_sessions(const struct service *service)
 {
-	return limits_sessions(service->shared.limits);
+	return limits_members(service->shared.limits);
 }
 
 void service_destroy(struct service *service)
@@ -449,15 +534,17 @@ void service_destroy(struct service *service)
 
 	if (!service)
 		return;
+	surroundings_destroy(service->surroundings);
 	/* First nobody is accepted any more: workers ask each other for room where that happens. */
 	if (change.stopped_count)
 		workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, service->sites, site_count(service));
-	syn_window_remove(service->syn_window);
 	hold_destroy(service->hold);
 	workers_destroy(service->workers);
 	hold_table_destroy(service->shared.held);
 	limits_destroy(service->shared.limits);
+	monitor_watch_demand(service->shared.monitor, NULL);
+	demand_destroy(service->shared.demand);
 	terms_unref(service->terms);
 	free(service);
 }

@@ -30,6 +30,7 @@
 #include "convertd/downstream.h"
 #include "convertd/log.h"
 #include "convertd/metrics.h"
+#include "convertd/survivor.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -51,6 +52,9 @@ static const char *const state_names[] = {
 };
 static_assert(sizeof(state_names) / sizeof(state_names[0]) == SESSION_STATE_COUNT,
 	      "a name for each state");
+
+/* The kernel gives up a handshake that is to be sent one SYN+ACK more after 3 s. */
+#define NO_RESET_SECONDS 4
 
 #define STATE_BIT(state) (1U << (state))
 
@@ -78,29 +82,29 @@ void session_set_state(struct session *s, enum session_state state)
 	assert(state_successors[s->state] & STATE_BIT(state));
 	log_debug("session %llu: %s -> %s", (unsigned long long)s->id, state_names[s->state],
 		  state_names[state]);
-	/* Waiting is for a request; with it, or at the end, that is over. */
-	if (s->queue == SESSION_QUEUE_WAITING)
-		session_unqueue(s);
 	metrics_add(s->pool->metrics, METRIC_STATE + s->state, (uint64_t)-1);
 	metrics_add(s->pool->metrics, METRIC_STATE + state, 1);
 	s->state = (uint8_t)state;
-	if (state == SESSION_REFUSING)
+	/* Until then it stays a pending one: session_prove(). */
+	if (state == SESSION_REFUSING && !s->unproven)
 		session_set_class(s, LIMITS_REFUSING);
 }
 
 static void session_count_pending(struct session *s, enum limits_class class, uint64_t by)
 {
-	if (class == LIMITS_PENDING)
+	if (class == LIMITS_PENDING || class == LIMITS_WAITING)
 		metrics_add(s->pool->metrics, METRIC_PENDING, by);
 }
 
 void session_set_class(struct session *s, enum limits_class class)
 {
-	if (s->class != class)
-		limits_move(s->pool->shared->limits, s->account, (enum limits_class)s->class, class);
-	session_count_pending(s, s->class, (uint64_t)-1);
+	enum limits_class before = (enum limits_class)s->member.class;
+
+	if (class == before)
+		return;
+	limits_move(s->pool->shared->limits, &s->member, class);
+	session_count_pending(s, before, (uint64_t)-1);
 	session_count_pending(s, class, 1);
-	s->class = (uint8_t)class;
 }
 
 void session_set_outcome(struct session *s, enum outcome outcome, const char *reason)
@@ -120,42 +124,89 @@ void session_clear_deadline(struct session *s)
 	event_del(session_event(s, SESSION_EVENT_DEADLINE));
 }
 
+/* Sets the deadline to when an unproven client has to be there, if @ms would end later. */
+static bool hurry(struct session *s, unsigned ms)
+{
+	uint64_t now_us = log_now_us();
+	uint64_t left_us = s->prove_by_us > now_us ? s->prove_by_us - now_us : 1;
+	struct timeval left = { .tv_sec = (time_t)(left_us / 1000000),
+				.tv_usec = (suseconds_t)(left_us % 1000000) };
+
+	if (ms && ms * 1000ULL <= left_us)
+		return false;
+	event_add(session_event(s, SESSION_EVENT_DEADLINE), &left);
+	return true;
+}
+
+/* Sets the deadline to when the kernel has ended the session, if @ms would end earlier, with a reset. */
+static bool leave_to_kernel(struct session *s, unsigned ms)
+{
+	static const struct timeval ended = { .tv_sec = NO_RESET_SECONDS };
+
+	if (!ms || ms >= NO_RESET_SECONDS * 1000)
+		return false;
+	event_add(session_event(s, SESSION_EVENT_DEADLINE), &ended);
+	return true;
+}
+
 void session_set_deadline(struct session *s, enum session_timeout timeout)
 {
-	if (s->pool->timeout_ms[timeout])
+	unsigned ms = s->pool->timeout_ms[timeout];
+
+	s->timeout = (uint8_t)timeout;
+	s->hurried = (s->prove_by_us && hurry(s, ms)) || (s->no_reset && leave_to_kernel(s, ms));
+	if (s->hurried)
+		return;
+	if (ms)
 		event_add(session_event(s, SESSION_EVENT_DEADLINE), &s->pool->timeouts[timeout]);
 	else
 		session_clear_deadline(s);
 }
 
-void session_close_socket(struct session *s, enum relay_end end)
+/* Returns the socket, which is no longer the session's, or -1. */
+static int session_take_socket(struct session *s, enum relay_end end)
 {
 	struct relay_side *side = &s->relay.side[end];
+	int fd = side->fd;
 
-	if (side->fd < 0)
-		return;
+	if (fd < 0)
+		return fd;
 	if (end == RELAY_UPSTREAM)
 		session_look_transport(s);
 	else
 		session_look_source(s);
 	event_del(session_event(s, (enum session_event)end));
-	close(side->fd);
 	side->fd = -1;
 	side->readable = side->writable = false;
+	return fd;
+}
+
+void session_close_socket(struct session *s, enum relay_end end)
+{
+	int fd = session_take_socket(s, end);
+
+	if (fd >= 0)
+		close(fd);
 }
 
 void session_reset_socket(struct session *s, enum relay_end end)
 {
-	int fd = s->relay.side[end].fd;
+	int fd = session_take_socket(s, end);
 
 	if (fd < 0)
 		return;
-	if (end == RELAY_UPSTREAM)
-		session_look_transport(s);
-	else
-		session_look_source(s);
 	downstream_reset(fd);
-	session_close_socket(s, end);
+	close(fd);
+}
+
+void session_cut(struct session *s)
+{
+	for (int end = 0; end < RELAY_ENDS; end++) {
+		if (survivor_is_there())
+			session_take_socket(s, (enum relay_end)end);
+		else
+			session_reset_socket(s, (enum relay_end)end);
+	}
 }
 
 void session_drop(struct session *s, enum outcome outcome)
@@ -173,16 +224,68 @@ void session_drop(struct session *s, enum outcome outcome)
 	session_close(s, outcome);
 }
 
+/* It has a line of its own as well, if its outcome hasn't too many. */
+static void tell_memory(struct session *s)
+{
+	char client[SOCKADDR_STRLEN];
+	unsigned suppressed;
+
+	if (log_limit_pass(&s->pool->shared->memory, &suppressed))
+		log_warning("%s is reset: for %u ms nothing has moved of %llu kB that the kernel "
+			    "holds for it, and there is too much of that (%u others since the last such "
+			    "line); see --max-memory",
+			    sockaddr_ip_format(&s->client, client), s->memory.stalled_ms,
+			    (unsigned long long)s->memory.bytes / 1000, suppressed);
+}
+
+void session_make_room(struct session *s, enum outcome reason)
+{
+	static const struct downstream_error exceeded = { .code = CONVERT_ERROR_RESOURCE_EXCEEDED };
+
+	if (reason == OUTCOME_LIMIT_MEMORY)
+		tell_memory(s);
+	if (s->state == SESSION_RELAY && s->answered) {
+		session_reset_socket(s, RELAY_UPSTREAM);
+		session_reset_socket(s, RELAY_DOWNSTREAM);
+		session_close(s, reason);
+	} else if (s->state == SESSION_CONNECTING && s->confirmed) {
+		s->outcome = (uint8_t)reason;
+		session_refuse_server(s, exceeded);
+	} else {
+		session_drop(s, reason);
+	}
+}
+
+/*
+ * The socket that is left at the end is closed if that is the end of what goes to its peer: both directions have
+ * ended, or the converter itself has nothing more to say to a client that has no server. All else is a reset.
+ */
+static void session_end_socket(struct session *s, enum relay_end end)
+{
+	bool own_word = end == RELAY_UPSTREAM &&
+			(s->answered || s->outcome == OUTCOME_CLIENT_LEFT);
+
+	if (own_word || s->outcome == OUTCOME_DONE)
+		session_close_socket(s, end);
+	else
+		session_reset_socket(s, end);
+}
+
 static void session_destroy(struct session *s)
 {
 	session_unqueue(s);
+	session_memory_forget(s);
 	DL_DELETE(s->pool->sessions, s);
-	limits_leave(s->pool->shared->limits, s->account, (enum limits_class)s->class, log_now_ms());
+	session_count_pending(s, (enum limits_class)s->member.class, (uint64_t)-1);
+	limits_leave(s->pool->shared->limits, &s->member, log_now_ms());
 	session_clear_deadline(s);
 	session_decide_line(s);
-	session_close_socket(s, RELAY_UPSTREAM);
-	session_close_socket(s, RELAY_DOWNSTREAM);
-	session_count_pending(s, s->class, (uint64_t)-1);
+	/* A socket in SYN_RECV that is only closed goes on with SYN+ACKs, of which nobody keeps count. */
+	if (s->unproven || !s->established)
+		session_reset_socket(s, RELAY_UPSTREAM);
+	session_end_proof(s);
+	session_end_socket(s, RELAY_UPSTREAM);
+	session_end_socket(s, RELAY_DOWNSTREAM);
 	session_report_end(s);
 	session_drop_held(s);
 	relay_fini(&s->relay);
@@ -203,19 +306,23 @@ void session_advance(struct session *s)
 		session_destroy(s);
 }
 
-/* See the top of this file for what may be written when. */
+/*
+ * See the top of this file for what may be written when. A connection that has ended before its
+ * handshake was complete is closed, not confirmed.
+ */
 void session_look_upstream(struct session *s)
 {
 	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
-	if (s->confirmed)
+	if (s->confirmed || client->fd < 0)
 		return;
-	s->confirmed = getsockopt(client->fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
-		       info.tcpi_state != TCP_SYN_RECV;
-	s->syn_data = info.tcpi_options & TCPI_OPT_SYN_DATA;
+	s->confirmed = getsockopt(client->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+		       info.tcpi_state != TCP_SYN_RECV && info.tcpi_state != TCP_CLOSE;
 	s->established = s->confirmed || client->tcp;
+	if (s->confirmed)
+		session_prove(s);
 }
 
 /* Both sockets may have something to say in one round; in REQUEST there is but one. */
@@ -281,7 +388,10 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	session_handle_deadline(s);
+	if (s->hurried)
+		session_handle_no_proof(s);
+	else
+		session_handle_deadline(s);
 	session_advance(s);
 }
 
@@ -305,8 +415,8 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	s = blocks_get(&pool->blocks);
 	if (!s)
 		return NULL;
-	s->account = limits_enter(pool->shared->limits, &address);
-	if (!s->account) {
+	s->member.owner = &pool->owner;
+	if (limits_enter(pool->shared->limits, &s->member, &address, LIMITS_PENDING) < 0) {
 		blocks_put(&pool->blocks, s);
 		return NULL;
 	}
@@ -318,7 +428,7 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	session_set_outcome(s, OUTCOME_NONE, NULL);
 	metrics_add(pool->metrics, METRIC_ACCEPTED, 1);
 	metrics_add(pool->metrics, METRIC_STATE + s->state, 1);
-	session_count_pending(s, s->class, 1);
+	session_count_pending(s, LIMITS_PENDING, 1);
 	relay_init(&s->relay, &pool->pipes);
 	s->relay.side[RELAY_UPSTREAM].fd = fd;
 	if (is_tcp(fd))
@@ -334,19 +444,19 @@ static struct session *session_create(struct session_pool *pool, int fd,
 void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *client)
 {
 	struct session *s = session_create(pool, fd, client);
-	size_t most = pool->terms->sessions_max;
 
 	if (!s) {
+		downstream_reset(fd);
 		close(fd);
 		return;
 	}
+	session_start_proof(s);
 	session_take_held(s);
-	if (most && limits_sessions(pool->shared->limits) > most) {
+	if (!limits_may_stay(pool->shared->limits, &s->member)) {
 		session_drop(s, OUTCOME_LIMIT_CONNECTIONS);
 	} else if (session_register(s, RELAY_UPSTREAM, fd, on_upstream) < 0) {
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
 	} else {
-		session_pool_make_room(pool, s);
 		session_set_deadline(s, SESSION_TIMEOUT_REQUEST);
 		/* With data in the SYN, the request is here already. */
 		s->relay.side[RELAY_UPSTREAM].readable = true;

@@ -14,11 +14,14 @@
 #include <stdint.h>
 #include <sys/time.h>
 
+struct demand;
 struct event;
 struct event_base;
 struct hold_table;
 struct metrics;
 struct monitor;
+struct own_look;
+struct probes;
 struct session;
 struct session_pool;
 
@@ -27,6 +30,9 @@ enum session_timeout {
 	SESSION_TIMEOUT_REQUEST,
 	SESSION_TIMEOUT_CONNECT,
 	SESSION_TIMEOUT_CONNECT_HELD, /* the same, less what the SYN was withheld */
+	SESSION_TIMEOUT_PATIENCE, /* the first part of each of these; 0: they are shorter */
+	SESSION_TIMEOUT_CONNECT_REST, /* the other part of the first */
+	SESSION_TIMEOUT_CONNECT_HELD_REST,
 	SESSION_TIMEOUT_LINGER,
 	SESSION_TIMEOUT_RESET_POLL,
 	SESSION_TIMEOUT_LOOK, /* how often RELAY looks whether anything moves; 0: never */
@@ -36,9 +42,10 @@ enum session_timeout {
 /* What the pools of all workers share; each may use it at any time. */
 struct session_shared {
 	struct limits *limits;
+	struct demand *demand;   /* are cookies demanded? */
 	struct hold_table *held; /* what was done for SYNs that were withheld; fixed as well */
 	struct monitor *monitor; /* main thread only, but for what it hands out */
-	struct log_limit drops, sources;
+	struct log_limit drops, sources, memory, unrouted;
 	_Atomic uint64_t last_id;
 	struct session_pool **pools; /* fixed before the first session */
 	size_t pool_count;
@@ -51,6 +58,9 @@ struct session_pool {
 	struct terms *terms;
 	struct route *route;
 	struct fastopen *fastopen; /* NULL: the kernel can't be asked for cookies */
+	struct own_look *own_look; /* NULL: the kernel can't be asked for sockets */
+	struct probes *probes;
+	struct event *tests; /* of families that don't work: blame.c */
 	struct metrics *metrics;      /* what its sessions count in */
 	struct log_limit *log_limits; /* all threads': of lines about sessions, by outcome */
 
@@ -60,17 +70,18 @@ struct session_pool {
 
 	struct blocks blocks; /* what sessions are made of */
 	struct session *sessions;
-	struct session *waiting; /* have sent no whole request yet, the first that came first */
+	struct session *heavy;   /* may hold much of the kernel's memory */
+	struct event *look;      /* looks at these; pending as long as there are any */
 	struct session *hungry;  /* had more to relay than their share of a round */
 	struct event *feed;      /* runs these in the next round */
 	uint8_t *scratch;
 	struct relay_pipes pipes;
 
-	/* For all threads: since when the first of @waiting waits, UINT64_MAX if none does; an */
-	/* eventfd, to which they write how many of these have to go. */
-	_Atomic uint64_t waiting_since_ms;
-	int evict_fd;
-	struct event *evict;
+	struct limits_owner owner; /* of its sessions, and of the SYNs that its worker withholds */
+	int told_fd;               /* an eventfd: some of these have been told to go */
+	struct event *told;
+	/* Of a SYN that is withheld: lets go of it as if it had never been; NULL where none is. */
+	void (*drop_held)(struct session_pool *pool, struct limits_member *member);
 };
 
 /*
@@ -88,10 +99,7 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
  */
 void session_pool_configure(struct session_pool *pool, struct terms *terms);
 
-/*
- * Ends all sessions. Those that relay are reset, since their streams are cut short, and
- * those whose handshake isn't complete, since the end of their stream would not be sent.
- */
+/* Ends all sessions: with a reset, but for those whose client has got a refusal. */
 void session_pool_fini(struct session_pool *pool);
 
 /*

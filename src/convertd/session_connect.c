@@ -8,6 +8,8 @@
 #include "convertd/fastopen.h"
 #include "convertd/log.h"
 #include "convertd/metrics.h"
+#include "convertd/own.h"
+#include "convertd/plain_servers.h"
 #include "convertd/settings.h"
 
 #include <errno.h>
@@ -83,6 +85,16 @@ uint64_t session_age_us(const struct session *s)
 	return age ? age : 1;
 }
 
+/* In two parts, if it is long enough. */
+static void set_connect_deadline(struct session *s, enum session_timeout timeout)
+{
+	s->rest = timeout == SESSION_TIMEOUT_CONNECT ? SESSION_TIMEOUT_CONNECT_REST :
+						       SESSION_TIMEOUT_CONNECT_HELD_REST;
+	if (!s->pool->timeout_ms[SESSION_TIMEOUT_PATIENCE])
+		s->rest = 0;
+	session_set_deadline(s, s->rest ? SESSION_TIMEOUT_PATIENCE : timeout);
+}
+
 /* Waits for the answer of a server that was asked, for so long at most. @fd: its socket, or -errno */
 static void await_server(struct session *s, int fd, const uint8_t *early, size_t len,
 			 enum session_timeout timeout)
@@ -97,7 +109,7 @@ static void await_server(struct session *s, int fd, const uint8_t *early, size_t
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
 		return;
 	}
-	session_set_deadline(s, timeout);
+	set_connect_deadline(s, timeout);
 	session_set_state(s, SESSION_CONNECTING);
 }
 
@@ -111,6 +123,7 @@ static void connect_held(struct session *s, const uint8_t *early, size_t len)
 		session_refuse_server(s, refusal);
 		return;
 	}
+	s->mptcp = s->mptcp && downstream_asks_mptcp(fd);
 	/* As a rule it has answered already: no need to wait for its event. */
 	s->relay.side[RELAY_DOWNSTREAM].writable = true;
 	await_server(s, fd, early, len, SESSION_TIMEOUT_CONNECT_HELD);
@@ -120,7 +133,7 @@ void session_connect(struct session *s, const struct request_decision *decision,
 		     const uint8_t *early, size_t len)
 {
 	struct downstream_plan plan = {
-		.server = &s->server, .mptcp = decision->mptcp, .data = early, .len = len,
+		.server = &s->server, .data = early, .len = len,
 		.data_follows = len > 0, .congestion = s->pool->terms->settings->congestion_server,
 		.route = s->pool->route,
 	};
@@ -133,10 +146,14 @@ void session_connect(struct session *s, const struct request_decision *decision,
 	s->request_us = s->held ? 1 : session_age_us(s);
 	metrics_observe_us(s->pool->metrics, METRIC_REQUEST_SECONDS, s->request_us);
 	metrics_add(s->pool->metrics, METRIC_REQUESTS + s->syn_data, 1);
+	s->own_generation = own_generation();
 	if (s->held) {
+		session_look_early(s, early, len);
 		connect_held(s, early, len);
 		return;
 	}
+	session_look_early(s, early, len);
+	plan.mptcp = s->mptcp = decision->mptcp && !plain_servers_has(&s->server);
 	s->trusted = plan.confirmed = s->confirmed;
 	plan.choice = sources_choose(&s->pool->terms->settings->sources, &s->client, &s->server,
 				     &plan.source);

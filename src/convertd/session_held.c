@@ -7,8 +7,10 @@
  */
 #include "config.h"
 
+#include "convertd/demand.h"
 #include "convertd/hold_table.h"
 #include "convertd/session_private.h"
+#include "convertd/terms.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -31,7 +33,9 @@ void session_take_held(struct session *s)
 		return;
 	s->started_us = s->held->came_us;
 	/* It was counted as pending; the session is as well. */
-	limits_leave(s->pool->shared->limits, s->held->account, LIMITS_PENDING, log_now_ms());
+	limits_leave(s->pool->shared->limits, &s->held->member, log_now_ms());
+	if (s->held->unproven)
+		demand_leave(s->pool->shared->demand);
 }
 
 void session_drop_held(struct session *s)
@@ -47,6 +51,11 @@ bool session_is_held(const struct session *s, const struct request_decision *dec
 {
 	return s->held && decision->action == REQUEST_CONNECT &&
 	       s->held->mptcp == decision->mptcp && sockaddr_ip_equal(&s->held->server, &s->server);
+}
+
+bool session_is_granted(const struct session *s)
+{
+	return s->held->terms == s->pool->terms->number;
 }
 
 int session_open_held(struct session *s, struct downstream_error *refusal)

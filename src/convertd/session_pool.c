@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_pool.c - the sessions of one worker: their queues, their time-outs, who has to go
+ * session_pool.c - the sessions of one worker: their queue, their time-outs, who has to go
  *
- * A pool belongs to one thread. Limits count over all pools, and where pending sessions are too
- * many in all, the one that has waited longest for its client's bytes gives way, whichever pool it
- * is in. Another worker's session can't be touched: its pool is told by an eventfd how many have
- * to go, and the limits take them for gone meanwhile. What that pool finds may have changed by
- * then; the limit may be exceeded by as many for that moment.
+ * A pool belongs to one thread. Limits count over all pools, and whose session has to make room for a
+ * newcomer may be another worker's (limits.c). That can't be touched: its pool is woken by an eventfd,
+ * and finds in the limits whom they have told to go. The limits take these for gone meanwhile, so there may be
+ * as many sessions more for that moment.
  */
 #include "config.h"
 
 #include "convertd/session_private.h"
 
+#include "convertd/blame.h"
+#include "convertd/families.h"
 #include "convertd/fastopen.h"
 #include "convertd/metrics.h"
 #include "convertd/monitor.h"
+#include "convertd/own_look.h"
+#include "convertd/probe.h"
 #include "convertd/route.h"
 #include "convertd/settings.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -33,58 +37,37 @@
 /* A relay is looked at so often at least. */
 #define LOOK_MAX_SECONDS 60
 
-#define NOBODY_WAITS UINT64_MAX
-
 /* ----- queues ----- */
-
-static void note_waiting(struct session_pool *pool)
-{
-	uint64_t since = pool->waiting ? pool->waiting->started_us / 1000 : NOBODY_WAITS;
-
-	atomic_store_explicit(&pool->waiting_since_ms, since, memory_order_relaxed);
-}
 
 void session_unqueue(struct session *s)
 {
-	struct session_pool *pool = s->pool;
-
-	if (s->queue == SESSION_QUEUE_WAITING) {
-		DL_DELETE2(pool->waiting, s, queue_prev, queue_next);
-		note_waiting(pool);
-	} else if (s->queue == SESSION_QUEUE_HUNGRY) {
-		DL_DELETE2(pool->hungry, s, queue_prev, queue_next);
-	}
-	s->queue = SESSION_QUEUE_NONE;
+	if (s->queued)
+		DL_DELETE2(s->pool->hungry, s, queue_prev, queue_next);
+	s->queued = false;
 }
 
-void session_set_waiting(struct session *s)
+static void enqueue(struct session *s)
 {
-	if (s->queue != SESSION_QUEUE_NONE)
-		return;
-	DL_APPEND2(s->pool->waiting, s, queue_prev, queue_next);
-	s->queue = SESSION_QUEUE_WAITING;
-	note_waiting(s->pool);
+	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
+	s->queued = true;
 }
 
 void session_set_hungry(struct session *s)
 {
 	static const struct timeval now = { 0, 0 };
 
-	if (s->queue != SESSION_QUEUE_NONE)
+	if (s->queued)
 		return;
 	event_add(s->pool->feed, &now);
-	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
-	s->queue = SESSION_QUEUE_HUNGRY;
+	enqueue(s);
 }
 
 void session_set_due(struct session *s)
 {
 	/* Behind the events that are active already. */
 	event_active(s->pool->feed, EV_TIMEOUT, 0);
-	if (s->queue != SESSION_QUEUE_NONE)
-		return;
-	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
-	s->queue = SESSION_QUEUE_HUNGRY;
+	if (!s->queued)
+		enqueue(s);
 }
 
 /* Sessions that get hungry again meanwhile wait for the next round. */
@@ -107,63 +90,34 @@ static void on_feed(evutil_socket_t fd, short what, void *arg)
 
 /* ----- who has to go ----- */
 
-static void drop_first_waiting(struct session_pool *pool)
+static void wake(struct limits_owner *owner)
 {
-	struct session *s = pool->waiting;
+	struct session_pool *pool = (struct session_pool *)((char *)owner - offsetof(struct session_pool, owner));
 
-	session_drop(s, OUTCOME_LIMIT_PENDING);
-	session_advance(s);
+	/* It fails where as many as can be counted are told already. */
+	if (eventfd_write(pool->told_fd, 1) < 0)
+		(void)0;
 }
 
-/* Another pool needs room. */
-static void on_evict(evutil_socket_t fd, short what, void *arg)
+static void on_told(evutil_socket_t fd, short what, void *arg)
 {
 	struct session_pool *pool = arg;
-	eventfd_t count = 0;
+	struct limits_member *member;
+	enum outcome reason;
+	eventfd_t count;
 
 	(void)what;
 	if (eventfd_read(fd, &count) < 0)
 		return;
-	for (; count; count--) {
-		if (pool->waiting && limits_leave_still_needed(pool->shared->limits))
-			drop_first_waiting(pool);
-		limits_expect_no_leave(pool->shared->limits);
-	}
-}
+	while ((member = limits_next_told(pool->shared->limits, &pool->owner, &reason))) {
+		struct session *s = (struct session *)((char *)member - offsetof(struct session, member));
 
-/* The pool whose first has waited longest; NULL if none waits anywhere. */
-static struct session_pool *longest_waiting(const struct session_shared *shared)
-{
-	struct session_pool *longest = NULL;
-	uint64_t since = NOBODY_WAITS;
-
-	for (size_t i = 0; i < shared->pool_count; i++) {
-		uint64_t its = atomic_load_explicit(&shared->pools[i]->waiting_since_ms,
-						    memory_order_relaxed);
-
-		if (its < since) {
-			longest = shared->pools[i];
-			since = its;
+		if (member->claim) {
+			pool->drop_held(pool, member);
+			continue;
 		}
-	}
-	return longest;
-}
-
-void session_pool_make_room(struct session_pool *pool, const struct session *newcomer)
-{
-	struct limits *limits = pool->shared->limits;
-	struct session_pool *from;
-
-	if (limits_client_exceeded(limits, newcomer->account) != OUTCOME_NONE ||
-	    limits_total_exceeded(limits) == OUTCOME_NONE)
-		return;
-	from = longest_waiting(pool->shared);
-	if (from == pool) {
-		drop_first_waiting(pool);
-	} else if (from) {
-		limits_expect_leave(limits);
-		if (eventfd_write(from->evict_fd, 1) < 0)
-			limits_expect_no_leave(limits);
+		session_make_room(s, reason);
+		session_advance(s);
 	}
 }
 
@@ -209,13 +163,20 @@ static unsigned connect_held_ms(const struct settings *settings)
 	return ms > settings->hold_time ? ms - settings->hold_time : 1;
 }
 
-static int watch_evictions(struct session_pool *pool)
+/* Then it is looked whether the silence is the server's own. */
+static unsigned patience_ms(const struct settings *settings)
 {
-	pool->evict_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (pool->evict_fd < 0)
+	return connect_held_ms(settings) > FAMILIES_PATIENCE_MS ? FAMILIES_PATIENCE_MS : 0;
+}
+
+static int watch_told(struct session_pool *pool)
+{
+	pool->owner.wake = wake;
+	pool->told_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (pool->told_fd < 0)
 		return -errno;
-	pool->evict = event_new(pool->base, pool->evict_fd, EV_READ | EV_PERSIST, on_evict, pool);
-	return pool->evict && event_add(pool->evict, NULL) == 0 ? 0 : -ENOMEM;
+	pool->told = event_new(pool->base, pool->told_fd, EV_READ | EV_PERSIST, on_told, pool);
+	return pool->told && event_add(pool->told, NULL) == 0 ? 0 : -ENOMEM;
 }
 
 int session_pool_init(struct session_pool *pool, struct event_base *base,
@@ -228,8 +189,9 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	pool->shared = shared;
 	pool->metrics = monitor_add_metrics(shared->monitor);
 	pool->log_limits = monitor_log_limits(shared->monitor);
-	pool->waiting_since_ms = NOBODY_WAITS;
-	error = watch_evictions(pool);
+	error = watch_told(pool);
+	if (!error)
+		error = session_memory_init(pool) < 0 ? -ENOMEM : 0;
 	pool->feed = event_new(base, -1, 0, on_feed, pool);
 	pool->scratch = malloc(RELAY_SCRATCH_SIZE);
 	blocks_init(&pool->blocks, sizeof(struct session) + SESSION_EVENT_COUNT *
@@ -245,6 +207,12 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 		error = -errno;
 	if (!error)
 		pool->fastopen = fastopen_create();
+	if (!error)
+		pool->own_look = own_look_create();
+	if (!error)
+		pool->probes = probes_create(base);
+	if (!error)
+		error = pool->probes ? blame_init(pool) : -ENOMEM;
 	if (error)
 		session_pool_fini(pool);
 	return error;
@@ -257,6 +225,9 @@ void session_pool_configure(struct session_pool *pool, struct terms *terms)
 		[SESSION_TIMEOUT_REQUEST] = settings->request_timeout * 1000,
 		[SESSION_TIMEOUT_CONNECT] = settings->connect_timeout * 1000,
 		[SESSION_TIMEOUT_CONNECT_HELD] = connect_held_ms(settings),
+		[SESSION_TIMEOUT_PATIENCE] = patience_ms(settings),
+		[SESSION_TIMEOUT_CONNECT_REST] = settings->connect_timeout * 1000 - patience_ms(settings),
+		[SESSION_TIMEOUT_CONNECT_HELD_REST] = connect_held_ms(settings) - patience_ms(settings),
 		[SESSION_TIMEOUT_LINGER] = LINGER_SECONDS * 1000,
 		[SESSION_TIMEOUT_RESET_POLL] = RESET_POLL_MS,
 		[SESSION_TIMEOUT_LOOK] = look_ms(settings),
@@ -281,19 +252,21 @@ void session_pool_fini(struct session_pool *pool)
 
 	DL_FOREACH_SAFE(pool->sessions, s, next)
 	{
-		if (s->state == SESSION_RELAY || s->state == SESSION_RESETTING || !s->established) {
-			session_reset_socket(s, RELAY_UPSTREAM);
-			session_reset_socket(s, RELAY_DOWNSTREAM);
-		}
+		if (s->state != SESSION_REFUSING || !s->answered)
+			session_cut(s);
 		session_close(s, OUTCOME_STOPPED);
 		session_advance(s);
 	}
+	blame_fini(pool);
+	probes_destroy(pool->probes);
+	own_look_destroy(pool->own_look);
 	if (pool->feed)
 		event_free(pool->feed);
-	if (pool->evict)
-		event_free(pool->evict);
-	if (pool->evict_fd >= 0)
-		close(pool->evict_fd);
+	session_memory_fini(pool);
+	if (pool->told)
+		event_free(pool->told);
+	if (pool->told_fd >= 0)
+		close(pool->told_fd);
 	free(pool->scratch);
 	blocks_fini(&pool->blocks);
 	relay_pipes_fini(&pool->pipes);

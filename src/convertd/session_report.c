@@ -12,6 +12,7 @@
 
 #include "convertd/metrics.h"
 #include "convertd/settings.h"
+#include "convertd/shortage.h"
 
 #include <linux/mptcp.h>
 #include <netinet/tcp.h>
@@ -114,6 +115,8 @@ void session_report_end(const struct session *s)
 	char text[RECORD_TEXT_MAX];
 
 	metrics_count_record(s->pool->metrics, &record);
+	if (record.outcome == OUTCOME_LIMIT_CONNECTIONS)
+		shortage_of_connections(s->pool->terms);
 	if (!s->unlogged)
 		log_fields(line_level(s), record_text(&record, text), record_json, &record);
 }

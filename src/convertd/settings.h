@@ -14,6 +14,7 @@
 #include "convertd/cookies.h"
 #include "convertd/limits.h"
 #include "convertd/log.h"
+#include "convertd/own.h"
 #include "convertd/problems.h"
 #include "convertd/shared.h"
 #include "convertd/sources.h"
@@ -78,12 +79,15 @@ struct settings {
 	struct shared shared; /* addresses that other converters have as well */
 	bool listen_is_default; /* nobody has said where */
 	struct access access;
+	struct own_told own;  /* addresses of this host's that it can't see itself */
 	struct sources sources;        /* where connections to servers come from */
 	struct limits_settings limits; /* no total of connections: as many as open files allow */
+	unsigned max_memory, max_memory_per_client; /* MiB of the kernel's; 0: what suits this host */
 	unsigned retry_delay;          /* seconds, told to those who exceed a limit */
 	struct settings_path cookie_key, cookie_list, make_key;
 	unsigned cookie_lifetime; /* seconds of an epoch */
 	struct cookies *cookies;  /* NULL: none are required */
+	unsigned cookie_demand;   /* percent of pending requests, from which on they are; 0: never */
 	unsigned connect_timeout; /* seconds */
 	unsigned request_timeout; /* seconds */
 	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
@@ -97,11 +101,12 @@ struct settings {
 	struct metrics_address metrics[SETTINGS_METRICS_MAX];
 	size_t metrics_count;
 	struct user user;
+	bool take_over; /* of a convertd that serves where this one is to */
 	bool no_syn_window_fix;
 	enum settings_hold hold_syn;
 	unsigned hold_time; /* milliseconds */
 	bool drop_foreign_syns;
-	bool no_syscall_filter;
+	bool no_syscall_filter, no_landlock;
 };
 
 /*

@@ -52,12 +52,22 @@ static bool same_address(const union sockaddr_ip *a, const union sockaddr_ip *b)
 	return IN6_ARE_ADDR_EQUAL(&one, &other);
 }
 
+bool shared_has(const struct shared *shared, const struct in6_addr *address)
+{
+	for (size_t i = 0; i < shared->count; i++) {
+		struct in6_addr its = sockaddr_ip_in6(&shared->address[i].address);
+
+		if (IN6_ARE_ADDR_EQUAL(&its, address))
+			return true;
+	}
+	return false;
+}
+
 static bool is_shared(const struct shared *shared, const union sockaddr_ip *address)
 {
-	for (size_t i = 0; i < shared->count; i++)
-		if (same_address(&shared->address[i].address, address))
-			return true;
-	return false;
+	struct in6_addr in6 = sockaddr_ip_in6(address);
+
+	return shared_has(shared, &in6);
 }
 
 /* Does some listener take what comes to @address? */
@@ -117,23 +127,50 @@ static void check_address(const struct shared *shared, const struct shared_addre
 		     sockaddr_ip_format(&with_port, text), text);
 }
 
+/* Does a NAT make it an address of this node's? */
+static bool is_translated(const struct shared_facts *facts, const struct in6_addr *address)
+{
+	return facts->own && own_is_told(facts->own, address);
+}
+
 /* What is right for one node is copied to the next. */
-static void check_foreign(const struct place *place, const struct endpoints *endpoints,
+static void check_foreign(const struct place *place, const struct shared_facts *facts,
 			  struct problems *warnings)
 {
-	for (size_t i = 0; i < endpoints->count; i++) {
-		const struct mptcp_endpoint *endpoint = &endpoints->endpoint[i];
+	for (size_t i = 0; i < facts->endpoints->count; i++) {
+		const struct mptcp_endpoint *endpoint = &facts->endpoints->endpoint[i];
 		struct in6_addr address = sockaddr_ip_in6(&endpoint->address);
 		struct prefix single = prefix_of(&address, 128);
 		char text[PREFIX_STRLEN];
 
-		if (endpoint->foreign && endpoint->flags & MPTCP_PM_ADDR_FLAG_SIGNAL)
+		if (endpoint->foreign && endpoint->flags & MPTCP_PM_ADDR_FLAG_SIGNAL &&
+		    !is_translated(facts, &address))
 			problems_add(warnings, place,
 				     "%s is announced, but is no address of this node's, so that "
-				     "second subflows reach another one; take it away with: ip "
-				     "mptcp endpoint delete id %u",
-				     prefix_format(&single, text), endpoint->id);
+				     "second subflows reach another one (unless a NAT translates "
+				     "it to this node: then add --own-address %s); take it away "
+				     "with: ip mptcp endpoint delete id %u",
+				     prefix_format(&single, text), text, endpoint->id);
 	}
+}
+
+/* It is what clients connect to: what isn't this node's is dropped or forwarded. */
+static void check_local(const struct shared_address *shared, const struct shared_facts *facts,
+			struct problems *warnings)
+{
+	struct in6_addr address = sockaddr_ip_in6(&shared->address);
+	struct prefix single = prefix_of(&address, 128);
+	char text[PREFIX_STRLEN];
+
+	if (!facts->is_local || facts->is_local(facts->is_local_arg, &address) ||
+	    is_translated(facts, &address))
+		return;
+	prefix_format(&single, text);
+	problems_add(warnings, &shared->place,
+		     "%s is no address of this node's, so that nothing that clients send there reaches "
+		     "convertd (unless a NAT translates it to this node: then add --own-address %s); add it "
+		     "with: ip address add %s dev lo",
+		     text, text, text);
 }
 
 /* The first subflow is the shared address's: each network of a client's takes one more. */
@@ -153,7 +190,10 @@ static void check_unshared(const struct shared_facts *facts, struct problems *wa
 {
 	static const struct place nowhere;
 
-	if (facts->allow_join_initial || !facts->endpoints)
+	if (!facts->endpoints)
+		return;
+	check_foreign(&nowhere, facts, warnings);
+	if (facts->allow_join_initial)
 		return;
 	for (size_t i = 0; i < facts->endpoints->count; i++)
 		if (facts->endpoints->endpoint[i].flags & MPTCP_PM_ADDR_FLAG_SIGNAL)
@@ -164,11 +204,6 @@ static void check_unshared(const struct shared_facts *facts, struct problems *wa
 		     "mptcp endpoint add ADDRESS dev DEVICE signal");
 }
 
-bool shared_wants_endpoints(const struct shared *shared, const struct shared_facts *facts)
-{
-	return shared->count || facts->allow_join_initial == 0;
-}
-
 void shared_check(const struct shared *shared, const struct shared_facts *facts,
 		  struct problems *warnings)
 {
@@ -177,7 +212,7 @@ void shared_check(const struct shared *shared, const struct shared_facts *facts,
 		return;
 	}
 	if (facts->endpoints) {
-		check_foreign(&shared->address[0].place, facts->endpoints, warnings);
+		check_foreign(&shared->address[0].place, facts, warnings);
 		check_limit(&shared->address[0].place, facts->endpoints, warnings);
 	}
 	if (facts->allow_join_initial > 0)
@@ -186,6 +221,8 @@ void shared_check(const struct shared *shared, const struct shared_facts *facts,
 			     "subflows to the shared address, where they reach any node; set it "
 			     "with: sysctl -w net.mptcp.allow_join_initial_addr_port=0",
 			     facts->allow_join_initial);
+	for (size_t i = 0; i < shared->count; i++)
+		check_local(&shared->address[i], facts, warnings);
 	for (size_t i = 0; facts->endpoints && i < shared->count; i++) {
 		bool seen = false;
 

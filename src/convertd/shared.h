@@ -12,6 +12,7 @@
 #define SHARED_MAX 16
 
 struct listen_address;
+struct own_told;
 
 /* An address at which clients reach other converters as well; its port is 0. */
 struct shared_address {
@@ -30,14 +31,17 @@ struct shared_facts {
 	const struct endpoints *endpoints; /* NULL: not known */
 	const struct listen_address *listen;
 	size_t listen_count;
+	const struct own_told *own; /* addresses that a NAT translates to this host's; NULL: none */
+	bool (*is_local)(void *arg, const struct in6_addr *address); /* NULL: not known */
+	void *is_local_arg;
 };
 
 /* shared_add() - @text: a numeric address. Returns false after telling @problems. */
 bool shared_add(struct shared *shared, const char *text, const struct place *place,
 		struct problems *problems);
 
-/* Are facts->endpoints needed for what follows? */
-bool shared_wants_endpoints(const struct shared *shared, const struct shared_facts *facts);
+/* Is it one of them? */
+bool shared_has(const struct shared *shared, const struct in6_addr *address);
 
 /* Tells @warnings what will keep second subflows from the connections that they belong to. */
 void shared_check(const struct shared *shared, const struct shared_facts *facts,

@@ -11,6 +11,7 @@
 
 #include "convertd/source_bind.h"
 
+#include "convertd/rights.h"
 #include "convertd/route.h"
 
 #include <errno.h>
@@ -23,14 +24,6 @@
 #define CHECK_MAX 256
 
 static const int on = 1;
-
-static int set_transparent(int fd, bool v4)
-{
-	int ret = v4 ? setsockopt(fd, SOL_IP, IP_TRANSPARENT, &on, sizeof(on)) :
-		       setsockopt(fd, SOL_IPV6, IPV6_TRANSPARENT, &on, sizeof(on));
-
-	return ret < 0 ? -errno : 0;
-}
 
 /* With IPV6_FREEBIND nothing fails where the route has gone: the server's packets would get lost. */
 static bool is_gone(const union sockaddr_ip *source, struct route *route)
@@ -49,7 +42,7 @@ int source_bind(int fd, const union sockaddr_ip *source, enum sources_choice cho
 	if (choice == SOURCES_ANY)
 		return 0;
 	if (choice == SOURCES_CLIENT)
-		error = set_transparent(fd, sockaddr_ip_is_v4(source));
+		error = rights_set_transparent(fd, sockaddr_ip_is_v4(source));
 	/* bind() knows the addresses of interfaces only; a local route will do for IPv4. */
 	if (choice == SOURCES_ROUTED) {
 		setsockopt(fd, SOL_IPV6, IPV6_FREEBIND, &on, sizeof(on));
@@ -125,7 +118,7 @@ static bool check_transparent(const struct sources *sources, struct problems *pr
 		/* A host without this family has no such clients. */
 		if (fd < 0)
 			continue;
-		error = set_transparent(fd, families[i] == AF_INET);
+		error = rights_set_transparent(fd, families[i] == AF_INET);
 		close(fd);
 		if (!error)
 			continue;

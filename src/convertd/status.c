@@ -109,6 +109,12 @@ static void tell_now(struct sink *sink, const struct status *status)
 	for (unsigned i = 0; i < SESSION_CLOSED; i++)
 		row_of(sink, metrics_state_name(i), status->sum.values[METRIC_STATE + i], 0);
 	row_of(sink, "withheld SYNs", status->sum.values[METRIC_SYNS_WITHHELD], 0);
+	row_bytes(sink, "kernel memory that they hold", status->sum.values[METRIC_MEMORY]);
+	if (status->max_memory)
+		row_bytes(sink, "of that, before what stands still is ended", status->max_memory);
+	row_of(sink, "addresses not proved", status->demand.unproven, status->demand.most);
+	row(sink, "cookies demanded by themselves", "%s, %llu times since the start",
+	    status->demand.in_force ? "now" : "no", (unsigned long long)status->demand.begun);
 }
 
 /* What has been added since the earlier look, a second. */
@@ -206,6 +212,33 @@ static void tell_syns(struct sink *sink, const struct status *status)
 	}
 }
 
+/* What it can reach, and what has turned out to be itself. */
+static void tell_network(struct sink *sink, const struct status *status)
+{
+	static const char *const texts[] = {
+		[FAMILY_UNKNOWN] = "no server has answered yet",
+		[FAMILY_WORKS] = "servers answer",
+		[FAMILY_DOUBTED] = "several servers were silent, others are tested",
+		[FAMILY_SILENT] = "no server answers; clients are told to connect directly",
+	};
+
+	heading(sink, "Network");
+	for (int i = 0; i < FAMILY_COUNT; i++)
+		row(sink, families_name((enum family)i), "%s",
+		    status->families[i].routed ? texts[status->families[i].state] :
+						 "no route; clients are told to connect directly");
+	for (size_t i = 0; i < status->own_count; i++) {
+		struct prefix single = prefix_of(&status->own[i].address, 128);
+		char text[PREFIX_STRLEN];
+
+		prefix_format(&single, text);
+		if (status->own[i].port)
+			row(sink, "leads back here", "port %u of %s", status->own[i].port, text);
+		else
+			row(sink, "leads back here", "%s", text);
+	}
+}
+
 static void tell_process(struct sink *sink, const struct status *status)
 {
 	const struct process_facts *process = &status->process;
@@ -246,6 +279,7 @@ static void tell(struct sink *sink, const struct status *status)
 	tell_ended(sink, status);
 	tell_errors(sink, status);
 	tell_syns(sink, status);
+	tell_network(sink, status);
 	tell_process(sink, status);
 	tell_notices(sink, status);
 	sink->end(sink->out);

@@ -3,8 +3,11 @@
 #ifndef CONVERTD_STATUS_H
 #define CONVERTD_STATUS_H
 
+#include "convertd/demand.h"
+#include "convertd/families.h"
 #include "convertd/metrics.h"
 #include "convertd/notices.h"
+#include "convertd/own.h"
 #include "convertd/process.h"
 
 #include <stdbool.h>
@@ -21,7 +24,15 @@ struct status {
 	const char *listening;      /* "[::]:1234 (MPTCP, Fast Open), …" */
 	size_t workers;
 	unsigned max_connections, max_pending; /* 0: no limit */
+	uint64_t max_memory;                   /* bytes of the kernel's; 0: no limit */
+	struct demand_facts demand;
 	struct process_facts process;
+	struct {
+		enum family_state state;
+		bool routed;
+	} families[FAMILY_COUNT];
+	size_t own_count;
+	struct own_learned own[OWN_LEARNED_MAX]; /* addresses that turned out to be this host's */
 	size_t notice_count;
 	struct notice notices[NOTICES_MAX];
 };

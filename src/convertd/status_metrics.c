@@ -40,9 +40,39 @@ static void write_converter(FILE *out, const struct status *status)
 	write_gauge(out, "convertd_max_pending_requests",
 		    "Pending requests that there may be (--max-pending); 0: no limit.",
 		    status->max_pending);
+	write_gauge(out, "convertd_max_kernel_memory_bytes",
+		    "Kernel memory that connections may hold before what stands still is ended; 0: "
+		    "no limit.",
+		    (double)status->max_memory);
+	write_gauge(out, "convertd_unproven_clients",
+		    "Clients that haven't proved their addresses: SYNs that are withheld, and "
+		    "connections without a third ACK or a valid cookie.",
+		    status->demand.unproven);
+	write_gauge(out, "convertd_max_unproven_clients",
+		    "As many have cookies demanded (--cookie-demand); 0: never.",
+		    status->demand.most);
+	write_gauge(out, "convertd_cookies_demanded",
+		    "1 while requests in SYNs need a cookie because of these.",
+		    status->demand.in_force);
+	write_value(out, "convertd_cookie_demands_total", "counter",
+		    "Times that cookies came to be demanded.", (double)status->demand.begun);
 	write_gauge(out, "convertd_notices",
 		    "Different warnings and errors since the configuration was read, 16 at most.",
 		    (double)status->notice_count);
+}
+
+static void write_network(FILE *out, const struct status *status)
+{
+	static const char works[] = "convertd_family_works";
+
+	metrics_write_head(out, works, "gauge",
+			   "0 where there is no route to servers of this address family, or none answers.");
+	for (int i = 0; i < FAMILY_COUNT; i++)
+		fprintf(out, "%s{family=\"%s\"} %d\n", works, families_name((enum family)i),
+			status->families[i].routed && status->families[i].state != FAMILY_SILENT);
+	write_gauge(out, "convertd_own_addresses_learned",
+		    "Addresses that are no interface's and have turned out to lead back to this host.",
+		    (double)status->own_count);
 }
 
 /* Named as all of Prometheus's own libraries do. */
@@ -71,5 +101,6 @@ void status_write_metrics(FILE *out, const struct status *status)
 {
 	metrics_write(out, &status->sum);
 	write_converter(out, status);
+	write_network(out, status);
 	write_process(out, status);
 }

@@ -16,14 +16,15 @@ struct syn_queue;
 typedef void syn_queue_handler(void *arg, uint32_t id, uint8_t *packet, size_t len);
 
 /*
- * syn_queue_open() - own a queue
- * @packets: that wait at once, at most; those beyond pass, and so they all do once it is closed
- * Returns 0 with @queue set, or -errno: -EBUSY if somebody owns it, -EPERM without CAP_NET_ADMIN.
+ * syn_queue_open() - read from a queue that the main process owns (rights_own_queues())
+ * @index: which one of them. Returns 0 with @queue set, or -errno.
  */
-int syn_queue_open(struct syn_queue **queue, uint16_t number, unsigned packets,
-		   syn_queue_handler *handler, void *arg);
+int syn_queue_open(struct syn_queue **queue, size_t index, syn_queue_handler *handler, void *arg);
 
-/* The kernel drops what still waits. NULL is fine. */
+/*
+ * Gives the verdicts that there are, and waits until the main process has given up the queue: the kernel drops
+ * what still waits. NULL is fine.
+ */
 void syn_queue_close(struct syn_queue *queue);
 
 /* Readable when packets have arrived. */
@@ -32,10 +33,16 @@ int syn_queue_fd(const struct syn_queue *queue);
 /* Hands over what has arrived, some packets at most. Returns whether there may be more: it is readable then. */
 bool syn_queue_read(struct syn_queue *queue);
 
-/* The packet goes on as it is; or as these bytes; or it was never there. */
+/*
+ * The packet goes on as it is; or as these bytes; or it was never there. That is so after syn_queue_flush(), or before:
+ * verdicts go to the main process together.
+ */
 void syn_queue_pass(struct syn_queue *queue, uint32_t id);
 void syn_queue_pass_changed(struct syn_queue *queue, uint32_t id, const uint8_t *packet,
 			    size_t len);
 void syn_queue_drop(struct syn_queue *queue, uint32_t id);
+
+/* Returns false if there is no main process any more. */
+bool syn_queue_flush(struct syn_queue *queue);
 
 #endif

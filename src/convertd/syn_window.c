@@ -43,12 +43,11 @@
 /* RFC 7323 2.3: larger ones count as 14. */
 #define SCALE_MAX 14
 
-#define KERNEL_REMEDY "use Linux 5.12 or later with CONFIG_NF_TABLES_INET"
-
 struct syn_window {
 	struct nft_ctx *nft;
 	char table[48];
-	bool installed;
+	struct listen_address listen[SETTINGS_LISTEN_MAX]; /* of the rules in force; none: not yet */
+	size_t listen_count;
 };
 
 /* "ip daddr 192.0.2.1 tcp dport 1234": what goes to one of our addresses. */
@@ -86,7 +85,7 @@ static char *make_rules(const struct syn_window *window, const struct listen_add
 
 	if (!rules)
 		return NULL;
-	if (window->installed)
+	if (window->listen_count)
 		fprintf(rules, "delete table inet %s\n", window->table);
 	fprintf(rules, "table inet %s {\n\tflags owner\n\tchain shift {\n", window->table);
 	/* A scale of 0 is read correctly: no rule. */
@@ -109,14 +108,6 @@ static char *make_rules(const struct syn_window *window, const struct listen_add
 		return NULL;
 	}
 	return text;
-}
-
-static void warn(const char *what, const char *remedy)
-{
-	log_warning("SYN windows are not corrected (%s): MPTCP downloads over several paths that "
-		    "start with data in the SYN may be slower than over one; %s, or pass "
-		    "--no-syn-window-fix if they are corrected elsewhere",
-		    what, remedy);
 }
 
 /*
@@ -152,13 +143,13 @@ static int probe_nftables(void)
 	return error;
 }
 
-static void warn_refused(struct nft_ctx *nft)
+/* The first line of what nftables has said. */
+static void tell_refusal(struct nft_ctx *nft, char why[static SYN_WINDOW_WHY_MAX])
 {
-	char message[256];
-
-	snprintf(message, sizeof(message), "%s", nft_ctx_get_error_buffer(nft));
-	message[strcspn(message, "\n")] = '\0';
-	warn(message[0] ? message : "nftables refused the rules", KERNEL_REMEDY);
+	snprintf(why, SYN_WINDOW_WHY_MAX, "%s", nft_ctx_get_error_buffer(nft));
+	why[strcspn(why, "\n")] = '\0';
+	if (!why[0])
+		snprintf(why, SYN_WINDOW_WHY_MAX, "nftables refused the rules");
 }
 
 static struct syn_window *syn_window_create(const struct listen_address *listen)
@@ -179,35 +170,47 @@ static struct syn_window *syn_window_create(const struct listen_address *listen)
 	return window;
 }
 
-struct syn_window *syn_window_install(struct syn_window *window,
-				      const struct listen_address *listen, size_t count)
+/* Replaces the rules. Returns 0 or -errno, with @why where that says little. */
+static int put_rules(struct syn_window *window, const struct listen_address *listen, size_t count,
+		     char why[static SYN_WINDOW_WHY_MAX])
 {
-	int error = probe_nftables();
-	char *rules = NULL;
+	char *rules = window ? make_rules(window, listen, count) : NULL;
+	int error = 0;
 
-	if (error) {
-		warn(strerror(-error),
-		     error == -EPERM ? "give convertd CAP_NET_ADMIN" : KERNEL_REMEDY);
-		return window;
-	}
-	if (!window)
-		window = syn_window_create(listen);
-	if (window)
-		rules = make_rules(window, listen, count);
-	if (!rules) {
-		warn("out of memory", "free some");
-		return window;
-	}
+	if (!rules)
+		return -ENOMEM;
 	log_debug("nftables rules:\n%s", rules);
-	if (nft_run_cmd_from_buffer(window->nft, rules) != 0) {
-		warn_refused(window->nft);
-		syn_window_remove(window);
-		window = NULL;
+	if (nft_run_cmd_from_buffer(window->nft, rules) == 0) {
+		memcpy(window->listen, listen, count * sizeof(*listen));
+		window->listen_count = count;
 	} else {
-		window->installed = true;
+		error = -EOPNOTSUPP;
+		tell_refusal(window->nft, why);
 	}
 	free(rules);
-	return window;
+	return error;
+}
+
+int syn_window_install(struct syn_window **window, const struct listen_address *listen,
+		       size_t count, char why[static SYN_WINDOW_WHY_MAX])
+{
+	int error;
+
+	why[0] = '\0';
+	if (*window && (*window)->listen_count == count &&
+	    memcmp((*window)->listen, listen, count * sizeof(*listen)) == 0)
+		return 0;
+	error = probe_nftables();
+	if (!error && !*window)
+		*window = syn_window_create(listen);
+	if (!error)
+		error = put_rules(*window, listen, count, why);
+	if (!error)
+		return 0;
+	/* Rules for addresses that are no longer ours would be taken for rules for all of them. */
+	syn_window_remove(*window);
+	*window = NULL;
+	return error;
 }
 
 void syn_window_remove(struct syn_window *window)
@@ -221,17 +224,17 @@ void syn_window_remove(struct syn_window *window)
 
 #else /* HAVE_LIBNFTABLES */
 
-struct syn_window *syn_window_install(struct syn_window *window,
-				      const struct listen_address *listen, size_t count)
+#include <errno.h>
+#include <stdio.h>
+
+int syn_window_install(struct syn_window **window, const struct listen_address *listen,
+		       size_t count, char why[static SYN_WINDOW_WHY_MAX])
 {
 	(void)window;
 	(void)listen;
 	(void)count;
-	log_warning("SYN windows are not corrected (convertd was built without libnftables): MPTCP "
-		    "downloads over several paths that start with data in the SYN may be slower than "
-		    "over one; build it with libnftables, or pass --no-syn-window-fix if they are "
-		    "corrected elsewhere");
-	return NULL;
+	snprintf(why, SYN_WINDOW_WHY_MAX, "convertd was built without libnftables");
+	return -ENOSYS;
 }
 
 void syn_window_remove(struct syn_window *window)

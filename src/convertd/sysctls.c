@@ -21,7 +21,11 @@ const struct sysctl_wish sysctl_wishes[] = {
 	/* Linux takes no data from a SYN that it answers with a cookie. */
 	{ "net.ipv4.tcp_syncookies", SYSCTL_IS, 1,
 	  "with 0 a flood of SYNs keeps clients out, with 2 the kernel drops data in SYNs" },
-	{ NULL },
+	/* SYN+ACKs of connections that convertd never sees: 40 bytes of a SYN bring 44 for each. */
+	{ "net.ipv4.tcp_synack_retries", SYSCTL_MOST, 1,
+	  "for forged SYNs that are none of ours the kernel sends more than three times their bytes to "
+	  "strangers" },
+	{ .name = NULL },
 };
 
 bool sysctl_wish_met(const struct sysctl_wish *wish, int value)
@@ -31,6 +35,8 @@ bool sysctl_wish_met(const struct sysctl_wish *wish, int value)
 		return value == wish->value;
 	case SYSCTL_LEAST:
 		return value >= wish->value;
+	case SYSCTL_MOST:
+		return value <= wish->value;
 	case SYSCTL_BITS:
 		return (value & wish->value) == wish->value;
 	}

@@ -8,6 +8,7 @@
 enum sysctl_rule {
 	SYSCTL_IS,    /* this value */
 	SYSCTL_LEAST, /* this or more */
+	SYSCTL_MOST,  /* this or less */
 	SYSCTL_BITS,  /* these bits at least */
 };
 

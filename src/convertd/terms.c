@@ -7,6 +7,7 @@
 #include "common/sysctl.h"
 #include "convertd/fastopen.h"
 #include "convertd/log.h"
+#include "convertd/memory_budget.h"
 #include "convertd/settings.h"
 
 #include <limits.h>
@@ -30,9 +31,11 @@
 
 /* Linux's own, where the sysctl can't be read. */
 #define SYN_RETRIES_DEFAULT 6
+#define SYNACK_RETRIES_DEFAULT 5
 
 /* Bits of the SYNs that this host sends; a sysctl that can't be read counts as its default. */
-static struct request_features read_features(const struct settings *settings, bool withheld)
+static struct request_features read_features(const struct settings *settings, bool withheld,
+					     bool corrected)
 {
 	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
 	unsigned fastopen = sysctl < 0 ? FASTOPEN_CLIENT : (unsigned)sysctl;
@@ -42,15 +45,17 @@ static struct request_features read_features(const struct settings *settings, bo
 		.mptcp = sysctl_read("net.mptcp.enabled") > 0,
 		.fastopen = (fastopen & FASTOPEN_WITH_COOKIES) == FASTOPEN_CLIENT &&
 			    fastopen_is_known(),
-		.withholding = { .withheld = withheld, .limit_ms = (uint16_t)settings->hold_time },
+		.withholding = { .withheld = withheld,
+				 .limit_ms = withheld ? (uint16_t)settings->hold_time : 0,
+				 .corrects = corrected },
 	};
 
 	return features;
 }
 
 /*
- * The limits as they can be kept with the descriptors that there are: two for a connection, one for
- * each that is refused beyond them (sessions_max), and some of our own, pipes among them.
+ * The limits as they can be kept with the descriptors that there are: two for a connection, two for
+ * each that is refused, or has to make room, beyond them (limits.sockets), and some of our own, pipes among them.
  */
 static struct limits_settings fit_limits(const struct settings *settings, rlim_t own,
 					 size_t *pipes)
@@ -66,14 +71,14 @@ static struct limits_settings fit_limits(const struct settings *settings, rlim_t
 		*pipes = files.rlim_cur / PIPES_PART;
 	own += 2 * *pipes;
 	if (files.rlim_cur > own + 2)
-		connections = (files.rlim_cur - own) * 64 / 129;
+		connections = (files.rlim_cur - own) * 64 / 130;
 	if (!limits.connections.total)
 		limits.connections.total = (unsigned)connections;
 	else if (limits.connections.total > connections)
 		log_warning("--max-connections %u needs %llu open files, and the limit is %llu; raise it "
 			    "(LimitNOFILE=, ulimit -Hn), or clients will have to wait",
 			    limits.connections.total,
-			    limits.connections.total * 129ULL / 64 + own,
+			    limits.connections.total * 130ULL / 64 + own,
 			    (unsigned long long)files.rlim_cur);
 	return limits;
 }
@@ -86,22 +91,36 @@ static int read_last_fd(void)
 	return files.rlim_cur > INT_MAX ? INT_MAX : (int)files.rlim_cur - 1;
 }
 
-struct terms *terms_create(struct settings *settings, size_t files_own, bool withheld)
+/* One, those of the sysctl, and one more: tcp_fastopen_synack_timer(), Linux 6.18. */
+static unsigned read_synacks(void)
 {
+	int retries = sysctl_read("net.ipv4.tcp_synack_retries");
+
+	return (retries < 0 ? SYNACK_RETRIES_DEFAULT : (unsigned)retries) + 2;
+}
+
+struct terms *terms_create(struct settings *settings, size_t files_own, bool withheld,
+			   bool corrected)
+{
+	static unsigned made; /* by the main thread alone */
 	struct terms *terms = calloc(1, sizeof(*terms));
 
 	if (!terms)
 		return NULL;
+	terms->number = ++made;
 	terms->settings = settings;
 	terms->limits = fit_limits(settings, files_own, &terms->pipes_max);
-	terms->sessions_max = terms->limits.connections.total;
-	if (terms->sessions_max)
-		terms->sessions_max += REFUSALS_MIN + terms->sessions_max / REFUSALS_PART;
-	terms->features = read_features(settings, withheld);
+	terms->limits.memory = memory_budget((uint64_t)settings->max_memory << 20,
+					     (uint64_t)settings->max_memory_per_client << 20);
+	terms->limits.sockets = terms->limits.connections.total;
+	if (terms->limits.sockets)
+		terms->limits.sockets += REFUSALS_MIN + terms->limits.sockets / REFUSALS_PART;
+	terms->features = read_features(settings, withheld, corrected);
 	terms->last_fd = read_last_fd();
 	terms->syn_retries = sysctl_read("net.ipv4.tcp_syn_retries");
 	if (terms->syn_retries < 1)
 		terms->syn_retries = SYN_RETRIES_DEFAULT;
+	terms->synacks = read_synacks();
 	terms->references = 1;
 	return terms;
 }

@@ -17,12 +17,13 @@ struct settings;
 
 struct terms {
 	const struct settings *settings;
+	unsigned number; /* no others of this process have it: what was granted by these is asked again by others */
 	struct limits_settings limits;    /* the settings' as far as open files allow */
 	size_t pipes_max;                 /* of all workers, besides one of each; see relay_pipe.h */
-	size_t sessions_max;              /* beyond it a client is reset at once; 0: no such limit */
-	struct request_features features; /* what may be asked for towards servers */
+	struct request_features features; /* what may be asked for towards servers, and is told of SYNs */
 	int last_fd;                      /* the highest descriptor that there can be */
 	int syn_retries;                  /* net.ipv4.tcp_syn_retries */
+	unsigned synacks;                 /* that the kernel sends for a SYN with data, before it gives up */
 	atomic_uint references;
 };
 
@@ -30,10 +31,12 @@ struct terms {
  * terms_create() - what @settings come to on this host, now
  * @files_own: descriptors that convertd needs for other things than sessions
  * @withheld: SYNs are withheld until servers have answered
+ * @corrected: the windows of MPTCP SYNs that carry data are corrected
  * Warns of limits that can't be kept. Returns one reference, with which the settings go as well;
  * NULL without memory, and the settings stay the caller's.
  */
-struct terms *terms_create(struct settings *settings, size_t files_own, bool withheld);
+struct terms *terms_create(struct settings *settings, size_t files_own, bool withheld,
+			   bool corrected);
 
 /* One more reference, which is returned. */
 struct terms *terms_ref(struct terms *terms);

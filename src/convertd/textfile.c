@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -65,15 +66,35 @@ static ssize_t read_all(int fd, char *out, size_t len)
 	return (ssize_t)done;
 }
 
+static char start[PATH_MAX]; /* "": that of the process */
+
+void textfile_start_from(const char *directory)
+{
+	snprintf(start, sizeof(start), "%s", directory);
+}
+
+bool textfile_path(const char *name, char path[static PATH_MAX])
+{
+	bool relative = name[0] != '/' && start[0];
+	int len = snprintf(path, PATH_MAX, "%s%s%s", relative ? start : "", relative ? "/" : "", name);
+
+	return len >= 0 && len < PATH_MAX;
+}
+
 char *textfile_read(const char *path, const uid_t *owner, size_t *len, const struct place *place,
 		    struct problems *problems)
 {
 	char quote[PROBLEM_QUOTE_MAX], *text = NULL;
 	ssize_t n = -1;
+	char absolute[PATH_MAX];
 	struct stat st;
-	/* Not to wait for the writer of a FIFO; what isn't a file is refused below. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd;
 
+	/* Not to wait for the writer of a FIFO; what isn't a file is refused below. */
+	errno = ENAMETOOLONG;
+	fd = textfile_path(path, absolute) ?
+		     open(absolute, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) :
+		     -1;
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		problems_add(problems, place, "%s can't be read: %s", problems_quote(path, quote),
 			     strerror(errno));

@@ -3,6 +3,7 @@
 #ifndef CONVERTD_TEXTFILE_H
 #define CONVERTD_TEXTFILE_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -12,6 +13,12 @@ struct problems;
 
 /* Bytes of a file, at most. */
 #define TEXTFILE_MAX (4 * 1024 * 1024)
+
+/* From now on names without a leading slash are below this directory: before the process leaves it. */
+void textfile_start_from(const char *directory);
+
+/* The whole path of a file with this name; returns false if it is too long. */
+bool textfile_path(const char *name, char path[static PATH_MAX]);
 
 /* A text that is being walked line by line. Start it with textfile_first(). */
 struct textfile {

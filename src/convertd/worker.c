@@ -5,6 +5,7 @@
  * Orders: there is one at a time, and whoever gives it waits until all have carried it out. So an
  * order is no more than a function and its argument, on the stack of the one that waits, and what
  * both sides see of each other is put in order by an eventfd to the workers and a semaphore back.
+ * The same eventfd asks a worker whether its loop still turns, which nobody waits for.
  * libevent's bases have no locks: nothing but its own thread may touch one while the thread runs.
  */
 #include "config.h"
@@ -21,6 +22,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +37,10 @@ struct worker {
 	struct worker_context context;
 	struct session_pool pool;
 	bool pool_ready;
-	int orders_fd; /* an eventfd: there is an order */
+	int orders_fd; /* an eventfd: there is an order, or it is asked whether it turns */
 	struct event *orders;
+	atomic_bool ordered; /* there is an order that it hasn't carried out */
+	atomic_bool asked;   /* and it has not been in its loop since */
 	pthread_t thread;
 	bool running;
 };
@@ -50,12 +54,12 @@ struct workers {
 	struct worker worker[];
 };
 
-size_t workers_cpus(void)
+size_t workers_default(void)
 {
 	cpu_set_t set;
 
-	/* Fails with more than 1024 CPUs: as good as the most that there may be. */
-	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+	/* With more than 1024 CPUs the call fails. */
+	if (sched_getaffinity(0, sizeof(set), &set) < 0 || CPU_COUNT(&set) > SETTINGS_WORKERS_MAX)
 		return SETTINGS_WORKERS_MAX;
 	return (size_t)CPU_COUNT(&set);
 }
@@ -79,8 +83,32 @@ static void on_order(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (eventfd_read(fd, &count) < 0)
 		return;
+	atomic_store(&worker->asked, false);
+	if (!atomic_exchange(&worker->ordered, false))
+		return;
 	workers->order(&worker->context, workers->order_arg);
 	sem_post(&workers->carried_out);
+}
+
+static void wake(struct worker *worker)
+{
+	int written = eventfd_write(worker->orders_fd, 1);
+
+	assert(written == 0);
+	(void)written;
+}
+
+size_t workers_turn(struct workers *workers)
+{
+	size_t standing = workers->count;
+
+	for (size_t i = 0; i < workers->count; i++) {
+		if (atomic_exchange(&workers->worker[i].asked, true))
+			standing = i;
+		else
+			wake(&workers->worker[i]);
+	}
+	return standing;
 }
 
 void workers_order(struct workers *workers,
@@ -89,10 +117,8 @@ void workers_order(struct workers *workers,
 	workers->order = order;
 	workers->order_arg = arg;
 	for (size_t i = 0; i < workers->count; i++) {
-		int written = eventfd_write(workers->worker[i].orders_fd, 1);
-
-		assert(written == 0);
-		(void)written;
+		atomic_store(&workers->worker[i].ordered, true);
+		wake(&workers->worker[i]);
 	}
 	for (size_t i = 0; i < workers->count; i++)
 		while (sem_wait(&workers->carried_out) < 0 && errno == EINTR)
@@ -146,7 +172,11 @@ static bool worker_init(struct worker *worker, struct session_shared *shared)
 static void *worker_main(void *arg)
 {
 	struct worker *worker = arg;
+	char name[NAME_MAX_LEN];
 
+	/* Its own: the name of another thread is a file, which nobody here may write. */
+	snprintf(name, sizeof(name), "worker-%zu", worker->context.number);
+	pthread_setname_np(pthread_self(), name);
 	event_base_dispatch(worker->context.base);
 	return NULL;
 }
@@ -154,7 +184,6 @@ static void *worker_main(void *arg)
 /* Signals are the supervisor's: its threads begin with all of them blocked. */
 static bool worker_start(struct worker *worker)
 {
-	char name[NAME_MAX_LEN];
 	sigset_t all, before;
 	int error;
 
@@ -168,8 +197,6 @@ static bool worker_start(struct worker *worker)
 			  worker->context.number, strerror(error));
 		return false;
 	}
-	snprintf(name, sizeof(name), "worker-%zu", worker->context.number);
-	pthread_setname_np(worker->thread, name);
 	return true;
 }
 

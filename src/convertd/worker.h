@@ -43,10 +43,17 @@ const struct worker_context *workers_context(const struct workers *workers, size
 void workers_order(struct workers *workers,
 		   void (*order)(const struct worker_context *worker, void *arg), void *arg);
 
-/* Descriptors of each worker, sessions and listeners aside. */
-#define WORKER_FILES 8
+/*
+ * workers_turn() - has the loop of each worker turned since the call before?
+ * It asks them to show it by the next call. From the thread that gives orders. Returns the number of
+ * a worker that has not, or workers_count().
+ */
+size_t workers_turn(struct workers *workers);
 
-/* How many CPUs this process may run on. */
-size_t workers_cpus(void);
+/* Descriptors of each worker, sessions and listeners aside. */
+#define WORKER_FILES 18
+
+/* One worker for each CPU that this process may run on, SETTINGS_WORKERS_MAX at most. */
+size_t workers_default(void);
 
 #endif

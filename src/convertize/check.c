@@ -72,6 +72,20 @@ static bool read_settings(struct settings *settings, const struct options *optio
 	return false;
 }
 
+static void check_all(struct report *report, const struct options *options,
+		      const struct settings *settings)
+{
+	static struct network network;
+
+	network_read(&network);
+	check_kernel(report);
+	check_network(report, &network);
+	check_library(report, options);
+	check_cache(report, settings);
+	report_flush(report); /* connections may take their time */
+	check_converters(report, settings, &network);
+}
+
 int check(const struct options *options)
 {
 	static const int statuses[] = { [FACT_OK] = EXIT_SUCCESS,
@@ -79,20 +93,30 @@ int check(const struct options *options)
 					[FACT_WARN] = OPTIONS_CHECK_DEGRADED,
 					[FACT_FAIL] = OPTIONS_CHECK_FAILED };
 	static struct settings settings;
-	static struct network network;
-	struct report report;
+	struct report report, again;
 	int status;
 
 	if (!read_settings(&settings, options))
 		return OPTIONS_CHECK_USAGE;
-	network_read(&network);
 	report_init(&report, stdout, options->json);
-	check_kernel(&report);
-	check_network(&report, &network);
-	check_library(&report, options);
-	report_flush(&report); /* connections may take their time */
-	check_converters(&report, &settings, &network);
+	check_all(&report, options, &settings);
+	if (options->fix_run) {
+		report_flush(&report);
+		report_init(&again, stdout, options->json);
+		if (check_fix_run(&report, &again)) {
+			check_all(&again, options, &settings);
+			report_fini(&report);
+			report = again;
+		} else {
+			report_fini(&again);
+		}
+	}
+	report.commands = options->fix;
 	status = report_finish(&report) ? statuses[report.worst] : OPTIONS_CHECK_FAILED;
+	if (options->fix)
+		check_fix_print(&report);
+	if (fflush(stdout) != 0)
+		status = OPTIONS_CHECK_FAILED;
 	report_fini(&report);
 	return status;
 }

@@ -3,6 +3,7 @@
 #ifndef CONVERTIZE_CHECK_H
 #define CONVERTIZE_CHECK_H
 
+#include "client/cache_place.h"
 #include "client/settings.h"
 #include "convertize/network.h"
 #include "convertize/options.h"
@@ -18,7 +19,22 @@ void check_network(struct report *report, const struct network *network);
 void check_converters(struct report *report, const struct settings *settings,
 		      const struct network *network);
 
-/* What the answer of the converter @about says of it: part of check_converters(). */
-void check_supported(struct report *report, const char *about, const struct probe_result *probe);
+void check_cache(struct report *report, const struct settings *settings);
+
+/* cache_find() as programs do it, but nothing is made. */
+int check_cache_open(struct cache *cache, const struct settings *settings, struct cache_place *place);
+
+/*
+ * What the answer of the converter @about says of it: part of check_converters().
+ * @mptcp: Multipath TCP gets through to it
+ */
+void check_supported(struct report *report, const char *about, const struct probe_result *probe,
+		     bool mptcp);
+
+/* The commands that mend what is wrong, as lines for a shell; nothing if the report is JSON. */
+void check_fix_print(const struct report *report);
+
+/* Runs those for this machine, each shown before; @later notes them. Returns how many there were. */
+size_t check_fix_run(const struct report *report, struct report *later);
 
 #endif

@@ -1,107 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * check_converter.c - what "convertize check" learns from each converter, and on each path to it
+ * check_converter.c - what "convertize check" says of each address of each converter
  *
- * Every address is asked once with the request in the SYN. Data in the SYN that is not taken
- * costs that connection its MPTCP (see DESIGN.md), so that another one, without data, then has to
- * tell whether MPTCP is. One address that answers is enough for conversions: what is wrong with
- * the others only counts as a warning then.
+ * One address that answers is enough for conversions: what is wrong with the others only counts as a
+ * warning then. And what explains the rest is said alone: of a converter that refuses this client nobody knows
+ * what it makes of SYNs with data, and what is so over one path only is the path's fault.
  */
 #include "config.h"
 
-#include "client/cache.h"
 #include "client/resolve.h"
-#include "convertize/check.h"
-#include "convertize/probe.h"
+#include "convertize/check_private.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#define ADDRESSES_MAX 32 /* as many as libconvert.so knows */
 #define KIND_MPTCP 30
 #define QUOTED_MAX 24 /* bytes of what isn't a Convert message */
 
-/* One address of a converter. */
-struct candidate {
-	union sockaddr_ip address;
-	char about[SOCKADDR_STRLEN + SETTINGS_NAME_MAX + 4]; /* "192.0.2.1:1234 (name)" */
-	struct probe_result probe;
-	enum probe_mptcp mptcp; /* of a connection without data in the SYN, if need be */
-	bool cookie_learned;    /* it asked for a cookie, and gave it */
-};
-
-struct converters {
-	struct report *report;
-	const struct settings *settings;
-	struct cache cache; /* what programs have learned */
-	struct candidate candidates[ADDRESSES_MAX];
-	size_t count;
-	bool any; /* some address serves */
-};
-
-static bool serves(const struct candidate *candidate)
-{
-	const struct probe_result *probe = &candidate->probe;
-
-	/* A converter that doesn't know the Info TLV may convert all the same. */
-	return probe->outcome == PROBE_ANSWERED &&
-	       (!probe->response.has_error ||
-		probe->response.error_code == CONVERT_ERROR_UNSUPPORTED_MESSAGE ||
-		probe->response.error_code == CONVERT_ERROR_MALFORMED_MESSAGE);
-}
-
-/* --- asking -------------------------------------------------------------------------- */
-
-static struct convert_span configured_cookie(const struct converters *converters)
-{
-	const struct settings *settings = converters->settings;
-
-	return (struct convert_span){ settings->cookie, settings->cookie_len };
-}
-
-/* The cookie of a Missing Cookie error, behind a byte of zero (Section 6.2.8); empty: none. */
-static struct convert_span given_cookie(const struct probe_result *probe)
-{
-	struct convert_span value = probe->response.error_value;
-
-	if (probe->outcome != PROBE_ANSWERED || !probe->response.has_error ||
-	    probe->response.error_code != CONVERT_ERROR_MISSING_COOKIE || value.len < 2)
-		return (struct convert_span){ 0 };
-	return (struct convert_span){ value.data + 1, value.len - 1 };
-}
-
-static void ask(const struct converters *converters, struct candidate *candidate)
-{
-	struct probe_request request = { .converter = candidate->address,
-					 .in_syn = true,
-					 .cookie = configured_cookie(converters),
-					 .timeout_ms = converters->settings->timeout_ms };
-	static struct probe_result without_data;
-	uint8_t bytes[CONVERT_TLV_VALUE_MAX];
-	struct convert_span cookie;
-
-	probe_run(&request, &candidate->probe);
-	cookie = given_cookie(&candidate->probe);
-	if (cookie.len) {
-		memcpy(bytes, cookie.data, cookie.len);
-		request.cookie = (struct convert_span){ bytes, cookie.len };
-		candidate->cookie_learned = true;
-		probe_run(&request, &candidate->probe);
-	}
-	candidate->mptcp = candidate->probe.mptcp;
-	if (candidate->probe.syn_data != PROBE_SYN_DATA_REFUSED &&
-	    candidate->probe.syn_data != PROBE_SYN_DATA_LOST)
-		return;
-	request.in_syn = false;
-	probe_run(&request, &without_data);
-	candidate->mptcp = without_data.mptcp;
-}
-
 /* --- what it says -------------------------------------------------------------------- */
 
-static enum fact_status failure(const struct converters *converters)
+static enum fact_status failure(const struct check_converters *converters)
 {
 	return converters->any ? FACT_WARN : FACT_FAIL;
 }
@@ -113,8 +33,8 @@ static const struct {
 	[PROBE_LOCAL] = { "local", "can't be asked from here", NULL },
 	[PROBE_UNREACHABLE] = { "unreachable", "can't be reached", NULL },
 	[PROBE_NO_SYN_ACK] = { "no-syn-ack", "nothing comes back",
-			       "see that the address is right, that convertd runs there, and that "
-			       "no firewall drops TCP to this port" },
+			       "see that the address and the port are right, that its machine runs, "
+			       "and that no firewall drops TCP to this port" },
 	[PROBE_SILENT] = { "silent", "takes connections and then says nothing",
 			   "see that the address and the port are those of a converter" },
 	[PROBE_CLOSED] = { "closed", "closes the connection without an answer",
@@ -141,9 +61,9 @@ static void quote(const struct probe_result *probe, char out[static QUOTED_MAX +
 	*at = '\0';
 }
 
-static void report_outcome(const struct converters *converters, const struct candidate *candidate)
+static void report_outcome(const struct check_converters *converters, const struct check_candidate *candidate)
 {
-	const struct probe_result *probe = &candidate->probe;
+	const struct probe_result *probe = &candidate->first.probe;
 	char quoted[QUOTED_MAX + 3], detail[128] = "";
 	const char *remedy = outcomes[probe->outcome].remedy;
 	struct fact *fact;
@@ -154,6 +74,15 @@ static void report_outcome(const struct converters *converters, const struct can
 		snprintf(detail, sizeof(detail), ": %s", strerror(probe->error));
 		break;
 	case PROBE_NO_SYN_ACK:
+		if (candidate->first.host_answers) {
+			snprintf(detail, sizeof(detail),
+				 " for %g s, though its host answers at another port",
+				 converters->settings->timeout_ms / 1e3);
+			remedy = "a firewall on the way drops TCP to this port: have it let through, or "
+				 "use another port of the converter";
+			break;
+		}
+		__attribute__((fallthrough));
 	case PROBE_SILENT:
 		snprintf(detail, sizeof(detail), " for %g s",
 			 converters->settings->timeout_ms / 1e3);
@@ -170,7 +99,7 @@ static void report_outcome(const struct converters *converters, const struct can
 			   "%s%s", outcomes[probe->outcome].text, detail);
 	fact_value_text(fact, outcomes[probe->outcome].name);
 	if (probe->outcome == PROBE_UNREACHABLE && probe->error == ECONNREFUSED)
-		remedy = "see that convertd runs there, and that the port is right";
+		remedy = "on the converter, systemctl start convertd; or see that the port is right";
 	if (remedy)
 		fact_remedy(fact, "%s", remedy);
 }
@@ -188,35 +117,72 @@ static const struct {
 	  "a converter that answers to Info TLVs" },
 	{ CONVERT_ERROR_MISSING_COOKIE, "wants a cookie",
 	  "ask its operator for one, and set CONVERT_COOKIE" },
-	{ CONVERT_ERROR_NOT_AUTHORIZED, "refuses this client, or its cookie",
-	  "ask its operator to admit this client, or for the right CONVERT_COOKIE" },
 	{ CONVERT_ERROR_RESOURCE_EXCEEDED, "has no resources left", "try again later" },
 	{ CONVERT_ERROR_NETWORK_FAILURE, "has trouble with its own network", "try again later" },
 };
 
-static void report_error(const struct converters *converters, const struct candidate *candidate)
+/* A refusal, by what came without a cookie. */
+static const char *const refusals[][2] = {
+	[CHECK_COOKIE_UNKNOWN] = { "refuses this client, or its cookie",
+				   "ask its operator to admit this client, or for the right "
+				   "CONVERT_COOKIE" },
+	[CHECK_COOKIE_CLIENT] = { "refuses this client", NULL },
+	[CHECK_COOKIE_WRONG] = { "refuses the cookie",
+				 "ask its operator for the right cookie, and set CONVERT_COOKIE" },
+	[CHECK_COOKIE_NOT_NEEDED] = { "refuses the cookie, and needs none to be set",
+				      "leave out --cookie, and unset CONVERT_COOKIE" },
+};
+
+static void report_refusal(const struct check_converters *converters,
+			   const struct check_candidate *candidate)
 {
-	uint8_t code = candidate->probe.response.error_code;
+	union sockaddr_ip local = candidate->first.probe.local;
+	const char *remedy = refusals[candidate->refused][1];
+	char text[SOCKADDR_STRLEN];
+	struct fact *fact;
+
+	fact = report_fact(converters->report, failure(converters), "converter", candidate->about,
+			   "%s (error %u, %s)", refusals[candidate->refused][0],
+			   candidate->first.probe.response.error_code,
+			   convert_error_name(candidate->first.probe.response.error_code));
+	if (remedy)
+		fact_remedy(fact, "%s", remedy);
+	else
+		fact_remedy(fact, "on the converter, convertd has to have --allow-client %s, or the "
+				  "address that this client is seen by there; or it wants a cookie: "
+				  "ask its operator for one, and set CONVERT_COOKIE",
+			    network_format_address(&local, text));
+	fact_value_text(fact, convert_error_name(candidate->first.probe.response.error_code));
+}
+
+static void report_error(const struct check_converters *converters,
+			 const struct check_candidate *candidate)
+{
+	uint8_t code = candidate->first.probe.response.error_code;
 	const char *text = "answers by an error", *remedy = "see the log of the converter";
 	struct fact *fact;
 
+	if (code == CONVERT_ERROR_NOT_AUTHORIZED) {
+		report_refusal(converters, candidate);
+		return;
+	}
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		if (errors[i].code == code) {
 			text = errors[i].text;
 			remedy = errors[i].remedy;
 		}
 	fact = report_fact(converters->report,
-			   serves(candidate) ? FACT_NOTE : failure(converters), "converter",
+			   check_serves(candidate) ? FACT_NOTE : failure(converters), "converter",
 			   candidate->about, "%s (error %u, %s)", text, code,
 			   convert_error_name(code));
 	fact_remedy(fact, "%s", remedy);
 	fact_value_text(fact, convert_error_name(code));
 }
 
-static void report_answer(const struct converters *converters, const struct candidate *candidate)
+static void report_answer(const struct check_converters *converters, const struct check_candidate *candidate)
 {
 	struct report *report = converters->report;
-	const struct probe_result *probe = &candidate->probe;
+	const struct probe_result *probe = &candidate->first.probe;
 	struct fact *fact;
 
 	if (candidate->cookie_learned)
@@ -237,36 +203,120 @@ static void report_answer(const struct converters *converters, const struct cand
 
 /* --- SYN data and MPTCP -------------------------------------------------------------- */
 
-static void report_syn_data(const struct converters *converters, const struct candidate *candidate)
+/* Another path, over which it is as it should be: then the cause is on the first one. */
+static const struct check_path *elsewhere(const struct check_candidate *candidate, bool syn_data)
 {
-	static const struct {
-		enum fact_status status;
-		const char *text, *remedy;
-	} texts[] = {
-		[PROBE_SYN_DATA_UNUSED] = {
-			FACT_NOTE,
-			"the request went behind the SYN, which this kernel puts no data into",
-			NULL },
-		[PROBE_SYN_DATA_TAKEN] = { FACT_OK, "took the data in the SYN", NULL },
-		[PROBE_SYN_DATA_REFUSED] = {
-			FACT_WARN,
-			"did not take the data in the SYN: connections take a round trip more",
-			"on the converter, sysctl -w net.ipv4.tcp_fastopen=3; if it is so already, "
-			"something on the way removes data from SYNs" },
-		[PROBE_SYN_DATA_LOST] = {
-			FACT_WARN,
-			"answered to a SYN without data, not to the one with data before it",
-			"try again, since packets are lost at times; if it stays so, something on "
-			"the way drops SYNs with data" },
-	};
-	enum probe_syn_data syn_data = candidate->probe.syn_data;
-	struct fact *fact = report_fact(converters->report, texts[syn_data].status,
-					"converter.syn_data", candidate->about, "%s",
-					texts[syn_data].text);
+	for (size_t i = 0; i < candidate->path_count; i++) {
+		const struct check_path *path = &candidate->paths[i];
 
-	if (texts[syn_data].remedy)
-		fact_remedy(fact, "%s", texts[syn_data].remedy);
-	fact_value_bool(fact, syn_data == PROBE_SYN_DATA_TAKEN);
+		if (path->connected && (syn_data ? path->syn_data == PROBE_SYN_DATA_TAKEN :
+						   path->mptcp == PROBE_MPTCP_KEPT))
+			return path;
+	}
+	return NULL;
+}
+
+static struct fact *report_refused_data(const struct check_converters *converters,
+					const struct check_candidate *candidate)
+{
+	const struct check_path *other = elsewhere(candidate, true);
+	struct fact *fact;
+
+	fact = report_fact(converters->report, FACT_WARN, "converter.syn_data", candidate->about,
+			   "did not take the data in the SYN%s%s: connections take a round trip more",
+			   other ? ", as it does over " : "", other ? check_path_name(other) : "");
+	if (other) {
+		fact_remedy(fact, "whoever runs %s has to let data in SYNs through; or another port "
+				  "of the converter",
+			    check_path_name(&candidate->first));
+		return fact;
+	}
+	fact_command(fact, COMMAND_CONVERTER, "sysctl", "-w", "net.ipv4.tcp_fastopen=3",
+		     (char *)NULL);
+	fact_remedy(fact, "on the converter, sysctl -w net.ipv4.tcp_fastopen=3; if it is so already, "
+			  "something on the way removes data from SYNs");
+	return fact;
+}
+
+static struct fact *report_lost_data(const struct check_converters *converters,
+				     const struct check_candidate *candidate)
+{
+	const struct check_path *first = &candidate->first, *other = elsewhere(candidate, true);
+	const char *over = other ? check_path_name(first) : "", *word = other ? " over " : "";
+	struct fact *fact;
+
+	if (first->syn_passed)
+		fact = report_fact(converters->report, FACT_WARN, "converter.syn_data",
+				   candidate->about,
+				   "answers to SYNs with %zu bytes of data%s%s, not to those with %zu, as "
+				   "a request has: connections begin a second late",
+				   first->syn_passed, word, over, first->syn_lost);
+	else
+		fact = report_fact(converters->report, FACT_WARN, "converter.syn_data",
+				   candidate->about,
+				   "answers to SYNs without data%s%s, not to those with a request: "
+				   "connections begin a second late",
+				   word, over);
+	fact_remedy(fact, "whoever runs the firewall that drops them has to let SYNs with data through, "
+			  "of any size; or another port of the converter; programs do without once they "
+			  "have learned it");
+	return fact;
+}
+
+static void report_syn_data(const struct check_converters *converters,
+			    const struct check_candidate *candidate)
+{
+	const struct check_path *first = &candidate->first;
+	struct fact *fact = NULL;
+
+	switch (first->syn_data) {
+	case PROBE_SYN_DATA_UNUSED:
+		fact = report_fact(converters->report, FACT_NOTE, "converter.syn_data",
+				   candidate->about,
+				   "the request went behind the SYN, which this kernel puts no data "
+				   "into");
+		break;
+	case PROBE_SYN_DATA_TAKEN:
+		fact = report_fact(converters->report, FACT_OK, "converter.syn_data",
+				   candidate->about, "took the data in the SYN");
+		break;
+	case PROBE_SYN_DATA_REFUSED:
+		fact = report_refused_data(converters, candidate);
+		break;
+	case PROBE_SYN_DATA_LOST:
+		fact = report_lost_data(converters, candidate);
+		break;
+	}
+	fact_value_bool(fact, first->syn_data == PROBE_SYN_DATA_TAKEN);
+}
+
+/* A request gets through; does a SYN that is full of early data? */
+static void report_syn_bytes(const struct check_converters *converters,
+			     const struct check_candidate *candidate)
+{
+	const struct check_path *first = &candidate->first;
+	bool early_data = converters->settings->early_data;
+	struct fact *fact;
+
+	/* where large packets vanish, so do large SYNs */
+	if (first->syn_data != PROBE_SYN_DATA_TAKEN || !first->syn_passed ||
+	    first->size != CHECK_SIZE_CARRIED)
+		return;
+	if (!first->syn_lost) {
+		fact = report_fact(converters->report, FACT_OK, "converter.syn_bytes",
+				   candidate->about, "takes SYNs with %zu bytes of data",
+				   first->syn_passed);
+	} else {
+		fact = report_fact(converters->report, FACT_WARN, "converter.syn_bytes",
+				   candidate->about,
+				   "answers to SYNs with %zu bytes of data, not to those with %zu: requests "
+				   "get through, and with early data of programs begin a second late",
+				   first->syn_passed, first->syn_lost);
+		fact_remedy(fact, "whoever runs the firewall that drops them has to let SYNs with data of "
+				  "any size through; or another port of the converter%s",
+			    early_data ? "; or leave out --early-data, and unset CONVERT_EARLY_DATA" : "");
+	}
+	fact_value_number(fact, (double)first->syn_passed);
 }
 
 static bool offers_mptcp(const struct convert_response *response)
@@ -275,163 +325,180 @@ static bool offers_mptcp(const struct convert_response *response)
 	       memchr(response->supported.data, KIND_MPTCP, response->supported.len);
 }
 
-static void report_mptcp(const struct converters *converters, const struct candidate *candidate)
+static struct fact *report_lost_mptcp(const struct check_converters *converters,
+				      const struct check_candidate *candidate)
 {
-	bool offered = offers_mptcp(&candidate->probe.response);
-	enum fact_status status = FACT_WARN;
-	const char *text = "", *remedy = NULL;
+	const struct check_path *first = &candidate->first, *other = elsewhere(candidate, false);
 	struct fact *fact;
 
-	switch (candidate->mptcp) {
+	if (first->mptcp_dropped) {
+		fact = report_fact(converters->report, FACT_WARN, "converter.mptcp",
+				   candidate->about,
+				   "SYNs with Multipath TCP get no answer%s%s, those without do: "
+				   "something on the way drops them",
+				   other ? " over " : "", other ? check_path_name(first) : "");
+	} else if (other || offers_mptcp(&first->probe.response)) {
+		fact = report_fact(converters->report, FACT_WARN, "converter.mptcp",
+				   candidate->about,
+				   "Multipath TCP does not get through%s%s, though the converter has "
+				   "it: something on the way removes it",
+				   other ? " over " : "", other ? check_path_name(first) : "");
+	} else {
+		fact = report_fact(converters->report, FACT_WARN, "converter.mptcp",
+				   candidate->about,
+				   "Multipath TCP does not get through, or the converter has it off, "
+				   "as it says nothing of having it");
+		fact_command(fact, COMMAND_CONVERTER, "sysctl", "-w", "net.mptcp.enabled=1",
+			     (char *)NULL);
+		fact_command(fact, COMMAND_CONVERTER, "systemctl", "restart", "convertd",
+			     (char *)NULL);
+		return fact;
+	}
+	fact_remedy(fact, "whoever runs the network has to let TCP option 30 through; or another port "
+			  "of the converter%s",
+		    other || first->mptcp_dropped ?
+			    "" : "; see also that net.mptcp.enabled is still 1 there");
+	return fact;
+}
+
+static void report_mptcp(const struct check_converters *converters,
+			 const struct check_candidate *candidate)
+{
+	struct fact *fact = NULL;
+
+	switch (candidate->first.mptcp) {
 	case PROBE_MPTCP_KEPT:
-		status = FACT_OK;
-		text = candidate->probe.mptcp == PROBE_MPTCP_KEPT ?
-			       "Multipath TCP gets through" :
-			       "Multipath TCP gets through, if there is no data in the SYN";
+		fact = report_fact(converters->report, FACT_OK, "converter.mptcp",
+				   candidate->about, "Multipath TCP gets through%s",
+				   candidate->first.syn_data == PROBE_SYN_DATA_TAKEN ?
+					   "" : ", if there is no data in the SYN");
 		break;
 	case PROBE_MPTCP_LOST:
-		text = offered ? "Multipath TCP does not get through, though the converter has it: "
-				 "something on the way removes it" :
-				 "Multipath TCP does not get through, or the converter has it off";
-		remedy = offered ? "another network, or another port of the converter" :
-				   "on the converter, sysctl -w net.mptcp.enabled=1; if it is so "
-				   "already, something on the way removes it";
+		fact = report_lost_mptcp(converters, candidate);
 		break;
 	case PROBE_MPTCP_WITHHELD:
-		text = "this kernel did not offer Multipath TCP, because SYNs with it were lost "
-		       "before";
-		remedy = "sysctl -w net.mptcp.blackhole_timeout=0";
+		/* of the kernel that was said with its remedy */
+		fact = report_fact(converters->report, FACT_NOTE, "converter.mptcp",
+				   candidate->about,
+				   "this kernel did not offer Multipath TCP, because SYNs with it were "
+				   "lost before");
 		break;
 	case PROBE_MPTCP_UNUSED:
-		status = FACT_NOTE;
-		text = "was asked over plain TCP, since this kernel makes no other connections";
+		fact = report_fact(converters->report, FACT_NOTE, "converter.mptcp",
+				   candidate->about,
+				   "was asked over plain TCP, since this kernel makes no other "
+				   "connections");
 		break;
 	}
-	fact = report_fact(converters->report, status, "converter.mptcp", candidate->about, "%s",
-			   text);
-	if (remedy)
-		fact_remedy(fact, "%s", remedy);
-	fact_value_bool(fact, candidate->mptcp == PROBE_MPTCP_KEPT);
+	fact_value_bool(fact, candidate->first.mptcp == PROBE_MPTCP_KEPT);
 }
 
 /* --- all of one address --------------------------------------------------------------- */
 
 /* Programs of this user may have given it up a moment ago. */
-static void report_rest(const struct converters *converters, const struct candidate *candidate)
+static void report_rest(const struct check_converters *converters, const struct check_candidate *candidate)
 {
 	struct cache_converter known;
 	int64_t now = cache_now();
 	struct fact *fact;
 
-	if (!serves(candidate) || !cache_converter_get(&converters->cache, &candidate->address, 0,
+	if (!check_serves(candidate) || !cache_converter_get(&converters->cache, &candidate->address, 0,
 						       CACHE_REST, now, &known))
 		return;
 	fact = report_fact(converters->report, FACT_WARN, "converter.rest_s", candidate->about,
 			   "programs of this user leave it alone for %.0f s more, since it failed "
 			   "before",
 			   (double)(known.rest.until - now) / 1e3);
-	fact_remedy(fact, "wait, or rm %s/" CACHE_FILE, converters->settings->runtime_dir);
+	fact_remedy(fact, "wait, or rm %s/" CACHE_FILE, converters->place.path);
 	fact_value_number(fact, (double)(known.rest.until - now) / 1e3);
 }
 
-static void report_candidate(const struct converters *converters, const struct candidate *candidate)
+/* Nothing comes back where connections go, and something does over another network. */
+static bool report_elsewhere(const struct check_converters *converters,
+			     struct check_candidate *candidate)
 {
-	if (candidate->probe.outcome != PROBE_ANSWERED) {
-		report_outcome(converters, candidate);
+	const struct check_path *other = NULL;
+	struct fact *fact;
+	int error;
+
+	if (!converters->any && (candidate->first.probe.outcome == PROBE_NO_SYN_ACK ||
+				 candidate->first.probe.outcome == PROBE_UNREACHABLE))
+		other = check_paths_elsewhere(converters, candidate);
+	if (!other)
+		return false;
+	error = candidate->first.probe.error;
+	fact = report_fact(converters->report, FACT_FAIL, "converter", candidate->about,
+			   "%s over %s, which connections take, though it answers over %s: %s",
+			   error ? strerror(error) : "nothing comes back",
+			   check_path_name(&candidate->first), check_path_name(other),
+			   error || candidate->first.host_answers ?
+				   "a firewall on the way lets no TCP to this port through" :
+				   "that network is down, or a firewall drops packets");
+	fact_value_text(fact, outcomes[candidate->first.probe.outcome].name);
+	if (!check_paths_prefer(candidate, other, fact))
+		fact_remedy(fact, "see what is wrong with %s, or route the converter over %s",
+			    check_path_name(&candidate->first), check_path_name(other));
+	return true;
+}
+
+static void report_candidate(const struct check_converters *converters,
+			     struct check_candidate *candidate)
+{
+	if (candidate->first.probe.outcome != PROBE_ANSWERED) {
+		if (!report_elsewhere(converters, candidate))
+			report_outcome(converters, candidate);
 		return;
 	}
 	report_answer(converters, candidate);
+	/* It may have had reasons to take Multipath TCP out of the SYN. */
+	if (!check_serves(candidate))
+		return;
 	report_rest(converters, candidate);
 	report_syn_data(converters, candidate);
+	report_syn_bytes(converters, candidate);
 	report_mptcp(converters, candidate);
-	check_supported(converters->report, candidate->about, &candidate->probe);
+	check_supported(converters->report, candidate->about, &candidate->first.probe,
+			candidate->first.mptcp == PROBE_MPTCP_KEPT);
+	check_paths_report_size(converters, candidate, &candidate->first);
 }
 
-/* --- the other paths ----------------------------------------------------------------- */
-
-/* The first address that serves, of the same family. */
-static const struct candidate *candidate_for(const struct converters *converters,
-					     const union sockaddr_ip *from)
+/* All that there is to find out, before the first word. */
+static void look_at_candidates(struct check_converters *converters)
 {
-	for (size_t i = 0; i < converters->count; i++)
-		if (serves(&converters->candidates[i]) &&
-		    network_family(&converters->candidates[i].address) == network_family(from))
-			return &converters->candidates[i];
-	return NULL;
-}
+	bool families[NETWORK_FAMILY_COUNT] = { false };
 
-/* Does a subflow from this endpoint arrive? A connection tells, bound as the kernel binds those. */
-static void check_path(const struct converters *converters, const struct network_endpoint *endpoint,
-		       const struct network_interface *home)
-{
-	const struct candidate *candidate = candidate_for(converters, &endpoint->address);
-	struct probe_request request = { .from = endpoint->address,
-					 .device = endpoint->bound ? home->name : NULL,
-					 .cookie = configured_cookie(converters),
-					 .timeout_ms = converters->settings->timeout_ms };
-	static struct probe_result probe;
-	union sockaddr_ip first;
-	struct fact *fact;
+	for (size_t i = 0; i < converters->count; i++) {
+		struct check_candidate *candidate = &converters->candidates[i];
 
-	if (!candidate)
-		return;
-	first = candidate->probe.local;
-	sockaddr_ip_set_port(&first, 0);
-	if (sockaddr_ip_equal(&first, &endpoint->address))
-		return; /* the path of the connection that has been reported */
-	request.converter = candidate->address;
-	probe_run(&request, &probe);
-	if (probe.outcome == PROBE_ANSWERED && probe.mptcp == PROBE_MPTCP_KEPT) {
-		fact = report_fact(converters->report, FACT_OK, "path", candidate->about,
-				   "Multipath TCP gets through over %s too, in %.1f ms", home->name,
-				   probe.round_trip_ms);
-	} else if (probe.outcome == PROBE_ANSWERED) {
-		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
-				   "Multipath TCP does not get through over %s", home->name);
-	} else {
-		char detail[64] = "", from[SOCKADDR_STRLEN];
-
-		if (probe.error)
-			snprintf(detail, sizeof(detail), " (%.60s)", strerror(probe.error));
-		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
-				   "no answer over %s%s", home->name, detail);
-		fact_remedy(fact, "a default route for what is sent from there: ip route add "
-				  "default via GATEWAY dev %s table N, ip rule add from %s table N",
-			    home->name, network_format_address(&endpoint->address, from));
+		check_ask_first(converters, candidate);
+		converters->any = converters->any || check_serves(candidate);
 	}
-	fact_value_bool(fact, probe.outcome == PROBE_ANSWERED && probe.mptcp == PROBE_MPTCP_KEPT);
-}
+	for (size_t i = 0; i < converters->count; i++) {
+		struct check_candidate *candidate = &converters->candidates[i];
+		bool *seen = &families[network_family(&candidate->address)];
 
-static void check_paths(const struct converters *converters, const struct network *network)
-{
-	for (size_t i = 0; i < network->endpoint_count; i++) {
-		const struct network_endpoint *endpoint = &network->endpoints[i];
-		const struct network_interface *home = network_interface(network, endpoint->home);
-
-		if (endpoint->subflow && home)
-			check_path(converters, endpoint, home);
+		if (!check_serves(candidate))
+			continue;
+		candidate->first.home =
+			network_home(converters->network, &candidate->first.probe.local);
+		check_measure(converters, candidate, &candidate->first);
+		/* other addresses of the same family are reached by the same networks */
+		if (!*seen && candidate->first.mptcp != PROBE_MPTCP_UNUSED &&
+		    candidate->first.mptcp != PROBE_MPTCP_WITHHELD)
+			check_paths_look(converters, candidate);
+		*seen = true;
 	}
 }
 
 /* --- all of it ----------------------------------------------------------------------- */
 
-/* What programs have learned; it isn't for a check to make the file. */
-static void open_cache(struct converters *converters)
-{
-	char path[SETTINGS_PATH_MAX + sizeof("/" CACHE_FILE)];
-
-	snprintf(path, sizeof(path), "%s/" CACHE_FILE, converters->settings->runtime_dir);
-	if (converters->settings->runtime_dir[0] && access(path, F_OK) == 0)
-		cache_open(&converters->cache, converters->settings->runtime_dir);
-}
-
-static void add_candidate(struct converters *converters, const union sockaddr_ip *address,
+static void add_candidate(struct check_converters *converters, const union sockaddr_ip *address,
 			  const char *name)
 {
-	struct candidate *candidate = &converters->candidates[converters->count];
+	struct check_candidate *candidate = &converters->candidates[converters->count];
 	char text[SOCKADDR_STRLEN];
 
-	if (converters->count == ADDRESSES_MAX)
+	if (converters->count == CHECK_ADDRESSES_MAX)
 		return;
 	converters->count++;
 	candidate->address = *address;
@@ -440,16 +507,16 @@ static void add_candidate(struct converters *converters, const union sockaddr_ip
 }
 
 /* Adds the addresses of a configured converter. */
-static void add_candidates(struct converters *converters, const struct settings_converter *setting)
+static void add_candidates(struct check_converters *converters, const struct settings_converter *setting)
 {
-	union sockaddr_ip addresses[ADDRESSES_MAX] = { setting->addr };
+	union sockaddr_ip addresses[CHECK_ADDRESSES_MAX] = { setting->addr };
 	const char *reason = NULL;
 	size_t count = 1;
 
 	if (setting->name[0])
 		count = resolve_converter(setting->name, setting->port,
 					  converters->settings->timeout_ms, addresses,
-					  ADDRESSES_MAX, &reason);
+					  CHECK_ADDRESSES_MAX, &reason);
 	for (size_t i = 0; i < count; i++)
 		add_candidate(converters, &addresses[i], setting->name);
 	if (!count) {
@@ -463,11 +530,13 @@ static void add_candidates(struct converters *converters, const struct settings_
 void check_converters(struct report *report, const struct settings *settings,
 		      const struct network *network)
 {
-	static struct converters converters;
+	static struct check_converters converters;
 	struct fact *fact;
 
+	memset(&converters, 0, sizeof(converters));
 	converters.report = report;
 	converters.settings = settings;
+	converters.network = network;
 	if (!settings->enabled) {
 		fact = report_fact(report, FACT_FAIL, "converter", NULL, "no converter is named");
 		fact_remedy(fact,
@@ -477,16 +546,16 @@ void check_converters(struct report *report, const struct settings *settings,
 	for (size_t i = 0; i < settings->converter_count; i++)
 		add_candidates(&converters, &settings->converters[i]);
 	report_flush(report);
-	for (size_t i = 0; i < converters.count; i++) {
-		ask(&converters, &converters.candidates[i]);
-		converters.any = converters.any || serves(&converters.candidates[i]);
-	}
-	open_cache(&converters);
+	routes_read(&converters.routes);
+	look_at_candidates(&converters);
+	check_cache_open(&converters.cache, settings, &converters.place);
 	for (size_t i = 0; i < converters.count; i++)
 		report_candidate(&converters, &converters.candidates[i]);
 	if (!converters.count)
 		report_fact(report, FACT_FAIL, "converter", NULL, "no converter has an address");
 	report_flush(report);
-	check_paths(&converters, network);
+	for (size_t i = 0; i < converters.count; i++)
+		if (check_serves(&converters.candidates[i]))
+			check_paths_report(&converters, &converters.candidates[i]);
 	cache_close(&converters.cache);
 }

@@ -32,7 +32,7 @@ static void check_mptcp(struct report *report, const char *release)
 		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
 				   "Multipath TCP is off (net.mptcp.enabled = 0): connections are "
 				   "converted over plain TCP, on one path");
-		fact_remedy(fact, "sysctl -w net.mptcp.enabled=1");
+		fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.enabled=1", (char *)NULL);
 	} else if (enabled < 0) {
 		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
 				   "Linux %s has no Multipath TCP: connections are converted over "
@@ -66,6 +66,7 @@ static bool takes_syn_data(int protocol)
 static void check_syn_data(struct report *report, const char *release)
 {
 	int fastopen = sysctl_read("net.ipv4.tcp_fastopen");
+	char setting[48];
 	struct fact *fact;
 
 	if (fastopen >= 0 && !(fastopen & SYSCTL_FASTOPEN_CLIENT)) {
@@ -73,8 +74,9 @@ static void check_syn_data(struct report *report, const char *release)
 				   "Fast Open is off for clients (net.ipv4.tcp_fastopen = %d): "
 				   "each connection takes a round trip more",
 				   fastopen);
-		fact_remedy(fact, "sysctl -w net.ipv4.tcp_fastopen=%d",
-			    fastopen | SYSCTL_FASTOPEN_CLIENT);
+		snprintf(setting, sizeof(setting), "net.ipv4.tcp_fastopen=%d",
+			 fastopen | SYSCTL_FASTOPEN_CLIENT);
+		fact_command(fact, COMMAND_HERE, "sysctl", "-w", setting, (char *)NULL);
 		fact_value_bool(fact, false);
 		return;
 	}
@@ -142,7 +144,8 @@ static void check_mptcp_blackhole(struct report *report)
 				   "lost SYNs don't switch Multipath TCP off "
 				   "(net.mptcp.blackhole_timeout = 0)");
 	if (timeout > 0)
-		fact_remedy(fact, "sysctl -w net.mptcp.blackhole_timeout=0");
+		fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.blackhole_timeout=0",
+			     (char *)NULL);
 	fact_value_bool(fact, withheld);
 }
 
@@ -159,7 +162,8 @@ static void check_fastopen_blackhole(struct report *report)
 			   "Fast Open was off for %d s or more after failures, %llu times since "
 			   "this system started, and may be now",
 			   timeout, (unsigned long long)times);
-	fact_remedy(fact, "sysctl -w net.ipv4.tcp_fastopen_blackhole_timeout_sec=0");
+	fact_command(fact, COMMAND_HERE, "sysctl", "-w",
+		     "net.ipv4.tcp_fastopen_blackhole_timeout_sec=0", (char *)NULL);
 	fact_value_number(fact, (double)times);
 }
 
@@ -246,10 +250,19 @@ static size_t check_missing_endpoints(struct report *report, const struct networ
 				   "no MPTCP endpoint has its address %s, so that no second path "
 				   "uses it",
 				   text);
-		fact_remedy(fact, "ip mptcp endpoint add %s dev %s subflow", text, interface->name);
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev",
+			     interface->name, "subflow", (char *)NULL);
 		fact_value_text(fact, text);
 	}
 	return wanted;
+}
+
+static void delete_endpoint(struct fact *fact, const struct network_endpoint *endpoint)
+{
+	char id[8];
+
+	snprintf(id, sizeof(id), "%u", endpoint->id);
+	fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "delete", "id", id, (char *)NULL);
 }
 
 /* Linux 6.18 opens no subflow from it to the address that a connection was made to. */
@@ -264,13 +277,10 @@ static void check_fullmesh(struct report *report, const struct network_endpoint 
 			   "MPTCP endpoint %s is fullmesh alone: no second path uses it, unless the "
 			   "converter announces an address",
 			   text);
+	delete_endpoint(fact, endpoint);
 	if (home)
-		fact_remedy(fact,
-			    "ip mptcp endpoint delete id %u && "
-			    "ip mptcp endpoint add %s dev %s subflow fullmesh",
-			    endpoint->id, text, home->name);
-	else
-		fact_remedy(fact, "ip mptcp endpoint delete id %u", endpoint->id);
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev",
+			     home->name, "subflow", "fullmesh", (char *)NULL);
 	fact_value_text(fact, text);
 }
 
@@ -294,13 +304,14 @@ static void check_endpoints(struct report *report, const struct network *network
 					  "MPTCP endpoint %s is not an address of this machine",
 				   text);
 		if (!home)
-			fact_remedy(fact, "ip mptcp endpoint delete id %u", endpoint->id);
+			delete_endpoint(fact, endpoint);
 		fact_value_text(fact, text);
 	}
 }
 
 static void check_limit(struct report *report, const struct network *network, size_t wanted)
 {
+	char count[24];
 	struct fact *fact;
 
 	if (network->subflow_limit >= wanted) {
@@ -313,7 +324,9 @@ static void check_limit(struct report *report, const struct network *network, si
 				   "could be %zu",
 				   network->subflow_limit, network->subflow_limit == 1 ? "" : "s",
 				   wanted);
-		fact_remedy(fact, "ip mptcp limits set subflows %zu", wanted);
+		snprintf(count, sizeof(count), "%zu", wanted);
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "limits", "set", "subflows", count,
+			     (char *)NULL);
 	}
 	fact_value_number(fact, network->subflow_limit);
 }

@@ -100,10 +100,35 @@ static void report_withholding(struct report *report, const char *about,
 	fact_value_bool(fact, withheld);
 }
 
-void check_supported(struct report *report, const char *about, const struct probe_result *probe)
+/*
+ * Linux takes the window of a SYN with data and Multipath TCP for many times larger than it is, and floods
+ * clients with several paths (DESIGN.md). Where nobody corrects it, programs don't send such SYNs.
+ */
+static void report_windows(struct report *report, const char *about,
+			   const struct convert_response *response)
+{
+	bool corrects = response->withholding.corrects;
+	struct fact *fact;
+
+	fact = report_fact(report, corrects ? FACT_OK : FACT_WARN, "converter.windows", about,
+			   corrects ? "corrects the windows of SYNs with data, so that requests may "
+				      "ride in those of Multipath TCP" :
+				      "doesn't say that it corrects the windows of SYNs with data: "
+				      "over Multipath TCP requests follow the handshake, a round "
+				      "trip more, since downloads over several networks would crawl");
+	if (!corrects)
+		fact_remedy(fact, "on the converter, start convertd with CAP_NET_ADMIN, as its systemd "
+				  "unit does; what it lacks besides it says with --hold-syn on");
+	fact_value_bool(fact, corrects);
+}
+
+void check_supported(struct report *report, const char *about, const struct probe_result *probe,
+		     bool mptcp)
 {
 	if (probe->response.has_supported)
 		report_options(report, about, &probe->response);
 	report_withholding(report, about, &probe->response);
+	if (mptcp)
+		report_windows(report, about, &probe->response);
 	report_unknown(report, about, probe);
 }

@@ -11,8 +11,10 @@
 
 #include "client/settings.h"
 #include "convertize/library.h"
+#include "convertize/wrapper.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,6 @@
 #include <unistd.h>
 
 #define PRELOAD_VARIABLE "LD_PRELOAD"
-#define PRELOAD_SEPARATORS ": \t\n" /* ld.so(8) names the first two; glibc and musl take blanks */
 
 struct preload_caller launch_caller(void)
 {
@@ -36,6 +37,48 @@ static const char *environment(const char *name)
 	return getenv(name);
 }
 
+/*
+ * AddressSanitizer ends a program that has any library in front of its own. It needs to see the program's
+ * memory before others do, not its sockets.
+ */
+static bool suit_sanitizer(const struct program *program)
+{
+	static const char variable[] = "ASAN_OPTIONS", option[] = "verify_asan_link_order=0";
+	const char *before = getenv(variable);
+	char *joined;
+	int ret;
+
+	if (!program->files[program->count - 1].elf.needs_asan)
+		return true;
+	if (asprintf(&joined, "%s%s%s", option, before ? ":" : "", before ? before : "") < 0)
+		return false;
+	ret = setenv(variable, joined, 1);
+	free(joined);
+	return ret == 0;
+}
+
+/*
+ * Can the log be written? The library would keep silent about it. A FIFO without a reader may get
+ * one.
+ */
+static bool check_log(const struct options *options, const char *path)
+{
+	char variable[] = "CONVERT_LOG", option[32];
+	int fd;
+
+	if (!*path || strcmp(path, "-") == 0)
+		return true;
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 || errno == ENXIO)
+		return true;
+	options_explain(options, variable, option);
+	fprintf(stderr, "convertize: %s: %s: %s; name a file that can be written, in a directory that is there\n",
+		option, path, strerror(errno));
+	return false;
+}
+
 static bool check_settings(const struct options *options)
 {
 	static struct settings settings;
@@ -44,7 +87,7 @@ static bool check_settings(const struct options *options)
 
 	settings_read(&settings, environment);
 	if (settings.enabled)
-		return true;
+		return check_log(options, settings.log);
 	if (!getenv("CONVERT_ADDR")) {
 		fprintf(stderr, "convertize: no converter: name it with --converter, or set "
 				"CONVERT_ADDR\n");
@@ -55,35 +98,31 @@ static bool check_settings(const struct options *options)
 	return false;
 }
 
-static bool is_listed(const char *list, const char *path)
-{
-	size_t len;
-
-	for (list += strspn(list, PRELOAD_SEPARATORS); *list;
-	     list += len + strspn(list + len, PRELOAD_SEPARATORS)) {
-		len = strcspn(list, PRELOAD_SEPARATORS);
-		if (len == strlen(path) && memcmp(list, path, len) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* In front of what is preloaded already, once. */
+/* Behind what is preloaded already. */
 static bool set_preload(const char *path)
 {
-	const char *before = getenv(PRELOAD_VARIABLE);
-	char *joined;
-	int ret;
+	char *joined = wrapper_preloads_with(getenv(PRELOAD_VARIABLE), path);
+	int ret = joined ? setenv(PRELOAD_VARIABLE, joined, 1) : -1;
 
-	if (!before || !*before)
-		return setenv(PRELOAD_VARIABLE, path, 1) == 0;
-	if (is_listed(before, path))
-		return true;
-	if (asprintf(&joined, "%s:%s", path, before) < 0)
-		return false;
-	ret = setenv(PRELOAD_VARIABLE, joined, 1);
 	free(joined);
 	return ret == 0;
+}
+
+/* Who else has a say in what is preloaded: 0, or the status to end with. */
+static int judge_wrapper(const struct options *options)
+{
+	const struct wrapper *wrapper = wrapper_of_command(options->program);
+	bool refused;
+
+	if (!wrapper)
+		wrapper = wrapper_of_preloads(getenv(PRELOAD_VARIABLE));
+	if (!wrapper)
+		return 0;
+	refused = wrapper->refused && !options->force;
+	fprintf(stderr, "convertize: %s%s %s%s%s%s\n", refused ? "" : "warning: ", wrapper->command,
+		wrapper->problem, wrapper->remedy ? "; " : "", wrapper->remedy ? wrapper->remedy : "",
+		refused ? "; --force runs it unconverted" : "");
+	return refused ? OPTIONS_STATUS_CANNOT_RUN : 0;
 }
 
 /* 0, or the status to end with; *@preload is cleared if the library would keep it from starting. */
@@ -99,7 +138,7 @@ static int judge(const struct options *options, const struct program *program,
 	bool refused = preload_level(verdict) == PRELOAD_LEVEL_REFUSED;
 
 	if (preload_level(verdict) == PRELOAD_LEVEL_WORKS)
-		return 0;
+		return judge_wrapper(options);
 	preload_describe(verdict, program, index, &library->elf, text);
 	fprintf(stderr, "convertize: %s%s%s%s%s\n", refused && !options->force ? "" : "warning: ",
 		text, remedy ? "; " : "", remedy ? remedy : "",
@@ -135,7 +174,7 @@ int launch(const struct options *options)
 	status = judge(options, &program, &library, &preload);
 	if (status)
 		return status;
-	if (preload && !set_preload(library.path)) {
+	if (preload && (!set_preload(library.path) || !suit_sanitizer(&program))) {
 		fprintf(stderr, "convertize: %s: %s\n", PRELOAD_VARIABLE, strerror(errno));
 		return OPTIONS_STATUS_FAILED;
 	}

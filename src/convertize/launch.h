@@ -4,7 +4,7 @@
 #define CONVERTIZE_LAUNCH_H
 
 #include "convertize/options.h"
-#include "convertize/preload.h"
+#include "common/preload.h"
 
 /* Who would execute a program now. */
 struct preload_caller launch_caller(void);

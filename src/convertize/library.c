@@ -4,7 +4,7 @@
 
 #include "convertize/library.h"
 
-#include "convertize/program.h"
+#include "common/program.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef CONVERTIZE_LIBRARY_H
 #define CONVERTIZE_LIBRARY_H
 
-#include "convertize/elf.h"
+#include "common/elf.h"
 
 #include <limits.h>
 

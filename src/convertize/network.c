@@ -130,6 +130,15 @@ static unsigned int home_of(const union sockaddr_ip *wanted)
 	return index;
 }
 
+const struct network_interface *network_home(const struct network *network,
+					     const union sockaddr_ip *address)
+{
+	union sockaddr_ip alone = *address;
+
+	sockaddr_ip_set_port(&alone, 0);
+	return network_interface(network, home_of(&alone));
+}
+
 static bool has_address(const struct network_interface *interface, int family)
 {
 	return interface->address[family].sa.sa_family != AF_UNSPEC;

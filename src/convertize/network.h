@@ -52,6 +52,10 @@ const char *network_format_address(const union sockaddr_ip *address,
 /* Which of the addresses of an interface this one is. */
 enum network_family network_family(const union sockaddr_ip *address);
 
+/* The interface that has this address, whatever the port; NULL as below. */
+const struct network_interface *network_home(const struct network *network,
+					     const union sockaddr_ip *address);
+
 /* NULL: there is no such interface, or not one that counts. */
 const struct network_interface *network_interface(const struct network *network,
 						  unsigned int index);

@@ -22,10 +22,13 @@ enum option_id {
 	OPTION_EARLY_DATA,
 	OPTION_NO_BYPASS_MPTCP,
 	OPTION_WITHHOLDING,
+	OPTION_CACHE,
 	OPTION_LOG,
+	OPTION_WARN,
 	OPTION_LIBRARY,
 	OPTION_FORCE,
 	OPTION_JSON,
+	OPTION_FIX,
 	OPTION_HELP,
 	OPTION_VERSION,
 	OPTION_COUNT
@@ -36,7 +39,7 @@ enum option_scope { SCOPE_ANY, SCOPE_RUN, SCOPE_CHECK };
 
 static const struct {
 	const char *name;
-	const char *argument; /* NULL: takes none */
+	const char *argument; /* NULL: takes none; with "[" in front: may take one */
 	const char *help;
 	enum option_scope scope;
 	const char *variable; /* the setting of libconvert.so that it is; NULL: none */
@@ -74,14 +77,24 @@ static const struct {
 				 "the converter withholds SYNs for so long at most; 0: it doesn't\n"
 				 "(default: as it says itself)",
 				 SCOPE_ANY, "CONVERT_WITHHOLDING", NULL, false },
+	[OPTION_CACHE] = { "cache", "DIRECTORY|none", "where what connections taught is kept for others",
+			   SCOPE_ANY, "CONVERT_CACHE", NULL, false },
 	[OPTION_LOG] = { "log", "FILE", "a line for each connection; - is standard error",
 			 SCOPE_ANY, "CONVERT_LOG", NULL, false },
+	[OPTION_WARN] = { "warn", NULL,
+			  "say on standard error what the program starts that can't be\n"
+			  "converted",
+			  SCOPE_ANY, "CONVERT_WARN", "1", false },
 	[OPTION_LIBRARY] = { "library", "FILE", "the libconvert.so to preload", SCOPE_ANY,
 			     "CONVERT_LIBRARY", NULL, false },
 	[OPTION_FORCE] = { "force", NULL, "run the program even if nothing of it is converted",
 			   SCOPE_RUN, NULL, NULL, false },
 	[OPTION_JSON] = { "json", NULL, "check: print one JSON object", SCOPE_CHECK, NULL, NULL,
 			  false },
+	[OPTION_FIX] = { "fix", "[=run]",
+			 "check: print the commands that mend what is wrong;\n"
+			 "with =run, run those for this machine and check again",
+			 SCOPE_CHECK, NULL, NULL, false },
 	[OPTION_HELP] = { "help", NULL, "print this and exit", SCOPE_ANY, NULL, NULL, false },
 	[OPTION_VERSION] = { "version", NULL, "print the version and exit", SCOPE_ANY, NULL, NULL,
 			     false },
@@ -119,7 +132,8 @@ static void print_help(void)
 		const char *line_end;
 		char left[64];
 
-		snprintf(left, sizeof(left), "--%s%s%s", option_table[i].name, argument ? " " : "",
+		snprintf(left, sizeof(left), "--%s%s%s", option_table[i].name,
+			 argument && *argument != '[' ? " " : "",
 			 argument ? argument : "");
 		while ((line_end = strchr(text, '\n'))) {
 			printf("  %-25s %.*s\n", left, (int)(line_end - text), text);
@@ -170,6 +184,12 @@ static enum options_result parse_option(struct options *options, enum option_id 
 	case OPTION_JSON:
 		options->json = true;
 		break;
+	case OPTION_FIX:
+		if (argument && strcmp(argument, "run") != 0)
+			return usage("--fix=%s: it is --fix, which prints, or --fix=run", argument);
+		options->fix = true;
+		options->fix_run = argument;
+		break;
 	case OPTION_HELP:
 		print_help();
 		return OPTIONS_EXIT;
@@ -192,7 +212,9 @@ static enum options_result parse_options(struct options *options, int argc, char
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		getopt_table[i].name = option_table[i].name;
 		getopt_table[i].has_arg =
-			option_table[i].argument ? required_argument : no_argument;
+			!option_table[i].argument	  ? no_argument :
+			*option_table[i].argument == '[' ? optional_argument :
+							   required_argument;
 	}
 	/* The colon silences getopt: its own messages name no remedy. */
 	while ((c = getopt_long(argc, argv, "+:", getopt_table, &index)) != -1) {

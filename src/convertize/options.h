@@ -21,6 +21,8 @@ struct options {
 	const char *library; /* NULL: not named */
 	bool force;
 	bool json;
+	bool fix;            /* print the commands that mend what is wrong */
+	bool fix_run;        /* and run them, those that are for this machine */
 	unsigned int given;  /* a bit for each option_id: see options_explain() */
 };
 

@@ -16,10 +16,14 @@
 
 #include "convertize/counters.h"
 
+#include "convertize/transfer.h"
+
 #include <errno.h>
 #include <linux/tcp.h>
 #include <linux/mptcp.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,35 +31,51 @@
 #define WITHHELD_COUNTER "MPTcpExtMPCapableSYNTXDisabled"
 #define SYN_RETRANSMITTED 3 /* TFO_SYN_RETRANSMITTED, include/linux/tcp.h */
 
+#define IPV4_HEADERS (20 + 20)
+#define IPV6_HEADERS (40 + 20)
+#define TIMESTAMPS_SIZE 12
+
+#define PROBES_A_SECOND 16
+
+/*
+ * The third SYN that Linux sends in vain makes it leave MPTCP out of all SYNs for an hour if the fourth
+ * arrives (net.mptcp.blackhole_timeout). It is sent after 3 s, so that a probe ends before.
+ */
+#define HANDSHAKE_MS_MAX 2900
+
 struct probe {
 	const struct probe_request *request;
 	struct probe_result *result;
 	int fd;
 	bool mptcp; /* the socket speaks it */
 	uint64_t withheld_before;
-	struct timespec start;
-	uint8_t bytes[CONVERT_MESSAGE_MAX]; /* the request */
+	double start;
+	uint8_t *bytes; /* the request, and the padding */
 	size_t len, sent;
 };
 
-static double elapsed_ms(const struct probe *probe)
+static double now_ms(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - probe->start.tv_sec) * 1e3 +
-	       (double)(now.tv_nsec - probe->start.tv_nsec) / 1e6;
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* Waits for the events, or an error; false if the time is up. */
-static bool wait_for(const struct probe *probe, short events)
+static double elapsed_ms(const struct probe *probe)
+{
+	return now_ms() - probe->start;
+}
+
+/* Waits for the events, or an error; false if the time is up. @limit_ms: since the SYN */
+static bool wait_for(const struct probe *probe, short events, int limit_ms)
 {
 	struct pollfd ready = { .fd = probe->fd, .events = events };
 	double left;
 	int ret;
 
 	do {
-		left = probe->request->timeout_ms - elapsed_ms(probe);
+		left = limit_ms - elapsed_ms(probe);
 		ret = poll(&ready, 1, left > 0 ? (int)left + 1 : 0);
 	} while (ret < 0 && errno == EINTR);
 	return ret > 0;
@@ -67,12 +87,17 @@ static int write_request(struct probe *probe)
 	struct convert_writer writer;
 	ssize_t len;
 
-	convert_writer_init(&writer, probe->bytes, sizeof(probe->bytes));
+	probe->bytes = calloc(1, CONVERT_MESSAGE_MAX + probe->request->padding);
+	if (!probe->bytes)
+		return -ENOMEM;
+	convert_writer_init(&writer, probe->bytes, CONVERT_MESSAGE_MAX);
 	convert_write_info(&writer);
+	if (probe->request->echo)
+		convert_write_echo(&writer, 0);
 	if (cookie->len)
 		convert_write_cookie(&writer, cookie->data, cookie->len);
 	len = convert_writer_finish(&writer);
-	probe->len = len < 0 ? 0 : (size_t)len;
+	probe->len = len < 0 ? 0 : (size_t)len + probe->request->padding;
 	return len < 0 ? (int)len : 0;
 }
 
@@ -83,11 +108,14 @@ static int open_socket(struct probe *probe)
 	int family = request->converter.sa.sa_family;
 	int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
-	probe->fd = socket(family, type, IPPROTO_MPTCP);
+	probe->fd = request->tcp ? -1 : socket(family, type, IPPROTO_MPTCP);
 	probe->mptcp = probe->fd >= 0;
 	if (probe->fd < 0)
 		probe->fd = socket(family, type, IPPROTO_TCP);
 	if (probe->fd < 0)
+		return -errno;
+	if (request->segment && setsockopt(probe->fd, IPPROTO_TCP, TCP_MAXSEG, &request->segment,
+					   sizeof(request->segment)) < 0)
 		return -errno;
 	if (request->device && setsockopt(probe->fd, SOL_SOCKET, SO_BINDTODEVICE, request->device,
 					  (socklen_t)strlen(request->device)) < 0)
@@ -105,13 +133,14 @@ static int send_syn(struct probe *probe)
 	const int on = 1;
 	ssize_t sent;
 
-	clock_gettime(CLOCK_MONOTONIC, &probe->start);
+	probe->start = now_ms();
 	if (probe->request->in_syn &&
 	    setsockopt(probe->fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0) {
 		sent = sendto(probe->fd, probe->bytes, probe->len, MSG_FASTOPEN | MSG_NOSIGNAL,
 			      &to->sa, sockaddr_ip_len(to));
 		if (sent >= 0 || errno == EINPROGRESS) {
 			probe->sent = sent > 0 ? (size_t)sent : 0;
+			probe->result->syn_bytes = probe->sent;
 			return 0;
 		}
 		if (errno != EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
@@ -130,6 +159,17 @@ static int socket_error(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? errno : error;
 }
 
+/* Our own segments are as large as the path's MTU is said to be, the peer's as we have told it. */
+static void look_at_size(const struct tcp_info *info, struct probe_result *result)
+{
+	/* Linux takes the room for timestamps off the maximum segment size that it has told the peer */
+	unsigned int received = info->tcpi_advmss +
+				(info->tcpi_options & TCPI_OPT_TIMESTAMPS ? TIMESTAMPS_SIZE : 0) +
+				(sockaddr_ip_is_v4(&result->local) ? IPV4_HEADERS : IPV6_HEADERS);
+
+	result->mtu = info->tcpi_pmtu < received ? info->tcpi_pmtu : received;
+}
+
 /* What the kernel knows of the connection, once it is established. */
 static void look_at_connection(struct probe *probe)
 {
@@ -140,7 +180,10 @@ static void look_at_connection(struct probe *probe)
 	int is_mptcp = 0;
 
 	getsockname(probe->fd, &result->local.sa, &local_len);
-	if (getsockopt(probe->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && probe->sent)
+	if (getsockopt(probe->fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+		memset(&info, 0, sizeof(info));
+	look_at_size(&info, result);
+	if (info.tcpi_state && result->syn_bytes)
 		result->syn_data = info.tcpi_options & TCPI_OPT_SYN_DATA ? PROBE_SYN_DATA_TAKEN :
 				   info.tcpi_fastopen_client_fail == SYN_RETRANSMITTED ?
 									   PROBE_SYN_DATA_LOST :
@@ -167,11 +210,11 @@ static bool send_rest(struct probe *probe)
 	ssize_t sent = send(probe->fd, probe->bytes + probe->sent, probe->len - probe->sent,
 			    MSG_NOSIGNAL);
 
-	return sent == (ssize_t)(probe->len - probe->sent);
+	/* padding may be more than the kernel takes at once; the first segments are what counts */
+	return sent > 0 || probe->len == probe->sent;
 }
 
-/* What has come so far: PROBE_SILENT while that may still become an answer. */
-static enum probe_outcome judge(struct probe_result *result)
+enum probe_outcome probe_judge(struct probe_result *result)
 {
 	size_t length = 0;
 
@@ -193,7 +236,7 @@ static enum probe_outcome read_answer(struct probe *probe)
 		size_t room = sizeof(result->message) - result->message_len;
 		ssize_t got;
 
-		if (!wait_for(probe, POLLIN))
+		if (!wait_for(probe, POLLIN, probe->request->timeout_ms))
 			return PROBE_SILENT;
 		got = recv(probe->fd, result->message + result->message_len, room, 0);
 		if (got == 0)
@@ -203,10 +246,41 @@ static enum probe_outcome read_answer(struct probe *probe)
 		if (got < 0)
 			return PROBE_RESET;
 		result->message_len += (size_t)got;
-		outcome = judge(result);
+		outcome = probe_judge(result);
 	}
 	result->answer_ms = elapsed_ms(probe);
 	return outcome;
+}
+
+static enum probe_outcome carry(struct probe *probe)
+{
+	struct transfer transfer = { .fd = probe->fd,
+				     .bytes = probe->bytes,
+				     .len = probe->len,
+				     .sent = probe->sent,
+				     .echo = probe->request->padding,
+				     .subflows = probe->mptcp ? probe->request->subflows : 0,
+				     .stall_ms = probe->request->stall_ms,
+				     .result = probe->result };
+
+	if (!probe->request->echo)
+		return probe->sent < probe->len && !send_rest(probe) ? PROBE_RESET :
+								       read_answer(probe);
+	return transfer_run(&transfer);
+}
+
+/* Was it not the first SYN that got an answer? */
+static bool look_again(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && info.tcpi_total_retrans;
+}
+
+static int handshake_ms(const struct probe_request *request)
+{
+	return request->timeout_ms < HANDSHAKE_MS_MAX ? request->timeout_ms : HANDSHAKE_MS_MAX;
 }
 
 static enum probe_outcome run(struct probe *probe)
@@ -222,20 +296,43 @@ static enum probe_outcome run(struct probe *probe)
 	result->error = -send_syn(probe);
 	if (result->error)
 		return PROBE_UNREACHABLE;
-	if (!wait_for(probe, POLLOUT))
+	if (!wait_for(probe, POLLOUT, handshake_ms(probe->request)))
 		return PROBE_NO_SYN_ACK;
 	result->round_trip_ms = elapsed_ms(probe);
 	result->error = socket_error(probe->fd);
 	if (result->error)
 		return PROBE_UNREACHABLE;
 	look_at_connection(probe);
-	if (probe->sent < probe->len && !send_rest(probe))
-		return PROBE_RESET;
-	outcome = read_answer(probe);
+	/* data that a SYN+ACK doesn't acknowledge is sent again at once, and counted likewise */
+	result->syn_again = result->syn_bytes ? result->syn_data == PROBE_SYN_DATA_LOST :
+						look_again(probe->fd);
+	if (probe->request->connect_only)
+		return PROBE_SILENT;
+	outcome = carry(probe);
 	/* a fallback may come behind the SYN+ACK; a connection that was reset knows nothing more */
 	if (outcome != PROBE_RESET)
 		look_at_connection(probe);
 	return outcome;
+}
+
+/*
+ * convertd gives one client 20 such answers in a second and then resets its connections (--max-errors-per-client),
+ * which would look like a fault: no more probes begin in any second than that, with some to spare.
+ */
+static void keep_pace(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static double begun[PROBES_A_SECOND];
+	static size_t next;
+	double wait;
+
+	pthread_mutex_lock(&lock);
+	wait = begun[next] ? begun[next] + 1000 - now_ms() : 0;
+	if (wait > 0)
+		poll(NULL, 0, (int)wait + 1);
+	begun[next] = now_ms();
+	next = (next + 1) % PROBES_A_SECOND;
+	pthread_mutex_unlock(&lock);
 }
 
 void probe_run(const struct probe_request *request, struct probe_result *out)
@@ -243,12 +340,62 @@ void probe_run(const struct probe_request *request, struct probe_result *out)
 	struct probe probe = { .request = request, .result = out, .fd = -1 };
 	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
 
+	keep_pace();
 	memset(out, 0, sizeof(*out));
 	probe.withheld_before = counters_read(WITHHELD_COUNTER);
 	out->outcome = run(&probe);
+	free(probe.bytes);
 	if (probe.fd < 0)
 		return;
 	if (out->outcome != PROBE_ANSWERED || out->response.has_error)
 		connect(probe.fd, &unspec, sizeof(unspec)); /* a reset: Sections 6.2.8 and 8 */
 	close(probe.fd);
+}
+
+/* --- several ------------------------------------------------------------------------- */
+
+struct job {
+	const struct probe_request *request;
+	struct probe_result *result;
+	pthread_t thread;
+	bool threaded;
+};
+
+static void *do_job(void *arg)
+{
+	struct job *job = arg;
+
+	probe_run(job->request, job->result);
+	return NULL;
+}
+
+void probe_run_all(const struct probe_request *requests, struct probe_result *out, size_t count)
+{
+	struct job *jobs = calloc(count, sizeof(*jobs));
+
+	for (size_t i = 0; i < count; i++) {
+		struct job alone = { .request = &requests[i], .result = &out[i] };
+		struct job *job = jobs ? &jobs[i] : &alone;
+
+		*job = alone;
+		job->threaded = jobs && pthread_create(&job->thread, NULL, do_job, job) == 0;
+		if (!job->threaded)
+			do_job(job);
+	}
+	for (size_t i = 0; i < count && jobs; i++)
+		if (jobs[i].threaded)
+			pthread_join(jobs[i].thread, NULL);
+	free(jobs);
+}
+
+void probe_copy(struct probe_result *to, const struct probe_result *from)
+{
+	*to = *from;
+	probe_judge(to);
+}
+
+bool probe_is_connected(const struct probe_result *result)
+{
+	return result->outcome != PROBE_LOCAL && result->outcome != PROBE_UNREACHABLE &&
+	       result->outcome != PROBE_NO_SYN_ACK;
 }

@@ -11,12 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COMMANDS_MAX 4 /* of one fact */
+#define WORDS_MAX 24
+
+struct command {
+	enum command_place place;
+	char *words[WORDS_MAX + 1]; /* NULL behind the last */
+};
+
 struct fact {
 	struct fact *next;
 	enum fact_status status;
 	const char *name;
 	char *about, *text, *remedy; /* NULL: none, but for the text */
 	char *value;                 /* as JSON; NULL: none */
+	struct command commands[COMMANDS_MAX];
+	size_t command_count;
 };
 
 static const char *const status_names[] = {
@@ -75,8 +85,12 @@ void report_fini(struct report *report)
 		free(fact->text);
 		free(fact->remedy);
 		free(fact->value);
+		for (size_t i = 0; i < fact->command_count; i++)
+			for (char **word = fact->commands[i].words; *word; word++)
+				free(*word);
 		free(fact);
 	}
+	free(report->ran);
 }
 
 struct fact *report_fact(struct report *report, enum fact_status status, const char *name,
@@ -109,6 +123,129 @@ void fact_remedy(struct fact *fact, const char *format, ...)
 	fact->remedy = format_text(format, args);
 	va_end(args);
 }
+
+/* --- commands ----------------------------------------------------------------------- */
+
+void fact_command(struct fact *fact, enum command_place place, ...)
+{
+	struct command *command = &fact->commands[fact->command_count];
+	size_t count = 0;
+	const char *word;
+	va_list args;
+
+	assert(fact->command_count < COMMANDS_MAX);
+	fact->command_count++;
+	command->place = place;
+	va_start(args, place);
+	while ((word = va_arg(args, const char *))) {
+		assert(count < WORDS_MAX);
+		command->words[count++] = need(strdup(word));
+	}
+	va_end(args);
+}
+
+/* Anything but '/' and blanks may be in the name of a device, a shell's signs as well. */
+void report_write_command(FILE *out, char *const words[])
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_./:@%+=,-";
+
+	for (size_t i = 0; words[i]; i++) {
+		fputs(i ? " " : "", out);
+		if (*words[i] && !words[i][strspn(words[i], plain)]) {
+			fputs(words[i], out);
+			continue;
+		}
+		fputc('\'', out);
+		for (const char *at = words[i]; *at; at++)
+			fputs(*at == '\'' ? "'\\''" : (const char[]){ *at, '\0' }, out);
+		fputc('\'', out);
+	}
+}
+
+static bool words_equal(char *const a[], char *const b[])
+{
+	while (*a && *b && strcmp(*a, *b) == 0) {
+		a++;
+		b++;
+	}
+	return !*a && !*b;
+}
+
+static bool needs_doing(const struct fact *fact)
+{
+	return fact->status == FACT_WARN || fact->status == FACT_FAIL;
+}
+
+/* Is the same to be done about an earlier fact? */
+static bool was_before(const struct report *report, const struct fact *end,
+		       const struct command *command)
+{
+	for (const struct fact *fact = report->first; fact != end; fact = fact->next)
+		for (size_t i = 0; i < fact->command_count && needs_doing(fact); i++)
+			if (fact->commands[i].place == command->place &&
+			    words_equal(fact->commands[i].words, command->words))
+				return true;
+	return false;
+}
+
+size_t report_commands(const struct report *report, enum command_place place,
+		       report_on_command *each, void *arg)
+{
+	size_t count = 0;
+
+	for (const struct fact *fact = report->first; fact; fact = fact->next)
+		for (size_t i = 0; i < fact->command_count && needs_doing(fact); i++) {
+			const struct command *command = &fact->commands[i];
+
+			if (command->place != place || was_before(report, fact, command))
+				continue;
+			each(command->words, fact->about, arg);
+			count++;
+		}
+	return count;
+}
+
+/* The commands as a remedy, unless there is one in words. */
+static void settle_remedy(struct fact *fact)
+{
+	enum command_place place = COMMAND_HERE;
+	size_t size;
+	FILE *stream;
+
+	if (fact->remedy || !fact->command_count)
+		return;
+	stream = need(open_memstream(&fact->remedy, &size));
+	for (size_t i = 0; i < fact->command_count; i++) {
+		fputs(i ? " && " : "", stream);
+		if (fact->commands[i].place != place)
+			fputs("on the converter, ", stream);
+		place = fact->commands[i].place;
+		report_write_command(stream, fact->commands[i].words);
+	}
+	fclose(stream);
+	need(fact->remedy);
+}
+
+void report_ran(struct report *report, char *const words[], int status)
+{
+	char *before = report->ran, *command = NULL;
+	size_t size;
+	FILE *stream = need(open_memstream(&command, &size));
+
+	report_write_command(stream, words);
+	fclose(stream);
+	stream = need(open_memstream(&report->ran, &size));
+	fprintf(stream, "%s%s{\"command\": ", before ? before : "", before ? ", " : "");
+	json_string(stream, need(command));
+	fprintf(stream, ", \"status\": %d}", status);
+	fclose(stream);
+	need(report->ran);
+	free(before);
+	free(command);
+}
+
+/* --- values ------------------------------------------------------------------------- */
 
 /* A memory stream that json.h writes a value to, and what becomes of it. */
 static FILE *value_open(struct fact *fact, size_t *size)
@@ -166,8 +303,12 @@ static void write_plain(FILE *out, const char *text)
 
 void report_flush(struct report *report)
 {
-	if (report->json)
+	for (struct fact *fact = report->unwritten; fact; fact = fact->next)
+		settle_remedy(fact);
+	if (report->json) {
+		report->unwritten = NULL;
 		return;
+	}
 	for (const struct fact *fact = report->unwritten; fact; fact = fact->next) {
 		fprintf(report->out, "%-4s  ", status_names[fact->status]);
 		if (fact->about) {
@@ -191,12 +332,38 @@ static void write_member(FILE *out, const char *name, const char *text)
 	json_string(out, text);
 }
 
+static void write_commands(FILE *out, const struct fact *fact, enum command_place place,
+			   const char *member)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < fact->command_count; i++) {
+		char *text = NULL;
+		size_t size;
+		FILE *stream;
+
+		if (fact->commands[i].place != place)
+			continue;
+		stream = need(open_memstream(&text, &size));
+		report_write_command(stream, fact->commands[i].words);
+		fclose(stream);
+		fprintf(out, count++ ? ", " : ", \"%s\": [", member);
+		json_string(out, need(text));
+		free(text);
+	}
+	if (count)
+		fputc(']', out);
+}
+
 static void write_json(const struct report *report)
 {
 	FILE *out = report->out;
 
-	fprintf(out, "{\"convertize\": \"%s\", \"result\": \"%s\", \"facts\": [", PACKAGE_VERSION,
+	fprintf(out, "{\"convertize\": \"%s\", \"result\": \"%s\", ", PACKAGE_VERSION,
 		results[report->worst].name);
+	if (report->ran)
+		fprintf(out, "\"ran\": [%s], ", report->ran);
+	fputs("\"facts\": [", out);
 	for (const struct fact *fact = report->first; fact; fact = fact->next) {
 		fprintf(out, "%s\n  {\"name\": \"%s\", \"status\": \"%s\"",
 			fact == report->first ? "" : ",", fact->name, status_names[fact->status]);
@@ -207,6 +374,10 @@ static void write_json(const struct report *report)
 		write_member(out, "text", fact->text);
 		if (fact->remedy)
 			write_member(out, "remedy", fact->remedy);
+		if (report->commands && needs_doing(fact)) {
+			write_commands(out, fact, COMMAND_HERE, "commands");
+			write_commands(out, fact, COMMAND_CONVERTER, "converter_commands");
+		}
 		fputc('}', out);
 	}
 	fputs("\n]}\n", out);

@@ -19,11 +19,13 @@
 #include "shim/clock.h"
 #include "shim/converters.h"
 #include "shim/deadlines.h"
+#include "shim/liveness.h"
 #include "shim/log.h"
 #include "shim/lowat.h"
 #include "shim/next.h"
 #include "shim/others.h"
-#include "shim/plain.h"
+#include "shim/paths.h"
+#include "shim/replace.h"
 #include "shim/servers.h"
 #include "shim/watch.h"
 
@@ -86,27 +88,34 @@ struct handshake_ask attempt_ask_of(const struct conn *conn)
 
 /*
  * Makes the socket fit for @to, which is put into its form: IPv4 and IPv6 converters for
- * applications of either family. Returns 0, 1 if the socket is another one now, or -errno.
+ * applications of either family, over Multipath TCP (@mptcp, which may turn out not to be had) or plain TCP.
+ * Returns 0, with watch_resume() to be called once the socket connects, or -errno.
  */
-static int socket_fit(struct conn *conn, int fd, union sockaddr_ip *to)
+static int socket_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp)
 {
-	int domain = option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC), ret = 0;
+	int domain = option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
 	bool v4 = sockaddr_ip_is_v4(to);
 	struct in6_addr in6 = sockaddr_ip_in6(to);
+	bool other = domain == AF_INET ? !v4 :
+		     v4		       ? option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) :
+					 conn->was_mapped;
+	int wanted = other ? AF_INET6 : domain;
 
-	if (domain == AF_INET ? !v4 : v4 ? option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) : conn->was_mapped) {
-		if (!plain_renew(conn, fd, AF_INET6))
-			return -EAFNOSUPPORT;
+	if ((other || mptcp != conn->mptcp) && conn_is_shared(conn))
+		others_move(fd);
+	if ((other || mptcp != conn->mptcp) &&
+	    !(mptcp && replace_socket(conn, fd, wanted, IPPROTO_MPTCP)) &&
+	    (other || conn->mptcp) && !replace_socket(conn, fd, wanted, IPPROTO_TCP))
+		return other ? -EAFNOSUPPORT : -ECONNABORTED;
+	if (other) {
 		conn->shown_ipv4 |= domain == AF_INET;
 		conn->was_mapped = false;
 		if (v4)
 			option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-		domain = AF_INET6;
-		ret = 1;
 	}
-	conn->was_mapped |= domain == AF_INET6 && v4;
-	sockaddr_ip_set(to, domain, &in6, sockaddr_ip_port(to));
-	return ret;
+	conn->was_mapped |= wanted == AF_INET6 && v4;
+	sockaddr_ip_set(to, wanted, &in6, sockaddr_ip_port(to));
+	return 0;
 }
 
 /* Request and early data, as far as they were not sent yet. */
@@ -168,6 +177,19 @@ static int message_send(struct conn *conn, int fd, int flags, const union sockad
 	return ret;
 }
 
+/*
+ * May the request go into the SYN? Data that isn't taken costs a connection its Multipath TCP. And data in an MPTCP SYN
+ * makes downloads over several paths slower than over one, unless the converter corrects its window: on a
+ * way that could have several, it is told first.
+ */
+static bool wants_syn_data(const struct conn *conn, int fd)
+{
+	if (conn->ride == CONN_RIDE_MPTCP || !converters_take_syn_data(conn->converter))
+		return false;
+	return !conn->mptcp || converters_corrects_windows(settings, conn->converter) ||
+	       !paths_may_be_several(fd, &conn->converter_addr);
+}
+
 /* The SYN, with as much of the message as fits. Returns 0 or -errno. */
 static int syn_send(struct conn *conn, int fd)
 {
@@ -175,8 +197,7 @@ static int syn_send(struct conn *conn, int fd)
 	int ret;
 
 	/* Set in any case: it tells other processes that the socket is on its way (others.c). */
-	if (option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) &&
-	    converters_take_syn_data(conn->converter)) {
+	if (option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) && wants_syn_data(conn, fd)) {
 		ret = message_send(conn, fd, MSG_FASTOPEN, converter);
 		conn->syn_data = conn->message_sent > 0;
 		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
@@ -201,28 +222,38 @@ static void message_reset(struct conn *conn)
 	conn->message_sent = conn->message_in_syn = 0;
 	conn->syn_data = false;
 	conn->want_output = false;
-	conn->confirmable = false;
+	conn->synack_due = conn->confirmable = false;
 	conn->directly = false;
 	conn->unasked = false;
 }
 
+/* Would a Multipath TCP connection that is one at its SYN+ACK stay one? Who sets CONVERT_WITHHOLDING says so. */
+static bool is_trusted(const struct conn *conn)
+{
+	return !conn->mptcp || settings->withheld_ms > 0 ||
+	       converters_mptcp(conn->converter) == CACHE_MPTCP_HOLDS;
+}
+
 /*
- * The SYN is gone. If all of the message went with it, to a converter that withholds such SYNs, then
- * its SYN+ACK may say that the server was reached, and is waited for as well.
+ * The SYN is gone. On a Multipath TCP socket its answer says whether it is one. And if all of the message went
+ * with it, to a converter that withholds such SYNs, then its SYN+ACK may say that the server was
+ * reached. It is waited for as well, then.
  */
 static void synack_expect(struct conn *conn)
 {
 	conn->message_in_syn = conn->message_sent;
+	conn->synack_due = conn->mptcp;
 	conn->withheld_ms = (uint16_t)converters_withholds_ms(settings, conn->converter);
 	conn->confirmable = conn->withheld_ms && !conn->ask_info && conn->syn_data &&
-			    !conn->want_output && !conn->streamed && !conn_is_shared(conn);
+			    !conn->want_output && !conn->streamed && !conn_is_shared(conn) &&
+			    is_trusted(conn);
 	if (conn_wants_output(conn))
 		watch_mask(conn);
 }
 
 static void deadline_start(struct conn *conn)
 {
-	deadlines_set(conn, clock_ns() + settings->timeout_ms * CLOCK_NS_PER_MS);
+	liveness_begin(conn, settings->timeout_ms);
 }
 
 int attempt_again(struct conn *conn, int fd)
@@ -305,8 +336,13 @@ void attempt_joined(struct conn *conn, int fd)
 	int index;
 
 	conn->unasked = conn->syn_data = false;
-	conn->want_output = false;
-	conn->confirmable = false;
+	/*
+	 * A request that follows the handshake may be sent by either process. An epoll instance that they share wakes
+	 * one of them, and has one mask for both.
+	 */
+	conn->want_output = others_has_sent_nothing(fd);
+	conn->message_sent = conn->message_in_syn = 0;
+	conn->synack_due = conn->confirmable = false;
 	if (next.getpeername(fd, &peer.sa, &len) == 0 &&
 	    (index = converters_index(&peer)) != CONVERTERS_NONE) {
 		conn->converter_addr = peer;
@@ -327,19 +363,55 @@ void attempt_adopt(struct conn *conn, struct convert_span cookie)
 	deadlines_set(conn, atomic_load(&conn->deadline));
 }
 
+int attempt_anew(struct conn *conn, int fd, enum conn_ride ride)
+{
+	const int64_t ends = conn->liveness.ends;
+	int ret;
+
+	ret = socket_fit(conn, fd, &conn->converter_addr, ride != CONN_RIDE_TCP);
+	if (ret < 0)
+		return ret;
+	conn->ride = conn->mptcp ? ride : CONN_RIDE_TCP;
+	ret = attempt_again(conn, fd);
+	liveness_go_on(conn, ends);
+	watch_resume(conn);
+	return ret;
+}
+
+int attempt_bypass(struct conn *conn, int fd)
+{
+	union sockaddr_ip server = conn->peer;
+	int ret;
+
+	message_reset(conn);
+	ret = socket_fit(conn, fd, &server, replace_may_be_mptcp(conn));
+	if (ret < 0)
+		return ret;
+	if (conn->mptcp) {
+		lowat_hold(conn, fd);
+		fastopen_connect_off(conn, fd);
+		conn->synack_due = true;
+		watch_mask(conn);
+		deadlines_set(conn, 0);
+		ret = connect_nonblocking(fd, &server);
+		ret = ret == -EINPROGRESS ? 0 : ret;
+	} else {
+		ret = 1;
+	}
+	watch_resume(conn);
+	return ret;
+}
+
 int attempt_directly(struct conn *conn, int fd)
 {
 	union sockaddr_ip server = conn->peer;
-	int renewed = socket_fit(conn, fd, &server), ret;
+	int ret;
 
-	if (renewed < 0)
-		return renewed;
+	ret = socket_fit(conn, fd, &server, false);
+	if (ret < 0)
+		return ret;
 
-	conn->message_sent = conn->message_in_syn = 0;
-	conn->syn_data = false;
-	conn->want_output = false;
-	conn->confirmable = false;
-	conn->unasked = false;
+	message_reset(conn);
 	conn->directly = conn->connect_told;
 	deadlines_set(conn, 0);
 	fastopen_connect_off(conn, fd);
@@ -350,8 +422,7 @@ int attempt_directly(struct conn *conn, int fd)
 	if (!conn_is_shared(conn))
 		option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
 	ret = connect_nonblocking(fd, &server);
-	if (renewed)
-		watch_resume(conn);
+	watch_resume(conn);
 	if (ret < 0 && ret != -EINPROGRESS)
 		return ret;
 	conn->want_output = conn->directly;
@@ -360,22 +431,24 @@ int attempt_directly(struct conn *conn, int fd)
 	return 0;
 }
 
-static struct converters_query query_of(const struct conn *conn, int fd)
+static struct converters_query query_of(const struct conn *conn, int fd,
+					const union sockaddr_ip *server, uint32_t tried)
 {
 	struct converters_query query = {
-		.destination = &conn->peer,
+		.destination = server,
 		.family = option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC),
-		.tried = conn->tried,
-		.any = plain_can_renew(conn),
+		.tried = tried,
+		.any = replace_is_possible(conn),
 	};
 
 	query.v6only = query.family == AF_INET6 && option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	return query;
 }
 
-bool attempt_resolve(const struct conn *conn, int fd, struct attempt_refusal *refusal)
+bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *server, uint32_t tried,
+		     struct attempt_refusal *refusal)
 {
-	struct converters_query query = query_of(conn, fd);
+	struct converters_query query = query_of(conn, fd, server, tried);
 	union sockaddr_ip addr;
 
 	*refusal = (struct attempt_refusal){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
@@ -384,11 +457,10 @@ bool attempt_resolve(const struct conn *conn, int fd, struct attempt_refusal *re
 }
 
 /* Whether the server speaks Multipath TCP is asked once, by those who could use it directly. */
-static bool wants_mptcp(const struct conn *conn, int fd)
+static bool wants_mptcp(const struct conn *conn)
 {
 	return settings->bypass_mptcp && converters_take_mptcp(conn->converter) &&
-	       servers_mptcp(&conn->peer) == HANDSHAKE_SERVER_UNKNOWN &&
-	       option_int(fd, SOL_SOCKET, SO_PROTOCOL, 0) == IPPROTO_MPTCP;
+	       servers_mptcp(&conn->peer) == HANDSHAKE_SERVER_UNKNOWN && conn->mptcp;
 }
 
 /* Asks conn.converter, by a socket that fits. Returns the state to go on in, or -errno. */
@@ -396,11 +468,11 @@ static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 {
 	int ret;
 
-	conn->ask_mptcp = wants_mptcp(conn, fd);
+	conn->ask_mptcp = wants_mptcp(conn);
 	/* Who asks isn't told by the SYN+ACK: no question where the user has answered it. */
 	conn->ask_info = !converters_is_proven(conn->converter) && settings->withheld_ms <= 0;
 	conn->cookie_asked = false;
-	if (may_hold && converters_take_syn_data(conn->converter)) {
+	if (may_hold && wants_syn_data(conn, fd)) {
 		ret = hold(conn, fd);
 		if (ret < 0)
 			return ret;
@@ -415,20 +487,22 @@ static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 
 static int ask(struct conn *conn, int fd, bool may_hold)
 {
-	int renewed = socket_fit(conn, fd, &conn->converter_addr), ret;
+	bool mptcp = (conn->mptcp || replace_may_be_mptcp(conn)) &&
+		     converters_mptcp(conn->converter) != CACHE_MPTCP_LOST;
+	int ret = socket_fit(conn, fd, &conn->converter_addr, mptcp);
 
-	if (renewed < 0)
-		return renewed;
+	if (ret < 0)
+		return ret;
+	conn->ride = conn->mptcp ? CONN_RIDE_MPTCP_SYN : CONN_RIDE_TCP;
 	ret = ask_fitted(conn, fd, may_hold);
-	if (renewed)
-		watch_resume(conn);
+	watch_resume(conn);
 	return ret;
 }
 
 enum conn_state attempt_next(struct conn *conn, int fd, bool may_hold,
 			     struct attempt_refusal *refusal)
 {
-	struct converters_query query = query_of(conn, fd);
+	struct converters_query query = query_of(conn, fd, &conn->peer, conn->tried);
 	char text[SOCKADDR_STRLEN];
 	int index, ret;
 

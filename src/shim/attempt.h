@@ -18,10 +18,12 @@ struct attempt_refusal {
 };
 
 /*
- * attempt_resolve() - look for a converter, resolving names where that is due
+ * attempt_resolve() - look for a converter for @server, resolving names where that is due
+ * @tried: a bit for each that is out of the question
  * The only one here that may block, and so without a claim. Returns whether there is one.
  */
-bool attempt_resolve(const struct conn *conn, int fd, struct attempt_refusal *refusal);
+bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *server, uint32_t tried,
+		     struct attempt_refusal *refusal);
 
 /*
  * attempt_next() - ask the next converter, in order, that can be asked
@@ -49,7 +51,19 @@ int attempt_send_rest(struct conn *conn, int fd);
 int attempt_send_unclaimed(const struct conn *conn, int fd);
 
 /*
- * attempt_directly() - connect to the server itself
+ * attempt_anew() - ask the same converter in a safer way, over another socket where that takes one
+ * After attempt_disconnect(). The converter's deadline goes on. Returns 0 or -errno.
+ */
+int attempt_anew(struct conn *conn, int fd, enum conn_ride ride);
+
+/*
+ * attempt_bypass() - connect to the server itself over Multipath TCP, which it is known to speak
+ * Returns 0 with @conn to be PENDING, 1 with nothing sent if that can't be, or -errno.
+ */
+int attempt_bypass(struct conn *conn, int fd);
+
+/*
+ * attempt_directly() - connect to the server itself, over plain TCP
  * With early data that has to be sent @conn goes on PENDING (conn.directly), else it is the
  * kernel's. Returns 0 or -errno.
  */
@@ -57,7 +71,7 @@ int attempt_directly(struct conn *conn, int fd);
 
 /*
  * attempt_joined() - another process has asked a converter, @conn waits for its answer with it
- * What that process hasn't sent yet, it sends.
+ * A request that wasn't in its SYN is sent by whichever of the two is first.
  */
 void attempt_joined(struct conn *conn, int fd);
 

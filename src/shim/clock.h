@@ -3,6 +3,8 @@
 #ifndef SHIM_CLOCK_H
 #define SHIM_CLOCK_H
 
+#include "common/clock.h"
+
 #include <stdint.h>
 #include <time.h>
 
@@ -18,7 +20,7 @@ static inline int64_t clock_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_read(CLOCK_MONOTONIC, &now);
 	return clock_ns_of(&now);
 }
 

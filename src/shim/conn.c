@@ -258,6 +258,24 @@ uint64_t conn_cookie(int fd)
 	return next.getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0 ? cookie : 0;
 }
 
+void conn_reset(struct conn *conn)
+{
+	memset(&conn->peer, 0, sizeof(conn->peer));
+	conn->bound = conn->bypassed = false;
+	conn->maybe_told = conn->connect_told = conn->wrote = false;
+	conn->ride = CONN_RIDE_MPTCP_SYN;
+	conn->tried = 0;
+	conn->syn_data = conn->cookie_asked = conn->ask_info = conn->ask_mptcp = false;
+	conn->want_output = conn->synack_due = conn->confirmable = conn->confirmed = false;
+	conn->unasked = conn->directly = conn->unconnected = false;
+	conn->fastopen_connect = false;
+	conn->message_sent = conn->message_in_syn = 0;
+	conn->shut = 0;
+	conn->local_port = 0;
+	early_drop(conn);
+	atomic_store(&conn->error, 0);
+}
+
 struct conn *conn_add(int fd)
 {
 	_Atomic uint32_t *slot = slot_of(fd, true);
@@ -268,41 +286,43 @@ struct conn *conn_add(int fd)
 	conn = conn_alloc();
 	if (!conn)
 		return NULL;
-	memset(&conn->peer, 0, sizeof(conn->peer));
-	conn->connect_told = false;
-	conn->wrote = false;
-	conn->syn_data = false;
-	conn->want_output = false;
-	conn->directly = false;
-	conn->bypassed = false;
-	conn->unconnected = false;
-	conn->deaf = false;
-	conn->streamed = conn->given = false;
-	conn->was_mapped = conn->shown_ipv4 = false;
-	conn->message_sent = conn->early_len = 0;
-	conn->rcvlowat = 0;
-	conn->shut = 0;
+	conn_reset(conn);
+	conn->liveness = (struct conn_liveness){ .on = false };
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
 		conn->watches[i].epfd = -1;
 	conn->cookie = conn_cookie(fd);
 	conn->generation = 0;
-	conn->plain = NULL;
+	conn->mptcp = false;
 	conn->watches_lost = false;
-	conn->confirmable = false;
-	conn->confirmed = false;
 	memset(&conn->options, 0, sizeof(conn->options));
-	atomic_store(&conn->error, 0);
+	conn->streamed = conn->given = false;
+	conn->was_mapped = conn->shown_ipv4 = false;
+	conn->deaf = false;
+	conn->suspended = false;
+	conn->rcvlowat = 0;
 	atomic_store(&conn->refs, 1);
 	conn_move(conn, CONN_FREE, CONN_IDLE);
 	slot_set(slot, conn);
 	return conn;
 }
 
+/*
+ * Is @fd a descriptor of the socket of @conn? If not, another thread may be replacing that at this moment, and have
+ * done the one and not yet the other (replace.c): it is looked at again once nobody is.
+ */
+static bool is_of(const struct conn *conn, int fd)
+{
+	if (conn->cookie == conn_cookie(fd))
+		return true;
+	conn_state_unclaimed(conn);
+	return conn->cookie == conn_cookie(fd);
+}
+
 struct conn *conn_of(int fd)
 {
 	struct conn *conn = slot_conn(fd);
 
-	return conn && conn->cookie == conn_cookie(fd) ? conn : NULL;
+	return conn && is_of(conn, fd) ? conn : NULL;
 }
 
 struct conn *conn_attentive(int fd)
@@ -312,7 +332,7 @@ struct conn *conn_attentive(int fd)
 	if (conn_none_attentive())
 		return NULL;
 	conn = slot_conn(fd);
-	return conn && attentive[conn_state(conn)] && conn->cookie == conn_cookie(fd) ? conn : NULL;
+	return conn && attentive[conn_state(conn)] && is_of(conn, fd) ? conn : NULL;
 }
 
 struct conn *conn_unsettled(int fd)
@@ -322,14 +342,7 @@ struct conn *conn_unsettled(int fd)
 
 	if (state != CONN_IDLE && !(attentive[state] && state != CONN_FAILED))
 		return NULL;
-	return conn->cookie == conn_cookie(fd) ? conn : NULL;
-}
-
-struct conn *conn_of_bypassed(int fd)
-{
-	struct conn *conn = slot_conn(fd);
-
-	return conn && conn->bypassed && conn->cookie == conn_cookie(fd) ? conn : NULL;
+	return is_of(conn, fd) ? conn : NULL;
 }
 
 struct conn *conn_named(uint64_t cookie)
@@ -367,7 +380,7 @@ struct conn *conn_idle(int fd)
 {
 	struct conn *conn = slot_conn(fd);
 
-	return conn && conn_state(conn) == CONN_IDLE && conn->cookie == conn_cookie(fd) ? conn : NULL;
+	return conn && conn_state(conn) == CONN_IDLE && is_of(conn, fd) ? conn : NULL;
 }
 
 struct conn *conn_unverified(int fd)
@@ -382,8 +395,7 @@ bool conn_maybe(int fd)
 
 bool conn_is_private(const struct conn *conn)
 {
-	return getpid() == owner && atomic_load(&conn->refs) == 1 &&
-	       conn->generation == atomic_load(&generation);
+	return getpid() == owner && conn->generation == atomic_load(&generation);
 }
 
 uint32_t conn_generation(void)
@@ -439,6 +451,7 @@ void conn_repair_in_child(void)
 void conn_renew(struct conn *conn, int fd)
 {
 	conn->cookie = conn_cookie(fd);
+	conn->generation = conn->asked_in = conn_generation();
 }
 
 void conn_dup(int from, int to)

@@ -39,6 +39,16 @@ enum conn_state {
 	CONN_STATE_COUNT
 };
 
+/*
+ * How a converter is asked. Each ride is safer than the one before: where one shows that it would leave a
+ * Multipath TCP socket that has fallen back to TCP, the connection is begun anew by the next one.
+ */
+enum conn_ride {
+	CONN_RIDE_MPTCP_SYN, /* Multipath TCP, the request in the SYN where that may be */
+	CONN_RIDE_MPTCP,     /* Multipath TCP, the request behind the handshake */
+	CONN_RIDE_TCP,
+};
+
 #define CONN_WATCHES_MAX 4
 
 /*
@@ -64,6 +74,17 @@ struct conn_options {
 	int values[CONN_ADVICE_MAX]; /* what MPTCP refuses, and what isn't missed */
 };
 
+#define CONN_KEEPALIVE_COUNT 4
+
+/* Whether the converter is still there: liveness.c. */
+struct conn_liveness {
+	_Atomic bool on;  /* our keepalive is in force */
+	int interval;     /* seconds */
+	_Atomic int kept[CONN_KEEPALIVE_COUNT]; /* the application's meanwhile */
+	int64_t asked;    /* CLOCK_MONOTONIC ns, since when; 0: not */
+	int64_t ends;     /* the same, when CONVERT_TIMEOUT is over */
+};
+
 struct conn {
 	_Atomic uint32_t state; /* enum conn_state */
 	_Atomic uint32_t refs;  /* slots that point here */
@@ -72,7 +93,7 @@ struct conn {
 	_Atomic int error;       /* positive errno: why FAILED, 0 once it was told; or seen while PENDING */
 	_Atomic uint64_t cookie; /* SO_COOKIE */
 	_Atomic uint32_t generation; /* conn_generation() before the socket was made; 0: may be shared */
-	const char *_Atomic plain; /* why the socket is a plain TCP one; NULL: it is MPTCP */
+	_Atomic bool mptcp; /* the socket is an MPTCP one, in the place of the application's TCP one: replace.c */
 	struct conn_options options;
 	_Atomic bool watches_lost; /* there are epoll registrations that can't be made again */
 	_Atomic uint32_t asked_in;   /* HELD, PENDING: conn_generation() at connect(); 0: is shared */
@@ -83,6 +104,7 @@ struct conn {
 	bool connect_told;       /* a connect() has returned 0 (then EISCONN) */
 	bool wrote;              /* PENDING: the application has sent bytes that we have no copy of */
 	bool syn_data;           /* the request was put into the SYN */
+	enum conn_ride ride;     /* PENDING: how the converter is asked */
 	bool bound;              /* by the application, before connect() */
 	_Atomic bool given;      /* posix_spawn() may make it a standard descriptor of a program */
 	_Atomic bool streamed;   /* the C library has it, or may: hooks_stdio.c */
@@ -91,13 +113,14 @@ struct conn {
 	uint8_t converter;       /* index of the converter that was asked */
 	uint8_t cookie_number;   /* of the cookie in the request: converters_cookie() */
 	bool ask_info;           /* the request asks what the converter supports */
-	bool bypassed;           /* DIRECT because the server is said to speak Multipath TCP */
+	bool bypassed;           /* the server is said to speak Multipath TCP: it is asked itself, by that */
 	bool ask_mptcp;          /* the request asks for Multipath TCP towards the server */
 	uint32_t tried;          /* a bit for each converter that failed this connection */
 	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */
 	_Atomic bool unasked;    /* PENDING: no converter asked yet, a name has to be resolved first */
 	bool fastopen_connect;   /* TCP_FASTOPEN_CONNECT is set on the socket */
 	bool directly;           /* PENDING: no converter any more: early data is going to the server */
+	bool suspended;          /* its epoll registrations are taken out: watch_suspend() */
 	_Atomic uint8_t shut;    /* early data: shutdown() is to follow it; bit 0 reading, bit 1 writing */
 	bool deaf;               /* shut for reading before it was connected: no response could be read */
 	bool unconnected;        /* FAILED: the socket was dissolved, the error is all that is left */
@@ -110,10 +133,12 @@ struct conn {
 	_Atomic bool maybe_told;  /* PENDING, unseen: an epoll_wait() may have said "writable" */
 	_Atomic uint8_t looks;    /* how often a registration of it was looked for: unseen.c */
 	_Atomic bool want_output; /* PENDING: a part of the message is still unsent */
+	_Atomic bool synack_due;  /* PENDING: the SYN+ACK will say whether Multipath TCP gets through */
 	_Atomic bool confirmable; /* PENDING: the SYN+ACK may say that the server was reached */
 	uint16_t withheld_ms;     /* and the converter withholds SYNs for so long at most */
 	bool confirmed;           /* it did */
 	int rcvlowat;            /* the application's SO_RCVLOWAT while ours is set; 0: not set */
+	struct conn_liveness liveness; /* PENDING */
 	struct timespec started; /* CLOCK_MONOTONIC, connect() */
 	_Atomic int64_t deadline; /* PENDING: CLOCK_MONOTONIC ns, the converter's; 0: none */
 	struct conn_watch watches[CONN_WATCHES_MAX];
@@ -161,7 +186,7 @@ static inline bool conn_is_pending(const struct conn *conn)
 /* PENDING: is there something to be done as soon as the socket is writable? */
 static inline bool conn_wants_output(const struct conn *conn)
 {
-	return conn->want_output || conn->confirmable;
+	return conn->want_output || conn->synack_due || conn->confirmable;
 }
 
 /* Connected to the application, while the response is still to be taken off the stream. */
@@ -179,6 +204,9 @@ static inline bool conn_is_confirmed(const struct conn *conn)
  */
 struct conn *conn_add(int fd);
 
+/* No connection was begun with it yet: @conn is claimed, or nobody else has it. */
+void conn_reset(struct conn *conn);
+
 /* conn_of() - the conn of @fd in any state, its cookie verified; NULL if there is none. */
 struct conn *conn_of(int fd);
 
@@ -187,9 +215,6 @@ struct conn *conn_attentive(int fd);
 
 /* conn_unsettled() - as conn_of(), but only if IDLE, HELD, PENDING, CONFIRMED or claimed: cheap once connected. */
 struct conn *conn_unsettled(int fd);
-
-/* conn_of_bypassed() - as conn_of(), but only if it bypassed the converter: cheap otherwise. */
-struct conn *conn_of_bypassed(int fd);
 
 /* conn_idle() - as conn_of(), but only if IDLE: cheap otherwise. */
 struct conn *conn_idle(int fd);
@@ -216,9 +241,9 @@ bool conn_is_owner(void);
 bool conn_maybe(int fd);
 
 /*
- * conn_is_private() - does no other descriptor, here or in another process, refer to the socket?
- * False after a dup(), for a socket that is older than the last fork() on either side of it, and for
- * one that conn_mark_made() wasn't called for. What passes us by is a vfork(), whose child has no
+ * conn_is_private() - has no other process a descriptor of the socket?
+ * False for a socket that is older than the last fork() on either side of it, and for one that
+ * conn_mark_made() wasn't called for. What passes us by is a vfork(), whose child has no
  * use for a socket that is not connected yet.
  */
 bool conn_is_private(const struct conn *conn);
@@ -232,7 +257,7 @@ void conn_mark_made(struct conn *conn, uint32_t generation);
 /* Another process has the socket: not private from now on, and counted in conn_shared if pending. */
 void conn_mark_shared(struct conn *conn);
 
-/* The descriptors of @conn refer to the socket that @fd refers to from now on. */
+/* The descriptors of @conn refer to the socket that @fd refers to from now on, which this process has made. */
 void conn_renew(struct conn *conn, int fd);
 
 /* HELD, PENDING: may another process take the next step? True also of one that a fork() has copied. */

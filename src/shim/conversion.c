@@ -6,29 +6,28 @@
  * call, so that nothing of it is ever kept here. While a part is missing,
  * SO_RCVLOWAT makes the socket readable only when the rest has come.
  *
- * Silence is the converter's until its SYN+ACK has come, and after that as long as it has never
- * answered anything; a proven converter waits for the server, as a direct connection would.
+ * Silence is the converter's until its SYN+ACK has come, and after that while it doesn't acknowledge what asks for it
+ * (liveness.c). One that does is waiting for the server, if it has ever answered anything: then it is waited for, as a
+ * direct connection would be. If it never has, it may be no converter, and isn't asked for this server for a while.
  */
 #include "config.h"
 
 #include "shim/conversion.h"
 
 #include "client/handshake.h"
-#include "client/policy.h"
 #include "convert/convert.h"
 #include "shim/attempt.h"
 #include "shim/clock.h"
 #include "shim/converters.h"
 #include "shim/deadlines.h"
 #include "shim/early.h"
+#include "shim/liveness.h"
 #include "shim/log.h"
 #include "shim/lowat.h"
+#include "shim/mptcpinfo.h"
 #include "shim/next.h"
 #include "shim/others.h"
-#include "shim/plain.h"
-#include "shim/servers.h"
 #include "shim/settle.h"
-#include "shim/shared.h"
 #include "shim/tcpinfo.h"
 #include "shim/watch.h"
 
@@ -40,119 +39,9 @@
 
 static const struct settings *settings;
 
-void conversion_init(const struct settings *kept)
+void conversion_steps_init(const struct settings *kept)
 {
 	settings = kept;
-	shared_init(kept->runtime_dir);
-	attempt_init(kept);
-	settle_init(kept);
-}
-
-bool conversion_enabled(void)
-{
-	return settings && settings->enabled;
-}
-
-bool conversion_leaves_alone(const struct sockaddr *addr, socklen_t len)
-{
-	union sockaddr_ip server;
-	enum policy_verdict verdict;
-
-	if (!sockaddr_ip_from(&server, addr, len))
-		return false;
-	verdict = policy_decide(settings, &server);
-	return verdict == POLICY_DIRECT_LOCAL || verdict == POLICY_DIRECT_LINK ||
-	       verdict == POLICY_DIRECT_GROUP || verdict == POLICY_DIRECT_BYPASS;
-}
-
-bool conversion_wants_early_data(int fd)
-{
-	return settings->early_data || option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
-}
-
-static int go_directly(const union sockaddr_ip *server, const char *reason)
-{
-	char text[SOCKADDR_STRLEN];
-
-	log_line("%s: direct: %s", sockaddr_ip_format(server, text), reason);
-	return CONVERSION_DIRECT;
-}
-
-/* The policy is to convert, and it can't be done. */
-static int go_without_converter(const union sockaddr_ip *server,
-				const struct attempt_refusal *refusal)
-{
-	char text[SOCKADDR_STRLEN];
-
-	if (!settings->fail_closed || refusal->verdict != POLICY_CONVERT)
-		return go_directly(server, refusal->reason);
-	log_line("%s: failed: %s, and CONVERT_FALLBACK is none", sockaddr_ip_format(server, text),
-		 refusal->reason);
-	return -refusal->error;
-}
-
-static void conn_begin(struct conn *conn, int fd, const union sockaddr_ip *server)
-{
-	conn->peer = *server;
-	conn->fd = fd;
-	conn->tried = 0;
-	conn->bound = plain_is_bound(fd);
-	conn->wrote = conn->connect_told = conn->cookie_asked = false;
-	conn->directly = false;
-	conn->unasked = false;
-	conn->confirmed = false;
-	conn->maybe_told = false;
-	conn->unconnected = false;
-	conn->shut = 0;
-	conn->local_port = 0;
-	conn->fastopen_connect = option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
-	early_drop(conn);
-	atomic_store(&conn->error, 0);
-	clock_gettime(CLOCK_MONOTONIC, &conn->started);
-}
-
-/* Is it better reached without a converter, over Multipath TCP all the way (Section 5.1)? */
-static bool is_bypassed(const union sockaddr_ip *server, int fd)
-{
-	return settings->bypass_mptcp && servers_mptcp(server) == HANDSHAKE_SERVER_MPTCP &&
-	       option_int(fd, SOL_SOCKET, SO_PROTOCOL, 0) == IPPROTO_MPTCP;
-}
-
-int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data)
-{
-	enum policy_verdict verdict = policy_decide(settings, server);
-	struct attempt_refusal refusal;
-	struct conn_claim claim;
-	enum conn_state state;
-
-	if (verdict != POLICY_CONVERT)
-		return go_directly(server, policy_reason(verdict));
-	if (conn->deaf)
-		return go_directly(server, "the socket was shut down before");
-	if (server->sa.sa_family != AF_INET &&
-	    option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
-		return CONVERSION_DIRECT; /* the kernel has an errno for it */
-	shared_open();
-	conn_begin(conn, fd, server);
-	conn->bypassed = is_bypassed(server, fd);
-	if (conn->bypassed)
-		return go_directly(server, "the server speaks Multipath TCP itself");
-	if (!attempt_resolve(conn, fd, &refusal))
-		return go_without_converter(server, &refusal);
-
-	if (!conn_claim(conn, CONN_IDLE, &claim))
-		return 0; /* another thread connects the same socket */
-	conn->asked_in = conn_generation();
-	state = attempt_next(conn, fd, early_data && !conn->streamed, &refusal);
-	conn->connect_told = state == CONN_HELD;
-	if (state == CONN_IDLE) {
-		lowat_restore(conn, fd);
-		watch_restore(conn);
-	}
-	if (state == CONN_HELD)
-		watch_rearm(conn); /* writable since a moment ago, which is no edge to the kernel */
-	conn_release(conn, state, &claim);
-	return state == CONN_IDLE ? go_without_converter(server, &refusal) : 0;
 }
 
 /*
@@ -185,6 +74,7 @@ static enum conn_state ask_again(struct conn *conn, int fd)
 {
 	int ret;
 
+	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
 	attempt_disconnect(fd);
 	ret = attempt_again(conn, fd);
@@ -227,9 +117,21 @@ static int response_judge(const struct conn *conn, int fd, uint8_t response[CONV
 	}
 }
 
-static bool is_syn_sent(int fd)
+/*
+ * The SYN+ACK of a Multipath TCP attempt is there: is it one? Data of the SYN that wasn't taken is
+ * sent again without a mapping, so that the connection would fall back in a moment; so it does if the SYN was
+ * sent again, which then has no data, whatever the SYN+ACK acknowledges (Linux 6.18). A request that was
+ * taken is answered in any case, and an error without MP_CAPABLE: doc/private-tlvs.md. Returns false,
+ * with how to begin anew in @ride, if it isn't.
+ */
+static bool synack_holds(struct conn *conn, int fd, const struct tcp_info *info, enum conn_ride *ride)
 {
-	return tcpinfo_of(fd).tcpi_state == TCPINFO_SYN_SENT;
+	conn->synack_due = false;
+	*ride = CONN_RIDE_MPTCP;
+	if (conn->syn_data)
+		return (info->tcpi_options & TCPI_OPT_SYN_DATA) && !info->tcpi_total_retrans;
+	*ride = CONN_RIDE_TCP;
+	return !mptcpinfo_has_fallen_back(fd);
 }
 
 /*
@@ -237,40 +139,74 @@ static bool is_syn_sent(int fd)
  * request out of the SYN, and left timestamps in it. If nothing has come yet,
  * that stays to be seen.
  */
-static bool is_confirmed(struct conn *conn, int fd)
+static bool is_confirmed(struct conn *conn, int fd, const struct tcp_info *info)
 {
 	const int wanted = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
 	int64_t limit = clock_ns_of(&conn->started) + conn->withheld_ms * CLOCK_NS_PER_MS;
-	struct tcp_info info;
+	bool confirmable = conn->confirmable;
 
-	if (!conn->confirmable)
-		return false;
-	info = tcpinfo_of(fd);
-	if (info.tcpi_state == TCPINFO_SYN_SENT)
+	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_SYN_SENT)
 		return false;
 	conn->confirmable = false;
-	if (info.tcpi_state != TCPINFO_CLOSE && (info.tcpi_options & wanted) == wanted &&
-	    clock_ns() < limit && !conn->shut && !conn_is_shared(conn))
+	if (confirmable && info->tcpi_state != TCPINFO_CLOSE &&
+	    (info->tcpi_options & wanted) == wanted && clock_ns() < limit && !conn->shut &&
+	    !conn_is_shared(conn) && !(conn->mptcp && mptcpinfo_has_fallen_back(fd)))
 		return true;
 	watch_mask(conn); /* the response has to be waited for */
 	return false;
 }
 
-/* Nothing, or not all, has come of the response. */
+/* One that has proved itself is waited for as long as a server would be, with a look at it now and then. */
+static bool is_waited_for(struct conn *conn)
+{
+	int64_t patience = clock_ns_of(&conn->started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
+	int64_t deadline = atomic_load(&conn->deadline);
+
+	if (!converters_is_proven(conn->converter) || clock_ns() >= patience)
+		return false;
+	if (!deadline || deadline > patience)
+		deadlines_set(conn, patience);
+	return true;
+}
+
+static bool is_patient(const struct conn *conn)
+{
+	return clock_ns() < clock_ns_of(&conn->started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
+}
+
+/* A part of the response has come: what is missing is the converter's to send, in however small pieces. */
+static enum conn_state wait_for_rest(struct conn *conn, int fd)
+{
+	struct handshake_step why = handshake_on_silence(false);
+
+	if (conn->confirmed)
+		return CONN_CONFIRMED;
+	if (!deadlines_is_over(conn) ||
+	    (is_patient(conn) && liveness_speaks(conn, fd, (unsigned int)settings->timeout_ms)))
+		return CONN_PENDING;
+	converters_doubt(conn->converter);
+	return settle_converter_failed(conn, fd, &why);
+}
+
+/* Nothing has come of the response. */
 static enum conn_state still_waiting(struct conn *conn, int fd)
 {
-	struct handshake_step why = handshake_on_silence();
-	int64_t patience = clock_ns_of(&conn->started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
+	struct handshake_step why;
+	enum liveness liveness;
 
 	if (conn->confirmed)
 		return CONN_CONFIRMED;
 	if (!deadlines_is_over(conn))
 		return CONN_PENDING;
-	if (converters_is_proven(conn->converter) && !is_syn_sent(fd) && clock_ns() < patience) {
-		deadlines_set(conn, patience);
+	liveness = liveness_look(conn, fd, settings->timeout_ms);
+	if (liveness == LIVENESS_EARLY || (liveness == LIVENESS_ALIVE && is_waited_for(conn)))
 		return CONN_PENDING;
-	}
+	if (liveness == LIVENESS_GONE)
+		return settle_on_error(conn, fd, ECONNRESET);
 	converters_doubt(conn->converter);
+	if (liveness == LIVENESS_ALIVE)
+		converters_silent(conn->converter, &conn->peer);
+	why = handshake_on_silence(liveness == LIVENESS_ALIVE);
 	return settle_converter_failed(conn, fd, &why);
 }
 
@@ -287,45 +223,103 @@ static enum conn_state step_directly(struct conn *conn, int fd)
 	return CONN_DIRECT;
 }
 
+/*
+ * A server is asked itself, over Multipath TCP. Its SYN+ACK says whether it is that, and its first bytes
+ * whether it has stayed that behind the handshake.
+ */
+static enum conn_state step_bypassed(struct conn *conn, int fd)
+{
+	const struct tcp_info info = tcpinfo_of(fd);
+	bool lost;
+	char byte;
+
+	if (info.tcpi_state == TCPINFO_SYN_SENT)
+		return CONN_PENDING;
+	if (info.tcpi_state == TCPINFO_CLOSE && !conn->confirmed)
+		return settle_on_error(conn, fd, ECONNREFUSED);
+	lost = mptcpinfo_has_fallen_back(fd);
+	if (!conn->confirmed && !lost && !conn->streamed) {
+		conn->synack_due = false;
+		conn->confirmed = true;
+		watch_show(conn);
+		return CONN_CONFIRMED;
+	}
+	if (conn->confirmed && next.recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		return CONN_CONFIRMED;
+	if (lost && info.tcpi_state != TCPINFO_CLOSE)
+		return settle_bypass_lost(conn, fd);
+	settle_let_go(conn, fd);
+	return CONN_DIRECT;
+}
+
+/* The response, @told, is an error, or none. */
+static enum conn_state step_failed(struct conn *conn, int fd, const struct handshake_step *told)
+{
+	if (conn->confirmed)
+		return settle_unreached(conn, fd, told);
+	if (told->fault != HANDSHAKE_FAULT_PROTOCOL)
+		converters_proved(conn->converter);
+	if (!conn->wrote && remedy_take(conn, told))
+		return ask_again(conn, fd);
+	if (told->fault != HANDSHAKE_FAULT_SERVER)
+		return settle_converter_failed(conn, fd, told);
+	if (told->rest)
+		converters_refused(conn->converter, &conn->peer, told->rest);
+	return settle_failed(conn, fd, told->error, told->reason);
+}
+
+/* What the SYN+ACK says, where that is due. Returns false if the attempt is over: @state is what comes of it. */
+static bool step_synack(struct conn *conn, int fd, struct tcp_info *info, enum conn_state *state)
+{
+	enum conn_ride ride;
+
+	if (!conn->synack_due && !conn->confirmable)
+		return true;
+	*info = tcpinfo_of(fd);
+	if (!conn->synack_due || info->tcpi_state == TCPINFO_SYN_SENT ||
+	    info->tcpi_state == TCPINFO_CLOSE || synack_holds(conn, fd, info, &ride))
+		return true;
+	*state = settle_anew(conn, fd, ride);
+	return false;
+}
+
 /* One step of a claimed conn; returns the state to release it with. */
 static enum conn_state step(struct conn *conn, int fd)
 {
 	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
+	struct tcp_info info = { .tcpi_state = TCPINFO_UNKNOWN };
 	uint8_t response[CONVERT_MESSAGE_MAX];
+	enum conn_state state;
 	int ret;
 
 	if (conn->unasked)
 		return settle_go_on(conn, fd, ENETUNREACH, "no converter answers");
+	if (conn->bypassed)
+		return step_bypassed(conn, fd);
 	if (conn->directly)
 		return step_directly(conn, fd);
+	if (!step_synack(conn, fd, &info, &state))
+		return state;
 	ret = conn->want_output ? attempt_send_rest(conn, fd) : 0;
 	if (ret == 0)
 		ret = response_judge(conn, fd, response, &told);
 	if (ret == -EAGAIN)
-		return is_confirmed(conn, fd) ? settle_confirmed(conn, fd) :
-						still_waiting(conn, fd);
+		return is_confirmed(conn, fd, &info) ? settle_confirmed(conn, fd) :
+						       still_waiting(conn, fd);
 	if (ret < 0)
 		return settle_on_error(conn, fd, -ret);
 	switch (told.verdict) {
 	case HANDSHAKE_DONE:
 		return settle_done(conn, fd, &told);
 	case HANDSHAKE_NEED_MORE:
+		conn->confirmable = false;
 		lowat_raise(conn, fd, told.length);
-		return still_waiting(conn, fd);
+		watch_mask(conn); /* output is of no use any more */
+		return wait_for_rest(conn, fd);
 	case HANDSHAKE_FAIL:
 		break;
 	}
-	if (conn->confirmed)
-		return settle_unreached(conn, fd, &told);
-	if (told.fault != HANDSHAKE_FAULT_PROTOCOL)
-		converters_proved(conn->converter);
-	if (!conn->wrote && remedy_take(conn, &told))
-		return ask_again(conn, fd);
-	if (told.fault != HANDSHAKE_FAULT_SERVER)
-		return settle_converter_failed(conn, fd, &told);
-	if (told.rest)
-		converters_refused(conn->converter, &conn->peer, told.rest);
-	return settle_failed(conn, fd, told.error, told.reason);
+	return step_failed(conn, fd, &told);
 }
 
 /* Nothing has changed: what @conn was before it was claimed for a step. */
@@ -348,6 +342,8 @@ static enum conn_state step_shared(struct conn *conn, int fd)
 		else
 			others_follow(conn, fd);
 		state = step(conn, fd);
+	} else if (news == OTHERS_MOVED) {
+		state = settle_moved(conn, fd);
 	} else {
 		state = news == OTHERS_LEFT && !conn->confirmed ? ask_again(conn, fd) :
 								  settle_as_told(conn, fd, news);
@@ -375,7 +371,7 @@ enum conn_state conversion_progress(struct conn *conn, int fd)
 		enum conn_state from = conn_is_confirmed(conn) ? CONN_CONFIRMED : CONN_PENDING;
 
 		if (conn->unasked)
-			attempt_resolve(conn, fd, &refusal);
+			attempt_resolve(conn, fd, &conn->peer, conn->tried, &refusal);
 		if (!conn_claim_of(conn, fd, from, &claim))
 			break;
 		conn_release(conn, conn_is_shared(conn) ? step_shared(conn, fd) : step(conn, fd),
@@ -489,6 +485,16 @@ static bool send_held_visit(struct conn *conn, void *arg)
 void conversion_send_all_held(int epfd)
 {
 	conn_each_pending(send_held_visit, &epfd);
+}
+
+void conversion_let_go(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+
+	if (!conn_claim_of(conn, fd, CONN_CONFIRMED, &claim))
+		return;
+	settle_let_go(conn, fd);
+	conn_release(conn, CONN_DIRECT, &claim);
 }
 
 static bool expire_visit(struct conn *conn, void *arg)

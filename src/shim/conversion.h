@@ -11,6 +11,9 @@
 /* @settings: kept, must stay. Once, before any other call. */
 void conversion_init(const struct settings *settings);
 
+/* The same, of conversion.c's own; conversion_init() calls it. */
+void conversion_steps_init(const struct settings *settings);
+
 /* Are connections converted at all in this process? */
 bool conversion_enabled(void);
 
@@ -18,13 +21,8 @@ bool conversion_enabled(void);
 bool conversion_wants_early_data(int fd);
 
 /*
- * conversion_leaves_alone() - is @addr on this host, on this link, a group, or in CONVERT_BYPASS?
- * Then the connection is no business of the shim at all. Any address may be asked for.
- */
-bool conversion_leaves_alone(const struct sockaddr *addr, socklen_t len);
-
-/*
  * conversion_start() - ask a converter for @server instead of connecting to it
+ * Or the server itself by Multipath TCP, where it is known to speak that.
  * @conn: in CONN_IDLE, of @fd. Never blocks, but for the resolver if CONVERT_ADDR has a name.
  * @early_data: the SYN may wait for the application's first bytes
  * Returns 0 with @conn PENDING or HELD (or further); CONVERSION_DIRECT with nothing changed if this
@@ -83,6 +81,9 @@ int conversion_wait_for(struct conn *conn, int fd, int option);
  * Waits for @ms milliseconds at most, whatever the mode of the descriptor.
  */
 void conversion_finish(struct conn *conn, int fd, int ms);
+
+/* A connection to a server that was asked itself is the application's from now on, without a further look at it. */
+void conversion_let_go(struct conn *conn, int fd);
 
 /* What to wait for in poll(2) while @conn is pending. */
 short conversion_poll_events(const struct conn *conn);

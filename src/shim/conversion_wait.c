@@ -67,11 +67,11 @@ static int wait_once(struct conn *conn, int fd, int64_t end)
 }
 
 /* What a wait is for. */
-enum wait_for { FOR_SERVER, FOR_RESPONSE };
+enum wait_for { FOR_SERVER, FOR_INPUT };
 
 static bool is_over(enum conn_state state, enum wait_for what)
 {
-	return state != CONN_PENDING && !(state == CONN_CONFIRMED && what == FOR_RESPONSE);
+	return state != CONN_PENDING && !(state == CONN_CONFIRMED && what == FOR_INPUT);
 }
 
 static int wait_until(struct conn *conn, int fd, int64_t end, enum wait_for what)
@@ -94,7 +94,7 @@ int conversion_wait(struct conn *conn, int fd)
 int conversion_wait_for(struct conn *conn, int fd, int option)
 {
 	int ret = wait_until(conn, fd, limit_end(fd, option, clock_ns()),
-			     option == SO_RCVTIMEO ? FOR_RESPONSE : FOR_SERVER);
+			     option == SO_RCVTIMEO ? FOR_INPUT : FOR_SERVER);
 
 	return ret == -ETIME ? -EAGAIN : ret;
 }
@@ -105,6 +105,9 @@ void conversion_finish(struct conn *conn, int fd, int ms)
 
 	if (conn_state(conn) == CONN_HELD)
 		conversion_send_held(conn, fd);
-	while (wait_until(conn, fd, end, FOR_RESPONSE) == -EINTR)
+	/* Of a server that was asked itself no response comes, and its first bytes are the application's. */
+	while (wait_until(conn, fd, end, conn->bypassed ? FOR_SERVER : FOR_INPUT) == -EINTR)
 		;
+	if (conn->bypassed)
+		conversion_let_go(conn, fd);
 }

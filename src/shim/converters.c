@@ -26,15 +26,27 @@
 #define RESOLVE_AGAIN_SECONDS 30
 #define PROOF_SECONDS 3600        /* until it is asked again what it supports */
 #define SYN_DATA_MISS_SECONDS 600 /* the path may be another one soon */
+#define MPTCP_LOST_SECONDS 600   /* the same */
+#define MPTCP_HOLDS_SECONDS 3600
 #define COOKIE_SECONDS (24 * 3600) /* CACHE_LIFETIME_MAX; an old one is refused, and replaced */
-#define REFUSALS_IN_A_ROW 3    /* before the converter as a whole is left alone */
+#define REFUSALS_IN_A_ROW 3    /* before it isn't asked for that address family any more */
 #define REFUSALS_REST_SECONDS 30
+#define SILENCE_SECONDS 600    /* those of other processes count for so long */
 
-/* Of what the cache keeps of private-use TLVs: converters_withholds_ms(). */
+/* What the cache keeps of private-use TLVs: converters_withholds_ms(), converters_corrects_windows(). */
 #define INFO_WITHHELD_MS 0xffffu
+#define INFO_CORRECTS 0x10000u
+/*
+ * An answer to Info is good for PROOF_SECONDS, but this part of it for a day: a process that began with an
+ * older one would pay a round trip more each hour, and what it asks for in its first request corrects that.
+ */
+#define CORRECTS_SECONDS (24 * 3600)
 
 #define SETTING_NONE UINT8_MAX
 static_assert(SETTINGS_CONVERTERS_MAX < SETTING_NONE, "not an index");
+
+/* A converter may have no way to servers of the one and serve those of the other. */
+#define FAMILIES 2
 
 /* Learned cookies in turn: a reader of one is done long before its place is used again. */
 #define COOKIE_PLACES 4u
@@ -49,10 +61,15 @@ static struct converter {
 	} cookies[COOKIE_PLACES]; /* number n is in n % COOKIE_PLACES */
 	_Atomic int64_t rest_until; /* clock_seconds() */
 	_Atomic uint32_t syn_data_misses;
-	_Atomic uint32_t refusals;
+	struct {
+		_Atomic uint32_t in_a_row;
+		_Atomic int64_t until; /* clock_seconds() */
+	} refusals[FAMILIES]; /* of servers: IPv4, IPv6 */
 	_Atomic int64_t proven_until; /* clock_seconds() */
 	_Atomic bool no_mptcp;
+	_Atomic int64_t mptcp_holds_until, mptcp_lost_until; /* clock_seconds() */
 	_Atomic uint32_t withheld_ms; /* SYNs, until the server has answered; 0: they aren't */
+	_Atomic bool corrects_windows;
 } converters[CONVERTERS_MAX];
 static _Atomic int converter_count;
 
@@ -118,9 +135,9 @@ void converters_init(const struct settings *settings)
 
 /* --- what is learned, here and in the cache --- */
 
-static void cache_note(int index, enum cache_fact fact, const struct cache_converter *value)
+static void cache_note(int index, unsigned int facts, const struct cache_converter *value)
 {
-	cache_converter_update(shared_cache(), &converters[index].addr, 0, fact, cache_now(), value);
+	cache_converter_update(shared_cache(), &converters[index].addr, 0, facts, cache_now(), value);
 }
 
 static int64_t cache_until(int64_t seconds)
@@ -166,6 +183,91 @@ static uint32_t syn_data_misses(int index)
 	return atomic_load(&converters[index].syn_data_misses);
 }
 
+/* @now, @boot: clock_seconds() and cache_now() */
+static void info_renew(struct converter *converter, const struct cache_converter *found, int64_t now,
+		       int64_t boot)
+{
+	int64_t proven = found->info.learned + PROOF_SECONDS * INT64_C(1000) - boot;
+
+	atomic_store(&converter->corrects_windows, (found->info.flags & INFO_CORRECTS) != 0);
+	if (proven <= 0)
+		return;
+	later(&converter->proven_until, now + proven / 1000);
+	if (!memchr(found->info.kinds, TCP_KIND_MPTCP, found->info.count))
+		atomic_store(&converter->no_mptcp, true);
+	atomic_store(&converter->withheld_ms, found->info.flags & INFO_WITHHELD_MS);
+}
+
+static uint64_t destination_key(const union sockaddr_ip *destination)
+{
+	struct in6_addr address = sockaddr_ip_in6(destination);
+	uint64_t words[2], key;
+
+	memcpy(words, &address, sizeof(words));
+	key = (words[0] ^ (words[1] * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
+	key ^= sockaddr_ip_port(destination);
+	return (key ^ key >> 29) * 0x9e3779b97f4a7c15u | 1;
+}
+
+static int family_of(const union sockaddr_ip *destination)
+{
+	return sockaddr_ip_is_v4(destination) ? 0 : 1;
+}
+
+/*
+ * In the cache a refusal is a rest of a converter with an address that none has: of this one's, and of what is
+ * refused. @what: destination_key(), or a number of family_of() for all of that family
+ */
+static union sockaddr_ip refusal_address(int index, uint64_t what)
+{
+	uint64_t key = destination_key(&converters[index].addr) ^ what * 0xff51afd7ed558ccdu;
+	struct in6_addr in6 = { .s6_addr = "\xff\0refuse" }; /* multicast */
+	union sockaddr_ip address = { 0 };
+
+	key = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
+	memcpy(&in6.s6_addr[8], &key, sizeof(key));
+	sockaddr_ip_set(&address, AF_INET6, &in6, 1);
+	return address;
+}
+
+/* For other processes. */
+static void cache_note_refusal(int index, uint64_t what, unsigned int seconds)
+{
+	const union sockaddr_ip address = refusal_address(index, what);
+	struct cache_converter note = { .rest.until = cache_until(seconds) };
+
+	cache_converter_update(shared_cache(), &address, 0, CACHE_REST, cache_now(), &note);
+}
+
+static bool cache_has_refusal(int index, uint64_t what)
+{
+	const union sockaddr_ip address = refusal_address(index, what);
+	struct cache_converter found;
+
+	return cache_converter_get(shared_cache(), &address, 0, CACHE_REST, cache_now(), &found) != 0;
+}
+
+static uint64_t refusal_key(int index, uint64_t destination)
+{
+	destination ^= (uint64_t)index << 8;
+	return (destination ^ destination >> 29) * 0x9e3779b97f4a7c15u | 1;
+}
+
+static unsigned int refusal_place(uint64_t key)
+{
+	return (unsigned int)(key >> 40) % REFUSED_PLACES;
+}
+
+/* @destination: destination_key(). Returns whether that is news. */
+static bool refused_set(int index, uint64_t destination, int64_t until)
+{
+	uint64_t key = refusal_key(index, destination);
+	unsigned int place = refusal_place(key);
+
+	atomic_store(&refused[place].until, until);
+	return atomic_exchange(&refused[place].key, key) != key;
+}
+
 /* What other processes have learned of it meanwhile. */
 static void cache_renew(int index)
 {
@@ -179,33 +281,36 @@ static void cache_renew(int index)
 		later(&converter->rest_until, now + (found.rest.until - boot + 999) / 1000);
 	if ((known & CACHE_SYN_DATA) && !syn_data_misses(index))
 		atomic_store(&converter->syn_data_misses, found.syn_data.misses);
-	if (known & CACHE_INFO) {
-		later(&converter->proven_until, now + (found.info.until - boot) / 1000);
-		if (!memchr(found.info.kinds, TCP_KIND_MPTCP, found.info.count))
-			atomic_store(&converter->no_mptcp, true);
-		atomic_store(&converter->withheld_ms, found.info.flags & INFO_WITHHELD_MS);
-	}
+	if (known & CACHE_INFO)
+		info_renew(converter, &found, now, boot);
+	if (known & CACHE_MPTCP)
+		later(found.mptcp.verdict == CACHE_MPTCP_HOLDS ? &converter->mptcp_holds_until :
+								 &converter->mptcp_lost_until,
+		      now + (found.mptcp.until - boot) / 1000);
+	if ((known & CACHE_SILENCE) && found.silence.learned + HANDSHAKE_REST_SECONDS * 1000 > boot)
+		refused_set(index, found.silence.destination,
+			    now + (found.silence.learned + HANDSHAKE_REST_SECONDS * 1000 - boot + 999) / 1000);
 	if ((known & CACHE_COOKIE) && !cookie_is_current(index, found.cookie.bytes, found.cookie.len))
 		cookie_keep(index, found.cookie.bytes, found.cookie.len);
 }
 
-static uint64_t refusal_key(int index, const union sockaddr_ip *destination)
-{
-	struct in6_addr address = sockaddr_ip_in6(destination);
-	uint64_t words[2], key;
-
-	memcpy(words, &address, sizeof(words));
-	key = (words[0] ^ (words[1] * 0x9e3779b97f4a7c15u)) * 0xff51afd7ed558ccdu;
-	key ^= (uint64_t)sockaddr_ip_port(destination) << 8 | (unsigned int)index;
-	return (key ^ key >> 29) * 0x9e3779b97f4a7c15u | 1;
-}
 
 static bool is_refused(int index, const union sockaddr_ip *destination, int64_t now)
 {
-	uint64_t key = refusal_key(index, destination);
-	unsigned int place = (unsigned int)(key >> 40) % REFUSED_PLACES;
+	uint64_t what = destination_key(destination), key = refusal_key(index, what);
+	unsigned int place = refusal_place(key);
 
-	return atomic_load(&refused[place].key) == key && atomic_load(&refused[place].until) > now;
+	/* All of them are asked at the end of time: converters_choose(). */
+	return (atomic_load(&refused[place].key) == key && atomic_load(&refused[place].until) > now) ||
+	       (now < INT64_MAX && cache_has_refusal(index, what));
+}
+
+static bool is_family_refused(int index, const union sockaddr_ip *destination, int64_t now)
+{
+	int family = family_of(destination);
+
+	return atomic_load(&converters[index].refusals[family].until) > now ||
+	       (now < INT64_MAX && cache_has_refusal(index, (uint64_t)family));
 }
 
 /*
@@ -239,6 +344,8 @@ static const char *obstacle(int i, const struct converters_query *query, int64_t
 		return "the converter is left alone for a while";
 	if (is_refused(i, query->destination, now))
 		return "the converter has refused this destination";
+	if (is_family_refused(i, query->destination, now))
+		return "the converter has refused several destinations of this address family";
 	if (!address_for(&converters[i].addr, query, out))
 		return "the converter has no address of the socket's family";
 	return NULL;
@@ -362,15 +469,32 @@ void converters_rest(int index, unsigned int seconds)
 
 void converters_refused(int index, const union sockaddr_ip *destination, unsigned int seconds)
 {
-	uint64_t key = refusal_key(index, destination);
-	unsigned int place = (unsigned int)(key >> 40) % REFUSED_PLACES;
+	uint64_t what = destination_key(destination);
+	bool news = refused_set(index, what, clock_seconds() + (int64_t)seconds);
+	int family = family_of(destination);
 
-	atomic_store(&refused[place].until, clock_seconds() + (int64_t)seconds);
-	atomic_store(&refused[place].key, key);
-	if (atomic_fetch_add(&converters[index].refusals, 1) + 1 >= REFUSALS_IN_A_ROW) {
-		atomic_store(&converters[index].refusals, 0);
+	cache_note_refusal(index, what, seconds);
+	if (!news || atomic_fetch_add(&converters[index].refusals[family].in_a_row, 1) + 1 < REFUSALS_IN_A_ROW)
+		return;
+	atomic_store(&converters[index].refusals[family].in_a_row, 0);
+	atomic_store(&converters[index].refusals[family].until, clock_seconds() + REFUSALS_REST_SECONDS);
+	cache_note_refusal(index, (uint64_t)family, REFUSALS_REST_SECONDS);
+}
+
+void converters_silent(int index, const union sockaddr_ip *destination)
+{
+	const union sockaddr_ip *addr = &converters[index].addr;
+	struct cache_converter note;
+	uint64_t key = destination_key(destination);
+
+	cache_converter_get(shared_cache(), addr, 0, CACHE_SILENCE, cache_now(), &note);
+	if (note.silence.destination != key)
+		note.silence.destinations++;
+	note.silence.destination = key;
+	note.silence.until = cache_until(SILENCE_SECONDS);
+	if (note.silence.destinations >= REFUSALS_IN_A_ROW)
 		converters_rest(index, REFUSALS_REST_SECONDS);
-	}
+	cache_note(index, CACHE_SILENCE, &note);
 }
 
 void converters_proved(int index)
@@ -378,23 +502,26 @@ void converters_proved(int index)
 	later(&converters[index].proven_until, clock_seconds() + PROOF_SECONDS);
 }
 
-void converters_served(int index, const struct handshake_step *told)
+void converters_served(int index, const union sockaddr_ip *destination, const struct handshake_step *told)
 {
-	struct cache_converter note = { .info.until = cache_until(PROOF_SECONDS) };
+	struct cache_converter note = { .info.until = cache_until(CORRECTS_SECONDS) };
 	const struct convert_span *supported = &told->supported;
 
 	converters_proved(index);
-	atomic_store(&converters[index].refusals, 0);
+	atomic_store(&converters[index].refusals[family_of(destination)].in_a_row, 0);
 	if (!told->has_supported)
 		return;
 	note.info.flags = told->withheld_ms & INFO_WITHHELD_MS;
 	atomic_store(&converters[index].withheld_ms, note.info.flags);
+	atomic_store(&converters[index].corrects_windows, told->corrects_windows);
+	if (told->corrects_windows)
+		note.info.flags |= INFO_CORRECTS;
 	for (size_t i = 0; i < supported->len && note.info.count < CACHE_KINDS_MAX; i++)
 		if (supported->data[i])
 			note.info.kinds[note.info.count++] = supported->data[i];
 	if (!memchr(note.info.kinds, TCP_KIND_MPTCP, note.info.count))
 		converters_note_no_mptcp(index);
-	cache_note(index, CACHE_INFO, &note);
+	cache_note(index, CACHE_INFO | CACHE_SILENCE, &note); /* of silence there is nothing more to be said */
 }
 
 unsigned int converters_withholds_ms(const struct settings *settings, int index)
@@ -413,8 +540,13 @@ void converters_withholds_nothing(int index)
 				  &found) &
 	      CACHE_INFO))
 		return;
-	found.info.flags = 0;
+	found.info.flags &= ~INFO_WITHHELD_MS;
 	cache_note(index, CACHE_INFO, &found);
+}
+
+bool converters_corrects_windows(const struct settings *settings, int index)
+{
+	return settings->withheld_ms > 0 || atomic_load(&converters[index].corrects_windows);
 }
 
 bool converters_is_proven(int index)
@@ -438,6 +570,33 @@ void converters_note_no_mptcp(int index)
 bool converters_take_mptcp(int index)
 {
 	return !atomic_load(&converters[index].no_mptcp);
+}
+
+enum cache_mptcp converters_mptcp(int index)
+{
+	const struct converter *converter = &converters[index];
+	int64_t now = clock_seconds();
+
+	if (atomic_load(&converter->mptcp_lost_until) > now)
+		return CACHE_MPTCP_LOST;
+	return atomic_load(&converter->mptcp_holds_until) > now ? CACHE_MPTCP_HOLDS :
+								  CACHE_MPTCP_UNKNOWN;
+}
+
+void converters_note_mptcp(int index, enum cache_mptcp verdict)
+{
+	struct converter *converter = &converters[index];
+	const bool holds = verdict == CACHE_MPTCP_HOLDS;
+	const int64_t seconds = holds ? MPTCP_HOLDS_SECONDS : MPTCP_LOST_SECONDS;
+	struct cache_converter note = { .mptcp = { cache_until(seconds), verdict } };
+	int64_t now = clock_seconds();
+
+	/* What is known already need not be told with each connection. */
+	if (holds && atomic_load(&converter->mptcp_holds_until) > now + MPTCP_HOLDS_SECONDS / 2)
+		return;
+	atomic_store(&converter->mptcp_holds_until, holds ? now + seconds : 0);
+	atomic_store(&converter->mptcp_lost_until, holds ? 0 : now + seconds);
+	cache_note(index, CACHE_MPTCP, &note);
 }
 
 bool converters_take_syn_data(int index)

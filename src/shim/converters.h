@@ -3,6 +3,7 @@
 #ifndef SHIM_CONVERTERS_H
 #define SHIM_CONVERTERS_H
 
+#include "client/cache.h"
 #include "client/handshake.h"
 #include "client/policy.h"
 #include "convert/convert.h"
@@ -53,9 +54,17 @@ void converters_rest(int index, unsigned int seconds);
 
 /*
  * converters_refused() - it won't serve @destination: don't ask it for that for @seconds
- * A converter that refuses several in a row, and serves none, is left alone altogether.
+ * A converter that refuses several destinations of one address family in a row, and serves none of it, isn't asked
+ * for that family for a while: it may have no way there. Other processes don't ask it either.
  */
 void converters_refused(int index, const union sockaddr_ip *destination, unsigned int seconds);
+
+/*
+ * converters_silent() - it is there, has never answered anything, and has said nothing of @destination
+ * The caller refuses it for that destination. For other processes it is noted in the cache; when they find others
+ * besides, the silence is no server's, and it is left alone altogether.
+ */
+void converters_silent(int index, const union sockaddr_ip *destination);
 
 /*
  * converters_proved() - a valid response came from it
@@ -67,10 +76,10 @@ void converters_proved(int index);
 bool converters_is_proven(int index);
 
 /*
- * converters_served() - it has reached a server: refusals before that were about others
+ * converters_served() - it has reached @destination: refusals before that were about others
  * @told: its response, with the answer to an Info TLV if there was one
  */
-void converters_served(int index, const struct handshake_step *told);
+void converters_served(int index, const union sockaddr_ip *destination, const struct handshake_step *told);
 
 /*
  * converters_withholds_ms() - for how long at most does it withhold SYNs until the server has answered?
@@ -81,12 +90,28 @@ unsigned int converters_withholds_ms(const struct settings *settings, int index)
 /* It doesn't, or not always, whatever it says. */
 void converters_withholds_nothing(int index);
 
+/*
+ * converters_corrects_windows() - may an MPTCP SYN to it carry data, if several paths come up?
+ * Linux as a converter takes the window of such a SYN wrongly unless somebody corrects it, and a download
+ * over several paths is slower than over one then (src/convertd/syn_window.c). False unless the converter
+ * has said so within a day, in its answer to an Info TLV, or the user says that it withholds SYNs.
+ */
+bool converters_corrects_windows(const struct settings *settings, int index);
+
 /* It was silent for so long that it has to prove itself again. */
 void converters_doubt(int index);
 
 /* It wants no request for Multipath TCP towards the server (Unsupported TCP Option). */
 void converters_note_no_mptcp(int index);
 bool converters_take_mptcp(int index);
+
+/*
+ * Whether Multipath TCP gets through to it. Where it didn't, at the SYN+ACK or right behind the handshake, the
+ * converter is asked over plain TCP for a while: a socket that falls back loses bytes (DESIGN.md). Where
+ * it did lately, a connection need not wait for the converter's first bytes to be sure.
+ */
+enum cache_mptcp converters_mptcp(int index);
+void converters_note_mptcp(int index, enum cache_mptcp verdict);
 
 /*
  * Data in the SYN that is not acknowledged costs a connection its MPTCP (it falls

@@ -3,6 +3,8 @@
 #ifndef SHIM_DEADLINE_H
 #define SHIM_DEADLINE_H
 
+#include "common/clock.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -24,7 +26,7 @@ static inline struct deadline deadline_in(const struct timespec *timeout)
 
 	if (!timeout)
 		return deadline;
-	clock_gettime(CLOCK_MONOTONIC, &deadline.at);
+	clock_read(CLOCK_MONOTONIC, &deadline.at);
 	/* Far beyond any uptime, and no overflow below. */
 	deadline.at.tv_sec += timeout->tv_sec < INT32_MAX ? timeout->tv_sec : INT32_MAX;
 	deadline.at.tv_nsec += timeout->tv_nsec;
@@ -54,7 +56,7 @@ static inline struct timespec *deadline_left(const struct deadline *deadline, st
 
 	if (deadline->infinite)
 		return NULL;
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_read(CLOCK_MONOTONIC, &now);
 	left->tv_sec = deadline->at.tv_sec - now.tv_sec;
 	left->tv_nsec = deadline->at.tv_nsec - now.tv_nsec;
 	if (left->tv_nsec < 0) {

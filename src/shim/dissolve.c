@@ -14,6 +14,7 @@
 #include "shim/conversion.h"
 #include "shim/early.h"
 #include "shim/log.h"
+#include "shim/liveness.h"
 #include "shim/lowat.h"
 #include "shim/next.h"
 #include "shim/others.h"
@@ -31,6 +32,7 @@ static enum conn_state give_up(struct conn *conn, int fd)
 	char server[SOCKADDR_STRLEN];
 
 	log_line("%s: given up by the application", sockaddr_ip_format(&conn->peer, server));
+	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
 	early_drop(conn);
 	atomic_store(&conn->error, ECONNRESET);
@@ -118,7 +120,7 @@ int dissolve_connection(struct conn *conn, int fd, const struct sockaddr *addr, 
 	if (give_up_pending(conn, fd))
 		return 0;
 	state = conn_state(conn);
-	connected = !conn->plain && (state == CONN_DONE || state == CONN_DIRECT) && is_connected(fd);
+	connected = conn->mptcp && (state == CONN_DONE || state == CONN_DIRECT) && is_connected(fd);
 	if (next.connect(fd, addr, len) != 0)
 		return -errno;
 	if (connected)

@@ -4,7 +4,8 @@
 
 #include "shim/early.h"
 
-#include <string.h>
+#include "shim/usermem.h"
+
 #include <sys/mman.h>
 
 size_t early_keep(struct conn *conn, const struct iovec *iov, size_t count)
@@ -18,9 +19,15 @@ size_t early_keep(struct conn *conn, const struct iovec *iov, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		size_t part = iov[i].iov_len < EARLY_MAX - len ? iov[i].iov_len : EARLY_MAX - len;
 
-		if (part)
-			memcpy(memory + len, iov[i].iov_base, part);
-		len += part;
+		size_t got = usermem_read_part(memory + len, iov[i].iov_base, part);
+
+		len += got;
+		if (got < part) /* the rest isn't there: as the kernel, which sends as much as it can copy */
+			break;
+	}
+	if (!len) {
+		munmap(memory, EARLY_MAX);
+		return 0;
 	}
 	conn->early = memory;
 	conn->early_len = (uint16_t)len;

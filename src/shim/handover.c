@@ -24,7 +24,9 @@
 #include "shim/converters.h"
 #include "shim/early.h"
 #include "shim/handover_record.h"
+#include "shim/liveness.h"
 #include "shim/log.h"
+#include "shim/mptcpinfo.h"
 #include "shim/next.h"
 #include "shim/others.h"
 
@@ -50,15 +52,14 @@ static const char *own_name;
 #define FLAGS(X)                                                                                   \
 	X(connect_told) X(wrote) X(syn_data) X(ask_info) X(ask_mptcp) X(cookie_asked) X(unasked)   \
 	X(fastopen_connect) X(directly) X(maybe_told) X(want_output) X(bound) X(was_mapped)        \
-	X(shown_ipv4) X(deaf) X(unconnected)
+	X(shown_ipv4) X(deaf) X(unconnected) X(mptcp) X(bypassed)
 
 #define FLAG_BIT(name) FLAG_##name,
-enum { FLAGS(FLAG_BIT) FLAG_plain, FLAG_shut };
+enum { FLAGS(FLAG_BIT) FLAG_shut };
 
 static uint64_t flags_of(const struct conn *conn)
 {
-	uint64_t flags = (uint64_t)(conn->plain != NULL) << FLAG_plain |
-			 (uint64_t)conn->shut << FLAG_shut;
+	uint64_t flags = (uint64_t)conn->shut << FLAG_shut;
 
 #define FLAG_GET(name) flags |= (uint64_t)conn->name << FLAG_##name;
 	FLAGS(FLAG_GET)
@@ -69,7 +70,6 @@ static void flags_set(struct conn *conn, uint64_t flags)
 {
 #define FLAG_SET(name) conn->name = flags >> FLAG_##name & 1;
 	FLAGS(FLAG_SET)
-	conn->plain = flags >> FLAG_plain & 1 ? "so it was in the program before" : NULL;
 	conn->shut = flags >> FLAG_shut & (SHUT_RDWR + 1);
 }
 
@@ -164,6 +164,7 @@ static bool take_response(const struct conn *conn, int fd)
 	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
 	struct handshake_ask ask = attempt_ask_of(conn);
 	uint8_t response[CONVERT_MESSAGE_MAX];
+	bool fallen_back;
 	ssize_t got = 0;
 
 	if (!others_lock(fd))
@@ -172,9 +173,10 @@ static bool take_response(const struct conn *conn, int fd)
 		got = response_look(conn, fd, response);
 	if (got > 0)
 		told = handshake_on_bytes(response, (size_t)got, &conn->peer, &ask);
-	if (told.verdict == HANDSHAKE_DONE)
+	fallen_back = told.verdict == HANDSHAKE_DONE && conn->mptcp && mptcpinfo_has_fallen_back(fd);
+	if (told.verdict == HANDSHAKE_DONE && !fallen_back)
 		next.recv(fd, response, told.length, MSG_DONTWAIT);
-	if (told.verdict == HANDSHAKE_FAIL) {
+	if (told.verdict == HANDSHAKE_FAIL || fallen_back) {
 		attempt_disconnect(fd);
 		others_give_up(fd);
 	}
@@ -261,7 +263,7 @@ static struct handover_record record_of(const struct conn *conn, int fd, enum co
 			[HANDOVER_RCVLOWAT] = (uint64_t)conn->rcvlowat,
 			[HANDOVER_LOCAL_PORT] = others_local_port(fd),
 			[HANDOVER_STARTED] = (uint64_t)clock_ns_of(&conn->started),
-			[HANDOVER_DEADLINE] = (uint64_t)conn->deadline,
+			[HANDOVER_DEADLINE] = (uint64_t)liveness_deadline(conn),
 		},
 		.addresses = { conn->peer, conn->converter_addr },
 		.bytes = { { cookie.data, asks ? cookie.len : 0 }, { conn->early, conn->early_len } },
@@ -277,6 +279,7 @@ static void list_add(struct list *list, struct conn *conn, int fd)
 	if (list->count == SOCKETS_MAX || list_has(list, conn))
 		return;
 	others_give(conn, fd);
+	liveness_show(conn, fd);
 	state = state_soon(conn);
 	record = record_of(conn, fd, state);
 	len = handover_record_write(&record, list->text, list->len, HANDOVER_TEXT_MAX);
@@ -366,7 +369,7 @@ static void conn_fill(struct conn *conn, int fd, const struct handover_record *r
 	conn->local_port = (uint16_t)numbers[HANDOVER_LOCAL_PORT];
 	conn->started.tv_sec = (time_t)(numbers[HANDOVER_STARTED] / CLOCK_NS_PER_S);
 	conn->started.tv_nsec = (long)(numbers[HANDOVER_STARTED] % CLOCK_NS_PER_S);
-	conn->deadline = (int64_t)numbers[HANDOVER_DEADLINE];
+	conn->deadline = conn->liveness.ends = (int64_t)numbers[HANDOVER_DEADLINE];
 	if (early.iov_len)
 		early_keep(conn, &early, 1);
 }

@@ -5,7 +5,7 @@
  * HOOK(type, name, (parameters)) starts the definition of the C library's NAME
  * under a name of our own, so that neither its fortified inline version nor the
  * transparent unions of its prototype get in the way. src/shim/libconvert.sym
- * lists the same names for the linker.
+ * lists the same names for the linker, and a section of the library has them for rebind.c.
  *
  * HOOK_PASSING(type, name, (parameters), (arguments)) starts the definition of what the hook
  * does while a connection is on its way. With none, the hook is a load, a test and a jump to
@@ -20,7 +20,18 @@
 #include <errno.h>
 #include <sys/types.h>
 
+/* Where rebind.c knows how the loader binds, and hooks_dlopen.c how dlopen() is called. */
+#if defined(__GLIBC__) && ((defined(__x86_64__) && defined(__LP64__)) || (defined(__aarch64__) && defined(__LP64__)))
+#define REBIND_KNOWN 1
+#else
+#define REBIND_KNOWN 0
+#endif
+
+#define HOOK_NAME(name)                                                                            \
+	__attribute__((section("hook_names"), used)) static const char hook_name_##name[] = #name;
+
 #define HOOK(type, name, params)                                                                   \
+	HOOK_NAME(name)                                                                            \
 	type hook_##name params __asm__(#name) __attribute__((visibility("default")));             \
 	type hook_##name params
 

@@ -19,6 +19,7 @@
 #include "shim/others.h"
 #include "shim/quiet.h"
 #include "shim/unseen.h"
+#include "shim/usermem.h"
 #include "shim/watch.h"
 
 #include <pthread.h>
@@ -26,20 +27,23 @@
 HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 {
 	struct conn *conn = conn_unsettled(fd);
+	struct epoll_event copy, *asked = op == EPOLL_CTL_DEL ? NULL : &copy;
 	int saved_errno = errno;
 
-	return conn ? hook_success_kept(watch_control(conn, epfd, op, fd, event), saved_errno) :
-		      next.epoll_ctl(epfd, op, fd, event);
+	/* An event that isn't there is the kernel's to refuse. */
+	if (!conn || (asked && !usermem_read(asked, event, sizeof(copy))))
+		return next.epoll_ctl(epfd, op, fd, event);
+	return hook_success_kept(watch_control(conn, epfd, op, fd, asked), saved_errno);
 }
 
 /*
  * A pending socket that was ripe when the kernel said so, but no longer is: another process has
- * asked for more of the response than there is (SO_RCVLOWAT).
+ * asked for more of the response than there is (SO_RCVLOWAT), or waits for output in an instance that both have.
  */
 static bool came_of_shared(const struct conn *conn, uint32_t events)
 {
 	return conn_is_shared(conn) &&
-	       !(events & ~(EPOLLERR | EPOLLHUP | EPOLLRDNORM | (uint32_t)conversion_poll_events(conn)));
+	       !(events & ~(EPOLLERR | EPOLLHUP | EPOLLIN | EPOLLRDNORM | EPOLLOUT));
 }
 
 /* The connection has failed, and the kernel can't be made to say so of a disconnected MPTCP socket. */
@@ -205,14 +209,48 @@ static int wait_once(const struct wait *wait)
 	return count;
 }
 
+/* The step of a pending socket that may be waited for in an instance, if it can take one. */
+struct step_search {
+	int epfd;
+	bool any;
+};
+
+static bool step_visit(struct conn *conn, void *arg)
+{
+	struct step_search *search = arg;
+
+	if (conn_of(conn->fd) == conn && watch_may_be_in(conn, search->epfd) &&
+	    conversion_is_ripe(conn, conn->fd)) {
+		conversion_progress(conn, conn->fd);
+		search->any = true;
+	}
+	return true;
+}
+
+/*
+ * The kernel can't write into the application's array, where it may have had nothing to write but what is ours:
+ * then there is nothing to be told of it. Returns whether there was such a thing, which is done now.
+ */
+static bool steps_taken(int epfd)
+{
+	struct step_search search = { .epfd = epfd };
+
+	conn_each_pending(step_visit, &search);
+	return search.any;
+}
+
+#define STEPS_MAX 16 /* of a connection that is ripe again and again, in an array that isn't there */
+
 /* @count events are there: those for the application, waiting on if there are none. */
 static int wait_sift(const struct wait *wait, int count)
 {
-	for (;;) {
+	for (int steps = 0;; steps++) {
 		int saved_errno = errno;
 		int left = count > 0 ? events_sift(wait->epfd, wait->events, count) : count;
 
 		sweep(wait->epfd);
+		if (left < 0 && saved_errno == EFAULT && steps < STEPS_MAX && steps_taken(wait->epfd))
+			left = 0;
 		errno = saved_errno;
 		if (left != 0 || count == 0)
 			return left;
@@ -292,9 +330,11 @@ SIFTED_HOOK(epoll_pwait2, (int epfd, struct epoll_event *events, int max,
 			   const struct timespec *timeout, const sigset_t *mask),
 	    (epfd, events, max, timeout, mask))
 {
-	if (!timeout_is_valid(timeout))
+	struct timespec copy;
+
+	if (timeout && (!usermem_read(&copy, timeout, sizeof(copy)) || !timeout_is_valid(&copy)))
 		return next.epoll_pwait2(epfd, events, max, timeout, mask);
-	return sift((struct wait){ .epfd = epfd, .events = events, .max = max,
-				   .deadline = deadline_in(timeout), .mask = mask, .precise = true },
+	return sift((struct wait){ .epfd = epfd, .events = events, .max = max, .precise = true,
+				   .deadline = deadline_in(timeout ? &copy : NULL), .mask = mask },
 		    count);
 }

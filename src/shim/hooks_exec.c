@@ -10,14 +10,17 @@
  */
 #include "config.h"
 
+#include "shim/children.h"
 #include "shim/conn.h"
 #include "shim/handover.h"
 #include "shim/hook.h"
 #include "shim/leave.h"
 #include "shim/log.h"
 #include "shim/next.h"
+#include "shim/usermem.h"
 
 #include <alloca.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -126,8 +129,27 @@ static int start_informed(const struct start *start, char *const envp[])
 	return ret;
 }
 
+static void look_at(const struct start *start, char *const envp[])
+{
+	bool has_fd = start->with == with_fexecve || start->with == with_execveat;
+
+	children_look(&(struct child){
+		.directory = has_fd ? start->fd : AT_FDCWD,
+		.path = start->path,
+		.searched = start->with == with_execvpe || start->with == with_posix_spawnp,
+		.environment = envp,
+	});
+}
+
+/* Variables that aren't there are the kernel's to refuse; they are looked at only if there is anything to be said. */
 static int start_program(const struct start *start, char *const envp[])
 {
+	char *const path[] = { (char *)(uintptr_t)start->path, NULL };
+
+	if ((children_are_watched || conn_next_fd(0) >= 0) && !usermem_has_strings(envp))
+		return start->with(start, envp);
+	if (children_are_watched && usermem_has_strings(path))
+		look_at(start, envp);
 	if (handover_is_due(envp))
 		return start_informed(start, envp);
 	if (!conn_none_attentive())

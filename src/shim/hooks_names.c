@@ -11,28 +11,20 @@
 #include "shim/conversion.h"
 #include "shim/hook.h"
 #include "shim/next.h"
+#include "shim/usermem.h"
 
-#include <string.h>
-
-/* An address, cut to what there is room for, as the kernel does it. */
-static int name_answer(const union sockaddr_ip *name, struct sockaddr *addr, socklen_t room, socklen_t *len)
+static int name_answer(const union sockaddr_ip *name, struct sockaddr *addr, socklen_t *len)
 {
-	socklen_t full = sockaddr_ip_len(name);
-
-	memcpy(addr, name, room < full ? room : full);
-	*len = full;
-	return 0;
+	return hook_result(usermem_answer_name(addr, len, name, sockaddr_ip_len(name)));
 }
 
 typedef int name_function(int fd, struct sockaddr *addr, socklen_t *len);
 
-/* The kernel's answer, or -1. A negative length is refused, as there. */
-static int name_ask(name_function *ask, int fd, union sockaddr_ip *name, socklen_t room)
+/* The kernel's answer, or -1: the state of the socket comes first, and then what the application points to. */
+static int name_ask(name_function *ask, int fd, union sockaddr_ip *name)
 {
 	socklen_t full = sizeof(*name);
 
-	if ((int)room < 0)
-		return hook_result(-EINVAL);
 	name->sa.sa_family = AF_UNSPEC;
 	return ask(fd, &name->sa, &full);
 }
@@ -47,7 +39,7 @@ static bool route_source(const union sockaddr_ip *server, struct in6_addr *out)
 	bool is_known;
 
 	quiet_all(&quiet);
-	fd = next.socket(server->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	fd = next_socket_now(server->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	is_known = fd >= 0 && next.connect(fd, &server->sa, sockaddr_ip_len(server)) == 0 &&
 		   next.getsockname(fd, &found.sa, &len) == 0;
 	if (fd >= 0)
@@ -87,46 +79,42 @@ HOOK(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))
 	union sockaddr_ip name;
 	struct in6_addr source;
 
-	if (!conn || !(conn->shown_ipv4 || conn->was_mapped) || conn_of(fd) != conn || !addr || !len)
+	if (!conn || !(conn->shown_ipv4 || conn->was_mapped) || conn_of(fd) != conn)
 		return next.getsockname(fd, addr, len);
-	if (name_ask(next.getsockname, fd, &name, *len) < 0)
+	if (name_ask(next.getsockname, fd, &name) < 0)
 		return -1;
 	if (is_of_other_family(conn, &name) && route_source(&conn->peer, &source))
 		sockaddr_ip_set(&name, AF_INET6, &source, sockaddr_ip_port(&name));
 	if (conn->shown_ipv4)
 		name_as_ipv4(&name);
-	return name_answer(&name, addr, *len, len);
+	return name_answer(&name, addr, len);
 }
 
 static int peer_as_ipv4(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	union sockaddr_ip name;
 
-	if (name_ask(next.getpeername, fd, &name, *len) < 0)
+	if (name_ask(next.getpeername, fd, &name) < 0)
 		return -1;
 	name_as_ipv4(&name);
-	return name_answer(&name, addr, *len, len);
+	return name_answer(&name, addr, len);
 }
 
 HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
 {
 	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
-	socklen_t room;
+	union sockaddr_ip connected;
 
-	if (!conn || !len || !addr)
+	if (!conn)
 		return next.getpeername(fd, addr, len);
-	room = *len;
-	if (conn_state(conn) == CONN_HELD && (int)room >= 0)
-		return name_answer(&conn->peer, addr, room, len);
-	if (conn_is_pending(conn) && conversion_progress(conn, fd) == CONN_PENDING) {
-		if (conn->connect_told && (int)room >= 0)
-			return name_answer(&conn->peer, addr, room, len);
-		return hook_result(-ENOTCONN);
-	}
+	if (conn_state(conn) == CONN_HELD)
+		return name_answer(&conn->peer, addr, len);
+	if (conn_is_pending(conn) && conversion_progress(conn, fd) == CONN_PENDING)
+		return conn->connect_told ? name_answer(&conn->peer, addr, len) : hook_result(-ENOTCONN);
 	if (conn_state(conn) != CONN_DONE && !conn_is_confirmed(conn))
 		return conn->shown_ipv4 ? peer_as_ipv4(fd, addr, len) : next.getpeername(fd, addr, len);
-	/* The kernel's own answer first, for its errors: EINVAL, ENOTCONN after a reset. */
-	if (next.getpeername(fd, addr, len) < 0)
+	/* The kernel is asked first: after a reset it says ENOTCONN. */
+	if (name_ask(next.getpeername, fd, &connected) < 0)
 		return -1;
-	return name_answer(&conn->peer, addr, room, len);
+	return name_answer(&conn->peer, addr, len);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hooks_poll.c - poll() and select() with pending connections among the descriptors
+ * hooks_poll.c - poll() with pending connections among the descriptors
  *
  * Only then is anything done here: the application's array is copied, pending sockets are
  * waited for with events of our own, and each time one of them moves the kernel is asked
  * again, without waiting, what the application would have been told. Its time-out runs
- * on over all of that. select() is done by the same loop on an array made of its sets.
+ * on over all of that. select() is done by the same loop (hooks_select.c).
  */
 #include "config.h"
 
@@ -15,12 +15,12 @@
 #include "shim/deadlines.h"
 #include "shim/hook.h"
 #include "shim/next.h"
+#include "shim/poll_pending.h"
 #include "shim/quiet.h"
+#include "shim/usermem.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /*
@@ -211,9 +211,7 @@ static int wait_for_all(struct scratch *scratch, struct pollfd *fds, nfds_t coun
 	return ready;
 }
 
-/* ppoll() until @deadline; @fds as the application has them, its revents are set. */
-static int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline,
-			const sigset_t *mask)
+int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline, const sigset_t *mask)
 {
 	int saved_errno = errno, ready;
 	struct scratch scratch;
@@ -229,7 +227,7 @@ static int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline 
 	return ready;
 }
 
-static bool any_attentive(const struct pollfd *fds, nfds_t count)
+static inline bool any_attentive(const struct pollfd *fds, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
 		if (fds[i].fd >= 0 && conn_attentive(fds[i].fd))
@@ -237,26 +235,43 @@ static bool any_attentive(const struct pollfd *fds, nfds_t count)
 	return false;
 }
 
+/*
+ * Are the descriptors none of ours? The kernel looks first, without waiting: it refuses an array that isn't there
+ * or is too long, and if there is something to report the call is over. @ready: what it says
+ */
+static inline bool is_kernels(struct pollfd *fds, nfds_t count, int *ready)
+{
+	*ready = next.poll(fds, count, 0); /* a point of cancellation, as the call is */
+	return *ready < 0 || !any_attentive(fds, count);
+}
+
 HOOK_PASSING(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms),
 	     (fds, count, timeout_ms))
 {
 	struct deadline deadline;
+	int ready;
 
-	if (!any_attentive(fds, count))
-		return next.poll(fds, count, timeout_ms);
+	count = (unsigned int)count; /* as the kernel takes it */
+	if (is_kernels(fds, count, &ready))
+		return ready || !timeout_ms ? ready : next.poll(fds, count, timeout_ms);
 	deadline = deadline_in_ms(timeout_ms);
 	return poll_pending(fds, count, &deadline, NULL);
 }
 
+/* A time-out that isn't there, or none at all, is the next function's to refuse, and so is a mask. */
 HOOK_PASSING(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 			  const sigset_t *mask),
 	     (fds, count, timeout, mask))
 {
+	struct timespec copy;
 	struct deadline deadline;
+	int ready;
 
-	if (!any_attentive(fds, count) || !timeout_is_valid(timeout))
+	count = (unsigned int)count;
+	if ((timeout && !usermem_read(&copy, timeout, sizeof(copy))) ||
+	    !timeout_is_valid(timeout ? &copy : NULL) || is_kernels(fds, count, &ready))
 		return next.ppoll(fds, count, timeout, mask);
-	deadline = deadline_in(timeout);
+	deadline = deadline_in(timeout ? &copy : NULL);
 	return poll_pending(fds, count, &deadline, mask);
 }
 
@@ -273,139 +288,4 @@ HOOK(int, __ppoll_chk, (struct pollfd *fds, nfds_t count, const struct timespec 
 	if (bytes / sizeof(*fds) < count)
 		abort();
 	return hook_ppoll(fds, count, timeout, mask);
-}
-
-/* The three sets of select(2), which may be larger than an fd_set. */
-struct sets {
-	int nfds;
-	unsigned long *words[3]; /* in, out, except; each may be NULL */
-};
-
-#define WORD_BITS ((int)(sizeof(unsigned long) * CHAR_BIT))
-
-/* The kernel's POLLIN_SET, POLLOUT_SET and POLLEX_SET (fs/select.c), and what to ask for. */
-static const struct {
-	short ask, answer;
-} set_events[3] = {
-	{ POLLIN | POLLRDNORM | POLLRDBAND,
-	  POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR },
-	{ POLLOUT | POLLWRNORM | POLLWRBAND, POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR },
-	{ POLLPRI, POLLPRI },
-};
-
-static bool set_has(const unsigned long *words, int fd)
-{
-	return words && (words[fd / WORD_BITS] >> (fd % WORD_BITS) & 1);
-}
-
-static short sets_ask(const struct sets *sets, int fd)
-{
-	short ask = 0;
-
-	for (int i = 0; i < 3; i++)
-		if (set_has(sets->words[i], fd))
-			ask |= set_events[i].ask;
-	return ask;
-}
-
-/* Fills @fds (NULL: only counts) with the descriptors in the sets. */
-static nfds_t sets_to_fds(const struct sets *sets, struct pollfd *fds)
-{
-	nfds_t count = 0;
-
-	for (int fd = 0; fd < sets->nfds; fd++) {
-		short ask = sets_ask(sets, fd);
-
-		if (ask && fds)
-			fds[count] = (struct pollfd){ .fd = fd, .events = ask };
-		count += ask != 0;
-	}
-	return count;
-}
-
-/* Writes the sets back. Returns how many bits are set, or -EBADF as select(2). */
-static int sets_from_fds(struct sets *sets, const struct pollfd *fds, nfds_t count)
-{
-	int bits = 0;
-
-	for (nfds_t n = 0; n < count; n++)
-		if (fds[n].revents & POLLNVAL)
-			return -EBADF;
-	for (nfds_t n = 0; n < count; n++) {
-		int fd = fds[n].fd;
-
-		for (int i = 0; i < 3; i++) {
-			if (!set_has(sets->words[i], fd))
-				continue;
-			if (fds[n].revents & set_events[i].answer)
-				bits++;
-			else
-				sets->words[i][fd / WORD_BITS] &= ~(1ul << (fd % WORD_BITS));
-		}
-	}
-	return bits;
-}
-
-static struct sets sets_of(int nfds, fd_set *in, fd_set *out, fd_set *except)
-{
-	return (struct sets){ .nfds = nfds, .words = { (unsigned long *)in, (unsigned long *)out,
-						       (unsigned long *)except } };
-}
-
-static bool sets_any_attentive(const struct sets *sets)
-{
-	for (int fd = 0; fd < sets->nfds; fd++)
-		if (sets_ask(sets, fd) && conn_attentive(fd))
-			return true;
-	return false;
-}
-
-static int select_pending(struct sets *sets, const struct deadline *deadline, const sigset_t *mask)
-{
-	nfds_t count = sets_to_fds(sets, NULL);
-	struct scratch scratch;
-	int ret;
-
-	if (!scratch_init(&scratch, count))
-		return hook_result(-ENOMEM);
-	sets_to_fds(sets, scratch.fds);
-	ret = poll_pending(scratch.fds, count, deadline, mask);
-	if (ret >= 0)
-		ret = hook_result(sets_from_fds(sets, scratch.fds, count));
-	scratch_fini(&scratch);
-	return ret;
-}
-
-HOOK_PASSING(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except,
-			   struct timeval *timeout),
-	     (nfds, in, out, except, timeout))
-{
-	struct sets sets = sets_of(nfds, in, out, except);
-	struct timespec ts, left;
-	struct deadline deadline;
-	int ret;
-
-	if (timeout) /* microseconds may be more than a second */
-		ts = (struct timespec){ timeout->tv_sec + timeout->tv_usec / 1000000,
-					timeout->tv_usec % 1000000 * 1000 };
-	if (!sets_any_attentive(&sets) || (timeout && !timeout_is_valid(&ts)))
-		return next.select(nfds, in, out, except, timeout);
-	deadline = deadline_in(timeout ? &ts : NULL);
-	ret = select_pending(&sets, &deadline, NULL);
-	if (timeout && deadline_left(&deadline, &left)) /* as Linux does */
-		*timeout = (struct timeval){ left.tv_sec, left.tv_nsec / 1000 };
-	return ret;
-}
-
-HOOK_PASSING(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except,
-			    const struct timespec *timeout, const sigset_t *mask),
-	     (nfds, in, out, except, timeout, mask))
-{
-	struct sets sets = sets_of(nfds, in, out, except);
-	struct deadline deadline;
-
-	if (!sets_any_attentive(&sets) || !timeout_is_valid(timeout))
-		return next.pselect(nfds, in, out, except, timeout, mask);
-	deadline = deadline_in(timeout);
-	return select_pending(&sets, &deadline, mask);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hooks_socket.c - socket(), connect(), shutdown(), and what copies or closes a socket */
+/* hooks_socket.c - socket(), connect(), listen(), shutdown(), and what copies or closes a socket */
 #include "config.h"
 
 #include "shim/conn.h"
@@ -8,7 +8,8 @@
 #include "shim/hook.h"
 #include "shim/leave.h"
 #include "shim/next.h"
-#include "shim/plain.h"
+#include "shim/replace.h"
+#include "shim/usermem.h"
 #include "shim/watch.h"
 
 #include <fcntl.h>
@@ -28,29 +29,47 @@ static bool is_tcp(int domain, int type, int protocol)
 
 HOOK(int, socket, (int domain, int type, int protocol))
 {
-	int fd, saved_errno = errno;
 	uint32_t generation = conn_generation();
-	const char *plain = NULL;
+	int saved_errno = errno;
+	int fd = next.socket(domain, type, protocol);
 	struct conn *conn;
 
-	if (!conversion_enabled() || !is_tcp(domain, type, protocol))
-		return next.socket(domain, type, protocol);
-	/* Refused where MPTCP is not built in or sysctl net.mptcp.enabled is 0. */
-	fd = next.socket(domain, type, IPPROTO_MPTCP);
-	if (fd < 0) {
-		errno = saved_errno;
-		plain = "the kernel makes no MPTCP sockets";
-		fd = next.socket(domain, type, protocol);
-	}
-	if (fd >= 0) {
-		conn = conn_add(fd);
-		if (conn) {
-			conn_mark_made(conn, generation);
-			conn->plain = plain;
-		}
-		errno = saved_errno;
-	}
+	if (fd < 0 || !conversion_enabled() || !is_tcp(domain, type, protocol))
+		return fd;
+	conn = conn_add(fd);
+	if (conn)
+		conn_mark_made(conn, generation);
+	errno = saved_errno;
 	return fd;
+}
+
+static int connect_again(struct conn *conn, int fd, bool blocking);
+
+/*
+ * A blocking connect() has waited for the end of the attempt. Each thread that has is told of success, however many they
+ * are; a failure is told to one, and the others get EPIPE (Linux 6.18).
+ */
+static int connect_waited(struct conn *conn, int fd)
+{
+	int error;
+
+	switch (conn_state_unclaimed(conn)) {
+	case CONN_DONE:
+	case CONN_CONFIRMED:
+		conn->connect_told = true;
+		return 0;
+	case CONN_DIRECT:
+		return 1;
+	case CONN_HELD:
+	case CONN_PENDING: /* begun anew by another thread */
+		return connect_again(conn, fd, true);
+	case CONN_FAILED:
+		error = conn_take_error(conn);
+		conn_move(conn, CONN_FAILED, CONN_IDLE);
+		return error ? -error : -EPIPE;
+	default:
+		return -EPIPE;
+	}
 }
 
 /* connect() once more, on a socket that we have a conn of. Returns 0 or -errno, 1: not ours. */
@@ -85,7 +104,7 @@ static int connect_again(struct conn *conn, int fd, bool blocking)
 	error = blocking ? conversion_wait_for(conn, fd, SO_SNDTIMEO) : 0;
 	if (error)
 		return error == -EAGAIN ? -EALREADY : error;
-	return connect_again(conn, fd, blocking);
+	return blocking ? connect_waited(conn, fd) : connect_again(conn, fd, blocking);
 }
 
 static bool is_unconnected_tcp(int fd)
@@ -107,7 +126,7 @@ static bool is_blocking(int fd)
 }
 
 /*
- * connect(2) of a socket that has just become a plain one. Its epoll registrations are made again
+ * connect(2) of a socket that an attempt has left behind. Its epoll registrations are made again
  * once it is connecting: a socket that isn't connected reports itself as hung up.
  */
 static int connect_replaced(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
@@ -128,26 +147,34 @@ static int connect_replaced(struct conn *conn, int fd, const struct sockaddr *ad
 /* Without a converter; a socket that could not be connected may be tried again. */
 static int connect_directly(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {
-	bool replaced = false;
 	int ret;
 
-	if (conn && conversion_leaves_alone(addr, len))
-		replaced = plain_replace(conn, fd, "it is no business of the converter", NULL) == 0;
+	if (conn)
+		replace_with_tcp(conn, fd);
 	if (conn)
 		conn_move(conn, CONN_IDLE, CONN_DIRECT);
-	ret = replaced ? connect_replaced(conn, fd, addr, len) : next.connect(fd, addr, len);
+	ret = conn && conn->suspended ? connect_replaced(conn, fd, addr, len) :
+					next.connect(fd, addr, len);
 	if (conn && ret < 0 && errno != EINPROGRESS && errno != EALREADY && errno != EINTR &&
 	    errno != EISCONN)
 		conn_move(conn, CONN_DIRECT, CONN_IDLE);
 	return ret;
 }
 
-/* To no server: AF_UNSPEC dissolves a connection, all else is for the kernel to refuse. */
+/*
+ * To no server: AF_UNSPEC dissolves a connection. All else is for the kernel to refuse, but not before the state of
+ * the socket has: it doesn't look at an address if it needs none.
+ */
 static int connect_nowhere(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {
-	if (conn && addr && len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC)
-		return hook_result(dissolve_connection(conn, fd, addr, len));
-	return next.connect(fd, addr, len);
+	int ret = 1;
+
+	if (conn && len >= sizeof(addr->sa_family)) {
+		if (addr->sa_family == AF_UNSPEC)
+			return hook_result(dissolve_connection(conn, fd, addr, len));
+		ret = connect_again(conn, fd, is_blocking(fd));
+	}
+	return ret > 0 ? next.connect(fd, addr, len) : hook_result(ret);
 }
 
 static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
@@ -183,17 +210,37 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 	}
 	ret = conversion_wait(conn, fd);
 	if (ret == 0)
-		ret = connect_again(conn, fd, blocking);
+		ret = connect_waited(conn, fd);
 	return ret > 0 ? connect_directly(conn, fd, addr, len) : hook_result(ret);
 }
 
+/* An address that isn't there, or too long, is the kernel's to refuse; another one is copied, once, as it does. */
 HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 {
+	struct sockaddr_storage copy;
 	int saved_errno = errno;
 
-	if (!conversion_enabled())
+	if (!conversion_enabled() || !usermem_has_address(addr, len, &copy))
 		return next.connect(fd, addr, len);
-	return hook_success_kept(connect_any(fd, addr, len), saved_errno);
+	return hook_success_kept(connect_any(fd, (const struct sockaddr *)&copy, len), saved_errno);
+}
+
+/* Only a client's connections are converted. What a listener accepts is none of our business. */
+HOOK(int, listen, (int fd, int backlog))
+{
+	struct conn *conn = conn_idle(fd);
+	int ret, saved_errno;
+
+	if (!conn)
+		return next.listen(fd, backlog);
+	replace_with_tcp(conn, fd);
+	ret = next.listen(fd, backlog);
+	saved_errno = errno;
+	watch_resume(conn); /* now there is nothing to be told of it but connections */
+	if (ret == 0)
+		conn_move(conn, CONN_IDLE, CONN_DIRECT);
+	errno = saved_errno;
+	return ret;
 }
 
 HOOK(int, shutdown, (int fd, int how))
@@ -211,11 +258,9 @@ HOOK(int, shutdown, (int fd, int how))
 
 HOOK(int, close, (int fd))
 {
-	struct conn *conn = conn_of_bypassed(fd);
+	struct conn *conn = conn_attentive(fd);
 	int saved_errno = errno;
 
-	if (!conn)
-		conn = conn_attentive(fd);
 	if (conn) {
 		leave_by_close(conn, fd);
 		errno = saved_errno;

@@ -9,18 +9,23 @@
  * syscall() thus fares no worse than without us.
  *
  * syscall() is no point of cancellation, and the functions behind hooks are: hence the switch.
+ *
+ * What a preloaded library calls that stands behind one of the hooks goes to the kernel, see beneath.h.
  */
 #include "config.h"
 
+#include "common/rawcall.h"
+#include "shim/beneath.h"
 #include "shim/conn.h"
 #include "shim/deadline.h"
 #include "shim/hook.h"
 #include "shim/next.h"
-#include "shim/rawcall.h"
+#include "shim/usermem.h"
 
 #if RAWCALL_OWN
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -73,11 +78,16 @@ static long pass(long number, const long args[6])
 		return conn_none_attentive() ? pass(SYS_##name, args) : (expression);              \
 	}
 
-CALL(socket, socket(N(int, 0), N(int, 1), N(int, 2)))
+/* mptcpize asks so for every TCP socket: the program asked for TCP, and which is best is for us to say. */
+static long call_socket(const long args[6])
+{
+	bool is_mptcpize = N(int, 2) == IPPROTO_MPTCP && beneath_has_mptcpize();
+
+	return socket(N(int, 0), N(int, 1), is_mptcpize ? 0 : N(int, 2));
+}
+
 CALL(connect, connect(N(int, 0), P(const struct sockaddr *, 1), N(socklen_t, 2)))
 CALL(listen, listen(N(int, 0), N(int, 1)))
-CALL(accept, accept(N(int, 0), P(struct sockaddr *, 1), P(socklen_t *, 2)))
-CALL(accept4, accept4(N(int, 0), P(struct sockaddr *, 1), P(socklen_t *, 2), N(int, 3)))
 CALL(getpeername, getpeername(N(int, 0), P(struct sockaddr *, 1), P(socklen_t *, 2)))
 CALL(getsockopt,
      getsockopt(N(int, 0), N(int, 1), N(int, 2), P(void *, 3), P(socklen_t *, 4)))
@@ -116,9 +126,6 @@ CALL(dup2, dup2(N(int, 0), N(int, 1)))
 #ifdef SYS_poll
 BUSY(poll, poll(P(struct pollfd *, 0), N(nfds_t, 1), N(int, 2)))
 #endif
-#ifdef SYS_select
-BUSY(select, select(N(int, 0), P(fd_set *, 1), P(fd_set *, 2), P(fd_set *, 3), P(struct timeval *, 4)))
-#endif
 #ifdef SYS_epoll_wait
 BUSY(epoll_wait, epoll_wait(N(int, 0), P(struct epoll_event *, 1), N(int, 2), N(int, 3)))
 #endif
@@ -155,48 +162,84 @@ static long call_epoll_pwait2(const long args[6])
 }
 #endif
 
-/* The system calls write back what is left of the time-out; the library's functions don't. */
-static long write_back(long ret, struct timespec *timeout, const struct deadline *deadline)
+/*
+ * A time-out, copied as the kernel does. The system calls write back what is left of it, which is no
+ * error where it can't be written; the library's functions that are called instead don't.
+ */
+struct limit {
+	struct timespec *theirs;
+	struct timespec time;
+	struct deadline deadline;
+};
+
+/* False if it isn't there, or is no time, which the kernel says. */
+static bool limit_copy(struct limit *limit, struct timespec *theirs)
 {
-	if (timeout)
-		deadline_left(deadline, timeout);
+	limit->theirs = theirs;
+	if (theirs && (!usermem_read(&limit->time, theirs, sizeof(limit->time)) || !timeout_is_valid(&limit->time)))
+		return false;
+	limit->deadline = deadline_in(theirs ? &limit->time : NULL);
+	return true;
+}
+
+static const struct timespec *limit_time(const struct limit *limit)
+{
+	return limit->theirs ? &limit->time : NULL;
+}
+
+static long limit_write_back(const struct limit *limit, long ret)
+{
+	struct timespec left;
+
+	if (deadline_left(&limit->deadline, &left))
+		usermem_write(limit->theirs, &left, sizeof(left));
 	return ret;
 }
 
 static long call_ppoll(const long args[6])
 {
-	struct timespec *timeout = P(struct timespec *, 2);
-	struct deadline deadline;
+	struct limit limit;
 
 	if (conn_none_attentive() || is_masked_otherwise(P(void *, 3), N(size_t, 4)) ||
-	    !timeout_is_valid(timeout))
+	    !limit_copy(&limit, P(struct timespec *, 2)))
 		return pass(SYS_ppoll, args);
-	deadline = deadline_in(timeout);
-	return write_back(ppoll(P(struct pollfd *, 0), N(nfds_t, 1), timeout, P(sigset_t *, 3)),
-			  timeout, &deadline);
+	return limit_write_back(&limit, ppoll(P(struct pollfd *, 0), N(nfds_t, 1), limit_time(&limit),
+					      P(sigset_t *, 3)));
 }
 
 static long call_pselect6(const long args[6])
 {
-	const struct {
+	struct {
 		const sigset_t *mask;
 		size_t bytes;
-	} *sized = P(const void *, 5);
-	struct timespec *timeout = P(struct timespec *, 4);
-	struct deadline deadline;
+	} sized = { NULL, 0 };
+	struct limit limit;
 
-	if (conn_none_attentive() || (sized && is_masked_otherwise(sized->mask, sized->bytes)) ||
-	    !timeout_is_valid(timeout))
+	if (conn_none_attentive() || (P(void *, 5) && !usermem_read(&sized, P(void *, 5), sizeof(sized))) ||
+	    is_masked_otherwise(sized.mask, sized.bytes) || !limit_copy(&limit, P(struct timespec *, 4)))
 		return pass(SYS_pselect6, args);
-	deadline = deadline_in(timeout);
-	return write_back(pselect(N(int, 0), P(fd_set *, 1), P(fd_set *, 2), P(fd_set *, 3), timeout,
-				  sized ? sized->mask : NULL),
-			  timeout, &deadline);
+	return limit_write_back(&limit, pselect(N(int, 0), P(fd_set *, 1), P(fd_set *, 2), P(fd_set *, 3),
+						limit_time(&limit), sized.mask));
 }
+
+#ifdef SYS_select
+static long call_select(const long args[6])
+{
+	struct timeval *timeout = P(struct timeval *, 4), time;
+	long ret;
+
+	if (conn_none_attentive() || (timeout && !usermem_read(&time, timeout, sizeof(time))))
+		return pass(SYS_select, args);
+	ret = select(N(int, 0), P(fd_set *, 1), P(fd_set *, 2), P(fd_set *, 3), timeout ? &time : NULL);
+	if (timeout)
+		usermem_write(timeout, &time, sizeof(time));
+	return ret;
+}
+#endif
 
 /* X(name): every system call that has a function above. */
 #define ALWAYS(X)                                                                                  \
-	X(socket) X(connect) X(listen) X(accept) X(accept4) X(getpeername) X(getsockopt)           \
+	X(socket) X(connect) X(listen) X(getpeername) X(getsockopt)           \
 	X(setsockopt) X(shutdown) X(close) X(dup) X(dup3) X(fcntl) X(ioctl) X(read) X(readv) X(preadv2)        \
 	X(recvfrom) X(recvmsg) X(recvmmsg) X(write) X(writev) X(pwritev2) X(sendto) X(sendmsg)     \
 	X(sendmmsg) X(sendfile) X(splice) X(ppoll) X(pselect6) X(epoll_ctl) X(epoll_pwait)
@@ -239,6 +282,8 @@ __attribute__((used)) long syscall_hooked(long number, long a, long b, long c, l
 	int cancel_state;
 	long ret;
 
+	if (beneath_is_inside())
+		return rawcall(number, a, b, c, d, e, f);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	ret = calls[syscall_kinds[number]](args);
 	pthread_setcancelstate(cancel_state, NULL);
@@ -249,6 +294,7 @@ __attribute__((used)) long syscall_hooked(long number, long a, long b, long c, l
 #define TEXT_OF(x) TEXT(x)
 
 #if defined(__x86_64__)
+HOOK_NAME(syscall)
 __asm__(".pushsection .text\n"
 	".globl syscall\n"
 	".type syscall, @function\n"
@@ -266,6 +312,7 @@ __asm__(".pushsection .text\n"
 	".size syscall, . - syscall\n"
 	".popsection\n");
 #elif defined(__aarch64__)
+HOOK_NAME(syscall)
 __asm__(".pushsection .text\n"
 	".globl syscall\n"
 	".type syscall, %function\n"

@@ -8,6 +8,9 @@
 #include "config.h"
 
 #include "client/settings.h"
+#include "common/clock.h"
+#include "shim/beneath.h"
+#include "shim/children.h"
 #include "shim/conn.h"
 #include "shim/conversion.h"
 #include "shim/converters.h"
@@ -19,8 +22,11 @@
 #include "shim/shared.h"
 
 #include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <time.h>
 
 /* A set-user-ID program would write its log, and believe what is handed over, for whoever calls it. */
 static const char *environment(const char *name)
@@ -42,15 +48,35 @@ static void in_child(void)
 	shared_repair_in_child();
 }
 
+/* Who preloads one wants it to have the connections, all of them. */
+static void yield_to_proxy(struct settings *settings)
+{
+	const char *proxy = beneath_proxy();
+
+	if (!settings->enabled || !proxy)
+		return;
+	settings->enabled = false;
+	snprintf(settings->problem, sizeof(settings->problem),
+		 "%.100s stands behind libconvert.so and takes connections to its proxies: put libconvert.so "
+		 "behind it in LD_PRELOAD",
+		 proxy);
+}
+
 __attribute__((constructor)) static void init(void)
 {
 	static struct settings settings;
 
 	next_bind();
+	if (beneath_is_libc((uintptr_t)clock_gettime))
+		clock_source = clock_gettime;
 	conn_init();
 	pthread_atfork(before_fork, conn_note_fork, in_child);
 	settings_read(&settings, environment);
+	yield_to_proxy(&settings);
 	log_open(settings.log);
+	if (settings.warn)
+		log_open_warnings();
+	children_init(&settings);
 	if (!settings.enabled)
 		log_line("nothing is converted: %s", settings.problem);
 	conversion_init(&settings);

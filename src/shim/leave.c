@@ -9,18 +9,14 @@
 
 #include "shim/leave.h"
 
-#include "shim/attempt.h"
 #include "shim/clock.h"
 #include "shim/conversion.h"
 #include "shim/gate.h"
-#include "shim/log.h"
 #include "shim/next.h"
 #include "shim/others.h"
-#include "shim/servers.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/tcp.h>
 #include <poll.h>
 
 /*
@@ -34,6 +30,8 @@
 
 static bool has_bytes_under_way(const struct conn *conn)
 {
+	if (conn->bypassed)
+		return false;
 	return conn_is_confirmed(conn) || (conn_is_pending(conn) && conn->connect_told &&
 					   (conn->early_len || conn->wrote) && !conn_is_shared(conn));
 }
@@ -56,16 +54,8 @@ static void leave(struct conn *conn, int fd, int ms)
 
 void leave_by_close(struct conn *conn, int fd)
 {
-	char text[SOCKADDR_STRLEN];
-
 	if (atomic_load(&conn->refs) == 1 && conn_is_owner())
 		leave(conn, fd, closing_ms(conn, fd));
-	if (!conn->bypassed || conn_state(conn) != CONN_DIRECT ||
-	    option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 1))
-		return;
-	log_line("%s: it was no Multipath TCP without the converter",
-		 sockaddr_ip_format(&conn->peer, text));
-	servers_note_no_bypass(&conn->peer);
 }
 
 struct closing {

@@ -9,11 +9,17 @@
  */
 void log_open(const char *path);
 
+/* Has log_warning() write to standard error, too. After log_open(). */
+void log_open_warnings(void);
+
 /*
  * log_line() - one line, with the process in front and the newline added here
  * The file is opened for each line: a descriptor held open would be the
  * application's to close (closefrom(2)) or to trip over. errno is left alone.
  */
 __attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);
+
+/* log_line(), and beside it on standard error as convertize's if that is asked for. */
+__attribute__((format(printf, 1, 2))) void log_warning(const char *format, ...);
 
 #endif

@@ -7,6 +7,7 @@
 #include "shim/attempt.h"
 #include "shim/next.h"
 #include "shim/options.h"
+#include "shim/usermem.h"
 
 #include <limits.h>
 #include <string.h>
@@ -42,10 +43,9 @@ bool lowat_keep(struct conn *conn, const void *value, socklen_t len)
 	struct conn_claim claim;
 	int lowat;
 
-	if ((state != CONN_PENDING && state != CONN_HELD && state != CONN_CONFIRMED) || len < sizeof(lowat) || !value ||
-	    !conn_claim(conn, state, &claim))
+	if ((state != CONN_PENDING && state != CONN_HELD && state != CONN_CONFIRMED) || len < sizeof(lowat) ||
+	    len > INT_MAX || !usermem_read(&lowat, value, sizeof(lowat)) || !conn_claim(conn, state, &claim))
 		return false;
-	memcpy(&lowat, value, sizeof(lowat));
 	conn->rcvlowat = lowat < 0 ? INT_MAX : lowat ? lowat : 1; /* as the kernel takes it */
 	conn_release(conn, state, &claim);
 	return true;

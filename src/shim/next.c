@@ -4,7 +4,8 @@
 
 #include "shim/next.h"
 
-#include "shim/rawcall.h"
+#include "common/rawcall.h"
+#include "shim/beneath.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,16 +36,6 @@ static int raw_bind(int fd, const struct sockaddr *addr, socklen_t len)
 static int raw_listen(int fd, int backlog)
 {
 	return (int)RAWCALL(SYS_listen, fd, backlog);
-}
-
-static int raw_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
-{
-	return (int)RAWCALL(SYS_accept4, fd, addr, len, flags);
-}
-
-static int raw_accept(int fd, struct sockaddr *addr, socklen_t *len)
-{
-	return raw_accept4(fd, addr, len, 0);
 }
 
 static int raw_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
@@ -408,9 +399,19 @@ int next_poll_now(struct pollfd *fds, nfds_t count)
 	return raw_poll(fds, count, 0);
 }
 
+int next_dup_now(int fd, int to, int flags)
+{
+	return raw_dup3(fd, to, flags);
+}
+
 void next_close_now(int fd)
 {
 	raw_close(fd);
+}
+
+int next_socket_now(int domain, int type, int protocol)
+{
+	return raw_socket(domain, type, protocol);
 }
 
 void next_bind(void)
@@ -425,4 +426,5 @@ void next_bind(void)
 	NEXT_FUNCTIONS(NEXT_BIND)
 #undef NEXT_BIND
 	bind_syscall();
+	beneath_bind(&next);
 }

@@ -39,8 +39,6 @@ typedef off_t native_off_t;
 	X(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))                      \
 	X(int, bind, (int fd, const struct sockaddr *addr, socklen_t len))                         \
 	X(int, listen, (int fd, int backlog))                                                      \
-	X(int, accept, (int fd, struct sockaddr *addr, socklen_t *len))                            \
-	X(int, accept4, (int fd, struct sockaddr *addr, socklen_t *len, int flags))                \
 	X(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))                       \
 	X(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))                       \
 	X(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len))             \
@@ -123,6 +121,15 @@ int next_poll_now(struct pollfd *fds, nfds_t count);
 
 /* The same for close(2). */
 void next_close_now(int fd);
+
+/* dup3(2) of a descriptor of our own, which other libraries that follow descriptors have never heard of. */
+int next_dup_now(int fd, int to, int flags);
+
+/*
+ * socket(2) for a socket of our own: of just this protocol, which other preloaded libraries would change
+ * (mptcpize makes MPTCP sockets of TCP ones).
+ */
+int next_socket_now(int domain, int type, int protocol);
 
 /* What stands behind syscall(2). Apart from the others, since assembly language jumps there. */
 extern long (*next_syscall)(long number, ...);

@@ -5,6 +5,7 @@
 #include "shim/options.h"
 
 #include "shim/next.h"
+#include "shim/usermem.h"
 
 #include <assert.h>
 #include <linux/tcp.h>
@@ -30,7 +31,8 @@
 #endif
 
 #define OPTION_BYTES 128 /* the longest that is copied: TCP_FASTOPEN_KEY is 32, a device's name 16 */
-#define UNKNOWN_BIT 63   /* something that isn't in the table was set */
+#define LATE_BIT 62      /* OPTION_ADVICE_LATE was set before the connection was begun */
+#define UNKNOWN_BIT 63   /* something that isn't in the tables was set */
 
 struct option {
 	int level, name;
@@ -47,6 +49,8 @@ static const struct option copyable[] = {
 	{ SOL_SOCKET, SO_BROADCAST },
 	{ SOL_SOCKET, SO_SNDBUF },
 	{ SOL_SOCKET, SO_RCVBUF },
+	{ SOL_SOCKET, SO_SNDBUFFORCE },
+	{ SOL_SOCKET, SO_RCVBUFFORCE },
 	{ SOL_SOCKET, SO_KEEPALIVE },
 	{ SOL_SOCKET, SO_PRIORITY },
 	{ SOL_SOCKET, SO_LINGER },
@@ -87,7 +91,7 @@ static const struct option copyable[] = {
 	{ IPPROTO_TCP, TCP_INQ },
 };
 #define COPYABLE_COUNT (sizeof(copyable) / sizeof(copyable[0]))
-static_assert(COPYABLE_COUNT <= UNKNOWN_BIT, "a bit for each");
+static_assert(COPYABLE_COUNT <= LATE_BIT, "a bit for each");
 
 /*
  * What MPTCP refuses and what a connection may be without. What would change its meaning isn't here,
@@ -126,9 +130,42 @@ static unsigned int copyable_bit(int level, int name)
 	return UNKNOWN_BIT;
 }
 
-void options_note(struct conn *conn, int level, int name)
+static int advice_index(int level, int name)
 {
-	atomic_fetch_or(&conn->options.set, 1ull << copyable_bit(level, name));
+	for (unsigned int i = 0; i < ADVICE_COUNT; i++)
+		if (advice[i].option.level == level && advice[i].option.name == name)
+			return (int)i;
+	return -1;
+}
+
+/*
+ * Does a program that sets it in any case ask for the default? -1 is that for how far packets go (ip(7),
+ * ipv6(7); nmap sets it), 0 for urgent data.
+ */
+static bool is_default(int level, int name, const void *value, socklen_t len)
+{
+	const bool hops = (level == IPPROTO_IP && name == IP_TTL) ||
+			  (level == IPPROTO_IPV6 && name == IPV6_UNICAST_HOPS);
+	int number;
+
+	if (len != sizeof(number) || !usermem_read(&number, value, sizeof(number)))
+		return false;
+	return hops ? number == -1 : level == SOL_SOCKET && name == SO_OOBINLINE && !number;
+}
+
+void options_note(struct conn *conn, int level, int name, const void *value, socklen_t len)
+{
+	int i = advice_index(level, name);
+
+	if (i < 0) {
+		atomic_fetch_or(&conn->options.set, UINT64_C(1) << copyable_bit(level, name));
+		return;
+	}
+	if (advice[i].weight == OPTION_ADVICE_LATE && is_default(level, name, value, len))
+		return;
+	atomic_fetch_or(&conn->options.advised, 1u << i);
+	if (advice[i].weight == OPTION_ADVICE_LATE)
+		atomic_fetch_or(&conn->options.set, UINT64_C(1) << LATE_BIT);
 }
 
 bool options_is_set(const struct conn *conn, int level, int name)
@@ -143,21 +180,36 @@ bool options_can_copy(const struct conn *conn)
 	return !(atomic_load(&conn->options.set) >> UNKNOWN_BIT & 1);
 }
 
+/* The option that tells the size of a buffer which @option sets; 0: it isn't about one. */
+static int buffer_size_name(const struct option *option)
+{
+	if (option->level != SOL_SOCKET)
+		return 0;
+	if (option->name == SO_SNDBUF || option->name == SO_SNDBUFFORCE)
+		return SO_SNDBUF;
+	return option->name == SO_RCVBUF || option->name == SO_RCVBUFFORCE ? SO_RCVBUF : 0;
+}
+
 static bool option_copy(const struct option *option, int from, int to)
 {
+	const int buffer = buffer_size_name(option);
 	char value[OPTION_BYTES];
 	socklen_t len = sizeof(value);
 	int half;
 
-	if (next.getsockopt(from, option->level, option->name, value, &len) != 0)
+	if (next.getsockopt(from, option->level, buffer ? buffer : option->name, value, &len) != 0)
 		return false;
-	if (option->level == SOL_SOCKET &&
-	    (option->name == SO_SNDBUF || option->name == SO_RCVBUF)) {
+	if (buffer) {
 		memcpy(&half, value, sizeof(half));
 		half /= 2; /* the kernel doubles what it is given: socket(7) */
 		memcpy(value, &half, sizeof(half));
 	}
 	return next.setsockopt(to, option->level, option->name, value, len) == 0;
+}
+
+bool options_allow_mptcp(const struct conn *conn)
+{
+	return !(atomic_load(&conn->options.set) >> LATE_BIT);
 }
 
 void options_copy_advice(const struct conn *conn, int to)
@@ -170,7 +222,21 @@ void options_copy_advice(const struct conn *conn, int to)
 					&conn->options.values[i], sizeof(int));
 }
 
-bool options_copy(const struct conn *conn, int from, int to)
+/* Advice that was given to the TCP socket @from is kept for as long as an MPTCP one is in its place. */
+static void advice_remember(struct conn *conn, int from)
+{
+	uint32_t advised = atomic_load(&conn->options.advised);
+
+	for (unsigned int i = 0; i < ADVICE_COUNT; i++) {
+		socklen_t len = sizeof(int);
+
+		if (advised >> i & 1)
+			next.getsockopt(from, advice[i].option.level, advice[i].option.name,
+					&conn->options.values[i], &len);
+	}
+}
+
+bool options_copy(struct conn *conn, int from, int to, bool to_mptcp)
 {
 	uint64_t set = atomic_load(&conn->options.set);
 
@@ -179,16 +245,11 @@ bool options_copy(const struct conn *conn, int from, int to)
 	for (unsigned int bit = 0; bit < COPYABLE_COUNT; bit++)
 		if ((set >> bit & 1) && !option_copy(&copyable[bit], from, to))
 			return false;
-	options_copy_advice(conn, to);
+	if (!conn->mptcp)
+		advice_remember(conn, from);
+	if (!to_mptcp)
+		options_copy_advice(conn, to);
 	return true;
-}
-
-static int advice_index(int level, int name)
-{
-	for (unsigned int i = 0; i < ADVICE_COUNT; i++)
-		if (advice[i].option.level == level && advice[i].option.name == name)
-			return (int)i;
-	return -1;
 }
 
 enum option_weight options_weight(int level, int name)

@@ -3,8 +3,8 @@
  * options.h - what an application has set on a socket, and how it gets to another one
  *
  * An MPTCP socket refuses a good part of what TCP takes (Linux 6.18: tests/lab/test_platform.py).
- * Some of that is advice, without which the connection is the same: it is remembered, told when
- * asked for, and has no effect. The rest needs a plain TCP socket: plain.h.
+ * Some of that is advice, without which the connection is the same: while the socket is an MPTCP one it is
+ * remembered, told when asked for, and has no effect. The rest keeps a connection on plain TCP.
  */
 #ifndef SHIM_OPTIONS_H
 #define SHIM_OPTIONS_H
@@ -13,8 +13,8 @@
 
 #include <sys/socket.h>
 
-/* The application has set this option on the socket of @conn, and the kernel has taken it. */
-void options_note(struct conn *conn, int level, int name);
+/* The application has set this option on the socket of @conn, and the kernel has taken @value. */
+void options_note(struct conn *conn, int level, int name, const void *value, socklen_t len);
 
 /* Has the application set this option, and was it noted? */
 bool options_is_set(const struct conn *conn, int level, int name);
@@ -22,11 +22,15 @@ bool options_is_set(const struct conn *conn, int level, int name);
 /* Can all that was set be set on another socket? */
 bool options_can_copy(const struct conn *conn);
 
+/* Is there nothing among it that a connection needs and Multipath TCP lacks? */
+bool options_allow_mptcp(const struct conn *conn);
+
 /*
- * options_copy() - set on the socket @to what the application has set on @from, of @conn, advice included
+ * options_copy() - set on the socket @to what the application has set on @from, the one that @conn has
+ * @to_mptcp: @to is a Multipath TCP socket, where advice is remembered instead
  * Returns false if anything of it can't be: @to is of no use then.
  */
-bool options_copy(const struct conn *conn, int from, int to);
+bool options_copy(struct conn *conn, int from, int to, bool to_mptcp);
 
 /* The advice alone. */
 void options_copy_advice(const struct conn *conn, int to);
@@ -34,7 +38,7 @@ void options_copy_advice(const struct conn *conn, int to);
 /* What an option is that MPTCP refuses and TCP takes. */
 enum option_weight {
 	OPTION_MATTERS,     /* a connection without it isn't what the application asked for */
-	OPTION_ADVICE_LATE, /* the same while a plain TCP socket can still be had, advice afterwards */
+	OPTION_ADVICE_LATE, /* the same if it is set before the connection is begun, advice afterwards */
 	OPTION_ADVICE,
 };
 enum option_weight options_weight(int level, int name);

@@ -10,7 +10,8 @@
  *   taken in one call, so either none are, or a response was.
  * - A socket whose peer is the server was connected directly; one that has neither a peer nor
  *   an error, and isn't connecting, was given up, or a process was killed before it could connect
- *   it again. TCP_FASTOPEN_NO_COOKIE, which is set before each SYN, is cleared in the first case.
+ *   it again. TCP_FASTOPEN_NO_COOKIE, which is set before each SYN, is cleared in the first case. Where
+ *   another socket has taken its place in the other process, SO_RCVLOWAT has a value that nobody sets.
  * - Another local port than before means another SYN: the next converter was asked, or the
  *   same one with a cookie.
  * - Bytes sent and to be sent tell how much of the message is on its way, and a segment
@@ -30,6 +31,7 @@
 #include "shim/others.h"
 
 #include "shim/attempt.h"
+#include "shim/mptcpinfo.h"
 #include "shim/next.h"
 
 #include <errno.h>
@@ -39,31 +41,10 @@
 #include <stddef.h>
 #include <sys/ioctl.h>
 
+#define MOVED_MARK 0x6c63 /* bytes */
+
 /* A response has 4 bytes at least; the end of the stream may count as one, on either side. */
 #define FEWEST_TAKEN 3
-
-#ifndef SOL_MPTCP
-#define SOL_MPTCP 284
-#endif
-#define MPTCP_INFO 1
-
-/* struct mptcp_info as of Linux 6.5, which older headers lack the end of. */
-struct mptcp_counters {
-	uint8_t counts[8];
-	uint32_t flags, token;
-	uint64_t write_seq, snd_una, rcv_nxt;
-	uint8_t local_addresses, checksum;
-	uint32_t retransmits;
-	uint64_t bytes_retrans, bytes_sent, bytes_received, bytes_acked;
-};
-
-/* False for TCP, for MPTCP that has fallen back to it, and before Linux 6.5. */
-static bool mptcp_counters(int fd, struct mptcp_counters *out)
-{
-	socklen_t len = sizeof(*out);
-
-	return next.getsockopt(fd, SOL_MPTCP, MPTCP_INFO, out, &len) == 0 && len >= sizeof(*out);
-}
 
 /* Of an MPTCP socket: its first subflow's, where the response comes. */
 static bool tcp_counters(int fd, struct tcp_info *out)
@@ -76,10 +57,10 @@ static bool tcp_counters(int fd, struct tcp_info *out)
 /* Bytes of the stream that have arrived in order, -1 if the kernel doesn't say. */
 static int64_t bytes_received(int fd)
 {
-	struct mptcp_counters mptcp;
+	struct mptcpinfo mptcp;
 	struct tcp_info tcp;
 
-	if (mptcp_counters(fd, &mptcp))
+	if (mptcpinfo_of(fd, &mptcp))
 		return (int64_t)mptcp.bytes_received;
 	return tcp_counters(fd, &tcp) ? (int64_t)tcp.tcpi_bytes_received : -1;
 }
@@ -118,8 +99,8 @@ enum others_news others_look(const struct conn *conn, int fd)
 	socklen_t len = sizeof(peer);
 	bool connected;
 
-	if (conn->directly)
-		return OTHERS_PENDING; /* others_follow() tells when that is over */
+	if (conn->directly || conn->bypassed)
+		return OTHERS_PENDING; /* others_follow() tells when that is over, the SYN+ACK of the other */
 	connected = next.getpeername(fd, &peer.sa, &len) == 0;
 	if (connected && sockaddr_ip_equal(&peer, &conn->peer))
 		return OTHERS_DIRECT;
@@ -127,7 +108,16 @@ enum others_news others_look(const struct conn *conn, int fd)
 		return OTHERS_DONE;
 	if (connected || conn->unasked || !is_disconnected(fd))
 		return OTHERS_PENDING;
+	if (option_int(fd, SOL_SOCKET, SO_RCVLOWAT, 0) == MOVED_MARK)
+		return OTHERS_MOVED;
 	return option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0) ? OTHERS_LEFT : OTHERS_FAILED;
+}
+
+void others_move(int fd)
+{
+	const int mark = MOVED_MARK;
+
+	next.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark));
 }
 
 void others_give_up(int fd)
@@ -167,6 +157,13 @@ bool others_is_held(int fd)
 	return tcp_counters(fd, &tcp) && tcp.tcpi_segs_out == 0;
 }
 
+bool others_has_sent_nothing(int fd)
+{
+	struct tcp_info tcp;
+
+	return tcp_counters(fd, &tcp) && tcp.tcpi_bytes_sent == 0;
+}
+
 static bool lock_try(int fd)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -196,10 +193,10 @@ void others_unlock(int fd)
 /* What MPTCP counts is without the SYN's data, what TCP counts with it. */
 static uint64_t bytes_sent(const struct conn *conn, int fd)
 {
-	struct mptcp_counters mptcp;
+	struct mptcpinfo mptcp;
 	struct tcp_info tcp;
 
-	if (mptcp_counters(fd, &mptcp))
+	if (mptcpinfo_of(fd, &mptcp))
 		return conn->message_in_syn + mptcp.bytes_acked + mptcp.write_seq - mptcp.snd_una;
 	if (tcp_counters(fd, &tcp))
 		return tcp.tcpi_bytes_sent - tcp.tcpi_bytes_retrans + tcp.tcpi_notsent_bytes;

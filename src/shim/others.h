@@ -18,6 +18,7 @@ enum others_news {
 	OTHERS_DONE,    /* the response was taken off the stream */
 	OTHERS_DIRECT,  /* it was connected to the server without a converter */
 	OTHERS_FAILED,  /* it was given up and disconnected */
+	OTHERS_MOVED,   /* it was given up for another socket, which the other process has alone */
 	OTHERS_LEFT,    /* it was disconnected by a process that ended before it could connect it again */
 };
 
@@ -37,6 +38,16 @@ bool others_is_new(const struct conn *conn, int fd);
 
 /* Does the SYN still wait for early data? */
 bool others_is_held(int fd);
+
+/* Has no byte of a request left for the converter yet, in the SYN neither? */
+bool others_has_sent_nothing(int fd);
+
+/*
+ * others_move() - the connection goes on over another socket, which this process has alone
+ * To be called once the old one is disconnected, and before its place is taken. Each of the other processes
+ * has to begin one of its own: OTHERS_MOVED.
+ */
+void others_move(int fd);
 
 /*
  * others_give() - another process is about to get @fd, a descriptor of the socket of @conn

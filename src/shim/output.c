@@ -7,7 +7,7 @@
 #include "shim/conversion.h"
 #include "shim/gate.h"
 #include "shim/next.h"
-#include "shim/plain.h"
+#include "shim/replace.h"
 #include "shim/watch.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static size_t iov_total(const struct iovec *iov, size_t count)
 	size_t total = 0;
 
 	for (size_t i = 0; i < count; i++)
-		total += iov[i].iov_len;
+		total += iov[i].iov_len < SIZE_MAX / 2 - total ? iov[i].iov_len : SIZE_MAX / 2 - total;
 	return total;
 }
 
@@ -59,15 +59,18 @@ bool output_takes_early(int fd)
 static bool is_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, int flags,
 		     ssize_t *result)
 {
+	bool held = conn_state(conn) == CONN_HELD;
 	size_t taken;
 
 	if (!conn->connect_told && !gate_is_writable(fd))
 		return false; /* in SYN_SENT */
 	taken = conversion_send_early(conn, fd, iov, count);
-	if (taken == iov_total(iov, count))
-		*result = (ssize_t)taken;
+	if (!taken && held && !gate_may_block(fd, flags))
+		*result = -EINPROGRESS; /* the kernel, too, sends the SYN with what it can copy, or without */
 	else if (!taken)
 		return false;
+	else if (taken == iov_total(iov, count))
+		*result = (ssize_t)taken;
 	else
 		*result = gate_may_block(fd, flags) ?
 				  send_rest(fd, iov, count, flags & ~MSG_FASTOPEN, taken) :
@@ -79,7 +82,7 @@ bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, s
 {
 	struct conn *conn = conn_attentive(fd);
 	int saved_errno = errno;
-	bool early = iov && conn && conversion_takes_early(conn) &&
+	bool early = (iov || !count) && conn && conversion_takes_early(conn) &&
 		     is_early(conn, fd, iov, count, flags, result);
 
 	errno = saved_errno;
@@ -110,8 +113,8 @@ static bool is_fastopen(int fd, const struct iovec *iov, size_t count, int flags
 		return false;
 	ret = conversion_start(conn, fd, &server, true);
 	if (ret == CONVERSION_DIRECT) {
-		if (conversion_leaves_alone(addr, addrlen) && plain_replace(conn, fd, "it is no business of the converter", NULL) == 0)
-			watch_resume(conn);
+		replace_with_tcp(conn, fd);
+		watch_resume(conn);
 		conn_move(conn, CONN_IDLE, CONN_DIRECT);
 		return false;
 	}

@@ -9,7 +9,7 @@
 #ifndef SHIM_PATIENCE_H
 #define SHIM_PATIENCE_H
 
-#include "shim/rawcall.h"
+#include "common/rawcall.h"
 
 #include <sched.h>
 #include <time.h>

@@ -9,7 +9,8 @@ void rights_leave_slow(const struct msghdr *msg);
 
 /*
  * rights_leave() - @msg is about to be sent: see to the sockets in its SCM_RIGHTS
- * The receiver may be without our help, and even with it knows nothing of their connections.
+ * The receiver may be without our help, and even with it knows nothing of their connections. @msg is there, with
+ * all of its control data.
  */
 static inline void rights_leave(const struct msghdr *msg)
 {

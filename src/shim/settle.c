@@ -20,8 +20,10 @@
 #include "shim/converters.h"
 #include "shim/deadlines.h"
 #include "shim/early.h"
+#include "shim/liveness.h"
 #include "shim/log.h"
 #include "shim/lowat.h"
+#include "shim/mptcpinfo.h"
 #include "shim/next.h"
 #include "shim/servers.h"
 #include "shim/tcpinfo.h"
@@ -68,6 +70,7 @@ static const char *request_ride(const struct conn *conn, int fd)
 
 void settle_let_go(struct conn *conn, int fd)
 {
+	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
 	if (conn->shut)
 		next.shutdown(fd, conn->shut - 1); /* SHUT_RD, SHUT_WR, SHUT_RDWR */
@@ -77,12 +80,11 @@ void settle_let_go(struct conn *conn, int fd)
 
 static void log_converted(const struct conn *conn, int fd)
 {
-	bool mptcp = option_int(fd, IPPROTO_TCP, TCP_IS_MPTCP, 0);
 	char detail[96];
 
 	snprintf(detail, sizeof(detail), "%s%s", request_ride(conn, fd),
 		 conn->confirmed ? ", server confirmed by the SYN+ACK" : "");
-	log_verdict(conn, mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
+	log_verdict(conn, conn->mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
 }
 
 /* A function of its own, and so is its stack: little of that may be left for what follows. */
@@ -99,10 +101,42 @@ __attribute__((noinline)) static void response_take(int fd, size_t length)
 	}
 }
 
+static enum conn_state connection_lost(struct conn *conn, int fd, const char *reason)
+{
+	watch_mask(conn); /* so that the kernel looks again */
+	return settle_failed(conn, fd, ECONNRESET, reason);
+}
+
+enum conn_state settle_anew(struct conn *conn, int fd, enum conn_ride ride)
+{
+	char text[SOCKADDR_STRLEN];
+	int ret;
+
+	log_line("converter %s: %s", sockaddr_ip_format(&conn->converter_addr, text),
+		 ride == CONN_RIDE_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
+					 "data in the SYN was not taken, asked behind the handshake");
+	if (ride == CONN_RIDE_TCP)
+		converters_note_mptcp(conn->converter, CACHE_MPTCP_LOST);
+	else
+		converters_note_syn_data(conn->converter, false);
+	if (conn->wrote || conn->confirmed)
+		return connection_lost(conn, fd, "Multipath TCP was lost behind the handshake");
+	liveness_end(conn, fd);
+	lowat_restore(conn, fd);
+	attempt_disconnect(fd);
+	ret = attempt_anew(conn, fd, ride);
+	return ret < 0 ? settle_on_error(conn, fd, -ret) : CONN_PENDING;
+}
+
 enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_step *told)
 {
+	/* What is lost behind the handshake shows in the first bytes from the converter. */
+	if (conn->mptcp && mptcpinfo_has_fallen_back(fd))
+		return settle_anew(conn, fd, CONN_RIDE_TCP);
+	if (conn->mptcp)
+		converters_note_mptcp(conn->converter, CACHE_MPTCP_HOLDS);
 	response_take(fd, told->length);
-	converters_served(conn->converter, told);
+	converters_served(conn->converter, &conn->peer, told);
 	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
 		servers_note_mptcp(&conn->peer, told->server_mptcp);
 	if (!conn->confirmed)
@@ -113,6 +147,7 @@ enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_st
 
 enum conn_state settle_confirmed(struct conn *conn, int fd)
 {
+	liveness_end(conn, fd);
 	conn->confirmed = true;
 	log_converted(conn, fd);
 	deadlines_set(conn, 0);
@@ -123,6 +158,7 @@ enum conn_state settle_confirmed(struct conn *conn, int fd)
 
 enum conn_state settle_failed(struct conn *conn, int fd, int error, const char *reason)
 {
+	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
 	early_drop(conn);
 	log_verdict(conn, "failed: ", reason);
@@ -143,8 +179,27 @@ enum conn_state settle_unreached(struct conn *conn, int fd, const struct handsha
 			 sockaddr_ip_format(&conn->converter_addr, text));
 		converters_withholds_nothing(conn->converter);
 	}
-	watch_mask(conn); /* so that the kernel looks again */
-	return settle_failed(conn, fd, ECONNRESET, told->reason);
+	return connection_lost(conn, fd, told->reason);
+}
+
+enum conn_state settle_bypass_lost(struct conn *conn, int fd)
+{
+	char text[SOCKADDR_STRLEN];
+	int ret;
+
+	log_line("%s: no Multipath TCP without the converter", sockaddr_ip_format(&conn->peer, text));
+	servers_note_no_bypass(&conn->peer);
+	if (conn->wrote || conn->confirmed)
+		return connection_lost(conn, fd, "Multipath TCP was lost behind the handshake");
+	liveness_end(conn, fd);
+	lowat_restore(conn, fd);
+	attempt_disconnect(fd);
+	conn->bypassed = false;
+	ret = attempt_directly(conn, fd);
+	if (ret < 0)
+		return settle_failed(conn, fd, -ret, error_text(-ret));
+	settle_let_go(conn, fd);
+	return CONN_DIRECT;
 }
 
 static enum conn_state settle_directly(struct conn *conn, int fd, const char *reason)
@@ -186,6 +241,7 @@ enum conn_state settle_converter_failed(struct conn *conn, int fd, const struct 
 	if (conn->wrote) /* what was written is with the converter */
 		return settle_failed(conn, fd, why->error, why->reason);
 	conn->tried |= 1u << conn->converter;
+	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
 	attempt_disconnect(fd);
 	return settle_go_on(conn, fd, why->error, why->reason);
@@ -198,10 +254,17 @@ enum conn_state settle_on_error(struct conn *conn, int fd, int error)
 	struct handshake_step why;
 
 	error = seen ? seen : pending ? pending : error;
-	if (conn->directly || conn->confirmed)
+	if (conn->directly || conn->bypassed || conn->confirmed)
 		return settle_failed(conn, fd, error, error_text(error));
-	why = handshake_on_error(error);
+	why = handshake_on_error(error, converters_is_proven(conn->converter));
 	return settle_converter_failed(conn, fd, &why);
+}
+
+enum conn_state settle_moved(struct conn *conn, int fd)
+{
+	if (settings->fail_closed || conn->wrote || conn->confirmed)
+		return settle_as_told(conn, fd, OTHERS_FAILED);
+	return settle_directly(conn, fd, "another process goes on over a socket of its own");
 }
 
 enum conn_state settle_as_told(struct conn *conn, int fd, enum others_news news)

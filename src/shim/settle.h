@@ -18,6 +18,16 @@ void settle_init(const struct settings *settings);
 /* The connection is the application's from now on, but for what it did too early. */
 void settle_let_go(struct conn *conn, int fd);
 
+/*
+ * settle_anew() - Multipath TCP was lost on the way to the converter, or would be
+ * The same converter is asked anew by @ride, as long as the application has done nothing with the connection
+ * that can't be done again; it fails otherwise, since a socket that has fallen back to TCP loses bytes.
+ */
+enum conn_state settle_anew(struct conn *conn, int fd, enum conn_ride ride);
+
+/* The server itself was asked over Multipath TCP, which it turns out not to speak: over TCP, then. */
+enum conn_state settle_bypass_lost(struct conn *conn, int fd);
+
 /* The response, @told, is complete: it is taken off the stream. */
 enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_step *told);
 
@@ -41,6 +51,9 @@ enum conn_state settle_converter_failed(struct conn *conn, int fd, const struct 
 
 /* The kernel says @error of the socket, positive. */
 enum conn_state settle_on_error(struct conn *conn, int fd, int error);
+
+/* Another process goes on with a socket of its own, and so does this one: with a direct connection. */
+enum conn_state settle_moved(struct conn *conn, int fd);
 
 /* Another process was first: what is left is to see it as it is. */
 enum conn_state settle_as_told(struct conn *conn, int fd, enum others_news news);

@@ -4,6 +4,7 @@
 
 #include "shim/shared.h"
 
+#include "client/cache_place.h"
 #include "shim/log.h"
 #include "shim/quiet.h"
 
@@ -14,26 +15,36 @@ enum { CLOSED, OPENING, OPEN };
 
 static const struct cache off;
 static struct cache cache;
-static const char *directory;
+static const struct settings *settings;
 static _Atomic int state;
 
-void shared_init(const char *kept)
+void shared_init(const struct settings *kept)
 {
-	directory = kept;
+	settings = kept;
+}
+
+static void find(void)
+{
+	struct cache_search search = { settings->cache, settings->runtime_dir, true };
+	struct cache_place place;
+	int ret = cache_find(&cache, &search, &place);
+
+	if (place.refused)
+		log_line("what is learned is not kept in %s: %s", place.refused, cache_problem(place.refusal));
+	else if (ret == -ENOSYS)
+		log_line("what is learned is not kept: %s", cache_problem(ret));
 }
 
 void shared_open(void)
 {
-	int expected = CLOSED, ret;
+	int expected = CLOSED;
 	struct quiet quiet;
 
 	if (atomic_load_explicit(&state, memory_order_acquire) != CLOSED)
 		return;
 	quiet_all(&quiet); /* a thread that is cancelled in open(2) would leave it OPENING */
 	if (atomic_compare_exchange_strong(&state, &expected, OPENING)) {
-		ret = cache_open(&cache, *directory ? directory : NULL);
-		if (ret < 0 && ret != -ENOENT)
-			log_line("what is learned is not kept: %s", cache_problem(ret));
+		find();
 		atomic_store_explicit(&state, OPEN, memory_order_release);
 	}
 	quiet_end(&quiet);

@@ -4,9 +4,10 @@
 #define SHIM_SHARED_H
 
 #include "client/cache.h"
+#include "client/settings.h"
 
-/* @directory: kept, must stay; empty for none */
-void shared_init(const char *directory);
+/* @settings: kept, must stay. */
+void shared_init(const struct settings *settings);
 
 /*
  * shared_open() - have the cache ready

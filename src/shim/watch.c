@@ -14,8 +14,8 @@
 
 #include "shim/watch.h"
 
+#include "common/rawcall.h"
 #include "shim/next.h"
-#include "shim/rawcall.h"
 #include "shim/unseen.h"
 
 #include <linux/kcmp.h>
@@ -162,10 +162,17 @@ bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
 
 	if (!conn_claim(conn, CONN_PENDING, &claim))
 		return false;
+	/* Another thread has just made it by epoll_ctl(): what /proc tells of it is our mask. */
+	if (!conn->unseen || watch_is_mask(event->events)) {
+		conn_release(conn, CONN_PENDING, &claim);
+		return false;
+	}
 	control(conn, epfd, EPOLL_CTL_MOD, fd, event, true);
 	watch = watch_on(conn, epfd, fd);
 	if (watch)
 		watch->adopted = true;
+	else
+		conn->watches_lost = true; /* it would be lost with the socket, should that be replaced */
 	conn_release(conn, CONN_PENDING, &claim);
 	return watch;
 }
@@ -234,11 +241,12 @@ void watch_rearm(struct conn *conn)
 			apply(conn->watches[i].epfd, &conn->watches[i], conn->watches[i].events);
 }
 
-/* A one-shot registration may have fired: it would fire again. */
+/* A one-shot registration may have fired, unless it was masked, and would fire again. */
 bool watch_can_suspend(const struct conn *conn)
 {
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
-		if (conn->watches[i].epfd != -1 && (conn->watches[i].events & EPOLLONESHOT))
+		if (conn->watches[i].epfd != -1 && (conn->watches[i].events & EPOLLONESHOT) &&
+		    !conn->watches[i].masked)
 			return false;
 	return !conn->watches_lost;
 }
@@ -248,6 +256,7 @@ void watch_suspend(struct conn *conn)
 {
 	struct epoll_event unused = { 0 };
 
+	conn->suspended = true;
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
 		struct conn_watch *watch = &conn->watches[i];
 
@@ -259,6 +268,9 @@ void watch_suspend(struct conn *conn)
 
 void watch_resume(struct conn *conn)
 {
+	if (!conn->suspended)
+		return;
+	conn->suspended = false;
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
 		struct conn_watch *watch = &conn->watches[i];
 		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };

@@ -45,10 +45,11 @@ void watch_again(int epfd, int fd, struct epoll_event event);
 
 /* Has the kernel look again at registrations as the application made them. */
 void watch_rearm(struct conn *conn);
+
 /*
- * watch_suspend(), watch_resume() - around the replacement of an IDLE socket by another
+ * watch_suspend(), watch_resume() - around the replacement of a socket that isn't connected by another
  * The first takes the registrations out, the second makes them again on what the descriptors then
- * refer to. watch_can_suspend() is false if some are not known, or can't be made again unnoticed.
+ * refer to, and does nothing if they weren't taken out. watch_can_suspend() is false if some are not known, or can't be made again unnoticed.
  */
 bool watch_can_suspend(const struct conn *conn);
 void watch_suspend(struct conn *conn);

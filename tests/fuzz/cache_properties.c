@@ -95,6 +95,11 @@ static bool naive_is_valid(const uint8_t *record, size_t size, int64_t now)
 		return value[4] <= CACHE_KINDS_MAX;
 	case CACHE_KIND_COOKIE:
 		return half >= 1 && half <= CACHE_COOKIE_MAX;
+	case CACHE_KIND_SILENCE:
+		memcpy(&word, value + 8, sizeof(word));
+		return word != 0;
+	case CACHE_KIND_MPTCP:
+		return word == CACHE_MPTCP_HOLDS || word == CACHE_MPTCP_LOST;
 	default:
 		return word >= CACHE_SERVER_MPTCP && word <= CACHE_SERVER_PLAIN;
 	}
@@ -122,6 +127,8 @@ static const unsigned int fact_of_kind[] = {
 	[CACHE_KIND_SYN_DATA] = CACHE_SYN_DATA,
 	[CACHE_KIND_INFO] = CACHE_INFO,
 	[CACHE_KIND_COOKIE] = CACHE_COOKIE,
+	[CACHE_KIND_MPTCP] = CACHE_MPTCP,
+	[CACHE_KIND_SILENCE] = CACHE_SILENCE,
 };
 
 /* What cache_converter_get() must have made of a @record, or of none. */
@@ -149,6 +156,16 @@ static struct cache_converter naive_converter(enum cache_kind kind, const uint8_
 		out.info.count = value[4];
 		memcpy(out.info.kinds, value + 5, value[4]);
 		break;
+	case CACHE_KIND_SILENCE:
+		out.silence.until = integer_at(record, 16);
+		out.silence.learned = integer_at(record, 8);
+		memcpy(&out.silence.destination, value, 8);
+		memcpy(&out.silence.destinations, value + 8, 4);
+		break;
+	case CACHE_KIND_MPTCP:
+		out.mptcp.until = integer_at(record, 16);
+		out.mptcp.verdict = (enum cache_mptcp)value[0];
+		break;
 	default:
 		out.cookie.until = integer_at(record, 16);
 		memcpy(&out.cookie.len, value, 2);
@@ -167,6 +184,8 @@ static void converter_check(const union sockaddr_ip *address, enum cache_kind ki
 		.syn_data = { .until = now + 1, .misses = 1 },
 		.info = { .until = now + 1, .flags = 2, .count = 1, .kinds = { 30 } },
 		.cookie = { .until = now + 1, .len = 4, .bytes = "true" },
+		.mptcp = { .until = now + 1, .verdict = CACHE_MPTCP_LOST },
+		.silence = { .until = now + 1, .destination = 3, .destinations = 2 },
 	};
 
 	REQUIRE(cache_converter_get(&cache, address, CACHE_INPUT_PATH, fact, now, &got) == want.known);
@@ -184,6 +203,13 @@ static void converter_check(const union sockaddr_ip *address, enum cache_kind ki
 	case CACHE_KIND_INFO:
 		want.info = all.info;
 		want.info.learned = now;
+		break;
+	case CACHE_KIND_MPTCP:
+		want.mptcp = all.mptcp;
+		break;
+	case CACHE_KIND_SILENCE:
+		want.silence = all.silence;
+		want.silence.learned = now;
 		break;
 	default:
 		want.cookie = all.cookie;

@@ -14,8 +14,8 @@
  */
 #include "config.h"
 
-#include "convertize/elf.h"
-#include "convertize/script.h"
+#include "common/elf.h"
+#include "common/script.h"
 
 #include <errno.h>
 #include <stdio.h>

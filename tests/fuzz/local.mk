@@ -7,7 +7,8 @@ check_LTLIBRARIES += libfuzz_srv_properties.la
 libfuzz_srv_properties_la_SOURCES = tests/fuzz/srv_properties.c tests/fuzz/srv_properties.h
 
 fuzz_tests = tests/fuzz/fuzz_request tests/fuzz/fuzz_response tests/fuzz/fuzz_cache \
-	tests/fuzz/fuzz_srv tests/fuzz/fuzz_handover tests/fuzz/fuzz_config tests/fuzz/fuzz_syn_packet
+	tests/fuzz/fuzz_srv tests/fuzz/fuzz_handover tests/fuzz/fuzz_config tests/fuzz/fuzz_syn_packet \
+	tests/fuzz/fuzz_warden
 check_PROGRAMS += $(fuzz_tests)
 TESTS += $(fuzz_tests)
 EXTRA_DIST += tests/fuzz/corpus
@@ -28,6 +29,10 @@ tests_fuzz_fuzz_syn_packet_SOURCES = tests/fuzz/fuzz_syn_packet.c tests/fuzz/dri
 	tests/unit/syn_build.c tests/unit/syn_build.h
 tests_fuzz_fuzz_syn_packet_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"syn_packet"'
 tests_fuzz_fuzz_syn_packet_LDADD = libconvertd.la
+
+tests_fuzz_fuzz_warden_SOURCES = tests/fuzz/fuzz_warden.c tests/fuzz/driver.c
+tests_fuzz_fuzz_warden_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"warden"'
+tests_fuzz_fuzz_warden_LDADD = libconvertd.la
 
 tests_fuzz_fuzz_cache_SOURCES = tests/fuzz/fuzz_cache.c tests/fuzz/driver.c \
 	tests/fuzz/cache_properties.c tests/fuzz/cache_properties.h

@@ -145,6 +145,8 @@ static void request_rewrite(const struct convert_request *request)
 		convert_write_connect(&w, &request->address, request->port, options, options_len);
 	if (request->has_cookie)
 		convert_write_cookie(&w, request->cookie.data, request->cookie.len);
+	if (request->has_echo)
+		convert_write_echo(&w, 0);
 	len = convert_writer_finish(&w);
 	REQUIRE(len > 0 && (size_t)len <= request->length);
 	REQUIRE(convert_request_parse(buf, (size_t)len, &reread) == CONVERT_OK);
@@ -152,6 +154,7 @@ static void request_rewrite(const struct convert_request *request)
 	REQUIRE(reread.has_info == request->has_info);
 	REQUIRE(reread.has_connect == request->has_connect);
 	REQUIRE(reread.has_cookie == request->has_cookie);
+	REQUIRE(reread.has_echo == request->has_echo);
 	REQUIRE(reread.port == request->port);
 	REQUIRE(memcmp(&reread.address, &request->address, sizeof(reread.address)) == 0);
 	REQUIRE(reread.extended == (options_len > 0));
@@ -225,6 +228,7 @@ void request_check(const uint8_t *data, size_t size)
 	REQUIRE(request.has_info == seen[CONVERT_TLV_INFO]);
 	REQUIRE(request.has_connect == seen[CONVERT_TLV_CONNECT]);
 	REQUIRE(request.has_cookie == seen[CONVERT_TLV_COOKIE]);
+	REQUIRE(request.has_echo == seen[CONVERT_TLV_ECHO]);
 	REQUIRE(!request.has_connect || convert_address_is_valid(&request.address));
 	REQUIRE(request.extended == (request.tcp_options.len > 0));
 	REQUIRE(is_inside(request.tcp_options, data, request.length));
@@ -291,6 +295,8 @@ static void response_rewrite(const struct convert_response *response)
 		convert_write_tcp_header(&w, response->tcp_header.data, response->tcp_header.len);
 	if (response->has_withholding)
 		convert_write_withholding(&w, &response->withholding);
+	if (response->has_echo)
+		convert_write_echo(&w, response->echo_kib);
 	if (response->has_error)
 		error_rewrite(&w, response);
 	len = convert_writer_finish(&w);
@@ -305,6 +311,9 @@ static void response_rewrite(const struct convert_response *response)
 	REQUIRE(reread.has_withholding == response->has_withholding);
 	REQUIRE(reread.withholding.withheld == response->withholding.withheld);
 	REQUIRE(reread.withholding.limit_ms == response->withholding.limit_ms);
+	REQUIRE(reread.withholding.corrects == response->withholding.corrects);
+	REQUIRE(reread.has_echo == response->has_echo);
+	REQUIRE(reread.echo_kib == response->echo_kib);
 }
 
 static void response_extent_check(const uint8_t *data, size_t length, enum convert_status status)
@@ -339,6 +348,7 @@ void response_check(const uint8_t *data, size_t size)
 		(status == CONVERT_OK && seen[CONVERT_TLV_SUPPORTED_TCP_EXTENSIONS]));
 	REQUIRE(!response.has_withholding ||
 		(status == CONVERT_OK && seen[CONVERT_TLV_WITHHOLDING]));
+	REQUIRE(!response.has_echo || (status == CONVERT_OK && seen[CONVERT_TLV_ECHO]));
 	REQUIRE(is_inside(response.error_value, data, response.length));
 	REQUIRE(is_inside(response.tcp_header, data, response.length));
 	REQUIRE(is_inside(response.supported, data, response.length));

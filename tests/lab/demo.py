@@ -91,8 +91,13 @@ class Demo:
         return Result(self.lab.client.run(command, env=env).stdout)
 
     def ours(self):
-        """The environment for LD_PRELOAD=libconvert.so; there is no other setting than the converter's address."""
-        return self.lab.shim_env(CONVERT_ADDR=self.lab.converter.addr4)
+        """The environment for LD_PRELOAD=libconvert.so; there is no other setting than the converter's address.
+
+        In the directory, as in a user's session, programs keep what they have learned.
+        """
+        runtime = os.path.join(self.lab.directory, "runtime")
+        os.makedirs(runtime, mode=0o700, exist_ok=True)
+        return self.lab.shim_env(CONVERT_ADDR=self.lab.converter.addr4, XDG_RUNTIME_DIR=runtime)
 
     # --- the network ----------------------------------------------------------------
 
@@ -126,6 +131,8 @@ class Demo:
         got = os.path.join(lab.directory, "got")
         captures = {}
         expression = "tcp port %d" % CONVERT_PORT
+        # the day's first connection asks the converter what it supports, behind the handshake; this is any other one
+        self.curl("small", env=self.ours())
         with lab.capture(lab.client, "wifi", expression) as captures["wifi"], \
                 lab.capture(lab.client, "lte", expression) as captures["lte"]:
             result = self.curl("file", env=self.ours(), output=got)

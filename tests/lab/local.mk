@@ -5,12 +5,13 @@ linkem_SOURCES = tests/lab/linkem/main.c tests/lab/linkem/settings.c tests/lab/l
 	tests/lab/linkem/surgery.c tests/lab/linkem/control.c tests/lab/linkem/linkem.h
 
 EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertlab/build.py \
-	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/harness.py \
-	tests/lab/convertlab/hosts.py tests/lab/convertlab/links.py tests/lab/convertlab/metrics.py \
+	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/forging.py tests/lab/convertlab/harness.py \
+	tests/lab/convertlab/hosts.py tests/lab/convertlab/links.py tests/lab/convertlab/manager.py tests/lab/convertlab/metrics.py \
 	tests/lab/convertlab/names.py tests/lab/convertlab/nodes.py \
 	tests/lab/convertlab/pcap.py \
 	tests/lab/convertlab/peers.py tests/lab/convertlab/sandbox.py tests/lab/convertlab/servers.py \
-	tests/lab/convertlab/sniffer.py tests/lab/convertlab/topology.py tests/lab/convertlab/waiting.py \
+	tests/lab/convertlab/sniffer.py tests/lab/convertlab/systemd.py tests/lab/convertlab/topology.py \
+	tests/lab/convertlab/turns.py tests/lab/convertlab/waiting.py \
 	tests/lab/scripted_converter.py tests/lab/apps/bulk.py tests/lab/apps/connect_probe.py \
 	tests/lab/apps/duplex.py tests/lab/apps/early_probe.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py \
 	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py
@@ -24,28 +25,51 @@ EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserve
 clean-local:
 	rm -rf tests/lab/apps/build
 
+# compiled and run, so that the report stays true
+check_PROGRAMS += doc/reproducers/mptcp-fallback-overlap
+doc_reproducers_mptcp_fallback_overlap_SOURCES = doc/reproducers/mptcp-fallback-overlap.c
+
+# They stand for applications and for their mistakes: they call the C library's functions by their own names, not by those that
+# _FORTIFY_SOURCE puts in their place.
+APP_CPPFLAGS = $(AM_CPPFLAGS) -U_FORTIFY_SOURCE
+
 check_PROGRAMS += tests/lab/apps/threads
+tests_lab_apps_threads_CPPFLAGS = $(APP_CPPFLAGS)
 tests_lab_apps_threads_SOURCES = tests/lab/apps/threads.c
 tests_lab_apps_threads_LDFLAGS = $(AM_LDFLAGS) -pthread
 check_PROGRAMS += tests/lab/apps/forks
+tests_lab_apps_forks_CPPFLAGS = $(APP_CPPFLAGS)
 tests_lab_apps_forks_SOURCES = tests/lab/apps/forks.c
 
 check_PROGRAMS += tests/lab/apps/surface_local
+tests_lab_apps_surface_local_CPPFLAGS = $(APP_CPPFLAGS)
 tests_lab_apps_surface_local_SOURCES = tests/lab/apps/surface_local.c tests/lab/apps/say.h
 check_PROGRAMS += tests/lab/apps/surface_remote
+tests_lab_apps_surface_remote_CPPFLAGS = $(APP_CPPFLAGS)
 tests_lab_apps_surface_remote_SOURCES = tests/lab/apps/surface_remote.c tests/lab/apps/await.h tests/lab/apps/say.h
 tests_lab_apps_surface_remote_LDFLAGS = $(AM_LDFLAGS) -pthread
 check_PROGRAMS += tests/lab/apps/surface_interrupts
+tests_lab_apps_surface_interrupts_CPPFLAGS = $(APP_CPPFLAGS)
 tests_lab_apps_surface_interrupts_SOURCES = tests/lab/apps/surface_interrupts.c tests/lab/apps/await.h \
 	tests/lab/apps/say.h
 tests_lab_apps_surface_interrupts_LDFLAGS = $(AM_LDFLAGS) -pthread
 check_PROGRAMS += tests/lab/apps/surface_syscall
 tests_lab_apps_surface_syscall_SOURCES = tests/lab/apps/surface_remote.c tests/lab/apps/await.h tests/lab/apps/say.h \
 	tests/lab/apps/through_syscall.h
-tests_lab_apps_surface_syscall_CPPFLAGS = $(AM_CPPFLAGS) -DTHROUGH_SYSCALL
+tests_lab_apps_surface_syscall_CPPFLAGS = $(APP_CPPFLAGS) -DTHROUGH_SYSCALL
 tests_lab_apps_surface_syscall_LDFLAGS = $(AM_LDFLAGS) -pthread
 
+bad_calls_sources = tests/lab/apps/bad_calls.c tests/lab/apps/bad_calls.h tests/lab/apps/bad_calls_names.c \
+	tests/lab/apps/bad_calls_transfer.c tests/lab/apps/bad_calls_waits.c tests/lab/apps/through_syscall.h
+check_PROGRAMS += tests/lab/apps/bad_calls
+tests_lab_apps_bad_calls_CPPFLAGS = $(APP_CPPFLAGS)
+tests_lab_apps_bad_calls_SOURCES = $(bad_calls_sources)
+check_PROGRAMS += tests/lab/apps/bad_syscalls
+tests_lab_apps_bad_syscalls_SOURCES = $(bad_calls_sources)
+tests_lab_apps_bad_syscalls_CPPFLAGS = $(APP_CPPFLAGS) -DTHROUGH_SYSCALL
+
 check_PROGRAMS += tests/lab/apps/hook_probe
+tests_lab_apps_hook_probe_CPPFLAGS = $(APP_CPPFLAGS)
 tests_lab_apps_hook_probe_SOURCES = tests/lab/apps/hook_probe.c tests/lab/apps/say.h
 tests_lab_apps_hook_probe_LDFLAGS = $(AM_LDFLAGS) -pthread
 
@@ -56,27 +80,37 @@ tests_lab_apps_resolve_probe_LDADD = libresolve.la libclient.la libcodec.la libc
 
 # a module for nsswitch.conf; -rpath makes it a shared library
 if HAVE_NSS
+# for test_convertd_privileges.py
+check_LTLIBRARIES += libattack.la
+libattack_la_SOURCES = tests/lab/attack.c
+libattack_la_LDFLAGS = $(AM_LDFLAGS) -module -shared -rpath /nowhere -avoid-version -pthread
+
 check_LTLIBRARIES += libnss_nested.la
 libnss_nested_la_SOURCES = tests/lab/nss_nested.c
 libnss_nested_la_LDFLAGS = $(AM_LDFLAGS) -module -shared -rpath /nowhere -version-info 2:0:0
 libnss_nested_la_LIBADD = libresolve.la libclient.la libcodec.la libcommon.la
 endif
 
-# Labs wait for each other (harness.py takes a lock on the build directory), since they measure.
+# as many CPUs as a test wants; -rpath makes it a shared library
+check_LTLIBRARIES += libmanycpus.la
+libmanycpus_la_SOURCES = tests/lab/many_cpus.c
+libmanycpus_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+
+# They run side by side, since they wait more than they compute (convertlab/turns.py): the longest first, so that none is left over.
+LONG_TESTS = tests/lab/test_shim_surface.py tests/lab/test_convertize_doctor.py tests/lab/test_transfers.py \
+	tests/lab/test_shim_semantics.py tests/lab/test_fallback.py tests/lab/test_confirmation.py tests/lab/test_convertd_hold.py \
+	tests/lab/test_shim_policy.py tests/lab/test_shim_processes.py tests/lab/test_convertize_paths.py
 LAB_TESTS = \
+	tests/lab/test_harness.py \
 	tests/lab/test_link.py \
+	tests/lab/test_platform_handshake.py \
 	tests/lab/test_platform_processes.py \
-	tests/lab/test_shim_semantics.py \
-	tests/lab/test_shim_policy.py \
-	tests/lab/test_shim_surface.py \
-	tests/lab/test_shim_processes.py \
 	tests/lab/test_shim_moments.py \
 	tests/lab/test_valgrind.py \
 	tests/lab/test_early_data.py \
 	tests/lab/test_learned.py \
-	tests/lab/test_confirmation.py \
-	tests/lab/test_transfers.py \
 	tests/lab/test_convertd_messages.py \
+	tests/lab/test_convertd_own.py \
 	tests/lab/test_convertd_privileges.py \
 	tests/lab/test_convertd_relay.py \
 	tests/lab/test_convertd_ends.py \
@@ -84,16 +118,22 @@ LAB_TESTS = \
 	tests/lab/test_convertd_activation.py \
 	tests/lab/test_convertd_config.py \
 	tests/lab/test_convertd_drain.py \
+	tests/lab/test_convertd_restart.py \
 	tests/lab/test_convertd_host.py \
 	tests/lab/test_convertd_units.py \
 	tests/lab/test_convertd_access.py \
+	tests/lab/test_convertd_killed.py \
 	tests/lab/test_convertd_limits.py \
 	tests/lab/test_convertd_cookies.py \
+	tests/lab/test_convertd_demand.py \
+	tests/lab/test_convertd_families.py \
+	tests/lab/test_convertd_reflection.py \
 	tests/lab/test_convertd_fastopen.py \
 	tests/lab/test_convertd_sources.py \
 	tests/lab/test_several_converters.py \
-	tests/lab/test_convertd_hold.py \
+	tests/lab/test_convertd_fallback.py \
 	tests/lab/test_convertd_observe.py \
+	tests/lab/test_convertd_warden.py \
 	tests/lab/test_convertd_workers.py \
 	tests/lab/test_convertd_memory.py \
 	tests/lab/test_convertd_counts.py \
@@ -101,26 +141,34 @@ LAB_TESTS = \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
 	tests/lab/test_convertize_check.py \
+	tests/lab/test_preloads.py \
 	tests/lab/test_applications_http.py \
 	tests/lab/test_applications_services.py \
 	tests/lab/test_applications_runtimes.py \
 	tests/lab/test_applications_loops.py
 # They are about the kernel and about speed: sanitizers would find nothing, and slow them down.
-MEASURING_TESTS = tests/lab/test_platform.py tests/lab/test_aggregation.py tests/lab/test_bench.py
+PLAIN_TESTS = tests/lab/test_losses.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_bench.py
+# Everything in these is a measurement. They come last, one after the other, when nothing else of the tests runs any more.
+# the last two don't measure, but take all of the machine: thousands of connections a second
+MEASURING_TESTS = tests/lab/test_link_times.py tests/lab/test_times.py \
+	tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py
+PLAIN_MEASURING_TESTS = tests/lab/test_platform_times.py tests/lab/test_aggregation.py
 # ThreadSanitizer wants programs that it has instrumented
 THREAD_TESTS = tests/lab/test_thread_sanitizer.py
-dist_check_SCRIPTS += $(LAB_TESTS) $(MEASURING_TESTS) $(THREAD_TESTS)
+dist_check_SCRIPTS += $(LONG_TESTS) $(LAB_TESTS) $(PLAIN_TESTS) $(MEASURING_TESTS) $(PLAIN_MEASURING_TESTS) $(THREAD_TESTS)
 if THREAD_SANITIZED
 TESTS += $(THREAD_TESTS)
 else
 # which of them "make check" runs
 if SANITIZED
-LAB_CHECKS = $(LAB_TESTS)
+LAB_CHECKS = $(LONG_TESTS) $(LAB_TESTS) $(MEASURING_TESTS)
 else
-LAB_CHECKS = $(LAB_TESTS) $(MEASURING_TESTS)
+LAB_CHECKS = $(PLAIN_TESTS) $(LONG_TESTS) $(LAB_TESTS) $(MEASURING_TESTS) $(PLAIN_MEASURING_TESTS)
 endif
 TESTS += $(LAB_CHECKS)
 endif
+measuring_logs = $(MEASURING_TESTS:.py=.log) $(PLAIN_MEASURING_TESTS:.py=.log)
+$(measuring_logs): | $(filter-out $(measuring_logs),$(TEST_LOGS))
 TEST_EXTENSIONS = .py
 if HAVE_PYTHON
 PY_LOG_COMPILER = $(PYTHON)
@@ -129,12 +177,13 @@ PY_LOG_COMPILER = $(SHELL) -c 'echo "SKIP: configure found no Python 3.9 or newe
 	test -z "$$CONVERT_NO_SKIP" && exit 77; exit 1'
 endif
 
-# automake allows one AM_TESTS_ENVIRONMENT in the whole package: this one
+# automake allows one AM_TESTS_ENVIRONMENT in the whole package: this one. (Check ends a test after four seconds otherwise,
+# which the longest take on a machine that runs four of them on each CPU.)
 AM_TESTS_ENVIRONMENT = CONVERT_BUILDDIR='$(abs_top_builddir)'; export CONVERT_BUILDDIR; \
 	CONVERT_SRCDIR='$(abs_top_srcdir)'; export CONVERT_SRCDIR; \
 	SANITIZER_PRELOAD='$(SANITIZER_PRELOAD)'; export SANITIZER_PRELOAD; \
 	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE; \
-	CONVERT_CONSOLE=9; export CONVERT_CONSOLE;
+	CONVERT_CONSOLE=9; export CONVERT_CONSOLE; CK_DEFAULT_TIMEOUT=120; export CK_DEFAULT_TIMEOUT;
 # where harness.py tells each skip: the terminal
 AM_TESTS_FD_REDIRECT = 9>&2
 

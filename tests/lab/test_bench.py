@@ -21,7 +21,7 @@ CLOSED_PORT = 9
 
 
 def load(lab, *options, env=None):
-    said = lab.client.run([lab.build.program(LOAD), "run", *options], env=env, timeout=50)
+    said = lab.client.run([lab.build.program(LOAD), "run", *options], env=env)
     return json.loads(said.stdout)
 
 

@@ -18,8 +18,8 @@ CONFIRMED = "server confirmed by the SYN+ACK"
 
 
 def lab_for(**options):
-    """20 ms to the converter, 40 from there to the server."""
-    return Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=20), **options)
+    """120 ms to the converter, 240 from there to the server: longer than a program on a busy machine waits for a CPU."""
+    return Lab(wifi=Link(delay_ms=60), lte=None, core=Link(delay_ms=120), **options)
 
 
 def withheld(lab, **variables):
@@ -36,11 +36,6 @@ def ask(lab, program, *words, env):
     return lab.client.run(["python3", "-c", program, lab.server.addr4, *words], env=env, text=False).stdout.decode("latin-1")
 
 
-def without_idle(transcript):
-    """Idle MPTCP sockets are writable and hung up in other words than idle TCP sockets."""
-    return "\n".join(line for line in transcript if not line.startswith("before connect"))
-
-
 def test_writable_at_the_syn_ack():
     """In every way of waiting: after one round trip, and then the server's bytes alone."""
     with lab_for() as lab:
@@ -50,8 +45,8 @@ def test_writable_at_the_syn_ack():
             for way in WAYS:
                 direct, _ = probe(lab, way, address, 7, None)
                 said, ms = probe(lab, way, address, 7, withheld(lab))
-                equal(without_idle(said), without_idle(direct), "%s to %s" % (way, address))
-                check(ms >= 19.5, "%s: told after %.1f ms, before the SYN+ACK can have come" % (way, ms))
+                equal(said, direct, "%s to %s" % (way, address))
+                check(ms >= 119.5, "%s: told after %.1f ms, before the SYN+ACK can have come" % (way, ms))
         equal(lab.shim_log().count(CONFIRMED), 2 * len(WAYS), "confirmed in\n" + lab.shim_log())
 
 
@@ -63,7 +58,7 @@ def test_response_in_pieces():
         for way in WAYS:
             direct, _ = probe(lab, way, lab.server.addr4, 7, None)
             said, _ = probe(lab, way, lab.server.addr4, 7, withheld(lab, CONVERT_ADDR=lab.converter.addr4))
-            equal(without_idle(said), without_idle(direct), way)
+            equal(said, direct, way)
         equal(lab.shim_log().count(CONFIRMED), len(WAYS), "confirmed in\n" + lab.shim_log())
 
 
@@ -79,8 +74,8 @@ def test_what_confirms_nothing():
             for way in ("blocking", "poll", "epoll-edge"):
                 direct, _ = probe(lab, way, lab.server.addr4, 7, None)
                 said, ms = probe(lab, way, lab.server.addr4, 7, {**withheld(lab), **{k: str(v) for k, v in variables.items()}})
-                equal(without_idle(said), without_idle(direct), way)
-                check(ms >= 59.5, "%s, %s: told after %.1f ms, before the server can have answered" % (sysctl, way, ms))
+                equal(said, direct, way)
+                check(ms >= 359.5, "%s, %s: told after %.1f ms, before the server can have answered" % (sysctl, way, ms))
             check(CONFIRMED not in lab.shim_log(), lab.shim_log())
 
 

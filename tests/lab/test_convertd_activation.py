@@ -2,23 +2,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_convertd_activation.py - convertd under a service manager: sockets that it inherits, and what it tells
 
-The manager here is this test: it makes the sockets, starts convertd with them as sd_listen_fds(3) says, and reads its messages.
+The manager here is the lab's (manager.py): it makes the sockets, starts convertd with them as sd_listen_fds(3) says, and reads its
+messages.
 """
 import contextlib
+import ctypes
 import os
-import shutil
+import shlex
 import signal
 import socket
-import tempfile
 import threading
 
 from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab.manager import Manager
 from convertlab.peers import MPTCP, TCP, Client, Server, extended_header, read_exactly, writable
 
 RESTARTS = 3
-
-# The names of what the manager is to keep.
-LISTENERS, RULES = "convertd-listen", "convertd-rules"
 
 
 def near(**options):
@@ -26,85 +25,11 @@ def near(**options):
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
 
 
-class Manager:
-    """A service manager: sockets of socket units, those that it keeps for convertd, and a place for messages."""
-
-    def __init__(self, lab, *sockets):
-        self._lab = lab
-        self.sockets = sockets
-        self.kept = []  # descriptors that listen
-        self.rules = []  # and of what owns the rules for SYNs
-        self._directory = tempfile.mkdtemp(prefix="m-", dir="/run")  # a path for a Unix socket must be short
-        self.path = os.path.join(self._directory, "notify")
-        self._messages = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._messages.bind(self.path)
-        self.heard = []
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._messages.close()
-        shutil.rmtree(self._directory)
-        for sock in self.sockets:
-            sock.close()
-        self.forget()
-
-    def forget(self):
-        """Closes all that it keeps, as when convertd is stopped for good."""
-        self._drop(self.kept)
-        self._drop(self.rules)
-
-    @staticmethod
-    def _drop(numbers):
-        for number in numbers:
-            os.close(number)
-        numbers.clear()
-
-    def start(self, *arguments, env=None):
-        """Starts convertd with the sockets; returns its Process."""
-        passed = [sock.fileno() for sock in self.sockets] + self.kept + self.rules
-        names = ["unit.socket"] * len(self.sockets) + [LISTENERS] * len(self.kept) + [RULES] * len(self.rules)
-        # a shell puts the sockets where they belong, and becomes convertd: LISTEN_PID is its own number
-        moves = "".join("exec %d<&%d-; " % (3 + i, 100 + i) for i in range(len(passed)))
-        script = "%sexport LISTEN_PID=$$ LISTEN_FDS=%d; exec \"$@\"" % (moves, len(passed))
-        numbers = [os.dup2(number, 100 + i) for i, number in enumerate(passed)]
-        process = self._lab.converter.popen(
-            ["bash", "-c", script, "sh", self._lab.build.program("convertd"), "--allow-client", "::/0",
-             "--allow-destination", "10.0.0.0/8", *arguments], name="convertd", pass_fds=numbers,
-            env={"NOTIFY_SOCKET": self.path, "LISTEN_FDNAMES": ":".join(names), **(env or {})})
-        for number in numbers:
-            os.close(number)
-        return process
-
-    def _take(self, text, numbers):
-        """What a message says of descriptors."""
-        lines = text.splitlines()
-        store = next((store for name, store in ((LISTENERS, self.kept), (RULES, self.rules)) if "FDNAME=" + name in lines), None)
-        check(store is not None and "FDSTORE=1" in lines or not numbers, "descriptors with the message " + text)
-        if store is None:
-            return
-        if "FDSTOREREMOVE=1" in lines:
-            self._drop(store)
-        store += numbers
-
-    def wait(self, *assignments, seconds=30):
-        """Waits for a message with these assignments and returns it as {name: value}; what came before is passed over."""
-        self._messages.settimeout(seconds)
-        while True:
-            data, numbers, _, _ = socket.recv_fds(self._messages, 65536, 8)
-            text = data.decode()
-            self.heard.append(text)
-            self._take(text, numbers)
-            lines = text.splitlines()
-            if all(line in lines for line in assignments):
-                return dict(line.split("=", 1) for line in lines)
-
-
 def listening(lab, address, port, protocol=MPTCP, kind=socket.SOCK_STREAM):
     """A socket of the converter that listens there, as a socket unit makes it: convertd sets the rest."""
     sock = lab.converter.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind, protocol)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     if ":" in address:
         sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     sock.bind((address, port))
@@ -122,6 +47,11 @@ def converts(lab, server, protocol=MPTCP, port=1234, delivery="syn"):
             sock.sendall(b"d")
             equal((read_exactly(sock, 1), client.read(1)), (b"u", b"d"), "what went through")
         return client.syn_data_taken()
+
+
+def preloaded(library):
+    """LD_PRELOAD with this library, behind a sanitizer's, which has to be the first."""
+    return ":".join([*shlex.split(os.environ.get("SANITIZER_PRELOAD", "")), library])
 
 
 def refuses(lab, port):
@@ -227,6 +157,22 @@ def test_systemd_socket_activate():
         equal(process.stop(), 0, "the status")
 
 
+def test_more_cpus_than_workers():
+    """A host with more CPUs than there are workers at most, and a socket for each of them: all that are taken are served."""
+    with near() as lab, Server(lab, 80) as server, Manager(lab) as manager:
+        for _ in range(300):
+            sock = listening(lab, "::", 5000)
+            manager.kept.append(sock.detach())
+        process = manager.start("--listen", "[::]:5000", env={
+            "LD_PRELOAD": preloaded(os.path.join(lab.build.directory, ".libs/libmanycpus.so")), "MANY_CPUS": "400"})
+        manager.wait("READY=1")
+        check("[::]:5000 (MPTCP, Fast Open, inherited); 256 workers" in process.log_text(), process.log_text())
+        equal(len(manager.kept), 256, "sockets that are kept")
+        for i in range(40):
+            converts(lab, server, (TCP, MPTCP)[i % 2], 5000)
+        equal(process.stop(), 0, "the status")
+
+
 # --- a restart -----------------------------------------------------------------------------------------------------
 
 
@@ -322,7 +268,7 @@ def test_confirmations_between_two():
     need("nft", "nftables")
     with near() as lab, Server(lab, 80) as server, Manager(lab, listening(lab, "::", 5000)) as manager:
         arguments = ["--listen", "[::]:5001", "--workers", "1"]
-        for number, way in ((signal.SIGKILL, "on"), (signal.SIGTERM, "off")):
+        for way in ("on", "off"):
             process = manager.start(*arguments)
             manager.wait("READY=1")
             for port in (5000, 5001):
@@ -330,7 +276,7 @@ def test_confirmations_between_two():
                     extended_header(client.send(server.connect()).answer())
                     server.accept().close()
                     check(client.confirmed(), "a SYN+ACK of port %d confirms nothing" % port)
-            process.stop(number)
+            process.stop(signal.SIGKILL)
             with contextlib.ExitStack() as stack:
                 waiting = [stack.enter_context(Client(lab.client, lab.converter.addr4, port=port)) for port in (5000, 5001)]
                 for client in waiting:
@@ -350,7 +296,7 @@ def test_confirmations_between_two():
             listed = lab.converter.run(["nft", "list", "tables"]).stdout
             equal(listed.count("convertd_syns"), 1, "tables:\n" + listed)
         manager.forget()
-        equal(lab.converter.run(["nft", "list", "tables"]).stdout, "", "tables when all is gone")
+        wait_until(lambda: lab.converter.run(["nft", "list", "tables"]).stdout == "", 10, "the end of the tables, when all is gone")
 
 
 def test_kept_sockets_follow_the_configuration():
@@ -431,8 +377,8 @@ def test_kept_sockets_of_a_time_without_mptcp():
 
 
 def test_messages_of_the_end():
-    """STOPPING=1 with the time that it may take, and how many sessions are left."""
-    with near() as lab, Server(lab, 80) as server, Manager(lab) as manager:
+    """STOPPING=1 with the time that it may take, and how many sessions are left, where the manager keeps no descriptors."""
+    with near() as lab, Server(lab, 80) as server, Manager(lab, keeps=False) as manager:
         process = manager.start("--drain-timeout", "100")
         manager.wait("READY=1")
         with Client(lab.client, lab.converter.addr4) as client:
@@ -458,6 +404,56 @@ def test_watchdog():
             equal(process.stop(), 0, "the status")
             manager.wait("STOPPING=1")
             check(watched or not any("WATCHDOG" in text for text in manager.heard), manager.heard)
+
+
+
+def test_watchdog_of_standing_workers():
+    """Not a word while any one of the threads stands still, be it a worker or the main one; again when all of them go on."""
+    with near() as lab, Manager(lab) as manager:
+        process = manager.start("--workers", "3", env={"WATCHDOG_USEC": 800000})
+        manager.wait("READY=1")
+        for name in ("worker-0", "worker-2", "worker-1", None):
+            manager.wait("WATCHDOG=1")
+            with standing(process, name):
+                # what the question that was on its way brought; then nothing, for as long as the manager has patience
+                with contextlib.suppress(TimeoutError):
+                    manager.wait("WATCHDOG=1", seconds=0.4)
+                    manager.wait("WATCHDOG=1", seconds=0.4)
+                try:
+                    manager.wait("WATCHDOG=1", seconds=0.8)
+                    check(False, "the manager is told that all is well while %s stands still" % (name or "the main thread"))
+                except TimeoutError:
+                    pass
+                check(not name or "warning: %s stands still" % name in process.log_text(), process.log_text())
+            manager.wait("WATCHDOG=1")
+        equal(process.log_text().count("stands still"), 3, "lines:\n" + process.log_text())
+        equal(process.stop(), 0, "the status")
+
+
+PTRACE_ATTACH, PTRACE_DETACH = 16, 17  # ptrace(2)
+
+
+def thread_of(process, name):
+    """The number of the thread of that name; of the main one for None."""
+    for task in os.listdir("/proc/%d/task" % process.serving):
+        with open("/proc/%d/task/%s/comm" % (process.serving, task), encoding="ascii") as file:
+            if file.read().strip() == name:
+                return int(task)
+    return process.serving
+
+
+@contextlib.contextmanager
+def standing(process, name):
+    """One thread stands still, and no other one of its process."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long] * 4
+    thread = thread_of(process, name)
+    equal(libc.ptrace(PTRACE_ATTACH, thread, 0, 0), 0, "ptrace: " + os.strerror(ctypes.get_errno()))
+    os.waitpid(thread, 0x40000000)  # __WALL
+    try:
+        yield
+    finally:
+        equal(libc.ptrace(PTRACE_DETACH, thread, 0, 0), 0, "ptrace: " + os.strerror(ctypes.get_errno()))
 
 
 if __name__ == "__main__":

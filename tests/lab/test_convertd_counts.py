@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_convertd_counts.py - what convertd counts besides connections: SYNs that it withholds, pipes"""
 import contextlib
+import os
 import re
 import signal
 
@@ -69,13 +70,13 @@ def test_syns_that_were_missed():
         client, sock = connected(lab, server)
         client.sock.close()
         sock.close()
-        process.send_signal(signal.SIGSTOP)
+        os.kill(process.serving, signal.SIGSTOP)
         try:
             with Forger(lab.client, lab.converter.wifi4) as forger:
                 for i in range(count):
                     forger.syn("10.66.%d.%d" % (i // 250, i % 250 + 1), 1111, data)
         finally:
-            process.send_signal(signal.SIGCONT)
+            os.kill(process.serving, signal.SIGCONT)
 
         def told(metrics):
             # whatever comes next says how many came before

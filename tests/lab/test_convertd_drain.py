@@ -8,7 +8,7 @@ import signal
 from convertlab import Lab, Link, check, equal, main, metrics, need, servers, wait_until
 from convertlab.peers import MPTCP, TCP, Client, Server, descriptors, extended_header, read_exactly
 
-SIZE = 2000000
+SIZE = 6000000  # seconds on these links: no transfer ends before the drain begins
 
 
 def near(**options):
@@ -42,8 +42,8 @@ def refused(lab, protocol=TCP):
 def thread_states(process):
     """What each thread does, as in proc(5)."""
     states = []
-    for thread in os.listdir("/proc/%d/task" % process.pid):
-        with open("/proc/%d/task/%s/stat" % (process.pid, thread), encoding="ascii") as file:
+    for thread in os.listdir("/proc/%d/task" % process.serving):
+        with open("/proc/%d/task/%s/stat" % (process.serving, thread), encoding="ascii") as file:
             states.append(file.read().rsplit(")", 1)[1].split()[0])
     return states
 
@@ -123,14 +123,14 @@ def test_queue_and_half_requests():
             half = [Client(lab.client, lab.converter.addr4, protocol, "behind").send(server.connect()[:7])
                     for protocol in (TCP, MPTCP)]
             wait_until(lambda: descriptors(process) == at_start + len(half), 30, "half a request")  # pylint: disable=W0640
-            process.send_signal(signal.SIGSTOP)
+            os.kill(process.serving, signal.SIGSTOP)
             wait_until(lambda: set(thread_states(process)) == {"T"}, 30, "convertd to stand still")  # pylint: disable=W0640
             # more than the listener takes in one round
             queued = [Client(lab.client, lab.converter.addr4, protocol, delivery).send(server.connect() + b"%03d" % i)
                       for i in range(25) for protocol in (TCP, MPTCP) for delivery in ("syn", "behind")]
             wait_until(lambda: lab.converter.queued(1234) == len(queued), 30, "clients in the queue")  # pylint: disable=W0640
             process.send_signal(number)
-            process.send_signal(signal.SIGCONT)
+            os.kill(process.serving, signal.SIGCONT)
             process.wait_log("%d sessions may go on" % (len(queued) + len(half)))
             for client in half:
                 client.sock.sendall(server.connect()[7:] + b"abc")

@@ -18,7 +18,9 @@ from convertlab.peers import (MP_JOIN, MPTCP, MSS, TCP, Client, Forger, Server, 
                               descriptors, echo, error, extended_header, memory, message, octets, read_exactly, tlvs, writable)
 
 INFO = octets("01010000")
+NOT_AUTHORIZED = 0x20
 WITHHELD = "SYNs are withheld"
+WITHOUT_NET_ADMIN = ("setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin")
 
 
 def far(first_ms=5, core_ms=25, lte=None, **options):
@@ -207,7 +209,7 @@ def test_errors_come_with_the_synack():
         for request, want in ((connect(there.unreachable4, 80), error(0x61, 1)),
                               (connect(there.prohibited4, 80), error(0x61, 13)),
                               (connect(there.unreachable6, 80), error(0x61, 0)),
-                              (connect(there.noroute4, 80), error(0x61, 0)),
+                              (connect(there.noroute4, 80), error(0x20)),
                               (message(connect_tlv(nowhere, 80, octets("1d04 0000"))), error(0x21, 0x1d)),
                               (bad, echo(2, bad))):
             with Client(lab.client, lab.converter.addr6, MPTCP) as client:
@@ -262,7 +264,12 @@ def test_hold_time():
 
 def test_connect_timeout():
     """It counts from the time that the server was asked, however long the SYN was withheld."""
-    with far() as lab, converter(lab, "--hold-time", "2900", "--connect-timeout", "4"), Client(lab.client, lab.converter.addr4) as client:
+    with far() as lab, Server(lab, 80) as server, \
+            converter(lab, "--hold-time", "2900", "--connect-timeout", "4"), Client(lab.client, lab.converter.addr4) as client:
+        # servers answer: then the silence of one is its own
+        with Client(lab.client, lab.converter.addr4) as other:
+            extended_header(other.send(server.connect()).answer())
+            server.accept().close()
         begin = time.monotonic()
         client.send(connect(lab.addresses.blackhole4, 80))
         equal(client.answer(), error(0x41, 0), "the answer")
@@ -286,16 +293,19 @@ def test_ordinary_way():
 
 
 def test_info_tells():
-    """Whoever asks is told; not whoever doesn't, nor where nothing is withheld."""
-    told = (0xf0, octets("0101 07d0 6c63"))
+    """Whoever asks is told that SYNs are withheld, that windows are corrected, or neither; whoever doesn't isn't."""
+    need("setpriv", "util-linux")
     with far() as lab, Server(lab, 80) as server:
-        for arguments, there in (((), True), (("--hold-syn", "off"), False)):
-            with converter(lab, *arguments):
+        for arguments, value, wrapper in (((), "0103 02bc 6c63", ()), (("--no-syn-window-fix",), "0105 02bc 6c63", ()),
+                                          (("--hold-syn", "off"), "0102 0000 6c63", ()),
+                                          (("--hold-syn", "off", "--no-syn-window-fix"), None, ()), ((), None, WITHOUT_NET_ADMIN)):
+            with converter(lab, *arguments, wrapper=wrapper):
                 for request, asked in ((message(INFO, connect_tlv(lab.server.addr4, 80)), True), (server.connect(), False)):
                     with Client(lab.client, lab.converter.addr4, MPTCP) as client:
                         client.send(request)
                         server.accept().close()
-                        equal(told in tlvs(client.answer()), asked and there, "the TLV with %s" % (arguments,))
+                        told = [found for kind, found in tlvs(client.answer()) if kind == 0xf0]
+                        equal(told, [octets(value)] if asked and value else [], "the TLV with %s" % (arguments,))
 
 
 def test_foreign_syns_dropped():
@@ -319,7 +329,7 @@ def test_foreign_syns_dropped():
 
 def test_retransmissions():
     """A Linux client sends its SYN again after a second, without data: one connection to the server, one SYN+ACK."""
-    with far(core_ms=600) as lab, Server(lab, 80) as server, converter(lab):
+    with far(core_ms=600) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "2000"):
         with captures(lab) as packets, Client(lab.client, lab.converter.addr4, MPTCP) as client:
             client.send(server.connect())
             sock = server.accept()
@@ -333,16 +343,20 @@ def test_retransmissions():
 
 
 def test_loss():
-    """Two packets in a hundred are lost on the first leg: no connection fails, none is stuck."""
-    with Lab(wifi=Link(delay_ms=1, loss=0.02), lte=None, core=Link(delay_ms=1)) as lab, converter(lab):
+    """Two packets in a hundred are lost on the first leg: none is stuck, and none fails but one whose handshake was lost twice."""
+    with Lab(wifi=Link(delay_ms=1, loss=0.02), lte=None, core=Link(delay_ms=1)) as lab, converter(lab) as process:
         lab.client.sysctl("net.mptcp.blackhole_timeout", 0)  # three lost SYNs must not switch MPTCP off
         program = lab.build.program("bench/tools/load/load")
         lab.start_listening(lab.server, [program, "serve", "--verify", 6000], 6000)
         said = lab.client.run([program, "run", "--to", "%s:1234" % lab.converter.addr4, "--via", "convert-syn", "--mptcp", "--server",
                                "%s:6000" % lab.server.addr4, "--connections", 200, "--concurrency", 100, "--response", 1000,
-                               "--verify"], timeout=50)
+                               "--verify"])
         found = json.loads(said.stdout)
-        equal((found["connections"], found["errors"], found["unfinished"]), (200, {}, 0), "what became of them")
+        # proof.c: so many SYN+ACKs as may go to an address that nothing has proved
+        given_up = process.log_text().count("client never completed its handshake")
+        check(given_up <= 2, process.log_text())
+        equal((found["connections"], found["errors"], found["unfinished"]),
+              (200 - given_up, {"ECONNRESET": given_up} if given_up else {}, 0), "what became of them")
 
 
 def test_syns_that_change():
@@ -402,7 +416,7 @@ def test_forged_syns_are_bounded():
 def test_limit_of_a_client():
     """Forged SYNs of one client's prefix: no more of them than it may have pending go to the server."""
     with far(core_ms=1) as lab, Server(lab, 80) as server, \
-            converter(lab, "--max-pending-per-client", "5", "--connect-timeout", "1", "--hold-time", "1000"), \
+            converter(lab, "--max-pending-per-client", "5", "--connect-timeout", "4", "--hold-time", "2900"), \
             Forger(lab.client, lab.converter.addr4) as forger:
         forged(lab)
         with lab.capture(lab.converter, "core", "tcp") as core:
@@ -503,10 +517,10 @@ def test_stands_still():
         env = lab.converted(XDG_RUNTIME_DIR=lab.directory, CONVERT_TIMEOUT=2)
         words = [sys.executable, "-c", ASKS, lab.server.addr4]
         equal(lab.client.run(words, env=env).stdout, "hello\nConnection refused\n", "what the program saw")
-        process.send_signal(signal.SIGSTOP)
+        os.kill(process.serving, signal.SIGSTOP)
         with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
             equal(lab.client.run(words, env=env).stdout, "hello\nConnection refused\n", "what the program saw then")
-        process.send_signal(signal.SIGCONT)
+        os.kill(process.serving, signal.SIGCONT)
         equal([str(p) for p in capture.packets() if p.synack], [], "SYN+ACKs of one that stands still")
         equal(lab.shim_log().count("direct, the converter fails"), 1, lab.shim_log())
 
@@ -549,9 +563,8 @@ def test_rules_go_with_the_process():
 def test_off_without_permission():
     """One line says so, and clients are served; with "on" convertd doesn't start."""
     need("setpriv", "util-linux")
-    without = ["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"]
     with far(core_ms=1) as lab, Server(lab, 80) as server:
-        process = lab.convertd(wrapper=without)
+        process = lab.convertd(wrapper=WITHOUT_NET_ADMIN)
         process.wait_log("ready")
         equal(process.log_text().count("not withheld"), 1, "lines about it:\n" + process.log_text())
         check("CAP_NET_ADMIN" in process.log_text(), "no remedy in\n" + process.log_text())
@@ -560,7 +573,7 @@ def test_off_without_permission():
             server.accept().close()
             extended_header(client.answer())
         equal(process.stop(), 0, "its status")
-        process = lab.converter.popen([*without, lab.build.program("convertd"), "--hold-syn", "on"], name="on")
+        process = lab.converter.popen([*WITHOUT_NET_ADMIN, lab.build.program("convertd"), "--hold-syn", "on"], name="on")
         equal(process.wait(10), 1, "its status with on")
         check("--hold-syn: on: " in process.log_text(), "no reason in\n" + process.log_text())
 
@@ -602,6 +615,34 @@ def test_reload():
             process.wait_log("for 1900 ms at most")
             check(confirms(lab, server), "a SYN+ACK confirms nothing")
         equal(rules(lab), "", "rules at the end")
+
+
+def test_reload_judges_again():
+    """What the new settings don't grant is refused, though its SYN was withheld before: at once, its server's connection is given up."""
+    with far() as lab:
+        path = os.path.join(lab.directory, "convertd.conf")
+
+        def configure(text):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("hold-time 2900\nconnect-timeout 20\n" + text)
+        for refused in ("deny-destination %s\n" % lab.addresses.blackhole4, "deny-client 10.1.0.0/16\n"):
+            configure("")
+            with lab.capture(lab.converter, "core", "tcp") as core, converter(lab, "--config", path) as process, \
+                    Client(lab.client, lab.converter.addr4, MPTCP) as client:
+                def asked(core=core):
+                    return len([packet for packet in core.packets() if packet.syn and packet.dport == 80])
+                client.send(connect(lab.addresses.blackhole4, 80))
+                wait_until(asked, 5, "a question to the server")
+                equal(sum(netfilter_queues(lab)), 1, "SYNs that are withheld")
+                configure(refused)
+                begin = time.monotonic()
+                process.send_signal(signal.SIGHUP)
+                equal(client.answer(), error(NOT_AUTHORIZED), "the answer")
+                check(time.monotonic() - begin < 2, "it came after %.1f s, as if nothing had been judged" % (time.monotonic() - begin))
+                before = asked()
+                # the kernel's own SYNs come again after a second, while there is a socket
+                wait_until(lambda: time.monotonic() - begin > 2.5, 5, "the time of another SYN")  # pylint: disable=W0640
+                equal(asked(), before, "SYNs to the server, which isn't to be asked any more")
 
 
 def test_another_table_that_goes():
@@ -653,7 +694,7 @@ def test_overflow():
     need("nft", "nftables")
     with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab) as process:
         lab.converter.run(["nft", "-f", "-"], input=DROP_FORGED)
-        process.send_signal(signal.SIGSTOP)
+        os.kill(process.serving, signal.SIGSTOP)
         overflow(lab)
         with contextlib.ExitStack() as stack:
             waiting = []
@@ -665,7 +706,7 @@ def test_overflow():
                     check(client.syn_data_taken(), "the data in the SYN wasn't taken (%s)" % client.name)
                     check(not client.confirmed(), "the SYN+ACK confirms a server that nobody has asked (%s)" % client.name)
                     waiting.append(client)
-            process.send_signal(signal.SIGCONT)
+            os.kill(process.serving, signal.SIGCONT)
             for client in waiting:
                 server.accept().close()
                 extended_header(client.answer())

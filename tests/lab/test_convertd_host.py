@@ -8,7 +8,7 @@ from convertlab import Lab, Link, check, equal, main
 from convertlab.peers import TCP, Client, Server, converter, extended_header
 
 WRONG = {"net.ipv4.tcp_fastopen": 1, "net.mptcp.enabled": 0, "net.mptcp.blackhole_timeout": 3600, "net.core.somaxconn": 128,
-         "net.ipv4.tcp_syncookies": 2}
+         "net.ipv4.tcp_syncookies": 2, "net.ipv4.tcp_synack_retries": 5}
 
 
 def near(**options):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_convertd_privileges.py - the rights that convertd gives up, and that everything works without them"""
 import contextlib
+import errno
 import grp
 import os
 import pwd
@@ -9,7 +10,7 @@ import re
 import shutil
 import signal
 
-from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main, metrics, need, sandbox
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main, metrics, need, sandbox, wait_until
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header
 
 CAP_NET_BIND_SERVICE, CAP_NET_ADMIN = 1 << 10, 1 << 12
@@ -36,11 +37,11 @@ def nobody():
         raise Skip("there is no user \"nobody\"") from error
 
 
-def status(process):
+def status(number):
     """{name: value} of /proc/PID/status, for each thread of the process."""
     found = []
-    for thread in os.listdir("/proc/%d/task" % process.pid):
-        with open("/proc/%d/task/%s/status" % (process.pid, thread), encoding="ascii") as file:
+    for thread in os.listdir("/proc/%d/task" % number):
+        with open("/proc/%d/task/%s/status" % (number, thread), encoding="ascii") as file:
             found.append(dict(re.findall(r"^(\w+):\s+(.*)$", file.read(), re.MULTILINE)))
     return found
 
@@ -79,11 +80,12 @@ def test_user():
         with converter(lab, "--config", path, "--user", "nobody", port=443) as process:
             check("runs as root" not in process.log_text() and "can't be read" not in process.log_text(), process.log_text())
             kept = CAP_NET_BIND_SERVICE | CAP_NET_ADMIN
-            for thread in status(process):
+            for thread in status(process.pid) + status(process.serving):
                 equal((thread["Uid"].split(), thread["Gid"].split()), ([str(user.pw_uid)] * 4, [str(user.pw_gid)] * 4), "ids")
                 check("0" not in thread["Groups"].split(), "groups: " + thread["Groups"])
+                rights = kept if thread["Pid"] == str(process.pid) else 0
                 equal([int(thread[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapBnd", "CapAmb")],
-                      [kept, kept, 0, 0, 0], "capabilities")
+                      [rights, rights, 0, 0, 0], "capabilities")
                 equal(thread["NoNewPrivs"], "1", "NoNewPrivs")
                 check(SANITIZED or thread["Seccomp"] == SECCOMP_MODE_FILTER, "Seccomp: " + thread["Seccomp"])
             converts(lab, server, 443)
@@ -107,8 +109,8 @@ def test_group_and_no_rules():
     with near() as lab, Server(lab, 80) as server:
         path = write(lab, "convertd.conf", "user nobody:daemon\nno-syn-window-fix\nhold-syn off\n")
         with converter(lab, "--config", path) as process:
-            for thread in status(process):
-                equal(int(thread["CapEff"], 16), CAP_NET_BIND_SERVICE, "CapEff")
+            for thread in status(process.pid) + status(process.serving):
+                equal(int(thread["CapEff"], 16), CAP_NET_BIND_SERVICE if thread["Pid"] == str(process.pid) else 0, "CapEff")
                 equal(thread["Gid"].split(), [str(grp.getgrnam("daemon").gr_gid)] * 4, "the group")
             converts(lab, server, protocol=TCP)
             write(lab, "convertd.conf", "user daemon\nno-syn-window-fix\nhold-syn off\n")
@@ -173,11 +175,12 @@ def test_root_is_warned():
         with converter(lab) as process:
             line, = [line for line in process.log_text().splitlines() if "runs as root" in line]
             check("--user" in line and "useradd" in line, line)
-            for thread in status(process):
+            for thread in status(process.pid) + status(process.serving):
+                equal(thread["CapEff"] == "0" * 16, thread["Pid"] != str(process.pid), "CapEff " + thread["CapEff"])
                 equal(thread["NoNewPrivs"], "1", "NoNewPrivs")
                 check(SANITIZED or thread["Seccomp"] == SECCOMP_MODE_FILTER, "Seccomp: " + thread["Seccomp"])
         with converter(lab, "--no-syscall-filter") as process:
-            equal([thread["Seccomp"] for thread in status(process)][0], "0", "Seccomp")
+            equal([thread["Seccomp"] for thread in status(process.serving)][0], "0", "Seccomp")
 
 
 def test_no_call_is_missed():
@@ -203,12 +206,12 @@ def test_no_call_is_missed():
                 check(client.send(connect(lab.server.addr4, 9)).answer()[4:5] == b"\x1e", "no error")
             with Client(lab.client, lab.converter.addr4, protocol, "behind") as client:
                 client.send(b"\x01")
-                equal(client.end(), (b"", "closed"), "a client without a request")
+                equal(client.end(), (b"", "reset"), "a client without a request")
         for page in ("/", "/status", "/metrics"):
             equal(metrics.get(lab.converter, page)[0], 200, page)
             equal(metrics.ask(lab.converter, b"GET %s HTTP/1.0\r\n\r\n" % page.encode(), path=unix)[0], 200, page)
         write(lab, "convertd.conf", "listen [::]:99\n")
-        with open("/proc/%d/task/%d/children" % (process.pid, process.pid), encoding="ascii") as file:
+        with open("/proc/%d/task/%d/children" % (process.serving, process.pid), encoding="ascii") as file:
             traced = int(file.read().split()[0])
         os.kill(traced, signal.SIGHUP)
         process.wait_log("reloaded: [::]:99")
@@ -220,7 +223,193 @@ def test_no_call_is_missed():
         check(text.count("accept4(") > 6 and "SECCOMP_SET_MODE_FILTER" in text, "the trace is no good")
         missed = [line for line in text[text.index("SECCOMP_SET_MODE_FILTER"):].splitlines() if "ENOSYS" in line or "SIGSYS" in line]
         # the C library tries it before clone()
-        equal([line for line in missed if " clone3(" not in line], [], "system calls that were refused")
+        equal([line for line in missed if "clone3" not in line], [], "system calls that were refused")
+
+
+def descriptors_of(number):
+    """What each descriptor of a process is."""
+    directory = "/proc/%d/fd" % number
+    return {os.readlink(os.path.join(directory, name)) for name in os.listdir(directory)}
+
+
+def test_surroundings():
+    """Nothing of whoever starts it: descriptors, directory, permission to write for others; relative names still stand for the same files."""
+    with near() as lab, Server(lab, 80) as server:
+        secret = write(lab, "secret", "")
+        write(lab, "convertd.conf", "cookie-key keys\n")
+        write(lab, "keys", KEY, 0o600)
+        script = "cd %s; umask 0; exec 9<%s; exec \"$@\"" % (lab.directory, secret)
+        process = lab.convertd(["--config", "convertd.conf", "--metrics", "unix:%s/status.sock" % lab.directory],
+                               wrapper=["bash", "-c", script, "sh"])
+        process.wait_log("ready")
+        for number in (process.pid, process.serving):
+            equal(os.readlink("/proc/%d/cwd" % number), "/", "the directory")
+            check(secret not in descriptors_of(number), "an inherited descriptor: %s" % descriptors_of(number))
+            if not SANITIZED:
+                # a process that isn't dumpable has root's files in /proc, whoever it is; for root it is seen by the mapping of its memory
+                equal(status(number)[0]["CoreDumping"], "0", "CoreDumping")
+        check(not os.stat(lab.directory + "/status.sock").st_mode & 0o022, "others may write to its socket")
+        # clients' sockets are the other one's alone: it would keep them open
+        equal([what for what in descriptors_of(process.pid) if "TCP" in what], [], "sockets of the main process")
+        write(lab, "keys", KEY.replace("5a", "5b"), 0o600)
+        reload(process, "reloaded")
+        with Client(lab.client, lab.converter.addr4) as client:
+            equal(client.send(server.connect()).answer()[4:7].hex(), "1e0503", "the answer without a cookie")
+        equal(process.stop(), 0, "the status")
+
+
+def test_no_debugger_of_the_same_user():
+    """Another process of its user sees neither its memory nor its environment."""
+    need("setpriv", "util-linux")
+    user = nobody()
+    if SANITIZED:
+        raise Unsuitable("the leak sanitizer has to look at the process")
+    with near() as lab, converter(lab, "--user", "nobody") as process:
+        for number in (process.pid, process.serving):
+            for name in ("mem", "environ", "maps"):
+                result = lab.converter.run(["setpriv", "--reuid", user.pw_uid, "--regid", user.pw_gid, "--clear-groups", "head", "-c", "1",
+                                            "/proc/%d/%s" % (number, name)], check=False)
+                check("Permission denied" in result.stderr, "%s: %s" % (name, result))
+
+
+def test_what_is_missing_is_said():
+    """A kernel without Landlock, or that takes no filter: one line, and it works."""
+    need("strace")
+    if SANITIZED:
+        raise Unsuitable("there is no sandbox")
+    for call, error, said in (("landlock_create_ruleset", "ENOSYS", "this kernel has no Landlock"),
+                              ("landlock_create_ruleset", "EOPNOTSUPP", "Landlock is switched off"), ("seccomp", "EINVAL", "Invalid argument")):
+        with near() as lab, Server(lab, 80) as server:
+            inject = "inject=%s:error=%s" % (call, error)
+            process = lab.convertd(wrapper=["strace", "-f", "-qq", "-o", "/dev/null", "-e", inject])
+            process.wait_log("ready")
+            line, = [line for line in process.log_text().splitlines() if "the sandbox is incomplete" in line]
+            check(said in line, line)
+            converts(lab, server)
+            traced, = process.children()
+            os.kill(traced, signal.SIGTERM)
+            equal(process.wait(20), 0, "the status")
+    with near() as lab, converter(lab, "--no-landlock", "--no-syscall-filter") as process:
+        check("incomplete" not in process.log_text(), process.log_text())
+
+
+def test_files_elsewhere():
+    """A reload that names files in directories that weren't named before: why, and the remedy; --no-landlock does without."""
+    if SANITIZED:
+        raise Unsuitable("there is no sandbox")
+    with near() as lab:
+        os.mkdir(lab.directory + "/conf")
+        os.mkdir(lab.directory + "/elsewhere")
+        keys = write(lab, "elsewhere/keys", KEY, 0o600)
+        for options, line in (((), "not reloaded"), (("--no-landlock",), "reloaded: ")):
+            path = write(lab, "conf/convertd.conf", "")
+            process = lab.convertd(["--config", path, *options])
+            process.wait_log("ready")
+            if "incomplete" in process.log_text():
+                raise Skip("this kernel has no Landlock")
+            for text in ("cookie-key %s\n" % keys, "metrics unix:%s/elsewhere/sock\n" % lab.directory):
+                write(lab, "conf/convertd.conf", text)
+                before = len(process.log_text())
+                process.send_signal(signal.SIGHUP)
+                wait_until(lambda: line in process.log_text()[before:], 5, "\"%s\"" % line)  # pylint: disable=W0640
+                if not options:
+                    wait_until(lambda: "start convertd anew" in process.log_text()[before:], 5, "the remedy")  # pylint: disable=W0640
+            equal(process.stop(), 0, "the status")
+
+
+def test_congestion_that_is_not_for_all():
+    """net.ipv4.tcp_allowed_congestion_control keeps others from it: the main process sets it, if it is configured."""
+    with open("/proc/sys/net/ipv4/tcp_allowed_congestion_control", encoding="ascii") as allowed, \
+            open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii") as available:
+        names = set(available.read().split()) - set(allowed.read().split())
+    if not names:
+        raise Skip("this kernel has no congestion control that only some may use")
+    name = sorted(names)[0]
+    with near() as lab, Server(lab, 80) as server:
+        path = write(lab, "convertd.conf", "")
+        with converter(lab, "--config", path, "--hold-syn", "off") as process, contextlib.ExitStack() as stack:
+            for text, found in (("", False), ("congestion-client %s\ncongestion-server %s\n" % (name, name), True)):
+                write(lab, "convertd.conf", text)
+                before = len(process.log_text())
+                process.send_signal(signal.SIGHUP)
+                wait_until(lambda: "reloaded: " in process.log_text()[before:], 5, "a reload")  # pylint: disable=W0640
+                client = stack.enter_context(Client(lab.client, lab.converter.addr4, TCP))
+                extended_header(client.send(server.connect()).answer())
+                stack.enter_context(server.accept())
+                sockets = lab.converter.run(["ss", "-tinH", "sport", "=", ":1234", "or", "dport", "=", ":80"]).stdout
+                equal(sockets.count(" %s " % name), 2 if found else 0, "sockets with it among\n" + sockets)
+
+
+def attacked(process):
+    """{what attack.c has tried: the error, as a name, or "ok"}"""
+    found = re.findall(r"^attack: (.*): (\d+)$", process.log_text(), re.MULTILINE)
+    return {name: errno.errorcode[int(number)] if int(number) else "ok" for name, number in found}
+
+
+def host_of(lab):
+    """What an attacker would change: the rules of others, the state of lo."""
+    rules = lab.converter.run(["nft", "list", "table", "inet", "firewall"]).stdout
+    return rules, "UP" in lab.converter.run(["ip", "-o", "link", "show", "lo"]).stdout.split("<")[1].split(">")[0].split(",")
+
+
+def library(lab):
+    """The path of attack.c's."""
+    path = os.path.join(lab.build.directory, ".libs", "libattack.so")
+    if not os.path.exists(path):
+        raise Skip("%s is not there; run \"make check TESTS=\"" % path)
+    return path
+
+
+# How each attempt of attack.c's may end: by the filter, by Landlock, or for want of capabilities.
+FILTER, RIGHTS, FILES = {"ENOSYS"}, {"EPERM"}, {"EACCES"}
+ATTACKS = {
+    "a socket to netfilter": FILTER, "flush ruleset": RIGHTS, "take a queue": RIGHTS, "lo down": RIGHTS, "ss --kill": RIGHTS,
+    "rules for another port": {"EACCES"}, **{name: FILTER for name in (
+        "AF_VSOCK", "AF_PACKET", "AF_ALG", "AF_KEY", "AF_TIPC", "AF_XDP", "raw IP", "UDP", "SCTP",
+        "NETLINK_XFRM", "SO_ATTACH_FILTER", "RWX memory", "memory made executable", "memfd_create", "write a file", "write a sysctl",
+        "signal the main process", "signal it as a thread", "its limits", "another user", "io_uring", "a process")},
+    "port 22": {"EACCES"}, "IP_TRANSPARENT": RIGHTS, "SO_MARK": RIGHTS | FILTER,
+    "read /etc/passwd": FILES, "read /proc/1/environ": FILES, "remove a file": FILES,
+}
+
+
+def test_attack_from_within():
+    """Whoever has taken over the process that serves, be it root's: rules, devices, sockets, memory, files and processes are out of reach."""
+    need("nft", "nftables")
+    if SANITIZED:
+        raise Unsuitable("sanitizers need more, and so there is no sandbox")
+    for user in ((), ("--user", "nobody")):
+        with near() as lab, Server(lab, 80) as server:
+            lab.converter.run(["nft", "add table inet firewall"])
+            before = host_of(lab)
+            victim = write(lab, "victim", "", 0o666)
+            os.chmod(lab.directory, 0o777)
+            process = lab.convertd([*user, "--workers", "1"], env={"LD_PRELOAD": library(lab), "ATTACK_FILE": victim})
+            converts(lab, server)
+            process.wait_log("attack: the end: 0")
+            found = attacked(process)
+            found.pop("the end")
+            for name, result in found.items():
+                # a kernel without Landlock is told of: whoever runs it has been warned
+                if ATTACKS[name] is not FILES or "all files can be reached" not in process.log_text():
+                    check(result in ATTACKS[name], "%s: %s (%s)" % (name, result, user))
+            equal(set(found), set(ATTACKS), "what was tried")
+            equal(host_of(lab), before, "rules, and lo")
+            # and it serves on
+            converts(lab, server)
+            equal(process.stop(), 0, "the status")
+
+
+def test_garbage_for_the_main_process():
+    """Whoever sends it what convertd never sends isn't convertd: it ends, and a service manager starts it anew."""
+    if SANITIZED:
+        raise Unsuitable("a library in front of the sanitizer's")
+    with near() as lab, Server(lab, 80) as server:
+        process = lab.convertd(["--workers", "1"], env={"LD_PRELOAD": library(lab), "ATTACK_GARBAGE": 1, "ATTACK_FILE": "/nowhere"})
+        with Client(lab.client, lab.converter.addr4) as client:
+            client.send(server.connect())
+            equal(process.wait(10), -signal.SIGKILL, "the status")
+        check("no call of convertd's" in process.log_text(), process.log_text())
 
 
 if __name__ == "__main__":

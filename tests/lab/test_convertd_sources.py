@@ -151,9 +151,9 @@ def test_client_address_is_preserved():
                     equal(direct.recv(6), b"answer", "over a direct connection")
             # no address of the client's family: the converter's own
             equal(seen_from(lab, server, lab.client.wifi4, True)[0], lab.converter.core6, "from IPv4 to IPv6")
-            for address, code in ((lab.addresses.unreachable4, 1), (lab.addresses.noroute4, 0)):
+            for address, answer in ((lab.addresses.unreachable4, error(0x61, 1)), (lab.addresses.noroute4, error(0x20))):
                 with Client(lab.client, lab.converter.addr4) as client:
-                    equal(client.send(connect(address, 80)).answer(), error(0x61, code), "the answer about " + address)
+                    equal(client.send(connect(address, 80)).answer(), answer, "the answer about " + address)
         equal({packet.src for packet in capture.packets() if packet.dport == 80},
               {lab.client.wifi4, lab.client.wifi6, lab.converter.core6}, "sources on the wire")
 

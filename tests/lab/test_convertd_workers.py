@@ -20,15 +20,15 @@ def near(**options):
 def threads(process):
     """{name: id} of a process's threads."""
     found = {}
-    for task in os.listdir("/proc/%d/task" % process.pid):
-        with open("/proc/%d/task/%s/comm" % (process.pid, task), encoding="utf-8") as file:
+    for task in os.listdir("/proc/%d/task" % process.serving):
+        with open("/proc/%d/task/%s/comm" % (process.serving, task), encoding="utf-8") as file:
             found[file.read().strip()] = int(task)
     return found
 
 
 def served(process, worker):
     """How often a thread has gone to sleep, which an idle one does not."""
-    with open("/proc/%d/task/%d/status" % (process.pid, threads(process)[worker]), encoding="ascii") as file:
+    with open("/proc/%d/task/%d/status" % (process.serving, threads(process)[worker]), encoding="ascii") as file:
         return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", file.read(), re.MULTILINE)[1])
 
 

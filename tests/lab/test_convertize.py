@@ -105,7 +105,7 @@ class Launcher:
     def run(self, *words, env=None, uid=0, options=()):
         """Runs convertize with the lab's converter in the environment; returns the CompletedProcess."""
         full = {"CONVERT_ADDR": self.lab.converter.addr4, "CONVERT_LOG": self.log, "CONVERT_LIBRARY": self.library,
-                "XDG_RUNTIME_DIR": ""}
+                "CONVERT_CACHE": "none"}
         full.update(self.sanitized())
         full.update(env or {})
         user = ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, "--clear-groups"] if uid else []
@@ -235,7 +235,7 @@ def test_privileged_programs():
         result = run.lab.client.run(["setpriv", "--no-new-privs", "--reuid=%d" % NOBODY, run.program, program,
                                      run.lab.server.addr4], check=False,
                                     env={"CONVERT_ADDR": run.lab.converter.addr4, "CONVERT_LOG": run.log,
-                                         "CONVERT_LIBRARY": run.library, **run.sanitized()})
+                                         "CONVERT_LIBRARY": run.library, "CONVERT_CACHE": "none", **run.sanitized()})
         equal((result.returncode, result.stderr, run.conversions()), (0, "", 1), "under no_new_privs")
         program = run.compile("setgid")
         os.chown(program, 0, NOBODY)
@@ -276,21 +276,26 @@ def test_statuses_and_environment():
         equal(run.run("sh", "-c", "exit 7").returncode, 7, "status")
         equal(run.run("sh", "-c", "kill -TERM $$").returncode, -signal.SIGTERM, "status")
         before = run.sanitized().get("LD_PRELOAD", "")
-        expected = run.library + (":" + before if before else "")
+        expected = (before + ":" if before else "") + run.library
         show = ["sh", "-c", "echo \"$LD_PRELOAD\""]
         equal(run.run(*show).stdout, expected + "\n", "LD_PRELOAD")
         other = run.compile("other.so", "-shared", "-fPIC")
         there = " ".join(filter(None, [other, before]))
-        equal(run.run(*show, env={"LD_PRELOAD": there}).stdout, "%s:%s\n" % (run.library, there), "LD_PRELOAD")
+        # nearest to the C library: others see the program's own calls
+        equal(run.run(*show, env={"LD_PRELOAD": there}).stdout, "%s:%s\n" % (there.replace(" ", ":"), run.library), "LD_PRELOAD")
+        copy = os.path.join(run.place, "copy")
+        os.mkdir(copy)
+        there = ":".join(filter(None, [shutil.copy(run.library, copy), before]))
+        equal(run.run(*show, env={"LD_PRELOAD": there}).stdout, expected + "\n", "LD_PRELOAD with another copy of the library")
         equal(run.run(run.program, *show).stdout, expected + "\n", "LD_PRELOAD of a convertize under convertize")
         words = ["--converter", "192.0.2.1", "--converter=[2001:db8::1]:99", "--port", "98", "--bypass", ":22", "--bypass",
                  "10.0.0.0/8", "--fallback", "none", "--cookie", "a b", "--timeout", "0.5",
-                 "--early-data", "--no-bypass-mptcp", "--log", "/x"]
+                 "--early-data", "--no-bypass-mptcp", "--log", run.log, "--warn"]
         names = ["CONVERT_" + name for name in ("ADDR", "PORT", "BYPASS", "FALLBACK", "COOKIE", "TIMEOUT", "EARLY_DATA",
-                                                "BYPASS_MPTCP", "LOG")]
+                                                "BYPASS_MPTCP", "LOG", "WARN")]
         said = run.run("sh", "-c", "; ".join("echo \"$%s\"" % name for name in names), options=words).stdout
         equal(said.splitlines(), ["192.0.2.1,[2001:db8::1]:99", "98", ":22,10.0.0.0/8", "none", "a b", "0.5", "1", "0",
-                                  "/x"], "variables")
+                                  run.log, "1"], "variables")
         # options are the program's from its name on, and "check" behind -- is a program
         equal(run.run("echo", "--json", "--", "--converter").stdout, "--json -- --converter\n", "arguments")
         run.write("check", "#!/bin/sh\necho \"checked $*\"\n", 0o755)

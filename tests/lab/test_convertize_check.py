@@ -4,8 +4,9 @@
 import json
 import os
 import shutil
+import socket
 
-from convertlab import Lab, Link, between, check, equal, main, measures, sandbox, wait_until
+from convertlab import Lab, Link, between, check, equal, main, sandbox, wait_until
 
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
 NOBODY = 65534
@@ -20,7 +21,10 @@ class Report:
         command = [*wrapper, program or lab.build.program("convertize"), "check", "--json", "--converter",
                    converter or lab.converter.addr4, "--timeout", "1", *words]
         # what programs outside of the lab have learned is of no interest here
-        result = lab.client.run(command, env={"XDG_RUNTIME_DIR": "", **(env or {})}, check=False)
+        env = dict(env or {})
+        if "XDG_RUNTIME_DIR" not in env:
+            env.setdefault("CONVERT_CACHE", "none")
+        result = lab.client.run(command, env=env, check=False)
         equal(result.stderr, "", "standard error of " + " ".join(map(str, command)))
         self.status = result.returncode
         self.whole = json.loads(result.stdout)
@@ -70,7 +74,6 @@ def apply_remedy(lab, remedy):
     lab.client.run(words)
 
 
-@measures
 def test_all_is_well():
     with Lab(wifi=Link(delay_ms=10), lte=Link(delay_ms=25), core=Link()) as lab:
         lab.convertd()
@@ -85,11 +88,11 @@ def test_all_is_well():
                             ("converter.supports", [4, 8, 30, 34]), ("path", True)):
             equal([(fact["about"], fact["value"]) for fact in report.all(name)], [(about, value) for about in converters], name)
         for fact in report.all("converter.round_trip_ms"):
-            between(fact["value"], 20, 30, "round trip")
+            check(fact["value"] >= 20, fact)  # what it may be at most is measured in test_times.py
         equal(sorted(fact["value"] for fact in report.all("network.endpoint")),
               sorted([lab.client.wifi4, lab.client.wifi6, lab.client.lte4, lab.client.lte6]), "endpoints")
         # the same for people, each fact a line
-        said = lab.client.run([lab.build.program("convertize"), "check", "sh", "--converter", both]).stdout.splitlines()
+        said = lab.client.run([lab.build.program("convertize"), "check", "sh", "--converter", both], env={"CONVERT_CACHE": "none"}).stdout.splitlines()
         equal(len(said), len(report.facts) + 1, "lines")
         equal(said[-1], "ok: connections are converted", "the last line")
         for line, fact in zip(said, report.facts):
@@ -160,16 +163,22 @@ def test_lost_syns_switch_mptcp_off():
     with near() as lab:
         lab.convertd()
         lab.wifi.down()
-        process = lab.client.popen([lab.build.program("convertize"), "check", "--timeout", "10", "--converter",
-                                    lab.converter.addr4])
-        # three SYNs, the second and the third without data; the fourth is the first without MP_CAPABLE, and gets an answer
-        wait_until(lambda: lab.client.counters()["TcpExtTCPSynRetrans"] == 2, 10, "three SYNs")
+        # a check gives up before its third SYN, so that it switches nothing off itself
+        equal(Report(lab, "--timeout", "10").one("converter")["value"], "no-syn-ack", "with the network down")
+        equal(lab.client.counters()["MPTcpExtBlackhole"], 0, "times that MPTCP was switched off")
+        before = lab.client.counters()["TcpExtTCPSynRetrans"]
+        client = lab.client.socket(protocol=socket.IPPROTO_MPTCP)
+        client.setblocking(False)
+        client.connect_ex((lab.converter.addr4, 1234))
+        # three SYNs; the fourth is the first without MP_CAPABLE, and gets an answer
+        wait_until(lambda: lab.client.counters()["TcpExtTCPSynRetrans"] == before + 2, 10, "three SYNs")
         lab.wifi.up()
-        process.wait(10)
-        check("answered to a SYN without data" in process.log_text(), process.log_text())
+        wait_until(lambda: lab.client.counters()["MPTcpExtBlackhole"], 10, "MPTCP to be switched off")
+        client.close()
         report = Report(lab)
-        equal(report.bad(), [("kernel.mptcp_blackhole", "warn"), ("converter.mptcp", "warn")], "what is wrong")
+        equal(report.bad(), [("kernel.mptcp_blackhole", "warn")], "what is wrong")
         equal(report.one("kernel.mptcp_blackhole")["value"], True, "switched off")
+        equal(report.one("converter.mptcp")["status"], "note", "of the converter, which has nothing to do with it")
         check("did not offer" in report.one("converter.mptcp")["text"], report.facts)
         apply_remedy(lab, report.one("kernel.mptcp_blackhole")["remedy"])
         equal(Report(lab).bad(), [], "after the remedy")
@@ -306,11 +315,12 @@ ANSWERS = (  # script, response, status, value of "converter", words in its text
     ("close", None, FAILED, "closed", "closes"),
     ("truncate:7", "0102226315010408", FAILED, "closed", "closes"),
     ("whole", "01002263", FAILED, "not-convert", "Total Length is 0"),
-    ("whole", "010322631502000004081e00", OK, "answered", "answers after"),
-    ("bytewise", "010322631502000004081e00", OK, "answered", "answers after"),
+    ("whole", "010322631502000004081e00", DEGRADED, "answered", "answers after"),  # converter.windows
+    ("whole", "010522631502000004081e00" "f002010207d06c63", OK, "answered", "answers after"),
+    ("bytewise", "010522631502000004081e00" "f002010207d06c63", OK, "answered", "answers after"),
     ("whole", "010222631e010000", FAILED, "Unsupported Version", "error 0"),
-    ("whole", "010222631e010100", OK, "Malformed Message", "doesn't say what it supports"),
-    ("whole", "010222631e010200", OK, "Unsupported Message", "doesn't say what it supports"),
+    ("whole", "010222631e010100", DEGRADED, "Malformed Message", "doesn't say what it supports"),
+    ("whole", "010222631e010200", DEGRADED, "Unsupported Message", "doesn't say what it supports"),
     ("whole", "010222631e010300", FAILED, "Missing Cookie", "wants a cookie"),
     ("whole", "010222631e012000", FAILED, "Not Authorized", "refuses this client"),
     ("whole", "010222631e01401e", FAILED, "Resource Exceeded", "no resources"),
@@ -328,12 +338,15 @@ def test_answers():
             equal((report.status, fact["value"]), (status, value), "%s %s" % (script, response))
             check(words in fact["text"], fact)
             check("request 01022263" "01010000" in process.log_text(), process.log_text())
+            # nothing else is said of a converter that doesn't serve, and nothing but the windows of one that does
+            equal(report.bad(), {OK: [], FAILED: [("converter", "fail")], DEGRADED: [("converter.windows", "warn")]}[status],
+                  "%s %s" % (script, response))
 
 
 def test_unknown_tlvs():
     """Private ones and those of a later protocol are listed, and no fault."""
     with near() as lab:
-        scripted(lab, "whole", "01072263" "1502000004001e00" "c8020000deadbeef" "2a010000" "ff010000")
+        scripted(lab, "whole", "01092263" "1502000004001e00" "c8020000deadbeef" "2a010000" "ff010000" "f002010207d06c63")
         report = Report(lab)
         equal((report.status, report.one("converter.supports")["value"]), (OK, [4, 0, 30]), "what it supports")
         equal((report.one("converter.unknown_tlvs")["value"], report.one("converter.unknown_tlvs")["status"]),
@@ -343,13 +356,19 @@ def test_unknown_tlvs():
 def test_withholding():
     """doc/private-tlvs.md: said, denied with the remedy, or nothing about it."""
     with near() as lab:
-        for port, (tlv, words, facts) in enumerate((("f002010107d06c63", "05", [(True, "ok")]),
-                                                    ("f002010007d06c63", "05", [(False, "note")]),
-                                                    ("", "03", [])), 3000):
+        for port, (tlv, words, facts, windows) in enumerate((("f002010307d06c63", "05", [(True, "ok")], True),
+                                                             ("f002010107d06c63", "05", [(True, "ok")], True),
+                                                             ("f002010507d06c63", "05", [(True, "ok")], False),
+                                                             ("f002010207d06c63", "05", [(False, "note")], True),
+                                                             ("f002010007d06c63", "05", [(False, "note")], False),
+                                                             ("", "03", [], False)), 3000):
             scripted(lab, "whole", "01%s2263" % words + "1502000004001e00" + tlv, port=port)
             report = Report(lab, "--port", port)
             equal([(fact["value"], fact["status"]) for fact in report.all("converter.withholds")], facts, tlv)
-            equal((report.status, report.all("converter.unknown_tlvs")), (OK, []), tlv)
+            equal((report.status, report.all("converter.unknown_tlvs")), (OK if windows else DEGRADED, []), tlv)
+            # nobody floods a client whose SYN's window is corrected (DESIGN.md); what is lost without that is said
+            equal(report.one("converter.windows")["value"], windows, tlv)
+            equal(report.bad(), [] if windows else [("converter.windows", "warn")], tlv)
 
 
 def test_cookies():
@@ -358,8 +377,10 @@ def test_cookies():
     with near() as lab:
         process = scripted(lab, "cookie", cookie)
         report = Report(lab)
-        equal((report.one("converter.cookie")["status"], process.log_text().count("request")), ("note", 2), "a cookie that is given")
-        check("1603" "0000" + cookie in process.log_text(), process.log_text())
+        equal((report.one("converter.cookie")["status"], process.log_text().count("request 01022263")), ("note", 1),
+              "a cookie that is given")
+        for line in process.log_text().splitlines()[2:]:
+            check("request" not in line or "1603" "0000" + cookie in line, process.log_text())
     with near() as lab:
         process = scripted(lab, "whole", "010222631e012000")
         Report(lab, "--cookie", "seven-8")

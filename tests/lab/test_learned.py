@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_learned.py - what one process learns another one knows, and a server that speaks Multipath TCP is reached directly"""
+import contextlib
+import json
 import os
+import shutil
+import subprocess
 
-from convertlab import Lab, Link, check, equal, main, need
+from convertlab import Lab, Link, Unsuitable, check, equal, main, need, sandbox
+from test_aggregation import BEHIND, TAKEN, mbit, serve
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
-TAKEN = "converted over MPTCP, request taken in the SYN"
 DIRECT = "direct: the server speaks Multipath TCP itself"
 CACHE = "libconvert-cache-1"
 
@@ -130,8 +134,8 @@ def test_rest_and_syn_data_outlive_the_process():
         lab.echo()
         for _ in range(4):
             hello(lab)
-        equal((lab.shim_log().count("request not taken in the SYN"), lab.shim_log().count("converted over MPTCP, request behind")),
-              (2, 2), "connections in\n" + lab.shim_log())
+        equal((lab.shim_log().count("data in the SYN was not taken"), lab.shim_log().count("converted over MPTCP, request behind")),
+              (2, 4), "connections in\n" + lab.shim_log())
 
 
 def test_without_the_file_all_goes_on():
@@ -153,6 +157,147 @@ def test_without_the_file_all_goes_on():
                                   env=lab.converted(XDG_RUNTIME_DIR=directory)).stdout
             check("answer b'hello'\nend b''\n" in said, said)
         equal(lab.shim_log().count(TAKEN), 9, "conversions in\n" + lab.shim_log())
+
+
+USER, OTHER = 65534, 65533
+CONNECT = """
+import os, socket, sys
+os.umask(0o777)
+sock = socket.create_connection((sys.argv[1], 7))
+sock.sendall(b"hello")
+print(sock.recv(5).decode())
+"""
+
+
+def without_a_session(lab, uid, runtime=None):
+    """A service's process: no XDG_RUNTIME_DIR, or somebody else's. It makes one connection."""
+    variable = ["XDG_RUNTIME_DIR=" + runtime] if runtime else ["-u", "XDG_RUNTIME_DIR"]
+    command = ["env", *variable, "python3", "-c", CONNECT, lab.server.addr4]
+    user = ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, "--clear-groups"] if uid else []
+    equal(lab.client.run(user + command, env=lab.converted(CONVERT_CACHE="")).stdout, "hello\n", "what the server says")
+
+
+@contextlib.contextmanager
+def services():
+    """A lab that all users may enter, and a /dev/shm that nobody has been in; what is made in /tmp instead is removed."""
+    if sandbox.in_user_namespace():
+        raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
+    need("setpriv", "util-linux")
+    with near() as lab:
+        os.chmod(lab.directory, 0o777)
+        lab.convertd()
+        lab.echo()
+        with open(os.path.join(lab.directory, "shim.log"), "wb") as log:
+            os.fchmod(log.fileno(), 0o666)
+        shutil.rmtree("/run/libconvert", ignore_errors=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=1777", "none", "/dev/shm"], check=True)
+        try:
+            yield lab
+        finally:
+            subprocess.run(["umount", "/dev/shm"], check=True)
+            shutil.rmtree("/tmp/libconvert-%d" % USER, ignore_errors=True)
+
+
+def kept(path):
+    """Is a cache there, and nobody else's?"""
+    file = os.path.join(path, CACHE)
+    return os.path.exists(file) and [os.lstat(each).st_mode & 0o7777 for each in (path, file)] == [0o700, 0o600]
+
+
+def where(lab, uid):
+    """What convertize check says of it: (status, place)"""
+    user = ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, "--clear-groups"] if uid else []
+    result = lab.client.run([*user, "env", "-u", "XDG_RUNTIME_DIR", lab.build.program("convertize"), "check", "--json"], check=False)
+    return [(fact["name"], fact["status"], fact.get("value")) for fact in json.loads(result.stdout)["facts"] if fact["name"].startswith("cache")]
+
+
+def test_without_a_session():
+    """Services, cron jobs, sudo, containers: root and other users have places of their own, and each learns but once."""
+    with services() as lab:
+        for uid, place in ((0, "/run/libconvert"), (USER, "/dev/shm/libconvert-%d" % USER), (OTHER, "/dev/shm/libconvert-%d" % OTHER)):
+            equal(where(lab, uid), [("cache", "ok", place)], "what is said before there is any")
+            check(not os.path.exists(place), "a check has made %s" % place)
+            with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+                for _ in range(2):
+                    without_a_session(lab, uid)
+            check(kept(place), place)
+            # Info is asked for once
+            syns = [packet.payload for packet in capture.packets() if packet.syn and not packet.ack]
+            equal(["01010000" in syn.hex() for syn in syns], [True, False], "who has asked what the converter supports")
+            equal(where(lab, uid), [("cache", "ok", place)], "what is said")
+        # a session's own comes before
+        os.makedirs("/run/user/%d" % USER, mode=0o700)
+        os.chown("/run/user/%d" % USER, USER, USER)
+        without_a_session(lab, USER)
+        check(os.path.exists("/run/user/%d/%s" % (USER, CACHE)), "nothing in a directory that is there")
+        shutil.rmtree("/run/user/%d" % USER)
+        check("not kept" not in lab.shim_log(), lab.shim_log())
+        # sudo -E
+        shutil.rmtree("/run/libconvert")
+        without_a_session(lab, 0, runtime="/dev/shm/libconvert-%d" % USER)
+        check(kept("/run/libconvert"), "another user's runtime directory takes root's place")
+        check("what is learned is not kept in /dev/shm/libconvert-%d: " % USER in lab.shim_log(), lab.shim_log())
+
+
+def test_what_others_have_planted():
+    """What somebody else has made where ours would be, or could replace, is refused by name; connections are converted as ever."""
+    place = "/dev/shm/libconvert-%d" % USER
+
+    def directory(uid, mode):
+        os.mkdir(place)
+        os.chown(place, uid, uid)
+        os.chmod(place, mode)
+
+    def link():
+        os.mkdir("/dev/shm/mine", 0o700)
+        os.chown("/dev/shm/mine", USER, USER)
+        os.symlink("mine", place)
+
+    def file():
+        open(place, "w", encoding="ascii").close()
+    plants = {"another user's directory": lambda: directory(OTHER, 0o777), "root's": lambda: directory(0, 0o777),
+              "one that others may enter": lambda: directory(USER, 0o711), "one that others may write to": lambda: directory(USER, 0o770),
+              "a symbolic link to a directory of this user's": link, "a file": file,
+              "one that anybody can replace": lambda: os.chmod("/dev/shm", 0o777)}
+    with services() as lab:
+        for name, plant in plants.items():
+            plant()
+            without_a_session(lab, USER)
+            check("what is learned is not kept in %s: " % place in lab.shim_log(), "%s: %s" % (name, lab.shim_log()))
+            equal([fact[:2] for fact in where(lab, USER)][0], ("cache.refused", "warn"), name)
+            for root, _, files in os.walk("/dev/shm"):
+                check(CACHE not in files, "%s: a cache in %s" % (name, root))
+            equal(lab.shim_log().count("converted over MPTCP"), 1, "%s: %s" % (name, lab.shim_log()))
+            open(os.path.join(lab.directory, "shim.log"), "w", encoding="ascii").close()
+            os.chmod("/dev/shm", 0o1777)
+            for each in os.listdir("/dev/shm"):
+                path = os.path.join("/dev/shm", each)
+                shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)  # pylint: disable=W0106
+
+
+def test_one_network():
+    """There is no second path, so data goes into the first SYN, as to any converter; plain TCP does that with several, too."""
+    for options, verdict in (({"lte": None}, TAKEN), ({"wifi": Link(delay_ms=5, strip_mptcp=True)}, TAKEN.replace("MPTCP", "TCP"))):
+        with Lab(**{"wifi": Link(delay_ms=5), "core": Link(delay_ms=1), **options}) as lab:
+            lab.convertd(["--hold-syn", "off", "--no-syn-window-fix"])
+            serve(lab)
+            mbit(lab, "get", lab.converted(), 100000)
+            equal(lab.shim_log().count(verdict), 1, lab.shim_log())
+
+
+def test_what_is_remembered():
+    """That windows are corrected, for a day; after an hour the converter is asked again, and what it says then counts."""
+    need("unshare", "util-linux")
+    correcting, other = ["--hold-syn", "off"], ["--hold-syn", "off", "--no-syn-window-fix"]
+    with Lab(wifi=Link(delay_ms=5), lte=Link(delay_ms=5), core=Link(delay_ms=1)) as lab:
+        serve(lab)
+        for arguments, verdicts in ((correcting, [(0, BEHIND), (0, TAKEN), (2, TAKEN), (27, BEHIND), (27, TAKEN)]),
+                                    (other, [(27, TAKEN), (29, TAKEN), (29, BEHIND)])):
+            process = lab.convertd(arguments)
+            for hours, verdict in verdicts:
+                mbit(lab, "get", remembering(lab), 100000, hours)
+                check(verdict in lab.shim_log().splitlines()[-1], "not \"%s\" after %d h in\n%s" % (verdict, hours, lab.shim_log()))
+            process.stop()
 
 
 if __name__ == "__main__":

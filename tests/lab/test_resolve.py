@@ -8,7 +8,7 @@ import contextlib
 import os
 import re
 
-from convertlab import Lab, Link, Skip, between, check, equal, main, measures
+from convertlab import Lab, Link, Skip, between, check, equal, main
 
 SERVICE = "_convert._tcp.lab.example"
 OWN = "10.9.0.53"  # the name server that resolve_probe's customised application has chosen
@@ -158,7 +158,6 @@ def test_large_answers_come_over_tcp():
         check("tcp SRV _convert._tcp.large.example" in names.asked(), names.asked())
 
 
-@measures
 def test_silence_is_bounded():
     """Silence costs about the time-out; a target that the name server is silent about leaves time for the others."""
     silent = ["--silent", "dark.example", "--silent", "_convert._tcp.dark.example"]

@@ -106,6 +106,30 @@ def test_what_is_missing_is_told():
             each.close()
 
 
+def test_what_goes_while_it_runs():
+    """The shared address leaves a node, or a node announces another's: it says so then, and what to do; that is no matter of options."""
+    with near() as lab:
+        nodes = Nodes(lab)
+        node, other = nodes.nodes[:2]
+        process = node.start("--shared-address", Nodes.ADDR4)
+        check("is no address of this node's" not in process.log_text(), process.log_text())
+        for times in (1, 2):
+            node.host.ip("addr del %s/32 dev lo" % Nodes.ADDR4)
+            wait_until(lambda times=times: process.log_text().count("%s is no address of this node's" % Nodes.ADDR4) == times, 10,
+                       "convertd to see that its address has gone")
+            line = [line for line in process.log_text().splitlines() if "is no address of this node's" in line][-1]
+            node.host.run(line.rsplit("with: ", 1)[1].split())
+            # seen, and nothing more to be said of it
+            process.send_signal(signal.SIGHUP)
+            wait_until(lambda times=times: process.log_text().count("reloaded") == times, 10, "the reload")
+        other.host.ip("mptcp endpoint add 10.4.9.2 signal")
+        process = other.start()
+        process.wait_log("10.4.9.2 is announced, but is no address of this node's")
+        process.stop()
+        process = other.start("--own-address", "10.4.9.2")
+        check("is announced, but" not in process.log_text(), process.log_text())
+
+
 def manifests():
     """What is shipped for Kubernetes, by kind."""
     if not yaml:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_shim_policy.py - which converter is asked, for how long, and what becomes of a connection without one"""
 import os
-import time
 
 from convertlab import Lab, Link, check, equal, main
 
@@ -28,10 +27,12 @@ def scripted(lab, script, *response, address=None, port=1234):
                                port, name="scripted-%d" % port)
 
 
+def run_probe(lab, way, **env):
+    return lab.client.run(["python3", os.path.join(APPS, "connect_probe.py"), way, lab.server.addr4, 7], env=lab.converted(**env))
+
+
 def probe(lab, way, **env):
-    said = lab.client.run(["python3", os.path.join(APPS, "connect_probe.py"), way, lab.server.addr4, 7],
-                          env=lab.converted(**env)).stdout
-    return said
+    return run_probe(lab, way, **env).stdout
 
 
 def several(lab, count, **env):
@@ -51,14 +52,13 @@ def test_unreachable_converter():
         lab.echo()
         drop(lab.converter, 1234)
         for way in WAYS:
-            start = time.monotonic()
-            said = probe(lab, way, CONVERT_ADDR=lab.converter.addr4, CONVERT_TIMEOUT="0.5")
-            check(ANSWERED in said, "%s:\n%s" % (way, said))
-            check(0.5 <= time.monotonic() - start < 2, "%s took %.1f s" % (way, time.monotonic() - start))
+            result = run_probe(lab, way, CONVERT_ADDR=lab.converter.addr4, CONVERT_TIMEOUT="0.5")
+            check(ANSWERED in result.stdout, "%s:\n%s" % (way, result.stdout))
+            ms = float(result.stderr.split()[-1])  # until connect() was answered
+            check(500 <= ms < 2000, "%s took %.0f ms" % (way, ms))
         equal(lab.shim_log().count(SILENT), len(WAYS), "time-outs in\n" + lab.shim_log())
-        start = time.monotonic()
+        # of five connections the first one waits
         several(lab, 5, CONVERT_ADDR=lab.converter.addr4, CONVERT_TIMEOUT="0.5")
-        check(time.monotonic() - start < 2, "five connections took %.1f s" % (time.monotonic() - start))
         equal(lab.shim_log().count(SILENT), len(WAYS) + 1, "time-outs in\n" + lab.shim_log())
         equal(lab.shim_log().count("direct: the converter is left alone for a while"), 4, "direct in\n" + lab.shim_log())
         said = probe(lab, "blocking", CONVERT_ADDR=lab.converter.addr4, CONVERT_TIMEOUT="0.2", CONVERT_FALLBACK="none")
@@ -157,7 +157,7 @@ def test_resets():
 
 
 def test_refused_destination_only():
-    """Not Authorized is about a destination until it is about several in a row."""
+    """Not Authorized is about a destination until it is about several of its family in a row; the other family is asked for."""
     with near() as lab:
         converter = scripted(lab, "whole", error(32))
         lab.echo()
@@ -169,10 +169,17 @@ import socket
 for port in (7, 7, 8, 9, 10):
     socket.create_connection((%r, port)).close()
 """ % lab.server.addr4
-        lab.client.run(["python3", "-c", program], env=lab.converted(CONVERT_ADDR=lab.converter.addr4))
+        cache = os.path.join(lab.directory, "cache")
+        os.mkdir(cache, 0o700)
+        env = lab.converted(CONVERT_ADDR=lab.converter.addr4, CONVERT_CACHE=cache)
+        lab.client.run(["python3", "-c", program], env=env)
         equal(converter.log_text().count("request"), 3, "requests in\n" + lab.shim_log())
         equal(lab.shim_log().count("the converter has refused this destination"), 1, "in\n" + lab.shim_log())
-        equal(lab.shim_log().count("the converter is left alone for a while"), 1, "in\n" + lab.shim_log())
+        equal(lab.shim_log().count("the converter has refused several destinations of this address family"), 1, "in\n" + lab.shim_log())
+        # another process knows it; and of IPv6 nothing was said
+        for address, requests in ((lab.server.addr4, 3), (lab.server.addr6, 4)):
+            lab.client.run(["python3", "-c", "import socket; socket.create_connection((%r, 10)).close()" % address], env=env)
+            equal(converter.log_text().count("request"), requests, "requests in\n" + lab.shim_log())
 
 
 def test_several_converters():
@@ -211,7 +218,7 @@ def test_ipv6_destination_prefers_ipv6_converter():
 def test_converter_of_the_other_family():
     """IPv4 applications through a converter that has only IPv6, and the other way round: each sees its own family."""
     ways = WAYS + ("epoll", "epoll-dup", "connect")
-    with near(delay_ms=25) as lab:  # what the probe does at once is done before an answer comes
+    with near(delay_ms=120) as lab:  # what the probe does at once is done before an answer comes
         lab.convertd()
         lab.echo()
         for address, converter in ((lab.server.addr4, lab.converter.addr6), (lab.server.addr6, lab.converter.addr4)):

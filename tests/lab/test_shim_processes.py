@@ -23,8 +23,8 @@ def near(**options):
 
 
 def far():
-    """Far enough for programs to start while a connection is pending."""
-    return Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=40))
+    """Far enough for programs to start while a connection is pending, also where many tests run at once."""
+    return Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=240))
 
 
 def scripted(lab, script, *response):
@@ -36,7 +36,7 @@ def share(lab, pairs, *how):
     """Connections that two processes share from a random moment of the handshake on."""
     program = lab.build.program("tests/lab/apps/forks")
     said = lab.client.run([program, lab.server.addr4, 1900, pairs, 4, 6000, *how],
-                          env=lab.converted(CONVERT_ADDR=lab.converter.addr4), timeout=50).stdout
+                          env=lab.converted(CONVERT_ADDR=lab.converter.addr4)).stdout
     equal(said, "clean %d\n" % pairs, "what the processes saw")
 
 
@@ -95,13 +95,13 @@ def test_shared_whatever_the_request_and_response_look_like():
 
 
 def test_shared_with_a_converter_that_fails():
-    """One of the two goes to the server directly; the other goes along."""
+    """One of the two goes to the server directly; so does the other, by a connection of its own: an MPTCP socket can't be made a TCP one for both."""
     for script in (["whole", "48545450"], ["reset"], ["close"]):
         with near() as lab:
             scripted(lab, *script)
             lab.chorus()
-            share(lab, 40)
-            check("direct by another process" in lab.shim_log(), lab.shim_log())
+            share(lab, 40, "each")
+            check("another process goes on over a socket of its own" in lab.shim_log(), lab.shim_log())
 
 
 def test_forks_beside_many_connections():
@@ -110,9 +110,11 @@ def test_forks_beside_many_connections():
         lab.convertd()
         lab.echo()
         program = lab.build.program("tests/lab/apps/threads")
-        said = lab.client.run([program, lab.server.addr4, 7, 16, 100, "forks"], env=lab.converted(), timeout=50).stdout
+        said = lab.client.run([program, lab.server.addr4, 7, 16, 100, "forks"], env=lab.converted()).stdout
         equal(said, "done 1600\n", "what the threads did")
-        equal(lab.shim_log().count("converted over MPTCP"), 1600, "conversions")
+        # a socket that is older than a fork may be the child's, too, and stays a TCP socket
+        equal(lab.shim_log().count("converted over "), 1600, "conversions")
+        check(lab.shim_log().count("converted over MPTCP") > 1200, "few over MPTCP")
 
 
 def test_several_processes_in_turn():
@@ -173,8 +175,9 @@ def test_program_and_parent_share():
         with near() as lab:
             scripted(lab, *script)
             lab.chorus()
-            share(lab, 60, "exec")
-            share(lab, 60, "exec", "kill")
+            each = ["each"] if script[0] == "whole" else []
+            share(lab, 60, "exec", *each)
+            share(lab, 60, "exec", "kill", *each)
 
 
 def test_program_takes_over_in_all_ways():

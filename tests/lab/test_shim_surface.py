@@ -4,6 +4,7 @@
 
 Programs under apps/ write down all that they see. Each runs directly and under the shim, and the two must agree.
 """
+import concurrent.futures
 import difflib
 import os
 
@@ -89,6 +90,86 @@ def test_echo():
         lab.echo()
         for address in (lab.server.addr4, lab.server.addr6):
             remote(lab, "echo", address, 7)
+
+
+BAD_CALLS_ROWS = 2500  # at least
+BAD_CALLS_SHARES = 4  # of the rows, side by side: where a server answers they wait most of the time
+
+
+def bad_calls(lab, scene, *server, **environment):
+    """Calls with bad pointers and lengths, directly and under the shim; by library calls and by syscall()."""
+    if os.environ.get("SANITIZER_PRELOAD"):
+        raise Unsuitable("not under sanitizers: they look at what functions point to before the kernel does")
+    runs = [(name, env, share) for name in ("bad_calls", "bad_syscalls")
+            for env in (environment, lab.converted(BAD_CALLS_CONVERTED="1", **environment))
+            for share in range(BAD_CALLS_SHARES)]
+
+    def transcript(run):
+        name, env, share = run
+        return lab.client.run([program(name), scene, *server, share, BAD_CALLS_SHARES], env=env, timeout=120).stdout
+
+    with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
+        transcripts = list(pool.map(transcript, runs))
+    for name in ("bad_calls", "bad_syscalls"):
+        direct = "".join(transcripts[:BAD_CALLS_SHARES])
+        converted = "".join(transcripts[BAD_CALLS_SHARES:2 * BAD_CALLS_SHARES])
+        del transcripts[:2 * BAD_CALLS_SHARES]
+        same(direct, converted, " ".join([name, scene, *map(str, server)]))
+        check(direct.count("\n") >= BAD_CALLS_ROWS, "no more than %d rows of %s %s" % (direct.count("\n"), name, scene))
+
+
+def test_bad_calls_elsewhere():
+    """On descriptors that are none of the shim's business."""
+    with lab_for() as lab:
+        for scene in ("closed", "pipe", "unix"):
+            bad_calls(lab, scene, lab.addresses.blackhole4, 80)
+
+
+def test_bad_calls_idle():
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        bad_calls(lab, "idle", lab.addresses.blackhole4, 80)
+
+
+def test_bad_calls_pending():
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        for scene in ("pending", "answered", "beside"):
+            bad_calls(lab, scene, lab.addresses.blackhole4, 80)
+
+
+def test_bad_calls_held():
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        bad_calls(lab, "held", lab.addresses.blackhole4, 80)
+
+
+def test_bad_calls_sandboxed():
+    """In a sandbox that forbids the system calls by which memory is copied."""
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        for scene in ("idle", "pending", "held"):
+            bad_calls(lab, scene, lab.addresses.blackhole4, 80, BAD_CALLS_SANDBOX="1")
+
+
+def near_lab():
+    """For scenes that wait for a server each time, some ten thousand times."""
+    return Lab(wifi=Link(delay_ms=1), lte=None, core=None)
+
+
+def test_bad_calls_refused():
+    with near_lab() as lab:
+        lab.convertd()
+        for scene in ("refused", "over"):
+            bad_calls(lab, scene, lab.server.addr4, lab.addresses.refused_port)
+
+
+def test_bad_calls_connected():
+    with near_lab() as lab:
+        lab.convertd()
+        lab.echo()
+        for address in (lab.server.addr4, lab.server.addr6):
+            bad_calls(lab, "connected", address, 7)
 
 
 if __name__ == "__main__":

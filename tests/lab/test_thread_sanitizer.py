@@ -21,7 +21,7 @@ def run(threads, connections, *more, **env):
         os.mkdir(directory, 0o700)
         env = lab.converted(XDG_RUNTIME_DIR=directory, TSAN_OPTIONS="exitcode=66", **env)
         program = lab.build.program("tests/lab/apps/threads")
-        result = lab.client.run([program, lab.server.addr4, 7, threads, connections, *more], env=env, timeout=50)
+        result = lab.client.run([program, lab.server.addr4, 7, threads, connections, *more], env=env)
         equal((result.stdout, result.stderr), ("done %d\n" % (threads * connections), ""), "what the program says")
         equal(lab.shim_log().count("converted over"), threads * connections, "conversions")
 

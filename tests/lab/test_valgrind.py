@@ -34,7 +34,7 @@ def test_threads_that_connect():
         program = lab.build.program("tests/lab/apps/threads")
         for variables in KINDS:
             result = lab.client.run([*MEMCHECK, program, lab.server.addr4, 7, THREADS, CONNECTIONS],
-                                    env=lab.converted(XDG_RUNTIME_DIR=runtime, **variables), timeout=60, check=False)
+                                    env=lab.converted(XDG_RUNTIME_DIR=runtime, **variables), check=False)
             equal((result.returncode, result.stdout, result.stderr), (0, "done %d\n" % (THREADS * CONNECTIONS), ""),
                   str(variables))
         equal(lab.shim_log().count("converted over"), len(KINDS) * THREADS * CONNECTIONS, "conversions")

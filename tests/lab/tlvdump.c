@@ -90,6 +90,9 @@ static void print_tlvs(const uint8_t *message, size_t length, const struct conve
 			printf("SYNs are %swithheld, %u ms at most",
 			       response->withholding.withheld ? "" : "not ",
 			       response->withholding.limit_ms);
+		else if (response && tlv.type == CONVERT_TLV_ECHO && response->has_echo)
+			printf("what follows the request comes back, %u KiB at most",
+			       response->echo_kib);
 		else if (tlv.type == CONVERT_TLV_INFO)
 			printf("what do you support?");
 		else

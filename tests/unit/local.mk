@@ -71,10 +71,10 @@ endif
 # convertd's parts
 if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
-	tests/unit/test_access tests/unit/test_limits tests/unit/test_cookies \
-	tests/unit/test_relay_watch tests/unit/test_shared tests/unit/test_sources tests/unit/test_sysctls \
+	tests/unit/test_access tests/unit/test_limits tests/unit/test_shares tests/unit/test_cookies \
+	tests/unit/test_relay_watch tests/unit/test_shared tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
 	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table \
-	tests/unit/test_blocks
+	tests/unit/test_blocks tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_demand
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
@@ -99,9 +99,21 @@ tests_unit_test_limits_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_limits_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_test_limits_LDADD = libconvertd.la $(CHECK_LIBS)
 
+tests_unit_test_shares_SOURCES = tests/unit/test_shares.c
+tests_unit_test_shares_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS)
+tests_unit_test_shares_LDADD = libconvertd.la $(SODIUM_LIBS) $(CHECK_LIBS)
+
 tests_unit_test_cookies_SOURCES = tests/unit/test_cookies.c
 tests_unit_test_cookies_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_cookies_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_families_SOURCES = tests/unit/test_families.c
+tests_unit_test_families_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_families_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_own_SOURCES = tests/unit/test_own.c
+tests_unit_test_own_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS)
+tests_unit_test_own_LDADD = libconvertd.la $(SODIUM_LIBS) $(CHECK_LIBS)
 
 tests_unit_test_shared_SOURCES = tests/unit/test_shared.c
 tests_unit_test_shared_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
@@ -119,6 +131,14 @@ tests_unit_test_blocks_SOURCES = tests/unit/test_blocks.c
 tests_unit_test_blocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_blocks_LDADD = libconvertd.la $(CHECK_LIBS)
 
+tests_unit_test_proof_SOURCES = tests/unit/test_proof.c
+tests_unit_test_proof_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_proof_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_demand_SOURCES = tests/unit/test_demand.c
+tests_unit_test_demand_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_demand_LDADD = libconvertd.la $(CHECK_LIBS)
+
 tests_unit_test_hold_table_SOURCES = tests/unit/test_hold_table.c \
 	src/convertd/hold_table.c src/convertd/hold_table.h src/convertd/downstream.c src/convertd/downstream.h \
 	src/convertd/route.c src/convertd/source_bind.c src/convertd/source_bind.h
@@ -132,6 +152,10 @@ tests_unit_test_log_LDADD = libconvertd.la $(CHECK_LIBS)
 tests_unit_test_metrics_SOURCES = tests/unit/test_metrics.c
 tests_unit_test_metrics_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_metrics_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_warden_SOURCES = tests/unit/test_warden.c
+tests_unit_test_warden_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_warden_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_sysctls_SOURCES = tests/unit/test_sysctls.c
 tests_unit_test_sysctls_CPPFLAGS = $(AM_CPPFLAGS) -DSRCDIR='"$(abs_top_srcdir)"'
@@ -153,7 +177,8 @@ endif
 
 # convertize's parts
 if HAVE_CHECK
-convertize_unit_tests = tests/unit/test_elf tests/unit/test_script tests/unit/test_preload tests/unit/test_report
+convertize_unit_tests = tests/unit/test_elf tests/unit/test_script tests/unit/test_preload tests/unit/test_report \
+	tests/unit/test_wrapper
 check_PROGRAMS += $(convertize_unit_tests)
 TESTS += $(convertize_unit_tests)
 
@@ -169,6 +194,10 @@ tests_unit_test_preload_SOURCES = tests/unit/test_preload.c
 tests_unit_test_preload_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_preload_LDADD = libconvertize.la $(CHECK_LIBS)
 
+tests_unit_test_wrapper_SOURCES = tests/unit/test_wrapper.c
+tests_unit_test_wrapper_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_wrapper_LDADD = libconvertize.la $(CHECK_LIBS)
+
 tests_unit_test_report_SOURCES = tests/unit/test_report.c
 tests_unit_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_report_LDADD = libconvertize.la $(CHECK_LIBS)
@@ -177,3 +206,22 @@ endif
 # the table of requirements against the tree
 dist_check_SCRIPTS += tests/unit/check_rfc8803.py
 TESTS += tests/unit/check_rfc8803.py
+
+# two of the shim's parts, which need little beside them
+if HAVE_CHECK
+shim_unit_tests = tests/unit/test_conn tests/unit/test_converters
+check_PROGRAMS += $(shim_unit_tests)
+TESTS += $(shim_unit_tests)
+
+tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/conn.c src/shim/conn.h
+tests_unit_test_conn_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_conn_LDADD = $(CHECK_LIBS)
+
+tests_unit_test_converters_SOURCES = tests/unit/test_converters.c src/shim/converters.c src/shim/converters.h \
+	src/shim/quiet.c src/shim/quiet.h
+tests_unit_test_converters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_converters_LDADD = libresolve.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+endif
+
+# what the tests notice: run by hand, see its README.md
+EXTRA_DIST += tests/mutation/README.md tests/mutation/run tests/mutation/samples.txt

@@ -378,6 +378,28 @@ START_TEST(contradiction_in_a_file)
 }
 END_TEST
 
+/* A rule for our own address and its neighbour alone is one for a network: it opens the neighbour, not ourselves. */
+static const struct {
+	const char *rule, *own;
+} neighbours[] = {
+	{ ALLOW "8.8.4.4/31", "8.8.4.4" },
+	{ ALLOW "2600::/127", "2600::1" },
+};
+
+START_TEST(a_rule_for_two_addresses_is_not_for_our_own)
+{
+	struct settings *settings = right_settings_of(neighbours[_i].rule);
+	struct in6_addr own = address(neighbours[_i].own);
+	const char *reason = NULL;
+	int asked = 0;
+
+	ck_assert_int_eq(access_destination(&settings->access, &own, 80, fake_route, &asked, &reason),
+			 ACCESS_DENIED);
+	ck_assert_str_eq(reason, "destination is the converter");
+	settings_destroy(settings);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("access");
@@ -388,6 +410,7 @@ int main(void)
 	tcase_add_loop_test(tcase, client, 0, (int)ARRAY_SIZE(clients));
 	tcase_add_loop_test(tcase, wrong_rule_is_told, 0, (int)ARRAY_SIZE(wrong));
 	tcase_add_test(tcase, contradiction_in_a_file);
+	tcase_add_loop_test(tcase, a_rule_for_two_addresses_is_not_for_our_own, 0, (int)ARRAY_SIZE(neighbours));
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

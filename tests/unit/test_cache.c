@@ -3,6 +3,8 @@
 #include "config.h"
 
 #include "client/cache.h"
+#include "client/cache_bucket.h"
+#include "client/cache_file.h"
 #include "client/cache_record.h"
 
 #include "run.h"
@@ -69,6 +71,9 @@ static struct cache_converter everything(void)
 		.info = { .until = LATER + 2, .learned = NOW, .flags = 0xf00dcafe,
 			  .count = CACHE_KINDS_MAX },
 		.cookie = { .until = LATER + 3, .len = CACHE_COOKIE_MAX },
+		.mptcp = { .until = LATER, .verdict = CACHE_MPTCP_LOST },
+		.silence = { .until = LATER + 4, .learned = NOW, .destination = UINT64_MAX - 7,
+			     .destinations = UINT32_MAX },
 	};
 
 	for (unsigned int i = 0; i < CACHE_KINDS_MAX; i++)
@@ -162,13 +167,16 @@ START_TEST(facts_are_independent)
 	struct cache_converter all = everything(), one = all, out;
 
 	update("192.0.2.1", CACHE_FACTS_ALL, &all);
-	for (unsigned int fact = 1; fact < CACHE_FACTS_ALL; fact <<= 1) {
+	for (unsigned int fact = 1; fact <= CACHE_SILENCE; fact <<= 1) {
 		out = get("192.0.2.1", PATH, fact, NOW);
 		ck_assert_uint_eq(out.known, fact);
 		ck_assert_int_eq(out.rest.until != 0, fact == CACHE_REST);
 		ck_assert_int_eq(out.syn_data.until != 0, fact == CACHE_SYN_DATA);
 		ck_assert_int_eq(out.info.until != 0, fact == CACHE_INFO);
 		ck_assert_int_eq(out.cookie.until != 0, fact == CACHE_COOKIE);
+		ck_assert_int_eq(out.mptcp.until != 0, fact == CACHE_MPTCP);
+		ck_assert_int_eq(out.mptcp.verdict == CACHE_MPTCP_LOST, fact == CACHE_MPTCP);
+		ck_assert_int_eq(out.silence.until != 0, fact == CACHE_SILENCE);
 	}
 	one.rest.until = LATER + 9;
 	one.syn_data.misses = 1;
@@ -221,23 +229,26 @@ START_TEST(values_out_of_range_are_refused)
 	struct cache_converter all = everything(), wrong;
 	union sockaddr_ip addr = address("192.0.2.1");
 
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 9; i++) {
 		wrong = all;
+		wrong.silence.destinations = i == 8 ? 0 : 1;
 		wrong.syn_data.misses = i == 0 ? 0 : 1;
 		wrong.info.count = i == 1 ? CACHE_KINDS_MAX + 1 : i == 2 ? 255 : 2;
 		wrong.info.kinds[1] = i == 3 ? 0 : 30;
+		wrong.mptcp.verdict = i == 6 ? CACHE_MPTCP_UNKNOWN : i == 7 ? CACHE_MPTCP_COUNT : CACHE_MPTCP_HOLDS;
 		wrong.cookie.len = i == 4 ? 0 : i == 5 ? CACHE_COOKIE_MAX + 1 : 1;
 		ck_assert_int_eq(cache_converter_update(&cache, &addr, PATH, CACHE_FACTS_ALL, NOW,
 							&wrong), -EINVAL);
 		ck_assert_uint_eq(known("192.0.2.1", NOW), 0);
 		/* to be forgotten, it need not be right */
-		wrong.syn_data.until = wrong.info.until = wrong.cookie.until = 0;
+		wrong.syn_data.until = wrong.info.until = wrong.cookie.until = wrong.silence.until = 0;
+		wrong.mptcp.until = 0;
 		update("192.0.2.1", CACHE_FACTS_ALL, &wrong);
 		ck_assert_uint_eq(known("192.0.2.1", NOW), CACHE_REST);
 		wrong.rest.until = 0;
 		update("192.0.2.1", CACHE_REST, &wrong);
 	}
-	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, 1u << 4, NOW, &all), -EINVAL);
+	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, 1u << 6, NOW, &all), -EINVAL);
 	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, 0, NOW, &all), 0);
 	ck_assert_int_eq(cache_server_put(&cache, &addr, CACHE_SERVER_VERDICT_COUNT, NOW, LATER),
 			 -EINVAL);
@@ -252,16 +263,18 @@ START_TEST(each_fact_has_its_end)
 
 	update("192.0.2.1", CACHE_FACTS_ALL, &all);
 	ck_assert_uint_eq(known("192.0.2.1", LATER - 1), CACHE_FACTS_ALL);
-	ck_assert_uint_eq(known("192.0.2.1", LATER), CACHE_SYN_DATA | CACHE_INFO | CACHE_COOKIE);
-	ck_assert_uint_eq(known("192.0.2.1", LATER + 1), CACHE_INFO | CACHE_COOKIE);
-	ck_assert_uint_eq(known("192.0.2.1", LATER + 2), CACHE_COOKIE);
-	ck_assert_uint_eq(known("192.0.2.1", LATER + 3), 0);
+	ck_assert_uint_eq(known("192.0.2.1", LATER), CACHE_SYN_DATA | CACHE_INFO | CACHE_COOKIE | CACHE_SILENCE);
+	ck_assert_uint_eq(known("192.0.2.1", LATER + 1), CACHE_INFO | CACHE_COOKIE | CACHE_SILENCE);
+	ck_assert_uint_eq(known("192.0.2.1", LATER + 2), CACHE_COOKIE | CACHE_SILENCE);
+	ck_assert_uint_eq(known("192.0.2.1", LATER + 3), CACHE_SILENCE);
+	ck_assert_uint_eq(known("192.0.2.1", LATER + 4), 0);
 	/* forgetting what isn't known takes no place, and what is known away */
 	all.rest.until = NOW;
 	all.cookie.until = INT64_MIN;
 	update("192.0.2.1", CACHE_REST | CACHE_COOKIE, &all);
 	update("192.0.2.2", CACHE_REST | CACHE_COOKIE, &all);
-	ck_assert_uint_eq(known("192.0.2.1", NOW), CACHE_SYN_DATA | CACHE_INFO);
+	ck_assert_uint_eq(known("192.0.2.1", NOW),
+			  CACHE_SYN_DATA | CACHE_INFO | CACHE_MPTCP | CACHE_SILENCE);
 	ck_assert_uint_eq(known("192.0.2.2", NOW), 0);
 }
 END_TEST
@@ -270,8 +283,8 @@ START_TEST(nothing_outlives_a_day)
 {
 	struct cache_converter all = everything();
 
-	all.rest.until = all.cookie.until = INT64_MAX;
-	all.info.until = NOW + CACHE_LIFETIME_MAX;
+	all.rest.until = all.cookie.until = all.silence.until = INT64_MAX;
+	all.info.until = all.mptcp.until = NOW + CACHE_LIFETIME_MAX;
 	all.syn_data.until = NOW + CACHE_LIFETIME_MAX + 1;
 	update("192.0.2.1", CACHE_FACTS_ALL, &all);
 	ck_assert_uint_eq(known("192.0.2.1", NOW + CACHE_LIFETIME_MAX - 1), CACHE_FACTS_ALL);
@@ -544,6 +557,63 @@ START_TEST(setuid_programs_have_none)
 }
 END_TEST
 
+/*
+ * Two processes that note the same at the same time may leave two records of one key. The youngest counts, wherever it stands, and
+ * the next note leaves one.
+ */
+START_TEST(the_youngest_of_two)
+{
+	union sockaddr_ip addr = server(1);
+	const struct cache_table *table = cache_table_of(CACHE_KIND_SERVER);
+	struct cache_bucket bucket = { .offset = 0 };
+	struct cache_record record = { .learned = 0 };
+	struct cache_key key;
+	uint32_t first;
+
+	ck_assert(cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0));
+	ck_assert_int_eq(cache_server_put(&cache, &addr, CACHE_SERVER_MPTCP, NOW, LATER), 0);
+	ck_assert(cache_bucket_find(&bucket, cache.file, &key, NOW, &record));
+	first = cache_bucket_offset(&key);
+	for (uint32_t way = 0; way < 2; way++) {
+		record.learned = NOW - (way == (uint32_t)_i ? 0 : 10);
+		cache_record_seal(&record);
+		ck_assert_int_eq(cache_file_write(cache.file, first + way * table->record_size, &record,
+						  table->record_size), 0);
+	}
+	bucket.offset = 0;
+	ck_assert(cache_bucket_find(&bucket, cache.file, &key, NOW, &record));
+	ck_assert_int_eq(record.learned, NOW);
+
+	ck_assert_int_eq(cache_server_put(&cache, &addr, CACHE_SERVER_PLAIN, NOW + 1, LATER), 0);
+	for (uint32_t way = 0, whole = 0; way < table->ways; way++) {
+		ck_assert_int_eq(cache_file_read(cache.file, first + way * table->record_size, &record,
+						 table->record_size), 0);
+		whole += cache_record_is_whole(&record, table);
+		ck_assert_uint_le(whole, 1);
+	}
+}
+END_TEST
+
+/* What can't be read isn't there, however often it is asked for and whatever the bucket held before. */
+START_TEST(a_file_that_has_shrunk)
+{
+	union sockaddr_ip addr = server(1);
+	struct cache_bucket bucket = { .offset = 0 };
+	struct cache_record record;
+	struct cache_key key;
+	char path[PATH_MAX + sizeof(CACHE_FILE)];
+
+	ck_assert(cache_key_set(&key, CACHE_KIND_SERVER, &addr, 0));
+	ck_assert_int_eq(cache_server_put(&cache, &addr, CACHE_SERVER_MPTCP, NOW, LATER), 0);
+	ck_assert(cache_bucket_find(&bucket, cache.file, &key, NOW, &record));
+	snprintf(path, sizeof(path), "%s/" CACHE_FILE, directory);
+	ck_assert_int_eq(truncate(path, 0), 0);
+	bucket.offset = 0;
+	for (int again = 0; again < 3; again++)
+		ck_assert(!cache_bucket_find(&bucket, cache.file, &key, NOW, &record));
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
 	Suite *suite;
@@ -572,6 +642,8 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, signal_handlers);
 	tcase_add_test(tcase, main_thread_has_ended);
 	tcase_add_test(tcase, setuid_programs_have_none);
+	tcase_add_loop_test(tcase, the_youngest_of_two, 0, 2);
+	tcase_add_test(tcase, a_file_that_has_shrunk);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

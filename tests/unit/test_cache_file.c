@@ -390,6 +390,8 @@ static off_t record_offset(enum cache_kind kind)
 	/* the facts are in one bucket, in the order in which they were noted */
 	if (kind >= CACHE_KIND_REST && kind <= CACHE_KIND_INFO)
 		offset += (kind - CACHE_KIND_REST) * (off_t)cache_table_of(kind)->record_size;
+	else if (kind == CACHE_KIND_MPTCP || kind == CACHE_KIND_SILENCE)
+		offset += (3 + (kind == CACHE_KIND_SILENCE)) * (off_t)cache_table_of(kind)->record_size;
 	return offset;
 }
 
@@ -398,7 +400,9 @@ static bool is_known(const struct cache *cache, enum cache_kind kind)
 	static const unsigned int facts[] = { [CACHE_KIND_REST] = CACHE_REST,
 					      [CACHE_KIND_SYN_DATA] = CACHE_SYN_DATA,
 					      [CACHE_KIND_INFO] = CACHE_INFO,
-					      [CACHE_KIND_COOKIE] = CACHE_COOKIE };
+					      [CACHE_KIND_COOKIE] = CACHE_COOKIE,
+					      [CACHE_KIND_MPTCP] = CACHE_MPTCP,
+					      [CACHE_KIND_SILENCE] = CACHE_SILENCE };
 	union sockaddr_ip addr = address(1);
 	struct cache_converter out;
 
@@ -413,7 +417,9 @@ static void note_everything(const struct cache *cache)
 	struct cache_converter facts = { .rest.until = LATER,
 					 .syn_data = { .until = LATER, .misses = 2 },
 					 .info = { .until = LATER, .count = 1, .kinds = { 30 } },
-					 .cookie = { .until = LATER, .len = 16 } };
+					 .cookie = { .until = LATER, .len = 16 },
+					 .mptcp = { LATER, CACHE_MPTCP_LOST },
+					 .silence = { .until = LATER, .destinations = 1 } };
 
 	ck_assert_int_eq(cache_converter_update(cache, &addr, 0, CACHE_FACTS_ALL, NOW, &facts), 0);
 	ck_assert_int_eq(put(cache, 1), 0);

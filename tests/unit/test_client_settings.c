@@ -16,7 +16,7 @@
 
 /* The environment of a test; whatever is asked for beyond it fails the test. */
 static const char *env_addr, *env_port, *env_cookie, *env_log, *env_bypass, *env_fallback;
-static const char *env_runtime_dir, *env_timeout, *env_early_data, *env_bypass_mptcp, *env_withholding;
+static const char *env_runtime_dir, *env_timeout, *env_early_data, *env_bypass_mptcp, *env_withholding, *env_warn, *env_cache;
 
 static const struct {
 	const char *name, **value;
@@ -30,8 +30,10 @@ static const struct {
 	{ "CONVERT_FALLBACK", &env_fallback },
 	{ "CONVERT_TIMEOUT", &env_timeout },
 	{ "CONVERT_EARLY_DATA", &env_early_data },
+	{ "CONVERT_WARN", &env_warn },
 	{ "CONVERT_BYPASS_MPTCP", &env_bypass_mptcp },
 	{ "CONVERT_WITHHOLDING", &env_withholding },
+	{ "CONVERT_CACHE", &env_cache },
 };
 
 static const char *lookup(const char *name)
@@ -45,7 +47,7 @@ static const char *lookup(const char *name)
 
 static struct settings read_env(const char *addr, const char *port, const char *cookie)
 {
-	struct settings settings;
+	struct settings settings = { 0 };
 
 	env_addr = addr;
 	env_port = port;
@@ -228,16 +230,17 @@ START_TEST(switches_are_0_or_1)
 {
 	struct settings settings = read_env("192.0.2.1", NULL, NULL);
 
-	ck_assert(!settings.early_data && settings.bypass_mptcp);
+	ck_assert(!settings.early_data && settings.bypass_mptcp && !settings.warn);
 	env_early_data = "1";
 	env_bypass_mptcp = "0";
+	env_warn = "1";
 	settings = read_env("192.0.2.1", NULL, NULL);
-	ck_assert(settings.enabled && settings.early_data && !settings.bypass_mptcp);
+	ck_assert(settings.enabled && settings.early_data && !settings.bypass_mptcp && settings.warn);
 	env_early_data = "yes";
 	settings = read_env("192.0.2.1", NULL, NULL);
 	ck_assert(!settings.enabled);
 	ck_assert_str_eq(settings.problem, "CONVERT_EARLY_DATA: \"yes\" is neither 0 nor 1");
-	env_early_data = env_bypass_mptcp = NULL;
+	env_early_data = env_bypass_mptcp = env_warn = NULL;
 }
 END_TEST
 
@@ -269,6 +272,28 @@ START_TEST(withholding_is_in_milliseconds)
 			ck_assert_ptr_nonnull(strstr(settings.problem, cases[i].text));
 	}
 	env_withholding = NULL;
+}
+END_TEST
+
+START_TEST(cache_is_a_path_or_none)
+{
+	static const char *const good_ones[] = { NULL, "", "none", "/var/cache/some where" };
+	static const char *const bad_ones[] = { "None", "cache", "./cache", "~/cache" };
+	struct settings settings;
+
+	for (size_t i = 0; i < ARRAY_SIZE(good_ones); i++) {
+		env_cache = good_ones[i];
+		settings = read_env("192.0.2.1", NULL, NULL);
+		ck_assert(settings.enabled);
+		ck_assert_str_eq(settings.cache, env_cache ? env_cache : "");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad_ones); i++) {
+		env_cache = bad_ones[i];
+		settings = read_env("192.0.2.1", NULL, NULL);
+		ck_assert(!settings.enabled);
+		ck_assert_ptr_nonnull(strstr(settings.problem, bad_ones[i]));
+	}
+	env_cache = NULL;
 }
 END_TEST
 
@@ -366,6 +391,38 @@ START_TEST(policy_knows_what_a_converter_can_reach)
 }
 END_TEST
 
+/* What stands beside the addresses that a converter can't reach is as any other, and each reason has words for the log. */
+static const struct {
+	const char *last, *next_one;
+	enum policy_verdict verdict;
+} edges[] = {
+	{ "127.0.0.0", "126.255.255.255", POLICY_DIRECT_LOCAL },
+	{ "127.255.255.255", "128.0.0.0", POLICY_DIRECT_LOCAL },
+	{ "0.255.255.255", "1.0.0.0", POLICY_DIRECT_LOCAL },
+	{ "169.254.0.0", "169.253.255.255", POLICY_DIRECT_LINK },
+	{ "169.254.255.255", "169.255.0.0", POLICY_DIRECT_LINK },
+	{ "224.0.0.0", "223.255.255.255", POLICY_DIRECT_GROUP },
+	{ "239.255.255.255", "240.0.0.0", POLICY_DIRECT_GROUP },
+	{ "255.255.255.255", "255.255.255.254", POLICY_DIRECT_GROUP },
+	{ "fe80::", "fe7f:ffff::", POLICY_DIRECT_LINK },
+	{ "febf:ffff::", "fec0::", POLICY_DIRECT_LINK },
+	{ "ff00::", "feff:ffff::", POLICY_DIRECT_GROUP },
+	{ "::1", "::2", POLICY_DIRECT_LOCAL },
+};
+
+START_TEST(policy_has_edges)
+{
+	struct settings settings = read_env("192.0.2.1", NULL, NULL);
+	union sockaddr_ip destination;
+
+	ck_assert_int_eq(sockaddr_ip_parse(&destination, edges[_i].last, 80), 0);
+	ck_assert_int_eq(policy_decide(&settings, &destination), edges[_i].verdict);
+	ck_assert_str_ne(policy_reason(edges[_i].verdict), "");
+	ck_assert_int_eq(sockaddr_ip_parse(&destination, edges[_i].next_one, 80), 0);
+	ck_assert_int_eq(policy_decide(&settings, &destination), POLICY_CONVERT);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("client settings and policy");
@@ -377,12 +434,14 @@ int main(void)
 	tcase_add_test(tcase, log_is_optional);
 	tcase_add_test(tcase, nothing_points_into_the_environment);
 	tcase_add_test(tcase, withholding_is_in_milliseconds);
+	tcase_add_test(tcase, cache_is_a_path_or_none);
 	tcase_add_test(tcase, fallback_is_direct_or_none);
 	tcase_add_loop_test(tcase, timeout_is_in_seconds, 0, ARRAY_SIZE(timeouts));
 	tcase_add_test(tcase, switches_are_0_or_1);
 	tcase_add_test(tcase, bypass_leaves_destinations_alone);
 	tcase_add_loop_test(tcase, policy_knows_what_a_converter_can_reach, 0,
 			    ARRAY_SIZE(destinations));
+	tcase_add_loop_test(tcase, policy_has_edges, 0, ARRAY_SIZE(edges));
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

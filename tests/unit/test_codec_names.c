@@ -23,7 +23,8 @@ static const struct {
 	{ 22, "Cookie TLV" },		  { 21, "Supported TCP Extension TLV" },
 	{ 30, "Error TLV" },		  { 2, "unknown" },
 	{ 31, "unknown" },		  { 192, "unknown" },
-	{ 240, "Withholding TLV" },	  { 255, "unknown" },
+	{ 240, "Withholding TLV" },	  { 241, "Echo TLV" },
+	{ 255, "unknown" },
 };
 
 START_TEST(error_and_tlv_names)

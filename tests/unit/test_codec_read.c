@@ -505,15 +505,21 @@ static const struct {
 	const char *tlv;
 	bool has, withheld;
 	uint16_t limit_ms;
+	bool corrects;
 } withholdings[] = {
-	{ "f002 0101 07d0 6c63", true, true, 2000 },
-	{ "f002 0100 07d0 6c63", true, false, 2000 },
-	{ "f002 01fe ffff 6c63", true, false, 65535 },	      /* flags to come */
-	{ "f003 01ff 0001 6c63 12345678", true, true, 1 },     /* fields to come */
-	{ "f002 0201 07d0 6c63", false, false, 0 },	      /* a version to come */
-	{ "f002 0101 07d0 0000", false, false, 0 },	      /* somebody else's */
-	{ "f001 0101 1501 0000", false, false, 0 },
-	{ "ff02 0101 07d0 6c63", false, false, 0 },
+	{ "f002 0103 07d0 6c63", true, true, 2000, true },
+	{ "f002 0101 07d0 6c63", true, true, 2000, true }, /* of a first version */
+	{ "f002 0105 07d0 6c63", true, true, 2000, false },
+	{ "f002 0107 07d0 6c63", true, true, 2000, true },
+	{ "f002 0102 0000 6c63", true, false, 0, true },
+	{ "f002 0104 0000 6c63", true, false, 0, false },
+	{ "f002 0100 07d0 6c63", true, false, 2000, false },
+	{ "f002 01f8 ffff 6c63", true, false, 65535, false },   /* flags to come */
+	{ "f003 01ff 0001 6c63 12345678", true, true, 1, true }, /* fields to come */
+	{ "f002 0203 07d0 6c63", false, false, 0, false },	/* a version to come */
+	{ "f002 0103 07d0 0000", false, false, 0, false },	/* somebody else's */
+	{ "f001 0103 1501 0000", false, false, 0, false },
+	{ "ff02 0103 07d0 6c63", false, false, 0, false },
 };
 
 START_TEST(response_withholding)
@@ -529,6 +535,46 @@ START_TEST(response_withholding)
 	ck_assert_int_eq(response.has_withholding, withholdings[_i].has);
 	ck_assert_int_eq(response.withholding.withheld, withholdings[_i].withheld);
 	ck_assert_uint_eq(response.withholding.limit_ms, withholdings[_i].limit_ms);
+	ck_assert_int_eq(response.withholding.corrects, withholdings[_i].corrects);
+	bytes_fini(&message);
+}
+END_TEST
+
+/* The same of an Echo TLV, in both directions. */
+static const struct {
+	const char *tlv;
+	bool has;
+	uint16_t limit_kib;
+	enum convert_status asked; /* by a request */
+} echoes[] = {
+	{ "f102 0100 0100 6c63", true, 256, CONVERT_OK },
+	{ "f102 01ff 0000 6c63", true, 0, CONVERT_OK },
+	{ "f103 0100 ffff 6c63 12345678", true, 65535, CONVERT_OK },
+	{ "f102 0200 0100 6c63", false, 0, CONVERT_TLV_UNKNOWN },
+	{ "f102 0100 0100 6c64", false, 0, CONVERT_TLV_UNKNOWN },
+	{ "f101 0100 1501 0000", false, 0, CONVERT_TLV_UNKNOWN },
+};
+
+START_TEST(response_echo)
+{
+	struct convert_response response;
+	struct convert_request request;
+	char hex[128];
+	struct bytes message;
+
+	snprintf(hex, sizeof(hex), "01ff2263 %s", echoes[_i].tlv);
+	message = bytes_hex(hex);
+	message.data[1] = (uint8_t)(message.len / 4);
+	ck_assert_int_eq(convert_response_parse(message.data, message.len, &response), CONVERT_OK);
+	ck_assert_int_eq(response.has_echo, echoes[_i].has);
+	ck_assert_uint_eq(response.echo_kib, echoes[_i].limit_kib);
+	bytes_fini(&message);
+	snprintf(hex, sizeof(hex), "01ff2263 01010000 %s", echoes[_i].tlv);
+	message = bytes_hex(hex);
+	message.data[1] = (uint8_t)(message.len / 4);
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request),
+			 echoes[_i].asked);
+	ck_assert_int_eq(request.has_echo, echoes[_i].has);
 	bytes_fini(&message);
 }
 END_TEST
@@ -547,6 +593,7 @@ int main(void)
 	tcase_add_test(tcase, request_fault_leaves_nothing);
 	tcase_add_test(tcase, response_values);
 	tcase_add_loop_test(tcase, response_withholding, 0, (int)ARRAY_SIZE(withholdings));
+	tcase_add_loop_test(tcase, response_echo, 0, (int)ARRAY_SIZE(echoes));
 	tcase_add_loop_test(tcase, options, 0, (int)ARRAY_SIZE(option_lists));
 	tcase_add_loop_test(tcase, connect_options, 0, (int)ARRAY_SIZE(option_lists));
 	tcase_add_test(tcase, option_values);

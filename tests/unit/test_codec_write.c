@@ -156,12 +156,27 @@ static void cookie_none(struct convert_writer *w)
 
 static void withholding(struct convert_writer *w)
 {
-	convert_write_withholding(w, &(struct convert_withholding){ true, 2000 });
+	convert_write_withholding(w, &(struct convert_withholding){ true, 2000, true });
+}
+
+static void withholding_uncorrected(struct convert_writer *w)
+{
+	convert_write_withholding(w, &(struct convert_withholding){ true, 2000, false });
+}
+
+static void withholding_corrects(struct convert_writer *w)
+{
+	convert_write_withholding(w, &(struct convert_withholding){ .corrects = true });
 }
 
 static void withholding_off(struct convert_writer *w)
 {
 	convert_write_withholding(w, &(struct convert_withholding){ 0 });
+}
+
+static void echo(struct convert_writer *w)
+{
+	convert_write_echo(w, 256);
 }
 
 static void private_empty(struct convert_writer *w)
@@ -247,8 +262,11 @@ static const struct {
 	{ supported_none, "01022263 15010000" },
 	{ cookie_byte, "01032263 16020000 de000000" },
 	{ cookie, "01042263 16030000 01020304 05060708" },
-	{ withholding, "01032263 f0020101 07d06c63" },
+	{ withholding, "01032263 f0020103 07d06c63" },
+	{ withholding_uncorrected, "01032263 f0020105 07d06c63" },
+	{ withholding_corrects, "01032263 f0020102 00006c63" },
 	{ withholding_off, "01032263 f0020100 00006c63" },
+	{ echo, "01032263 f1020100 01006c63" },
 	{ private_empty, "01022263 c0010000" },
 	{ private_three, "01032263 ff020102 03000000" },
 	{ error_versions, "01022263 1e010001" },

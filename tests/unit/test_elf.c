@@ -2,7 +2,7 @@
 /* test_elf.c - ELF files of every kind, cut off everywhere, damaged everywhere */
 #include "config.h"
 
-#include "convertize/elf.h"
+#include "common/elf.h"
 
 #include "elf_image.h"
 #include "run.h"
@@ -52,6 +52,10 @@ static const struct {
 	{ { .machine = 62, .needed = { "libc.so.6" } }, ELF_LIBC_GLIBC, true, false },
 	{ { .machine = 62, .needed = { "libc.musl-x86_64.so.1" } }, ELF_LIBC_MUSL, true, false },
 	{ { .machine = 62, .needed = { "libdl.so.2" } }, ELF_LIBC_NONE, false, false },
+	{ { .machine = 62, .loader = GLIBC_LOADER, .needed = { "libasan.so.8", "libc.so.6" } },
+	  ELF_LIBC_GLIBC, true, false },
+	{ { .machine = 62, .loader = GLIBC_LOADER, .needed = { "libc.so.6", "libasan.so.8" } },
+	  ELF_LIBC_GLIBC, true, false },
 	/* static ones */
 	{ { .machine = 62 }, ELF_LIBC_NONE, false, false },
 	{ { .machine = 62, .go_note = true }, ELF_LIBC_NONE, false, true },
@@ -63,6 +67,14 @@ static const struct {
 	{ { .is32 = true, .big_endian = true, .machine = 8, .go_section = true },
 	  ELF_LIBC_NONE, false, true },
 };
+
+static bool is_needed(const struct elf_image_spec *spec, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(spec->needed) && spec->needed[i]; i++)
+		if (strcmp(spec->needed[i], name) == 0)
+			return true;
+	return false;
+}
 
 START_TEST(kind_is_told)
 {
@@ -78,6 +90,7 @@ START_TEST(kind_is_told)
 	ck_assert_int_eq(facts.libc, kinds[_i].libc);
 	ck_assert_int_eq(facts.needs_libc, kinds[_i].needs_libc);
 	ck_assert_int_eq(facts.go, kinds[_i].go);
+	ck_assert_int_eq(facts.needs_asan, is_needed(&kinds[_i].spec, "libasan.so.8"));
 }
 END_TEST
 

@@ -258,13 +258,34 @@ START_TEST(answer_to_info_is_handed_on)
 }
 END_TEST
 
+/* doc/private-tlvs.md */
+START_TEST(what_becomes_of_syns_is_handed_on)
+{
+	struct handshake_step step =
+		step_of_asked("01052263 15020000 1e000000 f0020102 00006c63", "192.0.2.1", &info);
+
+	ck_assert(step.corrects_windows);
+	ck_assert_uint_eq(step.withheld_ms, 0);
+	step = step_of_asked("01052263 15020000 1e000000 f0020105 07d06c63", "192.0.2.1", &info);
+	ck_assert(!step.corrects_windows);
+	ck_assert_uint_eq(step.withheld_ms, 2000);
+	step = step_of_asked("01032263 15020000 1e000000", "192.0.2.1", &info);
+	ck_assert(!step.corrects_windows);
+}
+END_TEST
+
 START_TEST(silence_and_errors_are_the_converters_fault)
 {
-	ck_assert_int_eq(handshake_on_silence().fault, HANDSHAKE_FAULT_CONVERTER);
-	ck_assert_int_eq(handshake_on_silence().error, ETIMEDOUT);
-	ck_assert_int_eq(handshake_on_error(EHOSTUNREACH).error, EHOSTUNREACH);
-	ck_assert_int_eq(handshake_on_error(ENOTCONN).error, ECONNREFUSED);
-	ck_assert_uint_eq(handshake_on_error(ECONNREFUSED).rest, HANDSHAKE_REST_SECONDS);
+	ck_assert_int_eq(handshake_on_silence(false).fault, HANDSHAKE_FAULT_CONVERTER);
+	ck_assert_int_eq(handshake_on_silence(false).error, ETIMEDOUT);
+	ck_assert_int_eq(handshake_on_silence(true).fault, HANDSHAKE_FAULT_REFUSED);
+	ck_assert_int_eq(handshake_on_silence(true).error, ETIMEDOUT);
+	ck_assert_int_eq(handshake_on_error(EHOSTUNREACH, true).error, EHOSTUNREACH);
+	ck_assert_int_eq(handshake_on_error(ENOTCONN, true).error, ECONNREFUSED);
+	ck_assert_uint_eq(handshake_on_error(ECONNREFUSED, true).rest, HANDSHAKE_REST_SECONDS);
+	ck_assert_int_eq(handshake_on_error(ECONNREFUSED, true).fault, HANDSHAKE_FAULT_CONVERTER);
+	ck_assert_int_eq(handshake_on_error(ECONNRESET, true).fault, HANDSHAKE_FAULT_REFUSED);
+	ck_assert_int_eq(handshake_on_error(ECONNRESET, false).fault, HANDSHAKE_FAULT_CONVERTER);
 }
 END_TEST
 
@@ -275,6 +296,31 @@ START_TEST(every_code_and_value_has_an_errno)
 			ck_assert_int_gt(errno_map_error((uint8_t)code, (uint8_t)value, true), 0);
 			ck_assert_int_gt(errno_map_error((uint8_t)code, (uint8_t)value, false), 0);
 		}
+}
+END_TEST
+
+/* A time without the flag: a converter that could withhold SYNs, and doesn't. Its SYN+ACK confirms nothing. */
+START_TEST(a_time_alone_withholds_nothing)
+{
+	struct handshake_step step =
+		step_of_asked("01052263 15020000 1e000000 f0020102 07d06c63", "192.0.2.1", &info);
+
+	ck_assert_int_eq(step.verdict, HANDSHAKE_DONE);
+	ck_assert(step.corrects_windows);
+	ck_assert_uint_eq(step.withheld_ms, 0);
+}
+END_TEST
+
+/* Figure 12: an Info TLV of one word, between the Connect TLV and the cookie. */
+START_TEST(a_request_asks_for_what_is_supported)
+{
+	static const struct handshake_ask both = { .info = true, .cookie = { (const uint8_t *)"secret", 6 } };
+	uint8_t buf[CONVERT_MESSAGE_MAX];
+	union sockaddr_ip server = address("192.0.2.1:8080");
+	ssize_t len = handshake_request(buf, sizeof(buf), &server, &both);
+
+	bytes_assert_hex(buf, (size_t)len,
+			 "010a2263 0a051f90 00000000000000000000ffff c0000201 01010000 16030000 7365637265740000");
 }
 END_TEST
 
@@ -297,8 +343,11 @@ int main(void)
 	tcase_add_loop_test(tcase, servers_multipath_tcp_is_known_if_asked_for, 0,
 			    ARRAY_SIZE(headers));
 	tcase_add_test(tcase, answer_to_info_is_handed_on);
+	tcase_add_test(tcase, what_becomes_of_syns_is_handed_on);
 	tcase_add_test(tcase, silence_and_errors_are_the_converters_fault);
 	tcase_add_test(tcase, every_code_and_value_has_an_errno);
+	tcase_add_test(tcase, a_time_alone_withholds_nothing);
+	tcase_add_test(tcase, a_request_asks_for_what_is_supported);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

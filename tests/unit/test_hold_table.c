@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ISN 12345
 #define MANY 1000
@@ -212,6 +213,18 @@ START_TEST(threads)
 }
 END_TEST
 
+/* What is dropped takes its socket with it. */
+START_TEST(a_dropped_syn_closes_its_socket)
+{
+	struct held_syn held = { .fd = socket(AF_INET, SOCK_STREAM, 0) };
+	int fd = held.fd;
+
+	ck_assert_int_ge(fd, 0);
+	held_syn_fini(&held);
+	ck_assert_int_eq(close(fd), -1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("hold_table");
@@ -225,6 +238,7 @@ int main(void)
 	tcase_add_test(tcase, bounded_number);
 	tcase_add_test(tcase, bounded_bytes);
 	tcase_add_test(tcase, threads);
+	tcase_add_test(tcase, a_dropped_syn_closes_its_socket);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

@@ -2,7 +2,7 @@
 /* test_preload.c - which programs a preloaded library reaches, and what is said of the others */
 #include "config.h"
 
-#include "convertize/preload.h"
+#include "common/preload.h"
 
 #include "run.h"
 

@@ -12,10 +12,12 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -431,8 +433,138 @@ START_TEST(reset_in_bulk)
 }
 END_TEST
 
+/* Bytes of the server's side are lost: whatever the client sends then, no byte goes behind them. */
+START_TEST(nothing_goes_to_a_side_that_has_failed)
+{
+	put(client, "more");
+	relay.side[RELAY_DOWNSTREAM].failed = true;
+	ck_assert_int_eq(run(), RELAY_DOWNSTREAM_LOST);
+	expect_nothing(server);
+	ck_assert_uint_eq(relay.flow[RELAY_UPSTREAM].bytes, 0);
+}
+END_TEST
+
+/*
+ * One peer (0: the client, 1: the server) has sent more than the other takes, and is gone. That can't be read yet, nor does
+ * a write tell; the event has to be enough.
+ */
+START_TEST(reset_behind_what_is_not_taken)
+{
+	enum relay_end from = _i ? RELAY_DOWNSTREAM : RELAY_UPSTREAM;
+	int *peer = _i ? &server : &client;
+	static uint8_t block[65536];
+
+	fcntl(*peer, F_SETFL, O_NONBLOCK);
+	while (!kept(from)) {
+		while (write(*peer, block, sizeof(block)) > 0)
+			;
+		ck_assert_int_ne(run(), RELAY_DONE);
+	}
+	ck_assert(!relay_has_failed(&relay));
+	reset(peer);
+	relay.side[from].news = relay.side[from].readable = true;
+	relay_run(&relay, scratch);
+	ck_assert(relay.side[from].failed);
+}
+END_TEST
+
+/* Little may go to the client: whole segments as far as they fit, and no end. What doesn't fit isn't read. */
+START_TEST(capped)
+{
+	int to = relay.side[RELAY_UPSTREAM].fd, waiting = 0;
+	unsigned before = segments_sent(to);
+
+	relay.side[RELAY_UPSTREAM].tcp = relay.side[RELAY_DOWNSTREAM].tcp = true;
+	relay_cap(&relay, RELAY_UPSTREAM, 100, 40, 1000);
+	ck_assert_int_eq(relay_prepend(&relay, RELAY_DOWNSTREAM, (const uint8_t *)"answer, ", 8), 0);
+	put(server, "12345678901234567890123456789012345678901234567890123456789");
+	if (_i)
+		shutdown(server, SHUT_WR);
+	relay.side[RELAY_DOWNSTREAM].ended = _i;
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(client, "answer, 1234567890123456789012345678901234567890123456789012");
+	expect_nothing(client);
+	ck_assert_uint_eq(segments_sent(to) - before, 1);
+	ck_assert_uint_eq(kept(RELAY_DOWNSTREAM), 0);
+	ck_assert_int_eq(ioctl(relay.side[RELAY_DOWNSTREAM].fd, SIOCINQ, &waiting), 0);
+	ck_assert_int_eq(waiting, 7);
+	/* The other direction isn't affected. */
+	put(client, "more");
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(server, "more");
+	relay_uncap(&relay, RELAY_UPSTREAM);
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(client, "3456789");
+	if (_i)
+		expect(client, "");
+	else
+		expect_nothing(client);
+}
+END_TEST
+
+/* Each write costs its headers, until no more fits. */
+START_TEST(capped_in_bits)
+{
+	relay_cap(&relay, RELAY_UPSTREAM, 100, 40, 1000);
+	for (int i = 0; i < 5; i++) {
+		put(server, "bit");
+		ck_assert_int_eq(run(), RELAY_WAIT);
+	}
+	/* 43, 43, and 14 are no header and a byte. */
+	expect(client, "bitbit");
+	expect_nothing(client);
+	relay_uncap(&relay, RELAY_UPSTREAM);
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(client, "bitbitbit");
+}
+END_TEST
+
+/* No write is more than a segment, and no room is no write at all. */
+START_TEST(capped_by_segments)
+{
+	relay_cap(&relay, RELAY_UPSTREAM, 95, 40, 5);
+	put(server, "1234567890");
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(client, "1234567890");
+	put(server, "x");
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect_nothing(client);
+}
+END_TEST
+
+/* Where much was expected, one byte has come: it arrives, too. */
+START_TEST(one_byte_in_bulk)
+{
+	for (int i = 0; i < 3; i++) {
+		relay.flow[RELAY_UPSTREAM].bulk = true;
+		put(client, "1");
+		ck_assert_int_eq(run(), RELAY_WAIT);
+		expect(server, "1");
+	}
+	ck_assert_uint_eq(relay.flow[RELAY_UPSTREAM].bytes, 3);
+}
+END_TEST
+
+/* What the other side doesn't take yet stays where it is, behind what was prepended. */
+START_TEST(nothing_is_read_for_a_side_that_is_full)
+{
+	ck_assert_int_eq(relay_prepend(&relay, RELAY_DOWNSTREAM, (const uint8_t *)"one ", 4), 0);
+	put(server, "two");
+	relay.side[RELAY_DOWNSTREAM].readable = true;
+	ck_assert_int_eq(relay_run(&relay, scratch), RELAY_WAIT);
+	ck_assert_uint_eq(kept(RELAY_DOWNSTREAM), 4);
+	ck_assert_int_eq(run(), RELAY_WAIT);
+	expect(client, "one two");
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
+	tcase_add_loop_test(tcase, capped, 0, 2);
+	tcase_add_test(tcase, capped_in_bits);
+	tcase_add_test(tcase, capped_by_segments);
 	tcase_add_test(tcase, both_ways);
 	tcase_add_test(tcase, prepended_goes_first);
 	tcase_add_test(tcase, half_close);
@@ -448,6 +580,10 @@ static void add_tests(TCase *tcase)
 	tcase_add_test(tcase, the_end_is_behind_more);
 	tcase_add_loop_test(tcase, urgent_data, 0, 2);
 	tcase_add_test(tcase, reset_in_bulk);
+	tcase_add_test(tcase, nothing_goes_to_a_side_that_has_failed);
+	tcase_add_loop_test(tcase, reset_behind_what_is_not_taken, 0, 2);
+	tcase_add_test(tcase, one_byte_in_bulk);
+	tcase_add_test(tcase, nothing_is_read_for_a_side_that_is_full);
 }
 
 int main(void)

@@ -110,6 +110,31 @@ START_TEST(stalled_socket)
 }
 END_TEST
 
+/* Looks come now and then: what is over is over when nobody looked just at that moment. */
+START_TEST(looked_at_late)
+{
+	static const struct relay_watch_settings settings = { .idle_ms = 100 };
+
+	start();
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1050), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1777), OUTCOME_IDLE);
+}
+END_TEST
+
+/* As much one way as the other has moved, which is not nothing. */
+START_TEST(as_much_both_ways)
+{
+	static const struct relay_watch_settings settings = { .idle_ms = 100 };
+
+	start();
+	relay.flow[RELAY_UPSTREAM].bytes++;
+	relay.flow[RELAY_DOWNSTREAM].bytes++;
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1090), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1150), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1190), OUTCOME_IDLE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("relay_watch");
@@ -120,6 +145,8 @@ int main(void)
 	tcase_add_loop_test(tcase, half_closed, 0, RELAY_ENDS);
 	tcase_add_loop_test(tcase, stalled_relay, 0, RELAY_ENDS);
 	tcase_add_loop_test(tcase, stalled_socket, 0, RELAY_ENDS);
+	tcase_add_test(tcase, looked_at_late);
+	tcase_add_test(tcase, as_much_both_ways);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

@@ -126,6 +126,76 @@ START_TEST(json)
 }
 END_TEST
 
+static void add_commands(struct report *report)
+{
+	struct fact *fact = report_fact(report, FACT_WARN, "a", "x:1", "bad");
+
+	fact_command(fact, COMMAND_HERE, "ip", "link", "set", "dev", "a b", (char *)NULL);
+	fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.x=1", (char *)NULL);
+	fact = report_fact(report, FACT_FAIL, "b", "y:1", "worse");
+	fact_command(fact, COMMAND_CONVERTER, "systemctl", "restart", "convertd", (char *)NULL);
+	fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.x=1", (char *)NULL); /* again */
+	fact_remedy(fact, "in words");
+	fact = report_fact(report, FACT_NOTE, "c", NULL, "as well");
+	fact_command(fact, COMMAND_HERE, "true", (char *)NULL);
+	fact = report_fact(report, FACT_WARN, "d", NULL, "there");
+	fact_command(fact, COMMAND_CONVERTER, "it's", "", "$(x)", "`;\n", (char *)NULL);
+}
+
+static void write_one(char *const words[], const char *about, void *arg)
+{
+	fprintf(arg, "%s: ", about ? about : "-");
+	report_write_command(arg, words);
+	fputc('\n', arg);
+}
+
+/* A shell gets each word as it is; as remedies they stand for themselves where there is none in words. */
+START_TEST(commands_as_text)
+{
+	FILE *stream = stream_open();
+	struct report report;
+
+	report_init(&report, stream, false);
+	add_commands(&report);
+	report_flush(&report);
+	ck_assert_str_eq(written,
+			 "warn  x:1: bad; remedy: ip link set dev 'a b' && sysctl -w net.x=1\n"
+			 "fail  y:1: worse; remedy: in words\n"
+			 "note  as well; remedy: true\n"
+			 "warn  there; remedy: on the converter, 'it'\\''s' '' '$(x)' '`;?'\n");
+	rewind(stream);
+	ck_assert_uint_eq(report_commands(&report, COMMAND_HERE, write_one, stream), 2);
+	ck_assert_uint_eq(report_commands(&report, COMMAND_CONVERTER, write_one, stream), 2);
+	fclose(stream);
+	report_fini(&report);
+	ck_assert_ptr_nonnull(strstr(written, "x:1: ip link set dev 'a b'\nx:1: sysctl -w net.x=1\n"
+					      "y:1: systemctl restart convertd\n-: 'it'\\''s' '' '$(x)' '`;\n'\n"));
+}
+END_TEST
+
+START_TEST(commands_as_json)
+{
+	char words[3][4] = { "a", "b c", "d" };
+	FILE *stream = stream_open();
+	struct report report;
+
+	report_init(&report, stream, true);
+	report.commands = _i;
+	add_commands(&report);
+	report_ran(&report, (char *[]){ words[0], words[1], NULL }, 0);
+	report_ran(&report, (char *[]){ words[2], NULL }, 2);
+	ck_assert(report_finish(&report));
+	report_fini(&report);
+	fclose(stream);
+	ck_assert_ptr_nonnull(strstr(written, "\"result\": \"failed\", \"ran\": [{\"command\": \"a 'b c'\", "
+					      "\"status\": 0}, {\"command\": \"d\", \"status\": 2}], \"facts\""));
+	ck_assert_int_eq(strstr(written, "\"in words\", \"commands\": [\"sysctl -w net.x=1\"], "
+					 "\"converter_commands\": [\"systemctl restart convertd\"]}") != NULL, _i);
+	ck_assert_ptr_nonnull(strstr(written, "\"text\": \"as well\", \"remedy\": \"true\"}"));
+	ck_assert_int_eq(strstr(written, "commands") != NULL, _i);
+}
+END_TEST
+
 START_TEST(full_disk)
 {
 	FILE *stream = fopen("/dev/full", "w");
@@ -149,6 +219,8 @@ int main(void)
 	tcase_add_test(tcase, numbers);
 	tcase_add_test(tcase, lines);
 	tcase_add_test(tcase, json);
+	tcase_add_test(tcase, commands_as_text);
+	tcase_add_loop_test(tcase, commands_as_json, 0, 2);
 	tcase_add_loop_test(tcase, full_disk, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

@@ -24,7 +24,9 @@ static const struct request_features all = {
 static const struct request_features none;
 static const struct request_features mptcp_only = { .mptcp = true };
 static const struct request_features withholding = { .mptcp = true,
-						     .withholding = { true, 2000 } };
+						     .withholding = { true, 2000, true } };
+static const struct request_features correcting = { .mptcp = true,
+						    .withholding = { .corrects = true } };
 
 static const struct {
 	const char *name;
@@ -71,7 +73,11 @@ static const struct {
 	{ "info, MPTCP alone", &mptcp_only, "0102 2263 0101 0000", REQUEST_ANSWER,
 	  "0103 2263 1502 0000 1e 000000", false, false },
 	{ "info, SYNs are withheld", &withholding, "0102 2263 0101 0000", REQUEST_ANSWER,
-	  "0105 2263 1502 0000 1e 000000 f002 0101 07d0 6c63", false, false },
+	  "0105 2263 1502 0000 1e 000000 f002 0103 07d0 6c63", false, false },
+	{ "info, and an echo", &mptcp_only, "0104 2263 0101 0000 f102 0100 0000 6c63", REQUEST_ANSWER,
+	  "0105 2263 1502 0000 1e 000000 f102 0100 0100 6c63", false, false },
+	{ "info, SYNs are corrected", &correcting, "0102 2263 0101 0000", REQUEST_ANSWER,
+	  "0105 2263 1502 0000 1e 000000 f002 0102 0000 6c63", false, false },
 	{ "info, nothing", &none, "0102 2263 0101 0000", REQUEST_ANSWER, "0102 2263 1501 0000", false,
 	  false },
 
@@ -305,6 +311,23 @@ START_TEST(answers)
 }
 END_TEST
 
+/* Each way to refuse has its caller's words in the log. */
+START_TEST(reasons_are_the_callers)
+{
+	struct bytes request = bytes_hex("0102 2263 0101 0000");
+	struct request_decision decision;
+
+	request_decide(&all, request.data, request.len, &decision);
+	request_refuse_malformed(request.data, "one", &decision);
+	ck_assert_str_eq(decision.reason, "one");
+	request_refuse_cookie((const uint8_t *)"12345678", 8, "two", &decision);
+	ck_assert_str_eq(decision.reason, "two");
+	request_refuse(&all, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "three", &decision);
+	ck_assert_str_eq(decision.reason, "three");
+	bytes_fini(&request);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("request");
@@ -319,6 +342,7 @@ int main(void)
 	tcase_add_test(tcase, valid_requests);
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, answers);
+	tcase_add_test(tcase, reasons_are_the_callers);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

@@ -71,7 +71,7 @@ START_TEST(defaults)
 	ck_assert_uint_eq(settings->connect_timeout, 30);
 	ck_assert_uint_eq(settings->request_timeout, 10);
 	ck_assert_int_eq(settings->hold_syn, SETTINGS_HOLD_AUTO);
-	ck_assert_uint_eq(settings->hold_time, 2000);
+	ck_assert_uint_eq(settings->hold_time, 700);
 	ck_assert_uint_eq(settings->log_level, LOG_LEVEL_INFO);
 	ck_assert(!settings->no_syn_window_fix);
 	ck_assert_uint_eq(settings->drain_timeout, 30);

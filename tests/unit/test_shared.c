@@ -111,15 +111,54 @@ START_TEST(nothing_is_shared)
 	struct shared_facts facts = { .allow_join_initial = 1, .endpoints = &endpoints };
 
 	sockaddr_ip_parse(&endpoints.endpoint[0].address, "198.51.100.1", 0);
-	ck_assert(!shared_wants_endpoints(&shared, &facts));
 	shared_check(&shared, &facts, &problems);
 	ck_assert_uint_eq(problems.count, 0);
 	facts.allow_join_initial = 0;
-	ck_assert(shared_wants_endpoints(&shared, &facts));
 	shared_check(&shared, &facts, &problems);
 	ck_assert_uint_eq(problems.count, 1);
 	ck_assert_ptr_nonnull(strstr(problems.first, "no address is announced"));
 	endpoints.endpoint[0].flags = SIGNAL;
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 1);
+	/* Nothing has to be shared for that to be wrong. */
+	endpoints.endpoint[0].foreign = true;
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 2);
+	facts.allow_join_initial = 1;
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 3);
+}
+END_TEST
+
+static bool is_local(void *arg, const struct in6_addr *address)
+{
+	return IN6_ARE_ADDR_EQUAL((const struct in6_addr *)arg, address);
+}
+
+/* A shared address has to be the node's own, unless a NAT translates it. */
+START_TEST(address_is_not_local)
+{
+	struct shared shared = { 0 };
+	struct problems problems = { 0 };
+	struct listen_address listen = { 0 };
+	union sockaddr_ip own;
+	struct in6_addr in6;
+	struct own_told told = { 0 };
+	struct shared_facts facts = { .listen = &listen, .listen_count = 1,
+				      .is_local = is_local, .is_local_arg = &in6 };
+
+	sockaddr_ip_parse(&own, "192.0.2.1", 0);
+	in6 = sockaddr_ip_in6(&own);
+	ck_assert(shared_add(&shared, "192.0.2.1", &here, &problems));
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 0);
+	ck_assert(shared_add(&shared, "2001:db8::1", &here, &problems));
+	shared_check(&shared, &facts, &problems);
+	ck_assert_uint_eq(problems.count, 1);
+	ck_assert_ptr_nonnull(strstr(problems.first, "2001:db8::1 is no address of this node's"));
+	ck_assert_ptr_nonnull(strstr(problems.first, "ip address add 2001:db8::1 dev lo"));
+	facts.own = &told;
+	ck_assert(own_add(&told, "2001:db8::/64", &here, &problems));
 	shared_check(&shared, &facts, &problems);
 	ck_assert_uint_eq(problems.count, 1);
 }
@@ -193,6 +232,7 @@ int main(void)
 	tcase_add_loop_test(tcase, node_is_judged, 0, (int)(sizeof(nodes) / sizeof(nodes[0])));
 	tcase_add_test(tcase, faults_add_up);
 	tcase_add_test(tcase, nothing_is_shared);
+	tcase_add_test(tcase, address_is_not_local);
 	tcase_add_test(tcase, endpoints_of_another_node);
 	tcase_add_test(tcase, wrong_address_is_told);
 	suite_add_tcase(suite, tcase);

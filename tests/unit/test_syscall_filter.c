@@ -8,18 +8,26 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static enum syscall_filter_role role = SYSCALL_FILTER_WARD;
 
 /* Check's own end of a process takes calls that the filter hasn't: so each try has a process of its own. */
 static int try_filtered(bool (*attempt)(void))
@@ -28,7 +36,7 @@ static int try_filtered(bool (*attempt)(void))
 	int status;
 
 	if (pid == 0) {
-		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall_filter_install() != 0)
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall_filter_install(role) != 0)
 			_exit(2);
 		_exit(attempt() ? 0 : 1);
 	}
@@ -104,6 +112,66 @@ static bool start_by_clone3(void)
 	return says_enosys(syscall(SYS_clone3, NULL, 0));
 }
 
+static bool make_strange_socket(void)
+{
+	static const int families[] = { AF_VSOCK, AF_PACKET, AF_ALG, AF_KEY, AF_TIPC };
+	bool refused = true;
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		refused &= says_enosys(socket(families[i], SOCK_STREAM, 0));
+	return refused && says_enosys(socket(AF_INET, SOCK_RAW, IPPROTO_TCP)) &&
+	       says_enosys(socket(AF_INET6, SOCK_STREAM, IPPROTO_SCTP)) &&
+	       says_enosys(socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER));
+}
+
+static bool make_memory_executable(void)
+{
+	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory != MAP_FAILED && says_enosys(mprotect(memory, 4096, PROT_READ | PROT_EXEC)) &&
+	       mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+		       MAP_FAILED &&
+	       errno == ENOSYS;
+}
+
+static bool write_file(void)
+{
+	return says_enosys(open("/dev/null", O_WRONLY)) && says_enosys(open("/dev/null", O_RDWR)) &&
+	       says_enosys(open("/tmp", O_TMPFILE | O_RDWR, 0600)) &&
+	       says_enosys(open("/dev/null", O_RDONLY | O_CREAT, 0600));
+}
+
+static bool signal_others(void)
+{
+	return says_enosys(kill(getppid(), 0)) &&
+	       says_enosys(syscall(SYS_tgkill, getppid(), getppid(), 0)) &&
+	       syscall(SYS_tgkill, getpid(), gettid(), 0) == 0;
+}
+
+static bool change_limits(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && says_enosys(setrlimit(RLIMIT_NOFILE, &limit)) &&
+	       says_enosys(syscall(SYS_prlimit64, getppid(), RLIMIT_NOFILE, NULL, &limit));
+}
+
+static bool attach_filter(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+
+	return setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) == 0 &&
+	       setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0 &&
+	       says_enosys(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &on, sizeof(on)));
+}
+
+static bool use_strange_operations(void)
+{
+	return says_enosys(ioctl(STDERR_FILENO, TIOCSTI, "x")) &&
+	       says_enosys(fcntl(STDERR_FILENO, F_SETOWN, getppid())) &&
+	       says_enosys(prctl(PR_SET_DUMPABLE, 1)) && fcntl(STDERR_FILENO, F_GETFD) >= 0;
+}
+
 static bool make_process(void)
 {
 	pid_t pid = fork();
@@ -120,7 +188,9 @@ static bool clone_into_namespace(void)
 
 static bool (*const unknown[])(void) = { name_host,	start_io_uring, start_by_clone3,
 					 change_mode,	change_user,	make_process,
-					 clone_into_namespace };
+					 clone_into_namespace, make_strange_socket,
+					 make_memory_executable, write_file, signal_others,
+					 change_limits, attach_filter, use_strange_operations };
 
 /* As an older kernel would say it: whoever knows another way takes that. */
 START_TEST(what_it_does_not_know)
@@ -160,6 +230,40 @@ START_TEST(what_ends_it)
 }
 END_TEST
 
+static bool speak_to_netfilter(void)
+{
+	return socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER) >= 0 &&
+	       says_enosys(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
+}
+
+/* It goes on as a copy of itself when a restart ends it, so it may fork, and no more than that. */
+/* When a restart ends it, it goes on as a copy of itself: so it may fork, and nothing else. */
+static bool start_no_thread(void)
+{
+	return says_enosys(syscall(SYS_clone, CLONE_THREAD | CLONE_SIGHAND | CLONE_VM, NULL, NULL,
+				   NULL, NULL)) &&
+	       clone_into_namespace();
+}
+
+static bool end_by_signal(void)
+{
+	const struct rlimit none = { 0 };
+
+	return setrlimit(RLIMIT_CORE, &none) == 0 && says_enosys(kill(getppid(), SIGTERM)) &&
+	       says_enosys(setrlimit(RLIMIT_NOFILE, &none));
+}
+
+static bool (*const of_main[])(void) = { speak_to_netfilter,	 start_no_thread, end_by_signal,
+					 make_memory_executable, write_file,	  read_sysctl,
+					 change_user,		 attach_filter };
+
+START_TEST(what_the_main_process_may)
+{
+	role = SYSCALL_FILTER_WARDEN;
+	ck_assert_int_eq(try_filtered(of_main[_i]), 0);
+}
+END_TEST
+
 #define ARRAY_SIZE(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 int main(void)
@@ -170,6 +274,7 @@ int main(void)
 	tcase_add_loop_test(tcase, what_it_needs, 0, ARRAY_SIZE(needed));
 	tcase_add_loop_test(tcase, what_it_does_not_know, 0, ARRAY_SIZE(unknown));
 	tcase_add_loop_test(tcase, what_ends_it, 0, ARRAY_SIZE(attacks));
+	tcase_add_loop_test(tcase, what_the_main_process_may, 0, ARRAY_SIZE(of_main));
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

@@ -65,6 +65,8 @@ static const struct {
 	{ SYSCTL_IS, 1, 1, 1, true },	    { SYSCTL_IS, 1, 0, 1, false },
 	{ SYSCTL_IS, 1, 2, 1, false },	    { SYSCTL_LEAST, 4, 4, 4, true },
 	{ SYSCTL_LEAST, 4, 5, 4, true },    { SYSCTL_LEAST, 4, 3, 4, false },
+	{ SYSCTL_MOST, 4, 4, 4, true },	    { SYSCTL_MOST, 4, 5, 4, false },
+	{ SYSCTL_MOST, 4, 3, 4, true },
 	{ SYSCTL_BITS, 2, 3, 3, true },	    { SYSCTL_BITS, 2, 1, 3, false },
 	{ SYSCTL_BITS, 2, 0x400, 0x402, false },
 };

@@ -12,6 +12,7 @@ Two have a transcript of their own, though not a stream: epoll-exclusive (regist
 anything about it) and epoll-changed (registered past the shim for output, after a wait for input as well).
 The server is an echo server, or one that can't be reached.
 """
+import contextlib
 import ctypes
 import errno
 import os
@@ -58,7 +59,8 @@ class Waiter:
     """Waits until the socket is writable in one of the ways; wait() gives what the system said."""
 
     def __init__(self, way, sock):
-        self.way, self.sock, self.poller, self.early = way, sock, None, None
+        self.way, self.sock, self.poller = way, sock, None
+        self.early = self.received = None
         if way == "poll":
             self.poller = select.poll()
         elif way.startswith("epoll"):
@@ -115,7 +117,8 @@ def open_nonblocking(way, target, sock):
     # too early as a rule; where the machine is so busy that it isn't, this comes back in front of the answer
     waiter.early = outcome(sock.send, EARLY)
     say("send", waiter.early)
-    say("recv", outcome(sock.recv, 10))
+    waiter.received = outcome(sock.recv, 10)
+    say("recv", waiter.received)
     if way in ("poll", "epoll", "epoll-edge", "epoll-dup", "epoll-past", "epoll-tried", *OUT_OF_REACH):
         waiter.register()
         say("at once", [flags(bits) for _, bits in waiter.poller.poll(0)])
@@ -146,7 +149,7 @@ def talk(sock, waiter):
             pass
         say("events", events)
     sock.setblocking(True)
-    early = len(EARLY) if waiter and waiter.early == len(EARLY) else 0
+    early = len(EARLY) if waiter and waiter.early == len(EARLY) and waiter.received != EARLY else 0
     answer = sock.recv(early + len(HELLO), socket.MSG_WAITALL)
     say("answer", answer[early:])
     sock.shutdown(socket.SHUT_WR)
@@ -174,4 +177,7 @@ def main():
 
 
 if __name__ == "__main__":
+    # what it looks at doesn't wait for it; ordinary users have no such right
+    with contextlib.suppress(OSError):
+        os.nice(-19)
     main()

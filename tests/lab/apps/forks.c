@@ -2,14 +2,15 @@
 /*
  * forks.c - connections that two processes share from some moment of the handshake on
  *
- *   forks ADDRESS PORT PAIRS WORKERS SPAN-US [kill] [exec]
+ *   forks ADDRESS PORT PAIRS WORKERS SPAN-US [kill] [exec] [each]
  *
  * PAIRS times a process starts a non-blocking connect() and forks within SPAN-US microseconds. Both wait
  * for the connection, each in one of several ways, look at it, and read as fast as they can until the end. The
  * server (servers.py: chorus) sends each byte from 0x80 to 0xff once: together the two must get each
  * byte once and nothing else. With "kill" one of the two is killed at some moment within two SPAN-US: what it
  * had read is gone then, but the other must see nothing wrong. With "exec" the child goes on as a program of
- * its own, this one. Prints "clean PAIRS", or what was wrong, and ends with 1.
+ * its own, this one. With "each" the two may come to have a connection each: then each byte may be there twice, if all
+ * are. Prints "clean PAIRS", or what was wrong, and ends with 1.
  */
 #include "config.h"
 
@@ -50,7 +51,7 @@ struct pair {
 static struct sockaddr_in server;
 static unsigned int span;
 static struct pair *pair;
-static int pair_fd, with_kill, with_exec;
+static int pair_fd, with_kill, with_exec, with_each;
 static enum way way;
 static const char *who;
 
@@ -154,6 +155,8 @@ static void go_on(int fd, int epfd, unsigned int seed)
 	alarm(STALL_MS / 1000 + 5);
 	srand(seed);
 	way = rand_r(&seed) % WAY_COUNT;
+	if (with_each && way == EPOLL_BEFORE) /* a shared instance tells both of what only one has */
+		way = EPOLL_AFTER;
 	if (way == EPOLL_AFTER || way == EDGE_AFTER || epfd < 0)
 		epfd = new_epoll(fd, EPOLLIN | EPOLLOUT | (way == EDGE_AFTER ? EPOLLET : 0u));
 	if (way == BLOCKING)
@@ -229,11 +232,14 @@ static int wait_for_all(void)
 
 static void judge(int failures, unsigned int seed)
 {
-	int missing = 0, extra = 0;
+	int missing = 0, extra = 0, most = 1;
 
+	/* The last byte, which nobody has read twice of one connection, tells how many there were. */
+	if (with_each && !pair->killed && pair->got[255] == 2)
+		most = 2;
 	for (int i = 0; i < 256; i++) {
-		missing += i >= FIRST_BYTE && pair->got[i] == 0;
-		extra += i >= FIRST_BYTE ? pair->got[i] > 1 : pair->got[i] > 0;
+		missing += i >= FIRST_BYTE && pair->got[i] < (pair->killed ? 1 : most);
+		extra += i >= FIRST_BYTE ? pair->got[i] > (pair->killed && with_each ? 2 : most) : pair->got[i] > 0;
 	}
 	/* The killed one may have taken bytes with it; nobody reads if both are gone. */
 	if (!failures && !extra && (!missing || pair->killed))
@@ -282,7 +288,7 @@ static void be_the_program(char **argv)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: forks ADDRESS PORT PAIRS WORKERS SPAN-US [kill] [exec]\n");
+	fprintf(stderr, "usage: forks ADDRESS PORT PAIRS WORKERS SPAN-US [kill] [exec] [each]\n");
 	return 2;
 }
 
@@ -304,6 +310,7 @@ int main(int argc, char **argv)
 	for (int i = 6; i < argc; i++) {
 		with_kill |= !strcmp(argv[i], "kill");
 		with_exec |= !strcmp(argv[i], "exec");
+		with_each |= !strcmp(argv[i], "each");
 	}
 	for (int i = 0; i < workers; i++)
 		if (fork() == 0)

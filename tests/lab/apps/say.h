@@ -31,7 +31,7 @@ static inline const char *error_name(int error)
 	return error ? strerror(error) : "0";
 }
 
-static inline void say(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static inline void say(const char *format, ...)
 {
 	va_list args;
 

@@ -11,7 +11,7 @@
  */
 #include "config.h"
 
-#include "shim/rawcall.h"
+#include "common/rawcall.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

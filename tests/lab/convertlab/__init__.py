@@ -13,7 +13,7 @@ outside of which nothing of this works.
 """
 from .build import Build
 from .capture import Capture
-from .harness import Skip, Unsuitable, between, check, equal, main, measures, need, timeout
+from .harness import Skip, Unsuitable, between, check, equal, main, measured, measured_between, measures, need, timeout
 from .hosts import CommandError, Host, Process
 from .links import Link, Veth
 from .pcap import Packet, bytes_by_path, mptcp_subflows, read_pcap
@@ -21,6 +21,7 @@ from .topology import Lab
 from .waiting import LabError, wait_until
 
 __all__ = [
-    "Build", "Capture", "CommandError", "Host", "Lab", "LabError", "Link", "Packet", "Process", "Skip", "Veth", "between",
-    "bytes_by_path", "check", "equal", "main", "measures", "mptcp_subflows", "need", "read_pcap", "timeout", "wait_until",
+    "Build", "Capture", "CommandError", "Host", "Lab", "LabError", "Link", "Packet", "Process", "Skip", "Unsuitable", "Veth",
+    "between", "bytes_by_path", "check", "equal", "main", "measured", "measured_between", "measures", "mptcp_subflows", "need",
+    "read_pcap", "timeout", "wait_until",
 ]

@@ -69,10 +69,14 @@ class Build:
     def shim_env(self, **variables):
         """The environment of an application under the shim, with these variables added.
 
+        What it learns is lost with it, unless XDG_RUNTIME_DIR or CONVERT_CACHE says where it is kept.
+
         SANITIZER_PRELOAD (as configure found it) goes in front: the run-time library of a sanitizer must be first.
         """
         sanitizers = shlex.split(os.environ.get("SANITIZER_PRELOAD", ""))
         env = {name: str(value) for name, value in variables.items()}
+        if "XDG_RUNTIME_DIR" not in env:
+            env.setdefault("CONVERT_CACHE", "none")  # what one application learns is not the next one's
         if sanitizers:
             # see asan_first.c
             sanitizers.append(os.path.join(self.directory, ".libs/libasanfirst.so"))

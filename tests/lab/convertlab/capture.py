@@ -11,7 +11,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 
 from . import sandbox
 from .pcap import read_pcap
@@ -45,7 +44,7 @@ class Capture:
 
     def _command(self):
         if sandbox.in_user_namespace():
-            return [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "sniffer.py"), self._device,
+            return ["python3", os.path.join(os.path.dirname(os.path.abspath(__file__)), "sniffer.py"), self._device,
                     self.path, self._expression]
         # in this mode each packet takes snaplen bytes of the buffer: of the default one few packets would fill all
         return ["tcpdump", "-Z", "root", "-U", "-n", "--immediate-mode", "-s", str(self._snaplen), "-B", "32768",

@@ -9,12 +9,14 @@
         main()
 
 Prints a line for each, ends with 0 (all passed), 1 (one failed) or 77 (none could be run). CONVERT_NO_SKIP=1, as CI sets it, makes a
-failure of a skip. Since automake shows one result for the whole file, each skip in it is also told to the descriptor that
-CONVERT_CONSOLE names (local.mk makes that the terminal's).
+failure of a skip. Since automake shows one result for the whole file, each skip in it, and each test that was repeated, is also told
+to the descriptor that CONVERT_CONSOLE names (local.mk makes that the terminal's).
+
+Most tests wait for packets, so that files run side by side; a test that measures runs alone, after the others of its file
+(turns.py). It alone may call measured() and measured_between(), and is repeated if one of these fails, and nothing else.
 """
 import argparse
 import contextlib
-import fcntl
 import os
 import shutil
 import signal
@@ -22,12 +24,13 @@ import sys
 import time
 import traceback
 
-from . import sandbox, topology
-from .build import Build
+from . import sandbox, topology, turns
 from .waiting import LabError
 
-DEFAULT_TIMEOUT = 180
+DEFAULT_TIMEOUT = 300  # seconds, also where as many tests as there are places compute at the same time
 ATTEMPTS = 3  # of a test that measures
+
+_measuring = False  # is the test that runs one that measures?
 
 
 class Skip(Exception):
@@ -36,6 +39,10 @@ class Skip(Exception):
 
 class Unsuitable(Exception):
     """This test makes no sense here, and nothing could be installed that would help; the text says why. Never a failure."""
+
+
+class Disturbed(AssertionError):
+    """A time or a rate isn't what it should be: the fault of the code, or of what else ran on the machine."""
 
 
 class TestTimeout(BaseException):
@@ -59,10 +66,24 @@ def timeout(seconds):
 def measures(function):
     """Decorates a test of times and rates, which whatever else runs on the machine can disturb.
 
-    It is repeated, to ATTEMPTS runs in all, before it has failed; what is wrong in the code fails each of them.
+    No other lab test of this build runs meanwhile. If it was measured() that failed, the test is repeated, to ATTEMPTS runs in
+    all; what is wrong in the code fails each of them. Anything else that fails, a wrong byte or a time-out, fails it at once.
     """
     function.attempts = ATTEMPTS
     return function
+
+
+def measured(condition, what):
+    """check() for a condition on times, on rates or on shares of these, in a test that measures."""
+    if not _measuring:
+        raise LabError("measured() in a test that isn't marked with @measures: it would run beside others")
+    if not condition:
+        raise Disturbed(what)
+
+
+def measured_between(value, low, high, what):
+    """between() for times, rates and shares of these, in a test that measures."""
+    measured(low <= value <= high, "%s: %s, not within %s to %s" % (what, value, low, high))
 
 
 def check(condition, what):
@@ -96,7 +117,7 @@ def _where(error):
 
 
 def _run(function):
-    """("ok", "skip", "n/a" or "FAIL", reason)"""
+    """("ok", "skip", "n/a", "disturbed" or "FAIL", reason)"""
     limit = getattr(function, "timeout", DEFAULT_TIMEOUT)
     signal.signal(signal.SIGALRM, _expired)
     signal.setitimer(signal.ITIMER_REAL, limit)
@@ -108,7 +129,7 @@ def _run(function):
     except Unsuitable as error:
         return "n/a", str(error)
     except AssertionError as error:
-        return "FAIL", _where(error) + str(error)
+        return "disturbed" if isinstance(error, Disturbed) else "FAIL", _where(error) + str(error)
     except TestTimeout as error:
         return "FAIL", _where(error) + "no end within %ds" % limit
     except Exception as error:  # pylint: disable=broad-except
@@ -117,21 +138,25 @@ def _run(function):
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def wait_turn():
-    """Waits until no other lab test of this build runs, since they measure. The lock goes with the last process that has it."""
-    directory = os.open(Build().directory, os.O_RDONLY)
-    os.set_inheritable(directory, True)
-    fcntl.flock(directory, fcntl.LOCK_EX)
+def _is_measuring(function):
+    return getattr(function, "attempts", 1) > 1
 
 
-def _run_repeatedly(function):
-    """As _run(); says how often a test that measures was disturbed."""
-    disturbed = []
+def _run_repeatedly(name, function):
+    """As _run(), but for "disturbed": that is "FAIL" once the test has been repeated often enough. Tells each repetition."""
+    global _measuring  # pylint: disable=global-statement
+    disturbed, attempts = [], getattr(function, "attempts", 1)
+    _measuring = _is_measuring(function)
     while True:
+        before = turns.load()
         result, reason = _run(function)
-        if result != "FAIL" or len(disturbed) + 1 >= getattr(function, "attempts", 1):
-            return result, reason + "".join("\n  before: " + text.splitlines()[0] for text in disturbed)
-        disturbed.append(reason)
+        if result == "disturbed" and len(disturbed) + 1 >= attempts:
+            result = "FAIL"
+        if result != "disturbed":
+            return result, reason + "".join("\n  before: " + text for text in disturbed)
+        disturbed.append("%s (%s)" % (reason.splitlines()[0], turns.load_since(before)))
+        topology.failure_reports.clear()
+        _tell_console("%s repeated, run %d of %d was disturbed: %s" % (name, len(disturbed), attempts, disturbed[-1]))
 
 
 def _tell_console(text):
@@ -156,16 +181,20 @@ def main():
         sys.exit(0)
     if not tests:
         sys.exit("no test has %s in its name" % " or ".join(arguments.filter))
-    if not sandbox.inside():
-        try:
-            wait_turn()
-        except LabError as error:
-            sys.exit("FAIL: %s" % error)
+    # those that need the machine for themselves come last, when the others of other files are done as well
+    tests.sort(key=lambda pair: _is_measuring(pair[1]))
+    try:
+        turn = turns.Turn()
+    except LabError as error:
+        sys.exit("FAIL: %s" % error)
+    turn.take(alone=_is_measuring(tests[0][1]))
     sandbox.enter_or_exit()
+    sandbox.use_bare_python()
     results = []
     for name, test in tests:
+        turn.take(alone=_is_measuring(test))
         start = time.monotonic()
-        result, reason = _run_repeatedly(test)
+        result, reason = _run_repeatedly(name, test)
         results.append(result)
         print("%s %s (%.1fs)%s" % (result, name, time.monotonic() - start, ": " + reason if reason else ""), flush=True)
         if result == "skip":

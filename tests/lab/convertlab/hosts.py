@@ -5,12 +5,15 @@ import ctypes
 import os
 import signal
 import socket
+import struct
 import subprocess
 
 from .waiting import LabError, wait_until
 
 CLONE_NEWNET = 0x40000000
-TCP_LISTEN = "0A"
+TCP_LISTEN = 10
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
+NLM_F_REQUEST, NLM_F_DUMP, NLMSG_ERROR, NLMSG_DONE = 1, 0x300, 2, 3
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -52,11 +55,31 @@ class Process(subprocess.Popen):
             return False
         wait_until(printed, timeout, "\"%s\" from %s" % (text, self.title))
 
+    def children(self):
+        """The numbers of the processes that it has started, those of their children not."""
+        try:
+            with open("/proc/%d/task/%d/children" % (self.pid, self.pid), encoding="ascii") as file:
+                return [int(number) for number in file.read().split()]
+        except OSError:
+            return []
+
+    @property
+    def serving(self):
+        """Of convertd: the number of the process that serves, which is its only child where it has rights to keep from that."""
+        for number in self.children():
+            with open("/proc/%d/comm" % number, encoding="ascii") as file:
+                if file.read() == "convertd-serve\n":
+                    return number
+        return self.pid
+
     def cpu_seconds(self):
-        """User and system time used so far, without the processes that it waited for."""
-        with open("/proc/%d/stat" % self.pid, encoding="utf-8") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """User and system time used so far, of its children as well, without the processes that it waited for."""
+        used = 0
+        for number in [self.pid, *self.children()]:
+            with open("/proc/%d/stat" % number, encoding="utf-8") as file:
+                fields = file.read().rsplit(")", 1)[1].split()
+            used += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return used
 
     def stop(self, number=signal.SIGTERM, timeout=10):
         """Sends a signal to the process, waits for its end and returns its status (as in Popen.returncode)."""
@@ -119,15 +142,17 @@ class Host:
             return os.path.exists("/proc/sys/" + name.replace(".", "/"))
 
     def _listeners(self, port):
-        """The lengths of the accept queues of those that listen on this TCP port. (MPTCP listeners are seen as well.)"""
+        """The lengths of the accept queues of those that listen on this TCP port. (MPTCP listeners are seen as well.)
+
+        By sock_diag(7): for /proc/net/tcp the kernel walks through its table of all connections, which takes it a millisecond.
+        """
         found = []
-        with self.entered():
-            for table in ("tcp", "tcp6"):
-                with open("/proc/thread-self/net/" + table, encoding="ascii") as file:
-                    for line in file.readlines()[1:]:
-                        fields = line.split()
-                        if fields[3] == TCP_LISTEN and int(fields[1].rsplit(":", 1)[1], 16) == port:
-                            found.append(int(fields[4].split(":")[1], 16))
+        for family in (socket.AF_INET, socket.AF_INET6):
+            request = struct.pack("=IHHII", 16 + 56, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, 0, 0)
+            request += struct.pack("=BBBxI48x", family, socket.IPPROTO_TCP, 0, 1 << TCP_LISTEN)
+            with self.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as diag:
+                diag.send(request)
+                found += [queued for number, queued in _diag_answers(diag) if number == port]
         return found
 
     def listening(self, port):
@@ -215,7 +240,7 @@ class Host:
         return process
 
     # pylint: disable=redefined-builtin
-    def run(self, cmd, env=None, timeout=60, check=True, input=None, text=True):
+    def run(self, cmd, env=None, timeout=120, check=True, input=None, text=True):
         """Runs cmd (a list) and returns its CompletedProcess with stdout and stderr.
 
         A status other than 0 raises CommandError, unless check is False; so does a time-out, always.
@@ -263,6 +288,21 @@ class Host:
             process.wait()
         os.close(self._netns)
         subprocess.run(["ip", "netns", "del", self.name], check=True)
+
+
+def _diag_answers(diag):
+    """(port, bytes or connections in its queue) of each socket in the answer."""
+    while True:
+        data = diag.recv(1 << 16)
+        while data:
+            size, kind = struct.unpack_from("=IH", data)
+            if kind == NLMSG_DONE:
+                return
+            if kind == NLMSG_ERROR:
+                raise LabError("sock_diag: %s" % os.strerror(-struct.unpack_from("=i", data, 16)[0]))
+            # struct inet_diag_msg: the port behind four bytes, the queue behind the socket's identity and a timer
+            yield struct.unpack_from("!H", data, 16 + 4)[0], struct.unpack_from("=I", data, 16 + 56)[0]
+            data = data[(size + 3) & ~3:]
 
 
 def _text(output):

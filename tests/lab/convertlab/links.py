@@ -12,7 +12,8 @@ from .waiting import LabError, wait_until
 def _setting_words(settings):
     """Settings by the names that Link has, as linkem's words: loss=0.01 becomes "loss=1%"."""
     formats = {"delay_ms": ("delay", "%.6fms"), "jitter_ms": ("jitter", "%.6fms"), "rate_mbit": ("rate", "%.6fmbit"),
-               "queue": ("queue", "%d")}
+               "queue": ("queue", "%d"), "max_size": ("max-size", "%d"), "max_syn": ("max-syn", "%d"),
+               "drop_port": ("drop-port", "%d")}
     words = []
     for name, value in settings.items():
         if name in formats:
@@ -22,7 +23,7 @@ def _setting_words(settings):
             if not 0 <= value <= 1:
                 raise LabError("loss is a share from 0 to 1, not %r" % value)
             words.append("loss=%.7f%%" % (value * 100))
-        elif name in ("reorder", "strip_mptcp", "strip_syn_data"):
+        elif name in ("reorder", "strip_mptcp", "strip_mptcp_behind", "strip_syn_data", "drop_mptcp_syn", "drop_join"):
             words.append("%s=%s" % (name.replace("_", "-"), "on" if value else "off"))
         else:
             raise LabError("\"%s\" is not a setting of a link" % name)
@@ -43,7 +44,13 @@ class Link:
     jitter_ms: float = 0         # up to this much more delay
     reorder: bool = False        # may jitter change the order?
     strip_mptcp: bool = False
+    strip_mptcp_behind: bool = False  # of all packets but SYNs
     strip_syn_data: bool = False
+    max_size: int = 0            # bytes, from the IP header on: larger packets vanish (a PMTU black hole); 0: any
+    max_syn: int = 0             # the same, of packets with the SYN flag
+    drop_mptcp_syn: bool = False
+    drop_join: bool = False      # only those that join a connection
+    drop_port: int = 0           # TCP to this port vanishes; 0: none
     mtu: int = 1500
     seed: int = 1
     a_to_b: Mapping[str, object] = dataclasses.field(default_factory=dict)
@@ -66,7 +73,8 @@ class Link:
     def arguments(self):
         """The options of linkem."""
         both = {name: getattr(self, name) for name in (
-            "delay_ms", "rate_mbit", "queue", "loss", "jitter_ms", "reorder", "strip_mptcp", "strip_syn_data")}
+            "delay_ms", "rate_mbit", "queue", "loss", "jitter_ms", "reorder", "strip_mptcp", "strip_mptcp_behind",
+            "strip_syn_data", "max_size", "max_syn", "drop_mptcp_syn", "drop_join", "drop_port")}
         arguments = ["--mtu", str(self.mtu), "--seed", str(self.seed)]
         for way, override in (("--a-to-b", self.a_to_b), ("--b-to-a", self.b_to_a)):
             arguments += [way, _setting_words(both)]

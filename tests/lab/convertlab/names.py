@@ -18,7 +18,6 @@ import os
 import socket
 import socketserver
 import struct
-import sys
 import threading
 
 TYPES = {1: "A", 5: "CNAME", 28: "AAAA", 33: "SRV"}
@@ -28,7 +27,7 @@ RESPONSE, TRUNCATED, NXDOMAIN = 0x8580, 0x0200, 3
 
 def program(*arguments):
     """The command that runs the name server."""
-    return [sys.executable, os.path.abspath(__file__), *arguments]
+    return ["python3", os.path.abspath(__file__), *arguments]
 
 
 def wire_name(name):

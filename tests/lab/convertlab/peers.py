@@ -23,7 +23,7 @@ TCPI_OPT_TIMESTAMPS, TCPI_OPT_SYN_DATA = 1, 32
 PORT = 1234
 
 # What the answer to an Info TLV has besides where SYNs are withheld, by default: doc/private-tlvs.md
-WITHHOLDING = bytes.fromhex("f0020101 07d0 6c63")
+WITHHOLDING = bytes.fromhex("f0020103 02bc 6c63")
 
 # How a client's bytes go: in the SYN, behind the handshake, or one by one; then the first may be in the SYN as well.
 DELIVERIES = ("syn", "behind", "bytewise", "syn-bytewise")
@@ -122,6 +122,7 @@ class Client:
         self.name = "%s, %s, %s" % ("MPTCP" if protocol == MPTCP else "TCP", address, delivery)
         self._to = (address, port)
         self._delivery = delivery
+        self._was_reset = False  # and that was told, which the kernel does once
         self.port = 0
         self.sock = host.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM, protocol)
         self.sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
@@ -144,10 +145,14 @@ class Client:
             self.sock.connect(self._to)
         self.port = self.sock.getsockname()[1]
         pieces = [data[start:]] if self._delivery in ("syn", "behind") else [data[i:i + 1] for i in range(start, len(data))]
-        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+        try:
             for piece in pieces:
                 if piece:
                     self.sock.sendall(piece)
+        except ConnectionResetError:
+            self._was_reset = True
+        except BrokenPipeError:
+            pass
         return self
 
     def shutdown(self):
@@ -188,7 +193,7 @@ class Client:
         try:
             while piece := self.sock.recv(1 << 20):
                 data += piece
-            return data, "closed"
+            return data, "reset" if self._was_reset else "closed"
         except ConnectionResetError:
             return data, "reset"
 
@@ -331,12 +336,12 @@ def writable(sock, seconds):
 
 def descriptors(process):
     """How many a process has open."""
-    return len(os.listdir("/proc/%d/fd" % process.pid))
+    return len(os.listdir("/proc/%d/fd" % process.serving))
 
 
 def memory(process):
     """Bytes of a process that are in memory."""
-    with open("/proc/%d/statm" % process.pid, encoding="ascii") as file:
+    with open("/proc/%d/statm" % process.serving, encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 

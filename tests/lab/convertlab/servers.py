@@ -160,7 +160,7 @@ def program(kind, port):
     """The command that runs a server."""
     if kind.removeprefix("mptcp-") not in KINDS:
         raise ValueError("\"%s\" is none of %s" % (kind, ", ".join(KINDS)))
-    return [sys.executable, os.path.abspath(__file__), kind, str(port)]
+    return ["python3", os.path.abspath(__file__), kind, str(port)]
 
 
 if __name__ == "__main__":

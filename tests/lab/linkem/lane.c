@@ -137,6 +137,22 @@ static void lane_insert(struct lane *lane, struct parcel parcel)
 	lane->parcels[at % LANE_SLOTS] = parcel;
 }
 
+/* Does something on the way drop it: by its size, by what it is, by where it goes? */
+static bool lane_filters(const struct settings *settings, uint8_t *packet, size_t size)
+{
+	struct surgery_look look = { false };
+
+	if (settings->max_size && size > settings->max_size)
+		return true;
+	if (!settings->max_syn && !settings->drop_mptcp_syn && !settings->drop_join && !settings->drop_port)
+		return false;
+	if (!surgery_look(packet, size, &look))
+		return false;
+	return (look.syn && settings->max_syn && size > settings->max_syn) || (look.syn && look.mptcp && settings->drop_mptcp_syn) ||
+	       (look.syn && look.join && settings->drop_join) ||
+	       (settings->drop_port && look.port == settings->drop_port);
+}
+
 /* Decides over a packet in `slot`; false if it goes no further. */
 static bool lane_accept(struct lane *lane, uint32_t slot, size_t size, uint64_t now)
 {
@@ -149,7 +165,12 @@ static bool lane_accept(struct lane *lane, uint32_t slot, size_t size, uint64_t 
 		lane->stats.down_drop++;
 		return false;
 	}
-	if (settings->strip_mptcp && surgery_strip_mptcp(packet, size))
+	if (lane_filters(settings, packet, size)) {
+		lane->stats.lost++;
+		return false;
+	}
+	if ((settings->strip_mptcp || (settings->strip_mptcp_behind && !surgery_is_syn(packet, size))) &&
+	    surgery_strip_mptcp(packet, size))
 		lane->stats.stripped++;
 	if (settings->strip_syn_data) {
 		size = surgery_strip_syn_data(packet, size);

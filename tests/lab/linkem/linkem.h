@@ -25,7 +25,13 @@ struct settings {
 	uint64_t loss_ppb;   /* parts in 10^9 of the packets that the wire loses */
 	bool reorder;        /* may jitter change the order? */
 	bool strip_mptcp;    /* a middlebox that overwrites MPTCP options by NOPs */
+	bool strip_mptcp_behind; /* the same behind the handshake: SYNs keep theirs */
 	bool strip_syn_data; /* a middlebox that cuts the payload off SYNs */
+	uint64_t max_size;   /* of packets in bytes, from the IP header on; larger ones vanish without a word; 0: any */
+	uint64_t max_syn;    /* the same, of packets with the SYN flag */
+	bool drop_mptcp_syn; /* a firewall that drops SYNs with an MPTCP option */
+	bool drop_join;      /* the same for SYNs that join an MPTCP connection */
+	uint64_t drop_port;  /* and one that drops TCP to this port; 0: none */
 };
 
 /* One row for each setting: the command line, the control socket and --help are made from it. */
@@ -53,6 +59,19 @@ bool settings_set_list(struct settings *settings, const char *list, char *error,
 /* Overwrites each MPTCP option (kind 30) of a TCP segment by NOPs; the checksum is kept right. True if it had one. */
 bool surgery_strip_mptcp(uint8_t *packet, size_t size);
 
+/* Is it a TCP segment with the SYN flag? */
+bool surgery_is_syn(uint8_t *packet, size_t size);
+
+/* What a firewall looks at. */
+struct surgery_look {
+	bool syn, mptcp;
+	bool join;     /* an MP_JOIN */
+	uint16_t port; /* where it goes to */
+};
+
+/* Looks at a packet. False if it isn't a TCP segment. */
+bool surgery_look(uint8_t *packet, size_t size, struct surgery_look *look);
+
 /* Cuts the payload off a segment with the SYN flag; lengths and checksums are kept right. Returns the packet's new size,
  * which is `size` where there was nothing to cut. */
 size_t surgery_strip_syn_data(uint8_t *packet, size_t size);
@@ -63,7 +82,7 @@ size_t surgery_strip_syn_data(uint8_t *packet, size_t size);
 struct lane_stats {
 	uint64_t in, in_bytes;
 	uint64_t out, out_bytes;
-	uint64_t lost;       /* by the loss setting */
+	uint64_t lost;       /* by the loss setting, by size or by a firewall */
 	uint64_t queue_drop; /* the queue was full */
 	uint64_t down_drop;  /* the link was down, at either end of the packet's way */
 	uint64_t overflow;   /* more packets under way than linkem has buffers for */

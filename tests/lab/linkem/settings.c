@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum setting_type { TYPE_TIME, TYPE_RATE, TYPE_SHARE, TYPE_PACKETS, TYPE_BOOL, TYPE_COUNT };
+enum setting_type { TYPE_TIME, TYPE_RATE, TYPE_SHARE, TYPE_PACKETS, TYPE_NUMBER, TYPE_BOOL, TYPE_COUNT };
 
 struct setting {
 	struct setting_info info;
@@ -28,7 +28,13 @@ static const struct setting table[] = {
 	{ { "loss", "SHARE", "share of packets lost at random, such as 1%" }, TYPE_SHARE, AT(loss_ppb) },
 	{ { "reorder", NULL, "let jitter change the order of packets" }, TYPE_BOOL, AT(reorder) },
 	{ { "strip-mptcp", NULL, "overwrite MPTCP options by NOPs" }, TYPE_BOOL, AT(strip_mptcp) },
+	{ { "strip-mptcp-behind", NULL, "the same, but not of SYNs" }, TYPE_BOOL, AT(strip_mptcp_behind) },
 	{ { "strip-syn-data", NULL, "cut the payload off SYNs" }, TYPE_BOOL, AT(strip_syn_data) },
+	{ { "max-size", "BYTES", "drop larger packets, counted from the IP header on; 0: none" }, TYPE_NUMBER, AT(max_size) },
+	{ { "max-syn", "BYTES", "drop larger packets with the SYN flag; 0: none" }, TYPE_NUMBER, AT(max_syn) },
+	{ { "drop-mptcp-syn", NULL, "drop SYNs with an MPTCP option" }, TYPE_BOOL, AT(drop_mptcp_syn) },
+	{ { "drop-join", NULL, "drop SYNs that join an MPTCP connection" }, TYPE_BOOL, AT(drop_join) },
+	{ { "drop-port", "PORT", "drop TCP to this port; 0: none" }, TYPE_NUMBER, AT(drop_port) },
 };
 
 #define SETTING_COUNT (sizeof table / sizeof *table)
@@ -53,6 +59,7 @@ static const struct {
 	[TYPE_RATE] = { rate_units, 1e12, "a rate, such as 50mbit (kbit, mbit, gbit), or none" },
 	[TYPE_SHARE] = { share_units, 1e9, "a share, such as 1%" },
 	[TYPE_PACKETS] = { packet_units, 16384, "a number of packets up to 16384" },
+	[TYPE_NUMBER] = { packet_units, 65535, "a number up to 65535" },
 	[TYPE_BOOL] = { NULL, 1, "on or off" },
 };
 

@@ -17,6 +17,7 @@
 #define TCP_OPTION_EOL 0
 #define TCP_OPTION_NOP 1
 #define TCP_OPTION_MPTCP 30
+#define MPTCP_JOIN 1 /* RFC 8684, in the upper half of the byte behind Kind and Length */
 
 /* Where the parts of a segment are. */
 struct segment {
@@ -122,6 +123,29 @@ bool surgery_strip_mptcp(uint8_t *packet, size_t size)
 	if (found)
 		checksum_update(segment.tcp + 16, before, sum16(segment.tcp, segment.header));
 	return found;
+}
+
+bool surgery_is_syn(uint8_t *packet, size_t size)
+{
+	struct segment segment;
+
+	return segment_parse(packet, size, &segment) && (segment.tcp[13] & TCP_FLAG_SYN);
+}
+
+bool surgery_look(uint8_t *packet, size_t size, struct surgery_look *look)
+{
+	struct segment segment;
+	size_t at = TCP_HEADER_MIN;
+
+	if (!segment_parse(packet, size, &segment))
+		return false;
+	*look = (struct surgery_look){ .syn = segment.tcp[13] & TCP_FLAG_SYN, .port = get16(segment.tcp + 2) };
+	while (at + 1 < segment.header && segment.tcp[at] != TCP_OPTION_EOL) {
+		look->mptcp |= segment.tcp[at] == TCP_OPTION_MPTCP;
+		look->join |= segment.tcp[at] == TCP_OPTION_MPTCP && at + 2 < segment.header && segment.tcp[at + 2] >> 4 == MPTCP_JOIN;
+		at += segment.tcp[at] == TCP_OPTION_NOP ? 1 : segment.tcp[at + 1] < 2 ? segment.header : segment.tcp[at + 1];
+	}
+	return true;
 }
 
 size_t surgery_strip_syn_data(uint8_t *packet, size_t size)

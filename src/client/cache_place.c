@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * cache_place.c - the directory that keeps what a user's processes learned
+ *
+ * A session has a runtime directory of its own; services, cron jobs, containers and what sudo starts have none. In
+ * /dev/shm and /tmp anybody may have made anything under our name before, so that what is there is judged by its
+ * descriptor, and once it is ours nobody else can take it away: the directory around it is sticky. What is refused is
+ * told, and the next place tried: the cache is all that anybody can take from us.
+ */
+#include "config.h"
+
+#include "client/cache_place.h"
+
+#include "client/cache_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define PLACE_TO_BE INT_MIN /* no error, and not there yet */
+#define OTHERS_WRITE (S_IWGRP | S_IWOTH)
+#define OTHERS_ANYTHING (S_IRWXG | S_IRWXO)
+
+/* Places of our own making, in the order in which they are tried. */
+static const struct {
+	const char *parent;
+	const char *name; /* and the user's number behind it, unless it is root's alone */
+	bool made;        /* by us; else by who looks after the parent */
+	bool root_only;
+} places[] = {
+	{ "/run/user", "", false, false },
+	{ "/run", "libconvert", true, true },
+	{ "/dev/shm", "libconvert-", true, false },
+	{ "/tmp", "libconvert-", true, false },
+};
+
+/* In the shim close() is a hook, and it is a cancellation point. */
+static void fd_close(int fd)
+{
+	syscall(SYS_close, fd);
+}
+
+/* Takes @fd over. Returns it if the directory is this user's and others have none of the rights @mode, or -errno. */
+static int directory_judge(int fd, mode_t mode)
+{
+	struct stat st;
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = fstat(fd, &st) < 0 ? -errno : st.st_uid != geteuid() || (st.st_mode & mode) ? -EPERM : fd;
+	if (ret < 0)
+		fd_close(fd);
+	return ret;
+}
+
+int cache_place_open(const char *path)
+{
+	/* the XDG Base Directory Specification wants relative paths ignored */
+	if (!path || path[0] != '/')
+		return -ENOENT;
+	return directory_judge(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), OTHERS_WRITE);
+}
+
+/* One that others can't take an entry of ours away from. Returns a descriptor or -errno. */
+static int parent_open(const char *path)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), ret = fd;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		ret = -errno;
+	else if ((st.st_uid != 0 && st.st_uid != geteuid()) || ((st.st_mode & OTHERS_WRITE) && !(st.st_mode & S_ISVTX)))
+		ret = -EPERM;
+	if (ret < 0)
+		fd_close(fd);
+	return ret;
+}
+
+/* Returns a descriptor or -errno. */
+static int entry_open(int parent, const char *name, bool make, bool made)
+{
+	int fd;
+
+	/* whatever the umask is */
+	if (make && made && mkdirat(parent, name, S_IRWXU) == 0 && fchmodat(parent, name, S_IRWXU, 0) < 0)
+		return -errno;
+	fd = openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOTDIR)
+		return -EEXIST; /* a symbolic link as well */
+	return directory_judge(fd, made ? OTHERS_ANYTHING : OTHERS_WRITE);
+}
+
+/* Returns a descriptor, PLACE_TO_BE or -errno. @path is written. */
+static int place_open(size_t i, bool make, char path[])
+{
+	const char *parent = places[i].parent;
+	char name[sizeof("libconvert-4294967295")];
+	int fd, ret;
+
+	if (!places[i].root_only)
+		snprintf(name, sizeof(name), "%s%u", places[i].name, (unsigned int)geteuid());
+	else if (geteuid() == 0)
+		snprintf(name, sizeof(name), "%s", places[i].name);
+	else
+		return -ENOENT;
+	snprintf(path, sizeof(((struct cache_place *)NULL)->own[0]), "%s/%s", parent, name);
+	fd = parent_open(parent);
+	if (fd < 0)
+		return fd;
+	ret = entry_open(fd, name, make, places[i].made);
+	/* Who only looks is told what would be made. */
+	if (ret == -ENOENT && !make && places[i].made && faccessat(fd, ".", W_OK, 0) == 0)
+		ret = PLACE_TO_BE;
+	fd_close(fd);
+	return ret;
+}
+
+/* What @fd, of place_open(), makes of the search. Returns whether it is over, with *ret set. */
+static bool judge(struct cache *cache, const struct cache_search *search, struct cache_place *place, const char *path,
+		  int fd, int *ret)
+{
+	*ret = fd;
+	if (fd >= 0) {
+		*ret = search->make || faccessat(fd, CACHE_FILE, F_OK, 0) == 0 ? cache_open_at(cache, fd) : PLACE_TO_BE;
+		fd_close(fd);
+	}
+	if (*ret == 0 || *ret == PLACE_TO_BE) {
+		place->path = path;
+		*ret = *ret == 0 ? 0 : -ENOENT;
+		return true;
+	}
+	/* Places that aren't there, or where users make nothing, are none of theirs. */
+	if (!place->refused && *ret != -ENOENT && *ret != -EACCES && *ret != -EROFS) {
+		place->refused = path;
+		place->refusal = *ret;
+	}
+	return *ret == -ENOSYS; /* nowhere else neither */
+}
+
+static int find(struct cache *cache, const struct cache_search *search, struct cache_place *place)
+{
+	int ret;
+
+	if (strcmp(search->wish, "none") == 0)
+		return -ECANCELED;
+	if (getauxval(AT_SECURE))
+		return -EPERM;
+	if (*search->wish || *search->runtime) {
+		const char *named = *search->wish ? search->wish : search->runtime;
+
+		if (judge(cache, search, place, named, cache_place_open(named), &ret))
+			return ret;
+		place->refused = named; /* what was named is told in any case */
+		place->refusal = ret;
+		if (*search->wish)
+			return ret;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		char *path = place->own[place->refused == place->own[0]];
+
+		if (judge(cache, search, place, path, place_open(i, search->make, path), &ret))
+			return ret;
+	}
+	return -ENOENT;
+}
+
+int cache_find(struct cache *cache, const struct cache_search *search, struct cache_place *place)
+{
+	int saved = errno, ret;
+
+	cache->file = NULL;
+	place->path = place->refused = NULL;
+	place->refusal = 0;
+	ret = find(cache, search, place);
+	errno = saved;
+	return ret;
+}

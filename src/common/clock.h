@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * clock.h - the kernel's clocks as they are
+ *
+ * In other people's processes libfaketime may stand in front of the C library's clock_gettime(), and let
+ * time stand still: a converter would never be given up, and what is learned be of another time for other processes.
+ * So the kernel is asked by a system call, unless somebody has found out that clock_gettime() is the C library's, which
+ * needs none (vdso(7)).
+ */
+#ifndef COMMON_CLOCK_H
+#define COMMON_CLOCK_H
+
+#include <time.h>
+
+/* The C library's clock_gettime(), or NULL, as it is at first: not known to be that. Set before there are threads. */
+extern int (*clock_source)(clockid_t clock, struct timespec *now);
+
+/* clock_gettime(2) of a clock that there is. */
+void clock_read(clockid_t clock, struct timespec *now);
+
+#endif

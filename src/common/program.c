@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * program.c - the files that executing a command comes down to, and what they are
+ *
+ * The shim looks at them in a child of vfork(): nothing here allocates, or keeps anything.
+ */
+#include "config.h"
+
+#include "common/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define PATH_DEFAULT "/bin:/usr/bin" /* what execvp(3) takes where PATH isn't set */
+
+/* 0, -EACCES or another -errno of execve(2). */
+static int check_executable(const char *path)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return -EACCES;
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : -errno;
+}
+
+/* The file of a command. A place in PATH that doesn't do is no reason not to look further. */
+static int find(const char *command, char path[static PATH_MAX])
+{
+	const char *places = getenv("PATH");
+	int found = -ENOENT;
+
+	if (strchr(command, '/') || !*command) {
+		if (snprintf(path, PATH_MAX, "%s", command) >= PATH_MAX)
+			return -ENAMETOOLONG;
+		return check_executable(path);
+	}
+	for (places = places ? places : PATH_DEFAULT;; places++) {
+		size_t len = strcspn(places, ":");
+		int ret = -ENAMETOOLONG;
+
+		if (snprintf(path, PATH_MAX, "%.*s%s%s", (int)len, places, len ? "/" : "./",
+			     command) < PATH_MAX)
+			ret = check_executable(path);
+		if (ret == 0)
+			return 0;
+		/* and not only its directory may not be entered, as execvp() sees no difference */
+		if (ret == -EACCES && access(path, F_OK) == 0)
+			found = ret;
+		places += len;
+		if (!*places)
+			return found;
+	}
+}
+
+static bool file_read(void *source, uint64_t offset, void *out, size_t len)
+{
+	const int *fd = source;
+	uint8_t *at = out;
+
+	if (offset > INT64_MAX - len)
+		return false;
+	while (len > 0) {
+		ssize_t got = pread(*fd, at, len, (off_t)offset);
+
+		if (got <= 0)
+			return false;
+		at += got;
+		offset += (uint64_t)got;
+		len -= (size_t)got;
+	}
+	return true;
+}
+
+int program_read_elf(struct elf_facts *out, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	int ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = elf_inspect(out, file_read, &fd);
+	close(fd);
+	return ret;
+}
+
+static bool read_script(struct script *out, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	char text[SCRIPT_LINE_MAX];
+	ssize_t len;
+
+	if (fd < 0)
+		return false;
+	len = pread(fd, text, sizeof(text), 0);
+	close(fd);
+	return len > 0 && script_parse(out, text, (size_t)len);
+}
+
+static enum program_kind read_kind(struct program_file *file)
+{
+	switch (program_read_elf(&file->elf, file->path)) {
+	case 0:
+		return PROGRAM_ELF;
+	case -ENOEXEC:
+		return read_script(&file->script, file->path) ? PROGRAM_SCRIPT : PROGRAM_OTHER;
+	case -EBADMSG:
+		return PROGRAM_DAMAGED;
+	default:
+		return PROGRAM_UNREADABLE;
+	}
+}
+
+/* All about the file at file->path. Returns 0 or -errno. */
+static int inspect_file(struct program_file *file)
+{
+	struct statvfs mount;
+	struct stat status;
+
+	if (stat(file->path, &status) < 0)
+		return -errno;
+	file->uid = status.st_uid;
+	file->gid = status.st_gid;
+	file->mode = status.st_mode;
+	file->nosuid = statvfs(file->path, &mount) == 0 && mount.f_flag & ST_NOSUID;
+	file->capabilities = getxattr(file->path, "security.capability", NULL, 0) > 0;
+	file->kind = read_kind(file);
+	file->interpreter_missing =
+		(file->kind == PROGRAM_ELF && file->elf.loader[0] &&
+		 access(file->elf.loader, F_OK) < 0) ||
+		(file->kind == PROGRAM_SCRIPT && access(file->script.interpreter, F_OK) < 0);
+	return 0;
+}
+
+static int add_file(struct program *out, const char *path)
+{
+	struct program_file *file = &out->files[out->count];
+	int ret;
+
+	memset(file, 0, sizeof(*file));
+	snprintf(file->path, sizeof(file->path), "%s", path);
+	ret = inspect_file(file);
+	if (ret == 0)
+		out->count++;
+	return ret;
+}
+
+static bool is_env(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strcmp(slash ? slash + 1 : path, "env") == 0;
+}
+
+/* @path: where the command's file is; overwritten. @ret: 0, or why there is none. */
+static int inspect(struct program *out, char path[static PATH_MAX], bool env_too, int ret)
+{
+	char wanted[SCRIPT_LINE_MAX];
+
+	out->count = 0;
+	while (ret == 0 && out->count < PROGRAM_FILES_MAX - 1) {
+		const struct program_file *file = &out->files[out->count];
+		const struct script *script = &file->script;
+
+		ret = add_file(out, path);
+		if (ret < 0 || file->kind != PROGRAM_SCRIPT || file->interpreter_missing)
+			break;
+		strcpy(path, script->interpreter);
+		if (!env_too || !is_env(path) || !script_env_program(script->argument, wanted))
+			continue;
+		/* it starts another program; if it doesn't find that, it will say so itself */
+		if (add_file(out, path) < 0 || find(wanted, path) < 0)
+			break;
+	}
+	return out->count ? 0 : ret;
+}
+
+int program_inspect(struct program *out, const char *command)
+{
+	char path[PATH_MAX];
+
+	return inspect(out, path, true, find(command, path));
+}
+
+int program_inspect_exec(struct program *out, const char *command, bool searched)
+{
+	bool is_here = !searched && *command && !strchr(command, '/');
+	char path[PATH_MAX];
+	int ret;
+
+	if (!is_here)
+		ret = find(command, path);
+	else if (snprintf(path, sizeof(path), "./%s", command) < PATH_MAX)
+		ret = check_executable(path);
+	else
+		ret = -ENAMETOOLONG;
+	return inspect(out, path, false, ret);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* program.h - the files that executing a command comes down to, and what they are */
+#ifndef COMMON_PROGRAM_H
+#define COMMON_PROGRAM_H
+
+#include "common/elf.h"
+#include "common/script.h"
+
+#include <limits.h>
+#include <sys/types.h>
+
+#define PROGRAM_FILES_MAX 12 /* the kernel follows 4 interpreters, and "env" doubles them */
+
+enum program_kind {
+	PROGRAM_ELF,
+	PROGRAM_SCRIPT,
+	PROGRAM_OTHER,      /* binfmt_misc(5) knows it, or the shell gets it */
+	PROGRAM_DAMAGED,    /* an ELF file that can't be read to its end */
+	PROGRAM_UNREADABLE, /* only its mode is known */
+};
+
+/* One file of those that are executed, or loaded to execute another. */
+struct program_file {
+	char path[PATH_MAX];
+	enum program_kind kind;
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;
+	bool nosuid;              /* mounted so */
+	bool capabilities;        /* has file capabilities */
+	bool interpreter_missing; /* the loader of an ELF file, or what the #! line names */
+	struct elf_facts elf;     /* of PROGRAM_ELF */
+	struct script script;     /* of PROGRAM_SCRIPT */
+};
+
+/* The command's own file, the interpreter of that if it is a script, and so on. */
+struct program {
+	struct program_file files[PROGRAM_FILES_MAX];
+	size_t count;
+};
+
+/*
+ * program_inspect() - find a command as execvp(3) does, and look at its files
+ * Returns 0; -ENOENT: there is no such command; -EACCES: there is, and it can't be executed; or
+ * another -errno. The files behind a missing interpreter are not looked for.
+ */
+int program_inspect(struct program *out, const char *command);
+
+/*
+ * program_inspect_exec() - the same for what exec(3) is given
+ * @searched: for in PATH, as execvp(3) does. What env(1) starts in the end is not looked for.
+ */
+int program_inspect_exec(struct program *out, const char *command, bool searched);
+
+/* program_read_elf() - elf_inspect() of a file; or -errno if it can't be read */
+int program_read_elf(struct elf_facts *out, const char *path);
+
+#endif

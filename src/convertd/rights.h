@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rights.h - what takes a right that the serving process hasn't got: it asks the main process */
+#ifndef CONVERTD_RIGHTS_H
+#define CONVERTD_RIGHTS_H
+
+#include "common/sockaddr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct listen_address;
+
+/* Bytes of a reason, with its NUL. */
+#define RIGHTS_WHY_MAX 256
+
+/*
+ * rights_init() - ask by this socket (warden.h); -1, as before: there is nobody to ask
+ * It stays the caller's. Then nothing here is possible but what takes no right, and -EPERM is
+ * returned. Before any thread is started; all others may be called by any thread.
+ */
+void rights_init(int calls);
+
+/*
+ * rights_set_rules() - syn_rules_install() for these addresses
+ * @to_queues: SYNs go to the queues that rights_own_queues() has got; or else there is only the second chain
+ * @fd: in success, what has the rules last as long as somebody has it; the caller's
+ */
+int rights_set_rules(const struct listen_address *listen, size_t count, bool to_queues, int *fd);
+
+/* rights_correct_windows() - syn_window_install() for these addresses, none of them: remove it */
+int rights_correct_windows(const struct listen_address *listen, size_t count,
+			   char why[static RIGHTS_WHY_MAX]);
+
+/* rights_own_queues() - own so many netfilter queues, in place of those before; sets the number of the first */
+int rights_own_queues(size_t count, uint16_t *first);
+
+/* rights_get_queue() - the sockets for the packets and the verdicts of one of them (syn_queue.c); the caller's */
+int rights_get_queue(size_t index, int *packets, int *verdicts);
+
+/* bind(), to a port below 1024 as well where the settings name it. */
+int rights_bind(int fd, const union sockaddr_ip *address);
+
+/* IP_TRANSPARENT for a socket of this family, with --preserve-client-address. */
+int rights_set_transparent(int fd, bool v4);
+
+/* TCP_CONGESTION, where net.ipv4.tcp_allowed_congestion_control doesn't have the name and the settings have. */
+int rights_set_congestion(int fd, const char *name);
+
+/* The settings that were read last are in force: those before are forgotten. */
+void rights_settings_in_force(void);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* wrapper.h - programs that run others with a preload library or an environment of their own */
+#ifndef CONVERTIZE_WRAPPER_H
+#define CONVERTIZE_WRAPPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct wrapper {
+	const char *command; /* as it is called; the beginning of it for all versions */
+	const char *library; /* the beginning of the name of what it preloads; NULL: nothing */
+	bool refused;        /* nothing would be converted */
+	const char *problem, *remedy;
+};
+
+/*
+ * wrapper_of_command() - the one that a command is run by, also behind nice, env and their like
+ * @words: the command and its arguments, ending with NULL. Returns NULL if there is none.
+ */
+const struct wrapper *wrapper_of_command(char *const words[]);
+
+/*
+ * wrapper_of_preloads() - the one whose library is preloaded already
+ * @list: LD_PRELOAD, or NULL. Returns NULL if there is none.
+ */
+const struct wrapper *wrapper_of_preloads(const char *list);
+
+/*
+ * wrapper_preloads_with() - LD_PRELOAD with a library added, behind all others
+ * It is the nearest to the C library then: others see the program's calls as the program makes them, and
+ * AddressSanitizer's must be first. Copies of the library elsewhere are left out.
+ * Returns a string to be freed, or NULL without memory.
+ */
+char *wrapper_preloads_with(const char *list, const char *library);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* paths.h - may an MPTCP connection get a second path? */
+#ifndef SHIM_PATHS_H
+#define SHIM_PATHS_H
+
+#include "common/sockaddr.h"
+
+#include <stdbool.h>
+
+/*
+ * paths_may_be_several() - may a connection of @fd to @to get a path besides the one that it begins on?
+ * @fd: an MPTCP socket that isn't connected
+ * Asks the kernel by netlink, some ten system calls, which need no privilege. True wherever that isn't
+ * known: where netlink or /proc are forbidden, or a program manages the paths.
+ * Signals should be blocked: it opens descriptors for a moment.
+ */
+bool paths_may_be_several(int fd, const union sockaddr_ip *to);
+
+#endif

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""check_tarball.py - what somebody gets who takes the release tarball and has no rights
+
+Makes the tarball, and as an ordinary user (nobody, if root runs this), whose PATH has no sbin and whose system has no systemd.pc,
+configures it without any flag, builds, installs into a home directory, checks and uninstalls it. configure is then run again with
+flags of the builder's own. CONVERT_TARBALL names a tarball that is there already.
+"""
+import glob
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = os.environ.get("CONVERT_BUILDDIR") or os.path.abspath(os.path.join(HERE, "..", ".."))
+# below the prefix
+UNITS = ("lib/systemd/system/convertd.service", "lib/sysusers.d/convertd.conf", "lib/sysctl.d/50-convertd.conf")
+INSTALLED = UNITS + ("bin/convertize", "sbin/convertd", "lib/libconvert.so", "lib/libconvertproto.so.0", "etc/convertd/convertd.conf",
+                     "include/convert/convert.h", "lib/pkgconfig/convertproto.pc")
+# in place of the user's PATH
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+class Wrong(Exception):
+    """What isn't as it should be."""
+
+
+def check(right, what):
+    """Ends the test with @what if it isn't @right."""
+    if not right:
+        raise Wrong(what)
+
+
+class Somebody:
+    """An ordinary user with a home directory of his own."""
+
+    def __init__(self, home):
+        self.home = home
+        self.uid = self.gid = None
+        if os.geteuid() == 0:
+            entry = pwd.getpwnam("nobody")
+            self.uid, self.gid = entry.pw_uid, entry.pw_gid
+            os.chown(home, self.uid, self.gid)
+        # every library's file for pkg-config but systemd's
+        self.packages = os.path.join(home, "pkgconfig")
+        os.mkdir(self.packages)
+        said = subprocess.run(["pkg-config", "--variable", "pc_path", "pkg-config"], stdout=subprocess.PIPE, text=True, check=True)
+        for directory in reversed(said.stdout.strip().split(":")):
+            for path in glob.glob(os.path.join(directory, "*.pc")):
+                link = os.path.join(self.packages, os.path.basename(path))
+                if os.path.basename(path) != "systemd.pc" and not os.path.lexists(link):
+                    os.symlink(path, link)
+
+    def run(self, directory, *command, check_status=True, **variables):
+        """Runs it there; returns what it said."""
+        environment = {"PATH": PATH, "HOME": self.home, "LC_ALL": "C", "PKG_CONFIG_LIBDIR": self.packages, **variables}
+        ids = {} if self.uid is None else {"user": self.uid, "group": self.gid, "extra_groups": []}
+        result = subprocess.run(command, cwd=directory, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, check=False, **ids)
+        if check_status:
+            check(result.returncode == 0, "%s ends with %d:\n%s" % (" ".join(command), result.returncode, result.stdout[-4000:]))
+        return result.stdout
+
+
+def tarball(directory):
+    """The path of the tarball, made from this tree if none is named."""
+    if os.environ.get("CONVERT_TARBALL"):
+        return os.environ["CONVERT_TARBALL"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "CONVERT_"))}
+    # in a place of its own: the tree may be a tarball's itself, and "make dist" of another may be under way
+    result = subprocess.run(["make", "-C", BUILD, "distdir", "distdir=" + os.path.join(directory, "dist")], env=environment,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    check(result.returncode == 0, "make distdir:\n" + result.stdout[-4000:])
+    path = os.path.join(directory, "libconvert.tar")
+    subprocess.run(["tar", "-C", directory, "-cf", path, "dist"], check=True)
+    return path
+
+
+def files_below(directory):
+    """Their paths, in it."""
+    return sorted(os.path.relpath(os.path.join(where, name), directory)
+                  for where, _, names in os.walk(directory) for name in names)
+
+
+def check_installation(user, tree):
+    """make install, installcheck, uninstall, all of them with DESTDIR as well."""
+    for destination in ("", os.path.join(user.home, "dest")):
+        root = destination + os.path.join(user.home, "prefix")
+        variables = ["DESTDIR=" + destination] if destination else []
+        said = user.run(tree, "make", "install", *variables)
+        check("ldconfig: not found" not in said and "ldconfig: command not found" not in said, "ldconfig isn't there:\n" + said[-2000:])
+        missing = [name for name in INSTALLED if not os.path.exists(os.path.join(root, name))]
+        check(not missing, "make install %s installs no %s; there is:\n%s" % (
+            " ".join(variables), ", ".join(missing), "\n".join(files_below(root))))
+        if not destination:
+            user.run(tree, "make", "installcheck")
+            with open(os.path.join(root, UNITS[0]), encoding="ascii") as file:
+                unit = file.read()
+            check("ExecStart=%s/sbin/convertd --config %s/etc/" % (root, root) in unit, "the unit names other files:\n" + unit)
+        user.run(tree, "make", "uninstall", *variables)
+        check(not files_below(root), "make uninstall leaves %s" % " ".join(files_below(root)))
+
+
+def check_summary(said):
+    """What configure says at its end."""
+    check("`" not in said.split("libconvert 0.")[-1] and "pkg-config --" not in said.split("libconvert 0.")[-1],
+          "a command in place of its result:\n" + said[-3000:])
+    for library in ("libevent_core", "libsodium", "libmnl"):
+        check(re.search(r"%s [0-9]+\.[0-9]" % library, said), "no version of %s:\n%s" % (library, said[-3000:]))
+    check("systemd doesn't look" in said, "no word of a prefix that systemd doesn't know:\n" + said[-3000:])
+
+
+def variables_of(tree):
+    """What configure has put into the Makefile."""
+    with open(os.path.join(tree, "Makefile"), encoding="utf-8") as file:
+        return dict(re.findall(r"^(\w+) = ?(.*)$", file.read(), re.MULTILINE))
+
+
+def check_own_flags(user, source):
+    """The builder's own flags win, and what he leaves out is left out."""
+    def configured(name, *arguments):
+        directory = os.path.join(user.home, name)
+        user.run(user.home, "mkdir", directory)
+        user.run(directory, os.path.join(source, "configure"), "--prefix=/usr", *arguments)
+        return directory, variables_of(directory)
+
+    _, found = configured("none", "--disable-hardening", "--without-systemdsystemunitdir", "--with-sysusersdir=/etc/sysusers.d")
+    hardening = [found["HARDENING_" + name].strip() for name in ("CPPFLAGS", "CFLAGS", "LDFLAGS")]
+    check(hardening == [""] * 3, "with --disable-hardening: %s" % hardening)
+    check(found["systemdsystemunitdir"] == "no" and found["sysusersdir"] == "/etc/sysusers.d", "the directories for systemd: %s %s" % (
+        found["systemdsystemunitdir"], found["sysusersdir"]))
+
+    _, found = configured("slow", "CFLAGS=-g -O0")
+    check("_FORTIFY_SOURCE" not in found["HARDENING_CPPFLAGS"], "_FORTIFY_SOURCE without optimization")
+
+    directory, found = configured("own", "CFLAGS=-O2 -Wp,-U_FORTIFY_SOURCE -Wp,-D_FORTIFY_SOURCE=2 -fno-stack-protector -Werror",
+                                  "LDFLAGS=-Wl,-z,lazy -no-pie")
+    check("_FORTIFY_SOURCE" not in found["HARDENING_CPPFLAGS"] and "-pie" not in found["HARDENING_LDFLAGS"], "flags that were decided")
+    user.run(directory, "make", "tlvdump")
+    program = os.path.join(directory, "tlvdump")
+    said = subprocess.run(["readelf", "-Whds", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    check("EXEC (" in said and "__stack_chk_fail" not in said and "NOW" not in said, "the builder's own flags don't win")
+
+
+def main():
+    """Says what is wrong; returns the status."""
+    with tempfile.TemporaryDirectory(prefix="convert-tarball-") as directory:
+        os.chmod(directory, 0o755)
+        try:
+            home = os.path.join(directory, "home")
+            os.mkdir(home)
+            user = Somebody(home)
+            shutil.copy(tarball(directory), os.path.join(directory, "release.tar"))
+            os.mkdir(os.path.join(home, "source"))
+            subprocess.run(["tar", "-C", os.path.join(home, "source"), "--strip-components=1", "-xf",
+                            os.path.join(directory, "release.tar")], check=True)
+            if user.uid is not None:
+                subprocess.run(["chown", "-R", "%d:%d" % (user.uid, user.gid), home], check=True)
+            source, tree = os.path.join(home, "source"), os.path.join(home, "build")
+            user.run(home, "mkdir", tree)
+            check_summary(user.run(tree, os.path.join(source, "configure"), "--prefix=" + os.path.join(home, "prefix")))
+            user.run(tree, "make", "-j2")
+            hardened = subprocess.run([sys.executable, os.path.join(source, "tests/build/check_hardening.py")], text=True, check=False,
+                                      env={**os.environ, "CONVERT_BUILDDIR": tree}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            check(hardened.returncode == 0, hardened.stdout)
+            check_installation(user, tree)
+            check_own_flags(user, source)
+        except Wrong as wrong:
+            print("FAIL: %s" % wrong)
+            return 1
+    print("built, installed, removed by an ordinary user; %s" % hardened.stdout.strip())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

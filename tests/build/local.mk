@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# what is built and installed: how it is hardened, and what somebody gets who has the tarball and no rights
+BUILD_TESTS = tests/build/check_hardening.py
+dist_check_SCRIPTS += tests/build/check_hardening.py tests/build/check_tarball.py
+# a second build, of the tarball; other compilers' flags and sanitizers change nothing about it
+if !SANITIZED
+if !THREAD_SANITIZED
+BUILD_TESTS += tests/build/check_tarball.py
+endif
+endif
+TESTS += $(BUILD_TESTS)
+
+# of what is installed
+installcheck-local:
+	'$(DESTDIR)$(bindir)/convertize' --version
+	'$(DESTDIR)$(sbindir)/convertd' --version
+	'$(DESTDIR)$(sbindir)/convertd' --config '$(DESTDIR)$(sysconfdir)/convertd/convertd.conf' --check-config
+if HAVE_PYTHON
+	$(AM_TESTS_ENVIRONMENT) $(PYTHON) $(top_srcdir)/tests/build/check_hardening.py '$(DESTDIR)$(bindir)/convertize' \
+		'$(DESTDIR)$(sbindir)/convertd' '$(DESTDIR)$(libdir)/libconvert.so' '$(DESTDIR)$(libdir)/libconvertproto.so' || test $$? -eq 77
+endif

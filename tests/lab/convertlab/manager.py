@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""manager.py - a service manager for convertd: sd_listen_fds(3), sd_notify(3) and a store of descriptors, as systemd has them"""
+import os
+import shutil
+import signal
+import socket
+import tempfile
+
+from .harness import check, equal
+
+# The names of what the manager is to keep.
+LISTENERS, RULES, LIFELINE = "convertd-listen", "convertd-rules", "convertd-lifeline"
+
+
+class Manager:
+    """A service manager: sockets of socket units, those that it keeps for convertd, and a place for messages."""
+
+    def __init__(self, lab, *sockets, keeps=True):
+        self._lab = lab
+        self._keeps = keeps  # as FileDescriptorStoreMax= has it
+        self.sockets = sockets
+        self.kept = []  # descriptors that listen
+        self.rules = []  # and of what owns the rules for SYNs
+        self.lifeline = []  # and of what tells one convertd whether there is to be another one
+        self._stores = {LISTENERS: self.kept, RULES: self.rules, LIFELINE: self.lifeline}
+        self._directory = tempfile.mkdtemp(prefix="m-", dir="/run")  # a path for a Unix socket must be short
+        self.path = os.path.join(self._directory, "notify")
+        self._messages = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._messages.bind(self.path)
+        self.heard = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._messages.close()
+        shutil.rmtree(self._directory)
+        for sock in self.sockets:
+            sock.close()
+        self.forget()
+
+    def forget(self):
+        """Closes all that it keeps, as when convertd is stopped for good."""
+        for store in self._stores.values():
+            self._drop(store)
+
+    @staticmethod
+    def _drop(numbers):
+        for number in numbers:
+            os.close(number)
+        numbers.clear()
+
+    def start(self, *arguments, env=None):
+        """Starts convertd with the sockets; returns its Process."""
+        passed = [sock.fileno() for sock in self.sockets]
+        names = ["unit.socket"] * len(passed)
+        for name, store in self._stores.items():
+            passed += store
+            names += [name] * len(store)
+        # a shell puts the sockets where they belong, and becomes convertd: LISTEN_PID is its own number
+        first = 1 + max([100, *passed])
+        moves = "".join("exec %d<&%d-; " % (3 + i, first + i) for i in range(len(passed)))
+        script = "%sexport LISTEN_PID=$$ LISTEN_FDS=%d; exec \"$@\"" % (moves, len(passed))
+        numbers = [os.dup2(number, first + i) for i, number in enumerate(passed)]
+        process = self._lab.converter.popen(
+            ["bash", "-c", script, "sh", self._lab.build.program("convertd"), "--allow-client", "::/0",
+             "--allow-destination", "10.0.0.0/8", *arguments], name="convertd", pass_fds=numbers,
+            env={"NOTIFY_SOCKET": self.path, "LISTEN_FDNAMES": ":".join(names), **(env or {})})
+        for number in numbers:
+            os.close(number)
+        return process
+
+    def _take(self, text, numbers):
+        """What a message says of descriptors."""
+        lines = text.splitlines()
+        store = next((store for name, store in self._stores.items() if "FDNAME=" + name in lines), None)
+        check(store is not None and "FDSTORE=1" in lines or not numbers, "descriptors with the message " + text)
+        if store is None:
+            return
+        if "FDSTOREREMOVE=1" in lines:
+            self._drop(store)
+        if not self._keeps:
+            self._drop(numbers)
+        store += numbers
+
+    def wait(self, *assignments, seconds=30):
+        """Waits for a message with these assignments and returns it as {name: value}; what came before is passed over."""
+        self._messages.settimeout(seconds)
+        while True:
+            data, numbers, _, _ = socket.recv_fds(self._messages, 65536, 8)
+            text = data.decode()
+            self.heard.append(text)
+            self._take(text, numbers)
+            lines = text.splitlines()
+            if all(line in lines for line in assignments):
+                return dict(line.split("=", 1) for line in lines)
+
+    def restart(self, process, *arguments, **options):
+        """As systemctl restart with KillMode=process: the main process ends, then another one is started. Returns its Process."""
+        process.send_signal(signal.SIGTERM)
+        equal(process.wait(40), 0, "the status of the main process: " + process.log_text())
+        return self.start(*arguments, **options)

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_families.py - a converter whose IPv6, or IPv4, leads nowhere: its clients get where they want, and soon"""
+import os
+import time
+
+from convertlab import Lab, Link, check, equal, main, wait_until
+from convertlab.harness import need
+from convertlab.links import Cable, Veth
+from convertlab.peers import Client, connect, converter, error, extended_header
+
+NOT_AUTHORIZED = error(0x20)
+FAMILIES = {4: "IPv4", 6: "IPv6"}
+NETWORKS = {4: "10.8.0.0/24", 6: "fd08::/64"}
+
+
+def apart():
+    """A lab where the client reaches the server without the converter's host, by a cable of their own."""
+    lab = Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), lte=None)
+    enter = lab.__enter__
+
+    def start():
+        enter()
+        Cable(Veth(), "direct", lab.client, lab.server)
+        for host, number in ((lab.client, 1), (lab.server, 2)):
+            host.ip("addr add 10.4.0.%d/24 dev direct" % number)
+            host.run(["ip", "addr", "add", "fd04::%d/64" % number, "dev", "direct", "nodad"])
+        lab.client.ip("route add %s via 10.4.0.2" % NETWORKS[4])
+        lab.client.run(["ip", "-6", "route", "add", NETWORKS[6], "via", "fd04::2"])
+        return lab
+    lab.__enter__ = start
+    start()
+    return lab
+
+
+def server_address(lab, family):
+    return lab.server.addr4 if family == 4 else lab.server.addr6
+
+
+def url(lab, family, port=80):
+    address = server_address(lab, family)
+    return "http://%s:%d/bytes/1000" % ("[%s]" % address if family == 6 else address, port)
+
+
+def fetch(lab, family, env=None, port=80):
+    """Seconds that curl takes."""
+    start = time.monotonic()
+    got = lab.client.run(["curl", "-sS", "--fail", "-o", "/dev/null", "-w", "%{size_download}", url(lab, family, port)], env=env, timeout=60)
+    equal(got.stdout, "1000", "bytes")
+    return time.monotonic() - start
+
+
+def unroute(lab, family):
+    """The converter loses its routes to servers of that family."""
+    lab.converter.run(["ip", "-%d" % family, "route", "flush", "root", NETWORKS[family]])
+
+
+def silence(lab, family):
+    """What the converter itself sends to servers of that family is swallowed behind it."""
+    need("nft", "nftables")
+    name = "ip" if family == 4 else "ip6"
+    lab.server.run(["nft", "-f", "-"], input="table inet swallow { chain input { type filter hook prerouting priority -300; iif core %s daddr %s drop; }; }\n"
+                   % (name, NETWORKS[family]))
+
+
+def speak(lab):
+    """It is no longer."""
+    lab.server.run(["nft", "flush", "ruleset"])
+
+
+def test_no_route():
+    """curl -6 behind a converter without IPv6 failed; it is as quick as without a converter. IPv4 is converted, all the time."""
+    need("curl", "curl")
+    for family, other in ((6, 4), (4, 6)):
+        lab = apart()
+        try:
+            lab.http()
+            unroute(lab, family)
+            with converter(lab) as process:
+                check("no route to %s servers" % FAMILIES[family] in process.log_text(), process.log_text())
+                check("no route to %s servers" % FAMILIES[other] not in process.log_text(), process.log_text())
+                cache = os.path.join(lab.directory, "cache")
+                os.mkdir(cache, 0o700)
+                env = lab.converted(CONVERT_CACHE=cache)
+                for _ in range(4):
+                    check(fetch(lab, family, env) < 1, "too slow")
+                    fetch(lab, other, env)
+                log = lab.shim_log()
+                equal(log.count("converted over MPTCP"), 4, "connections of the other family that are converted:\n" + log)
+                equal(log.count("the converter has refused this destination"), 3, "processes that don't ask in vain:\n" + log)
+                # the route comes: seen without a restart
+                via = lab.server.core4 if family == 4 else lab.server.core6
+                lab.converter.run(["ip", "-%d" % family, "route", "add", NETWORKS[family], "via", via])
+                process.wait_log("has a route to %s servers now" % FAMILIES[family])
+                unroute(lab, family)
+                wait_until(lambda: process.log_text().count("no route to %s servers" % FAMILIES[family]) == 2, 10, "the warning")
+        finally:
+            lab.close()
+
+
+def test_uplink_that_swallows():
+    """curl -6 took half a minute each time. One connection notices it; then it is as quick as without a converter; it heals by itself."""
+    need("curl", "curl")
+    for family, other in ((6, 4), (4, 6)):
+        lab = apart()
+        try:
+            lab.http()
+            lab.http(81)
+            silence(lab, family)
+            with converter(lab, "--metrics", "127.0.0.1:9103") as process:
+                env = lab.converted(CONVERT_CACHE="none")
+                times = [fetch(lab, family, env) for _ in range(5)]
+
+                check(max(times) < 4, "seconds: %s" % times)
+                check(max(times[1:]) < 1, "seconds: %s" % times)
+                fetch(lab, other, env)
+                process.wait_log("no %s server answers" % FAMILIES[family], timeout=15)
+                metrics = lab.converter.run(["curl", "-s", "http://127.0.0.1:9103/metrics"]).stdout
+                check("convertd_family_works{family=\"%s\"} 0" % FAMILIES[family] in metrics, metrics)
+                check("convertd_family_works{family=\"%s\"} 1" % FAMILIES[other] in metrics, metrics)
+                status = lab.converter.run(["curl", "-s", "http://127.0.0.1:9103/status"]).stdout
+                check("no server answers" in status, status)
+                speak(lab)
+                process.wait_log("%s servers answer again" % FAMILIES[family], timeout=15)
+                before = lab.shim_log().count("converted over MPTCP")
+                fetch(lab, family, env)
+                equal(lab.shim_log().count("converted over MPTCP"), before + 1, lab.shim_log())
+        finally:
+            lab.close()
+
+
+def asked(lab, address, port=80, seconds=20):
+    """(the answer to a request for that address, seconds that it took)"""
+    start = time.monotonic()
+    with Client(lab.client, lab.converter.addr4, seconds=seconds) as client:
+        return client.send(connect(address, port)).answer(), time.monotonic() - start
+
+
+def reaches(lab, address, port=80):
+    """A client is connected to that server."""
+    with Client(lab.client, lab.converter.addr4) as client:
+        extended_header(client.send(connect(address, port)).answer())
+
+
+def test_dead_servers_alone_say_nothing():
+    """Where others answer, whoever asks for dead servers can't talk the converter out of a family."""
+    lab = apart()
+    try:
+        lab.http()
+        with converter(lab, "--connect-timeout", "4") as process:
+            reaches(lab, lab.server.addr6)
+            lab.server.run(["ip", "-6", "route", "add", "blackhole", "fd08:0:0:0:1::/80"])
+            waiting = [Client(lab.client, lab.converter.addr4, seconds=20) for _ in range(6)]
+            for number, client in enumerate(waiting):
+                client.send(connect("fd08::1:0:0:%d" % (number + 1), 80))
+            for client in waiting:
+                equal(client.answer(), error(0x41), "the answer for a dead server")
+                client.sock.close()
+            check("server answers" not in process.log_text(), process.log_text())
+            reaches(lab, lab.server.addr6)
+    finally:
+        lab.close()
+
+
+def test_family_that_stops_to_work():
+    """It has worked, and doesn't any more: found out from several servers, and requests are refused at once then."""
+    lab = apart()
+    try:
+        lab.http()
+        with converter(lab) as process:
+            for number in range(1, 5):
+                lab.server.run(["ip", "addr", "add", "fd08::%d:0/128" % number, "dev", "lo", "nodad"])
+            reaches(lab, lab.server.addr6)
+            silence(lab, 6)
+            waiting = [Client(lab.client, lab.converter.addr4, seconds=20) for _ in range(4)]
+            for number, client in enumerate(waiting):
+                client.send(connect("fd08::%d:0" % (number + 1), 80))
+            process.wait_log("no IPv6 server answers", timeout=20)
+            for client in waiting:
+                client.sock.close()
+            answer, seconds = asked(lab, "fd08::1:0")
+            equal(answer, NOT_AUTHORIZED, "the answer")
+            check(seconds < 0.5, "seconds: %s" % seconds)
+            speak(lab)
+            process.wait_log("IPv6 servers answer again", timeout=15)
+    finally:
+        lab.close()
+
+
+def test_router_that_is_gone():
+    """It doesn't answer ARP and neighbour discovery any more: not the server's fault."""
+    lab = apart()
+    try:
+        lab.converter.ip("route add 10.66.0.0/24 via 10.3.0.77")
+        lab.converter.run(["ip", "-6", "route", "add", "fd66::/64", "via", "fd03::77"])
+        with converter(lab):
+            for address in ("10.66.0.1", "fd66::1"):
+                answer, seconds = asked(lab, address)
+                equal(answer, NOT_AUTHORIZED, "the answer for %s" % address)
+                check(seconds < 5, "seconds: %s" % seconds)
+    finally:
+        lab.close()
+
+
+if __name__ == "__main__":
+    main()

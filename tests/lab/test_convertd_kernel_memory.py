@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_kernel_memory.py - peers that take nothing have the kernel hold their bytes: how much, and who is ended for it"""
+import contextlib
+import json
+import os
+import select
+import socket
+import threading
+import time
+
+from convertlab import Lab, Veth, check, main, wait_until
+from convertlab.metrics import OPTIONS as METRICS, Metrics
+from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header, reset
+from convertlab.servers import pattern
+
+LOAD = "bench/tools/load/load"
+LAB = ("--allow-client", "::/0", "--allow-destination", "10.0.0.0/8", "--allow-destination", "fd00::/8")
+SIZE = 100_000_000
+MB = 1 << 20
+
+
+def held(lab):
+    """Bytes of the kernel's memory that convertd knows of."""
+    return Metrics(lab.converter)("convertd_kernel_memory_bytes")
+
+
+def ended(lab):
+    """How many were ended since they held too much."""
+    return Metrics(lab.converter)("convertd_connections_ended_total", outcome="limit_memory")
+
+
+def really_held(lab):
+    """The same by the kernel's own account: the buffers of all sockets in the converter's namespace (ss -m)."""
+    total = 0
+    for line in lab.converter.run(["ss", "-tmnH"]).stdout.splitlines():
+        for word in line[line.find("skmem:(") + 7:line.rfind(")")].split(","):
+            for name in ("r", "w"):
+                if word.startswith(name) and word[1:].isdigit():
+                    total += int(word[1:])
+    return total
+
+
+class Stalled(contextlib.ExitStack):
+    """Clients that ask for SIZE bytes and never read."""
+
+    def __init__(self, lab, count, source=None, protocols=(TCP, MPTCP)):
+        super().__init__()
+        request = connect(lab.server.addr4, 80) + b"GET /bytes/%d HTTP/1.0\r\n\r\n" % SIZE
+        for i in range(count):
+            client = Client(lab.client, lab.converter.addr4, protocols[i % len(protocols)])
+            self.callback(self._abort, client)
+            if source:
+                client.sock.bind((source, 0))
+            client.sock.setblocking(False)
+            client.send(request)
+
+    @staticmethod
+    def _abort(client):
+        with contextlib.suppress(OSError):
+            reset(client.sock)
+        client.sock.close()
+
+
+class Reader(threading.Thread):
+    """A client that reads so many bytes a second, each of which must be the right one."""
+
+    def __init__(self, lab, rate, protocol=TCP, source=None):
+        super().__init__()
+        self._client = Client(lab.client, lab.converter.addr4, protocol, seconds=30)
+        if source:
+            self._client.sock.bind((source, 0))
+        self._client.send(connect(lab.server.addr4, 80) + b"GET /bytes/%d HTTP/1.0\r\n\r\n" % SIZE)
+        self._piece = rate // 10
+        self._ends = threading.Event()
+        self.bytes, self.failed = 0, None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self._ends.set()
+        self.join()
+        reset(self._client.sock)
+
+    def run(self):
+        try:
+            extended_header(self._client.answer())
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                head += self._client.read(1)
+            while not self._ends.wait(0.1) and self.bytes + self._piece < SIZE:
+                data = self._client.read(self._piece)
+                check(data == pattern(self._piece, self.bytes), "%d bytes, or wrong ones, at %d" % (len(data), self.bytes))
+                self.bytes += len(data)
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            self.failed = error
+
+    def goes_on(self):
+        """Fails if it has failed; returns whether there are more bytes than when this was asked last."""
+        if self.failed:
+            raise self.failed
+        before, self._seen = getattr(self, "_seen", 0), self.bytes
+        return self.bytes > before
+
+
+@contextlib.contextmanager
+def downloads(*arguments):
+    """A lab with a large file, and convertd."""
+    with Lab(wifi=Veth(), lte=Veth(), core=Veth()) as lab:
+        lab.http()
+        with converter(lab, *arguments, *METRICS, defaults=LAB):
+            yield lab
+
+
+# --- clients that never read --------------------------------------------------------------------------------------------
+
+
+def without_reading(lab, clients, budget, seconds, source=None):
+    """So many, and two who read slowly: one at their own address. Within so long they hold no more than the budget."""
+    budget += 10 * MB  # what the other, whose address is another client's, may hold, and what isn't counted
+    with Reader(lab, 200_000) as neighbour, Reader(lab, 100_000, MPTCP, lab.client.lte4) as other:
+        with Stalled(lab, clients, source):
+            most = 0
+
+            def sees():
+                nonlocal most
+                most = max(most, really_held(lab))
+                return ended(lab) > 0 and really_held(lab) < budget
+            wait_until(sees, seconds, lambda: "%d MB at most, there are %d" % (budget // MB, really_held(lab) // MB))
+            for _ in range(5):
+                wait_until(lambda: neighbour.goes_on() and other.goes_on(), 10, "those who read to go on")
+            now = really_held(lab)
+            check(now < budget, "%d MB are held" % (now // MB))
+            check(held(lab) > 0.6 * now, "convertd knows of %d MB of %d" % (held(lab) // MB, now // MB))
+        return "%d MB at most, then %d MB; %d of %d ended" % (most // MB, now // MB, ended(lab), clients)
+
+
+def test_clients_that_never_read():
+    """By the budget that this host's tcp_mem gives, and by a small one."""
+    with downloads() as lab:
+        total = Metrics(lab.converter)("convertd_max_kernel_memory_bytes")
+        # Linux's default, of which a namespace can't see whether it is in force
+        check(0.8 < total / (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") / 32) < 1.2, "%d bytes" % total)
+        first = without_reading(lab, 150, total / 8, 40)
+    with downloads("--max-memory", "64", "--max-memory-per-client", "16") as lab:
+        return "%s; %s" % (first, without_reading(lab, 60, 16 * MB, 30))
+
+
+def test_stalled_uploads():
+    """The server reads nothing: what its clients send is held for them."""
+    with Lab(wifi=Veth(), lte=Veth(), core=Veth()) as lab, Server(lab, 81, backlog=256) as server:
+        with converter(lab, "--max-memory", "64", "--max-memory-per-client", "16", *METRICS, defaults=LAB):
+            with contextlib.ExitStack() as stack:
+                clients = []
+                for i in range(40):
+                    client = stack.enter_context(Client(lab.client, lab.converter.addr4, (TCP, MPTCP)[i % 2]))
+                    extended_header(client.send(server.connect()).answer())
+                    stack.enter_context(server.accept())
+                    client.sock.setblocking(False)
+                    clients.append(client)
+
+                def full():
+                    for client in clients:
+                        with contextlib.suppress(OSError):
+                            client.sock.send(bytes(1 << 20))
+                    return ended(lab) > 0 and really_held(lab) < 20 * MB
+                wait_until(full, 30, lambda: "16 MB at most, there are %d" % (really_held(lab) // MB))
+                return "%d of 40 ended" % ended(lab)
+
+
+def test_all_of_them():
+    """Of many clients none holds too much, but all do: the greediest prefix's go first, the longest at a standstill."""
+    with downloads("--max-memory", "40", "--max-memory-per-client", "39") as lab:
+        with Reader(lab, 500_000, TCP, lab.client.lte4) as stranger, Stalled(lab, 1, lab.client.lte4) as one:
+            with Stalled(lab, 40):
+                wait_until(lambda: ended(lab) > 0 and really_held(lab) < 48 * MB, 30,
+                           lambda: "48 MB at most, there are %d" % (really_held(lab) // MB))
+                wait_until(stranger.goes_on, 10, "who reads to go on")
+            del one
+        return "%d of 41 ended" % ended(lab)
+
+
+# --- who moves is left alone -----------------------------------------------------------------------------------------------
+
+
+def goodput(lab, *options):
+    """Bytes a second of downloads by the load tool, to their ends."""
+    start = time.monotonic()
+    out = json.loads(lab.client.run([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via", "convert-syn",
+                                     "--server", "%s:6000" % lab.server.addr4, "--response", "1G", "--connections", "3",
+                                     *options]).stdout)
+    check(not out["failed"], out)
+    return 3e9 / (time.monotonic() - start)
+
+
+def test_a_fast_download_beside_them():
+    """Its goodput among stalled clients that are over their budget is what it is without them."""
+    with downloads("--max-memory", "64", "--max-memory-per-client", "16") as lab:
+        lab.start_listening(lab.server, [lab.build.program(LOAD), "serve", 6000], 6000)
+        ratios = []
+        for protocol in ([], ["--mptcp"]):
+            alone = goodput(lab, *protocol)
+            with Stalled(lab, 60):
+                wait_until(lambda: ended(lab) > 0, 30, "some to be ended")
+                beside = goodput(lab, *protocol)
+            ratios.append(beside / alone)
+        check(min(ratios) > 0.5, "of the goodput alone: %s" % ratios)
+        return "of the goodput alone: %s" % ", ".join("%.2f" % ratio for ratio in ratios)
+
+
+def test_ends_that_do_not_arrive():
+    """Both sides have said their last, and the client takes nothing: its bytes are still counted, and ended for."""
+    with downloads("--max-memory", "64", "--max-memory-per-client", "4") as lab, contextlib.ExitStack() as stack:
+        request = connect(lab.server.addr4, 80) + b"GET /bytes/400000 HTTP/1.0\r\n\r\n"
+        for i in range(40):
+            client = stack.enter_context(Client(lab.client, lab.converter.addr4, (TCP, MPTCP)[i % 2]))
+            client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 20000)
+            client.send(request).shutdown()
+        wait_until(lambda: ended(lab) > 0 and really_held(lab) < 6 * MB, 30, lambda: "4 MB at most, there are %d" % (really_held(lab) // MB))
+        check(held(lab) > 1 * MB, "convertd knows of %d bytes" % held(lab))
+        # who reads gets all of it
+        client = stack.enter_context(Client(lab.client, lab.converter.addr4, TCP))
+        client.send(request).shutdown()
+        wait_until(lambda: select.select([client.sock], [], [], 0)[0], 10, "its first bytes")
+        extended_header(client.answer())
+        data, how = client.end()
+        check(how == "closed" and data.endswith(pattern(400000)), "%d bytes, %s" % (len(data), how))
+        return "%d of 40 ended" % ended(lab)
+
+
+if __name__ == "__main__":
+    main()

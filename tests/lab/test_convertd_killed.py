@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_killed.py - a converter that is killed tells no lies: what its peers haven't ended is reset, on both sides"""
+import collections
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import struct
+import tempfile
+import termios
+import threading
+
+from convertlab import Lab, Link, Skip, check, equal, main, servers, wait_until
+from convertlab.peers import MPTCP, PORT, TCP, Client, Server, connect, descriptors, ended, extended_header, octets
+
+# Multipath TCP, as an Extended Connect TLV has it
+MPTCP_OPTION = bytes([30, 2, 0, 0])
+# bytes of which a transfer's peer has seen some, not all, when convertd is killed
+SIZE = 64 << 20
+SOME = 256 << 10
+
+# whoever has a connection: what it is called, its socket, which side of the converter it is on
+Peer = collections.namedtuple("Peer", ("name", "sock"))
+
+
+def shaped(**options):
+    """Links on which a transfer lasts."""
+    return Lab(wifi=Link(delay_ms=5, rate_mbit=50, queue=200), lte=None, core=Link(delay_ms=1), **options)
+
+
+def near(**options):
+    """Links without limits worth speaking of."""
+    return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
+
+
+class Mover(threading.Thread):
+    """Sends to a socket, or reads from it, until that ends; `result` says how."""
+
+    def __init__(self, peer, sends):
+        super().__init__(daemon=True)
+        self.name, self.sock = peer
+        self.sends = sends
+        self.moved = 0
+        self.result = None
+        self.start()
+
+    def run(self):
+        piece = bytes(65536)
+        try:
+            while self.moved < SIZE:
+                size = self.sock.send(piece) if self.sends else len(self.sock.recv(65536))
+                if not size:
+                    self.result = "closed"
+                    return
+                self.moved += size
+            self.result = "all of it"
+        except (ConnectionResetError, BrokenPipeError) as error:
+            self.result = type(error).__name__
+        except OSError as error:
+            self.result = repr(error)
+
+
+def check_resets(movers):
+    """Each has seen an error, none an end of file."""
+    for mover in movers:
+        mover.join(15)
+    seen = {"%s %s" % (mover.name, "sends" if mover.sends else "reads"): mover.result for mover in movers}
+    wrong = {name: result for name, result in seen.items() if result not in ("ConnectionResetError", "BrokenPipeError")}
+    check(not wrong, "no reset: %s" % wrong)
+
+
+def kinds(lab, tcp, mptcp):
+    """(a client that has asked for a server, that Server): over TCP and MPTCP, both families, to servers that speak TCP, and MPTCP."""
+    for protocol in (TCP, MPTCP):
+        for address, request, server in ((lab.converter.addr4, tcp.connect(), tcp), (lab.converter.addr6, tcp.connect(v6=True), tcp),
+                                         (lab.converter.addr4, mptcp.connect(options=MPTCP_OPTION), mptcp)):
+            yield Client(lab.client, address, protocol).send(request), server
+
+
+@contextlib.contextmanager
+def both_servers(lab):
+    """One over TCP, one over MPTCP."""
+    with Server(lab, 80) as tcp, Server(lab, 81, MPTCP) as mptcp:
+        yield tcp, mptcp
+
+
+def sessions(lab, tcp, mptcp):
+    """(client's Peer, server's Peer) of each kind."""
+    found = []
+    for client, server in kinds(lab, tcp, mptcp):
+        sock = server.accept()
+        extended_header(client.answer())
+        name = "%s, to a server over %s" % (client.name, "MPTCP" if server is mptcp else "TCP")
+        found.append((Peer("the client of %s" % name, client.sock), Peer("the server of %s" % name, sock)))
+    return found
+
+
+def transfers(lab, both):
+    """Six downloads and six uploads that have begun; the Movers at all ends."""
+    movers = []
+    for upload in (False, True):
+        for client, server in sessions(lab, *both):
+            reader, writer = (server, client) if upload else (client, server)
+            movers += [Mover(reader, False), Mover(writer, True)]
+    for mover in movers:
+        wait_until(lambda: mover.moved >= SOME or mover.result, 30, "bytes of %s" % mover.name)  # pylint: disable=W0640
+        equal(mover.result, None, "the end of %s before convertd's" % mover.name)
+    return movers
+
+
+def how_it_ends(peer):
+    """What a peer reads to the end, and whether that is "closed" or "reset"; EPIPE is what a reset behind a FIN is on MPTCP."""
+    try:
+        return ended(peer.sock)
+    except BrokenPipeError:
+        return b"", "reset"
+
+
+def check_reset(peers):
+    """Each of them is reset, without a byte before."""
+    for peer in peers:
+        equal(how_it_ends(peer), (b"", "reset"), "the end of " + peer.name)
+
+
+def test_transfers():
+    """However convertd ends, six downloads and six uploads over TCP and MPTCP end in errors at both ends, none in an end of file."""
+    # sanitizers make a status of it
+    crashes = () if os.environ.get("SANITIZER_PRELOAD") else (signal.SIGSEGV,)
+    for number in (signal.SIGKILL, signal.SIGABRT, *crashes, signal.SIGTERM):
+        with shaped() as lab, both_servers(lab) as both:
+            process = lab.convertd()
+            movers = transfers(lab, both)
+            equal(process.stop(number), 0 if number == signal.SIGTERM else -number, "the status")
+            check_resets(movers)
+
+
+def test_either_process():
+    """Where there are two processes, it doesn't matter which one is killed."""
+    with shaped() as lab, both_servers(lab) as both:
+        process = lab.convertd()
+        check(process.serving != process.pid, "there is one process")
+        movers = transfers(lab, both)
+        os.kill(process.serving, signal.SIGKILL)
+        equal(process.wait(10), -signal.SIGKILL, "the status")
+        check(not lab.converter.listening(PORT), "somebody still listens")
+        check_resets(movers)
+
+
+def test_sessions_that_have_ended():
+    """What was ended by its peers arrives to the last byte, and in a FIN, also if convertd is killed while it is on its way."""
+    # as much as is taken in for a client that doesn't read
+    data = servers.pattern(50000)
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        for loss in (0, 0.02):
+            with Lab(wifi=Link(delay_ms=20, rate_mbit=2, queue=100, loss=loss), lte=None, core=Link(delay_ms=1)) as lab, \
+                    both_servers(lab) as both:
+                process = lab.convertd()
+                process.wait_log("ready")
+                at_start = descriptors(process)
+                ended_sessions = sessions(lab, *both)
+                for client, server in ended_sessions:
+                    client.sock.shutdown(socket.SHUT_WR)
+                    server.sock.sendall(data)
+                    server.sock.close()
+                wait_until(lambda: descriptors(process) == at_start, 30, "the end of all sessions")  # pylint: disable=W0640
+                waiting = sum(readable_bytes(client.sock) for client, _ in ended_sessions)
+                equal(process.stop(number), 0 if number == signal.SIGTERM else -number, "the status")
+                check(waiting < len(ended_sessions) * len(data), "all has arrived before convertd's end")
+                for client, _ in ended_sessions:
+                    got, how = ended(client.sock)
+                    check(got == data and how == "closed", "%s, has got %d bytes, then: %s; %d%% loss" % (client.name, len(got), how, 100 * loss))
+
+
+def readable_bytes(sock):
+    """That have arrived and weren't read."""
+    return struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
+
+
+def test_idle_sessions():
+    """On which nothing moved when convertd was killed: both ends are reset."""
+    with near() as lab, both_servers(lab) as both:
+        process = lab.convertd()
+        idle = sessions(lab, *both)
+        process.stop(signal.SIGKILL)
+        for pair in idle:
+            check_reset(pair)
+
+
+def test_half_closed_sessions():
+    """The direction that has ended has ended; who reads or writes in the other one is told of the reset."""
+    with near() as lab, both_servers(lab) as both:
+        process = lab.convertd()
+        client_ended, server_ended = sessions(lab, *both), sessions(lab, *both)
+        for client, server in client_ended:
+            client.sock.sendall(b"question")
+            client.sock.shutdown(socket.SHUT_WR)
+            equal(ended(server.sock), (b"question", "closed"), "what is read by " + server.name)
+        for client, server in server_ended:
+            server.sock.sendall(b"answer")
+            server.sock.shutdown(socket.SHUT_WR)
+            equal(ended(client.sock), (b"answer", "closed"), "what is read by " + client.name)
+        process.stop(signal.SIGKILL)
+        check_reset([client for client, _ in client_ended] + [server for _, server in server_ended])
+        for writer in [server for _, server in client_ended] + [client for client, _ in server_ended]:
+            wait_until(lambda: fails_to_send(writer.sock), 10, "an error for " + writer.name)  # pylint: disable=W0640
+
+
+def fails_to_send(sock):
+    """Has the connection failed?"""
+    try:
+        sock.send(b"more")
+        return False
+    except (ConnectionResetError, BrokenPipeError):
+        return True
+
+
+def test_clients_without_a_session():
+    """Who has sent nothing, a part of a request, or waits for its server, is reset as well, and who was refused has that answer."""
+    refused = octets("01022263 00010000")
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        with near() as lab, Server(lab, 80) as server:
+            process = lab.convertd(["--hold-syn", "off"])
+            # a server of that family that has answered: the silence of the next one is its own
+            with Client(lab.client, lab.converter.addr4) as client:
+                extended_header(client.send(server.connect()).answer())
+                server.accept().close()
+            process.wait_log(": done (")
+            at_start = descriptors(process)
+            peers = []
+            for protocol in (TCP, MPTCP):
+                silent = Client(lab.client, lab.converter.addr4, protocol)
+                silent.sock.connect((lab.converter.addr4, PORT))
+                part = Client(lab.client, lab.converter.addr4, protocol).send(octets("0106"))
+                waits = Client(lab.client, lab.converter.addr6, protocol).send(connect(lab.addresses.blackhole4, 80))
+                peers += [Peer(name + client.name, client.sock) for name, client in
+                          (("nothing by ", silent), ("a part by ", part), ("a request by ", waits))]
+            wrong = [Client(lab.client, lab.converter.addr4, protocol).send(refused) for protocol in (TCP, MPTCP)]
+            wait_until(lambda: descriptors(process) == at_start + 10, 5, "all sockets")  # pylint: disable=W0640
+            answers = [client.answer() for client in wrong]
+            process.stop(number)
+            check_reset(peers)
+            for client, answer in zip(wrong, answers):
+                equal(answer, octets("01042263 1e030200") + refused, "the answer to " + client.name)
+                how_it_ends(client)
+
+
+@contextlib.contextmanager
+def memory_group():
+    """(directory, limit, usage): a new memory control group and the names of its two files; skips where none can be made."""
+    for parent, limit, usage in (("/sys/fs/cgroup", "memory.max", "memory.current"),
+                                 ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes")):
+        try:
+            path = tempfile.mkdtemp(prefix="lab-", dir=parent)
+        except OSError:
+            continue
+        try:
+            if os.path.exists(os.path.join(path, limit)):
+                yield path, os.path.join(path, limit), os.path.join(path, usage)
+                return
+        finally:
+            os.rmdir(path)
+    raise Skip("no control group for memory can be made")
+
+
+def test_out_of_memory():
+    """The OOM killer takes convertd, not what outlives it."""
+    with memory_group() as (group, limit, usage), shaped() as lab, both_servers(lab) as both:
+        # so that all of convertd is in the group
+        process = lab.convertd(wrapper=["sh", "-c", "echo $$ > %s/cgroup.procs && exec \"$@\"" % group, "sh"])
+        movers = transfers(lab, both)
+        with open(usage, encoding="ascii") as file:
+            used = int(file.read())
+        with open(limit, "w", encoding="ascii") as file:
+            file.write("%d\n" % used)
+        others = []
+        while process.poll() is None:
+            # whatever comes of them: each takes some memory
+            others.append(Client(lab.client, lab.converter.addr4, TCP))
+            with contextlib.suppress(OSError):
+                others[-1].send(octets("01ff2263"))
+            check(len(others) < 20000, "convertd has memory for them all")
+        equal(process.returncode, -signal.SIGKILL, "the status")
+        check_resets(movers)
+        return "after %d more clients" % len(others)
+
+
+def test_before_the_third_ack():
+    """A client whose handshake isn't complete on the converter when that is killed: Linux would tell it nothing over MPTCP."""
+    # so long that the third ACK comes when all is done, on a busy machine as well
+    with Lab(wifi=Link(delay_ms=400), lte=None, core=Link(delay_ms=0.1)) as lab:
+        process = lab.convertd(["--hold-syn", "off"])
+        process.wait_log("ready")
+        at_start = descriptors(process)
+        waiting = [Client(lab.client, lab.converter.addr4, protocol).send(octets("0106")) for protocol in (TCP, MPTCP)]
+        wait_until(lambda: descriptors(process) == at_start + 2, 5, "both sockets")
+        check(lab.converter.run(["ss", "-Htn", "state", "syn-recv"]).stdout, "no handshake is incomplete")
+        process.stop(signal.SIGKILL)
+        check_reset(waiting)
+
+
+def test_withheld_syns():
+    """Clients whose SYNs are withheld when convertd is killed: they are refused, as by any host without a converter."""
+    with near() as lab:
+        process = lab.convertd(["--hold-time", "2900"])
+        process.wait_log("ready")
+        at_start = descriptors(process)
+        clients = [Client(lab.client, lab.converter.addr4, protocol).send(connect(lab.addresses.blackhole4, 80))
+                   for protocol in (TCP, MPTCP)]
+        wait_until(lambda: descriptors(process) == at_start + 2, 5, "both servers' sockets")
+        process.stop(signal.SIGKILL)
+        for client in clients:
+            try:
+                client.sock.recv(1)
+                check(False, "%s has an answer" % client.name)
+            except ConnectionRefusedError:
+                pass
+
+
+if __name__ == "__main__":
+    main()

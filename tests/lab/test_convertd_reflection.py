@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_reflection.py - what forged SYNs make convertd send to addresses that have proved nothing, and to servers"""
+import contextlib
+import select
+import socket
+import threading
+import time
+
+from convertlab import Lab, Link, check, equal, main, wait_until
+from convertlab.forging import OPTIONS, Forge, Traffic, route_back, victim, wait_forgotten, within
+from convertlab.harness import measures, timeout
+from convertlab.metrics import OPTIONS as METRICS, Metrics
+from convertlab.peers import TCP, Client, connect, connect_tlv, converter, descriptors, extended_header, message, reset
+
+# Both of them, and what a host has that nobody has told what convertd wants of the kernel.
+HOLD = {"withheld": ("--hold-syn", "on"), "not withheld": ("--hold-syn", "off")}
+LAB = ("--allow-client", "::/0", "--allow-destination", "10.0.0.0/8", "--log-rate", "1")
+KERNELS = {"its own sysctls": 1, "the kernel's defaults": 5}
+
+
+def near(**options):
+    """Links without limits worth speaking of."""
+    options.setdefault("wifi", Link(delay_ms=0.5))
+    return Lab(lte=None, core=Link(delay_ms=0.1), **options)
+
+
+class Behaving:
+    """A server that does one thing with each connection, whatever the client does; `accepted` counts them."""
+
+    def __init__(self, lab, port, behave):
+        self._behave = behave
+        self.accepted = 0
+        self.port = port
+        self._kept = []
+        self.sock = lab.server.socket(socket.AF_INET6, socket.SOCK_STREAM)
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        self.sock.bind(("::", port))
+        self.sock.listen(4096)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+        for sock in self._kept:
+            sock.close()
+        self.sock.close()
+
+    def _serve(self):
+        while not self._stop.is_set():
+            if not select.select([self.sock], [], [], 0.05)[0]:
+                continue
+            sock, _ = self.sock.accept()
+            self.accepted += 1
+            with contextlib.suppress(OSError):
+                if self._behave(sock):
+                    self._kept.append(sock)
+                    continue
+            sock.close()
+
+
+def send_and_reset(sock):
+    """12 KB, and an RST behind them."""
+    sock.sendall(bytes(12000))
+    reset(sock)
+
+
+def send_and_close(sock):
+    """12 KB, and a FIN."""
+    sock.sendall(bytes(12000))
+    sock.shutdown(socket.SHUT_WR)
+    return True
+
+
+def send_and_stay(sock):
+    """As much as is taken at once, and nothing more."""
+    sock.setblocking(False)
+    sock.send(bytes(200000))
+    return True
+
+
+def send_bits(sock):
+    """Many small writes, and the end."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for _ in range(40):
+        sock.sendall(b"bit")
+    return True
+
+
+def stay(_):
+    """Nothing."""
+    return True
+
+
+def close_at_once(_):
+    """A FIN and nothing else."""
+
+
+SERVERS = {"sends and resets": send_and_reset, "sends and closes": send_and_close, "sends and stays": send_and_stay,
+           "sends bits": send_bits, "is silent": stay, "closes": close_at_once, "resets": reset}
+PORT = 7000
+
+
+@contextlib.contextmanager
+def servers(lab):
+    """{name: (address, port)} of all of them, and of one that refuses and one that doesn't answer."""
+    with contextlib.ExitStack() as stack:
+        for i, behave in enumerate(SERVERS.values()):
+            stack.enter_context(Behaving(lab, PORT + i, behave))
+        yield {**{name: (lab.server.addr4, PORT + i) for i, name in enumerate(SERVERS)},
+               "refuses": (lab.server.addr4, lab.addresses.refused_port), "doesn't answer": (lab.addresses.blackhole4, 80)}
+
+
+def attack(forge, places, first, options, early, v6):
+    """For each server SYNs from addresses of their own, numbered from `first` on, and as many from one, the last of these."""
+    number = first
+    for target, port in places.values():
+        for _ in range(3):
+            number += 1
+            forge.request(number, target, port, options, early, v6)
+            forge.syn(victim(first, v6), 1024 + number, connect(target, port) + early, options)
+
+
+GET = b"GET / HTTP/1.1\r\nHost: server.example\r\nUser-Agent: x\r\n\r\n"
+CASES = {"bare": (b"", False), "mss": (GET, False), "linux": (b"", True), "bare MPTCP": (b"", False), "linux MPTCP": (GET, True)}
+
+
+def reflect(hold, kernel):
+    """Each kind of SYN to each kind of server; nothing comes back that is more than three times what came."""
+    with near() as lab, servers(lab) as places:
+        route_back(lab)
+        lab.converter.sysctl("net.ipv4.tcp_synack_retries", KERNELS[kernel])
+        with converter(lab, *HOLD[hold], "--log-rate", "1") as process:
+            at_start = descriptors(process)
+            with lab.capture(lab.converter, "wifi", "tcp") as capture, Forge(lab) as forge:
+                for i, (name, (early, v6)) in enumerate(CASES.items()):
+                    attack(forge, places, 1000 * i, OPTIONS[name], early, v6)
+                wait_forgotten(lab)
+                wait_until(lambda: descriptors(process) <= at_start, 30, "the end of all sessions")
+        packets = capture.packets()
+        for i, name in enumerate(CASES):
+            addresses = {victim(number, v6) for number in range(1000 * i, 1000 * i + 1000) for v6 in (False, True)}
+            traffic = Traffic(packet for packet in packets if packet.src in addresses or packet.dst in addresses)
+            print("  %s, %s, %s: %s" % (hold, kernel, name, traffic), flush=True)
+            equal(len(traffic.sent), 6 * len(places), "forged connections")
+            # what is allowed isn't withheld: the answer doesn't wait for the third ACK, but over MPTCP
+            check("MPTCP" in name or traffic.kinds["data"] > len(traffic.sent) / 2, "answers (%s): %s" % (name, traffic))
+            within(traffic, "%s, %s, %s" % (hold, kernel, name))
+        return str(Traffic(packets))
+
+
+@measures
+def test_first_bytes():
+    """Over plain TCP the answer comes before the third ACK, as without any limit; and so do the server's first bytes,
+
+    where the SYN had data of its own that pays for a segment more.
+    """
+    with near(wifi=Link(delay_ms=40)) as lab, Behaving(lab, 25, lambda sock: sock.sendall(b"2" * 3000)):
+        with converter(lab, "--hold-syn", "off"):
+            for address in (lab.converter.addr4, lab.converter.addr6):
+                for early in (b"", GET):
+                    with Client(lab.client, address, TCP) as client:
+                        start = time.monotonic()
+                        client.send(connect(lab.server.addr4, 25) + early)
+                        extended_header(client.answer())
+                        answered = time.monotonic() - start
+                        first = client.read(1), time.monotonic() - start
+                        rest = client.read(2999), time.monotonic() - start
+                    equal((first[0], rest[0]), (b"2", b"2" * 2999), "bytes")
+                    # a round trip is 80 ms; behind the third ACK it would be two
+                    check(0.075 < answered < 0.12, "the answer after %.0f ms" % (answered * 1000))
+                    check(not early or first[1] < 0.12, "the first byte after %.0f ms" % (first[1] * 1000))
+                    check(0.15 < rest[1] < 0.24, "the last byte after %.0f ms" % (rest[1] * 1000))
+
+
+@measures
+def test_first_bytes_with_a_cookie():
+    """To a client that has proved its address the server's bytes go before its third ACK, early data or not."""
+    with near(wifi=Link(delay_ms=40)) as lab, Behaving(lab, 25, lambda sock: sock.sendall(b"2" * 3000)):
+        path = lab.directory + "/keys"
+        lab.converter.run([lab.build.program("convertd"), "--make-key", path])
+        with converter(lab, "--hold-syn", "off", "--cookie-key", path):
+            target = connect_tlv(lab.server.addr4, 25)
+            with Client(lab.client, lab.converter.addr4, TCP) as client:
+                cookie = client.send(message(target)).answer()[8:]
+            equal(len(cookie), 16, "bytes of a cookie")
+            with Client(lab.client, lab.converter.addr4, TCP) as client:
+                start = time.monotonic()
+                extended_header(client.send(message(target, b"\x16\x05\0\0" + cookie)).answer())
+                first = client.read(1), time.monotonic() - start
+                equal(first[0] + client.read(2999), b"2" * 3000, "bytes")
+                check(0.075 < first[1] < 0.12, "the first byte after %.0f ms" % (first[1] * 1000))
+
+
+def pending(lab):
+    """(pending requests, all connections)"""
+    metrics = Metrics(lab.converter)
+    return metrics("convertd_pending_requests"), sum(metrics.family("convertd_connections", "state").values())
+
+
+@timeout(300)
+def test_they_count_as_pending():
+    """Whatever becomes of the server: each is a pending request until it is over, and there are as many as may be."""
+    for options in ("linux", "linux MPTCP"):
+        with near() as lab, servers(lab) as places:
+            route_back(lab)
+            with converter(lab, "--hold-syn", "off", "--max-pending", "300", "--cookie-demand", "0", *METRICS) as process, \
+                    Forge(lab) as forge:
+                for i in range(10 * len(places)):
+                    forge.request(i, *list(places.values())[i % len(places)], OPTIONS[options])
+                wait_until(lambda: pending(lab)[1] == 10 * len(places), 5, "connections")
+                # longer than any of these servers takes
+                end = time.monotonic() + 1
+                while time.monotonic() < end:
+                    equal(pending(lab), (10 * len(places),) * 2, "pending requests, and all (%s)" % options)
+                for i in range(1000):
+                    forge.request(1000 + i, *list(places.values())[i % len(places)], OPTIONS[options])
+                end = time.monotonic() + 0.5
+                while time.monotonic() < end:
+                    found = pending(lab)
+                    check(found[0] == found[1] <= 300, "pending requests, and all: %s (%s)" % (found, options))
+                # not one keeps clients out for longer
+                wait_until(lambda: pending(lab) == (0, 0), 15, "the end of all")
+                check("never completed its handshake" in process.log_text(), process.log_text())
+
+
+@timeout(300)
+def test_flood():
+    """4,000 forged requests with a GET each, half a megabyte: what comes back, and what gets to the server."""
+    with near() as lab, Behaving(lab, PORT, send_and_reset) as server:
+        route_back(lab)
+        for hold in HOLD.values():
+            with converter(lab, *hold, *LAB, defaults=()), lab.capture(lab.converter, "wifi", "tcp") as capture, \
+                    Forge(lab) as forge:
+                for i in range(4000):
+                    forge.request(i, lab.server.addr4, PORT, early=GET)
+                wait_forgotten(lab)
+            traffic = Traffic(capture.packets())
+            within(traffic, "a flood")
+            print("  %s: %s, %d connections to the server" % (" ".join(hold), traffic, server.accepted), flush=True)
+            server.accepted = 0
+        return str(traffic)
+
+
+@timeout(900)
+def test_withheld():
+    """SYNs withheld; the kernel as convertd wants it."""
+    return reflect("withheld", "its own sysctls")
+
+
+@timeout(900)
+def test_not_withheld():
+    """SYNs not withheld."""
+    return reflect("not withheld", "its own sysctls")
+
+
+@timeout(900)
+def test_default_kernel():
+    """SYNs not withheld, on a kernel that sends SYN+ACKs for a minute."""
+    return reflect("not withheld", "the kernel's defaults")
+
+
+@timeout(900)
+def test_withheld_default_kernel():
+    """SYNs withheld, on such a kernel."""
+    return reflect("withheld", "the kernel's defaults")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,414 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_restart.py - one convertd takes another's place: new clients are served at once, old connections end in peace
+
+A slow download runs all the time, so that the old process has to go on; the clients that come meanwhile are measured.
+"""
+import contextlib
+import os
+import signal
+import threading
+import time
+
+from convertlab import Lab, Link, Unsuitable, check, equal, main, metrics, need, timeout, wait_until
+from convertlab.manager import Manager
+from convertlab.peers import MPTCP, TCP, Client, Server, connect, extended_header
+from convertlab.systemd import Systemd
+
+SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
+
+# A SYN that is lost, or refused by a full queue, is sent again after a second.
+AT_ONCE = 0.9
+
+PIECE = 500
+
+QUESTION = b"GET /healthz HTTP/1.0\r\n\r\n"
+
+
+@contextlib.contextmanager
+def near():
+    """Links without limits worth speaking of, and a server that says what it is told."""
+    with Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1)) as lab:
+        lab.echo()
+        yield lab
+
+
+def start(lab, *arguments):
+    """convertd as a shell starts it, be there another one or not; with time to drain."""
+    return lab.converter.popen([lab.build.program("convertd"), "--allow-client", "::/0", "--allow-destination", "10.0.0.0/8",
+                                "--workers", "2", *arguments], name="convertd")
+
+
+class Download:
+    """A connection over which pieces come, a hundred in a second, until it is told to end; each byte is compared."""
+
+    def __init__(self, lab, port=8080, protocol=MPTCP):
+        self._server = Server(lab, port)
+        with self._server:
+            self.client = Client(lab.client, lab.converter.addr4, protocol).send(self._server.connect())
+            self._sock = self._server.accept()
+        extended_header(self.client.answer())
+        self._stop = threading.Event()
+        self._sent = 0
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    @staticmethod
+    def _piece(number):
+        return (b"%09d " % number) * (PIECE // 10)
+
+    def _run(self):
+        with contextlib.suppress(OSError), self._sock:
+            while not self._stop.wait(0.01):
+                self._sock.sendall(self._piece(self._sent))
+                self._sent += 1
+
+    def look(self):
+        """Reads a piece: is it still going on?"""
+        return self.client.read(PIECE)
+
+    def end(self, read=0):
+        """Ends it at the server; all that was sent must arrive, and then a clean end. read: pieces that were read already."""
+        self._stop.set()
+        self._thread.join(30)
+        for number in range(read, self._sent):
+            equal(self.client.read(PIECE), self._piece(number), "piece %d of the download" % number)
+        equal(self.client.end(), (b"", "closed"), "the end of the download")
+        self.client.sock.close()
+        return self._sent * PIECE
+
+
+    def cut(self):
+        """It was cut: what has arrived is right, and then there is a reset."""
+        self._stop.set()
+        self._thread.join(30)
+        with contextlib.suppress(ConnectionResetError):
+            while data := self.client.sock.recv(65536):
+                check(data, "the end of a stream that was cut")
+            check(False, "a stream that was cut ended as if it were whole")
+        self.client.sock.close()
+
+
+class Comers:
+    """Clients that come one after the other; each says a number and wants it back, and is measured."""
+
+    def __init__(self, lab, protocol, delivery):
+        self.name = "%s, %s" % ("TCP" if protocol == TCP else "MPTCP", delivery)
+        self._what = (lab, protocol, delivery)
+        self.times = []
+        self.error = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        lab, protocol, delivery = self._what
+        request = connect(lab.server.addr4, 7)
+        while not self._stop.is_set() and not self.error:
+            text = b"%08d" % len(self.times)
+            start = time.monotonic()
+            try:
+                with Client(lab.client, lab.converter.addr4, protocol, delivery) as client:
+                    extended_header(client.send(request + text).answer())
+                    equal(client.read(8), text, "the echo")
+            except (OSError, AssertionError) as error:
+                self.error = "client %d, after %.2f s: %r" % (len(self.times), time.monotonic() - start, error)
+            self.times.append(time.monotonic() - start)
+
+    def end(self):
+        """Waits for the last one."""
+        self._stop.set()
+        self._thread.join(40)
+
+
+@contextlib.contextmanager
+def load(lab):
+    """Clients of each kind while the block runs; each must have been served, and at once. Yields what waits for more of them."""
+    comers = [Comers(lab, protocol, delivery) for protocol in (TCP, MPTCP) for delivery in ("syn", "behind")]
+
+    def more():
+        before = [len(kind.times) for kind in comers]
+        wait_until(lambda: all(kind.error or len(kind.times) > count + 5 for kind, count in zip(comers, before)), 40, "clients")
+    try:
+        more()
+        yield more
+        more()
+    finally:
+        for kind in comers:
+            kind.end()
+    check(not any(kind.error for kind in comers), [kind.name + ": " + kind.error for kind in comers if kind.error])
+    worst = {kind.name: max(kind.times) for kind in comers}
+    check(max(worst.values()) < AT_ONCE, "the longest times of clients: %s" % worst)
+    more.said = "%d clients, the slowest took %.0f ms" % (sum(len(kind.times) for kind in comers), 1000 * max(worst.values()))
+
+
+def alive(number):
+    """Does a process still run?"""
+    try:
+        with open("/proc/%d/stat" % number, encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def tables(lab):
+    """What nftables has on the converter."""
+    return lab.converter.run(["nft", "list", "tables"]).stdout
+
+
+# --- each way of restarting --------------------------------------------------------------------------------------------
+
+
+def test_service_manager():
+    """systemctl restart, again and again while old ones have a download each; withheld or not."""
+    for hold in ("auto", "off"):
+        with near() as lab, Manager(lab) as manager:
+            arguments = ("--workers", "2", "--hold-syn", hold, *metrics.OPTIONS)
+            process = manager.start(*arguments)
+            manager.wait("READY=1")
+            downloads, serving = [Download(lab)], [process.serving]
+            with load(lab) as more:
+                for i in range(3):
+                    more()
+                    start = time.monotonic()
+                    process = manager.restart(process, *arguments)
+                    manager.wait("READY=1")
+                    took = time.monotonic() - start
+                    check(took < 5, "the restart took %.1f s" % took)
+                    downloads.append(Download(lab, 8081 + i, (TCP, MPTCP)[i % 2]))
+                    serving.append(process.serving)
+            check(all(alive(number) for number in serving), "a process has not waited for its download")
+            for number, download in zip(serving, downloads):
+                download.end()
+                if number != process.serving:
+                    wait_until(lambda: not alive(number), 10, "the end of a process without sessions")  # pylint: disable=W0640
+            equal(process.stop(), 0, "the status")
+            manager.forget()
+            wait_until(lambda: not alive(serving[-1]), 10, "the end of the last")
+    return more.said
+
+
+@timeout(240)
+def test_systemd():
+    """The real one, with the unit that is installed: restarts, a configuration that is wrong, a stop."""
+    need("nft", "nftables")
+    if SANITIZED:
+        raise Unsuitable("the unit's sandbox and a sanitizer's run-time library don't go together")
+    with near() as lab, Systemd(lab, "drain-timeout 60", "workers 2") as systemd:
+        systemd.systemctl("start", "convertd")
+        downloads = [Download(lab)]
+        with load(lab) as more:
+            for i in range(3):
+                more()
+                start_time = time.monotonic()
+                systemd.systemctl("restart", "convertd")
+                took = time.monotonic() - start_time
+                check(took < 5, "the restart took %.1f s" % took)
+                equal(systemd.show("ActiveState"), "active", "the state")
+                downloads.append(Download(lab, 8081 + i, (TCP, MPTCP)[i % 2]))
+            equal(systemd.serving(), len(downloads), "processes that serve")
+            systemd.configure("drain-timeout soon")
+            systemd.systemctl("restart", "convertd", check=False)
+            wait_until(lambda: int(systemd.show("NRestarts")) > 1, 30, "more attempts")
+            more()
+            systemd.configure("drain-timeout 2", "workers 2")
+            wait_until(lambda: systemd.show("ActiveState") == "active", 30, "an attempt with a right configuration")
+        for download in downloads:
+            download.end()
+        # those of before have gone with their connections
+        wait_until(lambda: systemd.serving() == 1, 10, "the end of the old ones")
+        left = Download(lab, 8090)
+        start_time = time.monotonic()
+        systemd.systemctl("stop", "convertd")
+        check(time.monotonic() - start_time < 5, "the stop took %.1f s" % (time.monotonic() - start_time))
+        left.look()
+        wait_until(lambda: not systemd.processes(), 10, "the end of all")
+        equal(tables(lab), "", "tables")
+        left.cut()
+        return more.said
+
+
+def test_take_over():
+    """Without a service manager: the same command again, with --take-over."""
+    with near() as lab:
+        arguments = ("--take-over", *metrics.OPTIONS)
+        first = start(lab, *arguments)
+        first.wait_log("ready")
+        download = Download(lab)
+        with load(lab) as more:
+            more()
+            second = start(lab, *arguments)
+            second.wait_log("ready")
+            more()
+            equal(metrics.get(lab.converter, "/healthz")[::2], (200, "ok\n"), "health")
+            third = start(lab, *arguments)
+            third.wait_log("ready")
+        check(first.poll() is None, "the first has not waited for its download")
+        equal(second.wait(10), 0, "the status of the second, which had no session")
+        download.end()
+        equal(first.wait(10), 0, "the status of the first")
+        equal(third.stop(), 0, "the status of the third")
+        check(", inherited" in second.log_text() and "another convertd serves" in first.log_text(), first.log_text())
+        return more.said
+
+
+def test_same_command():
+    """SIGTERM and the same command while the old one drains: its addresses are free, those for HTTP too; who comes is served."""
+    with near() as lab:
+        path = os.path.join(lab.directory, "metrics.sock")
+        arguments = ("--metrics", "unix:" + path, *metrics.OPTIONS)
+        process = start(lab, *arguments)
+        process.wait_log("ready")
+        old, downloads = [], []
+        for i in range(3):
+            downloads.append(Download(lab, 8080 + i))
+            process.send_signal(signal.SIGTERM)
+            process.wait_log("may go on")
+            equal(metrics.get(lab.converter, "/healthz")[::2], (503, "draining\n"), "health of one that drains")
+            old.append(process)
+            process = start(lab, *arguments)
+            process.wait_log("ready")
+            for where in (None, path):
+                equal(metrics.ask(lab.converter, QUESTION, path=where)[::2], (200, "ok\n"), "health of the next")
+            with load(lab):
+                pass
+        for one, download in zip(old, downloads):
+            check(one.poll() is None, "an old one has not waited for its download")
+            download.end()
+            equal(one.wait(10), 0, "the status")
+        for where in (None, path):
+            equal(metrics.ask(lab.converter, QUESTION, path=where)[::2], (200, "ok\n"), "health when the old ones have gone")
+        equal(process.stop(), 0, "the status")
+        check(not os.path.exists(path), "the Unix socket of the last one is still there")
+
+
+def test_place_is_not_shared_unasked():
+    """A second convertd without --take-over, while the first one serves: it is told what it can do, and disturbs nothing."""
+    with near() as lab:
+        first = start(lab, *metrics.OPTIONS)
+        first.wait_log("ready")
+        with load(lab):
+            second = start(lab, *metrics.OPTIONS)
+            equal(second.wait(10), 1, "the status")
+            check("Address already in use" in second.log_text() and "--take-over" in second.log_text(), second.log_text())
+        equal(metrics.get(lab.converter, "/healthz")[::2], (200, "ok\n"), "health")
+        equal(first.stop(), 0, "the status")
+
+
+# --- what goes wrong ---------------------------------------------------------------------------------------------------
+
+
+def test_next_one_fails():
+    """With a wrong configuration, or killed before it serves: the old one goes on for as long as it takes, and then hands over."""
+    with near() as lab, Manager(lab) as manager:
+        path = os.path.join(lab.directory, "convertd.conf")
+
+        def configure(text):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("workers 2\n" + text)
+        configure("")
+        process = manager.start("--config", path)
+        manager.wait("READY=1")
+        old = process.serving
+        download = Download(lab)
+        with load(lab) as more:
+            for text, status in (("connect-timeout soon\n", 1), ("listen 192.0.2.77:1234\nlisten [::]:1234\n", 1)) * 2:
+                configure(text)
+                if process:
+                    process = manager.restart(process, "--config", path)
+                process = process or manager.start("--config", path)
+                # not 2, for which the unit has no second attempt
+                equal(process.wait(20), status, "the status with what is wrong: " + process.log_text())
+                process = None
+                more()
+            check(alive(old), "the old one hasn't gone on")
+            configure("")
+            process = manager.start("--config", path)
+            manager.wait("READY=1")
+        download.end()
+        wait_until(lambda: not alive(old), 10, "the end of the old one")
+        equal(process.stop(), 0, "the status")
+        return more.said
+
+
+def test_stopped_for_good():
+    """The manager closes what it has kept: nobody is accepted, who is connected has drain-timeout, and nothing stays."""
+    need("nft", "nftables")
+    with near() as lab, Manager(lab) as manager:
+        process = manager.start("--workers", "2", "--drain-timeout", "2")
+        manager.wait("READY=1")
+        serving = process.serving
+        with Client(lab.client, lab.converter.addr4, MPTCP) as client, Server(lab, 80) as server:
+            extended_header(client.send(server.connect()).answer())
+            sock = server.accept()
+            process.send_signal(signal.SIGTERM)
+            manager.wait("STOPPING=1")
+            equal(process.wait(5), 0, "the status")
+            check(alive(serving), "the serving process has gone with its session")
+            manager.forget()
+
+            def refused():
+                try:
+                    with Client(lab.client, lab.converter.addr4, TCP, "behind") as late:
+                        late.send(b"")
+                    return False
+                except ConnectionResetError:
+                    return False  # in the midst of its handshake when the listener was closed
+                except ConnectionRefusedError:
+                    return True
+            wait_until(refused, 5, "new clients to be refused")
+            sock.sendall(b"d")
+            equal(client.read(1), b"d", "a byte in the drain")
+            wait_until(lambda: not alive(serving), 10, "the end of the drain")
+            equal(client.end(), (b"", "reset"), "the end of a session that was cut")
+            sock.close()
+        equal(tables(lab), "", "tables")
+
+
+def test_no_manager_that_keeps():
+    """FileDescriptorStoreMax=0: the main process stays until the drain is over, as its number is all that the manager has."""
+    with near() as lab, Manager(lab, keeps=False) as manager:
+        process = manager.start()
+        manager.wait("READY=1")
+        download = Download(lab)
+        process.send_signal(signal.SIGTERM)
+        manager.wait("STOPPING=1")
+        download.look()
+        check(process.poll() is None, "the main process has gone")
+        download.end(read=1)
+        equal(process.wait(10), 0, "the status")
+
+
+def test_requests_on_their_way():
+    """Half a request, one whose server hasn't answered yet, and who is in the queue: none is lost by a restart."""
+    with near() as lab, Server(lab, 80, backlog=64) as server, Manager(lab) as manager:
+        process = manager.start("--workers", "1", "--connect-timeout", "30")
+        manager.wait("READY=1")
+        half = [Client(lab.client, lab.converter.addr4, protocol, "behind").send(server.connect()[:7]) for protocol in (TCP, MPTCP)]
+        # the server's SYN+ACK is late
+        lab.server.run(["nft", "add table inet late; add chain inet late in { type filter hook input priority 0; }; "
+                        "add rule inet late in tcp dport 80 drop"])
+        pending = [Client(lab.client, lab.converter.addr4, protocol, delivery).send(server.connect())
+                   for protocol in (TCP, MPTCP) for delivery in ("syn", "behind")]
+        process.send_signal(signal.SIGSTOP)
+        process = manager_restart_stopped(manager, process)
+        manager.wait("READY=1")
+        lab.server.run(["nft", "delete table inet late"])
+        for client in half:
+            client.sock.sendall(server.connect()[7:])
+        for client in half + pending:
+            extended_header(client.answer())
+            client.sock.close()
+        equal(process.stop(), 0, "the status")
+
+
+def manager_restart_stopped(manager, process):
+    """The main process stands still when it is told to end, and goes on."""
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGCONT)
+    equal(process.wait(20), 0, "the status")
+    return manager.start("--workers", "1", "--connect-timeout", "30")
+
+
+if __name__ == "__main__":
+    main()

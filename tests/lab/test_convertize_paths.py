@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertize_paths.py - paths for packets of some sizes only, wrong routes, firewalls: the doctor names what it is, and cures it
+
+As test_convertize_doctor.py, which has what these tests are made with.
+"""
+import contextlib
+import os
+
+from convertlab import Link, Veth, check, equal, main
+from test_convertize_check import DEGRADED, FAILED, OK, Report
+from test_convertize_doctor import WITHOUT_NET_ADMIN, Patient, two_networks
+
+# --- sizes --------------------------------------------------------------------------------------
+
+
+def test_path_mtu_black_holes():
+    """One way or both, on either path, and of which size is found out to the byte; the remedy is a command."""
+    with two_networks() as lab:
+        patient = Patient(lab)
+        for name, way, size, words in (("wifi", "a-to-b", 1399, "to"), ("wifi", "b-to-a", 1280, "from"), ("lte", "a-to-b", 1492, "to"),
+                                       ("lte", "b-to-a", 1300, "from"), ("lte", None, 1433, "to"), ("wifi", None, 1000, "to")):
+            link = getattr(lab, name)
+            link.set(way, max_size=size)
+            report = Report(lab)
+            equal((report.status, report.bad()), (DEGRADED, [("path.mtu", "warn")]), "%s %s %d" % (name, way, size))
+            fact, = [fact for fact in report.all("path.mtu") if fact["status"] == "warn"]
+            equal(fact["value"], size, "the size, %s %s" % (name, way))
+            check("over %s " % name in fact["text"] and "larger ones %s the converter" % words in fact["text"], fact)
+            patient.is_cured_by(report)
+            link.set(max_size=0)
+            lab.client.ip("link set dev %s mtu 1500" % name)
+            with contextlib.suppress(Exception):
+                lab.client.ip("route del %s" % lab.converter.addr4)
+
+
+def test_black_hole_with_another_converter():
+    """One that has no bytes to send back: the way there is seen all the same."""
+    with two_networks() as lab:
+        lab.start_listening(lab.converter, ["python3", os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py"),
+                                            lab.converter.addr4, 1234, "whole", "010522631502000004081e00" "f002010207d06c63"], 1234)
+        report = Report(lab)
+        equal((report.status, report.bad()), (OK, []), "when all is well")
+        lab.wifi.set("a-to-b", max_size=1450)
+        report = Report(lab)
+        equal((report.status, report.bad()), (DEGRADED, [("path.mtu", "warn")]), "black hole")
+        check(1450 in [fact["value"] for fact in report.all("path.mtu")], report.all("path.mtu"))
+
+
+# --- routes and firewalls -------------------------------------------------------------------------
+
+
+def test_routes_of_the_second_network():
+    """Each part of them is missing once; "--fix=run" adds it, and says that all is well."""
+    with two_networks(lte=Veth(), core=None) as lab:
+        lab.converter.sysctl("net.ipv4.conf.all.arp_ignore", 1)  # as hosts of different networks are
+        lab.client.ip("route del default dev lte")
+        patient = Patient(lab)
+        patient.says(OK)
+        for missing in (["rule del from 10.2.0.2"], ["route del default table 102"], ["rule del from 10.2.0.2", "route flush table 102"]):
+            lab.client.ip(*missing)
+            report = patient.says(DEGRADED, ("path", "warn"), cause="no route to it over lte")
+            said = lab.client.run([lab.build.program("convertize"), "check", "--fix", "--converter", lab.converter.addr4, "--timeout", 1],
+                                  check=False)
+            equal(said.stdout.splitlines()[-1 - report.remedies()[0].count("&&"):], report.remedies()[0].split(" && "), "what --fix prints")
+            fixed = Report(lab, "--fix=run")
+            equal((fixed.status, fixed.bad(), [ran["status"] for ran in fixed.whole["ran"]]),
+                  (OK, [], [0] * (1 + report.remedies()[0].count("&&"))), "after --fix=run without %s" % missing)
+            # for the next one, all in one table again
+            lab.client.run(["sh", "-c", "ip rule del from 10.2.0.2; ip route flush table 103; ip route replace default via 10.2.0.1 dev lte table 102; "
+                                        "ip rule add from 10.2.0.2 table 102"])
+
+
+def test_routes_that_lead_nowhere():
+    """A router that isn't there, a strict reverse path filter without a rule, an endpoint that leaves by the first network."""
+    with two_networks(lte=Veth(), core=None) as lab:
+        lab.converter.sysctl("net.ipv4.conf.all.arp_ignore", 1)
+        patient = Patient(lab)
+        lab.client.ip("route replace default via 10.2.0.99 dev lte table 102")
+        patient.is_cured_by(patient.says(DEGRADED, ("path", "warn"), cause="the router of its route, 10.2.0.99, does not answer there"))
+        lab.client.sysctl("net.ipv4.conf.all.rp_filter", 1)
+        patient.says(OK)
+        lab.client.ip("rule del from 10.2.0.2")
+        patient.is_cured_by(patient.says(DEGRADED, ("path", "warn"), cause="rp_filter = 1"))
+        lab.client.sysctl("net.ipv4.conf.all.rp_filter", 0)
+        lab.client.ip("rule del from 10.2.0.2", "mptcp endpoint flush", "mptcp endpoint add 10.2.0.2 subflow",
+                      "mptcp endpoint add fd02::2 dev lte subflow")
+        patient.is_cured_by(patient.says(DEGRADED, ("path", "warn"), cause="leaves by another network"))
+
+
+def test_loss_is_no_fault():
+    """Packets are lost at times; nothing is concluded from one."""
+    with two_networks(wifi=Link(delay_ms=5, loss=0.03), lte=Link(delay_ms=10, loss=0.03)) as lab:
+        patient = Patient(lab)
+        for _ in range(5):
+            patient.says(OK)
+
+
+def test_firewalls():
+    """What drops one port is a firewall, and no fault of the routes; of the network that connections take there is a way around."""
+    with two_networks() as lab:
+        patient = Patient(lab)
+        lab.lte.set("a-to-b", drop_port=1234)
+        report = patient.says(DEGRADED, ("path", "warn"), cause="a firewall on the way drops TCP to port 1234")
+        check("route" not in report.remedies()[0] and "rule" not in report.remedies()[0], report.remedies())
+        lab.lte.down()
+        patient.says(DEGRADED, ("path", "warn"), cause="no answer over lte, though packets leave there")
+        lab.lte.up()
+        lab.lte.set(drop_port=0)
+        lab.wifi.set("a-to-b", drop_port=1234)
+        report = patient.says(FAILED, ("converter", "fail"), cause="over wifi, which connections take, though it answers over lte")
+        patient.apply(report.remedies()[0])
+        patient.says(DEGRADED, ("path", "warn"), cause="no answer over wifi, though its host answers there")
+        lab.lte.set("a-to-b", drop_port=1234)
+        patient.says(FAILED, ("converter", "fail"), cause="nothing comes back for 1 s, though its host answers at another port")
+        lab.lte.set(drop_port=0)
+        lab.wifi.set(drop_port=0)
+        patient.says(OK)
+
+
+def test_endpoints_are_missing():
+    with two_networks() as lab:
+        patient = Patient(lab)
+        lab.client.ip("mptcp endpoint flush", "mptcp limits set subflows 0")
+        fixed = Report(lab, "--fix=run")
+        equal((fixed.status, fixed.bad(), len(fixed.whole["ran"])), (OK, [], 3), "after --fix=run")
+        equal(fixed.one("paths")["value"], 2, "paths")
+        patient.says(OK)
+
+
+def test_fixing_needs_a_privilege():
+    """Without one nothing is changed, and it says so."""
+    with two_networks() as lab:
+        lab.convertd()
+        lab.client.ip("mptcp limits set subflows 0")
+        said = lab.client.run([*WITHOUT_NET_ADMIN, lab.build.program("convertize"), "check", "--fix=run", "--converter",
+                               lab.converter.addr4, "--timeout", 1], check=False)
+        equal(said.returncode, DEGRADED, "status")
+        for line in ("+ ip mptcp limits set subflows 1", "# status 2"):
+            check(line in said.stdout, said.stdout)
+        equal(said.stdout.splitlines()[-1], "ip mptcp limits set subflows 1", "the last line, which is still to be done")
+        result = lab.client.run([lab.build.program("convertize"), "check", "--fix=walk"], env={"CONVERT_ADDR": "192.0.2.1"}, check=False)
+        equal((result.returncode, result.stdout), (2, ""), "--fix=walk")
+        check("--fix=walk" in result.stderr, result.stderr)
+
+
+def test_names_of_devices_are_quoted():
+    """A device may be called almost anything."""
+    name = "l;t$e'x"
+    with two_networks(lte=Veth()) as lab:
+        patient = Patient(lab)
+        lab.client.run(["sh", "-c", "ip mptcp endpoint flush; ip link set lte down; ip link set lte name \"$1\"; ip link set \"$1\" up; "
+                                    "ip route add default via 10.2.0.1 dev \"$1\" table 102", "sh", name])
+        report = Report(lab)
+        patient.apply(report.remedies()[0])
+        equal(Report(lab).one("paths")["value"], 2, "paths after %s" % report.remedies()[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_harness.py - what is repeated and what isn't, who is told, and which tests may run at the same time
+
+Each test writes a small test file and runs it as make check would.
+"""
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from convertlab import check, equal, main, wait_until
+
+LAB = os.path.dirname(os.path.abspath(__file__))
+HEAD = """
+import os, select, signal, time
+from convertlab import *
+
+def runs(name="runs"):
+    "How often this was called by now."
+    with open(os.path.join(PLACE, name), "a") as file:
+        file.write("x")
+    return os.path.getsize(os.path.join(PLACE, name))
+
+def there(name):
+    return os.path.exists(os.path.join(PLACE, name))
+"""
+
+
+class Toys:
+    """Test files in a directory of their own, and a build directory in which nothing was built."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.build = os.path.join(directory, "build")
+        os.mkdir(self.build)
+        with open(os.path.join(self.build, "linkem"), "w", encoding="ascii") as file:
+            os.fchmod(file.fileno(), 0o755)
+
+    def start(self, name, text, **env):
+        """Runs a file with these functions; its results go to standard output, what people are told meanwhile to standard error."""
+        path = os.path.join(self.directory, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("PLACE = %r\n%s%s\nmain()\n" % (self.directory, HEAD, text))
+        env = {"CONVERT_BUILDDIR": self.build, "CONVERT_CONSOLE": "2", "PYTHONPATH": LAB, "CONVERT_NO_SKIP": "", **env}
+        return subprocess.Popen([sys.executable, path], env={**os.environ, **env}, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+
+    def run(self, text, **env):
+        """(status, results, what people are told, how often runs() was called)"""
+        self.write("runs", "")
+        process = self.start("test_toy.py", text, **env)
+        said, told = process.communicate(timeout=60)
+        with open(os.path.join(self.directory, "runs"), encoding="ascii") as file:
+            return process.returncode, said, told, len(file.read())
+
+    def write(self, name, text):
+        with open(os.path.join(self.directory, name), "w", encoding="ascii") as file:
+            file.write(text)
+
+    def read(self, name):
+        with open(os.path.join(self.directory, name), encoding="ascii") as file:
+            return file.read()
+
+    def there(self, name):
+        return os.path.exists(os.path.join(self.directory, name))
+
+
+@contextlib.contextmanager
+def toys():
+    with tempfile.TemporaryDirectory() as directory:
+        yield Toys(directory)
+
+
+# What goes wrong once, and would be right the second time; what the result says of it.
+FAULTS = (("check(got == b'right', 'wrong byte')", "wrong byte"),
+          ("equal(got, b'right', 'the byte')", "the byte: b'wrong', not b'right'"),
+          ("between(len(got), 1, 1, 'bytes')", "bytes: 5, not within 1 to 1"),
+          ("assert got == b'right'", ""),
+          ("raise ConnectionResetError(104, 'reset')", "ConnectionResetError"),
+          ("wait_until(lambda: got == b'right', 0.1, 'the byte')", "waited 0.1s in vain for the byte"),
+          ("signal.pause()", "no end within 1s"))
+
+
+def test_what_is_wrong_is_not_repeated():
+    """A wrong byte, an error, a time-out: also in a test that measures, and however right the next run would be."""
+    with toys() as field:
+        for fault, said in FAULTS:
+            for mark in ("@measures\n@timeout(1)\n", "@timeout(1)\n"):
+                status, results, told, runs = field.run(
+                    mark + "def test_toy():\n    got = b'wrong' if runs() == 1 else b'right'\n    if got == b'wrong':\n        %s\n" % fault)
+                equal((status, runs), (1, 1), "status and runs after %s:\n%s" % (fault, results))
+                check(results.startswith("FAIL test_toy ") and said in results and results.endswith("\n1 FAIL\n"), results)
+                check("repeated" not in told, told)
+
+
+def test_disturbed_measurements_are_repeated():
+    """In all three runs at the most; the result, and people, are told of each."""
+    with toys() as field:
+        for needed in (1, 2, 3, 4):
+            status, results, told, runs = field.run(
+                "@measures\ndef test_toy():\n    number = runs()\n    measured_between(number, %d, 9, 'rate')\n    return 'as it should be'\n" % needed)
+            last = min(needed, 3)
+            equal((status, runs), (0 if needed < 4 else 1, last), "status and runs")
+            check(results.startswith("ok test_toy (" if needed < 4 else "FAIL test_toy ("), results)
+            check(("as it should be" in results) == (needed < 4), results)
+            equal(len(re.findall(r"^  before: test_toy.py:\d+: rate: \d, not within .* tasks waited ", results, re.M)), last - 1, results)
+            equal(re.findall(r"^test_toy.py: test_toy repeated, run (\d) of 3 was disturbed: test_toy.py:\d+: rate: (\d), not within", told, re.M),
+                  [(str(number), str(number)) for number in range(1, last)], "what people are told:\n" + told)
+
+
+def test_wrong_after_a_disturbance():
+    with toys() as field:
+        status, results, told, runs = field.run(
+            "@measures\ndef test_toy():\n    measured(runs() > 1, 'slow')\n    check(False, 'wrong byte')\n")
+        equal((status, runs, told.count("repeated")), (1, 2, 1), "status, runs, and what people are told:\n" + told)
+        check(results.startswith("FAIL test_toy ") and "wrong byte" in results and "before: test_toy.py" in results, results)
+
+
+def test_only_those_that_measure_may():
+    """measured() in a test that isn't marked would be disturbed by those beside it."""
+    with toys() as field:
+        status, results, _, runs = field.run("def test_toy():\n    runs()\n    measured(True, 'slow')\n")
+        equal((status, runs), (1, 1), "status and runs")
+        check("isn't marked with @measures" in results, results)
+
+
+def test_side_by_side():
+    """Two files that don't measure: each waits for the other. Where a file has both kinds, what measures comes last."""
+    meet = "def test_toy():\n    open(os.path.join(PLACE, %r), 'w').close()\n    wait_until(lambda: there(%r), 30)\n"
+    with toys() as field:
+        running = [field.start("test_%s.py" % name, meet % (name, other)) for name, other in (("one", "two"), ("two", "one"))]
+        for process in running:
+            said, _ = process.communicate(timeout=60)
+            check(process.returncode == 0, said)
+        status, results, _, _ = field.run("@measures\ndef test_first():\n    pass\ndef test_second():\n    pass\n")
+        equal(status, 0, "status")
+        equal(re.findall(r"^ok (\w+)", results, re.M), ["test_second", "test_first"], "the order")
+
+
+def waits_for_lock(pid):
+    """Does it wait for a lock on a file? Such lines have an arrow."""
+    with open("/proc/locks", encoding="ascii") as file:
+        return any(line.split()[1] == "->" and line.split()[5] == str(pid) for line in file)
+
+
+HOLDS = "def test_toy():\n    open(os.path.join(PLACE, %r), 'w').close()\n    wait_until(lambda: there('leave'), 30)\n"
+
+
+def test_alone():
+    """A test that measures begins when the others have ended, and nothing begins until it has ended."""
+    with toys() as field:
+        other = field.start("test_other.py", HOLDS % "other")
+        wait_until(lambda: field.there("other"), 30, "the other test")
+        alone = field.start("test_alone.py", "@measures\n" + HOLDS % "alone")
+        wait_until(lambda: waits_for_lock(alone.pid), 30, "the one that measures to wait")
+        check(not field.there("alone"), "they run side by side")
+        field.write("leave", "")
+        check(other.wait(60) == 0, other.stdout.read())
+        check(alone.wait(60) == 0, alone.stdout.read())
+        os.unlink(os.path.join(field.directory, "leave"))
+        os.unlink(os.path.join(field.directory, "alone"))
+        alone = field.start("test_alone.py", "@measures\n" + HOLDS % "alone")
+        wait_until(lambda: field.there("alone"), 30, "the one that measures")
+        late = field.start("test_late.py", HOLDS % "late")
+        wait_until(lambda: waits_for_lock(late.pid), 30, "the late one to wait")
+        check(not field.there("late"), "they run side by side")
+        field.write("leave", "")
+        for process in (alone, late):
+            check(process.wait(60) == 0, process.stdout.read())
+
+
+def test_places():
+    """No more than so many at once, however many were started."""
+    program = "def test_toy():\n    open(os.path.join(PLACE, 'log'), 'a').write('+')\n    select.select([], [], [], 0.2)\n" \
+        "    open(os.path.join(PLACE, 'log'), 'a').write('-')\n"
+    with toys() as field:
+        running = [field.start("test_%d.py" % number, program, CONVERT_LABS="2") for number in range(6)]
+        for process in running:
+            check(process.wait(60) == 0, process.stdout.read())
+        at_once, most = 0, 0
+        for mark in field.read("log"):
+            at_once += 1 if mark == "+" else -1
+            most = max(most, at_once)
+        equal((most, len(field.read("log"))), (2, 12), "at once, and marks in the log")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_conn.c - whose descriptor is it? A number that belongs to another socket by now, without our having seen it
+ *
+ * What a connection asks of early.c and watch.c when it ends stands for them.
+ */
+#include "config.h"
+
+#include "shim/conn.h"
+#include "shim/early.h"
+#include "shim/next.h"
+#include "shim/watch.h"
+
+#include "run.h"
+
+#include <check.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MANY 300 /* more than one chunk of the pool */
+
+struct next_functions next = { .getsockopt = getsockopt };
+
+/* No connection here has early data. */
+void early_drop(struct conn *conn)
+{
+	(void)conn;
+}
+
+static int abandoned = -1, forgotten;
+
+void watch_abandon(struct conn *conn, int fd)
+{
+	(void)conn;
+	abandoned = fd;
+}
+
+void watch_forget(struct conn *conn)
+{
+	(void)conn;
+	forgotten++;
+}
+
+static int tcp_socket(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+START_TEST(its_own)
+{
+	int fd = tcp_socket(), other = tcp_socket();
+	struct conn *conn = conn_add(fd);
+
+	ck_assert_ptr_nonnull(conn);
+	ck_assert_ptr_eq(conn_of(fd), conn);
+	ck_assert_ptr_eq(conn_unsettled(fd), conn);
+	ck_assert_ptr_eq(conn_named(conn_cookie(fd)), conn);
+	ck_assert_ptr_null(conn_of(other));
+	ck_assert_ptr_null(conn_named(conn_cookie(other)));
+	ck_assert_ptr_null(conn_named(0));
+}
+END_TEST
+
+/* As after a close() by a system call of the program's own, whose number the next socket gets: idle (0), pending (1). */
+START_TEST(a_number_that_is_anothers_now)
+{
+	int fd = tcp_socket(), other = tcp_socket();
+	struct conn *conn = conn_add(fd);
+
+	ck_assert_ptr_nonnull(conn);
+	ck_assert_ptr_eq(conn_idle(fd), conn);
+	if (_i)
+		conn_move(conn, CONN_IDLE, CONN_PENDING);
+	ck_assert_ptr_eq(conn_attentive(fd), _i ? conn : NULL);
+	ck_assert_int_eq(dup2(other, fd), fd);
+	ck_assert_ptr_null(conn_idle(fd));
+	ck_assert_ptr_null(conn_of(fd));
+	ck_assert_ptr_null(conn_unsettled(fd));
+	ck_assert_ptr_null(conn_attentive(fd));
+	/* nor when it is no socket, or nothing at all */
+	ck_assert_int_eq(dup2(STDIN_FILENO, fd), fd);
+	ck_assert_ptr_null(conn_of(fd));
+	close(fd);
+	ck_assert_ptr_null(conn_of(fd));
+}
+END_TEST
+
+/* Two descriptors of one socket: it is there until the second has been closed. */
+START_TEST(descriptors_come_and_go)
+{
+	int fd = tcp_socket(), copy = dup(fd), other = tcp_socket();
+	struct conn *conn = conn_add(fd), *next_one;
+
+	ck_assert(!conn_maybe(copy));
+	conn_dup(fd, copy);
+	ck_assert_ptr_eq(conn_of(copy), conn);
+	ck_assert_int_eq(conn_next_fd(0), fd);
+	ck_assert_int_eq(conn_next_fd(fd + 1), copy);
+	ck_assert_int_eq(conn_next_fd(copy + 1), -1);
+	conn_forget(fd);
+	ck_assert_int_eq(abandoned, fd);
+	ck_assert_int_eq(forgotten, 0);
+	ck_assert(!conn_maybe(fd));
+	ck_assert_ptr_eq(conn_of(copy), conn);
+	ck_assert_int_eq(conn_state(conn), CONN_IDLE);
+	abandoned = -1;
+	/* what is overwritten by a descriptor of something else is closed */
+	conn_dup(other, copy);
+	ck_assert_int_eq(abandoned, -1);
+	ck_assert_int_eq(forgotten, 1);
+	ck_assert_int_eq(conn_state(conn), CONN_FREE);
+	ck_assert_ptr_null(conn_named(conn_cookie(fd)));
+	/* and its place is used again, without what was there */
+	conn->tried = 7;
+	next_one = conn_add(other);
+	ck_assert_ptr_eq(next_one, conn);
+	ck_assert_uint_eq(next_one->tried, 0);
+}
+END_TEST
+
+START_TEST(many)
+{
+	struct conn *conns[MANY];
+	int fds[MANY];
+
+	for (int i = 0; i < MANY; i++) {
+		fds[i] = tcp_socket();
+		conns[i] = conn_add(fds[i]);
+		ck_assert_ptr_nonnull(conns[i]);
+	}
+	for (int i = 0; i < MANY; i++) {
+		ck_assert_ptr_eq(conn_of(fds[i]), conns[i]);
+		ck_assert_ptr_eq(conn_by_index(conns[i]->index), conns[i]);
+		ck_assert_ptr_eq(conn_named(conn_cookie(fds[i])), conns[i]);
+	}
+	conn_forget_range((unsigned int)fds[1], (unsigned int)fds[MANY - 2]);
+	for (int i = 0; i < MANY; i++)
+		ck_assert_ptr_eq(conn_of(fds[i]), i == 0 || i == MANY - 1 ? conns[i] : NULL);
+	ck_assert_int_eq(forgotten, MANY - 2);
+	conn_forget_range(0, -1u);
+	ck_assert_int_eq(conn_next_fd(0), -1);
+}
+END_TEST
+
+/* What the hooks look at first: how many conns want more than a jump to the C library. */
+START_TEST(attention)
+{
+	static const struct {
+		enum conn_state state;
+		bool attentive, settled;
+	} states[] = {
+		{ CONN_HELD, true, false },	{ CONN_PENDING, true, false }, { CONN_CONFIRMED, true, false },
+		{ CONN_FAILED, true, true }, { CONN_DIRECT, false, true },	{ CONN_DONE, false, true },
+	};
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		int fd = tcp_socket();
+		struct conn *conn = conn_add(fd);
+		enum conn_state state = states[i].state;
+
+		ck_assert(conn_none_attentive());
+		ck_assert(conn_move(conn, CONN_IDLE, state));
+		ck_assert(!conn_move(conn, CONN_IDLE, CONN_PENDING));
+		ck_assert(!conn_move(conn, CONN_IDLE, CONN_DIRECT));
+		ck_assert_int_eq(conn_none_attentive(), !states[i].attentive);
+		ck_assert_uint_eq(conn_held, state == CONN_HELD);
+		ck_assert_ptr_eq(conn_attentive(fd), states[i].attentive ? conn : NULL);
+		ck_assert_ptr_eq(conn_unsettled(fd), states[i].settled ? NULL : conn);
+		ck_assert_ptr_null(conn_idle(fd));
+		conn_forget(fd);
+		ck_assert(conn_none_attentive());
+		ck_assert_uint_eq(conn_held, 0);
+	}
+}
+END_TEST
+
+START_TEST(one_takes_the_next_step)
+{
+	int fd = tcp_socket(), other = tcp_socket();
+	struct conn *conn = conn_add(fd);
+	struct conn_claim claim;
+
+	ck_assert(!conn_claim(conn, CONN_PENDING, &claim));
+	ck_assert_int_eq(conn_state(conn), CONN_IDLE);
+	ck_assert(conn_claim(conn, CONN_IDLE, &claim));
+	ck_assert_int_eq(conn_state(conn), CONN_CLAIMED);
+	conn_release(conn, CONN_CONFIRMED, &claim);
+	ck_assert(conn_claim(conn, CONN_CONFIRMED, &claim));
+	ck_assert_int_eq(conn_state(conn), CONN_TAKING);
+	conn_release(conn, CONN_PENDING, &claim);
+	ck_assert(!conn_claim_of(conn, other, CONN_PENDING, &claim));
+	ck_assert_int_eq(conn_state(conn), CONN_PENDING);
+	ck_assert(conn_claim_of(conn, fd, CONN_PENDING, &claim));
+	conn_release(conn, CONN_DONE, &claim);
+	ck_assert(conn_none_attentive());
+}
+END_TEST
+
+/* In a child: 1 of what is checked is wrong, 0 none. */
+static int check_child(struct conn *idle, struct conn *claimed, int fd)
+{
+	/* as after vfork(): the tables are the parent's */
+	if (conn_is_owner() || conn_add(fd))
+		return 1;
+	conn_forget(fd);
+	conn_dup(fd, fd + 1);
+	if (conn_of(fd) != idle || conn_maybe(fd + 1))
+		return 1;
+	conn_repair_in_child();
+	if (!conn_is_owner() || conn_state(claimed) != CONN_PENDING || conn_attention != 1 || conn_is_private(idle))
+		return 1;
+	conn_forget(fd);
+	return conn_maybe(fd);
+}
+
+START_TEST(in_a_child)
+{
+	int fd, other = tcp_socket(), status;
+	struct conn *idle, *claimed = conn_add(other);
+	struct conn_claim claim;
+	pid_t pid;
+
+	fd = tcp_socket();
+	idle = conn_add(fd);
+	conn_mark_made(idle, conn_generation());
+	ck_assert(conn_is_private(idle));
+	ck_assert(conn_claim(claimed, CONN_IDLE, &claim));
+	conn_note_fork();
+	pid = fork();
+	if (pid == 0)
+		_exit(check_child(idle, claimed, fd));
+	conn_release(claimed, CONN_IDLE, &claim);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert(!conn_is_private(idle));
+	ck_assert_ptr_eq(conn_of(fd), idle);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("conn");
+	TCase *tcase = tcase_create("conn");
+
+	tcase_add_checked_fixture(tcase, conn_init, NULL);
+	tcase_add_test(tcase, its_own);
+	tcase_add_loop_test(tcase, a_number_that_is_anothers_now, 0, 2);
+	tcase_add_test(tcase, descriptors_come_and_go);
+	tcase_add_test(tcase, many);
+	tcase_add_test(tcase, attention);
+	tcase_add_test(tcase, one_takes_the_next_step);
+	tcase_add_test(tcase, in_a_child);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_converters.c - which converter is asked, and when one is left alone: for a destination, and altogether */
+#include "config.h"
+
+#include "shim/converters.h"
+#include "shim/shared.h"
+
+#include "run.h"
+#include "tempdir.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define IN_A_ROW 3 /* refusals of different destinations before a converter is left alone */
+#define SECONDS 600
+
+static char directory[PATH_MAX];
+static struct cache cache;
+static struct settings settings;
+
+/* In place of shared.c's: not the user's own. */
+const struct cache *shared_cache(void)
+{
+	return &cache;
+}
+
+static union sockaddr_ip address(const char *text)
+{
+	union sockaddr_ip addr;
+
+	ck_assert_int_eq(sockaddr_ip_parse(&addr, text, 1234), 0);
+	return addr;
+}
+
+static const char *lookup(const char *name)
+{
+	return strcmp(name, "CONVERT_ADDR") == 0 ? "192.0.2.1,192.0.2.2" : NULL;
+}
+
+static void setup(void)
+{
+	tempdir_make(directory);
+	ck_assert_int_eq(cache_open(&cache, directory), 0);
+	settings_read(&settings, lookup);
+	ck_assert(settings.enabled);
+	converters_init(&settings);
+}
+
+static void teardown(void)
+{
+	cache_close(&cache);
+	tempdir_remove(directory);
+}
+
+/* The destination number @i. */
+static union sockaddr_ip destination(unsigned int i)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "203.0.113.%u:443", i);
+	return address(text);
+}
+
+/* The index of the converter for destination @i. */
+static int chosen(unsigned int i)
+{
+	union sockaddr_ip where = destination(i), out;
+	struct converters_query query = { .destination = &where, .family = AF_INET };
+	enum policy_verdict verdict = POLICY_CONVERT;
+	const char *reason;
+
+	return converters_choose(&settings, &query, &out, &verdict, &reason);
+}
+
+static void refuse(int index, unsigned int i)
+{
+	union sockaddr_ip where = destination(i);
+
+	converters_refused(index, &where, SECONDS);
+}
+
+static void serve(int index)
+{
+	static const struct handshake_step told = { .verdict = HANDSHAKE_DONE };
+	union sockaddr_ip where = destination(1);
+
+	converters_served(index, &where, &told);
+}
+
+START_TEST(a_refusal_is_about_one_destination)
+{
+	ck_assert_int_eq(chosen(1), 0);
+	refuse(0, 1);
+	ck_assert_int_eq(chosen(1), 1);
+	ck_assert_int_eq(chosen(2), 0);
+	refuse(1, 1);
+	ck_assert_int_eq(chosen(1), CONVERTERS_NONE);
+}
+END_TEST
+
+START_TEST(refusals_in_a_row)
+{
+	for (unsigned int i = 1; i < IN_A_ROW; i++)
+		refuse(0, i);
+	ck_assert_int_eq(chosen(9), 0);
+	refuse(0, IN_A_ROW);
+	ck_assert_int_eq(chosen(9), 1);
+	/* the other one's count is its own */
+	refuse(1, 1);
+	refuse(1, 2);
+	ck_assert_int_eq(chosen(9), 1);
+	refuse(1, 3);
+	ck_assert_int_eq(chosen(9), CONVERTERS_NONE);
+}
+END_TEST
+
+START_TEST(one_that_is_served_breaks_the_row)
+{
+	for (unsigned int round = 0; round < 4; round++) {
+		for (unsigned int i = 1; i < IN_A_ROW; i++)
+			refuse(0, round * 10 + i);
+		serve(0);
+	}
+	ck_assert_int_eq(chosen(99), 0);
+}
+END_TEST
+
+START_TEST(the_same_destination_again_is_no_news)
+{
+	for (unsigned int i = 0; i < 3 * IN_A_ROW; i++)
+		refuse(0, 1);
+	ck_assert_int_eq(chosen(2), 0);
+	ck_assert_int_eq(chosen(1), 1);
+}
+END_TEST
+
+/* Another process of the user's is refused by converter 0 for @count destinations, from the number @first on. */
+static void refuse_elsewhere(unsigned int first, unsigned int count)
+{
+	pid_t pid = fork();
+	int status;
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		for (unsigned int i = 0; i < count; i++)
+			refuse(0, first + i);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+}
+
+/* Each process counts for itself; what it comes to is told to the others. */
+START_TEST(a_rest_is_shared)
+{
+	refuse_elsewhere(1, IN_A_ROW - 1);
+	refuse(0, IN_A_ROW);
+	ck_assert_int_eq(chosen(9), 0);
+	refuse_elsewhere(10, IN_A_ROW);
+	ck_assert_int_eq(chosen(9), 1);
+}
+END_TEST
+
+/* A converter may have no way to servers of one family: it is asked for the other one. */
+START_TEST(a_rest_is_about_one_family)
+{
+	union sockaddr_ip where = address("[2001:db8::9]:443"), out;
+	struct converters_query query = { .destination = &where, .family = AF_INET };
+	enum policy_verdict verdict = POLICY_CONVERT;
+	const char *reason;
+
+	for (unsigned int i = 1; i <= IN_A_ROW; i++)
+		refuse(0, i);
+	ck_assert_int_eq(chosen(9), 1);
+	ck_assert_int_eq(converters_choose(&settings, &query, &out, &verdict, &reason), 0);
+}
+END_TEST
+
+/* Silence of one destination, however often, may be that server's; that of three isn't. */
+START_TEST(silence_about_several)
+{
+	union sockaddr_ip where = destination(1);
+
+	for (int i = 0; i < 3 * IN_A_ROW; i++)
+		converters_silent(0, &where);
+	ck_assert_int_eq(chosen(9), 0);
+	for (unsigned int i = 2; i <= IN_A_ROW; i++) {
+		ck_assert_int_eq(chosen(9), 0);
+		where = destination(i);
+		converters_silent(0, &where);
+	}
+	ck_assert_int_eq(chosen(9), 1);
+}
+END_TEST
+
+/* What another process of the user's has noted counts here, from the next choice on. */
+START_TEST(what_others_have_learned)
+{
+	union sockaddr_ip addr = address("192.0.2.1"), where = destination(1);
+	const int64_t now = cache_now();
+	const struct cache_converter learned = {
+		.syn_data = { .until = now + 60000, .misses = CONVERTERS_SYN_DATA_MISSES },
+		.mptcp = { .until = now + 60000, .verdict = CACHE_MPTCP_LOST },
+		.cookie = { .until = now + 60000, .len = 3, .bytes = "one" },
+	};
+	const struct cache_converter tired = { .rest.until = now + 60000 };
+
+	/* a silence, about that destination only */
+	converters_silent(0, &where);
+	ck_assert_int_eq(chosen(1), 1);
+	ck_assert_int_eq(chosen(2), 0);
+
+	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_SYN_DATA | CACHE_MPTCP | CACHE_COOKIE, now,
+						&learned), 0);
+	ck_assert_int_eq(chosen(2), 0);
+	ck_assert(!converters_take_syn_data(0));
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
+	ck_assert_mem_eq(converters_cookie(&settings, 0, converters_cookie_current(0)).data, "one", 3);
+
+	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_REST, now, &tired), 0);
+	ck_assert_int_eq(chosen(2), 1);
+}
+END_TEST
+
+/* The log says why the first one, which is the preferred one, isn't asked. */
+START_TEST(why_there_is_none)
+{
+	union sockaddr_ip where = destination(1), out;
+	struct converters_query query = { .destination = &where, .family = AF_INET };
+	enum policy_verdict verdict = POLICY_CONVERT;
+	const char *reason;
+
+	refuse(0, 1);
+	converters_rest(1, SECONDS);
+	ck_assert_int_eq(converters_choose(&settings, &query, &out, &verdict, &reason), CONVERTERS_NONE);
+	ck_assert_str_eq(reason, "the converter has refused this destination");
+	converters_rest(0, SECONDS);
+	ck_assert_int_eq(converters_choose(&settings, &query, &out, &verdict, &reason), CONVERTERS_NONE);
+	ck_assert_str_eq(reason, "the converter is left alone for a while");
+	ck_assert_int_eq(verdict, POLICY_CONVERT);
+	/* a converter is no destination to be converted */
+	where = address("192.0.2.2");
+	ck_assert_int_eq(converters_choose(&settings, &query, &out, &verdict, &reason), CONVERTERS_NONE);
+	ck_assert_int_eq(verdict, POLICY_DIRECT_CONVERTER);
+}
+END_TEST
+
+START_TEST(fallback_none_asks_one_that_rests)
+{
+	converters_rest(0, SECONDS);
+	converters_rest(1, SECONDS);
+	ck_assert_int_eq(chosen(1), CONVERTERS_NONE);
+	settings.fail_closed = true;
+	ck_assert_int_eq(chosen(1), 0);
+}
+END_TEST
+
+START_TEST(data_in_syns_is_given_up_after_two)
+{
+	ck_assert(converters_take_syn_data(0));
+	converters_note_syn_data(0, false);
+	ck_assert(converters_take_syn_data(0));
+	converters_note_syn_data(0, false);
+	ck_assert(!converters_take_syn_data(0));
+	ck_assert(converters_take_syn_data(1));
+	converters_note_syn_data(0, true);
+	ck_assert(converters_take_syn_data(0));
+}
+END_TEST
+
+START_TEST(mptcp_that_gets_through_or_not)
+{
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_UNKNOWN);
+	converters_note_mptcp(0, CACHE_MPTCP_HOLDS);
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+	converters_note_mptcp(0, CACHE_MPTCP_LOST);
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
+	ck_assert_int_eq(converters_mptcp(1), CACHE_MPTCP_UNKNOWN);
+	converters_note_mptcp(0, CACHE_MPTCP_HOLDS);
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+}
+END_TEST
+
+START_TEST(cookies)
+{
+	static const struct convert_span one = { (const uint8_t *)"one", 3 }, two = { (const uint8_t *)"two", 3 };
+	converters_cookie_number number = converters_cookie_current(0);
+
+	ck_assert_uint_eq(converters_cookie(&settings, 0, number).len, 0);
+	ck_assert(!converters_forget_cookie(0, number));
+	ck_assert(converters_learn_cookie(0, one));
+	number = converters_cookie_current(0);
+	ck_assert_uint_eq(converters_cookie(&settings, 0, number).len, 3);
+	/* a request that is under way keeps its own */
+	ck_assert(converters_learn_cookie(0, two));
+	ck_assert_mem_eq(converters_cookie(&settings, 0, number).data, "one", 3);
+	ck_assert_mem_eq(converters_cookie(&settings, 0, converters_cookie_current(0)).data, "two", 3);
+	/* and its refusal says nothing of the other */
+	ck_assert(converters_forget_cookie(0, number));
+	ck_assert_mem_eq(converters_cookie(&settings, 0, converters_cookie_current(0)).data, "two", 3);
+	ck_assert(converters_forget_cookie(0, converters_cookie_current(0)));
+	ck_assert_uint_eq(converters_cookie(&settings, 0, converters_cookie_current(0)).len, 0);
+	ck_assert_uint_eq(converters_cookie(&settings, 1, converters_cookie_current(1)).len, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("converters");
+	TCase *tcase = tcase_create("converters");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_refusal_is_about_one_destination);
+	tcase_add_test(tcase, refusals_in_a_row);
+	tcase_add_test(tcase, one_that_is_served_breaks_the_row);
+	tcase_add_test(tcase, the_same_destination_again_is_no_news);
+	tcase_add_test(tcase, a_rest_is_shared);
+	tcase_add_test(tcase, a_rest_is_about_one_family);
+	tcase_add_test(tcase, silence_about_several);
+	tcase_add_test(tcase, what_others_have_learned);
+	tcase_add_test(tcase, why_there_is_none);
+	tcase_add_test(tcase, fallback_none_asks_one_that_rests);
+	tcase_add_test(tcase, data_in_syns_is_given_up_after_two);
+	tcase_add_test(tcase, mptcp_that_gets_through_or_not);
+	tcase_add_test(tcase, cookies);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
