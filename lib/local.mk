@@ -23,3 +23,5 @@ install-exec-hook:
 	@$(loader_cache)
 uninstall-hook:
 	@$(loader_cache)
+EXTRA_DIST += lib/README.md \
+	lib/convert/README.md

@@ -19,3 +19,4 @@ libresolve_la_SOURCES = \
 	src/client/resolve.c src/client/resolve.h \
 	src/client/resolver_state.c src/client/resolver_state.h
 libresolve_la_LIBADD = $(RESOLV_LIBS)
+EXTRA_DIST += src/client/README.md

@@ -9,3 +9,4 @@ libcommon_la_SOURCES = src/common/errors.h src/common/clock.c src/common/clock.h
 noinst_LTLIBRARIES += libprogram.la
 libprogram_la_SOURCES = src/common/elf.c src/common/elf.h src/common/preload.c src/common/preload.h \
 	src/common/program.c src/common/program.h src/common/script.c src/common/script.h
+EXTRA_DIST += src/common/README.md

@@ -1,105 +1,116 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # the converter; what unit tests link is in libconvertd.la
 noinst_LTLIBRARIES += libconvertd.la
-libconvertd_la_SOURCES = src/convertd/access.c src/convertd/access.h \
-	src/convertd/blocks.c src/convertd/blocks.h \
-	src/convertd/bucket.c src/convertd/bucket.h \
-	src/convertd/congestion.c src/convertd/congestion.h \
-	src/convertd/cookies.c src/convertd/cookies.h \
-	src/convertd/demand.c src/convertd/demand.h \
-	src/convertd/families.c src/convertd/families.h \
-	src/convertd/fastopen.h \
-	src/convertd/heap.c src/convertd/heap.h \
-	src/convertd/limits.c src/convertd/limits.h src/convertd/limits_private.h \
-	src/convertd/limits_memory.c src/convertd/limits_room.c \
-	src/convertd/log.c src/convertd/log.h \
-	src/convertd/memory_budget.c src/convertd/memory_budget.h \
-	src/convertd/metrics.c src/convertd/metrics.h \
-	src/convertd/notices.c src/convertd/notices.h \
-	src/convertd/options.c src/convertd/options.h \
-	src/convertd/outcome.c src/convertd/outcome.h \
-	src/convertd/own.c src/convertd/own.h \
-	src/convertd/problems.c src/convertd/problems.h \
-	src/convertd/proof.c src/convertd/proof.h \
-	src/convertd/process.h \
-	src/convertd/record.c src/convertd/record.h \
-	src/convertd/relay.c src/convertd/relay.h src/convertd/fallback.c src/convertd/fallback.h \
-	src/convertd/relay_memory.c src/convertd/relay_memory.h \
-	src/convertd/relay_pipe.c src/convertd/relay_pipe.h \
-	src/convertd/relay_watch.c src/convertd/relay_watch.h \
-	src/convertd/request.c src/convertd/request.h \
-	src/convertd/route.h \
-	src/convertd/rules.c src/convertd/rules.h \
-	src/convertd/settings.c src/convertd/settings.h \
-	src/convertd/shared.c src/convertd/shared.h \
-	src/convertd/shares.c src/convertd/shares.h \
-	src/convertd/sources.c src/convertd/sources.h \
-	src/convertd/status.c src/convertd/status.h src/convertd/status_metrics.c \
-	src/convertd/syn_packet.c src/convertd/syn_packet.h \
-	src/convertd/syscall_filter.c src/convertd/syscall_filter.h \
-	src/convertd/sysctls.c src/convertd/sysctls.h \
-	src/convertd/textfile.c src/convertd/textfile.h \
-	src/convertd/user.c src/convertd/user.h \
-	src/convertd/rights.c src/convertd/rights.h \
-	src/convertd/warden_message.c src/convertd/warden_message.h \
-	src/convertd/warden_policy.c src/convertd/warden_policy.h \
+libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access.h \
+	src/convertd/base/blocks.c src/convertd/base/blocks.h \
+	src/convertd/base/bucket.c src/convertd/base/bucket.h \
+	src/convertd/net/congestion.c src/convertd/net/congestion.h \
+	src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
+	src/convertd/policy/demand.c src/convertd/policy/demand.h \
+	src/convertd/policy/families.c src/convertd/policy/families.h \
+	src/convertd/net/fastopen.h \
+	src/convertd/base/heap.c src/convertd/base/heap.h \
+	src/convertd/policy/limits.c src/convertd/policy/limits.h src/convertd/policy/limits_private.h \
+	src/convertd/policy/limits_memory.c src/convertd/policy/limits_room.c \
+	src/convertd/base/log.c src/convertd/base/log.h \
+	src/convertd/policy/memory_budget.c src/convertd/policy/memory_budget.h \
+	src/convertd/observe/metrics.c src/convertd/observe/metrics.h \
+	src/convertd/base/notices.c src/convertd/base/notices.h \
+	src/convertd/config/options.c src/convertd/config/options.h \
+	src/convertd/observe/outcome.c src/convertd/observe/outcome.h \
+	src/convertd/policy/own.c src/convertd/policy/own.h \
+	src/convertd/base/problems.c src/convertd/base/problems.h \
+	src/convertd/policy/proof.c src/convertd/policy/proof.h \
+	src/convertd/observe/process.h \
+	src/convertd/observe/record.c src/convertd/observe/record.h \
+	src/convertd/relay/relay.c src/convertd/relay/relay.h src/convertd/relay/fallback.c src/convertd/relay/fallback.h \
+	src/convertd/relay/relay_memory.c src/convertd/relay/relay_memory.h \
+	src/convertd/relay/relay_pipe.c src/convertd/relay/relay_pipe.h \
+	src/convertd/relay/relay_watch.c src/convertd/relay/relay_watch.h \
+	src/convertd/policy/request.c src/convertd/policy/request.h \
+	src/convertd/net/route.h \
+	src/convertd/policy/rules.c src/convertd/policy/rules.h \
+	src/convertd/config/settings.c src/convertd/config/settings.h \
+	src/convertd/config/shared.c src/convertd/config/shared.h \
+	src/convertd/policy/shares.c src/convertd/policy/shares.h \
+	src/convertd/net/sources.c src/convertd/net/sources.h \
+	src/convertd/observe/status.c src/convertd/observe/status.h src/convertd/observe/status_metrics.c \
+	src/convertd/syn/syn_packet.c src/convertd/syn/syn_packet.h \
+	src/convertd/privilege/syscall_filter.c src/convertd/privilege/syscall_filter.h \
+	src/convertd/process/sysctls.c src/convertd/process/sysctls.h \
+	src/convertd/base/textfile.c src/convertd/base/textfile.h \
+	src/convertd/config/user.c src/convertd/config/user.h \
+	src/convertd/privilege/rights.c src/convertd/privilege/rights.h \
+	src/convertd/privilege/warden_message.c src/convertd/privilege/warden_message.h \
+	src/convertd/privilege/warden_policy.c src/convertd/privilege/warden_policy.h \
 	src/common/json.c src/common/json.h
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
 libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(SECCOMP_LIBS) $(LIBM)
 
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
-	src/convertd/acceptor.c src/convertd/acceptor.h \
-	src/convertd/admission.c src/convertd/admission.h \
-	src/convertd/ask.c src/convertd/ask.h \
-	src/convertd/blame.c src/convertd/blame.h \
-	src/convertd/capabilities.c src/convertd/capabilities.h \
-	src/convertd/drain.c src/convertd/drain.h \
-	src/convertd/downstream.c src/convertd/downstream.h src/convertd/plain_servers.c src/convertd/plain_servers.h \
-	src/convertd/endpoint.c src/convertd/endpoint.h \
-	src/convertd/handover.c src/convertd/handover.h \
-	src/convertd/fastopen.c \
-	src/convertd/hold_table.c src/convertd/hold_table.h src/convertd/hold.h \
-	src/convertd/inherit.c src/convertd/inherit.h \
-	src/convertd/listener.c src/convertd/listener.h \
-	src/convertd/memory.c src/convertd/memory.h \
-	src/convertd/monitor.c src/convertd/monitor.h \
-	src/convertd/notify.c src/convertd/notify.h \
-	src/convertd/own_look.c src/convertd/own_look.h \
-	src/convertd/privileges.c src/convertd/privileges.h \
-	src/convertd/probe.c src/convertd/probe.h \
-	src/convertd/process.c \
-	src/convertd/route.c \
-	src/convertd/sandbox.c src/convertd/sandbox.h \
-	src/convertd/service.c src/convertd/service.h \
-	src/convertd/session.c src/convertd/session.h src/convertd/session_private.h \
-	src/convertd/session_connect.c src/convertd/session_echo.c src/convertd/session_held.c \
-	src/convertd/session_memory.c src/convertd/session_place.c \
-	src/convertd/session_pool.c src/convertd/session_proof.c \
-	src/convertd/session_report.c \
-	src/convertd/session_states.c \
-	src/convertd/shortage.c src/convertd/shortage.h \
-	src/convertd/source_bind.c src/convertd/source_bind.h \
-	src/convertd/surroundings.c src/convertd/surroundings.h \
-	src/convertd/survivor.c src/convertd/survivor.h \
-	src/convertd/syn_window.c src/convertd/syn_window.h \
-	src/convertd/terms.c src/convertd/terms.h \
-	src/convertd/uplink.c src/convertd/uplink.h \
-	src/convertd/ward.c src/convertd/ward.h src/convertd/warden.c src/convertd/warden.h \
-	src/convertd/warden_calls.c src/convertd/warden_calls.h src/convertd/warden_syns.h \
-	src/convertd/windows.c src/convertd/windows.h \
-	src/convertd/worker.c src/convertd/worker.h \
+	src/convertd/process/acceptor.c src/convertd/process/acceptor.h \
+	src/convertd/policy/admission.c src/convertd/policy/admission.h \
+	src/convertd/observe/ask.c src/convertd/observe/ask.h \
+	src/convertd/session/blame.c src/convertd/session/blame.h \
+	src/convertd/privilege/capabilities.c src/convertd/privilege/capabilities.h \
+	src/convertd/process/drain.c src/convertd/process/drain.h \
+	src/convertd/net/downstream.c src/convertd/net/downstream.h src/convertd/net/plain_servers.c src/convertd/net/plain_servers.h \
+	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \
+	src/convertd/process/handover.c src/convertd/process/handover.h \
+	src/convertd/net/fastopen.c \
+	src/convertd/syn/hold_table.c src/convertd/syn/hold_table.h src/convertd/syn/hold.h \
+	src/convertd/process/inherit.c src/convertd/process/inherit.h \
+	src/convertd/net/listener.c src/convertd/net/listener.h \
+	src/convertd/base/memory.c src/convertd/base/memory.h \
+	src/convertd/observe/monitor.c src/convertd/observe/monitor.h \
+	src/convertd/process/notify.c src/convertd/process/notify.h \
+	src/convertd/net/own_look.c src/convertd/net/own_look.h \
+	src/convertd/privilege/privileges.c src/convertd/privilege/privileges.h \
+	src/convertd/net/probe.c src/convertd/net/probe.h \
+	src/convertd/observe/process.c \
+	src/convertd/net/route.c \
+	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
+	src/convertd/process/service.c src/convertd/process/service.h \
+	src/convertd/session/session.c src/convertd/session/session.h src/convertd/session/session_private.h \
+	src/convertd/session/session_connect.c src/convertd/session/session_echo.c src/convertd/session/session_held.c \
+	src/convertd/session/session_memory.c src/convertd/session/session_place.c \
+	src/convertd/session/session_pool.c src/convertd/session/session_proof.c \
+	src/convertd/session/session_report.c \
+	src/convertd/session/session_states.c \
+	src/convertd/observe/shortage.c src/convertd/observe/shortage.h \
+	src/convertd/net/source_bind.c src/convertd/net/source_bind.h \
+	src/convertd/process/surroundings.c src/convertd/process/surroundings.h \
+	src/convertd/privilege/survivor.c src/convertd/privilege/survivor.h \
+	src/convertd/syn/syn_window.c src/convertd/syn/syn_window.h \
+	src/convertd/config/terms.c src/convertd/config/terms.h \
+	src/convertd/net/uplink.c src/convertd/net/uplink.h \
+	src/convertd/privilege/ward.c src/convertd/privilege/ward.h src/convertd/privilege/warden.c src/convertd/privilege/warden.h \
+	src/convertd/privilege/warden_calls.c src/convertd/privilege/warden_calls.h src/convertd/syn/warden_syns.h \
+	src/convertd/syn/windows.c src/convertd/syn/windows.h \
+	src/convertd/process/worker.c src/convertd/process/worker.h \
 	src/common/endpoints.c src/common/endpoints.h \
 	src/common/netlink.c src/common/netlink.h \
 	src/common/sysctl.c src/common/sysctl.h
 if HAVE_NETFILTER_QUEUE
-convertd_SOURCES += src/convertd/hold.c src/convertd/holder.c src/convertd/holder.h \
-	src/convertd/syn_queue.c src/convertd/syn_queue.h src/convertd/syn_rules.c src/convertd/syn_rules.h \
-	src/convertd/queue_owner.c src/convertd/queue_owner.h src/convertd/warden_syns.c
+convertd_SOURCES += src/convertd/syn/hold.c src/convertd/syn/holder.c src/convertd/syn/holder.h \
+	src/convertd/syn/syn_queue.c src/convertd/syn/syn_queue.h src/convertd/syn/syn_rules.c src/convertd/syn/syn_rules.h \
+	src/convertd/syn/queue_owner.c src/convertd/syn/queue_owner.h src/convertd/syn/warden_syns.c
 else
-convertd_SOURCES += src/convertd/hold_none.c src/convertd/warden_syns_none.c
+convertd_SOURCES += src/convertd/syn/hold_none.c src/convertd/syn/warden_syns_none.c
 endif
 convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTABLES_CFLAGS) $(NFQUEUE_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
 convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
 convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(MNL_LIBS) $(NFTABLES_LIBS) $(NFQUEUE_LIBS) $(CAP_NG_LIBS) $(MICROHTTPD_LIBS)
 dist_man_MANS += man/convertd.8
+EXTRA_DIST += src/convertd/README.md \
+	src/convertd/base/README.md \
+	src/convertd/net/README.md \
+	src/convertd/policy/README.md \
+	src/convertd/config/README.md \
+	src/convertd/privilege/README.md \
+	src/convertd/relay/README.md \
+	src/convertd/observe/README.md \
+	src/convertd/session/README.md \
+	src/convertd/syn/README.md \
+	src/convertd/process/README.md

@@ -2,31 +2,31 @@
 # libconvert.so, the preload library
 lib_LTLIBRARIES += libconvert.la
 libconvert_la_SOURCES = \
-	src/shim/attempt.c src/shim/attempt.h src/shim/beneath.c src/shim/beneath.h src/shim/children.c src/shim/children.h src/shim/clock.h \
-	src/shim/conn.c src/shim/conn.h \
-	src/shim/conversion.c src/shim/conversion.h src/shim/conversion_start.c src/shim/conversion_wait.c \
-	src/shim/converters.c src/shim/converters.h \
-	src/shim/deadline.h src/shim/deadlines.c src/shim/deadlines.h src/shim/early.c src/shim/early.h \
-	src/shim/gate.c src/shim/gate.h src/shim/hook.h \
-	src/shim/handover.c src/shim/handover.h src/shim/handover_record.c src/shim/handover_record.h src/shim/leave.c src/shim/leave.h \
-	src/shim/hooks_epoll.c src/shim/hooks_exec.c src/shim/hooks_io.c src/shim/hooks_poll.c \
-	src/shim/hooks_socket.c \
-	src/shim/init.c \
-	src/shim/log.c src/shim/log.h \
-	src/shim/next.c src/shim/next.h src/shim/output.c src/shim/output.h \
-	src/shim/others.c src/shim/others.h src/shim/paths.c src/shim/paths.h src/shim/patience.h src/shim/rights.c src/shim/rights.h \
-	src/shim/servers.c src/shim/servers.h \
-	src/shim/settle.c src/shim/settle.h src/shim/shared.c src/shim/shared.h \
-	src/shim/signals.c src/shim/signals.h \
-	src/shim/mptcpinfo.h src/shim/tcpinfo.h src/shim/unseen.c src/shim/unseen.h \
-	src/shim/watch.c src/shim/watch.h
+	src/shim/connect/attempt.c src/shim/connect/attempt.h src/shim/system/beneath.c src/shim/system/beneath.h src/shim/process/children.c src/shim/process/children.h src/shim/system/clock.h \
+	src/shim/socket/conn.c src/shim/socket/conn.h \
+	src/shim/connect/conversion.c src/shim/connect/conversion.h src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
+	src/shim/connect/converters.c src/shim/connect/converters.h \
+	src/shim/system/deadline.h src/shim/wait/deadlines.c src/shim/wait/deadlines.h src/shim/connect/early.c src/shim/connect/early.h \
+	src/shim/connect/gate.c src/shim/connect/gate.h src/shim/hooks/hook.h \
+	src/shim/process/handover.c src/shim/process/handover.h src/shim/process/handover_record.c src/shim/process/handover_record.h src/shim/process/leave.c src/shim/process/leave.h \
+	src/shim/hooks/epoll.c src/shim/hooks/exec.c src/shim/hooks/io.c src/shim/hooks/poll.c \
+	src/shim/hooks/socket.c \
+	src/shim/process/init.c \
+	src/shim/system/log.c src/shim/system/log.h \
+	src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
+	src/shim/connect/others.c src/shim/connect/others.h src/shim/socket/paths.c src/shim/socket/paths.h src/shim/system/patience.h src/shim/process/rights.c src/shim/process/rights.h \
+	src/shim/connect/servers.c src/shim/connect/servers.h \
+	src/shim/connect/settle.c src/shim/connect/settle.h src/shim/connect/shared.c src/shim/connect/shared.h \
+	src/shim/wait/signals.c src/shim/wait/signals.h \
+	src/shim/socket/mptcpinfo.h src/shim/socket/tcpinfo.h src/shim/wait/unseen.c src/shim/wait/unseen.h \
+	src/shim/wait/watch.c src/shim/wait/watch.h
 libconvert_la_SOURCES += \
-	src/shim/hooks_alias.c src/shim/hooks_dlopen.c src/shim/hooks_names.c src/shim/hooks_options.c src/shim/hooks_select.c src/shim/hooks_stdio.c src/shim/hooks_syscall.c \
-	src/shim/dissolve.c src/shim/dissolve.h src/shim/input.c src/shim/input.h \
-	src/shim/liveness.c src/shim/liveness.h src/shim/lowat.c src/shim/lowat.h \
-	src/shim/options.c src/shim/options.h \
-	src/shim/poll_pending.h src/shim/replace.c src/shim/replace.h src/shim/usermem.c src/shim/usermem.h \
-	src/shim/quiet.c src/shim/quiet.h src/shim/rebind.c src/shim/rebind.h
+	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/select.c src/shim/hooks/stdio.c src/shim/hooks/syscall.c \
+	src/shim/connect/dissolve.c src/shim/connect/dissolve.h src/shim/connect/input.c src/shim/connect/input.h \
+	src/shim/connect/liveness.c src/shim/connect/liveness.h src/shim/connect/lowat.c src/shim/connect/lowat.h \
+	src/shim/socket/options.c src/shim/socket/options.h \
+	src/shim/hooks/poll_pending.h src/shim/connect/replace.c src/shim/connect/replace.h src/shim/system/usermem.c src/shim/system/usermem.h \
+	src/shim/system/quiet.c src/shim/system/quiet.h src/shim/hooks/rebind.c src/shim/hooks/rebind.h
 # It lives in other people's processes: hidden but for the hooks, bound at once, static TLS, never unloaded;
 # and syscall() calls our hooks, not another library's.
 libconvert_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden -ftls-model=initial-exec
@@ -37,3 +37,9 @@ libconvert_la_LIBADD = libresolve.la libclient.la libcodec.la libprogram.la libc
 libconvert_la_DEPENDENCIES = libresolve.la libclient.la libcodec.la libprogram.la libcommon.la $(srcdir)/src/shim/libconvert.sym
 EXTRA_DIST += src/shim/libconvert.sym
 dist_man_MANS += man/libconvert.so.7
+EXTRA_DIST += src/shim/system/README.md \
+	src/shim/socket/README.md \
+	src/shim/wait/README.md \
+	src/shim/connect/README.md \
+	src/shim/process/README.md \
+	src/shim/hooks/README.md

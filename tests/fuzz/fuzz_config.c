@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "convertd/settings.h"
+#include "convertd/config/settings.h"
 
 #include <stdlib.h>
 #include <string.h>

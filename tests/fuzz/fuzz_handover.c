@@ -6,10 +6,10 @@
  * inputs, with clang, from the top of a source tree that is configured (config.h):
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I. -Ilib -Isrc \
- *         -o fuzz_handover tests/fuzz/fuzz_handover.c src/shim/handover_record.c
+ *         -o fuzz_handover tests/fuzz/fuzz_handover.c src/shim/process/handover_record.c
  *   mkdir -p new && ./fuzz_handover -max_len=1100 new tests/fuzz/corpus/handover
  */
-#include "shim/handover_record.h"
+#include "shim/process/handover_record.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,14 +4,14 @@
  *
  * The first byte says what it is: a message for the service manager, a call, or verdicts. What passes for right must be
  * what convertd could send, within its bounds, and what no settings need must be refused.
- * To search for new inputs see fuzz_request.c; the sources are src/convertd/warden_message.c, warden_policy.c and
+ * To search for new inputs see fuzz_request.c; the sources are src/convertd/privilege/warden_message.c, warden_policy.c and
  * syn_packet.c.
  */
 #include "config.h"
 
-#include "convertd/syn_packet.h"
-#include "convertd/warden_message.h"
-#include "convertd/warden_policy.h"
+#include "convertd/syn/syn_packet.h"
+#include "convertd/privilege/warden_message.h"
+#include "convertd/privilege/warden_policy.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -50,5 +50,5 @@ tests_fuzz_fuzz_elf_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"elf"'
 tests_fuzz_fuzz_elf_LDADD = libconvertize.la
 
 tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/fuzz/driver.c \
-	src/shim/handover_record.c src/shim/handover_record.h
+	src/shim/process/handover_record.c src/shim/process/handover_record.h
 tests_fuzz_fuzz_handover_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"handover"'

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_platform_processes.py - does this kernel tell all processes that have a socket what one of them has done?
 
-What src/shim/others.c rests on: a lock that no killed process leaves behind, and what can be asked of a socket.
+What src/shim/connect/others.c rests on: a lock that no killed process leaves behind, and what can be asked of a socket.
 """
 import array
 import fcntl

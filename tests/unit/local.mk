@@ -47,7 +47,7 @@ tests_unit_test_client_settings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_client_settings_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_handover_SOURCES = tests/unit/test_handover.c \
-	src/shim/handover_record.c src/shim/handover_record.h
+	src/shim/process/handover_record.c src/shim/process/handover_record.h
 tests_unit_test_handover_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_handover_LDADD = libcommon.la $(CHECK_LIBS)
 
@@ -140,8 +140,8 @@ tests_unit_test_demand_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_demand_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_hold_table_SOURCES = tests/unit/test_hold_table.c \
-	src/convertd/hold_table.c src/convertd/hold_table.h src/convertd/downstream.c src/convertd/downstream.h \
-	src/convertd/route.c src/convertd/source_bind.c src/convertd/source_bind.h
+	src/convertd/syn/hold_table.c src/convertd/syn/hold_table.h src/convertd/net/downstream.c src/convertd/net/downstream.h \
+	src/convertd/net/route.c src/convertd/net/source_bind.c src/convertd/net/source_bind.h
 tests_unit_test_hold_table_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS) -pthread
 tests_unit_test_hold_table_LDADD = libconvertd.la $(CHECK_LIBS)
 
@@ -213,12 +213,12 @@ shim_unit_tests = tests/unit/test_conn tests/unit/test_converters
 check_PROGRAMS += $(shim_unit_tests)
 TESTS += $(shim_unit_tests)
 
-tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/conn.c src/shim/conn.h
+tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/socket/conn.c src/shim/socket/conn.h
 tests_unit_test_conn_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_conn_LDADD = $(CHECK_LIBS)
 
-tests_unit_test_converters_SOURCES = tests/unit/test_converters.c src/shim/converters.c src/shim/converters.h \
-	src/shim/quiet.c src/shim/quiet.h
+tests_unit_test_converters_SOURCES = tests/unit/test_converters.c src/shim/connect/converters.c src/shim/connect/converters.h \
+	src/shim/system/quiet.c src/shim/system/quiet.h
 tests_unit_test_converters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_converters_LDADD = libresolve.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 endif

@@ -2,8 +2,8 @@
 /* test_access.c - the longest match, and who may use the converter and where to */
 #include "config.h"
 
-#include "convertd/access.h"
-#include "convertd/settings.h"
+#include "convertd/policy/access.h"
+#include "convertd/config/settings.h"
 
 #include "run.h"
 

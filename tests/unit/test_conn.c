@@ -6,10 +6,10 @@
  */
 #include "config.h"
 
-#include "shim/conn.h"
-#include "shim/early.h"
-#include "shim/next.h"
-#include "shim/watch.h"
+#include "shim/socket/conn.h"
+#include "shim/connect/early.h"
+#include "shim/system/next.h"
+#include "shim/wait/watch.h"
 
 #include "run.h"
 

@@ -2,8 +2,8 @@
 /* test_converters.c - which converter is asked, and when one is left alone: for a destination, and altogether */
 #include "config.h"
 
-#include "shim/converters.h"
-#include "shim/shared.h"
+#include "shim/connect/converters.h"
+#include "shim/connect/shared.h"
 
 #include "run.h"
 #include "tempdir.h"

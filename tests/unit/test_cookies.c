@@ -3,7 +3,7 @@
 #include "bytes.h"
 #include "run.h"
 
-#include "convertd/cookies.h"
+#include "convertd/policy/cookies.h"
 
 #include "common/sockaddr.h"
 

@@ -2,8 +2,8 @@
 /* test_demand.c - when cookies are demanded by themselves, and which are valid then */
 #include "config.h"
 
-#include "convertd/demand.h"
-#include "convertd/log.h"
+#include "convertd/policy/demand.h"
+#include "convertd/base/log.h"
 
 #include "run.h"
 

@@ -2,8 +2,8 @@
 /* test_families.c - what silences and answers of servers say about their address family */
 #include "config.h"
 
-#include "convertd/families.h"
-#include "convertd/log.h"
+#include "convertd/policy/families.h"
+#include "convertd/base/log.h"
 
 #include "run.h"
 

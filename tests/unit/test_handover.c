@@ -2,7 +2,7 @@
 /* test_handover.c - what is known of sockets as text, there and back */
 #include "config.h"
 
-#include "shim/handover_record.h"
+#include "shim/process/handover_record.h"
 
 #include "run.h"
 

@@ -2,7 +2,7 @@
 /* test_hold_table.c - SYNs that are withheld, let go, found by their connections, or by nobody */
 #include "run.h"
 
-#include "convertd/hold_table.h"
+#include "convertd/syn/hold_table.h"
 
 #include <check.h>
 #include <errno.h>

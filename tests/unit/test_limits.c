@@ -2,7 +2,7 @@
 /* test_limits.c - counters, buckets, and what is remembered of clients that have left */
 #include "config.h"
 
-#include "convertd/limits.h"
+#include "convertd/policy/limits.h"
 
 #include "run.h"
 

@@ -2,9 +2,9 @@
 /* test_log.c - limits of lines, what is told of a session, and the last warnings */
 #include "config.h"
 
-#include "convertd/log.h"
-#include "convertd/notices.h"
-#include "convertd/record.h"
+#include "convertd/base/log.h"
+#include "convertd/base/notices.h"
+#include "convertd/observe/record.h"
 
 #include "run.h"
 

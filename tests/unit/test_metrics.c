@@ -3,8 +3,8 @@
 #include "config.h"
 
 #include "convert/convert.h"
-#include "convertd/metrics.h"
-#include "convertd/status.h"
+#include "convertd/observe/metrics.h"
+#include "convertd/observe/status.h"
 
 #include "run.h"
 

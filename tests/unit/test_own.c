@@ -2,8 +2,8 @@
 /* test_own.c - addresses that lead to this host without being on it */
 #include "config.h"
 
-#include "convertd/log.h"
-#include "convertd/own.h"
+#include "convertd/base/log.h"
+#include "convertd/policy/own.h"
 
 #include "run.h"
 

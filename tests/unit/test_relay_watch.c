@@ -2,7 +2,7 @@
 /* test_relay_watch.c - when a relay on which too little moves is given up */
 #include "config.h"
 
-#include "convertd/relay_watch.h"
+#include "convertd/relay/relay_watch.h"
 
 #include "run.h"
 

@@ -3,7 +3,7 @@
 #include "bytes.h"
 #include "run.h"
 
-#include "convertd/request.h"
+#include "convertd/policy/request.h"
 
 #include <arpa/inet.h>
 #include <check.h>

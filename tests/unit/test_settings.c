@@ -2,8 +2,8 @@
 /* test_settings.c - the command line and the configuration file: what is right, and what is said */
 #include "config.h"
 
-#include "convertd/settings.h"
-#include "convertd/textfile.h"
+#include "convertd/config/settings.h"
+#include "convertd/base/textfile.h"
 
 #include "run.h"
 

@@ -2,8 +2,8 @@
 /* test_shared.c - what convertd says of a node that shares its address */
 #include "run.h"
 
-#include "convertd/settings.h"
-#include "convertd/shared.h"
+#include "convertd/config/settings.h"
+#include "convertd/config/shared.h"
 
 #include <check.h>
 #include <linux/mptcp.h>

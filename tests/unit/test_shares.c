@@ -3,9 +3,9 @@
 #include "config.h"
 
 #include "common/sockaddr.h"
-#include "convertd/heap.h"
-#include "convertd/memory_budget.h"
-#include "convertd/shares.h"
+#include "convertd/base/heap.h"
+#include "convertd/policy/memory_budget.h"
+#include "convertd/policy/shares.h"
 
 #include "run.h"
 

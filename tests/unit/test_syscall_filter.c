@@ -2,7 +2,7 @@
 /* test_syscall_filter.c - what the filter for system calls lets through, refuses, and punishes */
 #include "config.h"
 
-#include "convertd/syscall_filter.h"
+#include "convertd/privilege/syscall_filter.h"
 
 #include "run.h"
 

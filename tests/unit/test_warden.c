@@ -2,8 +2,8 @@
 /* test_warden.c - what the main process takes for right, and what it permits */
 #include "config.h"
 
-#include "convertd/warden_message.h"
-#include "convertd/warden_policy.h"
+#include "convertd/privilege/warden_message.h"
+#include "convertd/privilege/warden_policy.h"
 
 #include "run.h"
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* bucket.c - so many in a second: token buckets (no I/O) */
+#include "config.h"
+
+#include "convertd/base/bucket.h"
+
+#define TOKEN 1000
+
+static uint64_t bucket_size(unsigned rate)
+{
+	return (uint64_t)rate * BUCKET_SECONDS * TOKEN;
+}
+
+/* Fills it up to now. */
+static void bucket_fill(struct bucket *bucket, unsigned rate, uint64_t now_ms)
+{
+	uint64_t full = bucket_size(rate);
+	/* Another thread may have looked at the clock earlier and come later. */
+	uint64_t elapsed = now_ms > bucket->filled_ms ? now_ms - bucket->filled_ms : 0;
+
+	if (!bucket->filled_ms || elapsed >= BUCKET_SECONDS * 1000)
+		bucket->tokens = full;
+	else
+		bucket->tokens += elapsed * rate;
+	if (bucket->tokens > full)
+		bucket->tokens = full;
+	if (now_ms > bucket->filled_ms)
+		bucket->filled_ms = now_ms;
+}
+
+bool bucket_has(struct bucket *bucket, unsigned rate, uint64_t now_ms)
+{
+	if (!rate)
+		return true;
+	bucket_fill(bucket, rate, now_ms);
+	return bucket->tokens >= TOKEN;
+}
+
+void bucket_take(struct bucket *bucket, unsigned rate)
+{
+	if (rate)
+		bucket->tokens -= TOKEN;
+}
+
+bool bucket_is_full(struct bucket *bucket, unsigned rate, uint64_t now_ms)
+{
+	if (!rate || !bucket->filled_ms)
+		return true;
+	bucket_fill(bucket, rate, now_ms);
+	return bucket->tokens == bucket_size(rate);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.h - the options of the command line and of the configuration file
+ *
+ * One table says all about each: what reads its value, its default, its help. The command line
+ * writes "--name value" or "--name=value", the file "name value" or "name = value".
+ */
+#ifndef CONVERTD_OPTIONS_H
+#define CONVERTD_OPTIONS_H
+
+#include "convertd/base/problems.h"
+#include "convertd/config/settings.h"
+
+#include <stdbool.h>
+
+/* Where an option may stand, and how often. */
+#define OPTION_REPEATS 0x1      /* each adds something; otherwise the command line's counts */
+#define OPTION_COMMAND_LINE 0x2 /* not in a file */
+#define OPTION_LAST 0x4         /* nothing behind it is looked at */
+
+struct option_spec {
+	const char *group; /* heading for this one and those behind it; NULL: no new one */
+	const char *name;
+	const char *argument; /* NULL: takes none */
+	const char *help;     /* lines; the default of a number isn't in it */
+	/* Reads the value (NULL without an argument); returns false after telling @problems. */
+	bool (*apply)(const struct option_spec *spec, struct settings *settings, const char *value,
+		      const struct place *place, struct problems *problems);
+	size_t offset; /* of the member that it sets */
+	const char *unit;
+	unsigned min, max, fallback; /* of a number; its default is @fallback */
+	unsigned flags;
+};
+
+/* The table ends with an option without a name. */
+extern const struct option_spec options_table[];
+
+/* The index in options_table, or -1. */
+int options_find(const char *name);
+
+void options_set_defaults(struct settings *settings);
+
+/* Prints the summary for --help to standard output. */
+void options_print_help(void);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * settings.h - all that convertd was told: immutable once read
+ *
+ * A reload makes new settings from the same command line and what the files say then; only when
+ * these are right in all do they take the place of the old ones, as a whole.
+ */
+#ifndef CONVERTD_SETTINGS_H
+#define CONVERTD_SETTINGS_H
+
+#include "common/sockaddr.h"
+#include "convertd/policy/access.h"
+#include "convertd/net/congestion.h"
+#include "convertd/policy/cookies.h"
+#include "convertd/policy/limits.h"
+#include "convertd/base/log.h"
+#include "convertd/policy/own.h"
+#include "convertd/base/problems.h"
+#include "convertd/config/shared.h"
+#include "convertd/net/sources.h"
+#include "convertd/config/user.h"
+
+#include <limits.h>
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SETTINGS_LISTEN_MAX 64
+#define SETTINGS_METRICS_MAX 4
+#define SETTINGS_STATUS_DEFAULT "/run/convertd/metrics.sock" /* as contrib/convertd.conf has it */
+#define SETTINGS_SOCKET_PATH_MAX 108 /* bytes, with the NUL: unix(7) */
+#define SETTINGS_WORKERS_MAX 256
+#define SETTINGS_PORT 1234
+#define SETTINGS_LISTEN_DEFAULT "[::]:1234"
+
+/* What was asked for. */
+enum settings_action {
+	SETTINGS_RUN,
+	SETTINGS_CHECK,   /* only say whether the settings are right */
+	SETTINGS_STATUS,  /* ask the converter that runs; keys and the like are not read */
+	SETTINGS_HELP,    /* settings are not complete for this one */
+	SETTINGS_VERSION, /* and this one */
+	SETTINGS_MAKE_KEY, /* and this one: a file with a new key */
+};
+
+/* Are SYNs withheld until servers have answered? */
+enum settings_hold {
+	SETTINGS_HOLD_AUTO, /* where it is possible */
+	SETTINGS_HOLD_ON,   /* or else convertd doesn't run */
+	SETTINGS_HOLD_OFF,
+};
+
+/* Where clients are accepted. */
+struct listen_address {
+	union sockaddr_ip address;
+	char device[IFNAMSIZ]; /* only what arrives there; "": wherever it arrives */
+};
+
+/* Same address and device? */
+bool listen_address_equal(const struct listen_address *a, const struct listen_address *b);
+
+/* Where HTTP is answered. */
+struct metrics_address {
+	union sockaddr_ip address;
+	char path[SETTINGS_SOCKET_PATH_MAX]; /* of a Unix socket; "": the address counts */
+};
+
+/* The path of a file, and where it was given. */
+struct settings_path {
+	char name[PATH_MAX]; /* "": none */
+	struct place place;
+};
+
+struct settings {
+	enum settings_action action;
+	struct settings_path config;
+	struct listen_address listen[SETTINGS_LISTEN_MAX];
+	size_t listen_count;
+	struct shared shared; /* addresses that other converters have as well */
+	bool listen_is_default; /* nobody has said where */
+	struct access access;
+	struct own_told own;  /* addresses of this host's that it can't see itself */
+	struct sources sources;        /* where connections to servers come from */
+	struct limits_settings limits; /* no total of connections: as many as open files allow */
+	unsigned max_memory, max_memory_per_client; /* MiB of the kernel's; 0: what suits this host */
+	unsigned retry_delay;          /* seconds, told to those who exceed a limit */
+	struct settings_path cookie_key, cookie_list, make_key;
+	unsigned cookie_lifetime; /* seconds of an epoch */
+	struct cookies *cookies;  /* NULL: none are required */
+	unsigned cookie_demand;   /* percent of pending requests, from which on they are; 0: never */
+	unsigned connect_timeout; /* seconds */
+	unsigned request_timeout; /* seconds */
+	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
+	/* Of connections with clients, and with servers; "": the system's. */
+	char congestion_client[CONGESTION_NAME_MAX], congestion_server[CONGESTION_NAME_MAX];
+	unsigned drain_timeout;   /* seconds that sessions have at the end; 0: none */
+	unsigned workers;         /* threads, 0: one for each CPU */
+	unsigned log_level;       /* enum log_level */
+	unsigned log_format;      /* enum log_format */
+	unsigned log_rate;        /* lines a second about sessions of one outcome; 0: all */
+	struct metrics_address metrics[SETTINGS_METRICS_MAX];
+	size_t metrics_count;
+	struct user user;
+	bool take_over; /* of a convertd that serves where this one is to */
+	bool no_syn_window_fix;
+	enum settings_hold hold_syn;
+	unsigned hold_time; /* milliseconds */
+	bool drop_foreign_syns;
+	bool no_syscall_filter, no_landlock;
+};
+
+/*
+ * settings_create() - from the command line and the files that it names
+ * @argv: as main() has it; may be given again for a reload
+ * Returns NULL after telling @problems all that is wrong.
+ */
+struct settings *settings_create(int argc, char *argv[], struct problems *problems);
+
+/*
+ * Tells @problems what is wrong with a configuration file of @len bytes at @text, which it changes.
+ * The files that it names are not read.
+ */
+void settings_check_text(const char *name, char *text, size_t len, struct problems *problems);
+
+/* NULL is fine. */
+void settings_destroy(struct settings *settings);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* terms.c - what sessions go by: the settings in force, and what this host makes of them */
+#include "config.h"
+
+#include "convertd/config/terms.h"
+
+#include "common/sysctl.h"
+#include "convertd/net/fastopen.h"
+#include "convertd/base/log.h"
+#include "convertd/policy/memory_budget.h"
+#include "convertd/config/settings.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+/* Sessions beyond the limit of connections, whose clients can be told so: at least, and a part. */
+#define REFUSALS_MIN 8
+#define REFUSALS_PART 64
+
+/* net.ipv4.tcp_fastopen: data in our SYNs; with the second bit, and no option then. */
+#define FASTOPEN_CLIENT 0x1
+#define FASTOPEN_WITH_COOKIES (FASTOPEN_CLIENT | 0x4)
+
+/*
+ * Pipes, through which bulk is spliced: so many, but no more than a part of the descriptors, which
+ * connections need more than a transfer needs a pipe: 9,800 fit into 20,000.
+ */
+#define PIPES_MAX 256
+#define PIPES_PART 512
+
+/* Linux's own, where the sysctl can't be read. */
+#define SYN_RETRIES_DEFAULT 6
+#define SYNACK_RETRIES_DEFAULT 5
+
+/* Bits of the SYNs that this host sends; a sysctl that can't be read counts as its default. */
+static struct request_features read_features(const struct settings *settings, bool withheld,
+					     bool corrected)
+{
+	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
+	unsigned fastopen = sysctl < 0 ? FASTOPEN_CLIENT : (unsigned)sysctl;
+	struct request_features features = {
+		.sack = sysctl_read("net.ipv4.tcp_sack") != 0,
+		.timestamps = sysctl_read("net.ipv4.tcp_timestamps") != 0,
+		.mptcp = sysctl_read("net.mptcp.enabled") > 0,
+		.fastopen = (fastopen & FASTOPEN_WITH_COOKIES) == FASTOPEN_CLIENT &&
+			    fastopen_is_known(),
+		.withholding = { .withheld = withheld,
+				 .limit_ms = withheld ? (uint16_t)settings->hold_time : 0,
+				 .corrects = corrected },
+	};
+
+	return features;
+}
+
+/*
+ * The limits as they can be kept with the descriptors that there are: two for a connection, two for
+ * each that is refused, or has to make room, beyond them (limits.sockets), and some of our own, pipes among them.
+ */
+static struct limits_settings fit_limits(const struct settings *settings, rlim_t own,
+					 size_t *pipes)
+{
+	struct limits_settings limits = settings->limits;
+	rlim_t connections = 1;
+	struct rlimit files;
+
+	*pipes = PIPES_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur > INT_MAX)
+		return limits;
+	if (files.rlim_cur / PIPES_PART < PIPES_MAX)
+		*pipes = files.rlim_cur / PIPES_PART;
+	own += 2 * *pipes;
+	if (files.rlim_cur > own + 2)
+		connections = (files.rlim_cur - own) * 64 / 130;
+	if (!limits.connections.total)
+		limits.connections.total = (unsigned)connections;
+	else if (limits.connections.total > connections)
+		log_warning("--max-connections %u needs %llu open files, and the limit is %llu; raise it "
+			    "(LimitNOFILE=, ulimit -Hn), or clients will have to wait",
+			    limits.connections.total,
+			    limits.connections.total * 130ULL / 64 + own,
+			    (unsigned long long)files.rlim_cur);
+	return limits;
+}
+
+static int read_last_fd(void)
+{
+	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	return files.rlim_cur > INT_MAX ? INT_MAX : (int)files.rlim_cur - 1;
+}
+
+/* One, those of the sysctl, and one more: tcp_fastopen_synack_timer(), Linux 6.18. */
+static unsigned read_synacks(void)
+{
+	int retries = sysctl_read("net.ipv4.tcp_synack_retries");
+
+	return (retries < 0 ? SYNACK_RETRIES_DEFAULT : (unsigned)retries) + 2;
+}
+
+struct terms *terms_create(struct settings *settings, size_t files_own, bool withheld,
+			   bool corrected)
+{
+	static unsigned made; /* by the main thread alone */
+	struct terms *terms = calloc(1, sizeof(*terms));
+
+	if (!terms)
+		return NULL;
+	terms->number = ++made;
+	terms->settings = settings;
+	terms->limits = fit_limits(settings, files_own, &terms->pipes_max);
+	terms->limits.memory = memory_budget((uint64_t)settings->max_memory << 20,
+					     (uint64_t)settings->max_memory_per_client << 20);
+	terms->limits.sockets = terms->limits.connections.total;
+	if (terms->limits.sockets)
+		terms->limits.sockets += REFUSALS_MIN + terms->limits.sockets / REFUSALS_PART;
+	terms->features = read_features(settings, withheld, corrected);
+	terms->last_fd = read_last_fd();
+	terms->syn_retries = sysctl_read("net.ipv4.tcp_syn_retries");
+	if (terms->syn_retries < 1)
+		terms->syn_retries = SYN_RETRIES_DEFAULT;
+	terms->synacks = read_synacks();
+	terms->references = 1;
+	return terms;
+}
+
+struct terms *terms_ref(struct terms *terms)
+{
+	atomic_fetch_add(&terms->references, 1);
+	return terms;
+}
+
+void terms_unref(struct terms *terms)
+{
+	if (!terms || atomic_fetch_sub(&terms->references, 1) != 1)
+		return;
+	settings_destroy((struct settings *)terms->settings);
+	free(terms);
+}

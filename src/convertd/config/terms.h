@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * terms.h - what sessions go by: the settings in force, and what this host makes of them
+ *
+ * Terms never change. A reload makes new ones; the old live as long as some worker still has them.
+ */
+#ifndef CONVERTD_TERMS_H
+#define CONVERTD_TERMS_H
+
+#include "convertd/policy/limits.h"
+#include "convertd/policy/request.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+struct settings;
+
+struct terms {
+	const struct settings *settings;
+	unsigned number; /* no others of this process have it: what was granted by these is asked again by others */
+	struct limits_settings limits;    /* the settings' as far as open files allow */
+	size_t pipes_max;                 /* of all workers, besides one of each; see relay_pipe.h */
+	struct request_features features; /* what may be asked for towards servers, and is told of SYNs */
+	int last_fd;                      /* the highest descriptor that there can be */
+	int syn_retries;                  /* net.ipv4.tcp_syn_retries */
+	unsigned synacks;                 /* that the kernel sends for a SYN with data, before it gives up */
+	atomic_uint references;
+};
+
+/*
+ * terms_create() - what @settings come to on this host, now
+ * @files_own: descriptors that convertd needs for other things than sessions
+ * @withheld: SYNs are withheld until servers have answered
+ * @corrected: the windows of MPTCP SYNs that carry data are corrected
+ * Warns of limits that can't be kept. Returns one reference, with which the settings go as well;
+ * NULL without memory, and the settings stay the caller's.
+ */
+struct terms *terms_create(struct settings *settings, size_t files_own, bool withheld,
+			   bool corrected);
+
+/* One more reference, which is returned. */
+struct terms *terms_ref(struct terms *terms);
+
+/* One reference less; the last one frees the terms and their settings. NULL is fine. */
+void terms_unref(struct terms *terms);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* user.h - the user that convertd becomes when root has started it */
+#ifndef CONVERTD_USER_H
+#define CONVERTD_USER_H
+
+#include "convertd/base/problems.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Room for a name of a user or group (LOGIN_NAME_MAX has 256). */
+#define USER_NAME_MAX 64
+
+struct user {
+	char name[USER_NAME_MAX];  /* "": none was given */
+	char group[USER_NAME_MAX]; /* "": the user's own */
+	struct place place;
+	uid_t uid; /* set by user_find() */
+	gid_t gid;
+};
+
+/* Takes "NAME" or "NAME:GROUP" apart; returns false after telling @problems. */
+bool user_parse(struct user *user, const char *value, const struct place *place,
+		struct problems *problems);
+
+/*
+ * user_find() - look the names up
+ * Asks the C library's user database: nothing for a process that has given up its rights.
+ * Returns false after telling @problems.
+ */
+bool user_find(struct user *user, struct problems *problems);
+
+#endif

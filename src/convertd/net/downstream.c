@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * downstream.c - the connection to the server: open it, say why it failed, what was negotiated
+ *
+ * The client is told the truth about the server (Section 6.2.8), so that it can give its
+ * application the errno of a direct connection. Where it comes from:
+ *
+ * - An RST is ECONNREFUSED: Connection Reset.
+ * - An ICMP message: Destination Unreachable with its Code, which errno has lost (a dozen codes
+ *   become EHOSTUNREACH). IP_RECVERR keeps the message in the socket's error queue. It is
+ *   switched off once connected, because it also makes Linux end an established connection for
+ *   what TCP should survive (RFC 1122 4.2.3.9). An MPTCP socket refuses the option (Linux 6.18):
+ *   there, and for errors from our own routing table, the code is the usual one of that errno.
+ * - Linux gives up in SYN_SENT at the first ICMP unreachable, soft or hard; so would the client's
+ *   own connection have done.
+ * - All else is this host's: out of descriptors, ports, memory: Resource Exceeded; a time-out or
+ *   a routing loop: Network Failure. Their value 0 stands for the RFC's delay of 30 s.
+ *
+ * Likewise the options of the SYN+ACK are not kept by the kernel: TCP_SAVED_SYN is for accepted
+ * sockets only. They are rebuilt from TCP_INFO: kinds are exact, and so are the window scale and
+ * whether Multipath TCP was taken. The MSS is the lesser of the server's and what our path
+ * allows. Values that are not told are written as zero: both timestamps, and for MP_CAPABLE the
+ * version and the HMAC flag alone, without the server's key, which isn't the client's to have.
+ * A Fast Open cookie is read from where the kernel has put it (fastopen.c).
+ */
+#include "config.h"
+
+#include "convertd/net/downstream.h"
+
+#include "convertd/net/congestion.h"
+#include "convertd/policy/request.h"
+#include "convertd/net/route.h"
+#include "convertd/net/source_bind.h"
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <linux/mptcp.h>
+#include <netinet/icmp6.h>
+#include <netinet/ip_icmp.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Bytes that timestamps take from each segment (RFC 7323 Appendix A). */
+#define TIMESTAMPS_SPACE 12
+
+/* RFC 8684 3.1: subtype MP_CAPABLE and version 1; flag H, HMAC-SHA256. */
+#define MP_CAPABLE_V1 0x01
+#define MP_CAPABLE_FLAG_H 0x01
+
+static const int on = 1, off = 0;
+
+static void set_recverr(int fd, const union sockaddr_ip *server, const int *value)
+{
+	if (server->sa.sa_family == AF_INET)
+		setsockopt(fd, SOL_IP, IP_RECVERR, value, sizeof(*value));
+	else
+		setsockopt(fd, SOL_IPV6, IPV6_RECVERR, value, sizeof(*value));
+}
+
+void downstream_confirm(int fd, int retries)
+{
+	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
+}
+
+/* SO_LINGER does it for TCP alone, a connect() to AF_UNSPEC for both. */
+void downstream_reset(int fd)
+{
+	static const struct linger linger = { .l_onoff = 1, .l_linger = 0 };
+	static const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	/* Fails where the socket is closed already: fine. */
+	if (connect(fd, &unspec, sizeof(unspec)) < 0)
+		(void)0;
+}
+
+/* Sends the SYN. Returns bytes of the plan's data that are in it, or -errno. */
+static ssize_t send_syn(int fd, const struct downstream_plan *plan)
+{
+	const union sockaddr_ip *server = plan->server;
+	ssize_t n;
+
+	if (plan->fastopen)
+		n = sendto(fd, plan->data, plan->len, MSG_FASTOPEN | MSG_NOSIGNAL, &server->sa,
+			   sockaddr_ip_len(server));
+	else
+		n = connect(fd, &server->sa, sockaddr_ip_len(server));
+	if (n < 0)
+		return errno == EINPROGRESS ? 0 : -errno;
+	return n;
+}
+
+/* As downstream_connect(), from one source. Returns the same. */
+static int connect_from(const struct downstream_plan *plan, const union sockaddr_ip *source,
+			size_t *taken)
+{
+	int fd = socket(plan->server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			plan->mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
+	ssize_t n;
+
+	*taken = 0;
+	if (fd < 0)
+		return -errno;
+	set_recverr(fd, plan->server, &on);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	if (!plan->confirmed)
+		downstream_confirm(fd, 1); /* the least that there is */
+	/* It was tried when the settings were read; without it, the connection is slower at most. */
+	if (*plan->congestion)
+		congestion_set(fd, plan->congestion);
+	/* MPTCP sockets don't have it: there is a segment more. */
+	if (plan->data_follows)
+		setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
+	n = source_bind(fd, source, plan->choice, plan->route);
+	if (n == 0)
+		n = send_syn(fd, plan);
+	if (n < 0) {
+		close(fd);
+		return (int)n;
+	}
+	*taken = (size_t)n;
+	return fd;
+}
+
+/* connect() fails alike without an address to come from, as where IPv6 is switched off, and without a port. */
+static bool has_source(const struct downstream_plan *plan)
+{
+	struct in6_addr address = sockaddr_ip_in6(plan->server);
+
+	return !plan->route || route_has_source(plan->route, &address);
+}
+
+int downstream_connect(const struct downstream_plan *plan, size_t *taken)
+{
+	union sockaddr_ip source = plan->source;
+	int fd = connect_from(plan, &source, taken);
+
+	/* The client's port is in use towards this very server: from another one. */
+	if (fd == -EADDRNOTAVAIL && plan->choice == SOURCES_CLIENT) {
+		sockaddr_ip_set_port(&source, 0);
+		fd = connect_from(plan, &source, taken);
+	}
+	if (fd == -EADDRNOTAVAIL && plan->choice == SOURCES_ANY && !has_source(plan))
+		return -ENETUNREACH;
+	return fd;
+}
+
+/* What made a connection fail that isn't established. */
+static int socket_error(int fd)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? -errno : -error;
+}
+
+int downstream_result(int fd, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+	int error;
+
+	memset(info, 0, sizeof(*info));
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) < 0)
+		return -errno;
+	if (info->tcpi_state != TCP_SYN_SENT && info->tcpi_state != TCP_CLOSE)
+		return 0;
+	error = socket_error(fd);
+	if (error)
+		return error;
+	/* An MPTCP socket may close without having kept the reason. */
+	return info->tcpi_state == TCP_SYN_SENT ? -EINPROGRESS : -ECONNREFUSED;
+}
+
+void downstream_established(int fd, const union sockaddr_ip *server)
+{
+	set_recverr(fd, server, &off);
+}
+
+/* Is this our own address, of a kernel that has found no neighbour? */
+static bool is_said_here(int fd, const struct sock_extended_err *error, size_t len)
+{
+	union sockaddr_ip offender = { 0 }, local = { 0 };
+	socklen_t local_len = sizeof(local);
+	struct in6_addr a, b;
+
+	/* The address stands behind the error, ip(7). */
+	if (len < sizeof(*error) + sizeof(offender.in) || getsockname(fd, &local.sa, &local_len) < 0)
+		return false;
+	len -= sizeof(*error);
+	memcpy(&offender, error + 1, len < sizeof(offender) ? len : sizeof(offender));
+	if (offender.sa.sa_family != AF_INET &&
+	    (offender.sa.sa_family != AF_INET6 || len < sizeof(offender.in6)))
+		return false;
+	a = sockaddr_ip_in6(&offender);
+	b = sockaddr_ip_in6(&local);
+	return IN6_ARE_ADDR_EQUAL(&a, &b);
+}
+
+/* Reads the socket's error queue for an ICMP message; false if there is none. */
+static bool icmp_error(int fd, struct downstream_error *refusal)
+{
+	char control[CMSG_SPACE(sizeof(struct sock_extended_err) + sizeof(struct sockaddr_in6))];
+	struct msghdr msg = { .msg_control = control, .msg_controllen = sizeof(control) };
+	struct sock_extended_err error;
+
+	if (recvmsg(fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
+		return false;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
+		bool v4 = c->cmsg_level == SOL_IP && c->cmsg_type == IP_RECVERR;
+		bool v6 = c->cmsg_level == SOL_IPV6 && c->cmsg_type == IPV6_RECVERR;
+
+		if (!v4 && !v6)
+			continue;
+		memcpy(&error, CMSG_DATA(c), sizeof(error));
+		refusal->said_here = is_said_here(fd, (const struct sock_extended_err *)CMSG_DATA(c),
+						  c->cmsg_len - CMSG_LEN(0));
+		if (error.ee_origin != (v4 ? SO_EE_ORIGIN_ICMP : SO_EE_ORIGIN_ICMP6))
+			continue;
+		if (error.ee_type == (v4 ? ICMP_DEST_UNREACH : ICMP6_DST_UNREACH)) {
+			refusal->code = CONVERT_ERROR_DESTINATION_UNREACHABLE;
+			refusal->value = error.ee_code;
+		} else {
+			/* Time exceeded and the like: its Code would be taken for another's. */
+			refusal->code = CONVERT_ERROR_NETWORK_FAILURE;
+			refusal->value = 0;
+		}
+		return true;
+	}
+	return false;
+}
+
+/* What an errno without an ICMP message means, and the ICMP code for each family. */
+static const struct {
+	int error;
+	enum convert_error_code code;
+	uint8_t v4, v6;
+} refusals[] = {
+	{ ECONNREFUSED, CONVERT_ERROR_CONNECTION_RESET, 0, 0 },
+	{ ECONNRESET, CONVERT_ERROR_CONNECTION_RESET, 0, 0 },
+	{ ENETUNREACH, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_NET_UNREACH,
+	  ICMP6_DST_UNREACH_NOROUTE },
+	{ EAFNOSUPPORT, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_NET_UNREACH,
+	  ICMP6_DST_UNREACH_NOROUTE },
+	{ EHOSTUNREACH, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_HOST_UNREACH,
+	  ICMP6_DST_UNREACH_ADDR },
+	{ EHOSTDOWN, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_HOST_UNREACH,
+	  ICMP6_DST_UNREACH_ADDR },
+	{ ENOPROTOOPT, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_PROT_UNREACH,
+	  ICMP6_DST_UNREACH_NOROUTE },
+	/* A prohibit route, here or (ICMPv6 seen through an MPTCP socket) on the way. */
+	{ EACCES, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_PKT_FILTERED,
+	  ICMP6_DST_UNREACH_ADMIN },
+	/* A local filter. */
+	{ EPERM, CONVERT_ERROR_NOT_AUTHORIZED, 0, 0 },
+	{ EMFILE, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
+	{ ENFILE, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
+	{ ENOBUFS, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
+	{ ENOMEM, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
+	/* No local port is left, or the source address has gone. */
+	{ EADDRNOTAVAIL, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
+	{ EAGAIN, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
+	{ ETIMEDOUT, CONVERT_ERROR_NETWORK_FAILURE, 0, 0 },
+};
+
+struct downstream_error downstream_refusal(int fd, const union sockaddr_ip *server, int error)
+{
+	struct downstream_error refusal = { .code = CONVERT_ERROR_NETWORK_FAILURE };
+
+	if (fd >= 0 && icmp_error(fd, &refusal))
+		return refusal;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		if (refusals[i].error != -error)
+			continue;
+		refusal.code = refusals[i].code;
+		refusal.value = sockaddr_ip_is_v4(server) ? refusals[i].v4 : refusals[i].v6;
+		break;
+	}
+	return refusal;
+}
+
+bool downstream_asks_mptcp(int fd)
+{
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+	       protocol == IPPROTO_MPTCP;
+}
+
+bool downstream_fell_back(int fd)
+{
+	struct mptcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (!downstream_asks_mptcp(fd))
+		return false;
+	/* It hands SOL_MPTCP on then: EOPNOTSUPP over IPv4, ENOPROTOOPT over IPv6. Before Linux 5.16 none knows it. */
+	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &len) < 0 ||
+	       info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK;
+}
+
+/* Did the server take MPTCP? Kernels before 6.12 lack the option: then it isn't claimed. */
+static bool is_mptcp(int fd)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_IS_MPTCP, &value, &len) == 0 && value;
+}
+
+static size_t put_option(uint8_t *out, uint8_t kind, const uint8_t *value, uint8_t value_len)
+{
+	out[0] = kind;
+	out[1] = (uint8_t)(2 + value_len);
+	if (value_len)
+		memcpy(out + 2, value, value_len);
+	return out[1];
+}
+
+/* The segments that are sent, without what timestamps take from them: as TCP_MAXSEG tells. */
+static size_t put_mss(uint8_t *out, const struct tcp_info *info)
+{
+	uint32_t mss = info->tcpi_snd_mss;
+	uint8_t value[2];
+
+	if (!mss)
+		return 0;
+	if (info->tcpi_options & TCPI_OPT_TIMESTAMPS)
+		mss += TIMESTAMPS_SPACE;
+	if (mss > UINT16_MAX)
+		mss = UINT16_MAX;
+	value[0] = (uint8_t)(mss >> 8);
+	value[1] = (uint8_t)mss;
+	return put_option(out, TCP_KIND_MSS, value, sizeof(value));
+}
+
+size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
+			  const struct fastopen_cookie *cookie,
+			  uint8_t out[static DOWNSTREAM_OPTIONS_MAX])
+{
+	static const uint8_t zeros[8];
+	static const uint8_t mp_capable[2] = { MP_CAPABLE_V1, MP_CAPABLE_FLAG_H };
+	size_t n = put_mss(out, info);
+
+	if (info->tcpi_options & TCPI_OPT_SACK)
+		n += put_option(out + n, TCP_KIND_SACK_PERMITTED, NULL, 0);
+	if (info->tcpi_options & TCPI_OPT_TIMESTAMPS)
+		n += put_option(out + n, TCP_KIND_TIMESTAMPS, zeros, sizeof(zeros));
+	if (info->tcpi_options & TCPI_OPT_WSCALE) {
+		uint8_t scale = info->tcpi_snd_wscale;
+
+		n += put_option(out + n, TCP_KIND_WINDOW_SCALE, &scale, 1);
+	}
+	if (mptcp && is_mptcp(fd))
+		n += put_option(out + n, TCP_KIND_MPTCP, mp_capable, sizeof(mp_capable));
+	if (cookie->len)
+		n += put_option(out + n, TCP_KIND_FASTOPEN, cookie->bytes, cookie->len);
+	return n;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * listener.c - the sockets on which clients of one address arrive
+ *
+ * A listener has MPTCP sockets, which take plain TCP clients as well, or TCP sockets where the
+ * kernel has no MPTCP. Fast Open without a cookie lets the first SYN carry the request: the
+ * Convert Protocol replaces TFO's cookie by its own TLV (RFC 8803 Section 6, note 1).
+ *
+ * Each worker has a socket of its own, bound to the same place by SO_REUSEPORT: the kernel spreads
+ * clients over them by a hash, and a queue wakes one thread. Joins of MPTCP connections are found
+ * by their token, whichever of the sockets they arrive at. Where there are fewer sockets than
+ * workers, several share one. The first socket is bound without SO_REUSEPORT, so that a place that
+ * another convertd has isn't shared with it unnoticed.
+ */
+#include "config.h"
+
+#include "convertd/net/listener.h"
+
+#include "common/sysctl.h"
+#include "convertd/process/inherit.h"
+#include "convertd/base/log.h"
+#include "convertd/privilege/rights.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct listener {
+	struct listen_address where;
+	unsigned device_index; /* 0: no interface */
+	bool mptcp;
+	bool fastopen;
+	bool congestion_set; /* not as the system has it, or no longer */
+	bool inherited;
+	size_t count;
+	struct listener_socket sockets[];
+};
+
+static const int on = 1;
+
+/* An MPTCP socket, or else a TCP one with one warning for the whole process. */
+static int open_socket(int family, bool *mptcp)
+{
+	static bool warned;
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_MPTCP);
+
+	*mptcp = fd >= 0;
+	if (fd >= 0 || (errno != EPROTONOSUPPORT && errno != ENOPROTOOPT && errno != EINVAL))
+		return fd;
+	if (!warned)
+		log_warning("no MPTCP sockets (%s): listening with TCP, clients use one path only; "
+			    "the kernel needs CONFIG_MPTCP and net.mptcp.enabled=1, and convertd "
+			    "a restart then",
+			    strerror(errno));
+	warned = true;
+	return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+}
+
+/* Options that accepted sockets inherit, and Fast Open. */
+static void set_options(struct listener *listener, int fd)
+{
+	static const int backlog = LISTENER_BACKLOG, retries = 1;
+
+	/* As net.ipv4.tcp_synack_retries is wanted; MPTCP sockets haven't got the option. */
+	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	listener->fastopen =
+		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN, &backlog, sizeof(backlog)) == 0 &&
+		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0;
+	if (!listener->fastopen && listener->sockets[0].fd == fd)
+		log_warning("no Fast Open without cookies (%s): each connection takes a round trip "
+			    "more; it needs Linux 4.15, for MPTCP 6.2",
+			    strerror(errno));
+}
+
+static const char *bind_remedy(int error)
+{
+	switch (error) {
+	case EADDRINUSE:
+		return "another process listens there (pass --take-over if it is a convertd to be "
+		       "replaced), or another --listen contains it";
+	case EADDRNOTAVAIL:
+		return "this host has no such address (see: ip address)";
+	case EACCES:
+		return "ports below 1024 need CAP_NET_BIND_SERVICE";
+	case ENODEV:
+		return "this host has no such interface (see: ip link)";
+	default:
+		return "choose another address with --listen";
+	}
+}
+
+const char *listener_place_name(const struct listen_address *where,
+				char buf[static LISTENER_DESCRIPTION_MAX])
+{
+	char text[SOCKADDR_STRLEN], *colon;
+
+	sockaddr_ip_format(&where->address, text);
+	colon = strrchr(text, ':');
+	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%.*s%s%s%s", (int)(colon - text), text,
+		 where->device[0] ? "%" : "", where->device, colon);
+	return buf;
+}
+
+static void tell_problem(struct problems *problems, const struct listen_address *where, int error)
+{
+	static const struct place place = { .name = "listen" };
+	char text[LISTENER_DESCRIPTION_MAX];
+
+	problems_add(problems, &place, "%s: %s: %s", listener_place_name(where, text), strerror(error),
+		     bind_remedy(error));
+}
+
+/* Returns 0 or -errno. */
+static int socket_bind(struct listener *listener, int fd)
+{
+	union sockaddr_ip address = listener->where.address;
+	const char *device = listener->where.device;
+	socklen_t device_len = (socklen_t)strlen(device);
+	int v6only = !IN6_IS_ADDR_UNSPECIFIED(&address.in6.sin6_addr);
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (address.sa.sa_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only));
+	if (device_len) {
+		listener->device_index = if_nametoindex(device);
+		if (!listener->device_index)
+			return -ENODEV;
+		if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, device_len) < 0)
+			return -errno;
+		if (address.sa.sa_family == AF_INET6 &&
+		    IN6_IS_ADDR_LINKLOCAL(&address.in6.sin6_addr))
+			address.in6.sin6_scope_id = listener->device_index;
+	}
+	return rights_bind(fd, &address);
+}
+
+/* One socket that is bound, able to share its place with the others. Returns 0 or -errno. */
+static int socket_open(struct listener *listener, struct listener_socket *socket, bool first)
+{
+	bool alone = listener->count == 1;
+	int error;
+
+	socket->fd = open_socket(listener->where.address.sa.sa_family, &listener->mptcp);
+	if (socket->fd < 0)
+		return -errno;
+	set_options(listener, socket->fd);
+	if (!first && setsockopt(socket->fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) < 0)
+		return -errno;
+	error = socket_bind(listener, socket->fd);
+	if (!error && first && !alone &&
+	    setsockopt(socket->fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) < 0)
+		error = -errno;
+	return error;
+}
+
+/*
+ * A duplicate of an inherited socket: that this listener goes is no matter to whoever made it.
+ * Returns 0 or -errno.
+ */
+static int socket_inherit(struct listener *listener, struct listener_socket *socket, int fd)
+{
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	socket->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (socket->fd < 0 ||
+	    getsockopt(socket->fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) < 0)
+		return -errno;
+	listener->mptcp = protocol == IPPROTO_MPTCP;
+	if (listener->where.device[0])
+		listener->device_index = if_nametoindex(listener->where.device);
+	set_options(listener, socket->fd);
+	return 0;
+}
+
+struct listener *listener_create(const struct listen_address *where, size_t count,
+				 const struct inherited *inherited, struct problems *problems)
+{
+	struct listener *listener =
+		calloc(1, sizeof(*listener) + count * sizeof(struct listener_socket));
+	int *fds = calloc(count, sizeof(*fds)), error = 0;
+	size_t found;
+
+	if (!listener || !fds) {
+		tell_problem(problems, where, ENOMEM);
+		free(listener);
+		free(fds);
+		return NULL;
+	}
+	found = inherit_find(inherited, where, fds, count);
+	listener->where = *where;
+	listener->inherited = found > 0;
+	listener->count = found ? found : count;
+	for (size_t i = 0; i < count; i++)
+		listener->sockets[i].fd = -1;
+	for (size_t i = 0; i < listener->count && !error; i++)
+		error = found ? socket_inherit(listener, &listener->sockets[i], fds[i]) :
+				socket_open(listener, &listener->sockets[i], i == 0);
+	free(fds);
+	if (!error)
+		return listener;
+	tell_problem(problems, where, -error);
+	listener_destroy(listener);
+	return NULL;
+}
+
+void listener_destroy(struct listener *listener)
+{
+	if (!listener)
+		return;
+	for (size_t i = 0; i < listener->count; i++)
+		if (listener->sockets[i].fd >= 0)
+			close(listener->sockets[i].fd);
+	free(listener);
+}
+
+size_t listener_sockets(const struct listener *listener)
+{
+	return listener->count;
+}
+
+struct listener_socket *listener_socket(struct listener *listener, size_t worker)
+{
+	return &listener->sockets[worker % listener->count];
+}
+
+bool listener_listen(struct listener *listener, struct problems *problems)
+{
+	for (size_t i = 0; i < listener->count; i++) {
+		if (listen(listener->sockets[i].fd, LISTENER_BACKLOG) == 0)
+			continue;
+		tell_problem(problems, &listener->where, errno);
+		return false;
+	}
+	return true;
+}
+
+void listener_set_pending(struct listener *listener, unsigned pending)
+{
+	unsigned half = pending / 2 + pending % 2;
+	unsigned share = half / (unsigned)listener->count + (half % listener->count != 0);
+	int queue = pending && share < LISTENER_BACKLOG ? (int)share : LISTENER_BACKLOG;
+
+	for (size_t i = 0; i < listener->count; i++)
+		setsockopt(listener->sockets[i].fd, IPPROTO_TCP, TCP_FASTOPEN, &queue,
+			   sizeof(queue));
+}
+
+void listener_set_congestion(struct listener *listener, const char *name)
+{
+	char text[LISTENER_DESCRIPTION_MAX];
+
+	/* A socket that was never told goes by the sysctl, whatever becomes of that. */
+	if (!*name && !listener->congestion_set)
+		return;
+	listener->congestion_set = true;
+	for (size_t i = 0; i < listener->count; i++) {
+		int error = congestion_set(listener->sockets[i].fd, name);
+
+		if (!error)
+			continue;
+		log_warning("%s: the congestion control stays as it was: %s",
+			    listener_place_name(&listener->where, text), strerror(-error));
+		return;
+	}
+}
+
+bool listener_is_at(const struct listener *listener, const struct listen_address *where)
+{
+	return listen_address_equal(&listener->where, where) &&
+	       (!where->device[0] || if_nametoindex(where->device) == listener->device_index);
+}
+
+const char *listener_name(const struct listener *listener,
+			  char buf[static LISTENER_DESCRIPTION_MAX])
+{
+	return listener_place_name(&listener->where, buf);
+}
+
+/* Sockets stay what they were made as. Inherited ones are somebody else's to make, who was told. */
+static const char *describe_protocol(const struct listener *listener)
+{
+	if (listener->mptcp)
+		return "MPTCP";
+	return !listener->inherited && sysctl_read("net.mptcp.enabled") > 0 ? "TCP until a restart" :
+									       "TCP";
+}
+
+const char *listener_describe(const struct listener *listener,
+			      char buf[static LISTENER_DESCRIPTION_MAX])
+{
+	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
+	bool fastopen = listener->fastopen && (sysctl < 0 || sysctl & LISTENER_SYSCTL_FASTOPEN);
+	char text[LISTENER_DESCRIPTION_MAX];
+
+	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", listener_place_name(&listener->where, text),
+		 describe_protocol(listener), fastopen ? ", Fast Open" : "",
+		 listener->inherited ? ", inherited" : "");
+	return buf;
+}

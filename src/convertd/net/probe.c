@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * probe.c - connections that convertd makes for itself, to see what becomes of them
+ *
+ * They go only where a client has just asked to be connected to, and there are few of them, so that
+ * nobody is sent more than clients send anyway. A session never waits for one.
+ */
+#include "config.h"
+
+#include "convertd/net/probe.h"
+
+#include "convertd/net/downstream.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct probe {
+	struct event *event; /* NULL: the place is free */
+	int fd;
+	union sockaddr_ip server;
+	uint8_t message[PROBE_MESSAGE_MAX];
+	size_t len;
+	bool said; /* it was reached */
+	probe_done_fn *done;
+};
+
+struct probes {
+	struct event_base *base;
+	struct probe probe[PROBES_MAX];
+};
+
+struct probes *probes_create(struct event_base *base)
+{
+	struct probes *probes = calloc(1, sizeof(*probes));
+
+	if (probes)
+		probes->base = base;
+	return probes;
+}
+
+static void probe_free(struct probe *probe)
+{
+	event_free(probe->event);
+	downstream_reset(probe->fd);
+	close(probe->fd);
+	probe->event = NULL;
+}
+
+void probes_destroy(struct probes *probes)
+{
+	if (!probes)
+		return;
+	for (size_t i = 0; i < PROBES_MAX; i++)
+		if (probes->probe[i].event)
+			probe_free(&probes->probe[i]);
+	free(probes);
+}
+
+/* It is connected: says what it has to say, and waits for what comes back. Returns whether it goes on. */
+static bool say(struct probe *probe)
+{
+	static const struct timeval limit = { .tv_sec = PROBE_SECONDS };
+
+	if (!probe->len ||
+	    send(probe->fd, probe->message, probe->len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		return false;
+	probe->said = true;
+	event_del(probe->event);
+	return event_assign(probe->event, event_get_base(probe->event), probe->fd, EV_READ,
+			    event_get_callback(probe->event), probe) == 0 &&
+	       event_add(probe->event, &limit) == 0;
+}
+
+static void on_probe(evutil_socket_t fd, short what, void *arg)
+{
+	struct probe *probe = arg;
+	struct tcp_info info;
+	int error = 0;
+
+	if (!probe->said) {
+		error = what & EV_TIMEOUT ? -ETIMEDOUT : downstream_result(fd, &info);
+		if (error == -EINPROGRESS || (!error && say(probe)))
+			return;
+	}
+	probe_free(probe);
+	probe->done(&probe->server, error);
+}
+
+static struct probe *free_place(struct probes *probes, const union sockaddr_ip *server)
+{
+	struct probe *place = NULL;
+
+	for (size_t i = 0; i < PROBES_MAX; i++) {
+		if (!probes->probe[i].event)
+			place = &probes->probe[i];
+		else if (sockaddr_ip_equal(&probes->probe[i].server, server))
+			return NULL;
+	}
+	return place;
+}
+
+bool probes_start(struct probes *probes, const struct downstream_plan *plan, const uint8_t *message,
+		  size_t len, probe_done_fn *done)
+{
+	static const struct timeval limit = { .tv_sec = PROBE_SECONDS };
+	struct probe *probe = probes && len <= PROBE_MESSAGE_MAX ? free_place(probes, plan->server) :
+								   NULL;
+	struct downstream_plan own = *plan;
+	size_t taken;
+
+	if (!probe)
+		return false;
+	own.data = NULL;
+	own.len = 0;
+	own.mptcp = own.fastopen = own.data_follows = own.confirmed = false;
+	memset(probe, 0, sizeof(*probe));
+	probe->server = *plan->server;
+	probe->done = done;
+	probe->len = len;
+	if (len)
+		memcpy(probe->message, message, len);
+	probe->fd = downstream_connect(&own, &taken);
+	if (probe->fd < 0) {
+		done(plan->server, probe->fd);
+		return true;
+	}
+	probe->event = event_new(probes->base, probe->fd, EV_WRITE | EV_PERSIST, on_probe, probe);
+	if (probe->event && event_add(probe->event, &limit) == 0)
+		return true;
+	if (probe->event)
+		event_free(probe->event);
+	probe->event = NULL;
+	close(probe->fd);
+	return false;
+}

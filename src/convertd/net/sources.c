@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sources.c - which address servers see a client come from (RFC 8803 4.4; no I/O)
+ *
+ * Of a set of addresses, a client keeps its own: "paired" pooling, as RFC 8803 4.3 has it (RFC 6888
+ * REQ-2, RFC 4787 REQ-2). Nothing is remembered for that. Prefixes are chosen by weighted
+ * rendezvous hashing: each draws a number out of a keyed hash of itself and the client, and the
+ * best one has the client. So it stays the same after a reload, a restart and on another converter
+ * with the same set and key; where a prefix is added or taken away, only those clients move who
+ * gain or lose by it; and each address has the same share of clients, as a prefix weighs as much
+ * as it has addresses. Which one it is within the prefix says the same hash.
+ *
+ * A client is an IPv4 address, or the first 64 bits of an IPv6 one: hosts change the others as they
+ * like (RFC 8981). The hash is keyed so that nobody can choose addresses that share one of ours
+ * with somebody else, to use up its ports.
+ */
+#include "config.h"
+
+#include "convertd/net/sources.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <sodium.h>
+#include <string.h>
+
+#define LABEL "convert source address"
+
+static_assert(SOURCES_KEY_LEN == crypto_shorthash_KEYBYTES, "a key for SipHash");
+
+void sources_set_key(struct sources *sources, const char *secret)
+{
+	crypto_generichash_state state;
+
+	crypto_generichash_init(&state, NULL, 0, sizeof(sources->key));
+	crypto_generichash_update(&state, (const unsigned char *)LABEL, sizeof(LABEL));
+	crypto_generichash_update(&state, (const unsigned char *)secret, strlen(secret));
+	crypto_generichash_final(&state, sources->key, sizeof(sources->key));
+}
+
+/* Not an address that a connection could come from. */
+static bool is_unusable(const struct prefix *prefix)
+{
+	const uint8_t *bytes = prefix->address.s6_addr;
+
+	if (IN6_IS_ADDR_V4MAPPED(&prefix->address))
+		return prefix->length < 96 || bytes[12] == 0 || bytes[12] == 127 || bytes[12] >= 224;
+	return prefix->length == 0 || IN6_IS_ADDR_UNSPECIFIED(&prefix->address) ||
+	       IN6_IS_ADDR_LOOPBACK(&prefix->address) || IN6_IS_ADDR_MULTICAST(&prefix->address) ||
+	       IN6_IS_ADDR_LINKLOCAL(&prefix->address);
+}
+
+bool sources_add(struct sources *sources, const char *text, const struct place *place,
+		 struct problems *problems)
+{
+	struct source *source = &sources->source[sources->count];
+	char quote[PROBLEM_QUOTE_MAX], meant[PREFIX_STRLEN];
+	struct prefix prefix;
+	int parsed = prefix_parse(&prefix, text, strlen(text));
+
+	problems_quote(text, quote);
+	if (parsed == -ERANGE)
+		problems_add(problems, place, "%s has bits behind its length; write %s if that is meant",
+			     quote, prefix_format(&prefix, meant));
+	else if (parsed < 0 || is_unusable(&prefix))
+		problems_add(problems, place,
+			     "%s is no address or prefix of this host's; write 192.0.2.1, 192.0.2.16/28 "
+			     "or 2001:db8::/64",
+			     quote);
+	else if (sources->count == SOURCES_MAX)
+		problems_add(problems, place, "%s is one too many, the limit is %d; prefixes take many "
+			     "addresses at once", quote, SOURCES_MAX);
+	else {
+		*source = (struct source){ .prefix = prefix, .place = *place };
+		sources->count++;
+		return true;
+	}
+	return false;
+}
+
+/* 64 bits for a client and a prefix; @what tells several apart. */
+static uint64_t draw(const struct sources *sources, const struct prefix *prefix,
+		     const struct in6_addr *client, uint8_t what)
+{
+	uint8_t text[sizeof(*client) + sizeof(prefix->address) + 2], hash[crypto_shorthash_BYTES];
+	uint64_t result;
+
+	memcpy(text, client, sizeof(*client));
+	memcpy(text + sizeof(*client), &prefix->address, sizeof(prefix->address));
+	text[sizeof(text) - 2] = prefix->length;
+	text[sizeof(text) - 1] = what;
+	crypto_shorthash(hash, text, sizeof(text), sources->key);
+	memcpy(&result, hash, sizeof(result));
+	return result;
+}
+
+/*
+ * The lower, the better: of prefixes with weights w, each is the best with the probability of its
+ * part of the sum of weights, if a number from 0 to 1 is drawn for each as -ln(number) / w.
+ */
+static double score(const struct sources *sources, const struct prefix *prefix,
+		    const struct in6_addr *client)
+{
+	double number = ldexp((double)(draw(sources, prefix, client, 0) >> 11) + 0.5, -53);
+
+	return ldexp(-log(number), prefix->length - 128);
+}
+
+static struct in6_addr pick(const struct sources *sources, const struct prefix *prefix,
+			    const struct in6_addr *client)
+{
+	struct in6_addr address = prefix->address;
+	uint64_t bits[2] = { draw(sources, prefix, client, 1), draw(sources, prefix, client, 2) };
+	uint8_t bytes[sizeof(address)];
+
+	memcpy(bytes, bits, sizeof(bytes));
+	for (unsigned i = 0; i < sizeof(address); i++) {
+		unsigned kept = prefix->length > i * 8 ? prefix->length - i * 8 : 0;
+		uint8_t mask = kept >= 8 ? 0 : (uint8_t)(0xff >> kept);
+
+		address.s6_addr[i] |= bytes[i] & mask;
+	}
+	return address;
+}
+
+/* Can a server see the client's own address? */
+static bool is_preserved(const struct sources *sources, const union sockaddr_ip *client,
+			 const union sockaddr_ip *server)
+{
+	struct in6_addr address = sockaddr_ip_in6(client);
+	struct prefix own = prefix_of(&address, 128);
+
+	return sources->preserve && sockaddr_ip_is_v4(client) == sockaddr_ip_is_v4(server) &&
+	       !is_unusable(&own);
+}
+
+enum sources_choice sources_choose(const struct sources *sources, const union sockaddr_ip *client,
+				   const union sockaddr_ip *server, union sockaddr_ip *out)
+{
+	bool v4 = sockaddr_ip_is_v4(server);
+	struct in6_addr address = sockaddr_ip_in6(client);
+	const struct prefix *best = NULL;
+	double best_score = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (is_preserved(sources, client, server)) {
+		sockaddr_ip_set(out, AF_UNSPEC, &address, sockaddr_ip_port(client));
+		return SOURCES_CLIENT;
+	}
+	if (!sockaddr_ip_is_v4(client))
+		memset(&address.s6_addr[8], 0, 8);
+	for (size_t i = 0; i < sources->count; i++) {
+		const struct prefix *prefix = &sources->source[i].prefix;
+		double mine;
+
+		if (!!IN6_IS_ADDR_V4MAPPED(&prefix->address) != v4)
+			continue;
+		mine = score(sources, prefix, &address);
+		if (best && mine >= best_score)
+			continue;
+		best = prefix;
+		best_score = mine;
+	}
+	if (!best)
+		return SOURCES_ANY;
+	address = pick(sources, best, &address);
+	sockaddr_ip_set(out, AF_UNSPEC, &address, 0);
+	return !v4 && best->length < 128 ? SOURCES_ROUTED : SOURCES_SHARED;
+}
+
+size_t source_range(const struct source *source, struct in6_addr *first, struct in6_addr *last)
+{
+	unsigned host_bits = 128 - source->prefix.length;
+
+	*first = *last = source->prefix.address;
+	for (unsigned bit = source->prefix.length; bit < 128; bit++)
+		last->s6_addr[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
+	return host_bits >= sizeof(size_t) * 8 ? SIZE_MAX : (size_t)1 << host_bits;
+}

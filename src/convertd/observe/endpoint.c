@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * endpoint.c - answers HTTP requests about the converter, and can't get into its way
+ *
+ * HTTP is libmicrohttpd's, which has a bound for each thing that a client could take too much of,
+ * and runs in an event loop of ours: it has an epoll descriptor, which is readable when there is
+ * something to do. Its time-out begins again with each byte, so a client could hold one of the few
+ * connections for ever; here each has a deadline as a whole, and takes one request. Answers are
+ * made at once from counters that nobody waits for, and are in memory when the first byte is sent:
+ * a slow reader costs that memory until its deadline.
+ *
+ * Clients are accepted here, since the library would let others wait while all connections are
+ * taken: the oldest one gives way instead. Who asks in one piece is answered in the round of the loop
+ * that accepts it; who is slow can be as many as he likes, and only has less time.
+ */
+#include "config.h"
+
+#include "convertd/observe/endpoint.h"
+
+#include "convertd/base/log.h"
+#include "convertd/base/problems.h"
+#include "convertd/privilege/rights.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+const char *endpoint_name(const struct metrics_address *where, char buf[static ENDPOINT_NAME_MAX])
+{
+	char text[SOCKADDR_STRLEN];
+
+	if (where->path[0])
+		snprintf(buf, ENDPOINT_NAME_MAX, "unix:%s", where->path);
+	else
+		snprintf(buf, ENDPOINT_NAME_MAX, "%s", sockaddr_ip_format(&where->address, text));
+	return buf;
+}
+
+static void tell_problem(struct problems *problems, const struct metrics_address *where,
+			 const char *text)
+{
+	static const struct place place = { .name = "metrics" };
+	char name[ENDPOINT_NAME_MAX];
+
+	problems_add(problems, &place, "%s: %s", endpoint_name(where, name), text);
+}
+
+#ifdef HAVE_LIBMICROHTTPD
+
+#include <event2/event.h>
+#include <microhttpd.h>
+
+/* At once. With the daemon's own descriptors: ENDPOINT_FILES_MAX. */
+#define CONNECTIONS_MAX 16
+#define BACKLOG 1024
+
+/* Without descriptors for clients, until it is tried again. */
+#define PAUSE_MS 100
+
+/* Clients accepted in one round at most, so that signals get their turn. */
+#define ACCEPTS_PER_ROUND 64
+
+/* Seconds from accept to the last byte of the answer. */
+#define DEADLINE_SECONDS 5
+
+/* Bytes of memory for a connection: its request's header, and the answer's. */
+#define CONNECTION_MEMORY 8192
+
+struct connection {
+	struct connection *prev, *next;
+	int fd;
+	uint64_t deadline_ms;
+};
+
+struct endpoint {
+	struct metrics_address where;
+	endpoint_answer_fn *answer;
+	void *arg;
+	int fd; /* where clients arrive */
+	struct event *arrival;
+	struct MHD_Daemon *daemon;
+	struct event *ready; /* of its epoll descriptor */
+	struct event *timer;
+	struct connection *connections; /* the newest first */
+	unsigned count;
+	bool left;   /* its socket is another process's as well */
+	bool paused; /* no descriptors: arrivals are looked at when the timer comes */
+};
+
+static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct endpoint *endpoint = arg;
+	struct connection *c = *context;
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		c = info ? calloc(1, sizeof(*c)) : NULL;
+		if (!c)
+			return;
+		c->fd = info->connect_fd;
+		c->deadline_ms = log_now_ms() + DEADLINE_SECONDS * 1000;
+		c->next = endpoint->connections;
+		if (c->next)
+			c->next->prev = c;
+		endpoint->connections = c;
+		endpoint->count++;
+		*context = c;
+	} else if (c) {
+		endpoint->count--;
+		if (c->prev)
+			c->prev->next = c->next;
+		else
+			endpoint->connections = c->next;
+		if (c->next)
+			c->next->prev = c->prev;
+		free(c);
+		*context = NULL;
+	}
+}
+
+static enum MHD_Result send_answer(struct MHD_Connection *connection,
+				   const struct endpoint_answer *answer)
+{
+	static const char *const headers[][2] = {
+		{ MHD_HTTP_HEADER_CONNECTION, "close" },
+		{ MHD_HTTP_HEADER_CACHE_CONTROL, "no-store" },
+		{ "X-Content-Type-Options", "nosniff" },
+		{ "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'" },
+	};
+	struct MHD_Response *response = MHD_create_response_from_buffer(answer->len, answer->body,
+									MHD_RESPMEM_MUST_FREE);
+	enum MHD_Result result;
+
+	if (!response) {
+		free(answer->body);
+		return MHD_NO;
+	}
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, answer->type);
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+		MHD_add_response_header(response, headers[i][0], headers[i][1]);
+	result = MHD_queue_response(connection, answer->status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static void make_refusal(struct endpoint_answer *answer, unsigned status, const char *text)
+{
+	answer->status = status;
+	answer->type = "text/plain; charset=utf-8";
+	answer->body = strdup(text);
+	answer->len = answer->body ? strlen(text) : 0;
+}
+
+/* Called when the header is there, and again when the request is: bodies are thrown away. */
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url,
+				  const char *method, const char *version, const char *data,
+				  size_t *data_size, void **context)
+{
+	static char seen;
+	struct endpoint *endpoint = arg;
+	struct endpoint_answer answer = { .status = MHD_HTTP_OK };
+
+	(void)version;
+	(void)data;
+	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+		make_refusal(&answer, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+		return send_answer(connection, &answer);
+	}
+	if (!*context || *data_size) {
+		*context = &seen;
+		*data_size = 0;
+		return MHD_YES;
+	}
+	if (!endpoint->answer(endpoint->arg, url, &answer))
+		make_refusal(&answer, MHD_HTTP_NOT_FOUND,
+			     "there are /, /status, /metrics and /healthz\n");
+	return send_answer(connection, &answer);
+}
+
+/* Lets the library do what there is to do, and comes again when it wants to, or at a deadline. */
+static void run(struct endpoint *endpoint)
+{
+	uint64_t now = log_now_ms(), wait = 1000;
+	MHD_UNSIGNED_LONG_LONG asked;
+	struct timeval timeout;
+
+	for (struct connection *c = endpoint->connections; c; c = c->next)
+		if (now >= c->deadline_ms)
+			shutdown(c->fd, SHUT_RDWR);
+	MHD_run(endpoint->daemon);
+	if (!endpoint->connections && !endpoint->paused) {
+		event_del(endpoint->timer);
+		return;
+	}
+	if (endpoint->paused)
+		wait = PAUSE_MS;
+	if (MHD_get_timeout(endpoint->daemon, &asked) == MHD_YES && asked < wait)
+		wait = asked;
+	timeout.tv_sec = (time_t)(wait / 1000);
+	timeout.tv_usec = (suseconds_t)(wait % 1000 * 1000);
+	event_add(endpoint->timer, &timeout);
+}
+
+/* Ends the connection that is there the longest, as its deadline would. */
+static void end_oldest(struct endpoint *endpoint)
+{
+	struct connection *c = endpoint->connections;
+
+	while (c && c->next)
+		c = c->next;
+	if (c)
+		shutdown(c->fd, SHUT_RDWR);
+	MHD_run(endpoint->daemon);
+}
+
+/* Takes the next client out of the queue; false: there is none, or no room for one. */
+static bool accept_one(struct endpoint *endpoint)
+{
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address);
+	int fd = accept4(endpoint->fd, (struct sockaddr *)&address, &len,
+			 SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	if (fd < 0) {
+		endpoint->paused = errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+				   errno == ENOMEM;
+		/* They would be readable for as long, and the loop would spin. */
+		if (endpoint->paused)
+			event_del(endpoint->arrival);
+		return false;
+	}
+	/* The library asks once more before it takes the end of a connection for one. */
+	for (int i = 0; i < 2 && endpoint->count >= CONNECTIONS_MAX; i++)
+		end_oldest(endpoint);
+	/* Where it refuses, it closes the socket. */
+	MHD_add_connection(endpoint->daemon, fd, (const struct sockaddr *)&address, len);
+	return true;
+}
+
+static void on_arrival(evutil_socket_t fd, short what, void *arg)
+{
+	struct endpoint *endpoint = arg;
+
+	(void)fd;
+	(void)what;
+	for (int i = 0; i < ACCEPTS_PER_ROUND && accept_one(endpoint); i++)
+		;
+	run(endpoint);
+}
+
+static void on_event(evutil_socket_t fd, short what, void *arg)
+{
+	struct endpoint *endpoint = arg;
+
+	(void)fd;
+	(void)what;
+	if (endpoint->paused && event_add(endpoint->arrival, NULL) == 0)
+		endpoint->paused = false;
+	run(endpoint);
+}
+
+/* A socket that a process has left behind would be in the way; one that answers stays. */
+static void remove_stale(const struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return;
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 &&
+	    errno == ECONNREFUSED)
+		unlink(address->sun_path);
+	close(fd);
+}
+
+static int bind_unix(int fd, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	strcpy(address.sun_path, path);
+	remove_stale(&address);
+	return bind(fd, (const struct sockaddr *)&address, sizeof(address));
+}
+
+static int bind_ip(int fd, const union sockaddr_ip *address)
+{
+	static const int on = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	errno = -rights_bind(fd, address);
+	return errno ? -1 : 0;
+}
+
+/* Returns a listening socket or -errno. */
+static int open_socket(const struct metrics_address *where)
+{
+	int family = where->path[0] ? AF_UNIX : where->address.sa.sa_family, error;
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	if ((where->path[0] ? bind_unix(fd, where->path) : bind_ip(fd, &where->address)) == 0 &&
+	    listen(fd, BACKLOG) == 0)
+		return fd;
+	error = errno;
+	close(fd);
+	return -error;
+}
+
+static bool add_events(struct endpoint *endpoint, struct event_base *base, int epoll_fd)
+{
+	endpoint->arrival =
+		event_new(base, endpoint->fd, EV_READ | EV_PERSIST, on_arrival, endpoint);
+	endpoint->ready = event_new(base, epoll_fd, EV_READ | EV_PERSIST, on_event, endpoint);
+	endpoint->timer = event_new(base, -1, 0, on_event, endpoint);
+	return endpoint->arrival && endpoint->ready && endpoint->timer &&
+	       event_add(endpoint->ready, NULL) == 0 && event_add(endpoint->arrival, NULL) == 0;
+}
+
+static bool start_daemon(struct endpoint *endpoint, struct event_base *base)
+{
+	const union MHD_DaemonInfo *info = NULL;
+
+	endpoint->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request, endpoint,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)DEADLINE_SECONDS,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, endpoint, MHD_OPTION_END);
+	if (endpoint->daemon)
+		info = MHD_get_daemon_info(endpoint->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	return info && add_events(endpoint, base, info->epoll_fd);
+}
+
+/* Why there is no socket. */
+static const char *explain(const struct metrics_address *where, int error)
+{
+	if (error == ENOENT)
+		return "there is no such directory; make it, or leave this out";
+	if (error == EACCES && where->path[0])
+		return "Permission denied: convertd's user can't make files in that directory; chown it to "
+		       "that user";
+	return strerror(error);
+}
+
+struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
+				 int inherited, endpoint_answer_fn *answer, void *arg,
+				 struct problems *problems)
+{
+	struct endpoint *endpoint = calloc(1, sizeof(*endpoint));
+	int fd = inherited >= 0 ? inherited : open_socket(where);
+
+	if (endpoint)
+		endpoint->fd = fd;
+	else if (fd >= 0)
+		close(fd);
+	if (endpoint && fd >= 0) {
+		endpoint->where = *where;
+		endpoint->answer = answer;
+		endpoint->arg = arg;
+		if (start_daemon(endpoint, base))
+			return endpoint;
+	}
+	tell_problem(problems, where, explain(where, fd < 0 ? -fd : ENOMEM));
+	endpoint_destroy(endpoint);
+	return NULL;
+}
+
+void endpoint_destroy(struct endpoint *endpoint)
+{
+	if (!endpoint)
+		return;
+	if (endpoint->arrival)
+		event_free(endpoint->arrival);
+	if (endpoint->ready)
+		event_free(endpoint->ready);
+	if (endpoint->timer)
+		event_free(endpoint->timer);
+	if (endpoint->daemon)
+		MHD_stop_daemon(endpoint->daemon);
+	if (endpoint->fd >= 0) {
+		close(endpoint->fd);
+		if (endpoint->where.path[0] && !endpoint->left)
+			unlink(endpoint->where.path);
+	}
+	free(endpoint);
+}
+
+int endpoint_socket(const struct endpoint *endpoint)
+{
+	return endpoint->fd;
+}
+
+void endpoint_leave(struct endpoint *endpoint)
+{
+	endpoint->left = true;
+}
+
+bool endpoint_is_at(const struct endpoint *endpoint, const struct metrics_address *where)
+{
+	return strcmp(endpoint->where.path, where->path) == 0 &&
+	       (where->path[0] || sockaddr_ip_equal(&endpoint->where.address, &where->address));
+}
+
+#else
+
+struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
+				 int inherited, endpoint_answer_fn *answer, void *arg,
+				 struct problems *problems)
+{
+	(void)base;
+	(void)answer;
+	(void)arg;
+	if (inherited >= 0)
+		close(inherited);
+	tell_problem(problems, where,
+		     "this convertd was built without libmicrohttpd; build it with, or leave "
+		     "--metrics out");
+	return NULL;
+}
+
+void endpoint_destroy(struct endpoint *endpoint)
+{
+	(void)endpoint;
+}
+
+int endpoint_socket(const struct endpoint *endpoint)
+{
+	(void)endpoint;
+	return -1;
+}
+
+void endpoint_leave(struct endpoint *endpoint)
+{
+	(void)endpoint;
+}
+
+bool endpoint_is_at(const struct endpoint *endpoint, const struct metrics_address *where)
+{
+	(void)endpoint;
+	(void)where;
+	return false;
+}
+
+#endif

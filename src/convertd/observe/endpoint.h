@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* endpoint.h - answers HTTP requests about the converter, and can't get into its way */
+#ifndef CONVERTD_ENDPOINT_H
+#define CONVERTD_ENDPOINT_H
+
+#include "convertd/config/settings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct endpoint;
+struct event_base;
+struct problems;
+
+/* Descriptors that an endpoint takes at most. */
+#define ENDPOINT_FILES_MAX 20
+
+struct endpoint_answer {
+	unsigned status;   /* of HTTP */
+	const char *type;  /* Content-Type, a constant */
+	char *body;        /* from malloc() */
+	size_t len;
+};
+
+/* Fills the answer to GET @path. Returns false where there is no such page. */
+typedef bool endpoint_answer_fn(void *arg, const char *path, struct endpoint_answer *answer);
+
+/*
+ * endpoint_create() - listen, and answer from now on
+ * @inherited: a socket that listens there already, which it takes over; -1: none
+ * Returns NULL after telling @problems.
+ */
+struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
+				 int inherited, endpoint_answer_fn *answer, void *arg,
+				 struct problems *problems);
+
+/* Where clients arrive; it stays the endpoint's. */
+int endpoint_socket(const struct endpoint *endpoint);
+
+/* Its socket is another process's now: endpoint_destroy() leaves its place in the file system alone. */
+void endpoint_leave(struct endpoint *endpoint);
+
+bool endpoint_is_at(const struct endpoint *endpoint, const struct metrics_address *where);
+
+/* Ends all connections. NULL is fine. */
+void endpoint_destroy(struct endpoint *endpoint);
+
+/* "127.0.0.1:9103", "unix:/run/convertd/metrics.sock"; returns @buf. */
+#define ENDPOINT_NAME_MAX 128
+const char *endpoint_name(const struct metrics_address *where, char buf[static ENDPOINT_NAME_MAX]);
+
+#endif

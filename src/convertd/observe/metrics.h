@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * metrics.h - what is counted, and how Prometheus reads it (no I/O)
+ *
+ * Each thread that runs sessions counts in a struct metrics of its own, by relaxed atomic
+ * additions to memory that no other thread writes; whoever asks adds them up. What goes up and
+ * down does so modulo 2^64, and the sum is right whichever thread did what.
+ */
+#ifndef CONVERTD_METRICS_H
+#define CONVERTD_METRICS_H
+
+#include "convertd/observe/outcome.h"
+#include "convertd/observe/record.h"
+#include "convertd/relay/relay.h"
+#include "convertd/session/session_private.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Codes of Error TLVs that there are (Section 6.2.8). */
+#define METRICS_ERRORS 10
+
+/* Buckets of each histogram: those with a bound, and the rest. */
+#define METRICS_TIME_BUCKETS 15
+#define METRICS_SUBFLOW_BUCKETS 6
+
+/* What has become of a SYN that the queue brought (hold.h); the first of them were withheld. */
+enum metrics_syn {
+	METRICS_SYN_ANSWERED,    /* let go: the server has answered */
+	METRICS_SYN_FAILED,      /* let go: the server can't be reached */
+	METRICS_SYN_LATE,        /* let go: the server was silent for --hold-time */
+	METRICS_SYN_STOPPED,     /* let go: SYNs are no longer withheld */
+	METRICS_SYN_PASSED,      /* passed: another than a first one with a request to connect */
+	METRICS_SYN_NOT_GRANTED, /* passed: its session will refuse it */
+	METRICS_SYN_UNCONFIRMED, /* passed: by a limit, or as it can't be withheld, or was before */
+	METRICS_SYN_UNREADABLE,  /* passed */
+	METRICS_SYN_REPEATED,    /* dropped: of a flow of which one is withheld */
+	METRICS_SYN_FOREIGN,     /* dropped: --drop-foreign-syns */
+	METRICS_SYN_MISSED,      /* passed: convertd was too slow to see it */
+	METRICS_SYN_COUNT
+};
+
+/* Names of places in the array below; where one stands for several, the next says how many. */
+enum metric {
+	METRIC_ACCEPTED,
+	METRIC_STATE, /* by enum session_state, the last of which nobody asks for */
+	METRIC_PENDING = METRIC_STATE + SESSION_STATE_COUNT,
+	METRIC_ENDED, /* by enum outcome */
+	METRIC_ERRORS = METRIC_ENDED + OUTCOME_COUNT,
+	METRIC_BYTES = METRIC_ERRORS + METRICS_ERRORS, /* by enum relay_end: where they come from */
+	METRIC_REQUESTS = METRIC_BYTES + RELAY_ENDS,   /* without data in the SYN, and with */
+	METRIC_TRANSPORT = METRIC_REQUESTS + 2,        /* of ended ones, by enum record_transport */
+	METRIC_ACCEPT_PAUSES = METRIC_TRANSPORT + RECORD_TRANSPORT_COUNT,
+	METRIC_LOG_LEFT_OUT,
+	METRIC_PIPES, /* in use */
+	METRIC_MEMORY, /* bytes of the kernel's that sessions are known to hold */
+	METRIC_SYNS_WITHHELD,
+	METRIC_SYNS, /* by enum metrics_syn */
+	METRIC_REQUEST_SECONDS = METRIC_SYNS + METRICS_SYN_COUNT, /* buckets, then the sum in microseconds */
+	METRIC_CONNECT_SECONDS = METRIC_REQUEST_SECONDS + METRICS_TIME_BUCKETS + 1,
+	METRIC_SUBFLOWS = METRIC_CONNECT_SECONDS + METRICS_TIME_BUCKETS + 1,
+	METRIC_COUNT = METRIC_SUBFLOWS + METRICS_SUBFLOW_BUCKETS + 1
+};
+
+/* Zero at first. */
+struct metrics {
+	_Alignas(64) _Atomic uint64_t values[METRIC_COUNT];
+};
+
+/* All of them added up. */
+struct metrics_sum {
+	uint64_t values[METRIC_COUNT];
+};
+
+static inline void metrics_add(struct metrics *metrics, unsigned metric, uint64_t value)
+{
+	atomic_fetch_add_explicit(&metrics->values[metric], value, memory_order_relaxed);
+}
+
+/* One more of what the histogram at @metric is about. */
+void metrics_observe_us(struct metrics *metrics, enum metric metric, uint64_t us);
+void metrics_observe_subflows(struct metrics *metrics, unsigned subflows);
+
+/* An Error TLV was sent. */
+void metrics_count_error(struct metrics *metrics, uint8_t code);
+
+/* A session has ended. */
+void metrics_count_record(struct metrics *metrics, const struct record *record);
+
+void metrics_add_up(struct metrics_sum *sum, const struct metrics *metrics);
+
+/* Sessions that there are, whatever their state. */
+uint64_t metrics_sessions(const struct metrics_sum *sum);
+
+/*
+ * The bound below which so much of all observations lies (0.5: the median), 0 without any,
+ * UINT64_MAX beyond metrics_time_bound_max_us().
+ */
+uint64_t metrics_quantile_us(const struct metrics_sum *sum, enum metric metric, double quantile);
+uint64_t metrics_time_bound_max_us(void);
+
+/* The Error Code that METRIC_ERRORS + @i counts. */
+uint8_t metrics_error_code(unsigned i);
+
+/* The first line of a family of metrics, and of what it is: "# HELP", "# TYPE". */
+void metrics_write_head(FILE *out, const char *name, const char *type, const char *help);
+
+/* All families, in the text format 0.0.4 of Prometheus, which knows no comments but these. */
+void metrics_write(FILE *out, const struct metrics_sum *sum);
+
+/* "answered", and for people "let go: the server has answered". */
+const char *metrics_syn_name(unsigned syn);
+const char *metrics_syn_text(unsigned syn);
+
+/* "request": the state's name as a label has it. */
+const char *metrics_state_name(unsigned state);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * monitor.c - what the converter tells of itself as a whole
+ *
+ * Every 10 s it keeps a copy of all counters for a minute, so that a status has rates without
+ * anybody having to ask twice; a question is answered from the counters of that moment.
+ */
+#include "config.h"
+
+#include "convertd/observe/monitor.h"
+
+#include "convertd/policy/demand.h"
+#include "convertd/observe/endpoint.h"
+#include "convertd/process/handover.h"
+#include "convertd/process/inherit.h"
+#include "convertd/base/log.h"
+#include "convertd/base/memory.h"
+#include "convertd/observe/metrics.h"
+#include "convertd/observe/outcome.h"
+#include "convertd/config/settings.h"
+#include "convertd/observe/status.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How often it looks what has changed. */
+#define TICK_SECONDS 10
+
+/* Copies of the counters that are kept: those of the last minute. */
+#define SAMPLES 6
+
+/* So many connections that ended leave memory that is worth giving back, in so many looks. */
+#define TRIM_CONNECTIONS 1000
+#define TRIM_TICKS 6
+
+struct shard {
+	struct metrics metrics; /* first: it is aligned */
+	struct shard *next;
+};
+
+struct sample {
+	struct metrics_sum sum;
+	uint64_t at_ms;
+};
+
+struct monitor {
+	struct event_base *base;
+	const struct inherited *inherited;
+	struct event *tick;
+	struct demand *demand;
+	struct shard *shards;
+	struct log_limit log_limits[OUTCOME_COUNT];
+	struct sample samples[SAMPLES];
+	size_t sample_count; /* all that were taken; the last of them are kept */
+	uint64_t ended_at_trim;
+	unsigned ticks_since_trim;
+	struct endpoint *endpoints[SETTINGS_METRICS_MAX];
+	struct endpoint *next[SETTINGS_METRICS_MAX]; /* those of monitor_open() */
+	char *listening;
+	size_t workers;
+	unsigned max_connections, max_pending;
+	uint64_t max_memory;
+	time_t started, configured;
+	uint64_t reloads, reloads_failed;
+	bool draining;
+};
+
+static void sum_up(const struct monitor *monitor, struct metrics_sum *sum)
+{
+	memset(sum, 0, sizeof(*sum));
+	for (const struct shard *shard = monitor->shards; shard; shard = shard->next)
+		metrics_add_up(sum, &shard->metrics);
+}
+
+static void take_sample(struct monitor *monitor)
+{
+	struct sample *sample = &monitor->samples[monitor->sample_count++ % SAMPLES];
+
+	sum_up(monitor, &sample->sum);
+	sample->at_ms = log_now_ms();
+}
+
+/* The one that is the longest ago; there is one at least. */
+static const struct sample *oldest_sample(const struct monitor *monitor)
+{
+	size_t count = monitor->sample_count;
+
+	return &monitor->samples[count > SAMPLES ? count % SAMPLES : 0];
+}
+
+static const struct sample *newest_sample(const struct monitor *monitor)
+{
+	return &monitor->samples[(monitor->sample_count - 1) % SAMPLES];
+}
+
+static void read_status(const struct monitor *monitor, struct status *status)
+{
+	const struct sample *before = oldest_sample(monitor);
+
+	memset(status, 0, sizeof(*status));
+	sum_up(monitor, &status->sum);
+	status->before = before->sum;
+	status->before_seconds = (double)(log_now_ms() - before->at_ms) / 1000;
+	status->now = time(NULL);
+	status->started = monitor->started;
+	status->configured = monitor->configured;
+	status->reloads = monitor->reloads;
+	status->reloads_failed = monitor->reloads_failed;
+	status->draining = monitor->draining;
+	status->listening = monitor->listening ? monitor->listening : "";
+	status->workers = monitor->workers;
+	status->max_connections = monitor->max_connections;
+	status->max_pending = monitor->max_pending;
+	status->max_memory = monitor->max_memory;
+	process_read(&status->process);
+	if (monitor->demand)
+		demand_read(monitor->demand, &status->demand);
+	for (int i = 0; i < FAMILY_COUNT; i++) {
+		status->families[i].state = families_state((enum family)i);
+		status->families[i].routed = families_is_routed((enum family)i);
+	}
+	status->own_count = own_copy(status->own, log_now_ms());
+	status->notice_count = notices_copy(status->notices);
+}
+
+static void write_health(FILE *out, const struct status *status)
+{
+	fputs(status->draining ? "draining\n" : "ok\n", out);
+}
+
+/* What there is to be read. */
+static const struct page {
+	const char *path, *type;
+	void (*write)(FILE *out, const struct status *status);
+	bool health; /* its status says whether new clients are welcome */
+} pages[] = {
+	{ "/", "text/html; charset=utf-8", status_write_html, false },
+	{ "/status", "text/plain; charset=utf-8", status_write_text, false },
+	{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", status_write_metrics, false },
+	{ "/healthz", "text/plain; charset=utf-8", write_health, true },
+};
+
+static bool on_question(void *arg, const char *path, struct endpoint_answer *answer)
+{
+	const struct monitor *monitor = arg;
+	const struct page *page = NULL;
+	struct status status;
+	FILE *out;
+
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
+		if (strcmp(path, pages[i].path) == 0)
+			page = &pages[i];
+	out = page ? open_memstream(&answer->body, &answer->len) : NULL;
+	if (!out)
+		return false;
+	read_status(monitor, &status);
+	page->write(out, &status);
+	fclose(out);
+	answer->type = page->type;
+	answer->status = page->health && status.draining ? 503 : 200;
+	return answer->body != NULL;
+}
+
+static void tell_left_out(struct monitor *monitor)
+{
+	for (int i = 0; i < OUTCOME_COUNT; i++) {
+		uint64_t count = atomic_exchange_explicit(&monitor->log_limits[i].left_out, 0,
+							  memory_order_relaxed);
+
+		if (count)
+			log_info("%llu more connections ended: %s (--log-rate left their lines "
+				 "out)",
+				 (unsigned long long)count, outcome_text((enum outcome)i));
+	}
+}
+
+static uint64_t connections_ended(const struct metrics_sum *sum)
+{
+	return sum->values[METRIC_ACCEPTED] - metrics_sessions(sum);
+}
+
+/*
+ * What sessions had beside their blocks is malloc()'s, which gives pages in the midst of others back
+ * when it is told to only. That takes a few milliseconds at most, once a minute where many come.
+ */
+static void give_memory_back(struct monitor *monitor)
+{
+	uint64_t ended = connections_ended(&newest_sample(monitor)->sum);
+
+	if (++monitor->ticks_since_trim < TRIM_TICKS ||
+	    ended - monitor->ended_at_trim < TRIM_CONNECTIONS)
+		return;
+	memory_give_back();
+	monitor->ended_at_trim = ended;
+	monitor->ticks_since_trim = 0;
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct monitor *monitor = arg;
+
+	(void)fd;
+	(void)what;
+	tell_left_out(monitor);
+	/* Where nobody comes any more, its end is noticed here. */
+	if (monitor->demand)
+		demand_in_force(monitor->demand);
+	take_sample(monitor);
+	give_memory_back(monitor);
+}
+
+struct monitor *monitor_create(struct event_base *base, const struct inherited *inherited)
+{
+	static const struct timeval tick = { .tv_sec = TICK_SECONDS };
+	struct monitor *monitor = calloc(1, sizeof(*monitor));
+
+	if (!monitor)
+		return NULL;
+	monitor->base = base;
+	monitor->inherited = inherited;
+	monitor->started = time(NULL);
+	monitor->ticks_since_trim = TRIM_TICKS;
+	take_sample(monitor);
+	monitor->tick = event_new(base, -1, EV_PERSIST, on_tick, monitor);
+	if (monitor->tick && event_add(monitor->tick, &tick) == 0)
+		return monitor;
+	monitor_destroy(monitor);
+	return NULL;
+}
+
+void monitor_destroy(struct monitor *monitor)
+{
+	if (!monitor)
+		return;
+	tell_left_out(monitor);
+	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++)
+		endpoint_destroy(monitor->endpoints[i]);
+	free(monitor->listening);
+	if (monitor->tick)
+		event_free(monitor->tick);
+	while (monitor->shards) {
+		struct shard *shard = monitor->shards;
+
+		monitor->shards = shard->next;
+		free(shard);
+	}
+	free(monitor);
+}
+
+struct metrics *monitor_add_metrics(struct monitor *monitor)
+{
+	struct shard *shard = aligned_alloc(_Alignof(struct shard), sizeof(*shard));
+
+	if (!shard)
+		return NULL;
+	memset(shard, 0, sizeof(*shard));
+	shard->next = monitor->shards;
+	monitor->shards = shard;
+	return &shard->metrics;
+}
+
+struct log_limit *monitor_log_limits(struct monitor *monitor)
+{
+	return monitor->log_limits;
+}
+
+static struct endpoint *find_endpoint(struct endpoint *const *endpoints,
+				      const struct metrics_address *where)
+{
+	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++)
+		if (endpoints[i] && endpoint_is_at(endpoints[i], where))
+			return endpoints[i];
+	return NULL;
+}
+
+static bool contains(struct endpoint *const *endpoints, const struct endpoint *endpoint)
+{
+	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++)
+		if (endpoints[i] == endpoint)
+			return true;
+	return false;
+}
+
+/* Destroys the @endpoints that aren't @kept. */
+static void destroy_others(struct endpoint **endpoints, struct endpoint *const *kept)
+{
+	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++) {
+		if (endpoints[i] && !contains(kept, endpoints[i]))
+			endpoint_destroy(endpoints[i]);
+		endpoints[i] = NULL;
+	}
+}
+
+bool monitor_open(struct monitor *monitor, const struct settings *settings,
+		  struct problems *problems)
+{
+	for (size_t i = 0; i < settings->metrics_count; i++) {
+		const struct metrics_address *where = &settings->metrics[i];
+
+		/* Given twice, it is one. */
+		if (find_endpoint(monitor->next, where))
+			continue;
+		monitor->next[i] = find_endpoint(monitor->endpoints, where);
+		if (!monitor->next[i])
+			monitor->next[i] = endpoint_create(
+				monitor->base, where, inherit_find_metrics(monitor->inherited, where),
+				on_question, monitor, problems);
+		if (!monitor->next[i]) {
+			monitor_abandon(monitor);
+			return false;
+		}
+	}
+	return true;
+}
+
+void monitor_abandon(struct monitor *monitor)
+{
+	destroy_others(monitor->next, monitor->endpoints);
+}
+
+void monitor_commit(struct monitor *monitor, const char *listening, size_t workers,
+		    const struct limits_settings *limits)
+{
+	destroy_others(monitor->endpoints, monitor->next);
+	memcpy(monitor->endpoints, monitor->next, sizeof(monitor->endpoints));
+	memset(monitor->next, 0, sizeof(monitor->next));
+	free(monitor->listening);
+	monitor->listening = strdup(listening);
+	monitor->workers = workers;
+	monitor->max_connections = limits->connections.total;
+	monitor->max_pending = limits->pending.total;
+	monitor->max_memory = limits->memory.total;
+	monitor->configured = time(NULL);
+}
+
+void monitor_watch_demand(struct monitor *monitor, struct demand *demand)
+{
+	monitor->demand = demand;
+}
+
+void monitor_count_reload(struct monitor *monitor, bool ok)
+{
+	if (ok)
+		monitor->reloads++;
+	else
+		monitor->reloads_failed++;
+}
+
+void monitor_give(const struct monitor *monitor, struct handover *handover)
+{
+	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++)
+		if (monitor->endpoints[i])
+			handover_give(handover, HANDOVER_METRICS,
+				      endpoint_socket(monitor->endpoints[i]));
+}
+
+void monitor_leave(struct monitor *monitor)
+{
+	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++) {
+		if (monitor->endpoints[i])
+			endpoint_leave(monitor->endpoints[i]);
+		endpoint_destroy(monitor->endpoints[i]);
+		monitor->endpoints[i] = NULL;
+	}
+}
+
+void monitor_set_draining(struct monitor *monitor, bool draining)
+{
+	monitor->draining = draining;
+}

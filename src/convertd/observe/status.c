@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * status.c - how the converter is: for people, in a terminal or a browser (no I/O)
+ *
+ * What is told is told once, to a sink of headings and rows; how these look is the sink's.
+ */
+#include "config.h"
+
+#include "convertd/observe/status.h"
+
+#include "convert/convert.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+struct sink {
+	FILE *out;
+	void (*heading)(FILE *out, const char *text, bool first);
+	void (*row)(FILE *out, const char *name, const char *value);
+	void (*end)(FILE *out);
+	bool started;
+};
+
+#define VALUE_MAX 8192
+
+static void heading(struct sink *sink, const char *text)
+{
+	if (sink->started)
+		sink->end(sink->out);
+	sink->heading(sink->out, text, !sink->started);
+	sink->started = true;
+}
+
+static void row(struct sink *sink, const char *name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void row(struct sink *sink, const char *name, const char *format, ...)
+{
+	char value[VALUE_MAX];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(value, sizeof(value), format, args);
+	va_end(args);
+	sink->row(sink->out, name, value);
+}
+
+/* "1234567 (1.2 MB)" */
+static void row_bytes(struct sink *sink, const char *name, uint64_t bytes)
+{
+	static const char *const units[] = { "kB", "MB", "GB", "TB", "PB", "EB" };
+	double value = (double)bytes / 1000;
+	size_t unit = 0;
+
+	while (value >= 999.95 && unit < sizeof(units) / sizeof(units[0]) - 1) {
+		value /= 1000;
+		unit++;
+	}
+	row(sink, name, "%llu (%.1f %s)", (unsigned long long)bytes, value, units[unit]);
+}
+
+/* "2026-11-21 15:40:00 UTC, 3 d 4 h ago": the two largest units that there are. */
+static void row_time(struct sink *sink, const char *name, time_t then, time_t now)
+{
+	static const struct {
+		long long seconds;
+		const char *name;
+	} units[] = { { 86400, "d" }, { 3600, "h" }, { 60, "min" }, { 1, "s" } };
+	long long ago = now > then ? (long long)(now - then) : 0;
+	char text[32];
+	struct tm utc;
+	size_t unit = 0;
+
+	gmtime_r(&then, &utc);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &utc);
+	while (unit < 2 && ago < units[unit].seconds)
+		unit++;
+	row(sink, name, "%s UTC, %lld %s %lld %s ago", text, ago / units[unit].seconds,
+	    units[unit].name, ago % units[unit].seconds / units[unit + 1].seconds,
+	    units[unit + 1].name);
+}
+
+static void row_of(struct sink *sink, const char *name, uint64_t value, uint64_t limit)
+{
+	if (limit && limit != UINT64_MAX)
+		row(sink, name, "%llu of %llu", (unsigned long long)value,
+		    (unsigned long long)limit);
+	else
+		row(sink, name, "%llu", (unsigned long long)value);
+}
+
+static void tell_converter(struct sink *sink, const struct status *status)
+{
+	heading(sink, "Converter");
+	row(sink, "state", "%s", status->draining ? "draining" : "serving");
+	row(sink, "listening on", "%s", status->listening);
+	row_of(sink, "workers", status->workers, 0);
+	row_time(sink, "running since", status->started, status->now);
+	row_time(sink, "configured", status->configured, status->now);
+	row(sink, "reloads", "%llu, and %llu that failed", (unsigned long long)status->reloads,
+	    (unsigned long long)status->reloads_failed);
+}
+
+static void tell_now(struct sink *sink, const struct status *status)
+{
+	heading(sink, "Connections now");
+	row_of(sink, "all", metrics_sessions(&status->sum), status->max_connections);
+	row_of(sink, "pending", status->sum.values[METRIC_PENDING], status->max_pending);
+	for (unsigned i = 0; i < SESSION_CLOSED; i++)
+		row_of(sink, metrics_state_name(i), status->sum.values[METRIC_STATE + i], 0);
+	row_of(sink, "withheld SYNs", status->sum.values[METRIC_SYNS_WITHHELD], 0);
+	row_bytes(sink, "kernel memory that they hold", status->sum.values[METRIC_MEMORY]);
+	if (status->max_memory)
+		row_bytes(sink, "of that, before what stands still is ended", status->max_memory);
+	row_of(sink, "addresses not proved", status->demand.unproven, status->demand.most);
+	row(sink, "cookies demanded by themselves", "%s, %llu times since the start",
+	    status->demand.in_force ? "now" : "no", (unsigned long long)status->demand.begun);
+}
+
+/* What has been added since the earlier look, a second. */
+static double rate(const struct status *status, unsigned first, unsigned count)
+{
+	double added = 0;
+
+	for (unsigned i = first; i < first + count; i++)
+		added += (double)(status->sum.values[i] - status->before.values[i]);
+	return added / status->before_seconds;
+}
+
+static void tell_rates(struct sink *sink, const struct status *status)
+{
+	char text[64];
+
+	if (status->before_seconds <= 0)
+		return;
+	snprintf(text, sizeof(text), "In the last %.0f seconds", status->before_seconds);
+	heading(sink, text);
+	row(sink, "new connections", "%.1f a second", rate(status, METRIC_ACCEPTED, 1));
+	row(sink, "from clients", "%.3f Mbit/s",
+	    rate(status, METRIC_BYTES + RELAY_UPSTREAM, 1) * 8 / 1e6);
+	row(sink, "to clients", "%.3f Mbit/s",
+	    rate(status, METRIC_BYTES + RELAY_DOWNSTREAM, 1) * 8 / 1e6);
+	row(sink, "errors sent", "%.1f a second", rate(status, METRIC_ERRORS, METRICS_ERRORS));
+}
+
+static void row_quantile(struct sink *sink, const char *name, const struct status *status,
+			 enum metric metric, double quantile)
+{
+	uint64_t us = metrics_quantile_us(&status->sum, metric, quantile);
+
+	if (us == UINT64_MAX)
+		row(sink, name, "more than %g ms", (double)metrics_time_bound_max_us() / 1000);
+	else if (us)
+		row(sink, name, "within %g ms", (double)us / 1000);
+}
+
+static void tell_start(struct sink *sink, const struct status *status)
+{
+	const uint64_t *values = status->sum.values;
+
+	heading(sink, "Since the start");
+	row_of(sink, "connections accepted", values[METRIC_ACCEPTED], 0);
+	row_bytes(sink, "bytes from clients", values[METRIC_BYTES + RELAY_UPSTREAM]);
+	row_bytes(sink, "bytes to clients", values[METRIC_BYTES + RELAY_DOWNSTREAM]);
+	row_of(sink, "requests with data in the SYN", values[METRIC_REQUESTS + 1], 0);
+	row_of(sink, "requests without", values[METRIC_REQUESTS], 0);
+	row_quantile(sink, "servers answered, median", status, METRIC_CONNECT_SECONDS, 0.5);
+	row_quantile(sink, "servers answered, 99 %", status, METRIC_CONNECT_SECONDS, 0.99);
+}
+
+static void tell_ended(struct sink *sink, const struct status *status)
+{
+	const uint64_t *values = status->sum.values;
+
+	heading(sink, "Connections that ended");
+	row_of(sink, "over Multipath TCP", values[METRIC_TRANSPORT + RECORD_MPTCP], 0);
+	row_of(sink, "fallen back to TCP", values[METRIC_TRANSPORT + RECORD_FALLBACK], 0);
+	row_of(sink, "over TCP", values[METRIC_TRANSPORT + RECORD_TCP], 0);
+	for (unsigned i = 1; i < OUTCOME_COUNT; i++)
+		if (values[METRIC_ENDED + i])
+			row_of(sink, outcome_text((enum outcome)i), values[METRIC_ENDED + i], 0);
+}
+
+static void tell_errors(struct sink *sink, const struct status *status)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < METRICS_ERRORS; i++) {
+		uint64_t count = status->sum.values[METRIC_ERRORS + i];
+
+		if (!count)
+			continue;
+		if (!any)
+			heading(sink, "Errors sent to clients");
+		any = true;
+		row_of(sink, convert_error_name(metrics_error_code(i)), count, 0);
+	}
+}
+
+static void tell_syns(struct sink *sink, const struct status *status)
+{
+	const uint64_t *values = &status->sum.values[METRIC_SYNS];
+	bool any = false;
+
+	for (unsigned i = 0; i < METRICS_SYN_COUNT; i++) {
+		if (!values[i])
+			continue;
+		if (!any)
+			heading(sink, "SYNs");
+		any = true;
+		row_of(sink, metrics_syn_text(i), values[i], 0);
+	}
+}
+
+/* What it can reach, and what has turned out to be itself. */
+static void tell_network(struct sink *sink, const struct status *status)
+{
+	static const char *const texts[] = {
+		[FAMILY_UNKNOWN] = "no server has answered yet",
+		[FAMILY_WORKS] = "servers answer",
+		[FAMILY_DOUBTED] = "several servers were silent, others are tested",
+		[FAMILY_SILENT] = "no server answers; clients are told to connect directly",
+	};
+
+	heading(sink, "Network");
+	for (int i = 0; i < FAMILY_COUNT; i++)
+		row(sink, families_name((enum family)i), "%s",
+		    status->families[i].routed ? texts[status->families[i].state] :
+						 "no route; clients are told to connect directly");
+	for (size_t i = 0; i < status->own_count; i++) {
+		struct prefix single = prefix_of(&status->own[i].address, 128);
+		char text[PREFIX_STRLEN];
+
+		prefix_format(&single, text);
+		if (status->own[i].port)
+			row(sink, "leads back here", "port %u of %s", status->own[i].port, text);
+		else
+			row(sink, "leads back here", "%s", text);
+	}
+}
+
+static void tell_process(struct sink *sink, const struct status *status)
+{
+	const struct process_facts *process = &status->process;
+
+	heading(sink, "Process");
+	if (process->open_files != UINT64_MAX)
+		row_of(sink, "descriptors", process->open_files, process->max_files);
+	row_of(sink, "pipes in use", status->sum.values[METRIC_PIPES], 0);
+	row_bytes(sink, "memory", process->resident_bytes);
+	row(sink, "processor time", "%.2f s", process->cpu_seconds);
+}
+
+static void tell_notices(struct sink *sink, const struct status *status)
+{
+	heading(sink, "Warnings and errors");
+	for (size_t i = 0; i < status->notice_count; i++) {
+		const struct notice *notice = &status->notices[i];
+		struct tm utc;
+		char text[48];
+		size_t len;
+
+		gmtime_r(&notice->last, &utc);
+		len = strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &utc);
+		if (notice->told > 1)
+			snprintf(text + len, sizeof(text) - len, " (%lu times)", notice->told);
+		row(sink, text, "%s", notice->text);
+	}
+	if (!status->notice_count)
+		row(sink, "none", "since the configuration was read");
+}
+
+static void tell(struct sink *sink, const struct status *status)
+{
+	tell_converter(sink, status);
+	tell_now(sink, status);
+	tell_rates(sink, status);
+	tell_start(sink, status);
+	tell_ended(sink, status);
+	tell_errors(sink, status);
+	tell_syns(sink, status);
+	tell_network(sink, status);
+	tell_process(sink, status);
+	tell_notices(sink, status);
+	sink->end(sink->out);
+}
+
+static void text_heading(FILE *out, const char *text, bool first)
+{
+	fprintf(out, "%s%s\n", first ? "" : "\n", text);
+}
+
+static void text_row(FILE *out, const char *name, const char *value)
+{
+	fprintf(out, "  %-42s %s\n", name, value);
+}
+
+static void text_end(FILE *out)
+{
+	(void)out;
+}
+
+void status_write_text(FILE *out, const struct status *status)
+{
+	struct sink sink = { out, text_heading, text_row, text_end, false };
+
+	fprintf(out, "convertd %s: %s\n\n", PACKAGE_VERSION,
+		status->draining ? "draining" : "serving");
+	tell(&sink, status);
+}
+
+static void html_text(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		switch (*text) {
+		case '&':
+			fputs("&amp;", out);
+			break;
+		case '<':
+			fputs("&lt;", out);
+			break;
+		case '>':
+			fputs("&gt;", out);
+			break;
+		default:
+			fputc(*text, out);
+		}
+	}
+}
+
+static void html_heading(FILE *out, const char *text, bool first)
+{
+	(void)first;
+	fputs("<h2>", out);
+	html_text(out, text);
+	fputs("</h2>\n<table>\n", out);
+}
+
+static void html_row(FILE *out, const char *name, const char *value)
+{
+	fputs("<tr><th scope=\"row\">", out);
+	html_text(out, name);
+	fputs("</th><td>", out);
+	html_text(out, value);
+	fputs("</td></tr>\n", out);
+}
+
+static void html_end(FILE *out)
+{
+	fputs("</table>\n", out);
+}
+
+void status_write_html(FILE *out, const struct status *status)
+{
+	struct sink sink = { out, html_heading, html_row, html_end, false };
+
+	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	      "<meta name=\"viewport\" content=\"width=device-width\">\n"
+	      "<meta http-equiv=\"refresh\" content=\"10\">\n<title>convertd</title>\n<style>\n"
+	      ":root { color-scheme: light dark; font-family: sans-serif }\n"
+	      "body { max-width: 60em; margin: 1em auto; padding: 0 1em }\n"
+	      "table { border-collapse: collapse; width: 100% }\n"
+	      "th, td { text-align: left; vertical-align: top; padding: .2em 1em .2em 0; "
+	      "border-bottom: 1px solid #8884; font-variant-numeric: tabular-nums }\n"
+	      "th { width: 18em; font-weight: normal; opacity: .8 }\n"
+	      "</style>\n</head>\n<body>\n",
+	      out);
+	fprintf(out, "<h1>convertd %s: %s</h1>\n", PACKAGE_VERSION,
+		status->draining ? "draining" : "serving");
+	tell(&sink, status);
+	fputs("<p><a href=\"/metrics\">metrics</a> for Prometheus, <a href=\"/status\">status</a> "
+	      "as text</p>\n</body>\n</html>\n",
+	      out);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* status.h - how the converter is: as text, as a page, and for Prometheus (no I/O) */
+#ifndef CONVERTD_STATUS_H
+#define CONVERTD_STATUS_H
+
+#include "convertd/policy/demand.h"
+#include "convertd/policy/families.h"
+#include "convertd/observe/metrics.h"
+#include "convertd/base/notices.h"
+#include "convertd/policy/own.h"
+#include "convertd/observe/process.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <time.h>
+
+struct status {
+	struct metrics_sum sum;
+	struct metrics_sum before;  /* the counters some time ago, for rates */
+	double before_seconds;      /* how long ago; 0: not known yet */
+	time_t now, started, configured;
+	uint64_t reloads, reloads_failed;
+	bool draining;
+	const char *listening;      /* "[::]:1234 (MPTCP, Fast Open), …" */
+	size_t workers;
+	unsigned max_connections, max_pending; /* 0: no limit */
+	uint64_t max_memory;                   /* bytes of the kernel's; 0: no limit */
+	struct demand_facts demand;
+	struct process_facts process;
+	struct {
+		enum family_state state;
+		bool routed;
+	} families[FAMILY_COUNT];
+	size_t own_count;
+	struct own_learned own[OWN_LEARNED_MAX]; /* addresses that turned out to be this host's */
+	size_t notice_count;
+	struct notice notices[NOTICES_MAX];
+};
+
+/* "convertd 0.1.0: serving", and tables of what is worth knowing. */
+void status_write_text(FILE *out, const struct status *status);
+
+/* The same as a page: one file, no script, light or dark as the browser is. */
+void status_write_html(FILE *out, const struct status *status);
+
+/* Everything for Prometheus: metrics_write(), and what isn't a counter of sessions. */
+void status_write_metrics(FILE *out, const struct status *status);
+
+#endif

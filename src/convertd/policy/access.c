@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * access.c - who may use the converter, and where to: the policy over rules.h
+ *
+ * A converter stands inside the operator's network and connects wherever it is told to. So what
+ * could be reached only from there is denied unless the operator allows it:
+ *
+ * - Every prefix that IANA's registries of special-purpose addresses (RFC 6890) don't call
+ *   globally reachable: private networks, shared address space, link-local addresses with the
+ *   metadata services of clouds behind 169.254.169.254, and so on.
+ * - This host's own addresses, which its services may trust, convertd among them: each stands for a
+ *   built-in rule of its own length, so that only a rule for that very address opens it.
+ * - IPv6 addresses that lead to such an IPv4 address: 6to4, NAT64's well-known prefix, ISATAP. The
+ *   IPv4 address inside has to be allowed as well. A NAT64 prefix of the operator's own can't
+ *   be known here; it needs a rule.
+ *
+ * Broadcast addresses of this host's networks are broadcast addresses and so Malformed, but only
+ * the routing table knows them.
+ */
+#include "config.h"
+
+#include "convertd/policy/access.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* What is denied unless a rule of the user's that is as long or longer allows it. */
+static const char *const builtin_denials[] = {
+	"0.0.0.0/8",	   /* "this network", RFC 791 */
+	"10.0.0.0/8",	   /* private, RFC 1918 */
+	"100.64.0.0/10",   /* shared with a carrier's NAT, RFC 6598 */
+	"127.0.0.0/8",	   /* loopback */
+	"169.254.0.0/16",  /* link-local, RFC 3927 */
+	"172.16.0.0/12",   /* private, RFC 1918 */
+	"192.0.0.0/24",	   /* protocol assignments, DS-Lite among them, RFC 6890 */
+	"192.0.2.0/24",	   /* documentation, RFC 5737 */
+	"192.88.99.0/24",  /* relays of 6to4 and 6a44, RFC 7526, RFC 6751 */
+	"192.168.0.0/16",  /* private, RFC 1918 */
+	"198.18.0.0/15",   /* benchmarks, RFC 2544 */
+	"198.51.100.0/24", /* documentation */
+	"203.0.113.0/24",  /* documentation */
+	"224.0.0.0/4",	   /* multicast */
+	"240.0.0.0/4",	   /* reserved, and limited broadcast */
+	"::/96",	   /* unspecified, loopback, IPv4-compatible (RFC 4291 2.5.5.1) */
+	"::ffff:0:0:0/96", /* IPv4-translated, RFC 2765 */
+	"64:ff9b:1::/48",  /* NAT64 prefixes of local use, RFC 8215 */
+	"100::/63",	   /* discard-only, RFC 6666; dummy, RFC 9780 */
+	"2001::/23",	   /* protocol assignments, Teredo and benchmarks among them */
+	"2001:db8::/32",   /* documentation, RFC 3849 */
+	"3fff::/20",	   /* documentation, RFC 9637 */
+	"5f00::/16",	   /* segment identifiers, RFC 9602 */
+	"fc00::/7",	   /* unique local, RFC 4193 */
+	"fe80::/10",	   /* link-local */
+	"fec0::/10",	   /* site-local, RFC 3879 */
+	"ff00::/8",	   /* multicast */
+};
+
+/* Forms of IPv6 addresses with an IPv4 address in them: these bits, where the mask is set. */
+static const struct {
+	uint8_t bits[16], mask[16];
+	uint8_t offset; /* of the IPv4 address */
+} embeddings[] = {
+	/* 6to4, 2002::/16, RFC 3056 */
+	{ { 0x20, 0x02 }, { 0xff, 0xff }, 2 },
+	/* NAT64, 64:ff9b::/96, RFC 6052 */
+	{ { 0x00, 0x64, 0xff, 0x9b },
+	  { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff },
+	  12 },
+	/* ISATAP, interface identifier 0000:5efe or 0200:5efe, RFC 5214 */
+	{ { [10] = 0x5e, [11] = 0xfe }, { [8] = 0xfd, [9] = 0xff, [10] = 0xff, [11] = 0xff }, 12 },
+};
+
+static bool embedded_v4(const struct in6_addr *address, struct in6_addr *v4)
+{
+	for (size_t form = 0; form < sizeof(embeddings) / sizeof(embeddings[0]); form++) {
+		uint8_t difference = 0;
+
+		for (int i = 0; i < 16; i++)
+			difference |= (address->s6_addr[i] ^ embeddings[form].bits[i]) &
+				      embeddings[form].mask[i];
+		if (difference)
+			continue;
+		memset(v4, 0, sizeof(*v4));
+		v4->s6_addr[10] = v4->s6_addr[11] = 0xff;
+		memcpy(&v4->s6_addr[12], &address->s6_addr[embeddings[form].offset], 4);
+		return true;
+	}
+	return false;
+}
+
+static int add_builtin(struct rules *rules)
+{
+	for (size_t i = 0; i < sizeof(builtin_denials) / sizeof(builtin_denials[0]); i++) {
+		struct rule rule = { .builtin = true };
+		int error = prefix_rule_parse(&rule.match, builtin_denials[i]);
+
+		assert(error == 0);
+		if (!error)
+			error = rules_add(rules, &rule);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* Without known clients nothing is a hairpin; if all are clients, everything is. */
+static void check_hairpin(const struct access *access, struct problems *problems)
+{
+	const struct place *place = &access->no_hairpin_place;
+
+	if (!access->clients.closed)
+		problems_add(problems, place,
+			     "nothing says who the clients are; add allow-client PREFIX");
+	for (size_t i = 0; i < access->clients.count; i++) {
+		const struct rule *rule = &access->clients.rule[i];
+		const struct prefix *prefix = &rule->match.prefix;
+		bool v4 = prefix->length == 96 && IN6_IS_ADDR_V4MAPPED(&prefix->address);
+
+		if (rule->allow && (prefix->length == 0 || v4))
+			problems_add(problems, place,
+				     "with allow-client %s every destination is a client; name "
+				     "the clients' own prefixes",
+				     v4 ? "0.0.0.0/0" : "::/0");
+	}
+}
+
+int access_finish(struct access *access, struct problems *problems)
+{
+	int error = add_builtin(&access->destinations);
+
+	if (error)
+		return error;
+	rules_finish(&access->clients, problems);
+	rules_finish(&access->destinations, problems);
+	if (access->no_hairpin)
+		check_hairpin(access, problems);
+	return 0;
+}
+
+void access_fini(struct access *access)
+{
+	rules_fini(&access->clients);
+	rules_fini(&access->destinations);
+}
+
+bool access_client(const struct access *access, const struct in6_addr *client)
+{
+	return rules_allow(&access->clients, client, 0);
+}
+
+/* access_destination() for an address itself, whatever is inside. */
+static enum access_verdict check_address(const struct access *access,
+					 const struct in6_addr *address, uint16_t port,
+					 access_route_fn *route, void *arg, const char **reason)
+{
+	const struct rule *rule = rules_find(&access->destinations, address, port);
+
+	if (rule ? !rule->allow : access->destinations.closed) {
+		*reason = rule && rule->builtin ? "destination not public" : "destination denied";
+		return ACCESS_DENIED;
+	}
+	if (access->no_hairpin && access_client(access, address)) {
+		*reason = "destination is a client";
+		return ACCESS_DENIED;
+	}
+	switch (route(arg, address)) {
+	case ROUTE_ELSEWHERE:
+		return ACCESS_ALLOWED;
+	case ROUTE_OWN:
+		if (rule && rule->match.prefix.length == 128)
+			return ACCESS_ALLOWED;
+		*reason = "destination is the converter";
+		return ACCESS_DENIED;
+	case ROUTE_BROADCAST:
+		*reason = "destination is a broadcast address";
+		return ACCESS_BROADCAST;
+	case ROUTE_UNKNOWN:
+		break;
+	}
+	*reason = "no answer from rtnetlink";
+	return ACCESS_UNKNOWN;
+}
+
+enum access_verdict access_destination(const struct access *access, const struct in6_addr *address,
+				       uint16_t port, access_route_fn *route, void *arg,
+				       const char **reason)
+{
+	enum access_verdict verdict = check_address(access, address, port, route, arg, reason);
+	struct in6_addr v4;
+
+	if (verdict != ACCESS_ALLOWED || !embedded_v4(address, &v4))
+		return verdict;
+	verdict = check_address(access, &v4, port, route, arg, reason);
+	/* A broadcast address inside doesn't make a broadcast address of the whole. */
+	return verdict == ACCESS_BROADCAST ? ACCESS_DENIED : verdict;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * demand.c - cookies that are demanded while too many clients haven't proved their addresses
+ *
+ * The problem. Without cookies each forged SYN with a request has a server asked. A cookie in every
+ * request prevents that (--cookie-key), for a round trip at each client's first one, and with keys to look
+ * after. Most converters are under no attack most of the time.
+ *
+ * The way out is WireGuard's (its paper, 5.3): under load proof is asked for. A client is unproven while its
+ * SYN is withheld, and until its third ACK. These are counted; where they are more than a share of what
+ * may be pending (an eighth, as in WireGuard), requests in SYNs need a cookie that was computed for their
+ * address. Who has none gets it by a Missing Cookie error (RFC 8803 6.2.7), or is served after its
+ * handshake: so nobody is shut out, and nothing that is forged gets to a server.
+ *
+ * A crowd of one prefix, be it forged or not, is one prefix's affair: while less than that share is pending besides
+ * the greediest one (limits.c), cookies are demanded of that one alone.
+ *
+ *     off ── unproven clients are as many as may be ──> in force
+ *     in force ── half as many or fewer, for CALM_MS ──> off
+ *
+ * The key is this process's own, drawn at its start, the same for all workers, and kept over reloads. In
+ * each epoch (--cookie-lifetime) another one signs; that of the epoch before verifies, too. After a
+ * restart, clients have cookies that aren't valid any more, and get others. Behind an address that several
+ * converters share, another one's cookies come as well: a client that has such a one isn't given ours
+ * in its place, to and fro, but waited for. A --cookie-key that all of them have makes that unnecessary.
+ */
+#include "config.h"
+
+#include "convertd/policy/demand.h"
+
+#include "convertd/base/log.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* So long it has to be calm, before nothing is demanded any more. */
+#define CALM_MS 5000
+
+/* Errors that may be sent at once, in seconds' worth. */
+#define ERRORS_BURST_SECONDS 1
+
+struct demand {
+	atomic_uint unproven;
+	atomic_uint most, errors;
+	atomic_bool in_force, shared;
+	_Atomic uint64_t restless_ms; /* when there were more than half of the most, last */
+	_Atomic uint64_t since_ms, begun;
+	struct log_limit error_limit;
+
+	pthread_mutex_t lock; /* for what follows */
+	struct cookies *cookies;
+	unsigned lifetime;
+	uint64_t epoch; /* of the key that signs */
+};
+
+struct demand *demand_create(void)
+{
+	struct demand *demand = calloc(1, sizeof(*demand));
+
+	if (!demand)
+		return NULL;
+	demand->cookies = cookies_create();
+	if (!demand->cookies) {
+		free(demand);
+		return NULL;
+	}
+	pthread_mutex_init(&demand->lock, NULL);
+	demand->lifetime = 1;
+	return demand;
+}
+
+void demand_destroy(struct demand *demand)
+{
+	if (!demand)
+		return;
+	pthread_mutex_destroy(&demand->lock);
+	cookies_destroy(demand->cookies);
+	free(demand);
+}
+
+void demand_configure(struct demand *demand, const struct demand_settings *settings)
+{
+	atomic_store(&demand->most, settings->most);
+	atomic_store(&demand->errors, settings->errors);
+	atomic_store(&demand->shared, settings->shared);
+	pthread_mutex_lock(&demand->lock);
+	demand->lifetime = settings->lifetime;
+	pthread_mutex_unlock(&demand->lock);
+}
+
+/* ----- when ----- */
+
+static void begin(struct demand *demand, unsigned unproven, unsigned most, uint64_t now_ms)
+{
+	bool off = false;
+
+	if (!atomic_compare_exchange_strong(&demand->in_force, &off, true))
+		return;
+	atomic_store(&demand->since_ms, now_ms);
+	atomic_fetch_add(&demand->begun, 1);
+	log_warning("cookies are demanded: %u clients haven't proved their addresses, and %u is what "
+		    "--cookie-demand allows of --max-pending; forged SYNs reach no server meanwhile, and "
+		    "clients without a cookie take a round trip more",
+		    unproven, most);
+}
+
+static void end(struct demand *demand, uint64_t now_ms)
+{
+	uint64_t since_ms = atomic_load(&demand->since_ms);
+	bool on = true;
+
+	if (atomic_compare_exchange_strong(&demand->in_force, &on, false))
+		log_warning("cookies are no longer demanded, after %llu s",
+			    (unsigned long long)(now_ms - since_ms) / 1000);
+}
+
+void demand_enter(struct demand *demand)
+{
+	unsigned unproven = atomic_fetch_add(&demand->unproven, 1) + 1;
+	unsigned most = atomic_load_explicit(&demand->most, memory_order_relaxed);
+	uint64_t now_ms;
+
+	if (!most || unproven <= most / 2)
+		return;
+	now_ms = log_now_ms();
+	atomic_store(&demand->restless_ms, now_ms);
+	if (unproven >= most)
+		begin(demand, unproven, most, now_ms);
+}
+
+void demand_leave(struct demand *demand)
+{
+	unsigned unproven = atomic_fetch_sub(&demand->unproven, 1);
+	unsigned most = atomic_load_explicit(&demand->most, memory_order_relaxed);
+
+	if (most && unproven > most / 2)
+		atomic_store(&demand->restless_ms, log_now_ms());
+}
+
+bool demand_in_force(struct demand *demand)
+{
+	unsigned most = atomic_load(&demand->most);
+	uint64_t now_ms;
+
+	if (!atomic_load(&demand->in_force))
+		return false;
+	if (most && atomic_load(&demand->unproven) > most / 2)
+		return true;
+	now_ms = log_now_ms();
+	if (most && now_ms < atomic_load(&demand->restless_ms) + CALM_MS)
+		return true;
+	end(demand, now_ms);
+	return false;
+}
+
+bool demand_is_for(struct demand *demand, struct limits *limits, const struct in6_addr *client)
+{
+	return demand_in_force(demand) &&
+	       limits_pending_apart(limits, client) >= atomic_load(&demand->most);
+}
+
+bool demand_take_error(struct demand *demand)
+{
+	unsigned errors = atomic_load(&demand->errors);
+
+	return !errors || log_limit_take(&demand->error_limit, 1000000 / errors,
+					 errors * ERRORS_BURST_SECONDS, log_now_us());
+}
+
+/* ----- cookies ----- */
+
+/* Sees to the key of this epoch, which is returned. With the lock. */
+static uint64_t renew_key(struct demand *demand)
+{
+	uint64_t epoch = (uint64_t)time(NULL) / demand->lifetime;
+
+	if (epoch != demand->epoch)
+		cookies_add_random_key(demand->cookies);
+	demand->epoch = epoch;
+	return epoch;
+}
+
+bool demand_make(struct demand *demand, const struct in6_addr *client, const uint8_t *cookie,
+		 size_t len, uint8_t out[static COOKIES_LEN])
+{
+	/* One that could be ours of before a restart is replaced. */
+	if (cookie && (len != COOKIES_LEN || atomic_load(&demand->shared)))
+		return false;
+	pthread_mutex_lock(&demand->lock);
+	cookies_make(demand->cookies, client, renew_key(demand), out);
+	pthread_mutex_unlock(&demand->lock);
+	return true;
+}
+
+bool demand_check(struct demand *demand, const struct in6_addr *client, const uint8_t *cookie,
+		  size_t len)
+{
+	bool valid;
+
+	pthread_mutex_lock(&demand->lock);
+	valid = cookies_prove(demand->cookies, client, renew_key(demand), cookie, len);
+	pthread_mutex_unlock(&demand->lock);
+	return valid;
+}
+
+void demand_read(struct demand *demand, struct demand_facts *facts)
+{
+	facts->in_force = demand_in_force(demand);
+	facts->unproven = atomic_load(&demand->unproven);
+	facts->most = atomic_load(&demand->most);
+	facts->begun = atomic_load(&demand->begun);
+}

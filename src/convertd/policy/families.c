@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * families.c - does each address family work from here? (no I/O)
+ *
+ * A converter whose IPv6 leads nowhere must not make its clients' IPv6 fail: they may well reach the
+ * servers themselves. A server that is silent looks the same as a family that doesn't work, so it
+ * is learned from all of them together:
+ *
+ *     UNKNOWN   One silence isn't enough for a judgement. But the client is told after a short while
+ *               to do without us, as nothing says that we could do better, and so is who asks for the
+ *               same server in the next seconds. It is tested once more; if it is silent again, or
+ *               one that was asked for later: SILENT.
+ *     WORKS     Three servers in a row that are silent, without an answer of any in between: DOUBTED.
+ *     DOUBTED   Clients notice nothing. Two of those servers are tested that have answered
+ *               before, which no client can choose to be dead: both are silent, SILENT.
+ *     SILENT    Requests are refused at once. Servers are tested, those that clients ask for and those that
+ *               have answered before: at most once a second while somebody asks, at least once a minute.
+ *
+ * Any answer, be it a refusal, makes it WORKS. That is why a wrong judgement costs little: a second, in
+ * which clients go directly.
+ */
+#include "config.h"
+
+#include "convertd/policy/families.h"
+
+#include "convertd/base/log.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define SILENT_SERVERS 3   /* in a row, before a family that works is doubted */
+#define FAILED_TESTS 2     /* before one that is doubted is given up */
+#define REMEMBERED 4       /* servers that have answered, and that were asked for */
+#define SILENCE_MS 10000   /* one of a server that was asked for first of all is remembered for so long */
+#define TEST_MIN_MS 1000
+#define TEST_MAX_MS 60000
+#define ANSWER_NOTED_MS 1000 /* further answers within this time say nothing new */
+
+/* The last few servers, the latest first. */
+struct servers {
+	union sockaddr_ip server[REMEMBERED];
+	size_t count, next; /* which one is tested next */
+};
+
+struct health {
+	_Atomic uint32_t state;   /* enum family_state; written with the lock */
+	_Atomic bool unrouted;
+	_Atomic uint64_t answered_ms; /* 0: never */
+	_Atomic bool doubts;          /* there are silent servers to be forgotten at the next answer */
+	struct in6_addr silent[SILENT_SERVERS];
+	size_t silent_count;
+	uint64_t first_silence_ms, last_silence_ms;
+	struct servers good, asked;
+	bool test_asked; /* the next test is one of @asked's */
+	uint64_t last_test_ms, next_test_ms, interval_ms;
+	unsigned tests_failed;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct health families[FAMILY_COUNT];
+
+static const char *const state_names[] = {
+	[FAMILY_UNKNOWN] = "unknown",
+	[FAMILY_WORKS] = "works",
+	[FAMILY_DOUBTED] = "doubted",
+	[FAMILY_SILENT] = "silent",
+};
+static_assert(sizeof(state_names) / sizeof(state_names[0]) == FAMILY_STATE_COUNT, "a name for each");
+
+enum family families_of(const union sockaddr_ip *server)
+{
+	return sockaddr_ip_is_v4(server) ? FAMILY_V4 : FAMILY_V6;
+}
+
+const char *families_name(enum family family)
+{
+	return family == FAMILY_V4 ? "IPv4" : "IPv6";
+}
+
+const char *families_state_name(enum family_state state)
+{
+	return state_names[state];
+}
+
+enum family_state families_state(enum family family)
+{
+	return (enum family_state)atomic_load_explicit(&families[family].state, memory_order_relaxed);
+}
+
+bool families_is_routed(enum family family)
+{
+	return !atomic_load_explicit(&families[family].unrouted, memory_order_relaxed);
+}
+
+static void remember(struct servers *servers, const union sockaddr_ip *server)
+{
+	size_t place = 0;
+
+	while (place < servers->count && !sockaddr_ip_equal(&servers->server[place], server))
+		place++;
+	if (place == servers->count && servers->count < REMEMBERED)
+		servers->count++;
+	else if (place == servers->count)
+		place--;
+	memmove(&servers->server[1], &servers->server[0], place * sizeof(servers->server[0]));
+	servers->server[0] = *server;
+}
+
+/* Called with the lock, as all below that take a struct health. */
+static void set_state(struct health *health, enum family_state state, uint64_t now_ms)
+{
+	const char *name = families_name((enum family)(health - families));
+	enum family_state before = families_state((enum family)(health - families));
+
+	if (before == state)
+		return;
+	atomic_store(&health->state, state);
+	health->tests_failed = 0;
+	health->interval_ms = TEST_MIN_MS;
+	health->next_test_ms = state >= FAMILY_DOUBTED ? now_ms : 0;
+	if (state == FAMILY_SILENT)
+		log_warning("no %s server answers: requests for %s are refused (Not Authorized), so that "
+			    "clients connect directly; is the uplink's %s broken? It is tested now and "
+			    "then; deny the family, if that is meant, with --deny-destination %s",
+			    name, name, name, health == &families[FAMILY_V4] ? "0.0.0.0/0" : "::/0");
+	else if (before == FAMILY_SILENT)
+		log_info("%s servers answer again", name);
+}
+
+static void forget_silences(struct health *health)
+{
+	health->silent_count = 0;
+	atomic_store(&health->doubts, false);
+}
+
+void families_answered(const union sockaddr_ip *server, uint64_t now_ms)
+{
+	enum family family = families_of(server);
+	struct health *health = &families[family];
+
+	/* The usual case takes no lock. */
+	if (families_state(family) == FAMILY_WORKS && !atomic_load(&health->doubts) &&
+	    now_ms - atomic_load(&health->answered_ms) < ANSWER_NOTED_MS)
+		return;
+	pthread_mutex_lock(&lock);
+	atomic_store(&health->answered_ms, now_ms);
+	remember(&health->good, server);
+	forget_silences(health);
+	set_state(health, FAMILY_WORKS, now_ms);
+	pthread_mutex_unlock(&lock);
+}
+
+static void note_silence(struct health *health, const union sockaddr_ip *server, uint64_t now_ms)
+{
+	struct in6_addr address = sockaddr_ip_in6(server);
+
+	if (!health->silent_count)
+		health->first_silence_ms = now_ms;
+	health->last_silence_ms = now_ms;
+	atomic_store(&health->doubts, true);
+	for (size_t i = 0; i < health->silent_count; i++)
+		if (IN6_ARE_ADDR_EQUAL(&health->silent[i], &address))
+			return;
+	if (health->silent_count < SILENT_SERVERS)
+		health->silent[health->silent_count++] = address;
+}
+
+static bool judge_silence(struct health *health, const union sockaddr_ip *server, uint64_t started_ms,
+			  uint64_t now_ms, bool silent)
+{
+	enum family_state state = families_state((enum family)(health - families));
+
+	if (atomic_load(&health->answered_ms) > started_ms)
+		return false;
+	switch (state) {
+	case FAMILY_UNKNOWN:
+		/* A router that says so may be right about its own network. */
+		if (!silent)
+			return false;
+		if (health->silent_count && started_ms >= health->first_silence_ms)
+			set_state(health, FAMILY_SILENT, now_ms);
+		note_silence(health, server, now_ms);
+		remember(&health->asked, server);
+		if (families_state((enum family)(health - families)) == FAMILY_UNKNOWN && !health->next_test_ms)
+			health->next_test_ms = now_ms;
+		return true;
+	case FAMILY_WORKS:
+		note_silence(health, server, now_ms);
+		if (health->silent_count == SILENT_SERVERS)
+			set_state(health, FAMILY_DOUBTED, now_ms);
+		return false;
+	case FAMILY_DOUBTED:
+		return false;
+	case FAMILY_SILENT:
+		remember(&health->asked, server);
+		return true;
+	case FAMILY_STATE_COUNT:
+		break;
+	}
+	return false;
+}
+
+bool families_unanswered(const union sockaddr_ip *server, uint64_t started_ms, uint64_t now_ms,
+			 bool silent)
+{
+	struct health *health = &families[families_of(server)];
+	bool ours;
+
+	pthread_mutex_lock(&lock);
+	ours = judge_silence(health, server, started_ms, now_ms, silent);
+	pthread_mutex_unlock(&lock);
+	return ours;
+}
+
+/* Called with the lock: was this server silent a moment ago, and nobody has ever answered? */
+static bool was_silent(const struct health *health, const struct in6_addr *address, uint64_t now_ms)
+{
+	for (size_t i = 0; i < health->silent_count; i++)
+		if (IN6_ARE_ADDR_EQUAL(&health->silent[i], address))
+			return now_ms - health->last_silence_ms < SILENCE_MS;
+	return false;
+}
+
+bool families_refuse(const struct in6_addr *address, uint64_t now_ms)
+{
+	enum family family = IN6_IS_ADDR_V4MAPPED(address) ? FAMILY_V4 : FAMILY_V6;
+	enum family_state state = families_state(family);
+	struct health *health = &families[family];
+	bool refuse;
+
+	if (state != FAMILY_UNKNOWN || !atomic_load_explicit(&health->doubts, memory_order_relaxed))
+		return state == FAMILY_SILENT;
+	pthread_mutex_lock(&lock);
+	refuse = was_silent(health, address, now_ms);
+	pthread_mutex_unlock(&lock);
+	return refuse;
+}
+
+static void hasten_test(struct health *health, uint64_t now_ms)
+{
+	uint64_t earliest = health->last_test_ms + TEST_MIN_MS;
+
+	health->interval_ms = TEST_MIN_MS;
+	if (health->next_test_ms > earliest)
+		health->next_test_ms = earliest > now_ms ? earliest : now_ms;
+}
+
+void families_asked(const union sockaddr_ip *server, uint64_t now_ms)
+{
+	struct health *health = &families[families_of(server)];
+
+	pthread_mutex_lock(&lock);
+	if (families_state(families_of(server)) == FAMILY_SILENT) {
+		remember(&health->asked, server);
+		hasten_test(health, now_ms);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* By turns one that has answered before and one that is asked for, each the next of its kind. */
+static bool choose_test(struct health *health, union sockaddr_ip *server)
+{
+	bool asked = health->asked.count && (health->test_asked || !health->good.count) &&
+		     families_state((enum family)(health - families)) != FAMILY_DOUBTED;
+	struct servers *servers = asked ? &health->asked : &health->good;
+
+	health->test_asked = !asked;
+	if (!servers->count)
+		return false;
+	*server = servers->server[servers->next++ % servers->count];
+	return true;
+}
+
+bool families_take_test(enum family family, uint64_t now_ms, union sockaddr_ip *server)
+{
+	struct health *health = &families[family];
+	bool due;
+
+	pthread_mutex_lock(&lock);
+	due = health->next_test_ms && now_ms >= health->next_test_ms;
+	if (due) {
+		health->last_test_ms = now_ms;
+		health->next_test_ms = now_ms + health->interval_ms;
+		if (families_state(family) == FAMILY_SILENT)
+			health->interval_ms *= 2;
+		if (health->interval_ms > TEST_MAX_MS)
+			health->interval_ms = TEST_MAX_MS;
+		due = choose_test(health, server);
+	}
+	pthread_mutex_unlock(&lock);
+	return due;
+}
+
+void families_tested_in_vain(const union sockaddr_ip *server, uint64_t now_ms)
+{
+	enum family family = families_of(server);
+	struct health *health = &families[family];
+
+	pthread_mutex_lock(&lock);
+	if (families_state(family) == FAMILY_UNKNOWN ||
+	    (families_state(family) == FAMILY_DOUBTED && ++health->tests_failed >= FAILED_TESTS))
+		set_state(health, FAMILY_SILENT, now_ms);
+	pthread_mutex_unlock(&lock);
+}
+
+uint64_t families_next_test_ms(enum family family)
+{
+	uint64_t next;
+
+	pthread_mutex_lock(&lock);
+	next = families[family].next_test_ms;
+	pthread_mutex_unlock(&lock);
+	return next;
+}
+
+void families_set_routed(enum family family, bool routed, bool tell, uint64_t now_ms)
+{
+	struct health *health = &families[family];
+	const char *name = families_name(family);
+	bool was;
+
+	pthread_mutex_lock(&lock);
+	was = families_is_routed(family);
+	atomic_store(&health->unrouted, !routed);
+	/* What was learned over other routes, or without any, is void. */
+	if (was != routed) {
+		forget_silences(health);
+		set_state(health, FAMILY_UNKNOWN, now_ms);
+	}
+	pthread_mutex_unlock(&lock);
+	if (!routed && tell)
+		log_warning("this host has no route to %s servers: requests for them are refused (Not "
+			    "Authorized), so that clients connect directly; add a route, or deny the "
+			    "family, if that is meant, with --deny-destination %s",
+			    name, family == FAMILY_V4 ? "0.0.0.0/0" : "::/0");
+	else if (!was && routed)
+		log_info("this host has a route to %s servers now", name);
+}
+
+void families_routes_changed(uint64_t now_ms)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < FAMILY_COUNT; i++)
+		if (families[i].next_test_ms)
+			hasten_test(&families[i], now_ms);
+	pthread_mutex_unlock(&lock);
+}
+
+void families_forget(void)
+{
+	pthread_mutex_lock(&lock);
+	memset(families, 0, sizeof(families));
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request.c - from a client's bytes to what the converter does, and its answers (no I/O)
+ *
+ * The message library says what a request contains or what is wrong with it; here
+ * is this converter's policy where RFC 8803 leaves one:
+ *
+ * - TCP options (Section 7). 0, 1, 2, 3 and 5 are ignored. SACK-permitted (4),
+ *   timestamps (8), Multipath TCP (30) and Fast Open (34) are supported if this host's own
+ *   SYNs have them, and only without a value, which is the stack's to choose; Fast Open may
+ *   have a cookie, which is the server's. For all else, Section 6.2.5 wants an Unsupported
+ *   TCP Option error that lists every such kind.
+ *   4 and 8 need nothing done: the host sends them in each SYN or in none.
+ * - Info and Connect in one request get one answer; with an error, too: what the
+ *   converter supports is true whatever became of the server.
+ * - A cookie alone asks for nothing, so the message is malformed. Whether a cookie is valid, and
+ *   one is required at all, is for others to say.
+ */
+#include "config.h"
+
+#include "convertd/policy/request.h"
+
+#include "convertd/net/fastopen.h"
+
+#include <string.h>
+
+/* Every kind there is: the most that an option list can hold without repeating itself. */
+#define KINDS_MAX 256
+
+static bool kind_is_ignored(uint8_t kind)
+{
+	return kind <= TCP_KIND_WINDOW_SCALE || kind == TCP_KIND_SACK;
+}
+
+static bool kind_is_supported(const struct request_features *features, uint8_t kind)
+{
+	switch (kind) {
+	case TCP_KIND_SACK_PERMITTED:
+		return features->sack;
+	case TCP_KIND_TIMESTAMPS:
+		return features->timestamps;
+	case TCP_KIND_MPTCP:
+		return features->mptcp;
+	case TCP_KIND_FASTOPEN:
+		return features->fastopen;
+	default:
+		return false;
+	}
+}
+
+/* Section 6.2.4, the answer to an Info TLV. */
+static void write_supported(const struct request_features *features, struct convert_writer *writer)
+{
+	static const uint8_t candidates[] = { TCP_KIND_SACK_PERMITTED, TCP_KIND_TIMESTAMPS,
+					      TCP_KIND_MPTCP, TCP_KIND_FASTOPEN };
+	uint8_t kinds[sizeof(candidates)];
+	size_t count = 0;
+
+	for (size_t i = 0; i < sizeof(candidates); i++)
+		if (kind_is_supported(features, candidates[i]))
+			kinds[count++] = candidates[i];
+	convert_write_supported(writer, kinds, count);
+	if (features->withholding.withheld || features->withholding.corrects)
+		convert_write_withholding(writer, &features->withholding);
+}
+
+static void answer_start(const struct request_features *features, bool info,
+			 struct convert_writer *writer, uint8_t *out)
+{
+	convert_writer_init(writer, out, CONVERT_MESSAGE_MAX);
+	if (info)
+		write_supported(features, writer);
+}
+
+/* Answers are made here from valid parts, so that only a bug could fail: then nothing is sent. */
+static size_t answer_finish(struct convert_writer *writer)
+{
+	ssize_t len = convert_writer_finish(writer);
+
+	return len < 0 ? 0 : (size_t)len;
+}
+
+size_t request_write_connected(const struct request_features *features, bool info,
+			       const uint8_t *options, size_t options_len,
+			       uint8_t out[static CONVERT_MESSAGE_MAX])
+{
+	struct convert_writer writer;
+
+	answer_start(features, info, &writer, out);
+	convert_write_tcp_header(&writer, options, options_len);
+	return answer_finish(&writer);
+}
+
+size_t request_write_error(const struct request_features *features, bool info,
+			   enum convert_error_code code, uint8_t value,
+			   uint8_t out[static CONVERT_MESSAGE_MAX])
+{
+	struct convert_writer writer;
+
+	answer_start(features, info, &writer, out);
+	convert_write_error(&writer, code, value);
+	return answer_finish(&writer);
+}
+
+size_t request_write_unsupported(const struct request_features *features, bool info,
+				 const uint8_t *kinds, size_t count,
+				 uint8_t out[static CONVERT_MESSAGE_MAX])
+{
+	struct convert_writer writer;
+
+	answer_start(features, info, &writer, out);
+	convert_write_error_options(&writer, kinds, count);
+	return answer_finish(&writer);
+}
+
+/* The Error TLV for a message that is not a valid request (Section 6.2.8). */
+static void refuse_message(enum convert_error_code code, const uint8_t *message, size_t len,
+			   struct request_decision *decision)
+{
+	struct convert_writer writer;
+
+	convert_writer_init(&writer, decision->answer, sizeof(decision->answer));
+	if (code == CONVERT_ERROR_UNSUPPORTED_VERSION)
+		convert_write_error_versions(&writer);
+	else
+		convert_write_error_echo(&writer, code, message, len);
+	decision->action = REQUEST_ANSWER;
+	decision->refused = true;
+	decision->answer_len = answer_finish(&writer);
+}
+
+void request_refuse(const struct request_features *features, bool info,
+		    enum convert_error_code code, uint8_t value, const char *reason,
+		    struct request_decision *decision)
+{
+	decision->action = REQUEST_ANSWER;
+	decision->refused = true;
+	decision->reason = reason;
+	decision->answer_len = request_write_error(features, info, code, value, decision->answer);
+}
+
+void request_refuse_cookie(const uint8_t *cookie, size_t len, const char *reason,
+			   struct request_decision *decision)
+{
+	struct convert_writer writer;
+
+	convert_writer_init(&writer, decision->answer, sizeof(decision->answer));
+	convert_write_error_cookie(&writer, cookie, len);
+	decision->action = REQUEST_ANSWER;
+	decision->refused = true;
+	decision->reason = reason;
+	decision->answer_len = answer_finish(&writer);
+}
+
+void request_refuse_malformed(const uint8_t *message, const char *reason,
+			      struct request_decision *decision)
+{
+	decision->reason = reason;
+	refuse_message(CONVERT_ERROR_MALFORMED_MESSAGE, message, decision->length, decision);
+}
+
+/* A fault that the message library found: what the RFC wants done about it. */
+static void decide_fault(enum convert_status status, const uint8_t *buf, size_t len,
+			 size_t message_len, struct request_decision *decision)
+{
+	enum convert_error_code code = CONVERT_ERROR_MALFORMED_MESSAGE;
+	size_t header_len = 0;
+
+	decision->reason = convert_status_name(status);
+	/* Section 6.1 wants a reset for a Total Length of 0, whatever the version is. */
+	if (status == CONVERT_BAD_VERSION &&
+	    convert_message_length(buf, len, &header_len) == status && header_len == 0) {
+		decision->action = REQUEST_RESET;
+		return;
+	}
+	switch (convert_request_answer(status, &code)) {
+	case CONVERT_ANSWER_NONE:
+		decision->action = REQUEST_WAIT;
+		decision->reason = NULL;
+		return;
+	case CONVERT_ANSWER_IGNORE:
+		decision->action = REQUEST_IGNORE;
+		return;
+	case CONVERT_ANSWER_RESET:
+		decision->action = REQUEST_RESET;
+		return;
+	case CONVERT_ANSWER_ERROR:
+		refuse_message(code, buf, message_len < len ? message_len : len, decision);
+		return;
+	}
+}
+
+/* Section 6.2.5: without a value, the value is ours to make. Only a cookie is the client's. */
+static bool value_is_supported(const struct convert_tcp_option *option)
+{
+	size_t len = option->value.len;
+
+	return len == 0 || (option->kind == TCP_KIND_FASTOPEN && len >= FASTOPEN_COOKIE_MIN &&
+			    len <= FASTOPEN_COOKIE_MAX && len % 2 == 0);
+}
+
+/*
+ * The TCP Options field of a Connect TLV. Notes what the SYN is to have; fills @kinds with each
+ * unsupported kind once and returns their number.
+ */
+static size_t options_unsupported(const struct request_features *features,
+				  const struct convert_request *request,
+				  struct request_decision *decision,
+				  uint8_t kinds[static KINDS_MAX])
+{
+	struct convert_span list = request->tcp_options;
+	struct convert_tcp_option option;
+	size_t count = 0;
+
+	if (!request->extended)
+		return 0;
+	while (convert_tcp_option_next(&list, &option) == CONVERT_OK) {
+		if (kind_is_ignored(option.kind))
+			continue;
+		if (value_is_supported(&option) && kind_is_supported(features, option.kind)) {
+			decision->mptcp |= option.kind == TCP_KIND_MPTCP;
+			if (option.kind == TCP_KIND_FASTOPEN) {
+				decision->fastopen = true;
+				decision->fastopen_cookie = option.value;
+			}
+			continue;
+		}
+		if (!memchr(kinds, option.kind, count))
+			kinds[count++] = option.kind;
+	}
+	return count;
+}
+
+static void decide_connect(const struct request_features *features,
+			   const struct convert_request *request, struct request_decision *decision)
+{
+	uint8_t kinds[KINDS_MAX];
+	size_t count;
+
+	decision->connect = true;
+	decision->info = request->has_info;
+	decision->address = request->address;
+	decision->port = request->port;
+	decision->action = REQUEST_ANSWER;
+	count = options_unsupported(features, request, decision, kinds);
+	if (count) {
+		decision->reason = "unsupported TCP option";
+		decision->refused = true;
+		decision->answer_len = request_write_unsupported(features, request->has_info, kinds,
+								 count, decision->answer);
+		return;
+	}
+	decision->action = REQUEST_CONNECT;
+}
+
+void request_decide(const struct request_features *features, const uint8_t *buf, size_t len,
+		    struct request_decision *decision)
+{
+	struct convert_request request = { 0 };
+	struct convert_writer writer;
+	enum convert_status status;
+
+	memset(decision, 0, offsetof(struct request_decision, answer));
+	decision->answer_len = 0;
+	status = convert_request_parse(buf, len, &request);
+	if (status != CONVERT_OK) {
+		decide_fault(status, buf, len, request.length, decision);
+		return;
+	}
+	decision->length = request.length;
+	decision->valid = request.has_connect || request.has_info;
+	decision->has_cookie = request.has_cookie;
+	decision->cookie = request.cookie;
+	if (request.has_connect) {
+		decide_connect(features, &request, decision);
+	} else if (request.has_info) {
+		answer_start(features, true, &writer, decision->answer);
+		decision->echo = request.has_echo;
+		if (decision->echo)
+			convert_write_echo(&writer, REQUEST_ECHO_KIB);
+		decision->action = REQUEST_ANSWER;
+		decision->reason = "information";
+		decision->answer_len = answer_finish(&writer);
+	} else {
+		decision->reason = "nothing asked for";
+		refuse_message(CONVERT_ERROR_MALFORMED_MESSAGE, buf, request.length, decision);
+	}
+}

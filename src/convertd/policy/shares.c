@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shares.c - what each of the nested prefixes has of what there is for all, and who has most (no I/O)
+ *
+ * The lengths follow how addresses are given out. IPv6: a /64 is a link, a /56 a household, a /48 a site, a /32
+ * a provider (RFC 6177; the registries' allocations). IPv4: a /24 is the least that is routed, a /16 stands for
+ * a provider. What is shorter would have strangers answer for one another; a single address
+ * of a /64 costs nothing, and tells nobody apart.
+ *
+ * A prefix is there as long as a leaf is below it: there are no more than SHARES_ABOVE_MAX times the leaves.
+ * Both families stand side by side below the root.
+ */
+#include "config.h"
+
+#include "common/prefix.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_NONFATAL_OOM 1
+#define HASH_FUNCTION(key, len, hash) ((hash) = shares_hash(shares, (key), (len)))
+#include "convertd/policy/shares.h"
+
+/* Of IPv4 as v4-mapped. */
+static const uint8_t above_v4[SHARES_ABOVE_MAX] = { 96 + 24, 96 + 16 };
+static const uint8_t above_v6[SHARES_ABOVE_MAX] = { 56, 48, 32 };
+
+unsigned shares_hash(const struct shares *shares, const void *key, size_t len)
+{
+	uint8_t hash[crypto_shorthash_BYTES];
+	unsigned result;
+
+	crypto_shorthash(hash, key, len, shares->hash_key);
+	memcpy(&result, hash, sizeof(result));
+	return result;
+}
+
+void shares_init(struct shares *shares)
+{
+	memset(shares, 0, sizeof(*shares));
+	crypto_shorthash_keygen(shares->hash_key);
+}
+
+/* The table itself goes with its last entry. */
+void shares_fini(struct shares *shares)
+{
+	HASH_CLEAR(hh, shares->prefixes);
+}
+
+void shares_key(const struct in6_addr *address, uint8_t bits, uint8_t key[static SHARES_KEY_LEN])
+{
+	struct prefix prefix = prefix_of(address, bits);
+
+	memcpy(key, &prefix.address, sizeof(prefix.address));
+	key[SHARES_KEY_LEN - 1] = bits;
+}
+
+/* The lengths above a leaf of that name, the longest first; those that aren't shorter are 0, or passed over. */
+static const uint8_t *lengths_above(const uint8_t key[static SHARES_KEY_LEN])
+{
+	struct in6_addr address;
+
+	memcpy(&address, key, sizeof(address));
+	return IN6_IS_ADDR_V4MAPPED(&address) && key[SHARES_KEY_LEN - 1] >= 96 ? above_v4 : above_v6;
+}
+
+static struct shares_node *prefix_create(struct shares *shares, const uint8_t key[static SHARES_KEY_LEN],
+					 uint8_t height)
+{
+	struct shares_node *node = calloc(1, sizeof(*node));
+
+	if (!node)
+		return NULL;
+	memcpy(node->key, key, SHARES_KEY_LEN);
+	node->height = height;
+	HASH_ADD(hh, shares->prefixes, key, SHARES_KEY_LEN, node);
+	if (node->hh.tbl)
+		return node;
+	free(node);
+	return NULL;
+}
+
+/* Puts @node below @parent; true if that was in its place already, with all that is above it. */
+static bool put_below(struct shares_node *node, struct shares_node *parent)
+{
+	node->parent = parent;
+	return parent->children++ > 0;
+}
+
+/* Frees @node, and what is above it, as far as nothing is below any more. */
+static void free_unused(struct shares *shares, struct shares_node *node)
+{
+	while (node && node != &shares->root && !node->children) {
+		struct shares_node *parent = node->parent;
+
+		HASH_DELETE(hh, shares->prefixes, node);
+		free(node);
+		if (parent)
+			parent->children--;
+		node = parent;
+	}
+}
+
+int shares_attach(struct shares *shares, struct shares_node *leaf)
+{
+	const uint8_t *lengths = lengths_above(leaf->key);
+	struct shares_node *node = leaf;
+	struct in6_addr address;
+
+	memcpy(&address, leaf->key, sizeof(address));
+	for (int i = 0; i < SHARES_ABOVE_MAX; i++) {
+		uint8_t key[SHARES_KEY_LEN];
+		struct shares_node *above;
+
+		if (!lengths[i] || lengths[i] >= leaf->key[SHARES_KEY_LEN - 1])
+			continue;
+		shares_key(&address, lengths[i], key);
+		HASH_FIND(hh, shares->prefixes, key, SHARES_KEY_LEN, above);
+		if (!above)
+			above = prefix_create(shares, key, (uint8_t)(i + 1));
+		if (!above) {
+			shares_detach(shares, leaf);
+			return -ENOMEM;
+		}
+		if (put_below(node, above))
+			return 0;
+		node = above;
+	}
+	put_below(node, &shares->root);
+	return 0;
+}
+
+void shares_detach(struct shares *shares, struct shares_node *leaf)
+{
+	struct shares_node *parent = leaf->parent;
+
+	leaf->parent = NULL;
+	if (!parent)
+		return;
+	parent->children--;
+	free_unused(shares, parent);
+}
+
+void shares_add(struct shares *shares, struct shares_node *leaf, enum share share, int64_t by)
+{
+	uint64_t turn = ++shares->turn;
+	struct shares_node *node = leaf;
+
+	for (; node->parent; node = node->parent)
+		heap_set(&node->parent->below[share], &node->place[share],
+			 node->place[share].weight + (uint64_t)by, turn);
+	node->place[share].weight += (uint64_t)by;
+}
+
+static struct shares_node *node_of_place(struct heap_node *place, enum share share)
+{
+	return (struct shares_node *)((char *)(place - share) - offsetof(struct shares_node, place));
+}
+
+struct shares_node *shares_first(const struct shares_node *node, enum share share)
+{
+	struct heap_node *first = node->below[share].first;
+
+	return first ? node_of_place(first, share) : NULL;
+}
+
+struct shares_node *shares_most(struct shares_node *node, enum share share)
+{
+	while (node->height || !node->parent) {
+		node = shares_first(node, share);
+		if (!node)
+			return NULL;
+	}
+	return shares_of(node, share) ? node : NULL;
+}
+
+/* Counts the prefixes above a node. */
+static unsigned depth(const struct shares_node *node)
+{
+	unsigned depth = 0;
+
+	for (; node->parent; node = node->parent)
+		depth++;
+	return depth;
+}
+
+void shares_compare(const struct shares_node *a, const struct shares_node *b, enum share share,
+		    uint64_t *of_a, uint64_t *of_b)
+{
+	unsigned depth_a = depth(a), depth_b = depth(b);
+
+	for (; depth_a > depth_b; depth_a--)
+		a = a->parent;
+	for (; depth_b > depth_a; depth_b--)
+		b = b->parent;
+	for (; a->parent != b->parent; a = a->parent)
+		b = b->parent;
+	*of_a = shares_of(a, share);
+	*of_b = shares_of(b, share);
+}

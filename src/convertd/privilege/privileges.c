@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * privileges.c - give up all rights that convertd goes on without
+ *
+ * Kept are CAP_NET_BIND_SERVICE, since a reload may name a port below 1024, and CAP_NET_ADMIN for
+ * the nftables rules, the netfilter queue and --preserve-client-address, unless --no-syn-window-fix
+ * and --hold-syn off say that there are none. All else goes, from the bounding set as well. Whoever
+ * isn't root has what a service manager has left to it.
+ */
+#include "config.h"
+
+#include "convertd/privilege/privileges.h"
+
+#include "convertd/base/log.h"
+#include "convertd/base/textfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#ifdef HAVE_LIBCAP_NG
+#include <cap-ng.h>
+
+static bool change_user(const struct settings *settings, struct problems *problems)
+{
+	const unsigned kept[] = { CAP_NET_BIND_SERVICE, CAP_NET_ADMIN };
+	bool admin = !settings->no_syn_window_fix || settings->hold_syn != SETTINGS_HOLD_OFF ||
+		     settings->sources.preserve;
+	size_t count = admin ? 2 : 1;
+	bool has[2], bounding;
+	int error;
+
+	/* In a container even root may lack some. */
+	capng_get_caps_process();
+	bounding = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
+	for (size_t i = 0; i < count; i++)
+		has[i] = capng_have_capability(CAPNG_PERMITTED, kept[i]);
+	capng_clear(CAPNG_SELECT_BOTH);
+	for (size_t i = 0; i < count; i++)
+		if (has[i])
+			capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i]);
+	error = capng_change_id((int)settings->user.uid, (int)settings->user.gid,
+				CAPNG_INIT_SUPP_GRP | (bounding ? CAPNG_CLEAR_BOUNDING : 0));
+	if (!error)
+		return true;
+	problems_add(problems, &settings->user.place,
+		     "\"%s\": rights can't be given up (libcap-ng says %d); it takes CAP_SETUID and "
+		     "CAP_SETGID",
+		     settings->user.name, error);
+	return false;
+}
+
+#else
+
+static bool change_user(const struct settings *settings, struct problems *problems)
+{
+	problems_add(problems, &settings->user.place,
+		     "\"%s\": convertd was built without libcap-ng; leave it out and let the service "
+		     "manager set the user (User=, AmbientCapabilities=)",
+		     settings->user.name);
+	return false;
+}
+
+#endif
+
+/* Not root: nobody else can be become. */
+static bool check_user(const struct settings *settings, struct problems *problems)
+{
+	struct user user = settings->user;
+
+	if (!user_find(&user, problems))
+		return false;
+	if (user.uid == geteuid())
+		return true;
+	problems_add(problems, &user.place, "\"%s\": only root can become another user; leave it out",
+		     user.name);
+	return false;
+}
+
+/* Root has read it just now. */
+static void check_readable(const struct settings_path *path, const char *user)
+{
+	char absolute[PATH_MAX];
+
+	if (path->name[0] && textfile_path(path->name, absolute) &&
+	    faccessat(AT_FDCWD, absolute, R_OK, AT_EACCESS) < 0)
+		log_warning("\"%.200s\" (%s) can't be read by user %s (%s): no reload will work; give "
+			    "the file to a group of that user's and chmod 640 it, and chmod +x the "
+			    "directories above",
+			    path->name, path->place.name, user, strerror(errno));
+}
+
+static void check_files(const struct settings *settings)
+{
+	check_readable(&settings->config, settings->user.name);
+	check_readable(&settings->cookie_key, settings->user.name);
+	check_readable(&settings->cookie_list, settings->user.name);
+}
+
+bool privileges_drop(const struct settings *settings, struct problems *problems)
+{
+	if (geteuid() != 0) {
+		if (settings->user.name[0] && !check_user(settings, problems))
+			return false;
+	} else if (!settings->user.name[0]) {
+		log_warning("convertd runs as root, and so would whoever finds a fault in it; pass --user "
+			    "NAME (make one with: useradd --system --no-create-home --shell "
+			    "/usr/sbin/nologin convertd), or have the service manager set the user");
+	} else if (!change_user(settings, problems)) {
+		return false;
+	} else {
+		check_files(settings);
+	}
+#ifdef WITH_SANITIZERS
+	/* The change of user has forbidden the leak sanitizer to look at the process. */
+	prctl(PR_SET_DUMPABLE, 1);
+#endif
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		log_warning("no_new_privs can't be set: %s", strerror(errno));
+	return true;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * survivor.c - a process that resets the connections of a convertd that was killed
+ *
+ * The problem: when a process ends, by SIGKILL, by the OOM killer or by a fault of its own, Linux closes
+ * its sockets as if it had done so itself. So each client and each server would be told that the stream
+ * had come to its end, and take the part that it has for the whole. SO_LINGER of 0 s makes an RST of
+ * that on TCP sockets (at the price of two system calls for each, as it would have to be taken back
+ * before a proper end), but not on Multipath TCP sockets: those send DATA_FIN whatever was set, unless
+ * unread bytes are in them (Linux 6.18, __mptcp_close()). And those whose third ACK hasn't come
+ * are told nothing for a minute.
+ *
+ * So the process that is closed must not be the last one that has the sockets. A second process shares
+ * convertd's table of descriptors (clone() with CLONE_FILES): not copies of what was open at some time but the
+ * table itself, with each socket that is there, at no cost for any of them. It has memory of
+ * its own, and little of it, so that the OOM killer doesn't choose it, and does nothing until convertd has ended.
+ * Then the sockets are still open, as it was one of the two that had them, and it
+ *
+ *   1. closes what takes new clients (listening sockets; those of netlink, and with them the rules and
+ *      queues for SYNs), so that nobody is accepted by a queue that nobody reads;
+ *   2. waits until the peers have acknowledged what was written to them, for a second at most: nobody sends
+ *      an RST again that is lost, and a queue on the way that is full of these bytes, or of others' on the same link, would
+ *      drop it (of 24 peers of busy connections on one link, one was told nothing in each fourth run);
+ *   3. resets each connection, as session_reset_socket() does;
+ *   4. ends, which closes all the rest.
+ *
+ * What convertd has closed before is in no table any more: a stream that has come to its proper end goes on to be
+ * delivered by the kernel. An orderly end leaves to the survivor what is to be reset (session_cut()).
+ *
+ * Limits: who kills both at once (kill -9 of a whole control group, the end of a container whose first process convertd is)
+ * has what Linux does. All signals are blocked in the survivor, it is in a session of its own, and its name isn't convertd's, so
+ * that only who means it does that. It has the rights of convertd and shares its table, so it
+ * is no gain to whoever takes over one of them.
+ */
+#include "config.h"
+
+#include "convertd/privilege/survivor.h"
+
+#include "convertd/net/downstream.h"
+#include "convertd/base/log.h"
+#include "convertd/privilege/sandbox.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Who kills processes by convertd's name spares this one, which ends by itself then. */
+#define SURVIVOR_NAME "rfc8803-resets"
+
+/* How often, and how many times, it looks whether the bytes before the resets have arrived. */
+#define ROUND_MS 50
+#define ROUNDS 20
+
+static atomic_bool there;
+
+/* s390 has the stack in front of the flags: clone(2). */
+#ifdef __s390__
+#define CLONE_ARGUMENTS(flags) 0, (flags)
+#else
+#define CLONE_ARGUMENTS(flags) (flags), 0
+#endif
+
+static int socket_option(int fd, int option)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &len) < 0 ? -1 : value;
+}
+
+static bool is_connection(int fd)
+{
+	int domain = socket_option(fd, SO_DOMAIN);
+
+	return (domain == AF_INET || domain == AF_INET6) && socket_option(fd, SO_TYPE) == SOCK_STREAM;
+}
+
+/* What takes new clients is closed. Returns false. */
+static bool close_entrance(int fd)
+{
+	if (socket_option(fd, SO_ACCEPTCONN) > 0 || socket_option(fd, SO_DOMAIN) == AF_NETLINK)
+		close(fd);
+	return false;
+}
+
+/* Are bytes on their way that the peer hasn't acknowledged? */
+static bool is_busy(int fd)
+{
+	int unsent = 0;
+
+	return is_connection(fd) && ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent;
+}
+
+/* Returns false. */
+static bool reset_connection(int fd)
+{
+	if (!is_connection(fd))
+		return false;
+	downstream_reset(fd);
+	close(fd);
+	return false;
+}
+
+/* Returns whether @act said so of any. */
+static bool any_descriptor(DIR *table, bool (*act)(int fd))
+{
+	const struct dirent *entry;
+	bool any = false;
+
+	rewinddir(table);
+	while ((entry = readdir(table))) {
+		int fd = atoi(entry->d_name);
+
+		if (fd > STDERR_FILENO && fd != dirfd(table))
+			any |= act(fd);
+	}
+	return any;
+}
+
+/* What both processes have from the beginning. */
+struct beginning {
+	int convertd; /* tells of convertd's end */
+	int ready;    /* an eventfd: 1 when the survivor is ready, or 1 + an errno */
+	const struct settings *settings; /* for the sandbox */
+};
+
+/* The survivor's life. Returns its status. */
+static int survive(const struct beginning *beginning)
+{
+	struct pollfd convertd = { .fd = beginning->convertd, .events = POLLIN };
+	DIR *table;
+
+	prctl(PR_SET_NAME, SURVIVOR_NAME);
+	setsid();
+	table = opendir("/proc/self/fd");
+	eventfd_write(beginning->ready, table ? 1 : 1 + (eventfd_t)errno);
+	if (!table)
+		return EXIT_FAILURE;
+	sandbox_enter(beginning->settings, SYSCALL_FILTER_SURVIVOR);
+	while (poll(&convertd, 1, -1) < 0 && errno == EINTR)
+		;
+	any_descriptor(table, close_entrance);
+	for (int round = 0; round < ROUNDS && any_descriptor(table, is_busy); round++)
+		poll(NULL, 0, ROUND_MS);
+	any_descriptor(table, reset_connection);
+	return EXIT_SUCCESS;
+}
+
+/* Linux 5.3; C libraries have had it for a short time only. Returns a descriptor or -errno. */
+static int open_pidfd(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* Returns what tells of the survivor's end once it is ready, or -errno. */
+static int await_survivor(pid_t pid, int ready)
+{
+	int fd = open_pidfd(pid);
+	struct pollfd news[] = { { .fd = ready, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
+	eventfd_t said = 1 + ESRCH;
+
+	if (fd < 0)
+		return fd;
+	while (poll(news, 2, -1) < 0 && errno == EINTR)
+		;
+	if (news[0].revents & POLLIN)
+		eventfd_read(ready, &said);
+	if (said == 1)
+		return fd;
+	close(fd);
+	return 1 - (int)said;
+}
+
+/* As fork(), but for the table: the C library's clone() wants a stack, which sanitizers take for none. */
+static pid_t fork_with_table(void)
+{
+	return (pid_t)syscall(SYS_clone, CLONE_ARGUMENTS(CLONE_FILES | SIGCHLD), 0, 0, 0);
+}
+
+int survivor_start(const struct settings *settings)
+{
+	struct beginning beginning = { .convertd = open_pidfd(getpid()),
+				       .ready = eventfd(0, EFD_CLOEXEC),
+				       .settings = settings };
+	sigset_t all, before;
+	pid_t pid = -1;
+	int fd;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	if (beginning.convertd >= 0 && beginning.ready >= 0)
+		pid = fork_with_table();
+	if (pid == 0)
+		_exit(survive(&beginning));
+	fd = pid < 0 ? -errno : await_survivor(pid, beginning.ready);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (beginning.ready >= 0)
+		close(beginning.ready);
+	/* The survivor goes on using the other one. */
+	atomic_store(&there, fd >= 0);
+	return fd;
+}
+
+bool survivor_is_there(void)
+{
+	return atomic_load(&there);
+}
+
+static void on_end(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	atomic_store(&there, false);
+	log_warning("the process %s has ended: if convertd is killed from now on, clients and servers may "
+		    "take a part of a stream for the whole; restart convertd",
+		    SURVIVOR_NAME);
+}
+
+struct event *survivor_watch(struct event_base *base, int fd)
+{
+	struct event *event = event_new(base, fd, EV_READ, on_end, NULL);
+
+	if (event && event_add(event, NULL) < 0) {
+		event_free(event);
+		return NULL;
+	}
+	return event;
+}

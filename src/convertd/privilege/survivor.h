@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* survivor.h - a process that resets the connections of a convertd that was killed */
+#ifndef CONVERTD_SURVIVOR_H
+#define CONVERTD_SURVIVOR_H
+
+#include "convertd/config/settings.h"
+
+struct event;
+struct event_base;
+
+/* It ends within so many milliseconds of convertd, unless the host is very busy. */
+#define SURVIVOR_MAX_MS 3000
+
+/*
+ * survivor_start() - start the process; see survivor.c
+ * To be called before there are threads, and with the rights that convertd keeps. The sandbox must not be in
+ * force yet, as it forbids processes; the survivor enters it by itself.
+ * Returns a descriptor that tells of the survivor's end, which the caller owns, or -errno.
+ */
+int survivor_start(const struct settings *settings);
+
+/*
+ * Will somebody reset the connections that this process still has when it ends? Then it needn't do so itself. Any
+ * thread may ask.
+ */
+bool survivor_is_there(void);
+
+/*
+ * survivor_watch() - warn if the survivor ends before convertd does
+ * @fd: what survivor_start() has returned
+ * Returns the event, which the caller frees, or NULL without memory.
+ */
+struct event *survivor_watch(struct event_base *base, int fd);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* warden_policy.c - what the serving process may ask of the main process (no I/O) */
+#include "config.h"
+
+#include "convertd/privilege/warden_policy.h"
+
+#include <string.h>
+
+void warden_grant_init(struct warden_grant *grant, const struct settings *settings,
+		       const struct listen_address *units, size_t units_count)
+{
+	memset(grant, 0, sizeof(*grant));
+	memcpy(grant->listen, settings->listen, settings->listen_count * sizeof(grant->listen[0]));
+	grant->listen_count = settings->listen_count;
+	for (size_t i = 0; i < units_count && i < SETTINGS_LISTEN_MAX; i++)
+		grant->listen[grant->listen_count++] = units[i];
+	for (size_t i = 0; i < settings->metrics_count; i++)
+		if (!settings->metrics[i].path[0])
+			grant->metrics[grant->metrics_count++] = settings->metrics[i].address;
+	memcpy(grant->congestion[0], settings->congestion_client, CONGESTION_NAME_MAX);
+	memcpy(grant->congestion[1], settings->congestion_server, CONGESTION_NAME_MAX);
+	grant->withhold = settings->hold_syn != SETTINGS_HOLD_OFF;
+	grant->window = !settings->no_syn_window_fix;
+	grant->transparent = settings->sources.preserve;
+}
+
+static bool listens_at(const struct warden_grant *grant, const struct listen_address *where)
+{
+	for (size_t i = 0; i < grant->listen_count; i++)
+		if (listen_address_equal(&grant->listen[i], where))
+			return true;
+	return false;
+}
+
+static bool binds_to(const struct warden_grant *grant, const union sockaddr_ip *address)
+{
+	for (size_t i = 0; i < grant->listen_count; i++)
+		if (sockaddr_ip_equal(&grant->listen[i].address, address))
+			return true;
+	for (size_t i = 0; i < grant->metrics_count; i++)
+		if (sockaddr_ip_equal(&grant->metrics[i], address))
+			return true;
+	return false;
+}
+
+static bool grants(const struct warden_grant *grant, const struct warden_call *call)
+{
+	switch ((enum warden_call_kind)call->kind) {
+	case WARDEN_CALL_RULES:
+		/* Those that keep SYN+ACKs from confirming stay when no SYN is withheld any more. */
+		if (call->queues && !grant->withhold)
+			return false;
+		break;
+	case WARDEN_CALL_WINDOW:
+		if (call->count && !grant->window)
+			return false;
+		break;
+	case WARDEN_CALL_QUEUES:
+	case WARDEN_CALL_QUEUE:
+	case WARDEN_CALL_VERDICTS:
+		return grant->withhold || !call->count;
+	case WARDEN_CALL_BIND:
+		return binds_to(grant, &call->listen[0].address);
+	case WARDEN_CALL_TRANSPARENT:
+		return grant->transparent;
+	case WARDEN_CALL_CONGESTION:
+		return strcmp(call->congestion, grant->congestion[0]) == 0 ||
+		       strcmp(call->congestion, grant->congestion[1]) == 0;
+	case WARDEN_CALL_IN_FORCE:
+		return true;
+	case WARDEN_CALL_KIND_COUNT:
+		return false;
+	}
+	for (uint32_t i = 0; i < call->count; i++)
+		if (!listens_at(grant, &call->listen[i]))
+			return false;
+	return true;
+}
+
+bool warden_policy_allows(const struct warden_policy *policy, const struct warden_call *call)
+{
+	return grants(&policy->in_force, call) || grants(&policy->latest, call);
+}
+
+/* Does a packet to this address reach that listener? "::" stands for all addresses of both families. */
+static bool covers(const struct listen_address *listen, const struct syn_packet_flow *flow)
+{
+	struct in6_addr address = sockaddr_ip_in6(&listen->address);
+	bool v4 = IN6_IS_ADDR_V4MAPPED(&flow->destination);
+
+	if (sockaddr_ip_port(&listen->address) != flow->destination_port)
+		return false;
+	if (listen->address.sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&address))
+		return true;
+	if (listen->address.sa.sa_family == AF_INET &&
+	    listen->address.in.sin_addr.s_addr == htonl(INADDR_ANY))
+		return v4;
+	return IN6_ARE_ADDR_EQUAL(&address, &flow->destination);
+}
+
+static bool reaches(const struct warden_grant *grant, const struct syn_packet_flow *flow)
+{
+	for (size_t i = 0; i < grant->listen_count; i++)
+		if (covers(&grant->listen[i], flow))
+			return true;
+	return false;
+}
+
+bool warden_policy_allows_syn(const struct warden_policy *policy, const struct syn_packet *syn)
+{
+	return reaches(&policy->in_force, &syn->flow) || reaches(&policy->latest, &syn->flow);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * drain.c - the end of the process: no new clients, and some time for those that are served
+ *
+ * Whoever has connected before the listeners were closed is served as ever, in whatever state its
+ * session is. Nothing is told to sessions: a look at how many are left, ten times a second, works
+ * the same for any number of threads that serve them, and costs nothing when nobody drains.
+ */
+#include "config.h"
+
+#include "convertd/process/drain.h"
+
+#include "convertd/base/log.h"
+#include "convertd/process/notify.h"
+#include "convertd/process/service.h"
+#include "convertd/config/settings.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+
+#define LOOK_MS 100
+
+/* What the end takes besides, and more. */
+#define END_SECONDS 10
+
+/* A line about how many are left. */
+#define REPORT_MS 10000
+
+struct drain {
+	struct event_base *base;
+	struct service *service;
+	struct event *look;
+	uint64_t end_ms, report_ms;
+	size_t told; /* to the service manager: how many are left */
+};
+
+static const char *plural(size_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void drain_end(struct event_base *base, size_t left, const char *reason)
+{
+	if (left)
+		log_warning("%s: stopping; %zu session%s cut", reason, left,
+			    left == 1 ? " is" : "s are");
+	else
+		log_info("%s: stopping", reason);
+	event_base_loopbreak(base);
+}
+
+static void on_look(evutil_socket_t fd, short what, void *arg)
+{
+	struct drain *drain = arg;
+	size_t left = service_sessions(drain->service);
+	uint64_t now = log_now_ms();
+
+	(void)fd;
+	(void)what;
+	if (left != drain->told)
+		notify_send("STATUS=Stopping: %zu session%s left", left, plural(left));
+	drain->told = left;
+	if (!left || now >= drain->end_ms) {
+		drain_end(drain->base, left,
+			  left ? "the time to drain is over" : "all sessions have ended");
+	} else if (now >= drain->report_ms) {
+		log_info("stopping: %zu session%s left, %llu s", left, plural(left),
+			 (unsigned long long)(drain->end_ms - now + 999) / 1000);
+		drain->report_ms += REPORT_MS;
+	}
+}
+
+struct drain *drain_start(struct event_base *base, struct service *service, bool replaced,
+			  const char *reason)
+{
+	static const struct timeval interval = { .tv_usec = LOOK_MS * 1000 };
+	unsigned seconds = service_settings(service)->drain_timeout;
+	struct drain *drain = seconds ? calloc(1, sizeof(*drain)) : NULL;
+	size_t left;
+
+	/* The manager's own patience may be shorter. */
+	notify_send("STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", (seconds + END_SECONDS) * 1000000ULL);
+	service_stop_accepting(service, replaced);
+	left = service_sessions(service);
+	if (drain)
+		drain->look = event_new(base, -1, EV_PERSIST, on_look, drain);
+	if (!left || !drain || !drain->look || event_add(drain->look, &interval) < 0) {
+		drain_destroy(drain);
+		drain_end(base, left, reason);
+		return NULL;
+	}
+	drain->base = base;
+	drain->service = service;
+	drain->report_ms = log_now_ms() + REPORT_MS;
+	drain->end_ms = log_now_ms() + seconds * 1000ULL;
+	log_info("%s: stopping; no new clients, %zu session%s may go on for %u s; a second signal cuts "
+		 "%s at once",
+		 reason, left, plural(left), seconds, left == 1 ? "it" : "them");
+	return drain;
+}
+
+void drain_cut(struct drain *drain, const char *reason)
+{
+	drain_end(drain->base, service_sessions(drain->service), reason);
+}
+
+void drain_destroy(struct drain *drain)
+{
+	if (!drain)
+		return;
+	if (drain->look)
+		event_free(drain->look);
+	free(drain);
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * inherit.c - sockets that the service manager has passed on: sd_listen_fds(3)
+ *
+ * A service manager that keeps the sockets open loses no client while convertd restarts: they wait
+ * in the sockets' queues. The protocol is three variables: LISTEN_FDS descriptors from 3 on are
+ * meant for the process LISTEN_PID, and LISTEN_FDNAMES has a name for each. See notify.c for why
+ * this isn't libsystemd's.
+ *
+ * They are of two kinds. A socket unit's is the operator's word on where to listen, as --listen is;
+ * convertd can't make it another: whatever would make it useless is an error, with what to write
+ * into the unit. Kept ones are those that the process before has handed to the manager for us
+ * (notify_keep()): these are taken where --listen still asks for the place. With them comes the socket
+ * that owns the rules for SYNs (hold_rules_fd()), and the lifeline of the process before, which may still serve:
+ * then it hands its sockets over itself (handover.c), those for HTTP as well.
+ */
+#include "config.h"
+
+#include "convertd/process/inherit.h"
+
+#include "common/sysctl.h"
+#include "convertd/process/handover.h"
+#include "convertd/base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* SD_LISTEN_FDS_START */
+#define FIRST 3
+
+/* More than each worker has for each --listen, unless there are very many of both. */
+#define SOCKETS_MAX 4096
+
+#define NAME_MAX_LEN 64
+
+#define UNIT_REMEDY "a socket unit for convertd has ListenStream=[::]:1234, SocketProtocol=mptcp"
+
+#define PROTOCOL_REMEDY "set SocketProtocol=mptcp in its unit (systemd 257)"
+
+/* Of a time without MPTCP. */
+#define KEPT_REMEDY "stop convertd and start it, rather than restart it, for it to make others"
+
+static const struct place nowhere;
+
+static bool get_option(int fd, int option, int *value)
+{
+	socklen_t len = sizeof(*value);
+
+	return getsockopt(fd, SOL_SOCKET, option, value, &len) == 0;
+}
+
+/* Why it is nothing to accept clients on; NULL if it is. */
+static const char *find_fault(int fd, int *protocol)
+{
+	int type, listens;
+
+	if (fcntl(fd, F_GETFD) < 0)
+		return "it is not open; LISTEN_FDS is too high";
+	if (!get_option(fd, SO_TYPE, &type) || !get_option(fd, SO_PROTOCOL, protocol))
+		return "it is no socket; " UNIT_REMEDY;
+	if (type != SOCK_STREAM || (*protocol != IPPROTO_TCP && *protocol != IPPROTO_MPTCP))
+		return "it is neither MPTCP nor TCP; " UNIT_REMEDY;
+	if (!get_option(fd, SO_ACCEPTCONN, &listens) || !listens)
+		return "it doesn't listen; convertd takes sockets that do, not connections "
+		       "(Accept=no)";
+	return NULL;
+}
+
+static bool find_place(int fd, struct inherited_socket *socket)
+{
+	struct listen_address *where = &socket->where;
+	struct sockaddr_storage address;
+	socklen_t len = sizeof(address), device_len = sizeof(where->device);
+
+	memset(socket, 0, sizeof(*socket));
+	socket->fd = fd;
+	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0 ||
+	    !sockaddr_ip_from(&where->address, (const struct sockaddr *)&address, len))
+		return false;
+	if (getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, where->device, &device_len) < 0)
+		where->device[0] = '\0';
+	return true;
+}
+
+static bool is_at(const struct inherited_socket *socket, const struct listen_address *where)
+{
+	return listen_address_equal(&socket->where, where);
+}
+
+bool inherit_is_unit(const struct inherited *inherited, const struct listen_address *where)
+{
+	for (size_t i = 0; i < inherited->count; i++)
+		if (!inherited->sockets[i].kept && is_at(&inherited->sockets[i], where))
+			return true;
+	return false;
+}
+
+size_t inherit_find(const struct inherited *inherited, const struct listen_address *where,
+		    int *fds, size_t max)
+{
+	bool unit = inherit_is_unit(inherited, where);
+	size_t n = 0;
+
+	for (size_t i = 0; i < inherited->count && n < max; i++)
+		if (inherited->sockets[i].kept != unit && is_at(&inherited->sockets[i], where))
+			fds[n++] = inherited->sockets[i].fd;
+	return n;
+}
+
+/* accept() must never block, and no child may have it. */
+static bool prepare(int fd)
+{
+	return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0 &&
+	       fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+/* @name: what LISTEN_FDNAMES calls it */
+static bool inherit_one(struct inherited *inherited, int fd, const char *name,
+			struct problems *problems)
+{
+	struct inherited_socket *socket = &inherited->sockets[inherited->count];
+	char quote[PROBLEM_QUOTE_MAX], text[SOCKADDR_STRLEN];
+	bool kept = strcmp(name, INHERIT_KEPT_NAME) == 0;
+	int protocol = 0;
+	const char *fault = find_fault(fd, &protocol);
+
+	problems_quote(name, quote);
+	if (!fault && !find_place(fd, socket))
+		fault = "it has no IPv4 or IPv6 address; " UNIT_REMEDY;
+	if (!fault && !kept && inherit_is_unit(inherited, &socket->where))
+		/* Its queue would never be looked at. */
+		fault = "another one has the same address; remove one of them";
+	if (!fault && !prepare(fd))
+		fault = strerror(errno);
+	if (fault) {
+		problems_add(problems, &nowhere, "inherited socket %d, %s: %s", fd, quote, fault);
+		return false;
+	}
+	/* Those that are handed over are the ones that the manager has kept. */
+	if (protocol == IPPROTO_TCP && sysctl_read("net.mptcp.enabled") > 0 &&
+	    !(inherited->handed_over && inherited->lifeline >= 0))
+		log_warning("inherited socket %d, %s, %s is plain TCP: clients use one path only; %s", fd,
+			    quote, sockaddr_ip_format(&socket->where.address, text),
+			    kept ? KEPT_REMEDY : PROTOCOL_REMEDY);
+	socket->kept = kept;
+	inherited->count++;
+	return true;
+}
+
+/* Takes the next of "name:name:name", and leaves the rest at @names. */
+static const char *next_name(const char **names, char buf[static NAME_MAX_LEN])
+{
+	size_t len = strcspn(*names, ":");
+	size_t fits = len < NAME_MAX_LEN - 1 ? len : NAME_MAX_LEN - 1;
+
+	memcpy(buf, *names, fits);
+	buf[fits] = '\0';
+	*names += len + ((*names)[len] == ':');
+	return buf;
+}
+
+static bool inherit_all(struct inherited *inherited, const char *count_text, const char *names,
+			struct problems *problems)
+{
+	char name[NAME_MAX_LEN], quote[PROBLEM_QUOTE_MAX], *end;
+	unsigned long count = strtoul(count_text, &end, 10);
+
+	if (*end || count > SOCKETS_MAX) {
+		problems_add(problems, &nowhere, "LISTEN_FDS is %s, not a number of sockets up to %d",
+			     problems_quote(count_text, quote), SOCKETS_MAX);
+		return false;
+	}
+	inherited->sockets = calloc(count + 1, sizeof(*inherited->sockets));
+	if (!inherited->sockets) {
+		problems_add(problems, &nowhere, "out of memory");
+		return false;
+	}
+	for (unsigned long i = 0; i < count; i++) {
+		int fd = FIRST + (int)i;
+
+		next_name(&names, name);
+		if (strcmp(name, INHERIT_RULES_NAME) == 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+			inherited->rules = fd;
+		else if (strcmp(name, INHERIT_LIFELINE_NAME) == 0 &&
+			 fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+			inherited->lifeline = fd;
+		else if (!inherit_one(inherited, fd, name, problems))
+			return false;
+	}
+	return true;
+}
+
+/* Are they for this process? */
+static bool is_addressed(void)
+{
+	const char *pid = getenv("LISTEN_PID");
+
+	return pid && strtol(pid, NULL, 10) == (long)getpid();
+}
+
+bool inherit_is_awaited(void)
+{
+	const char *names = getenv("LISTEN_FDNAMES");
+	char name[NAME_MAX_LEN];
+
+	for (int fd = FIRST; names && *names && is_addressed(); fd++)
+		if (strcmp(next_name(&names, name), INHERIT_LIFELINE_NAME) == 0)
+			return handover_touch(fd);
+	return false;
+}
+
+static void reset(struct inherited *inherited)
+{
+	memset(inherited, 0, sizeof(*inherited));
+	inherited->rules = inherited->lifeline = -1;
+}
+
+bool inherit_sockets(struct inherited *inherited, struct problems *problems)
+{
+	const char *count = getenv("LISTEN_FDS"), *names = getenv("LISTEN_FDNAMES");
+	bool right = true;
+
+	reset(inherited);
+	if (count && is_addressed())
+		right = inherit_all(inherited, count, names ? names : "", problems);
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	return right;
+}
+
+int inherit_end(const struct inherited *inherited)
+{
+	int last = inherited->rules > STDERR_FILENO ? inherited->rules : STDERR_FILENO;
+
+	if (inherited->lifeline > last)
+		last = inherited->lifeline;
+	for (size_t i = 0; i < inherited->count; i++)
+		if (inherited->sockets[i].fd > last)
+			last = inherited->sockets[i].fd;
+	return last + 1;
+}
+
+static bool add_place(struct settings *settings, const struct listen_address *where,
+		      struct problems *problems)
+{
+	if (settings->listen_count < SETTINGS_LISTEN_MAX) {
+		settings->listen[settings->listen_count++] = *where;
+		return true;
+	}
+	problems_add(problems, &nowhere,
+		     "inherited sockets and --listen together are more than %d; [::]:PORT listens on "
+		     "all addresses of the host",
+		     SETTINGS_LISTEN_MAX);
+	return false;
+}
+
+bool inherit_join(const struct inherited *inherited, struct settings *settings,
+		  struct problems *problems)
+{
+	struct listen_address told[SETTINGS_LISTEN_MAX];
+	size_t told_count = settings->listen_count;
+
+	memcpy(told, settings->listen, sizeof(told));
+	memset(settings->listen, 0, sizeof(settings->listen));
+	settings->listen_count = 0;
+	for (size_t i = 0; i < inherited->count; i++)
+		if (!inherited->sockets[i].kept &&
+		    !add_place(settings, &inherited->sockets[i].where, problems))
+			return false;
+	if (settings->listen_count && settings->listen_is_default)
+		return true;
+	for (size_t i = 0; i < told_count; i++)
+		if (!inherit_is_unit(inherited, &told[i]) && !add_place(settings, &told[i], problems))
+			return false;
+	return true;
+}
+
+/* ----- handed over by the one before ----- */
+
+static void forget_kept(struct inherited *inherited)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < inherited->count; i++)
+		if (inherited->sockets[i].kept)
+			close(inherited->sockets[i].fd);
+		else
+			inherited->sockets[left++] = inherited->sockets[i];
+	inherited->count = left;
+}
+
+void inherit_listener(struct inherited *inherited, int fd)
+{
+	struct problems problems = { 0 };
+	struct inherited_socket *sockets;
+
+	if (!inherited->handed_over)
+		forget_kept(inherited);
+	inherited->handed_over = true;
+	sockets = reallocarray(inherited->sockets, inherited->count + 1,
+			       sizeof(*inherited->sockets));
+	if (sockets)
+		inherited->sockets = sockets;
+	if (sockets && inherited->count < SOCKETS_MAX &&
+	    inherit_one(inherited, fd, INHERIT_KEPT_NAME, &problems))
+		return;
+	log_debug("a socket that is handed over can't be used: %s", problems.first);
+	close(fd);
+}
+
+void inherit_metrics(struct inherited *inherited, int fd)
+{
+	if (inherited->metrics_count < INHERIT_METRICS_MAX)
+		inherited->metrics[inherited->metrics_count++] = fd;
+	else
+		close(fd);
+}
+
+void inherit_rules(struct inherited *inherited, int fd)
+{
+	if (inherited->rules < 0)
+		inherited->rules = fd;
+	else
+		close(fd);
+}
+
+static void forget_metrics(struct inherited *inherited)
+{
+	while (inherited->metrics_count)
+		close(inherited->metrics[--inherited->metrics_count]);
+}
+
+void inherit_take_nothing(struct inherited *inherited)
+{
+	if (inherited->handed_over)
+		forget_kept(inherited);
+	forget_metrics(inherited);
+}
+
+/* A Unix socket that nobody can find any more is of no use: its directory may have been made anew. */
+static bool is_at_path(const struct sockaddr_un *address, socklen_t len, const char *path)
+{
+	struct stat file;
+
+	return len > offsetof(struct sockaddr_un, sun_path) &&
+	       strncmp(address->sun_path, path, sizeof(address->sun_path)) == 0 &&
+	       lstat(path, &file) == 0 && S_ISSOCK(file.st_mode);
+}
+
+static bool serves_at(int fd, const struct metrics_address *where)
+{
+	union {
+		struct sockaddr_storage storage;
+		struct sockaddr sa;
+		struct sockaddr_un un;
+	} address = { 0 };
+	socklen_t len = sizeof(address);
+	union sockaddr_ip ip;
+
+	if (getsockname(fd, &address.sa, &len) < 0)
+		return false;
+	if (address.sa.sa_family == AF_UNIX)
+		return where->path[0] && is_at_path(&address.un, len, where->path);
+	return !where->path[0] && sockaddr_ip_from(&ip, &address.sa, len) &&
+	       sockaddr_ip_equal(&ip, &where->address);
+}
+
+int inherit_find_metrics(const struct inherited *inherited, const struct metrics_address *where)
+{
+	for (size_t i = 0; i < inherited->metrics_count; i++)
+		if (serves_at(inherited->metrics[i], where))
+			return fcntl(inherited->metrics[i], F_DUPFD_CLOEXEC, 0);
+	return -1;
+}
+
+/* ----- the end ----- */
+
+static void close_if_open(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void inherit_close_kept(struct inherited *inherited)
+{
+	close_if_open(&inherited->rules);
+	close_if_open(&inherited->lifeline);
+	forget_metrics(inherited);
+	forget_kept(inherited);
+}
+
+void inherit_fini(struct inherited *inherited)
+{
+	inherit_close_kept(inherited);
+	for (size_t i = 0; i < inherited->count; i++)
+		close(inherited->sockets[i].fd);
+	free(inherited->sockets);
+	reset(inherited);
+}

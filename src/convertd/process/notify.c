@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * notify.c - tell the service manager how far convertd is: sd_notify(3)
+ *
+ * A message is one datagram to the Unix socket that NOTIFY_SOCKET names. systemd promises that this
+ * stays so, for programs that do it without libsystemd (sd_notify(3), Standalone Implementations).
+ * That would bring five compression and cryptography libraries into a daemon on the Internet's
+ * edge, and there is none for musl.
+ */
+#include "config.h"
+
+#include "convertd/process/notify.h"
+
+#include "convertd/privilege/warden_message.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Written by notify_init() alone. */
+static struct sockaddr_un manager;
+static socklen_t manager_len; /* 0: there is none */
+static uint64_t watchdog_us;  /* 0: not wanted */
+static int relay = -1;        /* a socket to the process that the manager listens to; -1: it is this one */
+
+/* "/run/systemd/notify", or "@name" for the abstract namespace. */
+static void read_address(const char *path)
+{
+	size_t len = strlen(path);
+
+	if ((path[0] != '/' && path[0] != '@') || len >= sizeof(manager.sun_path))
+		return;
+	manager.sun_family = AF_UNIX;
+	memcpy(manager.sun_path, path, len);
+	if (path[0] == '@')
+		manager.sun_path[0] = '\0';
+	manager_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+}
+
+void notify_init(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET"), *interval = getenv("WATCHDOG_USEC");
+	const char *pid = getenv("WATCHDOG_PID");
+
+	if (path)
+		read_address(path);
+	if (interval && (!pid || strtol(pid, NULL, 10) == (long)getpid()))
+		watchdog_us = strtoull(interval, NULL, 10);
+	unsetenv("NOTIFY_SOCKET");
+	unsetenv("WATCHDOG_USEC");
+	unsetenv("WATCHDOG_PID");
+}
+
+void notify_relay(int fd)
+{
+	relay = fd;
+}
+
+void notify_stop(void)
+{
+	relay = -1;
+	manager_len = 0;
+}
+
+void notify_forward(const char *text, size_t len, int passed)
+{
+	int fd;
+
+	if (relay >= 0) {
+		warden_send(relay, text, len, passed);
+		return;
+	}
+	fd = manager_len ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+	if (fd < 0)
+		return;
+	if (connect(fd, (const struct sockaddr *)&manager, manager_len) == 0)
+		warden_send(fd, text, len, passed);
+	close(fd);
+}
+
+void notify_send(const char *format, ...)
+{
+	char text[NOTIFY_MAX];
+	int saved = errno, len;
+	va_list args;
+
+	if (!manager_len)
+		return;
+	va_start(args, format);
+	len = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (len > 0)
+		notify_forward(text, len < NOTIFY_MAX ? (size_t)len : NOTIFY_MAX - 1, -1);
+	errno = saved;
+}
+
+/* @poll: the line that says whether the manager looks at the descriptor */
+static void keep(int fd, const char *name, const char *poll)
+{
+	char text[NAME_MAX + sizeof("FDSTORE=1\nFDPOLL=0\nFDNAME=")];
+	int len = snprintf(text, sizeof(text), "FDSTORE=1\n%sFDNAME=%s", poll, name);
+
+	if (manager_len && len < (int)sizeof(text))
+		notify_forward(text, (size_t)len, fd);
+}
+
+void notify_keep(int fd, const char *name)
+{
+	keep(fd, name, "FDPOLL=0\n");
+}
+
+void notify_keep_lifeline(int fd, const char *name)
+{
+	keep(fd, name, "");
+}
+
+bool notify_is_wanted(void)
+{
+	return manager_len != 0;
+}
+
+void notify_reloading(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	notify_send("RELOADING=1\nMONOTONIC_USEC=%llu",
+		    (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
+}
+
+static bool (*watchdog_well)(void *arg);
+
+static void on_watchdog(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	if (watchdog_well(arg))
+		notify_send("WATCHDOG=1");
+}
+
+/*
+ * sd_watchdog_enabled(3) advises to say it twice in the time. An answer to the question of one look
+ * is there by the next one: a second look, so that one that is late isn't the end.
+ */
+struct event *notify_watchdog(struct event_base *base, bool (*well)(void *arg), void *arg)
+{
+	uint64_t interval_us = watchdog_us / NOTIFY_WATCHDOG_LOOKS;
+	struct timeval interval = { .tv_sec = (time_t)(interval_us / 1000000),
+				    .tv_usec = (suseconds_t)(interval_us % 1000000) };
+	struct event *event;
+
+	if (!manager_len || !watchdog_us)
+		return NULL;
+	watchdog_well = well;
+	event = event_new(base, -1, EV_PERSIST, on_watchdog, arg);
+	if (event)
+		event_add(event, &interval);
+	return event;
+}

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * service.c - what convertd runs: workers, listeners, and the rules for SYNs
+ *
+ * All of this is the main thread's, which serves no client itself: it has the workers do so.
+ *
+ * Settings come into force in two steps. What can fail is done first and leaves the old ones in
+ * force: new sockets are bound and listen, their queues not looked at yet. The second step can't
+ * fail, and each worker takes it for itself: its sessions get the new terms, its acceptors of
+ * listeners that are no longer wanted accept whom they have in their queue, and go. When all have
+ * done so, the settings are in force.
+ */
+#include "config.h"
+
+#include "convertd/process/service.h"
+
+#include "common/sysctl.h"
+#include "convertd/process/acceptor.h"
+#include "convertd/policy/demand.h"
+#include "convertd/observe/endpoint.h"
+#include "convertd/process/handover.h"
+#include "convertd/syn/hold.h"
+#include "convertd/syn/hold_table.h"
+#include "convertd/process/inherit.h"
+#include "convertd/net/listener.h"
+#include "convertd/base/log.h"
+#include "convertd/observe/monitor.h"
+#include "convertd/base/notices.h"
+#include "convertd/process/notify.h"
+#include "convertd/policy/own.h"
+#include "convertd/privilege/rights.h"
+#include "convertd/config/settings.h"
+#include "convertd/net/source_bind.h"
+#include "convertd/process/surroundings.h"
+#include "convertd/process/sysctls.h"
+#include "convertd/config/terms.h"
+#include "convertd/syn/windows.h"
+#include "convertd/process/worker.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Descriptors for netlink, nftables, the log and the like, besides those of workers. */
+#define FILES_OWN 20
+
+/* So many clients at once are none too many, whatever --cookie-demand and --max-pending come to. */
+#define DEMAND_LEAST 16
+
+/* A listener and its acceptors, one a worker. */
+struct site {
+	struct listener *listener;
+	struct acceptor *acceptors[];
+};
+
+struct service {
+	struct terms *terms;             /* those in force; NULL: none yet */
+	const struct settings *settings; /* theirs */
+	struct session_shared shared;
+	struct workers *workers;
+	const struct inherited *inherited;
+	struct site *sites[SETTINGS_LISTEN_MAX]; /* as settings->listen */
+	bool stopped;                            /* there are no sites any more */
+	bool told_standing;                      /* that a worker stands still */
+	struct hold *hold;
+	bool windows_corrected; /* by the rules of syn_window.c */
+	struct surroundings *surroundings;
+};
+
+/* What each worker does with its part of sites when settings come into force. */
+struct change {
+	struct terms *terms;
+	struct site *const *started, *const *stopped;
+	size_t started_count, stopped_count;
+	bool drain;
+};
+
+struct service *service_create(struct event_base *base, size_t workers,
+			       const struct inherited *inherited, struct monitor *monitor)
+{
+	struct service *service = calloc(1, sizeof(*service));
+
+	if (service) {
+		service->shared.limits = limits_create();
+		service->shared.held = hold_table_create();
+		service->shared.demand = demand_create();
+		own_init();
+	}
+	if (!service || !service->shared.limits || !service->shared.held ||
+	    !service->shared.demand) {
+		log_error("out of memory, or no source of random numbers");
+		service_destroy(service);
+		return NULL;
+	}
+	service->inherited = inherited;
+	service->shared.monitor = monitor;
+	monitor_watch_demand(monitor, service->shared.demand);
+	service->workers = workers_create(workers ? workers : workers_default(), &service->shared);
+	if (service->workers) {
+		service->hold = hold_create(service->workers, inherited->rules);
+		service->surroundings = surroundings_create(base);
+		if (service->hold && service->surroundings)
+			return service;
+		log_error("out of memory");
+	}
+	service_destroy(service);
+	return NULL;
+}
+
+static size_t site_count(const struct service *service)
+{
+	return service->settings && !service->stopped ? service->settings->listen_count : 0;
+}
+
+static bool contains(struct site *const *sites, size_t count, const struct site *site)
+{
+	for (size_t i = 0; i < count; i++)
+		if (sites[i] == site)
+			return true;
+	return false;
+}
+
+/* Puts those of @sites that are not among @others into @out; returns how many. */
+static size_t without(struct site *const *sites, size_t count, struct site *const *others,
+		      size_t others_count, struct site *out[SETTINGS_LISTEN_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!contains(others, others_count, sites[i]))
+			out[n++] = sites[i];
+	return n;
+}
+
+/* Its acceptors have gone, or have never been started. */
+static void site_destroy(struct service *service, struct site *site)
+{
+	for (size_t i = 0; i < workers_count(service->workers); i++)
+		acceptor_destroy(site->acceptors[i], false);
+	listener_destroy(site->listener);
+	free(site);
+}
+
+static void destroy_sites(struct service *service, struct site *const *sites, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		site_destroy(service, sites[i]);
+}
+
+/* A listener that nobody accepts from yet. NULL after telling @problems. */
+static struct site *site_create(struct service *service, const struct listen_address *where,
+				struct problems *problems)
+{
+	static const struct place nowhere;
+	size_t workers = workers_count(service->workers);
+	struct site *site = calloc(1, sizeof(*site) + workers * sizeof(struct acceptor *));
+	bool complete = site != NULL;
+
+	if (site)
+		site->listener = listener_create(where, workers, service->inherited, problems);
+	if (site && !site->listener) {
+		free(site);
+		return NULL;
+	}
+	for (size_t i = 0; i < workers && complete; i++) {
+		site->acceptors[i] =
+			acceptor_create(site->listener, workers_context(service->workers, i));
+		complete = site->acceptors[i] != NULL;
+	}
+	if (complete)
+		return site;
+	problems_add(problems, &nowhere, "out of memory");
+	if (site)
+		site_destroy(service, site);
+	return NULL;
+}
+
+/* The site in use at that place, or NULL. */
+static struct site *find_site(const struct service *service, const struct listen_address *where)
+{
+	for (size_t i = 0; i < site_count(service); i++)
+		if (listener_is_at(service->sites[i]->listener, where))
+			return service->sites[i];
+	return NULL;
+}
+
+/* Fills @next with a site for each place. */
+static bool make_sites(struct service *service, const struct settings *settings,
+		       struct site *next[SETTINGS_LISTEN_MAX], struct problems *problems)
+{
+	struct site *new[SETTINGS_LISTEN_MAX];
+	size_t count = 0;
+
+	for (; count < settings->listen_count; count++) {
+		const struct listen_address *where = &settings->listen[count];
+
+		next[count] = find_site(service, where);
+		/* Given twice, it is the second that fails, as any other that is taken. */
+		if (!next[count] || contains(next, count, next[count]))
+			next[count] = site_create(service, where, problems);
+		if (!next[count])
+			break;
+	}
+	if (count == settings->listen_count)
+		return true;
+	count = without(next, count, service->sites, site_count(service), new);
+	destroy_sites(service, new, count);
+	return false;
+}
+
+/* Whoever withholds SYNs corrects their windows. */
+static void set_syn_window(struct service *service, const struct settings *settings)
+{
+	bool wanted = !settings->no_syn_window_fix && !hold_is_on(service->hold);
+
+	if (wanted || service->windows_corrected)
+		service->windows_corrected = windows_correct(settings, wanted);
+}
+
+/*
+ * Whoever was told so sends data in its SYN (doc/private-tlvs.md), so this is never said on somebody
+ * else's word: not with --no-syn-window-fix, nor if the rules were refused.
+ */
+static bool corrects_windows(const struct service *service, const struct settings *settings)
+{
+	return !settings->no_syn_window_fix &&
+	       (hold_is_on(service->hold) || service->windows_corrected);
+}
+
+/* What becomes of SYNs, before the first can be answered. */
+static bool set_syns(struct service *service, const struct settings *settings,
+		     struct problems *problems)
+{
+	if (!hold_apply(service->hold, settings, problems))
+		return false;
+	set_syn_window(service, settings);
+	return true;
+}
+
+static bool listen_all(struct site *const *sites, size_t count, struct problems *problems)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!listener_listen(sites[i]->listener, problems))
+			return false;
+	return true;
+}
+
+/* In each worker. */
+static void carry_out(const struct worker_context *worker, void *arg)
+{
+	const struct change *change = arg;
+
+	if (change->terms)
+		session_pool_configure(worker->pool, change->terms);
+	for (size_t i = 0; i < change->started_count; i++)
+		acceptor_start(change->started[i]->acceptors[worker->number]);
+	for (size_t i = 0; i < change->stopped_count; i++) {
+		acceptor_destroy(change->stopped[i]->acceptors[worker->number], change->drain);
+		change->stopped[i]->acceptors[worker->number] = NULL;
+	}
+}
+
+static void judge_again(const struct worker_context *worker, void *arg)
+{
+	hold_judge_again(arg, worker);
+}
+
+void service_announce(const struct service *service, const char *how)
+{
+	const struct limits_settings *limits = &service->terms->limits;
+	char text[SETTINGS_LISTEN_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
+	size_t workers = workers_count(service->workers);
+
+	text[0] = '\0';
+	for (size_t i = 0; i < site_count(service); i++) {
+		char description[LISTENER_DESCRIPTION_MAX];
+
+		end += sprintf(end, "%s%s", i ? ", " : "",
+			       listener_describe(service->sites[i]->listener, description));
+	}
+	log_info("%s: %s; %zu worker%s", how, text, workers, workers == 1 ? "" : "s");
+	notify_send("STATUS=Listening on %s", text);
+	monitor_commit(service->shared.monitor, text, workers, limits);
+}
+
+/* What can't be read, this kernel hasn't got. */
+static void check_sysctls(void)
+{
+	for (const struct sysctl_wish *wish = sysctl_wishes; wish->name; wish++) {
+		int value = sysctl_read(wish->name);
+
+		if (value >= 0 && !sysctl_wish_met(wish, value))
+			log_warning("%s is %d: %s; set it with: sysctl -w %s=%d", wish->name, value,
+				    wish->otherwise, wish->name, sysctl_wish_remedy(wish, value));
+	}
+}
+
+/* An open relay is for whoever finds it: not by default and unnoticed. */
+static void check_open(const struct settings *settings)
+{
+	/* Whoever asks is given a computed cookie; fixed ones alone keep others out. */
+	bool fixed_cookies = settings->cookie_list.name[0] && !settings->cookie_key.name[0];
+
+	if (!settings->access.clients.count && !fixed_cookies)
+		log_warning("any client that reaches it may use this converter; say who may with "
+			    "--allow-client PREFIX, or --allow-client ::/0 if that is meant");
+}
+
+/* What is right, but not as it could be. */
+static void warn(const struct service *service, const struct settings *settings)
+{
+	size_t workers = workers_count(service->workers);
+
+	check_sysctls();
+	check_open(settings);
+	surroundings_check(service->surroundings, settings);
+	if (settings->workers && settings->workers != workers)
+		log_warning("--workers %u: there are %zu until convertd is started anew",
+			    settings->workers, workers);
+}
+
+/* From when on cookies are demanded. Where any number may be pending, no part of it is too much. */
+static void set_demand(const struct service *service, const struct terms *terms)
+{
+	const struct settings *settings = terms->settings;
+	uint64_t share = (uint64_t)terms->limits.pending.total * settings->cookie_demand / 100;
+	struct demand_settings demand = {
+		.most = (unsigned)share,
+		.errors = (settings->limits.errors.total + 1) / 2,
+		.lifetime = settings->cookie_lifetime,
+		.shared = settings->shared.count > 0,
+	};
+
+	if (settings->cookie_demand && terms->limits.pending.total && share < DEMAND_LEAST)
+		demand.most = DEMAND_LEAST;
+	demand_configure(service->shared.demand, &demand);
+}
+
+/* Nothing of this can fail. */
+static void take_force(struct service *service, struct terms *terms, struct site *const *next)
+{
+	struct site *started[SETTINGS_LISTEN_MAX], *stopped[SETTINGS_LISTEN_MAX];
+	const struct settings *settings = terms->settings;
+	struct change change = {
+		.terms = terms,
+		.started = started,
+		.started_count = without(next, settings->listen_count, service->sites,
+					 site_count(service), started),
+		.stopped = stopped,
+		.stopped_count = without(service->sites, site_count(service), next,
+					 settings->listen_count, stopped),
+		.drain = true,
+	};
+
+	log_set_level((enum log_level)settings->log_level);
+	log_set_format((enum log_format)settings->log_format);
+	limits_configure(service->shared.limits, &terms->limits);
+	set_demand(service, terms);
+	for (size_t i = 0; i < settings->listen_count; i++) {
+		listener_set_pending(next[i]->listener, terms->limits.pending.total);
+		listener_set_congestion(next[i]->listener, settings->congestion_client);
+	}
+	workers_order(service->workers, carry_out, &change);
+	/* Behind that: whichever worker accepts a SYN that is let go knows the new terms. */
+	workers_order(service->workers, judge_again, service->hold);
+	destroy_sites(service, stopped, change.stopped_count);
+	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));
+	terms_unref(service->terms);
+	service->terms = terms;
+	service->settings = settings;
+}
+
+/* The service manager keeps them for the next process; a socket unit's are its own anyway. */
+static void keep_sockets(const struct service *service)
+{
+	int rules = hold_rules_fd(service->hold);
+
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_RULES_NAME);
+	if (rules >= 0)
+		notify_keep(rules, INHERIT_RULES_NAME);
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_KEPT_NAME);
+	for (size_t i = 0; i < site_count(service); i++) {
+		struct listener *listener = service->sites[i]->listener;
+
+		if (inherit_is_unit(service->inherited, &service->settings->listen[i]))
+			continue;
+		for (size_t n = 0; n < listener_sockets(listener); n++)
+			notify_keep(listener_socket(listener, n)->fd, INHERIT_KEPT_NAME);
+	}
+}
+
+bool service_apply(struct service *service, struct settings *settings, struct problems *problems)
+{
+	static const struct place nowhere;
+	struct site *next[SETTINGS_LISTEN_MAX], *new[SETTINGS_LISTEN_MAX];
+	size_t new_count, workers = workers_count(service->workers);
+	size_t files = FILES_OWN + workers * (WORKER_FILES + settings->listen_count) +
+		       settings->metrics_count * ENDPOINT_FILES_MAX;
+	struct terms *terms = NULL;
+
+	notices_forget();
+	if (!source_check(&settings->sources, problems) ||
+	    !make_sites(service, settings, next, problems))
+		return false;
+	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
+	if (monitor_open(service->shared.monitor, settings, problems) &&
+	    set_syns(service, settings, problems) && listen_all(new, new_count, problems))
+		terms = terms_create(settings, files, hold_is_on(service->hold),
+				     corrects_windows(service, settings));
+	if (!terms) {
+		monitor_abandon(service->shared.monitor);
+		destroy_sites(service, new, new_count);
+		if (service->settings)
+			set_syns(service, service->settings, problems);
+		/* The others have told their own. */
+		if (!problems->count)
+			problems_add(problems, &nowhere, "out of memory");
+		return false;
+	}
+	warn(service, settings);
+	take_force(service, terms, next);
+	rights_settings_in_force();
+	keep_sockets(service);
+	return true;
+}
+
+const struct settings *service_settings(const struct service *service)
+{
+	return service->settings;
+}
+
+static void stop_syns(struct service *service)
+{
+	/* Whose SYNs are withheld are served as well. */
+	hold_stop(service->hold);
+	/* Two tables would correct them twice. */
+	if (service->windows_corrected)
+		service->windows_corrected = windows_correct(service->settings, false);
+}
+
+void service_stop_accepting(struct service *service, bool replaced)
+{
+	struct change change = {
+		.stopped = service->sites,
+		.stopped_count = site_count(service),
+		.drain = !replaced,
+	};
+
+	stop_syns(service);
+	workers_order(service->workers, carry_out, &change);
+	destroy_sites(service, service->sites, change.stopped_count);
+	service->stopped = true;
+	if (replaced)
+		hold_forget(service->hold);
+}
+
+/* In each worker. */
+static void pause_one(const struct worker_context *worker, void *arg)
+{
+	const struct service *service = arg;
+
+	for (size_t i = 0; i < site_count(service); i++)
+		acceptor_stop(service->sites[i]->acceptors[worker->number]);
+}
+
+static void resume_one(const struct worker_context *worker, void *arg)
+{
+	const struct service *service = arg;
+
+	for (size_t i = 0; i < site_count(service); i++)
+		acceptor_start(service->sites[i]->acceptors[worker->number]);
+}
+
+void service_pause(struct service *service)
+{
+	/* First the SYNs: those that were withheld are accepted here, and find what was done for them. */
+	stop_syns(service);
+	workers_order(service->workers, pause_one, service);
+}
+
+static void print_warning(const char *line)
+{
+	log_warning("%s", line);
+}
+
+void service_resume(struct service *service)
+{
+	struct problems problems = { .print = print_warning };
+
+	set_syns(service, service->settings, &problems);
+	workers_order(service->workers, resume_one, service);
+}
+
+void service_give(const struct service *service, struct handover *handover, bool listeners)
+{
+	int rules = hold_rules_fd(service->hold);
+
+	/* The kernel drops all SYNs that are withheld, by whomever, when a table with a hook goes. */
+	if (rules >= 0)
+		handover_give(handover, HANDOVER_RULES, rules);
+	for (size_t i = 0; listeners && i < site_count(service); i++) {
+		struct listener *listener = service->sites[i]->listener;
+
+		for (size_t n = 0; n < listener_sockets(listener); n++)
+			handover_give(handover, HANDOVER_LISTENER, listener_socket(listener, n)->fd);
+	}
+}
+
+bool service_is_well(struct service *service)
+{
+	size_t standing = workers_turn(service->workers);
+	bool well = standing == workers_count(service->workers);
+
+	if (!well && !service->told_standing)
+		log_warning("worker-%zu stands still: the service manager's watchdog is not told that "
+			    "all is well",
+			    standing);
+	service->told_standing = !well;
+	return well;
+}
+
+size_t service_sessions(const struct service *service)
+{
+	return limits_members(service->shared.limits);
+}
+
+void service_destroy(struct service *service)
+{
+	struct change change = {
+		.stopped = service ? service->sites : NULL,
+		.stopped_count = service ? site_count(service) : 0,
+	};
+
+	if (!service)
+		return;
+	surroundings_destroy(service->surroundings);
+	/* First nobody is accepted any more: workers ask each other for room where that happens. */
+	if (change.stopped_count)
+		workers_order(service->workers, carry_out, &change);
+	destroy_sites(service, service->sites, site_count(service));
+	hold_destroy(service->hold);
+	workers_destroy(service->workers);
+	hold_table_destroy(service->shared.held);
+	limits_destroy(service->shared.limits);
+	monitor_watch_demand(service->shared.monitor, NULL);
+	demand_destroy(service->shared.demand);
+	terms_unref(service->terms);
+	free(service);
+}

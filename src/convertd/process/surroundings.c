@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * surroundings.c - what is missing around this host for it to be a good converter: told when it is so
+ *
+ * Whatever is missing, connections are served. It is looked at when settings come into force and
+ * when routes or addresses have changed; then only what is new is told.
+ */
+#include "config.h"
+
+#include "convertd/process/surroundings.h"
+
+#include "common/endpoints.h"
+#include "common/sysctl.h"
+#include "convertd/policy/families.h"
+#include "convertd/base/log.h"
+#include "convertd/net/route.h"
+#include "convertd/config/settings.h"
+#include "convertd/config/shared.h"
+#include "convertd/net/uplink.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Warnings of one look, kept to be compared with the next. */
+#define TOLD_MAX 4096
+
+struct surroundings {
+	const struct settings *settings; /* NULL: none yet */
+	struct uplink *uplink;           /* NULL: changes aren't seen */
+	struct route *route;             /* NULL: nothing is known of addresses */
+	char told[TOLD_MAX];
+};
+
+/* What the present look has to tell; it runs in one thread. */
+static struct {
+	char text[TOLD_MAX];
+	size_t len;
+} look;
+
+static void note_warning(const char *line)
+{
+	size_t len = strlen(line) + 1;
+
+	if (look.len + len >= TOLD_MAX)
+		return;
+	memcpy(look.text + look.len, line, len);
+	look.len += len;
+	look.text[look.len] = '\0';
+}
+
+/* Was this line told at the last look? */
+static bool was_told(const struct surroundings *surroundings, const char *line)
+{
+	for (const char *told = surroundings->told; *told; told += strlen(told) + 1)
+		if (strcmp(told, line) == 0)
+			return true;
+	return false;
+}
+
+static void tell(struct surroundings *surroundings, bool again)
+{
+	for (const char *line = look.text; *line; line += strlen(line) + 1)
+		if (again || !was_told(surroundings, line))
+			log_warning("%s", line);
+	memcpy(surroundings->told, look.text, TOLD_MAX);
+}
+
+static bool is_local(void *route, const struct in6_addr *address)
+{
+	return !route || route_find(route, address) == ROUTE_OWN;
+}
+
+static void check_shared(struct surroundings *surroundings)
+{
+	const struct settings *settings = surroundings->settings;
+	struct problems warnings = { .print = note_warning };
+	struct shared_facts facts = {
+		.allow_join_initial = sysctl_read("net.mptcp.allow_join_initial_addr_port"),
+		.listen = settings->listen,
+		.listen_count = settings->listen_count,
+		.own = &settings->own,
+		.is_local = is_local,
+		.is_local_arg = surroundings->route,
+	};
+	struct {
+		struct netlink netlink;
+		struct endpoints endpoints;
+	} *kernel = malloc(sizeof(*kernel));
+	int error = kernel ? endpoints_read(&kernel->endpoints, &kernel->netlink) : -ENOMEM;
+
+	if (!error)
+		facts.endpoints = &kernel->endpoints;
+	else if (settings->shared.count)
+		log_warning("--shared-address: MPTCP endpoints are not known: %s", strerror(-error));
+	shared_check(&settings->shared, &facts, &warnings);
+	free(kernel);
+}
+
+/* May anybody be connected to the Internet by this family? */
+static bool is_wanted(const struct settings *settings, enum family family)
+{
+	/* Any public address will do: nothing is sent there. */
+	static const struct in6_addr public[] = {
+		[FAMILY_V4] = { { { [10] = 0xff, 0xff, 8, 8, 8, 8 } } },
+		[FAMILY_V6] = { { { 0x20, 0x01, 0x48, 0x60 } } },
+	};
+
+	return rules_allow(&settings->access.destinations, &public[family], 443);
+}
+
+static void check_routes(struct surroundings *surroundings, bool again)
+{
+	static const int families[] = { [FAMILY_V4] = AF_INET, [FAMILY_V6] = AF_INET6 };
+
+	for (int i = 0; surroundings->uplink && i < FAMILY_COUNT; i++) {
+		enum family family = (enum family)i;
+		bool routed = uplink_has_route(surroundings->uplink, families[i]);
+		bool tell = is_wanted(surroundings->settings, family) &&
+			    (again || families_is_routed(family));
+
+		families_set_routed(family, routed, tell, log_now_ms());
+	}
+}
+
+/* @again: what was told before as well */
+static void check(struct surroundings *surroundings, bool again)
+{
+	look.len = 0;
+	look.text[0] = '\0';
+	check_shared(surroundings);
+	tell(surroundings, again);
+	check_routes(surroundings, again);
+}
+
+static void on_changed(void *arg)
+{
+	struct surroundings *surroundings = arg;
+
+	if (!surroundings->settings)
+		return;
+	families_routes_changed(log_now_ms());
+	check(surroundings, false);
+}
+
+struct surroundings *surroundings_create(struct event_base *base)
+{
+	struct surroundings *surroundings = calloc(1, sizeof(*surroundings));
+
+	if (!surroundings)
+		return NULL;
+	surroundings->uplink = uplink_create(base, on_changed, surroundings);
+	surroundings->route = route_create();
+	if (!surroundings->uplink || !surroundings->route)
+		log_warning("routes can't be watched: %s", strerror(errno));
+	return surroundings;
+}
+
+void surroundings_destroy(struct surroundings *surroundings)
+{
+	if (!surroundings)
+		return;
+	uplink_destroy(surroundings->uplink);
+	route_destroy(surroundings->route);
+	free(surroundings);
+}
+
+void surroundings_check(struct surroundings *surroundings, const struct settings *settings)
+{
+	surroundings->settings = settings;
+	check(surroundings, true);
+}

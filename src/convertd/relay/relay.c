@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * relay.c - carry two byte streams between two sockets; knows no protocol
+ *
+ * A relay is two flows that share nothing but their sockets. A flow reads into the scratch
+ * buffer that all relays share and writes from there at once; only what the other side did not
+ * take is copied into a buffer of its own, and the flow reads no more until that is written.
+ * So idle connections hold no buffer, and a receiver that is slow slows down its sender.
+ *
+ * The buffer is large because its size decides the speed of bulk transfers (one system call
+ * for as much as possible). Towards a slow receiver a large read would be copied and kept
+ * nearly whole each time, so the size of reads follows what the receiver takes.
+ *
+ * Much that comes by plain TCP is not copied at all but spliced, through a pipe that all relays
+ * share as they do the buffer: what the other side did not take stays in the pipe, which is the
+ * flow's own until that is written. There are only so many pipes; without one, bytes are copied. In
+ * bulk that takes a third of the CPU time (bench: ways); little is copied faster.
+ *
+ * Urgent data (MSG_OOB) of plain TCP stays in the stream. That it is urgent isn't told to the other
+ * side: Multipath TCP has no urgent data.
+ *
+ * Ends: end of file travels in order, behind the bytes (half-close is kept). So does a failure: a
+ * server may well answer and then reset because of what it didn't want to read, and its answer is
+ * still in our socket when writing to that says ECONNRESET. Therefore a failed socket is read
+ * to its end, nothing is written to it any more, and then the relay says that it is lost. What
+ * becomes of the other socket is the caller's affair.
+ *
+ * Segments: what was prepended goes out with the first bytes if they are there, and else alone.
+ * Where the end of the stream is known to be there, it is read before the last bytes are written,
+ * which then go out in one segment with the FIN (MSG_MORE; on MPTCP, FINs are the kernel's own
+ * affair). A short count doesn't spare the read that says EAGAIN: a reset that has come with the
+ * bytes raises no other edge, and libevent doesn't tell EPOLLERR from input and output. The FIN
+ * of the second direction is close()'s, which comes next anyway.
+ *
+ * A cap: a side to which little may go, for now, takes what fits, in its order, and no FIN. What doesn't fit
+ * isn't read either: it stays in the socket it comes from, so a cap costs no memory.
+ *
+ * Fairness: a flow moves RELAY_BUDGET bytes in one run. As events are edge-triggered, the
+ * caller has to run it again after RELAY_AGAIN without an event.
+ */
+#include "config.h"
+
+#include "convertd/relay/relay.h"
+
+#include "convertd/relay/fallback.h"
+#include "convertd/base/memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Bytes that one flow may read in one run. */
+#define RELAY_BUDGET (1024 * 1024)
+
+/* The least that a read asks for, in bytes. */
+#define RELAY_CHUNK_MIN (16 * 1024)
+
+/* A read of so many bytes is bulk. */
+#define RELAY_BULK_MIN (32 * 1024)
+
+void relay_init(struct relay *relay, struct relay_pipes *pipes)
+{
+	memset(relay, 0, sizeof(*relay));
+	relay->pipes = pipes;
+	for (int i = 0; i < RELAY_ENDS; i++) {
+		relay->side[i].fd = -1;
+		relay->flow[i].chunk = RELAY_SCRATCH_SIZE;
+	}
+}
+
+void relay_set_tcp(struct relay *relay, enum relay_end end)
+{
+	static const int on = 1;
+	struct relay_side *side = &relay->side[end];
+
+	side->tcp = true;
+	setsockopt(side->fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+}
+
+void relay_cap(struct relay *relay, enum relay_end end, uint32_t allowance, uint16_t overhead,
+	       uint16_t segment)
+{
+	struct relay_side *side = &relay->side[end];
+
+	side->capped = true;
+	side->allowance = allowance;
+	side->overhead = overhead;
+	side->segment = segment;
+}
+
+void relay_uncap(struct relay *relay, enum relay_end end)
+{
+	relay->side[end].capped = false;
+}
+
+/* Bytes that may be written to it at once; SIZE_MAX: as many as it takes. */
+static size_t side_room(const struct relay_side *to)
+{
+	size_t room;
+
+	if (!to->capped)
+		return SIZE_MAX;
+	room = to->allowance > to->overhead ? to->allowance - to->overhead : 0;
+	return room < to->segment ? room : to->segment;
+}
+
+static void flow_drop_pending(struct relay_flow *flow)
+{
+	free(flow->pending);
+	flow->pending = NULL;
+	flow->pending_len = flow->pending_off = 0;
+}
+
+void relay_fini(struct relay *relay)
+{
+	for (int i = 0; i < RELAY_ENDS; i++) {
+		flow_drop_pending(&relay->flow[i]);
+		relay_pipe_put(relay->pipes, relay->flow[i].pipe);
+		relay->flow[i].pipe = NULL;
+	}
+}
+
+bool relay_has_pending(const struct relay *relay, enum relay_end from)
+{
+	return relay->flow[from].pending || relay->flow[from].pipe;
+}
+
+int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data, size_t len)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	uint8_t *pending;
+
+	if (!len)
+		return 0;
+	pending = realloc(flow->pending, memory_size(flow->pending_len + len));
+	if (!pending)
+		return -ENOMEM;
+	memcpy(pending + flow->pending_len, data, len);
+	flow->pending = pending;
+	flow->pending_len += (uint32_t)len;
+	return 0;
+}
+
+/* Returns bytes written (0 or more), or -errno; a full socket is not an error. */
+static ssize_t side_write(struct relay_side *to, struct relay_flow *flow, const uint8_t *data,
+			  size_t len)
+{
+	ssize_t n;
+
+	/* The FIN is sent as soon as all is written: it takes these bytes along. */
+	bool fin_follows = flow->eof && to->tcp && !to->capped;
+	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (fin_follows ? MSG_MORE : 0);
+	size_t room = side_room(to), most = len < room ? len : room;
+
+	if (!most) {
+		to->writable = false;
+		return 0;
+	}
+	do
+		n = send(to->fd, data, most, flags);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != EAGAIN)
+		return -errno;
+	if (n < 0)
+		n = 0;
+	flow->bytes += (size_t)n;
+	if (to->capped && n)
+		to->allowance -= (uint32_t)n + to->overhead;
+	/* A short write means full: only the next edge can say otherwise. */
+	if ((size_t)n < len)
+		to->writable = false;
+	return n;
+}
+
+/* As relay_flush(), for what is in the flow's pipe. */
+static int flush_pipe(struct relay *relay, struct relay_flow *flow, struct relay_side *to)
+{
+	while (flow->pipe && relay_pipe_len(flow->pipe)) {
+		ssize_t n;
+
+		if (!to->writable)
+			return -EAGAIN;
+		n = relay_pipe_drain(flow->pipe, to->fd);
+		if (n > 0)
+			flow->bytes += (size_t)n;
+		else if (errno == EAGAIN)
+			to->writable = false;
+		else if (errno != EINTR)
+			return -errno;
+	}
+	relay_pipe_put(relay->pipes, flow->pipe);
+	flow->pipe = NULL;
+	return 0;
+}
+
+int relay_flush(struct relay *relay, enum relay_end from)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	struct relay_side *to = &relay->side[!from];
+
+	while (flow->pending) {
+		ssize_t n;
+
+		if (!to->writable)
+			return -EAGAIN;
+		n = side_write(to, flow, flow->pending + flow->pending_off,
+			       flow->pending_len - flow->pending_off);
+		if (n < 0)
+			return (int)n;
+		flow->pending_off += (uint32_t)n;
+		if (flow->pending_off == flow->pending_len)
+			flow_drop_pending(flow);
+	}
+	return flush_pipe(relay, flow, to);
+}
+
+/* Reads fit what the receiver takes at once: see above. */
+static void flow_adapt_chunk(struct relay_flow *flow, size_t read, size_t written)
+{
+	if (written < read)
+		flow->chunk = written > RELAY_CHUNK_MIN ? (uint32_t)written : RELAY_CHUNK_MIN;
+	else if (read == flow->chunk && flow->chunk < RELAY_SCRATCH_SIZE)
+		flow->chunk = flow->chunk < RELAY_SCRATCH_SIZE / 2 ? flow->chunk * 2 :
+								     RELAY_SCRATCH_SIZE;
+}
+
+bool relay_has_failed(const struct relay *relay)
+{
+	return relay->side[RELAY_UPSTREAM].failed || relay->side[RELAY_DOWNSTREAM].failed;
+}
+
+static enum relay_result lost(enum relay_end end)
+{
+	return end == RELAY_UPSTREAM ? RELAY_UPSTREAM_LOST : RELAY_DOWNSTREAM_LOST;
+}
+
+/* Nothing can be written to it any more; what it has sent is still to be read. */
+static enum relay_result side_fail(struct relay *relay, enum relay_end end)
+{
+	relay->side[end].failed = relay->side[end].readable = true;
+	return lost(end);
+}
+
+/* Where the event has told of the end, an error would raise another. */
+static void flow_end(struct relay_flow *flow, struct relay_side *source)
+{
+	flow->eof = true;
+	if (source->ended)
+		source->readable = false;
+}
+
+bool relay_side_is_garbled(struct relay_side *side, size_t got)
+{
+	if (side->tcp)
+		return false;
+	side->received += got;
+	side->garbled = side->garbled || fallback_lost_bytes(side->fd, side->received);
+	return side->garbled;
+}
+
+/*
+ * Reads into @scratch up to @most bytes, in a second call the end that is known to be behind them.
+ * Returns bytes, 0 at the end of the stream, or -1 with errno.
+ */
+static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uint8_t *scratch,
+			 size_t most)
+{
+	ssize_t got = recv(source->fd, scratch, most, MSG_DONTWAIT), more = -1;
+
+	if (got < 0)
+		return got;
+	if (got > 0 && (size_t)got < most && source->ended)
+		more = recv(source->fd, scratch + got, most - (size_t)got, MSG_DONTWAIT);
+	if (more > 0)
+		got += more;
+	if (relay_side_is_garbled(source, (size_t)got)) {
+		errno = EBADMSG;
+		return -1;
+	}
+	if (more == 0)
+		flow_end(flow, source);
+	return got;
+}
+
+/* What a read that gave no bytes means. */
+static enum relay_result read_nothing(struct relay *relay, enum relay_end from, ssize_t got)
+{
+	struct relay_side *source = &relay->side[from];
+
+	if (got == 0) {
+		flow_end(&relay->flow[from], source);
+		return RELAY_AGAIN;
+	}
+	if (errno == EINTR)
+		return RELAY_AGAIN;
+	if (errno != EAGAIN || source->failed) {
+		source->failed = true;
+		return lost(from);
+	}
+	source->readable = false;
+	return RELAY_WAIT;
+}
+
+/* What was prepended goes out in one segment with the first bytes, and the end, that are there. */
+static void flow_join(struct relay *relay, enum relay_end from, uint8_t *scratch)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	struct relay_side *source = &relay->side[from], *to = &relay->side[!from];
+	size_t room = side_room(to), waiting = flow->pending_len - flow->pending_off;
+	ssize_t got;
+
+	if (!flow->pending || flow->bytes || flow->eof || !source->readable || !to->writable ||
+	    room <= waiting)
+		return;
+	room -= waiting;
+	got = flow_read(flow, source, scratch, room < RELAY_CHUNK_MIN ? room : RELAY_CHUNK_MIN);
+	if (got <= 0)
+		read_nothing(relay, from, got);
+	else if (relay_prepend(relay, from, scratch, (size_t)got) < 0)
+		source->failed = to->failed = true;
+}
+
+static void flow_account(struct relay_flow *flow, size_t got, size_t *budget)
+{
+	*budget -= got < *budget ? got : *budget;
+	flow->bulk = got >= RELAY_BULK_MIN;
+}
+
+/*
+ * One read and the write of what it gave. RELAY_DONE: the source has ended; RELAY_AGAIN: go on;
+ * *budget is what is left of the run.
+ */
+static enum relay_result flow_step(struct relay *relay, enum relay_end from, uint8_t *scratch,
+				   size_t *budget)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	struct relay_side *source = &relay->side[from], *to = &relay->side[!from];
+	size_t room = side_room(to);
+	ssize_t got, put;
+
+	got = flow_read(flow, source, scratch, room < flow->chunk ? room : flow->chunk);
+	if (got <= 0)
+		return read_nothing(relay, from, got);
+	flow_account(flow, (size_t)got, budget);
+	put = side_write(to, flow, scratch, (size_t)got);
+	if (put < 0)
+		return side_fail(relay, !from);
+	flow_adapt_chunk(flow, (size_t)got, (size_t)put);
+	if (put < got && relay_prepend(relay, from, scratch + put, (size_t)(got - put)) < 0) {
+		/* Bytes of the stream are gone: no more may follow them. */
+		source->failed = to->failed = true;
+		return lost(from);
+	}
+	return RELAY_AGAIN;
+}
+
+/*
+ * As flow_step(), through the flow's pipe, which is empty. In front of urgent data, splice() says
+ * that there is nothing, or the end of the stream: recv() knows. An error it tells only once.
+ */
+static enum relay_result flow_splice(struct relay *relay, enum relay_end from, uint8_t *scratch,
+				     size_t *budget)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	ssize_t got = relay_pipe_fill(flow->pipe, relay->side[from].fd, flow->chunk);
+	size_t left;
+	int error;
+
+	if (got <= 0) {
+		error = got < 0 ? errno : 0;
+		relay_pipe_put(relay->pipes, flow->pipe);
+		flow->pipe = NULL;
+		if (!error || error == EAGAIN)
+			return flow_step(relay, from, scratch, budget);
+		errno = error;
+		return read_nothing(relay, from, got);
+	}
+	flow_account(flow, (size_t)got, budget);
+	error = flush_pipe(relay, flow, &relay->side[!from]);
+	if (error < 0 && error != -EAGAIN)
+		return side_fail(relay, !from);
+	left = flow->pipe ? relay_pipe_len(flow->pipe) : 0;
+	flow_adapt_chunk(flow, (size_t)got, (size_t)got - left);
+	return RELAY_AGAIN;
+}
+
+static void side_ask(struct relay_side *side)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (getsockopt(side->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error)
+		side->failed = true;
+	side->news = false;
+}
+
+/*
+ * Has a socket failed whose end of file was read already? An event may be about that, and reading
+ * would say end of file again.
+ */
+static bool side_has_failed(struct relay_side *side)
+{
+	if (side->readable)
+		side_ask(side);
+	side->readable = false;
+	return side->failed;
+}
+
+/*
+ * Has a socket failed that can't be read, as the other one doesn't take what came before? No other
+ * event would tell: without this, a peer that is gone would be waited for as long as the other likes.
+ */
+static void side_look(struct relay_side *side)
+{
+	if (side->news && side->readable && !side->failed)
+		side_ask(side);
+}
+
+static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint8_t *scratch)
+{
+	struct relay_flow *flow = &relay->flow[from];
+	struct relay_side *source = &relay->side[from], *to = &relay->side[!from];
+	size_t budget = RELAY_BUDGET;
+
+	for (;;) {
+		enum relay_result result;
+		int error;
+
+		flow_join(relay, from, scratch);
+		if (to->failed)
+			return lost(!from);
+		error = relay_flush(relay, from);
+		if (error == -EAGAIN)
+			return RELAY_WAIT;
+		if (error < 0)
+			return side_fail(relay, !from);
+		if (flow->eof && side_has_failed(source))
+			return lost(from);
+		if (flow->shut)
+			return RELAY_DONE;
+		if (flow->eof && to->capped)
+			return RELAY_WAIT;
+		if (flow->eof) {
+			/* The last FIN is close()'s: it comes next, when both flows have ended. */
+			if (!relay->flow[!from].shut && shutdown(to->fd, SHUT_WR) < 0)
+				return side_fail(relay, !from);
+			flow->shut = true;
+			return RELAY_DONE;
+		}
+		if (!source->readable || !to->writable || !side_room(to))
+			return RELAY_WAIT;
+		if (!budget)
+			return RELAY_AGAIN;
+		if (flow->bulk && source->tcp && relay->pipes)
+			flow->pipe = relay_pipe_get(relay->pipes);
+		result = flow->pipe ? flow_splice(relay, from, scratch, &budget) :
+				      flow_step(relay, from, scratch, &budget);
+		if (result != RELAY_AGAIN)
+			return result;
+	}
+}
+
+enum relay_result relay_run(struct relay *relay, uint8_t *scratch)
+{
+	enum relay_result up, down;
+
+	up = flow_run(relay, RELAY_UPSTREAM, scratch);
+	down = flow_run(relay, RELAY_DOWNSTREAM, scratch);
+	side_look(&relay->side[RELAY_UPSTREAM]);
+	side_look(&relay->side[RELAY_DOWNSTREAM]);
+	/* Only the flow from a failed socket goes on: until that is read to its end. */
+	for (int end = 0; end < RELAY_ENDS; end++)
+		if (relay->side[end].failed)
+			return flow_run(relay, (enum relay_end)end, scratch);
+	if (up == RELAY_DONE && down == RELAY_DONE)
+		return RELAY_DONE;
+	return up == RELAY_AGAIN || down == RELAY_AGAIN ? RELAY_AGAIN : RELAY_WAIT;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_pool.c - the sessions of one worker: their queue, their time-outs, who has to go
+ *
+ * A pool belongs to one thread. Limits count over all pools, and whose session has to make room for a
+ * newcomer may be another worker's (limits.c). That can't be touched: its pool is woken by an eventfd,
+ * and finds in the limits whom they have told to go. The limits take these for gone meanwhile, so there may be
+ * as many sessions more for that moment.
+ */
+#include "config.h"
+
+#include "convertd/session/session_private.h"
+
+#include "convertd/session/blame.h"
+#include "convertd/policy/families.h"
+#include "convertd/net/fastopen.h"
+#include "convertd/observe/metrics.h"
+#include "convertd/observe/monitor.h"
+#include "convertd/net/own_look.h"
+#include "convertd/net/probe.h"
+#include "convertd/net/route.h"
+#include "convertd/config/settings.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <utlist.h>
+
+/* libevent's limit, MAX_COMMON_TIMEOUTS. */
+#define COMMON_TIMEOUTS_MAX 256
+
+/* A relay is looked at so often at least. */
+#define LOOK_MAX_SECONDS 60
+
+/* ----- queues ----- */
+
+void session_unqueue(struct session *s)
+{
+	if (s->queued)
+		DL_DELETE2(s->pool->hungry, s, queue_prev, queue_next);
+	s->queued = false;
+}
+
+static void enqueue(struct session *s)
+{
+	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
+	s->queued = true;
+}
+
+void session_set_hungry(struct session *s)
+{
+	static const struct timeval now = { 0, 0 };
+
+	if (s->queued)
+		return;
+	event_add(s->pool->feed, &now);
+	enqueue(s);
+}
+
+void session_set_due(struct session *s)
+{
+	/* Behind the events that are active already. */
+	event_active(s->pool->feed, EV_TIMEOUT, 0);
+	if (!s->queued)
+		enqueue(s);
+}
+
+/* Sessions that get hungry again meanwhile wait for the next round. */
+static void on_feed(evutil_socket_t fd, short what, void *arg)
+{
+	struct session_pool *pool = arg;
+	struct session *last = pool->hungry ? pool->hungry->queue_prev : NULL;
+	bool more = last != NULL;
+
+	(void)fd;
+	(void)what;
+	while (more) {
+		struct session *s = pool->hungry;
+
+		more = s != last;
+		session_unqueue(s);
+		session_advance(s);
+	}
+}
+
+/* ----- who has to go ----- */
+
+static void wake(struct limits_owner *owner)
+{
+	struct session_pool *pool = (struct session_pool *)((char *)owner - offsetof(struct session_pool, owner));
+
+	/* It fails where as many as can be counted are told already. */
+	if (eventfd_write(pool->told_fd, 1) < 0)
+		(void)0;
+}
+
+static void on_told(evutil_socket_t fd, short what, void *arg)
+{
+	struct session_pool *pool = arg;
+	struct limits_member *member;
+	enum outcome reason;
+	eventfd_t count;
+
+	(void)what;
+	if (eventfd_read(fd, &count) < 0)
+		return;
+	while ((member = limits_next_told(pool->shared->limits, &pool->owner, &reason))) {
+		struct session *s = (struct session *)((char *)member - offsetof(struct session, member));
+
+		if (member->claim) {
+			pool->drop_held(pool, member);
+			continue;
+		}
+		session_make_room(s, reason);
+		session_advance(s);
+	}
+}
+
+/* ----- the pool itself ----- */
+
+/*
+ * Many timers of one duration are cheaper in a queue of their own. libevent has 256 of these and
+ * never frees one: where reloads have used them up, timers are the ordinary ones.
+ */
+static void set_timeout(struct session_pool *pool, enum session_timeout which, unsigned ms)
+{
+	struct timeval timeout = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+	const struct timeval *common = NULL;
+
+	if (pool->timeout_ms[which] == ms)
+		return;
+	if (pool->common_timeouts < COMMON_TIMEOUTS_MAX) {
+		pool->common_timeouts++;
+		common = event_base_init_common_timeout(pool->base, &timeout);
+	}
+	pool->timeouts[which] = common ? *common : timeout;
+	pool->timeout_ms[which] = ms;
+}
+
+/* An eighth of the shortest time-out of relays: none is late by more. Once a minute at least. */
+static unsigned look_ms(const struct settings *settings)
+{
+	const unsigned timeouts[] = { settings->stall_timeout, settings->half_close_timeout,
+				      settings->idle_timeout };
+	unsigned shortest = 0;
+
+	for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++)
+		if (timeouts[i] && (!shortest || timeouts[i] < shortest))
+			shortest = timeouts[i];
+	return shortest < LOOK_MAX_SECONDS * 8 ? shortest * 1000 / 8 : LOOK_MAX_SECONDS * 1000;
+}
+
+/* Of a server that was silent for all of the hold time, there is the rest to wait for. */
+static unsigned connect_held_ms(const struct settings *settings)
+{
+	unsigned ms = settings->connect_timeout * 1000;
+
+	return ms > settings->hold_time ? ms - settings->hold_time : 1;
+}
+
+/* Then it is looked whether the silence is the server's own. */
+static unsigned patience_ms(const struct settings *settings)
+{
+	return connect_held_ms(settings) > FAMILIES_PATIENCE_MS ? FAMILIES_PATIENCE_MS : 0;
+}
+
+static int watch_told(struct session_pool *pool)
+{
+	pool->owner.wake = wake;
+	pool->told_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (pool->told_fd < 0)
+		return -errno;
+	pool->told = event_new(pool->base, pool->told_fd, EV_READ | EV_PERSIST, on_told, pool);
+	return pool->told && event_add(pool->told, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+int session_pool_init(struct session_pool *pool, struct event_base *base,
+		      struct session_shared *shared)
+{
+	int error;
+
+	memset(pool, 0, sizeof(*pool));
+	pool->base = base;
+	pool->shared = shared;
+	pool->metrics = monitor_add_metrics(shared->monitor);
+	pool->log_limits = monitor_log_limits(shared->monitor);
+	error = watch_told(pool);
+	if (!error)
+		error = session_memory_init(pool) < 0 ? -ENOMEM : 0;
+	pool->feed = event_new(base, -1, 0, on_feed, pool);
+	pool->scratch = malloc(RELAY_SCRATCH_SIZE);
+	blocks_init(&pool->blocks, sizeof(struct session) + SESSION_EVENT_COUNT *
+							    event_get_struct_event_size());
+	relay_pipes_init(&pool->pipes);
+	if (pool->metrics)
+		pool->pipes.in_use = &pool->metrics->values[METRIC_PIPES];
+	if (!error && (!pool->metrics || !pool->feed || !pool->scratch))
+		error = -ENOMEM;
+	if (!error)
+		pool->route = route_create();
+	if (!error && !pool->route)
+		error = -errno;
+	if (!error)
+		pool->fastopen = fastopen_create();
+	if (!error)
+		pool->own_look = own_look_create();
+	if (!error)
+		pool->probes = probes_create(base);
+	if (!error)
+		error = pool->probes ? blame_init(pool) : -ENOMEM;
+	if (error)
+		session_pool_fini(pool);
+	return error;
+}
+
+void session_pool_configure(struct session_pool *pool, struct terms *terms)
+{
+	const struct settings *settings = terms->settings;
+	const unsigned ms[] = {
+		[SESSION_TIMEOUT_REQUEST] = settings->request_timeout * 1000,
+		[SESSION_TIMEOUT_CONNECT] = settings->connect_timeout * 1000,
+		[SESSION_TIMEOUT_CONNECT_HELD] = connect_held_ms(settings),
+		[SESSION_TIMEOUT_PATIENCE] = patience_ms(settings),
+		[SESSION_TIMEOUT_CONNECT_REST] = settings->connect_timeout * 1000 - patience_ms(settings),
+		[SESSION_TIMEOUT_CONNECT_HELD_REST] = connect_held_ms(settings) - patience_ms(settings),
+		[SESSION_TIMEOUT_LINGER] = LINGER_SECONDS * 1000,
+		[SESSION_TIMEOUT_RESET_POLL] = RESET_POLL_MS,
+		[SESSION_TIMEOUT_LOOK] = look_ms(settings),
+	};
+	static_assert(sizeof(ms) / sizeof(ms[0]) == SESSION_TIMEOUT_COUNT, "each has a duration");
+	struct session *s;
+
+	terms_unref(pool->terms);
+	pool->terms = terms_ref(terms);
+	/* The one that is at hand is among the worker's own descriptors. */
+	pool->pipes.max = 1 + terms->pipes_max / pool->shared->pool_count;
+	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
+		set_timeout(pool, (enum session_timeout)i, ms[i]);
+	DL_FOREACH(pool->sessions, s)
+		if (s->state == SESSION_RELAY && s->answered)
+			session_set_deadline(s, SESSION_TIMEOUT_LOOK);
+}
+
+void session_pool_fini(struct session_pool *pool)
+{
+	struct session *s, *next;
+
+	DL_FOREACH_SAFE(pool->sessions, s, next)
+	{
+		if (s->state != SESSION_REFUSING || !s->answered)
+			session_cut(s);
+		session_close(s, OUTCOME_STOPPED);
+		session_advance(s);
+	}
+	blame_fini(pool);
+	probes_destroy(pool->probes);
+	own_look_destroy(pool->own_look);
+	if (pool->feed)
+		event_free(pool->feed);
+	session_memory_fini(pool);
+	if (pool->told)
+		event_free(pool->told);
+	if (pool->told_fd >= 0)
+		close(pool->told_fd);
+	free(pool->scratch);
+	blocks_fini(&pool->blocks);
+	relay_pipes_fini(&pool->pipes);
+	route_destroy(pool->route);
+	fastopen_destroy(pool->fastopen);
+	terms_unref(pool->terms);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_proof.c - sessions whose client hasn't proved yet that it is where it says
+ *
+ * A session is unproven from accept() until its client's third ACK, or until its request turns out to have
+ * a cookie that was computed for its address. proof.c says what may go to such a client. Here that is
+ * seen to: little is written to it (relay_cap()), no FIN and no RST are sent that don't fit, it stays a
+ * pending session whatever becomes of its request, and it ends in time.
+ *
+ *     TCP     the kernel gives up by itself after TCP_SYNCNT, and says so as an error of the socket
+ *     MPTCP   the session's deadline is brought forward; what follows is a reset
+ */
+#include "config.h"
+
+#include "convertd/session/session_private.h"
+
+#include "convertd/policy/demand.h"
+#include "convertd/policy/proof.h"
+
+#include <linux/tcp.h>
+
+/* A kernel that gives up by itself is given so long to do so. */
+#define AFTER_KERNEL_MS 1000
+
+/* When an MPTCP client must have completed its handshake, in ms behind its SYN+ACK. */
+static unsigned deadline_ms(const struct session *s, const struct proof *proof)
+{
+	unsigned kernels = s->pool->terms->synacks, most = proof_synacks(proof);
+
+	return most < kernels ? proof_deadline_ms(most) : proof_deadline_ms(kernels) + AFTER_KERNEL_MS;
+}
+
+void session_start_proof(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	struct tcp_info info;
+	struct proof proof;
+	unsigned age_ms;
+	int retries;
+
+	s->unproven = proof_look(client->fd, &info, &age_ms);
+	s->confirmed = !s->unproven;
+	s->syn_data = info.tcpi_options & TCPI_OPT_SYN_DATA;
+	s->established = s->confirmed || client->tcp;
+	if (!s->unproven)
+		return;
+	demand_enter(s->pool->shared->demand);
+	proof_read(&proof, &info, !sockaddr_ip_is_v4(&s->client), !client->tcp);
+	if (client->tcp) {
+		retries = proof_retries(&proof);
+		proof_set_retries(client->fd, retries);
+		relay_cap(&s->relay, RELAY_UPSTREAM, proof_room(&proof, (unsigned)retries + 1),
+			  proof.header, proof.segment);
+		s->reset_bytes = proof.reset;
+	} else {
+		unsigned ms = deadline_ms(s, &proof);
+
+		s->prove_by_us = log_now_us() + (ms > age_ms ? ms - age_ms : 1) * 1000ULL;
+	}
+}
+
+void session_cap_answer(struct session *s, size_t len)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	uint32_t cost = client->overhead + (uint32_t)len;
+
+	if (!client->capped)
+		return;
+	/* Half of an answer is of no use to anybody. */
+	if (client->allowance < cost || len > client->segment)
+		client->allowance = 0;
+	else if (client->allowance > cost + s->reset_bytes)
+		client->allowance -= s->reset_bytes;
+	/* The server's first bytes are worth more than a reset: the kernel ends this session without one. */
+	else
+		s->no_reset = true;
+}
+
+void session_end_proof(struct session *s)
+{
+	if (!s->unproven)
+		return;
+	s->unproven = false;
+	demand_leave(s->pool->shared->demand);
+}
+
+void session_prove(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+
+	if (!s->unproven)
+		return;
+	session_end_proof(s);
+	if (client->capped) {
+		relay_uncap(&s->relay, RELAY_UPSTREAM);
+		client->writable = true;
+	}
+	/* By its cookie: it has as long as any client. */
+	if (client->tcp && !s->confirmed && s->pool->terms->synacks > 1)
+		proof_set_retries(client->fd, (int)s->pool->terms->synacks - 1);
+	s->prove_by_us = 0;
+	s->no_reset = false;
+	if (s->hurried)
+		session_set_deadline(s, (enum session_timeout)s->timeout);
+	if (s->state != SESSION_REFUSING)
+		return;
+	if (limits_may_refuse(s->pool->shared->limits, &s->member))
+		session_set_class(s, LIMITS_REFUSING);
+	else
+		session_drop(s, OUTCOME_LIMIT_REFUSED);
+}

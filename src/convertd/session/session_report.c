@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_report.c - what a session leaves behind: its line in the log, its part of the metrics
+ *
+ * Linux counts the subflows that there are, not those that there were, and those of a connection
+ * that is reset or closed are gone at once. So they are looked at before a socket is closed and
+ * whenever a relay is looked at, and the most that was seen is told, too.
+ */
+#include "config.h"
+
+#include "convertd/session/session_private.h"
+
+#include "convertd/observe/metrics.h"
+#include "convertd/config/settings.h"
+#include "convertd/observe/shortage.h"
+
+#include <linux/mptcp.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+/* Lines that may be printed at once: those of so many seconds. */
+#define LOG_BURST_SECONDS 10
+
+void session_look_transport(struct session *s)
+{
+	const struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	struct mptcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (client->fd < 0 || client->tcp)
+		return;
+	/* A socket that fell back knows nothing of SOL_MPTCP any more (Linux 5.16). */
+	if (getsockopt(client->fd, SOL_MPTCP, MPTCP_INFO, &info, &len) < 0 ||
+	    info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK) {
+		s->transport = RECORD_FALLBACK;
+		return;
+	}
+	s->transport = RECORD_MPTCP;
+	/* Those besides the first. */
+	s->subflows = (uint8_t)(info.mptcpi_subflows + 1);
+	if (s->subflows > s->subflows_max)
+		s->subflows_max = s->subflows;
+}
+
+uint64_t session_relayed(const struct session *s, enum relay_end from)
+{
+	uint64_t bytes = s->relay.flow[from].bytes;
+
+	if (from == RELAY_UPSTREAM)
+		return bytes;
+	return bytes > s->answer_len ? bytes - s->answer_len : 0;
+}
+
+static struct record make_record(const struct session *s)
+{
+	struct record record = {
+		.id = s->id,
+		.client = s->client,
+		.server = s->server,
+		.source = s->source,
+		.bytes_up = session_relayed(s, RELAY_UPSTREAM),
+		.bytes_down = session_relayed(s, RELAY_DOWNSTREAM),
+		.duration_us = log_now_us() - s->started_us,
+		.connect_us = s->connect_us ? s->connect_us : RECORD_NEVER,
+		.transport = (enum record_transport)s->transport,
+		.subflows = s->subflows,
+		.subflows_max = s->subflows_max,
+		.syn_data = s->syn_data,
+		.outcome = (enum outcome)s->outcome,
+		.reason = s->reason,
+		.error = s->error,
+	};
+
+	return record;
+}
+
+static bool may_log(const struct session *s)
+{
+	struct session_pool *pool = s->pool;
+	unsigned rate = pool->terms->settings->log_rate;
+
+	if (!rate)
+		return true;
+	if (log_limit_take(&pool->log_limits[s->outcome], 1000000 / rate,
+			   rate * LOG_BURST_SECONDS, log_now_us()))
+		return true;
+	metrics_add(pool->metrics, METRIC_LOG_LEFT_OUT, 1);
+	return false;
+}
+
+static enum log_level line_level(const struct session *s)
+{
+	return s->quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+}
+
+void session_decide_line(struct session *s)
+{
+	s->unlogged = !log_enabled(line_level(s)) || !may_log(s);
+}
+
+/* One that is closed before the end is asked where the log has lines at all. */
+void session_look_source(struct session *s)
+{
+	socklen_t len = sizeof(s->source);
+
+	if (s->unlogged || s->source.sa.sa_family || !log_enabled(line_level(s)))
+		return;
+	if (getsockname(s->relay.side[RELAY_DOWNSTREAM].fd, &s->source.sa, &len) < 0)
+		s->source.sa.sa_family = 0;
+}
+
+void session_report_end(const struct session *s)
+{
+	struct record record = make_record(s);
+	char text[RECORD_TEXT_MAX];
+
+	metrics_count_record(s->pool->metrics, &record);
+	if (record.outcome == OUTCOME_LIMIT_CONNECTIONS)
+		shortage_of_connections(s->pool->terms);
+	if (!s->unlogged)
+		log_fields(line_level(s), record_text(&record, text), record_json, &record);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * queue_owner.c - the netfilter queues as the main process has them: it owns them and gives verdicts
+ *
+ * The kernel looks at the rights of whoever sends a netlink message, not at those of whoever receives one.
+ * So the serving process has the same sockets and reads the packets by itself (syn_queue.c), but what is to become
+ * of them it has to tell us, by a socket for each queue. What a message of netfilter could say besides,
+ * another queue, a mark, other packets than SYNs to our listeners, doesn't get through.
+ *
+ * Whatever goes wrong, packets pass: the rule that fills the queue has "bypass" for one without an
+ * owner, and the queue itself has NFQA_CFG_F_FAIL_OPEN for being full. The kernel completes the
+ * checksums of packets that are segmented or summed by network cards, since NFQA_CFG_F_GSO isn't
+ * asked for.
+ *
+ * Messages are answered within the call that sends them, so that nothing here waits.
+ */
+#include "config.h"
+
+#include "convertd/syn/queue_owner.h"
+
+#include "convertd/syn/hold_table.h"
+#include "convertd/base/log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <libnetfilter_queue/libnetfilter_queue.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nfnetlink_queue.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Numbers of queues that are tried: other converters, or other programs, may have the first ones. */
+#define NUMBERS_TRIED 64
+
+/* Packets that may wait in the queue besides those that are withheld. */
+#define QUEUE_SPARE 4096
+
+/*
+ * What has arrived and isn't read yet, in bytes as the kernel counts, which doubles it: 5,000 SYNs, as
+ * many as are judged in a tenth of a second. In a flood of requests each client waits behind so many;
+ * those beyond pass at once.
+ */
+#define RECEIVE_BUFFER (2 * 1024 * 1024)
+
+/* Bytes of a verdict for the kernel besides the packet: headers and attributes. */
+#define VERDICT_ROOM 128
+
+/* Verdicts go to the kernel together, up to so many bytes and one more. */
+#define SEND_AT 32768
+
+struct queue {
+	struct mnl_socket *netlink; /* NULL: closed */
+	int verdicts; /* ours; -1: closed */
+	int other;    /* the other end, until it is taken */
+};
+
+struct queue_owner {
+	uint16_t first;
+	size_t count;
+	uint8_t in[WARDEN_VERDICTS_MAX];
+	uint8_t out[SEND_AT + UINT16_MAX + VERDICT_ROOM] __attribute__((aligned(NLMSG_ALIGNTO)));
+	struct queue queue[];
+};
+
+/* Sends a configuration message and waits for the kernel's answer to it. Returns 0 or -errno. */
+static int configure(const struct mnl_socket *netlink, struct nlmsghdr *header)
+{
+	char reply[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
+	const struct nlmsghdr *answer = (const struct nlmsghdr *)reply;
+
+	header->nlmsg_flags |= NLM_F_ACK;
+	if (mnl_socket_sendto(netlink, header, header->nlmsg_len) < 0 ||
+	    mnl_socket_recvfrom(netlink, reply, sizeof(reply)) < 0)
+		return -errno;
+	if (answer->nlmsg_type != NLMSG_ERROR)
+		return -EPROTO;
+	return ((const struct nlmsgerr *)mnl_nlmsg_get_payload(answer))->error;
+}
+
+/* Returns 0 or -errno. */
+static int bind_queue(const struct mnl_socket *netlink, uint16_t number)
+{
+	char buf[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
+	struct nlmsghdr *header = nfq_nlmsg_put(buf, NFQNL_MSG_CONFIG, number);
+	int error;
+
+	nfq_nlmsg_cfg_put_cmd(header, AF_UNSPEC, NFQNL_CFG_CMD_BIND);
+	error = configure(netlink, header);
+	return error == -EEXIST ? -EBUSY : error;
+}
+
+/* Returns 0 or -errno. */
+static int set_up(const struct mnl_socket *netlink, uint16_t number)
+{
+	const uint32_t flags = NFQA_CFG_F_FAIL_OPEN;
+	char buf[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
+	struct nlmsghdr *header = nfq_nlmsg_put(buf, NFQNL_MSG_CONFIG, number);
+
+	nfq_nlmsg_cfg_put_params(header, NFQNL_COPY_PACKET, 0xffff);
+	nfq_nlmsg_cfg_put_qmaxlen(header, HOLD_TABLE_MAX + QUEUE_SPARE);
+	mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(flags));
+	mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(flags));
+	return configure(netlink, header);
+}
+
+/* Bytes for bursts; an overflow, which is no error then, makes packets pass. */
+static void size_buffers(const struct mnl_socket *netlink)
+{
+	static const int size = RECEIVE_BUFFER, on = 1;
+	int fd = mnl_socket_get_fd(netlink);
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	mnl_socket_setsockopt(netlink, NETLINK_NO_ENOBUFS, (void *)&on, sizeof(on));
+}
+
+static void queue_close(struct queue *queue)
+{
+	if (queue->netlink)
+		mnl_socket_close(queue->netlink);
+	/* Behind the queue: whoever waits at the other end knows then that it has gone. */
+	if (queue->verdicts >= 0)
+		close(queue->verdicts);
+	if (queue->other >= 0)
+		close(queue->other);
+	*queue = (struct queue){ .verdicts = -1, .other = -1 };
+}
+
+/* Returns 0 or -errno with nothing open. */
+static int queue_open(struct queue *queue, uint16_t number)
+{
+	int sockets[2], error;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return -errno;
+	queue->verdicts = sockets[0];
+	queue->other = sockets[1];
+	queue->netlink = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
+	if (!queue->netlink || mnl_socket_bind(queue->netlink, 0, MNL_SOCKET_AUTOPID) < 0)
+		error = -errno;
+	else
+		error = bind_queue(queue->netlink, number);
+	if (!error)
+		error = set_up(queue->netlink, number);
+	if (error)
+		queue_close(queue);
+	else
+		size_buffers(queue->netlink);
+	return error;
+}
+
+/* A queue for each, numbered from @first on. Returns 0, or -errno with none, and @failed set. */
+static int open_from(struct queue_owner *owner, unsigned first, unsigned *failed)
+{
+	size_t i = 0;
+	int error = 0;
+
+	for (; i < owner->count && !error; i++) {
+		*failed = first + (unsigned)i;
+		error = *failed > UINT16_MAX ? -ERANGE :
+					       queue_open(&owner->queue[i], (uint16_t)*failed);
+	}
+	while (error && i--)
+		queue_close(&owner->queue[i]);
+	owner->first = (uint16_t)first;
+	return error;
+}
+
+/*
+ * EBUSY or, in some versions, EPERM: somebody has that queue. It is EPERM without CAP_NET_ADMIN as
+ * well: these are told apart by the numbers that are free.
+ */
+int queue_owner_create(struct queue_owner **out, uint16_t from, size_t count)
+{
+	struct queue_owner *owner = calloc(1, sizeof(*owner) + count * sizeof(struct queue));
+	unsigned last = UINT16_MAX + 1 - (unsigned)count, first = from < last ? from : last;
+	int error = -EBUSY;
+
+	if (!owner)
+		return -ENOMEM;
+	owner->count = count;
+	for (size_t i = 0; i < count; i++)
+		owner->queue[i] = (struct queue){ .verdicts = -1, .other = -1 };
+	for (unsigned i = 0; i < NUMBERS_TRIED && (error == -EBUSY || error == -EPERM); i++) {
+		unsigned failed = 0;
+
+		error = open_from(owner, first, &failed);
+		if (!error) {
+			*out = owner;
+			return 0;
+		}
+		first = failed + 1;
+	}
+	free(owner);
+	/* Not beyond the last one. */
+	return error == -ERANGE ? -EBUSY : error;
+}
+
+void queue_owner_destroy(struct queue_owner *owner)
+{
+	for (size_t i = 0; owner && i < owner->count; i++)
+		queue_close(&owner->queue[i]);
+	free(owner);
+}
+
+size_t queue_owner_count(const struct queue_owner *owner)
+{
+	return owner->count;
+}
+
+uint16_t queue_owner_first(const struct queue_owner *owner)
+{
+	return owner->first;
+}
+
+int queue_owner_packets(const struct queue_owner *owner, size_t index)
+{
+	return owner->queue[index].netlink ? mnl_socket_get_fd(owner->queue[index].netlink) : -1;
+}
+
+int queue_owner_take_verdicts(struct queue_owner *owner, size_t index)
+{
+	int fd = owner->queue[index].other;
+
+	owner->queue[index].other = -1;
+	return fd;
+}
+
+int queue_owner_socket(const struct queue_owner *owner, size_t index)
+{
+	return owner->queue[index].verdicts;
+}
+
+/* Writes the kernel's form of it to @at. Returns its bytes. */
+static size_t write_verdict(uint8_t *at, uint16_t number, const struct warden_verdict *verdict,
+			    const uint8_t *packet)
+{
+	struct nlmsghdr *header = nfq_nlmsg_put((char *)at, NFQNL_MSG_VERDICT, number);
+
+	nfq_nlmsg_verdict_put(header, (int)verdict->id, verdict->accept ? NF_ACCEPT : NF_DROP);
+	if (packet)
+		nfq_nlmsg_verdict_put_pkt(header, packet, verdict->len);
+	return NLMSG_ALIGN(header->nlmsg_len);
+}
+
+static bool may_go_on_as(const struct warden_policy *policy, const uint8_t *packet, size_t len)
+{
+	struct syn_packet syn;
+
+	return syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK &&
+	       warden_policy_allows_syn(policy, &syn);
+}
+
+/* Fails for packets that are gone with their device: so are their connections. */
+static bool carry_out(struct queue_owner *owner, size_t index, size_t len,
+		      const struct warden_policy *policy)
+{
+	uint16_t number = (uint16_t)(owner->first + index);
+	struct warden_verdict verdict;
+	const uint8_t *packet;
+	size_t at = 0, used = 0;
+
+	while (warden_verdict_next(owner->in, len, &at, &verdict, &packet)) {
+		if (packet && !may_go_on_as(policy, packet, verdict.len))
+			packet = NULL;
+		used += write_verdict(owner->out + used, number, &verdict, packet);
+		if (used >= SEND_AT) {
+			mnl_socket_sendto(owner->queue[index].netlink, owner->out, used);
+			used = 0;
+		}
+	}
+	if (used)
+		mnl_socket_sendto(owner->queue[index].netlink, owner->out, used);
+	return at == len;
+}
+
+bool queue_owner_serve(struct queue_owner *owner, size_t index, const struct warden_policy *policy)
+{
+	struct queue *queue = &owner->queue[index];
+	int passed;
+	ssize_t len = warden_receive(queue->verdicts, owner->in, sizeof(owner->in), false, &passed);
+
+	if (passed >= 0)
+		close(passed);
+	if (len > 0)
+		return carry_out(owner, index, (size_t)len, policy);
+	if (len == 0 || len == -ECONNRESET)
+		queue_close(queue);
+	return len == 0 || len == -EAGAIN || len == -ECONNRESET;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* warden_syns.c - the main process's rules and queues for SYNs */
+#include "config.h"
+
+#include "convertd/syn/warden_syns.h"
+
+#include "convertd/base/log.h"
+#include "convertd/syn/queue_owner.h"
+#include "convertd/syn/syn_rules.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct warden_syns {
+	struct syn_rules *rules;   /* NULL: there were never any, in the process before this one neither */
+	struct queue_owner *queues; /* NULL: none */
+};
+
+struct warden_syns *warden_syns_create(int kept)
+{
+	struct warden_syns *syns = calloc(1, sizeof(*syns));
+
+	if (syns && kept >= 0 && syn_rules_create(&syns->rules, kept) < 0)
+		log_debug("the rules of the process before this one are not taken over");
+	return syns;
+}
+
+void warden_syns_destroy(struct warden_syns *syns)
+{
+	if (!syns)
+		return;
+	queue_owner_destroy(syns->queues);
+	syn_rules_destroy(syns->rules);
+	free(syns);
+}
+
+static int set_rules(struct warden_syns *syns, const struct warden_call *call, int *passed)
+{
+	struct syn_rules_queues queues = { 0 };
+	int error = 0;
+
+	if (call->queues && !syns->queues)
+		return -EINVAL;
+	if (call->queues)
+		queues = (struct syn_rules_queues){ queue_owner_first(syns->queues),
+						    (uint16_t)queue_owner_count(syns->queues) };
+	if (!syns->rules)
+		error = syn_rules_create(&syns->rules, -1);
+	if (!error)
+		error = syn_rules_install(syns->rules, call->listen, call->count,
+					  call->queues ? &queues : NULL);
+	if (!error)
+		*passed = syn_rules_fd(syns->rules);
+	return error;
+}
+
+static int own_queues(struct warden_syns *syns, const struct warden_policy *policy, size_t count,
+		      struct warden_answer *answer)
+{
+	int error;
+
+	queue_owner_destroy(syns->queues);
+	syns->queues = NULL;
+	if (!count)
+		return 0;
+	/* From a number on that few meet at. */
+	error = queue_owner_create(&syns->queues, sockaddr_ip_port(&policy->latest.listen[0].address),
+				   count);
+	if (!error)
+		answer->number = queue_owner_first(syns->queues);
+	return error;
+}
+
+int warden_syns_answer(struct warden_syns *syns, const struct warden_policy *policy,
+		       const struct warden_call *call, struct warden_answer *answer, int *passed,
+		       bool *ours)
+{
+	bool has_queue = syns->queues && call->index < queue_owner_count(syns->queues);
+
+	*ours = call->kind != WARDEN_CALL_VERDICTS;
+	if (call->kind == WARDEN_CALL_RULES)
+		return set_rules(syns, call, passed);
+	if (call->kind == WARDEN_CALL_QUEUES)
+		return own_queues(syns, policy, call->count, answer);
+	if (!has_queue)
+		return -EINVAL;
+	*passed = call->kind == WARDEN_CALL_QUEUE ?
+			  queue_owner_packets(syns->queues, call->index) :
+			  queue_owner_take_verdicts(syns->queues, call->index);
+	return *passed < 0 ? -EINVAL : 0;
+}
+
+size_t warden_syns_poll(const struct warden_syns *syns, struct pollfd fds[SETTINGS_WORKERS_MAX])
+{
+	size_t count = syns->queues ? queue_owner_count(syns->queues) : 0;
+
+	for (size_t i = 0; i < count; i++)
+		fds[i] = (struct pollfd){ .fd = queue_owner_socket(syns->queues, i),
+					  .events = POLLIN };
+	return count;
+}
+
+bool warden_syns_serve(struct warden_syns *syns, const struct pollfd fds[SETTINGS_WORKERS_MAX],
+		       const struct warden_policy *policy)
+{
+	size_t count = syns->queues ? queue_owner_count(syns->queues) : 0;
+	bool right = true;
+
+	for (size_t i = 0; i < count; i++)
+		if (fds[i].revents && fds[i].fd >= 0 &&
+		    fds[i].fd == queue_owner_socket(syns->queues, i))
+			right &= queue_owner_serve(syns->queues, i, policy);
+	return right;
+}

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * attempt.c - ask one converter after the other, and send what is to be sent
+ *
+ * The request goes into the SYN by sendmsg(MSG_FASTOPEN), without cookie and without
+ * any sysctl (TCP_FASTOPEN_NO_COOKIE), and early data behind it. Where the kernel or the
+ * converter doesn't take data in the SYN, or takes a part of it, the rest is sent as soon
+ * as the handshake is over (conn.want_output).
+ *
+ * A SYN that waits for early data is the kernel's own TCP_FASTOPEN_CONNECT: connect() returns
+ * 0, and poll() and epoll say that the socket is writable, which the first bytes then make true.
+ */
+#include "config.h"
+
+#include "shim/connect/attempt.h"
+
+#include "common/errors.h"
+#include "convert/convert.h"
+#include "shim/system/clock.h"
+#include "shim/connect/converters.h"
+#include "shim/wait/deadlines.h"
+#include "shim/connect/liveness.h"
+#include "shim/system/log.h"
+#include "shim/connect/lowat.h"
+#include "shim/system/next.h"
+#include "shim/connect/others.h"
+#include "shim/socket/paths.h"
+#include "shim/connect/replace.h"
+#include "shim/connect/servers.h"
+#include "shim/wait/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <string.h>
+
+static const struct settings *settings;
+
+void attempt_init(const struct settings *kept)
+{
+	settings = kept;
+	converters_init(kept);
+}
+
+int option_int(int fd, int level, int name, int fallback)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	return next.getsockopt(fd, level, name, &value, &len) == 0 ? value : fallback;
+}
+
+static bool option_set(int fd, int level, int name, int value)
+{
+	return next.setsockopt(fd, level, name, &value, sizeof(value)) == 0;
+}
+
+/* connect(2) that doesn't block, whatever the mode of the descriptor. Returns 0 or -errno. */
+static int connect_nonblocking(int fd, const union sockaddr_ip *to)
+{
+	int flags = next.fcntl(fd, F_GETFL);
+	int ret;
+
+	if (!(flags & O_NONBLOCK))
+		next.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	ret = next.connect(fd, &to->sa, sockaddr_ip_len(to)) == 0 ? 0 : -errno;
+	if (!(flags & O_NONBLOCK))
+		next.fcntl(fd, F_SETFL, flags);
+	return ret;
+}
+
+void attempt_disconnect(int fd)
+{
+	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+
+	next.connect(fd, &unspec, sizeof(unspec));
+	option_int(fd, SOL_SOCKET, SO_ERROR, 0); /* a reset of our own making is not news */
+}
+
+struct handshake_ask attempt_ask_of(const struct conn *conn)
+{
+	return (struct handshake_ask){
+		.cookie = converters_cookie(settings, conn->converter, conn->cookie_number),
+		.mptcp = conn->ask_mptcp,
+		.info = conn->ask_info,
+	};
+}
+
+/*
+ * Makes the socket fit for @to, which is put into its form: IPv4 and IPv6 converters for
+ * applications of either family, over Multipath TCP (@mptcp, which may turn out not to be had) or plain TCP.
+ * Returns 0, with watch_resume() to be called once the socket connects, or -errno.
+ */
+static int socket_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp)
+{
+	int domain = option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
+	bool v4 = sockaddr_ip_is_v4(to);
+	struct in6_addr in6 = sockaddr_ip_in6(to);
+	bool other = domain == AF_INET ? !v4 :
+		     v4		       ? option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) :
+					 conn->was_mapped;
+	int wanted = other ? AF_INET6 : domain;
+
+	if ((other || mptcp != conn->mptcp) && conn_is_shared(conn))
+		others_move(fd);
+	if ((other || mptcp != conn->mptcp) &&
+	    !(mptcp && replace_socket(conn, fd, wanted, IPPROTO_MPTCP)) &&
+	    (other || conn->mptcp) && !replace_socket(conn, fd, wanted, IPPROTO_TCP))
+		return other ? -EAFNOSUPPORT : -ECONNABORTED;
+	if (other) {
+		conn->shown_ipv4 |= domain == AF_INET;
+		conn->was_mapped = false;
+		if (v4)
+			option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	}
+	conn->was_mapped |= wanted == AF_INET6 && v4;
+	sockaddr_ip_set(to, wanted, &in6, sockaddr_ip_port(to));
+	return 0;
+}
+
+/* Request and early data, as far as they were not sent yet. */
+struct message {
+	uint8_t request[CONVERT_MESSAGE_MAX];
+	struct iovec iov[2];
+	size_t len; /* bytes of both together */
+};
+
+static int message_init(struct message *message, const struct conn *conn)
+{
+	struct handshake_ask ask = attempt_ask_of(conn);
+	size_t skip, all;
+	ssize_t len = 0;
+
+	if (!conn->directly)
+		len = handshake_request(message->request, sizeof(message->request), &conn->peer,
+					&ask);
+	if (len < 0)
+		return (int)len;
+	message->iov[0] = (struct iovec){ message->request, (size_t)len };
+	message->iov[1] = (struct iovec){ conn->early, conn->early_len };
+	all = (size_t)len + conn->early_len;
+	/* Another process may have sent it, and bytes of the application behind it. */
+	skip = conn->message_sent < all ? conn->message_sent : all;
+	message->len = all - skip;
+	for (int i = 0; i < 2; i++) {
+		size_t part = skip < message->iov[i].iov_len ? skip : message->iov[i].iov_len;
+
+		message->iov[i].iov_len -= part;
+		if (part)
+			message->iov[i].iov_base = (uint8_t *)message->iov[i].iov_base + part;
+		skip -= part;
+	}
+	return 0;
+}
+
+/* @to: for MSG_FASTOPEN, else NULL. Returns 0, or -errno with nothing sent. */
+static int message_send(struct conn *conn, int fd, int flags, const union sockaddr_ip *to)
+{
+	union sockaddr_ip addr;
+	struct message message;
+	struct msghdr header = { .msg_iov = message.iov, .msg_iovlen = 2 };
+	ssize_t sent;
+	int ret = message_init(&message, conn);
+
+	if (ret < 0)
+		return ret;
+	if (to) {
+		addr = *to;
+		header.msg_name = &addr;
+		header.msg_namelen = sockaddr_ip_len(to);
+	}
+	sent = next.sendmsg(fd, &header, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+	ret = sent < 0 ? -errno : 0;
+	if (sent > 0)
+		conn->message_sent = (uint16_t)(conn->message_sent + sent);
+	conn->want_output = (size_t)(sent > 0 ? sent : 0) < message.len;
+	return ret;
+}
+
+/*
+ * May the request go into the SYN? Data that isn't taken costs a connection its Multipath TCP. And data in an MPTCP SYN
+ * makes downloads over several paths slower than over one, unless the converter corrects its window: on a
+ * way that could have several, it is told first.
+ */
+static bool wants_syn_data(const struct conn *conn, int fd)
+{
+	if (conn->ride == CONN_RIDE_MPTCP || !converters_take_syn_data(conn->converter))
+		return false;
+	return !conn->mptcp || converters_corrects_windows(settings, conn->converter) ||
+	       !paths_may_be_several(fd, &conn->converter_addr);
+}
+
+/* The SYN, with as much of the message as fits. Returns 0 or -errno. */
+static int syn_send(struct conn *conn, int fd)
+{
+	const union sockaddr_ip *converter = &conn->converter_addr;
+	int ret;
+
+	/* Set in any case: it tells other processes that the socket is on its way (others.c). */
+	if (option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) && wants_syn_data(conn, fd)) {
+		ret = message_send(conn, fd, MSG_FASTOPEN, converter);
+		conn->syn_data = conn->message_sent > 0;
+		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
+			return ret == -EINPROGRESS ? 0 : ret;
+	}
+	conn->want_output = true;
+	ret = connect_nonblocking(fd, converter);
+	return ret == -EINPROGRESS ? 0 : ret;
+}
+
+/* An application's TCP_FASTOPEN_CONNECT must not hold back what is ours to send. */
+static void fastopen_connect_off(struct conn *conn, int fd)
+{
+	if (conn->fastopen_connect)
+		option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
+	conn->fastopen_connect = false;
+}
+
+static void message_reset(struct conn *conn)
+{
+	conn->cookie_number = converters_cookie_current(conn->converter);
+	conn->message_sent = conn->message_in_syn = 0;
+	conn->syn_data = false;
+	conn->want_output = false;
+	conn->synack_due = conn->confirmable = false;
+	conn->directly = false;
+	conn->unasked = false;
+}
+
+/* Would a Multipath TCP connection that is one at its SYN+ACK stay one? Who sets CONVERT_WITHHOLDING says so. */
+static bool is_trusted(const struct conn *conn)
+{
+	return !conn->mptcp || settings->withheld_ms > 0 ||
+	       converters_mptcp(conn->converter) == CACHE_MPTCP_HOLDS;
+}
+
+/*
+ * The SYN is gone. On a Multipath TCP socket its answer says whether it is one. And if all of the message went
+ * with it, to a converter that withholds such SYNs, then its SYN+ACK may say that the server was
+ * reached. It is waited for as well, then.
+ */
+static void synack_expect(struct conn *conn)
+{
+	conn->message_in_syn = conn->message_sent;
+	conn->synack_due = conn->mptcp;
+	conn->withheld_ms = (uint16_t)converters_withholds_ms(settings, conn->converter);
+	conn->confirmable = conn->withheld_ms && !conn->ask_info && conn->syn_data &&
+			    !conn->want_output && !conn->streamed && !conn_is_shared(conn) &&
+			    is_trusted(conn);
+	if (conn_wants_output(conn))
+		watch_mask(conn);
+}
+
+static void deadline_start(struct conn *conn)
+{
+	liveness_begin(conn, settings->timeout_ms);
+}
+
+int attempt_again(struct conn *conn, int fd)
+{
+	int ret;
+
+	message_reset(conn);
+	lowat_hold(conn, fd);
+	fastopen_connect_off(conn, fd);
+	watch_mask(conn); /* before anything can happen that the application would see */
+	deadline_start(conn);
+	ret = syn_send(conn, fd);
+	if (ret == 0)
+		synack_expect(conn);
+	return ret;
+}
+
+/* Returns 0 if the SYN waits, 1 if the kernel didn't let it, or -errno. */
+static int hold(struct conn *conn, int fd)
+{
+	int ret;
+
+	message_reset(conn);
+	lowat_hold(conn, fd);
+	if (!option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) ||
+	    !option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1))
+		return 1;
+	conn->fastopen_connect = true;
+	ret = connect_nonblocking(fd, &conn->converter_addr);
+	if (ret != -EINPROGRESS)
+		return ret;
+	/* Fast Open is out of order for a while: the SYN is on its way, the request follows it. */
+	conn->want_output = true;
+	watch_mask(conn);
+	deadline_start(conn);
+	return 1;
+}
+
+int attempt_send_held(struct conn *conn, int fd)
+{
+	int ret;
+
+	watch_mask(conn);
+	deadline_start(conn);
+	ret = message_send(conn, fd, 0, NULL);
+	conn->syn_data = conn->message_sent > 0;
+	synack_expect(conn);
+	return ret == -EINPROGRESS || ret == -EAGAIN ? 0 : ret;
+}
+
+int attempt_send_rest(struct conn *conn, int fd)
+{
+	int ret = message_send(conn, fd, 0, NULL);
+
+	if (ret < 0)
+		return ret;
+	if (conn->want_output)
+		return -EAGAIN;
+	watch_mask(conn);
+	return 0;
+}
+
+int attempt_send_unclaimed(const struct conn *conn, int fd)
+{
+	struct conn copy;
+	int ret;
+
+	if (!conn->want_output)
+		return 0;
+	memcpy(&copy, conn, sizeof(copy));
+	others_follow(&copy, fd);
+	ret = message_send(&copy, fd, 0, NULL);
+	return ret == 0 && copy.want_output ? -EAGAIN : ret;
+}
+
+void attempt_joined(struct conn *conn, int fd)
+{
+	union sockaddr_ip peer;
+	socklen_t len = sizeof(peer);
+	int index;
+
+	conn->unasked = conn->syn_data = false;
+	/*
+	 * A request that follows the handshake may be sent by either process. An epoll instance that they share wakes
+	 * one of them, and has one mask for both.
+	 */
+	conn->want_output = others_has_sent_nothing(fd);
+	conn->message_sent = conn->message_in_syn = 0;
+	conn->synack_due = conn->confirmable = false;
+	if (next.getpeername(fd, &peer.sa, &len) == 0 &&
+	    (index = converters_index(&peer)) != CONVERTERS_NONE) {
+		conn->converter_addr = peer;
+		conn->converter = (uint8_t)index;
+	}
+	watch_mask(conn);
+	deadline_start(conn);
+}
+
+void attempt_adopt(struct conn *conn, struct convert_span cookie)
+{
+	int index = converters_index(&conn->converter_addr);
+
+	conn->converter = index < 0 ? 0 : (uint8_t)index;
+	if (index < 0 || !converters_use_cookie(settings, index, cookie))
+		conn->want_output = conn->directly;
+	conn->cookie_number = converters_cookie_current(conn->converter);
+	deadlines_set(conn, atomic_load(&conn->deadline));
+}
+
+int attempt_anew(struct conn *conn, int fd, enum conn_ride ride)
+{
+	const int64_t ends = conn->liveness.ends;
+	int ret;
+
+	ret = socket_fit(conn, fd, &conn->converter_addr, ride != CONN_RIDE_TCP);
+	if (ret < 0)
+		return ret;
+	conn->ride = conn->mptcp ? ride : CONN_RIDE_TCP;
+	ret = attempt_again(conn, fd);
+	liveness_go_on(conn, ends);
+	watch_resume(conn);
+	return ret;
+}
+
+int attempt_bypass(struct conn *conn, int fd)
+{
+	union sockaddr_ip server = conn->peer;
+	int ret;
+
+	message_reset(conn);
+	ret = socket_fit(conn, fd, &server, replace_may_be_mptcp(conn));
+	if (ret < 0)
+		return ret;
+	if (conn->mptcp) {
+		lowat_hold(conn, fd);
+		fastopen_connect_off(conn, fd);
+		conn->synack_due = true;
+		watch_mask(conn);
+		deadlines_set(conn, 0);
+		ret = connect_nonblocking(fd, &server);
+		ret = ret == -EINPROGRESS ? 0 : ret;
+	} else {
+		ret = 1;
+	}
+	watch_resume(conn);
+	return ret;
+}
+
+int attempt_directly(struct conn *conn, int fd)
+{
+	union sockaddr_ip server = conn->peer;
+	int ret;
+
+	ret = socket_fit(conn, fd, &server, false);
+	if (ret < 0)
+		return ret;
+
+	message_reset(conn);
+	conn->directly = conn->connect_told;
+	deadlines_set(conn, 0);
+	fastopen_connect_off(conn, fd);
+	/*
+	 * Without it a socket that isn't connected was given up, others_give_up(): another process would
+	 * say so if this one were killed right here. Once it is connecting, it can't be cleared.
+	 */
+	if (!conn_is_shared(conn))
+		option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
+	ret = connect_nonblocking(fd, &server);
+	watch_resume(conn);
+	if (ret < 0 && ret != -EINPROGRESS)
+		return ret;
+	conn->want_output = conn->directly;
+	if (conn->directly)
+		watch_mask(conn);
+	return 0;
+}
+
+static struct converters_query query_of(const struct conn *conn, int fd,
+					const union sockaddr_ip *server, uint32_t tried)
+{
+	struct converters_query query = {
+		.destination = server,
+		.family = option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC),
+		.tried = tried,
+		.any = replace_is_possible(conn),
+	};
+
+	query.v6only = query.family == AF_INET6 && option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	return query;
+}
+
+bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *server, uint32_t tried,
+		     struct attempt_refusal *refusal)
+{
+	struct converters_query query = query_of(conn, fd, server, tried);
+	union sockaddr_ip addr;
+
+	*refusal = (struct attempt_refusal){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
+	query.may_resolve = true;
+	return converters_choose(settings, &query, &addr, &refusal->verdict, &refusal->reason) >= 0;
+}
+
+/* Whether the server speaks Multipath TCP is asked once, by those who could use it directly. */
+static bool wants_mptcp(const struct conn *conn)
+{
+	return settings->bypass_mptcp && converters_take_mptcp(conn->converter) &&
+	       servers_mptcp(&conn->peer) == HANDSHAKE_SERVER_UNKNOWN && conn->mptcp;
+}
+
+/* Asks conn.converter, by a socket that fits. Returns the state to go on in, or -errno. */
+static int ask_fitted(struct conn *conn, int fd, bool may_hold)
+{
+	int ret;
+
+	conn->ask_mptcp = wants_mptcp(conn);
+	/* Who asks isn't told by the SYN+ACK: no question where the user has answered it. */
+	conn->ask_info = !converters_is_proven(conn->converter) && settings->withheld_ms <= 0;
+	conn->cookie_asked = false;
+	if (may_hold && wants_syn_data(conn, fd)) {
+		ret = hold(conn, fd);
+		if (ret < 0)
+			return ret;
+		if (ret == 0)
+			return CONN_HELD;
+		if (conn->want_output)
+			return CONN_PENDING;
+	}
+	ret = attempt_again(conn, fd);
+	return ret < 0 ? ret : CONN_PENDING;
+}
+
+static int ask(struct conn *conn, int fd, bool may_hold)
+{
+	bool mptcp = (conn->mptcp || replace_may_be_mptcp(conn)) &&
+		     converters_mptcp(conn->converter) != CACHE_MPTCP_LOST;
+	int ret = socket_fit(conn, fd, &conn->converter_addr, mptcp);
+
+	if (ret < 0)
+		return ret;
+	conn->ride = conn->mptcp ? CONN_RIDE_MPTCP_SYN : CONN_RIDE_TCP;
+	ret = ask_fitted(conn, fd, may_hold);
+	watch_resume(conn);
+	return ret;
+}
+
+enum conn_state attempt_next(struct conn *conn, int fd, bool may_hold,
+			     struct attempt_refusal *refusal)
+{
+	struct converters_query query = query_of(conn, fd, &conn->peer, conn->tried);
+	char text[SOCKADDR_STRLEN];
+	int index, ret;
+
+	*refusal = (struct attempt_refusal){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
+	for (;;) {
+		index = converters_choose(settings, &query, &conn->converter_addr,
+					  &refusal->verdict, &refusal->reason);
+		if (index < 0)
+			break;
+		conn->converter = (uint8_t)index;
+		ret = ask(conn, fd, may_hold);
+		if (ret >= 0)
+			return (enum conn_state)ret;
+		/* What the kernel says at once is about routes and this socket: no reason to rest. */
+		refusal->error = -ret;
+		refusal->reason = error_text(-ret);
+		log_line("converter %s: %s", sockaddr_ip_format(&conn->converter_addr, text),
+			 refusal->reason);
+		query.tried = conn->tried |= 1u << index;
+	}
+	conn->unasked = index == CONVERTERS_UNRESOLVED;
+	return conn->unasked ? CONN_PENDING : CONN_IDLE;
+}

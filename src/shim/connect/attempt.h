@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* attempt.h - ask one converter after the other, and send what is to be sent */
+#ifndef SHIM_ATTEMPT_H
+#define SHIM_ATTEMPT_H
+
+#include "client/handshake.h"
+#include "client/policy.h"
+#include "shim/socket/conn.h"
+
+/* @settings: kept, must stay. */
+void attempt_init(const struct settings *settings);
+
+/* Why no converter could be asked. */
+struct attempt_refusal {
+	enum policy_verdict verdict; /* POLICY_CONVERT: it should have been one */
+	int error;                   /* positive: of the last one that was tried here */
+	const char *reason;          /* static */
+};
+
+/*
+ * attempt_resolve() - look for a converter for @server, resolving names where that is due
+ * @tried: a bit for each that is out of the question
+ * The only one here that may block, and so without a claim. Returns whether there is one.
+ */
+bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *server, uint32_t tried,
+		     struct attempt_refusal *refusal);
+
+/*
+ * attempt_next() - ask the next converter, in order, that can be asked
+ * @hold: let the SYN wait for the application's first bytes, if the kernel can
+ * Returns the state for conn_release(): CONN_HELD, CONN_PENDING (with conn.unasked if a name is
+ * to be resolved first), or CONN_IDLE with @refusal set if there is none.
+ *
+ * This and all below: @conn is claimed, nothing blocks.
+ */
+enum conn_state attempt_next(struct conn *conn, int fd, bool hold, struct attempt_refusal *refusal);
+
+/* Asks the same converter again. Returns 0 or -errno. */
+int attempt_again(struct conn *conn, int fd);
+
+/* Lets a held SYN go, with request and early data. Returns 0 or -errno. */
+int attempt_send_held(struct conn *conn, int fd);
+
+/* The rest of request and early data, once the handshake allows. Returns 0, -EAGAIN or -errno. */
+int attempt_send_rest(struct conn *conn, int fd);
+
+/*
+ * attempt_send_unclaimed() - the same by a vfork() child, which can claim nothing
+ * Under the lock of all processes. Changes nothing in @conn: its owner will see what was sent, others_follow().
+ */
+int attempt_send_unclaimed(const struct conn *conn, int fd);
+
+/*
+ * attempt_anew() - ask the same converter in a safer way, over another socket where that takes one
+ * After attempt_disconnect(). The converter's deadline goes on. Returns 0 or -errno.
+ */
+int attempt_anew(struct conn *conn, int fd, enum conn_ride ride);
+
+/*
+ * attempt_bypass() - connect to the server itself over Multipath TCP, which it is known to speak
+ * Returns 0 with @conn to be PENDING, 1 with nothing sent if that can't be, or -errno.
+ */
+int attempt_bypass(struct conn *conn, int fd);
+
+/*
+ * attempt_directly() - connect to the server itself, over plain TCP
+ * With early data that has to be sent @conn goes on PENDING (conn.directly), else it is the
+ * kernel's. Returns 0 or -errno.
+ */
+int attempt_directly(struct conn *conn, int fd);
+
+/*
+ * attempt_joined() - another process has asked a converter, @conn waits for its answer with it
+ * A request that wasn't in its SYN is sent by whichever of the two is first.
+ */
+void attempt_joined(struct conn *conn, int fd);
+
+/* Dissolves the connection, by a reset if there is one: the socket can be connected again. */
+void attempt_disconnect(int fd);
+
+/*
+ * attempt_adopt() - a conn that another program has begun: @cookie is in its request
+ * conn.converter_addr is set. What can't be sent here is left to that program.
+ */
+void attempt_adopt(struct conn *conn, struct convert_span cookie);
+
+/* What the request of @conn says. */
+struct handshake_ask attempt_ask_of(const struct conn *conn);
+
+/* getsockopt(2) of an int, or @fallback. */
+int option_int(int fd, int level, int name, int fallback);
+
+#endif

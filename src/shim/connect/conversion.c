@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conversion.c - from connect() to the end of the Convert response, on one socket
+ *
+ * The response is peeked at until it is complete and then taken off the stream in one
+ * call, so that nothing of it is ever kept here. While a part is missing,
+ * SO_RCVLOWAT makes the socket readable only when the rest has come.
+ *
+ * Silence is the converter's until its SYN+ACK has come, and after that while it doesn't acknowledge what asks for it
+ * (liveness.c). One that does is waiting for the server, if it has ever answered anything: then it is waited for, as a
+ * direct connection would be. If it never has, it may be no converter, and isn't asked for this server for a while.
+ */
+#include "config.h"
+
+#include "shim/connect/conversion.h"
+
+#include "client/handshake.h"
+#include "convert/convert.h"
+#include "shim/connect/attempt.h"
+#include "shim/system/clock.h"
+#include "shim/connect/converters.h"
+#include "shim/wait/deadlines.h"
+#include "shim/connect/early.h"
+#include "shim/connect/liveness.h"
+#include "shim/system/log.h"
+#include "shim/connect/lowat.h"
+#include "shim/socket/mptcpinfo.h"
+#include "shim/system/next.h"
+#include "shim/connect/others.h"
+#include "shim/connect/settle.h"
+#include "shim/socket/tcpinfo.h"
+#include "shim/wait/watch.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Longer than Linux tries to connect (tcp_syn_retries 6: 127 s), which is what converters do. */
+#define SERVER_PATIENCE_SECONDS 150
+
+static const struct settings *settings;
+
+void conversion_steps_init(const struct settings *kept)
+{
+	settings = kept;
+}
+
+/*
+ * The converter has said how it would serve the same request: with a cookie, without an option. Or it
+ * may without the cookie that it has once given: it will give a new one then.
+ */
+static bool remedy_take(struct conn *conn, const struct handshake_step *told)
+{
+	if (told->fault == HANDSHAKE_FAULT_REFUSED)
+		return !conn->cookie_asked &&
+		       converters_forget_cookie(conn->converter, conn->cookie_number);
+	switch (told->remedy) {
+	case HANDSHAKE_REMEDY_NONE:
+		break;
+	case HANDSHAKE_REMEDY_COOKIE:
+		if (conn->cookie_asked || !converters_learn_cookie(conn->converter, told->cookie))
+			break;
+		conn->cookie_asked = true;
+		return true;
+	case HANDSHAKE_REMEDY_NO_OPTION:
+		converters_note_no_mptcp(conn->converter);
+		conn->ask_mptcp = false;
+		return true;
+	}
+	return false;
+}
+
+/* A reset, and the same request again, on the same descriptor. */
+static enum conn_state ask_again(struct conn *conn, int fd)
+{
+	int ret;
+
+	liveness_end(conn, fd);
+	lowat_restore(conn, fd);
+	attempt_disconnect(fd);
+	ret = attempt_again(conn, fd);
+	return ret < 0 ? settle_on_error(conn, fd, -ret) : CONN_PENDING;
+}
+
+static bool peer_has_closed(int fd)
+{
+	struct pollfd end = { .fd = fd, .events = POLLRDHUP };
+
+	return next_poll_now(&end, 1) > 0 && end.revents;
+}
+
+/*
+ * What the bytes that have arrived say. Returns 0 with @out set, or -errno, -EAGAIN if
+ * there are none. An unfinished response that nothing can follow is a closed stream:
+ * looked at again after the end was seen, since its last bytes may have come with it.
+ */
+static int response_judge(const struct conn *conn, int fd, uint8_t response[CONVERT_MESSAGE_MAX],
+			  struct handshake_step *out)
+{
+	struct handshake_ask ask = attempt_ask_of(conn);
+
+	for (bool ended = false;; ended = true) {
+		ssize_t got = next.recv(fd, response, CONVERT_MESSAGE_MAX, MSG_PEEK | MSG_DONTWAIT);
+
+		if (got < 0)
+			return -errno;
+		if (got == 0) {
+			*out = handshake_on_close();
+			return 0;
+		}
+		*out = handshake_on_bytes(response, (size_t)got, &conn->peer, &ask);
+		if (out->verdict != HANDSHAKE_NEED_MORE)
+			return 0;
+		if (ended)
+			*out = handshake_on_close();
+		if (ended || !peer_has_closed(fd))
+			return 0;
+	}
+}
+
+/*
+ * The SYN+ACK of a Multipath TCP attempt is there: is it one? Data of the SYN that wasn't taken is
+ * sent again without a mapping, so that the connection would fall back in a moment; so it does if the SYN was
+ * sent again, which then has no data, whatever the SYN+ACK acknowledges (Linux 6.18). A request that was
+ * taken is answered in any case, and an error without MP_CAPABLE: doc/private-tlvs.md. Returns false,
+ * with how to begin anew in @ride, if it isn't.
+ */
+static bool synack_holds(struct conn *conn, int fd, const struct tcp_info *info, enum conn_ride *ride)
+{
+	conn->synack_due = false;
+	*ride = CONN_RIDE_MPTCP;
+	if (conn->syn_data)
+		return (info->tcpi_options & TCPI_OPT_SYN_DATA) && !info->tcpi_total_retrans;
+	*ride = CONN_RIDE_TCP;
+	return !mptcpinfo_has_fallen_back(fd);
+}
+
+/*
+ * Has the SYN+ACK said that the server was reached (doc/private-tlvs.md)? The converter has taken the
+ * request out of the SYN, and left timestamps in it. If nothing has come yet,
+ * that stays to be seen.
+ */
+static bool is_confirmed(struct conn *conn, int fd, const struct tcp_info *info)
+{
+	const int wanted = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
+	int64_t limit = clock_ns_of(&conn->started) + conn->withheld_ms * CLOCK_NS_PER_MS;
+	bool confirmable = conn->confirmable;
+
+	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_SYN_SENT)
+		return false;
+	conn->confirmable = false;
+	if (confirmable && info->tcpi_state != TCPINFO_CLOSE &&
+	    (info->tcpi_options & wanted) == wanted && clock_ns() < limit && !conn->shut &&
+	    !conn_is_shared(conn) && !(conn->mptcp && mptcpinfo_has_fallen_back(fd)))
+		return true;
+	watch_mask(conn); /* the response has to be waited for */
+	return false;
+}
+
+/* One that has proved itself is waited for as long as a server would be, with a look at it now and then. */
+static bool is_waited_for(struct conn *conn)
+{
+	int64_t patience = clock_ns_of(&conn->started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
+	int64_t deadline = atomic_load(&conn->deadline);
+
+	if (!converters_is_proven(conn->converter) || clock_ns() >= patience)
+		return false;
+	if (!deadline || deadline > patience)
+		deadlines_set(conn, patience);
+	return true;
+}
+
+static bool is_patient(const struct conn *conn)
+{
+	return clock_ns() < clock_ns_of(&conn->started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
+}
+
+/* A part of the response has come: what is missing is the converter's to send, in however small pieces. */
+static enum conn_state wait_for_rest(struct conn *conn, int fd)
+{
+	struct handshake_step why = handshake_on_silence(false);
+
+	if (conn->confirmed)
+		return CONN_CONFIRMED;
+	if (!deadlines_is_over(conn) ||
+	    (is_patient(conn) && liveness_speaks(conn, fd, (unsigned int)settings->timeout_ms)))
+		return CONN_PENDING;
+	converters_doubt(conn->converter);
+	return settle_converter_failed(conn, fd, &why);
+}
+
+/* Nothing has come of the response. */
+static enum conn_state still_waiting(struct conn *conn, int fd)
+{
+	struct handshake_step why;
+	enum liveness liveness;
+
+	if (conn->confirmed)
+		return CONN_CONFIRMED;
+	if (!deadlines_is_over(conn))
+		return CONN_PENDING;
+	liveness = liveness_look(conn, fd, settings->timeout_ms);
+	if (liveness == LIVENESS_EARLY || (liveness == LIVENESS_ALIVE && is_waited_for(conn)))
+		return CONN_PENDING;
+	if (liveness == LIVENESS_GONE)
+		return settle_on_error(conn, fd, ECONNRESET);
+	converters_doubt(conn->converter);
+	if (liveness == LIVENESS_ALIVE)
+		converters_silent(conn->converter, &conn->peer);
+	why = handshake_on_silence(liveness == LIVENESS_ALIVE);
+	return settle_converter_failed(conn, fd, &why);
+}
+
+/* Early data is on its way to the server itself; when it is gone the kernel does the rest. */
+static enum conn_state step_directly(struct conn *conn, int fd)
+{
+	int ret = attempt_send_rest(conn, fd);
+
+	if (ret == -EAGAIN)
+		return CONN_PENDING;
+	if (ret < 0)
+		return settle_on_error(conn, fd, -ret);
+	settle_let_go(conn, fd);
+	return CONN_DIRECT;
+}
+
+/*
+ * A server is asked itself, over Multipath TCP. Its SYN+ACK says whether it is that, and its first bytes
+ * whether it has stayed that behind the handshake.
+ */
+static enum conn_state step_bypassed(struct conn *conn, int fd)
+{
+	const struct tcp_info info = tcpinfo_of(fd);
+	bool lost;
+	char byte;
+
+	if (info.tcpi_state == TCPINFO_SYN_SENT)
+		return CONN_PENDING;
+	if (info.tcpi_state == TCPINFO_CLOSE && !conn->confirmed)
+		return settle_on_error(conn, fd, ECONNREFUSED);
+	lost = mptcpinfo_has_fallen_back(fd);
+	if (!conn->confirmed && !lost && !conn->streamed) {
+		conn->synack_due = false;
+		conn->confirmed = true;
+		watch_show(conn);
+		return CONN_CONFIRMED;
+	}
+	if (conn->confirmed && next.recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		return CONN_CONFIRMED;
+	if (lost && info.tcpi_state != TCPINFO_CLOSE)
+		return settle_bypass_lost(conn, fd);
+	settle_let_go(conn, fd);
+	return CONN_DIRECT;
+}
+
+/* The response, @told, is an error, or none. */
+static enum conn_state step_failed(struct conn *conn, int fd, const struct handshake_step *told)
+{
+	if (conn->confirmed)
+		return settle_unreached(conn, fd, told);
+	if (told->fault != HANDSHAKE_FAULT_PROTOCOL)
+		converters_proved(conn->converter);
+	if (!conn->wrote && remedy_take(conn, told))
+		return ask_again(conn, fd);
+	if (told->fault != HANDSHAKE_FAULT_SERVER)
+		return settle_converter_failed(conn, fd, told);
+	if (told->rest)
+		converters_refused(conn->converter, &conn->peer, told->rest);
+	return settle_failed(conn, fd, told->error, told->reason);
+}
+
+/* What the SYN+ACK says, where that is due. Returns false if the attempt is over: @state is what comes of it. */
+static bool step_synack(struct conn *conn, int fd, struct tcp_info *info, enum conn_state *state)
+{
+	enum conn_ride ride;
+
+	if (!conn->synack_due && !conn->confirmable)
+		return true;
+	*info = tcpinfo_of(fd);
+	if (!conn->synack_due || info->tcpi_state == TCPINFO_SYN_SENT ||
+	    info->tcpi_state == TCPINFO_CLOSE || synack_holds(conn, fd, info, &ride))
+		return true;
+	*state = settle_anew(conn, fd, ride);
+	return false;
+}
+
+/* One step of a claimed conn; returns the state to release it with. */
+static enum conn_state step(struct conn *conn, int fd)
+{
+	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
+	struct tcp_info info = { .tcpi_state = TCPINFO_UNKNOWN };
+	uint8_t response[CONVERT_MESSAGE_MAX];
+	enum conn_state state;
+	int ret;
+
+	if (conn->unasked)
+		return settle_go_on(conn, fd, ENETUNREACH, "no converter answers");
+	if (conn->bypassed)
+		return step_bypassed(conn, fd);
+	if (conn->directly)
+		return step_directly(conn, fd);
+	if (!step_synack(conn, fd, &info, &state))
+		return state;
+	ret = conn->want_output ? attempt_send_rest(conn, fd) : 0;
+	if (ret == 0)
+		ret = response_judge(conn, fd, response, &told);
+	if (ret == -EAGAIN)
+		return is_confirmed(conn, fd, &info) ? settle_confirmed(conn, fd) :
+						       still_waiting(conn, fd);
+	if (ret < 0)
+		return settle_on_error(conn, fd, -ret);
+	switch (told.verdict) {
+	case HANDSHAKE_DONE:
+		return settle_done(conn, fd, &told);
+	case HANDSHAKE_NEED_MORE:
+		conn->confirmable = false;
+		lowat_raise(conn, fd, told.length);
+		watch_mask(conn); /* output is of no use any more */
+		return wait_for_rest(conn, fd);
+	case HANDSHAKE_FAIL:
+		break;
+	}
+	return step_failed(conn, fd, &told);
+}
+
+/* Nothing has changed: what @conn was before it was claimed for a step. */
+static enum conn_state unchanged(const struct conn *conn)
+{
+	return conn->confirmed ? CONN_CONFIRMED : CONN_PENDING;
+}
+
+static enum conn_state step_shared(struct conn *conn, int fd)
+{
+	enum conn_state state;
+	enum others_news news;
+
+	if (!others_lock(fd))
+		return unchanged(conn);
+	news = others_look(conn, fd);
+	if (news == OTHERS_PENDING) {
+		if (others_is_new(conn, fd))
+			attempt_joined(conn, fd);
+		else
+			others_follow(conn, fd);
+		state = step(conn, fd);
+	} else if (news == OTHERS_MOVED) {
+		state = settle_moved(conn, fd);
+	} else {
+		state = news == OTHERS_LEFT && !conn->confirmed ? ask_again(conn, fd) :
+								  settle_as_told(conn, fd, news);
+	}
+	others_note(conn, fd);
+	others_unlock(fd);
+	return state;
+}
+
+bool conversion_is_ripe(const struct conn *conn, int fd)
+{
+	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
+
+	return conn->unasked || deadlines_is_over(conn) || next_poll_now(&ready, 1) != 0 ||
+	       (conn_is_shared(conn) && others_look(conn, fd) != OTHERS_PENDING);
+}
+
+enum conn_state conversion_progress(struct conn *conn, int fd)
+{
+	struct attempt_refusal refusal;
+	struct conn_claim claim;
+	int saved_errno = errno; /* that of a call which succeeds stays as it was */
+
+	while ((conn_is_pending(conn) || conn_is_confirmed(conn)) && conversion_is_ripe(conn, fd)) {
+		enum conn_state from = conn_is_confirmed(conn) ? CONN_CONFIRMED : CONN_PENDING;
+
+		if (conn->unasked)
+			attempt_resolve(conn, fd, &conn->peer, conn->tried, &refusal);
+		if (!conn_claim_of(conn, fd, from, &claim))
+			break;
+		conn_release(conn, conn_is_shared(conn) ? step_shared(conn, fd) : step(conn, fd),
+			     &claim);
+		if (!conn->unasked)
+			break;
+	}
+	errno = saved_errno;
+	return conn_state_unclaimed(conn);
+}
+
+/* With the SYN gone, request and early data leave when they can. The conn is claimed. */
+static enum conn_state send_behind(struct conn *conn, int fd)
+{
+	int ret = attempt_send_rest(conn, fd);
+
+	if (ret == -EAGAIN)
+		watch_mask(conn);
+	return ret < 0 && ret != -EAGAIN ? settle_on_error(conn, fd, -ret) : CONN_PENDING;
+}
+
+static enum conn_state send_with_syn(struct conn *conn, int fd)
+{
+	int ret = attempt_send_held(conn, fd);
+
+	return ret < 0 ? settle_on_error(conn, fd, -ret) : CONN_PENDING;
+}
+
+/* The same where another process may be first: with its early data, then; ours waits. */
+static enum conn_state send_with_syn_shared(struct conn *conn, int fd, size_t *taken)
+{
+	enum conn_state state = CONN_HELD;
+
+	if (others_lock(fd)) {
+		if (others_is_held(fd)) {
+			state = send_with_syn(conn, fd);
+		} else {
+			conn->wrote = true; /* of what that process has sent there is no copy here */
+			attempt_joined(conn, fd);
+			state = CONN_PENDING;
+			*taken = 0;
+		}
+		others_note(conn, fd);
+		others_unlock(fd);
+	} else {
+		*taken = 0;
+	}
+	if (!*taken)
+		early_drop(conn);
+	return state;
+}
+
+static enum conn_state let_syn_go(struct conn *conn, int fd, size_t *taken)
+{
+	return conn_is_shared(conn) ? send_with_syn_shared(conn, fd, taken) :
+				      send_with_syn(conn, fd);
+}
+
+/* Of a shared socket only the SYN's owner can tell whose bytes are the first. */
+bool conversion_takes_early(const struct conn *conn)
+{
+	return conn_state(conn) == CONN_HELD ||
+	       (conn_is_pending(conn) && (conn->connect_told || conn->maybe_told) && !conn->early &&
+		!conn_is_shared(conn));
+}
+
+size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count)
+{
+	bool held = conn_state(conn) == CONN_HELD;
+	enum conn_state state = CONN_PENDING;
+	struct conn_claim claim;
+	size_t taken = 0;
+
+	if (!conn_claim(conn, held ? CONN_HELD : CONN_PENDING, &claim)) {
+		/* Another thread has let the SYN go a moment ago. */
+		if (!held || !conn_claim(conn, CONN_PENDING, &claim))
+			return 0;
+		held = false;
+	}
+	if (!conn->early && (held || !conn_is_shared(conn)))
+		taken = early_keep(conn, iov, count);
+	if (held)
+		state = let_syn_go(conn, fd, &taken);
+	else if (taken)
+		state = send_behind(conn, fd);
+	conn_release(conn, state, &claim);
+	if (held && !watch_any(conn))
+		conn_mark_unseen(conn, true);
+	return taken;
+}
+
+void conversion_send_held(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+	size_t none = 0;
+
+	while (conn_claim_of(conn, fd, CONN_HELD, &claim))
+		conn_release(conn, let_syn_go(conn, fd, &none), &claim);
+	if (!watch_any(conn))
+		conn_mark_unseen(conn, true);
+}
+
+static bool send_held_visit(struct conn *conn, void *arg)
+{
+	if (conn_state(conn) == CONN_HELD && conn_of(conn->fd) == conn &&
+	    watch_may_be_in(conn, *(const int *)arg))
+		conversion_send_held(conn, conn->fd);
+	return true;
+}
+
+void conversion_send_all_held(int epfd)
+{
+	conn_each_pending(send_held_visit, &epfd);
+}
+
+void conversion_let_go(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+
+	if (!conn_claim_of(conn, fd, CONN_CONFIRMED, &claim))
+		return;
+	settle_let_go(conn, fd);
+	conn_release(conn, CONN_DIRECT, &claim);
+}
+
+static bool expire_visit(struct conn *conn, void *arg)
+{
+	(void)arg;
+	if (conn_is_pending(conn) && deadlines_is_over(conn) && conn_of(conn->fd) == conn)
+		conversion_progress(conn, conn->fd);
+	return true;
+}
+
+void conversion_expire(void)
+{
+	int64_t first = deadlines_first();
+
+	if (!first || clock_ns() < first)
+		return;
+	conn_each_pending(expire_visit, NULL);
+	deadlines_renew();
+}
+
+short conversion_poll_events(const struct conn *conn)
+{
+	return conn_wants_output(conn) ? POLLIN | POLLOUT : POLLIN;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conversion.h - from connect() to the end of the Convert response, on one socket */
+#ifndef SHIM_CONVERSION_H
+#define SHIM_CONVERSION_H
+
+#include "client/settings.h"
+#include "shim/socket/conn.h"
+
+#include <sys/uio.h>
+
+/* @settings: kept, must stay. Once, before any other call. */
+void conversion_init(const struct settings *settings);
+
+/* The same, of conversion.c's own; conversion_init() calls it. */
+void conversion_steps_init(const struct settings *settings);
+
+/* Are connections converted at all in this process? */
+bool conversion_enabled(void);
+
+/* Does the user, or the application by TCP_FASTOPEN_CONNECT, want early data from @fd? */
+bool conversion_wants_early_data(int fd);
+
+/*
+ * conversion_start() - ask a converter for @server instead of connecting to it
+ * Or the server itself by Multipath TCP, where it is known to speak that.
+ * @conn: in CONN_IDLE, of @fd. Never blocks, but for the resolver if CONVERT_ADDR has a name.
+ * @early_data: the SYN may wait for the application's first bytes
+ * Returns 0 with @conn PENDING or HELD (or further); CONVERSION_DIRECT with nothing changed if this
+ * connection is to be made directly, the log says why; or -errno if it may not be
+ * (settings.fail_closed).
+ */
+#define CONVERSION_DIRECT 1
+int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data);
+
+/*
+ * conversion_send_early() - take the first bytes of an application that doesn't wait for the server
+ * It was told that it is connected, or waits where we can't see it. The SYN of a HELD conn goes with them. If it went before, since another thread has waited, they
+ * follow the request: what looks like a connected socket takes some output.
+ * Returns how many of them were taken; 0 if it is too late.
+ */
+size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count);
+
+/* Would conversion_send_early() take any? */
+bool conversion_takes_early(const struct conn *conn);
+
+/* The SYN of a HELD conn goes as it is: the application waits for the server to speak first. */
+void conversion_send_held(struct conn *conn, int fd);
+
+/* The same for all HELD conns that the application may be waiting for in @epfd (-1: anywhere). */
+void conversion_send_all_held(int epfd);
+
+/* Has something happened on the socket that conversion_progress() would act upon? */
+bool conversion_is_ripe(const struct conn *conn, int fd);
+
+/*
+ * conversion_progress() - take every step that is possible without waiting
+ * Returns the state reached, never CONN_CLAIMED: a step that another thread is taking is
+ * waited for, since only after it can be said what the application may see or send.
+ * CONN_DIRECT: the converter failed and a direct
+ * connection to the server is under way on the same socket, without us.
+ */
+enum conn_state conversion_progress(struct conn *conn, int fd);
+
+/*
+ * conversion_wait() - as a blocking connect(2) waits
+ * Returns 0 when @conn is no longer PENDING, else -errno: -EINTR (a signal handler
+ * without SA_RESTART ran), -EINPROGRESS (SO_SNDTIMEO is over). The connection goes
+ * on after both, as it does in the kernel.
+ */
+int conversion_wait(struct conn *conn, int fd);
+
+/*
+ * conversion_wait_for() - the same for a blocking recv(2) or send(2)
+ * @option: SO_RCVTIMEO or SO_SNDTIMEO, which is -EAGAIN when it is over. Input waits for the response of
+ * a CONFIRMED conn as well.
+ */
+int conversion_wait_for(struct conn *conn, int fd, int option);
+
+/*
+ * conversion_finish() - let the handshake come to its end before somebody without our help has @fd
+ * Waits for @ms milliseconds at most, whatever the mode of the descriptor.
+ */
+void conversion_finish(struct conn *conn, int fd, int ms);
+
+/* A connection to a server that was asked itself is the application's from now on, without a further look at it. */
+void conversion_let_go(struct conn *conn, int fd);
+
+/* What to wait for in poll(2) while @conn is pending. */
+short conversion_poll_events(const struct conn *conn);
+
+/* Every conn whose converter has been silent for too long goes on without it. */
+void conversion_expire(void);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conversion_start.c - from connect() to the first SYN: whom to ask, a converter, the server itself, or nobody */
+#include "config.h"
+
+#include "shim/connect/conversion.h"
+
+#include "client/policy.h"
+#include "shim/connect/attempt.h"
+#include "shim/connect/liveness.h"
+#include "shim/system/log.h"
+#include "shim/connect/lowat.h"
+#include "shim/system/next.h"
+#include "shim/connect/replace.h"
+#include "shim/connect/servers.h"
+#include "shim/connect/settle.h"
+#include "shim/connect/shared.h"
+#include "shim/wait/watch.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <time.h>
+
+static const struct settings *settings;
+
+void conversion_init(const struct settings *kept)
+{
+	settings = kept;
+	shared_init(kept);
+	attempt_init(kept);
+	conversion_steps_init(kept);
+	settle_init(kept);
+}
+
+bool conversion_enabled(void)
+{
+	return settings && settings->enabled;
+}
+
+bool conversion_wants_early_data(int fd)
+{
+	return settings->early_data || option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
+}
+
+static int go_directly(const union sockaddr_ip *server, const char *reason)
+{
+	char text[SOCKADDR_STRLEN];
+
+	log_line("%s: direct: %s", sockaddr_ip_format(server, text), reason);
+	return CONVERSION_DIRECT;
+}
+
+/* The policy is to convert, and it can't be done. */
+static int go_without_converter(const union sockaddr_ip *server,
+				const struct attempt_refusal *refusal)
+{
+	char text[SOCKADDR_STRLEN];
+
+	if (!settings->fail_closed || refusal->verdict != POLICY_CONVERT)
+		return go_directly(server, refusal->reason);
+	log_line("%s: failed: %s, and CONVERT_FALLBACK is none", sockaddr_ip_format(server, text),
+		 refusal->reason);
+	return -refusal->error;
+}
+
+/* A new beginning of a claimed conn. */
+static void conn_begin(struct conn *conn, int fd, const union sockaddr_ip *server)
+{
+	conn_reset(conn);
+	conn->peer = *server;
+	conn->fd = fd;
+	conn->asked_in = conn_generation();
+	conn->bound = replace_is_bound(fd);
+	conn->fastopen_connect = option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
+	clock_read(CLOCK_MONOTONIC, &conn->started);
+}
+
+/* Is it better reached without a converter, over Multipath TCP all the way (Section 5.1)? */
+static bool is_bypassed(const struct conn *conn, const union sockaddr_ip *server)
+{
+	return settings->bypass_mptcp && servers_mptcp(server) == HANDSHAKE_SERVER_MPTCP &&
+	       (conn->mptcp || replace_may_be_mptcp(conn));
+}
+
+/* Nothing was begun: it is as before, and the kernel's if the caller goes on. */
+static void leave_unbegun(struct conn *conn, int fd)
+{
+	liveness_end(conn, fd);
+	lowat_restore(conn, fd);
+	watch_restore(conn);
+}
+
+/* Asks the server itself, over Multipath TCP. Returns as conversion_start(). */
+static int start_bypass(struct conn *conn, int fd, const union sockaddr_ip *server)
+{
+	struct conn_claim claim;
+	int ret;
+
+	go_directly(server, "the server speaks Multipath TCP itself");
+	if (!conn_claim(conn, CONN_IDLE, &claim))
+		return 0; /* another thread connects the same socket */
+	conn_begin(conn, fd, server);
+	conn->bypassed = true;
+	ret = attempt_bypass(conn, fd);
+	if (ret) {
+		conn->bypassed = false;
+		leave_unbegun(conn, fd);
+	}
+	conn_release(conn, ret ? CONN_IDLE : CONN_PENDING, &claim);
+	return ret > 0 ? CONVERSION_DIRECT : ret;
+}
+
+/* Why @server is none of the converters' business, or NULL. */
+static const char *obstacle(const struct conn *conn, const union sockaddr_ip *server)
+{
+	enum policy_verdict verdict = policy_decide(settings, server);
+
+	if (verdict != POLICY_CONVERT)
+		return policy_reason(verdict);
+	return conn->deaf ? "the socket was shut down before" : NULL;
+}
+
+int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data)
+{
+	const char *reason = obstacle(conn, server);
+	struct attempt_refusal refusal;
+	struct conn_claim claim;
+	enum conn_state state;
+
+	if (reason)
+		return go_directly(server, reason);
+	if (server->sa.sa_family != AF_INET &&
+	    option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
+		return CONVERSION_DIRECT; /* the kernel has an errno for it */
+	shared_open();
+	if (is_bypassed(conn, server))
+		return start_bypass(conn, fd, server);
+	for (bool resolved = false;; resolved = true) {
+		if (!conn_claim(conn, CONN_IDLE, &claim))
+			return 0; /* another thread connects the same socket */
+		conn_begin(conn, fd, server);
+		state = attempt_next(conn, fd, early_data && !conn->streamed, &refusal);
+		if (!conn->unasked || resolved)
+			break;
+		/* A name has to be resolved first, which may take its time. */
+		conn_release(conn, CONN_IDLE, &claim);
+		if (!attempt_resolve(conn, fd, server, 0, &refusal))
+			return go_without_converter(server, &refusal);
+	}
+	conn->connect_told = state == CONN_HELD;
+	if (state == CONN_IDLE)
+		leave_unbegun(conn, fd);
+	if (state == CONN_HELD)
+		watch_rearm(conn); /* writable since a moment ago, which is no edge to the kernel */
+	conn_release(conn, state, &claim);
+	return state == CONN_IDLE ? go_without_converter(server, &refusal) : 0;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* conversion_wait.c - blocking calls on a connection that is pending, interrupted and timed as the kernel's are */
+#include "config.h"
+
+#include "shim/connect/conversion.h"
+
+#include "convert/convert.h"
+#include "shim/system/clock.h"
+#include "shim/system/next.h"
+#include "shim/connect/others.h"
+#include "shim/wait/signals.h"
+
+#include <errno.h>
+
+/* When the time limit @option of a socket is over that began at @start; 0: it has none. */
+static int64_t limit_end(int fd, int option, int64_t start)
+{
+	struct timeval limit = { 0 };
+	socklen_t len = sizeof(limit);
+
+	next.getsockopt(fd, SOL_SOCKET, option, &limit, &len);
+	if (!limit.tv_sec && !limit.tv_usec)
+		return 0;
+	return start + limit.tv_sec * CLOCK_NS_PER_S + limit.tv_usec * INT64_C(1000);
+}
+
+/* Milliseconds until the end, or the converter's deadline, whichever is first; -1: neither. */
+static int time_left(const struct conn *conn, int64_t end)
+{
+	int64_t now = clock_ns(), deadline = atomic_load(&conn->deadline);
+
+	if (!end || (deadline && deadline < end))
+		end = deadline;
+	if (!end)
+		return -1;
+	end = end > now ? (end - now + CLOCK_NS_PER_MS - 1) / CLOCK_NS_PER_MS : 0;
+	return end > INT32_MAX ? INT32_MAX : (int)end;
+}
+
+/*
+ * Waits until the response, or the part of it that is missing, is there, or a time is over. Without
+ * a time limit by recv(2), which the kernel restarts after a signal exactly when it would
+ * restart connect(2): under SA_RESTART. Returns 0 (look again) or -errno.
+ */
+static int wait_once(struct conn *conn, int fd, int64_t end)
+{
+	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
+	uint8_t response[CONVERT_MESSAGE_MAX];
+	int left = others_stretch(conn, time_left(conn, end)), unknown = 0;
+	int ret;
+
+	if (left < 0 && ready.events == POLLIN) {
+		if (next.recv(fd, response, sizeof(response), MSG_PEEK) >= 0)
+			return 0;
+		if (errno == EINTR)
+			return -EINTR;
+		if (errno != EAGAIN && errno != EWOULDBLOCK) {
+			atomic_compare_exchange_strong(&conn->error, &unknown, errno);
+			return 0;
+		}
+	}
+	/* A time limit, O_NONBLOCK or SO_RCVTIMEO. */
+	ret = end ? next.poll(&ready, 1, left) : signals_poll(&ready, left);
+	if (ret < 0)
+		return -errno;
+	return end && clock_ns() >= end ? -ETIME : 0;
+}
+
+/* What a wait is for. */
+enum wait_for { FOR_SERVER, FOR_INPUT };
+
+static bool is_over(enum conn_state state, enum wait_for what)
+{
+	return state != CONN_PENDING && !(state == CONN_CONFIRMED && what == FOR_INPUT);
+}
+
+static int wait_until(struct conn *conn, int fd, int64_t end, enum wait_for what)
+{
+	int ret = 0;
+
+	while (ret == 0 && !is_over(conversion_progress(conn, fd), what))
+		ret = wait_once(conn, fd, end);
+	return is_over(conn_state_unclaimed(conn), what) ? 0 : ret;
+}
+
+int conversion_wait(struct conn *conn, int fd)
+{
+	int ret = wait_until(conn, fd, limit_end(fd, SO_SNDTIMEO, clock_ns_of(&conn->started)),
+			     FOR_SERVER);
+
+	return ret == -ETIME ? -EINPROGRESS : ret;
+}
+
+int conversion_wait_for(struct conn *conn, int fd, int option)
+{
+	int ret = wait_until(conn, fd, limit_end(fd, option, clock_ns()),
+			     option == SO_RCVTIMEO ? FOR_INPUT : FOR_SERVER);
+
+	return ret == -ETIME ? -EAGAIN : ret;
+}
+
+void conversion_finish(struct conn *conn, int fd, int ms)
+{
+	int64_t end = clock_ns() + ms * CLOCK_NS_PER_MS;
+
+	if (conn_state(conn) == CONN_HELD)
+		conversion_send_held(conn, fd);
+	/* Of a server that was asked itself no response comes, and its first bytes are the application's. */
+	while (wait_until(conn, fd, end, conn->bypassed ? FOR_SERVER : FOR_INPUT) == -EINTR)
+		;
+	if (conn->bypassed)
+		conversion_let_go(conn, fd);
+}

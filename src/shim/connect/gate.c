@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gate.c - may the application send or receive now?
+ *
+ * An application that was never told "writable" can still get here: it doesn't wait, it
+ * waits where we can't see it, or it uses another thread. Input first takes the response
+ * off the stream, or fails like a socket in SYN_SENT; output lets the rest of the
+ * request go first, and then is the kernel's: the converter keeps the bytes for the
+ * server.
+ */
+#include "config.h"
+
+#include "shim/connect/gate.h"
+
+#include "shim/connect/conversion.h"
+#include "shim/system/next.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+static const struct gate gate_open = { .pass = true };
+
+static struct gate gate_closed(int ret)
+{
+	return (struct gate){ .pass = false, .ret = ret };
+}
+
+bool gate_may_block(int fd, int flags)
+{
+	int status;
+
+	if (flags & MSG_DONTWAIT)
+		return false;
+	status = next.fcntl(fd, F_GETFL);
+	return status >= 0 && !(status & O_NONBLOCK);
+}
+
+static struct gate input_at_last(struct conn *conn, int fd, int flags)
+{
+	enum conn_state state;
+	int ret;
+
+	if (conn_state(conn) == CONN_HELD) /* the server is to speak first */
+		conversion_send_held(conn, fd);
+	state = conversion_progress(conn, fd);
+	if (state == CONN_PENDING || state == CONN_CONFIRMED) {
+		if (!gate_may_block(fd, flags))
+			return gate_closed(-EAGAIN);
+		ret = conversion_wait_for(conn, fd, SO_RCVTIMEO);
+		if (ret)
+			return gate_closed(ret);
+		state = conn_state(conn);
+	}
+	/* The error once, then the end of the stream: as TCP after a refused connection. */
+	return state == CONN_FAILED ? gate_closed(-conn_take_error(conn)) : gate_open;
+}
+
+struct gate gate_input_slow(struct conn *conn, int fd, int flags)
+{
+	int saved_errno = errno;
+	struct gate gate = input_at_last(conn, fd, flags);
+
+	errno = saved_errno;
+	return gate;
+}
+
+bool gate_is_writable(int fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLOUT };
+
+	return next_poll_now(&ready, 1) > 0;
+}
+
+/*
+ * What is sent before the server has answered. A socket in SYN_SENT takes nothing, nor does ours as
+ * long as its application waits where we see it. What waits out of our sight may have been told
+ * "writable" at the SYN+ACK, and must not be sent back.
+ */
+static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
+{
+	int ret;
+
+	if (gate_may_block(fd, flags)) {
+		ret = conversion_wait_for(conn, fd, SO_SNDTIMEO);
+		return ret ? gate_closed(ret) : gate_open;
+	}
+	/*
+	 * An edge-triggered registration that we couldn't see has reported the handshake with the converter as
+	 * writable, and won't do so again: the converter keeps what is sent then. But nothing may
+	 * overtake the request, nor early data, of which only the first bytes are kept for another converter.
+	 */
+	if (conn->want_output || conn->connect_told || !conn->maybe_told || !gate_is_writable(fd))
+		return gate_closed(-EAGAIN);
+	conn->wrote = true;
+	return gate_open;
+}
+
+struct gate gate_output_slow(struct conn *conn, int fd, int flags)
+{
+	int error = 0, saved_errno = errno;
+	struct gate gate = gate_open;
+
+	if (conn_state(conn) == CONN_HELD)
+		conversion_send_held(conn, fd);
+	if (conversion_progress(conn, fd) == CONN_PENDING)
+		gate = gate_output_pending(conn, fd, flags);
+	if (gate.pass && conn_state(conn) == CONN_FAILED)
+		error = conn_take_error(conn);
+	errno = saved_errno;
+	return error ? gate_closed(-error) : gate;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* gate.h - may the application send or receive now? */
+#ifndef SHIM_GATE_H
+#define SHIM_GATE_H
+
+#include "shim/socket/conn.h"
+
+#include <sys/socket.h>
+
+/* What a hook is to do: go on to the next function, or return this. errno is as it was. */
+struct gate {
+	bool pass;
+	int ret; /* if !pass: 0 or -errno */
+};
+
+struct gate gate_input_slow(struct conn *conn, int fd, int flags);
+struct gate gate_output_slow(struct conn *conn, int fd, int flags);
+
+/* May input be taken from @fd? Not until the response is off the stream. @flags: as in recv(2) */
+static inline struct gate gate_input(int fd, int flags)
+{
+	struct conn *conn = conn_attentive(fd);
+
+	return conn ? gate_input_slow(conn, fd, flags) : (struct gate){ .pass = true };
+}
+
+/* May output go to @fd? Not before the request, nor to a server that could not be reached. */
+static inline struct gate gate_output(int fd, int flags)
+{
+	struct conn *conn = conn_attentive(fd);
+
+	return conn ? gate_output_slow(conn, fd, flags) : (struct gate){ .pass = true };
+}
+
+/* Does the kernel say so? */
+bool gate_is_writable(int fd);
+
+/* Would a call with @flags (MSG_DONTWAIT) on this descriptor block? */
+bool gate_may_block(int fd, int flags);
+
+#endif

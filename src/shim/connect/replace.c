@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * replace.c - another socket takes the place of one, underneath the same descriptors
+ *
+ * The application makes a TCP socket, and has one until it is known that Multipath TCP is of use: for a
+ * connection by way of a converter, or to a server that is known to speak it. Then, in connect(), an MPTCP
+ * socket takes the place of the TCP one; and a TCP socket takes its place in turn where the handshake
+ * shows that Multipath TCP doesn't get through, or the connection is made directly in the end. A third
+ * reason is a converter that is reached by the other family only.
+ *
+ * Why not the other way, an MPTCP socket from socket() on: Linux loses bytes on MPTCP sockets that have
+ * fallen back to TCP (DESIGN.md), so whatever goes past us (io_uring, system calls of
+ * one's own) and whatever can't be replaced must be a TCP socket. This way round, what can't be done
+ * costs a connection its second network, and never a byte.
+ *
+ * The new socket is given the same options, flags and address, dup3() puts it under each descriptor, and the
+ * epoll registrations, which went with the old socket, are made again. Nobody can notice as long as the
+ * socket isn't connected and all of its descriptors and registrations are known.
+ *
+ * The address: Linux lets two sockets have the same one while both have SO_REUSEADDR and neither
+ * listens, so there is no moment at which another process could take it.
+ */
+#include "config.h"
+
+#include "shim/connect/replace.h"
+
+#include "common/sockaddr.h"
+#include "shim/system/next.h"
+#include "shim/socket/options.h"
+#include "shim/socket/tcpinfo.h"
+#include "shim/wait/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+
+static int option_get(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	return next.getsockopt(fd, level, name, &value, &len) == 0 ? value : -1;
+}
+
+static bool option_set(int fd, int name, int value)
+{
+	return next.setsockopt(fd, SOL_SOCKET, name, &value, sizeof(value)) == 0;
+}
+
+static int socket_make(int domain, int protocol)
+{
+	return next_socket_now(domain, SOCK_STREAM | SOCK_CLOEXEC, protocol);
+}
+
+/* O_NONBLOCK and whom to send signals to; O_ASYNC last, which sends them. */
+static bool flags_copy(int from, int to)
+{
+	int flags = next.fcntl(from, F_GETFL), number = next.fcntl(from, F_GETSIG);
+	struct f_owner_ex whom = { .pid = 0 };
+
+	if (flags < 0 || number < 0 || next.fcntl(from, F_GETOWN_EX, &whom) < 0)
+		return false;
+	return (!whom.pid || next.fcntl(to, F_SETOWN_EX, &whom) == 0) &&
+	       (!number || next.fcntl(to, F_SETSIG, number) == 0) &&
+	       (flags == O_RDWR || next.fcntl(to, F_SETFL, flags) == 0); /* a new socket's */
+}
+
+static bool is_bound(const union sockaddr_ip *addr)
+{
+	if (sockaddr_ip_port(addr))
+		return true;
+	if (addr->sa.sa_family == AF_INET)
+		return addr->in.sin_addr.s_addr != htonl(INADDR_ANY);
+	return !IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
+}
+
+bool replace_is_bound(int fd)
+{
+	union sockaddr_ip addr;
+	socklen_t len = sizeof(addr);
+
+	return next.getsockname(fd, &addr.sa, &len) == 0 && is_bound(&addr);
+}
+
+/* The address that the application has bound it to: a port that an attempt before has left behind isn't one. */
+static bool address_copy(const struct conn *conn, int from, int to)
+{
+	union sockaddr_ip addr;
+	socklen_t len = sizeof(addr);
+	int reuse;
+	bool bound;
+
+	if (!conn->bound)
+		return true;
+	reuse = option_get(from, SOL_SOCKET, SO_REUSEADDR);
+	if (next.getsockname(from, &addr.sa, &len) != 0 || reuse < 0)
+		return false;
+	if (option_get(to, SOL_SOCKET, SO_DOMAIN) != option_get(from, SOL_SOCKET, SO_DOMAIN))
+		return false;
+	if (!reuse && (!option_set(from, SO_REUSEADDR, 1) || !option_set(to, SO_REUSEADDR, 1)))
+		return false;
+	bound = next.bind(to, &addr.sa, len) == 0;
+	if (!reuse && (!option_set(from, SO_REUSEADDR, 0) || !option_set(to, SO_REUSEADDR, 0)))
+		return false;
+	return bound;
+}
+
+/* @made comes to be what @fd refers to. Fails where @fd was closed by a call that we didn't see. */
+static bool descriptor_put(const struct conn *conn, int fd, int made)
+{
+	int flags = next.fcntl(fd, F_GETFD);
+
+	return flags >= 0 && conn_cookie(fd) == conn->cookie &&
+	       next_dup_now(made, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0) >= 0;
+}
+
+/* The other descriptors of the socket, if the application has made some by dup(). */
+static void duplicates_put(const struct conn *conn, int fd, int made)
+{
+	uint32_t left = atomic_load(&conn->refs) - 1;
+
+	for (int other = conn_next_fd(0); left && other >= 0; other = conn_next_fd(other + 1)) {
+		if (other == fd || conn_unverified(other) != conn)
+			continue;
+		descriptor_put(conn, other, made);
+		left--;
+	}
+}
+
+static bool put_in_place(struct conn *conn, int fd, int made)
+{
+	watch_suspend(conn);
+	if (!descriptor_put(conn, fd, made)) {
+		watch_resume(conn);
+		return false;
+	}
+	duplicates_put(conn, fd, made);
+	conn_renew(conn, fd);
+	return true;
+}
+
+/* Is it as socket() has made it, or connect() to AF_UNSPEC has left it? */
+static bool is_unconnected(int fd)
+{
+	return tcpinfo_of(fd).tcpi_state == TCPINFO_CLOSE;
+}
+
+bool replace_is_possible(const struct conn *conn)
+{
+	return conn_is_private(conn) && options_can_copy(conn) && watch_can_suspend(conn);
+}
+
+bool replace_may_be_mptcp(const struct conn *conn)
+{
+	return options_allow_mptcp(conn) && replace_is_possible(conn);
+}
+
+bool replace_socket(struct conn *conn, int fd, int domain, int protocol)
+{
+	const bool mptcp = protocol == IPPROTO_MPTCP;
+	int made, saved_errno = errno;
+	bool replaced = false;
+
+	made = options_can_copy(conn) && watch_can_suspend(conn) && is_unconnected(fd) ?
+		       socket_make(domain, protocol) :
+		       -1;
+	if (made >= 0) {
+		replaced = options_copy(conn, fd, made, mptcp) && flags_copy(fd, made) &&
+			   address_copy(conn, fd, made) && put_in_place(conn, fd, made);
+		next_close_now(made);
+	}
+	if (replaced)
+		conn->mptcp = mptcp;
+	errno = saved_errno;
+	return replaced;
+}
+
+void replace_with_tcp(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+
+	if (!conn->mptcp || !conn_claim(conn, CONN_IDLE, &claim))
+		return;
+	replace_socket(conn, fd, option_get(fd, SOL_SOCKET, SO_DOMAIN), IPPROTO_TCP);
+	conn_release(conn, CONN_IDLE, &claim);
+}
+
+int replace_stand_in(const struct conn *conn, int fd)
+{
+	int made = socket_make(option_get(fd, SOL_SOCKET, SO_DOMAIN), IPPROTO_TCP);
+
+	if (made >= 0)
+		options_copy_advice(conn, made);
+	return made;
+}

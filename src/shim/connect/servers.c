@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * servers.c - which servers are known to speak Multipath TCP themselves
+ *
+ * A small table by hash; a collision forgets the older entry. Key and value are one atomic word, so
+ * that no reader sees half of an entry. The cache knows what other processes have learned.
+ */
+#include "config.h"
+
+#include "shim/connect/servers.h"
+
+#include "shim/system/clock.h"
+#include "shim/connect/shared.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define PLACES 256u
+#define FRESH_SECONDS 3600 /* a server may lose its Multipath TCP, or get it */
+
+/* 40 bits of the key, 22 of the time in seconds (48 days go around), 2 of the value. */
+static _Atomic uint64_t places[PLACES];
+
+#define KEY_SHIFT 24
+#define TIME_SHIFT 2
+#define TIME_MASK 0x3fffffu
+
+static uint64_t key_of(const union sockaddr_ip *server)
+{
+	struct in6_addr address = sockaddr_ip_in6(server);
+	uint64_t words[2], key;
+
+	memcpy(words, &address, sizeof(words));
+	key = (words[0] ^ words[1] * 0x9e3779b97f4a7c15u) + sockaddr_ip_port(server);
+	key = (key ^ key >> 30) * 0xbf58476d1ce4e5b9u;
+	key = (key ^ key >> 27) * 0x94d049bb133111ebu;
+	return key ^ key >> 31;
+}
+
+static enum handshake_server_mptcp table_find(const union sockaddr_ip *server)
+{
+	uint64_t key = key_of(server), entry = atomic_load(&places[key % PLACES]);
+	uint32_t age = ((uint32_t)clock_seconds() - (uint32_t)(entry >> TIME_SHIFT)) & TIME_MASK;
+
+	if (!entry || entry >> KEY_SHIFT != key >> KEY_SHIFT || age > FRESH_SECONDS)
+		return HANDSHAKE_SERVER_UNKNOWN;
+	return (enum handshake_server_mptcp)(entry & 3);
+}
+
+static void table_note(const union sockaddr_ip *server, enum handshake_server_mptcp mptcp)
+{
+	uint64_t key = key_of(server);
+
+	atomic_store(&places[key % PLACES],
+		     (key >> KEY_SHIFT) << KEY_SHIFT |
+			     (uint64_t)((uint32_t)clock_seconds() & TIME_MASK) << TIME_SHIFT | mptcp);
+}
+
+static void cache_note(const union sockaddr_ip *server, enum cache_server_verdict verdict)
+{
+	int64_t now = cache_now();
+
+	cache_server_put(shared_cache(), server, verdict, now,
+			 now + FRESH_SECONDS * INT64_C(1000));
+}
+
+enum handshake_server_mptcp servers_mptcp(const union sockaddr_ip *server)
+{
+	enum handshake_server_mptcp known = table_find(server);
+	struct cache_server found;
+
+	if (known != HANDSHAKE_SERVER_UNKNOWN)
+		return known;
+	switch (cache_server_get(shared_cache(), server, cache_now(), &found)) {
+	case CACHE_SERVER_MPTCP:
+		return HANDSHAKE_SERVER_MPTCP;
+	case CACHE_SERVER_PLAIN:
+	case CACHE_SERVER_NO_BYPASS:
+		return HANDSHAKE_SERVER_PLAIN;
+	default:
+		return HANDSHAKE_SERVER_UNKNOWN;
+	}
+}
+
+void servers_note_mptcp(const union sockaddr_ip *server, enum handshake_server_mptcp mptcp)
+{
+	table_note(server, mptcp);
+	cache_note(server, mptcp == HANDSHAKE_SERVER_MPTCP ? CACHE_SERVER_MPTCP :
+							     CACHE_SERVER_PLAIN);
+}
+
+void servers_note_no_bypass(const union sockaddr_ip *server)
+{
+	table_note(server, HANDSHAKE_SERVER_PLAIN);
+	cache_note(server, CACHE_SERVER_NO_BYPASS);
+}

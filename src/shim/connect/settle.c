@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * settle.c - how an attempt to reach a server ends, and what follows from it
+ *
+ * An end that the server caused is the application's: the socket is disconnected,
+ * which sends the reset that Section 6.2.8 wants, and looks to poll and epoll like
+ * one whose connection was refused. A converter that can't be reached, is silent, refuses or
+ * doesn't speak Convert is left alone for a while, and on the same socket the next one is
+ * asked, or the server connected to directly, unless the application has already sent data
+ * that we have no copy of.
+ */
+#include "config.h"
+
+#include "shim/connect/settle.h"
+
+#include "common/errors.h"
+#include "convert/convert.h"
+#include "shim/connect/attempt.h"
+#include "shim/system/clock.h"
+#include "shim/connect/converters.h"
+#include "shim/wait/deadlines.h"
+#include "shim/connect/early.h"
+#include "shim/connect/liveness.h"
+#include "shim/system/log.h"
+#include "shim/connect/lowat.h"
+#include "shim/socket/mptcpinfo.h"
+#include "shim/system/next.h"
+#include "shim/connect/servers.h"
+#include "shim/socket/tcpinfo.h"
+#include "shim/wait/watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct settings *settings;
+
+void settle_init(const struct settings *kept)
+{
+	settings = kept;
+}
+
+static void log_verdict(const struct conn *conn, const char *verdict, const char *detail)
+{
+	char server[SOCKADDR_STRLEN];
+
+	log_line("%s: %s%s after %.1f ms", sockaddr_ip_format(&conn->peer, server), verdict, detail,
+		 (double)(clock_ns() - clock_ns_of(&conn->started)) / 1e6);
+}
+
+/*
+ * How the request got there, for the log; whether its ride in the SYN was acknowledged
+ * says something about the path, which is kept. A connection that has been reset since
+ * knows nothing of it any more.
+ */
+static const char *request_ride(const struct conn *conn, int fd)
+{
+	struct tcp_info info;
+	bool taken;
+
+	if (!conn->syn_data)
+		return "request behind the handshake";
+	info = tcpinfo_of(fd);
+	if (info.tcpi_state == TCPINFO_UNKNOWN || info.tcpi_state == TCPINFO_CLOSE)
+		return "reset since";
+	taken = info.tcpi_options & TCPI_OPT_SYN_DATA;
+	converters_note_syn_data(conn->converter, taken);
+	return taken ? "request taken in the SYN" : "request not taken in the SYN";
+}
+
+void settle_let_go(struct conn *conn, int fd)
+{
+	liveness_end(conn, fd);
+	lowat_restore(conn, fd);
+	if (conn->shut)
+		next.shutdown(fd, conn->shut - 1); /* SHUT_RD, SHUT_WR, SHUT_RDWR */
+	early_drop(conn);
+	watch_restore(conn);
+}
+
+static void log_converted(const struct conn *conn, int fd)
+{
+	char detail[96];
+
+	snprintf(detail, sizeof(detail), "%s%s", request_ride(conn, fd),
+		 conn->confirmed ? ", server confirmed by the SYN+ACK" : "");
+	log_verdict(conn, conn->mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
+}
+
+/* A function of its own, and so is its stack: little of that may be left for what follows. */
+__attribute__((noinline)) static void response_take(int fd, size_t length)
+{
+	uint8_t response[CONVERT_MESSAGE_MAX];
+
+	while (length) {
+		ssize_t got = next.recv(fd, response, length, MSG_DONTWAIT);
+
+		if (got <= 0)
+			break; /* all of it was there a moment ago */
+		length -= (size_t)got;
+	}
+}
+
+static enum conn_state connection_lost(struct conn *conn, int fd, const char *reason)
+{
+	watch_mask(conn); /* so that the kernel looks again */
+	return settle_failed(conn, fd, ECONNRESET, reason);
+}
+
+enum conn_state settle_anew(struct conn *conn, int fd, enum conn_ride ride)
+{
+	char text[SOCKADDR_STRLEN];
+	int ret;
+
+	log_line("converter %s: %s", sockaddr_ip_format(&conn->converter_addr, text),
+		 ride == CONN_RIDE_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
+					 "data in the SYN was not taken, asked behind the handshake");
+	if (ride == CONN_RIDE_TCP)
+		converters_note_mptcp(conn->converter, CACHE_MPTCP_LOST);
+	else
+		converters_note_syn_data(conn->converter, false);
+	if (conn->wrote || conn->confirmed)
+		return connection_lost(conn, fd, "Multipath TCP was lost behind the handshake");
+	liveness_end(conn, fd);
+	lowat_restore(conn, fd);
+	attempt_disconnect(fd);
+	ret = attempt_anew(conn, fd, ride);
+	return ret < 0 ? settle_on_error(conn, fd, -ret) : CONN_PENDING;
+}
+
+enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_step *told)
+{
+	/* What is lost behind the handshake shows in the first bytes from the converter. */
+	if (conn->mptcp && mptcpinfo_has_fallen_back(fd))
+		return settle_anew(conn, fd, CONN_RIDE_TCP);
+	if (conn->mptcp)
+		converters_note_mptcp(conn->converter, CACHE_MPTCP_HOLDS);
+	response_take(fd, told->length);
+	converters_served(conn->converter, &conn->peer, told);
+	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
+		servers_note_mptcp(&conn->peer, told->server_mptcp);
+	if (!conn->confirmed)
+		log_converted(conn, fd);
+	settle_let_go(conn, fd);
+	return CONN_DONE;
+}
+
+enum conn_state settle_confirmed(struct conn *conn, int fd)
+{
+	liveness_end(conn, fd);
+	conn->confirmed = true;
+	log_converted(conn, fd);
+	deadlines_set(conn, 0);
+	early_drop(conn);
+	watch_show(conn);
+	return CONN_CONFIRMED;
+}
+
+enum conn_state settle_failed(struct conn *conn, int fd, int error, const char *reason)
+{
+	liveness_end(conn, fd);
+	lowat_restore(conn, fd);
+	early_drop(conn);
+	log_verdict(conn, "failed: ", reason);
+	attempt_disconnect(fd);
+	if (conn_is_shared(conn))
+		others_give_up(fd);
+	atomic_store(&conn->error, error);
+	watch_restore(conn);
+	return CONN_FAILED;
+}
+
+enum conn_state settle_unreached(struct conn *conn, int fd, const struct handshake_step *told)
+{
+	char text[SOCKADDR_STRLEN];
+
+	if (told->fault != HANDSHAKE_FAULT_PROTOCOL) {
+		log_line("converter %s: its SYN+ACK confirmed a server that it has not reached",
+			 sockaddr_ip_format(&conn->converter_addr, text));
+		converters_withholds_nothing(conn->converter);
+	}
+	return connection_lost(conn, fd, told->reason);
+}
+
+enum conn_state settle_bypass_lost(struct conn *conn, int fd)
+{
+	char text[SOCKADDR_STRLEN];
+	int ret;
+
+	log_line("%s: no Multipath TCP without the converter", sockaddr_ip_format(&conn->peer, text));
+	servers_note_no_bypass(&conn->peer);
+	if (conn->wrote || conn->confirmed)
+		return connection_lost(conn, fd, "Multipath TCP was lost behind the handshake");
+	liveness_end(conn, fd);
+	lowat_restore(conn, fd);
+	attempt_disconnect(fd);
+	conn->bypassed = false;
+	ret = attempt_directly(conn, fd);
+	if (ret < 0)
+		return settle_failed(conn, fd, -ret, error_text(-ret));
+	settle_let_go(conn, fd);
+	return CONN_DIRECT;
+}
+
+static enum conn_state settle_directly(struct conn *conn, int fd, const char *reason)
+{
+	int ret;
+
+	log_verdict(conn, "direct, the converter fails: ", reason);
+	ret = attempt_directly(conn, fd);
+	if (ret < 0)
+		return settle_failed(conn, fd, -ret, error_text(-ret));
+	if (conn->directly)
+		return CONN_PENDING;
+	settle_let_go(conn, fd);
+	return CONN_DIRECT;
+}
+
+enum conn_state settle_go_on(struct conn *conn, int fd, int error, const char *reason)
+{
+	struct attempt_refusal refusal;
+
+	if (attempt_next(conn, fd, false, &refusal) == CONN_PENDING)
+		return CONN_PENDING;
+	if (settings->fail_closed)
+		return settle_failed(conn, fd, error, reason);
+	return settle_directly(conn, fd, reason);
+}
+
+enum conn_state settle_converter_failed(struct conn *conn, int fd, const struct handshake_step *why)
+{
+	char text[SOCKADDR_STRLEN];
+
+	log_line("converter %s: %s, left alone for %u s%s",
+		 sockaddr_ip_format(&conn->converter_addr, text), why->reason, why->rest,
+		 why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
+	if (why->fault == HANDSHAKE_FAULT_REFUSED)
+		converters_refused(conn->converter, &conn->peer, why->rest);
+	else
+		converters_rest(conn->converter, why->rest);
+	if (conn->wrote) /* what was written is with the converter */
+		return settle_failed(conn, fd, why->error, why->reason);
+	conn->tried |= 1u << conn->converter;
+	liveness_end(conn, fd);
+	lowat_restore(conn, fd);
+	attempt_disconnect(fd);
+	return settle_go_on(conn, fd, why->error, why->reason);
+}
+
+enum conn_state settle_on_error(struct conn *conn, int fd, int error)
+{
+	int seen = conn_take_error(conn); /* whoever waited has seen it: the kernel tells it once */
+	int pending = option_int(fd, SOL_SOCKET, SO_ERROR, 0);
+	struct handshake_step why;
+
+	error = seen ? seen : pending ? pending : error;
+	if (conn->directly || conn->bypassed || conn->confirmed)
+		return settle_failed(conn, fd, error, error_text(error));
+	why = handshake_on_error(error, converters_is_proven(conn->converter));
+	return settle_converter_failed(conn, fd, &why);
+}
+
+enum conn_state settle_moved(struct conn *conn, int fd)
+{
+	if (settings->fail_closed || conn->wrote || conn->confirmed)
+		return settle_as_told(conn, fd, OTHERS_FAILED);
+	return settle_directly(conn, fd, "another process goes on over a socket of its own");
+}
+
+enum conn_state settle_as_told(struct conn *conn, int fd, enum others_news news)
+{
+	log_verdict(conn, news == OTHERS_DONE ? "converted" : news == OTHERS_DIRECT ? "direct" : "failed",
+		    " by another process");
+	settle_let_go(conn, fd);
+	if (news != OTHERS_FAILED)
+		return news == OTHERS_DONE ? CONN_DONE : CONN_DIRECT;
+	atomic_store(&conn->error, ECONNREFUSED); /* only the other one has seen why */
+	return CONN_FAILED;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shared.c - the cache that all of a user's processes share, once it is needed */
+#include "config.h"
+
+#include "shim/connect/shared.h"
+
+#include "client/cache_place.h"
+#include "shim/system/log.h"
+#include "shim/system/quiet.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+enum { CLOSED, OPENING, OPEN };
+
+static const struct cache off;
+static struct cache cache;
+static const struct settings *settings;
+static _Atomic int state;
+
+void shared_init(const struct settings *kept)
+{
+	settings = kept;
+}
+
+static void find(void)
+{
+	struct cache_search search = { settings->cache, settings->runtime_dir, true };
+	struct cache_place place;
+	int ret = cache_find(&cache, &search, &place);
+
+	if (place.refused)
+		log_line("what is learned is not kept in %s: %s", place.refused, cache_problem(place.refusal));
+	else if (ret == -ENOSYS)
+		log_line("what is learned is not kept: %s", cache_problem(ret));
+}
+
+void shared_open(void)
+{
+	int expected = CLOSED;
+	struct quiet quiet;
+
+	if (atomic_load_explicit(&state, memory_order_acquire) != CLOSED)
+		return;
+	quiet_all(&quiet); /* a thread that is cancelled in open(2) would leave it OPENING */
+	if (atomic_compare_exchange_strong(&state, &expected, OPENING)) {
+		find();
+		atomic_store_explicit(&state, OPEN, memory_order_release);
+	}
+	quiet_end(&quiet);
+}
+
+void shared_repair_in_child(void)
+{
+	int expected = OPENING;
+
+	atomic_compare_exchange_strong(&state, &expected, CLOSED);
+}
+
+const struct cache *shared_cache(void)
+{
+	return atomic_load_explicit(&state, memory_order_acquire) == OPEN ? &cache : &off;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * alias.c - other names that a C library has for the same functions
+ *
+ * glibc exports some with two underscores, which old programs and other libraries call. On 32-bit
+ * architectures programs with 64-bit times call names of their own; only their time-outs differ.
+ */
+#include "config.h"
+
+#include "shim/hooks/hook.h"
+#include "shim/system/next.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+HOOK(int, __connect, (int fd, const struct sockaddr *addr, socklen_t len))
+{
+	return connect(fd, addr, len);
+}
+
+HOOK(int, __close, (int fd))
+{
+	return close(fd);
+}
+
+HOOK(int, __dup2, (int fd, int to))
+{
+	return dup2(fd, to);
+}
+
+HOOK(ssize_t, __read, (int fd, void *buf, size_t count))
+{
+	return read(fd, buf, count);
+}
+
+HOOK(ssize_t, __write, (int fd, const void *buf, size_t count))
+{
+	return write(fd, buf, count);
+}
+
+HOOK(ssize_t, __send, (int fd, const void *buf, size_t len, int flags))
+{
+	return send(fd, buf, len, flags);
+}
+
+HOOK(int, __poll, (struct pollfd *fds, nfds_t count, int timeout_ms))
+{
+	return poll(fds, count, timeout_ms);
+}
+
+HOOK(int, __select, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout))
+{
+	return select(nfds, in, out, except, timeout);
+}
+
+static void *third_argument(va_list args)
+{
+	return va_arg(args, void *);
+}
+
+/* Names for a function with a variable third argument, which is passed on as the widest. */
+#define VARIADIC_ALIAS(alias, type, name)                                                          \
+	HOOK(int, alias, (int fd, type command, ...))                                              \
+	{                                                                                          \
+		va_list args;                                                                      \
+		void *arg;                                                                         \
+                                                                                                   \
+		va_start(args, command);                                                           \
+		arg = third_argument(args);                                                        \
+		va_end(args);                                                                      \
+		return name(fd, command, arg);                                                     \
+	}
+
+VARIADIC_ALIAS(__fcntl, int, fcntl)
+
+#if defined(__GLIBC__) && __TIMESIZE == 32
+/* next.h's functions have the times of the names without "64". */
+_Static_assert(sizeof(time_t) == sizeof(long), "to be compiled without _TIME_BITS=64");
+
+/* As the kernel has it; the upper half of the nanoseconds is padding. */
+struct timespec_64 {
+	int64_t tv_sec;
+#if __BYTE_ORDER == __BIG_ENDIAN
+	int32_t padding, tv_nsec;
+#else
+	int32_t tv_nsec, padding;
+#endif
+};
+
+struct timeval_64 {
+	int64_t tv_sec, tv_usec;
+};
+
+/* A time-out of more than 68 years ends no earlier than one of 68 years would. */
+static struct timespec *timespec_narrow(const struct timespec_64 *wide, struct timespec *narrow)
+{
+	if (!wide)
+		return NULL;
+	narrow->tv_sec = wide->tv_sec > LONG_MAX ? LONG_MAX : wide->tv_sec < 0 ? -1 : (long)wide->tv_sec;
+	narrow->tv_nsec = wide->tv_nsec;
+	return narrow;
+}
+
+HOOK(int, __ppoll64, (struct pollfd *fds, nfds_t count, const struct timespec_64 *timeout,
+		      const sigset_t *mask))
+{
+	struct timespec narrow;
+
+	return ppoll(fds, count, timespec_narrow(timeout, &narrow), mask);
+}
+
+HOOK(int, __ppoll64_chk, (struct pollfd *fds, nfds_t count, const struct timespec_64 *timeout,
+			  const sigset_t *mask, size_t bytes))
+{
+	if (bytes / sizeof(*fds) < count)
+		abort();
+	return hook___ppoll64(fds, count, timeout, mask);
+}
+
+HOOK(int, __pselect64, (int nfds, fd_set *in, fd_set *out, fd_set *except,
+			const struct timespec_64 *timeout, const sigset_t *mask))
+{
+	struct timespec narrow;
+
+	return pselect(nfds, in, out, except, timespec_narrow(timeout, &narrow), mask);
+}
+
+HOOK(int, __select64, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct timeval_64 *timeout))
+{
+	struct timeval narrow = { 0 };
+	int ret;
+
+	if (!timeout)
+		return select(nfds, in, out, except, NULL);
+	narrow.tv_sec = timeout->tv_sec > LONG_MAX ? LONG_MAX : timeout->tv_sec < 0 ? -1 : (long)timeout->tv_sec;
+	narrow.tv_usec = (suseconds_t)timeout->tv_usec;
+	ret = select(nfds, in, out, except, &narrow);
+	*timeout = (struct timeval_64){ narrow.tv_sec, narrow.tv_usec };
+	return ret;
+}
+
+HOOK(int, __epoll_pwait2_time64, (int epfd, struct epoll_event *events, int max,
+				  const struct timespec_64 *timeout, const sigset_t *mask))
+{
+	struct timespec narrow;
+
+	return epoll_pwait2(epfd, events, max, timespec_narrow(timeout, &narrow), mask);
+}
+
+HOOK(int, __recvmmsg64, (int fd, struct mmsghdr *msgs, unsigned int count, int flags,
+			 struct timespec_64 *timeout))
+{
+	struct timespec narrow;
+	int ret = recvmmsg(fd, msgs, count, flags, timespec_narrow(timeout, &narrow));
+
+	if (timeout) {
+		timeout->tv_sec = narrow.tv_sec;
+		timeout->tv_nsec = (int32_t)narrow.tv_nsec;
+	}
+	return ret;
+}
+
+HOOK(ssize_t, __recvmsg64, (int fd, struct msghdr *msg, int flags))
+{
+	return recvmsg(fd, msg, flags);
+}
+
+HOOK(ssize_t, __sendmsg64, (int fd, const struct msghdr *msg, int flags))
+{
+	return sendmsg(fd, msg, flags);
+}
+
+HOOK(int, __sendmmsg64, (int fd, struct mmsghdr *msgs, unsigned int count, int flags))
+{
+	return sendmmsg(fd, msgs, count, flags);
+}
+
+/* The options that have times in them have numbers of their own, which the kernel tells apart. */
+HOOK(int, __getsockopt64, (int fd, int level, int name, void *value, socklen_t *len))
+{
+	return getsockopt(fd, level, name, value, len);
+}
+
+HOOK(int, __setsockopt64, (int fd, int level, int name, const void *value, socklen_t len))
+{
+	return setsockopt(fd, level, name, value, len);
+}
+
+VARIADIC_ALIAS(__fcntl_time64, int, fcntl)
+VARIADIC_ALIAS(__ioctl_time64, unsigned long, ioctl)
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * epoll.c - epoll with pending connections registered
+ *
+ * watch.c has put our own interest in the place of the application's, so an event of a
+ * pending socket is news for us: the next step is taken. If that settles the
+ * connection, the application's registration is restored and the kernel reports the
+ * socket anew, as writable; the event itself is not passed on.
+ */
+#include "config.h"
+
+#include "shim/system/clock.h"
+#include "shim/socket/conn.h"
+#include "shim/connect/conversion.h"
+#include "shim/system/deadline.h"
+#include "shim/wait/deadlines.h"
+#include "shim/hooks/hook.h"
+#include "shim/system/next.h"
+#include "shim/connect/others.h"
+#include "shim/system/quiet.h"
+#include "shim/wait/unseen.h"
+#include "shim/system/usermem.h"
+#include "shim/wait/watch.h"
+
+#include <pthread.h>
+
+HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
+{
+	struct conn *conn = conn_unsettled(fd);
+	struct epoll_event copy, *asked = op == EPOLL_CTL_DEL ? NULL : &copy;
+	int saved_errno = errno;
+
+	/* An event that isn't there is the kernel's to refuse. */
+	if (!conn || (asked && !usermem_read(asked, event, sizeof(copy))))
+		return next.epoll_ctl(epfd, op, fd, event);
+	return hook_success_kept(watch_control(conn, epfd, op, fd, asked), saved_errno);
+}
+
+/*
+ * A pending socket that was ripe when the kernel said so, but no longer is: another process has
+ * asked for more of the response than there is (SO_RCVLOWAT), or waits for output in an instance that both have.
+ */
+static bool came_of_shared(const struct conn *conn, uint32_t events)
+{
+	return conn_is_shared(conn) &&
+	       !(events & ~(EPOLLERR | EPOLLHUP | EPOLLIN | EPOLLRDNORM | EPOLLOUT));
+}
+
+/* The connection has failed, and the kernel can't be made to say so of a disconnected MPTCP socket. */
+static void event_tell_failure(struct epoll_event *event, const struct watch_found *found)
+{
+	event->events = EPOLLERR | EPOLLHUP |
+			(found->events & (EPOLLIN | EPOLLOUT | EPOLLRDHUP));
+}
+
+#define EPOLLINPUT (EPOLLIN | EPOLLRDNORM)
+
+/*
+ * The same where the SYN+ACK was the confirmation: the registration is as the application made it, but the
+ * response is no input. What is left of the event is the application's.
+ */
+static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
+				    const struct watch_found *found)
+{
+	struct epoll_event registered = { .events = found->events, .data = event->data };
+	struct pollfd now = { .fd = found->fd, .events = POLLIN };
+	enum conn_state state;
+
+	if (!(event->events & EPOLLINPUT))
+		return false;
+	state = conversion_progress(found->conn, found->fd);
+	if (state == CONN_FAILED)
+		event_tell_failure(event, found);
+	else if (state == CONN_CONFIRMED || (next_poll_now(&now, 1) == 0 || !(now.revents & POLLIN)))
+		event->events &= ~EPOLLINPUT;
+	if (event->events)
+		return false;
+	if (found->events & EPOLLONESHOT)
+		watch_again(epfd, found->fd, registered);
+	return true;
+}
+
+/*
+ * Is this event of a pending socket of ours, to be kept from the application? One whose
+ * connection turns out to have failed is told as an error. An event that came of nothing on our
+ * socket is another's that was registered with the same data.
+ */
+static bool event_is_ours(int epfd, struct epoll_event *event)
+{
+	struct watch_found found = watch_find(epfd, event->data);
+	enum conn_state before, state;
+
+	if (found.owner == WATCH_NONE)
+		return false;
+	before = conn_state(found.conn);
+	if (before == CONN_CONFIRMED || before == CONN_TAKING)
+		return found.owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, &found);
+	if (!conversion_is_ripe(found.conn, found.fd))
+		return found.owner == WATCH_OURS &&
+		       (!conn_is_pending(found.conn) || came_of_shared(found.conn, event->events));
+	state = conversion_progress(found.conn, found.fd);
+	/* Another thread has restored the registration, and this may be what the kernel said then. */
+	if (state == CONN_CONFIRMED && before == CONN_CLAIMED)
+		return found.owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, &found);
+	if (state != CONN_FAILED)
+		return found.owner == WATCH_OURS;
+	if (found.owner == WATCH_OURS)
+		event_tell_failure(event, &found);
+	return false;
+}
+
+static int events_sift(int epfd, struct epoll_event *events, int count)
+{
+	int left = 0;
+
+	for (int i = 0; i < count; i++)
+		if (!event_is_ours(epfd, &events[i]))
+			events[left++] = events[i];
+	return left;
+}
+
+/*
+ * A pending socket whose registration went past us, and wasn't found: see to its response here; or
+ * one that another process may settle without a word to us.
+ */
+static bool sweep_visit(struct conn *conn, void *arg)
+{
+	bool is_waited_for = conn->counted_shared && watch_any(conn) &&
+			     watch_may_be_in(conn, *(const int *)arg);
+
+	if ((conn->unseen || is_waited_for) && conn_of(conn->fd) == conn) {
+		conn->maybe_told |= conn->unseen;
+		conversion_progress(conn, conn->fd);
+	}
+	return true;
+}
+
+static void sweep(int epfd)
+{
+	if (atomic_load(&conn_unseen) || atomic_load(&conn_shared))
+		conn_each_pending(sweep_visit, &epfd);
+}
+
+/* The three system calls differ in the form of the time-out only. */
+struct wait {
+	int epfd, max;
+	struct epoll_event *events;
+	const sigset_t *mask;
+	bool precise; /* epoll_pwait2() */
+	struct deadline deadline;
+	struct quiet quiet;
+};
+
+static int wait_until(const struct wait *wait, const struct deadline *deadline)
+{
+	const sigset_t *mask = wait->mask ? wait->mask : &wait->quiet.mask;
+	struct timespec left;
+	int count;
+
+	quiet_listen(&wait->quiet);
+	if (wait->precise)
+		count = next.epoll_pwait2(wait->epfd, wait->events, wait->max,
+					  deadline_left(deadline, &left), mask);
+	else
+		count = next.epoll_pwait(wait->epfd, wait->events, wait->max,
+					 deadline_left_ms(deadline), mask);
+	quiet_resume();
+	return count;
+}
+
+static int look(const struct wait *wait)
+{
+	struct deadline at_once = deadline_in_ms(0);
+
+	return wait_until(wait, &at_once);
+}
+
+/*
+ * The application's wait, with a look at converters that have been silent for too long, and at
+ * sockets that other processes have.
+ */
+static int wait_once(const struct wait *wait)
+{
+	struct deadline deadline;
+	int count;
+
+	if (atomic_load(&conn_unseen))
+		unseen_adopt(wait->epfd);
+	count = look(wait);
+	/* Early data: an application that has nothing left to do waits for the server to speak first. */
+	if (count == 0 && atomic_load(&conn_held))
+		conversion_send_all_held(wait->epfd);
+	if (count != 0 || deadline_is_over(&wait->deadline))
+		return count;
+	quiet_admit_ignored(&wait->quiet);
+	while (count == 0) {
+		int64_t first = deadlines_first();
+
+		deadline = deadline_earlier(&wait->deadline, first);
+		if (atomic_load(&conn_shared))
+			deadline = deadline_earlier(&deadline, clock_ns() + OTHERS_STRETCH_NS);
+		count = wait_until(wait, &deadline);
+		if (count != 0 || deadline_is_over(&wait->deadline))
+			break;
+		conversion_expire();
+		if (atomic_load(&conn_shared))
+			sweep(wait->epfd);
+	}
+	return count;
+}
+
+/* The step of a pending socket that may be waited for in an instance, if it can take one. */
+struct step_search {
+	int epfd;
+	bool any;
+};
+
+static bool step_visit(struct conn *conn, void *arg)
+{
+	struct step_search *search = arg;
+
+	if (conn_of(conn->fd) == conn && watch_may_be_in(conn, search->epfd) &&
+	    conversion_is_ripe(conn, conn->fd)) {
+		conversion_progress(conn, conn->fd);
+		search->any = true;
+	}
+	return true;
+}
+
+/*
+ * The kernel can't write into the application's array, where it may have had nothing to write but what is ours:
+ * then there is nothing to be told of it. Returns whether there was such a thing, which is done now.
+ */
+static bool steps_taken(int epfd)
+{
+	struct step_search search = { .epfd = epfd };
+
+	conn_each_pending(step_visit, &search);
+	return search.any;
+}
+
+#define STEPS_MAX 16 /* of a connection that is ripe again and again, in an array that isn't there */
+
+/* @count events are there: those for the application, waiting on if there are none. */
+static int wait_sift(const struct wait *wait, int count)
+{
+	for (int steps = 0;; steps++) {
+		int saved_errno = errno;
+		int left = count > 0 ? events_sift(wait->epfd, wait->events, count) : count;
+
+		sweep(wait->epfd);
+		if (left < 0 && saved_errno == EFAULT && steps < STEPS_MAX && steps_taken(wait->epfd))
+			left = 0;
+		errno = saved_errno;
+		if (left != 0 || count == 0)
+			return left;
+		count = wait_once(wait);
+	}
+}
+
+static void wait_end(void *arg)
+{
+	const struct wait *wait = arg;
+
+	quiet_end(&wait->quiet);
+}
+
+/* @count: of the events that are there already, unless they are to be waited for first. */
+static int wait_quietly(struct wait *wait, int count, bool wait_first)
+{
+	int saved_errno = errno, left;
+
+	quiet_all(&wait->quiet);
+	pthread_cleanup_push(wait_end, wait);
+	left = wait_sift(wait, wait_first ? wait_once(wait) : count);
+	if (left >= 0)
+		errno = saved_errno;
+	pthread_cleanup_pop(1);
+	return left;
+}
+
+#define UNPACK(...) __VA_ARGS__
+
+/*
+ * The common case costs a load and a jump around the next function. A connection that
+ * another thread begins while we wait is seen afterwards; only then does the
+ * time-out count from its end.
+ *
+ * SIFTED_HOOK(name, (parameters), (arguments)) starts the definition of what follows then: @count is
+ * what the wait has brought, or -1 if it is still to come.
+ */
+#define SIFTED_HOOK(name, params, args)                                                            \
+	HOOK_SLOW int sifted_##name(int count, UNPACK params);                                     \
+	HOOK(int, name, params)                                                                    \
+	{                                                                                          \
+		int count = -1;                                                                    \
+                                                                                                   \
+		if (conn_none_attentive()) {                                                       \
+			count = next.name args;                                                    \
+			if (count <= 0 || conn_none_attentive())                                   \
+				return count;                                                      \
+		}                                                                                  \
+		return sifted_##name(count, UNPACK args);                                          \
+	}                                                                                          \
+	HOOK_SLOW int sifted_##name(int count, UNPACK params)
+
+static int sift(struct wait wait, int count)
+{
+	return count < 0 ? wait_quietly(&wait, 0, true) : wait_quietly(&wait, count, false);
+}
+
+SIFTED_HOOK(epoll_wait, (int epfd, struct epoll_event *events, int max, int timeout_ms),
+	    (epfd, events, max, timeout_ms))
+{
+	return sift((struct wait){ .epfd = epfd, .events = events, .max = max,
+				   .deadline = deadline_in_ms(timeout_ms) },
+		    count);
+}
+
+SIFTED_HOOK(epoll_pwait, (int epfd, struct epoll_event *events, int max, int timeout_ms,
+			  const sigset_t *mask),
+	    (epfd, events, max, timeout_ms, mask))
+{
+	return sift((struct wait){ .epfd = epfd, .events = events, .max = max,
+				   .deadline = deadline_in_ms(timeout_ms), .mask = mask },
+		    count);
+}
+
+SIFTED_HOOK(epoll_pwait2, (int epfd, struct epoll_event *events, int max,
+			   const struct timespec *timeout, const sigset_t *mask),
+	    (epfd, events, max, timeout, mask))
+{
+	struct timespec copy;
+
+	if (timeout && (!usermem_read(&copy, timeout, sizeof(copy)) || !timeout_is_valid(&copy)))
+		return next.epoll_pwait2(epfd, events, max, timeout, mask);
+	return sift((struct wait){ .epfd = epfd, .events = events, .max = max, .precise = true,
+				   .deadline = deadline_in(timeout ? &copy : NULL), .mask = mask },
+		    count);
+}

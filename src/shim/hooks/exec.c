@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * exec.c - starting a program, with a word about the sockets that it inherits
+ *
+ * If there is something to be said, the program's environment is copied with a
+ * variable added, to the stack in vfork() children, which must leave no trace in their
+ * parent's memory. All else is as the caller has it; PATH is searched by the C library.
+ *
+ * system() and popen() are out of reach: the C library starts their shells by itself.
+ */
+#include "config.h"
+
+#include "shim/process/children.h"
+#include "shim/socket/conn.h"
+#include "shim/process/handover.h"
+#include "shim/hooks/hook.h"
+#include "shim/process/leave.h"
+#include "shim/system/log.h"
+#include "shim/system/next.h"
+#include "shim/system/usermem.h"
+
+#include <alloca.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define VARIABLES_MAX 4096 /* 32 KiB of stack */
+
+/* What is called in the end, and all of its arguments but the environment. */
+struct start {
+	int (*with)(const struct start *start, char *const envp[]);
+	enum handover_way way;
+	const char *path;
+	char *const *argv;
+	int fd, flags;
+	pid_t *pid;
+	const posix_spawn_file_actions_t *actions;
+	const posix_spawnattr_t *attributes;
+};
+
+static int with_execve(const struct start *start, char *const envp[])
+{
+	return next.execve(start->path, start->argv, envp);
+}
+
+static int with_execvpe(const struct start *start, char *const envp[])
+{
+	return next.execvpe(start->path, start->argv, envp);
+}
+
+static int with_fexecve(const struct start *start, char *const envp[])
+{
+	return next.fexecve(start->fd, start->argv, envp);
+}
+
+static int with_execveat(const struct start *start, char *const envp[])
+{
+	return next.execveat(start->fd, start->path, start->argv, envp, start->flags);
+}
+
+static int with_posix_spawn(const struct start *start, char *const envp[])
+{
+	return next.posix_spawn(start->pid, start->path, start->actions, start->attributes,
+				start->argv, envp);
+}
+
+static int with_posix_spawnp(const struct start *start, char *const envp[])
+{
+	return next.posix_spawnp(start->pid, start->path, start->actions, start->attributes,
+				 start->argv, envp);
+}
+
+static size_t variables(char *const envp[])
+{
+	size_t count = 0;
+
+	while (envp && envp[count])
+		count++;
+	return count;
+}
+
+/* @text: room for HANDOVER_TEXT_MAX; @extended: for all variables of @envp and two pointers more */
+static int start_with(const struct start *start, char *const envp[], char *text, char **extended)
+{
+	size_t used = 0;
+
+	if (!handover_write(text, start->way))
+		return start->with(start, envp);
+	for (; envp && *envp; envp++)
+		if (strncmp(*envp, HANDOVER_VARIABLE "=", strlen(HANDOVER_VARIABLE "=")) != 0)
+			extended[used++] = *envp;
+	extended[used++] = text;
+	extended[used] = NULL;
+	return start->with(start, extended);
+}
+
+/* On the stack of a vfork() child, which is its parent's. */
+__attribute__((noinline)) static int start_from_stack(const struct start *start, char *const envp[])
+{
+	char text[HANDOVER_TEXT_MAX];
+	size_t count = variables(envp);
+
+	if (count > VARIABLES_MAX) {
+		log_line("%s: more than %d variables: it can't be told of its connections",
+			 start->path ? start->path : "exec", VARIABLES_MAX);
+		return start->with(start, envp);
+	}
+	return start_with(start, envp, text, alloca((count + 2) * sizeof(char *)));
+}
+
+/* Threads may have less stack than that (PTHREAD_STACK_MIN), and a mapping goes with an exec(). */
+static int start_informed(const struct start *start, char *const envp[])
+{
+	size_t room = HANDOVER_TEXT_MAX + (variables(envp) + 2) * sizeof(char *);
+	int saved_errno = errno, ret;
+	char *memory = MAP_FAILED;
+
+	if (conn_is_owner())
+		memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	errno = saved_errno;
+	if (memory == MAP_FAILED)
+		return start_from_stack(start, envp);
+	ret = start_with(start, envp, memory, (char **)(memory + HANDOVER_TEXT_MAX));
+	saved_errno = errno;
+	munmap(memory, room);
+	errno = saved_errno;
+	return ret;
+}
+
+static void look_at(const struct start *start, char *const envp[])
+{
+	bool has_fd = start->with == with_fexecve || start->with == with_execveat;
+
+	children_look(&(struct child){
+		.directory = has_fd ? start->fd : AT_FDCWD,
+		.path = start->path,
+		.searched = start->with == with_execvpe || start->with == with_posix_spawnp,
+		.environment = envp,
+	});
+}
+
+/* Variables that aren't there are the kernel's to refuse; they are looked at only if there is anything to be said. */
+static int start_program(const struct start *start, char *const envp[])
+{
+	char *const path[] = { (char *)(uintptr_t)start->path, NULL };
+
+	if ((children_are_watched || conn_next_fd(0) >= 0) && !usermem_has_strings(envp))
+		return start->with(start, envp);
+	if (children_are_watched && usermem_has_strings(path))
+		look_at(start, envp);
+	if (handover_is_due(envp))
+		return start_informed(start, envp);
+	if (!conn_none_attentive())
+		handover_finish(start->way);
+	return start->with(start, envp);
+}
+
+/* What exec() closes must have no response in it: close(2) of unread bytes is a reset. */
+static int become_program(const struct start *start, char *const envp[])
+{
+	int saved_errno = errno;
+
+	if (!conn_none_attentive() && conn_is_owner())
+		leave_all(LEAVE_CLOEXEC);
+	errno = saved_errno;
+	return start_program(start, envp);
+}
+
+HOOK(int, execve, (const char *path, char *const argv[], char *const envp[]))
+{
+	return become_program(&(struct start){ .with = with_execve, .path = path, .argv = argv }, envp);
+}
+
+HOOK(int, execv, (const char *path, char *const argv[]))
+{
+	return hook_execve(path, argv, environ);
+}
+
+HOOK(int, execvpe, (const char *file, char *const argv[], char *const envp[]))
+{
+	return become_program(&(struct start){ .with = with_execvpe, .path = file, .argv = argv }, envp);
+}
+
+HOOK(int, execvp, (const char *file, char *const argv[]))
+{
+	return hook_execvpe(file, argv, environ);
+}
+
+HOOK(int, fexecve, (int fd, char *const argv[], char *const envp[]))
+{
+	return become_program(&(struct start){ .with = with_fexecve, .fd = fd, .argv = argv }, envp);
+}
+
+HOOK(int, execveat, (int dirfd, const char *path, char *const argv[], char *const envp[], int flags))
+{
+	return become_program(&(struct start){ .with = with_execveat, .fd = dirfd, .path = path,
+					      .argv = argv, .flags = flags },
+			     envp);
+}
+
+/* The arguments from @first to the NULL, as an array on the caller's stack; @args is then behind it. */
+#define ARGV_COLLECT(argv, first, args)                                                            \
+	do {                                                                                       \
+		size_t arg_count = 1;                                                              \
+		va_list ahead;                                                                     \
+                                                                                                   \
+		va_copy(ahead, args);                                                              \
+		for (const char *arg = first; arg; arg = va_arg(ahead, const char *))              \
+			arg_count++;                                                               \
+		va_end(ahead);                                                                     \
+		(argv) = alloca(arg_count * sizeof(*(argv)));                                      \
+		arg_count = 0;                                                                     \
+		for (char *arg = (char *)(uintptr_t)(first); ((argv)[arg_count++] = arg);)         \
+			arg = va_arg(args, char *);                                                \
+	} while (0)
+
+HOOK(int, execl, (const char *path, const char *arg0, ...))
+{
+	char **argv;
+	va_list args;
+
+	va_start(args, arg0);
+	ARGV_COLLECT(argv, arg0, args);
+	va_end(args);
+	return hook_execve(path, argv, environ);
+}
+
+HOOK(int, execlp, (const char *file, const char *arg0, ...))
+{
+	char **argv;
+	va_list args;
+
+	va_start(args, arg0);
+	ARGV_COLLECT(argv, arg0, args);
+	va_end(args);
+	return hook_execvpe(file, argv, environ);
+}
+
+HOOK(int, execle, (const char *path, const char *arg0, ...))
+{
+	char *const *envp;
+	char **argv;
+	va_list args;
+
+	va_start(args, arg0);
+	ARGV_COLLECT(argv, arg0, args);
+	envp = va_arg(args, char *const *);
+	va_end(args);
+	return hook_execve(path, argv, envp);
+}
+
+/* What else the actions say can't be read out of them, but the standard descriptors matter most. */
+HOOK(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions, int fd, int to))
+{
+	struct conn *conn = to <= STDERR_FILENO && conn_maybe(fd) ? conn_of(fd) : NULL;
+
+	if (conn)
+		conn->given = true;
+	return next.posix_spawn_file_actions_adddup2(actions, fd, to);
+}
+
+static enum handover_way spawn_way(const posix_spawn_file_actions_t *actions)
+{
+	return actions ? HANDOVER_CHANGED : HANDOVER_AS_THEY_ARE;
+}
+
+HOOK(int, posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+			const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]))
+{
+	return start_program(&(struct start){ .with = with_posix_spawn, .way = spawn_way(actions),
+					      .pid = pid, .path = path, .actions = actions,
+					      .attributes = attributes, .argv = argv },
+			     envp);
+}
+
+HOOK(int, posix_spawnp, (pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			 const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]))
+{
+	return start_program(&(struct start){ .with = with_posix_spawnp, .way = spawn_way(actions),
+					      .pid = pid, .path = file, .actions = actions,
+					      .attributes = attributes, .argv = argv },
+			     envp);
+}

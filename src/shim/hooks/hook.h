@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hook.h - how an exported symbol is defined
+ *
+ * HOOK(type, name, (parameters)) starts the definition of the C library's NAME
+ * under a name of our own, so that neither its fortified inline version nor the
+ * transparent unions of its prototype get in the way. src/shim/libconvert.sym
+ * lists the same names for the linker, and a section of the library has them for rebind.c.
+ *
+ * HOOK_PASSING(type, name, (parameters), (arguments)) starts the definition of what the hook
+ * does while a connection is on its way. With none, the hook is a load, a test and a jump to
+ * next.NAME: the body must be a function of its own for that, or its registers are saved first.
+ */
+#ifndef SHIM_HOOK_H
+#define SHIM_HOOK_H
+
+#include "shim/socket/conn.h"
+#include "shim/system/next.h"
+
+#include <errno.h>
+#include <sys/types.h>
+
+/* Where rebind.c knows how the loader binds, and hooks/dlopen.c how dlopen() is called. */
+#if defined(__GLIBC__) && ((defined(__x86_64__) && defined(__LP64__)) || (defined(__aarch64__) && defined(__LP64__)))
+#define REBIND_KNOWN 1
+#else
+#define REBIND_KNOWN 0
+#endif
+
+#define HOOK_NAME(name)                                                                            \
+	__attribute__((section("hook_names"), used)) static const char hook_name_##name[] = #name;
+
+#define HOOK(type, name, params)                                                                   \
+	HOOK_NAME(name)                                                                            \
+	type hook_##name params __asm__(#name) __attribute__((visibility("default")));             \
+	type hook_##name params
+
+#define HOOK_SLOW __attribute__((noinline)) static
+
+#define HOOK_PASSING(type, name, params, args)                                                     \
+	HOOK_SLOW type slow_##name params;                                                         \
+	HOOK(type, name, params)                                                                   \
+	{                                                                                          \
+		return conn_none_attentive() ? next.name args : slow_##name args;                  \
+	}                                                                                          \
+	HOOK_SLOW type slow_##name params
+
+/* Turns 0 or a positive value, or -errno, into what the C library returns. */
+static inline int hook_result(int ret)
+{
+	if (ret >= 0)
+		return ret;
+	errno = -ret;
+	return -1;
+}
+
+/* The same for what returns a number of bytes. */
+static inline ssize_t hook_result_long(ssize_t ret)
+{
+	if (ret >= 0)
+		return ret;
+	errno = (int)-ret;
+	return -1;
+}
+
+/* @ret of a call of ours: success leaves errno as it was before, whatever was tried. */
+static inline int hook_success_kept(int ret, int saved_errno)
+{
+	if (ret >= 0)
+		errno = saved_errno;
+	return ret;
+}
+
+#endif

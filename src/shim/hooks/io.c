@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * io.c - sending and receiving while a connection is pending
+ *
+ * What may pass is decided in gate.c, and by output.c for early data.
+ */
+#include "config.h"
+
+#include "shim/socket/conn.h"
+#include "shim/system/deadline.h"
+#include "shim/connect/gate.h"
+#include "shim/hooks/hook.h"
+#include "shim/connect/input.h"
+#include "shim/system/next.h"
+#include "shim/connect/output.h"
+#include "shim/process/rights.h"
+#include "shim/system/usermem.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#define GATED(gate_call, next_call)                                                                \
+	do {                                                                                       \
+		struct gate gate = gate_call;                                                      \
+                                                                                                   \
+		return gate.pass ? (next_call) : hook_result(gate.ret);                            \
+	} while (0)
+
+/*
+ * What the kernel looks at before it asks for the state of the socket is to be @sound. If it isn't the call is the next
+ * function's to refuse, whatever the state, and what is no transfer at all is done at once. Looked at only where
+ * a connection is on its way.
+ */
+
+/* gate_output(), where it is asked to connect as well, as connect(2) says it. */
+static struct gate output_gate(int fd, int flags)
+{
+	struct gate gate = gate_output(fd, flags);
+
+	if (!gate.pass && gate.ret == -EAGAIN && flags & MSG_FASTOPEN)
+		gate.ret = -EALREADY;
+	return gate;
+}
+
+/*
+ * Output: what a held SYN waits for goes with it. One look is enough for sockets that are not on
+ * their way. @iov, @count: there, but not so the buffers
+ */
+#define GATED_OUTPUT(fd, iov, count, flags, sound, next_call)                                      \
+	do {                                                                                       \
+		ssize_t early;                                                                     \
+                                                                                                   \
+		if (!conn_attentive(fd) || !(sound))                                               \
+			return next_call;                                                          \
+		if (output_is_early(fd, iov, count, flags, &early))                                \
+			return hook_result_long(early);                                            \
+		GATED(output_gate(fd, flags), next_call);                                          \
+	} while (0)
+
+/*
+ * Input: what MPTCP says of a connection that is over becomes what TCP says. Falls through, with 0
+ * to be returned, at the end of the stream.
+ */
+#define GATED_INPUT(fd, flags, sound, next_call)                                                   \
+	do {                                                                                       \
+		struct gate gate = { .pass = true };                                               \
+		ssize_t got;                                                                       \
+                                                                                                   \
+		if (((flags)&MSG_OOB || conn_attentive(fd)) && (sound))                            \
+			gate = input_gate(fd, flags);                                              \
+		if (!gate.pass && gate.ret)                                                        \
+			return hook_result(gate.ret);                                              \
+		got = gate.pass ? (next_call) : 0;                                                 \
+		if (gate.pass && (got >= 0 || input_failed(fd) < 0))                               \
+			return got;                                                                \
+	} while (0)
+
+/*
+ * What a failed input on @fd is for the application: -1, or 0 at the end of the stream. The errno from
+ * before isn't worth a look-up in each call; 0 is no error to whoever reads it all the same.
+ */
+HOOK_SLOW ssize_t input_failed(int fd)
+{
+	if (!input_has_ended(fd))
+		return -1;
+	errno = 0;
+	return 0;
+}
+
+/*
+ * INPUT_HOOK(name, (parameters), (arguments), plain) is as HOOK_PASSING, for input from fd that is
+ * gated unless it is @plain.
+ */
+#define INPUT_HOOK(name, params, args, plain)                                                      \
+	HOOK_SLOW ssize_t slow_##name params;                                                      \
+	HOOK(ssize_t, name, params)                                                                \
+	{                                                                                          \
+		ssize_t got;                                                                       \
+                                                                                                   \
+		if (!conn_none_attentive() || !(plain))                                            \
+			return slow_##name args;                                                   \
+		got = next.name args;                                                              \
+		return got >= 0 ? got : input_failed(fd);                                          \
+	}                                                                                          \
+	HOOK_SLOW ssize_t slow_##name params
+
+INPUT_HOOK(read, (int fd, void *buf, size_t count), (fd, buf, count), true)
+{
+	GATED_INPUT(fd, 0, count && count <= SSIZE_MAX && usermem_is_address(buf), next.read(fd, buf, count));
+	return 0;
+}
+
+/* Are there bytes to be transferred to or from these buffers, at the only offset that a socket has? */
+static bool is_transfer(const struct iovec *iov, int count, off64_t offset)
+{
+	if (offset != -1 || count <= 0 || !usermem_has_vector(iov, (size_t)count))
+		return false;
+	for (int i = 0; i < count; i++)
+		if (iov[i].iov_len)
+			return true;
+	return false;
+}
+
+INPUT_HOOK(readv, (int fd, const struct iovec *iov, int count), (fd, iov, count), true)
+{
+	GATED_INPUT(fd, 0, is_transfer(iov, count, -1), next.readv(fd, iov, count));
+	return 0;
+}
+
+/* On a socket only offset -1 has a meaning, which is readv() with flags. */
+HOOK(ssize_t, preadv2, (int fd, const struct iovec *iov, int count, native_off_t offset, int flags))
+{
+	GATED_INPUT(fd, 0, is_transfer(iov, count, offset), next.preadv64v2(fd, iov, count, offset, flags));
+	return 0;
+}
+
+HOOK(ssize_t, preadv64v2, (int fd, const struct iovec *iov, int count, off64_t offset, int flags))
+{
+	GATED_INPUT(fd, 0, is_transfer(iov, count, offset), next.preadv64v2(fd, iov, count, offset, flags));
+	return 0;
+}
+
+/* TCP waits for data even if none is wanted; MPTCP doesn't. */
+static ssize_t recv_nothing(int fd, void *buf, int flags)
+{
+	char byte;
+
+	if (!input_is_mptcp(fd))
+		return next.recv(fd, buf, 0, flags);
+	return next.recv(fd, &byte, 1, flags | MSG_PEEK) < 0 ? -1 : 0;
+}
+
+INPUT_HOOK(recv, (int fd, void *buf, size_t len, int flags), (fd, buf, len, flags),
+	   len && !(flags & MSG_OOB))
+{
+	GATED_INPUT(fd, flags, usermem_is_address(buf),
+		    len ? next.recv(fd, buf, len, flags) : recv_nothing(fd, buf, flags));
+	return 0;
+}
+
+HOOK(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
+			 socklen_t *addrlen))
+{
+	GATED_INPUT(fd, flags, usermem_is_address(buf),
+		    len || addr ? next.recvfrom(fd, buf, len, flags, addr, addrlen) :
+				  recv_nothing(fd, buf, flags));
+	return addr ? hook_result(usermem_answer_name(addr, addrlen, NULL, 0)) : 0;
+}
+
+/* Was there no room for anything? The kernel has read @msg a moment ago. */
+static bool is_without_room(const struct msghdr *msg)
+{
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
+		if (msg->msg_iov[i].iov_len)
+			return false;
+	return true;
+}
+
+static ssize_t receive(int fd, struct msghdr *msg, int flags)
+{
+	ssize_t got = next.recvmsg(fd, msg, flags);
+
+	return got == 0 && input_is_mptcp(fd) && is_without_room(msg) ? recv_nothing(fd, NULL, flags) : got;
+}
+
+static bool is_message(const struct msghdr *msg, bool sent)
+{
+	struct msghdr copy;
+
+	return usermem_has_message(msg, sent, &copy);
+}
+
+/* At the end of the stream. The kernel has read @msg a moment ago, but may not have written it. */
+static bool message_empty(struct msghdr *msg)
+{
+	struct msghdr copy;
+
+	if (!usermem_read(&copy, msg, sizeof(copy)))
+		return false;
+	copy.msg_namelen = 0;
+	copy.msg_controllen = 0;
+	copy.msg_flags = 0;
+	return usermem_write(msg, &copy, sizeof(copy));
+}
+
+HOOK(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags))
+{
+	GATED_INPUT(fd, flags, is_message(msg, false), receive(fd, msg, flags));
+	return hook_result(message_empty(msg) ? 0 : -EFAULT);
+}
+
+/* The time-out; then an error is told, whatever else there is; then the first header. */
+static bool are_messages(int fd, const struct mmsghdr *msgs, unsigned int count, const struct timespec *timeout)
+{
+	const struct conn *conn = conn_attentive(fd);
+	struct timespec copy;
+
+	if (timeout && (!usermem_read(&copy, timeout, sizeof(copy)) || !timeout_is_valid(&copy)))
+		return false;
+	return (conn && conn_state(conn) == CONN_FAILED) || (count && is_message(&msgs->msg_hdr, false));
+}
+
+/* At the end of the stream there is nothing in any of them. The time-out is written back, with all that is left of it. */
+static int messages_empty(struct mmsghdr *msgs, unsigned int count, struct timespec *timeout)
+{
+	const unsigned int nothing = 0;
+	struct timespec copy;
+	unsigned int got = 0;
+
+	while (got < count && message_empty(&msgs[got].msg_hdr) &&
+	       usermem_write(&msgs[got].msg_len, &nothing, sizeof(nothing)))
+		got++;
+	if ((count && !got) || (timeout && (!usermem_read(&copy, timeout, sizeof(copy)) ||
+					    !usermem_write(timeout, &copy, sizeof(copy)))))
+		return hook_result(-EFAULT);
+	return (int)got;
+}
+
+HOOK(int, recvmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags,
+		     struct timespec *timeout))
+{
+	GATED_INPUT(fd, flags, are_messages(fd, msgs, count, timeout), next.recvmmsg(fd, msgs, count, flags, timeout));
+	return messages_empty(msgs, count, timeout);
+}
+
+/* The fortified names (_FORTIFY_SOURCE): an overflow ends the process, as in the C library. */
+static void fortify_check(size_t wanted, size_t room)
+{
+	if (wanted > room)
+		abort();
+}
+
+HOOK(ssize_t, __read_chk, (int fd, void *buf, size_t count, size_t room))
+{
+	fortify_check(count, room);
+	return hook_read(fd, buf, count);
+}
+
+HOOK(ssize_t, __recv_chk, (int fd, void *buf, size_t len, size_t room, int flags))
+{
+	fortify_check(len, room);
+	return hook_recv(fd, buf, len, flags);
+}
+
+HOOK(ssize_t, __recvfrom_chk, (int fd, void *buf, size_t len, size_t room, int flags,
+			       struct sockaddr *addr, socklen_t *addrlen))
+{
+	fortify_check(len, room);
+	return hook_recvfrom(fd, buf, len, flags, addr, addrlen);
+}
+
+HOOK_PASSING(ssize_t, write, (int fd, const void *buf, size_t count), (fd, buf, count))
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, count };
+
+	GATED_OUTPUT(fd, &iov, 1, 0, count <= SSIZE_MAX && usermem_is_address(buf), next.write(fd, buf, count));
+}
+
+HOOK_PASSING(ssize_t, writev, (int fd, const struct iovec *iov, int count), (fd, iov, count))
+{
+	GATED_OUTPUT(fd, iov, (size_t)count, 0, is_transfer(iov, count, -1), next.writev(fd, iov, count));
+}
+
+HOOK(ssize_t, pwritev2, (int fd, const struct iovec *iov, int count, native_off_t offset, int flags))
+{
+	GATED_OUTPUT(fd, iov, (size_t)count, 0, is_transfer(iov, count, offset),
+		     next.pwritev64v2(fd, iov, count, offset, flags));
+}
+
+HOOK(ssize_t, pwritev64v2, (int fd, const struct iovec *iov, int count, off64_t offset, int flags))
+{
+	GATED_OUTPUT(fd, iov, (size_t)count, 0, is_transfer(iov, count, offset),
+		     next.pwritev64v2(fd, iov, count, offset, flags));
+}
+
+HOOK_PASSING(ssize_t, send, (int fd, const void *buf, size_t len, int flags), (fd, buf, len, flags))
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	GATED_OUTPUT(fd, &iov, 1, flags, usermem_is_address(buf), next.send(fd, buf, len, flags));
+}
+
+/*
+ * Fast Open on a socket that connect(2) was called on before: as tcp_sendmsg_fastopen(), which looks at the address,
+ * if there is one (@name), though it has no use for it. Returns 0 or -errno.
+ */
+static int fastopen_refused(int fd, int flags, const struct sockaddr_storage *name, socklen_t len)
+{
+	const struct conn *conn = flags & MSG_FASTOPEN && conn_maybe(fd) ? conn_of(fd) : conn_attentive(fd);
+	enum conn_state state = conn ? conn_state(conn) : CONN_FREE;
+
+	if (state != CONN_HELD && (!(flags & MSG_FASTOPEN) || state == CONN_FREE || state == CONN_IDLE || state == CONN_DIRECT))
+		return 0;
+	if (name && len < sizeof(name->ss_family))
+		return -EINVAL;
+	if (name && name->ss_family == AF_UNSPEC)
+		return -EOPNOTSUPP;
+	return state == CONN_DONE || conn_is_confirmed(conn) ? -EISCONN : 0;
+}
+
+HOOK(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
+		       socklen_t addrlen))
+{
+	const struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct sockaddr_storage copy;
+	ssize_t sent;
+	int refused;
+
+	if ((!(flags & MSG_FASTOPEN) && !conn_attentive(fd)) || !usermem_is_address(buf) ||
+	    (addr && !usermem_has_address(addr, addrlen, &copy)))
+		return next.sendto(fd, buf, len, flags, addr, addrlen);
+	refused = fastopen_refused(fd, flags, addr ? &copy : NULL, addrlen);
+	if (refused)
+		return hook_result(refused);
+	if (addr && output_is_fastopen(fd, &iov, 1, flags, (const struct sockaddr *)&copy, addrlen, &sent))
+		return hook_result_long(sent);
+	GATED_OUTPUT(fd, &iov, 1, flags, true, next.sendto(fd, buf, len, flags, addr, addrlen));
+}
+
+/* To a socket of ours that may have more to do than to send. Other descriptors take their rights with them. */
+HOOK_SLOW ssize_t slow_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct sockaddr_storage address, *name;
+	struct msghdr copy;
+	socklen_t len;
+	ssize_t sent;
+	int refused;
+
+	if (!usermem_has_message(msg, true, &copy))
+		return next.sendmsg(fd, msg, flags);
+	rights_leave(&copy);
+	len = copy.msg_namelen < sizeof(address) ? copy.msg_namelen : sizeof(address);
+	name = copy.msg_name && len && usermem_has_address(copy.msg_name, len, &address) ? &address : NULL;
+	refused = fastopen_refused(fd, flags, name, len);
+	if (refused)
+		return hook_result(refused);
+	if (output_is_fastopen(fd, copy.msg_iov, copy.msg_iovlen, flags, (const struct sockaddr *)name, len, &sent))
+		return hook_result_long(sent);
+	GATED_OUTPUT(fd, copy.msg_iov, copy.msg_iovlen, flags, true, next.sendmsg(fd, msg, flags));
+}
+
+/*
+ * With no connection on its way there is nothing to be done before the descriptors in a message leave, and once the
+ * kernel has taken it it is there to be looked at.
+ */
+HOOK(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))
+{
+	ssize_t sent;
+
+	if (!conn_none_attentive() || flags & MSG_FASTOPEN)
+		return slow_sendmsg(fd, msg, flags);
+	sent = next.sendmsg(fd, msg, flags);
+	if (sent >= 0)
+		rights_leave(msg);
+	return sent;
+}
+
+/* Of those that are there; the kernel takes no more than 1024. */
+static void rights_leave_several(const struct mmsghdr *msgs, unsigned int count)
+{
+	struct msghdr copy;
+
+	for (unsigned int i = 0; i < count && i < IOV_MAX; i++) {
+		if (!usermem_has_message(&msgs[i].msg_hdr, true, &copy))
+			break;
+		rights_leave(&copy);
+	}
+}
+
+/* With the first of them a connection may begin. */
+static int send_first(int fd, struct mmsghdr *msgs, int flags)
+{
+	ssize_t sent = slow_sendmsg(fd, &msgs->msg_hdr, flags);
+	unsigned int len = (unsigned int)sent;
+
+	if (sent < 0)
+		return -1;
+	return usermem_write(&msgs->msg_len, &len, sizeof(len)) ? 1 : hook_result(-EFAULT);
+}
+
+HOOK_SLOW int slow_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags)
+{
+	if (!count || !is_message(&msgs->msg_hdr, true))
+		return next.sendmmsg(fd, msgs, count, flags);
+	rights_leave_several(msgs, count);
+	if (flags & MSG_FASTOPEN || output_takes_early(fd))
+		return send_first(fd, msgs, flags);
+	GATED(output_gate(fd, flags), next.sendmmsg(fd, msgs, count, flags));
+}
+
+HOOK(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags))
+{
+	int sent;
+
+	if (!conn_none_attentive() || flags & MSG_FASTOPEN)
+		return slow_sendmmsg(fd, msgs, count, flags);
+	sent = next.sendmmsg(fd, msgs, count, flags);
+	for (int i = 0; i < sent; i++)
+		rights_leave(&msgs[i].msg_hdr);
+	return sent;
+}
+
+/* An offset in the file is copied first. */
+static bool is_offset(const void *offset, size_t bytes)
+{
+	return !offset || usermem_is_readable(offset, bytes);
+}
+
+HOOK_PASSING(ssize_t, sendfile, (int out, int in, native_off_t *offset, size_t count),
+	     (out, in, offset, count))
+{
+	if (!conn_attentive(out) || !is_offset(offset, sizeof(*offset)))
+		return next.sendfile(out, in, offset, count);
+	GATED(gate_output(out, 0), next.sendfile(out, in, offset, count));
+}
+
+HOOK_PASSING(ssize_t, sendfile64, (int out, int in, off64_t *offset, size_t count),
+	     (out, in, offset, count))
+{
+	if (!conn_attentive(out) || !is_offset(offset, sizeof(*offset)))
+		return next.sendfile64(out, in, offset, count);
+	GATED(gate_output(out, 0), next.sendfile64(out, in, offset, count));
+}
+
+HOOK_PASSING(ssize_t, splice, (int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len,
+			       unsigned int flags),
+	     (in, in_offset, out, out_offset, len, flags))
+{
+	int flags_as_recv = flags & SPLICE_F_NONBLOCK ? MSG_DONTWAIT : 0;
+	struct gate input;
+
+	/* Neither a socket nor a pipe, which the other one has to be, takes an offset. */
+	if (!len || in_offset || out_offset)
+		return next.splice(in, in_offset, out, out_offset, len, flags);
+	input = gate_input(in, flags_as_recv);
+	if (!input.pass)
+		return hook_result(input.ret);
+	GATED(gate_output(out, flags_as_recv),
+	      next.splice(in, in_offset, out, out_offset, len, flags));
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.c - what an application asks of a socket and sets on it
+ *
+ * The application made a TCP socket, and is to see one: while a connection is pending it looks as
+ * in SYN_SENT, and an MPTCP socket answers as a TCP one would. The kernel is asked first where it can be, for what it
+ * has written is there to be changed; else what the application points to is copied as it does (usermem.h).
+ */
+#include "config.h"
+
+#include "shim/socket/conn.h"
+#include "shim/connect/conversion.h"
+#include "shim/hooks/hook.h"
+#include "shim/connect/input.h"
+#include "shim/connect/liveness.h"
+#include "shim/connect/lowat.h"
+#include "shim/system/next.h"
+#include "shim/socket/options.h"
+#include "shim/connect/replace.h"
+#include "shim/system/usermem.h"
+
+#include <limits.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define TCP_STATE_SYN_SENT 2 /* tcpi_state; <linux/tcp.h> doesn't name the states */
+
+#ifndef SO_PEERNAME
+#define SO_PEERNAME 28
+#endif
+
+/* As the kernel, which takes the error as soon as it knows how much room there is for it. */
+static int get_error(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	socklen_t room;
+	int error;
+
+	if (conn_attentive(fd) == conn && usermem_read(&room, len, sizeof(room)) && (int)room >= 0) {
+		conversion_progress(conn, fd);
+		if (conn_state(conn) == CONN_FAILED) {
+			error = conn_take_error(conn);
+			return hook_result(usermem_answer(value, len, &error, sizeof(error)));
+		}
+	}
+	return next.getsockopt(fd, level, name, value, len);
+}
+
+/* The kernel has written an int, or as much of it as there is room for: now it is @answer. */
+static void rewrite(void *value, const socklen_t *len, int answer)
+{
+	memcpy(value, &answer, *len < sizeof(answer) ? *len : sizeof(answer));
+}
+
+/* The application asked for TCP. */
+static int get_protocol(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	if (next.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (conn->mptcp)
+		rewrite(value, len, IPPROTO_TCP);
+	return 0;
+}
+
+/* Not ESTABLISHED before the server has answered. */
+static int get_tcp_info(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	bool pending = conn_is_pending(conn) && conversion_progress(conn, fd) == CONN_PENDING;
+
+	if (next.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (pending && *len)
+		*(uint8_t *)value = TCP_STATE_SYN_SENT; /* tcpi_state is its first byte */
+	return 0;
+}
+
+/* The application's, not the one that waits for the rest of a response. */
+static int get_rcvlowat(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	int kept = lowat_kept(conn);
+
+	if (next.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (kept)
+		rewrite(value, len, kept);
+	return 0;
+}
+
+/* The application's, not those that ask whether the converter is still there. */
+static int get_keepalive(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	int kept;
+
+	if (next.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (liveness_kept(conn, level, name, &kept))
+		rewrite(value, len, kept);
+	return 0;
+}
+
+/* getpeername() by another name, without its look at the state; an address that is cut is refused. */
+static int get_peer(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	union sockaddr_ip connected;
+	socklen_t bytes = sizeof(connected.in), room;
+
+	if ((!conn_is_pending(conn) && !conn_is_confirmed(conn) && conn_state(conn) != CONN_DONE) ||
+	    !usermem_read(&room, len, sizeof(room)) || (int)room < 0)
+		return next.getsockopt(fd, level, name, value, len);
+	if (next.getsockopt(fd, level, name, &connected, &bytes) != 0)
+		return -1;
+	if (sockaddr_ip_len(&conn->peer) < room)
+		return hook_result(-EINVAL);
+	return hook_result(usermem_answer(value, len, &conn->peer, room));
+}
+
+/* MPTCP is a ULP to the kernel. The answer of a socket that has none is its length. */
+static int get_ulp(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	return conn->mptcp ? hook_result(usermem_answer(value, len, NULL, 0)) :
+			     next.getsockopt(fd, level, name, value, len);
+}
+
+/* The family of the socket that the application has made. */
+static int get_domain(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	if (next.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (conn->shown_ipv4)
+		rewrite(value, len, AF_INET);
+	return 0;
+}
+
+static const struct {
+	int level, name;
+	int (*get)(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len);
+} answers[] = {
+	{ SOL_SOCKET, SO_ERROR, get_error },       { SOL_SOCKET, SO_PROTOCOL, get_protocol },
+	{ IPPROTO_TCP, TCP_INFO, get_tcp_info },   { SOL_SOCKET, SO_RCVLOWAT, get_rcvlowat },
+	{ SOL_SOCKET, SO_DOMAIN, get_domain },     { SOL_SOCKET, SO_PEERNAME, get_peer },
+	{ IPPROTO_TCP, TCP_ULP, get_ulp },         { SOL_SOCKET, SO_KEEPALIVE, get_keepalive },
+	{ IPPROTO_TCP, TCP_KEEPIDLE, get_keepalive }, { IPPROTO_TCP, TCP_KEEPINTVL, get_keepalive },
+	{ IPPROTO_TCP, TCP_KEEPCNT, get_keepalive },
+};
+
+/* The path's MTU, which a socket of ours that isn't connected can't know. */
+static int get_mtu(int fd, void *value, socklen_t *len)
+{
+	struct tcp_info info;
+	socklen_t bytes = sizeof(info), room;
+	int mtu;
+
+	if (!usermem_read(&room, len, sizeof(room)))
+		return hook_result(-EFAULT);
+	if (room > INT_MAX)
+		return hook_result(-EINVAL);
+	if (next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 || !info.tcpi_pmtu)
+		return hook_result(-ENOTCONN);
+	mtu = (int)info.tcpi_pmtu;
+	return hook_result(usermem_answer(value, len, &mtu, sizeof(mtu)));
+}
+
+/* A new TCP socket has the answer where MPTCP knows nothing of an option: it can't have been set, unless as advice. */
+static int get_elsewhere(const struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	int stand_in, ret;
+
+	if ((level == IPPROTO_IP && name == IP_MTU) || (level == IPPROTO_IPV6 && name == IPV6_MTU))
+		return get_mtu(fd, value, len);
+	stand_in = replace_stand_in(conn, fd);
+	if (stand_in < 0)
+		return next.getsockopt(fd, level, name, value, len);
+	ret = next.getsockopt(stand_in, level, name, value, len) == 0 ? 0 : -errno;
+	next_close_now(stand_in);
+	return hook_result(ret);
+}
+
+/* MPTCP cuts an int that there isn't room for to a byte, and TCP to what there is. */
+static bool is_short(int level, const socklen_t *len)
+{
+	socklen_t room;
+
+	return level == IPPROTO_TCP && usermem_read(&room, len, sizeof(room)) && (room == 2 || room == 3);
+}
+
+static int get_short(int fd, int level, int name, void *value, socklen_t *len)
+{
+	socklen_t bytes = sizeof(int);
+	int answer;
+
+	if (next.getsockopt(fd, level, name, &answer, &bytes) != 0)
+		return -1;
+	return hook_result(usermem_answer(value, len, &answer, bytes));
+}
+
+static int get_any(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	int ret;
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+		if (answers[i].name == name && answers[i].level == level)
+			return answers[i].get(conn, fd, level, name, value, len);
+	if (!conn->mptcp)
+		return next.getsockopt(fd, level, name, value, len);
+	if (options_is_advice_noted(conn, level, name))
+		return get_elsewhere(conn, fd, level, name, value, len);
+	ret = is_short(level, len) ? get_short(fd, level, name, value, len) :
+				     next.getsockopt(fd, level, name, value, len);
+	return ret < 0 && errno == EOPNOTSUPP ? get_elsewhere(conn, fd, level, name, value, len) :
+						ret;
+}
+
+HOOK(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len))
+{
+	int saved_errno = errno, ret;
+	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
+
+	if (!conn)
+		return next.getsockopt(fd, level, name, value, len);
+	ret = get_any(conn, fd, level, name, value, len);
+	if (ret == 0)
+		errno = saved_errno;
+	return ret;
+}
+
+/* Is it what TCP takes, and what does it make of it? Returns 0 or -errno. */
+static int set_advice(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len)
+{
+	int stand_in = replace_stand_in(conn, fd), ret = 0, taken;
+	socklen_t bytes = sizeof(taken);
+
+	if (stand_in >= 0) {
+		ret = next.setsockopt(stand_in, level, name, value, len) == 0 ? 0 : -errno;
+		if (ret == 0 && next.getsockopt(stand_in, level, name, &taken, &bytes) == 0)
+			options_advise(conn, level, name, &taken, bytes);
+		next_close_now(stand_in);
+		return ret;
+	}
+	len = len < sizeof(taken) ? len : sizeof(taken);
+	if (!usermem_read(&taken, value, len))
+		return -EFAULT;
+	options_advise(conn, level, name, &taken, len);
+	return 0;
+}
+
+/* What TCP says of an option that can't be had; @refusal if it would take it. */
+static int tcp_refusal(const struct conn *conn, int fd, int level, int name, const void *value, socklen_t len,
+		       int refusal)
+{
+	int stand_in = replace_stand_in(conn, fd);
+
+	if (stand_in < 0)
+		return refusal;
+	if (next.setsockopt(stand_in, level, name, value, len) != 0)
+		refusal = errno;
+	next_close_now(stand_in);
+	return refusal;
+}
+
+/* MPTCP has refused what TCP perhaps takes. Returns 0 or -errno. */
+static int set_refused(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len,
+		       int refusal)
+{
+	if (options_weight(level, name) == OPTION_MATTERS)
+		return -tcp_refusal(conn, fd, level, name, value, len, refusal);
+	return set_advice(conn, fd, level, name, value, len);
+}
+
+HOOK(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len))
+{
+	int saved_errno = errno, ret;
+	struct conn *conn;
+
+	if (level == SOL_SOCKET && name == SO_RCVLOWAT && (conn = conn_attentive(fd)) &&
+	    lowat_keep(conn, value, len))
+		return 0;
+	ret = next.setsockopt(fd, level, name, value, len);
+	if (ret == 0) {
+		conn = conn_unsettled(fd);
+		if (conn) {
+			options_note(conn, level, name, value, len);
+			liveness_note(conn, fd, level, name);
+		}
+	} else if ((errno == ENOPROTOOPT || errno == EOPNOTSUPP) && conn_maybe(fd) &&
+		   (conn = conn_of(fd)) && conn->mptcp) {
+		ret = hook_result(set_refused(conn, fd, level, name, value, len, errno));
+	} else {
+		return ret;
+	}
+	if (ret == 0)
+		errno = saved_errno;
+	return ret;
+}
+
+/* MPTCP says 1 of an end of the stream, and of a socket that isn't connected (Linux 6.18). */
+static void correct_available(int fd, int *available)
+{
+	char byte;
+
+	if (*available == 1 && input_is_mptcp(fd) &&
+	    next.recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1)
+		*available = 0;
+}
+
+/* Nothing of ours is counted. */
+static int answer_nothing(int *answer)
+{
+	const int nothing = 0;
+
+	return usermem_write(answer, &nothing, sizeof(nothing)) ? 0 : -EFAULT;
+}
+
+static int ioctl_available(int fd, unsigned int request, int *answer)
+{
+	struct conn *conn = conn_attentive(fd);
+	int saved_errno = errno;
+
+	if (conn)
+		conversion_progress(conn, fd);
+	if (conn && conn_attentive(fd)) {
+		errno = saved_errno;
+		return hook_result(answer_nothing(answer));
+	}
+	if (next.ioctl(fd, request, answer) != 0)
+		return -1;
+	correct_available(fd, answer);
+	errno = saved_errno;
+	return 0;
+}
+
+/* What wasn't acknowledged, or sent, yet: the request isn't counted. */
+static int ioctl_unsent(int fd, unsigned int request, int *answer)
+{
+	struct conn *conn = conn_attentive(fd);
+	int ret = next.ioctl(fd, request, answer);
+
+	if (ret == 0 && conn && conn_is_pending(conn) && !conn->wrote)
+		*answer = 0;
+	return ret;
+}
+
+/* MPTCP knows no urgent data. */
+static int ioctl_at_mark(int fd, unsigned int request, int *answer)
+{
+	int saved_errno = errno;
+
+	/* EFAULT, too: what isn't a protocol's is taken for a network device's, which have more to be copied. */
+	if (next.ioctl(fd, request, answer) == 0)
+		return 0;
+	if ((errno != ENOTTY && errno != EFAULT) || !conn_maybe(fd) || !conn_of(fd))
+		return -1;
+	errno = saved_errno;
+	return hook_result(answer_nothing(answer));
+}
+
+static int ioctl_known(int fd, unsigned int request, void *arg)
+{
+	if (arg)
+		switch (request) {
+		case FIONREAD:
+			return ioctl_available(fd, request, arg);
+		case SIOCOUTQ:
+		case SIOCOUTQNSD:
+			return ioctl_unsent(fd, request, arg);
+		case SIOCATMARK:
+			return ioctl_at_mark(fd, request, arg);
+		}
+	return next.ioctl(fd, request, arg);
+}
+
+/* The kernel looks at 32 bits of the request, and musl's prototype has no more. */
+HOOK(int, ioctl, (int fd, unsigned long request, ...))
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	return ioctl_known(fd, (unsigned int)request, arg);
+}
+
+/* The C library's calls its own ioctl(). */
+HOOK(int, sockatmark, (int fd))
+{
+	int mark;
+
+	return ioctl_known(fd, SIOCATMARK, &mark) < 0 ? -1 : mark;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * select.c - select() with pending connections in its sets
+ *
+ * The sets are copied, and become an array for the loop of hooks/poll.c. How long they are the caller
+ * doesn't say: the kernel cuts the number of descriptors to the size of the process's table, and many programs rely
+ * on it, as in select(getdtablesize(), ...) with sets of the usual size. What is behind is neither read nor
+ * written there, and must not be here. The size of the table can't be asked for. But
+ *
+ * - a descriptor that is open is in it, and so is all in front of it: up to there the kernel reads the sets, too;
+ * - a descriptor in the sets that isn't open is EBADF if it is in the table, and ignored if it is not. So once the
+ *   kernel has taken the sets, without waiting, the first one that isn't open marks the end.
+ *
+ * What can't be read in front of that end the kernel has refused (EFAULT).
+ */
+#include "config.h"
+
+#include "shim/socket/conn.h"
+#include "shim/system/deadline.h"
+#include "shim/hooks/hook.h"
+#include "shim/system/next.h"
+#include "shim/hooks/poll_pending.h"
+#include "shim/system/usermem.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define WORD_BITS ((int)(sizeof(unsigned long) * CHAR_BIT))
+#define WORDS_ON_STACK (FD_SETSIZE / WORD_BITS)
+#define FDS_ON_STACK 32
+#define NFDS_MAX (1 << 20) /* fs.nr_open: more a process can't have, unless this was raised */
+
+/* The three sets of select(2): in, out, except; each may be NULL. */
+struct sets {
+	int nfds;
+	fd_set *theirs[3];
+	unsigned long *words[3]; /* our copies */
+	unsigned long local[3][WORDS_ON_STACK];
+	size_t bytes;    /* of a set */
+	size_t readable; /* so many of them are there in all of them */
+	void *mapped;    /* NULL if the copies are local */
+};
+
+/* The kernel's POLLIN_SET, POLLOUT_SET and POLLEX_SET (fs/select.c), and what to ask for. */
+static const struct {
+	short ask, answer;
+} set_events[3] = {
+	{ POLLIN | POLLRDNORM | POLLRDBAND,
+	  POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR },
+	{ POLLOUT | POLLWRNORM | POLLWRBAND, POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR },
+	{ POLLPRI, POLLPRI },
+};
+
+static void *map(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void unmap(void *memory, size_t bytes)
+{
+	int saved_errno = errno;
+
+	if (memory)
+		munmap(memory, bytes);
+	errno = saved_errno;
+}
+
+/* Copies the sets as far as they are there. Returns false if there is no memory. */
+static bool sets_copy(struct sets *sets, int nfds, fd_set *in, fd_set *out, fd_set *except)
+{
+	fd_set *const theirs[3] = { in, out, except };
+
+	sets->nfds = nfds < NFDS_MAX ? nfds : NFDS_MAX;
+	sets->readable = sets->bytes = (size_t)((sets->nfds + WORD_BITS - 1) / WORD_BITS) * sizeof(unsigned long);
+	sets->mapped = sets->bytes > sizeof(sets->local[0]) ? map(3 * sets->bytes) : NULL;
+	if (!sets->mapped && sets->bytes > sizeof(sets->local[0]))
+		return false;
+	for (int i = 0; i < 3; i++) {
+		char *mapped = sets->mapped ? (char *)sets->mapped + (size_t)i * sets->bytes : NULL;
+		size_t got;
+
+		sets->theirs[i] = theirs[i];
+		sets->words[i] = theirs[i] ? mapped ? (unsigned long *)(void *)mapped : sets->local[i] : NULL;
+		if (!theirs[i])
+			continue;
+		got = usermem_read_part(sets->words[i], theirs[i], sets->bytes);
+		memset((char *)sets->words[i] + got, 0, sets->bytes - got);
+		sets->readable = got < sets->readable ? got : sets->readable;
+	}
+	return true;
+}
+
+static void sets_drop(struct sets *sets)
+{
+	unmap(sets->mapped, 3 * sets->bytes);
+}
+
+static bool set_has(const unsigned long *words, int fd)
+{
+	return words && (words[fd / WORD_BITS] >> (fd % WORD_BITS) & 1);
+}
+
+static short sets_ask(const struct sets *sets, int fd)
+{
+	short ask = 0;
+
+	for (int i = 0; i < 3; i++)
+		if (set_has(sets->words[i], fd))
+			ask |= set_events[i].ask;
+	return ask;
+}
+
+/* Is there a word in any of the sets with a bit from @fd's place on? */
+static bool sets_have_word(const struct sets *sets, int fd)
+{
+	for (int i = 0; i < 3; i++)
+		if (sets->words[i] && sets->words[i][fd / WORD_BITS])
+			return true;
+	return false;
+}
+
+/* The highest descriptor in the sets that a connection on its way has, or -1. */
+static int sets_last_attentive(const struct sets *sets)
+{
+	int last = -1;
+
+	for (int fd = conn_next_fd(0); fd >= 0 && fd < sets->nfds; fd = conn_next_fd(fd + 1))
+		if (sets_ask(sets, fd) && conn_attentive(fd))
+			last = fd;
+	return last;
+}
+
+/* One behind the last descriptor in the sets that is open, from @from on; the first that isn't is the end. */
+static int sets_end(const struct sets *sets, int from)
+{
+	int end = from;
+
+	for (int fd = from; fd < sets->nfds; fd++) {
+		if (fd % WORD_BITS == 0 && !sets_have_word(sets, fd)) {
+			fd += WORD_BITS - 1;
+			continue;
+		}
+		if (!sets_ask(sets, fd))
+			continue;
+		if (next.fcntl(fd, F_GETFD) < 0)
+			break;
+		end = fd + 1;
+	}
+	return end;
+}
+
+static void sets_cut(struct sets *sets, int nfds)
+{
+	sets->nfds = nfds < sets->nfds ? nfds : sets->nfds;
+	sets->bytes = (size_t)((sets->nfds + WORD_BITS - 1) / WORD_BITS) * sizeof(unsigned long);
+}
+
+/* Returns 0 or -EFAULT. */
+static int sets_write(const struct sets *sets)
+{
+	for (int i = 0; i < 3; i++)
+		if (sets->words[i] && !usermem_write(sets->theirs[i], sets->words[i], sets->bytes))
+			return -EFAULT;
+	return 0;
+}
+
+/*
+ * Cuts the sets to what the kernel takes of them; @last: known to be in the table. Returns 0, or -1 with the
+ * kernel's errno. @nfds: as the application has it
+ */
+static int sets_fit(struct sets *sets, int nfds, int last)
+{
+	int known = (last / WORD_BITS + 1) * WORD_BITS, saved_errno = errno;
+	struct timeval now = { 0, 0 };
+
+	if (sets->nfds <= known && sets->readable == sets->bytes)
+		return 0;
+	if (next.select(nfds, sets->theirs[0], sets->theirs[1], sets->theirs[2], &now) < 0)
+		return -1;
+	if (sets->readable < sets->bytes)
+		sets_cut(sets, (int)sets->readable * CHAR_BIT);
+	sets_cut(sets, sets_end(sets, known));
+	errno = saved_errno;
+	return hook_result(sets_write(sets)); /* as they were */
+}
+
+/* Fills @fds (NULL: only counts) with the descriptors in the sets. */
+static nfds_t sets_to_fds(const struct sets *sets, struct pollfd *fds)
+{
+	nfds_t count = 0;
+
+	for (int fd = 0; fd < sets->nfds; fd++) {
+		short ask = sets_ask(sets, fd);
+
+		if (ask && fds)
+			fds[count] = (struct pollfd){ .fd = fd, .events = ask };
+		count += ask != 0;
+	}
+	return count;
+}
+
+/* Writes the sets back. Returns how many bits are set, or -EBADF or -EFAULT as select(2). */
+static int sets_from_fds(struct sets *sets, const struct pollfd *fds, nfds_t count)
+{
+	int bits = 0, ret;
+
+	for (nfds_t n = 0; n < count; n++)
+		if (fds[n].revents & POLLNVAL)
+			return -EBADF;
+	for (nfds_t n = 0; n < count; n++) {
+		int fd = fds[n].fd;
+
+		for (int i = 0; i < 3; i++) {
+			if (!set_has(sets->words[i], fd))
+				continue;
+			if (fds[n].revents & set_events[i].answer)
+				bits++;
+			else
+				sets->words[i][fd / WORD_BITS] &= ~(1ul << (fd % WORD_BITS));
+		}
+	}
+	ret = sets_write(sets);
+	return ret < 0 ? ret : bits;
+}
+
+static int sets_wait(struct sets *sets, const struct deadline *deadline, const sigset_t *mask)
+{
+	nfds_t count = sets_to_fds(sets, NULL);
+	struct pollfd local[FDS_ON_STACK], *fds = local;
+	int ret;
+
+	if (count > FDS_ON_STACK)
+		fds = map(count * sizeof(*fds));
+	if (!fds)
+		return hook_result(-ENOMEM);
+	sets_to_fds(sets, fds);
+	ret = poll_pending(fds, count, deadline, mask);
+	if (ret >= 0)
+		ret = hook_result(sets_from_fds(sets, fds, count));
+	unmap(fds == local ? NULL : fds, count * sizeof(*fds));
+	return ret;
+}
+
+/* Returns false if the sets are none of our business, else what select(2) is to return in @ret. */
+static bool select_pending(int nfds, fd_set *in, fd_set *out, fd_set *except, const struct deadline *deadline,
+			   const sigset_t *mask, int *ret)
+{
+	struct sets sets;
+	bool ours = false;
+	int last;
+
+	if (nfds <= 0)
+		return false;
+	if (!sets_copy(&sets, nfds, in, out, except)) {
+		*ret = hook_result(-ENOMEM);
+		return true;
+	}
+	last = sets_last_attentive(&sets);
+	if (last >= 0) {
+		ours = true;
+		*ret = sets_fit(&sets, nfds, last);
+		if (*ret == 0)
+			*ret = sets_wait(&sets, deadline, mask);
+	}
+	sets_drop(&sets);
+	return ours;
+}
+
+/* A time-out that isn't there, or is none, is the next function's to refuse; it writes what is left of it itself. */
+HOOK_PASSING(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except,
+			   struct timeval *timeout),
+	     (nfds, in, out, except, timeout))
+{
+	struct timeval time = { 0, 0 };
+	struct timespec ts, left;
+	struct deadline deadline;
+	int ret;
+
+	if (timeout && !usermem_read(&time, timeout, sizeof(time)))
+		return next.select(nfds, in, out, except, timeout);
+	/* microseconds may be more than a second */
+	ts = (struct timespec){ time.tv_sec + time.tv_usec / 1000000, time.tv_usec % 1000000 * 1000 };
+	deadline = deadline_in(timeout ? &ts : NULL);
+	if (!timeout_is_valid(&ts) || !select_pending(nfds, in, out, except, &deadline, NULL, &ret))
+		return next.select(nfds, in, out, except, timeout);
+	if (timeout && deadline_left(&deadline, &left)) /* as Linux does */
+		*timeout = (struct timeval){ left.tv_sec, left.tv_nsec / 1000 };
+	return ret;
+}
+
+HOOK_PASSING(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except,
+			    const struct timespec *timeout, const sigset_t *mask),
+	     (nfds, in, out, except, timeout, mask))
+{
+	struct timespec time = { 0, 0 };
+	struct deadline deadline;
+	int ret;
+
+	if ((timeout && !usermem_read(&time, timeout, sizeof(time))) || !timeout_is_valid(&time))
+		return next.pselect(nfds, in, out, except, timeout, mask);
+	deadline = deadline_in(timeout ? &time : NULL);
+	if (!select_pending(nfds, in, out, except, &deadline, mask, &ret))
+		return next.pselect(nfds, in, out, except, timeout, mask);
+	return ret;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* socket.c - socket(), connect(), listen(), shutdown(), and what copies or closes a socket */
+#include "config.h"
+
+#include "shim/socket/conn.h"
+#include "shim/connect/conversion.h"
+#include "shim/connect/dissolve.h"
+#include "shim/hooks/hook.h"
+#include "shim/process/leave.h"
+#include "shim/system/next.h"
+#include "shim/connect/replace.h"
+#include "shim/system/usermem.h"
+#include "shim/wait/watch.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SOCK_TYPE_MASK 0xf /* SOCK_NONBLOCK and SOCK_CLOEXEC are above */
+
+static bool is_tcp(int domain, int type, int protocol)
+{
+	return (domain == AF_INET || domain == AF_INET6) &&
+	       (type & SOCK_TYPE_MASK) == SOCK_STREAM &&
+	       (protocol == 0 || protocol == IPPROTO_TCP);
+}
+
+HOOK(int, socket, (int domain, int type, int protocol))
+{
+	uint32_t generation = conn_generation();
+	int saved_errno = errno;
+	int fd = next.socket(domain, type, protocol);
+	struct conn *conn;
+
+	if (fd < 0 || !conversion_enabled() || !is_tcp(domain, type, protocol))
+		return fd;
+	conn = conn_add(fd);
+	if (conn)
+		conn_mark_made(conn, generation);
+	errno = saved_errno;
+	return fd;
+}
+
+static int connect_again(struct conn *conn, int fd, bool blocking);
+
+/*
+ * A blocking connect() has waited for the end of the attempt. Each thread that has is told of success, however many they
+ * are; a failure is told to one, and the others get EPIPE (Linux 6.18).
+ */
+static int connect_waited(struct conn *conn, int fd)
+{
+	int error;
+
+	switch (conn_state_unclaimed(conn)) {
+	case CONN_DONE:
+	case CONN_CONFIRMED:
+		conn->connect_told = true;
+		return 0;
+	case CONN_DIRECT:
+		return 1;
+	case CONN_HELD:
+	case CONN_PENDING: /* begun anew by another thread */
+		return connect_again(conn, fd, true);
+	case CONN_FAILED:
+		error = conn_take_error(conn);
+		conn_move(conn, CONN_FAILED, CONN_IDLE);
+		return error ? -error : -EPIPE;
+	default:
+		return -EPIPE;
+	}
+}
+
+/* connect() once more, on a socket that we have a conn of. Returns 0 or -errno, 1: not ours. */
+static int connect_again(struct conn *conn, int fd, bool blocking)
+{
+	int error;
+
+	switch (conn_state(conn)) {
+	case CONN_HELD:
+		return -EISCONN;
+	case CONN_DONE:
+	case CONN_CONFIRMED:
+	case CONN_TAKING:
+		if (conn->connect_told)
+			return -EISCONN;
+		conn->connect_told = true;
+		return 0;
+	case CONN_FAILED:
+		error = conn_take_error(conn);
+		conn_move(conn, CONN_FAILED, CONN_IDLE);
+		return error ? -error : -ECONNABORTED;
+	case CONN_PENDING:
+	case CONN_CLAIMED:
+		if (conn->connect_told)
+			return -EISCONN;
+		break;
+	default:
+		return 1;
+	}
+	if (!blocking && conversion_progress(conn, fd) == CONN_PENDING)
+		return -EALREADY;
+	error = blocking ? conversion_wait_for(conn, fd, SO_SNDTIMEO) : 0;
+	if (error)
+		return error == -EAGAIN ? -EALREADY : error;
+	return blocking ? connect_waited(conn, fd) : connect_again(conn, fd, blocking);
+}
+
+static bool is_unconnected_tcp(int fd)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr), intlen = sizeof(int);
+	int protocol = 0;
+
+	return next.getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &intlen) == 0 &&
+	       (protocol == IPPROTO_TCP || protocol == IPPROTO_MPTCP) &&
+	       next.getpeername(fd, (struct sockaddr *)&addr, &len) < 0;
+}
+
+static bool is_blocking(int fd)
+{
+	int flags = next.fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+/*
+ * connect(2) of a socket that an attempt has left behind. Its epoll registrations are made again
+ * once it is connecting: a socket that isn't connected reports itself as hung up.
+ */
+static int connect_replaced(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int cancel_state, ret;
+
+	if (is_blocking(fd)) {
+		watch_resume(conn);
+		return next.connect(fd, addr, len);
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	ret = next.connect(fd, addr, len);
+	watch_resume(conn);
+	pthread_setcancelstate(cancel_state, NULL);
+	return ret;
+}
+
+/* Without a converter; a socket that could not be connected may be tried again. */
+static int connect_directly(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int ret;
+
+	if (conn)
+		replace_with_tcp(conn, fd);
+	if (conn)
+		conn_move(conn, CONN_IDLE, CONN_DIRECT);
+	ret = conn && conn->suspended ? connect_replaced(conn, fd, addr, len) :
+					next.connect(fd, addr, len);
+	if (conn && ret < 0 && errno != EINPROGRESS && errno != EALREADY && errno != EINTR &&
+	    errno != EISCONN)
+		conn_move(conn, CONN_DIRECT, CONN_IDLE);
+	return ret;
+}
+
+/*
+ * To no server: AF_UNSPEC dissolves a connection. All else is for the kernel to refuse, but not before the state of
+ * the socket has: it doesn't look at an address if it needs none.
+ */
+static int connect_nowhere(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int ret = 1;
+
+	if (conn && len >= sizeof(addr->sa_family)) {
+		if (addr->sa_family == AF_UNSPEC)
+			return hook_result(dissolve_connection(conn, fd, addr, len));
+		ret = connect_again(conn, fd, is_blocking(fd));
+	}
+	return ret > 0 ? next.connect(fd, addr, len) : hook_result(ret);
+}
+
+static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	union sockaddr_ip server;
+	struct conn *conn;
+	bool blocking;
+	int ret;
+
+	conn = conn_maybe(fd) ? conn_of(fd) : NULL;
+	if (!sockaddr_ip_from(&server, addr, len))
+		return connect_nowhere(conn, fd, addr, len);
+	if (conn && conn_state(conn) == CONN_FAILED && conn->unconnected)
+		conn_take_error(conn); /* a new beginning */
+
+	blocking = is_blocking(fd);
+	ret = conn ? connect_again(conn, fd, blocking) : 1;
+	if (ret <= 0)
+		return hook_result(ret);
+	if (!conn && is_unconnected_tcp(fd))
+		conn = conn_add(fd);
+	ret = conn && conn_state(conn) == CONN_IDLE ?
+		      conversion_start(conn, fd, &server, conversion_wants_early_data(fd)) :
+		      CONVERSION_DIRECT;
+	if (ret == CONVERSION_DIRECT)
+		return connect_directly(conn, fd, addr, len);
+	if (ret < 0 || conn_state(conn) == CONN_HELD)
+		return hook_result(ret);
+	if (!blocking) {
+		if (!watch_any(conn))
+			conn_mark_unseen(conn, true);
+		return hook_result(-EINPROGRESS);
+	}
+	ret = conversion_wait(conn, fd);
+	if (ret == 0)
+		ret = connect_waited(conn, fd);
+	return ret > 0 ? connect_directly(conn, fd, addr, len) : hook_result(ret);
+}
+
+/* An address that isn't there, or too long, is the kernel's to refuse; another one is copied, once, as it does. */
+HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
+{
+	struct sockaddr_storage copy;
+	int saved_errno = errno;
+
+	if (!conversion_enabled() || !usermem_has_address(addr, len, &copy))
+		return next.connect(fd, addr, len);
+	return hook_success_kept(connect_any(fd, (const struct sockaddr *)&copy, len), saved_errno);
+}
+
+/* Only a client's connections are converted. What a listener accepts is none of our business. */
+HOOK(int, listen, (int fd, int backlog))
+{
+	struct conn *conn = conn_idle(fd);
+	int ret, saved_errno;
+
+	if (!conn)
+		return next.listen(fd, backlog);
+	replace_with_tcp(conn, fd);
+	ret = next.listen(fd, backlog);
+	saved_errno = errno;
+	watch_resume(conn); /* now there is nothing to be told of it but connections */
+	if (ret == 0)
+		conn_move(conn, CONN_IDLE, CONN_DIRECT);
+	errno = saved_errno;
+	return ret;
+}
+
+HOOK(int, shutdown, (int fd, int how))
+{
+	struct conn *conn = conn_attentive(fd);
+	int saved_errno = errno;
+
+	if (how < SHUT_RD || how > SHUT_RDWR)
+		return next.shutdown(fd, how);
+	if (conn)
+		return hook_success_kept(hook_result(dissolve_shutdown(conn, fd, how)), saved_errno);
+	conn = conn_idle(fd);
+	return conn ? hook_result(dissolve_unconnected(conn, fd, how)) : next.shutdown(fd, how);
+}
+
+HOOK(int, close, (int fd))
+{
+	struct conn *conn = conn_attentive(fd);
+	int saved_errno = errno;
+
+	if (conn) {
+		leave_by_close(conn, fd);
+		errno = saved_errno;
+	}
+	conn_forget(fd);
+	return next.close(fd);
+}
+
+HOOK(int, close_range, (unsigned int first, unsigned int last, int flags))
+{
+	/* With other flags the descriptors live on: for the exec(), or in another process. */
+	if (flags == 0)
+		conn_forget_range(first, last);
+	return next.close_range(first, last, flags);
+}
+
+/* The C library's, by its own close_range(), is out of reach of the hook above. */
+HOOK(void, closefrom, (int first))
+{
+	conn_forget_range(first < 0 ? 0 : (unsigned int)first, UINT_MAX);
+	next.closefrom(first);
+}
+
+HOOK(int, dup, (int fd))
+{
+	int to = next.dup(fd);
+
+	if (to >= 0)
+		conn_dup(fd, to);
+	return to;
+}
+
+static int dup_followed(int fd, int to, int ret)
+{
+	if (ret < 0)
+		return ret;
+	conn_dup(fd, to);
+	if (to <= STDERR_FILENO && fd != to)
+		leave_to_stdio(to);
+	return ret;
+}
+
+HOOK(int, dup2, (int fd, int to))
+{
+	return dup_followed(fd, to, next.dup2(fd, to));
+}
+
+HOOK(int, dup3, (int fd, int to, int flags))
+{
+	return dup_followed(fd, to, next.dup3(fd, to, flags));
+}
+
+static int fcntl_followed(int fd, int command, void *arg)
+{
+	int ret = next.fcntl(fd, command, arg);
+
+	if (ret >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC))
+		conn_dup(fd, ret);
+	return ret;
+}
+
+/* The third argument is an int, a pointer, or missing: fetched as the widest, as the C library does. */
+#define FCNTL_HOOK(symbol)                                                                         \
+	HOOK(int, symbol, (int fd, int command, ...))                                 \
+	{                                                                                          \
+		va_list args;                                                                      \
+		void *arg;                                                                         \
+                                                                                                   \
+		va_start(args, command);                                                           \
+		arg = va_arg(args, void *);                                                        \
+		va_end(args);                                                                      \
+		return fcntl_followed(fd, command, arg);                                           \
+	}
+
+FCNTL_HOOK(fcntl)
+FCNTL_HOOK(fcntl64)

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * children.c - programs that are started and can't be converted are told of
+ *
+ * A static program, one made by Go, a set-user-ID one, or one that is started without LD_PRELOAD would
+ * connect directly without a word. Their files are looked at as convertize does it before it runs
+ * one, but only where there is a log or CONVERT_WARN: that reads a few blocks of each program.
+ */
+#include "config.h"
+
+#include "shim/process/children.h"
+
+#include "common/preload.h"
+#include "shim/system/log.h"
+#include "shim/system/quiet.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define PRELOAD "LD_PRELOAD="
+#define SEPARATORS ": \t\n" /* in its value */
+#define CONVERTER "CONVERT_ADDR="
+
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* our own, by the linker */
+
+bool children_are_watched;
+static const char *own_name; /* our file's, without its directory; NULL: not by LD_PRELOAD */
+
+/* More than a thread's stack may have room for. */
+struct look {
+	struct program program;
+	struct elf_facts library;
+	char path[PATH_MAX + sizeof("/proc/self/fd/-2147483648/")];
+	char text[PRELOAD_TEXT_MAX];
+};
+
+static const char *base_name(const char *path, size_t len)
+{
+	const char *slash = memrchr(path, '/', len);
+
+	return slash ? slash + 1 : path;
+}
+
+/* Is a library of our name in this value of LD_PRELOAD? */
+static bool is_preloaded(const char *list, const char *name)
+{
+	size_t len;
+
+	for (list += strspn(list, SEPARATORS); *list; list += len + strspn(list + len, SEPARATORS)) {
+		const char *base;
+
+		len = strcspn(list, SEPARATORS);
+		base = base_name(list, len);
+		if ((size_t)(list + len - base) == strlen(name) && memcmp(base, name, strlen(name)) == 0)
+			return true;
+	}
+	return false;
+}
+
+void children_init(const struct settings *settings)
+{
+	const char *list = getenv("LD_PRELOAD");
+	Dl_info info;
+
+	children_are_watched = settings->enabled && (settings->log[0] || settings->warn);
+	if (!children_are_watched || !list || !dladdr(&__ehdr_start, &info) || !info.dli_fname)
+		return;
+	/* else by /etc/ld.so.preload, or the program is linked with us: no environment matters */
+	own_name = base_name(info.dli_fname, strlen(info.dli_fname));
+	if (!is_preloaded(list, own_name))
+		own_name = NULL;
+}
+
+static const char *variable(char *const environment[], const char *start)
+{
+	for (; environment && *environment; environment++)
+		if (strncmp(*environment, start, strlen(start)) == 0)
+			return *environment + strlen(start);
+	return NULL;
+}
+
+/* What the environment keeps from being converted, or NULL. */
+static const char *environment_problem(char *const environment[])
+{
+	const char *list = variable(environment, PRELOAD), *converter = variable(environment, CONVERTER);
+
+	if (own_name && !list)
+		return "is started without LD_PRELOAD";
+	if (own_name && !is_preloaded(list, own_name))
+		return "is started with another LD_PRELOAD, without libconvert.so";
+	return converter && *converter ? NULL : "is started without CONVERT_ADDR";
+}
+
+static void facts_of_ourselves(struct elf_facts *out)
+{
+	out->is64 = __ehdr_start.e_ident[EI_CLASS] == ELFCLASS64;
+	out->big_endian = __ehdr_start.e_ident[EI_DATA] == ELFDATA2MSB;
+	out->machine = __ehdr_start.e_machine;
+#ifdef __GLIBC__
+	out->libc = ELF_LIBC_GLIBC;
+#else
+	out->libc = ELF_LIBC_MUSL;
+#endif
+}
+
+static const char *path_of(const struct child *child, struct look *look)
+{
+	bool has_path = child->path && *child->path;
+
+	if (has_path && (child->directory == AT_FDCWD || *child->path == '/'))
+		return child->path;
+	snprintf(look->path, sizeof(look->path), "/proc/self/fd/%d%s%.4000s", child->directory,
+		 has_path ? "/" : "", has_path ? child->path : "");
+	return look->path;
+}
+
+static void tell(struct look *look, const struct child *child)
+{
+	struct preload_caller caller = {
+		.uid = getuid(),
+		.gid = getgid(),
+		.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1,
+	};
+	const char *path = path_of(child, look), *problem, *remedy;
+	enum preload_verdict verdict;
+	size_t index;
+
+	/* what can't be started says so itself */
+	if (program_inspect_exec(&look->program, path, child->searched) < 0)
+		return;
+	facts_of_ourselves(&look->library);
+	verdict = preload_program_verdict(&look->program, &look->library, &caller, &index);
+	remedy = preload_remedy(verdict);
+	problem = environment_problem(child->environment);
+	path = look->program.files[0].path;
+	if (preload_level(verdict) == PRELOAD_LEVEL_REFUSED || verdict == PRELOAD_GO_WITH_C)
+		log_warning("%.150s: can't be converted: %s%s%s", base_name(path, strlen(path)),
+			    preload_describe(verdict, &look->program, index, &look->library, look->text),
+			    remedy ? "; " : "", remedy ? remedy : "");
+	else if (problem)
+		log_warning("%.150s: can't be converted: %s %s", base_name(path, strlen(path)), path, problem);
+}
+
+void children_look(const struct child *child)
+{
+	int saved_errno = errno;
+	struct quiet quiet;
+	struct look *look;
+
+	/* a signal that ends the thread here would leave the mapping behind, and open(2) may be cancelled */
+	quiet_all(&quiet);
+	look = mmap(NULL, sizeof(*look), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (look != MAP_FAILED) {
+		tell(look, child);
+		munmap(look, sizeof(*look));
+	}
+	errno = saved_errno;
+	quiet_end(&quiet);
+}

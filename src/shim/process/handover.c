@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * handover.c - what a program started here must know of the sockets that it inherits
+ *
+ * Sockets are named by their SO_COOKIE, and the new program looks which of its descriptors
+ * have those: what posix_spawn() or a vfork() child make of the descriptors needs no following.
+ * From then on the socket is one of several processes (others.c), even if it was an exec()
+ * without a fork().
+ *
+ * Pending connections come first, and those that have failed with an error that wasn't told. Of
+ * others it is to be known what they are not: the peer's address, the family and the protocol
+ * that the application has asked for.
+ */
+#include "config.h"
+
+#include "shim/process/handover.h"
+
+#include "client/handshake.h"
+#include "convert/convert.h"
+#include "shim/connect/attempt.h"
+#include "shim/system/clock.h"
+#include "shim/socket/conn.h"
+#include "shim/connect/conversion.h"
+#include "shim/connect/converters.h"
+#include "shim/connect/early.h"
+#include "shim/process/handover_record.h"
+#include "shim/connect/liveness.h"
+#include "shim/system/log.h"
+#include "shim/socket/mptcpinfo.h"
+#include "shim/system/next.h"
+#include "shim/connect/others.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#define SOCKETS_MAX 64
+#define LOW_FDS 64       /* that may have been made of others where we didn't see it */
+#define ADOPTED_FDS 256  /* looked at by a new program, beside those that the old one had */
+#define CLAIM_YIELDS 1000
+#define SETTLED_FDS 1024 /* settled connections above are not looked for */
+
+/* The last part of our own path, if we were preloaded by LD_PRELOAD; else we always are there. */
+static const char *own_name;
+
+/* The bools of a conn, in the order of their bits. */
+#define FLAGS(X)                                                                                   \
+	X(connect_told) X(wrote) X(syn_data) X(ask_info) X(ask_mptcp) X(cookie_asked) X(unasked)   \
+	X(fastopen_connect) X(directly) X(maybe_told) X(want_output) X(bound) X(was_mapped)        \
+	X(shown_ipv4) X(deaf) X(unconnected) X(mptcp) X(bypassed)
+
+#define FLAG_BIT(name) FLAG_##name,
+enum { FLAGS(FLAG_BIT) FLAG_shut };
+
+static uint64_t flags_of(const struct conn *conn)
+{
+	uint64_t flags = (uint64_t)conn->shut << FLAG_shut;
+
+#define FLAG_GET(name) flags |= (uint64_t)conn->name << FLAG_##name;
+	FLAGS(FLAG_GET)
+	return flags;
+}
+
+static void flags_set(struct conn *conn, uint64_t flags)
+{
+#define FLAG_SET(name) conn->name = flags >> FLAG_##name & 1;
+	FLAGS(FLAG_SET)
+	conn->shut = flags >> FLAG_shut & (SHUT_RDWR + 1);
+}
+
+static const char *base_name(const char *path, size_t *len)
+{
+	const char *base = path;
+
+	for (const char *c = path; c < path + *len; c++)
+		if (*c == '/')
+			base = c + 1;
+	*len -= (size_t)(base - path);
+	return base;
+}
+
+/* Is our own name among those of LD_PRELOAD, which spaces or colons separate? */
+static bool preloads_us(const char *list)
+{
+	while (*list) {
+		size_t len = strcspn(list, ": "), base_len = len;
+		const char *base = base_name(list, &base_len);
+
+		if (base_len == strlen(own_name) && !memcmp(base, own_name, base_len))
+			return true;
+		list += len + (list[len] != '\0');
+	}
+	return false;
+}
+
+void handover_init(void)
+{
+	const char *list = getenv("LD_PRELOAD");
+	Dl_info info;
+	size_t len;
+
+	if (!list || !dladdr((const void *)&own_name, &info) || !info.dli_fname)
+		return;
+	len = strlen(info.dli_fname);
+	own_name = base_name(info.dli_fname, &len);
+	if (!preloads_us(list))
+		own_name = NULL;
+}
+
+bool handover_is_due(char *const envp[])
+{
+	if (conn_next_fd(0) < 0)
+		return false;
+	if (!own_name)
+		return true;
+	for (; envp && *envp; envp++)
+		if (!strncmp(*envp, "LD_PRELOAD=", strlen("LD_PRELOAD=")))
+			return preloads_us(*envp + strlen("LD_PRELOAD="));
+	return false;
+}
+
+/*
+ * Lets another thread come to the end of its step. It may not exist: not every child that isn't
+ * ours came of a vfork(), a bare clone() has no handlers either. What the SYN+ACK has confirmed here is
+ * pending to the other program until it has seen the response.
+ */
+static enum conn_state state_soon(const struct conn *conn)
+{
+	enum conn_state state = conn_state(conn);
+
+	for (int i = 0; i < CLAIM_YIELDS && (state == CONN_CLAIMED || state == CONN_TAKING); i++) {
+		sched_yield();
+		state = conn_state(conn);
+	}
+	return conn_is_pending(conn) || conn_is_confirmed(conn) ? CONN_PENDING : state;
+}
+
+/* --- programs without us --- */
+
+/* Bytes of the response that are there, once all of the request has been sent; or -errno. */
+static ssize_t response_look(const struct conn *conn, int fd, uint8_t response[CONVERT_MESSAGE_MAX])
+{
+	int ret = attempt_send_unclaimed(conn, fd);
+	ssize_t got;
+
+	if (ret < 0)
+		return ret;
+	got = next.recv(fd, response, CONVERT_MESSAGE_MAX, MSG_PEEK | MSG_DONTWAIT);
+	return got < 0 ? -errno : got;
+}
+
+/*
+ * A vfork() child's turn at the response: under the lock of all processes and without a claim, which it
+ * can't have, since its descriptors aren't its parent's. The parent will see what has become of it as of
+ * any other process's step. Returns whether nothing more is to be done here.
+ */
+static bool take_response(const struct conn *conn, int fd)
+{
+	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
+	struct handshake_ask ask = attempt_ask_of(conn);
+	uint8_t response[CONVERT_MESSAGE_MAX];
+	bool fallen_back;
+	ssize_t got = 0;
+
+	if (!others_lock(fd))
+		return false;
+	if (others_look(conn, fd) == OTHERS_PENDING)
+		got = response_look(conn, fd, response);
+	if (got > 0)
+		told = handshake_on_bytes(response, (size_t)got, &conn->peer, &ask);
+	fallen_back = told.verdict == HANDSHAKE_DONE && conn->mptcp && mptcpinfo_has_fallen_back(fd);
+	if (told.verdict == HANDSHAKE_DONE && !fallen_back)
+		next.recv(fd, response, told.length, MSG_DONTWAIT);
+	if (told.verdict == HANDSHAKE_FAIL || fallen_back) {
+		attempt_disconnect(fd);
+		others_give_up(fd);
+	}
+	others_unlock(fd);
+	return got == 0 || (got < 0 && got != -EAGAIN) || told.verdict != HANDSHAKE_NEED_MORE;
+}
+
+static void finish_in_vfork_child(struct conn *conn, int fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	int64_t end = clock_ns() + OTHERS_FINISH_MS * CLOCK_NS_PER_MS;
+
+	if (!conn_is_pending(conn) && !conn_is_confirmed(conn))
+		return;
+	others_give(conn, fd); /* steps of the parent's other threads take the lock from now on */
+	if (state_soon(conn) != CONN_PENDING || conn->unasked || conn->directly)
+		return;
+	while (!take_response(conn, fd) && clock_ns() < end) {
+		next.poll(&ready, 1, (int)(OTHERS_STRETCH_NS / CLOCK_NS_PER_MS));
+		next.poll(NULL, 0, 1); /* a part of it is there already */
+	}
+}
+
+static bool finish_given(struct conn *conn, void *arg)
+{
+	(void)arg;
+	if (conn->given && conn_of(conn->fd) == conn)
+		conversion_finish(conn, conn->fd, OTHERS_FINISH_MS);
+	return true;
+}
+
+void handover_finish(enum handover_way way)
+{
+	int saved_errno = errno;
+
+	if (way == HANDOVER_CHANGED && conn_is_owner())
+		conn_each_pending(finish_given, NULL);
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		bool ours = conn_is_owner();
+		struct conn *conn = ours ? conn_attentive(fd) : conn_named(conn_cookie(fd));
+
+		if (!conn || next.fcntl(fd, F_GETFD) & FD_CLOEXEC)
+			continue;
+		if (ours)
+			conversion_finish(conn, fd, OTHERS_FINISH_MS);
+		else
+			finish_in_vfork_child(conn, fd);
+	}
+	errno = saved_errno;
+}
+
+/* --- writing --- */
+
+struct list {
+	char *text;
+	size_t len;
+	const struct conn *conns[SOCKETS_MAX];
+	size_t count;
+};
+
+static bool list_has(const struct list *list, const struct conn *conn)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->conns[i] == conn)
+			return true;
+	return false;
+}
+
+static struct handover_record record_of(const struct conn *conn, int fd, enum conn_state state)
+{
+	bool asks = state == CONN_HELD || (state == CONN_PENDING && conn->want_output);
+	struct convert_span cookie = attempt_ask_of(conn).cookie;
+
+	return (struct handover_record){
+		.numbers = {
+			[HANDOVER_STATE] = state,
+			[HANDOVER_FD] = (uint64_t)fd,
+			[HANDOVER_COOKIE] = conn->cookie,
+			[HANDOVER_FLAGS] = flags_of(conn),
+			[HANDOVER_ERROR] = (uint64_t)conn->error,
+			[HANDOVER_SENT] = conn->message_sent,
+			[HANDOVER_SENT_IN_SYN] = conn->message_in_syn,
+			[HANDOVER_RCVLOWAT] = (uint64_t)conn->rcvlowat,
+			[HANDOVER_LOCAL_PORT] = others_local_port(fd),
+			[HANDOVER_STARTED] = (uint64_t)clock_ns_of(&conn->started),
+			[HANDOVER_DEADLINE] = (uint64_t)liveness_deadline(conn),
+		},
+		.addresses = { conn->peer, conn->converter_addr },
+		.bytes = { { cookie.data, asks ? cookie.len : 0 }, { conn->early, conn->early_len } },
+	};
+}
+
+static void list_add(struct list *list, struct conn *conn, int fd)
+{
+	struct handover_record record;
+	enum conn_state state;
+	size_t len;
+
+	if (list->count == SOCKETS_MAX || list_has(list, conn))
+		return;
+	others_give(conn, fd);
+	liveness_show(conn, fd);
+	state = state_soon(conn);
+	record = record_of(conn, fd, state);
+	len = handover_record_write(&record, list->text, list->len, HANDOVER_TEXT_MAX);
+	if (!len)
+		return;
+	list->len = len;
+	list->conns[list->count++] = conn;
+}
+
+/* Which ones a walk over the descriptors is about. */
+struct choice {
+	bool settled; /* nothing is left to be done for them; else the others */
+	bool cloexec; /* descriptors that exec() closes, else the others */
+};
+
+static bool is_chosen(const struct conn *conn, int fd, struct choice choice)
+{
+	enum conn_state state = conn_state(conn);
+	bool unsettled = state == CONN_HELD || conn_is_pending(conn) || conn_is_confirmed(conn) ||
+			 (state == CONN_FAILED && atomic_load(&conn->error));
+	int flags;
+
+	if (unsettled == choice.settled || state == CONN_FREE || (choice.settled && fd >= SETTLED_FDS))
+		return false;
+	flags = next.fcntl(fd, F_GETFD);
+	return flags >= 0 && !(flags & FD_CLOEXEC) == !choice.cloexec;
+}
+
+static void list_walk(struct list *list, struct choice choice)
+{
+	struct conn *conn;
+
+	if (!choice.settled && conn_none_attentive())
+		return;
+	for (int fd = conn_next_fd(0); fd >= 0; fd = conn_next_fd(fd + 1)) {
+		if (choice.settled && fd >= SETTLED_FDS)
+			break;
+		conn = conn_of(fd);
+		if (conn && is_chosen(conn, fd, choice))
+			list_add(list, conn, fd);
+	}
+	/* A child of ours that has rearranged its descriptors, all behind the table's back. */
+	for (int fd = 0; fd < LOW_FDS && !conn_is_owner(); fd++) {
+		conn = conn_of(fd) ? NULL : conn_named(conn_cookie(fd));
+		if (conn && is_chosen(conn, fd, choice))
+			list_add(list, conn, fd);
+	}
+}
+
+size_t handover_write(char out[HANDOVER_TEXT_MAX], enum handover_way way)
+{
+	/* With file actions a descriptor that exec() closes may be made another before. */
+	static const struct choice choices[] = {
+		{ .settled = false, .cloexec = false },
+		{ .settled = true, .cloexec = false },
+		{ .settled = false, .cloexec = true },
+		{ .settled = true, .cloexec = true },
+	};
+	struct list list = { .text = out, .len = strlen(HANDOVER_VARIABLE "=") };
+	int saved_errno = errno;
+
+	memcpy(out, HANDOVER_VARIABLE "=", list.len);
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
+		if (!choices[i].cloexec || way == HANDOVER_CHANGED)
+			list_walk(&list, choices[i]);
+	errno = saved_errno;
+	return list.count ? list.len : 0;
+}
+
+/* --- adopting --- */
+
+static void conn_fill(struct conn *conn, int fd, const struct handover_record *record)
+{
+	uint8_t bytes[EARLY_MAX];
+	struct iovec early = { bytes, handover_record_bytes(record, HANDOVER_EARLY, bytes, EARLY_MAX) };
+	const uint64_t *numbers = record->numbers;
+
+	conn->fd = fd;
+	conn->peer = record->addresses[HANDOVER_SERVER];
+	conn->converter_addr = record->addresses[HANDOVER_CONVERTER];
+	flags_set(conn, numbers[HANDOVER_FLAGS]);
+	conn->error = (int)numbers[HANDOVER_ERROR];
+	conn->tried = 0; /* the other program's indices would mean nothing here */
+	conn->message_sent = (uint16_t)numbers[HANDOVER_SENT];
+	conn->message_in_syn = (uint16_t)numbers[HANDOVER_SENT_IN_SYN];
+	conn->rcvlowat = (int)numbers[HANDOVER_RCVLOWAT];
+	conn->local_port = (uint16_t)numbers[HANDOVER_LOCAL_PORT];
+	conn->started.tv_sec = (time_t)(numbers[HANDOVER_STARTED] / CLOCK_NS_PER_S);
+	conn->started.tv_nsec = (long)(numbers[HANDOVER_STARTED] % CLOCK_NS_PER_S);
+	conn->deadline = conn->liveness.ends = (int64_t)numbers[HANDOVER_DEADLINE];
+	if (early.iov_len)
+		early_keep(conn, &early, 1);
+}
+
+static void adopt(int fd, const struct handover_record *record)
+{
+	uint64_t state = record->numbers[HANDOVER_STATE];
+	uint8_t cookie[CONVERTERS_COOKIE_MAX];
+	struct convert_span span = { cookie, 0 };
+	struct conn *conn;
+	char text[SOCKADDR_STRLEN];
+
+	if (state >= CONN_STATE_COUNT || state == CONN_FREE || state == CONN_CLAIMED)
+		return;
+	if (record->addresses[HANDOVER_SERVER].sa.sa_family == AF_UNSPEC && state != CONN_IDLE &&
+	    state != CONN_DIRECT)
+		return;
+	conn = conn_add(fd);
+	if (!conn)
+		return;
+	conn_fill(conn, fd, record);
+	others_unlock(fd); /* a thread of the program before may have been cut off in a step */
+	span.len = handover_record_bytes(record, HANDOVER_CONVERT_COOKIE, cookie, sizeof(cookie));
+	if (state == CONN_PENDING || state == CONN_HELD)
+		attempt_adopt(conn, span);
+	conn_move(conn, CONN_IDLE, (enum conn_state)state);
+	conn_mark_shared(conn);
+	if (state == CONN_PENDING)
+		conn_mark_unseen(conn, true);
+	log_line("%s: taken over from the program before",
+		 sockaddr_ip_format(&conn->peer, text));
+}
+
+/* @fd is one of the new program's descriptors: is it of a socket that was handed over? */
+static void adopt_fd(int fd, const char *text)
+{
+	uint64_t cookie = conn_cookie(fd);
+	struct handover_record record;
+
+	while (cookie && (text = handover_record_read(&record, text))) {
+		struct conn *conn;
+
+		if (record.numbers[HANDOVER_COOKIE] != cookie)
+			continue;
+		conn = conn_named(cookie);
+		if (conn)
+			conn_dup(conn->fd, fd);
+		else
+			adopt(fd, &record);
+		return;
+	}
+}
+
+void handover_adopt(void)
+{
+	const char *text = getenv(HANDOVER_VARIABLE), *rest = text;
+	struct handover_record record;
+
+	if (!text)
+		return;
+	if (getauxval(AT_SECURE)) { /* the caller's word, who may be anybody */
+		unsetenv(HANDOVER_VARIABLE);
+		return;
+	}
+	for (int fd = 0; fd < ADOPTED_FDS; fd++)
+		adopt_fd(fd, text);
+	while ((rest = handover_record_read(&record, rest)))
+		if (record.numbers[HANDOVER_FD] >= ADOPTED_FDS &&
+		    record.numbers[HANDOVER_FD] <= INT32_MAX)
+			adopt_fd((int)record.numbers[HANDOVER_FD], text);
+	unsetenv(HANDOVER_VARIABLE);
+}

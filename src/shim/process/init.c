@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * init.c - what happens when the library is loaded, and when the process forks
+ *
+ * The order matters: the next functions first, then the configuration, which makes
+ * the hooks do anything at all. All of it is immutable afterwards.
+ */
+#include "config.h"
+
+#include "client/settings.h"
+#include "common/clock.h"
+#include "shim/system/beneath.h"
+#include "shim/process/children.h"
+#include "shim/socket/conn.h"
+#include "shim/connect/conversion.h"
+#include "shim/connect/converters.h"
+#include "shim/process/handover.h"
+#include "shim/process/leave.h"
+#include "shim/system/log.h"
+#include "shim/system/next.h"
+#include "shim/connect/others.h"
+#include "shim/connect/shared.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <time.h>
+
+/* A set-user-ID program would write its log, and believe what is handed over, for whoever calls it. */
+static const char *environment(const char *name)
+{
+	return getauxval(AT_SECURE) ? NULL : getenv(name);
+}
+
+static void before_fork(void)
+{
+	others_give_all();
+	conn_note_fork();
+}
+
+/* Other threads are gone, in the middle of whatever they did. */
+static void in_child(void)
+{
+	conn_repair_in_child();
+	converters_repair_in_child();
+	shared_repair_in_child();
+}
+
+/* Who preloads one wants it to have the connections, all of them. */
+static void yield_to_proxy(struct settings *settings)
+{
+	const char *proxy = beneath_proxy();
+
+	if (!settings->enabled || !proxy)
+		return;
+	settings->enabled = false;
+	snprintf(settings->problem, sizeof(settings->problem),
+		 "%.100s stands behind libconvert.so and takes connections to its proxies: put libconvert.so "
+		 "behind it in LD_PRELOAD",
+		 proxy);
+}
+
+__attribute__((constructor)) static void init(void)
+{
+	static struct settings settings;
+
+	next_bind();
+	if (beneath_is_libc((uintptr_t)clock_gettime))
+		clock_source = clock_gettime;
+	conn_init();
+	pthread_atfork(before_fork, conn_note_fork, in_child);
+	settings_read(&settings, environment);
+	yield_to_proxy(&settings);
+	log_open(settings.log);
+	if (settings.warn)
+		log_open_warnings();
+	children_init(&settings);
+	if (!settings.enabled)
+		log_line("nothing is converted: %s", settings.problem);
+	conversion_init(&settings);
+	handover_init();
+	handover_adopt();
+}
+
+__attribute__((destructor)) static void fini(void)
+{
+	if (!conn_none_attentive())
+		leave_all(LEAVE_ALL);
+}

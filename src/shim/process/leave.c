@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * leave.c - before the application closes a connection, ends, or hands it to the C library
+ *
+ * All of that goes on without us, while the response may still be on its way, and early bytes in our
+ * hands. So the handshake is brought to its end before.
+ */
+#include "config.h"
+
+#include "shim/process/leave.h"
+
+#include "shim/system/clock.h"
+#include "shim/connect/conversion.h"
+#include "shim/connect/gate.h"
+#include "shim/system/next.h"
+#include "shim/connect/others.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+
+/*
+ * What is unread at close() makes it a reset, which would take the application's bytes with it: so a
+ * response that is about to come is waited for. And early bytes would never leave, nor what was sent
+ * behind them: the application has waited for no connection, which may take as long as that.
+ */
+#define CLOSING_MS 1000
+
+#define STREAM_MS 150000 /* a blocking connection, which Linux gives up after 127 s */
+
+static bool has_bytes_under_way(const struct conn *conn)
+{
+	if (conn->bypassed)
+		return false;
+	return conn_is_confirmed(conn) || (conn_is_pending(conn) && conn->connect_told &&
+					   (conn->early_len || conn->wrote) && !conn_is_shared(conn));
+}
+
+static int closing_ms(const struct conn *conn, int fd)
+{
+	return conn_is_confirmed(conn) || !gate_may_block(fd, 0) ? CLOSING_MS : OTHERS_FINISH_MS;
+}
+
+/* A response that is there already is taken off, too, though the application never looked. */
+static void leave(struct conn *conn, int fd, int ms)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+
+	if (has_bytes_under_way(conn))
+		conversion_finish(conn, fd, ms);
+	else if (conn_is_pending(conn) && !conn->unasked && next_poll_now(&ready, 1) == 1)
+		conversion_progress(conn, fd);
+}
+
+void leave_by_close(struct conn *conn, int fd)
+{
+	if (atomic_load(&conn->refs) == 1 && conn_is_owner())
+		leave(conn, fd, closing_ms(conn, fd));
+}
+
+struct closing {
+	enum leave_which which;
+	int64_t start; /* for all of them together */
+};
+
+static bool closing_visit(struct conn *conn, void *arg)
+{
+	const struct closing *closing = arg;
+	int64_t past = (clock_ns() - closing->start) / CLOCK_NS_PER_MS, left;
+
+	if (conn_is_shared(conn) || conn_of(conn->fd) != conn ||
+	    (closing->which == LEAVE_CLOEXEC && !(next.fcntl(conn->fd, F_GETFD) & FD_CLOEXEC)))
+		return true;
+	left = closing_ms(conn, conn->fd) - past;
+	leave(conn, conn->fd, left > 0 ? (int)left : 0);
+	return true;
+}
+
+void leave_all(enum leave_which which)
+{
+	struct closing closing = { which, clock_ns() };
+
+	conn_each_pending(closing_visit, &closing);
+}
+
+void leave_to_stdio(int fd)
+{
+	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
+	int saved_errno = errno;
+
+	if (!conn || !conn_is_owner())
+		return;
+	conn->streamed = true;
+	if (conn_is_confirmed(conn) || conn_state(conn) == CONN_HELD ||
+	    (conn_is_pending(conn) && conn->connect_told))
+		conversion_finish(conn, fd, gate_may_block(fd, 0) ? STREAM_MS : OTHERS_FINISH_MS);
+	errno = saved_errno;
+}

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn.c - what the shim knows of the application's sockets
+ *
+ * Two tables, grown by mmap() in chunks and never shrunk: slots, by descriptor, hold
+ * the index of a conn plus one; the pool holds the conns. Free conns form a stack
+ * whose head carries a tag against ABA. fork() copies both tables; a vfork() child
+ * shares them with its parent, so nothing here changes in a process that isn't
+ * the one that the tables belong to (its closing of a descriptor is not the parent's).
+ */
+#include "config.h"
+
+#include "shim/socket/conn.h"
+
+#include "shim/connect/early.h"
+#include "shim/system/next.h"
+#include "shim/system/patience.h"
+#include "shim/wait/watch.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SLOT_CHUNK 1024u /* descriptors */
+#define SLOT_CHUNKS 1024u
+#define CONN_CHUNK 256u /* conns */
+#define CONN_CHUNKS 4096u
+
+_Atomic uint32_t conn_attention;
+_Atomic uint32_t conn_unseen;
+_Atomic uint32_t conn_shared;
+_Atomic uint32_t conn_held;
+
+static _Atomic(_Atomic uint32_t *) slot_chunks[SLOT_CHUNKS];
+static _Atomic(struct conn *) conn_chunks[CONN_CHUNKS];
+static _Atomic uint32_t conn_count;     /* conns ever taken from the chunks */
+static _Atomic uint64_t free_head;      /* tag << 32 | index + 1 */
+static pid_t owner;
+static _Atomic uint32_t generation = 1;
+
+static const bool attentive[] = {
+	[CONN_FREE] = false,   [CONN_IDLE] = false,   [CONN_DIRECT] = false, [CONN_HELD] = true,
+	[CONN_PENDING] = true, [CONN_CLAIMED] = true, [CONN_DONE] = false,   [CONN_FAILED] = true,
+	[CONN_CONFIRMED] = true, [CONN_TAKING] = true,
+};
+static_assert(sizeof(attentive) / sizeof(attentive[0]) == CONN_STATE_COUNT, "an entry a state");
+
+static void *map_zeroed(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void conn_init(void)
+{
+	owner = getpid();
+}
+
+void conn_note_fork(void)
+{
+	if (atomic_fetch_add(&generation, 1) == UINT32_MAX)
+		atomic_store(&generation, 1);
+}
+
+/* The slot of @fd, or NULL; @grow makes its chunk. */
+static _Atomic uint32_t *slot_of(int fd, bool grow)
+{
+	unsigned int chunk = (unsigned int)fd / SLOT_CHUNK;
+	_Atomic uint32_t *slots, *expected = NULL;
+
+	if (fd < 0 || chunk >= SLOT_CHUNKS)
+		return NULL;
+	slots = atomic_load_explicit(&slot_chunks[chunk], memory_order_acquire);
+	if (!slots && grow) {
+		slots = map_zeroed(SLOT_CHUNK * sizeof(*slots));
+		if (slots && !atomic_compare_exchange_strong(&slot_chunks[chunk], &expected, slots)) {
+			munmap(slots, SLOT_CHUNK * sizeof(*slots));
+			slots = expected;
+		}
+	}
+	return slots ? &slots[(unsigned int)fd % SLOT_CHUNK] : NULL;
+}
+
+struct conn *conn_by_index(uint32_t index)
+{
+	struct conn *chunk = atomic_load_explicit(&conn_chunks[index / CONN_CHUNK],
+						  memory_order_acquire);
+
+	return chunk ? &chunk[index % CONN_CHUNK] : NULL;
+}
+
+static struct conn *conn_grow(void)
+{
+	uint32_t index = atomic_fetch_add(&conn_count, 1);
+	struct conn *chunk, *expected = NULL;
+
+	if (index / CONN_CHUNK >= CONN_CHUNKS) {
+		atomic_fetch_sub(&conn_count, 1);
+		return NULL;
+	}
+	chunk = atomic_load(&conn_chunks[index / CONN_CHUNK]);
+	if (!chunk) {
+		chunk = map_zeroed(CONN_CHUNK * sizeof(*chunk));
+		if (!chunk)
+			return NULL;
+		if (!atomic_compare_exchange_strong(&conn_chunks[index / CONN_CHUNK], &expected,
+						    chunk)) {
+			munmap(chunk, CONN_CHUNK * sizeof(*chunk));
+			chunk = expected;
+		}
+	}
+	chunk[index % CONN_CHUNK].index = index;
+	return &chunk[index % CONN_CHUNK];
+}
+
+static struct conn *conn_alloc(void)
+{
+	uint64_t head = atomic_load(&free_head);
+
+	while ((uint32_t)head) {
+		struct conn *conn = conn_by_index((uint32_t)head - 1);
+		uint64_t after = ((head >> 32) + 1) << 32 | atomic_load(&conn->next_free);
+
+		if (atomic_compare_exchange_weak(&free_head, &head, after))
+			return conn;
+	}
+	return conn_grow();
+}
+
+static void conn_push_free(struct conn *conn)
+{
+	uint64_t head = atomic_load(&free_head), mine;
+
+	do {
+		atomic_store(&conn->next_free, (uint32_t)head);
+		mine = ((head >> 32) + 1) << 32 | (conn->index + 1);
+	} while (!atomic_compare_exchange_weak(&free_head, &head, mine));
+}
+
+static void attention_follow(enum conn_state from, enum conn_state to)
+{
+	if (attentive[from] != attentive[to])
+		atomic_fetch_add(&conn_attention, attentive[to] ? 1 : -1u);
+	if ((from == CONN_HELD) != (to == CONN_HELD))
+		atomic_fetch_add(&conn_held, to == CONN_HELD ? 1 : -1u);
+}
+
+/* Counts a pending conn in @total or not; @mark, one of its own, says whether it is. */
+static void count(const struct conn *conn, _Atomic bool *mark, _Atomic uint32_t *total, bool on)
+{
+	if (atomic_exchange(mark, on) != on)
+		atomic_fetch_add(total, on ? 1 : -1u);
+	if (on && !conn_is_pending(conn)) /* settled by another thread meanwhile */
+		count(conn, mark, total, false);
+}
+
+void conn_mark_unseen(struct conn *conn, bool unseen)
+{
+	if (unseen)
+		atomic_store(&conn->looks, 0);
+	count(conn, &conn->unseen, &conn_unseen, unseen);
+}
+
+static void uncount(struct conn *conn)
+{
+	conn_mark_unseen(conn, false);
+	count(conn, &conn->counted_shared, &conn_shared, false);
+}
+
+bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to)
+{
+	uint32_t expected = from;
+
+	/* Up before and down after: a fork() in between copies a count that is too high, never too low. */
+	if (attentive[to])
+		attention_follow(from, to);
+	if (!atomic_compare_exchange_strong(&conn->state, &expected, to)) {
+		if (attentive[to])
+			attention_follow(to, from);
+		return false;
+	}
+	if (!attentive[to])
+		attention_follow(from, to);
+	if (to == CONN_DIRECT || to == CONN_DONE || to == CONN_FAILED)
+		conn->watches_lost = true; /* epoll_ctl() isn't followed there */
+	if (attentive[from] && (!attentive[to] || to == CONN_FAILED || to == CONN_CONFIRMED))
+		uncount(conn);
+	return true;
+}
+
+int conn_take_error(struct conn *conn)
+{
+	int error = atomic_exchange(&conn->error, 0);
+
+	if (conn->unconnected)
+		conn_move(conn, CONN_FAILED, CONN_IDLE);
+	return error;
+}
+
+static bool is_claimed(enum conn_state state)
+{
+	return state == CONN_CLAIMED || state == CONN_TAKING;
+}
+
+static void conn_unref(struct conn *conn)
+{
+	unsigned int turn = 0;
+	uint32_t state;
+
+	if (atomic_fetch_sub(&conn->refs, 1) != 1)
+		return;
+	state = atomic_load(&conn->state);
+	/* A thread may be in the middle of a step for a descriptor that another closes. */
+	while (is_claimed(state) || !atomic_compare_exchange_weak(&conn->state, &state, CONN_FREE)) {
+		patience(&turn);
+		state = atomic_load(&conn->state);
+	}
+	attention_follow((enum conn_state)state, CONN_FREE);
+	uncount(conn);
+	watch_forget(conn);
+	early_drop(conn);
+	conn_push_free(conn);
+}
+
+static struct conn *slot_conn(int fd)
+{
+	_Atomic uint32_t *slot = slot_of(fd, false);
+	uint32_t index = slot ? atomic_load_explicit(slot, memory_order_acquire) : 0;
+
+	return index ? conn_by_index(index - 1) : NULL;
+}
+
+static void slot_set(_Atomic uint32_t *slot, struct conn *conn)
+{
+	uint32_t before = atomic_exchange(slot, conn ? conn->index + 1 : 0);
+
+	if (before)
+		conn_unref(conn_by_index(before - 1));
+}
+
+/* @fd is no descriptor of its conn any more. A registration made with it can't be changed from then on. */
+static void slot_clear(int fd)
+{
+	struct conn *conn = slot_conn(fd);
+
+	if (conn && atomic_load(&conn->refs) > 1)
+		watch_abandon(conn, fd);
+	slot_set(slot_of(fd, false), NULL);
+}
+
+uint64_t conn_cookie(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	return next.getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0 ? cookie : 0;
+}
+
+void conn_reset(struct conn *conn)
+{
+	memset(&conn->peer, 0, sizeof(conn->peer));
+	conn->bound = conn->bypassed = false;
+	conn->maybe_told = conn->connect_told = conn->wrote = false;
+	conn->ride = CONN_RIDE_MPTCP_SYN;
+	conn->tried = 0;
+	conn->syn_data = conn->cookie_asked = conn->ask_info = conn->ask_mptcp = false;
+	conn->want_output = conn->synack_due = conn->confirmable = conn->confirmed = false;
+	conn->unasked = conn->directly = conn->unconnected = false;
+	conn->fastopen_connect = false;
+	conn->message_sent = conn->message_in_syn = 0;
+	conn->shut = 0;
+	conn->local_port = 0;
+	early_drop(conn);
+	atomic_store(&conn->error, 0);
+}
+
+struct conn *conn_add(int fd)
+{
+	_Atomic uint32_t *slot = slot_of(fd, true);
+	struct conn *conn;
+
+	if (!slot || getpid() != owner)
+		return NULL;
+	conn = conn_alloc();
+	if (!conn)
+		return NULL;
+	conn_reset(conn);
+	conn->liveness = (struct conn_liveness){ .on = false };
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
+		conn->watches[i].epfd = -1;
+	conn->cookie = conn_cookie(fd);
+	conn->generation = 0;
+	conn->mptcp = false;
+	conn->watches_lost = false;
+	memset(&conn->options, 0, sizeof(conn->options));
+	conn->streamed = conn->given = false;
+	conn->was_mapped = conn->shown_ipv4 = false;
+	conn->deaf = false;
+	conn->suspended = false;
+	conn->rcvlowat = 0;
+	atomic_store(&conn->refs, 1);
+	conn_move(conn, CONN_FREE, CONN_IDLE);
+	slot_set(slot, conn);
+	return conn;
+}
+
+/*
+ * Is @fd a descriptor of the socket of @conn? If not, another thread may be replacing that at this moment, and have
+ * done the one and not yet the other (replace.c): it is looked at again once nobody is.
+ */
+static bool is_of(const struct conn *conn, int fd)
+{
+	if (conn->cookie == conn_cookie(fd))
+		return true;
+	conn_state_unclaimed(conn);
+	return conn->cookie == conn_cookie(fd);
+}
+
+struct conn *conn_of(int fd)
+{
+	struct conn *conn = slot_conn(fd);
+
+	return conn && is_of(conn, fd) ? conn : NULL;
+}
+
+struct conn *conn_attentive(int fd)
+{
+	struct conn *conn;
+
+	if (conn_none_attentive())
+		return NULL;
+	conn = slot_conn(fd);
+	return conn && attentive[conn_state(conn)] && is_of(conn, fd) ? conn : NULL;
+}
+
+struct conn *conn_unsettled(int fd)
+{
+	struct conn *conn = slot_conn(fd);
+	enum conn_state state = conn ? conn_state(conn) : CONN_FREE;
+
+	if (state != CONN_IDLE && !(attentive[state] && state != CONN_FAILED))
+		return NULL;
+	return is_of(conn, fd) ? conn : NULL;
+}
+
+struct conn *conn_named(uint64_t cookie)
+{
+	uint32_t count = atomic_load(&conn_count);
+
+	for (uint32_t i = 0; cookie && i < count; i++) {
+		struct conn *conn = conn_by_index(i);
+
+		if (conn && conn_state(conn) != CONN_FREE && conn->cookie == cookie)
+			return conn;
+	}
+	return NULL;
+}
+
+int conn_next_fd(int fd)
+{
+	for (; fd < (int)(SLOT_CHUNK * SLOT_CHUNKS); fd++) {
+		const _Atomic uint32_t *slot = slot_of(fd, false);
+
+		if (!slot)
+			fd |= (int)SLOT_CHUNK - 1; /* nothing in this chunk */
+		else if (atomic_load(slot))
+			return fd;
+	}
+	return -1;
+}
+
+bool conn_is_owner(void)
+{
+	return getpid() == owner;
+}
+
+struct conn *conn_idle(int fd)
+{
+	struct conn *conn = slot_conn(fd);
+
+	return conn && conn_state(conn) == CONN_IDLE && is_of(conn, fd) ? conn : NULL;
+}
+
+struct conn *conn_unverified(int fd)
+{
+	return slot_conn(fd);
+}
+
+bool conn_maybe(int fd)
+{
+	return slot_conn(fd) != NULL;
+}
+
+bool conn_is_private(const struct conn *conn)
+{
+	return getpid() == owner && conn->generation == atomic_load(&generation);
+}
+
+uint32_t conn_generation(void)
+{
+	return atomic_load(&generation);
+}
+
+void conn_mark_made(struct conn *conn, uint32_t before)
+{
+	conn->generation = before;
+}
+
+void conn_mark_shared(struct conn *conn)
+{
+	conn->generation = 0;
+	conn->asked_in = 0;
+	if (conn_is_pending(conn))
+		count(conn, &conn->counted_shared, &conn_shared, true);
+}
+
+bool conn_is_shared(const struct conn *conn)
+{
+	return atomic_load(&conn->asked_in) != atomic_load(&generation);
+}
+
+void conn_repair_in_child(void)
+{
+	uint32_t attention = 0, held = 0;
+
+	owner = getpid();
+	conn_note_fork();
+	if (conn_none_attentive())
+		return;
+	for (uint32_t i = 0; i < atomic_load(&conn_count); i++) {
+		struct conn *conn = conn_by_index(i);
+		uint32_t claimed = CONN_CLAIMED, taking = CONN_TAKING;
+
+		if (!conn)
+			continue;
+		atomic_compare_exchange_strong(&conn->state, &claimed, CONN_PENDING);
+		atomic_compare_exchange_strong(&conn->state, &taking, CONN_CONFIRMED);
+		conn->maybe_told |= conn->unseen;
+		conn->unseen = conn->counted_shared = false;
+		attention += attentive[conn_state(conn)];
+		held += conn_state(conn) == CONN_HELD;
+	}
+	atomic_store(&conn_attention, attention);
+	atomic_store(&conn_held, held);
+	atomic_store(&conn_unseen, 0);
+	atomic_store(&conn_shared, 0);
+}
+
+void conn_renew(struct conn *conn, int fd)
+{
+	conn->cookie = conn_cookie(fd);
+	conn->generation = conn->asked_in = conn_generation();
+}
+
+void conn_dup(int from, int to)
+{
+	struct conn *conn = conn_maybe(from) ? conn_of(from) : NULL;
+	_Atomic uint32_t *slot;
+
+	if (from == to || (!conn && !conn_maybe(to)) || getpid() != owner)
+		return;
+	slot = slot_of(to, conn != NULL);
+	if (!slot)
+		return;
+	if (conn)
+		atomic_fetch_add(&conn->refs, 1);
+	slot_clear(to);
+	slot_set(slot, conn);
+}
+
+void conn_forget(int fd)
+{
+	if (conn_maybe(fd) && getpid() == owner)
+		slot_clear(fd);
+}
+
+void conn_forget_range(unsigned int first, unsigned int last)
+{
+	const unsigned int end = SLOT_CHUNK * SLOT_CHUNKS - 1;
+
+	for (uint64_t fd = first; fd <= (last < end ? last : end); fd++) {
+		if (!slot_of((int)fd, false))
+			fd |= SLOT_CHUNK - 1; /* nothing in this chunk */
+		else
+			conn_forget((int)fd);
+	}
+}
+
+static enum conn_state claimed_from(enum conn_state from)
+{
+	return from == CONN_CONFIRMED ? CONN_TAKING : CONN_CLAIMED;
+}
+
+bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *claim)
+{
+	const enum conn_state claimed = claimed_from(from);
+	unsigned int turn = 0;
+
+	claim->from = from;
+	quiet_all(&claim->quiet);
+	while (!conn_move(conn, from, claimed)) {
+		if (conn_state(conn) != from && conn_state(conn) != claimed) {
+			quiet_end(&claim->quiet);
+			return false;
+		}
+		patience(&turn);
+	}
+	return true;
+}
+
+bool conn_claim_of(struct conn *conn, int fd, enum conn_state from, struct conn_claim *claim)
+{
+	if (!conn_claim(conn, from, claim))
+		return false;
+	if (conn->cookie == conn_cookie(fd))
+		return true;
+	conn_release(conn, from, claim);
+	return false;
+}
+
+enum conn_state conn_state_unclaimed(const struct conn *conn)
+{
+	unsigned int turn = 0;
+	enum conn_state state;
+
+	while (is_claimed(state = conn_state(conn)))
+		patience(&turn);
+	return state;
+}
+
+void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim)
+{
+	conn_move(conn, claimed_from(claim->from), state);
+	quiet_end(&claim->quiet);
+}
+
+void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg)
+{
+	uint32_t count = atomic_load(&conn_count);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct conn *conn = conn_by_index(i);
+
+		if (conn && attentive[conn_state(conn)] && conn_state(conn) != CONN_FAILED &&
+		    !visit(conn, arg))
+			return;
+	}
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * conn.h - what the shim knows of the application's sockets
+ *
+ * A conn is one socket, found by any descriptor that refers to it. Descriptors
+ * map to conns through a table of slots; dup() makes a second slot point to the
+ * same conn. SO_COOKIE, the kernel's unique name of a socket, tells whether a slot
+ * is still about the socket that now has its number, however the old one was closed.
+ *
+ * There is no lock. A conn's state is one atomic word; whoever moves it to CLAIMED by
+ * compare-and-swap, with all signals blocked, is alone in doing the (non-blocking)
+ * system calls of the next step, and others wait for the few microseconds that they
+ * take. Conns and slots are never given back to the
+ * system, so that a stale pointer is at worst a conn whose cookie doesn't match.
+ */
+#ifndef SHIM_CONN_H
+#define SHIM_CONN_H
+
+#include "common/sockaddr.h"
+#include "shim/system/quiet.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+enum conn_state {
+	CONN_FREE,    /* not in use */
+	CONN_IDLE,    /* made by socket(), not connected: epoll registrations are noted */
+	CONN_DIRECT,  /* the kernel connects it, or has: nothing is asked of us any more */
+	CONN_HELD,    /* early data: connect() has returned 0; the SYN waits for the first bytes */
+	CONN_PENDING, /* the converter was asked; the application sees a connection in SYN_SENT */
+	CONN_CLAIMED, /* as PENDING; one thread is taking the next step */
+	CONN_DONE,    /* the server was reached: only the peer's address is remembered */
+	CONN_FAILED,  /* conn.error waits for SO_ERROR or the first I/O, as the kernel's sk_err */
+	CONN_CONFIRMED, /* the SYN+ACK said that the server was reached; the response is still to come */
+	CONN_TAKING,    /* as CONFIRMED; one thread is taking the response off the stream */
+	CONN_STATE_COUNT
+};
+
+/*
+ * How a converter is asked. Each ride is safer than the one before: where one shows that it would leave a
+ * Multipath TCP socket that has fallen back to TCP, the connection is begun anew by the next one.
+ */
+enum conn_ride {
+	CONN_RIDE_MPTCP_SYN, /* Multipath TCP, the request in the SYN where that may be */
+	CONN_RIDE_MPTCP,     /* Multipath TCP, the request behind the handshake */
+	CONN_RIDE_TCP,
+};
+
+#define CONN_WATCHES_MAX 4
+
+/*
+ * An epoll registration as the application made it. Written with the conn claimed, or before it
+ * is pending; read by any thread that waits, to find out whose an event is: hence atomic.
+ */
+struct conn_watch {
+	_Atomic int epfd;    /* -1: unused */
+	_Atomic int fd;      /* the descriptor that was registered */
+	_Atomic bool masked; /* the kernel has our events instead of these */
+	_Atomic bool listed; /* watch_find() finds it */
+	_Atomic bool adopted; /* it was made past the hooks, and may be changed so: unseen.c */
+	_Atomic uint32_t events;
+	_Atomic uint64_t data; /* epoll_data_t.u64 */
+};
+
+#define CONN_ADVICE_MAX 16
+
+/* What the application has set on a socket: options.c. */
+struct conn_options {
+	_Atomic uint64_t set;        /* a bit for each option in the table there */
+	_Atomic uint32_t advised;    /* a bit for each of: */
+	int values[CONN_ADVICE_MAX]; /* what MPTCP refuses, and what isn't missed */
+};
+
+#define CONN_KEEPALIVE_COUNT 4
+
+/* Whether the converter is still there: liveness.c. */
+struct conn_liveness {
+	_Atomic bool on;  /* our keepalive is in force */
+	int interval;     /* seconds */
+	_Atomic int kept[CONN_KEEPALIVE_COUNT]; /* the application's meanwhile */
+	int64_t asked;    /* CLOCK_MONOTONIC ns, since when; 0: not */
+	int64_t ends;     /* the same, when CONVERT_TIMEOUT is over */
+};
+
+struct conn {
+	_Atomic uint32_t state; /* enum conn_state */
+	_Atomic uint32_t refs;  /* slots that point here */
+	_Atomic uint32_t next_free;
+	uint32_t index;          /* in the pool, for ever */
+	_Atomic int error;       /* positive errno: why FAILED, 0 once it was told; or seen while PENDING */
+	_Atomic uint64_t cookie; /* SO_COOKIE */
+	_Atomic uint32_t generation; /* conn_generation() before the socket was made; 0: may be shared */
+	_Atomic bool mptcp; /* the socket is an MPTCP one, in the place of the application's TCP one: replace.c */
+	struct conn_options options;
+	_Atomic bool watches_lost; /* there are epoll registrations that can't be made again */
+	_Atomic uint32_t asked_in;   /* HELD, PENDING: conn_generation() at connect(); 0: is shared */
+	_Atomic bool counted_shared; /* PENDING: counted in conn_shared */
+	uint16_t local_port;         /* of the attempt that a shared conn is about, network byte order */
+	_Atomic int fd;          /* PENDING: the descriptor that connect() was called with */
+	union sockaddr_ip peer;  /* the server, as the application named it */
+	bool connect_told;       /* a connect() has returned 0 (then EISCONN) */
+	bool wrote;              /* PENDING: the application has sent bytes that we have no copy of */
+	bool syn_data;           /* the request was put into the SYN */
+	enum conn_ride ride;     /* PENDING: how the converter is asked */
+	bool bound;              /* by the application, before connect() */
+	_Atomic bool given;      /* posix_spawn() may make it a standard descriptor of a program */
+	_Atomic bool streamed;   /* the C library has it, or may: hooks/stdio.c */
+	bool was_mapped;         /* an IPv6 socket that was connected to a v4-mapped address */
+	bool shown_ipv4;         /* an IPv6 socket in the place of the application's IPv4 one */
+	uint8_t converter;       /* index of the converter that was asked */
+	uint8_t cookie_number;   /* of the cookie in the request: converters_cookie() */
+	bool ask_info;           /* the request asks what the converter supports */
+	bool bypassed;           /* the server is said to speak Multipath TCP: it is asked itself, by that */
+	bool ask_mptcp;          /* the request asks for Multipath TCP towards the server */
+	uint32_t tried;          /* a bit for each converter that failed this connection */
+	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */
+	_Atomic bool unasked;    /* PENDING: no converter asked yet, a name has to be resolved first */
+	bool fastopen_connect;   /* TCP_FASTOPEN_CONNECT is set on the socket */
+	bool directly;           /* PENDING: no converter any more: early data is going to the server */
+	bool suspended;          /* its epoll registrations are taken out: watch_suspend() */
+	_Atomic uint8_t shut;    /* early data: shutdown() is to follow it; bit 0 reading, bit 1 writing */
+	bool deaf;               /* shut for reading before it was connected: no response could be read */
+	bool unconnected;        /* FAILED: the socket was dissolved, the error is all that is left */
+	union sockaddr_ip converter_addr; /* where the SYN went */
+	uint16_t message_sent;   /* bytes of request and early data that the kernel has taken */
+	uint16_t message_in_syn; /* and how many of them with the SYN */
+	uint16_t early_len;      /* bytes of early data */
+	uint8_t *early;          /* a copy of it until the server was reached: early.c */
+	_Atomic bool unseen;      /* PENDING: counted in conn_unseen */
+	_Atomic bool maybe_told;  /* PENDING, unseen: an epoll_wait() may have said "writable" */
+	_Atomic uint8_t looks;    /* how often a registration of it was looked for: unseen.c */
+	_Atomic bool want_output; /* PENDING: a part of the message is still unsent */
+	_Atomic bool synack_due;  /* PENDING: the SYN+ACK will say whether Multipath TCP gets through */
+	_Atomic bool confirmable; /* PENDING: the SYN+ACK may say that the server was reached */
+	uint16_t withheld_ms;     /* and the converter withholds SYNs for so long at most */
+	bool confirmed;           /* it did */
+	int rcvlowat;            /* the application's SO_RCVLOWAT while ours is set; 0: not set */
+	struct conn_liveness liveness; /* PENDING */
+	struct timespec started; /* CLOCK_MONOTONIC, connect() */
+	_Atomic int64_t deadline; /* PENDING: CLOCK_MONOTONIC ns, the converter's; 0: none */
+	struct conn_watch watches[CONN_WATCHES_MAX];
+};
+
+/*
+ * How many conns need more of a hook than the next function: those that are
+ * HELD, PENDING, CONFIRMED, claimed or FAILED. Zero is the fast path of every hook.
+ */
+extern _Atomic uint32_t conn_attention;
+
+/*
+ * How many PENDING conns were left to themselves by a non-blocking connect() and have no epoll
+ * registration that we know of. Whoever waits with epoll while there are any looks after them,
+ * since theirs may have gone past us (a raw system call, io_uring).
+ */
+extern _Atomic uint32_t conn_unseen;
+
+/*
+ * How many PENDING conns this process waits for while another may settle them, which wakes
+ * nobody here. Whoever waits while there are any looks after them from time to time.
+ */
+extern _Atomic uint32_t conn_shared;
+
+/* How many conns are HELD: whoever is about to wait may have to let their SYNs go. */
+extern _Atomic uint32_t conn_held;
+
+static inline bool conn_none_attentive(void)
+{
+	return atomic_load_explicit(&conn_attention, memory_order_acquire) == 0;
+}
+
+static inline enum conn_state conn_state(const struct conn *conn)
+{
+	return (enum conn_state)atomic_load_explicit(&conn->state, memory_order_acquire);
+}
+
+static inline bool conn_is_pending(const struct conn *conn)
+{
+	enum conn_state state = conn_state(conn);
+
+	return state == CONN_PENDING || state == CONN_CLAIMED;
+}
+
+/* PENDING: is there something to be done as soon as the socket is writable? */
+static inline bool conn_wants_output(const struct conn *conn)
+{
+	return conn->want_output || conn->synack_due || conn->confirmable;
+}
+
+/* Connected to the application, while the response is still to be taken off the stream. */
+static inline bool conn_is_confirmed(const struct conn *conn)
+{
+	enum conn_state state = conn_state(conn);
+
+	return state == CONN_CONFIRMED || state == CONN_TAKING;
+}
+
+/*
+ * conn_add() - a conn in CONN_IDLE for the new socket @fd
+ * Whatever the slot knew of an older socket with this number is forgotten.
+ * Returns NULL if memory or conns ran out: the socket then stays unconverted.
+ */
+struct conn *conn_add(int fd);
+
+/* No connection was begun with it yet: @conn is claimed, or nobody else has it. */
+void conn_reset(struct conn *conn);
+
+/* conn_of() - the conn of @fd in any state, its cookie verified; NULL if there is none. */
+struct conn *conn_of(int fd);
+
+/* conn_attentive() - as conn_of(), but only if its state is among those of conn_attention: cheap if none is. */
+struct conn *conn_attentive(int fd);
+
+/* conn_unsettled() - as conn_of(), but only if IDLE, HELD, PENDING, CONFIRMED or claimed: cheap once connected. */
+struct conn *conn_unsettled(int fd);
+
+/* conn_idle() - as conn_of(), but only if IDLE: cheap otherwise. */
+struct conn *conn_idle(int fd);
+
+/* conn_unverified() - the conn that @fd had when it was last heard of. No system call. */
+struct conn *conn_unverified(int fd);
+
+/*
+ * conn_named() - the conn that has this SO_COOKIE, by looking at all; NULL if there is none
+ * For a descriptor that a vfork() child has made, of which the table knows nothing.
+ */
+struct conn *conn_named(uint64_t cookie);
+
+/* The next descriptor from @fd on that has a slot, -1 if there is none. */
+int conn_next_fd(int fd);
+
+/* SO_COOKIE of @fd, 0 if it is no socket. */
+uint64_t conn_cookie(int fd);
+
+/* Is this the process that the tables belong to, and not a vfork() child? */
+bool conn_is_owner(void);
+
+/* conn_maybe() - is there a slot for @fd? No system call: a pre-check before conn_of(). */
+bool conn_maybe(int fd);
+
+/*
+ * conn_is_private() - has no other process a descriptor of the socket?
+ * False for a socket that is older than the last fork() on either side of it, and for one that
+ * conn_mark_made() wasn't called for. What passes us by is a vfork(), whose child has no
+ * use for a socket that is not connected yet.
+ */
+bool conn_is_private(const struct conn *conn);
+
+/* Changes at each fork(), in parent and child; never 0. */
+uint32_t conn_generation(void);
+
+/* This process has made the socket; @generation: conn_generation() before that. */
+void conn_mark_made(struct conn *conn, uint32_t generation);
+
+/* Another process has the socket: not private from now on, and counted in conn_shared if pending. */
+void conn_mark_shared(struct conn *conn);
+
+/* The descriptors of @conn refer to the socket that @fd refers to from now on, which this process has made. */
+void conn_renew(struct conn *conn, int fd);
+
+/* HELD, PENDING: may another process take the next step? True also of one that a fork() has copied. */
+bool conn_is_shared(const struct conn *conn);
+
+/* The tables are this process's. Once, before any other call. */
+void conn_init(void);
+
+/* Before a fork(), and after it in the parent: a socket that another thread makes in between may be in the child, too. */
+void conn_note_fork(void);
+
+/*
+ * conn_repair_in_child() - after fork(), whose child has none of the other threads
+ * The copies of the tables are its own. A step that one of the threads was in the middle of is the parent's, here the
+ * conn is PENDING again; nobody waits for any of them yet.
+ */
+void conn_repair_in_child(void);
+
+/* The slot of @to refers to the same conn as @from's from now on, or to none. */
+void conn_dup(int from, int to);
+
+/* @fd is being closed, or overwritten. */
+void conn_forget(int fd);
+
+/* The same for all descriptors from @first to @last. */
+void conn_forget_range(unsigned int first, unsigned int last);
+
+/*
+ * conn_move() - from one state to another, unless another thread was first
+ * Returns whether @conn was in @from. Keeps conn_attention right.
+ */
+bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to);
+
+/* The error of a FAILED conn as SO_ERROR has it: told once, positive, then 0. */
+int conn_take_error(struct conn *conn);
+
+/* Counts @conn in conn_unseen, or no more. A conn that is no longer pending is not counted. */
+void conn_mark_unseen(struct conn *conn, bool unseen);
+
+/* What the thread was before it claimed a conn. */
+struct conn_claim {
+	struct quiet quiet;
+	enum conn_state from;
+};
+
+/*
+ * conn_claim(), conn_release() - be the only one to take the next step
+ * Signals are blocked and cancellation is off in between, and only non-blocking
+ * system calls are allowed. conn_claim() moves it from @from, PENDING, HELD or IDLE, at once to
+ * CLAIMED: nobody sees it pending before its SYN was sent; from CONFIRMED to TAKING. It returns
+ * false, with nothing changed, if the conn is neither there nor claimed (somebody else has gone on
+ * with it). conn_release() moves it to @state: any but FREE and those two.
+ */
+bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *claim);
+void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim);
+
+/*
+ * conn_claim_of() - the same, but only if @fd is still a descriptor of the socket
+ * For whoever has found the conn among all, and not by the descriptor: before the claim its socket may have
+ * been closed, and conn and number may be those of two others by now. Afterwards neither can.
+ */
+bool conn_claim_of(struct conn *conn, int fd, enum conn_state from, struct conn_claim *claim);
+
+/* The state once no other thread is in the middle of a step. */
+enum conn_state conn_state_unclaimed(const struct conn *conn);
+
+/* The conn with this index in whatever state, for tables that store indices. */
+struct conn *conn_by_index(uint32_t index);
+
+/* Calls @visit for each conn that is HELD, PENDING, CONFIRMED or claimed until it returns false. */
+void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mptcpinfo.h - what the kernel knows of a Multipath TCP connection as a whole */
+#ifndef SHIM_MPTCPINFO_H
+#define SHIM_MPTCPINFO_H
+
+#include "shim/system/next.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifndef SOL_MPTCP
+#define SOL_MPTCP 284
+#endif
+#define MPTCPINFO_OPTION 1   /* MPTCP_INFO */
+#define MPTCPINFO_FALLBACK 1u /* MPTCP_INFO_FLAG_FALLBACK */
+
+/* struct mptcp_info as of Linux 6.5, which older headers lack the end of. */
+struct mptcpinfo {
+	uint8_t counts[8];
+	uint32_t flags, token;
+	uint64_t write_seq, snd_una, rcv_nxt;
+	uint8_t local_addresses, checksum;
+	uint32_t retransmits;
+	uint64_t bytes_retrans, bytes_sent, bytes_received, bytes_acked;
+};
+
+/* False for TCP, for MPTCP that has fallen back to it, and before Linux 6.5. */
+static inline bool mptcpinfo_of(int fd, struct mptcpinfo *out)
+{
+	socklen_t len = sizeof(*out);
+
+	return next.getsockopt(fd, SOL_MPTCP, MPTCPINFO_OPTION, out, &len) == 0 && len >= sizeof(*out);
+}
+
+/*
+ * mptcpinfo_has_fallen_back() - is the MPTCP socket @fd, connected by now, in truth TCP?
+ * Linux 5.16 and newer know; before, each looks as if it had, and is not used.
+ */
+static inline bool mptcpinfo_has_fallen_back(int fd)
+{
+	struct mptcpinfo info;
+	socklen_t len = sizeof(info);
+
+	/* A socket that has fallen back has TCP's options, which are none of this level. */
+	return next.getsockopt(fd, SOL_MPTCP, MPTCPINFO_OPTION, &info, &len) != 0 ||
+	       (info.flags & MPTCPINFO_FALLBACK);
+}
+
+#endif

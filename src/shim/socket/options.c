@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* options.c - what an application has set on a socket, and how it gets to another one */
+#include "config.h"
+
+#include "shim/socket/options.h"
+
+#include "shim/system/next.h"
+#include "shim/system/usermem.h"
+
+#include <assert.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+
+/* What <netinet/in.h> lacks of <linux/in.h> and <linux/in6.h>. */
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51
+#endif
+#ifndef IPV6_TRANSPARENT
+#define IPV6_TRANSPARENT 75
+#endif
+#ifndef IPV6_FREEBIND
+#define IPV6_FREEBIND 78
+#endif
+#ifndef SO_RCVTIMEO_NEW
+#define SO_RCVTIMEO_NEW 66
+#define SO_SNDTIMEO_NEW 67
+#endif
+#ifndef SO_PREFER_BUSY_POLL
+#define SO_PREFER_BUSY_POLL 69
+#endif
+
+#define OPTION_BYTES 128 /* the longest that is copied: TCP_FASTOPEN_KEY is 32, a device's name 16 */
+#define LATE_BIT 62      /* OPTION_ADVICE_LATE was set before the connection was begun */
+#define UNKNOWN_BIT 63   /* something that isn't in the tables was set */
+
+struct option {
+	int level, name;
+};
+
+/*
+ * What MPTCP takes too, in the order in which it has to be copied: a bit of conn.options.set each.
+ * getsockopt() must return what setsockopt() takes, but for the sizes of buffers.
+ */
+static const struct option copyable[] = {
+	{ SOL_SOCKET, SO_DEBUG },
+	{ SOL_SOCKET, SO_REUSEADDR },
+	{ SOL_SOCKET, SO_DONTROUTE },
+	{ SOL_SOCKET, SO_BROADCAST },
+	{ SOL_SOCKET, SO_SNDBUF },
+	{ SOL_SOCKET, SO_RCVBUF },
+	{ SOL_SOCKET, SO_SNDBUFFORCE },
+	{ SOL_SOCKET, SO_RCVBUFFORCE },
+	{ SOL_SOCKET, SO_KEEPALIVE },
+	{ SOL_SOCKET, SO_PRIORITY },
+	{ SOL_SOCKET, SO_LINGER },
+	{ SOL_SOCKET, SO_REUSEPORT },
+	{ SOL_SOCKET, SO_RCVLOWAT },
+	{ SOL_SOCKET, SO_RCVTIMEO },
+	{ SOL_SOCKET, SO_SNDTIMEO },
+	{ SOL_SOCKET, SO_RCVTIMEO_NEW }, /* of 32-bit programs with 64-bit times */
+	{ SOL_SOCKET, SO_SNDTIMEO_NEW },
+	{ SOL_SOCKET, SO_BINDTODEVICE },
+	{ SOL_SOCKET, SO_MARK },
+	{ SOL_SOCKET, SO_BUSY_POLL },
+	{ SOL_SOCKET, SO_PREFER_BUSY_POLL },
+	{ SOL_SOCKET, SO_INCOMING_CPU },
+	{ SOL_SOCKET, SO_TIMESTAMP },
+	{ SOL_SOCKET, SO_TIMESTAMPNS },
+	{ IPPROTO_IP, IP_TOS },
+	{ IPPROTO_IP, IP_FREEBIND },
+	{ IPPROTO_IP, IP_TRANSPARENT },
+	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT },
+	{ IPPROTO_IP, IP_LOCAL_PORT_RANGE },
+	{ IPPROTO_IPV6, IPV6_V6ONLY },
+	{ IPPROTO_IPV6, IPV6_TRANSPARENT },
+	{ IPPROTO_IPV6, IPV6_FREEBIND },
+	{ IPPROTO_TCP, TCP_NODELAY },
+	{ IPPROTO_TCP, TCP_MAXSEG },
+	{ IPPROTO_TCP, TCP_CORK },
+	{ IPPROTO_TCP, TCP_KEEPIDLE },
+	{ IPPROTO_TCP, TCP_KEEPINTVL },
+	{ IPPROTO_TCP, TCP_KEEPCNT },
+	{ IPPROTO_TCP, TCP_DEFER_ACCEPT },
+	{ IPPROTO_TCP, TCP_CONGESTION },
+	{ IPPROTO_TCP, TCP_FASTOPEN },
+	{ IPPROTO_TCP, TCP_FASTOPEN_KEY },
+	{ IPPROTO_TCP, TCP_FASTOPEN_CONNECT },
+	{ IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE },
+	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT },
+	{ IPPROTO_TCP, TCP_INQ },
+};
+#define COPYABLE_COUNT (sizeof(copyable) / sizeof(copyable[0]))
+static_assert(COPYABLE_COUNT <= LATE_BIT, "a bit for each");
+
+/*
+ * What MPTCP refuses and what a connection may be without. What would change its meaning isn't here,
+ * nor what an application can do without once it is refused (SO_ZEROCOPY).
+ */
+static const struct {
+	struct option option;
+	enum option_weight weight;
+} advice[] = {
+	{ { IPPROTO_TCP, TCP_SYNCNT }, OPTION_ADVICE },
+	{ { IPPROTO_TCP, TCP_LINGER2 }, OPTION_ADVICE },
+	{ { IPPROTO_TCP, TCP_WINDOW_CLAMP }, OPTION_ADVICE },
+	{ { IPPROTO_TCP, TCP_QUICKACK }, OPTION_ADVICE },
+	{ { IPPROTO_TCP, TCP_USER_TIMEOUT }, OPTION_ADVICE },
+	{ { IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS }, OPTION_ADVICE },
+	{ { IPPROTO_TCP, TCP_THIN_DUPACK }, OPTION_ADVICE },
+	{ { SOL_SOCKET, SO_MAX_PACING_RATE }, OPTION_ADVICE },
+	{ { SOL_SOCKET, SO_TXREHASH }, OPTION_ADVICE },
+	{ { IPPROTO_IP, IP_MTU_DISCOVER }, OPTION_ADVICE },
+	{ { IPPROTO_IPV6, IPV6_TCLASS }, OPTION_ADVICE },
+	{ { IPPROTO_IPV6, IPV6_MTU_DISCOVER }, OPTION_ADVICE },
+	{ { IPPROTO_IPV6, IPV6_AUTOFLOWLABEL }, OPTION_ADVICE },
+	/* how far packets go; urgent data, which on MPTCP is always in line */
+	{ { IPPROTO_IP, IP_TTL }, OPTION_ADVICE_LATE },
+	{ { IPPROTO_IPV6, IPV6_UNICAST_HOPS }, OPTION_ADVICE_LATE },
+	{ { SOL_SOCKET, SO_OOBINLINE }, OPTION_ADVICE_LATE },
+};
+#define ADVICE_COUNT (sizeof(advice) / sizeof(advice[0]))
+static_assert(ADVICE_COUNT <= CONN_ADVICE_MAX, "a value for each");
+
+static unsigned int copyable_bit(int level, int name)
+{
+	for (unsigned int bit = 0; bit < COPYABLE_COUNT; bit++)
+		if (copyable[bit].level == level && copyable[bit].name == name)
+			return bit;
+	return UNKNOWN_BIT;
+}
+
+static int advice_index(int level, int name)
+{
+	for (unsigned int i = 0; i < ADVICE_COUNT; i++)
+		if (advice[i].option.level == level && advice[i].option.name == name)
+			return (int)i;
+	return -1;
+}
+
+/*
+ * Does a program that sets it in any case ask for the default? -1 is that for how far packets go (ip(7),
+ * ipv6(7); nmap sets it), 0 for urgent data.
+ */
+static bool is_default(int level, int name, const void *value, socklen_t len)
+{
+	const bool hops = (level == IPPROTO_IP && name == IP_TTL) ||
+			  (level == IPPROTO_IPV6 && name == IPV6_UNICAST_HOPS);
+	int number;
+
+	if (len != sizeof(number) || !usermem_read(&number, value, sizeof(number)))
+		return false;
+	return hops ? number == -1 : level == SOL_SOCKET && name == SO_OOBINLINE && !number;
+}
+
+void options_note(struct conn *conn, int level, int name, const void *value, socklen_t len)
+{
+	int i = advice_index(level, name);
+
+	if (i < 0) {
+		atomic_fetch_or(&conn->options.set, UINT64_C(1) << copyable_bit(level, name));
+		return;
+	}
+	if (advice[i].weight == OPTION_ADVICE_LATE && is_default(level, name, value, len))
+		return;
+	atomic_fetch_or(&conn->options.advised, 1u << i);
+	if (advice[i].weight == OPTION_ADVICE_LATE)
+		atomic_fetch_or(&conn->options.set, UINT64_C(1) << LATE_BIT);
+}
+
+bool options_is_set(const struct conn *conn, int level, int name)
+{
+	unsigned int bit = copyable_bit(level, name);
+
+	return bit != UNKNOWN_BIT && (atomic_load(&conn->options.set) >> bit & 1);
+}
+
+bool options_can_copy(const struct conn *conn)
+{
+	return !(atomic_load(&conn->options.set) >> UNKNOWN_BIT & 1);
+}
+
+/* The option that tells the size of a buffer which @option sets; 0: it isn't about one. */
+static int buffer_size_name(const struct option *option)
+{
+	if (option->level != SOL_SOCKET)
+		return 0;
+	if (option->name == SO_SNDBUF || option->name == SO_SNDBUFFORCE)
+		return SO_SNDBUF;
+	return option->name == SO_RCVBUF || option->name == SO_RCVBUFFORCE ? SO_RCVBUF : 0;
+}
+
+static bool option_copy(const struct option *option, int from, int to)
+{
+	const int buffer = buffer_size_name(option);
+	char value[OPTION_BYTES];
+	socklen_t len = sizeof(value);
+	int half;
+
+	if (next.getsockopt(from, option->level, buffer ? buffer : option->name, value, &len) != 0)
+		return false;
+	if (buffer) {
+		memcpy(&half, value, sizeof(half));
+		half /= 2; /* the kernel doubles what it is given: socket(7) */
+		memcpy(value, &half, sizeof(half));
+	}
+	return next.setsockopt(to, option->level, option->name, value, len) == 0;
+}
+
+bool options_allow_mptcp(const struct conn *conn)
+{
+	return !(atomic_load(&conn->options.set) >> LATE_BIT);
+}
+
+void options_copy_advice(const struct conn *conn, int to)
+{
+	uint32_t advised = atomic_load(&conn->options.advised);
+
+	for (unsigned int i = 0; i < ADVICE_COUNT; i++)
+		if (advised >> i & 1)
+			next.setsockopt(to, advice[i].option.level, advice[i].option.name,
+					&conn->options.values[i], sizeof(int));
+}
+
+/* Advice that was given to the TCP socket @from is kept for as long as an MPTCP one is in its place. */
+static void advice_remember(struct conn *conn, int from)
+{
+	uint32_t advised = atomic_load(&conn->options.advised);
+
+	for (unsigned int i = 0; i < ADVICE_COUNT; i++) {
+		socklen_t len = sizeof(int);
+
+		if (advised >> i & 1)
+			next.getsockopt(from, advice[i].option.level, advice[i].option.name,
+					&conn->options.values[i], &len);
+	}
+}
+
+bool options_copy(struct conn *conn, int from, int to, bool to_mptcp)
+{
+	uint64_t set = atomic_load(&conn->options.set);
+
+	if (!options_can_copy(conn))
+		return false;
+	for (unsigned int bit = 0; bit < COPYABLE_COUNT; bit++)
+		if ((set >> bit & 1) && !option_copy(&copyable[bit], from, to))
+			return false;
+	if (!conn->mptcp)
+		advice_remember(conn, from);
+	if (!to_mptcp)
+		options_copy_advice(conn, to);
+	return true;
+}
+
+enum option_weight options_weight(int level, int name)
+{
+	int i = advice_index(level, name);
+
+	return i < 0 ? OPTION_MATTERS : advice[i].weight;
+}
+
+bool options_is_advice_noted(const struct conn *conn, int level, int name)
+{
+	uint32_t advised = atomic_load(&conn->options.advised);
+
+	return advised && advice_index(level, name) >= 0 && (advised >> advice_index(level, name) & 1);
+}
+
+/* All of them are ints; IP_TTL is taken as a byte as well, ip(7). */
+void options_advise(struct conn *conn, int level, int name, const void *value, socklen_t len)
+{
+	int i = advice_index(level, name);
+	uint8_t byte;
+
+	if (i < 0 || !value || !len || len > sizeof(int))
+		return;
+	if (len == sizeof(int)) {
+		memcpy(&conn->options.values[i], value, sizeof(int));
+	} else {
+		memcpy(&byte, value, sizeof(byte));
+		conn->options.values[i] = byte;
+	}
+	atomic_fetch_or(&conn->options.advised, 1u << i);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.h - what an application has set on a socket, and how it gets to another one
+ *
+ * An MPTCP socket refuses a good part of what TCP takes (Linux 6.18: tests/lab/test_platform.py).
+ * Some of that is advice, without which the connection is the same: while the socket is an MPTCP one it is
+ * remembered, told when asked for, and has no effect. The rest keeps a connection on plain TCP.
+ */
+#ifndef SHIM_OPTIONS_H
+#define SHIM_OPTIONS_H
+
+#include "shim/socket/conn.h"
+
+#include <sys/socket.h>
+
+/* The application has set this option on the socket of @conn, and the kernel has taken @value. */
+void options_note(struct conn *conn, int level, int name, const void *value, socklen_t len);
+
+/* Has the application set this option, and was it noted? */
+bool options_is_set(const struct conn *conn, int level, int name);
+
+/* Can all that was set be set on another socket? */
+bool options_can_copy(const struct conn *conn);
+
+/* Is there nothing among it that a connection needs and Multipath TCP lacks? */
+bool options_allow_mptcp(const struct conn *conn);
+
+/*
+ * options_copy() - set on the socket @to what the application has set on @from, the one that @conn has
+ * @to_mptcp: @to is a Multipath TCP socket, where advice is remembered instead
+ * Returns false if anything of it can't be: @to is of no use then.
+ */
+bool options_copy(struct conn *conn, int from, int to, bool to_mptcp);
+
+/* The advice alone. */
+void options_copy_advice(const struct conn *conn, int to);
+
+/* What an option is that MPTCP refuses and TCP takes. */
+enum option_weight {
+	OPTION_MATTERS,     /* a connection without it isn't what the application asked for */
+	OPTION_ADVICE_LATE, /* the same if it is set before the connection is begun, advice afterwards */
+	OPTION_ADVICE,
+};
+enum option_weight options_weight(int level, int name);
+
+/* Advice is remembered, with the value that setsockopt(2) was called with. */
+bool options_is_advice_noted(const struct conn *conn, int level, int name);
+void options_advise(struct conn *conn, int level, int name, const void *value, socklen_t len);
+
+#endif

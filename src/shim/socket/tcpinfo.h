@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tcpinfo.h - what the kernel knows of a connection: of an MPTCP socket, its first subflow's */
+#ifndef SHIM_TCPINFO_H
+#define SHIM_TCPINFO_H
+
+#include "shim/system/next.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+
+/* tcpi_state, whose values the kernel's headers don't define (include/net/tcp_states.h). */
+#define TCPINFO_UNKNOWN 0
+#define TCPINFO_SYN_SENT 2
+#define TCPINFO_CLOSE 7
+
+/* All zero, TCPINFO_UNKNOWN, where the kernel doesn't say. */
+static inline struct tcp_info tcpinfo_of(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		memset(&info, 0, sizeof(info));
+	return info;
+}
+
+#endif

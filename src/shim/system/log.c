@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* log.c - the shim's own log, silent unless CONVERT_LOG is set */
+#include "config.h"
+
+#include "shim/system/log.h"
+
+#include "shim/system/next.h"
+#include "shim/system/quiet.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 512
+
+static const char *log_path;
+static struct stat first_stderr;
+
+static bool has_warnings;
+
+static bool is_stderr(void)
+{
+	return strcmp(log_path, "-") == 0;
+}
+
+void log_open(const char *path)
+{
+	log_path = path;
+	if (path && is_stderr() && fstat(STDERR_FILENO, &first_stderr) != 0)
+		log_path = NULL;
+}
+
+void log_open_warnings(void)
+{
+	has_warnings = fstat(STDERR_FILENO, &first_stderr) == 0;
+}
+
+/* Still the file that it was when the process began? */
+static bool stderr_is_first(void)
+{
+	struct stat now;
+
+	return fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_stderr.st_dev &&
+	       now.st_ino == first_stderr.st_ino;
+}
+
+/*
+ * One write, so that lines of several processes don't mix; a lost line is no reason to fail, to wait,
+ * or to end by a signal. Signals are blocked.
+ */
+static void line_write(int fd, const char *line, size_t len)
+{
+	static const struct timespec at_once;
+	struct pollfd poller = { .fd = fd, .events = POLLOUT };
+	sigset_t pending, sigpipe;
+
+	sigemptyset(&sigpipe);
+	sigaddset(&sigpipe, SIGPIPE);
+	sigpending(&pending);
+	if (next_poll_now(&poller, 1) == 1 && next.write(fd, line, len) < 0 && errno == EPIPE &&
+	    sigismember(&pending, SIGPIPE) == 0)
+		sigtimedwait(&sigpipe, NULL, &at_once);
+}
+
+static void line_append(const char *line, size_t len)
+{
+	int fd = open(log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+
+	if (fd < 0)
+		return;
+	line_write(fd, line, len);
+	next_close_now(fd);
+}
+
+/* @who: what stands in front. Returns the length, the newline at the end included. */
+__attribute__((format(printf, 3, 0)))
+static size_t line_format(char line[LINE_MAX_BYTES], const char *who, const char *format, va_list args)
+{
+	int used = snprintf(line, LINE_MAX_BYTES - 1, "%s", who);
+	int more;
+
+	more = vsnprintf(line + used, (size_t)(LINE_MAX_BYTES - 1 - used), format, args);
+	used = more < 0 || more > LINE_MAX_BYTES - 2 - used ? LINE_MAX_BYTES - 2 : used + more;
+	line[used] = '\n';
+	return (size_t)used + 1;
+}
+
+/* open() and the rest are points of cancellation, which the caller may be none of: all is quiet. */
+__attribute__((format(printf, 1, 0)))
+static void line_log(const char *format, va_list args)
+{
+	char who[LINE_MAX_BYTES / 2], line[LINE_MAX_BYTES];
+	int used = snprintf(who, sizeof(who), "libconvert: %s[%d]: ", program_invocation_short_name,
+			    (int)getpid());
+	size_t len;
+
+	if (!log_path || !*log_path)
+		return;
+	if (used < 0 || used >= (int)sizeof(who))
+		*who = '\0';
+	len = line_format(line, who, format, args);
+	if (!is_stderr())
+		line_append(line, len);
+	else if (stderr_is_first())
+		line_write(STDERR_FILENO, line, len);
+}
+
+void log_line(const char *format, ...)
+{
+	int saved_errno = errno;
+	struct quiet quiet;
+	va_list args;
+
+	if (!log_path || !*log_path)
+		return;
+	quiet_all(&quiet);
+	va_start(args, format);
+	line_log(format, args);
+	va_end(args);
+	errno = saved_errno;
+	quiet_end(&quiet);
+}
+
+void log_warning(const char *format, ...)
+{
+	int saved_errno = errno;
+	char line[LINE_MAX_BYTES];
+	struct quiet quiet;
+	va_list args;
+	size_t len;
+
+	quiet_all(&quiet);
+	va_start(args, format);
+	line_log(format, args);
+	va_end(args);
+	if (has_warnings && !(log_path && is_stderr()) && stderr_is_first()) {
+		va_start(args, format);
+		len = line_format(line, "convertize: ", format, args);
+		va_end(args);
+		line_write(STDERR_FILENO, line, len);
+	}
+	errno = saved_errno;
+	quiet_end(&quiet);
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* next.c - the functions that the hooks stand in front of */
+#include "config.h"
+
+#include "shim/system/next.h"
+
+#include "common/rawcall.h"
+#include "shim/system/beneath.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KERNEL_SIGSET_BYTES (_NSIG / 8)
+
+/* The system calls behind the names, on any architecture: those that only old ones have are made of newer ones. */
+static int raw_socket(int domain, int type, int protocol)
+{
+	return (int)RAWCALL(SYS_socket, domain, type, protocol);
+}
+
+static int raw_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	return (int)RAWCALL(SYS_connect, fd, addr, len);
+}
+
+static int raw_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	return (int)RAWCALL(SYS_bind, fd, addr, len);
+}
+
+static int raw_listen(int fd, int backlog)
+{
+	return (int)RAWCALL(SYS_listen, fd, backlog);
+}
+
+static int raw_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return (int)RAWCALL(SYS_getsockname, fd, addr, len);
+}
+
+static int raw_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return (int)RAWCALL(SYS_getpeername, fd, addr, len);
+}
+
+static int raw_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	return (int)RAWCALL(SYS_getsockopt, fd, level, name, value, len);
+}
+
+static int raw_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	return (int)RAWCALL(SYS_setsockopt, fd, level, name, value, len);
+}
+
+static int raw_shutdown(int fd, int how)
+{
+	return (int)RAWCALL(SYS_shutdown, fd, how);
+}
+
+static int raw_close(int fd)
+{
+	return (int)RAWCALL(SYS_close, fd);
+}
+
+static int raw_close_range(unsigned int first, unsigned int last, int flags)
+{
+#ifdef SYS_close_range
+	return (int)RAWCALL(SYS_close_range, first, last, flags);
+#else
+	(void)first, (void)last, (void)flags;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+static void raw_closefrom(int first)
+{
+	raw_close_range(first < 0 ? 0 : (unsigned int)first, ~0u, 0);
+}
+
+static int raw_dup(int fd)
+{
+	return (int)RAWCALL(SYS_dup, fd);
+}
+
+static int raw_dup3(int fd, int to, int flags)
+{
+	return (int)RAWCALL(SYS_dup3, fd, to, flags);
+}
+
+static int raw_fcntl(int fd, int command, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, command);
+	arg = va_arg(args, void *);
+	va_end(args);
+#ifdef SYS_fcntl64
+	return (int)RAWCALL(SYS_fcntl64, fd, command, arg);
+#else
+	return (int)RAWCALL(SYS_fcntl, fd, command, arg);
+#endif
+}
+
+static int raw_ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	return (int)RAWCALL(SYS_ioctl, fd, request, arg);
+}
+
+static int raw_dup2(int fd, int to)
+{
+	/* dup3 refuses what dup2 allows: a descriptor onto itself */
+	return fd == to ? (raw_fcntl(fd, F_GETFD, NULL) < 0 ? -1 : to) : raw_dup3(fd, to, 0);
+}
+
+static ssize_t raw_read(int fd, void *buf, size_t count)
+{
+	return RAWCALL(SYS_read, fd, buf, count);
+}
+
+static ssize_t raw_readv(int fd, const struct iovec *iov, int count)
+{
+	return RAWCALL(SYS_readv, fd, iov, count);
+}
+
+/* The offset is two registers' worth, low half first, for every architecture: preadv2(2). */
+static ssize_t raw_preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset,
+			      int flags)
+{
+	return RAWCALL(SYS_preadv2, fd, iov, count, (unsigned long)offset,
+		       (unsigned long)((uint64_t)offset >> 32), flags);
+}
+
+static ssize_t raw_pwritev64v2(int fd, const struct iovec *iov, int count, off64_t offset,
+			       int flags)
+{
+	return RAWCALL(SYS_pwritev2, fd, iov, count, (unsigned long)offset,
+		       (unsigned long)((uint64_t)offset >> 32), flags);
+}
+
+static ssize_t raw_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
+			    socklen_t *addrlen)
+{
+	return RAWCALL(SYS_recvfrom, fd, buf, len, flags, addr, addrlen);
+}
+
+static ssize_t raw_recv(int fd, void *buf, size_t len, int flags)
+{
+	return raw_recvfrom(fd, buf, len, flags, NULL, NULL);
+}
+
+static ssize_t raw_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	return RAWCALL(SYS_recvmsg, fd, msg, flags);
+}
+
+static int raw_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags,
+			struct timespec *timeout)
+{
+	return (int)RAWCALL(SYS_recvmmsg, fd, msgs, count, flags, timeout);
+}
+
+static ssize_t raw_write(int fd, const void *buf, size_t count)
+{
+	return RAWCALL(SYS_write, fd, buf, count);
+}
+
+static ssize_t raw_writev(int fd, const struct iovec *iov, int count)
+{
+	return RAWCALL(SYS_writev, fd, iov, count);
+}
+
+static ssize_t raw_sendto(int fd, const void *buf, size_t len, int flags,
+			  const struct sockaddr *addr, socklen_t addrlen)
+{
+	return RAWCALL(SYS_sendto, fd, buf, len, flags, addr, addrlen);
+}
+
+static ssize_t raw_send(int fd, const void *buf, size_t len, int flags)
+{
+	return raw_sendto(fd, buf, len, flags, NULL, 0);
+}
+
+static ssize_t raw_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return RAWCALL(SYS_sendmsg, fd, msg, flags);
+}
+
+static int raw_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags)
+{
+	return (int)RAWCALL(SYS_sendmmsg, fd, msgs, count, flags);
+}
+
+static ssize_t raw_sendfile(int out, int in, native_off_t *offset, size_t count)
+{
+	return RAWCALL(SYS_sendfile, out, in, offset, count);
+}
+
+static ssize_t raw_sendfile64(int out, int in, off64_t *offset, size_t count)
+{
+#ifdef SYS_sendfile64
+	return RAWCALL(SYS_sendfile64, out, in, offset, count);
+#else
+	return RAWCALL(SYS_sendfile, out, in, offset, count);
+#endif
+}
+
+static ssize_t raw_splice(int in, off64_t *in_offset, int out, off64_t *out_offset, size_t len,
+			  unsigned int flags)
+{
+	return RAWCALL(SYS_splice, in, in_offset, out, out_offset, len, flags);
+}
+
+static int raw_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		     const sigset_t *mask)
+{
+	struct timespec copy; /* the system call writes the remaining time back, ppoll(3) doesn't */
+
+	if (timeout)
+		copy = *timeout;
+	return (int)RAWCALL(SYS_ppoll, fds, count, timeout ? &copy : NULL, mask,
+			    KERNEL_SIGSET_BYTES);
+}
+
+static struct timespec *timespec_from_ms(struct timespec *ts, int ms)
+{
+	if (ms < 0)
+		return NULL;
+	ts->tv_sec = ms / 1000;
+	ts->tv_nsec = (long)(ms % 1000) * 1000000;
+	return ts;
+}
+
+static int raw_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	struct timespec ts;
+
+	return raw_ppoll(fds, count, timespec_from_ms(&ts, timeout_ms), NULL);
+}
+
+static int raw_pselect(int nfds, fd_set *in, fd_set *out, fd_set *except,
+		       const struct timespec *timeout, const sigset_t *mask)
+{
+	struct {
+		const sigset_t *mask;
+		size_t bytes;
+	} sized_mask = { mask, KERNEL_SIGSET_BYTES };
+	struct timespec copy;
+
+	if (timeout)
+		copy = *timeout;
+	return (int)RAWCALL(SYS_pselect6, nfds, in, out, except, timeout ? &copy : NULL,
+			    &sized_mask);
+}
+
+static int raw_select(int nfds, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout)
+{
+	struct timespec ts;
+
+	if (timeout) {
+		ts.tv_sec = timeout->tv_sec;
+		ts.tv_nsec = timeout->tv_usec * 1000;
+	}
+	return raw_pselect(nfds, in, out, except, timeout ? &ts : NULL, NULL);
+}
+
+static int raw_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	return (int)RAWCALL(SYS_epoll_ctl, epfd, op, fd, event);
+}
+
+static int raw_epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout_ms,
+			   const sigset_t *mask)
+{
+	return (int)RAWCALL(SYS_epoll_pwait, epfd, events, max, timeout_ms, mask,
+			    KERNEL_SIGSET_BYTES);
+}
+
+static int raw_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
+{
+	return raw_epoll_pwait(epfd, events, max, timeout_ms, NULL);
+}
+
+static int raw_epoll_pwait2(int epfd, struct epoll_event *events, int max,
+			    const struct timespec *timeout, const sigset_t *mask)
+{
+#ifdef SYS_epoll_pwait2
+	return (int)RAWCALL(SYS_epoll_pwait2, epfd, events, max, timeout, mask,
+			    KERNEL_SIGSET_BYTES);
+#else
+	(void)epfd, (void)events, (void)max, (void)timeout, (void)mask;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+static int raw_execve(const char *path, char *const argv[], char *const envp[])
+{
+	return (int)RAWCALL(SYS_execve, path, argv, envp);
+}
+
+static int raw_execveat(int dirfd, const char *path, char *const argv[], char *const envp[],
+			int flags)
+{
+	return (int)RAWCALL(SYS_execveat, dirfd, path, argv, envp, flags);
+}
+
+static int raw_fexecve(int fd, char *const argv[], char *const envp[])
+{
+	return raw_execveat(fd, "", argv, envp, AT_EMPTY_PATH);
+}
+
+static void raw__exit(int status)
+{
+	RAWCALL(SYS_exit_group, status);
+}
+
+/*
+ * No single system calls: looked up then and there. Allocators, which are why nothing else is, start
+ * no programs and make no streams of sockets.
+ */
+#define RAW_LATE(ret, name, params, args, otherwise)                                               \
+	static ret raw_##name params                                                               \
+	{                                                                                          \
+		ret(*function) params;                                                             \
+		void *found = dlsym(RTLD_NEXT, #name);                                             \
+                                                                                                   \
+		if (!found)                                                                        \
+			return otherwise;                                                          \
+		memcpy(&function, &found, sizeof(found));                                          \
+		return function args;                                                              \
+	}
+
+RAW_LATE(int, execvpe, (const char *file, char *const argv[], char *const envp[]), (file, argv, envp),
+	 raw_execve(file, argv, envp))
+RAW_LATE(int, posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+			    const posix_spawnattr_t *attributes, char *const argv[],
+			    char *const envp[]),
+	 (pid, path, actions, attributes, argv, envp), ENOSYS)
+RAW_LATE(int, posix_spawnp, (pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+			     const posix_spawnattr_t *attributes, char *const argv[],
+			     char *const envp[]),
+	 (pid, file, actions, attributes, argv, envp), ENOSYS)
+RAW_LATE(int, posix_spawn_file_actions_adddup2,
+	 (posix_spawn_file_actions_t *actions, int fd, int to), (actions, fd, to), ENOSYS)
+RAW_LATE(FILE *, fdopen, (int fd, const char *mode), (fd, mode), (errno = ENOSYS, NULL))
+RAW_LATE(int, vdprintf, (int fd, const char *format, va_list args), (fd, format, args),
+	 (errno = ENOSYS, -1))
+RAW_LATE(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list args),
+	 (fd, flag, format, args), next.vdprintf(fd, format, args))
+
+#if RAWCALL_OWN
+static long raw_syscall(long number, ...)
+{
+	long args[6];
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		args[i] = va_arg(list, long);
+	va_end(list);
+	return rawcall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+}
+
+long (*next_syscall)(long number, ...) = raw_syscall;
+
+static void bind_syscall(void)
+{
+	void *found = dlsym(RTLD_NEXT, "syscall");
+
+	if (found)
+		memcpy(&next_syscall, &found, sizeof(found));
+}
+#else
+static void bind_syscall(void)
+{
+}
+#endif
+
+#define NEXT_RAW(ret, name, params) .name = raw_##name,
+struct next_functions next = { NEXT_FUNCTIONS(NEXT_RAW) };
+#undef NEXT_RAW
+
+int next_poll_now(struct pollfd *fds, nfds_t count)
+{
+	return raw_poll(fds, count, 0);
+}
+
+int next_dup_now(int fd, int to, int flags)
+{
+	return raw_dup3(fd, to, flags);
+}
+
+void next_close_now(int fd)
+{
+	raw_close(fd);
+}
+
+int next_socket_now(int domain, int type, int protocol)
+{
+	return raw_socket(domain, type, protocol);
+}
+
+void next_bind(void)
+{
+	void *found;
+
+/* dlsym() returns an object pointer: copied, since ISO C does not convert it to a function's. */
+#define NEXT_BIND(ret, name, params)                                                               \
+	found = dlsym(RTLD_NEXT, #name);                                                           \
+	if (found)                                                                                 \
+		memcpy(&next.name, &found, sizeof(found));
+	NEXT_FUNCTIONS(NEXT_BIND)
+#undef NEXT_BIND
+	bind_syscall();
+	beneath_bind(&next);
+}

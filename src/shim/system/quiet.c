@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* quiet.c - one wait of the application's that is several of ours */
+#include "config.h"
+
+#include "shim/system/quiet.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define STANDARD_SIGNALS 31 /* signal(7): those in front of the real-time signals */
+
+static bool is_ignored_by_default(int number)
+{
+	return number == SIGCHLD || number == SIGURG || number == SIGWINCH || number == SIGCONT;
+}
+
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	if (sigaction(number, NULL, &action) != 0 || (action.sa_flags & SA_SIGINFO))
+		return false;
+	return action.sa_handler == SIG_IGN ||
+	       (action.sa_handler == SIG_DFL && is_ignored_by_default(number));
+}
+
+void quiet_admit_ignored(const struct quiet *quiet)
+{
+	sigset_t ignored;
+
+	sigemptyset(&ignored);
+	for (int number = 1; number <= STANDARD_SIGNALS; number++)
+		if (!sigismember(&quiet->mask, number) && is_ignored(number))
+			sigaddset(&ignored, number);
+	pthread_sigmask(SIG_UNBLOCK, &ignored, NULL);
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * watch.c - epoll registrations of sockets whose connection is pending
+ *
+ * epoll returns nothing but the application's own data, so an event is matched to
+ * its conn by that and the epoll instance. Buckets by hash of the data count the masked
+ * registrations and name the last one; only where two share a bucket are all pending conns
+ * looked through. An event of an established connection costs a look at an empty bucket.
+ *
+ * An instance may have several descriptors: tokio registers with a duplicate of the one
+ * that it waits on. kcmp(2) tells whether two are the same.
+ */
+#include "config.h"
+
+#include "shim/wait/watch.h"
+
+#include "common/rawcall.h"
+#include "shim/system/next.h"
+#include "shim/wait/unseen.h"
+
+#include <linux/kcmp.h>
+#include <unistd.h>
+
+#define BUCKETS 4096u /* a power of two */
+
+static struct {
+	_Atomic uint32_t count;
+	_Atomic uint32_t last; /* index of a conn */
+} buckets[BUCKETS];
+
+static unsigned int bucket_of(uint64_t data)
+{
+	uint64_t hash = data * 0x9e3779b97f4a7c15u; /* Fibonacci hashing */
+
+	return (unsigned int)(hash >> 52) & (BUCKETS - 1);
+}
+
+static void bucket_add(const struct conn *conn, const struct conn_watch *watch)
+{
+	unsigned int bucket = bucket_of(watch->data);
+
+	atomic_store(&buckets[bucket].last, conn->index);
+	atomic_fetch_add(&buckets[bucket].count, 1);
+}
+
+static void bucket_remove(const struct conn_watch *watch)
+{
+	atomic_fetch_sub(&buckets[bucket_of(watch->data)].count, 1);
+}
+
+/* The registration of @fd in @epfd, or with @epfd -1 an unused place. */
+static struct conn_watch *watch_on(struct conn *conn, int epfd, int fd)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
+		if (conn->watches[i].epfd == epfd && (epfd == -1 || conn->watches[i].fd == fd))
+			return &conn->watches[i];
+	return NULL;
+}
+
+/* Comes with EPOLLIN, and applications don't ask for it: so /proc shows whose a registration is. */
+#define MASK_MARK EPOLLRDNORM
+
+static uint32_t masked_events(uint32_t events, bool want_output)
+{
+	return EPOLLIN | MASK_MARK | (want_output ? EPOLLOUT : 0u) | (events & EPOLLWAKEUP);
+}
+
+bool watch_is_mask(uint32_t events)
+{
+	return events & MASK_MARK;
+}
+
+static void watch_drop(struct conn_watch *watch)
+{
+	if (watch->epfd != -1 && watch->listed)
+		bucket_remove(watch);
+	watch->listed = false;
+	watch->epfd = -1;
+}
+
+/* The registration succeeded as @event says, masked or not: remember it. */
+static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, int fd,
+		       const struct epoll_event *event, bool masked)
+{
+	watch_drop(watch);
+	watch->fd = fd;
+	watch->events = event->events;
+	watch->data = event->data.u64;
+	watch->masked = masked;
+	watch->adopted = false;
+	watch->epfd = epfd;
+	conn_mark_unseen(conn, false);
+	watch->listed = masked || conn_is_confirmed(conn);
+	if (watch->listed)
+		bucket_add(conn, watch);
+}
+
+/* epoll_ctl() with the application's events, or with ours in their place. */
+static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event,
+		   bool masked)
+{
+	struct conn_watch *watch = watch_on(conn, epfd, fd);
+	struct epoll_event ours;
+	int ret;
+
+	if (op == EPOLL_CTL_DEL || !event) {
+		ret = next.epoll_ctl(epfd, op, fd, event);
+		if (ret == 0 && watch)
+			watch_drop(watch);
+		return ret;
+	}
+	if (!watch)
+		watch = watch_on(conn, -1, fd);
+	/* An exclusive registration can't be modified later; and there is room for a few only. */
+	if (!watch || (event->events & EPOLLEXCLUSIVE)) {
+		ret = next.epoll_ctl(epfd, op, fd, event);
+		if (ret == 0)
+			conn->watches_lost = true;
+		return ret;
+	}
+	ours = *event;
+	if (masked)
+		ours.events = masked_events(event->events, conn_wants_output(conn));
+	ret = next.epoll_ctl(epfd, op, fd, &ours);
+	if (ret == 0)
+		watch_note(conn, watch, epfd, fd, event, masked);
+	return ret;
+}
+
+int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event)
+{
+	struct conn_claim claim;
+	enum conn_state state;
+	int ret;
+
+	/* Claimed, so that a thread which finishes the handshake now can't miss the registration. */
+	if (conn_is_pending(conn) && conn_claim(conn, CONN_PENDING, &claim)) {
+		ret = control(conn, epfd, op, fd, event, true);
+		if (conn_is_shared(conn)) /* of a fork(): from now on it is waited for in this process, too */
+			conn_mark_shared(conn);
+		conn_release(conn, CONN_PENDING, &claim);
+		/* libuv tries whether a descriptor can be registered, and then does it by io_uring */
+		if (op == EPOLL_CTL_DEL && ret == 0 && !watch_any(conn))
+			conn_mark_unseen(conn, true);
+		return ret;
+	}
+	state = conn_state_unclaimed(conn);
+	if ((state == CONN_HELD || state == CONN_CONFIRMED) && conn_claim(conn, state, &claim)) {
+		ret = control(conn, epfd, op, fd, event, false);
+		conn_release(conn, state, &claim);
+		return ret;
+	}
+	if (conn_state(conn) == CONN_IDLE)
+		return control(conn, epfd, op, fd, event, false);
+	return next.epoll_ctl(epfd, op, fd, event);
+}
+
+bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
+{
+	struct conn_claim claim;
+	struct conn_watch *watch;
+
+	if (!conn_claim(conn, CONN_PENDING, &claim))
+		return false;
+	/* Another thread has just made it by epoll_ctl(): what /proc tells of it is our mask. */
+	if (!conn->unseen || watch_is_mask(event->events)) {
+		conn_release(conn, CONN_PENDING, &claim);
+		return false;
+	}
+	control(conn, epfd, EPOLL_CTL_MOD, fd, event, true);
+	watch = watch_on(conn, epfd, fd);
+	if (watch)
+		watch->adopted = true;
+	else
+		conn->watches_lost = true; /* it would be lost with the socket, should that be replaced */
+	conn_release(conn, CONN_PENDING, &claim);
+	return watch;
+}
+
+static void apply(int epfd, const struct conn_watch *watch, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.u64 = watch->data };
+
+	/* The application has made another of it since. */
+	if (watch->adopted && watch->masked && !unseen_is_masked(epfd, watch->fd))
+		return;
+	/* Fails where the application has closed the epoll descriptor: nothing to do then. */
+	next.epoll_ctl(epfd, EPOLL_CTL_MOD, watch->fd, &event);
+}
+
+void watch_mask(struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+
+		if (watch->epfd == -1)
+			continue;
+		apply(watch->epfd, watch, masked_events(watch->events, conn_wants_output(conn)));
+		if (!watch->listed)
+			bucket_add(conn, watch);
+		watch->masked = watch->listed = true;
+	}
+}
+
+void watch_show(struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+
+		if (watch->epfd == -1 || !watch->masked)
+			continue;
+		apply(watch->epfd, watch, watch->events);
+		watch->masked = false;
+	}
+}
+
+void watch_again(int epfd, int fd, struct epoll_event event)
+{
+	next.epoll_ctl(epfd, EPOLL_CTL_MOD, fd, &event);
+}
+
+void watch_restore(struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+		int epfd = watch->epfd;
+
+		if (epfd == -1)
+			continue;
+		/* First it is not found any more: who has found it knows that the kernel reports anew. */
+		watch_drop(watch);
+		if (watch->masked)
+			apply(epfd, watch, watch->events);
+	}
+}
+
+void watch_rearm(struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
+		if (conn->watches[i].epfd != -1)
+			apply(conn->watches[i].epfd, &conn->watches[i], conn->watches[i].events);
+}
+
+/* A one-shot registration may have fired, unless it was masked, and would fire again. */
+bool watch_can_suspend(const struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
+		if (conn->watches[i].epfd != -1 && (conn->watches[i].events & EPOLLONESHOT) &&
+		    !conn->watches[i].masked)
+			return false;
+	return !conn->watches_lost;
+}
+
+/* An epoll descriptor that was closed may be another instance by now, where there is nothing to take out. */
+void watch_suspend(struct conn *conn)
+{
+	struct epoll_event unused = { 0 };
+
+	conn->suspended = true;
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+
+		if (watch->epfd != -1 &&
+		    next.epoll_ctl(watch->epfd, EPOLL_CTL_DEL, watch->fd, &unused) != 0)
+			watch_drop(watch);
+	}
+}
+
+void watch_resume(struct conn *conn)
+{
+	if (!conn->suspended)
+		return;
+	conn->suspended = false;
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
+
+		if (watch->masked)
+			event.events = masked_events(watch->events, conn_wants_output(conn));
+		if (watch->epfd != -1 &&
+		    next.epoll_ctl(watch->epfd, EPOLL_CTL_ADD, watch->fd, &event) != 0)
+			watch_drop(watch);
+	}
+}
+
+static void abandon(struct conn *conn, int fd)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+
+		int epfd = watch->epfd;
+
+		if (epfd == -1 || watch->fd != fd)
+			continue;
+		watch_drop(watch); /* first: as in watch_restore() */
+		if (watch->masked)
+			apply(epfd, watch, watch->events);
+		conn->watches_lost = true;
+	}
+}
+
+void watch_abandon(struct conn *conn, int fd)
+{
+	enum conn_state state = conn_is_confirmed(conn) ? CONN_CONFIRMED : CONN_PENDING;
+	struct conn_claim claim;
+
+	if ((!conn_is_pending(conn) && !conn_is_confirmed(conn)) || !conn_claim(conn, state, &claim)) {
+		abandon(conn, fd);
+		return;
+	}
+	abandon(conn, fd);
+	conn_release(conn, state, &claim);
+	conn_mark_unseen(conn, !watch_any(conn));
+}
+
+void watch_forget(struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
+		watch_drop(&conn->watches[i]);
+}
+
+static enum watch_owner instance_compare(int epfd, int other)
+{
+	pid_t self;
+	long order;
+
+	if (epfd == other)
+		return WATCH_OURS;
+	self = getpid();
+	order = RAWCALL(SYS_kcmp, self, self, KCMP_FILE, epfd, other);
+	return order == 0 ? WATCH_OURS : order > 0 ? WATCH_NONE : WATCH_PERHAPS_OURS;
+}
+
+struct watch_search {
+	int epfd;
+	uint64_t data;
+	struct watch_found found;
+};
+
+/* Stops at a registration that is the event's for certain. */
+static bool search_visit(struct conn *conn, void *arg)
+{
+	struct watch_search *search = arg;
+
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		const struct conn_watch *watch = &conn->watches[i];
+		enum watch_owner owner;
+
+		if (watch->epfd == -1 || !watch->listed || watch->data != search->data)
+			continue;
+		owner = instance_compare(search->epfd, watch->epfd);
+		if (owner > search->found.owner)
+			search->found =
+				(struct watch_found){ owner, conn, watch->fd, watch->events };
+	}
+	return search->found.owner != WATCH_OURS;
+}
+
+struct watch_found watch_find(int epfd, epoll_data_t data)
+{
+	struct watch_search search = { .epfd = epfd, .data = data.u64 };
+	unsigned int bucket = bucket_of(data.u64);
+	struct conn *last;
+
+	if (atomic_load(&buckets[bucket].count) == 0)
+		return search.found;
+	last = conn_by_index(atomic_load(&buckets[bucket].last));
+	if (!last || !(conn_is_pending(last) || conn_is_confirmed(last)) || search_visit(last, &search))
+		conn_each_pending(search_visit, &search);
+	return search.found;
+}
+
+bool watch_may_be_in(const struct conn *conn, int epfd)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		int registered = conn->watches[i].epfd;
+
+		if (registered == -1)
+			continue;
+		any = true;
+		if (epfd != -1 && instance_compare(epfd, registered) != WATCH_NONE)
+			return true;
+	}
+	return !any;
+}
+
+bool watch_any(const struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
+		if (conn->watches[i].epfd != -1)
+			return true;
+	return false;
+}
