@@ -31,7 +31,7 @@ extern "C" {
 #define CONVERT_API
 #endif
 
-#define CONVERT_VERSION 1          /* Section 6.1; version 0 is reserved */
+#define CONVERT_PROTOCOL_VERSION 1          /* Section 6.1; version 0 is reserved */
 #define CONVERT_MAGIC 0x2263       /* Section 6.1 */
 #define CONVERT_HEADER_LEN 4       /* bytes of the fixed header */
 #define CONVERT_MESSAGE_MAX 1020   /* bytes: 255 words of 32 bits, header included */
@@ -69,28 +69,28 @@ enum convert_error_code {
 
 /* What a parser found. Names of these come from convert_status_name(). */
 enum convert_status {
-	CONVERT_OK,
-	CONVERT_NEED_MORE,            /* valid so far; more bytes are needed to decide */
-	CONVERT_BAD_MAGIC,            /* not a Convert message at all */
-	CONVERT_BAD_VERSION,          /* version 0, or one that we don't speak */
-	CONVERT_ZERO_TOTAL_LENGTH,    /* Section 6.1: the connection MUST be reset */
-	CONVERT_NO_TLV,               /* a request that asks for nothing: a header alone (Section 6
+	CONVERT_STATUS_OK,
+	CONVERT_STATUS_NEED_MORE,            /* valid so far; more bytes are needed to decide */
+	CONVERT_STATUS_BAD_MAGIC,            /* not a Convert message at all */
+	CONVERT_STATUS_BAD_VERSION,          /* version 0, or one that we don't speak */
+	CONVERT_STATUS_ZERO_TOTAL_LENGTH,    /* Section 6.1: the connection MUST be reset */
+	CONVERT_STATUS_NO_TLV,               /* a request that asks for nothing: a header alone (Section 6
 	                                 wants one or more TLVs), or a Cookie TLV alone */
-	CONVERT_TLV_PAST_END,         /* a TLV crosses the Total Length (Section 9) */
-	CONVERT_TLV_ZERO_LENGTH,      /* a TLV whose Length is 0 can't be stepped over */
-	CONVERT_TLV_TYPE_RESERVED,    /* type 0, Section 6.2.2 */
-	CONVERT_TLV_TWICE,            /* Section 6.2.1 */
-	CONVERT_TLV_UNKNOWN,          /* a request with a TLV that we don't know */
-	CONVERT_TLV_WRONG_DIRECTION,  /* a TLV that only the other peer may send */
-	CONVERT_TLV_BAD_LENGTH,       /* Length impossible for this type */
-	CONVERT_TLV_BAD_VALUE,        /* Value breaks the type's own rules (Zero field, padding, options) */
-	CONVERT_BAD_ADDRESS,          /* Section 6.2.5: multicast, broadcast, loopback (or unspecified) */
+	CONVERT_STATUS_TLV_PAST_END,         /* a TLV crosses the Total Length (Section 9) */
+	CONVERT_STATUS_TLV_ZERO_LENGTH,      /* a TLV whose Length is 0 can't be stepped over */
+	CONVERT_STATUS_TLV_TYPE_RESERVED,    /* type 0, Section 6.2.2 */
+	CONVERT_STATUS_TLV_TWICE,            /* Section 6.2.1 */
+	CONVERT_STATUS_TLV_UNKNOWN,          /* a request with a TLV that we don't know */
+	CONVERT_STATUS_TLV_WRONG_DIRECTION,  /* a TLV that only the other peer may send */
+	CONVERT_STATUS_TLV_BAD_LENGTH,       /* Length impossible for this type */
+	CONVERT_STATUS_TLV_BAD_VALUE,        /* Value breaks the type's own rules (Zero field, padding, options) */
+	CONVERT_STATUS_BAD_ADDRESS,          /* Section 6.2.5: multicast, broadcast, loopback (or unspecified) */
 	CONVERT_STATUS_COUNT
 };
 
 /* What the RFC wants done about a status. */
 enum convert_answer {
-	CONVERT_ANSWER_NONE,   /* CONVERT_OK or CONVERT_NEED_MORE: nothing is wrong */
+	CONVERT_ANSWER_NONE,   /* CONVERT_STATUS_OK or CONVERT_STATUS_NEED_MORE: nothing is wrong */
 	CONVERT_ANSWER_IGNORE, /* not Convert: close without a word (Section 6) */
 	CONVERT_ANSWER_RESET,  /* reset the connection */
 	CONVERT_ANSWER_ERROR,  /* return an Error TLV with the code, then close */
@@ -167,12 +167,12 @@ struct convert_tcp_option {
 /*
  * convert_message_length() - how many bytes of the stream a message takes
  * @buf, @len: the first bytes of the stream, as many as have arrived
- * @length: set on CONVERT_OK: bytes (4-1020) that the whole message takes,
+ * @length: set on CONVERT_STATUS_OK: bytes (4-1020) that the whole message takes,
  *          header included; they may not have arrived yet
  *
- * Returns CONVERT_OK, CONVERT_NEED_MORE (fewer than 4 bytes, which don't yet show
- * a wrong magic number), CONVERT_BAD_MAGIC, CONVERT_BAD_VERSION (the magic number
- * is right) or CONVERT_ZERO_TOTAL_LENGTH. On the last two @length is set as well,
+ * Returns CONVERT_STATUS_OK, CONVERT_STATUS_NEED_MORE (fewer than 4 bytes, which don't yet show
+ * a wrong magic number), CONVERT_STATUS_BAD_MAGIC, CONVERT_STATUS_BAD_VERSION (the magic number
+ * is right) or CONVERT_STATUS_ZERO_TOTAL_LENGTH. On the last two @length is set as well,
  * to 0 if the Total Length is 0; otherwise it is left alone.
  */
 CONVERT_API enum convert_status convert_message_length(const uint8_t *buf, size_t len,
@@ -182,11 +182,11 @@ CONVERT_API enum convert_status convert_message_length(const uint8_t *buf, size_
  * convert_request_parse() - read a client's message, as a converter
  * @buf, @len: the first bytes of the stream; bytes behind the message are the
  *             application's and are not looked at
- * @out: filled on CONVERT_OK, otherwise zero but for @out->length, which is right
+ * @out: filled on CONVERT_STATUS_OK, otherwise zero but for @out->length, which is right
  *       as soon as the header is, so that the message can be echoed (Section 6.2.8)
  *
- * CONVERT_NEED_MORE until the whole message is there. A TLV that Table 1 doesn't
- * list is CONVERT_TLV_UNKNOWN. Of several faults the first in the stream is
+ * CONVERT_STATUS_NEED_MORE until the whole message is there. A TLV that Table 1 doesn't
+ * list is CONVERT_STATUS_TLV_UNKNOWN. Of several faults the first in the stream is
  * returned; within a TLV, Type comes before Length and Length before Value.
  */
 CONVERT_API enum convert_status convert_request_parse(const uint8_t *buf, size_t len,
@@ -213,8 +213,8 @@ CONVERT_API enum convert_answer convert_response_answer(enum convert_status stat
  * convert_tlv_first(), convert_tlv_next() - walk the TLVs of any message
  * For what the parsers above don't interpret (private-use TLVs, tools).
  * @buf, @len: the TLVs, that is the message without its fixed header
- * Returns CONVERT_OK with @tlv set, CONVERT_NEED_MORE at the end, or the fault,
- * at which the cursor stays: CONVERT_TLV_ZERO_LENGTH, CONVERT_TLV_PAST_END.
+ * Returns CONVERT_STATUS_OK with @tlv set, CONVERT_STATUS_NEED_MORE at the end, or the fault,
+ * at which the cursor stays: CONVERT_STATUS_TLV_ZERO_LENGTH, CONVERT_STATUS_TLV_PAST_END.
  */
 CONVERT_API void convert_tlv_first(struct convert_tlv_cursor *cursor, const uint8_t *buf,
 				   size_t len);
@@ -224,11 +224,11 @@ CONVERT_API enum convert_status convert_tlv_next(struct convert_tlv_cursor *curs
 /*
  * convert_tcp_option_next() - walk a list of TCP options (Figure 19, RFC 9293 3.1)
  * @list: the options still ahead; moved behind the option returned
- * @option: set on CONVERT_OK
+ * @option: set on CONVERT_STATUS_OK
  *
  * Kinds 0 and 1 have no length and are passed over (Section 7.1; 0 is the padding).
- * Returns CONVERT_OK, CONVERT_NEED_MORE at the end of the list, or
- * CONVERT_TLV_BAD_VALUE, where @list stays: an option's length is under 2 or
+ * Returns CONVERT_STATUS_OK, CONVERT_STATUS_NEED_MORE at the end of the list, or
+ * CONVERT_STATUS_TLV_BAD_VALUE, where @list stays: an option's length is under 2 or
  * crosses the end. The options of a request were walked by its parser and have
  * no such fault; those of a response are the server's and may.
  */

@@ -66,7 +66,7 @@ static void report_unknown(struct report *report, const char *about,
 		return;
 	convert_tlv_first(&cursor, probe->message + CONVERT_HEADER_LEN,
 			  probe->response.length - CONVERT_HEADER_LEN);
-	while (convert_tlv_next(&cursor, &tlv) == CONVERT_OK) {
+	while (convert_tlv_next(&cursor, &tlv) == CONVERT_STATUS_OK) {
 		if (strcmp(convert_tlv_name(tlv.type), "unknown") != 0)
 			continue;
 		fprintf(stream, "%s%u%s (%zu bytes)", count ? ", " : " ", tlv.type,

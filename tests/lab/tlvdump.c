@@ -77,9 +77,9 @@ static void print_tlvs(const uint8_t *message, size_t length, const struct conve
 	struct convert_tlv_cursor cursor;
 	struct convert_tlv tlv;
 
-	printf("Convert header\tversion %d, %zu bytes\n", CONVERT_VERSION, length);
+	printf("Convert header\tversion %d, %zu bytes\n", CONVERT_PROTOCOL_VERSION, length);
 	convert_tlv_first(&cursor, message + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN);
-	while (convert_tlv_next(&cursor, &tlv) == CONVERT_OK) {
+	while (convert_tlv_next(&cursor, &tlv) == CONVERT_STATUS_OK) {
 		printf("%s\t", convert_tlv_name(tlv.type));
 		if (request && tlv.type == CONVERT_TLV_CONNECT)
 			print_connect(request);
@@ -115,10 +115,10 @@ int main(void)
 	}
 	as_request = convert_request_parse(message, len, &request);
 	as_response = convert_response_parse(message, len, &response);
-	if (as_request == CONVERT_OK) {
+	if (as_request == CONVERT_STATUS_OK) {
 		print_tlvs(message, request.length, &request, NULL);
 		len -= request.length;
-	} else if (as_response == CONVERT_OK) {
+	} else if (as_response == CONVERT_STATUS_OK) {
 		print_tlvs(message, response.length, NULL, &response);
 		len -= response.length;
 	} else {
