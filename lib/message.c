@@ -25,32 +25,26 @@ enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_
 	return total == 0 ? CONVERT_STATUS_ZERO_TOTAL_LENGTH : CONVERT_STATUS_OK;
 }
 
-void convert_tlv_first(struct convert_tlv_cursor *cursor, const uint8_t *buf, size_t len)
+enum convert_status convert_tlv_next(struct convert_span *list, struct convert_tlv *tlv)
 {
-	cursor->pos = buf;
-	cursor->end = len > 0 ? buf + len : buf;
-}
-
-enum convert_status convert_tlv_next(struct convert_tlv_cursor *cursor, struct convert_tlv *tlv)
-{
-	size_t left = cursor->pos == cursor->end ? 0 : (size_t)(cursor->end - cursor->pos);
-	struct convert_span in = { cursor->pos, left };
+	struct convert_span in = *list;
 	size_t bytes;
 	uint8_t type, words;
 
-	if (left == 0)
-		return CONVERT_STATUS_NEED_MORE;
+	if (in.len == 0)
+		return CONVERT_STATUS_END;
 	if (!wire_get_u8(&in, &type) || !wire_get_u8(&in, &words))
 		return CONVERT_STATUS_TLV_PAST_END;
 	if (words == 0)
 		return CONVERT_STATUS_TLV_ZERO_LENGTH;
 	bytes = (size_t)words * WIRE_WORD;
-	if (bytes > left)
+	if (bytes > list->len)
 		return CONVERT_STATUS_TLV_PAST_END;
 	tlv->type = type;
 	tlv->value.data = in.data;
 	tlv->value.len = bytes - 2;
-	cursor->pos += bytes;
+	list->data += bytes;
+	list->len -= bytes;
 	return CONVERT_STATUS_OK;
 }
 
@@ -63,7 +57,7 @@ enum convert_status convert_tcp_option_next(struct convert_span *list,
 	do {
 		*list = in;
 		if (!wire_get_u8(&in, &kind))
-			return CONVERT_STATUS_NEED_MORE;
+			return CONVERT_STATUS_END;
 	} while (kind <= 1);
 
 	if (!wire_get_u8(&in, &length) || length < 2 || length > list->len)

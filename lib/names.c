@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* names.c - what statuses, errors and TLVs are called */
+/* names.c - the names of statuses, errors and TLVs, and the version of the library */
 #include "wire.h"
 
 #include <assert.h>
 
 static const char *const status_names[] = {
 	[CONVERT_STATUS_OK] = "OK",
+	[CONVERT_STATUS_END] = "end of the list",
 	[CONVERT_STATUS_NEED_MORE] = "message not complete",
 	[CONVERT_STATUS_BAD_MAGIC] = "wrong magic number",
 	[CONVERT_STATUS_BAD_VERSION] = "unsupported version",
@@ -51,6 +52,11 @@ static const char *const tlv_names[] = {
 static const char *name_of(const char *const names[], size_t count, size_t value)
 {
 	return value < count && names[value] ? names[value] : "unknown";
+}
+
+uint32_t convert_library_version(void)
+{
+	return CONVERT_LIBRARY_VERSION;
 }
 
 const char *convert_status_name(enum convert_status status)

@@ -67,7 +67,7 @@ static enum convert_status read_connect(struct convert_span value, union message
 	do
 		status = convert_tcp_option_next(&options, &option);
 	while (status == CONVERT_STATUS_OK);
-	if (status != CONVERT_STATUS_NEED_MORE)
+	if (status != CONVERT_STATUS_END)
 		return status;
 
 	request->extended = value.len > 0;
@@ -240,24 +240,27 @@ static enum convert_status value_check(const struct convert_tlv *tlv, enum sende
 	return rule->read(tlv->value, out);
 }
 
-/* Reads the @length bytes of a whole message whose header is right. */
-static enum convert_status tlvs_read(const uint8_t *buf, size_t length, enum sender sender,
-				     union message out)
+/* Reads the TLVs of a whole message. */
+static enum convert_status tlvs_read(struct convert_span list, enum sender sender, union message out)
 {
 	enum convert_status status = CONVERT_STATUS_OK;
-	struct convert_tlv_cursor cursor;
 	struct convert_tlv tlv;
 	uint8_t seen[32] = { 0 };
 
-	convert_tlv_first(&cursor, buf + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN);
-	while (status == CONVERT_STATUS_OK && cursor.pos < cursor.end) {
-		status = type_check(cursor.pos[0], sender, seen);
+	while (status == CONVERT_STATUS_OK && list.len > 0) {
+		status = type_check(list.data[0], sender, seen);
 		if (status == CONVERT_STATUS_OK)
-			status = convert_tlv_next(&cursor, &tlv);
+			status = convert_tlv_next(&list, &tlv);
 		if (status == CONVERT_STATUS_OK)
 			status = value_check(&tlv, sender, out);
 	}
 	return status;
+}
+
+/* What is behind the fixed header of a message of @length bytes, 4 or more. */
+static struct convert_span message_tlvs(const uint8_t *buf, size_t length)
+{
+	return (struct convert_span){ buf + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN };
 }
 
 enum convert_status convert_request_parse(const uint8_t *buf, size_t len,
@@ -271,8 +274,9 @@ enum convert_status convert_request_parse(const uint8_t *buf, size_t len,
 	if (status == CONVERT_STATUS_OK && len < length)
 		status = CONVERT_STATUS_NEED_MORE;
 	if (status == CONVERT_STATUS_OK)
-		status = tlvs_read(buf, length, SENDER_CLIENT,
-				   (union message){ .request = out });
+		out->tlvs = message_tlvs(buf, length);
+	if (status == CONVERT_STATUS_OK)
+		status = tlvs_read(out->tlvs, SENDER_CLIENT, (union message){ .request = out });
 	/* A Cookie goes with a request (Section 6.2.7): alone, it asks for nothing that has an answer. */
 	if (status == CONVERT_STATUS_OK && !out->has_info && !out->has_connect)
 		status = CONVERT_STATUS_NO_TLV;
@@ -294,8 +298,9 @@ enum convert_status convert_response_parse(const uint8_t *buf, size_t len,
 	if (status == CONVERT_STATUS_OK && len < length)
 		status = CONVERT_STATUS_NEED_MORE;
 	if (status == CONVERT_STATUS_OK)
-		status = tlvs_read(buf, length, SENDER_CONVERTER,
-				   (union message){ .response = out });
+		out->tlvs = message_tlvs(buf, length);
+	if (status == CONVERT_STATUS_OK)
+		status = tlvs_read(out->tlvs, SENDER_CONVERTER, (union message){ .response = out });
 	if (status != CONVERT_STATUS_OK)
 		*out = (struct convert_response){ 0 };
 	out->length = length;
@@ -308,6 +313,7 @@ static const struct request_answer {
 	enum convert_error_code code;
 } request_answers[] = {
 	[CONVERT_STATUS_OK] = { CONVERT_ANSWER_NONE, 0 },
+	[CONVERT_STATUS_END] = { CONVERT_ANSWER_NONE, 0 },
 	[CONVERT_STATUS_NEED_MORE] = { CONVERT_ANSWER_NONE, 0 },
 	/* Section 6: silently ignore what has no Convert TLVs */
 	[CONVERT_STATUS_BAD_MAGIC] = { CONVERT_ANSWER_IGNORE, 0 },
@@ -336,6 +342,7 @@ static_assert(ARRAY_SIZE(request_answers) == CONVERT_STATUS_COUNT, "an answer fo
 /* A client has no message to complain with: Sections 6.1, 6.2.1, 6.2.2 and 6.2.8 want resets. */
 static const enum convert_answer response_answers[] = {
 	[CONVERT_STATUS_OK] = CONVERT_ANSWER_NONE,
+	[CONVERT_STATUS_END] = CONVERT_ANSWER_NONE,
 	[CONVERT_STATUS_NEED_MORE] = CONVERT_ANSWER_NONE,
 	[CONVERT_STATUS_BAD_MAGIC] = CONVERT_ANSWER_RESET,
 	[CONVERT_STATUS_BAD_VERSION] = CONVERT_ANSWER_RESET,

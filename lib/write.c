@@ -45,11 +45,10 @@ ssize_t convert_writer_finish(struct convert_writer *w)
 /* Section 6.2.1: a TLV must appear only once. What was written is the record of it. */
 static bool tlv_is_there(const struct convert_writer *w, uint8_t type)
 {
-	struct convert_tlv_cursor cursor;
+	struct convert_span list = { w->buf + CONVERT_HEADER_LEN, w->len - CONVERT_HEADER_LEN };
 	struct convert_tlv tlv;
 
-	convert_tlv_first(&cursor, w->buf + CONVERT_HEADER_LEN, w->len - CONVERT_HEADER_LEN);
-	while (convert_tlv_next(&cursor, &tlv) == CONVERT_STATUS_OK)
+	while (convert_tlv_next(&list, &tlv) == CONVERT_STATUS_OK)
 		if (tlv.type == type)
 			return true;
 	return false;

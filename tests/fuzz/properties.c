@@ -60,6 +60,7 @@ static bool header_check(const uint8_t *data, size_t size, enum convert_status s
 	size_t length = 12345;
 
 	REQUIRE((unsigned int)status < CONVERT_STATUS_COUNT);
+	REQUIRE(status != CONVERT_STATUS_END); /* only lists have one */
 	REQUIRE(convert_message_length(data, size, &length) == expect);
 	REQUIRE(length == (has_length ? 4u * data[1] : 12345));
 	REQUIRE(parsed_length == (has_length ? length : 0));
@@ -77,31 +78,37 @@ static bool is_inside(struct convert_span span, const uint8_t *message, size_t l
 				 span.len <= (size_t)(message + length - span.data));
 }
 
+static bool is_all(struct convert_span tlvs, const uint8_t *message, size_t length)
+{
+	return tlvs.data == message + CONVERT_HEADER_LEN && tlvs.len == length - CONVERT_HEADER_LEN;
+}
+
 /* Walks the TLVs of a whole message: a bit in @seen for each type of a well framed one. */
 static void walker_check(const uint8_t *data, size_t length, enum convert_status status,
 			 bool seen[static 256])
 {
 	enum convert_status walked;
-	struct convert_tlv_cursor cursor;
+	struct convert_span list = { data + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN };
 	struct convert_tlv tlv;
 	size_t bytes = CONVERT_HEADER_LEN;
 
-	convert_tlv_first(&cursor, data + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN);
-	while ((walked = convert_tlv_next(&cursor, &tlv)) == CONVERT_STATUS_OK) {
+	while ((walked = convert_tlv_next(&list, &tlv)) == CONVERT_STATUS_OK) {
 		REQUIRE(tlv.value.len % 4 == 2);
 		REQUIRE(tlv.value.data == data + bytes + 2);
 		REQUIRE(is_inside(tlv.value, data, length));
 		REQUIRE(status != CONVERT_STATUS_OK || (tlv.type != 0 && !seen[tlv.type]));
 		seen[tlv.type] = true;
 		bytes += tlv.value.len + 2;
+		REQUIRE(list.data == data + bytes && list.len == length - bytes);
 	}
-	REQUIRE(convert_tlv_next(&cursor, &tlv) == walked);
-	if (walked == CONVERT_STATUS_NEED_MORE)
+	REQUIRE(convert_tlv_next(&list, &tlv) == walked);
+	REQUIRE(list.data == data + bytes && list.len == length - bytes);
+	if (walked == CONVERT_STATUS_END)
 		REQUIRE(bytes == length);
 	else
 		REQUIRE(walked == CONVERT_STATUS_TLV_ZERO_LENGTH || walked == CONVERT_STATUS_TLV_PAST_END);
 	if (status == CONVERT_STATUS_OK)
-		REQUIRE(walked == CONVERT_STATUS_NEED_MORE);
+		REQUIRE(walked == CONVERT_STATUS_END);
 	if (status == CONVERT_STATUS_TLV_ZERO_LENGTH || status == CONVERT_STATUS_TLV_PAST_END)
 		REQUIRE(walked == status);
 }
@@ -121,7 +128,7 @@ static size_t options_copy(struct convert_span list, uint8_t *out)
 			memcpy(out + len, option.value.data, option.value.len);
 		len += option.value.len;
 	}
-	REQUIRE(status == CONVERT_STATUS_NEED_MORE);
+	REQUIRE(status == CONVERT_STATUS_END);
 	return len;
 }
 
@@ -221,7 +228,7 @@ void request_check(const uint8_t *data, size_t size)
 	request_extent_check(data, request.length, status);
 	if (status != CONVERT_STATUS_OK) {
 		REQUIRE(!request.has_info && !request.has_connect && !request.has_cookie);
-		REQUIRE(!request.tcp_options.data && !request.cookie.data);
+		REQUIRE(!request.tcp_options.data && !request.cookie.data && !request.tlvs.data);
 		return;
 	}
 	REQUIRE(request.has_info || request.has_connect);
@@ -233,21 +240,20 @@ void request_check(const uint8_t *data, size_t size)
 	REQUIRE(request.extended == (request.tcp_options.len > 0));
 	REQUIRE(is_inside(request.tcp_options, data, request.length));
 	REQUIRE(is_inside(request.cookie, data, request.length));
+	REQUIRE(is_all(request.tlvs, data, request.length));
 	REQUIRE(request.tcp_options.len % 4 == 0 && request.cookie.len % 4 == 0);
 	request_rewrite(&request);
 }
 
 /* TLV by TLV, a response is written again as it was. */
-static void response_copy_check(const uint8_t *data, size_t length)
+static void response_copy_check(struct convert_span list, const uint8_t *data, size_t length)
 {
 	uint8_t buf[CONVERT_MESSAGE_MAX];
-	struct convert_tlv_cursor cursor;
 	struct convert_writer w;
 	struct convert_tlv tlv;
 
 	convert_writer_init(&w, buf, length);
-	convert_tlv_first(&cursor, data + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN);
-	while (convert_tlv_next(&cursor, &tlv) == CONVERT_STATUS_OK)
+	while (convert_tlv_next(&list, &tlv) == CONVERT_STATUS_OK)
 		convert_write_tlv(&w, tlv.type, tlv.value.data, tlv.value.len);
 	REQUIRE(convert_writer_finish(&w) == (ssize_t)length);
 	REQUIRE(memcmp(buf, data, length) == 0);
@@ -354,8 +360,10 @@ void response_check(const uint8_t *data, size_t size)
 	REQUIRE(is_inside(response.supported, data, response.length));
 	REQUIRE(response.has_error ? response.error_value.len % 4 == 1 :
 				     response.error_value.len == 0);
+	REQUIRE(status == CONVERT_STATUS_OK ? is_all(response.tlvs, data, response.length) :
+					      !response.tlvs.data && response.tlvs.len == 0);
 	if (status != CONVERT_STATUS_OK)
 		return;
-	response_copy_check(data, response.length);
+	response_copy_check(response.tlvs, data, response.length);
 	response_rewrite(&response);
 }

@@ -153,16 +153,16 @@ static const struct option_vector {
 	const char *kinds;
 	enum convert_status status;
 } option_lists[] = {
-	{ "", "", CONVERT_STATUS_NEED_MORE },
-	{ "00", "", CONVERT_STATUS_NEED_MORE },
-	{ "00 00 00 00", "", CONVERT_STATUS_NEED_MORE },
-	{ "01 01 01 01", "", CONVERT_STATUS_NEED_MORE },
-	{ "04 02 00 00", "04", CONVERT_STATUS_NEED_MORE },
+	{ "", "", CONVERT_STATUS_END },
+	{ "00", "", CONVERT_STATUS_END },
+	{ "00 00 00 00", "", CONVERT_STATUS_END },
+	{ "01 01 01 01", "", CONVERT_STATUS_END },
+	{ "04 02 00 00", "04", CONVERT_STATUS_END },
 	{ "01 04 02 01 1e 02 00 22", "041e", CONVERT_STATUS_TLV_BAD_VALUE },
-	{ "00 04 02 00 00 1e 02 01", "041e", CONVERT_STATUS_NEED_MORE },
-	{ "22 0a 00*8 00 00", "22", CONVERT_STATUS_NEED_MORE },
-	{ "22 06 01 02 03 04 04 02 00 00", "2204", CONVERT_STATUS_NEED_MORE },
-	{ "ff ff 55*253", "ff", CONVERT_STATUS_NEED_MORE },
+	{ "00 04 02 00 00 1e 02 01", "041e", CONVERT_STATUS_END },
+	{ "22 0a 00*8 00 00", "22", CONVERT_STATUS_END },
+	{ "22 06 01 02 03 04 04 02 00 00", "2204", CONVERT_STATUS_END },
+	{ "ff ff 55*253", "ff", CONVERT_STATUS_END },
 	{ "02", "", CONVERT_STATUS_TLV_BAD_VALUE },
 	{ "00 00 00 02", "", CONVERT_STATUS_TLV_BAD_VALUE },
 	{ "1e 00 00 00", "", CONVERT_STATUS_TLV_BAD_VALUE },
@@ -326,6 +326,7 @@ START_TEST(request_of_all_tlvs)
 	bytes_assert_hex(request.tcp_options.data, request.tcp_options.len,
 			 "22 06 de ad be ef 04 02 00 00 00 00");
 	bytes_assert_hex(request.cookie.data, request.cookie.len, "00 11 22 33 44 55 66 00");
+	ck_assert(request.tlvs.data == message.data + 4 && request.tlvs.len == 48);
 	bytes_fini(&message);
 }
 END_TEST
@@ -338,6 +339,7 @@ START_TEST(request_fault_leaves_nothing)
 	ck_assert_int_eq(request_read(message, &request), CONVERT_STATUS_TLV_UNKNOWN);
 	ck_assert_uint_eq(request.length, 28);
 	ck_assert(!request.has_connect && request.port == 0);
+	ck_assert(!request.tlvs.data && request.tlvs.len == 0);
 	bytes_fini(&message);
 }
 END_TEST
@@ -350,6 +352,7 @@ START_TEST(response_values)
 
 	ck_assert_int_eq(convert_response_parse(message.data, message.len, &response), CONVERT_STATUS_OK);
 	ck_assert_uint_eq(response.length, 32);
+	ck_assert(response.tlvs.data == message.data + 4 && response.tlvs.len == 28);
 	ck_assert(response.has_supported && response.has_tcp_header && response.has_error);
 	bytes_assert_hex(response.supported.data, response.supported.len, "1e220408 fd000000");
 	bytes_assert_hex(response.tcp_header.data, response.tcp_header.len, "03030700");
@@ -393,9 +396,9 @@ START_TEST(connect_options)
 	buf[5] = (uint8_t)(len / 4 - 1);
 	message = bytes_copy(buf, len);
 	ck_assert_int_eq(request_read(message, &request),
-			 v->status == CONVERT_STATUS_NEED_MORE ? CONVERT_STATUS_OK : v->status);
+			 v->status == CONVERT_STATUS_END ? CONVERT_STATUS_OK : v->status);
 	ck_assert_uint_eq(request.length, len);
-	if (v->status == CONVERT_STATUS_NEED_MORE) {
+	if (v->status == CONVERT_STATUS_END) {
 		ck_assert(request.extended == (list.len > 0));
 		ck_assert_uint_eq(request.tcp_options.len, len - 24);
 	}
@@ -421,25 +424,107 @@ START_TEST(option_values)
 }
 END_TEST
 
-/* The walker takes any bytes, also off the words that a message is made of. */
-START_TEST(walker)
+/* Lists of TLVs, in any bytes, also off the words that a message is made of: types found, and how the walk ends. */
+static const struct {
+	const char *hex;
+	const char *types;
+	enum convert_status status;
+} tlv_lists[] = {
+	{ "", "", CONVERT_STATUS_END },
+	{ "01 01 00 00", "01", CONVERT_STATUS_END },
+	{ "00 01 00 00 00 01 00 00", "0000", CONVERT_STATUS_END }, /* whose types and number are the parsers' affair */
+	{ "c0 02 01 02 03 04 05 06 1e 01 60 00", "c01e", CONVERT_STATUS_END },
+	{ "c0 ff 55*1018", "c0", CONVERT_STATUS_END },
+	{ "01", "", CONVERT_STATUS_TLV_PAST_END },
+	{ "01 01", "", CONVERT_STATUS_TLV_PAST_END },
+	{ "01 01 00", "", CONVERT_STATUS_TLV_PAST_END },
+	{ "c0 02 01 02 03 04 05", "", CONVERT_STATUS_TLV_PAST_END },
+	{ "c0 ff 55*1017", "", CONVERT_STATUS_TLV_PAST_END },
+	{ "01 01 00 00 07", "01", CONVERT_STATUS_TLV_PAST_END },
+	{ "01 00", "", CONVERT_STATUS_TLV_ZERO_LENGTH },
+	{ "01 00 00 00", "", CONVERT_STATUS_TLV_ZERO_LENGTH },
+	{ "01 01 00 00 ff 00 00 00 01 01 00 00", "01", CONVERT_STATUS_TLV_ZERO_LENGTH },
+};
+
+START_TEST(tlvs)
 {
-	struct bytes tlvs = bytes_hex("c0 02 01 02 03 04 05 06 00 01 ff ff 07");
-	struct convert_tlv_cursor cursor;
+	struct bytes list = bytes_hex(tlv_lists[_i].hex);
+	struct convert_span ahead = { list.data, list.len }, rest;
+	struct convert_tlv tlv, last;
+	enum convert_status status;
+	uint8_t types[16];
+	size_t count = 0;
+
+	while ((status = convert_tlv_next(&ahead, &tlv)) == CONVERT_STATUS_OK)
+		types[count++] = tlv.type;
+	ck_assert_int_eq(status, tlv_lists[_i].status);
+	bytes_assert_hex(types, count, tlv_lists[_i].types);
+	/* where it has ended it stays, and a result that isn't one is left alone */
+	memset(&tlv, 0x5a, sizeof(tlv));
+	last = tlv;
+	rest = ahead;
+	ck_assert_int_eq(convert_tlv_next(&ahead, &tlv), status);
+	ck_assert(ahead.data == rest.data && ahead.len == rest.len);
+	ck_assert_uint_eq(tlv.type, last.type);
+	ck_assert_ptr_eq(tlv.value.data, last.value.data);
+	bytes_fini(&list);
+}
+END_TEST
+
+/* A list is walked to its end or to a fault, wherever it is cut: no cut asks for more bytes. */
+START_TEST(cut_lists)
+{
+	struct bytes whole = bytes_hex("22 06 01 02 03 04 04 02 01 00 c0 02 01 02");
+	static const char ends_at[] = "e.....e.eee.ee."; /* each number of bytes: where options end */
+
+	for (size_t len = 0; len <= whole.len; len++) {
+		struct bytes part = bytes_copy(whole.data, len);
+		struct convert_span as_tlvs = { part.data, part.len }, as_options = as_tlvs;
+		struct convert_tcp_option option;
+		enum convert_status status;
+		struct convert_tlv tlv;
+
+		do
+			status = convert_tcp_option_next(&as_options, &option);
+		while (status == CONVERT_STATUS_OK);
+		ck_assert_int_eq(status, ends_at[len] == 'e' ? CONVERT_STATUS_END :
+								  CONVERT_STATUS_TLV_BAD_VALUE);
+		do
+			status = convert_tlv_next(&as_tlvs, &tlv);
+		while (status == CONVERT_STATUS_OK);
+		ck_assert_int_eq(status, len == 0 ? CONVERT_STATUS_END : CONVERT_STATUS_TLV_PAST_END);
+		bytes_fini(&part);
+	}
+	bytes_fini(&whole);
+}
+END_TEST
+
+START_TEST(tlv_values)
+{
+	struct bytes list = bytes_hex("c0 02 01 02 03 04 05 06 00 01 ff ff");
+	struct convert_span ahead = { list.data, list.len };
 	struct convert_tlv tlv;
 
-	convert_tlv_first(&cursor, tlvs.data, tlvs.len);
-	ck_assert_int_eq(convert_tlv_next(&cursor, &tlv), CONVERT_STATUS_OK);
+	ck_assert_int_eq(convert_tlv_next(&ahead, &tlv), CONVERT_STATUS_OK);
 	ck_assert_uint_eq(tlv.type, 0xc0);
 	bytes_assert_hex(tlv.value.data, tlv.value.len, "010203040506");
-	ck_assert_int_eq(convert_tlv_next(&cursor, &tlv), CONVERT_STATUS_OK);
+	ck_assert_uint_eq(ahead.len, 4);
+	ck_assert_int_eq(convert_tlv_next(&ahead, &tlv), CONVERT_STATUS_OK);
 	ck_assert_uint_eq(tlv.type, 0);
 	bytes_assert_hex(tlv.value.data, tlv.value.len, "ffff");
-	ck_assert_int_eq(convert_tlv_next(&cursor, &tlv), CONVERT_STATUS_TLV_PAST_END);
-	ck_assert_int_eq(convert_tlv_next(&cursor, &tlv), CONVERT_STATUS_TLV_PAST_END);
-	convert_tlv_first(&cursor, NULL, 0);
-	ck_assert_int_eq(convert_tlv_next(&cursor, &tlv), CONVERT_STATUS_NEED_MORE);
-	bytes_fini(&tlvs);
+	bytes_fini(&list);
+}
+END_TEST
+
+/* An empty list may be NULL. */
+START_TEST(empty_lists)
+{
+	struct convert_span none = { NULL, 0 };
+	struct convert_tcp_option option;
+	struct convert_tlv tlv;
+
+	ck_assert_int_eq(convert_tlv_next(&none, &tlv), CONVERT_STATUS_END);
+	ck_assert_int_eq(convert_tcp_option_next(&none, &option), CONVERT_STATUS_END);
 }
 END_TEST
 
@@ -465,6 +550,7 @@ static const struct {
 	int code;
 } answers[] = {
 	{ CONVERT_STATUS_OK, CONVERT_ANSWER_NONE, CONVERT_ANSWER_NONE, -1 },
+	{ CONVERT_STATUS_END, CONVERT_ANSWER_NONE, CONVERT_ANSWER_NONE, -1 },
 	{ CONVERT_STATUS_NEED_MORE, CONVERT_ANSWER_NONE, CONVERT_ANSWER_NONE, -1 },
 	{ CONVERT_STATUS_BAD_MAGIC, CONVERT_ANSWER_IGNORE, CONVERT_ANSWER_RESET, -1 },
 	{ CONVERT_STATUS_BAD_VERSION, CONVERT_ANSWER_ERROR, CONVERT_ANSWER_RESET, 0 },
@@ -597,7 +683,10 @@ int main(void)
 	tcase_add_loop_test(tcase, options, 0, (int)ARRAY_SIZE(option_lists));
 	tcase_add_loop_test(tcase, connect_options, 0, (int)ARRAY_SIZE(option_lists));
 	tcase_add_test(tcase, option_values);
-	tcase_add_test(tcase, walker);
+	tcase_add_loop_test(tcase, tlvs, 0, (int)ARRAY_SIZE(tlv_lists));
+	tcase_add_test(tcase, tlv_values);
+	tcase_add_test(tcase, cut_lists);
+	tcase_add_test(tcase, empty_lists);
 	tcase_add_loop_test(tcase, address, 0, (int)ARRAY_SIZE(addresses));
 	tcase_add_loop_test(tcase, answer, 0, (int)ARRAY_SIZE(answers));
 	tcase_add_test(tcase, answer_beyond_the_table);
