@@ -23,6 +23,7 @@
 #include "shim/system/log.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 #include "shim/connect/others.h"
 #include "shim/socket/paths.h"
 #include "shim/connect/replace.h"
@@ -40,19 +41,6 @@ void attempt_init(const struct settings *kept)
 {
 	settings = kept;
 	converters_init(kept);
-}
-
-int option_int(int fd, int level, int name, int fallback)
-{
-	socklen_t len = sizeof(int);
-	int value;
-
-	return next.getsockopt(fd, level, name, &value, &len) == 0 ? value : fallback;
-}
-
-static bool option_set(int fd, int level, int name, int value)
-{
-	return next.setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
 /* connect(2) that doesn't block, whatever the mode of the descriptor. Returns 0 or -errno. */
@@ -74,7 +62,7 @@ void attempt_disconnect(int fd)
 	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
 
 	next.connect(fd, &unspec, sizeof(unspec));
-	option_int(fd, SOL_SOCKET, SO_ERROR, 0); /* a reset of our own making is not news */
+	sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0); /* a reset of our own making is not news */
 }
 
 struct handshake_ask attempt_ask_of(const struct conn *conn)
@@ -93,11 +81,11 @@ struct handshake_ask attempt_ask_of(const struct conn *conn)
  */
 static int socket_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp)
 {
-	int domain = option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
+	int domain = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
 	bool v4 = sockaddr_ip_is_v4(to);
 	struct in6_addr in6 = sockaddr_ip_in6(to);
 	bool other = domain == AF_INET ? !v4 :
-		     v4		       ? option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) :
+		     v4		       ? sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) :
 					 conn->was_mapped;
 	int wanted = other ? AF_INET6 : domain;
 
@@ -111,7 +99,7 @@ static int socket_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mpt
 		conn->shown_ipv4 |= domain == AF_INET;
 		conn->was_mapped = false;
 		if (v4)
-			option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+			sockopt_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	}
 	conn->was_mapped |= wanted == AF_INET6 && v4;
 	sockaddr_ip_set(to, wanted, &in6, sockaddr_ip_port(to));
@@ -137,8 +125,8 @@ static int message_init(struct message *message, const struct conn *conn)
 	if (len < 0)
 		return (int)len;
 	message->iov[0] = (struct iovec){ message->request, (size_t)len };
-	message->iov[1] = (struct iovec){ conn->early, conn->early_len };
-	all = (size_t)len + conn->early_len;
+	message->iov[1] = (struct iovec){ conn->early.bytes, conn->early.len };
+	all = (size_t)len + conn->early.len;
 	/* Another process may have sent it, and bytes of the application behind it. */
 	skip = conn->message_sent < all ? conn->message_sent : all;
 	message->len = all - skip;
@@ -197,7 +185,7 @@ static int syn_send(struct conn *conn, int fd)
 	int ret;
 
 	/* Set in any case: it tells other processes that the socket is on its way (others.c). */
-	if (option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) && wants_syn_data(conn, fd)) {
+	if (sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) && wants_syn_data(conn, fd)) {
 		ret = message_send(conn, fd, MSG_FASTOPEN, converter);
 		conn->syn_data = conn->message_sent > 0;
 		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
@@ -212,7 +200,7 @@ static int syn_send(struct conn *conn, int fd)
 static void fastopen_connect_off(struct conn *conn, int fd)
 {
 	if (conn->fastopen_connect)
-		option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
+		sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
 	conn->fastopen_connect = false;
 }
 
@@ -278,8 +266,8 @@ static int hold(struct conn *conn, int fd)
 
 	message_reset(conn);
 	lowat_hold(conn, fd);
-	if (!option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) ||
-	    !option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1))
+	if (!sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) ||
+	    !sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1))
 		return 1;
 	conn->fastopen_connect = true;
 	ret = connect_nonblocking(fd, &conn->converter_addr);
@@ -420,7 +408,7 @@ int attempt_directly(struct conn *conn, int fd)
 	 * say so if this one were killed right here. Once it is connecting, it can't be cleared.
 	 */
 	if (!conn_is_shared(conn))
-		option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
+		sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
 	ret = connect_nonblocking(fd, &server);
 	watch_resume(conn);
 	if (ret < 0 && ret != -EINPROGRESS)
@@ -436,12 +424,12 @@ static struct converters_query query_of(const struct conn *conn, int fd,
 {
 	struct converters_query query = {
 		.destination = server,
-		.family = option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC),
+		.family = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC),
 		.tried = tried,
 		.any = replace_is_possible(conn),
 	};
 
-	query.v6only = query.family == AF_INET6 && option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	query.v6only = query.family == AF_INET6 && sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	return query;
 }
 

@@ -20,7 +20,7 @@
 #include "shim/system/clock.h"
 #include "shim/connect/converters.h"
 #include "shim/wait/deadlines.h"
-#include "shim/connect/early.h"
+#include "shim/socket/early.h"
 #include "shim/connect/liveness.h"
 #include "shim/system/log.h"
 #include "shim/connect/lowat.h"
@@ -420,7 +420,7 @@ static enum conn_state send_with_syn_shared(struct conn *conn, int fd, size_t *t
 		*taken = 0;
 	}
 	if (!*taken)
-		early_drop(conn);
+		early_drop(&conn->early);
 	return state;
 }
 
@@ -434,7 +434,7 @@ static enum conn_state let_syn_go(struct conn *conn, int fd, size_t *taken)
 bool conversion_takes_early(const struct conn *conn)
 {
 	return conn_state(conn) == CONN_HELD ||
-	       (conn_is_pending(conn) && (conn->connect_told || conn->maybe_told) && !conn->early &&
+	       (conn_is_pending(conn) && (conn->connect_told || conn->maybe_told) && !conn->early.bytes &&
 		!conn_is_shared(conn));
 }
 
@@ -451,8 +451,8 @@ size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov,
 			return 0;
 		held = false;
 	}
-	if (!conn->early && (held || !conn_is_shared(conn)))
-		taken = early_keep(conn, iov, count);
+	if (!conn->early.bytes && (held || !conn_is_shared(conn)))
+		taken = early_keep(&conn->early, iov, count);
 	if (held)
 		state = let_syn_go(conn, fd, &taken);
 	else if (taken)

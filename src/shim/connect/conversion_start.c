@@ -10,6 +10,7 @@
 #include "shim/system/log.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 #include "shim/connect/replace.h"
 #include "shim/connect/servers.h"
 #include "shim/connect/settle.h"
@@ -38,7 +39,7 @@ bool conversion_enabled(void)
 
 bool conversion_wants_early_data(int fd)
 {
-	return settings->early_data || option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
+	return settings->early_data || sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
 }
 
 static int go_directly(const union sockaddr_ip *server, const char *reason)
@@ -70,7 +71,7 @@ static void conn_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 	conn->fd = fd;
 	conn->asked_in = conn_generation();
 	conn->bound = replace_is_bound(fd);
-	conn->fastopen_connect = option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
+	conn->fastopen_connect = sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
 	clock_read(CLOCK_MONOTONIC, &conn->started);
 }
 
@@ -129,7 +130,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	if (reason)
 		return go_directly(server, reason);
 	if (server->sa.sa_family != AF_INET &&
-	    option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
+	    sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
 		return CONVERSION_DIRECT; /* the kernel has an errno for it */
 	shared_open();
 	if (is_bypassed(conn, server))

@@ -12,7 +12,7 @@
 
 #include "shim/connect/attempt.h"
 #include "shim/connect/conversion.h"
-#include "shim/connect/early.h"
+#include "shim/socket/early.h"
 #include "shim/system/log.h"
 #include "shim/connect/liveness.h"
 #include "shim/connect/lowat.h"
@@ -34,7 +34,7 @@ static enum conn_state give_up(struct conn *conn, int fd)
 	log_line("%s: given up by the application", sockaddr_ip_format(&conn->peer, server));
 	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
-	early_drop(conn);
+	early_drop(&conn->early);
 	atomic_store(&conn->error, ECONNRESET);
 	conn->unconnected = true;
 	attempt_disconnect(fd);

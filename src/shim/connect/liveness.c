@@ -22,10 +22,10 @@
 
 #include "shim/connect/liveness.h"
 
-#include "shim/connect/attempt.h"
 #include "shim/system/clock.h"
 #include "shim/wait/deadlines.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 #include "shim/socket/tcpinfo.h"
 
 #include <assert.h>
@@ -126,7 +126,7 @@ static void probes_start(struct conn *conn, int fd, unsigned int timeout_ms)
 	if (conn_is_shared(conn))
 		return;
 	for (size_t i = 0; i < OPTION_COUNT && !liveness->on; i++) {
-		liveness->kept[i] = option_int(fd, options[i].level, options[i].name, -1);
+		liveness->kept[i] = sockopt_get(fd, options[i].level, options[i].name, -1);
 		if (liveness->kept[i] < 0)
 			return;
 	}
@@ -242,7 +242,7 @@ void liveness_note(struct conn *conn, int fd, int level, int name)
 	if (i < 0 || !conn_claim(conn, CONN_PENDING, &claim))
 		return;
 	if (conn->liveness.on) {
-		conn->liveness.kept[i] = option_int(fd, level, name, conn->liveness.kept[i]);
+		conn->liveness.kept[i] = sockopt_get(fd, level, name, conn->liveness.kept[i]);
 		probes_set(conn, fd);
 	}
 	conn_release(conn, CONN_PENDING, &claim);

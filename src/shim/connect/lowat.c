@@ -4,8 +4,8 @@
 
 #include "shim/connect/lowat.h"
 
-#include "shim/connect/attempt.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 #include "shim/socket/options.h"
 #include "shim/system/usermem.h"
 
@@ -17,7 +17,7 @@ void lowat_raise(struct conn *conn, int fd, size_t bytes)
 	const int want = (int)bytes;
 
 	if (!conn->rcvlowat)
-		conn->rcvlowat = option_int(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
+		conn->rcvlowat = sockopt_get(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
 	next.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want));
 }
 

@@ -30,9 +30,9 @@
 
 #include "shim/connect/others.h"
 
-#include "shim/connect/attempt.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,9 +108,9 @@ enum others_news others_look(const struct conn *conn, int fd)
 		return OTHERS_DONE;
 	if (connected || conn->unasked || !is_disconnected(fd))
 		return OTHERS_PENDING;
-	if (option_int(fd, SOL_SOCKET, SO_RCVLOWAT, 0) == MOVED_MARK)
+	if (sockopt_get(fd, SOL_SOCKET, SO_RCVLOWAT, 0) == MOVED_MARK)
 		return OTHERS_MOVED;
-	return option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0) ? OTHERS_LEFT : OTHERS_FAILED;
+	return sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0) ? OTHERS_LEFT : OTHERS_FAILED;
 }
 
 void others_move(int fd)

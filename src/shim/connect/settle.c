@@ -19,12 +19,13 @@
 #include "shim/system/clock.h"
 #include "shim/connect/converters.h"
 #include "shim/wait/deadlines.h"
-#include "shim/connect/early.h"
+#include "shim/socket/early.h"
 #include "shim/connect/liveness.h"
 #include "shim/system/log.h"
 #include "shim/connect/lowat.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 #include "shim/connect/servers.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
@@ -74,7 +75,7 @@ void settle_let_go(struct conn *conn, int fd)
 	lowat_restore(conn, fd);
 	if (conn->shut)
 		next.shutdown(fd, conn->shut - 1); /* SHUT_RD, SHUT_WR, SHUT_RDWR */
-	early_drop(conn);
+	early_drop(&conn->early);
 	watch_restore(conn);
 }
 
@@ -151,7 +152,7 @@ enum conn_state settle_confirmed(struct conn *conn, int fd)
 	conn->confirmed = true;
 	log_converted(conn, fd);
 	deadlines_set(conn, 0);
-	early_drop(conn);
+	early_drop(&conn->early);
 	watch_show(conn);
 	return CONN_CONFIRMED;
 }
@@ -160,7 +161,7 @@ enum conn_state settle_failed(struct conn *conn, int fd, int error, const char *
 {
 	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
-	early_drop(conn);
+	early_drop(&conn->early);
 	log_verdict(conn, "failed: ", reason);
 	attempt_disconnect(fd);
 	if (conn_is_shared(conn))
@@ -250,7 +251,7 @@ enum conn_state settle_converter_failed(struct conn *conn, int fd, const struct 
 enum conn_state settle_on_error(struct conn *conn, int fd, int error)
 {
 	int seen = conn_take_error(conn); /* whoever waited has seen it: the kernel tells it once */
-	int pending = option_int(fd, SOL_SOCKET, SO_ERROR, 0);
+	int pending = sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0);
 	struct handshake_step why;
 
 	error = seen ? seen : pending ? pending : error;

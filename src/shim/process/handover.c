@@ -22,7 +22,7 @@
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
 #include "shim/connect/converters.h"
-#include "shim/connect/early.h"
+#include "shim/socket/early.h"
 #include "shim/process/handover_record.h"
 #include "shim/connect/liveness.h"
 #include "shim/system/log.h"
@@ -266,7 +266,7 @@ static struct handover_record record_of(const struct conn *conn, int fd, enum co
 			[HANDOVER_DEADLINE] = (uint64_t)liveness_deadline(conn),
 		},
 		.addresses = { conn->peer, conn->converter_addr },
-		.bytes = { { cookie.data, asks ? cookie.len : 0 }, { conn->early, conn->early_len } },
+		.bytes = { { cookie.data, asks ? cookie.len : 0 }, { conn->early.bytes, conn->early.len } },
 	};
 }
 
@@ -371,7 +371,7 @@ static void conn_fill(struct conn *conn, int fd, const struct handover_record *r
 	conn->started.tv_nsec = (long)(numbers[HANDOVER_STARTED] % CLOCK_NS_PER_S);
 	conn->deadline = conn->liveness.ends = (int64_t)numbers[HANDOVER_DEADLINE];
 	if (early.iov_len)
-		early_keep(conn, &early, 1);
+		early_keep(&conn->early, &early, 1);
 }
 
 static void adopt(int fd, const struct handover_record *record)

@@ -12,10 +12,8 @@
 
 #include "shim/socket/conn.h"
 
-#include "shim/connect/early.h"
 #include "shim/system/next.h"
 #include "shim/system/patience.h"
-#include "shim/wait/watch.h"
 
 #include <assert.h>
 #include <string.h>
@@ -37,6 +35,7 @@ static _Atomic(struct conn *) conn_chunks[CONN_CHUNKS];
 static _Atomic uint32_t conn_count;     /* conns ever taken from the chunks */
 static _Atomic uint64_t free_head;      /* tag << 32 | index + 1 */
 static pid_t owner;
+static const struct conn_observer *observer;
 static _Atomic uint32_t generation = 1;
 
 static const bool attentive[] = {
@@ -56,6 +55,11 @@ static void *map_zeroed(size_t bytes)
 void conn_init(void)
 {
 	owner = getpid();
+}
+
+void conn_observe(const struct conn_observer *kept)
+{
+	observer = kept;
 }
 
 void conn_note_fork(void)
@@ -219,8 +223,9 @@ static void conn_unref(struct conn *conn)
 	}
 	attention_follow((enum conn_state)state, CONN_FREE);
 	uncount(conn);
-	watch_forget(conn);
-	early_drop(conn);
+	if (observer)
+		observer->gone(conn);
+	early_drop(&conn->early);
 	conn_push_free(conn);
 }
 
@@ -245,8 +250,8 @@ static void slot_clear(int fd)
 {
 	struct conn *conn = slot_conn(fd);
 
-	if (conn && atomic_load(&conn->refs) > 1)
-		watch_abandon(conn, fd);
+	if (conn && observer && atomic_load(&conn->refs) > 1)
+		observer->closing(conn, fd);
 	slot_set(slot_of(fd, false), NULL);
 }
 
@@ -272,7 +277,7 @@ void conn_reset(struct conn *conn)
 	conn->message_sent = conn->message_in_syn = 0;
 	conn->shut = 0;
 	conn->local_port = 0;
-	early_drop(conn);
+	early_drop(&conn->early);
 	atomic_store(&conn->error, 0);
 }
 

@@ -17,6 +17,7 @@
 #define SHIM_CONN_H
 
 #include "common/sockaddr.h"
+#include "shim/socket/early.h"
 #include "shim/system/quiet.h"
 
 #include <stdatomic.h>
@@ -127,8 +128,7 @@ struct conn {
 	union sockaddr_ip converter_addr; /* where the SYN went */
 	uint16_t message_sent;   /* bytes of request and early data that the kernel has taken */
 	uint16_t message_in_syn; /* and how many of them with the SYN */
-	uint16_t early_len;      /* bytes of early data */
-	uint8_t *early;          /* a copy of it until the server was reached: early.c */
+	struct early early;      /* the application's first bytes, until the server was reached */
 	_Atomic bool unseen;      /* PENDING: counted in conn_unseen */
 	_Atomic bool maybe_told;  /* PENDING, unseen: an epoll_wait() may have said "writable" */
 	_Atomic uint8_t looks;    /* how often a registration of it was looked for: unseen.c */
@@ -265,6 +265,15 @@ bool conn_is_shared(const struct conn *conn);
 
 /* The tables are this process's. Once, before any other call. */
 void conn_init(void);
+
+/* Who stands above and has to know what becomes of a conn's descriptors: the epoll registrations, watch.c. */
+struct conn_observer {
+	void (*closing)(struct conn *conn, int fd); /* @fd, one of several descriptors, is no longer one of @conn's */
+	void (*gone)(struct conn *conn);            /* its last descriptor is closed */
+};
+
+/* conn_observe() - call @observer, which must stay, from now on; once, before conns are made */
+void conn_observe(const struct conn_observer *observer);
 
 /* Before a fork(), and after it in the parent: a socket that another thread makes in between may be in the child, too. */
 void conn_note_fork(void);
