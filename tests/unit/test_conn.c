@@ -123,10 +123,10 @@ START_TEST(descriptors_come_and_go)
 	ck_assert_int_eq(conn_state(conn), CONN_FREE);
 	ck_assert_ptr_null(conn_named(conn_cookie(fd)));
 	/* and its place is used again, without what was there */
-	conn->tried = 7;
+	conn->call.tried = 7;
 	next_one = conn_add(other);
 	ck_assert_ptr_eq(next_one, conn);
-	ck_assert_uint_eq(next_one->tried, 0);
+	ck_assert_uint_eq(next_one->call.tried, 0);
 }
 END_TEST
 

@@ -11,7 +11,7 @@ static struct conn *mptcp_conn(int fd)
 {
 	struct conn *conn = conn_unverified(fd);
 
-	return conn && conn->mptcp && conn_of(fd) == conn ? conn : NULL;
+	return conn && conn->socket.mptcp && conn_of(fd) == conn ? conn : NULL;
 }
 
 bool input_is_mptcp(int fd)

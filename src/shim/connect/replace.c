@@ -78,7 +78,7 @@ static bool address_copy(const struct conn *conn, int from, int to)
 	int reuse;
 	bool bound;
 
-	if (!conn->bound)
+	if (!conn->call.bound)
 		return true;
 	reuse = sockopt_get(from, SOL_SOCKET, SO_REUSEADDR, -1);
 	if (next.getsockname(from, &addr.sa, &len) != 0 || reuse < 0)
@@ -158,7 +158,7 @@ bool replace_socket(struct conn *conn, int fd, int domain, int protocol)
 		next_close_now(made);
 	}
 	if (replaced)
-		conn->mptcp = mptcp;
+		conn->socket.mptcp = mptcp;
 	errno = saved_errno;
 	return replaced;
 }
@@ -167,7 +167,7 @@ void replace_with_tcp(struct conn *conn, int fd)
 {
 	struct conn_claim claim;
 
-	if (!conn->mptcp || !conn_claim(conn, CONN_IDLE, &claim))
+	if (!conn->socket.mptcp || !conn_claim(conn, CONN_IDLE, &claim))
 		return;
 	replace_socket(conn, fd, sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, -1), IPPROTO_TCP);
 	conn_release(conn, CONN_IDLE, &claim);

@@ -90,7 +90,7 @@ void leave_to_stdio(int fd)
 
 	if (!conn || !conn_is_owner())
 		return;
-	conn->streamed = true;
+	conn->socket.streamed = true;
 	if (conn_is_confirmed(conn) || conn_state(conn) == CONN_HELD ||
 	    (conn_is_pending(conn) && conn->connect_told))
 		conversion_finish(conn, fd, gate_may_block(fd, 0) ? STREAM_MS : OTHERS_FINISH_MS);

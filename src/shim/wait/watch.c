@@ -117,7 +117,7 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 	if (!watch || (event->events & EPOLLEXCLUSIVE)) {
 		ret = next.epoll_ctl(epfd, op, fd, event);
 		if (ret == 0)
-			conn->watches_lost = true;
+			conn->socket.watches_lost = true;
 		return ret;
 	}
 	ours = *event;
@@ -174,7 +174,7 @@ bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
 	if (watch)
 		watch->adopted = true;
 	else
-		conn->watches_lost = true; /* it would be lost with the socket, should that be replaced */
+		conn->socket.watches_lost = true; /* it would be lost with the socket, should that be replaced */
 	conn_release(conn, CONN_PENDING, &claim);
 	return watch;
 }
@@ -275,7 +275,7 @@ bool watch_can_suspend(const struct conn *conn)
 		if (conn->watches[i].epfd != -1 && (conn->watches[i].events & EPOLLONESHOT) &&
 		    !conn->watches[i].masked)
 			return false;
-	return !conn->watches_lost;
+	return !conn->socket.watches_lost;
 }
 
 /* An epoll descriptor that was closed may be another instance by now, where there is nothing to take out. */
@@ -283,7 +283,7 @@ void watch_suspend(struct conn *conn)
 {
 	struct epoll_event unused = { 0 };
 
-	conn->suspended = true;
+	conn->socket.suspended = true;
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
 		struct conn_watch *watch = &conn->watches[i];
 
@@ -295,9 +295,9 @@ void watch_suspend(struct conn *conn)
 
 void watch_resume(struct conn *conn)
 {
-	if (!conn->suspended)
+	if (!conn->socket.suspended)
 		return;
-	conn->suspended = false;
+	conn->socket.suspended = false;
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
 		struct conn_watch *watch = &conn->watches[i];
 		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
@@ -321,7 +321,7 @@ static void registrations_leave(struct conn *conn, int fd)
 		watch_drop(watch); /* before the kernel reports anew, as in watch_restore() */
 		if (watch->masked)
 			apply(epfd, watch, watch->events);
-		conn->watches_lost = true;
+		conn->socket.watches_lost = true;
 	}
 }
 
