@@ -8,7 +8,7 @@
 #include "client/policy.h"
 #include "convert/convert.h"
 
-#define CONVERTERS_MAX 32 /* addresses over all of CONVERT_ADDR; a bit each in conn.tried */
+#define CONVERTERS_MAX 32 /* addresses over all of CONVERT_ADDR; a bit each in conn.call.tried */
 
 /* Takes over the numeric addresses. Once, before any other call. */
 void converters_init(const struct settings *settings);
