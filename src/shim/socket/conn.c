@@ -13,7 +13,7 @@
 #include "shim/socket/conn.h"
 
 #include "shim/system/next.h"
-#include "shim/system/patience.h"
+#include "common/patience.h"
 
 #include <assert.h>
 #include <string.h>
