@@ -219,12 +219,12 @@ enum probe_outcome probe_judge(struct probe_result *result)
 	size_t length = 0;
 
 	result->status = convert_message_length(result->message, result->message_len, &length);
-	if (result->status == CONVERT_OK)
+	if (result->status == CONVERT_STATUS_OK)
 		result->status = convert_response_parse(result->message, result->message_len,
 							&result->response);
-	if (result->status == CONVERT_OK)
+	if (result->status == CONVERT_STATUS_OK)
 		return PROBE_ANSWERED;
-	return result->status == CONVERT_NEED_MORE ? PROBE_SILENT : PROBE_NOT_CONVERT;
+	return result->status == CONVERT_STATUS_NEED_MORE ? PROBE_SILENT : PROBE_NOT_CONVERT;
 }
 
 static enum probe_outcome read_answer(struct probe *probe)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* converters.h - the addresses of the configured converters, and what was learned of each */
-#ifndef SHIM_CONVERTERS_H
-#define SHIM_CONVERTERS_H
+#ifndef CLIENT_CONVERTERS_H
+#define CLIENT_CONVERTERS_H
 
 #include "client/cache.h"
 #include "client/handshake.h"
 #include "client/policy.h"
 #include "convert/convert.h"
 
-#define CONVERTERS_MAX 32 /* addresses over all of CONVERT_ADDR; a bit each in conn.tried */
+#define CONVERTERS_MAX 32 /* addresses over all of CONVERT_ADDR; a bit each in conn.call.tried */
 
 /* Takes over the numeric addresses. Once, before any other call. */
 void converters_init(const struct settings *settings);
