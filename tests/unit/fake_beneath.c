@@ -2,17 +2,16 @@
 /*
  * fake_beneath.c - what the shim asks of the system past the table `next`
  *
- * In the place of paths.c (netlink), unseen.c (/proc), resolve.c (name servers), shared.c (a cache in a file) and log.c.
+ * In the place of paths.c (netlink), registrations.c (/proc), resolve.c (name servers) and log.c.
  */
 #include "config.h"
 
 #include "fake_kernel.h"
 
 #include "client/resolve.h"
-#include "shim/connect/shared.h"
 #include "shim/socket/paths.h"
 #include "shim/system/log.h"
-#include "shim/wait/unseen.h"
+#include "shim/wait/registrations.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,15 +26,14 @@ bool paths_may_be_several(int fd, const union sockaddr_ip *to)
 	return fake_several_paths;
 }
 
-void unseen_adopt(int epfd)
+/* What /proc would show of an instance. */
+void registrations_visit(int epfd, registration_visitor visit, void *arg)
 {
-	(void)epfd; /* nothing is registered past the hooks here */
-}
+	struct registration found;
 
-bool unseen_is_masked(int epfd, int fd)
-{
-	(void)epfd, (void)fd;
-	fake_die("a registration that was made past the hooks isn't modelled");
+	for (int i = 0; fake_registration_get(epfd, i, &found.fd, &found.event); i++)
+		if (!visit(epfd, &found, arg))
+			return;
 }
 
 size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union sockaddr_ip *out, size_t max, const char **reason)
@@ -53,27 +51,6 @@ size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union 
 bool resolve_is_running(void)
 {
 	return false;
-}
-
-void shared_init(const struct settings *settings)
-{
-	(void)settings;
-}
-
-void shared_open(void)
-{
-}
-
-void shared_repair_in_child(void)
-{
-}
-
-/* One that is off. */
-const struct cache *shared_cache(void)
-{
-	static const struct cache off;
-
-	return &off;
 }
 
 static char last[512];

@@ -107,6 +107,23 @@ uint32_t fake_registered(int epfd, int fd)
 	return found ? found->events : 0;
 }
 
+bool fake_registration_get(int epfd, int i, int *fd, struct epoll_event *event)
+{
+	struct fake_file *instance = fake_file_of(epfd);
+
+	for (int j = 0; instance && j < FAKE_REGISTRATIONS; j++) {
+		struct fake_registration *found = &instance->registrations[j];
+
+		if (!found->file || i--)
+			continue;
+		*fd = found->fd;
+		event->events = found->events;
+		event->data.u64 = found->data;
+		return true;
+	}
+	return false;
+}
+
 /* --- waiting --- */
 
 struct epoll_wait_arg {

@@ -207,6 +207,11 @@ enum fake_call fake_call_at(int number)
 	return (enum fake_call)calls[number];
 }
 
+enum fake_call fake_failed_call(void)
+{
+	return (enum fake_call)calls[fail_number];
+}
+
 bool fake_has_failed(void)
 {
 	return has_failed;

@@ -10,7 +10,7 @@
  *   the table `next`, next_*_now()     fake_kernel.c, fake_socket.c, fake_options.c, fake_epoll.c
  *   clock_read()                       fake_kernel.c: time passes only while every thread waits
  *   pthread_sigmask(), sched_yield()   fake_threads.c: a mask for each thread, and points at which threads change turns
- *   paths.c (netlink), unseen.c (/proc), resolve.c (name servers), log.c, shared.c (a file)   fake_beneath.c
+ *   paths.c (netlink), registrations.c (/proc), resolve.c (name servers), log.c   fake_beneath.c
  * Real: usermem.c, which copies within this process, mmap(2), and kcmp(2), which knows no descriptor of the
  * model, so that two epoll descriptors are the same instance if they have the same number.
  *
@@ -32,7 +32,7 @@
 #define FAKE_CALLS(X)                                                                              \
 	X(socket) X(connect) X(bind) X(listen) X(getpeername) X(getsockname) X(getsockopt)         \
 	X(setsockopt) X(shutdown) X(close) X(dup) X(dup2) X(dup3) X(fcntl) X(ioctl) X(read) X(recv) \
-	X(write) X(send) X(sendmsg) X(poll) X(ppoll) X(epoll_ctl) X(epoll_wait) X(epoll_pwait)
+	X(write) X(send) X(sendto) X(sendmsg) X(poll) X(ppoll) X(epoll_ctl) X(epoll_wait) X(epoll_pwait)
 
 enum fake_call {
 #define FAKE_ENUM(name) FAKE_##name,
@@ -105,6 +105,9 @@ unsigned int fake_port(int fd); /* of the peer, host byte order; 0: none */
 /* The events that the epoll instance @epfd has @fd registered with; 0: it isn't registered. */
 uint32_t fake_registered(int epfd, int fd);
 
+/* The registration number @i of an instance; false: there are fewer. */
+bool fake_registration_get(int epfd, int i, int *fd, struct epoll_event *event);
+
 int fake_epoll_create(void);
 
 /* How many descriptors are open. */
@@ -141,6 +144,9 @@ enum fake_call fake_call_at(int number);
 
 /* Was the call that was to fail reached? */
 bool fake_has_failed(void);
+
+/* Which call that was. */
+enum fake_call fake_failed_call(void);
 
 /* The errors that the man page of @call names: a list that ends with 0. */
 const int *fake_errors_of(enum fake_call call);

@@ -147,7 +147,7 @@ static bool is_asked(const struct fake_socket *socket)
 
 	if (hosts[socket->host].host.is_server)
 		return true;
-	return convert_message_length(socket->out, socket->out_len, &length) == CONVERT_OK && length <= socket->out_len;
+	return convert_message_length(socket->out, socket->out_len, &length) == CONVERT_STATUS_OK && length <= socket->out_len;
 }
 
 void fake_network_sent(struct fake_socket *socket)

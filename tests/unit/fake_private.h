@@ -112,7 +112,7 @@ int fake_setsockopt(int fd, int level, int name, const void *value, socklen_t le
 #define FAKE_TABLE_SOCKET                                                                          \
 	.socket = fake_socket_call, .connect = fake_connect, .bind = fake_bind, .listen = fake_listen, \
 	.getpeername = fake_getpeername, .getsockname = fake_getsockname, .shutdown = fake_shutdown, \
-	.read = fake_read, .recv = fake_recv, .write = fake_write, .send = fake_send, .sendmsg = fake_sendmsg, \
+	.read = fake_read, .recv = fake_recv, .write = fake_write, .send = fake_send, .sendto = fake_sendto, .sendmsg = fake_sendmsg, \
 	.ioctl = fake_ioctl
 int fake_socket_call(int domain, int type, int protocol);
 int fake_connect(int fd, const struct sockaddr *addr, socklen_t len);
@@ -125,6 +125,7 @@ ssize_t fake_read(int fd, void *buf, size_t count);
 ssize_t fake_recv(int fd, void *buf, size_t len, int flags);
 ssize_t fake_write(int fd, const void *buf, size_t count);
 ssize_t fake_send(int fd, const void *buf, size_t len, int flags);
+ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr, socklen_t addrlen);
 ssize_t fake_sendmsg(int fd, const struct msghdr *msg, int flags);
 int fake_ioctl(int fd, unsigned long request, ...);
 

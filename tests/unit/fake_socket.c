@@ -55,6 +55,8 @@ int fake_socket_call(int domain, int type, int protocol)
 
 	if (fake_enter(FAKE_socket))
 		return -1;
+	if (domain != AF_INET && domain != AF_INET6)
+		return fail(EAFNOSUPPORT);
 	fd = fake_file_make(type & SOCK_CLOEXEC ? FD_CLOEXEC : 0, &file);
 	if (type & SOCK_NONBLOCK)
 		file->flags |= O_NONBLOCK;
@@ -367,6 +369,7 @@ static ssize_t send_with_syn(struct fake_file *file, const struct msghdr *msg)
 
 static ssize_t send_fastopen(struct fake_file *file, const struct msghdr *msg)
 {
+	static const struct msghdr nothing;
 	struct fake_socket *socket = &file->socket;
 
 	if (!fastopen_allowed)
@@ -379,12 +382,11 @@ static ssize_t send_fastopen(struct fake_file *file, const struct msghdr *msg)
 		socket->aborted = false;
 		return fail(take_error(socket, ECONNABORTED));
 	}
-	if (!option_on(socket, TCP_FASTOPEN_NO_COOKIE))
-		fake_die("a SYN with data asks for a cookie");
 	fake_socket_reset(socket);
 	if (!sockaddr_ip_from(&socket->peer, msg->msg_name, msg->msg_namelen) || socket->peer.sa.sa_family != socket->domain)
 		return fail(EINVAL);
-	return send_with_syn(file, msg);
+	/* Nobody here has a cookie: the SYN asks for one. */
+	return option_on(socket, TCP_FASTOPEN_NO_COOKIE) ? send_with_syn(file, msg) : send_with_syn(file, &nothing);
 }
 
 static ssize_t send_message(int fd, const struct msghdr *msg, int flags)
@@ -428,6 +430,14 @@ ssize_t fake_send(int fd, const void *buf, size_t len, int flags)
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	return fake_enter(FAKE_send) ? -1 : send_message(fd, &msg, flags);
+}
+
+ssize_t fake_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr, socklen_t addrlen)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct msghdr msg = { .msg_name = (void *)(uintptr_t)addr, .msg_namelen = addrlen, .msg_iov = &iov, .msg_iovlen = 1 };
+
+	return fake_enter(FAKE_sendto) ? -1 : send_message(fd, &msg, flags);
 }
 
 ssize_t fake_write(int fd, const void *buf, size_t count)

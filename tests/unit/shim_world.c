@@ -146,6 +146,8 @@ static const char *environment(const char *name)
 		return chosen.early_data;
 	if (strcmp(name, "CONVERT_BYPASS_MPTCP") == 0)
 		return chosen.bypass_mptcp;
+	if (strcmp(name, "CONVERT_CACHE") == 0)
+		return "none";
 	return strcmp(name, "CONVERT_WITHHOLDING") == 0 ? chosen.withholding : NULL;
 }
 
