@@ -65,6 +65,12 @@ const char *cache_problem(int error);
 /* Milliseconds of CLOCK_BOOTTIME. */
 int64_t cache_now(void);
 
+/* The time in @seconds, for an @until. */
+static inline int64_t cache_in(int64_t seconds)
+{
+	return cache_now() + seconds * 1000;
+}
+
 /* --- converters --------------------------------------------------------------------------- */
 
 /* What may be known of a converter: bits, each a record of its own with its own end. */
