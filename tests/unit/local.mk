@@ -74,13 +74,17 @@ convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/t
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_shares tests/unit/test_cookies \
 	tests/unit/test_relay_watch tests/unit/test_shared tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
 	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table \
-	tests/unit/test_blocks tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_demand
+	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_demand
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
 tests_unit_test_request_SOURCES = tests/unit/test_request.c
 tests_unit_test_request_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_request_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_judgement_SOURCES = tests/unit/test_judgement.c
+tests_unit_test_judgement_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_judgement_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_relay_SOURCES = tests/unit/test_relay.c
 tests_unit_test_relay_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
