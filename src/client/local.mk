@@ -6,7 +6,7 @@ libclient_la_SOURCES = \
 	src/client/cache_bucket.c src/client/cache_bucket.h \
 	src/client/cache_file.c src/client/cache_file.h \
 	src/client/cache_place.c src/client/cache_place.h \
-	src/client/cache_record.c src/client/cache_record.h \
+	src/client/cache_record.c src/client/cache_record.h src/client/cache_types.h \
 	src/client/converters.c src/client/converters.h \
 	src/client/converters_choice.c src/client/converters_choice.h \
 	src/client/converters_cookies.c src/client/converters_cookies.h \

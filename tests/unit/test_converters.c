@@ -2,6 +2,7 @@
 /* test_converters.c - which converter is asked, and when one is left alone: for a destination, and altogether */
 #include "config.h"
 
+#include "client/cache_place.h"
 #include "client/converters_choice.h"
 #include "client/converters_cookies.h"
 #include "client/converters_facts.h"
