@@ -2,6 +2,7 @@
 # the converter; what unit tests link is in libconvertd.la
 noinst_LTLIBRARIES += libconvertd.la
 libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access.h \
+	src/convertd/policy/admission.c src/convertd/policy/admission.h \
 	src/convertd/base/blocks.c src/convertd/base/blocks.h \
 	src/convertd/base/bucket.c src/convertd/base/bucket.h \
 	src/convertd/base/clock.c src/convertd/base/clock.h \
@@ -16,6 +17,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/policy/families.c src/convertd/policy/families.h \
 	src/convertd/net/fastopen.h \
 	src/convertd/base/heap.c src/convertd/base/heap.h \
+	src/convertd/policy/judgement.c src/convertd/policy/judgement.h \
 	src/convertd/policy/limits.c src/convertd/policy/limits.h src/convertd/policy/limits_private.h \
 	src/convertd/policy/limits_memory.c src/convertd/policy/limits_room.c \
 	src/convertd/base/log.c src/convertd/base/log.h \
@@ -56,7 +58,6 @@ libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(SECCOMP_LIBS) 
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
 	src/convertd/process/acceptor.c src/convertd/process/acceptor.h \
-	src/convertd/policy/admission.c src/convertd/policy/admission.h \
 	src/convertd/observe/ask.c src/convertd/observe/ask.h \
 	src/convertd/session/blame.c src/convertd/session/blame.h \
 	src/convertd/privilege/capabilities.c src/convertd/privilege/capabilities.h \

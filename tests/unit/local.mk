@@ -65,7 +65,7 @@ tests_unit_test_cache_race_LDADD = libclient.la libcodec.la libcommon.la $(CHECK
 
 tests_unit_test_srv_SOURCES = tests/unit/test_srv.c
 tests_unit_test_srv_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_srv_LDADD = libtestbytes.la libfuzz_srv_properties.la libclient.la $(RESOLV_LIBS) $(CHECK_LIBS)
+tests_unit_test_srv_LDADD = libtestbytes.la libfuzz_srv_properties.la libclient.la $(CHECK_LIBS)
 endif
 
 # convertd's parts
@@ -74,13 +74,17 @@ convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/t
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_shares tests/unit/test_cookies \
 	tests/unit/test_relay_watch tests/unit/test_shared tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
 	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table \
-	tests/unit/test_blocks tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_demand
+	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_demand
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
 tests_unit_test_request_SOURCES = tests/unit/test_request.c
 tests_unit_test_request_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_request_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_judgement_SOURCES = tests/unit/test_judgement.c
+tests_unit_test_judgement_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_judgement_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_relay_SOURCES = tests/unit/test_relay.c
 tests_unit_test_relay_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -217,10 +221,9 @@ tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/socket/conn.c src
 tests_unit_test_conn_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_conn_LDADD = $(CHECK_LIBS)
 
-tests_unit_test_converters_SOURCES = tests/unit/test_converters.c src/shim/connect/converters.c src/shim/connect/converters.h \
-	src/shim/system/quiet.c src/shim/system/quiet.h
+tests_unit_test_converters_SOURCES = tests/unit/test_converters.c
 tests_unit_test_converters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_converters_LDADD = libresolve.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+tests_unit_test_converters_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 endif
 
 # what the tests notice: run by hand, see its README.md

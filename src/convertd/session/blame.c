@@ -48,7 +48,7 @@ static void test(struct session_pool *pool, const union sockaddr_ip *server)
 	struct downstream_plan plan = { .server = server, .route = pool->route, .congestion = "" };
 
 	/* Rules may have changed since a client asked for it. */
-	if (!admission_still_allows(settings, pool->route, server))
+	if (!admission_still_allows(&pool->admission, server))
 		return;
 	/* There is no client whose address could be kept. */
 	plan.choice = settings->sources.preserve ?

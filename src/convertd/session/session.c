@@ -97,6 +97,16 @@ static void session_count_pending(struct session *s, enum limits_class class, ui
 		metrics_add(s->pool->metrics, METRIC_PENDING, by);
 }
 
+void session_count_class(struct session *s, enum limits_class before)
+{
+	enum limits_class class = (enum limits_class)s->member.class;
+
+	if (class == before)
+		return;
+	session_count_pending(s, before, (uint64_t)-1);
+	session_count_pending(s, class, 1);
+}
+
 void session_set_class(struct session *s, enum limits_class class)
 {
 	enum limits_class before = (enum limits_class)s->member.class;
@@ -104,8 +114,7 @@ void session_set_class(struct session *s, enum limits_class class)
 	if (class == before)
 		return;
 	limits_move(s->pool->shared->limits, &s->member, class);
-	session_count_pending(s, before, (uint64_t)-1);
-	session_count_pending(s, class, 1);
+	session_count_class(s, before);
 }
 
 void session_set_outcome(struct session *s, enum outcome outcome, const char *reason)

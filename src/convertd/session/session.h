@@ -5,6 +5,7 @@
 
 #include "common/sockaddr.h"
 #include "convertd/base/blocks.h"
+#include "convertd/policy/admission.h"
 #include "convertd/policy/limits.h"
 #include "convertd/base/log.h"
 #include "convertd/relay/relay_pipe.h"
@@ -56,6 +57,7 @@ struct session_pool {
 	struct event_base *base;
 	struct session_shared *shared;
 	struct terms *terms;
+	struct admission admission; /* what requests are judged by */
 	struct route *route;
 	struct fastopen *fastopen; /* NULL: the kernel can't be asked for cookies */
 	struct own_look *own_look; /* NULL: the kernel can't be asked for sockets */

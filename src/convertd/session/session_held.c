@@ -11,7 +11,6 @@
 #include "convertd/base/clock.h"
 #include "convertd/syn/hold_table.h"
 #include "convertd/session/session_private.h"
-#include "convertd/config/terms.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -46,17 +45,6 @@ void session_drop_held(struct session *s)
 	held_syn_fini(s->held);
 	free(s->held);
 	s->held = NULL;
-}
-
-bool session_is_held(const struct session *s, const struct request_decision *decision)
-{
-	return s->held && decision->action == REQUEST_CONNECT &&
-	       s->held->mptcp == decision->mptcp && sockaddr_ip_equal(&s->held->server, &s->server);
-}
-
-bool session_is_granted(const struct session *s)
-{
-	return s->held->terms == s->pool->terms->number;
 }
 
 int session_open_held(struct session *s, struct downstream_error *refusal)

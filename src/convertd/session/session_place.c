@@ -178,5 +178,5 @@ bool session_leads_here(struct session *s, const struct tcp_info *info)
 	if (!found && generation == s->own_generation)
 		return false;
 	s->own_generation = generation;
-	return !admission_still_allows(settings, s->pool->route, &s->server);
+	return !admission_still_allows(&s->pool->admission, &s->server);
 }

@@ -179,6 +179,11 @@ static int watch_told(struct session_pool *pool)
 	return pool->told && event_add(pool->told, NULL) == 0 ? 0 : -ENOMEM;
 }
 
+static enum route_kind find_route(void *route, const struct in6_addr *address)
+{
+	return route_find(route, address);
+}
+
 int session_pool_init(struct session_pool *pool, struct event_base *base,
 		      struct session_shared *shared)
 {
@@ -205,6 +210,12 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 		pool->route = route_create();
 	if (!error && !pool->route)
 		error = -errno;
+	pool->admission = (struct admission){
+		.demand = shared->demand,
+		.limits = shared->limits,
+		.find_route = find_route,
+		.route = pool->route,
+	};
 	if (!error)
 		pool->fastopen = fastopen_create();
 	if (!error)
@@ -237,6 +248,7 @@ void session_pool_configure(struct session_pool *pool, struct terms *terms)
 
 	terms_unref(pool->terms);
 	pool->terms = terms_ref(terms);
+	pool->admission.terms = &terms->admission;
 	/* The one that is at hand is among the worker's own descriptors. */
 	pool->pipes.max = 1 + terms->pipes_max / pool->shared->pool_count;
 	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)

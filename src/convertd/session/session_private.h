@@ -143,6 +143,9 @@ void session_make_room(struct session *s, enum outcome reason);
 /* Does all that can be done now. The session may be gone afterwards. */
 void session_advance(struct session *s);
 
+/* Counts for the metrics what the limits count it as, which was @before. */
+void session_count_class(struct session *s, enum limits_class before);
+
 /* What it is counted as from now on. */
 void session_set_class(struct session *s, enum limits_class class);
 
@@ -202,12 +205,6 @@ void session_take_held(struct session *s);
 
 /* It isn't needed. */
 void session_drop_held(struct session *s);
-
-/* Was it done for this request? It was admitted then, by the terms of then. */
-bool session_is_held(const struct session *s, const struct request_decision *decision);
-
-/* Are these the terms of now? Of one that is held. */
-bool session_is_granted(const struct session *s);
 
 /* The server's socket, which may still be connecting, or -1 with @refusal set. */
 int session_open_held(struct session *s, struct downstream_error *refusal);

@@ -10,9 +10,9 @@
 #include "convertd/session/session_private.h"
 
 #include "convertd/base/clock.h"
-#include "convertd/policy/admission.h"
 #include "convertd/session/blame.h"
-#include "convertd/policy/demand.h"
+#include "convertd/policy/judgement.h"
+#include "convertd/syn/hold_table.h"
 #include "convertd/net/downstream.h"
 #include "convertd/base/log.h"
 #include "convertd/base/memory.h"
@@ -118,62 +118,35 @@ void session_fail_server(struct session *s, int error)
 	session_refuse_server(s, blame_refusal(s->pool, fd, &s->server, session_asked_ms(s), error));
 }
 
-/* So many sessions of one client are many users behind one address, or a program that needs them. */
-#define CROWD 16
-
-/*
- * May the client be told that a cookie is demanded? Errors are few enough for a flood to take all of
- * them: without one the client proves its address by its handshake, and is served. So are the many of one
- * address that come at once: each of them would have to come again.
- */
-static bool session_may_demand(struct session *s)
+/* What becomes of the request that the stream begins with. @buf: all that has arrived */
+static void session_judge(struct session *s, const uint8_t *buf, size_t len, struct judgement *judgement)
 {
-	struct session_shared *shared = s->pool->shared;
+	enum limits_class before = (enum limits_class)s->member.class;
+	const struct judgement_case c = {
+		.place = JUDGEMENT_STREAM,
+		.bytes = buf,
+		.len = len,
+		.client = { .address = sockaddr_ip_in6(&s->client), .proven = !s->unproven },
+		.grant = s->held ? &s->held->grant : NULL,
+		.member = &s->member,
+		.now_ms = clock_now_ms(),
+	};
+	const struct request_decision *request = &judgement->request;
 
-	s->error_taken = limits_members_of(shared->limits, &s->member) < CROWD &&
-			 demand_take_error(shared->demand) &&
-			 limits_take_error(shared->limits, &s->member, clock_now_ms());
-	return s->error_taken;
-}
-
-/* What to do about a request, all things considered. @buf: all that has arrived. */
-static void session_judge(struct session *s, const uint8_t *buf, size_t len,
-			  struct request_decision *decision)
-{
-	const struct terms *terms = s->pool->terms;
-	enum outcome exceeded;
-	bool held;
-
-	request_decide(&terms->features, buf, len, decision);
-	if (decision->connect)
-		sockaddr_ip_set(&s->server, AF_UNSPEC, &decision->address, decision->port);
-	held = session_is_held(s, decision);
-	if (held && session_is_granted(s))
-		return;
-	/* What was granted while its SYN was withheld needs no cookie now. */
-	if (decision->valid)
-		admission_check(terms->settings, s->pool->route, s->pool->shared->demand, s->pool->shared->limits,
-				&terms->features, &s->client, held || !s->unproven, buf, decision);
-	/* What other settings have granted must be granted by these, too. */
-	if (session_is_held(s, decision))
-		return;
-	if (decision->action != REQUEST_WAIT)
+	judgement_make(&s->pool->admission, &c, judgement);
+	session_count_class(s, before);
+	if (request->connect)
+		sockaddr_ip_set(&s->server, AF_UNSPEC, &request->address, request->port);
+	/* The request isn't the one of the SYN, or is no longer granted: what was done for that is of no use. */
+	if (request->action != REQUEST_WAIT && !judgement->by_grant)
 		session_drop_held(s);
-	if (decision->demanded && !session_may_demand(s))
-		decision->action = REQUEST_PROVE;
-	if (decision->lacking) {
+	s->error_taken = judgement->error_taken;
+	if (request->lacking) {
 		s->outcome = OUTCOME_LACKING;
 		blame_again(s->pool, &s->server);
 	}
-	if (decision->action != REQUEST_CONNECT)
-		return;
-	session_set_class(s, LIMITS_PENDING);
-	exceeded = limits_admit(s->pool->shared->limits, &s->member);
-	if (exceeded == OUTCOME_NONE)
-		return;
-	s->outcome = (uint8_t)exceeded;
-	request_refuse(&terms->features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
-		       (uint8_t)terms->settings->retry_delay, outcome_text(exceeded), decision);
+	if (judgement->exceeded != OUTCOME_NONE)
+		s->outcome = (uint8_t)judgement->exceeded;
 }
 
 /* @buf: all that has arrived, which is kept until there is more to know. */
@@ -193,12 +166,13 @@ static void session_wait(struct session *s);
 /* @buf: all that has arrived. */
 static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 {
-	struct request_decision decision;
+	struct judgement judgement;
+	const struct request_decision *decision = &judgement.request;
 
-	session_judge(s, buf, len, &decision);
-	if (decision.proven)
+	session_judge(s, buf, len, &judgement);
+	if (decision->proven)
 		session_prove(s);
-	switch (decision.action) {
+	switch (decision->action) {
 	case REQUEST_WAIT:
 		session_keep(s, buf, len);
 		return;
@@ -210,21 +184,21 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 		return;
 	case REQUEST_CONNECT:
 		s->relay.side[RELAY_UPSTREAM].readable = !s->fresh;
-		session_connect(s, &decision, buf + decision.length, len - decision.length);
+		session_connect(s, decision, buf + decision->length, len - decision->length);
 		return;
 	case REQUEST_ANSWER:
-		session_refuse(s, decision.answer, decision.answer_len, decision.reason);
-		if (decision.echo && !decision.refused)
-			session_start_echo(s, buf + decision.length, len - decision.length);
+		session_refuse(s, decision->answer, decision->answer_len, decision->reason);
+		if (decision->echo && !decision->refused)
+			session_start_echo(s, buf + decision->length, len - decision->length);
 		return;
 	case REQUEST_RESET:
 		session_reset_socket(s, RELAY_UPSTREAM);
-		session_set_outcome(s, OUTCOME_BAD_REQUEST, decision.reason);
+		session_set_outcome(s, OUTCOME_BAD_REQUEST, decision->reason);
 		session_set_state(s, SESSION_CLOSED);
 		return;
 	case REQUEST_IGNORE:
 	case REQUEST_ACTION_COUNT:
-		session_refuse_silently(s, OUTCOME_NOT_CONVERT, decision.reason);
+		session_refuse_silently(s, OUTCOME_NOT_CONVERT, decision->reason);
 		return;
 	}
 }

@@ -5,7 +5,7 @@
 
 #include "common/sockaddr.h"
 #include "convertd/net/downstream.h"
-#include "convertd/policy/limits.h"
+#include "convertd/policy/judgement.h"
 #include "convertd/syn/syn_packet.h"
 
 #include <stdbool.h>
@@ -27,9 +27,7 @@ struct held_syn {
 	uint64_t came_us, let_go_ms;
 	struct limits_member member; /* it counts as one pending session of its client */
 
-	unsigned terms;          /* it was granted by those of this number (terms.h) */
-	union sockaddr_ip server; /* AF_UNSPEC: none, it is to be refused */
-	bool mptcp;                      /* towards the server */
+	struct judgement_grant grant; /* the server's family is AF_UNSPEC: none, it is to be refused */
 	bool unproven;                   /* it counts as that, too (demand.h) */
 	bool waiting;                    /* still withheld */
 	bool taken;                      /* no longer in the table; with its lock */

@@ -43,9 +43,9 @@
 #include "convertd/syn/holder.h"
 
 #include "convertd/base/clock.h"
-#include "convertd/policy/admission.h"
 #include "convertd/session/blame.h"
 #include "convertd/policy/demand.h"
+#include "convertd/policy/judgement.h"
 #include "convertd/syn/hold_table.h"
 #include "convertd/base/log.h"
 #include "convertd/base/memory.h"
@@ -108,6 +108,7 @@ struct holder {
 	struct event *expire; /* pending: some that were let go aren't accepted yet */
 	uint32_t next_id; /* of the next packet, unless some were missed; 0: none has come yet */
 	struct holding *waiting; /* the SYNs that it withholds */
+	struct holding *spare;   /* for the next one; NULL: none is at hand */
 };
 
 /* A SYN on its way through here, with what drives it. The event is behind the struct. */
@@ -143,7 +144,7 @@ static void log_let_go(const struct held_syn *held, const char *why)
 		return;
 	sockaddr_ip_set(&address, AF_UNSPEC, &held->flow.source, held->flow.source_port);
 	log_debug("SYN of %s to %s: let go after %llu ms: %s", sockaddr_ip_format(&address, client),
-		  sockaddr_ip_format(&held->server, server),
+		  sockaddr_ip_format(&held->grant.server, server),
 		  (unsigned long long)(clock_now_us() - held->came_us) / 1000, why);
 }
 
@@ -223,14 +224,14 @@ static struct downstream_plan plan_of(const struct holder *holder, const struct 
 {
 	const struct settings *settings = holder->pool->terms->settings;
 	struct downstream_plan plan = {
-		.server = &held->server,
+		.server = &held->grant.server,
 		.route = holder->pool->route,
 		.congestion = settings->congestion_server,
 	};
 	union sockaddr_ip client;
 
 	sockaddr_ip_set(&client, AF_UNSPEC, &held->flow.source, held->flow.source_port);
-	plan.choice = sources_choose(&settings->sources, &client, &held->server, &plan.source);
+	plan.choice = sources_choose(&settings->sources, &client, &held->grant.server, &plan.source);
 	return plan;
 }
 
@@ -249,7 +250,7 @@ static void let_go_as(struct holding *h, struct downstream_error refusal, const 
 
 static void let_go_refused(struct holding *h, int error)
 {
-	let_go_as(h, blame_refusal(h->holder->pool, h->syn.fd, &h->syn.server, h->syn.came_us / 1000, error),
+	let_go_as(h, blame_refusal(h->holder->pool, h->syn.fd, &h->syn.grant.server, h->syn.came_us / 1000, error),
 		  strerror(-error));
 }
 
@@ -258,13 +259,13 @@ static bool leads_here(const struct holding *h, const struct tcp_info *info)
 {
 	const struct session_pool *pool = h->holder->pool;
 	const struct settings *settings = pool->terms->settings;
-	struct in6_addr address = sockaddr_ip_in6(&h->syn.server);
+	struct in6_addr address = sockaddr_ip_in6(&h->syn.grant.server);
 
 	if (!own_look_meets(pool->own_look, settings->listen, settings->listen_count, pool->route,
-			    h->syn.fd, &h->syn.server, info))
+			    h->syn.fd, &h->syn.grant.server, info))
 		return false;
 	own_learn(&address, 0, clock_now_ms());
-	return !admission_still_allows(settings, pool->route, &h->syn.server);
+	return !admission_still_allows(&pool->admission, &h->syn.grant.server);
 }
 
 static void on_server(evutil_socket_t fd, short what, void *arg)
@@ -280,7 +281,7 @@ static void on_server(evutil_socket_t fd, short what, void *arg)
 		let_go_as(h, (struct downstream_error){ .code = CONVERT_ERROR_NOT_AUTHORIZED },
 			  "the server is this host");
 	} else if (!error) {
-		blame_nobody(&h->syn.server);
+		blame_nobody(&h->syn.grant.server);
 		let_go(h, FATE_PASS_CONFIRMED, METRICS_SYN_ANSWERED, "the server has answered");
 	} else if (error != -EINPROGRESS) {
 		let_go_refused(h, error);
@@ -333,23 +334,32 @@ static int hold_syn(struct holding *h, const uint8_t *packet, size_t len)
 	return 0;
 }
 
-/* By the terms of now. */
-static bool is_still_granted(const struct holder *holder, struct held_syn *held)
+/* @syn: of a packet with a request; @h: who is to be counted, NULL where that was done when it came */
+static void judge(const struct holder *holder, enum judgement_place place, const struct syn_packet *syn,
+		  struct holding *h, struct judgement *judgement)
 {
-	const struct terms *terms = holder->pool->terms;
-	struct request_decision decision;
-	union sockaddr_ip client;
+	const struct judgement_case c = {
+		.place = place,
+		.bytes = syn->payload,
+		.len = syn->payload_len,
+		.client.address = syn->flow.source,
+		.member = h ? &h->syn.member : NULL,
+		.now_ms = clock_now_ms(),
+	};
+
+	judgement_make(&holder->pool->admission, &c, judgement);
+}
+
+/* By the terms of now. */
+static bool is_still_granted(const struct holder *holder, const struct held_syn *held)
+{
+	struct judgement judgement;
 	struct syn_packet syn;
 
 	if (syn_packet_parse(held->packet, held->packet_len, &syn) != SYN_PACKET_OK)
 		return false;
-	request_decide(&terms->features, syn.payload, syn.payload_len, &decision);
-	sockaddr_ip_set(&client, AF_UNSPEC, &syn.flow.source, syn.flow.source_port);
-	if (decision.valid)
-		/* What was granted without a cookie needs none now. */
-		admission_check(terms->settings, holder->pool->route, holder->pool->shared->demand, holder->limits,
-				&terms->features, &client, true, syn.payload, &decision);
-	return decision.action == REQUEST_CONNECT;
+	judge(holder, JUDGEMENT_WITHHELD, &syn, NULL, &judgement);
+	return judgement.request.action == REQUEST_CONNECT;
 }
 
 void holder_judge_again(struct holder *holder)
@@ -358,13 +368,13 @@ void holder_judge_again(struct holder *holder)
 
 	DL_FOREACH_SAFE(holder->waiting, h, next) {
 		if (is_still_granted(holder, &h->syn)) {
-			h->syn.terms = holder->pool->terms->number;
+			h->syn.grant.terms = holder->pool->terms->admission.number;
 			continue;
 		}
 		/* The session finds nothing that was done for it, and says what is wrong. */
 		event_del(holding_event(h));
 		held_syn_close(&h->syn);
-		memset(&h->syn.server, 0, sizeof(h->syn.server));
+		memset(&h->syn.grant.server, 0, sizeof(h->syn.grant.server));
 		let_go(h, FATE_PASS_REFUSED, METRICS_SYN_NOT_GRANTED, "no longer granted");
 	}
 }
@@ -379,14 +389,14 @@ static enum fate ask_server(struct holding *h, const uint8_t *packet, size_t len
 	struct downstream_plan plan;
 	size_t taken;
 
-	h->syn.terms = holder->pool->terms->number;
+	h->syn.grant.terms = holder->pool->terms->admission.number;
 	h->syn.flow = syn->flow;
 	h->syn.isn = syn->isn;
-	h->syn.mptcp = decision->mptcp;
+	h->syn.grant.mptcp = decision->mptcp;
 	h->syn.unproven = !decision->proven;
-	sockaddr_ip_set(&h->syn.server, AF_UNSPEC, &decision->address, decision->port);
+	sockaddr_ip_set(&h->syn.grant.server, AF_UNSPEC, &decision->address, decision->port);
 	plan = plan_of(holder, &h->syn);
-	plan.mptcp = decision->mptcp && !plain_servers_has(&h->syn.server);
+	plan.mptcp = decision->mptcp && !plain_servers_has(&h->syn.grant.server);
 	plan.data_follows = syn->payload_len > decision->length;
 	h->syn.fd = downstream_connect(&plan, &taken);
 	/* The kernel hands out the lowest number that is free: the last one is for the client. */
@@ -403,51 +413,58 @@ static enum fate ask_server(struct holding *h, const uint8_t *packet, size_t len
 	return FATE_PASS_UNCONFIRMED;
 }
 
-/* By the limits: see the top of this file. @h: counted already */
-static enum fate try_to_hold(struct holding *h, const uint8_t *packet, size_t len,
-			     const struct syn_packet *syn, const struct request_decision *decision)
+/* What becomes of a SYN by what was judged of its request. FATE_HOLD: if its server can be asked */
+static enum fate fate_of(const struct judgement *judgement, bool drop_foreign)
 {
-	struct limits *limits = h->holder->limits;
+	const struct request_decision *request = &judgement->request;
 
-	/* Its cookie is the session's business, and so is the data that goes with it. */
-	if (decision->fastopen || !limits_may_withhold(limits, &h->syn.member))
+	switch (request->action) {
+	case REQUEST_CONNECT:
+		if (judgement->withhold)
+			return FATE_HOLD;
+		return request->info ? FATE_PASS : FATE_PASS_UNCONFIRMED;
+	case REQUEST_PROVE:
 		return FATE_PASS_UNCONFIRMED;
-	if (limits_admit(limits, &h->syn.member) != OUTCOME_NONE)
-		return FATE_PASS_REFUSED;
-	return ask_server(h, packet, len, syn, decision);
+	case REQUEST_ANSWER:
+		/* MP_CAPABLE stays: with its third ACK the client may have the server after all. */
+		if (request->demanded)
+			return FATE_PASS_UNCONFIRMED;
+		return request->refused ? FATE_PASS_REFUSED : FATE_PASS;
+	case REQUEST_IGNORE:
+		return drop_foreign ? FATE_DROP_FOREIGN : FATE_PASS;
+	case REQUEST_WAIT:
+	case REQUEST_RESET:
+	case REQUEST_ACTION_COUNT:
+		break;
+	}
+	return FATE_PASS;
+}
+
+/* The one that is at hand for the next SYN, made if need be. NULL without memory. */
+static struct holding *spare(struct holder *holder)
+{
+	if (!holder->spare)
+		holder->spare = holding_create(holder);
+	return holder->spare;
 }
 
 /* What becomes of a SYN with data that isn't known yet. */
-static enum fate judge(struct holder *holder, uint32_t id, const uint8_t *packet, size_t len,
-		       const struct syn_packet *syn)
+static enum fate decide_new(struct holder *holder, uint32_t id, const uint8_t *packet, size_t len,
+			    const struct syn_packet *syn)
 {
-	const struct terms *terms = holder->pool->terms;
-	struct request_decision decision;
-	union sockaddr_ip client;
-	struct holding *h;
+	struct holding *h = spare(holder);
+	struct judgement judgement;
 	enum fate fate;
 
-	request_decide(&terms->features, syn->payload, syn->payload_len, &decision);
-	sockaddr_ip_set(&client, AF_UNSPEC, &syn->flow.source, syn->flow.source_port);
-	if (decision.valid)
-		admission_check(terms->settings, holder->pool->route, holder->pool->shared->demand, holder->limits,
-				&terms->features, &client, false, syn->payload, &decision);
-	/* MP_CAPABLE stays: with its third ACK the client may have the server after all. */
-	if (decision.demanded || decision.action == REQUEST_PROVE)
+	if (!h)
 		return FATE_PASS_UNCONFIRMED;
-	if (decision.refused)
-		return FATE_PASS_REFUSED;
-	if (decision.action == REQUEST_IGNORE && terms->settings->drop_foreign_syns)
-		return FATE_DROP_FOREIGN;
-	if (decision.action != REQUEST_CONNECT || decision.info)
-		return FATE_PASS;
-	h = holding_create(holder);
-	if (!h || limits_enter(holder->limits, &h->syn.member, &syn->flow.source, LIMITS_WITHHELD) < 0) {
-		free(h);
-		return FATE_PASS_UNCONFIRMED;
-	}
+	judge(holder, JUDGEMENT_SYN, syn, h, &judgement);
+	fate = fate_of(&judgement, holder->pool->terms->settings->drop_foreign_syns);
+	if (fate != FATE_HOLD)
+		return fate;
 	h->syn.packet_id = id;
-	fate = try_to_hold(h, packet, len, syn, &decision);
+	fate = ask_server(h, packet, len, syn, &judgement.request);
+	holder->spare = NULL;
 	if (fate != FATE_HOLD) {
 		limits_leave(holder->limits, &h->syn.member, clock_now_ms());
 		free(h);
@@ -469,7 +486,7 @@ static enum fate decide(struct holder *holder, uint32_t id, uint8_t *packet, siz
 		return FATE_PASS;
 	if (!syn->payload_len)
 		return holder->pool->terms->settings->drop_foreign_syns ? FATE_DROP_FOREIGN : FATE_PASS;
-	return judge(holder, id, packet, len, syn);
+	return decide_new(holder, id, packet, len, syn);
 }
 
 /* Packets have consecutive numbers: those between passed, since there was no room to tell of them. */
@@ -617,5 +634,6 @@ void holder_destroy(struct holder *holder)
 	holder_forget(holder);
 	event_free(holder->expire);
 	event_free(holder->flush);
+	free(holder->spare);
 	free(holder);
 }
