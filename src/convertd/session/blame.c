@@ -16,6 +16,7 @@
 
 #include "convertd/session/blame.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/policy/admission.h"
 #include "convertd/policy/families.h"
 #include "convertd/base/log.h"
@@ -36,9 +37,9 @@ struct downstream_error blame_ourselves(void)
 static void on_tested(const union sockaddr_ip *server, int error)
 {
 	if (!error || error == -ECONNREFUSED)
-		families_answered(server, log_now_ms());
+		families_answered(server, clock_now_ms());
 	else
-		families_tested_in_vain(server, log_now_ms());
+		families_tested_in_vain(server, clock_now_ms());
 }
 
 static void test(struct session_pool *pool, const union sockaddr_ip *server)
@@ -59,7 +60,7 @@ static void test(struct session_pool *pool, const union sockaddr_ip *server)
 /* Tests what is due, and comes back when the next is. */
 static void run_tests(struct session_pool *pool)
 {
-	uint64_t now_ms = log_now_ms(), next_ms = 0;
+	uint64_t now_ms = clock_now_ms(), next_ms = 0;
 
 	for (int family = 0; family < FAMILY_COUNT; family++) {
 		union sockaddr_ip server;
@@ -133,7 +134,7 @@ struct downstream_error blame_refusal(struct session_pool *pool, int fd,
 {
 	struct downstream_error refusal = downstream_refusal(fd, server, error);
 	bool ours = false;
-	uint64_t now_ms = log_now_ms();
+	uint64_t now_ms = clock_now_ms();
 	bool silent = error == -ETIMEDOUT;
 
 	if (is_unrouted(fd, error)) {
@@ -154,7 +155,7 @@ struct downstream_error blame_refusal(struct session_pool *pool, int fd,
 
 bool blame_silence(struct session_pool *pool, const union sockaddr_ip *server, uint64_t asked_ms)
 {
-	bool ours = families_unanswered(server, asked_ms, log_now_ms(), true);
+	bool ours = families_unanswered(server, asked_ms, clock_now_ms(), true);
 
 	run_tests(pool);
 	return ours;
@@ -162,11 +163,11 @@ bool blame_silence(struct session_pool *pool, const union sockaddr_ip *server, u
 
 void blame_nobody(const union sockaddr_ip *server)
 {
-	families_answered(server, log_now_ms());
+	families_answered(server, clock_now_ms());
 }
 
 void blame_again(struct session_pool *pool, const union sockaddr_ip *server)
 {
-	families_asked(server, log_now_ms());
+	families_asked(server, clock_now_ms());
 	run_tests(pool);
 }

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "convertd/policy/demand.h"
+#include "convertd/base/clock.h"
 #include "convertd/syn/hold_table.h"
 #include "convertd/session/session_private.h"
 
@@ -32,7 +33,7 @@ void session_take_held(struct session *s)
 		return;
 	s->started_us = s->held->came_us;
 	/* It was counted as pending; the session is as well. */
-	limits_leave(s->pool->shared->limits, &s->held->member, log_now_ms());
+	limits_leave(s->pool->shared->limits, &s->held->member, clock_now_ms());
 	if (s->held->unproven)
 		demand_leave(s->pool->shared->demand);
 }

@@ -24,7 +24,7 @@
 
 #include "convertd/syn/holder.h"
 #include "convertd/base/log.h"
-#include "convertd/privilege/rights.h"
+#include "convertd/rights/rights.h"
 #include "convertd/process/worker.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ struct hold {
 	int rules; /* the rules last as long as this is open; -1: it was never on, in the process before this one neither */
 	bool on;
 	uint16_t first; /* number of a queue */
-	struct listen_address listen[SETTINGS_LISTEN_MAX]; /* of the rules */
+	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* of the rules */
 	size_t listen_count;
 	struct holder *holders[]; /* one a worker */
 };

@@ -42,6 +42,7 @@
 
 #include "convertd/syn/holder.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/session/blame.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/judgement.h"
@@ -50,6 +51,7 @@
 #include "convertd/base/memory.h"
 #include "convertd/observe/metrics.h"
 #include "convertd/net/own_look.h"
+#include "convertd/policy/own.h"
 #include "convertd/net/plain_servers.h"
 #include "convertd/session/session.h"
 #include "convertd/config/settings.h"
@@ -126,7 +128,7 @@ static struct event *holding_event(struct holding *h)
 
 static void free_held(struct holder *holder, struct held_syn *held)
 {
-	limits_leave(holder->limits, &held->member, log_now_ms());
+	limits_leave(holder->limits, &held->member, clock_now_ms());
 	if (held->unproven)
 		demand_leave(holder->pool->shared->demand);
 	held_syn_fini(held);
@@ -143,7 +145,7 @@ static void log_let_go(const struct held_syn *held, const char *why)
 	sockaddr_ip_set(&address, AF_UNSPEC, &held->flow.source, held->flow.source_port);
 	log_debug("SYN of %s to %s: let go after %llu ms: %s", sockaddr_ip_format(&address, client),
 		  sockaddr_ip_format(&held->grant.server, server),
-		  (unsigned long long)(log_now_us() - held->came_us) / 1000, why);
+		  (unsigned long long)(clock_now_us() - held->came_us) / 1000, why);
 }
 
 /* What distinguishes the fates of those that go on. */
@@ -178,7 +180,7 @@ static void pass_on(struct holding *h, enum fate fate, enum metrics_syn counted,
 	h->syn.packet = NULL;
 	if (!event_pending(holder->expire, EV_TIMEOUT, NULL))
 		event_add(holder->expire, &expire);
-	hold_table_let_go(holder->table, &h->syn, log_now_ms());
+	hold_table_let_go(holder->table, &h->syn, clock_now_ms());
 	/* Nobody has taken it yet: the verdict makes the connection. */
 	if (!keep && hold_table_take_back(holder->table, &h->syn))
 		free_held(holder, &h->syn);
@@ -256,10 +258,14 @@ static void let_go_refused(struct holding *h, int error)
 static bool leads_here(const struct holding *h, const struct tcp_info *info)
 {
 	const struct session_pool *pool = h->holder->pool;
+	const struct settings *settings = pool->terms->settings;
+	struct in6_addr address = sockaddr_ip_in6(&h->syn.grant.server);
 
-	return own_look_meets(pool->own_look, pool->terms->settings, pool->route, h->syn.fd,
-			      &h->syn.grant.server, info) &&
-	       !admission_still_allows(&pool->admission, &h->syn.grant.server);
+	if (!own_look_meets(pool->own_look, settings->listen, settings->listen_count, pool->route,
+			    h->syn.fd, &h->syn.grant.server, info))
+		return false;
+	own_learn(&address, 0, clock_now_ms());
+	return !admission_still_allows(&pool->admission, &h->syn.grant.server);
 }
 
 static void on_server(evutil_socket_t fd, short what, void *arg)
@@ -309,7 +315,7 @@ static int hold_syn(struct holding *h, const uint8_t *packet, size_t len)
 		return -ENOMEM;
 	memcpy(h->syn.packet, packet, len);
 	h->syn.packet_len = len;
-	h->syn.came_us = log_now_us();
+	h->syn.came_us = clock_now_us();
 	if (event_assign(holding_event(h), holder->pool->base, h->syn.fd, EV_WRITE | EV_PERSIST,
 			 on_server, h) == 0 &&
 	    event_add(holding_event(h), &limit) == 0) {
@@ -338,7 +344,7 @@ static void judge(const struct holder *holder, enum judgement_place place, const
 		.len = syn->payload_len,
 		.client.address = syn->flow.source,
 		.member = h ? &h->syn.member : NULL,
-		.now_ms = log_now_ms(),
+		.now_ms = clock_now_ms(),
 	};
 
 	judgement_make(&holder->pool->admission, &c, judgement);
@@ -460,7 +466,7 @@ static enum fate decide_new(struct holder *holder, uint32_t id, const uint8_t *p
 	fate = ask_server(h, packet, len, syn, &judgement.request);
 	holder->spare = NULL;
 	if (fate != FATE_HOLD) {
-		limits_leave(holder->limits, &h->syn.member, log_now_ms());
+		limits_leave(holder->limits, &h->syn.member, clock_now_ms());
 		free(h);
 	}
 	return fate;
@@ -546,7 +552,7 @@ static void on_expire(evutil_socket_t fd, short what, void *arg)
 {
 	static const struct timeval again = { .tv_sec = EXPIRE_SECONDS };
 	struct holder *holder = arg;
-	uint64_t now_ms = log_now_ms();
+	uint64_t now_ms = clock_now_ms();
 	struct held_syn *held;
 
 	(void)fd;
