@@ -9,12 +9,12 @@ enum probe_outcome probe_judge(struct probe_result *result)
 	size_t length = 0;
 
 	result->status = convert_message_length(result->message, result->message_len, &length);
-	if (result->status == CONVERT_OK)
+	if (result->status == CONVERT_STATUS_OK)
 		result->status = convert_response_parse(result->message, result->message_len,
 							&result->response);
-	if (result->status == CONVERT_OK)
+	if (result->status == CONVERT_STATUS_OK)
 		return PROBE_ANSWERED;
-	return result->status == CONVERT_NEED_MORE ? PROBE_SILENT : PROBE_NOT_CONVERT;
+	return result->status == CONVERT_STATUS_NEED_MORE ? PROBE_SILENT : PROBE_NOT_CONVERT;
 }
 
 void probe_copy(struct probe_result *to, const struct probe_result *from)
