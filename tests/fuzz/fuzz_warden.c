@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "convertd/syn/syn_packet.h"
+#include "convertd/net/syn_packet.h"
 #include "convertd/privilege/warden_message.h"
 #include "convertd/privilege/warden_policy.h"
 

@@ -4,7 +4,7 @@
 #define CONVERTD_WARDEN_POLICY_H
 
 #include "convertd/config/settings.h"
-#include "convertd/syn/syn_packet.h"
+#include "convertd/net/syn_packet.h"
 #include "convertd/privilege/warden_message.h"
 
 #include <stdbool.h>

@@ -27,7 +27,7 @@
 #include "convertd/syn/syn_rules.h"
 
 #include "convertd/policy/request.h"
-#include "convertd/syn/syn_packet.h"
+#include "convertd/net/syn_packet.h"
 
 #include <convert/convert.h>
 #include <errno.h>
