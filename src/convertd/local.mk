@@ -5,6 +5,12 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/policy/admission.c src/convertd/policy/admission.h \
 	src/convertd/base/blocks.c src/convertd/base/blocks.h \
 	src/convertd/base/bucket.c src/convertd/base/bucket.h \
+	src/convertd/base/clock.c src/convertd/base/clock.h \
+	src/convertd/base/fdpass.c src/convertd/base/fdpass.h \
+	src/convertd/base/listen_address.c src/convertd/base/listen_address.h \
+	src/convertd/base/metrics_address.c src/convertd/base/metrics_address.h \
+	src/convertd/base/tcp_option.h \
+	src/convertd/process/notify_message.c src/convertd/process/notify_message.h \
 	src/convertd/net/congestion.c src/convertd/net/congestion.h \
 	src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
 	src/convertd/policy/demand.c src/convertd/policy/demand.h \
@@ -19,7 +25,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/observe/metrics.c src/convertd/observe/metrics.h \
 	src/convertd/base/notices.c src/convertd/base/notices.h \
 	src/convertd/config/options.c src/convertd/config/options.h \
-	src/convertd/observe/outcome.c src/convertd/observe/outcome.h \
+	src/convertd/policy/outcome.c src/convertd/policy/outcome.h \
 	src/convertd/policy/own.c src/convertd/policy/own.h \
 	src/convertd/base/problems.c src/convertd/base/problems.h \
 	src/convertd/policy/proof.c src/convertd/policy/proof.h \
@@ -43,8 +49,8 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/process/sysctls.c src/convertd/process/sysctls.h \
 	src/convertd/base/textfile.c src/convertd/base/textfile.h \
 	src/convertd/config/user.c src/convertd/config/user.h \
-	src/convertd/privilege/rights.c src/convertd/privilege/rights.h \
-	src/convertd/privilege/warden_message.c src/convertd/privilege/warden_message.h \
+	src/convertd/rights/rights.c src/convertd/rights/rights.h \
+	src/convertd/rights/warden_message.c src/convertd/rights/warden_message.h \
 	src/convertd/privilege/warden_policy.c src/convertd/privilege/warden_policy.h \
 	src/common/json.c src/common/json.h
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
@@ -88,8 +94,8 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/syn/syn_window.c src/convertd/syn/syn_window.h \
 	src/convertd/config/terms.c src/convertd/config/terms.h \
 	src/convertd/net/uplink.c src/convertd/net/uplink.h \
-	src/convertd/privilege/ward.c src/convertd/privilege/ward.h src/convertd/privilege/warden.c src/convertd/privilege/warden.h \
-	src/convertd/privilege/warden_calls.c src/convertd/privilege/warden_calls.h src/convertd/syn/warden_syns.h \
+	src/convertd/process/ward.c src/convertd/process/ward.h src/convertd/process/warden.c src/convertd/process/warden.h \
+	src/convertd/process/warden_calls.c src/convertd/process/warden_calls.h src/convertd/syn/warden_syns.h \
 	src/convertd/syn/windows.c src/convertd/syn/windows.h \
 	src/convertd/process/worker.c src/convertd/process/worker.h \
 	src/common/endpoints.c src/common/endpoints.h \

@@ -26,6 +26,6 @@ convertize_SOURCES = src/convertize/main.c \
 	src/common/netlink.c src/common/netlink.h src/common/sysctl.c src/common/sysctl.h
 convertize_CPPFLAGS = $(AM_CPPFLAGS) -DLIBCONVERT_DIR='"$(libdir)"'
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
-convertize_LDADD = libconvertize.la libresolve.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
+convertize_LDADD = libconvertize.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
 dist_man_MANS += man/convertize.1
 EXTRA_DIST += src/convertize/README.md

@@ -65,7 +65,7 @@ tests_unit_test_cache_race_LDADD = libclient.la libcodec.la libcommon.la $(CHECK
 
 tests_unit_test_srv_SOURCES = tests/unit/test_srv.c
 tests_unit_test_srv_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_srv_LDADD = libtestbytes.la libfuzz_srv_properties.la libclient.la $(RESOLV_LIBS) $(CHECK_LIBS)
+tests_unit_test_srv_LDADD = libtestbytes.la libfuzz_srv_properties.la libclient.la $(CHECK_LIBS)
 endif
 
 # convertd's parts
@@ -221,10 +221,9 @@ tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/socket/conn.c src
 tests_unit_test_conn_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_conn_LDADD = $(CHECK_LIBS)
 
-tests_unit_test_converters_SOURCES = tests/unit/test_converters.c src/shim/connect/converters.c src/shim/connect/converters.h \
-	src/shim/system/quiet.c src/shim/system/quiet.h
+tests_unit_test_converters_SOURCES = tests/unit/test_converters.c
 tests_unit_test_converters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_converters_LDADD = libresolve.la libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+tests_unit_test_converters_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 endif
 
 # what the tests notice: run by hand, see its README.md

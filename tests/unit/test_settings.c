@@ -2,6 +2,7 @@
 /* test_settings.c - the command line and the configuration file: what is right, and what is said */
 #include "config.h"
 
+#include "convertd/base/log.h"
 #include "convertd/config/settings.h"
 #include "convertd/base/textfile.h"
 

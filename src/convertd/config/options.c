@@ -4,6 +4,8 @@
 
 #include "convertd/config/options.h"
 
+#include "convertd/base/log.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -250,11 +252,11 @@ static bool apply_listen(const struct option_spec *spec, struct settings *settin
 	(void)spec;
 	if (!listen_parse(&listen, value, place, problems))
 		return false;
-	if (settings->listen_count == SETTINGS_LISTEN_MAX) {
+	if (settings->listen_count == LISTEN_ADDRESSES_MAX) {
 		problems_add(problems, place,
 			     "%s is one too many, the limit is %d; [::]:PORT listens on all addresses "
 			     "of the host",
-			     problems_quote(value, quote), SETTINGS_LISTEN_MAX);
+			     problems_quote(value, quote), LISTEN_ADDRESSES_MAX);
 		return false;
 	}
 	if (address->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(address)) {
@@ -349,12 +351,12 @@ static bool apply_metrics(const struct option_spec *spec, struct settings *setti
 		problems_add(problems, place,
 			     "%s is neither ADDR:PORT nor unix:/PATH of at most %d bytes; write "
 			     "127.0.0.1:%d or unix:/run/convertd/metrics.sock",
-			     quote, SETTINGS_SOCKET_PATH_MAX - 1, METRICS_PORT_EXAMPLE);
+			     quote, METRICS_PATH_MAX - 1, METRICS_PORT_EXAMPLE);
 		return false;
 	}
-	if (settings->metrics_count == SETTINGS_METRICS_MAX) {
+	if (settings->metrics_count == METRICS_ADDRESSES_MAX) {
 		problems_add(problems, place, "%s is one too many, the limit is %d", quote,
-			     SETTINGS_METRICS_MAX);
+			     METRICS_ADDRESSES_MAX);
 		return false;
 	}
 	settings->metrics[settings->metrics_count++] = where;

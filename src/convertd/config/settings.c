@@ -10,8 +10,9 @@
 
 #include "convertd/config/settings.h"
 
-#include "convertd/config/options.h"
 #include "convertd/base/textfile.h"
+#include "convertd/config/options.h"
+#include "convertd/policy/cookies.h"
 
 #include <assert.h>
 #include <getopt.h>
@@ -32,11 +33,6 @@ struct reading {
 	bool on_command_line[OPTIONS_MAX];
 	unsigned in_file[OPTIONS_MAX]; /* its first line, 0: not there */
 };
-
-bool listen_address_equal(const struct listen_address *a, const struct listen_address *b)
-{
-	return sockaddr_ip_equal(&a->address, &b->address) && strcmp(a->device, b->device) == 0;
-}
 
 /* What getopt_long() didn't take. */
 static void tell_no_option(struct problems *problems, int c, const char *word)

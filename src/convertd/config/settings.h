@@ -8,27 +8,22 @@
 #ifndef CONVERTD_SETTINGS_H
 #define CONVERTD_SETTINGS_H
 
-#include "common/sockaddr.h"
-#include "convertd/policy/access.h"
-#include "convertd/net/congestion.h"
-#include "convertd/policy/cookies.h"
-#include "convertd/policy/limits.h"
-#include "convertd/base/log.h"
-#include "convertd/policy/own.h"
+#include "convertd/base/listen_address.h"
+#include "convertd/base/metrics_address.h"
 #include "convertd/base/problems.h"
 #include "convertd/config/shared.h"
-#include "convertd/net/sources.h"
 #include "convertd/config/user.h"
+#include "convertd/net/congestion.h"
+#include "convertd/net/sources.h"
+#include "convertd/policy/access.h"
+#include "convertd/policy/limits.h"
+#include "convertd/policy/own.h"
 
 #include <limits.h>
-#include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SETTINGS_LISTEN_MAX 64
-#define SETTINGS_METRICS_MAX 4
 #define SETTINGS_STATUS_DEFAULT "/run/convertd/metrics.sock" /* as contrib/convertd.conf has it */
-#define SETTINGS_SOCKET_PATH_MAX 108 /* bytes, with the NUL: unix(7) */
 #define SETTINGS_WORKERS_MAX 256
 #define SETTINGS_PORT 1234
 #define SETTINGS_LISTEN_DEFAULT "[::]:1234"
@@ -50,31 +45,18 @@ enum settings_hold {
 	SETTINGS_HOLD_OFF,
 };
 
-/* Where clients are accepted. */
-struct listen_address {
-	union sockaddr_ip address;
-	char device[IFNAMSIZ]; /* only what arrives there; "": wherever it arrives */
-};
-
-/* Same address and device? */
-bool listen_address_equal(const struct listen_address *a, const struct listen_address *b);
-
-/* Where HTTP is answered. */
-struct metrics_address {
-	union sockaddr_ip address;
-	char path[SETTINGS_SOCKET_PATH_MAX]; /* of a Unix socket; "": the address counts */
-};
-
 /* The path of a file, and where it was given. */
 struct settings_path {
 	char name[PATH_MAX]; /* "": none */
 	struct place place;
 };
 
+struct cookies;
+
 struct settings {
 	enum settings_action action;
 	struct settings_path config;
-	struct listen_address listen[SETTINGS_LISTEN_MAX];
+	struct listen_address listen[LISTEN_ADDRESSES_MAX];
 	size_t listen_count;
 	struct shared shared; /* addresses that other converters have as well */
 	bool listen_is_default; /* nobody has said where */
@@ -98,7 +80,7 @@ struct settings {
 	unsigned log_level;       /* enum log_level */
 	unsigned log_format;      /* enum log_format */
 	unsigned log_rate;        /* lines a second about sessions of one outcome; 0: all */
-	struct metrics_address metrics[SETTINGS_METRICS_MAX];
+	struct metrics_address metrics[METRICS_ADDRESSES_MAX];
 	size_t metrics_count;
 	struct user user;
 	bool take_over; /* of a convertd that serves where this one is to */

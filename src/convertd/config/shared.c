@@ -12,7 +12,8 @@
 
 #include "convertd/config/shared.h"
 
-#include "convertd/config/settings.h"
+#include "convertd/base/listen_address.h"
+#include "convertd/policy/own.h"
 
 #include <linux/mptcp.h>
 #include <string.h>

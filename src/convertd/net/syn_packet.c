@@ -14,7 +14,8 @@
 
 #include "convertd/net/syn_packet.h"
 
-#include "convertd/policy/request.h"
+#include "convertd/base/tcp_option.h"
+
 
 #include <assert.h>
 #include <netinet/tcp.h>

@@ -12,7 +12,7 @@
 
 #include "common/prefix.h"
 #include "convertd/base/heap.h"
-#include "convertd/observe/outcome.h"
+#include "convertd/policy/outcome.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,22 +3,16 @@
 #ifndef CONVERTD_INHERIT_H
 #define CONVERTD_INHERIT_H
 
+#include "convertd/base/listen_address.h"
+#include "convertd/base/metrics_address.h"
 #include "convertd/base/problems.h"
-#include "convertd/config/settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The name by which the service manager keeps our own sockets for the next process. */
-#define INHERIT_KEPT_NAME "convertd-listen"
+struct settings;
 
-/* By which the manager keeps our lifeline: handover.c. */
-#define INHERIT_LIFELINE_NAME "convertd-lifeline"
-
-/* And withholding_rules_fd(). */
-#define INHERIT_RULES_NAME "convertd-rules"
-
-#define INHERIT_METRICS_MAX (2 * SETTINGS_METRICS_MAX)
+#define INHERIT_METRICS_MAX (2 * METRICS_ADDRESSES_MAX)
 
 struct inherited_socket {
 	struct listen_address where;

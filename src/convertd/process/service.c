@@ -28,7 +28,7 @@
 #include "convertd/base/notices.h"
 #include "convertd/process/notify.h"
 #include "convertd/policy/own.h"
-#include "convertd/privilege/rights.h"
+#include "convertd/rights/rights.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/source_bind.h"
 #include "convertd/process/surroundings.h"
@@ -60,7 +60,7 @@ struct service {
 	struct session_shared shared;
 	struct workers *workers;
 	const struct inherited *inherited;
-	struct site *sites[SETTINGS_LISTEN_MAX]; /* as settings->listen */
+	struct site *sites[LISTEN_ADDRESSES_MAX]; /* as settings->listen */
 	bool stopped;                            /* there are no sites any more */
 	bool told_standing;                      /* that a worker stands still */
 	struct withholding *withholding;
@@ -123,7 +123,7 @@ static bool contains(struct site *const *sites, size_t count, const struct site 
 
 /* Puts those of @sites that are not among @others into @out; returns how many. */
 static size_t without(struct site *const *sites, size_t count, struct site *const *others,
-		      size_t others_count, struct site *out[SETTINGS_LISTEN_MAX])
+		      size_t others_count, struct site *out[LISTEN_ADDRESSES_MAX])
 {
 	size_t n = 0;
 
@@ -155,10 +155,12 @@ static struct site *site_create(struct service *service, const struct listen_add
 	static const struct place nowhere;
 	size_t workers = workers_count(service->workers);
 	struct site *site = calloc(1, sizeof(*site) + workers * sizeof(struct acceptor *));
+	int inherited[SETTINGS_WORKERS_MAX];
+	size_t inherited_count = inherit_find(service->inherited, where, inherited, workers);
 	bool complete = site != NULL;
 
 	if (site)
-		site->listener = listener_create(where, workers, service->inherited, problems);
+		site->listener = listener_create(where, workers, inherited, inherited_count, problems);
 	if (site && !site->listener) {
 		free(site);
 		return NULL;
@@ -187,9 +189,9 @@ static struct site *find_site(const struct service *service, const struct listen
 
 /* Fills @next with a site for each place. */
 static bool make_sites(struct service *service, const struct settings *settings,
-		       struct site *next[SETTINGS_LISTEN_MAX], struct problems *problems)
+		       struct site *next[LISTEN_ADDRESSES_MAX], struct problems *problems)
 {
-	struct site *new[SETTINGS_LISTEN_MAX];
+	struct site *new[LISTEN_ADDRESSES_MAX];
 	size_t count = 0;
 
 	for (; count < settings->listen_count; count++) {
@@ -269,7 +271,7 @@ static void judge_again(const struct worker_context *worker, void *arg)
 void service_announce(const struct service *service, const char *how)
 {
 	const struct limits_settings *limits = &service->terms->limits;
-	char text[SETTINGS_LISTEN_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
+	char text[LISTEN_ADDRESSES_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
 	size_t workers = workers_count(service->workers);
 
 	text[0] = '\0';
@@ -340,7 +342,7 @@ static void set_demand(const struct service *service, const struct terms *terms)
 /* Nothing of this can fail. */
 static void take_force(struct service *service, struct terms *terms, struct site *const *next)
 {
-	struct site *started[SETTINGS_LISTEN_MAX], *stopped[SETTINGS_LISTEN_MAX];
+	struct site *started[LISTEN_ADDRESSES_MAX], *stopped[LISTEN_ADDRESSES_MAX];
 	const struct settings *settings = terms->settings;
 	struct change change = {
 		.terms = terms,
@@ -376,24 +378,29 @@ static void keep_sockets(const struct service *service)
 {
 	int rules = withholding_rules_fd(service->withholding);
 
-	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_RULES_NAME);
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" NOTIFY_RULES_NAME);
 	if (rules >= 0)
-		notify_keep(rules, INHERIT_RULES_NAME);
-	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_KEPT_NAME);
+		notify_keep(rules, NOTIFY_RULES_NAME);
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" NOTIFY_KEPT_NAME);
 	for (size_t i = 0; i < site_count(service); i++) {
 		struct listener *listener = service->sites[i]->listener;
 
 		if (inherit_is_unit(service->inherited, &service->settings->listen[i]))
 			continue;
 		for (size_t n = 0; n < listener_sockets(listener); n++)
-			notify_keep(listener_socket(listener, n)->fd, INHERIT_KEPT_NAME);
+			notify_keep(listener_socket(listener, n)->fd, NOTIFY_KEPT_NAME);
 	}
+}
+
+static int find_metrics_socket(const void *inherited, const struct metrics_address *where)
+{
+	return inherit_find_metrics(inherited, where);
 }
 
 bool service_apply(struct service *service, struct settings *settings, struct problems *problems)
 {
 	static const struct place nowhere;
-	struct site *next[SETTINGS_LISTEN_MAX], *new[SETTINGS_LISTEN_MAX];
+	struct site *next[LISTEN_ADDRESSES_MAX], *new[LISTEN_ADDRESSES_MAX];
 	size_t new_count, workers = workers_count(service->workers);
 	size_t files = FILES_OWN + workers * (WORKER_FILES + settings->listen_count) +
 		       settings->metrics_count * ENDPOINT_FILES_MAX;
@@ -404,7 +411,8 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	    !make_sites(service, settings, next, problems))
 		return false;
 	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
-	if (monitor_open(service->shared.monitor, settings, problems) &&
+	if (monitor_open(service->shared.monitor, settings->metrics, settings->metrics_count,
+			 find_metrics_socket, service->inherited, problems) &&
 	    set_syns(service, settings, problems) && listen_all(new, new_count, problems))
 		terms = terms_create(settings, files, withholding_is_on(service->withholding),
 				     corrects_windows(service, settings));

@@ -9,6 +9,7 @@
 
 #include "convertd/process/surroundings.h"
 
+#include "convertd/base/clock.h"
 #include "common/endpoints.h"
 #include "common/sysctl.h"
 #include "convertd/policy/families.h"
@@ -119,7 +120,7 @@ static void check_routes(struct surroundings *surroundings, bool again)
 		bool tell = is_wanted(surroundings->settings, family) &&
 			    (again || families_is_routed(family));
 
-		families_set_routed(family, routed, tell, log_now_ms());
+		families_set_routed(family, routed, tell, clock_now_ms());
 	}
 }
 
@@ -139,7 +140,7 @@ static void on_changed(void *arg)
 
 	if (!surroundings->settings)
 		return;
-	families_routes_changed(log_now_ms());
+	families_routes_changed(clock_now_ms());
 	check(surroundings, false);
 }
 

@@ -30,7 +30,7 @@
 #include "convertd/process/withholding.h"
 
 #include "convertd/base/log.h"
-#include "convertd/privilege/rights.h"
+#include "convertd/rights/rights.h"
 #include "convertd/process/worker.h"
 #include "convertd/session/session.h"
 #include "convertd/syn/syn_judge.h"
@@ -47,7 +47,7 @@ struct withholding {
 	int rules; /* the descriptor of the rules; -1: nothing was ever withheld, nor by the process before this one */
 	bool on;   /* SYNs are withheld */
 	uint16_t first; /* the number of the first worker's queue */
-	struct listen_address listen[SETTINGS_LISTEN_MAX]; /* what the rules are for */
+	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* what the rules are for */
 	size_t listen_count;
 	struct syn_judge *judges[]; /* one for each worker */
 };

@@ -16,6 +16,7 @@
 
 #include "convertd/session/blame.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/policy/admission.h"
 #include "convertd/policy/families.h"
 #include "convertd/base/log.h"
@@ -37,9 +38,9 @@ struct downstream_error blame_ourselves(void)
 static void on_tested(const union sockaddr_ip *server, int error)
 {
 	if (!error || error == -ECONNREFUSED)
-		families_answered(server, log_now_ms());
+		families_answered(server, clock_now_ms());
 	else
-		families_tested_in_vain(server, log_now_ms());
+		families_tested_in_vain(server, clock_now_ms());
 }
 
 static void test(struct request_context *context, const union sockaddr_ip *server)
@@ -60,7 +61,7 @@ static void test(struct request_context *context, const union sockaddr_ip *serve
 /* Tests what is due, and comes back when the next is. */
 static void run_tests(struct request_context *context)
 {
-	uint64_t now_ms = log_now_ms(), next_ms = 0;
+	uint64_t now_ms = clock_now_ms(), next_ms = 0;
 
 	for (int family = 0; family < FAMILY_COUNT; family++) {
 		union sockaddr_ip server;
@@ -134,7 +135,7 @@ struct downstream_error blame_refusal(struct request_context *context, int fd,
 {
 	struct downstream_error refusal = downstream_refusal(fd, server, error);
 	bool ours = false;
-	uint64_t now_ms = log_now_ms();
+	uint64_t now_ms = clock_now_ms();
 	bool silent = error == -ETIMEDOUT;
 
 	if (is_unrouted(fd, error)) {
@@ -155,7 +156,7 @@ struct downstream_error blame_refusal(struct request_context *context, int fd,
 
 bool blame_silence(struct request_context *context, const union sockaddr_ip *server, uint64_t asked_ms)
 {
-	bool ours = families_unanswered(server, asked_ms, log_now_ms(), true);
+	bool ours = families_unanswered(server, asked_ms, clock_now_ms(), true);
 
 	run_tests(context);
 	return ours;
@@ -163,11 +164,11 @@ bool blame_silence(struct request_context *context, const union sockaddr_ip *ser
 
 void blame_nobody(const union sockaddr_ip *server)
 {
-	families_answered(server, log_now_ms());
+	families_answered(server, clock_now_ms());
 }
 
 void blame_again(struct request_context *context, const union sockaddr_ip *server)
 {
-	families_asked(server, log_now_ms());
+	families_asked(server, clock_now_ms());
 	run_tests(context);
 }

@@ -15,7 +15,7 @@ struct tcp_info;
 /*
  * blame_refusal() - what the client is told
  * @fd: the server's socket, -1 where there is none
- * @asked_ms: when the server was asked, as log_now_ms()
+ * @asked_ms: when the server was asked, as clock_now_ms()
  * @error: -errno of downstream_connect() or downstream_result(), -ETIMEDOUT where time is up
  */
 struct downstream_error blame_refusal(struct request_context *context, int fd,

@@ -27,6 +27,7 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/net/downstream.h"
 #include "convertd/base/log.h"
 #include "convertd/observe/metrics.h"
@@ -111,7 +112,7 @@ void session_clear_deadline(struct session *s)
 /* Sets the deadline to when an unproven client has to be there, if @ms would end later. */
 static bool hurry(struct session *s, unsigned ms)
 {
-	uint64_t now_us = log_now_us();
+	uint64_t now_us = clock_now_us();
 	uint64_t left_us = s->prove_by_us > now_us ? s->prove_by_us - now_us : 1;
 	struct timeval left = { .tv_sec = (time_t)(left_us / 1000000),
 				.tv_usec = (suseconds_t)(left_us % 1000000) };
@@ -261,7 +262,7 @@ static void session_destroy(struct session *s)
 	session_memory_forget(s);
 	DL_DELETE(s->pool->sessions, s);
 	session_count_pending(s, (enum limits_class)s->member.class, (uint64_t)-1);
-	limits_leave(s->pool->context.admission.limits, &s->member, log_now_ms());
+	limits_leave(s->pool->context.admission.limits, &s->member, clock_now_ms());
 	session_clear_deadline(s);
 	session_decide_line(s);
 	/* A socket in SYN_RECV that is only closed goes on with SYN+ACKs, of which nobody keeps count. */
@@ -419,7 +420,7 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	s->pool = pool;
 	s->client = *client;
 	s->id = atomic_fetch_add(&pool->shared->last_id, 1) + 1;
-	s->started_us = log_now_us();
+	s->started_us = clock_now_us();
 	s->error = RECORD_NO_ERROR;
 	session_set_outcome(s, OUTCOME_NONE, NULL);
 	metrics_add(pool->context.metrics, METRIC_ACCEPTED, 1);

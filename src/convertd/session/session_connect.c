@@ -4,6 +4,9 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
+#include "convertd/base/tcp_option.h"
+
 #include "convertd/net/downstream.h"
 #include "convertd/net/fastopen.h"
 #include "convertd/base/log.h"
@@ -80,7 +83,7 @@ static void tell_source(struct session_pool *pool, const union sockaddr_ip *sour
 
 uint64_t session_age_us(const struct session *s)
 {
-	uint64_t age = log_now_us() - s->started_us;
+	uint64_t age = clock_now_us() - s->started_us;
 
 	return age ? age : 1;
 }

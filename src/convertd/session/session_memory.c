@@ -13,6 +13,7 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/observe/metrics.h"
 
 #include <event2/event.h>
@@ -94,7 +95,7 @@ bool session_memory_lingers(struct session *s)
 
 static void look_at(struct session *s)
 {
-	relay_memory_look(&s->memory, &s->relay, log_now_ms());
+	relay_memory_look(&s->memory, &s->relay, clock_now_ms());
 	if (s->memory.bytes < WORTH_MIN)
 		look_no_more(s);
 	else

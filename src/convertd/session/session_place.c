@@ -15,6 +15,7 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
 #include "convert/convert.h"
 #include "convertd/policy/admission.h"
 #include "convertd/policy/own.h"
@@ -71,7 +72,7 @@ static struct asked *place_of(uint64_t key)
 /* Returns false if it was asked lately; else it is from now on. Two threads may both ask: no harm. */
 static bool is_to_be_asked(const union sockaddr_ip *server)
 {
-	uint64_t key = key_of(server), now_ms = log_now_ms();
+	uint64_t key = key_of(server), now_ms = clock_now_ms();
 	struct asked *place = place_of(key);
 
 	if (atomic_load(&place->key) == key && now_ms - atomic_load(&place->at_ms) < ASKED_MS)
@@ -129,7 +130,7 @@ bool session_awaits_token(struct session *s)
 	if (!s->doubted)
 		return false;
 	s->doubted = atomic_load(&place->key) == key && !atomic_load(&place->ended) &&
-		     log_now_ms() - atomic_load(&place->at_ms) < AWAITED_MS;
+		     clock_now_ms() - atomic_load(&place->at_ms) < AWAITED_MS;
 	if (s->doubted)
 		session_set_deadline(s, SESSION_TIMEOUT_RESET_POLL);
 	return s->doubted;
@@ -165,9 +166,15 @@ bool session_leads_here(struct session *s, const struct tcp_info *info)
 {
 	const struct settings *settings = s->pool->context.terms->settings;
 	unsigned generation = own_generation();
-	bool found = info && own_look_meets(s->pool->context.own_look, settings, s->pool->context.route,
-					    s->relay.side[RELAY_DOWNSTREAM].fd, &s->server, info);
+	bool found = info && own_look_meets(s->pool->context.own_look, settings->listen, settings->listen_count,
+					    s->pool->context.route, s->relay.side[RELAY_DOWNSTREAM].fd,
+					    &s->server, info);
 
+	if (found) {
+		struct in6_addr address = sockaddr_ip_in6(&s->server);
+
+		own_learn(&address, 0, clock_now_ms());
+	}
 	if (!found && generation == s->own_generation)
 		return false;
 	s->own_generation = generation;

@@ -4,7 +4,7 @@
 #define CONVERTD_SESSION_PRIVATE_H
 
 #include "convertd/net/downstream.h"
-#include "convertd/observe/outcome.h"
+#include "convertd/policy/outcome.h"
 #include "convertd/observe/record.h"
 #include "convertd/policy/session_state.h"
 #include "convertd/relay/relay.h"
@@ -255,7 +255,7 @@ void session_refuse(struct session *s, const uint8_t *answer, size_t len, const 
 /* The server can't be reached. */
 void session_refuse_server(struct session *s, struct downstream_error refusal);
 
-/* When its server was asked, as log_now_ms(). */
+/* When its server was asked, as clock_now_ms(). */
 uint64_t session_asked_ms(const struct session *s);
 
 /* The connection to the server has failed with @error. */

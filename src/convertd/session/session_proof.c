@@ -14,6 +14,7 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/proof.h"
 
@@ -55,7 +56,7 @@ void session_start_proof(struct session *s)
 	} else {
 		unsigned ms = deadline_ms(s, &proof);
 
-		s->prove_by_us = log_now_us() + (ms > age_ms ? ms - age_ms : 1) * 1000ULL;
+		s->prove_by_us = clock_now_us() + (ms > age_ms ? ms - age_ms : 1) * 1000ULL;
 	}
 }
 

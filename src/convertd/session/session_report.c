@@ -10,6 +10,7 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/observe/metrics.h"
 #include "convertd/config/settings.h"
 #include "convertd/observe/shortage.h"
@@ -60,7 +61,7 @@ static struct record make_record(const struct session *s)
 		.source = s->source,
 		.bytes_up = session_relayed(s, RELAY_UPSTREAM),
 		.bytes_down = session_relayed(s, RELAY_DOWNSTREAM),
-		.duration_us = log_now_us() - s->started_us,
+		.duration_us = clock_now_us() - s->started_us,
 		.connect_us = s->connect_us ? s->connect_us : RECORD_NEVER,
 		.transport = (enum record_transport)s->transport,
 		.subflows = s->subflows,
@@ -82,7 +83,7 @@ static bool may_log(const struct session *s)
 	if (!rate)
 		return true;
 	if (log_limit_take(&pool->log_limits[s->outcome], 1000000 / rate,
-			   rate * LOG_BURST_SECONDS, log_now_us()))
+			   rate * LOG_BURST_SECONDS, clock_now_us()))
 		return true;
 	metrics_add(pool->context.metrics, METRIC_LOG_LEFT_OUT, 1);
 	return false;

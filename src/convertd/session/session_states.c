@@ -9,6 +9,7 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/session/blame.h"
 #include "convertd/policy/judgement.h"
 #include "convertd/session/withheld.h"
@@ -73,7 +74,7 @@ void session_refuse(struct session *s, const uint8_t *answer, size_t len, const 
 
 	session_reset_socket(s, RELAY_DOWNSTREAM);
 	if (!s->error_taken &&
-	    !limits_take_error(s->pool->context.admission.limits, &s->member, log_now_ms())) {
+	    !limits_take_error(s->pool->context.admission.limits, &s->member, clock_now_ms())) {
 		session_drop(s, OUTCOME_LIMIT_ERRORS);
 		return;
 	}
@@ -128,7 +129,7 @@ static void session_judge(struct session *s, const uint8_t *buf, size_t len, str
 		.client = { .address = sockaddr_ip_in6(&s->client), .proven = !s->unproven },
 		.grant = s->withheld ? &s->withheld->grant : NULL,
 		.member = &s->member,
-		.now_ms = log_now_ms(),
+		.now_ms = clock_now_ms(),
 	};
 	const struct request_decision *request = &judgement->request;
 
@@ -419,7 +420,7 @@ static void advance_relay(struct session *s)
 	    s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len) {
 		s->answered = true;
 		session_set_class(s, LIMITS_OPEN);
-		relay_watch_start(&s->watch, log_now_ms());
+		relay_watch_start(&s->watch, clock_now_ms());
 		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
 	}
 	switch (result) {
@@ -498,6 +499,16 @@ void session_handle(struct session *s)
 		state_handlers[s->state](s);
 }
 
+/* What the end of a session is called that has passed a limit of relay_watch.h. */
+static const enum outcome watch_outcomes[] = {
+	[RELAY_WATCH_NONE] = OUTCOME_NONE,
+	[RELAY_WATCH_CLIENT_STALLED] = OUTCOME_CLIENT_STALLED,
+	[RELAY_WATCH_SERVER_STALLED] = OUTCOME_SERVER_STALLED,
+	[RELAY_WATCH_HALF_CLOSED] = OUTCOME_HALF_CLOSED,
+	[RELAY_WATCH_IDLE] = OUTCOME_IDLE,
+};
+static_assert(sizeof(watch_outcomes) / sizeof(watch_outcomes[0]) == RELAY_WATCH_COUNT, "an outcome for each");
+
 /* The deadline in RELAY: is the client there, and does anything move? */
 static void look_at_relay(struct session *s)
 {
@@ -508,7 +519,7 @@ static void look_at_relay(struct session *s)
 		.idle_ms = settings->idle_timeout * 1000ULL,
 	};
 	enum outcome reason = OUTCOME_NONE;
-	uint64_t now_ms = log_now_ms();
+	uint64_t now_ms = clock_now_ms();
 
 	if (!s->answered) {
 		session_look_upstream(s);
@@ -518,7 +529,7 @@ static void look_at_relay(struct session *s)
 		reason = OUTCOME_NO_HANDSHAKE;
 	} else {
 		session_look_transport(s);
-		reason = relay_watch_look(&s->watch, &s->relay, &timeouts, now_ms);
+		reason = watch_outcomes[relay_watch_look(&s->watch, &s->relay, &timeouts, now_ms)];
 		if (s->watch.moved_ms == now_ms)
 			limits_touch(s->pool->context.admission.limits, &s->member);
 	}

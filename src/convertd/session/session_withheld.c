@@ -7,6 +7,7 @@
  */
 #include "config.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/policy/demand.h"
 #include "convertd/session/withheld.h"
 #include "convertd/session/session_private.h"
@@ -32,7 +33,7 @@ void session_take_withheld(struct session *s)
 		return;
 	s->started_us = s->withheld->came_us;
 	/* It was counted as pending; the session is as well. */
-	limits_leave(s->pool->context.admission.limits, &s->withheld->member, log_now_ms());
+	limits_leave(s->pool->context.admission.limits, &s->withheld->member, clock_now_ms());
 	if (s->withheld->unproven)
 		demand_leave(s->pool->context.admission.demand);
 }

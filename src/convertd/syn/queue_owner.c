@@ -18,6 +18,7 @@
 
 #include "convertd/syn/queue_owner.h"
 
+#include "convertd/base/fdpass.h"
 #include "convertd/session/withheld.h"
 #include "convertd/base/log.h"
 
@@ -251,7 +252,8 @@ static bool may_go_on_as(const struct warden_policy *policy, const uint8_t *pack
 	struct syn_packet syn;
 
 	return syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK &&
-	       warden_policy_allows_syn(policy, &syn);
+	       warden_policy_allows_syn(policy, &syn.flow.destination,
+					syn.flow.destination_port);
 }
 
 /* Fails for packets that are gone with their device: so are their connections. */
@@ -281,7 +283,7 @@ bool queue_owner_serve(struct queue_owner *owner, size_t index, const struct war
 {
 	struct queue *queue = &owner->queue[index];
 	int passed;
-	ssize_t len = warden_receive(queue->verdicts, owner->in, sizeof(owner->in), false, &passed);
+	ssize_t len = fdpass_receive(queue->verdicts, owner->in, sizeof(owner->in), false, &passed);
 
 	if (passed >= 0)
 		close(passed);

@@ -43,6 +43,7 @@
 
 #include "convertd/syn/syn_judge.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/base/memory.h"
 #include "convertd/config/settings.h"
@@ -52,6 +53,7 @@
 #include "convertd/observe/metrics.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/judgement.h"
+#include "convertd/policy/own.h"
 #include "convertd/session/blame.h"
 #include "convertd/session/request_context.h"
 #include "convertd/session/withheld.h"
@@ -126,7 +128,7 @@ static struct event *attempt_event(struct syn_attempt *a)
 
 static void free_syn(struct syn_judge *judge, struct withheld_syn *syn)
 {
-	limits_leave(judge->context->admission.limits, &syn->member, log_now_ms());
+	limits_leave(judge->context->admission.limits, &syn->member, clock_now_ms());
 	if (syn->unproven)
 		demand_leave(judge->context->admission.demand);
 	withheld_syn_fini(syn);
@@ -143,7 +145,7 @@ static void log_release(const struct withheld_syn *syn, const char *why)
 	sockaddr_ip_set(&address, AF_UNSPEC, &syn->flow.source, syn->flow.source_port);
 	log_debug("SYN of %s to %s: let go after %llu ms: %s", sockaddr_ip_format(&address, client),
 		  sockaddr_ip_format(&syn->grant.server, server),
-		  (unsigned long long)(log_now_us() - syn->came_us) / 1000, why);
+		  (unsigned long long)(clock_now_us() - syn->came_us) / 1000, why);
 }
 
 /* Changes the packet so that it has the effect that the verdict names. */
@@ -182,7 +184,7 @@ static void release(struct syn_attempt *a, enum syn_verdict verdict, enum metric
 	a->syn.packet = NULL;
 	if (!event_pending(judge->expire, EV_TIMEOUT, NULL))
 		event_add(judge->expire, &expire);
-	withheld_release(judge->table, &a->syn, log_now_ms());
+	withheld_release(judge->table, &a->syn, clock_now_ms());
 	/* Nobody has taken it yet: there is no connection before the verdict. */
 	if (!keep && withheld_take_back(judge->table, &a->syn))
 		free_syn(judge, &a->syn);
@@ -234,10 +236,14 @@ static const struct limits_member_kind member_kind = { .claim = claim, .make_roo
 static bool leads_here(const struct syn_attempt *a, const struct tcp_info *info)
 {
 	const struct request_context *context = a->judge->context;
+	const struct settings *settings = context->terms->settings;
+	struct in6_addr address = sockaddr_ip_in6(&a->syn.grant.server);
 
-	return own_look_meets(context->own_look, context->terms->settings, context->route, a->syn.fd,
-			      &a->syn.grant.server, info) &&
-	       !admission_still_allows(&context->admission, &a->syn.grant.server);
+	if (!own_look_meets(context->own_look, settings->listen, settings->listen_count, context->route, a->syn.fd,
+			    &a->syn.grant.server, info))
+		return false;
+	own_learn(&address, 0, clock_now_ms());
+	return !admission_still_allows(&context->admission, &a->syn.grant.server);
 }
 
 static void on_server(evutil_socket_t fd, short what, void *arg)
@@ -288,7 +294,7 @@ static int withhold(struct syn_attempt *a, const uint8_t *packet, size_t len)
 		return -ENOMEM;
 	memcpy(a->syn.packet, packet, len);
 	a->syn.packet_len = len;
-	a->syn.came_us = log_now_us();
+	a->syn.came_us = clock_now_us();
 	if (event_assign(attempt_event(a), context->base, a->syn.fd, EV_WRITE | EV_PERSIST, on_server, a) == 0 &&
 	    event_add(attempt_event(a), &limit) == 0) {
 		error = withheld_add(a->judge->table, &a->syn);
@@ -367,7 +373,7 @@ static void judge_request(const struct syn_judge *judge, enum judgement_place pl
 		.len = syn->payload_len,
 		.client.address = syn->flow.source,
 		.member = a ? &a->syn.member : NULL,
-		.now_ms = log_now_ms(),
+		.now_ms = clock_now_ms(),
 	};
 
 	judgement_make(&judge->context->admission, &c, judgement);
@@ -449,7 +455,7 @@ static enum syn_verdict judge_new(struct syn_judge *judge, uint32_t id, const ui
 	if (verdict == SYN_WITHHOLD)
 		judge->spare = NULL;
 	else
-		limits_leave(judge->context->admission.limits, &a->syn.member, log_now_ms());
+		limits_leave(judge->context->admission.limits, &a->syn.member, clock_now_ms());
 	return verdict;
 }
 
@@ -548,7 +554,7 @@ static void on_expire(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	expire(judge, log_now_ms() - EXPECT_MS);
+	expire(judge, clock_now_ms() - EXPECT_MS);
 	if (withheld_count(judge->table))
 		event_add(judge->expire, &again);
 }

@@ -16,8 +16,8 @@
 
 #include "common/errors.h"
 #include "convert/convert.h"
-#include "shim/system/clock.h"
-#include "shim/connect/converters.h"
+#include "common/clock.h"
+#include "client/converters.h"
 #include "shim/wait/deadlines.h"
 #include "shim/connect/liveness.h"
 #include "shim/system/log.h"
@@ -26,7 +26,7 @@
 #include "shim/connect/others.h"
 #include "shim/socket/paths.h"
 #include "shim/connect/replace.h"
-#include "shim/connect/servers.h"
+#include "client/servers.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>

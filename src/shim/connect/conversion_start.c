@@ -11,9 +11,9 @@
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
 #include "shim/connect/replace.h"
-#include "shim/connect/servers.h"
+#include "client/servers.h"
 #include "shim/connect/settle.h"
-#include "shim/connect/shared.h"
+#include "client/user_cache.h"
 #include "shim/wait/watch.h"
 
 #include <linux/tcp.h>
@@ -25,7 +25,7 @@ static const struct settings *settings;
 void conversion_init(const struct settings *kept)
 {
 	settings = kept;
-	shared_init(kept);
+	user_cache_init(kept, log_line);
 	attempt_init(kept);
 	conversion_steps_init(kept);
 	settle_init(kept);
@@ -131,7 +131,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	if (server->sa.sa_family != AF_INET &&
 	    option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
 		return CONVERSION_DIRECT; /* the kernel has an errno for it */
-	shared_open();
+	user_cache_open();
 	if (is_bypassed(conn, server))
 		return start_bypass(conn, fd, server);
 	for (bool resolved = false;; resolved = true) {

@@ -5,7 +5,7 @@
 #include "shim/connect/conversion.h"
 
 #include "convert/convert.h"
-#include "shim/system/clock.h"
+#include "common/clock.h"
 #include "shim/system/next.h"
 #include "shim/connect/others.h"
 #include "shim/wait/signals.h"

@@ -23,7 +23,7 @@
 #include "shim/connect/liveness.h"
 
 #include "shim/connect/attempt.h"
-#include "shim/system/clock.h"
+#include "common/clock.h"
 #include "shim/wait/deadlines.h"
 #include "shim/system/next.h"
 #include "shim/socket/tcpinfo.h"

@@ -9,7 +9,7 @@
 #ifndef SHIM_OTHERS_H
 #define SHIM_OTHERS_H
 
-#include "shim/system/clock.h"
+#include "common/clock.h"
 #include "shim/socket/conn.h"
 
 /* What has become of a pending socket in the hands of another process. */

@@ -9,7 +9,7 @@
 
 #include "shim/process/leave.h"
 
-#include "shim/system/clock.h"
+#include "common/clock.h"
 #include "shim/connect/conversion.h"
 #include "shim/connect/gate.h"
 #include "shim/system/next.h"

@@ -14,7 +14,7 @@
 
 #include "shim/connect/early.h"
 #include "shim/system/next.h"
-#include "shim/system/patience.h"
+#include "common/patience.h"
 #include "shim/wait/watch.h"
 
 #include <assert.h>

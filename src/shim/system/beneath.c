@@ -2,10 +2,10 @@
 /*
  * beneath.c - other preloaded libraries that stand between our hooks and the C library
  *
- * A thread is "inside" from the call of another library's function until that returns. What is kept is
- * where on the stack the call was made, not a count: a signal handler may leave a function that waits
- * by siglongjmp(), which no count would survive. A place that is further down than where the thread is now was
- * left so, and is forgotten.
+ * A thread is "inside" from its call of another library's function until that function returns. What is remembered is the
+ * place on the stack where the call was made, and not a counter: a signal handler may leave a function that waits
+ * by siglongjmp(), after which a counter would stay too high. A remembered place that is further down the stack than the thread is
+ * now belongs to a call that was left in this way, and counts no more.
  */
 #include "config.h"
 
@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if RAWCALL_OWN /* elsewhere syscall() isn't hooked, and leads nowhere but into the kernel */
+#if RAWCALL_OWN /* elsewhere syscall() is no hook, so that nothing can come back */
 
-/* X(return type, name, parameters, arguments): those that a system call with a hook may stand behind */
+/* X(return type, name, parameters, arguments): the functions whose system calls hooks/syscall.c sends to a hook */
 #define BENEATH_FUNCTIONS(X)                                                                       \
 	X(int, socket, (int domain, int type, int protocol), (domain, type, protocol))             \
 	X(int, connect, (int fd, const struct sockaddr *addr, socklen_t len), (fd, addr, len))     \
@@ -98,7 +98,7 @@
 	   const sigset_t *mask),                                                                  \
 	  (epfd, events, max, timeout, mask))
 
-/* Where the thread has called another library's function; 0: it hasn't. The stack grows downwards. */
+/* The stack address at which the thread has called another library's function; 0 if it hasn't. Stacks grow downwards. */
 static _Thread_local uintptr_t called_at;
 
 bool beneath_is_inside(void)
@@ -106,7 +106,7 @@ bool beneath_is_inside(void)
 	return (uintptr_t)__builtin_frame_address(0) < called_at;
 }
 
-/* Returns what is to be restored by the end of a call that is made @here. */
+/* Notes a call made at stack address @here. Returns the value that called_at is to have again when the call has returned. */
 static uintptr_t call_begin(uintptr_t here)
 {
 	uintptr_t outer = called_at;
@@ -115,6 +115,7 @@ static uintptr_t call_begin(uintptr_t here)
 	return here < outer ? outer : 0;
 }
 
+/* The functions that the wrappers below call: the table as next_bind() left it. */
 static struct next_functions other;
 
 #define CALL_OTHER(ret, name, params, args)                                                        \
@@ -129,7 +130,7 @@ static struct next_functions other;
 BENEATH_FUNCTIONS(CALL_OTHER)
 #undef CALL_OTHER
 
-/* Those with a variable argument, which is passed on as the widest. */
+/* fcntl() and ioctl() have an optional argument, which is passed on as a pointer, the widest type that it can have. */
 static int through_fcntl(int fd, int command, ...)
 {
 	uintptr_t outer = call_begin((uintptr_t)__builtin_frame_address(0));
@@ -156,7 +157,7 @@ static int through_ioctl(int fd, unsigned long request, ...)
 	return result;
 }
 
-/* The C library, by an address in it: where its segments are. */
+/* The C library: an address in it, by which object_find() knows it, and where its segments start and end. */
 static struct object {
 	uintptr_t address, start, end;
 } libc;
@@ -199,11 +200,11 @@ void beneath_bind(struct next_functions *functions)
 	const char *preloads = getenv("LD_PRELOAD");
 
 	has_mptcpize = preloads && strstr(preloads, "libmptcpwrap");
-	/* errno's function, which nobody replaces */
+	/* errno's function, which no library replaces */
 	libc.address = (uintptr_t)dlsym(RTLD_NEXT, "__errno_location");
 	dl_iterate_phdr(object_find, &libc);
 	other = *functions;
-	/* a name that the C library lacks is a function of ours, which makes the system call itself */
+	/* dlsym() finds nothing where the C library lacks a name: then the entry is next.c's own, which calls nobody. */
 #define BIND(name)                                                                                 \
 	if (!beneath_is_libc((uintptr_t)other.name) && dlsym(RTLD_NEXT, #name))                    \
 		functions->name = through_##name;

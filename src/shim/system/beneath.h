@@ -2,10 +2,10 @@
 /*
  * beneath.h - other preloaded libraries that stand between our hooks and the C library
  *
- * Such a library's function may end in syscall(2), as mptcpize's socket() does. That is our hook again,
- * which would call the library again, and so on for ever: what is called from beneath a hook belongs to
- * the kernel. So where a function behind a hook is not the C library's, the thread remembers that it
- * is in there. Where all are the C library's, as a rule, nothing stands in between.
+ * The function of such a library may end in syscall(2), as the socket() of mptcpize's does. syscall() is one of our hooks,
+ * which would call our socket(), which would call that library again, and so on without end. So a system call that is made by
+ * a function behind a hook has to go to the kernel. To know one, each thread remembers when it is inside such a
+ * function. That costs time in each call, and is done only for functions that aren't the C library's: as a rule none.
  */
 #ifndef SHIM_BENEATH_H
 #define SHIM_BENEATH_H
@@ -15,22 +15,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Puts the remembering between @functions, as they were looked up, and our hooks, where it is needed. */
+/*
+ * beneath_bind() - replaces each entry of @functions that isn't the C library's by one that notes the call and makes it
+ * @functions: the table as next_bind() leaves it. Called once, by the constructor, right after next_bind().
+ */
 void beneath_bind(struct next_functions *functions);
 
 /*
- * The file of a library behind our connect() that takes connections to proxies, as torsocks does: what we
- * convert would go past them. NULL if there is none.
+ * beneath_proxy() - the library behind our connect() that takes connections to proxies, as torsocks does
+ * What we convert would go past that proxy. Returns the library's file name, which stays valid, or NULL if there is none.
  */
 const char *beneath_proxy(void);
 
-/* Is mptcpize's library preloaded, too? In front of ours it makes MPTCP sockets by syscall(). */
+/* Is mptcpize's library preloaded, too? One that is in front of ours makes MPTCP sockets by syscall(). */
 bool beneath_has_mptcpize(void);
 
-/* Is this an address in the C library? */
+/* Is @address in the C library? False before beneath_bind(). */
 bool beneath_is_libc(uintptr_t address);
 
-/* Was this called, in the end, by a function that stands behind one of our hooks? */
+/* Is the calling thread inside a function that stands behind one of our hooks? */
 bool beneath_is_inside(void);
 
 #endif

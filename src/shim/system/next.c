@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* next.c - the functions that the hooks stand in front of */
+/*
+ * next.c - the functions that the hooks stand in front of
+ *
+ * Until the constructor has called next_bind(), each entry of the table is a function of this file, raw_NAME(), that
+ * makes the system call by an instruction. next_bind() then replaces each entry by what the dynamic linker finds behind
+ * our library, and leaves those alone that nobody defines. After that the table doesn't change any more, so that it is
+ * read without a lock. (beneath.c wraps entries of other preloaded libraries before the constructor returns.)
+ */
 #include "config.h"
 
 #include "shim/system/next.h"
 
 #include "common/rawcall.h"
-#include "shim/system/beneath.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,7 +23,10 @@
 
 #define KERNEL_SIGSET_BYTES (_NSIG / 8)
 
-/* The system calls behind the names, on any architecture: those that only old ones have are made of newer ones. */
+/*
+ * The system calls behind the names. Newer architectures lack dup2, poll, select and epoll_wait, so that these are built from
+ * the system calls that all architectures have.
+ */
 static int raw_socket(int domain, int type, int protocol)
 {
 	return (int)RAWCALL(SYS_socket, domain, type, protocol);
@@ -122,7 +131,7 @@ static int raw_ioctl(int fd, unsigned long request, ...)
 
 static int raw_dup2(int fd, int to)
 {
-	/* dup3 refuses what dup2 allows: a descriptor onto itself */
+	/* dup3(2) refuses to copy a descriptor onto itself, which dup2(2) allows. */
 	return fd == to ? (raw_fcntl(fd, F_GETFD, NULL) < 0 ? -1 : to) : raw_dup3(fd, to, 0);
 }
 
@@ -136,7 +145,7 @@ static ssize_t raw_readv(int fd, const struct iovec *iov, int count)
 	return RAWCALL(SYS_readv, fd, iov, count);
 }
 
-/* The offset is two registers' worth, low half first, for every architecture: preadv2(2). */
+/* preadv2(2): on every architecture the kernel takes the offset as two arguments, the low half first. */
 static ssize_t raw_preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset,
 			      int flags)
 {
@@ -329,8 +338,8 @@ static void raw__exit(int status)
 }
 
 /*
- * No single system calls: looked up then and there. Allocators, which are why nothing else is, start
- * no programs and make no streams of sockets.
+ * These are more than one system call, so that the C library's function is looked up when one of them is called before
+ * next_bind() has run. dlsym() may allocate here: no allocator starts a program or makes a stream of a socket.
  */
 #define RAW_LATE(ret, name, params, args, otherwise)                                               \
 	static ret raw_##name params                                                               \
@@ -418,7 +427,7 @@ void next_bind(void)
 {
 	void *found;
 
-/* dlsym() returns an object pointer: copied, since ISO C does not convert it to a function's. */
+/* dlsym() returns a pointer to an object, which ISO C doesn't convert to a function's: its bytes are copied. */
 #define NEXT_BIND(ret, name, params)                                                               \
 	found = dlsym(RTLD_NEXT, #name);                                                           \
 	if (found)                                                                                 \
@@ -426,5 +435,4 @@ void next_bind(void)
 	NEXT_FUNCTIONS(NEXT_BIND)
 #undef NEXT_BIND
 	bind_syscall();
-	beneath_bind(&next);
 }

@@ -2,14 +2,13 @@
 /*
  * next.h - the functions that the hooks stand in front of
  *
- * next.NAME is the next definition of NAME in the search order, as a rule the C
- * library's. Until next_bind() has run (other libraries' constructors come before
- * ours), and where the C library lacks NAME, it is a plain system call: nothing
- * is ever resolved inside a hook, since dlsym() may allocate and an allocator may
- * read(2).
+ * next.NAME calls the definition of NAME that follows ours in the dynamic linker's search order, as a rule the C
+ * library's. Where the C library lacks NAME, and until next_bind() has run (constructors of other libraries run before
+ * ours), next.NAME makes the system call itself. So no hook ever has to look up a function: dlsym() may allocate, and an
+ * allocator may call read(2), which is a hook.
  *
- * All code of the shim reaches the system through this table, never by the bare
- * name, which is a hook.
+ * All code of the shim reaches the system through this table, since the bare name is a hook. That also makes
+ * the table the seam at which unit tests replace the kernel (tests/unit/fake_kernel.h).
  */
 #ifndef SHIM_NEXT_H
 #define SHIM_NEXT_H
@@ -26,7 +25,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* off_t of the names without "64", whatever _FILE_OFFSET_BITS says here. */
+/* The off_t of the functions without "64" in their names, whatever _FILE_OFFSET_BITS makes of off_t here. */
 #ifdef __GLIBC__
 typedef __off_t native_off_t;
 #else
@@ -116,25 +115,32 @@ struct next_functions {
 
 extern struct next_functions next;
 
-/* poll(2) that doesn't wait, and is no point of cancellation as next.poll is. */
+/*
+ * next_poll_now() - poll(2) without waiting
+ * Unlike next.poll it isn't a cancellation point (pthreads(7)). Returns as poll(2) does, with errno set.
+ */
 int next_poll_now(struct pollfd *fds, nfds_t count);
 
-/* The same for close(2). */
+/* next_close_now() - close(2) that isn't a cancellation point */
 void next_close_now(int fd);
 
-/* dup3(2) of a descriptor of our own, which other libraries that follow descriptors have never heard of. */
+/*
+ * next_dup_now() - dup3(2) of a descriptor that the shim has made itself
+ * A system call even where another preloaded library has a dup3() that keeps track of descriptors: that library has never heard of @fd.
+ */
 int next_dup_now(int fd, int to, int flags);
 
 /*
- * socket(2) for a socket of our own: of just this protocol, which other preloaded libraries would change
- * (mptcpize makes MPTCP sockets of TCP ones).
+ * next_socket_now() - socket(2) for a socket that the shim needs itself
+ * A system call, so that it has exactly this protocol: another preloaded library's socket() may change it, as mptcpize's
+ * makes MPTCP sockets of TCP ones.
  */
 int next_socket_now(int domain, int type, int protocol);
 
-/* What stands behind syscall(2). Apart from the others, since assembly language jumps there. */
+/* The function behind the hook syscall(). It isn't in the table because a hook written in assembly jumps to it. */
 extern long (*next_syscall)(long number, ...);
 
-/* Looks up what stands behind each hook. Called once, from the constructor. */
+/* next_bind() - fills the table with what the dynamic linker finds behind each hook. Called once, by the constructor. */
 void next_bind(void);
 
 #endif

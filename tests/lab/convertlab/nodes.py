@@ -42,9 +42,11 @@ class Node:
                     "mptcp endpoint add %s dev %s signal" % (self.addr6, self.name))
 
     def start(self, *arguments):
-        """Starts convertd."""
+        """Starts convertd; returns its Process once it has said all that it has to say at the start."""
         self.process = self._lab.start_listening(self.host, [self._lab.build.program("convertd"), *CONVERTD_OPEN, *arguments],
                                                  PORT, name="convertd-" + self.name)
+        # it listens before it has looked at everything that it may warn of
+        self.process.wait_log("ready")
         return self.process
 
     def client_ports(self):

@@ -9,14 +9,15 @@
  */
 #include "config.h"
 
-#include "convertd/privilege/warden_calls.h"
+#include "convertd/process/warden_calls.h"
 
+#include "convertd/base/fdpass.h"
 #include "convertd/net/congestion.h"
 #include "convertd/process/inherit.h"
 #include "convertd/base/log.h"
 #include "convertd/base/problems.h"
 #include "convertd/syn/syn_window.h"
-#include "convertd/privilege/warden_message.h"
+#include "convertd/rights/warden_message.h"
 #include "convertd/privilege/warden_policy.h"
 #include "convertd/syn/warden_syns.h"
 
@@ -32,7 +33,7 @@ struct warden_calls {
 	int argc;
 	char **argv;
 	struct warden_policy policy;
-	struct listen_address units[SETTINGS_LISTEN_MAX]; /* of inherited sockets */
+	struct listen_address units[LISTEN_ADDRESSES_MAX]; /* of inherited sockets */
 	size_t units_count;
 	struct warden_syns *syns;
 	struct syn_window *window; /* NULL: no rules */
@@ -51,7 +52,7 @@ struct warden_calls *warden_calls_create(int argc, char **argv, const struct set
 	}
 	calls->argc = argc;
 	calls->argv = argv;
-	for (size_t i = 0; i < inherited->count && calls->units_count < SETTINGS_LISTEN_MAX; i++)
+	for (size_t i = 0; i < inherited->count && calls->units_count < LISTEN_ADDRESSES_MAX; i++)
 		if (!inherited->sockets[i].kept)
 			calls->units[calls->units_count++] = inherited->sockets[i].where;
 	warden_grant_init(&calls->policy.latest, settings, calls->units, calls->units_count);
@@ -155,7 +156,7 @@ static void answer_one(struct warden_calls *calls, int fd, const struct warden_c
 		answer.error = carry_out(calls, call, given, &answer, &passed, &ours);
 	else
 		answer.error = refuse(call);
-	warden_send(fd, &answer, sizeof(answer), passed);
+	fdpass_send(fd, &answer, sizeof(answer), passed);
 	if (passed >= 0 && !ours)
 		close(passed);
 }
@@ -164,7 +165,7 @@ bool warden_calls_answer(struct warden_calls *calls, int *fd)
 {
 	struct warden_call call;
 	int given;
-	ssize_t len = warden_receive(*fd, &call, sizeof(call), false, &given);
+	ssize_t len = fdpass_receive(*fd, &call, sizeof(call), false, &given);
 	bool right = len == 0 || len == -EAGAIN || len == -ECONNRESET;
 
 	if (len > 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* servers.h - which servers are known to speak Multipath TCP themselves (RFC 8803, Section 5.1) */
-#ifndef SHIM_SERVERS_H
-#define SHIM_SERVERS_H
+#ifndef CLIENT_SERVERS_H
+#define CLIENT_SERVERS_H
 
 #include "client/handshake.h"
 

@@ -2,9 +2,10 @@
 /* rights.c - what takes a right that the serving process hasn't got: it asks the main process */
 #include "config.h"
 
-#include "convertd/privilege/rights.h"
+#include "convertd/rights/rights.h"
 
-#include "convertd/privilege/warden_message.h"
+#include "convertd/base/fdpass.h"
+#include "convertd/rights/warden_message.h"
 
 #include <errno.h>
 #include <assert.h>
@@ -32,9 +33,9 @@ static int ask(const struct warden_call *call, int passed, struct warden_answer 
 	if (calls < 0)
 		return -EPERM;
 	pthread_mutex_lock(&asking);
-	len = warden_send(calls, call, sizeof(*call), passed);
+	len = fdpass_send(calls, call, sizeof(*call), passed);
 	if (len >= 0)
-		len = warden_receive(calls, answer, sizeof(*answer), true, given);
+		len = fdpass_receive(calls, answer, sizeof(*answer), true, given);
 	pthread_mutex_unlock(&asking);
 	if (len == (ssize_t)sizeof(*answer))
 		return answer->error;

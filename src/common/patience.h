@@ -6,8 +6,8 @@
  * ordinary one, which then never gets to its end on the same processor: so it sleeps, after a few turns.
  * No point of cancellation.
  */
-#ifndef SHIM_PATIENCE_H
-#define SHIM_PATIENCE_H
+#ifndef COMMON_PATIENCE_H
+#define COMMON_PATIENCE_H
 
 #include "common/rawcall.h"
 

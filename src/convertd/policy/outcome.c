@@ -2,7 +2,7 @@
 /* outcome.c - how a session ended: for people, and in words that programs may rely on */
 #include "config.h"
 
-#include "convertd/observe/outcome.h"
+#include "convertd/policy/outcome.h"
 
 #include "convert/convert.h"
 

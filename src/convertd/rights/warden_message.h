@@ -3,12 +3,17 @@
 #ifndef CONVERTD_WARDEN_MESSAGE_H
 #define CONVERTD_WARDEN_MESSAGE_H
 
-#include "convertd/config/settings.h"
+#include "convertd/base/listen_address.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
+
+/* One netfilter queue for each worker, and no more of these than SETTINGS_WORKERS_MAX. */
+#define WARDEN_QUEUES_MAX 256
+
+/* Room for the name of a congestion control: TCP_CA_NAME_MAX of the kernel. */
+#define WARDEN_CONGESTION_MAX 16
 
 /* To the serving process: a signal has come. From it: it goes on by itself. */
 struct warden_order {
@@ -36,8 +41,8 @@ struct warden_call {
 	uint32_t count; /* of listen; of queues */
 	uint32_t index; /* of a queue, from 0 on */
 	uint32_t queues, v4; /* 0 or 1 */
-	char congestion[CONGESTION_NAME_MAX];
-	struct listen_address listen[SETTINGS_LISTEN_MAX];
+	char congestion[WARDEN_CONGESTION_MAX];
+	struct listen_address listen[LISTEN_ADDRESSES_MAX];
 };
 
 #define WARDEN_TEXT_MAX 256
@@ -73,21 +78,5 @@ struct warden_verdict {
  */
 bool warden_verdict_next(const uint8_t *message, size_t len, size_t *at,
 			 struct warden_verdict *verdict, const uint8_t **packet);
-
-/*
- * warden_notice_is_right() - is it what convertd has to say to a service manager?
- * Each line of it must be one that notify.c sends: whoever has taken over the serving process may not name
- * another main process, or have descriptors kept under names of others (sd_notify(3)).
- */
-bool warden_notice_is_right(const char *text, size_t len);
-
-/*
- * warden_receive(), warden_send() - a message of a SOCK_SEQPACKET socket, with one descriptor at most
- * @passed: the caller's to close; -1: none
- * @wait: for one to come, or else it is -EAGAIN. Both return bytes, 0 at the end of the connection, or -errno; a message that
- * is too long, or has several descriptors, is -EMSGSIZE and has none.
- */
-ssize_t warden_receive(int fd, void *buf, size_t size, bool wait, int *passed);
-ssize_t warden_send(int fd, const void *buf, size_t len, int passed);
 
 #endif

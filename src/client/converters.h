@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* converters.h - the addresses of the configured converters, and what was learned of each */
-#ifndef SHIM_CONVERTERS_H
-#define SHIM_CONVERTERS_H
+#ifndef CLIENT_CONVERTERS_H
+#define CLIENT_CONVERTERS_H
 
 #include "client/cache.h"
 #include "client/handshake.h"

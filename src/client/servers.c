@@ -7,10 +7,10 @@
  */
 #include "config.h"
 
-#include "shim/connect/servers.h"
+#include "client/servers.h"
 
-#include "shim/system/clock.h"
-#include "shim/connect/shared.h"
+#include "common/clock.h"
+#include "client/user_cache.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void cache_note(const union sockaddr_ip *server, enum cache_server_verdic
 {
 	int64_t now = cache_now();
 
-	cache_server_put(shared_cache(), server, verdict, now,
+	cache_server_put(user_cache(), server, verdict, now,
 			 now + FRESH_SECONDS * INT64_C(1000));
 }
 
@@ -71,7 +71,7 @@ enum handshake_server_mptcp servers_mptcp(const union sockaddr_ip *server)
 
 	if (known != HANDSHAKE_SERVER_UNKNOWN)
 		return known;
-	switch (cache_server_get(shared_cache(), server, cache_now(), &found)) {
+	switch (cache_server_get(user_cache(), server, cache_now(), &found)) {
 	case CACHE_SERVER_MPTCP:
 		return HANDSHAKE_SERVER_MPTCP;
 	case CACHE_SERVER_PLAIN:

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shared.c - the cache that all of a user's processes share, once it is needed */
+/* user_cache.c - the cache that all of a user's processes share, opened once it is needed */
 #include "config.h"
 
-#include "shim/connect/shared.h"
+#include "client/user_cache.h"
 
 #include "client/cache_place.h"
-#include "shim/system/log.h"
-#include "shim/system/quiet.h"
+#include "common/quiet.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -16,11 +15,13 @@ enum { CLOSED, OPENING, OPEN };
 static const struct cache off;
 static struct cache cache;
 static const struct settings *settings;
+static client_log *log_line;
 static _Atomic int state;
 
-void shared_init(const struct settings *kept)
+void user_cache_init(const struct settings *kept, client_log *log)
 {
 	settings = kept;
+	log_line = log;
 }
 
 static void find(void)
@@ -35,7 +36,7 @@ static void find(void)
 		log_line("what is learned is not kept: %s", cache_problem(ret));
 }
 
-void shared_open(void)
+void user_cache_open(void)
 {
 	int expected = CLOSED;
 	struct quiet quiet;
@@ -50,14 +51,14 @@ void shared_open(void)
 	quiet_end(&quiet);
 }
 
-void shared_repair_in_child(void)
+void user_cache_repair_in_child(void)
 {
 	int expected = OPENING;
 
 	atomic_compare_exchange_strong(&state, &expected, CLOSED);
 }
 
-const struct cache *shared_cache(void)
+const struct cache *user_cache(void)
 {
 	return atomic_load_explicit(&state, memory_order_acquire) == OPEN ? &cache : &off;
 }

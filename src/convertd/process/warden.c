@@ -23,16 +23,17 @@
  */
 #include "config.h"
 
-#include "convertd/privilege/warden.h"
+#include "convertd/process/warden.h"
 
+#include "convertd/base/fdpass.h"
 #include "convertd/privilege/capabilities.h"
 #include "convertd/base/log.h"
 #include "convertd/process/notify.h"
-#include "convertd/privilege/rights.h"
+#include "convertd/rights/rights.h"
 #include "convertd/privilege/survivor.h"
-#include "convertd/privilege/ward.h"
-#include "convertd/privilege/warden_calls.h"
-#include "convertd/privilege/warden_message.h"
+#include "convertd/process/ward.h"
+#include "convertd/process/warden_calls.h"
+#include "convertd/rights/warden_message.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -173,9 +174,9 @@ static bool pass_notice(struct warden *warden)
 {
 	char text[NOTIFY_MAX + 1];
 	int passed;
-	ssize_t len = warden_receive(warden->notices, text, NOTIFY_MAX, false, &passed);
+	ssize_t len = fdpass_receive(warden->notices, text, NOTIFY_MAX, false, &passed);
 
-	if (len > 0 && warden_notice_is_right(text, (size_t)len)) {
+	if (len > 0 && notify_message_is_right(text, (size_t)len)) {
 		notify_forward(text, (size_t)len, passed);
 	} else if (len > 0) {
 		log_error("the serving process sends what is no message of convertd's");
@@ -230,7 +231,7 @@ static void on_word(struct warden *warden)
 static void watch(struct warden *warden)
 {
 	while (!warden->ended && !warden->left) {
-		struct pollfd fds[OWN_SOCKETS + SETTINGS_WORKERS_MAX] = {
+		struct pollfd fds[OWN_SOCKETS + WARDEN_QUEUES_MAX] = {
 			{ .fd = warden->signals, .events = POLLIN },
 			{ .fd = warden->notices, .events = POLLIN },
 			{ .fd = warden->orders, .events = POLLIN },

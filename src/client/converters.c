@@ -10,13 +10,13 @@
  */
 #include "config.h"
 
-#include "shim/connect/converters.h"
+#include "client/converters.h"
 
 #include "client/resolve.h"
-#include "shim/system/clock.h"
-#include "shim/system/patience.h"
-#include "shim/system/quiet.h"
-#include "shim/connect/shared.h"
+#include "common/clock.h"
+#include "common/patience.h"
+#include "common/quiet.h"
+#include "client/user_cache.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -137,7 +137,7 @@ void converters_init(const struct settings *settings)
 
 static void cache_note(int index, unsigned int facts, const struct cache_converter *value)
 {
-	cache_converter_update(shared_cache(), &converters[index].addr, 0, facts, cache_now(), value);
+	cache_converter_update(user_cache(), &converters[index].addr, 0, facts, cache_now(), value);
 }
 
 static int64_t cache_until(int64_t seconds)
@@ -236,7 +236,7 @@ static void cache_note_refusal(int index, uint64_t what, unsigned int seconds)
 	const union sockaddr_ip address = refusal_address(index, what);
 	struct cache_converter note = { .rest.until = cache_until(seconds) };
 
-	cache_converter_update(shared_cache(), &address, 0, CACHE_REST, cache_now(), &note);
+	cache_converter_update(user_cache(), &address, 0, CACHE_REST, cache_now(), &note);
 }
 
 static bool cache_has_refusal(int index, uint64_t what)
@@ -244,7 +244,7 @@ static bool cache_has_refusal(int index, uint64_t what)
 	const union sockaddr_ip address = refusal_address(index, what);
 	struct cache_converter found;
 
-	return cache_converter_get(shared_cache(), &address, 0, CACHE_REST, cache_now(), &found) != 0;
+	return cache_converter_get(user_cache(), &address, 0, CACHE_REST, cache_now(), &found) != 0;
 }
 
 static uint64_t refusal_key(int index, uint64_t destination)
@@ -274,7 +274,7 @@ static void cache_renew(int index)
 	struct converter *converter = &converters[index];
 	int64_t boot = cache_now(), now = clock_seconds();
 	struct cache_converter found;
-	unsigned int known = cache_converter_get(shared_cache(), &converter->addr, 0,
+	unsigned int known = cache_converter_get(user_cache(), &converter->addr, 0,
 						 CACHE_FACTS_ALL, boot, &found);
 
 	if (known & CACHE_REST)
@@ -487,7 +487,7 @@ void converters_silent(int index, const union sockaddr_ip *destination)
 	struct cache_converter note;
 	uint64_t key = destination_key(destination);
 
-	cache_converter_get(shared_cache(), addr, 0, CACHE_SILENCE, cache_now(), &note);
+	cache_converter_get(user_cache(), addr, 0, CACHE_SILENCE, cache_now(), &note);
 	if (note.silence.destination != key)
 		note.silence.destinations++;
 	note.silence.destination = key;
@@ -536,7 +536,7 @@ void converters_withholds_nothing(int index)
 	struct cache_converter found;
 
 	atomic_store(&converters[index].withheld_ms, 0);
-	if (!(cache_converter_get(shared_cache(), &converters[index].addr, 0, CACHE_INFO, cache_now(),
+	if (!(cache_converter_get(user_cache(), &converters[index].addr, 0, CACHE_INFO, cache_now(),
 				  &found) &
 	      CACHE_INFO))
 		return;

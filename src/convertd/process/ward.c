@@ -2,11 +2,12 @@
 /* ward.c - the serving process's way to the main process, which has the rights (warden.h) */
 #include "config.h"
 
-#include "convertd/privilege/ward.h"
+#include "convertd/process/ward.h"
 
+#include "convertd/base/fdpass.h"
 #include "convertd/process/notify.h"
-#include "convertd/privilege/rights.h"
-#include "convertd/privilege/warden_message.h"
+#include "convertd/rights/rights.h"
+#include "convertd/rights/warden_message.h"
 
 #include <event2/event.h>
 #include <signal.h>
@@ -91,7 +92,7 @@ void ward_leave(struct ward *ward)
 	}
 	/* The manager wouldn't listen to this process. */
 	notify_stop();
-	warden_send(ward->orders, &order, sizeof(order), -1);
+	fdpass_send(ward->orders, &order, sizeof(order), -1);
 }
 
 void ward_fini(struct ward *ward)
