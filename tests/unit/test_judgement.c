@@ -246,7 +246,7 @@ static int error_of(const struct request_decision *decision)
 	struct convert_response response;
 
 	if (decision->action != REQUEST_ANSWER ||
-	    convert_response_parse(decision->answer, decision->answer_len, &response) != CONVERT_OK || !response.has_error)
+	    convert_response_parse(decision->answer, decision->answer_len, &response) != CONVERT_STATUS_OK || !response.has_error)
 		return NO_ERROR;
 	return response.error_code;
 }

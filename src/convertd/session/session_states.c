@@ -61,7 +61,7 @@ static enum outcome session_read_answer(struct session *s, const uint8_t *answer
 {
 	struct convert_response response;
 
-	if (convert_response_parse(answer, len, &response) != CONVERT_OK || !response.has_error)
+	if (convert_response_parse(answer, len, &response) != CONVERT_STATUS_OK || !response.has_error)
 		return OUTCOME_INFORMATION;
 	s->error = response.error_code;
 	metrics_count_error(s->pool->context.metrics, response.error_code);
