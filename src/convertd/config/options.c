@@ -273,7 +273,7 @@ static bool add_rule(const struct option_spec *spec, struct settings *settings, 
 		     const struct prefix_rule *match, int parsed, const struct place *place,
 		     struct problems *problems)
 {
-	const struct rule rule = { .match = *match, .allow = spec->min, .place = *place };
+	const struct access_rule rule = { .match = *match, .allow = spec->min, .place = *place };
 	char quote[PROBLEM_QUOTE_MAX], text[PREFIX_STRLEN];
 
 	if (parsed == -ERANGE)
@@ -284,7 +284,7 @@ static bool add_rule(const struct option_spec *spec, struct settings *settings, 
 			     problems_quote(value, quote), spec->unit,
 			     spec->max ? ", with ports 198.51.100.0/24:443, [2001:db8::/32]:80-90, :25" :
 					 "");
-	else if (rules_add(member(spec, settings), &rule) < 0)
+	else if (access_rules_add(member(spec, settings), &rule) < 0)
 		problems_add(problems, place, "out of memory");
 	else
 		return true;

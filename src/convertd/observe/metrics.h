@@ -11,8 +11,8 @@
 
 #include "convertd/policy/outcome.h"
 #include "convertd/observe/record.h"
+#include "convertd/policy/session_state.h"
 #include "convertd/relay/relay.h"
-#include "convertd/session/session_private.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

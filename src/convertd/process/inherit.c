@@ -11,7 +11,7 @@
  * convertd can't make it another: whatever would make it useless is an error, with what to write
  * into the unit. Kept ones are those that the process before has handed to the manager for us
  * (notify_keep()): these are taken where --listen still asks for the place. With them comes the socket
- * that owns the rules for SYNs (hold_rules_fd()), and the lifeline of the process before, which may still serve:
+ * that owns the rules for SYNs (withholding_rules_fd()), and the lifeline of the process before, which may still serve:
  * then it hands its sockets over itself (handover.c), those for HTTP as well.
  */
 #include "config.h"

@@ -23,7 +23,7 @@ struct inherited_socket {
 struct inherited {
 	struct inherited_socket *sockets;
 	size_t count;
-	int rules; /* hold_rules_fd() of the process before this one, or -1 */
+	int rules; /* withholding_rules_fd() of the process before this one, or -1 */
 	int lifeline; /* of the process before this one, which may still serve; or -1 */
 	int metrics[INHERIT_METRICS_MAX]; /* sockets for HTTP, which it has handed over */
 	size_t metrics_count;
@@ -67,7 +67,7 @@ bool inherit_is_awaited(void);
 /*
  * inherit_listener(), inherit_metrics(), inherit_rules() - take over what the convertd before this one hands over itself
  * It listens for clients, in the place of all that was kept by the service manager; or for questions by HTTP; or
- * it is hold_rules_fd(), which the service manager may have kept as well.
+ * it is withholding_rules_fd(), which the service manager may have kept as well.
  * What can't be used is closed.
  */
 void inherit_listener(struct inherited *inherited, int fd);

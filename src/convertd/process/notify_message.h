@@ -12,7 +12,7 @@
 /* The names by which the service manager keeps descriptors for the next process (FDNAME=): */
 #define NOTIFY_KEPT_NAME "convertd-listen"       /* listening sockets that convertd has made itself */
 #define NOTIFY_LIFELINE_NAME "convertd-lifeline" /* one end of the lifeline: handover.c */
-#define NOTIFY_RULES_NAME "convertd-rules"       /* the owner of the rules for SYNs: hold_rules_fd() */
+#define NOTIFY_RULES_NAME "convertd-rules"       /* the owner of the rules for SYNs: withholding_rules_fd() */
 
 /*
  * notify_message_is_right() - is it a message that convertd sends?

@@ -19,8 +19,8 @@
 #include "convertd/policy/demand.h"
 #include "convertd/observe/endpoint.h"
 #include "convertd/process/handover.h"
-#include "convertd/syn/hold.h"
-#include "convertd/syn/hold_table.h"
+#include "convertd/process/withholding.h"
+#include "convertd/session/withheld.h"
 #include "convertd/process/inherit.h"
 #include "convertd/net/listener.h"
 #include "convertd/base/log.h"
@@ -63,7 +63,7 @@ struct service {
 	struct site *sites[LISTEN_ADDRESSES_MAX]; /* as settings->listen */
 	bool stopped;                            /* there are no sites any more */
 	bool told_standing;                      /* that a worker stands still */
-	struct hold *hold;
+	struct withholding *withholding;
 	bool windows_corrected; /* by the rules of syn_window.c */
 	struct surroundings *surroundings;
 };
@@ -83,11 +83,11 @@ struct service *service_create(struct event_base *base, size_t workers,
 
 	if (service) {
 		service->shared.limits = limits_create();
-		service->shared.held = hold_table_create();
+		service->shared.withheld = withheld_create();
 		service->shared.demand = demand_create();
 		own_init();
 	}
-	if (!service || !service->shared.limits || !service->shared.held ||
+	if (!service || !service->shared.limits || !service->shared.withheld ||
 	    !service->shared.demand) {
 		log_error("out of memory, or no source of random numbers");
 		service_destroy(service);
@@ -98,9 +98,9 @@ struct service *service_create(struct event_base *base, size_t workers,
 	monitor_watch_demand(monitor, service->shared.demand);
 	service->workers = workers_create(workers ? workers : workers_default(), &service->shared);
 	if (service->workers) {
-		service->hold = hold_create(service->workers, inherited->rules);
+		service->withholding = withholding_create(service->workers, inherited->rules);
 		service->surroundings = surroundings_create(base);
-		if (service->hold && service->surroundings)
+		if (service->withholding && service->surroundings)
 			return service;
 		log_error("out of memory");
 	}
@@ -214,7 +214,7 @@ static bool make_sites(struct service *service, const struct settings *settings,
 /* Whoever withholds SYNs corrects their windows. */
 static void set_syn_window(struct service *service, const struct settings *settings)
 {
-	bool wanted = !settings->no_syn_window_fix && !hold_is_on(service->hold);
+	bool wanted = !settings->no_syn_window_fix && !withholding_is_on(service->withholding);
 
 	if (wanted || service->windows_corrected)
 		service->windows_corrected = windows_correct(settings, wanted);
@@ -227,14 +227,14 @@ static void set_syn_window(struct service *service, const struct settings *setti
 static bool corrects_windows(const struct service *service, const struct settings *settings)
 {
 	return !settings->no_syn_window_fix &&
-	       (hold_is_on(service->hold) || service->windows_corrected);
+	       (withholding_is_on(service->withholding) || service->windows_corrected);
 }
 
 /* What becomes of SYNs, before the first can be answered. */
 static bool set_syns(struct service *service, const struct settings *settings,
 		     struct problems *problems)
 {
-	if (!hold_apply(service->hold, settings, problems))
+	if (!withholding_apply(service->withholding, settings, problems))
 		return false;
 	set_syn_window(service, settings);
 	return true;
@@ -265,7 +265,7 @@ static void carry_out(const struct worker_context *worker, void *arg)
 
 static void judge_again(const struct worker_context *worker, void *arg)
 {
-	hold_judge_again(arg, worker);
+	withholding_judge_again(arg, worker);
 }
 
 void service_announce(const struct service *service, const char *how)
@@ -365,7 +365,7 @@ static void take_force(struct service *service, struct terms *terms, struct site
 	}
 	workers_order(service->workers, carry_out, &change);
 	/* Behind that: whichever worker accepts a SYN that is let go knows the new terms. */
-	workers_order(service->workers, judge_again, service->hold);
+	workers_order(service->workers, judge_again, service->withholding);
 	destroy_sites(service, stopped, change.stopped_count);
 	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));
 	terms_unref(service->terms);
@@ -376,7 +376,7 @@ static void take_force(struct service *service, struct terms *terms, struct site
 /* The service manager keeps them for the next process; a socket unit's are its own anyway. */
 static void keep_sockets(const struct service *service)
 {
-	int rules = hold_rules_fd(service->hold);
+	int rules = withholding_rules_fd(service->withholding);
 
 	notify_send("FDSTOREREMOVE=1\nFDNAME=" NOTIFY_RULES_NAME);
 	if (rules >= 0)
@@ -414,7 +414,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	if (monitor_open(service->shared.monitor, settings->metrics, settings->metrics_count,
 			 find_metrics_socket, service->inherited, problems) &&
 	    set_syns(service, settings, problems) && listen_all(new, new_count, problems))
-		terms = terms_create(settings, files, hold_is_on(service->hold),
+		terms = terms_create(settings, files, withholding_is_on(service->withholding),
 				     corrects_windows(service, settings));
 	if (!terms) {
 		monitor_abandon(service->shared.monitor);
@@ -441,7 +441,7 @@ const struct settings *service_settings(const struct service *service)
 static void stop_syns(struct service *service)
 {
 	/* Whose SYNs are withheld are served as well. */
-	hold_stop(service->hold);
+	withholding_stop(service->withholding);
 	/* Two tables would correct them twice. */
 	if (service->windows_corrected)
 		service->windows_corrected = windows_correct(service->settings, false);
@@ -460,7 +460,7 @@ void service_stop_accepting(struct service *service, bool replaced)
 	destroy_sites(service, service->sites, change.stopped_count);
 	service->stopped = true;
 	if (replaced)
-		hold_forget(service->hold);
+		withholding_forget(service->withholding);
 }
 
 /* In each worker. */
@@ -502,7 +502,7 @@ void service_resume(struct service *service)
 
 void service_give(const struct service *service, struct handover *handover, bool listeners)
 {
-	int rules = hold_rules_fd(service->hold);
+	int rules = withholding_rules_fd(service->withholding);
 
 	/* The kernel drops all SYNs that are withheld, by whomever, when a table with a hook goes. */
 	if (rules >= 0)
@@ -547,9 +547,9 @@ void service_destroy(struct service *service)
 	if (change.stopped_count)
 		workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, service->sites, site_count(service));
-	hold_destroy(service->hold);
+	withholding_destroy(service->withholding);
 	workers_destroy(service->workers);
-	hold_table_destroy(service->shared.held);
+	withheld_destroy(service->shared.withheld);
 	limits_destroy(service->shared.limits);
 	monitor_watch_demand(service->shared.monitor, NULL);
 	demand_destroy(service->shared.demand);

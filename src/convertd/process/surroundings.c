@@ -107,7 +107,7 @@ static bool is_wanted(const struct settings *settings, enum family family)
 		[FAMILY_V6] = { { { 0x20, 0x01, 0x48, 0x60 } } },
 	};
 
-	return rules_allow(&settings->access.destinations, &public[family], 443);
+	return access_rules_allow(&settings->access.destinations, &public[family], 443);
 }
 
 static void check_routes(struct surroundings *surroundings, bool again)

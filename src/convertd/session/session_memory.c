@@ -36,9 +36,9 @@ static void hold(struct session *s)
 {
 	const struct relay_memory *memory = &s->memory;
 
-	metrics_add(s->pool->metrics, METRIC_MEMORY, memory->bytes - s->memory_told);
+	metrics_add(s->pool->context.metrics, METRIC_MEMORY, memory->bytes - s->memory_told);
 	s->memory_told = memory->bytes;
-	limits_hold(s->pool->shared->limits, &s->member, memory->bytes, memory->stalled_ms);
+	limits_hold(s->pool->context.admission.limits, &s->member, memory->bytes, memory->stalled_ms);
 }
 
 static void look_no_more(struct session *s)
@@ -130,7 +130,7 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 
 int session_memory_init(struct session_pool *pool)
 {
-	pool->look = event_new(pool->base, -1, 0, on_look, pool);
+	pool->look = event_new(pool->context.base, -1, 0, on_look, pool);
 	return pool->look ? 0 : -1;
 }
 

@@ -96,7 +96,7 @@ static void on_asked(const union sockaddr_ip *server, int error)
 static void send_token(struct session *s)
 {
 	uint8_t token[OWN_TOKEN_LEN], message[PROBE_MESSAGE_MAX];
-	struct downstream_plan plan = { .server = &s->server, .route = s->pool->route, .congestion = "" };
+	struct downstream_plan plan = { .server = &s->server, .route = s->pool->context.route, .congestion = "" };
 	struct convert_writer writer;
 	ssize_t len;
 
@@ -107,9 +107,9 @@ static void send_token(struct session *s)
 	convert_write_info(&writer);
 	convert_write_cookie(&writer, token, sizeof(token));
 	len = convert_writer_finish(&writer);
-	plan.choice = sources_choose(&s->pool->terms->settings->sources, &s->client, &s->server,
+	plan.choice = sources_choose(&s->pool->context.terms->settings->sources, &s->client, &s->server,
 				     &plan.source);
-	if (len < 0 || !probes_start(s->pool->probes, &plan, message, (size_t)len, on_asked))
+	if (len < 0 || !probes_start(s->pool->context.probes, &plan, message, (size_t)len, on_asked))
 		on_asked(&s->server, -EAGAIN);
 }
 
@@ -164,10 +164,10 @@ void session_look_first(struct session *s)
 
 bool session_leads_here(struct session *s, const struct tcp_info *info)
 {
-	const struct settings *settings = s->pool->terms->settings;
+	const struct settings *settings = s->pool->context.terms->settings;
 	unsigned generation = own_generation();
-	bool found = info && own_look_meets(s->pool->own_look, settings->listen, settings->listen_count,
-					    s->pool->route, s->relay.side[RELAY_DOWNSTREAM].fd,
+	bool found = info && own_look_meets(s->pool->context.own_look, settings->listen, settings->listen_count,
+					    s->pool->context.route, s->relay.side[RELAY_DOWNSTREAM].fd,
 					    &s->server, info);
 
 	if (found) {
@@ -178,5 +178,5 @@ bool session_leads_here(struct session *s, const struct tcp_info *info)
 	if (!found && generation == s->own_generation)
 		return false;
 	s->own_generation = generation;
-	return !admission_still_allows(&s->pool->admission, &s->server);
+	return !admission_still_allows(&s->pool->context.admission, &s->server);
 }

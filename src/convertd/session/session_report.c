@@ -78,14 +78,14 @@ static struct record make_record(const struct session *s)
 static bool may_log(const struct session *s)
 {
 	struct session_pool *pool = s->pool;
-	unsigned rate = pool->terms->settings->log_rate;
+	unsigned rate = pool->context.terms->settings->log_rate;
 
 	if (!rate)
 		return true;
 	if (log_limit_take(&pool->log_limits[s->outcome], 1000000 / rate,
 			   rate * LOG_BURST_SECONDS, clock_now_us()))
 		return true;
-	metrics_add(pool->metrics, METRIC_LOG_LEFT_OUT, 1);
+	metrics_add(pool->context.metrics, METRIC_LOG_LEFT_OUT, 1);
 	return false;
 }
 
@@ -115,9 +115,9 @@ void session_report_end(const struct session *s)
 	struct record record = make_record(s);
 	char text[RECORD_TEXT_MAX];
 
-	metrics_count_record(s->pool->metrics, &record);
+	metrics_count_record(s->pool->context.metrics, &record);
 	if (record.outcome == OUTCOME_LIMIT_CONNECTIONS)
-		shortage_of_connections(s->pool->terms);
+		shortage_of_connections(s->pool->context.terms);
 	if (!s->unlogged)
 		log_fields(line_level(s), record_text(&record, text), record_json, &record);
 }

@@ -19,7 +19,7 @@
 #include "convertd/syn/queue_owner.h"
 
 #include "convertd/base/fdpass.h"
-#include "convertd/syn/hold_table.h"
+#include "convertd/session/withheld.h"
 #include "convertd/base/log.h"
 
 #include <arpa/inet.h>
@@ -101,7 +101,7 @@ static int set_up(const struct mnl_socket *netlink, uint16_t number)
 	struct nlmsghdr *header = nfq_nlmsg_put(buf, NFQNL_MSG_CONFIG, number);
 
 	nfq_nlmsg_cfg_put_params(header, NFQNL_COPY_PACKET, 0xffff);
-	nfq_nlmsg_cfg_put_qmaxlen(header, HOLD_TABLE_MAX + QUEUE_SPARE);
+	nfq_nlmsg_cfg_put_qmaxlen(header, WITHHELD_MAX + QUEUE_SPARE);
 	mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(flags));
 	mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(flags));
 	return configure(netlink, header);

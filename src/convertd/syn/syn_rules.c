@@ -28,7 +28,7 @@
 
 #include "convertd/base/tcp_option.h"
 
-#include "convertd/syn/syn_packet.h"
+#include "convertd/net/syn_packet.h"
 
 #include <convert/convert.h>
 #include <errno.h>

@@ -12,7 +12,7 @@
  */
 #include "config.h"
 
-#include "convertd/syn/syn_packet.h"
+#include "convertd/net/syn_packet.h"
 
 #include "convertd/base/tcp_option.h"
 

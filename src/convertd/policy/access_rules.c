@@ -8,13 +8,13 @@
  */
 #include "config.h"
 
-#include "convertd/policy/rules.h"
+#include "convertd/policy/access_rules.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int ports_width(const struct rule *rule)
+static int ports_width(const struct access_rule *rule)
 {
 	return rule->match.port_last - rule->match.port_first;
 }
@@ -29,7 +29,7 @@ static int compare_prefixes(const struct prefix *a, const struct prefix *b)
 /* The order in which rules are asked. */
 static int compare_rules(const void *x, const void *y)
 {
-	const struct rule *a = x, *b = y;
+	const struct access_rule *a = x, *b = y;
 	int order = compare_prefixes(&a->match.prefix, &b->match.prefix);
 
 	if (order)
@@ -41,11 +41,11 @@ static int compare_rules(const void *x, const void *y)
 	return a->match.port_first - b->match.port_first;
 }
 
-int rules_add(struct rules *rules, const struct rule *rule)
+int access_rules_add(struct access_rules *rules, const struct access_rule *rule)
 {
 	if (rules->count == rules->room) {
 		size_t room = rules->room ? rules->room * 2 : 16;
-		struct rule *more = realloc(rules->rule, room * sizeof(*more));
+		struct access_rule *more = realloc(rules->rule, room * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
@@ -58,7 +58,7 @@ int rules_add(struct rules *rules, const struct rule *rule)
 }
 
 /* Could the two say opposite things of the same destination, with neither before the other? */
-static bool contradict(const struct rule *a, const struct rule *b)
+static bool contradict(const struct access_rule *a, const struct access_rule *b)
 {
 	return a->allow != b->allow && a->builtin == b->builtin &&
 	       ports_width(a) == ports_width(b) && a->match.port_first <= b->match.port_last &&
@@ -66,13 +66,13 @@ static bool contradict(const struct rule *a, const struct rule *b)
 	       compare_prefixes(&a->match.prefix, &b->match.prefix) == 0;
 }
 
-static void tell_contradiction(const struct rule *a, const struct rule *b,
+static void tell_contradiction(const struct access_rule *a, const struct access_rule *b,
 			       struct problems *problems)
 {
 	char text[PREFIX_STRLEN];
 
 	if (b->place.line < a->place.line) {
-		const struct rule *later = a;
+		const struct access_rule *later = a;
 
 		a = b;
 		b = later;
@@ -88,7 +88,7 @@ static void tell_contradiction(const struct rule *a, const struct rule *b,
 			     text);
 }
 
-void rules_finish(struct rules *rules, struct problems *problems)
+void access_rules_finish(struct access_rules *rules, struct problems *problems)
 {
 	if (rules->count)
 		qsort(rules->rule, rules->count, sizeof(*rules->rule), compare_rules);
@@ -99,7 +99,7 @@ void rules_finish(struct rules *rules, struct problems *problems)
 }
 
 /* The first of @count rules of one length at @rule that is not before the prefix. */
-static size_t first_not_before(const struct rule *rule, size_t count, const struct prefix *prefix)
+static size_t first_not_before(const struct access_rule *rule, size_t count, const struct prefix *prefix)
 {
 	size_t low = 0;
 
@@ -116,10 +116,10 @@ static size_t first_not_before(const struct rule *rule, size_t count, const stru
 	return low;
 }
 
-const struct rule *rules_find(const struct rules *rules, const struct in6_addr *address,
+const struct access_rule *access_rules_find(const struct access_rules *rules, const struct in6_addr *address,
 			      uint16_t port)
 {
-	const struct rule *rule = rules->rule, *end = rule + rules->count;
+	const struct access_rule *rule = rules->rule, *end = rule + rules->count;
 
 	while (rule < end) {
 		uint8_t length = rule->match.prefix.length;
@@ -138,14 +138,14 @@ const struct rule *rules_find(const struct rules *rules, const struct in6_addr *
 	return NULL;
 }
 
-bool rules_allow(const struct rules *rules, const struct in6_addr *address, uint16_t port)
+bool access_rules_allow(const struct access_rules *rules, const struct in6_addr *address, uint16_t port)
 {
-	const struct rule *rule = rules_find(rules, address, port);
+	const struct access_rule *rule = access_rules_find(rules, address, port);
 
 	return rule ? rule->allow : !rules->closed;
 }
 
-void rules_fini(struct rules *rules)
+void access_rules_fini(struct access_rules *rules)
 {
 	free(rules->rule);
 	memset(rules, 0, sizeof(*rules));

@@ -290,7 +290,7 @@ struct limits_member *limits_next_told(struct limits *limits, struct limits_owne
 		DL_DELETE(owner->told, member);
 		member->prev = member->next = NULL;
 		*reason = (enum outcome)member->reason;
-	} while (member->claim && !member->claim(member));
+	} while (member->kind && member->kind->claim && !member->kind->claim(member));
 	pthread_mutex_unlock(&limits->lock);
 	return member;
 }

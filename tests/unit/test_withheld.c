@@ -2,7 +2,7 @@
 /* test_hold_table.c - SYNs that are withheld, let go, found by their connections, or by nobody */
 #include "run.h"
 
-#include "convertd/syn/hold_table.h"
+#include "convertd/session/withheld.h"
 
 #include <check.h>
 #include <errno.h>
@@ -14,34 +14,34 @@
 #define ISN 12345
 #define MANY 1000
 
-static struct hold_table *table;
-static struct held_syn *withheld[HOLD_TABLE_MAX + 1]; /* by client; NULL: it isn't */
+static struct withheld_table *table;
+static struct withheld_syn *withheld[WITHHELD_MAX + 1]; /* by client; NULL: it isn't */
 
 static void let_go(unsigned client, uint64_t now_ms)
 {
-	hold_table_let_go(table, withheld[client], now_ms);
+	withheld_release(table, withheld[client], now_ms);
 	withheld[client] = NULL;
 }
 
 static void setup(void)
 {
-	table = hold_table_create();
+	table = withheld_create();
 	ck_assert_ptr_nonnull(table);
 }
 
 static void teardown(void)
 {
-	struct held_syn *held;
+	struct withheld_syn *held;
 
-	for (unsigned i = 0; i <= HOLD_TABLE_MAX; i++)
+	for (unsigned i = 0; i <= WITHHELD_MAX; i++)
 		if (withheld[i])
 			let_go(i, 0);
-	while ((held = hold_table_expire(table, UINT64_MAX))) {
-		held_syn_fini(held);
+	while ((held = withheld_expire(table, UINT64_MAX))) {
+		withheld_syn_fini(held);
 		free(held);
 	}
-	ck_assert_uint_eq(hold_table_count(table), 0);
-	hold_table_destroy(table);
+	ck_assert_uint_eq(withheld_count(table), 0);
+	withheld_destroy(table);
 }
 
 /* That of client number @client. */
@@ -57,9 +57,9 @@ static struct syn_packet_flow flow_of(unsigned client)
 	return flow;
 }
 
-static struct held_syn *make_held(unsigned client, size_t packet_len)
+static struct withheld_syn *make_held(unsigned client, size_t packet_len)
 {
-	struct held_syn *held = calloc(1, sizeof(*held));
+	struct withheld_syn *held = calloc(1, sizeof(*held));
 
 	ck_assert_ptr_nonnull(held);
 	held->flow = flow_of(client);
@@ -69,50 +69,50 @@ static struct held_syn *make_held(unsigned client, size_t packet_len)
 	return held;
 }
 
-static struct held_syn *add_one(unsigned client, struct held_syn *held)
+static struct withheld_syn *add_one(unsigned client, struct withheld_syn *held)
 {
-	ck_assert_int_eq(hold_table_add(table, held), 0);
+	ck_assert_int_eq(withheld_add(table, held), 0);
 	withheld[client] = held;
 	return held;
 }
 
-static struct held_syn *add(unsigned client)
+static struct withheld_syn *add(unsigned client)
 {
 	return add_one(client, make_held(client, 100));
 }
 
-static void expect(unsigned client, uint32_t isn, enum hold_known known)
+static void expect(unsigned client, uint32_t isn, enum withheld_known known)
 {
 	struct syn_packet_flow flow = flow_of(client);
 
-	ck_assert_int_eq(hold_table_look(table, &flow, isn), known);
+	ck_assert_int_eq(withheld_look(table, &flow, isn), known);
 }
 
-static struct held_syn *take(unsigned client)
+static struct withheld_syn *take(unsigned client)
 {
 	struct syn_packet_flow flow = flow_of(client);
 
-	return hold_table_take(table, &flow);
+	return withheld_take(table, &flow);
 }
 
 START_TEST(life)
 {
-	struct held_syn *held;
+	struct withheld_syn *held;
 
-	expect(1, ISN, HOLD_NEW);
+	expect(1, ISN, WITHHELD_NEW);
 	held = add(1);
-	expect(1, ISN, HOLD_HELD);
-	expect(1, ISN + 1, HOLD_HELD); /* another of the same addresses: the first one counts */
-	expect(2, ISN, HOLD_NEW);
+	expect(1, ISN, WITHHELD_NOW);
+	expect(1, ISN + 1, WITHHELD_NOW); /* another of the same addresses: the first one counts */
+	expect(2, ISN, WITHHELD_NEW);
 	ck_assert_ptr_null(take(1)); /* not let go yet */
 	let_go(1, 1000);
-	expect(1, ISN, HOLD_LET_GO);
+	expect(1, ISN, WITHHELD_BEFORE);
 	ck_assert_ptr_null(take(2));
 	ck_assert_ptr_eq(take(1), held);
 	ck_assert_ptr_null(take(1));
-	ck_assert_uint_eq(hold_table_count(table), 0);
-	expect(1, ISN, HOLD_LET_GO); /* again, late */
-	expect(1, ISN + 1, HOLD_NEW);
+	ck_assert_uint_eq(withheld_count(table), 0);
+	expect(1, ISN, WITHHELD_BEFORE); /* again, late */
+	expect(1, ISN + 1, WITHHELD_NEW);
 	free(held);
 }
 END_TEST
@@ -126,26 +126,26 @@ START_TEST(whole_key)
 	add(1);
 	for (size_t i = 0; i < sizeof(flow); i++) {
 		bytes[i] ^= 1;
-		ck_assert_int_eq(hold_table_look(table, &flow, ISN), HOLD_NEW);
+		ck_assert_int_eq(withheld_look(table, &flow, ISN), WITHHELD_NEW);
 		bytes[i] ^= 1;
 	}
-	ck_assert_int_eq(hold_table_look(table, &flow, ISN), HOLD_HELD);
+	ck_assert_int_eq(withheld_look(table, &flow, ISN), WITHHELD_NOW);
 }
 END_TEST
 
 START_TEST(expires)
 {
-	struct held_syn *first = add(1), *second = add(2);
+	struct withheld_syn *first = add(1), *second = add(2);
 
 	add(3);
 	let_go(2, 1000);
 	let_go(1, 2000);
-	ck_assert_ptr_null(hold_table_expire(table, 999));
-	ck_assert_ptr_eq(hold_table_expire(table, 1000), second);
-	ck_assert_ptr_null(hold_table_expire(table, 1999));
-	ck_assert_ptr_eq(hold_table_expire(table, 2000), first);
-	ck_assert_ptr_null(hold_table_expire(table, UINT64_MAX)); /* the third is withheld */
-	ck_assert_uint_eq(hold_table_count(table), 1);
+	ck_assert_ptr_null(withheld_expire(table, 999));
+	ck_assert_ptr_eq(withheld_expire(table, 1000), second);
+	ck_assert_ptr_null(withheld_expire(table, 1999));
+	ck_assert_ptr_eq(withheld_expire(table, 2000), first);
+	ck_assert_ptr_null(withheld_expire(table, UINT64_MAX)); /* the third is withheld */
+	ck_assert_uint_eq(withheld_count(table), 1);
 	free(first);
 	free(second);
 }
@@ -153,28 +153,28 @@ END_TEST
 
 START_TEST(bounded_number)
 {
-	struct held_syn *one_more = make_held(HOLD_TABLE_MAX, 0);
+	struct withheld_syn *one_more = make_held(WITHHELD_MAX, 0);
 
-	for (unsigned i = 0; i < HOLD_TABLE_MAX; i++)
+	for (unsigned i = 0; i < WITHHELD_MAX; i++)
 		add_one(i, make_held(i, 0));
-	ck_assert_int_eq(hold_table_add(table, one_more), -ENOSPC);
-	expect(HOLD_TABLE_MAX, ISN, HOLD_NEW);
+	ck_assert_int_eq(withheld_add(table, one_more), -ENOSPC);
+	expect(WITHHELD_MAX, ISN, WITHHELD_NEW);
 	/* Those that were let go count, until they are gone. */
 	let_go(0, 0);
-	ck_assert_int_eq(hold_table_add(table, one_more), -ENOSPC);
+	ck_assert_int_eq(withheld_add(table, one_more), -ENOSPC);
 	free(take(0));
-	add_one(HOLD_TABLE_MAX, one_more);
+	add_one(WITHHELD_MAX, one_more);
 }
 END_TEST
 
 START_TEST(bounded_bytes)
 {
-	const size_t len = 65535, fit = HOLD_TABLE_BYTES_MAX / len;
-	struct held_syn *one_more = make_held((unsigned)fit, len);
+	const size_t len = 65535, fit = WITHHELD_BYTES_MAX / len;
+	struct withheld_syn *one_more = make_held((unsigned)fit, len);
 
 	for (unsigned i = 0; i < fit; i++)
 		add_one(i, make_held(i, len));
-	ck_assert_int_eq(hold_table_add(table, one_more), -ENOSPC);
+	ck_assert_int_eq(withheld_add(table, one_more), -ENOSPC);
 	/* Packets are freed as they are let go. */
 	let_go(0, 0);
 	add_one((unsigned)fit, one_more);
@@ -186,7 +186,7 @@ static void *take_all(void *arg)
 	unsigned *taken = arg;
 
 	for (unsigned i = 0; i < MANY; i++) {
-		struct held_syn *held;
+		struct withheld_syn *held;
 
 		while (!(held = take(i)))
 			;
@@ -209,25 +209,25 @@ START_TEST(threads)
 	}
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_uint_eq(taken, MANY);
-	ck_assert_uint_eq(hold_table_count(table), 0);
+	ck_assert_uint_eq(withheld_count(table), 0);
 }
 END_TEST
 
 /* What is dropped takes its socket with it. */
 START_TEST(a_dropped_syn_closes_its_socket)
 {
-	struct held_syn held = { .fd = socket(AF_INET, SOCK_STREAM, 0) };
+	struct withheld_syn held = { .fd = socket(AF_INET, SOCK_STREAM, 0) };
 	int fd = held.fd;
 
 	ck_assert_int_ge(fd, 0);
-	held_syn_fini(&held);
+	withheld_syn_fini(&held);
 	ck_assert_int_eq(close(fd), -1);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("hold_table");
+	Suite *suite = suite_create("withheld_table");
 	TCase *tcase = tcase_create("table");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct rule {
+struct access_rule {
 	struct prefix_rule match;
 	bool allow;
 	bool builtin;
@@ -23,25 +23,25 @@ struct rule {
 };
 
 /* Zero is a valid set, in which nothing is. */
-struct rules {
-	struct rule *rule;
+struct access_rules {
+	struct access_rule *rule;
 	size_t count, room;
 	bool closed; /* the user has allowed something */
 };
 
 /* Returns 0 or -ENOMEM. */
-int rules_add(struct rules *rules, const struct rule *rule);
+int access_rules_add(struct access_rules *rules, const struct access_rule *rule);
 
-/* To be called once behind the last rules_add(). Tells @problems which contradict each other. */
-void rules_finish(struct rules *rules, struct problems *problems);
+/* To be called once behind the last access_rules_add(). Tells @problems which contradict each other. */
+void access_rules_finish(struct access_rules *rules, struct problems *problems);
 
 /* The rule that decides on an address (IPv4 as v4-mapped), or NULL. */
-const struct rule *rules_find(const struct rules *rules, const struct in6_addr *address,
+const struct access_rule *access_rules_find(const struct access_rules *rules, const struct in6_addr *address,
 			      uint16_t port);
 
 /* What that rule says; without one, what holds then. */
-bool rules_allow(const struct rules *rules, const struct in6_addr *address, uint16_t port);
+bool access_rules_allow(const struct access_rules *rules, const struct in6_addr *address, uint16_t port);
 
-void rules_fini(struct rules *rules);
+void access_rules_fini(struct access_rules *rules);
 
 #endif
