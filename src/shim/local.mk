@@ -5,7 +5,7 @@ libconvert_la_SOURCES = \
 	src/shim/connect/attempt.c src/shim/connect/attempt.h src/shim/system/beneath.c src/shim/system/beneath.h src/shim/process/children.c src/shim/process/children.h \
 	src/shim/socket/conn.c src/shim/socket/conn.h \
 	src/shim/connect/conversion.c src/shim/connect/conversion.h src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
-	src/shim/system/deadline.h src/shim/wait/deadlines.c src/shim/wait/deadlines.h src/shim/connect/early.c src/shim/connect/early.h \
+	src/shim/system/deadline.h src/shim/wait/deadlines.c src/shim/wait/deadlines.h src/shim/socket/early.c src/shim/socket/early.h \
 	src/shim/connect/gate.c src/shim/connect/gate.h src/shim/hooks/hook.h \
 	src/shim/process/handover.c src/shim/process/handover.h src/shim/process/handover_record.c src/shim/process/handover_record.h src/shim/process/leave.c src/shim/process/leave.h \
 	src/shim/hooks/epoll.c src/shim/hooks/exec.c src/shim/hooks/io.c src/shim/hooks/poll.c \
@@ -16,7 +16,7 @@ libconvert_la_SOURCES = \
 	src/shim/connect/others.c src/shim/connect/others.h src/shim/socket/paths.c src/shim/socket/paths.h src/shim/process/rights.c src/shim/process/rights.h \
 	src/shim/connect/settle.c src/shim/connect/settle.h \
 	src/shim/wait/signals.c src/shim/wait/signals.h \
-	src/shim/socket/mptcpinfo.h src/shim/socket/tcpinfo.h src/shim/wait/unseen.c src/shim/wait/unseen.h \
+	src/shim/socket/mptcpinfo.h src/shim/socket/tcpinfo.h src/shim/system/sockopt.h src/shim/wait/registrations.c src/shim/wait/registrations.h src/shim/wait/unseen.c src/shim/wait/unseen.h \
 	src/shim/wait/watch.c src/shim/wait/watch.h
 libconvert_la_SOURCES += \
 	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/select.c src/shim/hooks/stdio.c src/shim/hooks/syscall.c \

@@ -20,6 +20,7 @@
 #include "shim/system/next.h"
 #include "shim/connect/others.h"
 #include "client/user_cache.h"
+#include "shim/wait/watch.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -71,6 +72,7 @@ __attribute__((constructor)) static void init(void)
 	if (beneath_is_libc((uintptr_t)clock_gettime))
 		clock_source = clock_gettime;
 	conn_init();
+	watch_init();
 	pthread_atfork(before_fork, conn_note_fork, in_child);
 	settings_read(&settings, environment);
 	yield_to_proxy(&settings);
