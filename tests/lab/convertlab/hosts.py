@@ -65,7 +65,7 @@ class Process(subprocess.Popen):
 
     @property
     def serving(self):
-        """Returns the ID of the convertd process that serves clients: its only child if convertd has rights to keep from it, else itself."""
+        """Returns the ID of the convertd process that serves clients: its only child if there are rights to keep from it, else itself."""
         for number in self.children():
             with open("/proc/%d/comm" % number, encoding="ascii") as file:
                 if file.read() == "convertd-serve\n":

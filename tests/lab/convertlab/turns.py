@@ -24,7 +24,7 @@ def _places():
 
 
 class Turn:
-    """The descriptors of the locks that this process holds: none at first. A place is kept for as long as unshare(1) is there, which has it as well."""
+    """The descriptors of the locks that this process holds, none at first. unshare(1) inherits the place, which is kept until it ends."""
 
     def __init__(self):
         directory = Build().directory
