@@ -11,10 +11,11 @@
  */
 #include "config.h"
 
-#include "convertd/session/session_private.h"
+#include "convertd/session/session_memory.h"
 
 #include "convertd/base/clock.h"
 #include "convertd/observe/metrics.h"
+#include "convertd/session/session_queue.h"
 
 #include <event2/event.h>
 #include <linux/mptcp.h>

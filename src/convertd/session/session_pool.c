@@ -10,6 +10,11 @@
 #include "config.h"
 
 #include "convertd/session/session_private.h"
+#include "convertd/session/session_life.h"
+#include "convertd/session/session_memory.h"
+#include "convertd/session/session_queue.h"
+#include "convertd/session/session_socket.h"
+#include "convertd/session/session_states.h"
 
 #include "convertd/session/blame.h"
 #include "convertd/policy/families.h"
@@ -36,39 +41,6 @@
 
 /* A relay is looked at so often at least. */
 #define LOOK_MAX_SECONDS 60
-
-/* ----- queues ----- */
-
-void session_unqueue(struct session *s)
-{
-	if (s->queued)
-		DL_DELETE2(s->pool->hungry, s, queue_prev, queue_next);
-	s->queued = false;
-}
-
-static void enqueue(struct session *s)
-{
-	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
-	s->queued = true;
-}
-
-void session_set_hungry(struct session *s)
-{
-	static const struct timeval now = { 0, 0 };
-
-	if (s->queued)
-		return;
-	event_add(s->pool->feed, &now);
-	enqueue(s);
-}
-
-void session_set_due(struct session *s)
-{
-	/* Behind the events that are active already. */
-	event_active(s->pool->feed, EV_TIMEOUT, 0);
-	if (!s->queued)
-		enqueue(s);
-}
 
 /* Sessions that get hungry again meanwhile wait for the next round. */
 static void on_feed(evutil_socket_t fd, short what, void *arg)

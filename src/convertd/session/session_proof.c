@@ -12,11 +12,12 @@
  */
 #include "config.h"
 
-#include "convertd/session/session_private.h"
+#include "convertd/session/session_proof.h"
 
 #include "convertd/base/clock.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/proof.h"
+#include "convertd/session/session_socket.h"
 
 #include <linux/tcp.h>
 
@@ -77,7 +78,7 @@ void session_cap_answer(struct session *s, size_t len)
 		s->no_reset = true;
 }
 
-void session_end_proof(struct session *s)
+void session_forget_proof(struct session *s)
 {
 	if (!s->unproven)
 		return;
@@ -85,13 +86,13 @@ void session_end_proof(struct session *s)
 	demand_leave(s->pool->context.admission.demand);
 }
 
-void session_prove(struct session *s)
+void session_end_proof(struct session *s)
 {
 	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 
 	if (!s->unproven)
 		return;
-	session_end_proof(s);
+	session_forget_proof(s);
 	if (client->capped) {
 		relay_uncap(&s->relay, RELAY_UPSTREAM);
 		client->writable = true;
@@ -103,10 +104,4 @@ void session_prove(struct session *s)
 	s->no_reset = false;
 	if (s->hurried)
 		session_set_deadline(s, (enum session_timeout)s->timeout);
-	if (s->state != SESSION_REFUSING)
-		return;
-	if (limits_may_refuse(s->pool->context.admission.limits, &s->member))
-		session_set_class(s, LIMITS_REFUSING);
-	else
-		session_drop(s, OUTCOME_LIMIT_REFUSED);
 }

@@ -10,7 +10,7 @@
 #include "convertd/base/clock.h"
 #include "convertd/policy/demand.h"
 #include "convertd/session/withheld.h"
-#include "convertd/session/session_private.h"
+#include "convertd/session/session_withheld.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
