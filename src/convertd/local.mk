@@ -39,7 +39,8 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/net/route.h \
 	src/convertd/policy/access_rules.c src/convertd/policy/access_rules.h \
 	src/convertd/config/settings.c src/convertd/config/settings.h \
-	src/convertd/config/shared.c src/convertd/config/shared.h \
+	src/convertd/config/settings_read.c src/convertd/config/settings_read.h \
+	src/convertd/config/anycast.c src/convertd/config/anycast.h \
 	src/convertd/policy/session_state.c src/convertd/policy/session_state.h \
 	src/convertd/policy/shares.c src/convertd/policy/shares.h \
 	src/convertd/net/sources.c src/convertd/net/sources.h \

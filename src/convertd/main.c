@@ -17,6 +17,7 @@
 #include "convertd/privilege/sandbox.h"
 #include "convertd/process/service.h"
 #include "convertd/config/settings.h"
+#include "convertd/config/settings_read.h"
 #include "convertd/privilege/survivor.h"
 #include "convertd/process/ward.h"
 #include "convertd/process/warden.h"
@@ -97,7 +98,7 @@ static void warn_of_user(const struct settings *old, const struct settings *next
 static void reload(struct convertd *convertd)
 {
 	struct problems problems = { 0 };
-	struct settings *settings = settings_create(convertd->argc, convertd->argv, &problems);
+	struct settings *settings = settings_read(convertd->argc, convertd->argv, &problems);
 
 	notify_reloading();
 	if (settings)
@@ -482,7 +483,7 @@ int main(int argc, char *argv[])
 {
 	static struct convertd convertd;
 	struct problems problems = { .print = print_problem };
-	struct settings *settings = settings_create(argc, argv, &problems);
+	struct settings *settings = settings_read(argc, argv, &problems);
 	int status;
 
 	convertd.argc = argc;

@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "convertd/config/settings.h"
+#include "convertd/config/settings_read.h"
 #include "convertd/policy/cookies.h"
 
 #include <stdlib.h>

@@ -72,7 +72,7 @@ endif
 if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_shares tests/unit/test_cookies \
-	tests/unit/test_relay_watch tests/unit/test_shared tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
+	tests/unit/test_relay_watch tests/unit/test_anycast tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
 	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_withheld \
 	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_demand
 check_PROGRAMS += $(convertd_unit_tests)
@@ -119,9 +119,9 @@ tests_unit_test_own_SOURCES = tests/unit/test_own.c
 tests_unit_test_own_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS)
 tests_unit_test_own_LDADD = libconvertd.la $(SODIUM_LIBS) $(CHECK_LIBS)
 
-tests_unit_test_shared_SOURCES = tests/unit/test_shared.c
-tests_unit_test_shared_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
-tests_unit_test_shared_LDADD = libconvertd.la $(CHECK_LIBS)
+tests_unit_test_anycast_SOURCES = tests/unit/test_anycast.c
+tests_unit_test_anycast_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
+tests_unit_test_anycast_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_sources_SOURCES = tests/unit/test_sources.c
 tests_unit_test_sources_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -245,13 +245,17 @@ libshimworld_la_CPPFLAGS = $(AM_CPPFLAGS) -include $(srcdir)/tests/unit/fake_hoo
 libshimworld_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 libshimworld_la_LIBADD = libclient.la libcodec.la libcommon.la
 
-shim_world_tests = tests/unit/test_shim_states
+shim_world_tests = tests/unit/test_shim_states tests/unit/test_shim_faults
 check_PROGRAMS += $(shim_world_tests)
 TESTS += $(shim_world_tests)
 
 tests_unit_test_shim_states_SOURCES = tests/unit/test_shim_states.c
 tests_unit_test_shim_states_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_states_LDADD = libshimworld.la $(CHECK_LIBS)
+
+tests_unit_test_shim_faults_SOURCES = tests/unit/test_shim_faults.c
+tests_unit_test_shim_faults_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_shim_faults_LDADD = libshimworld.la $(CHECK_LIBS)
 endif
 
 # what the tests notice: run by hand, see its README.md

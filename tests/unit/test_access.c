@@ -4,6 +4,7 @@
 
 #include "convertd/policy/access.h"
 #include "convertd/config/settings.h"
+#include "convertd/config/settings_read.h"
 
 #include "run.h"
 
@@ -34,7 +35,7 @@ static struct settings *settings_of(const char *words, struct problems *problems
 	strcpy(copy, words);
 	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
-	return settings_create(argc, argv, problems);
+	return settings_read(argc, argv, problems);
 }
 
 static struct settings *right_settings_of(const char *words)

@@ -4,6 +4,7 @@
 
 #include "convertd/base/log.h"
 #include "convertd/config/settings.h"
+#include "convertd/config/settings_read.h"
 #include "convertd/base/textfile.h"
 
 #include "run.h"
@@ -43,7 +44,7 @@ static struct settings *create(const char *text, const char *const *arguments,
 		make_file(text, strlen(text));
 	while (*arguments)
 		argv[argc++] = (char *)*arguments++;
-	settings = settings_create(argc, argv, problems);
+	settings = settings_read(argc, argv, problems);
 	if (text)
 		unlink(path);
 	return settings;
@@ -87,7 +88,7 @@ START_TEST(user_is_looked_up)
 {
 	char *argv[] = { (char *)"convertd", (char *)"--user", (char *)"no-such-user", NULL };
 	struct problems problems = { 0 };
-	struct settings *settings = settings_create(3, argv, &problems);
+	struct settings *settings = settings_read(3, argv, &problems);
 
 	/* For root alone: after a reload, others may not have the rights to ask. */
 	if (geteuid() != 0) {

@@ -258,6 +258,31 @@ static void next_converter(void *arg)
 	finish(fd);
 }
 
+/*
+ * The socket is registered before connect(), and no converter can be asked: the registration has to survive that a Multipath TCP socket
+ * took the place of the application's for a moment.
+ */
+static void unreachable_and_registered(void *arg)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLET, .data.u64 = 77 };
+	int fd, epfd;
+
+	(void)arg;
+	world_begin(NULL);
+	fake_host_add(&(struct fake_host){ .address = CONVERTER, .at_once = ENETUNREACH });
+	add_server(false);
+	epfd = fake_epoll_create();
+	fd = world_socket(false);
+	world_expect(hook_epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) == 0, "errno %d", errno);
+	world_expect(world_connect(fd, SERVER) == EINPROGRESS, "errno %d", errno);
+	world_is_restored(fd, epfd, EPOLLIN | EPOLLOUT | EPOLLET);
+	world_expect(hook_epoll_wait(epfd, &event, 1, 60000) == 1, "no event");
+	world_expect(event.data.u64 == 77, "another one's");
+	exchange(fd);
+	hook_close(epfd);
+	finish(fd);
+}
+
 static const struct fake_host bad[] = {
 	{ .refuses = ECONNREFUSED, .synack_ms = 5 },
 	{ .refuses = EHOSTUNREACH, .synack_ms = 5 },
@@ -281,6 +306,7 @@ START_TEST(a_converted_connection)
 	RUN(converted_epoll, &(int){ 0 });
 	RUN(converted_epoll, &(int){ 1 });
 	RUN(converted_in_pieces, NULL);
+	RUN(unreachable_and_registered, NULL);
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 #include "convertd/config/options.h"
 
 #include "convertd/base/log.h"
+#include "convertd/config/settings.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -310,10 +311,10 @@ static bool apply_destination(const struct option_spec *spec, struct settings *s
 	return add_rule(spec, settings, value, &match, parsed, place, problems);
 }
 
-static bool apply_shared(const struct option_spec *spec, struct settings *settings,
+static bool apply_shared_address(const struct option_spec *spec, struct settings *settings,
 			 const char *value, const struct place *place, struct problems *problems)
 {
-	return shared_add(member(spec, settings), value, place, problems);
+	return anycast_add(member(spec, settings), value, place, problems);
 }
 
 static bool apply_own(const struct option_spec *spec, struct settings *settings, const char *value,
@@ -384,7 +385,7 @@ const struct option_spec options_table[] = {
 	  "other converters have this address as well (ECMP, anycast, a\n"
 	  "balancer with direct return): warn of what is missing for that;\n"
 	  "may be given again",
-	  apply_shared, MEMBER(shared), .flags = OPTION_REPEATS },
+	  apply_shared_address, MEMBER(anycast), .flags = OPTION_REPEATS },
 	{ NULL, "no-syn-window-fix", NULL, "leave the windows of SYNs alone; see convertd(8)",
 	  apply_flag, MEMBER(no_syn_window_fix) },
 	{ NULL, "hold-syn", "WHEN",

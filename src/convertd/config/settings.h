@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * settings.h - all that convertd was told: immutable once read
+ * settings.h - what the operator has written: the options' values, immutable once they are read
  *
- * A reload makes new settings from the same command line and what the files say then; only when
- * these are right in all do they take the place of the old ones, as a whole.
+ * Settings are the same on any host. What they come to on this one, with its sysctls and its limit of open files, are
+ * the terms (terms.h), by which sessions go. A reload reads new settings (settings_read.h), which replace the old ones
+ * as a whole, and only when all of them are right.
  */
 #ifndef CONVERTD_SETTINGS_H
 #define CONVERTD_SETTINGS_H
@@ -11,7 +12,7 @@
 #include "convertd/base/listen_address.h"
 #include "convertd/base/metrics_address.h"
 #include "convertd/base/problems.h"
-#include "convertd/config/shared.h"
+#include "convertd/config/anycast.h"
 #include "convertd/config/user.h"
 #include "convertd/net/congestion.h"
 #include "convertd/net/sources.h"
@@ -58,7 +59,7 @@ struct settings {
 	struct settings_path config;
 	struct listen_address listen[LISTEN_ADDRESSES_MAX];
 	size_t listen_count;
-	struct shared shared; /* addresses that other converters have as well */
+	struct anycast anycast; /* addresses that other converters have as well */
 	bool listen_is_default; /* nobody has said where */
 	struct access access;
 	struct own_told own;  /* addresses of this host's that it can't see itself */
@@ -91,20 +92,7 @@ struct settings {
 	bool no_syscall_filter, no_landlock;
 };
 
-/*
- * settings_create() - from the command line and the files that it names
- * @argv: as main() has it; may be given again for a reload
- * Returns NULL after telling @problems all that is wrong.
- */
-struct settings *settings_create(int argc, char *argv[], struct problems *problems);
-
-/*
- * Tells @problems what is wrong with a configuration file of @len bytes at @text, which it changes.
- * The files that it names are not read.
- */
-void settings_check_text(const char *name, char *text, size_t len, struct problems *problems);
-
-/* NULL is fine. */
+/* Frees settings of settings_read(); NULL is fine. */
 void settings_destroy(struct settings *settings);
 
 #endif

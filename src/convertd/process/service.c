@@ -331,7 +331,7 @@ static void set_demand(const struct service *service, const struct terms *terms)
 		.most = (unsigned)share,
 		.errors = (settings->limits.errors.total + 1) / 2,
 		.lifetime = settings->cookie_lifetime,
-		.shared = settings->shared.count > 0,
+		.shared = settings->anycast.count > 0,
 	};
 
 	if (settings->cookie_demand && terms->limits.pending.total && share < DEMAND_LEAST)

@@ -16,7 +16,7 @@
 #include "convertd/base/log.h"
 #include "convertd/net/route.h"
 #include "convertd/config/settings.h"
-#include "convertd/config/shared.h"
+#include "convertd/config/anycast.h"
 #include "convertd/net/uplink.h"
 
 #include <errno.h>
@@ -76,7 +76,7 @@ static void check_shared(struct surroundings *surroundings)
 {
 	const struct settings *settings = surroundings->settings;
 	struct problems warnings = { .print = note_warning };
-	struct shared_facts facts = {
+	struct anycast_facts facts = {
 		.allow_join_initial = sysctl_read("net.mptcp.allow_join_initial_addr_port"),
 		.listen = settings->listen,
 		.listen_count = settings->listen_count,
@@ -92,9 +92,9 @@ static void check_shared(struct surroundings *surroundings)
 
 	if (!error)
 		facts.endpoints = &kernel->endpoints;
-	else if (settings->shared.count)
+	else if (settings->anycast.count)
 		log_warning("--shared-address: MPTCP endpoints are not known: %s", strerror(-error));
-	shared_check(&settings->shared, &facts, &warnings);
+	anycast_check(&settings->anycast, &facts, &warnings);
 	free(kernel);
 }
 

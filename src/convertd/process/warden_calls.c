@@ -12,6 +12,8 @@
 #include "convertd/process/warden_calls.h"
 
 #include "convertd/base/fdpass.h"
+#include "convertd/config/settings.h"
+#include "convertd/config/settings_read.h"
 #include "convertd/net/congestion.h"
 #include "convertd/process/inherit.h"
 #include "convertd/base/log.h"
@@ -72,7 +74,7 @@ void warden_calls_destroy(struct warden_calls *calls)
 void warden_calls_reload(struct warden_calls *calls)
 {
 	struct problems problems = { 0 };
-	struct settings *settings = settings_create(calls->argc, calls->argv, &problems);
+	struct settings *settings = settings_read(calls->argc, calls->argv, &problems);
 
 	if (!settings)
 		return;

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shared.c - several converters behind one address: is this node set up for it? (no I/O)
+ * anycast.c - addresses that several converters share: is this host set up for them? (no I/O)
  *
- * Routers that spread one address over several nodes choose by addresses and ports. The second
- * subflow of a connection has others than the first, so it reaches some node: the right one with a
- * probability of one in their number. The node has to say that its shared address is no place for
- * subflows (the C flag of MP_CAPABLE, RFC 8684 3.1), and which address of its own is (ADD_ADDR),
- * and to listen there. With all that, every join reaches its connection.
+ * The problem. Routers that spread one address over several hosts (anycast, ECMP, a balancer with direct return:
+ * doc/several-converters.md) choose by addresses and ports. The second subflow of a Multipath TCP connection has
+ * others than the first one, so it may reach another host, which knows nothing of that connection and resets it.
+ *
+ * So each host announces an address of its own (ADD_ADDR, RFC 8684 3.4.1), to which clients send further
+ * subflows, and keeps them from sending any to the shared address by the C flag (RFC 8684 3.1,
+ * net.mptcp.allow_join_initial_addr_port).
+ *
+ * Each part of that which is missing is a warning that names the command to mend it. They are looked for when settings
+ * come into force, and again whenever routes or addresses change (surroundings.c): endpoints belong to other programs,
+ * which change them while convertd runs. So this is no matter for --check-config, which looks once, and perhaps
+ * on another host.
  */
 #include "config.h"
 
-#include "convertd/config/shared.h"
+#include "convertd/config/anycast.h"
 
 #include "convertd/base/listen_address.h"
 #include "convertd/policy/own.h"
@@ -22,10 +29,10 @@
 #define SUBFLOWS_MIN 2
 #define SUBFLOWS_WANTED 8
 
-bool shared_add(struct shared *shared, const char *text, const struct place *place,
+bool anycast_add(struct anycast *anycast, const char *text, const struct place *place,
 		struct problems *problems)
 {
-	struct shared_address *address = &shared->address[shared->count];
+	struct anycast_address *address = &anycast->address[anycast->count];
 	char quote[PROBLEM_QUOTE_MAX];
 	union sockaddr_ip parsed;
 
@@ -35,12 +42,12 @@ bool shared_add(struct shared *shared, const char *text, const struct place *pla
 		problems_add(problems, place,
 			     "%s is no numeric address without a port; write 192.0.2.1 or 2001:db8::1",
 			     quote);
-	else if (shared->count == SHARED_MAX)
+	else if (anycast->count == ANYCAST_MAX)
 		problems_add(problems, place, "%s is one too many, the limit is %d", quote,
-			     SHARED_MAX);
+			     ANYCAST_MAX);
 	else {
-		*address = (struct shared_address){ .address = parsed, .place = *place };
-		shared->count++;
+		*address = (struct anycast_address){ .address = parsed, .place = *place };
+		anycast->count++;
 		return true;
 	}
 	return false;
@@ -53,26 +60,16 @@ static bool same_address(const union sockaddr_ip *a, const union sockaddr_ip *b)
 	return IN6_ARE_ADDR_EQUAL(&one, &other);
 }
 
-bool shared_has(const struct shared *shared, const struct in6_addr *address)
+static bool is_shared(const struct anycast *anycast, const union sockaddr_ip *address)
 {
-	for (size_t i = 0; i < shared->count; i++) {
-		struct in6_addr its = sockaddr_ip_in6(&shared->address[i].address);
-
-		if (IN6_ARE_ADDR_EQUAL(&its, address))
+	for (size_t i = 0; i < anycast->count; i++)
+		if (same_address(&anycast->address[i].address, address))
 			return true;
-	}
 	return false;
 }
 
-static bool is_shared(const struct shared *shared, const union sockaddr_ip *address)
-{
-	struct in6_addr in6 = sockaddr_ip_in6(address);
-
-	return shared_has(shared, &in6);
-}
-
 /* Does some listener take what comes to @address? */
-static bool is_listening(const struct shared_facts *facts, const union sockaddr_ip *address)
+static bool is_listening(const struct anycast_facts *facts, const union sockaddr_ip *address)
 {
 	for (size_t i = 0; i < facts->listen_count; i++) {
 		const union sockaddr_ip *at = &facts->listen[i].address;
@@ -87,25 +84,25 @@ static bool is_listening(const struct shared_facts *facts, const union sockaddr_
 }
 
 /* The node's own address that is announced to clients of this family, or NULL. */
-static const struct mptcp_endpoint *find_own(const struct shared *shared,
-				       const struct shared_facts *facts, bool v4)
+static const struct mptcp_endpoint *find_own(const struct anycast *anycast,
+				       const struct anycast_facts *facts, bool v4)
 {
 	for (size_t i = 0; i < facts->endpoints->count; i++) {
 		const struct mptcp_endpoint *endpoint = &facts->endpoints->endpoint[i];
 
 		if (endpoint->flags & MPTCP_PM_ADDR_FLAG_SIGNAL && !endpoint->foreign &&
 		    sockaddr_ip_is_v4(&endpoint->address) == v4 &&
-		    !is_shared(shared, &endpoint->address))
+		    !is_shared(anycast, &endpoint->address))
 			return endpoint;
 	}
 	return NULL;
 }
 
-static void check_address(const struct shared *shared, const struct shared_address *address,
-			  const struct shared_facts *facts, struct problems *warnings)
+static void check_address(const struct anycast *anycast, const struct anycast_address *address,
+			  const struct anycast_facts *facts, struct problems *warnings)
 {
 	bool v4 = sockaddr_ip_is_v4(&address->address);
-	const struct mptcp_endpoint *own = find_own(shared, facts, v4);
+	const struct mptcp_endpoint *own = find_own(anycast, facts, v4);
 	union sockaddr_ip with_port;
 	char text[SOCKADDR_STRLEN];
 
@@ -129,13 +126,13 @@ static void check_address(const struct shared *shared, const struct shared_addre
 }
 
 /* Does a NAT make it an address of this node's? */
-static bool is_translated(const struct shared_facts *facts, const struct in6_addr *address)
+static bool is_translated(const struct anycast_facts *facts, const struct in6_addr *address)
 {
 	return facts->own && own_is_told(facts->own, address);
 }
 
 /* What is right for one node is copied to the next. */
-static void check_foreign(const struct place *place, const struct shared_facts *facts,
+static void check_foreign(const struct place *place, const struct anycast_facts *facts,
 			  struct problems *warnings)
 {
 	for (size_t i = 0; i < facts->endpoints->count; i++) {
@@ -156,18 +153,18 @@ static void check_foreign(const struct place *place, const struct shared_facts *
 }
 
 /* It is what clients connect to: what isn't this node's is dropped or forwarded. */
-static void check_local(const struct shared_address *shared, const struct shared_facts *facts,
+static void check_local(const struct anycast_address *address, const struct anycast_facts *facts,
 			struct problems *warnings)
 {
-	struct in6_addr address = sockaddr_ip_in6(&shared->address);
-	struct prefix single = prefix_of(&address, 128);
+	struct in6_addr in6 = sockaddr_ip_in6(&address->address);
+	struct prefix single = prefix_of(&in6, 128);
 	char text[PREFIX_STRLEN];
 
-	if (!facts->is_local || facts->is_local(facts->is_local_arg, &address) ||
-	    is_translated(facts, &address))
+	if (!facts->is_local || facts->is_local(facts->is_local_arg, &in6) ||
+	    is_translated(facts, &in6))
 		return;
 	prefix_format(&single, text);
-	problems_add(warnings, &shared->place,
+	problems_add(warnings, &address->place,
 		     "%s is no address of this node's, so that nothing that clients send there reaches "
 		     "convertd (unless a NAT translates it to this node: then add --own-address %s); add it "
 		     "with: ip address add %s dev lo",
@@ -187,7 +184,7 @@ static void check_limit(const struct place *place, const struct endpoints *endpo
 }
 
 /* The C flag is there, and no address is shared: it was left behind, or an option is missing. */
-static void check_unshared(const struct shared_facts *facts, struct problems *warnings)
+static void check_unshared(const struct anycast_facts *facts, struct problems *warnings)
 {
 	static const struct place nowhere;
 
@@ -205,32 +202,32 @@ static void check_unshared(const struct shared_facts *facts, struct problems *wa
 		     "mptcp endpoint add ADDRESS dev DEVICE signal");
 }
 
-void shared_check(const struct shared *shared, const struct shared_facts *facts,
+void anycast_check(const struct anycast *anycast, const struct anycast_facts *facts,
 		  struct problems *warnings)
 {
-	if (!shared->count) {
+	if (!anycast->count) {
 		check_unshared(facts, warnings);
 		return;
 	}
 	if (facts->endpoints) {
-		check_foreign(&shared->address[0].place, facts, warnings);
-		check_limit(&shared->address[0].place, facts->endpoints, warnings);
+		check_foreign(&anycast->address[0].place, facts, warnings);
+		check_limit(&anycast->address[0].place, facts->endpoints, warnings);
 	}
 	if (facts->allow_join_initial > 0)
-		problems_add(warnings, &shared->address[0].place,
+		problems_add(warnings, &anycast->address[0].place,
 			     "net.mptcp.allow_join_initial_addr_port is %d: clients send second "
 			     "subflows to the shared address, where they reach any node; set it "
 			     "with: sysctl -w net.mptcp.allow_join_initial_addr_port=0",
 			     facts->allow_join_initial);
-	for (size_t i = 0; i < shared->count; i++)
-		check_local(&shared->address[i], facts, warnings);
-	for (size_t i = 0; facts->endpoints && i < shared->count; i++) {
+	for (size_t i = 0; i < anycast->count; i++)
+		check_local(&anycast->address[i], facts, warnings);
+	for (size_t i = 0; facts->endpoints && i < anycast->count; i++) {
 		bool seen = false;
 
 		for (size_t j = 0; j < i; j++)
-			seen |= sockaddr_ip_is_v4(&shared->address[j].address) ==
-				sockaddr_ip_is_v4(&shared->address[i].address);
+			seen |= sockaddr_ip_is_v4(&anycast->address[j].address) ==
+				sockaddr_ip_is_v4(&anycast->address[i].address);
 		if (!seen)
-			check_address(shared, &shared->address[i], facts, warnings);
+			check_address(anycast, &anycast->address[i], facts, warnings);
 	}
 }

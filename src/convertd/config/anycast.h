@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shared.h - several converters behind one address: is this node set up for it? (no I/O) */
-#ifndef CONVERTD_SHARED_H
-#define CONVERTD_SHARED_H
+/* anycast.h - addresses that several converters share: is this host set up for them? (no I/O) */
+#ifndef CONVERTD_ANYCAST_H
+#define CONVERTD_ANYCAST_H
 
 #include "common/endpoints.h"
 #include "convertd/base/problems.h"
@@ -9,24 +9,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SHARED_MAX 16
+#define ANYCAST_MAX 16
 
 struct listen_address;
 struct own_told;
 
 /* An address at which clients reach other converters as well; its port is 0. */
-struct shared_address {
+struct anycast_address {
 	union sockaddr_ip address;
 	struct place place;
 };
 
-struct shared {
-	struct shared_address address[SHARED_MAX];
+struct anycast {
+	struct anycast_address address[ANYCAST_MAX];
 	size_t count;
 };
 
-/* What this host says. */
-struct shared_facts {
+/* What is known of this host. */
+struct anycast_facts {
 	int allow_join_initial;            /* net.mptcp.allow_join_initial_addr_port, or -errno */
 	const struct endpoints *endpoints; /* NULL: not known */
 	const struct listen_address *listen;
@@ -36,15 +36,12 @@ struct shared_facts {
 	void *is_local_arg;
 };
 
-/* shared_add() - @text: a numeric address. Returns false after telling @problems. */
-bool shared_add(struct shared *shared, const char *text, const struct place *place,
+/* anycast_add() - @text: a numeric address. Returns false after telling @problems. */
+bool anycast_add(struct anycast *anycast, const char *text, const struct place *place,
 		struct problems *problems);
 
-/* Is it one of them? */
-bool shared_has(const struct shared *shared, const struct in6_addr *address);
-
 /* Tells @warnings what will keep second subflows from the connections that they belong to. */
-void shared_check(const struct shared *shared, const struct shared_facts *facts,
+void anycast_check(const struct anycast *anycast, const struct anycast_facts *facts,
 		  struct problems *warnings);
 
 #endif
