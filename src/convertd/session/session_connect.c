@@ -68,7 +68,7 @@ static struct session_connection plan_fastopen(struct session *s, const struct r
 	return asked;
 }
 
-/* A client keeps its address, so another one isn't tried. */
+/* Warns that no connection can come from that address. Another one isn't tried, as a client keeps its address. */
 static void tell_source(struct session_pool *pool, const union sockaddr_ip *source)
 {
 	struct in6_addr address = sockaddr_ip_in6(source);
@@ -83,7 +83,7 @@ static void tell_source(struct session_pool *pool, const union sockaddr_ip *sour
 			    prefix_format(&single, text), suppressed);
 }
 
-/* In two parts, if it is long enough. */
+/* The deadline has two parts if it is long enough: at the end of the first it is looked whose fault the silence is. */
 static void set_connect_deadline(struct session *s, enum session_timeout timeout)
 {
 	s->rest = timeout == SESSION_TIMEOUT_CONNECT ? SESSION_TIMEOUT_CONNECT_REST :

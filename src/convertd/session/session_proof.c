@@ -3,9 +3,9 @@
  * session_proof.c - sessions whose client hasn't proved yet that it is where it says
  *
  * A session is unproven from accept() until its client's third ACK, or until its request turns out to have
- * a cookie that was computed for its address. proof.c says what may go to such a client. Here that is
- * seen to: little is written to it (relay_cap()), no FIN and no RST are sent that don't fit, it stays a
- * pending session whatever becomes of its request, and it ends in time.
+ * a cookie that was computed for its address. proof.c says what may go to such a client; this file keeps to it: little is
+ * written to the client (relay_cap()), no FIN and no RST are sent that don't fit, the session stays a pending one whatever
+ * becomes of its request, and it ends in time.
  *
  *     TCP     the kernel gives up by itself after TCP_SYNCNT, and says so as an error of the socket
  *     MPTCP   the session's deadline is brought forward; what follows is a reset
@@ -97,7 +97,7 @@ void session_end_proof(struct session *s)
 		relay_uncap(&s->relay, RELAY_UPSTREAM);
 		client->writable = true;
 	}
-	/* By its cookie: it has as long as any client. */
+	/* A client that is proven by its cookie has as long as any for its handshake. */
 	if (client->tcp && !s->confirmed && s->pool->context.terms->synacks > 1)
 		proof_set_retries(client->fd, (int)s->pool->context.terms->synacks - 1);
 	s->prove_by_us = 0;

@@ -37,7 +37,7 @@ void session_look_transport(struct session *s)
 		return;
 	}
 	s->transport = RECORD_MPTCP;
-	/* Those besides the first. */
+	/* The kernel counts those besides the first. */
 	s->subflows = (uint8_t)(info.mptcpi_subflows + 1);
 	if (s->subflows > s->subflows_max)
 		s->subflows_max = s->subflows;
@@ -112,7 +112,7 @@ void session_decide_line(struct session *s)
 	s->unlogged = !log_enabled(line_level(s)) || !may_log(s);
 }
 
-/* One that is closed before the end is asked where the log has lines at all. */
+/* A socket that is closed before the end of its session is asked for its address if the log has such lines at all. */
 void session_look_source(struct session *s)
 {
 	socklen_t len = sizeof(s->source);
