@@ -16,6 +16,7 @@
 #ifndef SHIM_CONN_H
 #define SHIM_CONN_H
 
+#include "client/ride.h"
 #include "common/sockaddr.h"
 #include "shim/socket/early.h"
 #include "shim/system/quiet.h"
@@ -38,16 +39,6 @@ enum conn_state {
 	CONN_CONFIRMED, /* the SYN+ACK said that the server was reached; the response is still to come */
 	CONN_TAKING,    /* as CONFIRMED; one thread is taking the response off the stream */
 	CONN_STATE_COUNT
-};
-
-/*
- * How a converter is asked. Each ride is safer than the one before: where one shows that it would leave a
- * Multipath TCP socket that has fallen back to TCP, the connection is begun anew by the next one.
- */
-enum conn_ride {
-	CONN_RIDE_MPTCP_SYN, /* Multipath TCP, the request in the SYN where that may be */
-	CONN_RIDE_MPTCP,     /* Multipath TCP, the request behind the handshake */
-	CONN_RIDE_TCP,
 };
 
 #define CONN_WATCHES_MAX 4
@@ -116,7 +107,7 @@ struct conn_call {
 struct attempt {
 	union sockaddr_ip addr;  /* where the SYN went */
 	uint8_t converter;       /* index of the converter that was asked */
-	enum conn_ride ride;     /* how it is asked */
+	enum ride ride;          /* how it is asked */
 	bool ask_info;           /* the request asks what the converter supports */
 	bool ask_mptcp;          /* the request asks for Multipath TCP towards the server */
 	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */
