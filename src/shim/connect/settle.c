@@ -89,8 +89,11 @@ static void log_converted(const struct conn *conn, int fd)
 	log_verdict(conn, conn->socket.mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
 }
 
-/* A function of its own, and so is its stack: little of that may be left for what follows. */
-__attribute__((noinline)) static void response_take(int fd, size_t length)
+/*
+ * Takes @length bytes, which were peeked at a moment ago, off the stream. Returns false if the kernel gives fewer: what is left would
+ * be taken for the server's. Not inlined, so that its buffer isn't on the stack during what follows.
+ */
+__attribute__((noinline)) static bool response_take(int fd, size_t length)
 {
 	uint8_t response[CONVERT_MESSAGE_MAX];
 
@@ -98,9 +101,10 @@ __attribute__((noinline)) static void response_take(int fd, size_t length)
 		ssize_t got = next.recv(fd, response, length, MSG_DONTWAIT);
 
 		if (got <= 0)
-			break; /* all of it was there a moment ago */
+			return false;
 		length -= (size_t)got;
 	}
+	return true;
 }
 
 static enum conn_state connection_lost(struct conn *conn, int fd, const char *reason)
@@ -132,7 +136,8 @@ enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_st
 	/* What is lost behind the handshake shows in the first bytes from the converter. */
 	if (conn->socket.mptcp && mptcpinfo_has_fallen_back(fd))
 		return settle_anew(conn, fd, RIDE_TCP);
-	response_take(fd, told->length);
+	if (!response_take(fd, told->length))
+		return connection_lost(conn, fd, "the response can't be taken off the stream");
 	exchange_done(conn->attempt.converter, &conn->call.peer, told, conn->socket.mptcp);
 	if (!conn->confirmed)
 		log_converted(conn, fd);
