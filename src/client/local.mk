@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# the client's side of the protocol without any I/O, for every front end
+# the client's side of the protocol, for every front end; of I/O there are only the user's cache and the resolver
 noinst_LTLIBRARIES += libclient.la
 libclient_la_SOURCES = \
 	src/client/cache.c src/client/cache.h \
 	src/client/cache_bucket.c src/client/cache_bucket.h \
 	src/client/cache_file.c src/client/cache_file.h \
 	src/client/cache_place.c src/client/cache_place.h \
-	src/client/cache_record.c src/client/cache_record.h \
+	src/client/cache_record.c src/client/cache_record.h src/client/cache_types.h \
+	src/client/converters.c src/client/converters.h \
+	src/client/converters_choice.c src/client/converters_choice.h \
+	src/client/converters_cookies.c src/client/converters_cookies.h \
+	src/client/converters_facts.c src/client/converters_facts.h \
+	src/client/converters_refusals.c src/client/converters_refusals.h \
 	src/client/errno_map.c src/client/errno_map.h \
 	src/client/handshake.c src/client/handshake.h \
 	src/client/policy.c src/client/policy.h \
-	src/client/settings.c src/client/settings.h \
-	src/client/srv.c src/client/srv.h
-
-# what the client's side asks the C library's resolver
-noinst_LTLIBRARIES += libresolve.la
-libresolve_la_SOURCES = \
 	src/client/resolve.c src/client/resolve.h \
-	src/client/resolver_state.c src/client/resolver_state.h
-libresolve_la_LIBADD = $(RESOLV_LIBS)
+	src/client/resolver_state.c src/client/resolver_state.h \
+	src/client/servers.c src/client/servers.h \
+	src/client/settings.c src/client/settings.h \
+	src/client/srv.c src/client/srv.h \
+	src/client/user_cache.c src/client/user_cache.h
+libclient_la_LIBADD = $(RESOLV_LIBS)
 EXTRA_DIST += src/client/README.md

@@ -10,6 +10,7 @@
 #ifndef COMMON_CLOCK_H
 #define COMMON_CLOCK_H
 
+#include <stdint.h>
 #include <time.h>
 
 /* The C library's clock_gettime(), or NULL, as it is at first: not known to be that. Set before there are threads. */
@@ -17,5 +18,28 @@ extern int (*clock_source)(clockid_t clock, struct timespec *now);
 
 /* clock_gettime(2) of a clock that there is. */
 void clock_read(clockid_t clock, struct timespec *now);
+
+#define CLOCK_NS_PER_MS INT64_C(1000000)
+#define CLOCK_NS_PER_S INT64_C(1000000000)
+
+static inline int64_t clock_ns_of(const struct timespec *ts)
+{
+	return ts->tv_sec * CLOCK_NS_PER_S + ts->tv_nsec;
+}
+
+/* CLOCK_MONOTONIC in nanoseconds. */
+static inline int64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_read(CLOCK_MONOTONIC, &now);
+	return clock_ns_of(&now);
+}
+
+/* CLOCK_MONOTONIC in whole seconds. */
+static inline int64_t clock_seconds(void)
+{
+	return clock_ns() / CLOCK_NS_PER_S;
+}
 
 #endif

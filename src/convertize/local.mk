@@ -20,12 +20,13 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/network.c src/convertize/network.h \
 	src/convertize/options.c src/convertize/options.h \
 	src/convertize/probe.c src/convertize/probe.h \
+	src/convertize/probe_result.c src/convertize/probe_result.h \
 	src/convertize/routes.c src/convertize/routes.h \
 	src/convertize/transfer.c src/convertize/transfer.h \
 	src/common/endpoints.c src/common/endpoints.h \
 	src/common/netlink.c src/common/netlink.h src/common/sysctl.c src/common/sysctl.h
 convertize_CPPFLAGS = $(AM_CPPFLAGS) -DLIBCONVERT_DIR='"$(libdir)"'
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
-convertize_LDADD = libconvertize.la libresolve.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
+convertize_LDADD = libconvertize.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
 dist_man_MANS += man/convertize.1
 EXTRA_DIST += src/convertize/README.md

@@ -2,11 +2,10 @@
 # libconvert.so, the preload library
 lib_LTLIBRARIES += libconvert.la
 libconvert_la_SOURCES = \
-	src/shim/connect/attempt.c src/shim/connect/attempt.h src/shim/system/beneath.c src/shim/system/beneath.h src/shim/process/children.c src/shim/process/children.h src/shim/system/clock.h \
+	src/shim/connect/attempt.c src/shim/connect/attempt.h src/shim/system/beneath.c src/shim/system/beneath.h src/shim/process/children.c src/shim/process/children.h \
 	src/shim/socket/conn.c src/shim/socket/conn.h \
 	src/shim/connect/conversion.c src/shim/connect/conversion.h src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
-	src/shim/connect/converters.c src/shim/connect/converters.h \
-	src/shim/system/deadline.h src/shim/wait/deadlines.c src/shim/wait/deadlines.h src/shim/connect/early.c src/shim/connect/early.h \
+	src/shim/system/deadline.h src/shim/wait/deadlines.c src/shim/wait/deadlines.h src/shim/socket/early.c src/shim/socket/early.h \
 	src/shim/connect/gate.c src/shim/connect/gate.h src/shim/hooks/hook.h \
 	src/shim/process/handover.c src/shim/process/handover.h src/shim/process/handover_record.c src/shim/process/handover_record.h src/shim/process/leave.c src/shim/process/leave.h \
 	src/shim/hooks/epoll.c src/shim/hooks/exec.c src/shim/hooks/io.c src/shim/hooks/poll.c \
@@ -14,11 +13,10 @@ libconvert_la_SOURCES = \
 	src/shim/process/init.c \
 	src/shim/system/log.c src/shim/system/log.h \
 	src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
-	src/shim/connect/others.c src/shim/connect/others.h src/shim/socket/paths.c src/shim/socket/paths.h src/shim/system/patience.h src/shim/process/rights.c src/shim/process/rights.h \
-	src/shim/connect/servers.c src/shim/connect/servers.h \
-	src/shim/connect/settle.c src/shim/connect/settle.h src/shim/connect/shared.c src/shim/connect/shared.h \
+	src/shim/connect/others.c src/shim/connect/others.h src/shim/socket/paths.c src/shim/socket/paths.h src/shim/process/rights.c src/shim/process/rights.h \
+	src/shim/connect/settle.c src/shim/connect/settle.h \
 	src/shim/wait/signals.c src/shim/wait/signals.h \
-	src/shim/socket/mptcpinfo.h src/shim/socket/tcpinfo.h src/shim/wait/unseen.c src/shim/wait/unseen.h \
+	src/shim/socket/mptcpinfo.h src/shim/socket/tcpinfo.h src/shim/system/sockopt.h src/shim/wait/registrations.c src/shim/wait/registrations.h src/shim/wait/unseen.c src/shim/wait/unseen.h \
 	src/shim/wait/watch.c src/shim/wait/watch.h
 libconvert_la_SOURCES += \
 	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/select.c src/shim/hooks/stdio.c src/shim/hooks/syscall.c \
@@ -33,8 +31,8 @@ libconvert_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden -ftls-model=initial-exec
 libconvert_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined \
 	-export-symbols $(srcdir)/src/shim/libconvert.sym -Wl,-z,now -Wl,-z,nodelete \
 	-Wl,-Bsymbolic-functions $(UNDEFINED_VERSION)
-libconvert_la_LIBADD = libresolve.la libclient.la libcodec.la libprogram.la libcommon.la -ldl
-libconvert_la_DEPENDENCIES = libresolve.la libclient.la libcodec.la libprogram.la libcommon.la $(srcdir)/src/shim/libconvert.sym
+libconvert_la_LIBADD = libclient.la libcodec.la libprogram.la libcommon.la -ldl
+libconvert_la_DEPENDENCIES = libclient.la libcodec.la libprogram.la libcommon.la $(srcdir)/src/shim/libconvert.sym
 EXTRA_DIST += src/shim/libconvert.sym
 dist_man_MANS += man/libconvert.so.7
 EXTRA_DIST += src/shim/system/README.md \

@@ -41,7 +41,7 @@ tests_fuzz_fuzz_cache_LDADD = libclient.la libcodec.la libcommon.la
 
 tests_fuzz_fuzz_srv_SOURCES = tests/fuzz/fuzz_srv.c tests/fuzz/driver.c
 tests_fuzz_fuzz_srv_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"srv"'
-tests_fuzz_fuzz_srv_LDADD = libfuzz_srv_properties.la libclient.la $(RESOLV_LIBS)
+tests_fuzz_fuzz_srv_LDADD = libfuzz_srv_properties.la libclient.la
 
 check_PROGRAMS += tests/fuzz/fuzz_elf
 TESTS += tests/fuzz/fuzz_elf

@@ -72,7 +72,7 @@ tests_lab_apps_hook_probe_LDFLAGS = $(AM_LDFLAGS) -pthread
 check_PROGRAMS += tests/lab/apps/resolve_probe
 tests_lab_apps_resolve_probe_SOURCES = tests/lab/apps/resolve_probe.c
 tests_lab_apps_resolve_probe_LDFLAGS = $(AM_LDFLAGS) -pthread
-tests_lab_apps_resolve_probe_LDADD = libresolve.la libclient.la libcodec.la libcommon.la
+tests_lab_apps_resolve_probe_LDADD = libclient.la libcodec.la libcommon.la
 
 # a module for nsswitch.conf; -rpath makes it a shared library
 if HAVE_NSS
@@ -84,7 +84,7 @@ libattack_la_LDFLAGS = $(AM_LDFLAGS) -module -shared -rpath /nowhere -avoid-vers
 check_LTLIBRARIES += libnss_nested.la
 libnss_nested_la_SOURCES = tests/lab/nss_nested.c
 libnss_nested_la_LDFLAGS = $(AM_LDFLAGS) -module -shared -rpath /nowhere -version-info 2:0:0
-libnss_nested_la_LIBADD = libresolve.la libclient.la libcodec.la libcommon.la
+libnss_nested_la_LIBADD = libclient.la libcodec.la libcommon.la
 endif
 
 # as many CPUs as a test wants; -rpath makes it a shared library
@@ -136,6 +136,7 @@ LAB_TESTS = \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
+	tests/lab/test_examples.py \
 	tests/lab/test_convertize_check.py \
 	tests/lab/test_preloads.py \
 	tests/lab/test_applications_http.py \

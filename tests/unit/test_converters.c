@@ -2,8 +2,12 @@
 /* test_converters.c - which converter is asked, and when one is left alone: for a destination, and altogether */
 #include "config.h"
 
-#include "shim/connect/converters.h"
-#include "shim/connect/shared.h"
+#include "client/cache_place.h"
+#include "client/converters_choice.h"
+#include "client/converters_cookies.h"
+#include "client/converters_facts.h"
+#include "client/converters_refusals.h"
+#include "client/user_cache.h"
 
 #include "run.h"
 #include "tempdir.h"
@@ -21,8 +25,8 @@ static char directory[PATH_MAX];
 static struct cache cache;
 static struct settings settings;
 
-/* In place of shared.c's: not the user's own. */
-const struct cache *shared_cache(void)
+/* In place of user_cache.c's: not the user's own. */
+const struct cache *user_cache(void)
 {
 	return &cache;
 }

@@ -9,51 +9,54 @@
 
 #include "convertd/policy/admission.h"
 
-#include "convertd/policy/access.h"
+#include "convertd/base/clock.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/families.h"
 #include "convertd/base/log.h"
 #include "convertd/policy/own.h"
-#include "convertd/config/shared.h"
 
 #include <time.h>
 
 struct place_finder {
-	const struct settings *settings;
-	struct route *route;
+	const struct admission *admission;
 	uint16_t port; /* of the server that is asked for */
 };
+
+static bool is_told_own(const struct admission_terms *terms, const struct in6_addr *address)
+{
+	for (size_t i = 0; i < terms->own_count; i++)
+		if (prefix_contains(&terms->own[i], address))
+			return true;
+	return false;
+}
 
 /* What a NAT in front of this host leads to it is as much its own as what the routes say is. */
 static enum route_kind find_route(void *arg, const struct in6_addr *address)
 {
 	const struct place_finder *finder = arg;
+	const struct admission *admission = finder->admission;
 
-	if (own_is_told(&finder->settings->own, address) ||
-	    shared_has(&finder->settings->shared, address) ||
-	    own_is_learned(address, finder->port, log_now_ms()))
+	if (is_told_own(admission->terms, address) || own_is_learned(address, finder->port, clock_now_ms()))
 		return ROUTE_OWN;
-	return route_find(finder->route, address);
+	return admission->find_route(admission->route, address);
 }
 
-static enum access_verdict judge_destination(const struct settings *settings, struct route *route,
-					     const struct in6_addr *address, uint16_t port,
-					     const char **reason)
+static enum access_verdict judge_destination(const struct admission *admission, const struct in6_addr *address,
+					     uint16_t port, const char **reason)
 {
-	struct place_finder finder = { settings, route, port };
+	struct place_finder finder = { admission, port };
 
-	return access_destination(&settings->access, address, port, find_route, &finder, reason);
+	return access_destination(admission->terms->access, address, port, find_route, &finder, reason);
 }
 
-bool admission_still_allows(const struct settings *settings, struct route *route,
-			    const union sockaddr_ip *server)
+bool admission_still_allows(const struct admission *admission, const union sockaddr_ip *server)
 {
 	struct in6_addr address = sockaddr_ip_in6(server);
 	const char *reason;
 
 	/* What can't be known now was known before. */
-	switch (judge_destination(settings, route, &address, sockaddr_ip_port(server), &reason)) {
+	switch (judge_destination(admission, &address, sockaddr_ip_port(server), &reason)) {
 	case ACCESS_ALLOWED:
 	case ACCESS_UNKNOWN:
 		return true;
@@ -69,20 +72,20 @@ static void check_family(const struct request_features *features, struct request
 {
 	bool v4 = IN6_IS_ADDR_V4MAPPED(&decision->address);
 
-	if (!families_refuse(&decision->address, log_now_ms()))
+	if (!families_refuse(&decision->address, clock_now_ms()))
 		return;
 	request_refuse(features, decision->info, CONVERT_ERROR_NOT_AUTHORIZED, 0,
 		       v4 ? "IPv4 doesn't work here" : "IPv6 doesn't work here", decision);
 	decision->lacking = true;
 }
 
-static void check_destination(const struct settings *settings, struct route *route,
-			      const struct request_features *features, const uint8_t *message,
+static void check_destination(const struct admission *admission, const uint8_t *message,
 			      struct request_decision *decision)
 {
+	const struct request_features *features = admission->terms->features;
 	const char *reason = NULL;
 
-	switch (judge_destination(settings, route, &decision->address, decision->port, &reason)) {
+	switch (judge_destination(admission, &decision->address, decision->port, &reason)) {
 	case ACCESS_ALLOWED:
 		check_family(features, decision);
 		return;
@@ -95,46 +98,45 @@ static void check_destination(const struct settings *settings, struct route *rou
 		return;
 	case ACCESS_UNKNOWN:
 		request_refuse(features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
-			       (uint8_t)settings->retry_delay, reason, decision);
+			       admission->terms->retry_delay, reason, decision);
 		return;
 	}
 }
 
 /* Section 6.2.7, where cookies are required of all. Returns whether there is nothing to object to. */
-static bool check_required(const struct settings *settings, const struct request_features *features,
-			   const struct in6_addr *client, struct request_decision *decision)
+static bool check_required(const struct admission_terms *terms, const struct in6_addr *client,
+			   struct request_decision *decision)
 {
-	uint64_t epoch = (uint64_t)time(NULL) / settings->cookie_lifetime;
+	uint64_t epoch = (uint64_t)time(NULL) / terms->cookie_lifetime;
 	const struct convert_span *cookie = &decision->cookie;
 	uint8_t computed[COOKIES_LEN];
 
 	if (decision->has_cookie)
-		decision->proven = cookies_prove(settings->cookies, client, epoch, cookie->data,
-						 cookie->len);
-	if (decision->proven || (decision->has_cookie &&
-				 cookies_check(settings->cookies, client, epoch, cookie->data,
-					       cookie->len)))
+		decision->proven = cookies_prove(terms->cookies, client, epoch, cookie->data, cookie->len);
+	if (decision->proven ||
+	    (decision->has_cookie && cookies_check(terms->cookies, client, epoch, cookie->data, cookie->len)))
 		return true;
 	if (decision->has_cookie)
-		request_refuse(features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "invalid cookie",
+		request_refuse(terms->features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "invalid cookie",
 			       decision);
-	else if (cookies_make(settings->cookies, client, epoch, computed))
+	else if (cookies_make(terms->cookies, client, epoch, computed))
 		request_refuse_cookie(computed, sizeof(computed), "missing cookie", decision);
 	else
-		request_refuse(features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "missing cookie",
+		request_refuse(terms->features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "missing cookie",
 			       decision);
 	return false;
 }
 
 /* Likewise, where one is demanded for now. */
-static void demand_cookie(const struct settings *settings, struct demand *demand,
-			  const struct in6_addr *client, struct request_decision *decision)
+static void demand_cookie(const struct admission *admission, const struct in6_addr *client,
+			  struct request_decision *decision)
 {
 	const uint8_t *cookie = decision->has_cookie ? decision->cookie.data : NULL;
 	uint8_t computed[COOKIES_LEN];
 
 	/* A request has room for one cookie, and that is a fixed one. */
-	if (settings->cookies || !demand_make(demand, client, cookie, decision->cookie.len, computed)) {
+	if (admission->terms->cookies ||
+	    !demand_make(admission->demand, client, cookie, decision->cookie.len, computed)) {
 		decision->action = REQUEST_PROVE;
 		return;
 	}
@@ -143,23 +145,25 @@ static void demand_cookie(const struct settings *settings, struct demand *demand
 }
 
 /* Returns whether there is nothing to object to. */
-static bool check_cookie(const struct settings *settings, struct demand *demand, struct limits *limits,
-			 const struct request_features *features, const struct in6_addr *client,
-			 bool proven, struct request_decision *decision)
+static bool check_cookie(const struct admission *admission, const struct admission_client *client,
+			 struct request_decision *decision)
 {
-	if (settings->cookies && !check_required(settings, features, client, decision))
+	const struct admission_terms *terms = admission->terms;
+
+	if (terms->cookies && !check_required(terms, &client->address, decision))
 		return false;
-	if (!settings->cookies && decision->has_cookie)
-		decision->proven = demand_check(demand, client, decision->cookie.data,
+	if (!terms->cookies && decision->has_cookie)
+		decision->proven = demand_check(admission->demand, &client->address, decision->cookie.data,
 						decision->cookie.len);
-	if (proven || decision->proven || !demand_is_for(demand, limits, client))
+	if (client->proven || decision->proven ||
+	    !demand_is_for(admission->demand, admission->limits, &client->address))
 		return true;
-	demand_cookie(settings, demand, client, decision);
+	demand_cookie(admission, &client->address, decision);
 	return false;
 }
 
-/* A probe of ours that has come back to us: its server is this host. */
-static bool is_own_probe(const struct request_decision *decision)
+/* A token that this converter has sent to a server, and that has come back to it: that server is this host. */
+static bool is_own_token(const struct request_decision *decision)
 {
 	union sockaddr_ip server;
 	struct in6_addr address;
@@ -168,27 +172,25 @@ static bool is_own_probe(const struct request_decision *decision)
 	    !own_read_token(decision->cookie.data, decision->cookie.len, &server))
 		return false;
 	address = sockaddr_ip_in6(&server);
-	own_learn(&address, sockaddr_ip_port(&server), log_now_ms());
+	own_learn(&address, sockaddr_ip_port(&server), clock_now_ms());
 	return true;
 }
 
-void admission_check(const struct settings *settings, struct route *route, struct demand *demand, struct limits *limits,
-		     const struct request_features *features, const union sockaddr_ip *client,
-		     bool proven, const uint8_t *message, struct request_decision *decision)
+void admission_check(const struct admission *admission, const struct admission_client *client, const uint8_t *message,
+		     struct request_decision *decision)
 {
-	struct in6_addr address = sockaddr_ip_in6(client);
+	const struct admission_terms *terms = admission->terms;
 
-	if (is_own_probe(decision)) {
-		request_refuse(features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0,
+	if (is_own_token(decision)) {
+		request_refuse(terms->features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0,
 			       "the request comes from this converter", decision);
 		return;
 	}
-	if (!access_client(&settings->access, &address)) {
-		request_refuse(features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "client denied",
+	if (!access_client(terms->access, &client->address)) {
+		request_refuse(terms->features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "client denied",
 			       decision);
 		return;
 	}
-	if (check_cookie(settings, demand, limits, features, &address, proven, decision) &&
-	    decision->connect)
-		check_destination(settings, route, features, message, decision);
+	if (check_cookie(admission, client, decision) && decision->connect)
+		check_destination(admission, message, decision);
 }

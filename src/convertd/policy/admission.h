@@ -1,32 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* admission.h - is a valid request granted? */
+/* admission.h - is a valid request granted to this client? (no I/O of its own) */
 #ifndef CONVERTD_ADMISSION_H
 #define CONVERTD_ADMISSION_H
 
+#include "common/prefix.h"
 #include "common/sockaddr.h"
+#include "convertd/policy/access.h"
 #include "convertd/policy/request.h"
-#include "convertd/net/route.h"
-#include "convertd/config/settings.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cookies;
 struct demand;
+struct limits;
+
+/* What the operator has said about who may have what. It never changes; a reload makes new ones. */
+struct admission_terms {
+	unsigned number; /* no other terms of this process have the same */
+	const struct request_features *features;
+	const struct access *access;
+	const struct prefix *own; /* addresses that lead to this host though it can't see them itself */
+	size_t own_count;
+	const struct cookies *cookies; /* NULL: none are required */
+	unsigned cookie_lifetime;      /* seconds of an epoch */
+	uint8_t retry_delay;           /* seconds, told to those who exceed a limit */
+};
+
+/* What one thread judges requests by. */
+struct admission {
+	const struct admission_terms *terms; /* those in force */
+	struct demand *demand;               /* are cookies demanded where none are required? */
+	struct limits *limits;
+	access_route_fn *find_route; /* where does the host send what goes to an address? */
+	void *route;                 /* its argument */
+};
+
+/* What is known of a client. */
+struct admission_client {
+	struct in6_addr address; /* IPv4 as v4-mapped */
+	bool proven;             /* its handshake has shown that it gets what is sent to its address */
+};
 
 /*
  * admission_check() - may this client have what it asks for?
- * @demand: whether cookies are demanded where none are required otherwise
- * @proven: the client has proved its address otherwise
  * @message: the request
- * @decision: what request_decide() made of it, valid; left alone if it is granted, else changed to
- *            the refusal
+ * @decision: what request_decide() made of it, valid. Stays as it is if the request is granted, becomes an
+ *            answer with an Error TLV if it isn't, and REQUEST_PROVE where a cookie is demanded and none can be given
  */
-void admission_check(const struct settings *settings, struct route *route, struct demand *demand, struct limits *limits,
-		     const struct request_features *features, const union sockaddr_ip *client,
-		     bool proven, const uint8_t *message, struct request_decision *decision);
+void admission_check(const struct admission *admission, const struct admission_client *client, const uint8_t *message,
+		     struct request_decision *decision);
 
 /*
- * admission_still_allows() - may a client be connected to @server, after something was learned of it?
+ * admission_still_allows() - may clients be connected to @server, after something was learned of it?
  * False where it has turned out to be this host, unless a rule opens that address.
  */
-bool admission_still_allows(const struct settings *settings, struct route *route,
-			    const union sockaddr_ip *server);
+bool admission_still_allows(const struct admission *admission, const union sockaddr_ip *server);
 
 #endif

@@ -9,9 +9,10 @@
 
 #include "convertd/session/session_private.h"
 
-#include "convertd/policy/admission.h"
+#include "convertd/base/clock.h"
 #include "convertd/session/blame.h"
-#include "convertd/policy/demand.h"
+#include "convertd/policy/judgement.h"
+#include "convertd/session/withheld.h"
 #include "convertd/net/downstream.h"
 #include "convertd/base/log.h"
 #include "convertd/base/memory.h"
@@ -46,7 +47,7 @@ static bool session_queue_answer(struct session *s, const uint8_t *answer, size_
 /* No answer: the end of the stream is our last word. */
 static void session_refuse_silently(struct session *s, enum outcome outcome, const char *reason)
 {
-	if (!limits_may_refuse(s->pool->shared->limits, &s->member)) {
+	if (!limits_may_refuse(s->pool->context.admission.limits, &s->member)) {
 		session_drop(s, OUTCOME_LIMIT_REFUSED);
 		return;
 	}
@@ -60,10 +61,10 @@ static enum outcome session_read_answer(struct session *s, const uint8_t *answer
 {
 	struct convert_response response;
 
-	if (convert_response_parse(answer, len, &response) != CONVERT_OK || !response.has_error)
+	if (convert_response_parse(answer, len, &response) != CONVERT_STATUS_OK || !response.has_error)
 		return OUTCOME_INFORMATION;
 	s->error = response.error_code;
-	metrics_count_error(s->pool->metrics, response.error_code);
+	metrics_count_error(s->pool->context.metrics, response.error_code);
 	return outcome_of_error(response.error_code);
 }
 
@@ -73,7 +74,7 @@ void session_refuse(struct session *s, const uint8_t *answer, size_t len, const 
 
 	session_reset_socket(s, RELAY_DOWNSTREAM);
 	if (!s->error_taken &&
-	    !limits_take_error(s->pool->shared->limits, &s->member, log_now_ms())) {
+	    !limits_take_error(s->pool->context.admission.limits, &s->member, clock_now_ms())) {
 		session_drop(s, OUTCOME_LIMIT_ERRORS);
 		return;
 	}
@@ -93,8 +94,8 @@ void session_refuse_server(struct session *s, struct downstream_error refusal)
 	if (refusal.ours)
 		s->outcome = OUTCOME_LACKING;
 	if (refusal.code == CONVERT_ERROR_RESOURCE_EXCEEDED)
-		refusal.value = (uint8_t)s->pool->terms->settings->retry_delay;
-	len = request_write_error(&s->pool->terms->features, s->info, refusal.code, refusal.value, answer);
+		refusal.value = (uint8_t)s->pool->context.terms->settings->retry_delay;
+	len = request_write_error(&s->pool->context.terms->features, s->info, refusal.code, refusal.value, answer);
 
 	log_debug("session %llu: Error TLV %u (%s), value %u", (unsigned long long)s->id,
 		  (unsigned)refusal.code, convert_error_name(refusal.code),
@@ -114,65 +115,38 @@ void session_fail_server(struct session *s, int error)
 
 	log_debug("session %llu: %s", (unsigned long long)s->id, strerror(-error));
 	shortage_of_files(-error, "clients are refused");
-	session_refuse_server(s, blame_refusal(s->pool, fd, &s->server, session_asked_ms(s), error));
+	session_refuse_server(s, blame_refusal(&s->pool->context, fd, &s->server, session_asked_ms(s), error));
 }
 
-/* So many sessions of one client are many users behind one address, or a program that needs them. */
-#define CROWD 16
-
-/*
- * May the client be told that a cookie is demanded? Errors are few enough for a flood to take all of
- * them: without one the client proves its address by its handshake, and is served. So are the many of one
- * address that come at once: each of them would have to come again.
- */
-static bool session_may_demand(struct session *s)
+/* What becomes of the request that the stream begins with. @buf: all that has arrived */
+static void session_judge(struct session *s, const uint8_t *buf, size_t len, struct judgement *judgement)
 {
-	struct session_shared *shared = s->pool->shared;
+	enum limits_class before = (enum limits_class)s->member.class;
+	const struct judgement_case c = {
+		.place = JUDGEMENT_STREAM,
+		.bytes = buf,
+		.len = len,
+		.client = { .address = sockaddr_ip_in6(&s->client), .proven = !s->unproven },
+		.grant = s->withheld ? &s->withheld->grant : NULL,
+		.member = &s->member,
+		.now_ms = clock_now_ms(),
+	};
+	const struct request_decision *request = &judgement->request;
 
-	s->error_taken = limits_members_of(shared->limits, &s->member) < CROWD &&
-			 demand_take_error(shared->demand) &&
-			 limits_take_error(shared->limits, &s->member, log_now_ms());
-	return s->error_taken;
-}
-
-/* What to do about a request, all things considered. @buf: all that has arrived. */
-static void session_judge(struct session *s, const uint8_t *buf, size_t len,
-			  struct request_decision *decision)
-{
-	const struct terms *terms = s->pool->terms;
-	enum outcome exceeded;
-	bool held;
-
-	request_decide(&terms->features, buf, len, decision);
-	if (decision->connect)
-		sockaddr_ip_set(&s->server, AF_UNSPEC, &decision->address, decision->port);
-	held = session_is_held(s, decision);
-	if (held && session_is_granted(s))
-		return;
-	/* What was granted while its SYN was withheld needs no cookie now. */
-	if (decision->valid)
-		admission_check(terms->settings, s->pool->route, s->pool->shared->demand, s->pool->shared->limits,
-				&terms->features, &s->client, held || !s->unproven, buf, decision);
-	/* What other settings have granted must be granted by these, too. */
-	if (session_is_held(s, decision))
-		return;
-	if (decision->action != REQUEST_WAIT)
-		session_drop_held(s);
-	if (decision->demanded && !session_may_demand(s))
-		decision->action = REQUEST_PROVE;
-	if (decision->lacking) {
+	judgement_make(&s->pool->context.admission, &c, judgement);
+	session_count_class(s, before);
+	if (request->connect)
+		sockaddr_ip_set(&s->server, AF_UNSPEC, &request->address, request->port);
+	/* The request isn't the one of the SYN, or is no longer granted: what was done for that is of no use. */
+	if (request->action != REQUEST_WAIT && !judgement->by_grant)
+		session_drop_withheld(s);
+	s->error_taken = judgement->error_taken;
+	if (request->lacking) {
 		s->outcome = OUTCOME_LACKING;
-		blame_again(s->pool, &s->server);
+		blame_again(&s->pool->context, &s->server);
 	}
-	if (decision->action != REQUEST_CONNECT)
-		return;
-	session_set_class(s, LIMITS_PENDING);
-	exceeded = limits_admit(s->pool->shared->limits, &s->member);
-	if (exceeded == OUTCOME_NONE)
-		return;
-	s->outcome = (uint8_t)exceeded;
-	request_refuse(&terms->features, decision->info, CONVERT_ERROR_RESOURCE_EXCEEDED,
-		       (uint8_t)terms->settings->retry_delay, outcome_text(exceeded), decision);
+	if (judgement->exceeded != OUTCOME_NONE)
+		s->outcome = (uint8_t)judgement->exceeded;
 }
 
 /* @buf: all that has arrived, which is kept until there is more to know. */
@@ -192,12 +166,13 @@ static void session_wait(struct session *s);
 /* @buf: all that has arrived. */
 static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 {
-	struct request_decision decision;
+	struct judgement judgement;
+	const struct request_decision *decision = &judgement.request;
 
-	session_judge(s, buf, len, &decision);
-	if (decision.proven)
+	session_judge(s, buf, len, &judgement);
+	if (decision->proven)
 		session_prove(s);
-	switch (decision.action) {
+	switch (decision->action) {
 	case REQUEST_WAIT:
 		session_keep(s, buf, len);
 		return;
@@ -209,21 +184,21 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 		return;
 	case REQUEST_CONNECT:
 		s->relay.side[RELAY_UPSTREAM].readable = !s->fresh;
-		session_connect(s, &decision, buf + decision.length, len - decision.length);
+		session_connect(s, decision, buf + decision->length, len - decision->length);
 		return;
 	case REQUEST_ANSWER:
-		session_refuse(s, decision.answer, decision.answer_len, decision.reason);
-		if (decision.echo && !decision.refused)
-			session_start_echo(s, buf + decision.length, len - decision.length);
+		session_refuse(s, decision->answer, decision->answer_len, decision->reason);
+		if (decision->echo && !decision->refused)
+			session_start_echo(s, buf + decision->length, len - decision->length);
 		return;
 	case REQUEST_RESET:
 		session_reset_socket(s, RELAY_UPSTREAM);
-		session_set_outcome(s, OUTCOME_BAD_REQUEST, decision.reason);
+		session_set_outcome(s, OUTCOME_BAD_REQUEST, decision->reason);
 		session_set_state(s, SESSION_CLOSED);
 		return;
 	case REQUEST_IGNORE:
 	case REQUEST_ACTION_COUNT:
-		session_refuse_silently(s, OUTCOME_NOT_CONVERT, decision.reason);
+		session_refuse_silently(s, OUTCOME_NOT_CONVERT, decision->reason);
 		return;
 	}
 }
@@ -236,7 +211,7 @@ static void session_wait(struct session *s)
 	if (s->member.class == LIMITS_WAITING)
 		return;
 	session_set_class(s, LIMITS_WAITING);
-	exceeded = limits_admit(s->pool->shared->limits, &s->member);
+	exceeded = limits_admit(s->pool->context.admission.limits, &s->member);
 	if (exceeded != OUTCOME_NONE)
 		session_drop(s, exceeded);
 }
@@ -311,13 +286,13 @@ static void session_start_relay(struct session *s, const struct tcp_info *info)
 
 	downstream_established(fd, &s->server);
 	len = session_server_options(s, info, options);
-	len = request_write_connected(&s->pool->terms->features, s->info, options, len, answer);
+	len = request_write_connected(&s->pool->context.terms->features, s->info, options, len, answer);
 	if (!session_queue_answer(s, answer, len)) {
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
 		return;
 	}
 	s->connect_us = session_age_us(s) - s->request_us + 1;
-	metrics_observe_us(s->pool->metrics, METRIC_CONNECT_SECONDS, s->connect_us);
+	metrics_observe_us(s->pool->context.metrics, METRIC_CONNECT_SECONDS, s->connect_us);
 	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
 	session_set_state(s, SESSION_RELAY);
 }
@@ -349,7 +324,7 @@ static void advance_connecting(struct session *s)
 	} else if (error != -EINPROGRESS) {
 		session_fail_server(s, error);
 	} else if (s->confirmed && !s->trusted) {
-		downstream_confirm(server->fd, s->pool->terms->syn_retries);
+		downstream_confirm(server->fd, s->pool->context.terms->syn_retries);
 		s->trusted = true;
 	}
 }
@@ -403,7 +378,7 @@ static enum relay_result run_relay(struct session *s)
 	enum relay_result result = relay_run(&s->relay, s->pool->scratch);
 
 	for (int end = 0; end < RELAY_ENDS; end++)
-		metrics_add(s->pool->metrics, METRIC_BYTES + (unsigned)end,
+		metrics_add(s->pool->context.metrics, METRIC_BYTES + (unsigned)end,
 			    session_relayed(s, (enum relay_end)end) - before[end]);
 	return result;
 }
@@ -445,7 +420,7 @@ static void advance_relay(struct session *s)
 	    s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len) {
 		s->answered = true;
 		session_set_class(s, LIMITS_OPEN);
-		relay_watch_start(&s->watch, log_now_ms());
+		relay_watch_start(&s->watch, clock_now_ms());
 		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
 	}
 	switch (result) {
@@ -524,17 +499,27 @@ void session_handle(struct session *s)
 		state_handlers[s->state](s);
 }
 
+/* What the end of a session is called that has passed a limit of relay_watch.h. */
+static const enum outcome watch_outcomes[] = {
+	[RELAY_WATCH_NONE] = OUTCOME_NONE,
+	[RELAY_WATCH_CLIENT_STALLED] = OUTCOME_CLIENT_STALLED,
+	[RELAY_WATCH_SERVER_STALLED] = OUTCOME_SERVER_STALLED,
+	[RELAY_WATCH_HALF_CLOSED] = OUTCOME_HALF_CLOSED,
+	[RELAY_WATCH_IDLE] = OUTCOME_IDLE,
+};
+static_assert(sizeof(watch_outcomes) / sizeof(watch_outcomes[0]) == RELAY_WATCH_COUNT, "an outcome for each");
+
 /* The deadline in RELAY: is the client there, and does anything move? */
 static void look_at_relay(struct session *s)
 {
-	const struct settings *settings = s->pool->terms->settings;
+	const struct settings *settings = s->pool->context.terms->settings;
 	const struct relay_watch_settings timeouts = {
 		.stall_ms = settings->stall_timeout * 1000ULL,
 		.half_close_ms = settings->half_close_timeout * 1000ULL,
 		.idle_ms = settings->idle_timeout * 1000ULL,
 	};
 	enum outcome reason = OUTCOME_NONE;
-	uint64_t now_ms = log_now_ms();
+	uint64_t now_ms = clock_now_ms();
 
 	if (!s->answered) {
 		session_look_upstream(s);
@@ -544,9 +529,9 @@ static void look_at_relay(struct session *s)
 		reason = OUTCOME_NO_HANDSHAKE;
 	} else {
 		session_look_transport(s);
-		reason = relay_watch_look(&s->watch, &s->relay, &timeouts, now_ms);
+		reason = watch_outcomes[relay_watch_look(&s->watch, &s->relay, &timeouts, now_ms)];
 		if (s->watch.moved_ms == now_ms)
-			limits_touch(s->pool->shared->limits, &s->member);
+			limits_touch(s->pool->context.admission.limits, &s->member);
 	}
 	if (reason == OUTCOME_NONE) {
 		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
@@ -574,7 +559,7 @@ static void give_up_connecting(struct session *s)
 	struct tcp_info info;
 	int error = downstream_result(s->relay.side[RELAY_DOWNSTREAM].fd, &info);
 
-	if (error == -EINPROGRESS && s->rest && blame_silence(s->pool, &s->server, session_asked_ms(s))) {
+	if (error == -EINPROGRESS && s->rest && blame_silence(&s->pool->context, &s->server, session_asked_ms(s))) {
 		session_refuse_server(s, blame_ourselves());
 	} else if (error == -EINPROGRESS && s->rest) {
 		session_set_deadline(s, (enum session_timeout)s->rest);

@@ -16,17 +16,20 @@
 
 #include "common/errors.h"
 #include "convert/convert.h"
-#include "shim/system/clock.h"
-#include "shim/connect/converters.h"
+#include "common/clock.h"
+#include "client/converters_choice.h"
+#include "client/converters_cookies.h"
+#include "client/converters_facts.h"
 #include "shim/wait/deadlines.h"
 #include "shim/connect/liveness.h"
 #include "shim/system/log.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 #include "shim/connect/others.h"
 #include "shim/socket/paths.h"
 #include "shim/connect/replace.h"
-#include "shim/connect/servers.h"
+#include "client/servers.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>
@@ -40,19 +43,6 @@ void attempt_init(const struct settings *kept)
 {
 	settings = kept;
 	converters_init(kept);
-}
-
-int option_int(int fd, int level, int name, int fallback)
-{
-	socklen_t len = sizeof(int);
-	int value;
-
-	return next.getsockopt(fd, level, name, &value, &len) == 0 ? value : fallback;
-}
-
-static bool option_set(int fd, int level, int name, int value)
-{
-	return next.setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
 /* connect(2) that doesn't block, whatever the mode of the descriptor. Returns 0 or -errno. */
@@ -74,15 +64,15 @@ void attempt_disconnect(int fd)
 	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
 
 	next.connect(fd, &unspec, sizeof(unspec));
-	option_int(fd, SOL_SOCKET, SO_ERROR, 0); /* a reset of our own making is not news */
+	sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0); /* a reset of our own making is not news */
 }
 
 struct handshake_ask attempt_ask_of(const struct conn *conn)
 {
 	return (struct handshake_ask){
-		.cookie = converters_cookie(settings, conn->converter, conn->cookie_number),
-		.mptcp = conn->ask_mptcp,
-		.info = conn->ask_info,
+		.cookie = converters_cookie(settings, conn->attempt.converter, conn->attempt.cookie_number),
+		.mptcp = conn->attempt.ask_mptcp,
+		.info = conn->attempt.ask_info,
 	};
 }
 
@@ -93,27 +83,27 @@ struct handshake_ask attempt_ask_of(const struct conn *conn)
  */
 static int socket_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp)
 {
-	int domain = option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
+	int domain = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
 	bool v4 = sockaddr_ip_is_v4(to);
 	struct in6_addr in6 = sockaddr_ip_in6(to);
 	bool other = domain == AF_INET ? !v4 :
-		     v4		       ? option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) :
-					 conn->was_mapped;
+		     v4		       ? sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0) :
+					 conn->socket.was_mapped;
 	int wanted = other ? AF_INET6 : domain;
 
-	if ((other || mptcp != conn->mptcp) && conn_is_shared(conn))
+	if ((other || mptcp != conn->socket.mptcp) && conn_is_shared(conn))
 		others_move(fd);
-	if ((other || mptcp != conn->mptcp) &&
+	if ((other || mptcp != conn->socket.mptcp) &&
 	    !(mptcp && replace_socket(conn, fd, wanted, IPPROTO_MPTCP)) &&
-	    (other || conn->mptcp) && !replace_socket(conn, fd, wanted, IPPROTO_TCP))
+	    (other || conn->socket.mptcp) && !replace_socket(conn, fd, wanted, IPPROTO_TCP))
 		return other ? -EAFNOSUPPORT : -ECONNABORTED;
 	if (other) {
-		conn->shown_ipv4 |= domain == AF_INET;
-		conn->was_mapped = false;
+		conn->socket.shown_ipv4 |= domain == AF_INET;
+		conn->socket.was_mapped = false;
 		if (v4)
-			option_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+			sockopt_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	}
-	conn->was_mapped |= wanted == AF_INET6 && v4;
+	conn->socket.was_mapped |= wanted == AF_INET6 && v4;
 	sockaddr_ip_set(to, wanted, &in6, sockaddr_ip_port(to));
 	return 0;
 }
@@ -132,15 +122,15 @@ static int message_init(struct message *message, const struct conn *conn)
 	ssize_t len = 0;
 
 	if (!conn->directly)
-		len = handshake_request(message->request, sizeof(message->request), &conn->peer,
+		len = handshake_request(message->request, sizeof(message->request), &conn->call.peer,
 					&ask);
 	if (len < 0)
 		return (int)len;
 	message->iov[0] = (struct iovec){ message->request, (size_t)len };
-	message->iov[1] = (struct iovec){ conn->early, conn->early_len };
-	all = (size_t)len + conn->early_len;
+	message->iov[1] = (struct iovec){ conn->early.bytes, conn->early.len };
+	all = (size_t)len + conn->early.len;
 	/* Another process may have sent it, and bytes of the application behind it. */
-	skip = conn->message_sent < all ? conn->message_sent : all;
+	skip = conn->attempt.message_sent < all ? conn->attempt.message_sent : all;
 	message->len = all - skip;
 	for (int i = 0; i < 2; i++) {
 		size_t part = skip < message->iov[i].iov_len ? skip : message->iov[i].iov_len;
@@ -172,8 +162,8 @@ static int message_send(struct conn *conn, int fd, int flags, const union sockad
 	sent = next.sendmsg(fd, &header, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
 	ret = sent < 0 ? -errno : 0;
 	if (sent > 0)
-		conn->message_sent = (uint16_t)(conn->message_sent + sent);
-	conn->want_output = (size_t)(sent > 0 ? sent : 0) < message.len;
+		conn->attempt.message_sent = (uint16_t)(conn->attempt.message_sent + sent);
+	conn->attempt.want_output = (size_t)(sent > 0 ? sent : 0) < message.len;
 	return ret;
 }
 
@@ -184,26 +174,26 @@ static int message_send(struct conn *conn, int fd, int flags, const union sockad
  */
 static bool wants_syn_data(const struct conn *conn, int fd)
 {
-	if (conn->ride == CONN_RIDE_MPTCP || !converters_take_syn_data(conn->converter))
+	if (conn->attempt.ride == CONN_RIDE_MPTCP || !converters_take_syn_data(conn->attempt.converter))
 		return false;
-	return !conn->mptcp || converters_corrects_windows(settings, conn->converter) ||
-	       !paths_may_be_several(fd, &conn->converter_addr);
+	return !conn->socket.mptcp || converters_corrects_windows(settings, conn->attempt.converter) ||
+	       !paths_may_be_several(fd, &conn->attempt.addr);
 }
 
 /* The SYN, with as much of the message as fits. Returns 0 or -errno. */
 static int syn_send(struct conn *conn, int fd)
 {
-	const union sockaddr_ip *converter = &conn->converter_addr;
+	const union sockaddr_ip *converter = &conn->attempt.addr;
 	int ret;
 
 	/* Set in any case: it tells other processes that the socket is on its way (others.c). */
-	if (option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) && wants_syn_data(conn, fd)) {
+	if (sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) && wants_syn_data(conn, fd)) {
 		ret = message_send(conn, fd, MSG_FASTOPEN, converter);
-		conn->syn_data = conn->message_sent > 0;
+		conn->attempt.syn_data = conn->attempt.message_sent > 0;
 		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
 			return ret == -EINPROGRESS ? 0 : ret;
 	}
-	conn->want_output = true;
+	conn->attempt.want_output = true;
 	ret = connect_nonblocking(fd, converter);
 	return ret == -EINPROGRESS ? 0 : ret;
 }
@@ -211,18 +201,33 @@ static int syn_send(struct conn *conn, int fd)
 /* An application's TCP_FASTOPEN_CONNECT must not hold back what is ours to send. */
 static void fastopen_connect_off(struct conn *conn, int fd)
 {
-	if (conn->fastopen_connect)
-		option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
-	conn->fastopen_connect = false;
+	if (conn->call.fastopen_connect)
+		sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
+	conn->call.fastopen_connect = false;
 }
 
-static void message_reset(struct conn *conn)
+/* The same converter is asked anew: nothing is left of the attempt before but whom it asks, and how. */
+static void attempt_renew(struct conn *conn)
 {
-	conn->cookie_number = converters_cookie_current(conn->converter);
-	conn->message_sent = conn->message_in_syn = 0;
-	conn->syn_data = false;
-	conn->want_output = false;
-	conn->synack_due = conn->confirmable = false;
+	const struct attempt before = conn->attempt;
+
+	conn->attempt = (struct attempt){
+		.addr = before.addr,
+		.converter = before.converter,
+		.ride = before.ride,
+		.ask_info = before.ask_info,
+		.ask_mptcp = before.ask_mptcp,
+		.cookie_asked = before.cookie_asked,
+		.cookie_number = converters_cookie_current(before.converter),
+	};
+	conn->directly = false;
+	conn->unasked = false;
+}
+
+/* The server itself is tried. */
+static void attempt_at_server(struct conn *conn, const union sockaddr_ip *server)
+{
+	conn->attempt = (struct attempt){ .addr = *server };
 	conn->directly = false;
 	conn->unasked = false;
 }
@@ -230,8 +235,8 @@ static void message_reset(struct conn *conn)
 /* Would a Multipath TCP connection that is one at its SYN+ACK stay one? Who sets CONVERT_WITHHOLDING says so. */
 static bool is_trusted(const struct conn *conn)
 {
-	return !conn->mptcp || settings->withheld_ms > 0 ||
-	       converters_mptcp(conn->converter) == CACHE_MPTCP_HOLDS;
+	return !conn->socket.mptcp || settings->withheld_ms > 0 ||
+	       converters_mptcp(conn->attempt.converter) == CACHE_MPTCP_HOLDS;
 }
 
 /*
@@ -241,11 +246,11 @@ static bool is_trusted(const struct conn *conn)
  */
 static void synack_expect(struct conn *conn)
 {
-	conn->message_in_syn = conn->message_sent;
-	conn->synack_due = conn->mptcp;
-	conn->withheld_ms = (uint16_t)converters_withholds_ms(settings, conn->converter);
-	conn->confirmable = conn->withheld_ms && !conn->ask_info && conn->syn_data &&
-			    !conn->want_output && !conn->streamed && !conn_is_shared(conn) &&
+	conn->attempt.message_in_syn = conn->attempt.message_sent;
+	conn->attempt.synack_due = conn->socket.mptcp;
+	conn->attempt.withheld_ms = (uint16_t)converters_withholds_ms(settings, conn->attempt.converter);
+	conn->attempt.confirmable = conn->attempt.withheld_ms && !conn->attempt.ask_info && conn->attempt.syn_data &&
+			    !conn->attempt.want_output && !conn->socket.streamed && !conn_is_shared(conn) &&
 			    is_trusted(conn);
 	if (conn_wants_output(conn))
 		watch_mask(conn);
@@ -260,7 +265,7 @@ int attempt_again(struct conn *conn, int fd)
 {
 	int ret;
 
-	message_reset(conn);
+	attempt_renew(conn);
 	lowat_hold(conn, fd);
 	fastopen_connect_off(conn, fd);
 	watch_mask(conn); /* before anything can happen that the application would see */
@@ -276,17 +281,17 @@ static int hold(struct conn *conn, int fd)
 {
 	int ret;
 
-	message_reset(conn);
+	attempt_renew(conn);
 	lowat_hold(conn, fd);
-	if (!option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) ||
-	    !option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1))
+	if (!sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) ||
+	    !sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1))
 		return 1;
-	conn->fastopen_connect = true;
-	ret = connect_nonblocking(fd, &conn->converter_addr);
+	conn->call.fastopen_connect = true;
+	ret = connect_nonblocking(fd, &conn->attempt.addr);
 	if (ret != -EINPROGRESS)
 		return ret;
 	/* Fast Open is out of order for a while: the SYN is on its way, the request follows it. */
-	conn->want_output = true;
+	conn->attempt.want_output = true;
 	watch_mask(conn);
 	deadline_start(conn);
 	return 1;
@@ -299,7 +304,7 @@ int attempt_send_held(struct conn *conn, int fd)
 	watch_mask(conn);
 	deadline_start(conn);
 	ret = message_send(conn, fd, 0, NULL);
-	conn->syn_data = conn->message_sent > 0;
+	conn->attempt.syn_data = conn->attempt.message_sent > 0;
 	synack_expect(conn);
 	return ret == -EINPROGRESS || ret == -EAGAIN ? 0 : ret;
 }
@@ -310,7 +315,7 @@ int attempt_send_rest(struct conn *conn, int fd)
 
 	if (ret < 0)
 		return ret;
-	if (conn->want_output)
+	if (conn->attempt.want_output)
 		return -EAGAIN;
 	watch_mask(conn);
 	return 0;
@@ -321,12 +326,12 @@ int attempt_send_unclaimed(const struct conn *conn, int fd)
 	struct conn copy;
 	int ret;
 
-	if (!conn->want_output)
+	if (!conn->attempt.want_output)
 		return 0;
 	memcpy(&copy, conn, sizeof(copy));
 	others_follow(&copy, fd);
 	ret = message_send(&copy, fd, 0, NULL);
-	return ret == 0 && copy.want_output ? -EAGAIN : ret;
+	return ret == 0 && copy.attempt.want_output ? -EAGAIN : ret;
 }
 
 void attempt_joined(struct conn *conn, int fd)
@@ -335,18 +340,18 @@ void attempt_joined(struct conn *conn, int fd)
 	socklen_t len = sizeof(peer);
 	int index;
 
-	conn->unasked = conn->syn_data = false;
+	conn->unasked = conn->attempt.syn_data = false;
 	/*
 	 * A request that follows the handshake may be sent by either process. An epoll instance that they share wakes
 	 * one of them, and has one mask for both.
 	 */
-	conn->want_output = others_has_sent_nothing(fd);
-	conn->message_sent = conn->message_in_syn = 0;
-	conn->synack_due = conn->confirmable = false;
+	conn->attempt.want_output = others_has_sent_nothing(fd);
+	conn->attempt.message_sent = conn->attempt.message_in_syn = 0;
+	conn->attempt.synack_due = conn->attempt.confirmable = false;
 	if (next.getpeername(fd, &peer.sa, &len) == 0 &&
 	    (index = converters_index(&peer)) != CONVERTERS_NONE) {
-		conn->converter_addr = peer;
-		conn->converter = (uint8_t)index;
+		conn->attempt.addr = peer;
+		conn->attempt.converter = (uint8_t)index;
 	}
 	watch_mask(conn);
 	deadline_start(conn);
@@ -354,24 +359,24 @@ void attempt_joined(struct conn *conn, int fd)
 
 void attempt_adopt(struct conn *conn, struct convert_span cookie)
 {
-	int index = converters_index(&conn->converter_addr);
+	int index = converters_index(&conn->attempt.addr);
 
-	conn->converter = index < 0 ? 0 : (uint8_t)index;
+	conn->attempt.converter = index < 0 ? 0 : (uint8_t)index;
 	if (index < 0 || !converters_use_cookie(settings, index, cookie))
-		conn->want_output = conn->directly;
-	conn->cookie_number = converters_cookie_current(conn->converter);
+		conn->attempt.want_output = conn->directly;
+	conn->attempt.cookie_number = converters_cookie_current(conn->attempt.converter);
 	deadlines_set(conn, atomic_load(&conn->deadline));
 }
 
 int attempt_anew(struct conn *conn, int fd, enum conn_ride ride)
 {
-	const int64_t ends = conn->liveness.ends;
+	const int64_t ends = conn->attempt.ends;
 	int ret;
 
-	ret = socket_fit(conn, fd, &conn->converter_addr, ride != CONN_RIDE_TCP);
+	ret = socket_fit(conn, fd, &conn->attempt.addr, ride != CONN_RIDE_TCP);
 	if (ret < 0)
 		return ret;
-	conn->ride = conn->mptcp ? ride : CONN_RIDE_TCP;
+	conn->attempt.ride = conn->socket.mptcp ? ride : CONN_RIDE_TCP;
 	ret = attempt_again(conn, fd);
 	liveness_go_on(conn, ends);
 	watch_resume(conn);
@@ -380,17 +385,17 @@ int attempt_anew(struct conn *conn, int fd, enum conn_ride ride)
 
 int attempt_bypass(struct conn *conn, int fd)
 {
-	union sockaddr_ip server = conn->peer;
+	union sockaddr_ip server = conn->call.peer;
 	int ret;
 
-	message_reset(conn);
+	attempt_at_server(conn, &server);
 	ret = socket_fit(conn, fd, &server, replace_may_be_mptcp(conn));
 	if (ret < 0)
 		return ret;
-	if (conn->mptcp) {
+	if (conn->socket.mptcp) {
 		lowat_hold(conn, fd);
 		fastopen_connect_off(conn, fd);
-		conn->synack_due = true;
+		conn->attempt.synack_due = true;
 		watch_mask(conn);
 		deadlines_set(conn, 0);
 		ret = connect_nonblocking(fd, &server);
@@ -404,14 +409,14 @@ int attempt_bypass(struct conn *conn, int fd)
 
 int attempt_directly(struct conn *conn, int fd)
 {
-	union sockaddr_ip server = conn->peer;
+	union sockaddr_ip server = conn->call.peer;
 	int ret;
 
 	ret = socket_fit(conn, fd, &server, false);
 	if (ret < 0)
 		return ret;
 
-	message_reset(conn);
+	attempt_at_server(conn, &server);
 	conn->directly = conn->connect_told;
 	deadlines_set(conn, 0);
 	fastopen_connect_off(conn, fd);
@@ -420,12 +425,12 @@ int attempt_directly(struct conn *conn, int fd)
 	 * say so if this one were killed right here. Once it is connecting, it can't be cleared.
 	 */
 	if (!conn_is_shared(conn))
-		option_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
+		sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
 	ret = connect_nonblocking(fd, &server);
 	watch_resume(conn);
 	if (ret < 0 && ret != -EINPROGRESS)
 		return ret;
-	conn->want_output = conn->directly;
+	conn->attempt.want_output = conn->directly;
 	if (conn->directly)
 		watch_mask(conn);
 	return 0;
@@ -436,12 +441,12 @@ static struct converters_query query_of(const struct conn *conn, int fd,
 {
 	struct converters_query query = {
 		.destination = server,
-		.family = option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC),
+		.family = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC),
 		.tried = tried,
 		.any = replace_is_possible(conn),
 	};
 
-	query.v6only = query.family == AF_INET6 && option_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	query.v6only = query.family == AF_INET6 && sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
 	return query;
 }
 
@@ -459,8 +464,8 @@ bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *s
 /* Whether the server speaks Multipath TCP is asked once, by those who could use it directly. */
 static bool wants_mptcp(const struct conn *conn)
 {
-	return settings->bypass_mptcp && converters_take_mptcp(conn->converter) &&
-	       servers_mptcp(&conn->peer) == HANDSHAKE_SERVER_UNKNOWN && conn->mptcp;
+	return settings->bypass_mptcp && converters_take_mptcp(conn->attempt.converter) &&
+	       servers_mptcp(&conn->call.peer) == HANDSHAKE_SERVER_UNKNOWN && conn->socket.mptcp;
 }
 
 /* Asks conn.converter, by a socket that fits. Returns the state to go on in, or -errno. */
@@ -468,17 +473,16 @@ static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 {
 	int ret;
 
-	conn->ask_mptcp = wants_mptcp(conn);
+	conn->attempt.ask_mptcp = wants_mptcp(conn);
 	/* Who asks isn't told by the SYN+ACK: no question where the user has answered it. */
-	conn->ask_info = !converters_is_proven(conn->converter) && settings->withheld_ms <= 0;
-	conn->cookie_asked = false;
+	conn->attempt.ask_info = !converters_is_proven(conn->attempt.converter) && settings->withheld_ms <= 0;
 	if (may_hold && wants_syn_data(conn, fd)) {
 		ret = hold(conn, fd);
 		if (ret < 0)
 			return ret;
 		if (ret == 0)
 			return CONN_HELD;
-		if (conn->want_output)
+		if (conn->attempt.want_output)
 			return CONN_PENDING;
 	}
 	ret = attempt_again(conn, fd);
@@ -487,13 +491,13 @@ static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 
 static int ask(struct conn *conn, int fd, bool may_hold)
 {
-	bool mptcp = (conn->mptcp || replace_may_be_mptcp(conn)) &&
-		     converters_mptcp(conn->converter) != CACHE_MPTCP_LOST;
-	int ret = socket_fit(conn, fd, &conn->converter_addr, mptcp);
+	bool mptcp = (conn->socket.mptcp || replace_may_be_mptcp(conn)) &&
+		     converters_mptcp(conn->attempt.converter) != CACHE_MPTCP_LOST;
+	int ret = socket_fit(conn, fd, &conn->attempt.addr, mptcp);
 
 	if (ret < 0)
 		return ret;
-	conn->ride = conn->mptcp ? CONN_RIDE_MPTCP_SYN : CONN_RIDE_TCP;
+	conn->attempt.ride = conn->socket.mptcp ? CONN_RIDE_MPTCP_SYN : CONN_RIDE_TCP;
 	ret = ask_fitted(conn, fd, may_hold);
 	watch_resume(conn);
 	return ret;
@@ -502,26 +506,26 @@ static int ask(struct conn *conn, int fd, bool may_hold)
 enum conn_state attempt_next(struct conn *conn, int fd, bool may_hold,
 			     struct attempt_refusal *refusal)
 {
-	struct converters_query query = query_of(conn, fd, &conn->peer, conn->tried);
+	struct converters_query query = query_of(conn, fd, &conn->call.peer, conn->call.tried);
+	union sockaddr_ip addr;
 	char text[SOCKADDR_STRLEN];
 	int index, ret;
 
 	*refusal = (struct attempt_refusal){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
 	for (;;) {
-		index = converters_choose(settings, &query, &conn->converter_addr,
-					  &refusal->verdict, &refusal->reason);
+		index = converters_choose(settings, &query, &addr, &refusal->verdict, &refusal->reason);
 		if (index < 0)
 			break;
-		conn->converter = (uint8_t)index;
+		conn->attempt = (struct attempt){ .addr = addr, .converter = (uint8_t)index };
 		ret = ask(conn, fd, may_hold);
 		if (ret >= 0)
 			return (enum conn_state)ret;
 		/* What the kernel says at once is about routes and this socket: no reason to rest. */
 		refusal->error = -ret;
 		refusal->reason = error_text(-ret);
-		log_line("converter %s: %s", sockaddr_ip_format(&conn->converter_addr, text),
+		log_line("converter %s: %s", sockaddr_ip_format(&conn->attempt.addr, text),
 			 refusal->reason);
-		query.tried = conn->tried |= 1u << index;
+		query.tried = conn->call.tried |= 1u << index;
 	}
 	conn->unasked = index == CONVERTERS_UNRESOLVED;
 	return conn->unasked ? CONN_PENDING : CONN_IDLE;

@@ -87,7 +87,4 @@ void attempt_adopt(struct conn *conn, struct convert_span cookie);
 /* What the request of @conn says. */
 struct handshake_ask attempt_ask_of(const struct conn *conn);
 
-/* getsockopt(2) of an int, or @fallback. */
-int option_int(int fd, int level, int name, int fallback);
-
 #endif

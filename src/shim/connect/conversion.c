@@ -17,10 +17,12 @@
 #include "client/handshake.h"
 #include "convert/convert.h"
 #include "shim/connect/attempt.h"
-#include "shim/system/clock.h"
-#include "shim/connect/converters.h"
+#include "common/clock.h"
+#include "client/converters_cookies.h"
+#include "client/converters_facts.h"
+#include "client/converters_refusals.h"
 #include "shim/wait/deadlines.h"
-#include "shim/connect/early.h"
+#include "shim/socket/early.h"
 #include "shim/connect/liveness.h"
 #include "shim/system/log.h"
 #include "shim/connect/lowat.h"
@@ -51,19 +53,19 @@ void conversion_steps_init(const struct settings *kept)
 static bool remedy_take(struct conn *conn, const struct handshake_step *told)
 {
 	if (told->fault == HANDSHAKE_FAULT_REFUSED)
-		return !conn->cookie_asked &&
-		       converters_forget_cookie(conn->converter, conn->cookie_number);
+		return !conn->attempt.cookie_asked &&
+		       converters_forget_cookie(conn->attempt.converter, conn->attempt.cookie_number);
 	switch (told->remedy) {
 	case HANDSHAKE_REMEDY_NONE:
 		break;
 	case HANDSHAKE_REMEDY_COOKIE:
-		if (conn->cookie_asked || !converters_learn_cookie(conn->converter, told->cookie))
+		if (conn->attempt.cookie_asked || !converters_learn_cookie(conn->attempt.converter, told->cookie))
 			break;
-		conn->cookie_asked = true;
+		conn->attempt.cookie_asked = true;
 		return true;
 	case HANDSHAKE_REMEDY_NO_OPTION:
-		converters_note_no_mptcp(conn->converter);
-		conn->ask_mptcp = false;
+		converters_note_no_mptcp(conn->attempt.converter);
+		conn->attempt.ask_mptcp = false;
 		return true;
 	}
 	return false;
@@ -107,7 +109,7 @@ static int response_judge(const struct conn *conn, int fd, uint8_t response[CONV
 			*out = handshake_on_close();
 			return 0;
 		}
-		*out = handshake_on_bytes(response, (size_t)got, &conn->peer, &ask);
+		*out = handshake_on_bytes(response, (size_t)got, &conn->call.peer, &ask);
 		if (out->verdict != HANDSHAKE_NEED_MORE)
 			return 0;
 		if (ended)
@@ -126,9 +128,9 @@ static int response_judge(const struct conn *conn, int fd, uint8_t response[CONV
  */
 static bool synack_holds(struct conn *conn, int fd, const struct tcp_info *info, enum conn_ride *ride)
 {
-	conn->synack_due = false;
+	conn->attempt.synack_due = false;
 	*ride = CONN_RIDE_MPTCP;
-	if (conn->syn_data)
+	if (conn->attempt.syn_data)
 		return (info->tcpi_options & TCPI_OPT_SYN_DATA) && !info->tcpi_total_retrans;
 	*ride = CONN_RIDE_TCP;
 	return !mptcpinfo_has_fallen_back(fd);
@@ -142,15 +144,15 @@ static bool synack_holds(struct conn *conn, int fd, const struct tcp_info *info,
 static bool is_confirmed(struct conn *conn, int fd, const struct tcp_info *info)
 {
 	const int wanted = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
-	int64_t limit = clock_ns_of(&conn->started) + conn->withheld_ms * CLOCK_NS_PER_MS;
-	bool confirmable = conn->confirmable;
+	int64_t limit = clock_ns_of(&conn->call.started) + conn->attempt.withheld_ms * CLOCK_NS_PER_MS;
+	bool confirmable = conn->attempt.confirmable;
 
 	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_SYN_SENT)
 		return false;
-	conn->confirmable = false;
+	conn->attempt.confirmable = false;
 	if (confirmable && info->tcpi_state != TCPINFO_CLOSE &&
-	    (info->tcpi_options & wanted) == wanted && clock_ns() < limit && !conn->shut &&
-	    !conn_is_shared(conn) && !(conn->mptcp && mptcpinfo_has_fallen_back(fd)))
+	    (info->tcpi_options & wanted) == wanted && clock_ns() < limit && !conn->call.shut &&
+	    !conn_is_shared(conn) && !(conn->socket.mptcp && mptcpinfo_has_fallen_back(fd)))
 		return true;
 	watch_mask(conn); /* the response has to be waited for */
 	return false;
@@ -159,10 +161,10 @@ static bool is_confirmed(struct conn *conn, int fd, const struct tcp_info *info)
 /* One that has proved itself is waited for as long as a server would be, with a look at it now and then. */
 static bool is_waited_for(struct conn *conn)
 {
-	int64_t patience = clock_ns_of(&conn->started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
+	int64_t patience = clock_ns_of(&conn->call.started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
 	int64_t deadline = atomic_load(&conn->deadline);
 
-	if (!converters_is_proven(conn->converter) || clock_ns() >= patience)
+	if (!converters_is_proven(conn->attempt.converter) || clock_ns() >= patience)
 		return false;
 	if (!deadline || deadline > patience)
 		deadlines_set(conn, patience);
@@ -171,7 +173,7 @@ static bool is_waited_for(struct conn *conn)
 
 static bool is_patient(const struct conn *conn)
 {
-	return clock_ns() < clock_ns_of(&conn->started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
+	return clock_ns() < clock_ns_of(&conn->call.started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
 }
 
 /* A part of the response has come: what is missing is the converter's to send, in however small pieces. */
@@ -184,7 +186,7 @@ static enum conn_state wait_for_rest(struct conn *conn, int fd)
 	if (!deadlines_is_over(conn) ||
 	    (is_patient(conn) && liveness_speaks(conn, fd, (unsigned int)settings->timeout_ms)))
 		return CONN_PENDING;
-	converters_doubt(conn->converter);
+	converters_doubt(conn->attempt.converter);
 	return settle_converter_failed(conn, fd, &why);
 }
 
@@ -203,9 +205,9 @@ static enum conn_state still_waiting(struct conn *conn, int fd)
 		return CONN_PENDING;
 	if (liveness == LIVENESS_GONE)
 		return settle_on_error(conn, fd, ECONNRESET);
-	converters_doubt(conn->converter);
+	converters_doubt(conn->attempt.converter);
 	if (liveness == LIVENESS_ALIVE)
-		converters_silent(conn->converter, &conn->peer);
+		converters_silent(conn->attempt.converter, &conn->call.peer);
 	why = handshake_on_silence(liveness == LIVENESS_ALIVE);
 	return settle_converter_failed(conn, fd, &why);
 }
@@ -238,8 +240,8 @@ static enum conn_state step_bypassed(struct conn *conn, int fd)
 	if (info.tcpi_state == TCPINFO_CLOSE && !conn->confirmed)
 		return settle_on_error(conn, fd, ECONNREFUSED);
 	lost = mptcpinfo_has_fallen_back(fd);
-	if (!conn->confirmed && !lost && !conn->streamed) {
-		conn->synack_due = false;
+	if (!conn->confirmed && !lost && !conn->socket.streamed) {
+		conn->attempt.synack_due = false;
 		conn->confirmed = true;
 		watch_show(conn);
 		return CONN_CONFIRMED;
@@ -258,13 +260,13 @@ static enum conn_state step_failed(struct conn *conn, int fd, const struct hands
 	if (conn->confirmed)
 		return settle_unreached(conn, fd, told);
 	if (told->fault != HANDSHAKE_FAULT_PROTOCOL)
-		converters_proved(conn->converter);
+		converters_proved(conn->attempt.converter);
 	if (!conn->wrote && remedy_take(conn, told))
 		return ask_again(conn, fd);
 	if (told->fault != HANDSHAKE_FAULT_SERVER)
 		return settle_converter_failed(conn, fd, told);
 	if (told->rest)
-		converters_refused(conn->converter, &conn->peer, told->rest);
+		converters_refused(conn->attempt.converter, &conn->call.peer, told->rest);
 	return settle_failed(conn, fd, told->error, told->reason);
 }
 
@@ -273,10 +275,10 @@ static bool step_synack(struct conn *conn, int fd, struct tcp_info *info, enum c
 {
 	enum conn_ride ride;
 
-	if (!conn->synack_due && !conn->confirmable)
+	if (!conn->attempt.synack_due && !conn->attempt.confirmable)
 		return true;
 	*info = tcpinfo_of(fd);
-	if (!conn->synack_due || info->tcpi_state == TCPINFO_SYN_SENT ||
+	if (!conn->attempt.synack_due || info->tcpi_state == TCPINFO_SYN_SENT ||
 	    info->tcpi_state == TCPINFO_CLOSE || synack_holds(conn, fd, info, &ride))
 		return true;
 	*state = settle_anew(conn, fd, ride);
@@ -300,7 +302,7 @@ static enum conn_state step(struct conn *conn, int fd)
 		return step_directly(conn, fd);
 	if (!step_synack(conn, fd, &info, &state))
 		return state;
-	ret = conn->want_output ? attempt_send_rest(conn, fd) : 0;
+	ret = conn->attempt.want_output ? attempt_send_rest(conn, fd) : 0;
 	if (ret == 0)
 		ret = response_judge(conn, fd, response, &told);
 	if (ret == -EAGAIN)
@@ -312,7 +314,7 @@ static enum conn_state step(struct conn *conn, int fd)
 	case HANDSHAKE_DONE:
 		return settle_done(conn, fd, &told);
 	case HANDSHAKE_NEED_MORE:
-		conn->confirmable = false;
+		conn->attempt.confirmable = false;
 		lowat_raise(conn, fd, told.length);
 		watch_mask(conn); /* output is of no use any more */
 		return wait_for_rest(conn, fd);
@@ -371,7 +373,7 @@ enum conn_state conversion_progress(struct conn *conn, int fd)
 		enum conn_state from = conn_is_confirmed(conn) ? CONN_CONFIRMED : CONN_PENDING;
 
 		if (conn->unasked)
-			attempt_resolve(conn, fd, &conn->peer, conn->tried, &refusal);
+			attempt_resolve(conn, fd, &conn->call.peer, conn->call.tried, &refusal);
 		if (!conn_claim_of(conn, fd, from, &claim))
 			break;
 		conn_release(conn, conn_is_shared(conn) ? step_shared(conn, fd) : step(conn, fd),
@@ -420,7 +422,7 @@ static enum conn_state send_with_syn_shared(struct conn *conn, int fd, size_t *t
 		*taken = 0;
 	}
 	if (!*taken)
-		early_drop(conn);
+		early_drop(&conn->early);
 	return state;
 }
 
@@ -434,7 +436,7 @@ static enum conn_state let_syn_go(struct conn *conn, int fd, size_t *taken)
 bool conversion_takes_early(const struct conn *conn)
 {
 	return conn_state(conn) == CONN_HELD ||
-	       (conn_is_pending(conn) && (conn->connect_told || conn->maybe_told) && !conn->early &&
+	       (conn_is_pending(conn) && (conn->connect_told || conn->maybe_told) && !conn->early.bytes &&
 		!conn_is_shared(conn));
 }
 
@@ -451,8 +453,8 @@ size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov,
 			return 0;
 		held = false;
 	}
-	if (!conn->early && (held || !conn_is_shared(conn)))
-		taken = early_keep(conn, iov, count);
+	if (!conn->early.bytes && (held || !conn_is_shared(conn)))
+		taken = early_keep(&conn->early, iov, count);
 	if (held)
 		state = let_syn_go(conn, fd, &taken);
 	else if (taken)

@@ -10,10 +10,11 @@
 #include "shim/system/log.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 #include "shim/connect/replace.h"
-#include "shim/connect/servers.h"
+#include "client/servers.h"
 #include "shim/connect/settle.h"
-#include "shim/connect/shared.h"
+#include "client/user_cache.h"
 #include "shim/wait/watch.h"
 
 #include <linux/tcp.h>
@@ -25,7 +26,7 @@ static const struct settings *settings;
 void conversion_init(const struct settings *kept)
 {
 	settings = kept;
-	shared_init(kept);
+	user_cache_init(kept, log_line);
 	attempt_init(kept);
 	conversion_steps_init(kept);
 	settle_init(kept);
@@ -38,7 +39,7 @@ bool conversion_enabled(void)
 
 bool conversion_wants_early_data(int fd)
 {
-	return settings->early_data || option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
+	return settings->early_data || sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
 }
 
 static int go_directly(const union sockaddr_ip *server, const char *reason)
@@ -62,23 +63,24 @@ static int go_without_converter(const union sockaddr_ip *server,
 	return -refusal->error;
 }
 
-/* A new beginning of a claimed conn. */
-static void conn_begin(struct conn *conn, int fd, const union sockaddr_ip *server)
+/* connect() of a claimed conn begins anew. */
+static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *server)
 {
-	conn_reset(conn);
-	conn->peer = *server;
-	conn->fd = fd;
-	conn->asked_in = conn_generation();
-	conn->bound = replace_is_bound(fd);
-	conn->fastopen_connect = option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0);
-	clock_read(CLOCK_MONOTONIC, &conn->started);
+	struct conn_call call = {
+		.peer = *server,
+		.bound = replace_is_bound(fd),
+		.fastopen_connect = sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0),
+	};
+
+	clock_read(CLOCK_MONOTONIC, &call.started);
+	conn_begin(conn, fd, call);
 }
 
 /* Is it better reached without a converter, over Multipath TCP all the way (Section 5.1)? */
 static bool is_bypassed(const struct conn *conn, const union sockaddr_ip *server)
 {
 	return settings->bypass_mptcp && servers_mptcp(server) == HANDSHAKE_SERVER_MPTCP &&
-	       (conn->mptcp || replace_may_be_mptcp(conn));
+	       (conn->socket.mptcp || replace_may_be_mptcp(conn));
 }
 
 /* Nothing was begun: it is as before, and the kernel's if the caller goes on. */
@@ -86,7 +88,7 @@ static void leave_unbegun(struct conn *conn, int fd)
 {
 	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
-	watch_restore(conn);
+	watch_unmask(conn);
 }
 
 /* Asks the server itself, over Multipath TCP. Returns as conversion_start(). */
@@ -98,7 +100,7 @@ static int start_bypass(struct conn *conn, int fd, const union sockaddr_ip *serv
 	go_directly(server, "the server speaks Multipath TCP itself");
 	if (!conn_claim(conn, CONN_IDLE, &claim))
 		return 0; /* another thread connects the same socket */
-	conn_begin(conn, fd, server);
+	call_begin(conn, fd, server);
 	conn->bypassed = true;
 	ret = attempt_bypass(conn, fd);
 	if (ret) {
@@ -116,7 +118,7 @@ static const char *obstacle(const struct conn *conn, const union sockaddr_ip *se
 
 	if (verdict != POLICY_CONVERT)
 		return policy_reason(verdict);
-	return conn->deaf ? "the socket was shut down before" : NULL;
+	return conn->socket.deaf ? "the socket was shut down before" : NULL;
 }
 
 int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data)
@@ -129,16 +131,16 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	if (reason)
 		return go_directly(server, reason);
 	if (server->sa.sa_family != AF_INET &&
-	    option_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
+	    sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
 		return CONVERSION_DIRECT; /* the kernel has an errno for it */
-	shared_open();
+	user_cache_open();
 	if (is_bypassed(conn, server))
 		return start_bypass(conn, fd, server);
 	for (bool resolved = false;; resolved = true) {
 		if (!conn_claim(conn, CONN_IDLE, &claim))
 			return 0; /* another thread connects the same socket */
-		conn_begin(conn, fd, server);
-		state = attempt_next(conn, fd, early_data && !conn->streamed, &refusal);
+		call_begin(conn, fd, server);
+		state = attempt_next(conn, fd, early_data && !conn->socket.streamed, &refusal);
 		if (!conn->unasked || resolved)
 			break;
 		/* A name has to be resolved first, which may take its time. */

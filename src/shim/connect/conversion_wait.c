@@ -5,7 +5,7 @@
 #include "shim/connect/conversion.h"
 
 #include "convert/convert.h"
-#include "shim/system/clock.h"
+#include "common/clock.h"
 #include "shim/system/next.h"
 #include "shim/connect/others.h"
 #include "shim/wait/signals.h"
@@ -85,7 +85,7 @@ static int wait_until(struct conn *conn, int fd, int64_t end, enum wait_for what
 
 int conversion_wait(struct conn *conn, int fd)
 {
-	int ret = wait_until(conn, fd, limit_end(fd, SO_SNDTIMEO, clock_ns_of(&conn->started)),
+	int ret = wait_until(conn, fd, limit_end(fd, SO_SNDTIMEO, clock_ns_of(&conn->call.started)),
 			     FOR_SERVER);
 
 	return ret == -ETIME ? -EINPROGRESS : ret;

@@ -12,7 +12,7 @@
 
 #include "shim/connect/attempt.h"
 #include "shim/connect/conversion.h"
-#include "shim/connect/early.h"
+#include "shim/socket/early.h"
 #include "shim/system/log.h"
 #include "shim/connect/liveness.h"
 #include "shim/connect/lowat.h"
@@ -31,10 +31,10 @@ static enum conn_state give_up(struct conn *conn, int fd)
 	bool shared = conn_is_shared(conn), locked = shared && others_lock(fd);
 	char server[SOCKADDR_STRLEN];
 
-	log_line("%s: given up by the application", sockaddr_ip_format(&conn->peer, server));
+	log_line("%s: given up by the application", sockaddr_ip_format(&conn->call.peer, server));
 	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
-	early_drop(conn);
+	early_drop(&conn->early);
 	atomic_store(&conn->error, ECONNRESET);
 	conn->unconnected = true;
 	attempt_disconnect(fd);
@@ -55,7 +55,7 @@ static bool shut_later(struct conn *conn, int fd, int how)
 		conversion_send_held(conn, fd);
 	if (!conn_claim(conn, CONN_PENDING, &claim))
 		return false;
-	conn->shut |= (uint8_t)(how + 1);
+	conn->call.shut |= (uint8_t)(how + 1);
 	conn_release(conn, CONN_PENDING, &claim);
 	return true;
 }
@@ -80,7 +80,7 @@ int dissolve_unconnected(struct conn *conn, int fd, int how)
 {
 	if (next.shutdown(fd, how) == 0)
 		return 0;
-	conn->deaf |= errno == ENOTCONN && how != SHUT_WR;
+	conn->socket.deaf |= errno == ENOTCONN && how != SHUT_WR;
 	return -errno;
 }
 
@@ -120,13 +120,13 @@ int dissolve_connection(struct conn *conn, int fd, const struct sockaddr *addr, 
 	if (give_up_pending(conn, fd))
 		return 0;
 	state = conn_state(conn);
-	connected = conn->mptcp && (state == CONN_DONE || state == CONN_DIRECT) && is_connected(fd);
+	connected = conn->socket.mptcp && (state == CONN_DONE || state == CONN_DIRECT) && is_connected(fd);
 	if (next.connect(fd, addr, len) != 0)
 		return -errno;
 	if (connected)
 		atomic_store(&conn->error, ECONNRESET);
 	conn->unconnected = true;
-	conn->connect_told = conn->bypassed = conn->deaf = false;
+	conn->connect_told = conn->bypassed = conn->socket.deaf = false;
 	if (connected)
 		conn_move(conn, state, CONN_FAILED);
 	else if (state == CONN_DONE || state == CONN_DIRECT || !atomic_load(&conn->error))

@@ -89,7 +89,7 @@ static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
 	 * writable, and won't do so again: the converter keeps what is sent then. But nothing may
 	 * overtake the request, nor early data, of which only the first bytes are kept for another converter.
 	 */
-	if (conn->want_output || conn->connect_told || !conn->maybe_told || !gate_is_writable(fd))
+	if (conn->attempt.want_output || conn->connect_told || !conn->maybe_told || !gate_is_writable(fd))
 		return gate_closed(-EAGAIN);
 	conn->wrote = true;
 	return gate_open;

@@ -4,14 +4,14 @@
 
 #include "shim/connect/input.h"
 
-#include "shim/connect/attempt.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 
 static struct conn *mptcp_conn(int fd)
 {
 	struct conn *conn = conn_unverified(fd);
 
-	return conn && conn->mptcp && conn_of(fd) == conn ? conn : NULL;
+	return conn && conn->socket.mptcp && conn_of(fd) == conn ? conn : NULL;
 }
 
 bool input_is_mptcp(int fd)
@@ -32,5 +32,5 @@ bool input_ended_slow(int fd)
 
 	if (state != CONN_DONE && state != CONN_DIRECT && state != CONN_FAILED)
 		return false;
-	return option_int(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) == 0;
+	return sockopt_get(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) == 0;
 }

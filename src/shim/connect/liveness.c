@@ -22,10 +22,10 @@
 
 #include "shim/connect/liveness.h"
 
-#include "shim/connect/attempt.h"
-#include "shim/system/clock.h"
+#include "common/clock.h"
 #include "shim/wait/deadlines.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 #include "shim/socket/tcpinfo.h"
 
 #include <assert.h>
@@ -75,18 +75,18 @@ void liveness_begin(struct conn *conn, unsigned int timeout_ms)
 {
 	int64_t now = clock_ns();
 
-	conn->liveness.asked = 0;
-	conn->liveness.ends = now + timeout_ms * CLOCK_NS_PER_MS;
-	deadlines_set(conn, earlier(conn->liveness.ends, now + interval_ns(timeout_ms)));
+	conn->attempt.probing_since = 0;
+	conn->attempt.ends = now + timeout_ms * CLOCK_NS_PER_MS;
+	deadlines_set(conn, earlier(conn->attempt.ends, now + interval_ns(timeout_ms)));
 }
 
 void liveness_go_on(struct conn *conn, int64_t ends)
 {
-	const int64_t now = clock_ns(), half = now + (conn->liveness.ends - now) / 2;
+	const int64_t now = clock_ns(), half = now + (conn->attempt.ends - now) / 2;
 
-	if (ends && ends < conn->liveness.ends)
-		conn->liveness.ends = ends > half ? ends : half;
-	deadlines_set(conn, earlier(atomic_load(&conn->deadline), conn->liveness.ends));
+	if (ends && ends < conn->attempt.ends)
+		conn->attempt.ends = ends > half ? ends : half;
+	deadlines_set(conn, earlier(atomic_load(&conn->deadline), conn->attempt.ends));
 }
 
 static bool set(int fd, size_t i, int value)
@@ -100,7 +100,7 @@ static bool set(int fd, size_t i, int value)
  */
 static bool probes_set(struct conn *conn, int fd)
 {
-	const int interval = conn->liveness.interval;
+	const int interval = conn->socket.keepalive.interval;
 	const int values[OPTION_COUNT] = { interval, PROBES, 1, interval };
 
 	for (size_t i = 0; i < OPTION_COUNT; i++)
@@ -112,7 +112,7 @@ static bool probes_set(struct conn *conn, int fd)
 static void options_restore(const struct conn *conn, int fd)
 {
 	for (size_t i = OPTION_COUNT; i-- > 0;)
-		set(fd, i, conn->liveness.kept[i]);
+		set(fd, i, conn->socket.keepalive.kept[i]);
 }
 
 /*
@@ -121,23 +121,23 @@ static void options_restore(const struct conn *conn, int fd)
  */
 static void probes_start(struct conn *conn, int fd, unsigned int timeout_ms)
 {
-	struct conn_liveness *liveness = &conn->liveness;
+	struct conn_keepalive *ours = &conn->socket.keepalive;
 
 	if (conn_is_shared(conn))
 		return;
-	for (size_t i = 0; i < OPTION_COUNT && !liveness->on; i++) {
-		liveness->kept[i] = option_int(fd, options[i].level, options[i].name, -1);
-		if (liveness->kept[i] < 0)
+	for (size_t i = 0; i < OPTION_COUNT && !ours->on; i++) {
+		ours->kept[i] = sockopt_get(fd, options[i].level, options[i].name, -1);
+		if (ours->kept[i] < 0)
 			return;
 	}
-	liveness->interval = interval_seconds(timeout_ms);
-	liveness->on = true;
+	ours->interval = interval_seconds(timeout_ms);
+	ours->on = true;
 	if (!probes_set(conn, fd)) {
 		liveness_end(conn, fd);
 		return;
 	}
-	if (!liveness->asked)
-		liveness->asked = clock_ns();
+	if (!conn->attempt.probing_since)
+		conn->attempt.probing_since = clock_ns();
 }
 
 /* When something was heard from the converter for the last time. */
@@ -154,7 +154,7 @@ static int64_t probe_at(const struct conn *conn, const struct tcp_info *info, in
 {
 	int64_t probe = heard_at(info, now) + interval_ns(timeout_ms);
 
-	return probe < conn->liveness.asked ? conn->liveness.asked : probe;
+	return probe < conn->attempt.probing_since ? conn->attempt.probing_since : probe;
 }
 
 /* @probe: probe_at(). Each look behind that sends one more. */
@@ -168,7 +168,7 @@ static enum liveness judge(struct conn *conn, int64_t probe, int64_t now, unsign
 {
 	int64_t end = probe + grace_ns(timeout_ms);
 
-	if (!conn->liveness.asked) {
+	if (!conn->attempt.probing_since) {
 		deadlines_set(conn, 0);
 		return LIVENESS_ALIVE;
 	}
@@ -179,7 +179,7 @@ static enum liveness judge(struct conn *conn, int64_t probe, int64_t now, unsign
 enum liveness liveness_look(struct conn *conn, int fd, unsigned int timeout_ms)
 {
 	struct tcp_info info = tcpinfo_of(fd);
-	int64_t now = clock_ns(), ends = conn->liveness.ends, probe;
+	int64_t now = clock_ns(), ends = conn->attempt.ends, probe;
 
 	if (info.tcpi_state == TCPINFO_UNKNOWN || info.tcpi_state == TCPINFO_CLOSE)
 		return LIVENESS_GONE;
@@ -200,29 +200,29 @@ bool liveness_speaks(struct conn *conn, int fd, unsigned int timeout_ms)
 	int64_t last = clock_ns() - tcpinfo_of(fd).tcpi_last_data_recv * CLOCK_NS_PER_MS;
 	int64_t ends = last + timeout_ms * CLOCK_NS_PER_MS;
 
-	if (ends > conn->liveness.ends)
-		conn->liveness.ends = ends;
-	deadlines_set(conn, conn->liveness.ends);
+	if (ends > conn->attempt.ends)
+		conn->attempt.ends = ends;
+	deadlines_set(conn, conn->attempt.ends);
 	return !deadlines_is_over(conn);
 }
 
 int64_t liveness_deadline(const struct conn *conn)
 {
-	int64_t deadline = atomic_load(&conn->deadline), ends = conn->liveness.ends;
+	int64_t deadline = atomic_load(&conn->deadline), ends = conn->attempt.ends;
 
 	return deadline && deadline < ends ? ends : deadline;
 }
 
 void liveness_end(struct conn *conn, int fd)
 {
-	if (conn->liveness.on)
+	if (conn->socket.keepalive.on)
 		options_restore(conn, fd);
-	conn->liveness.on = false;
+	conn->socket.keepalive.on = false;
 }
 
 void liveness_show(const struct conn *conn, int fd)
 {
-	if (conn->liveness.on)
+	if (conn->socket.keepalive.on)
 		options_restore(conn, fd);
 }
 
@@ -236,13 +236,13 @@ static int option_index(int level, int name)
 
 void liveness_note(struct conn *conn, int fd, int level, int name)
 {
-	int i = conn->liveness.on ? option_index(level, name) : -1;
+	int i = conn->socket.keepalive.on ? option_index(level, name) : -1;
 	struct conn_claim claim;
 
 	if (i < 0 || !conn_claim(conn, CONN_PENDING, &claim))
 		return;
-	if (conn->liveness.on) {
-		conn->liveness.kept[i] = option_int(fd, level, name, conn->liveness.kept[i]);
+	if (conn->socket.keepalive.on) {
+		conn->socket.keepalive.kept[i] = sockopt_get(fd, level, name, conn->socket.keepalive.kept[i]);
 		probes_set(conn, fd);
 	}
 	conn_release(conn, CONN_PENDING, &claim);
@@ -250,9 +250,9 @@ void liveness_note(struct conn *conn, int fd, int level, int name)
 
 bool liveness_kept(const struct conn *conn, int level, int name, int *value)
 {
-	int i = conn->liveness.on ? option_index(level, name) : -1;
+	int i = conn->socket.keepalive.on ? option_index(level, name) : -1;
 
 	if (i >= 0)
-		*value = conn->liveness.kept[i];
+		*value = conn->socket.keepalive.kept[i];
 	return i >= 0;
 }

@@ -17,7 +17,7 @@ void liveness_begin(struct conn *conn, unsigned int timeout_ms);
 
 /*
  * liveness_go_on() - right after liveness_begin(), for a converter that is asked anew
- * Its time is over at @ends, as conn.liveness.ends was before, but it has half of CONVERT_TIMEOUT at least.
+ * Its time is over at @ends, as conn.attempt.ends was before, but it has half of CONVERT_TIMEOUT at least.
  */
 void liveness_go_on(struct conn *conn, int64_t ends);
 

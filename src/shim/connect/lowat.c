@@ -4,8 +4,8 @@
 
 #include "shim/connect/lowat.h"
 
-#include "shim/connect/attempt.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 #include "shim/socket/options.h"
 #include "shim/system/usermem.h"
 
@@ -16,8 +16,8 @@ void lowat_raise(struct conn *conn, int fd, size_t bytes)
 {
 	const int want = (int)bytes;
 
-	if (!conn->rcvlowat)
-		conn->rcvlowat = option_int(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
+	if (!conn->socket.rcvlowat)
+		conn->socket.rcvlowat = sockopt_get(fd, SOL_SOCKET, SO_RCVLOWAT, 1);
 	next.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want));
 }
 
@@ -30,11 +30,11 @@ void lowat_hold(struct conn *conn, int fd)
 
 void lowat_restore(struct conn *conn, int fd)
 {
-	const int kept = conn->rcvlowat;
+	const int kept = conn->socket.rcvlowat;
 
 	if (kept)
 		next.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &kept, sizeof(kept));
-	conn->rcvlowat = 0;
+	conn->socket.rcvlowat = 0;
 }
 
 bool lowat_keep(struct conn *conn, const void *value, socklen_t len)
@@ -46,12 +46,12 @@ bool lowat_keep(struct conn *conn, const void *value, socklen_t len)
 	if ((state != CONN_PENDING && state != CONN_HELD && state != CONN_CONFIRMED) || len < sizeof(lowat) ||
 	    len > INT_MAX || !usermem_read(&lowat, value, sizeof(lowat)) || !conn_claim(conn, state, &claim))
 		return false;
-	conn->rcvlowat = lowat < 0 ? INT_MAX : lowat ? lowat : 1; /* as the kernel takes it */
+	conn->socket.rcvlowat = lowat < 0 ? INT_MAX : lowat ? lowat : 1; /* as the kernel takes it */
 	conn_release(conn, state, &claim);
 	return true;
 }
 
 int lowat_kept(const struct conn *conn)
 {
-	return conn->rcvlowat;
+	return conn->socket.rcvlowat;
 }

@@ -4,7 +4,7 @@
  *
  * It tells the kernel how much has to be there before a socket is readable. While a connection is pending
  * ours is in force, so that the response wakes us, and only when it is complete; the application's is
- * kept in conn.rcvlowat and is put back when the socket is let go.
+ * kept in conn.socket.rcvlowat and is put back when the socket is let go.
  */
 #ifndef SHIM_LOWAT_H
 #define SHIM_LOWAT_H

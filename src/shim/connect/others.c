@@ -30,9 +30,9 @@
 
 #include "shim/connect/others.h"
 
-#include "shim/connect/attempt.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -102,15 +102,15 @@ enum others_news others_look(const struct conn *conn, int fd)
 	if (conn->directly || conn->bypassed)
 		return OTHERS_PENDING; /* others_follow() tells when that is over, the SYN+ACK of the other */
 	connected = next.getpeername(fd, &peer.sa, &len) == 0;
-	if (connected && sockaddr_ip_equal(&peer, &conn->peer))
+	if (connected && sockaddr_ip_equal(&peer, &conn->call.peer))
 		return OTHERS_DIRECT;
 	if (response_is_taken(fd))
 		return OTHERS_DONE;
 	if (connected || conn->unasked || !is_disconnected(fd))
 		return OTHERS_PENDING;
-	if (option_int(fd, SOL_SOCKET, SO_RCVLOWAT, 0) == MOVED_MARK)
+	if (sockopt_get(fd, SOL_SOCKET, SO_RCVLOWAT, 0) == MOVED_MARK)
 		return OTHERS_MOVED;
-	return option_int(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0) ? OTHERS_LEFT : OTHERS_FAILED;
+	return sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0) ? OTHERS_LEFT : OTHERS_FAILED;
 }
 
 void others_move(int fd)
@@ -142,12 +142,12 @@ bool others_is_new(const struct conn *conn, int fd)
 		return false;
 	if (conn->unasked)
 		return !is_disconnected(fd);
-	return conn->local_port && conn->local_port != others_local_port(fd);
+	return conn->attempt.local_port && conn->attempt.local_port != others_local_port(fd);
 }
 
 void others_note(struct conn *conn, int fd)
 {
-	conn->local_port = others_local_port(fd);
+	conn->attempt.local_port = others_local_port(fd);
 }
 
 bool others_is_held(int fd)
@@ -197,20 +197,20 @@ static uint64_t bytes_sent(const struct conn *conn, int fd)
 	struct tcp_info tcp;
 
 	if (mptcpinfo_of(fd, &mptcp))
-		return conn->message_in_syn + mptcp.bytes_acked + mptcp.write_seq - mptcp.snd_una;
+		return conn->attempt.message_in_syn + mptcp.bytes_acked + mptcp.write_seq - mptcp.snd_una;
 	if (tcp_counters(fd, &tcp))
 		return tcp.tcpi_bytes_sent - tcp.tcpi_bytes_retrans + tcp.tcpi_notsent_bytes;
-	return conn->message_sent;
+	return conn->attempt.message_sent;
 }
 
 void others_follow(struct conn *conn, int fd)
 {
 	uint64_t sent = bytes_sent(conn, fd);
 
-	if (sent <= conn->message_sent)
+	if (sent <= conn->attempt.message_sent)
 		return;
-	if (conn->want_output)
-		conn->message_sent = sent < UINT16_MAX ? (uint16_t)sent : UINT16_MAX;
+	if (conn->attempt.want_output)
+		conn->attempt.message_sent = sent < UINT16_MAX ? (uint16_t)sent : UINT16_MAX;
 	else
 		conn->wrote = true;
 }
@@ -229,9 +229,9 @@ static void mark(struct conn *conn, int fd)
 	int lowat;
 
 	if (fd >= 0 && next.getsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &lowat, &len) == 0 &&
-	    !conn->rcvlowat)
-		conn->rcvlowat = lowat;
-	if (fd >= 0 && !conn->local_port)
+	    !conn->socket.rcvlowat)
+		conn->socket.rcvlowat = lowat;
+	if (fd >= 0 && !conn->attempt.local_port)
 		others_note(conn, fd);
 	conn_mark_shared(conn);
 }

@@ -9,7 +9,7 @@
 #ifndef SHIM_OTHERS_H
 #define SHIM_OTHERS_H
 
-#include "shim/system/clock.h"
+#include "common/clock.h"
 #include "shim/socket/conn.h"
 
 /* What has become of a pending socket in the hands of another process. */
@@ -61,7 +61,7 @@ void others_give_all(void);
 /* The local port, in network byte order; 0: none. It tells one SYN of a socket from the next. */
 uint16_t others_local_port(int fd);
 
-/* Brings conn.message_sent up to date, and conn.wrote if it was sent and more behind it. */
+/* Brings conn.attempt.message_sent up to date, and conn.wrote if it was sent and more behind it. */
 void others_follow(struct conn *conn, int fd);
 
 /* The socket was disconnected for good: OTHERS_FAILED from now on. */

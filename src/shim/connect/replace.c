@@ -26,6 +26,7 @@
 
 #include "common/sockaddr.h"
 #include "shim/system/next.h"
+#include "shim/system/sockopt.h"
 #include "shim/socket/options.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
@@ -33,19 +34,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-
-static int option_get(int fd, int level, int name)
-{
-	socklen_t len = sizeof(int);
-	int value;
-
-	return next.getsockopt(fd, level, name, &value, &len) == 0 ? value : -1;
-}
-
-static bool option_set(int fd, int name, int value)
-{
-	return next.setsockopt(fd, SOL_SOCKET, name, &value, sizeof(value)) == 0;
-}
 
 static int socket_make(int domain, int protocol)
 {
@@ -90,17 +78,17 @@ static bool address_copy(const struct conn *conn, int from, int to)
 	int reuse;
 	bool bound;
 
-	if (!conn->bound)
+	if (!conn->call.bound)
 		return true;
-	reuse = option_get(from, SOL_SOCKET, SO_REUSEADDR);
+	reuse = sockopt_get(from, SOL_SOCKET, SO_REUSEADDR, -1);
 	if (next.getsockname(from, &addr.sa, &len) != 0 || reuse < 0)
 		return false;
-	if (option_get(to, SOL_SOCKET, SO_DOMAIN) != option_get(from, SOL_SOCKET, SO_DOMAIN))
+	if (sockopt_get(to, SOL_SOCKET, SO_DOMAIN, -1) != sockopt_get(from, SOL_SOCKET, SO_DOMAIN, -1))
 		return false;
-	if (!reuse && (!option_set(from, SO_REUSEADDR, 1) || !option_set(to, SO_REUSEADDR, 1)))
+	if (!reuse && (!sockopt_set(from, SOL_SOCKET, SO_REUSEADDR, 1) || !sockopt_set(to, SOL_SOCKET, SO_REUSEADDR, 1)))
 		return false;
 	bound = next.bind(to, &addr.sa, len) == 0;
-	if (!reuse && (!option_set(from, SO_REUSEADDR, 0) || !option_set(to, SO_REUSEADDR, 0)))
+	if (!reuse && (!sockopt_set(from, SOL_SOCKET, SO_REUSEADDR, 0) || !sockopt_set(to, SOL_SOCKET, SO_REUSEADDR, 0)))
 		return false;
 	return bound;
 }
@@ -129,13 +117,17 @@ static void duplicates_put(const struct conn *conn, int fd, int made)
 
 static bool put_in_place(struct conn *conn, int fd, int made)
 {
+	const uint64_t cookie = conn_cookie(made);
+
+	if (!cookie) /* the conn would not be found any more */
+		return false;
 	watch_suspend(conn);
 	if (!descriptor_put(conn, fd, made)) {
 		watch_resume(conn);
 		return false;
 	}
 	duplicates_put(conn, fd, made);
-	conn_renew(conn, fd);
+	conn_renew(conn, cookie);
 	return true;
 }
 
@@ -170,7 +162,7 @@ bool replace_socket(struct conn *conn, int fd, int domain, int protocol)
 		next_close_now(made);
 	}
 	if (replaced)
-		conn->mptcp = mptcp;
+		conn->socket.mptcp = mptcp;
 	errno = saved_errno;
 	return replaced;
 }
@@ -179,15 +171,15 @@ void replace_with_tcp(struct conn *conn, int fd)
 {
 	struct conn_claim claim;
 
-	if (!conn->mptcp || !conn_claim(conn, CONN_IDLE, &claim))
+	if (!conn->socket.mptcp || !conn_claim(conn, CONN_IDLE, &claim))
 		return;
-	replace_socket(conn, fd, option_get(fd, SOL_SOCKET, SO_DOMAIN), IPPROTO_TCP);
+	replace_socket(conn, fd, sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, -1), IPPROTO_TCP);
 	conn_release(conn, CONN_IDLE, &claim);
 }
 
 int replace_stand_in(const struct conn *conn, int fd)
 {
-	int made = socket_make(option_get(fd, SOL_SOCKET, SO_DOMAIN), IPPROTO_TCP);
+	int made = socket_make(sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, -1), IPPROTO_TCP);
 
 	if (made >= 0)
 		options_copy_advice(conn, made);

@@ -16,16 +16,18 @@
 #include "common/errors.h"
 #include "convert/convert.h"
 #include "shim/connect/attempt.h"
-#include "shim/system/clock.h"
-#include "shim/connect/converters.h"
+#include "common/clock.h"
+#include "client/converters_facts.h"
+#include "client/converters_refusals.h"
 #include "shim/wait/deadlines.h"
-#include "shim/connect/early.h"
+#include "shim/socket/early.h"
 #include "shim/connect/liveness.h"
 #include "shim/system/log.h"
 #include "shim/connect/lowat.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
-#include "shim/connect/servers.h"
+#include "client/servers.h"
+#include "shim/system/sockopt.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
 
@@ -44,8 +46,8 @@ static void log_verdict(const struct conn *conn, const char *verdict, const char
 {
 	char server[SOCKADDR_STRLEN];
 
-	log_line("%s: %s%s after %.1f ms", sockaddr_ip_format(&conn->peer, server), verdict, detail,
-		 (double)(clock_ns() - clock_ns_of(&conn->started)) / 1e6);
+	log_line("%s: %s%s after %.1f ms", sockaddr_ip_format(&conn->call.peer, server), verdict, detail,
+		 (double)(clock_ns() - clock_ns_of(&conn->call.started)) / 1e6);
 }
 
 /*
@@ -58,13 +60,13 @@ static const char *request_ride(const struct conn *conn, int fd)
 	struct tcp_info info;
 	bool taken;
 
-	if (!conn->syn_data)
+	if (!conn->attempt.syn_data)
 		return "request behind the handshake";
 	info = tcpinfo_of(fd);
 	if (info.tcpi_state == TCPINFO_UNKNOWN || info.tcpi_state == TCPINFO_CLOSE)
 		return "reset since";
 	taken = info.tcpi_options & TCPI_OPT_SYN_DATA;
-	converters_note_syn_data(conn->converter, taken);
+	converters_note_syn_data(conn->attempt.converter, taken);
 	return taken ? "request taken in the SYN" : "request not taken in the SYN";
 }
 
@@ -72,9 +74,9 @@ void settle_let_go(struct conn *conn, int fd)
 {
 	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
-	if (conn->shut)
-		next.shutdown(fd, conn->shut - 1); /* SHUT_RD, SHUT_WR, SHUT_RDWR */
-	early_drop(conn);
+	if (conn->call.shut)
+		next.shutdown(fd, conn->call.shut - 1); /* SHUT_RD, SHUT_WR, SHUT_RDWR */
+	early_drop(&conn->early);
 	watch_restore(conn);
 }
 
@@ -84,11 +86,14 @@ static void log_converted(const struct conn *conn, int fd)
 
 	snprintf(detail, sizeof(detail), "%s%s", request_ride(conn, fd),
 		 conn->confirmed ? ", server confirmed by the SYN+ACK" : "");
-	log_verdict(conn, conn->mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
+	log_verdict(conn, conn->socket.mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
 }
 
-/* A function of its own, and so is its stack: little of that may be left for what follows. */
-__attribute__((noinline)) static void response_take(int fd, size_t length)
+/*
+ * Takes @length bytes, which were peeked at a moment ago, off the stream. Returns false if the kernel gives fewer: what is left would
+ * be taken for the server's. Not inlined, so that its buffer isn't on the stack during what follows.
+ */
+__attribute__((noinline)) static bool response_take(int fd, size_t length)
 {
 	uint8_t response[CONVERT_MESSAGE_MAX];
 
@@ -96,9 +101,10 @@ __attribute__((noinline)) static void response_take(int fd, size_t length)
 		ssize_t got = next.recv(fd, response, length, MSG_DONTWAIT);
 
 		if (got <= 0)
-			break; /* all of it was there a moment ago */
+			return false;
 		length -= (size_t)got;
 	}
+	return true;
 }
 
 static enum conn_state connection_lost(struct conn *conn, int fd, const char *reason)
@@ -112,13 +118,13 @@ enum conn_state settle_anew(struct conn *conn, int fd, enum conn_ride ride)
 	char text[SOCKADDR_STRLEN];
 	int ret;
 
-	log_line("converter %s: %s", sockaddr_ip_format(&conn->converter_addr, text),
+	log_line("converter %s: %s", sockaddr_ip_format(&conn->attempt.addr, text),
 		 ride == CONN_RIDE_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
 					 "data in the SYN was not taken, asked behind the handshake");
 	if (ride == CONN_RIDE_TCP)
-		converters_note_mptcp(conn->converter, CACHE_MPTCP_LOST);
+		converters_note_mptcp(conn->attempt.converter, CACHE_MPTCP_LOST);
 	else
-		converters_note_syn_data(conn->converter, false);
+		converters_note_syn_data(conn->attempt.converter, false);
 	if (conn->wrote || conn->confirmed)
 		return connection_lost(conn, fd, "Multipath TCP was lost behind the handshake");
 	liveness_end(conn, fd);
@@ -131,14 +137,15 @@ enum conn_state settle_anew(struct conn *conn, int fd, enum conn_ride ride)
 enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_step *told)
 {
 	/* What is lost behind the handshake shows in the first bytes from the converter. */
-	if (conn->mptcp && mptcpinfo_has_fallen_back(fd))
+	if (conn->socket.mptcp && mptcpinfo_has_fallen_back(fd))
 		return settle_anew(conn, fd, CONN_RIDE_TCP);
-	if (conn->mptcp)
-		converters_note_mptcp(conn->converter, CACHE_MPTCP_HOLDS);
-	response_take(fd, told->length);
-	converters_served(conn->converter, &conn->peer, told);
+	if (conn->socket.mptcp)
+		converters_note_mptcp(conn->attempt.converter, CACHE_MPTCP_HOLDS);
+	if (!response_take(fd, told->length))
+		return connection_lost(conn, fd, "the response can't be taken off the stream");
+	converters_served(conn->attempt.converter, &conn->call.peer, told);
 	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
-		servers_note_mptcp(&conn->peer, told->server_mptcp);
+		servers_note_mptcp(&conn->call.peer, told->server_mptcp);
 	if (!conn->confirmed)
 		log_converted(conn, fd);
 	settle_let_go(conn, fd);
@@ -151,7 +158,7 @@ enum conn_state settle_confirmed(struct conn *conn, int fd)
 	conn->confirmed = true;
 	log_converted(conn, fd);
 	deadlines_set(conn, 0);
-	early_drop(conn);
+	early_drop(&conn->early);
 	watch_show(conn);
 	return CONN_CONFIRMED;
 }
@@ -160,7 +167,7 @@ enum conn_state settle_failed(struct conn *conn, int fd, int error, const char *
 {
 	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
-	early_drop(conn);
+	early_drop(&conn->early);
 	log_verdict(conn, "failed: ", reason);
 	attempt_disconnect(fd);
 	if (conn_is_shared(conn))
@@ -176,8 +183,8 @@ enum conn_state settle_unreached(struct conn *conn, int fd, const struct handsha
 
 	if (told->fault != HANDSHAKE_FAULT_PROTOCOL) {
 		log_line("converter %s: its SYN+ACK confirmed a server that it has not reached",
-			 sockaddr_ip_format(&conn->converter_addr, text));
-		converters_withholds_nothing(conn->converter);
+			 sockaddr_ip_format(&conn->attempt.addr, text));
+		converters_withholds_nothing(conn->attempt.converter);
 	}
 	return connection_lost(conn, fd, told->reason);
 }
@@ -187,8 +194,8 @@ enum conn_state settle_bypass_lost(struct conn *conn, int fd)
 	char text[SOCKADDR_STRLEN];
 	int ret;
 
-	log_line("%s: no Multipath TCP without the converter", sockaddr_ip_format(&conn->peer, text));
-	servers_note_no_bypass(&conn->peer);
+	log_line("%s: no Multipath TCP without the converter", sockaddr_ip_format(&conn->call.peer, text));
+	servers_note_no_bypass(&conn->call.peer);
 	if (conn->wrote || conn->confirmed)
 		return connection_lost(conn, fd, "Multipath TCP was lost behind the handshake");
 	liveness_end(conn, fd);
@@ -232,15 +239,15 @@ enum conn_state settle_converter_failed(struct conn *conn, int fd, const struct 
 	char text[SOCKADDR_STRLEN];
 
 	log_line("converter %s: %s, left alone for %u s%s",
-		 sockaddr_ip_format(&conn->converter_addr, text), why->reason, why->rest,
+		 sockaddr_ip_format(&conn->attempt.addr, text), why->reason, why->rest,
 		 why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
 	if (why->fault == HANDSHAKE_FAULT_REFUSED)
-		converters_refused(conn->converter, &conn->peer, why->rest);
+		converters_refused(conn->attempt.converter, &conn->call.peer, why->rest);
 	else
-		converters_rest(conn->converter, why->rest);
+		converters_rest(conn->attempt.converter, why->rest);
 	if (conn->wrote) /* what was written is with the converter */
 		return settle_failed(conn, fd, why->error, why->reason);
-	conn->tried |= 1u << conn->converter;
+	conn->call.tried |= 1u << conn->attempt.converter;
 	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
 	attempt_disconnect(fd);
@@ -250,13 +257,13 @@ enum conn_state settle_converter_failed(struct conn *conn, int fd, const struct 
 enum conn_state settle_on_error(struct conn *conn, int fd, int error)
 {
 	int seen = conn_take_error(conn); /* whoever waited has seen it: the kernel tells it once */
-	int pending = option_int(fd, SOL_SOCKET, SO_ERROR, 0);
+	int pending = sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0);
 	struct handshake_step why;
 
 	error = seen ? seen : pending ? pending : error;
 	if (conn->directly || conn->bypassed || conn->confirmed)
 		return settle_failed(conn, fd, error, error_text(error));
-	why = handshake_on_error(error, converters_is_proven(conn->converter));
+	why = handshake_on_error(error, converters_is_proven(conn->attempt.converter));
 	return settle_converter_failed(conn, fd, &why);
 }
 

@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "shim/system/clock.h"
+#include "common/clock.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
 #include "shim/system/deadline.h"

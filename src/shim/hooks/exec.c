@@ -257,7 +257,7 @@ HOOK(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions
 	struct conn *conn = to <= STDERR_FILENO && conn_maybe(fd) ? conn_of(fd) : NULL;
 
 	if (conn)
-		conn->given = true;
+		conn->socket.given = true;
 	return next.posix_spawn_file_actions_adddup2(actions, fd, to);
 }
 

@@ -68,8 +68,8 @@ static void name_as_ipv4(union sockaddr_ip *name)
 /* Is the connection to the server of the other family than the one to the converter, whose @name this is? */
 static bool is_of_other_family(const struct conn *conn, const union sockaddr_ip *name)
 {
-	return conn->peer.sa.sa_family != AF_UNSPEC && sockaddr_ip_port(name) &&
-	       sockaddr_ip_is_v4(name) != sockaddr_ip_is_v4(&conn->peer);
+	return conn->call.peer.sa.sa_family != AF_UNSPEC && sockaddr_ip_port(name) &&
+	       sockaddr_ip_is_v4(name) != sockaddr_ip_is_v4(&conn->call.peer);
 }
 
 /* Of an IPv6 socket that isn't connected over IPv4, and of others that are what they seem: the kernel's. */
@@ -79,13 +79,13 @@ HOOK(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))
 	union sockaddr_ip name;
 	struct in6_addr source;
 
-	if (!conn || !(conn->shown_ipv4 || conn->was_mapped) || conn_of(fd) != conn)
+	if (!conn || !(conn->socket.shown_ipv4 || conn->socket.was_mapped) || conn_of(fd) != conn)
 		return next.getsockname(fd, addr, len);
 	if (name_ask(next.getsockname, fd, &name) < 0)
 		return -1;
-	if (is_of_other_family(conn, &name) && route_source(&conn->peer, &source))
+	if (is_of_other_family(conn, &name) && route_source(&conn->call.peer, &source))
 		sockaddr_ip_set(&name, AF_INET6, &source, sockaddr_ip_port(&name));
-	if (conn->shown_ipv4)
+	if (conn->socket.shown_ipv4)
 		name_as_ipv4(&name);
 	return name_answer(&name, addr, len);
 }
@@ -108,13 +108,13 @@ HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
 	if (!conn)
 		return next.getpeername(fd, addr, len);
 	if (conn_state(conn) == CONN_HELD)
-		return name_answer(&conn->peer, addr, len);
+		return name_answer(&conn->call.peer, addr, len);
 	if (conn_is_pending(conn) && conversion_progress(conn, fd) == CONN_PENDING)
-		return conn->connect_told ? name_answer(&conn->peer, addr, len) : hook_result(-ENOTCONN);
+		return conn->connect_told ? name_answer(&conn->call.peer, addr, len) : hook_result(-ENOTCONN);
 	if (conn_state(conn) != CONN_DONE && !conn_is_confirmed(conn))
-		return conn->shown_ipv4 ? peer_as_ipv4(fd, addr, len) : next.getpeername(fd, addr, len);
+		return conn->socket.shown_ipv4 ? peer_as_ipv4(fd, addr, len) : next.getpeername(fd, addr, len);
 	/* The kernel is asked first: after a reset it says ENOTCONN. */
 	if (name_ask(next.getpeername, fd, &connected) < 0)
 		return -1;
-	return name_answer(&conn->peer, addr, len);
+	return name_answer(&conn->call.peer, addr, len);
 }

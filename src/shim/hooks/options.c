@@ -59,7 +59,7 @@ static int get_protocol(struct conn *conn, int fd, int level, int name, void *va
 {
 	if (next.getsockopt(fd, level, name, value, len) != 0)
 		return -1;
-	if (conn->mptcp)
+	if (conn->socket.mptcp)
 		rewrite(value, len, IPPROTO_TCP);
 	return 0;
 }
@@ -111,15 +111,15 @@ static int get_peer(struct conn *conn, int fd, int level, int name, void *value,
 		return next.getsockopt(fd, level, name, value, len);
 	if (next.getsockopt(fd, level, name, &connected, &bytes) != 0)
 		return -1;
-	if (sockaddr_ip_len(&conn->peer) < room)
+	if (sockaddr_ip_len(&conn->call.peer) < room)
 		return hook_result(-EINVAL);
-	return hook_result(usermem_answer(value, len, &conn->peer, room));
+	return hook_result(usermem_answer(value, len, &conn->call.peer, room));
 }
 
 /* MPTCP is a ULP to the kernel. The answer of a socket that has none is its length. */
 static int get_ulp(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
-	return conn->mptcp ? hook_result(usermem_answer(value, len, NULL, 0)) :
+	return conn->socket.mptcp ? hook_result(usermem_answer(value, len, NULL, 0)) :
 			     next.getsockopt(fd, level, name, value, len);
 }
 
@@ -128,7 +128,7 @@ static int get_domain(struct conn *conn, int fd, int level, int name, void *valu
 {
 	if (next.getsockopt(fd, level, name, value, len) != 0)
 		return -1;
-	if (conn->shown_ipv4)
+	if (conn->socket.shown_ipv4)
 		rewrite(value, len, AF_INET);
 	return 0;
 }
@@ -202,7 +202,7 @@ static int get_any(struct conn *conn, int fd, int level, int name, void *value, 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
 		if (answers[i].name == name && answers[i].level == level)
 			return answers[i].get(conn, fd, level, name, value, len);
-	if (!conn->mptcp)
+	if (!conn->socket.mptcp)
 		return next.getsockopt(fd, level, name, value, len);
 	if (options_is_advice_noted(conn, level, name))
 		return get_elsewhere(conn, fd, level, name, value, len);
@@ -284,7 +284,7 @@ HOOK(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t
 			liveness_note(conn, fd, level, name);
 		}
 	} else if ((errno == ENOPROTOOPT || errno == EOPNOTSUPP) && conn_maybe(fd) &&
-		   (conn = conn_of(fd)) && conn->mptcp) {
+		   (conn = conn_of(fd)) && conn->socket.mptcp) {
 		ret = hook_result(set_refused(conn, fd, level, name, value, len, errno));
 	} else {
 		return ret;

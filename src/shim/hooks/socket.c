@@ -159,7 +159,7 @@ static int connect_directly(struct conn *conn, int fd, const struct sockaddr *ad
 		replace_with_tcp(conn, fd);
 	if (conn)
 		conn_move(conn, CONN_IDLE, CONN_DIRECT);
-	ret = conn && conn->suspended ? connect_replaced(conn, fd, addr, len) :
+	ret = conn && conn->socket.suspended ? connect_replaced(conn, fd, addr, len) :
 					next.connect(fd, addr, len);
 	if (conn && ret < 0 && errno != EINPROGRESS && errno != EALREADY && errno != EINTR &&
 	    errno != EISCONN)

@@ -15,14 +15,14 @@
 
 #include "shim/process/handover.h"
 
+#include "client/cache.h"
 #include "client/handshake.h"
 #include "convert/convert.h"
 #include "shim/connect/attempt.h"
-#include "shim/system/clock.h"
+#include "common/clock.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
-#include "shim/connect/converters.h"
-#include "shim/connect/early.h"
+#include "shim/socket/early.h"
 #include "shim/process/handover_record.h"
 #include "shim/connect/liveness.h"
 #include "shim/system/log.h"
@@ -48,29 +48,32 @@
 /* The last part of our own path, if we were preloaded by LD_PRELOAD; else we always are there. */
 static const char *own_name;
 
-/* The bools of a conn, in the order of their bits. */
-#define FLAGS(X)                                                                                   \
-	X(connect_told) X(wrote) X(syn_data) X(ask_info) X(ask_mptcp) X(cookie_asked) X(unasked)   \
-	X(fastopen_connect) X(directly) X(maybe_told) X(want_output) X(bound) X(was_mapped)        \
-	X(shown_ipv4) X(deaf) X(unconnected) X(mptcp) X(bypassed)
+/* What is true of a conn or not, in the order of the bits. */
+#define FLAGS(X)                                                                                            \
+	X(connect_told, connect_told) X(wrote, wrote) X(unasked, unasked) X(directly, directly)             \
+	X(maybe_told, maybe_told) X(unconnected, unconnected) X(bypassed, bypassed)                         \
+	X(syn_data, attempt.syn_data) X(ask_info, attempt.ask_info) X(ask_mptcp, attempt.ask_mptcp)         \
+	X(cookie_asked, attempt.cookie_asked) X(want_output, attempt.want_output)                           \
+	X(fastopen_connect, call.fastopen_connect) X(bound, call.bound) X(was_mapped, socket.was_mapped)    \
+	X(shown_ipv4, socket.shown_ipv4) X(deaf, socket.deaf) X(mptcp, socket.mptcp)
 
-#define FLAG_BIT(name) FLAG_##name,
+#define FLAG_BIT(name, field) FLAG_##name,
 enum { FLAGS(FLAG_BIT) FLAG_shut };
 
 static uint64_t flags_of(const struct conn *conn)
 {
-	uint64_t flags = (uint64_t)conn->shut << FLAG_shut;
+	uint64_t flags = (uint64_t)conn->call.shut << FLAG_shut;
 
-#define FLAG_GET(name) flags |= (uint64_t)conn->name << FLAG_##name;
+#define FLAG_GET(name, field) flags |= (uint64_t)conn->field << FLAG_##name;
 	FLAGS(FLAG_GET)
 	return flags;
 }
 
 static void flags_set(struct conn *conn, uint64_t flags)
 {
-#define FLAG_SET(name) conn->name = flags >> FLAG_##name & 1;
+#define FLAG_SET(name, field) conn->field = flags >> FLAG_##name & 1;
 	FLAGS(FLAG_SET)
-	conn->shut = flags >> FLAG_shut & (SHUT_RDWR + 1);
+	conn->call.shut = flags >> FLAG_shut & (SHUT_RDWR + 1);
 }
 
 static const char *base_name(const char *path, size_t *len)
@@ -172,8 +175,8 @@ static bool take_response(const struct conn *conn, int fd)
 	if (others_look(conn, fd) == OTHERS_PENDING)
 		got = response_look(conn, fd, response);
 	if (got > 0)
-		told = handshake_on_bytes(response, (size_t)got, &conn->peer, &ask);
-	fallen_back = told.verdict == HANDSHAKE_DONE && conn->mptcp && mptcpinfo_has_fallen_back(fd);
+		told = handshake_on_bytes(response, (size_t)got, &conn->call.peer, &ask);
+	fallen_back = told.verdict == HANDSHAKE_DONE && conn->socket.mptcp && mptcpinfo_has_fallen_back(fd);
 	if (told.verdict == HANDSHAKE_DONE && !fallen_back)
 		next.recv(fd, response, told.length, MSG_DONTWAIT);
 	if (told.verdict == HANDSHAKE_FAIL || fallen_back) {
@@ -203,7 +206,7 @@ static void finish_in_vfork_child(struct conn *conn, int fd)
 static bool finish_given(struct conn *conn, void *arg)
 {
 	(void)arg;
-	if (conn->given && conn_of(conn->fd) == conn)
+	if (conn->socket.given && conn_of(conn->fd) == conn)
 		conversion_finish(conn, conn->fd, OTHERS_FINISH_MS);
 	return true;
 }
@@ -248,7 +251,7 @@ static bool list_has(const struct list *list, const struct conn *conn)
 
 static struct handover_record record_of(const struct conn *conn, int fd, enum conn_state state)
 {
-	bool asks = state == CONN_HELD || (state == CONN_PENDING && conn->want_output);
+	bool asks = state == CONN_HELD || (state == CONN_PENDING && conn->attempt.want_output);
 	struct convert_span cookie = attempt_ask_of(conn).cookie;
 
 	return (struct handover_record){
@@ -258,15 +261,15 @@ static struct handover_record record_of(const struct conn *conn, int fd, enum co
 			[HANDOVER_COOKIE] = conn->cookie,
 			[HANDOVER_FLAGS] = flags_of(conn),
 			[HANDOVER_ERROR] = (uint64_t)conn->error,
-			[HANDOVER_SENT] = conn->message_sent,
-			[HANDOVER_SENT_IN_SYN] = conn->message_in_syn,
-			[HANDOVER_RCVLOWAT] = (uint64_t)conn->rcvlowat,
+			[HANDOVER_SENT] = conn->attempt.message_sent,
+			[HANDOVER_SENT_IN_SYN] = conn->attempt.message_in_syn,
+			[HANDOVER_RCVLOWAT] = (uint64_t)conn->socket.rcvlowat,
 			[HANDOVER_LOCAL_PORT] = others_local_port(fd),
-			[HANDOVER_STARTED] = (uint64_t)clock_ns_of(&conn->started),
+			[HANDOVER_STARTED] = (uint64_t)clock_ns_of(&conn->call.started),
 			[HANDOVER_DEADLINE] = (uint64_t)liveness_deadline(conn),
 		},
-		.addresses = { conn->peer, conn->converter_addr },
-		.bytes = { { cookie.data, asks ? cookie.len : 0 }, { conn->early, conn->early_len } },
+		.addresses = { conn->call.peer, conn->attempt.addr },
+		.bytes = { { cookie.data, asks ? cookie.len : 0 }, { conn->early.bytes, conn->early.len } },
 	};
 }
 
@@ -358,26 +361,26 @@ static void conn_fill(struct conn *conn, int fd, const struct handover_record *r
 	const uint64_t *numbers = record->numbers;
 
 	conn->fd = fd;
-	conn->peer = record->addresses[HANDOVER_SERVER];
-	conn->converter_addr = record->addresses[HANDOVER_CONVERTER];
+	conn->call.peer = record->addresses[HANDOVER_SERVER];
+	conn->attempt.addr = record->addresses[HANDOVER_CONVERTER];
 	flags_set(conn, numbers[HANDOVER_FLAGS]);
 	conn->error = (int)numbers[HANDOVER_ERROR];
-	conn->tried = 0; /* the other program's indices would mean nothing here */
-	conn->message_sent = (uint16_t)numbers[HANDOVER_SENT];
-	conn->message_in_syn = (uint16_t)numbers[HANDOVER_SENT_IN_SYN];
-	conn->rcvlowat = (int)numbers[HANDOVER_RCVLOWAT];
-	conn->local_port = (uint16_t)numbers[HANDOVER_LOCAL_PORT];
-	conn->started.tv_sec = (time_t)(numbers[HANDOVER_STARTED] / CLOCK_NS_PER_S);
-	conn->started.tv_nsec = (long)(numbers[HANDOVER_STARTED] % CLOCK_NS_PER_S);
-	conn->deadline = conn->liveness.ends = (int64_t)numbers[HANDOVER_DEADLINE];
+	conn->call.tried = 0; /* the other program's indices would mean nothing here */
+	conn->attempt.message_sent = (uint16_t)numbers[HANDOVER_SENT];
+	conn->attempt.message_in_syn = (uint16_t)numbers[HANDOVER_SENT_IN_SYN];
+	conn->socket.rcvlowat = (int)numbers[HANDOVER_RCVLOWAT];
+	conn->attempt.local_port = (uint16_t)numbers[HANDOVER_LOCAL_PORT];
+	conn->call.started.tv_sec = (time_t)(numbers[HANDOVER_STARTED] / CLOCK_NS_PER_S);
+	conn->call.started.tv_nsec = (long)(numbers[HANDOVER_STARTED] % CLOCK_NS_PER_S);
+	conn->deadline = conn->attempt.ends = (int64_t)numbers[HANDOVER_DEADLINE];
 	if (early.iov_len)
-		early_keep(conn, &early, 1);
+		early_keep(&conn->early, &early, 1);
 }
 
 static void adopt(int fd, const struct handover_record *record)
 {
 	uint64_t state = record->numbers[HANDOVER_STATE];
-	uint8_t cookie[CONVERTERS_COOKIE_MAX];
+	uint8_t cookie[CACHE_COOKIE_MAX];
 	struct convert_span span = { cookie, 0 };
 	struct conn *conn;
 	char text[SOCKADDR_STRLEN];
@@ -400,7 +403,7 @@ static void adopt(int fd, const struct handover_record *record)
 	if (state == CONN_PENDING)
 		conn_mark_unseen(conn, true);
 	log_line("%s: taken over from the program before",
-		 sockaddr_ip_format(&conn->peer, text));
+		 sockaddr_ip_format(&conn->call.peer, text));
 }
 
 /* @fd is one of the new program's descriptors: is it of a socket that was handed over? */

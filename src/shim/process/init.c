@@ -13,13 +13,14 @@
 #include "shim/process/children.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
-#include "shim/connect/converters.h"
+#include "client/converters.h"
 #include "shim/process/handover.h"
 #include "shim/process/leave.h"
 #include "shim/system/log.h"
 #include "shim/system/next.h"
 #include "shim/connect/others.h"
-#include "shim/connect/shared.h"
+#include "client/user_cache.h"
+#include "shim/wait/watch.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -45,7 +46,7 @@ static void in_child(void)
 {
 	conn_repair_in_child();
 	converters_repair_in_child();
-	shared_repair_in_child();
+	user_cache_repair_in_child();
 }
 
 /* Who preloads one wants it to have the connections, all of them. */
@@ -71,6 +72,7 @@ __attribute__((constructor)) static void init(void)
 	if (beneath_is_libc((uintptr_t)clock_gettime))
 		clock_source = clock_gettime;
 	conn_init();
+	watch_init();
 	pthread_atfork(before_fork, conn_note_fork, in_child);
 	settings_read(&settings, environment);
 	yield_to_proxy(&settings);

@@ -9,7 +9,7 @@
 
 #include "shim/process/leave.h"
 
-#include "shim/system/clock.h"
+#include "common/clock.h"
 #include "shim/connect/conversion.h"
 #include "shim/connect/gate.h"
 #include "shim/system/next.h"
@@ -33,7 +33,7 @@ static bool has_bytes_under_way(const struct conn *conn)
 	if (conn->bypassed)
 		return false;
 	return conn_is_confirmed(conn) || (conn_is_pending(conn) && conn->connect_told &&
-					   (conn->early_len || conn->wrote) && !conn_is_shared(conn));
+					   (conn->early.len || conn->wrote) && !conn_is_shared(conn));
 }
 
 static int closing_ms(const struct conn *conn, int fd)
@@ -95,7 +95,7 @@ void leave_to_stdio(int fd)
 
 	if (!conn || !conn_is_owner())
 		return;
-	conn->streamed = true;
+	conn->socket.streamed = true;
 	if (conn_is_confirmed(conn) || conn_state(conn) == CONN_HELD ||
 	    (conn_is_pending(conn) && conn->connect_told))
 		conversion_finish(conn, fd, gate_may_block(fd, 0) ? STREAM_MS : OTHERS_FINISH_MS);

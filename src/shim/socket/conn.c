@@ -12,10 +12,8 @@
 
 #include "shim/socket/conn.h"
 
-#include "shim/connect/early.h"
 #include "shim/system/next.h"
-#include "shim/system/patience.h"
-#include "shim/wait/watch.h"
+#include "common/patience.h"
 
 #include <assert.h>
 #include <string.h>
@@ -37,6 +35,7 @@ static _Atomic(struct conn *) conn_chunks[CONN_CHUNKS];
 static _Atomic uint32_t conn_count;     /* conns ever taken from the chunks */
 static _Atomic uint64_t free_head;      /* tag << 32 | index + 1 */
 static pid_t owner;
+static const struct conn_observer *observer;
 static _Atomic uint32_t generation = 1;
 
 static const bool attentive[] = {
@@ -56,6 +55,11 @@ static void *map_zeroed(size_t bytes)
 void conn_init(void)
 {
 	owner = getpid();
+}
+
+void conn_observe(const struct conn_observer *kept)
+{
+	observer = kept;
 }
 
 void conn_note_fork(void)
@@ -184,7 +188,7 @@ bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to)
 	if (!attentive[to])
 		attention_follow(from, to);
 	if (to == CONN_DIRECT || to == CONN_DONE || to == CONN_FAILED)
-		conn->watches_lost = true; /* epoll_ctl() isn't followed there */
+		conn->socket.watches_lost = true; /* epoll_ctl() isn't followed there */
 	if (attentive[from] && (!attentive[to] || to == CONN_FAILED || to == CONN_CONFIRMED))
 		uncount(conn);
 	return true;
@@ -219,8 +223,9 @@ static void conn_unref(struct conn *conn)
 	}
 	attention_follow((enum conn_state)state, CONN_FREE);
 	uncount(conn);
-	watch_forget(conn);
-	early_drop(conn);
+	if (observer)
+		observer->gone(conn);
+	early_drop(&conn->early);
 	conn_push_free(conn);
 }
 
@@ -245,8 +250,8 @@ static void slot_clear(int fd)
 {
 	struct conn *conn = slot_conn(fd);
 
-	if (conn && atomic_load(&conn->refs) > 1)
-		watch_abandon(conn, fd);
+	if (conn && observer && atomic_load(&conn->refs) > 1)
+		observer->closing(conn, fd);
 	slot_set(slot_of(fd, false), NULL);
 }
 
@@ -258,48 +263,38 @@ uint64_t conn_cookie(int fd)
 	return next.getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0 ? cookie : 0;
 }
 
-void conn_reset(struct conn *conn)
+void conn_begin(struct conn *conn, int fd, struct conn_call call)
 {
-	memset(&conn->peer, 0, sizeof(conn->peer));
-	conn->bound = conn->bypassed = false;
+	early_drop(&conn->early);
+	conn->call = call;
+	conn->attempt = (struct attempt){ 0 };
 	conn->maybe_told = conn->connect_told = conn->wrote = false;
-	conn->ride = CONN_RIDE_MPTCP_SYN;
-	conn->tried = 0;
-	conn->syn_data = conn->cookie_asked = conn->ask_info = conn->ask_mptcp = false;
-	conn->want_output = conn->synack_due = conn->confirmable = conn->confirmed = false;
-	conn->unasked = conn->directly = conn->unconnected = false;
-	conn->fastopen_connect = false;
-	conn->message_sent = conn->message_in_syn = 0;
-	conn->shut = 0;
-	conn->local_port = 0;
-	early_drop(conn);
-	atomic_store(&conn->error, 0);
+	conn->unasked = conn->directly = conn->unconnected = conn->bypassed = conn->confirmed = false;
+	conn->fd = fd;
+	conn->asked_in = conn_generation();
+	conn->error = 0;
 }
 
 struct conn *conn_add(int fd)
 {
 	_Atomic uint32_t *slot = slot_of(fd, true);
+	uint64_t cookie;
 	struct conn *conn;
 
 	if (!slot || getpid() != owner)
 		return NULL;
+	cookie = conn_cookie(fd);
+	if (!cookie) /* anything that has none would be taken for this socket later */
+		return NULL;
 	conn = conn_alloc();
 	if (!conn)
 		return NULL;
-	conn_reset(conn);
-	conn->liveness = (struct conn_liveness){ .on = false };
+	conn->socket = (struct conn_socket){ .mptcp = false };
+	conn_begin(conn, fd, (struct conn_call){ .tried = 0 });
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
 		conn->watches[i].epfd = -1;
-	conn->cookie = conn_cookie(fd);
+	conn->cookie = cookie;
 	conn->generation = 0;
-	conn->mptcp = false;
-	conn->watches_lost = false;
-	memset(&conn->options, 0, sizeof(conn->options));
-	conn->streamed = conn->given = false;
-	conn->was_mapped = conn->shown_ipv4 = false;
-	conn->deaf = false;
-	conn->suspended = false;
-	conn->rcvlowat = 0;
 	atomic_store(&conn->refs, 1);
 	conn_move(conn, CONN_FREE, CONN_IDLE);
 	slot_set(slot, conn);
@@ -448,9 +443,9 @@ void conn_repair_in_child(void)
 	atomic_store(&conn_shared, 0);
 }
 
-void conn_renew(struct conn *conn, int fd)
+void conn_renew(struct conn *conn, uint64_t cookie)
 {
-	conn->cookie = conn_cookie(fd);
+	conn->cookie = cookie;
 	conn->generation = conn->asked_in = conn_generation();
 }
 

@@ -17,6 +17,7 @@
 #define SHIM_CONN_H
 
 #include "common/sockaddr.h"
+#include "shim/socket/early.h"
 #include "shim/system/quiet.h"
 
 #include <stdatomic.h>
@@ -76,72 +77,93 @@ struct conn_options {
 
 #define CONN_KEEPALIVE_COUNT 4
 
-/* Whether the converter is still there: liveness.c. */
-struct conn_liveness {
-	_Atomic bool on;  /* our keepalive is in force */
-	int interval;     /* seconds */
-	_Atomic int kept[CONN_KEEPALIVE_COUNT]; /* the application's meanwhile */
-	int64_t asked;    /* CLOCK_MONOTONIC ns, since when; 0: not */
-	int64_t ends;     /* the same, when CONVERT_TIMEOUT is over */
+/* While our keepalive is in force (liveness.c): what the application has set meanwhile. */
+struct conn_keepalive {
+	_Atomic bool on;
+	_Atomic int kept[CONN_KEEPALIVE_COUNT];
+	int interval; /* ours, in seconds */
+};
+
+/* What belongs to the socket for as long as it is there, whatever it is connected to. Reset by conn_add(). */
+struct conn_socket {
+	_Atomic bool mptcp;        /* it is an MPTCP one, in the place of the application's TCP one: replace.c */
+	_Atomic bool shown_ipv4;   /* it is an IPv6 one, in the place of the application's IPv4 one */
+	_Atomic bool was_mapped;   /* it is an IPv6 one that was connected to a v4-mapped address */
+	_Atomic bool deaf;         /* it was shut for reading before it was connected: no response could be read */
+	_Atomic bool streamed;     /* the C library reads or writes it, or may: hooks/stdio.c */
+	_Atomic bool given;        /* posix_spawn() may make it a standard descriptor of a program */
+	_Atomic bool watches_lost; /* it has epoll registrations that can't be made again */
+	_Atomic bool suspended;    /* its epoll registrations are taken out: watch_suspend() */
+	_Atomic int rcvlowat;      /* the application's SO_RCVLOWAT while ours is set, in bytes; 0: ours isn't set */
+	struct conn_keepalive keepalive;
+	struct conn_options options;
+};
+
+/* What belongs to one connect() call. Reset by conn_begin() in one assignment, under the claim. */
+struct conn_call {
+	union sockaddr_ip peer;  /* the server, as the application named it */
+	struct timespec started; /* CLOCK_MONOTONIC */
+	_Atomic uint32_t tried;  /* a bit for each converter that has failed this call */
+	bool bound;              /* the application has bound the socket to an address before */
+	bool fastopen_connect;   /* TCP_FASTOPEN_CONNECT is set on the socket */
+	uint8_t shut;            /* shutdown() is to follow early data; bit 0 reading, bit 1 writing */
+};
+
+/*
+ * What belongs to one try at one converter, or at the server itself. Only whoever has claimed the conn reads or writes it;
+ * it is reset in one assignment by whoever begins the next one (attempt.c).
+ */
+struct attempt {
+	union sockaddr_ip addr;  /* where the SYN went */
+	uint8_t converter;       /* index of the converter that was asked */
+	enum conn_ride ride;     /* how it is asked */
+	bool ask_info;           /* the request asks what the converter supports */
+	bool ask_mptcp;          /* the request asks for Multipath TCP towards the server */
+	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */
+	uint8_t cookie_number;   /* of the cookie in the request: converters_cookie() */
+	bool syn_data;           /* the request was put into the SYN */
+	bool want_output;        /* a part of the message is still unsent */
+	bool synack_due;         /* the SYN+ACK will say whether Multipath TCP gets through */
+	bool confirmable;        /* the SYN+ACK may say that the server was reached */
+	uint16_t withheld_ms;    /* and the converter withholds SYNs for so long at most, in milliseconds */
+	uint16_t message_sent;   /* bytes of request and early data that the kernel has taken */
+	uint16_t message_in_syn; /* and how many of them with the SYN */
+	uint16_t local_port;     /* of the SYN that a shared conn is about, network byte order; 0: not noted yet */
+	int64_t probing_since;   /* CLOCK_MONOTONIC in ns, when the converter was first probed; 0: it wasn't */
+	int64_t ends;            /* CLOCK_MONOTONIC in ns, when CONVERT_TIMEOUT is over */
 };
 
 struct conn {
+	/* The pool's and the table's. */
 	_Atomic uint32_t state; /* enum conn_state */
 	_Atomic uint32_t refs;  /* slots that point here */
 	_Atomic uint32_t next_free;
-	uint32_t index;          /* in the pool, for ever */
-	_Atomic int error;       /* positive errno: why FAILED, 0 once it was told; or seen while PENDING */
-	_Atomic uint64_t cookie; /* SO_COOKIE */
-	_Atomic uint32_t generation; /* conn_generation() before the socket was made; 0: may be shared */
-	_Atomic bool mptcp; /* the socket is an MPTCP one, in the place of the application's TCP one: replace.c */
-	struct conn_options options;
-	_Atomic bool watches_lost; /* there are epoll registrations that can't be made again */
-	_Atomic uint32_t asked_in;   /* HELD, PENDING: conn_generation() at connect(); 0: is shared */
+	uint32_t index;              /* in the pool, for ever */
+	_Atomic uint64_t cookie;     /* SO_COOKIE */
+	_Atomic uint32_t generation; /* conn_generation() before the socket was made; 0: another process may have it */
+
+	/* What other threads look at without the claim. */
+	_Atomic int error;         /* positive errno: why FAILED, 0 once it was told; or seen while PENDING */
+	_Atomic int fd;            /* the descriptor that connect() was called with */
+	_Atomic uint32_t asked_in; /* conn_generation() at connect(); 0: another process may take the next step */
+	_Atomic int64_t deadline;  /* CLOCK_MONOTONIC in ns, when the converter is to be looked at; 0: never */
 	_Atomic bool counted_shared; /* PENDING: counted in conn_shared */
-	uint16_t local_port;         /* of the attempt that a shared conn is about, network byte order */
-	_Atomic int fd;          /* PENDING: the descriptor that connect() was called with */
-	union sockaddr_ip peer;  /* the server, as the application named it */
-	bool connect_told;       /* a connect() has returned 0 (then EISCONN) */
-	bool wrote;              /* PENDING: the application has sent bytes that we have no copy of */
-	bool syn_data;           /* the request was put into the SYN */
-	enum conn_ride ride;     /* PENDING: how the converter is asked */
-	bool bound;              /* by the application, before connect() */
-	_Atomic bool given;      /* posix_spawn() may make it a standard descriptor of a program */
-	_Atomic bool streamed;   /* the C library has it, or may: hooks/stdio.c */
-	bool was_mapped;         /* an IPv6 socket that was connected to a v4-mapped address */
-	bool shown_ipv4;         /* an IPv6 socket in the place of the application's IPv4 one */
-	uint8_t converter;       /* index of the converter that was asked */
-	uint8_t cookie_number;   /* of the cookie in the request: converters_cookie() */
-	bool ask_info;           /* the request asks what the converter supports */
-	bool bypassed;           /* the server is said to speak Multipath TCP: it is asked itself, by that */
-	bool ask_mptcp;          /* the request asks for Multipath TCP towards the server */
-	uint32_t tried;          /* a bit for each converter that failed this connection */
-	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */
-	_Atomic bool unasked;    /* PENDING: no converter asked yet, a name has to be resolved first */
-	bool fastopen_connect;   /* TCP_FASTOPEN_CONNECT is set on the socket */
-	bool directly;           /* PENDING: no converter any more: early data is going to the server */
-	bool suspended;          /* its epoll registrations are taken out: watch_suspend() */
-	_Atomic uint8_t shut;    /* early data: shutdown() is to follow it; bit 0 reading, bit 1 writing */
-	bool deaf;               /* shut for reading before it was connected: no response could be read */
-	bool unconnected;        /* FAILED: the socket was dissolved, the error is all that is left */
-	union sockaddr_ip converter_addr; /* where the SYN went */
-	uint16_t message_sent;   /* bytes of request and early data that the kernel has taken */
-	uint16_t message_in_syn; /* and how many of them with the SYN */
-	uint16_t early_len;      /* bytes of early data */
-	uint8_t *early;          /* a copy of it until the server was reached: early.c */
-	_Atomic bool unseen;      /* PENDING: counted in conn_unseen */
-	_Atomic bool maybe_told;  /* PENDING, unseen: an epoll_wait() may have said "writable" */
-	_Atomic uint8_t looks;    /* how often a registration of it was looked for: unseen.c */
-	_Atomic bool want_output; /* PENDING: a part of the message is still unsent */
-	_Atomic bool synack_due;  /* PENDING: the SYN+ACK will say whether Multipath TCP gets through */
-	_Atomic bool confirmable; /* PENDING: the SYN+ACK may say that the server was reached */
-	uint16_t withheld_ms;     /* and the converter withholds SYNs for so long at most */
-	bool confirmed;           /* it did */
-	int rcvlowat;            /* the application's SO_RCVLOWAT while ours is set; 0: not set */
-	struct conn_liveness liveness; /* PENDING */
-	struct timespec started; /* CLOCK_MONOTONIC, connect() */
-	_Atomic int64_t deadline; /* PENDING: CLOCK_MONOTONIC ns, the converter's; 0: none */
+	_Atomic bool unseen;         /* PENDING: counted in conn_unseen */
+	_Atomic uint8_t looks;       /* how often a registration of it was looked for: unseen.c */
+	bool connect_told;           /* a connect() has returned 0 (then EISCONN) */
+	bool wrote;                  /* PENDING: the application has sent bytes that we have no copy of */
+	bool bypassed;               /* the server is said to speak Multipath TCP: it is asked itself, by that */
+	bool directly;               /* PENDING: no converter any more: early data is going to the server */
+	bool unconnected;            /* FAILED: the socket was dissolved, the error is all that is left */
+	bool confirmed;              /* the SYN+ACK has said that the server was reached */
+	_Atomic bool unasked;        /* PENDING: no converter asked yet, a name has to be resolved first */
+	_Atomic bool maybe_told;     /* PENDING, unseen: an epoll_wait() may have said "writable" */
+	struct early early;          /* the application's first bytes, until the server was reached */
 	struct conn_watch watches[CONN_WATCHES_MAX];
+
+	struct conn_socket socket;
+	struct conn_call call;
+	struct attempt attempt;
 };
 
 /*
@@ -186,7 +208,7 @@ static inline bool conn_is_pending(const struct conn *conn)
 /* PENDING: is there something to be done as soon as the socket is writable? */
 static inline bool conn_wants_output(const struct conn *conn)
 {
-	return conn->want_output || conn->synack_due || conn->confirmable;
+	return conn->attempt.want_output || conn->attempt.synack_due || conn->attempt.confirmable;
 }
 
 /* Connected to the application, while the response is still to be taken off the stream. */
@@ -204,8 +226,11 @@ static inline bool conn_is_confirmed(const struct conn *conn)
  */
 struct conn *conn_add(int fd);
 
-/* No connection was begun with it yet: @conn is claimed, or nobody else has it. */
-void conn_reset(struct conn *conn);
+/*
+ * conn_begin() - connect() was called with @fd, for @call
+ * Nothing of a call before is left, nor of its attempts. @conn is claimed, or nobody else has it.
+ */
+void conn_begin(struct conn *conn, int fd, struct conn_call call);
 
 /* conn_of() - the conn of @fd in any state, its cookie verified; NULL if there is none. */
 struct conn *conn_of(int fd);
@@ -257,14 +282,23 @@ void conn_mark_made(struct conn *conn, uint32_t generation);
 /* Another process has the socket: not private from now on, and counted in conn_shared if pending. */
 void conn_mark_shared(struct conn *conn);
 
-/* The descriptors of @conn refer to the socket that @fd refers to from now on, which this process has made. */
-void conn_renew(struct conn *conn, int fd);
+/* The descriptors of @conn refer to the socket with this SO_COOKIE from now on, which this process has made. */
+void conn_renew(struct conn *conn, uint64_t cookie);
 
 /* HELD, PENDING: may another process take the next step? True also of one that a fork() has copied. */
 bool conn_is_shared(const struct conn *conn);
 
 /* The tables are this process's. Once, before any other call. */
 void conn_init(void);
+
+/* Who stands above and has to know what becomes of a conn's descriptors: the epoll registrations, watch.c. */
+struct conn_observer {
+	void (*closing)(struct conn *conn, int fd); /* @fd, one of several descriptors, is no longer one of @conn's */
+	void (*gone)(struct conn *conn);            /* its last descriptor is closed */
+};
+
+/* conn_observe() - call @observer, which must stay, from now on; once, before conns are made */
+void conn_observe(const struct conn_observer *observer);
 
 /* Before a fork(), and after it in the parent: a socket that another thread makes in between may be in the child, too. */
 void conn_note_fork(void);

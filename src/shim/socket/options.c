@@ -158,26 +158,26 @@ void options_note(struct conn *conn, int level, int name, const void *value, soc
 	int i = advice_index(level, name);
 
 	if (i < 0) {
-		atomic_fetch_or(&conn->options.set, UINT64_C(1) << copyable_bit(level, name));
+		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << copyable_bit(level, name));
 		return;
 	}
 	if (advice[i].weight == OPTION_ADVICE_LATE && is_default(level, name, value, len))
 		return;
-	atomic_fetch_or(&conn->options.advised, 1u << i);
+	atomic_fetch_or(&conn->socket.options.advised, 1u << i);
 	if (advice[i].weight == OPTION_ADVICE_LATE)
-		atomic_fetch_or(&conn->options.set, UINT64_C(1) << LATE_BIT);
+		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << LATE_BIT);
 }
 
 bool options_is_set(const struct conn *conn, int level, int name)
 {
 	unsigned int bit = copyable_bit(level, name);
 
-	return bit != UNKNOWN_BIT && (atomic_load(&conn->options.set) >> bit & 1);
+	return bit != UNKNOWN_BIT && (atomic_load(&conn->socket.options.set) >> bit & 1);
 }
 
 bool options_can_copy(const struct conn *conn)
 {
-	return !(atomic_load(&conn->options.set) >> UNKNOWN_BIT & 1);
+	return !(atomic_load(&conn->socket.options.set) >> UNKNOWN_BIT & 1);
 }
 
 /* The option that tells the size of a buffer which @option sets; 0: it isn't about one. */
@@ -209,43 +209,43 @@ static bool option_copy(const struct option *option, int from, int to)
 
 bool options_allow_mptcp(const struct conn *conn)
 {
-	return !(atomic_load(&conn->options.set) >> LATE_BIT);
+	return !(atomic_load(&conn->socket.options.set) >> LATE_BIT);
 }
 
 void options_copy_advice(const struct conn *conn, int to)
 {
-	uint32_t advised = atomic_load(&conn->options.advised);
+	uint32_t advised = atomic_load(&conn->socket.options.advised);
 
 	for (unsigned int i = 0; i < ADVICE_COUNT; i++)
 		if (advised >> i & 1)
 			next.setsockopt(to, advice[i].option.level, advice[i].option.name,
-					&conn->options.values[i], sizeof(int));
+					&conn->socket.options.values[i], sizeof(int));
 }
 
 /* Advice that was given to the TCP socket @from is kept for as long as an MPTCP one is in its place. */
 static void advice_remember(struct conn *conn, int from)
 {
-	uint32_t advised = atomic_load(&conn->options.advised);
+	uint32_t advised = atomic_load(&conn->socket.options.advised);
 
 	for (unsigned int i = 0; i < ADVICE_COUNT; i++) {
 		socklen_t len = sizeof(int);
 
 		if (advised >> i & 1)
 			next.getsockopt(from, advice[i].option.level, advice[i].option.name,
-					&conn->options.values[i], &len);
+					&conn->socket.options.values[i], &len);
 	}
 }
 
 bool options_copy(struct conn *conn, int from, int to, bool to_mptcp)
 {
-	uint64_t set = atomic_load(&conn->options.set);
+	uint64_t set = atomic_load(&conn->socket.options.set);
 
 	if (!options_can_copy(conn))
 		return false;
 	for (unsigned int bit = 0; bit < COPYABLE_COUNT; bit++)
 		if ((set >> bit & 1) && !option_copy(&copyable[bit], from, to))
 			return false;
-	if (!conn->mptcp)
+	if (!conn->socket.mptcp)
 		advice_remember(conn, from);
 	if (!to_mptcp)
 		options_copy_advice(conn, to);
@@ -261,7 +261,7 @@ enum option_weight options_weight(int level, int name)
 
 bool options_is_advice_noted(const struct conn *conn, int level, int name)
 {
-	uint32_t advised = atomic_load(&conn->options.advised);
+	uint32_t advised = atomic_load(&conn->socket.options.advised);
 
 	return advised && advice_index(level, name) >= 0 && (advised >> advice_index(level, name) & 1);
 }
@@ -275,10 +275,10 @@ void options_advise(struct conn *conn, int level, int name, const void *value, s
 	if (i < 0 || !value || !len || len > sizeof(int))
 		return;
 	if (len == sizeof(int)) {
-		memcpy(&conn->options.values[i], value, sizeof(int));
+		memcpy(&conn->socket.options.values[i], value, sizeof(int));
 	} else {
 		memcpy(&byte, value, sizeof(byte));
-		conn->options.values[i] = byte;
+		conn->socket.options.values[i] = byte;
 	}
-	atomic_fetch_or(&conn->options.advised, 1u << i);
+	atomic_fetch_or(&conn->socket.options.advised, 1u << i);
 }

@@ -14,27 +14,7 @@
 #ifndef SHIM_QUIET_H
 #define SHIM_QUIET_H
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-
-struct quiet {
-	sigset_t mask; /* the thread's own */
-	int cancel_state;
-};
-
-/*
- * Until quiet_end() no handler runs, which might not come back (siglongjmp()), nor is the thread
- * cancelled, but in waits.
- */
-static inline void quiet_all(struct quiet *quiet)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
-	pthread_sigmask(SIG_SETMASK, &all, &quiet->mask);
-}
+#include "common/quiet.h"
 
 /*
  * quiet_admit_ignored() - before a wait that isn't restarted after a signal without a handler
@@ -53,15 +33,6 @@ static inline void quiet_listen(const struct quiet *quiet)
 static inline void quiet_resume(void)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-}
-
-static inline void quiet_end(const struct quiet *quiet)
-{
-	int saved_errno = errno; /* handlers run now, and may change it */
-
-	pthread_sigmask(SIG_SETMASK, &quiet->mask, NULL);
-	pthread_setcancelstate(quiet->cancel_state, NULL);
-	errno = saved_errno;
 }
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "shim/wait/deadlines.h"
 
-#include "shim/system/clock.h"
+#include "common/clock.h"
 
 /* A lower bound: settled conns leave theirs behind until somebody has waited for it. */
 static _Atomic int64_t first;

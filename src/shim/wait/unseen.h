@@ -12,7 +12,4 @@
  */
 void unseen_adopt(int epfd);
 
-/* unseen_is_masked() - is the registration of @fd in @epfd still as watch.c has masked it? */
-bool unseen_is_masked(int epfd, int fd);
-
 #endif

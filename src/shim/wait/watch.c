@@ -16,8 +16,9 @@
 
 #include "common/rawcall.h"
 #include "shim/system/next.h"
-#include "shim/wait/unseen.h"
+#include "shim/wait/registrations.h"
 
+#include <errno.h>
 #include <linux/kcmp.h>
 #include <unistd.h>
 
@@ -65,7 +66,8 @@ static uint32_t masked_events(uint32_t events, bool want_output)
 	return EPOLLIN | MASK_MARK | (want_output ? EPOLLOUT : 0u) | (events & EPOLLWAKEUP);
 }
 
-bool watch_is_mask(uint32_t events)
+/* Are these the events of a masked registration? */
+static bool is_mask(uint32_t events)
 {
 	return events & MASK_MARK;
 }
@@ -115,7 +117,7 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 	if (!watch || (event->events & EPOLLEXCLUSIVE)) {
 		ret = next.epoll_ctl(epfd, op, fd, event);
 		if (ret == 0)
-			conn->watches_lost = true;
+			conn->socket.watches_lost = true;
 		return ret;
 	}
 	ours = *event;
@@ -163,7 +165,7 @@ bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
 	if (!conn_claim(conn, CONN_PENDING, &claim))
 		return false;
 	/* Another thread has just made it by epoll_ctl(): what /proc tells of it is our mask. */
-	if (!conn->unseen || watch_is_mask(event->events)) {
+	if (!conn->unseen || is_mask(event->events)) {
 		conn_release(conn, CONN_PENDING, &claim);
 		return false;
 	}
@@ -172,9 +174,34 @@ bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
 	if (watch)
 		watch->adopted = true;
 	else
-		conn->watches_lost = true; /* it would be lost with the socket, should that be replaced */
+		conn->socket.watches_lost = true; /* it would be lost with the socket, should that be replaced */
 	conn_release(conn, CONN_PENDING, &claim);
 	return watch;
+}
+
+struct mask_search {
+	int fd;
+	bool masked;
+};
+
+static bool mask_visit(int epfd, const struct registration *found, void *arg)
+{
+	struct mask_search *search = arg;
+
+	(void)epfd;
+	search->masked |= found->fd == search->fd && is_mask(found->event.events);
+	return !search->masked;
+}
+
+/* Is the registration of @fd in @epfd still as it was masked here? Where the application has made another of it, it is not. */
+static bool is_still_masked(int epfd, int fd)
+{
+	struct mask_search search = { .fd = fd };
+	int saved_errno = errno;
+
+	registrations_visit(epfd, mask_visit, &search);
+	errno = saved_errno;
+	return search.masked;
 }
 
 static void apply(int epfd, const struct conn_watch *watch, uint32_t events)
@@ -182,7 +209,7 @@ static void apply(int epfd, const struct conn_watch *watch, uint32_t events)
 	struct epoll_event event = { .events = events, .data.u64 = watch->data };
 
 	/* The application has made another of it since. */
-	if (watch->adopted && watch->masked && !unseen_is_masked(epfd, watch->fd))
+	if (watch->adopted && watch->masked && !is_still_masked(epfd, watch->fd))
 		return;
 	/* Fails where the application has closed the epoll descriptor: nothing to do then. */
 	next.epoll_ctl(epfd, EPOLL_CTL_MOD, watch->fd, &event);
@@ -211,6 +238,16 @@ void watch_show(struct conn *conn)
 			continue;
 		apply(watch->epfd, watch, watch->events);
 		watch->masked = false;
+	}
+}
+
+void watch_unmask(struct conn *conn)
+{
+	watch_show(conn);
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		if (conn->watches[i].epfd != -1 && conn->watches[i].listed)
+			bucket_remove(&conn->watches[i]);
+		conn->watches[i].listed = false;
 	}
 }
 
@@ -248,7 +285,7 @@ bool watch_can_suspend(const struct conn *conn)
 		if (conn->watches[i].epfd != -1 && (conn->watches[i].events & EPOLLONESHOT) &&
 		    !conn->watches[i].masked)
 			return false;
-	return !conn->watches_lost;
+	return !conn->socket.watches_lost;
 }
 
 /* An epoll descriptor that was closed may be another instance by now, where there is nothing to take out. */
@@ -256,7 +293,7 @@ void watch_suspend(struct conn *conn)
 {
 	struct epoll_event unused = { 0 };
 
-	conn->suspended = true;
+	conn->socket.suspended = true;
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
 		struct conn_watch *watch = &conn->watches[i];
 
@@ -268,9 +305,9 @@ void watch_suspend(struct conn *conn)
 
 void watch_resume(struct conn *conn)
 {
-	if (!conn->suspended)
+	if (!conn->socket.suspended)
 		return;
-	conn->suspended = false;
+	conn->socket.suspended = false;
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
 		struct conn_watch *watch = &conn->watches[i];
 		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
@@ -283,40 +320,51 @@ void watch_resume(struct conn *conn)
 	}
 }
 
-static void abandon(struct conn *conn, int fd)
+static void registrations_leave(struct conn *conn, int fd)
 {
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
 		struct conn_watch *watch = &conn->watches[i];
-
 		int epfd = watch->epfd;
 
 		if (epfd == -1 || watch->fd != fd)
 			continue;
-		watch_drop(watch); /* first: as in watch_restore() */
+		watch_drop(watch); /* before the kernel reports anew, as in watch_restore() */
 		if (watch->masked)
 			apply(epfd, watch, watch->events);
-		conn->watches_lost = true;
+		conn->socket.watches_lost = true;
 	}
 }
 
-void watch_abandon(struct conn *conn, int fd)
+/*
+ * One of several descriptors of the socket is being closed. The kernel keeps the registrations that were made with it,
+ * but nobody can change them any more: they become the application's again, and are forgotten.
+ */
+static void watch_abandon(struct conn *conn, int fd)
 {
 	enum conn_state state = conn_is_confirmed(conn) ? CONN_CONFIRMED : CONN_PENDING;
 	struct conn_claim claim;
 
 	if ((!conn_is_pending(conn) && !conn_is_confirmed(conn)) || !conn_claim(conn, state, &claim)) {
-		abandon(conn, fd);
+		registrations_leave(conn, fd);
 		return;
 	}
-	abandon(conn, fd);
+	registrations_leave(conn, fd);
 	conn_release(conn, state, &claim);
 	conn_mark_unseen(conn, !watch_any(conn));
 }
 
-void watch_forget(struct conn *conn)
+/* The last descriptor of the socket is closed, and the kernel has dropped the registrations with it. */
+static void watch_forget(struct conn *conn)
 {
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
 		watch_drop(&conn->watches[i]);
+}
+
+void watch_init(void)
+{
+	static const struct conn_observer observer = { .closing = watch_abandon, .gone = watch_forget };
+
+	conn_observe(&observer);
 }
 
 static enum watch_owner instance_compare(int epfd, int other)

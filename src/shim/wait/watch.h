@@ -5,6 +5,9 @@
 
 #include "shim/socket/conn.h"
 
+/* Has conn.c tell of closed descriptors. Once, before conns are made. */
+void watch_init(void);
+
 /*
  * watch_control() - epoll_ctl(2) on a socket in CONN_IDLE, HELD, PENDING or CONFIRMED
  * Notes the registration, so that it can be masked for as long as the connection
@@ -17,9 +20,6 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
  * Returns whether @conn was PENDING and the registration is now masked.
  */
 bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event);
-
-/* Are these the events of a masked registration? */
-bool watch_is_mask(uint32_t events);
 
 /*
  * watch_mask() - while @conn is pending, wake its waiters for our own purposes only
@@ -40,6 +40,12 @@ void watch_restore(struct conn *conn);
  */
 void watch_show(struct conn *conn);
 
+/*
+ * watch_unmask() - no connection was begun: the registrations are as the application made them
+ * Unlike after watch_restore() they are still known, so that they follow if the socket is replaced once more.
+ */
+void watch_unmask(struct conn *conn);
+
 /* The kernel is to report @fd in @epfd again, as it was registered: @event. */
 void watch_again(int epfd, int fd, struct epoll_event event);
 
@@ -54,16 +60,6 @@ void watch_rearm(struct conn *conn);
 bool watch_can_suspend(const struct conn *conn);
 void watch_suspend(struct conn *conn);
 void watch_resume(struct conn *conn);
-
-/*
- * watch_abandon() - one of several descriptors of the socket is being closed
- * The kernel keeps the registrations that were made with it, but nobody can change them any more: they
- * are the application's again, and not known.
- */
-void watch_abandon(struct conn *conn, int fd);
-
-/* The socket is gone, and its registrations with it. */
-void watch_forget(struct conn *conn);
 
 enum watch_owner {
 	WATCH_NONE,         /* no pending or confirmed socket's */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * converters.c - the addresses of the configured converters, each with an index that stays
+ *
+ * The table only grows: an address is a converter of its own, whatever name it came from, and its index stays valid as
+ * long as the process runs. So connections, and the files that keep what was learned of each converter, name it by its
+ * index and need no lock. Entries are added by one thread at a time, and readers see those below converter_count only.
+ *
+ * The first threads that need a name may each ask the resolver. No lock is held meanwhile, and a connection that the
+ * resolver makes itself isn't converted (converters_choose()).
+ */
+#include "config.h"
+
+#include "client/converters.h"
+
+#include "client/policy.h"
+#include "client/resolve.h"
+#include "client/user_cache.h"
+#include "common/clock.h"
+#include "common/patience.h"
+#include "common/quiet.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+#define RESOLVE_AGAIN_SECONDS 30
+
+#define SETTING_NONE UINT8_MAX
+static_assert(SETTINGS_CONVERTERS_MAX < SETTING_NONE, "not an index");
+
+static struct {
+	union sockaddr_ip addr;
+	uint8_t setting; /* the part of CONVERT_ADDR that it comes from, or SETTING_NONE */
+} converters[CONVERTERS_MAX];
+static _Atomic int converter_count;
+
+/* When a name may be asked for again, in clock_seconds(); 0: it never was asked for. */
+static _Atomic int64_t resolve_at[SETTINGS_CONVERTERS_MAX];
+
+static atomic_flag writing = ATOMIC_FLAG_INIT;
+
+void converters_repair_in_child(void)
+{
+	atomic_flag_clear(&writing);
+}
+
+static void table_add(uint8_t setting, const union sockaddr_ip *addr)
+{
+	unsigned int turn = 0;
+	struct quiet quiet;
+	int count;
+
+	quiet_all(&quiet);
+	while (atomic_flag_test_and_set(&writing))
+		patience(&turn);
+	count = atomic_load(&converter_count);
+	for (int i = 0; i < count; i++)
+		if (converters[i].setting == setting && sockaddr_ip_equal(&converters[i].addr, addr))
+			goto out;
+	if (count < CONVERTERS_MAX) {
+		converters[count].addr = *addr;
+		converters[count].setting = setting;
+		atomic_store(&converter_count, count + 1);
+	}
+out:
+	atomic_flag_clear(&writing);
+	quiet_end(&quiet);
+}
+
+void converters_init(const struct settings *settings)
+{
+	for (size_t i = 0; i < settings->converter_count; i++)
+		if (!settings->converters[i].name[0])
+			table_add((uint8_t)i, &settings->converters[i].addr);
+}
+
+int converters_count(void)
+{
+	return atomic_load(&converter_count);
+}
+
+const union sockaddr_ip *converters_address(int index)
+{
+	return &converters[index].addr;
+}
+
+bool converters_is_of(int index, size_t setting)
+{
+	return converters[index].setting == setting;
+}
+
+int converters_index(const union sockaddr_ip *addr)
+{
+	for (int round = 0; round < 2; round++) {
+		int count = converters_count();
+
+		for (int i = 0; i < count; i++)
+			if (sockaddr_ip_equal(&converters[i].addr, addr))
+				return i;
+		table_add(SETTING_NONE, addr);
+	}
+	return CONVERTERS_NONE;
+}
+
+bool converters_include(const union sockaddr_ip *destination)
+{
+	int count = converters_count();
+
+	for (int i = 0; i < count; i++)
+		if (policy_is_converter(&converters[i].addr, destination))
+			return true;
+	return false;
+}
+
+bool converters_may_resolve(const struct settings *settings, size_t setting, int64_t now)
+{
+	return settings->converters[setting].name[0] && atomic_load(&resolve_at[setting]) <= now;
+}
+
+void converters_resolve(const struct settings *settings, size_t setting, const char **reason)
+{
+	const struct settings_converter *converter = &settings->converters[setting];
+	union sockaddr_ip found[CONVERTERS_MAX];
+	size_t count = resolve_converter(converter->name, converter->port, settings->timeout_ms, found, CONVERTERS_MAX,
+					 reason);
+
+	for (size_t i = 0; i < count; i++)
+		table_add((uint8_t)setting, &found[i]);
+	atomic_store(&resolve_at[setting], clock_seconds() + RESOLVE_AGAIN_SECONDS);
+}
+
+void converters_note(int index, unsigned int facts, const struct cache_converter *value)
+{
+	cache_converter_update(user_cache(), &converters[index].addr, 0, facts, cache_now(), value);
+}
+
+unsigned int converters_noted(int index, unsigned int facts, struct cache_converter *out)
+{
+	return cache_converter_get(user_cache(), &converters[index].addr, 0, facts, cache_now(), out);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* user_cache.c - the cache that all of a user's processes share, opened once it is needed */
+#include "config.h"
+
+#include "client/user_cache.h"
+
+#include "client/cache_place.h"
+#include "common/quiet.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+enum { CLOSED, OPENING, OPEN };
+
+static const struct cache off;
+static struct cache cache;
+static const struct settings *settings;
+static client_log *log_line;
+static _Atomic int state;
+
+void user_cache_init(const struct settings *kept, client_log *log)
+{
+	settings = kept;
+	log_line = log;
+}
+
+static void find(void)
+{
+	struct cache_search search = { settings->cache, settings->runtime_dir, true };
+	struct cache_place place;
+	int ret = cache_find(&cache, &search, &place);
+
+	if (place.refused)
+		log_line("what is learned is not kept in %s: %s", place.refused, cache_problem(place.refusal));
+	else if (ret == -ENOSYS)
+		log_line("what is learned is not kept: %s", cache_problem(ret));
+}
+
+void user_cache_open(void)
+{
+	int expected = CLOSED;
+	struct quiet quiet;
+
+	if (atomic_load_explicit(&state, memory_order_acquire) != CLOSED)
+		return;
+	quiet_all(&quiet); /* a thread that is cancelled in open(2) would leave it OPENING */
+	if (atomic_compare_exchange_strong(&state, &expected, OPENING)) {
+		find();
+		atomic_store_explicit(&state, OPEN, memory_order_release);
+	}
+	quiet_end(&quiet);
+}
+
+void user_cache_repair_in_child(void)
+{
+	int expected = OPENING;
+
+	atomic_compare_exchange_strong(&state, &expected, CLOSED);
+}
+
+const struct cache *user_cache(void)
+{
+	return atomic_load_explicit(&state, memory_order_acquire) == OPEN ? &cache : &off;
+}

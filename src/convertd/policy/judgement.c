@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * judgement.c - the one place where it is decided what becomes of a request (no I/O)
+ *
+ * The problem. A request comes in a SYN that is withheld until its server has answered, in the SYN of a connection
+ * that the kernel has accepted, or behind one. Whichever way it comes, the client may have the same. But where
+ * nothing is known of whoever has sent a SYN, and nobody can be answered, some of what can be done with a stream can't:
+ *
+ * - An error is counted when it is told, and a SYN is told nothing: its connection is judged again, and answered.
+ * - A connection has been counted since it was accepted. A SYN that is withheld is counted by its judgement, among what
+ *   may be withheld and among what may be pending.
+ * - What was granted to a SYN holds for its connection, if that asks for the same server. It needs no room
+ *   once more, no cookie, and under the same terms no second look.
+ *
+ * There is no state here. What is counted is in limits.c and demand.c; who holds it is said by the verdict.
+ */
+#include "config.h"
+
+#include "convertd/policy/judgement.h"
+
+#include "convertd/policy/demand.h"
+
+/* So many sessions of one client are many users behind one address, or a program that needs them. */
+#define CROWD 16
+
+static bool is_granted(const struct judgement_case *c, const struct request_decision *request)
+{
+	const struct judgement_grant *grant = c->grant;
+	union sockaddr_ip server;
+
+	if (!grant || request->action != REQUEST_CONNECT || grant->mptcp != request->mptcp)
+		return false;
+	sockaddr_ip_set(&server, AF_UNSPEC, &request->address, request->port);
+	return sockaddr_ip_equal(&grant->server, &server);
+}
+
+/*
+ * May the client be told that a cookie is demanded? Errors are few enough for a flood to take all of
+ * them: without one the client proves its address by its handshake, and is served. So are the many of one
+ * address that come at once: each of them would have to come again.
+ */
+static bool may_demand(const struct admission *admission, const struct judgement_case *c)
+{
+	return limits_members_of(admission->limits, c->member) < CROWD && demand_take_error(admission->demand) &&
+	       limits_take_error(admission->limits, c->member, c->now_ms);
+}
+
+static void demand(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement)
+{
+	judgement->error_taken = may_demand(admission, c);
+	if (!judgement->error_taken)
+		judgement->request.action = REQUEST_PROVE;
+}
+
+static void refuse_exceeding(const struct admission *admission, enum outcome exceeded, struct judgement *judgement)
+{
+	judgement->exceeded = exceeded;
+	request_refuse(admission->terms->features, judgement->request.info, CONVERT_ERROR_RESOURCE_EXCEEDED,
+		       admission->terms->retry_delay, outcome_text(exceeded), &judgement->request);
+}
+
+/* Among the pending requests, for what was counted when it was accepted. */
+static void find_room(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement)
+{
+	enum outcome exceeded;
+
+	limits_move(admission->limits, c->member, LIMITS_PENDING);
+	exceeded = limits_admit(admission->limits, c->member);
+	if (exceeded != OUTCOME_NONE)
+		refuse_exceeding(admission, exceeded, judgement);
+}
+
+/*
+ * Among the SYNs that are withheld, and among the pending requests. A client that asks what the converter supports
+ * gets that with the response, so a confirmation by the SYN+ACK is of no use to it. The server's Fast Open cookie is
+ * the session's business, and so is the data that goes with it.
+ */
+static void find_room_for_syn(const struct admission *admission, const struct judgement_case *c,
+			      struct judgement *judgement)
+{
+	enum outcome exceeded = OUTCOME_NONE;
+
+	if (judgement->request.info || judgement->request.fastopen ||
+	    limits_enter(admission->limits, c->member, &c->client.address, LIMITS_WITHHELD) < 0)
+		return;
+	judgement->withhold = limits_may_withhold(admission->limits, c->member);
+	if (judgement->withhold)
+		exceeded = limits_admit(admission->limits, c->member);
+	if (exceeded != OUTCOME_NONE)
+		refuse_exceeding(admission, exceeded, judgement);
+	judgement->withhold = judgement->withhold && exceeded == OUTCOME_NONE;
+	if (!judgement->withhold)
+		limits_leave(admission->limits, c->member, c->now_ms);
+}
+
+void judgement_make(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement)
+{
+	struct request_decision *request = &judgement->request;
+	struct admission_client client = c->client;
+	bool granted;
+
+	judgement->exceeded = OUTCOME_NONE;
+	judgement->by_grant = judgement->error_taken = judgement->withhold = false;
+	request_decide(admission->terms->features, c->bytes, c->len, request);
+	granted = is_granted(c, request);
+	judgement->by_grant = granted && c->grant->terms == admission->terms->number;
+	if (judgement->by_grant)
+		return;
+	/* What was granted while its SYN was withheld needs no cookie now. */
+	client.proven |= granted || c->place == JUDGEMENT_WITHHELD;
+	if (request->valid)
+		admission_check(admission, &client, c->bytes, request);
+	/* What other terms have granted must be granted by these, too. */
+	judgement->by_grant = granted && request->action == REQUEST_CONNECT;
+	if (judgement->by_grant || c->place == JUDGEMENT_WITHHELD)
+		return;
+	if (c->place == JUDGEMENT_STREAM && request->demanded)
+		demand(admission, c, judgement);
+	else if (c->place == JUDGEMENT_STREAM && request->action == REQUEST_CONNECT)
+		find_room(admission, c, judgement);
+	else if (request->action == REQUEST_CONNECT)
+		find_room_for_syn(admission, c, judgement);
+}
