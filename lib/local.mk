@@ -6,7 +6,10 @@ libcodec_la_SOURCES = lib/message.c lib/read.c lib/write.c lib/names.c lib/wire.
 lib_LTLIBRARIES += libconvertproto.la
 libconvertproto_la_SOURCES =
 libconvertproto_la_LIBADD = libcodec.la
-libconvertproto_la_LDFLAGS = $(AM_LDFLAGS) -version-info $(CONVERTPROTO_VERSION_INFO) -export-symbols-regex '^convert_' -no-undefined
+libconvertproto_la_LDFLAGS = $(AM_LDFLAGS) -version-info $(CONVERTPROTO_VERSION_INFO) -no-undefined \
+	-Wl,--version-script=$(srcdir)/lib/convertproto.map
+libconvertproto_la_DEPENDENCIES = libcodec.la $(srcdir)/lib/convertproto.map
+EXTRA_DIST += lib/convertproto.map
 
 convertdir = $(includedir)/convert
 convert_HEADERS = lib/convert/convert.h

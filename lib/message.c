@@ -14,44 +14,38 @@ enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_
 	 * to say no.
 	 */
 	if (len >= CONVERT_HEADER_LEN - 1 && buf[2] != CONVERT_MAGIC >> 8)
-		return CONVERT_BAD_MAGIC;
+		return CONVERT_STATUS_BAD_MAGIC;
 	if (!wire_get_u8(&in, &version) || !wire_get_u8(&in, &total) || !wire_get_be16(&in, &magic))
-		return CONVERT_NEED_MORE;
+		return CONVERT_STATUS_NEED_MORE;
 	if (magic != CONVERT_MAGIC)
-		return CONVERT_BAD_MAGIC;
+		return CONVERT_STATUS_BAD_MAGIC;
 	*length = (size_t)total * WIRE_WORD;
-	if (version != CONVERT_VERSION)
-		return CONVERT_BAD_VERSION;
-	return total == 0 ? CONVERT_ZERO_TOTAL_LENGTH : CONVERT_OK;
+	if (version != CONVERT_PROTOCOL_VERSION)
+		return CONVERT_STATUS_BAD_VERSION;
+	return total == 0 ? CONVERT_STATUS_ZERO_TOTAL_LENGTH : CONVERT_STATUS_OK;
 }
 
-void convert_tlv_first(struct convert_tlv_cursor *cursor, const uint8_t *buf, size_t len)
+enum convert_status convert_tlv_next(struct convert_span *list, struct convert_tlv *tlv)
 {
-	cursor->pos = buf;
-	cursor->end = len > 0 ? buf + len : buf;
-}
-
-enum convert_status convert_tlv_next(struct convert_tlv_cursor *cursor, struct convert_tlv *tlv)
-{
-	size_t left = cursor->pos == cursor->end ? 0 : (size_t)(cursor->end - cursor->pos);
-	struct convert_span in = { cursor->pos, left };
+	struct convert_span in = *list;
 	size_t bytes;
 	uint8_t type, words;
 
-	if (left == 0)
-		return CONVERT_NEED_MORE;
+	if (in.len == 0)
+		return CONVERT_STATUS_END;
 	if (!wire_get_u8(&in, &type) || !wire_get_u8(&in, &words))
-		return CONVERT_TLV_PAST_END;
+		return CONVERT_STATUS_TLV_PAST_END;
 	if (words == 0)
-		return CONVERT_TLV_ZERO_LENGTH;
+		return CONVERT_STATUS_TLV_ZERO_LENGTH;
 	bytes = (size_t)words * WIRE_WORD;
-	if (bytes > left)
-		return CONVERT_TLV_PAST_END;
+	if (bytes > list->len)
+		return CONVERT_STATUS_TLV_PAST_END;
 	tlv->type = type;
 	tlv->value.data = in.data;
 	tlv->value.len = bytes - 2;
-	cursor->pos += bytes;
-	return CONVERT_OK;
+	list->data += bytes;
+	list->len -= bytes;
+	return CONVERT_STATUS_OK;
 }
 
 enum convert_status convert_tcp_option_next(struct convert_span *list,
@@ -63,17 +57,17 @@ enum convert_status convert_tcp_option_next(struct convert_span *list,
 	do {
 		*list = in;
 		if (!wire_get_u8(&in, &kind))
-			return CONVERT_NEED_MORE;
+			return CONVERT_STATUS_END;
 	} while (kind <= 1);
 
 	if (!wire_get_u8(&in, &length) || length < 2 || length > list->len)
-		return CONVERT_TLV_BAD_VALUE;
+		return CONVERT_STATUS_TLV_BAD_VALUE;
 	option->kind = kind;
 	option->value.data = in.data;
 	option->value.len = length - 2u;
 	list->data += length;
 	list->len -= length;
-	return CONVERT_OK;
+	return CONVERT_STATUS_OK;
 }
 
 /* 0.0.0.0/8 (RFC 1122: "this host"), 127.0.0.0/8, 224.0.0.0/4 and 255.255.255.255. */

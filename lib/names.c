@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* names.c - what statuses, errors and TLVs are called */
+/* names.c - the names of statuses, errors and TLVs, and the version of the library */
 #include "wire.h"
 
 #include <assert.h>
 
 static const char *const status_names[] = {
-	[CONVERT_OK] = "OK",
-	[CONVERT_NEED_MORE] = "message not complete",
-	[CONVERT_BAD_MAGIC] = "wrong magic number",
-	[CONVERT_BAD_VERSION] = "unsupported version",
-	[CONVERT_ZERO_TOTAL_LENGTH] = "Total Length is 0",
-	[CONVERT_NO_TLV] = "neither an Info nor a Connect TLV",
-	[CONVERT_TLV_PAST_END] = "TLV crosses the Total Length",
-	[CONVERT_TLV_ZERO_LENGTH] = "TLV of length 0",
-	[CONVERT_TLV_TYPE_RESERVED] = "TLV of type 0",
-	[CONVERT_TLV_TWICE] = "TLV appears twice",
-	[CONVERT_TLV_UNKNOWN] = "TLV of unknown type",
-	[CONVERT_TLV_WRONG_DIRECTION] = "TLV that only the other peer may send",
-	[CONVERT_TLV_BAD_LENGTH] = "TLV's length does not fit its type",
-	[CONVERT_TLV_BAD_VALUE] = "TLV's value breaks the rules of its type",
-	[CONVERT_BAD_ADDRESS] = "address that can't be a remote peer's",
+	[CONVERT_STATUS_OK] = "OK",
+	[CONVERT_STATUS_END] = "end of the list",
+	[CONVERT_STATUS_NEED_MORE] = "message not complete",
+	[CONVERT_STATUS_BAD_MAGIC] = "wrong magic number",
+	[CONVERT_STATUS_BAD_VERSION] = "unsupported version",
+	[CONVERT_STATUS_ZERO_TOTAL_LENGTH] = "Total Length is 0",
+	[CONVERT_STATUS_NO_TLV] = "neither an Info nor a Connect TLV",
+	[CONVERT_STATUS_TLV_PAST_END] = "TLV crosses the Total Length",
+	[CONVERT_STATUS_TLV_ZERO_LENGTH] = "TLV of length 0",
+	[CONVERT_STATUS_TLV_TYPE_RESERVED] = "TLV of type 0",
+	[CONVERT_STATUS_TLV_TWICE] = "TLV appears twice",
+	[CONVERT_STATUS_TLV_UNKNOWN] = "TLV of unknown type",
+	[CONVERT_STATUS_TLV_WRONG_DIRECTION] = "TLV that only the other peer may send",
+	[CONVERT_STATUS_TLV_BAD_LENGTH] = "TLV's length does not fit its type",
+	[CONVERT_STATUS_TLV_BAD_VALUE] = "TLV's value breaks the rules of its type",
+	[CONVERT_STATUS_BAD_ADDRESS] = "address that can't be a remote peer's",
 };
 static_assert(ARRAY_SIZE(status_names) == CONVERT_STATUS_COUNT, "a name for each status");
 
@@ -51,6 +52,11 @@ static const char *const tlv_names[] = {
 static const char *name_of(const char *const names[], size_t count, size_t value)
 {
 	return value < count && names[value] ? names[value] : "unknown";
+}
+
+uint32_t convert_library_version(void)
+{
+	return CONVERT_LIBRARY_VERSION;
 }
 
 const char *convert_status_name(enum convert_status status)

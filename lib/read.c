@@ -43,9 +43,9 @@ static bool take_zero(struct convert_span *value)
 static enum convert_status read_info(struct convert_span value, union message out)
 {
 	if (!take_zero(&value))
-		return CONVERT_TLV_BAD_VALUE;
+		return CONVERT_STATUS_TLV_BAD_VALUE;
 	out.request->has_info = true;
-	return CONVERT_OK;
+	return CONVERT_STATUS_OK;
 }
 
 /* Section 6.2.5 */
@@ -58,53 +58,53 @@ static enum convert_status read_connect(struct convert_span value, union message
 
 	if (!wire_get_be16(&value, &request->port) ||
 	    !wire_get_bytes(&value, &request->address, sizeof(request->address)))
-		return CONVERT_TLV_BAD_LENGTH;
+		return CONVERT_STATUS_TLV_BAD_LENGTH;
 	if (!convert_address_is_valid(&request->address))
-		return CONVERT_BAD_ADDRESS;
+		return CONVERT_STATUS_BAD_ADDRESS;
 
 	/* Whoever walks the options later need not expect faults any more. */
 	options = value;
 	do
 		status = convert_tcp_option_next(&options, &option);
-	while (status == CONVERT_OK);
-	if (status != CONVERT_NEED_MORE)
+	while (status == CONVERT_STATUS_OK);
+	if (status != CONVERT_STATUS_END)
 		return status;
 
 	request->extended = value.len > 0;
 	if (request->extended)
 		request->tcp_options = value;
 	request->has_connect = true;
-	return CONVERT_OK;
+	return CONVERT_STATUS_OK;
 }
 
 /* Section 6.2.6. The options are copied from the server: the converter has no say in their form. */
 static enum convert_status read_tcp_header(struct convert_span value, union message out)
 {
 	if (!take_unassigned(&value))
-		return CONVERT_TLV_BAD_LENGTH;
+		return CONVERT_STATUS_TLV_BAD_LENGTH;
 	out.response->tcp_header = value;
 	out.response->has_tcp_header = true;
-	return CONVERT_OK;
+	return CONVERT_STATUS_OK;
 }
 
 /* Section 6.2.4 */
 static enum convert_status read_supported(struct convert_span value, union message out)
 {
 	if (!take_unassigned(&value))
-		return CONVERT_TLV_BAD_LENGTH;
+		return CONVERT_STATUS_TLV_BAD_LENGTH;
 	out.response->supported = value;
 	out.response->has_supported = true;
-	return CONVERT_OK;
+	return CONVERT_STATUS_OK;
 }
 
 /* Section 6.2.7 */
 static enum convert_status read_cookie(struct convert_span value, union message out)
 {
 	if (!take_zero(&value))
-		return CONVERT_TLV_BAD_VALUE;
+		return CONVERT_STATUS_TLV_BAD_VALUE;
 	out.request->cookie = value;
 	out.request->has_cookie = true;
-	return CONVERT_OK;
+	return CONVERT_STATUS_OK;
 }
 
 /*
@@ -114,10 +114,10 @@ static enum convert_status read_cookie(struct convert_span value, union message 
 static enum convert_status read_error(struct convert_span value, union message out)
 {
 	if (!wire_get_u8(&value, &out.response->error_code))
-		return CONVERT_TLV_BAD_LENGTH;
+		return CONVERT_STATUS_TLV_BAD_LENGTH;
 	out.response->error_value = value;
 	out.response->has_error = true;
-	return CONVERT_OK;
+	return CONVERT_STATUS_OK;
 }
 
 /*
@@ -132,7 +132,7 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 	if (!wire_get_u8(&value, &version) || !wire_get_u8(&value, &flags) ||
 	    !wire_get_be16(&value, &limit_ms) || !wire_get_be16(&value, &mark) ||
 	    version != WIRE_WITHHOLDING_VERSION || mark != WIRE_WITHHOLDING_MARK)
-		return CONVERT_OK;
+		return CONVERT_STATUS_OK;
 	out.response->withholding.withheld = flags & WIRE_WITHHOLDING_FLAG_WITHHELD;
 	out.response->withholding.limit_ms = limit_ms;
 	/* The first versions of convertd said nothing of it, and whatever they withheld they corrected. */
@@ -141,7 +141,7 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 		(flags & (WIRE_WITHHOLDING_FLAG_WITHHELD | WIRE_WITHHOLDING_FLAG_UNCORRECTED)) ==
 			WIRE_WITHHOLDING_FLAG_WITHHELD;
 	out.response->has_withholding = true;
-	return CONVERT_OK;
+	return CONVERT_STATUS_OK;
 }
 
 static bool is_echo(struct convert_span value, uint16_t *limit_kib)
@@ -160,9 +160,9 @@ static enum convert_status read_echo_request(struct convert_span value, union me
 	uint16_t limit_kib = 0;
 
 	if (!is_echo(value, &limit_kib))
-		return CONVERT_TLV_UNKNOWN;
+		return CONVERT_STATUS_TLV_UNKNOWN;
 	out.request->has_echo = true;
-	return CONVERT_OK;
+	return CONVERT_STATUS_OK;
 }
 
 static enum convert_status read_echo_response(struct convert_span value, union message out)
@@ -173,7 +173,7 @@ static enum convert_status read_echo_response(struct convert_span value, union m
 		out.response->has_echo = true;
 		out.response->echo_kib = limit_kib;
 	}
-	return CONVERT_OK;
+	return CONVERT_STATUS_OK;
 }
 
 /* Section 6.2.2, Table 1; lengths in words, as on the wire. */
@@ -215,16 +215,16 @@ static enum convert_status type_check(uint8_t type, enum sender sender, uint8_t 
 	uint8_t bit = (uint8_t)(1u << (type % 8));
 
 	if (type == CONVERT_TLV_RESERVED)
-		return CONVERT_TLV_TYPE_RESERVED;
+		return CONVERT_STATUS_TLV_TYPE_RESERVED;
 	if (seen[type / 8] & bit)
-		return CONVERT_TLV_TWICE;
+		return CONVERT_STATUS_TLV_TWICE;
 	seen[type / 8] |= bit;
 	if (rule->sender == sender)
-		return CONVERT_OK;
+		return CONVERT_STATUS_OK;
 	if (rule->sender != SENDER_NONE)
-		return CONVERT_TLV_WRONG_DIRECTION;
+		return CONVERT_STATUS_TLV_WRONG_DIRECTION;
 	/* The protocol is extended by new TLVs (Section 6): only a request has to be understood. */
-	return sender == SENDER_CLIENT ? CONVERT_TLV_UNKNOWN : CONVERT_OK;
+	return sender == SENDER_CLIENT ? CONVERT_STATUS_TLV_UNKNOWN : CONVERT_STATUS_OK;
 }
 
 static enum convert_status value_check(const struct convert_tlv *tlv, enum sender sender,
@@ -234,30 +234,33 @@ static enum convert_status value_check(const struct convert_tlv *tlv, enum sende
 	size_t words = (tlv->value.len + 2) / WIRE_WORD;
 
 	if (rule->sender == SENDER_NONE)
-		return CONVERT_OK;
+		return CONVERT_STATUS_OK;
 	if (words < rule->min || words > rule->max)
-		return CONVERT_TLV_BAD_LENGTH;
+		return CONVERT_STATUS_TLV_BAD_LENGTH;
 	return rule->read(tlv->value, out);
 }
 
-/* Reads the @length bytes of a whole message whose header is right. */
-static enum convert_status tlvs_read(const uint8_t *buf, size_t length, enum sender sender,
-				     union message out)
+/* Reads the TLVs of a whole message. */
+static enum convert_status tlvs_read(struct convert_span list, enum sender sender, union message out)
 {
-	enum convert_status status = CONVERT_OK;
-	struct convert_tlv_cursor cursor;
+	enum convert_status status = CONVERT_STATUS_OK;
 	struct convert_tlv tlv;
 	uint8_t seen[32] = { 0 };
 
-	convert_tlv_first(&cursor, buf + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN);
-	while (status == CONVERT_OK && cursor.pos < cursor.end) {
-		status = type_check(cursor.pos[0], sender, seen);
-		if (status == CONVERT_OK)
-			status = convert_tlv_next(&cursor, &tlv);
-		if (status == CONVERT_OK)
+	while (status == CONVERT_STATUS_OK && list.len > 0) {
+		status = type_check(list.data[0], sender, seen);
+		if (status == CONVERT_STATUS_OK)
+			status = convert_tlv_next(&list, &tlv);
+		if (status == CONVERT_STATUS_OK)
 			status = value_check(&tlv, sender, out);
 	}
 	return status;
+}
+
+/* What is behind the fixed header of a message of @length bytes, 4 or more. */
+static struct convert_span message_tlvs(const uint8_t *buf, size_t length)
+{
+	return (struct convert_span){ buf + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN };
 }
 
 enum convert_status convert_request_parse(const uint8_t *buf, size_t len,
@@ -268,16 +271,17 @@ enum convert_status convert_request_parse(const uint8_t *buf, size_t len,
 
 	*out = (struct convert_request){ 0 };
 	status = convert_message_length(buf, len, &length);
-	if (status == CONVERT_OK && len < length)
-		status = CONVERT_NEED_MORE;
-	if (status == CONVERT_OK)
-		status = tlvs_read(buf, length, SENDER_CLIENT,
-				   (union message){ .request = out });
+	if (status == CONVERT_STATUS_OK && len < length)
+		status = CONVERT_STATUS_NEED_MORE;
+	if (status == CONVERT_STATUS_OK)
+		out->tlvs = message_tlvs(buf, length);
+	if (status == CONVERT_STATUS_OK)
+		status = tlvs_read(out->tlvs, SENDER_CLIENT, (union message){ .request = out });
 	/* A Cookie goes with a request (Section 6.2.7): alone, it asks for nothing that has an answer. */
-	if (status == CONVERT_OK && !out->has_info && !out->has_connect)
-		status = CONVERT_NO_TLV;
+	if (status == CONVERT_STATUS_OK && !out->has_info && !out->has_connect)
+		status = CONVERT_STATUS_NO_TLV;
 	/* Nobody shall act upon half a request. */
-	if (status != CONVERT_OK)
+	if (status != CONVERT_STATUS_OK)
 		*out = (struct convert_request){ 0 };
 	out->length = length;
 	return status;
@@ -291,12 +295,13 @@ enum convert_status convert_response_parse(const uint8_t *buf, size_t len,
 
 	*out = (struct convert_response){ 0 };
 	status = convert_message_length(buf, len, &length);
-	if (status == CONVERT_OK && len < length)
-		status = CONVERT_NEED_MORE;
-	if (status == CONVERT_OK)
-		status = tlvs_read(buf, length, SENDER_CONVERTER,
-				   (union message){ .response = out });
-	if (status != CONVERT_OK)
+	if (status == CONVERT_STATUS_OK && len < length)
+		status = CONVERT_STATUS_NEED_MORE;
+	if (status == CONVERT_STATUS_OK)
+		out->tlvs = message_tlvs(buf, length);
+	if (status == CONVERT_STATUS_OK)
+		status = tlvs_read(out->tlvs, SENDER_CONVERTER, (union message){ .response = out });
+	if (status != CONVERT_STATUS_OK)
 		*out = (struct convert_response){ 0 };
 	out->length = length;
 	return status;
@@ -307,49 +312,51 @@ static const struct request_answer {
 	enum convert_answer answer;
 	enum convert_error_code code;
 } request_answers[] = {
-	[CONVERT_OK] = { CONVERT_ANSWER_NONE, 0 },
-	[CONVERT_NEED_MORE] = { CONVERT_ANSWER_NONE, 0 },
+	[CONVERT_STATUS_OK] = { CONVERT_ANSWER_NONE, 0 },
+	[CONVERT_STATUS_END] = { CONVERT_ANSWER_NONE, 0 },
+	[CONVERT_STATUS_NEED_MORE] = { CONVERT_ANSWER_NONE, 0 },
 	/* Section 6: silently ignore what has no Convert TLVs */
-	[CONVERT_BAD_MAGIC] = { CONVERT_ANSWER_IGNORE, 0 },
+	[CONVERT_STATUS_BAD_MAGIC] = { CONVERT_ANSWER_IGNORE, 0 },
 	/* Section 6.2.8, Unsupported Version */
-	[CONVERT_BAD_VERSION] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_VERSION },
+	[CONVERT_STATUS_BAD_VERSION] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_VERSION },
 	/* Section 6.1 */
-	[CONVERT_ZERO_TOTAL_LENGTH] = { CONVERT_ANSWER_RESET, 0 },
+	[CONVERT_STATUS_ZERO_TOTAL_LENGTH] = { CONVERT_ANSWER_RESET, 0 },
 	/* Section 6.2.8: can't be parsed and validated */
-	[CONVERT_NO_TLV] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
-	[CONVERT_TLV_PAST_END] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
-	[CONVERT_TLV_ZERO_LENGTH] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	[CONVERT_STATUS_NO_TLV] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	[CONVERT_STATUS_TLV_PAST_END] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	[CONVERT_STATUS_TLV_ZERO_LENGTH] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
 	/* Section 6.2.2 */
-	[CONVERT_TLV_TYPE_RESERVED] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_MESSAGE },
+	[CONVERT_STATUS_TLV_TYPE_RESERVED] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_MESSAGE },
 	/* Section 6.2.1 */
-	[CONVERT_TLV_TWICE] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	[CONVERT_STATUS_TLV_TWICE] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
 	/* Section 6.2.8: "a message type received from a Client is not supported" */
-	[CONVERT_TLV_UNKNOWN] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_MESSAGE },
-	[CONVERT_TLV_WRONG_DIRECTION] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_MESSAGE },
-	[CONVERT_TLV_BAD_LENGTH] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
-	[CONVERT_TLV_BAD_VALUE] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	[CONVERT_STATUS_TLV_UNKNOWN] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_MESSAGE },
+	[CONVERT_STATUS_TLV_WRONG_DIRECTION] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_MESSAGE },
+	[CONVERT_STATUS_TLV_BAD_LENGTH] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	[CONVERT_STATUS_TLV_BAD_VALUE] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
 	/* Section 6.2.5 */
-	[CONVERT_BAD_ADDRESS] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	[CONVERT_STATUS_BAD_ADDRESS] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
 };
 static_assert(ARRAY_SIZE(request_answers) == CONVERT_STATUS_COUNT, "an answer for each status");
 
 /* A client has no message to complain with: Sections 6.1, 6.2.1, 6.2.2 and 6.2.8 want resets. */
 static const enum convert_answer response_answers[] = {
-	[CONVERT_OK] = CONVERT_ANSWER_NONE,
-	[CONVERT_NEED_MORE] = CONVERT_ANSWER_NONE,
-	[CONVERT_BAD_MAGIC] = CONVERT_ANSWER_RESET,
-	[CONVERT_BAD_VERSION] = CONVERT_ANSWER_RESET,
-	[CONVERT_ZERO_TOTAL_LENGTH] = CONVERT_ANSWER_RESET,
-	[CONVERT_NO_TLV] = CONVERT_ANSWER_RESET,
-	[CONVERT_TLV_PAST_END] = CONVERT_ANSWER_RESET,
-	[CONVERT_TLV_ZERO_LENGTH] = CONVERT_ANSWER_RESET,
-	[CONVERT_TLV_TYPE_RESERVED] = CONVERT_ANSWER_RESET,
-	[CONVERT_TLV_TWICE] = CONVERT_ANSWER_RESET,
-	[CONVERT_TLV_UNKNOWN] = CONVERT_ANSWER_RESET,
-	[CONVERT_TLV_WRONG_DIRECTION] = CONVERT_ANSWER_RESET,
-	[CONVERT_TLV_BAD_LENGTH] = CONVERT_ANSWER_RESET,
-	[CONVERT_TLV_BAD_VALUE] = CONVERT_ANSWER_RESET,
-	[CONVERT_BAD_ADDRESS] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_OK] = CONVERT_ANSWER_NONE,
+	[CONVERT_STATUS_END] = CONVERT_ANSWER_NONE,
+	[CONVERT_STATUS_NEED_MORE] = CONVERT_ANSWER_NONE,
+	[CONVERT_STATUS_BAD_MAGIC] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_BAD_VERSION] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_ZERO_TOTAL_LENGTH] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_NO_TLV] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_TLV_PAST_END] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_TLV_ZERO_LENGTH] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_TLV_TYPE_RESERVED] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_TLV_TWICE] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_TLV_UNKNOWN] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_TLV_WRONG_DIRECTION] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_TLV_BAD_LENGTH] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_TLV_BAD_VALUE] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_BAD_ADDRESS] = CONVERT_ANSWER_RESET,
 };
 static_assert(ARRAY_SIZE(response_answers) == CONVERT_STATUS_COUNT, "an answer for each status");
 

@@ -36,7 +36,7 @@ ssize_t convert_writer_finish(struct convert_writer *w)
 {
 	if (w->error != 0)
 		return w->error;
-	w->buf[0] = CONVERT_VERSION;
+	w->buf[0] = CONVERT_PROTOCOL_VERSION;
 	w->buf[1] = (uint8_t)(w->len / WIRE_WORD);
 	wire_put_be16(w->buf + 2, CONVERT_MAGIC);
 	return (ssize_t)w->len;
@@ -45,11 +45,10 @@ ssize_t convert_writer_finish(struct convert_writer *w)
 /* Section 6.2.1: a TLV must appear only once. What was written is the record of it. */
 static bool tlv_is_there(const struct convert_writer *w, uint8_t type)
 {
-	struct convert_tlv_cursor cursor;
+	struct convert_span list = { w->buf + CONVERT_HEADER_LEN, w->len - CONVERT_HEADER_LEN };
 	struct convert_tlv tlv;
 
-	convert_tlv_first(&cursor, w->buf + CONVERT_HEADER_LEN, w->len - CONVERT_HEADER_LEN);
-	while (convert_tlv_next(&cursor, &tlv) == CONVERT_OK)
+	while (convert_tlv_next(&list, &tlv) == CONVERT_STATUS_OK)
 		if (tlv.type == type)
 			return true;
 	return false;
@@ -112,7 +111,7 @@ static bool options_are_valid(const uint8_t *options, size_t len)
 		/* EOL and NOP have no length sub-field and MUST NOT be there. */
 		if (list.data[0] <= 1)
 			return false;
-		if (convert_tcp_option_next(&list, &option) != CONVERT_OK)
+		if (convert_tcp_option_next(&list, &option) != CONVERT_STATUS_OK)
 			return false;
 	}
 	return true;
@@ -239,7 +238,7 @@ void convert_write_error(struct convert_writer *w, enum convert_error_code code,
 
 void convert_write_error_versions(struct convert_writer *w)
 {
-	static const uint8_t value[] = { CONVERT_ERROR_UNSUPPORTED_VERSION, CONVERT_VERSION };
+	static const uint8_t value[] = { CONVERT_ERROR_UNSUPPORTED_VERSION, CONVERT_PROTOCOL_VERSION };
 
 	tlv_write(w, CONVERT_TLV_ERROR, NULL, 0, value, sizeof(value));
 }

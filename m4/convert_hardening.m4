@@ -5,7 +5,7 @@
 # -----------------
 # Sets HARDENING_CPPFLAGS, HARDENING_CFLAGS and HARDENING_LDFLAGS to those flags that this compiler and this linker take among
 # what Debian (dpkg-buildflags with hardening=+all), Fedora (redhat-rpm-config) and Alpine build their packages with, and
-# what has been found to cost nothing here (DESIGN.md has the measurements). They are on by default, in release tarballs too;
+# what has been found to cost nothing here (doc/decisions.md has the measurements). They are on by default, in release tarballs too;
 # --disable-hardening leaves them out. Sets convert_hardening to what the summary says of it.
 #
 # The builder's CPPFLAGS, CFLAGS and LDFLAGS stand behind these on every command line and so win: -fno-stack-protector,

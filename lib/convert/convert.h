@@ -2,15 +2,23 @@
 /*
  * convert/convert.h - the messages of the 0-RTT TCP Convert Protocol (RFC 8803)
  *
- * Bytes to structs and back. Nothing here allocates, does I/O, logs or keeps
- * state between calls, so every function may be called from any thread, signal
- * handler or fuzzer. Section numbers are RFC 8803's.
+ * libconvertproto turns bytes into structures (convert_request_parse(), convert_response_parse()) and
+ * structures into bytes (convert_writer_init(), a convert_write_*() for each TLV, convert_writer_finish()).
+ * What travels between is the caller's: the library knows no socket.
  *
- * Reading is done from the point of view of one of the two peers, because the
- * RFC gives them different answers to the same fault (Section 6.2.1: a client
- * that sees a TLV twice resets, a converter returns an Error TLV). The parsers
- * say *what* is wrong as an enum convert_status; convert_status_answer() says
- * what the RFC wants done about it.
+ * - It does not allocate, log, do I/O, set errno or keep state between calls. Every function may be called
+ *   from any thread and from a signal handler, as long as no other thread uses the same structure.
+ * - All structures and buffers are the caller's, who may put them on the stack. Nothing has to be released.
+ * - A struct convert_span points into the buffer that was parsed. It is valid as long as that buffer is
+ *   there and unchanged.
+ * - Pointers must not be NULL, unless the description of the parameter says so. A buffer of no bytes may
+ *   be NULL.
+ * - Lengths are in bytes. Ports are in host byte order. Addresses are in network byte order, as always in
+ *   struct in6_addr; IPv4 addresses are IPv4-mapped IPv6 addresses (::ffff:192.0.2.1), as on the wire
+ *   (Section 6.2.5).
+ *
+ * "Section" and "Figure" without the name of a document are those of RFC 8803. convertproto(3) is the
+ * overview of the manual, with an example; each function has a page there.
  */
 #ifndef CONVERT_CONVERT_H
 #define CONVERT_CONVERT_H
@@ -31,14 +39,23 @@ extern "C" {
 #define CONVERT_API
 #endif
 
-#define CONVERT_VERSION 1          /* Section 6.1; version 0 is reserved */
-#define CONVERT_MAGIC 0x2263       /* Section 6.1 */
-#define CONVERT_HEADER_LEN 4       /* bytes of the fixed header */
-#define CONVERT_MESSAGE_MAX 1020   /* bytes: 255 words of 32 bits, header included */
-#define CONVERT_TLV_VALUE_MAX 1014 /* bytes of a Value that still fit behind the header */
+/* The version of the library whose header this is; convert_library_version() tells that of the library which runs. */
+#define CONVERT_LIBRARY_VERSION_MAJOR 0
+#define CONVERT_LIBRARY_VERSION_MINOR 1
+#define CONVERT_LIBRARY_VERSION_PATCH 0
+#define CONVERT_LIBRARY_VERSION_NUMBER(major, minor, patch) ((major) << 16 | (minor) << 8 | (patch))
+#define CONVERT_LIBRARY_VERSION                                                                            \
+	CONVERT_LIBRARY_VERSION_NUMBER(CONVERT_LIBRARY_VERSION_MAJOR, CONVERT_LIBRARY_VERSION_MINOR,        \
+				       CONVERT_LIBRARY_VERSION_PATCH)
+
+#define CONVERT_PROTOCOL_VERSION 1 /* of the Convert Protocol, Section 6.1; version 0 is reserved */
+#define CONVERT_MAGIC 0x2263       /* the Magic Number of each message, Section 6.1 */
+#define CONVERT_HEADER_LEN 4       /* bytes of the fixed header, Figure 13 */
+#define CONVERT_MESSAGE_MAX 1020   /* bytes: 255 words of 32 bits, fixed header included */
+#define CONVERT_TLV_VALUE_MAX 1014 /* bytes of the longest Value that fits behind the fixed header */
 #define CONVERT_CONNECT_LEN 20     /* bytes of a Base Connect TLV, Section 6.2.5 */
 
-/* Section 6.2.2, Table 1. 192-255 are for private use (Section 10.2.2). */
+/* Types of TLVs, Section 6.2.2, Table 1. 192-255 are for private use (Section 10.2.2). */
 enum convert_tlv_type {
 	CONVERT_TLV_RESERVED = 0,
 	CONVERT_TLV_INFO = 1,
@@ -48,12 +65,12 @@ enum convert_tlv_type {
 	CONVERT_TLV_COOKIE = 22,
 	CONVERT_TLV_ERROR = 30,
 	CONVERT_TLV_PRIVATE_FIRST = 192,
-	CONVERT_TLV_WITHHOLDING = 240, /* of private use, see struct convert_withholding */
-	CONVERT_TLV_ECHO = 241,        /* likewise, see doc/private-tlvs.md */
-	CONVERT_TLV_PRIVATE_LAST = 255,
+	CONVERT_TLV_WITHHOLDING = 240, /* libconvert's own, see struct convert_withholding */
+	CONVERT_TLV_ECHO = 241,        /* libconvert's own, see convert_write_echo() */
+	CONVERT_TLV_PRIVATE_LAST = 255
 };
 
-/* Section 6.2.8, Table 2. */
+/* Codes of Error TLVs, Section 6.2.8, Table 2. */
 enum convert_error_code {
 	CONVERT_ERROR_UNSUPPORTED_VERSION = 0,
 	CONVERT_ERROR_MALFORMED_MESSAGE = 1,
@@ -64,272 +81,383 @@ enum convert_error_code {
 	CONVERT_ERROR_RESOURCE_EXCEEDED = 64,
 	CONVERT_ERROR_NETWORK_FAILURE = 65,
 	CONVERT_ERROR_CONNECTION_RESET = 96,
-	CONVERT_ERROR_DESTINATION_UNREACHABLE = 97,
+	CONVERT_ERROR_DESTINATION_UNREACHABLE = 97
 };
 
-/* What a parser found. Names of these come from convert_status_name(). */
+/*
+ * What a function that reads has found. The first three say that nothing is wrong; all others are faults,
+ * for which convert_request_answer() and convert_response_answer() know what the RFC wants done. Later
+ * versions of the library may add faults at the end: treat a value that you don't know as a fault.
+ */
 enum convert_status {
-	CONVERT_OK,
-	CONVERT_NEED_MORE,            /* valid so far; more bytes are needed to decide */
-	CONVERT_BAD_MAGIC,            /* not a Convert message at all */
-	CONVERT_BAD_VERSION,          /* version 0, or one that we don't speak */
-	CONVERT_ZERO_TOTAL_LENGTH,    /* Section 6.1: the connection MUST be reset */
-	CONVERT_NO_TLV,               /* a request that asks for nothing: a header alone (Section 6
-	                                 wants one or more TLVs), or a Cookie TLV alone */
-	CONVERT_TLV_PAST_END,         /* a TLV crosses the Total Length (Section 9) */
-	CONVERT_TLV_ZERO_LENGTH,      /* a TLV whose Length is 0 can't be stepped over */
-	CONVERT_TLV_TYPE_RESERVED,    /* type 0, Section 6.2.2 */
-	CONVERT_TLV_TWICE,            /* Section 6.2.1 */
-	CONVERT_TLV_UNKNOWN,          /* a request with a TLV that we don't know */
-	CONVERT_TLV_WRONG_DIRECTION,  /* a TLV that only the other peer may send */
-	CONVERT_TLV_BAD_LENGTH,       /* Length impossible for this type */
-	CONVERT_TLV_BAD_VALUE,        /* Value breaks the type's own rules (Zero field, padding, options) */
-	CONVERT_BAD_ADDRESS,          /* Section 6.2.5: multicast, broadcast, loopback (or unspecified) */
-	CONVERT_STATUS_COUNT
+	CONVERT_STATUS_OK,                  /* something was read, and the result is filled in */
+	CONVERT_STATUS_END,                 /* convert_tlv_next(), convert_tcp_option_next(): the list is at its end */
+	CONVERT_STATUS_NEED_MORE,           /* the others: the bytes are the valid beginning of a message, which goes on */
+	CONVERT_STATUS_BAD_MAGIC,           /* this is not a Convert message */
+	CONVERT_STATUS_BAD_VERSION,         /* version 0, or one that this library does not know */
+	CONVERT_STATUS_ZERO_TOTAL_LENGTH,   /* the Total Length is 0, Section 6.1 */
+	CONVERT_STATUS_NO_TLV,              /* a request that asks for nothing: it has neither an Info nor a Connect TLV */
+	CONVERT_STATUS_TLV_PAST_END,        /* a TLV is longer than what is left of the message, Section 9 */
+	CONVERT_STATUS_TLV_ZERO_LENGTH,     /* a TLV's Length is 0: where the next one begins is unknown */
+	CONVERT_STATUS_TLV_TYPE_RESERVED,   /* a TLV is of type 0, Section 6.2.2 */
+	CONVERT_STATUS_TLV_TWICE,           /* two TLVs are of the same type, Section 6.2.1 */
+	CONVERT_STATUS_TLV_UNKNOWN,         /* a request has a TLV that this library does not know, Section 6.2.8 */
+	CONVERT_STATUS_TLV_WRONG_DIRECTION, /* a TLV that only the other peer may send, Section 6.2.8 */
+	CONVERT_STATUS_TLV_BAD_LENGTH,      /* a TLV's Length is impossible for its type */
+	CONVERT_STATUS_TLV_BAD_VALUE,       /* a TLV's Value breaks the rules of its type: a field called Zero, TCP options */
+	CONVERT_STATUS_BAD_ADDRESS,         /* a Connect TLV has an address that convert_address_is_valid() refuses */
+	CONVERT_STATUS_COUNT                /* how many there are in this version of the library; not a status */
 };
 
 /* What the RFC wants done about a status. */
 enum convert_answer {
-	CONVERT_ANSWER_NONE,   /* CONVERT_OK or CONVERT_NEED_MORE: nothing is wrong */
-	CONVERT_ANSWER_IGNORE, /* not Convert: close without a word (Section 6) */
+	CONVERT_ANSWER_NONE,   /* go on: nothing is wrong */
+	CONVERT_ANSWER_IGNORE, /* close the connection without a word (Section 6): this is not Convert */
 	CONVERT_ANSWER_RESET,  /* reset the connection */
-	CONVERT_ANSWER_ERROR,  /* return an Error TLV with the code, then close */
+	CONVERT_ANSWER_ERROR   /* send a message with an Error TLV, then close the connection */
 };
 
-/* Bytes inside the message that was parsed: valid as long as that buffer is. */
+/* Bytes of the message that was parsed. They are not copied: see the rules above. */
 struct convert_span {
-	const uint8_t *data;
-	size_t len; /* bytes */
+	const uint8_t *data; /* may be NULL if len is 0 */
+	size_t len;          /* bytes */
 };
 
-/* One TLV of a message: its type and its Value, i.e. all after Type and Length. */
+/* One TLV of a message, Figure 14. */
 struct convert_tlv {
-	uint8_t type;
-	struct convert_span value; /* 4 * Length - 2 bytes */
+	uint8_t type;              /* an enum convert_tlv_type, or any other number */
+	struct convert_span value; /* all behind Type and Length, padding included: 4 * Length - 2 bytes */
 };
 
-/*
- * A position in a message, for convert_tlv_next(). Start it with
- * convert_tlv_first().
- */
-struct convert_tlv_cursor {
-	const uint8_t *pos;
-	const uint8_t *end;
+/* One TCP option, as in Figure 19 and RFC 9293, Section 3.1. */
+struct convert_tcp_option {
+	uint8_t kind;              /* 2-255 */
+	struct convert_span value; /* all behind Kind and Length, 0-253 bytes */
 };
 
-/* A request: what a client may send to a converter. */
+/* What a client sends to a converter. A part whose has_… is false is zero. */
 struct convert_request {
-	size_t length;           /* bytes of the stream that the message takes */
-	bool has_info;           /* Section 6.2.3 */
-	bool has_connect;        /* Section 6.2.5 */
-	bool has_cookie;         /* Section 6.2.7 */
-	bool has_echo;           /* doc/private-tlvs.md: what follows the message is to come back */
-	struct in6_addr address; /* of the server; IPv4 as v4-mapped */
-	uint16_t port;           /* of the server, host byte order */
-	bool extended;           /* an Extended Connect TLV: a TCP Options field is there */
-	struct convert_span tcp_options; /* that field, walk it with convert_tcp_option_next() */
-	struct convert_span cookie;      /* with its padding: its true length is not on the wire */
+	size_t length;                   /* bytes of the stream that the message takes */
+	bool has_info;                   /* Info TLV, Section 6.2.3: the client asks which TCP extensions are supported */
+	bool has_connect;                /* Connect TLV, Section 6.2.5: the client asks for a connection to a server */
+	bool has_cookie;                 /* Cookie TLV, Section 6.2.7 */
+	bool has_echo;                   /* Echo TLV, convert_write_echo(): the client asks for its own bytes */
+	struct in6_addr address;         /* Connect TLV: the server's address */
+	uint16_t port;                   /* Connect TLV: the server's port, any number */
+	bool extended;                   /* Connect TLV: it is an Extended one, it has a TCP Options field */
+	struct convert_span tcp_options; /* Connect TLV: that field, valid for convert_tcp_option_next() */
+	struct convert_span cookie;      /* Cookie TLV: the cookie and its padding (its own length is not on the wire) */
+	struct convert_span tlvs;        /* all TLVs, for convert_tlv_next() */
 };
 
 /*
- * A private-use TLV of this project (doc/private-tlvs.md), in answers to an Info TLV: whether the
- * converter withholds SYNs until the server has answered (Section 4.2), so that its SYN+ACK confirms
- * the server; and whether data in an MPTCP SYN to it may be followed by a download over several paths.
+ * The Withholding TLV, a private-use TLV of libconvert (doc/private-tlvs.md). With it a converter tells, in
+ * the answer to an Info TLV, what it does with SYNs that carry a request.
  */
 struct convert_withholding {
-	bool withheld;     /* it withholds SYNs that carry a whole request */
-	uint16_t limit_ms; /* for so long at most; what comes later confirms nothing */
-	bool corrects;     /* it corrects the windows of MPTCP SYNs that carry data */
+	bool withheld;     /* it withholds them until the server has answered (Section 4.2): its SYN+ACK confirms the server */
+	uint16_t limit_ms; /* for so many milliseconds at most; a SYN+ACK after that time confirms nothing */
+	bool corrects;     /* it corrects the receive window of MPTCP SYNs that carry data, which Linux misreads */
 };
 
-/* A response: what a converter may send to a client. */
+/* What a converter sends to a client. A part whose has_… is false is zero. */
 struct convert_response {
-	size_t length; /* bytes of the stream that the message takes */
-	bool has_error;
-	bool has_tcp_header; /* Extended TCP Header TLV, Section 6.2.6 */
-	bool has_supported;  /* Supported TCP Extensions TLV, Section 6.2.4 */
-	bool has_withholding;
-	bool has_echo;       /* of private use: what follows the request comes back, */
-	uint16_t echo_kib;   /* so many KiB of it at most */
-	uint8_t error_code;  /* enum convert_error_code, or a code that we don't know */
-	struct convert_span error_value; /* all after the Error Code: 4 * Length - 3 bytes */
-	struct convert_span tcp_header;  /* TCP options of the server's SYN+ACK */
-	struct convert_span supported;   /* option kinds, padded with 0 */
-	struct convert_withholding withholding; /* zero without that TLV, or in one of another's */
-};
-
-/* One TCP option as in Figure 19. */
-struct convert_tcp_option {
-	uint8_t kind;
-	struct convert_span value; /* without Kind and Length; empty where Length is 2 */
+	size_t length;                          /* bytes of the stream that the message takes */
+	bool has_error;                         /* Error TLV, Section 6.2.8: the connection has failed */
+	bool has_tcp_header;                    /* Extended TCP Header TLV, Section 6.2.6 */
+	bool has_supported;                     /* Supported TCP Extensions TLV, Section 6.2.4 */
+	bool has_withholding;                   /* Withholding TLV */
+	bool has_echo;                          /* Echo TLV: the bytes behind the request come back */
+	uint16_t echo_kib;                      /* Echo TLV: so many KiB of them at most */
+	uint8_t error_code;                     /* Error TLV: an enum convert_error_code, or any other number */
+	struct convert_span error_value;        /* Error TLV: all behind the Error Code, 4 * Length - 3 bytes: 1 or more */
+	struct convert_span tcp_header;         /* Extended TCP Header TLV: TCP options of the server's SYN+ACK, unchecked */
+	struct convert_span supported;          /* Supported TCP Extensions TLV: kinds of TCP options, padded with 0 */
+	struct convert_withholding withholding; /* Withholding TLV */
+	struct convert_span tlvs;               /* all TLVs, for convert_tlv_next() */
 };
 
 /*
- * convert_message_length() - how many bytes of the stream a message takes
- * @buf, @len: the first bytes of the stream, as many as have arrived
- * @length: set on CONVERT_OK: bytes (4-1020) that the whole message takes,
- *          header included; they may not have arrived yet
+ * A message that is being written. Its members are the library's; the caller hands the structure from
+ * convert_writer_init() to the convert_write_*() functions and convert_writer_finish().
+ */
+struct convert_writer {
+	uint8_t *buf;
+	size_t capacity; /* bytes of buf that a message may take, at most CONVERT_MESSAGE_MAX */
+	size_t len;      /* bytes written, fixed header included */
+	int error;       /* 0, or the first fault as -errno */
+};
+
+/*
+ * convert_library_version() - which version of the library is running
  *
- * Returns CONVERT_OK, CONVERT_NEED_MORE (fewer than 4 bytes, which don't yet show
- * a wrong magic number), CONVERT_BAD_MAGIC, CONVERT_BAD_VERSION (the magic number
- * is right) or CONVERT_ZERO_TOTAL_LENGTH. On the last two @length is set as well,
- * to 0 if the Total Length is 0; otherwise it is left alone.
+ * Returns a number as CONVERT_LIBRARY_VERSION, of the library that the program is linked with at run time:
+ * compare with CONVERT_LIBRARY_VERSION_NUMBER(major, minor, patch).
  */
-CONVERT_API enum convert_status convert_message_length(const uint8_t *buf, size_t len,
-						       size_t *length);
+CONVERT_API uint32_t convert_library_version(void);
 
 /*
- * convert_request_parse() - read a client's message, as a converter
- * @buf, @len: the first bytes of the stream; bytes behind the message are the
- *             application's and are not looked at
- * @out: filled on CONVERT_OK, otherwise zero but for @out->length, which is right
- *       as soon as the header is, so that the message can be echoed (Section 6.2.8)
+ * --- Reading -----------------------------------------------------------------
  *
- * CONVERT_NEED_MORE until the whole message is there. A TLV that Table 1 doesn't
- * list is CONVERT_TLV_UNKNOWN. Of several faults the first in the stream is
- * returned; within a TLV, Type comes before Length and Length before Value.
+ * A peer shows the parser the first bytes of the stream, as many as have arrived, as often as more arrive,
+ * until the status is not CONVERT_STATUS_NEED_MORE. Bytes behind the message are the application's; the
+ * parsers don't look at them.
  */
-CONVERT_API enum convert_status convert_request_parse(const uint8_t *buf, size_t len,
-						      struct convert_request *out);
 
 /*
- * convert_response_parse() - read a converter's message, as a client
- * As convert_request_parse(); but TLVs of unknown type are stepped over (the
- * protocol is extended by new TLVs, Section 6), and a header alone is accepted,
- * which says that the server was reached and nothing else.
+ * convert_message_length() - read the fixed header of a message (Section 6.1, Figure 13)
+ * @buf: the first bytes of the stream
+ * @len: how many bytes of it are there; 0 or more
+ * @length: is set to how many bytes the whole message takes, fixed header included, whether they have
+ *          arrived or not: 4-1020 with CONVERT_STATUS_OK, 0-1020 with CONVERT_STATUS_BAD_VERSION, 0 with
+ *          CONVERT_STATUS_ZERO_TOTAL_LENGTH. With other results it is left alone.
+ *
+ * Returns CONVERT_STATUS_OK; CONVERT_STATUS_NEED_MORE if there are fewer than 4 bytes and nothing is wrong
+ * so far; CONVERT_STATUS_BAD_MAGIC, as soon as the third byte shows it; CONVERT_STATUS_BAD_VERSION if the
+ * Magic Number is right and the Version isn't 1; CONVERT_STATUS_ZERO_TOTAL_LENGTH if Magic Number and Version are
+ * right.
  */
-CONVERT_API enum convert_status convert_response_parse(const uint8_t *buf, size_t len,
-						       struct convert_response *out);
+CONVERT_API enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_t *length);
 
 /*
- * convert_request_answer(), convert_response_answer() - what to do about a status
- * @code: for CONVERT_ANSWER_ERROR set to the code of the Error TLV, may be NULL
+ * convert_request_parse() - read a client's message, as a converter does (Sections 6.1 to 6.2.8)
+ * @buf: the first bytes of the stream from the client
+ * @len: how many bytes of it are there; 0 or more
+ * @out: is always set: with CONVERT_STATUS_OK to the request, otherwise to zero but for @out->length, which
+ *       is how many bytes the whole message takes as soon as the fixed header is there, so that the message
+ *       can be waited for and, on a fault, echoed (convert_write_error_echo()). Its spans point into @buf.
+ *
+ * Returns CONVERT_STATUS_OK; CONVERT_STATUS_NEED_MORE until the whole message is there; or a fault, of
+ * several the first in the stream (within a TLV: Type before Length, Length before Value). A TLV that is neither in
+ * Table 1 nor libconvert's own is CONVERT_STATUS_TLV_UNKNOWN. A message with neither an Info TLV nor
+ * a Connect TLV is CONVERT_STATUS_NO_TLV.
  */
-CONVERT_API enum convert_answer convert_request_answer(enum convert_status status,
-						       enum convert_error_code *code);
+CONVERT_API enum convert_status convert_request_parse(const uint8_t *buf, size_t len, struct convert_request *out);
+
+/*
+ * convert_response_parse() - read a converter's message, as a client does (Sections 6.1 to 6.2.8)
+ * @buf: the first bytes of the stream from the converter
+ * @len: how many bytes of it are there; 0 or more
+ * @out: is always set, as by convert_request_parse()
+ *
+ * Returns as convert_request_parse() does, with two exceptions. TLVs of unknown types are passed over, since
+ * the protocol is extended by new TLVs (Section 6): @out->tlvs has them. A message without TLVs is
+ * CONVERT_STATUS_OK: it says that the server was reached, and no more.
+ */
+CONVERT_API enum convert_status convert_response_parse(const uint8_t *buf, size_t len, struct convert_response *out);
+
+/*
+ * convert_request_answer() - what a converter does about a status of convert_request_parse()
+ * @status: what was returned
+ * @code: is set, with CONVERT_ANSWER_ERROR only, to the code of the Error TLV; may be NULL. For
+ *        CONVERT_ERROR_UNSUPPORTED_VERSION the TLV is written by convert_write_error_versions(), for the
+ *        two other codes that occur by convert_write_error_echo().
+ *
+ * Returns CONVERT_ANSWER_NONE for CONVERT_STATUS_OK, CONVERT_STATUS_END and CONVERT_STATUS_NEED_MORE; for
+ * faults what Sections 6, 6.1, 6.2.1, 6.2.2, 6.2.5 and 6.2.8 ask of a converter; CONVERT_ANSWER_RESET for
+ * values that are no status.
+ */
+CONVERT_API enum convert_answer convert_request_answer(enum convert_status status, enum convert_error_code *code);
+
+/*
+ * convert_response_answer() - what a client does about a status of convert_response_parse()
+ * @status: what was returned
+ *
+ * Returns CONVERT_ANSWER_NONE for CONVERT_STATUS_OK, CONVERT_STATUS_END and CONVERT_STATUS_NEED_MORE;
+ * CONVERT_ANSWER_RESET for all faults (Sections 6.1, 6.2.1, 6.2.2) and for values that are no status: a client
+ * has no message to complain with.
+ */
 CONVERT_API enum convert_answer convert_response_answer(enum convert_status status);
 
 /*
- * convert_tlv_first(), convert_tlv_next() - walk the TLVs of any message
- * For what the parsers above don't interpret (private-use TLVs, tools).
- * @buf, @len: the TLVs, that is the message without its fixed header
- * Returns CONVERT_OK with @tlv set, CONVERT_NEED_MORE at the end, or the fault,
- * at which the cursor stays: CONVERT_TLV_ZERO_LENGTH, CONVERT_TLV_PAST_END.
- */
-CONVERT_API void convert_tlv_first(struct convert_tlv_cursor *cursor, const uint8_t *buf,
-				   size_t len);
-CONVERT_API enum convert_status convert_tlv_next(struct convert_tlv_cursor *cursor,
-						 struct convert_tlv *tlv);
-
-/*
- * convert_tcp_option_next() - walk a list of TCP options (Figure 19, RFC 9293 3.1)
- * @list: the options still ahead; moved behind the option returned
- * @option: set on CONVERT_OK
+ * convert_tlv_next() - take the next TLV off a list of TLVs (Section 6.2.1, Figure 14)
+ * @list: the TLVs that are still ahead; at first the tlvs of a struct convert_request or convert_response, or
+ *        any bytes. With CONVERT_STATUS_OK it is moved behind the TLV, otherwise it stays.
+ * @tlv: is set with CONVERT_STATUS_OK; it points into the same buffer as @list
  *
- * Kinds 0 and 1 have no length and are passed over (Section 7.1; 0 is the padding).
- * Returns CONVERT_OK, CONVERT_NEED_MORE at the end of the list, or
- * CONVERT_TLV_BAD_VALUE, where @list stays: an option's length is under 2 or
- * crosses the end. The options of a request were walked by its parser and have
- * no such fault; those of a response are the server's and may.
+ * This is for what the parsers don't interpret: TLVs of private use and of later RFCs, and tools that print
+ * messages. Any type is returned, also 0, and as often as it is there.
+ *
+ * Returns CONVERT_STATUS_OK; CONVERT_STATUS_END if no byte is left; CONVERT_STATUS_TLV_ZERO_LENGTH or
+ * CONVERT_STATUS_TLV_PAST_END, which don't occur in a list that a parser has set.
  */
-CONVERT_API enum convert_status convert_tcp_option_next(struct convert_span *list,
-							struct convert_tcp_option *option);
+CONVERT_API enum convert_status convert_tlv_next(struct convert_span *list, struct convert_tlv *tlv);
 
 /*
- * convert_address_is_valid() - may this be a Remote Peer IP Address (Section 6.2.5)?
- * False for multicast, broadcast (255.255.255.255) and host loopback addresses of
- * either family (v4-mapped for IPv4), and for the unspecified ones (::, 0.0.0.0/8),
- * which Linux takes for loopback.
+ * convert_tcp_option_next() - take the next option off a list of TCP options (Figure 19; RFC 9293, Section 3.1)
+ * @list: the options that are still ahead; at first the tcp_options of a request, the tcp_header of a response,
+ *        or any bytes. With CONVERT_STATUS_OK it is moved behind the option; otherwise it is moved, if at all, over
+ *        options of kinds 0 and 1.
+ * @option: is set with CONVERT_STATUS_OK; it points into the same buffer as @list
+ *
+ * Options of kind 0 (End of Option List, which is the padding here) and 1 (No-Operation) have no length and are
+ * passed over; both don't end the list (Section 7.1).
+ *
+ * Returns CONVERT_STATUS_OK; CONVERT_STATUS_END if no option is left; CONVERT_STATUS_TLV_BAD_VALUE if an
+ * option's Length is less than 2 or more than what is left. That fault doesn't occur in the tcp_options
+ * of a request, which its parser has checked; it may in the tcp_header of a response, where the options are the
+ * server's.
+ */
+CONVERT_API enum convert_status convert_tcp_option_next(struct convert_span *list, struct convert_tcp_option *option);
+
+/*
+ * convert_address_is_valid() - may this address be the Remote Peer IP Address of a Connect TLV (Section 6.2.5)?
+ * @address: IPv4 as IPv4-mapped
+ *
+ * Returns false for multicast and loopback addresses of both families and for 255.255.255.255, as the RFC
+ * wants it, and for the unspecified addresses :: and 0.0.0.0/8, since Linux connects to them as to loopback.
+ * Whether an address is that of a link or of a private network is the caller's to judge.
  */
 CONVERT_API bool convert_address_is_valid(const struct in6_addr *address);
 
 /*
- * Writing. A writer puts TLVs behind a fixed header into the caller's buffer and
- * remembers the first thing that did not fit or is not allowed, so that only
- * convert_writer_finish() has to be checked. What it is given must not lie in that
- * buffer.
+ * --- Writing -----------------------------------------------------------------
+ *
+ * convert_writer_init() begins a message in the caller's buffer, each convert_write_*() adds one TLV, and
+ * convert_writer_finish() writes the fixed header. The writer remembers the first fault and writes nothing after
+ * it, so that only the result of convert_writer_finish() has to be checked. These are the faults:
+ *
+ * -ENOBUFS  the message does not fit into the buffer, or into CONVERT_MESSAGE_MAX bytes
+ * -EEXIST   a TLV of the same type was written before (Section 6.2.1)
+ * -EINVAL   a value that the RFC forbids, as each function says
+ *
+ * The functions copy what they are given, which must not lie in the buffer of the message; it may change
+ * as soon as they have returned. They write TLVs of either direction, and don't ask whether they belong together.
  */
-struct convert_writer {
-	uint8_t *buf;
-	size_t capacity; /* bytes usable of buf, at most CONVERT_MESSAGE_MAX */
-	size_t len;      /* bytes written, header included */
-	int error;       /* 0, or the first -errno */
-};
 
-/* Starts a message in @buf of @capacity bytes; under 4 is -ENOBUFS at the end. */
+/*
+ * convert_writer_init() - begin a message
+ * @w: is set, whatever it was
+ * @buf: gets the message; the writer uses it until convert_writer_finish() has returned
+ * @capacity: bytes of @buf. CONVERT_MESSAGE_MAX is enough for every message; more isn't used. Fewer than
+ *            CONVERT_HEADER_LEN are -ENOBUFS.
+ */
 CONVERT_API void convert_writer_init(struct convert_writer *w, uint8_t *buf, size_t capacity);
 
 /*
- * convert_writer_finish() - write the fixed header
- * Returns the length of the message in bytes (a multiple of 4), or what went wrong
- * first: -ENOBUFS (the buffer, or 1020 bytes, is too small), -EINVAL (a value that
- * the RFC forbids), -EEXIST (a TLV written twice).
+ * convert_writer_finish() - write the fixed header (Section 6.1) and end the message
+ *
+ * Returns the length of the message in bytes, 4-1020 and a multiple of 4, or the first fault as a negative number
+ * of errno: -ENOBUFS, -EEXIST or -EINVAL, as above. After a fault the buffer has no message. A message without TLVs
+ * is written, too: as a response it says that the server was reached.
  */
 CONVERT_API ssize_t convert_writer_finish(struct convert_writer *w);
 
+/* convert_write_info() - add an Info TLV (Section 6.2.3): a client asks which TCP extensions are supported */
 CONVERT_API void convert_write_info(struct convert_writer *w);
 
 /*
- * convert_write_connect() - a Base Connect TLV, or an Extended one if @options is not empty
- * @address: the server's, IPv4 as v4-mapped; one that is not valid is -EINVAL
- * @port: host byte order
- * @options, @options_len: a TCP Options field in wire format without its padding;
- *                         NULL and 0 for none. Kinds 0 and 1 are -EINVAL.
+ * convert_write_connect() - add a Connect TLV (Section 6.2.5): a client asks for a connection to a server
+ * @address: the server's, IPv4 as IPv4-mapped; -EINVAL if convert_address_is_valid() refuses it
+ * @port: the server's, host byte order, any number
+ * @options: TCP options that the converter is to use towards the server, one after the other as in Figure 19; they make
+ *           it an Extended Connect TLV and are padded with 0. An option without a value (Length 2) leaves the value to
+ *           the converter. -EINVAL if an option's length doesn't fit, or its kind is 0 or 1. NULL with 0 bytes: none, a
+ *           Base Connect TLV.
+ * @options_len: bytes of @options
  */
-CONVERT_API void convert_write_connect(struct convert_writer *w, const struct in6_addr *address,
-				       uint16_t port, const uint8_t *options, size_t options_len);
+CONVERT_API void convert_write_connect(struct convert_writer *w, const struct in6_addr *address, uint16_t port,
+				       const uint8_t *options, size_t options_len);
 
-/* @options: the options of the server's SYN+ACK in wire format, padded here with 0. */
-CONVERT_API void convert_write_tcp_header(struct convert_writer *w, const uint8_t *options,
-					  size_t options_len);
+/*
+ * convert_write_cookie() - add a Cookie TLV (Section 6.2.7): a client shows the cookie that the converter has given it
+ * @cookie: the bytes behind the first one of the error_value of a Missing Cookie error; padded with 0
+ * @cookie_len: bytes of @cookie; 0 is -EINVAL
+ */
+CONVERT_API void convert_write_cookie(struct convert_writer *w, const uint8_t *cookie, size_t cookie_len);
 
-/* @kinds: TCP option kinds; 0, 1, 2, 3, 5 and 29 must not be announced (-EINVAL; Section 7). */
-CONVERT_API void convert_write_supported(struct convert_writer *w, const uint8_t *kinds,
-					 size_t count);
+/*
+ * convert_write_tcp_header() - add an Extended TCP Header TLV (Section 6.2.6): a converter hands on the server's options
+ * @options: the TCP options of the server's SYN+ACK, one after the other as there; not checked, padded with 0
+ * @options_len: bytes of @options; 0 or more
+ */
+CONVERT_API void convert_write_tcp_header(struct convert_writer *w, const uint8_t *options, size_t options_len);
 
-/* @cookie: opaque, 1 byte or more, padded here with 0 to a multiple of 4. */
-CONVERT_API void convert_write_cookie(struct convert_writer *w, const uint8_t *cookie,
-				      size_t cookie_len);
+/*
+ * convert_write_supported() - add a Supported TCP Extensions TLV (Section 6.2.4): a converter answers an Info TLV
+ * @kinds: kinds of TCP options, a byte each, padded with 0. -EINVAL for those that Section 7 forbids: 0, 1, 2 (Maximum
+ *         Segment Size), 3 (Window Scale), 5 (SACK) and 29 (TCP-AO).
+ * @count: how many; 0 or more
+ */
+CONVERT_API void convert_write_supported(struct convert_writer *w, const uint8_t *kinds, size_t count);
 
-CONVERT_API void convert_write_withholding(struct convert_writer *w,
-					   const struct convert_withholding *withholding);
+/*
+ * convert_write_withholding() - add a Withholding TLV (doc/private-tlvs.md): a converter tells what it does with SYNs
+ * @withholding: what it does. limit_ms is of use only where withheld is true.
+ */
+CONVERT_API void convert_write_withholding(struct convert_writer *w, const struct convert_withholding *withholding);
 
-/* @limit_kib: how much comes back at most; 0 in a request. */
+/*
+ * convert_write_echo() - add an Echo TLV (doc/private-tlvs.md): the bytes that follow a request are to come back
+ * @limit_kib: in a response, how many KiB of them come back at most; in a request 0
+ *
+ * In a request it goes with an Info TLV and without a Connect TLV.
+ */
 CONVERT_API void convert_write_echo(struct convert_writer *w, uint16_t limit_kib);
 
 /*
- * A TLV of any type but 0 (-EINVAL), say for private use; @value is not checked, and
- * padded with 0.
+ * convert_write_tlv() - add a TLV of any type (Section 6.2.1), say one of private use
+ * @type: 1-255; 0 is -EINVAL
+ * @value: the Value, which is not checked; padded with 0
+ * @value_len: bytes of @value; 0 or more
  */
-CONVERT_API void convert_write_tlv(struct convert_writer *w, uint8_t type, const uint8_t *value,
-				   size_t value_len);
+CONVERT_API void convert_write_tlv(struct convert_writer *w, uint8_t type, const uint8_t *value, size_t value_len);
 
 /*
- * Error TLVs (Section 6.2.8), a function for each form of the Value field:
- * convert_write_error()           code and one byte: the ICMP code (97), the delay in
- *                                 seconds (64, 65; 0: the default of 30), 0 otherwise
- * convert_write_error_versions()  0: all versions that this library speaks
- * convert_write_error_echo()      1 and 2: the message that triggered it, cut to what fits
- * convert_write_error_cookie()    3: the computed cookie, 1 byte or more
- * convert_write_error_options()   33: the kinds that are not supported, 1 or more; 0 is padding
- *                                 and none (-EINVAL)
- * A form that is not the code's is -EINVAL. Codes that Table 2 doesn't list take
- * convert_write_error() with any value.
+ * convert_write_error() - add an Error TLV whose Value is one byte (Section 6.2.8)
+ * @code: one of CONVERT_ERROR_NOT_AUTHORIZED, CONVERT_ERROR_RESOURCE_EXCEEDED, CONVERT_ERROR_NETWORK_FAILURE,
+ *        CONVERT_ERROR_CONNECTION_RESET, CONVERT_ERROR_DESTINATION_UNREACHABLE, or a code that Table 2 doesn't list. The
+ *        other codes have functions of their own and are -EINVAL here, as are codes greater than 255.
+ * @value: for Resource Exceeded and Network Failure the delay in seconds after which the client may ask again (0: the
+ *         default of at least 30 seconds); for Destination Unreachable the Code field of the ICMP message; for
+ *         Not Authorized and Connection Reset 0, otherwise -EINVAL; for codes that Table 2 doesn't list anything
  */
-CONVERT_API void convert_write_error(struct convert_writer *w, enum convert_error_code code,
-				     uint8_t value);
-CONVERT_API void convert_write_error_versions(struct convert_writer *w);
-CONVERT_API void convert_write_error_echo(struct convert_writer *w, enum convert_error_code code,
-					  const uint8_t *message, size_t len);
-CONVERT_API void convert_write_error_cookie(struct convert_writer *w, const uint8_t *cookie,
-					    size_t cookie_len);
-CONVERT_API void convert_write_error_options(struct convert_writer *w, const uint8_t *kinds,
-					     size_t count);
+CONVERT_API void convert_write_error(struct convert_writer *w, enum convert_error_code code, uint8_t value);
 
-/* Names for logs and tools; "unknown" for values that have none. */
+/*
+ * convert_write_error_versions() - add an Error TLV "Unsupported Version" (0, Section 6.2.8)
+ * Its Value lists the versions of the protocol that this library knows: 1.
+ */
+CONVERT_API void convert_write_error_versions(struct convert_writer *w);
+
+/*
+ * convert_write_error_echo() - add an Error TLV "Malformed Message" or "Unsupported Message" (1, 2; Figure 23)
+ * @code: CONVERT_ERROR_MALFORMED_MESSAGE or CONVERT_ERROR_UNSUPPORTED_MESSAGE; others are -EINVAL
+ * @message: the message that caused the error, fixed header included
+ * @len: bytes of @message, 0 or more. What doesn't fit is left out: a message of CONVERT_MESSAGE_MAX bytes can't be
+ *       echoed whole in another.
+ */
+CONVERT_API void convert_write_error_echo(struct convert_writer *w, enum convert_error_code code, const uint8_t *message,
+					  size_t len);
+
+/*
+ * convert_write_error_cookie() - add an Error TLV "Missing Cookie" (3, Section 6.2.8): a converter gives a client a cookie
+ * @cookie: the cookie that the converter has computed for this client; padded with 0
+ * @cookie_len: bytes of @cookie; 0 is -EINVAL
+ */
+CONVERT_API void convert_write_error_cookie(struct convert_writer *w, const uint8_t *cookie, size_t cookie_len);
+
+/*
+ * convert_write_error_options() - add an Error TLV "Unsupported TCP Option" (33, Section 6.2.8)
+ * @kinds: the kinds of the TCP options of the request that can't be used, a byte each; padded with 0. Kind 0 is -EINVAL.
+ * @count: how many; 0 is -EINVAL
+ */
+CONVERT_API void convert_write_error_options(struct convert_writer *w, const uint8_t *kinds, size_t count);
+
+/*
+ * --- Names, for logs and tools -------------------------------------------------
+ *
+ * The texts are English, constant, and never NULL: "unknown" for values that have no name.
+ */
+
+/* convert_status_name() - a status in words, for example "TLV appears twice" */
 CONVERT_API const char *convert_status_name(enum convert_status status);
-CONVERT_API const char *convert_error_name(uint8_t code); /* "Connection Reset", as in Table 2 */
-CONVERT_API const char *convert_tlv_name(uint8_t type);   /* "Connect TLV", as in Table 4 */
+
+/* convert_error_name() - the name of the code of an Error TLV as in Table 2, for example "Connection Reset" */
+CONVERT_API const char *convert_error_name(uint8_t code);
+
+/* convert_tlv_name() - the name of a type of TLV as in Table 4, for example "Connect TLV" */
+CONVERT_API const char *convert_tlv_name(uint8_t type);
 
 #ifdef __cplusplus
 }

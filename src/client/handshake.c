@@ -95,7 +95,7 @@ static enum handshake_server_mptcp server_mptcp(const struct convert_response *r
 
 	if (!response->has_tcp_header)
 		return HANDSHAKE_SERVER_UNKNOWN;
-	while (convert_tcp_option_next(&list, &option) == CONVERT_OK)
+	while (convert_tcp_option_next(&list, &option) == CONVERT_STATUS_OK)
 		if (option.kind == TCP_KIND_MPTCP)
 			return HANDSHAKE_SERVER_MPTCP;
 	return HANDSHAKE_SERVER_PLAIN;
@@ -110,15 +110,15 @@ struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 	size_t length = 0;
 
 	status = convert_message_length(buf, len, &length);
-	if (status == CONVERT_NEED_MORE)
+	if (status == CONVERT_STATUS_NEED_MORE)
 		return (struct handshake_step){ .verdict = HANDSHAKE_NEED_MORE,
 						.length = CONVERT_HEADER_LEN };
-	if (status == CONVERT_OK)
+	if (status == CONVERT_STATUS_OK)
 		status = convert_response_parse(buf, len, &response);
-	if (status == CONVERT_NEED_MORE)
+	if (status == CONVERT_STATUS_NEED_MORE)
 		return (struct handshake_step){ .verdict = HANDSHAKE_NEED_MORE, .length = length };
 	/* Sections 6.1, 6.2.1, 6.2.2: reset. ECONNRESET would be a lie of the server. */
-	if (status != CONVERT_OK)
+	if (status != CONVERT_STATUS_OK)
 		return fail(HANDSHAKE_FAULT_PROTOCOL, ECONNREFUSED, convert_status_name(status));
 	if (response.has_error)
 		return fail_by_error(&response, server, ask);

@@ -55,7 +55,7 @@ static void report_unknown(struct report *report, const char *about,
 			   const struct probe_result *probe)
 {
 	uint8_t types[CONVERT_MESSAGE_MAX / 4];
-	struct convert_tlv_cursor cursor;
+	struct convert_span tlvs = probe->response.tlvs;
 	size_t size, count = 0;
 	struct convert_tlv tlv;
 	char *list = NULL;
@@ -64,9 +64,7 @@ static void report_unknown(struct report *report, const char *about,
 
 	if (!stream)
 		return;
-	convert_tlv_first(&cursor, probe->message + CONVERT_HEADER_LEN,
-			  probe->response.length - CONVERT_HEADER_LEN);
-	while (convert_tlv_next(&cursor, &tlv) == CONVERT_OK) {
+	while (convert_tlv_next(&tlvs, &tlv) == CONVERT_STATUS_OK) {
 		if (strcmp(convert_tlv_name(tlv.type), "unknown") != 0)
 			continue;
 		fprintf(stream, "%s%u%s (%zu bytes)", count ? ", " : " ", tlv.type,

@@ -41,14 +41,14 @@ static void *copy_exact(const uint8_t *data, size_t len)
 static enum convert_status header_expect(const uint8_t *data, size_t size)
 {
 	if (size >= 3 && data[2] != 0x22)
-		return CONVERT_BAD_MAGIC;
+		return CONVERT_STATUS_BAD_MAGIC;
 	if (size < 4)
-		return CONVERT_NEED_MORE;
+		return CONVERT_STATUS_NEED_MORE;
 	if (data[3] != 0x63)
-		return CONVERT_BAD_MAGIC;
+		return CONVERT_STATUS_BAD_MAGIC;
 	if (data[0] != 1)
-		return CONVERT_BAD_VERSION;
-	return data[1] == 0 ? CONVERT_ZERO_TOTAL_LENGTH : CONVERT_OK;
+		return CONVERT_STATUS_BAD_VERSION;
+	return data[1] == 0 ? CONVERT_STATUS_ZERO_TOTAL_LENGTH : CONVERT_STATUS_OK;
 }
 
 /* Checks the header; true if the whole message is there, so that its TLVs were read. */
@@ -56,18 +56,19 @@ static bool header_check(const uint8_t *data, size_t size, enum convert_status s
 			 size_t parsed_length)
 {
 	enum convert_status expect = header_expect(data, size);
-	bool has_length = size >= 4 && expect != CONVERT_BAD_MAGIC;
+	bool has_length = size >= 4 && expect != CONVERT_STATUS_BAD_MAGIC;
 	size_t length = 12345;
 
 	REQUIRE((unsigned int)status < CONVERT_STATUS_COUNT);
+	REQUIRE(status != CONVERT_STATUS_END); /* only lists have one */
 	REQUIRE(convert_message_length(data, size, &length) == expect);
 	REQUIRE(length == (has_length ? 4u * data[1] : 12345));
 	REQUIRE(parsed_length == (has_length ? length : 0));
-	if (expect != CONVERT_OK) {
+	if (expect != CONVERT_STATUS_OK) {
 		REQUIRE(status == expect);
 		return false;
 	}
-	REQUIRE((status == CONVERT_NEED_MORE) == (size < length));
+	REQUIRE((status == CONVERT_STATUS_NEED_MORE) == (size < length));
 	return size >= length;
 }
 
@@ -77,32 +78,38 @@ static bool is_inside(struct convert_span span, const uint8_t *message, size_t l
 				 span.len <= (size_t)(message + length - span.data));
 }
 
+static bool is_all(struct convert_span tlvs, const uint8_t *message, size_t length)
+{
+	return tlvs.data == message + CONVERT_HEADER_LEN && tlvs.len == length - CONVERT_HEADER_LEN;
+}
+
 /* Walks the TLVs of a whole message: a bit in @seen for each type of a well framed one. */
 static void walker_check(const uint8_t *data, size_t length, enum convert_status status,
 			 bool seen[static 256])
 {
 	enum convert_status walked;
-	struct convert_tlv_cursor cursor;
+	struct convert_span list = { data + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN };
 	struct convert_tlv tlv;
 	size_t bytes = CONVERT_HEADER_LEN;
 
-	convert_tlv_first(&cursor, data + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN);
-	while ((walked = convert_tlv_next(&cursor, &tlv)) == CONVERT_OK) {
+	while ((walked = convert_tlv_next(&list, &tlv)) == CONVERT_STATUS_OK) {
 		REQUIRE(tlv.value.len % 4 == 2);
 		REQUIRE(tlv.value.data == data + bytes + 2);
 		REQUIRE(is_inside(tlv.value, data, length));
-		REQUIRE(status != CONVERT_OK || (tlv.type != 0 && !seen[tlv.type]));
+		REQUIRE(status != CONVERT_STATUS_OK || (tlv.type != 0 && !seen[tlv.type]));
 		seen[tlv.type] = true;
 		bytes += tlv.value.len + 2;
+		REQUIRE(list.data == data + bytes && list.len == length - bytes);
 	}
-	REQUIRE(convert_tlv_next(&cursor, &tlv) == walked);
-	if (walked == CONVERT_NEED_MORE)
+	REQUIRE(convert_tlv_next(&list, &tlv) == walked);
+	REQUIRE(list.data == data + bytes && list.len == length - bytes);
+	if (walked == CONVERT_STATUS_END)
 		REQUIRE(bytes == length);
 	else
-		REQUIRE(walked == CONVERT_TLV_ZERO_LENGTH || walked == CONVERT_TLV_PAST_END);
-	if (status == CONVERT_OK)
-		REQUIRE(walked == CONVERT_NEED_MORE);
-	if (status == CONVERT_TLV_ZERO_LENGTH || status == CONVERT_TLV_PAST_END)
+		REQUIRE(walked == CONVERT_STATUS_TLV_ZERO_LENGTH || walked == CONVERT_STATUS_TLV_PAST_END);
+	if (status == CONVERT_STATUS_OK)
+		REQUIRE(walked == CONVERT_STATUS_END);
+	if (status == CONVERT_STATUS_TLV_ZERO_LENGTH || status == CONVERT_STATUS_TLV_PAST_END)
 		REQUIRE(walked == status);
 }
 
@@ -113,7 +120,7 @@ static size_t options_copy(struct convert_span list, uint8_t *out)
 	enum convert_status status;
 	size_t len = 0;
 
-	while ((status = convert_tcp_option_next(&list, &option)) == CONVERT_OK) {
+	while ((status = convert_tcp_option_next(&list, &option)) == CONVERT_STATUS_OK) {
 		REQUIRE(option.kind > 1 && option.value.len <= 253);
 		out[len++] = option.kind;
 		out[len++] = (uint8_t)(option.value.len + 2);
@@ -121,7 +128,7 @@ static size_t options_copy(struct convert_span list, uint8_t *out)
 			memcpy(out + len, option.value.data, option.value.len);
 		len += option.value.len;
 	}
-	REQUIRE(status == CONVERT_NEED_MORE);
+	REQUIRE(status == CONVERT_STATUS_END);
 	return len;
 }
 
@@ -149,7 +156,7 @@ static void request_rewrite(const struct convert_request *request)
 		convert_write_echo(&w, 0);
 	len = convert_writer_finish(&w);
 	REQUIRE(len > 0 && (size_t)len <= request->length);
-	REQUIRE(convert_request_parse(buf, (size_t)len, &reread) == CONVERT_OK);
+	REQUIRE(convert_request_parse(buf, (size_t)len, &reread) == CONVERT_STATUS_OK);
 	REQUIRE(reread.length == (size_t)len);
 	REQUIRE(reread.has_info == request->has_info);
 	REQUIRE(reread.has_connect == request->has_connect);
@@ -175,7 +182,7 @@ static void answer_check(enum convert_status status, const uint8_t *data, size_t
 	ssize_t len;
 
 	REQUIRE((answer == CONVERT_ANSWER_NONE) ==
-		(status == CONVERT_OK || status == CONVERT_NEED_MORE));
+		(status == CONVERT_STATUS_OK || status == CONVERT_STATUS_NEED_MORE));
 	REQUIRE((answer == CONVERT_ANSWER_ERROR) == (code != 255));
 	if (answer != CONVERT_ANSWER_ERROR)
 		return;
@@ -186,7 +193,7 @@ static void answer_check(enum convert_status status, const uint8_t *data, size_t
 		convert_write_error_echo(&w, code, data, length);
 	len = convert_writer_finish(&w);
 	REQUIRE(len >= 8);
-	REQUIRE(convert_response_parse(buf, (size_t)len, &response) == CONVERT_OK);
+	REQUIRE(convert_response_parse(buf, (size_t)len, &response) == CONVERT_STATUS_OK);
 	REQUIRE(response.has_error && response.error_code == code);
 	if (code == CONVERT_ERROR_UNSUPPORTED_VERSION)
 		return;
@@ -202,7 +209,7 @@ static void request_extent_check(const uint8_t *data, size_t length, enum conver
 	REQUIRE(convert_request_parse(copy, length, &request) == status);
 	free(copy);
 	copy = copy_exact(data, length - 1);
-	REQUIRE(convert_request_parse(copy, length - 1, &request) == CONVERT_NEED_MORE);
+	REQUIRE(convert_request_parse(copy, length - 1, &request) == CONVERT_STATUS_NEED_MORE);
 	free(copy);
 }
 
@@ -219,9 +226,9 @@ void request_check(const uint8_t *data, size_t size)
 	walker_check(data, request.length, status, seen);
 	answer_check(status, data, request.length);
 	request_extent_check(data, request.length, status);
-	if (status != CONVERT_OK) {
+	if (status != CONVERT_STATUS_OK) {
 		REQUIRE(!request.has_info && !request.has_connect && !request.has_cookie);
-		REQUIRE(!request.tcp_options.data && !request.cookie.data);
+		REQUIRE(!request.tcp_options.data && !request.cookie.data && !request.tlvs.data);
 		return;
 	}
 	REQUIRE(request.has_info || request.has_connect);
@@ -233,21 +240,20 @@ void request_check(const uint8_t *data, size_t size)
 	REQUIRE(request.extended == (request.tcp_options.len > 0));
 	REQUIRE(is_inside(request.tcp_options, data, request.length));
 	REQUIRE(is_inside(request.cookie, data, request.length));
+	REQUIRE(is_all(request.tlvs, data, request.length));
 	REQUIRE(request.tcp_options.len % 4 == 0 && request.cookie.len % 4 == 0);
 	request_rewrite(&request);
 }
 
 /* TLV by TLV, a response is written again as it was. */
-static void response_copy_check(const uint8_t *data, size_t length)
+static void response_copy_check(struct convert_span list, const uint8_t *data, size_t length)
 {
 	uint8_t buf[CONVERT_MESSAGE_MAX];
-	struct convert_tlv_cursor cursor;
 	struct convert_writer w;
 	struct convert_tlv tlv;
 
 	convert_writer_init(&w, buf, length);
-	convert_tlv_first(&cursor, data + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN);
-	while (convert_tlv_next(&cursor, &tlv) == CONVERT_OK)
+	while (convert_tlv_next(&list, &tlv) == CONVERT_STATUS_OK)
 		convert_write_tlv(&w, tlv.type, tlv.value.data, tlv.value.len);
 	REQUIRE(convert_writer_finish(&w) == (ssize_t)length);
 	REQUIRE(memcmp(buf, data, length) == 0);
@@ -303,7 +309,7 @@ static void response_rewrite(const struct convert_response *response)
 	REQUIRE(len > 0 || response->length == CONVERT_MESSAGE_MAX);
 	if (len < 0)
 		return;
-	REQUIRE(convert_response_parse(buf, (size_t)len, &reread) == CONVERT_OK);
+	REQUIRE(convert_response_parse(buf, (size_t)len, &reread) == CONVERT_STATUS_OK);
 	REQUIRE(reread.has_tcp_header == response->has_tcp_header);
 	REQUIRE(spans_equal(reread.tcp_header, response->tcp_header));
 	REQUIRE(reread.has_error == response->has_error);
@@ -324,7 +330,7 @@ static void response_extent_check(const uint8_t *data, size_t length, enum conve
 	REQUIRE(convert_response_parse(copy, length, &response) == status);
 	free(copy);
 	copy = copy_exact(data, length - 1);
-	REQUIRE(convert_response_parse(copy, length - 1, &response) == CONVERT_NEED_MORE);
+	REQUIRE(convert_response_parse(copy, length - 1, &response) == CONVERT_STATUS_NEED_MORE);
 	free(copy);
 }
 
@@ -335,27 +341,29 @@ void response_check(const uint8_t *data, size_t size)
 	enum convert_answer answer = convert_response_answer(status);
 	bool seen[256] = { false };
 
-	REQUIRE(answer == (status == CONVERT_OK || status == CONVERT_NEED_MORE ?
+	REQUIRE(answer == (status == CONVERT_STATUS_OK || status == CONVERT_STATUS_NEED_MORE ?
 			   CONVERT_ANSWER_NONE : CONVERT_ANSWER_RESET));
 	if (!header_check(data, size, status, response.length))
 		return;
 	walker_check(data, response.length, status, seen);
 	response_extent_check(data, response.length, status);
-	REQUIRE(response.has_error == (status == CONVERT_OK && seen[CONVERT_TLV_ERROR]));
+	REQUIRE(response.has_error == (status == CONVERT_STATUS_OK && seen[CONVERT_TLV_ERROR]));
 	REQUIRE(response.has_tcp_header ==
-		(status == CONVERT_OK && seen[CONVERT_TLV_EXTENDED_TCP_HEADER]));
+		(status == CONVERT_STATUS_OK && seen[CONVERT_TLV_EXTENDED_TCP_HEADER]));
 	REQUIRE(response.has_supported ==
-		(status == CONVERT_OK && seen[CONVERT_TLV_SUPPORTED_TCP_EXTENSIONS]));
+		(status == CONVERT_STATUS_OK && seen[CONVERT_TLV_SUPPORTED_TCP_EXTENSIONS]));
 	REQUIRE(!response.has_withholding ||
-		(status == CONVERT_OK && seen[CONVERT_TLV_WITHHOLDING]));
-	REQUIRE(!response.has_echo || (status == CONVERT_OK && seen[CONVERT_TLV_ECHO]));
+		(status == CONVERT_STATUS_OK && seen[CONVERT_TLV_WITHHOLDING]));
+	REQUIRE(!response.has_echo || (status == CONVERT_STATUS_OK && seen[CONVERT_TLV_ECHO]));
 	REQUIRE(is_inside(response.error_value, data, response.length));
 	REQUIRE(is_inside(response.tcp_header, data, response.length));
 	REQUIRE(is_inside(response.supported, data, response.length));
 	REQUIRE(response.has_error ? response.error_value.len % 4 == 1 :
 				     response.error_value.len == 0);
-	if (status != CONVERT_OK)
+	REQUIRE(status == CONVERT_STATUS_OK ? is_all(response.tlvs, data, response.length) :
+					      !response.tlvs.data && response.tlvs.len == 0);
+	if (status != CONVERT_STATUS_OK)
 		return;
-	response_copy_check(data, response.length);
+	response_copy_check(response.tlvs, data, response.length);
 	response_rewrite(&response);
 }

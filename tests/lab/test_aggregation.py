@@ -5,7 +5,7 @@
 A ratio to a plain MPTCP connect, without data in the SYN, over the same links: what is lost between the two is lost to the Convert
 protocol. Transfers of both kinds alternate, so that what disturbs one kind disturbs the other; each is compared with its neighbour,
 and the median of ROUNDS such ratios must be ENOUGH. The client's sysctls are the kernel's. Where the window of a SYN with data
-isn't put right, the ratio of a download is between 0.02 and 0.5 (DESIGN.md, "SYN windows"): there no data goes into the SYN.
+isn't put right, the ratio of a download is between 0.02 and 0.5 (doc/decisions.md): there no data goes into the SYN.
 """
 import os
 import statistics

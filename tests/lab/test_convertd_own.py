@@ -172,6 +172,7 @@ def test_requests_one_by_one():
 
 def test_by_a_forwarder():
     """Somewhere else is something that forwards to the converter: that port of it alone is refused."""
+    need("socat", "socat")
     with near() as lab, Server(lab, 80) as server:
         lab.start_listening(lab.server, ["socat", "TCP-LISTEN:7000,fork,reuseaddr", "TCP:10.3.0.1:1234"], 7000)
         with converter(lab, "--metrics", "127.0.0.1:9103"):

@@ -366,7 +366,7 @@ def test_withholding():
             report = Report(lab, "--port", port)
             equal([(fact["value"], fact["status"]) for fact in report.all("converter.withholds")], facts, tlv)
             equal((report.status, report.all("converter.unknown_tlvs")), (OK if windows else DEGRADED, []), tlv)
-            # nobody floods a client whose SYN's window is corrected (DESIGN.md); what is lost without that is said
+            # nobody floods a client whose SYN's window is corrected (doc/decisions.md); what is lost without that is said
             equal(report.one("converter.windows")["value"], windows, tlv)
             equal(report.bad(), [] if windows else [("converter.windows", "warn")], tlv)
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_platform_handshake.py - what Linux makes of a third ACK that is late, where data was in the SYN
 
-No code of the project runs here. These are the reasons for what DESIGN.md says of bursts and losses.
+No code of the project runs here. These are the reasons for what doc/decisions.md says of lost third ACKs.
 """
 import select
 import socket

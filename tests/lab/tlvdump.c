@@ -71,15 +71,14 @@ static void print_error(const struct convert_response *response)
 }
 
 /* The message's TLVs, in their order on the wire; @request or @response is NULL. */
-static void print_tlvs(const uint8_t *message, size_t length, const struct convert_request *request,
+static void print_tlvs(size_t length, const struct convert_request *request,
 		       const struct convert_response *response)
 {
-	struct convert_tlv_cursor cursor;
+	struct convert_span list = request ? request->tlvs : response->tlvs;
 	struct convert_tlv tlv;
 
-	printf("Convert header\tversion %d, %zu bytes\n", CONVERT_VERSION, length);
-	convert_tlv_first(&cursor, message + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN);
-	while (convert_tlv_next(&cursor, &tlv) == CONVERT_OK) {
+	printf("Convert header\tversion %d, %zu bytes\n", CONVERT_PROTOCOL_VERSION, length);
+	while (convert_tlv_next(&list, &tlv) == CONVERT_STATUS_OK) {
 		printf("%s\t", convert_tlv_name(tlv.type));
 		if (request && tlv.type == CONVERT_TLV_CONNECT)
 			print_connect(request);
@@ -115,11 +114,11 @@ int main(void)
 	}
 	as_request = convert_request_parse(message, len, &request);
 	as_response = convert_response_parse(message, len, &response);
-	if (as_request == CONVERT_OK) {
-		print_tlvs(message, request.length, &request, NULL);
+	if (as_request == CONVERT_STATUS_OK) {
+		print_tlvs(request.length, &request, NULL);
 		len -= request.length;
-	} else if (as_response == CONVERT_OK) {
-		print_tlvs(message, response.length, NULL, &response);
+	} else if (as_response == CONVERT_STATUS_OK) {
+		print_tlvs(response.length, NULL, &response);
 		len -= response.length;
 	} else {
 		printf("invalid\tas a request: %s; as a response: %s\n",

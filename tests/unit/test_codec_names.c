@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_codec_names.c - names are the RFC's, and every value has one */
+#include "config.h"
+
 #include "run.h"
 
 #include <check.h>
+#include <stdio.h>
 
 #include <convert/convert.h>
 
@@ -50,6 +53,20 @@ START_TEST(status_names_are_distinct)
 }
 END_TEST
 
+/* The header, the library and configure.ac have the same version. */
+START_TEST(library_version)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%d.%d.%d", CONVERT_LIBRARY_VERSION_MAJOR,
+		 CONVERT_LIBRARY_VERSION_MINOR, CONVERT_LIBRARY_VERSION_PATCH);
+	ck_assert_str_eq(text, PACKAGE_VERSION);
+	ck_assert_uint_eq(convert_library_version(), CONVERT_LIBRARY_VERSION);
+	ck_assert_uint_eq(CONVERT_LIBRARY_VERSION_NUMBER(1, 2, 3), 0x010203);
+	ck_assert(CONVERT_LIBRARY_VERSION_NUMBER(0, 255, 255) < CONVERT_LIBRARY_VERSION_NUMBER(1, 0, 0));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("codec_names");
@@ -57,6 +74,7 @@ int main(void)
 
 	tcase_add_test(tcase, error_and_tlv_names);
 	tcase_add_test(tcase, status_names_are_distinct);
+	tcase_add_test(tcase, library_version);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

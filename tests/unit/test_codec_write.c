@@ -379,7 +379,7 @@ START_TEST(error_codes)
 			} else {
 				ck_assert_int_eq(len, 8);
 				ck_assert_int_eq(convert_response_parse(f.buf.data, 8, &response),
-						 CONVERT_OK);
+						 CONVERT_STATUS_OK);
 				ck_assert(response.has_error);
 				ck_assert_uint_eq(response.error_code, code);
 				ck_assert_uint_eq(response.error_value.len, 1);
@@ -422,7 +422,7 @@ START_TEST(echo_is_cut_to_what_fits)
 		total = convert_writer_finish(&f.w);
 		ck_assert_int_eq(total, (int)(8 + (echoed + 3) / 4 * 4));
 		ck_assert_int_eq(convert_response_parse(f.buf.data, (size_t)total, &response),
-				 CONVERT_OK);
+				 CONVERT_STATUS_OK);
 		ck_assert_uint_eq(response.error_code, 1);
 		ck_assert_uint_eq(response.error_value.data[0], 0);
 		if (echoed > 0)
@@ -532,7 +532,7 @@ START_TEST(request_round_trip)
 	convert_write_connect(&f.w, &address, 65535, (const uint8_t[]){ 30, 2, 34, 3, 9 }, 5);
 	len = convert_writer_finish(&f.w);
 	ck_assert_int_eq(len, 4 + 4 + 12 + 28);
-	ck_assert_int_eq(convert_request_parse(f.buf.data, (size_t)len, &request), CONVERT_OK);
+	ck_assert_int_eq(convert_request_parse(f.buf.data, (size_t)len, &request), CONVERT_STATUS_OK);
 	ck_assert(request.has_info && request.has_connect && request.has_cookie);
 	ck_assert(request.extended);
 	ck_assert_uint_eq(request.length, (size_t)len);
@@ -556,7 +556,7 @@ START_TEST(response_round_trip)
 	private_three(&f.w);
 	error_cookie(&f.w);
 	len = convert_writer_finish(&f.w);
-	ck_assert_int_eq(convert_response_parse(f.buf.data, (size_t)len, &response), CONVERT_OK);
+	ck_assert_int_eq(convert_response_parse(f.buf.data, (size_t)len, &response), CONVERT_STATUS_OK);
 	ck_assert(response.has_supported && response.has_tcp_header && response.has_error);
 	bytes_assert_hex(response.supported.data, response.supported.len, "1e220408 fe000000");
 	bytes_assert_hex(response.tcp_header.data, response.tcp_header.len,

@@ -126,9 +126,9 @@ static ssize_t convert_reply(const uint8_t *data, size_t len, const union sockad
 	struct convert_response response;
 	enum convert_status status = convert_response_parse(data, len, &response);
 
-	if (status == CONVERT_NEED_MORE)
+	if (status == CONVERT_STATUS_NEED_MORE)
 		return 0;
-	if (status != CONVERT_OK)
+	if (status != CONVERT_STATUS_OK)
 		return -EPROTO;
 	if (response.has_error)
 		return -errno_map_error(response.error_code, response.error_value.data[0],

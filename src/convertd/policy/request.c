@@ -20,6 +20,8 @@
 
 #include "convertd/policy/request.h"
 
+#include "convertd/base/tcp_option.h"
+
 #include "convertd/net/fastopen.h"
 
 #include <string.h>
@@ -168,7 +170,7 @@ static void decide_fault(enum convert_status status, const uint8_t *buf, size_t 
 
 	decision->reason = convert_status_name(status);
 	/* Section 6.1 wants a reset for a Total Length of 0, whatever the version is. */
-	if (status == CONVERT_BAD_VERSION &&
+	if (status == CONVERT_STATUS_BAD_VERSION &&
 	    convert_message_length(buf, len, &header_len) == status && header_len == 0) {
 		decision->action = REQUEST_RESET;
 		return;
@@ -214,7 +216,7 @@ static size_t options_unsupported(const struct request_features *features,
 
 	if (!request->extended)
 		return 0;
-	while (convert_tcp_option_next(&list, &option) == CONVERT_OK) {
+	while (convert_tcp_option_next(&list, &option) == CONVERT_STATUS_OK) {
 		if (kind_is_ignored(option.kind))
 			continue;
 		if (value_is_supported(&option) && kind_is_supported(features, option.kind)) {
@@ -263,7 +265,7 @@ void request_decide(const struct request_features *features, const uint8_t *buf,
 	memset(decision, 0, offsetof(struct request_decision, answer));
 	decision->answer_len = 0;
 	status = convert_request_parse(buf, len, &request);
-	if (status != CONVERT_OK) {
+	if (status != CONVERT_STATUS_OK) {
 		decide_fault(status, buf, len, request.length, decision);
 		return;
 	}
