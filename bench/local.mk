@@ -7,7 +7,7 @@ bench_tools_nothing_SOURCES = bench/tools/nothing.c
 bench_tools_ways_SOURCES = bench/tools/ways.c
 bench_tools_ways_LDADD = libcommon.la
 
-# the load generator; its own correctness is tested, so it is built with the tests
+# The load generator is built with the tests, since it is tested itself.
 check_PROGRAMS += bench/tools/load/load
 bench_tools_load_load_SOURCES = bench/tools/load/main.c \
 	bench/tools/load/client.c bench/tools/load/client.h bench/tools/load/loop.c bench/tools/load/loop.h \

@@ -26,7 +26,7 @@ AC_DEFUN([CONVERT_HARDENING], [
   AS_IF([test "x$enable_hardening" = xyes], [
     convert_hardening=
     _CONVERT_FORTIFY
-    # a branch protection belongs to one architecture: x86 has the first, 64-bit ARM the second
+    # branch protection: the first flag is for x86, the second for 64-bit ARM
     _CONVERT_HARDENING_FLAGS([CFLAGS], [-fstack-protector-strong -fstack-clash-protection -fcf-protection
       -mbranch-protection=standard -ftrivial-auto-var-init=zero -fno-strict-overflow -fno-delete-null-pointer-checks])
     _CONVERT_HARDENING_FLAGS([LDFLAGS], [-Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,-z,separate-code -Wl,--as-needed])
@@ -51,7 +51,7 @@ AC_DEFUN([_CONVERT_HARDENING_FLAGS], [
       CFLAGS="-Werror $CFLAGS"
       $1="$convert_flag $[]$1"
       m4_if([$1], [LDFLAGS], [LDFLAGS="-Wl,--fatal-warnings $LDFLAGS"])
-      # a buffer on the stack: a stack protector needs help from the C library
+      # The buffer on the stack is there since a stack protector needs help from the C library.
       AC_LINK_IFELSE([AC_LANG_PROGRAM([], [[volatile char text[64]; text[63] = 0; return text[63];]])],
         [AS_VAR_SET([cv], [yes])], [AS_VAR_SET([cv], [no])])
       CFLAGS=$convert_saved_CFLAGS
@@ -81,7 +81,7 @@ AC_DEFUN([_CONVERT_FORTIFY], [
         CFLAGS="-Werror $CFLAGS"
         for convert_level in 3 2; do
           CPPFLAGS="-D_FORTIFY_SOURCE=$convert_level $convert_saved_CPPFLAGS"
-          # the C library's headers warn of a level that they don't have, and say which it is
+          # The C library's headers warn of a level that they don't have, and define the highest one that they have.
           AC_LINK_IFELSE([AC_LANG_PROGRAM([[
 #include <string.h>
 #if defined __GLIBC__ && defined __USE_FORTIFY_LEVEL && __USE_FORTIFY_LEVEL < $convert_level
@@ -98,8 +98,8 @@ AC_DEFUN([_CONVERT_FORTIFY], [
 
 # _CONVERT_PIE
 # ------------
-# Position-independent programs, in a place that no attacker knows. libtool compiles what goes into libraries with -fPIC behind
-# our -fPIE, and links shared libraries without our -pie.
+# Makes programs position-independent, so that they are loaded at addresses that no attacker knows. libtool compiles what goes
+# into libraries with -fPIC behind our -fPIE, and links shared libraries without our -pie.
 AC_DEFUN([_CONVERT_PIE], [
   AC_CACHE_CHECK([whether to build position-independent programs], [convert_cv_pie], [
     AS_CASE([" $CFLAGS $LDFLAGS "],

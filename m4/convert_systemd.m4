@@ -21,8 +21,8 @@ AC_DEFUN([CONVERT_SYSTEMD_DIR], [
 
 # CONVERT_SYSTEMD_SEARCHED
 # ------------------------
-# After all CONVERT_SYSTEMD_DIR: warns of directories in which systemd doesn't look, which are those below a prefix that is neither
-# /usr nor /usr/local.
+# To be called after all CONVERT_SYSTEMD_DIR. Warns of directories in which systemd doesn't look, which are those below a prefix
+# that is neither /usr nor /usr/local.
 AC_DEFUN([CONVERT_SYSTEMD_SEARCHED], [
   AS_CASE([$prefix],
     [NONE|/usr|/usr/local|/], [],
@@ -50,7 +50,7 @@ AC_DEFUN([CONVERT_SYSTEMD_SOCKET_UNIT], [
     [test "x$enable_socket_unit" = xauto], [
     AC_MSG_CHECKING([for systemd's version])
     convert_systemd=`$PKG_CONFIG --modversion systemd 2>/dev/null | $SED 's/@<:@^0-9@:>@.*//'`
-    # the host that it is for may be another one than this
+    # The package may be built for another host than this one.
     AS_IF([test "x$convert_systemd" = x && test "x$cross_compiling" != xyes],
       [convert_systemd=`systemctl --version 2>/dev/null | $SED -n 's/^systemd \(@<:@0-9@:>@*\).*/\1/p'`])
     AC_MSG_RESULT([${convert_systemd:-unknown}])

@@ -3,7 +3,7 @@
 
 # CONVERT_VERSION(VARIABLE, WITH, MODULES)
 # ----------------------------------------
-# For the summary: sets VARIABLE to the names of pkg-config's MODULES with their versions, to "no" where WITH is "no". Who gives a
+# Sets VARIABLE, for the summary, to the names of pkg-config's MODULES with their versions, to "no" where WITH is "no". Who gives a
 # library's flags by variables, as configure --help says, may have no file for pkg-config: its version isn't known then.
 AC_DEFUN([CONVERT_VERSION], [
   $1=no

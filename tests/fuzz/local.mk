@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# fuzzers' entry points over their seeds, without libFuzzer (each fuzz_*.c says how to build it with)
+# Each fuzzer runs over its corpus and mutations of it, without libFuzzer (each fuzz_*.c says how to build it with libFuzzer).
 check_LTLIBRARIES += libfuzz_properties.la
 libfuzz_properties_la_SOURCES = tests/fuzz/properties.c tests/fuzz/properties.h
 

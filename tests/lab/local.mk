@@ -16,7 +16,7 @@ EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertla
 	tests/lab/apps/duplex.py tests/lab/apps/early_probe.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py \
 	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py
 
-# what the tests of applications need; programs are compiled when these run, where their compilers are
+# What the tests of applications need. Their programs are compiled when the tests run, if their compilers are installed.
 EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserver.py tests/lab/apps/git_server.py \
 	tests/lab/apps/runtime_client.py tests/lab/apps/runtime_client.js tests/lab/apps/RuntimeClient.java \
 	tests/lab/apps/tokio/Cargo.toml tests/lab/apps/tokio/src/main.rs tests/lab/apps/loops/task.h \
@@ -25,7 +25,7 @@ EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserve
 clean-local:
 	rm -rf tests/lab/apps/build
 
-# compiled and run, so that the report stays true
+# The reproducer is compiled and run, so that the report stays true.
 check_PROGRAMS += doc/reproducers/mptcp-fallback-overlap
 doc_reproducers_mptcp_fallback_overlap_SOURCES = doc/reproducers/mptcp-fallback-overlap.c
 
@@ -87,7 +87,7 @@ libnss_nested_la_LDFLAGS = $(AM_LDFLAGS) -module -shared -rpath /nowhere -versio
 libnss_nested_la_LIBADD = libclient.la libcodec.la libcommon.la
 endif
 
-# as many CPUs as a test wants; -rpath makes it a shared library
+# It lets a program see as many CPUs as a test wants; -rpath makes it a shared library.
 check_LTLIBRARIES += libmanycpus.la
 libmanycpus_la_SOURCES = tests/lab/many_cpus.c
 libmanycpus_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
@@ -143,20 +143,20 @@ LAB_TESTS = \
 	tests/lab/test_applications_services.py \
 	tests/lab/test_applications_runtimes.py \
 	tests/lab/test_applications_loops.py
-# They are about the kernel and about speed: sanitizers would find nothing, and slow them down.
+# These test the kernel and speed; sanitizers would find nothing and slow them down.
 PLAIN_TESTS = tests/lab/test_losses.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_bench.py
 # Everything in these is a measurement. They come last, one after the other, when nothing else of the tests runs any more.
-# the last two don't measure, but take all of the machine: thousands of connections a second
+# The last two don't measure, but make thousands of connections a second, which takes all of the machine.
 MEASURING_TESTS = tests/lab/test_link_times.py tests/lab/test_times.py \
 	tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py
 PLAIN_MEASURING_TESTS = tests/lab/test_platform_times.py tests/lab/test_aggregation.py
-# ThreadSanitizer wants programs that it has instrumented
+# ThreadSanitizer works only with programs that are built with it.
 THREAD_TESTS = tests/lab/test_thread_sanitizer.py
 dist_check_SCRIPTS += $(LONG_TESTS) $(LAB_TESTS) $(PLAIN_TESTS) $(MEASURING_TESTS) $(PLAIN_MEASURING_TESTS) $(THREAD_TESTS)
 if THREAD_SANITIZED
 TESTS += $(THREAD_TESTS)
 else
-# which of them "make check" runs
+# Those that "make check" runs.
 if SANITIZED
 LAB_CHECKS = $(LONG_TESTS) $(LAB_TESTS) $(MEASURING_TESTS)
 else
@@ -181,10 +181,10 @@ AM_TESTS_ENVIRONMENT = CONVERT_BUILDDIR='$(abs_top_builddir)'; export CONVERT_BU
 	SANITIZER_PRELOAD='$(SANITIZER_PRELOAD)'; export SANITIZER_PRELOAD; \
 	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE; \
 	CONVERT_CONSOLE=9; export CONVERT_CONSOLE; CK_DEFAULT_TIMEOUT=120; export CK_DEFAULT_TIMEOUT;
-# where harness.py tells each skip: the terminal
+# The terminal, to which harness.py reports each skip.
 AM_TESTS_FD_REDIRECT = 9>&2
 
-# programs that aren't instrumented need help under sanitizers; -rpath makes it a shared library
+# Programs that are built without sanitizers need it under libraries that are built with them; -rpath makes it a shared library.
 if SANITIZED
 noinst_LTLIBRARIES += libasanfirst.la
 libasanfirst_la_SOURCES = tests/lab/asan_first.c

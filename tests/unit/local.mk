@@ -215,7 +215,7 @@ tests_unit_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_report_LDADD = libconvertize.la $(CHECK_LIBS)
 endif
 
-# the table of requirements against the tree
+# It compares the table of requirements with the tree.
 dist_check_SCRIPTS += tests/unit/check_rfc8803.py
 TESTS += tests/unit/check_rfc8803.py
 
@@ -262,5 +262,5 @@ tests_unit_test_shim_faults_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_faults_LDADD = libshimworld.la $(CHECK_LIBS)
 endif
 
-# what the tests notice: run by hand, see its README.md
+# Mutation testing, which is run by hand: see its README.md.
 EXTRA_DIST += tests/mutation/README.md tests/mutation/run tests/mutation/samples.txt
