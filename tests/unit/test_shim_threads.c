@@ -20,10 +20,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far apart the second change of turns is from the first: forks are dear under sanitizers. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WINDOW 2
+/* How many unforced changes of turns, and how far apart: each run is a fork, which is dear under sanitizers. */
+#if defined(__SANITIZE_THREAD__)
+#define CHANGES 1
+#define WINDOW 0
+#elif defined(__SANITIZE_ADDRESS__)
+#define CHANGES 2
+#define WINDOW 1
 #else
+#define CHANGES 2
 #define WINDOW 12
 #endif
 
@@ -413,7 +418,7 @@ static int explore(struct run *run, int *runs)
 	if (!world_run(run_body, run, run->pair->name))
 		return 1;
 	points = *run->points;
-	if (run->count == 2)
+	if (run->count == CHANGES)
 		return 0;
 	last = run->count && run->schedule[0] + WINDOW < points - 1 ? run->schedule[0] + WINDOW : points - 1;
 	for (int at = run->count ? run->schedule[0] + 1 : 0; at <= last && failed < 5; at++) {
