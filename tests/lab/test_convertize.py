@@ -4,12 +4,14 @@
 import contextlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 
 from convertlab import Lab, LabError, Link, Skip, check, equal, main, sandbox
+from convertlab.build import SRCDIR
 
 NOBODY = 65534
 CAPABILITY = bytes.fromhex("01000002 00200000 00000000 00000000 00000000")  # cap_net_raw+ep, linux/capability.h
@@ -352,6 +354,24 @@ def test_the_library_of_the_build_tree():
             said = lab.client.run([program, "--converter", "192.0.2.1", *options, "sh", "-c", "echo $LD_PRELOAD"],
                                   env={"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0", **env}).stdout
             equal(said.split(":")[0].strip(), os.path.realpath(shim), "LD_PRELOAD")
+
+
+def test_manuals_have_every_option():
+    """--help and convertize(1) list the same options with the same variables, and libconvert.so(7) has all of those that are its own."""
+    with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
+        said = lab.client.run([lab.build.program("convertize"), "--help"]).stdout
+    variables = {}
+    for block in re.split(r"^  --", said, flags=re.MULTILINE)[1:]:
+        variables[re.match(r"[a-z-]+", block)[0]] = (re.findall(r"^ +\[(CONVERT_\w+)", block, re.MULTILINE) or [None])[0]
+    with open(os.path.join(SRCDIR, "man/convertize.1"), encoding="ascii") as file:
+        manual = file.read()
+    described = dict(re.findall(r"^\.It Fl Fl ([a-z-]+).*\n(?:\.Pq Ev (CONVERT_\w+))?", manual, re.MULTILINE))
+    equal({name: variable or None for name, variable in described.items()}, variables, "options in convertize(1), and those of --help")
+    with open(os.path.join(SRCDIR, "man/libconvert.so.7"), encoding="ascii") as file:
+        manual = file.read()
+    own = {variable for variable in variables.values() if variable} - {"CONVERT_LIBRARY"}
+    equal(set(re.findall(r"^\.It Ev (CONVERT_\w+)", manual, re.MULTILINE)), own, "variables in libconvert.so(7)")
+    equal(set(re.findall(r"^(?:\.Op |\.)Ev (CONVERT_\w+) Ns = Ns", manual[:manual.index(".Sh DESC")], re.MULTILINE)), own, "its synopsis")
 
 
 if __name__ == "__main__":

@@ -72,8 +72,8 @@ endif
 if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_shares tests/unit/test_cookies \
-	tests/unit/test_relay_watch tests/unit/test_shared tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
-	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table \
+	tests/unit/test_relay_watch tests/unit/test_anycast tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
+	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_withheld \
 	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_demand
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
@@ -119,9 +119,9 @@ tests_unit_test_own_SOURCES = tests/unit/test_own.c
 tests_unit_test_own_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS)
 tests_unit_test_own_LDADD = libconvertd.la $(SODIUM_LIBS) $(CHECK_LIBS)
 
-tests_unit_test_shared_SOURCES = tests/unit/test_shared.c
-tests_unit_test_shared_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
-tests_unit_test_shared_LDADD = libconvertd.la $(CHECK_LIBS)
+tests_unit_test_anycast_SOURCES = tests/unit/test_anycast.c
+tests_unit_test_anycast_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
+tests_unit_test_anycast_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_sources_SOURCES = tests/unit/test_sources.c
 tests_unit_test_sources_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -143,11 +143,11 @@ tests_unit_test_demand_SOURCES = tests/unit/test_demand.c
 tests_unit_test_demand_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_demand_LDADD = libconvertd.la $(CHECK_LIBS)
 
-tests_unit_test_hold_table_SOURCES = tests/unit/test_hold_table.c \
-	src/convertd/syn/hold_table.c src/convertd/syn/hold_table.h src/convertd/net/downstream.c src/convertd/net/downstream.h \
+tests_unit_test_withheld_SOURCES = tests/unit/test_withheld.c \
+	src/convertd/session/withheld.c src/convertd/session/withheld.h src/convertd/net/downstream.c src/convertd/net/downstream.h \
 	src/convertd/net/route.c src/convertd/net/source_bind.c src/convertd/net/source_bind.h
-tests_unit_test_hold_table_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS) -pthread
-tests_unit_test_hold_table_LDADD = libconvertd.la $(CHECK_LIBS)
+tests_unit_test_withheld_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS) -pthread
+tests_unit_test_withheld_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_log_SOURCES = tests/unit/test_log.c
 tests_unit_test_log_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
