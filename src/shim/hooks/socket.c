@@ -303,14 +303,38 @@ static int dup_followed(int fd, int to, int ret)
 	return ret;
 }
 
+/*
+ * Another thread may be in the middle of a step of the connection that @to has: it would go on with the socket that takes its
+ * place. So the conn is claimed while that happens. Who claims it later sees by the cookie that @to is another socket's.
+ * Returns the conn that is to be released, or NULL.
+ */
+static struct conn *overwrite_begin(int fd, int to, struct conn_claim *claim)
+{
+	struct conn *conn = fd == to ? NULL : conn_attentive(to);
+
+	return conn && conn_is_owner() && conn_claim(conn, PHASES_UNFINISHED, claim) ? conn : NULL;
+}
+
 HOOK(int, dup2, (int fd, int to))
 {
-	return dup_followed(fd, to, next.dup2(fd, to));
+	struct conn_claim claim;
+	struct conn *conn = overwrite_begin(fd, to, &claim);
+	int ret = next.dup2(fd, to);
+
+	if (conn)
+		conn_release(conn, claim.from, &claim);
+	return dup_followed(fd, to, ret);
 }
 
 HOOK(int, dup3, (int fd, int to, int flags))
 {
-	return dup_followed(fd, to, next.dup3(fd, to, flags));
+	struct conn_claim claim;
+	struct conn *conn = overwrite_begin(fd, to, &claim);
+	int ret = next.dup3(fd, to, flags);
+
+	if (conn)
+		conn_release(conn, claim.from, &claim);
+	return dup_followed(fd, to, ret);
 }
 
 static int fcntl_followed(int fd, int command, void *arg)
