@@ -44,14 +44,11 @@
 
 #include "client/cache_bucket.h"
 #include "client/cache_file.h"
-#include "client/cache_place.h"
 #include "common/clock.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -69,19 +66,6 @@ int cache_open_at(struct cache *cache, int directory)
 		return 0;
 	cache_close(cache);
 	return -ENOSYS;
-}
-
-int cache_open(struct cache *cache, const char *directory)
-{
-	int saved = errno, fd = cache_place_open(directory), ret = fd;
-
-	cache->file = NULL;
-	if (fd >= 0) {
-		ret = cache_open_at(cache, fd);
-		syscall(SYS_close, fd); /* in the shim close() is a hook */
-	}
-	errno = saved;
-	return ret;
 }
 
 void cache_close(struct cache *cache)

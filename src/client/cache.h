@@ -7,7 +7,7 @@
  * along without and must find out by itself when one has misled it. What to do with a hint,
  * and when to note one, is the caller's policy.
  *
- * After cache_open() every function may be called from any thread and any signal handler, and in
+ * After cache_open_at() every function may be called from any thread and any signal handler, and in
  * a child of fork() or vfork(): there is no lock, no allocation, no descriptor, no global state and
  * no cancellation point. Nothing waits for another process. To look for something takes 1.5 µs
  * (3.5 with a cookie), to note a fact 3, to open the cache 20. errno is left alone.
@@ -22,16 +22,12 @@
 #ifndef CLIENT_CACHE_H
 #define CLIENT_CACHE_H
 
+#include "client/cache_types.h"
 #include "common/sockaddr.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define CACHE_FILE "libconvert-cache-1" /* in the directory; the number is the layout's */
-#define CACHE_COOKIE_MAX 992            /* bytes that fit into a request beside a Connect TLV */
-#define CACHE_KINDS_MAX 32              /* TCP option kinds of an answer to an Info TLV */
-#define CACHE_LIFETIME_MAX (24 * 3600 * INT64_C(1000)) /* ms; no hint outlives this */
 
 /* A cache that is off, as { 0 } is: nothing is ever found, and nothing kept. */
 struct cache {
@@ -39,31 +35,33 @@ struct cache {
 };
 
 /*
- * cache_open() - map the cache in @directory, and make it if it isn't there
- * @directory: only read during the call. One that isn't an absolute path, or NULL, isn't there.
+ * cache_open_at() - map the cache in @directory, a descriptor, and make it if it isn't there
+ * Whose the directory is, and who else may write to it, the caller has looked at (cache_place.h).
  *
  * A file of ours that is damaged, or was left by another boot, is replaced by an empty one under
  * the same name; processes that have the old one mapped go on with that, by themselves.
  *
- * Returns 0, or why the cache is off (@cache is then { 0 }): -ENOENT there is no directory;
- * -EPERM the directory or the file is not this user's alone, or the process is privileged
- * (setuid, capabilities); -EEXIST something that isn't a file has its name; -ENOSYS the kernel or
+ * Returns 0, or why the cache is off (@cache is then { 0 }): -EPERM the file is not this user's alone, or the process
+ * is privileged (setuid, capabilities); -EEXIST something that isn't a file has its name; -ENOSYS the kernel or
  * a sandbox has no process_vm_readv(2); or another -errno of open(2) or mmap(2). cache_problem()
  * has a text for each. Meant for start-up: not async-signal-safe, and a cancellation point.
  */
-int cache_open(struct cache *cache, const char *directory);
-
-/* The same by a descriptor of the directory, which the caller has looked at. */
 int cache_open_at(struct cache *cache, int directory);
 
 /* Unmaps it; the file stays. No other call may be under way. */
 void cache_close(struct cache *cache);
 
-/* A static text for what cache_open() returned, that completes "DIRECTORY: …". */
+/* A static text for what cache_open_at() or cache_open() returned, that completes "DIRECTORY: …". */
 const char *cache_problem(int error);
 
 /* Milliseconds of CLOCK_BOOTTIME. */
 int64_t cache_now(void);
+
+/* The time in @seconds, for an @until. */
+static inline int64_t cache_in(int64_t seconds)
+{
+	return cache_now() + seconds * 1000;
+}
 
 /* --- converters --------------------------------------------------------------------------- */
 
@@ -78,14 +76,6 @@ enum cache_fact {
 };
 #define CACHE_FACTS_ALL                                                                            \
 	(CACHE_REST | CACHE_SYN_DATA | CACHE_INFO | CACHE_COOKIE | CACHE_MPTCP | CACHE_SILENCE)
-
-/* What connections by Multipath TCP came to, at the end of their handshakes. */
-enum cache_mptcp {
-	CACHE_MPTCP_UNKNOWN,
-	CACHE_MPTCP_HOLDS, /* they stayed what they were */
-	CACHE_MPTCP_LOST,  /* they fell back to TCP */
-	CACHE_MPTCP_COUNT
-};
 
 /*
  * The facts. Each @until is when it ends to be known: one that lies further ahead than
@@ -151,14 +141,6 @@ int cache_converter_update(const struct cache *cache, const union sockaddr_ip *a
 			   const struct cache_converter *in);
 
 /* --- servers ------------------------------------------------------------------------------ */
-
-enum cache_server_verdict {
-	CACHE_SERVER_UNKNOWN,
-	CACHE_SERVER_MPTCP,     /* it speaks MPTCP: it can be reached directly (Section 5.1) */
-	CACHE_SERVER_NO_BYPASS, /* that was tried, and MPTCP or the connection failed */
-	CACHE_SERVER_PLAIN,     /* it doesn't speak MPTCP */
-	CACHE_SERVER_VERDICT_COUNT
-};
 
 struct cache_server {
 	enum cache_server_verdict verdict;

@@ -9,7 +9,7 @@
 /*
  * cache_file_map() - map CACHE_FILE of @directory, a descriptor, a file that this version can use
  * @out: cache_file_size() bytes, shared, for the functions below and never to be accessed otherwise
- * What is checked and made, and what comes back, is said at cache_open().
+ * What is checked and made, and what comes back, is said at cache_open_at().
  */
 int cache_file_map(int directory, uint8_t **out);
 

@@ -11,8 +11,6 @@
 
 #include "client/cache_place.h"
 
-#include "client/cache_file.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -61,12 +59,26 @@ static int directory_judge(int fd, mode_t mode)
 	return ret;
 }
 
-int cache_place_open(const char *path)
+/* Returns a descriptor (O_PATH) or -errno. */
+static int named_open(const char *path)
 {
 	/* the XDG Base Directory Specification wants relative paths ignored */
 	if (!path || path[0] != '/')
 		return -ENOENT;
 	return directory_judge(open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), OTHERS_WRITE);
+}
+
+int cache_open(struct cache *cache, const char *path)
+{
+	int saved = errno, fd = named_open(path), ret = fd;
+
+	cache->file = NULL;
+	if (fd >= 0) {
+		ret = cache_open_at(cache, fd);
+		fd_close(fd);
+	}
+	errno = saved;
+	return ret;
 }
 
 /* One that others can't take an entry of ours away from. Returns a descriptor or -errno. */
@@ -158,7 +170,7 @@ static int find(struct cache *cache, const struct cache_search *search, struct c
 	if (*search->wish || *search->runtime) {
 		const char *named = *search->wish ? search->wish : search->runtime;
 
-		if (judge(cache, search, place, named, cache_place_open(named), &ret))
+		if (judge(cache, search, place, named, named_open(named), &ret))
 			return ret;
 		place->refused = named; /* what was named is told in any case */
 		place->refusal = ret;

@@ -19,8 +19,11 @@ struct cache_place {
 	char own[2][sizeof("/run/user/4294967295/libconvert")];
 };
 
-/* cache_place_open() - open @path as CONVERT_CACHE and XDG_RUNTIME_DIR are. Returns a descriptor (O_PATH) or -errno. */
-int cache_place_open(const char *path);
+/*
+ * cache_open() - cache_open_at() in the directory @path, as CONVERT_CACHE and XDG_RUNTIME_DIR name one
+ * Returns -ENOENT, too, if @path is NULL or no absolute path, and -EPERM if the directory isn't this user's alone.
+ */
+int cache_open(struct cache *cache, const char *path);
 
 /*
  * cache_find() - map the cache in the first directory that serves

@@ -13,7 +13,11 @@
 #ifndef CLIENT_CACHE_RECORD_H
 #define CLIENT_CACHE_RECORD_H
 
-#include "client/cache.h"
+#include "client/cache_types.h"
+#include "common/sockaddr.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #define CACHE_TABLES_OFFSET 4096
 #define CACHE_BUCKET_MAX 2112 /* bytes of the longest bucket */

@@ -6,8 +6,12 @@ libclient_la_SOURCES = \
 	src/client/cache_bucket.c src/client/cache_bucket.h \
 	src/client/cache_file.c src/client/cache_file.h \
 	src/client/cache_place.c src/client/cache_place.h \
-	src/client/cache_record.c src/client/cache_record.h \
+	src/client/cache_record.c src/client/cache_record.h src/client/cache_types.h \
 	src/client/converters.c src/client/converters.h \
+	src/client/converters_choice.c src/client/converters_choice.h \
+	src/client/converters_cookies.c src/client/converters_cookies.h \
+	src/client/converters_facts.c src/client/converters_facts.h \
+	src/client/converters_refusals.c src/client/converters_refusals.h \
 	src/client/errno_map.c src/client/errno_map.h \
 	src/client/handshake.c src/client/handshake.h \
 	src/client/policy.c src/client/policy.h \

@@ -13,7 +13,6 @@
 #include "client/user_cache.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 #define PLACES 256u
 #define FRESH_SECONDS 3600 /* a server may lose its Multipath TCP, or get it */
@@ -25,21 +24,9 @@ static _Atomic uint64_t places[PLACES];
 #define TIME_SHIFT 2
 #define TIME_MASK 0x3fffffu
 
-static uint64_t key_of(const union sockaddr_ip *server)
-{
-	struct in6_addr address = sockaddr_ip_in6(server);
-	uint64_t words[2], key;
-
-	memcpy(words, &address, sizeof(words));
-	key = (words[0] ^ words[1] * 0x9e3779b97f4a7c15u) + sockaddr_ip_port(server);
-	key = (key ^ key >> 30) * 0xbf58476d1ce4e5b9u;
-	key = (key ^ key >> 27) * 0x94d049bb133111ebu;
-	return key ^ key >> 31;
-}
-
 static enum handshake_server_mptcp table_find(const union sockaddr_ip *server)
 {
-	uint64_t key = key_of(server), entry = atomic_load(&places[key % PLACES]);
+	uint64_t key = sockaddr_ip_hash(server), entry = atomic_load(&places[key % PLACES]);
 	uint32_t age = ((uint32_t)clock_seconds() - (uint32_t)(entry >> TIME_SHIFT)) & TIME_MASK;
 
 	if (!entry || entry >> KEY_SHIFT != key >> KEY_SHIFT || age > FRESH_SECONDS)
@@ -49,7 +36,7 @@ static enum handshake_server_mptcp table_find(const union sockaddr_ip *server)
 
 static void table_note(const union sockaddr_ip *server, enum handshake_server_mptcp mptcp)
 {
-	uint64_t key = key_of(server);
+	uint64_t key = sockaddr_ip_hash(server);
 
 	atomic_store(&places[key % PLACES],
 		     (key >> KEY_SHIFT) << KEY_SHIFT |
@@ -58,10 +45,7 @@ static void table_note(const union sockaddr_ip *server, enum handshake_server_mp
 
 static void cache_note(const union sockaddr_ip *server, enum cache_server_verdict verdict)
 {
-	int64_t now = cache_now();
-
-	cache_server_put(user_cache(), server, verdict, now,
-			 now + FRESH_SECONDS * INT64_C(1000));
+	cache_server_put(user_cache(), server, verdict, cache_now(), cache_in(FRESH_SECONDS));
 }
 
 enum handshake_server_mptcp servers_mptcp(const union sockaddr_ip *server)

@@ -5,6 +5,12 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/policy/admission.c src/convertd/policy/admission.h \
 	src/convertd/base/blocks.c src/convertd/base/blocks.h \
 	src/convertd/base/bucket.c src/convertd/base/bucket.h \
+	src/convertd/base/clock.c src/convertd/base/clock.h \
+	src/convertd/base/fdpass.c src/convertd/base/fdpass.h \
+	src/convertd/base/listen_address.c src/convertd/base/listen_address.h \
+	src/convertd/base/metrics_address.c src/convertd/base/metrics_address.h \
+	src/convertd/base/tcp_option.h \
+	src/convertd/process/notify_message.c src/convertd/process/notify_message.h \
 	src/convertd/net/congestion.c src/convertd/net/congestion.h \
 	src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
 	src/convertd/policy/demand.c src/convertd/policy/demand.h \
@@ -12,14 +18,14 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/net/fastopen.h \
 	src/convertd/base/heap.c src/convertd/base/heap.h \
 	src/convertd/policy/judgement.c src/convertd/policy/judgement.h \
-	src/convertd/policy/limits.c src/convertd/policy/limits.h src/convertd/policy/limits_private.h \
+	src/convertd/policy/limits_count.c src/convertd/policy/limits.h src/convertd/policy/limits_private.h \
 	src/convertd/policy/limits_memory.c src/convertd/policy/limits_room.c \
 	src/convertd/base/log.c src/convertd/base/log.h \
 	src/convertd/policy/memory_budget.c src/convertd/policy/memory_budget.h \
 	src/convertd/observe/metrics.c src/convertd/observe/metrics.h \
 	src/convertd/base/notices.c src/convertd/base/notices.h \
 	src/convertd/config/options.c src/convertd/config/options.h \
-	src/convertd/observe/outcome.c src/convertd/observe/outcome.h \
+	src/convertd/policy/outcome.c src/convertd/policy/outcome.h \
 	src/convertd/policy/own.c src/convertd/policy/own.h \
 	src/convertd/base/problems.c src/convertd/base/problems.h \
 	src/convertd/policy/proof.c src/convertd/policy/proof.h \
@@ -31,19 +37,21 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/relay/relay_watch.c src/convertd/relay/relay_watch.h \
 	src/convertd/policy/request.c src/convertd/policy/request.h \
 	src/convertd/net/route.h \
-	src/convertd/policy/rules.c src/convertd/policy/rules.h \
+	src/convertd/policy/access_rules.c src/convertd/policy/access_rules.h \
 	src/convertd/config/settings.c src/convertd/config/settings.h \
-	src/convertd/config/shared.c src/convertd/config/shared.h \
+	src/convertd/config/settings_read.c src/convertd/config/settings_read.h \
+	src/convertd/config/anycast.c src/convertd/config/anycast.h \
+	src/convertd/policy/session_state.c src/convertd/policy/session_state.h \
 	src/convertd/policy/shares.c src/convertd/policy/shares.h \
 	src/convertd/net/sources.c src/convertd/net/sources.h \
 	src/convertd/observe/status.c src/convertd/observe/status.h src/convertd/observe/status_metrics.c \
-	src/convertd/syn/syn_packet.c src/convertd/syn/syn_packet.h \
+	src/convertd/net/syn_packet.c src/convertd/net/syn_packet.h \
 	src/convertd/privilege/syscall_filter.c src/convertd/privilege/syscall_filter.h \
 	src/convertd/process/sysctls.c src/convertd/process/sysctls.h \
 	src/convertd/base/textfile.c src/convertd/base/textfile.h \
 	src/convertd/config/user.c src/convertd/config/user.h \
-	src/convertd/privilege/rights.c src/convertd/privilege/rights.h \
-	src/convertd/privilege/warden_message.c src/convertd/privilege/warden_message.h \
+	src/convertd/rights/rights.c src/convertd/rights/rights.h \
+	src/convertd/rights/warden_message.c src/convertd/rights/warden_message.h \
 	src/convertd/privilege/warden_policy.c src/convertd/privilege/warden_policy.h \
 	src/common/json.c src/common/json.h
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
@@ -60,7 +68,8 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \
 	src/convertd/process/handover.c src/convertd/process/handover.h \
 	src/convertd/net/fastopen.c \
-	src/convertd/syn/hold_table.c src/convertd/syn/hold_table.h src/convertd/syn/hold.h \
+	src/convertd/session/withheld.c src/convertd/session/withheld.h src/convertd/session/request_context.h \
+	src/convertd/process/withholding.h \
 	src/convertd/process/inherit.c src/convertd/process/inherit.h \
 	src/convertd/net/listener.c src/convertd/net/listener.h \
 	src/convertd/base/memory.c src/convertd/base/memory.h \
@@ -74,7 +83,7 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
 	src/convertd/process/service.c src/convertd/process/service.h \
 	src/convertd/session/session.c src/convertd/session/session.h src/convertd/session/session_private.h \
-	src/convertd/session/session_connect.c src/convertd/session/session_echo.c src/convertd/session/session_held.c \
+	src/convertd/session/session_connect.c src/convertd/session/session_echo.c src/convertd/session/session_withheld.c \
 	src/convertd/session/session_memory.c src/convertd/session/session_place.c \
 	src/convertd/session/session_pool.c src/convertd/session/session_proof.c \
 	src/convertd/session/session_report.c \
@@ -86,19 +95,19 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/syn/syn_window.c src/convertd/syn/syn_window.h \
 	src/convertd/config/terms.c src/convertd/config/terms.h \
 	src/convertd/net/uplink.c src/convertd/net/uplink.h \
-	src/convertd/privilege/ward.c src/convertd/privilege/ward.h src/convertd/privilege/warden.c src/convertd/privilege/warden.h \
-	src/convertd/privilege/warden_calls.c src/convertd/privilege/warden_calls.h src/convertd/syn/warden_syns.h \
+	src/convertd/process/ward.c src/convertd/process/ward.h src/convertd/process/warden.c src/convertd/process/warden.h \
+	src/convertd/process/warden_calls.c src/convertd/process/warden_calls.h src/convertd/syn/warden_syns.h \
 	src/convertd/syn/windows.c src/convertd/syn/windows.h \
 	src/convertd/process/worker.c src/convertd/process/worker.h \
 	src/common/endpoints.c src/common/endpoints.h \
 	src/common/netlink.c src/common/netlink.h \
 	src/common/sysctl.c src/common/sysctl.h
 if HAVE_NETFILTER_QUEUE
-convertd_SOURCES += src/convertd/syn/hold.c src/convertd/syn/holder.c src/convertd/syn/holder.h \
+convertd_SOURCES += src/convertd/process/withholding.c src/convertd/syn/syn_judge.c src/convertd/syn/syn_judge.h \
 	src/convertd/syn/syn_queue.c src/convertd/syn/syn_queue.h src/convertd/syn/syn_rules.c src/convertd/syn/syn_rules.h \
 	src/convertd/syn/queue_owner.c src/convertd/syn/queue_owner.h src/convertd/syn/warden_syns.c
 else
-convertd_SOURCES += src/convertd/syn/hold_none.c src/convertd/syn/warden_syns_none.c
+convertd_SOURCES += src/convertd/process/withholding_none.c src/convertd/syn/warden_syns_none.c
 endif
 convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTABLES_CFLAGS) $(NFQUEUE_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
 convertd_LDFLAGS = $(AM_LDFLAGS) -pthread

@@ -17,10 +17,11 @@
 #include "convertd/privilege/sandbox.h"
 #include "convertd/process/service.h"
 #include "convertd/config/settings.h"
+#include "convertd/config/settings_read.h"
 #include "convertd/privilege/survivor.h"
-#include "convertd/privilege/ward.h"
-#include "convertd/privilege/warden.h"
-#include "convertd/privilege/warden_calls.h"
+#include "convertd/process/ward.h"
+#include "convertd/process/warden.h"
+#include "convertd/process/warden_calls.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -97,7 +98,7 @@ static void warn_of_user(const struct settings *old, const struct settings *next
 static void reload(struct convertd *convertd)
 {
 	struct problems problems = { 0 };
-	struct settings *settings = settings_create(convertd->argc, convertd->argv, &problems);
+	struct settings *settings = settings_read(convertd->argc, convertd->argv, &problems);
 
 	notify_reloading();
 	if (settings)
@@ -154,9 +155,12 @@ static void on_resume(void *arg)
 static void on_give(void *arg, struct handover *handover, bool listeners)
 {
 	struct convertd *convertd = arg;
+	int asked[METRICS_ADDRESSES_MAX];
+	size_t count = monitor_sockets(convertd->monitor, asked);
 
 	service_give(convertd->service, handover, listeners);
-	monitor_give(convertd->monitor, handover);
+	for (size_t i = 0; i < count; i++)
+		handover_give(handover, HANDOVER_METRICS, asked[i]);
 }
 
 static void on_end(void *arg, bool replaced, const char *reason)
@@ -210,7 +214,7 @@ static void take_over(struct convertd *convertd, const struct settings *settings
 		return;
 	/* That one can't be talked to: it is to end before this one serves. */
 	log_warning("the convertd before this one serves and doesn't answer");
-	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_LIFELINE_NAME);
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" NOTIFY_LIFELINE_NAME);
 }
 
 static void end_conversation(struct convertd *convertd)
@@ -276,7 +280,7 @@ static bool start(struct convertd *convertd, size_t workers)
 	}
 	if (convertd->survivor_fd >= 0)
 		convertd->survivor = survivor_watch(convertd->base, convertd->survivor_fd);
-	convertd->monitor = monitor_create(convertd->base, &convertd->inherited);
+	convertd->monitor = monitor_create(convertd->base);
 	convertd->handover = handover_create(convertd->base, &duties, convertd);
 	if (!convertd->monitor || !convertd->handover) {
 		log_error("out of memory");
@@ -479,7 +483,7 @@ int main(int argc, char *argv[])
 {
 	static struct convertd convertd;
 	struct problems problems = { .print = print_problem };
-	struct settings *settings = settings_create(argc, argv, &problems);
+	struct settings *settings = settings_read(argc, argv, &problems);
 	int status;
 
 	convertd.argc = argc;

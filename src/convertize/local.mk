@@ -20,6 +20,7 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/network.c src/convertize/network.h \
 	src/convertize/options.c src/convertize/options.h \
 	src/convertize/probe.c src/convertize/probe.h \
+	src/convertize/probe_result.c src/convertize/probe_result.h \
 	src/convertize/routes.c src/convertize/routes.h \
 	src/convertize/transfer.c src/convertize/transfer.h \
 	src/common/endpoints.c src/common/endpoints.h \

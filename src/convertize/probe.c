@@ -15,7 +15,6 @@
 #include "convertize/probe.h"
 
 #include "convertize/counters.h"
-
 #include "convertize/transfer.h"
 
 #include <errno.h>
@@ -25,7 +24,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WITHHELD_COUNTER "MPTcpExtMPCapableSYNTXDisabled"
@@ -54,17 +52,9 @@ struct probe {
 	size_t len, sent;
 };
 
-static double now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
 static double elapsed_ms(const struct probe *probe)
 {
-	return now_ms() - probe->start;
+	return probe_now_ms() - probe->start;
 }
 
 /* Waits for the events, or an error; false if the time is up. @limit_ms: since the SYN */
@@ -133,7 +123,7 @@ static int send_syn(struct probe *probe)
 	const int on = 1;
 	ssize_t sent;
 
-	probe->start = now_ms();
+	probe->start = probe_now_ms();
 	if (probe->request->in_syn &&
 	    setsockopt(probe->fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0) {
 		sent = sendto(probe->fd, probe->bytes, probe->len, MSG_FASTOPEN | MSG_NOSIGNAL,
@@ -212,19 +202,6 @@ static bool send_rest(struct probe *probe)
 
 	/* padding may be more than the kernel takes at once; the first segments are what counts */
 	return sent > 0 || probe->len == probe->sent;
-}
-
-enum probe_outcome probe_judge(struct probe_result *result)
-{
-	size_t length = 0;
-
-	result->status = convert_message_length(result->message, result->message_len, &length);
-	if (result->status == CONVERT_STATUS_OK)
-		result->status = convert_response_parse(result->message, result->message_len,
-							&result->response);
-	if (result->status == CONVERT_STATUS_OK)
-		return PROBE_ANSWERED;
-	return result->status == CONVERT_STATUS_NEED_MORE ? PROBE_SILENT : PROBE_NOT_CONVERT;
 }
 
 static enum probe_outcome read_answer(struct probe *probe)
@@ -327,10 +304,10 @@ static void keep_pace(void)
 	double wait;
 
 	pthread_mutex_lock(&lock);
-	wait = begun[next] ? begun[next] + 1000 - now_ms() : 0;
+	wait = begun[next] ? begun[next] + 1000 - probe_now_ms() : 0;
 	if (wait > 0)
 		poll(NULL, 0, (int)wait + 1);
-	begun[next] = now_ms();
+	begun[next] = probe_now_ms();
 	next = (next + 1) % PROBES_A_SECOND;
 	pthread_mutex_unlock(&lock);
 }
@@ -386,16 +363,4 @@ void probe_run_all(const struct probe_request *requests, struct probe_result *ou
 		if (jobs[i].threaded)
 			pthread_join(jobs[i].thread, NULL);
 	free(jobs);
-}
-
-void probe_copy(struct probe_result *to, const struct probe_result *from)
-{
-	*to = *from;
-	probe_judge(to);
-}
-
-bool probe_is_connected(const struct probe_result *result)
-{
-	return result->outcome != PROBE_LOCAL && result->outcome != PROBE_UNREACHABLE &&
-	       result->outcome != PROBE_NO_SYN_ACK;
 }

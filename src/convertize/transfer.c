@@ -17,7 +17,6 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 #define TICK_MS 20
 #define SUBFLOWS_MAX 16
@@ -25,14 +24,6 @@
 #define SUBFLOWS_MS 2500 /* so long, and some round trips, the second half waits for them */
 #define SUBFLOWS_ROUND_TRIPS 4
 #define ALL_MS 30000     /* a path that is too slow for so few bytes is none */
-
-static double now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
 
 static void look_at_subflows(struct transfer *transfer)
 {
@@ -134,7 +125,7 @@ enum probe_outcome transfer_run(struct transfer *transfer)
 {
 	struct probe_result *result = transfer->result;
 	enum probe_outcome outcome = PROBE_SILENT;
-	double start = now_ms(), moved = start, now = start;
+	double start = probe_now_ms(), moved = start, now = start;
 	size_t before = 0, so_far;
 
 	while (!is_over(transfer, outcome) && now - moved < transfer->stall_ms &&
@@ -153,13 +144,13 @@ enum probe_outcome transfer_run(struct transfer *transfer)
 			break;
 		look_at_acknowledged(transfer);
 		look_at_subflows(transfer);
-		now = now_ms();
+		now = probe_now_ms();
 		so_far = result->acknowledged + result->returned + result->message_len;
 		if (so_far != before || end < transfer->len)
 			moved = now;
 		before = so_far;
 	}
-	result->transfer_ms = now_ms() - start;
+	result->transfer_ms = probe_now_ms() - start;
 	result->answer_ms = result->round_trip_ms + result->transfer_ms;
 	return outcome;
 }

@@ -3,7 +3,7 @@
 #ifndef CONVERTIZE_TRANSFER_H
 #define CONVERTIZE_TRANSFER_H
 
-#include "convertize/probe.h"
+#include "convertize/probe_result.h"
 
 struct transfer {
 	int fd;
@@ -21,8 +21,5 @@ struct transfer {
  * when all has come back, or nothing has moved for the time that it may.
  */
 enum probe_outcome transfer_run(struct transfer *transfer);
-
-/* Of probe.c: what has come so far; PROBE_SILENT while that may still become an answer. */
-enum probe_outcome probe_judge(struct probe_result *result);
 
 #endif

@@ -6,7 +6,8 @@ Nothing of the source tree is used here but what "make install" installs: the he
 flags come from convertproto.pc. The check fails
 
 - where the functions that the header declares aren't those that the library exports and lib/convertproto.map lists;
-- where a C or C++ compiler has a warning about the header, in any of the languages' versions.
+- where a C or C++ compiler has a warning about the header, in any of the languages' versions;
+- where the compiler has a warning about a program of examples/.
 """
 import glob
 import os
@@ -150,11 +151,21 @@ def check_languages(program):
                 yield "%s %s: %s" % (" ".join(compiler), flag, said)
 
 
+def check_examples(program):
+    """The examples, which are GNU C as they use what is Linux's own."""
+    compiler = program.compilers()[0]
+    for source in sorted(glob.glob(os.path.join(TOP, "examples", "*.c"))):
+        said = program.build(compiler, source, "-std=gnu11")
+        if said:
+            yield "%s: %s" % (os.path.relpath(source, TOP), said)
+
+
 def main():
     wrong = list(check_symbols())
     with tempfile.TemporaryDirectory() as directory:
         program = Program(directory)
         wrong += check_languages(program)
+        wrong += check_examples(program)
         cxx = program.compilers()[1]
     for line in wrong:
         print(line)

@@ -10,6 +10,8 @@
 #include "config.h"
 
 #include "convertd/config/settings.h"
+#include "convertd/config/settings_read.h"
+#include "convertd/policy/cookies.h"
 
 #include <stdlib.h>
 #include <string.h>

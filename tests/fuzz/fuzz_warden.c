@@ -4,14 +4,16 @@
  *
  * The first byte says what it is: a message for the service manager, a call, or verdicts. What passes for right must be
  * what convertd could send, within its bounds, and what no settings need must be refused.
- * To search for new inputs see fuzz_request.c; the sources are src/convertd/privilege/warden_message.c, warden_policy.c and
- * syn_packet.c.
+ * To search for new inputs see fuzz_request.c; the sources are notify_message.c, warden_message.c, warden_policy.c and
+ * syn_packet.c of src/convertd.
  */
 #include "config.h"
 
-#include "convertd/syn/syn_packet.h"
-#include "convertd/privilege/warden_message.h"
+#include "convertd/config/settings.h"
 #include "convertd/privilege/warden_policy.h"
+#include "convertd/process/notify_message.h"
+#include "convertd/rights/warden_message.h"
+#include "convertd/net/syn_packet.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +46,7 @@ static void check_notice(const char *text, size_t len)
 	REQUIRE(copy);
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	if (warden_notice_is_right(text, len)) {
+	if (notify_message_is_right(text, len)) {
 		REQUIRE(len > 0 && strlen(copy) == len);
 		/* Neither at the start of a line. */
 		REQUIRE(strncmp(copy, "MAINPID", 7) != 0 && !strstr(copy, "\nMAINPID"));
@@ -88,7 +90,7 @@ static void check_verdicts(const uint8_t *data, size_t size)
 		REQUIRE(verdict.accept <= 1 && (packet != NULL) == (verdict.len != 0));
 		REQUIRE(!packet || (verdict.accept && packet + verdict.len == data + at));
 		if (packet && syn_packet_parse(packet, verdict.len, &syn) == SYN_PACKET_OK &&
-		    warden_policy_allows_syn(&policy, &syn))
+		    warden_policy_allows_syn(&policy, &syn.flow.destination, syn.flow.destination_port))
 			REQUIRE(syn.flow.destination_port == PORT);
 	}
 	REQUIRE(at == before);

@@ -72,8 +72,8 @@ endif
 if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_shares tests/unit/test_cookies \
-	tests/unit/test_relay_watch tests/unit/test_shared tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
-	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_hold_table \
+	tests/unit/test_relay_watch tests/unit/test_anycast tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
+	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_withheld \
 	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_demand
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
@@ -119,9 +119,9 @@ tests_unit_test_own_SOURCES = tests/unit/test_own.c
 tests_unit_test_own_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS)
 tests_unit_test_own_LDADD = libconvertd.la $(SODIUM_LIBS) $(CHECK_LIBS)
 
-tests_unit_test_shared_SOURCES = tests/unit/test_shared.c
-tests_unit_test_shared_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
-tests_unit_test_shared_LDADD = libconvertd.la $(CHECK_LIBS)
+tests_unit_test_anycast_SOURCES = tests/unit/test_anycast.c
+tests_unit_test_anycast_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
+tests_unit_test_anycast_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_sources_SOURCES = tests/unit/test_sources.c
 tests_unit_test_sources_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -143,11 +143,11 @@ tests_unit_test_demand_SOURCES = tests/unit/test_demand.c
 tests_unit_test_demand_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_demand_LDADD = libconvertd.la $(CHECK_LIBS)
 
-tests_unit_test_hold_table_SOURCES = tests/unit/test_hold_table.c \
-	src/convertd/syn/hold_table.c src/convertd/syn/hold_table.h src/convertd/net/downstream.c src/convertd/net/downstream.h \
+tests_unit_test_withheld_SOURCES = tests/unit/test_withheld.c \
+	src/convertd/session/withheld.c src/convertd/session/withheld.h src/convertd/net/downstream.c src/convertd/net/downstream.h \
 	src/convertd/net/route.c src/convertd/net/source_bind.c src/convertd/net/source_bind.h
-tests_unit_test_hold_table_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS) -pthread
-tests_unit_test_hold_table_LDADD = libconvertd.la $(CHECK_LIBS)
+tests_unit_test_withheld_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS) -pthread
+tests_unit_test_withheld_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_log_SOURCES = tests/unit/test_log.c
 tests_unit_test_log_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
@@ -224,6 +224,38 @@ tests_unit_test_conn_LDADD = $(CHECK_LIBS)
 tests_unit_test_converters_SOURCES = tests/unit/test_converters.c
 tests_unit_test_converters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_converters_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+endif
+
+# the shim without a kernel: its own sources, and the fake kernel behind next.h (fake_kernel.h says what that replaces)
+if HAVE_CHECK
+check_LTLIBRARIES += libshimworld.la
+libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/unit/fake_kernel.h tests/unit/fake_private.h \
+	tests/unit/fake_kernel.c tests/unit/fake_network.c tests/unit/fake_socket.c tests/unit/fake_options.c tests/unit/fake_epoll.c \
+	tests/unit/fake_threads.c tests/unit/fake_beneath.c tests/unit/fake_faults.c tests/unit/fake_hooks.h \
+	src/shim/system/quiet.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/early.c \
+	src/shim/socket/options.c src/shim/wait/deadlines.c src/shim/wait/signals.c src/shim/wait/unseen.c src/shim/wait/watch.c \
+	src/shim/connect/attempt.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
+	src/shim/connect/dissolve.c src/shim/connect/gate.c \
+	src/shim/connect/input.c src/shim/connect/liveness.c src/shim/connect/lowat.c src/shim/connect/others.c \
+	src/shim/connect/output.c src/shim/connect/replace.c src/shim/connect/settle.c \
+	src/shim/process/leave.c src/shim/process/rights.c \
+	src/shim/hooks/socket.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \
+	src/shim/hooks/epoll.c
+libshimworld_la_CPPFLAGS = $(AM_CPPFLAGS) -include $(srcdir)/tests/unit/fake_hooks.h
+libshimworld_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+libshimworld_la_LIBADD = libclient.la libcodec.la libcommon.la
+
+shim_world_tests = tests/unit/test_shim_states tests/unit/test_shim_faults
+check_PROGRAMS += $(shim_world_tests)
+TESTS += $(shim_world_tests)
+
+tests_unit_test_shim_states_SOURCES = tests/unit/test_shim_states.c
+tests_unit_test_shim_states_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_shim_states_LDADD = libshimworld.la $(CHECK_LIBS)
+
+tests_unit_test_shim_faults_SOURCES = tests/unit/test_shim_faults.c
+tests_unit_test_shim_faults_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_shim_faults_LDADD = libshimworld.la $(CHECK_LIBS)
 endif
 
 # what the tests notice: run by hand, see its README.md

@@ -4,6 +4,7 @@
 
 #include "convertd/policy/access.h"
 #include "convertd/config/settings.h"
+#include "convertd/config/settings_read.h"
 
 #include "run.h"
 
@@ -34,7 +35,7 @@ static struct settings *settings_of(const char *words, struct problems *problems
 	strcpy(copy, words);
 	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
 		argv[argc++] = word;
-	return settings_create(argc, argv, problems);
+	return settings_read(argc, argv, problems);
 }
 
 static struct settings *right_settings_of(const char *words)
@@ -74,13 +75,13 @@ static struct in6_addr random_address(void)
 }
 
 /* What rules.h says, by looking at every rule. */
-static const struct rule *find_slowly(const struct rule *rules, size_t count,
+static const struct access_rule *find_slowly(const struct access_rule *rules, size_t count,
 				      const struct in6_addr *where, uint16_t port)
 {
-	const struct rule *best = NULL;
+	const struct access_rule *best = NULL;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct rule *rule = &rules[i];
+		const struct access_rule *rule = &rules[i];
 
 		if (!prefix_contains(&rule->match.prefix, where) || port < rule->match.port_first ||
 		    port > rule->match.port_last)
@@ -98,8 +99,8 @@ static const struct rule *find_slowly(const struct rule *rules, size_t count,
 START_TEST(longest_match)
 {
 	struct problems problems = { 0 };
-	struct rule rule[RULES] = { 0 };
-	struct rules rules = { 0 };
+	struct access_rule rule[RULES] = { 0 };
+	struct access_rules rules = { 0 };
 
 	random_state += (uint32_t)_i;
 	for (int i = 0; i < RULES; i++) {
@@ -109,14 +110,14 @@ START_TEST(longest_match)
 		rule[i].match.prefix = prefix_of(&some, (uint8_t)random_below(129));
 		rule[i].match.port_last = lasts[random_below(3)];
 		rule[i].allow = random_below(2);
-		ck_assert_int_eq(rules_add(&rules, &rule[i]), 0);
+		ck_assert_int_eq(access_rules_add(&rules, &rule[i]), 0);
 	}
-	rules_finish(&rules, &problems);
+	access_rules_finish(&rules, &problems);
 	for (int i = 0; i < QUESTIONS; i++) {
 		struct in6_addr where = random_address();
 		uint16_t port = (uint16_t)random_below(5);
-		const struct rule *found = rules_find(&rules, &where, port);
-		const struct rule *expected = find_slowly(rule, RULES, &where, port);
+		const struct access_rule *found = access_rules_find(&rules, &where, port);
+		const struct access_rule *expected = find_slowly(rule, RULES, &where, port);
 
 		ck_assert((found == NULL) == (expected == NULL));
 		if (!found)
@@ -127,7 +128,7 @@ START_TEST(longest_match)
 		if (!problems.count)
 			ck_assert_int_eq(found->allow, expected->allow);
 	}
-	rules_fini(&rules);
+	access_rules_fini(&rules);
 }
 END_TEST
 

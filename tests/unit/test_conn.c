@@ -249,6 +249,15 @@ START_TEST(in_a_child)
 }
 END_TEST
 
+/* The kernel doesn't say which socket it is, as where a filter of system calls forbids that: it is none of ours. */
+START_TEST(a_socket_without_a_cookie)
+{
+	ck_assert_ptr_null(conn_add(STDIN_FILENO));
+	ck_assert(!conn_maybe(STDIN_FILENO));
+	ck_assert_ptr_null(conn_of(STDIN_FILENO));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("conn");
@@ -259,6 +268,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_number_that_is_anothers_now, 0, 2);
 	tcase_add_test(tcase, descriptors_come_and_go);
 	tcase_add_test(tcase, many);
+	tcase_add_test(tcase, a_socket_without_a_cookie);
 	tcase_add_test(tcase, attention);
 	tcase_add_test(tcase, one_takes_the_next_step);
 	tcase_add_test(tcase, in_a_child);

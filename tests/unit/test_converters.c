@@ -2,7 +2,11 @@
 /* test_converters.c - which converter is asked, and when one is left alone: for a destination, and altogether */
 #include "config.h"
 
-#include "client/converters.h"
+#include "client/cache_place.h"
+#include "client/converters_choice.h"
+#include "client/converters_cookies.h"
+#include "client/converters_facts.h"
+#include "client/converters_refusals.h"
 #include "client/user_cache.h"
 
 #include "run.h"

@@ -636,13 +636,14 @@ static bool claimed_by_another(struct limits_member *member)
 
 START_TEST(told_but_claimed)
 {
+	static const struct limits_member_kind kind = { .claim = claimed_by_another };
 	const struct limits_settings settings = { .pending.total = 1, .prefix_v4 = 32 };
 	struct member a, b;
 	enum outcome reason;
 
 	configure(&settings);
 	enter(&a, "10.0.0.1");
-	a.member.claim = claimed_by_another;
+	a.member.kind = &kind;
 	enter(&b, "10.0.0.2");
 	ck_assert_int_eq(admit(&b), OUTCOME_NONE);
 	ck_assert(a.woken);

@@ -25,7 +25,7 @@ START_TEST(no_limits)
 
 	start();
 	relay.flow[RELAY_UPSTREAM].eof = true;
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, UINT64_MAX), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, UINT64_MAX), RELAY_WATCH_NONE);
 }
 END_TEST
 
@@ -34,11 +34,11 @@ START_TEST(idle)
 	static const struct relay_watch_settings settings = { .idle_ms = 100 };
 
 	start();
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1099), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1099), RELAY_WATCH_NONE);
 	relay.flow[_i].bytes++;
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1150), OUTCOME_NONE);
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1249), OUTCOME_NONE);
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1250), OUTCOME_IDLE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1150), RELAY_WATCH_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1249), RELAY_WATCH_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1250), RELAY_WATCH_IDLE);
 }
 END_TEST
 
@@ -47,13 +47,13 @@ START_TEST(half_closed)
 	static const struct relay_watch_settings settings = { .half_close_ms = 100 };
 
 	start();
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5000), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5000), RELAY_WATCH_NONE);
 	relay.flow[_i].eof = true;
 	relay.flow[!_i].bytes++;
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 6000), OUTCOME_NONE);
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 6099), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 6000), RELAY_WATCH_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 6099), RELAY_WATCH_NONE);
 	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 6100),
-			 OUTCOME_HALF_CLOSED);
+			 RELAY_WATCH_HALF_CLOSED);
 }
 END_TEST
 
@@ -62,21 +62,21 @@ START_TEST(stalled_relay)
 {
 	static const struct relay_watch_settings settings = { .stall_ms = 100 };
 	static const uint8_t bytes[3];
-	enum outcome expected = _i == RELAY_UPSTREAM ? OUTCOME_SERVER_STALLED : OUTCOME_CLIENT_STALLED;
+	enum relay_watch_verdict expected = _i == RELAY_UPSTREAM ? RELAY_WATCH_SERVER_STALLED : RELAY_WATCH_CLIENT_STALLED;
 
 	start();
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 4000), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 4000), RELAY_WATCH_NONE);
 	ck_assert_int_eq(relay_prepend(&relay, (enum relay_end)_i, bytes, sizeof(bytes)), 0);
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5000), OUTCOME_NONE);
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5099), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5000), RELAY_WATCH_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5099), RELAY_WATCH_NONE);
 	/* One byte is enough. */
 	relay.flow[_i].bytes++;
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5150), OUTCOME_NONE);
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5249), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5150), RELAY_WATCH_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5249), RELAY_WATCH_NONE);
 	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5250), expected);
 	/* And it is over once all is written. */
 	relay_fini(&relay);
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5251), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 5251), RELAY_WATCH_NONE);
 }
 END_TEST
 
@@ -93,18 +93,18 @@ START_TEST(stalled_socket)
 	relay.side[end].fd = fds[0];
 	relay.flow[!end].bytes = sizeof(bytes);
 	ck_assert_int_eq(send(fds[0], bytes, sizeof(bytes), 0), sizeof(bytes));
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 2000), OUTCOME_NONE);
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 2050), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 2000), RELAY_WATCH_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 2050), RELAY_WATCH_NONE);
 	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 2100),
-			 end == RELAY_UPSTREAM ? OUTCOME_CLIENT_STALLED : OUTCOME_SERVER_STALLED);
+			 end == RELAY_UPSTREAM ? RELAY_WATCH_CLIENT_STALLED : RELAY_WATCH_SERVER_STALLED);
 	/* Something more comes behind it: that isn't taken either. */
 	relay.flow[!end].bytes += sizeof(bytes);
 	ck_assert_int_eq(send(fds[0], bytes, sizeof(bytes), 0), sizeof(bytes));
 	ck_assert_int_eq(recv(fds[1], bytes, sizeof(bytes), 0), sizeof(bytes));
 	ck_assert_int_eq(recv(fds[1], bytes, sizeof(bytes), 0), sizeof(bytes));
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 3000), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 3000), RELAY_WATCH_NONE);
 	/* All is taken: it may stay so. */
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 9000), OUTCOME_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 9000), RELAY_WATCH_NONE);
 	close(fds[0]);
 	close(fds[1]);
 }
@@ -116,8 +116,8 @@ START_TEST(looked_at_late)
 	static const struct relay_watch_settings settings = { .idle_ms = 100 };
 
 	start();
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1050), OUTCOME_NONE);
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1777), OUTCOME_IDLE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1050), RELAY_WATCH_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1777), RELAY_WATCH_IDLE);
 }
 END_TEST
 
@@ -129,9 +129,9 @@ START_TEST(as_much_both_ways)
 	start();
 	relay.flow[RELAY_UPSTREAM].bytes++;
 	relay.flow[RELAY_DOWNSTREAM].bytes++;
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1090), OUTCOME_NONE);
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1150), OUTCOME_NONE);
-	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1190), OUTCOME_IDLE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1090), RELAY_WATCH_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1150), RELAY_WATCH_NONE);
+	ck_assert_int_eq(relay_watch_look(&watch, &relay, &settings, 1190), RELAY_WATCH_IDLE);
 }
 END_TEST
 

@@ -2,7 +2,9 @@
 /* test_settings.c - the command line and the configuration file: what is right, and what is said */
 #include "config.h"
 
+#include "convertd/base/log.h"
 #include "convertd/config/settings.h"
+#include "convertd/config/settings_read.h"
 #include "convertd/base/textfile.h"
 
 #include "run.h"
@@ -42,7 +44,7 @@ static struct settings *create(const char *text, const char *const *arguments,
 		make_file(text, strlen(text));
 	while (*arguments)
 		argv[argc++] = (char *)*arguments++;
-	settings = settings_create(argc, argv, problems);
+	settings = settings_read(argc, argv, problems);
 	if (text)
 		unlink(path);
 	return settings;
@@ -86,7 +88,7 @@ START_TEST(user_is_looked_up)
 {
 	char *argv[] = { (char *)"convertd", (char *)"--user", (char *)"no-such-user", NULL };
 	struct problems problems = { 0 };
-	struct settings *settings = settings_create(3, argv, &problems);
+	struct settings *settings = settings_read(3, argv, &problems);
 
 	/* For root alone: after a reload, others may not have the rights to ask. */
 	if (geteuid() != 0) {

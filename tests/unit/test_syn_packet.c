@@ -4,7 +4,7 @@
 #include "run.h"
 #include "syn_build.h"
 
-#include "convertd/syn/syn_packet.h"
+#include "convertd/net/syn_packet.h"
 
 #include <arpa/inet.h>
 #include <check.h>

@@ -2,8 +2,11 @@
 /* test_warden.c - what the main process takes for right, and what it permits */
 #include "config.h"
 
-#include "convertd/privilege/warden_message.h"
+#include "convertd/base/fdpass.h"
+#include "convertd/config/settings.h"
 #include "convertd/privilege/warden_policy.h"
+#include "convertd/process/notify_message.h"
+#include "convertd/rights/warden_message.h"
 
 #include "run.h"
 
@@ -14,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define IS_RIGHT(text) warden_notice_is_right(text, sizeof(text) - 1)
+#define IS_RIGHT(text) notify_message_is_right(text, sizeof(text) - 1)
 
 START_TEST(notices)
 {
@@ -68,7 +71,7 @@ START_TEST(forms)
 	ck_assert(!warden_call_is_right(&call, 0, false));
 	call.count = 0;
 	ck_assert(!FORM_IS_RIGHT(call, false));
-	call.count = SETTINGS_LISTEN_MAX + 1;
+	call.count = LISTEN_ADDRESSES_MAX + 1;
 	ck_assert(!FORM_IS_RIGHT(call, false));
 	call.count = 2; /* of which the second has no family */
 	ck_assert(!FORM_IS_RIGHT(call, false));
@@ -173,10 +176,9 @@ END_TEST
 static bool lets_go(const char *destination)
 {
 	union sockaddr_ip address = place(destination, "").address;
-	struct syn_packet syn = { .flow = { .destination = sockaddr_ip_in6(&address),
-					    .destination_port = sockaddr_ip_port(&address) } };
+	struct in6_addr in6 = sockaddr_ip_in6(&address);
 
-	return warden_policy_allows_syn(&policy, &syn);
+	return warden_policy_allows_syn(&policy, &in6, sockaddr_ip_port(&address));
 }
 
 START_TEST(syns)
@@ -247,24 +249,24 @@ START_TEST(descriptors)
 
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	open = count_open();
-	ck_assert_int_eq(warden_receive(pair[1], text, sizeof(text), false, &passed), -EAGAIN);
-	ck_assert_int_eq(warden_send(pair[0], "x", 1, 0), 1);
-	ck_assert_int_eq(warden_receive(pair[1], text, sizeof(text), false, &passed), 1);
+	ck_assert_int_eq(fdpass_receive(pair[1], text, sizeof(text), false, &passed), -EAGAIN);
+	ck_assert_int_eq(fdpass_send(pair[0], "x", 1, 0), 1);
+	ck_assert_int_eq(fdpass_receive(pair[1], text, sizeof(text), false, &passed), 1);
 	ck_assert_int_ge(passed, 0);
 	close(passed);
-	ck_assert_int_eq(warden_send(pair[0], "123456789", 9, 0), 9);
-	ck_assert_int_eq(warden_receive(pair[1], text, sizeof(text), false, &passed), -EMSGSIZE);
+	ck_assert_int_eq(fdpass_send(pair[0], "123456789", 9, 0), 9);
+	ck_assert_int_eq(fdpass_receive(pair[1], text, sizeof(text), false, &passed), -EMSGSIZE);
 	ck_assert_int_eq(passed, -1);
 	*header = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
 				    .cmsg_type = SCM_RIGHTS,
 				    .cmsg_len = CMSG_LEN(sizeof(twice)) };
 	memcpy(CMSG_DATA(header), twice, sizeof(twice));
 	ck_assert_int_eq(sendmsg(pair[0], &message, 0), 2);
-	ck_assert_int_eq(warden_receive(pair[1], text, sizeof(text), false, &passed), -EMSGSIZE);
+	ck_assert_int_eq(fdpass_receive(pair[1], text, sizeof(text), false, &passed), -EMSGSIZE);
 	ck_assert_int_eq(passed, -1);
 	ck_assert_uint_eq(count_open(), open);
 	close(pair[0]);
-	ck_assert_int_eq(warden_receive(pair[1], text, sizeof(text), true, &passed), 0);
+	ck_assert_int_eq(fdpass_receive(pair[1], text, sizeof(text), true, &passed), 0);
 	close(pair[1]);
 }
 END_TEST

@@ -5,6 +5,7 @@
 #include "convertd/base/log.h"
 
 #include "common/json.h"
+#include "convertd/base/clock.h"
 #include "convertd/base/notices.h"
 
 #include <assert.h>
@@ -213,19 +214,6 @@ void log_printf(enum log_level level, const char *format, ...)
 	errno = saved_errno;
 }
 
-uint64_t log_now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-uint64_t log_now_ms(void)
-{
-	return log_now_us() / 1000;
-}
-
 /* The generic cell rate algorithm (ITU-T I.371): a bucket of tokens in one word. */
 bool log_limit_take(struct log_limit *limit, uint64_t interval_us, unsigned burst, uint64_t now_us)
 {
@@ -245,7 +233,7 @@ bool log_limit_take(struct log_limit *limit, uint64_t interval_us, unsigned burs
 
 bool log_limit_pass(struct log_limit *limit, unsigned *suppressed)
 {
-	if (!log_limit_take(limit, LOG_LIMIT_MS * 1000ULL, 1, log_now_us()))
+	if (!log_limit_take(limit, LOG_LIMIT_MS * 1000ULL, 1, clock_now_us()))
 		return false;
 	*suppressed = (unsigned)atomic_exchange_explicit(&limit->left_out, 0, memory_order_relaxed);
 	return true;

@@ -77,10 +77,6 @@ bool log_limit_pass(struct log_limit *limit, unsigned *suppressed);
  */
 bool log_limit_take(struct log_limit *limit, uint64_t interval_us, unsigned burst, uint64_t now_us);
 
-/* Since some point in the past; they never go back. */
-uint64_t log_now_ms(void);
-uint64_t log_now_us(void);
-
 #define log_error(...) log_printf(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_printf(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_info(...) log_printf(LOG_LEVEL_INFO, __VA_ARGS__)

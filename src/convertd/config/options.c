@@ -4,6 +4,9 @@
 
 #include "convertd/config/options.h"
 
+#include "convertd/base/log.h"
+#include "convertd/config/settings.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -250,11 +253,11 @@ static bool apply_listen(const struct option_spec *spec, struct settings *settin
 	(void)spec;
 	if (!listen_parse(&listen, value, place, problems))
 		return false;
-	if (settings->listen_count == SETTINGS_LISTEN_MAX) {
+	if (settings->listen_count == LISTEN_ADDRESSES_MAX) {
 		problems_add(problems, place,
 			     "%s is one too many, the limit is %d; [::]:PORT listens on all addresses "
 			     "of the host",
-			     problems_quote(value, quote), SETTINGS_LISTEN_MAX);
+			     problems_quote(value, quote), LISTEN_ADDRESSES_MAX);
 		return false;
 	}
 	if (address->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(address)) {
@@ -271,7 +274,7 @@ static bool add_rule(const struct option_spec *spec, struct settings *settings, 
 		     const struct prefix_rule *match, int parsed, const struct place *place,
 		     struct problems *problems)
 {
-	const struct rule rule = { .match = *match, .allow = spec->min, .place = *place };
+	const struct access_rule rule = { .match = *match, .allow = spec->min, .place = *place };
 	char quote[PROBLEM_QUOTE_MAX], text[PREFIX_STRLEN];
 
 	if (parsed == -ERANGE)
@@ -282,7 +285,7 @@ static bool add_rule(const struct option_spec *spec, struct settings *settings, 
 			     problems_quote(value, quote), spec->unit,
 			     spec->max ? ", with ports 198.51.100.0/24:443, [2001:db8::/32]:80-90, :25" :
 					 "");
-	else if (rules_add(member(spec, settings), &rule) < 0)
+	else if (access_rules_add(member(spec, settings), &rule) < 0)
 		problems_add(problems, place, "out of memory");
 	else
 		return true;
@@ -308,10 +311,10 @@ static bool apply_destination(const struct option_spec *spec, struct settings *s
 	return add_rule(spec, settings, value, &match, parsed, place, problems);
 }
 
-static bool apply_shared(const struct option_spec *spec, struct settings *settings,
+static bool apply_shared_address(const struct option_spec *spec, struct settings *settings,
 			 const char *value, const struct place *place, struct problems *problems)
 {
-	return shared_add(member(spec, settings), value, place, problems);
+	return anycast_add(member(spec, settings), value, place, problems);
 }
 
 static bool apply_own(const struct option_spec *spec, struct settings *settings, const char *value,
@@ -349,12 +352,12 @@ static bool apply_metrics(const struct option_spec *spec, struct settings *setti
 		problems_add(problems, place,
 			     "%s is neither ADDR:PORT nor unix:/PATH of at most %d bytes; write "
 			     "127.0.0.1:%d or unix:/run/convertd/metrics.sock",
-			     quote, SETTINGS_SOCKET_PATH_MAX - 1, METRICS_PORT_EXAMPLE);
+			     quote, METRICS_PATH_MAX - 1, METRICS_PORT_EXAMPLE);
 		return false;
 	}
-	if (settings->metrics_count == SETTINGS_METRICS_MAX) {
+	if (settings->metrics_count == METRICS_ADDRESSES_MAX) {
 		problems_add(problems, place, "%s is one too many, the limit is %d", quote,
-			     SETTINGS_METRICS_MAX);
+			     METRICS_ADDRESSES_MAX);
 		return false;
 	}
 	settings->metrics[settings->metrics_count++] = where;
@@ -382,7 +385,7 @@ const struct option_spec options_table[] = {
 	  "other converters have this address as well (ECMP, anycast, a\n"
 	  "balancer with direct return): warn of what is missing for that;\n"
 	  "may be given again",
-	  apply_shared, MEMBER(shared), .flags = OPTION_REPEATS },
+	  apply_shared_address, MEMBER(anycast), .flags = OPTION_REPEATS },
 	{ NULL, "no-syn-window-fix", NULL, "leave the windows of SYNs alone; see convertd(8)",
 	  apply_flag, MEMBER(no_syn_window_fix) },
 	{ NULL, "hold-syn", "WHEN",

@@ -9,9 +9,11 @@
 #define CONVERTD_OPTIONS_H
 
 #include "convertd/base/problems.h"
-#include "convertd/config/settings.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+
+struct settings;
 
 /* Where an option may stand, and how often. */
 #define OPTION_REPEATS 0x1      /* each adds something; otherwise the command line's counts */

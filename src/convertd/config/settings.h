@@ -1,34 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * settings.h - all that convertd was told: immutable once read
+ * settings.h - what the operator has written: the options' values, immutable once they are read
  *
- * A reload makes new settings from the same command line and what the files say then; only when
- * these are right in all do they take the place of the old ones, as a whole.
+ * Settings are the same on any host. What they come to on this one, with its sysctls and its limit of open files, are
+ * the terms (terms.h), by which sessions go. A reload reads new settings (settings_read.h), which replace the old ones
+ * as a whole, and only when all of them are right.
  */
 #ifndef CONVERTD_SETTINGS_H
 #define CONVERTD_SETTINGS_H
 
-#include "common/sockaddr.h"
-#include "convertd/policy/access.h"
-#include "convertd/net/congestion.h"
-#include "convertd/policy/cookies.h"
-#include "convertd/policy/limits.h"
-#include "convertd/base/log.h"
-#include "convertd/policy/own.h"
+#include "convertd/base/listen_address.h"
+#include "convertd/base/metrics_address.h"
 #include "convertd/base/problems.h"
-#include "convertd/config/shared.h"
-#include "convertd/net/sources.h"
+#include "convertd/config/anycast.h"
 #include "convertd/config/user.h"
+#include "convertd/net/congestion.h"
+#include "convertd/net/sources.h"
+#include "convertd/policy/access.h"
+#include "convertd/policy/limits.h"
+#include "convertd/policy/own.h"
 
 #include <limits.h>
-#include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#define SETTINGS_LISTEN_MAX 64
-#define SETTINGS_METRICS_MAX 4
 #define SETTINGS_STATUS_DEFAULT "/run/convertd/metrics.sock" /* as contrib/convertd.conf has it */
-#define SETTINGS_SOCKET_PATH_MAX 108 /* bytes, with the NUL: unix(7) */
 #define SETTINGS_WORKERS_MAX 256
 #define SETTINGS_PORT 1234
 #define SETTINGS_LISTEN_DEFAULT "[::]:1234"
@@ -50,33 +46,20 @@ enum settings_hold {
 	SETTINGS_HOLD_OFF,
 };
 
-/* Where clients are accepted. */
-struct listen_address {
-	union sockaddr_ip address;
-	char device[IFNAMSIZ]; /* only what arrives there; "": wherever it arrives */
-};
-
-/* Same address and device? */
-bool listen_address_equal(const struct listen_address *a, const struct listen_address *b);
-
-/* Where HTTP is answered. */
-struct metrics_address {
-	union sockaddr_ip address;
-	char path[SETTINGS_SOCKET_PATH_MAX]; /* of a Unix socket; "": the address counts */
-};
-
 /* The path of a file, and where it was given. */
 struct settings_path {
 	char name[PATH_MAX]; /* "": none */
 	struct place place;
 };
 
+struct cookies;
+
 struct settings {
 	enum settings_action action;
 	struct settings_path config;
-	struct listen_address listen[SETTINGS_LISTEN_MAX];
+	struct listen_address listen[LISTEN_ADDRESSES_MAX];
 	size_t listen_count;
-	struct shared shared; /* addresses that other converters have as well */
+	struct anycast anycast; /* addresses that other converters have as well */
 	bool listen_is_default; /* nobody has said where */
 	struct access access;
 	struct own_told own;  /* addresses of this host's that it can't see itself */
@@ -98,7 +81,7 @@ struct settings {
 	unsigned log_level;       /* enum log_level */
 	unsigned log_format;      /* enum log_format */
 	unsigned log_rate;        /* lines a second about sessions of one outcome; 0: all */
-	struct metrics_address metrics[SETTINGS_METRICS_MAX];
+	struct metrics_address metrics[METRICS_ADDRESSES_MAX];
 	size_t metrics_count;
 	struct user user;
 	bool take_over; /* of a convertd that serves where this one is to */
@@ -109,20 +92,7 @@ struct settings {
 	bool no_syscall_filter, no_landlock;
 };
 
-/*
- * settings_create() - from the command line and the files that it names
- * @argv: as main() has it; may be given again for a reload
- * Returns NULL after telling @problems all that is wrong.
- */
-struct settings *settings_create(int argc, char *argv[], struct problems *problems);
-
-/*
- * Tells @problems what is wrong with a configuration file of @len bytes at @text, which it changes.
- * The files that it names are not read.
- */
-void settings_check_text(const char *name, char *text, size_t len, struct problems *problems);
-
-/* NULL is fine. */
+/* Frees settings of settings_read(); NULL is fine. */
 void settings_destroy(struct settings *settings);
 
 #endif

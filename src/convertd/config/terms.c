@@ -101,13 +101,13 @@ static unsigned read_synacks(void)
 }
 
 /* What a NAT translates to this host, and what it shares with other converters. Returns how many there are. */
-static size_t list_own(const struct settings *settings, struct prefix own[static OWN_TOLD_MAX + SHARED_MAX])
+static size_t list_own(const struct settings *settings, struct prefix own[static OWN_TOLD_MAX + ANYCAST_MAX])
 {
 	size_t count = settings->own.count;
 
 	memcpy(own, settings->own.prefix, count * sizeof(*own));
-	for (size_t i = 0; i < settings->shared.count; i++) {
-		struct in6_addr address = sockaddr_ip_in6(&settings->shared.address[i].address);
+	for (size_t i = 0; i < settings->anycast.count; i++) {
+		struct in6_addr address = sockaddr_ip_in6(&settings->anycast.address[i].address);
 
 		own[count++] = prefix_of(&address, 128);
 	}

@@ -27,8 +27,8 @@
 
 #include "convertd/net/downstream.h"
 
+#include "convertd/base/tcp_option.h"
 #include "convertd/net/congestion.h"
-#include "convertd/policy/request.h"
 #include "convertd/net/route.h"
 #include "convertd/net/source_bind.h"
 

@@ -17,9 +17,9 @@
 #include "convertd/net/listener.h"
 
 #include "common/sysctl.h"
-#include "convertd/process/inherit.h"
 #include "convertd/base/log.h"
-#include "convertd/privilege/rights.h"
+#include "convertd/net/congestion.h"
+#include "convertd/rights/rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -95,24 +95,12 @@ static const char *bind_remedy(int error)
 	}
 }
 
-const char *listener_place_name(const struct listen_address *where,
-				char buf[static LISTENER_DESCRIPTION_MAX])
-{
-	char text[SOCKADDR_STRLEN], *colon;
-
-	sockaddr_ip_format(&where->address, text);
-	colon = strrchr(text, ':');
-	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%.*s%s%s%s", (int)(colon - text), text,
-		 where->device[0] ? "%" : "", where->device, colon);
-	return buf;
-}
-
 static void tell_problem(struct problems *problems, const struct listen_address *where, int error)
 {
 	static const struct place place = { .name = "listen" };
-	char text[LISTENER_DESCRIPTION_MAX];
+	char text[LISTEN_ADDRESS_STRLEN];
 
-	problems_add(problems, &place, "%s: %s: %s", listener_place_name(where, text), strerror(error),
+	problems_add(problems, &place, "%s: %s: %s", listen_address_format(where, text), strerror(error),
 		     bind_remedy(error));
 }
 
@@ -180,29 +168,26 @@ static int socket_inherit(struct listener *listener, struct listener_socket *soc
 }
 
 struct listener *listener_create(const struct listen_address *where, size_t count,
-				 const struct inherited *inherited, struct problems *problems)
+				 const int *inherited, size_t inherited_count,
+				 struct problems *problems)
 {
 	struct listener *listener =
 		calloc(1, sizeof(*listener) + count * sizeof(struct listener_socket));
-	int *fds = calloc(count, sizeof(*fds)), error = 0;
-	size_t found;
+	int error = 0;
 
-	if (!listener || !fds) {
+	if (!listener) {
 		tell_problem(problems, where, ENOMEM);
-		free(listener);
-		free(fds);
 		return NULL;
 	}
-	found = inherit_find(inherited, where, fds, count);
 	listener->where = *where;
-	listener->inherited = found > 0;
-	listener->count = found ? found : count;
+	listener->inherited = inherited_count > 0;
+	listener->count = inherited_count ? inherited_count : count;
 	for (size_t i = 0; i < count; i++)
 		listener->sockets[i].fd = -1;
 	for (size_t i = 0; i < listener->count && !error; i++)
-		error = found ? socket_inherit(listener, &listener->sockets[i], fds[i]) :
+		error = inherited_count ?
+				socket_inherit(listener, &listener->sockets[i], inherited[i]) :
 				socket_open(listener, &listener->sockets[i], i == 0);
-	free(fds);
 	if (!error)
 		return listener;
 	tell_problem(problems, where, -error);
@@ -254,7 +239,7 @@ void listener_set_pending(struct listener *listener, unsigned pending)
 
 void listener_set_congestion(struct listener *listener, const char *name)
 {
-	char text[LISTENER_DESCRIPTION_MAX];
+	char text[LISTEN_ADDRESS_STRLEN];
 
 	/* A socket that was never told goes by the sysctl, whatever becomes of that. */
 	if (!*name && !listener->congestion_set)
@@ -266,7 +251,7 @@ void listener_set_congestion(struct listener *listener, const char *name)
 		if (!error)
 			continue;
 		log_warning("%s: the congestion control stays as it was: %s",
-			    listener_place_name(&listener->where, text), strerror(-error));
+			    listen_address_format(&listener->where, text), strerror(-error));
 		return;
 	}
 }
@@ -277,10 +262,9 @@ bool listener_is_at(const struct listener *listener, const struct listen_address
 	       (!where->device[0] || if_nametoindex(where->device) == listener->device_index);
 }
 
-const char *listener_name(const struct listener *listener,
-			  char buf[static LISTENER_DESCRIPTION_MAX])
+const char *listener_name(const struct listener *listener, char buf[static LISTEN_ADDRESS_STRLEN])
 {
-	return listener_place_name(&listener->where, buf);
+	return listen_address_format(&listener->where, buf);
 }
 
 /* Sockets stay what they were made as. Inherited ones are somebody else's to make, who was told. */
@@ -297,9 +281,9 @@ const char *listener_describe(const struct listener *listener,
 {
 	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
 	bool fastopen = listener->fastopen && (sysctl < 0 || sysctl & LISTENER_SYSCTL_FASTOPEN);
-	char text[LISTENER_DESCRIPTION_MAX];
+	char text[LISTEN_ADDRESS_STRLEN];
 
-	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", listener_place_name(&listener->where, text),
+	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", listen_address_format(&listener->where, text),
 		 describe_protocol(listener), fastopen ? ", Fast Open" : "",
 		 listener->inherited ? ", inherited" : "");
 	return buf;

@@ -3,14 +3,13 @@
 #ifndef CONVERTD_LISTENER_H
 #define CONVERTD_LISTENER_H
 
-#include "convertd/base/log.h"
-#include "convertd/config/settings.h"
+#include "convertd/base/listen_address.h"
+#include "convertd/base/problems.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-struct inherited;
 struct listener;
 
 /* Connections that wait for accept() on a socket, and those of them that have data in the SYN. */
@@ -26,17 +25,19 @@ struct listener_socket {
 };
 
 /* Room for what listener_describe() prints. */
-#define LISTENER_DESCRIPTION_MAX (SOCKADDR_STRLEN + IFNAMSIZ + 40)
+#define LISTENER_DESCRIPTION_MAX (LISTEN_ADDRESS_STRLEN + 40)
 
 /*
  * listener_create() - bind sockets, or take those that were inherited, without listening yet
  * @where: :: takes IPv4 as well
  * @count: sockets that share the place, one at least
- * @inherited: it may have sockets for the place, fewer perhaps
+ * @inherited, @inherited_count: sockets that listen there already, @count at most, which are duplicated; none:
+ * new ones are bound
  * Returns NULL after telling @problems what went wrong.
  */
 struct listener *listener_create(const struct listen_address *where, size_t count,
-				 const struct inherited *inherited, struct problems *problems);
+				 const int *inherited, size_t inherited_count,
+				 struct problems *problems);
 
 /* Closes what sockets are still open; its acceptors must have gone. NULL is fine. */
 void listener_destroy(struct listener *listener);
@@ -67,13 +68,8 @@ void listener_set_congestion(struct listener *listener, const char *name);
 /* Is this what it listens on? Not once an interface has gone and come back as another. */
 bool listener_is_at(const struct listener *listener, const struct listen_address *where);
 
-/* "[::]%eth0:1234", of a place where none has to be; returns @buf. */
-const char *listener_place_name(const struct listen_address *where,
-				char buf[static LISTENER_DESCRIPTION_MAX]);
-
-/* The same of a listener; returns @buf. */
-const char *listener_name(const struct listener *listener,
-			  char buf[static LISTENER_DESCRIPTION_MAX]);
+/* Where it listens, as listen_address_format() writes it; returns @buf. */
+const char *listener_name(const struct listener *listener, char buf[static LISTEN_ADDRESS_STRLEN]);
 
 /* "[::]%eth0:1234 (MPTCP, Fast Open)"; returns @buf. */
 const char *listener_describe(const struct listener *listener,

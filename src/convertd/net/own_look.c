@@ -18,10 +18,8 @@
 
 #include "convertd/net/own_look.h"
 
-#include "convertd/base/log.h"
-#include "convertd/policy/own.h"
+#include "convertd/base/clock.h"
 #include "convertd/net/route.h"
-#include "convertd/config/settings.h"
 
 #include <errno.h>
 #include <linux/inet_diag.h>
@@ -90,7 +88,7 @@ void own_look_destroy(struct own_look *look)
 
 static uint64_t now_seconds(void)
 {
-	return (log_now_ms() / 1000 + 1) & TIME_MASK;
+	return (clock_now_ms() / 1000 + 1) & TIME_MASK;
 }
 
 static bool is_elsewhere(uint64_t key)
@@ -162,13 +160,13 @@ static bool has_socket(struct own_look *look, const union sockaddr_ip *local, ui
 }
 
 /* Has this host the other end of a connection of ours at @local, seen from @peer? */
-static bool has_other_end(struct own_look *look, const struct settings *settings,
+static bool has_other_end(struct own_look *look, const struct listen_address *listen, size_t listen_count,
 			  const union sockaddr_ip *local, uint16_t port, const struct in6_addr *peer)
 {
 	if (has_socket(look, local, port, peer))
 		return true;
-	for (size_t i = 0; i < settings->listen_count && i < LISTEN_LOOKS; i++) {
-		uint16_t own = sockaddr_ip_port(&settings->listen[i].address);
+	for (size_t i = 0; i < listen_count && i < LISTEN_LOOKS; i++) {
+		uint16_t own = sockaddr_ip_port(&listen[i].address);
 
 		if (own != port && has_socket(look, local, own, peer))
 			return true;
@@ -176,8 +174,8 @@ static bool has_other_end(struct own_look *look, const struct settings *settings
 	return false;
 }
 
-bool own_look_meets(struct own_look *look, const struct settings *settings, struct route *route, int fd,
-		    const union sockaddr_ip *server, const struct tcp_info *info)
+bool own_look_meets(struct own_look *look, const struct listen_address *listen, size_t listen_count,
+		    struct route *route, int fd, const union sockaddr_ip *server, const struct tcp_info *info)
 {
 	uint64_t key = sockaddr_ip_hash(server);
 	struct in6_addr address = sockaddr_ip_in6(server), router;
@@ -190,12 +188,10 @@ bool own_look_meets(struct own_look *look, const struct settings *settings, stru
 	if (!look || (info->tcpi_rtt > NEAR_US && !info->tcpi_total_retrans) || is_elsewhere(key) ||
 	    getsockname(fd, &local.sa, &len) < 0)
 		return false;
-	found = has_other_end(look, settings, &local, port, &address) ||
+	found = has_other_end(look, listen, listen_count, &local, port, &address) ||
 		(route && route_gateway(route, &address, &router) &&
-		 has_other_end(look, settings, &local, port, &router));
-	if (found)
-		own_learn(&address, 0, log_now_ms());
-	else
+		 has_other_end(look, listen, listen_count, &local, port, &router));
+	if (!found)
 		atomic_store_explicit(&elsewhere[key % PLACES], (key & ~TIME_MASK) | now_seconds(),
 				      memory_order_relaxed);
 	return found;

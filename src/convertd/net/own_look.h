@@ -4,12 +4,13 @@
 #define CONVERTD_OWN_LOOK_H
 
 #include "common/sockaddr.h"
+#include "convertd/base/listen_address.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct own_look;
 struct route;
-struct settings;
 struct tcp_info;
 
 /* For one thread. Returns NULL with errno set: no descriptor, no memory. */
@@ -21,12 +22,12 @@ void own_look_destroy(struct own_look *look);
 /*
  * own_look_meets() - does the connection of @fd to @server end on this host?
  * @look: NULL: nothing is found
- * @settings: where convertd itself listens
+ * @listen, @listen_count: where convertd itself listens
  * @route: asked for the router on the way to the server
  * @info: of the connection, which is established
- * What was found is learned (own.h). A server that was looked at isn't looked at again for a minute.
+ * Returns false for a server that was looked at in the last minute, and wasn't on this host.
  */
-bool own_look_meets(struct own_look *look, const struct settings *settings, struct route *route, int fd,
-		    const union sockaddr_ip *server, const struct tcp_info *info);
+bool own_look_meets(struct own_look *look, const struct listen_address *listen, size_t listen_count,
+		    struct route *route, int fd, const union sockaddr_ip *server, const struct tcp_info *info);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "convertd/net/plain_servers.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/base/log.h"
 
 #include <stdatomic.h>
@@ -26,7 +27,7 @@ static _Atomic uint64_t places[PLACES];
 /* Never 0, which is an empty place. */
 static uint64_t now_seconds(void)
 {
-	return (log_now_ms() / 1000 + 1) & TIME_MASK;
+	return (clock_now_ms() / 1000 + 1) & TIME_MASK;
 }
 
 bool plain_servers_has(const union sockaddr_ip *server)

@@ -11,7 +11,7 @@
 
 #include "convertd/net/source_bind.h"
 
-#include "convertd/privilege/rights.h"
+#include "convertd/rights/rights.h"
 #include "convertd/net/route.h"
 
 #include <errno.h>

@@ -10,8 +10,6 @@
 
 #include "convertd/observe/ask.h"
 
-#include "convertd/observe/endpoint.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,12 +86,12 @@ static void print_body(const char *body)
 
 int ask_status(const struct metrics_address *where)
 {
-	char *answer = malloc(ANSWER_MAX + 1), name[ENDPOINT_NAME_MAX];
+	char *answer = malloc(ANSWER_MAX + 1), name[METRICS_ADDRESS_STRLEN];
 	int fd = answer ? open_connection(where) : -ENOMEM;
 	ssize_t len = fd < 0 ? fd : exchange(fd, answer);
 	const char *body = len < 0 ? NULL : find_body(answer);
 
-	endpoint_name(where, name);
+	metrics_address_format(where, name);
 	if (fd >= 0)
 		close(fd);
 	if (body)

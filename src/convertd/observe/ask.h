@@ -3,7 +3,7 @@
 #ifndef CONVERTD_ASK_H
 #define CONVERTD_ASK_H
 
-#include "convertd/config/settings.h"
+#include "convertd/base/metrics_address.h"
 
 /*
  * ask_status() - print the status of the converter whose --metrics is @where

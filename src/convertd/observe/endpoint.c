@@ -17,9 +17,9 @@
 
 #include "convertd/observe/endpoint.h"
 
-#include "convertd/base/log.h"
+#include "convertd/base/clock.h"
 #include "convertd/base/problems.h"
-#include "convertd/privilege/rights.h"
+#include "convertd/rights/rights.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,24 +29,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-const char *endpoint_name(const struct metrics_address *where, char buf[static ENDPOINT_NAME_MAX])
-{
-	char text[SOCKADDR_STRLEN];
-
-	if (where->path[0])
-		snprintf(buf, ENDPOINT_NAME_MAX, "unix:%s", where->path);
-	else
-		snprintf(buf, ENDPOINT_NAME_MAX, "%s", sockaddr_ip_format(&where->address, text));
-	return buf;
-}
-
 static void tell_problem(struct problems *problems, const struct metrics_address *where,
 			 const char *text)
 {
 	static const struct place place = { .name = "metrics" };
-	char name[ENDPOINT_NAME_MAX];
+	char name[METRICS_ADDRESS_STRLEN];
 
-	problems_add(problems, &place, "%s: %s", endpoint_name(where, name), text);
+	problems_add(problems, &place, "%s: %s", metrics_address_format(where, name), text);
 }
 
 #ifdef HAVE_LIBMICROHTTPD
@@ -104,7 +93,7 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 		if (!c)
 			return;
 		c->fd = info->connect_fd;
-		c->deadline_ms = log_now_ms() + DEADLINE_SECONDS * 1000;
+		c->deadline_ms = clock_now_ms() + DEADLINE_SECONDS * 1000;
 		c->next = endpoint->connections;
 		if (c->next)
 			c->next->prev = c;
@@ -186,7 +175,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 /* Lets the library do what there is to do, and comes again when it wants to, or at a deadline. */
 static void run(struct endpoint *endpoint)
 {
-	uint64_t now = log_now_ms(), wait = 1000;
+	uint64_t now = clock_now_ms(), wait = 1000;
 	MHD_UNSIGNED_LONG_LONG asked;
 	struct timeval timeout;
 
@@ -401,10 +390,9 @@ void endpoint_leave(struct endpoint *endpoint)
 	endpoint->left = true;
 }
 
-bool endpoint_is_at(const struct endpoint *endpoint, const struct metrics_address *where)
+const struct metrics_address *endpoint_address(const struct endpoint *endpoint)
 {
-	return strcmp(endpoint->where.path, where->path) == 0 &&
-	       (where->path[0] || sockaddr_ip_equal(&endpoint->where.address, &where->address));
+	return &endpoint->where;
 }
 
 #else
@@ -440,11 +428,10 @@ void endpoint_leave(struct endpoint *endpoint)
 	(void)endpoint;
 }
 
-bool endpoint_is_at(const struct endpoint *endpoint, const struct metrics_address *where)
+const struct metrics_address *endpoint_address(const struct endpoint *endpoint)
 {
 	(void)endpoint;
-	(void)where;
-	return false;
+	return NULL;
 }
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef CONVERTD_ENDPOINT_H
 #define CONVERTD_ENDPOINT_H
 
-#include "convertd/config/settings.h"
+#include "convertd/base/metrics_address.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,13 +40,10 @@ int endpoint_socket(const struct endpoint *endpoint);
 /* Its socket is another process's now: endpoint_destroy() leaves its place in the file system alone. */
 void endpoint_leave(struct endpoint *endpoint);
 
-bool endpoint_is_at(const struct endpoint *endpoint, const struct metrics_address *where);
+/* Where it listens. */
+const struct metrics_address *endpoint_address(const struct endpoint *endpoint);
 
 /* Ends all connections. NULL is fine. */
 void endpoint_destroy(struct endpoint *endpoint);
-
-/* "127.0.0.1:9103", "unix:/run/convertd/metrics.sock"; returns @buf. */
-#define ENDPOINT_NAME_MAX 128
-const char *endpoint_name(const struct metrics_address *where, char buf[static ENDPOINT_NAME_MAX]);
 
 #endif

@@ -9,10 +9,10 @@
 #ifndef CONVERTD_METRICS_H
 #define CONVERTD_METRICS_H
 
-#include "convertd/observe/outcome.h"
+#include "convertd/policy/outcome.h"
 #include "convertd/observe/record.h"
+#include "convertd/policy/session_state.h"
 #include "convertd/relay/relay.h"
-#include "convertd/session/session_private.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

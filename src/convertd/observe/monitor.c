@@ -9,16 +9,15 @@
 
 #include "convertd/observe/monitor.h"
 
-#include "convertd/policy/demand.h"
-#include "convertd/observe/endpoint.h"
-#include "convertd/process/handover.h"
-#include "convertd/process/inherit.h"
+#include "convertd/base/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/base/memory.h"
+#include "convertd/observe/endpoint.h"
 #include "convertd/observe/metrics.h"
-#include "convertd/observe/outcome.h"
-#include "convertd/config/settings.h"
 #include "convertd/observe/status.h"
+#include "convertd/policy/demand.h"
+#include "convertd/policy/limits.h"
+#include "convertd/policy/outcome.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
@@ -46,7 +45,6 @@ struct sample {
 
 struct monitor {
 	struct event_base *base;
-	const struct inherited *inherited;
 	struct event *tick;
 	struct demand *demand;
 	struct shard *shards;
@@ -55,8 +53,8 @@ struct monitor {
 	size_t sample_count; /* all that were taken; the last of them are kept */
 	uint64_t ended_at_trim;
 	unsigned ticks_since_trim;
-	struct endpoint *endpoints[SETTINGS_METRICS_MAX];
-	struct endpoint *next[SETTINGS_METRICS_MAX]; /* those of monitor_open() */
+	struct endpoint *endpoints[METRICS_ADDRESSES_MAX];
+	struct endpoint *next[METRICS_ADDRESSES_MAX]; /* those of monitor_open() */
 	char *listening;
 	size_t workers;
 	unsigned max_connections, max_pending;
@@ -78,7 +76,7 @@ static void take_sample(struct monitor *monitor)
 	struct sample *sample = &monitor->samples[monitor->sample_count++ % SAMPLES];
 
 	sum_up(monitor, &sample->sum);
-	sample->at_ms = log_now_ms();
+	sample->at_ms = clock_now_ms();
 }
 
 /* The one that is the longest ago; there is one at least. */
@@ -101,7 +99,7 @@ static void read_status(const struct monitor *monitor, struct status *status)
 	memset(status, 0, sizeof(*status));
 	sum_up(monitor, &status->sum);
 	status->before = before->sum;
-	status->before_seconds = (double)(log_now_ms() - before->at_ms) / 1000;
+	status->before_seconds = (double)(clock_now_ms() - before->at_ms) / 1000;
 	status->now = time(NULL);
 	status->started = monitor->started;
 	status->configured = monitor->configured;
@@ -120,7 +118,7 @@ static void read_status(const struct monitor *monitor, struct status *status)
 		status->families[i].state = families_state((enum family)i);
 		status->families[i].routed = families_is_routed((enum family)i);
 	}
-	status->own_count = own_copy(status->own, log_now_ms());
+	status->own_count = own_copy(status->own, clock_now_ms());
 	status->notice_count = notices_copy(status->notices);
 }
 
@@ -210,7 +208,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	give_memory_back(monitor);
 }
 
-struct monitor *monitor_create(struct event_base *base, const struct inherited *inherited)
+struct monitor *monitor_create(struct event_base *base)
 {
 	static const struct timeval tick = { .tv_sec = TICK_SECONDS };
 	struct monitor *monitor = calloc(1, sizeof(*monitor));
@@ -218,7 +216,6 @@ struct monitor *monitor_create(struct event_base *base, const struct inherited *
 	if (!monitor)
 		return NULL;
 	monitor->base = base;
-	monitor->inherited = inherited;
 	monitor->started = time(NULL);
 	monitor->ticks_since_trim = TRIM_TICKS;
 	take_sample(monitor);
@@ -234,7 +231,7 @@ void monitor_destroy(struct monitor *monitor)
 	if (!monitor)
 		return;
 	tell_left_out(monitor);
-	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++)
+	for (size_t i = 0; i < METRICS_ADDRESSES_MAX; i++)
 		endpoint_destroy(monitor->endpoints[i]);
 	free(monitor->listening);
 	if (monitor->tick)
@@ -268,15 +265,15 @@ struct log_limit *monitor_log_limits(struct monitor *monitor)
 static struct endpoint *find_endpoint(struct endpoint *const *endpoints,
 				      const struct metrics_address *where)
 {
-	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++)
-		if (endpoints[i] && endpoint_is_at(endpoints[i], where))
+	for (size_t i = 0; i < METRICS_ADDRESSES_MAX; i++)
+		if (endpoints[i] && metrics_address_equal(endpoint_address(endpoints[i]), where))
 			return endpoints[i];
 	return NULL;
 }
 
 static bool contains(struct endpoint *const *endpoints, const struct endpoint *endpoint)
 {
-	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++)
+	for (size_t i = 0; i < METRICS_ADDRESSES_MAX; i++)
 		if (endpoints[i] == endpoint)
 			return true;
 	return false;
@@ -285,27 +282,27 @@ static bool contains(struct endpoint *const *endpoints, const struct endpoint *e
 /* Destroys the @endpoints that aren't @kept. */
 static void destroy_others(struct endpoint **endpoints, struct endpoint *const *kept)
 {
-	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++) {
+	for (size_t i = 0; i < METRICS_ADDRESSES_MAX; i++) {
 		if (endpoints[i] && !contains(kept, endpoints[i]))
 			endpoint_destroy(endpoints[i]);
 		endpoints[i] = NULL;
 	}
 }
 
-bool monitor_open(struct monitor *monitor, const struct settings *settings,
-		  struct problems *problems)
+bool monitor_open(struct monitor *monitor, const struct metrics_address *addresses, size_t count,
+		  int (*inherited)(const void *arg, const struct metrics_address *where),
+		  const void *arg, struct problems *problems)
 {
-	for (size_t i = 0; i < settings->metrics_count; i++) {
-		const struct metrics_address *where = &settings->metrics[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct metrics_address *where = &addresses[i];
 
 		/* Given twice, it is one. */
 		if (find_endpoint(monitor->next, where))
 			continue;
 		monitor->next[i] = find_endpoint(monitor->endpoints, where);
 		if (!monitor->next[i])
-			monitor->next[i] = endpoint_create(
-				monitor->base, where, inherit_find_metrics(monitor->inherited, where),
-				on_question, monitor, problems);
+			monitor->next[i] = endpoint_create(monitor->base, where, inherited(arg, where),
+							   on_question, monitor, problems);
 		if (!monitor->next[i]) {
 			monitor_abandon(monitor);
 			return false;
@@ -347,17 +344,19 @@ void monitor_count_reload(struct monitor *monitor, bool ok)
 		monitor->reloads_failed++;
 }
 
-void monitor_give(const struct monitor *monitor, struct handover *handover)
+size_t monitor_sockets(const struct monitor *monitor, int fds[static METRICS_ADDRESSES_MAX])
 {
-	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++)
+	size_t count = 0;
+
+	for (size_t i = 0; i < METRICS_ADDRESSES_MAX; i++)
 		if (monitor->endpoints[i])
-			handover_give(handover, HANDOVER_METRICS,
-				      endpoint_socket(monitor->endpoints[i]));
+			fds[count++] = endpoint_socket(monitor->endpoints[i]);
+	return count;
 }
 
 void monitor_leave(struct monitor *monitor)
 {
-	for (size_t i = 0; i < SETTINGS_METRICS_MAX; i++) {
+	for (size_t i = 0; i < METRICS_ADDRESSES_MAX; i++) {
 		if (monitor->endpoints[i])
 			endpoint_leave(monitor->endpoints[i]);
 		endpoint_destroy(monitor->endpoints[i]);

@@ -8,22 +8,21 @@
 #ifndef CONVERTD_MONITOR_H
 #define CONVERTD_MONITOR_H
 
+#include "convertd/base/metrics_address.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
 struct demand;
 struct event_base;
-struct handover;
-struct inherited;
 struct log_limit;
 struct limits_settings;
 struct metrics;
 struct monitor;
 struct problems;
-struct settings;
 
-/* @inherited: may have sockets to be asked at; must outlive it. Returns NULL without memory. */
-struct monitor *monitor_create(struct event_base *base, const struct inherited *inherited);
+/* Answers in @base's loop. Returns NULL without memory. */
+struct monitor *monitor_create(struct event_base *base);
 
 /* After all that counts in it. Tells what the log has left out. NULL is fine. */
 void monitor_destroy(struct monitor *monitor);
@@ -32,12 +31,14 @@ void monitor_destroy(struct monitor *monitor);
 struct metrics *monitor_add_metrics(struct monitor *monitor);
 
 /*
- * New settings come into force in two steps. monitor_open() listens where they say; it returns
+ * New settings come into force in two steps. monitor_open() listens at the @count @addresses, with sockets that
+ * @inherited has for them: it returns one that is the monitor's from then on, or -1. It returns
  * false after telling @problems, with everything as it was. Then monitor_commit(), which can't
  * fail, stops to listen where they don't; or monitor_abandon(), if something else has failed.
  */
-bool monitor_open(struct monitor *monitor, const struct settings *settings,
-		  struct problems *problems);
+bool monitor_open(struct monitor *monitor, const struct metrics_address *addresses, size_t count,
+		  int (*inherited)(const void *arg, const struct metrics_address *where),
+		  const void *arg, struct problems *problems);
 void monitor_abandon(struct monitor *monitor);
 
 /*
@@ -56,8 +57,8 @@ void monitor_count_reload(struct monitor *monitor, bool ok);
 /* From now on /healthz says 503, so that balancers look for another converter; or no longer. */
 void monitor_set_draining(struct monitor *monitor, bool draining);
 
-/* Calls handover_give() for each socket where it is asked. */
-void monitor_give(const struct monitor *monitor, struct handover *handover);
+/* Puts the sockets on which it is asked into @fds; they stay the monitor's. Returns how many there are. */
+size_t monitor_sockets(const struct monitor *monitor, int fds[static METRICS_ADDRESSES_MAX]);
 
 /* These are another process's now: answers nobody any more. */
 void monitor_leave(struct monitor *monitor);

@@ -4,7 +4,7 @@
 #define CONVERTD_RECORD_H
 
 #include "common/sockaddr.h"
-#include "convertd/observe/outcome.h"
+#include "convertd/policy/outcome.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -88,15 +88,15 @@ static bool embedded_v4(const struct in6_addr *address, struct in6_addr *v4)
 	return false;
 }
 
-static int add_builtin(struct rules *rules)
+static int add_builtin(struct access_rules *rules)
 {
 	for (size_t i = 0; i < sizeof(builtin_denials) / sizeof(builtin_denials[0]); i++) {
-		struct rule rule = { .builtin = true };
+		struct access_rule rule = { .builtin = true };
 		int error = prefix_rule_parse(&rule.match, builtin_denials[i]);
 
 		assert(error == 0);
 		if (!error)
-			error = rules_add(rules, &rule);
+			error = access_rules_add(rules, &rule);
 		if (error)
 			return error;
 	}
@@ -112,7 +112,7 @@ static void check_hairpin(const struct access *access, struct problems *problems
 		problems_add(problems, place,
 			     "nothing says who the clients are; add allow-client PREFIX");
 	for (size_t i = 0; i < access->clients.count; i++) {
-		const struct rule *rule = &access->clients.rule[i];
+		const struct access_rule *rule = &access->clients.rule[i];
 		const struct prefix *prefix = &rule->match.prefix;
 		bool v4 = prefix->length == 96 && IN6_IS_ADDR_V4MAPPED(&prefix->address);
 
@@ -130,8 +130,8 @@ int access_finish(struct access *access, struct problems *problems)
 
 	if (error)
 		return error;
-	rules_finish(&access->clients, problems);
-	rules_finish(&access->destinations, problems);
+	access_rules_finish(&access->clients, problems);
+	access_rules_finish(&access->destinations, problems);
 	if (access->no_hairpin)
 		check_hairpin(access, problems);
 	return 0;
@@ -139,13 +139,13 @@ int access_finish(struct access *access, struct problems *problems)
 
 void access_fini(struct access *access)
 {
-	rules_fini(&access->clients);
-	rules_fini(&access->destinations);
+	access_rules_fini(&access->clients);
+	access_rules_fini(&access->destinations);
 }
 
 bool access_client(const struct access *access, const struct in6_addr *client)
 {
-	return rules_allow(&access->clients, client, 0);
+	return access_rules_allow(&access->clients, client, 0);
 }
 
 /* access_destination() for an address itself, whatever is inside. */
@@ -153,7 +153,7 @@ static enum access_verdict check_address(const struct access *access,
 					 const struct in6_addr *address, uint16_t port,
 					 access_route_fn *route, void *arg, const char **reason)
 {
-	const struct rule *rule = rules_find(&access->destinations, address, port);
+	const struct access_rule *rule = access_rules_find(&access->destinations, address, port);
 
 	if (rule ? !rule->allow : access->destinations.closed) {
 		*reason = rule && rule->builtin ? "destination not public" : "destination denied";

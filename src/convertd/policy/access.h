@@ -4,13 +4,13 @@
 #define CONVERTD_ACCESS_H
 
 #include "convertd/net/route.h"
-#include "convertd/policy/rules.h"
+#include "convertd/policy/access_rules.h"
 
 #include <stdbool.h>
 
 struct access {
-	struct rules clients;
-	struct rules destinations;
+	struct access_rules clients;
+	struct access_rules destinations;
 	bool no_hairpin; /* a client is no destination for another */
 	struct place no_hairpin_place;
 };

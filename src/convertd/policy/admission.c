@@ -9,6 +9,7 @@
 
 #include "convertd/policy/admission.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/policy/cookies.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/families.h"
@@ -36,7 +37,7 @@ static enum route_kind find_route(void *arg, const struct in6_addr *address)
 	const struct place_finder *finder = arg;
 	const struct admission *admission = finder->admission;
 
-	if (is_told_own(admission->terms, address) || own_is_learned(address, finder->port, log_now_ms()))
+	if (is_told_own(admission->terms, address) || own_is_learned(address, finder->port, clock_now_ms()))
 		return ROUTE_OWN;
 	return admission->find_route(admission->route, address);
 }
@@ -71,7 +72,7 @@ static void check_family(const struct request_features *features, struct request
 {
 	bool v4 = IN6_IS_ADDR_V4MAPPED(&decision->address);
 
-	if (!families_refuse(&decision->address, log_now_ms()))
+	if (!families_refuse(&decision->address, clock_now_ms()))
 		return;
 	request_refuse(features, decision->info, CONVERT_ERROR_NOT_AUTHORIZED, 0,
 		       v4 ? "IPv4 doesn't work here" : "IPv6 doesn't work here", decision);
@@ -171,7 +172,7 @@ static bool is_own_token(const struct request_decision *decision)
 	    !own_read_token(decision->cookie.data, decision->cookie.len, &server))
 		return false;
 	address = sockaddr_ip_in6(&server);
-	own_learn(&address, sockaddr_ip_port(&server), log_now_ms());
+	own_learn(&address, sockaddr_ip_port(&server), clock_now_ms());
 	return true;
 }
 

@@ -28,6 +28,7 @@
 
 #include "convertd/policy/demand.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/base/log.h"
 
 #include <pthread.h>
@@ -124,7 +125,7 @@ void demand_enter(struct demand *demand)
 
 	if (!most || unproven <= most / 2)
 		return;
-	now_ms = log_now_ms();
+	now_ms = clock_now_ms();
 	atomic_store(&demand->restless_ms, now_ms);
 	if (unproven >= most)
 		begin(demand, unproven, most, now_ms);
@@ -136,7 +137,7 @@ void demand_leave(struct demand *demand)
 	unsigned most = atomic_load_explicit(&demand->most, memory_order_relaxed);
 
 	if (most && unproven > most / 2)
-		atomic_store(&demand->restless_ms, log_now_ms());
+		atomic_store(&demand->restless_ms, clock_now_ms());
 }
 
 bool demand_in_force(struct demand *demand)
@@ -148,7 +149,7 @@ bool demand_in_force(struct demand *demand)
 		return false;
 	if (most && atomic_load(&demand->unproven) > most / 2)
 		return true;
-	now_ms = log_now_ms();
+	now_ms = clock_now_ms();
 	if (most && now_ms < atomic_load(&demand->restless_ms) + CALM_MS)
 		return true;
 	end(demand, now_ms);
@@ -166,7 +167,7 @@ bool demand_take_error(struct demand *demand)
 	unsigned errors = atomic_load(&demand->errors);
 
 	return !errors || log_limit_take(&demand->error_limit, 1000000 / errors,
-					 errors * ERRORS_BURST_SECONDS, log_now_us());
+					 errors * ERRORS_BURST_SECONDS, clock_now_us());
 }
 
 /* ----- cookies ----- */

@@ -2,7 +2,7 @@
 /*
  * families.h - does each address family work from here? (no I/O)
  *
- * Times are log_now_ms(). All threads may call all of this at any time.
+ * Times are clock_now_ms(). All threads may call all of this at any time.
  */
 #ifndef CONVERTD_FAMILIES_H
 #define CONVERTD_FAMILIES_H

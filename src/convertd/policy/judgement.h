@@ -3,7 +3,7 @@
 #ifndef CONVERTD_JUDGEMENT_H
 #define CONVERTD_JUDGEMENT_H
 
-#include "convertd/observe/outcome.h"
+#include "convertd/policy/outcome.h"
 #include "convertd/policy/admission.h"
 #include "convertd/policy/limits.h"
 
@@ -37,7 +37,7 @@ struct judgement_case {
 	 * to be withheld; only its owner and kind are set. WITHHELD: NULL, as it has its room.
 	 */
 	struct limits_member *member;
-	uint64_t now_ms; /* log_now_ms() */
+	uint64_t now_ms; /* clock_now_ms() */
 };
 
 /*

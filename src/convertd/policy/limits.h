@@ -12,7 +12,7 @@
 
 #include "common/prefix.h"
 #include "convertd/base/heap.h"
-#include "convertd/observe/outcome.h"
+#include "convertd/policy/outcome.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,11 +60,18 @@ struct limits_owner {
 	void (*wake)(struct limits_owner *owner);
 };
 
+/* What a member is part of. */
+struct limits_member_kind {
+	/* May the owner still end it? Called with a lock held, by the owner's thread; NULL: always. */
+	bool (*claim)(struct limits_member *member);
+	/* Ends a member that limits_next_told() has returned. Called by the owner; limits.c doesn't. */
+	void (*make_room)(struct limits_member *member, enum outcome reason);
+};
+
 /* Part of what is counted. Zeros, but for the first two, before limits_enter(). */
 struct limits_member {
 	struct limits_owner *owner;
-	/* May the owner still end it? Called with a lock held; NULL: always. */
-	bool (*claim)(struct limits_member *member);
+	const struct limits_member_kind *kind; /* NULL: it can always be ended */
 	/* From here on it is limits.c's. */
 	struct limits_client *client;
 	struct limits_member *prev, *next;

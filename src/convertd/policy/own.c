@@ -22,6 +22,7 @@
 
 #include "convertd/policy/own.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/base/log.h"
 
 #include <assert.h>
@@ -114,7 +115,7 @@ static void tell(const struct in6_addr *address, uint16_t port)
 	struct prefix single = prefix_of(address, 128);
 	char text[PREFIX_STRLEN];
 
-	if (!log_limit_take(&own.warnings, WARNING_US, WARNING_BURST, log_now_us()))
+	if (!log_limit_take(&own.warnings, WARNING_US, WARNING_BURST, clock_now_us()))
 		return;
 	prefix_format(&single, text);
 	if (port)

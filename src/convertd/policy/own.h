@@ -47,7 +47,7 @@ struct own_learned {
 /*
  * own_learn() - a connection to @address has come back to this host
  * @port: it need not be more than this port of it that leads here; 0: the whole address is ours
- * Keeps it for OWN_LEARNED_SECONDS, and warns of it. @now_ms: log_now_ms()
+ * Keeps it for OWN_LEARNED_SECONDS, and warns of it. @now_ms: clock_now_ms()
  */
 void own_learn(const struct in6_addr *address, uint16_t port, uint64_t now_ms);
 

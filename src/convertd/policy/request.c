@@ -20,6 +20,8 @@
 
 #include "convertd/policy/request.h"
 
+#include "convertd/base/tcp_option.h"
+
 #include "convertd/net/fastopen.h"
 
 #include <string.h>

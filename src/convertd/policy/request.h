@@ -10,19 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Kinds of TCP options (IANA "TCP Option Kind Numbers"). */
-enum tcp_option_kind {
-	TCP_KIND_EOL = 0,
-	TCP_KIND_NOP = 1,
-	TCP_KIND_MSS = 2,
-	TCP_KIND_WINDOW_SCALE = 3,
-	TCP_KIND_SACK_PERMITTED = 4,
-	TCP_KIND_SACK = 5,
-	TCP_KIND_TIMESTAMPS = 8,
-	TCP_KIND_MPTCP = 30,
-	TCP_KIND_FASTOPEN = 34,
-};
-
 /*
  * Which TCP options this host puts into the SYNs that it sends (Section 6.2.4): its sysctls
  * tcp_sack, tcp_timestamps, mptcp.enabled and tcp_fastopen, read once at the start. And what

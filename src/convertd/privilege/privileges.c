@@ -11,6 +11,7 @@
 
 #include "convertd/privilege/privileges.h"
 
+#include "convertd/config/settings.h"
 #include "convertd/base/log.h"
 #include "convertd/base/textfile.h"
 

@@ -4,9 +4,10 @@
 #define CONVERTD_PRIVILEGES_H
 
 #include "convertd/base/problems.h"
-#include "convertd/config/settings.h"
 
 #include <stdbool.h>
+
+struct settings;
 
 /*
  * privileges_drop() - become --user, keeping what convertd needs of root's rights

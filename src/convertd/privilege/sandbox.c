@@ -14,6 +14,7 @@
 
 #include "convertd/privilege/sandbox.h"
 
+#include "convertd/config/settings.h"
 #include "convertd/base/log.h"
 #include "convertd/base/textfile.h"
 

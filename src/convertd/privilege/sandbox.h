@@ -3,10 +3,11 @@
 #ifndef CONVERTD_SANDBOX_H
 #define CONVERTD_SANDBOX_H
 
-#include "convertd/config/settings.h"
 #include "convertd/privilege/syscall_filter.h"
 
 #include <stdbool.h>
+
+struct settings;
 
 /*
  * sandbox_leave_surroundings() - descriptors, directory, modes: nothing of whoever started convertd

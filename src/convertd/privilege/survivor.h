@@ -3,10 +3,11 @@
 #ifndef CONVERTD_SURVIVOR_H
 #define CONVERTD_SURVIVOR_H
 
-#include "convertd/config/settings.h"
+#include <stdbool.h>
 
 struct event;
 struct event_base;
+struct settings;
 
 /* It ends within so many milliseconds of convertd, unless the host is very busy. */
 #define SURVIVOR_MAX_MS 3000

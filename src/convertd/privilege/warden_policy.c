@@ -4,7 +4,13 @@
 
 #include "convertd/privilege/warden_policy.h"
 
+#include "convertd/config/settings.h"
+
+#include <assert.h>
 #include <string.h>
+
+static_assert(CONGESTION_NAME_MAX == WARDEN_CONGESTION_MAX, "the same names");
+static_assert(SETTINGS_WORKERS_MAX <= WARDEN_QUEUES_MAX, "a queue for each worker");
 
 void warden_grant_init(struct warden_grant *grant, const struct settings *settings,
 		       const struct listen_address *units, size_t units_count)
@@ -12,7 +18,7 @@ void warden_grant_init(struct warden_grant *grant, const struct settings *settin
 	memset(grant, 0, sizeof(*grant));
 	memcpy(grant->listen, settings->listen, settings->listen_count * sizeof(grant->listen[0]));
 	grant->listen_count = settings->listen_count;
-	for (size_t i = 0; i < units_count && i < SETTINGS_LISTEN_MAX; i++)
+	for (size_t i = 0; i < units_count && i < LISTEN_ADDRESSES_MAX; i++)
 		grant->listen[grant->listen_count++] = units[i];
 	for (size_t i = 0; i < settings->metrics_count; i++)
 		if (!settings->metrics[i].path[0])
@@ -83,30 +89,32 @@ bool warden_policy_allows(const struct warden_policy *policy, const struct warde
 }
 
 /* Does a packet to this address reach that listener? "::" stands for all addresses of both families. */
-static bool covers(const struct listen_address *listen, const struct syn_packet_flow *flow)
+static bool covers(const struct listen_address *listen, const struct in6_addr *destination, uint16_t port)
 {
 	struct in6_addr address = sockaddr_ip_in6(&listen->address);
-	bool v4 = IN6_IS_ADDR_V4MAPPED(&flow->destination);
+	bool v4 = IN6_IS_ADDR_V4MAPPED(destination);
 
-	if (sockaddr_ip_port(&listen->address) != flow->destination_port)
+	if (sockaddr_ip_port(&listen->address) != port)
 		return false;
 	if (listen->address.sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&address))
 		return true;
 	if (listen->address.sa.sa_family == AF_INET &&
 	    listen->address.in.sin_addr.s_addr == htonl(INADDR_ANY))
 		return v4;
-	return IN6_ARE_ADDR_EQUAL(&address, &flow->destination);
+	return IN6_ARE_ADDR_EQUAL(&address, destination);
 }
 
-static bool reaches(const struct warden_grant *grant, const struct syn_packet_flow *flow)
+static bool reaches(const struct warden_grant *grant, const struct in6_addr *destination, uint16_t port)
 {
 	for (size_t i = 0; i < grant->listen_count; i++)
-		if (covers(&grant->listen[i], flow))
+		if (covers(&grant->listen[i], destination, port))
 			return true;
 	return false;
 }
 
-bool warden_policy_allows_syn(const struct warden_policy *policy, const struct syn_packet *syn)
+bool warden_policy_allows_syn(const struct warden_policy *policy, const struct in6_addr *destination,
+			      uint16_t port)
 {
-	return reaches(&policy->in_force, &syn->flow) || reaches(&policy->latest, &syn->flow);
+	return reaches(&policy->in_force, destination, port) ||
+	       reaches(&policy->latest, destination, port);
 }

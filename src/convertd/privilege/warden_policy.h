@@ -3,18 +3,21 @@
 #ifndef CONVERTD_WARDEN_POLICY_H
 #define CONVERTD_WARDEN_POLICY_H
 
-#include "convertd/config/settings.h"
-#include "convertd/syn/syn_packet.h"
-#include "convertd/privilege/warden_message.h"
+#include "convertd/base/metrics_address.h"
+#include "convertd/net/congestion.h"
+#include "convertd/rights/warden_message.h"
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+struct settings;
+
 /* What some settings need. */
 struct warden_grant {
-	struct listen_address listen[2 * SETTINGS_LISTEN_MAX]; /* of --listen, and of socket units */
+	struct listen_address listen[2 * LISTEN_ADDRESSES_MAX]; /* of --listen, and of socket units */
 	size_t listen_count;
-	union sockaddr_ip metrics[SETTINGS_METRICS_MAX]; /* AF_UNSPEC: a Unix socket */
+	union sockaddr_ip metrics[METRICS_ADDRESSES_MAX]; /* AF_UNSPEC: a Unix socket */
 	size_t metrics_count;
 	char congestion[2][CONGESTION_NAME_MAX];
 	bool withhold, window, transparent;
@@ -36,10 +39,11 @@ void warden_grant_init(struct warden_grant *grant, const struct settings *settin
 bool warden_policy_allows(const struct warden_policy *policy, const struct warden_call *call);
 
 /*
- * warden_policy_allows_syn() - may a SYN that was withheld go on as this one?
+ * warden_policy_allows_syn() - may a SYN that was withheld go on to this address and port (host byte order)?
  * Only to where convertd listens: a packet that a queue lets go is taken for one that has just arrived, whatever
  * is written in it.
  */
-bool warden_policy_allows_syn(const struct warden_policy *policy, const struct syn_packet *syn);
+bool warden_policy_allows_syn(const struct warden_policy *policy, const struct in6_addr *destination,
+			      uint16_t port);
 
 #endif

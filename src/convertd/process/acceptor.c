@@ -49,7 +49,7 @@ static void acceptor_pause(struct acceptor *acceptor, int error)
 
 	event_del(readable_event(acceptor));
 	event_add(resume_event(acceptor), &pause);
-	metrics_add(acceptor->pool->metrics, METRIC_ACCEPT_PAUSES, 1);
+	metrics_add(acceptor->pool->context.metrics, METRIC_ACCEPT_PAUSES, 1);
 	shortage_of_files(error, "clients have to wait");
 }
 

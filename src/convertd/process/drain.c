@@ -10,6 +10,7 @@
 
 #include "convertd/process/drain.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/process/notify.h"
 #include "convertd/process/service.h"
@@ -53,7 +54,7 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 {
 	struct drain *drain = arg;
 	size_t left = service_sessions(drain->service);
-	uint64_t now = log_now_ms();
+	uint64_t now = clock_now_ms();
 
 	(void)fd;
 	(void)what;
@@ -91,8 +92,8 @@ struct drain *drain_start(struct event_base *base, struct service *service, bool
 	}
 	drain->base = base;
 	drain->service = service;
-	drain->report_ms = log_now_ms() + REPORT_MS;
-	drain->end_ms = log_now_ms() + seconds * 1000ULL;
+	drain->report_ms = clock_now_ms() + REPORT_MS;
+	drain->end_ms = clock_now_ms() + seconds * 1000ULL;
 	log_info("%s: stopping; no new clients, %zu session%s may go on for %u s; a second signal cuts "
 		 "%s at once",
 		 reason, left, plural(left), seconds, left == 1 ? "it" : "them");

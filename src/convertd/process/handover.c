@@ -37,13 +37,10 @@
 
 #include "convertd/process/handover.h"
 
-#include "convertd/observe/endpoint.h"
-#include "convertd/process/inherit.h"
-#include "convertd/net/listener.h"
+#include "convertd/base/fdpass.h"
 #include "convertd/base/log.h"
-#include "convertd/process/notify.h"
 #include "convertd/config/settings.h"
-#include "convertd/privilege/warden_message.h"
+#include "convertd/process/notify.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -62,7 +59,7 @@
 /* For a word of the other side. */
 #define ANSWER_MS 5000
 
-#define PLACES_MAX (SETTINGS_LISTEN_MAX + SETTINGS_METRICS_MAX)
+#define PLACES_MAX (LISTEN_ADDRESSES_MAX + METRICS_ADDRESSES_MAX)
 #define BACKLOG 8
 
 enum word {
@@ -116,13 +113,13 @@ static size_t place_count(const struct settings *settings)
 static socklen_t place_address(const struct settings *settings, size_t number,
 			       struct sockaddr_un *address)
 {
-	char text[ENDPOINT_NAME_MAX + LISTENER_DESCRIPTION_MAX];
+	char text[METRICS_ADDRESS_STRLEN + LISTEN_ADDRESS_STRLEN];
 	int len;
 
 	if (number < settings->listen_count)
-		listener_place_name(&settings->listen[number], text);
+		listen_address_format(&settings->listen[number], text);
 	else
-		endpoint_name(&settings->metrics[number - settings->listen_count], text);
+		metrics_address_format(&settings->metrics[number - settings->listen_count], text);
 	memset(address, 0, sizeof(*address));
 	address->sun_family = AF_UNIX;
 	len = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "convertd/%s", text);
@@ -145,7 +142,7 @@ static bool say(int fd, enum word word)
 {
 	struct message message = { .word = word };
 
-	return warden_send(fd, &message, sizeof(message), -1) == (ssize_t)sizeof(message);
+	return fdpass_send(fd, &message, sizeof(message), -1) == (ssize_t)sizeof(message);
 }
 
 /* ----- the convertd that serves ----- */
@@ -208,7 +205,7 @@ static void on_word(evutil_socket_t fd, short what, void *arg)
 	struct handover *handover = arg;
 	struct message message;
 	int passed;
-	ssize_t len = warden_receive(fd, &message, sizeof(message), false, &passed);
+	ssize_t len = fdpass_receive(fd, &message, sizeof(message), false, &passed);
 
 	(void)what;
 	if (passed >= 0)
@@ -258,7 +255,7 @@ void handover_give(struct handover *handover, enum handover_kind kind, int fd)
 {
 	struct message message = { .word = kind };
 
-	if (warden_send(handover->conversation, &message, sizeof(message), fd) < 0)
+	if (fdpass_send(handover->conversation, &message, sizeof(message), fd) < 0)
 		log_debug("a socket isn't handed over");
 }
 
@@ -344,8 +341,8 @@ void handover_keep_lifeline(struct handover *handover)
 	let_go_of_lifeline(handover);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return;
-	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_LIFELINE_NAME);
-	notify_keep_lifeline(ends[1], INHERIT_LIFELINE_NAME);
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" NOTIFY_LIFELINE_NAME);
+	notify_keep_lifeline(ends[1], NOTIFY_LIFELINE_NAME);
 	close(ends[1]);
 	handover->lifeline = ends[0];
 	handover->pulse = event_new(handover->base, ends[0], EV_READ | EV_PERSIST, on_pulse, handover);
@@ -415,7 +412,7 @@ static bool hear(int fd, struct message *message, int *passed)
 		ready = poll(&wait, 1, ANSWER_MS);
 	while (ready < 0 && errno == EINTR);
 	*passed = -1;
-	return ready > 0 && warden_receive(fd, message, sizeof(*message), false, passed) ==
+	return ready > 0 && fdpass_receive(fd, message, sizeof(*message), false, passed) ==
 				    (ssize_t)sizeof(*message);
 }
 

@@ -14,7 +14,7 @@ struct settings;
 enum handover_kind {
 	HANDOVER_LISTENER, /* listens for clients */
 	HANDOVER_METRICS,  /* listens for questions by HTTP */
-	HANDOVER_RULES,    /* owns the rules for SYNs: hold_rules_fd() */
+	HANDOVER_RULES,    /* owns the rules for SYNs: withholding_rules_fd() */
 	HANDOVER_KIND_COUNT
 };
 

@@ -11,7 +11,7 @@
  * convertd can't make it another: whatever would make it useless is an error, with what to write
  * into the unit. Kept ones are those that the process before has handed to the manager for us
  * (notify_keep()): these are taken where --listen still asks for the place. With them comes the socket
- * that owns the rules for SYNs (hold_rules_fd()), and the lifeline of the process before, which may still serve:
+ * that owns the rules for SYNs (withholding_rules_fd()), and the lifeline of the process before, which may still serve:
  * then it hands its sockets over itself (handover.c), those for HTTP as well.
  */
 #include "config.h"
@@ -21,6 +21,8 @@
 #include "common/sysctl.h"
 #include "convertd/process/handover.h"
 #include "convertd/base/log.h"
+#include "convertd/config/settings.h"
+#include "convertd/process/notify_message.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -126,7 +128,7 @@ static bool inherit_one(struct inherited *inherited, int fd, const char *name,
 {
 	struct inherited_socket *socket = &inherited->sockets[inherited->count];
 	char quote[PROBLEM_QUOTE_MAX], text[SOCKADDR_STRLEN];
-	bool kept = strcmp(name, INHERIT_KEPT_NAME) == 0;
+	bool kept = strcmp(name, NOTIFY_KEPT_NAME) == 0;
 	int protocol = 0;
 	const char *fault = find_fault(fd, &protocol);
 
@@ -185,9 +187,9 @@ static bool inherit_all(struct inherited *inherited, const char *count_text, con
 		int fd = FIRST + (int)i;
 
 		next_name(&names, name);
-		if (strcmp(name, INHERIT_RULES_NAME) == 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+		if (strcmp(name, NOTIFY_RULES_NAME) == 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
 			inherited->rules = fd;
-		else if (strcmp(name, INHERIT_LIFELINE_NAME) == 0 &&
+		else if (strcmp(name, NOTIFY_LIFELINE_NAME) == 0 &&
 			 fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
 			inherited->lifeline = fd;
 		else if (!inherit_one(inherited, fd, name, problems))
@@ -210,7 +212,7 @@ bool inherit_is_awaited(void)
 	char name[NAME_MAX_LEN];
 
 	for (int fd = FIRST; names && *names && is_addressed(); fd++)
-		if (strcmp(next_name(&names, name), INHERIT_LIFELINE_NAME) == 0)
+		if (strcmp(next_name(&names, name), NOTIFY_LIFELINE_NAME) == 0)
 			return handover_touch(fd);
 	return false;
 }
@@ -250,21 +252,21 @@ int inherit_end(const struct inherited *inherited)
 static bool add_place(struct settings *settings, const struct listen_address *where,
 		      struct problems *problems)
 {
-	if (settings->listen_count < SETTINGS_LISTEN_MAX) {
+	if (settings->listen_count < LISTEN_ADDRESSES_MAX) {
 		settings->listen[settings->listen_count++] = *where;
 		return true;
 	}
 	problems_add(problems, &nowhere,
 		     "inherited sockets and --listen together are more than %d; [::]:PORT listens on "
 		     "all addresses of the host",
-		     SETTINGS_LISTEN_MAX);
+		     LISTEN_ADDRESSES_MAX);
 	return false;
 }
 
 bool inherit_join(const struct inherited *inherited, struct settings *settings,
 		  struct problems *problems)
 {
-	struct listen_address told[SETTINGS_LISTEN_MAX];
+	struct listen_address told[LISTEN_ADDRESSES_MAX];
 	size_t told_count = settings->listen_count;
 
 	memcpy(told, settings->listen, sizeof(told));
@@ -309,7 +311,7 @@ void inherit_listener(struct inherited *inherited, int fd)
 	if (sockets)
 		inherited->sockets = sockets;
 	if (sockets && inherited->count < SOCKETS_MAX &&
-	    inherit_one(inherited, fd, INHERIT_KEPT_NAME, &problems))
+	    inherit_one(inherited, fd, NOTIFY_KEPT_NAME, &problems))
 		return;
 	log_debug("a socket that is handed over can't be used: %s", problems.first);
 	close(fd);

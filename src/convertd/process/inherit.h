@@ -3,22 +3,16 @@
 #ifndef CONVERTD_INHERIT_H
 #define CONVERTD_INHERIT_H
 
+#include "convertd/base/listen_address.h"
+#include "convertd/base/metrics_address.h"
 #include "convertd/base/problems.h"
-#include "convertd/config/settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The name by which the service manager keeps our own sockets for the next process. */
-#define INHERIT_KEPT_NAME "convertd-listen"
+struct settings;
 
-/* By which the manager keeps our lifeline: handover.c. */
-#define INHERIT_LIFELINE_NAME "convertd-lifeline"
-
-/* And hold_rules_fd(). */
-#define INHERIT_RULES_NAME "convertd-rules"
-
-#define INHERIT_METRICS_MAX (2 * SETTINGS_METRICS_MAX)
+#define INHERIT_METRICS_MAX (2 * METRICS_ADDRESSES_MAX)
 
 struct inherited_socket {
 	struct listen_address where;
@@ -29,7 +23,7 @@ struct inherited_socket {
 struct inherited {
 	struct inherited_socket *sockets;
 	size_t count;
-	int rules; /* hold_rules_fd() of the process before this one, or -1 */
+	int rules; /* withholding_rules_fd() of the process before this one, or -1 */
 	int lifeline; /* of the process before this one, which may still serve; or -1 */
 	int metrics[INHERIT_METRICS_MAX]; /* sockets for HTTP, which it has handed over */
 	size_t metrics_count;
@@ -73,7 +67,7 @@ bool inherit_is_awaited(void);
 /*
  * inherit_listener(), inherit_metrics(), inherit_rules() - take over what the convertd before this one hands over itself
  * It listens for clients, in the place of all that was kept by the service manager; or for questions by HTTP; or
- * it is hold_rules_fd(), which the service manager may have kept as well.
+ * it is withholding_rules_fd(), which the service manager may have kept as well.
  * What can't be used is closed.
  */
 void inherit_listener(struct inherited *inherited, int fd);

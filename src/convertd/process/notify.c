@@ -11,7 +11,8 @@
 
 #include "convertd/process/notify.h"
 
-#include "convertd/privilege/warden_message.h"
+#include "convertd/base/clock.h"
+#include "convertd/base/fdpass.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -24,7 +25,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Written by notify_init() alone. */
@@ -77,14 +77,14 @@ void notify_forward(const char *text, size_t len, int passed)
 	int fd;
 
 	if (relay >= 0) {
-		warden_send(relay, text, len, passed);
+		fdpass_send(relay, text, len, passed);
 		return;
 	}
 	fd = manager_len ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
 	if (fd < 0)
 		return;
 	if (connect(fd, (const struct sockaddr *)&manager, manager_len) == 0)
-		warden_send(fd, text, len, passed);
+		fdpass_send(fd, text, len, passed);
 	close(fd);
 }
 
@@ -131,11 +131,7 @@ bool notify_is_wanted(void)
 
 void notify_reloading(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	notify_send("RELOADING=1\nMONOTONIC_USEC=%llu",
-		    (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
+	notify_send("RELOADING=1\nMONOTONIC_USEC=%llu", (unsigned long long)clock_now_us());
 }
 
 static bool (*watchdog_well)(void *arg);

@@ -3,11 +3,10 @@
 #ifndef CONVERTD_NOTIFY_H
 #define CONVERTD_NOTIFY_H
 
+#include "convertd/process/notify_message.h"
+
 #include <stdbool.h>
 #include <stddef.h>
-
-/* Bytes of a message; systemd passes over longer ones (PIPE_BUF). */
-#define NOTIFY_MAX 4096
 
 struct event;
 struct event_base;

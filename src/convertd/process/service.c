@@ -19,8 +19,8 @@
 #include "convertd/policy/demand.h"
 #include "convertd/observe/endpoint.h"
 #include "convertd/process/handover.h"
-#include "convertd/syn/hold.h"
-#include "convertd/syn/hold_table.h"
+#include "convertd/process/withholding.h"
+#include "convertd/session/withheld.h"
 #include "convertd/process/inherit.h"
 #include "convertd/net/listener.h"
 #include "convertd/base/log.h"
@@ -28,7 +28,7 @@
 #include "convertd/base/notices.h"
 #include "convertd/process/notify.h"
 #include "convertd/policy/own.h"
-#include "convertd/privilege/rights.h"
+#include "convertd/rights/rights.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/source_bind.h"
 #include "convertd/process/surroundings.h"
@@ -60,10 +60,10 @@ struct service {
 	struct session_shared shared;
 	struct workers *workers;
 	const struct inherited *inherited;
-	struct site *sites[SETTINGS_LISTEN_MAX]; /* as settings->listen */
+	struct site *sites[LISTEN_ADDRESSES_MAX]; /* as settings->listen */
 	bool stopped;                            /* there are no sites any more */
 	bool told_standing;                      /* that a worker stands still */
-	struct hold *hold;
+	struct withholding *withholding;
 	bool windows_corrected; /* by the rules of syn_window.c */
 	struct surroundings *surroundings;
 };
@@ -83,11 +83,11 @@ struct service *service_create(struct event_base *base, size_t workers,
 
 	if (service) {
 		service->shared.limits = limits_create();
-		service->shared.held = hold_table_create();
+		service->shared.withheld = withheld_create();
 		service->shared.demand = demand_create();
 		own_init();
 	}
-	if (!service || !service->shared.limits || !service->shared.held ||
+	if (!service || !service->shared.limits || !service->shared.withheld ||
 	    !service->shared.demand) {
 		log_error("out of memory, or no source of random numbers");
 		service_destroy(service);
@@ -98,9 +98,9 @@ struct service *service_create(struct event_base *base, size_t workers,
 	monitor_watch_demand(monitor, service->shared.demand);
 	service->workers = workers_create(workers ? workers : workers_default(), &service->shared);
 	if (service->workers) {
-		service->hold = hold_create(service->workers, inherited->rules);
+		service->withholding = withholding_create(service->workers, inherited->rules);
 		service->surroundings = surroundings_create(base);
-		if (service->hold && service->surroundings)
+		if (service->withholding && service->surroundings)
 			return service;
 		log_error("out of memory");
 	}
@@ -123,7 +123,7 @@ static bool contains(struct site *const *sites, size_t count, const struct site 
 
 /* Puts those of @sites that are not among @others into @out; returns how many. */
 static size_t without(struct site *const *sites, size_t count, struct site *const *others,
-		      size_t others_count, struct site *out[SETTINGS_LISTEN_MAX])
+		      size_t others_count, struct site *out[LISTEN_ADDRESSES_MAX])
 {
 	size_t n = 0;
 
@@ -155,10 +155,12 @@ static struct site *site_create(struct service *service, const struct listen_add
 	static const struct place nowhere;
 	size_t workers = workers_count(service->workers);
 	struct site *site = calloc(1, sizeof(*site) + workers * sizeof(struct acceptor *));
+	int inherited[SETTINGS_WORKERS_MAX];
+	size_t inherited_count = inherit_find(service->inherited, where, inherited, workers);
 	bool complete = site != NULL;
 
 	if (site)
-		site->listener = listener_create(where, workers, service->inherited, problems);
+		site->listener = listener_create(where, workers, inherited, inherited_count, problems);
 	if (site && !site->listener) {
 		free(site);
 		return NULL;
@@ -187,9 +189,9 @@ static struct site *find_site(const struct service *service, const struct listen
 
 /* Fills @next with a site for each place. */
 static bool make_sites(struct service *service, const struct settings *settings,
-		       struct site *next[SETTINGS_LISTEN_MAX], struct problems *problems)
+		       struct site *next[LISTEN_ADDRESSES_MAX], struct problems *problems)
 {
-	struct site *new[SETTINGS_LISTEN_MAX];
+	struct site *new[LISTEN_ADDRESSES_MAX];
 	size_t count = 0;
 
 	for (; count < settings->listen_count; count++) {
@@ -212,7 +214,7 @@ static bool make_sites(struct service *service, const struct settings *settings,
 /* Whoever withholds SYNs corrects their windows. */
 static void set_syn_window(struct service *service, const struct settings *settings)
 {
-	bool wanted = !settings->no_syn_window_fix && !hold_is_on(service->hold);
+	bool wanted = !settings->no_syn_window_fix && !withholding_is_on(service->withholding);
 
 	if (wanted || service->windows_corrected)
 		service->windows_corrected = windows_correct(settings, wanted);
@@ -225,14 +227,14 @@ static void set_syn_window(struct service *service, const struct settings *setti
 static bool corrects_windows(const struct service *service, const struct settings *settings)
 {
 	return !settings->no_syn_window_fix &&
-	       (hold_is_on(service->hold) || service->windows_corrected);
+	       (withholding_is_on(service->withholding) || service->windows_corrected);
 }
 
 /* What becomes of SYNs, before the first can be answered. */
 static bool set_syns(struct service *service, const struct settings *settings,
 		     struct problems *problems)
 {
-	if (!hold_apply(service->hold, settings, problems))
+	if (!withholding_apply(service->withholding, settings, problems))
 		return false;
 	set_syn_window(service, settings);
 	return true;
@@ -263,13 +265,13 @@ static void carry_out(const struct worker_context *worker, void *arg)
 
 static void judge_again(const struct worker_context *worker, void *arg)
 {
-	hold_judge_again(arg, worker);
+	withholding_judge_again(arg, worker);
 }
 
 void service_announce(const struct service *service, const char *how)
 {
 	const struct limits_settings *limits = &service->terms->limits;
-	char text[SETTINGS_LISTEN_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
+	char text[LISTEN_ADDRESSES_MAX * LISTENER_DESCRIPTION_MAX], *end = text;
 	size_t workers = workers_count(service->workers);
 
 	text[0] = '\0';
@@ -329,7 +331,7 @@ static void set_demand(const struct service *service, const struct terms *terms)
 		.most = (unsigned)share,
 		.errors = (settings->limits.errors.total + 1) / 2,
 		.lifetime = settings->cookie_lifetime,
-		.shared = settings->shared.count > 0,
+		.shared = settings->anycast.count > 0,
 	};
 
 	if (settings->cookie_demand && terms->limits.pending.total && share < DEMAND_LEAST)
@@ -340,7 +342,7 @@ static void set_demand(const struct service *service, const struct terms *terms)
 /* Nothing of this can fail. */
 static void take_force(struct service *service, struct terms *terms, struct site *const *next)
 {
-	struct site *started[SETTINGS_LISTEN_MAX], *stopped[SETTINGS_LISTEN_MAX];
+	struct site *started[LISTEN_ADDRESSES_MAX], *stopped[LISTEN_ADDRESSES_MAX];
 	const struct settings *settings = terms->settings;
 	struct change change = {
 		.terms = terms,
@@ -363,7 +365,7 @@ static void take_force(struct service *service, struct terms *terms, struct site
 	}
 	workers_order(service->workers, carry_out, &change);
 	/* Behind that: whichever worker accepts a SYN that is let go knows the new terms. */
-	workers_order(service->workers, judge_again, service->hold);
+	workers_order(service->workers, judge_again, service->withholding);
 	destroy_sites(service, stopped, change.stopped_count);
 	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));
 	terms_unref(service->terms);
@@ -374,26 +376,31 @@ static void take_force(struct service *service, struct terms *terms, struct site
 /* The service manager keeps them for the next process; a socket unit's are its own anyway. */
 static void keep_sockets(const struct service *service)
 {
-	int rules = hold_rules_fd(service->hold);
+	int rules = withholding_rules_fd(service->withholding);
 
-	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_RULES_NAME);
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" NOTIFY_RULES_NAME);
 	if (rules >= 0)
-		notify_keep(rules, INHERIT_RULES_NAME);
-	notify_send("FDSTOREREMOVE=1\nFDNAME=" INHERIT_KEPT_NAME);
+		notify_keep(rules, NOTIFY_RULES_NAME);
+	notify_send("FDSTOREREMOVE=1\nFDNAME=" NOTIFY_KEPT_NAME);
 	for (size_t i = 0; i < site_count(service); i++) {
 		struct listener *listener = service->sites[i]->listener;
 
 		if (inherit_is_unit(service->inherited, &service->settings->listen[i]))
 			continue;
 		for (size_t n = 0; n < listener_sockets(listener); n++)
-			notify_keep(listener_socket(listener, n)->fd, INHERIT_KEPT_NAME);
+			notify_keep(listener_socket(listener, n)->fd, NOTIFY_KEPT_NAME);
 	}
+}
+
+static int find_metrics_socket(const void *inherited, const struct metrics_address *where)
+{
+	return inherit_find_metrics(inherited, where);
 }
 
 bool service_apply(struct service *service, struct settings *settings, struct problems *problems)
 {
 	static const struct place nowhere;
-	struct site *next[SETTINGS_LISTEN_MAX], *new[SETTINGS_LISTEN_MAX];
+	struct site *next[LISTEN_ADDRESSES_MAX], *new[LISTEN_ADDRESSES_MAX];
 	size_t new_count, workers = workers_count(service->workers);
 	size_t files = FILES_OWN + workers * (WORKER_FILES + settings->listen_count) +
 		       settings->metrics_count * ENDPOINT_FILES_MAX;
@@ -404,9 +411,10 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	    !make_sites(service, settings, next, problems))
 		return false;
 	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
-	if (monitor_open(service->shared.monitor, settings, problems) &&
+	if (monitor_open(service->shared.monitor, settings->metrics, settings->metrics_count,
+			 find_metrics_socket, service->inherited, problems) &&
 	    set_syns(service, settings, problems) && listen_all(new, new_count, problems))
-		terms = terms_create(settings, files, hold_is_on(service->hold),
+		terms = terms_create(settings, files, withholding_is_on(service->withholding),
 				     corrects_windows(service, settings));
 	if (!terms) {
 		monitor_abandon(service->shared.monitor);
@@ -433,7 +441,7 @@ const struct settings *service_settings(const struct service *service)
 static void stop_syns(struct service *service)
 {
 	/* Whose SYNs are withheld are served as well. */
-	hold_stop(service->hold);
+	withholding_stop(service->withholding);
 	/* Two tables would correct them twice. */
 	if (service->windows_corrected)
 		service->windows_corrected = windows_correct(service->settings, false);
@@ -452,7 +460,7 @@ void service_stop_accepting(struct service *service, bool replaced)
 	destroy_sites(service, service->sites, change.stopped_count);
 	service->stopped = true;
 	if (replaced)
-		hold_forget(service->hold);
+		withholding_forget(service->withholding);
 }
 
 /* In each worker. */
@@ -494,7 +502,7 @@ void service_resume(struct service *service)
 
 void service_give(const struct service *service, struct handover *handover, bool listeners)
 {
-	int rules = hold_rules_fd(service->hold);
+	int rules = withholding_rules_fd(service->withholding);
 
 	/* The kernel drops all SYNs that are withheld, by whomever, when a table with a hook goes. */
 	if (rules >= 0)
@@ -539,9 +547,9 @@ void service_destroy(struct service *service)
 	if (change.stopped_count)
 		workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, service->sites, site_count(service));
-	hold_destroy(service->hold);
+	withholding_destroy(service->withholding);
 	workers_destroy(service->workers);
-	hold_table_destroy(service->shared.held);
+	withheld_destroy(service->shared.withheld);
 	limits_destroy(service->shared.limits);
 	monitor_watch_demand(service->shared.monitor, NULL);
 	demand_destroy(service->shared.demand);

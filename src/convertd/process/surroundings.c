@@ -9,13 +9,14 @@
 
 #include "convertd/process/surroundings.h"
 
+#include "convertd/base/clock.h"
 #include "common/endpoints.h"
 #include "common/sysctl.h"
 #include "convertd/policy/families.h"
 #include "convertd/base/log.h"
 #include "convertd/net/route.h"
 #include "convertd/config/settings.h"
-#include "convertd/config/shared.h"
+#include "convertd/config/anycast.h"
 #include "convertd/net/uplink.h"
 
 #include <errno.h>
@@ -75,7 +76,7 @@ static void check_shared(struct surroundings *surroundings)
 {
 	const struct settings *settings = surroundings->settings;
 	struct problems warnings = { .print = note_warning };
-	struct shared_facts facts = {
+	struct anycast_facts facts = {
 		.allow_join_initial = sysctl_read("net.mptcp.allow_join_initial_addr_port"),
 		.listen = settings->listen,
 		.listen_count = settings->listen_count,
@@ -91,9 +92,9 @@ static void check_shared(struct surroundings *surroundings)
 
 	if (!error)
 		facts.endpoints = &kernel->endpoints;
-	else if (settings->shared.count)
+	else if (settings->anycast.count)
 		log_warning("--shared-address: MPTCP endpoints are not known: %s", strerror(-error));
-	shared_check(&settings->shared, &facts, &warnings);
+	anycast_check(&settings->anycast, &facts, &warnings);
 	free(kernel);
 }
 
@@ -106,7 +107,7 @@ static bool is_wanted(const struct settings *settings, enum family family)
 		[FAMILY_V6] = { { { 0x20, 0x01, 0x48, 0x60 } } },
 	};
 
-	return rules_allow(&settings->access.destinations, &public[family], 443);
+	return access_rules_allow(&settings->access.destinations, &public[family], 443);
 }
 
 static void check_routes(struct surroundings *surroundings, bool again)
@@ -119,7 +120,7 @@ static void check_routes(struct surroundings *surroundings, bool again)
 		bool tell = is_wanted(surroundings->settings, family) &&
 			    (again || families_is_routed(family));
 
-		families_set_routed(family, routed, tell, log_now_ms());
+		families_set_routed(family, routed, tell, clock_now_ms());
 	}
 }
 
@@ -139,7 +140,7 @@ static void on_changed(void *arg)
 
 	if (!surroundings->settings)
 		return;
-	families_routes_changed(log_now_ms());
+	families_routes_changed(clock_now_ms());
 	check(surroundings, false);
 }
 

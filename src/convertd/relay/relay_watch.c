@@ -53,8 +53,9 @@ static bool has_passed(uint64_t since_ms, uint64_t limit_ms, uint64_t now_ms)
 	return limit_ms && now_ms - since_ms >= limit_ms;
 }
 
-enum outcome relay_watch_look(struct relay_watch *watch, const struct relay *relay,
-			      const struct relay_watch_settings *settings, uint64_t now_ms)
+enum relay_watch_verdict relay_watch_look(struct relay_watch *watch, const struct relay *relay,
+					  const struct relay_watch_settings *settings,
+					  uint64_t now_ms)
 {
 	uint64_t bytes = relay->flow[RELAY_UPSTREAM].bytes + relay->flow[RELAY_DOWNSTREAM].bytes;
 
@@ -64,13 +65,13 @@ enum outcome relay_watch_look(struct relay_watch *watch, const struct relay *rel
 	look_at_end(watch, relay, RELAY_UPSTREAM, now_ms);
 	look_at_end(watch, relay, RELAY_DOWNSTREAM, now_ms);
 	if (has_passed(watch->took_ms[RELAY_UPSTREAM], settings->stall_ms, now_ms))
-		return OUTCOME_CLIENT_STALLED;
+		return RELAY_WATCH_CLIENT_STALLED;
 	if (has_passed(watch->took_ms[RELAY_DOWNSTREAM], settings->stall_ms, now_ms))
-		return OUTCOME_SERVER_STALLED;
+		return RELAY_WATCH_SERVER_STALLED;
 	if ((relay->flow[RELAY_UPSTREAM].eof || relay->flow[RELAY_DOWNSTREAM].eof) &&
 	    has_passed(watch->moved_ms, settings->half_close_ms, now_ms))
-		return OUTCOME_HALF_CLOSED;
+		return RELAY_WATCH_HALF_CLOSED;
 	if (has_passed(watch->moved_ms, settings->idle_ms, now_ms))
-		return OUTCOME_IDLE;
-	return OUTCOME_NONE;
+		return RELAY_WATCH_IDLE;
+	return RELAY_WATCH_NONE;
 }

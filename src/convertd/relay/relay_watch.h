@@ -3,10 +3,19 @@
 #ifndef CONVERTD_RELAY_WATCH_H
 #define CONVERTD_RELAY_WATCH_H
 
-#include "convertd/observe/outcome.h"
 #include "convertd/relay/relay.h"
 
 #include <stdint.h>
+
+/* Which of its limits a relay has passed. */
+enum relay_watch_verdict {
+	RELAY_WATCH_NONE,
+	RELAY_WATCH_CLIENT_STALLED, /* the peer at RELAY_UPSTREAM takes nothing */
+	RELAY_WATCH_SERVER_STALLED, /* the peer at RELAY_DOWNSTREAM takes nothing */
+	RELAY_WATCH_HALF_CLOSED,
+	RELAY_WATCH_IDLE,
+	RELAY_WATCH_COUNT
+};
 
 /* Milliseconds, 0: no limit. */
 struct relay_watch_settings {
@@ -36,9 +45,10 @@ void relay_watch_start(struct relay_watch *watch, uint64_t now_ms);
 /*
  * relay_watch_look() - has one of the limits passed?
  * To be called now and then: what happens in between is taken as having happened at the next look.
- * Returns which, or OUTCOME_NONE.
+ * Returns which, the first of those above that has, or RELAY_WATCH_NONE.
  */
-enum outcome relay_watch_look(struct relay_watch *watch, const struct relay *relay,
-			     const struct relay_watch_settings *settings, uint64_t now_ms);
+enum relay_watch_verdict relay_watch_look(struct relay_watch *watch, const struct relay *relay,
+					  const struct relay_watch_settings *settings,
+					  uint64_t now_ms);
 
 #endif

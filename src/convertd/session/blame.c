@@ -16,12 +16,14 @@
 
 #include "convertd/session/blame.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/policy/admission.h"
 #include "convertd/policy/families.h"
 #include "convertd/base/log.h"
 #include "convertd/net/probe.h"
 #include "convertd/net/route.h"
-#include "convertd/session/session.h"
+#include "convertd/config/terms.h"
+#include "convertd/session/request_context.h"
 #include "convertd/config/settings.h"
 
 #include <errno.h>
@@ -36,37 +38,37 @@ struct downstream_error blame_ourselves(void)
 static void on_tested(const union sockaddr_ip *server, int error)
 {
 	if (!error || error == -ECONNREFUSED)
-		families_answered(server, log_now_ms());
+		families_answered(server, clock_now_ms());
 	else
-		families_tested_in_vain(server, log_now_ms());
+		families_tested_in_vain(server, clock_now_ms());
 }
 
-static void test(struct session_pool *pool, const union sockaddr_ip *server)
+static void test(struct request_context *context, const union sockaddr_ip *server)
 {
-	const struct settings *settings = pool->terms->settings;
-	struct downstream_plan plan = { .server = server, .route = pool->route, .congestion = "" };
+	const struct settings *settings = context->terms->settings;
+	struct downstream_plan plan = { .server = server, .route = context->route, .congestion = "" };
 
 	/* Rules may have changed since a client asked for it. */
-	if (!admission_still_allows(&pool->admission, server))
+	if (!admission_still_allows(&context->admission, server))
 		return;
 	/* There is no client whose address could be kept. */
 	plan.choice = settings->sources.preserve ?
 			      SOURCES_ANY :
 			      sources_choose(&settings->sources, server, server, &plan.source);
-	probes_start(pool->probes, &plan, NULL, 0, on_tested);
+	probes_start(context->probes, &plan, NULL, 0, on_tested);
 }
 
 /* Tests what is due, and comes back when the next is. */
-static void run_tests(struct session_pool *pool)
+static void run_tests(struct request_context *context)
 {
-	uint64_t now_ms = log_now_ms(), next_ms = 0;
+	uint64_t now_ms = clock_now_ms(), next_ms = 0;
 
 	for (int family = 0; family < FAMILY_COUNT; family++) {
 		union sockaddr_ip server;
 		uint64_t next;
 
 		if (families_take_test((enum family)family, now_ms, &server))
-			test(pool, &server);
+			test(context, &server);
 		next = families_next_test_ms((enum family)family);
 		if (next && (!next_ms || next < next_ms))
 			next_ms = next;
@@ -76,7 +78,7 @@ static void run_tests(struct session_pool *pool)
 		struct timeval wait = { .tv_sec = (time_t)(wait_ms / 1000),
 					.tv_usec = (suseconds_t)(wait_ms % 1000 * 1000) };
 
-		event_add(pool->tests, &wait);
+		event_add(context->tests, &wait);
 	}
 }
 
@@ -87,26 +89,26 @@ static void on_tests(evutil_socket_t fd, short what, void *arg)
 	run_tests(arg);
 }
 
-int blame_init(struct session_pool *pool)
+int blame_init(struct request_context *context)
 {
-	pool->tests = event_new(pool->base, -1, 0, on_tests, pool);
-	return pool->tests ? 0 : -ENOMEM;
+	context->tests = event_new(context->base, -1, 0, on_tests, context);
+	return context->tests ? 0 : -ENOMEM;
 }
 
-void blame_fini(struct session_pool *pool)
+void blame_fini(struct request_context *context)
 {
-	if (pool->tests)
-		event_free(pool->tests);
+	if (context->tests)
+		event_free(context->tests);
 }
 
-static void tell_unrouted(struct session_pool *pool, const union sockaddr_ip *server, int error)
+static void tell_unrouted(struct request_context *context, const union sockaddr_ip *server, int error)
 {
 	char text[SOCKADDR_STRLEN];
 	unsigned suppressed;
 
 	/* Of a family without any route it is known, and told. */
 	if (families_is_routed(families_of(server)) &&
-	    log_limit_pass(&pool->shared->unrouted, &suppressed))
+	    log_limit_pass(context->unrouted, &suppressed))
 		log_warning("this host has no way to %s (%s): clients are told to connect directly; add "
 			    "a route (%u more since the last such line)",
 			    sockaddr_ip_format(server, text), strerror(-error), suppressed);
@@ -120,53 +122,53 @@ static bool is_unrouted(int fd, int error)
 }
 
 /* Its own router is gone. A server on a network of ours that is gone itself looks the same. */
-static bool is_router_gone(struct session_pool *pool, const struct downstream_error *refusal,
+static bool is_router_gone(struct request_context *context, const struct downstream_error *refusal,
 			   const union sockaddr_ip *server)
 {
 	struct in6_addr address = sockaddr_ip_in6(server), router;
 
-	return refusal->said_here && route_gateway(pool->route, &address, &router);
+	return refusal->said_here && route_gateway(context->route, &address, &router);
 }
 
-struct downstream_error blame_refusal(struct session_pool *pool, int fd,
+struct downstream_error blame_refusal(struct request_context *context, int fd,
 				      const union sockaddr_ip *server, uint64_t asked_ms, int error)
 {
 	struct downstream_error refusal = downstream_refusal(fd, server, error);
 	bool ours = false;
-	uint64_t now_ms = log_now_ms();
+	uint64_t now_ms = clock_now_ms();
 	bool silent = error == -ETIMEDOUT;
 
 	if (is_unrouted(fd, error)) {
-		tell_unrouted(pool, server, error);
+		tell_unrouted(context, server, error);
 		ours = true;
 	} else if (error == -ECONNREFUSED) {
 		families_answered(server, now_ms);
-	} else if (fd >= 0 && is_router_gone(pool, &refusal, server)) {
+	} else if (fd >= 0 && is_router_gone(context, &refusal, server)) {
 		families_unanswered(server, asked_ms, now_ms, true);
 		ours = true;
 	} else if (silent ? now_ms - asked_ms >= FAMILIES_PATIENCE_MS :
 			    refusal.code == CONVERT_ERROR_DESTINATION_UNREACHABLE) {
 		ours = families_unanswered(server, asked_ms, now_ms, silent);
 	}
-	run_tests(pool);
+	run_tests(context);
 	return ours ? blame_ourselves() : refusal;
 }
 
-bool blame_silence(struct session_pool *pool, const union sockaddr_ip *server, uint64_t asked_ms)
+bool blame_silence(struct request_context *context, const union sockaddr_ip *server, uint64_t asked_ms)
 {
-	bool ours = families_unanswered(server, asked_ms, log_now_ms(), true);
+	bool ours = families_unanswered(server, asked_ms, clock_now_ms(), true);
 
-	run_tests(pool);
+	run_tests(context);
 	return ours;
 }
 
 void blame_nobody(const union sockaddr_ip *server)
 {
-	families_answered(server, log_now_ms());
+	families_answered(server, clock_now_ms());
 }
 
-void blame_again(struct session_pool *pool, const union sockaddr_ip *server)
+void blame_again(struct request_context *context, const union sockaddr_ip *server)
 {
-	families_asked(server, log_now_ms());
-	run_tests(pool);
+	families_asked(server, clock_now_ms());
+	run_tests(context);
 }

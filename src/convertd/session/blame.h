@@ -9,32 +9,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct session_pool;
+struct request_context;
 struct tcp_info;
 
 /*
  * blame_refusal() - what the client is told
  * @fd: the server's socket, -1 where there is none
- * @asked_ms: when the server was asked, as log_now_ms()
+ * @asked_ms: when the server was asked, as clock_now_ms()
  * @error: -errno of downstream_connect() or downstream_result(), -ETIMEDOUT where time is up
  */
-struct downstream_error blame_refusal(struct session_pool *pool, int fd,
+struct downstream_error blame_refusal(struct request_context *context, int fd,
 				      const union sockaddr_ip *server, uint64_t asked_ms, int error);
 
 /* What the client is told where it is ours. */
 struct downstream_error blame_ourselves(void);
 
 /* It hasn't answered for a while. Is that so much more likely ours that the client shall be told? */
-bool blame_silence(struct session_pool *pool, const union sockaddr_ip *server, uint64_t asked_ms);
+bool blame_silence(struct request_context *context, const union sockaddr_ip *server, uint64_t asked_ms);
 
 /* It was reached. */
 void blame_nobody(const union sockaddr_ip *server);
 
 /* A request is refused since its family doesn't work here: it may be tried whether that is still so. */
-void blame_again(struct session_pool *pool, const union sockaddr_ip *server);
+void blame_again(struct request_context *context, const union sockaddr_ip *server);
 
-/* What a pool needs for that. Returns 0 or -ENOMEM. */
-int blame_init(struct session_pool *pool);
-void blame_fini(struct session_pool *pool);
+/* Prepares @context, of which the rest is set, for all of this. Returns 0 or -ENOMEM. */
+int blame_init(struct request_context *context);
+void blame_fini(struct request_context *context);
 
 #endif

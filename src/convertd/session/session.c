@@ -27,6 +27,7 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/net/downstream.h"
 #include "convertd/base/log.h"
 #include "convertd/observe/metrics.h"
@@ -42,35 +43,8 @@
 #include <unistd.h>
 #include <utlist.h>
 
-static const char *const state_names[] = {
-	[SESSION_REQUEST] = "REQUEST",
-	[SESSION_CONNECTING] = "CONNECTING",
-	[SESSION_RELAY] = "RELAY",
-	[SESSION_RESETTING] = "RESETTING",
-	[SESSION_REFUSING] = "REFUSING",
-	[SESSION_CLOSED] = "CLOSED",
-};
-static_assert(sizeof(state_names) / sizeof(state_names[0]) == SESSION_STATE_COUNT,
-	      "a name for each state");
-
 /* The kernel gives up a handshake that is to be sent one SYN+ACK more after 3 s. */
 #define NO_RESET_SECONDS 4
-
-#define STATE_BIT(state) (1U << (state))
-
-/* The states that may follow each. */
-static const unsigned state_successors[] = {
-	[SESSION_REQUEST] = STATE_BIT(SESSION_CONNECTING) | STATE_BIT(SESSION_REFUSING) |
-			    STATE_BIT(SESSION_CLOSED),
-	[SESSION_CONNECTING] = STATE_BIT(SESSION_RELAY) | STATE_BIT(SESSION_REFUSING) |
-			       STATE_BIT(SESSION_CLOSED),
-	[SESSION_RELAY] = STATE_BIT(SESSION_RESETTING) | STATE_BIT(SESSION_CLOSED),
-	[SESSION_RESETTING] = STATE_BIT(SESSION_CLOSED),
-	[SESSION_REFUSING] = STATE_BIT(SESSION_CLOSED),
-	[SESSION_CLOSED] = 0,
-};
-static_assert(sizeof(state_successors) / sizeof(state_successors[0]) == SESSION_STATE_COUNT,
-	      "successors for each state");
 
 static struct event *session_event(struct session *s, enum session_event which)
 {
@@ -79,11 +53,13 @@ static struct event *session_event(struct session *s, enum session_event which)
 
 void session_set_state(struct session *s, enum session_state state)
 {
-	assert(state_successors[s->state] & STATE_BIT(state));
-	log_debug("session %llu: %s -> %s", (unsigned long long)s->id, state_names[s->state],
-		  state_names[state]);
-	metrics_add(s->pool->metrics, METRIC_STATE + s->state, (uint64_t)-1);
-	metrics_add(s->pool->metrics, METRIC_STATE + state, 1);
+	enum session_state before = (enum session_state)s->state;
+
+	assert(session_state_allows(before, state));
+	log_debug("session %llu: %s -> %s", (unsigned long long)s->id, session_state_name(before),
+		  session_state_name(state));
+	metrics_add(s->pool->context.metrics, METRIC_STATE + s->state, (uint64_t)-1);
+	metrics_add(s->pool->context.metrics, METRIC_STATE + state, 1);
 	s->state = (uint8_t)state;
 	/* Until then it stays a pending one: session_prove(). */
 	if (state == SESSION_REFUSING && !s->unproven)
@@ -93,7 +69,7 @@ void session_set_state(struct session *s, enum session_state state)
 static void session_count_pending(struct session *s, enum limits_class class, uint64_t by)
 {
 	if (class == LIMITS_PENDING || class == LIMITS_WAITING)
-		metrics_add(s->pool->metrics, METRIC_PENDING, by);
+		metrics_add(s->pool->context.metrics, METRIC_PENDING, by);
 }
 
 void session_count_class(struct session *s, enum limits_class before)
@@ -112,7 +88,7 @@ void session_set_class(struct session *s, enum limits_class class)
 
 	if (class == before)
 		return;
-	limits_move(s->pool->shared->limits, &s->member, class);
+	limits_move(s->pool->context.admission.limits, &s->member, class);
 	session_count_class(s, before);
 }
 
@@ -136,7 +112,7 @@ void session_clear_deadline(struct session *s)
 /* Sets the deadline to when an unproven client has to be there, if @ms would end later. */
 static bool hurry(struct session *s, unsigned ms)
 {
-	uint64_t now_us = log_now_us();
+	uint64_t now_us = clock_now_us();
 	uint64_t left_us = s->prove_by_us > now_us ? s->prove_by_us - now_us : 1;
 	struct timeval left = { .tv_sec = (time_t)(left_us / 1000000),
 				.tv_usec = (suseconds_t)(left_us % 1000000) };
@@ -286,7 +262,7 @@ static void session_destroy(struct session *s)
 	session_memory_forget(s);
 	DL_DELETE(s->pool->sessions, s);
 	session_count_pending(s, (enum limits_class)s->member.class, (uint64_t)-1);
-	limits_leave(s->pool->shared->limits, &s->member, log_now_ms());
+	limits_leave(s->pool->context.admission.limits, &s->member, clock_now_ms());
 	session_clear_deadline(s);
 	session_decide_line(s);
 	/* A socket in SYN_RECV that is only closed goes on with SYN+ACKs, of which nobody keeps count. */
@@ -296,7 +272,7 @@ static void session_destroy(struct session *s)
 	session_end_socket(s, RELAY_UPSTREAM);
 	session_end_socket(s, RELAY_DOWNSTREAM);
 	session_report_end(s);
-	session_drop_held(s);
+	session_drop_withheld(s);
 	relay_fini(&s->relay);
 	free(s->request);
 	free(s->fastopen);
@@ -377,7 +353,7 @@ static int session_register(struct session *s, enum relay_end end, int fd,
 {
 	struct event *event = session_event(s, (enum session_event)end);
 
-	if (event_assign(event, s->pool->base, fd,
+	if (event_assign(event, s->pool->context.base, fd,
 			 EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, callback, s) < 0)
 		return -ENOMEM;
 	return event_add(event, NULL) < 0 ? -ENOMEM : 0;
@@ -414,6 +390,17 @@ static bool is_tcp(int fd)
 	       protocol == IPPROTO_TCP;
 }
 
+/* The limits have told a session to go. */
+static void make_room(struct limits_member *member, enum outcome reason)
+{
+	struct session *s = (struct session *)((char *)member - offsetof(struct session, member));
+
+	session_make_room(s, reason);
+	session_advance(s);
+}
+
+static const struct limits_member_kind member_kind = { .make_room = make_room };
+
 /* The session of an accepted socket, in REQUEST; NULL without memory. */
 static struct session *session_create(struct session_pool *pool, int fd,
 				      const union sockaddr_ip *client)
@@ -424,28 +411,29 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	s = blocks_get(&pool->blocks);
 	if (!s)
 		return NULL;
-	s->member.owner = &pool->owner;
-	if (limits_enter(pool->shared->limits, &s->member, &address, LIMITS_PENDING) < 0) {
+	s->member.owner = &pool->context.owner;
+	s->member.kind = &member_kind;
+	if (limits_enter(pool->context.admission.limits, &s->member, &address, LIMITS_PENDING) < 0) {
 		blocks_put(&pool->blocks, s);
 		return NULL;
 	}
 	s->pool = pool;
 	s->client = *client;
 	s->id = atomic_fetch_add(&pool->shared->last_id, 1) + 1;
-	s->started_us = log_now_us();
+	s->started_us = clock_now_us();
 	s->error = RECORD_NO_ERROR;
 	session_set_outcome(s, OUTCOME_NONE, NULL);
-	metrics_add(pool->metrics, METRIC_ACCEPTED, 1);
-	metrics_add(pool->metrics, METRIC_STATE + s->state, 1);
+	metrics_add(pool->context.metrics, METRIC_ACCEPTED, 1);
+	metrics_add(pool->context.metrics, METRIC_STATE + s->state, 1);
 	session_count_pending(s, LIMITS_PENDING, 1);
 	relay_init(&s->relay, &pool->pipes);
 	s->relay.side[RELAY_UPSTREAM].fd = fd;
 	if (is_tcp(fd))
 		relay_set_tcp(&s->relay, RELAY_UPSTREAM);
 	DL_APPEND(pool->sessions, s);
-	event_assign(session_event(s, SESSION_EVENT_DEADLINE), pool->base, -1, 0, on_deadline, s);
-	event_assign(session_event(s, SESSION_EVENT_UPSTREAM), pool->base, -1, 0, on_upstream, s);
-	event_assign(session_event(s, SESSION_EVENT_DOWNSTREAM), pool->base, -1, 0, on_downstream,
+	event_assign(session_event(s, SESSION_EVENT_DEADLINE), pool->context.base, -1, 0, on_deadline, s);
+	event_assign(session_event(s, SESSION_EVENT_UPSTREAM), pool->context.base, -1, 0, on_upstream, s);
+	event_assign(session_event(s, SESSION_EVENT_DOWNSTREAM), pool->context.base, -1, 0, on_downstream,
 		     s);
 	return s;
 }
@@ -460,8 +448,8 @@ void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *
 		return;
 	}
 	session_start_proof(s);
-	session_take_held(s);
-	if (!limits_may_stay(pool->shared->limits, &s->member)) {
+	session_take_withheld(s);
+	if (!limits_may_stay(pool->context.admission.limits, &s->member)) {
 		session_drop(s, OUTCOME_LIMIT_CONNECTIONS);
 	} else if (session_register(s, RELAY_UPSTREAM, fd, on_upstream) < 0) {
 		session_close(s, OUTCOME_OUT_OF_MEMORY);

@@ -5,11 +5,10 @@
 
 #include "common/sockaddr.h"
 #include "convertd/base/blocks.h"
-#include "convertd/policy/admission.h"
-#include "convertd/policy/limits.h"
 #include "convertd/base/log.h"
 #include "convertd/relay/relay_pipe.h"
 #include "convertd/config/terms.h"
+#include "convertd/session/request_context.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -18,11 +17,8 @@
 struct demand;
 struct event;
 struct event_base;
-struct hold_table;
-struct metrics;
+struct withheld_table;
 struct monitor;
-struct own_look;
-struct probes;
 struct session;
 struct session_pool;
 
@@ -30,10 +26,10 @@ struct session_pool;
 enum session_timeout {
 	SESSION_TIMEOUT_REQUEST,
 	SESSION_TIMEOUT_CONNECT,
-	SESSION_TIMEOUT_CONNECT_HELD, /* the same, less what the SYN was withheld */
+	SESSION_TIMEOUT_CONNECT_WITHHELD, /* the same, less what the SYN was withheld */
 	SESSION_TIMEOUT_PATIENCE, /* the first part of each of these; 0: they are shorter */
 	SESSION_TIMEOUT_CONNECT_REST, /* the other part of the first */
-	SESSION_TIMEOUT_CONNECT_HELD_REST,
+	SESSION_TIMEOUT_CONNECT_WITHHELD_REST,
 	SESSION_TIMEOUT_LINGER,
 	SESSION_TIMEOUT_RESET_POLL,
 	SESSION_TIMEOUT_LOOK, /* how often RELAY looks whether anything moves; 0: never */
@@ -44,7 +40,7 @@ enum session_timeout {
 struct session_shared {
 	struct limits *limits;
 	struct demand *demand;   /* are cookies demanded? */
-	struct hold_table *held; /* what was done for SYNs that were withheld; fixed as well */
+	struct withheld_table *withheld; /* what was done for SYNs; fixed as well */
 	struct monitor *monitor; /* main thread only, but for what it hands out */
 	struct log_limit drops, sources, memory, unrouted;
 	_Atomic uint64_t last_id;
@@ -54,16 +50,9 @@ struct session_shared {
 
 /* What all sessions of an event loop share: one thread's own, but for what is marked. */
 struct session_pool {
-	struct event_base *base;
+	struct request_context context; /* what the SYNs that this worker withholds need as well */
 	struct session_shared *shared;
-	struct terms *terms;
-	struct admission admission; /* what requests are judged by */
-	struct route *route;
 	struct fastopen *fastopen; /* NULL: the kernel can't be asked for cookies */
-	struct own_look *own_look; /* NULL: the kernel can't be asked for sockets */
-	struct probes *probes;
-	struct event *tests; /* of families that don't work: blame.c */
-	struct metrics *metrics;      /* what its sessions count in */
 	struct log_limit *log_limits; /* all threads': of lines about sessions, by outcome */
 
 	struct timeval timeouts[SESSION_TIMEOUT_COUNT]; /* for event_add() */
@@ -79,11 +68,8 @@ struct session_pool {
 	uint8_t *scratch;
 	struct relay_pipes pipes;
 
-	struct limits_owner owner; /* of its sessions, and of the SYNs that its worker withholds */
-	int told_fd;               /* an eventfd: some of these have been told to go */
+	int told_fd; /* an eventfd: the limits have told some of this worker's members to go */
 	struct event *told;
-	/* Of a SYN that is withheld: lets go of it as if it had never been; NULL where none is. */
-	void (*drop_held)(struct session_pool *pool, struct limits_member *member);
 };
 
 /*

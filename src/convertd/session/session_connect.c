@@ -4,6 +4,9 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
+#include "convertd/base/tcp_option.h"
+
 #include "convertd/net/downstream.h"
 #include "convertd/net/fastopen.h"
 #include "convertd/base/log.h"
@@ -20,7 +23,7 @@
 static void refuse_option(struct session *s, uint8_t kind, const char *outcome)
 {
 	uint8_t answer[CONVERT_MESSAGE_MAX];
-	size_t len = request_write_unsupported(&s->pool->terms->features, s->info, &kind, 1, answer);
+	size_t len = request_write_unsupported(&s->pool->context.terms->features, s->info, &kind, 1, answer);
 
 	session_refuse(s, answer, len, outcome);
 }
@@ -80,7 +83,7 @@ static void tell_source(struct session_pool *pool, const union sockaddr_ip *sour
 
 uint64_t session_age_us(const struct session *s)
 {
-	uint64_t age = log_now_us() - s->started_us;
+	uint64_t age = clock_now_us() - s->started_us;
 
 	return age ? age : 1;
 }
@@ -89,7 +92,7 @@ uint64_t session_age_us(const struct session *s)
 static void set_connect_deadline(struct session *s, enum session_timeout timeout)
 {
 	s->rest = timeout == SESSION_TIMEOUT_CONNECT ? SESSION_TIMEOUT_CONNECT_REST :
-						       SESSION_TIMEOUT_CONNECT_HELD_REST;
+						       SESSION_TIMEOUT_CONNECT_WITHHELD_REST;
 	if (!s->pool->timeout_ms[SESSION_TIMEOUT_PATIENCE])
 		s->rest = 0;
 	session_set_deadline(s, s->rest ? SESSION_TIMEOUT_PATIENCE : timeout);
@@ -114,10 +117,10 @@ static void await_server(struct session *s, int fd, const uint8_t *early, size_t
 }
 
 /* The server was asked while the SYN was withheld. */
-static void connect_held(struct session *s, const uint8_t *early, size_t len)
+static void connect_withheld(struct session *s, const uint8_t *early, size_t len)
 {
 	struct downstream_error refusal;
-	int fd = session_open_held(s, &refusal);
+	int fd = session_open_withheld(s, &refusal);
 
 	if (fd < 0) {
 		session_refuse_server(s, refusal);
@@ -126,7 +129,7 @@ static void connect_held(struct session *s, const uint8_t *early, size_t len)
 	s->mptcp = s->mptcp && downstream_asks_mptcp(fd);
 	/* As a rule it has answered already: no need to wait for its event. */
 	s->relay.side[RELAY_DOWNSTREAM].writable = true;
-	await_server(s, fd, early, len, SESSION_TIMEOUT_CONNECT_HELD);
+	await_server(s, fd, early, len, SESSION_TIMEOUT_CONNECT_WITHHELD);
 }
 
 void session_connect(struct session *s, const struct request_decision *decision,
@@ -134,8 +137,8 @@ void session_connect(struct session *s, const struct request_decision *decision,
 {
 	struct downstream_plan plan = {
 		.server = &s->server, .data = early, .len = len,
-		.data_follows = len > 0, .congestion = s->pool->terms->settings->congestion_server,
-		.route = s->pool->route,
+		.data_follows = len > 0, .congestion = s->pool->context.terms->settings->congestion_server,
+		.route = s->pool->context.route,
 	};
 	size_t taken;
 	int fd;
@@ -143,19 +146,19 @@ void session_connect(struct session *s, const struct request_decision *decision,
 	s->info = decision->info;
 	s->mptcp = decision->mptcp;
 	/* It came with the SYN, where that was withheld, and so its server was asked then. */
-	s->request_us = s->held ? 1 : session_age_us(s);
-	metrics_observe_us(s->pool->metrics, METRIC_REQUEST_SECONDS, s->request_us);
-	metrics_add(s->pool->metrics, METRIC_REQUESTS + s->syn_data, 1);
+	s->request_us = s->withheld ? 1 : session_age_us(s);
+	metrics_observe_us(s->pool->context.metrics, METRIC_REQUEST_SECONDS, s->request_us);
+	metrics_add(s->pool->context.metrics, METRIC_REQUESTS + s->syn_data, 1);
 	s->own_generation = own_generation();
-	if (s->held) {
+	if (s->withheld) {
 		session_look_early(s, early, len);
-		connect_held(s, early, len);
+		connect_withheld(s, early, len);
 		return;
 	}
 	session_look_early(s, early, len);
 	plan.mptcp = s->mptcp = decision->mptcp && !plain_servers_has(&s->server);
 	s->trusted = plan.confirmed = s->confirmed;
-	plan.choice = sources_choose(&s->pool->terms->settings->sources, &s->client, &s->server,
+	plan.choice = sources_choose(&s->pool->context.terms->settings->sources, &s->client, &s->server,
 				     &plan.source);
 	if (!plan_fastopen(s, decision, &plan))
 		return;

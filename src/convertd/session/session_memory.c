@@ -13,6 +13,7 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/observe/metrics.h"
 
 #include <event2/event.h>
@@ -35,9 +36,9 @@ static void hold(struct session *s)
 {
 	const struct relay_memory *memory = &s->memory;
 
-	metrics_add(s->pool->metrics, METRIC_MEMORY, memory->bytes - s->memory_told);
+	metrics_add(s->pool->context.metrics, METRIC_MEMORY, memory->bytes - s->memory_told);
 	s->memory_told = memory->bytes;
-	limits_hold(s->pool->shared->limits, &s->member, memory->bytes, memory->stalled_ms);
+	limits_hold(s->pool->context.admission.limits, &s->member, memory->bytes, memory->stalled_ms);
 }
 
 static void look_no_more(struct session *s)
@@ -94,7 +95,7 @@ bool session_memory_lingers(struct session *s)
 
 static void look_at(struct session *s)
 {
-	relay_memory_look(&s->memory, &s->relay, log_now_ms());
+	relay_memory_look(&s->memory, &s->relay, clock_now_ms());
 	if (s->memory.bytes < WORTH_MIN)
 		look_no_more(s);
 	else
@@ -129,7 +130,7 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 
 int session_memory_init(struct session_pool *pool)
 {
-	pool->look = event_new(pool->base, -1, 0, on_look, pool);
+	pool->look = event_new(pool->context.base, -1, 0, on_look, pool);
 	return pool->look ? 0 : -1;
 }
 

@@ -15,6 +15,7 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
 #include "convert/convert.h"
 #include "convertd/policy/admission.h"
 #include "convertd/policy/own.h"
@@ -71,7 +72,7 @@ static struct asked *place_of(uint64_t key)
 /* Returns false if it was asked lately; else it is from now on. Two threads may both ask: no harm. */
 static bool is_to_be_asked(const union sockaddr_ip *server)
 {
-	uint64_t key = key_of(server), now_ms = log_now_ms();
+	uint64_t key = key_of(server), now_ms = clock_now_ms();
 	struct asked *place = place_of(key);
 
 	if (atomic_load(&place->key) == key && now_ms - atomic_load(&place->at_ms) < ASKED_MS)
@@ -95,7 +96,7 @@ static void on_asked(const union sockaddr_ip *server, int error)
 static void send_token(struct session *s)
 {
 	uint8_t token[OWN_TOKEN_LEN], message[PROBE_MESSAGE_MAX];
-	struct downstream_plan plan = { .server = &s->server, .route = s->pool->route, .congestion = "" };
+	struct downstream_plan plan = { .server = &s->server, .route = s->pool->context.route, .congestion = "" };
 	struct convert_writer writer;
 	ssize_t len;
 
@@ -106,9 +107,9 @@ static void send_token(struct session *s)
 	convert_write_info(&writer);
 	convert_write_cookie(&writer, token, sizeof(token));
 	len = convert_writer_finish(&writer);
-	plan.choice = sources_choose(&s->pool->terms->settings->sources, &s->client, &s->server,
+	plan.choice = sources_choose(&s->pool->context.terms->settings->sources, &s->client, &s->server,
 				     &plan.source);
-	if (len < 0 || !probes_start(s->pool->probes, &plan, message, (size_t)len, on_asked))
+	if (len < 0 || !probes_start(s->pool->context.probes, &plan, message, (size_t)len, on_asked))
 		on_asked(&s->server, -EAGAIN);
 }
 
@@ -129,7 +130,7 @@ bool session_awaits_token(struct session *s)
 	if (!s->doubted)
 		return false;
 	s->doubted = atomic_load(&place->key) == key && !atomic_load(&place->ended) &&
-		     log_now_ms() - atomic_load(&place->at_ms) < AWAITED_MS;
+		     clock_now_ms() - atomic_load(&place->at_ms) < AWAITED_MS;
 	if (s->doubted)
 		session_set_deadline(s, SESSION_TIMEOUT_RESET_POLL);
 	return s->doubted;
@@ -163,13 +164,19 @@ void session_look_first(struct session *s)
 
 bool session_leads_here(struct session *s, const struct tcp_info *info)
 {
-	const struct settings *settings = s->pool->terms->settings;
+	const struct settings *settings = s->pool->context.terms->settings;
 	unsigned generation = own_generation();
-	bool found = info && own_look_meets(s->pool->own_look, settings, s->pool->route,
-					    s->relay.side[RELAY_DOWNSTREAM].fd, &s->server, info);
+	bool found = info && own_look_meets(s->pool->context.own_look, settings->listen, settings->listen_count,
+					    s->pool->context.route, s->relay.side[RELAY_DOWNSTREAM].fd,
+					    &s->server, info);
 
+	if (found) {
+		struct in6_addr address = sockaddr_ip_in6(&s->server);
+
+		own_learn(&address, 0, clock_now_ms());
+	}
 	if (!found && generation == s->own_generation)
 		return false;
 	s->own_generation = generation;
-	return !admission_still_allows(&s->pool->admission, &s->server);
+	return !admission_still_allows(&s->pool->context.admission, &s->server);
 }

@@ -92,7 +92,7 @@ static void on_feed(evutil_socket_t fd, short what, void *arg)
 
 static void wake(struct limits_owner *owner)
 {
-	struct session_pool *pool = (struct session_pool *)((char *)owner - offsetof(struct session_pool, owner));
+	struct session_pool *pool = (struct session_pool *)((char *)owner - offsetof(struct session_pool, context.owner));
 
 	/* It fails where as many as can be counted are told already. */
 	if (eventfd_write(pool->told_fd, 1) < 0)
@@ -109,16 +109,8 @@ static void on_told(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (eventfd_read(fd, &count) < 0)
 		return;
-	while ((member = limits_next_told(pool->shared->limits, &pool->owner, &reason))) {
-		struct session *s = (struct session *)((char *)member - offsetof(struct session, member));
-
-		if (member->claim) {
-			pool->drop_held(pool, member);
-			continue;
-		}
-		session_make_room(s, reason);
-		session_advance(s);
-	}
+	while ((member = limits_next_told(pool->context.admission.limits, &pool->context.owner, &reason)))
+		member->kind->make_room(member, reason);
 }
 
 /* ----- the pool itself ----- */
@@ -136,7 +128,7 @@ static void set_timeout(struct session_pool *pool, enum session_timeout which, u
 		return;
 	if (pool->common_timeouts < COMMON_TIMEOUTS_MAX) {
 		pool->common_timeouts++;
-		common = event_base_init_common_timeout(pool->base, &timeout);
+		common = event_base_init_common_timeout(pool->context.base, &timeout);
 	}
 	pool->timeouts[which] = common ? *common : timeout;
 	pool->timeout_ms[which] = ms;
@@ -156,7 +148,7 @@ static unsigned look_ms(const struct settings *settings)
 }
 
 /* Of a server that was silent for all of the hold time, there is the rest to wait for. */
-static unsigned connect_held_ms(const struct settings *settings)
+static unsigned connect_withheld_ms(const struct settings *settings)
 {
 	unsigned ms = settings->connect_timeout * 1000;
 
@@ -166,16 +158,16 @@ static unsigned connect_held_ms(const struct settings *settings)
 /* Then it is looked whether the silence is the server's own. */
 static unsigned patience_ms(const struct settings *settings)
 {
-	return connect_held_ms(settings) > FAMILIES_PATIENCE_MS ? FAMILIES_PATIENCE_MS : 0;
+	return connect_withheld_ms(settings) > FAMILIES_PATIENCE_MS ? FAMILIES_PATIENCE_MS : 0;
 }
 
 static int watch_told(struct session_pool *pool)
 {
-	pool->owner.wake = wake;
+	pool->context.owner.wake = wake;
 	pool->told_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (pool->told_fd < 0)
 		return -errno;
-	pool->told = event_new(pool->base, pool->told_fd, EV_READ | EV_PERSIST, on_told, pool);
+	pool->told = event_new(pool->context.base, pool->told_fd, EV_READ | EV_PERSIST, on_told, pool);
 	return pool->told && event_add(pool->told, NULL) == 0 ? 0 : -ENOMEM;
 }
 
@@ -190,9 +182,9 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	int error;
 
 	memset(pool, 0, sizeof(*pool));
-	pool->base = base;
+	pool->context.base = base;
 	pool->shared = shared;
-	pool->metrics = monitor_add_metrics(shared->monitor);
+	pool->context.metrics = monitor_add_metrics(shared->monitor);
 	pool->log_limits = monitor_log_limits(shared->monitor);
 	error = watch_told(pool);
 	if (!error)
@@ -202,28 +194,30 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	blocks_init(&pool->blocks, sizeof(struct session) + SESSION_EVENT_COUNT *
 							    event_get_struct_event_size());
 	relay_pipes_init(&pool->pipes);
-	if (pool->metrics)
-		pool->pipes.in_use = &pool->metrics->values[METRIC_PIPES];
-	if (!error && (!pool->metrics || !pool->feed || !pool->scratch))
+	if (pool->context.metrics)
+		pool->pipes.in_use = &pool->context.metrics->values[METRIC_PIPES];
+	if (!error && (!pool->context.metrics || !pool->feed || !pool->scratch))
 		error = -ENOMEM;
 	if (!error)
-		pool->route = route_create();
-	if (!error && !pool->route)
+		pool->context.route = route_create();
+	if (!error && !pool->context.route)
 		error = -errno;
-	pool->admission = (struct admission){
+	pool->context.withheld = shared->withheld;
+	pool->context.unrouted = &shared->unrouted;
+	pool->context.admission = (struct admission){
 		.demand = shared->demand,
 		.limits = shared->limits,
 		.find_route = find_route,
-		.route = pool->route,
+		.route = pool->context.route,
 	};
 	if (!error)
 		pool->fastopen = fastopen_create();
 	if (!error)
-		pool->own_look = own_look_create();
+		pool->context.own_look = own_look_create();
 	if (!error)
-		pool->probes = probes_create(base);
+		pool->context.probes = probes_create(base);
 	if (!error)
-		error = pool->probes ? blame_init(pool) : -ENOMEM;
+		error = pool->context.probes ? blame_init(&pool->context) : -ENOMEM;
 	if (error)
 		session_pool_fini(pool);
 	return error;
@@ -235,10 +229,10 @@ void session_pool_configure(struct session_pool *pool, struct terms *terms)
 	const unsigned ms[] = {
 		[SESSION_TIMEOUT_REQUEST] = settings->request_timeout * 1000,
 		[SESSION_TIMEOUT_CONNECT] = settings->connect_timeout * 1000,
-		[SESSION_TIMEOUT_CONNECT_HELD] = connect_held_ms(settings),
+		[SESSION_TIMEOUT_CONNECT_WITHHELD] = connect_withheld_ms(settings),
 		[SESSION_TIMEOUT_PATIENCE] = patience_ms(settings),
 		[SESSION_TIMEOUT_CONNECT_REST] = settings->connect_timeout * 1000 - patience_ms(settings),
-		[SESSION_TIMEOUT_CONNECT_HELD_REST] = connect_held_ms(settings) - patience_ms(settings),
+		[SESSION_TIMEOUT_CONNECT_WITHHELD_REST] = connect_withheld_ms(settings) - patience_ms(settings),
 		[SESSION_TIMEOUT_LINGER] = LINGER_SECONDS * 1000,
 		[SESSION_TIMEOUT_RESET_POLL] = RESET_POLL_MS,
 		[SESSION_TIMEOUT_LOOK] = look_ms(settings),
@@ -246,9 +240,9 @@ void session_pool_configure(struct session_pool *pool, struct terms *terms)
 	static_assert(sizeof(ms) / sizeof(ms[0]) == SESSION_TIMEOUT_COUNT, "each has a duration");
 	struct session *s;
 
-	terms_unref(pool->terms);
-	pool->terms = terms_ref(terms);
-	pool->admission.terms = &terms->admission;
+	terms_unref(pool->context.terms);
+	pool->context.terms = terms_ref(terms);
+	pool->context.admission.terms = &terms->admission;
 	/* The one that is at hand is among the worker's own descriptors. */
 	pool->pipes.max = 1 + terms->pipes_max / pool->shared->pool_count;
 	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
@@ -269,9 +263,9 @@ void session_pool_fini(struct session_pool *pool)
 		session_close(s, OUTCOME_STOPPED);
 		session_advance(s);
 	}
-	blame_fini(pool);
-	probes_destroy(pool->probes);
-	own_look_destroy(pool->own_look);
+	blame_fini(&pool->context);
+	probes_destroy(pool->context.probes);
+	own_look_destroy(pool->context.own_look);
 	if (pool->feed)
 		event_free(pool->feed);
 	session_memory_fini(pool);
@@ -282,7 +276,7 @@ void session_pool_fini(struct session_pool *pool)
 	free(pool->scratch);
 	blocks_fini(&pool->blocks);
 	relay_pipes_fini(&pool->pipes);
-	route_destroy(pool->route);
+	route_destroy(pool->context.route);
 	fastopen_destroy(pool->fastopen);
-	terms_unref(pool->terms);
+	terms_unref(pool->context.terms);
 }

@@ -4,8 +4,9 @@
 #define CONVERTD_SESSION_PRIVATE_H
 
 #include "convertd/net/downstream.h"
-#include "convertd/observe/outcome.h"
+#include "convertd/policy/outcome.h"
 #include "convertd/observe/record.h"
+#include "convertd/policy/session_state.h"
 #include "convertd/relay/relay.h"
 #include "convertd/relay/relay_memory.h"
 #include "convertd/relay/relay_watch.h"
@@ -22,39 +23,6 @@ struct tcp_info;
 #define RESET_POLL_MS 50
 #define RESET_POLLS (LINGER_SECONDS * 1000 / RESET_POLL_MS)
 
-/*
- * REQUEST     The client is connected. Its bytes are collected until they make a request or
- *             can't become one. The client's end closes without a word, the request deadline resets:
- *             the client may have sent more than has arrived, data that nobody has taken.
- * CONNECTING  The server was asked. Nothing more is read from the client: it may have sent its
- *             FIN (a half-close is a client's right), but a reset abandons the server.
- *             The server's answer, or the connect deadline, decides.
- * RELAY       The server was reached. The answer, then bytes, go both ways until both directions
- *             have ended or one socket fails, which resets the other. The deadline is for the
- *             client's third ACK and the answer to be taken by the kernel; from then on it looks
- *             now and then whether anything moves (relay_watch.h). With one socket failed it is
- *             for the other's peer to take some of the bytes that came before, or they are lost.
- * RESETTING   One socket has failed and is closed; the other is to be reset as well, but bytes that
- *             came before the failure are still on their way to that peer, and an RST would
- *             overtake them. Nothing tells when they have arrived, so the deadline is short and
- *             looks; after 5 s the reset comes anyway.
- * REFUSING    The answer is the converter's last word: an Error TLV, or to an Info TLV alone. It
- *             is written, then the FIN; what the client still sends is thrown away until it
- *             closes or resets, or the linger deadline: a close before would be an RST,
- *             which takes the answer from the client (Section 6.2.2). What isn't Convert has
- *             no answer and is closed as soon as the socket may be written.
- * CLOSED      Nothing happens any more; the session is freed where session_advance() ends.
- */
-enum session_state {
-	SESSION_REQUEST,
-	SESSION_CONNECTING,
-	SESSION_RELAY,
-	SESSION_RESETTING,
-	SESSION_REFUSING,
-	SESSION_CLOSED,
-	SESSION_STATE_COUNT
-};
-
 /* The events behind the struct: the sockets' are numbered as the relay's sides. */
 enum session_event {
 	SESSION_EVENT_UPSTREAM = RELAY_UPSTREAM,
@@ -68,7 +36,7 @@ struct session {
 	struct session *queue_prev, *queue_next; /* pool->hungry */
 	struct session_pool *pool;
 	struct limits_member member; /* how it is counted */
-	struct held_syn *held;         /* REQUEST: what was done for its SYN, or NULL */
+	struct withheld_syn *withheld; /* REQUEST: what was done for the SYN of the connection, or NULL */
 	struct relay relay;
 	struct relay_watch watch;
 	struct session *heavy_prev, *heavy_next; /* pool->heavy */
@@ -201,13 +169,13 @@ bool session_memory_lingers(struct session *s);
 /* ----- session_held.c ----- */
 
 /* The client has connected: finds what was done for its SYN. */
-void session_take_held(struct session *s);
+void session_take_withheld(struct session *s);
 
 /* It isn't needed. */
-void session_drop_held(struct session *s);
+void session_drop_withheld(struct session *s);
 
 /* The server's socket, which may still be connecting, or -1 with @refusal set. */
-int session_open_held(struct session *s, struct downstream_error *refusal);
+int session_open_withheld(struct session *s, struct downstream_error *refusal);
 
 /* ----- session_connect.c ----- */
 
@@ -287,7 +255,7 @@ void session_refuse(struct session *s, const uint8_t *answer, size_t len, const 
 /* The server can't be reached. */
 void session_refuse_server(struct session *s, struct downstream_error refusal);
 
-/* When its server was asked, as log_now_ms(). */
+/* When its server was asked, as clock_now_ms(). */
 uint64_t session_asked_ms(const struct session *s);
 
 /* The connection to the server has failed with @error. */

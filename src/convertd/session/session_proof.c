@@ -14,6 +14,7 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/proof.h"
 
@@ -25,7 +26,7 @@
 /* When an MPTCP client must have completed its handshake, in ms behind its SYN+ACK. */
 static unsigned deadline_ms(const struct session *s, const struct proof *proof)
 {
-	unsigned kernels = s->pool->terms->synacks, most = proof_synacks(proof);
+	unsigned kernels = s->pool->context.terms->synacks, most = proof_synacks(proof);
 
 	return most < kernels ? proof_deadline_ms(most) : proof_deadline_ms(kernels) + AFTER_KERNEL_MS;
 }
@@ -44,7 +45,7 @@ void session_start_proof(struct session *s)
 	s->established = s->confirmed || client->tcp;
 	if (!s->unproven)
 		return;
-	demand_enter(s->pool->shared->demand);
+	demand_enter(s->pool->context.admission.demand);
 	proof_read(&proof, &info, !sockaddr_ip_is_v4(&s->client), !client->tcp);
 	if (client->tcp) {
 		retries = proof_retries(&proof);
@@ -55,7 +56,7 @@ void session_start_proof(struct session *s)
 	} else {
 		unsigned ms = deadline_ms(s, &proof);
 
-		s->prove_by_us = log_now_us() + (ms > age_ms ? ms - age_ms : 1) * 1000ULL;
+		s->prove_by_us = clock_now_us() + (ms > age_ms ? ms - age_ms : 1) * 1000ULL;
 	}
 }
 
@@ -81,7 +82,7 @@ void session_end_proof(struct session *s)
 	if (!s->unproven)
 		return;
 	s->unproven = false;
-	demand_leave(s->pool->shared->demand);
+	demand_leave(s->pool->context.admission.demand);
 }
 
 void session_prove(struct session *s)
@@ -96,15 +97,15 @@ void session_prove(struct session *s)
 		client->writable = true;
 	}
 	/* By its cookie: it has as long as any client. */
-	if (client->tcp && !s->confirmed && s->pool->terms->synacks > 1)
-		proof_set_retries(client->fd, (int)s->pool->terms->synacks - 1);
+	if (client->tcp && !s->confirmed && s->pool->context.terms->synacks > 1)
+		proof_set_retries(client->fd, (int)s->pool->context.terms->synacks - 1);
 	s->prove_by_us = 0;
 	s->no_reset = false;
 	if (s->hurried)
 		session_set_deadline(s, (enum session_timeout)s->timeout);
 	if (s->state != SESSION_REFUSING)
 		return;
-	if (limits_may_refuse(s->pool->shared->limits, &s->member))
+	if (limits_may_refuse(s->pool->context.admission.limits, &s->member))
 		session_set_class(s, LIMITS_REFUSING);
 	else
 		session_drop(s, OUTCOME_LIMIT_REFUSED);

@@ -10,6 +10,7 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/observe/metrics.h"
 #include "convertd/config/settings.h"
 #include "convertd/observe/shortage.h"
@@ -60,7 +61,7 @@ static struct record make_record(const struct session *s)
 		.source = s->source,
 		.bytes_up = session_relayed(s, RELAY_UPSTREAM),
 		.bytes_down = session_relayed(s, RELAY_DOWNSTREAM),
-		.duration_us = log_now_us() - s->started_us,
+		.duration_us = clock_now_us() - s->started_us,
 		.connect_us = s->connect_us ? s->connect_us : RECORD_NEVER,
 		.transport = (enum record_transport)s->transport,
 		.subflows = s->subflows,
@@ -77,14 +78,14 @@ static struct record make_record(const struct session *s)
 static bool may_log(const struct session *s)
 {
 	struct session_pool *pool = s->pool;
-	unsigned rate = pool->terms->settings->log_rate;
+	unsigned rate = pool->context.terms->settings->log_rate;
 
 	if (!rate)
 		return true;
 	if (log_limit_take(&pool->log_limits[s->outcome], 1000000 / rate,
-			   rate * LOG_BURST_SECONDS, log_now_us()))
+			   rate * LOG_BURST_SECONDS, clock_now_us()))
 		return true;
-	metrics_add(pool->metrics, METRIC_LOG_LEFT_OUT, 1);
+	metrics_add(pool->context.metrics, METRIC_LOG_LEFT_OUT, 1);
 	return false;
 }
 
@@ -114,9 +115,9 @@ void session_report_end(const struct session *s)
 	struct record record = make_record(s);
 	char text[RECORD_TEXT_MAX];
 
-	metrics_count_record(s->pool->metrics, &record);
+	metrics_count_record(s->pool->context.metrics, &record);
 	if (record.outcome == OUTCOME_LIMIT_CONNECTIONS)
-		shortage_of_connections(s->pool->terms);
+		shortage_of_connections(s->pool->context.terms);
 	if (!s->unlogged)
 		log_fields(line_level(s), record_text(&record, text), record_json, &record);
 }

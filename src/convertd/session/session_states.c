@@ -9,9 +9,10 @@
 
 #include "convertd/session/session_private.h"
 
+#include "convertd/base/clock.h"
 #include "convertd/session/blame.h"
 #include "convertd/policy/judgement.h"
-#include "convertd/syn/hold_table.h"
+#include "convertd/session/withheld.h"
 #include "convertd/net/downstream.h"
 #include "convertd/base/log.h"
 #include "convertd/base/memory.h"
@@ -46,7 +47,7 @@ static bool session_queue_answer(struct session *s, const uint8_t *answer, size_
 /* No answer: the end of the stream is our last word. */
 static void session_refuse_silently(struct session *s, enum outcome outcome, const char *reason)
 {
-	if (!limits_may_refuse(s->pool->shared->limits, &s->member)) {
+	if (!limits_may_refuse(s->pool->context.admission.limits, &s->member)) {
 		session_drop(s, OUTCOME_LIMIT_REFUSED);
 		return;
 	}
@@ -63,7 +64,7 @@ static enum outcome session_read_answer(struct session *s, const uint8_t *answer
 	if (convert_response_parse(answer, len, &response) != CONVERT_STATUS_OK || !response.has_error)
 		return OUTCOME_INFORMATION;
 	s->error = response.error_code;
-	metrics_count_error(s->pool->metrics, response.error_code);
+	metrics_count_error(s->pool->context.metrics, response.error_code);
 	return outcome_of_error(response.error_code);
 }
 
@@ -73,7 +74,7 @@ void session_refuse(struct session *s, const uint8_t *answer, size_t len, const 
 
 	session_reset_socket(s, RELAY_DOWNSTREAM);
 	if (!s->error_taken &&
-	    !limits_take_error(s->pool->shared->limits, &s->member, log_now_ms())) {
+	    !limits_take_error(s->pool->context.admission.limits, &s->member, clock_now_ms())) {
 		session_drop(s, OUTCOME_LIMIT_ERRORS);
 		return;
 	}
@@ -93,8 +94,8 @@ void session_refuse_server(struct session *s, struct downstream_error refusal)
 	if (refusal.ours)
 		s->outcome = OUTCOME_LACKING;
 	if (refusal.code == CONVERT_ERROR_RESOURCE_EXCEEDED)
-		refusal.value = (uint8_t)s->pool->terms->settings->retry_delay;
-	len = request_write_error(&s->pool->terms->features, s->info, refusal.code, refusal.value, answer);
+		refusal.value = (uint8_t)s->pool->context.terms->settings->retry_delay;
+	len = request_write_error(&s->pool->context.terms->features, s->info, refusal.code, refusal.value, answer);
 
 	log_debug("session %llu: Error TLV %u (%s), value %u", (unsigned long long)s->id,
 		  (unsigned)refusal.code, convert_error_name(refusal.code),
@@ -114,7 +115,7 @@ void session_fail_server(struct session *s, int error)
 
 	log_debug("session %llu: %s", (unsigned long long)s->id, strerror(-error));
 	shortage_of_files(-error, "clients are refused");
-	session_refuse_server(s, blame_refusal(s->pool, fd, &s->server, session_asked_ms(s), error));
+	session_refuse_server(s, blame_refusal(&s->pool->context, fd, &s->server, session_asked_ms(s), error));
 }
 
 /* What becomes of the request that the stream begins with. @buf: all that has arrived */
@@ -126,23 +127,23 @@ static void session_judge(struct session *s, const uint8_t *buf, size_t len, str
 		.bytes = buf,
 		.len = len,
 		.client = { .address = sockaddr_ip_in6(&s->client), .proven = !s->unproven },
-		.grant = s->held ? &s->held->grant : NULL,
+		.grant = s->withheld ? &s->withheld->grant : NULL,
 		.member = &s->member,
-		.now_ms = log_now_ms(),
+		.now_ms = clock_now_ms(),
 	};
 	const struct request_decision *request = &judgement->request;
 
-	judgement_make(&s->pool->admission, &c, judgement);
+	judgement_make(&s->pool->context.admission, &c, judgement);
 	session_count_class(s, before);
 	if (request->connect)
 		sockaddr_ip_set(&s->server, AF_UNSPEC, &request->address, request->port);
 	/* The request isn't the one of the SYN, or is no longer granted: what was done for that is of no use. */
 	if (request->action != REQUEST_WAIT && !judgement->by_grant)
-		session_drop_held(s);
+		session_drop_withheld(s);
 	s->error_taken = judgement->error_taken;
 	if (request->lacking) {
 		s->outcome = OUTCOME_LACKING;
-		blame_again(s->pool, &s->server);
+		blame_again(&s->pool->context, &s->server);
 	}
 	if (judgement->exceeded != OUTCOME_NONE)
 		s->outcome = (uint8_t)judgement->exceeded;
@@ -210,7 +211,7 @@ static void session_wait(struct session *s)
 	if (s->member.class == LIMITS_WAITING)
 		return;
 	session_set_class(s, LIMITS_WAITING);
-	exceeded = limits_admit(s->pool->shared->limits, &s->member);
+	exceeded = limits_admit(s->pool->context.admission.limits, &s->member);
 	if (exceeded != OUTCOME_NONE)
 		session_drop(s, exceeded);
 }
@@ -285,13 +286,13 @@ static void session_start_relay(struct session *s, const struct tcp_info *info)
 
 	downstream_established(fd, &s->server);
 	len = session_server_options(s, info, options);
-	len = request_write_connected(&s->pool->terms->features, s->info, options, len, answer);
+	len = request_write_connected(&s->pool->context.terms->features, s->info, options, len, answer);
 	if (!session_queue_answer(s, answer, len)) {
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
 		return;
 	}
 	s->connect_us = session_age_us(s) - s->request_us + 1;
-	metrics_observe_us(s->pool->metrics, METRIC_CONNECT_SECONDS, s->connect_us);
+	metrics_observe_us(s->pool->context.metrics, METRIC_CONNECT_SECONDS, s->connect_us);
 	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
 	session_set_state(s, SESSION_RELAY);
 }
@@ -323,7 +324,7 @@ static void advance_connecting(struct session *s)
 	} else if (error != -EINPROGRESS) {
 		session_fail_server(s, error);
 	} else if (s->confirmed && !s->trusted) {
-		downstream_confirm(server->fd, s->pool->terms->syn_retries);
+		downstream_confirm(server->fd, s->pool->context.terms->syn_retries);
 		s->trusted = true;
 	}
 }
@@ -377,7 +378,7 @@ static enum relay_result run_relay(struct session *s)
 	enum relay_result result = relay_run(&s->relay, s->pool->scratch);
 
 	for (int end = 0; end < RELAY_ENDS; end++)
-		metrics_add(s->pool->metrics, METRIC_BYTES + (unsigned)end,
+		metrics_add(s->pool->context.metrics, METRIC_BYTES + (unsigned)end,
 			    session_relayed(s, (enum relay_end)end) - before[end]);
 	return result;
 }
@@ -419,7 +420,7 @@ static void advance_relay(struct session *s)
 	    s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len) {
 		s->answered = true;
 		session_set_class(s, LIMITS_OPEN);
-		relay_watch_start(&s->watch, log_now_ms());
+		relay_watch_start(&s->watch, clock_now_ms());
 		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
 	}
 	switch (result) {
@@ -498,17 +499,27 @@ void session_handle(struct session *s)
 		state_handlers[s->state](s);
 }
 
+/* What the end of a session is called that has passed a limit of relay_watch.h. */
+static const enum outcome watch_outcomes[] = {
+	[RELAY_WATCH_NONE] = OUTCOME_NONE,
+	[RELAY_WATCH_CLIENT_STALLED] = OUTCOME_CLIENT_STALLED,
+	[RELAY_WATCH_SERVER_STALLED] = OUTCOME_SERVER_STALLED,
+	[RELAY_WATCH_HALF_CLOSED] = OUTCOME_HALF_CLOSED,
+	[RELAY_WATCH_IDLE] = OUTCOME_IDLE,
+};
+static_assert(sizeof(watch_outcomes) / sizeof(watch_outcomes[0]) == RELAY_WATCH_COUNT, "an outcome for each");
+
 /* The deadline in RELAY: is the client there, and does anything move? */
 static void look_at_relay(struct session *s)
 {
-	const struct settings *settings = s->pool->terms->settings;
+	const struct settings *settings = s->pool->context.terms->settings;
 	const struct relay_watch_settings timeouts = {
 		.stall_ms = settings->stall_timeout * 1000ULL,
 		.half_close_ms = settings->half_close_timeout * 1000ULL,
 		.idle_ms = settings->idle_timeout * 1000ULL,
 	};
 	enum outcome reason = OUTCOME_NONE;
-	uint64_t now_ms = log_now_ms();
+	uint64_t now_ms = clock_now_ms();
 
 	if (!s->answered) {
 		session_look_upstream(s);
@@ -518,9 +529,9 @@ static void look_at_relay(struct session *s)
 		reason = OUTCOME_NO_HANDSHAKE;
 	} else {
 		session_look_transport(s);
-		reason = relay_watch_look(&s->watch, &s->relay, &timeouts, now_ms);
+		reason = watch_outcomes[relay_watch_look(&s->watch, &s->relay, &timeouts, now_ms)];
 		if (s->watch.moved_ms == now_ms)
-			limits_touch(s->pool->shared->limits, &s->member);
+			limits_touch(s->pool->context.admission.limits, &s->member);
 	}
 	if (reason == OUTCOME_NONE) {
 		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
@@ -548,7 +559,7 @@ static void give_up_connecting(struct session *s)
 	struct tcp_info info;
 	int error = downstream_result(s->relay.side[RELAY_DOWNSTREAM].fd, &info);
 
-	if (error == -EINPROGRESS && s->rest && blame_silence(s->pool, &s->server, session_asked_ms(s))) {
+	if (error == -EINPROGRESS && s->rest && blame_silence(&s->pool->context, &s->server, session_asked_ms(s))) {
 		session_refuse_server(s, blame_ourselves());
 	} else if (error == -EINPROGRESS && s->rest) {
 		session_set_deadline(s, (enum session_timeout)s->rest);

@@ -18,7 +18,8 @@
 
 #include "convertd/syn/queue_owner.h"
 
-#include "convertd/syn/hold_table.h"
+#include "convertd/base/fdpass.h"
+#include "convertd/session/withheld.h"
 #include "convertd/base/log.h"
 
 #include <arpa/inet.h>
@@ -100,7 +101,7 @@ static int set_up(const struct mnl_socket *netlink, uint16_t number)
 	struct nlmsghdr *header = nfq_nlmsg_put(buf, NFQNL_MSG_CONFIG, number);
 
 	nfq_nlmsg_cfg_put_params(header, NFQNL_COPY_PACKET, 0xffff);
-	nfq_nlmsg_cfg_put_qmaxlen(header, HOLD_TABLE_MAX + QUEUE_SPARE);
+	nfq_nlmsg_cfg_put_qmaxlen(header, WITHHELD_MAX + QUEUE_SPARE);
 	mnl_attr_put_u32(header, NFQA_CFG_FLAGS, htonl(flags));
 	mnl_attr_put_u32(header, NFQA_CFG_MASK, htonl(flags));
 	return configure(netlink, header);
@@ -251,7 +252,8 @@ static bool may_go_on_as(const struct warden_policy *policy, const uint8_t *pack
 	struct syn_packet syn;
 
 	return syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK &&
-	       warden_policy_allows_syn(policy, &syn);
+	       warden_policy_allows_syn(policy, &syn.flow.destination,
+					syn.flow.destination_port);
 }
 
 /* Fails for packets that are gone with their device: so are their connections. */
@@ -281,7 +283,7 @@ bool queue_owner_serve(struct queue_owner *owner, size_t index, const struct war
 {
 	struct queue *queue = &owner->queue[index];
 	int passed;
-	ssize_t len = warden_receive(queue->verdicts, owner->in, sizeof(owner->in), false, &passed);
+	ssize_t len = fdpass_receive(queue->verdicts, owner->in, sizeof(owner->in), false, &passed);
 
 	if (passed >= 0)
 		close(passed);

@@ -10,8 +10,9 @@
 
 #include "convertd/syn/syn_queue.h"
 
-#include "convertd/privilege/rights.h"
-#include "convertd/privilege/warden_message.h"
+#include "convertd/base/fdpass.h"
+#include "convertd/rights/rights.h"
+#include "convertd/rights/warden_message.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -68,7 +69,7 @@ int syn_queue_open(struct syn_queue **out, size_t index, syn_queue_handler *hand
 bool syn_queue_flush(struct syn_queue *queue)
 {
 	ssize_t sent = queue->verdicts_len ?
-			       warden_send(queue->verdicts_fd, queue->verdicts, queue->verdicts_len, -1) :
+			       fdpass_send(queue->verdicts_fd, queue->verdicts, queue->verdicts_len, -1) :
 			       0;
 
 	queue->verdicts_len = 0;

@@ -26,8 +26,9 @@
 
 #include "convertd/syn/syn_rules.h"
 
-#include "convertd/policy/request.h"
-#include "convertd/syn/syn_packet.h"
+#include "convertd/base/tcp_option.h"
+
+#include "convertd/net/syn_packet.h"
 
 #include <convert/convert.h>
 #include <errno.h>
@@ -57,7 +58,7 @@
 
 /* Messages of a transaction: its begin and end, table, chains, and two rules for each address. */
 #define MESSAGE_MAX 2048
-#define BATCH_MAX ((2 * SETTINGS_LISTEN_MAX + 10) * MESSAGE_MAX)
+#define BATCH_MAX ((2 * LISTEN_ADDRESSES_MAX + 10) * MESSAGE_MAX)
 
 /* Where fields are in their headers (RFC 791, 8200, 9293). */
 #define IP_DADDR_OFFSET 16

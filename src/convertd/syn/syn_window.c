@@ -46,7 +46,7 @@
 struct syn_window {
 	struct nft_ctx *nft;
 	char table[48];
-	struct listen_address listen[SETTINGS_LISTEN_MAX]; /* of the rules in force; none: not yet */
+	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* of the rules in force; none: not yet */
 	size_t listen_count;
 };
 

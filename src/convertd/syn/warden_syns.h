@@ -31,10 +31,10 @@ int warden_syns_answer(struct warden_syns *syns, const struct warden_policy *pol
 		       bool *ours);
 
 /* Sets what to poll for verdicts. Returns how many. */
-size_t warden_syns_poll(const struct warden_syns *syns, struct pollfd fds[SETTINGS_WORKERS_MAX]);
+size_t warden_syns_poll(const struct warden_syns *syns, struct pollfd fds[WARDEN_QUEUES_MAX]);
 
 /* Serves those that poll() has found. Returns false for a message that is none of verdicts. */
-bool warden_syns_serve(struct warden_syns *syns, const struct pollfd fds[SETTINGS_WORKERS_MAX],
+bool warden_syns_serve(struct warden_syns *syns, const struct pollfd fds[WARDEN_QUEUES_MAX],
 		       const struct warden_policy *policy);
 
 #endif

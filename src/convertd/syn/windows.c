@@ -5,7 +5,7 @@
 #include "convertd/syn/windows.h"
 
 #include "convertd/base/log.h"
-#include "convertd/privilege/rights.h"
+#include "convertd/rights/rights.h"
 
 #include <errno.h>
 #include <string.h>

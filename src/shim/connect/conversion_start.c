@@ -88,7 +88,7 @@ static void leave_unbegun(struct conn *conn, int fd)
 {
 	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
-	watch_restore(conn);
+	watch_unmask(conn);
 }
 
 /* Asks the server itself, over Multipath TCP. Returns as conversion_start(). */

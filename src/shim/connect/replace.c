@@ -117,13 +117,17 @@ static void duplicates_put(const struct conn *conn, int fd, int made)
 
 static bool put_in_place(struct conn *conn, int fd, int made)
 {
+	const uint64_t cookie = conn_cookie(made);
+
+	if (!cookie) /* the conn would not be found any more */
+		return false;
 	watch_suspend(conn);
 	if (!descriptor_put(conn, fd, made)) {
 		watch_resume(conn);
 		return false;
 	}
 	duplicates_put(conn, fd, made);
-	conn_renew(conn, fd);
+	conn_renew(conn, cookie);
 	return true;
 }
 

@@ -17,7 +17,8 @@
 #include "convert/convert.h"
 #include "shim/connect/attempt.h"
 #include "common/clock.h"
-#include "client/converters.h"
+#include "client/converters_facts.h"
+#include "client/converters_refusals.h"
 #include "shim/wait/deadlines.h"
 #include "shim/socket/early.h"
 #include "shim/connect/liveness.h"
@@ -88,8 +89,11 @@ static void log_converted(const struct conn *conn, int fd)
 	log_verdict(conn, conn->socket.mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
 }
 
-/* A function of its own, and so is its stack: little of that may be left for what follows. */
-__attribute__((noinline)) static void response_take(int fd, size_t length)
+/*
+ * Takes @length bytes, which were peeked at a moment ago, off the stream. Returns false if the kernel gives fewer: what is left would
+ * be taken for the server's. Not inlined, so that its buffer isn't on the stack during what follows.
+ */
+__attribute__((noinline)) static bool response_take(int fd, size_t length)
 {
 	uint8_t response[CONVERT_MESSAGE_MAX];
 
@@ -97,9 +101,10 @@ __attribute__((noinline)) static void response_take(int fd, size_t length)
 		ssize_t got = next.recv(fd, response, length, MSG_DONTWAIT);
 
 		if (got <= 0)
-			break; /* all of it was there a moment ago */
+			return false;
 		length -= (size_t)got;
 	}
+	return true;
 }
 
 static enum conn_state connection_lost(struct conn *conn, int fd, const char *reason)
@@ -136,7 +141,8 @@ enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_st
 		return settle_anew(conn, fd, CONN_RIDE_TCP);
 	if (conn->socket.mptcp)
 		converters_note_mptcp(conn->attempt.converter, CACHE_MPTCP_HOLDS);
-	response_take(fd, told->length);
+	if (!response_take(fd, told->length))
+		return connection_lost(conn, fd, "the response can't be taken off the stream");
 	converters_served(conn->attempt.converter, &conn->call.peer, told);
 	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
 		servers_note_mptcp(&conn->call.peer, told->server_mptcp);

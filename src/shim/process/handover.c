@@ -15,13 +15,13 @@
 
 #include "shim/process/handover.h"
 
+#include "client/cache.h"
 #include "client/handshake.h"
 #include "convert/convert.h"
 #include "shim/connect/attempt.h"
 #include "common/clock.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
-#include "client/converters.h"
 #include "shim/socket/early.h"
 #include "shim/process/handover_record.h"
 #include "shim/connect/liveness.h"
@@ -380,7 +380,7 @@ static void conn_fill(struct conn *conn, int fd, const struct handover_record *r
 static void adopt(int fd, const struct handover_record *record)
 {
 	uint64_t state = record->numbers[HANDOVER_STATE];
-	uint8_t cookie[CONVERTERS_COOKIE_MAX];
+	uint8_t cookie[CACHE_COOKIE_MAX];
 	struct convert_span span = { cookie, 0 };
 	struct conn *conn;
 	char text[SOCKADDR_STRLEN];

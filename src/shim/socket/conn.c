@@ -278,9 +278,13 @@ void conn_begin(struct conn *conn, int fd, struct conn_call call)
 struct conn *conn_add(int fd)
 {
 	_Atomic uint32_t *slot = slot_of(fd, true);
+	uint64_t cookie;
 	struct conn *conn;
 
 	if (!slot || getpid() != owner)
+		return NULL;
+	cookie = conn_cookie(fd);
+	if (!cookie) /* anything that has none would be taken for this socket later */
 		return NULL;
 	conn = conn_alloc();
 	if (!conn)
@@ -289,7 +293,7 @@ struct conn *conn_add(int fd)
 	conn_begin(conn, fd, (struct conn_call){ .tried = 0 });
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
 		conn->watches[i].epfd = -1;
-	conn->cookie = conn_cookie(fd);
+	conn->cookie = cookie;
 	conn->generation = 0;
 	atomic_store(&conn->refs, 1);
 	conn_move(conn, CONN_FREE, CONN_IDLE);
@@ -439,9 +443,9 @@ void conn_repair_in_child(void)
 	atomic_store(&conn_shared, 0);
 }
 
-void conn_renew(struct conn *conn, int fd)
+void conn_renew(struct conn *conn, uint64_t cookie)
 {
-	conn->cookie = conn_cookie(fd);
+	conn->cookie = cookie;
 	conn->generation = conn->asked_in = conn_generation();
 }
 

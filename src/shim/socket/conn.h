@@ -282,8 +282,8 @@ void conn_mark_made(struct conn *conn, uint32_t generation);
 /* Another process has the socket: not private from now on, and counted in conn_shared if pending. */
 void conn_mark_shared(struct conn *conn);
 
-/* The descriptors of @conn refer to the socket that @fd refers to from now on, which this process has made. */
-void conn_renew(struct conn *conn, int fd);
+/* The descriptors of @conn refer to the socket with this SO_COOKIE from now on, which this process has made. */
+void conn_renew(struct conn *conn, uint64_t cookie);
 
 /* HELD, PENDING: may another process take the next step? True also of one that a fork() has copied. */
 bool conn_is_shared(const struct conn *conn);

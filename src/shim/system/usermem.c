@@ -116,18 +116,18 @@ bool usermem_write(void *to, const void *from, size_t bytes)
 /* A byte of each page, PROBES pages at once. */
 bool usermem_is_readable(const void *at, size_t bytes)
 {
-	uintptr_t next = (uintptr_t)at, end = next + bytes; /* which may be nonsense */
+	uintptr_t page = (uintptr_t)at, end = page + bytes; /* which may be nonsense */
 	int saved_errno = errno;
-	bool readable = end >= next;
+	bool readable = end >= page;
 
-	while (readable && next < end) {
+	while (readable && page < end) {
 		struct iovec remote[PROBES], local;
 		char seen[PROBES];
 		size_t count = 0;
 		long ret;
 
-		for (; count < PROBES && next < end; next += page_left(next))
-			remote[count++] = (struct iovec){ (void *)next, 1 };
+		for (; count < PROBES && page < end; page += page_left(page))
+			remote[count++] = (struct iovec){ (void *)page, 1 };
 		local = (struct iovec){ seen, count };
 		ret = RAWCALL(SYS_process_vm_readv, RAWCALL(SYS_gettid), &local, 1, remote, count, 0);
 		readable = ret == (long)count;

@@ -241,6 +241,16 @@ void watch_show(struct conn *conn)
 	}
 }
 
+void watch_unmask(struct conn *conn)
+{
+	watch_show(conn);
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		if (conn->watches[i].epfd != -1 && conn->watches[i].listed)
+			bucket_remove(&conn->watches[i]);
+		conn->watches[i].listed = false;
+	}
+}
+
 void watch_again(int epfd, int fd, struct epoll_event event)
 {
 	next.epoll_ctl(epfd, EPOLL_CTL_MOD, fd, &event);

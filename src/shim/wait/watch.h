@@ -40,6 +40,12 @@ void watch_restore(struct conn *conn);
  */
 void watch_show(struct conn *conn);
 
+/*
+ * watch_unmask() - no connection was begun: the registrations are as the application made them
+ * Unlike after watch_restore() they are still known, so that they follow if the socket is replaced once more.
+ */
+void watch_unmask(struct conn *conn);
+
 /* The kernel is to report @fd in @epfd again, as it was registered: @event. */
 void watch_again(int epfd, int fd, struct epoll_event event);
 

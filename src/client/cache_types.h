@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cache_types.h - what the cache's records may have: the limits, and the verdicts with their values in the file */
+#ifndef CLIENT_CACHE_TYPES_H
+#define CLIENT_CACHE_TYPES_H
+
+#include <stdint.h>
+
+#define CACHE_FILE "libconvert-cache-1" /* in the directory; the number is the layout's */
+#define CACHE_COOKIE_MAX 992            /* bytes that fit into a request beside a Connect TLV */
+#define CACHE_KINDS_MAX 32              /* TCP option kinds of an answer to an Info TLV */
+#define CACHE_LIFETIME_MAX (24 * 3600 * INT64_C(1000)) /* ms; no hint outlives this */
+
+/* What connections by Multipath TCP came to, at the end of their handshakes. */
+enum cache_mptcp {
+	CACHE_MPTCP_UNKNOWN,
+	CACHE_MPTCP_HOLDS, /* they stayed what they were */
+	CACHE_MPTCP_LOST,  /* they fell back to TCP */
+	CACHE_MPTCP_COUNT
+};
+
+enum cache_server_verdict {
+	CACHE_SERVER_UNKNOWN,
+	CACHE_SERVER_MPTCP,     /* it speaks MPTCP: it can be reached directly (Section 5.1) */
+	CACHE_SERVER_NO_BYPASS, /* that was tried, and MPTCP or the connection failed */
+	CACHE_SERVER_PLAIN,     /* it doesn't speak MPTCP */
+	CACHE_SERVER_VERDICT_COUNT
+};
+
+#endif

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * converters_facts.c - what was learned of each converter as a whole, by this process and by the user's others
+ *
+ * Each fact is one atomic word, where the last writer wins: they are hints, and none depends on another. What is learned
+ * here is noted in the cache as well; what others noted there is taken over before a converter is considered for a
+ * connection (converters_choice.c). All facts end by themselves, since paths and converters change.
+ */
+#include "config.h"
+
+#include "client/converters_facts.h"
+
+#include "client/converters.h"
+#include "common/clock.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define TCP_KIND_MPTCP 30 /* RFC 8684 */
+#define PROOF_SECONDS 3600        /* until it is asked again what it supports */
+#define SYN_DATA_MISS_SECONDS 600 /* the path may be another one soon */
+#define MPTCP_LOST_SECONDS 600   /* the same */
+#define MPTCP_HOLDS_SECONDS 3600
+
+/* What the cache keeps of private-use TLVs: converters_withholds_ms(), converters_corrects_windows(). */
+#define INFO_WITHHELD_MS 0xffffu
+#define INFO_CORRECTS 0x10000u
+/*
+ * An answer to Info is good for PROOF_SECONDS, but this part of it for a day: a process that began with an
+ * older one would pay a round trip more each hour, and what it asks for in its first request corrects that.
+ */
+#define CORRECTS_SECONDS (24 * 3600)
+
+/* Times are in clock_seconds(). */
+static struct facts {
+	_Atomic int64_t rest_until;
+	_Atomic int64_t proven_until;
+	_Atomic int64_t mptcp_holds_until, mptcp_lost_until;
+	_Atomic uint32_t syn_data_misses;
+	_Atomic uint32_t withheld_ms; /* SYNs, until the server has answered; 0: they aren't */
+	_Atomic bool no_mptcp;
+	_Atomic bool corrects_windows;
+} learned[CONVERTERS_MAX];
+
+static void later(_Atomic int64_t *until, int64_t seconds)
+{
+	if (atomic_load(until) < seconds)
+		atomic_store(until, seconds);
+}
+
+void converters_rest(int index, unsigned int seconds)
+{
+	struct cache_converter note = { .rest.until = cache_in(seconds) };
+
+	atomic_store(&learned[index].rest_until, clock_seconds() + (int64_t)seconds);
+	converters_note(index, CACHE_REST, &note);
+}
+
+bool converters_rests(int index, int64_t now)
+{
+	return atomic_load(&learned[index].rest_until) > now;
+}
+
+/* --- what it has answered --- */
+
+void converters_proved(int index)
+{
+	later(&learned[index].proven_until, clock_seconds() + PROOF_SECONDS);
+}
+
+bool converters_is_proven(int index)
+{
+	return atomic_load(&learned[index].proven_until) > clock_seconds();
+}
+
+void converters_doubt(int index)
+{
+	static const struct cache_converter nothing;
+
+	atomic_store(&learned[index].proven_until, 0);
+	converters_note(index, CACHE_INFO, &nothing);
+}
+
+void converters_answered(int index, const struct handshake_step *told)
+{
+	struct cache_converter note = { .info.until = cache_in(CORRECTS_SECONDS) };
+	const struct convert_span *supported = &told->supported;
+
+	converters_proved(index);
+	if (!told->has_supported)
+		return;
+	note.info.flags = told->withheld_ms & INFO_WITHHELD_MS;
+	atomic_store(&learned[index].withheld_ms, note.info.flags);
+	atomic_store(&learned[index].corrects_windows, told->corrects_windows);
+	if (told->corrects_windows)
+		note.info.flags |= INFO_CORRECTS;
+	for (size_t i = 0; i < supported->len && note.info.count < CACHE_KINDS_MAX; i++)
+		if (supported->data[i])
+			note.info.kinds[note.info.count++] = supported->data[i];
+	if (!memchr(note.info.kinds, TCP_KIND_MPTCP, note.info.count))
+		converters_note_no_mptcp(index);
+	converters_note(index, CACHE_INFO | CACHE_SILENCE, &note); /* a silence before that is forgotten */
+}
+
+unsigned int converters_withholds_ms(const struct settings *settings, int index)
+{
+	if (settings->withheld_ms != SETTINGS_WITHHELD_LEARNED)
+		return (unsigned int)settings->withheld_ms;
+	return atomic_load(&learned[index].withheld_ms);
+}
+
+void converters_withholds_nothing(int index)
+{
+	struct cache_converter found;
+
+	atomic_store(&learned[index].withheld_ms, 0);
+	if (!(converters_noted(index, CACHE_INFO, &found) & CACHE_INFO))
+		return;
+	found.info.flags &= ~INFO_WITHHELD_MS;
+	converters_note(index, CACHE_INFO, &found);
+}
+
+bool converters_corrects_windows(const struct settings *settings, int index)
+{
+	return settings->withheld_ms > 0 || atomic_load(&learned[index].corrects_windows);
+}
+
+/* --- Multipath TCP, and data in SYNs --- */
+
+void converters_note_no_mptcp(int index)
+{
+	atomic_store(&learned[index].no_mptcp, true);
+}
+
+bool converters_take_mptcp(int index)
+{
+	return !atomic_load(&learned[index].no_mptcp);
+}
+
+enum cache_mptcp converters_mptcp(int index)
+{
+	const struct facts *facts = &learned[index];
+	int64_t now = clock_seconds();
+
+	if (atomic_load(&facts->mptcp_lost_until) > now)
+		return CACHE_MPTCP_LOST;
+	return atomic_load(&facts->mptcp_holds_until) > now ? CACHE_MPTCP_HOLDS : CACHE_MPTCP_UNKNOWN;
+}
+
+void converters_note_mptcp(int index, enum cache_mptcp verdict)
+{
+	struct facts *facts = &learned[index];
+	const bool holds = verdict == CACHE_MPTCP_HOLDS;
+	const int64_t seconds = holds ? MPTCP_HOLDS_SECONDS : MPTCP_LOST_SECONDS;
+	struct cache_converter note = { .mptcp = { cache_in(seconds), verdict } };
+	int64_t now = clock_seconds();
+
+	/* What is known already need not be told with each connection. */
+	if (holds && atomic_load(&facts->mptcp_holds_until) > now + MPTCP_HOLDS_SECONDS / 2)
+		return;
+	atomic_store(&facts->mptcp_holds_until, holds ? now + seconds : 0);
+	atomic_store(&facts->mptcp_lost_until, holds ? 0 : now + seconds);
+	converters_note(index, CACHE_MPTCP, &note);
+}
+
+static uint32_t syn_data_misses(int index)
+{
+	return atomic_load(&learned[index].syn_data_misses);
+}
+
+bool converters_take_syn_data(int index)
+{
+	return syn_data_misses(index) < CONVERTERS_SYN_DATA_MISSES;
+}
+
+void converters_note_syn_data(int index, bool taken)
+{
+	struct cache_converter note = { .known = 0 };
+
+	if (taken && !syn_data_misses(index))
+		return;
+	if (taken) {
+		atomic_store(&learned[index].syn_data_misses, 0);
+	} else {
+		note.syn_data.misses = atomic_fetch_add(&learned[index].syn_data_misses, 1) + 1;
+		note.syn_data.until = cache_in(SYN_DATA_MISS_SECONDS);
+	}
+	converters_note(index, CACHE_SYN_DATA, &note);
+}
+
+/* --- what others have learned --- */
+
+/* @now, @boot: clock_seconds() and cache_now() */
+static void renew_info(struct facts *facts, const struct cache_converter *found, int64_t now, int64_t boot)
+{
+	int64_t proven = found->info.learned + PROOF_SECONDS * INT64_C(1000) - boot;
+
+	atomic_store(&facts->corrects_windows, (found->info.flags & INFO_CORRECTS) != 0);
+	if (proven <= 0)
+		return;
+	later(&facts->proven_until, now + proven / 1000);
+	if (!memchr(found->info.kinds, TCP_KIND_MPTCP, found->info.count))
+		atomic_store(&facts->no_mptcp, true);
+	atomic_store(&facts->withheld_ms, found->info.flags & INFO_WITHHELD_MS);
+}
+
+void converters_renew_facts(int index, const struct cache_converter *found, int64_t now)
+{
+	struct facts *facts = &learned[index];
+	int64_t boot = cache_now();
+
+	if (found->known & CACHE_REST)
+		later(&facts->rest_until, now + (found->rest.until - boot + 999) / 1000);
+	if ((found->known & CACHE_SYN_DATA) && !syn_data_misses(index))
+		atomic_store(&facts->syn_data_misses, found->syn_data.misses);
+	if (found->known & CACHE_INFO)
+		renew_info(facts, found, now, boot);
+	if (found->known & CACHE_MPTCP)
+		later(found->mptcp.verdict == CACHE_MPTCP_HOLDS ? &facts->mptcp_holds_until : &facts->mptcp_lost_until,
+		      now + (found->mptcp.until - boot) / 1000);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* converters_facts.h - what was learned of each converter as a whole, by this process and by the user's others */
+#ifndef CLIENT_CONVERTERS_FACTS_H
+#define CLIENT_CONVERTERS_FACTS_H
+
+#include "client/cache.h"
+#include "client/handshake.h"
+#include "client/settings.h"
+
+/* Converter @index isn't asked for anything for @seconds. */
+void converters_rest(int index, unsigned int seconds);
+
+/* Is it still left alone at the time @now, of clock_seconds()? INT64_MAX: none is then. */
+bool converters_rests(int index, int64_t now);
+
+/*
+ * converters_proved() - a valid response came from it
+ * From now on, for an hour, its silence is the server's, who may take as long as with a direct
+ * connection; until then it may as well be no converter, or a middlebox eats its responses
+ * (Section 8). A converter that isn't proven is asked what it supports.
+ */
+void converters_proved(int index);
+bool converters_is_proven(int index);
+
+/* It was silent for so long that it has to prove itself again. */
+void converters_doubt(int index);
+
+/* It has served a connection: it is proven, and the answer to an Info TLV, if there is one in @told, is kept. */
+void converters_answered(int index, const struct handshake_step *told);
+
+/*
+ * converters_withholds_ms() - for how long at most does it withhold SYNs until the server has answered?
+ * Milliseconds. 0: as far as is known, or as the user says, it doesn't; then its SYN+ACK confirms nothing.
+ */
+unsigned int converters_withholds_ms(const struct settings *settings, int index);
+
+/* It doesn't withhold SYNs, or not always, whatever it says. */
+void converters_withholds_nothing(int index);
+
+/*
+ * converters_corrects_windows() - may an MPTCP SYN to it carry data, if several paths come up?
+ * Linux as a converter takes the window of such a SYN wrongly unless somebody corrects it, and a download
+ * over several paths is slower than over one then (src/convertd/syn/syn_window.c). False unless the converter
+ * has said so within a day, in its answer to an Info TLV, or the user says that it withholds SYNs.
+ */
+bool converters_corrects_windows(const struct settings *settings, int index);
+
+/* It wants no request for Multipath TCP towards the server (Unsupported TCP Option). */
+void converters_note_no_mptcp(int index);
+bool converters_take_mptcp(int index);
+
+/*
+ * converters_mptcp() - does Multipath TCP get through to it?
+ * Where it didn't, at the SYN+ACK or right behind the handshake, the converter is asked over plain TCP for a while:
+ * a socket that falls back loses bytes. Where it did lately, a connection need not wait for the converter's first bytes
+ * to be sure.
+ */
+enum cache_mptcp converters_mptcp(int index);
+void converters_note_mptcp(int index, enum cache_mptcp verdict);
+
+/*
+ * Data in the SYN that is not acknowledged costs a connection its MPTCP (it falls back), so that after
+ * CONVERTERS_SYN_DATA_MISSES in a row the request follows the handshake instead, for one round trip more.
+ */
+#define CONVERTERS_SYN_DATA_MISSES 2
+bool converters_take_syn_data(int index);
+void converters_note_syn_data(int index, bool taken);
+
+/* Takes over what @found, of converters_noted(), knows. @now: clock_seconds() */
+void converters_renew_facts(int index, const struct cache_converter *found, int64_t now);
+
+#endif

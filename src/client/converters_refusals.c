@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * converters_refusals.c - the destinations that a converter isn't asked for, since it refused them or was silent
+ *
+ * A small table by hash has the destinations; where two have the same place, the older one is forgotten, and asked for
+ * again. A place is two atomic words: a reader that meets a writer finds a refusal that ends at the time of another, at
+ * worst. Refusals of other processes are found in the cache, under addresses that no converter has.
+ */
+#include "config.h"
+
+#include "client/converters_refusals.h"
+
+#include "client/converters.h"
+#include "client/converters_facts.h"
+#include "client/user_cache.h"
+#include "common/clock.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define REFUSALS_IN_A_ROW 3 /* before it isn't asked for that address family any more */
+#define REFUSALS_REST_SECONDS 30
+#define SILENCE_SECONDS 600 /* those of other processes count for so long */
+
+/* A converter may have no way to servers of the one address family and serve those of the other. */
+enum { IPV4, IPV6, FAMILIES };
+
+static struct {
+	_Atomic uint32_t in_a_row;
+	_Atomic int64_t until; /* clock_seconds() */
+} families[CONVERTERS_MAX][FAMILIES];
+
+#define REFUSED_PLACES 64u
+static struct {
+	_Atomic uint64_t key;
+	_Atomic int64_t until; /* clock_seconds() */
+} refused[REFUSED_PLACES];
+
+/* Never a number of the families above. */
+static uint64_t destination_key(const union sockaddr_ip *destination)
+{
+	return sockaddr_ip_hash(destination) | UINT64_C(1) << 63;
+}
+
+static unsigned int family_of(const union sockaddr_ip *destination)
+{
+	return sockaddr_ip_is_v4(destination) ? IPV4 : IPV6;
+}
+
+/* --- in the cache --- */
+
+/*
+ * In the cache a refusal is a rest of a converter at a multicast address, which no converter has, made of this one's
+ * address and of what it refuses. @what: destination_key(), or family_of() for all of that family
+ */
+static union sockaddr_ip refusal_address(int index, uint64_t what)
+{
+	uint64_t key = sockaddr_ip_hash(converters_address(index)) ^ what * 0xff51afd7ed558ccdu;
+	struct in6_addr in6 = { .s6_addr = "\xff\0refuse" };
+	union sockaddr_ip address = { 0 };
+
+	key = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
+	memcpy(&in6.s6_addr[8], &key, sizeof(key));
+	sockaddr_ip_set(&address, AF_INET6, &in6, 1);
+	return address;
+}
+
+static void cache_note_refusal(int index, uint64_t what, unsigned int seconds)
+{
+	const union sockaddr_ip address = refusal_address(index, what);
+	struct cache_converter note = { .rest.until = cache_in(seconds) };
+
+	cache_converter_update(user_cache(), &address, 0, CACHE_REST, cache_now(), &note);
+}
+
+static bool cache_has_refusal(int index, uint64_t what)
+{
+	const union sockaddr_ip address = refusal_address(index, what);
+	struct cache_converter found;
+
+	return cache_converter_get(user_cache(), &address, 0, CACHE_REST, cache_now(), &found) != 0;
+}
+
+/* --- in this process --- */
+
+/* 0 is the key of a free place. */
+static uint64_t refusal_key(int index, uint64_t destination)
+{
+	destination ^= (uint64_t)index << 8;
+	return (destination ^ destination >> 29) * 0x9e3779b97f4a7c15u | 1;
+}
+
+static unsigned int refusal_place(uint64_t key)
+{
+	return (unsigned int)(key >> 40) % REFUSED_PLACES;
+}
+
+/* @destination: destination_key(). Returns whether it wasn't refused before. */
+static bool refused_set(int index, uint64_t destination, int64_t until)
+{
+	uint64_t key = refusal_key(index, destination);
+	unsigned int place = refusal_place(key);
+
+	atomic_store(&refused[place].until, until);
+	return atomic_exchange(&refused[place].key, key) != key;
+}
+
+bool converters_has_refused(int index, const union sockaddr_ip *destination, int64_t now)
+{
+	uint64_t what = destination_key(destination), key = refusal_key(index, what);
+	unsigned int place = refusal_place(key);
+
+	return (atomic_load(&refused[place].key) == key && atomic_load(&refused[place].until) > now) ||
+	       (now < INT64_MAX && cache_has_refusal(index, what));
+}
+
+bool converters_has_refused_family(int index, const union sockaddr_ip *destination, int64_t now)
+{
+	unsigned int family = family_of(destination);
+
+	return atomic_load(&families[index][family].until) > now || (now < INT64_MAX && cache_has_refusal(index, family));
+}
+
+void converters_refused(int index, const union sockaddr_ip *destination, unsigned int seconds)
+{
+	uint64_t what = destination_key(destination);
+	bool news = refused_set(index, what, clock_seconds() + (int64_t)seconds);
+	unsigned int family = family_of(destination);
+
+	cache_note_refusal(index, what, seconds);
+	if (!news || atomic_fetch_add(&families[index][family].in_a_row, 1) + 1 < REFUSALS_IN_A_ROW)
+		return;
+	atomic_store(&families[index][family].in_a_row, 0);
+	atomic_store(&families[index][family].until, clock_seconds() + REFUSALS_REST_SECONDS);
+	cache_note_refusal(index, family, REFUSALS_REST_SECONDS);
+}
+
+void converters_served(int index, const union sockaddr_ip *destination, const struct handshake_step *told)
+{
+	converters_answered(index, told);
+	atomic_store(&families[index][family_of(destination)].in_a_row, 0);
+}
+
+void converters_silent(int index, const union sockaddr_ip *destination)
+{
+	uint64_t key = destination_key(destination);
+	struct cache_converter note;
+
+	converters_noted(index, CACHE_SILENCE, &note);
+	if (note.silence.destination != key)
+		note.silence.destinations++;
+	note.silence.destination = key;
+	note.silence.until = cache_in(SILENCE_SECONDS);
+	if (note.silence.destinations >= REFUSALS_IN_A_ROW)
+		converters_rest(index, REFUSALS_REST_SECONDS);
+	converters_note(index, CACHE_SILENCE, &note);
+}
+
+void converters_renew_refusals(int index, const struct cache_converter *found, int64_t now)
+{
+	int64_t left = found->silence.learned + HANDSHAKE_REST_SECONDS * 1000 - cache_now();
+
+	if ((found->known & CACHE_SILENCE) && left > 0)
+		refused_set(index, found->silence.destination, now + (left + 999) / 1000);
+}

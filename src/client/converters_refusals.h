@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* converters_refusals.h - the destinations that a converter isn't asked for, since it refused them or was silent */
+#ifndef CLIENT_CONVERTERS_REFUSALS_H
+#define CLIENT_CONVERTERS_REFUSALS_H
+
+#include "client/cache.h"
+#include "client/handshake.h"
+
+/*
+ * converters_refused() - converter @index won't serve @destination: it isn't asked for that for @seconds
+ * A converter that refuses several destinations of one address family in a row, and serves none of it, isn't asked
+ * for that family for a while: it may have no way there. Other processes of the user don't ask it either.
+ */
+void converters_refused(int index, const union sockaddr_ip *destination, unsigned int seconds);
+
+/*
+ * converters_served() - converter @index has reached @destination: its refusals before that were about others
+ * @told: its response, for converters_answered()
+ */
+void converters_served(int index, const union sockaddr_ip *destination, const struct handshake_step *told);
+
+/*
+ * converters_silent() - converter @index takes connections, has never answered anything, and has said nothing of @destination
+ * The caller calls converters_refused(), too. The silence is noted for the user's other processes; when they find it about
+ * other destinations besides, it is no server's, and the converter isn't asked for anything for a while.
+ */
+void converters_silent(int index, const union sockaddr_ip *destination);
+
+/* Is converter @index not to be asked for @destination at the time @now? INT64_MAX: none is refused then. */
+bool converters_has_refused(int index, const union sockaddr_ip *destination, int64_t now);
+
+/* Is it not to be asked for any destination of @destination's address family? */
+bool converters_has_refused_family(int index, const union sockaddr_ip *destination, int64_t now);
+
+/* Takes over the silence of @found, of converters_noted(), if CACHE_SILENCE is known. @now: clock_seconds() */
+void converters_renew_refusals(int index, const struct cache_converter *found, int64_t now);
+
+#endif

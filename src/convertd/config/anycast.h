@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* anycast.h - addresses that several converters share: is this host set up for them? (no I/O) */
+#ifndef CONVERTD_ANYCAST_H
+#define CONVERTD_ANYCAST_H
+
+#include "common/endpoints.h"
+#include "convertd/base/problems.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ANYCAST_MAX 16
+
+struct listen_address;
+struct own_told;
+
+/* An address at which clients reach other converters as well; its port is 0. */
+struct anycast_address {
+	union sockaddr_ip address;
+	struct place place;
+};
+
+struct anycast {
+	struct anycast_address address[ANYCAST_MAX];
+	size_t count;
+};
+
+/* What is known of this host. */
+struct anycast_facts {
+	int allow_join_initial;            /* net.mptcp.allow_join_initial_addr_port, or -errno */
+	const struct endpoints *endpoints; /* NULL: not known */
+	const struct listen_address *listen;
+	size_t listen_count;
+	const struct own_told *own; /* addresses that a NAT translates to this host's; NULL: none */
+	bool (*is_local)(void *arg, const struct in6_addr *address); /* NULL: not known */
+	void *is_local_arg;
+};
+
+/* anycast_add() - @text: a numeric address. Returns false after telling @problems. */
+bool anycast_add(struct anycast *anycast, const char *text, const struct place *place,
+		struct problems *problems);
+
+/* Tells @warnings what will keep second subflows from the connections that they belong to. */
+void anycast_check(const struct anycast *anycast, const struct anycast_facts *facts,
+		  struct problems *warnings);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * settings_read.c - reads settings from the command line and the files that it names
+ *
+ * The command line is read first. An option that it has given counts, and is only checked where
+ * the file gives it too; options that add something (OPTION_REPEATS) add it from both places, so
+ * that a rule on the command line can't make one in the file vanish.
+ */
+#include "config.h"
+
+#include "convertd/config/settings_read.h"
+
+#include "convertd/base/textfile.h"
+#include "convertd/config/options.h"
+#include "convertd/config/settings.h"
+#include "convertd/policy/cookies.h"
+
+#include <assert.h>
+#include <getopt.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* More than the options that there are. */
+#define OPTIONS_MAX 64
+
+/* What has been read so far. */
+struct reading {
+	struct settings *settings;
+	struct settings *overridden; /* takes the values that don't count */
+	struct problems *problems;
+	bool on_command_line[OPTIONS_MAX];
+	unsigned in_file[OPTIONS_MAX]; /* its first line, 0: not there */
+};
+
+/* What getopt_long() didn't take. */
+static void tell_no_option(struct problems *problems, int c, const char *word)
+{
+	static const struct place nowhere;
+	char quote[PROBLEM_QUOTE_MAX], letter[] = { '-', (char)optopt, '\0' };
+
+	/* Of a word like -vx only the letter is known. */
+	problems_quote(optopt && c != ':' ? letter : word, quote);
+	if (c == ':')
+		problems_add(problems, &nowhere, "%s needs a value; see convertd --help", quote);
+	else
+		problems_add(problems, &nowhere,
+			     "%s is no option, or it takes no value; see convertd --help", quote);
+}
+
+static void read_command_line(struct reading *reading, int argc, char *argv[])
+{
+	struct option table[OPTIONS_MAX + 1] = { 0 };
+	struct place place = { 0 };
+	char quote[PROBLEM_QUOTE_MAX];
+	int index = 0, c;
+
+	for (int i = 0; options_table[i].name; i++) {
+		assert(i < OPTIONS_MAX);
+		table[i].name = options_table[i].name;
+		table[i].has_arg = options_table[i].argument ? required_argument : no_argument;
+	}
+	optind = 0; /* from the start again, for a reload */
+	/* The leading colon silences getopt: its own messages name no remedy. */
+	while ((c = getopt_long(argc, argv, ":", table, &index)) != -1) {
+		const struct option_spec *spec = &options_table[index];
+
+		if (c != 0) {
+			tell_no_option(reading->problems, c, argv[optind - 1]);
+			return;
+		}
+		place.name = spec->name;
+		spec->apply(spec, reading->settings, optarg, &place, reading->problems);
+		reading->on_command_line[index] = true;
+		if (spec->flags & OPTION_LAST)
+			return;
+	}
+	place.name = NULL;
+	if (optind < argc && strcmp(argv[optind], "status") == 0) {
+		reading->settings->action = SETTINGS_STATUS;
+		optind++;
+	}
+	if (optind < argc)
+		problems_add(reading->problems, &place,
+			     "%s is not an option; addresses go behind --listen",
+			     problems_quote(argv[optind], quote));
+}
+
+/* Splits "name value" or "name = value"; returns the value, NULL if there is none. */
+static char *split(char *line)
+{
+	char *value = line + strcspn(line, " \t=");
+	bool equals = false;
+
+	if (!*value)
+		return NULL;
+	for (char *p = value; *p; p++) {
+		bool is_equals = *p == '=' && !equals;
+
+		if (*p != ' ' && *p != '\t' && !is_equals) {
+			*value = '\0';
+			return p;
+		}
+		equals |= is_equals;
+	}
+	*value = '\0';
+	return NULL;
+}
+
+/* Is this option's line of the file as it should be, apart from its value? */
+static bool check_line(struct reading *reading, int index, const char *value,
+		       const struct place *place)
+{
+	const struct option_spec *spec = &options_table[index];
+	char quote[PROBLEM_QUOTE_MAX];
+
+	if (spec->flags & OPTION_COMMAND_LINE)
+		problems_add(reading->problems, place,
+			     "only the command line has this; write --%s there", spec->name);
+	else if (spec->argument && !value)
+		problems_add(reading->problems, place, "needs a value; write \"%s %s\"", spec->name,
+			     spec->argument);
+	else if (!spec->argument && value)
+		problems_add(reading->problems, place,
+			     "%s: it takes no value; write \"%s\" alone, or leave it out",
+			     problems_quote(value, quote), spec->name);
+	else if (reading->in_file[index] && !(spec->flags & OPTION_REPEATS))
+		problems_add(reading->problems, place, "%s: line %u has it already; remove one",
+			     problems_quote(value ? value : "", quote), reading->in_file[index]);
+	else
+		return true;
+	return false;
+}
+
+static void read_line(struct reading *reading, struct place *place, char *line, bool has_nul)
+{
+	const struct option_spec *spec;
+	char quote[PROBLEM_QUOTE_MAX], *value;
+	bool overridden;
+	int index;
+
+	place->name = NULL;
+	if (has_nul) {
+		problems_add(reading->problems, place, "%s: there is a NUL byte; this is no text",
+			     problems_quote(line, quote));
+		return;
+	}
+	value = split(line);
+	problems_quote(line, quote);
+	index = options_find(line[0] == '-' ? line + strspn(line, "-") : line);
+	if (index < 0) {
+		problems_add(reading->problems, place, "%s is no option; see convertd --help",
+			     quote);
+		return;
+	}
+	spec = &options_table[index];
+	if (line[0] == '-') {
+		problems_add(reading->problems, place, "%s has dashes; in a file, write \"%s\"",
+			     quote, spec->name);
+		return;
+	}
+	place->name = spec->name;
+	if (!check_line(reading, index, value, place))
+		return;
+	overridden = reading->on_command_line[index] && !(spec->flags & OPTION_REPEATS);
+	spec->apply(spec, overridden ? reading->overridden : reading->settings, value, place,
+		    reading->problems);
+	reading->in_file[index] = place->line;
+}
+
+static void read_text(struct reading *reading, const char *path, char *text, size_t len)
+{
+	struct place place = { .file = path };
+	struct textfile file;
+	bool has_nul;
+	char *line;
+
+	textfile_first(&file, text, len);
+	while ((line = textfile_next(&file, &has_nul))) {
+		place.line = file.line;
+		read_line(reading, &place, line, has_nul);
+	}
+}
+
+static void read_config(struct reading *reading)
+{
+	const struct settings_path *path = &reading->settings->config;
+	size_t len;
+	char *text = textfile_read(path->name, NULL, &len, &path->place, reading->problems);
+
+	if (text)
+		read_text(reading, path->name, text, len);
+	free(text);
+}
+
+/* Hands the text of a file with secrets to @add, and wipes it. */
+static void read_secrets(struct settings *settings, const struct settings_path *path,
+			 void (*add)(struct cookies *cookies, const char *file, char *text,
+				     size_t len, const struct place *place,
+				     struct problems *problems),
+			 struct problems *problems)
+{
+	/* Root reads it on behalf of --user. */
+	uid_t owner = settings->user.uid ? settings->user.uid : geteuid();
+	size_t len;
+	char *text;
+
+	if (!path->name[0])
+		return;
+	text = textfile_read(path->name, &owner, &len, &path->place, problems);
+	if (!text)
+		return;
+	if (!settings->cookies)
+		settings->cookies = cookies_create();
+	if (settings->cookies)
+		add(settings->cookies, path->name, text, len, &path->place, problems);
+	else
+		problems_add(problems, &path->place, "out of memory");
+	sodium_memzero(text, len);
+	free(text);
+}
+
+/*
+ * Sources are chosen by a key that others don't know and that outlives a restart: the host's
+ * machine-id(5). Without one the key is known, which costs a protection and nothing else.
+ */
+static void set_source_key(struct sources *sources)
+{
+	FILE *file = fopen("/etc/machine-id", "re");
+	char text[64] = "";
+
+	if (file && !fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	if (file)
+		fclose(file);
+	sources_set_key(sources, text);
+}
+
+/* What follows from all options together. */
+static void finish(struct settings *settings, struct problems *problems)
+{
+	static const struct place nowhere;
+
+	if (access_finish(&settings->access, problems) < 0)
+		problems_add(problems, &nowhere, "out of memory");
+	if (!settings->listen_count) {
+		struct listen_address *listen = &settings->listen[settings->listen_count++];
+
+		sockaddr_ip_parse(&listen->address, SETTINGS_LISTEN_DEFAULT, 0);
+		settings->listen_is_default = true;
+	}
+}
+
+/* For a reload it is no matter any more, and the rights to ask for it may be gone. */
+static void find_user(struct settings *settings, struct problems *problems)
+{
+	if (settings->user.name[0] && (geteuid() == 0 || settings->action == SETTINGS_CHECK))
+		user_find(&settings->user, problems);
+}
+
+static struct settings *settings_new(void)
+{
+	struct settings *settings = calloc(1, sizeof(*settings));
+
+	if (settings)
+		options_set_defaults(settings);
+	return settings;
+}
+
+struct settings *settings_read(int argc, char *argv[], struct problems *problems)
+{
+	struct reading reading = {
+		.settings = settings_new(),
+		.overridden = settings_new(),
+		.problems = problems,
+	};
+	static const struct place nowhere;
+
+	if (!reading.settings || !reading.overridden) {
+		problems_add(problems, &nowhere, "out of memory");
+	} else {
+		read_command_line(&reading, argc, argv);
+		if (reading.settings->action <= SETTINGS_STATUS && reading.settings->config.name[0])
+			read_config(&reading);
+		if (reading.settings->action <= SETTINGS_CHECK) {
+			finish(reading.settings, problems);
+			set_source_key(&reading.settings->sources);
+			find_user(reading.settings, problems);
+			read_secrets(reading.settings, &reading.settings->cookie_key,
+				     cookies_add_keys, problems);
+			read_secrets(reading.settings, &reading.settings->cookie_list,
+				     cookies_add_fixed, problems);
+		}
+	}
+	settings_destroy(reading.overridden);
+	if (!problems->count)
+		return reading.settings;
+	settings_destroy(reading.settings);
+	return NULL;
+}
+
+void settings_check_text(const char *name, char *text, size_t len, struct problems *problems)
+{
+	struct reading reading = {
+		.settings = settings_new(),
+		.overridden = settings_new(),
+		.problems = problems,
+	};
+
+	if (reading.settings && reading.overridden) {
+		read_text(&reading, name, text, len);
+		finish(reading.settings, problems);
+	}
+	settings_destroy(reading.overridden);
+	settings_destroy(reading.settings);
+}

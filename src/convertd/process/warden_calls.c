@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * warden_calls.c - the main process does what takes a right, if the settings need it
+ *
+ * Nothing that comes from the other process is believed: it may be somebody else's by now. A call is fixed in size
+ * and has few kinds (warden_message.h), and what is asked must be what the settings need, as this process has read them
+ * itself (warden_policy.h). So whoever takes over the other process can have done here what convertd was
+ * configured to do, in another order, and no more.
+ */
+#include "config.h"
+
+#include "convertd/process/warden_calls.h"
+
+#include "convertd/base/fdpass.h"
+#include "convertd/config/settings.h"
+#include "convertd/config/settings_read.h"
+#include "convertd/net/congestion.h"
+#include "convertd/process/inherit.h"
+#include "convertd/base/log.h"
+#include "convertd/base/problems.h"
+#include "convertd/syn/syn_window.h"
+#include "convertd/rights/warden_message.h"
+#include "convertd/privilege/warden_policy.h"
+#include "convertd/syn/warden_syns.h"
+
+#include <errno.h>
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct warden_calls {
+	int argc;
+	char **argv;
+	struct warden_policy policy;
+	struct listen_address units[LISTEN_ADDRESSES_MAX]; /* of inherited sockets */
+	size_t units_count;
+	struct warden_syns *syns;
+	struct syn_window *window; /* NULL: no rules */
+};
+
+struct warden_calls *warden_calls_create(int argc, char **argv, const struct settings *settings,
+					 const struct inherited *inherited)
+{
+	struct warden_calls *calls = calloc(1, sizeof(*calls));
+
+	if (calls)
+		calls->syns = warden_syns_create(inherited->rules);
+	if (!calls || !calls->syns) {
+		free(calls);
+		return NULL;
+	}
+	calls->argc = argc;
+	calls->argv = argv;
+	for (size_t i = 0; i < inherited->count && calls->units_count < LISTEN_ADDRESSES_MAX; i++)
+		if (!inherited->sockets[i].kept)
+			calls->units[calls->units_count++] = inherited->sockets[i].where;
+	warden_grant_init(&calls->policy.latest, settings, calls->units, calls->units_count);
+	calls->policy.in_force = calls->policy.latest;
+	return calls;
+}
+
+void warden_calls_destroy(struct warden_calls *calls)
+{
+	if (!calls)
+		return;
+	syn_window_remove(calls->window);
+	warden_syns_destroy(calls->syns);
+	free(calls);
+}
+
+void warden_calls_reload(struct warden_calls *calls)
+{
+	struct problems problems = { 0 };
+	struct settings *settings = settings_read(calls->argc, calls->argv, &problems);
+
+	if (!settings)
+		return;
+	log_set_level((enum log_level)settings->log_level);
+	log_set_format((enum log_format)settings->log_format);
+	warden_grant_init(&calls->policy.latest, settings, calls->units, calls->units_count);
+	settings_destroy(settings);
+}
+
+static int result(int ret)
+{
+	return ret < 0 ? -errno : 0;
+}
+
+static int correct_windows(struct warden_calls *calls, const struct warden_call *call,
+			   struct warden_answer *answer)
+{
+	static_assert(sizeof(answer->text) == SYN_WINDOW_WHY_MAX, "the same text");
+	if (call->count)
+		return syn_window_install(&calls->window, call->listen, call->count, answer->text);
+	syn_window_remove(calls->window);
+	calls->window = NULL;
+	return 0;
+}
+
+static int set_transparent(int fd, bool v4)
+{
+	static const int on = 1;
+
+	return result(v4 ? setsockopt(fd, SOL_IP, IP_TRANSPARENT, &on, sizeof(on)) :
+			   setsockopt(fd, SOL_IPV6, IPV6_TRANSPARENT, &on, sizeof(on)));
+}
+
+/* @given: what came with it; @passed: what goes with the answer, the caller's unless @ours is set */
+static int carry_out(struct warden_calls *calls, const struct warden_call *call, int given,
+		     struct warden_answer *answer, int *passed, bool *ours)
+{
+	const union sockaddr_ip *address = &call->listen[0].address;
+
+	switch ((enum warden_call_kind)call->kind) {
+	case WARDEN_CALL_RULES:
+	case WARDEN_CALL_QUEUES:
+	case WARDEN_CALL_QUEUE:
+	case WARDEN_CALL_VERDICTS:
+		return warden_syns_answer(calls->syns, &calls->policy, call, answer, passed, ours);
+	case WARDEN_CALL_WINDOW:
+		return correct_windows(calls, call, answer);
+	case WARDEN_CALL_BIND:
+		return result(bind(given, &address->sa, sockaddr_ip_len(address)));
+	case WARDEN_CALL_TRANSPARENT:
+		return set_transparent(given, call->v4);
+	case WARDEN_CALL_CONGESTION:
+		return congestion_set(given, call->congestion);
+	case WARDEN_CALL_IN_FORCE:
+		calls->policy.in_force = calls->policy.latest;
+		return 0;
+	case WARDEN_CALL_KIND_COUNT:
+		break;
+	}
+	return -EINVAL;
+}
+
+/* The files may have been changed between the looks of both processes at them, too. */
+static int refuse(const struct warden_call *call)
+{
+	log_warning("the serving process asks for what no settings need (%u); if they have just been "
+		    "changed, reload them once more",
+		    (unsigned)call->kind);
+	return -EACCES;
+}
+
+static void answer_one(struct warden_calls *calls, int fd, const struct warden_call *call,
+		       int given)
+{
+	struct warden_answer answer;
+	bool ours = true;
+	int passed = -1;
+
+	memset(&answer, 0, sizeof(answer));
+	if (warden_policy_allows(&calls->policy, call))
+		answer.error = carry_out(calls, call, given, &answer, &passed, &ours);
+	else
+		answer.error = refuse(call);
+	fdpass_send(fd, &answer, sizeof(answer), passed);
+	if (passed >= 0 && !ours)
+		close(passed);
+}
+
+bool warden_calls_answer(struct warden_calls *calls, int *fd)
+{
+	struct warden_call call;
+	int given;
+	ssize_t len = fdpass_receive(*fd, &call, sizeof(call), false, &given);
+	bool right = len == 0 || len == -EAGAIN || len == -ECONNRESET;
+
+	if (len > 0) {
+		right = warden_call_is_right(&call, (size_t)len, given >= 0);
+		if (right)
+			answer_one(calls, *fd, &call, given);
+		else
+			log_error("the serving process sends what is no call of convertd's");
+	}
+	if (given >= 0)
+		close(given);
+	if (len == 0 || len == -ECONNRESET) {
+		close(*fd);
+		*fd = -1;
+	}
+	return right;
+}
+
+size_t warden_calls_poll(const struct warden_calls *calls, struct pollfd *fds)
+{
+	return warden_syns_poll(calls->syns, fds);
+}
+
+bool warden_calls_serve(struct warden_calls *calls, const struct pollfd *fds)
+{
+	return warden_syns_serve(calls->syns, fds, &calls->policy);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * withholding.c - withhold SYNs until their servers have answered (RFC 8803 4.2): on, off, and the rules
+ *
+ * The problem. A converter in user space hears of a connection when the kernel has sent the SYN+ACK, so the
+ * client has to wait for the Convert response to know whether the server was reached. On MPTCP the kernel doesn't
+ * even send that response before the third ACK: with 50 ms to the converter and 5 ms from there to the server,
+ * a connection takes 100 ms instead of 55.
+ *
+ * The way out. Netfilter queues, one for each worker, give the converter the SYNs to its addresses before TCP sees
+ * them. The worker decides what becomes of each (syn_judge.c): a SYN that asks for a server goes on when the server
+ * has answered.
+ *
+ * A SYN with a Convert message and without the converter's mark loses its timestamps on its further way (syn_rules.c),
+ * and by the timestamps of the SYN+ACK a client tells whether it confirms (doc/private-tlvs.md). So a SYN+ACK confirms
+ * only if the converter has done something for that: SYNs that pass because the converter is too slow, stopped or gone
+ * confirm nothing.
+ *
+ * The main thread's states, which are "on" and "rules":
+ *
+ *     off, no rules         nothing was ever withheld, neither by this process nor by the one before it
+ *     on                    workers read their queues; the rules hand them the SYNs
+ *     off, with rules       nothing is withheld any more, but clients were told to expect confirmations, and remember
+ *                           that for an hour: the rules stay without queues, so that no SYN+ACK confirms
+ *
+ * Clean-up. The rules last as long as some process has their descriptor open; the next process gets it.
+ */
+#include "config.h"
+
+#include "convertd/process/withholding.h"
+
+#include "convertd/base/log.h"
+#include "convertd/rights/rights.h"
+#include "convertd/process/worker.h"
+#include "convertd/session/session.h"
+#include "convertd/syn/syn_judge.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct withholding {
+	struct workers *workers;
+	int rules; /* the descriptor of the rules; -1: nothing was ever withheld, nor by the process before this one */
+	bool on;   /* SYNs are withheld */
+	uint16_t first; /* the number of the first worker's queue */
+	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* what the rules are for */
+	size_t listen_count;
+	struct syn_judge *judges[]; /* one for each worker */
+};
+
+/*
+ * Has the main process install rules for these addresses in place of those that there are, with the queues as their
+ * targets or without. Returns 0, or -errno with everything as it was.
+ */
+static int install(struct withholding *w, const struct listen_address *listen, size_t count,
+		   bool to_queues)
+{
+	int rules = -1, error = count ? rights_set_rules(listen, count, to_queues, &rules) : 0;
+
+	if (error)
+		return error;
+	if (rules >= 0 && w->rules >= 0)
+		close(w->rules);
+	if (rules >= 0)
+		w->rules = rules;
+	memmove(w->listen, listen, count * sizeof(*listen));
+	w->listen_count = count;
+	return 0;
+}
+
+/* ----- in each worker ----- */
+
+struct order {
+	struct withholding *withholding;
+	bool read;        /* for stop_one() */
+	atomic_int error; /* of start_one() */
+};
+
+static void start_one(const struct worker_context *worker, void *arg)
+{
+	struct order *order = arg;
+	int error = syn_judge_start(order->withholding->judges[worker->number]);
+
+	if (error)
+		atomic_store(&order->error, error);
+}
+
+static void stop_one(const struct worker_context *worker, void *arg)
+{
+	const struct order *order = arg;
+
+	syn_judge_stop(order->withholding->judges[worker->number], order->read);
+}
+
+static void forget_one(const struct worker_context *worker, void *arg)
+{
+	struct withholding *w = arg;
+
+	syn_judge_forget(w->judges[worker->number]);
+}
+
+static void destroy_one(const struct worker_context *worker, void *arg)
+{
+	struct withholding *w = arg;
+
+	syn_judge_destroy(w->judges[worker->number]);
+}
+
+/* ----- on and off ----- */
+
+void withholding_stop(struct withholding *w)
+{
+	struct order order = { .withholding = w };
+
+	if (!withholding_is_on(w))
+		return;
+	/*
+	 * The rules change first: from then on nothing more comes into the queues. Clients were told to expect
+	 * confirmations; the rules that stay keep them from taking a SYN+ACK for one.
+	 */
+	order.read = install(w, w->listen, w->listen_count, false) == 0;
+	workers_order(w->workers, stop_one, &order);
+	w->on = false;
+}
+
+void withholding_forget(struct withholding *w)
+{
+	workers_order(w->workers, forget_one, w);
+}
+
+/* Makes a queue for each worker, and has the workers read them. Returns 0, or -errno and no queue is open. */
+static int start_queues(struct withholding *w)
+{
+	struct order order = { .withholding = w };
+	size_t count = workers_count(w->workers), i = 0;
+	int error = rights_own_queues(count, &w->first);
+
+	for (; i < count && !error; i++)
+		error = syn_judge_open(w->judges[i], i);
+	while (error && i--)
+		syn_judge_stop(w->judges[i], false);
+	if (error)
+		return error;
+	w->on = true;
+	workers_order(w->workers, start_one, &order);
+	return atomic_load(&order.error);
+}
+
+static int start(struct withholding *w, const struct settings *settings)
+{
+	bool was_on = withholding_is_on(w);
+	int error = was_on ? 0 : start_queues(w);
+
+	if (!error)
+		error = install(w, settings->listen, settings->listen_count, true);
+	if (error && !was_on)
+		withholding_stop(w);
+	return error;
+}
+
+static const char *remedy(int error)
+{
+	switch (error) {
+	case -EPERM:
+	case -EACCES:
+		return "give convertd CAP_NET_ADMIN";
+	case -ENOMEM:
+		return "free some";
+	case -EBUSY:
+		return "free a netfilter queue (see /proc/net/netfilter/nfnetlink_queue)";
+	default:
+		return "use Linux 5.18 or later with CONFIG_NETFILTER_NETLINK_QUEUE and "
+		       "CONFIG_NFT_QUEUE, or CONFIG_NFT_COMPAT and "
+		       "CONFIG_NETFILTER_XT_TARGET_NFQUEUE";
+	}
+}
+
+bool withholding_apply(struct withholding *w, const struct settings *settings, struct problems *problems)
+{
+	static const struct place place = { .name = "hold-syn" };
+	bool was_on = withholding_is_on(w);
+	int error;
+
+	if (settings->hold_syn == SETTINGS_HOLD_OFF) {
+		withholding_stop(w);
+		if (w->rules >= 0)
+			install(w, settings->listen, settings->listen_count, false);
+		return true;
+	}
+	if (was_on && w->listen_count == settings->listen_count &&
+	    memcmp(w->listen, settings->listen, sizeof(w->listen)) == 0)
+		return true;
+	error = start(w, settings);
+	if (!error && !was_on)
+		log_info("SYNs are withheld until servers have answered, for %u ms at most "
+			 "(netfilter queues from %u on: %u)",
+			 settings->hold_time, (unsigned)w->first,
+			 (unsigned)workers_count(w->workers));
+	if (!error)
+		return true;
+	if (settings->hold_syn == SETTINGS_HOLD_ON) {
+		problems_add(problems, &place, "on: %s; %s", strerror(-error), remedy(error));
+		return false;
+	}
+	withholding_stop(w);
+	log_warning("SYNs are not withheld (%s): connections may take a round trip more; %s, or pass "
+		    "--hold-syn off",
+		    strerror(-error), remedy(error));
+	return true;
+}
+
+void withholding_judge_again(struct withholding *w, const struct worker_context *worker)
+{
+	syn_judge_again(w->judges[worker->number]);
+}
+
+bool withholding_is_on(const struct withholding *w)
+{
+	return w->on;
+}
+
+int withholding_rules_fd(const struct withholding *w)
+{
+	return w->rules;
+}
+
+struct withholding *withholding_create(struct workers *workers, int kept)
+{
+	size_t count = workers_count(workers);
+	struct withholding *w = calloc(1, sizeof(*w) + count * sizeof(struct syn_judge *));
+
+	if (!w)
+		return NULL;
+	w->workers = workers;
+	w->rules = kept >= 0 ? fcntl(kept, F_DUPFD_CLOEXEC, 0) : -1;
+	for (size_t i = 0; i < count; i++) {
+		w->judges[i] = syn_judge_create(&workers_context(workers, i)->pool->context);
+		if (!w->judges[i]) {
+			withholding_destroy(w);
+			return NULL;
+		}
+	}
+	return w;
+}
+
+void withholding_destroy(struct withholding *w)
+{
+	if (!w)
+		return;
+	withholding_stop(w);
+	workers_order(w->workers, destroy_one, w);
+	if (w->rules >= 0)
+		close(w->rules);
+	free(w);
+}

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_examples.py - the programs of examples/: each with the other, and with the project's own at the other end"""
+import hashlib
+import os
+
+from convertlab import Lab, Link, check, equal, main, need, servers
+from convertlab.peers import PORT
+
+SIZE = 2000000
+# longer than all buffers on its way together, so that it comes back while it is still being sent
+LONG = 8000000
+
+
+def near():
+    """Links without limits worth speaking of: what is tested is the logic."""
+    return Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=1))
+
+
+def client(lab, converter, server, port, data=b"", **options):
+    """Runs the example client in the lab's client; returns what subprocess.run() does."""
+    return lab.client.run([lab.build.program("examples/client"), converter, PORT, server, port], input=data, text=False, **options)
+
+
+def converter(lab):
+    """Starts the example converter in place of convertd; returns its Process."""
+    return lab.start_listening(lab.converter, [lab.build.program("examples/converter"), PORT], PORT, name="example converter")
+
+
+def addresses(lab):
+    """(converter, server) in both families, and across them."""
+    return ((lab.converter.addr4, lab.server.addr4), (lab.converter.addr6, lab.server.addr6),
+            (lab.converter.addr4, lab.server.addr6))
+
+
+def gets(lab):
+    """The example client fetches a file through whatever converts."""
+    request = b"GET /bytes/%d HTTP/1.1\r\nHost: server\r\nConnection: close\r\n\r\n" % SIZE
+    for through, server in addresses(lab):
+        body = client(lab, through, server, 80, request).stdout.partition(b"\r\n\r\n")[2]
+        equal(hashlib.sha256(body).hexdigest(), hashlib.sha256(servers.pattern(SIZE)).hexdigest(),
+              "%s through %s, %d bytes" % (server, through, len(body)))
+
+
+def echoes(lab):
+    """Both directions at once, and the half-close: the echo server ends its direction when it has seen the end of the other."""
+    data = servers.pattern(LONG)
+    said = client(lab, lab.converter.addr4, lab.server.addr4, 7, data).stdout
+    check(said == data, "%d of %d bytes came back" % (len(said), len(data)))
+
+
+def fails(lab, server, port, message):
+    """The example client reports what the converter does."""
+    for through in (lab.converter.addr4, lab.converter.addr6):
+        done = client(lab, through, server, port, check=False)
+        equal(done.returncode, 1, "status of " + server)
+        equal(done.stderr.decode(), "client: %s\n" % message, "standard error for %s port %s" % (server, port))
+
+
+def errors(lab):
+    """Refused and unreachable servers, by Error TLVs."""
+    fails(lab, lab.server.addr4, lab.addresses.refused_port, "the converter reports error 96 (Connection Reset), value 0")
+    fails(lab, lab.server.addr6, lab.addresses.refused_port, "the converter reports error 96 (Connection Reset), value 0")
+    fails(lab, lab.addresses.unreachable4, 80, "the converter reports error 97 (Destination Unreachable), value 1")
+
+
+def test_client_through_convertd():
+    with near() as lab:
+        lab.convertd()
+        lab.http()
+        lab.echo()
+        gets(lab)
+        echoes(lab)
+        errors(lab)
+
+
+def test_client_through_the_example_converter():
+    with near() as lab:
+        converter(lab)
+        lab.http()
+        lab.echo()
+        gets(lab)
+        echoes(lab)
+        errors(lab)
+        fails(lab, lab.addresses.noroute4, 80, "the converter reports error 97 (Destination Unreachable), value 0")
+        fails(lab, lab.addresses.noroute6, 80, "the converter reports error 97 (Destination Unreachable), value 0")
+
+def test_shim_through_the_example_converter():
+    """curl notices nothing, and the request was in the SYN."""
+    need("curl")
+    with near() as lab:
+        converter(lab)
+        lab.http()
+        path = os.path.join(lab.directory, "file")
+        for host in (lab.server.addr4, "[%s]" % lab.server.addr6):
+            lab.client.run(["curl", "-sS", "-o", path, "http://%s/bytes/%d" % (host, SIZE)], env=lab.converted())
+            with open(path, "rb") as file:
+                equal(file.read(), servers.pattern(SIZE), host)
+        equal(lab.shim_log().count("converted over MPTCP, request taken in the SYN"), 2, "conversions in\n" + lab.shim_log())
+        refused = lab.client.run(["curl", "-sS", "http://%s:%d/" % (lab.server.addr4, lab.addresses.refused_port)],
+                                 env=lab.converted(), check=False)
+        equal(refused.returncode, 7, "curl's status: couldn't connect")
+        check("Connection refused" in refused.stderr or "Couldn't connect" in refused.stderr
+              or "Could not connect" in refused.stderr, refused.stderr)
+
+def test_address_that_the_rfc_forbids():
+    """The client doesn't even ask: the library doesn't write the request."""
+    with near() as lab:
+        for server in ("127.0.0.1", "::1", "224.0.0.1", "255.255.255.255"):
+            done = client(lab, lab.converter.addr4, server, 80, check=False)
+            equal((done.returncode, done.stderr.decode()), (1, "client: %s: Invalid argument\n" % server), "answer")
+
+def test_no_converter():
+    """What answers isn't a converter, or nothing does."""
+    with near() as lab:
+        lab.greeter(PORT, host=lab.converter)
+        fails(lab, lab.server.addr4, 80, "response of the converter: wrong magic number")
+    with near() as lab:
+        fails(lab, lab.server.addr4, 80, "request to the converter: Connection refused")
+
+if __name__ == "__main__":
+    main()

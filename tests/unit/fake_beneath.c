@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fake_beneath.c - what the shim asks of the system past the table `next`
+ *
+ * In the place of paths.c (netlink), registrations.c (/proc), resolve.c (name servers) and log.c.
+ */
+#include "config.h"
+
+#include "fake_kernel.h"
+
+#include "client/resolve.h"
+#include "shim/socket/paths.h"
+#include "shim/system/log.h"
+#include "shim/wait/registrations.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool fake_several_paths;
+const char *fake_resolved;
+
+bool paths_may_be_several(int fd, const union sockaddr_ip *to)
+{
+	(void)fd, (void)to;
+	return fake_several_paths;
+}
+
+/* What /proc would show of an instance. */
+void registrations_visit(int epfd, registration_visitor visit, void *arg)
+{
+	struct registration found;
+
+	for (int i = 0; fake_registration_get(epfd, i, &found.fd, &found.event); i++)
+		if (!visit(epfd, &found, arg))
+			return;
+}
+
+size_t resolve_converter(const char *name, uint16_t port, int timeout_ms, union sockaddr_ip *out, size_t max, const char **reason)
+{
+	(void)name, (void)timeout_ms;
+	if (!fake_resolved || !max) {
+		*reason = "the name is unknown";
+		return 0;
+	}
+	if (sockaddr_ip_parse(out, fake_resolved, port) != 0)
+		fake_die("%s is no address", fake_resolved);
+	return 1;
+}
+
+bool resolve_is_running(void)
+{
+	return false;
+}
+
+static char last[512];
+
+static void line(const char *format, va_list args)
+{
+	vsnprintf(last, sizeof(last), format, args);
+	if (getenv("FAKE_LOG"))
+		fprintf(stderr, "%lld ms: %s\n", (long long)fake_now_ms(), last);
+}
+
+void log_line(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	line(format, args);
+	va_end(args);
+}
+
+void log_warning(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	line(format, args);
+	va_end(args);
+}
+
+const char *fake_log_last(void)
+{
+	return last;
+}

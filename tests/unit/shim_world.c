@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shim_world.c - one run of the shim on the fake kernel: a process, an application in it, and what must hold afterwards */
+#include "config.h"
+
+#include "shim_world.h"
+
+#include "common/errors.h"
+#include "convert/convert.h"
+#include "shim/connect/conversion.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CONNS_SEEN 16 /* of the pool, in one run */
+#define RUN_SECONDS 60
+
+struct world_message world_ok, world_ok_withholds;
+
+/* --- states --- */
+
+static unsigned int (*transitions)[WORLD_STATE_COUNT];
+
+/* A conn that is claimed is between two states: WORLD_NONE. */
+static enum world_state state_of(const struct conn *conn)
+{
+	switch (conn_state(conn)) {
+	case CONN_FREE:
+		return WORLD_FREE;
+	case CONN_IDLE:
+		return WORLD_IDLE;
+	case CONN_DIRECT:
+		return WORLD_DIRECT;
+	case CONN_HELD:
+		return WORLD_HELD;
+	case CONN_PENDING:
+		return WORLD_PENDING;
+	case CONN_CONFIRMED:
+		return WORLD_CONFIRMED;
+	case CONN_DONE:
+		return WORLD_DONE;
+	case CONN_FAILED:
+		return WORLD_FAILED;
+	default:
+		return WORLD_NONE;
+	}
+}
+
+const char *world_state_name(enum world_state state)
+{
+	static const char *const names[] = { "FREE",	  "IDLE", "DIRECT", "HELD", "PENDING",
+					     "CONFIRMED", "DONE", "FAILED", "none" };
+
+	return names[state];
+}
+
+/* Before anything that the shim does, in whichever thread: what has become of each conn since? */
+static void observe(void)
+{
+	static enum world_state seen[CONNS_SEEN];
+
+	for (uint32_t i = 0; i < CONNS_SEEN; i++) {
+		const struct conn *conn = conn_by_index(i);
+		enum world_state state = conn ? state_of(conn) : WORLD_FREE;
+
+		if (state == WORLD_NONE || state == seen[i])
+			continue;
+		__atomic_fetch_add(&transitions[seen[i]][state], 1, __ATOMIC_RELAXED);
+		seen[i] = state;
+	}
+}
+
+enum world_state world_state(int fd)
+{
+	const struct conn *conn = conn_of(fd);
+
+	observe();
+	return conn ? state_of(conn) : WORLD_NONE;
+}
+
+unsigned int world_transitions(enum world_state from, enum world_state to)
+{
+	return transitions ? transitions[from][to] : 0;
+}
+
+/* --- messages --- */
+
+struct world_message world_error(unsigned int code, uint8_t value)
+{
+	static const uint8_t cookie[] = "a cookie", mptcp = 30;
+	struct world_message message = { .len = 0 };
+	struct convert_writer writer;
+
+	convert_writer_init(&writer, message.bytes, sizeof(message.bytes));
+	if (code == 3)
+		convert_write_error_cookie(&writer, cookie, sizeof(cookie));
+	else if (code == 33)
+		convert_write_error_options(&writer, &mptcp, 1);
+	else
+		convert_write_error(&writer, (enum convert_error_code)code, value);
+	message.len = (size_t)convert_writer_finish(&writer);
+	return message;
+}
+
+static struct world_message message_ok(bool withholds)
+{
+	static const uint8_t mptcp = 30;
+	const struct convert_withholding withholding = { .withheld = true, .limit_ms = 1000 };
+	struct world_message message = { .len = 0 };
+	struct convert_writer writer;
+
+	convert_writer_init(&writer, message.bytes, sizeof(message.bytes));
+	convert_write_tcp_header(&writer, NULL, 0);
+	if (withholds) {
+		convert_write_supported(&writer, &mptcp, 1);
+		convert_write_withholding(&writer, &withholding);
+	}
+	message.len = (size_t)convert_writer_finish(&writer);
+	return message;
+}
+
+struct fake_answer world_answer(const struct world_message *message, int after_ms)
+{
+	return (struct fake_answer){ .bytes = message->bytes, .len = message->len, .after_ms = after_ms };
+}
+
+/* --- a run --- */
+
+static struct world_options chosen;
+
+static const char *environment(const char *name)
+{
+	if (strcmp(name, "CONVERT_ADDR") == 0)
+		return chosen.converters ? chosen.converters : CONVERTER;
+	if (strcmp(name, "CONVERT_FALLBACK") == 0)
+		return chosen.fallback;
+	if (strcmp(name, "CONVERT_EARLY_DATA") == 0)
+		return chosen.early_data;
+	if (strcmp(name, "CONVERT_BYPASS_MPTCP") == 0)
+		return chosen.bypass_mptcp;
+	if (strcmp(name, "CONVERT_CACHE") == 0)
+		return "none";
+	return strcmp(name, "CONVERT_WITHHOLDING") == 0 ? chosen.withholding : NULL;
+}
+
+void world_begin(const struct world_options *options)
+{
+	static struct settings settings;
+
+	if (options)
+		chosen = *options;
+	world_ok = message_ok(false);
+	world_ok_withholds = message_ok(true);
+	fake_observer = observe;
+	conn_init();
+	settings_read(&settings, environment);
+	world_expect(settings.enabled, "%s", settings.problem);
+	conversion_init(&settings);
+}
+
+void *world_shared_memory(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		abort();
+	return memory;
+}
+
+bool world_run(void (*body)(void *arg), void *arg, const char *name)
+{
+	int status;
+	pid_t pid;
+
+	if (!transitions)
+		transitions = world_shared_memory(sizeof(*transitions) * WORLD_STATE_COUNT);
+	snprintf(fake_context, sizeof(fake_context), "%s", name);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		alarm(RUN_SECONDS);
+		body(arg);
+		observe();
+		fflush(NULL);
+		_exit(EXIT_SUCCESS);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		abort();
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "%s: %s\n", name, strsignal(WTERMSIG(status)));
+	return status == 0;
+}
+
+void world_failed(const char *file, int line, const char *condition, const char *format, ...)
+{
+	const char *slash = strrchr(file, '/');
+	char text[300];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fake_die("%s:%d: not %s: %s", slash ? slash + 1 : file, line, condition, text);
+}
+
+/* --- the application --- */
+
+union sockaddr_ip world_address(const char *text)
+{
+	union sockaddr_ip addr;
+
+	world_expect(sockaddr_ip_parse(&addr, text, 0) == 0, "%s", text);
+	return addr;
+}
+
+int world_socket(bool blocking)
+{
+	return hook_socket(AF_INET, SOCK_STREAM | (blocking ? 0 : SOCK_NONBLOCK), 0);
+}
+
+int world_connect(int fd, const char *server)
+{
+	union sockaddr_ip addr = world_address(server);
+
+	return hook_connect(fd, &addr.sa, sockaddr_ip_len(&addr)) == 0 ? 0 : errno;
+}
+
+short world_wait(int fd, int ms)
+{
+	struct pollfd poller = { .fd = fd, .events = POLLOUT };
+
+	return hook_poll(&poller, 1, ms) < 0 ? -1 : poller.revents;
+}
+
+int world_error_of(int fd)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	return hook_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 ? error : errno;
+}
+
+const char *world_peer(int fd, char text[static SOCKADDR_STRLEN])
+{
+	union sockaddr_ip addr;
+	socklen_t len = sizeof(addr);
+
+	if (hook_getpeername(fd, &addr.sa, &len) != 0)
+		return error_text(errno);
+	return sockaddr_ip_format(&addr, text);
+}
+
+/* --- invariants --- */
+
+static bool is_counted(struct conn *conn, void *arg)
+{
+	(void)conn;
+	*(bool *)arg = true;
+	return false;
+}
+
+void world_is_empty(void)
+{
+	bool any = false;
+
+	observe();
+	world_expect(fake_open_count() == 0, "%u descriptors are open", fake_open_count());
+	conn_each_pending(is_counted, &any);
+	world_expect(!any, "a conn is pending");
+	world_expect(conn_attention == 0, "%u", conn_attention);
+	world_expect(conn_unseen == 0, "%u", conn_unseen);
+	world_expect(conn_shared == 0, "%u", conn_shared);
+	world_expect(conn_held == 0, "%u", conn_held);
+	for (uint32_t i = 0; i < CONNS_SEEN; i++) {
+		const struct conn *conn = conn_by_index(i);
+
+		world_expect(!conn || state_of(conn) == WORLD_FREE, "conn %u is %s", i, world_state_name(state_of(conn)));
+	}
+}
+
+void world_is_restored(int fd, int epfd, uint32_t events)
+{
+	world_expect(fake_option(fd, SOL_SOCKET, SO_RCVLOWAT) == 1, "%d", fake_option(fd, SOL_SOCKET, SO_RCVLOWAT));
+	world_expect(fake_option(fd, SOL_SOCKET, SO_KEEPALIVE) == 0, "keepalive is on");
+	world_expect(fake_option(fd, IPPROTO_TCP, TCP_KEEPIDLE) == 7200, "%d", fake_option(fd, IPPROTO_TCP, TCP_KEEPIDLE));
+	if (epfd >= 0)
+		world_expect(fake_registered(epfd, fd) == events, "%#x in place of %#x", fake_registered(epfd, fd), events);
+}
