@@ -100,7 +100,7 @@ static void report_withholding(struct report *report, const char *about,
 
 /*
  * Linux takes the window of a SYN with data and Multipath TCP for many times larger than it is, and floods
- * clients with several paths (DESIGN.md). Where nobody corrects it, programs don't send such SYNs.
+ * clients with several paths (doc/decisions.md). Where nobody corrects it, programs don't send such SYNs.
  */
 static void report_windows(struct report *report, const char *about,
 			   const struct convert_response *response)

@@ -24,7 +24,7 @@ IMAGE = re.compile(r'<(?:img|source)[^>]*\bsrc(?:set)?="([^"]+)"')
 def is_foreign(directory):
     """Is this a build directory, or one that belongs to a tool?"""
     name = os.path.basename(directory)
-    return name.startswith(".") or name in ("autom4te.cache", "bench-results", "__pycache__") or \
+    return name.startswith((".", "_")) or name in ("autom4te.cache", "bench-results", "__pycache__") or \
         (directory != TOP and os.path.exists(os.path.join(directory, "config.status"))) or re.fullmatch(r"libconvert-[\d.]+.*", name)
 
 
