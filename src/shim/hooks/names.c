@@ -68,8 +68,8 @@ static void name_as_ipv4(union sockaddr_ip *name)
 /* Is the connection to the server of the other family than the one to the converter, whose @name this is? */
 static bool is_of_other_family(const struct conn *conn, const union sockaddr_ip *name)
 {
-	return conn->call.peer.sa.sa_family != AF_UNSPEC && sockaddr_ip_port(name) &&
-	       sockaddr_ip_is_v4(name) != sockaddr_ip_is_v4(&conn->call.peer);
+	return conn_peer(conn)->sa.sa_family != AF_UNSPEC && sockaddr_ip_port(name) &&
+	       sockaddr_ip_is_v4(name) != sockaddr_ip_is_v4(conn_peer(conn));
 }
 
 /* Of an IPv6 socket that isn't connected over IPv4, and of others that are what they seem: the kernel's. */
@@ -83,7 +83,7 @@ HOOK(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))
 		return next.getsockname(fd, addr, len);
 	if (name_ask(next.getsockname, fd, &name) < 0)
 		return -1;
-	if (is_of_other_family(conn, &name) && route_source(&conn->call.peer, &source))
+	if (is_of_other_family(conn, &name) && route_source(conn_peer(conn), &source))
 		sockaddr_ip_set(&name, AF_INET6, &source, sockaddr_ip_port(&name));
 	if (conn->socket.shown_ipv4)
 		name_as_ipv4(&name);
@@ -98,23 +98,23 @@ HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
 {
 	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
 	union sockaddr_ip connected;
-	enum conn_state state;
+	enum conn_phase phase;
 	int ret;
 
 	if (!conn)
 		return next.getpeername(fd, addr, len);
 	do {
-		if (conn_state(conn) == CONN_HELD)
-			return name_answer(&conn->call.peer, addr, len);
-		if (conn_is_pending(conn) && conversion_progress(conn, fd) == CONN_PENDING)
-			return conn->connect_told ? name_answer(&conn->call.peer, addr, len) : hook_result(-ENOTCONN);
-		state = conn_state(conn);
+		if (conn_phase(conn) == CONN_HELD)
+			return name_answer(conn_peer(conn), addr, len);
+		if (conn_is_pending(conn) && phase_in(conversion_progress(conn, fd), PHASES_PENDING))
+			return conn_has(conn, CONN_TOLD_CONNECTED) ? name_answer(conn_peer(conn), addr, len) : hook_result(-ENOTCONN);
+		phase = conn_phase(conn);
 		ret = name_ask(next.getpeername, fd, &connected);
-	} while (conn_state(conn) != state || state == CONN_HELD || conn_is_pending(conn));
+	} while (conn_phase(conn) != phase || phase == CONN_HELD || phase_in(phase, PHASES_PENDING));
 	if (ret < 0) /* of one that was converted, too: it has been reset */
 		return -1;
-	if (state == CONN_DONE || state == CONN_CONFIRMED || state == CONN_TAKING)
-		connected = conn->call.peer;
+	if (phase_in(phase, PHASE(DONE) | PHASES_CONFIRMED))
+		connected = *conn_peer(conn);
 	else if (conn->socket.shown_ipv4)
 		name_as_ipv4(&connected);
 	return name_answer(&connected, addr, len);
