@@ -110,7 +110,7 @@ HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
 			return conn_has(conn, CONN_TOLD_CONNECTED) ? name_answer(conn_peer(conn), addr, len) : hook_result(-ENOTCONN);
 		phase = conn_phase(conn);
 		ret = name_ask(next.getpeername, fd, &connected);
-	} while (conn_phase(conn) != phase || phase == CONN_HELD || conn_is_pending(conn));
+	} while (conn_phase(conn) != phase || phase == CONN_HELD || phase_in(phase, PHASES_PENDING));
 	if (ret < 0) /* of one that was converted, too: it has been reset */
 		return -1;
 	if (phase_in(phase, PHASE(DONE) | PHASES_CONFIRMED))
