@@ -2,9 +2,9 @@
 /*
  * rawcall.h - system calls that nobody can stand in front of
  *
- * The C library's syscall() is hooked as well (hooks/syscall.c), so what lies behind the hooks can't
- * use it. RAWCALL(number, ...) is the same, with up to six arguments. On architectures that aren't
- * known here RAWCALL_OWN is 0: then RAWCALL is the C library's, and there is no such hook.
+ * The C library's syscall() is hooked as well (hooks/syscall.c), so that code behind the hooks can't use it.
+ * RAWCALL(number, ...) does the same, with up to six arguments. On architectures that aren't known here RAWCALL_OWN is 0:
+ * then RAWCALL is the C library's syscall(), and that isn't hooked.
  */
 #ifndef COMMON_RAWCALL_H
 #define COMMON_RAWCALL_H
