@@ -448,7 +448,7 @@ bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *s
 	return converters_choose(settings, &query, &addr, &refusal->verdict, &refusal->reason) >= 0;
 }
 
-/* Asks the converter by a socket that fits. Returns the phase to go on in, or -errno. */
+/* Asks conn.converter, by a socket that fits. Returns the phase to go on in, or -errno. */
 static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 {
 	const struct handshake_ask ask = exchange_ask(settings, conn->attempt.converter, &conn->call.peer,

@@ -223,9 +223,8 @@ static enum conn_phase step_failed(struct conn *conn, int fd, const struct hands
 		return settle_unreached(conn, fd, told);
 	if (told->fault != HANDSHAKE_FAULT_PROTOCOL)
 		converters_proved(conn->attempt.converter);
-	if (!conn_has(conn, CONN_WROTE) &&
-	    exchange_take_remedy(conn->attempt.converter, conn->attempt.cookie_number, told,
-				 &conn->attempt.cookie_asked, &conn->attempt.ask_mptcp))
+	if (!conn_has(conn, CONN_WROTE) && exchange_take_remedy(conn->attempt.converter, conn->attempt.cookie_number, told,
+						 &conn->attempt.cookie_asked, &conn->attempt.ask_mptcp))
 		return ask_again(conn, fd);
 	if (told->fault != HANDSHAKE_FAULT_SERVER)
 		return settle_converter_failed(conn, fd, told);
