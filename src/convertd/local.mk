@@ -9,7 +9,6 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/base/fdpass.c src/convertd/base/fdpass.h \
 	src/convertd/base/listen_address.c src/convertd/base/listen_address.h \
 	src/convertd/base/metrics_address.c src/convertd/base/metrics_address.h \
-	src/convertd/base/tcp_option.h \
 	src/convertd/process/notify_message.c src/convertd/process/notify_message.h \
 	src/convertd/net/congestion.c src/convertd/net/congestion.h \
 	src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
