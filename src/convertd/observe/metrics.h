@@ -27,10 +27,10 @@
 
 /* What has become of a SYN that the queue brought (hold.h); the first of them were withheld. */
 enum metrics_syn {
-	METRICS_SYN_ANSWERED,    /* let go: the server has answered */
-	METRICS_SYN_FAILED,      /* let go: the server can't be reached */
-	METRICS_SYN_LATE,        /* let go: the server was silent for --hold-time */
-	METRICS_SYN_STOPPED,     /* let go: SYNs are no longer withheld */
+	METRICS_SYN_ANSWERED,    /* released: the server has answered */
+	METRICS_SYN_FAILED,      /* released: the server can't be reached */
+	METRICS_SYN_LATE,        /* released: the server was silent for --hold-time */
+	METRICS_SYN_STOPPED,     /* released: SYNs are no longer withheld */
 	METRICS_SYN_PASSED,      /* passed: another than a first one with a request to connect */
 	METRICS_SYN_NOT_GRANTED, /* passed: its session will refuse it */
 	METRICS_SYN_UNCONFIRMED, /* passed: by a limit, or as it can't be withheld, or was before */
