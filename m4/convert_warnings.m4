@@ -4,8 +4,8 @@
 # CONVERT_WARNINGS
 # ----------------
 # Sets CONVERT_CFLAGS to the warnings that this compiler knows among those that
-# the project is kept free of. --enable-werror turns them into errors: for CI and
-# developers, never for a release that somebody builds with another compiler.
+# the project is kept free of. --enable-werror turns them into errors, and has the shim
+# abort a program in which it finds a fault of its own: for CI and developers, never for a release that somebody builds with another compiler.
 AC_DEFUN([CONVERT_WARNINGS], [
   AC_ARG_ENABLE([werror],
     [AS_HELP_STRING([--enable-werror], [treat compiler warnings as errors (CI, developers)])],
@@ -25,6 +25,8 @@ AC_DEFUN([CONVERT_WARNINGS], [
     AS_VAR_IF([cv], [yes], [CONVERT_CFLAGS="$CONVERT_CFLAGS $convert_flag"])
     AS_VAR_POPDEF([cv])
   done
-  AS_IF([test "x$enable_werror" = xyes], [CONVERT_CFLAGS="$CONVERT_CFLAGS -Werror"])
+  AS_IF([test "x$enable_werror" = xyes], [
+    CONVERT_CFLAGS="$CONVERT_CFLAGS -Werror"
+    AC_DEFINE([WITH_ASSERTIONS], [1], [a fault of the library aborts the program, which its users want to go on])])
   AC_SUBST([CONVERT_CFLAGS])
 ])

@@ -217,7 +217,7 @@ shim_unit_tests = tests/unit/test_conn tests/unit/test_converters
 check_PROGRAMS += $(shim_unit_tests)
 TESTS += $(shim_unit_tests)
 
-tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/socket/conn.c src/shim/socket/conn.h
+tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h
 tests_unit_test_conn_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_conn_LDADD = $(CHECK_LIBS)
 

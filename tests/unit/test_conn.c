@@ -8,12 +8,18 @@
 
 #include "shim/socket/conn.h"
 #include "shim/socket/early.h"
+#include "shim/system/log.h"
 #include "shim/system/next.h"
 
 #include "run.h"
 
 #include <check.h>
+#include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +32,17 @@ struct next_functions next = { .getsockopt = getsockopt };
 void early_drop(struct early *early)
 {
 	(void)early;
+}
+
+static char logged[128];
+
+void log_line(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(logged, sizeof(logged), format, args);
+	va_end(args);
 }
 
 static int abandoned = -1, forgotten;
@@ -82,7 +99,7 @@ START_TEST(a_number_that_is_anothers_now)
 	ck_assert_ptr_nonnull(conn);
 	ck_assert_ptr_eq(conn_idle(fd), conn);
 	if (_i)
-		conn_move(conn, CONN_IDLE, CONN_PENDING);
+		conn_move(conn, CONN_IDLE, CONN_ASKED);
 	ck_assert_ptr_eq(conn_attentive(fd), _i ? conn : NULL);
 	ck_assert_int_eq(dup2(other, fd), fd);
 	ck_assert_ptr_null(conn_idle(fd));
@@ -114,13 +131,13 @@ START_TEST(descriptors_come_and_go)
 	ck_assert_int_eq(forgotten, 0);
 	ck_assert(!conn_maybe(fd));
 	ck_assert_ptr_eq(conn_of(copy), conn);
-	ck_assert_int_eq(conn_state(conn), CONN_IDLE);
+	ck_assert_int_eq(conn_phase(conn), CONN_IDLE);
 	abandoned = -1;
 	/* what is overwritten by a descriptor of something else is closed */
 	conn_dup(other, copy);
 	ck_assert_int_eq(abandoned, -1);
 	ck_assert_int_eq(forgotten, 1);
-	ck_assert_int_eq(conn_state(conn), CONN_FREE);
+	ck_assert_int_eq(conn_phase(conn), CONN_FREE);
 	ck_assert_ptr_null(conn_named(conn_cookie(fd)));
 	/* and its place is used again, without what was there */
 	conn->call.tried = 7;
@@ -158,26 +175,28 @@ END_TEST
 START_TEST(attention)
 {
 	static const struct {
-		enum conn_state state;
+		enum conn_phase phase;
 		bool attentive, settled;
-	} states[] = {
-		{ CONN_HELD, true, false },	{ CONN_PENDING, true, false }, { CONN_CONFIRMED, true, false },
-		{ CONN_FAILED, true, true }, { CONN_DIRECT, false, true },	{ CONN_DONE, false, true },
+	} phases[] = {
+		{ CONN_HELD, true, false },	     { CONN_RESOLVING, true, false }, { CONN_SYN_SENT, true, false },
+		{ CONN_ASKED, true, false },	     { CONN_BYPASS, true, false },    { CONN_EARLY_DIRECT, true, false },
+		{ CONN_FAILED, true, true },	     { CONN_DISSOLVED, true, true },  { CONN_DIRECT, false, true },
+		{ CONN_DONE, false, true },
 	};
 
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
 		int fd = tcp_socket();
 		struct conn *conn = conn_add(fd);
-		enum conn_state state = states[i].state;
+		enum conn_phase phase = phases[i].phase;
 
 		ck_assert(conn_none_attentive());
-		ck_assert(conn_move(conn, CONN_IDLE, state));
-		ck_assert(!conn_move(conn, CONN_IDLE, CONN_PENDING));
+		ck_assert(conn_move(conn, CONN_IDLE, phase));
+		ck_assert(!conn_move(conn, CONN_IDLE, CONN_ASKED));
 		ck_assert(!conn_move(conn, CONN_IDLE, CONN_DIRECT));
-		ck_assert_int_eq(conn_none_attentive(), !states[i].attentive);
-		ck_assert_uint_eq(conn_held, state == CONN_HELD);
-		ck_assert_ptr_eq(conn_attentive(fd), states[i].attentive ? conn : NULL);
-		ck_assert_ptr_eq(conn_unsettled(fd), states[i].settled ? NULL : conn);
+		ck_assert_int_eq(conn_none_attentive(), !phases[i].attentive);
+		ck_assert_uint_eq(conn_held, phase == CONN_HELD);
+		ck_assert_ptr_eq(conn_attentive(fd), phases[i].attentive ? conn : NULL);
+		ck_assert_ptr_eq(conn_unsettled(fd), phases[i].settled ? NULL : conn);
 		ck_assert_ptr_null(conn_idle(fd));
 		conn_forget(fd);
 		ck_assert(conn_none_attentive());
@@ -192,19 +211,93 @@ START_TEST(one_takes_the_next_step)
 	struct conn *conn = conn_add(fd);
 	struct conn_claim claim;
 
-	ck_assert(!conn_claim(conn, CONN_PENDING, &claim));
-	ck_assert_int_eq(conn_state(conn), CONN_IDLE);
-	ck_assert(conn_claim(conn, CONN_IDLE, &claim));
-	ck_assert_int_eq(conn_state(conn), CONN_CLAIMED);
+	ck_assert(!conn_claim(conn, PHASES_PENDING, &claim));
+	ck_assert_int_eq(conn_phase(conn), CONN_IDLE);
+	/* nobody sees an idle socket whose SYN may have gone already */
+	ck_assert(conn_claim(conn, PHASE(IDLE), &claim));
+	ck_assert_int_eq(claim.from, CONN_IDLE);
+	ck_assert_int_eq(conn_phase(conn), CONN_STARTING);
+	ck_assert(conn_is_pending(conn) && conn_is_claimed(conn) && !conn_none_attentive());
+	ck_assert_ptr_null(conn_idle(fd));
+	ck_assert(!conn_move(conn, CONN_STARTING, CONN_IDLE));
+	conn_release(conn, CONN_SYN_SENT, &claim);
+	ck_assert(!conn_is_claimed(conn));
+	/* a claim leaves the phase, and what was noted */
+	conn_note(conn, CONN_TOLD_WRITABLE);
+	ck_assert(conn_claim(conn, PHASES_PENDING, &claim));
+	ck_assert_int_eq(conn_phase(conn), CONN_SYN_SENT);
+	ck_assert(conn_is_claimed(conn) && conn_has(conn, CONN_TOLD_WRITABLE) && !conn_has(conn, CONN_WROTE));
+	conn_note(conn, CONN_WROTE);
 	conn_release(conn, CONN_CONFIRMED, &claim);
-	ck_assert(conn_claim(conn, CONN_CONFIRMED, &claim));
-	ck_assert_int_eq(conn_state(conn), CONN_TAKING);
-	conn_release(conn, CONN_PENDING, &claim);
-	ck_assert(!conn_claim_of(conn, other, CONN_PENDING, &claim));
-	ck_assert_int_eq(conn_state(conn), CONN_PENDING);
-	ck_assert(conn_claim_of(conn, fd, CONN_PENDING, &claim));
+	ck_assert(conn_has(conn, CONN_TOLD_WRITABLE) && conn_has(conn, CONN_WROTE));
+	ck_assert(!conn_claim_of(conn, other, PHASES_CONFIRMED, &claim));
+	ck_assert_int_eq(conn_phase(conn), CONN_CONFIRMED);
+	ck_assert(!conn_is_claimed(conn));
+	ck_assert(conn_claim_of(conn, fd, PHASES_CONFIRMED, &claim));
+	ck_assert_int_eq(claim.from, CONN_CONFIRMED);
 	conn_release(conn, CONN_DONE, &claim);
 	ck_assert(conn_none_attentive());
+	/* and in IDLE all of it is forgotten */
+	ck_assert(conn_move(conn, CONN_DONE, CONN_IDLE));
+	ck_assert(!conn_has(conn, CONN_TOLD_WRITABLE) && !conn_has(conn, CONN_WROTE));
+}
+END_TEST
+
+/* What was dissolved tells its error once, and can be connected again. */
+START_TEST(an_error_is_told_once)
+{
+	struct conn *conn = conn_add(tcp_socket());
+
+	ck_assert(conn_move(conn, CONN_IDLE, CONN_FAILED));
+	conn->error = ECONNREFUSED;
+	ck_assert_int_eq(conn_take_error(conn), ECONNREFUSED);
+	ck_assert_int_eq(conn_take_error(conn), 0);
+	ck_assert_int_eq(conn_phase(conn), CONN_FAILED);
+	conn->error = ECONNRESET;
+	ck_assert(conn_move(conn, CONN_FAILED, CONN_DISSOLVED));
+	ck_assert_int_eq(conn_take_error(conn), ECONNRESET);
+	ck_assert_int_eq(conn_phase(conn), CONN_IDLE);
+	ck_assert(conn_none_attentive());
+}
+END_TEST
+
+/* Each phase has a name of its own and a way out, and a connection that is over begins anew only by way of IDLE. */
+START_TEST(phases)
+{
+	for (int from = 0; from < CONN_PHASE_COUNT; from++) {
+		bool way_out = false;
+
+		ck_assert_str_ne(phase_name(from), "none");
+		for (int to = 0; to < CONN_PHASE_COUNT; to++) {
+			ck_assert_int_eq(from == to, !strcmp(phase_name(from), phase_name(to)));
+			way_out |= phase_may_follow(from, to);
+			ck_assert(!phase_in(from, PHASE(DONE) | PHASE(DIRECT) | PHASES_FAILED) ||
+				  !phase_in(to, PHASES_UNFINISHED) || !phase_may_follow(from, to));
+			ck_assert(to != CONN_STARTING || phase_may_follow(from, to) == (from == CONN_IDLE));
+			ck_assert(to != CONN_CONFIRMED || phase_may_follow(from, to) == (from == CONN_SYN_SENT));
+		}
+		ck_assert(way_out);
+		ck_assert(!phase_may_follow(from, CONN_PHASE_COUNT));
+		ck_assert(!phase_may_follow(CONN_PHASE_COUNT, from));
+	}
+	ck_assert_str_eq(phase_name(CONN_PHASE_COUNT), "none");
+}
+END_TEST
+
+/* A change that isn't in the table is logged where it doesn't abort. */
+START_TEST(a_forbidden_change)
+{
+	struct conn *conn = conn_add(tcp_socket());
+	struct conn_claim claim;
+
+	ck_assert(conn_move(conn, CONN_IDLE, CONN_BYPASS));
+	ck_assert(conn_claim(conn, PHASE(BYPASS), &claim));
+	conn_release(conn, CONN_CONFIRMED, &claim);
+#if defined(WITH_ASSERTIONS) || defined(WITH_SANITIZERS)
+	ck_abort_msg("not aborted");
+#endif
+	ck_assert_str_eq(logged, "libconvert: CONFIRMED may not follow BYPASS");
+	raise(SIGABRT);
 }
 END_TEST
 
@@ -219,7 +312,7 @@ static int check_child(struct conn *idle, struct conn *claimed, int fd)
 	if (conn_of(fd) != idle || conn_maybe(fd + 1))
 		return 1;
 	conn_repair_in_child();
-	if (!conn_is_owner() || conn_state(claimed) != CONN_PENDING || conn_attention != 1 || conn_is_private(idle))
+	if (!conn_is_owner() || !conn_is_pending(claimed) || conn_is_claimed(claimed) || conn_attention != 1 || conn_is_private(idle))
 		return 1;
 	conn_forget(fd);
 	return conn_maybe(fd);
@@ -236,7 +329,7 @@ START_TEST(in_a_child)
 	idle = conn_add(fd);
 	conn_mark_made(idle, conn_generation());
 	ck_assert(conn_is_private(idle));
-	ck_assert(conn_claim(claimed, CONN_IDLE, &claim));
+	ck_assert(conn_claim(claimed, PHASE(IDLE), &claim));
 	conn_note_fork();
 	pid = fork();
 	if (pid == 0)
@@ -271,6 +364,9 @@ int main(void)
 	tcase_add_test(tcase, a_socket_without_a_cookie);
 	tcase_add_test(tcase, attention);
 	tcase_add_test(tcase, one_takes_the_next_step);
+	tcase_add_test(tcase, an_error_is_told_once);
+	tcase_add_test(tcase, phases);
+	tcase_add_test_raise_signal(tcase, a_forbidden_change, SIGABRT);
 	tcase_add_test(tcase, in_a_child);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

@@ -13,7 +13,7 @@ static struct handover_record sample(void)
 {
 	static const uint8_t cookie[] = { 0x00, 0xff, 0x10 }, early[] = { 'h', 'i' };
 	struct handover_record record = {
-		.numbers = { [HANDOVER_STATE] = 4, [HANDOVER_FD] = 5, [HANDOVER_COOKIE] = UINT64_MAX,
+		.numbers = { [HANDOVER_PHASE] = 4, [HANDOVER_FD] = 5, [HANDOVER_COOKIE] = UINT64_MAX,
 			     [HANDOVER_SENT] = 0x18 },
 		.bytes = { { cookie, sizeof(cookie) }, { early, sizeof(early) } },
 	};

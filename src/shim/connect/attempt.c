@@ -121,7 +121,7 @@ static int message_init(struct message *message, const struct conn *conn)
 	size_t skip, all;
 	ssize_t len = 0;
 
-	if (!conn->directly)
+	if (conn_phase(conn) != CONN_EARLY_DIRECT)
 		len = handshake_request(message->request, sizeof(message->request), &conn->call.peer,
 					&ask);
 	if (len < 0)
@@ -220,16 +220,12 @@ static void attempt_renew(struct conn *conn)
 		.cookie_asked = before.cookie_asked,
 		.cookie_number = converters_cookie_current(before.converter),
 	};
-	conn->directly = false;
-	conn->unasked = false;
 }
 
 /* The server itself is tried. */
 static void attempt_at_server(struct conn *conn, const union sockaddr_ip *server)
 {
 	conn->attempt = (struct attempt){ .addr = *server };
-	conn->directly = false;
-	conn->unasked = false;
 }
 
 /* Would a Multipath TCP connection that is one at its SYN+ACK stay one? Who sets CONVERT_WITHHOLDING says so. */
@@ -252,7 +248,7 @@ static void synack_expect(struct conn *conn)
 	conn->attempt.confirmable = conn->attempt.withheld_ms && !conn->attempt.ask_info && conn->attempt.syn_data &&
 			    !conn->attempt.want_output && !conn->socket.streamed && !conn_is_shared(conn) &&
 			    is_trusted(conn);
-	if (conn_wants_output(conn))
+	if (attempt_wants_output(&conn->attempt))
 		watch_mask(conn);
 }
 
@@ -340,7 +336,7 @@ void attempt_joined(struct conn *conn, int fd)
 	socklen_t len = sizeof(peer);
 	int index;
 
-	conn->unasked = conn->attempt.syn_data = false;
+	conn->attempt.syn_data = false;
 	/*
 	 * A request that follows the handshake may be sent by either process. An epoll instance that they share wakes
 	 * one of them, and has one mask for both.
@@ -357,14 +353,15 @@ void attempt_joined(struct conn *conn, int fd)
 	deadline_start(conn);
 }
 
-void attempt_adopt(struct conn *conn, struct convert_span cookie)
+void attempt_adopt(struct conn *conn, struct convert_span cookie, enum conn_phase phase)
 {
 	int index = converters_index(&conn->attempt.addr);
 
 	conn->attempt.converter = index < 0 ? 0 : (uint8_t)index;
-	if (index < 0 || !converters_use_cookie(settings, index, cookie))
-		conn->attempt.want_output = conn->directly;
+	if (phase != CONN_EARLY_DIRECT && (index < 0 || !converters_use_cookie(settings, index, cookie)))
+		conn->attempt.want_output = false;
 	conn->attempt.cookie_number = converters_cookie_current(conn->attempt.converter);
+	conn->attempt.synack_due = phase == CONN_BYPASS;
 	deadlines_set(conn, atomic_load(&conn->deadline));
 }
 
@@ -417,7 +414,7 @@ int attempt_directly(struct conn *conn, int fd)
 		return ret;
 
 	attempt_at_server(conn, &server);
-	conn->directly = conn->connect_told;
+	conn->attempt.want_output = conn_has(conn, CONN_TOLD_CONNECTED);
 	deadlines_set(conn, 0);
 	fastopen_connect_off(conn, fd);
 	/*
@@ -430,8 +427,7 @@ int attempt_directly(struct conn *conn, int fd)
 	watch_resume(conn);
 	if (ret < 0 && ret != -EINPROGRESS)
 		return ret;
-	conn->attempt.want_output = conn->directly;
-	if (conn->directly)
+	if (conn->attempt.want_output)
 		watch_mask(conn);
 	return 0;
 }
@@ -468,7 +464,7 @@ static bool wants_mptcp(const struct conn *conn)
 	       servers_mptcp(&conn->call.peer) == HANDSHAKE_SERVER_UNKNOWN && conn->socket.mptcp;
 }
 
-/* Asks conn.converter, by a socket that fits. Returns the state to go on in, or -errno. */
+/* Asks the converter by a socket that fits. Returns the phase to go on in, or -errno. */
 static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 {
 	int ret;
@@ -483,10 +479,10 @@ static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 		if (ret == 0)
 			return CONN_HELD;
 		if (conn->attempt.want_output)
-			return CONN_PENDING;
+			return CONN_SYN_SENT;
 	}
 	ret = attempt_again(conn, fd);
-	return ret < 0 ? ret : CONN_PENDING;
+	return ret < 0 ? ret : (int)attempt_phase(&conn->attempt);
 }
 
 static int ask(struct conn *conn, int fd, bool may_hold)
@@ -503,7 +499,7 @@ static int ask(struct conn *conn, int fd, bool may_hold)
 	return ret;
 }
 
-enum conn_state attempt_next(struct conn *conn, int fd, bool may_hold,
+enum conn_phase attempt_next(struct conn *conn, int fd, bool may_hold,
 			     struct attempt_refusal *refusal)
 {
 	struct converters_query query = query_of(conn, fd, &conn->call.peer, conn->call.tried);
@@ -519,7 +515,7 @@ enum conn_state attempt_next(struct conn *conn, int fd, bool may_hold,
 		conn->attempt = (struct attempt){ .addr = addr, .converter = (uint8_t)index };
 		ret = ask(conn, fd, may_hold);
 		if (ret >= 0)
-			return (enum conn_state)ret;
+			return (enum conn_phase)ret;
 		/* What the kernel says at once is about routes and this socket: no reason to rest. */
 		refusal->error = -ret;
 		refusal->reason = error_text(-ret);
@@ -527,6 +523,5 @@ enum conn_state attempt_next(struct conn *conn, int fd, bool may_hold,
 			 refusal->reason);
 		query.tried = conn->call.tried |= 1u << index;
 	}
-	conn->unasked = index == CONVERTERS_UNRESOLVED;
-	return conn->unasked ? CONN_PENDING : CONN_IDLE;
+	return index == CONVERTERS_UNRESOLVED ? CONN_RESOLVING : CONN_IDLE;
 }

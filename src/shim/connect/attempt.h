@@ -28,12 +28,12 @@ bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *s
 /*
  * attempt_next() - ask the next converter, in order, that can be asked
  * @hold: let the SYN wait for the application's first bytes, if the kernel can
- * Returns the state for conn_release(): CONN_HELD, CONN_PENDING (with conn.unasked if a name is
- * to be resolved first), or CONN_IDLE with @refusal set if there is none.
+ * Returns the phase for conn_release(): CONN_HELD, CONN_SYN_SENT or CONN_ASKED; CONN_RESOLVING if a name is to be resolved
+ * first; or CONN_IDLE with @refusal set if there is none.
  *
  * This and all below: @conn is claimed, nothing blocks.
  */
-enum conn_state attempt_next(struct conn *conn, int fd, bool hold, struct attempt_refusal *refusal);
+enum conn_phase attempt_next(struct conn *conn, int fd, bool hold, struct attempt_refusal *refusal);
 
 /* Asks the same converter again. Returns 0 or -errno. */
 int attempt_again(struct conn *conn, int fd);
@@ -58,14 +58,14 @@ int attempt_anew(struct conn *conn, int fd, enum conn_ride ride);
 
 /*
  * attempt_bypass() - connect to the server itself over Multipath TCP, which it is known to speak
- * Returns 0 with @conn to be PENDING, 1 with nothing sent if that can't be, or -errno.
+ * Returns 0 with @conn to be in CONN_BYPASS, 1 with nothing sent if that can't be, or -errno.
  */
 int attempt_bypass(struct conn *conn, int fd);
 
 /*
  * attempt_directly() - connect to the server itself, over plain TCP
- * With early data that has to be sent @conn goes on PENDING (conn.directly), else it is the
- * kernel's. Returns 0 or -errno.
+ * An application that takes itself for connected has early data to be sent: @conn goes on in CONN_EARLY_DIRECT, with
+ * attempt.want_output set. Otherwise it is the kernel's. Returns 0 or -errno.
  */
 int attempt_directly(struct conn *conn, int fd);
 
@@ -79,10 +79,10 @@ void attempt_joined(struct conn *conn, int fd);
 void attempt_disconnect(int fd);
 
 /*
- * attempt_adopt() - a conn that another program has begun: @cookie is in its request
- * conn.converter_addr is set. What can't be sent here is left to that program.
+ * attempt_adopt() - a conn that another program has begun, and that is to go on in @phase: @cookie is in its request
+ * attempt.addr is set. What can't be sent here is left to that program.
  */
-void attempt_adopt(struct conn *conn, struct convert_span cookie);
+void attempt_adopt(struct conn *conn, struct convert_span cookie, enum conn_phase phase);
 
 /* What the request of @conn says. */
 struct handshake_ask attempt_ask_of(const struct conn *conn);

@@ -72,7 +72,7 @@ static bool remedy_take(struct conn *conn, const struct handshake_step *told)
 }
 
 /* A reset, and the same request again, on the same descriptor. */
-static enum conn_state ask_again(struct conn *conn, int fd)
+static enum conn_phase ask_again(struct conn *conn, int fd)
 {
 	int ret;
 
@@ -80,7 +80,7 @@ static enum conn_state ask_again(struct conn *conn, int fd)
 	lowat_restore(conn, fd);
 	attempt_disconnect(fd);
 	ret = attempt_again(conn, fd);
-	return ret < 0 ? settle_on_error(conn, fd, -ret) : CONN_PENDING;
+	return ret < 0 ? settle_on_error(conn, fd, -ret) : attempt_phase(&conn->attempt);
 }
 
 static bool peer_has_closed(int fd)
@@ -177,32 +177,32 @@ static bool is_patient(const struct conn *conn)
 }
 
 /* A part of the response has come: what is missing is the converter's to send, in however small pieces. */
-static enum conn_state wait_for_rest(struct conn *conn, int fd)
+static enum conn_phase wait_for_rest(struct conn *conn, int fd)
 {
 	struct handshake_step why = handshake_on_silence(false);
 
-	if (conn->confirmed)
+	if (conn_is_confirmed(conn))
 		return CONN_CONFIRMED;
 	if (!deadlines_is_over(conn) ||
 	    (is_patient(conn) && liveness_speaks(conn, fd, (unsigned int)settings->timeout_ms)))
-		return CONN_PENDING;
+		return attempt_phase(&conn->attempt);
 	converters_doubt(conn->attempt.converter);
 	return settle_converter_failed(conn, fd, &why);
 }
 
 /* Nothing has come of the response. */
-static enum conn_state still_waiting(struct conn *conn, int fd)
+static enum conn_phase still_waiting(struct conn *conn, int fd)
 {
 	struct handshake_step why;
 	enum liveness liveness;
 
-	if (conn->confirmed)
+	if (conn_is_confirmed(conn))
 		return CONN_CONFIRMED;
 	if (!deadlines_is_over(conn))
-		return CONN_PENDING;
+		return attempt_phase(&conn->attempt);
 	liveness = liveness_look(conn, fd, settings->timeout_ms);
 	if (liveness == LIVENESS_EARLY || (liveness == LIVENESS_ALIVE && is_waited_for(conn)))
-		return CONN_PENDING;
+		return attempt_phase(&conn->attempt);
 	if (liveness == LIVENESS_GONE)
 		return settle_on_error(conn, fd, ECONNRESET);
 	converters_doubt(conn->attempt.converter);
@@ -213,12 +213,12 @@ static enum conn_state still_waiting(struct conn *conn, int fd)
 }
 
 /* Early data is on its way to the server itself; when it is gone the kernel does the rest. */
-static enum conn_state step_directly(struct conn *conn, int fd)
+static enum conn_phase step_directly(struct conn *conn, int fd)
 {
 	int ret = attempt_send_rest(conn, fd);
 
 	if (ret == -EAGAIN)
-		return CONN_PENDING;
+		return CONN_EARLY_DIRECT;
 	if (ret < 0)
 		return settle_on_error(conn, fd, -ret);
 	settle_let_go(conn, fd);
@@ -229,25 +229,25 @@ static enum conn_state step_directly(struct conn *conn, int fd)
  * A server is asked itself, over Multipath TCP. Its SYN+ACK says whether it is that, and its first bytes
  * whether it has stayed that behind the handshake.
  */
-static enum conn_state step_bypassed(struct conn *conn, int fd)
+static enum conn_phase step_bypassed(struct conn *conn, int fd)
 {
 	const struct tcp_info info = tcpinfo_of(fd);
+	const bool accepted = conn_is_confirmed(conn);
 	bool lost;
 	char byte;
 
 	if (info.tcpi_state == TCPINFO_SYN_SENT)
-		return CONN_PENDING;
-	if (info.tcpi_state == TCPINFO_CLOSE && !conn->confirmed)
+		return CONN_BYPASS;
+	if (info.tcpi_state == TCPINFO_CLOSE && !accepted)
 		return settle_on_error(conn, fd, ECONNREFUSED);
 	lost = mptcpinfo_has_fallen_back(fd);
-	if (!conn->confirmed && !lost && !conn->socket.streamed) {
+	if (!accepted && !lost && !conn->socket.streamed) {
 		conn->attempt.synack_due = false;
-		conn->confirmed = true;
 		watch_show(conn);
-		return CONN_CONFIRMED;
+		return CONN_BYPASSED;
 	}
-	if (conn->confirmed && next.recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
-		return CONN_CONFIRMED;
+	if (accepted && next.recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		return CONN_BYPASSED;
 	if (lost && info.tcpi_state != TCPINFO_CLOSE)
 		return settle_bypass_lost(conn, fd);
 	settle_let_go(conn, fd);
@@ -255,13 +255,13 @@ static enum conn_state step_bypassed(struct conn *conn, int fd)
 }
 
 /* The response, @told, is an error, or none. */
-static enum conn_state step_failed(struct conn *conn, int fd, const struct handshake_step *told)
+static enum conn_phase step_failed(struct conn *conn, int fd, const struct handshake_step *told)
 {
-	if (conn->confirmed)
+	if (conn_is_confirmed(conn))
 		return settle_unreached(conn, fd, told);
 	if (told->fault != HANDSHAKE_FAULT_PROTOCOL)
 		converters_proved(conn->attempt.converter);
-	if (!conn->wrote && remedy_take(conn, told))
+	if (!conn_has(conn, CONN_WROTE) && remedy_take(conn, told))
 		return ask_again(conn, fd);
 	if (told->fault != HANDSHAKE_FAULT_SERVER)
 		return settle_converter_failed(conn, fd, told);
@@ -270,8 +270,8 @@ static enum conn_state step_failed(struct conn *conn, int fd, const struct hands
 	return settle_failed(conn, fd, told->error, told->reason);
 }
 
-/* What the SYN+ACK says, where that is due. Returns false if the attempt is over: @state is what comes of it. */
-static bool step_synack(struct conn *conn, int fd, struct tcp_info *info, enum conn_state *state)
+/* What the SYN+ACK says, where that is due. Returns false if the attempt is over: @phase is what comes of it. */
+static bool step_synack(struct conn *conn, int fd, struct tcp_info *info, enum conn_phase *phase)
 {
 	enum conn_ride ride;
 
@@ -281,27 +281,21 @@ static bool step_synack(struct conn *conn, int fd, struct tcp_info *info, enum c
 	if (!conn->attempt.synack_due || info->tcpi_state == TCPINFO_SYN_SENT ||
 	    info->tcpi_state == TCPINFO_CLOSE || synack_holds(conn, fd, info, &ride))
 		return true;
-	*state = settle_anew(conn, fd, ride);
+	*phase = settle_anew(conn, fd, ride);
 	return false;
 }
 
-/* One step of a claimed conn; returns the state to release it with. */
-static enum conn_state step(struct conn *conn, int fd)
+/* A step on the way to a response, of a claimed conn. Returns the phase to release it in. */
+static enum conn_phase step_asked(struct conn *conn, int fd)
 {
 	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
 	struct tcp_info info = { .tcpi_state = TCPINFO_UNKNOWN };
 	uint8_t response[CONVERT_MESSAGE_MAX];
-	enum conn_state state;
+	enum conn_phase phase;
 	int ret;
 
-	if (conn->unasked)
-		return settle_go_on(conn, fd, ENETUNREACH, "no converter answers");
-	if (conn->bypassed)
-		return step_bypassed(conn, fd);
-	if (conn->directly)
-		return step_directly(conn, fd);
-	if (!step_synack(conn, fd, &info, &state))
-		return state;
+	if (!step_synack(conn, fd, &info, &phase))
+		return phase;
 	ret = conn->attempt.want_output ? attempt_send_rest(conn, fd) : 0;
 	if (ret == 0)
 		ret = response_judge(conn, fd, response, &told);
@@ -324,96 +318,110 @@ static enum conn_state step(struct conn *conn, int fd)
 	return step_failed(conn, fd, &told);
 }
 
-/* Nothing has changed: what @conn was before it was claimed for a step. */
-static enum conn_state unchanged(const struct conn *conn)
+/* One step of a claimed conn, as one in @phase. Returns the phase to release it in. */
+static enum conn_phase step(struct conn *conn, int fd, enum conn_phase phase)
 {
-	return conn->confirmed ? CONN_CONFIRMED : CONN_PENDING;
+	switch (phase) {
+	case CONN_RESOLVING:
+		return settle_go_on(conn, fd, ENETUNREACH, "no converter answers");
+	case CONN_BYPASS:
+	case CONN_BYPASSED:
+		return step_bypassed(conn, fd);
+	case CONN_EARLY_DIRECT:
+		return step_directly(conn, fd);
+	default:
+		return step_asked(conn, fd);
+	}
 }
 
-static enum conn_state step_shared(struct conn *conn, int fd)
+/* The same where another process may take steps, too. */
+static enum conn_phase step_shared(struct conn *conn, int fd, enum conn_phase phase)
 {
-	enum conn_state state;
 	enum others_news news;
 
 	if (!others_lock(fd))
-		return unchanged(conn);
+		return phase;
 	news = others_look(conn, fd);
 	if (news == OTHERS_PENDING) {
-		if (others_is_new(conn, fd))
+		if (others_is_new(conn, fd)) {
 			attempt_joined(conn, fd);
-		else
+			phase = attempt_phase(&conn->attempt);
+		} else {
 			others_follow(conn, fd);
-		state = step(conn, fd);
+		}
+		phase = step(conn, fd, phase);
 	} else if (news == OTHERS_MOVED) {
-		state = settle_moved(conn, fd);
+		phase = settle_moved(conn, fd);
 	} else {
-		state = news == OTHERS_LEFT && !conn->confirmed ? ask_again(conn, fd) :
-								  settle_as_told(conn, fd, news);
+		phase = news == OTHERS_LEFT && !conn_is_confirmed(conn) ? ask_again(conn, fd) :
+									   settle_as_told(conn, fd, news);
 	}
 	others_note(conn, fd);
 	others_unlock(fd);
-	return state;
+	return phase;
 }
 
 bool conversion_is_ripe(const struct conn *conn, int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 
-	return conn->unasked || deadlines_is_over(conn) || next_poll_now(&ready, 1) != 0 ||
+	return conn_phase(conn) == CONN_RESOLVING || deadlines_is_over(conn) || next_poll_now(&ready, 1) != 0 ||
 	       (conn_is_shared(conn) && others_look(conn, fd) != OTHERS_PENDING);
 }
 
-enum conn_state conversion_progress(struct conn *conn, int fd)
+enum conn_phase conversion_progress(struct conn *conn, int fd)
 {
 	struct attempt_refusal refusal;
 	struct conn_claim claim;
 	int saved_errno = errno; /* that of a call which succeeds stays as it was */
 
-	while ((conn_is_pending(conn) || conn_is_confirmed(conn)) && conversion_is_ripe(conn, fd)) {
-		enum conn_state from = conn_is_confirmed(conn) ? CONN_CONFIRMED : CONN_PENDING;
-
-		if (conn->unasked)
-			attempt_resolve(conn, fd, &conn->call.peer, conn->call.tried, &refusal);
-		if (!conn_claim_of(conn, fd, from, &claim))
+	while (conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED) && conversion_is_ripe(conn, fd)) {
+		if (conn_phase(conn) == CONN_RESOLVING)
+			attempt_resolve(conn, fd, conn_peer(conn), conn->call.tried, &refusal);
+		if (!conn_claim_of(conn, fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
 			break;
-		conn_release(conn, conn_is_shared(conn) ? step_shared(conn, fd) : step(conn, fd),
+		conn_release(conn,
+			     conn_is_shared(conn) ? step_shared(conn, fd, claim.from) : step(conn, fd, claim.from),
 			     &claim);
-		if (!conn->unasked)
+		if (conn_phase(conn) != CONN_RESOLVING)
 			break;
 	}
 	errno = saved_errno;
-	return conn_state_unclaimed(conn);
+	return conn_phase_unclaimed(conn);
 }
 
 /* With the SYN gone, request and early data leave when they can. The conn is claimed. */
-static enum conn_state send_behind(struct conn *conn, int fd)
+static enum conn_phase send_behind(struct conn *conn, int fd)
 {
+	enum conn_phase phase = conn_phase(conn);
 	int ret = attempt_send_rest(conn, fd);
 
 	if (ret == -EAGAIN)
 		watch_mask(conn);
-	return ret < 0 && ret != -EAGAIN ? settle_on_error(conn, fd, -ret) : CONN_PENDING;
+	if (ret < 0 && ret != -EAGAIN)
+		return settle_on_error(conn, fd, -ret);
+	return phase_in(phase, PHASE(SYN_SENT) | PHASE(ASKED)) ? attempt_phase(&conn->attempt) : phase;
 }
 
-static enum conn_state send_with_syn(struct conn *conn, int fd)
+static enum conn_phase send_with_syn(struct conn *conn, int fd)
 {
 	int ret = attempt_send_held(conn, fd);
 
-	return ret < 0 ? settle_on_error(conn, fd, -ret) : CONN_PENDING;
+	return ret < 0 ? settle_on_error(conn, fd, -ret) : attempt_phase(&conn->attempt);
 }
 
 /* The same where another process may be first: with its early data, then; ours waits. */
-static enum conn_state send_with_syn_shared(struct conn *conn, int fd, size_t *taken)
+static enum conn_phase send_with_syn_shared(struct conn *conn, int fd, size_t *taken)
 {
-	enum conn_state state = CONN_HELD;
+	enum conn_phase phase = CONN_HELD;
 
 	if (others_lock(fd)) {
 		if (others_is_held(fd)) {
-			state = send_with_syn(conn, fd);
+			phase = send_with_syn(conn, fd);
 		} else {
-			conn->wrote = true; /* of what that process has sent there is no copy here */
+			conn_note(conn, CONN_WROTE); /* of what that process has sent there is no copy here */
 			attempt_joined(conn, fd);
-			state = CONN_PENDING;
+			phase = attempt_phase(&conn->attempt);
 			*taken = 0;
 		}
 		others_note(conn, fd);
@@ -423,10 +431,10 @@ static enum conn_state send_with_syn_shared(struct conn *conn, int fd, size_t *t
 	}
 	if (!*taken)
 		early_drop(&conn->early);
-	return state;
+	return phase;
 }
 
-static enum conn_state let_syn_go(struct conn *conn, int fd, size_t *taken)
+static enum conn_phase let_syn_go(struct conn *conn, int fd, size_t *taken)
 {
 	return conn_is_shared(conn) ? send_with_syn_shared(conn, fd, taken) :
 				      send_with_syn(conn, fd);
@@ -435,31 +443,29 @@ static enum conn_state let_syn_go(struct conn *conn, int fd, size_t *taken)
 /* Of a shared socket only the SYN's owner can tell whose bytes are the first. */
 bool conversion_takes_early(const struct conn *conn)
 {
-	return conn_state(conn) == CONN_HELD ||
-	       (conn_is_pending(conn) && (conn->connect_told || conn->maybe_told) && !conn->early.bytes &&
-		!conn_is_shared(conn));
+	return conn_phase(conn) == CONN_HELD ||
+	       (conn_is_pending(conn) && (conn_has(conn, CONN_TOLD_CONNECTED) || conn_has(conn, CONN_TOLD_WRITABLE)) &&
+		!conn->early.bytes && !conn_is_shared(conn));
 }
 
 size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count)
 {
-	bool held = conn_state(conn) == CONN_HELD;
-	enum conn_state state = CONN_PENDING;
+	enum conn_phase phase;
 	struct conn_claim claim;
 	size_t taken = 0;
+	bool held;
 
-	if (!conn_claim(conn, held ? CONN_HELD : CONN_PENDING, &claim)) {
-		/* Another thread has let the SYN go a moment ago. */
-		if (!held || !conn_claim(conn, CONN_PENDING, &claim))
-			return 0;
-		held = false;
-	}
+	if (!conn_claim(conn, PHASE(HELD) | PHASES_PENDING, &claim))
+		return 0;
+	phase = claim.from;
+	held = phase == CONN_HELD; /* no longer if another thread has let the SYN go a moment ago */
 	if (!conn->early.bytes && (held || !conn_is_shared(conn)))
 		taken = early_keep(&conn->early, iov, count);
 	if (held)
-		state = let_syn_go(conn, fd, &taken);
+		phase = let_syn_go(conn, fd, &taken);
 	else if (taken)
-		state = send_behind(conn, fd);
-	conn_release(conn, state, &claim);
+		phase = send_behind(conn, fd);
+	conn_release(conn, phase, &claim);
 	if (held && !watch_any(conn))
 		conn_mark_unseen(conn, true);
 	return taken;
@@ -470,7 +476,7 @@ void conversion_send_held(struct conn *conn, int fd)
 	struct conn_claim claim;
 	size_t none = 0;
 
-	while (conn_claim_of(conn, fd, CONN_HELD, &claim))
+	while (conn_claim_of(conn, fd, PHASE(HELD), &claim))
 		conn_release(conn, let_syn_go(conn, fd, &none), &claim);
 	if (!watch_any(conn))
 		conn_mark_unseen(conn, true);
@@ -478,7 +484,7 @@ void conversion_send_held(struct conn *conn, int fd)
 
 static bool send_held_visit(struct conn *conn, void *arg)
 {
-	if (conn_state(conn) == CONN_HELD && conn_of(conn->fd) == conn &&
+	if (conn_phase(conn) == CONN_HELD && conn_of(conn->fd) == conn &&
 	    watch_may_be_in(conn, *(const int *)arg))
 		conversion_send_held(conn, conn->fd);
 	return true;
@@ -493,7 +499,7 @@ void conversion_let_go(struct conn *conn, int fd)
 {
 	struct conn_claim claim;
 
-	if (!conn_claim_of(conn, fd, CONN_CONFIRMED, &claim))
+	if (!conn_claim_of(conn, fd, PHASE(BYPASSED), &claim))
 		return;
 	settle_let_go(conn, fd);
 	conn_release(conn, CONN_DIRECT, &claim);
@@ -519,5 +525,5 @@ void conversion_expire(void)
 
 short conversion_poll_events(const struct conn *conn)
 {
-	return conn_wants_output(conn) ? POLLIN | POLLOUT : POLLIN;
+	return conn_in(conn, PHASES_WANTING_OUTPUT) ? POLLIN | POLLOUT : POLLIN;
 }

@@ -25,7 +25,7 @@ bool conversion_wants_early_data(int fd);
  * Or the server itself by Multipath TCP, where it is known to speak that.
  * @conn: in CONN_IDLE, of @fd. Never blocks, but for the resolver if CONVERT_ADDR has a name.
  * @early_data: the SYN may wait for the application's first bytes
- * Returns 0 with @conn PENDING or HELD (or further); CONVERSION_DIRECT with nothing changed if this
+ * Returns 0 with @conn pending or HELD (or further); CONVERSION_DIRECT with nothing changed if this
  * connection is to be made directly, the log says why; or -errno if it may not be
  * (settings.fail_closed).
  */
@@ -54,16 +54,15 @@ bool conversion_is_ripe(const struct conn *conn, int fd);
 
 /*
  * conversion_progress() - take every step that is possible without waiting
- * Returns the state reached, never CONN_CLAIMED: a step that another thread is taking is
- * waited for, since only after it can be said what the application may see or send.
- * CONN_DIRECT: the converter failed and a direct
- * connection to the server is under way on the same socket, without us.
+ * Returns the phase reached. A step that another thread is taking is waited for, since only after it can be said what
+ * the application may see or send. CONN_DIRECT: the converter has failed, and a direct connection to the server is under
+ * way on the same socket, which is the kernel's.
  */
-enum conn_state conversion_progress(struct conn *conn, int fd);
+enum conn_phase conversion_progress(struct conn *conn, int fd);
 
 /*
  * conversion_wait() - as a blocking connect(2) waits
- * Returns 0 when @conn is no longer PENDING, else -errno: -EINTR (a signal handler
+ * Returns 0 when @conn is no longer pending, else -errno: -EINTR (a signal handler
  * without SA_RESTART ran), -EINPROGRESS (SO_SNDTIMEO is over). The connection goes
  * on after both, as it does in the kernel.
  */

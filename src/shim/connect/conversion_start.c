@@ -98,16 +98,13 @@ static int start_bypass(struct conn *conn, int fd, const union sockaddr_ip *serv
 	int ret;
 
 	go_directly(server, "the server speaks Multipath TCP itself");
-	if (!conn_claim(conn, CONN_IDLE, &claim))
+	if (!conn_claim(conn, PHASE(IDLE), &claim))
 		return 0; /* another thread connects the same socket */
 	call_begin(conn, fd, server);
-	conn->bypassed = true;
 	ret = attempt_bypass(conn, fd);
-	if (ret) {
-		conn->bypassed = false;
+	if (ret)
 		leave_unbegun(conn, fd);
-	}
-	conn_release(conn, ret ? CONN_IDLE : CONN_PENDING, &claim);
+	conn_release(conn, ret ? CONN_IDLE : CONN_BYPASS, &claim);
 	return ret > 0 ? CONVERSION_DIRECT : ret;
 }
 
@@ -126,7 +123,7 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	const char *reason = obstacle(conn, server);
 	struct attempt_refusal refusal;
 	struct conn_claim claim;
-	enum conn_state state;
+	enum conn_phase phase;
 
 	if (reason)
 		return go_directly(server, reason);
@@ -137,22 +134,23 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	if (is_bypassed(conn, server))
 		return start_bypass(conn, fd, server);
 	for (bool resolved = false;; resolved = true) {
-		if (!conn_claim(conn, CONN_IDLE, &claim))
+		if (!conn_claim(conn, PHASE(IDLE), &claim))
 			return 0; /* another thread connects the same socket */
 		call_begin(conn, fd, server);
-		state = attempt_next(conn, fd, early_data && !conn->socket.streamed, &refusal);
-		if (!conn->unasked || resolved)
+		phase = attempt_next(conn, fd, early_data && !conn->socket.streamed, &refusal);
+		if (phase != CONN_RESOLVING || resolved)
 			break;
 		/* A name has to be resolved first, which may take its time. */
 		conn_release(conn, CONN_IDLE, &claim);
 		if (!attempt_resolve(conn, fd, server, 0, &refusal))
 			return go_without_converter(server, &refusal);
 	}
-	conn->connect_told = state == CONN_HELD;
-	if (state == CONN_IDLE)
+	if (phase == CONN_IDLE)
 		leave_unbegun(conn, fd);
-	if (state == CONN_HELD)
+	if (phase == CONN_HELD) {
+		conn_note(conn, CONN_TOLD_CONNECTED);
 		watch_rearm(conn); /* writable since a moment ago, which is no edge to the kernel */
-	conn_release(conn, state, &claim);
-	return state == CONN_IDLE ? go_without_converter(server, &refusal) : 0;
+	}
+	conn_release(conn, phase, &claim);
+	return phase == CONN_IDLE ? go_without_converter(server, &refusal) : 0;
 }

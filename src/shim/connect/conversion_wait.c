@@ -69,9 +69,9 @@ static int wait_once(struct conn *conn, int fd, int64_t end)
 /* What a wait is for. */
 enum wait_for { FOR_SERVER, FOR_INPUT };
 
-static bool is_over(enum conn_state state, enum wait_for what)
+static bool is_over(enum conn_phase phase, enum wait_for what)
 {
-	return state != CONN_PENDING && !(state == CONN_CONFIRMED && what == FOR_INPUT);
+	return !phase_in(phase, what == FOR_INPUT ? PHASES_PENDING | PHASES_CONFIRMED : PHASES_PENDING);
 }
 
 static int wait_until(struct conn *conn, int fd, int64_t end, enum wait_for what)
@@ -80,7 +80,7 @@ static int wait_until(struct conn *conn, int fd, int64_t end, enum wait_for what
 
 	while (ret == 0 && !is_over(conversion_progress(conn, fd), what))
 		ret = wait_once(conn, fd, end);
-	return is_over(conn_state_unclaimed(conn), what) ? 0 : ret;
+	return is_over(conn_phase_unclaimed(conn), what) ? 0 : ret;
 }
 
 int conversion_wait(struct conn *conn, int fd)
@@ -101,13 +101,14 @@ int conversion_wait_for(struct conn *conn, int fd, int option)
 
 void conversion_finish(struct conn *conn, int fd, int ms)
 {
+	/* Of a server that was asked itself no response comes, and its first bytes are the application's. */
+	const bool bypassed = conn_in(conn, PHASE(BYPASS) | PHASE(BYPASSED));
 	int64_t end = clock_ns() + ms * CLOCK_NS_PER_MS;
 
-	if (conn_state(conn) == CONN_HELD)
+	if (conn_phase(conn) == CONN_HELD)
 		conversion_send_held(conn, fd);
-	/* Of a server that was asked itself no response comes, and its first bytes are the application's. */
-	while (wait_until(conn, fd, end, conn->bypassed ? FOR_SERVER : FOR_INPUT) == -EINTR)
+	while (wait_until(conn, fd, end, bypassed ? FOR_SERVER : FOR_INPUT) == -EINTR)
 		;
-	if (conn->bypassed)
+	if (bypassed)
 		conversion_let_go(conn, fd);
 }

@@ -3,8 +3,7 @@
  * dissolve.c - what takes a connection away: shutdown(), and connect() to AF_UNSPEC
  *
  * TCP is left unconnected by both, with ECONNRESET to be told once, tcp_disconnect(); MPTCP has nothing
- * to tell. So the conn is FAILED, with conn.unconnected: as soon as the error has been told, or a
- * new connection is begun, it is IDLE.
+ * to tell. So the conn is DISSOLVED, and IDLE as soon as the error has been told or a new connection is begun.
  */
 #include "config.h"
 
@@ -25,8 +24,8 @@
 
 #define FINISH_MS 1000 /* the response of a confirmed connection is on its way */
 
-/* @conn is claimed, and its connection is still under way. Returns the state to release it with. */
-static enum conn_state give_up(struct conn *conn, int fd)
+/* @conn is claimed, and its connection is still under way. Returns the phase to release it in. */
+static enum conn_phase give_up(struct conn *conn, int fd)
 {
 	bool shared = conn_is_shared(conn), locked = shared && others_lock(fd);
 	char server[SOCKADDR_STRLEN];
@@ -36,27 +35,26 @@ static enum conn_state give_up(struct conn *conn, int fd)
 	lowat_restore(conn, fd);
 	early_drop(&conn->early);
 	atomic_store(&conn->error, ECONNRESET);
-	conn->unconnected = true;
 	attempt_disconnect(fd);
 	if (shared)
 		others_give_up(fd);
 	if (locked)
 		others_unlock(fd);
 	watch_restore(conn);
-	return CONN_FAILED;
+	return CONN_DISSOLVED;
 }
 
-/* Early data: the application is connected as far as it knows. Returns false if it is by now. */
+/* Early data: the application takes itself for connected. Returns false if it is connected by now. */
 static bool shut_later(struct conn *conn, int fd, int how)
 {
 	struct conn_claim claim;
 
-	if (conn_state(conn) == CONN_HELD)
+	if (conn_phase(conn) == CONN_HELD)
 		conversion_send_held(conn, fd);
-	if (!conn_claim(conn, CONN_PENDING, &claim))
+	if (!conn_claim(conn, PHASES_PENDING, &claim))
 		return false;
 	conn->call.shut |= (uint8_t)(how + 1);
-	conn_release(conn, CONN_PENDING, &claim);
+	conn_release(conn, claim.from, &claim);
 	return true;
 }
 
@@ -66,10 +64,10 @@ int dissolve_shutdown(struct conn *conn, int fd, int how)
 
 	if (conn_is_confirmed(conn) && how != SHUT_WR) /* the response could not be read any more */
 		conversion_finish(conn, fd, FINISH_MS);
-	if (conn->connect_told && shut_later(conn, fd, how))
+	if (conn_has(conn, CONN_TOLD_CONNECTED) && shut_later(conn, fd, how))
 		return 0;
-	if (!conn->connect_told && conversion_progress(conn, fd) == CONN_PENDING &&
-	    conn_claim(conn, CONN_PENDING, &claim)) {
+	if (!conn_has(conn, CONN_TOLD_CONNECTED) && phase_in(conversion_progress(conn, fd), PHASES_PENDING) &&
+	    conn_claim(conn, PHASES_PENDING, &claim)) {
 		conn_release(conn, give_up(conn, fd), &claim);
 		return 0;
 	}
@@ -100,13 +98,11 @@ static bool is_connected(int fd)
 	return false;
 }
 
-static bool give_up_pending(struct conn *conn, int fd)
+static bool give_up_unfinished(struct conn *conn, int fd)
 {
-	enum conn_state state = conversion_progress(conn, fd);
 	struct conn_claim claim;
 
-	if ((state != CONN_PENDING && state != CONN_HELD && state != CONN_CONFIRMED) ||
-	    !conn_claim(conn, state, &claim))
+	if (!phase_in(conversion_progress(conn, fd), PHASES_UNFINISHED) || !conn_claim(conn, PHASES_UNFINISHED, &claim))
 		return false;
 	conn_release(conn, give_up(conn, fd), &claim);
 	return true;
@@ -114,22 +110,21 @@ static bool give_up_pending(struct conn *conn, int fd)
 
 int dissolve_connection(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {
-	enum conn_state state;
+	enum conn_phase phase;
 	bool connected;
 
-	if (give_up_pending(conn, fd))
+	if (give_up_unfinished(conn, fd))
 		return 0;
-	state = conn_state(conn);
-	connected = conn->socket.mptcp && (state == CONN_DONE || state == CONN_DIRECT) && is_connected(fd);
+	phase = conn_phase(conn);
+	connected = conn->socket.mptcp && phase_in(phase, PHASE(DONE) | PHASE(DIRECT)) && is_connected(fd);
 	if (next.connect(fd, addr, len) != 0)
 		return -errno;
 	if (connected)
 		atomic_store(&conn->error, ECONNRESET);
-	conn->unconnected = true;
-	conn->connect_told = conn->bypassed = conn->socket.deaf = false;
-	if (connected)
-		conn_move(conn, state, CONN_FAILED);
-	else if (state == CONN_DONE || state == CONN_DIRECT || !atomic_load(&conn->error))
-		conn_move(conn, state, CONN_IDLE);
+	conn->socket.deaf = false;
+	if (connected || (phase == CONN_FAILED && atomic_load(&conn->error)))
+		conn_move(conn, phase, CONN_DISSOLVED);
+	else if (phase_in(phase, PHASE(DONE) | PHASE(DIRECT)) || (phase_in(phase, PHASES_FAILED) && !atomic_load(&conn->error)))
+		conn_move(conn, phase, CONN_IDLE);
 	return 0;
 }

@@ -37,22 +37,22 @@ bool gate_may_block(int fd, int flags)
 
 static struct gate input_at_last(struct conn *conn, int fd, int flags)
 {
-	enum conn_state state;
+	enum conn_phase phase;
 	int ret;
 
-	if (conn_state(conn) == CONN_HELD) /* the server is to speak first */
+	if (conn_phase(conn) == CONN_HELD) /* the server is to speak first */
 		conversion_send_held(conn, fd);
-	state = conversion_progress(conn, fd);
-	if (state == CONN_PENDING || state == CONN_CONFIRMED) {
+	phase = conversion_progress(conn, fd);
+	if (phase_in(phase, PHASES_PENDING | PHASES_CONFIRMED)) {
 		if (!gate_may_block(fd, flags))
 			return gate_closed(-EAGAIN);
 		ret = conversion_wait_for(conn, fd, SO_RCVTIMEO);
 		if (ret)
 			return gate_closed(ret);
-		state = conn_state(conn);
+		phase = conn_phase(conn);
 	}
 	/* The error once, then the end of the stream: as TCP after a refused connection. */
-	return state == CONN_FAILED ? gate_closed(-conn_take_error(conn)) : gate_open;
+	return phase_in(phase, PHASES_FAILED) ? gate_closed(-conn_take_error(conn)) : gate_open;
 }
 
 struct gate gate_input_slow(struct conn *conn, int fd, int flags)
@@ -69,6 +69,24 @@ bool gate_is_writable(int fd)
 	struct pollfd ready = { .fd = fd, .events = POLLOUT };
 
 	return next_poll_now(&ready, 1) > 0;
+}
+
+/*
+ * Output may follow the request, which has gone: no other converter can be asked from now on. Noted under the claim, so
+ * that no thread which is about to begin anew can miss it. Returns false if output can't follow it.
+ */
+static bool note_output(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+	bool follows;
+
+	if (!conn_claim(conn, PHASE(ASKED) | PHASE(BYPASS), &claim))
+		return false;
+	follows = gate_is_writable(fd);
+	if (follows)
+		conn_note(conn, CONN_WROTE);
+	conn_release(conn, claim.from, &claim);
+	return follows;
 }
 
 /*
@@ -89,10 +107,9 @@ static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
 	 * writable, and won't do so again: the converter keeps what is sent then. But nothing may
 	 * overtake the request, nor early data, of which only the first bytes are kept for another converter.
 	 */
-	if (conn->attempt.want_output || conn->connect_told || !conn->maybe_told || !gate_is_writable(fd))
+	if (conn_has(conn, CONN_TOLD_CONNECTED) || !conn_has(conn, CONN_TOLD_WRITABLE))
 		return gate_closed(-EAGAIN);
-	conn->wrote = true;
-	return gate_open;
+	return note_output(conn, fd) || !conn_is_pending(conn) ? gate_open : gate_closed(-EAGAIN);
 }
 
 struct gate gate_output_slow(struct conn *conn, int fd, int flags)
@@ -100,11 +117,11 @@ struct gate gate_output_slow(struct conn *conn, int fd, int flags)
 	int error = 0, saved_errno = errno;
 	struct gate gate = gate_open;
 
-	if (conn_state(conn) == CONN_HELD)
+	if (conn_phase(conn) == CONN_HELD)
 		conversion_send_held(conn, fd);
-	if (conversion_progress(conn, fd) == CONN_PENDING)
+	if (phase_in(conversion_progress(conn, fd), PHASES_PENDING))
 		gate = gate_output_pending(conn, fd, flags);
-	if (gate.pass && conn_state(conn) == CONN_FAILED)
+	if (gate.pass && conn_has_failed(conn))
 		error = conn_take_error(conn);
 	errno = saved_errno;
 	return error ? gate_closed(-error) : gate;

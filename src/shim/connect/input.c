@@ -28,9 +28,8 @@ struct gate input_urgent_slow(int fd, int flags)
 bool input_ended_slow(int fd)
 {
 	struct conn *conn = mptcp_conn(fd);
-	enum conn_state state = conn ? conn_state(conn) : CONN_FREE;
 
-	if (state != CONN_DONE && state != CONN_DIRECT && state != CONN_FAILED)
+	if (!conn || !conn_in(conn, PHASE(DONE) | PHASE(DIRECT) | PHASES_FAILED))
 		return false;
 	return sockopt_get(fd, SOL_SOCKET, SO_ACCEPTCONN, 0) == 0;
 }

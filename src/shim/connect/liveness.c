@@ -239,13 +239,13 @@ void liveness_note(struct conn *conn, int fd, int level, int name)
 	int i = conn->socket.keepalive.on ? option_index(level, name) : -1;
 	struct conn_claim claim;
 
-	if (i < 0 || !conn_claim(conn, CONN_PENDING, &claim))
+	if (i < 0 || !conn_claim(conn, PHASES_PENDING, &claim))
 		return;
 	if (conn->socket.keepalive.on) {
 		conn->socket.keepalive.kept[i] = sockopt_get(fd, level, name, conn->socket.keepalive.kept[i]);
 		probes_set(conn, fd);
 	}
-	conn_release(conn, CONN_PENDING, &claim);
+	conn_release(conn, claim.from, &claim);
 }
 
 bool liveness_kept(const struct conn *conn, int level, int name, int *value)

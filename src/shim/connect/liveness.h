@@ -29,7 +29,7 @@ enum liveness {
 };
 
 /*
- * liveness_look() - the deadline of @conn, PENDING and claimed, is over: what is known of its converter?
+ * liveness_look() - the deadline of @conn, pending and claimed, is over: what is known of its converter?
  * Unless it is dead, the deadline is set to when it has to be looked at again.
  */
 enum liveness liveness_look(struct conn *conn, int fd, unsigned int timeout_ms);

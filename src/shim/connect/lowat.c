@@ -39,15 +39,14 @@ void lowat_restore(struct conn *conn, int fd)
 
 bool lowat_keep(struct conn *conn, const void *value, socklen_t len)
 {
-	enum conn_state state = conn_state_unclaimed(conn);
 	struct conn_claim claim;
 	int lowat;
 
-	if ((state != CONN_PENDING && state != CONN_HELD && state != CONN_CONFIRMED) || len < sizeof(lowat) ||
-	    len > INT_MAX || !usermem_read(&lowat, value, sizeof(lowat)) || !conn_claim(conn, state, &claim))
+	if (len < sizeof(lowat) || len > INT_MAX || !usermem_read(&lowat, value, sizeof(lowat)) ||
+	    !conn_claim(conn, PHASES_UNFINISHED, &claim))
 		return false;
 	conn->socket.rcvlowat = lowat < 0 ? INT_MAX : lowat ? lowat : 1; /* as the kernel takes it */
-	conn_release(conn, state, &claim);
+	conn_release(conn, claim.from, &claim);
 	return true;
 }
 

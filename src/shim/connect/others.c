@@ -99,14 +99,14 @@ enum others_news others_look(const struct conn *conn, int fd)
 	socklen_t len = sizeof(peer);
 	bool connected;
 
-	if (conn->directly || conn->bypassed)
+	if (conn_in(conn, PHASE(EARLY_DIRECT) | PHASE(BYPASS) | PHASE(BYPASSED)))
 		return OTHERS_PENDING; /* others_follow() tells when that is over, the SYN+ACK of the other */
 	connected = next.getpeername(fd, &peer.sa, &len) == 0;
 	if (connected && sockaddr_ip_equal(&peer, &conn->call.peer))
 		return OTHERS_DIRECT;
 	if (response_is_taken(fd))
 		return OTHERS_DONE;
-	if (connected || conn->unasked || !is_disconnected(fd))
+	if (connected || conn_phase(conn) == CONN_RESOLVING || !is_disconnected(fd))
 		return OTHERS_PENDING;
 	if (sockopt_get(fd, SOL_SOCKET, SO_RCVLOWAT, 0) == MOVED_MARK)
 		return OTHERS_MOVED;
@@ -138,9 +138,9 @@ uint16_t others_local_port(int fd)
 
 bool others_is_new(const struct conn *conn, int fd)
 {
-	if (conn->directly)
+	if (conn_phase(conn) == CONN_EARLY_DIRECT)
 		return false;
-	if (conn->unasked)
+	if (conn_phase(conn) == CONN_RESOLVING)
 		return !is_disconnected(fd);
 	return conn->attempt.local_port && conn->attempt.local_port != others_local_port(fd);
 }
@@ -212,7 +212,7 @@ void others_follow(struct conn *conn, int fd)
 	if (conn->attempt.want_output)
 		conn->attempt.message_sent = sent < UINT16_MAX ? (uint16_t)sent : UINT16_MAX;
 	else
-		conn->wrote = true;
+		conn_note(conn, CONN_WROTE);
 }
 
 int others_stretch(const struct conn *conn, int left_ms)
@@ -238,15 +238,12 @@ static void mark(struct conn *conn, int fd)
 
 static void mark_claimed(struct conn *conn, int fd)
 {
-	static const enum conn_state states[] = { CONN_PENDING, CONN_HELD, CONN_CONFIRMED };
 	struct conn_claim claim;
 
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
-		if (!conn_claim(conn, states[i], &claim))
-			continue;
-		mark(conn, fd);
-		conn_release(conn, states[i], &claim);
-	}
+	if (!conn_claim(conn, PHASES_UNFINISHED, &claim))
+		return;
+	mark(conn, fd);
+	conn_release(conn, claim.from, &claim);
 }
 
 /*
@@ -255,8 +252,7 @@ static void mark_claimed(struct conn *conn, int fd)
  */
 void others_give(struct conn *conn, int fd)
 {
-	bool unfinished = conn_is_pending(conn) || conn_is_confirmed(conn) ||
-			  conn_state(conn) == CONN_HELD;
+	bool unfinished = conn_in(conn, PHASES_UNFINISHED);
 
 	if (unfinished && conn_is_owner())
 		mark_claimed(conn, fd);

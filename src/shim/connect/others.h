@@ -33,7 +33,7 @@ void others_unlock(int fd);
 /* others_look() - without the lock no more than a glance, which a step must not rest on */
 enum others_news others_look(const struct conn *conn, int fd);
 
-/* Still PENDING, but has another process begun anew since the last others_note()? */
+/* Still pending, but has another process begun anew since the last others_note()? */
 bool others_is_new(const struct conn *conn, int fd);
 
 /* Does the SYN still wait for early data? */
@@ -61,7 +61,7 @@ void others_give_all(void);
 /* The local port, in network byte order; 0: none. It tells one SYN of a socket from the next. */
 uint16_t others_local_port(int fd);
 
-/* Brings conn.attempt.message_sent up to date, and conn.wrote if it was sent and more behind it. */
+/* Brings attempt.message_sent up to date, and notes CONN_WROTE if all of it was sent, and more behind it. */
 void others_follow(struct conn *conn, int fd);
 
 /* The socket was disconnected for good: OTHERS_FAILED from now on. */

@@ -59,10 +59,10 @@ bool output_takes_early(int fd)
 static bool is_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, int flags,
 		     ssize_t *result)
 {
-	bool held = conn_state(conn) == CONN_HELD;
+	bool held = conn_phase(conn) == CONN_HELD;
 	size_t taken;
 
-	if (!conn->connect_told && !gate_is_writable(fd))
+	if (!conn_has(conn, CONN_TOLD_CONNECTED) && !gate_is_writable(fd))
 		return false; /* in SYN_SENT */
 	taken = conversion_send_early(conn, fd, iov, count);
 	if (!taken && held && !gate_may_block(fd, flags))
@@ -94,7 +94,7 @@ static int connected(struct conn *conn, int fd, int flags)
 {
 	int ret = gate_may_block(fd, flags) ? conversion_wait(conn, fd) : 0;
 
-	if (ret < 0 || conn_state(conn) != CONN_FAILED)
+	if (ret < 0 || !conn_has_failed(conn))
 		return ret;
 	ret = -conn_take_error(conn);
 	conn_move(conn, CONN_FAILED, CONN_IDLE);
@@ -109,7 +109,7 @@ static bool is_fastopen(int fd, const struct iovec *iov, size_t count, int flags
 	bool blocking;
 	int ret;
 
-	if (!conn || conn_state(conn) != CONN_IDLE || !sockaddr_ip_from(&server, addr, addrlen))
+	if (!conn || conn_phase(conn) != CONN_IDLE || !sockaddr_ip_from(&server, addr, addrlen))
 		return false;
 	ret = conversion_start(conn, fd, &server, true);
 	if (ret == CONVERSION_DIRECT) {

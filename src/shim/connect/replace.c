@@ -171,7 +171,7 @@ void replace_with_tcp(struct conn *conn, int fd)
 {
 	struct conn_claim claim;
 
-	if (!conn->socket.mptcp || !conn_claim(conn, CONN_IDLE, &claim))
+	if (!conn->socket.mptcp || !conn_claim(conn, PHASE(IDLE), &claim))
 		return;
 	replace_socket(conn, fd, sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, -1), IPPROTO_TCP);
 	conn_release(conn, CONN_IDLE, &claim);

@@ -80,12 +80,12 @@ void settle_let_go(struct conn *conn, int fd)
 	watch_restore(conn);
 }
 
-static void log_converted(const struct conn *conn, int fd)
+static void log_converted(const struct conn *conn, int fd, bool confirmed)
 {
 	char detail[96];
 
 	snprintf(detail, sizeof(detail), "%s%s", request_ride(conn, fd),
-		 conn->confirmed ? ", server confirmed by the SYN+ACK" : "");
+		 confirmed ? ", server confirmed by the SYN+ACK" : "");
 	log_verdict(conn, conn->socket.mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
 }
 
@@ -107,13 +107,19 @@ __attribute__((noinline)) static bool response_take(int fd, size_t length)
 	return true;
 }
 
-static enum conn_state connection_lost(struct conn *conn, int fd, const char *reason)
+static enum conn_phase connection_lost(struct conn *conn, int fd, const char *reason)
 {
 	watch_mask(conn); /* so that the kernel looks again */
 	return settle_failed(conn, fd, ECONNRESET, reason);
 }
 
-enum conn_state settle_anew(struct conn *conn, int fd, enum conn_ride ride)
+/* Has the application done something with the connection that can't be done again with another one? */
+static bool cannot_begin_anew(const struct conn *conn)
+{
+	return conn_has(conn, CONN_WROTE) || conn_is_confirmed(conn);
+}
+
+enum conn_phase settle_anew(struct conn *conn, int fd, enum conn_ride ride)
 {
 	char text[SOCKADDR_STRLEN];
 	int ret;
@@ -125,16 +131,16 @@ enum conn_state settle_anew(struct conn *conn, int fd, enum conn_ride ride)
 		converters_note_mptcp(conn->attempt.converter, CACHE_MPTCP_LOST);
 	else
 		converters_note_syn_data(conn->attempt.converter, false);
-	if (conn->wrote || conn->confirmed)
+	if (cannot_begin_anew(conn))
 		return connection_lost(conn, fd, "Multipath TCP was lost behind the handshake");
 	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
 	attempt_disconnect(fd);
 	ret = attempt_anew(conn, fd, ride);
-	return ret < 0 ? settle_on_error(conn, fd, -ret) : CONN_PENDING;
+	return ret < 0 ? settle_on_error(conn, fd, -ret) : attempt_phase(&conn->attempt);
 }
 
-enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_step *told)
+enum conn_phase settle_done(struct conn *conn, int fd, const struct handshake_step *told)
 {
 	/* What is lost behind the handshake shows in the first bytes from the converter. */
 	if (conn->socket.mptcp && mptcpinfo_has_fallen_back(fd))
@@ -146,24 +152,23 @@ enum conn_state settle_done(struct conn *conn, int fd, const struct handshake_st
 	converters_served(conn->attempt.converter, &conn->call.peer, told);
 	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
 		servers_note_mptcp(&conn->call.peer, told->server_mptcp);
-	if (!conn->confirmed)
-		log_converted(conn, fd);
+	if (!conn_is_confirmed(conn))
+		log_converted(conn, fd, false);
 	settle_let_go(conn, fd);
 	return CONN_DONE;
 }
 
-enum conn_state settle_confirmed(struct conn *conn, int fd)
+enum conn_phase settle_confirmed(struct conn *conn, int fd)
 {
 	liveness_end(conn, fd);
-	conn->confirmed = true;
-	log_converted(conn, fd);
+	log_converted(conn, fd, true);
 	deadlines_set(conn, 0);
 	early_drop(&conn->early);
 	watch_show(conn);
 	return CONN_CONFIRMED;
 }
 
-enum conn_state settle_failed(struct conn *conn, int fd, int error, const char *reason)
+enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *reason)
 {
 	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
@@ -177,7 +182,7 @@ enum conn_state settle_failed(struct conn *conn, int fd, int error, const char *
 	return CONN_FAILED;
 }
 
-enum conn_state settle_unreached(struct conn *conn, int fd, const struct handshake_step *told)
+enum conn_phase settle_unreached(struct conn *conn, int fd, const struct handshake_step *told)
 {
 	char text[SOCKADDR_STRLEN];
 
@@ -189,19 +194,18 @@ enum conn_state settle_unreached(struct conn *conn, int fd, const struct handsha
 	return connection_lost(conn, fd, told->reason);
 }
 
-enum conn_state settle_bypass_lost(struct conn *conn, int fd)
+enum conn_phase settle_bypass_lost(struct conn *conn, int fd)
 {
 	char text[SOCKADDR_STRLEN];
 	int ret;
 
 	log_line("%s: no Multipath TCP without the converter", sockaddr_ip_format(&conn->call.peer, text));
 	servers_note_no_bypass(&conn->call.peer);
-	if (conn->wrote || conn->confirmed)
+	if (cannot_begin_anew(conn))
 		return connection_lost(conn, fd, "Multipath TCP was lost behind the handshake");
 	liveness_end(conn, fd);
 	lowat_restore(conn, fd);
 	attempt_disconnect(fd);
-	conn->bypassed = false;
 	ret = attempt_directly(conn, fd);
 	if (ret < 0)
 		return settle_failed(conn, fd, -ret, error_text(-ret));
@@ -209,7 +213,7 @@ enum conn_state settle_bypass_lost(struct conn *conn, int fd)
 	return CONN_DIRECT;
 }
 
-static enum conn_state settle_directly(struct conn *conn, int fd, const char *reason)
+static enum conn_phase settle_directly(struct conn *conn, int fd, const char *reason)
 {
 	int ret;
 
@@ -217,24 +221,25 @@ static enum conn_state settle_directly(struct conn *conn, int fd, const char *re
 	ret = attempt_directly(conn, fd);
 	if (ret < 0)
 		return settle_failed(conn, fd, -ret, error_text(-ret));
-	if (conn->directly)
-		return CONN_PENDING;
+	if (conn->attempt.want_output)
+		return CONN_EARLY_DIRECT;
 	settle_let_go(conn, fd);
 	return CONN_DIRECT;
 }
 
-enum conn_state settle_go_on(struct conn *conn, int fd, int error, const char *reason)
+enum conn_phase settle_go_on(struct conn *conn, int fd, int error, const char *reason)
 {
 	struct attempt_refusal refusal;
+	enum conn_phase phase = attempt_next(conn, fd, false, &refusal);
 
-	if (attempt_next(conn, fd, false, &refusal) == CONN_PENDING)
-		return CONN_PENDING;
+	if (phase != CONN_IDLE)
+		return phase;
 	if (settings->fail_closed)
 		return settle_failed(conn, fd, error, reason);
 	return settle_directly(conn, fd, reason);
 }
 
-enum conn_state settle_converter_failed(struct conn *conn, int fd, const struct handshake_step *why)
+enum conn_phase settle_converter_failed(struct conn *conn, int fd, const struct handshake_step *why)
 {
 	char text[SOCKADDR_STRLEN];
 
@@ -245,7 +250,7 @@ enum conn_state settle_converter_failed(struct conn *conn, int fd, const struct 
 		converters_refused(conn->attempt.converter, &conn->call.peer, why->rest);
 	else
 		converters_rest(conn->attempt.converter, why->rest);
-	if (conn->wrote) /* what was written is with the converter */
+	if (conn_has(conn, CONN_WROTE)) /* what was written is with the converter */
 		return settle_failed(conn, fd, why->error, why->reason);
 	conn->call.tried |= 1u << conn->attempt.converter;
 	liveness_end(conn, fd);
@@ -254,27 +259,27 @@ enum conn_state settle_converter_failed(struct conn *conn, int fd, const struct 
 	return settle_go_on(conn, fd, why->error, why->reason);
 }
 
-enum conn_state settle_on_error(struct conn *conn, int fd, int error)
+enum conn_phase settle_on_error(struct conn *conn, int fd, int error)
 {
 	int seen = conn_take_error(conn); /* whoever waited has seen it: the kernel tells it once */
 	int pending = sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0);
 	struct handshake_step why;
 
 	error = seen ? seen : pending ? pending : error;
-	if (conn->directly || conn->bypassed || conn->confirmed)
+	if (conn_in(conn, PHASE(EARLY_DIRECT) | PHASE(BYPASS) | PHASES_CONFIRMED))
 		return settle_failed(conn, fd, error, error_text(error));
 	why = handshake_on_error(error, converters_is_proven(conn->attempt.converter));
 	return settle_converter_failed(conn, fd, &why);
 }
 
-enum conn_state settle_moved(struct conn *conn, int fd)
+enum conn_phase settle_moved(struct conn *conn, int fd)
 {
-	if (settings->fail_closed || conn->wrote || conn->confirmed)
+	if (settings->fail_closed || cannot_begin_anew(conn))
 		return settle_as_told(conn, fd, OTHERS_FAILED);
 	return settle_directly(conn, fd, "another process goes on over a socket of its own");
 }
 
-enum conn_state settle_as_told(struct conn *conn, int fd, enum others_news news)
+enum conn_phase settle_as_told(struct conn *conn, int fd, enum others_news news)
 {
 	log_verdict(conn, news == OTHERS_DONE ? "converted" : news == OTHERS_DIRECT ? "direct" : "failed",
 		    " by another process");

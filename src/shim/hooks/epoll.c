@@ -64,14 +64,14 @@ static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
 {
 	struct epoll_event registered = { .events = found->events, .data = event->data };
 	struct pollfd now = { .fd = found->fd, .events = POLLIN };
-	enum conn_state state;
+	enum conn_phase phase;
 
 	if (!(event->events & EPOLLINPUT))
 		return false;
-	state = conversion_progress(found->conn, found->fd);
-	if (state == CONN_FAILED)
+	phase = conversion_progress(found->conn, found->fd);
+	if (phase_in(phase, PHASES_FAILED))
 		event_tell_failure(event, found);
-	else if (state == CONN_CONFIRMED || (next_poll_now(&now, 1) == 0 || !(now.revents & POLLIN)))
+	else if (phase_in(phase, PHASES_CONFIRMED) || (next_poll_now(&now, 1) == 0 || !(now.revents & POLLIN)))
 		event->events &= ~EPOLLINPUT;
 	if (event->events)
 		return false;
@@ -88,21 +88,22 @@ static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
 static bool event_is_ours(int epfd, struct epoll_event *event)
 {
 	struct watch_found found = watch_find(epfd, event->data);
-	enum conn_state before, state;
+	enum conn_phase phase;
+	uint32_t before;
 
 	if (found.owner == WATCH_NONE)
 		return false;
-	before = conn_state(found.conn);
-	if (before == CONN_CONFIRMED || before == CONN_TAKING)
+	before = conn_word(found.conn);
+	if (phase_in(before & CONN_PHASE_MASK, PHASES_CONFIRMED))
 		return found.owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, &found);
 	if (!conversion_is_ripe(found.conn, found.fd))
 		return found.owner == WATCH_OURS &&
 		       (!conn_is_pending(found.conn) || came_of_shared(found.conn, event->events));
-	state = conversion_progress(found.conn, found.fd);
+	phase = conversion_progress(found.conn, found.fd);
 	/* Another thread has restored the registration, and this may be what the kernel said then. */
-	if (state == CONN_CONFIRMED && before == CONN_CLAIMED)
+	if (phase_in(phase, PHASES_CONFIRMED) && (before & CONN_CLAIMED))
 		return found.owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, &found);
-	if (state != CONN_FAILED)
+	if (!phase_in(phase, PHASES_FAILED))
 		return found.owner == WATCH_OURS;
 	if (found.owner == WATCH_OURS)
 		event_tell_failure(event, &found);
@@ -129,7 +130,8 @@ static bool sweep_visit(struct conn *conn, void *arg)
 			     watch_may_be_in(conn, *(const int *)arg);
 
 	if ((conn->unseen || is_waited_for) && conn_of(conn->fd) == conn) {
-		conn->maybe_told |= conn->unseen;
+		if (conn->unseen)
+			conn_note(conn, CONN_TOLD_WRITABLE);
 		conversion_progress(conn, conn->fd);
 	}
 	return true;

@@ -218,7 +218,7 @@ static bool are_messages(int fd, const struct mmsghdr *msgs, unsigned int count,
 
 	if (timeout && (!usermem_read(&copy, timeout, sizeof(copy)) || !timeout_is_valid(&copy)))
 		return false;
-	return (conn && conn_state(conn) == CONN_FAILED) || (count && is_message(&msgs->msg_hdr, false));
+	return (conn && conn_has_failed(conn)) || (count && is_message(&msgs->msg_hdr, false));
 }
 
 /* At the end of the stream there is nothing in any of them. The time-out is written back, with all that is left of it. */
@@ -308,15 +308,16 @@ HOOK_PASSING(ssize_t, send, (int fd, const void *buf, size_t len, int flags), (f
 static int fastopen_refused(int fd, int flags, const struct sockaddr_storage *name, socklen_t len)
 {
 	const struct conn *conn = flags & MSG_FASTOPEN && conn_maybe(fd) ? conn_of(fd) : conn_attentive(fd);
-	enum conn_state state = conn ? conn_state(conn) : CONN_FREE;
+	enum conn_phase phase = conn ? conn_phase(conn) : CONN_FREE;
 
-	if (state != CONN_HELD && (!(flags & MSG_FASTOPEN) || state == CONN_FREE || state == CONN_IDLE || state == CONN_DIRECT))
+	if (phase != CONN_HELD &&
+	    (!(flags & MSG_FASTOPEN) || phase_in(phase, PHASE(FREE) | PHASE(IDLE) | PHASE(DIRECT))))
 		return 0;
 	if (name && len < sizeof(name->ss_family))
 		return -EINVAL;
 	if (name && name->ss_family == AF_UNSPEC)
 		return -EOPNOTSUPP;
-	return state == CONN_DONE || conn_is_confirmed(conn) ? -EISCONN : 0;
+	return phase_in(phase, PHASE(DONE) | PHASES_CONFIRMED) ? -EISCONN : 0;
 }
 
 HOOK(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,

@@ -68,8 +68,8 @@ static void name_as_ipv4(union sockaddr_ip *name)
 /* Is the connection to the server of the other family than the one to the converter, whose @name this is? */
 static bool is_of_other_family(const struct conn *conn, const union sockaddr_ip *name)
 {
-	return conn->call.peer.sa.sa_family != AF_UNSPEC && sockaddr_ip_port(name) &&
-	       sockaddr_ip_is_v4(name) != sockaddr_ip_is_v4(&conn->call.peer);
+	return conn_peer(conn)->sa.sa_family != AF_UNSPEC && sockaddr_ip_port(name) &&
+	       sockaddr_ip_is_v4(name) != sockaddr_ip_is_v4(conn_peer(conn));
 }
 
 /* Of an IPv6 socket that isn't connected over IPv4, and of others that are what they seem: the kernel's. */
@@ -83,7 +83,7 @@ HOOK(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))
 		return next.getsockname(fd, addr, len);
 	if (name_ask(next.getsockname, fd, &name) < 0)
 		return -1;
-	if (is_of_other_family(conn, &name) && route_source(&conn->call.peer, &source))
+	if (is_of_other_family(conn, &name) && route_source(conn_peer(conn), &source))
 		sockaddr_ip_set(&name, AF_INET6, &source, sockaddr_ip_port(&name));
 	if (conn->socket.shown_ipv4)
 		name_as_ipv4(&name);
@@ -107,14 +107,14 @@ HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
 
 	if (!conn)
 		return next.getpeername(fd, addr, len);
-	if (conn_state(conn) == CONN_HELD)
-		return name_answer(&conn->call.peer, addr, len);
-	if (conn_is_pending(conn) && conversion_progress(conn, fd) == CONN_PENDING)
-		return conn->connect_told ? name_answer(&conn->call.peer, addr, len) : hook_result(-ENOTCONN);
-	if (conn_state(conn) != CONN_DONE && !conn_is_confirmed(conn))
+	if (conn_phase(conn) == CONN_HELD)
+		return name_answer(conn_peer(conn), addr, len);
+	if (conn_is_pending(conn) && phase_in(conversion_progress(conn, fd), PHASES_PENDING))
+		return conn_has(conn, CONN_TOLD_CONNECTED) ? name_answer(conn_peer(conn), addr, len) : hook_result(-ENOTCONN);
+	if (!conn_in(conn, PHASE(DONE) | PHASES_CONFIRMED))
 		return conn->socket.shown_ipv4 ? peer_as_ipv4(fd, addr, len) : next.getpeername(fd, addr, len);
 	/* The kernel is asked first: after a reset it says ENOTCONN. */
 	if (name_ask(next.getpeername, fd, &connected) < 0)
 		return -1;
-	return name_answer(&conn->call.peer, addr, len);
+	return name_answer(conn_peer(conn), addr, len);
 }

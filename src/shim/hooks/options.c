@@ -40,7 +40,7 @@ static int get_error(struct conn *conn, int fd, int level, int name, void *value
 
 	if (conn_attentive(fd) == conn && usermem_read(&room, len, sizeof(room)) && (int)room >= 0) {
 		conversion_progress(conn, fd);
-		if (conn_state(conn) == CONN_FAILED) {
+		if (conn_has_failed(conn)) {
 			error = conn_take_error(conn);
 			return hook_result(usermem_answer(value, len, &error, sizeof(error)));
 		}
@@ -67,7 +67,7 @@ static int get_protocol(struct conn *conn, int fd, int level, int name, void *va
 /* Not ESTABLISHED before the server has answered. */
 static int get_tcp_info(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
-	bool pending = conn_is_pending(conn) && conversion_progress(conn, fd) == CONN_PENDING;
+	bool pending = conn_is_pending(conn) && phase_in(conversion_progress(conn, fd), PHASES_PENDING);
 
 	if (next.getsockopt(fd, level, name, value, len) != 0)
 		return -1;
@@ -106,14 +106,14 @@ static int get_peer(struct conn *conn, int fd, int level, int name, void *value,
 	union sockaddr_ip connected;
 	socklen_t bytes = sizeof(connected.in), room;
 
-	if ((!conn_is_pending(conn) && !conn_is_confirmed(conn) && conn_state(conn) != CONN_DONE) ||
+	if (!conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED | PHASE(DONE)) ||
 	    !usermem_read(&room, len, sizeof(room)) || (int)room < 0)
 		return next.getsockopt(fd, level, name, value, len);
 	if (next.getsockopt(fd, level, name, &connected, &bytes) != 0)
 		return -1;
-	if (sockaddr_ip_len(&conn->call.peer) < room)
+	if (sockaddr_ip_len(conn_peer(conn)) < room)
 		return hook_result(-EINVAL);
-	return hook_result(usermem_answer(value, len, &conn->call.peer, room));
+	return hook_result(usermem_answer(value, len, conn_peer(conn), room));
 }
 
 /* MPTCP is a ULP to the kernel. The answer of a socket that has none is its length. */
@@ -336,7 +336,7 @@ static int ioctl_unsent(int fd, unsigned int request, int *answer)
 	struct conn *conn = conn_attentive(fd);
 	int ret = next.ioctl(fd, request, answer);
 
-	if (ret == 0 && conn && conn_is_pending(conn) && !conn->wrote)
+	if (ret == 0 && conn && conn_is_pending(conn) && !conn_has(conn, CONN_WROTE))
 		*answer = 0;
 	return ret;
 }

@@ -85,7 +85,7 @@ static short failed_revents(const struct conn *conn, const struct pollfd *fd)
 	short revents = POLLHUP |
 			(fd->events & (POLLIN | POLLOUT | POLLRDHUP | POLLRDNORM | POLLWRNORM));
 
-	if (conn->unconnected)
+	if (conn_phase(conn) == CONN_DISSOLVED)
 		revents = fd->revents;
 	return (short)(atomic_load(&conn->error) ? revents | POLLERR : revents);
 }
@@ -96,7 +96,7 @@ static void conns_find(struct scratch *scratch, const struct pollfd *fds, nfds_t
 	for (nfds_t i = 0; i < count; i++) {
 		struct conn *conn = fds[i].fd < 0 ? NULL : conn_attentive(fds[i].fd);
 
-		if (conn && conn_state(conn) == CONN_HELD &&
+		if (conn && conn_phase(conn) == CONN_HELD &&
 		    !(fds[i].events & (POLLOUT | POLLWRNORM)))
 			conversion_send_held(conn, fds[i].fd);
 		scratch->conns[i] = conn;
@@ -125,7 +125,7 @@ static nfds_t interest_set(struct scratch *scratch, const struct pollfd *fds, nf
 		}
 		/* the response is no input to the application */
 		pending += conn && conn_is_confirmed(conn) && (fds[i].events & POLLINPUT);
-		*failed |= conn && conn_state(conn) == CONN_FAILED;
+		*failed |= conn && conn_has_failed(conn);
 	}
 	return pending;
 }
@@ -158,7 +158,7 @@ static int readiness_report(const struct scratch *scratch, struct pollfd *fds, n
 			fds[i].revents = 0;
 		else if (conn && conn_is_confirmed(conn))
 			fds[i].revents &= ~POLLINPUT;
-		else if (conn && conn_state(conn) == CONN_FAILED)
+		else if (conn && conn_has_failed(conn))
 			fds[i].revents = failed_revents(conn, &fds[i]);
 		ready += fds[i].revents != 0;
 	}

@@ -53,53 +53,54 @@ static int connect_waited(struct conn *conn, int fd)
 {
 	int error;
 
-	switch (conn_state_unclaimed(conn)) {
+	switch (conn_phase_unclaimed(conn)) {
 	case CONN_DONE:
 	case CONN_CONFIRMED:
-		conn->connect_told = true;
+	case CONN_BYPASSED:
+		conn_note(conn, CONN_TOLD_CONNECTED);
 		return 0;
 	case CONN_DIRECT:
 		return 1;
-	case CONN_HELD:
-	case CONN_PENDING: /* begun anew by another thread */
-		return connect_again(conn, fd, true);
 	case CONN_FAILED:
+	case CONN_DISSOLVED:
 		error = conn_take_error(conn);
 		conn_move(conn, CONN_FAILED, CONN_IDLE);
 		return error ? -error : -EPIPE;
-	default:
+	case CONN_FREE:
+	case CONN_IDLE:
 		return -EPIPE;
+	default: /* begun anew by another thread */
+		return connect_again(conn, fd, true);
 	}
+}
+
+/* connect() once more, on a socket that has failed to connect. Returns 0 or -errno. */
+static int connect_after_failure(struct conn *conn)
+{
+	int error = conn_take_error(conn);
+
+	conn_move(conn, CONN_FAILED, CONN_IDLE);
+	return error ? -error : -ECONNABORTED;
 }
 
 /* connect() once more, on a socket that we have a conn of. Returns 0 or -errno, 1: not ours. */
 static int connect_again(struct conn *conn, int fd, bool blocking)
 {
+	enum conn_phase phase = conn_phase(conn);
+	bool told = conn_has(conn, CONN_TOLD_CONNECTED);
 	int error;
 
-	switch (conn_state(conn)) {
-	case CONN_HELD:
-		return -EISCONN;
-	case CONN_DONE:
-	case CONN_CONFIRMED:
-	case CONN_TAKING:
-		if (conn->connect_told)
-			return -EISCONN;
-		conn->connect_told = true;
-		return 0;
-	case CONN_FAILED:
-		error = conn_take_error(conn);
-		conn_move(conn, CONN_FAILED, CONN_IDLE);
-		return error ? -error : -ECONNABORTED;
-	case CONN_PENDING:
-	case CONN_CLAIMED:
-		if (conn->connect_told)
-			return -EISCONN;
-		break;
-	default:
+	if (phase_in(phase, PHASES_FAILED))
+		return connect_after_failure(conn);
+	if (!phase_in(phase, PHASES_UNFINISHED | PHASE(DONE)))
 		return 1;
+	if (told || phase == CONN_HELD)
+		return -EISCONN;
+	if (phase_in(phase, PHASE(DONE) | PHASES_CONFIRMED)) {
+		conn_note(conn, CONN_TOLD_CONNECTED);
+		return 0;
 	}
-	if (!blocking && conversion_progress(conn, fd) == CONN_PENDING)
+	if (!blocking && phase_in(conversion_progress(conn, fd), PHASES_PENDING))
 		return -EALREADY;
 	error = blocking ? conversion_wait_for(conn, fd, SO_SNDTIMEO) : 0;
 	if (error)
@@ -187,7 +188,7 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 	conn = conn_maybe(fd) ? conn_of(fd) : NULL;
 	if (!sockaddr_ip_from(&server, addr, len))
 		return connect_nowhere(conn, fd, addr, len);
-	if (conn && conn_state(conn) == CONN_FAILED && conn->unconnected)
+	if (conn && conn_phase(conn) == CONN_DISSOLVED)
 		conn_take_error(conn); /* a new beginning */
 
 	blocking = is_blocking(fd);
@@ -196,12 +197,12 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 		return hook_result(ret);
 	if (!conn && is_unconnected_tcp(fd))
 		conn = conn_add(fd);
-	ret = conn && conn_state(conn) == CONN_IDLE ?
+	ret = conn && conn_phase(conn) == CONN_IDLE ?
 		      conversion_start(conn, fd, &server, conversion_wants_early_data(fd)) :
 		      CONVERSION_DIRECT;
 	if (ret == CONVERSION_DIRECT)
 		return connect_directly(conn, fd, addr, len);
-	if (ret < 0 || conn_state(conn) == CONN_HELD)
+	if (ret < 0 || conn_phase(conn) == CONN_HELD)
 		return hook_result(ret);
 	if (!blocking) {
 		if (!watch_any(conn))

@@ -43,26 +43,29 @@
 #define LOW_FDS 64       /* that may have been made of others where we didn't see it */
 #define ADOPTED_FDS 256  /* looked at by a new program, beside those that the old one had */
 #define CLAIM_YIELDS 1000
+/* What a program may be told of a socket: phase_soon() makes the others one of these. */
+#define ADOPTED_PHASES                                                                                              \
+	(PHASE(IDLE) | PHASE(HELD) | PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(BYPASS) |             \
+	 PHASE(EARLY_DIRECT) | PHASE(DIRECT) | PHASE(DONE) | PHASES_FAILED)
+
 #define SETTLED_FDS 1024 /* settled connections above are not looked for */
 
 /* The last part of our own path, if we were preloaded by LD_PRELOAD; else we always are there. */
 static const char *own_name;
 
 /* What is true of a conn or not, in the order of the bits. */
-#define FLAGS(X)                                                                                            \
-	X(connect_told, connect_told) X(wrote, wrote) X(unasked, unasked) X(directly, directly)             \
-	X(maybe_told, maybe_told) X(unconnected, unconnected) X(bypassed, bypassed)                         \
-	X(syn_data, attempt.syn_data) X(ask_info, attempt.ask_info) X(ask_mptcp, attempt.ask_mptcp)         \
-	X(cookie_asked, attempt.cookie_asked) X(want_output, attempt.want_output)                           \
-	X(fastopen_connect, call.fastopen_connect) X(bound, call.bound) X(was_mapped, socket.was_mapped)    \
+#define FLAGS(X)                                                                                             \
+	X(syn_data, attempt.syn_data) X(ask_info, attempt.ask_info) X(ask_mptcp, attempt.ask_mptcp)          \
+	X(cookie_asked, attempt.cookie_asked) X(want_output, attempt.want_output)                            \
+	X(fastopen_connect, call.fastopen_connect) X(bound, call.bound) X(was_mapped, socket.was_mapped)     \
 	X(shown_ipv4, socket.shown_ipv4) X(deaf, socket.deaf) X(mptcp, socket.mptcp)
 
 #define FLAG_BIT(name, field) FLAG_##name,
-enum { FLAGS(FLAG_BIT) FLAG_shut };
+enum { FLAGS(FLAG_BIT) FLAG_shut, FLAG_notes = FLAG_shut + 2 };
 
 static uint64_t flags_of(const struct conn *conn)
 {
-	uint64_t flags = (uint64_t)conn->call.shut << FLAG_shut;
+	uint64_t flags = (uint64_t)conn->call.shut << FLAG_shut | (uint64_t)(conn_word(conn) & CONN_NOTES) << FLAG_notes;
 
 #define FLAG_GET(name, field) flags |= (uint64_t)conn->field << FLAG_##name;
 	FLAGS(FLAG_GET)
@@ -74,6 +77,7 @@ static void flags_set(struct conn *conn, uint64_t flags)
 #define FLAG_SET(name, field) conn->field = flags >> FLAG_##name & 1;
 	FLAGS(FLAG_SET)
 	conn->call.shut = flags >> FLAG_shut & (SHUT_RDWR + 1);
+	conn_note(conn, flags >> FLAG_notes & CONN_NOTES);
 }
 
 static const char *base_name(const char *path, size_t *len)
@@ -128,19 +132,27 @@ bool handover_is_due(char *const envp[])
 }
 
 /*
- * Lets another thread come to the end of its step. It may not exist: not every child that isn't
- * ours came of a vfork(), a bare clone() has no handlers either. What the SYN+ACK has confirmed here is
- * pending to the other program until it has seen the response.
+ * The phase that another program is told of. Another thread is let come to the end of its step, but it may not exist: not
+ * every child that isn't ours came of a vfork(), a bare clone() has no handlers either. What the SYN+ACK has confirmed here
+ * is pending to the other program until it has seen the response, or the server's first bytes.
  */
-static enum conn_state state_soon(const struct conn *conn)
+static enum conn_phase phase_soon(const struct conn *conn)
 {
-	enum conn_state state = conn_state(conn);
+	enum conn_phase phase;
 
-	for (int i = 0; i < CLAIM_YIELDS && (state == CONN_CLAIMED || state == CONN_TAKING); i++) {
+	for (int i = 0; i < CLAIM_YIELDS && conn_is_claimed(conn); i++)
 		sched_yield();
-		state = conn_state(conn);
+	phase = conn_phase(conn);
+	switch (phase) {
+	case CONN_STARTING:
+		return attempt_phase(&conn->attempt);
+	case CONN_CONFIRMED:
+		return CONN_ASKED;
+	case CONN_BYPASSED:
+		return CONN_BYPASS;
+	default:
+		return phase;
 	}
-	return conn_is_pending(conn) || conn_is_confirmed(conn) ? CONN_PENDING : state;
 }
 
 /* --- programs without us --- */
@@ -192,10 +204,10 @@ static void finish_in_vfork_child(struct conn *conn, int fd)
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	int64_t end = clock_ns() + OTHERS_FINISH_MS * CLOCK_NS_PER_MS;
 
-	if (!conn_is_pending(conn) && !conn_is_confirmed(conn))
+	if (!conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED))
 		return;
 	others_give(conn, fd); /* steps of the parent's other threads take the lock from now on */
-	if (state_soon(conn) != CONN_PENDING || conn->unasked || conn->directly)
+	if (!phase_in(phase_soon(conn), PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(BYPASS)))
 		return;
 	while (!take_response(conn, fd) && clock_ns() < end) {
 		next.poll(&ready, 1, (int)(OTHERS_STRETCH_NS / CLOCK_NS_PER_MS));
@@ -249,14 +261,14 @@ static bool list_has(const struct list *list, const struct conn *conn)
 	return false;
 }
 
-static struct handover_record record_of(const struct conn *conn, int fd, enum conn_state state)
+static struct handover_record record_of(const struct conn *conn, int fd, enum conn_phase phase)
 {
-	bool asks = state == CONN_HELD || (state == CONN_PENDING && conn->attempt.want_output);
+	bool asks = phase == CONN_HELD || (phase_in(phase, PHASES_PENDING) && conn->attempt.want_output);
 	struct convert_span cookie = attempt_ask_of(conn).cookie;
 
 	return (struct handover_record){
 		.numbers = {
-			[HANDOVER_STATE] = state,
+			[HANDOVER_PHASE] = phase,
 			[HANDOVER_FD] = (uint64_t)fd,
 			[HANDOVER_COOKIE] = conn->cookie,
 			[HANDOVER_FLAGS] = flags_of(conn),
@@ -276,15 +288,13 @@ static struct handover_record record_of(const struct conn *conn, int fd, enum co
 static void list_add(struct list *list, struct conn *conn, int fd)
 {
 	struct handover_record record;
-	enum conn_state state;
 	size_t len;
 
 	if (list->count == SOCKETS_MAX || list_has(list, conn))
 		return;
 	others_give(conn, fd);
 	liveness_show(conn, fd);
-	state = state_soon(conn);
-	record = record_of(conn, fd, state);
+	record = record_of(conn, fd, phase_soon(conn));
 	len = handover_record_write(&record, list->text, list->len, HANDOVER_TEXT_MAX);
 	if (!len)
 		return;
@@ -300,12 +310,11 @@ struct choice {
 
 static bool is_chosen(const struct conn *conn, int fd, struct choice choice)
 {
-	enum conn_state state = conn_state(conn);
-	bool unsettled = state == CONN_HELD || conn_is_pending(conn) || conn_is_confirmed(conn) ||
-			 (state == CONN_FAILED && atomic_load(&conn->error));
+	enum conn_phase phase = conn_phase(conn);
+	bool unsettled = phase_in(phase, PHASES_UNFINISHED) || (phase_in(phase, PHASES_FAILED) && atomic_load(&conn->error));
 	int flags;
 
-	if (unsettled == choice.settled || state == CONN_FREE || (choice.settled && fd >= SETTLED_FDS))
+	if (unsettled == choice.settled || phase == CONN_FREE || (choice.settled && fd >= SETTLED_FDS))
 		return false;
 	flags = next.fcntl(fd, F_GETFD);
 	return flags >= 0 && !(flags & FD_CLOEXEC) == !choice.cloexec;
@@ -379,16 +388,16 @@ static void conn_fill(struct conn *conn, int fd, const struct handover_record *r
 
 static void adopt(int fd, const struct handover_record *record)
 {
-	uint64_t state = record->numbers[HANDOVER_STATE];
+	const enum conn_phase phase = (enum conn_phase)record->numbers[HANDOVER_PHASE];
 	uint8_t cookie[CACHE_COOKIE_MAX];
 	struct convert_span span = { cookie, 0 };
 	struct conn *conn;
 	char text[SOCKADDR_STRLEN];
 
-	if (state >= CONN_STATE_COUNT || state == CONN_FREE || state == CONN_CLAIMED)
+	if (record->numbers[HANDOVER_PHASE] >= CONN_PHASE_COUNT || !phase_in(phase, ADOPTED_PHASES))
 		return;
-	if (record->addresses[HANDOVER_SERVER].sa.sa_family == AF_UNSPEC && state != CONN_IDLE &&
-	    state != CONN_DIRECT)
+	if (record->addresses[HANDOVER_SERVER].sa.sa_family == AF_UNSPEC &&
+	    !phase_in(phase, PHASE(IDLE) | PHASE(DIRECT)))
 		return;
 	conn = conn_add(fd);
 	if (!conn)
@@ -396,11 +405,11 @@ static void adopt(int fd, const struct handover_record *record)
 	conn_fill(conn, fd, record);
 	others_unlock(fd); /* a thread of the program before may have been cut off in a step */
 	span.len = handover_record_bytes(record, HANDOVER_CONVERT_COOKIE, cookie, sizeof(cookie));
-	if (state == CONN_PENDING || state == CONN_HELD)
-		attempt_adopt(conn, span);
-	conn_move(conn, CONN_IDLE, (enum conn_state)state);
+	if (phase_in(phase, PHASES_UNFINISHED))
+		attempt_adopt(conn, span, phase);
+	conn_move(conn, CONN_IDLE, phase_in(phase, PHASE(SYN_SENT) | PHASE(ASKED)) ? attempt_phase(&conn->attempt) : phase);
 	conn_mark_shared(conn);
-	if (state == CONN_PENDING)
+	if (phase_in(phase, PHASES_PENDING))
 		conn_mark_unseen(conn, true);
 	log_line("%s: taken over from the program before",
 		 sockaddr_ip_format(&conn->call.peer, text));

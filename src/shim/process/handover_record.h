@@ -11,7 +11,7 @@
 
 /* Numbers of a record, in their order in the text. */
 enum handover_number {
-	HANDOVER_STATE, /* enum conn_state */
+	HANDOVER_PHASE, /* enum conn_phase */
 	HANDOVER_FD,
 	HANDOVER_COOKIE, /* SO_COOKIE */
 	HANDOVER_FLAGS,

@@ -30,10 +30,11 @@
 
 static bool has_bytes_under_way(const struct conn *conn)
 {
-	if (conn->bypassed)
+	if (conn_in(conn, PHASE(BYPASS) | PHASE(BYPASSED)))
 		return false;
-	return conn_is_confirmed(conn) || (conn_is_pending(conn) && conn->connect_told &&
-					   (conn->early.len || conn->wrote) && !conn_is_shared(conn));
+	return conn_is_confirmed(conn) ||
+	       (conn_is_pending(conn) && conn_has(conn, CONN_TOLD_CONNECTED) &&
+		(conn->early.len || conn_has(conn, CONN_WROTE)) && !conn_is_shared(conn));
 }
 
 static int closing_ms(const struct conn *conn, int fd)
@@ -48,7 +49,7 @@ static void leave(struct conn *conn, int fd, int ms)
 
 	if (has_bytes_under_way(conn))
 		conversion_finish(conn, fd, ms);
-	else if (conn_is_pending(conn) && !conn->unasked && next_poll_now(&ready, 1) == 1)
+	else if (conn_is_pending(conn) && conn_phase(conn) != CONN_RESOLVING && next_poll_now(&ready, 1) == 1)
 		conversion_progress(conn, fd);
 }
 
@@ -91,8 +92,8 @@ void leave_to_stdio(int fd)
 	if (!conn || !conn_is_owner())
 		return;
 	conn->socket.streamed = true;
-	if (conn_is_confirmed(conn) || conn_state(conn) == CONN_HELD ||
-	    (conn_is_pending(conn) && conn->connect_told))
+	if (conn_is_confirmed(conn) || conn_phase(conn) == CONN_HELD ||
+	    (conn_is_pending(conn) && conn_has(conn, CONN_TOLD_CONNECTED)))
 		conversion_finish(conn, fd, gate_may_block(fd, 0) ? STREAM_MS : OTHERS_FINISH_MS);
 	errno = saved_errno;
 }

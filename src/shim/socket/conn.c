@@ -12,11 +12,11 @@
 
 #include "shim/socket/conn.h"
 
+#include "shim/system/log.h"
 #include "shim/system/next.h"
 #include "common/patience.h"
 
-#include <assert.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -37,13 +37,6 @@ static _Atomic uint64_t free_head;      /* tag << 32 | index + 1 */
 static pid_t owner;
 static const struct conn_observer *observer;
 static _Atomic uint32_t generation = 1;
-
-static const bool attentive[] = {
-	[CONN_FREE] = false,   [CONN_IDLE] = false,   [CONN_DIRECT] = false, [CONN_HELD] = true,
-	[CONN_PENDING] = true, [CONN_CLAIMED] = true, [CONN_DONE] = false,   [CONN_FAILED] = true,
-	[CONN_CONFIRMED] = true, [CONN_TAKING] = true,
-};
-static_assert(sizeof(attentive) / sizeof(attentive[0]) == CONN_STATE_COUNT, "an entry a state");
 
 static void *map_zeroed(size_t bytes)
 {
@@ -143,10 +136,12 @@ static void conn_push_free(struct conn *conn)
 	} while (!atomic_compare_exchange_weak(&free_head, &head, mine));
 }
 
-static void attention_follow(enum conn_state from, enum conn_state to)
+static void attention_follow(enum conn_phase from, enum conn_phase to)
 {
-	if (attentive[from] != attentive[to])
-		atomic_fetch_add(&conn_attention, attentive[to] ? 1 : -1u);
+	bool was = phase_in(from, PHASES_ATTENTIVE), is = phase_in(to, PHASES_ATTENTIVE);
+
+	if (was != is)
+		atomic_fetch_add(&conn_attention, is ? 1 : -1u);
 	if ((from == CONN_HELD) != (to == CONN_HELD))
 		atomic_fetch_add(&conn_held, to == CONN_HELD ? 1 : -1u);
 }
@@ -173,56 +168,97 @@ static void uncount(struct conn *conn)
 	count(conn, &conn->counted_shared, &conn_shared, false);
 }
 
-bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to)
+static enum conn_phase phase_of(uint32_t word)
 {
-	uint32_t expected = from;
+	return (enum conn_phase)(word & CONN_PHASE_MASK);
+}
+
+/* A fault of ours: a developer is to see it at once, and other people's programs are to go on. */
+static void phase_forbidden(enum conn_phase from, enum conn_phase to)
+{
+	log_line("libconvert: %s may not follow %s", phase_name(to), phase_name(from));
+#if defined(WITH_ASSERTIONS) || defined(WITH_SANITIZERS)
+	abort();
+#endif
+}
+
+/* All that depends on the phase goes with it: the counts, and what is forgotten. */
+static void phase_follow(struct conn *conn, enum conn_phase from, enum conn_phase to)
+{
+	if (from == to)
+		return;
+	if (!phase_may_follow(from, to))
+		phase_forbidden(from, to);
+	if (phase_in(to, PHASE(DIRECT) | PHASE(DONE) | PHASES_FAILED))
+		conn->socket.watches_lost = true; /* epoll_ctl() isn't followed there */
+	if (phase_in(from, PHASES_ATTENTIVE) && !phase_in(to, PHASES_PENDING | PHASE(HELD)))
+		uncount(conn);
+}
+
+/*
+ * Replaces @before, the word of @conn, by the one of @to, with the claim that @claimed is. Returns false, with the word in
+ * @before, if another thread has changed it.
+ */
+static bool word_replace(struct conn *conn, uint32_t *before, enum conn_phase to, uint32_t claimed)
+{
+	enum conn_phase from = phase_of(*before);
+	uint32_t after = to | claimed | (to == CONN_IDLE ? 0 : *before & CONN_NOTES);
+	bool rises = phase_in(to, PHASES_ATTENTIVE);
 
 	/* Up before and down after: a fork() in between copies a count that is too high, never too low. */
-	if (attentive[to])
+	if (rises)
 		attention_follow(from, to);
-	if (!atomic_compare_exchange_strong(&conn->state, &expected, to)) {
-		if (attentive[to])
+	if (!atomic_compare_exchange_strong(&conn->word, before, after)) {
+		if (rises)
 			attention_follow(to, from);
 		return false;
 	}
-	if (!attentive[to])
+	if (!rises)
 		attention_follow(from, to);
-	if (to == CONN_DIRECT || to == CONN_DONE || to == CONN_FAILED)
-		conn->socket.watches_lost = true; /* epoll_ctl() isn't followed there */
-	if (attentive[from] && (!attentive[to] || to == CONN_FAILED || to == CONN_CONFIRMED))
-		uncount(conn);
+	phase_follow(conn, from, to);
 	return true;
+}
+
+bool conn_move(struct conn *conn, enum conn_phase from, enum conn_phase to)
+{
+	uint32_t word = conn_word(conn);
+
+	do {
+		if ((word & (CONN_PHASE_MASK | CONN_CLAIMED)) != from)
+			return false;
+	} while (!word_replace(conn, &word, to, 0));
+	return true;
+}
+
+void conn_set_phase(struct conn *conn, enum conn_phase to)
+{
+	uint32_t word = conn_word(conn);
+
+	while (!word_replace(conn, &word, to, CONN_CLAIMED)) /* a note was made */
+		;
 }
 
 int conn_take_error(struct conn *conn)
 {
 	int error = atomic_exchange(&conn->error, 0);
 
-	if (conn->unconnected)
-		conn_move(conn, CONN_FAILED, CONN_IDLE);
+	conn_move(conn, CONN_DISSOLVED, CONN_IDLE);
 	return error;
-}
-
-static bool is_claimed(enum conn_state state)
-{
-	return state == CONN_CLAIMED || state == CONN_TAKING;
 }
 
 static void conn_unref(struct conn *conn)
 {
 	unsigned int turn = 0;
-	uint32_t state;
+	uint32_t word;
 
 	if (atomic_fetch_sub(&conn->refs, 1) != 1)
 		return;
-	state = atomic_load(&conn->state);
+	word = conn_word(conn);
 	/* A thread may be in the middle of a step for a descriptor that another closes. */
-	while (is_claimed(state) || !atomic_compare_exchange_weak(&conn->state, &state, CONN_FREE)) {
+	while ((word & CONN_CLAIMED) || !word_replace(conn, &word, CONN_FREE, 0)) {
 		patience(&turn);
-		state = atomic_load(&conn->state);
+		word = conn_word(conn);
 	}
-	attention_follow((enum conn_state)state, CONN_FREE);
-	uncount(conn);
 	if (observer)
 		observer->gone(conn);
 	early_drop(&conn->early);
@@ -268,8 +304,6 @@ void conn_begin(struct conn *conn, int fd, struct conn_call call)
 	early_drop(&conn->early);
 	conn->call = call;
 	conn->attempt = (struct attempt){ 0 };
-	conn->maybe_told = conn->connect_told = conn->wrote = false;
-	conn->unasked = conn->directly = conn->unconnected = conn->bypassed = conn->confirmed = false;
 	conn->fd = fd;
 	conn->asked_in = conn_generation();
 	conn->error = 0;
@@ -309,7 +343,7 @@ static bool is_of(const struct conn *conn, int fd)
 {
 	if (conn->cookie == conn_cookie(fd))
 		return true;
-	conn_state_unclaimed(conn);
+	conn_phase_unclaimed(conn);
 	return conn->cookie == conn_cookie(fd);
 }
 
@@ -327,17 +361,14 @@ struct conn *conn_attentive(int fd)
 	if (conn_none_attentive())
 		return NULL;
 	conn = slot_conn(fd);
-	return conn && attentive[conn_state(conn)] && is_of(conn, fd) ? conn : NULL;
+	return conn && conn_in(conn, PHASES_ATTENTIVE) && is_of(conn, fd) ? conn : NULL;
 }
 
 struct conn *conn_unsettled(int fd)
 {
 	struct conn *conn = slot_conn(fd);
-	enum conn_state state = conn ? conn_state(conn) : CONN_FREE;
 
-	if (state != CONN_IDLE && !(attentive[state] && state != CONN_FAILED))
-		return NULL;
-	return is_of(conn, fd) ? conn : NULL;
+	return conn && conn_in(conn, PHASE(IDLE) | PHASES_UNFINISHED) && is_of(conn, fd) ? conn : NULL;
 }
 
 struct conn *conn_named(uint64_t cookie)
@@ -347,7 +378,7 @@ struct conn *conn_named(uint64_t cookie)
 	for (uint32_t i = 0; cookie && i < count; i++) {
 		struct conn *conn = conn_by_index(i);
 
-		if (conn && conn_state(conn) != CONN_FREE && conn->cookie == cookie)
+		if (conn && conn_phase(conn) != CONN_FREE && conn->cookie == cookie)
 			return conn;
 	}
 	return NULL;
@@ -375,7 +406,7 @@ struct conn *conn_idle(int fd)
 {
 	struct conn *conn = slot_conn(fd);
 
-	return conn && conn_state(conn) == CONN_IDLE && is_of(conn, fd) ? conn : NULL;
+	return conn && conn_phase(conn) == CONN_IDLE && is_of(conn, fd) ? conn : NULL;
 }
 
 struct conn *conn_unverified(int fd)
@@ -416,6 +447,21 @@ bool conn_is_shared(const struct conn *conn)
 	return atomic_load(&conn->asked_in) != atomic_load(&generation);
 }
 
+/*
+ * One conn of a child. The step that a thread of the parent was taking is the parent's; a connection that was being begun is one
+ * that another process has begun.
+ */
+static void repair(struct conn *conn)
+{
+	uint32_t word = conn_word(conn);
+	enum conn_phase phase = phase_of(word);
+
+	if (phase == CONN_STARTING)
+		phase = attempt_phase(&conn->attempt);
+	atomic_store(&conn->word, phase | (word & CONN_NOTES) | (conn->unseen ? CONN_TOLD_WRITABLE : 0));
+	conn->unseen = conn->counted_shared = false;
+}
+
 void conn_repair_in_child(void)
 {
 	uint32_t attention = 0, held = 0;
@@ -426,16 +472,12 @@ void conn_repair_in_child(void)
 		return;
 	for (uint32_t i = 0; i < atomic_load(&conn_count); i++) {
 		struct conn *conn = conn_by_index(i);
-		uint32_t claimed = CONN_CLAIMED, taking = CONN_TAKING;
 
 		if (!conn)
 			continue;
-		atomic_compare_exchange_strong(&conn->state, &claimed, CONN_PENDING);
-		atomic_compare_exchange_strong(&conn->state, &taking, CONN_CONFIRMED);
-		conn->maybe_told |= conn->unseen;
-		conn->unseen = conn->counted_shared = false;
-		attention += attentive[conn_state(conn)];
-		held += conn_state(conn) == CONN_HELD;
+		repair(conn);
+		attention += conn_in(conn, PHASES_ATTENTIVE);
+		held += conn_phase(conn) == CONN_HELD;
 	}
 	atomic_store(&conn_attention, attention);
 	atomic_store(&conn_held, held);
@@ -483,52 +525,54 @@ void conn_forget_range(unsigned int first, unsigned int last)
 	}
 }
 
-static enum conn_state claimed_from(enum conn_state from)
+bool conn_claim(struct conn *conn, uint32_t phases, struct conn_claim *claim)
 {
-	return from == CONN_CONFIRMED ? CONN_TAKING : CONN_CLAIMED;
-}
-
-bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *claim)
-{
-	const enum conn_state claimed = claimed_from(from);
 	unsigned int turn = 0;
+	uint32_t word;
 
-	claim->from = from;
 	quiet_all(&claim->quiet);
-	while (!conn_move(conn, from, claimed)) {
-		if (conn_state(conn) != from && conn_state(conn) != claimed) {
+	for (;;) {
+		word = conn_word(conn);
+		if (word & CONN_CLAIMED) {
+			patience(&turn);
+		} else if (!phase_in(phase_of(word), phases)) {
 			quiet_end(&claim->quiet);
 			return false;
+		} else {
+			claim->from = phase_of(word);
+			if (word_replace(conn, &word, claim->from == CONN_IDLE ? CONN_STARTING : claim->from, CONN_CLAIMED))
+				return true;
 		}
-		patience(&turn);
 	}
-	return true;
 }
 
-bool conn_claim_of(struct conn *conn, int fd, enum conn_state from, struct conn_claim *claim)
+bool conn_claim_of(struct conn *conn, int fd, uint32_t phases, struct conn_claim *claim)
 {
-	if (!conn_claim(conn, from, claim))
+	if (!conn_claim(conn, phases, claim))
 		return false;
 	if (conn->cookie == conn_cookie(fd))
 		return true;
-	conn_release(conn, from, claim);
+	conn_release(conn, claim->from, claim);
 	return false;
 }
 
-enum conn_state conn_state_unclaimed(const struct conn *conn)
+void conn_release(struct conn *conn, enum conn_phase to, const struct conn_claim *claim)
 {
-	unsigned int turn = 0;
-	enum conn_state state;
+	uint32_t word = conn_word(conn);
 
-	while (is_claimed(state = conn_state(conn)))
-		patience(&turn);
-	return state;
+	while (!word_replace(conn, &word, to, 0)) /* a note was made */
+		;
+	quiet_end(&claim->quiet);
 }
 
-void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim)
+enum conn_phase conn_phase_unclaimed(const struct conn *conn)
 {
-	conn_move(conn, claimed_from(claim->from), state);
-	quiet_end(&claim->quiet);
+	unsigned int turn = 0;
+	uint32_t word;
+
+	while ((word = conn_word(conn)) & CONN_CLAIMED)
+		patience(&turn);
+	return phase_of(word);
 }
 
 void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg)
@@ -538,8 +582,7 @@ void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg)
 	for (uint32_t i = 0; i < count; i++) {
 		struct conn *conn = conn_by_index(i);
 
-		if (conn && attentive[conn_state(conn)] && conn_state(conn) != CONN_FAILED &&
-		    !visit(conn, arg))
+		if (conn && conn_in(conn, PHASES_UNFINISHED) && !visit(conn, arg))
 			return;
 	}
 }

@@ -7,17 +7,23 @@
  * same conn. SO_COOKIE, the kernel's unique name of a socket, tells whether a slot
  * is still about the socket that now has its number, however the old one was closed.
  *
- * There is no lock. A conn's state is one atomic word; whoever moves it to CLAIMED by
- * compare-and-swap, with all signals blocked, is alone in doing the (non-blocking)
- * system calls of the next step, and others wait for the few microseconds that they
- * take. Conns and slots are never given back to the
- * system, so that a stale pointer is at worst a conn whose cookie doesn't match.
+ * There is no lock. What has become of a connection is one atomic word: its phase (phase.h), what the application has been told
+ * and has done (enum conn_note), and a bit that says that a thread has claimed it. Only that thread may change the phase,
+ * the call and the attempt; it has all signals blocked and does a few system calls that don't block, while others wait for
+ * the microseconds that these take. A phase that nobody is to take a step from (IDLE, DONE, DIRECT, FAILED, DISSOLVED) may be
+ * left by conn_move() without a claim.
+ *
+ * Threads without the claim, such as those in poll(), look at the word, and at what is atomic in struct conn. They may read
+ * the call as well, which is written in STARTING only, when nobody has a reason to.
+ *
+ * Conns and slots are never given back to the system, so that a stale pointer is at worst a conn whose cookie doesn't match.
  */
 #ifndef SHIM_CONN_H
 #define SHIM_CONN_H
 
 #include "common/sockaddr.h"
 #include "shim/socket/early.h"
+#include "shim/socket/phase.h"
 #include "shim/system/quiet.h"
 
 #include <stdatomic.h>
@@ -25,20 +31,6 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <time.h>
-
-enum conn_state {
-	CONN_FREE,    /* not in use */
-	CONN_IDLE,    /* made by socket(), not connected: epoll registrations are noted */
-	CONN_DIRECT,  /* the kernel connects it, or has: nothing is asked of us any more */
-	CONN_HELD,    /* early data: connect() has returned 0; the SYN waits for the first bytes */
-	CONN_PENDING, /* the converter was asked; the application sees a connection in SYN_SENT */
-	CONN_CLAIMED, /* as PENDING; one thread is taking the next step */
-	CONN_DONE,    /* the server was reached: only the peer's address is remembered */
-	CONN_FAILED,  /* conn.error waits for SO_ERROR or the first I/O, as the kernel's sk_err */
-	CONN_CONFIRMED, /* the SYN+ACK said that the server was reached; the response is still to come */
-	CONN_TAKING,    /* as CONFIRMED; one thread is taking the response off the stream */
-	CONN_STATE_COUNT
-};
 
 /*
  * How a converter is asked. Each ride is safer than the one before: where one shows that it would leave a
@@ -49,6 +41,17 @@ enum conn_ride {
 	CONN_RIDE_MPTCP,     /* Multipath TCP, the request behind the handshake */
 	CONN_RIDE_TCP,
 };
+
+/* What passes between the application and a connection, beside the phase. All of it is forgotten in IDLE. */
+enum conn_note {
+	CONN_TOLD_WRITABLE = 1 << 9,   /* an epoll_wait() that we couldn't follow may have said so before the server was reached */
+	CONN_TOLD_CONNECTED = 1 << 10, /* a connect() has returned 0, or early data was taken: the next connect() is EISCONN */
+	CONN_WROTE = 1 << 11,          /* the application has sent bytes of which there is no copy: nobody else can be asked */
+};
+
+#define CONN_PHASE_MASK 0xffu
+#define CONN_CLAIMED 0x100u
+#define CONN_NOTES (CONN_TOLD_WRITABLE | CONN_TOLD_CONNECTED | CONN_WROTE)
 
 #define CONN_WATCHES_MAX 4
 
@@ -135,7 +138,7 @@ struct attempt {
 
 struct conn {
 	/* The pool's and the table's. */
-	_Atomic uint32_t state; /* enum conn_state */
+	_Atomic uint32_t word;  /* enum conn_phase, enum conn_note, CONN_CLAIMED */
 	_Atomic uint32_t refs;  /* slots that point here */
 	_Atomic uint32_t next_free;
 	uint32_t index;              /* in the pool, for ever */
@@ -143,21 +146,13 @@ struct conn {
 	_Atomic uint32_t generation; /* conn_generation() before the socket was made; 0: another process may have it */
 
 	/* What other threads look at without the claim. */
-	_Atomic int error;         /* positive errno: why FAILED, 0 once it was told; or seen while PENDING */
+	_Atomic int error;         /* positive errno: why FAILED, 0 once it was told; or seen while pending */
 	_Atomic int fd;            /* the descriptor that connect() was called with */
 	_Atomic uint32_t asked_in; /* conn_generation() at connect(); 0: another process may take the next step */
 	_Atomic int64_t deadline;  /* CLOCK_MONOTONIC in ns, when the converter is to be looked at; 0: never */
-	_Atomic bool counted_shared; /* PENDING: counted in conn_shared */
-	_Atomic bool unseen;         /* PENDING: counted in conn_unseen */
+	_Atomic bool counted_shared; /* pending: counted in conn_shared */
+	_Atomic bool unseen;         /* pending: counted in conn_unseen */
 	_Atomic uint8_t looks;       /* how often a registration of it was looked for: unseen.c */
-	bool connect_told;           /* a connect() has returned 0 (then EISCONN) */
-	bool wrote;                  /* PENDING: the application has sent bytes that we have no copy of */
-	bool bypassed;               /* the server is said to speak Multipath TCP: it is asked itself, by that */
-	bool directly;               /* PENDING: no converter any more: early data is going to the server */
-	bool unconnected;            /* FAILED: the socket was dissolved, the error is all that is left */
-	bool confirmed;              /* the SYN+ACK has said that the server was reached */
-	_Atomic bool unasked;        /* PENDING: no converter asked yet, a name has to be resolved first */
-	_Atomic bool maybe_told;     /* PENDING, unseen: an epoll_wait() may have said "writable" */
 	struct early early;          /* the application's first bytes, until the server was reached */
 	struct conn_watch watches[CONN_WATCHES_MAX];
 
@@ -166,21 +161,18 @@ struct conn {
 	struct attempt attempt;
 };
 
-/*
- * How many conns need more of a hook than the next function: those that are
- * HELD, PENDING, CONFIRMED, claimed or FAILED. Zero is the fast path of every hook.
- */
+/* How many conns are in PHASES_ATTENTIVE. Zero is the fast path of every hook. */
 extern _Atomic uint32_t conn_attention;
 
 /*
- * How many PENDING conns were left to themselves by a non-blocking connect() and have no epoll
+ * How many pending conns were left to themselves by a non-blocking connect() and have no epoll
  * registration that we know of. Whoever waits with epoll while there are any looks after them,
  * since theirs may have gone past us (a raw system call, io_uring).
  */
 extern _Atomic uint32_t conn_unseen;
 
 /*
- * How many PENDING conns this process waits for while another may settle them, which wakes
+ * How many pending conns this process waits for while another may settle them, which wakes
  * nobody here. Whoever waits while there are any looks after them from time to time.
  */
 extern _Atomic uint32_t conn_shared;
@@ -193,30 +185,72 @@ static inline bool conn_none_attentive(void)
 	return atomic_load_explicit(&conn_attention, memory_order_acquire) == 0;
 }
 
-static inline enum conn_state conn_state(const struct conn *conn)
+static inline uint32_t conn_word(const struct conn *conn)
 {
-	return (enum conn_state)atomic_load_explicit(&conn->state, memory_order_acquire);
+	return atomic_load_explicit(&conn->word, memory_order_acquire);
+}
+
+/* The phase, claimed or not. */
+static inline enum conn_phase conn_phase(const struct conn *conn)
+{
+	return (enum conn_phase)(conn_word(conn) & CONN_PHASE_MASK);
+}
+
+/* Is the phase one of @set? */
+static inline bool conn_in(const struct conn *conn, uint32_t set)
+{
+	return phase_in(conn_phase(conn), set);
 }
 
 static inline bool conn_is_pending(const struct conn *conn)
 {
-	enum conn_state state = conn_state(conn);
-
-	return state == CONN_PENDING || state == CONN_CLAIMED;
+	return conn_in(conn, PHASES_PENDING);
 }
 
-/* PENDING: is there something to be done as soon as the socket is writable? */
-static inline bool conn_wants_output(const struct conn *conn)
-{
-	return conn->attempt.want_output || conn->attempt.synack_due || conn->attempt.confirmable;
-}
-
-/* Connected to the application, while the response is still to be taken off the stream. */
 static inline bool conn_is_confirmed(const struct conn *conn)
 {
-	enum conn_state state = conn_state(conn);
+	return conn_in(conn, PHASES_CONFIRMED);
+}
 
-	return state == CONN_CONFIRMED || state == CONN_TAKING;
+static inline bool conn_has_failed(const struct conn *conn)
+{
+	return conn_in(conn, PHASES_FAILED);
+}
+
+/* Is a thread in the middle of a step? */
+static inline bool conn_is_claimed(const struct conn *conn)
+{
+	return conn_word(conn) & CONN_CLAIMED;
+}
+
+static inline bool conn_has(const struct conn *conn, enum conn_note note)
+{
+	return conn_word(conn) & note;
+}
+
+/* With or without the claim. */
+static inline void conn_note(struct conn *conn, enum conn_note note)
+{
+	if (!conn_has(conn, note))
+		atomic_fetch_or(&conn->word, note);
+}
+
+/* The server, as the application named it; AF_UNSPEC: none yet. */
+static inline const union sockaddr_ip *conn_peer(const struct conn *conn)
+{
+	return &conn->call.peer;
+}
+
+/* Is there something to be done as soon as the socket of a claimed conn is writable? */
+static inline bool attempt_wants_output(const struct attempt *attempt)
+{
+	return attempt->want_output || attempt->synack_due || attempt->confirmable;
+}
+
+/* The phase of a converter that was asked by @attempt, whose response hasn't come yet. */
+static inline enum conn_phase attempt_phase(const struct attempt *attempt)
+{
+	return attempt_wants_output(attempt) ? CONN_SYN_SENT : CONN_ASKED;
 }
 
 /*
@@ -232,13 +266,13 @@ struct conn *conn_add(int fd);
  */
 void conn_begin(struct conn *conn, int fd, struct conn_call call);
 
-/* conn_of() - the conn of @fd in any state, its cookie verified; NULL if there is none. */
+/* conn_of() - the conn of @fd in any phase, its cookie verified; NULL if there is none. */
 struct conn *conn_of(int fd);
 
-/* conn_attentive() - as conn_of(), but only if its state is among those of conn_attention: cheap if none is. */
+/* conn_attentive() - as conn_of(), but only in PHASES_ATTENTIVE: cheap if no conn is. */
 struct conn *conn_attentive(int fd);
 
-/* conn_unsettled() - as conn_of(), but only if IDLE, HELD, PENDING, CONFIRMED or claimed: cheap once connected. */
+/* conn_unsettled() - as conn_of(), but only in IDLE and PHASES_UNFINISHED: cheap once connected. */
 struct conn *conn_unsettled(int fd);
 
 /* conn_idle() - as conn_of(), but only if IDLE: cheap otherwise. */
@@ -285,7 +319,7 @@ void conn_mark_shared(struct conn *conn);
 /* The descriptors of @conn refer to the socket with this SO_COOKIE from now on, which this process has made. */
 void conn_renew(struct conn *conn, uint64_t cookie);
 
-/* HELD, PENDING: may another process take the next step? True also of one that a fork() has copied. */
+/* HELD or pending: may another process take the next step? True also of one that a fork() has copied. */
 bool conn_is_shared(const struct conn *conn);
 
 /* The tables are this process's. Once, before any other call. */
@@ -306,7 +340,7 @@ void conn_note_fork(void);
 /*
  * conn_repair_in_child() - after fork(), whose child has none of the other threads
  * The copies of the tables are its own. A step that one of the threads was in the middle of is the parent's, here the
- * conn is PENDING again; nobody waits for any of them yet.
+ * conn is not claimed any more; nobody waits for any of them yet.
  */
 void conn_repair_in_child(void);
 
@@ -320,48 +354,56 @@ void conn_forget(int fd);
 void conn_forget_range(unsigned int first, unsigned int last);
 
 /*
- * conn_move() - from one state to another, unless another thread was first
- * Returns whether @conn was in @from. Keeps conn_attention right.
+ * conn_move() - leave the phase @from for @to without a claim, unless another thread was first
+ * Returns false, with nothing changed, if @conn is claimed or in another phase.
  */
-bool conn_move(struct conn *conn, enum conn_state from, enum conn_state to);
+bool conn_move(struct conn *conn, enum conn_phase from, enum conn_phase to);
 
-/* The error of a FAILED conn as SO_ERROR has it: told once, positive, then 0. */
+/*
+ * conn_set_phase() - the claimed @conn goes on to @to
+ * All changes of the phase come to this one and conn_move(), which hold them to the table in phase.h: one that isn't
+ * there is a fault of ours. It aborts a developer's program (configure --enable-werror, --enable-sanitizers), and is a
+ * line in the log of any other, which goes on.
+ */
+void conn_set_phase(struct conn *conn, enum conn_phase to);
+
+/* The error of a FAILED or DISSOLVED conn as SO_ERROR has it: told once, positive, then 0. DISSOLVED is IDLE afterwards. */
 int conn_take_error(struct conn *conn);
 
 /* Counts @conn in conn_unseen, or no more. A conn that is no longer pending is not counted. */
 void conn_mark_unseen(struct conn *conn, bool unseen);
 
-/* What the thread was before it claimed a conn. */
+/* What the thread was before it claimed a conn, and the phase that the conn is in. */
 struct conn_claim {
 	struct quiet quiet;
-	enum conn_state from;
+	enum conn_phase from;
 };
 
 /*
  * conn_claim(), conn_release() - be the only one to take the next step
- * Signals are blocked and cancellation is off in between, and only non-blocking
- * system calls are allowed. conn_claim() moves it from @from, PENDING, HELD or IDLE, at once to
- * CLAIMED: nobody sees it pending before its SYN was sent; from CONFIRMED to TAKING. It returns
- * false, with nothing changed, if the conn is neither there nor claimed (somebody else has gone on
- * with it). conn_release() moves it to @state: any but FREE and those two.
+ * Signals are blocked and cancellation is off in between, and only non-blocking system calls are allowed. conn_claim()
+ * waits while another thread has the claim, and returns false, with nothing changed, if the phase then isn't one of @phases
+ * (somebody else has gone on with it); else @claim->from is the phase. It stays, but IDLE becomes STARTING in the same moment, so
+ * that nobody sees an idle socket which has just sent its SYN. conn_release() goes on to @to as conn_set_phase() does, and
+ * gives up the claim at once. Only in IDLE and PHASES_UNFINISHED is there a step to be taken.
  */
-bool conn_claim(struct conn *conn, enum conn_state from, struct conn_claim *claim);
-void conn_release(struct conn *conn, enum conn_state state, const struct conn_claim *claim);
+bool conn_claim(struct conn *conn, uint32_t phases, struct conn_claim *claim);
+void conn_release(struct conn *conn, enum conn_phase to, const struct conn_claim *claim);
 
 /*
  * conn_claim_of() - the same, but only if @fd is still a descriptor of the socket
  * For whoever has found the conn among all, and not by the descriptor: before the claim its socket may have
  * been closed, and conn and number may be those of two others by now. Afterwards neither can.
  */
-bool conn_claim_of(struct conn *conn, int fd, enum conn_state from, struct conn_claim *claim);
+bool conn_claim_of(struct conn *conn, int fd, uint32_t phases, struct conn_claim *claim);
 
-/* The state once no other thread is in the middle of a step. */
-enum conn_state conn_state_unclaimed(const struct conn *conn);
+/* The phase once no other thread is in the middle of a step. */
+enum conn_phase conn_phase_unclaimed(const struct conn *conn);
 
-/* The conn with this index in whatever state, for tables that store indices. */
+/* The conn with this index in whatever phase, for tables that store indices. */
 struct conn *conn_by_index(uint32_t index);
 
-/* Calls @visit for each conn that is HELD, PENDING, CONFIRMED or claimed until it returns false. */
+/* Calls @visit for each conn in PHASES_UNFINISHED until it returns false. */
 void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg);
 
 #endif

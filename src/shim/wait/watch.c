@@ -122,7 +122,7 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 	}
 	ours = *event;
 	if (masked)
-		ours.events = masked_events(event->events, conn_wants_output(conn));
+		ours.events = masked_events(event->events, attempt_wants_output(&conn->attempt));
 	ret = next.epoll_ctl(epfd, op, fd, &ours);
 	if (ret == 0)
 		watch_note(conn, watch, epfd, fd, event, masked);
@@ -132,27 +132,26 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event)
 {
 	struct conn_claim claim;
-	enum conn_state state;
 	int ret;
 
 	/* Claimed, so that a thread which finishes the handshake now can't miss the registration. */
-	if (conn_is_pending(conn) && conn_claim(conn, CONN_PENDING, &claim)) {
+	if (conn_is_pending(conn) && conn_claim(conn, PHASES_PENDING, &claim)) {
 		ret = control(conn, epfd, op, fd, event, true);
 		if (conn_is_shared(conn)) /* of a fork(): from now on it is waited for in this process, too */
 			conn_mark_shared(conn);
-		conn_release(conn, CONN_PENDING, &claim);
+		conn_release(conn, claim.from, &claim);
 		/* libuv tries whether a descriptor can be registered, and then does it by io_uring */
 		if (op == EPOLL_CTL_DEL && ret == 0 && !watch_any(conn))
 			conn_mark_unseen(conn, true);
 		return ret;
 	}
-	state = conn_state_unclaimed(conn);
-	if ((state == CONN_HELD || state == CONN_CONFIRMED) && conn_claim(conn, state, &claim)) {
+	if (phase_in(conn_phase_unclaimed(conn), PHASE(HELD) | PHASES_CONFIRMED) &&
+	    conn_claim(conn, PHASE(HELD) | PHASES_CONFIRMED, &claim)) {
 		ret = control(conn, epfd, op, fd, event, false);
-		conn_release(conn, state, &claim);
+		conn_release(conn, claim.from, &claim);
 		return ret;
 	}
-	if (conn_state(conn) == CONN_IDLE)
+	if (conn_phase(conn) == CONN_IDLE)
 		return control(conn, epfd, op, fd, event, false);
 	return next.epoll_ctl(epfd, op, fd, event);
 }
@@ -162,11 +161,11 @@ bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
 	struct conn_claim claim;
 	struct conn_watch *watch;
 
-	if (!conn_claim(conn, CONN_PENDING, &claim))
+	if (!conn_claim(conn, PHASES_PENDING, &claim))
 		return false;
 	/* Another thread has just made it by epoll_ctl(): what /proc tells of it is our mask. */
 	if (!conn->unseen || is_mask(event->events)) {
-		conn_release(conn, CONN_PENDING, &claim);
+		conn_release(conn, claim.from, &claim);
 		return false;
 	}
 	control(conn, epfd, EPOLL_CTL_MOD, fd, event, true);
@@ -175,7 +174,7 @@ bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
 		watch->adopted = true;
 	else
 		conn->socket.watches_lost = true; /* it would be lost with the socket, should that be replaced */
-	conn_release(conn, CONN_PENDING, &claim);
+	conn_release(conn, claim.from, &claim);
 	return watch;
 }
 
@@ -222,7 +221,7 @@ void watch_mask(struct conn *conn)
 
 		if (watch->epfd == -1)
 			continue;
-		apply(watch->epfd, watch, masked_events(watch->events, conn_wants_output(conn)));
+		apply(watch->epfd, watch, masked_events(watch->events, attempt_wants_output(&conn->attempt)));
 		if (!watch->listed)
 			bucket_add(conn, watch);
 		watch->masked = watch->listed = true;
@@ -313,7 +312,7 @@ void watch_resume(struct conn *conn)
 		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
 
 		if (watch->masked)
-			event.events = masked_events(watch->events, conn_wants_output(conn));
+			event.events = masked_events(watch->events, attempt_wants_output(&conn->attempt));
 		if (watch->epfd != -1 &&
 		    next.epoll_ctl(watch->epfd, EPOLL_CTL_ADD, watch->fd, &event) != 0)
 			watch_drop(watch);
@@ -341,15 +340,15 @@ static void registrations_leave(struct conn *conn, int fd)
  */
 static void watch_abandon(struct conn *conn, int fd)
 {
-	enum conn_state state = conn_is_confirmed(conn) ? CONN_CONFIRMED : CONN_PENDING;
 	struct conn_claim claim;
 
-	if ((!conn_is_pending(conn) && !conn_is_confirmed(conn)) || !conn_claim(conn, state, &claim)) {
+	if (!conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED) ||
+	    !conn_claim(conn, PHASES_PENDING | PHASES_CONFIRMED, &claim)) {
 		registrations_leave(conn, fd);
 		return;
 	}
 	registrations_leave(conn, fd);
-	conn_release(conn, state, &claim);
+	conn_release(conn, claim.from, &claim);
 	conn_mark_unseen(conn, !watch_any(conn));
 }
 
