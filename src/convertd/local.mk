@@ -72,7 +72,6 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/process/withholding.h \
 	src/convertd/process/inherit.c src/convertd/process/inherit.h \
 	src/convertd/net/listener.c src/convertd/net/listener.h \
-	src/convertd/base/memory.c src/convertd/base/memory.h \
 	src/convertd/observe/monitor.c src/convertd/observe/monitor.h \
 	src/convertd/process/notify.c src/convertd/process/notify.h \
 	src/convertd/net/own_look.c src/convertd/net/own_look.h \

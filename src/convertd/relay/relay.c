@@ -43,7 +43,6 @@
 #include "convertd/relay/relay.h"
 
 #include "convertd/relay/fallback.h"
-#include "convertd/base/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -133,7 +132,7 @@ int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data,
 
 	if (!len)
 		return 0;
-	pending = realloc(flow->pending, memory_size(flow->pending_len + len));
+	pending = realloc(flow->pending, flow->pending_len + len);
 	if (!pending)
 		return -ENOMEM;
 	memcpy(pending + flow->pending_len, data, len);
