@@ -22,10 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How often it looks what has changed. */
+/* How often the counters are copied and lines that the log has left out are told. */
 #define TICK_SECONDS 10
 
-/* Copies of the counters that are kept: those of the last minute. */
+/* Copies of the counters that are kept, one for each tick of the last minute. */
 #define SAMPLES 6
 
 struct shard {
@@ -72,7 +72,7 @@ static void take_sample(struct monitor *monitor)
 	sample->at_ms = clock_now_ms();
 }
 
-/* The one that is the longest ago; there is one at least. */
+/* The oldest copy; there is one at least. */
 static const struct sample *oldest_sample(const struct monitor *monitor)
 {
 	size_t count = monitor->sample_count;
@@ -99,7 +99,7 @@ static void read_status(const struct monitor *monitor, struct status *status)
 	status->max_connections = monitor->max_connections;
 	status->max_pending = monitor->max_pending;
 	status->max_memory = monitor->max_memory;
-	process_read(&status->process);
+	resource_usage_read(&status->process);
 	if (monitor->demand)
 		demand_read(monitor->demand, &status->demand);
 	for (int i = 0; i < FAMILY_COUNT; i++) {
@@ -115,7 +115,7 @@ static void write_health(FILE *out, const struct status *status)
 	fputs(status->draining ? "draining\n" : "ok\n", out);
 }
 
-/* What there is to be read. */
+/* The pages that are served. */
 static const struct page {
 	const char *path, *type;
 	void (*write)(FILE *out, const struct status *status);
@@ -168,7 +168,7 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	tell_left_out(monitor);
-	/* Where nobody comes any more, its end is noticed here. */
+	/* While no client comes, nothing else notices that cookies are no longer demanded. */
 	if (monitor->demand)
 		demand_in_force(monitor->demand);
 	take_sample(monitor);
@@ -261,7 +261,7 @@ bool monitor_open(struct monitor *monitor, const struct metrics_address *address
 	for (size_t i = 0; i < count; i++) {
 		const struct metrics_address *where = &addresses[i];
 
-		/* Given twice, it is one. */
+		/* An address that is given twice has one endpoint. */
 		if (find_endpoint(monitor->next, where))
 			continue;
 		monitor->next[i] = find_endpoint(monitor->endpoints, where);

@@ -241,7 +241,7 @@ static enum relay_result side_fail(struct relay *relay, enum relay_end end)
 	return lost(end);
 }
 
-/* Where the event has told of the end, an error would raise another. */
+/* The stream has ended. If an event has said so already, nothing is left to read; an error would raise another event. */
 static void flow_end(struct relay_flow *flow, struct relay_side *source)
 {
 	flow->eof = true;
