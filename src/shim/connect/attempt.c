@@ -228,7 +228,7 @@ static void attempt_at_server(struct conn *conn, const union sockaddr_ip *server
 	conn->attempt = (struct attempt){ .addr = *server };
 }
 
-/* Would a Multipath TCP connection that is one at its SYN+ACK stay one? Who sets CONVERT_WITHHOLDING says so. */
+/* Will a connection that has Multipath TCP at its SYN+ACK keep it? A user who sets CONVERT_WITHHOLDING says that it will. */
 static bool is_trusted(const struct conn *conn)
 {
 	return !conn->socket.mptcp || settings->withheld_ms > 0 ||
@@ -236,9 +236,9 @@ static bool is_trusted(const struct conn *conn)
 }
 
 /*
- * The SYN is gone. On a Multipath TCP socket its answer says whether it is one. And if all of the message went
+ * The SYN is sent. On a Multipath TCP socket the SYN+ACK says whether the connection has Multipath TCP. And if all of the message went
  * with it, to a converter that withholds such SYNs, then its SYN+ACK may say that the server was
- * reached. It is waited for as well, then.
+ * reached: it is waited for as well.
  */
 static void synack_expect(struct conn *conn)
 {
@@ -272,7 +272,7 @@ int attempt_again(struct conn *conn, int fd)
 	return ret;
 }
 
-/* Returns 0 if the SYN waits, 1 if the kernel didn't let it, or -errno. */
+/* Has the SYN wait for early data. Returns 0 if it does, 1 if the kernel has sent it at once or refuses, or -errno. */
 static int hold(struct conn *conn, int fd)
 {
 	int ret;
@@ -457,7 +457,7 @@ bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *s
 	return converters_choose(settings, &query, &addr, &refusal->verdict, &refusal->reason) >= 0;
 }
 
-/* Whether the server speaks Multipath TCP is asked once, by those who could use it directly. */
+/* A converter is asked whether the server speaks Multipath TCP, once, if the answer could be used for a direct connection. */
 static bool wants_mptcp(const struct conn *conn)
 {
 	return settings->bypass_mptcp && converters_take_mptcp(conn->attempt.converter) &&
@@ -470,7 +470,7 @@ static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 	int ret;
 
 	conn->attempt.ask_mptcp = wants_mptcp(conn);
-	/* Who asks isn't told by the SYN+ACK: no question where the user has answered it. */
+	/* A converter that is asked for its abilities has to answer in the stream, and its SYN+ACK confirms nothing. */
 	conn->attempt.ask_info = !converters_is_proven(conn->attempt.converter) && settings->withheld_ms <= 0;
 	if (may_hold && wants_syn_data(conn, fd)) {
 		ret = hold(conn, fd);
