@@ -227,9 +227,9 @@ static void attempt_at_server(struct conn *conn, const union sockaddr_ip *server
 }
 
 /*
- * The SYN is gone. On a Multipath TCP socket its answer says whether it is one. And if all of the message went
+ * The SYN is sent. On a Multipath TCP socket the SYN+ACK says whether the connection has Multipath TCP. And if all of the message went
  * with it, to a converter that withholds such SYNs, then its SYN+ACK may say that the server was
- * reached. It is waited for as well, then.
+ * reached: it is waited for as well.
  */
 static void synack_expect(struct conn *conn)
 {
@@ -263,7 +263,7 @@ int attempt_again(struct conn *conn, int fd)
 	return ret;
 }
 
-/* Returns 0 if the SYN waits, 1 if the kernel didn't let it, or -errno. */
+/* Has the SYN wait for early data. Returns 0 if it does, 1 if the kernel has sent it at once or refuses, or -errno. */
 static int hold(struct conn *conn, int fd)
 {
 	int ret;
@@ -448,7 +448,7 @@ bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *s
 	return converters_choose(settings, &query, &addr, &refusal->verdict, &refusal->reason) >= 0;
 }
 
-/* Asks conn.converter, by a socket that fits. Returns the phase to go on in, or -errno. */
+/* Asks the converter by a socket that fits. Returns the phase to go on in, or -errno. */
 static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 {
 	const struct handshake_ask ask = exchange_ask(settings, conn->attempt.converter, &conn->call.peer,

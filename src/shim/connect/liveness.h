@@ -46,7 +46,7 @@ int64_t liveness_deadline(const struct conn *conn);
 /* The application's options are in force again. @conn is claimed. */
 void liveness_end(struct conn *conn, int fd);
 
-/* The same without a claim and for a moment: another program is about to have @fd as well. */
+/* Puts the application's options back without a claim, where another program is about to get @fd as well. */
 void liveness_show(const struct conn *conn, int fd);
 
 /* The application has just set an option: if it is one of keepalive's it is kept, and ours is in force again. */

@@ -14,19 +14,22 @@
 #include <stddef.h>
 #include <sys/socket.h>
 
-/* A request is about to be sent: whatever comes is to be heard of. @conn is claimed, as below. */
+/* Before a request is sent: makes the socket readable from the first byte of the response on. @conn is claimed, as below. */
 void lowat_hold(struct conn *conn, int fd);
 
-/* Nothing less than @bytes is of use. */
+/* Makes the socket readable only when @bytes bytes have come: a response of that length. */
 void lowat_raise(struct conn *conn, int fd, size_t bytes);
 
-/* The application's is in force again. */
+/* Puts the application's value back. */
 void lowat_restore(struct conn *conn, int fd);
 
-/* lowat_keep() - the application sets its own: kept if @conn is pending or held, which is returned. */
+/*
+ * lowat_keep() - the application sets SO_RCVLOWAT to @value of @len bytes, as for setsockopt(2)
+ * While the connection is unfinished the value is kept for later. Returns whether it was; if not, the kernel is to be asked.
+ */
 bool lowat_keep(struct conn *conn, const void *value, socklen_t len);
 
-/* What the application has set, if it isn't in force; else 0. */
+/* The application's value in bytes if ours is in force in its place, else 0. */
 int lowat_kept(const struct conn *conn);
 
 #endif

@@ -67,7 +67,7 @@ void others_follow(struct conn *conn, int fd);
 /* The socket was disconnected for good: OTHERS_FAILED from now on. */
 void others_give_up(int fd);
 
-/* The end of a step: what another process does from now on is new. */
+/* Notes at the end of a step which SYN it was about: another process that sends one from now on is noticed. */
 void others_note(struct conn *conn, int fd);
 
 /*

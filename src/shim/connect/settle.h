@@ -15,7 +15,10 @@
 /* @settings: kept, must stay. */
 void settle_init(const struct settings *settings);
 
-/* The connection is the application's from now on, but for what it did too early. */
+/*
+ * settle_let_go() - the socket is the application's from now on
+ * Its own options and epoll registrations are in force again; a shutdown() that it called before is made up for.
+ */
 void settle_let_go(struct conn *conn, int fd);
 
 /*
@@ -25,7 +28,7 @@ void settle_let_go(struct conn *conn, int fd);
  */
 enum conn_phase settle_anew(struct conn *conn, int fd, enum ride ride);
 
-/* The server itself was asked over Multipath TCP, which it turns out not to speak: over TCP, then. */
+/* The server itself was asked over Multipath TCP and doesn't speak it: it is connected to over TCP. */
 enum conn_phase settle_bypass_lost(struct conn *conn, int fd);
 
 /* The response, @told, is complete: it is taken off the stream. */
@@ -43,19 +46,19 @@ enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *
  */
 enum conn_phase settle_unreached(struct conn *conn, int fd, const struct handshake_step *told);
 
-/* The next converter, or none: @error and @reason are the last one's. */
+/* Asks the next converter, or connects without one. @error and @reason: why the last one failed, for fail-closed. */
 enum conn_phase settle_go_on(struct conn *conn, int fd, int error, const char *reason);
 
-/* The converter is of no use: it is left alone, and on the same socket it goes on without it. */
+/* The converter has failed, as @why says: it is left alone for a while, and the connection goes on without it. */
 enum conn_phase settle_converter_failed(struct conn *conn, int fd, const struct handshake_step *why);
 
-/* The kernel says @error of the socket, positive. */
+/* The kernel reports @error, a positive errno, for the socket. */
 enum conn_phase settle_on_error(struct conn *conn, int fd, int error);
 
-/* Another process goes on with a socket of its own, and so does this one: with a direct connection. */
+/* Another process goes on over a socket of its own: this one makes a direct connection. */
 enum conn_phase settle_moved(struct conn *conn, int fd);
 
-/* Another process was first: what is left is to see it as it is. */
+/* Another process has finished the handshake, as @news says: this one takes over the outcome. */
 enum conn_phase settle_as_told(struct conn *conn, int fd, enum others_news news);
 
 #endif

@@ -58,7 +58,7 @@ static struct conn_watch *watch_on(struct conn *conn, int epfd, int fd)
 	return NULL;
 }
 
-/* Comes with EPOLLIN, and applications don't ask for it: so /proc shows whose a registration is. */
+/* The kernel sets it together with EPOLLIN and applications don't ask for it, so it shows in /proc that a mask is ours. */
 #define MASK_MARK EPOLLRDNORM
 
 static uint32_t masked_events(uint32_t events, bool want_output)
@@ -80,7 +80,7 @@ static void watch_drop(struct conn_watch *watch)
 	watch->epfd = -1;
 }
 
-/* The registration succeeded as @event says, masked or not: remember it. */
+/* Remembers a registration that the kernel has taken, as @event says, masked or not. */
 static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, int fd,
 		       const struct epoll_event *event, bool masked)
 {
@@ -113,7 +113,7 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 	}
 	if (!watch)
 		watch = watch_on(conn, -1, fd);
-	/* An exclusive registration can't be modified later; and there is room for a few only. */
+	/* An exclusive registration can't be modified later, and a conn has room for CONN_WATCHES_MAX of them. */
 	if (!watch || (event->events & EPOLLEXCLUSIVE)) {
 		ret = next.epoll_ctl(epfd, op, fd, event);
 		if (ret == 0)
@@ -207,7 +207,7 @@ static void apply(int epfd, const struct conn_watch *watch, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.u64 = watch->data };
 
-	/* The application has made another of it since. */
+	/* The application has modified it since, past the hooks. */
 	if (watch->adopted && watch->masked && !is_still_masked(epfd, watch->fd))
 		return;
 	/* Fails where the application has closed the epoll descriptor: nothing to do then. */
@@ -263,7 +263,10 @@ void watch_restore(struct conn *conn)
 
 		if (epfd == -1)
 			continue;
-		/* First it is not found any more: who has found it knows that the kernel reports anew. */
+		/*
+		 * It is taken off the table first: a thread that still finds it there may then drop the event that it has, since
+		 * the kernel reports the socket anew when the registration is modified.
+		 */
 		watch_drop(watch);
 		if (watch->masked)
 			apply(epfd, watch, watch->events);
@@ -277,7 +280,7 @@ void watch_rearm(struct conn *conn)
 			apply(conn->watches[i].epfd, &conn->watches[i], conn->watches[i].events);
 }
 
-/* A one-shot registration may have fired, unless it was masked, and would fire again. */
+/* A one-shot registration that was not masked may have fired already, and would fire again if it were made anew. */
 bool watch_can_suspend(const struct conn *conn)
 {
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
@@ -287,7 +290,7 @@ bool watch_can_suspend(const struct conn *conn)
 	return !conn->socket.watches_lost;
 }
 
-/* An epoll descriptor that was closed may be another instance by now, where there is nothing to take out. */
+/* Where an epoll descriptor was closed, its number may be another instance's by now, and there is nothing to take out. */
 void watch_suspend(struct conn *conn)
 {
 	struct epoll_event unused = { 0 };
@@ -327,7 +330,7 @@ static void registrations_leave(struct conn *conn, int fd)
 
 		if (epfd == -1 || watch->fd != fd)
 			continue;
-		watch_drop(watch); /* before the kernel reports anew, as in watch_restore() */
+		watch_drop(watch); /* before the registration is modified, as in watch_restore() */
 		if (watch->masked)
 			apply(epfd, watch, watch->events);
 		conn->socket.watches_lost = true;

@@ -9,7 +9,7 @@
 void watch_init(void);
 
 /*
- * watch_control() - epoll_ctl(2) on a socket in CONN_IDLE, HELD, PENDING or CONFIRMED
+ * watch_control() - epoll_ctl(2) on a socket in CONN_IDLE or PHASES_UNFINISHED
  * Notes the registration, so that it can be masked for as long as the connection
  * is pending. Same return value and errno as epoll_ctl().
  */
@@ -17,7 +17,7 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 
 /*
  * watch_adopt() - the same for a registration that was made past the hooks and is as @event says
- * Returns whether @conn was PENDING and the registration is now masked.
+ * Returns whether @conn was pending and the registration is now masked.
  */
 bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event);
 
@@ -54,8 +54,8 @@ void watch_rearm(struct conn *conn);
 
 /*
  * watch_suspend(), watch_resume() - around the replacement of a socket that isn't connected by another
- * The first takes the registrations out, the second makes them again on what the descriptors then
- * refer to, and does nothing if they weren't taken out. watch_can_suspend() is false if some are not known, or can't be made again unnoticed.
+ * The first takes the registrations out, the second makes them again on what the descriptors then refer to, and does
+ * nothing if they weren't taken out. watch_can_suspend() is false if some are not known, or can't be made again unnoticed.
  */
 bool watch_can_suspend(const struct conn *conn);
 void watch_suspend(struct conn *conn);
