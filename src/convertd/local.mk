@@ -82,12 +82,22 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/net/route.c \
 	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
 	src/convertd/process/service.c src/convertd/process/service.h \
-	src/convertd/session/session.c src/convertd/session/session.h src/convertd/session/session_private.h \
-	src/convertd/session/session_connect.c src/convertd/session/session_echo.c src/convertd/session/session_withheld.c \
-	src/convertd/session/session_memory.c src/convertd/session/session_place.c \
-	src/convertd/session/session_pool.c src/convertd/session/session_proof.c \
-	src/convertd/session/session_report.c \
-	src/convertd/session/session_states.c \
+	src/convertd/session/session.h src/convertd/session/session_private.h src/convertd/session/session_pool.c \
+	src/convertd/session/session_answer.c src/convertd/session/session_answer.h \
+	src/convertd/session/session_connect.c src/convertd/session/session_connect.h \
+	src/convertd/session/session_count.c src/convertd/session/session_count.h \
+	src/convertd/session/session_echo.c src/convertd/session/session_echo.h \
+	src/convertd/session/session_life.c src/convertd/session/session_life.h \
+	src/convertd/session/session_memory.c src/convertd/session/session_memory.h \
+	src/convertd/session/session_place.c src/convertd/session/session_place.h \
+	src/convertd/session/session_proof.c src/convertd/session/session_proof.h \
+	src/convertd/session/session_queue.c src/convertd/session/session_queue.h \
+	src/convertd/session/session_relay.c src/convertd/session/session_relay.h \
+	src/convertd/session/session_report.c src/convertd/session/session_report.h \
+	src/convertd/session/session_request.c src/convertd/session/session_request.h \
+	src/convertd/session/session_socket.c src/convertd/session/session_socket.h \
+	src/convertd/session/session_states.c src/convertd/session/session_states.h \
+	src/convertd/session/session_withheld.c src/convertd/session/session_withheld.h \
 	src/convertd/observe/shortage.c src/convertd/observe/shortage.h \
 	src/convertd/net/source_bind.c src/convertd/net/source_bind.h \
 	src/convertd/process/surroundings.c src/convertd/process/surroundings.h \

@@ -17,7 +17,7 @@
 #define METRICS_PORT_EXAMPLE 9103
 #define LIMIT_MAX 100000000
 
-/* Interfaces may have others in their names, but none that anybody uses, or nft(8) could read. */
+/* Linux permits more characters in the name of an interface, but none that anybody uses, or nft(8) could read. */
 #define DEVICE_CHARACTERS                                                                          \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-@+"
 
@@ -65,7 +65,7 @@ static bool apply_number(const struct option_spec *spec, struct settings *settin
 	return true;
 }
 
-/* @index: of the word among @words, -1 for none of them. */
+/* Stores the @index of a word among @words; -1 stands for none of them, and is told to @problems. */
 static bool apply_word(const struct option_spec *spec, struct settings *settings, const char *value,
 		       int index, const char *words, const struct place *place,
 		       struct problems *problems)
@@ -378,13 +378,13 @@ const struct option_spec options_table[] = {
 	  "(default " SETTINGS_LISTEN_DEFAULT "; [::] takes IPv4 as well)",
 	  apply_listen, .flags = OPTION_REPEATS },
 	{ NULL, "take-over", NULL,
-	  "where another convertd listens there already, serve in its\n"
-	  "place; it ends with its connections",
+	  "replace a convertd that listens there already; it goes on\n"
+	  "with the connections that it has, and ends with them",
 	  apply_flag, MEMBER(take_over) },
 	{ NULL, "shared-address", "ADDR",
 	  "other converters have this address as well (ECMP, anycast, a\n"
-	  "balancer with direct return): warn of what is missing for that;\n"
-	  "may be given again",
+	  "balancer with direct return): warn if this host isn't set up\n"
+	  "for that; may be given again",
 	  apply_shared_address, MEMBER(anycast), .flags = OPTION_REPEATS },
 	{ NULL, "no-syn-window-fix", NULL, "leave the windows of SYNs alone; see convertd(8)",
 	  apply_flag, MEMBER(no_syn_window_fix) },
@@ -393,7 +393,7 @@ const struct option_spec options_table[] = {
 	  "need no round trip more: auto (where it is possible), on, off\n"
 	  "(default auto)",
 	  apply_hold_syn, MEMBER(hold_syn) },
-	{ NULL, "hold-time", "MILLISECONDS", "withhold each for so long at most",
+	{ NULL, "hold-time", "MILLISECONDS", "withhold each SYN for so long at most",
 	  NUMBER(hold_time, "milliseconds", 1, 2900, 700) },
 	{ NULL, "drop-foreign-syns", NULL,
 	  "drop SYNs without the beginning of a request; see convertd(8)", apply_flag,
@@ -403,7 +403,7 @@ const struct option_spec options_table[] = {
 	  "accept requests from these addresses; without any such\n"
 	  "rule from all that are not denied, with one from no others",
 	  apply_client, RULE(clients, "prefix", true, false) },
-	{ NULL, "deny-client", "PREFIX", "refuse them with Not Authorized", apply_client,
+	{ NULL, "deny-client", "PREFIX", "refuse requests from these addresses with Not Authorized", apply_client,
 	  RULE(clients, "prefix", false, false) },
 	{ NULL, "allow-destination", "PREFIX[:PORTS]",
 	  "connect to these addresses, to these ports; without any\n"
@@ -411,7 +411,7 @@ const struct option_spec options_table[] = {
 	  "private networks and this host itself need one, see\n"
 	  "convertd(8)",
 	  apply_destination, RULE(destinations, "prefix or port", true, true) },
-	{ NULL, "deny-destination", "PREFIX[:PORTS]", "refuse them with Not Authorized",
+	{ NULL, "deny-destination", "PREFIX[:PORTS]", "refuse to connect to them, with Not Authorized",
 	  apply_destination, RULE(destinations, "prefix or port", false, true) },
 	{ NULL, "own-address", "PREFIX",
 	  "deny this address as this host's own; for one that a NAT in\n"
@@ -421,8 +421,8 @@ const struct option_spec options_table[] = {
 	  apply_no_hairpin, MEMBER(access.no_hairpin) },
 
 	{ "Addresses towards servers, RFC 8803 4.4", "source", "PREFIX",
-	  "connect from this address, or from those in this prefix;\n"
-	  "each client keeps its own; may be given again\n"
+	  "connect to servers from this address, or from those in this\n"
+	  "prefix, where each client keeps one; may be given again\n"
 	  "(default: as the host's routes have it)",
 	  apply_source, MEMBER(sources), .flags = OPTION_REPEATS },
 	{ NULL, "preserve-client-address", NULL,
@@ -443,25 +443,27 @@ const struct option_spec options_table[] = {
 	  NUMBER(cookie_demand, "percent", 0, 100, 12) },
 
 	{ "Limits (0: none)", "max-connections", "N",
-	  "of all clients; beyond it they get Resource Exceeded\n"
+	  "connections of all clients; beyond it clients get Resource\n"
+	  "Exceeded\n"
 	  "(0: as many as the limit of open files allows)",
 	  NUMBER(limits.connections.total, NULL, 0, LIMIT_MAX, 0) },
 	{ NULL, "max-connections-per-client", "N",
-	  "of each client (0: as long as nobody else needs them)",
+	  "connections of each client (0: as many as nobody else needs)",
 	  NUMBER(limits.connections.per_client, NULL, 0, LIMIT_MAX, 0) },
 	{ NULL, "max-pending", "N",
 	  "requests of all clients that have no answer yet; beyond it\n"
-	  "one of the prefix that has most of them has to go",
+	  "one of the client prefix that has most of them is ended",
 	  NUMBER(limits.pending.total, NULL, 0, LIMIT_MAX, 4096) },
 	{ NULL, "max-pending-per-client", "N",
-	  "such requests of each client (0: as long as nobody else\n"
-	  "needs them)",
+	  "such requests of each client (0: as many as nobody else\n"
+	  "needs)",
 	  NUMBER(limits.pending.per_client, NULL, 0, LIMIT_MAX, 0) },
 	{ NULL, "max-memory", "MIB",
-	  "what connections that stand still may hold of the kernel's\n"
-	  "memory (0: half of what tcp_mem or the control group allows)",
+	  "memory of the kernel's that connections whose peers take\n"
+	  "nothing may hold (0: half of what tcp_mem or the control\n"
+	  "group allows)",
 	  NUMBER(max_memory, "MiB", 0, LIMIT_MAX, 0) },
-	{ NULL, "max-memory-per-client", "MIB", "of each client (0: an eighth of that)",
+	{ NULL, "max-memory-per-client", "MIB", "the same for each client (0: an eighth of that)",
 	  NUMBER(max_memory_per_client, "MiB", 0, LIMIT_MAX, 0) },
 	{ NULL, "max-errors", "N",
 	  "error replies a second to all clients; beyond it their\n"
@@ -514,7 +516,7 @@ const struct option_spec options_table[] = {
 	  "send to clients by this congestion control, such as bbr\n"
 	  "(default: as net.ipv4.tcp_congestion_control has it)",
 	  apply_congestion, MEMBER(congestion_client) },
-	{ NULL, "congestion-server", "NAME", "send to servers by this one", apply_congestion,
+	{ NULL, "congestion-server", "NAME", "send to servers by this congestion control", apply_congestion,
 	  MEMBER(congestion_server) },
 
 	{ "What it tells", "log-level", "LEVEL",
@@ -535,9 +537,10 @@ const struct option_spec options_table[] = {
 
 	{ "Other", "config", "FILE",
 	  "read more options there, one in a line, without dashes;\n"
-	  "what both say counts as it is said here",
+	  "an option that is given in both places has the value that\n"
+	  "the command line gives it",
 	  apply_path, MEMBER(config), .flags = OPTION_COMMAND_LINE },
-	{ NULL, "check-config", NULL, "say whether all this is right, and exit", apply_action,
+	{ NULL, "check-config", NULL, "say whether all options are right, and exit", apply_action,
 	  .fallback = SETTINGS_CHECK, .flags = OPTION_COMMAND_LINE },
 	{ NULL, "make-key", "FILE", "make a new file for --cookie-key, and exit", apply_make_key,
 	  MEMBER(make_key), .flags = OPTION_COMMAND_LINE | OPTION_LAST },

@@ -15,10 +15,10 @@
 
 struct settings;
 
-/* Where an option may stand, and how often. */
-#define OPTION_REPEATS 0x1      /* each adds something; otherwise the command line's counts */
-#define OPTION_COMMAND_LINE 0x2 /* not in a file */
-#define OPTION_LAST 0x4         /* nothing behind it is looked at */
+/* Flags of an option: where it may stand, and how often. */
+#define OPTION_REPEATS 0x1      /* each one adds something; without this flag, the command line's replaces the file's */
+#define OPTION_COMMAND_LINE 0x2 /* it is not allowed in a file */
+#define OPTION_LAST 0x4         /* the arguments behind it are ignored */
 
 struct option_spec {
 	const char *group; /* heading for this one and those behind it; NULL: no new one */
@@ -37,9 +37,10 @@ struct option_spec {
 /* The table ends with an option without a name. */
 extern const struct option_spec options_table[];
 
-/* The index in options_table, or -1. */
+/* Returns the index in options_table of the option with this name (without dashes), or -1. */
 int options_find(const char *name);
 
+/* Sets what has another default than zero. */
 void options_set_defaults(struct settings *settings);
 
 /* Prints the summary for --help to standard output. */

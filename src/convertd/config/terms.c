@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* terms.c - what sessions go by: the settings in force, and what this host makes of them */
+/* terms.c - what sessions go by: the settings in force, with what they come to on this host */
 #include "config.h"
 
 #include "convertd/config/terms.h"
@@ -15,11 +15,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Sessions beyond the limit of connections, whose clients can be told so: at least, and a part. */
+/* Sessions beyond the limit of connections, which exist only until their clients were told of it: so many, and a part of the limit. */
 #define REFUSALS_MIN 8
 #define REFUSALS_PART 64
 
-/* net.ipv4.tcp_fastopen: data in our SYNs; with the second bit, and no option then. */
+/*
+ * Bits of net.ipv4.tcp_fastopen (ip-sysctl.rst): 0x1 has connections that this host opens use Fast Open. With 0x4
+ * as well they send data without a cookie, and don't ask for one: so the server's cookie can't be learned.
+ */
 #define FASTOPEN_CLIENT 0x1
 #define FASTOPEN_WITH_COOKIES (FASTOPEN_CLIENT | 0x4)
 
@@ -30,11 +33,11 @@
 #define PIPES_MAX 256
 #define PIPES_PART 512
 
-/* Linux's own, where the sysctl can't be read. */
+/* Linux's defaults of net.ipv4.tcp_syn_retries and tcp_synack_retries, for where these can't be read. */
 #define SYN_RETRIES_DEFAULT 6
 #define SYNACK_RETRIES_DEFAULT 5
 
-/* Bits of the SYNs that this host sends; a sysctl that can't be read counts as its default. */
+/* Reads what the SYNs of this host can have; a sysctl that can't be read counts as its default. */
 static struct request_features read_features(const struct settings *settings, bool withheld,
 					     bool corrected)
 {
@@ -92,7 +95,7 @@ static int read_last_fd(void)
 	return files.rlim_cur > INT_MAX ? INT_MAX : (int)files.rlim_cur - 1;
 }
 
-/* One, those of the sysctl, and one more: tcp_fastopen_synack_timer(), Linux 6.18. */
+/* The SYN+ACKs for a SYN with data: the first one, those of the sysctl, and one more (tcp_fastopen_synack_timer(), Linux 6.18). */
 static unsigned read_synacks(void)
 {
 	int retries = sysctl_read("net.ipv4.tcp_synack_retries");

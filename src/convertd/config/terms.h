@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * terms.h - what sessions go by: the settings in force, and what this host makes of them
+ * terms.h - what sessions go by: the settings in force, with what they come to on this host
  *
- * Terms never change. A reload makes new ones; the old live as long as some worker still has them.
+ * Settings (settings.h) are what the operator has written. Terms are made of them when they come into force: limits that the
+ * open files allow, memory that the kernel has, TCP options that the sysctls switch on. Terms never change; a reload
+ * makes new ones, and the old ones live as long as a worker has a reference to them.
  */
 #ifndef CONVERTD_TERMS_H
 #define CONVERTD_TERMS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * access.c - who may use the converter, and where to: the policy over rules.h
+ * access.c - who may use the converter, and where to: the policy over access_rules.h
  *
  * A converter stands inside the operator's network and connects wherever it is told to. So what
  * could be reached only from there is denied unless the operator allows it:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* access.h - who may use the converter, and where to: the policy over rules.h */
+/* access.h - who may use the converter, and where to: the policy over access_rules.h */
 #ifndef CONVERTD_ACCESS_H
 #define CONVERTD_ACCESS_H
 

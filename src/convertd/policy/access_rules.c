@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rules.c - prefixes that are allowed or denied; the longest match wins
+ * access_rules.c - prefixes that are allowed or denied; the longest match wins
  *
  * The rules lie in the order in which they are asked: long prefixes before short ones, and those of
  * one length by address. Each length is searched by halves for the prefix that the address has

@@ -13,7 +13,7 @@
  * handshake: so nobody is shut out, and nothing that is forged gets to a server.
  *
  * A crowd of one prefix, be it forged or not, is one prefix's affair: while less than that share is pending besides
- * the greediest one (limits.c), cookies are demanded of that one alone.
+ * the greediest one (limits_count.c), cookies are demanded of that one alone.
  *
  *     off ── unproven clients are as many as may be ──> in force
  *     in force ── half as many or fewer, for CALM_MS ──> off
@@ -36,7 +36,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* So long it has to be calm, before nothing is demanded any more. */
+/* How long there must be few unproven clients before cookies aren't demanded any more. */
 #define CALM_MS 5000
 
 /* Errors that may be sent at once, in seconds' worth. */
@@ -46,7 +46,7 @@ struct demand {
 	atomic_uint unproven;
 	atomic_uint most, errors;
 	atomic_bool in_force, shared;
-	_Atomic uint64_t restless_ms; /* when there were more than half of the most, last */
+	_Atomic uint64_t restless_ms; /* when more than half of the most were unproven the last time */
 	_Atomic uint64_t since_ms, begun;
 	struct log_limit error_limit;
 
@@ -172,7 +172,7 @@ bool demand_take_error(struct demand *demand)
 
 /* ----- cookies ----- */
 
-/* Sees to the key of this epoch, which is returned. With the lock. */
+/* Draws a key if a new epoch has begun. Returns the number of the epoch. The caller holds the lock. */
 static uint64_t renew_key(struct demand *demand)
 {
 	uint64_t epoch = (uint64_t)time(NULL) / demand->lifetime;
@@ -186,7 +186,7 @@ static uint64_t renew_key(struct demand *demand)
 bool demand_make(struct demand *demand, const struct in6_addr *client, const uint8_t *cookie,
 		 size_t len, uint8_t out[static COOKIES_LEN])
 {
-	/* One that could be ours of before a restart is replaced. */
+	/* A cookie that this converter could have made before a restart is replaced. */
 	if (cookie && (len != COOKIES_LEN || atomic_load(&demand->shared)))
 		return false;
 	pthread_mutex_lock(&demand->lock);

@@ -19,7 +19,7 @@ struct demand_settings {
 	bool shared;       /* other converters have our address, and keys of their own */
 };
 
-/* What is told of it. */
+/* What the status tells of it. */
 struct demand_facts {
 	unsigned unproven, most;
 	bool in_force;
@@ -34,10 +34,10 @@ void demand_destroy(struct demand *demand);
 
 /* ----- by all threads, at any time ----- */
 
-/* From now on; keys stay as they are. */
+/* Puts settings in force; keys stay as they are. */
 void demand_configure(struct demand *demand, const struct demand_settings *settings);
 
-/* A client that hasn't proved its address is there, and has to do with us; or it has proved it, or is gone. */
+/* Counts a client that hasn't proved its address; or counts it no more, as it has proved it or is gone. */
 void demand_enter(struct demand *demand);
 void demand_leave(struct demand *demand);
 
@@ -45,20 +45,19 @@ void demand_leave(struct demand *demand);
 bool demand_in_force(struct demand *demand);
 
 /*
- * demand_is_for() - is one demanded of this client?
- * While all that is too much may be one attacker's, whoever isn't near him is served as ever.
+ * demand_is_for() - is a cookie demanded of this client?
+ * While one prefix, which may be an attacker's, makes up what is too much, clients of other prefixes are served as ever.
  */
 bool demand_is_for(struct demand *demand, struct limits *limits, const struct in6_addr *client);
 
-/* May one more client be told so, now? If so that is counted. */
+/* May one more client be told now that a cookie is demanded? If so, that is counted. */
 bool demand_take_error(struct demand *demand);
 
 /*
  * demand_make() - this process's cookie for a client
  * @client: IPv4 as v4-mapped
  * @cookie, @len: what the client has sent instead, or NULL
- * Returns false where it is better to wait for the client's third ACK than to give it one: it has a
- * cookie that is somebody else's.
+ * Returns false where the client has somebody else's cookie: to wait for its third ACK is better than to replace it.
  */
 bool demand_make(struct demand *demand, const struct in6_addr *client, const uint8_t *cookie,
 		 size_t len, uint8_t out[static COOKIES_LEN]);

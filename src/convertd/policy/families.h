@@ -49,7 +49,7 @@ bool families_is_routed(enum family family);
 /* Is a request for a server at @address (IPv4 as v4-mapped) to be refused, as it would be in vain? */
 bool families_refuse(const struct in6_addr *address, uint64_t now_ms);
 
-/* The server was reached, or has refused: both take packets there and back. */
+/* The server was reached, or has refused: in both cases packets went there and back. */
 void families_answered(const union sockaddr_ip *server, uint64_t now_ms);
 
 /*
@@ -85,7 +85,7 @@ void families_set_routed(enum family family, bool routed, bool tell, uint64_t no
 /* The routes have changed: what didn't work may work now. */
 void families_routes_changed(uint64_t now_ms);
 
-/* For tests: as if the process had just begun. */
+/* Forgets all, as if the process had just begun: for tests. */
 void families_forget(void);
 
 #endif

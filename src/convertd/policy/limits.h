@@ -2,10 +2,10 @@
 /*
  * limits.h - how much of the converter one client prefix, and all of them, may take (no I/O)
  *
- * A client here is all addresses of one prefix. What sessions, and SYNs that are withheld, are to this file
- * is a struct limits_member. Where there are too many, one of whoever has most has to make room: see
- * limits.c. Nothing is looked at but counters and times that are handed in. All threads may use one
- * struct limits at once; a member is its owner's, one thread's.
+ * A client here is all addresses of one prefix. A session, or a SYN that is withheld, is a struct limits_member here.
+ * Where there are too many, a member of the client that has most has to make room: limits_count.c has the theory. The
+ * only inputs are counters and times that the caller hands in. All threads may use one struct limits at once; a
+ * member belongs to its owner, which is one thread.
  */
 #ifndef CONVERTD_LIMITS_H
 #define CONVERTD_LIMITS_H
@@ -24,7 +24,7 @@ struct limit {
 	unsigned total;
 };
 
-/* Bytes of kernel memory; a client's share, and what all may have. 0 in total: no limit. */
+/* Bytes of kernel memory that one client and all of them may hold. 0 in total: no limit. */
 struct limits_memory {
 	uint64_t per_client;
 	uint64_t total;
@@ -42,10 +42,10 @@ struct limits_settings {
 /* What a member is counted as. */
 enum limits_class {
 	LIMITS_PENDING,  /* until the server has answered and the client has been told */
-	LIMITS_WAITING,  /* the same, and it waits for its client's bytes */
-	LIMITS_WITHHELD, /* the same, a SYN that is withheld, or let go and not accepted yet */
-	LIMITS_OPEN,     /* from then on */
-	LIMITS_REFUSING, /* until its refusal has arrived */
+	LIMITS_WAITING,  /* pending, and it waits for its client's bytes */
+	LIMITS_WITHHELD, /* pending, and it is a SYN that is withheld, or released and not accepted yet */
+	LIMITS_OPEN,     /* the server has answered and the client has been told */
+	LIMITS_REFUSING, /* until its client has the refusal */
 	LIMITS_CLASS_COUNT
 };
 
@@ -53,9 +53,9 @@ struct limits;
 struct limits_client;
 struct limits_member;
 
-/* A thread that has members. */
+/* The owner of members: a thread. */
 struct limits_owner {
-	struct limits_member *told; /* those that have been told to go, by whomever */
+	struct limits_member *told; /* its members that have been told to go */
 	/* Has that thread call limits_next_told() soon. Called by any thread, with a lock held. */
 	void (*wake)(struct limits_owner *owner);
 };
@@ -72,52 +72,52 @@ struct limits_member_kind {
 struct limits_member {
 	struct limits_owner *owner;
 	const struct limits_member_kind *kind; /* NULL: it can always be ended */
-	/* From here on it is limits.c's. */
+	/* What follows is private to the files limits_….c. */
 	struct limits_client *client;
 	struct limits_member *prev, *next;
 	struct heap_node stalled;
 	uint64_t memory;     /* bytes */
 	uint32_t stalled_ms;
 	uint8_t class;       /* enum limits_class */
-	uint8_t reason;      /* enum outcome: it has been told to go, and isn't counted any more */
+	uint8_t reason;      /* enum outcome: why it has been told to go, and isn't counted any more; or OUTCOME_NONE */
 };
 
-/* Nothing is limited yet. Returns NULL without memory or a source of random numbers. */
+/* Makes limits that limit nothing yet. Returns NULL without memory or a source of random numbers. */
 struct limits *limits_create(void);
 
-/* No member may be counted any more. NULL is fine. */
+/* Frees the limits, which must not count any member any more. NULL is fine. */
 void limits_destroy(struct limits *limits);
 
-/* In force for all that is asked from now on; who is whose client stays as it was counted. */
+/* Puts settings in force for all later calls. Members stay with the clients that they were counted for. */
 void limits_configure(struct limits *limits, const struct limits_settings *settings);
 
 /*
- * limits_enter() - a session, or a withheld SYN, of the client at @address (IPv4 as v4-mapped) begins
+ * limits_enter() - counts a member: a session, or a withheld SYN, of the client at @address (IPv4 as v4-mapped)
  * Returns 0, or -ENOMEM and it isn't counted.
  */
 int limits_enter(struct limits *limits, struct limits_member *member, const struct in6_addr *address,
 		 enum limits_class class);
 
-/* It is counted as something else from now on. */
+/* Counts a member as another class from now on. */
 void limits_move(struct limits *limits, struct limits_member *member, enum limits_class class);
 
-/* Something has moved on it: it is the last of its client's to be taken for idle. */
+/* Something has moved on a member: it is the last of its client's members to be taken for idle. */
 void limits_touch(struct limits *limits, struct limits_member *member);
 
-/* It has ended. */
+/* Counts a member no more, as it has ended or is given back. */
 void limits_leave(struct limits *limits, struct limits_member *member, uint64_t now_ms);
 
 /*
  * limits_admit() - may this pending member go on with its request?
- * It is counted already. Where it is one too many in all, another makes room if one has to.
- * Returns OUTCOME_NONE, or of what it is one too many.
+ * It is counted already. Where it is one too many in all, another member makes room if one has to.
+ * Returns OUTCOME_NONE, or the limit that it exceeds.
  */
 enum outcome limits_admit(struct limits *limits, struct limits_member *member);
 
-/* limits_may_withhold() - the same of a SYN, by the share of what may be pending that these have */
+/* limits_may_withhold() - the same for a SYN, by the part of what may be pending that may be withheld */
 bool limits_may_withhold(struct limits *limits, struct limits_member *member);
 
-/* limits_may_stay() - the same of a client's socket, whatever it has to say */
+/* limits_may_stay() - the same for the socket of a client, whatever its request will be */
 bool limits_may_stay(struct limits *limits, struct limits_member *member);
 
 /*
@@ -130,14 +130,14 @@ bool limits_may_refuse(struct limits *limits, struct limits_member *member);
 bool limits_take_error(struct limits *limits, struct limits_member *member, uint64_t now_ms);
 
 /*
- * limits_pending_apart() - pending requests that are not those of the greediest prefix that @address isn't in
- * That prefix is looked for as whoever has to make room is. For a client without neighbours who have
- * much, this is what is pending besides those who may be one attacker.
+ * limits_pending_apart() - how many requests are pending apart from those of the greediest prefix that @address isn't in
+ * That prefix is found as the client that has to make room is. For a client whose neighbours have little, this is what
+ * is pending besides what may be one attacker's.
  */
 uint64_t limits_pending_apart(struct limits *limits, const struct in6_addr *address);
 
 /*
- * limits_hold() - so much kernel memory does this member hold, and for so long hasn't it moved
+ * limits_hold() - notes how much kernel memory a member holds, and for how long that hasn't moved
  * Where its client, a prefix above or all hold too much, one that doesn't move is told to go.
  */
 void limits_hold(struct limits *limits, struct limits_member *member, uint64_t bytes,
@@ -145,21 +145,21 @@ void limits_hold(struct limits *limits, struct limits_member *member, uint64_t b
 
 /*
  * limits_next_told() - the next of this owner's members that has been told to go; NULL if there is none
- * It is the owner's to end, by limits_leave(), or limits_move() to LIMITS_REFUSING. A pending one
- * that gets open before it is asked for here has made room, and stays.
+ * The owner ends it, by limits_leave(), or limits_move() to LIMITS_REFUSING. A pending member that became open before
+ * this call has made room that way, and stays.
  */
 struct limits_member *limits_next_told(struct limits *limits, struct limits_owner *owner,
 				       enum outcome *reason);
 
-/* The members of all clients, those that have been told to go included; the clients that are known. */
+/* How many members there are, those that have been told to go included; how many of its client; how many clients are known. */
 size_t limits_members(struct limits *limits);
 size_t limits_members_of(struct limits *limits, const struct limits_member *member); /* of its client */
 size_t limits_clients(struct limits *limits);
 
-/* Bytes of kernel memory that are known of. */
+/* Bytes of kernel memory that all members hold, as limits_hold() was told. */
 uint64_t limits_memory(struct limits *limits);
 
-/* Clients without a member that are known at most. */
+/* How many clients without a member are remembered at most. */
 #define LIMITS_IDLE_MAX 8192
 
 /* One in so many of what may be pending may be a SYN that is withheld. */

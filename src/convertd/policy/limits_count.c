@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * limits.c - how much of the converter one client prefix, and all of them, may take (no I/O)
+ * limits_count.c - how much of the converter one client prefix, and all of them, may take (no I/O)
  *
  * The problem. A number for each client is too large or too small: a thousand users behind one address are
  * one client, and one user with a /56 is 256. So, unless the operator says otherwise, a client may have all
@@ -8,11 +8,10 @@
  * greediest of the largest prefixes, in it the greediest of the next ones, down to a client (shares.h).
  * If that is the newcomer itself, it is refused.
  *
- * Who of that client? One that waits for its client's bytes, the oldest; else, of those that are pending,
- * the oldest, as its server is the least likely to answer; of open ones, the one on which nothing
- * has moved for longest. Requests come in the SYN as a rule and never wait, so where more than half of
- * what is pending waits, one of the waiting makes room. An open connection makes room only for a prefix that
- * has less than half as much: who is served stays served, among equals.
+ * Which member of that client? The oldest that waits for its client's bytes; else the oldest that is pending, as its
+ * server is the least likely to answer; else the open one on which nothing has moved for longest. Requests come in the
+ * SYN as a rule and never wait, so where more than half of what is pending waits, one of the waiting makes room. An open
+ * connection makes room only for a prefix that has less than half as much: who is served stays served, among equals.
  *
  * Where all have as much as each other, the one that has had it for longest makes room. So a flood from
  * more prefixes than there is room for pushes itself out, and leaves a newcomer the time of one round.
@@ -45,7 +44,7 @@
 
 #define SHARE_BIT(share) (1U << (share))
 
-/* What a member of each class has a share of. */
+/* Which shares a member of each class counts in. */
 static const unsigned class_shares[] = {
 	[LIMITS_PENDING] = SHARE_BIT(SHARE_PENDING) | SHARE_BIT(SHARE_CONNECTIONS),
 	[LIMITS_WAITING] = SHARE_BIT(SHARE_WAITING) | SHARE_BIT(SHARE_PENDING) |
@@ -116,7 +115,7 @@ static struct limits_client *client_create(struct limits *limits, const uint8_t 
 	return NULL;
 }
 
-/* The client of that key, which isn't idle any more; made if it isn't known. NULL without memory. */
+/* Returns the client of that key, made if it isn't known, and no longer among the idle ones; NULL without memory. */
 static struct limits_client *client_get(struct limits *limits, const uint8_t key[static SHARES_KEY_LEN])
 {
 	struct limits_client *client;
@@ -131,7 +130,7 @@ static struct limits_client *client_get(struct limits *limits, const uint8_t key
 	return client;
 }
 
-/* It has a share of all those, one more or (@by is -1) one less. */
+/* Adds @by, 1 or -1, to each of the shares in the set @shares for the member's client and the prefixes above. */
 static void add_shares(struct limits *limits, const struct limits_member *member, unsigned shares, int by)
 {
 	for (int share = 0; share < SHARE_COUNT; share++)
@@ -171,7 +170,7 @@ static void uncount(struct limits *limits, struct limits_member *member)
 	limits_set_memory(limits, member, 0, 0);
 }
 
-/* It is no longer among those that have been told to go. */
+/* Takes a member out of those that have been told to go. */
 static void untell(struct limits *limits, struct limits_member *member)
 {
 	/* limits_next_told() may have taken it out. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* limits_room.c - who makes room where there are too many: see limits.c for the theory */
+/* limits_room.c - who makes room where there are too many: see limits_count.c for the theory */
 #include "config.h"
 
 #include "convertd/policy/limits_private.h"
 
 #include <string.h>
 
-/* A newcomer has so many make room at most: where a reload has lowered a limit by more, nobody goes for that. */
+/* A newcomer has so many members make room at most: where a reload has lowered a limit by more, no others go for that. */
 #define MAKE_ROOM_MAX 16
 
-/* A prefix may be told so many errors a second of all that may be sent: by its height, one in so many. */
+/* The part of all errors a second that a prefix may be sent: by its height, one in so many. */
 static const unsigned errors_part[] = { 0, 8, 4, 2 };
 
-/* Whose members make room, by what there is too much of: the first class that the client has. */
+/* Which members make room, by the share that there is too much of: those of the first class that the client has. */
 static const struct {
 	unsigned count;
 	uint8_t class[LIMITS_CLASS_COUNT];
@@ -23,7 +23,7 @@ static const struct {
 	[SHARE_CONNECTIONS] = { 4, { LIMITS_WAITING, LIMITS_OPEN, LIMITS_PENDING, LIMITS_WITHHELD } },
 };
 
-/* Of @client's members one that has to go for @newcomer's sake; NULL if none has to. */
+/* Chooses a member of @client that has to go for @newcomer; NULL if none has to. */
 static struct limits_member *choose_of(const struct limits_client *client, enum share share,
 				       const struct limits_member *newcomer)
 {
@@ -33,7 +33,7 @@ static struct limits_member *choose_of(const struct limits_client *client, enum 
 		enum limits_class class = (enum limits_class)victims[share].class[i];
 		struct limits_member *first = client->members[class];
 
-		/* Its own may only be taken from where nothing has been asked for yet. */
+		/* A newcomer replaces a member of its own client only if that hasn't asked for anything yet. */
 		if (own && class != LIMITS_WAITING)
 			return NULL;
 		if (first == newcomer)
@@ -120,7 +120,7 @@ enum outcome limits_admit(struct limits *limits, struct limits_member *member)
 	enum outcome reason;
 
 	pthread_mutex_lock(&limits->lock);
-	/* Told to go itself, it will be gone soon: until then it is as good as refused. */
+	/* A member that has been told to go itself is refused meanwhile. */
 	reason = member->reason != OUTCOME_NONE ? (enum outcome)member->reason : admit(limits, member);
 	pthread_mutex_unlock(&limits->lock);
 	return reason;
@@ -140,7 +140,7 @@ bool limits_may_withhold(struct limits *limits, struct limits_member *member)
 	return reason == OUTCOME_NONE;
 }
 
-/* Refusals go first: they are told already. */
+/* Clients that are being refused go first: they have been told already. */
 static bool may_stay(struct limits *limits, const struct limits_member *newcomer)
 {
 	size_t limit = limits->settings.sockets;
@@ -203,7 +203,7 @@ static unsigned error_rate(const struct limits *limits, const struct shares_node
 		return errors->total;
 	if (!node->height)
 		return errors->per_client;
-	/* Where that would be none at all, the prefix is as free as its clients. */
+	/* If the part comes to 0, the prefix has no limit besides those of its clients. */
 	return errors->total / errors_part[node->height];
 }
 

@@ -22,7 +22,7 @@
 /* A token is the content of a Cookie TLV, a whole number of words. */
 #define OWN_TOKEN_LEN 36
 
-/* What --own-address says. */
+/* The addresses of --own-address. */
 struct own_told {
 	struct prefix prefix[OWN_TOLD_MAX];
 	size_t count;
@@ -37,7 +37,7 @@ bool own_is_told(const struct own_told *told, const struct in6_addr *address);
 /* Draws the key of tokens. Once, before all others; sodium_init() must have been called. */
 void own_init(void);
 
-/* What was learned. */
+/* An address that was learned. */
 struct own_learned {
 	struct in6_addr address;
 	uint16_t port; /* only this port of it is known to lead here; 0: all of them */
@@ -51,10 +51,10 @@ struct own_learned {
  */
 void own_learn(const struct in6_addr *address, uint16_t port, uint64_t now_ms);
 
-/* Has that been learned? Costs next to nothing while nothing was learned. */
+/* Has this address, or that port of it, been learned? Costs next to nothing while nothing was learned. */
 bool own_is_learned(const struct in6_addr *address, uint16_t port, uint64_t now_ms);
 
-/* Changes whenever an address is learned that wasn't known: what was decided before may be wrong. */
+/* A number that changes whenever an address is learned that wasn't known: what was decided before may be wrong. */
 unsigned own_generation(void);
 
 /* Copies what is known now. Returns how many. */

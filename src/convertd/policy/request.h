@@ -23,7 +23,7 @@ struct request_features {
 	struct convert_withholding withholding; /* told with it, if SYNs are withheld or corrected */
 };
 
-/* Of an Echo TLV: no more than this comes back. */
+/* KiB of what follows an Echo TLV that come back at most. */
 #define REQUEST_ECHO_KIB 256
 
 enum request_action {
@@ -41,7 +41,7 @@ struct request_decision {
 	const char *reason; /* for the log; NULL for WAIT and CONNECT */
 	size_t length;      /* bytes of the stream that the request takes, if it is valid */
 
-	bool valid; /* it is a request, and may be granted or not */
+	bool valid; /* the bytes are a request, which may be granted or not */
 	bool has_cookie;
 	struct convert_span cookie; /* in the request, with its padding */
 
@@ -54,11 +54,10 @@ struct request_decision {
 	bool info;               /* the answer starts with what we support */
 	bool echo;               /* ANSWER: what follows the request is to come back */
 
-	/* ANSWER: the whole message; is it an Error TLV? */
-	bool refused;
-	bool proven;   /* its cookie proves the client's address */
-	bool demanded; /* ANSWER: it has no cookie, and for now one is demanded (demand.h) */
-	bool lacking; /* refused for something that this converter lacks: the client may do it itself */
+	bool refused;  /* ANSWER: the message is an Error TLV */
+	bool proven;   /* the request's cookie proves the client's address */
+	bool demanded; /* ANSWER: the request has no cookie, and for now one is demanded (demand.h) */
+	bool lacking;  /* ANSWER: refused for something that this converter lacks and the client may have */
 	uint8_t answer[CONVERT_MESSAGE_MAX];
 	size_t answer_len;
 };

@@ -24,7 +24,7 @@
 enum share {
 	SHARE_WAITING,     /* sessions that wait for their client's bytes */
 	SHARE_PENDING,     /* all that are pending, these included */
-	SHARE_WITHHELD,    /* SYNs that are withheld, or let go and not accepted yet */
+	SHARE_WITHHELD,    /* SYNs that are withheld, or released and not accepted yet */
 	SHARE_CONNECTIONS, /* all that are pending or open */
 	SHARE_REFUSING,    /* refusals that are on their way */
 	SHARE_MEMORY,      /* bytes of kernel memory */
@@ -50,14 +50,14 @@ struct shares_node {
 struct shares {
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
 	struct shares_node root;
-	struct shares_node *prefixes; /* those between */
+	struct shares_node *prefixes; /* the nodes that are neither leaf nor root */
 	uint64_t turn;
 };
 
-/* libsodium is initialized. */
+/* Makes an empty tree; libsodium must be initialized. */
 void shares_init(struct shares *shares);
 
-/* No leaf may be attached any more. */
+/* Frees the tree, to which no leaf may be attached any more. */
 void shares_fini(struct shares *shares);
 
 /* A hash that nobody can predict, of a name in any table of this tree's users. */
@@ -73,10 +73,10 @@ void shares_key(const struct in6_addr *address, uint8_t bits, uint8_t key[static
  */
 int shares_attach(struct shares *shares, struct shares_node *leaf);
 
-/* Takes it out again; it has nothing any more. Prefixes above that are of no more use are freed. */
+/* Takes a leaf out, which must have nothing any more. Prefixes above that have no other leaf are freed. */
 void shares_detach(struct shares *shares, struct shares_node *leaf);
 
-/* @leaf has @by more or, if it is negative, less. */
+/* Adds @by, which may be negative, to what @leaf and all prefixes above it have. */
 void shares_add(struct shares *shares, struct shares_node *leaf, enum share share, int64_t by);
 
 static inline uint64_t shares_of(const struct shares_node *node, enum share share)

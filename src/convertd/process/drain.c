@@ -2,9 +2,14 @@
 /*
  * drain.c - the end of the process: no new clients, and some time for those that are served
  *
- * Whoever has connected before the listeners were closed is served as ever, in whatever state its
- * session is. Nothing is told to sessions: a look at how many are left, ten times a second, works
- * the same for any number of threads that serve them, and costs nothing when nobody drains.
+ * The problem. A connection through the converter breaks when the converter ends, so a stop gives sessions time to end by
+ * themselves.
+ *
+ * States: serving (no struct drain), draining, and the end of the main loop. drain_start() closes the listeners; clients
+ * who had connected before are served as ever, in whatever state their sessions are. The drain ends when no session is
+ * left, when --drain-timeout is over, or by a second signal (drain_cut()); sessions that are left then are reset by
+ * service_destroy(). Sessions aren't told that the process drains: their number is looked at ten times a second,
+ * which works the same for any number of workers and costs nothing while nobody drains.
  */
 #include "config.h"
 
@@ -19,12 +24,13 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
+/* How often the number of sessions that are left is looked at. */
 #define LOOK_MS 100
 
-/* What the end takes besides, and more. */
+/* The service manager is asked for this much time on top of --drain-timeout, to reset and free what is left. */
 #define END_SECONDS 10
 
-/* A line about how many are left. */
+/* How often the log says how many sessions are left. */
 #define REPORT_MS 10000
 
 struct drain {
@@ -32,7 +38,7 @@ struct drain {
 	struct service *service;
 	struct event *look;
 	uint64_t end_ms, report_ms;
-	size_t told; /* to the service manager: how many are left */
+	size_t told; /* the number of sessions left that the service manager was told last */
 };
 
 static const char *plural(size_t count)
@@ -79,7 +85,7 @@ struct drain *drain_start(struct event_base *base, struct service *service, bool
 	struct drain *drain = seconds ? calloc(1, sizeof(*drain)) : NULL;
 	size_t left;
 
-	/* The manager's own patience may be shorter. */
+	/* The service manager may have a shorter time-out of its own (TimeoutStopSec=). */
 	notify_send("STOPPING=1\nEXTEND_TIMEOUT_USEC=%llu", (seconds + END_SECONDS) * 1000000ULL);
 	service_stop_accepting(service, replaced);
 	left = service_sessions(service);

@@ -53,10 +53,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Without an attempt to start another convertd. */
+/* Milliseconds that the old process waits for somebody to start another convertd, or to try; see above. */
 #define PATIENCE_MS 20000
 
-/* For a word of the other side. */
+/* Milliseconds that each side waits for the other side's next message. */
 #define ANSWER_MS 5000
 
 #define PLACES_MAX (LISTEN_ADDRESSES_MAX + METRICS_ADDRESSES_MAX)
@@ -74,12 +74,12 @@ struct message {
 	uint32_t word;
 };
 
-/* What it is to who asks. */
+/* What this process is to another convertd that asks; see the conversation above. */
 enum stage {
-	STAGE_SERVING,
-	STAGE_PAUSED,   /* for the conversation that there is */
-	STAGE_DRAINING,
-	STAGE_OVER, /* its sockets are another one's */
+	STAGE_SERVING,  /* it accepts clients */
+	STAGE_PAUSED,   /* it accepts nobody until the conversation has ended; then it serves again, or has been replaced */
+	STAGE_DRAINING, /* it is stopping, and has only its sockets for HTTP and its rules to give */
+	STAGE_OVER,     /* another convertd serves with its sockets */
 };
 
 struct offer {
@@ -102,7 +102,7 @@ struct handover {
 	bool left;
 };
 
-/* ----- places, and who is there ----- */
+/* ----- the names by which a serving convertd is found ----- */
 
 static size_t place_count(const struct settings *settings)
 {
@@ -128,7 +128,7 @@ static socklen_t place_address(const struct settings *settings, size_t number,
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* Root's or our own: nobody else has a say in who serves, or gives us sockets. */
+/* Is the other side a process of root's or of our own user's? Nobody else may decide who serves, or give us sockets. */
 static bool peer_is_ours(int fd)
 {
 	struct ucred peer;
@@ -243,7 +243,7 @@ static void on_offer(evutil_socket_t fd, short what, void *arg)
 		close(asking);
 		return;
 	}
-	/* All that is given fits into its buffer, as a rule. */
+	/* As a rule all messages fit into the socket's buffer; a peer that doesn't read mustn't stop the main thread. */
 	setsockopt(asking, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	handover->conversation = asking;
 	handover->word = event_new(handover->base, asking, EV_READ | EV_PERSIST, on_word, handover);
@@ -402,7 +402,7 @@ void handover_destroy(struct handover *handover)
 
 /* ----- the one that starts ----- */
 
-/* The next message, with its descriptor or -1. Returns false at the end of the conversation. */
+/* Waits for the next message, with its descriptor or -1. Returns false at the end of the conversation. */
 static bool hear(int fd, struct message *message, int *passed)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLIN };
@@ -416,7 +416,7 @@ static bool hear(int fd, struct message *message, int *passed)
 				    (ssize_t)sizeof(*message);
 }
 
-/* Returns whether all has been given. */
+/* Passes each descriptor to @take. Returns whether the other side has given all that it has (DONE). */
 static bool hear_all(int fd, void (*take)(void *arg, enum handover_kind kind, int fd), void *arg)
 {
 	struct message message;

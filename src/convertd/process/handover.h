@@ -20,9 +20,9 @@ enum handover_kind {
 
 /* ----- the convertd that serves ----- */
 
-/* What it has to do; all of it is called in its main thread's loop. */
+/* What the serving convertd has to do for the handover; all of it is called in its main thread's loop. */
 struct handover_duties {
-	/* Accept who is in the queues, and nobody who comes later; then as before again. */
+	/* pause: accept the clients that are in the queues, and none that come later; resume: accept as before. */
 	void (*pause)(void *arg);
 	void (*resume)(void *arg);
 	/* Call handover_give() for each socket; @listeners: for those for clients as well. */
@@ -59,7 +59,7 @@ void handover_await(struct handover *handover);
 /* It is stopping: there is nothing to pause or to end any more, but other sockets to give. */
 void handover_set_draining(struct handover *handover);
 
-/* One of the sockets, within the duty; it stays the caller's. */
+/* Gives the other convertd one socket; to be called by the duty @give only. It stays the caller's. */
 void handover_give(struct handover *handover, enum handover_kind kind, int fd);
 
 /* ----- the one that starts ----- */
@@ -75,10 +75,10 @@ void handover_give(struct handover *handover, enum handover_kind kind, int fd);
 int handover_ask(const struct settings *settings, bool replace,
 		 void (*take)(void *arg, enum handover_kind kind, int fd), void *arg);
 
-/* We serve: the other one ends with its sessions. Closes @conversation; -1 is fine. */
+/* Tells the other convertd that this one serves: it ends once its sessions have. Closes @conversation; -1 is fine. */
 void handover_confirm(int conversation);
 
-/* Tells the convertd that waits for this one, if it does, that it has been tried. Returns whether one does. */
+/* Tells the convertd at the other end of the lifeline, if there is one, that a start was tried. Returns whether there is one. */
 bool handover_touch(int lifeline);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * inherit.c - sockets that the service manager has passed on: sd_listen_fds(3)
+ * inherit.c - sockets that this process is started with: sd_listen_fds(3)
  *
- * A service manager that keeps the sockets open loses no client while convertd restarts: they wait
+ * The problem. A service manager that keeps the sockets open loses no client while convertd restarts: they wait
  * in the sockets' queues. The protocol is three variables: LISTEN_FDS descriptors from 3 on are
  * meant for the process LISTEN_PID, and LISTEN_FDNAMES has a name for each. See notify.c for why
  * this isn't libsystemd's.
@@ -33,10 +33,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* SD_LISTEN_FDS_START */
+/* The first descriptor that is passed: SD_LISTEN_FDS_START of sd_listen_fds(3). */
 #define FIRST 3
 
-/* More than each worker has for each --listen, unless there are very many of both. */
+/* Descriptors that are taken at most: more than one for each worker and --listen, unless there are very many of both. */
 #define SOCKETS_MAX 4096
 
 #define NAME_MAX_LEN 64
@@ -45,7 +45,7 @@
 
 #define PROTOCOL_REMEDY "set SocketProtocol=mptcp in its unit (systemd 257)"
 
-/* Of a time without MPTCP. */
+/* A socket that an earlier convertd has made while the kernel had no MPTCP. */
 #define KEPT_REMEDY "stop convertd and start it, rather than restart it, for it to make others"
 
 static const struct place nowhere;
@@ -57,7 +57,7 @@ static bool get_option(int fd, int option, int *value)
 	return getsockopt(fd, SOL_SOCKET, option, value, &len) == 0;
 }
 
-/* Why it is nothing to accept clients on; NULL if it is. */
+/* Says why clients can't be accepted on this descriptor; NULL if they can. */
 static const char *find_fault(int fd, int *protocol)
 {
 	int type, listens;
@@ -115,14 +115,14 @@ size_t inherit_find(const struct inherited *inherited, const struct listen_addre
 	return n;
 }
 
-/* accept() must never block, and no child may have it. */
+/* Sets O_NONBLOCK, since accept() must never block, and FD_CLOEXEC. */
 static bool prepare(int fd)
 {
 	return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0 &&
 	       fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
-/* @name: what LISTEN_FDNAMES calls it */
+/* Adds a listening socket, or tells @problems why it is useless. @name: what LISTEN_FDNAMES calls it */
 static bool inherit_one(struct inherited *inherited, int fd, const char *name,
 			struct problems *problems)
 {
@@ -136,7 +136,7 @@ static bool inherit_one(struct inherited *inherited, int fd, const char *name,
 	if (!fault && !find_place(fd, socket))
 		fault = "it has no IPv4 or IPv6 address; " UNIT_REMEDY;
 	if (!fault && !kept && inherit_is_unit(inherited, &socket->where))
-		/* Its queue would never be looked at. */
+		/* Clients in this one's queue would never be accepted. */
 		fault = "another one has the same address; remove one of them";
 	if (!fault && !prepare(fd))
 		fault = strerror(errno);
@@ -144,7 +144,7 @@ static bool inherit_one(struct inherited *inherited, int fd, const char *name,
 		problems_add(problems, &nowhere, "inherited socket %d, %s: %s", fd, quote, fault);
 		return false;
 	}
-	/* Those that are handed over are the ones that the manager has kept. */
+	/* Sockets that are handed over are those that the manager has kept: the warning has been given already. */
 	if (protocol == IPPROTO_TCP && sysctl_read("net.mptcp.enabled") > 0 &&
 	    !(inherited->handed_over && inherited->lifeline >= 0))
 		log_warning("inherited socket %d, %s, %s is plain TCP: clients use one path only; %s", fd,
@@ -198,7 +198,7 @@ static bool inherit_all(struct inherited *inherited, const char *count_text, con
 	return true;
 }
 
-/* Are they for this process? */
+/* Are the descriptors of LISTEN_FDS for this process? */
 static bool is_addressed(void)
 {
 	const char *pid = getenv("LISTEN_PID");
@@ -284,7 +284,7 @@ bool inherit_join(const struct inherited *inherited, struct settings *settings,
 	return true;
 }
 
-/* ----- handed over by the one before ----- */
+/* ----- sockets that the convertd before this one hands over itself ----- */
 
 static void forget_kept(struct inherited *inherited)
 {
@@ -346,7 +346,7 @@ void inherit_take_nothing(struct inherited *inherited)
 	forget_metrics(inherited);
 }
 
-/* A Unix socket that nobody can find any more is of no use: its directory may have been made anew. */
+/* Is it bound to this path, and still found there? The directory may have been made anew since. */
 static bool is_at_path(const struct sockaddr_un *address, socklen_t len, const char *path)
 {
 	struct stat file;

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* inherit.h - sockets that the service manager has passed on: sd_listen_fds(3) */
+/*
+ * inherit.h - sockets that this process is started with, or is given by the convertd before it
+ *
+ * Three files bring sockets from one process to the next. notify asks the service manager to keep descriptors;
+ * inherit finds those that it has passed on (sd_listen_fds(3)), and has the table of all that were inherited;
+ * handover gets them from the convertd that still serves, without a service manager.
+ */
 #ifndef CONVERTD_INHERIT_H
 #define CONVERTD_INHERIT_H
 
@@ -59,8 +65,8 @@ int inherit_end(const struct inherited *inherited);
 bool inherit_is_unit(const struct inherited *inherited, const struct listen_address *where);
 
 /*
- * inherit_is_awaited() - does the convertd before this one wait for it, as far as the environment tells?
- * Before inherit_sockets(), by a process that can't start: it is told that somebody has tried.
+ * inherit_is_awaited() - does a convertd wait for this process to take over, as far as the environment tells?
+ * For a process that can't start, before inherit_sockets(): tells the one that waits that a start was tried.
  */
 bool inherit_is_awaited(void);
 
@@ -74,16 +80,16 @@ void inherit_listener(struct inherited *inherited, int fd);
 void inherit_metrics(struct inherited *inherited, int fd);
 void inherit_rules(struct inherited *inherited, int fd);
 
-/* Forgets what was handed over: it was not all. */
+/* Closes what was handed over so far: the conversation has ended before all had been given. */
 void inherit_take_nothing(struct inherited *inherited);
 
 /* A duplicate of the socket that listens there for questions by HTTP, or -1. */
 int inherit_find_metrics(const struct inherited *inherited, const struct metrics_address *where);
 
-/* Closes what was kept: sockets that nobody has asked for would never be looked at. */
+/* Closes what was kept and has found no use: clients in the queues of such sockets would never be accepted. */
 void inherit_close_kept(struct inherited *inherited);
 
-/* Closes all. */
+/* Closes all descriptors of the table, and frees it. */
 void inherit_fini(struct inherited *inherited);
 
 #endif

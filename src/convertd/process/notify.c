@@ -27,7 +27,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Written by notify_init() alone. */
+/* Written by notify_init(), notify_relay() and notify_stop(), before there are threads or by the main thread alone. */
 static struct sockaddr_un manager;
 static socklen_t manager_len; /* 0: there is none */
 static uint64_t watchdog_us;  /* 0: not wanted */
@@ -104,7 +104,7 @@ void notify_send(const char *format, ...)
 	errno = saved;
 }
 
-/* @poll: the line that says whether the manager looks at the descriptor */
+/* Asks the manager to keep a descriptor. @poll: "FDPOLL=0\n" has it keep one that is readable or closed by its peer, too */
 static void keep(int fd, const char *name, const char *poll)
 {
 	char text[NAME_MAX + sizeof("FDSTORE=1\nFDPOLL=0\nFDNAME=")];

@@ -11,12 +11,12 @@
 struct event;
 struct event_base;
 
-/* Finds out whether there is a service manager that wants to know; before any thread is started. */
+/* Reads NOTIFY_SOCKET and WATCHDOG_USEC, and removes them from the environment; before any thread is started. */
 void notify_init(void);
 
 /*
- * notify_send() - assignments as sd_notify(3) lists them, one a line
- * Does nothing where nobody wants to know. Nobody can do anything about a failure: it is silent.
+ * notify_send() - sends the manager assignments as sd_notify(3) lists them, one a line
+ * Does nothing without a manager that listens. Failures are silent, since nothing could be done about them.
  * errno is left as it was.
  */
 void notify_send(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -27,10 +27,10 @@ void notify_send(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 void notify_relay(int fd);
 
-/* notify_forward() - one such message, with the descriptor @passed unless it is -1 */
+/* notify_forward() - sends the manager one message of @len bytes, with the descriptor @passed unless it is -1 */
 void notify_forward(const char *text, size_t len, int passed);
 
-/* Nobody is told anything from now on. */
+/* From now on nothing is sent: this process is none that the manager listens to. */
 void notify_stop(void);
 
 /* Has the manager keep a descriptor for the next process, where FileDescriptorStoreMax= lets it. */

@@ -45,7 +45,7 @@
 /* Descriptors for netlink, nftables, the log and the like, besides those of workers. */
 #define FILES_OWN 20
 
-/* So many clients at once are none too many, whatever --cookie-demand and --max-pending come to. */
+/* Cookies are never demanded below so many pending clients, whatever --cookie-demand and --max-pending come to. */
 #define DEMAND_LEAST 16
 
 /* A listener and its acceptors, one a worker. */
@@ -68,7 +68,7 @@ struct service {
 	struct surroundings *surroundings;
 };
 
-/* What each worker does with its part of sites when settings come into force. */
+/* The order that each worker carries out when settings come into force. */
 struct change {
 	struct terms *terms;
 	struct site *const *started, *const *stopped;
@@ -133,7 +133,7 @@ static size_t without(struct site *const *sites, size_t count, struct site *cons
 	return n;
 }
 
-/* Its acceptors have gone, or have never been started. */
+/* Frees a site whose acceptors have gone, or have never been started. */
 static void site_destroy(struct service *service, struct site *site)
 {
 	for (size_t i = 0; i < workers_count(service->workers); i++)
@@ -198,7 +198,7 @@ static bool make_sites(struct service *service, const struct settings *settings,
 		const struct listen_address *where = &settings->listen[count];
 
 		next[count] = find_site(service, where);
-		/* Given twice, it is the second that fails, as any other that is taken. */
+		/* An address that is given twice can be bound once only: the second time fails, with "Address already in use". */
 		if (!next[count] || contains(next, count, next[count]))
 			next[count] = site_create(service, where, problems);
 		if (!next[count])
@@ -211,7 +211,7 @@ static bool make_sites(struct service *service, const struct settings *settings,
 	return false;
 }
 
-/* Whoever withholds SYNs corrects their windows. */
+/* Has nftables rules correct the windows of SYNs, unless SYNs are withheld: then they are corrected on that way. */
 static void set_syn_window(struct service *service, const struct settings *settings)
 {
 	bool wanted = !settings->no_syn_window_fix && !withholding_is_on(service->withholding);
@@ -221,8 +221,8 @@ static void set_syn_window(struct service *service, const struct settings *setti
 }
 
 /*
- * Whoever was told so sends data in its SYN (doc/private-tlvs.md), so this is never said on somebody
- * else's word: not with --no-syn-window-fix, nor if the rules were refused.
+ * Does this converter correct the windows of SYNs? Clients that are told so send data in their SYNs (doc/private-tlvs.md), so
+ * it must be true: not with --no-syn-window-fix, where it is up to the operator, nor if the rules were refused.
  */
 static bool corrects_windows(const struct service *service, const struct settings *settings)
 {
@@ -230,7 +230,7 @@ static bool corrects_windows(const struct service *service, const struct setting
 	       (withholding_is_on(service->withholding) || service->windows_corrected);
 }
 
-/* What becomes of SYNs, before the first can be answered. */
+/* Sets what is done to SYNs, before the first of them can be answered. */
 static bool set_syns(struct service *service, const struct settings *settings,
 		     struct problems *problems)
 {
@@ -248,7 +248,7 @@ static bool listen_all(struct site *const *sites, size_t count, struct problems 
 	return true;
 }
 
-/* In each worker. */
+/* Carries out a change in the thread of one worker. */
 static void carry_out(const struct worker_context *worker, void *arg)
 {
 	const struct change *change = arg;
@@ -286,7 +286,7 @@ void service_announce(const struct service *service, const char *how)
 	monitor_commit(service->shared.monitor, text, workers, limits);
 }
 
-/* What can't be read, this kernel hasn't got. */
+/* Warns of sysctls that are not as convertd wants them; one that can't be read isn't there in this kernel. */
 static void check_sysctls(void)
 {
 	for (const struct sysctl_wish *wish = sysctl_wishes; wish->name; wish++) {
@@ -298,7 +298,7 @@ static void check_sysctls(void)
 	}
 }
 
-/* An open relay is for whoever finds it: not by default and unnoticed. */
+/* Warns of a converter that anybody may use: the default, but not to go unnoticed. */
 static void check_open(const struct settings *settings)
 {
 	/* Whoever asks is given a computed cookie; fixed ones alone keep others out. */
@@ -309,7 +309,7 @@ static void check_open(const struct settings *settings)
 			    "--allow-client PREFIX, or --allow-client ::/0 if that is meant");
 }
 
-/* What is right, but not as it could be. */
+/* Warns of settings that are valid and yet make a worse converter than this host could be. */
 static void warn(const struct service *service, const struct settings *settings)
 {
 	size_t workers = workers_count(service->workers);
@@ -322,7 +322,7 @@ static void warn(const struct service *service, const struct settings *settings)
 			    settings->workers, workers);
 }
 
-/* From when on cookies are demanded. Where any number may be pending, no part of it is too much. */
+/* Sets from how many pending requests on cookies are demanded: a share of --max-pending, and never without such a limit. */
 static void set_demand(const struct service *service, const struct terms *terms)
 {
 	const struct settings *settings = terms->settings;
@@ -339,7 +339,7 @@ static void set_demand(const struct service *service, const struct terms *terms)
 	demand_configure(service->shared.demand, &demand);
 }
 
-/* Nothing of this can fail. */
+/* Puts terms into force; @next are their sites. Nothing of this can fail. */
 static void take_force(struct service *service, struct terms *terms, struct site *const *next)
 {
 	struct site *started[LISTEN_ADDRESSES_MAX], *stopped[LISTEN_ADDRESSES_MAX];
@@ -421,7 +421,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 		destroy_sites(service, new, new_count);
 		if (service->settings)
 			set_syns(service, service->settings, problems);
-		/* The others have told their own. */
+		/* All other failures have told @problems already. */
 		if (!problems->count)
 			problems_add(problems, &nowhere, "out of memory");
 		return false;
@@ -463,7 +463,7 @@ void service_stop_accepting(struct service *service, bool replaced)
 		withholding_forget(service->withholding);
 }
 
-/* In each worker. */
+/* Stops the acceptors of one worker, in its thread. */
 static void pause_one(const struct worker_context *worker, void *arg)
 {
 	const struct service *service = arg;

@@ -106,7 +106,7 @@ static void tell_unrouted(struct request_context *context, const union sockaddr_
 	char text[SOCKADDR_STRLEN];
 	unsigned suppressed;
 
-	/* Of a family without any route it is known, and told. */
+	/* Where the family has no route at all, that was told already. */
 	if (families_is_routed(families_of(server)) &&
 	    log_limit_pass(context->unrouted, &suppressed))
 		log_warning("this host has no way to %s (%s): clients are told to connect directly; add "
@@ -114,14 +114,14 @@ static void tell_unrouted(struct request_context *context, const union sockaddr_
 			    sockaddr_ip_format(server, text), strerror(-error), suppressed);
 }
 
-/* Does this host say so itself, before any packet was sent? */
+/* Has this host itself refused to connect, before any packet was sent? */
 static bool is_unrouted(int fd, int error)
 {
 	return fd < 0 && (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -EINVAL ||
 			  error == -EAFNOSUPPORT);
 }
 
-/* Its own router is gone. A server on a network of ours that is gone itself looks the same. */
+/* Is the router on the way to the server gone? A server on this host's own network that is gone looks the same. */
 static bool is_router_gone(struct request_context *context, const struct downstream_error *refusal,
 			   const union sockaddr_ip *server)
 {

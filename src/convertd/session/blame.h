@@ -13,7 +13,7 @@ struct request_context;
 struct tcp_info;
 
 /*
- * blame_refusal() - what the client is told
+ * blame_refusal() - what a client is told whose server isn't reached
  * @fd: the server's socket, -1 where there is none
  * @asked_ms: when the server was asked, as clock_now_ms()
  * @error: -errno of downstream_connect() or downstream_result(), -ETIMEDOUT where time is up
@@ -21,16 +21,16 @@ struct tcp_info;
 struct downstream_error blame_refusal(struct request_context *context, int fd,
 				      const union sockaddr_ip *server, uint64_t asked_ms, int error);
 
-/* What the client is told where it is ours. */
+/* What a client is told whose server can't be reached from this host, though the client itself may reach it. */
 struct downstream_error blame_ourselves(void);
 
-/* It hasn't answered for a while. Is that so much more likely ours that the client shall be told? */
+/* The server has been silent for a while. Is that more likely this host's fault, so that the client is told so? */
 bool blame_silence(struct request_context *context, const union sockaddr_ip *server, uint64_t asked_ms);
 
-/* It was reached. */
+/* The server was reached: its family works. */
 void blame_nobody(const union sockaddr_ip *server);
 
-/* A request is refused since its family doesn't work here: it may be tried whether that is still so. */
+/* A request is refused since its family doesn't work here: has that tested again, if it is time. */
 void blame_again(struct request_context *context, const union sockaddr_ip *server);
 
 /* Prepares @context, of which the rest is set, for all of this. Returns 0 or -ENOMEM. */

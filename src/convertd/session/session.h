@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* session.h - one client's connection through the converter, from accept to close */
+/*
+ * session.h - the sessions of a worker, and how a client comes to have one
+ *
+ * A session is one client's connection through the converter, from accept() to its end.
+ */
 #ifndef CONVERTD_SESSION_H
 #define CONVERTD_SESSION_H
 
@@ -22,54 +26,54 @@ struct monitor;
 struct session;
 struct session_pool;
 
-/* Deadlines of sessions. */
+/* What a session's deadline is for. */
 enum session_timeout {
-	SESSION_TIMEOUT_REQUEST,
-	SESSION_TIMEOUT_CONNECT,
-	SESSION_TIMEOUT_CONNECT_WITHHELD, /* the same, less what the SYN was withheld */
-	SESSION_TIMEOUT_PATIENCE, /* the first part of each of these; 0: they are shorter */
-	SESSION_TIMEOUT_CONNECT_REST, /* the other part of the first */
-	SESSION_TIMEOUT_CONNECT_WITHHELD_REST,
-	SESSION_TIMEOUT_LINGER,
-	SESSION_TIMEOUT_RESET_POLL,
-	SESSION_TIMEOUT_LOOK, /* how often RELAY looks whether anything moves; 0: never */
+	SESSION_TIMEOUT_REQUEST,               /* a whole request has come */
+	SESSION_TIMEOUT_CONNECT,               /* the server has answered; and the client's third ACK, and its answer */
+	SESSION_TIMEOUT_CONNECT_WITHHELD,      /* the server has answered that was asked while the SYN was withheld */
+	SESSION_TIMEOUT_PATIENCE,              /* the first part of these two; 0: they are too short to have parts */
+	SESSION_TIMEOUT_CONNECT_REST,          /* the second part of SESSION_TIMEOUT_CONNECT */
+	SESSION_TIMEOUT_CONNECT_WITHHELD_REST, /* the second part of SESSION_TIMEOUT_CONNECT_WITHHELD */
+	SESSION_TIMEOUT_LINGER,                /* the peer has taken the converter's last word, or the last bytes */
+	SESSION_TIMEOUT_RESET_POLL,            /* the next look whether bytes have arrived, or a token has come back */
+	SESSION_TIMEOUT_LOOK,                  /* the next look whether anything moves in RELAY; 0: never */
 	SESSION_TIMEOUT_COUNT
 };
 
-/* What the pools of all workers share; each may use it at any time. */
+/* What the pools of all workers share. Each thread may use it at any time. */
 struct session_shared {
 	struct limits *limits;
-	struct demand *demand;   /* are cookies demanded? */
-	struct withheld_table *withheld; /* what was done for SYNs; fixed as well */
-	struct monitor *monitor; /* main thread only, but for what it hands out */
-	struct log_limit drops, sources, memory, unrouted;
+	struct demand *demand;           /* are cookies demanded? */
+	struct withheld_table *withheld; /* SYNs that are withheld, and released ones */
+	struct monitor *monitor;         /* for the main thread alone, but for what it hands out */
+	struct log_limit drops, sources, memory, unrouted; /* of warnings, each of which stands for many sessions */
 	_Atomic uint64_t last_id;
-	struct session_pool **pools; /* fixed before the first session */
+	struct session_pool **pools; /* of all workers; set before the first session begins */
 	size_t pool_count;
 };
 
-/* What all sessions of an event loop share: one thread's own, but for what is marked. */
+/* The sessions of one event loop, and what they share. It belongs to one thread, but for what is marked. */
 struct session_pool {
-	struct request_context context; /* what the SYNs that this worker withholds need as well */
+	struct request_context context; /* what this worker's withheld SYNs use as well */
 	struct session_shared *shared;
 	struct fastopen *fastopen; /* NULL: the kernel can't be asked for cookies */
-	struct log_limit *log_limits; /* all threads': of lines about sessions, by outcome */
+	struct log_limit *log_limits; /* of lines about sessions, by outcome; all threads use them */
 
-	struct timeval timeouts[SESSION_TIMEOUT_COUNT]; /* for event_add() */
-	unsigned timeout_ms[SESSION_TIMEOUT_COUNT];     /* what they are */
-	unsigned common_timeouts;                       /* asked of libevent so far */
+	struct timeval timeouts[SESSION_TIMEOUT_COUNT]; /* what event_add() is given */
+	unsigned timeout_ms[SESSION_TIMEOUT_COUNT];     /* the same in milliseconds */
+	unsigned common_timeouts;                       /* queues of timers that libevent has made for this pool */
 
-	struct blocks blocks; /* what sessions are made of */
+	struct blocks blocks; /* memory for sessions */
 	struct session *sessions;
-	struct session *heavy;   /* may hold much of the kernel's memory */
-	struct event *look;      /* looks at these; pending as long as there are any */
-	struct session *hungry;  /* had more to relay than their share of a round */
-	struct event *feed;      /* runs these in the next round */
+	struct session *heavy;   /* those that may hold much of the kernel's memory: session_memory.c */
+	struct event *look;      /* looks at the heavy ones; pending as long as there are any */
+	struct session *hungry;  /* those that are to run: session_queue.c */
+	struct event *feed;      /* runs the hungry ones */
 	uint8_t *scratch;
 	struct relay_pipes pipes;
 
 	int told_fd; /* an eventfd: the limits have told some of this worker's members to go */
-	struct event *told;
+	struct event *told; /* reads it */
 };
 
 /*
@@ -81,18 +85,18 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 		      struct session_shared *shared);
 
 /*
- * session_pool_configure() - what holds from now on
+ * session_pool_configure() - puts new terms in force
  * Sessions go on; what has been decided about them already stays so.
- * @terms: a reference of its own is taken
+ * @terms: the pool takes a reference of its own
  */
 void session_pool_configure(struct session_pool *pool, struct terms *terms);
 
-/* Ends all sessions: with a reset, but for those whose client has got a refusal. */
+/* Ends all sessions, by a reset unless the client has its refusal, and frees what the pool has. */
 void session_pool_fini(struct session_pool *pool);
 
 /*
- * session_accept() - a client has connected
- * @fd: its non-blocking socket, taken over also in failure
+ * session_accept() - begins the session of a client that has connected
+ * @fd: its non-blocking socket, which is the pool's from now on, also in failure
  */
 void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *client);
 

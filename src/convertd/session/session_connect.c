@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* session_connect.c - what the connection to the server is to be like, and what became of it */
+/*
+ * session_connect.c - what the connection to the server is to be like, and what became of it
+ *
+ * session_connect() asks the server, or takes over the socket with which it was asked while the SYN was withheld. It
+ * returns what came of that and leaves the session's state alone: session_states.c carries the result out.
+ */
 #include "config.h"
 
-#include "convertd/session/session_private.h"
+#include "convertd/session/session_connect.h"
 
 #include "convertd/base/clock.h"
 #include "convertd/base/tcp_option.h"
@@ -14,59 +19,56 @@
 #include "convertd/policy/own.h"
 #include "convertd/net/plain_servers.h"
 #include "convertd/config/settings.h"
+#include "convertd/session/session_place.h"
+#include "convertd/session/session_report.h"
+#include "convertd/session/session_socket.h"
+#include "convertd/session/session_withheld.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* What the client wanted in the SYN can't be there. */
-static void refuse_option(struct session *s, uint8_t kind, const char *outcome)
-{
-	uint8_t answer[CONVERT_MESSAGE_MAX];
-	size_t len = request_write_unsupported(&s->pool->context.terms->features, s->info, &kind, 1, answer);
+static const struct session_connection asked = { .result = SESSION_CONNECT_ASKED };
 
-	session_refuse(s, answer, len, outcome);
+/* What the client wanted in the SYN can't be there. */
+static struct session_connection unsupported(uint8_t option, const char *reason)
+{
+	return (struct session_connection){ .result = SESSION_CONNECT_UNSUPPORTED, .option = option, .reason = reason };
 }
 
 /*
  * Section 7.6. The SYN will have the kernel's cookie, and the client's has to be the same: another
  * one can't be given to the kernel. Data goes with the SYN for a client that has sent a cookie,
  * as that says that the data may arrive twice (RFC 7413 2.1).
- * Returns false where the session has been refused.
+ * Returns SESSION_CONNECT_ASKED if nothing stands in the way.
  */
-static bool plan_fastopen(struct session *s, const struct request_decision *decision,
-			  struct downstream_plan *plan)
+static struct session_connection plan_fastopen(struct session *s, const struct request_decision *decision,
+					      struct downstream_plan *plan)
 {
 	const struct convert_span *cookie = &decision->fastopen_cookie;
 	struct fastopen_cookie kernels;
 
 	if (!decision->fastopen)
-		return true;
-	if (!s->pool->fastopen) {
-		refuse_option(s, TCP_KIND_FASTOPEN, "Fast Open cookies aren't known");
-		return false;
-	}
+		return asked;
+	if (!s->pool->fastopen)
+		return unsupported(TCP_KIND_FASTOPEN, "Fast Open cookies aren't known");
 	if (cookie->len) {
 		fastopen_find(s->pool->fastopen, &plan->source, &s->server, &kernels);
-		if (!fastopen_equal(&kernels, cookie->data, cookie->len)) {
-			refuse_option(s, TCP_KIND_FASTOPEN, "not the server's Fast Open cookie");
-			return false;
-		}
+		if (!fastopen_equal(&kernels, cookie->data, cookie->len))
+			return unsupported(TCP_KIND_FASTOPEN, "not the server's Fast Open cookie");
 	} else {
 		kernels.len = 0;
 		plan->len = 0;
 	}
 	s->fastopen = malloc(sizeof(*s->fastopen));
-	if (!s->fastopen) {
-		session_close(s, OUTCOME_OUT_OF_MEMORY);
-		return false;
-	}
+	if (!s->fastopen)
+		return (struct session_connection){ .result = SESSION_CONNECT_NO_MEMORY };
 	*s->fastopen = kernels;
 	plan->fastopen = true;
-	return true;
+	return asked;
 }
 
-/* A client keeps its address, so another one isn't tried. */
+/* Warns that no connection can come from that address. Another one isn't tried, as a client keeps its address. */
 static void tell_source(struct session_pool *pool, const union sockaddr_ip *source)
 {
 	struct in6_addr address = sockaddr_ip_in6(source);
@@ -81,14 +83,7 @@ static void tell_source(struct session_pool *pool, const union sockaddr_ip *sour
 			    prefix_format(&single, text), suppressed);
 }
 
-uint64_t session_age_us(const struct session *s)
-{
-	uint64_t age = clock_now_us() - s->started_us;
-
-	return age ? age : 1;
-}
-
-/* In two parts, if it is long enough. */
+/* The deadline has two parts if it is long enough: at the end of the first it is looked whose fault the silence is. */
 static void set_connect_deadline(struct session *s, enum session_timeout timeout)
 {
 	s->rest = timeout == SESSION_TIMEOUT_CONNECT ? SESSION_TIMEOUT_CONNECT_REST :
@@ -98,84 +93,82 @@ static void set_connect_deadline(struct session *s, enum session_timeout timeout
 	session_set_deadline(s, s->rest ? SESSION_TIMEOUT_PATIENCE : timeout);
 }
 
-/* Waits for the answer of a server that was asked, for so long at most. @fd: its socket, or -errno */
-static void await_server(struct session *s, int fd, const uint8_t *early, size_t len,
-			 enum session_timeout timeout)
+/*
+ * Waits for the answer of a server that was asked, for so long at most.
+ * @fd: its socket, or the -errno with which it couldn't be asked
+ * @early, @len: what the client has sent behind its request, and the server hasn't got yet
+ */
+static struct session_connection await_server(struct session *s, int fd, const uint8_t *early, size_t len,
+					      enum session_timeout timeout)
 {
 	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
 		fd = -ENOMEM;
-	if (fd < 0) {
-		session_fail_server(s, fd);
-		return;
-	}
-	if (relay_prepend(&s->relay, RELAY_UPSTREAM, early, len) < 0) {
-		session_close(s, OUTCOME_OUT_OF_MEMORY);
-		return;
-	}
+	if (fd < 0)
+		return (struct session_connection){ .result = SESSION_CONNECT_FAILED, .error = fd };
+	if (relay_prepend(&s->relay, RELAY_UPSTREAM, early, len) < 0)
+		return (struct session_connection){ .result = SESSION_CONNECT_NO_MEMORY };
 	set_connect_deadline(s, timeout);
-	session_set_state(s, SESSION_CONNECTING);
+	return asked;
 }
 
 /* The server was asked while the SYN was withheld. */
-static void connect_withheld(struct session *s, const uint8_t *early, size_t len)
+static struct session_connection connect_withheld(struct session *s, const uint8_t *early, size_t len)
 {
 	struct downstream_error refusal;
 	int fd = session_open_withheld(s, &refusal);
 
-	if (fd < 0) {
-		session_refuse_server(s, refusal);
-		return;
-	}
+	if (fd < 0)
+		return (struct session_connection){ .result = SESSION_CONNECT_REFUSED, .refusal = refusal };
 	s->mptcp = s->mptcp && downstream_asks_mptcp(fd);
 	/* As a rule it has answered already: no need to wait for its event. */
 	s->relay.side[RELAY_DOWNSTREAM].writable = true;
-	await_server(s, fd, early, len, SESSION_TIMEOUT_CONNECT_WITHHELD);
+	return await_server(s, fd, early, len, SESSION_TIMEOUT_CONNECT_WITHHELD);
 }
 
-void session_connect(struct session *s, const struct request_decision *decision,
-		     const uint8_t *early, size_t len)
+/* The server is asked now. */
+static struct session_connection connect_now(struct session *s, const struct request_decision *decision,
+					     const uint8_t *early, size_t len)
 {
+	const struct settings *settings = s->pool->context.terms->settings;
 	struct downstream_plan plan = {
 		.server = &s->server, .data = early, .len = len,
-		.data_follows = len > 0, .congestion = s->pool->context.terms->settings->congestion_server,
+		.data_follows = len > 0, .congestion = settings->congestion_server,
 		.route = s->pool->context.route,
 	};
+	struct session_connection fastopen;
 	size_t taken;
 	int fd;
 
+	plan.mptcp = s->mptcp = decision->mptcp && !plain_servers_has(&s->server);
+	s->trusted = plan.confirmed = s->confirmed;
+	plan.choice = sources_choose(&settings->sources, &s->client, &s->server, &plan.source);
+	fastopen = plan_fastopen(s, decision, &plan);
+	if (fastopen.result != SESSION_CONNECT_ASKED)
+		return fastopen;
+	fd = downstream_connect(&plan, &taken);
+	/* Either was switched off since the start: net.mptcp.enabled; net.ipv4.tcp_fastopen. */
+	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT))
+		return unsupported(TCP_KIND_MPTCP, "MPTCP is off on this host");
+	if (s->fastopen && fd == -EOPNOTSUPP)
+		return unsupported(TCP_KIND_FASTOPEN, "Fast Open is off on this host");
+	if (fd == -EADDRNOTAVAIL && plan.choice != SOURCES_ANY)
+		tell_source(s->pool, &plan.source);
+	s->relay.flow[RELAY_UPSTREAM].bytes = taken;
+	return await_server(s, fd, early + taken, len - taken, SESSION_TIMEOUT_CONNECT);
+}
+
+struct session_connection session_connect(struct session *s, const struct request_decision *decision,
+					  const uint8_t *early, size_t len)
+{
 	s->info = decision->info;
 	s->mptcp = decision->mptcp;
-	/* It came with the SYN, where that was withheld, and so its server was asked then. */
+	/* The request came with the SYN, where that was withheld, and so its server was asked then. */
 	s->request_us = s->withheld ? 1 : session_age_us(s);
 	metrics_observe_us(s->pool->context.metrics, METRIC_REQUEST_SECONDS, s->request_us);
 	metrics_add(s->pool->context.metrics, METRIC_REQUESTS + s->syn_data, 1);
 	s->own_generation = own_generation();
-	if (s->withheld) {
-		session_look_early(s, early, len);
-		connect_withheld(s, early, len);
-		return;
-	}
 	session_look_early(s, early, len);
-	plan.mptcp = s->mptcp = decision->mptcp && !plain_servers_has(&s->server);
-	s->trusted = plan.confirmed = s->confirmed;
-	plan.choice = sources_choose(&s->pool->context.terms->settings->sources, &s->client, &s->server,
-				     &plan.source);
-	if (!plan_fastopen(s, decision, &plan))
-		return;
-	fd = downstream_connect(&plan, &taken);
-	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT)) {
-		/* It was switched off since the start: net.mptcp.enabled; net.ipv4.tcp_fastopen. */
-		refuse_option(s, TCP_KIND_MPTCP, "MPTCP is off on this host");
-		return;
-	}
-	if (s->fastopen && fd == -EOPNOTSUPP) {
-		refuse_option(s, TCP_KIND_FASTOPEN, "Fast Open is off on this host");
-		return;
-	}
-	if (fd == -EADDRNOTAVAIL && plan.choice != SOURCES_ANY)
-		tell_source(s->pool, &plan.source);
-	s->relay.flow[RELAY_UPSTREAM].bytes = taken;
-	await_server(s, fd, early + taken, len - taken, SESSION_TIMEOUT_CONNECT);
+	return s->withheld ? connect_withheld(s, early, len) : connect_now(s, decision, early, len);
 }
 
 size_t session_server_options(struct session *s, const struct tcp_info *info, uint8_t *out)

@@ -10,9 +10,10 @@
  */
 #include "config.h"
 
-#include "convertd/session/session_private.h"
+#include "convertd/session/session_echo.h"
 
 #include "convertd/policy/request.h"
+#include "convertd/session/session_queue.h"
 
 #include <errno.h>
 

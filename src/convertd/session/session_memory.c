@@ -11,10 +11,11 @@
  */
 #include "config.h"
 
-#include "convertd/session/session_private.h"
+#include "convertd/session/session_memory.h"
 
 #include "convertd/base/clock.h"
 #include "convertd/observe/metrics.h"
+#include "convertd/session/session_queue.h"
 
 #include <event2/event.h>
 #include <linux/mptcp.h>
@@ -22,17 +23,18 @@
 #include <sys/socket.h>
 #include <utlist.h>
 
-/* How often, and how many at a time: the rest have their turn before these come again. */
+/* How often sessions are looked at, and how many at a time: the rest have their turn before these come again. */
 #define LOOK_US (250 * 1000)
 #define LOOKS_MAX 1024
 
 /* For so long at most a session stays for bytes that nobody takes. */
 #define LINGER_MS 120000
 
-/* Bytes that aren't worth it: an idle connection's buffers may take as much. */
+/* A session that holds fewer bytes isn't looked at: an idle connection's buffers may take as much. */
 #define WORTH_MIN (64 * 1024)
 
-static void hold(struct session *s)
+/* Tells the metrics and the limits what the session holds. */
+static void tell(struct session *s)
 {
 	const struct relay_memory *memory = &s->memory;
 
@@ -46,7 +48,7 @@ static void look_no_more(struct session *s)
 	DL_DELETE2(s->pool->heavy, s, heavy_prev, heavy_next);
 	s->heavy = false;
 	s->memory = (struct relay_memory){ 0 };
-	hold(s);
+	tell(s);
 }
 
 void session_memory_note(struct session *s)
@@ -99,7 +101,7 @@ static void look_at(struct session *s)
 	if (s->memory.bytes < WORTH_MIN)
 		look_no_more(s);
 	else
-		hold(s);
+		tell(s);
 	/* What has ended may have arrived. */
 	if (s->state == SESSION_RELAY && s->relay.flow[RELAY_UPSTREAM].shut &&
 	    s->relay.flow[RELAY_DOWNSTREAM].shut)

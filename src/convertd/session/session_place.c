@@ -13,7 +13,7 @@
  */
 #include "config.h"
 
-#include "convertd/session/session_private.h"
+#include "convertd/session/session_place.h"
 
 #include "convertd/base/clock.h"
 #include "convert/convert.h"
@@ -22,6 +22,7 @@
 #include "convertd/net/own_look.h"
 #include "convertd/net/probe.h"
 #include "convertd/config/settings.h"
+#include "convertd/session/session_socket.h"
 
 #include <errno.h>
 #include <stdatomic.h>

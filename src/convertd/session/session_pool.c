@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * session_pool.c - the sessions of one worker: their queue, their time-outs, who has to go
+ * session_pool.c - the sessions of one worker: their time-outs, and who has to go
  *
  * A pool belongs to one thread. Limits count over all pools, and whose session has to make room for a
  * newcomer may be another worker's (limits.c). That can't be touched: its pool is woken by an eventfd,
@@ -10,6 +10,11 @@
 #include "config.h"
 
 #include "convertd/session/session_private.h"
+#include "convertd/session/session_life.h"
+#include "convertd/session/session_memory.h"
+#include "convertd/session/session_queue.h"
+#include "convertd/session/session_socket.h"
+#include "convertd/session/session_states.h"
 
 #include "convertd/session/blame.h"
 #include "convertd/policy/families.h"
@@ -37,39 +42,6 @@
 /* A relay is looked at so often at least. */
 #define LOOK_MAX_SECONDS 60
 
-/* ----- queues ----- */
-
-void session_unqueue(struct session *s)
-{
-	if (s->queued)
-		DL_DELETE2(s->pool->hungry, s, queue_prev, queue_next);
-	s->queued = false;
-}
-
-static void enqueue(struct session *s)
-{
-	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
-	s->queued = true;
-}
-
-void session_set_hungry(struct session *s)
-{
-	static const struct timeval now = { 0, 0 };
-
-	if (s->queued)
-		return;
-	event_add(s->pool->feed, &now);
-	enqueue(s);
-}
-
-void session_set_due(struct session *s)
-{
-	/* Behind the events that are active already. */
-	event_active(s->pool->feed, EV_TIMEOUT, 0);
-	if (!s->queued)
-		enqueue(s);
-}
-
 /* Sessions that get hungry again meanwhile wait for the next round. */
 static void on_feed(evutil_socket_t fd, short what, void *arg)
 {
@@ -94,7 +66,7 @@ static void wake(struct limits_owner *owner)
 {
 	struct session_pool *pool = (struct session_pool *)((char *)owner - offsetof(struct session_pool, context.owner));
 
-	/* It fails where as many as can be counted are told already. */
+	/* The write fails only where the eventfd's counter is full, and the worker is woken already. */
 	if (eventfd_write(pool->told_fd, 1) < 0)
 		(void)0;
 }
@@ -134,7 +106,7 @@ static void set_timeout(struct session_pool *pool, enum session_timeout which, u
 	pool->timeout_ms[which] = ms;
 }
 
-/* An eighth of the shortest time-out of relays: none is late by more. Once a minute at least. */
+/* How often relays are looked at: an eighth of their shortest time-out, so that none is late by more; once a minute at least. */
 static unsigned look_ms(const struct settings *settings)
 {
 	const unsigned timeouts[] = { settings->stall_timeout, settings->half_close_timeout,
@@ -147,7 +119,7 @@ static unsigned look_ms(const struct settings *settings)
 	return shortest < LOOK_MAX_SECONDS * 8 ? shortest * 1000 / 8 : LOOK_MAX_SECONDS * 1000;
 }
 
-/* Of a server that was silent for all of the hold time, there is the rest to wait for. */
+/* What is left of the time to connect where the server was silent for all of --hold-time. */
 static unsigned connect_withheld_ms(const struct settings *settings)
 {
 	unsigned ms = settings->connect_timeout * 1000;
@@ -155,7 +127,7 @@ static unsigned connect_withheld_ms(const struct settings *settings)
 	return ms > settings->hold_time ? ms - settings->hold_time : 1;
 }
 
-/* Then it is looked whether the silence is the server's own. */
+/* After how long it is looked whether the silence is the server's own; 0: the time to connect is too short for that. */
 static unsigned patience_ms(const struct settings *settings)
 {
 	return connect_withheld_ms(settings) > FAMILIES_PATIENCE_MS ? FAMILIES_PATIENCE_MS : 0;

@@ -3,20 +3,21 @@
  * session_proof.c - sessions whose client hasn't proved yet that it is where it says
  *
  * A session is unproven from accept() until its client's third ACK, or until its request turns out to have
- * a cookie that was computed for its address. proof.c says what may go to such a client. Here that is
- * seen to: little is written to it (relay_cap()), no FIN and no RST are sent that don't fit, it stays a
- * pending session whatever becomes of its request, and it ends in time.
+ * a cookie that was computed for its address. proof.c says what may go to such a client; this file keeps to it: little is
+ * written to the client (relay_cap()), no FIN and no RST are sent that don't fit, the session stays a pending one whatever
+ * becomes of its request, and it ends in time.
  *
  *     TCP     the kernel gives up by itself after TCP_SYNCNT, and says so as an error of the socket
  *     MPTCP   the session's deadline is brought forward; what follows is a reset
  */
 #include "config.h"
 
-#include "convertd/session/session_private.h"
+#include "convertd/session/session_proof.h"
 
 #include "convertd/base/clock.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/proof.h"
+#include "convertd/session/session_socket.h"
 
 #include <linux/tcp.h>
 
@@ -77,7 +78,7 @@ void session_cap_answer(struct session *s, size_t len)
 		s->no_reset = true;
 }
 
-void session_end_proof(struct session *s)
+void session_forget_proof(struct session *s)
 {
 	if (!s->unproven)
 		return;
@@ -85,28 +86,22 @@ void session_end_proof(struct session *s)
 	demand_leave(s->pool->context.admission.demand);
 }
 
-void session_prove(struct session *s)
+void session_end_proof(struct session *s)
 {
 	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 
 	if (!s->unproven)
 		return;
-	session_end_proof(s);
+	session_forget_proof(s);
 	if (client->capped) {
 		relay_uncap(&s->relay, RELAY_UPSTREAM);
 		client->writable = true;
 	}
-	/* By its cookie: it has as long as any client. */
+	/* A client that is proven by its cookie has as long as any for its handshake. */
 	if (client->tcp && !s->confirmed && s->pool->context.terms->synacks > 1)
 		proof_set_retries(client->fd, (int)s->pool->context.terms->synacks - 1);
 	s->prove_by_us = 0;
 	s->no_reset = false;
 	if (s->hurried)
 		session_set_deadline(s, (enum session_timeout)s->timeout);
-	if (s->state != SESSION_REFUSING)
-		return;
-	if (limits_may_refuse(s->pool->context.admission.limits, &s->member))
-		session_set_class(s, LIMITS_REFUSING);
-	else
-		session_drop(s, OUTCOME_LIMIT_REFUSED);
 }

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "convertd/session/session_private.h"
+#include "convertd/session/session_report.h"
 
 #include "convertd/base/clock.h"
 #include "convertd/observe/metrics.h"
@@ -37,10 +37,23 @@ void session_look_transport(struct session *s)
 		return;
 	}
 	s->transport = RECORD_MPTCP;
-	/* Those besides the first. */
+	/* The kernel counts those besides the first. */
 	s->subflows = (uint8_t)(info.mptcpi_subflows + 1);
 	if (s->subflows > s->subflows_max)
 		s->subflows_max = s->subflows;
+}
+
+void session_set_outcome(struct session *s, enum outcome outcome, const char *reason)
+{
+	s->outcome = (uint8_t)outcome;
+	s->reason = reason ? reason : outcome_text(outcome);
+}
+
+uint64_t session_age_us(const struct session *s)
+{
+	uint64_t age = clock_now_us() - s->started_us;
+
+	return age ? age : 1;
 }
 
 uint64_t session_relayed(const struct session *s, enum relay_end from)
@@ -99,7 +112,7 @@ void session_decide_line(struct session *s)
 	s->unlogged = !log_enabled(line_level(s)) || !may_log(s);
 }
 
-/* One that is closed before the end is asked where the log has lines at all. */
+/* A socket that is closed before the end of its session is asked for its address if the log has such lines at all. */
 void session_look_source(struct session *s)
 {
 	socklen_t len = sizeof(s->source);
@@ -108,6 +121,30 @@ void session_look_source(struct session *s)
 		return;
 	if (getsockname(s->relay.side[RELAY_DOWNSTREAM].fd, &s->source.sa, &len) < 0)
 		s->source.sa.sa_family = 0;
+}
+
+void session_report_drop(const struct session *s, enum outcome outcome)
+{
+	char client[SOCKADDR_STRLEN];
+	unsigned suppressed;
+
+	if (log_limit_pass(&s->pool->shared->drops, &suppressed))
+		log_warning("%s is reset: %s (%u other clients since the last such line)",
+			    sockaddr_ip_format(&s->client, client), outcome_text(outcome),
+			    suppressed);
+}
+
+void session_report_memory(struct session *s)
+{
+	char client[SOCKADDR_STRLEN];
+	unsigned suppressed;
+
+	if (log_limit_pass(&s->pool->shared->memory, &suppressed))
+		log_warning("%s is reset: for %u ms nothing has moved of %llu kB that the kernel "
+			    "holds for it, and there is too much of that (%u others since the last such "
+			    "line); see --max-memory",
+			    sockaddr_ip_format(&s->client, client), s->memory.stalled_ms,
+			    (unsigned long long)s->memory.bytes / 1000, suppressed);
 }
 
 void session_report_end(const struct session *s)

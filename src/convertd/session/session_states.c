@@ -2,46 +2,87 @@
 /*
  * session_states.c - what a session does in each of its states
  *
- * Each handler does all that the sockets' flags allow and may change the state; it is called
- * again at once in the new one. What the states mean is said at enum session_state.
+ * This file alone changes the states of sessions (session_state.h says what they mean, doc/states-convertd.md has
+ * the table of events). session_handle() is called when a socket may be ready, session_handle_deadline() when the
+ * deadline is over, and the functions at the end of a session (session_close() and so on) by whoever has it end. The
+ * handler of a state does all that the flags of the sockets allow, and may change the state; session_advance()
+ * (session_life.c) calls the next one at once.
+ *
+ * What needs no state has files of its own, which this one calls: judging the request (session_request.c), asking the
+ * server (session_connect.c), carrying bytes (session_relay.c), proof of the client's address (session_proof.c). They
+ * return what has come of it.
  */
 #include "config.h"
 
-#include "convertd/session/session_private.h"
+#include "convertd/session/session_states.h"
 
 #include "convertd/base/clock.h"
-#include "convertd/session/blame.h"
-#include "convertd/policy/judgement.h"
-#include "convertd/session/withheld.h"
-#include "convertd/net/downstream.h"
 #include "convertd/base/log.h"
-#include "convertd/base/memory.h"
-#include "convertd/observe/metrics.h"
-#include "convertd/net/plain_servers.h"
 #include "convertd/config/settings.h"
+#include "convertd/net/downstream.h"
+#include "convertd/net/plain_servers.h"
+#include "convertd/observe/metrics.h"
 #include "convertd/observe/shortage.h"
+#include "convertd/policy/judgement.h"
+#include "convertd/session/blame.h"
+#include "convertd/session/session_answer.h"
+#include "convertd/session/session_connect.h"
+#include "convertd/session/session_count.h"
+#include "convertd/session/session_echo.h"
+#include "convertd/session/session_memory.h"
+#include "convertd/session/session_place.h"
+#include "convertd/session/session_proof.h"
+#include "convertd/session/session_queue.h"
+#include "convertd/session/session_relay.h"
+#include "convertd/session/session_report.h"
+#include "convertd/session/session_request.h"
+#include "convertd/session/session_socket.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <linux/sockios.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 /* Bytes taken from the client before the server has been reached: the rest waits in the kernel. */
 #define REQUEST_READ_MAX (16 * 1024)
 
-/* Reads of what a refused client still sends, in one round. */
-#define DRAIN_READS 8
-
-/* Queues the answer in front of all that goes to the client. */
-static bool session_queue_answer(struct session *s, const uint8_t *answer, size_t len)
+/* Changes the state; it asserts that the table of session_state.c allows it. Nothing else writes s->state. */
+static void session_set_state(struct session *s, enum session_state state)
 {
-	s->answer_len = (uint16_t)len;
-	session_cap_answer(s, len);
-	return len && relay_prepend(&s->relay, RELAY_DOWNSTREAM, answer, len) == 0;
+	enum session_state before = (enum session_state)s->state;
+
+	assert(session_state_allows(before, state));
+	log_debug("session %llu: %s -> %s", (unsigned long long)s->id, session_state_name(before),
+		  session_state_name(state));
+	metrics_add(s->pool->context.metrics, METRIC_STATE + before, (uint64_t)-1);
+	metrics_add(s->pool->context.metrics, METRIC_STATE + state, 1);
+	s->state = (uint8_t)state;
+	/* An unproven client stays a pending one until session_prove(). */
+	if (state == SESSION_REFUSING && !s->unproven)
+		session_set_class(s, LIMITS_REFUSING);
+}
+
+/* ----- the end of a session ----- */
+
+void session_close(struct session *s, enum outcome outcome)
+{
+	session_set_outcome(s, outcome, NULL);
+	session_set_state(s, SESSION_CLOSED);
+}
+
+/* Resets both sockets, and closes the session. */
+static void session_abort(struct session *s, enum outcome outcome)
+{
+	session_reset_socket(s, RELAY_UPSTREAM);
+	session_reset_socket(s, RELAY_DOWNSTREAM);
+	session_close(s, outcome);
+}
+
+void session_drop(struct session *s, enum outcome outcome)
+{
+	session_report_drop(s, outcome);
+	s->quiet = true;
+	session_abort(s, outcome);
 }
 
 /* No answer: the end of the stream is our last word. */
@@ -56,19 +97,7 @@ static void session_refuse_silently(struct session *s, enum outcome outcome, con
 	session_set_state(s, SESSION_REFUSING);
 }
 
-/* What our last word says. Notes the error, and returns what that means for the session. */
-static enum outcome session_read_answer(struct session *s, const uint8_t *answer, size_t len)
-{
-	struct convert_response response;
-
-	if (convert_response_parse(answer, len, &response) != CONVERT_STATUS_OK || !response.has_error)
-		return OUTCOME_INFORMATION;
-	s->error = response.error_code;
-	metrics_count_error(s->pool->context.metrics, response.error_code);
-	return outcome_of_error(response.error_code);
-}
-
-void session_refuse(struct session *s, const uint8_t *answer, size_t len, const char *reason)
+static void session_refuse(struct session *s, const uint8_t *answer, size_t len, const char *reason)
 {
 	enum outcome exceeded = (enum outcome)s->outcome, outcome;
 
@@ -86,7 +115,7 @@ void session_refuse(struct session *s, const uint8_t *answer, size_t len, const 
 	session_refuse_silently(s, exceeded != OUTCOME_NONE ? exceeded : outcome, reason);
 }
 
-void session_refuse_server(struct session *s, struct downstream_error refusal)
+static void session_refuse_server(struct session *s, struct downstream_error refusal)
 {
 	uint8_t answer[CONVERT_MESSAGE_MAX];
 	size_t len;
@@ -104,64 +133,110 @@ void session_refuse_server(struct session *s, struct downstream_error refusal)
 						       convert_error_name(refusal.code));
 }
 
-uint64_t session_asked_ms(const struct session *s)
+/* When the session's server was asked, as clock_now_ms(). */
+static uint64_t asked_ms(const struct session *s)
 {
 	return (s->started_us + s->request_us) / 1000;
 }
 
-void session_fail_server(struct session *s, int error)
+static void session_fail_server(struct session *s, int error)
 {
 	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
 
 	log_debug("session %llu: %s", (unsigned long long)s->id, strerror(-error));
 	shortage_of_files(-error, "clients are refused");
-	session_refuse_server(s, blame_refusal(&s->pool->context, fd, &s->server, session_asked_ms(s), error));
+	session_refuse_server(s, blame_refusal(&s->pool->context, fd, &s->server, asked_ms(s), error));
 }
 
-/* What becomes of the request that the stream begins with. @buf: all that has arrived */
-static void session_judge(struct session *s, const uint8_t *buf, size_t len, struct judgement *judgement)
+/* What the client wants in the SYN to the server can't be there. @option: its kind */
+static void session_refuse_option(struct session *s, uint8_t option, const char *reason)
 {
-	enum limits_class before = (enum limits_class)s->member.class;
-	const struct judgement_case c = {
-		.place = JUDGEMENT_STREAM,
-		.bytes = buf,
-		.len = len,
-		.client = { .address = sockaddr_ip_in6(&s->client), .proven = !s->unproven },
-		.grant = s->withheld ? &s->withheld->grant : NULL,
-		.member = &s->member,
-		.now_ms = clock_now_ms(),
-	};
-	const struct request_decision *request = &judgement->request;
+	uint8_t answer[CONVERT_MESSAGE_MAX];
+	size_t len = request_write_unsupported(&s->pool->context.terms->features, s->info, &option, 1, answer);
 
-	judgement_make(&s->pool->context.admission, &c, judgement);
-	session_count_class(s, before);
-	if (request->connect)
-		sockaddr_ip_set(&s->server, AF_UNSPEC, &request->address, request->port);
-	/* The request isn't the one of the SYN, or is no longer granted: what was done for that is of no use. */
-	if (request->action != REQUEST_WAIT && !judgement->by_grant)
-		session_drop_withheld(s);
-	s->error_taken = judgement->error_taken;
-	if (request->lacking) {
-		s->outcome = OUTCOME_LACKING;
-		blame_again(&s->pool->context, &s->server);
-	}
-	if (judgement->exceeded != OUTCOME_NONE)
-		s->outcome = (uint8_t)judgement->exceeded;
+	session_refuse(s, answer, len, reason);
 }
 
-/* @buf: all that has arrived, which is kept until there is more to know. */
-static void session_keep(struct session *s, const uint8_t *buf, size_t len)
+/* @early, @len: what the client has sent behind its request */
+static void session_ask_server(struct session *s, const struct request_decision *decision, const uint8_t *early,
+			       size_t len)
 {
-	s->request = malloc(memory_size(len));
-	if (!s->request) {
+	struct session_connection connection = session_connect(s, decision, early, len);
+
+	switch (connection.result) {
+	case SESSION_CONNECT_ASKED:
+		session_set_state(s, SESSION_CONNECTING);
+		break;
+	case SESSION_CONNECT_UNSUPPORTED:
+		session_refuse_option(s, connection.option, connection.reason);
+		break;
+	case SESSION_CONNECT_REFUSED:
+		session_refuse_server(s, connection.refusal);
+		break;
+	case SESSION_CONNECT_FAILED:
+		session_fail_server(s, connection.error);
+		break;
+	case SESSION_CONNECT_NO_MEMORY:
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
-		return;
+		break;
 	}
-	memcpy(s->request, buf, len);
-	s->request_len = (uint16_t)len;
 }
+
+void session_make_room(struct session *s, enum outcome reason)
+{
+	static const struct downstream_error exceeded = { .code = CONVERT_ERROR_RESOURCE_EXCEEDED };
+
+	if (reason == OUTCOME_LIMIT_MEMORY)
+		session_report_memory(s);
+	if (s->state == SESSION_RELAY && s->answered) {
+		session_abort(s, reason);
+	} else if (s->state == SESSION_CONNECTING && s->confirmed) {
+		s->outcome = (uint8_t)reason;
+		session_refuse_server(s, exceeded);
+	} else {
+		session_drop(s, reason);
+	}
+}
+
+/* ----- the client's address ----- */
+
+/* The client has proved its address: by its third ACK, or by a cookie. */
+static void session_prove(struct session *s)
+{
+	if (!s->unproven)
+		return;
+	session_end_proof(s);
+	if (s->state != SESSION_REFUSING)
+		return;
+	if (limits_may_refuse(s->pool->context.admission.limits, &s->member))
+		session_set_class(s, LIMITS_REFUSING);
+	else
+		session_drop(s, OUTCOME_LIMIT_REFUSED);
+}
+
+/* A connection that has ended before its handshake was complete is closed, not confirmed. */
+void session_look_upstream(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+
+	if (s->confirmed || client->fd < 0)
+		return;
+	s->confirmed = session_client_is_established(s);
+	s->established = s->confirmed || client->tcp;
+	if (s->confirmed)
+		session_prove(s);
+}
+
+/* ----- REQUEST ----- */
 
 static void session_wait(struct session *s);
+
+/* Keeps what has arrived until there is more to know. */
+static void session_keep(struct session *s, const uint8_t *buf, size_t len)
+{
+	if (!session_request_keep(s, buf, len))
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
+}
 
 /* @buf: all that has arrived. */
 static void session_decide(struct session *s, const uint8_t *buf, size_t len)
@@ -169,7 +244,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 	struct judgement judgement;
 	const struct request_decision *decision = &judgement.request;
 
-	session_judge(s, buf, len, &judgement);
+	session_request_judge(s, buf, len, &judgement);
 	if (decision->proven)
 		session_prove(s);
 	switch (decision->action) {
@@ -184,7 +259,7 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 		return;
 	case REQUEST_CONNECT:
 		s->relay.side[RELAY_UPSTREAM].readable = !s->fresh;
-		session_connect(s, decision, buf + decision->length, len - decision->length);
+		session_ask_server(s, decision, buf + decision->length, len - decision->length);
 		return;
 	case REQUEST_ANSWER:
 		session_refuse(s, decision->answer, decision->answer_len, decision->reason);
@@ -216,27 +291,6 @@ static void session_wait(struct session *s)
 		session_drop(s, exceeded);
 }
 
-/* Has the client reset the connection? A FIN is none: poll() tells them apart. */
-static bool client_is_lost(const struct session *s)
-{
-	struct pollfd client = { .fd = s->relay.side[RELAY_UPSTREAM].fd };
-
-	return poll(&client, 1, 0) > 0 && client.revents & (POLLERR | POLLHUP | POLLNVAL);
-}
-
-/* What has arrived of a request, which is no longer kept, at @scratch; returns how many bytes. */
-static size_t session_unkeep(struct session *s, uint8_t *scratch)
-{
-	size_t len = s->request_len;
-
-	if (len)
-		memcpy(scratch, s->request, len);
-	free(s->request);
-	s->request = NULL;
-	s->request_len = 0;
-	return len;
-}
-
 static void advance_request(struct session *s)
 {
 	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
@@ -244,10 +298,10 @@ static void advance_request(struct session *s)
 
 	if (s->must_prove && s->confirmed) {
 		s->must_prove = false;
-		session_decide(s, scratch, session_unkeep(s, scratch));
+		session_decide(s, scratch, session_request_unkeep(s, scratch));
 	}
 	/* While it has to be proven first, only the end of the connection matters. */
-	if (s->must_prove && client->readable && !s->fresh && client_is_lost(s)) {
+	if (s->must_prove && client->readable && !s->fresh && session_client_is_lost(s)) {
 		session_close(s, OUTCOME_NO_HANDSHAKE);
 		return;
 	}
@@ -273,9 +327,11 @@ static void advance_request(struct session *s)
 			session_close(s, OUTCOME_BYTES_MISSING);
 			return;
 		}
-		session_decide(s, scratch, session_unkeep(s, scratch) + (size_t)n);
+		session_decide(s, scratch, session_request_unkeep(s, scratch) + (size_t)n);
 	}
 }
+
+/* ----- CONNECTING ----- */
 
 /* @info: of the server's connection */
 static void session_start_relay(struct session *s, const struct tcp_info *info)
@@ -304,7 +360,7 @@ static void advance_connecting(struct session *s)
 	int error;
 
 	/* A reset makes the socket readable, as bytes and a FIN do. */
-	if (s->client_said && client_is_lost(s)) {
+	if (s->client_said && session_client_is_lost(s)) {
 		session_close(s, OUTCOME_CLIENT_LOST_CONNECTING);
 		return;
 	}
@@ -329,6 +385,9 @@ static void advance_connecting(struct session *s)
 	}
 }
 
+/* ----- RELAY and RESETTING ----- */
+
+/* One socket has failed: the other one is reset when what came before has arrived. */
 static void session_set_resetting(struct session *s, enum relay_end lost, enum outcome outcome)
 {
 	session_reset_socket(s, lost);
@@ -337,50 +396,16 @@ static void session_set_resetting(struct session *s, enum relay_end lost, enum o
 	session_set_state(s, SESSION_RESETTING);
 }
 
-/*
- * Are bytes on their way to @end? Of a Multipath TCP socket that has fallen back to TCP and was never
- * written to, Linux (6.18) says that one is.
- */
-static bool session_is_unsent(const struct session *s, enum relay_end end)
-{
-	int unsent = 0;
-
-	return s->relay.flow[!end].bytes &&
-	       ioctl(s->relay.side[end].fd, SIOCOUTQ, &unsent) == 0 && unsent;
-}
-
 /* Called by the short deadline, and by events of the other socket. */
 static void advance_resetting(struct session *s)
 {
 	bool upstream = s->relay.side[RELAY_UPSTREAM].fd >= 0;
 	enum relay_end end = upstream ? RELAY_UPSTREAM : RELAY_DOWNSTREAM;
 
-	if (s->reset_polls < RESET_POLLS && session_is_unsent(s, end))
+	if (s->reset_polls < RESET_POLLS && session_relay_unsent(s, end))
 		return;
 	session_reset_socket(s, end);
 	session_set_state(s, SESSION_CLOSED);
-}
-
-static enum outcome lost_outcome(const struct session *s, enum relay_end end)
-{
-	if (s->relay.side[end].garbled)
-		return OUTCOME_BYTES_MISSING;
-	if (end == RELAY_UPSTREAM && !s->confirmed)
-		return OUTCOME_NO_HANDSHAKE;
-	return end == RELAY_UPSTREAM ? OUTCOME_CLIENT_LOST : OUTCOME_SERVER_LOST;
-}
-
-/* Runs the relay, and counts what it carried. */
-static enum relay_result run_relay(struct session *s)
-{
-	uint64_t before[RELAY_ENDS] = { session_relayed(s, RELAY_UPSTREAM),
-					session_relayed(s, RELAY_DOWNSTREAM) };
-	enum relay_result result = relay_run(&s->relay, s->pool->scratch);
-
-	for (int end = 0; end < RELAY_ENDS; end++)
-		metrics_add(s->pool->context.metrics, METRIC_BYTES + (unsigned)end,
-			    session_relayed(s, (enum relay_end)end) - before[end]);
-	return result;
 }
 
 /*
@@ -399,7 +424,7 @@ static void give_up_last_bytes(struct session *s)
 	enum relay_end end = s->relay.side[RELAY_UPSTREAM].failed ? RELAY_UPSTREAM : RELAY_DOWNSTREAM;
 
 	s->reset_polls = RESET_POLLS;
-	session_set_resetting(s, end, lost_outcome(s, end));
+	session_set_resetting(s, end, session_relay_lost(s, end));
 }
 
 static void advance_relay(struct session *s)
@@ -410,12 +435,10 @@ static void advance_relay(struct session *s)
 	if (session_awaits_token(s))
 		return;
 	if (session_leads_here(s, NULL)) {
-		session_reset_socket(s, RELAY_DOWNSTREAM);
-		session_reset_socket(s, RELAY_UPSTREAM);
-		session_close(s, OUTCOME_NOT_AUTHORIZED);
+		session_abort(s, OUTCOME_NOT_AUTHORIZED);
 		return;
 	}
-	result = run_relay(s);
+	result = session_relay_run(s);
 	if (!s->answered && s->confirmed &&
 	    s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len) {
 		s->answered = true;
@@ -436,13 +459,15 @@ static void advance_relay(struct session *s)
 			session_close(s, OUTCOME_DONE);
 		return;
 	case RELAY_UPSTREAM_LOST:
-		session_set_resetting(s, RELAY_UPSTREAM, lost_outcome(s, RELAY_UPSTREAM));
+		session_set_resetting(s, RELAY_UPSTREAM, session_relay_lost(s, RELAY_UPSTREAM));
 		return;
 	case RELAY_DOWNSTREAM_LOST:
-		session_set_resetting(s, RELAY_DOWNSTREAM, lost_outcome(s, RELAY_DOWNSTREAM));
+		session_set_resetting(s, RELAY_DOWNSTREAM, session_relay_lost(s, RELAY_DOWNSTREAM));
 		return;
 	}
 }
+
+/* ----- REFUSING ----- */
 
 static void advance_refusing(struct session *s)
 {
@@ -465,22 +490,11 @@ static void advance_refusing(struct session *s)
 		shutdown(client->fd, SHUT_WR);
 		session_set_deadline(s, SESSION_TIMEOUT_LINGER);
 	}
-	for (int i = 0; client->readable; i++) {
-		ssize_t n;
-
-		if (i == DRAIN_READS) {
-			session_set_hungry(s);
-			return;
-		}
-		n = recv(client->fd, s->pool->scratch, RELAY_SCRATCH_SIZE, MSG_DONTWAIT);
-		if (n > 0)
-			continue;
-		client->readable = false;
-		/* After its FIN the client still waits for the answer. */
-		if (n == 0 ? s->answered : errno != EAGAIN && errno != EINTR)
-			session_set_state(s, SESSION_CLOSED);
-	}
+	if (!session_drain_client(s))
+		session_set_state(s, SESSION_CLOSED);
 }
+
+/* ----- all states ----- */
 
 static void (*const state_handlers[])(struct session *) = {
 	[SESSION_REQUEST] = advance_request,
@@ -499,47 +513,22 @@ void session_handle(struct session *s)
 		state_handlers[s->state](s);
 }
 
-/* What the end of a session is called that has passed a limit of relay_watch.h. */
-static const enum outcome watch_outcomes[] = {
-	[RELAY_WATCH_NONE] = OUTCOME_NONE,
-	[RELAY_WATCH_CLIENT_STALLED] = OUTCOME_CLIENT_STALLED,
-	[RELAY_WATCH_SERVER_STALLED] = OUTCOME_SERVER_STALLED,
-	[RELAY_WATCH_HALF_CLOSED] = OUTCOME_HALF_CLOSED,
-	[RELAY_WATCH_IDLE] = OUTCOME_IDLE,
-};
-static_assert(sizeof(watch_outcomes) / sizeof(watch_outcomes[0]) == RELAY_WATCH_COUNT, "an outcome for each");
-
 /* The deadline in RELAY: is the client there, and does anything move? */
 static void look_at_relay(struct session *s)
 {
-	const struct settings *settings = s->pool->context.terms->settings;
-	const struct relay_watch_settings timeouts = {
-		.stall_ms = settings->stall_timeout * 1000ULL,
-		.half_close_ms = settings->half_close_timeout * 1000ULL,
-		.idle_ms = settings->idle_timeout * 1000ULL,
-	};
-	enum outcome reason = OUTCOME_NONE;
-	uint64_t now_ms = clock_now_ms();
+	enum outcome reason = OUTCOME_NO_HANDSHAKE;
 
-	if (!s->answered) {
+	if (!s->answered)
 		session_look_upstream(s);
-		/* Its event is on the way: advance_relay() will see it. */
-		if (s->confirmed && s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len)
-			return;
-		reason = OUTCOME_NO_HANDSHAKE;
-	} else {
-		session_look_transport(s);
-		reason = watch_outcomes[relay_watch_look(&s->watch, &s->relay, &timeouts, now_ms)];
-		if (s->watch.moved_ms == now_ms)
-			limits_touch(s->pool->context.admission.limits, &s->member);
-	}
-	if (reason == OUTCOME_NONE) {
-		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
+	/* The event of the third ACK is on its way: advance_relay() will see it. */
+	if (!s->answered && s->confirmed && s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len)
 		return;
-	}
-	session_reset_socket(s, RELAY_UPSTREAM);
-	session_reset_socket(s, RELAY_DOWNSTREAM);
-	session_close(s, reason);
+	if (s->answered)
+		reason = session_relay_watch(s);
+	if (reason == OUTCOME_NONE)
+		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
+	else
+		session_abort(s, reason);
 }
 
 void session_handle_no_proof(struct session *s)
@@ -548,9 +537,7 @@ void session_handle_no_proof(struct session *s)
 	/* Its event is on the way, or it came just now: session_prove() has set another deadline. */
 	if (s->confirmed)
 		return;
-	session_reset_socket(s, RELAY_UPSTREAM);
-	session_reset_socket(s, RELAY_DOWNSTREAM);
-	session_close(s, OUTCOME_NO_HANDSHAKE);
+	session_abort(s, OUTCOME_NO_HANDSHAKE);
 }
 
 /* The server has answered by now, if it was only the session that waited. */
@@ -559,7 +546,7 @@ static void give_up_connecting(struct session *s)
 	struct tcp_info info;
 	int error = downstream_result(s->relay.side[RELAY_DOWNSTREAM].fd, &info);
 
-	if (error == -EINPROGRESS && s->rest && blame_silence(&s->pool->context, &s->server, session_asked_ms(s))) {
+	if (error == -EINPROGRESS && s->rest && blame_silence(&s->pool->context, &s->server, asked_ms(s))) {
 		session_refuse_server(s, blame_ourselves());
 	} else if (error == -EINPROGRESS && s->rest) {
 		session_set_deadline(s, (enum session_timeout)s->rest);

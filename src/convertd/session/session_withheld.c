@@ -10,7 +10,7 @@
 #include "convertd/base/clock.h"
 #include "convertd/policy/demand.h"
 #include "convertd/session/withheld.h"
-#include "convertd/session/session_private.h"
+#include "convertd/session/session_withheld.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -32,7 +32,7 @@ void session_take_withheld(struct session *s)
 	if (!s->withheld)
 		return;
 	s->started_us = s->withheld->came_us;
-	/* It was counted as pending; the session is as well. */
+	/* The SYN was counted as pending; its session is counted since it was accepted. */
 	limits_leave(s->pool->context.admission.limits, &s->withheld->member, clock_now_ms());
 	if (s->withheld->unproven)
 		demand_leave(s->pool->context.admission.demand);

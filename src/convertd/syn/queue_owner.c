@@ -54,8 +54,8 @@
 
 struct queue {
 	struct mnl_socket *netlink; /* NULL: closed */
-	int verdicts; /* ours; -1: closed */
-	int other;    /* the other end, until it is taken */
+	int verdicts; /* this process's end of the socket for verdicts; -1: closed */
+	int other;    /* the serving process's end, until that takes it; then -1 */
 };
 
 struct queue_owner {
@@ -107,7 +107,7 @@ static int set_up(const struct mnl_socket *netlink, uint16_t number)
 	return configure(netlink, header);
 }
 
-/* Bytes for bursts; an overflow, which is no error then, makes packets pass. */
+/* Has the socket keep bursts of packets, and has packets pass without an error where it overflows. */
 static void size_buffers(const struct mnl_socket *netlink)
 {
 	static const int size = RECEIVE_BUFFER, on = 1;
@@ -122,7 +122,7 @@ static void queue_close(struct queue *queue)
 {
 	if (queue->netlink)
 		mnl_socket_close(queue->netlink);
-	/* Behind the queue: whoever waits at the other end knows then that it has gone. */
+	/* This is closed after the queue: whoever waits at the other end knows then that the queue has gone. */
 	if (queue->verdicts >= 0)
 		close(queue->verdicts);
 	if (queue->other >= 0)
@@ -153,7 +153,7 @@ static int queue_open(struct queue *queue, uint16_t number)
 	return error;
 }
 
-/* A queue for each, numbered from @first on. Returns 0, or -errno with none, and @failed set. */
+/* Makes all queues, numbered from @first on. Returns 0, or -errno and makes none, with @failed set. */
 static int open_from(struct queue_owner *owner, unsigned first, unsigned *failed)
 {
 	size_t i = 0;
@@ -196,7 +196,7 @@ int queue_owner_create(struct queue_owner **out, uint16_t from, size_t count)
 		first = failed + 1;
 	}
 	free(owner);
-	/* Not beyond the last one. */
+	/* The last number must not be exceeded. */
 	return error == -ERANGE ? -EBUSY : error;
 }
 
@@ -235,7 +235,7 @@ int queue_owner_socket(const struct queue_owner *owner, size_t index)
 	return owner->queue[index].verdicts;
 }
 
-/* Writes the kernel's form of it to @at. Returns its bytes. */
+/* Writes a verdict to @at as the kernel reads it. Returns how many bytes that takes. */
 static size_t write_verdict(uint8_t *at, uint16_t number, const struct warden_verdict *verdict,
 			    const uint8_t *packet)
 {
@@ -256,7 +256,7 @@ static bool may_go_on_as(const struct warden_policy *policy, const uint8_t *pack
 					syn.flow.destination_port);
 }
 
-/* Fails for packets that are gone with their device: so are their connections. */
+/* Sends verdicts to the kernel. That fails for packets whose device is gone, and their connections with it. */
 static bool carry_out(struct queue_owner *owner, size_t index, size_t len,
 		      const struct warden_policy *policy)
 {

@@ -17,7 +17,7 @@ struct queue_owner;
  */
 int queue_owner_create(struct queue_owner **out, uint16_t from, size_t count);
 
-/* The kernel drops what still waits. NULL is fine. */
+/* Gives up the queues; the kernel drops what still waits in them. NULL is fine. */
 void queue_owner_destroy(struct queue_owner *owner);
 
 size_t queue_owner_count(const struct queue_owner *owner);
@@ -28,10 +28,10 @@ uint16_t queue_owner_first(const struct queue_owner *owner);
 /* The socket that the packets of queue @index come from; it stays the owner's. */
 int queue_owner_packets(const struct queue_owner *owner, size_t index);
 
-/* The other end of the socket for the verdicts of queue @index, -1 if it was asked for before; now the caller's. */
+/* Returns the other end of the socket for the verdicts of queue @index, which is the caller's; -1 if somebody has it already. */
 int queue_owner_take_verdicts(struct queue_owner *owner, size_t index);
 
-/* Readable when there are verdicts; -1: the other end has been closed, and so has the queue. */
+/* The socket that is readable when there are verdicts; -1: the other end was closed, and the queue was closed with it. */
 int queue_owner_socket(const struct queue_owner *owner, size_t index);
 
 /*

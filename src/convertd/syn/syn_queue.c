@@ -3,8 +3,8 @@
  * syn_queue.c - a netfilter queue: packets from the kernel, and what becomes of them
  *
  * Packets are read from the kernel's socket. Verdicts take CAP_NET_ADMIN, so they are the main process's
- * (queue_owner.c), which gets them by a socket for each queue, several in one message: each costs two processes a
- * wake-up.
+ * (queue_owner.c), which gets them by a socket for each queue. Several go in one message, as each message wakes up both
+ * processes.
  */
 #include "config.h"
 
@@ -24,10 +24,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Packets that are read before others get their turn. */
+/* How many packets are read before other events have their turn. */
 #define PACKETS_PER_ROUND 64
 
-/* Larger than any packet with the attributes in front of it. */
+/* Room for any packet with the attributes in front of it, in bytes. */
 #define BUFFER_SIZE (0xffff + 4096)
 
 struct syn_queue {

@@ -10,8 +10,8 @@
 struct syn_queue;
 
 /*
- * A packet has arrived, and waits in the kernel until one of the functions below is called with its
- * @id. @packet: from the IP header on; may be changed, and is gone afterwards
+ * Called for each packet that has arrived. It waits in the kernel until one of the functions below is called with its
+ * @id. @packet: from the IP header on; the handler may change it, and must not use it after it has returned
  */
 typedef void syn_queue_handler(void *arg, uint32_t id, uint8_t *packet, size_t len);
 
@@ -27,22 +27,22 @@ int syn_queue_open(struct syn_queue **queue, size_t index, syn_queue_handler *ha
  */
 void syn_queue_close(struct syn_queue *queue);
 
-/* Readable when packets have arrived. */
+/* The descriptor that is readable when packets have arrived. */
 int syn_queue_fd(const struct syn_queue *queue);
 
 /* Hands over what has arrived, some packets at most. Returns whether there may be more: it is readable then. */
 bool syn_queue_read(struct syn_queue *queue);
 
 /*
- * The packet goes on as it is; or as these bytes; or it was never there. That is so after syn_queue_flush(), or before:
- * verdicts go to the main process together.
+ * Verdicts on a packet: it goes on as it is, or as these bytes, or it is dropped. They go to the main process together, at
+ * syn_queue_flush() at the latest.
  */
 void syn_queue_pass(struct syn_queue *queue, uint32_t id);
 void syn_queue_pass_changed(struct syn_queue *queue, uint32_t id, const uint8_t *packet,
 			    size_t len);
 void syn_queue_drop(struct syn_queue *queue, uint32_t id);
 
-/* Returns false if there is no main process any more. */
+/* Sends the verdicts that there are. Returns false if there is no main process any more. */
 bool syn_queue_flush(struct syn_queue *queue);
 
 #endif

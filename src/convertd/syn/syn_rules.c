@@ -2,7 +2,7 @@
 /*
  * syn_rules.c - the nftables rules that hand SYNs for our listeners to netfilter queues
  *
- * A table of our own with rules for each address: it belongs to our netlink socket ("flags owner",
+ * There is a table with rules for each address. It belongs to a netlink socket of this process ("flags owner",
  * Linux 5.12), so that the kernel removes it when that closes, also by SIGKILL. There is nothing to
  * clean up, and converters on one host don't meet: each table matches its own addresses only. Where a
  * service manager keeps the listening sockets for the next process, it keeps the netlink socket as
@@ -11,7 +11,7 @@
  * Two chains. The first hands SYNs to the queues. What comes out of one, or passes by it because it is
  * full, or because nobody has it any more, goes on to the second one. That takes the
  * timestamps out of every SYN with a Convert message that convertd hasn't marked (syn_packet_mark()):
- * it can't be late, stopped or dead, so that no SYN+ACK confirms a server which nobody has reached.
+ * rules, other than convertd, can't be late, stopped or dead, so no SYN+ACK confirms a server which nobody has reached.
  *
  * The queue rule's action comes in two forms. The queue statement (CONFIG_NFT_QUEUE) is what nft(8) would
  * write. Kernels without it may have the same as a target of iptables, which nftables can call
@@ -19,7 +19,7 @@
  * shows that one as a comment, and libnftables can't write it; hence libnftnl.
  *
  * SYNs are taken where they are known to be for this host, before the table "filter" has judged
- * them: what a firewall drops at the usual priority is seen here, but a SYN that is let go
+ * them: what a firewall drops at the usual priority is seen here, but a SYN that is released
  * goes on to the firewall.
  */
 #include "config.h"
@@ -69,7 +69,7 @@
 #define TCP_FIN_SYN_RST_ACK 0x17
 #define TCP_SYN_ONLY 0x02
 
-/* And in a Convert message (RFC 8803 6.1). */
+/* Where fields are in a Convert message (RFC 8803 6.1). */
 #define MAGIC_OFFSET 2
 
 struct syn_rules {
@@ -84,7 +84,7 @@ struct transaction {
 	struct mnl_nlmsg_batch *batch;
 	bool compat; /* the target of iptables in place of the queue statement */
 	bool failed; /* out of memory */
-	unsigned acks; /* messages that are answered */
+	unsigned acks; /* how many messages the kernel answers */
 };
 
 static void add_expr(struct transaction *t, struct nftnl_rule *rule, struct nftnl_expr *expr)
@@ -167,7 +167,7 @@ static void add_syn(struct transaction *t, struct nftnl_rule *rule)
 	add_cmp(t, rule, &syn, sizeof(syn));
 }
 
-/* What goes to one of our addresses: :: is all of both families. */
+/* Matches what goes to one of the converter's addresses; :: stands for all of both families. */
 static void add_address(struct transaction *t, struct nftnl_rule *rule,
 			const struct listen_address *listen)
 {
@@ -413,7 +413,7 @@ int syn_rules_install(struct syn_rules *rules, const struct listen_address *list
 	return error;
 }
 
-/* Is it one that has been opened by syn_rules_create(), in whichever process? */
+/* Was this descriptor opened by syn_rules_create(), in whichever process? */
 static bool is_netfilter(int fd)
 {
 	int domain = 0, protocol = -1;
@@ -433,7 +433,7 @@ static struct mnl_socket *take_over_netlink(int kept)
 
 	if (!netlink && fd >= 0)
 		close(fd);
-	/* Answers to a process that was killed before it had read them. */
+	/* Discards answers to a process that was killed before it had read them. */
 	while (netlink && recv(fd, unread, sizeof(unread), MSG_DONTWAIT) > 0)
 		;
 	return netlink;

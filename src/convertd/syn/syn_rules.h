@@ -11,7 +11,7 @@
 struct syn_rules;
 
 /*
- * syn_rules_create() - no rules yet
+ * syn_rules_create() - prepares for rules, and installs none yet
  * @kept: the syn_rules_fd() of a process before this one, whose rules these are to replace, or -1; it
  * stays the caller's
  * Returns 0 with @rules set, or -errno, which is -EPERM or -EACCES without CAP_NET_ADMIN.
@@ -24,20 +24,20 @@ struct syn_rules_queues {
 };
 
 /*
- * syn_rules_install() - SYNs to these addresses go to these queues from now on
- * Which one, is for the addresses of client and listener alone: a client has one at a time.
- * Those with a Convert message that come out of it without a mark (syn_packet_mark()), or pass by it
- * because it has no owner or is full, lose their timestamps. Without @queues, NULL, all do.
- * They replace those of an earlier call in one step: no SYN meets none of both, or both.
+ * syn_rules_install() - has SYNs to these addresses go to these queues from now on
+ * The addresses of client and listener choose the queue, so that all SYNs of a client go through one.
+ * SYNs with a Convert message that leave the queue without a mark (syn_packet_mark()), or don't get into it
+ * because it has no owner or is full, lose their timestamps. If @queues is NULL, all do.
+ * The rules replace those of an earlier call in one step: each SYN meets either the old or the new ones.
  * Returns 0 or -errno with everything as it was; -ENOENT or -EOPNOTSUPP: the kernel has no such rules.
  */
 int syn_rules_install(struct syn_rules *rules, const struct listen_address *listen, size_t count,
 		      const struct syn_rules_queues *queues);
 
-/* The rules last as long as somebody has this descriptor. */
+/* The descriptor of the rules, which last as long as some process has it open. */
 int syn_rules_fd(const struct syn_rules *rules);
 
-/* Gives them up: the kernel removes them, as at the end of the process, a kill included. NULL is fine. */
+/* Removes the rules, as the kernel does at the end of the process, by a kill as well. NULL is fine. */
 void syn_rules_destroy(struct syn_rules *rules);
 
 #endif

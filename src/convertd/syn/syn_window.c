@@ -40,17 +40,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* RFC 7323 2.3: larger ones count as 14. */
+/* The largest scale of a window: larger ones count as 14 (RFC 7323 2.3). */
 #define SCALE_MAX 14
 
 struct syn_window {
 	struct nft_ctx *nft;
 	char table[48];
-	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* of the rules in force; none: not yet */
+	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* what the rules in force are for */
 	size_t listen_count;
 };
 
-/* "ip daddr 192.0.2.1 tcp dport 1234": what goes to one of our addresses. */
+/* Writes "ip daddr 192.0.2.1 tcp dport 1234": what goes to one of the converter's addresses. */
 static void print_match(FILE *rules, const struct listen_address *listen)
 {
 	const union sockaddr_ip *address = &listen->address;
@@ -143,7 +143,7 @@ static int probe_nftables(void)
 	return error;
 }
 
-/* The first line of what nftables has said. */
+/* Copies the first line of what nftables has said. */
 static void tell_refusal(struct nft_ctx *nft, char why[static SYN_WINDOW_WHY_MAX])
 {
 	snprintf(why, SYN_WINDOW_WHY_MAX, "%s", nft_ctx_get_error_buffer(nft));

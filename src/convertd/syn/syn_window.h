@@ -13,15 +13,16 @@ struct syn_window;
 #define SYN_WINDOW_WHY_MAX 256
 
 /*
- * syn_window_install() - correct SYNs to these addresses from now on
- * @window: what an earlier call has set, whose addresses these replace in one step; or at NULL
- * Returns 0, or -errno with @window at NULL again: then it is done for none of them. @why is the reason where
- * the error says little, or "". Nothing is done if these are its addresses already.
+ * syn_window_install() - has the windows of SYNs to these addresses corrected from now on
+ * @window: what an earlier call has set, whose addresses these replace in one step; points to NULL the first time
+ * @why: set to the reason where the error says little, else to ""
+ * Returns 0, or -errno with *@window set to NULL: then no windows are corrected. Does nothing if the addresses are the
+ * same as before.
  */
 int syn_window_install(struct syn_window **window, const struct listen_address *listen,
 		       size_t count, char why[static SYN_WINDOW_WHY_MAX]);
 
-/* Removes it again, as the end of the process would. NULL is fine. */
+/* Removes the rules, as the end of the process would. NULL is fine. */
 void syn_window_remove(struct syn_window *window);
 
 #endif

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 struct warden_syns {
-	struct syn_rules *rules;   /* NULL: there were never any, in the process before this one neither */
-	struct queue_owner *queues; /* NULL: none */
+	struct syn_rules *rules;    /* NULL: neither this process nor the one before it has had any */
+	struct queue_owner *queues; /* NULL: there are none */
 };
 
 struct warden_syns *warden_syns_create(int kept)
@@ -63,7 +63,7 @@ static int own_queues(struct warden_syns *syns, const struct warden_policy *poli
 	syns->queues = NULL;
 	if (!count)
 		return 0;
-	/* From a number on that few meet at. */
+	/* The port's number is one that few other programs use for a queue. */
 	error = queue_owner_create(&syns->queues, sockaddr_ip_port(&policy->latest.listen[0].address),
 				   count);
 	if (!error)

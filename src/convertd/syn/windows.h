@@ -8,7 +8,8 @@
 #include <stdbool.h>
 
 /*
- * windows_correct() - have the rules of syn_window.c for the addresses of @settings, or none
+ * windows_correct() - installs the rules of syn_window.c for the addresses of @settings, or removes them
+ * @wanted: whether there are to be rules
  * Returns whether windows are corrected; where they should be and can't, the log says what it costs.
  */
 bool windows_correct(const struct settings *settings, bool wanted);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_life.c - a session from accept() to its end
+ *
+ * A session is driven by events of its two sockets and by one deadline. Events only set flags (struct relay_side); when
+ * all events of a round have done so, session_advance() lets the handler of the state (session_states.c) do what the
+ * flags allow, until nothing moves any more. A session belongs to one thread, that of its pool.
+ *
+ * Memory: a session is one block (blocks.h), with its three events behind the struct (libevent keeps their size to
+ * itself); what a client has sent of an incomplete request, at most 1019 bytes; early data, at most REQUEST_READ_MAX; and
+ * what a relay has pending. An idle session has the block alone. session_destroy() frees all of it.
+ */
+#include "config.h"
+
+#include "convertd/session/session_life.h"
+
+#include "convertd/base/clock.h"
+#include "convertd/net/downstream.h"
+#include "convertd/observe/metrics.h"
+#include "convertd/session/session_count.h"
+#include "convertd/session/session_memory.h"
+#include "convertd/session/session_proof.h"
+#include "convertd/session/session_queue.h"
+#include "convertd/session/session_report.h"
+#include "convertd/session/session_socket.h"
+#include "convertd/session/session_states.h"
+#include "convertd/session/session_withheld.h"
+
+#include <event2/event.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <utlist.h>
+
+/*
+ * The socket that is left at the end is closed if that is the end of what goes to its peer: both directions have
+ * ended, or the converter itself has nothing more to say to a client that has no server. All else is a reset.
+ */
+static void session_end_socket(struct session *s, enum relay_end end)
+{
+	bool own_word = end == RELAY_UPSTREAM &&
+			(s->answered || s->outcome == OUTCOME_CLIENT_LEFT);
+
+	if (own_word || s->outcome == OUTCOME_DONE)
+		session_close_socket(s, end);
+	else
+		session_reset_socket(s, end);
+}
+
+static void session_destroy(struct session *s)
+{
+	session_unqueue(s);
+	session_memory_forget(s);
+	DL_DELETE(s->pool->sessions, s);
+	session_count_pending(s, (enum limits_class)s->member.class, (uint64_t)-1);
+	limits_leave(s->pool->context.admission.limits, &s->member, clock_now_ms());
+	session_clear_deadline(s);
+	session_decide_line(s);
+	/* A socket in SYN_RECV that is only closed goes on with SYN+ACKs, of which nobody keeps count. */
+	if (s->unproven || !s->established)
+		session_reset_socket(s, RELAY_UPSTREAM);
+	session_forget_proof(s);
+	session_end_socket(s, RELAY_UPSTREAM);
+	session_end_socket(s, RELAY_DOWNSTREAM);
+	session_report_end(s);
+	session_drop_withheld(s);
+	relay_fini(&s->relay);
+	free(s->request);
+	free(s->fastopen);
+	blocks_put(&s->pool->blocks, s);
+}
+
+void session_advance(struct session *s)
+{
+	enum session_state before;
+
+	do {
+		before = s->state;
+		session_handle(s);
+	} while (s->state != before);
+	if (s->state == SESSION_CLOSED)
+		session_destroy(s);
+}
+
+/* Both sockets may have something to say in one round; in REQUEST there is but one. */
+static void session_on_event(struct session *s)
+{
+	if (s->state == SESSION_REQUEST)
+		session_advance(s);
+	else
+		session_set_due(s);
+}
+
+static void on_upstream(evutil_socket_t fd, short what, void *arg)
+{
+	struct session *s = arg;
+	struct relay_side *side = &s->relay.side[RELAY_UPSTREAM];
+
+	(void)fd;
+	s->fresh = false;
+	side->readable |= (what & EV_READ) != 0;
+	side->ended = (what & EV_CLOSED) != 0;
+	side->news = true;
+	s->client_said |= (what & EV_READ) != 0;
+	session_look_upstream(s);
+	side->writable |= s->established && (what & EV_WRITE);
+	session_on_event(s);
+}
+
+static void on_downstream(evutil_socket_t fd, short what, void *arg)
+{
+	struct session *s = arg;
+	struct relay_side *side = &s->relay.side[RELAY_DOWNSTREAM];
+
+	(void)fd;
+	side->readable |= (what & EV_READ) != 0;
+	side->ended = (what & EV_CLOSED) != 0;
+	side->news = true;
+	side->writable |= (what & EV_WRITE) != 0;
+	session_on_event(s);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+	struct session *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (s->hurried)
+		session_handle_no_proof(s);
+	else
+		session_handle_deadline(s);
+	session_advance(s);
+}
+
+/* An MPTCP listener gives plain TCP sockets for clients that didn't ask for MPTCP. */
+static bool is_tcp(int fd)
+{
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+	       protocol == IPPROTO_TCP;
+}
+
+/* The limits have told a session to go. */
+static void make_room(struct limits_member *member, enum outcome reason)
+{
+	struct session *s = (struct session *)((char *)member - offsetof(struct session, member));
+
+	session_make_room(s, reason);
+	session_advance(s);
+}
+
+static const struct limits_member_kind member_kind = { .make_room = make_room };
+
+/* The session of an accepted socket, in REQUEST; NULL without memory. */
+static struct session *session_create(struct session_pool *pool, int fd,
+				      const union sockaddr_ip *client)
+{
+	struct in6_addr address = sockaddr_ip_in6(client);
+	struct session *s;
+
+	s = blocks_get(&pool->blocks);
+	if (!s)
+		return NULL;
+	s->member.owner = &pool->context.owner;
+	s->member.kind = &member_kind;
+	if (limits_enter(pool->context.admission.limits, &s->member, &address, LIMITS_PENDING) < 0) {
+		blocks_put(&pool->blocks, s);
+		return NULL;
+	}
+	s->pool = pool;
+	s->client = *client;
+	s->id = atomic_fetch_add(&pool->shared->last_id, 1) + 1;
+	s->started_us = clock_now_us();
+	s->error = RECORD_NO_ERROR;
+	session_set_outcome(s, OUTCOME_NONE, NULL);
+	metrics_add(pool->context.metrics, METRIC_ACCEPTED, 1);
+	metrics_add(pool->context.metrics, METRIC_STATE + s->state, 1);
+	session_count_pending(s, LIMITS_PENDING, 1);
+	relay_init(&s->relay, &pool->pipes);
+	s->relay.side[RELAY_UPSTREAM].fd = fd;
+	if (is_tcp(fd))
+		relay_set_tcp(&s->relay, RELAY_UPSTREAM);
+	DL_APPEND(pool->sessions, s);
+	event_assign(session_event(s, SESSION_EVENT_DEADLINE), pool->context.base, -1, 0, on_deadline, s);
+	event_assign(session_event(s, SESSION_EVENT_UPSTREAM), pool->context.base, -1, 0, on_upstream, s);
+	event_assign(session_event(s, SESSION_EVENT_DOWNSTREAM), pool->context.base, -1, 0, on_downstream,
+		     s);
+	return s;
+}
+
+void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *client)
+{
+	struct session *s = session_create(pool, fd, client);
+
+	if (!s) {
+		downstream_reset(fd);
+		close(fd);
+		return;
+	}
+	session_start_proof(s);
+	session_take_withheld(s);
+	if (!limits_may_stay(pool->context.admission.limits, &s->member)) {
+		session_drop(s, OUTCOME_LIMIT_CONNECTIONS);
+	} else if (session_register(s, RELAY_UPSTREAM, fd) < 0) {
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
+	} else {
+		session_set_deadline(s, SESSION_TIMEOUT_REQUEST);
+		/* With data in the SYN, the request is here already. */
+		s->relay.side[RELAY_UPSTREAM].readable = true;
+		s->fresh = true;
+	}
+	session_advance(s);
+}
