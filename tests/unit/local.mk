@@ -236,7 +236,7 @@ check_LTLIBRARIES += libshimworld.la
 libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/unit/fake_kernel.h tests/unit/fake_private.h \
 	tests/unit/fake_kernel.c tests/unit/fake_network.c tests/unit/fake_socket.c tests/unit/fake_options.c tests/unit/fake_epoll.c \
 	tests/unit/fake_threads.c tests/unit/fake_beneath.c tests/unit/fake_faults.c tests/unit/fake_hooks.h \
-	src/shim/system/quiet.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/early.c src/shim/socket/phase.c \
+	src/shim/system/quiet.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/phase.c src/shim/socket/early.c \
 	src/shim/socket/options.c src/shim/wait/deadlines.c src/shim/wait/signals.c src/shim/wait/unseen.c src/shim/wait/watch.c \
 	src/shim/connect/attempt.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/connect/dissolve.c src/shim/connect/gate.c \
@@ -249,7 +249,8 @@ libshimworld_la_CPPFLAGS = $(AM_CPPFLAGS) -include $(srcdir)/tests/unit/fake_hoo
 libshimworld_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 libshimworld_la_LIBADD = libclient.la libcodec.la libcommon.la
 
-shim_world_tests = tests/unit/test_shim_states tests/unit/test_shim_transitions tests/unit/test_shim_faults tests/unit/test_shim_threads
+shim_world_tests = tests/unit/test_shim_states tests/unit/test_shim_transitions tests/unit/test_shim_faults \
+	tests/unit/test_shim_phases tests/unit/test_shim_threads
 check_PROGRAMS += $(shim_world_tests)
 TESTS += $(shim_world_tests)
 
@@ -268,6 +269,10 @@ tests_unit_test_shim_faults_LDADD = libshimworld.la $(CHECK_LIBS)
 tests_unit_test_shim_threads_SOURCES = tests/unit/test_shim_threads.c
 tests_unit_test_shim_threads_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_threads_LDADD = libshimworld.la $(CHECK_LIBS)
+
+tests_unit_test_shim_phases_SOURCES = tests/unit/test_shim_phases.c
+tests_unit_test_shim_phases_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_shim_phases_LDADD = libshimworld.la $(CHECK_LIBS)
 endif
 
 # what the tests notice: run by hand, see its README.md
