@@ -23,7 +23,8 @@ libconvert_la_SOURCES += \
 	src/shim/connect/dissolve.c src/shim/connect/dissolve.h src/shim/connect/input.c src/shim/connect/input.h \
 	src/shim/connect/liveness.c src/shim/connect/liveness.h src/shim/connect/lowat.c src/shim/connect/lowat.h \
 	src/shim/socket/options.c src/shim/socket/options.h \
-	src/shim/hooks/poll_pending.h src/shim/connect/replace.c src/shim/connect/replace.h src/shim/system/usermem.c src/shim/system/usermem.h \
+	src/shim/loop/epoll.c src/shim/loop/epoll.h src/shim/loop/poll.c src/shim/loop/poll.h src/shim/loop/select.c src/shim/loop/select.h \
+	src/shim/connect/replace.c src/shim/connect/replace.h src/shim/system/usermem.c src/shim/system/usermem.h \
 	src/shim/system/quiet.c src/shim/system/quiet.h src/shim/hooks/rebind.c src/shim/hooks/rebind.h
 # It lives in other people's processes: hidden but for the hooks, bound at once, static TLS, never unloaded;
 # and what calls a hook here calls our own, not another library's.
@@ -40,4 +41,5 @@ EXTRA_DIST += src/shim/system/README.md \
 	src/shim/wait/README.md \
 	src/shim/connect/README.md \
 	src/shim/process/README.md \
+	src/shim/loop/README.md \
 	src/shim/hooks/README.md

@@ -244,7 +244,7 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	src/shim/connect/output.c src/shim/connect/replace.c src/shim/connect/settle.c \
 	src/shim/process/leave.c src/shim/process/rights.c \
 	src/shim/hooks/socket.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \
-	src/shim/hooks/epoll.c
+	src/shim/hooks/epoll.c src/shim/loop/poll.c src/shim/loop/epoll.c
 libshimworld_la_CPPFLAGS = $(AM_CPPFLAGS) -include $(srcdir)/tests/unit/fake_hooks.h
 libshimworld_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 libshimworld_la_LIBADD = libclient.la libcodec.la libcommon.la
