@@ -249,7 +249,8 @@ libshimworld_la_CPPFLAGS = $(AM_CPPFLAGS) -include $(srcdir)/tests/unit/fake_hoo
 libshimworld_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 libshimworld_la_LIBADD = libclient.la libcodec.la libcommon.la
 
-shim_world_tests = tests/unit/test_shim_states tests/unit/test_shim_transitions tests/unit/test_shim_faults tests/unit/test_shim_threads
+shim_world_tests = tests/unit/test_shim_states tests/unit/test_shim_transitions tests/unit/test_shim_faults \
+	tests/unit/test_shim_phases tests/unit/test_shim_threads
 check_PROGRAMS += $(shim_world_tests)
 TESTS += $(shim_world_tests)
 
@@ -268,6 +269,10 @@ tests_unit_test_shim_faults_LDADD = libshimworld.la $(CHECK_LIBS)
 tests_unit_test_shim_threads_SOURCES = tests/unit/test_shim_threads.c
 tests_unit_test_shim_threads_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_threads_LDADD = libshimworld.la $(CHECK_LIBS)
+
+tests_unit_test_shim_phases_SOURCES = tests/unit/test_shim_phases.c
+tests_unit_test_shim_phases_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_shim_phases_LDADD = libshimworld.la $(CHECK_LIBS)
 endif
 
 # what the tests notice: run by hand, see its README.md

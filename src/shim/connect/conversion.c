@@ -38,6 +38,9 @@
 /* Longer than Linux tries to connect (tcp_syn_retries 6: 127 s), which is what converters do. */
 #define SERVER_PATIENCE_SECONDS 150
 
+/* In these, what is sent before the server has answered is early data, which follows the request. */
+#define PHASES_TAKING_EARLY (PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(EARLY_DIRECT))
+
 static const struct settings *settings;
 
 void conversion_steps_init(const struct settings *kept)
@@ -402,11 +405,15 @@ static enum conn_phase let_syn_go(struct conn *conn, int fd, size_t *taken)
 				      send_with_syn(conn, fd);
 }
 
-/* Of a shared socket only the SYN's owner can tell whose bytes are the first. */
+/*
+ * Of a shared socket only the SYN's owner can tell whose bytes are the first. A server that is asked itself gets the application's
+ * bytes from the kernel: they must not follow a request.
+ */
 bool conversion_takes_early(const struct conn *conn)
 {
 	return conn_phase(conn) == CONN_HELD ||
-	       (conn_is_pending(conn) && (conn_has(conn, CONN_TOLD_CONNECTED) || conn_has(conn, CONN_TOLD_WRITABLE)) &&
+	       (conn_in(conn, PHASES_TAKING_EARLY) &&
+		(conn_has(conn, CONN_TOLD_CONNECTED) || conn_has(conn, CONN_TOLD_WRITABLE)) &&
 		!conn->early.bytes && !conn_is_shared(conn));
 }
 
@@ -417,7 +424,7 @@ size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov,
 	size_t taken = 0;
 	bool held;
 
-	if (!conn_claim(conn, PHASE(HELD) | PHASES_PENDING, &claim))
+	if (!conn_claim(conn, PHASE(HELD) | PHASES_TAKING_EARLY, &claim))
 		return 0;
 	phase = claim.from;
 	held = phase == CONN_HELD; /* no longer if another thread has let the SYN go a moment ago */
