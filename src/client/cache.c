@@ -107,7 +107,7 @@ int64_t cache_now(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* So that sums with our constants can't overflow. */
+/* Is @now a time to which our constants can be added without overflow? */
 static bool time_is_valid(int64_t now)
 {
 	return now > 0 && now < INT64_MAX / 2;
@@ -198,12 +198,12 @@ static int64_t silence_put(const struct cache_converter *in, union cache_value *
 	return in->silence.until;
 }
 
-/* The facts of a converter; those before the last are in one bucket, which is read once. */
+/* The facts of a converter. All but the last, the cookie, are in one bucket, which is read once. */
 static const struct {
 	enum cache_fact fact;
 	enum cache_kind kind;
 	void (*get)(const struct cache_record *record, struct cache_converter *out);
-	int64_t (*put)(const struct cache_converter *in, union cache_value *value); /* until when */
+	int64_t (*put)(const struct cache_converter *in, union cache_value *value); /* returns until when */
 } facts_known[] = {
 	{ CACHE_REST, CACHE_KIND_REST, rest_get, rest_put },
 	{ CACHE_SYN_DATA, CACHE_KIND_SYN_DATA, syn_data_get, syn_data_put },
@@ -236,7 +236,7 @@ unsigned int cache_converter_get(const struct cache *cache, const union sockaddr
 	return out->known;
 }
 
-/* A record for fact number @i of @in. Returns until when, in @until. False: it isn't valid. */
+/* Makes the record for fact number @i of @in, with its end in @until. Returns false if its value is out of range. */
 static bool fact_prepare(size_t i, const struct cache_converter *in, int64_t now,
 			 struct cache_record *record, int64_t *until)
 {

@@ -3,14 +3,13 @@
  * cache.h - what a user's processes learned of converters and servers, shared between them
  *
  * A file of fixed size in a directory of the user's (cache_place.h), mapped by each process that opens it. It holds
- * hints: all of them may be lost at any moment and may be wrong, so that a caller must get
- * along without and must find out by itself when one has misled it. What to do with a hint,
- * and when to note one, is the caller's policy.
+ * hints: each may be lost at any moment and may be wrong, so that a caller must do without them and must find out by itself
+ * when one has misled it. What to do with a hint, and when to note one, is the caller's policy.
  *
  * After cache_open_at() every function may be called from any thread and any signal handler, and in
  * a child of fork() or vfork(): there is no lock, no allocation, no descriptor, no global state and
- * no cancellation point. Nothing waits for another process. To look for something takes 1.5 µs
- * (3.5 with a cookie), to note a fact 3, to open the cache 20. errno is left alone.
+ * no cancellation point. Nothing waits for another process. A look-up takes 1.5 µs (3.5 with a cookie), noting a fact 3,
+ * opening the cache 20. errno is left alone.
  *
  * Whatever happens to the file while it is mapped (it is cut, or overwritten, or its file system
  * is full), no call does worse than to find nothing, or something wrong within the limits stated
@@ -29,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A cache that is off, as { 0 } is: nothing is ever found, and nothing kept. */
+/* A cache. One that is { 0 } is off: nothing is ever found in it, and nothing kept. */
 struct cache {
 	uint8_t *file; /* NULL: off */
 };
@@ -67,12 +66,12 @@ static inline int64_t cache_in(int64_t seconds)
 
 /* What may be known of a converter: bits, each a record of its own with its own end. */
 enum cache_fact {
-	CACHE_REST = 1u << 0,     /* leave it alone */
+	CACHE_REST = 1u << 0,     /* it isn't to be asked */
 	CACHE_SYN_DATA = 1u << 1, /* data in SYNs to it was lost on this path */
 	CACHE_INFO = 1u << 2,     /* what it answered to an Info TLV (Section 6.2.3) */
 	CACHE_COOKIE = 1u << 3,   /* it gave a cookie (Section 6.2.7) */
 	CACHE_MPTCP = 1u << 4,    /* whether Multipath TCP gets through to it */
-	CACHE_SILENCE = 1u << 5,  /* it said nothing, and has never answered anything */
+	CACHE_SILENCE = 1u << 5,  /* it takes connections, and has never answered a request */
 };
 #define CACHE_FACTS_ALL                                                                            \
 	(CACHE_REST | CACHE_SYN_DATA | CACHE_INFO | CACHE_COOKIE | CACHE_MPTCP | CACHE_SILENCE)

@@ -72,7 +72,7 @@ bool cache_bucket_find(struct cache_bucket *bucket, uint8_t *file, const struct 
 	return found;
 }
 
-/* The place for a record whose key has none: one that is free or has ended, or the oldest. */
+/* The place for a record whose key has none in the bucket: one that is free or has ended, else that of the oldest. */
 static uint32_t victim(const struct cache_bucket *bucket, int64_t now)
 {
 	int64_t oldest = INT64_MAX;
@@ -104,11 +104,11 @@ int cache_bucket_put(struct cache_bucket *bucket, uint8_t *file, struct cache_re
 	for (uint32_t way = 0; ret == 0 && way < bucket->table->ways; way++) {
 		if (!has_key(bucket, way, &record->key))
 			continue;
-		ret = record_write(bucket, file, way, done ? NULL : record); /* one is enough */
+		ret = record_write(bucket, file, way, done ? NULL : record); /* a second record of the key is wiped */
 		done = true;
 	}
 	if (ret == 0 && !done)
 		ret = record_write(bucket, file, victim(bucket, now), record);
-	bucket->offset = 0; /* what it has is no longer so */
+	bucket->offset = 0; /* the copy is out of date */
 	return ret;
 }

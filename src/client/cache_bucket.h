@@ -5,16 +5,16 @@
 
 #include "client/cache_record.h"
 
-/* A bucket as it was a moment ago, so that for several records in it it is read once. */
+/* A copy of a bucket, so that it is read once for several of its records. */
 struct cache_bucket {
 	const struct cache_table *table;
-	uint32_t offset; /* in the file; 0, where the header is: nothing has been read */
+	uint32_t offset; /* of the bucket in the file; 0 (the header is there): nothing has been read */
 	uint8_t bytes[CACHE_BUCKET_MAX];
 };
 
 /*
  * cache_bucket_find() - the youngest record with @key that is valid at @now
- * @bucket: read unless it is that of @key already
+ * @bucket: is read from the file, unless it has the bucket of @key already
  * Returns false, with @out undefined, if there is none or the file can't be read.
  */
 bool cache_bucket_find(struct cache_bucket *bucket, uint8_t *file, const struct cache_key *key,

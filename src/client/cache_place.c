@@ -5,7 +5,7 @@
  * A session has a runtime directory of its own; services, cron jobs, containers and what sudo starts have none. In
  * /dev/shm and /tmp anybody may have made anything under our name before, so that what is there is judged by its
  * descriptor, and once it is ours nobody else can take it away: the directory around it is sticky. What is refused is
- * told, and the next place tried: the cache is all that anybody can take from us.
+ * reported, and the next place is tried: other users can keep us from having a cache, and do no more harm than that.
  */
 #include "config.h"
 
@@ -81,7 +81,7 @@ int cache_open(struct cache *cache, const char *path)
 	return ret;
 }
 
-/* One that others can't take an entry of ours away from. Returns a descriptor or -errno. */
+/* Opens a directory that others can't take an entry of ours away from. Returns a descriptor or -errno. */
 static int parent_open(const char *path)
 {
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC), ret = fd;
@@ -112,7 +112,7 @@ static int entry_open(int parent, const char *name, bool make, bool made)
 	return directory_judge(fd, made ? OTHERS_ANYTHING : OTHERS_WRITE);
 }
 
-/* Returns a descriptor, PLACE_TO_BE or -errno. @path is written. */
+/* Opens place number @i, and writes its path. Returns a descriptor, PLACE_TO_BE or -errno. */
 static int place_open(size_t i, bool make, char path[])
 {
 	const char *parent = places[i].parent;
@@ -130,14 +130,14 @@ static int place_open(size_t i, bool make, char path[])
 	if (fd < 0)
 		return fd;
 	ret = entry_open(fd, name, make, places[i].made);
-	/* Who only looks is told what would be made. */
+	/* without @make the directory that would be made is the place, although it isn't there */
 	if (ret == -ENOENT && !make && places[i].made && faccessat(fd, ".", W_OK, 0) == 0)
 		ret = PLACE_TO_BE;
 	fd_close(fd);
 	return ret;
 }
 
-/* What @fd, of place_open(), makes of the search. Returns whether it is over, with *ret set. */
+/* Tries the directory @fd, of place_open(). Returns whether the search is over, with its result in *@ret. */
 static bool judge(struct cache *cache, const struct cache_search *search, struct cache_place *place, const char *path,
 		  int fd, int *ret)
 {
@@ -151,12 +151,12 @@ static bool judge(struct cache *cache, const struct cache_search *search, struct
 		*ret = *ret == 0 ? 0 : -ENOENT;
 		return true;
 	}
-	/* Places that aren't there, or where users make nothing, are none of theirs. */
+	/* a place that isn't there, or where this user may make nothing, is not reported */
 	if (!place->refused && *ret != -ENOENT && *ret != -EACCES && *ret != -EROFS) {
 		place->refused = path;
 		place->refusal = *ret;
 	}
-	return *ret == -ENOSYS; /* nowhere else neither */
+	return *ret == -ENOSYS; /* the kernel's refusal holds for all places */
 }
 
 static int find(struct cache *cache, const struct cache_search *search, struct cache_place *place)
@@ -172,7 +172,7 @@ static int find(struct cache *cache, const struct cache_search *search, struct c
 
 		if (judge(cache, search, place, named, named_open(named), &ret))
 			return ret;
-		place->refused = named; /* what was named is told in any case */
+		place->refused = named; /* a directory that the user has named is reported in any case */
 		place->refusal = ret;
 		if (*search->wish)
 			return ret;

@@ -26,7 +26,7 @@
 /* A process takes the time before it calls, so that others' records may be a little younger. */
 #define CACHE_CLOCK_SLACK 60000 /* ms */
 
-/* Must be the same, byte for byte, in each file that is used. */
+/* The header of the file. A process uses a file only if it would write the same header, byte for byte. */
 struct cache_header {
 	char magic[16];
 	uint32_t layout; /* the number in the file's name */
@@ -46,7 +46,7 @@ enum cache_kind {
 	CACHE_KIND_COUNT
 };
 
-/* What a record is about. */
+/* What a record is about, and in which way. */
 struct cache_key {
 	uint64_t path; /* CACHE_KIND_SYN_DATA: the caller's; else 0 */
 	uint8_t address[16];
@@ -79,7 +79,7 @@ union cache_value {
 	} silence;
 };
 
-/* In the file it takes the first table->record_size bytes. */
+/* A record. Its first table->record_size bytes are in the file. */
 struct cache_record {
 	uint64_t checksum;
 	int64_t learned, until; /* ms of CLOCK_BOOTTIME */
@@ -100,11 +100,11 @@ uint32_t cache_file_size(void);
 /* @boot: CACHE_BOOT_ID_LEN bytes. All of @out is written. */
 void cache_header_set(struct cache_header *out, const char *boot);
 
-/* False if @address is neither IPv4 nor IPv6. */
+/* Sets all of @out. Returns false if @address is neither IPv4 nor IPv6. */
 bool cache_key_set(struct cache_key *out, enum cache_kind kind, const union sockaddr_ip *address,
 		   uint64_t path);
 
-/* The table for records of @kind, which is one. */
+/* The table for records of @kind, which isn't CACHE_KIND_NONE. */
 const struct cache_table *cache_table_of(enum cache_kind kind);
 
 /* Where in the file the bucket for @key begins. The kind chooses the table, but not the bucket. */
@@ -113,13 +113,13 @@ uint32_t cache_bucket_offset(const struct cache_key *key);
 /* May a record of @kind have this value? */
 bool cache_value_is_valid(enum cache_kind kind, const union cache_value *value);
 
-/* Fills in the checksum: everything else is there, bytes that aren't used are 0. */
+/* Fills in the checksum, last: unused bytes of the record are 0. */
 void cache_record_seal(struct cache_record *record);
 
-/* The record was written as it is: its kind belongs to @table and its checksum is right. */
+/* Is the record as it was written: its kind belongs to @table and its checksum is right? */
 bool cache_record_is_whole(const struct cache_record *record, const struct cache_table *table);
 
-/* A whole record that may be believed at @now: its times and its value are in range. */
+/* Is the record whole, with its times and its value in range at @now? */
 bool cache_record_is_valid(const struct cache_record *record, const struct cache_table *table,
 			   int64_t now);
 

@@ -10,14 +10,15 @@
 #define CACHE_KINDS_MAX 32              /* TCP option kinds of an answer to an Info TLV */
 #define CACHE_LIFETIME_MAX (24 * 3600 * INT64_C(1000)) /* ms; no hint outlives this */
 
-/* What connections by Multipath TCP came to, at the end of their handshakes. */
+/* Does Multipath TCP get through to a converter? */
 enum cache_mptcp {
 	CACHE_MPTCP_UNKNOWN,
-	CACHE_MPTCP_HOLDS, /* they stayed what they were */
-	CACHE_MPTCP_LOST,  /* they fell back to TCP */
+	CACHE_MPTCP_HOLDS, /* a connection was Multipath TCP at the end of its handshake */
+	CACHE_MPTCP_LOST,  /* a connection fell back to TCP */
 	CACHE_MPTCP_COUNT
 };
 
+/* What is known of a server. */
 enum cache_server_verdict {
 	CACHE_SERVER_UNKNOWN,
 	CACHE_SERVER_MPTCP,     /* it speaks MPTCP: it can be reached directly (Section 5.1) */

@@ -112,9 +112,9 @@ bool converters_include(const union sockaddr_ip *destination)
 	return false;
 }
 
-bool converters_may_resolve(const struct settings *settings, size_t setting, int64_t now)
+bool converters_may_resolve(const struct settings *settings, size_t setting)
 {
-	return settings->converters[setting].name[0] && atomic_load(&resolve_at[setting]) <= now;
+	return settings->converters[setting].name[0] && atomic_load(&resolve_at[setting]) <= clock_seconds();
 }
 
 void converters_resolve(const struct settings *settings, size_t setting, const char **reason)

@@ -33,8 +33,11 @@ int converters_index(const union sockaddr_ip *addr);
 /* Is @destination on the host of a converter, at whatever port? */
 bool converters_include(const union sockaddr_ip *destination);
 
-/* Is the part @setting of CONVERT_ADDR a name whose addresses weren't asked for lately? @now: clock_seconds() */
-bool converters_may_resolve(const struct settings *settings, size_t setting, int64_t now);
+/*
+ * Is the part @setting of CONVERT_ADDR a name whose addresses weren't asked for lately? Lately is by the clock, also for who
+ * chooses among converters that are to be left alone: a name that has no address has none a moment later.
+ */
+bool converters_may_resolve(const struct settings *settings, size_t setting);
 
 /*
  * converters_resolve() - add the addresses of the name that the part @setting of CONVERT_ADDR is

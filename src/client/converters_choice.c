@@ -100,7 +100,7 @@ static int choose(const struct pass *pass)
 	for (size_t i = 0; i < pass->settings->converter_count; i++) {
 		int index = choose_of(pass, i);
 
-		if (index == CONVERTERS_NONE && converters_may_resolve(pass->settings, i, pass->now)) {
+		if (index == CONVERTERS_NONE && converters_may_resolve(pass->settings, i)) {
 			if (!pass->query->may_resolve)
 				return CONVERTERS_UNRESOLVED;
 			converters_resolve(pass->settings, i, pass->reason);

@@ -12,11 +12,11 @@
 
 #include "client/converters.h"
 #include "common/clock.h"
+#include "common/tcp_option.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-#define TCP_KIND_MPTCP 30 /* RFC 8684 */
 #define PROOF_SECONDS 3600        /* until it is asked again what it supports */
 #define SYN_DATA_MISS_SECONDS 600 /* the path may be another one soon */
 #define MPTCP_LOST_SECONDS 600   /* the same */

@@ -6,11 +6,10 @@
 
 #include "client/errno_map.h"
 #include "common/errors.h"
+#include "common/tcp_option.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define TCP_KIND_MPTCP 30 /* RFC 8684 */
 
 ssize_t handshake_request(uint8_t *buf, size_t capacity, const union sockaddr_ip *server,
 			  const struct handshake_ask *ask)

@@ -24,7 +24,7 @@ enum handshake_verdict {
 	HANDSHAKE_FAIL,      /* reset the connection; step.error is the application's errno */
 };
 
-/* Whose failure it is: the server's is final, the converter's may be worked around. */
+/* Whose failure it is. The server's is final; after others the next converter can be asked. */
 enum handshake_fault {
 	HANDSHAKE_FAULT_NONE,
 	HANDSHAKE_FAULT_SERVER,    /* it refused or could not be reached (Error TLV) */
@@ -62,15 +62,15 @@ struct handshake_step {
 	size_t length;      /* bytes, counted from the start of the stream */
 	int error;          /* errno of connect(2), positive */
 	const char *reason; /* a static text for the log */
-	unsigned int rest;  /* FAIL: seconds to leave the converter alone: for this server, if the
-	                       fault is REFUSED or SERVER, else altogether */
+	unsigned int rest;  /* FAIL: for so many seconds the converter isn't asked: for this server if the
+	                       fault is REFUSED or SERVER, else for any */
 	enum handshake_remedy remedy;
 	struct convert_span cookie; /* for the remedy; points into the bytes that were shown */
 	enum handshake_server_mptcp server_mptcp;
 	bool has_supported;            /* DONE: the answer to an Info TLV is there, */
 	struct convert_span supported; /* TCP option kinds, padded with 0, in the bytes shown */
-	unsigned int withheld_ms;      /* with it: SYNs are withheld, for so long at most; 0: they aren't */
-	bool corrects_windows;         /* with it: of MPTCP SYNs that carry data (doc/private-tlvs.md) */
+	unsigned int withheld_ms;      /* with has_supported: SYNs are withheld for so many ms at most; 0: they aren't */
+	bool corrects_windows;         /* with has_supported: windows of MPTCP SYNs with data (doc/private-tlvs.md) */
 };
 
 /*
@@ -85,7 +85,7 @@ ssize_t handshake_request(uint8_t *buf, size_t capacity, const union sockaddr_ip
  * handshake_on_bytes() - the first @len bytes of the converter's stream are known
  * @server: the destination; its family decides how ICMP codes read
  * @ask: as in the request
- * Never says DONE or FAIL of a valid prefix, NEED_MORE of an invalid one.
+ * Never returns DONE or FAIL for a prefix of a valid response, or NEED_MORE for any other.
  */
 struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 					 const union sockaddr_ip *server,
@@ -96,14 +96,14 @@ struct handshake_step handshake_on_close(void);
 
 /*
  * handshake_on_silence() - nothing has come for as long as a converter may take
- * @alive: its host acknowledges what it is sent. Then it may be that server's silence.
+ * @alive: its host acknowledges what it is sent, so that the silence may be the server's.
  */
 struct handshake_step handshake_on_silence(bool alive);
 
 /*
  * handshake_on_error() - connect(2) to the converter, or the connection, failed with @error (positive)
- * @proven: it has answered others. A reset then is about this request: so does a converter refuse that sends no more
- * errors for now.
+ * @proven: the converter has answered others. Then a reset is about this request only: a converter that has sent as many
+ * errors as it does in a second refuses by resets.
  */
 struct handshake_step handshake_on_error(int error, bool proven);
 

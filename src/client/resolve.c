@@ -29,7 +29,7 @@
 #define PLACES_KEPT 2      /* for each of the targets that follow: one a family */
 #define RESPONSE_MAX 65535 /* bytes, over TCP */
 
-/* What is found, and the way to it. */
+/* One resolution: where the addresses go, and what it needs. */
 struct search {
 	union sockaddr_ip *out;
 	size_t count, max;
@@ -42,7 +42,7 @@ static _Thread_local bool running __attribute__((tls_model("initial-exec")));
 
 static const char no_memory[] = "no memory to resolve the converter's name";
 
-/* The last of each is for any other error. */
+/* The reason for each error; the last of each list is for all other errors. */
 static const struct {
 	int error;
 	const char *reason;
@@ -106,7 +106,7 @@ static bool address_read(const struct search *search, const struct addrinfo *ai,
 	       !is_known(search, out);
 }
 
-/* How many of each family to take, index 1 for IPv6, where there is room for @room in all. */
+/* Shares @room places among the families: @quota is how many addresses of each are taken, index 1 for IPv6. */
 static void share(const struct search *search, const struct addrinfo *list, size_t room,
 		  size_t quota[2])
 {
@@ -165,16 +165,13 @@ static uint32_t random_below(void *unused, uint32_t limit)
 
 	(void)unused;
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number)) {
-		clock_read(CLOCK_MONOTONIC, &now); /* an early boot: any will do */
+		clock_read(CLOCK_MONOTONIC, &now); /* early in the boot any number will do */
 		number = (uint32_t)now.tv_nsec * 2654435761u;
 	}
 	return (uint32_t)((uint64_t)number * limit >> 32);
 }
 
-/*
- * The targets of a service, in the order in which they are to be tried; or what srv_parse()
- * says.
- */
+/* Asks for the targets of a service. Returns how many, in the order in which they are to be tried, or -errno as srv_parse(). */
 static int targets_ask(const char *owner, struct srv_target targets[TARGETS_MAX])
 {
 	uint8_t *response = malloc(RESPONSE_MAX);
@@ -195,7 +192,7 @@ static int targets_ask(const char *owner, struct srv_target targets[TARGETS_MAX]
 	return ret;
 }
 
-/* What one of @targets may take of the time that is left. */
+/* The milliseconds that one of @targets may take of the time that is left. */
 static int share_of_time(const struct search *search, int targets)
 {
 	int left = milliseconds_left(search), each = left / targets;

@@ -2,15 +2,16 @@
 /*
  * servers.c - which servers are known to speak Multipath TCP themselves
  *
- * A small table by hash; a collision forgets the older entry. Key and value are one atomic word, so
- * that no reader sees half of an entry. The cache knows what other processes have learned.
+ * This process's knowledge is in a small table by hash, where the newer of two servers with the same place replaces the older.
+ * Key and value are one atomic word, so that no reader sees half of an entry. The cache has what the user's other processes
+ * have learned.
  */
 #include "config.h"
 
 #include "client/servers.h"
 
-#include "common/clock.h"
 #include "client/user_cache.h"
+#include "common/clock.h"
 
 #include <stdatomic.h>
 

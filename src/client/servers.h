@@ -11,10 +11,10 @@
  */
 enum handshake_server_mptcp servers_mptcp(const union sockaddr_ip *server);
 
-/* A converter has said so. */
+/* Notes what a converter's response has said of @server. */
 void servers_note_mptcp(const union sockaddr_ip *server, enum handshake_server_mptcp mptcp);
 
-/* @server was reached without a converter, and not over Multipath TCP: not again for a while. */
+/* Notes that Multipath TCP to @server failed without a converter, so that it isn't tried again for an hour. */
 void servers_note_no_bypass(const union sockaddr_ip *server);
 
 #endif

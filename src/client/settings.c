@@ -27,7 +27,7 @@ static bool port_read(uint16_t *port, const char *text)
 	return true;
 }
 
-/* Letters, digits, hyphens, dots and underscores, not starting with a hyphen. */
+/* Has @name only letters, digits, hyphens, dots and underscores, and begins with neither a hyphen nor a dot? */
 static bool name_is_plausible(const char *name)
 {
 	if (!*name || *name == '-' || *name == '.')
@@ -41,7 +41,7 @@ static bool name_is_plausible(const char *name)
 static const char wrong_converter[] = "is neither an address nor a name; "
 				      "say 192.0.2.1, [2001:db8::1]:1234 or converter.example";
 
-/* A name that begins with an underscore, which a host's doesn't. Returns NULL or what is wrong. */
+/* Checks a name that begins with an underscore, as a service's does and a host's doesn't. Returns NULL, or what is wrong. */
 static const char *service_check(struct settings_converter *out, bool has_port)
 {
 	if (!srv_is_service(out->name) || !name_is_plausible(out->name))
@@ -53,7 +53,7 @@ static const char *service_check(struct settings_converter *out, bool has_port)
 	return NULL;
 }
 
-/* One element of CONVERT_ADDR. Returns NULL, or what is wrong in words that complete "X …". */
+/* Reads one element of CONVERT_ADDR. Returns NULL, or what is wrong in words that complete "X …". */
 static const char *converter_read(struct settings_converter *out, const char *text, uint16_t port)
 {
 	char *colon;
@@ -75,7 +75,7 @@ static const char *converter_read(struct settings_converter *out, const char *te
 		return service_check(out, colon);
 	if (colon && !port_read(&out->port, colon + 1))
 		return wrong_converter;
-	/* All digits and dots but no address: a typing error, not a name to ask DNS for. */
+	/* digits and dots that are no address are a typing error, and not a name to ask DNS for */
 	if (!out->name[strspn(out->name, "0123456789.")])
 		return wrong_converter;
 	return name_is_plausible(out->name) ? NULL : wrong_converter;
@@ -129,7 +129,7 @@ static bool list_read(struct settings *out, const char *list, const void *arg,
 	while (*(list += strspn(list, SEPARATORS))) {
 		size_t len = strcspn(list, SEPARATORS);
 
-		/* Too long for any of them: cut, and refused as the wrong thing that it is. */
+		/* an element that is too long for anything is cut, and @add refuses the rest of it */
 		snprintf(text, sizeof(text), "%.*s", (int)(len < sizeof(text) ? len : sizeof(text)), list);
 		if (!add(out, text, arg))
 			return false;
@@ -162,7 +162,7 @@ static bool cookie_read(struct settings *out, const char *cookie)
 	return true;
 }
 
-/* A path that is too long can't be opened anyway: none then. */
+/* Copies a path. One that is too long couldn't be opened, and counts as none. */
 static void path_read(char out[SETTINGS_PATH_MAX], const char *path)
 {
 	if (path && strlen(path) < SETTINGS_PATH_MAX)
@@ -179,7 +179,7 @@ static bool fallback_read(struct settings *out, const char *text)
 	return false;
 }
 
-/* Seconds, decimal, as "3" or "0.5". Not strtod(): its decimal point is the locale's. */
+/* Reads seconds, such as "3" or "0.5". strtod() won't do: its decimal point is the locale's. */
 static bool timeout_read(struct settings *out, const char *text)
 {
 	long seconds, ms = 0;
@@ -251,7 +251,7 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 
 	out->bypass_mptcp = true;
 	out->withheld_ms = SETTINGS_WITHHELD_LEARNED;
-	out->timeout_ms = SETTINGS_TIMEOUT_DEFAULT_MS; /* connections may come from another program */
+	out->timeout_ms = SETTINGS_TIMEOUT_DEFAULT_MS; /* also if not enabled: pending connections may be inherited */
 	path_read(out->log, lookup("CONVERT_LOG"));
 	path_read(out->runtime_dir, lookup("XDG_RUNTIME_DIR"));
 	if (!list) {

@@ -31,8 +31,8 @@ struct settings_converter {
 
 struct settings {
 	bool enabled;      /* connections may be converted */
-	char problem[256]; /* why not, in a sentence for the log; empty if enabled */
-	char cache[SETTINGS_PATH_MAX]; /* CONVERT_CACHE: where what is learned is kept; empty: cache_place.h; "none" */
+	char problem[256]; /* why they can't be converted, in a sentence for the log; empty if enabled */
+	char cache[SETTINGS_PATH_MAX]; /* CONVERT_CACHE: the cache's directory, or "none"; empty: as cache_place.h says */
 	char runtime_dir[SETTINGS_PATH_MAX]; /* XDG_RUNTIME_DIR, empty for none */
 	char log[SETTINGS_PATH_MAX]; /* CONVERT_LOG: a path, "-" for stderr, empty for none */
 	struct settings_converter converters[SETTINGS_CONVERTERS_MAX];
@@ -43,9 +43,9 @@ struct settings {
 	size_t bypass_count;
 	bool fail_closed; /* without a usable converter a connection fails, rather than go directly */
 	int timeout_ms;   /* how long a converter may be silent before the next one is asked */
-	int withheld_ms;  /* converters withhold SYNs for so long at most (doc/private-tlvs.md); 0: they don't */
+	int withheld_ms;  /* converters withhold SYNs for so many ms at most (doc/private-tlvs.md); 0: they don't */
 	bool early_data;  /* connect() doesn't wait: the application's first bytes ride in the SYN */
-	bool warn;         /* say on standard error what is started and can't be converted */
+	bool warn;         /* say on standard error which programs are started that can't be converted */
 	bool bypass_mptcp; /* servers that speak Multipath TCP themselves are reached without a converter */
 };
 
@@ -65,7 +65,7 @@ typedef const char *settings_lookup(const char *name);
  * CONVERT_WARN: 0 or 1.
  * CONVERT_WITHHOLDING: milliseconds. CONVERT_CACHE: an absolute path, or "none".
  *
- * @out is all zero, as static memory is: a program that starts needn't write zeros over 17 kB of it.
+ * @out: is all zero, as static memory is, so that a program that starts needn't write zeros over 17 kB.
  * Everything is copied: programs that set their title overwrite the memory of their environment.
  * Anything wrong leaves @out disabled with the reason in @out->problem, which
  * quotes the bad input: a client must then run unconverted, never fail.

@@ -63,7 +63,7 @@ static char normalize(uint8_t byte)
 	return byte == '-' || byte == '_' ? (char)byte : '?';
 }
 
-/* The same for a name as text, where dots are between labels. */
+/* Normalizes a character of a name as text, where dots separate labels. */
 static char normalize_text(char c)
 {
 	return c == '.' ? c : normalize((uint8_t)c);
@@ -163,14 +163,14 @@ static int record_read(const struct message *msg, size_t *at, struct record *out
 	return 0;
 }
 
-/* A name that is the last thing in a record's data. */
+/* Reads a name that has to end where the record's data ends. Returns 0 or -EBADMSG. */
 static int last_name_read(const struct message *msg, const struct record *record, size_t at,
 			  char out[SRV_NAME_MAX])
 {
 	return name_read(msg, &at, out) < 0 || at != record->end ? -EBADMSG : 0;
 }
 
-/* Does something with a record; 0 to go on, something else to end it. */
+/* Takes a record. Returns 0 to see the next one, or what answers_each() is to return. */
 typedef int take_record(const struct message *msg, const struct record *record, void *arg);
 
 /*
@@ -214,7 +214,7 @@ struct targets {
 	bool seen; /* there was a record, be it of use or not */
 };
 
-/* The place for a target of this priority: a free one, or that of a worse one, or NULL. */
+/* The place for a target of this priority: a free one, that of a target with a higher number, or NULL. */
 static struct srv_target *targets_place(struct targets *targets, unsigned int priority)
 {
 	struct srv_target *worst = targets->list;
@@ -250,7 +250,7 @@ static int target_take(const struct message *msg, const struct record *record, v
 	return 0;
 }
 
-/* @text as name_read() would have it. Returns 0, or -ENOENT for what nobody can own. */
+/* Writes @text as name_read() would. Returns 0, or -ENOENT for a name that no record can have. */
 static int owner_read(char out[SRV_NAME_MAX], const char *text)
 {
 	size_t len = strlen(text);
@@ -298,7 +298,7 @@ bool srv_is_service(const char *name)
 	return *name && *name != '.';
 }
 
-/* Priority first; among equals those without a weight, which RFC 2782 wants at the beginning. */
+/* Orders by priority; among equals, targets without a weight come first, as RFC 2782 wants. */
 static bool comes_before(const struct srv_target *a, const struct srv_target *b)
 {
 	if (a->priority != b->priority)
@@ -315,10 +315,7 @@ static void move_forward(struct srv_target *targets, size_t from, size_t to)
 	targets[to] = moved;
 }
 
-/*
- * RFC 2782: the one whose running sum of weights is the first to reach a number from 0 to the
- * sum of all.
- */
+/* Picks the target whose running sum of weights is the first to reach a random number from 0 to the sum of all (RFC 2782). */
 static size_t pick(const struct srv_target *targets, size_t count, srv_random *random, void *arg)
 {
 	uint32_t sum = 0, number;

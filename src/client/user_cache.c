@@ -43,7 +43,7 @@ void user_cache_open(void)
 
 	if (atomic_load_explicit(&state, memory_order_acquire) != CLOSED)
 		return;
-	quiet_all(&quiet); /* a thread that is cancelled in open(2) would leave it OPENING */
+	quiet_all(&quiet); /* a thread that is cancelled in open(2) would leave the state OPENING for ever */
 	if (atomic_compare_exchange_strong(&state, &expected, OPENING)) {
 		find();
 		atomic_store_explicit(&state, OPEN, memory_order_release);

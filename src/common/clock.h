@@ -2,10 +2,10 @@
 /*
  * clock.h - the kernel's clocks as they are
  *
- * In other people's processes libfaketime may stand in front of the C library's clock_gettime(), and let
- * time stand still: a converter would never be given up, and what is learned be of another time for other processes.
- * So the kernel is asked by a system call, unless somebody has found out that clock_gettime() is the C library's, which
- * needs none (vdso(7)).
+ * In other people's processes libfaketime may stand in front of the C library's clock_gettime(), and let time stand still:
+ * a silent converter would never be given up, and times in the cache would mean something else in other processes. So the
+ * kernel is asked by a system call, unless clock_source says that clock_gettime() is the C library's own, which needs no
+ * system call (vdso(7)).
  */
 #ifndef COMMON_CLOCK_H
 #define COMMON_CLOCK_H
@@ -13,10 +13,10 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The C library's clock_gettime(), or NULL, as it is at first: not known to be that. Set before there are threads. */
+/* The C library's own clock_gettime(), or NULL while it isn't known. Set before there are threads. */
 extern int (*clock_source)(clockid_t clock, struct timespec *now);
 
-/* clock_gettime(2) of a clock that there is. */
+/* clock_gettime(2) of a clock that every kernel has, so that it can't fail. */
 void clock_read(clockid_t clock, struct timespec *now);
 
 #define CLOCK_NS_PER_MS INT64_C(1000000)

@@ -210,7 +210,7 @@ static bool has_go_note(const struct elf *elf, const uint8_t *segment)
 	return false;
 }
 
-/* The place in the file of what is loaded at @address; false if nothing of the file is. */
+/* Finds where in the file the bytes are that are loaded at @address; false if they aren't in the file. */
 static bool offset_of(const struct elf *elf, uint64_t address, uint64_t *offset)
 {
 	for (unsigned int i = 0; i < elf->program_header_count; i++) {
@@ -273,7 +273,7 @@ static enum elf_libc read_needed(const struct elf *elf, const uint8_t *segment, 
 
 /* --- sections -------------------------------------------------------------------- */
 
-/* Is there a section of this name? Files without sections are well. */
+/* Is there a section of this name? A file needs no sections to be executed. */
 static bool has_section(const struct elf *elf, const char *wanted)
 {
 	size_t size = size_of(elf, sizeof(Elf32_Shdr), sizeof(Elf64_Shdr));

@@ -20,7 +20,7 @@ struct elf_facts {
 	enum elf_libc libc;          /* by the loader, else by DT_NEEDED; NONE: neither names any */
 	bool needs_libc;             /* a C library is among DT_NEEDED */
 	bool needs_asan;             /* AddressSanitizer's run-time library is among them */
-	bool go;                     /* made by the Go compiler */
+	bool go;                     /* the Go compiler has made it */
 };
 
 /*

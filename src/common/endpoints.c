@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What an attribute of an address says, if it is long enough to say it. */
+/* Reads an attribute of an endpoint, if it is long enough for its type. */
 static void read_address_attr(struct mptcp_endpoint *endpoint, const struct nlattr *attr)
 {
 	union sockaddr_ip *address = &endpoint->address;
@@ -68,7 +68,7 @@ static int on_endpoint(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-/* Where the sysctl ip_nonlocal_bind is on, bind() takes any address, too: then nothing is foreign. */
+/* Is the address none of this host's? Where the sysctl ip_nonlocal_bind is on, bind() takes any, and none is found foreign. */
 static bool is_foreign(const union sockaddr_ip *address)
 {
 	union sockaddr_ip portless = *address;

@@ -17,7 +17,7 @@ struct mptcp_endpoint {
 	uint8_t id;
 	unsigned int bound; /* to the device with this index; 0: to none */
 	uint32_t flags;     /* MPTCP_PM_ADDR_FLAG_… of linux/mptcp.h */
-	bool foreign;       /* no address of this host's; the kernel takes any */
+	bool foreign;       /* this host doesn't have the address; the kernel takes any */
 };
 
 struct endpoints {

@@ -11,7 +11,7 @@
  */
 void json_string(FILE *out, const char *text);
 
-/* To three decimals, in any locale. */
+/* json_number() - write a number with three decimals, and a point in any locale */
 void json_number(FILE *out, double value);
 
 #endif

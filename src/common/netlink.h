@@ -20,8 +20,8 @@ void netlink_close(struct netlink *netlink);
 
 /*
  * netlink_ask() - send the request in the buffer, and show @on_message every answer
- * The request has NLM_F_ACK or NLM_F_DUMP, so that its answers have an end. Returns 0, or -errno:
- * the kernel's own for what it refuses.
+ * The request has NLM_F_ACK or NLM_F_DUMP, so that its answers have an end. Returns 0, or -errno, which is the kernel's
+ * where it refuses the request.
  */
 int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg);
 

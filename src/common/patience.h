@@ -2,9 +2,9 @@
 /*
  * patience.h - waiting for another thread to come to the end of a few system calls
  *
- * sched_yield() alone would do if all threads had the same priority. One of SCHED_FIFO doesn't yield to an
- * ordinary one, which then never gets to its end on the same processor: so it sleeps, after a few turns.
- * No point of cancellation.
+ * sched_yield() alone would do if all threads had the same priority. A thread of SCHED_FIFO doesn't yield to an ordinary
+ * one, which then never comes to the end of its calls on the same processor: so the waiting thread sleeps, after a few
+ * turns. This is no cancellation point.
  */
 #ifndef COMMON_PATIENCE_H
 #define COMMON_PATIENCE_H
@@ -17,7 +17,7 @@
 #define PATIENCE_YIELDS 64
 #define PATIENCE_NS 50000
 
-/* @turn: 0 before the first */
+/* Gives the other thread some time. @turn: counts the calls; 0 before the first one */
 static inline void patience(unsigned int *turn)
 {
 	static const struct timespec pause = { .tv_nsec = PATIENCE_NS };

@@ -78,7 +78,7 @@ static enum preload_verdict secure_verdict(const struct program_file *file,
 		return PRELOAD_WORKS;
 	if (bits && file->mode & S_ISUID && file->uid != caller->uid)
 		return PRELOAD_SETUID;
-	/* without the group's x it would be for mandatory locks */
+	/* without the group's x bit, the set-group-ID bit stands for mandatory locks */
 	if (bits && file->mode & S_ISGID && file->mode & S_IXGRP && file->gid != caller->gid)
 		return PRELOAD_SETGID;
 	if (file->capabilities && !file->nosuid && caller->uid != 0)
@@ -133,7 +133,7 @@ enum preload_verdict preload_program_verdict(const struct program *program,
 	size_t last = program->count - 1;
 	enum preload_verdict worst = preload_file_verdict(&program->files[last], library, caller);
 
-	*index = last; /* unless another is worse: what runs in the end */
+	*index = last; /* the file that runs in the end, unless the verdict about another is worse */
 	for (size_t i = 0; i < program->count; i++) {
 		enum preload_verdict verdict =
 			preload_file_verdict(&program->files[i], library, caller);
@@ -163,7 +163,7 @@ const char *preload_remedy(enum preload_verdict verdict)
 	return verdicts[verdict].remedy;
 }
 
-/* What the sentence about the file can't say for all files. */
+/* Writes the part of the sentence that depends on the file. */
 static void format_detail(enum preload_verdict verdict, const struct program_file *file,
 			  const struct elf_facts *library, char *buf, size_t size)
 {

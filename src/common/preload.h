@@ -9,15 +9,15 @@
 
 enum preload_verdict {
 	PRELOAD_WORKS,
-	PRELOAD_NO_FORMAT,      /* whatever runs it, nothing is known against it */
-	PRELOAD_UNREADABLE,     /* nobody knows */
-	PRELOAD_GO_WITH_C,      /* Go code goes past the C library, C code does not */
+	PRELOAD_NO_FORMAT,      /* it has no known format; what runs it may take the library */
+	PRELOAD_UNREADABLE,     /* it can't be read, so that nothing is known of it */
+	PRELOAD_GO_WITH_C,      /* its Go code makes system calls without the C library, its C code doesn't */
 	PRELOAD_GO,
 	PRELOAD_STATIC,
 	PRELOAD_DAMAGED,
 	PRELOAD_FOREIGN,        /* for another machine than the library */
-	PRELOAD_OTHER_LIBC,     /* it would not even start */
-	PRELOAD_NO_INTERPRETER, /* nor would this */
+	PRELOAD_OTHER_LIBC,     /* it has another C library than the library, and wouldn't start with it */
+	PRELOAD_NO_INTERPRETER, /* its interpreter is missing: it doesn't start at all */
 	PRELOAD_SETUID,         /* ld.so(8), secure-execution mode */
 	PRELOAD_SETGID,
 	PRELOAD_CAPABILITIES,
@@ -26,14 +26,14 @@ enum preload_verdict {
 
 enum preload_level { PRELOAD_LEVEL_WORKS, PRELOAD_LEVEL_DOUBTFUL, PRELOAD_LEVEL_REFUSED };
 
-/* Who executes it. */
+/* The process that executes the program. */
 struct preload_caller {
-	uid_t uid; /* real ones */
+	uid_t uid; /* the real ones */
 	gid_t gid;
 	bool no_new_privs; /* prctl(2): set-user-ID bits have no effect */
 };
 
-/* preload_file_verdict() - what a library made as @library says meets in a file; no I/O */
+/* preload_file_verdict() - would a library with these facts be loaded into the program of one file? Without I/O. */
 enum preload_verdict preload_file_verdict(const struct program_file *file,
 					  const struct elf_facts *library,
 					  const struct preload_caller *caller);
@@ -48,11 +48,11 @@ enum preload_verdict preload_program_verdict(const struct program *program,
 
 enum preload_level preload_level(enum preload_verdict verdict);
 
-/* One word, for programs: "static", "setuid", … */
+/* The verdict as one word for scripts: "static", "setuid", … */
 const char *preload_name(enum preload_verdict verdict);
 
 /*
- * preload_describe() - what is so, as a sentence without its end
+ * preload_describe() - the verdict as a sentence, without its full stop
  * @index: of the file that the verdict is about. Returns @buf.
  */
 const char *preload_describe(enum preload_verdict verdict, const struct program *program,

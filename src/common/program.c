@@ -20,7 +20,7 @@
 
 #define PATH_DEFAULT "/bin:/usr/bin" /* what execvp(3) takes where PATH isn't set */
 
-/* 0, -EACCES or another -errno of execve(2). */
+/* Could execve(2) execute the file? Returns 0, -EACCES or another -errno. */
 static int check_executable(const char *path)
 {
 	struct stat status;
@@ -32,7 +32,7 @@ static int check_executable(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : -errno;
 }
 
-/* The file of a command. A place in PATH that doesn't do is no reason not to look further. */
+/* Finds the file of a command. Directories of PATH that can't be searched are passed over, as execvp(3) does. */
 static int find(const char *command, char path[static PATH_MAX])
 {
 	const char *places = getenv("PATH");
@@ -52,7 +52,7 @@ static int find(const char *command, char path[static PATH_MAX])
 			ret = check_executable(path);
 		if (ret == 0)
 			return 0;
-		/* and not only its directory may not be entered, as execvp() sees no difference */
+		/* EACCES counts if the file is there, and not if only its directory may not be entered */
 		if (ret == -EACCES && access(path, F_OK) == 0)
 			found = ret;
 		places += len;
@@ -119,7 +119,7 @@ static enum program_kind read_kind(struct program_file *file)
 	}
 }
 
-/* All about the file at file->path. Returns 0 or -errno. */
+/* Fills in all about the file at file->path. Returns 0 or -errno. */
 static int inspect_file(struct program_file *file)
 {
 	struct statvfs mount;
@@ -176,7 +176,7 @@ static int inspect(struct program *out, char path[static PATH_MAX], bool env_too
 		strcpy(path, script->interpreter);
 		if (!env_too || !is_env(path) || !script_env_program(script->argument, wanted))
 			continue;
-		/* it starts another program; if it doesn't find that, it will say so itself */
+		/* env starts another program; if it doesn't find that, it will say so itself */
 		if (add_file(out, path) < 0 || find(wanted, path) < 0)
 			break;
 	}

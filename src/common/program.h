@@ -14,19 +14,19 @@
 enum program_kind {
 	PROGRAM_ELF,
 	PROGRAM_SCRIPT,
-	PROGRAM_OTHER,      /* binfmt_misc(5) knows it, or the shell gets it */
+	PROGRAM_OTHER,      /* binfmt_misc has an interpreter for it, or the shell runs it */
 	PROGRAM_DAMAGED,    /* an ELF file that can't be read to its end */
 	PROGRAM_UNREADABLE, /* only its mode is known */
 };
 
-/* One file of those that are executed, or loaded to execute another. */
+/* A file that is executed, or that is loaded to execute another. */
 struct program_file {
 	char path[PATH_MAX];
 	enum program_kind kind;
 	uid_t uid;
 	gid_t gid;
 	mode_t mode;
-	bool nosuid;              /* mounted so */
+	bool nosuid;              /* its file system is mounted with nosuid */
 	bool capabilities;        /* has file capabilities */
 	bool interpreter_missing; /* the loader of an ELF file, or what the #! line names */
 	struct elf_facts elf;     /* of PROGRAM_ELF */
@@ -48,7 +48,7 @@ int program_inspect(struct program *out, const char *command);
 
 /*
  * program_inspect_exec() - the same for what exec(3) is given
- * @searched: for in PATH, as execvp(3) does. What env(1) starts in the end is not looked for.
+ * @searched: @command is searched for in PATH, as by execvp(3). The program that env(1) starts is not looked for.
  */
 int program_inspect_exec(struct program *out, const char *command, bool searched);
 

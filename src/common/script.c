@@ -57,7 +57,7 @@ bool script_env_program(const char *argument, char out[static SCRIPT_LINE_MAX])
 		if (strncmp(argument, split[i], strlen(split[i])) == 0)
 			len = strlen(split[i]);
 	if (!len) {
-		/* the kernel hands over one argument: to env it is a name, blanks and all */
+		/* the kernel hands over one argument, which env without -S takes for a name, with all blanks */
 		if (!*argument || *argument == '-' || strlen(argument) >= SCRIPT_LINE_MAX)
 			return false;
 		strcpy(out, argument);

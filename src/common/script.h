@@ -10,7 +10,7 @@
 
 struct script {
 	char interpreter[SCRIPT_LINE_MAX];
-	char argument[SCRIPT_LINE_MAX]; /* all behind it, as one; may be empty */
+	char argument[SCRIPT_LINE_MAX]; /* the rest of the line, as one argument; may be empty */
 };
 
 /*

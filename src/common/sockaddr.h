@@ -48,7 +48,7 @@ bool sockaddr_ip_set(union sockaddr_ip *out, int family, const struct in6_addr *
 /* Same address and port, whatever the scope; an IPv4 address equals its v4-mapped form. */
 bool sockaddr_ip_equal(const union sockaddr_ip *a, const union sockaddr_ip *b);
 
-/* Spreads addresses with their ports over tables; equal ones have the same. Whoever wants to can make others meet it. */
+/* A hash of address and port for tables; equal addresses have the same. It isn't keyed: anybody can make addresses that collide. */
 uint64_t sockaddr_ip_hash(const union sockaddr_ip *addr);
 
 /* Is it IPv4, be it as AF_INET or as v4-mapped AF_INET6? */

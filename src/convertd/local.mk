@@ -9,7 +9,6 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/base/fdpass.c src/convertd/base/fdpass.h \
 	src/convertd/base/listen_address.c src/convertd/base/listen_address.h \
 	src/convertd/base/metrics_address.c src/convertd/base/metrics_address.h \
-	src/convertd/base/tcp_option.h \
 	src/convertd/process/notify_message.c src/convertd/process/notify_message.h \
 	src/convertd/net/congestion.c src/convertd/net/congestion.h \
 	src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
@@ -29,7 +28,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/policy/own.c src/convertd/policy/own.h \
 	src/convertd/base/problems.c src/convertd/base/problems.h \
 	src/convertd/policy/proof.c src/convertd/policy/proof.h \
-	src/convertd/observe/process.h \
+	src/convertd/observe/resource_usage.h \
 	src/convertd/observe/record.c src/convertd/observe/record.h \
 	src/convertd/relay/relay.c src/convertd/relay/relay.h src/convertd/relay/fallback.c src/convertd/relay/fallback.h \
 	src/convertd/relay/relay_memory.c src/convertd/relay/relay_memory.h \
@@ -72,13 +71,12 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/process/withholding.h \
 	src/convertd/process/inherit.c src/convertd/process/inherit.h \
 	src/convertd/net/listener.c src/convertd/net/listener.h \
-	src/convertd/base/memory.c src/convertd/base/memory.h \
 	src/convertd/observe/monitor.c src/convertd/observe/monitor.h \
 	src/convertd/process/notify.c src/convertd/process/notify.h \
 	src/convertd/net/own_look.c src/convertd/net/own_look.h \
 	src/convertd/privilege/privileges.c src/convertd/privilege/privileges.h \
 	src/convertd/net/probe.c src/convertd/net/probe.h \
-	src/convertd/observe/process.c \
+	src/convertd/observe/resource_usage.c \
 	src/convertd/net/route.c \
 	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
 	src/convertd/process/service.c src/convertd/process/service.h \

@@ -9,7 +9,6 @@
 #include "convertd/process/handover.h"
 #include "convertd/process/inherit.h"
 #include "convertd/base/log.h"
-#include "convertd/base/memory.h"
 #include "convertd/observe/monitor.h"
 #include "convertd/process/notify.h"
 #include "convertd/config/options.h"
@@ -353,7 +352,6 @@ static bool prepare(struct convertd *convertd, struct settings *settings)
 	struct problems problems = { .print = log_problem };
 
 	fill_standard_descriptors();
-	memory_init();
 	log_start();
 	log_set_level((enum log_level)settings->log_level);
 	log_set_format((enum log_format)settings->log_format);

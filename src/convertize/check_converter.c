@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include "client/resolve.h"
+#include "common/tcp_option.h"
 #include "convertize/check_private.h"
 
 #include <assert.h>
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KIND_MPTCP 30
 #define QUOTED_MAX 24 /* bytes of what isn't a Convert message */
 
 /* --- its answer -------------------------------------------------------------------- */
@@ -322,7 +322,7 @@ static void report_syn_bytes(const struct check_converters *converters,
 static bool offers_mptcp(const struct convert_response *response)
 {
 	return response->supported.len &&
-	       memchr(response->supported.data, KIND_MPTCP, response->supported.len);
+	       memchr(response->supported.data, TCP_KIND_MPTCP, response->supported.len);
 }
 
 static struct fact *report_lost_mptcp(const struct check_converters *converters,

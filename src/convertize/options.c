@@ -75,9 +75,9 @@ static const struct {
 	[OPTION_NO_BYPASS_MPTCP] = { "no-bypass-mptcp", NULL,
 				     "use the converter for servers that speak MPTCP, too",
 				     SCOPE_ANY, "CONVERT_BYPASS_MPTCP", "0", false },
-	[OPTION_WITHHOLDING] = { "withholding", "MILLISECONDS",
-				 "for how long at most the converter withholds SYNs;\n"
-				 "0: it doesn't (default: what the converter says)",
+	[OPTION_WITHHOLDING] = { "withholding", "MS",
+				 "for how many milliseconds at most the converter\n"
+				 "withholds SYNs; 0: it doesn't (default: as it says)",
 				 SCOPE_ANY, "CONVERT_WITHHOLDING", NULL, false },
 	[OPTION_CACHE] = { "cache", "DIRECTORY|none", "where programs keep what they learn from connections\n"
 			   "for each other",
@@ -141,13 +141,13 @@ static void print_help(void)
 			 argument && *argument != '[' ? " " : "",
 			 argument ? argument : "");
 		while ((line_end = strchr(text, '\n'))) {
-			printf("  %-26s %.*s\n", left, (int)(line_end - text), text);
+			printf("  %-25s %.*s\n", left, (int)(line_end - text), text);
 			left[0] = '\0';
 			text = line_end + 1;
 		}
-		printf("  %-26s %s\n", left, text);
+		printf("  %-25s %s\n", left, text);
 		if (option_table[i].variable)
-			printf("  %-26s [%s%s%s]\n", "", option_table[i].variable,
+			printf("  %-25s [%s%s%s]\n", "", option_table[i].variable,
 			       option_table[i].value ? "=" : "",
 			       option_table[i].value ? option_table[i].value : "");
 	}

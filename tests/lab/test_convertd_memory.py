@@ -13,7 +13,7 @@ PORT = 6000
 SMALL, LARGE = 100, 4000
 # libevent keeps some 40 bytes for each descriptor that it has seen, in the worker and, where SYNs are withheld, in the main thread
 KEPT = 3 << 19
-WITHIN = 90  # seconds; convertd looks every 10 s, and once in a minute it gives back what is malloc()'s
+WITHIN = 90  # seconds
 
 
 def crowd(lab, process, count, protocol):

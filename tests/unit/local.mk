@@ -236,7 +236,7 @@ check_LTLIBRARIES += libshimworld.la
 libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/unit/fake_kernel.h tests/unit/fake_private.h \
 	tests/unit/fake_kernel.c tests/unit/fake_network.c tests/unit/fake_socket.c tests/unit/fake_options.c tests/unit/fake_epoll.c \
 	tests/unit/fake_threads.c tests/unit/fake_beneath.c tests/unit/fake_faults.c tests/unit/fake_hooks.h \
-	src/shim/system/quiet.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/early.c src/shim/socket/phase.c \
+	src/shim/system/quiet.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/phase.c src/shim/socket/early.c \
 	src/shim/socket/options.c src/shim/wait/deadlines.c src/shim/wait/signals.c src/shim/wait/unseen.c src/shim/wait/watch.c \
 	src/shim/connect/attempt.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/connect/dissolve.c src/shim/connect/gate.c \

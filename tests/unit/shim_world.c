@@ -27,27 +27,11 @@ struct world_message world_ok, world_ok_withholds;
 
 /* --- states --- */
 
-static unsigned int (*transitions)[WORLD_STATE_COUNT];
-
-/* A conn that is claimed is between two states: WORLD_NONE. */
-static enum world_state state_of(const struct conn *conn)
-{
-	static const enum world_state states[] = {
-		[CONN_FREE] = WORLD_FREE,	    [CONN_IDLE] = WORLD_IDLE,	      [CONN_STARTING] = WORLD_NONE,
-		[CONN_HELD] = WORLD_HELD,	    [CONN_RESOLVING] = WORLD_PENDING, [CONN_SYN_SENT] = WORLD_PENDING,
-		[CONN_ASKED] = WORLD_PENDING,	    [CONN_BYPASS] = WORLD_PENDING,    [CONN_EARLY_DIRECT] = WORLD_PENDING,
-		[CONN_CONFIRMED] = WORLD_CONFIRMED, [CONN_BYPASSED] = WORLD_CONFIRMED, [CONN_DIRECT] = WORLD_DIRECT,
-		[CONN_DONE] = WORLD_DONE,	    [CONN_FAILED] = WORLD_FAILED,     [CONN_DISSOLVED] = WORLD_FAILED,
-	};
-	uint32_t word = conn_word(conn);
-
-	return word & CONN_CLAIMED ? WORLD_NONE : states[word & CONN_PHASE_MASK];
-}
+static unsigned int (*transitions)[CONN_PHASE_COUNT];
 
 const char *world_state_name(enum world_state state)
 {
-	static const char *const names[] = { "FREE",	  "IDLE", "DIRECT", "HELD", "PENDING",
-					     "CONFIRMED", "DONE", "FAILED", "none" };
+	static const char *const names[] = { "FREE", "IDLE", "STARTING", "DIRECT", "HELD", "PENDING", "CONFIRMED", "DONE", "FAILED", "none" };
 
 	return names[state];
 }
@@ -55,17 +39,29 @@ const char *world_state_name(enum world_state state)
 /* Before anything that the shim does, in whichever thread: what has become of each conn since? */
 static void observe(void)
 {
-	static enum world_state seen[CONNS_SEEN];
+	static enum conn_phase seen[CONNS_SEEN];
 
 	for (uint32_t i = 0; i < CONNS_SEEN; i++) {
 		const struct conn *conn = conn_by_index(i);
-		enum world_state state = conn ? state_of(conn) : WORLD_FREE;
+		enum conn_phase phase = conn ? conn_phase(conn) : CONN_FREE;
 
-		if (state == WORLD_NONE || state == seen[i])
-			continue;
-		__atomic_fetch_add(&transitions[seen[i]][state], 1, __ATOMIC_RELAXED);
-		seen[i] = state;
+		if (phase != seen[i])
+			__atomic_fetch_add(&transitions[seen[i]][phase], 1, __ATOMIC_RELAXED);
+		seen[i] = phase;
 	}
+}
+
+static enum world_state state_of(enum conn_phase phase)
+{
+	static const enum world_state states[CONN_PHASE_COUNT] = {
+		[CONN_FREE] = WORLD_FREE,	  [CONN_IDLE] = WORLD_IDLE,	    [CONN_STARTING] = WORLD_STARTING,
+		[CONN_HELD] = WORLD_HELD,	  [CONN_RESOLVING] = WORLD_PENDING, [CONN_SYN_SENT] = WORLD_PENDING,
+		[CONN_ASKED] = WORLD_PENDING,	  [CONN_CONFIRMED] = WORLD_CONFIRMED, [CONN_BYPASS] = WORLD_PENDING,
+		[CONN_BYPASSED] = WORLD_CONFIRMED, [CONN_EARLY_DIRECT] = WORLD_PENDING, [CONN_DIRECT] = WORLD_DIRECT,
+		[CONN_DONE] = WORLD_DONE,	  [CONN_FAILED] = WORLD_FAILED,	    [CONN_DISSOLVED] = WORLD_FAILED,
+	};
+
+	return states[phase];
 }
 
 enum world_state world_state(int fd)
@@ -73,10 +69,18 @@ enum world_state world_state(int fd)
 	const struct conn *conn = conn_of(fd);
 
 	observe();
-	return conn ? state_of(conn) : WORLD_NONE;
+	return conn ? state_of(conn_phase(conn)) : WORLD_NONE;
 }
 
-unsigned int world_transitions(enum world_state from, enum world_state to)
+enum conn_phase world_phase(int fd)
+{
+	const struct conn *conn = conn_of(fd);
+
+	observe();
+	return conn ? conn_phase(conn) : CONN_PHASE_COUNT;
+}
+
+unsigned int world_transitions(enum conn_phase from, enum conn_phase to)
 {
 	return transitions ? transitions[from][to] : 0;
 }
@@ -171,7 +175,7 @@ bool world_run(void (*body)(void *arg), void *arg, const char *name)
 	pid_t pid;
 
 	if (!transitions)
-		transitions = world_shared_memory(sizeof(*transitions) * WORLD_STATE_COUNT);
+		transitions = world_shared_memory(sizeof(*transitions) * CONN_PHASE_COUNT);
 	snprintf(fake_context, sizeof(fake_context), "%s", name);
 	fflush(NULL);
 	pid = fork();
@@ -272,7 +276,8 @@ void world_is_empty(void)
 	for (uint32_t i = 0; i < CONNS_SEEN; i++) {
 		const struct conn *conn = conn_by_index(i);
 
-		world_expect(!conn || state_of(conn) == WORLD_FREE, "conn %u is %s", i, world_state_name(state_of(conn)));
+		world_expect(!conn || conn_phase(conn) == CONN_FREE, "conn %u is %s", i, phase_name(conn_phase(conn)));
+		world_expect(!conn || !conn_is_claimed(conn), "conn %u is claimed", i);
 	}
 }
 

@@ -108,10 +108,11 @@ const char *world_peer(int fd, char text[static SOCKADDR_STRLEN]);
 
 /* --- states --- */
 
-/* A conn's state as tests name it, once no step is being taken: of the one that @fd has; WORLD_NONE if it has none. */
+/* What the application can know of the state of @fd, which may be one of several phases; WORLD_NONE if it has no conn. */
 enum world_state {
 	WORLD_FREE,
 	WORLD_IDLE,
+	WORLD_STARTING,
 	WORLD_DIRECT,
 	WORLD_HELD,
 	WORLD_PENDING,
@@ -119,13 +120,15 @@ enum world_state {
 	WORLD_DONE,
 	WORLD_FAILED,
 	WORLD_NONE,
-	WORLD_STATE_COUNT
 };
 enum world_state world_state(int fd);
 const char *world_state_name(enum world_state state);
 
-/* Was a conn ever seen to go from one state to the other, in any run of this program? */
-unsigned int world_transitions(enum world_state from, enum world_state to);
+/* The phase; CONN_PHASE_COUNT if @fd has no conn. */
+enum conn_phase world_phase(int fd);
+
+/* How often was a conn seen to go from one phase to the other, in all runs of this program? */
+unsigned int world_transitions(enum conn_phase from, enum conn_phase to);
 
 /* --- invariants --- */
 

@@ -17,7 +17,7 @@
 static struct withheld_table *table;
 static struct withheld_syn *withheld[WITHHELD_MAX + 1]; /* by client; NULL: it isn't */
 
-static void let_go(unsigned client, uint64_t now_ms)
+static void release(unsigned client, uint64_t now_ms)
 {
 	withheld_release(table, withheld[client], now_ms);
 	withheld[client] = NULL;
@@ -35,7 +35,7 @@ static void teardown(void)
 
 	for (unsigned i = 0; i <= WITHHELD_MAX; i++)
 		if (withheld[i])
-			let_go(i, 0);
+			release(i, 0);
 	while ((held = withheld_expire(table, UINT64_MAX))) {
 		withheld_syn_fini(held);
 		free(held);
@@ -104,8 +104,8 @@ START_TEST(life)
 	expect(1, ISN, WITHHELD_NOW);
 	expect(1, ISN + 1, WITHHELD_NOW); /* another of the same addresses: the first one counts */
 	expect(2, ISN, WITHHELD_NEW);
-	ck_assert_ptr_null(take(1)); /* not let go yet */
-	let_go(1, 1000);
+	ck_assert_ptr_null(take(1)); /* not released yet */
+	release(1, 1000);
 	expect(1, ISN, WITHHELD_BEFORE);
 	ck_assert_ptr_null(take(2));
 	ck_assert_ptr_eq(take(1), held);
@@ -138,8 +138,8 @@ START_TEST(expires)
 	struct withheld_syn *first = add(1), *second = add(2);
 
 	add(3);
-	let_go(2, 1000);
-	let_go(1, 2000);
+	release(2, 1000);
+	release(1, 2000);
 	ck_assert_ptr_null(withheld_expire(table, 999));
 	ck_assert_ptr_eq(withheld_expire(table, 1000), second);
 	ck_assert_ptr_null(withheld_expire(table, 1999));
@@ -159,8 +159,8 @@ START_TEST(bounded_number)
 		add_one(i, make_held(i, 0));
 	ck_assert_int_eq(withheld_add(table, one_more), -ENOSPC);
 	expect(WITHHELD_MAX, ISN, WITHHELD_NEW);
-	/* Those that were let go count, until they are gone. */
-	let_go(0, 0);
+	/* Released SYNs count until they are taken. */
+	release(0, 0);
 	ck_assert_int_eq(withheld_add(table, one_more), -ENOSPC);
 	free(take(0));
 	add_one(WITHHELD_MAX, one_more);
@@ -175,8 +175,8 @@ START_TEST(bounded_bytes)
 	for (unsigned i = 0; i < fit; i++)
 		add_one(i, make_held(i, len));
 	ck_assert_int_eq(withheld_add(table, one_more), -ENOSPC);
-	/* Packets are freed as they are let go. */
-	let_go(0, 0);
+	/* Packets are not counted any more when they are released. */
+	release(0, 0);
 	add_one((unsigned)fit, one_more);
 }
 END_TEST
@@ -205,7 +205,7 @@ START_TEST(threads)
 	ck_assert_int_eq(pthread_create(&thread, NULL, take_all, &taken), 0);
 	for (unsigned i = 0; i < MANY; i++) {
 		add(i);
-		let_go(i, 0);
+		release(i, 0);
 	}
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_uint_eq(taken, MANY);

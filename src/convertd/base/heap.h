@@ -25,7 +25,7 @@ struct heap {
 };
 
 /*
- * heap_set() - @node weighs so much from now on
+ * heap_set() - gives @node a weight
  * @turn: a number that grows from call to call, or the same as before where its turn is to stay
  * It enters the heap with its first weight that isn't 0, and leaves it with 0.
  */

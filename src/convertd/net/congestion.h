@@ -21,7 +21,7 @@ int congestion_check(const char *name);
 /* Room for what congestion_available() writes. */
 #define CONGESTION_LIST_MAX 256
 
-/* Those that the kernel has at hand, with blanks between them: "reno cubic"; returns @buf. */
+/* Lists the congestion controls that are loaded, with blanks between them: "reno cubic"; returns @buf. */
 const char *congestion_available(char buf[static CONGESTION_LIST_MAX]);
 
 #endif

@@ -27,7 +27,7 @@
 
 #include "convertd/net/downstream.h"
 
-#include "convertd/base/tcp_option.h"
+#include "common/tcp_option.h"
 #include "convertd/net/congestion.h"
 #include "convertd/net/route.h"
 #include "convertd/net/source_bind.h"

@@ -38,7 +38,7 @@ void sources_set_key(struct sources *sources, const char *secret)
 	crypto_generichash_final(&state, sources->key, sizeof(sources->key));
 }
 
-/* Not an address that a connection could come from. */
+/* Does the prefix have an address that no connection can come from? */
 static bool is_unusable(const struct prefix *prefix)
 {
 	const uint8_t *bytes = prefix->address.s6_addr;
@@ -78,7 +78,7 @@ bool sources_add(struct sources *sources, const char *text, const struct place *
 	return false;
 }
 
-/* 64 bits for a client and a prefix; @what tells several apart. */
+/* Hashes a client and a prefix to 64 bits; @what makes several independent hashes of the same pair. */
 static uint64_t draw(const struct sources *sources, const struct prefix *prefix,
 		     const struct in6_addr *client, uint8_t what)
 {

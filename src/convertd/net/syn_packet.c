@@ -14,7 +14,7 @@
 
 #include "convertd/net/syn_packet.h"
 
-#include "convertd/base/tcp_option.h"
+#include "common/tcp_option.h"
 
 
 #include <assert.h>

@@ -42,12 +42,13 @@ static void tell_problem(struct problems *problems, const struct metrics_address
 
 #include <event2/event.h>
 #include <microhttpd.h>
+#include <utlist.h>
 
-/* At once. With the daemon's own descriptors: ENDPOINT_FILES_MAX. */
+/* Connections at the same time. With the library's own descriptors that makes ENDPOINT_FILES_MAX. */
 #define CONNECTIONS_MAX 16
 #define BACKLOG 1024
 
-/* Without descriptors for clients, until it is tried again. */
+/* How long no client is accepted after there were no descriptors for one, in milliseconds. */
 #define PAUSE_MS 100
 
 /* Clients accepted in one round at most, so that signals get their turn. */
@@ -94,20 +95,12 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **c
 			return;
 		c->fd = info->connect_fd;
 		c->deadline_ms = clock_now_ms() + DEADLINE_SECONDS * 1000;
-		c->next = endpoint->connections;
-		if (c->next)
-			c->next->prev = c;
-		endpoint->connections = c;
+		DL_PREPEND(endpoint->connections, c);
 		endpoint->count++;
 		*context = c;
 	} else if (c) {
 		endpoint->count--;
-		if (c->prev)
-			c->prev->next = c->next;
-		else
-			endpoint->connections = c->next;
-		if (c->next)
-			c->next->prev = c->prev;
+		DL_DELETE(endpoint->connections, c);
 		free(c);
 		*context = NULL;
 	}
@@ -196,15 +189,12 @@ static void run(struct endpoint *endpoint)
 	event_add(endpoint->timer, &timeout);
 }
 
-/* Ends the connection that is there the longest, as its deadline would. */
+/* Ends the oldest connection, as its deadline would. */
 static void end_oldest(struct endpoint *endpoint)
 {
-	struct connection *c = endpoint->connections;
-
-	while (c && c->next)
-		c = c->next;
-	if (c)
-		shutdown(c->fd, SHUT_RDWR);
+	/* The head's prev is the last one of the list: utlist.h. */
+	if (endpoint->connections)
+		shutdown(endpoint->connections->prev->fd, SHUT_RDWR);
 	MHD_run(endpoint->daemon);
 }
 
@@ -219,7 +209,7 @@ static bool accept_one(struct endpoint *endpoint)
 	if (fd < 0) {
 		endpoint->paused = errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
 				   errno == ENOMEM;
-		/* They would be readable for as long, and the loop would spin. */
+		/* The listening socket stays readable, so that the loop would spin. */
 		if (endpoint->paused)
 			event_del(endpoint->arrival);
 		return false;
@@ -326,7 +316,7 @@ static bool start_daemon(struct endpoint *endpoint, struct event_base *base)
 	return info && add_events(endpoint, base, info->epoll_fd);
 }
 
-/* Why there is no socket. */
+/* Says why the address can't be listened on. */
 static const char *explain(const struct metrics_address *where, int error)
 {
 	if (error == ENOENT)

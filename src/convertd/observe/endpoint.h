@@ -12,7 +12,7 @@ struct endpoint;
 struct event_base;
 struct problems;
 
-/* Descriptors that an endpoint takes at most. */
+/* Descriptors that an endpoint uses at most. */
 #define ENDPOINT_FILES_MAX 20
 
 struct endpoint_answer {
@@ -37,7 +37,7 @@ struct endpoint *endpoint_create(struct event_base *base, const struct metrics_a
 /* Where clients arrive; it stays the endpoint's. */
 int endpoint_socket(const struct endpoint *endpoint);
 
-/* Its socket is another process's now: endpoint_destroy() leaves its place in the file system alone. */
+/* Another process has the socket now: endpoint_destroy() will not unlink its path. */
 void endpoint_leave(struct endpoint *endpoint);
 
 /* Where it listens. */

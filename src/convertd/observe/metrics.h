@@ -21,16 +21,16 @@
 /* Codes of Error TLVs that there are (Section 6.2.8). */
 #define METRICS_ERRORS 10
 
-/* Buckets of each histogram: those with a bound, and the rest. */
+/* Buckets of each histogram: those with an upper bound, and one for what is above all of them. */
 #define METRICS_TIME_BUCKETS 15
 #define METRICS_SUBFLOW_BUCKETS 6
 
 /* What has become of a SYN that the queue brought (hold.h); the first of them were withheld. */
 enum metrics_syn {
-	METRICS_SYN_ANSWERED,    /* let go: the server has answered */
-	METRICS_SYN_FAILED,      /* let go: the server can't be reached */
-	METRICS_SYN_LATE,        /* let go: the server was silent for --hold-time */
-	METRICS_SYN_STOPPED,     /* let go: SYNs are no longer withheld */
+	METRICS_SYN_ANSWERED,    /* released: the server has answered */
+	METRICS_SYN_FAILED,      /* released: the server can't be reached */
+	METRICS_SYN_LATE,        /* released: the server was silent for --hold-time */
+	METRICS_SYN_STOPPED,     /* released: SYNs are no longer withheld */
 	METRICS_SYN_PASSED,      /* passed: another than a first one with a request to connect */
 	METRICS_SYN_NOT_GRANTED, /* passed: its session will refuse it */
 	METRICS_SYN_UNCONFIRMED, /* passed: by a limit, or as it can't be withheld, or was before */
@@ -41,15 +41,18 @@ enum metrics_syn {
 	METRICS_SYN_COUNT
 };
 
-/* Names of places in the array below; where one stands for several, the next says how many. */
+/*
+ * Indices of struct metrics' values. A comment "by enum X" marks the first of a group with one counter for each
+ * value of X (METRIC_STATE + SESSION_REQUEST, say); the value of the name behind such a group leaves room for it.
+ */
 enum metric {
 	METRIC_ACCEPTED,
-	METRIC_STATE, /* by enum session_state, the last of which nobody asks for */
+	METRIC_STATE, /* sessions in each state, by enum session_state; the final state isn't shown */
 	METRIC_PENDING = METRIC_STATE + SESSION_STATE_COUNT,
 	METRIC_ENDED, /* by enum outcome */
 	METRIC_ERRORS = METRIC_ENDED + OUTCOME_COUNT,
 	METRIC_BYTES = METRIC_ERRORS + METRICS_ERRORS, /* by enum relay_end: where they come from */
-	METRIC_REQUESTS = METRIC_BYTES + RELAY_ENDS,   /* without data in the SYN, and with */
+	METRIC_REQUESTS = METRIC_BYTES + RELAY_ENDS,   /* two: without data in the SYN, and with data */
 	METRIC_TRANSPORT = METRIC_REQUESTS + 2,        /* of ended ones, by enum record_transport */
 	METRIC_ACCEPT_PAUSES = METRIC_TRANSPORT + RECORD_TRANSPORT_COUNT,
 	METRIC_LOG_LEFT_OUT,
@@ -78,7 +81,7 @@ static inline void metrics_add(struct metrics *metrics, unsigned metric, uint64_
 	atomic_fetch_add_explicit(&metrics->values[metric], value, memory_order_relaxed);
 }
 
-/* One more of what the histogram at @metric is about. */
+/* Counts one observation in the histogram at @metric; @us: microseconds. */
 void metrics_observe_us(struct metrics *metrics, enum metric metric, uint64_t us);
 void metrics_observe_subflows(struct metrics *metrics, unsigned subflows);
 

@@ -11,7 +11,6 @@
 
 #include "convertd/base/clock.h"
 #include "convertd/base/log.h"
-#include "convertd/base/memory.h"
 #include "convertd/observe/endpoint.h"
 #include "convertd/observe/metrics.h"
 #include "convertd/observe/status.h"
@@ -23,15 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How often it looks what has changed. */
+/* How often the counters are copied and lines that the log has left out are told. */
 #define TICK_SECONDS 10
 
-/* Copies of the counters that are kept: those of the last minute. */
+/* Copies of the counters that are kept, one for each tick of the last minute. */
 #define SAMPLES 6
-
-/* So many connections that ended leave memory that is worth giving back, in so many looks. */
-#define TRIM_CONNECTIONS 1000
-#define TRIM_TICKS 6
 
 struct shard {
 	struct metrics metrics; /* first: it is aligned */
@@ -51,8 +46,6 @@ struct monitor {
 	struct log_limit log_limits[OUTCOME_COUNT];
 	struct sample samples[SAMPLES];
 	size_t sample_count; /* all that were taken; the last of them are kept */
-	uint64_t ended_at_trim;
-	unsigned ticks_since_trim;
 	struct endpoint *endpoints[METRICS_ADDRESSES_MAX];
 	struct endpoint *next[METRICS_ADDRESSES_MAX]; /* those of monitor_open() */
 	char *listening;
@@ -79,17 +72,12 @@ static void take_sample(struct monitor *monitor)
 	sample->at_ms = clock_now_ms();
 }
 
-/* The one that is the longest ago; there is one at least. */
+/* The oldest copy; there is one at least. */
 static const struct sample *oldest_sample(const struct monitor *monitor)
 {
 	size_t count = monitor->sample_count;
 
 	return &monitor->samples[count > SAMPLES ? count % SAMPLES : 0];
-}
-
-static const struct sample *newest_sample(const struct monitor *monitor)
-{
-	return &monitor->samples[(monitor->sample_count - 1) % SAMPLES];
 }
 
 static void read_status(const struct monitor *monitor, struct status *status)
@@ -111,7 +99,7 @@ static void read_status(const struct monitor *monitor, struct status *status)
 	status->max_connections = monitor->max_connections;
 	status->max_pending = monitor->max_pending;
 	status->max_memory = monitor->max_memory;
-	process_read(&status->process);
+	resource_usage_read(&status->process);
 	if (monitor->demand)
 		demand_read(monitor->demand, &status->demand);
 	for (int i = 0; i < FAMILY_COUNT; i++) {
@@ -127,7 +115,7 @@ static void write_health(FILE *out, const struct status *status)
 	fputs(status->draining ? "draining\n" : "ok\n", out);
 }
 
-/* What there is to be read. */
+/* The pages that are served. */
 static const struct page {
 	const char *path, *type;
 	void (*write)(FILE *out, const struct status *status);
@@ -173,27 +161,6 @@ static void tell_left_out(struct monitor *monitor)
 	}
 }
 
-static uint64_t connections_ended(const struct metrics_sum *sum)
-{
-	return sum->values[METRIC_ACCEPTED] - metrics_sessions(sum);
-}
-
-/*
- * What sessions had beside their blocks is malloc()'s, which gives pages in the midst of others back
- * when it is told to only. That takes a few milliseconds at most, once a minute where many come.
- */
-static void give_memory_back(struct monitor *monitor)
-{
-	uint64_t ended = connections_ended(&newest_sample(monitor)->sum);
-
-	if (++monitor->ticks_since_trim < TRIM_TICKS ||
-	    ended - monitor->ended_at_trim < TRIM_CONNECTIONS)
-		return;
-	memory_give_back();
-	monitor->ended_at_trim = ended;
-	monitor->ticks_since_trim = 0;
-}
-
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct monitor *monitor = arg;
@@ -201,11 +168,10 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	tell_left_out(monitor);
-	/* Where nobody comes any more, its end is noticed here. */
+	/* While no client comes, nothing else notices that cookies are no longer demanded. */
 	if (monitor->demand)
 		demand_in_force(monitor->demand);
 	take_sample(monitor);
-	give_memory_back(monitor);
 }
 
 struct monitor *monitor_create(struct event_base *base)
@@ -217,7 +183,6 @@ struct monitor *monitor_create(struct event_base *base)
 		return NULL;
 	monitor->base = base;
 	monitor->started = time(NULL);
-	monitor->ticks_since_trim = TRIM_TICKS;
 	take_sample(monitor);
 	monitor->tick = event_new(base, -1, EV_PERSIST, on_tick, monitor);
 	if (monitor->tick && event_add(monitor->tick, &tick) == 0)
@@ -296,7 +261,7 @@ bool monitor_open(struct monitor *monitor, const struct metrics_address *address
 	for (size_t i = 0; i < count; i++) {
 		const struct metrics_address *where = &addresses[i];
 
-		/* Given twice, it is one. */
+		/* An address that is given twice has one endpoint. */
 		if (find_endpoint(monitor->next, where))
 			continue;
 		monitor->next[i] = find_endpoint(monitor->endpoints, where);

@@ -51,7 +51,7 @@ void monitor_commit(struct monitor *monitor, const char *listening, size_t worke
 /* Whose state is told from now on, and looked at now and then; NULL: nobody's any more. */
 void monitor_watch_demand(struct monitor *monitor, struct demand *demand);
 
-/* A reload was tried. */
+/* Counts a reload. @ok: its settings are in force */
 void monitor_count_reload(struct monitor *monitor, bool ok);
 
 /* From now on /healthz says 503, so that balancers look for another converter; or no longer. */
@@ -60,10 +60,10 @@ void monitor_set_draining(struct monitor *monitor, bool draining);
 /* Puts the sockets on which it is asked into @fds; they stay the monitor's. Returns how many there are. */
 size_t monitor_sockets(const struct monitor *monitor, int fds[static METRICS_ADDRESSES_MAX]);
 
-/* These are another process's now: answers nobody any more. */
+/* Closes all sockets, which another process has now: nothing is answered any more. */
 void monitor_leave(struct monitor *monitor);
 
-/* OUTCOME_COUNT limits of lines about sessions, for all threads; the monitor's. */
+/* Rate limits of the lines about sessions, one for each of OUTCOME_COUNT outcomes, for all threads; they stay the monitor's. */
 struct log_limit *monitor_log_limits(struct monitor *monitor);
 
 #endif

@@ -241,7 +241,7 @@ static void tell_network(struct sink *sink, const struct status *status)
 
 static void tell_process(struct sink *sink, const struct status *status)
 {
-	const struct process_facts *process = &status->process;
+	const struct resource_usage *process = &status->process;
 
 	heading(sink, "Process");
 	if (process->open_files != UINT64_MAX)

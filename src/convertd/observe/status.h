@@ -8,7 +8,7 @@
 #include "convertd/observe/metrics.h"
 #include "convertd/base/notices.h"
 #include "convertd/policy/own.h"
-#include "convertd/observe/process.h"
+#include "convertd/observe/resource_usage.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct status {
 	unsigned max_connections, max_pending; /* 0: no limit */
 	uint64_t max_memory;                   /* bytes of the kernel's; 0: no limit */
 	struct demand_facts demand;
-	struct process_facts process;
+	struct resource_usage process;
 	struct {
 		enum family_state state;
 		bool routed;

@@ -78,7 +78,7 @@ static void write_network(FILE *out, const struct status *status)
 /* Named as all of Prometheus's own libraries do. */
 static void write_process(FILE *out, const struct status *status)
 {
-	const struct process_facts *process = &status->process;
+	const struct resource_usage *process = &status->process;
 
 	write_value(out, "process_cpu_seconds_total", "counter",
 		    "Total user and system CPU time spent in seconds.", process->cpu_seconds);

@@ -20,7 +20,7 @@
 
 #include "convertd/policy/request.h"
 
-#include "convertd/base/tcp_option.h"
+#include "common/tcp_option.h"
 
 #include "convertd/net/fastopen.h"
 

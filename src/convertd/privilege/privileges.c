@@ -66,7 +66,7 @@ static bool change_user(const struct settings *settings, struct problems *proble
 
 #endif
 
-/* Not root: nobody else can be become. */
+/* Tells @problems if --user names another user than the one that convertd was started by, who isn't root. */
 static bool check_user(const struct settings *settings, struct problems *problems)
 {
 	struct user user = settings->user;
@@ -80,7 +80,7 @@ static bool check_user(const struct settings *settings, struct problems *problem
 	return false;
 }
 
-/* Root has read it just now. */
+/* Warns of a file that root could read just now and the user can't. */
 static void check_readable(const struct settings_path *path, const char *user)
 {
 	char absolute[PATH_MAX];

@@ -25,7 +25,7 @@
 /* Clients accepted in one round at most, so that sessions get their turn. */
 #define ACCEPTS_PER_ROUND 64
 
-/* Its two events, whose size is libevent's secret, stand behind the struct. */
+/* Its two events stand behind the struct: their size is known at run time only (event_get_struct_event_size()). */
 struct acceptor {
 	struct session_pool *pool;
 	struct listener_socket *socket;
@@ -37,7 +37,7 @@ static struct event *readable_event(struct acceptor *acceptor)
 	return (struct event *)(acceptor + 1);
 }
 
-/* Pending: accepting is paused. */
+/* The timer that ends a pause; it is pending while there is one. */
 static struct event *resume_event(struct acceptor *acceptor)
 {
 	return (struct event *)((char *)(acceptor + 1) + event_get_struct_event_size());
@@ -85,7 +85,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* Where one comes at a time, a second accept() would be in vain: the loop asks again. */
+	/* Where clients come one at a time, a second accept() would be in vain: so the number of calls grows with the queue. */
 	for (unsigned i = 0; i < acceptor->batch; i++) {
 		if (accept_one(acceptor))
 			continue;
@@ -136,11 +136,11 @@ void acceptor_stop(struct acceptor *acceptor)
 {
 	event_del(readable_event(acceptor));
 	accept_queue(acceptor);
-	/* It may have paused in there. */
+	/* accept_queue() may have begun a pause. */
 	event_del(resume_event(acceptor));
 }
 
-/* Whoever uses the socket last closes it: until then others take what comes. */
+/* The last acceptor that uses the socket closes it: until then the others accept its clients. */
 static void release_socket(struct acceptor *acceptor, bool drain)
 {
 	struct listener_socket *socket = acceptor->socket;

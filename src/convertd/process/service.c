@@ -364,7 +364,7 @@ static void take_force(struct service *service, struct terms *terms, struct site
 		listener_set_congestion(next[i]->listener, settings->congestion_client);
 	}
 	workers_order(service->workers, carry_out, &change);
-	/* Behind that: whichever worker accepts a SYN that is let go knows the new terms. */
+	/* Behind that: whichever worker accepts a released SYN knows the new terms. */
 	workers_order(service->workers, judge_again, service->withholding);
 	destroy_sites(service, stopped, change.stopped_count);
 	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));

@@ -25,7 +25,7 @@ struct ward {
 /* Is there a main process besides this one? */
 bool ward_has_warden(const struct ward *ward);
 
-/* Is there one that ward_leave() would have end? */
+/* Is there a main process that ward_leave() would have end? */
 bool ward_may_leave(const struct ward *ward);
 
 /*
@@ -45,6 +45,7 @@ bool ward_listen(struct ward *ward, struct event_base *base,
  */
 void ward_leave(struct ward *ward);
 
+/* Closes the sockets to the main process. */
 void ward_fini(struct ward *ward);
 
 #endif

@@ -48,7 +48,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Besides those of the queues: signals, notices, orders, calls. */
+/* Descriptors that are polled besides those of the queues: signals, notices, orders, calls. */
 #define OWN_SOCKETS 4
 
 struct warden {
@@ -58,8 +58,8 @@ struct warden {
 	struct warden_calls *rights;
 	sigset_t before; /* the signal mask to go back to */
 	bool ended;
-	bool left;  /* by ward_leave() */
-	bool copy;  /* and this is the copy that stays */
+	bool left;  /* the serving process goes on without this one (ward_leave()) */
+	bool copy;  /* this process is the copy that stays for it */
 	int status; /* of waitpid() */
 };
 
@@ -68,17 +68,17 @@ bool warden_is_needed(void)
 	return capabilities_has(CAPABILITIES_OF_WARDEN);
 }
 
-/* Whoever sends what convertd never sends has taken it over. */
+/* Ends the serving process: it has sent what convertd never sends, so somebody has taken it over. */
 static void end_child(struct warden *warden)
 {
-	/* That number may be another process's: it is no child of the copy's. It gets nothing more from here. */
+	/* It is no child of the copy's, so its number may be another process's by now: the copy ends instead. */
 	if (warden->copy)
 		warden->ended = true;
 	else
 		kill(warden->child, SIGKILL);
 }
 
-/* What is passed on, and SIGCHLD. */
+/* The signals that are passed on, and SIGCHLD. */
 static sigset_t watched_signals(void)
 {
 	sigset_t set;
@@ -139,7 +139,7 @@ static void become_ward(const struct warden *warden, pid_t main_process)
 	signal(SIGHUP, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &warden->before, NULL);
 	prctl(PR_SET_NAME, "convertd-serve");
-	/* It may have gone before it was watched. */
+	/* The main process may have ended before prctl() was called. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != main_process)
 		_exit(EXIT_FAILURE);
 }
@@ -169,7 +169,7 @@ static void on_signals(struct warden *warden)
 	}
 }
 
-/* Passes one message on. Returns whether there may be more. */
+/* Passes one message to the service manager. Returns whether there may be more of them. */
 static bool pass_notice(struct warden *warden)
 {
 	char text[NOTIFY_MAX + 1];
@@ -197,7 +197,7 @@ static void leave(struct warden *warden)
 {
 	pid_t pid;
 
-	/* What is to be said to the service manager can't be said by the copy. */
+	/* The copy can't say anything to the service manager, so all messages go out before. */
 	while (warden->notices >= 0 && pass_notice(warden))
 		;
 	pid = fork();
@@ -214,7 +214,7 @@ static void leave(struct warden *warden)
 	notify_stop();
 }
 
-/* The only word that comes here is that it goes on by itself. */
+/* The one message that the serving process sends here is WARDEN_LEAVE: it goes on without this process. */
 static void on_word(struct warden *warden)
 {
 	struct warden_order order;
@@ -252,7 +252,7 @@ static void watch(struct warden *warden)
 		if (fds[2].revents)
 			on_word(warden);
 	}
-	/* What it has said before its end. */
+	/* Passes on what the serving process has said before its end. */
 	while (warden->notices >= 0 && pass_notice(warden))
 		;
 }
@@ -269,7 +269,7 @@ static void await_survivor(const struct warden *warden)
 		poll(&notices, 1, SURVIVOR_MAX_MS);
 }
 
-/* Ends as the other process has ended; one core of it is enough. */
+/* Ends by the signal that has ended the serving process, which has dumped core already. */
 static void end_by_signal(struct warden *warden, int signum)
 {
 	static const struct rlimit none = { 0 };
@@ -294,7 +294,7 @@ int warden_run(struct warden *warden)
 	int status;
 
 	watch(warden);
-	/* All that there is to be undone is the copy's. */
+	/* The copy has all that would have to be undone. */
 	if (warden->left)
 		_exit(EXIT_SUCCESS);
 	await_survivor(warden);

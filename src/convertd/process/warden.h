@@ -9,13 +9,15 @@ struct ward;
 struct warden;
 struct warden_calls;
 
-/* Has this process a capability that only a warden is to have? */
+/* Has this process a capability that only the main process is to have? */
 bool warden_is_needed(void);
 
 /*
  * warden_split() - make two processes of this one, which must have one thread
  * In the new one, which is to serve, @warden is NULL and @ward (ward.h) is connected. In the old one @warden is
- * for warden_run(). @rights: what it may be asked for; gone afterwards in the new process, and in failure. Returns false after saying why on the log, if there can be no second process.
+ * for warden_run().
+ * @rights: what the main process may be asked for; freed in the new process, and in failure
+ * Returns false after saying why on the log, if there can be no second process.
  */
 bool warden_split(struct warden **warden, struct ward *ward, struct warden_calls *rights);
 

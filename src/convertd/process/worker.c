@@ -40,7 +40,7 @@ struct worker {
 	int orders_fd; /* an eventfd: there is an order, or it is asked whether it turns */
 	struct event *orders;
 	atomic_bool ordered; /* there is an order that it hasn't carried out */
-	atomic_bool asked;   /* and it has not been in its loop since */
+	atomic_bool asked;   /* workers_turn() has asked, and its loop hasn't turned since */
 	pthread_t thread;
 	bool running;
 };
@@ -141,7 +141,7 @@ static struct event_base *make_base(void)
 	return base;
 }
 
-/* Everything but the thread. Returns false after saying why on the log. */
+/* Makes all of a worker but its thread. Returns false after saying why on the log. */
 static bool worker_init(struct worker *worker, struct session_shared *shared)
 {
 	int error;
@@ -174,14 +174,14 @@ static void *worker_main(void *arg)
 	struct worker *worker = arg;
 	char name[NAME_MAX_LEN];
 
-	/* Its own: the name of another thread is a file, which nobody here may write. */
+	/* A thread sets its own name: that of another one is a file in /proc, which the sandbox keeps from being written. */
 	snprintf(name, sizeof(name), "worker-%zu", worker->context.number);
 	pthread_setname_np(pthread_self(), name);
 	event_base_dispatch(worker->context.base);
 	return NULL;
 }
 
-/* Signals are the supervisor's: its threads begin with all of them blocked. */
+/* Signals are for the main thread: workers begin with all of them blocked. */
 static bool worker_start(struct worker *worker)
 {
 	sigset_t all, before;
@@ -233,7 +233,7 @@ struct workers *workers_create(size_t count, struct session_shared *shared)
 	return NULL;
 }
 
-/* In the worker's thread, or where there is none. */
+/* Frees a worker's sessions; to be called in its thread, or without one. */
 static void worker_fini(struct worker *worker)
 {
 	if (worker->pool_ready)
@@ -250,7 +250,7 @@ static void on_end(const struct worker_context *context, void *arg)
 	event_base_loopbreak(context->base);
 }
 
-/* Only those that have started carry out the order: there may be fewer than were made. */
+/* Ends the threads that were started, which may be fewer than there are workers if workers_create() has failed. */
 static void end_threads(struct workers *workers)
 {
 	size_t made = workers->count, running = 0;

@@ -43,7 +43,6 @@
 #include "convertd/relay/relay.h"
 
 #include "convertd/relay/fallback.h"
-#include "convertd/base/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -133,7 +132,7 @@ int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data,
 
 	if (!len)
 		return 0;
-	pending = realloc(flow->pending, memory_size(flow->pending_len + len));
+	pending = realloc(flow->pending, flow->pending_len + len);
 	if (!pending)
 		return -ENOMEM;
 	memcpy(pending + flow->pending_len, data, len);
@@ -242,7 +241,7 @@ static enum relay_result side_fail(struct relay *relay, enum relay_end end)
 	return lost(end);
 }
 
-/* Where the event has told of the end, an error would raise another. */
+/* The stream has ended. If an event has said so already, nothing is left to read; an error would raise another event. */
 static void flow_end(struct relay_flow *flow, struct relay_side *source)
 {
 	flow->eof = true;

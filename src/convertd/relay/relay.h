@@ -39,11 +39,10 @@ struct relay_side {
 };
 
 /*
- * relay_side_is_garbled() - @got bytes more were read, or the end if they are 0: does one in front of them miss?
- * What was read must not be handed on then.
+ * relay_side_is_garbled() - after a read of @got bytes (0: the end): has the kernel lost bytes in front of them?
+ * Then what was read must not be handed on. See fallback.c.
  */
 bool relay_side_is_garbled(struct relay_side *side, size_t got);
-
 
 /* A direction, named by where its bytes come from. */
 struct relay_flow {

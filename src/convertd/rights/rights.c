@@ -42,7 +42,7 @@ static int ask(const struct warden_call *call, int passed, struct warden_answer 
 	return len < 0 ? (int)len : -EPIPE;
 }
 
-/* Where the answer has no descriptor, or none that anybody wants. */
+/* As ask(), where the answer has no descriptor; one that comes nevertheless is closed. */
 static int ask_plainly(const struct warden_call *call, int passed, struct warden_answer *answer)
 {
 	int given, error = ask(call, passed, answer, &given);

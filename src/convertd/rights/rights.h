@@ -38,16 +38,16 @@ int rights_own_queues(size_t count, uint16_t *first);
 /* rights_get_queue() - the sockets for the packets and the verdicts of one of them (syn_queue.c); the caller's */
 int rights_get_queue(size_t index, int *packets, int *verdicts);
 
-/* bind(), to a port below 1024 as well where the settings name it. */
+/* As bind(2), to a port below 1024 as well if the settings name it. Returns 0 or -errno. */
 int rights_bind(int fd, const union sockaddr_ip *address);
 
-/* IP_TRANSPARENT for a socket of this family, with --preserve-client-address. */
+/* Sets IP_TRANSPARENT on a socket, IPv4's or IPv6's by @v4; permitted with --preserve-client-address. Returns 0 or -errno. */
 int rights_set_transparent(int fd, bool v4);
 
-/* TCP_CONGESTION, where net.ipv4.tcp_allowed_congestion_control doesn't have the name and the settings have. */
+/* Sets TCP_CONGESTION to a name that net.ipv4.tcp_allowed_congestion_control forbids and the settings have. Returns 0 or -errno. */
 int rights_set_congestion(int fd, const char *name);
 
-/* The settings that were read last are in force: those before are forgotten. */
+/* Tells the main process that the settings that it read last are in force: it permits no longer what only older ones need. */
 void rights_settings_in_force(void);
 
 #endif

@@ -10,7 +10,7 @@
 #include "convertd/session/session_connect.h"
 
 #include "convertd/base/clock.h"
-#include "convertd/base/tcp_option.h"
+#include "common/tcp_option.h"
 
 #include "convertd/net/downstream.h"
 #include "convertd/net/fastopen.h"

@@ -5,7 +5,6 @@
 #include "convertd/session/session_request.h"
 
 #include "convertd/base/clock.h"
-#include "convertd/base/memory.h"
 #include "convertd/policy/judgement.h"
 #include "convertd/session/blame.h"
 #include "convertd/session/session_count.h"
@@ -47,7 +46,7 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 
 bool session_request_keep(struct session *s, const uint8_t *buf, size_t len)
 {
-	s->request = malloc(memory_size(len));
+	s->request = malloc(len);
 	if (!s->request)
 		return false;
 	memcpy(s->request, buf, len);

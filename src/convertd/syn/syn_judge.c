@@ -45,7 +45,6 @@
 
 #include "convertd/base/clock.h"
 #include "convertd/base/log.h"
-#include "convertd/base/memory.h"
 #include "convertd/config/settings.h"
 #include "convertd/config/terms.h"
 #include "convertd/net/own_look.h"
@@ -289,7 +288,7 @@ static int withhold(struct syn_attempt *a, const uint8_t *packet, size_t len)
 	struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 	int error = -ENOMEM;
 
-	a->syn.packet = malloc(memory_size(len));
+	a->syn.packet = malloc(len);
 	if (!a->syn.packet)
 		return -ENOMEM;
 	memcpy(a->syn.packet, packet, len);

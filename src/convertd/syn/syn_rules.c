@@ -26,7 +26,7 @@
 
 #include "convertd/syn/syn_rules.h"
 
-#include "convertd/base/tcp_option.h"
+#include "common/tcp_option.h"
 
 #include "convertd/net/syn_packet.h"
 

@@ -35,14 +35,14 @@ int warden_syns_answer(struct warden_syns *syns, const struct warden_policy *pol
 	return -ENOSYS;
 }
 
-size_t warden_syns_poll(const struct warden_syns *syns, struct pollfd fds[SETTINGS_WORKERS_MAX])
+size_t warden_syns_poll(const struct warden_syns *syns, struct pollfd fds[WARDEN_QUEUES_MAX])
 {
 	(void)syns;
 	(void)fds;
 	return 0;
 }
 
-bool warden_syns_serve(struct warden_syns *syns, const struct pollfd fds[SETTINGS_WORKERS_MAX],
+bool warden_syns_serve(struct warden_syns *syns, const struct pollfd fds[WARDEN_QUEUES_MAX],
 		       const struct warden_policy *policy)
 {
 	(void)syns;

@@ -2,8 +2,8 @@
 /*
  * alias.c - other names that a C library has for the same functions
  *
- * glibc exports some with two underscores, which old programs and other libraries call. On 32-bit
- * architectures programs with 64-bit times call names of their own; only their time-outs differ.
+ * glibc exports some functions under names with two underscores, too, which old programs and other libraries call. On 32-bit
+ * architectures programs with 64-bit times call functions with names of their own, which differ only in the type of time-outs.
  */
 #include "config.h"
 
@@ -61,7 +61,7 @@ static void *third_argument(va_list args)
 	return va_arg(args, void *);
 }
 
-/* Names for a function with a variable third argument, which is passed on as the widest. */
+/* Another name for a function with an optional third argument, which is passed on as a pointer, the widest type that it can have. */
 #define VARIADIC_ALIAS(alias, type, name)                                                          \
 	HOOK(int, alias, (int fd, type command, ...))                                              \
 	{                                                                                          \
@@ -94,7 +94,7 @@ struct timeval_64 {
 	int64_t tv_sec, tv_usec;
 };
 
-/* A time-out of more than 68 years ends no earlier than one of 68 years would. */
+/* Cuts a time-out to 32 bits, which are 68 years. */
 static struct timespec *timespec_narrow(const struct timespec_64 *wide, struct timespec *narrow)
 {
 	if (!wide)

@@ -20,7 +20,7 @@ _Static_assert(RTLD_DEEPBIND == 8, "as the assembly language below has it");
 
 typedef void *dlopen_function(const char *file, int flags);
 
-/* What other libraries' constructors call before ours has run. */
+/* next_dlopen for the constructors of other libraries that run before ours. */
 static void *dlopen_early(const char *file, int flags)
 {
 	dlopen_function *function;
@@ -43,7 +43,7 @@ __attribute__((constructor)) static void bind_dlopen(void)
 		memcpy(&next_dlopen, &found, sizeof(found));
 }
 
-/* With RTLD_DEEPBIND: is it for us? */
+/* Is this call with RTLD_DEEPBIND one that we may make in the caller's place? */
 bool dlopen_suits(const char *file, const void *caller);
 __attribute__((used)) bool dlopen_suits(const char *file, const void *caller)
 {

@@ -2,10 +2,11 @@
 /*
  * epoll.c - epoll with pending connections registered
  *
- * watch.c has put our own interest in the place of the application's, so an event of a
- * pending socket is news for us: the next step is taken. If that settles the
- * connection, the application's registration is restored and the kernel reports the
- * socket anew, as writable; the event itself is not passed on.
+ * While a connection is pending, watch.c has replaced the events that the application has registered by our own. An event of
+ * such a socket is therefore meant for us: we take the connection's next step and keep the event from the application. When a step
+ * settles the connection, watch.c restores the application's registration, and the kernel then reports the socket
+ * anew, as writable. Each wait of the application becomes several of ours, which end early where a converter's deadline is over and, while
+ * other processes have one of the sockets, every OTHERS_STRETCH_NS; the application's time-out runs on over all of them.
  */
 #include "config.h"
 
@@ -30,15 +31,15 @@ HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 	struct epoll_event copy, *asked = op == EPOLL_CTL_DEL ? NULL : &copy;
 	int saved_errno = errno;
 
-	/* An event that isn't there is the kernel's to refuse. */
+	/* The kernel refuses a pointer to an event that can't be read. */
 	if (!conn || (asked && !usermem_read(asked, event, sizeof(copy))))
 		return next.epoll_ctl(epfd, op, fd, event);
 	return hook_success_kept(watch_control(conn, epfd, op, fd, asked), saved_errno);
 }
 
 /*
- * A pending socket that was ripe when the kernel said so, but no longer is: another process has
- * asked for more of the response than there is (SO_RCVLOWAT), or waits for output in an instance that both have.
+ * Can an event of a pending socket that has no step to take be the work of another process? That process may have asked
+ * for more of the response than there is (SO_RCVLOWAT), or may wait for output in an epoll instance that both have.
  */
 static bool came_of_shared(const struct conn *conn, uint32_t events)
 {
@@ -46,7 +47,7 @@ static bool came_of_shared(const struct conn *conn, uint32_t events)
 	       !(events & ~(EPOLLERR | EPOLLHUP | EPOLLIN | EPOLLRDNORM | EPOLLOUT));
 }
 
-/* The connection has failed, and the kernel can't be made to say so of a disconnected MPTCP socket. */
+/* Reports the failure of a connection by ourselves: the kernel says nothing of an MPTCP socket that was disconnected. */
 static void event_tell_failure(struct epoll_event *event, const struct watch_found *found)
 {
 	event->events = EPOLLERR | EPOLLHUP |
@@ -56,8 +57,8 @@ static void event_tell_failure(struct epoll_event *event, const struct watch_fou
 #define EPOLLINPUT (EPOLLIN | EPOLLRDNORM)
 
 /*
- * The same where the SYN+ACK was the confirmation: the registration is as the application made it, but the
- * response is no input. What is left of the event is the application's.
+ * event_is_ours() for a connection that the SYN+ACK has confirmed. Its registration is as the application has made it, but the
+ * response isn't input for the application: EPOLLIN is taken out of the event, and what is left of it is the application's.
  */
 static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
 				    const struct watch_found *found)
@@ -82,8 +83,8 @@ static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
 
 /*
  * Is this event of a pending socket of ours, to be kept from the application? One whose
- * connection turns out to have failed is told as an error. An event that came of nothing on our
- * socket is another's that was registered with the same data.
+ * connection turns out to have failed is reported as an error. Where nothing has happened on our socket, the event belongs to
+ * another socket that the application has registered with the same data, and is passed on.
  */
 static bool event_is_ours(int epfd, struct epoll_event *event)
 {
@@ -121,8 +122,8 @@ static int events_sift(int epfd, struct epoll_event *events, int count)
 }
 
 /*
- * A pending socket whose registration went past us, and wasn't found: see to its response here; or
- * one that another process may settle without a word to us.
+ * Takes the step of a pending socket whose registration was made past the hooks and wasn't found, or that another process may
+ * settle without waking us.
  */
 static bool sweep_visit(struct conn *conn, void *arg)
 {
@@ -143,7 +144,7 @@ static void sweep(int epfd)
 		conn_each_pending(sweep_visit, &epfd);
 }
 
-/* The three system calls differ in the form of the time-out only. */
+/* One wait of the application's. The three system calls differ only in the form of the time-out. */
 struct wait {
 	int epfd, max;
 	struct epoll_event *events;
@@ -178,7 +179,7 @@ static int look(const struct wait *wait)
 }
 
 /*
- * The application's wait, with a look at converters that have been silent for too long, and at
+ * Waits as the application does, but wakes to expire the attempts of converters that have been silent for too long, and to look at
  * sockets that other processes have.
  */
 static int wait_once(const struct wait *wait)
@@ -189,7 +190,7 @@ static int wait_once(const struct wait *wait)
 	if (atomic_load(&conn_unseen))
 		unseen_adopt(wait->epfd);
 	count = look(wait);
-	/* Early data: an application that has nothing left to do waits for the server to speak first. */
+	/* An application that waits without having sent early data expects the server to speak first: the held SYNs go. */
 	if (count == 0 && atomic_load(&conn_held))
 		conversion_send_all_held(wait->epfd);
 	if (count != 0 || deadline_is_over(&wait->deadline))
@@ -211,7 +212,7 @@ static int wait_once(const struct wait *wait)
 	return count;
 }
 
-/* The step of a pending socket that may be waited for in an instance, if it can take one. */
+/* A search for pending sockets that may be registered in an instance and can take a step. */
 struct step_search {
 	int epfd;
 	bool any;
@@ -230,8 +231,8 @@ static bool step_visit(struct conn *conn, void *arg)
 }
 
 /*
- * The kernel can't write into the application's array, where it may have had nothing to write but what is ours:
- * then there is nothing to be told of it. Returns whether there was such a thing, which is done now.
+ * The kernel has said EFAULT of the application's array. If all it had to write were events of ours, the application must not be told:
+ * takes the steps that are due. Returns whether there were any.
  */
 static bool steps_taken(int epfd)
 {
@@ -241,9 +242,9 @@ static bool steps_taken(int epfd)
 	return search.any;
 }
 
-#define STEPS_MAX 16 /* of a connection that is ripe again and again, in an array that isn't there */
+#define STEPS_MAX 16 /* how often a wait with an array that can't be written is repeated after a step */
 
-/* @count events are there: those for the application, waiting on if there are none. */
+/* Keeps those of @count events that are for the application, and waits on if there are none. Returns as epoll_wait(2) does. */
 static int wait_sift(const struct wait *wait, int count)
 {
 	for (int steps = 0;; steps++) {
@@ -267,7 +268,7 @@ static void wait_end(void *arg)
 	quiet_end(&wait->quiet);
 }
 
-/* @count: of the events that are there already, unless they are to be waited for first. */
+/* Waits with signals blocked in between. @count: how many events there are already, unless @wait_first */
 static int wait_quietly(struct wait *wait, int count, bool wait_first)
 {
 	int saved_errno = errno, left;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * exec.c - starting a program, with a word about the sockets that it inherits
+ * exec.c - starting a program, which is told of the sockets that it inherits
  *
- * If there is something to be said, the program's environment is copied with a
- * variable added, to the stack in vfork() children, which must leave no trace in their
- * parent's memory. All else is as the caller has it; PATH is searched by the C library.
+ * If the program may inherit a socket of ours, its environment is copied and a variable added (handover.h). The copy is a mapping or,
+ * in a vfork() child, which must leave no trace in its parent's memory, on the stack. All else is passed on as the caller has it:
+ * the C library searches PATH. Without our library in the new program the connections are brought to an end before.
  *
- * system() and popen() are out of reach: the C library starts their shells by itself.
+ * system() and popen() are out of reach: the C library starts their shells by calls of its own.
  */
 #include "config.h"
 
@@ -28,7 +28,7 @@
 
 #define VARIABLES_MAX 4096 /* 32 KiB of stack */
 
-/* What is called in the end, and all of its arguments but the environment. */
+/* The function that is called in the end, and all of its arguments but the environment. */
 struct start {
 	int (*with)(const struct start *start, char *const envp[]);
 	enum handover_way way;
@@ -96,7 +96,7 @@ static int start_with(const struct start *start, char *const envp[], char *text,
 	return start->with(start, extended);
 }
 
-/* On the stack of a vfork() child, which is its parent's. */
+/* Starts the program with the new environment on the stack. For vfork() children, which share their parent's memory. */
 __attribute__((noinline)) static int start_from_stack(const struct start *start, char *const envp[])
 {
 	char text[HANDOVER_TEXT_MAX];
@@ -110,7 +110,7 @@ __attribute__((noinline)) static int start_from_stack(const struct start *start,
 	return start_with(start, envp, text, alloca((count + 2) * sizeof(char *)));
 }
 
-/* Threads may have less stack than that (PTHREAD_STACK_MIN), and a mapping goes with an exec(). */
+/* Starts the program with the new environment in a mapping, which ends with an exec(): threads may have little stack. */
 static int start_informed(const struct start *start, char *const envp[])
 {
 	size_t room = HANDOVER_TEXT_MAX + (variables(envp) + 2) * sizeof(char *);
@@ -141,7 +141,7 @@ static void look_at(const struct start *start, char *const envp[])
 	});
 }
 
-/* Variables that aren't there are the kernel's to refuse; they are looked at only if there is anything to be said. */
+/* The environment is read only if the program is to be told anything. The kernel refuses one that can't be read. */
 static int start_program(const struct start *start, char *const envp[])
 {
 	char *const path[] = { (char *)(uintptr_t)start->path, NULL };
@@ -157,7 +157,7 @@ static int start_program(const struct start *start, char *const envp[])
 	return start->with(start, envp);
 }
 
-/* What exec() closes must have no response in it: close(2) of unread bytes is a reset. */
+/* Takes the response off each connection that exec() closes: a socket that is closed with unread bytes is reset. */
 static int become_program(const struct start *start, char *const envp[])
 {
 	int saved_errno = errno;
@@ -200,7 +200,7 @@ HOOK(int, execveat, (int dirfd, const char *path, char *const argv[], char *cons
 			     envp);
 }
 
-/* The arguments from @first to the NULL, as an array on the caller's stack; @args is then behind it. */
+/* Makes an array on the caller's stack of the arguments from @first to the NULL. @args is behind the NULL afterwards. */
 #define ARGV_COLLECT(argv, first, args)                                                            \
 	do {                                                                                       \
 		size_t arg_count = 1;                                                              \
@@ -251,7 +251,7 @@ HOOK(int, execle, (const char *path, const char *arg0, ...))
 	return hook_execve(path, argv, envp);
 }
 
-/* What else the actions say can't be read out of them, but the standard descriptors matter most. */
+/* The actions can't be read afterwards. So a socket that will become one of the program's standard descriptors is noted here. */
 HOOK(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions, int fd, int to))
 {
 	struct conn *conn = to <= STDERR_FILENO && conn_maybe(fd) ? conn_of(fd) : NULL;

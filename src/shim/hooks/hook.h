@@ -20,7 +20,7 @@
 #include <errno.h>
 #include <sys/types.h>
 
-/* Where rebind.c knows how the loader binds, and hooks/dlopen.c how dlopen() is called. */
+/* 1 where rebind.c knows the loader's relocations and dlopen.c has an entry in assembly language. */
 #if defined(__GLIBC__) && ((defined(__x86_64__) && defined(__LP64__)) || (defined(__aarch64__) && defined(__LP64__)))
 #define REBIND_KNOWN 1
 #else
@@ -54,7 +54,7 @@ static inline int hook_result(int ret)
 	return -1;
 }
 
-/* The same for what returns a number of bytes. */
+/* hook_result() for a number of bytes. */
 static inline ssize_t hook_result_long(ssize_t ret)
 {
 	if (ret >= 0)
@@ -63,7 +63,7 @@ static inline ssize_t hook_result_long(ssize_t ret)
 	return -1;
 }
 
-/* @ret of a call of ours: success leaves errno as it was before, whatever was tried. */
+/* Returns @ret. A successful call leaves errno as it was (@saved_errno), whatever calls were tried on the way. */
 static inline int hook_success_kept(int ret, int saved_errno)
 {
 	if (ret >= 0)

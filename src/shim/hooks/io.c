@@ -2,7 +2,8 @@
 /*
  * io.c - sending and receiving while a connection is pending
  *
- * What may pass is decided in gate.c, and by output.c for early data.
+ * gate.c decides whether the application may send or receive now, and output.c about early data. The hooks here ask them, and have
+ * the call refused by the kernel wherever the kernel would refuse it before it looks at the state of the socket. They keep no state.
  */
 #include "config.h"
 
@@ -28,12 +29,12 @@
 	} while (0)
 
 /*
- * What the kernel looks at before it asks for the state of the socket is to be @sound. If it isn't the call is the next
- * function's to refuse, whatever the state, and what is no transfer at all is done at once. Looked at only where
- * a connection is on its way.
+ * @sound in the macros below says whether all is right that the kernel looks at before the state of the socket. If it
+ * isn't, the next function is called, which refuses the call whatever the state is, or has nothing to transfer. It is evaluated only
+ * where a connection is on its way.
  */
 
-/* gate_output(), where it is asked to connect as well, as connect(2) says it. */
+/* gate_output() for a call that may be asked to connect (MSG_FASTOPEN), and then fails as connect(2) would. */
 static struct gate output_gate(int fd, int flags)
 {
 	struct gate gate = gate_output(fd, flags);
@@ -44,8 +45,8 @@ static struct gate output_gate(int fd, int flags)
 }
 
 /*
- * Output: what a held SYN waits for goes with it. One look is enough for sockets that are not on
- * their way. @iov, @count: there, but not so the buffers
+ * The body of a hook for output: bytes that a held SYN waits for are sent with it. Sockets that are not on their way cost one look.
+ * @iov, @count: an array that is known to be readable; the buffers needn't be
  */
 #define GATED_OUTPUT(fd, iov, count, flags, sound, next_call)                                      \
 	do {                                                                                       \
@@ -59,8 +60,8 @@ static struct gate output_gate(int fd, int flags)
 	} while (0)
 
 /*
- * Input: what MPTCP says of a connection that is over becomes what TCP says. Falls through, with 0
- * to be returned, at the end of the stream.
+ * The body of a hook for input: what MPTCP says of a connection that is over becomes what TCP says. At the end of the stream it
+ * falls through to what follows, which returns 0.
  */
 #define GATED_INPUT(fd, flags, sound, next_call)                                                   \
 	do {                                                                                       \
@@ -210,7 +211,7 @@ HOOK(ssize_t, recvmsg, (int fd, struct msghdr *msg, int flags))
 	return hook_result(message_empty(msg) ? 0 : -EFAULT);
 }
 
-/* The time-out; then an error is told, whatever else there is; then the first header. */
+/* As the kernel, looks at the time-out first, then at the socket's error, then at the first header. */
 static bool are_messages(int fd, const struct mmsghdr *msgs, unsigned int count, const struct timespec *timeout)
 {
 	const struct conn *conn = conn_attentive(fd);
@@ -221,7 +222,7 @@ static bool are_messages(int fd, const struct mmsghdr *msgs, unsigned int count,
 	return (conn && conn_has_failed(conn)) || (count && is_message(&msgs->msg_hdr, false));
 }
 
-/* At the end of the stream there is nothing in any of them. The time-out is written back, with all that is left of it. */
+/* What recvmmsg(2) leaves at the end of the stream: messages without bytes, and the time-out written back as it was. */
 static int messages_empty(struct mmsghdr *msgs, unsigned int count, struct timespec *timeout)
 {
 	const unsigned int nothing = 0;
@@ -244,7 +245,7 @@ HOOK(int, recvmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags
 	return messages_empty(msgs, count, timeout);
 }
 
-/* The fortified names (_FORTIFY_SOURCE): an overflow ends the process, as in the C library. */
+/* For the names that _FORTIFY_SOURCE uses: an overflow ends the process, as in the C library. */
 static void fortify_check(size_t wanted, size_t room)
 {
 	if (wanted > room)
@@ -339,7 +340,7 @@ HOOK(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const str
 	GATED_OUTPUT(fd, &iov, 1, flags, true, next.sendto(fd, buf, len, flags, addr, addrlen));
 }
 
-/* To a socket of ours that may have more to do than to send. Other descriptors take their rights with them. */
+/* sendmsg() while there are connections on their way. Any socket may be sent descriptors, which are seen to before (rights.h). */
 HOOK_SLOW ssize_t slow_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct sockaddr_storage address, *name;
@@ -362,8 +363,8 @@ HOOK_SLOW ssize_t slow_sendmsg(int fd, const struct msghdr *msg, int flags)
 }
 
 /*
- * With no connection on its way there is nothing to be done before the descriptors in a message leave, and once the
- * kernel has taken it it is there to be looked at.
+ * With no connection on its way, descriptors in the message need nothing before they leave. So the kernel takes the message first, and
+ * has thereby shown that it can be read.
  */
 HOOK(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))
 {
@@ -377,7 +378,7 @@ HOOK(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))
 	return sent;
 }
 
-/* Of those that are there; the kernel takes no more than 1024. */
+/* Sees to the descriptors in each message that can be read, of the 1024 at most that the kernel takes. */
 static void rights_leave_several(const struct mmsghdr *msgs, unsigned int count)
 {
 	struct msghdr copy;
@@ -389,7 +390,7 @@ static void rights_leave_several(const struct mmsghdr *msgs, unsigned int count)
 	}
 }
 
-/* With the first of them a connection may begin. */
+/* Sends the first message alone, since it may begin the connection. Returns as sendmmsg(2) does. */
 static int send_first(int fd, struct mmsghdr *msgs, int flags)
 {
 	ssize_t sent = slow_sendmsg(fd, &msgs->msg_hdr, flags);
@@ -422,7 +423,7 @@ HOOK(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags
 	return sent;
 }
 
-/* An offset in the file is copied first. */
+/* The kernel copies the offset before it looks at the socket: can it? */
 static bool is_offset(const void *offset, size_t bytes)
 {
 	return !offset || usermem_is_readable(offset, bytes);

@@ -2,8 +2,8 @@
 /*
  * names.c - who the application is told that it and its peer are
  *
- * The peer is the server, and both have the family of the application's socket, whichever the converter
- * is reached by.
+ * getpeername(2) names the server, though the kernel's peer is the converter. Both names have the address family of the socket
+ * that the application has made, whichever family the converter is reached by.
  */
 #include "config.h"
 
@@ -20,7 +20,10 @@ static int name_answer(const union sockaddr_ip *name, struct sockaddr *addr, soc
 
 typedef int name_function(int fd, struct sockaddr *addr, socklen_t *len);
 
-/* The kernel's answer, or -1: the state of the socket comes first, and then what the application points to. */
+/*
+ * Asks the kernel for a name, into memory of ours: it looks at the state of the socket before it looks at what the application
+ * points to, and so do the hooks. Returns 0, or -1 with errno.
+ */
 static int name_ask(name_function *ask, int fd, union sockaddr_ip *name)
 {
 	socklen_t full = sizeof(*name);
@@ -29,7 +32,7 @@ static int name_ask(name_function *ask, int fd, union sockaddr_ip *name)
 	return ask(fd, &name->sa, &full);
 }
 
-/* This host's address on the way to @server, as a direct connection would have it. */
+/* Finds out which of this host's addresses a direct connection to @server would have. Returns false if there is no route. */
 static bool route_source(const union sockaddr_ip *server, struct in6_addr *out)
 {
 	union sockaddr_ip found;
@@ -52,8 +55,8 @@ static bool route_source(const union sockaddr_ip *server, struct in6_addr *out)
 }
 
 /*
- * @name, of a socket that is an IPv6 one instead of the application's IPv4 one, as an IPv4 one's. An
- * address that IPv4 hasn't is shown as the dummy address of RFC 7600, which is nobody's.
+ * Makes an IPv4 name of @name, which is of an IPv6 socket that stands in the place of the application's IPv4 socket. An IPv6
+ * address that isn't v4-mapped becomes the dummy address of RFC 7600, which belongs to nobody.
  */
 static void name_as_ipv4(union sockaddr_ip *name)
 {
@@ -65,14 +68,14 @@ static void name_as_ipv4(union sockaddr_ip *name)
 		sockaddr_ip_set(name, AF_INET, &dummy, port);
 }
 
-/* Is the connection to the server of the other family than the one to the converter, whose @name this is? */
+/* Is the server of another address family than the converter? @name: this host's, of the connection to the converter */
 static bool is_of_other_family(const struct conn *conn, const union sockaddr_ip *name)
 {
 	return conn_peer(conn)->sa.sa_family != AF_UNSPEC && sockaddr_ip_port(name) &&
 	       sockaddr_ip_is_v4(name) != sockaddr_ip_is_v4(conn_peer(conn));
 }
 
-/* Of an IPv6 socket that isn't connected over IPv4, and of others that are what they seem: the kernel's. */
+/* The kernel's answer is right unless the socket has another family than the application's, or was connected to a v4-mapped address. */
 HOOK(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))
 {
 	const struct conn *conn = conn_unverified(fd);
@@ -110,7 +113,7 @@ HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
 			return conn_has(conn, CONN_TOLD_CONNECTED) ? name_answer(conn_peer(conn), addr, len) : hook_result(-ENOTCONN);
 		phase = conn_phase(conn);
 		ret = name_ask(next.getpeername, fd, &connected);
-	} while (conn_phase(conn) != phase || phase == CONN_HELD || conn_is_pending(conn));
+	} while (conn_phase(conn) != phase || phase == CONN_HELD || phase_in(phase, PHASES_PENDING));
 	if (ret < 0) /* of one that was converted, too: it has been reset */
 		return -1;
 	if (phase_in(phase, PHASE(DONE) | PHASES_CONFIRMED))

@@ -2,9 +2,9 @@
 /*
  * options.c - what an application asks of a socket and sets on it
  *
- * The application made a TCP socket, and is to see one: while a connection is pending it looks as
- * in SYN_SENT, and an MPTCP socket answers as a TCP one would. The kernel is asked first where it can be, for what it
- * has written is there to be changed; else what the application points to is copied as it does (usermem.h).
+ * The application has made a TCP socket and is to see one: a socket whose connection is pending looks as in SYN_SENT, and an MPTCP
+ * socket answers as a TCP socket would. Where possible the kernel is asked first and its answer changed, since the
+ * kernel has then shown that the application's memory can be written. Else memory is copied as the kernel does it (usermem.h).
  */
 #include "config.h"
 
@@ -32,7 +32,7 @@
 #define SO_PEERNAME 28
 #endif
 
-/* As the kernel, which takes the error as soon as it knows how much room there is for it. */
+/* SO_ERROR. As in the kernel, the error is taken as soon as the room for it is known, even if it can't be written then. */
 static int get_error(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	socklen_t room;
@@ -48,13 +48,13 @@ static int get_error(struct conn *conn, int fd, int level, int name, void *value
 	return next.getsockopt(fd, level, name, value, len);
 }
 
-/* The kernel has written an int, or as much of it as there is room for: now it is @answer. */
+/* Puts @answer in the place of the int that the kernel has written, or of as much of it as there is room for. */
 static void rewrite(void *value, const socklen_t *len, int answer)
 {
 	memcpy(value, &answer, *len < sizeof(answer) ? *len : sizeof(answer));
 }
 
-/* The application asked for TCP. */
+/* SO_PROTOCOL is TCP, which the application has asked for. */
 static int get_protocol(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	if (next.getsockopt(fd, level, name, value, len) != 0)
@@ -64,7 +64,7 @@ static int get_protocol(struct conn *conn, int fd, int level, int name, void *va
 	return 0;
 }
 
-/* Not ESTABLISHED before the server has answered. */
+/* TCP_INFO doesn't say ESTABLISHED before the server has answered. */
 static int get_tcp_info(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	bool pending = conn_is_pending(conn) && phase_in(conversion_progress(conn, fd), PHASES_PENDING);
@@ -76,7 +76,7 @@ static int get_tcp_info(struct conn *conn, int fd, int level, int name, void *va
 	return 0;
 }
 
-/* The application's, not the one that waits for the rest of a response. */
+/* SO_RCVLOWAT is the application's, and not ours, which waits for the rest of a response. */
 static int get_rcvlowat(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	int kept = lowat_kept(conn);
@@ -88,7 +88,7 @@ static int get_rcvlowat(struct conn *conn, int fd, int level, int name, void *va
 	return 0;
 }
 
-/* The application's, not those that ask whether the converter is still there. */
+/* The keepalive options are the application's, and not ours, which ask whether the converter is still there. */
 static int get_keepalive(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	int kept;
@@ -100,7 +100,7 @@ static int get_keepalive(struct conn *conn, int fd, int level, int name, void *v
 	return 0;
 }
 
-/* getpeername() by another name, without its look at the state; an address that is cut is refused. */
+/* SO_PEERNAME is getpeername(2), but doesn't look at the state, and refuses room that is too small for the address. */
 static int get_peer(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	union sockaddr_ip connected;
@@ -116,14 +116,14 @@ static int get_peer(struct conn *conn, int fd, int level, int name, void *value,
 	return hook_result(usermem_answer(value, len, conn_peer(conn), room));
 }
 
-/* MPTCP is a ULP to the kernel. The answer of a socket that has none is its length. */
+/* TCP_ULP: the kernel calls MPTCP an upper layer protocol. A TCP socket has none, and answers with a length of 0. */
 static int get_ulp(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	return conn->socket.mptcp ? hook_result(usermem_answer(value, len, NULL, 0)) :
 			     next.getsockopt(fd, level, name, value, len);
 }
 
-/* The family of the socket that the application has made. */
+/* SO_DOMAIN is the family of the socket that the application has made. */
 static int get_domain(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	if (next.getsockopt(fd, level, name, value, len) != 0)
@@ -145,7 +145,7 @@ static const struct {
 	{ IPPROTO_TCP, TCP_KEEPCNT, get_keepalive },
 };
 
-/* The path's MTU, which a socket of ours that isn't connected can't know. */
+/* IP_MTU and IPV6_MTU, which MPTCP doesn't know: the path's MTU as TCP_INFO has it, or ENOTCONN before there is one. */
 static int get_mtu(int fd, void *value, socklen_t *len)
 {
 	struct tcp_info info;
@@ -162,7 +162,10 @@ static int get_mtu(int fd, void *value, socklen_t *len)
 	return hook_result(usermem_answer(value, len, &mtu, sizeof(mtu)));
 }
 
-/* A new TCP socket has the answer where MPTCP knows nothing of an option: it can't have been set, unless as advice. */
+/*
+ * Asks a new TCP socket, which has the noted advice, for an option that MPTCP doesn't know. The answer is right, since the
+ * application can have set such an option only as advice.
+ */
 static int get_elsewhere(const struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	int stand_in, ret;
@@ -177,7 +180,7 @@ static int get_elsewhere(const struct conn *conn, int fd, int level, int name, v
 	return hook_result(ret);
 }
 
-/* MPTCP cuts an int that there isn't room for to a byte, and TCP to what there is. */
+/* Is there room for a part of an int? MPTCP writes one byte then, and TCP as much as there is room for. */
 static bool is_short(int level, const socklen_t *len)
 {
 	socklen_t room;
@@ -225,7 +228,7 @@ HOOK(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len)
 	return ret;
 }
 
-/* Is it what TCP takes, and what does it make of it? Returns 0 or -errno. */
+/* Notes an option that MPTCP refuses and that isn't missed, as TCP takes it. Returns 0, or -errno as TCP refuses the value. */
 static int set_advice(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len)
 {
 	int stand_in = replace_stand_in(conn, fd), ret = 0, taken;
@@ -245,7 +248,7 @@ static int set_advice(struct conn *conn, int fd, int level, int name, const void
 	return 0;
 }
 
-/* What TCP says of an option that can't be had; @refusal if it would take it. */
+/* The errno with which TCP refuses this option, or @refusal if TCP would take it. */
 static int tcp_refusal(const struct conn *conn, int fd, int level, int name, const void *value, socklen_t len,
 		       int refusal)
 {
@@ -259,7 +262,7 @@ static int tcp_refusal(const struct conn *conn, int fd, int level, int name, con
 	return refusal;
 }
 
-/* MPTCP has refused what TCP perhaps takes. Returns 0 or -errno. */
+/* Deals with an option that MPTCP has refused (@refusal) and that TCP may take. Returns 0 or -errno. */
 static int set_refused(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len,
 		       int refusal)
 {
@@ -294,7 +297,7 @@ HOOK(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t
 	return ret;
 }
 
-/* MPTCP says 1 of an end of the stream, and of a socket that isn't connected (Linux 6.18). */
+/* FIONREAD of MPTCP is 1 at the end of the stream and on a socket that isn't connected (Linux 6.18), where TCP's is 0. */
 static void correct_available(int fd, int *available)
 {
 	char byte;
@@ -304,7 +307,7 @@ static void correct_available(int fd, int *available)
 		*available = 0;
 }
 
-/* Nothing of ours is counted. */
+/* Answers 0, since the bytes of request and response aren't the application's. Returns 0 or -EFAULT. */
 static int answer_nothing(int *answer)
 {
 	const int nothing = 0;
@@ -330,7 +333,7 @@ static int ioctl_available(int fd, unsigned int request, int *answer)
 	return 0;
 }
 
-/* What wasn't acknowledged, or sent, yet: the request isn't counted. */
+/* SIOCOUTQ, SIOCOUTQNSD: bytes that are not acknowledged, or not sent, yet. The request isn't counted. */
 static int ioctl_unsent(int fd, unsigned int request, int *answer)
 {
 	struct conn *conn = conn_attentive(fd);
@@ -341,12 +344,12 @@ static int ioctl_unsent(int fd, unsigned int request, int *answer)
 	return ret;
 }
 
-/* MPTCP knows no urgent data. */
+/* SIOCATMARK: MPTCP knows no urgent data and refuses the request; TCP without urgent data answers 0. */
 static int ioctl_at_mark(int fd, unsigned int request, int *answer)
 {
 	int saved_errno = errno;
 
-	/* EFAULT, too: what isn't a protocol's is taken for a network device's, which have more to be copied. */
+	/* A request that the protocol doesn't know is taken for a network device's, whose argument is larger: hence EFAULT, too. */
 	if (next.ioctl(fd, request, answer) == 0)
 		return 0;
 	if ((errno != ENOTTY && errno != EFAULT) || !conn_maybe(fd) || !conn_of(fd))
@@ -382,7 +385,7 @@ HOOK(int, ioctl, (int fd, unsigned long request, ...))
 	return ioctl_known(fd, (unsigned int)request, arg);
 }
 
-/* The C library's calls its own ioctl(). */
+/* The C library's sockatmark() calls its own ioctl(), and so isn't seen by the hook above. */
 HOOK(int, sockatmark, (int fd))
 {
 	int mark;

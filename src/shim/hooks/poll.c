@@ -2,10 +2,12 @@
 /*
  * poll.c - poll() with pending connections among the descriptors
  *
- * Only then is anything done here: the application's array is copied, pending sockets are
- * waited for with events of our own, and each time one of them moves the kernel is asked
- * again, without waiting, what the application would have been told. Its time-out runs
- * on over all of that. select() is done by the same loop (hooks/select.c).
+ * The hooks do nothing unless a descriptor is of a connection that is held, pending, confirmed or failed. Then the application's
+ * array is copied, with our own events for the pending sockets, and the loop of wait_for_all() waits on the copy. Each time that one
+ * of these sockets can take a step, the step is taken, and the kernel is asked without waiting what the application is to be told
+ * of its own array; events that belong to the response are taken out. The loop ends when there is something to tell, or when the
+ * application's time-out, which runs on over all of the loop's waits, is over. Once no connection is pending any more the
+ * loop becomes the application's own wait. Nothing is kept between two calls. select() uses the same loop (hooks/select.c).
  */
 #include "config.h"
 
@@ -29,9 +31,9 @@
  */
 #define STRETCH_NS (20 * 1000000L)
 
-#define ON_STACK 32 /* descriptors; more are rare and go into a mapping: threads may have little stack */
+#define ON_STACK 32 /* More descriptors are rare and go into a mapping, since threads may have little stack. */
 
-/* What a wait needs for each descriptor, not from the application's allocator. */
+/* What a wait needs for each descriptor. It doesn't come from the application's allocator, which a signal handler may interrupt. */
 struct scratch {
 	struct quiet quiet;
 	struct pollfd local_fds[ON_STACK];
@@ -67,7 +69,7 @@ static void scratch_fini(struct scratch *scratch)
 	errno = saved_errno;
 }
 
-/* The end of a wait, or of the thread that waits. */
+/* Cleans up at the end of a wait, or when the thread is cancelled in it. */
 static void wait_end(void *arg)
 {
 	struct scratch *scratch = arg;
@@ -77,8 +79,8 @@ static void wait_end(void *arg)
 }
 
 /*
- * What a socket whose connection failed shows, tcp_poll(): error, hang-up, and all that was asked; one
- * that was dissolved what the kernel says, and the error.
+ * What poll(2) reports of a socket whose connection has failed, as tcp_poll() does: an error, a hang-up, and all that was asked for.
+ * Of a connection that was dissolved it reports what the kernel says, and the error.
  */
 static short failed_revents(const struct conn *conn, const struct pollfd *fd)
 {
@@ -90,7 +92,10 @@ static short failed_revents(const struct conn *conn, const struct pollfd *fd)
 	return (short)(atomic_load(&conn->error) ? revents | POLLERR : revents);
 }
 
-/* An application that has early data to send waits for output; else the server speaks first. */
+/*
+ * Finds the connection of each descriptor. A held SYN is sent if the application doesn't wait for output: it has no early data to
+ * send then, and expects the server to speak first.
+ */
 static void conns_find(struct scratch *scratch, const struct pollfd *fds, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++) {
@@ -123,14 +128,14 @@ static nfds_t interest_set(struct scratch *scratch, const struct pollfd *fds, nf
 			scratch->fds[i].events = conversion_poll_events(conn);
 			pending++;
 		}
-		/* the response is no input to the application */
+		/* the response isn't input for the application, so that its wait isn't the kernel's */
 		pending += conn && conn_is_confirmed(conn) && (fds[i].events & POLLINPUT);
 		*failed |= conn && conn_has_failed(conn);
 	}
 	return pending;
 }
 
-/* The steps that the kernel's answer makes possible, or another process. */
+/* Takes the steps that have become possible, by what the kernel has reported, by a deadline, or by another process. */
 static void pending_progress(struct scratch *scratch, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
@@ -141,8 +146,8 @@ static void pending_progress(struct scratch *scratch, nfds_t count)
 }
 
 /*
- * What the application is to be told at this moment: the kernel's word, except for
- * sockets of ours. Returns how many have something, or -1 as poll(2).
+ * Writes what the application is to be told at this moment: what the kernel says, corrected for our sockets. Returns as poll(2)
+ * does, without waiting.
  */
 static int readiness_report(const struct scratch *scratch, struct pollfd *fds, nfds_t count)
 {
@@ -165,7 +170,7 @@ static int readiness_report(const struct scratch *scratch, struct pollfd *fds, n
 	return ready;
 }
 
-/* What is left, but no more than a stretch; nothing at all if a failure is to be reported. */
+/* How long to wait next: what is left until @deadline, a stretch at most, and no time at all if a failure is to be reported. */
 static struct timespec *stretch(const struct deadline *deadline, bool failed, struct timespec *left)
 {
 	static const struct timespec most = { 0, STRETCH_NS };
@@ -236,8 +241,8 @@ static inline bool any_attentive(const struct pollfd *fds, nfds_t count)
 }
 
 /*
- * Are the descriptors none of ours? The kernel looks first, without waiting: it refuses an array that isn't there
- * or is too long, and if there is something to report the call is over. @ready: what it says
+ * Is the call the kernel's alone, since no descriptor is of a connection on its way? The kernel looks first, without waiting, so that
+ * it refuses an array that can't be read or is too long. @ready: what it has returned, which may be all that there is to do
  */
 static inline bool is_kernels(struct pollfd *fds, nfds_t count, int *ready)
 {
@@ -258,7 +263,7 @@ HOOK_PASSING(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms),
 	return poll_pending(fds, count, &deadline, NULL);
 }
 
-/* A time-out that isn't there, or none at all, is the next function's to refuse, and so is a mask. */
+/* The next function refuses a time-out that can't be read or is no time, and a signal mask that can't be read. */
 HOOK_PASSING(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 			  const sigset_t *mask),
 	     (fds, count, timeout, mask))

@@ -9,8 +9,10 @@
 #include <signal.h>
 
 /*
- * poll_pending() - ppoll(2) until @deadline, without looking whether any of @fds is of a pending connection
- * @fds: as the application has them, there to be read and written; their revents are set
+ * poll_pending() - ppoll(2) with descriptors of pending connections among @fds, which are waited for until @deadline
+ * @fds: the application's, which the caller knows to be readable and writable; their revents are set
+ * @mask: as ppoll(2) has it, or NULL
+ * Returns as ppoll(2) does, with errno set if it is -1.
  */
 int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline, const sigset_t *mask);
 

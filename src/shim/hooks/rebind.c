@@ -2,15 +2,14 @@
 /*
  * rebind.c - libraries that are loaded with RTLD_DEEPBIND find our hooks nevertheless
  *
- * With that flag dlopen(3) has a library look for symbols in itself and in the libraries that it needs
- * first, one of which is the C library: it passes by what is preloaded. PHP loads its extensions so, and
- * libcurl with one of them. Without the flag such a library might find a stranger's functions
- * under the names of its own, which is what the flag is for. So it is left alone, and afterwards the places in
- * which the loader has put the addresses of the C library's functions (the relocations of the Global Offset Table)
- * get those of our hooks. Only functions that are hooked, and only where the C library's was found, change.
+ * With that flag, dlopen(3) has a library look for symbols first in itself and in the libraries that it needs, the C library
+ * among them, and so not in those that are preloaded. PHP loads its extensions so, and libcurl with one of them. The flag
+ * protects such a library from other libraries' functions that have the names of its own. So the flag is left alone.
+ * Afterwards we write the addresses of our hooks into the places where the loader has put those of the C library's functions (the
+ * relocations of the Global Offset Table), and only there: a function that we don't hook, or that isn't the C library's, stays.
  *
- * A library that calls a function for the first time later on has its own code in the place until then. What it
- * would find is looked up beforehand (RTLD_DEEPBIND's own order), since a library may define such a name itself.
+ * With lazy binding such a place has the address of the library's own code until the function is called for the first time. What
+ * the loader would find then is looked up beforehand, in the order of RTLD_DEEPBIND, since a library may define the name itself.
  */
 #include "config.h"
 
@@ -41,14 +40,14 @@
 #define RELOCATION_POINTER R_AARCH64_ABS64
 #endif
 
-/* Of each function that we hook: the C library's, and what a library finds that isn't bound deeply. */
+/* For each function that we hook, the C library's address of it and the one that a library without RTLD_DEEPBIND finds. */
 static struct function {
 	const char *name;
 	uintptr_t libc, found;
 } functions[NAMES_MAX];
 static size_t function_count;
 
-/* The names of all hooks, which HOOK() puts there, with zeros between them. */
+/* The names of all hooks as strings. HOOK() puts them into this section; there may be further zeros between them. */
 extern const char __start_hook_names[], __stop_hook_names[];
 
 static void functions_find(void)
@@ -68,7 +67,7 @@ static void functions_find(void)
 	}
 }
 
-/* Its index, or function_count: it isn't hooked. */
+/* The index of the function with this name, or function_count if it isn't hooked. */
 static size_t function_named(const char *name)
 {
 	size_t i = 0;
@@ -78,12 +77,12 @@ static size_t function_named(const char *name)
 	return i;
 }
 
-/* Objects come in the order in which they were loaded: what a library needs, behind it. */
+/* A walk through the loaded objects. They come in the order in which they were loaded: a library, and behind it what it needs. */
 struct walk {
 	const struct link_map *first;
 	bool has_begun;
-	bool sought[NAMES_MAX]; /* by a place that isn't bound yet */
-	bool agreed[NAMES_MAX]; /* which will be bound to the C library's */
+	bool sought[NAMES_MAX]; /* there is a place for this function that isn't bound yet */
+	bool agreed[NAMES_MAX]; /* and the loader would bind it to the C library's */
 };
 
 /* A loaded object, as its program headers say it. */
@@ -115,7 +114,7 @@ static struct object object_of(const struct dl_phdr_info *info)
 	return object;
 }
 
-/* A value of the dynamic section, 0 if it isn't there. glibc has made addresses of what are offsets in the file. */
+/* A value of the dynamic section, or 0 if there is none. glibc has replaced file offsets by addresses in it. */
 static uintptr_t dynamic_value(const ElfW(Dyn) *dynamic, ElfW(Sxword) tag)
 {
 	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++)
@@ -136,7 +135,7 @@ static void place_set(const struct object *object, uintptr_t place, uintptr_t va
 		mprotect((void *)start, page, PROT_READ);
 }
 
-/* One place that the loader has put, or will put, the address of a function into. */
+/* Rebinds one place into which the loader has put the address of a function, or will put it. */
 static void relocation_rebind(const struct object *object, const ElfW(Rela) *relocation, struct walk *walk)
 {
 	const ElfW(Sym) *symbol = (const ElfW(Sym) *)dynamic_value(object->dynamic, DT_SYMTAB) +

@@ -2,16 +2,16 @@
 /*
  * select.c - select() with pending connections in its sets
  *
- * The sets are copied, and become an array for the loop of hooks/poll.c. How long they are the caller
- * doesn't say: the kernel cuts the number of descriptors to the size of the process's table, and many programs rely
- * on it, as in select(getdtablesize(), ...) with sets of the usual size. What is behind is neither read nor
- * written there, and must not be here. The size of the table can't be asked for. But
+ * The sets are copied and made an array for the loop of hooks/poll.c. The caller doesn't say how long its sets are: the kernel
+ * cuts the number of descriptors to the size of the process's descriptor table, and many programs rely on that, as in
+ * select(getdtablesize(), ...) with sets of the usual size. The kernel neither reads nor writes what is behind that end, and we must
+ * not either. The size of the table can't be asked for, but
  *
- * - a descriptor that is open is in it, and so is all in front of it: up to there the kernel reads the sets, too;
- * - a descriptor in the sets that isn't open is EBADF if it is in the table, and ignored if it is not. So once the
- *   kernel has taken the sets, without waiting, the first one that isn't open marks the end.
+ * - the table has each descriptor that is open, and all descriptors in front of it: up to there the kernel reads the sets, too;
+ * - of a descriptor in the sets that isn't open the kernel says EBADF if the table has it, and ignores it otherwise. So once the
+ *   kernel has accepted the sets, in a call that doesn't wait, the first descriptor in them that isn't open marks the end.
  *
- * What can't be read in front of that end the kernel has refused (EFAULT).
+ * The kernel has then refused (EFAULT) whatever can't be read in front of that end.
  */
 #include "config.h"
 
@@ -30,7 +30,7 @@
 #define WORD_BITS ((int)(sizeof(unsigned long) * CHAR_BIT))
 #define WORDS_ON_STACK (FD_SETSIZE / WORD_BITS)
 #define FDS_ON_STACK 32
-#define NFDS_MAX (1 << 20) /* fs.nr_open: more a process can't have, unless this was raised */
+#define NFDS_MAX (1 << 20) /* fs.nr_open as it is by default: no process has more descriptors */
 
 /* The three sets of select(2): in, out, except; each may be NULL. */
 struct sets {
@@ -39,7 +39,7 @@ struct sets {
 	unsigned long *words[3]; /* our copies */
 	unsigned long local[3][WORDS_ON_STACK];
 	size_t bytes;    /* of a set */
-	size_t readable; /* so many of them are there in all of them */
+	size_t readable; /* as many bytes could be read of each set */
 	void *mapped;    /* NULL if the copies are local */
 };
 
@@ -69,7 +69,7 @@ static void unmap(void *memory, size_t bytes)
 	errno = saved_errno;
 }
 
-/* Copies the sets as far as they are there. Returns false if there is no memory. */
+/* Copies the sets as far as they can be read. Returns false if there is no memory. */
 static bool sets_copy(struct sets *sets, int nfds, fd_set *in, fd_set *out, fd_set *except)
 {
 	fd_set *const theirs[3] = { in, out, except };
@@ -114,7 +114,7 @@ static short sets_ask(const struct sets *sets, int fd)
 	return ask;
 }
 
-/* Is there a word in any of the sets with a bit from @fd's place on? */
+/* Has any of the sets a bit in the word that @fd's bit is in? */
 static bool sets_have_word(const struct sets *sets, int fd)
 {
 	for (int i = 0; i < 3; i++)
@@ -123,7 +123,7 @@ static bool sets_have_word(const struct sets *sets, int fd)
 	return false;
 }
 
-/* The highest descriptor in the sets that a connection on its way has, or -1. */
+/* The highest descriptor in the sets whose connection needs our attention, or -1. */
 static int sets_last_attentive(const struct sets *sets)
 {
 	int last = -1;
@@ -134,7 +134,7 @@ static int sets_last_attentive(const struct sets *sets)
 	return last;
 }
 
-/* One behind the last descriptor in the sets that is open, from @from on; the first that isn't is the end. */
+/* Returns the end of the sets, looked for from descriptor @from on: the first descriptor in them that isn't open, see above. */
 static int sets_end(const struct sets *sets, int from)
 {
 	int end = from;
@@ -169,8 +169,8 @@ static int sets_write(const struct sets *sets)
 }
 
 /*
- * Cuts the sets to what the kernel takes of them; @last: known to be in the table. Returns 0, or -1 with the
- * kernel's errno. @nfds: as the application has it
+ * Cuts the sets to what the kernel takes of them. @nfds: the application's; @last: a descriptor that is known to be open
+ * Returns 0, or -1 with the kernel's errno.
  */
 static int sets_fit(struct sets *sets, int nfds, int last)
 {
@@ -185,7 +185,7 @@ static int sets_fit(struct sets *sets, int nfds, int last)
 		sets_cut(sets, (int)sets->readable * CHAR_BIT);
 	sets_cut(sets, sets_end(sets, known));
 	errno = saved_errno;
-	return hook_result(sets_write(sets)); /* as they were */
+	return hook_result(sets_write(sets)); /* the call has written results into them */
 }
 
 /* Fills @fds (NULL: only counts) with the descriptors in the sets. */
@@ -270,7 +270,7 @@ static bool select_pending(int nfds, fd_set *in, fd_set *out, fd_set *except, co
 	return ours;
 }
 
-/* A time-out that isn't there, or is none, is the next function's to refuse; it writes what is left of it itself. */
+/* The next function refuses a time-out that can't be read or is no time, and itself writes back what is left of one. */
 HOOK_PASSING(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except,
 			   struct timeval *timeout),
 	     (nfds, in, out, except, timeout))

@@ -52,8 +52,8 @@ HOOK(int, socket, (int domain, int type, int protocol))
 static int connect_again(struct conn *conn, int fd, bool blocking);
 
 /*
- * A blocking connect() has waited for the end of the attempt. Each thread that has is told of success, however many they
- * are; a failure is told to one, and the others get EPIPE (Linux 6.18).
+ * What a blocking connect() returns once the attempt has ended. As in Linux (6.18), success is told to each thread that has waited, a
+ * failure to one of them, and the others get EPIPE.
  */
 static int connect_waited(struct conn *conn, int fd)
 {
@@ -151,7 +151,7 @@ static int connect_replaced(struct conn *conn, int fd, const struct sockaddr *ad
 	return ret;
 }
 
-/* Without a converter; a socket that could not be connected may be tried again. */
+/* Connects without a converter. A socket that could not be connected may be tried again. */
 static int connect_directly(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int ret;
@@ -169,8 +169,8 @@ static int connect_directly(struct conn *conn, int fd, const struct sockaddr *ad
 }
 
 /*
- * To no server: AF_UNSPEC dissolves a connection. All else is for the kernel to refuse, but not before the state of
- * the socket has: it doesn't look at an address if it needs none.
+ * connect() to an address that is no server's. AF_UNSPEC dissolves the connection (connect(2)). The kernel refuses all others, but
+ * only where the state of the socket doesn't decide: it doesn't look at an address that it has no use for.
  */
 static int connect_nowhere(struct conn *conn, int fd, const struct sockaddr *addr, socklen_t len)
 {
@@ -221,7 +221,7 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 	return ret > 0 ? connect_directly(conn, fd, addr, len) : hook_result(ret);
 }
 
-/* An address that isn't there, or too long, is the kernel's to refuse; another one is copied, once, as it does. */
+/* The kernel refuses an address that can't be read or is too long. Any other is copied once, as the kernel does. */
 HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 {
 	struct sockaddr_storage copy;
@@ -232,7 +232,7 @@ HOOK(int, connect, (int fd, const struct sockaddr *addr, socklen_t len))
 	return hook_success_kept(connect_any(fd, (const struct sockaddr *)&copy, len), saved_errno);
 }
 
-/* Only a client's connections are converted. What a listener accepts is none of our business. */
+/* Only a client's connections are converted: a listener gets a TCP socket, and what it accepts isn't followed. */
 HOOK(int, listen, (int fd, int backlog))
 {
 	struct conn *conn = conn_idle(fd);
@@ -277,7 +277,7 @@ HOOK(int, close_range, (unsigned int first, unsigned int last, int flags))
 	return next.close_range(first, last, flags);
 }
 
-/* The C library's, by its own close_range(), is out of reach of the hook above. */
+/* The C library's closefrom() calls its own close_range(), and so isn't seen by the hook above. */
 HOOK(void, closefrom, (int first))
 {
 	conn_forget_range(first < 0 ? 0 : (unsigned int)first, UINT_MAX);
@@ -346,7 +346,7 @@ static int fcntl_followed(int fd, int command, void *arg)
 	return ret;
 }
 
-/* The third argument is an int, a pointer, or missing: fetched as the widest, as the C library does. */
+/* The third argument is an int, a pointer, or missing. It is passed on as a pointer, as the C library does. */
 #define FCNTL_HOOK(symbol)                                                                         \
 	HOOK(int, symbol, (int fd, int command, ...))                                 \
 	{                                                                                          \

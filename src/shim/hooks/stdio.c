@@ -2,10 +2,10 @@
 /*
  * stdio.c - before the C library itself reads and writes, and before the process ends
  *
- * What stdio does on a socket goes past all hooks. So a connection has to have its response
- * behind it before a stream is made of it, if the application believes itself connected; and one that is
- * begun with a stream there already is neither held nor confirmed by its SYN+ACK (conn.streamed). The
- * standard descriptors have their streams from the beginning: hooks/socket.c, dup2().
+ * What stdio does on a socket goes past all hooks. So before a stream is made of a socket that the application takes for
+ * connected, the response is waited for and taken off. A connection that is begun when there is a stream already is
+ * neither held for early data nor confirmed by its SYN+ACK (conn.streamed). The standard descriptors have streams from the
+ * beginning: see dup2() in hooks/socket.c.
  */
 #include "config.h"
 
@@ -38,7 +38,7 @@ HOOK(int, dprintf, (int fd, const char *format, ...))
 	return ret;
 }
 
-/* The fortified names: @flag has "%n" looked at. */
+/* The names that _FORTIFY_SOURCE uses; @flag makes the C library check for "%n". */
 HOOK(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list args))
 {
 	leave_to_stdio(fd);
@@ -56,7 +56,7 @@ HOOK(int, __dprintf_chk, (int fd, int flag, const char *format, ...))
 	return ret;
 }
 
-/* No destructor runs. exit() itself ends with a call that isn't hooked. */
+/* _exit() runs no destructor (init.c has one for exit(), which ends the process by a call that is no hook). */
 HOOK(void, _exit, (int status))
 {
 	if (!conn_none_attentive() && conn_is_owner())

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * children.c - programs that are started and can't be converted are told of
+ * children.c - reports programs that are started and can't be converted
  *
- * A static program, one made by Go, a set-user-ID one, or one that is started without LD_PRELOAD would
- * connect directly without a word. Their files are looked at as convertize does it before it runs
- * one, but only where there is a log or CONVERT_WARN: that reads a few blocks of each program.
+ * A static program, one made by Go, a set-user-ID program, or one that is started without LD_PRELOAD connects directly, and nobody
+ * would know. So the program's file is inspected in the way in which convertize does it, before it is started. That reads a few
+ * blocks of each program, and is done only where somebody reads the report: with a log, or with CONVERT_WARN.
  */
 #include "config.h"
 
@@ -34,7 +34,7 @@ extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* o
 bool children_are_watched;
 static const char *own_name; /* our file's, without its directory; NULL: not by LD_PRELOAD */
 
-/* More than a thread's stack may have room for. */
+/* What an inspection needs. It is mapped, since a thread's stack may have too little room for it. */
 struct look {
 	struct program program;
 	struct elf_facts library;
@@ -73,7 +73,7 @@ void children_init(const struct settings *settings)
 	children_are_watched = settings->enabled && (settings->log[0] || settings->warn);
 	if (!children_are_watched || !list || !dladdr(&__ehdr_start, &info) || !info.dli_fname)
 		return;
-	/* else by /etc/ld.so.preload, or the program is linked with us: no environment matters */
+	/* Without our name there we are in /etc/ld.so.preload, or the program is linked with us: no environment keeps us out. */
 	own_name = base_name(info.dli_fname, strlen(info.dli_fname));
 	if (!is_preloaded(list, own_name))
 		own_name = NULL;
@@ -87,7 +87,7 @@ static const char *variable(char *const environment[], const char *start)
 	return NULL;
 }
 
-/* What the environment keeps from being converted, or NULL. */
+/* Says what is wrong with the environment of a program that can't be converted with it, or returns NULL. */
 static const char *environment_problem(char *const environment[])
 {
 	const char *list = variable(environment, PRELOAD), *converter = variable(environment, CONVERTER);
@@ -155,7 +155,7 @@ void children_look(const struct child *child)
 	struct quiet quiet;
 	struct look *look;
 
-	/* a signal that ends the thread here would leave the mapping behind, and open(2) may be cancelled */
+	/* A handler that leaves by siglongjmp(), or a cancellation in open(2), would leave the mapping behind. */
 	quiet_all(&quiet);
 	look = mmap(NULL, sizeof(*look), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (look != MAP_FAILED) {

@@ -2,14 +2,21 @@
 /*
  * handover.c - what a program started here must know of the sockets that it inherits
  *
- * Sockets are named by their SO_COOKIE, and the new program looks which of its descriptors
- * have those: what posix_spawn() or a vfork() child make of the descriptors needs no following.
- * From then on the socket is one of several processes (others.c), even if it was an exec()
- * without a fork().
+ * The problem: a program that is started inherits descriptors, and nothing of what this process knows of their sockets. A
+ * connection that is pending has a response in its stream that nobody would take off.
  *
- * Pending connections come first, and those that have failed with an error that wasn't told. Of
- * others it is to be known what they are not: the peer's address, the family and the protocol
- * that the application has asked for.
+ * - Before an exec, handover_is_due() says whether the program will have our library. If so, handover_write() makes records of the
+ *   sockets, one for each (handover_record.h), for a variable of the program's environment. If not, handover_finish() waits
+ *   until the responses are off those sockets that the program is to use: the standard descriptors, and others that were given to it.
+ * - In the new program, the constructor calls handover_adopt(), which takes the variable out of the environment.
+ *   The records name sockets by SO_COOKIE, and the program looks which of its descriptors have one of these cookies: so what
+ *   posix_spawn() or a vfork() child have done to the descriptors needn't be followed.
+ * - From then on the socket counts as one of several processes (others.c), even after an exec() without a fork().
+ *
+ * Sockets that aren't settled come first: connections on their way, and failures that the application wasn't told of. A settled
+ * socket is recorded for what the kernel would say wrongly of it: the server's address, and the family and protocol that
+ * the application has asked for. The limits are below: SOCKETS_MAX records, and HANDOVER_TEXT_MAX bytes in all. A program that gets no
+ * record of a socket treats it as one that it knows nothing of. Nothing is left behind: a record is used once or dropped.
  */
 #include "config.h"
 
@@ -40,8 +47,8 @@
 #include <unistd.h>
 
 #define SOCKETS_MAX 64
-#define LOW_FDS 64       /* that may have been made of others where we didn't see it */
-#define ADOPTED_FDS 256  /* looked at by a new program, beside those that the old one had */
+#define LOW_FDS 64       /* descriptors below may be duplicates that were made where we didn't see it */
+#define ADOPTED_FDS 256  /* a new program looks at all descriptors below, and at those that the records name */
 #define CLAIM_YIELDS 1000
 /* What a program may be told of a socket: phase_soon() makes the others one of these. */
 #define ADOPTED_PHASES                                                                                              \
@@ -50,7 +57,7 @@
 
 #define SETTLED_FDS 1024 /* settled connections above are not looked for */
 
-/* The last part of our own path, if we were preloaded by LD_PRELOAD; else we always are there. */
+/* Our file's name without its directory if LD_PRELOAD names us. Else it is NULL: we will be in any program that is started. */
 static const char *own_name;
 
 /* What is true of a conn or not, in the order of the bits. */
@@ -132,9 +139,10 @@ bool handover_is_due(char *const envp[])
 }
 
 /*
- * The phase that another program is told of. Another thread is let come to the end of its step, but it may not exist: not
- * every child that isn't ours came of a vfork(), a bare clone() has no handlers either. What the SYN+ACK has confirmed here
- * is pending to the other program until it has seen the response, or the server's first bytes.
+ * The phase that another program is told of. If a thread is in the middle of a step, it is given some time to come to its end. We don't
+ * wait for ever, since the thread may not exist here: a process in which no fork handlers ran may be a child of a bare clone() as well
+ * as of vfork(). What the SYN+ACK has confirmed here is pending for the other program until that has seen the response, or the
+ * server's first bytes.
  */
 static enum conn_phase phase_soon(const struct conn *conn)
 {
@@ -157,7 +165,7 @@ static enum conn_phase phase_soon(const struct conn *conn)
 
 /* --- programs without us --- */
 
-/* Bytes of the response that are there, once all of the request has been sent; or -errno. */
+/* Sends what is left of the request, and peeks at the response. Returns how many bytes of it there are, or -errno. */
 static ssize_t response_look(const struct conn *conn, int fd, uint8_t response[CONVERT_MESSAGE_MAX])
 {
 	int ret = attempt_send_unclaimed(conn, fd);
@@ -170,9 +178,9 @@ static ssize_t response_look(const struct conn *conn, int fd, uint8_t response[C
 }
 
 /*
- * A vfork() child's turn at the response: under the lock of all processes and without a claim, which it
- * can't have, since its descriptors aren't its parent's. The parent will see what has become of it as of
- * any other process's step. Returns whether nothing more is to be done here.
+ * Takes the response off the stream in a vfork() child, under the lock that all processes share. The child can't claim the conn,
+ * which is its parent's, as its descriptors aren't. The parent learns of the step as of any other process's. Returns
+ * whether nothing is left to be done here.
  */
 static bool take_response(const struct conn *conn, int fd)
 {
@@ -211,7 +219,7 @@ static void finish_in_vfork_child(struct conn *conn, int fd)
 		return;
 	while (!take_response(conn, fd) && clock_ns() < end) {
 		next.poll(&ready, 1, (int)(OTHERS_STRETCH_NS / CLOCK_NS_PER_MS));
-		next.poll(NULL, 0, 1); /* a part of it is there already */
+		next.poll(NULL, 0, 1); /* a part of the response is there already, so that the wait above ends at once */
 	}
 }
 
@@ -333,7 +341,7 @@ static void list_walk(struct list *list, struct choice choice)
 		if (conn && is_chosen(conn, fd, choice))
 			list_add(list, conn, fd);
 	}
-	/* A child of ours that has rearranged its descriptors, all behind the table's back. */
+	/* A vfork() child may have rearranged its descriptors, of which the table knows nothing. */
 	for (int fd = 0; fd < LOW_FDS && !conn_is_owner(); fd++) {
 		conn = conn_of(fd) ? NULL : conn_named(conn_cookie(fd));
 		if (conn && is_chosen(conn, fd, choice))
@@ -343,7 +351,7 @@ static void list_walk(struct list *list, struct choice choice)
 
 size_t handover_write(char out[HANDOVER_TEXT_MAX], enum handover_way way)
 {
-	/* With file actions a descriptor that exec() closes may be made another before. */
+	/* File actions may duplicate a descriptor that exec() closes, and the duplicate stays open. */
 	static const struct choice choices[] = {
 		{ .settled = false, .cloexec = false },
 		{ .settled = true, .cloexec = false },
@@ -403,7 +411,7 @@ static void adopt(int fd, const struct handover_record *record)
 	if (!conn)
 		return;
 	conn_fill(conn, fd, record);
-	others_unlock(fd); /* a thread of the program before may have been cut off in a step */
+	others_unlock(fd); /* a thread of the program before the exec may have been in the middle of a step */
 	span.len = handover_record_bytes(record, HANDOVER_CONVERT_COOKIE, cookie, sizeof(cookie));
 	if (phase_in(phase, PHASES_UNFINISHED))
 		attempt_adopt(conn, span, phase);
@@ -415,7 +423,7 @@ static void adopt(int fd, const struct handover_record *record)
 		 sockaddr_ip_format(&conn->call.peer, text));
 }
 
-/* @fd is one of the new program's descriptors: is it of a socket that was handed over? */
+/* Takes over the socket of @fd, a descriptor of the new program, if there is a record of it. */
 static void adopt_fd(int fd, const char *text)
 {
 	uint64_t cookie = conn_cookie(fd);
@@ -442,7 +450,7 @@ void handover_adopt(void)
 
 	if (!text)
 		return;
-	if (getauxval(AT_SECURE)) { /* the caller's word, who may be anybody */
+	if (getauxval(AT_SECURE)) { /* the environment is the caller's, who has less rights than this program */
 		unsetenv(HANDOVER_VARIABLE);
 		return;
 	}

@@ -2,9 +2,8 @@
 /*
  * handover.h - what a program started here must know of the sockets that it inherits
  *
- * Another program, or this one anew, has none of our memory, but it may have our descriptors. What
- * is known of their sockets goes into its environment, in one variable, which its own shim takes
- * out again before the program begins.
+ * After an exec another program has our descriptors and none of our memory. So what is known of the sockets goes into
+ * a variable of its environment, which the shim in that program takes out again before the program begins.
  */
 #ifndef SHIM_HANDOVER_H
 #define SHIM_HANDOVER_H
@@ -14,27 +13,28 @@
 
 #define HANDOVER_VARIABLE "CONVERT_SOCKETS"
 
-/* Bytes: some 150 a socket, and early data, 4096 bytes at most, twice as much. */
+/* In bytes. A socket takes some 150, and early data, of which there are 4096 bytes at most, twice its length. */
 #define HANDOVER_TEXT_MAX 16384u
 
 /* Looks at how the library was loaded. Once, at start. */
 void handover_init(void);
 
-/* Takes over what the environment says, and takes it out of there. Once, at start, after all others. */
+/* Takes over what the environment says of sockets, and removes it there. Once, at start, when all else has been initialized. */
 void handover_adopt(void);
 
 /* May a program with this environment need to know anything? Cheap if no socket was ever connected. */
 bool handover_is_due(char *const envp[]);
 
-/* Which descriptors a program gets. */
+/* Which descriptors a program is started with. */
 enum handover_way {
 	HANDOVER_AS_THEY_ARE, /* those that this process has now */
 	HANDOVER_CHANGED,     /* others may be made of them before: posix_spawn_file_actions_t */
 };
 
 /*
- * handover_finish() - before a program without our help: no response in its standard input
- * A program can't know of other descriptors unless it is told, so that these are inherited on purpose.
+ * handover_finish() - brings connections to an end that are handed to a program without our library
+ * These are the standard descriptors: a program doesn't know of others that it inherits, unless it was told of them on purpose.
+ * Waits for OTHERS_FINISH_MS at most for each connection. errno stays as it was.
  */
 void handover_finish(enum handover_way way);
 

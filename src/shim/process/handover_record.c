@@ -2,10 +2,9 @@
 /*
  * handover_record.c - what is known of one socket, as text that fits into an environment variable
  *
- * Everything is in hexadecimal digits: numbers without leading zeroes; addresses as family
- * (4 or 6, 0 for none), port (4 digits) and address; bytes in pairs of digits. A comma follows
- * each of them, and a semicolon the record. What was written by another version of the library
- * has another number of fields or, at the worst, is about a socket that nobody finds.
+ * All fields are hexadecimal digits: numbers without leading zeroes; addresses as the family (4 or 6, 0 for none), the port (4
+ * digits) and the address; bytes as pairs of digits. A comma follows each field, and a semicolon each record. A record of another
+ * version of the library has another number of fields and isn't read or, at worst, is about a socket that nobody has.
  */
 #include "config.h"
 
@@ -92,7 +91,7 @@ size_t handover_record_write(const struct handover_record *record, char *text, s
 	return out.full ? 0 : out.len;
 }
 
-/* The value of a digit as we write it, -1: it is none */
+/* The value of a hexadecimal digit as we write it, or -1. */
 static int digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -100,7 +99,7 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The digits up to a comma, which is stepped over. Returns how many, or SIZE_MAX without a comma. */
+/* Reads digits up to a comma, and moves @text behind it. Returns how many there were, or SIZE_MAX if no comma follows them. */
 static size_t take_field(const char **text, const char **field)
 {
 	size_t len = 0;

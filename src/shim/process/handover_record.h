@@ -53,7 +53,7 @@ size_t handover_record_write(const struct handover_record *record, char *text, s
  */
 const char *handover_record_read(struct handover_record *out, const char *text);
 
-/* Bytes of a record that was read, to @out, at most @room. Returns how many. */
+/* handover_record_bytes() - copies bytes of a record that was read to @out, @room at most. Returns how many. */
 size_t handover_record_bytes(const struct handover_record *record, enum handover_bytes which,
 			     uint8_t *out, size_t room);
 

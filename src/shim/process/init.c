@@ -2,8 +2,8 @@
 /*
  * init.c - what happens when the library is loaded, and when the process forks
  *
- * The order matters: the next functions first, then the configuration, which makes
- * the hooks do anything at all. All of it is immutable afterwards.
+ * The order matters: the functions behind the hooks are looked up first; then the configuration is read, without which the hooks pass
+ * everything on. Both don't change afterwards, so that they are read without a lock.
  */
 #include "config.h"
 
@@ -29,7 +29,7 @@
 #include <sys/auxv.h>
 #include <time.h>
 
-/* A set-user-ID program would write its log, and believe what is handed over, for whoever calls it. */
+/* Ignores the environment in a set-user-ID program: its caller could have it write a log anywhere, or believe a false handover. */
 static const char *environment(const char *name)
 {
 	return getauxval(AT_SECURE) ? NULL : getenv(name);
@@ -41,7 +41,7 @@ static void before_fork(void)
 	conn_note_fork();
 }
 
-/* Other threads are gone, in the middle of whatever they did. */
+/* The other threads don't exist in the child: what they were in the middle of is put right. */
 static void in_child(void)
 {
 	conn_repair_in_child();
@@ -49,7 +49,7 @@ static void in_child(void)
 	user_cache_repair_in_child();
 }
 
-/* Who preloads one wants it to have the connections, all of them. */
+/* Switches conversion off behind a library that takes connections to proxies: who preloads it wants it to have all of them. */
 static void yield_to_proxy(struct settings *settings)
 {
 	const char *proxy = beneath_proxy();

@@ -2,8 +2,9 @@
 /*
  * leave.c - before the application closes a connection, ends, or hands it to the C library
  *
- * All of that goes on without us, while the response may still be on its way, and early bytes in our
- * hands. So the handshake is brought to its end before.
+ * Afterwards the connection goes on without us. If the response is still on its way then, nobody takes it off the stream, and early
+ * bytes that we have kept are never sent. So the handshake is brought to its end before, within the limits below. Connections that
+ * other processes have, too, are left to these.
  */
 #include "config.h"
 
@@ -20,9 +21,9 @@
 #include <poll.h>
 
 /*
- * What is unread at close() makes it a reset, which would take the application's bytes with it: so a
- * response that is about to come is waited for. And early bytes would never leave, nor what was sent
- * behind them: the application has waited for no connection, which may take as long as that.
+ * How long a response that is about to come is waited for. A socket that is closed with unread bytes is reset, and what the
+ * application has sent may be lost with it. Early bytes, and what was sent behind them, leave only when the connection is made;
+ * the application hasn't waited for it yet, so that it may wait here for OTHERS_FINISH_MS.
  */
 #define CLOSING_MS 1000
 
@@ -42,7 +43,7 @@ static int closing_ms(const struct conn *conn, int fd)
 	return conn_is_confirmed(conn) || !gate_may_block(fd, 0) ? CLOSING_MS : OTHERS_FINISH_MS;
 }
 
-/* A response that is there already is taken off, too, though the application never looked. */
+/* Waits for the response if the application has bytes under way, and takes one that is there already off the stream in any case. */
 static void leave(struct conn *conn, int fd, int ms)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };

@@ -13,15 +13,15 @@
  */
 void leave_by_close(int fd);
 
-/* The process ends, or becomes another program: leave_by_close() for those that this closes and that need it. */
+/* leave_all() - does what leave_by_close() does for all descriptors, or those with FD_CLOEXEC, when the process ends or execs */
 enum leave_which { LEAVE_ALL, LEAVE_CLOEXEC };
 void leave_all(enum leave_which which);
 
 /*
- * leave_to_stdio() - the C library will read and write @fd past the hooks
- * Waits until the response is off the stream of a connection that the application takes for
- * connected: as long as it may take if the connection is a blocking one, else for OTHERS_FINISH_MS.
- * One that isn't connected yet won't be taken for it earlier than the response.
+ * leave_to_stdio() - @fd becomes a stream, and the C library will read and write it past the hooks
+ * Waits until the response is off the stream of a connection that the application takes for connected: as long as it takes if
+ * the socket is a blocking one, else for OTHERS_FINISH_MS. Other connections are noted, so that the application isn't told that they
+ * are connected before the response was read. errno stays as it was.
  */
 void leave_to_stdio(int fd);
 

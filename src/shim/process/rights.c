@@ -2,9 +2,9 @@
 /*
  * rights.c - descriptors that leave for another process over a Unix socket
  *
- * A handshake is brought to its end before, even if the Unix socket is a non-blocking one: to say
- * EAGAIN would have an event loop spin, and some give up. What is still pending after
- * OTHERS_FINISH_MS is sent as it is.
+ * The receiver has nothing of what we know of the connection. So a handshake is brought to its end before, even if the Unix socket
+ * is a non-blocking one: EAGAIN would make event loops spin, and some programs give up. A connection that is still pending after
+ * OTHERS_FINISH_MS is sent as it is, and counts as one of several processes (others.c).
  */
 #include "config.h"
 
@@ -28,7 +28,7 @@ static void socket_leaves(int fd)
 	others_give(conn, fd);
 }
 
-/* @room: bytes from @control to the end of all control data; the kernel refuses more than that */
+/* Sees to each descriptor in a header. @room: bytes from @control to the end of all control data, which the kernel doesn't exceed */
 static void all_leave(const struct cmsghdr *control, size_t room)
 {
 	size_t end = control->cmsg_len < room ? control->cmsg_len : room;

@@ -8,9 +8,9 @@
 void rights_leave_slow(const struct msghdr *msg);
 
 /*
- * rights_leave() - @msg is about to be sent: see to the sockets in its SCM_RIGHTS
- * The receiver may be without our help, and even with it knows nothing of their connections. @msg is there, with
- * all of its control data.
+ * rights_leave() - sees to the sockets in the SCM_RIGHTS of @msg, which is about to be sent (unix(7))
+ * The receiving process may not have our library, and with it knows nothing of their connections. The caller knows that @msg and all
+ * of its control data can be read.
  */
 static inline void rights_leave(const struct msghdr *msg)
 {

@@ -14,7 +14,7 @@ struct deadline {
 	struct timespec at; /* CLOCK_MONOTONIC */
 };
 
-/* Is it what the kernel takes? Others are for it to refuse. */
+/* Is @timeout a time as the kernel takes it, or NULL? The kernel is to refuse all others. */
 static inline bool timeout_is_valid(const struct timespec *timeout)
 {
 	return !timeout || (timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 && timeout->tv_nsec < 1000000000);
@@ -27,7 +27,7 @@ static inline struct deadline deadline_in(const struct timespec *timeout)
 	if (!timeout)
 		return deadline;
 	clock_read(CLOCK_MONOTONIC, &deadline.at);
-	/* Far beyond any uptime, and no overflow below. */
+	/* INT32_MAX seconds are far beyond any uptime, and the sum doesn't overflow. */
 	deadline.at.tv_sec += timeout->tv_sec < INT32_MAX ? timeout->tv_sec : INT32_MAX;
 	deadline.at.tv_nsec += timeout->tv_nsec;
 	if (deadline.at.tv_nsec >= 1000000000) {
@@ -49,7 +49,7 @@ static inline struct deadline deadline_in_ms(int ms)
 	return deadline_in(ms < 0 ? NULL : &timeout);
 }
 
-/* What is left, 0 at least; NULL for ever, as the waiting functions take it. */
+/* Returns the time that is left, at least 0, in @left; or NULL if the deadline is infinite, as functions that wait take it. */
 static inline struct timespec *deadline_left(const struct deadline *deadline, struct timespec *left)
 {
 	struct timespec now;
@@ -68,7 +68,7 @@ static inline struct timespec *deadline_left(const struct deadline *deadline, st
 	return left;
 }
 
-/* The same in milliseconds, rounded up so that a wait never ends early; -1 for ever. */
+/* Returns the time that is left in milliseconds, rounded up so that a wait never ends early, or -1 if the deadline is infinite. */
 static inline int deadline_left_ms(const struct deadline *deadline)
 {
 	struct timespec left;
@@ -87,7 +87,7 @@ static inline bool deadline_is_over(const struct deadline *deadline)
 	return deadline_left(deadline, &left) && !left.tv_sec && !left.tv_nsec;
 }
 
-/* @deadline, or the time @ns of CLOCK_MONOTONIC if that is earlier; 0: none. */
+/* Returns @deadline, or @ns if that is earlier: a time of CLOCK_MONOTONIC in nanoseconds, 0 for none. */
 static inline struct deadline deadline_earlier(const struct deadline *deadline, int64_t ns)
 {
 	struct deadline other = { .at = { ns / 1000000000, ns % 1000000000 } };

@@ -40,7 +40,7 @@ void log_open_warnings(void)
 	has_warnings = fstat(STDERR_FILENO, &first_stderr) == 0;
 }
 
-/* Still the file that it was when the process began? */
+/* Is the standard error still the file that it was when the process began? */
 static bool stderr_is_first(void)
 {
 	struct stat now;
@@ -50,8 +50,8 @@ static bool stderr_is_first(void)
 }
 
 /*
- * One write, so that lines of several processes don't mix; a lost line is no reason to fail, to wait,
- * or to end by a signal. Signals are blocked.
+ * Writes a line by one call, so that lines of several processes don't mix. It never waits: a line that can't be written at once is
+ * lost. The caller has blocked signals; a SIGPIPE that the write has caused is taken away again.
  */
 static void line_write(int fd, const char *line, size_t len)
 {
@@ -77,7 +77,7 @@ static void line_append(const char *line, size_t len)
 	next_close_now(fd);
 }
 
-/* @who: what stands in front. Returns the length, the newline at the end included. */
+/* Formats a line that begins with @who and ends with a newline, and cuts it if it is too long. Returns its length. */
 __attribute__((format(printf, 3, 0)))
 static size_t line_format(char line[LINE_MAX_BYTES], const char *who, const char *format, va_list args)
 {
@@ -90,7 +90,7 @@ static size_t line_format(char line[LINE_MAX_BYTES], const char *who, const char
 	return (size_t)used + 1;
 }
 
-/* open() and the rest are points of cancellation, which the caller may be none of: all is quiet. */
+/* Writes to the log. The caller has called quiet_all(), since open() and others are cancellation points and hooks may be none. */
 __attribute__((format(printf, 1, 0)))
 static void line_log(const char *format, va_list args)
 {

@@ -4,22 +4,23 @@
 #define SHIM_LOG_H
 
 /*
- * @path: a file to append to; "-" for the standard error that the process begins with, and nothing that may
- * have its number later, such as a connection; empty for no log. Kept, not copied.
+ * log_open() - sets where the log goes
+ * @path: a file to append to; or "-" for the standard error, but only while it is the file that it is now, and not a connection that
+ * has got its number; or empty, or NULL, for no log. It is kept, not copied.
  */
 void log_open(const char *path);
 
-/* Has log_warning() write to standard error, too. After log_open(). */
+/* log_open_warnings() - has log_warning() write to the standard error, too. To be called after log_open(). */
 void log_open_warnings(void);
 
 /*
- * log_line() - one line, with the process in front and the newline added here
- * The file is opened for each line: a descriptor held open would be the
- * application's to close (closefrom(2)) or to trip over. errno is left alone.
+ * log_line() - writes a line, with the process's name and number in front of it and a newline behind it
+ * The file is opened for each line: the application could close a descriptor that is kept open (closefrom(2)), or be confused by
+ * it. errno stays as it was.
  */
 __attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);
 
-/* log_line(), and beside it on standard error as convertize's if that is asked for. */
+/* log_warning() - log_line(), and the same as a line of convertize's on the standard error after log_open_warnings() */
 __attribute__((format(printf, 1, 2))) void log_warning(const char *format, ...);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* quiet.c - one wait of the application's that is several of ours */
+/* quiet.c - signals and cancellation while a hook does in several system calls what the application asked for in one */
 #include "config.h"
 
 #include "shim/system/quiet.h"
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define STANDARD_SIGNALS 31 /* signal(7): those in front of the real-time signals */
+#define STANDARD_SIGNALS 31 /* the highest number of a standard signal, signal(7) */
 
 static bool is_ignored_by_default(int number)
 {

@@ -2,11 +2,11 @@
 /*
  * usermem.c - the application's memory, looked at as the kernel does
  *
- * The kernel copies: process_vm_readv(2) and process_vm_writev(2) with the own process as the other one fail where an
- * instruction would be SIGSEGV. In a sandbox that forbids them (seccomp(2), and containers of old) each page is
- * tried by a call that comes to the same before a copy by instructions. rt_sigprocmask(2), which every hook that waits
- * needs anyway, reads a mask before it finds that there is no such command: EFAULT or EINVAL. getrandom(2) writes a
- * byte of what is to be written anyway. Only another thread that unmaps the memory in between can make that wrong.
+ * The kernel does the copying: process_vm_readv(2) and process_vm_writev(2), called for our own process, fail with EFAULT where an
+ * instruction would raise SIGSEGV. In a sandbox that forbids them (seccomp(2), old containers) each page is tried by a harmless system
+ * call, and then copied by instructions. For reading that is rt_sigprocmask(2), which every hook that waits needs anyway: it
+ * reads a signal mask before it finds that there is no such command, and says EFAULT or EINVAL. For writing it is getrandom(2) of
+ * one byte, which is then overwritten. That is wrong only if another thread unmaps the memory in between.
  */
 #include "config.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* process.c - what this process takes of its host */
+/* resource_usage.c - memory, CPU time and descriptors that this process uses (getrusage(2)) */
 #include "config.h"
 
-#include "convertd/observe/process.h"
+#include "convertd/observe/resource_usage.h"
 
 #include <stdio.h>
 #include <sys/resource.h>
@@ -18,7 +18,7 @@ static uint64_t count_files(void)
 								      UINT64_MAX;
 }
 
-static void read_memory(struct process_facts *facts)
+static void read_memory(struct resource_usage *usage)
 {
 	unsigned long long pages = 0, resident = 0;
 	FILE *file = fopen("/proc/self/statm", "re");
@@ -27,8 +27,8 @@ static void read_memory(struct process_facts *facts)
 	if (!file)
 		return;
 	if (fscanf(file, "%llu %llu", &pages, &resident) == 2) {
-		facts->virtual_bytes = pages * page;
-		facts->resident_bytes = resident * page;
+		usage->virtual_bytes = pages * page;
+		usage->resident_bytes = resident * page;
 	}
 	fclose(file);
 }
@@ -38,15 +38,15 @@ static double seconds(const struct timeval *time)
 	return (double)time->tv_sec + (double)time->tv_usec / 1e6;
 }
 
-void process_read(struct process_facts *facts)
+void resource_usage_read(struct resource_usage *usage)
 {
-	struct rusage usage = { 0 };
+	struct rusage own = { 0 };
 	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
 
-	*facts = (struct process_facts){ .open_files = count_files() };
+	*usage = (struct resource_usage){ .open_files = count_files() };
 	getrlimit(RLIMIT_NOFILE, &files);
-	facts->max_files = files.rlim_cur == RLIM_INFINITY ? UINT64_MAX : files.rlim_cur;
-	getrusage(RUSAGE_SELF, &usage);
-	facts->cpu_seconds = seconds(&usage.ru_utime) + seconds(&usage.ru_stime);
-	read_memory(facts);
+	usage->max_files = files.rlim_cur == RLIM_INFINITY ? UINT64_MAX : files.rlim_cur;
+	getrusage(RUSAGE_SELF, &own);
+	usage->cpu_seconds = seconds(&own.ru_utime) + seconds(&own.ru_stime);
+	read_memory(usage);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tcp_option.h - the kinds of TCP options (IANA "TCP Option Kind Numbers") */
-#ifndef CONVERTD_TCP_OPTION_H
-#define CONVERTD_TCP_OPTION_H
+#ifndef COMMON_TCP_OPTION_H
+#define COMMON_TCP_OPTION_H
 
 enum tcp_option_kind {
 	TCP_KIND_EOL = 0,
