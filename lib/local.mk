@@ -16,6 +16,23 @@ convert_HEADERS = lib/convert/convert.h
 pkgconfigdir = $(libdir)/pkgconfig
 pkgconfig_DATA = lib/convertproto.pc
 
+# The manual: pages, and for each function that has no page of its own a link to the one that has it among its names.
+API_PAGES = man/convertproto.3 man/convert_address_is_valid.3 man/convert_request_parse.3 man/convert_status_name.3 \
+	man/convert_tlv_next.3 man/convert_write_error.3 man/convert_writer_init.3
+API_LINKS = man/convert_error_name.3 man/convert_library_version.3 man/convert_message_length.3 man/convert_request_answer.3 \
+	man/convert_response_answer.3 man/convert_response_parse.3 man/convert_tcp_option_next.3 man/convert_tlv_name.3 \
+	man/convert_write_connect.3 man/convert_write_cookie.3 man/convert_write_echo.3 man/convert_write_error_cookie.3 \
+	man/convert_write_error_echo.3 man/convert_write_error_options.3 man/convert_write_error_versions.3 man/convert_write_info.3 \
+	man/convert_write_supported.3 man/convert_write_tcp_header.3 man/convert_write_tlv.3 man/convert_write_withholding.3 \
+	man/convert_writer_finish.3
+dist_man_MANS += $(API_PAGES)
+nodist_man_MANS = $(API_LINKS)
+CLEANFILES += $(API_LINKS)
+$(API_LINKS): $(API_PAGES) Makefile
+	$(AM_V_GEN)$(MKDIR_P) man && name=`basename $@ .3` && \
+	page=`cd $(srcdir)/man && grep -l "^\.Nm $$name\( ,\)*$$" $(API_PAGES:man/%=%)` && \
+	echo ".so man3/$$page" >$@.tmp && mv $@.tmp $@
+
 # The loader's cache: root's affair, and of use only for a directory that the loader looks in (libtool makes the links, and tells of
 # other directories). An ordinary user's PATH has no ldconfig, a package's own script calls it, and other C libraries have no cache.
 loader_cache = PATH="$$PATH:/usr/sbin:/sbin"; \

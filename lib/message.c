@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* message.c - the framing of messages, and the rules that both directions share */
+/* message.c - the fixed header, the walks over TLVs and TCP options, and which addresses are allowed */
 #include "wire.h"
 
 enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_t *length)
@@ -9,9 +9,8 @@ enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_
 	uint16_t magic;
 
 	/*
-	 * The magic number says whether this is Convert at all (Section 6.1), so
-	 * nothing is made of the version before it; but its first byte is enough
-	 * to say no.
+	 * The Magic Number says whether this is the Convert Protocol at all (Section 6.1), so the Version in front of it is
+	 * judged after it. The first byte of a wrong one is enough to refuse the message.
 	 */
 	if (len >= CONVERT_HEADER_LEN - 1 && buf[2] != CONVERT_MAGIC >> 8)
 		return CONVERT_STATUS_BAD_MAGIC;
@@ -70,7 +69,7 @@ enum convert_status convert_tcp_option_next(struct convert_span *list,
 	return CONVERT_STATUS_OK;
 }
 
-/* 0.0.0.0/8 (RFC 1122: "this host"), 127.0.0.0/8, 224.0.0.0/4 and 255.255.255.255. */
+/* Refuses 0.0.0.0/8 ("this host", RFC 1122), 127.0.0.0/8, 224.0.0.0/4 and 255.255.255.255. */
 static bool ipv4_is_valid(const uint8_t a[static 4])
 {
 	static const uint8_t broadcast[4] = { 255, 255, 255, 255 };

@@ -2,9 +2,10 @@
 /*
  * read.c - requests and responses from bytes, and what to do about bad ones
  *
- * One table says which peer may send a TLV, how long it may be and who reads its
- * Value. Of several faults the first one in the stream is reported; a TLV's Type
- * stands before its Length, and that before its Value.
+ * A message is read in one pass. The fixed header says how long it is (message.c); once it is complete, each TLV
+ * is judged by its Type, then by its Length, then by its Value, so that of several faults the first one in the stream is
+ * reported. tlv_rules[] says for each type which peer may send it, how long it may be, and which function reads its
+ * Value. Two tables at the end say what the RFC wants done about each fault.
  */
 #include "wire.h"
 
@@ -16,7 +17,7 @@ enum sender {
 	SENDER_CONVERTER,
 };
 
-/* What is being filled: the member of the message's sender. */
+/* The structure that a message is read into; which member it is depends on the peer that sends the message. */
 union message {
 	struct convert_request *request;
 	struct convert_response *response;
@@ -24,7 +25,7 @@ union message {
 
 typedef enum convert_status value_reader(struct convert_span value, union message out);
 
-/* Takes the 16 bits behind Type and Length: "Unassigned" ones are ignored, "Zero" ones are not. */
+/* Takes the 16 bits behind Type and Length that the figures call "Unassigned": any value is accepted. */
 static bool take_unassigned(struct convert_span *value)
 {
 	uint16_t unassigned = 0;
@@ -32,6 +33,7 @@ static bool take_unassigned(struct convert_span *value)
 	return wire_get_be16(value, &unassigned);
 }
 
+/* Takes those that the figures call "Zero": any other value is a fault. */
 static bool take_zero(struct convert_span *value)
 {
 	uint16_t zero = 0; /* -O1 does not see that it is set */
@@ -62,7 +64,7 @@ static enum convert_status read_connect(struct convert_span value, union message
 	if (!convert_address_is_valid(&request->address))
 		return CONVERT_STATUS_BAD_ADDRESS;
 
-	/* Whoever walks the options later need not expect faults any more. */
+	/* The whole list is checked here, so that later walks of it find no faults. */
 	options = value;
 	do
 		status = convert_tcp_option_next(&options, &option);
@@ -77,7 +79,7 @@ static enum convert_status read_connect(struct convert_span value, union message
 	return CONVERT_STATUS_OK;
 }
 
-/* Section 6.2.6. The options are copied from the server: the converter has no say in their form. */
+/* Section 6.2.6. The options are not checked: they are the server's, and the converter only copies them. */
 static enum convert_status read_tcp_header(struct convert_span value, union message out)
 {
 	if (!take_unassigned(&value))
@@ -108,8 +110,8 @@ static enum convert_status read_cookie(struct convert_span value, union message 
 }
 
 /*
- * Section 6.2.8. Codes that we don't know, and Values that don't fit their code, are
- * taken: the connection has failed either way, and the code says more than a fault.
+ * Section 6.2.8. Codes that this library doesn't know are accepted, and so are Values that don't fit their code: the
+ * connection has failed in any case, and the code says more about it than a fault of the message would.
  */
 static enum convert_status read_error(struct convert_span value, union message out)
 {
@@ -121,8 +123,8 @@ static enum convert_status read_error(struct convert_span value, union message o
 }
 
 /*
- * A private-use TLV. Others may use the same type for something else, which is stepped over as any
- * unknown TLV; so there are no faults.
+ * A TLV of private use (doc/private-tlvs.md). Another implementation may use the same type for something else. Such a TLV
+ * lacks the mark and is passed over, as TLVs of unknown types are in responses; therefore nothing in here is a fault.
  */
 static enum convert_status read_withholding(struct convert_span value, union message out)
 {
@@ -135,7 +137,7 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 		return CONVERT_STATUS_OK;
 	out.response->withholding.withheld = flags & WIRE_WITHHOLDING_FLAG_WITHHELD;
 	out.response->withholding.limit_ms = limit_ms;
-	/* The first versions of convertd said nothing of it, and whatever they withheld they corrected. */
+	/* The first versions of convertd sent neither flag, and corrected the windows of all SYNs that they withheld. */
 	out.response->withholding.corrects =
 		(flags & WIRE_WITHHOLDING_FLAG_CORRECTS) ||
 		(flags & (WIRE_WITHHOLDING_FLAG_WITHHELD | WIRE_WITHHOLDING_FLAG_UNCORRECTED)) ==
@@ -154,7 +156,10 @@ static bool is_echo(struct convert_span value, uint16_t *limit_kib)
 	       version == WIRE_ECHO_VERSION && mark == WIRE_ECHO_MARK;
 }
 
-/* Only a request has to be understood, so that another's TLV of this type is an unknown one there. */
+/*
+ * In a request, a TLV of this type that lacks the mark is one that the library doesn't know, and a converter has to say so; a
+ * client passes it over in a response.
+ */
 static enum convert_status read_echo_request(struct convert_span value, union message out)
 {
 	uint16_t limit_kib = 0;
@@ -190,7 +195,7 @@ static const struct tlv_rule {
 	[CONVERT_TLV_ERROR] = { SENDER_CONVERTER, 1, 255, read_error },
 };
 
-/* @sender: who sends the message; both send Echo TLVs */
+/* @sender: the peer that sends the message; an Echo TLV has a rule for either */
 static const struct tlv_rule *tlv_rule(uint8_t type, enum sender sender)
 {
 	static const struct tlv_rule unknown = { .sender = SENDER_NONE };
@@ -208,7 +213,7 @@ static const struct tlv_rule *tlv_rule(uint8_t type, enum sender sender)
 	return type < ARRAY_SIZE(tlv_rules) ? &tlv_rules[type] : &unknown;
 }
 
-/* What the Type alone tells. @seen has a bit for each type of this message. */
+/* Judges a TLV by its Type alone. @seen has a bit for each type that the message has had so far, and gets this one's. */
 static enum convert_status type_check(uint8_t type, enum sender sender, uint8_t seen[static 32])
 {
 	const struct tlv_rule *rule = tlv_rule(type, sender);
@@ -223,7 +228,7 @@ static enum convert_status type_check(uint8_t type, enum sender sender, uint8_t 
 		return CONVERT_STATUS_OK;
 	if (rule->sender != SENDER_NONE)
 		return CONVERT_STATUS_TLV_WRONG_DIRECTION;
-	/* The protocol is extended by new TLVs (Section 6): only a request has to be understood. */
+	/* The protocol is extended by new TLVs (Section 6). A converter has to understand all of a request, a client not all of a response. */
 	return sender == SENDER_CLIENT ? CONVERT_STATUS_TLV_UNKNOWN : CONVERT_STATUS_OK;
 }
 
@@ -277,10 +282,10 @@ enum convert_status convert_request_parse(const uint8_t *buf, size_t len,
 		out->tlvs = message_tlvs(buf, length);
 	if (status == CONVERT_STATUS_OK)
 		status = tlvs_read(out->tlvs, SENDER_CLIENT, (union message){ .request = out });
-	/* A Cookie goes with a request (Section 6.2.7): alone, it asks for nothing that has an answer. */
+	/* A Cookie TLV accompanies a Connect or an Info TLV (Section 6.2.7); alone it asks for nothing. */
 	if (status == CONVERT_STATUS_OK && !out->has_info && !out->has_connect)
 		status = CONVERT_STATUS_NO_TLV;
-	/* Nobody shall act upon half a request. */
+	/* A caller that ignores the status finds no half of a request to act upon. */
 	if (status != CONVERT_STATUS_OK)
 		*out = (struct convert_request){ 0 };
 	out->length = length;
@@ -307,7 +312,7 @@ enum convert_status convert_response_parse(const uint8_t *buf, size_t len,
 	return status;
 }
 
-/* @code counts for CONVERT_ANSWER_ERROR only. */
+/* What a converter does about each status. @code is of use for CONVERT_ANSWER_ERROR only. */
 static const struct request_answer {
 	enum convert_answer answer;
 	enum convert_error_code code;
@@ -315,13 +320,13 @@ static const struct request_answer {
 	[CONVERT_STATUS_OK] = { CONVERT_ANSWER_NONE, 0 },
 	[CONVERT_STATUS_END] = { CONVERT_ANSWER_NONE, 0 },
 	[CONVERT_STATUS_NEED_MORE] = { CONVERT_ANSWER_NONE, 0 },
-	/* Section 6: silently ignore what has no Convert TLVs */
+	/* Section 6: connections without Convert messages are ignored silently */
 	[CONVERT_STATUS_BAD_MAGIC] = { CONVERT_ANSWER_IGNORE, 0 },
 	/* Section 6.2.8, Unsupported Version */
 	[CONVERT_STATUS_BAD_VERSION] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_UNSUPPORTED_VERSION },
 	/* Section 6.1 */
 	[CONVERT_STATUS_ZERO_TOTAL_LENGTH] = { CONVERT_ANSWER_RESET, 0 },
-	/* Section 6.2.8: can't be parsed and validated */
+	/* Section 6.2.8: messages that can't be parsed and validated */
 	[CONVERT_STATUS_NO_TLV] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
 	[CONVERT_STATUS_TLV_PAST_END] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
 	[CONVERT_STATUS_TLV_ZERO_LENGTH] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
@@ -339,7 +344,7 @@ static const struct request_answer {
 };
 static_assert(ARRAY_SIZE(request_answers) == CONVERT_STATUS_COUNT, "an answer for each status");
 
-/* A client has no message to complain with: Sections 6.1, 6.2.1, 6.2.2 and 6.2.8 want resets. */
+/* What a client does: it has no message that reports a fault, and Sections 6.1, 6.2.1, 6.2.2 and 6.2.8 want resets. */
 static const enum convert_answer response_answers[] = {
 	[CONVERT_STATUS_OK] = CONVERT_ANSWER_NONE,
 	[CONVERT_STATUS_END] = CONVERT_ANSWER_NONE,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* wire.h - what the library's files share: bounded big-endian access to bytes of the network */
+/* wire.h - access to bytes of messages: integers in network byte order, within bounds; units and private TLVs */
 #ifndef LIB_WIRE_H
 #define LIB_WIRE_H
 
@@ -12,26 +12,25 @@
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-#define WIRE_WORD 4 /* bytes of the unit of every Length field, Section 6.1 and 6.2.1 */
+#define WIRE_WORD 4 /* bytes; the unit of every Length field, Sections 6.1 and 6.2.1 */
 
 /*
- * The Value of a Withholding TLV (doc/private-tlvs.md): nobody hands out private-use types, so that
- * its last 16 bits say whose it is.
+ * The Value of a Withholding TLV (doc/private-tlvs.md). Types of private use are not registered, so its last 16 bits are a
+ * mark that tells it from another implementation's TLV of the same type.
  */
 #define WIRE_WITHHOLDING_VERSION 1
 #define WIRE_WITHHOLDING_FLAG_WITHHELD 0x01
 #define WIRE_WITHHOLDING_FLAG_CORRECTS 0x02
-#define WIRE_WITHHOLDING_FLAG_UNCORRECTED 0x04 /* with WITHHELD, which else implies CORRECTS */
+#define WIRE_WITHHOLDING_FLAG_UNCORRECTED 0x04 /* WITHHELD without this flag implies CORRECTS */
 #define WIRE_WITHHOLDING_MARK 0x6c63 /* "lc" */
 
-/* Likewise that of an Echo TLV. */
+/* The Value of an Echo TLV, which has the same mark. */
 #define WIRE_ECHO_VERSION 1
 #define WIRE_ECHO_MARK WIRE_WITHHOLDING_MARK
 
 /*
  * wire_get_*() - take a value off the front of @in
- * They return false, and take nothing, where @in is too short: a reader never
- * needs to compare lengths itself.
+ * They return false, and take nothing, if @in is too short; so readers need not compare lengths themselves.
  */
 static inline bool wire_get_bytes(struct convert_span *in, void *out, size_t len)
 {
@@ -60,14 +59,14 @@ static inline bool wire_get_be16(struct convert_span *in, uint16_t *out)
 	return true;
 }
 
-/* @p has room for 2 bytes. */
+/* Writes @value to the 2 bytes at @p. */
 static inline void wire_put_be16(uint8_t *p, uint16_t value)
 {
 	p[0] = (uint8_t)(value >> 8);
 	p[1] = (uint8_t)value;
 }
 
-/* @len rounded up to whole words: what padding makes of it (Section 6.2.1). */
+/* Returns @len, in bytes, rounded up to whole words, as padding does it (Section 6.2.1). */
 static inline size_t wire_pad(size_t len)
 {
 	return (len + WIRE_WORD - 1) / WIRE_WORD * WIRE_WORD;

@@ -2,14 +2,14 @@
 /*
  * write.c - messages into the caller's buffer
  *
- * Each writer checks what it is given, then asks tlv_add() for room. Once w->error
- * is set nothing is written any more, so that the first fault is the one reported.
+ * Each convert_write_*() checks what it is given, then asks tlv_add() for room, which also knows whether the TLV is there
+ * already. Once w->error is set nothing is written any more, so that the first fault is the one that is reported.
  */
 #include "wire.h"
 
 #include <errno.h>
 
-/* The 16 bits called Unassigned or Zero in Figures 15, 16, 20 and 21. */
+/* The 16 bits that Figures 15, 16, 20 and 21 call Unassigned or Zero. */
 static const uint8_t zero[2] = { 0, 0 };
 
 static void fail(struct convert_writer *w, int error)
@@ -20,7 +20,7 @@ static void fail(struct convert_writer *w, int error)
 
 static void copy(uint8_t *to, const uint8_t *from, size_t len)
 {
-	if (len > 0) /* an absent field is NULL, which memcpy() must not see */
+	if (len > 0) /* a field that isn't there is NULL, which memcpy() does not accept even with no bytes */
 		memcpy(to, from, len);
 }
 
@@ -42,7 +42,7 @@ ssize_t convert_writer_finish(struct convert_writer *w)
 	return (ssize_t)w->len;
 }
 
-/* Section 6.2.1: a TLV must appear only once. What was written is the record of it. */
+/* Section 6.2.1 allows each type of TLV only once. The message so far tells which ones it has. */
 static bool tlv_is_there(const struct convert_writer *w, uint8_t type)
 {
 	struct convert_span list = { w->buf + CONVERT_HEADER_LEN, w->len - CONVERT_HEADER_LEN };
@@ -69,7 +69,7 @@ static uint8_t *tlv_add(struct convert_writer *w, uint8_t type, size_t value_len
 		fail(w, -EEXIST);
 		return NULL;
 	}
-	/* Compared before it is rounded up, which could overflow. */
+	/* The comparison comes first, since rounding up could overflow. */
 	bytes = value_len > CONVERT_TLV_VALUE_MAX ? SIZE_MAX : wire_pad(2 + value_len);
 	if (bytes > w->capacity - w->len) {
 		fail(w, -ENOBUFS);
@@ -101,14 +101,14 @@ void convert_write_info(struct convert_writer *w)
 	tlv_write(w, CONVERT_TLV_INFO, zero, sizeof(zero), NULL, 0);
 }
 
-/* May @options stand in a Connect TLV (Section 6.2.5)? */
+/* Tells whether @options may stand in a Connect TLV (Section 6.2.5). */
 static bool options_are_valid(const uint8_t *options, size_t len)
 {
 	struct convert_span list = { options, len };
 	struct convert_tcp_option option;
 
 	while (list.len > 0) {
-		/* EOL and NOP have no length sub-field and MUST NOT be there. */
+		/* EOL and NOP have no Length field and MUST NOT be there. */
 		if (list.data[0] <= 1)
 			return false;
 		if (convert_tcp_option_next(&list, &option) != CONVERT_STATUS_OK)
@@ -194,7 +194,7 @@ void convert_write_tlv(struct convert_writer *w, uint8_t type, const uint8_t *va
 	tlv_write(w, type, NULL, 0, value, value_len);
 }
 
-/* Section 6.2.8: what the Value of an Error TLV is. Codes that the RFC leaves open take a byte. */
+/* The forms of the Value of an Error TLV (Section 6.2.8). Codes that the RFC doesn't define have one byte. */
 enum error_form {
 	FORM_BYTE,
 	FORM_ZERO,
@@ -254,8 +254,8 @@ void convert_write_error_echo(struct convert_writer *w, enum convert_error_code 
 		return;
 	}
 	/*
-	 * A message of up to 1020 bytes can't be echoed whole in one of 1020 bytes:
-	 * Section 6.2.8 doesn't say what then, its beginning serves troubleshooting best.
+	 * A message of 1020 bytes can't be echoed whole in another one of 1020 bytes. Section 6.2.8 doesn't say what is sent
+	 * in that case; the beginning serves troubleshooting best.
 	 */
 	room = w->error == 0 ? (w->capacity - w->len) / WIRE_WORD * WIRE_WORD : 0;
 	if (room >= WIRE_WORD && len > room - WIRE_WORD)
@@ -278,7 +278,7 @@ void convert_write_error_options(struct convert_writer *w, const uint8_t *kinds,
 {
 	static const uint8_t head[1] = { CONVERT_ERROR_UNSUPPORTED_TCP_OPTION };
 
-	/* Kind 0 could not be told from the padding. */
+	/* A kind of 0 could not be told from the padding. */
 	if (count == 0 || memchr(kinds, 0, count)) {
 		fail(w, -EINVAL);
 		return;

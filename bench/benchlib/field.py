@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""field.py - the lab as benchmarks want it, and the load generator in it"""
+"""field.py - the lab as benchmarks need it, and the load generator in it"""
 import contextlib
 import json
 import os
@@ -73,7 +73,7 @@ class Field(Lab):
             self.start_listening(self.server, [load, "serve", *options, port], port)
 
     def congestion(self, name):
-        """The congestion control of connections to come."""
+        """Sets the congestion control of later connections."""
         for host in self.hosts.values():
             host.sysctl("net.ipv4.tcp_congestion_control", name)
 
@@ -106,7 +106,7 @@ class Field(Lab):
 
     @staticmethod
     def remark_others(bench, results):
-        """Says how much else ran during these results."""
+        """Reports how much other processes ran while these results were measured."""
         shares = [result["others"] for result in results]
         bench.remark("Others had %.0f%% of the CPUs meanwhile (median), %.0f%% at most." % (100 * median(shares), 100 * max(shares)))
 

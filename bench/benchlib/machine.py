@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""machine.py - where and when something was measured, so that figures of different machines aren't mistaken for each other"""
+"""machine.py - describes the machine of a measurement and its time, so that figures of different machines aren't compared by mistake"""
 import os
 import platform
 import re
@@ -17,7 +17,7 @@ def _read(path, pattern, default=""):
 
 
 def load():
-    """How many processes wanted to run during the last minute: what else happened on this machine."""
+    """Returns the load average of the last minute, which tells what else happened on this machine."""
     return os.getloadavg()[0]
 
 

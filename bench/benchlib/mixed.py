@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""mixed.py - a mix of clients, good and bad ones, as a converter on the Internet has them
+"""mixed.py - a mix of well-behaved and misbehaving clients, such as a converter on the Internet has
 
 Each kind is a function that has one or a few connections, checks what comes of each, and says how each has ended. Load runs them,
 each kind in a thread of its own; whatever isn't as it should be is a failure, with its text.
@@ -46,14 +46,14 @@ class Load:
     # --- running it -----------------------------------------------------------------------------------------
 
     def start(self):
-        """All kinds at once, until stop()."""
+        """Runs all kinds at once, until stop()."""
         self._stop.clear()
         self._threads = [threading.Thread(target=self._run, args=pair, daemon=True) for pair in KINDS]
         for thread in self._threads:
             thread.start()
 
     def stop(self):
-        """Lets what has begun end."""
+        """Lets connections that have begun end, and begins no more."""
         self._stop.set()
         for thread in self._threads:
             thread.join()
@@ -76,7 +76,7 @@ class Load:
             self.outcomes[kind, outcome] += count
 
     def wait(self, seconds):
-        """Until then, or until the end."""
+        """Waits until that time, or until the load ends."""
         return self._stop.wait(seconds)
 
     @property
@@ -87,17 +87,17 @@ class Load:
     # --- for the kinds --------------------------------------------------------------------------------------
 
     def client(self, chance, delivery=None):
-        """TCP or MPTCP, IPv4 or IPv6, the request in the SYN or behind."""
+        """Chooses among TCP and MPTCP, IPv4 and IPv6, and a request in the SYN or behind the handshake."""
         converter = self.lab.converter
         return Client(self.lab.client, chance.choice((converter.addr4, converter.addr6)), chance.choice((TCP, MPTCP)),
                       delivery or chance.choice(("syn", "behind", "syn-bytewise")), seconds=SECONDS)
 
     def request(self, chance, port):
-        """For a server of the lab."""
+        """Returns a request for a server of the lab."""
         return connect(chance.choice((self.lab.server.addr4, self.lab.server.addr6)), port)
 
     def connected(self, chance, port=ECHO, early=b""):
-        """A client whose server was reached."""
+        """Returns a client whose server was reached."""
         client = self.client(chance, "syn" if early else None)
         client.send(self.request(chance, port) + early)
         extended_header(client.answer())
@@ -110,7 +110,7 @@ def _ends(client, said, what):
 
 
 def short(load, chance):
-    """A few bytes there and back, and a half-close: the server's answer comes behind the client's FIN."""
+    """Sends a few bytes and a FIN; the server's answer comes after that FIN."""
     for _ in range(10):
         with load.connected(chance) as client:
             said = pattern(chance.randrange(1, 3000), chance.randrange(251))
@@ -121,7 +121,7 @@ def short(load, chance):
 
 
 def early(load, chance):
-    """The first bytes ride in the SYN."""
+    """Sends the first bytes of the application in the SYN."""
     for _ in range(10):
         said = pattern(chance.randrange(1, 1000), chance.randrange(251))
         with load.connected(chance, early=said) as client:
@@ -131,7 +131,7 @@ def early(load, chance):
 
 
 def half_closed(load, chance):
-    """The server ends first; the client takes its time."""
+    """Has the server close first, and the client some time later."""
     with load.connected(chance, CHORUS) as client:
         _ends(client, CHORUS_SAYS, "what the server said")
         load.wait(chance.random())
@@ -139,7 +139,7 @@ def half_closed(load, chance):
 
 
 def bulk(load, chance):
-    """Megabytes both ways at once."""
+    """Sends megabytes in both directions at once."""
     with load.connected(chance) as client:
         said = pattern(BULK, chance.randrange(251))
 
@@ -155,7 +155,7 @@ def bulk(load, chance):
 
 
 def long(load, chance):
-    """One connection on which something goes both ways for minutes."""
+    """Keeps one connection busy in both directions for minutes."""
     until = time.monotonic() + load.longest
     with load.connected(chance) as client:
         while True:
@@ -170,7 +170,7 @@ def long(load, chance):
 
 
 def idle(load, chance):
-    """Many that say something, do nothing for a while, say something again and go."""
+    """Opens many connections that send something, idle for a while, send again and close."""
     clients = []
     try:
         for _ in range(IDLE):
@@ -186,7 +186,7 @@ def idle(load, chance):
 
 
 def reset_by_client(load, chance):
-    """A client that goes in the midst of it."""
+    """Closes or resets the connection in the middle of a transfer."""
     for _ in range(3):
         client = load.connected(chance)
         client.sock.sendall(pattern(2000))
@@ -195,7 +195,7 @@ def reset_by_client(load, chance):
 
 
 def reset_by_server(load, chance):
-    """A server that resets what it accepts: before the answer, or behind it."""
+    """Asks for a server that resets its connections, before the converter's response or after it."""
     for _ in range(3):
         with load.client(chance) as client:
             client.send(load.request(chance, RESETTER))
@@ -208,7 +208,7 @@ def reset_by_server(load, chance):
 
 
 def refused(load, chance):
-    """Servers that refuse, hosts that are unreachable: an Error TLV, or a reset where its client can't be told."""
+    """Asks for closed ports and unreachable hosts, and expects an Error TLV, or a reset where none can be sent."""
     addresses = load.lab.addresses
     for address, port, code in ((load.lab.server.addr4, addresses.refused_port, 96), (addresses.unreachable4, 80, 97),
                                 (addresses.prohibited6, 80, 97), (addresses.noroute4, 80, 97)):
@@ -220,7 +220,7 @@ def refused(load, chance):
 
 
 def garbage(load, chance):
-    """What is no request: closed, or answered by an error and closed."""
+    """Sends what is no request, and expects that the connection is closed, with or without an Error TLV."""
     faults = (b"GET / HTTP/1.1\r\nHost: convert\r\n\r\n", octets("01002263"), octets("01022263 00010000"),
               message(octets("0a010050")), chance.randbytes(chance.randrange(4, 900)))
     for data in faults:
@@ -235,7 +235,7 @@ def garbage(load, chance):
 
 
 def silent(load, chance):
-    """A request that is never completed; then the client goes."""
+    """Sends a part of a request, and closes the connection some time later."""
     clients = [load.client(chance).send(HALF_REQUEST) for _ in range(5)]
     load.wait(1)
     for client in clients:
@@ -244,7 +244,7 @@ def silent(load, chance):
 
 
 def flood(load, chance):
-    """SYNs from addresses that are nobody's: without a message, with garbage, half a request, and servers that never answer."""
+    """Sends SYNs from forged addresses: empty, with garbage, with half a request, and with requests for servers that never answer."""
     contents = (b"", b"", b"", b"", b"", HALF_REQUEST, b"GET / HTTP/1.1\r\n\r\n", connect(load.lab.addresses.blackhole4, 80))
     with Forger(load.lab.client, load.lab.converter.addr4) as forger:
         for i in range(FLOOD):
@@ -254,7 +254,7 @@ def flood(load, chance):
 
 
 def bursts(load, chance):
-    """Many at once, by the load program, which checks every byte."""
+    """Opens many connections at once by the load program, which checks every byte."""
     way = chance.choice((["--via", "convert-syn"], ["--via", "convert-behind"], ["--via", "convert-syn", "--early"]))
     lab = load.lab
     said = lab.client.run([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, *way,

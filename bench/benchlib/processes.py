@@ -55,7 +55,7 @@ def system_cpu_seconds():
 
 
 def wait_for_quiet(at_most):
-    """Waits until the machine is idle but for us, who wait, at most so many seconds. Returns the seconds."""
+    """Waits until the machine is idle, at most so many seconds. Returns how many it has waited."""
     start = time.monotonic()
     while True:
         before, begin = system_cpu_seconds(), time.monotonic()

@@ -29,7 +29,7 @@ def convertd_options(build):
 
 
 class Proxy:
-    """One of them. `mptcp`: clients speak Multipath TCP to it."""
+    """A proxy. `mptcp`: clients speak Multipath TCP to it."""
 
     name = ""
     program = ""
@@ -43,7 +43,7 @@ class Proxy:
 
     @classmethod
     def is_there(cls):
-        """Is its program installed?"""
+        """Tells whether its program is installed."""
         return not cls.program or bool(shutil.which(cls.program))
 
     def version(self):
@@ -125,7 +125,7 @@ class Direct(Proxy):
 
 
 class Convertd(Proxy):
-    """Ours; the request in the SYN, and the application's bytes once the server is confirmed, as under libconvert.so."""
+    """convertd, with the request in the SYN and the application's bytes once the server is confirmed, as under libconvert.so."""
 
     name = "convertd"
     via = "convert-syn"
@@ -147,7 +147,7 @@ class Convertd(Proxy):
 
 
 class ConvertdEarly(Convertd):
-    """The same convertd; the application's request rides in the SYN, too, as where it asks for Fast Open."""
+    """The same convertd, with the application's request in the SYN as well, as for applications that ask for Fast Open."""
 
     name = "convertd, early data"
 
@@ -191,7 +191,7 @@ class Haproxy(Proxy):
 
 
 class HaproxySplice(Haproxy):
-    """haproxy that may splice."""
+    """haproxy with splicing."""
 
     name = "haproxy-splice"
     port = 2011

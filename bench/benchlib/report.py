@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""report.py - what an experiment finds, and the files that are made of it
+"""report.py - the findings of an experiment, and the files that are made of them
 
 results.json has everything: the machine, versions, raw samples, tables, what is plotted. table.md is for people. The plot is
 drawn from results.json by ../plot.py.
@@ -83,7 +83,7 @@ class Report:
         print("\n%s\n\n%s" % (caption, _markdown(columns, rows)), flush=True)
 
     def remark(self, text):
-        """A sentence where it belongs among the tables."""
+        """Adds a sentence at this place among the tables."""
         self._results["findings"].append({"remark": text})
         print("\n" + text, flush=True)
 
@@ -93,7 +93,7 @@ class Report:
 
     @staticmethod
     def progress(text):
-        """Tells who waits what is being done."""
+        """Prints on the terminal what is being done."""
         print("  " + text, file=sys.stderr, flush=True)
 
     # --- what run calls ---------------------------------------------------------------------------

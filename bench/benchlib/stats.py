@@ -12,7 +12,7 @@ def quantile(values, share):
 
 
 def median(values):
-    """The middle one: what is disturbed now and then doesn't move it."""
+    """The median, which a few disturbed samples hardly change."""
     return quantile(values, 0.5)
 
 

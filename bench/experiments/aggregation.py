@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""aggregation - what two networks at once give, by how different they are
+"""aggregation - goodput over two networks at once, by how different they are
 
 After Cordero (Multi-path TCP performance evaluation in dual-homed devices): wifi has 50 Mbit/s and 10 ms, lte 25 ms and ever less
 bandwidth. The benefit is his, after Kaspar: 0 is the better network alone, 1 the sum of both, less than 0 worse than the better

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""blocks - how long an application's 8 KB blocks are under way, over one network and over both
+"""blocks - delay of an application's 8 KB blocks over one network and over both
 
 After Raiciu et al. (How Hard Can It Be? Designing and Implementing a Deployable Multipath TCP, figure 7) as reproduced in
 Stanford's CS 244: an application that is always sending writes blocks of 8 KB; their age is taken when the last byte has arrived.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""converter - convertd beside its peers, all that counts in one run, and what was aimed at
+"""converter - convertd and its peers: all experiments that compare them in one run, and the goals
 
 The experiments goodput, goodput_mptcp, shaped, connections, connections_mptcp, idle and syscalls, one after the other; then a table of
 what convertd is to reach, next to what it has reached and to the best of its peers in the same column. An aim is met or not as the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""failover - one network falls silent during a transfer
+"""failover - one network loses all packets during a transfer
 
 A download, and an upload, over wifi (50 Mbit/s, 10 ms) and lte (30 Mbit/s, 25 ms) through libconvert and convertd; then
 nothing passes one of the two any more, in either direction and without a word to the hosts, and later it does again. Plain TCP

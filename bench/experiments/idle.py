@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""idle - what a connection that does nothing occupies in a proxy
+"""idle - memory that an idle connection takes in a proxy
 
 Many connections are opened through each proxy, carry one small request, and stay. User space is what the proxy's processes occupy
 (Pss); "in all" is what the machine has less afterwards, without what the same connections take without a proxy: the proxy's

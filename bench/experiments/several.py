@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """several - three converters behind one address, spread by ECMP; one is drained, one is killed
 
-A client with two networks has so many connections through the address that the three share. In which of them has a subflow over the
+A client with two networks has many connections through the address that the three share. In which of them has a subflow over the
 second network arrived? A subflow that reaches another node than its connection is refused there. Then the route to one node
 is withdrawn while it stays up, and the process of another is killed; each time something is said over all connections, and what
 doesn't come back within some seconds is lost. doc/several-converters.md says what the set-ups are.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""soak - does convertd stay as it is under a mixed load?
+"""soak - resources of convertd under a mixed load over a long time
 
 Clients of many kinds at a modest rate (benchlib/mixed.py), reloads in between. What convertd and its host have is sampled
 all the time, and compared at the end, when all clients have gone, with what it was when they had gone after the first two minutes.

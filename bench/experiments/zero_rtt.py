@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""zero_rtt - connections as fast as direct ones: what withholding SYNs gains, costs and stands
+"""zero_rtt - withholding SYNs: round trips that it saves, what it costs, and how it behaves under loss and load
 
 Round trips: a program connects to a server that accepts, to a closed port, to an unreachable host; then it asks for something. As
 ratios to direct TCP over the same links, for several pairs of round trips (client to converter + converter to server), by a
@@ -53,7 +53,7 @@ class ConvertdOff(Convertd):
 
 
 def off_options():
-    """A convertd beside another, that withholds nothing."""
+    """Starts a second convertd, which withholds no SYNs."""
     return ["--hold-syn", "off", "--listen", "[::]:%d" % OFF_PORT]
 
 

@@ -33,7 +33,7 @@ enum kind { KIND_DIRECT, KIND_CONVERTED, KIND_PIPE, KIND_FILE, KIND_COUNT };
 
 static const char *const kind_names[] = { "socket", "converted socket", "pipe", "file" };
 
-/* A descriptor of some kind: what is written to @out can be read from @in. */
+/* A kind of descriptor. What is written to @out can be read from @in. */
 struct subject {
 	int in, out, epfd;
 	struct pollfd many[POLL_MANY];
@@ -48,7 +48,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* The calls. Each is made with what it wants being there: none waits. */
+/* The calls. Before each, what it waits for is there, so that none blocks. */
 static long call_nothing(struct subject *subject)
 {
 	(void)subject;
@@ -102,7 +102,7 @@ static const struct call {
 	unsigned int kinds;
 	bool wants_input;
 } calls[] = {
-	/* the first one tells what a mark costs */
+	/* the first one measures what a mark costs */
 	{ "nothing", call_nothing, ON_ALL, false },
 	{ "send", call_send, ON_SOCKETS, false },
 	{ "recv", call_recv, ON_SOCKETS, true },
@@ -173,7 +173,7 @@ static void subject_open(struct subject *subject, enum kind kind, const struct s
 		die("epoll_ctl");
 }
 
-/* Has one byte to be read, and nothing before it. */
+/* Leaves exactly one byte to be read. */
 static void input_prepare(const struct subject *subject, enum kind kind)
 {
 	struct pollfd ready = { .fd = subject->in, .events = POLLIN };
@@ -222,7 +222,7 @@ static void subjects_run(const struct sockaddr_in to[])
 	}
 }
 
-/* One marked call by instructions, the same again by system calls. */
+/* Counts the instructions of one marked call, then the system calls of the same call. */
 static struct trace_counts call_count(pid_t child)
 {
 	struct trace_counts counts;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""connects.py - how long a program waits for a connection, and for the first byte of what it asks for
+"""connects.py - measures how long a program waits for a connection, and for the first byte of a response
 
     connects.py HOW COUNT ADDRESS PORT [CONVERTER [withholds]]
 
@@ -26,7 +26,7 @@ LIMIT = 60  # seconds
 
 
 class Plain:
-    """A program as there are many."""
+    """An ordinary program."""
 
     protocol = 0
 
@@ -41,17 +41,17 @@ class Plain:
             self.poller.register(self.sock, select.EPOLLIN | select.EPOLLOUT | select.EPOLLET)
 
     def close(self):
-        """Ends it."""
+        """Closes the connection."""
         self.sock.close()
         if self.poller:
             self.poller.close()
 
     def begin(self):
-        """connect(), or what is in its place; 0 or an errno."""
+        """Calls connect(), or what replaces it; returns 0 or an errno."""
         return self.sock.connect_ex(self.address)
 
     def wait(self):
-        """Until something has happened to the socket."""
+        """Waits for an event of the socket."""
         if self.poller and not self.poller.poll(LIMIT):
             raise TimeoutError("nothing for %d s" % LIMIT)
 
@@ -64,7 +64,7 @@ class Plain:
         return error
 
     def receive(self):
-        """What there is, at least a byte."""
+        """Reads what there is, at least one byte."""
         while True:
             try:
                 return self.sock.recv(65536)
@@ -72,14 +72,14 @@ class Plain:
                 self.wait()
 
     def first_byte(self):
-        """Asks, and waits for it."""
+        """Sends the request and waits for the first byte of its response."""
         self.sock.sendall(REQUEST)
         if not self.receive():
             raise ConnectionError("the server has closed")
 
 
 class Converting(Plain):
-    """A client of a converter: the response comes before all else."""
+    """A client of a converter, whose response is the first thing on the stream."""
 
     protocol = MPTCP
 
@@ -101,16 +101,16 @@ class Converting(Plain):
         return 0
 
     def is_confirmed(self):
-        """Does the SYN+ACK confirm the server?"""
+        """Tells whether the SYN+ACK confirms the server."""
         options = self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[5]
         return self.withholds and options & (SYN_DATA | TIMESTAMPS) == SYN_DATA | TIMESTAMPS
 
     def is_done(self):
-        """Has the response been taken off?"""
+        """Tells whether the response was taken off the stream."""
         return len(self.response) >= 4 and len(self.response) >= self.response[1] * 4
 
     def take_response(self):
-        """Reads it; returns (its errno, what came behind it)."""
+        """Reads the response; returns (its errno, the bytes behind it)."""
         while not self.is_done():
             piece = self.receive()
             if not piece:

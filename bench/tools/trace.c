@@ -27,7 +27,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* On one CPU a step is a switch to and fro; between two it is ten times as much. */
+/* Tracer and child share a CPU: a step costs ten times as much between two CPUs as on one. */
 static void share_cpu(void)
 {
 	cpu_set_t cpus;

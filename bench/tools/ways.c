@@ -79,7 +79,7 @@ static void flow_init(struct flow *flow, int from, int to)
 		err(1, NULL);
 }
 
-/* Is there room to read into? */
+/* Tells whether there is room to read into. */
 static bool flow_may_read(const struct flow *flow)
 {
 	unsigned next = flow->filled % ZEROCOPY_BUFFERS;
@@ -107,7 +107,7 @@ static ssize_t flow_read(struct flow *flow)
 	return recv(flow->from, flow_buffer(flow), options.size, MSG_DONTWAIT);
 }
 
-/* Once it is bulk, and not before: a small request would wait for more that never comes. */
+/* Sets SO_RCVLOWAT only once a transfer is long: a small request would wait for more bytes, which never come. */
 static void flow_set_lowat(struct flow *flow)
 {
 	if (options.lowat == 1 || flow->patient || flow->have < (size_t)options.lowat / 2)
@@ -131,7 +131,7 @@ static ssize_t flow_write(struct flow *flow)
 	return n;
 }
 
-/* What the kernel has done with buffers that were sent without copying. */
+/* Reads from the error queue which of the buffers that were sent without copying can be used again. */
 static void flow_reap(struct flow *flow)
 {
 	char control[CMSG_SPACE(sizeof(struct sock_extended_err) + sizeof(struct sockaddr_in6))];
@@ -158,7 +158,7 @@ static void flow_end(struct flow *flow)
 	flow->done = true;
 }
 
-/* One read, and writes as far as they go. */
+/* Reads once, and writes until the socket takes no more. */
 static void flow_move(struct flow *flow)
 {
 	ssize_t n;
@@ -213,7 +213,7 @@ static void add_connection(int listener)
 	flow_init(&flows[flow_count++], server, client);
 }
 
-/* Forgets connections both of whose flows have ended; flows stand in pairs. */
+/* Closes connections both of whose flows have ended. Flows are stored in pairs. */
 static void remove_connections(void)
 {
 	for (size_t i = 0; i < flow_count; i += 2) {

@@ -13,10 +13,12 @@ libclient_la_SOURCES = \
 	src/client/converters_facts.c src/client/converters_facts.h \
 	src/client/converters_refusals.c src/client/converters_refusals.h \
 	src/client/errno_map.c src/client/errno_map.h \
+	src/client/exchange.c src/client/exchange.h \
 	src/client/handshake.c src/client/handshake.h \
 	src/client/policy.c src/client/policy.h \
 	src/client/resolve.c src/client/resolve.h \
 	src/client/resolver_state.c src/client/resolver_state.h \
+	src/client/ride.c src/client/ride.h \
 	src/client/servers.c src/client/servers.h \
 	src/client/settings.c src/client/settings.h \
 	src/client/srv.c src/client/srv.h \

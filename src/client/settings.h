@@ -15,7 +15,7 @@
 #define SETTINGS_NAME_MAX 254       /* bytes of a host name, NUL included (RFC 1035 2.3.4) */
 #define SETTINGS_PATH_MAX 4096      /* bytes, NUL included: PATH_MAX */
 #define SETTINGS_COOKIE_MAX 255     /* bytes */
-/* Before the third SYN (RFC 6298), which Linux sends without MP_CAPABLE: see DESIGN.md. */
+/* Before the third SYN (RFC 6298), which Linux sends without MP_CAPABLE: see doc/decisions.md. */
 #define SETTINGS_TIMEOUT_DEFAULT_MS 3000
 #define SETTINGS_TIMEOUT_MAX_SECONDS 3600
 #define SETTINGS_WITHHELD_LEARNED (-1) /* from the converter's answer to an Info TLV */

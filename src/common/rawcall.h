@@ -2,9 +2,10 @@
 /*
  * rawcall.h - system calls that nobody can stand in front of
  *
- * The C library's syscall() is hooked as well (hooks/syscall.c), so what lies behind the hooks can't
- * use it. RAWCALL(number, ...) is the same, with up to six arguments. On architectures that aren't
- * known here RAWCALL_OWN is 0: then RAWCALL is the C library's, and there is no such hook.
+ * The C library's syscall() is a hook of the shim's (shim/hooks/syscall.c), and what is behind it can't be looked up before the
+ * constructor has run: dlsym(3) may allocate, and allocators make system calls (jemalloc: read and close) as soon as the first
+ * library's constructor allocates. So RAWCALL(number, ...), with up to six arguments, is made of the system call instruction. On an
+ * architecture that isn't known here RAWCALL_OWN is 0: RAWCALL is the C library's syscall() then, which is no hook there.
  */
 #ifndef COMMON_RAWCALL_H
 #define COMMON_RAWCALL_H

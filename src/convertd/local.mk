@@ -128,6 +128,7 @@ EXTRA_DIST += src/convertd/README.md \
 	src/convertd/policy/README.md \
 	src/convertd/config/README.md \
 	src/convertd/privilege/README.md \
+	src/convertd/rights/README.md \
 	src/convertd/relay/README.md \
 	src/convertd/observe/README.md \
 	src/convertd/session/README.md \

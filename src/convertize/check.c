@@ -58,7 +58,7 @@ static void check_library(struct report *report, const struct options *options)
 		check_program(report, options->program[0], &library);
 }
 
-/* A setting that is wrong is the user's error, one that is missing is a fact. */
+/* Returns false, with the reason on standard error, for a wrong setting. One that is missing is reported as a fact. */
 static bool read_settings(struct settings *settings, const struct options *options)
 {
 	const char *rest;

@@ -10,10 +10,10 @@
 #include "convertize/probe.h"
 #include "convertize/report.h"
 
-/* check() - find out, report on standard output; returns the exit status */
+/* check() - look at this host, the program and the converters, and report facts on standard output; returns the exit status */
 int check(const struct options *options);
 
-/* The parts of it. Each adds facts. */
+/* The parts of check(). Each adds facts to @report. */
 void check_kernel(struct report *report);
 void check_network(struct report *report, const struct network *network);
 void check_converters(struct report *report, const struct settings *settings,
@@ -21,20 +21,20 @@ void check_converters(struct report *report, const struct settings *settings,
 
 void check_cache(struct report *report, const struct settings *settings);
 
-/* cache_find() as programs do it, but nothing is made. */
+/* Finds the cache as programs do (cache_find()), but makes neither directory nor file. */
 int check_cache_open(struct cache *cache, const struct settings *settings, struct cache_place *place);
 
 /*
- * What the answer of the converter @about says of it: part of check_converters().
- * @mptcp: Multipath TCP gets through to it
+ * check_supported() - report what the answer of the converter @about says that it supports
+ * A part of check_converters(). @mptcp: Multipath TCP gets through to it.
  */
 void check_supported(struct report *report, const char *about, const struct probe_result *probe,
 		     bool mptcp);
 
-/* The commands that mend what is wrong, as lines for a shell; nothing if the report is JSON. */
+/* Prints the commands that mend what is wrong, as lines for a shell; nothing if the report is JSON. */
 void check_fix_print(const struct report *report);
 
-/* Runs those for this machine, each shown before; @later notes them. Returns how many there were. */
+/* Shows and runs the commands that are for this machine, and notes them in @later. Returns how many there were. */
 size_t check_fix_run(const struct report *report, struct report *later);
 
 #endif

@@ -2,11 +2,10 @@
 /*
  * check_ask.c - asks a converter over one path, and finds out which part of a request doesn't get through
  *
- * A program's request rides in the SYN of a Multipath TCP connection. Information is asked for in the
- * same way, with as many bytes behind it as a request has more. If that isn't taken as it
- * should be, the same again, thrice (packets are lost at times), and with less: fewer bytes, none, without
- * Multipath TCP. All at once, so that it takes no longer than one; what differs between those that
- * get through and those that don't is the cause, and the only one.
+ * A program's request rides in the SYN of a Multipath TCP connection. An Info TLV is sent in the same way, padded to the
+ * length of such a request. If it isn't taken as it should be, then it is sent three times more, since packets are lost at
+ * times, and with less: fewer bytes, no data in the SYN, without Multipath TCP. These "rungs" are tried all at once, so that
+ * they take no longer than one. What differs between the rungs that get through and those that don't is the cause.
  */
 #include "config.h"
 
@@ -14,11 +13,11 @@
 
 #include <string.h>
 
-/* A request has a Connect TLV with the option for Multipath TCP, 24 bytes, where we have none. */
+/* The length of a Connect TLV with the option for Multipath TCP, in bytes: a program's request has one, and a probe has none. */
 #define REQUEST_PADDING 24
 #define INFO_SIZE 8
 
-/* An answer to the first SYN comes before Linux sends the second, or soon after on a long path. */
+/* The time for a rung: an answer to the first SYN comes before Linux sends the second, or soon after on a long path. */
 #define AGAIN_MS 1500
 
 bool check_serves(const struct check_candidate *candidate)
@@ -63,7 +62,7 @@ static bool at_once(const struct probe_result *result)
 	return probe_is_connected(result) && !result->syn_again;
 }
 
-/* Of those that are the same, the one that fared best. */
+/* The best of the rungs that repeat the first request: one that was answered at once, with its data taken if possible. */
 static const struct probe_result *best_again(const struct probe_result rungs[])
 {
 	const struct probe_result *best = &rungs[RUNG_AGAIN];
@@ -81,7 +80,7 @@ static bool refuses(const struct probe_result *result)
 	       result->response.error_code == CONVERT_ERROR_NOT_AUTHORIZED;
 }
 
-/* Is there something that isn't as it should be, and that less may tell more about? */
+/* Is something not as it should be, so that asking with less may find the cause? */
 static bool is_doubtful(const struct probe_result *result)
 {
 	/* A converter takes Multipath TCP out of SYNs that it refuses, and nothing is wrong with that. */
@@ -131,7 +130,7 @@ static void settle_syn_data(struct check_path *path, const struct probe_result r
 	}
 }
 
-/* The answer that says most: the first one, or that of the rung that got one. */
+/* Keeps the answer that says most: the first one, or that of a rung that got one. */
 static void settle_answer(struct check_path *path, const struct probe_result rungs[])
 {
 	const struct probe_result *best = &path->probe;
@@ -140,7 +139,7 @@ static void settle_answer(struct check_path *path, const struct probe_result run
 		if (rungs[i].outcome == PROBE_ANSWERED ||
 		    (!probe_is_connected(best) && probe_is_connected(&rungs[i])))
 			best = &rungs[i];
-	/* its times are those of a packet that was lost */
+	/* a result whose SYN was sent again has the times of a lost packet */
 	for (int i = 0; i < RUNG_COUNT && best->syn_again; i++)
 		if (at_once(&rungs[i]) && rungs[i].outcome == best->outcome)
 			best = &rungs[i];
@@ -205,7 +204,7 @@ static struct convert_span given_cookie(const struct probe_result *probe)
 	return (struct convert_span){ value.data + 1, value.len - 1 };
 }
 
-/* It has refused: the client, or the cookie? Another connection without one tells. */
+/* Finds out whether the converter has refused the client or the cookie, by another connection without a cookie. */
 static void look_at_refusal(const struct check_converters *converters,
 			    struct check_candidate *candidate)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* check_cache.c - where this user's programs keep what connections taught them */
+/* check_cache.c - where this user's programs keep what they learn from connections */
 #include "config.h"
 
 #include "convertize/check.h"

@@ -2,9 +2,9 @@
 /*
  * check_converter.c - what "convertize check" says of each address of each converter
  *
- * One address that answers is enough for conversions: what is wrong with the others only counts as a
- * warning then. And what explains the rest is said alone: of a converter that refuses this client nobody knows
- * what it makes of SYNs with data, and what is so over one path only is the path's fault.
+ * One address that answers is enough for conversions: faults of the others are only warnings then. A fault that explains
+ * others is reported alone: a converter that refuses this client doesn't show what it does with SYNs that carry data, and
+ * what is wrong over one path only is the path's fault.
  */
 #include "config.h"
 
@@ -19,7 +19,7 @@
 #define KIND_MPTCP 30
 #define QUOTED_MAX 24 /* bytes of what isn't a Convert message */
 
-/* --- what it says -------------------------------------------------------------------- */
+/* --- its answer -------------------------------------------------------------------- */
 
 static enum fact_status failure(const struct check_converters *converters)
 {
@@ -121,7 +121,7 @@ static const struct {
 	{ CONVERT_ERROR_NETWORK_FAILURE, "has trouble with its own network", "try again later" },
 };
 
-/* A refusal, by what came without a cookie. */
+/* The text and the remedy of a refusal, by why the converter has refused. */
 static const char *const refusals[][2] = {
 	[CHECK_COOKIE_UNKNOWN] = { "refuses this client, or its cookie",
 				   "ask its operator to admit this client, or for the right "
@@ -203,7 +203,7 @@ static void report_answer(const struct check_converters *converters, const struc
 
 /* --- SYN data and MPTCP -------------------------------------------------------------- */
 
-/* Another path, over which it is as it should be: then the cause is on the first one. */
+/* Another path over which SYN data (or Multipath TCP) gets through, so that the cause is on the first path; or NULL. */
 static const struct check_path *elsewhere(const struct check_candidate *candidate, bool syn_data)
 {
 	for (size_t i = 0; i < candidate->path_count; i++) {
@@ -290,7 +290,7 @@ static void report_syn_data(const struct check_converters *converters,
 	fact_value_bool(fact, first->syn_data == PROBE_SYN_DATA_TAKEN);
 }
 
-/* A request gets through; does a SYN that is full of early data? */
+/* Requests get through in SYNs: reports whether SYNs that are full of early data do, too. */
 static void report_syn_bytes(const struct check_converters *converters,
 			     const struct check_candidate *candidate)
 {
@@ -377,7 +377,7 @@ static void report_mptcp(const struct check_converters *converters,
 		fact = report_lost_mptcp(converters, candidate);
 		break;
 	case PROBE_MPTCP_WITHHELD:
-		/* of the kernel that was said with its remedy */
+		/* check_kernel() has said so, with the remedy */
 		fact = report_fact(converters->report, FACT_NOTE, "converter.mptcp",
 				   candidate->about,
 				   "this kernel did not offer Multipath TCP, because SYNs with it were "
@@ -395,7 +395,7 @@ static void report_mptcp(const struct check_converters *converters,
 
 /* --- all of one address --------------------------------------------------------------- */
 
-/* Programs of this user may have given it up a moment ago. */
+/* Reports that programs of this user have given the converter up a moment ago. */
 static void report_rest(const struct check_converters *converters, const struct check_candidate *candidate)
 {
 	struct cache_converter known;
@@ -413,7 +413,10 @@ static void report_rest(const struct check_converters *converters, const struct 
 	fact_value_number(fact, (double)(known.rest.until - now) / 1e3);
 }
 
-/* Nothing comes back where connections go, and something does over another network. */
+/*
+ * Looks for another network over which the converter answers, where it doesn't over the one that connections take.
+ * Returns false, with nothing reported, if there is none.
+ */
 static bool report_elsewhere(const struct check_converters *converters,
 			     struct check_candidate *candidate)
 {
@@ -450,7 +453,7 @@ static void report_candidate(const struct check_converters *converters,
 		return;
 	}
 	report_answer(converters, candidate);
-	/* It may have had reasons to take Multipath TCP out of the SYN. */
+	/* A converter that refuses takes Multipath TCP out of the SYN: then nothing more is known. */
 	if (!check_serves(candidate))
 		return;
 	report_rest(converters, candidate);
@@ -462,7 +465,7 @@ static void report_candidate(const struct check_converters *converters,
 	check_paths_report_size(converters, candidate, &candidate->first);
 }
 
-/* All that there is to find out, before the first word. */
+/* Asks and measures all candidates, before anything is reported of them. */
 static void look_at_candidates(struct check_converters *converters)
 {
 	bool families[NETWORK_FAMILY_COUNT] = { false };

@@ -2,8 +2,8 @@
 /*
  * check_fix.c - "convertize check --fix": the commands that mend what is wrong, printed or run
  *
- * They are run as they are, without a shell, and each is shown before. What has to be done on the
- * converter is printed as a comment, so that a shell that is given all of it here does no harm.
+ * Each command is shown, and then run without a shell. What has to be done on the converter is printed as a comment, so
+ * that the whole output can be given to a shell here.
  */
 #include "config.h"
 
@@ -49,7 +49,10 @@ void check_fix_print(const struct report *report)
 	report_commands(report, COMMAND_CONVERTER, print_comment, report->out);
 }
 
-/* Runs it; what it says goes to standard error. Returns its status, or that of a shell. */
+/*
+ * Runs a command with its standard output on our standard error. Returns its exit status, or what a shell returns for a
+ * command that wasn't run or was killed.
+ */
 static int run(char *const words[])
 {
 	posix_spawn_file_actions_t actions;

@@ -49,7 +49,7 @@ static void check_mptcp(struct report *report, const char *release)
 	fact_value_bool(fact, fd >= 0);
 }
 
-/* Does this kernel put data into the SYNs of such sockets? Yes if they aren't to be had. */
+/* Does this kernel put data into the SYNs of sockets of @protocol? Returns true if it makes no such sockets. */
 static bool takes_syn_data(int protocol)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, protocol);
@@ -95,8 +95,8 @@ static void check_syn_data(struct report *report, const char *release)
 }
 
 /*
- * Has this kernel switched MPTCP off for a while, because SYNs were lost (Linux 6.12)? It counts
- * the SYNs that it leaves MP_CAPABLE out of: one to a port of our own, closed, tells.
+ * Has this kernel switched MPTCP off for a while, because SYNs were lost (Linux 6.12)? It counts the SYNs that it leaves
+ * MP_CAPABLE out of, so that a SYN to a closed port of this host shows it.
  */
 static bool mptcp_is_withheld(void)
 {
@@ -149,7 +149,7 @@ static void check_mptcp_blackhole(struct report *report)
 	fact_value_bool(fact, withheld);
 }
 
-/* The same for data in SYNs; its time-out is 0 by default, and nothing tells when it is over. */
+/* The same for data in SYNs. The time-out is 0 by default; nothing tells when it is over. */
 static void check_fastopen_blackhole(struct report *report)
 {
 	int timeout = sysctl_read("net.ipv4.tcp_fastopen_blackhole_timeout_sec");
@@ -214,7 +214,7 @@ static void check_addresses(struct report *report, const struct network *network
 	free(list);
 }
 
-/* Is there an endpoint for what goes over this interface? */
+/* Has an address of this interface an endpoint that subflows are opened from? */
 static bool has_endpoint(const struct network *network, const struct network_interface *interface,
 			 enum network_family family)
 {
@@ -229,7 +229,10 @@ static bool has_endpoint(const struct network *network, const struct network_int
 	return false;
 }
 
-/* An endpoint for each address but that of the interface that connections take anyway. */
+/*
+ * Reports the interfaces whose address has no endpoint, but for the one that connections take anyway. Returns how many
+ * interfaces there are besides that one.
+ */
 static size_t check_missing_endpoints(struct report *report, const struct network *network,
 				      enum network_family family)
 {
@@ -265,7 +268,7 @@ static void delete_endpoint(struct fact *fact, const struct network_endpoint *en
 	fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "delete", "id", id, (char *)NULL);
 }
 
-/* Linux 6.18 opens no subflow from it to the address that a connection was made to. */
+/* Reports an endpoint from which Linux 6.18 opens no subflow to the address that a connection was made to. */
 static void check_fullmesh(struct report *report, const struct network_endpoint *endpoint,
 			   const struct network_interface *home)
 {
@@ -344,7 +347,7 @@ void check_network(struct report *report, const struct network *network)
 		return;
 	}
 	if (network->path_manager_error) {
-		/* without MPTCP there is none, which has been said */
+		/* a kernel without MPTCP has none, which check_kernel() has reported */
 		if (sysctl_read("net.mptcp.enabled") >= 0)
 			report_fact(report, FACT_WARN, "network.path_manager", NULL,
 				    "MPTCP's endpoints and limits can't be read: %s",

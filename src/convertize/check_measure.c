@@ -2,12 +2,11 @@
 /*
  * check_measure.c - a short transfer each way, and the largest packets that a path carries
  *
- * Bytes that follow a request for information come back from a convertd that is asked for it
- * (doc/private-tlvs.md, Echo). With another converter only the way there is seen: full segments that have the
- * request in them arrive if there is an answer at all.
+ * A convertd that is asked for it sends the bytes back that follow the request (the Echo TLV, doc/private-tlvs.md). With
+ * other converters only the way there is seen: an answer shows that the full segments with the request in them arrived.
  *
- * If full segments vanish, others of many sizes are tried at once, over plain TCP with a smaller maximum
- * segment size, which holds for both sides. A few rounds of that find the largest that pass.
+ * If full segments vanish, segments of many sizes are tried at once, over plain TCP with a smaller maximum segment size,
+ * which holds for both sides. A few such rounds find the largest size that passes.
  */
 #include "config.h"
 
@@ -27,14 +26,14 @@
 #define IPV4_HEADERS (20 + 20)
 #define IPV6_HEADERS (40 + 20)
 
-/* Did it arrive, and come back? *both_ways: the converter sends back. */
+/* Did all @bytes arrive and come back? *@both_ways: the converter sends bytes back at all. */
 static bool carries(const struct probe_result *result, size_t bytes, bool *both_ways)
 {
 	*both_ways = result->outcome == PROBE_ANSWERED && result->response.has_echo;
 	return *both_ways && result->returned >= bytes;
 }
 
-/* The way there alone. Whatever comes back shows that the segment with the request has arrived. */
+/* Tries the way there alone: any answer shows that the segment with the request has arrived. */
 static bool carries_there(struct probe_request request, struct probe_result *out)
 {
 	request.echo = false;
@@ -44,7 +43,7 @@ static bool carries_there(struct probe_request request, struct probe_result *out
 	return probe_is_connected(out) && out->outcome != PROBE_SILENT;
 }
 
-/* A converter that doesn't know the TLV says so, or ends the connection. */
+/* Does the result show a converter without Echo TLVs? Such a one answers without one, or ends the connection. */
 static bool knows_no_echo(const struct probe_result *result)
 {
 	return (result->outcome == PROBE_ANSWERED && !result->response.has_echo) ||
@@ -57,12 +56,12 @@ static bool knows_no_echo(const struct probe_result *result)
 struct search {
 	struct probe_request request;
 	unsigned int headers;
-	unsigned int passed; /* 0: none yet */
-	unsigned int lost;   /* the smallest that didn't */
-	bool both_ways;      /* some came back */
+	unsigned int passed; /* the largest size that passed, in bytes; 0: none did yet */
+	unsigned int lost;   /* the smallest that didn't pass */
+	bool both_ways;      /* bytes came back */
 };
 
-/* Whatever comes back behind the SYN+ACK shows that the segment with the request has arrived. */
+/* Did segments of this size pass? Without Echo TLVs, any answer shows that the segment with the request has arrived. */
 static bool passes(const struct probe_result *result, bool *both_ways)
 {
 	if (carries(result, SEARCH_BYTES, both_ways))
@@ -92,7 +91,10 @@ static void search_round(struct search *search, const unsigned int sizes[], size
 			search->lost = sizes[i - 1];
 }
 
-/* @mtu: what the devices think. Returns the size, @mtu if nothing is wrong, or 0. */
+/*
+ * Searches the largest packets that pass. @mtu: the largest that the devices would send, in bytes.
+ * Returns their size, which is @mtu if nothing is wrong, or 0 if not even the smallest pass.
+ */
 static unsigned int search_size(struct probe_request request, unsigned int mtu, bool *both_ways)
 {
 	bool ipv4 = sockaddr_ip_is_v4(&request.converter);
@@ -126,13 +128,13 @@ static unsigned int search_size(struct probe_request request, unsigned int mtu, 
 
 /* --- one path ---------------------------------------------------------------------------- */
 
-/* SYNs of these sizes are tried where a full one was lost; as much padding, and the request besides. */
+/* The paddings, in bytes, of the SYNs that are tried where a full one was lost; the request comes on top. */
 static const size_t syn_paddings[] = { 64, 160, 320, 512, 768, 1024, TRANSFER_BYTES };
 #define SYN_PADDINGS (sizeof(syn_paddings) / sizeof(syn_paddings[0]))
 
 #define SYN_TRIES 3
 
-/* The largest that is taken, and the next larger one that isn't: in none of SYN_TRIES, since single packets are lost anywhere. */
+/* Finds the largest SYN that is taken, and the next larger one, which isn't taken in any of SYN_TRIES: single packets may be lost. */
 static void search_syn(struct probe_request request, struct check_path *path)
 {
 	struct probe_request requests[SYN_PADDINGS];
@@ -159,8 +161,8 @@ static void search_syn(struct probe_request request, struct check_path *path)
 }
 
 /*
- * As much data in the SYN as there is room for, and the rest behind. If that SYN was lost, the transfer goes
- * without, since a connection whose SYN was lost is no measure for the path; and SYNs are tried alone.
+ * Transfers with as much data in the SYN as there is room for. If that SYN is lost, the largest that passes is searched, and
+ * the transfer is repeated without data in the SYN, since a connection whose SYN was lost says nothing of the path's speed.
  */
 static void transfer(struct probe_request request, struct check_path *path,
 		     struct probe_result *result)
@@ -188,11 +190,11 @@ void check_measure(const struct check_converters *converters,
 	request.echo = true;
 	request.padding = TRANSFER_BYTES;
 	request.stall_ms = STALL_MS;
-	request.tcp = true; /* over Multipath TCP the other paths would help */
+	request.tcp = true; /* Multipath TCP would use the other paths, too */
 	request.in_syn = path->syn_data == PROBE_SYN_DATA_TAKEN;
 	transfer(request, path, &result);
 	if (result.outcome == PROBE_RESET) {
-		/* more answers in a second than convertd gives to one client */
+		/* convertd has given this client all the answers that it gives in a second */
 		poll(NULL, 0, 500);
 		transfer(request, path, &result);
 	}
@@ -211,7 +213,7 @@ void check_measure(const struct check_converters *converters,
 		path->size = CHECK_SIZE_UNKNOWN;
 		return;
 	}
-	/* acknowledgements are small, but for those that ride on what is lost itself */
+	/* pure acknowledgements come back even if full segments don't */
 	path->size = result.acknowledged > result.syn_bytes + 2 * result.mtu ?
 			     CHECK_SIZE_LOST_BACK : CHECK_SIZE_LOST_THERE;
 	path->mtu = search_size(request, result.mtu, &path->both_ways);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PORT_OF_OTHERS 443 /* hardly a firewall drops this one: a SYN, and nothing behind it */
+#define PORT_OF_OTHERS 443 /* of web servers: hardly any firewall drops it; only a SYN is sent there */
 #define HOST_ANSWER_MS 1000
 #define IPV6_MTU_MIN 1280
 
@@ -40,7 +40,7 @@ static void add_path(struct check_candidate *candidate, const union sockaddr_ip 
 	};
 }
 
-/* Those of endpoints, bound as the kernel binds their subflows; then of networks that have none. */
+/* Adds the paths of endpoints, bound as the kernel binds their subflows; then those of networks that have no endpoint. */
 static void find_paths(const struct network *network, struct check_candidate *candidate)
 {
 	enum network_family family = network_family(&candidate->address);
@@ -60,7 +60,7 @@ static void find_paths(const struct network *network, struct check_candidate *ca
 	}
 }
 
-/* Nothing comes back from its port: does anything come from the host? */
+/* Finds out whether the host answers at another port, where the converter's is silent. */
 static void look_at_host(const struct check_converters *converters,
 			 const struct check_candidate *candidate, struct check_path *path)
 {
@@ -116,7 +116,7 @@ const struct check_path *check_paths_elsewhere(const struct check_converters *co
 	return NULL;
 }
 
-/* "ip -6" where it has to be said. */
+/* Adds an ip command, as "ip -6" unless @ipv4. */
 static void add_ip(struct fact *fact, bool ipv4, const char *object, const char *const words[8])
 {
 	if (ipv4)
@@ -143,9 +143,9 @@ bool check_paths_prefer(const struct check_candidate *candidate, const struct ch
 	return true;
 }
 
-/* --- what doesn't fit ---------------------------------------------------------------------- */
+/* --- packets that are too large ---------------------------------------------------------------------- */
 
-/* The network's devices are to send, and ask for, no larger packets. */
+/* Adds the command that makes this host send, and ask for, no larger packets than the path carries. */
 static void shrink(const struct check_candidate *candidate, const struct check_path *path,
 		   struct fact *fact)
 {
@@ -160,14 +160,14 @@ static void shrink(const struct check_candidate *candidate, const struct check_p
 			     "mtu", mtu, (char *)NULL);
 		return;
 	}
-	/* with its address: a rule for that has the say, and not the route that the address was chosen by */
+	/* the path's address is given, since a rule for it decides, and not the route that the address was chosen by */
 	sockaddr_ip_set_port(&from, 0);
 	routes_find(&candidate->address, &from, path->device ? path->home->index : 0, &way);
 	if (!ipv4 || way.error || !path->home || way.gateway.sa.sa_family != AF_INET) {
 		fact_remedy(fact, "another network: IPv6 needs packets of %d bytes", IPV6_MTU_MIN);
 		return;
 	}
-	/* without IPv6's minimum the device would lose its IPv6 addresses */
+	/* a device with an MTU below IPv6's minimum loses its IPv6 addresses: so only the route gets it */
 	snprintf(table, sizeof(table), "%u", way.table);
 	fact_command(fact, COMMAND_HERE, "ip", "route", "replace",
 		     network_format_address(&candidate->address, to), "via",
@@ -262,14 +262,14 @@ static void plan_route(const struct check_converters *converters, const struct c
 			    table, from);
 }
 
-/* Where packets of a subflow go that begins there. */
+/* Finds the way that packets of a subflow take which begins at the path's address. */
 static void find_way(const struct check_candidate *candidate, const struct check_path *path,
 		     struct routes_way *out)
 {
 	routes_find(&candidate->address, &path->from, path->device ? path->home->index : 0, out);
 }
 
-/* Then it is no path of its own, even if something answers. */
+/* Do packets from the path's address leave by another network? Then it is no path of its own, even if something answers. */
 static bool is_misrouted(const struct check_candidate *candidate, const struct check_path *path)
 {
 	struct routes_way way;
@@ -296,7 +296,7 @@ static bool is_filtered(const struct check_candidate *candidate, const struct ch
 	       way.index != path->home->index;
 }
 
-/* The router of the path's own route doesn't answer on the link. */
+/* Reports that the router of the path's own route doesn't answer on the link. */
 static struct fact *report_silent_router(const struct check_converters *converters,
 					 const struct check_candidate *candidate,
 					 const struct check_path *path,
@@ -323,7 +323,7 @@ static struct fact *report_silent_router(const struct check_converters *converte
 	return fact;
 }
 
-/* Packets leave by it as they should, and nothing comes back. */
+/* Reports a path by which packets leave as they should, and nothing comes back. */
 static struct fact *report_unanswered(const struct check_converters *converters,
 				      const struct check_candidate *candidate,
 				      const struct check_path *path)
@@ -357,7 +357,7 @@ static struct fact *report_unanswered(const struct check_converters *converters,
 	return fact;
 }
 
-/* It is no path, or nothing answers over it. */
+/* Reports why nothing answers over a path. */
 static struct fact *report_dead(const struct check_converters *converters,
 				const struct check_candidate *candidate,
 				const struct check_path *path)
@@ -388,7 +388,10 @@ static struct fact *report_dead(const struct check_converters *converters,
 	return report_unanswered(converters, candidate, path);
 }
 
-/* It may do so for an address, or a cookie of another one; and takes Multipath TCP out of such SYNs. */
+/*
+ * Does the converter refuse connections from the path's address? It may admit others, or have given the cookie to another
+ * address. It takes Multipath TCP out of SYNs that it refuses, and joins to other connections are not refused.
+ */
 static bool is_refused(const struct check_path *path)
 {
 	return path->probe.outcome == PROBE_ANSWERED && path->probe.response.has_error &&
@@ -400,7 +403,7 @@ static struct fact *report_mptcp(const struct check_converters *converters,
 				 const struct check_candidate *candidate,
 				 const struct check_path *path)
 {
-	bool same = path->mptcp == candidate->first.mptcp; /* said of the converter */
+	bool same = path->mptcp == candidate->first.mptcp; /* reported of the converter already */
 	struct fact *fact;
 
 	if (is_refused(path))
@@ -458,7 +461,7 @@ static void report_syn_data(const struct check_converters *converters,
 	fact_value_bool(fact, false);
 }
 
-/* Requests get through in SYNs, more data doesn't; on the first path as well it was said there. */
+/* Reports that requests get through in SYNs and more data doesn't, unless that was reported of the first path. */
 static void report_syn_bytes(const struct check_converters *converters,
 			     const struct check_candidate *candidate, const struct check_path *path)
 {
@@ -496,12 +499,12 @@ static void report_all(const struct check_converters *converters,
 			    (is_good(&candidate->paths[i]) || is_refused(&candidate->paths[i]));
 	if (expected > converters->network->subflow_limit)
 		expected = converters->network->subflow_limit;
-	/* what is wrong with a path has been said, and explains the rest */
+	/* a fault of the first path has been reported, and explains the rest */
 	if (!is_good(&candidate->first) || !candidate->first.both_ways)
 		return;
 	report_flush(converters->report);
 	carried = check_measure_all(converters, candidate, expected, &result);
-	/* packets are lost at times */
+	/* a second try, since packets are lost at times */
 	if (!carried || result.subflows < expected)
 		carried = check_measure_all(converters, candidate, expected, &result);
 	if (result.subflows < expected) {

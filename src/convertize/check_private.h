@@ -2,8 +2,8 @@
 /*
  * check_private.h - what the parts of check_converters() share: the paths to a converter, and what was seen on them
  *
- * First everything is asked and measured, then it is said, since what is wrong on one path means
- * something else if it is so on all of them.
+ * First all paths are asked and measured, then the facts are reported, since a fault of one path means something else
+ * if all paths have it.
  */
 #ifndef CONVERTIZE_CHECK_PRIVATE_H
 #define CONVERTIZE_CHECK_PRIVATE_H
@@ -19,53 +19,53 @@
 #define CHECK_ADDRESSES_MAX 32 /* as many as libconvert.so knows */
 #define CHECK_PATHS_MAX 32
 
-/* What becomes of full segments. */
+/* Does the path carry full segments? */
 enum check_size {
 	CHECK_SIZE_UNKNOWN, /* not asked */
 	CHECK_SIZE_CARRIED,
 	CHECK_SIZE_LOST_THERE, /* they don't arrive at the converter */
-	CHECK_SIZE_LOST_BACK,
+	CHECK_SIZE_LOST_BACK,  /* they don't arrive here */
 };
 
 /* A way from here to an address of a converter. */
 struct check_path {
 	union sockaddr_ip from;               /* AF_UNSPEC: as the kernel chooses */
-	const char *device;                   /* its sockets are bound to that; NULL: to none */
+	const char *device;                   /* that its sockets are bound to; NULL: to none */
 	const struct network_interface *home; /* the device that it leaves by; NULL: not known */
 	bool endpoint;                        /* subflows use it */
-	struct probe_result probe;            /* a request like those of programs, or the next best */
-	bool connected;                       /* one kind of connection is answered, at least */
+	struct probe_result probe;            /* of a request like those of programs, or of the best rung (check_ask.c) */
+	bool connected;                       /* at least one kind of connection is answered */
 	enum probe_syn_data syn_data;
-	size_t syn_passed, syn_lost;          /* bytes in SYNs: the most that was taken, the fewest that */
-					      /* were lost, time and again; 0: none */
+	size_t syn_passed;                    /* the most bytes of data in a SYN that were taken; 0: none */
+	size_t syn_lost;                      /* the fewest that were lost, in each try; 0: none */
 	enum probe_mptcp mptcp;
 	bool mptcp_dropped;  /* SYNs that offer it get no answer, others do */
-	bool host_answers;   /* nothing comes back from the port, but from the host over the same path */
+	bool host_answers;   /* the port doesn't answer, but another port of the host does, over the same path */
 	enum check_size size;
 	bool both_ways;      /* the way back was measured as well */
-	unsigned int mtu;    /* the largest packets that are carried; 0: not even the smallest were */
+	unsigned int mtu;    /* bytes of the largest packets that are carried; 0: not even the smallest are */
 	size_t carried;      /* bytes of the transfer, each way */
 	double transfer_ms;
 };
 
-/* Which cookie is the converter's, if it has refused? */
+/* Why has the converter refused, as another request without a cookie shows? */
 enum check_cookie {
-	CHECK_COOKIE_UNKNOWN,    /* without it, it refuses as well */
-	CHECK_COOKIE_CLIENT,     /* none was sent */
-	CHECK_COOKIE_WRONG,      /* without, it asks for one */
-	CHECK_COOKIE_NOT_NEEDED, /* without, it answers; or it gives one to those who have none */
+	CHECK_COOKIE_UNKNOWN,    /* it refuses without the cookie, too */
+	CHECK_COOKIE_CLIENT,     /* no cookie was sent: it refuses the client */
+	CHECK_COOKIE_WRONG,      /* without the cookie it asks for one */
+	CHECK_COOKIE_NOT_NEEDED, /* without the cookie it answers, or gives one */
 };
 
 /* One address of a converter. */
 struct check_candidate {
 	union sockaddr_ip address;
 	char about[SOCKADDR_STRLEN + SETTINGS_NAME_MAX + 4]; /* "192.0.2.1:1234 (name)" */
-	struct check_path first; /* that connections take */
+	struct check_path first; /* the one that connections take */
 	struct check_path paths[CHECK_PATHS_MAX]; /* the others, if they were looked at */
 	size_t path_count;
 	uint8_t cookie[CONVERT_TLV_VALUE_MAX];
 	size_t cookie_len;
-	bool cookie_learned; /* it asked for it, and gave it */
+	bool cookie_learned; /* the converter asked for a cookie and gave this one */
 	enum check_cookie refused;
 };
 
@@ -83,7 +83,7 @@ struct check_converters {
 
 /* --- check_ask.c ---------------------------------------------------------------------- */
 
-/* A probe of this path, as yet without any of what may be tried on it. */
+/* A probe of this path, over Multipath TCP and without data in the SYN: the caller adds what is to be tried. */
 struct probe_request check_request(const struct check_converters *converters,
 				   const struct check_candidate *candidate,
 				   const struct check_path *path);
@@ -92,7 +92,7 @@ struct probe_request check_request(const struct check_converters *converters,
 void check_ask(const struct check_converters *converters, struct check_candidate *candidate,
 	       struct check_path *path);
 
-/* Likewise over the first path; deals with cookies. */
+/* Does the same over the first path, and again with the cookie that the converter gives; finds out why it refuses. */
 void check_ask_first(const struct check_converters *converters,
 		     struct check_candidate *candidate);
 
@@ -105,20 +105,20 @@ bool check_serves(const struct check_candidate *candidate);
 void check_measure(const struct check_converters *converters,
 		   const struct check_candidate *candidate, struct check_path *path);
 
-/* And over all of them at once; false: not all came back. */
+/* A transfer over all paths at once. Returns false if not all bytes came back. */
 bool check_measure_all(const struct check_converters *converters,
 		       const struct check_candidate *candidate, unsigned int subflows,
 		       struct probe_result *out);
 
 /* --- check_paths.c ---------------------------------------------------------------------- */
 
-/* What to call it: the name of its device. */
+/* The name of the path's device, or "this network". */
 const char *check_path_name(const struct check_path *path);
 
-/* Finds the other paths of a candidate that serves, asks and measures. */
+/* Finds the other paths to a candidate that serves, asks it over each, and measures them. */
 void check_paths_look(const struct check_converters *converters, struct check_candidate *candidate);
 
-/* Of a candidate that doesn't answer: another path over which it does, or NULL. */
+/* Returns another path over which a candidate answers that doesn't answer over the first one, or NULL. */
 const struct check_path *check_paths_elsewhere(const struct check_converters *converters,
 					       struct check_candidate *candidate);
 
@@ -126,12 +126,12 @@ const struct check_path *check_paths_elsewhere(const struct check_converters *co
 bool check_paths_prefer(const struct check_candidate *candidate, const struct check_path *path,
 			struct fact *fact);
 
-/* What was measured on a path; the first one as well. */
+/* Reports what was measured on a path, which may be the first one. */
 void check_paths_report_size(const struct check_converters *converters,
 			     const struct check_candidate *candidate,
 			     const struct check_path *path);
 
-/* What is so on the others, and over all of them. */
+/* Reports on the other paths, and on all of them at once. */
 void check_paths_report(const struct check_converters *converters,
 			const struct check_candidate *candidate);
 

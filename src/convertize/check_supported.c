@@ -9,7 +9,7 @@
 
 static const char *kind_name(uint8_t kind)
 {
-	/* TCP Parameters, IANA; those that Section 7 lets a converter announce */
+	/* from IANA's "TCP Parameters": those that Section 7 lets a converter announce */
 	static const struct {
 		uint8_t kind;
 		const char *name;
@@ -50,7 +50,7 @@ static void report_options(struct report *report, const char *about,
 	free(list);
 }
 
-/* TLVs of the answer that nobody here knows; private ones, most likely. */
+/* Reports TLVs of the answer that libconvert doesn't know, most likely private ones. */
 static void report_unknown(struct report *report, const char *about,
 			   const struct probe_result *probe)
 {
@@ -80,7 +80,7 @@ static void report_unknown(struct report *report, const char *about,
 	free(list);
 }
 
-/* Whether its SYN+ACK can be the confirmation, doc/private-tlvs.md. Converters of others don't say. */
+/* Reports whether its SYN+ACK confirms the server (doc/private-tlvs.md). Converters of other projects don't say. */
 static void report_withholding(struct report *report, const char *about,
 			       const struct convert_response *response)
 {
@@ -99,8 +99,8 @@ static void report_withholding(struct report *report, const char *about,
 }
 
 /*
- * Linux takes the window of a SYN with data and Multipath TCP for many times larger than it is, and floods
- * clients with several paths (DESIGN.md). Where nobody corrects it, programs don't send such SYNs.
+ * Linux takes the window of an MPTCP SYN with data for many times larger than it is, and floods clients that have several
+ * paths. Where the converter doesn't correct that, programs send no such SYNs.
  */
 static void report_windows(struct report *report, const char *about,
 			   const struct convert_response *response)

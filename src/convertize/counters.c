@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The value under a name, of two lines "Group: NAME …" and "Group: NUMBER …". */
+/* Finds the value of the counter @wanted in two lines, "Group: NAME …" and "Group: NUMBER …"; 0 if it isn't there. */
 static uint64_t find(char *names, char *values, const char *wanted)
 {
 	char *names_left, *values_left;

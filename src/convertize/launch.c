@@ -57,10 +57,7 @@ static bool suit_sanitizer(const struct program *program)
 	return ret == 0;
 }
 
-/*
- * Can the log be written? The library would keep silent about it. A FIFO without a reader may get
- * one.
- */
+/* Can the log be written? The library itself says nothing if it can't. A FIFO without a reader (ENXIO) may get one later. */
 static bool check_log(const struct options *options, const char *path)
 {
 	char variable[] = "CONVERT_LOG", option[32];
@@ -98,7 +95,7 @@ static bool check_settings(const struct options *options)
 	return false;
 }
 
-/* Behind what is preloaded already. */
+/* Adds the library to LD_PRELOAD, behind what is preloaded already. */
 static bool set_preload(const char *path)
 {
 	char *joined = wrapper_preloads_with(getenv(PRELOAD_VARIABLE), path);
@@ -108,7 +105,10 @@ static bool set_preload(const char *path)
 	return ret == 0;
 }
 
-/* Who else has a say in what is preloaded: 0, or the status to end with. */
+/*
+ * Looks for wrappers of the program, which have a say in what is preloaded, and for other preload libraries.
+ * Returns 0, or the status to end with.
+ */
 static int judge_wrapper(const struct options *options)
 {
 	const struct wrapper *wrapper = wrapper_of_command(options->program);
@@ -125,7 +125,7 @@ static int judge_wrapper(const struct options *options)
 	return refused ? OPTIONS_STATUS_CANNOT_RUN : 0;
 }
 
-/* 0, or the status to end with; *@preload is cleared if the library would keep it from starting. */
+/* Returns 0, or the status to end with; *@preload is cleared if the program wouldn't start with the library. */
 static int judge(const struct options *options, const struct program *program,
 		 const struct library *library, bool *preload)
 {

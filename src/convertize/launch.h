@@ -6,12 +6,12 @@
 #include "convertize/options.h"
 #include "common/preload.h"
 
-/* Who would execute a program now. */
+/* The user and group that a program would be executed by now. */
 struct preload_caller launch_caller(void);
 
 /*
  * launch() - become the program
- * Returns only if that can't be: the exit status; the reason has been said on standard error.
+ * Returns only if that fails: the exit status, with the reason said on standard error.
  */
 int launch(const struct options *options);
 

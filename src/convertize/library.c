@@ -15,7 +15,7 @@
 #define FILE_NAME "libconvert.so"
 #define INSTALLED LIBCONVERT_DIR "/" FILE_NAME /* LIBCONVERT_DIR: see local.mk */
 
-/* That of the build tree: libtool puts it into .libs, beside this program. */
+/* Finds the library of the build tree: libtool puts it into .libs, beside this program. */
 static bool find_in_build_tree(char path[static PATH_MAX])
 {
 	static const char file[] = "/.libs/" FILE_NAME;

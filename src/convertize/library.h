@@ -16,7 +16,7 @@ struct library {
 
 /*
  * library_find() - the library to preload
- * @named: by the user, or NULL: that of the build tree that this program is run from, else
+ * @named: the file that the user has named; NULL: the library of the build tree that this program is run from, or else
  *         the installed one
  * Returns false with a sentence in @problem if there is none, or it can't be preloaded.
  */

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A VPN may leave the default route alone and add two halves of the world. */
+/* Routes of this length count as default routes: a VPN may leave the default route alone and add 0.0.0.0/1 and 128.0.0.0/1. */
 #define DEFAULT_PREFIX_MAX 1
 
 /* --- addresses ------------------------------------------------------------------ */
@@ -87,7 +87,7 @@ static void add_address(struct network *network, const char *name, const union s
 		interface->address[family] = *address;
 }
 
-/* The address of an entry of getifaddrs(3), if it is one that matters. */
+/* Reads the address of an entry of getifaddrs(3); false if it isn't a global one of a device that is up. */
 static bool entry_address(const struct ifaddrs *at, union sockaddr_ip *out)
 {
 	const unsigned int up = IFF_UP | IFF_RUNNING;
@@ -211,7 +211,7 @@ static void read_default_routes(struct network *network, struct netlink *netlink
 	netlink_close(netlink);
 }
 
-/* Bridges of containers have addresses, and no default route. Where nothing has one, all may do. */
+/* Bridges of containers have addresses and no default route, and aren't usable, unless no interface has a default route. */
 static void settle_usable(struct network *network)
 {
 	bool any = false;
@@ -229,7 +229,7 @@ static void settle_usable(struct network *network)
 				has_address(&network->interfaces[i], family);
 }
 
-/* The interface that a connection to somewhere would take: connect() of UDP sends nothing. */
+/* Finds the interface that connections take, by connect() of a UDP socket, which sends nothing. */
 static void read_first(struct network *network)
 {
 	static const char *const anywhere[] = { [NETWORK_IPV4] = "192.0.2.1",

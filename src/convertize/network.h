@@ -28,7 +28,7 @@ struct network_endpoint {
 	unsigned int bound;        /* to the device with this index; 0: to none */
 	unsigned int home;         /* index of the interface that has the address; 0: none has */
 	bool subflow;              /* used to open subflows: "subflow", perhaps "fullmesh" too */
-	bool fullmesh_only;        /* used for addresses that a converter announces, only */
+	bool fullmesh_only;        /* used only for addresses that a converter announces */
 };
 
 struct network {
@@ -52,11 +52,11 @@ const char *network_format_address(const union sockaddr_ip *address,
 /* Which of the addresses of an interface this one is. */
 enum network_family network_family(const union sockaddr_ip *address);
 
-/* The interface that has this address, whatever the port; NULL as below. */
+/* The interface that has this address, whatever its port; NULL as of network_interface(). */
 const struct network_interface *network_home(const struct network *network,
 					     const union sockaddr_ip *address);
 
-/* NULL: there is no such interface, or not one that counts. */
+/* The interface with this index; NULL if there is none, or it is none of network.interfaces. */
 const struct network_interface *network_interface(const struct network *network,
 						  unsigned int index);
 

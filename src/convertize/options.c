@@ -34,7 +34,7 @@ enum option_id {
 	OPTION_COUNT
 };
 
-/* Where an option means something. */
+/* With which of the two uses of convertize an option may be given. */
 enum option_scope { SCOPE_ANY, SCOPE_RUN, SCOPE_CHECK };
 
 static const struct {
@@ -42,58 +42,63 @@ static const struct {
 	const char *argument; /* NULL: takes none; with "[" in front: may take one */
 	const char *help;
 	enum option_scope scope;
-	const char *variable; /* the setting of libconvert.so that it is; NULL: none */
-	const char *value;    /* of that, for an option without an argument */
-	bool list;            /* given again, it adds to that */
+	const char *variable; /* the environment variable of libconvert.so that it sets; NULL: none */
+	const char *value;    /* what the variable is set to by an option without an argument */
+	bool list;            /* given again, the option adds to the variable, behind a comma */
 } option_table[] = {
 	[OPTION_CONVERTER] = { "converter", "ADDR[:PORT]",
 			       "a converter's address or name; may be given again:\n"
-			       "the first that can be used is",
+			       "connections go to the first that can be used",
 			       SCOPE_ANY, "CONVERT_ADDR", NULL, true },
-	[OPTION_PORT] = { "port", "PORT", "of converters that are named without one", SCOPE_ANY,
+	[OPTION_PORT] = { "port", "PORT", "the port of converters that are named without one", SCOPE_ANY,
 			  "CONVERT_PORT", NULL, false },
 	[OPTION_BYPASS] = { "bypass", "RULES",
-			    "connect directly to these, such as 10.0.0.0/8 or :22;\n"
-			    "may be given again",
+			    "destinations that are connected to directly, such as\n"
+			    "10.0.0.0/8 or :22; may be given again",
 			    SCOPE_ANY, "CONVERT_BYPASS", NULL, true },
 	[OPTION_FALLBACK] = { "fallback", "direct|none",
-			      "what happens where no converter can be used", SCOPE_ANY,
+			      "where no converter can be used, connections go\n"
+			      "directly, or they fail", SCOPE_ANY,
 			      "CONVERT_FALLBACK", NULL, false },
 	[OPTION_COOKIE] = { "cookie", "TEXT",
-			    "sent to the converter; whoever lists processes sees it,\n"
-			    "which is not so for the variable",
+			    "the cookie for the converter; lists of processes\n"
+			    "show this option to everybody, and not the variable",
 			    SCOPE_ANY, "CONVERT_COOKIE", NULL, false },
 	[OPTION_TIMEOUT] = { "timeout", "SECONDS",
-			     "give a converter up that is silent for so long (default 3)",
+			     "give a converter up after so many seconds of silence\n"
+			     "(default 3)",
 			     SCOPE_ANY, "CONVERT_TIMEOUT", NULL, false },
 	[OPTION_EARLY_DATA] = { "early-data", NULL,
-				"the program's first bytes ride in the SYN; they may\n"
+				"send the program's first bytes in the SYN; they may\n"
 				"arrive twice: see libconvert.so(7)",
 				SCOPE_ANY, "CONVERT_EARLY_DATA", "1", false },
 	[OPTION_NO_BYPASS_MPTCP] = { "no-bypass-mptcp", NULL,
-				     "through the converter also to servers that speak MPTCP",
+				     "use the converter for servers that speak MPTCP, too",
 				     SCOPE_ANY, "CONVERT_BYPASS_MPTCP", "0", false },
 	[OPTION_WITHHOLDING] = { "withholding", "MILLISECONDS",
-				 "the converter withholds SYNs for so long at most; 0: it doesn't\n"
-				 "(default: as it says itself)",
+				 "for how long at most the converter withholds SYNs;\n"
+				 "0: it doesn't (default: what the converter says)",
 				 SCOPE_ANY, "CONVERT_WITHHOLDING", NULL, false },
-	[OPTION_CACHE] = { "cache", "DIRECTORY|none", "where what connections taught is kept for others",
+	[OPTION_CACHE] = { "cache", "DIRECTORY|none", "where programs keep what they learn from connections\n"
+			   "for each other",
 			   SCOPE_ANY, "CONVERT_CACHE", NULL, false },
-	[OPTION_LOG] = { "log", "FILE", "a line for each connection; - is standard error",
+	[OPTION_LOG] = { "log", "FILE", "write a line for each connection; - is standard error",
 			 SCOPE_ANY, "CONVERT_LOG", NULL, false },
 	[OPTION_WARN] = { "warn", NULL,
-			  "say on standard error what the program starts that can't be\n"
-			  "converted",
+			  "say on standard error which programs it starts whose\n"
+			  "connections can't be converted",
 			  SCOPE_ANY, "CONVERT_WARN", "1", false },
 	[OPTION_LIBRARY] = { "library", "FILE", "the libconvert.so to preload", SCOPE_ANY,
 			     "CONVERT_LIBRARY", NULL, false },
-	[OPTION_FORCE] = { "force", NULL, "run the program even if nothing of it is converted",
+	[OPTION_FORCE] = { "force", NULL, "run the program even if none of its connections\n"
+			   "would be converted",
 			   SCOPE_RUN, NULL, NULL, false },
-	[OPTION_JSON] = { "json", NULL, "check: print one JSON object", SCOPE_CHECK, NULL, NULL,
+	[OPTION_JSON] = { "json", NULL, "check: print the facts as one JSON object", SCOPE_CHECK, NULL, NULL,
 			  false },
 	[OPTION_FIX] = { "fix", "[=run]",
 			 "check: print the commands that mend what is wrong;\n"
-			 "with =run, run those for this machine and check again",
+			 "with =run, run those that are for this machine, and\n"
+			 "check again",
 			 SCOPE_CHECK, NULL, NULL, false },
 	[OPTION_HELP] = { "help", NULL, "print this and exit", SCOPE_ANY, NULL, NULL, false },
 	[OPTION_VERSION] = { "version", NULL, "print the version and exit", SCOPE_ANY, NULL, NULL,
@@ -136,13 +141,13 @@ static void print_help(void)
 			 argument && *argument != '[' ? " " : "",
 			 argument ? argument : "");
 		while ((line_end = strchr(text, '\n'))) {
-			printf("  %-25s %.*s\n", left, (int)(line_end - text), text);
+			printf("  %-26s %.*s\n", left, (int)(line_end - text), text);
 			left[0] = '\0';
 			text = line_end + 1;
 		}
-		printf("  %-25s %s\n", left, text);
+		printf("  %-26s %s\n", left, text);
 		if (option_table[i].variable)
-			printf("  %-25s [%s%s%s]\n", "", option_table[i].variable,
+			printf("  %-26s [%s%s%s]\n", "", option_table[i].variable,
 			       option_table[i].value ? "=" : "",
 			       option_table[i].value ? option_table[i].value : "");
 	}
@@ -150,7 +155,7 @@ static void print_help(void)
 	       "\nManual: man 1 convertize\n");
 }
 
-/* A setting: libconvert.so and settings_read() find it in the environment. */
+/* Sets the variable of an option, where libconvert.so and settings_read() find it. */
 static enum options_result set_variable(struct options *options, enum option_id id,
 					const char *value)
 {
@@ -202,7 +207,7 @@ static enum options_result parse_option(struct options *options, enum option_id 
 	return result;
 }
 
-/* Options up to the first word that is none. */
+/* Parses options up to the first word that is none. */
 static enum options_result parse_options(struct options *options, int argc, char *argv[])
 {
 	struct option getopt_table[OPTION_COUNT + 1] = { 0 };
@@ -233,7 +238,7 @@ static enum options_result parse_options(struct options *options, int argc, char
 	return OPTIONS_RUN;
 }
 
-/* What is behind "check": options on both sides of a program, which is one word. */
+/* Parses what follows "check": one word for a program, with options before and behind it. */
 static enum options_result parse_check(struct options *options, int argc, char *argv[])
 {
 	static char *program[2];
@@ -277,7 +282,7 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 
 	memset(options, 0, sizeof(*options));
 	result = parse_options(options, argc, argv);
-	/* behind "--" it is a program of that name */
+	/* behind "--" the word "check" names a program */
 	options->check = result == OPTIONS_RUN && optind < argc &&
 			 strcmp(argv[optind], "check") == 0 && strcmp(argv[optind - 1], "--") != 0;
 	if (options->check)

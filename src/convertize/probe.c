@@ -5,10 +5,9 @@
  * The request is an Info TLV (Section 6.2.3), sent as the shim sends its own: in the SYN of an
  * MPTCP connection, without a Fast Open cookie. Nothing is asked of any server.
  *
- * Three things look alike from outside and have different remedies: MPTCP that the path or the
- * peer doesn't take, MPTCP that this kernel doesn't offer for a while, after lost SYNs (then a
- * counter of such SYNs grows, since Linux 6.12), and data that falls with a lost SYN
- * (tcpi_fastopen_client_fail, since 5.5).
+ * Three faults look alike from outside and have different remedies: the path or the peer doesn't take MPTCP; this kernel
+ * doesn't offer it for a while, after lost SYNs (then a counter of SYNs without it grows, since Linux 6.12); and a SYN was
+ * lost together with its data (tcpi_fastopen_client_fail, since 5.5).
  */
 #include "config.h"
 
@@ -45,7 +44,7 @@ struct probe {
 	const struct probe_request *request;
 	struct probe_result *result;
 	int fd;
-	bool mptcp; /* the socket speaks it */
+	bool mptcp; /* the socket is one of Multipath TCP */
 	uint64_t withheld_before;
 	double start;
 	uint8_t *bytes; /* the request, and the padding */
@@ -116,7 +115,7 @@ static int open_socket(struct probe *probe)
 	return 0;
 }
 
-/* The SYN, with the request in it if wanted and if this kernel does it. Returns 0 or -errno. */
+/* Sends the SYN, with the request in it if that is wanted and this kernel does it. Returns 0 or -errno. */
 static int send_syn(struct probe *probe)
 {
 	const union sockaddr_ip *to = &probe->request->converter;
@@ -149,7 +148,7 @@ static int socket_error(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? errno : error;
 }
 
-/* Our own segments are as large as the path's MTU is said to be, the peer's as we have told it. */
+/* Keeps the largest packets that both sides would send: ours by the path's MTU, the peer's by the segment size that it was told. */
 static void look_at_size(const struct tcp_info *info, struct probe_result *result)
 {
 	/* Linux takes the room for timestamps off the maximum segment size that it has told the peer */
@@ -160,7 +159,7 @@ static void look_at_size(const struct tcp_info *info, struct probe_result *resul
 	result->mtu = info->tcpi_pmtu < received ? info->tcpi_pmtu : received;
 }
 
-/* What the kernel knows of the connection, once it is established. */
+/* Keeps what the kernel knows of the connection, once it is established. */
 static void look_at_connection(struct probe *probe)
 {
 	struct probe_result *result = probe->result;
@@ -200,7 +199,7 @@ static bool send_rest(struct probe *probe)
 	ssize_t sent = send(probe->fd, probe->bytes + probe->sent, probe->len - probe->sent,
 			    MSG_NOSIGNAL);
 
-	/* padding may be more than the kernel takes at once; the first segments are what counts */
+	/* the kernel may not take all of the padding at once: only the first segments matter */
 	return sent > 0 || probe->len == probe->sent;
 }
 
@@ -246,7 +245,7 @@ static enum probe_outcome carry(struct probe *probe)
 	return transfer_run(&transfer);
 }
 
-/* Was it not the first SYN that got an answer? */
+/* Was a SYN sent again before one got an answer? */
 static bool look_again(int fd)
 {
 	struct tcp_info info = { 0 };

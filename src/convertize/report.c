@@ -144,7 +144,7 @@ void fact_command(struct fact *fact, enum command_place place, ...)
 	va_end(args);
 }
 
-/* Anything but '/' and blanks may be in the name of a device, a shell's signs as well. */
+/* The name of a device may have any characters but '/' and blanks, also those that mean something to a shell. */
 void report_write_command(FILE *out, char *const words[])
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -177,7 +177,7 @@ static bool needs_doing(const struct fact *fact)
 	return fact->status == FACT_WARN || fact->status == FACT_FAIL;
 }
 
-/* Is the same to be done about an earlier fact? */
+/* Has an earlier fact the same command? */
 static bool was_before(const struct report *report, const struct fact *end,
 		       const struct command *command)
 {
@@ -206,7 +206,7 @@ size_t report_commands(const struct report *report, enum command_place place,
 	return count;
 }
 
-/* The commands as a remedy, unless there is one in words. */
+/* Makes the commands the remedy, unless there is one in words. */
 static void settle_remedy(struct fact *fact)
 {
 	enum command_place place = COMMAND_HERE;
@@ -247,7 +247,7 @@ void report_ran(struct report *report, char *const words[], int status)
 
 /* --- values ------------------------------------------------------------------------- */
 
-/* A memory stream that json.h writes a value to, and what becomes of it. */
+/* Opens a memory stream for a value; value_close() makes what was written to it fact->value. */
 static FILE *value_open(struct fact *fact, size_t *size)
 {
 	return need(open_memstream(&fact->value, size));
@@ -294,7 +294,7 @@ void fact_value_bytes(struct fact *fact, const uint8_t *values, size_t count)
 	value_close(fact, stream);
 }
 
-/* Bytes that a terminal would take for its own, such as in what a peer said or a file is called. */
+/* Writes text with '?' for control characters: a peer's message or a file's name may have some, which a terminal would obey. */
 static void write_plain(FILE *out, const char *text)
 {
 	for (; *text; text++)

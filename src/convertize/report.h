@@ -2,9 +2,9 @@
 /*
  * report.h - the facts that "convertize check" finds, as lines or as one JSON object
  *
- * A fact is one line: what is so, and if it should be otherwise, what to do. For scripts it has
- * a name, which never changes, a status, and a value. What to do may be commands, word by word: then
- * they can be run as they are, and as text they are quoted for a shell.
+ * A fact is one line: what is so, and the remedy if it should be otherwise. For scripts it has a name, which never changes,
+ * a status, and a value. A remedy may be commands, word by word: these can be run without a shell, and are quoted for one
+ * where they are printed.
  */
 #ifndef CONVERTIZE_REPORT_H
 #define CONVERTIZE_REPORT_H
@@ -17,12 +17,12 @@
 enum fact_status {
 	FACT_OK,
 	FACT_NOTE, /* good to know */
-	FACT_WARN, /* conversions work worse than they could */
-	FACT_FAIL, /* there are none, or not for this program */
+	FACT_WARN, /* conversions work, and worse than they could */
+	FACT_FAIL, /* nothing is converted, or nothing of this program */
 	FACT_STATUS_COUNT
 };
 
-/* Whose root has to run a command. */
+/* The machine on which root has to run a command. */
 enum command_place { COMMAND_HERE, COMMAND_CONVERTER };
 
 struct fact;
@@ -36,7 +36,7 @@ struct report {
 	char *ran; /* JSON, what was run; NULL: nothing */
 };
 
-/* @out: where it is written to. */
+/* @out: the stream that the report is written to. */
 void report_init(struct report *report, FILE *out, bool json);
 void report_fini(struct report *report);
 
@@ -50,7 +50,7 @@ struct fact *report_fact(struct report *report, enum fact_status status, const c
 			 const char *about, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* What to do about it; the last one stays. */
+/* Sets what to do about a fact, in place of what was set before. */
 void fact_remedy(struct fact *fact, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
@@ -60,7 +60,7 @@ void fact_remedy(struct fact *fact, const char *format, ...) __attribute__((form
  */
 void fact_command(struct fact *fact, enum command_place place, ...) __attribute__((sentinel));
 
-/* Its value for scripts; one of these, once. */
+/* Set the fact's value for scripts; one of these is called, once. */
 void fact_value_bool(struct fact *fact, bool value);
 void fact_value_number(struct fact *fact, double value);
 void fact_value_text(struct fact *fact, const char *value);
@@ -70,7 +70,7 @@ void fact_value_bytes(struct fact *fact, const uint8_t *values, size_t count);
 void report_flush(struct report *report);
 
 /*
- * report_commands() - what is to be run about what isn't as it should be, each command once
+ * report_commands() - the commands of the facts with FACT_WARN and FACT_FAIL, each command once
  * @each: called with the words, ending with NULL; @about: which of several the fact is about, or NULL
  * Returns how many there are.
  */
@@ -78,13 +78,13 @@ typedef void report_on_command(char *const words[], const char *about, void *arg
 size_t report_commands(const struct report *report, enum command_place place,
 		       report_on_command *each, void *arg);
 
-/* Writes the words for a shell, quoted where they have to be. */
+/* Writes the words of a command, quoted for a shell where that is needed. */
 void report_write_command(FILE *out, char *const words[]);
 
-/* What was run before the facts of @report were found out: a member of the JSON object. */
+/* Notes a command that was run before the facts of @report were found, for the JSON object. */
 void report_ran(struct report *report, char *const words[], int status);
 
-/* Writes all that is left to be written, and the result. Returns false if that failed. */
+/* Writes the facts that weren't written yet, and the result. Returns false if writing failed. */
 bool report_finish(struct report *report);
 
 #endif

@@ -3,8 +3,8 @@
  * routes.c - which way packets go from here, and what is missing for them to go another way
  *
  * A host with two providers has a rule for the address of each, "from ADDRESS lookup TABLE", and in that
- * table a default route over its network (ip-rule(8)). What the kernel makes of all that for one packet
- * is asked of the kernel itself (RTM_GETROUTE); the lists are for finding out what is missing.
+ * table a default route over its network (ip-rule(8)). The kernel itself is asked which way one packet takes
+ * (RTM_GETROUTE); the lists of routes and rules serve to find out what is missing.
  */
 #include "config.h"
 
@@ -21,7 +21,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define TABLE_FIRST 100 /* of those that are proposed; the kernel's own are below 1 and from 253 on */
+#define TABLE_FIRST 100 /* the first table that is proposed; the kernel's own are 0 and 253 to 255 */
 
 static bool read_address(union sockaddr_ip *out, const struct nlattr *attr, int family)
 {
@@ -227,7 +227,7 @@ static int on_neighbour(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-/* The only one who has been talked to there, or the only one who said to be a router. */
+/* Finds the only neighbour that was talked to on a device, or the only one that has said that it is a router. */
 static bool find_neighbour(unsigned int index, int family, union sockaddr_ip *out)
 {
 	struct neighbours neighbours = { .index = index, .family = family };

@@ -33,7 +33,7 @@ struct routes {
 	size_t hop_count;
 	struct routes_rule rules[ROUTES_MAX];
 	size_t rule_count;
-	uint32_t tables[ROUTES_MAX * 2]; /* that something is in, or points to */
+	uint32_t tables[ROUTES_MAX * 2]; /* all tables that have a route, or that a rule names */
 	size_t table_count;
 };
 
@@ -43,24 +43,28 @@ struct routes_way {
 	unsigned int index;
 	uint32_t table;
 	union sockaddr_ip gateway; /* AF_UNSPEC: the destination is on the link itself */
-	bool assumed; /* no route says so: for a socket that is bound to a device Linux assumes it */
+	bool assumed; /* no route leads there: Linux assumes for a socket bound to a device that the destination is on the link */
 };
 
-/* routes_read() - ask the kernel; what it doesn't say isn't there */
+/* routes_read() - ask the kernel for all routes and rules; a list stays empty where it refuses */
 void routes_read(struct routes *out);
 
-/* routes_find() - @from: AF_UNSPEC: any; @index: the device that the socket is bound to; 0: none */
+/*
+ * routes_find() - ask the kernel which way a packet takes
+ * @from: its source; AF_UNSPEC: the kernel chooses one
+ * @index: the device that the socket is bound to; 0: none
+ */
 void routes_find(const union sockaddr_ip *to, const union sockaddr_ip *from, unsigned int index,
 		 struct routes_way *out);
 
-/* Was this router asked for on the link, and has it not answered (yet)? */
+/* Has the kernel asked for this router on the link, by ARP or neighbour discovery, without an answer so far? */
 bool routes_is_silent(const union sockaddr_ip *router, unsigned int index);
 
-/* Another router than this one that some route over the device goes by; false: none is known. */
+/* Finds another router than @router that some route over the device @index goes by; false if none is known. */
 bool routes_other_router(const struct routes *routes, const union sockaddr_ip *router,
 			 unsigned int index, union sockaddr_ip *out);
 
-/* What makes packets from an address leave by its own device. */
+/* The route and the rule that are missing for packets from an address to leave by its own device. */
 struct routes_plan {
 	bool add_route, add_rule; /* the route first */
 	bool has_gateway;         /* false with add_route: nobody here knows it, or none is needed */
@@ -69,7 +73,7 @@ struct routes_plan {
 	uint32_t table;
 };
 
-/* routes_plan() - @index, @name: the device that has the address @from */
+/* routes_plan() - find out what is missing for @from, the address of the device @index that is called @name */
 void routes_plan(const struct routes *routes, const union sockaddr_ip *from, unsigned int index,
 		 const char *name, struct routes_plan *out);
 

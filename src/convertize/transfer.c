@@ -2,9 +2,9 @@
 /*
  * transfer.c - bytes to a converter and back, over a connection that a probe has made
  *
- * What moves is seen by the bytes that come back, and by those that the peer's kernel acknowledges
- * (SIOCOUTQ, which no event tells of: hence the ticks). So a path that carries full
- * segments one way only is told from one that carries none.
+ * Progress shows in the bytes that come back, and in those that the peer's kernel acknowledges (SIOCOUTQ, which is looked
+ * at in ticks, since no event tells of it). So a path that carries full segments one way only is told from one that
+ * carries none.
  */
 #include "config.h"
 
@@ -21,9 +21,9 @@
 #define TICK_MS 20
 #define SUBFLOWS_MAX 16
 #define TCP_ESTABLISHED 1 /* include/net/tcp_states.h */
-#define SUBFLOWS_MS 2500 /* so long, and some round trips, the second half waits for them */
+#define SUBFLOWS_MS 2500 /* the second half waits for subflows for so long and SUBFLOWS_ROUND_TRIPS */
 #define SUBFLOWS_ROUND_TRIPS 4
-#define ALL_MS 30000     /* a path that is too slow for so few bytes is none */
+#define ALL_MS 30000     /* a transfer that takes longer is given up */
 
 static void look_at_subflows(struct transfer *transfer)
 {
@@ -69,7 +69,7 @@ static bool send_some(struct transfer *transfer, size_t end)
 	return sent >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
-/* The answer's bytes into the message, those behind it are counted. */
+/* Puts the bytes of the answer into the message, and counts those behind it. */
 static enum probe_outcome take(struct transfer *transfer, const uint8_t *bytes, size_t len,
 			       enum probe_outcome outcome)
 {

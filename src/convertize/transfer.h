@@ -9,16 +9,16 @@ struct transfer {
 	int fd;
 	const uint8_t *bytes; /* all that is to be sent, the request first */
 	size_t len, sent;
-	size_t echo;           /* so many bytes are to come back behind the answer */
-	unsigned int subflows; /* half of them waits for these, for a while */
+	size_t echo;           /* bytes that are to come back behind the answer */
+	unsigned int subflows; /* half of them waits, for a while, for so many subflows besides the first */
 	int stall_ms;
 	struct probe_result *result;
 };
 
 /*
  * transfer_run() - send the rest and take what comes
- * The outcome tells of the answer. Without an Echo TLV in it, that is the end; with it, the end is
- * when all has come back, or nothing has moved for the time that it may.
+ * Returns the outcome of the request. The transfer ends with the answer if that has no Echo TLV; else when all bytes have
+ * come back, or nothing has moved for stall_ms.
  */
 enum probe_outcome transfer_run(struct transfer *transfer);
 

@@ -2,8 +2,8 @@
 /*
  * wrapper.c - programs that run others with a preload library or an environment of their own
  *
- * What they start is not looked at: libconvert.so itself tells what it can't follow into. Here are those
- * of which it is known before anything runs.
+ * The programs that they start are not looked at: libconvert.so itself warns of those that it isn't loaded into. This file
+ * has the wrappers of which it is known before anything runs.
  */
 #include "config.h"
 
@@ -42,7 +42,7 @@ static const struct wrapper env_preload = {
 	"set it in front of convertize, which adds to it: env LD_PRELOAD=... convertize ..."
 };
 
-/* They run the program behind their own options, with LD_PRELOAD as it is or added to. */
+/* Commands that run the program behind their own options, and keep LD_PRELOAD or add to it. */
 static const char *const transparent[] = {
 	"chrt",	  "env",     "faketime", "ionice", "nice",    "nohup", "prlimit",
 	"setpriv", "setsid", "stdbuf",	 "taskset", "time", "timeout",
@@ -68,7 +68,7 @@ static bool is_transparent(const char *name)
 	return false;
 }
 
-/* "proxychains4", and not "sudoku". */
+/* Is @name the wrapper's, with or without a version number? "proxychains4" is proxychains, "sudoku" isn't sudo. */
 static bool is_command(const struct wrapper *wrapper, const char *name)
 {
 	size_t len = strlen(wrapper->command);
@@ -76,7 +76,7 @@ static bool is_command(const struct wrapper *wrapper, const char *name)
 	return starts_with(name, wrapper->command) && strspn(name + len, "0123456789") == strlen(name + len);
 }
 
-/* Not the name of a program: an option, a variable, a number such as nice's or a time such as faketime's. */
+/* Is @word no program's name: an option, a variable, a number such as nice's, or a time such as faketime's? */
 static bool is_argument(const char *word)
 {
 	return *word == '-' || *word == '+' || strchr(word, '=') || strspn(word, "0123456789") > 0;
@@ -107,7 +107,7 @@ static const char *next_name(const char *list, size_t *len)
 	return *len ? list : NULL;
 }
 
-/* Of a name that ends where its list goes on. */
+/* The last component of a name of @len bytes in a list. */
 static const char *base_of(const char *name, size_t len)
 {
 	const char *slash = memrchr(name, '/', len);

@@ -7,14 +7,14 @@
 #include <stddef.h>
 
 struct wrapper {
-	const char *command; /* as it is called; the beginning of it for all versions */
-	const char *library; /* the beginning of the name of what it preloads; NULL: nothing */
+	const char *command; /* its name, without a version number */
+	const char *library; /* how the name of the library that it preloads begins; NULL: it preloads none */
 	bool refused;        /* nothing would be converted */
 	const char *problem, *remedy;
 };
 
 /*
- * wrapper_of_command() - the one that a command is run by, also behind nice, env and their like
+ * wrapper_of_command() - the wrapper that a command runs its program by, also behind nice, env and their like
  * @words: the command and its arguments, ending with NULL. Returns NULL if there is none.
  */
 const struct wrapper *wrapper_of_command(char *const words[]);
@@ -27,8 +27,8 @@ const struct wrapper *wrapper_of_preloads(const char *list);
 
 /*
  * wrapper_preloads_with() - LD_PRELOAD with a library added, behind all others
- * It is the nearest to the C library then: others see the program's calls as the program makes them, and
- * AddressSanitizer's must be first. Copies of the library elsewhere are left out.
+ * So it is the nearest to the C library: other preload libraries see the program's calls as the program makes them, and
+ * AddressSanitizer's can be the first, as it must. Entries for the same library in other directories are left out.
  * Returns a string to be freed, or NULL without memory.
  */
 char *wrapper_preloads_with(const char *list, const char *library);

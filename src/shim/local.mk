@@ -9,7 +9,7 @@ libconvert_la_SOURCES = \
 	src/shim/connect/gate.c src/shim/connect/gate.h src/shim/hooks/hook.h \
 	src/shim/process/handover.c src/shim/process/handover.h src/shim/process/handover_record.c src/shim/process/handover_record.h src/shim/process/leave.c src/shim/process/leave.h \
 	src/shim/hooks/epoll.c src/shim/hooks/exec.c src/shim/hooks/io.c src/shim/hooks/poll.c \
-	src/shim/hooks/socket.c \
+	src/shim/hooks/socket.c src/shim/hooks/socket.h \
 	src/shim/process/init.c \
 	src/shim/system/log.c src/shim/system/log.h \
 	src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
@@ -26,7 +26,7 @@ libconvert_la_SOURCES += \
 	src/shim/hooks/poll_pending.h src/shim/connect/replace.c src/shim/connect/replace.h src/shim/system/usermem.c src/shim/system/usermem.h \
 	src/shim/system/quiet.c src/shim/system/quiet.h src/shim/hooks/rebind.c src/shim/hooks/rebind.h
 # It lives in other people's processes: hidden but for the hooks, bound at once, static TLS, never unloaded;
-# and syscall() calls our hooks, not another library's.
+# and what calls a hook here calls our own, not another library's.
 libconvert_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden -ftls-model=initial-exec
 libconvert_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined \
 	-export-symbols $(srcdir)/src/shim/libconvert.sym -Wl,-z,now -Wl,-z,nodelete \

@@ -7,7 +7,9 @@ flags come from convertproto.pc. The check fails
 
 - where the functions that the header declares aren't those that the library exports and lib/convertproto.map lists;
 - where a C or C++ compiler has a warning about the header, in any of the languages' versions;
-- where the compiler has a warning about a program of examples/.
+- where the compiler has a warning about a program of examples/, or about an example of the manual;
+- where a function has no page in section 3 of the manual, or a page has one that there isn't, or declares it otherwise;
+- where mandoc, or groff, has a warning about a page of the manual.
 """
 import glob
 import os
@@ -57,6 +59,48 @@ def declared():
     with open(HEADER, encoding="utf-8") as file:
         text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
     return set(re.findall(r"^CONVERT_API\s[^;(]*?\b(\w+)\(", text, re.MULTILINE))
+
+
+def normal(declaration):
+    """With one blank at most between words, and none elsewhere."""
+    return re.sub(r"\s*([*(),])\s*", r"\1", " ".join(declaration.split()))
+
+
+def prototypes():
+    """{name: declaration} of the header."""
+    with open(HEADER, encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
+    return {name: normal(said) for said, name in re.findall(r"^CONVERT_API\s+([^;(]*?\b(\w+)\([^;]*\));", text, re.MULTILINE)}
+
+
+class Page:
+    """A page of the manual's section 3, written in mdoc."""
+
+    def __init__(self, path):
+        self.name = os.path.basename(path)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.sections = dict(re.findall(r"^\.Sh (.*)\n((?:(?!\.Sh ).*\n?)*)", text, re.MULTILINE))
+        self.names = re.findall(r"^\.Nm (\S+)", self.sections["NAME"], re.MULTILINE)
+        self.references = re.findall(r"^\.Xr (\S+) 3\b", text, re.MULTILINE)
+        # each of them can be compiled
+        self.examples = [example.replace("\\e", "\\") for example in
+                         re.findall(r"^\.Bd -literal.*\n((?:(?!\.Ed).*\n)*)", self.sections.get("EXAMPLES", ""), re.MULTILINE)]
+
+    def prototypes(self):
+        """{name: declaration} of the synopsis."""
+        found = {}
+        for result, name, rest in re.findall(r"^\.Ft (.*)\n\.Fn (\w+) ?(.*)", self.sections["SYNOPSIS"], re.MULTILINE):
+            found[name] = normal("%s %s(%s)" % (result, name, ", ".join(shlex.split(rest))))
+        return found
+
+
+def pages():
+    """All pages of section 3 but those that only name another."""
+    for path in sorted(glob.glob(os.path.join(TOP, "man", "*.3"))):
+        with open(path, encoding="utf-8") as file:
+            if not file.read().startswith(".so "):
+                yield Page(path)
 
 
 def exported(library):
@@ -160,20 +204,68 @@ def check_examples(program):
             yield "%s: %s" % (os.path.relpath(source, TOP), said)
 
 
+def check_pages(program):
+    """The manual against the header; its examples."""
+    declarations = prototypes()
+    described = {}
+    for page in pages():
+        if page.name != "convertproto.3":
+            described.update(page.prototypes())
+            yield from differences("%s, NAME" % page.name, page.names, "its SYNOPSIS", page.prototypes())
+        for name in page.references:
+            if name.startswith("convert") and name != "convertproto" and name not in declarations:
+                yield "%s: .Xr %s 3 is no function" % (page.name, name)
+        for example in page.examples:
+            source = os.path.join(program.directory, "example.c")
+            with open(source, "w", encoding="utf-8") as file:
+                file.write(example)
+            said = program.build(program.compilers()[0], source, "-std=c99", "-c")
+            if said:
+                yield "%s: its example: %s" % (page.name, said)
+    yield from differences("convert.h", declarations, "the manual", described)
+    for name in sorted(set(declarations) & set(described)):
+        if declarations[name] != described[name]:
+            yield "%s: %s in convert.h, %s in the manual" % (name, declarations[name], described[name])
+        if not any(os.path.exists(os.path.join(where, "man", name + ".3")) for where in (TOP, BUILD)):
+            yield "man/%s.3: make has not made it; add it to API_LINKS in lib/local.mk" % name
+
+
+def check_mdoc():
+    """All pages of the manual, by whatever there is that knows mdoc."""
+    for path in sorted(glob.glob(os.path.join(TOP, "man", "*.[1-8]"))):
+        if shutil.which("mandoc"):
+            command = ["mandoc", "-T", "lint", "-W", "warning", path]
+        else:
+            command = ["groff", "-mandoc", "-T", "utf8", "-ww", "-z", "-I", TOP, path]
+        with open(path, encoding="utf-8") as file:
+            if file.read().startswith(".so "):
+                continue
+        said = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if said.stdout or said.returncode:
+            yield "%s: %s" % (" ".join(command), said.stdout)
+
+
 def main():
+    missing = []
     wrong = list(check_symbols())
     with tempfile.TemporaryDirectory() as directory:
         program = Program(directory)
         wrong += check_languages(program)
         wrong += check_examples(program)
-        cxx = program.compilers()[1]
+        wrong += check_pages(program)
+        if not program.compilers()[1]:
+            missing.append("no C++ compiler; on Debian: apt-get install g++")
+    if shutil.which("mandoc") or shutil.which("groff"):
+        wrong += check_mdoc()
+    else:
+        missing.append("neither mandoc nor groff; on Debian: apt-get install groff-base")
     for line in wrong:
         print(line)
     print("check_api.py: %d functions, %d things are wrong" % (len(declared()), len(wrong)))
     if wrong:
         return 1
-    if not cxx:
-        print("SKIP: no C++ compiler; on Debian: apt-get install g++")
+    if missing:
+        print("SKIP: " + "; ".join(missing))
         return 1 if os.environ.get("CONVERT_NO_SKIP") else SKIP
     return 0
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """check_links.py - do the Markdown pages name what exists?
 
-The check fails where a link or an image of a page leads to no file, or an anchor to no heading; where a page names a source file between
-backquotes that isn't in the tree; where a comment of the sources names a page of doc/ that isn't there; and where no page leads to
-a page of doc/.
+The check fails where a link or an image of a page leads to no file, or an anchor to no heading; where a page names a source file
+between backquotes that isn't in the tree, or a function that no source knows; where a comment of the sources names a page of doc/ that
+isn't there; and where no page leads to a page of doc/.
 """
 import glob
 import os
@@ -14,6 +14,10 @@ import sys
 TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 # where a name between backquotes may begin, besides the page's own folder
 PLACES = ("", "src", "tests", "src/convertd", "src/shim")
+CODE = (".c", ".h", ".py", ".sym", ".ac", ".S")
+# their functions are Linux's
+KERNEL_PAGES = ("doc/kernel-mptcp-fallback-overlap.md",)
+FUNCTION = re.compile(r"(\w+)\(\)$")
 SOURCE = re.compile(r"(?:[\w.*-]+/)*[\w.*-]+\.(?:c|h|py|md|mk|sym|dot|svg)$")
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+(?:\([^()]*\))?)\)")
@@ -24,7 +28,7 @@ IMAGE = re.compile(r'<(?:img|source)[^>]*\bsrc(?:set)?="([^"]+)"')
 def is_foreign(directory):
     """Is this a build directory, or one that belongs to a tool?"""
     name = os.path.basename(directory)
-    return name.startswith(".") or name in ("autom4te.cache", "bench-results", "__pycache__") or \
+    return name.startswith((".", "_")) or name in ("autom4te.cache", "bench-results", "__pycache__") or \
         (directory != TOP and os.path.exists(os.path.join(directory, "config.status"))) or re.fullmatch(r"libconvert-[\d.]+.*", name)
 
 
@@ -84,6 +88,7 @@ def main():
     names = {os.path.basename(path) for path in files}
     texts = {path: read(path) for path in files if path.endswith(".md")}
     wrong, reached, links, named = [], set(), 0, 0
+    words = set(re.findall(r"\w+", "\n".join(read(path) for path in files if path.endswith(CODE))))
     # a release leaves out what only a clone needs
     is_clone = os.path.exists(os.path.join(TOP, ".git"))
     for page, text in texts.items():
@@ -98,6 +103,9 @@ def main():
                 reached.add(there)
         for quoted in re.findall(r"`([^`\n]+)`", prose) if is_clone else ():
             name = quoted.partition(":")[0]
+            function = FUNCTION.match(quoted)
+            if function and function[1] not in words and page not in KERNEL_PAGES:
+                wrong.append("%s: names `%s`, which no source has" % (page, quoted))
             if SOURCE.match(name):
                 named += 1
                 if not is_there(page, name, names):

@@ -2,10 +2,10 @@
 /*
  * cache_properties.c - what must hold whatever bytes are in the cache's file
  *
- * - What is found is what a second, naive implementation finds in the same bytes, so in range.
- * - What isn't known is zero.
- * - A record is noted, found and forgotten, whatever was there, and only its bucket changes.
- * - A file that is damaged or cut is replaced, and then serves.
+ * - The cache finds in the bytes what a second, naive implementation finds in them, so all values are in range.
+ * - Fields of which the bytes tell nothing are zero.
+ * - Whatever the bytes are, a record can be stored, found and removed, and only its bucket changes.
+ * - A file that is damaged or cut short is replaced, and the new one works.
  */
 #include "config.h"
 
@@ -18,7 +18,7 @@
 
 #include <sys/mman.h>
 
-/* Not assert(): NDEBUG must not turn the tests off. */
+/* In place of assert(), which NDEBUG turns off. */
 #define REQUIRE(condition) ((condition) ? (void)0 : require_failed(#condition, __LINE__))
 #define GUARD 64 /* bytes before and behind the bucket that must not change */
 
@@ -28,7 +28,7 @@ static _Noreturn void require_failed(const char *condition, int line)
 	abort();
 }
 
-static char directory[PATH_MAX], other[PATH_MAX]; /* the second for file_check() */
+static char directory[PATH_MAX], other[PATH_MAX]; /* the second one is file_check()'s */
 static struct cache cache;
 static uint8_t *file; /* a second mapping, to be accessed directly */
 
@@ -65,7 +65,7 @@ static int64_t integer_at(const uint8_t *bytes, size_t at)
 	return value;
 }
 
-/* Offsets spelled out, and numbers that can't overflow. */
+/* A record, read with offsets that are spelled out and numbers that can't overflow. */
 static bool naive_is_valid(const uint8_t *record, size_t size, int64_t now)
 {
 	const long double learned = (long double)integer_at(record, 8);
@@ -132,7 +132,7 @@ static const unsigned int fact_of_kind[] = {
 	[CACHE_KIND_SILENCE] = CACHE_SILENCE,
 };
 
-/* What cache_converter_get() must have made of a @record, or of none. */
+/* Requires that cache_converter_get() has returned what is in @record, or nothing where @record is NULL. */
 static struct cache_converter naive_converter(enum cache_kind kind, const uint8_t *record)
 {
 	struct cache_converter out = { 0 };
@@ -238,7 +238,7 @@ static void server_check(const union sockaddr_ip *address, const uint8_t *record
 	REQUIRE(cache_server_get(&cache, address, now, &got) == CACHE_SERVER_UNKNOWN);
 }
 
-/* Checksums for the records in @bytes that they are to be right for. */
+/* Writes right checksums into those records of @bytes that the input says should have them. */
 static void seal(uint8_t *bytes, const struct cache_table *table, enum cache_kind kind)
 {
 	for (uint32_t way = 0; way < table->ways; way++) {
@@ -280,7 +280,7 @@ static void bucket_check(const uint8_t *data, size_t size, enum cache_kind kind,
 	REQUIRE(memcmp(guards[1], bucket + length, GUARD) == 0);
 }
 
-/* The bytes are the beginning of the file, or all of it. */
+/* Uses the bytes as the beginning of the file, or as all of it. */
 static void file_check(const uint8_t *data, size_t size, bool cut, int64_t now)
 {
 	char path[sizeof(other) + sizeof(CACHE_FILE) + 1];

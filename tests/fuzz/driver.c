@@ -29,7 +29,7 @@ struct input {
 
 static uint64_t random_state = 0x8803226300000001;
 
-/* xorshift64*, a number under @limit */
+/* Returns a pseudo-random number less than @limit (xorshift64*). */
 static size_t random_below(size_t limit)
 {
 	random_state ^= random_state >> 12;
@@ -38,7 +38,7 @@ static size_t random_below(size_t limit)
 	return (size_t)((random_state * 0x2545f4914f6cdd1d) >> 33) % limit;
 }
 
-/* Exactly its size on the heap, so that AddressSanitizer sees an overread. */
+/* Runs the fuzzer on a copy of exactly its size on the heap, so that AddressSanitizer sees an overread. */
 static void run(const struct input *input)
 {
 	uint8_t *copy = malloc(input->len);
@@ -57,7 +57,7 @@ static void change_bit(struct input *input, size_t at)
 
 static void change_byte(struct input *input, size_t at)
 {
-	/* lengths at their limits, and the types and errors that there are */
+	/* values that matter: lengths at their limits, types of TLVs, codes of errors */
 	static const uint8_t known[] = { 0,  1,  2,  3,  5,   6,   10,  20,  21,
 					 22, 30, 32, 97, 127, 128, 192, 254, 255 };
 
@@ -83,7 +83,7 @@ static void remove_word(struct input *input, size_t at)
 	input->len -= 4;
 }
 
-/* Copies words from anywhere to @at: a TLV twice, say. */
+/* Copies words from anywhere in the input to @at, so that a TLV may be there twice. */
 static void repeat_words(struct input *input, size_t at)
 {
 	size_t len = 4 * (1 + random_below(6));
@@ -99,7 +99,7 @@ static void repeat_words(struct input *input, size_t at)
 	input->len += len;
 }
 
-/* Makes a Convert header fit, without which hardly a mutation would reach the TLVs. */
+/* Corrects the fixed header of a Convert message; hardly any mutation would reach the TLVs otherwise. */
 static void fix_total_length(struct input *input, size_t at)
 {
 	(void)at;

@@ -4,7 +4,7 @@
  *
  * What it says about them must be lines that a terminal and a log can show: printable, not too
  * long, with the place in front. To search for new inputs see fuzz_request.c; sources are
- * src/convertd/{settings,options,problems,textfile,log,access,rules,cookies}.c and src/common/; it needs
+ * those of src/convertd/{base,config,policy} and src/common that the linker asks for; it needs
  * -lsodium.
  */
 #include "config.h"
@@ -29,7 +29,7 @@ static void check_line(const char *line)
 			abort();
 }
 
-/* Reads a copy of the data: all of these write into it. */
+/* Reads a copy of the data, since all of these parsers write into the text that they read. */
 static void read_as(void (*read)(char *text, size_t len, struct problems *problems),
 		    const uint8_t *data, size_t size)
 {

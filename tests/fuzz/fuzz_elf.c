@@ -10,7 +10,7 @@
  *   mkdir -p new && ./fuzz_elf -max_len=1100 new tests/fuzz/corpus/elf
  *
  * What must hold: an answer after a number of reads that the size of the file bounds, texts that
- * end where they have to, the same answer a second time, and nothing that the bytes can't tell.
+ * end where they have to, the same answer a second time, and nothing that the bytes don't say.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@
 
 #define READS_MAX 20000
 
-/* Not assert(): NDEBUG must not turn the tests off. */
+/* In place of assert(), which NDEBUG turns off. */
 #define REQUIRE(condition) ((condition) ? (void)0 : require_failed(#condition, __LINE__))
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -22,7 +22,7 @@ static void require(bool condition)
 		abort();
 }
 
-/* The bytes themselves in the place of their digits, as for writing. */
+/* Decodes the hexadecimal digits of a record into bytes, which is how handover_record_write() takes them. */
 static void decode(struct handover_record *record, uint8_t *room[HANDOVER_BYTES_COUNT])
 {
 	for (int i = 0; i < HANDOVER_BYTES_COUNT; i++) {
@@ -34,7 +34,7 @@ static void decode(struct handover_record *record, uint8_t *room[HANDOVER_BYTES_
 	}
 }
 
-/* What was read is written as it is read, in no more text than it was in. */
+/* Writes a record that was read, reads it again, and requires the same record in no more text than @was. */
 static void check_record(struct handover_record *record, size_t was)
 {
 	struct handover_record again;

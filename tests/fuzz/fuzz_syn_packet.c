@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Not assert(): NDEBUG must not turn the tests off. */
+/* In place of assert(), which NDEBUG turns off. */
 #define REQUIRE(condition) ((condition) ? (void)0 : abort())
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

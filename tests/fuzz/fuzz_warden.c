@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Not assert(): NDEBUG must not turn the tests off. */
+/* In place of assert(), which NDEBUG turns off. */
 #define REQUIRE(condition) ((condition) ? (void)0 : abort())
 
-/* The one port that the policy knows. */
+/* The only port that the policy allows. */
 #define PORT 1234
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -40,7 +40,7 @@ static struct warden_policy make_policy(void)
 
 static void check_notice(const char *text, size_t len)
 {
-	/* A NUL behind it, for strstr(). */
+	/* The copy ends with a NUL, for strstr(). */
 	char *copy = malloc(len + 1);
 
 	REQUIRE(copy);
@@ -48,7 +48,7 @@ static void check_notice(const char *text, size_t len)
 	copy[len] = '\0';
 	if (notify_message_is_right(text, len)) {
 		REQUIRE(len > 0 && strlen(copy) == len);
-		/* Neither at the start of a line. */
+		/* No line may begin with either of these. */
 		REQUIRE(strncmp(copy, "MAINPID", 7) != 0 && !strstr(copy, "\nMAINPID"));
 		REQUIRE(strncmp(copy, "NOTIFYACCESS", 12) != 0 && !strstr(copy, "\nNOTIFYACCESS"));
 		REQUIRE(copy[0] != '\n' && !strstr(copy, "\n\n"));
@@ -56,7 +56,7 @@ static void check_notice(const char *text, size_t len)
 	free(copy);
 }
 
-/* What the input doesn't have is zero. */
+/* Where the input is too short, the rest of the call is zero. */
 static void check_call(const uint8_t *data, size_t size)
 {
 	struct warden_policy policy = make_policy();

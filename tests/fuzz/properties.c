@@ -4,8 +4,8 @@
  *
  * - the header is judged as Section 6.1 has it, by a second, naive implementation;
  * - what is handed out lies inside the message;
- * - the parser and the TLV walker agree on where TLVs are and on what is badly framed;
- * - bytes behind the message change nothing, and a shorter one is not complete;
+ * - the parsers and convert_tlv_next() agree on where TLVs are and on which lengths are wrong;
+ * - bytes behind the message change nothing, and a message without its last byte is not complete;
  * - a message that was read can be written again, and then reads the same;
  * - each fault has an answer, and the answer is a valid response.
  */
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Not assert(): NDEBUG must not turn the tests off. */
+/* In place of assert(), which NDEBUG turns off. */
 #define REQUIRE(condition) ((condition) ? (void)0 : require_failed(#condition, __LINE__))
 
 static _Noreturn void require_failed(const char *condition, int line)
@@ -37,7 +37,7 @@ static void *copy_exact(const uint8_t *data, size_t len)
 	return copy;
 }
 
-/* Sections 6 and 6.1 once more, without any of the library's helpers. */
+/* Judges the fixed header by Sections 6 and 6.1 with none of the library's code. */
 static enum convert_status header_expect(const uint8_t *data, size_t size)
 {
 	if (size >= 3 && data[2] != 0x22)
@@ -51,7 +51,7 @@ static enum convert_status header_expect(const uint8_t *data, size_t size)
 	return data[1] == 0 ? CONVERT_STATUS_ZERO_TOTAL_LENGTH : CONVERT_STATUS_OK;
 }
 
-/* Checks the header; true if the whole message is there, so that its TLVs were read. */
+/* Checks the header. Returns true if the whole message is there, so that its TLVs were read. */
 static bool header_check(const uint8_t *data, size_t size, enum convert_status status,
 			 size_t parsed_length)
 {
@@ -83,7 +83,7 @@ static bool is_all(struct convert_span tlvs, const uint8_t *message, size_t leng
 	return tlvs.data == message + CONVERT_HEADER_LEN && tlvs.len == length - CONVERT_HEADER_LEN;
 }
 
-/* Walks the TLVs of a whole message: a bit in @seen for each type of a well framed one. */
+/* Walks the TLVs of a whole message, and sets @seen for the type of each TLV whose length is right. */
 static void walker_check(const uint8_t *data, size_t length, enum convert_status status,
 			 bool seen[static 256])
 {
@@ -113,7 +113,7 @@ static void walker_check(const uint8_t *data, size_t length, enum convert_status
 		REQUIRE(walked == status);
 }
 
-/* The options of @list in wire format without kinds 0 and 1; returns their bytes. */
+/* Copies the options of @list but those of kinds 0 and 1. Returns how many bytes they are. */
 static size_t options_copy(struct convert_span list, uint8_t *out)
 {
 	struct convert_tcp_option option;
@@ -170,7 +170,7 @@ static void request_rewrite(const struct convert_request *request)
 	REQUIRE(spans_equal(reread.cookie, request->cookie));
 }
 
-/* A converter's whole way with a bad request: the answer, and the Error TLV, read back. */
+/* Does what a converter does about a bad request: takes the answer, writes the Error TLV, and reads it back. */
 static void answer_check(enum convert_status status, const uint8_t *data, size_t length)
 {
 	enum convert_error_code code = (enum convert_error_code)255;
@@ -245,7 +245,7 @@ void request_check(const uint8_t *data, size_t size)
 	request_rewrite(&request);
 }
 
-/* TLV by TLV, a response is written again as it was. */
+/* Writes a response again, TLV by TLV, and requires the same bytes. */
 static void response_copy_check(struct convert_span list, const uint8_t *data, size_t length)
 {
 	uint8_t buf[CONVERT_MESSAGE_MAX];
@@ -295,7 +295,7 @@ static void response_rewrite(const struct convert_response *response)
 	struct convert_writer w;
 	ssize_t len;
 
-	/* 4 more: a Missing Cookie without a cookie is read, but can't be written. */
+	/* 4 bytes more than it had: a Missing Cookie error without a cookie can be read, but is written with one. */
 	convert_writer_init(&w, buf, response->length + 4);
 	if (response->has_tcp_header)
 		convert_write_tcp_header(&w, response->tcp_header.data, response->tcp_header.len);

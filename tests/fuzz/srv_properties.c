@@ -4,8 +4,8 @@
  *
  * - only names that a host can have are handed out, with a port;
  * - each target stands in the bytes, as the C library's dn_expand(3) reads them;
- * - with less room the best are kept, and nothing is written behind it;
- * - ordering neither loses nor makes a target, and goes by priority.
+ * - with less room the best targets are kept, and nothing is written beyond the room;
+ * - ordering goes by priority, and neither loses nor adds a target.
  */
 #include "srv_properties.h"
 
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Not assert(): NDEBUG must not turn the tests off. */
+/* In place of assert(), which NDEBUG turns off. */
 #define REQUIRE(condition) ((condition) ? (void)0 : require_failed(#condition, __LINE__))
 
 #define TARGETS_MAX 128 /* more than the driver's longest input can have */
@@ -33,7 +33,7 @@ static _Noreturn void require_failed(const char *condition, int line)
 	abort();
 }
 
-/* Is there, anywhere, what is this target's record from its type on? */
+/* Tells whether the bytes of this target's record, from its type on, stand anywhere in the response. */
 static bool stands_in(const struct srv_target *target, const uint8_t *data, size_t size)
 {
 	const uint8_t fixed[] = { (uint8_t)(target->priority >> 8), (uint8_t)target->priority,
@@ -96,7 +96,7 @@ static void order_check(const struct srv_target *targets, int count)
 	}
 }
 
-/* @targets are in order: there is room for a few of them only. */
+/* @targets are ordered. Requires that with room for only a few of them, the best ones are returned. */
 static void room_check(const struct srv_target *targets, int count, const uint8_t *data,
 		       size_t size)
 {

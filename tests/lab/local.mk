@@ -59,14 +59,10 @@ tests_lab_apps_surface_syscall_SOURCES = tests/lab/apps/surface_remote.c tests/l
 tests_lab_apps_surface_syscall_CPPFLAGS = $(APP_CPPFLAGS) -DTHROUGH_SYSCALL
 tests_lab_apps_surface_syscall_LDFLAGS = $(AM_LDFLAGS) -pthread
 
-bad_calls_sources = tests/lab/apps/bad_calls.c tests/lab/apps/bad_calls.h tests/lab/apps/bad_calls_names.c \
-	tests/lab/apps/bad_calls_transfer.c tests/lab/apps/bad_calls_waits.c tests/lab/apps/through_syscall.h
+tests_lab_apps_bad_calls_SOURCES = tests/lab/apps/bad_calls.c tests/lab/apps/bad_calls.h tests/lab/apps/bad_calls_names.c \
+	tests/lab/apps/bad_calls_transfer.c tests/lab/apps/bad_calls_waits.c
 check_PROGRAMS += tests/lab/apps/bad_calls
 tests_lab_apps_bad_calls_CPPFLAGS = $(APP_CPPFLAGS)
-tests_lab_apps_bad_calls_SOURCES = $(bad_calls_sources)
-check_PROGRAMS += tests/lab/apps/bad_syscalls
-tests_lab_apps_bad_syscalls_SOURCES = $(bad_calls_sources)
-tests_lab_apps_bad_syscalls_CPPFLAGS = $(APP_CPPFLAGS) -DTHROUGH_SYSCALL
 
 check_PROGRAMS += tests/lab/apps/hook_probe
 tests_lab_apps_hook_probe_CPPFLAGS = $(APP_CPPFLAGS)

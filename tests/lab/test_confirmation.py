@@ -136,6 +136,35 @@ def test_sends_and_leaves():
         equal(lab.shim_log().count(CONFIRMED), 3, "confirmed in\n" + lab.shim_log())
 
 
+UPLOADS_AND_LEAVES = """
+import ctypes, os, socket, sys, termios
+SYS_close, SYS_ioctl = (3, 16) if os.uname().machine == "x86_64" else (57, 29)  # else <asm-generic/unistd.h>
+syscall = ctypes.CDLL(None).syscall
+waiting = ctypes.c_int()
+sock = socket.create_connection((sys.argv[1], 80))
+sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 300000)
+sock.sendall(b"PUT / HTTP/1.1\\r\\nContent-Length: 300000\\r\\n\\r\\n" + bytes(300000))
+while not waiting.value:  # past the shim, which would take the response off the stream
+    syscall(ctypes.c_long(SYS_ioctl), sock.fileno(), ctypes.c_ulong(termios.FIONREAD), ctypes.byref(waiting))
+if sys.argv[2] == "close":
+    sock.close()
+elif sys.argv[2] == "syscall":  # as libuv does
+    syscall(ctypes.c_long(SYS_close), sock.detach())
+"""
+
+
+def test_closed_with_the_response_unread():
+    """The kernel resets such a connection, and drops what it has not sent yet; also if close(2) is called by syscall(2)."""
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        http = lab.http()
+        ways = ("close", "syscall", "exit")
+        for how in ways:
+            ask(lab, UPLOADS_AND_LEAVES, how, env=withheld(lab))
+        wait_until(lambda: http.log_text().count('"PUT / HTTP/1.1" 200') == len(ways), what=http.log_text)
+        equal(lab.shim_log().count(CONFIRMED), len(ways), "confirmed in\n" + lab.shim_log())
+
+
 def test_threads():
     """Many, in whatever order they come to look: on a busy machine some find the response there with the SYN+ACK."""
     with Lab(wifi=Link(delay_ms=1), lte=None, core=Link(delay_ms=5)) as lab:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_platform.py - is this kernel as the shim and convertd take it to be?
 
-Each test shows one behaviour that the design rests on (DESIGN.md). Where the product works around a defect, the test
+Each test shows one behaviour that the design rests on (DESIGN.md, doc/decisions.md). Where the product works around a defect, the test
 proves the cure and says whether the defect is there.
 """
 import contextlib

@@ -167,13 +167,14 @@ def test_each_order():
 
 
 def test_functions_that_end_in_syscall():
-    """Behind the library they are called by its hooks, before it they call these: no end, or no conversion, if they met again."""
+    """Behind the library they are called by its hooks, without end if these met them again. In front of it they keep all calls from it."""
     with client() as run:
         path = compiled(run.lab, "through.so", THROUGH_SYSCALL, "-shared", "-fPIC", "-fno-builtin", "-w")
         shim = run.lab.build.shim
-        for preloads in ([shim, path], [path, shim], [path, shim, path]):
-            run.gets(preloads, run.curl, preloads=preloads)
-        run.gets("convertize", [run.convertize, *run.curl], preloads=[path])
+        run.gets("behind", run.curl, preloads=[shim, path])
+        for preloads in ([path, shim], [path, shim, path]):
+            run.gets(preloads, run.curl, preloads=preloads, port=None)
+        run.gets("convertize", [run.convertize, *run.curl], preloads=[path], port=None)
 
 
 def test_a_library_that_ends_in_syscall_changes_nothing():

@@ -40,12 +40,11 @@ def test_local_sockets():
 
 
 def remote(lab, kind, address, port, *, converted=()):
-    """surface_remote directly and under the shim, there with more arguments; by library calls and by syscall()."""
-    for name in ("surface_remote", "surface_syscall"):
+    """surface_remote directly and under the shim, there with more arguments; by syscall(), too, whose connections stay direct."""
+    for name, more in (("surface_remote", list(converted)), ("surface_syscall", [])):
         command = [program(name), kind, address, port]
         direct = lab.client.run(command).stdout
-        same(direct, lab.client.run(command + list(converted), env=lab.converted()).stdout,
-             " ".join([name, kind, address, str(port), *converted]))
+        same(direct, lab.client.run(command + more, env=lab.converted()).stdout, " ".join([name, kind, address, str(port), *more]))
 
 
 def test_pending():
@@ -97,25 +96,21 @@ BAD_CALLS_SHARES = 4  # of the rows, side by side: where a server answers they w
 
 
 def bad_calls(lab, scene, *server, **environment):
-    """Calls with bad pointers and lengths, directly and under the shim; by library calls and by syscall()."""
+    """Calls with bad pointers and lengths, directly and under the shim."""
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("not under sanitizers: they look at what functions point to before the kernel does")
-    runs = [(name, env, share) for name in ("bad_calls", "bad_syscalls")
-            for env in (environment, lab.converted(BAD_CALLS_CONVERTED="1", **environment))
+    runs = [(env, share) for env in (environment, lab.converted(BAD_CALLS_CONVERTED="1", **environment))
             for share in range(BAD_CALLS_SHARES)]
 
     def transcript(run):
-        name, env, share = run
-        return lab.client.run([program(name), scene, *server, share, BAD_CALLS_SHARES], env=env, timeout=120).stdout
+        env, share = run
+        return lab.client.run([program("bad_calls"), scene, *server, share, BAD_CALLS_SHARES], env=env, timeout=120).stdout
 
     with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
         transcripts = list(pool.map(transcript, runs))
-    for name in ("bad_calls", "bad_syscalls"):
-        direct = "".join(transcripts[:BAD_CALLS_SHARES])
-        converted = "".join(transcripts[BAD_CALLS_SHARES:2 * BAD_CALLS_SHARES])
-        del transcripts[:2 * BAD_CALLS_SHARES]
-        same(direct, converted, " ".join([name, scene, *map(str, server)]))
-        check(direct.count("\n") >= BAD_CALLS_ROWS, "no more than %d rows of %s %s" % (direct.count("\n"), name, scene))
+    direct, converted = "".join(transcripts[:BAD_CALLS_SHARES]), "".join(transcripts[BAD_CALLS_SHARES:])
+    same(direct, converted, " ".join(["bad_calls", scene, *map(str, server)]))
+    check(direct.count("\n") >= BAD_CALLS_ROWS, "no more than %d rows of %s" % (direct.count("\n"), scene))
 
 
 def test_bad_calls_elsewhere():

@@ -11,7 +11,7 @@ struct bytes {
 	size_t len;
 };
 
-/* A copy of @len bytes; bytes_fini() frees it. Out of memory aborts the test. */
+/* Copies @len bytes; bytes_fini() frees the copy. Aborts the test if there is no memory. */
 struct bytes bytes_copy(const void *data, size_t len);
 
 /*

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Where things are in the file; the headers of segments end at 288 at most. */
+/* Offsets in the file. The program headers in front of them end at 288 at most. */
 enum {
 	LOADER_AT = 288,
 	NOTE_AT = 328,
@@ -30,7 +30,7 @@ void elf_image_put(struct elf_image *image, size_t at, size_t size, uint64_t val
 			(uint8_t)(value >> 8 * i);
 }
 
-/* An address or offset: 4 or 8 bytes. */
+/* Writes an address or an offset, which is 4 or 8 bytes. */
 static void put_word(struct elf_image *image, size_t at, uint64_t value)
 {
 	elf_image_put(image, at, image->spec.is32 ? 4 : 8, value);
@@ -58,7 +58,7 @@ void elf_image_put_segment(struct elf_image *image, size_t index, uint32_t type,
 static void put_header(struct elf_image *image)
 {
 	bool is32 = image->spec.is32;
-	size_t sizes = is32 ? 40 : 52; /* e_ehsize and the five behind it */
+	size_t sizes = is32 ? 40 : 52; /* e_ehsize and the five fields behind it */
 
 	memcpy(image->bytes, "\x7f" "ELF", 4);
 	image->bytes[4] = is32 ? 1 : 2;
@@ -86,7 +86,7 @@ static void put_note(struct elf_image *image)
 	memcpy(image->bytes + NOTE_AT + 16, "id/x", 4);
 }
 
-/* DT_NEEDED of each library, the table of strings behind them, the end. */
+/* Writes the dynamic section: DT_NEEDED for each library, the address of the strings, the end. */
 static void put_dynamic(struct elf_image *image)
 {
 	size_t at = DYNAMIC_AT, word = image->spec.is32 ? 4 : 8, string = 1;
@@ -102,7 +102,7 @@ static void put_dynamic(struct elf_image *image)
 	put_word(image, at + word, ADDRESS + STRINGS_AT);
 }
 
-/* The empty section, the names of sections, and a third. */
+/* Writes three sections: the empty one, the names of sections, and the one that is asked for. */
 static void put_sections(struct elf_image *image)
 {
 	static const char names[] = "\0.shstrtab\0.go.buildinfo";

@@ -29,15 +29,15 @@ void elf_image_make(struct elf_image *image, const struct elf_image_spec *spec);
 /* Writes an integer of @size bytes in the file's byte order, as a test that breaks it wants to. */
 void elf_image_put(struct elf_image *image, size_t at, size_t size, uint64_t value);
 
-/* Where program header @index is, and the fields of one that tests break. */
+/* The offset of program header @index, and of those of its fields that tests break. */
 size_t elf_image_segment(const struct elf_image *image, size_t index);
 void elf_image_put_segment(struct elf_image *image, size_t index, uint32_t type, uint64_t offset,
 			   uint64_t size);
 
-/* The number of a segment in the file. */
+/* The index of a segment in the file. */
 enum { ELF_IMAGE_INTERP, ELF_IMAGE_NOTE, ELF_IMAGE_LOAD, ELF_IMAGE_DYNAMIC, ELF_IMAGE_SEGMENTS };
 
-/* elf_read() of the file; each call is counted in *@reads of struct elf_image_source. */
+/* Reads from the file, for elf_read(), and counts each call in *@reads of struct elf_image_source. */
 struct elf_image_source {
 	const uint8_t *bytes;
 	size_t len;

@@ -10,7 +10,7 @@ unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/t
 	tests/unit/test_codec_mutation tests/unit/test_sockaddr \
 	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race \
-	tests/unit/test_srv tests/unit/test_handover
+	tests/unit/test_srv tests/unit/test_handover tests/unit/test_converters tests/unit/test_front_end
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -62,6 +62,14 @@ tests_unit_test_cache_file_LDADD = libclient.la libcodec.la libcommon.la $(CHECK
 tests_unit_test_cache_race_SOURCES = tests/unit/test_cache_race.c
 tests_unit_test_cache_race_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_cache_race_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_converters_SOURCES = tests/unit/test_converters.c
+tests_unit_test_converters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_converters_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_front_end_SOURCES = tests/unit/test_front_end.c
+tests_unit_test_front_end_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_front_end_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_srv_SOURCES = tests/unit/test_srv.c
 tests_unit_test_srv_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -213,17 +221,13 @@ TESTS += tests/unit/check_rfc8803.py
 
 # two of the shim's parts, which need little beside them
 if HAVE_CHECK
-shim_unit_tests = tests/unit/test_conn tests/unit/test_converters
+shim_unit_tests = tests/unit/test_conn
 check_PROGRAMS += $(shim_unit_tests)
 TESTS += $(shim_unit_tests)
 
 tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h
 tests_unit_test_conn_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_conn_LDADD = $(CHECK_LIBS)
-
-tests_unit_test_converters_SOURCES = tests/unit/test_converters.c
-tests_unit_test_converters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_converters_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 endif
 
 # the shim without a kernel: its own sources, and the fake kernel behind next.h (fake_kernel.h says what that replaces)
@@ -232,7 +236,7 @@ check_LTLIBRARIES += libshimworld.la
 libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/unit/fake_kernel.h tests/unit/fake_private.h \
 	tests/unit/fake_kernel.c tests/unit/fake_network.c tests/unit/fake_socket.c tests/unit/fake_options.c tests/unit/fake_epoll.c \
 	tests/unit/fake_threads.c tests/unit/fake_beneath.c tests/unit/fake_faults.c tests/unit/fake_hooks.h \
-	src/shim/system/quiet.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/early.c \
+	src/shim/system/quiet.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/early.c src/shim/socket/phase.c \
 	src/shim/socket/options.c src/shim/wait/deadlines.c src/shim/wait/signals.c src/shim/wait/unseen.c src/shim/wait/watch.c \
 	src/shim/connect/attempt.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/connect/dissolve.c src/shim/connect/gate.c \
@@ -245,7 +249,8 @@ libshimworld_la_CPPFLAGS = $(AM_CPPFLAGS) -include $(srcdir)/tests/unit/fake_hoo
 libshimworld_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 libshimworld_la_LIBADD = libclient.la libcodec.la libcommon.la
 
-shim_world_tests = tests/unit/test_shim_states tests/unit/test_shim_faults
+shim_world_tests = tests/unit/test_shim_states tests/unit/test_shim_transitions tests/unit/test_shim_faults \
+	tests/unit/test_shim_phases tests/unit/test_shim_threads
 check_PROGRAMS += $(shim_world_tests)
 TESTS += $(shim_world_tests)
 
@@ -253,9 +258,21 @@ tests_unit_test_shim_states_SOURCES = tests/unit/test_shim_states.c
 tests_unit_test_shim_states_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_states_LDADD = libshimworld.la $(CHECK_LIBS)
 
+tests_unit_test_shim_transitions_SOURCES = tests/unit/test_shim_transitions.c
+tests_unit_test_shim_transitions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_shim_transitions_LDADD = libshimworld.la $(CHECK_LIBS)
+
 tests_unit_test_shim_faults_SOURCES = tests/unit/test_shim_faults.c
 tests_unit_test_shim_faults_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_faults_LDADD = libshimworld.la $(CHECK_LIBS)
+
+tests_unit_test_shim_threads_SOURCES = tests/unit/test_shim_threads.c
+tests_unit_test_shim_threads_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_shim_threads_LDADD = libshimworld.la $(CHECK_LIBS)
+
+tests_unit_test_shim_phases_SOURCES = tests/unit/test_shim_phases.c
+tests_unit_test_shim_phases_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_shim_phases_LDADD = libshimworld.la $(CHECK_LIBS)
 endif
 
 # what the tests notice: run by hand, see its README.md

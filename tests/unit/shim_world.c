@@ -32,26 +32,16 @@ static unsigned int (*transitions)[WORLD_STATE_COUNT];
 /* A conn that is claimed is between two states: WORLD_NONE. */
 static enum world_state state_of(const struct conn *conn)
 {
-	switch (conn_state(conn)) {
-	case CONN_FREE:
-		return WORLD_FREE;
-	case CONN_IDLE:
-		return WORLD_IDLE;
-	case CONN_DIRECT:
-		return WORLD_DIRECT;
-	case CONN_HELD:
-		return WORLD_HELD;
-	case CONN_PENDING:
-		return WORLD_PENDING;
-	case CONN_CONFIRMED:
-		return WORLD_CONFIRMED;
-	case CONN_DONE:
-		return WORLD_DONE;
-	case CONN_FAILED:
-		return WORLD_FAILED;
-	default:
-		return WORLD_NONE;
-	}
+	static const enum world_state states[] = {
+		[CONN_FREE] = WORLD_FREE,	    [CONN_IDLE] = WORLD_IDLE,	      [CONN_STARTING] = WORLD_NONE,
+		[CONN_HELD] = WORLD_HELD,	    [CONN_RESOLVING] = WORLD_PENDING, [CONN_SYN_SENT] = WORLD_PENDING,
+		[CONN_ASKED] = WORLD_PENDING,	    [CONN_BYPASS] = WORLD_PENDING,    [CONN_EARLY_DIRECT] = WORLD_PENDING,
+		[CONN_CONFIRMED] = WORLD_CONFIRMED, [CONN_BYPASSED] = WORLD_CONFIRMED, [CONN_DIRECT] = WORLD_DIRECT,
+		[CONN_DONE] = WORLD_DONE,	    [CONN_FAILED] = WORLD_FAILED,     [CONN_DISSOLVED] = WORLD_FAILED,
+	};
+	uint32_t word = conn_word(conn);
+
+	return word & CONN_CLAIMED ? WORLD_NONE : states[word & CONN_PHASE_MASK];
 }
 
 const char *world_state_name(enum world_state state)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* One's complement of the one's complement sum, a bit at a time as RFC 1071 defines it. */
+/* The Internet checksum (RFC 1071): the one's complement of the one's complement sum. */
 static uint16_t checksum(const uint8_t *bytes, size_t len)
 {
 	uint32_t sum = 0;
@@ -23,7 +23,7 @@ static void put(uint8_t *at, uint16_t value)
 	at[1] = (uint8_t)value;
 }
 
-/* Where TCP begins; 0 if that can't be found. */
+/* Returns the offset of the TCP header, or 0 if it can't be found. */
 static size_t find_tcp(const uint8_t *packet, size_t len)
 {
 	size_t at = 40;

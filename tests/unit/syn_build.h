@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /*
- * syn_build_checksums() - put the checksums right that a packet seems to have
+ * syn_build_checksums() - write right checksums into a packet
  * Of the IPv4 header, and of TCP where the packet is long enough for it; else it does nothing.
  */
 void syn_build_checksums(uint8_t *packet, size_t len);

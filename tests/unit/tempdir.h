@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Makes one below TMPDIR or /tmp; aborts where that can't be. */
+/* Makes a directory below TMPDIR or /tmp; aborts the test if that is impossible. */
 static inline void tempdir_make(char path[static PATH_MAX])
 {
 	const char *base = getenv("TMPDIR");

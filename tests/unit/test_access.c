@@ -60,7 +60,7 @@ static uint32_t random_below(uint32_t limit)
 	return (random_state >> 8) % limit;
 }
 
-/* Addresses that share prefixes: few bits are not zero, and half are IPv4. */
+/* Makes addresses that share prefixes: few of their bits are set, and half of them are IPv4. */
 static struct in6_addr random_address(void)
 {
 	struct in6_addr result = { 0 };
@@ -134,7 +134,7 @@ END_TEST
 
 /* ----- the policy ----- */
 
-/* Where addresses lead in this test: what "own" and so on says, all others elsewhere. */
+/* Tells where addresses lead in this test: those of the table as it says, all others elsewhere. */
 static enum route_kind fake_route(void *arg, const struct in6_addr *where)
 {
 	static const struct {
@@ -229,7 +229,7 @@ static const struct {
 	{ ALLOW "64:ff9b::/96", "64:ff9b::808:808", 80, D },
 	{ ALLOW "64:ff9b::/96 " ALLOW "0.0.0.0/0", "64:ff9b::808:808", 80, A },
 
-	/* our own addresses: only what is for that address alone opens it */
+	/* the host's own addresses, which only a rule for that address alone allows */
 	{ "", "8.8.4.4", 80, D },
 	{ "", "2600::1", 80, D },
 	{ ALLOW "::/0", "8.8.4.4", 80, D },
@@ -379,7 +379,7 @@ START_TEST(contradiction_in_a_file)
 }
 END_TEST
 
-/* A rule for our own address and its neighbour alone is one for a network: it opens the neighbour, not ourselves. */
+/* A rule for the host's own address and its neighbour is a rule for a network: it allows the neighbour, but not the host itself. */
 static const struct {
 	const char *rule, *own;
 } neighbours[] = {

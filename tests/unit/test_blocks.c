@@ -32,7 +32,7 @@ static void take(size_t first, size_t end)
 	}
 }
 
-/* Each @step-th of them, from @first on; their bytes are still what was written. */
+/* Frees each @step-th block from @first on, whose bytes must still be what was written. */
 static void give(size_t first, size_t step)
 {
 	for (size_t i = first; i < COUNT; i += step) {
@@ -58,7 +58,7 @@ START_TEST(all_go_back)
 		ck_assert_uint_le(blocks.slabs, COUNT / (BLOCKS_SLAB_SIZE / SIZE - 1) + 1);
 		give(0, 2);
 		give(1, 2);
-		/* One is kept, so that a client that comes and goes costs no mmap(). */
+		/* One empty slab is kept, so that a client that comes and goes costs no mmap(). */
 		ck_assert_uint_eq(blocks.slabs, 1);
 	}
 	blocks_fini(&blocks);
@@ -82,7 +82,7 @@ START_TEST(holes_are_filled)
 }
 END_TEST
 
-/* Where few remain of many, those that come fill their slabs, and the others are drained. */
+/* When few of many blocks remain, new ones fill the slabs of some, so that the other slabs become empty. */
 START_TEST(few_of_many)
 {
 	size_t slabs;
@@ -93,7 +93,7 @@ START_TEST(few_of_many)
 	for (size_t i = 0; i < COUNT; i++)
 		if (i % 20)
 			blocks_put(&blocks, taken[i]);
-	/* In each is one still in use; perhaps not in the last, in which few were. */
+	/* Each slab has one block in use, except perhaps the last one, which held few. */
 	ck_assert_uint_ge(blocks.slabs, slabs - 1);
 	for (int i = 0; i < 100 * COUNT; i++) {
 		void *block = blocks_get(&blocks);

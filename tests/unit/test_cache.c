@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_cache.c - what is noted is found again, by whom, for how long, and what has to make room */
+/* test_cache.c - what is stored is found again: by which users, for how long, and what is evicted */
 #include "config.h"
 
 #include "client/cache.h"
@@ -269,7 +269,7 @@ START_TEST(each_fact_has_its_end)
 	ck_assert_uint_eq(known("192.0.2.1", LATER + 2), CACHE_COOKIE | CACHE_SILENCE);
 	ck_assert_uint_eq(known("192.0.2.1", LATER + 3), CACHE_SILENCE);
 	ck_assert_uint_eq(known("192.0.2.1", LATER + 4), 0);
-	/* forgetting what isn't known takes no place, and what is known away */
+	/* to remove facts stores nothing for an unknown converter, and removes those of a known one */
 	all.rest.until = NOW;
 	all.cookie.until = INT64_MIN;
 	update("192.0.2.1", CACHE_REST | CACHE_COOKIE, &all);
@@ -295,7 +295,7 @@ START_TEST(nothing_outlives_a_day)
 }
 END_TEST
 
-/* Others may have looked at the clock a little later, but none comes from the future. */
+/* A record may be a little younger than the reader's clock, but one from the future is not believed. */
 START_TEST(clocks)
 {
 	static const int64_t senseless[] = { 0, -1, INT64_MIN, INT64_MAX, INT64_MAX / 2 };
@@ -348,7 +348,7 @@ START_TEST(servers)
 }
 END_TEST
 
-/* Of those that share a bucket the youngest stay, and a server is always there when it was put. */
+/* Of the records that share a bucket the youngest stay, and a server is found right after it was stored. */
 START_TEST(the_oldest_makes_room)
 {
 	enum { COUNT = 4000 };
@@ -437,7 +437,7 @@ END_TEST
 
 static volatile sig_atomic_t handled, wrong;
 
-/* The cookie says who wrote it, so that a mixture would show. */
+/* The cookie names its writer, so that a mixture of two records would be noticed. */
 static void write_and_read(uint8_t who)
 {
 	union sockaddr_ip addr = { .in = { .sin_family = AF_INET, .sin_port = htons(1) } };
@@ -472,7 +472,7 @@ START_TEST(signal_handlers)
 }
 END_TEST
 
-/* Is the process's first thread over? Its number is the process's. */
+/* Tells whether the process's first thread, whose ID is that of the process, has ended. */
 static bool main_is_over(void)
 {
 	char path[64], text[256] = "";
@@ -515,7 +515,7 @@ END_TEST
 
 enum { REFUSED = 42, NOT_PRIVILEGED };
 
-/* What the copy of this program does. Not exit(): a leak check isn't possible there. */
+/* Runs in the copy of this program. It doesn't call exit(), since a leak check is impossible there. */
 static _Noreturn void open_privileged(const char *where)
 {
 	struct cache secure;
@@ -525,7 +525,7 @@ static _Noreturn void open_privileged(const char *where)
 	_exit(cache_open(&secure, where) == -EPERM ? REFUSED : EXIT_FAILURE);
 }
 
-/* A copy of this program that is nobody's, setuid, in a directory that would do for nobody. */
+/* A copy of this program that is setuid to nobody uses no cache, although the directory would be right for nobody. */
 START_TEST(setuid_programs_have_none)
 {
 	char copy[sizeof(directory) + sizeof("/copy")], buf[65536];
@@ -595,7 +595,7 @@ START_TEST(the_youngest_of_two)
 }
 END_TEST
 
-/* What can't be read isn't there, however often it is asked for and whatever the bucket held before. */
+/* A record that can't be read isn't found, however often it is looked up and whatever the bucket held before. */
 START_TEST(a_file_that_has_shrunk)
 {
 	union sockaddr_ip addr = server(1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_cache_file.c - the cache's file: made by many at once, damaged, cut, others', out of reach
+ * test_cache_file.c - the cache's file: made by many processes at once, damaged, cut short, another user's, inaccessible
  *
- * Whatever is wrong with it, the worst is that nothing is found; a signal would fail the test.
+ * Whatever is wrong with it, the worst consequence is that nothing is found; a signal would fail the test.
  */
 #include "config.h"
 
@@ -155,7 +155,7 @@ START_TEST(a_file_is_made_and_no_descriptor_kept)
 }
 END_TEST
 
-/* What a killed process leaves under the name that this one would use. */
+/* A file that a killed process has left under the temporary name that this one would use. */
 START_TEST(temporary_file_in_the_way)
 {
 	char name[sizeof(file) + 16];
@@ -291,7 +291,7 @@ START_TEST(read_only_directory)
 }
 END_TEST
 
-/* A damaged file is replaced, and those who have it mapped keep it. */
+/* A damaged file is replaced; processes that have the old one mapped keep that. */
 START_TEST(every_byte_of_the_header)
 {
 	struct cache_header header;
@@ -324,7 +324,7 @@ START_TEST(every_byte_of_the_header)
 }
 END_TEST
 
-/* Every length of the header's page; beyond it, the size is all that counts. */
+/* The file is cut at every length of the header's page; beyond that page, only its size matters. */
 START_TEST(every_length_before_opening)
 {
 	for (off_t len = 0; len < (off_t)cache_file_size(); len += len < 4200 ? 1 : 97) {
@@ -379,7 +379,7 @@ START_TEST(every_length_while_mapped)
 }
 END_TEST
 
-/* Where in the file the record for @kind is; it is the only one in its bucket. */
+/* Returns the offset in the file of the record for @kind, which is the only one in its bucket. */
 static off_t record_offset(enum cache_kind kind)
 {
 	union sockaddr_ip addr = address(1);
@@ -426,7 +426,7 @@ static void note_everything(const struct cache *cache)
 	ck_assert_int_eq(put(cache, 1), 0);
 }
 
-/* With a damaged byte, whichever, a record isn't found, until it is written anew. */
+/* A record with any byte damaged isn't found until it is written again. */
 START_TEST(every_byte_of_a_record)
 {
 	enum cache_kind kind = (enum cache_kind)_i;
@@ -505,7 +505,7 @@ static bool own_namespace(void)
 	       proc_write("/proc/self/uid_map", users) && proc_write("/proc/self/gid_map", groups);
 }
 
-/* A tmpfs of a few pages in a mount namespace; false where this process may not have one. */
+/* Mounts a tmpfs of a few pages in a mount namespace; returns false where this process has no right to. */
 static bool mount_small(const char *where)
 {
 	return (geteuid() == 0 || own_namespace()) && unshare(CLONE_NEWNS) == 0 &&
@@ -513,7 +513,7 @@ static bool mount_small(const char *where)
 	       mount("tmpfs", where, "tmpfs", 0, "size=16384,mode=700") == 0;
 }
 
-/* A page that can't be had is another SIGBUS for who accesses it directly. */
+/* A page for which the tmpfs has no room would be another SIGBUS upon a direct access. */
 START_TEST(file_system_is_full)
 {
 	char filler[PATH_MAX + 16], page[4096] = "";
@@ -540,7 +540,7 @@ START_TEST(file_system_is_full)
 }
 END_TEST
 
-/* From now on process_vm_readv() and process_vm_writev() say EPERM, as some sandboxes have it. */
+/* Has process_vm_readv() and process_vm_writev() fail with EPERM from now on, as in some sandboxes. */
 static bool forbid_copies(void)
 {
 	struct sock_filter filter[] = {

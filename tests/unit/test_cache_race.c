@@ -42,7 +42,7 @@ static uint64_t random_next(uint64_t *state)
 	return *state * 0x2545f4914f6cdd1d;
 }
 
-/* What a writer notes for @seed, which the reader finds again in info.flags, or in the cookie. */
+/* Makes what a writer stores for @seed; the reader finds the seed in info.flags, or in the cookie. */
 static struct cache_converter facts_of(uint32_t seed)
 {
 	struct cache_converter facts = { .info = { .flags = seed } };
@@ -89,7 +89,7 @@ static pid_t writer_start(uint64_t number)
 	writer(number * UINT64_C(0x9e3779b97f4a7c15) + 1);
 }
 
-/* How many facts of a converter were found; each must be what a writer wrote. */
+/* Returns how many facts of a converter were found; each must be one that a writer wrote. */
 static unsigned int check(const union sockaddr_ip *key, int64_t written)
 {
 	struct cache_converter found, want;

@@ -58,7 +58,7 @@ static struct in6_addr address(const char *text)
 	return sockaddr_ip_in6(&addr);
 }
 
-/* Computed by another implementation of BLAKE2b: other converters have to agree. */
+/* These were computed by another implementation of BLAKE2b, as other converters have to compute the same. */
 static const struct {
 	const char *client;
 	uint64_t epoch;
@@ -81,7 +81,7 @@ START_TEST(known_cookies)
 }
 END_TEST
 
-/* The cookie of one client, shown by another, later, to a converter with other keys. */
+/* The cookie of one client is shown by another client, later, and to a converter with other keys. */
 static const struct {
 	const char *signer, *verifier;
 	const char *from, *by;

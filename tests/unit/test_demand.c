@@ -57,7 +57,7 @@ START_TEST(begins_at_the_share)
 }
 END_TEST
 
-/* Fewer than the share isn't enough, and half of it not at once. */
+/* The demand goes on while the unproven connections are fewer than the share, and below half of it doesn't end at once. */
 START_TEST(ends_when_it_is_calm)
 {
 	struct demand_facts facts;
@@ -124,7 +124,7 @@ START_TEST(cookies)
 }
 END_TEST
 
-/* One that could be ours of before is replaced, unless it may be another converter's. */
+/* A cookie that this converter may have made earlier is replaced, unless another converter may have made it. */
 START_TEST(others_cookies)
 {
 	uint8_t cookie[COOKIES_LEN], wrong[COOKIES_LEN + 4] = { 0 };
@@ -137,7 +137,7 @@ START_TEST(others_cookies)
 }
 END_TEST
 
-/* Another epoch, as after a lifetime: another key signs. That of the one before goes with the next. */
+/* After a lifetime another epoch begins, and another key signs. The key before it is accepted until the next epoch. */
 START_TEST(keys_change)
 {
 	struct demand_settings settings = { .most = 8, .lifetime = 86400 };

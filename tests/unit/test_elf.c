@@ -94,7 +94,7 @@ START_TEST(kind_is_told)
 }
 END_TEST
 
-/* Without its last bytes a file is refused, or told to be what it is with less known of it. */
+/* A file without its last bytes is refused, or recognized with less known of it. */
 START_TEST(every_truncation)
 {
 	struct elf_image image;

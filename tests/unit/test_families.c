@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_families.c - what silences and answers of servers say about their address family */
+/* test_families.c - what silent servers and answering servers tell of their address family */
 #include "config.h"
 
 #include "convertd/policy/families.h"
@@ -68,7 +68,7 @@ START_TEST(first_servers_are_silent)
 	ck_assert(refused(1, AT(101)));
 	ck_assert(!refused(1, AT(111)));
 	ck_assert(!refused(2, AT(101)));
-	/* one that was asked at the same time says nothing more, a later one does */
+	/* a server that was asked at the same time tells nothing more, one that was asked later does */
 	ck_assert(is_silent(3, AT(102)));
 	ck_assert_int_eq(families_state(FAMILY_V6), FAMILY_UNKNOWN);
 	ck_assert(is_silent(2, AT(104)));
@@ -112,7 +112,7 @@ START_TEST(answer_heals)
 }
 END_TEST
 
-/* Silent servers don't count where another has answered since they were asked, nor the same one twice. */
+/* A silent server doesn't count if another one has answered since it was asked, nor does the same one count twice. */
 START_TEST(family_that_works)
 {
 	answers(9, AT(100));
@@ -131,7 +131,7 @@ START_TEST(family_that_works)
 }
 END_TEST
 
-/* Whoever asks for dead servers has no say in which ones are tested. */
+/* A client that asks for dead servers doesn't choose which ones are tested. */
 START_TEST(doubt_is_tested_at_good_servers)
 {
 	union sockaddr_ip good = server(9), tested;

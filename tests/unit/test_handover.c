@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_handover.c - what is known of sockets as text, there and back */
+/* test_handover.c - the state of sockets written as text, and read again */
 #include "config.h"
 
 #include "shim/process/handover_record.h"

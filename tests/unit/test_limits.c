@@ -158,7 +158,7 @@ START_TEST(connections_of_a_client)
 	ck_assert_int_eq(admit(&a[1]), OUTCOME_NONE);
 	enter(&b[0], "10.0.0.2");
 	ck_assert_int_eq(admit(&b[0]), OUTCOME_NONE);
-	/* Two open ones aren't more than twice two: who is served stays served. */
+	/* Two open sessions aren't more than twice two, so a client that is served stays served. */
 	enter(&b[1], "10.0.0.2");
 	ck_assert_int_eq(admit(&b[1]), OUTCOME_LIMIT_CONNECTIONS);
 	ck_assert_uint_eq(limits_members(limits), 5);
@@ -284,7 +284,7 @@ START_TEST(errors_of_all)
 }
 END_TEST
 
-/* Each from an address of its own, as forged ones are: what is remembered doesn't grow. */
+/* Each request comes from an address of its own, as forged ones do; the memory of clients that have left must not grow. */
 START_TEST(flood_of_addresses)
 {
 	const struct limits_settings settings = { .errors = { 2, _i ? 3 : 0 },
@@ -306,14 +306,14 @@ START_TEST(flood_of_addresses)
 		leave_at(&m, 1000);
 		ck_assert_uint_le(limits_clients(limits), LIMITS_IDLE_MAX);
 	}
-	/* All are in one /32, which has half of what all have: one a second. */
+	/* All clients are in one /32, which may have half of all errors: one a second. */
 	ck_assert_int_eq(sent, _i ? 5 : 3 * LIMITS_IDLE_MAX);
 	ck_assert_uint_eq(limits_clients(limits), _i ? 5 : LIMITS_IDLE_MAX);
 	finish();
 }
 END_TEST
 
-/* Counters go by who a session was counted for, also when prefixes become others. */
+/* A session is subtracted where it was added, even if the lengths of prefixes have changed since. */
 START_TEST(reconfigured)
 {
 	struct limits_settings settings = { .pending = { 1, 0 }, .prefix_v4 = 32, .prefix_v6 = 64 };
@@ -403,7 +403,7 @@ static struct in6_addr address_of(const char *text)
 	return sockaddr_ip_in6(&addr);
 }
 
-/* The @i-th of @count prefixes of so many bits, spread over the bits above. */
+/* Returns the @i-th of @count prefixes of that length, spread over the bits above it. */
 static struct in6_addr spread(const char *base, unsigned bits, uint32_t i)
 {
 	struct in6_addr address = address_of(base);
@@ -491,9 +491,9 @@ START_TEST(waiting_ones_first)
 		move(&m[i], LIMITS_WAITING);
 		ck_assert_int_eq(admit(&m[i]), OUTCOME_NONE);
 	}
-	/* The oldest of those that wait, though it is the newcomer's own client's. */
+	/* The oldest waiting session is given up, even if it belongs to the newcomer's own client. */
 	ck_assert(told(&m[1]) && !m[0].woken && !m[2].woken);
-	/* Most have a request again: of the greediest those that wait come first. */
+	/* Most sessions have a request again; of the greediest client, waiting sessions are given up first. */
 	move(&m[2], LIMITS_PENDING);
 	enter(&m[4], "10.0.0.2");
 	ck_assert_int_eq(admit(&m[4]), OUTCOME_NONE);
@@ -523,7 +523,7 @@ START_TEST(open_ones_make_room)
 	enter(&n[0], "10.0.0.1");
 	ck_assert_int_eq(admit(&n[0]), OUTCOME_LIMIT_CONNECTIONS);
 	leave(&n[0]);
-	/* A newcomer from elsewhere: the one on which nothing has moved for longest. */
+	/* For a newcomer from elsewhere, the session that has been idle for longest is given up. */
 	limits_touch(limits, &m[1].member);
 	enter(&n[0], "10.1.0.1");
 	ck_assert_int_eq(admit(&n[0]), OUTCOME_NONE);
@@ -591,7 +591,7 @@ START_TEST(sockets_run_out)
 }
 END_TEST
 
-/* What becomes of one that has been told to go, and changes by itself first. */
+/* A session that was told to end may change its state by itself before it does. */
 START_TEST(told_to_go)
 {
 	const struct limits_settings settings = { .pending.total = 1, .prefix_v4 = 32 };
@@ -715,7 +715,7 @@ START_TEST(memory_of_all)
 	/* What moves is never ended. */
 	hold(&fast, 180 * MB, 100);
 	ck_assert(!fast.woken && !slow.woken);
-	/* Who holds most by far, and stands still now, has less time than who holds little. */
+	/* A session that holds by far the most, and is idle now, has less time than one that holds little. */
 	hold(&fast, 180 * MB, 1999);
 	ck_assert(!fast.woken && !slow.woken);
 	/* It is let off when it has moved. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_log.c - limits of lines, what is told of a session, and the last warnings */
+/* test_log.c - limits of lines, lines of sessions, and the list of the last warnings */
 #include "config.h"
 
 #include "convertd/base/log.h"
@@ -68,7 +68,7 @@ static void *take_many(void *arg)
 	return NULL;
 }
 
-/* Whoever comes, as many pass as may, and each of the others is counted. */
+/* However many lines come, as many pass as may, and each of the others is counted. */
 START_TEST(limit_of_several_threads)
 {
 	pthread_t threads[THREADS];
@@ -137,7 +137,7 @@ START_TEST(record_of_a_transfer)
 }
 END_TEST
 
-/* It came to nothing: what there isn't isn't told. A v4-mapped client is an IPv4 one. */
+/* The line of a session that came to nothing leaves out what there was not. A v4-mapped client is shown as IPv4. */
 START_TEST(record_of_a_refusal)
 {
 	struct record record = make_record();
@@ -188,7 +188,7 @@ START_TEST(record_of_the_longest)
 }
 END_TEST
 
-/* What is logged while @format is in force, on standard error. */
+/* Returns what is logged to standard error while @format is in force. */
 static const char *logged(enum log_format format, const char *message)
 {
 	static char text[16384];
@@ -222,7 +222,7 @@ START_TEST(lines)
 }
 END_TEST
 
-/* Too long a message is cut before it is quoted: the line is valid JSON whatever it was. */
+/* A message that is too long is cut before it is quoted, so that the line is valid JSON in any case. */
 START_TEST(long_lines)
 {
 	char message[12000];
@@ -236,7 +236,7 @@ START_TEST(long_lines)
 }
 END_TEST
 
-/* Nobody waits for a reader; what got lost meanwhile is told when there is one. */
+/* Nothing waits for a reader of the log; how many lines got lost is reported once there is one. */
 START_TEST(nobody_reads)
 {
 	static char text[1 << 16];

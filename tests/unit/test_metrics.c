@@ -31,7 +31,7 @@ static struct status make_status(void)
 	return status;
 }
 
-/* What one of status.h's functions writes about @status, until forget(). */
+/* Returns what one of status.h's functions writes about @status; forget() frees it. */
 static const char *write_with(void (*function)(FILE *out, const struct status *status),
 			      const struct status *status)
 {
@@ -170,7 +170,7 @@ static void *count(void *arg)
 	return NULL;
 }
 
-/* Two threads in each of two: nothing is lost, whether they share or not. */
+/* Two threads count in each of two structures; no count is lost, whether they share one or not. */
 START_TEST(threads)
 {
 	static struct metrics own[2];

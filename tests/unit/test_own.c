@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_own.c - addresses that lead to this host without being on it */
+/* test_own.c - addresses by which this host is reached, although no interface has them */
 #include "config.h"
 
 #include "convertd/base/log.h"

@@ -14,7 +14,7 @@
 
 static const struct elf_facts library = { .is64 = true, .machine = 62, .libc = ELF_LIBC_GLIBC };
 
-/* A dynamically linked program, with the given things otherwise. */
+/* Describes a dynamically linked program that differs as given. */
 #define ELF(...) { .is64 = true, .machine = 62, .loader = LOADER, .libc = ELF_LIBC_GLIBC, \
 		   .needs_libc = true, __VA_ARGS__ }
 
@@ -131,7 +131,7 @@ START_TEST(details_are_told)
 }
 END_TEST
 
-/* Paths as long as can be are cut, and what is wrong is said. */
+/* The longest paths are cut in messages, and these still say what is wrong. */
 START_TEST(long_paths)
 {
 	struct program program = { .count = 2 };

@@ -9,7 +9,7 @@
 #include <check.h>
 #include <linux/tcp.h>
 
-/* What Linux answers, header for header: see the captures of test_convertd_reflection.py. */
+/* The headers of what Linux answers, as the captures of test_convertd_reflection.py show them. */
 static const struct {
 	unsigned options, mss; /* as TCP_INFO has them */
 	unsigned data;         /* bytes in the SYN */
@@ -60,7 +60,7 @@ START_TEST(bytes_on_the_wire)
 }
 END_TEST
 
-/* TCP: SYN+ACKs as TCP_SYNCNT has them, and the room. MPTCP: as many as the deadline lets by, and a reset. */
+/* On TCP, as many SYN+ACKs as TCP_SYNCNT allows, and the room. On MPTCP, those that are sent until the deadline, and a reset. */
 START_TEST(never_more_than_three_times)
 {
 	struct proof proof = read_proof(_i);
@@ -79,7 +79,7 @@ START_TEST(never_more_than_three_times)
 }
 END_TEST
 
-/* The answer leaves before the third ACK, as it always did: a Linux client's SYN pays for it. */
+/* The answer is sent before the third ACK: the SYN of a Linux client is long enough to allow for it. */
 START_TEST(room_for_an_answer)
 {
 	struct proof proof = read_proof(3);

@@ -61,7 +61,7 @@ static void setup(void)
 	ck_assert_ptr_nonnull(scratch);
 }
 
-/* The same with plain TCP and pipes: what is much is spliced. */
+/* The same on plain TCP with pipes, where large transfers are spliced. */
 static void setup_pipes(void)
 {
 	setup();
@@ -82,7 +82,7 @@ static void teardown(void)
 	free(scratch);
 }
 
-/* Whatever has become of the relay, one pipe is at hand and no other there. */
+/* However the relay has ended, one pipe is kept for the next and no other is open. */
 static void teardown_pipes(void)
 {
 	teardown();
@@ -92,7 +92,7 @@ static void teardown_pipes(void)
 	ck_assert_uint_eq(pipes.count, 0);
 }
 
-/* Bytes that are kept because the other side didn't take them. */
+/* Returns how many bytes are kept because the other side hasn't taken them. */
 static size_t kept(enum relay_end from)
 {
 	const struct relay_flow *flow = &relay.flow[from];
@@ -156,7 +156,7 @@ START_TEST(prepended_goes_first)
 	ck_assert_int_eq(relay_prepend(&relay, RELAY_DOWNSTREAM, (const uint8_t *)"two ", 4), 0);
 	ck_assert_int_eq(relay_prepend(&relay, RELAY_DOWNSTREAM, NULL, 0), 0);
 	put(server, "three");
-	/* Nothing is written to a socket that has not been said to be writable. */
+	/* No byte is written to a socket that isn't known to be writable. */
 	relay.side[RELAY_DOWNSTREAM].readable = true;
 	ck_assert_int_eq(relay_run(&relay, scratch), RELAY_WAIT);
 	expect_nothing(client);
@@ -177,14 +177,14 @@ START_TEST(half_close)
 	expect(client, "still here");
 	shutdown(server, SHUT_WR);
 	ck_assert_int_eq(run(), RELAY_DONE);
-	/* The relay has no more use for its sockets: the last FIN comes of their end. */
+	/* The relay has ended and its sockets are closed, which sends the last FIN. */
 	close(relay.side[RELAY_UPSTREAM].fd);
 	relay.side[RELAY_UPSTREAM].fd = -1;
 	expect(client, "");
 }
 END_TEST
 
-/* The server doesn't read: little is kept here, and the client is stopped. All arrives in the end. */
+/* While the server doesn't read, little is kept in the relay and the client has to wait. All bytes arrive in the end. */
 START_TEST(back_pressure)
 {
 	static uint8_t block[65536];
@@ -221,7 +221,7 @@ START_TEST(back_pressure)
 }
 END_TEST
 
-/* The server goes while a pipe has bytes for it; the relay ends with them, or they are dropped. */
+/* A pipe holds bytes for the server when that resets the connection (1), or when the relay is ended (0). They are dropped. */
 START_TEST(reset_with_bytes_in_hand)
 {
 	static uint8_t block[65536];
@@ -240,7 +240,7 @@ START_TEST(reset_with_bytes_in_hand)
 }
 END_TEST
 
-/* Where all pipes are in use, or none can be had, bytes are copied. */
+/* Bytes are copied if all pipes are in use or none can be made. */
 START_TEST(pipes_are_few)
 {
 	struct relay_pipe *others[2] = { relay_pipe_get(&pipes), relay_pipe_get(&pipes) };
@@ -272,7 +272,7 @@ START_TEST(reset_by_server)
 }
 END_TEST
 
-/* A failure that writing meets first: what the server had said is passed on all the same. */
+/* A write fails before a read does; the bytes that the server had sent are passed on all the same. */
 START_TEST(answer_before_a_reset)
 {
 	put(server, "go away");
@@ -292,7 +292,7 @@ START_TEST(reset_by_client_after_its_fin)
 }
 END_TEST
 
-/* However much there is, one run moves no more than its share. */
+/* One run moves no more than its share, however many bytes there are. */
 START_TEST(share_of_a_round)
 {
 	static uint8_t block[RELAY_SCRATCH_SIZE], sink[RELAY_SCRATCH_SIZE];
@@ -323,7 +323,7 @@ static unsigned segments_sent(int fd)
 	return info.tcpi_segs_out;
 }
 
-/* What is known to be the end goes out with the last bytes, on plain TCP (1); else as it comes. */
+/* If the end is known, the FIN goes out with the last bytes on plain TCP (1); otherwise when it comes. */
 START_TEST(the_end_goes_with_the_last_bytes)
 {
 	int to = relay.side[RELAY_UPSTREAM].fd;
@@ -341,7 +341,7 @@ START_TEST(the_end_goes_with_the_last_bytes)
 }
 END_TEST
 
-/* What was prepended, the first bytes and the end are one segment (1), where all of it is there. */
+/* Prepended bytes, the first bytes of the stream and the FIN are one segment (1) if all of them are there. */
 START_TEST(the_first_bytes_go_with_what_was_prepended)
 {
 	int to = relay.side[RELAY_UPSTREAM].fd;
@@ -363,7 +363,7 @@ START_TEST(the_first_bytes_go_with_what_was_prepended)
 }
 END_TEST
 
-/* The server has gone with a reset behind its bytes, or without any: all that was there arrives. */
+/* The server resets the connection behind its bytes, or without any; all that it has sent arrives. */
 START_TEST(reset_behind_what_was_prepended)
 {
 	ck_assert_int_eq(relay_prepend(&relay, RELAY_DOWNSTREAM, (const uint8_t *)"answer", 6), 0);
@@ -424,7 +424,7 @@ START_TEST(urgent_data)
 }
 END_TEST
 
-/* What splice() has said of a socket, the socket doesn't say again. */
+/* An error that splice() has returned is not reported by the socket again. */
 START_TEST(reset_in_bulk)
 {
 	relay.flow[RELAY_UPSTREAM].bulk = true;
@@ -433,7 +433,7 @@ START_TEST(reset_in_bulk)
 }
 END_TEST
 
-/* Bytes of the server's side are lost: whatever the client sends then, no byte goes behind them. */
+/* Once the server's side has failed, and bytes are lost, no later byte of the client is written to it. */
 START_TEST(nothing_goes_to_a_side_that_has_failed)
 {
 	put(client, "more");
@@ -520,7 +520,7 @@ START_TEST(capped_in_bits)
 }
 END_TEST
 
-/* No write is more than a segment, and no room is no write at all. */
+/* No write is longer than a segment, and without room nothing is written. */
 START_TEST(capped_by_segments)
 {
 	relay_cap(&relay, RELAY_UPSTREAM, 95, 40, 5);
@@ -534,7 +534,7 @@ START_TEST(capped_by_segments)
 }
 END_TEST
 
-/* Where much was expected, one byte has come: it arrives, too. */
+/* One byte comes where many were expected, and arrives as well. */
 START_TEST(one_byte_in_bulk)
 {
 	for (int i = 0; i < 3; i++) {
@@ -547,7 +547,7 @@ START_TEST(one_byte_in_bulk)
 }
 END_TEST
 
-/* What the other side doesn't take yet stays where it is, behind what was prepended. */
+/* Bytes that the other side doesn't take yet stay in the socket, behind those that were prepended. */
 START_TEST(nothing_is_read_for_a_side_that_is_full)
 {
 	ck_assert_int_eq(relay_prepend(&relay, RELAY_DOWNSTREAM, (const uint8_t *)"one ", 4), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_relay_watch.c - when a relay on which too little moves is given up */
+/* test_relay_watch.c - when a relay is given up because too few bytes move */
 #include "config.h"
 
 #include "convertd/relay/relay_watch.h"
@@ -110,7 +110,7 @@ START_TEST(stalled_socket)
 }
 END_TEST
 
-/* Looks come now and then: what is over is over when nobody looked just at that moment. */
+/* The watch looks only now and then; a time that has passed in between counts as passed. */
 START_TEST(looked_at_late)
 {
 	static const struct relay_watch_settings settings = { .idle_ms = 100 };
@@ -121,7 +121,7 @@ START_TEST(looked_at_late)
 }
 END_TEST
 
-/* As much one way as the other has moved, which is not nothing. */
+/* As many bytes have moved in one direction as in the other, and not none. */
 START_TEST(as_much_both_ways)
 {
 	static const struct relay_watch_settings settings = { .idle_ms = 100 };

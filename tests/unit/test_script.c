@@ -44,7 +44,7 @@ START_TEST(other_text_is_no_script)
 }
 END_TEST
 
-/* Every length, each in a buffer of its size, with what the line would be too long for. */
+/* Tries every length, each in a buffer of exactly its size. */
 START_TEST(long_line)
 {
 	char text[2 * SCRIPT_LINE_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_settings.c - the command line and the configuration file: what is right, and what is said */
+/* test_settings.c - the command line and the configuration file: which settings are valid, and the messages about others */
 #include "config.h"
 
 #include "convertd/base/log.h"
@@ -90,7 +90,7 @@ START_TEST(user_is_looked_up)
 	struct problems problems = { 0 };
 	struct settings *settings = settings_read(3, argv, &problems);
 
-	/* For root alone: after a reload, others may not have the rights to ask. */
+	/* This is reported to root only: after a reload, others may lack the right to look. */
 	if (geteuid() != 0) {
 		ck_assert_str_eq(settings->user.name, "no-such-user");
 		settings_destroy(settings);
@@ -155,7 +155,7 @@ START_TEST(what_is_told_and_where)
 }
 END_TEST
 
-/* What both say counts as the command line has it, wherever --config stands; lists grow. */
+/* The command line overrides the file, wherever --config stands; lists have the entries of both. */
 START_TEST(command_line_counts)
 {
 	static const char *const arguments[] = { "--connect-timeout", "5", "--listen",
@@ -280,7 +280,7 @@ START_TEST(all_that_is_wrong_is_told)
 }
 END_TEST
 
-/* A value that doesn't count must be right all the same: the next start may be without. */
+/* A value that is overridden must be valid all the same, since it may count at the next start. */
 START_TEST(overridden_value_is_checked)
 {
 	static const char *const arguments[] = { "--connect-timeout=5", NULL };

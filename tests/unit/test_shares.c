@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_shares.c - the heap, against a search of all; nested prefixes, against counting anew; what this host's memory comes to */
+/* test_shares.c - the heap against a search of all entries; nested prefixes against a new count; shares of this host's memory */
 #include "config.h"
 
 #include "common/sockaddr.h"
@@ -120,7 +120,7 @@ START_TEST(greediest_is_as_counted)
 			ck_assert_ptr_null(most);
 			continue;
 		}
-		/* On the way up, none of the others below the same prefix has more. */
+		/* Checks, level by level, that no other prefix below the same one has more. */
 		for (const struct shares_node *node = most; node->parent; node = node->parent) {
 			uint64_t sum = 0;
 			bool right = true; /* an assertion costs a system call */

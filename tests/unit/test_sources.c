@@ -33,7 +33,7 @@ static union sockaddr_ip address(const char *text)
 	return out;
 }
 
-/* What a client's connections to a server come from, as text without a port. */
+/* Returns the source address of a client's connections to a server, as text without a port. */
 static const char *source_of(const struct sources *sources, const char *client, const char *server)
 {
 	static char text[INET6_ADDRSTRLEN];
@@ -51,7 +51,7 @@ static const char *source_of(const struct sources *sources, const char *client, 
 	return text;
 }
 
-/* The index of a client's source among addresses 192.0.2.0 to 192.0.2.255. */
+/* Returns the index of a client's source among the addresses 192.0.2.0 to 192.0.2.255. */
 static int host_of(const struct sources *sources, unsigned client)
 {
 	char text[32];
@@ -76,7 +76,7 @@ START_TEST(kept)
 
 		snprintf(client, sizeof(client), "198.51.100.%u", i);
 		strcpy(first, source_of(sources, client, "203.0.113.1"));
-		/* Whatever the server and the client's port, and in another process. */
+		/* The source is the same for any server and any port of the client, and in another process. */
 		ck_assert_str_eq(source_of(sources, client, "203.0.113.99:80"), first);
 		ck_assert_str_eq(source_of(again, client, "203.0.113.1"), first);
 		strcat(client, ":40000");
@@ -114,7 +114,7 @@ START_TEST(shares)
 }
 END_TEST
 
-/* Who doesn't have an address that comes or goes keeps its own. */
+/* A client keeps its source unless that is removed, or a new one takes its place. */
 START_TEST(changes)
 {
 	static const char *const before[] = { "192.0.2.1", "192.0.2.2", "192.0.2.4/30", NULL };
@@ -152,7 +152,7 @@ START_TEST(keyed)
 }
 END_TEST
 
-/* Sources of the server's family count, whatever the client's is. */
+/* The server's family selects the sources, whatever the client's family is. */
 START_TEST(families)
 {
 	static const char *const v4[] = { "192.0.2.1", NULL };
@@ -182,7 +182,7 @@ START_TEST(preserved)
 	ck_assert_int_eq(sources_choose(sources, &mapped, &server, &out), SOURCES_CLIENT);
 	ck_assert_int_eq(out.sa.sa_family, AF_INET);
 	ck_assert(sockaddr_ip_equal(&out, &client));
-	/* The family is another, or the address is good for one link, or this host, only. */
+	/* These have another family, or are usable on one link or on this host only. */
 	server = address("2001:db8:9::1");
 	ck_assert_int_eq(sources_choose(sources, &client, &server, &out), SOURCES_ANY);
 	ck_assert_str_eq(source_of(sources, "2001:db8:5::1", "203.0.113.1"), "192.0.2.1");

@@ -194,7 +194,7 @@ static void put16(uint8_t *at, size_t value)
 	at[1] = (uint8_t)value;
 }
 
-/* 60 kB of records whose owners have as many labels and pointers as there may be. */
+/* Makes 60 kB of records whose owners have the largest number of labels and pointers. */
 START_TEST(costly_response_is_read_soon)
 {
 	enum { RECORDS = 5000, NAMES = 126, FIRST = 23, DATA_LEN = 4 * NAMES };
@@ -226,7 +226,7 @@ START_TEST(costly_response_is_read_soon)
 }
 END_TEST
 
-/* A record whose owner is a chain of so many pointers to the root. */
+/* Makes a record whose owner is a chain of so many pointers to the root. */
 static int parse_chain(size_t pointers)
 {
 	uint8_t response[600] = "\x4a\x1d\x85\x80\0\0\0\2";
@@ -268,7 +268,7 @@ START_TEST(service_names)
 }
 END_TEST
 
-/* Answers the numbers of a list, and notes what they had to be below. */
+/* The numbers that scripted() returns one after the other, and the limits that it was called with. */
 struct script {
 	uint32_t numbers[8], limits[8];
 	size_t calls;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_syn_packet.c - SYNs from packets: what is read, refused, and changed */
+/* test_syn_packet.c - SYNs from packets: which SYNs are read, refused, and how they are changed */
 #include "bytes.h"
 #include "run.h"
 #include "syn_build.h"
@@ -123,7 +123,7 @@ START_TEST(what_the_header_does_not_count)
 }
 END_TEST
 
-/* Each bit that is wrong is noticed, but those that no checksum covers (IPv6's first and seventh byte …). */
+/* Each wrong bit is noticed, except those that no checksum covers (IPv6's first and seventh byte …). */
 START_TEST(damaged)
 {
 	struct bytes bytes = packet(good[_i].hex);
@@ -281,7 +281,7 @@ START_TEST(removes_mp_capable)
 }
 END_TEST
 
-/* In the urgent pointer, and nothing else but the checksum changes. */
+/* The mark is put into the urgent pointer; nothing else changes but the checksum. */
 START_TEST(marks)
 {
 	struct bytes bytes = packet(V4 PORTS ISN "c002 faf0 0000 0000 " MSS "01" SACK_OK MP_CAPABLE

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_syscall_filter.c - what the filter for system calls lets through, refuses, and punishes */
+/* test_syscall_filter.c - which system calls the filter permits, refuses, and ends the process for */
 #include "config.h"
 
 #include "convertd/privilege/syscall_filter.h"
@@ -29,7 +29,7 @@
 
 static enum syscall_filter_role role = SYSCALL_FILTER_WARD;
 
-/* Check's own end of a process takes calls that the filter hasn't: so each try has a process of its own. */
+/* Check ends its processes by calls that the filter doesn't permit, so each try has a process of its own. */
 static int try_filtered(bool (*attempt)(void))
 {
 	pid_t pid = fork();
@@ -192,7 +192,7 @@ static bool (*const unknown[])(void) = { name_host,	start_io_uring, start_by_clo
 					 make_memory_executable, write_file, signal_others,
 					 change_limits, attach_filter, use_strange_operations };
 
-/* As an older kernel would say it: whoever knows another way takes that. */
+/* The call fails as on an older kernel, so that its caller falls back to another one. */
 START_TEST(what_it_does_not_know)
 {
 	ck_assert_int_eq(try_filtered(unknown[_i]), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_warden.c - what the main process takes for right, and what it permits */
+/* test_warden.c - which messages the main process accepts, and which calls it permits */
 #include "config.h"
 
 #include "convertd/base/fdpass.h"
@@ -234,7 +234,7 @@ static size_t count_open(void)
 	return count;
 }
 
-/* Descriptors that nobody wants are closed, and a message that is too long is none. */
+/* Unexpected descriptors are closed, and a message that is too long is refused. */
 START_TEST(descriptors)
 {
 	int pair[2], passed, twice[2] = { 0, 1 };

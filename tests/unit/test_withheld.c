@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_hold_table.c - SYNs that are withheld, let go, found by their connections, or by nobody */
+/* test_withheld.c - SYNs that are withheld and released, and then found by their connections, or not */
 #include "run.h"
 
 #include "convertd/session/withheld.h"
@@ -117,7 +117,7 @@ START_TEST(life)
 }
 END_TEST
 
-/* Source and destination, addresses and ports: each makes another connection. */
+/* Addresses and ports of source and destination: another value of any of them is another connection. */
 START_TEST(whole_key)
 {
 	struct syn_packet_flow flow = flow_of(1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_wrapper.c - commands and libraries that have a say in LD_PRELOAD, and where ours goes in it */
+/* test_wrapper.c - commands and libraries that set LD_PRELOAD, and where libconvert.so is put in it */
 #include "config.h"
 
 #include "convertize/wrapper.h"

@@ -124,7 +124,7 @@ static void enter(struct slot *slot, enum phase phase)
 	slot->sent = 0;
 }
 
-/* Returns bytes sent (0: no room), or -1 with slot->error. */
+/* Returns how many bytes were sent (0: the socket takes none), or -1 with slot->error. */
 static ssize_t slot_send(struct slot *slot, const uint8_t *data, size_t len)
 {
 	ssize_t put = send(slot->handle.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -186,7 +186,7 @@ static void response_is_there(struct slot *slot)
 	}
 }
 
-/* Bytes of the stream behind the replies to all steps. */
+/* Takes bytes of the stream that are behind the replies to all steps. */
 static enum outcome take_response(struct slot *slot, const uint8_t *data, size_t len)
 {
 	uint64_t left = options->payload.response - slot->received;
@@ -225,7 +225,7 @@ static enum outcome run_step_out(struct slot *slot)
 	return OUTCOME_GO_ON;
 }
 
-/* As libconvert.so does: the reply if it is there, else what the kernel tells of the SYN+ACK. */
+/* Does as libconvert.so: reads the reply if it is there, and asks the kernel about the SYN+ACK otherwise. */
 static enum outcome run_synack(struct slot *slot)
 {
 	const int confirmed = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
@@ -312,7 +312,7 @@ static enum outcome run_connect(struct slot *slot)
 	return OUTCOME_GO_ON;
 }
 
-/* Of a large request, what has left the send buffer: that may be much less than was written. */
+/* Counts how much of a large request has left the send buffer, which may be much less than was written. */
 static void count_acknowledged(struct slot *slot)
 {
 	int unsent = 0;
@@ -378,7 +378,7 @@ static enum outcome run_response(struct slot *slot)
 	return take_response(slot, scratch, (size_t)got);
 }
 
-/* Nothing is to come but the end of the stream. */
+/* Expects the end of the stream and nothing else. */
 static enum outcome run_end(struct slot *slot)
 {
 	ssize_t got;
@@ -403,7 +403,7 @@ _Static_assert(sizeof(phases) / sizeof(phases[0]) == PHASE_COUNT, "a function fo
 
 static void slot_open(struct slot *slot);
 
-/* The connection is over: the next one. */
+/* Ends the connection and opens the next one. */
 static void slot_end(struct slot *slot, enum outcome outcome)
 {
 	int64_t now = loop_now();
@@ -570,7 +570,7 @@ static bool is_over(void)
 				    : running == 0 && opened_count >= options->connections;
 }
 
-/* All connections are open and idle: says so, and waits for the end of the standard input. */
+/* Reports that all connections are open and idle, and waits for the end of the standard input. */
 static void hold(void)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };

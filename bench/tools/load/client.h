@@ -28,7 +28,7 @@ struct client_options {
 };
 
 /*
- * client_run() - does it, and prints what came of it as a JSON object
+ * client_run() - runs the load, and prints the results as a JSON object
  * Returns the exit status: 0 even if connections failed, which is part of the result; 1 if nothing
  * happened for long.
  */

@@ -23,7 +23,7 @@ struct loop_handle {
 
 void loop_init(void);
 
-/* Takes in handle->fd; handle->run is called whenever something has happened to it. */
+/* Adds handle->fd to the loop, which calls handle->run upon each event. */
 void loop_add(struct loop_handle *handle);
 
 /* Closes handle->fd. It is not run any more. */

@@ -33,10 +33,10 @@ int payload_head_read(struct payload_request *request, const uint8_t head[static
 /* The pattern from @offset on; PAYLOAD_CHUNK bytes of it can be read there. */
 const uint8_t *payload_at(uint64_t offset);
 
-/* Are these the bytes from @offset on? */
+/* Tells whether these are the bytes of the pattern from @offset on. */
 bool payload_matches(const uint8_t *data, size_t len, uint64_t offset);
 
-/* How much of what is left one write takes. */
+/* Returns how many of the bytes that are left one write is given. */
 static inline size_t payload_chunk(uint64_t left)
 {
 	return left < PAYLOAD_CHUNK ? (size_t)left : PAYLOAD_CHUNK;

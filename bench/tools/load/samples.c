@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* samples.c - durations, all of them, and what they come to */
+/* samples.c - collects durations and computes their quantiles */
 #include "samples.h"
 
 #include <err.h>

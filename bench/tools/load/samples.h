@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* samples.h - durations, all of them, and what they come to */
+/* samples.h - collects durations and computes their quantiles */
 #ifndef LOAD_SAMPLES_H
 #define LOAD_SAMPLES_H
 

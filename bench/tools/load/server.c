@@ -34,7 +34,7 @@ static bool has_request(const struct served *served)
 	return served->received >= PAYLOAD_HEAD && served->received == served->request.request;
 }
 
-/* What came in: the head of a request, then the rest of it. Returns false if it is neither. */
+/* Takes bytes of a request, first its head and then the rest. Returns false if they are neither. */
 static bool take(struct served *served, const uint8_t *data, size_t len)
 {
 	while (served->received < PAYLOAD_HEAD && len) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * way.h - the ways to a server: what a client says to a proxy before the stream is its own
+ * way.h - the ways to a server: the messages between client and proxy in front of the application's stream
  *
  * A way is a number of steps; each sends bytes that are known beforehand and waits for a reply. A
  * direct connection, or one to a proxy that knows where to go, has none.

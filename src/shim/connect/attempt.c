@@ -20,6 +20,7 @@
 #include "client/converters_choice.h"
 #include "client/converters_cookies.h"
 #include "client/converters_facts.h"
+#include "client/exchange.h"
 #include "shim/wait/deadlines.h"
 #include "shim/connect/liveness.h"
 #include "shim/system/log.h"
@@ -29,7 +30,6 @@
 #include "shim/connect/others.h"
 #include "shim/socket/paths.h"
 #include "shim/connect/replace.h"
-#include "client/servers.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>
@@ -167,17 +167,15 @@ static int message_send(struct conn *conn, int fd, int flags, const union sockad
 	return ret;
 }
 
-/*
- * May the request go into the SYN? Data that isn't taken costs a connection its Multipath TCP. And data in an MPTCP SYN
- * makes downloads over several paths slower than over one, unless the converter corrects its window: on a
- * way that could have several, it is told first.
- */
+/* May the request go into the SYN: ride_syn_data()? Whether there may be several paths is looked at where that matters only. */
 static bool wants_syn_data(const struct conn *conn, int fd)
 {
-	if (conn->attempt.ride == CONN_RIDE_MPTCP || !converters_take_syn_data(conn->attempt.converter))
-		return false;
-	return !conn->socket.mptcp || converters_corrects_windows(settings, conn->attempt.converter) ||
-	       !paths_may_be_several(fd, &conn->attempt.addr);
+	enum ride_syn_data may = ride_syn_data(conn->attempt.ride, conn->socket.mptcp,
+					       converters_take_syn_data(conn->attempt.converter),
+					       converters_corrects_windows(settings, conn->attempt.converter));
+
+	return may == RIDE_SYN_DATA_ALWAYS ||
+	       (may == RIDE_SYN_DATA_ON_ONE_PATH && !paths_may_be_several(fd, &conn->attempt.addr));
 }
 
 /* The SYN, with as much of the message as fits. Returns 0 or -errno. */
@@ -228,13 +226,6 @@ static void attempt_at_server(struct conn *conn, const union sockaddr_ip *server
 	conn->attempt = (struct attempt){ .addr = *server };
 }
 
-/* Would a Multipath TCP connection that is one at its SYN+ACK stay one? Who sets CONVERT_WITHHOLDING says so. */
-static bool is_trusted(const struct conn *conn)
-{
-	return !conn->socket.mptcp || settings->withheld_ms > 0 ||
-	       converters_mptcp(conn->attempt.converter) == CACHE_MPTCP_HOLDS;
-}
-
 /*
  * The SYN is gone. On a Multipath TCP socket its answer says whether it is one. And if all of the message went
  * with it, to a converter that withholds such SYNs, then its SYN+ACK may say that the server was
@@ -247,7 +238,7 @@ static void synack_expect(struct conn *conn)
 	conn->attempt.withheld_ms = (uint16_t)converters_withholds_ms(settings, conn->attempt.converter);
 	conn->attempt.confirmable = conn->attempt.withheld_ms && !conn->attempt.ask_info && conn->attempt.syn_data &&
 			    !conn->attempt.want_output && !conn->socket.streamed && !conn_is_shared(conn) &&
-			    is_trusted(conn);
+			    (!conn->socket.mptcp || exchange_keeps_mptcp(settings, conn->attempt.converter));
 	if (attempt_wants_output(&conn->attempt))
 		watch_mask(conn);
 }
@@ -365,15 +356,15 @@ void attempt_adopt(struct conn *conn, struct convert_span cookie, enum conn_phas
 	deadlines_set(conn, atomic_load(&conn->deadline));
 }
 
-int attempt_anew(struct conn *conn, int fd, enum conn_ride ride)
+int attempt_anew(struct conn *conn, int fd, enum ride ride)
 {
 	const int64_t ends = conn->attempt.ends;
 	int ret;
 
-	ret = socket_fit(conn, fd, &conn->attempt.addr, ride != CONN_RIDE_TCP);
+	ret = socket_fit(conn, fd, &conn->attempt.addr, ride != RIDE_TCP);
 	if (ret < 0)
 		return ret;
-	conn->attempt.ride = conn->socket.mptcp ? ride : CONN_RIDE_TCP;
+	conn->attempt.ride = conn->socket.mptcp ? ride : RIDE_TCP;
 	ret = attempt_again(conn, fd);
 	liveness_go_on(conn, ends);
 	watch_resume(conn);
@@ -457,21 +448,15 @@ bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *s
 	return converters_choose(settings, &query, &addr, &refusal->verdict, &refusal->reason) >= 0;
 }
 
-/* Whether the server speaks Multipath TCP is asked once, by those who could use it directly. */
-static bool wants_mptcp(const struct conn *conn)
-{
-	return settings->bypass_mptcp && converters_take_mptcp(conn->attempt.converter) &&
-	       servers_mptcp(&conn->call.peer) == HANDSHAKE_SERVER_UNKNOWN && conn->socket.mptcp;
-}
-
-/* Asks the converter by a socket that fits. Returns the phase to go on in, or -errno. */
+/* Asks conn.converter, by a socket that fits. Returns the phase to go on in, or -errno. */
 static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 {
+	const struct handshake_ask ask = exchange_ask(settings, conn->attempt.converter, &conn->call.peer,
+						      conn->socket.mptcp, conn->attempt.cookie_number);
 	int ret;
 
-	conn->attempt.ask_mptcp = wants_mptcp(conn);
-	/* Who asks isn't told by the SYN+ACK: no question where the user has answered it. */
-	conn->attempt.ask_info = !converters_is_proven(conn->attempt.converter) && settings->withheld_ms <= 0;
+	conn->attempt.ask_mptcp = ask.mptcp;
+	conn->attempt.ask_info = ask.info;
 	if (may_hold && wants_syn_data(conn, fd)) {
 		ret = hold(conn, fd);
 		if (ret < 0)
@@ -493,7 +478,7 @@ static int ask(struct conn *conn, int fd, bool may_hold)
 
 	if (ret < 0)
 		return ret;
-	conn->attempt.ride = conn->socket.mptcp ? CONN_RIDE_MPTCP_SYN : CONN_RIDE_TCP;
+	conn->attempt.ride = conn->socket.mptcp ? RIDE_MPTCP_SYN : RIDE_TCP;
 	ret = ask_fitted(conn, fd, may_hold);
 	watch_resume(conn);
 	return ret;

@@ -54,7 +54,7 @@ int attempt_send_unclaimed(const struct conn *conn, int fd);
  * attempt_anew() - ask the same converter in a safer way, over another socket where that takes one
  * After attempt_disconnect(). The converter's deadline goes on. Returns 0 or -errno.
  */
-int attempt_anew(struct conn *conn, int fd, enum conn_ride ride);
+int attempt_anew(struct conn *conn, int fd, enum ride ride);
 
 /*
  * attempt_bypass() - connect to the server itself over Multipath TCP, which it is known to speak

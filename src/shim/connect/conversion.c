@@ -14,13 +14,12 @@
 
 #include "shim/connect/conversion.h"
 
+#include "client/exchange.h"
 #include "client/handshake.h"
 #include "convert/convert.h"
 #include "shim/connect/attempt.h"
 #include "common/clock.h"
-#include "client/converters_cookies.h"
 #include "client/converters_facts.h"
-#include "client/converters_refusals.h"
 #include "shim/wait/deadlines.h"
 #include "shim/socket/early.h"
 #include "shim/connect/liveness.h"
@@ -39,36 +38,14 @@
 /* Longer than Linux tries to connect (tcp_syn_retries 6: 127 s), which is what converters do. */
 #define SERVER_PATIENCE_SECONDS 150
 
+/* In these, what is sent before the server has answered is early data, which follows the request. */
+#define PHASES_TAKING_EARLY (PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(EARLY_DIRECT))
+
 static const struct settings *settings;
 
 void conversion_steps_init(const struct settings *kept)
 {
 	settings = kept;
-}
-
-/*
- * The converter has said how it would serve the same request: with a cookie, without an option. Or it
- * may without the cookie that it has once given: it will give a new one then.
- */
-static bool remedy_take(struct conn *conn, const struct handshake_step *told)
-{
-	if (told->fault == HANDSHAKE_FAULT_REFUSED)
-		return !conn->attempt.cookie_asked &&
-		       converters_forget_cookie(conn->attempt.converter, conn->attempt.cookie_number);
-	switch (told->remedy) {
-	case HANDSHAKE_REMEDY_NONE:
-		break;
-	case HANDSHAKE_REMEDY_COOKIE:
-		if (conn->attempt.cookie_asked || !converters_learn_cookie(conn->attempt.converter, told->cookie))
-			break;
-		conn->attempt.cookie_asked = true;
-		return true;
-	case HANDSHAKE_REMEDY_NO_OPTION:
-		converters_note_no_mptcp(conn->attempt.converter);
-		conn->attempt.ask_mptcp = false;
-		return true;
-	}
-	return false;
 }
 
 /* A reset, and the same request again, on the same descriptor. */
@@ -119,40 +96,31 @@ static int response_judge(const struct conn *conn, int fd, uint8_t response[CONV
 	}
 }
 
-/*
- * The SYN+ACK of a Multipath TCP attempt is there: is it one? Data of the SYN that wasn't taken is
- * sent again without a mapping, so that the connection would fall back in a moment; so it does if the SYN was
- * sent again, which then has no data, whatever the SYN+ACK acknowledges (Linux 6.18). A request that was
- * taken is answered in any case, and an error without MP_CAPABLE: doc/private-tlvs.md. Returns false,
- * with how to begin anew in @ride, if it isn't.
- */
-static bool synack_holds(struct conn *conn, int fd, const struct tcp_info *info, enum conn_ride *ride)
+/* The SYN+ACK of a Multipath TCP attempt is there: ride_goes_on(). */
+static bool synack_holds(struct conn *conn, int fd, const struct tcp_info *info, enum ride *ride)
 {
+	const struct ride_synack seen = {
+		.syn_data = conn->attempt.syn_data,
+		.acknowledged = info->tcpi_options & TCPI_OPT_SYN_DATA,
+		.sent_again = info->tcpi_total_retrans,
+		.fallen_back = !conn->attempt.syn_data && mptcpinfo_has_fallen_back(fd),
+	};
+
 	conn->attempt.synack_due = false;
-	*ride = CONN_RIDE_MPTCP;
-	if (conn->attempt.syn_data)
-		return (info->tcpi_options & TCPI_OPT_SYN_DATA) && !info->tcpi_total_retrans;
-	*ride = CONN_RIDE_TCP;
-	return !mptcpinfo_has_fallen_back(fd);
+	return ride_goes_on(&seen, ride);
 }
 
-/*
- * Has the SYN+ACK said that the server was reached (doc/private-tlvs.md)? The converter has taken the
- * request out of the SYN, and left timestamps in it. If nothing has come yet,
- * that stays to be seen.
- */
+/* Has the SYN+ACK said that the server was reached: ride_confirms()? Before it has come, that stays to be seen. */
 static bool is_confirmed(struct conn *conn, int fd, const struct tcp_info *info)
 {
-	const int wanted = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
-	int64_t limit = clock_ns_of(&conn->call.started) + conn->attempt.withheld_ms * CLOCK_NS_PER_MS;
 	bool confirmable = conn->attempt.confirmable;
 
 	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_SYN_SENT)
 		return false;
 	conn->attempt.confirmable = false;
 	if (confirmable && info->tcpi_state != TCPINFO_CLOSE &&
-	    (info->tcpi_options & wanted) == wanted && clock_ns() < limit && !conn->call.shut &&
-	    !conn_is_shared(conn) && !(conn->socket.mptcp && mptcpinfo_has_fallen_back(fd)))
+	    ride_confirms(info->tcpi_options, conn->attempt.withheld_ms, clock_ns_of(&conn->call.started), clock_ns()) &&
+	    !conn->call.shut && !conn_is_shared(conn) && !(conn->socket.mptcp && mptcpinfo_has_fallen_back(fd)))
 		return true;
 	watch_mask(conn); /* the response has to be waited for */
 	return false;
@@ -179,14 +147,14 @@ static bool is_patient(const struct conn *conn)
 /* A part of the response has come: what is missing is the converter's to send, in however small pieces. */
 static enum conn_phase wait_for_rest(struct conn *conn, int fd)
 {
-	struct handshake_step why = handshake_on_silence(false);
+	struct handshake_step why;
 
 	if (conn_is_confirmed(conn))
 		return CONN_CONFIRMED;
 	if (!deadlines_is_over(conn) ||
 	    (is_patient(conn) && liveness_speaks(conn, fd, (unsigned int)settings->timeout_ms)))
 		return attempt_phase(&conn->attempt);
-	converters_doubt(conn->attempt.converter);
+	why = exchange_silent(conn->attempt.converter, &conn->call.peer, false);
 	return settle_converter_failed(conn, fd, &why);
 }
 
@@ -205,10 +173,7 @@ static enum conn_phase still_waiting(struct conn *conn, int fd)
 		return attempt_phase(&conn->attempt);
 	if (liveness == LIVENESS_GONE)
 		return settle_on_error(conn, fd, ECONNRESET);
-	converters_doubt(conn->attempt.converter);
-	if (liveness == LIVENESS_ALIVE)
-		converters_silent(conn->attempt.converter, &conn->call.peer);
-	why = handshake_on_silence(liveness == LIVENESS_ALIVE);
+	why = exchange_silent(conn->attempt.converter, &conn->call.peer, liveness == LIVENESS_ALIVE);
 	return settle_converter_failed(conn, fd, &why);
 }
 
@@ -261,19 +226,19 @@ static enum conn_phase step_failed(struct conn *conn, int fd, const struct hands
 		return settle_unreached(conn, fd, told);
 	if (told->fault != HANDSHAKE_FAULT_PROTOCOL)
 		converters_proved(conn->attempt.converter);
-	if (!conn_has(conn, CONN_WROTE) && remedy_take(conn, told))
+	if (!conn_has(conn, CONN_WROTE) && exchange_take_remedy(conn->attempt.converter, conn->attempt.cookie_number, told,
+						 &conn->attempt.cookie_asked, &conn->attempt.ask_mptcp))
 		return ask_again(conn, fd);
 	if (told->fault != HANDSHAKE_FAULT_SERVER)
 		return settle_converter_failed(conn, fd, told);
-	if (told->rest)
-		converters_refused(conn->attempt.converter, &conn->call.peer, told->rest);
+	exchange_failed(conn->attempt.converter, &conn->call.peer, told);
 	return settle_failed(conn, fd, told->error, told->reason);
 }
 
 /* What the SYN+ACK says, where that is due. Returns false if the attempt is over: @phase is what comes of it. */
 static bool step_synack(struct conn *conn, int fd, struct tcp_info *info, enum conn_phase *phase)
 {
-	enum conn_ride ride;
+	enum ride ride;
 
 	if (!conn->attempt.synack_due && !conn->attempt.confirmable)
 		return true;
@@ -440,11 +405,15 @@ static enum conn_phase let_syn_go(struct conn *conn, int fd, size_t *taken)
 				      send_with_syn(conn, fd);
 }
 
-/* Of a shared socket only the SYN's owner can tell whose bytes are the first. */
+/*
+ * Of a shared socket only the SYN's owner can tell whose bytes are the first. A server that is asked itself gets the application's
+ * bytes from the kernel: they must not follow a request.
+ */
 bool conversion_takes_early(const struct conn *conn)
 {
 	return conn_phase(conn) == CONN_HELD ||
-	       (conn_is_pending(conn) && (conn_has(conn, CONN_TOLD_CONNECTED) || conn_has(conn, CONN_TOLD_WRITABLE)) &&
+	       (conn_in(conn, PHASES_TAKING_EARLY) &&
+		(conn_has(conn, CONN_TOLD_CONNECTED) || conn_has(conn, CONN_TOLD_WRITABLE)) &&
 		!conn->early.bytes && !conn_is_shared(conn));
 }
 
@@ -455,7 +424,7 @@ size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov,
 	size_t taken = 0;
 	bool held;
 
-	if (!conn_claim(conn, PHASE(HELD) | PHASES_PENDING, &claim))
+	if (!conn_claim(conn, PHASE(HELD) | PHASES_TAKING_EARLY, &claim))
 		return 0;
 	phase = claim.from;
 	held = phase == CONN_HELD; /* no longer if another thread has let the SYN go a moment ago */

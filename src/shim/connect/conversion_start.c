@@ -4,6 +4,7 @@
 
 #include "shim/connect/conversion.h"
 
+#include "client/exchange.h"
 #include "client/policy.h"
 #include "shim/connect/attempt.h"
 #include "shim/connect/liveness.h"
@@ -12,7 +13,6 @@
 #include "shim/system/next.h"
 #include "shim/system/sockopt.h"
 #include "shim/connect/replace.h"
-#include "client/servers.h"
 #include "shim/connect/settle.h"
 #include "client/user_cache.h"
 #include "shim/wait/watch.h"
@@ -79,8 +79,7 @@ static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 /* Is it better reached without a converter, over Multipath TCP all the way (Section 5.1)? */
 static bool is_bypassed(const struct conn *conn, const union sockaddr_ip *server)
 {
-	return settings->bypass_mptcp && servers_mptcp(server) == HANDSHAKE_SERVER_MPTCP &&
-	       (conn->socket.mptcp || replace_may_be_mptcp(conn));
+	return exchange_bypasses(settings, server) && (conn->socket.mptcp || replace_may_be_mptcp(conn));
 }
 
 /* Nothing was begun: it is as before, and the kernel's if the caller goes on. */

@@ -9,7 +9,7 @@
  * reason is a converter that is reached by the other family only.
  *
  * Why not the other way, an MPTCP socket from socket() on: Linux loses bytes on MPTCP sockets that have
- * fallen back to TCP (DESIGN.md), so whatever goes past us (io_uring, system calls of
+ * fallen back to TCP (doc/kernel-mptcp-fallback-overlap.md), so whatever goes past us (io_uring, system calls of
  * one's own) and whatever can't be replaced must be a TCP socket. This way round, what can't be done
  * costs a connection its second network, and never a byte.
  *

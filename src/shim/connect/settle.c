@@ -18,7 +18,7 @@
 #include "shim/connect/attempt.h"
 #include "common/clock.h"
 #include "client/converters_facts.h"
-#include "client/converters_refusals.h"
+#include "client/exchange.h"
 #include "shim/wait/deadlines.h"
 #include "shim/socket/early.h"
 #include "shim/connect/liveness.h"
@@ -119,18 +119,15 @@ static bool cannot_begin_anew(const struct conn *conn)
 	return conn_has(conn, CONN_WROTE) || conn_is_confirmed(conn);
 }
 
-enum conn_phase settle_anew(struct conn *conn, int fd, enum conn_ride ride)
+enum conn_phase settle_anew(struct conn *conn, int fd, enum ride ride)
 {
 	char text[SOCKADDR_STRLEN];
 	int ret;
 
 	log_line("converter %s: %s", sockaddr_ip_format(&conn->attempt.addr, text),
-		 ride == CONN_RIDE_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
+		 ride == RIDE_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
 					 "data in the SYN was not taken, asked behind the handshake");
-	if (ride == CONN_RIDE_TCP)
-		converters_note_mptcp(conn->attempt.converter, CACHE_MPTCP_LOST);
-	else
-		converters_note_syn_data(conn->attempt.converter, false);
+	exchange_ride_failed(conn->attempt.converter, ride);
 	if (cannot_begin_anew(conn))
 		return connection_lost(conn, fd, "Multipath TCP was lost behind the handshake");
 	liveness_end(conn, fd);
@@ -144,14 +141,10 @@ enum conn_phase settle_done(struct conn *conn, int fd, const struct handshake_st
 {
 	/* What is lost behind the handshake shows in the first bytes from the converter. */
 	if (conn->socket.mptcp && mptcpinfo_has_fallen_back(fd))
-		return settle_anew(conn, fd, CONN_RIDE_TCP);
-	if (conn->socket.mptcp)
-		converters_note_mptcp(conn->attempt.converter, CACHE_MPTCP_HOLDS);
+		return settle_anew(conn, fd, RIDE_TCP);
 	if (!response_take(fd, told->length))
 		return connection_lost(conn, fd, "the response can't be taken off the stream");
-	converters_served(conn->attempt.converter, &conn->call.peer, told);
-	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
-		servers_note_mptcp(&conn->call.peer, told->server_mptcp);
+	exchange_done(conn->attempt.converter, &conn->call.peer, told, conn->socket.mptcp);
 	if (!conn_is_confirmed(conn))
 		log_converted(conn, fd, false);
 	settle_let_go(conn, fd);
@@ -246,10 +239,7 @@ enum conn_phase settle_converter_failed(struct conn *conn, int fd, const struct 
 	log_line("converter %s: %s, left alone for %u s%s",
 		 sockaddr_ip_format(&conn->attempt.addr, text), why->reason, why->rest,
 		 why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
-	if (why->fault == HANDSHAKE_FAULT_REFUSED)
-		converters_refused(conn->attempt.converter, &conn->call.peer, why->rest);
-	else
-		converters_rest(conn->attempt.converter, why->rest);
+	exchange_failed(conn->attempt.converter, &conn->call.peer, why);
 	if (conn_has(conn, CONN_WROTE)) /* what was written is with the converter */
 		return settle_failed(conn, fd, why->error, why->reason);
 	conn->call.tried |= 1u << conn->attempt.converter;

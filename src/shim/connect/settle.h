@@ -23,7 +23,7 @@ void settle_let_go(struct conn *conn, int fd);
  * The same converter is asked anew by @ride, as long as the application has done nothing with the connection
  * that can't be done again; it fails otherwise, since a socket that has fallen back to TCP loses bytes.
  */
-enum conn_phase settle_anew(struct conn *conn, int fd, enum conn_ride ride);
+enum conn_phase settle_anew(struct conn *conn, int fd, enum ride ride);
 
 /* The server itself was asked over Multipath TCP, which it turns out not to speak: over TCP, then. */
 enum conn_phase settle_bypass_lost(struct conn *conn, int fd);

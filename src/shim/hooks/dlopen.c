@@ -2,9 +2,8 @@
 /*
  * dlopen.c - dlopen(3) with RTLD_DEEPBIND
  *
- * dlopen() looks at its return address for who calls it: that one's RUNPATH and $ORIGIN count. So the
- * entry is written in assembly language, as syscall()'s is: without RTLD_DEEPBIND, or where the caller
- * matters, it is a jump with the return address as it was.
+ * dlopen() takes its return address for the library that calls it, whose RUNPATH and $ORIGIN count. So the entry is written in
+ * assembly language: without RTLD_DEEPBIND, or where the caller matters, it is a jump that leaves the return address as it was.
  */
 #include "config.h"
 

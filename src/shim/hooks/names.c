@@ -90,31 +90,32 @@ HOOK(int, getsockname, (int fd, struct sockaddr *addr, socklen_t *len))
 	return name_answer(&name, addr, len);
 }
 
-static int peer_as_ipv4(int fd, struct sockaddr *addr, socklen_t *len)
-{
-	union sockaddr_ip name;
-
-	if (name_ask(next.getpeername, fd, &name) < 0)
-		return -1;
-	name_as_ipv4(&name);
-	return name_answer(&name, addr, len);
-}
-
+/*
+ * What the kernel says is only good if no other thread has begun a connection in between, or ended one: it may be the
+ * converter's name.
+ */
 HOOK(int, getpeername, (int fd, struct sockaddr *addr, socklen_t *len))
 {
 	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
 	union sockaddr_ip connected;
+	enum conn_phase phase;
+	int ret;
 
 	if (!conn)
 		return next.getpeername(fd, addr, len);
-	if (conn_phase(conn) == CONN_HELD)
-		return name_answer(conn_peer(conn), addr, len);
-	if (conn_is_pending(conn) && phase_in(conversion_progress(conn, fd), PHASES_PENDING))
-		return conn_has(conn, CONN_TOLD_CONNECTED) ? name_answer(conn_peer(conn), addr, len) : hook_result(-ENOTCONN);
-	if (!conn_in(conn, PHASE(DONE) | PHASES_CONFIRMED))
-		return conn->socket.shown_ipv4 ? peer_as_ipv4(fd, addr, len) : next.getpeername(fd, addr, len);
-	/* The kernel is asked first: after a reset it says ENOTCONN. */
-	if (name_ask(next.getpeername, fd, &connected) < 0)
+	do {
+		if (conn_phase(conn) == CONN_HELD)
+			return name_answer(conn_peer(conn), addr, len);
+		if (conn_is_pending(conn) && phase_in(conversion_progress(conn, fd), PHASES_PENDING))
+			return conn_has(conn, CONN_TOLD_CONNECTED) ? name_answer(conn_peer(conn), addr, len) : hook_result(-ENOTCONN);
+		phase = conn_phase(conn);
+		ret = name_ask(next.getpeername, fd, &connected);
+	} while (conn_phase(conn) != phase || phase == CONN_HELD || conn_is_pending(conn));
+	if (ret < 0) /* of one that was converted, too: it has been reset */
 		return -1;
-	return name_answer(conn_peer(conn), addr, len);
+	if (phase_in(phase, PHASE(DONE) | PHASES_CONFIRMED))
+		connected = *conn_peer(conn);
+	else if (conn->socket.shown_ipv4)
+		name_as_ipv4(&connected);
+	return name_answer(&connected, addr, len);
 }

@@ -6,6 +6,7 @@
 #include "shim/connect/conversion.h"
 #include "shim/connect/dissolve.h"
 #include "shim/hooks/hook.h"
+#include "shim/hooks/socket.h"
 #include "shim/process/leave.h"
 #include "shim/system/next.h"
 #include "shim/connect/replace.h"
@@ -27,11 +28,9 @@ static bool is_tcp(int domain, int type, int protocol)
 	       (protocol == 0 || protocol == IPPROTO_TCP);
 }
 
-HOOK(int, socket, (int domain, int type, int protocol))
+int socket_made(int fd, int domain, int type, int protocol, uint32_t generation)
 {
-	uint32_t generation = conn_generation();
 	int saved_errno = errno;
-	int fd = next.socket(domain, type, protocol);
 	struct conn *conn;
 
 	if (fd < 0 || !conversion_enabled() || !is_tcp(domain, type, protocol))
@@ -41,6 +40,13 @@ HOOK(int, socket, (int domain, int type, int protocol))
 		conn_mark_made(conn, generation);
 	errno = saved_errno;
 	return fd;
+}
+
+HOOK(int, socket, (int domain, int type, int protocol))
+{
+	uint32_t generation = conn_generation();
+
+	return socket_made(next.socket(domain, type, protocol), domain, type, protocol, generation);
 }
 
 static int connect_again(struct conn *conn, int fd, bool blocking);
@@ -259,14 +265,7 @@ HOOK(int, shutdown, (int fd, int how))
 
 HOOK(int, close, (int fd))
 {
-	struct conn *conn = conn_attentive(fd);
-	int saved_errno = errno;
-
-	if (conn) {
-		leave_by_close(conn, fd);
-		errno = saved_errno;
-	}
-	conn_forget(fd);
+	leave_by_close(fd);
 	return next.close(fd);
 }
 
@@ -304,14 +303,38 @@ static int dup_followed(int fd, int to, int ret)
 	return ret;
 }
 
+/*
+ * Another thread may be in the middle of a step of the connection that @to has: it would go on with the socket that takes its
+ * place. So the conn is claimed while that happens. Who claims it later sees by the cookie that @to is another socket's.
+ * Returns the conn that is to be released, or NULL.
+ */
+static struct conn *overwrite_begin(int fd, int to, struct conn_claim *claim)
+{
+	struct conn *conn = fd == to ? NULL : conn_attentive(to);
+
+	return conn && conn_is_owner() && conn_claim(conn, PHASES_UNFINISHED, claim) ? conn : NULL;
+}
+
 HOOK(int, dup2, (int fd, int to))
 {
-	return dup_followed(fd, to, next.dup2(fd, to));
+	struct conn_claim claim;
+	struct conn *conn = overwrite_begin(fd, to, &claim);
+	int ret = next.dup2(fd, to);
+
+	if (conn)
+		conn_release(conn, claim.from, &claim);
+	return dup_followed(fd, to, ret);
 }
 
 HOOK(int, dup3, (int fd, int to, int flags))
 {
-	return dup_followed(fd, to, next.dup3(fd, to, flags));
+	struct conn_claim claim;
+	struct conn *conn = overwrite_begin(fd, to, &claim);
+	int ret = next.dup3(fd, to, flags);
+
+	if (conn)
+		conn_release(conn, claim.from, &claim);
+	return dup_followed(fd, to, ret);
 }
 
 static int fcntl_followed(int fd, int command, void *arg)

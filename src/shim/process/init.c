@@ -68,7 +68,7 @@ __attribute__((constructor)) static void init(void)
 	static struct settings settings;
 
 	next_bind();
-	beneath_bind(&next);
+	beneath_bind();
 	if (beneath_is_libc((uintptr_t)clock_gettime))
 		clock_source = clock_gettime;
 	conn_init();

@@ -53,10 +53,15 @@ static void leave(struct conn *conn, int fd, int ms)
 		conversion_progress(conn, fd);
 }
 
-void leave_by_close(struct conn *conn, int fd)
+void leave_by_close(int fd)
 {
-	if (atomic_load(&conn->refs) == 1 && conn_is_owner())
+	struct conn *conn = conn_attentive(fd);
+	int saved_errno = errno;
+
+	if (conn && atomic_load(&conn->refs) == 1 && conn_is_owner())
 		leave(conn, fd, closing_ms(conn, fd));
+	errno = saved_errno;
+	conn_forget(fd);
 }
 
 struct closing {

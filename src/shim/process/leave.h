@@ -6,11 +6,12 @@
 #include "shim/socket/conn.h"
 
 /*
- * leave_by_close() - the application closes a descriptor of @conn
- * Takes the response off the stream of a connection that the application has used already. Learns from
- * one that was made without a converter in hope of Multipath TCP.
+ * leave_by_close() - the application closes @fd
+ * To be called before the kernel closes it, for any descriptor. Of the last descriptor of a connection that the application has
+ * used already the response is taken off the stream, which may take up to OTHERS_FINISH_MS. The conn of @fd is forgotten. A
+ * second call for the same close changes nothing. errno stays as it was.
  */
-void leave_by_close(struct conn *conn, int fd);
+void leave_by_close(int fd);
 
 /* The process ends, or becomes another program: leave_by_close() for those that this closes and that need it. */
 enum leave_which { LEAVE_ALL, LEAVE_CLOEXEC };

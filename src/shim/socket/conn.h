@@ -21,6 +21,7 @@
 #ifndef SHIM_CONN_H
 #define SHIM_CONN_H
 
+#include "client/ride.h"
 #include "common/sockaddr.h"
 #include "shim/socket/early.h"
 #include "shim/socket/phase.h"
@@ -31,16 +32,6 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <time.h>
-
-/*
- * How a converter is asked. Each ride is safer than the one before: where one shows that it would leave a
- * Multipath TCP socket that has fallen back to TCP, the connection is begun anew by the next one.
- */
-enum conn_ride {
-	CONN_RIDE_MPTCP_SYN, /* Multipath TCP, the request in the SYN where that may be */
-	CONN_RIDE_MPTCP,     /* Multipath TCP, the request behind the handshake */
-	CONN_RIDE_TCP,
-};
 
 /* What passes between the application and a connection, beside the phase. All of it is forgotten in IDLE. */
 enum conn_note {
@@ -119,7 +110,7 @@ struct conn_call {
 struct attempt {
 	union sockaddr_ip addr;  /* where the SYN went */
 	uint8_t converter;       /* index of the converter that was asked */
-	enum conn_ride ride;     /* how it is asked */
+	enum ride ride;          /* how it is asked */
 	bool ask_info;           /* the request asks what the converter supports */
 	bool ask_mptcp;          /* the request asks for Multipath TCP towards the server */
 	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */

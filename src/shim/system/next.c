@@ -5,7 +5,7 @@
  * Until the constructor has called next_bind(), each entry of the table is a function of this file, raw_NAME(), that
  * makes the system call by an instruction. next_bind() then replaces each entry by what the dynamic linker finds behind
  * our library, and leaves those alone that nobody defines. After that the table doesn't change any more, so that it is
- * read without a lock. (beneath.c wraps entries of other preloaded libraries before the constructor returns.)
+ * read without a lock.
  */
 #include "config.h"
 
@@ -371,7 +371,6 @@ RAW_LATE(int, vdprintf, (int fd, const char *format, va_list args), (fd, format,
 RAW_LATE(int, __vdprintf_chk, (int fd, int flag, const char *format, va_list args),
 	 (fd, flag, format, args), next.vdprintf(fd, format, args))
 
-#if RAWCALL_OWN
 static long raw_syscall(long number, ...)
 {
 	long args[6];
@@ -381,23 +380,8 @@ static long raw_syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		args[i] = va_arg(list, long);
 	va_end(list);
-	return rawcall(number, args[0], args[1], args[2], args[3], args[4], args[5]);
+	return RAWCALL(number, args[0], args[1], args[2], args[3], args[4], args[5]);
 }
-
-long (*next_syscall)(long number, ...) = raw_syscall;
-
-static void bind_syscall(void)
-{
-	void *found = dlsym(RTLD_NEXT, "syscall");
-
-	if (found)
-		memcpy(&next_syscall, &found, sizeof(found));
-}
-#else
-static void bind_syscall(void)
-{
-}
-#endif
 
 #define NEXT_RAW(ret, name, params) .name = raw_##name,
 struct next_functions next = { NEXT_FUNCTIONS(NEXT_RAW) };
@@ -434,5 +418,4 @@ void next_bind(void)
 		memcpy(&next.name, &found, sizeof(found));
 	NEXT_FUNCTIONS(NEXT_BIND)
 #undef NEXT_BIND
-	bind_syscall();
 }

@@ -44,6 +44,7 @@ typedef off_t native_off_t;
 	X(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len))        \
 	X(int, shutdown, (int fd, int how))                                                        \
 	X(int, close, (int fd))                                                                    \
+	X(long, syscall, (long number, ...))                                                       \
 	X(int, close_range, (unsigned int first, unsigned int last, int flags))                    \
 	X(void, closefrom, (int first))                                                            \
 	X(int, dup, (int fd))                                                                      \
@@ -136,9 +137,6 @@ int next_dup_now(int fd, int to, int flags);
  * makes MPTCP sockets of TCP ones.
  */
 int next_socket_now(int domain, int type, int protocol);
-
-/* The function behind the hook syscall(). It isn't in the table because a hook written in assembly jumps to it. */
-extern long (*next_syscall)(long number, ...);
 
 /* next_bind() - fills the table with what the dynamic linker finds behind each hook. Called once, by the constructor. */
 void next_bind(void);

@@ -7,8 +7,7 @@
  * The scene says what each call's descriptor is: closed, pipe, unix, beside (unix, while a connection is pending
  * elsewhere), or a socket on its way to ADDRESS: idle, pending, answered (pending until the kernel has seen an answer,
  * the converter's), held (its SYN waits for data), refused (which nobody was told yet), over (which was told), connected.
- * NTH OF: only every row of so many, from the NTH on. The transcript must be the same with the shim and without it. Built
- * a second time as bad_syscalls, which calls everything through syscall(2).
+ * NTH OF: only every row of so many, from the NTH on. The transcript must be the same with the shim and without it.
  */
 #include "config.h"
 

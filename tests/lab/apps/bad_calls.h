@@ -28,10 +28,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifdef THROUGH_SYSCALL
-#include "through_syscall.h"
-#endif
-
 /* The compiler sees that these calls are wrong. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wstringop-overflow"

@@ -12,9 +12,7 @@
 
 #define MANY 100000
 
-#ifndef THROUGH_SYSCALL
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t bytes);
-#endif
 
 static const struct timespec soon = { 0, 1000000 };
 
@@ -82,10 +80,8 @@ static void rows_poll(void)
 	ROW(ppoll(asked(fd), 1, nonsense(), NULL));
 	ROW(ppoll(asked(fd), (nfds_t)-1, &soon, NULL));
 	ROW(ppoll(asked(fd), 1, sealed(edge_copy(&soon, sizeof(soon))), NULL));
-#ifndef THROUGH_SYSCALL
 	ROWS(__poll_chk((struct pollfd *)(void *)bad.at, 1, 1, 8));
 	ROWS(__poll_chk((struct pollfd *)(void *)bad.at, 2, 1, 8));
-#endif
 }
 
 static int instance(int fd)
@@ -183,12 +179,6 @@ static struct timespec *spec_of(long ns)
 	return &time;
 }
 
-#ifndef THROUGH_SYSCALL
-#define SELECT(nfds, in, out, except, time) select(nfds, in, out, except, time)
-#elif defined(SYS_select)
-#define SELECT(nfds, in, out, except, time) as_int(syscall(SYS_select, nfds, in, out, except, time))
-#endif
-#ifdef SELECT
 static void rows_select(void)
 {
 	static const int counts[] = { -1, 0, 8, 63, 64, 65, 1024, 1025, 5000, 1 << 20, INT32_MAX };
@@ -199,28 +189,23 @@ static void rows_select(void)
 
 		snprintf(text, sizeof(text), "%d", nfds);
 		scene_detail(text);
-		ROWS(SELECT(nfds, (fd_set *)(void *)bad.at, NULL, NULL, time_of(1000)));
-		ROWS(SELECT(nfds, NULL, NULL, (fd_set *)(void *)bad.at, time_of(1000)));
-		ROWS(SELECT(nfds, set_at_edge(fd, 128), (fd_set *)(void *)bad.at, NULL, time_of(1000)));
+		ROWS(select(nfds, (fd_set *)(void *)bad.at, NULL, NULL, time_of(1000)));
+		ROWS(select(nfds, NULL, NULL, (fd_set *)(void *)bad.at, time_of(1000)));
+		ROWS(select(nfds, set_at_edge(fd, 128), (fd_set *)(void *)bad.at, NULL, time_of(1000)));
 		for (size_t room = 1; room <= 256; room *= 2) {
-			ROW(SELECT(nfds, set_at_edge(fd, room), NULL, NULL, time_of(1000)));
-			ROW(SELECT(nfds, NULL, set_at_edge(fd, room), NULL, time_of(1000)));
+			ROW(select(nfds, set_at_edge(fd, room), NULL, NULL, time_of(1000)));
+			ROW(select(nfds, NULL, set_at_edge(fd, room), NULL, time_of(1000)));
 		}
-		ROW(SELECT(nfds, set_high(fd, 300, 128), NULL, NULL, time_of(1000)));
-		ROW(SELECT(nfds, set_high(fd, 300, 40), NULL, NULL, time_of(1000)));
-		ROW(SELECT(nfds, set_high(fd, 1000, 128), set_at_edge(fd, 128), NULL, time_of(1000)));
-		ROW(SELECT(nfds, set_at_edge(fd, 128), sealed(set_at_edge(fd, 128)), NULL, time_of(1000)));
+		ROW(select(nfds, set_high(fd, 300, 128), NULL, NULL, time_of(1000)));
+		ROW(select(nfds, set_high(fd, 300, 40), NULL, NULL, time_of(1000)));
+		ROW(select(nfds, set_high(fd, 1000, 128), set_at_edge(fd, 128), NULL, time_of(1000)));
+		ROW(select(nfds, set_at_edge(fd, 128), sealed(set_at_edge(fd, 128)), NULL, time_of(1000)));
 		scene_detail("");
 	}
-	ROWS(SELECT(64, set_at_edge(fd, 8), NULL, NULL, some(bad)));
-	ROW(SELECT(64, set_at_edge(fd, 8), NULL, NULL, time_of(-1)));
-	ROW(SELECT(64, NULL, set_at_edge(fd, 8), NULL, sealed(edge_copy(time_of(1000), sizeof(struct timeval)))));
+	ROWS(select(64, set_at_edge(fd, 8), NULL, NULL, some(bad)));
+	ROW(select(64, set_at_edge(fd, 8), NULL, NULL, time_of(-1)));
+	ROW(select(64, NULL, set_at_edge(fd, 8), NULL, sealed(edge_copy(time_of(1000), sizeof(struct timeval)))));
 }
-#else
-static void rows_select(void)
-{
-}
-#endif
 
 /* What a call has left of set_of(), and @ret. */
 static long left_of(const fd_set *set, int ret)
@@ -240,13 +225,7 @@ static void rows_pselect(void)
 	ROW(pselect(1 << 20, set_at_edge(fd, 128), NULL, NULL, spec_of(1000000), NULL));
 	ROW(pselect(64, set_at_edge(fd, 8), NULL, NULL, spec_of(-1), NULL));
 	ROW(pselect(64, set_at_edge(fd, 8), NULL, NULL, sealed(edge_copy(&soon, sizeof(soon))), NULL));
-#ifdef THROUGH_SYSCALL
-	ROWS(syscall(SYS_pselect6, 64, set_at_edge(fd, 8), NULL, NULL, spec_of(1000000), bad.at));
-	ROWS(syscall(SYS_pselect6, 64, set_at_edge(fd, 8), NULL, NULL, spec_of(1000000), &(const void *[]){ bad.at, (void *)8 }));
-	ROWS(syscall(SYS_pselect6, 64, set_at_edge(fd, 8), NULL, NULL, spec_of(1000000), &(const void *[]){ bad.at, (void *)9 }));
-#else
 	ROWS(pselect(64, set_at_edge(fd, 8), NULL, NULL, &soon, (const sigset_t *)(void *)bad.at));
-#endif
 }
 
 /* What stands behind a set that is shorter than told is neither looked at nor changed. */
@@ -266,11 +245,6 @@ void rows_sets(void)
 	rows_behind();
 }
 
-#ifdef THROUGH_SYSCALL
-void rows_starts(void)
-{
-}
-#else
 #define PROGRAM "/bin/true"
 
 /* Variables, and then one that is bad; or an end that isn't there. */
@@ -329,4 +303,3 @@ void rows_starts(void)
 	ROW(posix_spawn(child(), PROGRAM, NULL, NULL, endless(), list(NULL)));
 	ROW(posix_spawnp(child(), "true", NULL, NULL, arguments(), endless()));
 }
-#endif

@@ -6,7 +6,7 @@
         run(["wget", "-q", "-O", run.path("file"), "http://%s/file" % NAME])
         run.holds("file", SIZE)
 
-The function says what the application does and what must come of it, in either run. Besides, the server's kernel counts the
+The function says what the application does and what must come of it, in either run. In addition, the server's kernel counts the
 connections that reach it. In the first run neither shim nor converter may have seen any of them; in the second the shim must
 have converted as many, and the converter carried as many, with so many bytes at least: nothing goes past the converter.
 """
@@ -29,7 +29,7 @@ REFUSED_PORT = 9999  # nothing listens there; not the lab's port 9, which browse
 
 
 class Run:
-    """One of the two runs. Called with a command, it runs that on the client as Host.run() does.
+    """Represents one of the two runs. Called with a command, it runs that on the client as Host.run() does.
 
     server: what the server's function returned. directory: empty at first, and the application's home.
     converted: is it the one under the shim?
@@ -41,7 +41,7 @@ class Run:
         self.converted = converted
         self.directory = os.path.join(lab.directory, "converted" if converted else "direct")
         os.mkdir(self.directory)
-        # as in a user's session: after the first connection all processes know that the converter withholds SYNs
+        # as in a user's session, where all processes know after the first connection that the converter withholds SYNs
         common = {"HOME": self.directory, "XDG_RUNTIME_DIR": self.path("runtime"), "LC_ALL": "C.UTF-8"}
         os.mkdir(self.path("runtime"), 0o700)
         self.env = lab.converted(**common) if converted else common
@@ -93,7 +93,7 @@ def _set_names(lab):
 
 
 def _sessions(lab, converter):
-    """[bytes both ways, …] of the connections to the server that the converter has carried to their end."""
+    """Returns [bytes in both directions, …] of the connections to the server that the converter has relayed to their end."""
     lines = re.findall(r" to (\S+):(\d+): (\d+) bytes up, (\d+) down", converter.log_text())
     ours = (lab.server.addr4, "[%s]" % lab.server.addr6)
     return [int(up) + int(down) for server, port, up, down in lines

@@ -10,7 +10,7 @@ SRCDIR = os.path.abspath(os.environ.get("CONVERT_SRCDIR") or os.path.join(os.pat
 
 
 def _candidates():
-    """Build directories, the likeliest first: as told, where we are, the source tree, build* in and beside it."""
+    """Yields build directories, the likeliest first: CONVERT_BUILDDIR, the current one, the source tree, build* in it and beside it."""
     told = os.environ.get("CONVERT_BUILDDIR")
     if told:
         return [told]
@@ -21,7 +21,7 @@ def _candidates():
 
 
 def _is_ours(place):
-    """Is it a build of this source tree, and has it the lab's own program?"""
+    """Tells whether it is a build of this source tree and has linkem, the lab's own program."""
     if not os.access(os.path.join(place, "linkem"), os.X_OK):
         return False
     if os.environ.get("CONVERT_BUILDDIR"):
@@ -69,19 +69,19 @@ class Build:
     def shim_env(self, **variables):
         """The environment of an application under the shim, with these variables added.
 
-        What it learns is lost with it, unless XDG_RUNTIME_DIR or CONVERT_CACHE says where it is kept.
+        What the shim learns is lost when the application ends, unless XDG_RUNTIME_DIR or CONVERT_CACHE says where it is kept.
 
         SANITIZER_PRELOAD (as configure found it) goes in front: the run-time library of a sanitizer must be first.
         """
         sanitizers = shlex.split(os.environ.get("SANITIZER_PRELOAD", ""))
         env = {name: str(value) for name, value in variables.items()}
         if "XDG_RUNTIME_DIR" not in env:
-            env.setdefault("CONVERT_CACHE", "none")  # what one application learns is not the next one's
+            env.setdefault("CONVERT_CACHE", "none")  # so that no application knows what the one before has learned
         if sanitizers:
             # see asan_first.c
             sanitizers.append(os.path.join(self.directory, ".libs/libasanfirst.so"))
         env["LD_PRELOAD"] = ":".join(sanitizers + [self.shim])
         if sanitizers:
-            # what the host program leaks isn't ours
+            # leaks of the application are not the shim's
             env.setdefault("ASAN_OPTIONS", os.environ.get("ASAN_OPTIONS", "detect_leaks=0"))
         return env

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""capture.py - packets of a device, from a moment that is known to a moment that is known
+"""capture.py - captures packets of a device, from a definite moment to a definite moment
 
 tcpdump is ready once it says "listening on". At the end, what lies in its buffer must not be lost: a marker, a UDP datagram
 that the filter always lets through, is sent on the device, and when it is in the file so is all that came before it. Markers

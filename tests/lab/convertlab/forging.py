@@ -2,7 +2,7 @@
 """forging.py - SYNs from addresses that aren't the sender's, and what comes back to these addresses
 
 The forged networks are routed to the client's host, which forwards nothing and has none of the addresses: whatever is sent
-there is lost without a word, as at a victim behind a firewall. Nothing of the sending is the client's kernel's own.
+there is lost without a word, as at a victim behind a firewall. The client's kernel knows nothing of these connections.
 """
 import collections
 import ipaddress
@@ -23,13 +23,13 @@ OPTIONS = {"bare": b"", "mss": MSS, "linux": LINUX, "bare MPTCP": MP_CAPABLE, "l
 
 
 def route_back(lab):
-    """The converter sends what goes to the forged addresses to the client's link."""
+    """Has the converter route the forged addresses to the client's link."""
     lab.converter.ip("route add %s via %s" % (NETWORK4, lab.client.wifi4))
     lab.converter.ip("route add %s via %s" % (NETWORK6, lab.client.wifi6))
 
 
 def victim(number, v6=False):
-    """The forged address of that number, for IPv6 in a /64 of its own."""
+    """Returns the forged address of that number; each of IPv6 is in a /64 of its own."""
     return str(NETWORK6[(number << 64) + 1] if v6 else NETWORK4[256 + number])
 
 
@@ -85,7 +85,7 @@ class Forge:
 
 
 def is_forged(address):
-    """Is that one of the addresses that are nobody's?"""
+    """Tells whether that is a forged address, which no host has."""
     ip = ipaddress.ip_address(address)
     return ip in (NETWORK6 if ip.version == 6 else NETWORK4)
 
@@ -114,12 +114,12 @@ class Traffic:
 
     @property
     def ratio(self):
-        """Of all bytes."""
+        """The ratio over all flows."""
         return sum(self.back.values()) / sum(self.sent.values())
 
     @property
     def worst(self):
-        """Of the flow for which it is the highest."""
+        """The highest ratio of a flow."""
         return max(self.back[flow] / sent for flow, sent in self.sent.items())
 
     def __str__(self):

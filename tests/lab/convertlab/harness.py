@@ -30,7 +30,7 @@ from .waiting import LabError
 DEFAULT_TIMEOUT = 300  # seconds, also where as many tests as there are places compute at the same time
 ATTEMPTS = 3  # of a test that measures
 
-_measuring = False  # is the test that runs one that measures?
+_measuring = False  # whether the test that runs is one that measures
 
 
 class Skip(Exception):
@@ -42,7 +42,7 @@ class Unsuitable(Exception):
 
 
 class Disturbed(AssertionError):
-    """A time or a rate isn't what it should be: the fault of the code, or of what else ran on the machine."""
+    """A time or a rate isn't what it should be: either the code is wrong, or other programs have disturbed the measurement."""
 
 
 class TestTimeout(BaseException):
@@ -143,7 +143,7 @@ def _is_measuring(function):
 
 
 def _run_repeatedly(name, function):
-    """As _run(), but for "disturbed": that is "FAIL" once the test has been repeated often enough. Tells each repetition."""
+    """Does as _run(), and repeats a test that was disturbed, which fails with the last attempt. Reports each repetition."""
     global _measuring  # pylint: disable=global-statement
     disturbed, attempts = [], getattr(function, "attempts", 1)
     _measuring = _is_measuring(function)
@@ -160,7 +160,7 @@ def _run_repeatedly(name, function):
 
 
 def _tell_console(text):
-    """Where automake shows one result for the whole file: what that result leaves out."""
+    """Prints what automake's one result for the whole file leaves out."""
     console = os.environ.get("CONVERT_CONSOLE")
     if console:
         with contextlib.suppress(OSError, ValueError):
@@ -181,7 +181,7 @@ def main():
         sys.exit(0)
     if not tests:
         sys.exit("no test has %s in its name" % " or ".join(arguments.filter))
-    # those that need the machine for themselves come last, when the others of other files are done as well
+    # tests that measure come last, when the tests of other files are done as well
     tests.sort(key=lambda pair: _is_measuring(pair[1]))
     try:
         turn = turns.Turn()

@@ -56,7 +56,7 @@ class Process(subprocess.Popen):
         wait_until(printed, timeout, "\"%s\" from %s" % (text, self.title))
 
     def children(self):
-        """The numbers of the processes that it has started, those of their children not."""
+        """Returns the IDs of its children, without their children."""
         try:
             with open("/proc/%d/task/%d/children" % (self.pid, self.pid), encoding="ascii") as file:
                 return [int(number) for number in file.read().split()]
@@ -65,7 +65,7 @@ class Process(subprocess.Popen):
 
     @property
     def serving(self):
-        """Of convertd: the number of the process that serves, which is its only child where it has rights to keep from that."""
+        """Returns the ID of the convertd process that serves clients: its only child if there are rights to keep from it, else itself."""
         for number in self.children():
             with open("/proc/%d/comm" % number, encoding="ascii") as file:
                 if file.read() == "convertd-serve\n":
@@ -137,7 +137,7 @@ class Host:
         return None
 
     def has_sysctl(self, name):
-        """Has this kernel such a setting?"""
+        """Tells whether this kernel has such a setting."""
         with self.entered():
             return os.path.exists("/proc/sys/" + name.replace(".", "/"))
 
@@ -156,11 +156,11 @@ class Host:
         return found
 
     def listening(self, port):
-        """Does some process listen on this TCP port?"""
+        """Tells whether a process listens on this TCP port."""
         return bool(self._listeners(port))
 
     def queued(self, port):
-        """How many clients of this TCP port wait to be accepted."""
+        """Returns how many connections to this TCP port wait to be accepted."""
         return sum(self._listeners(port))
 
     def counters(self):
@@ -197,7 +197,7 @@ class Host:
     # --- processes ----------------------------------------------------------
 
     def _mounted(self):
-        """The words in front of a command that has files of its own."""
+        """Returns the words in front of a command that mount the host's own files for it."""
         if not self._files:
             return []
         mounts = "".join("mount --bind '%s' '%s' && " % pair for pair in self._files)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""leftovers.py - what a program that ran in a sandbox has left on the machine
+"""leftovers.py - finds what a program that ran in a sandbox has left on the machine
 
 A network namespace lives as long as a process is in it or holds it open, or a mount has it. Every process that the program
 started has its mark in the environment. So no such process and no new mount means no namespace.
@@ -64,7 +64,7 @@ class Leftovers:
         return sorted(_namespace_mounts() - self._mounts)
 
     def files(self, patience=2.0):
-        """Files that are new and stay. Another program of the same user may have made them."""
+        """Returns new files that don't disappear within `patience` seconds. Another program of the same user may have made them."""
         new = _own_files() - self._files
 
         def gone():

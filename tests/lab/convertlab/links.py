@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""links.py - what a link is like, and the process (linkem) that makes it so"""
+"""links.py - the properties of a link, and the process (linkem) that emulates it"""
 import dataclasses
 import os
 import socket
@@ -41,8 +41,8 @@ class Link:
     rate_mbit: Optional[float] = None
     queue: int = 1000            # packets
     loss: float = 0              # share, 0 to 1
-    jitter_ms: float = 0         # up to this much more delay
-    reorder: bool = False        # may jitter change the order?
+    jitter_ms: float = 0         # ms; each packet has up to so much more delay
+    reorder: bool = False        # whether jitter may reorder packets
     strip_mptcp: bool = False
     strip_mptcp_behind: bool = False  # of all packets but SYNs
     strip_syn_data: bool = False
@@ -50,7 +50,7 @@ class Link:
     max_syn: int = 0             # the same, of packets with the SYN flag
     drop_mptcp_syn: bool = False
     drop_join: bool = False      # only those that join a connection
-    drop_port: int = 0           # TCP to this port vanishes; 0: none
+    drop_port: int = 0           # TCP segments to this port are dropped; 0: none
     mtu: int = 1500
     seed: int = 1
     a_to_b: Mapping[str, object] = dataclasses.field(default_factory=dict)
@@ -115,7 +115,7 @@ class RunningLink:
         return answer[2:].strip()
 
     def down(self, way=None):
-        """From now on nothing passes. The hosts don't notice: that is a lost radio link, not a pulled cable."""
+        """Drops all packets from now on. The hosts see no event, as with a lost radio link and unlike a pulled cable."""
         self.command("down", way)
 
     def up(self, way=None):

@@ -13,15 +13,15 @@ LISTENERS, RULES, LIFELINE = "convertd-listen", "convertd-rules", "convertd-life
 
 
 class Manager:
-    """A service manager: sockets of socket units, those that it keeps for convertd, and a place for messages."""
+    """A service manager: it has the sockets of socket units, keeps descriptors for convertd, and receives its messages."""
 
     def __init__(self, lab, *sockets, keeps=True):
         self._lab = lab
-        self._keeps = keeps  # as FileDescriptorStoreMax= has it
+        self._keeps = keeps  # the limit that FileDescriptorStoreMax= sets
         self.sockets = sockets
-        self.kept = []  # descriptors that listen
-        self.rules = []  # and of what owns the rules for SYNs
-        self.lifeline = []  # and of what tells one convertd whether there is to be another one
+        self.kept = []  # stored listening sockets
+        self.rules = []  # stored descriptors of the process that owns the nftables rules for SYNs
+        self.lifeline = []  # stored descriptors that tell a convertd whether another one follows
         self._stores = {LISTENERS: self.kept, RULES: self.rules, LIFELINE: self.lifeline}
         self._directory = tempfile.mkdtemp(prefix="m-", dir="/run")  # a path for a Unix socket must be short
         self.path = os.path.join(self._directory, "notify")
@@ -57,7 +57,7 @@ class Manager:
         for name, store in self._stores.items():
             passed += store
             names += [name] * len(store)
-        # a shell puts the sockets where they belong, and becomes convertd: LISTEN_PID is its own number
+        # a shell duplicates the sockets to 3 and up and executes convertd, so that LISTEN_PID is its process ID
         first = 1 + max([100, *passed])
         moves = "".join("exec %d<&%d-; " % (3 + i, first + i) for i in range(len(passed)))
         script = "%sexport LISTEN_PID=$$ LISTEN_FDS=%d; exec \"$@\"" % (moves, len(passed))
@@ -71,7 +71,7 @@ class Manager:
         return process
 
     def _take(self, text, numbers):
-        """What a message says of descriptors."""
+        """Stores or drops descriptors as a message says."""
         lines = text.splitlines()
         store = next((store for name, store in self._stores.items() if "FDNAME=" + name in lines), None)
         check(store is not None and "FDSTORE=1" in lines or not numbers, "descriptors with the message " + text)

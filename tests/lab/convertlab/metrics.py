@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""metrics.py - asks convertd by HTTP what it tells of itself, as Prometheus, a browser or a balancer would"""
+"""metrics.py - fetches convertd's metrics and status by HTTP, as Prometheus, a browser or a load balancer would"""
 import json
 import re
 import socket
@@ -80,7 +80,7 @@ class Metrics:
         return {dict(labels)[label]: value for (own, labels), value in self.values.items() if own == name and value}
 
     def names(self):
-        """Names of all samples."""
+        """The names of all samples."""
         return {name for name, _ in self.values}
 
 

@@ -10,7 +10,7 @@ It answers over UDP and TCP, at port 53, with the CNAMEs on the way, and says on
   --truncate   every answer over UDP is cut, which makes its reader come again over TCP
   --silent     never answers anything about this name
 
-It exists to be told; names are compared without their case, and nothing is ever delegated.
+Names are compared without regard to case, and nothing is delegated.
 """
 import argparse
 import ipaddress
@@ -72,7 +72,7 @@ class Zone:
             name = alias[0]
 
     def respond(self, query, transport, truncate):
-        """The whole response to a query, or None for none."""
+        """Returns the response to a query, or None where it isn't to be answered."""
         name, end = read_name(query, 12)
         number, = struct.unpack_from("!H", query, end)
         kind = TYPES.get(number, str(number))

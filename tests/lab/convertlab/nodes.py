@@ -79,7 +79,7 @@ class Nodes:
             ("wifi", client.wifi4), ("lte", client.lte4), ("wifi", client.wifi6), ("lte", client.lte6))))
 
     def route(self, *nodes):
-        """From now on the router spreads the shared address over these."""
+        """Has the router spread the shared address over these nodes from now on."""
         for option, address, own in (("-4", self.ADDR4 + "/32", "addr4"), ("-6", self.ADDR6 + "/128", "addr6")):
             hops = [word for node in nodes for word in ("nexthop", "via", getattr(node, own), "dev", node.name)]
             self._lab.converter.run(["ip", option, "route", "replace", address, *hops])
@@ -102,27 +102,27 @@ class Conversation:
         self.port = self.sock.getsockname()[1]
 
     def subflows(self):
-        """Besides the first."""
+        """Returns how many subflows there are besides the first."""
         return self.sock.getsockopt(SOL_MPTCP, MPTCP_INFO, 1)[0]
 
     def say(self, data):
-        """To the server; whether it could be said shows when it is heard."""
+        """Sends to the server; errors show when the echo is missing."""
         with contextlib.suppress(OSError):
             self.sock.sendall(data)
 
     def hears(self, data):
-        """Does the server say all of it back?"""
+        """Tells whether the server sends all of it back."""
         with contextlib.suppress(OSError):
             return self._client.read(len(data)) == data
         return False
 
     def close(self):
-        """Ends it."""
+        """Closes the connection."""
         self.sock.close()
 
 
 def lost(conversations, data, seconds=10):
-    """Those over which this doesn't come back within the time, all at once."""
+    """Sends `data` on all of them at once; returns those on which it doesn't come back in time."""
     end = time.monotonic() + seconds
     for each in conversations:
         each.say(data)
@@ -135,7 +135,7 @@ def lost(conversations, data, seconds=10):
 
 
 def converse(lab, port, count, subflows=2, address=Nodes.ADDR4, seconds=20, protocol=MPTCP):
-    """So many conversations, each with its subflows; those that have come to fewer within the time stay as they are."""
+    """Opens so many conversations and waits for their subflows; those that get fewer in time are returned as well."""
     found = [Conversation(lab, port, address, protocol) for _ in range(count)]
     with contextlib.suppress(Exception):
         wait_until(lambda: all(each.subflows() >= subflows for each in found), seconds, "subflows")

@@ -122,7 +122,7 @@ class Client:
         self.name = "%s, %s, %s" % ("MPTCP" if protocol == MPTCP else "TCP", address, delivery)
         self._to = (address, port)
         self._delivery = delivery
-        self._was_reset = False  # and that was told, which the kernel does once
+        self._was_reset = False  # and the kernel has reported it, which it does once
         self.port = 0
         self.sock = host.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM, protocol)
         self.sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
@@ -161,11 +161,11 @@ class Client:
         self.sock.shutdown(socket.SHUT_WR)
 
     def syn_data_taken(self):
-        """Has the SYN+ACK acknowledged what the SYN had?"""
+        """Tells whether the SYN+ACK has acknowledged the data of the SYN."""
         return bool(self._negotiated() & TCPI_OPT_SYN_DATA)
 
     def confirmed(self):
-        """Does the SYN+ACK of a converter that withholds SYNs say that the server was reached? (doc/private-tlvs.md)"""
+        """Tells whether the SYN+ACK of a converter that withholds SYNs confirms that the server was reached (doc/private-tlvs.md)."""
         both = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS
         return self._negotiated() & both == both
 
@@ -173,7 +173,7 @@ class Client:
         return self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)[5]
 
     def read(self, size):
-        """So many bytes, or fewer at the end of the stream."""
+        """Returns so many bytes, or fewer at the end of the stream."""
         data = b""
         while len(data) < size:
             piece = self.sock.recv(min(size - len(data), 1 << 20))
@@ -183,12 +183,12 @@ class Client:
         return data
 
     def answer(self):
-        """The converter's message, b"" where the stream ends without one."""
+        """Returns the converter's message, or b"" where the stream ends without one."""
         header = self.read(4)
         return header + self.read(header[1] * 4 - 4) if len(header) == 4 else header
 
     def end(self):
-        """(what is still in the stream, "closed" or "reset")"""
+        """Returns (the rest of the stream, "closed" or "reset")."""
         data = b""
         try:
             while piece := self.sock.recv(1 << 20):
@@ -275,11 +275,11 @@ class Server:
         self.sock.close()
 
     def connect(self, v6=False, options=b""):
-        """The request that leads here."""
+        """Returns a request for a connection to this server."""
         return connect(self._lab.server.addr6 if v6 else self._lab.server.addr4, self.port, options)
 
     def accept(self):
-        """The next connection."""
+        """Accepts and returns the next connection."""
         sock, _ = self.sock.accept()
         sock.settimeout(10)
         return sock
@@ -322,12 +322,12 @@ def unsent(sock):
 
 
 def readable(sock, seconds):
-    """Does something come within so many seconds?"""
+    """Tells whether something arrives within so many seconds."""
     return bool(select.select([sock], [], [], seconds)[0])
 
 
 def writable(sock, seconds):
-    """Is it connected, and can take something, within so many seconds?"""
+    """Tells whether it is connected and writable within so many seconds."""
     return bool(select.select([], [sock], [], seconds)[1])
 
 
@@ -335,12 +335,12 @@ def writable(sock, seconds):
 
 
 def descriptors(process):
-    """How many a process has open."""
+    """Returns how many descriptors a process has open."""
     return len(os.listdir("/proc/%d/fd" % process.serving))
 
 
 def memory(process):
-    """Bytes of a process that are in memory."""
+    """Returns how many bytes of a process are resident in memory."""
     with open("/proc/%d/statm" % process.serving, encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
@@ -355,7 +355,7 @@ def converter(lab, *arguments, **options):
     process.wait_log("ready")
     at_start = descriptors(process)
     yield process
-    # a client that is gone is noticed when its last packet has arrived; one that was refused has 5 s
+    # sessions end when the last packet of their client has arrived, refused ones after 5 s at most
     wait_until(lambda: process.poll() is not None or descriptors(process) <= at_start, 10,
                lambda: "convertd to close its descriptors: %d, at the start %d" % (descriptors(process), at_start))
     equal(process.stop(), 0, "convertd's status")

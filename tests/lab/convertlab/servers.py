@@ -114,7 +114,7 @@ class Greeter(socketserver.StreamRequestHandler):
 
 
 class Resetter(socketserver.BaseRequestHandler):
-    """Resets what it accepts."""
+    """Accepts connections and resets them."""
 
     def handle(self):
         print("resetter accepted", _peer(self), flush=True)
@@ -124,7 +124,7 @@ class Resetter(socketserver.BaseRequestHandler):
 
 
 class Echo(socketserver.BaseRequestHandler):
-    """Sends back what it gets."""
+    """Sends back what it receives."""
 
     def handle(self):
         print("echo accepted", _peer(self), flush=True)
@@ -144,7 +144,7 @@ class Echo(socketserver.BaseRequestHandler):
 
 
 class Chorus(socketserver.BaseRequestHandler):
-    """Says each byte from 0x80 to 0xff once, in pieces, and ends: readers in several processes can count them."""
+    """Sends each byte from 0x80 to 0xff once, in pieces, and ends: readers in several processes can count them."""
 
     def handle(self):
         said = bytes(range(0x80, 0x100))

@@ -29,7 +29,7 @@ exec env container=lab SYSTEMD_UNIT_PATH=%(place)s %(systemd)s --system --unit=l
 
 
 class Systemd:
-    """systemd on the converter, with convertd.service for whoever is nobody; use it as a context manager."""
+    """Runs systemd on the converter, with convertd.service under the user nobody; use it as a context manager."""
 
     def __init__(self, lab, *arguments):
         need("systemctl", "systemd")
@@ -52,7 +52,7 @@ class Systemd:
         return self
 
     def __exit__(self, *_):
-        # its process 1 takes all others along
+        # the end of its process 1 ends all others
         self.process.kill()
         self.process.wait(20)
 
@@ -96,5 +96,5 @@ class Systemd:
                         "xargs -r cat 2>/dev/null || true").stdout.split()
 
     def serving(self):
-        """How many of them serve."""
+        """Returns how many of them serve clients."""
         return self.processes().count("convertd-serve")

@@ -28,14 +28,14 @@ from .waiting import LabError, wait_until
 
 CONVERT_PORT = 1234  # the default; RFC 8803 Section 10.1 assigns none
 
-# The lab's addresses are private: by default convertd would refuse them as destinations. And all clients have one address.
-# Its end is the end of all sessions.
+# The lab's addresses are private, and convertd's defaults refuse them as destinations; all clients of the lab share one address.
+# When convertd ends, so do all sessions at once.
 CONVERTD_OPEN = ("--allow-client", "::/0", "--allow-destination", "::/0", "--allow-destination", "10.0.0.0/8",
                  "--allow-destination", "fd00::/8", "--max-connections-per-client", "0", "--max-pending", "0",
                  "--max-pending-per-client", "0", "--max-errors", "0", "--max-errors-per-client", "0",
                  "--drain-timeout", "0", "--log-rate", "0")
 
-# What failed labs have to say; the harness prints and empties it.
+# Logs of labs that failed; the harness prints and empties this list.
 failure_reports = []
 
 
@@ -340,7 +340,7 @@ class Lab:
         shutil.rmtree(self.directory)
 
     def close(self):
-        """Ends the lab: the last made goes first."""
+        """Ends the lab; what was made last is removed first."""
         # a second Ctrl-C would leave namespaces that a later lab in this sandbox stumbles over
         handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:

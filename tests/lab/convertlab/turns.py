@@ -24,7 +24,7 @@ def _places():
 
 
 class Turn:
-    """What this process holds: nothing at first. A place is kept for as long as unshare(1) is there, which has it as well."""
+    """The descriptors of the locks that this process holds, none at first. unshare(1) inherits the place, which is kept until it ends."""
 
     def __init__(self):
         directory = Build().directory
@@ -36,7 +36,7 @@ class Turn:
             os.set_inheritable(self._lock, True)
 
     def _inherit(self):
-        """Takes over what the process had before it entered the sandbox; false where that isn't there, or another build's."""
+        """Takes over the locks that the process had before it entered the sandbox; False if there are none, or another build's."""
         fields = os.environ.pop(INHERITED, "").split()
         try:
             if not fields or os.fstat(int(fields[0])).st_ino != self._inode:
@@ -80,7 +80,7 @@ class Turn:
 
 
 def _total(path, first, field):
-    """A field of the line that begins with this word, 0 where there is no such file."""
+    """Returns a field of the line that begins with this word, 0 where there is no such file."""
     try:
         with open(path, encoding="ascii") as file:
             for line in file:
@@ -98,7 +98,7 @@ def load():
 
 
 def load_since(before):
-    """What disturbed a measurement since then, for people to judge."""
+    """Describes what has disturbed a measurement since then, for people to judge."""
     now = load()
     seconds, waited, stolen = (new - old for new, old in zip(now, before))
     return "in %.1f s tasks waited %.1f s for a CPU, and %.1f s were other machines'" % (seconds, waited, stolen)

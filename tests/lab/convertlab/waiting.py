@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""waiting.py - waiting for a condition, and the error when it doesn't come"""
+"""waiting.py - waits for a condition; the error when it doesn't come true"""
 import time
 
 

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* exchange.c - one request to a converter and its response: what is asked, and what is learned from how it ends */
+#include "config.h"
+
+#include "client/exchange.h"
+
+#include "client/converters_facts.h"
+#include "client/converters_refusals.h"
+#include "client/servers.h"
+
+bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip *server)
+{
+	return settings->bypass_mptcp && servers_mptcp(server) == HANDSHAKE_SERVER_MPTCP;
+}
+
+struct handshake_ask exchange_ask(const struct settings *settings, int converter, const union sockaddr_ip *server,
+				  bool mptcp, converters_cookie_number number)
+{
+	return (struct handshake_ask){
+		.cookie = converters_cookie(settings, converter, number),
+		.mptcp = mptcp && settings->bypass_mptcp && converters_take_mptcp(converter) &&
+			 servers_mptcp(server) == HANDSHAKE_SERVER_UNKNOWN,
+		.info = !converters_is_proven(converter) && settings->withheld_ms <= 0,
+	};
+}
+
+bool exchange_keeps_mptcp(const struct settings *settings, int converter)
+{
+	return settings->withheld_ms > 0 || converters_mptcp(converter) == CACHE_MPTCP_HOLDS;
+}
+
+void exchange_ride_failed(int converter, enum ride next)
+{
+	if (next == RIDE_TCP)
+		converters_note_mptcp(converter, CACHE_MPTCP_LOST);
+	else
+		converters_note_syn_data(converter, false);
+}
+
+void exchange_done(int converter, const union sockaddr_ip *server, const struct handshake_step *told, bool mptcp)
+{
+	if (mptcp)
+		converters_note_mptcp(converter, CACHE_MPTCP_HOLDS);
+	converters_served(converter, server, told);
+	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
+		servers_note_mptcp(server, told->server_mptcp);
+}
+
+bool exchange_take_remedy(int converter, converters_cookie_number number, const struct handshake_step *told,
+			  bool *cookie_asked, bool *ask_mptcp)
+{
+	if (told->fault == HANDSHAKE_FAULT_REFUSED)
+		return !*cookie_asked && converters_forget_cookie(converter, number);
+	switch (told->remedy) {
+	case HANDSHAKE_REMEDY_NONE:
+		break;
+	case HANDSHAKE_REMEDY_COOKIE:
+		if (*cookie_asked || !converters_learn_cookie(converter, told->cookie))
+			break;
+		*cookie_asked = true;
+		return true;
+	case HANDSHAKE_REMEDY_NO_OPTION:
+		converters_note_no_mptcp(converter);
+		*ask_mptcp = false;
+		return true;
+	}
+	return false;
+}
+
+void exchange_failed(int converter, const union sockaddr_ip *server, const struct handshake_step *why)
+{
+	switch (why->fault) {
+	case HANDSHAKE_FAULT_NONE:
+		break;
+	case HANDSHAKE_FAULT_SERVER:
+		if (why->rest)
+			converters_refused(converter, server, why->rest);
+		break;
+	case HANDSHAKE_FAULT_REFUSED:
+		converters_refused(converter, server, why->rest);
+		break;
+	case HANDSHAKE_FAULT_CONVERTER:
+	case HANDSHAKE_FAULT_PROTOCOL:
+		converters_rest(converter, why->rest);
+		break;
+	}
+}
+
+struct handshake_step exchange_silent(int converter, const union sockaddr_ip *server, bool alive)
+{
+	converters_doubt(converter);
+	if (alive)
+		converters_silent(converter, server);
+	return handshake_on_silence(alive);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ride.c - how a request gets to a converter, and by which way it is sent again where that one fails */
+#include "config.h"
+
+#include "client/ride.h"
+
+#include "common/clock.h"
+
+#include <linux/tcp.h>
+
+bool ride_goes_on(const struct ride_synack *seen, enum ride *next)
+{
+	*next = seen->syn_data ? RIDE_MPTCP : RIDE_TCP;
+	return seen->syn_data ? seen->acknowledged && !seen->sent_again : !seen->fallen_back;
+}
+
+enum ride_syn_data ride_syn_data(enum ride ride, bool mptcp, bool taken, bool corrected)
+{
+	if (ride == RIDE_MPTCP || !taken)
+		return RIDE_SYN_DATA_NEVER;
+	return !mptcp || corrected ? RIDE_SYN_DATA_ALWAYS : RIDE_SYN_DATA_ON_ONE_PATH;
+}
+
+bool ride_confirms(uint8_t options, unsigned int withheld_ms, int64_t started_ns, int64_t now_ns)
+{
+	const int wanted = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
+
+	return (options & wanted) == wanted && now_ns < started_ns + (int64_t)withheld_ms * CLOCK_NS_PER_MS;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_front_end.c - a front end that has nothing of src/shim: libclient, libcodec and libcommon are all that it links
+ *
+ * Its connections are function calls: a converter is a function that reads a request and writes a response. All else is
+ * what any front end goes through: policy, the choice of a converter, request, response, and what is learned of both sides,
+ * in the user's cache as well.
+ */
+#include "config.h"
+
+#include "client/converters_choice.h"
+#include "client/converters_facts.h"
+#include "client/exchange.h"
+#include "client/servers.h"
+#include "client/user_cache.h"
+#include "convert/convert.h"
+
+#include "run.h"
+#include "tempdir.h"
+
+#include <check.h>
+#include <errno.h>
+#include <linux/tcp.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define REQUESTS_MAX 8
+#define MS INT64_C(1000000)
+
+static char directory[PATH_MAX];
+static const char *cache_setting, *fallback;
+static struct settings settings;
+static char logged[256];
+
+/* --- converters --- */
+
+/* Writes the response to @request, or nothing: the converter is silent. */
+typedef void converter(const struct convert_request *request, struct convert_writer *response);
+
+static converter *converters[2];
+static struct asked {
+	int index;
+	struct convert_request request;
+	char cookie[16]; /* with its padding */
+} asked[REQUESTS_MAX];
+static size_t asked_count;
+
+static void serves(const struct convert_request *request, struct convert_writer *response)
+{
+	static const struct convert_withholding withholding = { .withheld = true, .limit_ms = 700 };
+	static const uint8_t kinds[] = { 30 };
+
+	if (request->has_info) {
+		convert_write_supported(response, kinds, sizeof(kinds));
+		convert_write_withholding(response, &withholding);
+	}
+	convert_write_tcp_header(response, NULL, 0);
+}
+
+static void serves_mptcp_server(const struct convert_request *request, struct convert_writer *response)
+{
+	static const uint8_t options[] = { 30, 4, 0, 0 };
+
+	(void)request;
+	convert_write_tcp_header(response, options, sizeof(options));
+}
+
+static void wants_cookie(const struct convert_request *request, struct convert_writer *response)
+{
+	if (request->has_cookie)
+		serves(request, response);
+	else
+		convert_write_error_cookie(response, (const uint8_t *)"biscuit", 7);
+}
+
+static void refuses(const struct convert_request *request, struct convert_writer *response)
+{
+	(void)request;
+	convert_write_error(response, CONVERT_ERROR_NOT_AUTHORIZED, 0);
+}
+
+static void finds_server_closed(const struct convert_request *request, struct convert_writer *response)
+{
+	(void)request;
+	convert_write_error(response, CONVERT_ERROR_CONNECTION_RESET, 0);
+}
+
+static void is_silent(const struct convert_request *request, struct convert_writer *response)
+{
+	(void)request;
+	(void)response;
+}
+
+/* The response of converter @index to a request, as the bytes that come. Returns how many. */
+static size_t network(int index, const uint8_t *bytes, size_t len, uint8_t response[CONVERT_MESSAGE_MAX])
+{
+	struct convert_writer writer;
+	struct asked *now = &asked[asked_count++];
+
+	ck_assert_uint_le(asked_count, REQUESTS_MAX);
+	memset(now, 0, sizeof(*now));
+	now->index = index;
+	ck_assert_int_eq(convert_request_parse(bytes, len, &now->request), CONVERT_STATUS_OK);
+	memcpy(now->cookie, now->request.cookie.data ? now->request.cookie.data : bytes, now->request.cookie.len);
+	if (converters[index] == is_silent)
+		return 0;
+	convert_writer_init(&writer, response, CONVERT_MESSAGE_MAX);
+	converters[index](&now->request, &writer);
+	return (size_t)convert_writer_finish(&writer);
+}
+
+/* --- the front end --- */
+
+enum outcome { CONVERTED, DIRECT, BYPASSED, FAILED };
+
+static void log_keep(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(logged, sizeof(logged), format, args);
+	va_end(args);
+}
+
+/* One request and its response, which comes byte by byte. */
+static struct handshake_step exchange_bytes(int index, const union sockaddr_ip *server, const struct handshake_ask *ask)
+{
+	static uint8_t response[CONVERT_MESSAGE_MAX]; /* what a step points into */
+	struct handshake_step step = { .verdict = HANDSHAKE_NEED_MORE };
+	uint8_t request[CONVERT_MESSAGE_MAX];
+	ssize_t len = handshake_request(request, sizeof(request), server, ask);
+	size_t came;
+
+	ck_assert_int_gt(len, 0);
+	came = network(index, request, (size_t)len, response);
+	for (size_t i = 1; i <= came && step.verdict == HANDSHAKE_NEED_MORE; i++)
+		step = handshake_on_bytes(response, i, server, ask);
+	return came ? step : exchange_silent(index, server, false);
+}
+
+/* Asks converter @index, again where it has said how it would serve the request. */
+static struct handshake_step ask(int index, const union sockaddr_ip *server)
+{
+	converters_cookie_number number = converters_cookie_current(index);
+	struct handshake_ask ask = exchange_ask(&settings, index, server, true, number);
+	bool cookie_asked = false;
+
+	for (;;) {
+		struct handshake_step step = exchange_bytes(index, server, &ask);
+
+		if (step.verdict == HANDSHAKE_DONE) {
+			exchange_done(index, server, &step, true);
+			return step;
+		}
+		if (!exchange_take_remedy(index, number, &step, &cookie_asked, &ask.mptcp)) {
+			exchange_failed(index, server, &step);
+			return step;
+		}
+		number = converters_cookie_current(index);
+		ask.cookie = converters_cookie(&settings, index, number);
+	}
+}
+
+static enum outcome front_end_connect(const char *where, int *error)
+{
+	union sockaddr_ip server, addr;
+	struct converters_query query = { .destination = &server, .family = AF_INET, .may_resolve = true };
+	enum policy_verdict verdict = POLICY_CONVERT;
+	const char *reason;
+	int index;
+
+	asked_count = 0;
+	ck_assert_int_eq(sockaddr_ip_parse(&server, where, 443), 0);
+	if (policy_decide(&settings, &server) != POLICY_CONVERT)
+		return DIRECT;
+	user_cache_open();
+	if (exchange_bypasses(&settings, &server))
+		return BYPASSED;
+	while ((index = converters_choose(&settings, &query, &addr, &verdict, &reason)) >= 0) {
+		struct handshake_step step = ask(index, &server);
+
+		if (step.verdict == HANDSHAKE_DONE)
+			return CONVERTED;
+		*error = step.error;
+		if (step.fault == HANDSHAKE_FAULT_SERVER)
+			return FAILED;
+		query.tried |= 1u << index;
+	}
+	return settings.fail_closed && verdict == POLICY_CONVERT ? FAILED : DIRECT;
+}
+
+static const char *lookup(const char *name)
+{
+	return strcmp(name, "CONVERT_ADDR") == 0	 ? "192.0.2.1,192.0.2.2" :
+	       strcmp(name, "CONVERT_CACHE") == 0	 ? cache_setting :
+	       strcmp(name, "CONVERT_FALLBACK") == 0	 ? fallback :
+	       strcmp(name, "CONVERT_BYPASS_MPTCP") == 0 ? "1" :
+							   NULL;
+}
+
+static void begin(void)
+{
+	settings_read(&settings, lookup);
+	ck_assert_msg(settings.enabled, "%s", settings.problem);
+	user_cache_init(&settings, log_keep);
+	converters_init(&settings);
+}
+
+static void setup(void)
+{
+	tempdir_make(directory);
+	cache_setting = directory;
+	converters[0] = converters[1] = serves;
+}
+
+static void teardown(void)
+{
+	tempdir_remove(directory);
+}
+
+static void expect(const char *where, enum outcome expected, size_t requests, int last)
+{
+	int error;
+
+	ck_assert_int_eq(front_end_connect(where, &error), expected);
+	ck_assert_uint_eq(asked_count, requests);
+	if (requests)
+		ck_assert_int_eq(asked[requests - 1].index, last);
+}
+
+START_TEST(converter_is_asked_for_the_server)
+{
+	union sockaddr_ip server;
+	struct in6_addr address;
+
+	begin();
+	expect("203.0.113.1:8080", CONVERTED, 1, 0);
+	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.1", 0), 0);
+	address = sockaddr_ip_in6(&server);
+	ck_assert_mem_eq(&asked[0].request.address, &address, sizeof(address));
+	ck_assert_uint_eq(asked[0].request.port, 8080);
+	ck_assert(asked[0].request.has_info);
+	ck_assert_uint_eq(converters_withholds_ms(&settings, 0), 700);
+	/* it is proven by that, and not asked again what it supports */
+	expect("203.0.113.2", CONVERTED, 1, 0);
+	ck_assert(!asked[0].request.has_info);
+	expect("127.0.0.1", DIRECT, 0, 0);
+	expect("192.0.2.2:22", DIRECT, 0, 0);
+	ck_assert_str_eq(logged, "");
+}
+END_TEST
+
+START_TEST(cookie_is_learned_and_kept)
+{
+	converters[0] = wants_cookie;
+	begin();
+	expect("203.0.113.1", CONVERTED, 2, 0);
+	ck_assert_str_eq(asked[1].cookie, "biscuit");
+	expect("203.0.113.2", CONVERTED, 1, 0);
+	ck_assert_str_eq(asked[0].cookie, "biscuit");
+}
+END_TEST
+
+START_TEST(next_converter_follows_one_that_refuses)
+{
+	converters[0] = refuses;
+	begin();
+	expect("203.0.113.1", CONVERTED, 2, 1);
+	expect("203.0.113.1", CONVERTED, 1, 1);
+	/* the refusal is about that server */
+	converters[0] = serves;
+	expect("203.0.113.2", CONVERTED, 1, 0);
+}
+END_TEST
+
+START_TEST(failure_of_the_server_is_final)
+{
+	int error = 0;
+
+	converters[0] = finds_server_closed;
+	begin();
+	ck_assert_int_eq(front_end_connect("203.0.113.1", &error), FAILED);
+	ck_assert_int_eq(error, ECONNREFUSED);
+	ck_assert_uint_eq(asked_count, 1);
+}
+END_TEST
+
+START_TEST(silent_converters_are_left_alone)
+{
+	converters[0] = converters[1] = is_silent;
+	begin();
+	expect("203.0.113.1", DIRECT, 2, 1);
+	expect("203.0.113.2", DIRECT, 0, 0);
+}
+END_TEST
+
+START_TEST(fallback_none_fails)
+{
+	converters[0] = converters[1] = is_silent;
+	fallback = "none";
+	begin();
+	expect("203.0.113.1", FAILED, 2, 1);
+}
+END_TEST
+
+START_TEST(server_that_speaks_mptcp_is_bypassed)
+{
+	converters[0] = serves_mptcp_server;
+	begin();
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	ck_assert(asked[0].request.extended);
+	expect("203.0.113.1", BYPASSED, 0, 0);
+}
+END_TEST
+
+/* Another process of the user's finds the one converter silent, refuses the other for a server, and knows a third thing. */
+START_TEST(processes_share_what_they_learn)
+{
+	int status;
+	pid_t pid;
+
+	begin();
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		converters[0] = is_silent;
+		converters[1] = wants_cookie;
+		expect("203.0.113.1", CONVERTED, 3, 1);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	converters[1] = wants_cookie;
+	expect("203.0.113.1", CONVERTED, 1, 1);
+	ck_assert_str_eq(asked[0].cookie, "biscuit");
+	ck_assert(!asked[0].request.has_info);
+}
+END_TEST
+
+START_TEST(log_is_told_where_nothing_is_kept)
+{
+	cache_setting = "/dev/null";
+	begin();
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	ck_assert_ptr_nonnull(strstr(logged, "not kept in /dev/null: "));
+}
+END_TEST
+
+/* --- rides --- */
+
+static const struct {
+	struct ride_synack seen;
+	bool goes_on;
+	enum ride next;
+} synacks[] = {
+	{ { .syn_data = true, .acknowledged = true }, true, RIDE_MPTCP },
+	{ { .syn_data = true }, false, RIDE_MPTCP },
+	{ { .syn_data = true, .acknowledged = true, .sent_again = true }, false, RIDE_MPTCP },
+	{ { .syn_data = true, .acknowledged = true, .fallen_back = true }, true, RIDE_MPTCP }, /* the response tells */
+	{ { .syn_data = false }, true, RIDE_TCP },
+	{ { .sent_again = true }, true, RIDE_TCP },
+	{ { .fallen_back = true }, false, RIDE_TCP },
+};
+
+START_TEST(what_a_synack_leads_to)
+{
+	enum ride next = RIDE_COUNT;
+
+	ck_assert_int_eq(ride_goes_on(&synacks[_i].seen, &next), synacks[_i].goes_on);
+	if (!synacks[_i].goes_on)
+		ck_assert_int_eq(next, synacks[_i].next);
+}
+END_TEST
+
+START_TEST(when_the_syn_carries_the_request)
+{
+	for (int ride = 0; ride < RIDE_COUNT; ride++)
+		ck_assert_int_eq(ride_syn_data((enum ride)ride, ride != RIDE_TCP, false, true), RIDE_SYN_DATA_NEVER);
+	ck_assert_int_eq(ride_syn_data(RIDE_MPTCP, true, true, true), RIDE_SYN_DATA_NEVER);
+	ck_assert_int_eq(ride_syn_data(RIDE_MPTCP_SYN, true, true, true), RIDE_SYN_DATA_ALWAYS);
+	ck_assert_int_eq(ride_syn_data(RIDE_MPTCP_SYN, true, true, false), RIDE_SYN_DATA_ON_ONE_PATH);
+	ck_assert_int_eq(ride_syn_data(RIDE_TCP, false, true, false), RIDE_SYN_DATA_ALWAYS);
+}
+END_TEST
+
+START_TEST(when_a_synack_confirms_the_server)
+{
+	const uint8_t both = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
+
+	ck_assert(ride_confirms(both, 700, 1000 * MS, 1700 * MS - 1));
+	ck_assert(ride_confirms(both | TCPI_OPT_SACK, 700, 1000 * MS, 1000 * MS));
+	ck_assert(!ride_confirms(both, 700, 1000 * MS, 1700 * MS));
+	ck_assert(!ride_confirms(TCPI_OPT_SYN_DATA, 700, 1000 * MS, 1001 * MS));
+	ck_assert(!ride_confirms(TCPI_OPT_TIMESTAMPS, 700, 1000 * MS, 1001 * MS));
+	ck_assert(!ride_confirms(both, 0, 1000 * MS, 1000 * MS));
+}
+END_TEST
+
+/* A ride that has failed is kept in mind, and the next connection takes the safer one. */
+START_TEST(a_failed_ride_is_remembered)
+{
+	begin();
+	exchange_ride_failed(0, RIDE_MPTCP);
+	ck_assert(converters_take_syn_data(0));
+	exchange_ride_failed(0, RIDE_MPTCP);
+	ck_assert(!converters_take_syn_data(0));
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_UNKNOWN);
+	exchange_ride_failed(0, RIDE_TCP);
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
+	ck_assert(!exchange_keeps_mptcp(&settings, 0));
+	expect("203.0.113.1", CONVERTED, 1, 0); /* over Multipath TCP, as this front end always says */
+	ck_assert(exchange_keeps_mptcp(&settings, 0));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("front_end");
+	TCase *tcase = tcase_create("front_end");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, converter_is_asked_for_the_server);
+	tcase_add_test(tcase, cookie_is_learned_and_kept);
+	tcase_add_test(tcase, next_converter_follows_one_that_refuses);
+	tcase_add_test(tcase, failure_of_the_server_is_final);
+	tcase_add_test(tcase, silent_converters_are_left_alone);
+	tcase_add_test(tcase, fallback_none_fails);
+	tcase_add_test(tcase, server_that_speaks_mptcp_is_bypassed);
+	tcase_add_test(tcase, processes_share_what_they_learn);
+	tcase_add_test(tcase, log_is_told_where_nothing_is_kept);
+	tcase_add_loop_test(tcase, what_a_synack_leads_to, 0, ARRAY_SIZE(synacks));
+	tcase_add_test(tcase, when_the_syn_carries_the_request);
+	tcase_add_test(tcase, when_a_synack_confirms_the_server);
+	tcase_add_test(tcase, a_failed_ride_is_remembered);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
