@@ -339,6 +339,16 @@ def descriptors(process):
     return len(os.listdir("/proc/%d/fd" % process.serving))
 
 
+def descriptor_targets(process):
+    """What they are, as /proc says: "socket:[1234]", "pipe:[5678]", a path."""
+    directory = "/proc/%d/fd" % process.serving
+    targets = []
+    for number in os.listdir(directory):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            targets.append(os.readlink(os.path.join(directory, number)))
+    return sorted(targets)
+
+
 def memory(process):
     """Returns how many bytes of a process are resident in memory."""
     with open("/proc/%d/statm" % process.serving, encoding="ascii") as file:
@@ -357,7 +367,8 @@ def converter(lab, *arguments, **options):
     yield process
     # sessions end when the last packet of their client has arrived, refused ones after 5 s at most
     wait_until(lambda: process.poll() is not None or descriptors(process) <= at_start, 10,
-               lambda: "convertd to close its descriptors: %d, at the start %d" % (descriptors(process), at_start))
+               lambda: "convertd to close its descriptors: %d, at the start %d: %s" % (
+                   descriptors(process), at_start, descriptor_targets(process)))
     equal(process.stop(), 0, "convertd's status")
     strange = [line for line in process.log_text().splitlines() if not line.startswith("convertd: ")]
     check(not strange, "convertd printed:\n" + "\n".join(strange[:100]))
