@@ -47,8 +47,10 @@ void nft_rule_match_address(struct nft_transaction *t, const struct listen_addre
 /* "tcp dport PORT", of that address */
 void nft_rule_match_port(struct nft_transaction *t, const struct listen_address *listen);
 
-/* "accept"; with a @chain, "jump CHAIN" */
+/* "accept" */
 void nft_rule_accept(struct nft_transaction *t);
+
+/* "jump CHAIN", to a chain of the same table */
 void nft_rule_jump(struct nft_transaction *t, const char *chain);
 
 #endif
