@@ -100,7 +100,7 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/net/source_bind.c src/convertd/net/source_bind.h \
 	src/convertd/process/surroundings.c src/convertd/process/surroundings.h \
 	src/convertd/privilege/survivor.c src/convertd/privilege/survivor.h \
-	src/convertd/syn/syn_window.c src/convertd/syn/syn_window.h \
+	src/convertd/syn/syn_window.h \
 	src/convertd/config/terms.c src/convertd/config/terms.h \
 	src/convertd/net/uplink.c src/convertd/net/uplink.h \
 	src/convertd/process/ward.c src/convertd/process/ward.h src/convertd/process/warden.c src/convertd/process/warden.h \
@@ -110,6 +110,12 @@ convertd_SOURCES = src/convertd/main.c \
 	src/common/endpoints.c src/common/endpoints.h \
 	src/common/netlink.c src/common/netlink.h \
 	src/common/sysctl.c src/common/sysctl.h
+if HAVE_NFTNL
+convertd_SOURCES += src/convertd/syn/nft_rule.c src/convertd/syn/nft_rule.h \
+	src/convertd/syn/nft_table.c src/convertd/syn/nft_table.h src/convertd/syn/syn_window.c
+else
+convertd_SOURCES += src/convertd/syn/syn_window_none.c
+endif
 if HAVE_NETFILTER_QUEUE
 convertd_SOURCES += src/convertd/process/withholding.c src/convertd/syn/syn_judge.c src/convertd/syn/syn_judge.h \
 	src/convertd/syn/syn_queue.c src/convertd/syn/syn_queue.h src/convertd/syn/syn_rules.c src/convertd/syn/syn_rules.h \
@@ -117,9 +123,9 @@ convertd_SOURCES += src/convertd/process/withholding.c src/convertd/syn/syn_judg
 else
 convertd_SOURCES += src/convertd/process/withholding_none.c src/convertd/syn/warden_syns_none.c
 endif
-convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTABLES_CFLAGS) $(NFQUEUE_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
+convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTNL_CFLAGS) $(NFQUEUE_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
 convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
-convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(MNL_LIBS) $(NFTABLES_LIBS) $(NFQUEUE_LIBS) $(CAP_NG_LIBS) $(MICROHTTPD_LIBS)
+convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(MNL_LIBS) $(NFTNL_LIBS) $(NFQUEUE_LIBS) $(CAP_NG_LIBS) $(MICROHTTPD_LIBS)
 dist_man_MANS += man/convertd.8
 EXTRA_DIST += src/convertd/README.md \
 	src/convertd/base/README.md \

@@ -159,15 +159,20 @@ def test_reload_moves_the_syn_rules():
         def tables():
             # rules with queues may be in a form that nft can't show: it says so on stderr
             return lab.converter.run(["nft", "list", "ruleset"]).stdout
+
+        def handles():
+            return re.findall(r"^\s*(?:table|chain) .*# handle \d+", lab.converter.run(["nft", "-a", "list", "ruleset"]).stdout, re.MULTILINE)
         for hold, off in (("on", "hold-syn off"), ("off", "hold-syn = off")):
             path = write(lab, "listen 10.9.0.1:1234", "hold-syn " + hold)
             with converter(lab, "--config", path) as process:
                 check("10.9.0.1" in tables(), "no rule for the address")
+                before = handles()
                 write(lab, "listen 10.9.0.1:1235", "listen [::]%wifi:1236", "hold-syn " + hold)
                 reload(process)
                 rules = tables()
                 check("1235" in rules and "iifname \"wifi\"" in rules and "tcp dport 1234" not in rules, rules)
                 equal(rules.count("table inet convertd_"), 1, "tables")
+                equal(handles(), before, "table and chains: where one goes, the kernel drops SYNs that are withheld, another convertd's as well")
                 write(lab, "listen 10.9.0.1:1235", "no-syn-window-fix", off)
                 reload(process)
                 check(("chain unconfirmed" in tables()) == (hold == "on") and "wifi" not in tables(), tables())

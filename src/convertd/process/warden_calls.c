@@ -24,7 +24,6 @@
 #include "convertd/syn/warden_syns.h"
 
 #include <errno.h>
-#include <assert.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,12 +88,10 @@ static int result(int ret)
 	return ret < 0 ? -errno : 0;
 }
 
-static int correct_windows(struct warden_calls *calls, const struct warden_call *call,
-			   struct warden_answer *answer)
+static int correct_windows(struct warden_calls *calls, const struct warden_call *call)
 {
-	static_assert(sizeof(answer->text) == SYN_WINDOW_WHY_MAX, "the same text");
 	if (call->count)
-		return syn_window_install(&calls->window, call->listen, call->count, answer->text);
+		return syn_window_install(&calls->window, call->listen, call->count);
 	syn_window_remove(calls->window);
 	calls->window = NULL;
 	return 0;
@@ -121,7 +118,7 @@ static int carry_out(struct warden_calls *calls, const struct warden_call *call,
 	case WARDEN_CALL_VERDICTS:
 		return warden_syns_answer(calls->syns, &calls->policy, call, answer, passed, ours);
 	case WARDEN_CALL_WINDOW:
-		return correct_windows(calls, call, answer);
+		return correct_windows(calls, call);
 	case WARDEN_CALL_BIND:
 		return result(bind(given, &address->sa, sockaddr_ip_len(address)));
 	case WARDEN_CALL_TRANSPARENT:

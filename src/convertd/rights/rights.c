@@ -8,13 +8,10 @@
 #include "convertd/rights/warden_message.h"
 
 #include <errno.h>
-#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static_assert(RIGHTS_WHY_MAX == WARDEN_TEXT_MAX, "the same text");
 
 static int calls = -1;
 
@@ -78,18 +75,13 @@ int rights_set_rules(const struct listen_address *listen, size_t count, bool to_
 	return ask(&call, -1, &answer, fd);
 }
 
-int rights_correct_windows(const struct listen_address *listen, size_t count,
-			   char why[static RIGHTS_WHY_MAX])
+int rights_correct_windows(const struct listen_address *listen, size_t count)
 {
 	struct warden_call call = make_call(WARDEN_CALL_WINDOW);
-	struct warden_answer answer = { 0 };
-	int error;
+	struct warden_answer answer;
 
 	add_addresses(&call, listen, count);
-	error = ask_plainly(&call, -1, &answer);
-	answer.text[sizeof(answer.text) - 1] = '\0';
-	memcpy(why, answer.text, RIGHTS_WHY_MAX);
-	return error;
+	return ask_plainly(&call, -1, &answer);
 }
 
 int rights_own_queues(size_t count, uint16_t *first)

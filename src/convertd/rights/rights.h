@@ -11,9 +11,6 @@
 
 struct listen_address;
 
-/* Bytes of a reason, with its NUL. */
-#define RIGHTS_WHY_MAX 256
-
 /*
  * rights_init() - ask by this socket (warden.h); -1, as before: there is nobody to ask
  * It stays the caller's. Then nothing here is possible but what takes no right, and -EPERM is
@@ -29,8 +26,7 @@ void rights_init(int calls);
 int rights_set_rules(const struct listen_address *listen, size_t count, bool to_queues, int *fd);
 
 /* rights_correct_windows() - syn_window_install() for these addresses, none of them: remove it */
-int rights_correct_windows(const struct listen_address *listen, size_t count,
-			   char why[static RIGHTS_WHY_MAX]);
+int rights_correct_windows(const struct listen_address *listen, size_t count);
 
 /* rights_own_queues() - own so many netfilter queues, in place of those before; sets the number of the first */
 int rights_own_queues(size_t count, uint16_t *first);

@@ -45,11 +45,9 @@ struct warden_call {
 	struct listen_address listen[LISTEN_ADDRESSES_MAX];
 };
 
-#define WARDEN_TEXT_MAX 256
 struct warden_answer {
 	int32_t error;   /* 0 or -errno */
 	uint32_t number; /* of a queue */
-	char text[WARDEN_TEXT_MAX]; /* why, where the error isn't enough; "": it is */
 };
 
 /*

@@ -16,195 +16,201 @@
  * window smaller than 2^scale becomes 1, never 0. Plain connects are touched too; there, the
  * window of the third ACK is the first to be used.
  *
- * The table belongs to our netlink socket ("flags owner", Linux 5.12): the kernel removes it when
- * that closes, be it in syn_window_remove() or by SIGKILL. When the addresses change, one
- * transaction replaces it: no SYN meets none of both tables, or both. Its name has our process
- * id and port, so that several converters on a host don't meet (in containers each may be
- * process 1); each matches its own addresses and ports only.
+ * The chain "input" finds these SYNs and jumps to "shift", which has a rule for each scale. The table
+ * lasts as long as its netlink socket (nft_table.c): until syn_window_remove() or the end of the
+ * process. When the addresses change, one transaction replaces the rules: no SYN meets none of both
+ * sets, or both. The table's name has our process id and port, so that several converters on a host
+ * don't meet (in containers each may be process 1); each matches its own addresses and ports only.
  */
 #include "config.h"
 
 #include "convertd/syn/syn_window.h"
 
-#include "convertd/base/log.h"
+#include "common/tcp_option.h"
 
-#ifdef HAVE_LIBNFTABLES
+#include "convertd/syn/nft_rule.h"
+#include "convertd/syn/nft_table.h"
 
 #include <errno.h>
-#include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
-#include <linux/netlink.h>
-#include <nftables/libnftables.h>
+#include <linux/netfilter_ipv4.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#define CHAIN_INPUT "input"
+#define CHAIN_SHIFT "shift"
+
 /* The largest scale of a window: larger ones count as 14 (RFC 7323 2.3). */
 #define SCALE_MAX 14
 
+/* Where fields are in the TCP header (RFC 9293) and in its options (RFC 7323 2.2, RFC 8684 3). */
+#define WINDOW_OFFSET 14
+#define CHECKSUM_OFFSET 16
+#define SCALE_OFFSET 2
+#define SUBTYPE_OFFSET 2
+#define SUBTYPE_MASK 0xf0
+#define MP_CAPABLE 0
+
 struct syn_window {
-	struct nft_ctx *nft;
-	char table[48];
+	struct nft_table table;
 	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* what the rules in force are for */
 	size_t listen_count;
 };
 
-/* Writes "ip daddr 192.0.2.1 tcp dport 1234": what goes to one of the converter's addresses. */
-static void print_match(FILE *rules, const struct listen_address *listen)
+/* Register 1 has the window: turns it from network byte order into the host's, or back. */
+static void turn_window(struct nft_transaction *t, enum nft_byteorder_ops op)
 {
-	const union sockaddr_ip *address = &listen->address;
-	char text[SOCKADDR_STRLEN];
-	bool v4 = address->sa.sa_family == AF_INET;
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "byteorder");
 
-	if (listen->device[0])
-		fprintf(rules, "iifname \"%s\" ", listen->device);
-	if (v4 && address->in.sin_addr.s_addr == htonl(INADDR_ANY)) {
-		fprintf(rules, "meta nfproto ipv4 ");
-	} else if (v4 || !IN6_IS_ADDR_UNSPECIFIED(&address->in6.sin6_addr)) {
-		char *end;
+	if (!expr)
+		return;
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_BYTEORDER_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_BYTEORDER_DREG, NFT_REG_1);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_BYTEORDER_OP, op);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_BYTEORDER_LEN, sizeof(uint16_t));
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_BYTEORDER_SIZE, sizeof(uint16_t));
+	nft_rule_add(t, expr);
+}
 
-		/* "ADDRESS:PORT" or "[ADDRESS]:PORT" without what isn't the address. */
-		sockaddr_ip_format(address, text);
-		end = strrchr(text, ':');
-		*end = '\0';
-		if (!v4)
-			end[-1] = '\0';
-		fprintf(rules, "%s daddr %s ", v4 ? "ip" : "ip6", v4 ? text : text + 1);
+static void shift_window(struct nft_transaction *t, uint32_t scale)
+{
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "bitwise");
+
+	if (!expr)
+		return;
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_DREG, NFT_REG_1);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_LEN, sizeof(uint16_t));
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_OP, NFT_BITWISE_RSHIFT);
+	nftnl_expr_set(expr, NFTNL_EXPR_BITWISE_DATA, &scale, sizeof(scale));
+	nft_rule_add(t, expr);
+}
+
+/* Writes register 1 into the window, and corrects the checksum. */
+static void store_window(struct nft_transaction *t)
+{
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "payload");
+
+	if (!expr)
+		return;
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_BASE, NFT_PAYLOAD_TRANSPORT_HEADER);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_OFFSET, WINDOW_OFFSET);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_LEN, sizeof(uint16_t));
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_CSUM_TYPE, NFT_PAYLOAD_CSUM_INET);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_CSUM_OFFSET, CHECKSUM_OFFSET);
+	nft_rule_add(t, expr);
+}
+
+/* "tcp option window count SCALE tcp window >= 1 << SCALE tcp window set tcp window >> SCALE accept" */
+static void put_shift(struct nft_transaction *t, uint8_t scale)
+{
+	const uint16_t least = htons((uint16_t)(1 << scale));
+
+	nft_transaction_begin_rule(t, CHAIN_SHIFT);
+	nft_rule_load_tcp_option(t, TCP_KIND_WINDOW_SCALE, SCALE_OFFSET);
+	nft_rule_compare(t, NFT_CMP_EQ, &scale, sizeof(scale));
+	nft_rule_match_tcp(t);
+	nft_rule_load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, WINDOW_OFFSET, sizeof(least));
+	nft_rule_compare(t, NFT_CMP_GTE, &least, sizeof(least));
+	nft_rule_load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, WINDOW_OFFSET, sizeof(least));
+	turn_window(t, NFT_BYTEORDER_NTOH);
+	shift_window(t, scale);
+	turn_window(t, NFT_BYTEORDER_HTON);
+	store_window(t);
+	nft_rule_accept(t);
+	nft_transaction_end_rule(t);
+}
+
+/* "tcp option window count 1-255 tcp window set 1" */
+static void put_least(struct nft_transaction *t)
+{
+	static const uint8_t first = 1, last = 255;
+	const uint16_t one = htons(1);
+	struct nftnl_expr *expr;
+
+	nft_transaction_begin_rule(t, CHAIN_SHIFT);
+	nft_rule_load_tcp_option(t, TCP_KIND_WINDOW_SCALE, SCALE_OFFSET);
+	nft_rule_compare(t, NFT_CMP_GTE, &first, sizeof(first));
+	nft_rule_compare(t, NFT_CMP_LTE, &last, sizeof(last));
+	nft_rule_match_tcp(t);
+	expr = nft_rule_new_expr(t, "immediate");
+	if (expr) {
+		nftnl_expr_set_u32(expr, NFTNL_EXPR_IMM_DREG, NFT_REG_1);
+		nftnl_expr_set(expr, NFTNL_EXPR_IMM_DATA, &one, sizeof(one));
+		nft_rule_add(t, expr);
 	}
-	fprintf(rules, "tcp dport %u", (unsigned)sockaddr_ip_port(address));
+	store_window(t);
+	nft_transaction_end_rule(t);
 }
 
-/* The table as nft(8) reads it; the caller frees it. NULL: out of memory. */
-static char *make_rules(const struct syn_window *window, const struct listen_address *listen,
-			size_t count)
+/* An initial SYN to the address: "... tcp option mptcp subtype 0 jump shift", 0 being MP_CAPABLE. */
+static void put_input(struct nft_transaction *t, const struct listen_address *listen)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *rules = open_memstream(&text, &len);
+	static const uint8_t mp_capable = MP_CAPABLE;
 
-	if (!rules)
-		return NULL;
-	if (window->listen_count)
-		fprintf(rules, "delete table inet %s\n", window->table);
-	fprintf(rules, "table inet %s {\n\tflags owner\n\tchain shift {\n", window->table);
-	/* A scale of 0 is read correctly: no rule. */
-	for (int scale = 1; scale <= SCALE_MAX; scale++)
-		fprintf(rules,
-			"\t\ttcp option window count %d tcp window >= %d"
-			" tcp window set tcp window >> %d accept\n",
-			scale, 1 << scale, scale);
-	fprintf(rules, "\t\ttcp option window count 1-255 tcp window set 1\n\t}\n"
-		       "\tchain input {\n\t\ttype filter hook input priority mangle\n");
-	for (size_t i = 0; i < count; i++) {
-		fprintf(rules, "\t\ttcp flags & (fin | syn | rst | ack) == syn ");
-		print_match(rules, &listen[i]);
-		/* 0 is MP_CAPABLE, RFC 8684 3. */
-		fprintf(rules, " tcp option mptcp subtype 0 jump shift\n");
-	}
-	fprintf(rules, "\t}\n}\n");
-	if (fclose(rules) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	nft_transaction_begin_rule(t, CHAIN_INPUT);
+	nft_rule_match_tcp(t);
+	nft_rule_match_syn(t);
+	nft_rule_match_address(t, listen);
+	nft_rule_match_port(t, listen);
+	nft_rule_load_tcp_option(t, TCP_KIND_MPTCP, SUBTYPE_OFFSET);
+	nft_rule_mask_byte(t, SUBTYPE_MASK);
+	nft_rule_compare(t, NFT_CMP_EQ, &mp_capable, sizeof(mp_capable));
+	nft_rule_jump(t, CHAIN_SHIFT);
+	nft_transaction_end_rule(t);
 }
 
-/*
- * May we use nftables? Asks for the rule set's generation. libnftables isn't asked, because it
- * ends the process where there is no nfnetlink, and prints where there is no permission.
- * Returns 0 or -errno.
- */
-static int probe_nftables(void)
+/* Replaces the rules. Returns 0 or -errno. */
+static int put_rules(struct syn_window *window, const struct listen_address *listen, size_t count)
 {
-	struct {
-		struct nlmsghdr header;
-		struct nfgenmsg body;
-	} request = {
-		.header = { .nlmsg_len = sizeof(request),
-			    .nlmsg_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETGEN,
-			    .nlmsg_flags = NLM_F_REQUEST },
-		.body = { .nfgen_family = AF_UNSPEC, .version = NFNETLINK_V0 },
-	};
-	char reply[4096] __attribute__((aligned(NLMSG_ALIGNTO)));
-	const struct nlmsghdr *header = (const struct nlmsghdr *)reply;
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER);
-	int error = 0;
-
-	if (fd < 0)
-		return -errno;
-	/* Requests are answered within the call that sends them. */
-	if (send(fd, &request, sizeof(request), 0) < 0 ||
-	    recv(fd, reply, sizeof(reply), MSG_DONTWAIT) < (ssize_t)sizeof(*header))
-		error = -errno;
-	else if (header->nlmsg_type == NLMSG_ERROR)
-		error = ((const struct nlmsgerr *)NLMSG_DATA(header))->error;
-	close(fd);
-	return error;
-}
-
-/* Copies the first line of what nftables has said. */
-static void tell_refusal(struct nft_ctx *nft, char why[static SYN_WINDOW_WHY_MAX])
-{
-	snprintf(why, SYN_WINDOW_WHY_MAX, "%s", nft_ctx_get_error_buffer(nft));
-	why[strcspn(why, "\n")] = '\0';
-	if (!why[0])
-		snprintf(why, SYN_WINDOW_WHY_MAX, "nftables refused the rules");
-}
-
-static struct syn_window *syn_window_create(const struct listen_address *listen)
-{
-	struct syn_window *window = calloc(1, sizeof(*window));
-
-	if (!window)
-		return NULL;
-	snprintf(window->table, sizeof(window->table), "convertd_%d_%u", (int)getpid(),
-		 (unsigned)sockaddr_ip_port(&listen->address));
-	window->nft = nft_ctx_new(NFT_CTX_DEFAULT);
-	if (!window->nft) {
-		free(window);
-		return NULL;
-	}
-	nft_ctx_buffer_output(window->nft);
-	nft_ctx_buffer_error(window->nft);
-	return window;
-}
-
-/* Replaces the rules. Returns 0 or -errno, with @why where that says little. */
-static int put_rules(struct syn_window *window, const struct listen_address *listen, size_t count,
-		     char why[static SYN_WINDOW_WHY_MAX])
-{
-	char *rules = window ? make_rules(window, listen, count) : NULL;
-	int error = 0;
-
-	if (!rules)
-		return -ENOMEM;
-	log_debug("nftables rules:\n%s", rules);
-	if (nft_run_cmd_from_buffer(window->nft, rules) == 0) {
-		memcpy(window->listen, listen, count * sizeof(*listen));
-		window->listen_count = count;
-	} else {
-		error = -EOPNOTSUPP;
-		tell_refusal(window->nft, why);
-	}
-	free(rules);
-	return error;
-}
-
-int syn_window_install(struct syn_window **window, const struct listen_address *listen,
-		       size_t count, char why[static SYN_WINDOW_WHY_MAX])
-{
+	struct nft_transaction t;
 	int error;
 
-	why[0] = '\0';
+	nft_transaction_begin(&t, &window->table, 2 + SCALE_MAX + 1 + count);
+	nft_transaction_add_chain(&t, CHAIN_SHIFT);
+	nft_transaction_add_input_chain(&t, CHAIN_INPUT, NF_IP_PRI_MANGLE);
+	/* A scale of 0 is read correctly: no rule. */
+	for (uint8_t scale = 1; scale <= SCALE_MAX; scale++)
+		put_shift(&t, scale);
+	put_least(&t);
+	for (size_t i = 0; i < count; i++)
+		put_input(&t, &listen[i]);
+	error = nft_transaction_commit(&t);
+	if (error)
+		return error;
+	memcpy(window->listen, listen, count * sizeof(*listen));
+	window->listen_count = count;
+	return 0;
+}
+
+static int syn_window_create(struct syn_window **out, const struct listen_address *listen)
+{
+	struct syn_window *window = calloc(1, sizeof(*window));
+	int error = window ? nft_table_init(&window->table, -1) : -ENOMEM;
+
+	if (error) {
+		free(window);
+		return error;
+	}
+	snprintf(window->table.name, sizeof(window->table.name), "convertd_%d_%u", (int)getpid(),
+		 (unsigned)sockaddr_ip_port(&listen->address));
+	*out = window;
+	return 0;
+}
+
+int syn_window_install(struct syn_window **window, const struct listen_address *listen, size_t count)
+{
+	int error = 0;
+
 	if (*window && (*window)->listen_count == count &&
 	    memcmp((*window)->listen, listen, count * sizeof(*listen)) == 0)
 		return 0;
-	error = probe_nftables();
-	if (!error && !*window)
-		*window = syn_window_create(listen);
+	if (!*window)
+		error = syn_window_create(window, listen);
 	if (!error)
-		error = put_rules(*window, listen, count, why);
+		error = put_rules(*window, listen, count);
 	if (!error)
 		return 0;
 	/* Rules for addresses that are no longer ours would be taken for rules for all of them. */
@@ -217,29 +223,6 @@ void syn_window_remove(struct syn_window *window)
 {
 	if (!window)
 		return;
-	if (window->nft)
-		nft_ctx_free(window->nft); /* closes the socket that owns the table */
+	nft_table_fini(&window->table);
 	free(window);
 }
-
-#else /* HAVE_LIBNFTABLES */
-
-#include <errno.h>
-#include <stdio.h>
-
-int syn_window_install(struct syn_window **window, const struct listen_address *listen,
-		       size_t count, char why[static SYN_WINDOW_WHY_MAX])
-{
-	(void)window;
-	(void)listen;
-	(void)count;
-	snprintf(why, SYN_WINDOW_WHY_MAX, "convertd was built without libnftables");
-	return -ENOSYS;
-}
-
-void syn_window_remove(struct syn_window *window)
-{
-	(void)window;
-}
-
-#endif

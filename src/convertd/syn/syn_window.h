@@ -9,18 +9,13 @@
 
 struct syn_window;
 
-/* Bytes of a reason, with its NUL. */
-#define SYN_WINDOW_WHY_MAX 256
-
 /*
  * syn_window_install() - has the windows of SYNs to these addresses corrected from now on
  * @window: what an earlier call has set, whose addresses these replace in one step; points to NULL the first time
- * @why: set to the reason where the error says little, else to ""
- * Returns 0, or -errno with *@window set to NULL: then no windows are corrected. Does nothing if the addresses are the
- * same as before.
+ * Returns 0, or -errno with *@window set to NULL: then no windows are corrected; -ENOSYS: convertd was built without what it
+ * takes. Does nothing if the addresses are the same as before.
  */
-int syn_window_install(struct syn_window **window, const struct listen_address *listen,
-		       size_t count, char why[static SYN_WINDOW_WHY_MAX]);
+int syn_window_install(struct syn_window **window, const struct listen_address *listen, size_t count);
 
 /* Removes the rules, as the end of the process would. NULL is fine. */
 void syn_window_remove(struct syn_window *window);

@@ -15,7 +15,7 @@ static const char *remedy(int error)
 	if (error == -EPERM || error == -EACCES)
 		return "give convertd CAP_NET_ADMIN";
 	if (error == -ENOSYS)
-		return "build it with libnftables";
+		return "build it with libnftnl";
 	if (error == -ENOMEM)
 		return "free some";
 	return "use Linux 5.12 or later with CONFIG_NF_TABLES_INET";
@@ -23,14 +23,13 @@ static const char *remedy(int error)
 
 bool windows_correct(const struct settings *settings, bool wanted)
 {
-	char why[RIGHTS_WHY_MAX];
-	int error = rights_correct_windows(settings->listen, wanted ? settings->listen_count : 0, why);
+	int error = rights_correct_windows(settings->listen, wanted ? settings->listen_count : 0);
 
 	if (!error || !wanted)
 		return !error && wanted;
 	log_warning("SYN windows are not corrected (%s): clients with several paths may need a round "
 		    "trip more, and MPTCP downloads of others that send data in the SYN may be slower over "
 		    "several paths than over one; %s, or pass --no-syn-window-fix to do without",
-		    why[0] ? why : strerror(-error), remedy(error));
+		    error == -ENOSYS ? "convertd was built without libnftnl" : strerror(-error), remedy(error));
 	return false;
 }

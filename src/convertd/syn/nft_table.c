@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nft_table.c - a table of nftables that belongs to a netlink socket, and transactions that change it
+ *
+ * The table has "flags owner" (Linux 5.12): no other program can change it, and the kernel removes
+ * it when the last descriptor of its socket is closed, be it by nft_table_fini() or because the
+ * process was killed. So there is nothing to clean up.
+ *
+ * A transaction is one message with several in it, from BATCH_BEGIN to BATCH_END. The kernel makes
+ * all of the changes at once, or none, so that each packet meets either the old rules or the new
+ * ones. It answers each change by an acknowledgement or an error, within the call that sends.
+ *
+ * Without memory a step leaves itself out and sets @failed: then nothing is sent.
+ */
+#include "config.h"
+
+#include "convertd/syn/nft_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libnftnl/chain.h>
+#include <libnftnl/common.h>
+#include <libnftnl/table.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Bytes of a message, at most: a rule of 14 expressions takes some 800. */
+#define MESSAGE_MAX 2048
+
+/* Is this the descriptor of a table's socket, of whichever process? */
+static bool is_netfilter(int fd)
+{
+	int domain = 0, protocol = -1;
+	socklen_t domain_len = sizeof(domain), protocol_len = sizeof(protocol);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &protocol_len) == 0 &&
+	       domain == AF_NETLINK && protocol == NETLINK_NETFILTER;
+}
+
+/* Returns NULL with errno set. */
+static struct mnl_socket *take_over_netlink(int kept)
+{
+	int fd = fcntl(kept, F_DUPFD_CLOEXEC, 0);
+	struct mnl_socket *netlink = fd < 0 ? NULL : mnl_socket_fdopen(fd);
+	char unread[8192];
+
+	if (!netlink && fd >= 0)
+		close(fd);
+	/* Discards answers to a process that was killed before it had read them. */
+	while (netlink && recv(fd, unread, sizeof(unread), MSG_DONTWAIT) > 0)
+		;
+	return netlink;
+}
+
+/* Returns NULL with errno set. */
+static struct mnl_socket *open_netlink(int kept)
+{
+	struct mnl_socket *netlink;
+
+	if (kept >= 0 && is_netfilter(kept))
+		return take_over_netlink(kept);
+	netlink = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
+	if (!netlink || mnl_socket_bind(netlink, 0, MNL_SOCKET_AUTOPID) == 0)
+		return netlink;
+	mnl_socket_close(netlink);
+	return NULL;
+}
+
+int nft_table_init(struct nft_table *table, int kept)
+{
+	*table = (struct nft_table){ .netlink = open_netlink(kept), .sequence = 1 };
+	return table->netlink ? 0 : -errno;
+}
+
+uint32_t nft_table_port(const struct nft_table *table)
+{
+	return mnl_socket_get_portid(table->netlink);
+}
+
+int nft_table_fd(const struct nft_table *table)
+{
+	return mnl_socket_get_fd(table->netlink);
+}
+
+void nft_table_fini(struct nft_table *table)
+{
+	mnl_socket_close(table->netlink);
+}
+
+static struct nlmsghdr *start_message(struct nft_transaction *t, uint16_t type, uint16_t flags)
+{
+	t->acks++;
+	return nftnl_nlmsg_build_hdr(mnl_nlmsg_batch_current(t->batch), type, NFPROTO_INET,
+				     flags | NLM_F_ACK, t->table->sequence++);
+}
+
+static void put_table(struct nft_transaction *t)
+{
+	struct nftnl_table *table = nftnl_table_alloc();
+
+	if (!table) {
+		t->failed = true;
+		return;
+	}
+	nftnl_table_set_str(table, NFTNL_TABLE_NAME, t->table->name);
+	nftnl_table_set_u32(table, NFTNL_TABLE_FLAGS, NFT_TABLE_F_OWNER);
+	nftnl_table_nlmsg_build_payload(start_message(t, NFT_MSG_NEWTABLE, NLM_F_CREATE), table);
+	mnl_nlmsg_batch_next(t->batch);
+	nftnl_table_free(table);
+}
+
+void nft_transaction_begin(struct nft_transaction *t, struct nft_table *table, size_t messages)
+{
+	/* Besides, the begin and the end, and the table. A chain takes two. */
+	size_t size = (2 * messages + 3) * MESSAGE_MAX;
+
+	*t = (struct nft_transaction){ .table = table, .buf = malloc(size + MESSAGE_MAX) };
+	if (t->buf)
+		t->batch = mnl_nlmsg_batch_start(t->buf, size);
+	t->failed = !t->batch;
+	if (t->failed)
+		return;
+	nftnl_batch_begin(mnl_nlmsg_batch_current(t->batch), table->sequence++);
+	mnl_nlmsg_batch_next(t->batch);
+	put_table(t);
+}
+
+/* Removes all rules of a chain. */
+static void empty_chain(struct nft_transaction *t, const char *name)
+{
+	struct nftnl_rule *rule = nftnl_rule_alloc();
+
+	if (!rule) {
+		t->failed = true;
+		return;
+	}
+	nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, t->table->name);
+	nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, name);
+	nftnl_rule_nlmsg_build_payload(start_message(t, NFT_MSG_DELRULE, 0), rule);
+	mnl_nlmsg_batch_next(t->batch);
+	nftnl_rule_free(rule);
+}
+
+/* @priority: NULL: a chain without a hook */
+static void put_chain(struct nft_transaction *t, const char *name, const int *priority)
+{
+	struct nftnl_chain *chain = t->failed ? NULL : nftnl_chain_alloc();
+
+	if (!chain) {
+		t->failed = true;
+		return;
+	}
+	nftnl_chain_set_str(chain, NFTNL_CHAIN_TABLE, t->table->name);
+	nftnl_chain_set_str(chain, NFTNL_CHAIN_NAME, name);
+	if (priority) {
+		nftnl_chain_set_str(chain, NFTNL_CHAIN_TYPE, "filter");
+		nftnl_chain_set_u32(chain, NFTNL_CHAIN_HOOKNUM, NF_INET_LOCAL_IN);
+		nftnl_chain_set_s32(chain, NFTNL_CHAIN_PRIO, *priority);
+	}
+	nftnl_chain_nlmsg_build_payload(start_message(t, NFT_MSG_NEWCHAIN, NLM_F_CREATE), chain);
+	mnl_nlmsg_batch_next(t->batch);
+	nftnl_chain_free(chain);
+	empty_chain(t, name);
+}
+
+void nft_transaction_add_chain(struct nft_transaction *t, const char *name)
+{
+	put_chain(t, name, NULL);
+}
+
+void nft_transaction_add_input_chain(struct nft_transaction *t, const char *name, int priority)
+{
+	put_chain(t, name, &priority);
+}
+
+void nft_transaction_begin_rule(struct nft_transaction *t, const char *chain)
+{
+	t->rule = t->failed ? NULL : nftnl_rule_alloc();
+	if (!t->rule) {
+		t->failed = true;
+		return;
+	}
+	nftnl_rule_set_str(t->rule, NFTNL_RULE_TABLE, t->table->name);
+	nftnl_rule_set_str(t->rule, NFTNL_RULE_CHAIN, chain);
+}
+
+void nft_transaction_end_rule(struct nft_transaction *t)
+{
+	if (!t->rule)
+		return;
+	nftnl_rule_nlmsg_build_payload(
+		start_message(t, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND), t->rule);
+	mnl_nlmsg_batch_next(t->batch);
+	nftnl_rule_free(t->rule);
+	t->rule = NULL;
+}
+
+/* The kernel answers within the call that sends. Returns 0, or the first error that it tells. */
+static int read_answers(const struct nft_transaction *t)
+{
+	int fd = nft_table_fd(t->table), error = 0;
+	unsigned answers = 0;
+	char reply[8192] __attribute__((aligned(NLMSG_ALIGNTO)));
+
+	while (answers < t->acks) {
+		ssize_t received = recv(fd, reply, sizeof(reply), MSG_DONTWAIT);
+		const struct nlmsghdr *header = (const struct nlmsghdr *)reply;
+		int left = (int)received;
+
+		if (received < 0)
+			return error ? error : -errno;
+		for (; mnl_nlmsg_ok(header, left); header = mnl_nlmsg_next(header, &left)) {
+			if (header->nlmsg_type != NLMSG_ERROR)
+				continue;
+			answers++;
+			if (!error)
+				error = ((const struct nlmsgerr *)mnl_nlmsg_get_payload(header))
+						->error;
+		}
+	}
+	return error;
+}
+
+static int send_batch(struct nft_transaction *t)
+{
+	nftnl_batch_end(mnl_nlmsg_batch_current(t->batch), t->table->sequence++);
+	mnl_nlmsg_batch_next(t->batch);
+	if (mnl_socket_sendto(t->table->netlink, mnl_nlmsg_batch_head(t->batch),
+			      mnl_nlmsg_batch_size(t->batch)) < 0)
+		return -errno;
+	return read_answers(t);
+}
+
+int nft_transaction_commit(struct nft_transaction *t)
+{
+	int error = t->failed ? -ENOMEM : send_batch(t);
+
+	if (t->batch)
+		mnl_nlmsg_batch_stop(t->batch);
+	free(t->buf);
+	return error;
+}
