@@ -423,7 +423,7 @@ static int run(struct convertd *convertd, struct settings *settings)
 	convertd->ward = WARD_NONE;
 	convertd->conversation = -1;
 	ready = prepare(convertd, settings);
-	/* Even without rights there are two processes if a service manager is told of a take-over: leave(). */
+	/* Even without rights there are two processes under a service manager, as the main one may have to end first: leave(). */
 	if (ready && (warden_is_needed() || notify_is_wanted()))
 		ready = warden_split(&warden, &convertd->ward,
 				     warden_calls_create(convertd->argc, convertd->argv, settings,
