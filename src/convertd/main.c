@@ -1,5 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* main.c - convertd: the 0-RTT TCP converter of RFC 8803; its main thread has signals and workers */
+/*
+ * main.c - convertd, the 0-RTT TCP converter of RFC 8803: starts the process, obeys signals, and stops it
+ *
+ * The events of a convertd's life, in order:
+ *
+ *   1. prepare(): adopt inherited sockets (inherit.h), give up root's rights, and ask an older convertd for its sockets
+ *      (handover.h).
+ *   2. Where there are rights to keep, or a service manager to satisfy, fork: the main process (warden.h) keeps them,
+ *      and the other process (ward.h) serves.
+ *   3. confine(): drop capabilities, start the survivor (survivor.h), enter the sandbox.
+ *   4. serve(): start the workers (service.h), and obey signals until the event loop ends.
+ *   5. A first SIGTERM or SIGINT drains (drain.h): no client is accepted, and open connections may end. A second one cuts
+ *      them. SIGHUP reloads.
+ */
 #include "config.h"
 
 #include "convertd/observe/ask.h"
@@ -38,25 +51,25 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 #define SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
-/* All that has to be undone at the end, in the order of its making. */
+/* What the process has made, in this order, and undoes at its end. */
 struct convertd {
 	int argc;
 	char **argv;
 	struct event_base *base;
-	struct ward ward; /* WARD_NONE: this process is the only one, and has the signals itself */
+	struct ward ward; /* the connection to the main process; WARD_NONE: this process is the only one, and gets the signals itself */
 	struct event *signals[SIGNALS];
-	struct event *watchdog; /* NULL: nobody watches */
-	struct event *survivor; /* NULL: there is none */
-	int survivor_fd;        /* or -errno */
+	struct event *watchdog; /* pings the service manager's watchdog; NULL: it has none */
+	struct event *survivor; /* warns at the survivor's end; NULL: there is no survivor */
+	int survivor_fd;        /* what survivor_start() has returned, a pidfd or -errno */
 	struct inherited inherited;
 	struct monitor *monitor;
 	struct service *service;
 	struct handover *handover;
-	int conversation; /* with the convertd before this one, until this one serves; -1: none */
-	struct drain *drain; /* NULL until it is to stop */
+	int conversation; /* a socket to the convertd before this one, until this one serves; -1: none */
+	struct drain *drain; /* NULL until convertd is to stop */
 };
 
-/* Where they are closed, what is opened next would take their places, and get the log. */
+/* Opens /dev/null at those of descriptors 0 to 2 that are closed: the next socket would get such a number, and the log's lines. */
 static void fill_standard_descriptors(void)
 {
 	int fd;
@@ -68,7 +81,7 @@ static void fill_standard_descriptors(void)
 		close(fd);
 }
 
-/* Two descriptors a session: as many as the administrator allows. */
+/* Raises the limit of open files to the hard limit, since each session takes two descriptors. */
 static void raise_open_files(void)
 {
 	struct rlimit limit;
@@ -80,6 +93,7 @@ static void raise_open_files(void)
 		log_warning("the limit of open files can't be raised: %s", strerror(errno));
 }
 
+/* Puts new settings in force, and takes them over if it returns true. Otherwise it adds the error to @problems. */
 static bool apply(struct convertd *convertd, struct settings *settings, struct problems *problems)
 {
 	return inherit_join(&convertd->inherited, settings, problems) &&
@@ -93,7 +107,7 @@ static void warn_of_user(const struct settings *old, const struct settings *next
 		log_warning("--user has changed, which takes a restart");
 }
 
-/* Reads the same command line and what its files say now. */
+/* Reads the command line and its files again, and puts the new settings in force if they are right. */
 static void reload(struct convertd *convertd)
 {
 	struct problems problems = { 0 };
@@ -126,7 +140,7 @@ static void drain(struct convertd *convertd, bool replaced, const char *reason)
 	convertd->drain = drain_start(convertd->base, convertd->service, replaced, reason);
 }
 
-/* The service manager starts another convertd as soon as the main process has ended. */
+/* Ends the main process, upon which the service manager starts another convertd; this process serves until that takes over. */
 static void leave(struct convertd *convertd, const char *reason)
 {
 	log_info("%s: the next convertd is to take over; this one serves until then", reason);
@@ -199,7 +213,7 @@ static void take(void *arg, enum handover_kind kind, int fd)
 	close(fd);
 }
 
-/* Gets the sockets of the convertd before this one, if there is one that gives them. */
+/* Asks the convertd before this one, if there is any, for its sockets. */
 static void take_over(struct convertd *convertd, const struct settings *settings)
 {
 	bool awaited = handover_touch(convertd->inherited.lifeline);
@@ -211,7 +225,7 @@ static void take_over(struct convertd *convertd, const struct settings *settings
 	inherit_take_nothing(&convertd->inherited);
 	if (!awaited)
 		return;
-	/* That one can't be talked to: it is to end before this one serves. */
+	/* It doesn't answer. When the service manager drops the lifeline, it ends, before this one serves. */
 	log_warning("the convertd before this one serves and doesn't answer");
 	notify_send("FDSTOREREMOVE=1\nFDNAME=" NOTIFY_LIFELINE_NAME);
 }
@@ -247,7 +261,7 @@ static void on_signal(evutil_socket_t signum, short what, void *arg)
 	obey((int)signum, arg);
 }
 
-/* From whoever has them: this process, or the main process. Returns false without memory. */
+/* Waits for signals, which come to this process or are passed on by the main process. Returns false without memory. */
 static bool await_signals(struct convertd *convertd)
 {
 	if (ward_has_warden(&convertd->ward))
@@ -322,7 +336,7 @@ static void log_problem(const char *line)
 	log_error("%s", line);
 }
 
-/* In the process that serves. Takes over the settings. Returns the status of the process. */
+/* Serves until the end, in the process without rights. It takes over @settings. Returns the exit status. */
 static int serve(struct convertd *convertd, struct settings *settings)
 {
 	struct problems problems = { .print = log_problem };
@@ -346,7 +360,7 @@ static int serve(struct convertd *convertd, struct settings *settings)
 	return started ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Before anything else, and before there are threads. */
+/* Does what has to be done first, before there are threads: see the top of this file. Returns false after logging why. */
 static bool prepare(struct convertd *convertd, struct settings *settings)
 {
 	struct problems problems = { .print = log_problem };
@@ -364,7 +378,7 @@ static bool prepare(struct convertd *convertd, struct settings *settings)
 	if (!privileges_drop(settings, &problems) ||
 	    !inherit_join(&convertd->inherited, settings, &problems))
 		return false;
-	/* As the user that the other one has become, too. */
+	/* After the change of user: the other convertd accepts its own user only. */
 	take_over(convertd, settings);
 	return true;
 }
@@ -378,7 +392,10 @@ static void start_survivor(struct convertd *convertd, const struct settings *set
 			    strerror(-convertd->survivor_fd));
 }
 
-/* Whoever takes over this process finds little; before there are threads. */
+/*
+ * Leaves an attacker who takes over this process little: drops capabilities and enters the sandbox, before there are
+ * threads. Returns false after logging why.
+ */
 static bool confine(struct convertd *convertd, const struct settings *settings, enum syscall_filter_role role)
 {
 	int error = capabilities_keep(role == SYSCALL_FILTER_WARDEN ? CAPABILITIES_OF_WARDEN : 0);
@@ -389,14 +406,14 @@ static bool confine(struct convertd *convertd, const struct settings *settings, 
 			  strerror(-error));
 		return false;
 	}
-	/* It can only be started before the filter is there, and takes none of the rights. */
+	/* The survivor can be started only before the filter is in force, and after the capabilities are gone. */
 	if (role != SYSCALL_FILTER_WARDEN)
 		start_survivor(convertd, settings);
 	sandbox_enter(settings, role);
 	return true;
 }
 
-/* Takes over the settings. Returns the status of the process, which is one of two where it has rights. */
+/* Runs convertd, in one process or two; returns the exit status in each of them. It takes over @settings. */
 static int run(struct convertd *convertd, struct settings *settings)
 {
 	enum syscall_filter_role role = SYSCALL_FILTER_ALONE;
@@ -406,7 +423,7 @@ static int run(struct convertd *convertd, struct settings *settings)
 	convertd->ward = WARD_NONE;
 	convertd->conversation = -1;
 	ready = prepare(convertd, settings);
-	/* Without rights there is a second one where the first may have to end earlier: leave(). */
+	/* Even without rights there are two processes under a service manager, as the main one may have to end first: leave(). */
 	if (ready && (warden_is_needed() || notify_is_wanted()))
 		ready = warden_split(&warden, &convertd->ward,
 				     warden_calls_create(convertd->argc, convertd->argv, settings,
@@ -424,7 +441,7 @@ static int run(struct convertd *convertd, struct settings *settings)
 	return ready ? warden_run(warden) : EXIT_FAILURE;
 }
 
-/* Makes a file that nobody else can read; one that is there isn't touched. */
+/* Makes a key file that nobody else can read (--make-key), unless the file exists. Returns the exit status. */
 static int make_key(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), error;
@@ -447,7 +464,7 @@ static int make_key(const char *path)
 	return EXIT_FAILURE;
 }
 
-/* Asks the converter that these settings are for. Returns the status of the process. */
+/* Prints the status of the converter that runs with these settings. Returns the exit status. */
 static int ask(const struct settings *settings)
 {
 	static const struct metrics_address usual = { .path = SETTINGS_STATUS_DEFAULT };
@@ -455,7 +472,7 @@ static int ask(const struct settings *settings)
 	return ask_status(settings->metrics_count ? &settings->metrics[0] : &usual);
 }
 
-/* What was asked for instead of running. Returns the status of the process. */
+/* Does what the command line asks for instead of running. Returns the exit status. */
 static int answer(const struct settings *settings)
 {
 	switch (settings->action) {
@@ -486,7 +503,7 @@ int main(int argc, char *argv[])
 
 	convertd.argc = argc;
 	convertd.argv = argv;
-	/* Who waits for this one goes on, and the service manager is to try again. */
+	/* If an older convertd waits for this one, it goes on serving, and the exit status lets the service manager try again. */
 	if (!settings)
 		return inherit_is_awaited() ? EXIT_FAILURE : EXIT_USAGE;
 	if (settings->action == SETTINGS_RUN)

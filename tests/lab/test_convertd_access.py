@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_access.py - who may use convertd, and where to: rules, its own addresses, hairpins"""
+"""test_convertd_access.py - which clients may use convertd, and which destinations they may reach: rules, its own addresses, hairpins"""
 import signal
 import socket
 
@@ -15,18 +15,18 @@ LAB = ("--allow-destination", "10.0.0.0/8", "--allow-destination", "fd00::/8")
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     options.setdefault("lte", None)
     return Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), **options)
 
 
 def strict(lab, *arguments):
-    """convertd with its own defaults and these options."""
+    """Starts convertd with its own defaults, not the lab's, and these options."""
     return converter(lab, *arguments, defaults=())
 
 
 def answers(lab, request, answer, what="", **choice):
-    """Each client gets this answer, and then the end of the stream."""
+    """Checks that each client gets this answer, and then the end of the stream."""
     choice.setdefault("deliveries", ["syn", "behind"])
     for client in clients(lab, **choice):
         client.send(request)
@@ -36,7 +36,7 @@ def answers(lab, request, answer, what="", **choice):
 
 
 def reaches(lab, server, v6=False, request=None, **choice):
-    """Each client is connected to the server."""
+    """Checks that each client is connected to the server."""
     choice.setdefault("deliveries", ["syn"])
     for client in clients(lab, **choice):
         extended_header(client.send(request or server.connect(v6=v6)).answer())
@@ -139,7 +139,7 @@ class Listening:
         self._sock = sock
 
     def accept(self):
-        """The next connection."""
+        """Accepts the next connection."""
         return self._sock.accept()[0]
 
 

@@ -21,12 +21,12 @@ RESTARTS = 3
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
 
 
 def listening(lab, address, port, protocol=MPTCP, kind=socket.SOCK_STREAM):
-    """A socket of the converter that listens there, as a socket unit makes it: convertd sets the rest."""
+    """Returns a listening socket of the converter's host, made as a socket unit makes it: convertd sets its options."""
     sock = lab.converter.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind, protocol)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -50,12 +50,12 @@ def converts(lab, server, protocol=MPTCP, port=1234, delivery="syn"):
 
 
 def preloaded(library):
-    """LD_PRELOAD with this library, behind a sanitizer's, which has to be the first."""
+    """Returns the value of LD_PRELOAD with this library, behind a sanitizer's, which has to be the first."""
     return ":".join([*shlex.split(os.environ.get("SANITIZER_PRELOAD", "")), library])
 
 
 def refuses(lab, port):
-    """Does nothing listen there?"""
+    """Tells whether nothing listens there."""
     try:
         with Client(lab.client, lab.converter.addr4, TCP, "behind", port) as client:
             client.send(b"")
@@ -203,7 +203,7 @@ class Stream:
             self.error = "%s after %d clients that were served" % (error, self.served)
 
     def end(self):
-        """How many were served; fails if one was not."""
+        """Ends the stream. Returns how many clients were served; fails if one was not."""
         self._stop.set()
         self._thread.join(30)
         check(self.error is None, "%s, %s: %s" % (*self._what[2:], self.error))
@@ -218,7 +218,7 @@ def close_all(server):
 
 
 def restart_under_load(lab, manager, *arguments):
-    """Clients come all the time while convertd is stopped and started again: each of them is served. Returns how it went."""
+    """Stops and starts convertd while clients come all the time, each of which must be served. Returns a summary."""
     with contextlib.ExitStack() as ends:
         process = manager.start(*arguments)
         manager.wait("READY=1")
@@ -434,7 +434,7 @@ PTRACE_ATTACH, PTRACE_DETACH = 16, 17  # ptrace(2)
 
 
 def thread_of(process, name):
-    """The number of the thread of that name; of the main one for None."""
+    """Returns the number of the thread of that name; with None, of the main thread."""
     for task in os.listdir("/proc/%d/task" % process.serving):
         with open("/proc/%d/task/%s/comm" % (process.serving, task), encoding="ascii") as file:
             if file.read().strip() == name:
@@ -444,7 +444,7 @@ def thread_of(process, name):
 
 @contextlib.contextmanager
 def standing(process, name):
-    """One thread stands still, and no other one of its process."""
+    """Stops one thread of a process while the others run on."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long] * 4
     thread = thread_of(process, name)

@@ -11,12 +11,12 @@ from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, des
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
 
 
 def write(lab, *lines, name="convertd.conf"):
-    """A file of these lines; returns its path."""
+    """Writes a file of these lines; returns its path."""
     path = os.path.join(lab.directory, name)
     with open(path, "w", encoding="ascii") as file:
         file.write("".join(line + "\n" for line in lines))
@@ -24,7 +24,7 @@ def write(lab, *lines, name="convertd.conf"):
 
 
 def reload(process, outcome="reloaded:"):
-    """SIGHUP; returns the one line that it makes convertd print."""
+    """Sends SIGHUP; returns the one line that convertd prints upon it."""
     before = process.log_text()
     process.send_signal(signal.SIGHUP)
     wait_until(lambda: outcome in process.log_text()[len(before):], 5,
@@ -227,7 +227,7 @@ def test_listening_on_an_interface():
 
 
 def congestion(lab, port):
-    """The congestion controls of the converter's connections with that port, as a set."""
+    """Returns the set of congestion controls of the converter's connections with that port."""
     lines = lab.converter.run(["ss", "-Htin", "state", "established", "( sport = :%d or dport = :%d )" % (port, port)]).stdout
     return {line.split()[0] for line in lines.splitlines() if line[:1] in " \t" and "cwnd" in line}
 

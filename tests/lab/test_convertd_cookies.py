@@ -19,13 +19,13 @@ DAY = 86400
 
 
 def near(**options):
-    """Links without limits worth speaking of, and both of the client's."""
+    """Returns a lab with both of the client's links, which are too fast to matter."""
     options.setdefault("lte", Link(delay_ms=0.5))
     return Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), **options)
 
 
 def write(lab, name, *lines, mode=0o600):
-    """A file of these lines; returns its path."""
+    """Writes a file of these lines; returns its path."""
     path = os.path.join(lab.directory, name)
     with open(path, "w", encoding="ascii") as file:
         file.write("".join(line + "\n" for line in lines))
@@ -34,12 +34,12 @@ def write(lab, name, *lines, mode=0o600):
 
 
 def new_key():
-    """A line of a key file."""
+    """Returns a line of a key file with a new key."""
     return os.urandom(32).hex()
 
 
 def computed(key, address, epoch):
-    """What convertd(8) says that a cookie is."""
+    """Computes a cookie as convertd(8) describes it."""
     ip = ipaddress.ip_address(address)
     bound = bytes(10) + b"\xff\xff" + ip.packed if ip.version == 4 else ip.packed[:8] + bytes(8)
     return hashlib.blake2b(b"convert cookie 1" + bound + struct.pack("!Q", epoch), digest_size=16,
@@ -47,40 +47,40 @@ def computed(key, address, epoch):
 
 
 def cookie_tlv(cookie):
-    """Figure 21."""
+    """Returns a Cookie TLV (RFC 8803 Figure 21)."""
     cookie += bytes(-len(cookie) % 4)
     return bytes([0x16, 1 + len(cookie) // 4, 0, 0]) + cookie
 
 
 def missing(answer):
-    """The cookie of a Missing Cookie error (3), the only TLV of the answer."""
+    """Returns the cookie of a Missing Cookie error (3), which must be the only TLV of the answer."""
     check(len(answer) > 8 and answer[4:5] == b"\x1e" and answer[6:8] == b"\x03\0" and len(answer) == 4 + 4 * answer[5],
           "no Missing Cookie error: %s" % answer.hex())
     return answer[8:]
 
 
 def ask(client, request):
-    """The answer, and then the end of the stream."""
+    """Sends the request; returns the answer, behind which the stream must end."""
     answer = client.send(request).answer()
     equal(client.end(), (b"", "closed"), "what follows %s (%s)" % (answer.hex(), client.name))
     return answer
 
 
 def served(client, server, request):
-    """Connected to the server."""
+    """Checks that the client is connected to the server."""
     extended_header(client.send(request).answer())
     server.accept().close()
 
 
 def reload(process, outcome="reloaded:"):
-    """SIGHUP, and what convertd says."""
+    """Sends SIGHUP; returns the line that convertd logs."""
     count = process.log_text().count(outcome)
     process.send_signal(signal.SIGHUP)
     wait_until(lambda: process.log_text().count(outcome) > count, 5, outcome)
 
 
 def source_of(client):
-    """The address that the converter sees."""
+    """Returns the client's address as the converter sees it."""
     return client.sock.getsockname()[0]
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_counts.py - what convertd counts besides connections: SYNs that it withholds, pipes"""
+"""test_convertd_counts.py - the counters for SYNs that convertd withholds, and for pipes"""
 import contextlib
 import os
 import re
@@ -15,17 +15,17 @@ INFO = octets("01022263 01010000")
 
 
 def near():
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1))
 
 
 def fates(metrics):
-    """{what became of SYNs: how many}, without those of which there were none."""
+    """Returns {what became of SYNs: their number}, without zeros."""
     return metrics.family("convertd_syns_total", "fate")
 
 
 def finished(client):
-    """Reads to the end."""
+    """Reads until the end of the stream."""
     client.end()
     client.sock.close()
 
@@ -100,7 +100,7 @@ def test_foreign_syns():
 
 
 def fill(sock):
-    """Sends what there is room for; returns bytes."""
+    """Sends until the socket is full; returns the number of bytes."""
     sent = 0
     with contextlib.suppress(BlockingIOError):
         while True:

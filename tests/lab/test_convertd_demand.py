@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_demand.py - cookies that are demanded while clients that have proved nothing are too many: when, of whom, until when"""
+"""test_convertd_demand.py - convertd demands cookies while too many clients haven't proved their addresses: when, of whom, until when"""
 import contextlib
 import select
 import signal
@@ -19,23 +19,23 @@ UNLIMITED = ("--max-pending-per-client", "0", "--max-errors-per-client", "0")
 
 
 def near(**options):
-    """A round trip in which requests in SYNs are decided about before any third ACK, also where the machine is busy."""
+    """Returns a lab whose round trip is so long that requests in SYNs are decided before any third ACK, even on a busy machine."""
     return Lab(wifi=Link(delay_ms=15), lte=None, core=Link(delay_ms=0.1), **options)
 
 
 def cookie_tlv(cookie):
-    """Figure 21."""
+    """Returns a Cookie TLV (RFC 8803 Figure 21)."""
     return bytes([0x16, 1 + len(cookie) // 4, 0, 0]) + cookie
 
 
 def missing(answer):
-    """The cookie of a Missing Cookie error (3), the only TLV of the answer."""
+    """Returns the cookie of a Missing Cookie error (3), which must be the only TLV of the answer."""
     check(len(answer) == 24 and answer[4:8] == b"\x1e\x05\x03\0", "no Missing Cookie error: %s" % answer.hex())
     return answer[8:]
 
 
 def served(client, server, request):
-    """Connected to the server; which SYNs of strangers have asked for as well, so its bytes tell whose connection it is."""
+    """Checks that the client is connected to the server. Forged SYNs ask for the server as well, so the client is known by its bytes."""
     extended_header(client.send(request + MINE).answer())
     wait_heard(server)
 
@@ -44,7 +44,7 @@ MINE = b"it is me"
 
 
 def wait_heard(server):
-    """Accepts connections until one is that client's; those of strangers stay silent, or end."""
+    """Accepts connections until one brings the client's bytes; those of forged SYNs stay silent, or end."""
     accepted = []
 
     def hears():
@@ -82,7 +82,7 @@ class Flood:
         return self
 
     def stop(self):
-        """No more of them."""
+        """Ends the flood."""
         self._stop.set()
         self._thread.join()
 
@@ -102,7 +102,7 @@ class Flood:
 
 @contextlib.contextmanager
 def flooded(lab, hold, *arguments, flood=None):
-    """(the server, convertd, the flood) while cookies are demanded."""
+    """Yields (the server, convertd, the flood) while cookies are demanded."""
     route_back(lab)
     with Server(lab, 80, backlog=4096) as server, \
             converter(lab, "--hold-syn", hold, "--max-pending", str(PENDING), *UNLIMITED, *METRICS, *arguments) as process:
@@ -114,7 +114,7 @@ def flooded(lab, hold, *arguments, flood=None):
 
 
 def servers_syns(lab, capture):
-    """SYNs to the server."""
+    """Returns the captured SYNs to the server."""
     return [packet for packet in capture.packets() if packet.syn and packet.dst in (lab.server.addr4, lab.server.addr6)]
 
 

@@ -12,25 +12,25 @@ SIZE = 6000000  # seconds on these links: no transfer ends before the drain begi
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
 
 
 def drained(lab, seconds, *arguments):
-    """convertd with so many seconds to drain, ready."""
+    """Starts convertd with this many seconds to drain; yields it once it is ready."""
     process = lab.convertd(["--drain-timeout", seconds, *arguments])
     process.wait_log("ready")
     return process
 
 
 def order_end(process, number=signal.SIGTERM, line="may go on"):
-    """Sends the signal, and waits until convertd has said what it makes of it."""
+    """Sends the signal, and waits until convertd has logged it."""
     process.send_signal(number)
     process.wait_log(line)
 
 
 def refused(lab, protocol=TCP):
-    """Is a new client told that nothing listens?"""
+    """Tells whether a new client is refused."""
     try:
         with Client(lab.client, lab.converter.addr4, protocol, "behind") as client:
             client.send(b"")
@@ -40,7 +40,7 @@ def refused(lab, protocol=TCP):
 
 
 def thread_states(process):
-    """What each thread does, as in proc(5)."""
+    """Returns the state of each thread, as in proc(5)."""
     states = []
     for thread in os.listdir("/proc/%d/task" % process.serving):
         with open("/proc/%d/task/%s/stat" % (process.serving, thread), encoding="ascii") as file:
@@ -49,7 +49,7 @@ def thread_states(process):
 
 
 def open_sessions(lab, server):
-    """[(client, server's socket), …] of sessions that relay, one for each protocol."""
+    """Returns [(client, server's socket), …] of sessions that relay, one for each protocol."""
     pairs = []
     for protocol in (TCP, MPTCP):
         client = Client(lab.client, lab.converter.addr4, protocol).send(server.connect())
@@ -59,7 +59,7 @@ def open_sessions(lab, server):
 
 
 def check_cut(pairs):
-    """Each session was reset on both sides."""
+    """Checks that each session was reset on both sides."""
     for client, sock in pairs:
         equal(client.end(), (b"", "reset"), "the end of a session (%s)" % client.name)
         try:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_ends.py - what ends a connection through the converter and what doesn't, beside FIN and RST (RFC 8803 4.2, 5.1)"""
+"""test_convertd_ends.py - events besides FIN and RST that end a connection through the converter, or don't (RFC 8803 4.2, 5.1)"""
 import hashlib
 import os
 import re
@@ -20,7 +20,7 @@ MPTCP_OPTION = bytes([30, 2, 0, 0])
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
 
 
@@ -34,12 +34,12 @@ def rules(host, *lines):
 
 
 def unreachable_messages(host):
-    """ICMP messages of the kind Destination Unreachable that a host has got."""
+    """Returns the number of ICMP Destination Unreachable messages that a host has received."""
     return sum(count for name, count in icmp_counters(host).items() if name.endswith("InDestUnreachs"))
 
 
 def icmp_counters(host):
-    """Of both families."""
+    """Returns the ICMP counters of both families."""
     found = {"4" + name: value for name, value in host.counters().items() if name.startswith("Icmp")}
     with host.entered(), open("/proc/thread-self/net/snmp6", encoding="ascii") as file:
         found.update((name, int(value)) for name, value in map(str.split, file) if name.startswith("Icmp6"))

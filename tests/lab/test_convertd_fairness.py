@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_fairness.py - whoever has most gives way: greedy prefixes and strangers, by the limits that convertd has itself"""
+"""test_convertd_fairness.py - the client that uses most gives way: greedy prefixes and other clients, under convertd's default limits"""
 import collections
 import contextlib
 import errno
@@ -26,7 +26,7 @@ FEW = ("--max-pending", "800")
 
 @contextlib.contextmanager
 def world():
-    """A lab whose client has all addresses of fdaa::/16 and 10.64.0.0/10."""
+    """Returns a lab whose client has all addresses of fdaa::/16 and 10.64.0.0/10."""
     with Lab(wifi=Veth(), lte=None, core=Veth()) as lab:
         for route in (WORLD, "10.64.0.0/10"):
             lab.client.run(["ip", "-6" if ":" in route else "-4", "route", "add", "local", route, "dev", "lo"])
@@ -36,7 +36,7 @@ def world():
 
 
 def client_from(lab, source, protocol=TCP, delivery="syn"):
-    """A Client that comes from that address."""
+    """Returns a Client that connects from that address."""
     v6 = ":" in source
     client = Client(lab.client, lab.converter.addr6 if v6 else lab.converter.addr4, protocol, delivery)
     client.sock.setsockopt(*FREEBIND[socket.AF_INET6 if v6 else socket.AF_INET], 1)
@@ -45,7 +45,7 @@ def client_from(lab, source, protocol=TCP, delivery="syn"):
 
 
 def addresses(network, bits, count):
-    """Addresses in `count` prefixes of `bits` bits of that network, again and again, in an order that is no order."""
+    """Yields addresses in `count` prefixes of `bits` bits of that network, repeatedly and in scattered order."""
     network = ipaddress.ip_network(network)
     step = network.max_prefixlen - bits
     chance = random.Random(1)
@@ -56,7 +56,7 @@ def addresses(network, bits, count):
 
 
 def abort(client):
-    """Resets it, whatever has become of it: after a mere FIN convertd would go on to wait for the server."""
+    """Resets a client in any state: after a mere FIN convertd would go on to wait for the server."""
     with contextlib.suppress(OSError):
         reset(client.sock)
     client.sock.close()
@@ -105,7 +105,7 @@ class Flood:
 
 
 def serve_promptly(lab, server, source, protocol, delivery="syn"):
-    """Asks for the server and gets it, in a short time; returns that."""
+    """Checks that a client is connected to the server soon; returns the seconds that it took."""
     start = time.monotonic()
     with client_from(lab, source, protocol, delivery) as client:
         extended_header(client.send(server.connect(":" in source)).answer())
@@ -116,14 +116,14 @@ def serve_promptly(lab, server, source, protocol, delivery="syn"):
 
 
 def made_room(lab):
-    """How many have been asked to go, or were refused, since there were too many."""
+    """Returns how many sessions were ended or refused since there were too many."""
     metrics = Metrics(lab.converter)
     return metrics("convertd_syns_total", fate="stopped") + sum(metrics("convertd_connections_ended_total", outcome=outcome)
                                                                 for outcome in ("limit_pending", "limit_client_pending", "limit_errors"))
 
 
 def flooded(lab, sources, strangers, *arguments, data=None, most=14000, room=2000):
-    """A flood until nothing more goes in, and strangers who come in the midst of it; what the slowest had to wait."""
+    """Floods convertd until its limit is reached, while other clients come; returns how long the slowest of those had to wait."""
     slowest = 0
     with Server(lab, 80) as server, converter(lab, *arguments, *METRICS, defaults=LAB):
         request = connect(lab.addresses.blackhole6, 80) if data is None else data
@@ -194,7 +194,7 @@ def test_little_room():
 
 
 def crowd(lab, at_once, connections, *options):
-    """So many connections at once from one address; returns what the load tool says."""
+    """Opens this many connections at once from one address; returns what the load tool says."""
     return json.loads(lab.client.run([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via",
                                       "convert-syn", "--server", "%s:%d" % (lab.server.addr4, 6000), "--concurrency", at_once,
                                       "--connections", connections, *options]).stdout)

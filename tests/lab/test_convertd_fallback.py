@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_fallback.py - convertd's own MPTCP sockets that fall back to TCP: no byte of a stream is lost on them unnoticed
+"""test_convertd_fallback.py - no byte of a stream is lost unnoticed on convertd's MPTCP sockets that fall back to TCP
 
 Linux loses bytes where a segment overlaps what such a socket has delivered already (doc/kernel-mptcp-fallback-overlap.md). Here
 that is forced, on the way from the server to the converter, and from the client.
@@ -25,7 +25,7 @@ def near(**options):
 
 
 def asked(lab, server, protocol, v6):
-    """A client of a server that it wants Multipath TCP with, and the server's connection."""
+    """Yields a client that has asked for Multipath TCP with a server, and the server's connection."""
     client = Client(lab.client, lab.converter.addr4, protocol)
     client.send(server.connect(v6, MULTIPATH))
     sock = server.accept()
@@ -53,7 +53,7 @@ def send_overlapping(link, towards, back, sender, receive, enough):
 
 
 class Reader:
-    """What a socket has given so far."""
+    """Reads a socket and keeps its bytes."""
 
     def __init__(self, sock):
         self.sock = sock
@@ -76,7 +76,7 @@ class Reader:
 
 
 def take_overlapping(lab, client, sock):
-    """(what the client has of all that the server's socket sends, how it ended)"""
+    """Returns (what the client has got of the server's bytes, how its stream ended)."""
     read = Reader(client.sock)
     send_overlapping(lab.core, "b-to-a", "a-to-b", sock, read, 60)
     wait_until(lambda: read() >= len(STREAM) or read.end, 20, lambda: "1,060 bytes, or an end: %d" % len(read.data))
@@ -145,7 +145,7 @@ class Handmade:
         self.seen.close()
 
     def segment(self, flags, at, data=b"", options=b""):
-        """From that byte of its stream on."""
+        """Returns a segment of the client's stream from that byte on."""
         ends = [ipaddress.ip_address(address).packed for address in (self.ADDRESS, self.converter)]
         words = 5 + len(options) // 4
         tcp = struct.pack("!HHIIBBHHH", 2000, 1234, self.ISN + 1 + at, self.acknowledges, words << 4, flags, 65535, 0, 0)
@@ -161,7 +161,7 @@ class Handmade:
         self.sent = max(self.sent, at + len(data))
 
     def await_packet(self, condition):
-        """The converter's next packet for it of which this holds."""
+        """Waits for the converter's next packet to this client that meets the condition."""
         while True:
             packet = parse(0, self.seen.recv(2000))
             if packet and packet.dst == self.ADDRESS and condition(packet):
@@ -169,7 +169,7 @@ class Handmade:
                 return packet
 
     def connect(self, request):
-        """A handshake with MP_CAPABLE, and a request without a mapping; returns the answer."""
+        """Makes a handshake with MP_CAPABLE, and sends a request without a mapping; returns the answer."""
         capable = bytes([30, 4, 1, 1])
         self.segment(SYN, -1, options=capable)
         key = self.await_packet(lambda packet: packet.synack).option(30)[2:]
@@ -200,7 +200,7 @@ def test_from_a_client_that_fell_back():
 
 
 def fallen_back(lab, server):
-    """A client whose MPTCP options are lost behind the handshake, and its server's connection."""
+    """Yields a client whose MPTCP options are lost behind the handshake, and its server's connection."""
     client = lab.client.socket(socket.AF_INET, socket.SOCK_STREAM, MPTCP)
     client.settimeout(10)
     client.connect((lab.converter.addr4, 1234))

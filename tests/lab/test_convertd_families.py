@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_families.py - a converter whose IPv6, or IPv4, leads nowhere: its clients get where they want, and soon"""
+"""test_convertd_families.py - clients of a converter whose IPv6 or IPv4 leads nowhere reach their servers, and soon"""
 import os
 import time
 
@@ -15,7 +15,7 @@ NETWORKS = {4: "10.8.0.0/24", 6: "fd08::/64"}
 
 
 def apart():
-    """A lab where the client reaches the server without the converter's host, by a cable of their own."""
+    """Returns a lab where the client also reaches the server past the converter's host, by a link of their own."""
     lab = Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), lte=None)
     enter = lab.__enter__
 
@@ -43,7 +43,7 @@ def url(lab, family, port=80):
 
 
 def fetch(lab, family, env=None, port=80):
-    """Seconds that curl takes."""
+    """Returns the seconds that curl takes."""
     start = time.monotonic()
     got = lab.client.run(["curl", "-sS", "--fail", "-o", "/dev/null", "-w", "%{size_download}", url(lab, family, port)], env=env, timeout=60)
     equal(got.stdout, "1000", "bytes")
@@ -51,12 +51,12 @@ def fetch(lab, family, env=None, port=80):
 
 
 def unroute(lab, family):
-    """The converter loses its routes to servers of that family."""
+    """Removes the converter's routes to servers of that family."""
     lab.converter.run(["ip", "-%d" % family, "route", "flush", "root", NETWORKS[family]])
 
 
 def silence(lab, family):
-    """What the converter itself sends to servers of that family is swallowed behind it."""
+    """Drops the converter's own packets to servers of that family, behind its host."""
     need("nft", "nftables")
     name = "ip" if family == 4 else "ip6"
     lab.server.run(["nft", "-f", "-"], input="table inet swallow { chain input { type filter hook prerouting priority -300; iif core %s daddr %s drop; }; }\n"
@@ -64,7 +64,7 @@ def silence(lab, family):
 
 
 def speak(lab):
-    """It is no longer."""
+    """Ends silence()."""
     lab.server.run(["nft", "flush", "ruleset"])
 
 
@@ -130,14 +130,14 @@ def test_uplink_that_swallows():
 
 
 def asked(lab, address, port=80, seconds=20):
-    """(the answer to a request for that address, seconds that it took)"""
+    """Returns (the answer to a request for that address, the seconds that it took)."""
     start = time.monotonic()
     with Client(lab.client, lab.converter.addr4, seconds=seconds) as client:
         return client.send(connect(address, port)).answer(), time.monotonic() - start
 
 
 def reaches(lab, address, port=80):
-    """A client is connected to that server."""
+    """Checks that a client is connected to that server."""
     with Client(lab.client, lab.converter.addr4) as client:
         extended_header(client.send(connect(address, port)).answer())
 

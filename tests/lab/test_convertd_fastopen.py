@@ -14,17 +14,17 @@ EARLY = b"early, and it may arrive twice"
 
 
 def near():
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1))
 
 
 def option(cookie):
-    """The option with this cookie in it."""
+    """Returns a Fast Open option with this cookie."""
     return bytes([OPT_FASTOPEN, 2 + len(cookie)]) + cookie
 
 
 def fastopen_server(lab, port, protocol=TCP):
-    """A server that hands out cookies."""
+    """Starts a server that hands out cookies."""
     lab.server.sysctl("net.ipv4.tcp_fastopen", 3)
     server = Server(lab, port, protocol)
     server.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 64)
@@ -32,7 +32,7 @@ def fastopen_server(lab, port, protocol=TCP):
 
 
 def served(lab, server, protocol, address, options, early=EARLY):
-    """One connection; (the options in the answer, the SYN to the server, the server's SYN+ACK)."""
+    """Makes a connection; returns (the options in the answer, the SYN to the server, the server's SYN+ACK)."""
     with lab.capture(lab.converter, "core", "tcp port %d" % server.port) as capture:
         with Client(lab.client, lab.converter.addr4, protocol) as client:
             client.send(connect(address, server.port, options) + early)

@@ -24,13 +24,13 @@ WITHOUT_NET_ADMIN = ("setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-
 
 
 def far(first_ms=5, core_ms=25, lte=None, **options):
-    """The server is farther from the converter than the client: whoever doesn't wait for it is seen."""
+    """Returns a lab whose server is farther from the converter than the client, so that an answer that doesn't wait for it is seen."""
     return Lab(wifi=Link(delay_ms=first_ms), lte=lte, core=Link(delay_ms=core_ms), **options)
 
 
 @contextlib.contextmanager
 def captures(lab):
-    """Captures on both of the converter's sides; yields a function that gives a client's packets, and all to servers, in order."""
+    """Captures on both sides of the converter; yields a function that returns a client's packets, and all to servers, in order."""
     with lab.capture(lab.converter, "wifi", "tcp") as wifi, lab.capture(lab.converter, "core", "tcp") as core:
         def packets(client):
             mine = [packet for packet in wifi.packets() if client.port in (packet.sport, packet.dport)]
@@ -39,36 +39,36 @@ def captures(lab):
 
 
 def first(packets, what, condition):
-    """The first packet that meets the condition."""
+    """Returns the first packet that meets the condition."""
     found = next((packet for packet in packets if condition(packet)), None)
     check(found, "no %s among\n%s" % (what, "\n".join(map(str, packets))))
     return found
 
 
 def forged(lab):
-    """SYN+ACKs to 10.66.0.0/16 have a way to go, to nobody: without one the kernel would make no connection."""
+    """Gives SYN+ACKs to 10.66.0.0/16 a route, to no host: without a route the kernel would make no connection."""
     lab.converter.ip("route add 10.66.0.0/16 via %s" % lab.client.wifi4)
 
 
 def syns_to(packets, port):
-    """The ports from which SYNs go to that port."""
+    """Returns the source ports of SYNs to that port."""
     return {packet.sport for packet in packets if packet.syn and packet.dport == port}
 
 
 def rules(lab):
-    """The converter's nftables."""
+    """Returns the converter's nftables rules."""
     # a kernel without the queue statement has the rule in a form that nft can't show: it says so on stderr
     return lab.converter.run(["nft", "list", "ruleset"]).stdout
 
 
 def queue_fields(lab, number):
-    """That field of each of the converter's netfilter queues."""
+    """Returns that field of each of the converter's netfilter queues."""
     lines = lab.converter.run(["cat", "/proc/net/netfilter/nfnetlink_queue"]).stdout.splitlines()
     return [int(line.split()[number]) for line in lines]
 
 
 def netfilter_queues(lab):
-    """How many packets wait in each of them."""
+    """Returns how many packets wait in each netfilter queue."""
     return queue_fields(lab, 2)
 
 
@@ -581,7 +581,7 @@ def test_off_without_permission():
 
 
 def confirms(lab, server):
-    """Has a client served; returns whether its SYN+ACK was the confirmation."""
+    """Has a client served; returns whether the SYN+ACK confirmed the connection (doc/private-tlvs.md)."""
     with Client(lab.client, lab.converter.addr4) as client:
         client.send(server.connect())
         server.accept().close()
@@ -676,7 +676,7 @@ def test_two_converters():
 
 
 def overflow(lab):
-    """Forged SYNs until a convertd that doesn't read them gets no more: large ones first, then those that fit in what is left."""
+    """Sends forged SYNs until the queue of a stopped convertd is full: large ones first, then smaller ones that fit in the rest."""
     full, lots = -1, 0
     with Forger(lab.client, lab.converter.addr4) as forger:
         for data in (servers.pattern(1300), b""):

@@ -12,12 +12,12 @@ WRONG = {"net.ipv4.tcp_fastopen": 1, "net.mptcp.enabled": 0, "net.mptcp.blackhol
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
 
 
 def remedies(process):
-    """The commands that convertd's warnings name."""
+    """Returns the commands that convertd's warnings name."""
     return re.findall(r"warning: (\S+) is \d+: .*; set it with: (sysctl -w (\S+)=\d+)$", process.log_text(), re.MULTILINE)
 
 

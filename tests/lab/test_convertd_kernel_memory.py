@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_kernel_memory.py - peers that take nothing have the kernel hold their bytes: how much, and who is ended for it"""
+"""test_convertd_kernel_memory.py - the limit of kernel memory for peers that don't read: how much is held, and which sessions are ended"""
 import contextlib
 import json
 import os
@@ -21,17 +21,17 @@ MB = 1 << 20
 
 
 def held(lab):
-    """Bytes of the kernel's memory that convertd knows of."""
+    """Returns the bytes of kernel memory that convertd's sessions hold, by its metrics."""
     return Metrics(lab.converter)("convertd_kernel_memory_bytes")
 
 
 def ended(lab):
-    """How many were ended since they held too much."""
+    """Returns how many sessions were ended since they held too much."""
     return Metrics(lab.converter)("convertd_connections_ended_total", outcome="limit_memory")
 
 
 def really_held(lab):
-    """The same by the kernel's own account: the buffers of all sockets in the converter's namespace (ss -m)."""
+    """Returns the bytes of kernel memory by the kernel's own account: the buffers of all sockets in the converter's namespace (ss -m)."""
     total = 0
     for line in lab.converter.run(["ss", "-tmnH"]).stdout.splitlines():
         for word in line[line.find("skmem:(") + 7:line.rfind(")")].split(","):
@@ -63,7 +63,7 @@ class Stalled(contextlib.ExitStack):
 
 
 class Reader(threading.Thread):
-    """A client that reads so many bytes a second, each of which must be the right one."""
+    """A client that reads this many bytes a second, each of which must be the right one."""
 
     def __init__(self, lab, rate, protocol=TCP, source=None):
         super().__init__()
@@ -98,7 +98,7 @@ class Reader(threading.Thread):
             self.failed = error
 
     def goes_on(self):
-        """Fails if it has failed; returns whether there are more bytes than when this was asked last."""
+        """Fails if the reader has failed; returns whether it has got bytes since the last call."""
         if self.failed:
             raise self.failed
         before, self._seen = getattr(self, "_seen", 0), self.bytes
@@ -107,7 +107,7 @@ class Reader(threading.Thread):
 
 @contextlib.contextmanager
 def downloads(*arguments):
-    """A lab with a large file, and convertd."""
+    """Yields a lab with a server of a large file, and convertd."""
     with Lab(wifi=Veth(), lte=Veth(), core=Veth()) as lab:
         lab.http()
         with converter(lab, *arguments, *METRICS, defaults=LAB):
@@ -186,7 +186,7 @@ def test_all_of_them():
 
 
 def goodput(lab, *options):
-    """Bytes a second of downloads by the load tool, to their ends."""
+    """Downloads to the end with the load tool; returns bytes per second."""
     start = time.monotonic()
     out = json.loads(lab.client.run([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via", "convert-syn",
                                      "--server", "%s:6000" % lab.server.addr4, "--response", "1G", "--connections", "3",

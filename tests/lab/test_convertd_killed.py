@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_killed.py - a converter that is killed tells no lies: what its peers haven't ended is reset, on both sides"""
+"""test_convertd_killed.py - when convertd is killed, connections that their peers haven't ended are reset on both sides"""
 import collections
 import contextlib
 import fcntl
@@ -26,12 +26,12 @@ Peer = collections.namedtuple("Peer", ("name", "sock"))
 
 
 def shaped(**options):
-    """Links on which a transfer lasts."""
+    """Returns a lab whose links are so slow that a transfer lasts for seconds."""
     return Lab(wifi=Link(delay_ms=5, rate_mbit=50, queue=200), lte=None, core=Link(delay_ms=1), **options)
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
 
 
@@ -63,7 +63,7 @@ class Mover(threading.Thread):
 
 
 def check_resets(movers):
-    """Each has seen an error, none an end of file."""
+    """Checks that each Mover has seen an error, and none the end of the stream."""
     for mover in movers:
         mover.join(15)
     seen = {"%s %s" % (mover.name, "sends" if mover.sends else "reads"): mover.result for mover in movers}
@@ -81,13 +81,13 @@ def kinds(lab, tcp, mptcp):
 
 @contextlib.contextmanager
 def both_servers(lab):
-    """One over TCP, one over MPTCP."""
+    """Yields a server that speaks TCP and one that speaks MPTCP."""
     with Server(lab, 80) as tcp, Server(lab, 81, MPTCP) as mptcp:
         yield tcp, mptcp
 
 
 def sessions(lab, tcp, mptcp):
-    """(client's Peer, server's Peer) of each kind."""
+    """Yields (client's Peer, server's Peer) of each kind."""
     found = []
     for client, server in kinds(lab, tcp, mptcp):
         sock = server.accept()
@@ -98,7 +98,7 @@ def sessions(lab, tcp, mptcp):
 
 
 def transfers(lab, both):
-    """Six downloads and six uploads that have begun; the Movers at all ends."""
+    """Yields the Movers at all ends of six downloads and six uploads that have begun."""
     movers = []
     for upload in (False, True):
         for client, server in sessions(lab, *both):
@@ -111,7 +111,7 @@ def transfers(lab, both):
 
 
 def how_it_ends(peer):
-    """What a peer reads to the end, and whether that is "closed" or "reset"; EPIPE is what a reset behind a FIN is on MPTCP."""
+    """Returns what a peer reads to the end, and "closed" or "reset"; a reset behind a FIN is EPIPE on MPTCP."""
     try:
         return ended(peer.sock)
     except BrokenPipeError:
@@ -119,7 +119,7 @@ def how_it_ends(peer):
 
 
 def check_reset(peers):
-    """Each of them is reset, without a byte before."""
+    """Checks that each peer is reset, without a byte before."""
     for peer in peers:
         equal(how_it_ends(peer), (b"", "reset"), "the end of " + peer.name)
 
@@ -174,7 +174,7 @@ def test_sessions_that_have_ended():
 
 
 def readable_bytes(sock):
-    """That have arrived and weren't read."""
+    """Returns the number of bytes that have arrived and weren't read."""
     return struct.unpack("i", fcntl.ioctl(sock, termios.FIONREAD, bytes(4)))[0]
 
 
@@ -208,7 +208,7 @@ def test_half_closed_sessions():
 
 
 def fails_to_send(sock):
-    """Has the connection failed?"""
+    """Tells whether the connection has failed."""
     try:
         sock.send(b"more")
         return False

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_limits.py - what one client, and all of them, may take of convertd; floods, and who is served meanwhile"""
+"""test_convertd_limits.py - the limits of what one client, and all of them, may use; floods, and clients that are served meanwhile"""
 import contextlib
 import os
 import select
@@ -21,7 +21,7 @@ UNLIMITED = ("--max-connections-per-client", "0", "--max-pending-per-client", "0
 
 
 def near(**options):
-    """Links without limits worth speaking of, and both of the client's."""
+    """Returns a lab with both of the client's links, which are too fast to matter."""
     options.setdefault("lte", Link(delay_ms=0.5))
     return Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), **options)
 
@@ -43,7 +43,7 @@ class Limited:
         return self._stack.__exit__(*error_)
 
     def client(self, address=None, protocol=TCP, delivery="syn", source=None):
-        """A new Client, which is reset at the end: a closed one would have a right to its server's answer."""
+        """Returns a new Client, which is reset at the end: after a close convertd would go on to wait for the server's answer."""
         client = Client(self.lab.client, address or self.lab.converter.addr4, protocol, delivery)
         if source:
             client.sock.bind((source, 0))
@@ -56,24 +56,24 @@ class Limited:
 
     @staticmethod
     def pass_time():
-        """A fifth of a second, in a loop that does something slowly."""
+        """Sleeps for a fifth of a second, in a loop that is to be slow."""
         select.select([], [], [], 0.2)
 
     def wait_descriptors(self, count):
-        """Waits until convertd has so many more than at the start."""
+        """Waits until convertd has this many more descriptors than at the start."""
         wait_until(lambda: descriptors(self.process) == self.at_start + count, 10,
                    lambda: "%d descriptors, there are %d" % (count, descriptors(self.process) - self.at_start))
 
 
 def abort(client):
-    """Resets it, if it is open."""
+    """Resets the client if it is open."""
     with contextlib.suppress(OSError):
         client.reset()
     client.sock.close()
 
 
 def exceeded(client, request, what):
-    """Resource Exceeded with the delay, and the end of the stream."""
+    """Checks that the answer is Resource Exceeded with the delay, and that the stream ends."""
     client.send(request)
     equal(client.answer().hex(), error(EXCEEDED, DELAY).hex(), what)
     equal(client.end(), (b"", "closed"), what)
@@ -81,7 +81,7 @@ def exceeded(client, request, what):
 
 
 def silent_client(limited, protocol):
-    """A Client that connects and says nothing; None if it was reset at once."""
+    """Returns a Client that connects and sends nothing, or None if it was reset at once."""
     client = limited.client(None, protocol, "behind")
     try:
         return client.send(b"")
@@ -90,20 +90,20 @@ def silent_client(limited, protocol):
 
 
 def ended(client, what):
-    """It was reset without a word."""
+    """Checks that the client was reset without an answer."""
     if client:
         equal(client.end(), (b"", "reset"), what)
         client.sock.close()
 
 
 def serve(client, server):
-    """Connected to the server; returns the server's socket."""
+    """Checks that the client is connected to the server; returns the server's socket."""
     extended_header(client.send(server.connect()).answer())
     return server.accept()
 
 
 def serve_once(client, server):
-    """Connected to the server, and both closed."""
+    """Checks that a client is connected to the server, and closes both sides."""
     serve(client, server).close()
     client.sock.close()
 
@@ -358,7 +358,7 @@ def test_forged_syns():
 
 
 def serve_among(client, server):
-    """As serve(), where the server has other connections as well: the one on which the client is heard."""
+    """Does what serve() does where the server has other connections as well: returns the one that brings the client's bytes."""
     extended_header(client.send(server.connect() + b"it is me").answer())
     accepted = []
     with contextlib.ExitStack() as others:

@@ -17,7 +17,7 @@ WITHIN = 90  # seconds
 
 
 def crowd(lab, process, count, protocol):
-    """So many clients at once, who say something and stay until all are there; returns the memory that convertd has then."""
+    """Opens this many connections, which stay until all are there; returns the memory that convertd has then."""
     before = descriptors(process)
     load = lab.client.popen([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via", "convert-syn",
                              "--server", "%s:%d" % (lab.server.addr4, PORT), "--hold", "--connections", count,

@@ -23,13 +23,13 @@ WHOLE = ("syn", "behind")
 
 
 def near(**options):
-    """Links without limits worth speaking of: what is tested is the answer."""
+    """Returns a lab whose links are too fast to matter: the answers are tested."""
     options.setdefault("core", Link(delay_ms=0.1))
     return Lab(wifi=Link(delay_ms=0.5), lte=None, **options)
 
 
 def refused(lab, request, answer, what="", **choice):
-    """Each client gets this answer to this request, and then the end of the stream."""
+    """Checks that each client gets this answer to this request, and then the end of the stream."""
     for client in clients(lab, **choice):
         client.send(request)
         equal(client.answer().hex(), answer.hex(), "the answer to %s%s (%s)" % (what + " " if what else "", request.hex(),
@@ -38,7 +38,7 @@ def refused(lab, request, answer, what="", **choice):
 
 
 def accepted(lab, server, requests, *before, **choice):
-    """Each client is connected to the server by the request for its family. Yields (client, the header TLV's options)."""
+    """Checks that the request for its family connects each client to the server. Yields (client, the options of the answer)."""
     for client in clients(lab, **choice):
         client.send(requests[":" in client.name])
         answer = client.answer()
@@ -55,7 +55,7 @@ def accepted(lab, server, requests, *before, **choice):
 
 
 def synacks(capture, port):
-    """The server's SYN+ACKs, one for each connection, in their order."""
+    """Returns the server's SYN+ACKs, one for each connection, in order."""
     found = {}
     for packet in capture.packets():
         if packet.synack and packet.sport == port:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_observe.py - what convertd tells: its log, its metrics, its status; and that asking it disturbs nobody"""
+"""test_convertd_observe.py - convertd's log, metrics and status; and that asking for them disturbs no client"""
 import contextlib
 import html.parser
 import json
@@ -24,14 +24,14 @@ LEVELS = ("error", "warning", "info", "debug")
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     options.setdefault("lte", None)
     return Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), **options)
 
 
 @contextlib.contextmanager
 def json_converter(lab, *arguments):
-    """convertd that logs JSON; at its end, every line must be an object that has what all have."""
+    """Starts a convertd that logs JSON; at its end, checks that every line is an object with the members that all lines have."""
     process = lab.convertd(["--log-format", "json", *arguments])
     process.wait_log("ready")
     yield process
@@ -42,12 +42,12 @@ def json_converter(lab, *arguments):
 
 
 def connections(process):
-    """The log's objects about connections."""
+    """Returns the log's objects about connections."""
     return [line for line in json_lines(process) if line.get("event") == "connection"]
 
 
 def transfer(lab, server, protocol, delivery, up, down):
-    """A connection that carries so many bytes each way and ends in order; returns the client's port."""
+    """Makes a connection that carries this many bytes each way and ends in order; returns the client's port."""
     with Client(lab.client, lab.converter.addr4, protocol, delivery) as client:
         client.send(server.connect())
         with server.accept() as sock:
@@ -65,7 +65,7 @@ def transfer(lab, server, protocol, delivery, up, down):
 
 
 def refused(lab, request, protocol=TCP):
-    """A connection that ends with the converter's answer, or without; returns the client's port."""
+    """Makes a connection that ends with the converter's answer, or without one; returns the client's port."""
     with Client(lab.client, lab.converter.addr4, protocol) as client:
         client.send(request)
         client.end()
@@ -140,7 +140,7 @@ def test_subflows_and_fallback():
 
 
 def source(address):
-    """An address of a server's socket as (address, port) of IPv4 or IPv6."""
+    """Returns the address of a server's socket as (address, port) of IPv4 or IPv6."""
     return address[0].replace("::ffff:", ""), address[1]
 
 
@@ -302,7 +302,7 @@ def test_promtool():
 
 
 def dashboard_expressions():
-    """What the panels and annotations of the Grafana dashboard ask for."""
+    """Returns the expressions of the Grafana dashboard's panels and annotations."""
     with open(os.path.join(SOURCE, "contrib/grafana/convertd.json"), encoding="utf-8") as file:
         dashboard = json.load(file)
     places, ids = set(), set()
@@ -318,7 +318,7 @@ def dashboard_expressions():
 
 
 def alert_expressions():
-    """What the alerts ask for, by their lines in the file: there may be no parser of YAML here."""
+    """Returns the expressions of the alerts, found by their lines: a YAML parser may be missing."""
     with open(os.path.join(SOURCE, "contrib/prometheus/alerts.yml"), encoding="utf-8") as file:
         lines = file.read().split("- alert:")[1:]
     yield from (re.search(r"expr:(.*?)\n {8}\w", rule, re.DOTALL)[1] for rule in lines)
@@ -435,7 +435,7 @@ FLOOD = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 50
 
 
 def is_over(sock):
-    """Sends one byte more. Is the connection over?"""
+    """Sends one more byte; tells whether the connection is over."""
     try:
         sock.send(b"x", socket.MSG_DONTWAIT)
         return sock.recv(1, socket.MSG_DONTWAIT) == b""
@@ -449,7 +449,7 @@ def is_over(sock):
 
 
 class Page(html.parser.HTMLParser):
-    """Tags that fit, and no script."""
+    """Parses a page: its tags must match, and there must be no script."""
 
     VOID = ("meta", "link", "br")
 
@@ -474,7 +474,7 @@ class Page(html.parser.HTMLParser):
 
 
 def status(lab, *arguments):
-    """(exit status, output, errors) of convertd status."""
+    """Returns (exit status, output, errors) of "convertd status"."""
     result = lab.converter.run([lab.build.program("convertd"), "status", *arguments], check=False)
     return result.returncode, result.stdout, result.stderr
 

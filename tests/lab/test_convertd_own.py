@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_own.py - the converter behind a NAT with hairpinning: its own public address is no way into it"""
+"""test_convertd_own.py - behind a NAT with hairpinning, clients can't reach the converter's host by its own public address"""
 import contextlib
 import socket
 import threading
@@ -23,7 +23,7 @@ SOURCES = {"public": "snat %(ip)s to %(public)s",           # a cloud's 1:1 NAT
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     options.setdefault("lte", None)
     return Lab(wifi=Link(delay_ms=0.5), core=Link(delay_ms=0.1), **options)
 
@@ -50,7 +50,7 @@ def translate(lab, source="public"):
 
 
 class Service:
-    """Something of the converter's host that is for the host itself: it counts who comes, and greets."""
+    """A service on the converter's host that is meant for the host itself: it counts connections, and greets them."""
 
     def __init__(self, lab, port):
         self.sock = lab.converter.socket(socket.AF_INET6)
@@ -70,7 +70,7 @@ class Service:
                 sock.close()
 
     def close(self):
-        """No more of it."""
+        """Stops the service."""
         with contextlib.suppress(OSError):
             self.sock.shutdown(socket.SHUT_RDWR)
         self.thread.join(5)
@@ -78,7 +78,7 @@ class Service:
 
 
 def asked(lab, request, protocol=TCP, delivery="syn", address=None):
-    """(the converter's answer, what comes behind it)"""
+    """Returns (the converter's answer, the bytes behind it)."""
     with Client(lab.client, address or lab.converter.addr4, protocol, delivery) as client:
         client.send(request)
         answer = client.answer()
@@ -86,7 +86,7 @@ def asked(lab, request, protocol=TCP, delivery="syn", address=None):
 
 
 def accepted(lab):
-    """How many connections convertd has accepted, by its metrics."""
+    """Returns how many connections convertd has accepted, by its metrics."""
     text = lab.converter.run(["curl", "-s", "http://127.0.0.1:9103/metrics"]).stdout
     return sum(int(float(line.split()[-1])) for line in text.splitlines() if line.startswith("convertd_connections_accepted_total"))
 
@@ -130,7 +130,7 @@ def test_addresses_that_are_told():
 
 
 def nested(address, port, depth):
-    """Requests to connect to the converter by the converter, and so on."""
+    """Returns requests to connect to the converter through the converter, nested this deep."""
     return connect(address, port) * depth
 
 

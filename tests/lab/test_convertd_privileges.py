@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_privileges.py - the rights that convertd gives up, and that everything works without them"""
+"""test_convertd_privileges.py - convertd gives up rights, and everything works without them"""
 import contextlib
 import errno
 import grp
@@ -21,7 +21,7 @@ SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 
 @contextlib.contextmanager
 def near(**options):
-    """Links without limits worth speaking of; the directory of the lab is open to other users."""
+    """Returns a lab whose links are too fast to matter, and whose directory is open to other users."""
     if sandbox.in_user_namespace():
         raise Unsuitable("in a user namespace of an ordinary user there is only one user; run it as root")
     with Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options) as lab:
@@ -30,7 +30,7 @@ def near(**options):
 
 
 def nobody():
-    """An ordinary user that each system has."""
+    """Returns an unprivileged user that each system has."""
     try:
         return pwd.getpwnam("nobody")
     except KeyError as error:
@@ -38,7 +38,7 @@ def nobody():
 
 
 def status(number):
-    """{name: value} of /proc/PID/status, for each thread of the process."""
+    """Returns {name: value} of /proc/PID/status for each thread of the process."""
     found = []
     for thread in os.listdir("/proc/%d/task" % number):
         with open("/proc/%d/task/%s/status" % (number, thread), encoding="ascii") as file:
@@ -47,7 +47,7 @@ def status(number):
 
 
 def write(lab, name, text, mode=0o644, gid=0):
-    """A file in the lab's directory; returns its path."""
+    """Writes a file in the lab's directory; returns its path."""
     path = os.path.join(lab.directory, name)
     with open(path, "w", encoding="ascii") as file:
         file.write(text)
@@ -57,7 +57,7 @@ def write(lab, name, text, mode=0o644, gid=0):
 
 
 def converts(lab, server, port=1234, protocol=MPTCP):
-    """A connection through the converter, from its beginning to its end."""
+    """Makes a connection through the converter, from its beginning to its end."""
     with Client(lab.client, lab.converter.addr4, protocol, port=port) as client:
         extended_header(client.send(server.connect()).answer())
         server.accept().close()
@@ -65,7 +65,7 @@ def converts(lab, server, port=1234, protocol=MPTCP):
 
 
 def reload(process, line):
-    """SIGHUP, and what convertd has to say."""
+    """Sends SIGHUP; returns what convertd logs."""
     process.send_signal(signal.SIGHUP)
     process.wait_log(line)
 
@@ -227,7 +227,7 @@ def test_no_call_is_missed():
 
 
 def descriptors_of(number):
-    """What each descriptor of a process is."""
+    """Returns what each descriptor of a process refers to."""
     directory = "/proc/%d/fd" % number
     return {os.readlink(os.path.join(directory, name)) for name in os.listdir(directory)}
 
@@ -341,19 +341,19 @@ def test_congestion_that_is_not_for_all():
 
 
 def attacked(process):
-    """{what attack.c has tried: the error, as a name, or "ok"}"""
+    """Returns {what attack.c has tried: the name of the error, or "ok"}."""
     found = re.findall(r"^attack: (.*): (\d+)$", process.log_text(), re.MULTILINE)
     return {name: errno.errorcode[int(number)] if int(number) else "ok" for name, number in found}
 
 
 def host_of(lab):
-    """What an attacker would change: the rules of others, the state of lo."""
+    """Returns what an attacker would change: the rules of others, the state of lo."""
     rules = lab.converter.run(["nft", "list", "table", "inet", "firewall"]).stdout
     return rules, "UP" in lab.converter.run(["ip", "-o", "link", "show", "lo"]).stdout.split("<")[1].split(">")[0].split(",")
 
 
 def library(lab):
-    """The path of attack.c's."""
+    """Returns the path of the library made from attack.c."""
     path = os.path.join(lab.build.directory, ".libs", "libattack.so")
     if not os.path.exists(path):
         raise Skip("%s is not there; run \"make check TESTS=\"" % path)

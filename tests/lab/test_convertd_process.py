@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_process.py - convertd as a process: its options, its end, its descriptors, and what can't kill it"""
+"""test_convertd_process.py - convertd as a process: its options, its end, its descriptors, and messages that must not kill it"""
 import collections
 import contextlib
 import os
@@ -20,7 +20,7 @@ COOKIE = octets("16030000 0011223344556677")
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
 
 
@@ -95,7 +95,7 @@ def test_listening():
 
 
 def nft_state(lab):
-    """All that nftables has on the converter."""
+    """Returns all nftables rules of the converter's host."""
     return lab.converter.run(["nft", "list", "ruleset"]).stdout
 
 
@@ -142,7 +142,7 @@ def test_end():
 
 @contextlib.contextmanager
 def open_files(count):
-    """So many descriptors for this process, if its hard limit permits."""
+    """Raises this process's limit of open files, as far as its hard limit permits."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < count:
         raise Skip("the hard limit of open files is %d, the test needs %d; raise it with \"ulimit -Hn\"" % (hard, count))
@@ -186,7 +186,7 @@ def test_2000_sessions_at_once():
 
 
 def mutated(rng, seeds):
-    """A valid request with a few things wrong."""
+    """Returns a valid request with a few bytes changed."""
     data = bytearray(rng.choice(seeds))
     for _ in range(rng.choice((0, 1, 1, 1, 2, 4, 16))):
         at = rng.randrange(len(data)) if data else 0
@@ -230,7 +230,7 @@ class FuzzedClient:
                 self.client.shutdown()
 
     def read(self):
-        """Takes what is there; true at the end."""
+        """Reads what has arrived; tells whether the stream has ended."""
         try:
             piece = self.client.sock.recv(65536)
         except BlockingIOError:
@@ -245,7 +245,7 @@ class FuzzedClient:
         return True
 
     def judge(self):
-        """The kind of its end; fails where it isn't one."""
+        """Returns how the connection has ended; fails if that is no proper answer."""
         if not self.data:
             return self.outcome
         size = self.data[1] * 4 if len(self.data) > 1 else 0
@@ -297,7 +297,7 @@ def test_3000_mutated_requests():
 
 
 def hears(server, data):
-    """Accepts a connection; has it said this? (A mutated request's may be left.)"""
+    """Accepts a connection; tells whether it brings these bytes. (One of a mutated request may be left.)"""
     with server.accept() as sock:
         return sock.recv(100) == data
 

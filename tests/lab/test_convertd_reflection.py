@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_reflection.py - what forged SYNs make convertd send to addresses that have proved nothing, and to servers"""
+"""test_convertd_reflection.py - how much forged SYNs make convertd send to unproved addresses, and to servers"""
 import contextlib
 import select
 import socket
@@ -20,7 +20,7 @@ KERNELS = {"its own sysctls": 1, "the kernel's defaults": 5}
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     options.setdefault("wifi", Link(delay_ms=0.5))
     return Lab(lte=None, core=Link(delay_ms=0.1), **options)
 
@@ -66,27 +66,27 @@ class Behaving:
 
 
 def send_and_reset(sock):
-    """12 KB, and an RST behind them."""
+    """Sends 12 KB, and an RST behind them."""
     sock.sendall(bytes(12000))
     reset(sock)
 
 
 def send_and_close(sock):
-    """12 KB, and a FIN."""
+    """Sends 12 KB and a FIN."""
     sock.sendall(bytes(12000))
     sock.shutdown(socket.SHUT_WR)
     return True
 
 
 def send_and_stay(sock):
-    """As much as is taken at once, and nothing more."""
+    """Sends as much as the socket takes at once, and nothing more."""
     sock.setblocking(False)
     sock.send(bytes(200000))
     return True
 
 
 def send_bits(sock):
-    """Many small writes, and the end."""
+    """Makes many small writes, and closes."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     for _ in range(40):
         sock.sendall(b"bit")
@@ -94,12 +94,12 @@ def send_bits(sock):
 
 
 def stay(_):
-    """Nothing."""
+    """Sends nothing."""
     return True
 
 
 def close_at_once(_):
-    """A FIN and nothing else."""
+    """Sends a FIN and nothing else."""
 
 
 SERVERS = {"sends and resets": send_and_reset, "sends and closes": send_and_close, "sends and stays": send_and_stay,
@@ -109,7 +109,7 @@ PORT = 7000
 
 @contextlib.contextmanager
 def servers(lab):
-    """{name: (address, port)} of all of them, and of one that refuses and one that doesn't answer."""
+    """Yields {name: (address, port)} of a server of each kind, of one that refuses and of one that doesn't answer."""
     with contextlib.ExitStack() as stack:
         for i, behave in enumerate(SERVERS.values()):
             stack.enter_context(Behaving(lab, PORT + i, behave))
@@ -118,7 +118,7 @@ def servers(lab):
 
 
 def attack(forge, places, first, options, early, v6):
-    """For each server SYNs from addresses of their own, numbered from `first` on, and as many from one, the last of these."""
+    """Sends for each server SYNs from an address each, numbered from `first` on, and as many from the last of these."""
     number = first
     for target, port in places.values():
         for _ in range(3):
@@ -132,7 +132,7 @@ CASES = {"bare": (b"", False), "mss": (GET, False), "linux": (b"", True), "bare 
 
 
 def reflect(hold, kernel):
-    """Each kind of SYN to each kind of server; nothing comes back that is more than three times what came."""
+    """Sends each kind of SYN for each kind of server; checks that no more than three times its bytes come back."""
     with near() as lab, servers(lab) as places:
         route_back(lab)
         lab.converter.sysctl("net.ipv4.tcp_synack_retries", KERNELS[kernel])
@@ -199,7 +199,7 @@ def test_first_bytes_with_a_cookie():
 
 
 def pending(lab):
-    """(pending requests, all connections)"""
+    """Returns (pending requests, all connections)."""
     metrics = Metrics(lab.converter)
     return metrics("convertd_pending_requests"), sum(metrics.family("convertd_connections", "state").values())
 

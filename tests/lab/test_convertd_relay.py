@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_relay.py - convertd between a client and a server: every byte, every end, and when each comes"""
+"""test_convertd_relay.py - convertd relays every byte and every end between client and server, and in time"""
 import os
 import select
 import signal
@@ -17,7 +17,7 @@ SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 
 
 def near(core_ms=0.1, **options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=core_ms), **options)
 
 
@@ -185,7 +185,7 @@ def test_reset_by_the_client():
 
 
 def connections(host, state):
-    """The remote ports of the host's TCP connections in this state (include/net/tcp_states.h)."""
+    """Returns the remote ports of the host's TCP connections in this state (include/net/tcp_states.h)."""
     found = []
     with host.entered():
         for table in ("tcp", "tcp6"):
@@ -219,7 +219,7 @@ def test_client_that_gives_up_while_the_server_is_asked():
 
 
 def rss(process):
-    """Resident memory in bytes."""
+    """Returns the resident memory of a process in bytes."""
     with open("/proc/%d/statm" % process.serving, encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -235,7 +235,7 @@ def fill(sock, data):
 
 
 def slow_receiver(lab, server, process, protocol, down):
-    """One side doesn't read while the other sends, then reads all. Returns what the converter's memory has grown by."""
+    """Has one side send while the other doesn't read, and then reads all. Returns by how much the converter's memory has grown."""
     data = servers.pattern(24 << 20)
     before = rss(process)
     client, sock = connected(lab, server, protocol)

@@ -27,7 +27,7 @@ QUESTION = b"GET /healthz HTTP/1.0\r\n\r\n"
 
 @contextlib.contextmanager
 def near():
-    """Links without limits worth speaking of, and a server that says what it is told."""
+    """Yields a lab whose links are too fast to matter, and a server that echoes."""
     with Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1)) as lab:
         lab.echo()
         yield lab
@@ -64,7 +64,7 @@ class Download:
                 self._sent += 1
 
     def look(self):
-        """Reads a piece: is it still going on?"""
+        """Reads a piece; fails if the download has ended."""
         return self.client.read(PIECE)
 
     def end(self, read=0):
@@ -116,7 +116,7 @@ class Comers:
             self.times.append(time.monotonic() - start)
 
     def end(self):
-        """Waits for the last one."""
+        """Waits for the last client."""
         self._stop.set()
         self._thread.join(40)
 
@@ -143,7 +143,7 @@ def load(lab):
 
 
 def alive(number):
-    """Does a process still run?"""
+    """Tells whether a process still runs."""
     try:
         with open("/proc/%d/stat" % number, encoding="ascii") as file:
             return file.read().rsplit(")", 1)[1].split()[0] != "Z"
@@ -152,7 +152,7 @@ def alive(number):
 
 
 def tables(lab):
-    """What nftables has on the converter."""
+    """Returns the nftables tables of the converter's host."""
     return lab.converter.run(["nft", "list", "tables"]).stdout
 
 
@@ -403,7 +403,7 @@ def test_requests_on_their_way():
 
 
 def manager_restart_stopped(manager, process):
-    """The main process stands still when it is told to end, and goes on."""
+    """Has a stopped main process end and go on; starts the next convertd once it has ended."""
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGCONT)
     equal(process.wait(20), 0, "the status")

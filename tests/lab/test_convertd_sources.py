@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_sources.py - which address servers see clients come from: shared sets, and the clients' own (RFC 8803 4.3, 4.4)"""
+"""test_convertd_sources.py - the addresses that servers see clients come from: a shared set, or the clients' own (RFC 8803 4.3, 4.4)"""
 import contextlib
 import signal
 import socket
@@ -15,13 +15,13 @@ CLIENTS = range(10, 22)
 
 
 def near(lte=None):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=lte, core=Link(delay_ms=0.1))
 
 
 @contextlib.contextmanager
 def pool_lab():
-    """The converter has the addresses of POOL, and the client many."""
+    """Returns a lab whose converter has the addresses of POOL, and whose client has many."""
     with near() as lab:
         lab.converter.ip("addr add 10.3.7.1/32 dev lo", "addr add 10.3.7.2/32 dev lo", "route add local 10.3.8.0/28 dev lo",
                          "addr add fd03:7::1/128 dev lo nodad")
@@ -31,12 +31,12 @@ def pool_lab():
 
 
 def sources(addresses=POOL):
-    """The options for these."""
+    """Returns the options for these source addresses."""
     return [word for address in addresses for word in ("--source", address)]
 
 
 def seen_from(lab, server, client_address, v6=False, port=0, protocol=TCP, to=None):
-    """The address and port that the server sees a connection of this client come from."""
+    """Returns the address and port that the server sees a connection of this client come from."""
     with Client(lab.client, to or lab.converter.addr4, protocol) as client:
         client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         client.sock.bind((client_address, port))
@@ -119,7 +119,7 @@ def test_address_that_is_not_ours():
 
 
 def preserving(lab):
-    """What convertd(8) says has to be done on the way of the servers' packets."""
+    """Routes the servers' packets as convertd(8) says for --preserve-client-address."""
     need("nft", "nftables")
     lab.converter.run(["nft", "-f", "-"], input="""
 table inet convertd_preserve {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_units.py - the files for systemd: without faults, and as tight as systemd can be satisfied"""
+"""test_convertd_units.py - systemd's units are without faults, and as restricted as convertd allows"""
 import os
 import re
 import shutil
@@ -18,7 +18,7 @@ SYSTEMD = os.path.join(SRCDIR, "contrib/systemd")
 
 
 def systemd_analyze(lab, *words):
-    """Runs it on copies of the units that name this build's convertd; returns what it prints."""
+    """Runs systemd-analyze on copies of the units that name this build's convertd; returns what it prints."""
     need("systemd-analyze", "systemd")
     with tempfile.TemporaryDirectory(dir=lab.directory) as directory:
         shutil.copy(os.path.join(SYSTEMD, "convertd.socket"), directory)
@@ -33,7 +33,7 @@ def systemd_analyze(lab, *words):
 
 
 def version(lab):
-    """systemd's."""
+    """Returns systemd's version."""
     need("systemd-analyze", "systemd")
     return int(re.match(r"systemd (\d+)", lab.converter.run(["systemd-analyze", "--version"]).stdout)[1])
 

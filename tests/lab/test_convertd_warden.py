@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_warden.py - the main process that has the rights, and the one that serves: how they live and end"""
+"""test_convertd_warden.py - the main process, which has the rights, and the one that serves: how each of them ends"""
 import os
 import signal
 
@@ -11,12 +11,12 @@ SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
 
 
 def is_there(number):
-    """Is there such a process, which isn't a zombie?"""
+    """Tells whether there is such a process that isn't a zombie."""
     try:
         with open("/proc/%d/stat" % number, encoding="ascii") as file:
             return file.read().rsplit(")", 1)[1].split()[0] != "Z"
@@ -25,7 +25,7 @@ def is_there(number):
 
 
 def names(numbers):
-    """Of processes."""
+    """Returns the names of processes."""
     found = []
     for number in numbers:
         with open("/proc/%d/comm" % number, encoding="ascii") as file:

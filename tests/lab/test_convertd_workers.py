@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertd_workers.py - several workers: clients spread over them, limits count over all, a reload loses nobody"""
+"""test_convertd_workers.py - several workers: clients are spread over them, limits hold for all together, a reload loses no client"""
 import os
 import re
 import signal
@@ -13,12 +13,12 @@ LAB = ("--allow-client", "::/0", "--allow-destination", "10.0.0.0/8", "--allow-d
 
 
 def near(**options):
-    """Links without limits worth speaking of."""
+    """Returns a lab whose links are too fast to matter."""
     return Lab(wifi=Link(delay_ms=0.5), lte=None, core=Link(delay_ms=0.1), **options)
 
 
 def threads(process):
-    """{name: id} of a process's threads."""
+    """Returns {name: id} of a process's threads."""
     found = {}
     for task in os.listdir("/proc/%d/task" % process.serving):
         with open("/proc/%d/task/%s/comm" % (process.serving, task), encoding="utf-8") as file:
@@ -27,7 +27,7 @@ def threads(process):
 
 
 def served(process, worker):
-    """How often a thread has gone to sleep, which an idle one does not."""
+    """Returns how often a thread has gone to sleep: the number grows with its work only."""
     with open("/proc/%d/task/%d/status" % (process.serving, threads(process)[worker]), encoding="ascii") as file:
         return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", file.read(), re.MULTILINE)[1])
 
@@ -109,7 +109,7 @@ class Comers:
             self.done += 1
 
     def end(self):
-        """Waits for the last one; fails if one was lost."""
+        """Waits for the last client; fails if one was lost."""
         self._go_on = False
         self._thread.join()
         check(not self.problems, self.problems[:5])

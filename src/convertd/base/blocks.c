@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * blocks.c - memory in blocks of one size, all of which goes back to the system
+ * blocks.c - an allocator for blocks of one size that returns its memory to the system
  *
- * malloc() returns a page when nothing in it is in use any more. libevent keeps a few bytes for each
- * descriptor that it has ever seen, until its end, and takes them when a session begins: among
- * sessions from malloc() one of these is in each page, so that after a crowd none went back
+ * The problem: malloc() returns a page when nothing in it is in use any more. libevent keeps a few bytes for each
+ * descriptor that it has ever seen, until its end, and allocates them when a session begins. If sessions came from
+ * malloc() too, each page would hold some of these bytes, and no page went back after a peak of connections
  * (glibc 2.36; malloc_trim() makes no difference). So sessions have pages of their own.
  *
- * A slab is mapped at a multiple of its size, by which a block finds it. Those with room stand in
- * a list: blocks are taken from the first, and a slab that was full gets to the end of it when a
- * block returns. So some are filled up while others are drained, and a slab of which nothing is
- * in use is unmapped, unless it is the only one with room.
+ * A slab is mapped at a multiple of its size, so that the address of a block yields its slab. Slabs with free blocks
+ * stand in a list: blocks are taken from the first, and a slab that was full goes to the end of the list when one of
+ * its blocks returns. So the first slabs fill up while the last ones drain, and a slab without a block in use is
+ * unmapped, unless it is the only one in the list.
  *
- * AddressSanitizer is told which blocks are free: it finds their use as with malloc().
+ * AddressSanitizer is told which blocks are free, so that it reports their use as it does with malloc().
  */
 #include "config.h"
 
@@ -34,20 +34,20 @@
 
 #define ALIGNMENT _Alignof(max_align_t)
 
-/* In front of a block that is free. */
+/* A free block that was used before begins with this. */
 struct hole {
 	struct hole *next;
 };
 
 struct slab {
-	struct slab *prev, *next; /* blocks->room, if it has room */
-	struct hole *holes;       /* blocks that were used before */
-	uint32_t used;            /* blocks in use */
-	uint32_t touched;         /* blocks that were ever used: those behind are zeros still */
+	struct slab *prev, *next; /* neighbours in blocks->room, if it has free blocks */
+	struct hole *holes;       /* free blocks that were used before */
+	uint32_t used;            /* the number of blocks in use */
+	uint32_t touched;         /* the number of blocks that were ever used: those behind are still zero */
 	_Alignas(ALIGNMENT) uint8_t memory[];
 };
 
-/* Maps one more than is needed, and unmaps what is in front of the multiple and behind. */
+/* Maps twice the size of a slab, and unmaps what lies in front of the aligned slab in it and behind. */
 static struct slab *slab_map(void)
 {
 	uint8_t *mapped = mmap(NULL, 2 * BLOCKS_SLAB_SIZE, PROT_READ | PROT_WRITE,
@@ -72,7 +72,7 @@ static void slab_unmap(struct blocks *blocks, struct slab *slab)
 {
 	DL_DELETE(blocks->room, slab);
 	blocks->slabs--;
-	/* Whatever is mapped there next isn't poisoned. */
+	/* What is mapped at this address next must not be found poisoned. */
 	ASAN_UNPOISON_MEMORY_REGION(slab, BLOCKS_SLAB_SIZE);
 	munmap(slab, BLOCKS_SLAB_SIZE);
 }

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * blocks.h - memory in blocks of one size, all of which goes back to the system
+ * blocks.h - an allocator for blocks of one size that returns its memory to the system
  *
- * For one thread: no locks.
+ * A struct blocks belongs to one thread: it has no lock.
  */
 #ifndef CONVERTD_BLOCKS_H
 #define CONVERTD_BLOCKS_H
 
 #include <stddef.h>
 
-/* What the system is asked for at a time, in bytes; a block is smaller by far. */
+/* Memory is mapped in slabs of this many bytes; a block is much smaller. */
 #define BLOCKS_SLAB_SIZE (64 * 1024)
 
 struct slab;
 
 struct blocks {
-	struct slab *room; /* slabs with room in them; blocks are taken from the first */
-	size_t size;       /* of a block, in bytes */
-	size_t per_slab;
-	size_t slabs;      /* all that there are */
+	struct slab *room; /* the slabs with free blocks; blocks are taken from the first */
+	size_t size;       /* the size of a block, in bytes */
+	size_t per_slab;   /* the number of blocks in a slab */
+	size_t slabs;      /* the number of slabs, full ones included */
 };
 
-/* @size: bytes of each block, up to a quarter of a slab. Takes no memory yet. */
+/* Prepares an allocator for blocks of @size bytes, up to a quarter of a slab. It takes no memory yet. */
 void blocks_init(struct blocks *blocks, size_t size);
 
-/* Frees everything: no block may be in use. */
+/* Unmaps all slabs; no block may be in use. */
 void blocks_fini(struct blocks *blocks);
 
-/* A block of zeros, aligned for any type; NULL without memory. */
+/* Returns a zeroed block, aligned for any type, which blocks_put() takes back; NULL without memory. */
 void *blocks_get(struct blocks *blocks);
 
-/* Gives one back. NULL is fine. */
+/* Gives a block back. NULL is fine. */
 void blocks_put(struct blocks *blocks, void *block);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bucket.c - so many in a second: token buckets (no I/O) */
+/* bucket.c - token buckets: limits of a number per second (no I/O) */
 #include "config.h"
 
 #include "convertd/base/bucket.h"
@@ -11,11 +11,11 @@ static uint64_t bucket_size(unsigned rate)
 	return (uint64_t)rate * BUCKET_SECONDS * TOKEN;
 }
 
-/* Fills it up to now. */
+/* Adds the tokens of the time since the last call. */
 static void bucket_fill(struct bucket *bucket, unsigned rate, uint64_t now_ms)
 {
 	uint64_t full = bucket_size(rate);
-	/* Another thread may have looked at the clock earlier and come later. */
+	/* A thread that read the clock earlier than another may get here later. */
 	uint64_t elapsed = now_ms > bucket->filled_ms ? now_ms - bucket->filled_ms : 0;
 
 	if (!bucket->filled_ms || elapsed >= BUCKET_SECONDS * 1000)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* heap.c - who has most: an intrusive priority queue (no I/O, no memory of its own) */
+/* heap.c - an intrusive priority queue that finds the node with the largest weight (no I/O, no memory of its own) */
 #include "config.h"
 
 #include "convertd/base/heap.h"
@@ -12,7 +12,7 @@ static bool goes_before(const struct heap_node *a, const struct heap_node *b)
 	return a->weight != b->weight ? a->weight > b->weight : a->turn < b->turn;
 }
 
-/* Makes one heap of two, neither of which has siblings; either may be NULL. */
+/* Makes one heap of two, whose tops have no siblings; either may be NULL. */
 static struct heap_node *meld(struct heap_node *a, struct heap_node *b)
 {
 	struct heap_node *top = a, *below = b;
@@ -31,7 +31,7 @@ static struct heap_node *meld(struct heap_node *a, struct heap_node *b)
 	return top;
 }
 
-/* Makes one heap of siblings: pairs first, then all of these, as it is what bounds the cost. */
+/* Makes one heap of siblings: melds them in pairs, then the pairs into one, since the amortized cost rests on this order. */
 static struct heap_node *meld_siblings(struct heap_node *first)
 {
 	struct heap_node *pairs = NULL, *whole = NULL;

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log.c - what convertd says on standard error */
+/*
+ * log.c - the log on standard error
+ *
+ * The problem: a reader of standard error that has stopped reading (a pager, a full disk behind a pipe) must not stop
+ * the sessions. So each line waits for room PATIENCE_MS at most, and from then on not at all until there is room again
+ * (write_line(), "stuck"). Lines that found none are counted in lost_lines, and the next line that can be written is
+ * followed by a warning with their number. One mutex keeps lines of different threads apart; nothing is allocated
+ * that outlives a line.
+ */
 #include "config.h"
 
 #include "convertd/base/log.h"
@@ -23,12 +31,12 @@
 
 #define MESSAGE_MAX 8192
 
-/* How long whoever reads standard error may keep all waiting. */
+/* How long a line waits for the reader of standard error, in milliseconds. */
 #define PATIENCE_MS 20
 
 static const struct {
 	const char *name;
-	int priority; /* syslog(3)'s, which is the journal's */
+	int priority; /* of syslog(3), which the journal uses as well */
 } levels[] = {
 	[LOG_LEVEL_ERROR] = { "error", LOG_ERR },
 	[LOG_LEVEL_WARNING] = { "warning", LOG_WARNING },
@@ -59,7 +67,10 @@ void log_set_format(enum log_format format)
 	atomic_store_explicit(&line_format, format, memory_order_relaxed);
 }
 
-/* "DEVICE:INODE" in the environment: other descriptors than the journal's may have replaced it. */
+/*
+ * JOURNAL_STREAM holds "DEVICE:INODE" of the journal's socket. They are compared, because standard error may have
+ * been redirected since the service manager set the variable.
+ */
 void log_start(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -94,10 +105,10 @@ bool log_enabled(enum log_level level)
 }
 
 /*
- * A log that nobody reads must not stop the sessions: its reader may be late once, and then lines
- * that would have to wait are lost. Who finds that standard error is ready writes before another
- * thread can fill it. (A pipe is ready for a page; lines are shorter, but for some of the main
- * thread's with lists of addresses.) Returns whether the line was written, as far as it can be.
+ * Writes a line unless that would block: the reader may be late by PATIENCE_MS once, and then lines that would
+ * have to wait are lost. The lock is held from poll() to write(), so that no other thread fills the room that
+ * poll() has found. (A pipe is ready when a page fits in; lines are shorter, except for some of the main
+ * thread's with lists of addresses.) Returns false if the line was lost; a failed write() counts as written.
  */
 static bool write_line(const char *line, size_t len)
 {
@@ -127,7 +138,7 @@ static bool write_text(enum log_level level, const char *text)
 	return write_line(line, (size_t)n);
 }
 
-/* RFC 3339, UTC, in milliseconds. */
+/* Writes the time as RFC 3339 has it, in UTC, with milliseconds. */
 static void json_time(FILE *out)
 {
 	struct timespec now;
@@ -214,7 +225,7 @@ void log_printf(enum log_level level, const char *format, ...)
 	errno = saved_errno;
 }
 
-/* The generic cell rate algorithm (ITU-T I.371): a bucket of tokens in one word. */
+/* This is the generic cell rate algorithm (ITU-T I.371): a token bucket in one word. */
 bool log_limit_take(struct log_limit *limit, uint64_t interval_us, unsigned burst, uint64_t now_us)
 {
 	uint64_t next = atomic_load_explicit(&limit->next_us, memory_order_relaxed), start;

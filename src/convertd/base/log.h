@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* log.h - what convertd says on standard error; all of it may be called by any thread */
+/* log.h - the log on standard error; any thread may call every function here */
 #ifndef CONVERTD_LOG_H
 #define CONVERTD_LOG_H
 
@@ -9,7 +9,7 @@
 
 enum log_level {
 	LOG_LEVEL_ERROR,   /* convertd stops, or can't do what it was asked */
-	LOG_LEVEL_WARNING, /* it works, but worse than it could: names the remedy */
+	LOG_LEVEL_WARNING, /* convertd works, but worse than it could: the message names the remedy */
 	LOG_LEVEL_INFO,    /* one line for the start, one for each session */
 	LOG_LEVEL_DEBUG,   /* every change of a session's state */
 	LOG_LEVEL_COUNT
@@ -17,48 +17,48 @@ enum log_level {
 
 enum log_format {
 	LOG_FORMAT_TEXT, /* "convertd: LEVEL: text" */
-	LOG_FORMAT_JSON, /* an object a line: time, level, message, and what else is known */
+	LOG_FORMAT_JSON, /* one object per line: time, level, message, and the fields of log_fields() */
 	LOG_FORMAT_COUNT
 };
 
-/* For what may happen thousands of times a second: one line in LOG_LIMIT_MS. */
+/* The interval of log_limit_pass(), for events that may come thousands of times a second: one line per interval. */
 #define LOG_LIMIT_MS 10000
 
-/* Zero at first: nothing was printed yet. */
+/* A rate limit of one kind of line. A zeroed one is ready: nothing was printed yet. */
 struct log_limit {
-	_Atomic uint64_t next_us;   /* a line then would find the whole burst again */
-	_Atomic uint64_t left_out; /* lines since somebody told of them */
+	_Atomic uint64_t next_us;   /* at this time the whole burst is allowed again (GCRA's theoretical arrival time) */
+	_Atomic uint64_t left_out; /* lines that were suppressed since a line last told their number */
 };
 
-/* Nothing above @level is printed. */
+/* Sets the level above which nothing is printed. */
 void log_set_level(enum log_level level);
 void log_set_format(enum log_format format);
 
 /*
- * log_start() - look where standard error goes
+ * log_start() - find out where standard error goes
  * Where it is the journal's own socket (JOURNAL_STREAM, systemd.exec(5)) each line has its level
  * in front as the journal wants it, "<4>" for a warning.
  */
 void log_start(void);
 
-/* The level or format of that name, or -1. */
+/* Return the level or format of that name, or -1. */
 int log_level_parse(const char *name);
 int log_format_parse(const char *name);
 
-/* Would a line of @level be printed? For lines that cost something to make. */
+/* Tells whether a line of @level would be printed, so that costly texts are made only then. */
 bool log_enabled(enum log_level level);
 
 /*
  * log_printf() - print a message as one line, with one write
- * Text has no time: the service manager that collects the lines stamps them. errno is left as it
- * was. Warnings and errors are kept for the status page, too (notices.h).
+ * Lines of the text format carry no time, since the service manager that collects them adds it. errno is
+ * preserved. Warnings and errors are kept for the status page, too (notices.h).
  */
 void log_printf(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * log_fields() - print a message that has more to tell to programs
- * @text: what people read
+ * log_fields() - print a message with further fields for programs
+ * @text: the message for people
  * @write: called where the format is JSON, to write what stands behind the message in the object:
  *         a comma, a name, a colon and a value, and so on
  */
@@ -66,14 +66,15 @@ void log_fields(enum log_level level, const char *text,
 		void (*write)(FILE *out, const void *arg), const void *arg);
 
 /*
- * log_limit_pass() - may this line be printed now?
- * @suppressed: set on true: lines kept back since the last one that was printed
+ * log_limit_pass() - tell whether a line may be printed now: one per LOG_LIMIT_MS
+ * @suppressed: set when true is returned, to the number of lines suppressed since the last one that was printed
  */
 bool log_limit_pass(struct log_limit *limit, unsigned *suppressed);
 
 /*
- * log_limit_take() - the same for @burst lines at once and one more each @interval_us
- * A line that may not be printed is counted in @limit->left_out.
+ * log_limit_take() - tell whether a line may be printed: @burst of them at once, and one more each @interval_us
+ * @now_us: the time in microseconds, as clock_now_us() has it
+ * When it returns false it counts the line in @limit->left_out.
  */
 bool log_limit_take(struct log_limit *limit, uint64_t interval_us, unsigned burst, uint64_t now_us);
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* notices.c - the last warnings and errors, for whoever asks how the converter is */
+/*
+ * notices.c - the latest warnings and errors, kept for the status page
+ *
+ * The page shows what is wrong now to those who don't have the log. Equal texts share one entry with a count, so
+ * that one warning that comes each second doesn't displace the others; the entries stand in the order of their last
+ * occurrence, and the last of NOTICES_MAX gives way to a new one. A reload empties the table.
+ */
 #include "config.h"
 
 #include "convertd/base/notices.h"
@@ -12,7 +18,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct notice kept[NOTICES_MAX]; /* the latest first */
 static size_t kept_count;
 
-/* The place of that text, or the place that is given up for it. Called with the lock. */
+/* Finds the index of @text, or makes that of a free or the oldest entry empty for it. The caller holds the lock. */
 static size_t find_place(const char *text)
 {
 	for (size_t i = 0; i < kept_count; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* notices.h - the last warnings and errors, for whoever asks how the converter is */
+/* notices.h - the latest warnings and errors, kept for the status page; any thread may call every function here */
 #ifndef CONVERTD_NOTICES_H
 #define CONVERTD_NOTICES_H
 
@@ -7,21 +7,21 @@
 #include <time.h>
 
 #define NOTICES_MAX 16
-#define NOTICE_TEXT_MAX 512 /* bytes with the NUL; longer ones are cut */
+#define NOTICE_TEXT_MAX 512 /* bytes with the NUL; longer texts are cut */
 
 struct notice {
 	char text[NOTICE_TEXT_MAX];
-	time_t last;        /* when it was told last */
-	unsigned long told; /* how often */
+	time_t last;        /* when the message was logged last */
+	unsigned long told; /* how many times it was logged */
 };
 
-/* Keeps it, in place of the one that is the longest ago. One that is there is counted again. */
+/* Keeps @text, in place of the oldest notice if all places are taken. A text that is kept already is counted again. */
 void notices_add(const char *text);
 
-/* A new configuration is read: what is still wrong will be told again. */
+/* Forgets all notices. It is called when a new configuration is read: what is still wrong is logged again then. */
 void notices_forget(void);
 
-/* Copies them, the latest first. Returns how many. */
+/* Copies the notices, the latest first. Returns their number. */
 size_t notices_copy(struct notice notices[static NOTICES_MAX]);
 
 #endif

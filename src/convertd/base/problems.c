@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* problems.c - what is wrong with the configuration: all of it, each in one line with its remedy */
+/* problems.c - collects everything that is wrong with the configuration, each error in one line with its remedy */
 #include "config.h"
 
 #include "convertd/base/problems.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of a text that are quoted; what is longer ends in an ellipsis. */
+/* This many bytes of a text are quoted; a longer one ends in an ellipsis. */
 #define QUOTED_MAX 60
 
 static_assert(QUOTED_MAX + sizeof("\"...\"") <= PROBLEM_QUOTE_MAX, "room for quotes and ellipsis");

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a secret's group and all others must not have; a daemon's group may read it. */
+/* A secret's group may not write it, and others may do nothing with it; a daemon's group may read it. */
 #define FORBIDDEN_MODE (S_IWGRP | S_IXGRP | S_IRWXO)
 
 static bool is_blank(char c)
@@ -22,7 +22,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-/* Is it the kind of file that was asked for? Tells @problems if not. */
+/* Tells whether it is a regular file of bearable size and, if it is a secret, protected; if not, adds the error to @problems. */
 static bool check_kind(const struct stat *st, const char *path, const uid_t *owner,
 		       const struct place *place, struct problems *problems)
 {
@@ -47,7 +47,7 @@ static bool check_kind(const struct stat *st, const char *path, const uid_t *own
 	return false;
 }
 
-/* Returns bytes read, or -1. */
+/* Reads until @len bytes or the end of the file. Returns the bytes read, or -1 with errno set. */
 static ssize_t read_all(int fd, char *out, size_t len)
 {
 	size_t done = 0;
@@ -66,7 +66,7 @@ static ssize_t read_all(int fd, char *out, size_t len)
 	return (ssize_t)done;
 }
 
-static char start[PATH_MAX]; /* "": that of the process */
+static char start[PATH_MAX]; /* where relative names begin; "": the working directory of the process */
 
 void textfile_start_from(const char *directory)
 {
@@ -90,7 +90,7 @@ char *textfile_read(const char *path, const uid_t *owner, size_t *len, const str
 	struct stat st;
 	int fd;
 
-	/* Not to wait for the writer of a FIFO; what isn't a file is refused below. */
+	/* O_NONBLOCK: the open of a FIFO would wait for a writer. What isn't a regular file is refused below. */
 	errno = ENAMETOOLONG;
 	fd = textfile_path(path, absolute) ?
 		     open(absolute, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) :
@@ -127,7 +127,7 @@ void textfile_first(struct textfile *file, char *text, size_t len)
 	file->line = 0;
 }
 
-/* Cuts the line's text behind @end: the comment, then blanks. */
+/* Ends the line's text, which reaches to @end, in front of its comment and of the blanks before that. */
 static void cut(char *line, char *end)
 {
 	for (char *p = line; p < end; p++)

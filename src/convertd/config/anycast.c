@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * anycast.c - addresses that several converters share: is this host set up for them? (no I/O)
+ * anycast.c - checks that this host is set up for addresses that several converters share (no I/O)
  *
  * The problem. Routers that spread one address over several hosts (anycast, ECMP, a balancer with direct return:
  * doc/several-converters.md) choose by addresses and ports. The second subflow of a Multipath TCP connection has
- * others than the first one, so it may reach another host, which knows nothing of that connection and resets it.
+ * other ones than the first, so it may reach another host, which knows nothing of that connection and resets it.
  *
  * So each host announces an address of its own (ADD_ADDR, RFC 8684 3.4.1), to which clients send further
  * subflows, and keeps them from sending any to the shared address by the C flag (RFC 8684 3.1,
  * net.mptcp.allow_join_initial_addr_port).
  *
- * Each part of that which is missing is a warning that names the command to mend it. They are looked for when settings
- * come into force, and again whenever routes or addresses change (surroundings.c): endpoints belong to other programs,
- * which change them while convertd runs. So this is no matter for --check-config, which looks once, and perhaps
- * on another host.
+ * For each part of this setup that is missing there is a warning that names the command to mend it. The check is made when
+ * settings come into force, and again whenever routes or addresses change (surroundings.c): MPTCP endpoints are managed
+ * by other programs, which change them while convertd runs. --check-config doesn't make it, as that looks only once, and
+ * perhaps on another host.
  */
 #include "config.h"
 
@@ -25,7 +25,7 @@
 #include <linux/mptcp.h>
 #include <string.h>
 
-/* Subflows besides the first one: what two networks take, and what is recommended. */
+/* Subflows besides the first one: the least that two networks need, and the recommended number. */
 #define SUBFLOWS_MIN 2
 #define SUBFLOWS_WANTED 8
 
@@ -37,7 +37,7 @@ bool anycast_add(struct anycast *anycast, const char *text, const struct place *
 	union sockaddr_ip parsed;
 
 	problems_quote(text, quote);
-	/* 0 can't be written as a port: it stands for none. */
+	/* A written port can't be 0, so port 0 means that the text has none. */
 	if (sockaddr_ip_parse(&parsed, text, 0) < 0 || sockaddr_ip_port(&parsed) != 0)
 		problems_add(problems, place,
 			     "%s is no numeric address without a port; write 192.0.2.1 or 2001:db8::1",
@@ -68,7 +68,7 @@ static bool is_shared(const struct anycast *anycast, const union sockaddr_ip *ad
 	return false;
 }
 
-/* Does some listener take what comes to @address? */
+/* Tells whether a listener receives what is sent to @address. */
 static bool is_listening(const struct anycast_facts *facts, const union sockaddr_ip *address)
 {
 	for (size_t i = 0; i < facts->listen_count; i++) {
@@ -83,7 +83,7 @@ static bool is_listening(const struct anycast_facts *facts, const union sockaddr
 	return false;
 }
 
-/* The node's own address that is announced to clients of this family, or NULL. */
+/* Finds an address of this host's own that is announced to clients of this family. Returns NULL without one. */
 static const struct mptcp_endpoint *find_own(const struct anycast *anycast,
 				       const struct anycast_facts *facts, bool v4)
 {
@@ -114,7 +114,7 @@ static void check_address(const struct anycast *anycast, const struct anycast_ad
 			     v4 ? '4' : '6');
 		return;
 	}
-	/* The kernel listens itself for an endpoint that has a port. */
+	/* If an endpoint has a port, the kernel itself listens there. */
 	if (sockaddr_ip_port(&own->address) || is_listening(facts, &own->address))
 		return;
 	with_port = own->address;
@@ -125,13 +125,13 @@ static void check_address(const struct anycast *anycast, const struct anycast_ad
 		     sockaddr_ip_format(&with_port, text), text);
 }
 
-/* Does a NAT make it an address of this node's? */
+/* Tells whether a NAT translates @address to this host. */
 static bool is_translated(const struct anycast_facts *facts, const struct in6_addr *address)
 {
 	return facts->own && own_is_told(facts->own, address);
 }
 
-/* What is right for one node is copied to the next. */
+/* Warns of endpoints with addresses that aren't this host's, as when the configuration of another host was copied. */
 static void check_foreign(const struct place *place, const struct anycast_facts *facts,
 			  struct problems *warnings)
 {
@@ -152,7 +152,7 @@ static void check_foreign(const struct place *place, const struct anycast_facts 
 	}
 }
 
-/* It is what clients connect to: what isn't this node's is dropped or forwarded. */
+/* Warns of a shared address that isn't this host's: the kernel drops or forwards what clients send there. */
 static void check_local(const struct anycast_address *address, const struct anycast_facts *facts,
 			struct problems *warnings)
 {
@@ -171,7 +171,7 @@ static void check_local(const struct anycast_address *address, const struct anyc
 		     text, text, text);
 }
 
-/* The first subflow is the shared address's: each network of a client's takes one more. */
+/* Warns of a low limit of subflows: the first one goes to the shared address, and each network of a client takes one more. */
 static void check_limit(const struct place *place, const struct endpoints *endpoints,
 			struct problems *warnings)
 {
@@ -183,7 +183,7 @@ static void check_limit(const struct place *place, const struct endpoints *endpo
 			     endpoints->subflow_limit, SUBFLOWS_WANTED);
 }
 
-/* The C flag is there, and no address is shared: it was left behind, or an option is missing. */
+/* Warns if the C flag is set though no address is shared: the sysctl was left behind, or --shared-address is missing. */
 static void check_unshared(const struct anycast_facts *facts, struct problems *warnings)
 {
 	static const struct place nowhere;

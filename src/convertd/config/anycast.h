@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* anycast.h - addresses that several converters share: is this host set up for them? (no I/O) */
+/* anycast.h - checks that this host is set up for addresses that several converters share (no I/O) */
 #ifndef CONVERTD_ANYCAST_H
 #define CONVERTD_ANYCAST_H
 
@@ -25,22 +25,22 @@ struct anycast {
 	size_t count;
 };
 
-/* What is known of this host. */
+/* The state of this host, which the caller finds out. */
 struct anycast_facts {
 	int allow_join_initial;            /* net.mptcp.allow_join_initial_addr_port, or -errno */
-	const struct endpoints *endpoints; /* NULL: not known */
+	const struct endpoints *endpoints; /* the MPTCP endpoints; NULL: not known */
 	const struct listen_address *listen;
 	size_t listen_count;
 	const struct own_told *own; /* addresses that a NAT translates to this host's; NULL: none */
-	bool (*is_local)(void *arg, const struct in6_addr *address); /* NULL: not known */
+	bool (*is_local)(void *arg, const struct in6_addr *address); /* tells whether an address is this host's; NULL: not known */
 	void *is_local_arg;
 };
 
-/* anycast_add() - @text: a numeric address. Returns false after telling @problems. */
+/* Adds a numeric address of --shared-address. Returns false after adding the error to @problems. */
 bool anycast_add(struct anycast *anycast, const char *text, const struct place *place,
 		struct problems *problems);
 
-/* Tells @warnings what will keep second subflows from the connections that they belong to. */
+/* Adds to @warnings whatever keeps second subflows from reaching their connections. */
 void anycast_check(const struct anycast *anycast, const struct anycast_facts *facts,
 		  struct problems *warnings);
 

@@ -12,21 +12,21 @@
 #define USER_NAME_MAX 64
 
 struct user {
-	char name[USER_NAME_MAX];  /* "": none was given */
-	char group[USER_NAME_MAX]; /* "": the user's own */
+	char name[USER_NAME_MAX];  /* "": no user was given */
+	char group[USER_NAME_MAX]; /* "": the user's own group */
 	struct place place;
 	uid_t uid; /* set by user_find() */
 	gid_t gid;
 };
 
-/* Takes "NAME" or "NAME:GROUP" apart; returns false after telling @problems. */
+/* Splits "NAME" or "NAME:GROUP". Returns false after adding the error to @problems. */
 bool user_parse(struct user *user, const char *value, const struct place *place,
 		struct problems *problems);
 
 /*
- * user_find() - look the names up
- * Asks the C library's user database: nothing for a process that has given up its rights.
- * Returns false after telling @problems.
+ * user_find() - look up the numbers of the user and the group
+ * It asks the C library's user database, which a process in the sandbox can't.
+ * Returns false after adding the error to @problems.
  */
 bool user_find(struct user *user, struct problems *problems);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * congestion.c - the congestion control of TCP and MPTCP sockets, by the kernel's names
+ * congestion.c - sets the congestion control of TCP and MPTCP sockets, by the kernel's names
  *
- * Whether a name is right is asked by trying it: the kernel may have to load a module, which no
- * list shows, and may forbid one that it lists.
+ * A name is checked by trying it on a socket: the kernel may have to load a module that
+ * no list shows, and may forbid an algorithm that it lists.
  */
 #include "config.h"
 
@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The first line of a file below /proc/sys/net/ipv4, "" where it can't be read. */
+/* Reads the first line of a file to @buf, without the newline; "" where it can't be read. */
 static void read_line(const char *path, char *buf, int size)
 {
 	FILE *file = fopen(path, "re");

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * downstream.c - the connection to the server: open it, say why it failed, what was negotiated
+ * downstream.c - the connection to the server: opens it, tells why it failed, and what was negotiated
  *
- * The client is told the truth about the server (Section 6.2.8), so that it can give its
- * application the errno of a direct connection. Where it comes from:
+ * The client is told why a server can't be reached (RFC 8803 6.2.8), so that it can give its
+ * application the errno of a direct connection. The reason is found as follows:
  *
  * - An RST is ECONNREFUSED: Connection Reset.
- * - An ICMP message: Destination Unreachable with its Code, which errno has lost (a dozen codes
- *   become EHOSTUNREACH). IP_RECVERR keeps the message in the socket's error queue. It is
+ * - An ICMP Destination Unreachable is passed on with its Code, which errno has lost (a dozen codes
+ *   become EHOSTUNREACH). IP_RECVERR keeps the message in the socket's error queue. The option is
  *   switched off once connected, because it also makes Linux end an established connection for
- *   what TCP should survive (RFC 1122 4.2.3.9). An MPTCP socket refuses the option (Linux 6.18):
+ *   errors that TCP should survive (RFC 1122 4.2.3.9). An MPTCP socket refuses the option (Linux 6.18):
  *   there, and for errors from our own routing table, the code is the usual one of that errno.
  * - Linux gives up in SYN_SENT at the first ICMP unreachable, soft or hard; so would the client's
  *   own connection have done.
- * - All else is this host's: out of descriptors, ports, memory: Resource Exceeded; a time-out or
- *   a routing loop: Network Failure. Their value 0 stands for the RFC's delay of 30 s.
+ * - All other errors are this host's: a lack of descriptors, ports or memory is Resource Exceeded; a time-out or
+ *   a routing loop is Network Failure. Their value 0 stands for the RFC's delay of 30 s.
  *
- * Likewise the options of the SYN+ACK are not kept by the kernel: TCP_SAVED_SYN is for accepted
- * sockets only. They are rebuilt from TCP_INFO: kinds are exact, and so are the window scale and
- * whether Multipath TCP was taken. The MSS is the lesser of the server's and what our path
- * allows. Values that are not told are written as zero: both timestamps, and for MP_CAPABLE the
- * version and the HMAC flag alone, without the server's key, which isn't the client's to have.
- * A Fast Open cookie is read from where the kernel has put it (fastopen.c).
+ * Likewise the kernel doesn't keep the options of the SYN+ACK: TCP_SAVED_SYN is for accepted
+ * sockets only. They are rebuilt from TCP_INFO: the kinds are exact, and so are the window scale and
+ * whether the server took Multipath TCP. The MSS is the lesser of the server's and what our path
+ * allows. Values that the kernel doesn't tell are written as zero: both timestamps. MP_CAPABLE has the
+ * version and the HMAC flag alone, without the server's key, which is a secret of our connection.
+ * A Fast Open cookie is read from the kernel's cache (fastopen.c).
  */
 #include "config.h"
 
@@ -63,19 +63,19 @@ void downstream_confirm(int fd, int retries)
 	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
 }
 
-/* SO_LINGER does it for TCP alone, a connect() to AF_UNSPEC for both. */
+/* SO_LINGER makes close() reset TCP sockets only; connect() to AF_UNSPEC resets MPTCP sockets as well. */
 void downstream_reset(int fd)
 {
 	static const struct linger linger = { .l_onoff = 1, .l_linger = 0 };
 	static const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
 
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	/* Fails where the socket is closed already: fine. */
+	/* It fails where the connection has ended already, which is fine. */
 	if (connect(fd, &unspec, sizeof(unspec)) < 0)
 		(void)0;
 }
 
-/* Sends the SYN. Returns bytes of the plan's data that are in it, or -errno. */
+/* Sends the SYN. Returns the number of the plan's bytes that it carries, or -errno. */
 static ssize_t send_syn(int fd, const struct downstream_plan *plan)
 {
 	const union sockaddr_ip *server = plan->server;
@@ -91,7 +91,7 @@ static ssize_t send_syn(int fd, const struct downstream_plan *plan)
 	return n;
 }
 
-/* As downstream_connect(), from one source. Returns the same. */
+/* Does what downstream_connect() does, from the address @source. Returns the same. */
 static int connect_from(const struct downstream_plan *plan, const union sockaddr_ip *source,
 			size_t *taken)
 {
@@ -106,11 +106,11 @@ static int connect_from(const struct downstream_plan *plan, const union sockaddr
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	if (!plan->confirmed)
-		downstream_confirm(fd, 1); /* the least that there is */
-	/* It was tried when the settings were read; without it, the connection is slower at most. */
+		downstream_confirm(fd, 1); /* the fewest repetitions that TCP_SYNCNT takes */
+	/* The name was tried when the settings were read. An error is ignored: the connection is slower at most. */
 	if (*plan->congestion)
 		congestion_set(fd, plan->congestion);
-	/* MPTCP sockets don't have it: there is a segment more. */
+	/* MPTCP sockets lack the option: they send the third ACK as a segment of its own. */
 	if (plan->data_follows)
 		setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
 	n = source_bind(fd, source, plan->choice, plan->route);
@@ -124,7 +124,10 @@ static int connect_from(const struct downstream_plan *plan, const union sockaddr
 	return fd;
 }
 
-/* connect() fails alike without an address to come from, as where IPv6 is switched off, and without a port. */
+/*
+ * Tells whether this host has a source address towards the server. connect() fails with EADDRNOTAVAIL both without an
+ * address (IPv6 is switched off) and without a free port.
+ */
 static bool has_source(const struct downstream_plan *plan)
 {
 	struct in6_addr address = sockaddr_ip_in6(plan->server);
@@ -137,7 +140,7 @@ int downstream_connect(const struct downstream_plan *plan, size_t *taken)
 	union sockaddr_ip source = plan->source;
 	int fd = connect_from(plan, &source, taken);
 
-	/* The client's port is in use towards this very server: from another one. */
+	/* The client's port is in use towards this very server, so another one is taken. */
 	if (fd == -EADDRNOTAVAIL && plan->choice == SOURCES_CLIENT) {
 		sockaddr_ip_set_port(&source, 0);
 		fd = connect_from(plan, &source, taken);
@@ -147,7 +150,7 @@ int downstream_connect(const struct downstream_plan *plan, size_t *taken)
 	return fd;
 }
 
-/* What made a connection fail that isn't established. */
+/* Returns the error of a connection that isn't established, as -errno, or 0. Reading it clears it. */
 static int socket_error(int fd)
 {
 	int error = 0;
@@ -178,14 +181,14 @@ void downstream_established(int fd, const union sockaddr_ip *server)
 	set_recverr(fd, server, &off);
 }
 
-/* Is this our own address, of a kernel that has found no neighbour? */
+/* Tells whether the error came from this host: its kernel has found no neighbour, and names its own address as the sender. */
 static bool is_said_here(int fd, const struct sock_extended_err *error, size_t len)
 {
 	union sockaddr_ip offender = { 0 }, local = { 0 };
 	socklen_t local_len = sizeof(local);
 	struct in6_addr a, b;
 
-	/* The address stands behind the error, ip(7). */
+	/* The address of the sender stands behind the error, ip(7). */
 	if (len < sizeof(*error) + sizeof(offender.in) || getsockname(fd, &local.sa, &local_len) < 0)
 		return false;
 	len -= sizeof(*error);
@@ -198,7 +201,7 @@ static bool is_said_here(int fd, const struct sock_extended_err *error, size_t l
 	return IN6_ARE_ADDR_EQUAL(&a, &b);
 }
 
-/* Reads the socket's error queue for an ICMP message; false if there is none. */
+/* Sets @refusal by an ICMP message in the socket's error queue. Returns false if there is none. */
 static bool icmp_error(int fd, struct downstream_error *refusal)
 {
 	char control[CMSG_SPACE(sizeof(struct sock_extended_err) + sizeof(struct sockaddr_in6))];
@@ -222,7 +225,7 @@ static bool icmp_error(int fd, struct downstream_error *refusal)
 			refusal->code = CONVERT_ERROR_DESTINATION_UNREACHABLE;
 			refusal->value = error.ee_code;
 		} else {
-			/* Time exceeded and the like: its Code would be taken for another's. */
+			/* Time Exceeded and the like: the client would take its Code for one of Destination Unreachable. */
 			refusal->code = CONVERT_ERROR_NETWORK_FAILURE;
 			refusal->value = 0;
 		}
@@ -231,7 +234,7 @@ static bool icmp_error(int fd, struct downstream_error *refusal)
 	return false;
 }
 
-/* What an errno without an ICMP message means, and the ICMP code for each family. */
+/* The Error TLV for an errno without an ICMP message, and its value: the ICMP code for each family. */
 static const struct {
 	int error;
 	enum convert_error_code code;
@@ -249,10 +252,10 @@ static const struct {
 	  ICMP6_DST_UNREACH_ADDR },
 	{ ENOPROTOOPT, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_PROT_UNREACH,
 	  ICMP6_DST_UNREACH_NOROUTE },
-	/* A prohibit route, here or (ICMPv6 seen through an MPTCP socket) on the way. */
+	/* A prohibit route: of this host, or (by ICMPv6, on an MPTCP socket) of a router on the way. */
 	{ EACCES, CONVERT_ERROR_DESTINATION_UNREACHABLE, ICMP_PKT_FILTERED,
 	  ICMP6_DST_UNREACH_ADMIN },
-	/* A local filter. */
+	/* A packet filter of this host. */
 	{ EPERM, CONVERT_ERROR_NOT_AUTHORIZED, 0, 0 },
 	{ EMFILE, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
 	{ ENFILE, CONVERT_ERROR_RESOURCE_EXCEEDED, 0, 0 },
@@ -296,12 +299,15 @@ bool downstream_fell_back(int fd)
 
 	if (!downstream_asks_mptcp(fd))
 		return false;
-	/* It hands SOL_MPTCP on then: EOPNOTSUPP over IPv4, ENOPROTOOPT over IPv6. Before Linux 5.16 none knows it. */
+	/*
+	 * After a fallback the MPTCP socket passes SOL_MPTCP on to TCP, which fails: EOPNOTSUPP over IPv4, ENOPROTOOPT
+	 * over IPv6. Before Linux 5.16 no socket knows the option.
+	 */
 	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &len) < 0 ||
 	       info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK;
 }
 
-/* Did the server take MPTCP? Kernels before 6.12 lack the option: then it isn't claimed. */
+/* Tells whether the server took MPTCP. Kernels before 6.12 lack the option: then the client isn't told so. */
 static bool is_mptcp(int fd)
 {
 	int value = 0;
@@ -310,6 +316,7 @@ static bool is_mptcp(int fd)
 	return getsockopt(fd, IPPROTO_TCP, TCP_IS_MPTCP, &value, &len) == 0 && value;
 }
 
+/* Writes a TCP option of @value_len bytes to @out. Returns its length with kind and length. */
 static size_t put_option(uint8_t *out, uint8_t kind, const uint8_t *value, uint8_t value_len)
 {
 	out[0] = kind;
@@ -319,7 +326,7 @@ static size_t put_option(uint8_t *out, uint8_t kind, const uint8_t *value, uint8
 	return out[1];
 }
 
-/* The segments that are sent, without what timestamps take from them: as TCP_MAXSEG tells. */
+/* Writes an MSS option with the size of segments that we send, timestamps included as in the MSS option of a SYN. Returns its length. */
 static size_t put_mss(uint8_t *out, const struct tcp_info *info)
 {
 	uint32_t mss = info->tcpi_snd_mss;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* downstream.h - the connection to the server: open it, say why it failed, what was negotiated */
+/* downstream.h - the connection to the server: opens it, tells why it failed, and what was negotiated */
 #ifndef CONVERTD_DOWNSTREAM_H
 #define CONVERTD_DOWNSTREAM_H
 
@@ -15,86 +15,90 @@
 struct route;
 struct tcp_info;
 
-/* Room for what downstream_options() writes. */
+/* The bytes that downstream_options() writes at most. */
 #define DOWNSTREAM_OPTIONS_MAX 64
 
-/* What an Error TLV says (Section 6.2.8). */
+/* The contents of an Error TLV (RFC 8803 6.2.8), and where the error lies. */
 struct downstream_error {
 	enum convert_error_code code;
 	uint8_t value;
-	bool said_here; /* no router on the way has said so, but this host's own kernel */
-	bool ours;      /* it is this converter that can't do it: the client may do it itself */
+	bool said_here; /* this host's own kernel has found the error, not a router on the way */
+	bool ours;      /* only this converter can't connect: the client may succeed by itself */
 };
 
 /* What the SYN to the server is to be like. */
 struct downstream_plan {
 	const union sockaddr_ip *server; /* AF_INET or AF_INET6 */
-	union sockaddr_ip source;        /* where it comes from, as sources_choose() has it */
-	enum sources_choice choice;
-	struct route *route;             /* asked whether an IPv6 prefix is still ours, unless NULL */
+	union sockaddr_ip source;        /* the address and port that it comes from, set by sources_choose() */
+	enum sources_choice choice;      /* as returned by sources_choose() */
+	struct route *route;             /* is asked whether an IPv6 prefix is still ours; may be NULL */
 	bool mptcp;                      /* ask for Multipath TCP */
-	bool confirmed;      /* the client's address is real; else see downstream_confirm() */
-	bool fastopen;       /* with a Fast Open option: the kernel's cookie, or asking for one */
-	const uint8_t *data; /* with Fast Open, and if there is a cookie, the SYN takes this along */
+	bool confirmed;      /* the client has proved its address; if not, see downstream_confirm() */
+	bool fastopen;       /* the SYN has a Fast Open option: the kernel's cookie, or a request for one */
+	const uint8_t *data; /* with Fast Open, the SYN carries these bytes if the kernel has a cookie */
 	size_t len;
 	bool data_follows;   /* there are bytes to send as soon as the server has answered: the */
 			     /* third ACK waits for them */
-	const char *congestion; /* "": as the system has it */
+	const char *congestion; /* the congestion control; "": the system's default */
 };
 
 /*
  * downstream_connect() - begin to connect
- * @taken: set to the bytes of the plan's data that are on their way
+ * @taken: set to the number of the plan's bytes that the SYN has carried, or the kernel has queued
  *
- * Returns a non-blocking socket that the caller owns, or -errno: for a refusal that is
- * known at once, downstream_refusal() knows what it means.
+ * Returns a non-blocking socket that the caller owns, or -errno if connecting has failed at once;
+ * downstream_refusal() translates that into an Error TLV.
  */
 int downstream_connect(const struct downstream_plan *plan, size_t *taken);
 
 /*
- * downstream_confirm() - the client has turned out to be real
- * Until then, the SYN is sent again as seldom as the kernel can be told to, which is twice in 6.18:
- * whoever forges a client's address must not multiply SYNs (Section 9.3).
- * @retries: net.ipv4.tcp_syn_retries
- * MPTCP sockets don't have this setting (Linux 6.18): there, nothing changes.
+ * downstream_confirm() - let the SYN be repeated as usual, since the client has proved its address
+ * Until then, the SYN is repeated as seldom as the kernel can be told to, which is twice in 6.18:
+ * by forging a client's address nobody must be able to multiply SYNs (RFC 8803 9.3).
+ * @retries: repetitions of the SYN, as net.ipv4.tcp_syn_retries has them
+ * MPTCP sockets lack the option (Linux 6.18): there, nothing changes.
  */
 void downstream_confirm(int fd, int retries);
 
-/* Was it made to ask for Multipath TCP? */
+/* Tells whether the socket was made to ask for Multipath TCP. */
 bool downstream_asks_mptcp(int fd);
 
 /*
- * downstream_fell_back() - does it ask for Multipath TCP, and has it become plain TCP?
+ * downstream_fell_back() - tell whether the socket has asked for Multipath TCP and become plain TCP
  * Linux may lose bytes on such a socket (doc/kernel-mptcp-fallback-overlap.md); see fallback.h.
  */
 bool downstream_fell_back(int fd);
 
-/* When it is closed now, an RST tells the peer, on MPTCP MP_FASTCLOSE. Any TCP socket will do. */
+/*
+ * Resets a connection: its peer gets an RST, with MP_FASTCLOSE on MPTCP, now or at the latest when the caller closes
+ * the descriptor. @fd may be any TCP or MPTCP socket.
+ */
 void downstream_reset(int fd);
 
 /*
- * downstream_result() - has it connected?
+ * downstream_result() - tell whether the socket has connected
  * @info: set where 0 is returned
- * Returns 0, -EINPROGRESS, or the -errno with which it failed, once.
+ * Returns 0 if it has, -EINPROGRESS, or the -errno with which it failed; the kernel reports that only once.
  */
 int downstream_result(int fd, struct tcp_info *info);
 
 /*
- * downstream_refusal() - the Error TLV for a connection that failed
+ * downstream_refusal() - make the Error TLV for a connection that failed
  * @fd: the socket, whose error queue may hold the ICMP message; -1 if there is none
  * @error: -errno from one of the above, -ETIMEDOUT for the converter's own time-out
  */
 struct downstream_error downstream_refusal(int fd, const union sockaddr_ip *server, int error);
 
-/* To be called once connected: from now on, only hard errors end the connection. */
+/* To be called once connected: ICMP messages don't end the connection from now on (IP_RECVERR is switched off). */
 void downstream_established(int fd, const union sockaddr_ip *server);
 
 /*
- * downstream_options() - the options of the server's SYN+ACK, in wire format
- * As far as the kernel tells (see downstream.c).
- * @info: what downstream_result() has said
- * @cookie: the server's Fast Open cookie, which goes with them unless it is empty
- * Returns bytes written to @out.
+ * downstream_options() - write the TCP options of the server's SYN+ACK in wire format
+ * They are complete as far as the kernel tells (see downstream.c).
+ * @info: as downstream_result() has set it
+ * @mptcp: write MP_CAPABLE if the server took Multipath TCP
+ * @cookie: the server's Fast Open cookie, which is written as well unless it is empty
+ * Returns the number of bytes written to @out.
  */
 size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
 			  const struct fastopen_cookie *cookie,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fastopen.c - the Fast Open cookies that servers have given this host (RFC 8803 7.6)
+ * fastopen.c - asks the kernel for the Fast Open cookies that servers have given this host (RFC 8803 7.6)
  *
- * A client that asks for option 34 is to see the server's cookie, and may send it with a later
- * request. Linux keeps such cookies for itself: it asks for one in the first MSG_FASTOPEN SYN to a
- * server, takes it off the SYN+ACK, and puts it into the following ones. It can't be told one, but
- * it can be asked, for it keeps cookies with what else it knows of a destination (tcp_metrics, by
- * generic netlink, without privileges). That is enough, as cookies are bound to the converter's
- * address: a client's cookie either is the kernel's own, or wouldn't be valid any longer.
+ * A client that asks for TCP option 34 is to see the server's cookie, and may send it with a later
+ * request. Linux manages such cookies by itself: it asks for one in the first MSG_FASTOPEN SYN to a
+ * server, takes it off the SYN+ACK, and puts it into the following SYNs. A program can't give it a cookie, but
+ * can read those that it has, since they are among the metrics of each destination (tcp_metrics, by
+ * generic netlink, without privileges). That is enough, as a cookie is bound to the converter's
+ * address: the one that a client sends either is the kernel's own, or isn't valid any longer.
  */
 #include "config.h"
 
@@ -21,7 +21,7 @@
 
 struct fastopen {
 	struct netlink netlink;
-	uint16_t family; /* of generic netlink */
+	uint16_t family; /* the number of tcp_metrics in generic netlink */
 };
 
 struct fastopen *fastopen_create(void)
@@ -58,7 +58,7 @@ bool fastopen_is_known(void)
 	return fastopen != NULL;
 }
 
-/* @v4, @v6: the attribute for each family */
+/* Adds @address to a request. @v4, @v6: the attribute's type for each family */
 static void put_address(struct nlmsghdr *request, const union sockaddr_ip *address, uint16_t v4,
 			uint16_t v6)
 {
@@ -70,6 +70,7 @@ static void put_address(struct nlmsghdr *request, const union sockaddr_ip *addre
 		mnl_attr_put(request, v6, sizeof(in6), &in6);
 }
 
+/* Takes the cookie from the kernel's answer; called by netlink_ask(). */
 static int on_metrics(const struct nlmsghdr *message, void *arg)
 {
 	struct fastopen_cookie *cookie = arg;
@@ -98,7 +99,7 @@ void fastopen_find(struct fastopen *fastopen, const union sockaddr_ip *source,
 	if (source && source->sa.sa_family != AF_UNSPEC)
 		put_address(request, source, TCP_METRICS_ATTR_SADDR_IPV4,
 			    TCP_METRICS_ATTR_SADDR_IPV6);
-	/* ESRCH for a server that isn't known: then there is no cookie. */
+	/* The result is ignored: it is -ESRCH for a server that the kernel doesn't know, and there is no cookie then. */
 	netlink_ask(&fastopen->netlink, on_metrics, out);
 }
 

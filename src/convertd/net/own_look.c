@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * own_look.c - is the other end of a connection on this very host?
+ * own_look.c - finds out whether the other end of a connection is on this very host
+ *
+ * The problem: a client may name an address that leads back to this host through a NAT in front of it, and so reach
+ * services that are meant for the host alone.
  *
  * If a NAT has sent a connection of ours back to us, the kernel has both of its ends: ours from
- * A:p to P:x, with P the public address, and a service's at A:x. What the NAT made of the source is
- * P (one address for one other, as in clouds) or the router's own address, and the port is p unless
- * others have it. The kernel is asked for just these sockets (sock_diag(7), a lookup in its
+ * A:p to P:x, with P the public address, and a service's at A:x. The NAT has changed the source to
+ * P (one-to-one, as in clouds) or to the router's own address, and has kept the port p unless
+ * it is taken. The kernel is asked for just these sockets (sock_diag(7), a lookup in its
  * table by addresses and ports, some 3 microseconds each). Where the NAT changes ports as well,
  * nothing is found here; session_place.c finds the worst of that.
  *
- * A false find needs somebody at P who connects from p to our port x while we connect from p to
- * P's port x: whoever does so keeps us from connecting to himself.
+ * To be found falsely, a host at P has to connect from p to our port x while we connect from p to
+ * P's port x: it only keeps us from connecting to itself.
  *
- * Servers that are far away aren't here: the first round trip has shown that.
+ * A server with a round trip above NEAR_US isn't this host, and isn't looked for. One that was not found is remembered
+ * for KNOWN_SECONDS, in a table that all threads share.
  */
 #include "config.h"
 
@@ -32,19 +36,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Microseconds; a NAT in front of a host isn't that far from it. */
+/* In microseconds; the NAT in front of a host is nearer than that. */
 #define NEAR_US 100000
 
-/* Servers that are known not to be here; see plain_servers.c for the table. */
+/* The table of servers that are known not to be here; it works as that of plain_servers.c. */
 #define PLACES 4096u
 #define KNOWN_SECONDS 60
 #define TIME_BITS 24
 #define TIME_MASK ((UINT64_C(1) << TIME_BITS) - 1)
 
-/* Of convertd's own ports, where the NAT changes the one that is asked for. */
+/* The NAT may also map the port to one of convertd's: so many of convertd's own listeners are looked at. */
 #define LISTEN_LOOKS 4
 
-/* An answer is cut behind what is looked at. */
+/* In bytes; longer answers are cut, behind the part that is looked at. */
 #define ANSWER_MAX 512
 
 struct own_look {
@@ -104,13 +108,13 @@ static void put_address(__be32 out[4], const struct in6_addr *address, bool v4)
 	memcpy(out, v4 ? &address->s6_addr[12] : &address->s6_addr[0], v4 ? 4 : 16);
 }
 
-/* The state of the socket that answers the question; -1: there is none. */
+/* Reads the kernel's answer. Returns the state of the socket that was asked for, or -1 if there is none. */
 static int read_state(struct own_look *look)
 {
 	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 	const struct nlmsghdr *header = (const struct nlmsghdr *)answer;
 
-	/* The kernel has answered within send(). */
+	/* recv() doesn't wait: the kernel has answered within send(). */
 	for (;;) {
 		ssize_t n = recv(look->fd, answer, sizeof(answer), 0);
 
@@ -118,7 +122,7 @@ static int read_state(struct own_look *look)
 			continue;
 		if (n < (ssize_t)NLMSG_HDRLEN)
 			return -1;
-		/* An answer that once couldn't be taken must not be taken for this one. */
+		/* The answer to an earlier question, whose recv() failed, is skipped. */
 		if (header->nlmsg_seq != look->sequence)
 			continue;
 		if (header->nlmsg_type != SOCK_DIAG_BY_FAMILY ||
@@ -128,7 +132,7 @@ static int read_state(struct own_look *look)
 	}
 }
 
-/* Has this host a connection at @local's address and @port with @peer? */
+/* Tells whether this host has a connection from @local's address and @port to @peer at @local's port. */
 static bool has_socket(struct own_look *look, const union sockaddr_ip *local, uint16_t port,
 		       const struct in6_addr *peer)
 {
@@ -155,11 +159,11 @@ static bool has_socket(struct own_look *look, const union sockaddr_ip *local, ui
 	if (send(look->fd, &question, sizeof(question), 0) < 0)
 		return false;
 	state = read_state(look);
-	/* Without a connection the kernel answers with a listener; an old connection is none. */
+	/* Without a connection the kernel answers with a listener, which doesn't count, and neither does an ended connection. */
 	return state > 0 && state != TCP_LISTEN && state != TCP_CLOSE && state != TCP_TIME_WAIT;
 }
 
-/* Has this host the other end of a connection of ours at @local, seen from @peer? */
+/* Tells whether this host has the other end of our connection from @local, if the NAT has changed its source to @peer. */
 static bool has_other_end(struct own_look *look, const struct listen_address *listen, size_t listen_count,
 			  const union sockaddr_ip *local, uint16_t port, const struct in6_addr *peer)
 {
@@ -184,7 +188,7 @@ bool own_look_meets(struct own_look *look, const struct listen_address *listen, 
 	socklen_t len = sizeof(local);
 	bool found;
 
-	/* Of a SYN that was sent again the round trip says nothing. */
+	/* If the SYN was sent again, the round-trip time says nothing about the distance. */
 	if (!look || (info->tcpi_rtt > NEAR_US && !info->tcpi_total_retrans) || is_elsewhere(key) ||
 	    getsockname(fd, &local.sa, &len) < 0)
 		return false;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plain_servers.c - servers that didn't take Multipath TCP, so that they aren't asked each time
+ * plain_servers.c - remembers servers that didn't take Multipath TCP, so that they aren't asked each time
  *
- * The connection by which one is asked falls back to TCP, and Linux may lose bytes on it (fallback.c). To connect
- * anew would cost the server a connection that it didn't ask for, and some take one only. A table by
- * hash, where the newer one makes room. Key and time are one atomic word, so that nobody sees half of a pair;
- * 40 bits of the key keep servers apart, and whoever mistakes one for another connects it by TCP.
+ * The problem: a connection that asks for Multipath TCP in vain falls back to TCP, and Linux may lose bytes on it
+ * (fallback.c). To repeat it as plain TCP would cost the server another connection, and some servers take only one.
+ *
+ * The table is indexed by a hash of the server's address and port; a new entry replaces the old one in its place. A
+ * place is one atomic word of key and time, so that all threads use it without a lock. The upper 40 bits of the hash tell
+ * servers apart; if two are mistaken for each other, the connection is made by plain TCP, which always works.
  */
 #include "config.h"
 
@@ -17,14 +19,14 @@
 #include <stdatomic.h>
 
 #define PLACES 4096u
-#define REMEMBERED_SECONDS 600 /* a server may get Multipath TCP */
+#define REMEMBERED_SECONDS 600 /* not for ever, as a server may be upgraded to Multipath TCP */
 
-#define TIME_BITS 24 /* of seconds: 194 days go around */
+#define TIME_BITS 24 /* for seconds, which wrap around after 194 days */
 #define TIME_MASK ((UINT64_C(1) << TIME_BITS) - 1)
 
 static _Atomic uint64_t places[PLACES];
 
-/* Never 0, which is an empty place. */
+/* Returns the time in seconds, as it is stored. */
 static uint64_t now_seconds(void)
 {
 	return (clock_now_ms() / 1000 + 1) & TIME_MASK;

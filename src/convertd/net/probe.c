@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * probe.c - connections that convertd makes for itself, to see what becomes of them
+ * probe.c - connections that convertd makes for itself, to find out whether a server can be reached
  *
- * They go only where a client has just asked to be connected to, and there are few of them, so that
- * nobody is sent more than clients send anyway. A session never waits for one.
+ * Probes go only to servers that a client has just asked for, and a thread has at most PROBES_MAX of them, so that
+ * no server is sent much more than clients send anyway. A session never waits for one.
+ *
+ * A probe connects; with a message to send (@len), it sends that and waits for an answer or the end of the stream;
+ * then it resets the connection and reports. PROBE_SECONDS limit the connecting, and the waiting again. What was
+ * reached is reported as reached, whatever it answers.
  */
 #include "config.h"
 
@@ -25,7 +29,7 @@ struct probe {
 	union sockaddr_ip server;
 	uint8_t message[PROBE_MESSAGE_MAX];
 	size_t len;
-	bool said; /* it was reached */
+	bool said; /* the server was reached, and the message sent */
 	probe_done_fn *done;
 };
 
@@ -61,7 +65,7 @@ void probes_destroy(struct probes *probes)
 	free(probes);
 }
 
-/* It is connected: says what it has to say, and waits for what comes back. Returns whether it goes on. */
+/* Sends the probe's message once it is connected, and waits for the answer. Returns false if the probe is at its end. */
 static bool say(struct probe *probe)
 {
 	static const struct timeval limit = { .tv_sec = PROBE_SECONDS };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe.h - connections that convertd makes for itself, to see what becomes of them */
+/* probe.h - connections that convertd makes for itself, to find out whether a server can be reached */
 #ifndef CONVERTD_PROBE_H
 #define CONVERTD_PROBE_H
 
@@ -13,30 +13,31 @@ struct downstream_plan;
 struct event_base;
 struct probes;
 
+/* The longest message, in bytes. */
 #define PROBE_MESSAGE_MAX 64
 
-/* Those of one thread at the same time. */
+/* The number of probes that a thread may have under way. */
 #define PROBES_MAX 8
 
 /* How long a server has to answer. */
 #define PROBE_SECONDS 4
 
-/* At the end. @error: 0 the server was reached; or the -errno with which that failed, -ETIMEDOUT with silence. */
+/* Called at a probe's end. @error: 0: the server was reached; or the -errno of connecting, -ETIMEDOUT if it was silent. */
 typedef void probe_done_fn(const union sockaddr_ip *server, int error);
 
-/* For one thread, that of @base. Returns NULL without memory. */
+/* Makes the probes of one thread, that of @base. Returns them, for probes_destroy(), or NULL without memory. */
 struct probes *probes_create(struct event_base *base);
 
-/* Ends those that are under way. NULL is fine. */
+/* Resets the probes that are under way, without a call of their @done. NULL is fine. */
 void probes_destroy(struct probes *probes);
 
 /*
- * probes_start() - connect, say something, and reset the connection when something has come back
- * @plan: what the SYN is to be like; its data is left out
- * @message, @len: what is said once it is connected, PROBE_MESSAGE_MAX bytes at most; 0: nothing,
- * and it is reset at once
- * @done: called once, perhaps before this returns; not at the end of all probes
- * Returns false with nothing done where there are too many, or one to that server, or no descriptor.
+ * probes_start() - connect to a server, send a message, and reset the connection when an answer has come
+ * @plan: what the SYN is to be like; Multipath TCP, Fast Open and data are left out
+ * @message, @len: what is sent once the probe is connected, PROBE_MESSAGE_MAX bytes at most; with @len 0 nothing
+ * is sent, and the connection is reset at once
+ * @done: called once, perhaps before this returns, but not if probes_destroy() ends the probe
+ * Returns false with nothing done where there are too many probes, or one to that server, or no memory.
  */
 bool probes_start(struct probes *probes, const struct downstream_plan *plan, const uint8_t *message,
 		  size_t len, probe_done_fn *done);

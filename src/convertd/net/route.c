@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * route.c - asking the kernel where an address leads
+ * route.c - asks the kernel where an address leads
  *
- * Which addresses are this host's own is only known by its routing tables: besides the addresses of
+ * Only the routing tables know which addresses are this host's own: besides the addresses of
  * interfaces there are the broadcast and anycast addresses of their networks, and whole prefixes of
- * "local" routes. A copy of all that would be out of date whenever something changes. So the
- * question is put before each connect(): the same lookup in the same tables, some 3 microseconds
- * earlier. That is also the whole of the race.
+ * "local" routes. A copy of all that would be out of date whenever something changes. So the kernel
+ * is asked before each connect(): it makes the same lookup in the same tables, some 3 microseconds
+ * earlier, and only a route that changes within that time is missed.
  *
  * The answer to a request is in our queue when send() returns (rtnetlink answers in the caller's
- * context), so nothing ever waits here.
+ * context), so no call here ever waits.
  */
 #include "config.h"
 
@@ -25,7 +25,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* An answer has some 160 bytes; longer ones are cut, behind what is looked at. */
+/* In bytes. An answer has some 160; longer ones are cut, behind the part that is looked at. */
 #define ANSWER_MAX 4096
 
 struct route {
@@ -49,7 +49,7 @@ struct route *route_create(void)
 	if (!route)
 		return NULL;
 	route->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
-	/* Connected, it takes messages from the kernel alone. */
+	/* A connected netlink socket takes messages from the kernel alone. */
 	if (route->fd >= 0 &&
 	    connect(route->fd, (const struct sockaddr *)&kernel, sizeof(kernel)) == 0)
 		return route;
@@ -87,7 +87,7 @@ static void question_init(struct question *question, uint32_t sequence,
 	memcpy(question->address, &address->s6_addr[16 - size], size);
 }
 
-/* What an RTM_NEWROUTE or an error says. */
+/* Translates the kernel's answer, an RTM_NEWROUTE or an error. */
 static enum route_kind read_answer(const struct nlmsghdr *header)
 {
 	if (header->nlmsg_type == NLMSG_ERROR) {
@@ -115,7 +115,7 @@ static enum route_kind read_answer(const struct nlmsghdr *header)
 	}
 }
 
-/* Has the kernel answer, in @answer. Returns the bytes that are there of it, or 0. */
+/* Asks the kernel for the route to @address. Returns the number of bytes in @answer, or 0 without an answer. */
 static size_t ask(struct route *route, const struct in6_addr *address, char answer[static ANSWER_MAX])
 {
 	const struct nlmsghdr *header = (const struct nlmsghdr *)answer;
@@ -131,7 +131,7 @@ static size_t ask(struct route *route, const struct in6_addr *address, char answ
 			continue;
 		if (n < (ssize_t)(NLMSG_HDRLEN + sizeof(struct rtmsg)))
 			return 0;
-		/* An answer that once couldn't be taken must not be taken for this one. */
+		/* The answer to an earlier question, whose recv() failed, is skipped. */
 		if (header->nlmsg_seq == route->sequence)
 			return (size_t)n;
 	}
@@ -145,7 +145,7 @@ enum route_kind route_find(struct route *route, const struct in6_addr *address)
 					     ROUTE_UNKNOWN;
 }
 
-/* An attribute of a route that was answered, in @got bytes; NULL where there is none. */
+/* Finds an attribute in an answer of @got bytes. Returns NULL where there is none, or no route. */
 static const struct rtattr *find_attribute(const struct nlmsghdr *header, size_t got, unsigned short type)
 {
 	const struct rtattr *attribute;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * source_bind.c - sockets that come from a certain address
+ * source_bind.c - binds sockets to the source address that was chosen for a connection
  *
- * Ports: bind() without a port would take one that is free towards all servers, so 28,000
- * connections would be the most from one address. With IP_BIND_ADDRESS_NO_PORT connect() takes one
- * that is free towards its server, and many share it. A client's own port is taken where it can be
- * had; by SO_REUSEADDR other clients' connections may have it too, each towards another server.
+ * Ports: bind() without a port would take one that is free towards all servers, so one address could have 28,000
+ * connections at most. With IP_BIND_ADDRESS_NO_PORT connect() takes a port that is free towards its server, and
+ * connections to other servers share it. With --preserve-client-address, the client's own port is taken if it is free;
+ * by SO_REUSEADDR connections of other clients may have it too, each towards another server.
  */
 #include "config.h"
 
@@ -20,12 +20,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Of a prefix with more addresses, only the first and the last one are tried at the start. */
+/* Of a prefix with more addresses than this, only the first and the last one are checked at the start. */
 #define CHECK_MAX 256
 
 static const int on = 1;
 
-/* With IPV6_FREEBIND nothing fails where the route has gone: the server's packets would get lost. */
+/*
+ * Tells whether the local route of @source's prefix has gone. With IPV6_FREEBIND neither bind() nor connect() would fail
+ * then, and the server's packets would get lost.
+ */
 static bool is_gone(const union sockaddr_ip *source, struct route *route)
 {
 	struct in6_addr address = sockaddr_ip_in6(source);
@@ -43,7 +46,7 @@ int source_bind(int fd, const union sockaddr_ip *source, enum sources_choice cho
 		return 0;
 	if (choice == SOURCES_CLIENT)
 		error = rights_set_transparent(fd, sockaddr_ip_is_v4(source));
-	/* bind() knows the addresses of interfaces only; a local route will do for IPv4. */
+	/* For IPv6, bind() accepts addresses of interfaces only; for IPv4 a local route is enough. */
 	if (choice == SOURCES_ROUTED) {
 		setsockopt(fd, SOL_IPV6, IPV6_FREEBIND, &on, sizeof(on));
 		error = is_gone(source, route) ? -EADDRNOTAVAIL : 0;
@@ -54,7 +57,7 @@ int source_bind(int fd, const union sockaddr_ip *source, enum sources_choice cho
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 		if (bind(fd, &source->sa, sockaddr_ip_len(source)) == 0)
 			return 0;
-		/* Taken, say by a listener of this host; or below 1024, and not ours to have. */
+		/* The port is taken, say by a listener of this host, or is below 1024 and needs a capability: any port will do. */
 		if (errno != EADDRINUSE && errno != EACCES)
 			return -errno;
 	}
@@ -63,14 +66,14 @@ int source_bind(int fd, const union sockaddr_ip *source, enum sources_choice cho
 	return bind(fd, &portless.sa, sockaddr_ip_len(&portless)) < 0 ? -errno : 0;
 }
 
-/* The next address in the order of numbers. */
+/* Increments an address. */
 static void step(struct in6_addr *address)
 {
 	for (int i = 15; i >= 0 && ++address->s6_addr[i] == 0; i--)
 		;
 }
 
-/* Sets @wrong to the first one that isn't. */
+/* Tells whether the addresses of @source are this host's. If not, sets @wrong to one that isn't. */
 static bool all_are_own(struct route *route, const struct source *source, struct in6_addr *wrong)
 {
 	struct in6_addr address, last;
@@ -115,7 +118,7 @@ static bool check_transparent(const struct sources *sources, struct problems *pr
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		int fd = socket(families[i], SOCK_STREAM | SOCK_CLOEXEC, 0), error;
 
-		/* A host without this family has no such clients. */
+		/* A host without this family has no clients of it. */
 		if (fd < 0)
 			continue;
 		error = rights_set_transparent(fd, families[i] == AF_INET);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* source_bind.h - sockets that come from a certain address */
+/* source_bind.h - binds sockets to the source address that was chosen for a connection */
 #ifndef CONVERTD_SOURCE_BIND_H
 #define CONVERTD_SOURCE_BIND_H
 
@@ -8,16 +8,16 @@
 struct route;
 
 /*
- * source_bind() - before connect()
- * @source, @choice: of sources_choose(). With a port, that one if it can be had, or else any;
- * without, connect() chooses one that is free towards its server.
- * @route: asked whether an address of SOURCES_ROUTED is still ours; NULL: not asked
+ * source_bind() - give a socket its source address, before connect()
+ * @source, @choice: as sources_choose() has set them. If @source has a port, the socket gets it if it is free, and
+ * another one otherwise; without, connect() chooses one that is free towards its server.
+ * @route: is asked whether an address of SOURCES_ROUTED is still ours; may be NULL
  * Returns 0 or -errno: -EADDRNOTAVAIL where the address isn't ours.
  */
 int source_bind(int fd, const union sockaddr_ip *source, enum sources_choice choice,
 		struct route *route);
 
-/* Are they this host's, and may they be used? Tells @problems which not, and what to do. */
+/* Checks that the addresses are this host's and may be used. Returns false after adding the errors to @problems. */
 bool source_check(const struct sources *sources, struct problems *problems);
 
 #endif

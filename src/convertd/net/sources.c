@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sources.c - which address servers see a client come from (RFC 8803 4.4; no I/O)
+ * sources.c - chooses the address that servers see a client come from (RFC 8803 4.4; no I/O)
  *
- * Of a set of addresses, a client keeps its own: "paired" pooling, as RFC 8803 4.3 has it (RFC 6888
- * REQ-2, RFC 4787 REQ-2). Nothing is remembered for that. Prefixes are chosen by weighted
- * rendezvous hashing: each draws a number out of a keyed hash of itself and the client, and the
- * best one has the client. So it stays the same after a reload, a restart and on another converter
- * with the same set and key; where a prefix is added or taken away, only those clients move who
- * gain or lose by it; and each address has the same share of clients, as a prefix weighs as much
- * as it has addresses. Which one it is within the prefix says the same hash.
+ * All connections of a client come from the same one of a set of addresses: "paired" pooling, as RFC 8803 4.3 has it
+ * (RFC 6888 REQ-2, RFC 4787 REQ-2). No table is needed for that. Prefixes are chosen by weighted
+ * rendezvous hashing: each prefix draws a number from a keyed hash of itself and the client, and the
+ * one with the best number gets the client. So the choice is the same after a reload, after a restart, and on another
+ * converter with the same set and key. When a prefix is added or removed, only those clients move that get the new one
+ * or had the old one. All addresses have the same share of clients, as a prefix's weight is its number of
+ * addresses. The same hash chooses the address within the prefix.
  *
- * A client is an IPv4 address, or the first 64 bits of an IPv6 one: hosts change the others as they
- * like (RFC 8981). The hash is keyed so that nobody can choose addresses that share one of ours
- * with somebody else, to use up its ports.
+ * A client is an IPv4 address, or the first 64 bits of an IPv6 one: hosts change the other bits as they
+ * like (RFC 8981). The hash is keyed so that no attacker can choose client addresses that are given the same address as
+ * a victim, to use up its ports.
  */
 #include "config.h"
 
@@ -38,7 +38,7 @@ void sources_set_key(struct sources *sources, const char *secret)
 	crypto_generichash_final(&state, sources->key, sizeof(sources->key));
 }
 
-/* Does the prefix have an address that no connection can come from? */
+/* Tells whether the prefix has an address that no connection can come from. */
 static bool is_unusable(const struct prefix *prefix)
 {
 	const uint8_t *bytes = prefix->address.s6_addr;
@@ -95,8 +95,8 @@ static uint64_t draw(const struct sources *sources, const struct prefix *prefix,
 }
 
 /*
- * The lower, the better: of prefixes with weights w, each is the best with the probability of its
- * part of the sum of weights, if a number from 0 to 1 is drawn for each as -ln(number) / w.
+ * Returns the score of a prefix for a client; the lowest wins. If each prefix of weight w gets the score -ln(number) / w
+ * with a random number from 0 to 1, it wins with the probability of w's part in the sum of all weights.
  */
 static double score(const struct sources *sources, const struct prefix *prefix,
 		    const struct in6_addr *client)
@@ -123,7 +123,7 @@ static struct in6_addr pick(const struct sources *sources, const struct prefix *
 	return address;
 }
 
-/* Can a server see the client's own address? */
+/* Tells whether the server is to see the client's own address. */
 static bool is_preserved(const struct sources *sources, const union sockaddr_ip *client,
 			 const union sockaddr_ip *server)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sources.h - which address servers see a client come from (RFC 8803 4.4; no I/O) */
+/* sources.h - chooses the address that servers see a client come from (RFC 8803 4.4; no I/O) */
 #ifndef CONVERTD_SOURCES_H
 #define CONVERTD_SOURCES_H
 
@@ -12,7 +12,7 @@
 #define SOURCES_MAX 64
 #define SOURCES_KEY_LEN 16
 
-/* Addresses of this host, all of those in the prefix; IPv4 as v4-mapped. */
+/* Addresses of this host: all of a prefix, IPv4 as v4-mapped. */
 struct source {
 	struct prefix prefix;
 	struct place place;
@@ -21,40 +21,42 @@ struct source {
 struct sources {
 	struct source source[SOURCES_MAX];
 	size_t count;
-	bool preserve; /* the clients' own addresses, where the family allows it */
+	bool preserve; /* connections come from the clients' own addresses, where the server's family is the same */
 	struct place preserve_place;
 	uint8_t key[SOURCES_KEY_LEN];
 };
 
 enum sources_choice {
-	SOURCES_ANY,    /* none is configured for the server's family: the kernel chooses */
+	SOURCES_ANY,    /* no address is configured for the server's family: the kernel chooses */
 	SOURCES_SHARED, /* an address of the set */
-	SOURCES_ROUTED, /* likewise, out of an IPv6 prefix: this host's by a local route */
+	SOURCES_ROUTED, /* an address of the set in an IPv6 prefix, which is this host's by a local route */
 	SOURCES_CLIENT, /* the client's own address and port */
 };
 
 /*
- * sources_set_key() - what decides who gets which address, and isn't known to clients
+ * sources_set_key() - set the key of the hash that assigns addresses to clients, which clients must not know
  * @secret: any text; the same text makes the same key
  */
 void sources_set_key(struct sources *sources, const char *secret);
 
 /*
- * sources_add() - @text: "192.0.2.1", "192.0.2.16/28", "2001:db8::/64"
- * Returns false after telling @problems.
+ * sources_add() - add an address or prefix to the set
+ * @text: "192.0.2.1", "192.0.2.16/28", "2001:db8::/64"
+ * @place: where the settings name it, for messages
+ * Returns false after adding the error to @problems.
  */
 bool sources_add(struct sources *sources, const char *text, const struct place *place,
 		 struct problems *problems);
 
 /*
- * sources_choose() - for a connection of a client to a server
+ * sources_choose() - choose the source address for a connection on behalf of @client to @server
  * @out: set to an address of the server's family, with port 0 unless it is the client's own;
- * to AF_UNSPEC with SOURCES_ANY
+ * with SOURCES_ANY, set to AF_UNSPEC
  */
 enum sources_choice sources_choose(const struct sources *sources, const union sockaddr_ip *client,
 				   const union sockaddr_ip *server, union sockaddr_ip *out);
 
-/* The first and the last address of a source, and its number of addresses, SIZE_MAX at most. */
+/* Sets the first and the last address of a source. Returns the number of its addresses, SIZE_MAX at most. */
 size_t source_range(const struct source *source, struct in6_addr *first, struct in6_addr *last);
 
 #endif

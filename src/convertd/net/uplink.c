@@ -2,12 +2,15 @@
 /*
  * uplink.c - watching the kernel's routes: which address families lead out of this host?
  *
- * A route leads out if it is the default, or has a next hop. It may be in any table: whether rules
- * lead there, connect() says of each destination. The dump is read up to the first such
+ * convertd asks before it connects to a server of a family, so that a client learns at once that it can't (families.c).
+ *
+ * A route leads out if it is the default, or has a next hop. It may be in any table: whether policy rules lead to
+ * that table, connect() finds out for each destination. The kernel's dump is read only up to the first such
  * route, so that it is short on routers with a million of them.
  *
- * There may also be many changes a second. They are looked at once a second: until then nothing is read,
- * and what overflows is of no interest, as the routes themselves are read then.
+ * There may be many changes a second. The first one starts a timer of SETTLE_SECONDS, and until it fires no message is
+ * read; then all are thrown away at once and the owner is told. A receive queue that overflows meanwhile does no harm,
+ * since the owner asks for the routes themselves.
  */
 #include "config.h"
 
@@ -24,11 +27,11 @@
 
 #define SETTLE_SECONDS 1
 
-/* What the kernel puts into one message of a dump at most, without being asked for more. */
+/* The kernel puts at most this many bytes into one message of a dump, unless it is offered a larger buffer. */
 #define ANSWER_MAX 32768
 
 struct uplink {
-	int changes, questions; /* sockets */
+	int changes, questions; /* netlink sockets: one is told of changes, one asks for dumps */
 	uint32_t sequence;
 	struct event *readable, *settled;
 	uplink_changed_fn *changed;
@@ -36,6 +39,7 @@ struct uplink {
 	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 };
 
+/* Opens a netlink socket that is told of changes in @groups (rtnetlink(7)). Returns -1 with errno set. */
 static int open_socket(uint32_t groups)
 {
 	const struct sockaddr_nl own = { .nl_family = AF_NETLINK, .nl_groups = groups };
@@ -130,7 +134,10 @@ static bool leads_out(const struct nlmsghdr *header)
 	return false;
 }
 
-/* One part of the dump. Returns 1 if it has such a route, 0 at the end without any, -EAGAIN if there is more. */
+/*
+ * Looks at one part of the dump. Returns 1 if it has a route that leads out (or the kernel reports an error), 0 if the
+ * dump ends without any, -EAGAIN if more is to come.
+ */
 static int read_part(struct uplink *uplink, ssize_t len)
 {
 	const struct nlmsghdr *header = (const struct nlmsghdr *)uplink->answer;
@@ -149,7 +156,7 @@ static int read_part(struct uplink *uplink, ssize_t len)
 	return -EAGAIN;
 }
 
-/* A dump that isn't read to its end keeps the next one from beginning: a socket for each. */
+/* Replaces the socket of a dump that wasn't read to its end: on the same socket no other could begin. */
 static bool renew(struct uplink *uplink)
 {
 	close(uplink->questions);
@@ -173,7 +180,7 @@ bool uplink_has_route(struct uplink *uplink, int family)
 
 	if (send(uplink->questions, &question, sizeof(question), 0) < 0)
 		return true;
-	/* The kernel goes on with a dump within recv(). */
+	/* recv() doesn't wait: the kernel makes the dump's next part within the call. */
 	while (found == -EAGAIN) {
 		ssize_t len = recv(uplink->questions, uplink->answer, sizeof(uplink->answer), 0);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ask.c - convertd status: what the converter that runs says of itself
+ * ask.c - "convertd status": asks the running converter for its status and prints it
  *
- * One request of HTTP/1.0, whose answer ends with the connection: nothing of HTTP is needed for
- * that but its first line and the empty one. Whoever is at that address may not be a converter, so
- * that it is read up to a limit, and printed without control characters.
+ * It sends one request of HTTP/1.0, whose answer ends with the connection, so that only the status line and the
+ * empty line have to be understood. The process at that address may not be a converter, so
+ * the answer is read up to a limit, and printed without control characters.
  */
 #include "config.h"
 
@@ -44,13 +44,13 @@ static int open_connection(const struct metrics_address *where)
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	if (connect(fd, address, len) == 0)
 		return fd;
-	/* With a time-out, this is what connect() says at its end (socket(7)). */
+	/* connect() fails with EINPROGRESS when the time-out of SO_SNDTIMEO has passed (socket(7)). */
 	error = errno == EINPROGRESS ? ETIMEDOUT : errno;
 	close(fd);
 	return -error;
 }
 
-/* Returns the bytes of the whole answer, or -errno. */
+/* Sends the request and reads the answer to its end. Returns the number of its bytes, or -errno. */
 static ssize_t exchange(int fd, char answer[static ANSWER_MAX + 1])
 {
 	static const char request[] = "GET /status HTTP/1.0\r\nHost: convertd\r\n\r\n";
@@ -68,7 +68,7 @@ static ssize_t exchange(int fd, char answer[static ANSWER_MAX + 1])
 	return (ssize_t)len;
 }
 
-/* The body of a good answer, or NULL. */
+/* Returns the body of an answer with status 200, or NULL. */
 static const char *find_body(const char *answer)
 {
 	const char *body = strstr(answer, "\r\n\r\n");

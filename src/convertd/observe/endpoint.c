@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * endpoint.c - answers HTTP requests about the converter, and can't get into its way
+ * endpoint.c - answers HTTP requests about the converter, without holding up the converter
  *
- * HTTP is libmicrohttpd's, which has a bound for each thing that a client could take too much of,
+ * The problem: HTTP clients that are slow, many or hostile must neither stop the main thread nor keep the operator's
+ * own requests from being answered.
+ *
+ * libmicrohttpd speaks HTTP. It has a limit for each resource that a client could use up,
  * and runs in an event loop of ours: it has an epoll descriptor, which is readable when there is
  * something to do. Its time-out begins again with each byte, so a client could hold one of the few
- * connections for ever; here each has a deadline as a whole, and takes one request. Answers are
- * made at once from counters that nobody waits for, and are in memory when the first byte is sent:
- * a slow reader costs that memory until its deadline.
+ * connections for ever; so each connection has a deadline as a whole here (DEADLINE_SECONDS), and takes one request.
+ * Answers are made at once from counters that are read without locks, and are complete in memory before the first byte
+ * is sent: a slow reader costs that memory until its deadline.
  *
- * Clients are accepted here, since the library would let others wait while all connections are
- * taken: the oldest one gives way instead. Who asks in one piece is answered in the round of the loop
- * that accepts it; who is slow can be as many as he likes, and only has less time.
+ * Clients are accepted here, since the library would let further ones wait while all CONNECTIONS_MAX are
+ * taken; here the oldest connection gives way to a new one. A client that sends its request at once is answered in the
+ * round of the loop that accepts it, however many slow ones there are; those only have less time. Without a free
+ * descriptor nothing is accepted for PAUSE_MS. endpoint_destroy() ends all connections.
  */
 #include "config.h"
 
@@ -44,20 +48,20 @@ static void tell_problem(struct problems *problems, const struct metrics_address
 #include <microhttpd.h>
 #include <utlist.h>
 
-/* Connections at the same time. With the library's own descriptors that makes ENDPOINT_FILES_MAX. */
+/* The number of connections at the same time. With the library's own descriptors they make ENDPOINT_FILES_MAX. */
 #define CONNECTIONS_MAX 16
 #define BACKLOG 1024
 
 /* How long no client is accepted after there were no descriptors for one, in milliseconds. */
 #define PAUSE_MS 100
 
-/* Clients accepted in one round at most, so that signals get their turn. */
+/* At most this many clients are accepted in one round of the loop, so that signals get their turn. */
 #define ACCEPTS_PER_ROUND 64
 
 /* Seconds from accept to the last byte of the answer. */
 #define DEADLINE_SECONDS 5
 
-/* Bytes of memory for a connection: its request's header, and the answer's. */
+/* The memory of a connection in bytes, for the headers of its request and answer. */
 #define CONNECTION_MEMORY 8192
 
 struct connection {
@@ -70,17 +74,18 @@ struct endpoint {
 	struct metrics_address where;
 	endpoint_answer_fn *answer;
 	void *arg;
-	int fd; /* where clients arrive */
+	int fd; /* the listening socket */
 	struct event *arrival;
 	struct MHD_Daemon *daemon;
-	struct event *ready; /* of its epoll descriptor */
+	struct event *ready; /* watches the daemon's epoll descriptor */
 	struct event *timer;
 	struct connection *connections; /* the newest first */
 	unsigned count;
-	bool left;   /* its socket is another process's as well */
-	bool paused; /* no descriptors: arrivals are looked at when the timer comes */
+	bool left;   /* another process has the listening socket as well (endpoint_leave()) */
+	bool paused; /* there were no descriptors: nothing is accepted until the timer fires */
 };
 
+/* The library calls this when a connection starts and when it has ended. */
 static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
 			  enum MHD_ConnectionNotificationCode code)
 {
@@ -139,7 +144,7 @@ static void make_refusal(struct endpoint_answer *answer, unsigned status, const 
 	answer->len = answer->body ? strlen(text) : 0;
 }
 
-/* Called when the header is there, and again when the request is: bodies are thrown away. */
+/* The library calls this when the header is complete, for each part of a body, which is ignored, and at the request's end. */
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url,
 				  const char *method, const char *version, const char *data,
 				  size_t *data_size, void **context)
@@ -165,7 +170,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 	return send_answer(connection, &answer);
 }
 
-/* Lets the library do what there is to do, and comes again when it wants to, or at a deadline. */
+/* Runs the library, ends connections whose deadline has passed, and sets the timer for the next run. */
 static void run(struct endpoint *endpoint)
 {
 	uint64_t now = clock_now_ms(), wait = 1000;
@@ -192,13 +197,13 @@ static void run(struct endpoint *endpoint)
 /* Ends the oldest connection, as its deadline would. */
 static void end_oldest(struct endpoint *endpoint)
 {
-	/* The head's prev is the last one of the list: utlist.h. */
+	/* In a list of utlist.h, the head's prev is the last element. */
 	if (endpoint->connections)
 		shutdown(endpoint->connections->prev->fd, SHUT_RDWR);
 	MHD_run(endpoint->daemon);
 }
 
-/* Takes the next client out of the queue; false: there is none, or no room for one. */
+/* Accepts the next client. Returns false if there is none, or no descriptor for it. */
 static bool accept_one(struct endpoint *endpoint)
 {
 	struct sockaddr_storage address;
@@ -214,10 +219,10 @@ static bool accept_one(struct endpoint *endpoint)
 			event_del(endpoint->arrival);
 		return false;
 	}
-	/* The library asks once more before it takes the end of a connection for one. */
+	/* Two rounds: the library may need a second run before it counts a connection that was shut down as ended. */
 	for (int i = 0; i < 2 && endpoint->count >= CONNECTIONS_MAX; i++)
 		end_oldest(endpoint);
-	/* Where it refuses, it closes the socket. */
+	/* If the library refuses the connection, it closes the socket. */
 	MHD_add_connection(endpoint->daemon, fd, (const struct sockaddr *)&address, len);
 	return true;
 }
@@ -244,7 +249,7 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
 	run(endpoint);
 }
 
-/* A socket that a process has left behind would be in the way; one that answers stays. */
+/* Removes the path of a socket at which nobody listens any more, as bind() would fail there. One that answers stays. */
 static void remove_stale(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -316,7 +321,7 @@ static bool start_daemon(struct endpoint *endpoint, struct event_base *base)
 	return info && add_events(endpoint, base, info->epoll_fd);
 }
 
-/* Says why the address can't be listened on. */
+/* Returns why the address can't be listened on, with a remedy where there is one. @error: an errno */
 static const char *explain(const struct metrics_address *where, int error)
 {
 	if (error == ENOENT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* endpoint.h - answers HTTP requests about the converter, and can't get into its way */
+/* endpoint.h - answers HTTP requests about the converter, without holding up the converter */
 #ifndef CONVERTD_ENDPOINT_H
 #define CONVERTD_ENDPOINT_H
 
@@ -12,38 +12,39 @@ struct endpoint;
 struct event_base;
 struct problems;
 
-/* Descriptors that an endpoint uses at most. */
+/* The most descriptors that an endpoint uses. */
 #define ENDPOINT_FILES_MAX 20
 
 struct endpoint_answer {
-	unsigned status;   /* of HTTP */
-	const char *type;  /* Content-Type, a constant */
-	char *body;        /* from malloc() */
-	size_t len;
+	unsigned status;   /* the HTTP status code */
+	const char *type;  /* the Content-Type, a constant */
+	char *body;        /* from malloc(); the endpoint frees it */
+	size_t len;        /* of the body, in bytes */
 };
 
 /* Fills the answer to GET @path. Returns false where there is no such page. */
 typedef bool endpoint_answer_fn(void *arg, const char *path, struct endpoint_answer *answer);
 
 /*
- * endpoint_create() - listen, and answer from now on
- * @inherited: a socket that listens there already, which it takes over; -1: none
- * Returns NULL after telling @problems.
+ * endpoint_create() - listen at @where, and answer from now on
+ * @inherited: a socket that listens there already, which the endpoint takes over, also in failure; -1: none
+ * @answer: called with @arg for each request
+ * Returns the endpoint, for endpoint_destroy(), or NULL after adding the error to @problems.
  */
 struct endpoint *endpoint_create(struct event_base *base, const struct metrics_address *where,
 				 int inherited, endpoint_answer_fn *answer, void *arg,
 				 struct problems *problems);
 
-/* Where clients arrive; it stays the endpoint's. */
+/* Returns the listening socket, which stays the endpoint's. */
 int endpoint_socket(const struct endpoint *endpoint);
 
-/* Another process has the socket now: endpoint_destroy() will not unlink its path. */
+/* Notes that another process has the listening socket as well: endpoint_destroy() doesn't unlink its path then. */
 void endpoint_leave(struct endpoint *endpoint);
 
-/* Where it listens. */
+/* Returns the address at which the endpoint listens. */
 const struct metrics_address *endpoint_address(const struct endpoint *endpoint);
 
-/* Ends all connections. NULL is fine. */
+/* Ends all connections and stops listening. NULL is fine. */
 void endpoint_destroy(struct endpoint *endpoint);
 
 #endif

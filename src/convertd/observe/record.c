@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * record.c - what is told of a session at its end: the line in the log (no I/O)
+ * record.c - writes the line of the log about a session that has ended (no I/O)
  *
- * No byte of it is a peer's: addresses, numbers and constants only.
+ * The line consists of addresses, numbers and constants only, so that no peer can put text into the log.
  */
 #include "config.h"
 
@@ -27,7 +27,7 @@ const char *record_transport_name(enum record_transport transport)
 	return transport_names[transport];
 }
 
-/* What goes before a text that must not overflow: how much of the buffer is taken. */
+/* Appends to the text in @buf, cut where the buffer is full. @len: the text's length, which grows */
 static void append(char buf[static RECORD_TEXT_MAX], size_t *len, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shortage.c - warn that clients are turned away, or wait, since there is too little for all of them */
+/* shortage.c - warns that clients are refused or have to wait, since connections or descriptors are used up */
 #include "config.h"
 
 #include "convertd/observe/shortage.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * status.c - how the converter is: for people, in a terminal or a browser (no I/O)
+ * status.c - writes the status of the converter for people, as text or as an HTML page (no I/O)
  *
- * What is told is told once, to a sink of headings and rows; how these look is the sink's.
+ * The contents are written once, as headings and rows to a sink; each format is a sink that lays them out.
  */
 #include "config.h"
 
@@ -45,7 +45,7 @@ static void row(struct sink *sink, const char *name, const char *format, ...)
 	sink->row(sink->out, name, value);
 }
 
-/* "1234567 (1.2 MB)" */
+/* Writes a row like "1234567 (1.2 MB)". */
 static void row_bytes(struct sink *sink, const char *name, uint64_t bytes)
 {
 	static const char *const units[] = { "kB", "MB", "GB", "TB", "PB", "EB" };
@@ -59,7 +59,7 @@ static void row_bytes(struct sink *sink, const char *name, uint64_t bytes)
 	row(sink, name, "%llu (%.1f %s)", (unsigned long long)bytes, value, units[unit]);
 }
 
-/* "2026-11-21 15:40:00 UTC, 3 d 4 h ago": the two largest units that there are. */
+/* Writes a row like "2026-11-21 15:40:00 UTC, 3 d 4 h ago", with the two largest units that the time fills. */
 static void row_time(struct sink *sink, const char *name, time_t then, time_t now)
 {
 	static const struct {
@@ -117,7 +117,7 @@ static void tell_now(struct sink *sink, const struct status *status)
 	    status->demand.in_force ? "now" : "no", (unsigned long long)status->demand.begun);
 }
 
-/* What has been added since the earlier look, a second. */
+/* Returns how much the sum of @count counters from @first on has grown per second since the earlier look. */
 static double rate(const struct status *status, unsigned first, unsigned count)
 {
 	double added = 0;
@@ -212,7 +212,7 @@ static void tell_syns(struct sink *sink, const struct status *status)
 	}
 }
 
-/* What it can reach, and what has turned out to be itself. */
+/* Tells which address families work, and which addresses were found to lead back to this host. */
 static void tell_network(struct sink *sink, const struct status *status)
 {
 	static const char *const texts[] = {

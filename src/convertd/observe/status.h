@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* status.h - how the converter is: as text, as a page, and for Prometheus (no I/O) */
+/* status.h - writes the status of the converter as text, as an HTML page, and for Prometheus (no I/O) */
 #ifndef CONVERTD_STATUS_H
 #define CONVERTD_STATUS_H
 
@@ -16,15 +16,15 @@
 
 struct status {
 	struct metrics_sum sum;
-	struct metrics_sum before;  /* the counters some time ago, for rates */
-	double before_seconds;      /* how long ago; 0: not known yet */
+	struct metrics_sum before;  /* the counters as they were @before_seconds ago, for rates */
+	double before_seconds;      /* 0: there is no earlier look yet */
 	time_t now, started, configured;
 	uint64_t reloads, reloads_failed;
 	bool draining;
 	const char *listening;      /* "[::]:1234 (MPTCP, Fast Open), …" */
 	size_t workers;
 	unsigned max_connections, max_pending; /* 0: no limit */
-	uint64_t max_memory;                   /* bytes of the kernel's; 0: no limit */
+	uint64_t max_memory;                   /* bytes of kernel memory; 0: no limit */
 	struct demand_facts demand;
 	struct resource_usage process;
 	struct {
@@ -37,13 +37,13 @@ struct status {
 	struct notice notices[NOTICES_MAX];
 };
 
-/* "convertd 0.1.0: serving", and tables of what is worth knowing. */
+/* Writes a line like "convertd 0.1.0: serving", and tables of figures with names. */
 void status_write_text(FILE *out, const struct status *status);
 
-/* The same as a page: one file, no script, light or dark as the browser is. */
+/* Writes the same as an HTML page: one file without scripts, light or dark as the browser is. */
 void status_write_html(FILE *out, const struct status *status);
 
-/* Everything for Prometheus: metrics_write(), and what isn't a counter of sessions. */
+/* Writes all metrics for Prometheus: those of metrics_write(), and those that aren't counters of sessions. */
 void status_write_metrics(FILE *out, const struct status *status);
 
 #endif

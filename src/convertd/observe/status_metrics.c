@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* status_metrics.c - how the converter is, for Prometheus (no I/O) */
+/* status_metrics.c - writes the status of the converter for Prometheus (no I/O) */
 #include "config.h"
 
 #include "convertd/observe/status.h"
@@ -75,7 +75,7 @@ static void write_network(FILE *out, const struct status *status)
 		    (double)status->own_count);
 }
 
-/* Named as all of Prometheus's own libraries do. */
+/* Writes the metrics of the process under the names that all of Prometheus's own libraries use. */
 static void write_process(FILE *out, const struct status *status)
 {
 	const struct resource_usage *process = &status->process;

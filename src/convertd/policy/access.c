@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * access.c - who may use the converter, and where to: the policy over access_rules.h
+ * access.c - decides which clients may use the converter, and which destinations they may reach
  *
- * A converter stands inside the operator's network and connects wherever it is told to. So what
- * could be reached only from there is denied unless the operator allows it:
+ * The problem: a converter stands inside the operator's network and connects wherever clients tell it to. So destinations
+ * that could be reached only from there are denied unless a rule of the operator (access_rules.h) allows them:
  *
  * - Every prefix that IANA's registries of special-purpose addresses (RFC 6890) don't call
  *   globally reachable: private networks, shared address space, link-local addresses with the
  *   metadata services of clouds behind 169.254.169.254, and so on.
- * - This host's own addresses, which its services may trust, convertd among them: each stands for a
- *   built-in rule of its own length, so that only a rule for that very address opens it.
+ * - This host's own addresses, which its services may trust, convertd among them: each is denied as if by a
+ *   built-in rule for that single address, so that only a rule for that very address opens it.
  * - IPv6 addresses that lead to such an IPv4 address: 6to4, NAT64's well-known prefix, ISATAP. The
- *   IPv4 address inside has to be allowed as well. A NAT64 prefix of the operator's own can't
- *   be known here; it needs a rule.
+ *   IPv4 address inside has to be allowed as well. A NAT64 prefix that the operator has chosen can't
+ *   be recognized; it needs a rule.
  *
- * Broadcast addresses of this host's networks are broadcast addresses and so Malformed, but only
- * the routing table knows them.
+ * A request for a broadcast address is Malformed (RFC 8803 6.2.5). Those of this host's networks are known by the
+ * routing table alone, so they are found here.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* What is denied unless a rule of the user's that is as long or longer allows it. */
+/* These prefixes are denied unless a rule of the user that is as long or longer allows them. */
 static const char *const builtin_denials[] = {
 	"0.0.0.0/8",	   /* "this network", RFC 791 */
 	"10.0.0.0/8",	   /* private, RFC 1918 */
@@ -55,7 +55,7 @@ static const char *const builtin_denials[] = {
 	"ff00::/8",	   /* multicast */
 };
 
-/* Forms of IPv6 addresses with an IPv4 address in them: these bits, where the mask is set. */
+/* The forms of IPv6 addresses that contain an IPv4 address: they have @bits where @mask is set. */
 static const struct {
 	uint8_t bits[16], mask[16];
 	uint8_t offset; /* of the IPv4 address */
@@ -103,7 +103,7 @@ static int add_builtin(struct access_rules *rules)
 	return 0;
 }
 
-/* Without known clients nothing is a hairpin; if all are clients, everything is. */
+/* Adds errors for --no-hairpin with rules under which no destination is a client, or every one is. */
 static void check_hairpin(const struct access *access, struct problems *problems)
 {
 	const struct place *place = &access->no_hairpin_place;
@@ -148,7 +148,7 @@ bool access_client(const struct access *access, const struct in6_addr *client)
 	return access_rules_allow(&access->clients, client, 0);
 }
 
-/* access_destination() for an address itself, whatever is inside. */
+/* Does what access_destination() does for the address itself, without a look at an IPv4 address inside. */
 static enum access_verdict check_address(const struct access *access,
 					 const struct in6_addr *address, uint16_t port,
 					 access_route_fn *route, void *arg, const char **reason)
@@ -191,6 +191,6 @@ enum access_verdict access_destination(const struct access *access, const struct
 	if (verdict != ACCESS_ALLOWED || !embedded_v4(address, &v4))
 		return verdict;
 	verdict = check_address(access, &v4, port, route, arg, reason);
-	/* A broadcast address inside doesn't make a broadcast address of the whole. */
+	/* An IPv6 address isn't a broadcast address because it contains one, so this isn't Malformed. */
 	return verdict == ACCESS_BROADCAST ? ACCESS_DENIED : verdict;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* access.h - who may use the converter, and where to: the policy over access_rules.h */
+/* access.h - decides which clients may use the converter, and which destinations they may reach */
 #ifndef CONVERTD_ACCESS_H
 #define CONVERTD_ACCESS_H
 
@@ -11,36 +11,37 @@
 struct access {
 	struct access_rules clients;
 	struct access_rules destinations;
-	bool no_hairpin; /* a client is no destination for another */
+	bool no_hairpin; /* clients may not connect to each other */
 	struct place no_hairpin_place;
 };
 
 enum access_verdict {
 	ACCESS_ALLOWED,
-	ACCESS_DENIED,    /* Not Authorized */
-	ACCESS_BROADCAST, /* one of our networks': Malformed, as Section 6.2.5 has it */
-	ACCESS_UNKNOWN,   /* the kernel couldn't say whether the address is our own */
+	ACCESS_DENIED,    /* the error is Not Authorized */
+	ACCESS_BROADCAST, /* a broadcast address of our networks: the error is Malformed (RFC 8803 6.2.5) */
+	ACCESS_UNKNOWN,   /* the kernel couldn't tell whether the address is our own */
 };
 
 /*
- * access_finish() - after the user's rules have been added
- * Adds the built-in ones and tells @problems what can't be meant. Returns 0 or -ENOMEM.
+ * access_finish() - complete the rules, after those of the user have been added
+ * It adds the built-in rules, and errors to @problems for rules that contradict each other. Returns 0 or -ENOMEM.
  */
 int access_finish(struct access *access, struct problems *problems);
 
+/* Frees the rules. */
 void access_fini(struct access *access);
 
-/* May this client (IPv4 as v4-mapped) use the converter? */
+/* Tells whether this client (IPv4 as v4-mapped) may use the converter. */
 bool access_client(const struct access *access, const struct in6_addr *client);
 
-/* Where an address leads; see route_find(). */
+/* Returns where an address leads, as route_find() does. */
 typedef enum route_kind access_route_fn(void *arg, const struct in6_addr *address);
 
 /*
- * access_destination() - may a client connect there?
- * @address: the server's, as in a valid Connect TLV
- * @route, @arg: asked only about what the rules allow
- * @reason: set to a constant for the log unless it is allowed
+ * access_destination() - decide whether a client may connect to a server
+ * @address, @port: the server's, as in a valid Connect TLV; IPv4 as v4-mapped
+ * @route: called with @arg for addresses that the rules allow
+ * @reason: set to a constant for the log unless ACCESS_ALLOWED is returned
  */
 enum access_verdict access_destination(const struct access *access, const struct in6_addr *address,
 				       uint16_t port, access_route_fn *route, void *arg,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * access_rules.c - prefixes that are allowed or denied; the longest match wins
+ * access_rules.c - rules that allow or deny prefixes; the longest match wins
  *
- * The rules lie in the order in which they are asked: long prefixes before short ones, and those of
- * one length by address. Each length is searched by halves for the prefix that the address has
+ * The rules are sorted in the order in which they apply: long prefixes before short ones, and those of
+ * one length by address. For each length, a binary search looks for the prefix of the address
  * with that length. There are at most 129 lengths, and seldom more than ten.
  */
 #include "config.h"
@@ -26,7 +26,7 @@ static int compare_prefixes(const struct prefix *a, const struct prefix *b)
 	return memcmp(&a->address, &b->address, sizeof(a->address));
 }
 
-/* The order in which rules are asked. */
+/* Compares two rules for qsort(); the one that applies first is less. */
 static int compare_rules(const void *x, const void *y)
 {
 	const struct access_rule *a = x, *b = y;
@@ -57,7 +57,7 @@ int access_rules_add(struct access_rules *rules, const struct access_rule *rule)
 	return 0;
 }
 
-/* Could the two say opposite things of the same destination, with neither before the other? */
+/* Tells whether two rules decide the same destination in opposite ways, and neither has precedence. */
 static bool contradict(const struct access_rule *a, const struct access_rule *b)
 {
 	return a->allow != b->allow && a->builtin == b->builtin &&
@@ -92,13 +92,13 @@ void access_rules_finish(struct access_rules *rules, struct problems *problems)
 {
 	if (rules->count)
 		qsort(rules->rule, rules->count, sizeof(*rules->rule), compare_rules);
-	/* Those that could contradict each other are neighbours, or have such between them. */
+	/* Rules that could contradict each other are neighbours, or only such rules are between them. */
 	for (size_t i = 0; i + 1 < rules->count; i++)
 		if (contradict(&rules->rule[i], &rules->rule[i + 1]))
 			tell_contradiction(&rules->rule[i], &rules->rule[i + 1], problems);
 }
 
-/* The first of @count rules of one length at @rule that is not before the prefix. */
+/* Returns the index of the first of @count rules at @rule that doesn't sort before @prefix; @count if all do. */
 static size_t first_not_before(const struct access_rule *rule, size_t count, const struct prefix *prefix)
 {
 	size_t low = 0;
@@ -131,7 +131,7 @@ const struct access_rule *access_rules_find(const struct access_rules *rules, co
 				return rule;
 		if (length == 0)
 			break;
-		/* Behind all that have this length. */
+		/* Skips the other rules of this length. */
 		shorter.length = (uint8_t)(length - 1);
 		rule += first_not_before(rule, (size_t)(end - rule), &shorter);
 	}

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cookies.c - proof that a client gets what is sent to its address (RFC 8803 6.2.7)
+ * cookies.c - cookies prove that a client receives the packets sent to its address (RFC 8803 6.2.7)
  *
  * A computed cookie is a MAC (BLAKE2b with a key, 16 bytes) over the client's address and the
  * number of an epoch, so nothing has to be kept for a client, and all converters that share the
- * keys accept each other's cookies. Who can't receive packets at an address can't have its cookie.
+ * keys accept each other's cookies. A client that can't receive packets at an address can't get its cookie.
  *
  *     BLAKE2b-128(key, "convert cookie 1" | address, 16 bytes | epoch, 8 bytes, network order)
  *
- * Of an IPv6 address the first 64 bits count: a host changes the others as it likes (RFC 8981), and
- * would have to ask for a cookie each time; whoever can forge the others is on the same link, and
- * could receive its neighbours' packets as well. The length is fixed, since converters that share
- * keys have to agree.
+ * Of an IPv6 address only the first 64 bits count: a host changes the others as it likes (RFC 8981), and
+ * would have to ask for a cookie each time. An attacker who can forge the other bits is on the same link, and
+ * could receive its neighbours' packets as well. The prefix length is fixed, since converters that share
+ * keys have to agree on it.
  *
- * Several keys may verify, so that the one that signs can be changed while cookies that it has
- * signed are on their way, and on one converter after the other.
+ * The first key signs and all keys verify, so that the signing key can be changed while cookies that it has
+ * signed are in use, and on one converter after the other.
  *
- * Fixed cookies are compared by their MAC under a key that is drawn when they are read: that makes
- * them findable by halves, and the time that it takes tells nothing about them. The true length
+ * Fixed cookies (--cookie-list) are compared by their MAC under a key that is drawn when they are read: so they
+ * can be found by binary search, in a time that reveals nothing about them. The true length
  * of a cookie isn't on the wire, so they are padded first, as their TLV is.
  */
 #include "config.h"
@@ -64,7 +64,7 @@ void cookies_destroy(struct cookies *cookies)
 	free(cookies);
 }
 
-/* Exactly @len bytes in hexadecimal digits, or up to @len if @exact is false; 0: they aren't. */
+/* Reads exactly @len bytes in hexadecimal digits, or up to @len if @exact is false. Returns their number, or 0 on error. */
 static size_t parse_hex(const char *text, uint8_t *out, size_t len, bool exact)
 {
 	const char *end;
@@ -75,7 +75,7 @@ static size_t parse_hex(const char *text, uint8_t *out, size_t len, bool exact)
 	return exact && parsed != len ? 0 : parsed;
 }
 
-/* What a line has isn't quoted: it may be a secret with a slip. */
+/* Adds the key in a line. Messages don't quote the line, as it may be a secret with a typing error. */
 static void add_key(struct cookies *cookies, const char *line, const struct place *place,
 		    struct problems *problems)
 {
@@ -97,7 +97,7 @@ static void add_key(struct cookies *cookies, const char *line, const struct plac
 		cookies->key_count++;
 }
 
-/* What a file has, one in each line; a line with a NUL byte is none. Returns whether all of them are right. */
+/* Calls @add for each line of a file, with "" for one that has a NUL byte. Returns whether no line was wrong. */
 static bool add_lines(struct cookies *cookies, const char *file, char *text, size_t len,
 		      void (*add)(struct cookies *cookies, const char *line,
 				  const struct place *place, struct problems *problems),
@@ -137,7 +137,7 @@ static int compare_fixed(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct fixed));
 }
 
-/* Returns 0 or -ENOMEM. */
+/* Adds a fixed cookie, padded as on the wire. Returns 0 or -ENOMEM. */
 static int add_fixed(struct cookies *cookies, const uint8_t *cookie, size_t len)
 {
 	if (cookies->fixed_count == cookies->fixed_room) {
@@ -153,7 +153,7 @@ static int add_fixed(struct cookies *cookies, const uint8_t *cookie, size_t len)
 	return 0;
 }
 
-/* Nor is a cookie quoted. */
+/* Adds the fixed cookie in a line, which messages don't quote, as it is a secret. */
 static void add_fixed_line(struct cookies *cookies, const char *line, const struct place *place,
 			   struct problems *problems)
 {

@@ -17,56 +17,57 @@
 /* Bytes of a computed cookie: a whole number of words, so that it has no padding on the wire. */
 #define COOKIES_LEN 16
 
-/* Bytes of a fixed cookie at most: what fits behind a Connect TLV. */
+/* The longest fixed cookie in bytes: it has to fit behind a Connect TLV. */
 #define COOKIES_FIXED_MAX 988
 
 struct cookies;
 
-/* No cookie is valid yet. Returns NULL without memory or a source of random numbers. */
+/* Makes a set in which no cookie is valid yet. Returns it, for cookies_destroy(), or NULL without memory or random numbers. */
 struct cookies *cookies_create(void);
 
 /* Wipes the keys. NULL is fine. */
 void cookies_destroy(struct cookies *cookies);
 
 /*
- * cookies_add_keys() - from the text of a file: one in a line, in hexadecimal digits
- * The first signs, all verify.
- * @text: changed, @len bytes and room for a NUL behind them
- * @place: of the option that names the file; problems of a line name @file
+ * cookies_add_keys() - add the keys in the text of a file: one per line, in hexadecimal digits
+ * The first key signs, and all of them verify.
+ * @text: @len bytes and room for a NUL behind them; it is changed
+ * @place: the place of the option that names the file; errors in a line name @file
+ * Errors are added to @problems.
  */
 void cookies_add_keys(struct cookies *cookies, const char *file, char *text, size_t len,
 		      const struct place *place, struct problems *problems);
 
-/* cookies_add_fixed() - likewise fixed cookies, as text or "hex:" and digits; any is valid */
+/* cookies_add_fixed() - likewise add fixed cookies, each as text or "hex:" and digits; they are valid for any client */
 void cookies_add_fixed(struct cookies *cookies, const char *file, char *text, size_t len,
 		       const struct place *place, struct problems *problems);
 
 /*
- * cookies_make() - the cookie for a client
- * @client: IPv4 as v4-mapped; all of an IPv6 /64 get the same
- * @epoch: the number of the current one
+ * cookies_make() - compute the cookie of a client
+ * @client: IPv4 as v4-mapped; all addresses of an IPv6 /64 have the same cookie
+ * @epoch: the number of the current epoch
  * Returns false where there are fixed cookies only.
  */
 bool cookies_make(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
 		  uint8_t out[static COOKIES_LEN]);
 
 /*
- * cookies_check() - is this cookie valid for that client?
+ * cookies_check() - tell whether a cookie is valid for a client
  * @cookie: as a Cookie TLV has it, with its padding
- * Computed ones are valid in their own epoch and the next, and for converters whose clocks are
- * behind, in the one before.
+ * Computed cookies are valid in their own epoch and the next one, and also in the one before, for converters whose
+ * clocks are behind.
  */
 bool cookies_check(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
 		   const uint8_t *cookie, size_t len);
 
-/* As cookies_check(), for computed ones alone: such a cookie proves that the client gets what is sent to it. */
+/* Does what cookies_check() does for computed cookies alone: these prove that the client receives what is sent to its address. */
 bool cookies_prove(const struct cookies *cookies, const struct in6_addr *client, uint64_t epoch,
 		   const uint8_t *cookie, size_t len);
 
-/* A new key signs from now on; the one that did verifies, and no other. */
+/* Draws a new key that signs from now on. The one that has signed so far still verifies; all others are dropped. */
 void cookies_add_random_key(struct cookies *cookies);
 
-/* Writes a file of one new key. Returns 0 or -errno. */
+/* Writes the text of a key file with one new key. Returns 0 or -errno. */
 int cookies_write_key(FILE *out);
 
 #endif

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * demand.c - cookies that are demanded while too many clients haven't proved their addresses
+ * demand.c - demands cookies while too many clients haven't proved their addresses
  *
- * The problem. Without cookies each forged SYN with a request has a server asked. A cookie in every
- * request prevents that (--cookie-key), for a round trip at each client's first one, and with keys to look
- * after. Most converters are under no attack most of the time.
+ * The problem. Without cookies, each forged SYN with a request makes convertd connect to a server. A cookie in every
+ * request prevents that (--cookie-key), but costs a round trip at each client's first one, and keys have to be
+ * managed. Most converters are under no attack most of the time.
  *
- * The way out is WireGuard's (its paper, 5.3): under load proof is asked for. A client is unproven while its
- * SYN is withheld, and until its third ACK. These are counted; where they are more than a share of what
+ * The solution is WireGuard's (its paper, 5.3): proof is demanded under load only. A client is unproven while its
+ * SYN is withheld, and until its third ACK. Unproven clients are counted; when they reach a share of what
  * may be pending (an eighth, as in WireGuard), requests in SYNs need a cookie that was computed for their
- * address. Who has none gets it by a Missing Cookie error (RFC 8803 6.2.7), or is served after its
- * handshake: so nobody is shut out, and nothing that is forged gets to a server.
+ * address. A client without one gets it by a Missing Cookie error (RFC 8803 6.2.7), or is served after its
+ * handshake: so no client is shut out, and no forged request gets to a server.
  *
- * A crowd of one prefix, be it forged or not, is one prefix's affair: while less than that share is pending besides
- * the greediest one (limits_count.c), cookies are demanded of that one alone.
+ * If most of the unproven clients are of one prefix, only that prefix bears the consequence: while fewer than that share
+ * are pending besides the prefix with the most (limits_count.c), cookies are demanded of its clients alone.
  *
  *     off ── unproven clients are as many as may be ──> in force
  *     in force ── half as many or fewer, for CALM_MS ──> off
  *
- * The key is this process's own, drawn at its start, the same for all workers, and kept over reloads. In
- * each epoch (--cookie-lifetime) another one signs; that of the epoch before verifies, too. After a
- * restart, clients have cookies that aren't valid any more, and get others. Behind an address that several
- * converters share, another one's cookies come as well: a client that has such a one isn't given ours
- * in its place, to and fro, but waited for. A --cookie-key that all of them have makes that unnecessary.
+ * The keys are this process's own, the same for all workers, and kept over reloads. In
+ * each epoch (--cookie-lifetime) a new key signs, and the one of the epoch before still verifies. After a
+ * restart, the cookies that clients have aren't valid any more, and are replaced. Where several converters share an
+ * address, cookies of the others arrive as well: such a client isn't given ours, which would alternate with theirs for
+ * ever, but is served after its third ACK. A --cookie-key that all of them have makes that unnecessary.
  */
 #include "config.h"
 
@@ -36,24 +36,24 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* How long there must be few unproven clients before cookies aren't demanded any more. */
+/* For this long at most half as many clients must be unproven before cookies aren't demanded any more. */
 #define CALM_MS 5000
 
-/* Errors that may be sent at once, in seconds' worth. */
+/* The burst of errors that may be sent at once: as many as are allowed in this many seconds. */
 #define ERRORS_BURST_SECONDS 1
 
 struct demand {
 	atomic_uint unproven;
 	atomic_uint most, errors;
 	atomic_bool in_force, shared;
-	_Atomic uint64_t restless_ms; /* when more than half of the most were unproven the last time */
-	_Atomic uint64_t since_ms, begun;
+	_Atomic uint64_t restless_ms; /* when more than half of @most were unproven for the last time */
+	_Atomic uint64_t since_ms, begun; /* when the demand came into force, and how many times */
 	struct log_limit error_limit;
 
-	pthread_mutex_t lock; /* for what follows */
+	pthread_mutex_t lock; /* guards the members below */
 	struct cookies *cookies;
 	unsigned lifetime;
-	uint64_t epoch; /* of the key that signs */
+	uint64_t epoch; /* the epoch of the key that signs */
 };
 
 struct demand *demand_create(void)
@@ -91,7 +91,7 @@ void demand_configure(struct demand *demand, const struct demand_settings *setti
 	pthread_mutex_unlock(&demand->lock);
 }
 
-/* ----- when ----- */
+/* ----- when cookies are demanded ----- */
 
 static void begin(struct demand *demand, unsigned unproven, unsigned most, uint64_t now_ms)
 {
@@ -186,7 +186,7 @@ static uint64_t renew_key(struct demand *demand)
 bool demand_make(struct demand *demand, const struct in6_addr *client, const uint8_t *cookie,
 		 size_t len, uint8_t out[static COOKIES_LEN])
 {
-	/* A cookie that this converter could have made before a restart is replaced. */
+	/* A cookie of the right length is taken for one that this converter made before a restart, and is replaced. */
 	if (cookie && (len != COOKIES_LEN || atomic_load(&demand->shared)))
 		return false;
 	pthread_mutex_lock(&demand->lock);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * families.c - does each address family work from here? (no I/O)
+ * families.c - finds out whether each address family works from this host (no I/O)
  *
- * A converter whose IPv6 leads nowhere must not make its clients' IPv6 fail: they may well reach the
- * servers themselves. A server that is silent looks the same as a family that doesn't work, so it
- * is learned from all of them together:
+ * The problem: a converter whose IPv6 leads nowhere must not make its clients' IPv6 fail, since they may well reach the
+ * servers themselves. One server that is silent looks the same as a family that doesn't work, so the judgement
+ * about a family rests on all of its servers. Its states:
  *
- *     UNKNOWN   One silence isn't enough for a judgement. But the client is told after a short while
- *               to do without us, as nothing says that we could do better, and so is who asks for the
- *               same server in the next seconds. It is tested once more; if it is silent again, or
- *               one that was asked for later: SILENT.
- *     WORKS     Three servers in a row that are silent, without an answer of any in between: DOUBTED.
- *     DOUBTED   Clients notice nothing. Two of those servers are tested that have answered
- *               before, which no client can choose to be dead: both are silent, SILENT.
- *     SILENT    Requests are refused at once. Servers are tested, those that clients ask for and those that
- *               have answered before: at most once a second while somebody asks, at least once a minute.
+ *     UNKNOWN   No server has answered yet. After FAMILIES_PATIENCE_MS without an answer the client is told to connect
+ *               directly, as nothing shows that we could do better; so are clients that ask for the
+ *               same server within SILENCE_MS. The server is tested once more: if it is silent again, or
+ *               another one that was asked for later is, the family becomes SILENT.
+ *     WORKS     When SILENT_SERVERS different servers in a row were silent, it becomes DOUBTED.
+ *     DOUBTED   Requests are served as before. Servers that have answered before are tested, since no client
+ *               can choose those to be dead: after FAILED_TESTS silent ones it becomes SILENT.
+ *     SILENT    Requests are refused at once. Servers are tested, both those that clients ask for and those that
+ *               have answered before: at most once a second while clients ask, at least once a minute.
  *
- * Any answer, be it a refusal, makes it WORKS. That is why a wrong judgement costs little: a second, in
- * which clients go directly.
+ * Any answer, even a refusal, makes it WORKS. So a wrong judgement costs little: for about a second clients connect
+ * directly. When the route out of this host appears or goes, it becomes UNKNOWN. One lock guards all but the atomic members.
  */
 #include "config.h"
 
@@ -30,30 +30,30 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define SILENT_SERVERS 3   /* in a row, before a family that works is doubted */
-#define FAILED_TESTS 2     /* before one that is doubted is given up */
-#define REMEMBERED 4       /* servers that have answered, and that were asked for */
-#define SILENCE_MS 10000   /* one of a server that was asked for first of all is remembered for so long */
+#define SILENT_SERVERS 3   /* this many silent servers in a row make WORKS DOUBTED */
+#define FAILED_TESTS 2     /* this many failed tests make DOUBTED SILENT */
+#define REMEMBERED 4       /* the number of servers remembered that have answered, and that were asked for */
+#define SILENCE_MS 10000   /* in UNKNOWN, requests for a silent server are refused for this long */
 #define TEST_MIN_MS 1000
 #define TEST_MAX_MS 60000
-#define ANSWER_NOTED_MS 1000 /* further answers within this time say nothing new */
+#define ANSWER_NOTED_MS 1000 /* further answers within this time aren't noted */
 
 /* The last few servers, the latest first. */
 struct servers {
 	union sockaddr_ip server[REMEMBERED];
-	size_t count, next; /* which one is tested next */
+	size_t count, next; /* @next: the index of the one that is tested next */
 };
 
 struct health {
 	_Atomic uint32_t state;   /* enum family_state; written with the lock */
 	_Atomic bool unrouted;
-	_Atomic uint64_t answered_ms; /* 0: never */
-	_Atomic bool doubts;          /* there are silent servers to be forgotten at the next answer */
+	_Atomic uint64_t answered_ms; /* the time of the last answer; 0: never */
+	_Atomic bool doubts;          /* @silent has servers, which the next answer removes */
 	struct in6_addr silent[SILENT_SERVERS];
 	size_t silent_count;
 	uint64_t first_silence_ms, last_silence_ms;
 	struct servers good, asked;
-	bool test_asked; /* the next test is one of @asked's */
+	bool test_asked; /* the next test takes a server of @asked */
 	uint64_t last_test_ms, next_test_ms, interval_ms;
 	unsigned tests_failed;
 };
@@ -108,7 +108,7 @@ static void remember(struct servers *servers, const union sockaddr_ip *server)
 	servers->server[0] = *server;
 }
 
-/* Called with the lock, as all below that take a struct health. */
+/* Changes the state. The caller holds the lock, as for all functions below that take a struct health. */
 static void set_state(struct health *health, enum family_state state, uint64_t now_ms)
 {
 	const char *name = families_name((enum family)(health - families));
@@ -176,7 +176,7 @@ static bool judge_silence(struct health *health, const union sockaddr_ip *server
 		return false;
 	switch (state) {
 	case FAMILY_UNKNOWN:
-		/* A router that says so may be right about its own network. */
+		/* A router's message that a server can't be reached says something about that server's network only. */
 		if (!silent)
 			return false;
 		if (health->silent_count && started_ms >= health->first_silence_ms)
@@ -214,7 +214,7 @@ bool families_unanswered(const union sockaddr_ip *server, uint64_t started_ms, u
 	return ours;
 }
 
-/* Called with the lock: was this server silent a moment ago, and nobody has ever answered? */
+/* Tells whether this server was silent within SILENCE_MS, in the state UNKNOWN. The caller holds the lock. */
 static bool was_silent(const struct health *health, const struct in6_addr *address, uint64_t now_ms)
 {
 	for (size_t i = 0; i < health->silent_count; i++)
@@ -259,7 +259,7 @@ void families_asked(const union sockaddr_ip *server, uint64_t now_ms)
 	pthread_mutex_unlock(&lock);
 }
 
-/* By turns one that has answered before and one that is asked for, each the next of its kind. */
+/* Chooses a server to test, alternately among those that have answered and those that clients ask for. Returns false without any. */
 static bool choose_test(struct health *health, union sockaddr_ip *server)
 {
 	bool asked = health->asked.count && (health->test_asked || !health->good.count) &&
@@ -324,7 +324,7 @@ void families_set_routed(enum family family, bool routed, bool tell, uint64_t no
 	pthread_mutex_lock(&lock);
 	was = families_is_routed(family);
 	atomic_store(&health->unrouted, !routed);
-	/* What was learned over other routes, or without any, is void. */
+	/* The judgement was made over other routes, or without any, so it is void. */
 	if (was != routed) {
 		forget_silences(health);
 		set_state(health, FAMILY_UNKNOWN, now_ms);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * families.h - does each address family work from here? (no I/O)
+ * families.h - finds out whether each address family works from this host (no I/O)
  *
- * Times are clock_now_ms(). All threads may call all of this at any time.
+ * Times are those of clock_now_ms(), in milliseconds. Any thread may call any function at any time.
  */
 #ifndef CONVERTD_FAMILIES_H
 #define CONVERTD_FAMILIES_H
@@ -21,9 +21,9 @@ enum family {
 
 enum family_state {
 	FAMILY_UNKNOWN, /* no server has answered yet */
-	FAMILY_WORKS,   /* one has, and not too many were silent since */
-	FAMILY_DOUBTED, /* several were silent since: servers that have answered before are tested */
-	FAMILY_SILENT,  /* none answers: requests are refused at once, and servers tested now and then */
+	FAMILY_WORKS,   /* a server has answered, and not too many were silent since */
+	FAMILY_DOUBTED, /* several servers were silent since: some that have answered before are tested */
+	FAMILY_SILENT,  /* no server answers: requests are refused at once, and servers tested now and then */
 	FAMILY_STATE_COUNT
 };
 
@@ -33,59 +33,61 @@ enum family_state {
  */
 #define FAMILIES_PATIENCE_MS 2800
 
+/* Returns the family of a server's address. */
 enum family families_of(const union sockaddr_ip *server);
 
-/* "IPv4", "IPv6" */
+/* Returns "IPv4" or "IPv6". */
 const char *families_name(enum family family);
 
-/* "unknown", "works", "doubted", "silent": for people and programs */
+/* Returns "unknown", "works", "doubted" or "silent", for people and programs. */
 const char *families_state_name(enum family_state state);
 
+/* Returns the present state of a family. */
 enum family_state families_state(enum family family);
 
-/* Is there a route out of this host? Until told otherwise there is. */
+/* Tells whether there is a route out of this host, as families_set_routed() was last told; true at first. */
 bool families_is_routed(enum family family);
 
-/* Is a request for a server at @address (IPv4 as v4-mapped) to be refused, as it would be in vain? */
+/* Tells whether a request for a server at @address (IPv4 as v4-mapped) is to be refused, since it would fail. */
 bool families_refuse(const struct in6_addr *address, uint64_t now_ms);
 
-/* The server was reached, or has refused: in both cases packets went there and back. */
+/* Notes that the server was reached or has refused: in both cases packets went there and back. */
 void families_answered(const union sockaddr_ip *server, uint64_t now_ms);
 
 /*
- * families_unanswered() - the server hasn't answered for FAMILIES_PATIENCE_MS, or to the end
- * @started_ms: when it was asked
- * @silent: nothing has come back; else some router has said that it can't be reached
- * Returns whether this is rather the family's fault than the server's: nobody has answered in it since
- * that time, and it isn't known to work.
+ * families_unanswered() - note that the server hasn't answered within FAMILIES_PATIENCE_MS, or that connecting failed
+ * @started_ms: when the SYN was sent
+ * @silent: nothing has come back; if false, a router has said that the server can't be reached
+ * Returns whether the family rather than the server is to blame: no server of it has answered since
+ * @started_ms, and it isn't known to work.
  */
 bool families_unanswered(const union sockaddr_ip *server, uint64_t started_ms, uint64_t now_ms,
 			 bool silent);
 
-/* A client has asked for this server and was refused since its family is silent: worth a test. */
+/* Notes that a client was refused this server since its family is silent: the server is tested soon. */
 void families_asked(const union sockaddr_ip *server, uint64_t now_ms);
 
 /*
- * families_take_test() - which server is to be tested now?
- * Returns false if none is: the family works, or it is too early. Whoever gets true tells what became
- * of it by families_answered() or families_tested_in_vain().
+ * families_take_test() - take the server that is to be tested now
+ * Returns false if there is none: the family works, or it is too early. After true, the caller tests @server and
+ * reports the result by families_answered() or families_tested_in_vain().
  */
 bool families_take_test(enum family family, uint64_t now_ms, union sockaddr_ip *server);
 void families_tested_in_vain(const union sockaddr_ip *server, uint64_t now_ms);
 
-/* When the next test is due; 0: none is. */
+/* Returns when the next test is due; 0: none is. */
 uint64_t families_next_test_ms(enum family family);
 
 /*
- * families_set_routed() - there is a route out of this host now, or there is none
- * @tell: warn if there is none, be that news or not; false: nobody may use this family
+ * families_set_routed() - note whether there is a route out of this host
+ * @tell: log a warning if there is none, even if that was known before; false where no client may use this family
  */
 void families_set_routed(enum family family, bool routed, bool tell, uint64_t now_ms);
 
-/* The routes have changed: what didn't work may work now. */
+/* Notes that routes have changed: pending tests are made soon, as they may succeed now. */
 void families_routes_changed(uint64_t now_ms);
 
-/* Forgets all, as if the process had just begun: for tests. */
+/* Forgets everything, as if the process had just begun: for tests. */
 void families_forget(void);
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * own.c - addresses that lead to this host without being on it: those that are told, and those learned
+ * own.c - knows the addresses that lead to this host through a NAT, both configured and learned ones
  *
- * Behind a NAT that translates one address to one other, as in every cloud, the address by which
- * clients know the converter is on no interface and in no routing table. If the NAT translates what
- * comes from the inside as well (hairpinning, RFC 4787 REQ-9), a client could have convertd connect to its
- * own host by it, where services trust whoever comes from the host, and to convertd itself,
+ * The problem: behind a NAT that translates one-to-one, as in every cloud, the address by which
+ * clients know the converter is on no interface and in no routing table. If the NAT also translates packets
+ * from the inside (hairpinning, RFC 4787 REQ-9), a client could by that address have convertd connect to its
+ * own host, where services trust connections from the host, and to convertd itself,
  * request within request.
  *
- * An operator can tell such addresses. Others are learned where a connection of ours turns out to
- * end on this host: own_look.c finds the other end among the host's own sockets.
- * An address that was learned is refused as any other of this host's, and forgotten an hour after the
- * last sign, as addresses move. session_place.c sends a token that may arrive at our own listener.
- * That says less, as somebody's forwarder may have brought it: no more than that port is refused.
+ * The operator can configure such addresses (--own-address). Others are learned in two ways. If a connection of ours
+ * turns out to end on this host (own_look.c finds its other end among the host's own sockets), the whole address
+ * is refused from then on. If a token that session_place.c sends to a server arrives at our own listener, only that
+ * port of the address is refused, as a forwarder somewhere may have brought the token. What was learned is forgotten
+ * OWN_LEARNED_SECONDS after the last sign, as addresses move; OWN_LEARNED_MAX entries are kept, and the oldest
+ * gives way.
  *
- * A token is a MAC over the address and the port that it was sent to, followed by these. Whoever
- * is asked sees a token for an address of its own and can send it to us; it then keeps us
- * from connecting to itself.
+ * A token is a MAC over the address and port that it was sent to, followed by these. A server
+ * sees tokens for its own address only; by sending one to us it keeps us from connecting to itself.
  */
 #include "config.h"
 
@@ -35,7 +35,7 @@
 #define TAG_LEN 16
 #define LABEL "convert own address"
 
-/* Clients that run forwarders can have any number of ports learned. */
+/* Warnings are limited, to WARNING_BURST at once and one per WARNING_US: clients with forwarders can cause any number of them. */
 #define WARNING_US 60000000
 #define WARNING_BURST 8
 
@@ -45,7 +45,7 @@ static struct {
 	pthread_mutex_t lock;
 	uint8_t key[crypto_generichash_KEYBYTES];
 	struct own_learned learned[OWN_LEARNED_MAX];
-	_Atomic size_t count; /* read without the lock: 0 while nothing was learned */
+	_Atomic size_t count; /* used places of @learned; read without the lock, to find at once that there are none */
 	_Atomic unsigned generation;
 	struct log_limit warnings;
 } own = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -93,7 +93,10 @@ void own_init(void)
 	randombytes_buf(own.key, sizeof(own.key));
 }
 
-/* The place of these, or one for them: a free one, or that of what is to be forgotten first. */
+/*
+ * Returns the index of this address and port, with @known set; or of a place for them: a free one, or the one that would be
+ * forgotten first. The caller holds the lock.
+ */
 static size_t find_place(const struct in6_addr *address, uint16_t port, bool *known)
 {
 	size_t oldest = 0, count = atomic_load(&own.count);
@@ -148,12 +151,12 @@ void own_learn(const struct in6_addr *address, uint16_t port, uint64_t now_ms)
 	if (!fresh)
 		atomic_fetch_add(&own.generation, 1);
 	pthread_mutex_unlock(&own.lock);
-	/* What was forgotten and is found again needs no second warning. */
+	/* An entry that has expired and is learned again needs no second warning. */
 	if (!known)
 		tell(address, port);
 }
 
-/* Called with the lock. */
+/* The caller holds the lock. */
 static bool is_learned(const struct in6_addr *address, uint16_t port, uint64_t now_ms)
 {
 	bool known;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * own.h - addresses that lead to this host without being on it: those that are told, and those learned
+ * own.h - knows the addresses that lead to this host through a NAT, both configured and learned ones
  *
- * After own_init() all threads may call all of these at any time, but for own_add().
+ * After own_init() any thread may call any function at any time, except own_add(). Times are those of clock_now_ms().
  */
 #ifndef CONVERTD_OWN_H
 #define CONVERTD_OWN_H
@@ -17,9 +17,9 @@
 
 #define OWN_TOLD_MAX 64
 #define OWN_LEARNED_MAX 32
-#define OWN_LEARNED_SECONDS 3600 /* without a further sign that it is ours */
+#define OWN_LEARNED_SECONDS 3600 /* after this time without a further sign, an address is forgotten */
 
-/* A token is the content of a Cookie TLV, a whole number of words. */
+/* The length of a token, which is the content of a Cookie TLV, in bytes: a whole number of words. */
 #define OWN_TOKEN_LEN 36
 
 /* The addresses of --own-address. */
@@ -28,45 +28,46 @@ struct own_told {
 	size_t count;
 };
 
-/* own_add() - @text: an address or a prefix. Returns false after telling @problems. */
+/* Adds an address or prefix of --own-address to @told. Returns false after adding the error to @problems. */
 bool own_add(struct own_told *told, const char *text, const struct place *place,
 	     struct problems *problems);
 
+/* Tells whether @address (IPv4 as v4-mapped) is one of --own-address. */
 bool own_is_told(const struct own_told *told, const struct in6_addr *address);
 
-/* Draws the key of tokens. Once, before all others; sodium_init() must have been called. */
+/* Draws the key of tokens. To be called once, after sodium_init() and before all other functions but own_add(). */
 void own_init(void);
 
 /* An address that was learned. */
 struct own_learned {
 	struct in6_addr address;
-	uint16_t port; /* only this port of it is known to lead here; 0: all of them */
-	uint64_t until_ms;
+	uint16_t port; /* only this port of the address leads here; 0: all ports do */
+	uint64_t until_ms; /* when it is forgotten */
 };
 
 /*
- * own_learn() - a connection to @address has come back to this host
- * @port: it need not be more than this port of it that leads here; 0: the whole address is ours
- * Keeps it for OWN_LEARNED_SECONDS, and warns of it. @now_ms: clock_now_ms()
+ * own_learn() - note that a connection to @address has come back to this host, and warn of it on the log
+ * @port: the only port of @address that is known to lead here; 0: the whole address is this host's
+ * It is kept for OWN_LEARNED_SECONDS.
  */
 void own_learn(const struct in6_addr *address, uint16_t port, uint64_t now_ms);
 
-/* Has this address, or that port of it, been learned? Costs next to nothing while nothing was learned. */
+/* Tells whether this address, or that port of it, was learned. It takes no lock while nothing was learned. */
 bool own_is_learned(const struct in6_addr *address, uint16_t port, uint64_t now_ms);
 
-/* A number that changes whenever an address is learned that wasn't known: what was decided before may be wrong. */
+/* Returns a number that changes whenever a new address is learned, as decisions that were made before may be wrong then. */
 unsigned own_generation(void);
 
-/* Copies what is known now. Returns how many. */
+/* Copies the entries that are in force at @now_ms. Returns their number. */
 size_t own_copy(struct own_learned learned[static OWN_LEARNED_MAX], uint64_t now_ms);
 
 /*
- * own_make_token() - what is sent to @server in a Cookie TLV, to see whether it comes back to us
- * Nobody else can make one for another server.
+ * own_make_token() - make the token that is sent to @server in a Cookie TLV, to see whether it comes back to us
+ * Only this process can make one.
  */
 void own_make_token(const union sockaddr_ip *server, uint8_t token[static OWN_TOKEN_LEN]);
 
-/* Is this a token of ours? Then the server that it was sent to is in @server. */
+/* Tells whether the content of a Cookie TLV is a token of ours. If so, sets @server to where it was sent. */
 bool own_read_token(const uint8_t *cookie, size_t len, union sockaddr_ip *server);
 
 #endif

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * proof.c - what may go to a client before it has proved that it is where it says
+ * proof.c - limits what is sent to a client before it has proved its address
  *
  * The problem. A request in a SYN is acted upon before anything shows that its source address is real.
- * On plain TCP Linux sends what is written to a socket in SYN_RECV, as much as the first window
- * takes, so that a forged SYN of 100 bytes had a server's 12 KB sent to a stranger.
+ * On plain TCP, Linux sends what is written to a socket in SYN_RECV, as much as the first window
+ * takes, so that a forged SYN of 100 bytes could have a server's 12 KB sent to a stranger.
  *
- * The rule. Before the third ACK, or a cookie that was computed for this address, no more than three
+ * The rule. Before the third ACK, or a cookie that was computed for this address, no more than PROOF_FACTOR
  * times the bytes of the SYN go back, counted on the wire with all headers: SYN+ACKs, the answer, the
- * server's first bytes, and an RST if there is one. What the server has beyond that waits in its socket.
+ * server's first bytes, and an RST if there is one. Bytes of the server beyond that wait in its socket.
  *
  * What goes back (Linux 6.18):
  *
- *     SYN+ACKs    at once, then after 1, 3, 7, 15 … s. On TCP sockets TCP_SYNCNT says how many times: at 1
- *                 the kernel gives up after 3 s, without a word. MPTCP sockets don't have that option, so
- *                 these are reset by us just before the one that would be too many.
- *     data        once: nothing else than the SYN+ACK is sent again in this state
+ *     SYN+ACKs    are sent at once, then after 1, 3, 7, 15 … s. On TCP sockets TCP_SYNCNT limits their number: with 1
+ *                 the kernel gives up after 3 s, without an RST. MPTCP sockets don't have that option, so
+ *                 convertd resets them just before the SYN+ACK that would be too many.
+ *     data        is sent once: only the SYN+ACK is repeated in this state
  *                 (tcp_fastopen_synack_timer()). On MPTCP sockets nothing leaves before the third ACK.
- *     FIN, RST    are ours to withhold, or to count
+ *     FIN, RST    are caused by convertd only, which withholds or counts them
  *
- * How large the SYN was isn't told by the kernel (TCP_SAVE_SYN is refused by MPTCP sockets), but nearly:
+ * The kernel doesn't tell the size of the SYN (MPTCP sockets refuse TCP_SAVE_SYN), but most of it:
  * its data, and the options that were agreed upon. That is a lower bound, and exact for Linux clients.
- * Each packet counts with an Ethernet header. As more packets go back than come, what is right with it is
- * right without, by the bytes of IP alone.
+ * Each packet counts with an Ethernet header. As more packets go back than come, a limit that holds with that header
+ * also holds for the bytes of IP alone.
  */
 #include "config.h"
 
@@ -34,11 +34,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Headers without options: Ethernet's, those of RFC 791 and RFC 8200, RFC 9293 3.1. */
+/* The headers of a packet without options in bytes: Ethernet, IP (RFC 791, RFC 8200) and TCP (RFC 9293 3.1). */
 #define HEADERS_V4 (14 + 20 + 20)
 #define HEADERS_V6 (14 + 40 + 20)
 
-/* Options as a SYN has them at least, each in so many bytes (RFC 9293 3.2, 7323, 2018, 8684 3.1, 7413 4.1.1). */
+/* The least bytes that each option takes in a SYN (RFC 9293 3.2, 7323, 2018, 8684 3.1, 7413 4.1.1). */
 #define SYN_MSS 4
 #define SYN_SACK 2
 #define SYN_TIMESTAMPS 10
@@ -46,7 +46,7 @@
 #define SYN_MP_CAPABLE 4
 #define SYN_FASTOPEN 2
 
-/* And as Linux sends them, padded; the acknowledgement of selective ones hides in the timestamps' padding. */
+/* The bytes that each option takes in what Linux sends, with padding; with timestamps, SACK-permitted takes their padding. */
 #define SENT_MSS 4
 #define SENT_SACK 4
 #define SENT_TIMESTAMPS 12
@@ -54,16 +54,16 @@
 #define SENT_MP_CAPABLE 12
 #define SENT_MP_RESET 16 /* MP_FASTCLOSE and MP_TCPRST */
 
-/* What a host that says nothing takes (RFC 9293 3.7.1). */
+/* The MSS towards a host that sends no MSS option (RFC 9293 3.7.1). */
 #define MSS_DEFAULT 536
 
-/* include/net/tcp_states.h: linux/tcp.h doesn't have it. */
+/* A value of tcpi_state that linux/tcp.h doesn't define (include/net/tcp_states.h does). */
 #define STATE_SYN_RECV 3
 
-/* How many SYN+ACKs are waited for at most: those of the first 15 s. */
+/* The most SYN+ACKs of one connection: those of the first 15 s. */
 #define SYNACKS_MAX 5
 
-/* The kernel's first time-out, TCP_TIMEOUT_INIT; each is twice the one before. And what our timers may be late. */
+/* The kernel's first time-out, TCP_TIMEOUT_INIT, and each following one is twice as long; by LATE_MS our timers may be late. */
 #define FIRST_TIMEOUT_MS 1000
 #define LATE_MS 400
 
@@ -79,7 +79,7 @@ void proof_read(struct proof *proof, const struct tcp_info *info, bool v6, bool 
 	had += sack ? SYN_SACK : 0;
 	had += scale ? SYN_SCALE : 0;
 	had += mptcp ? SYN_MP_CAPABLE : 0;
-	/* Without data it was that option which had it accepted. */
+	/* A SYN without data is accepted at once only if it has a Fast Open option, so that one counts. */
 	had += info->tcpi_bytes_received ? 0 : SYN_FASTOPEN;
 	proof->syn = headers + (had + 3) / 4 * 4 + (uint32_t)info->tcpi_bytes_received;
 	sent += timestamps ? SENT_TIMESTAMPS : sack ? SENT_SACK : 0;
@@ -130,7 +130,7 @@ bool proof_look(int fd, struct tcp_info *info, unsigned *age_ms)
 	*age_ms = 0;
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) < 0 || info->tcpi_state != STATE_SYN_RECV)
 		return false;
-	/* The kernel sets this clock when it makes the socket; nothing that counts has come since. */
+	/* The kernel sets this time when it makes the socket, and no data that would renew it has come since. */
 	*age_ms = info->tcpi_last_data_recv;
 	return true;
 }

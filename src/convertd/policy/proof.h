@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* proof.h - what may go to a client before it has proved that it is where it says (no I/O but one look) */
+/* proof.h - limits what is sent to a client before it has proved its address (no I/O except on the socket's options) */
 #ifndef CONVERTD_PROOF_H
 #define CONVERTD_PROOF_H
 
@@ -8,40 +8,40 @@
 
 struct tcp_info;
 
-/* So many times the bytes that have come may go back, as RFC 9000 8.1 has it for QUIC. */
+/* The bytes sent back may be this many times the bytes received, as RFC 9000 8.1 has it for QUIC. */
 #define PROOF_FACTOR 3
 
-/* Bytes on the wire, from the link's header on, of what a SYN with data in it brings about. */
+/* The sizes of a SYN with data and of the packets that answer it, in bytes on the wire, link header included. */
 struct proof {
-	uint32_t syn;     /* the SYN itself has at least so many */
+	uint32_t syn;     /* the SYN has at least this size */
 	uint16_t synack;  /* each SYN+ACK */
-	uint16_t header;  /* the headers of each segment behind it */
+	uint16_t header;  /* the headers of each segment after it */
 	uint16_t reset;   /* an RST of ours, at most */
-	uint16_t segment; /* bytes that one segment carries */
+	uint16_t segment; /* the data that one segment carries */
 };
 
 /*
- * proof_read() - from what the kernel tells of an accepted socket in SYN_RECV
+ * proof_read() - compute @proof from what the kernel tells of an accepted socket in SYN_RECV
  * @info: TCP_INFO as linux/tcp.h has it
- * @v6: is it a connection over IPv6?
- * @mptcp: did its SYN have MP_CAPABLE?
- * What the SYN had and the kernel doesn't tell of isn't counted.
+ * @v6: the connection is over IPv6
+ * @mptcp: the SYN had MP_CAPABLE
+ * Parts of the SYN that the kernel doesn't tell of aren't counted.
  */
 void proof_read(struct proof *proof, const struct tcp_info *info, bool v6, bool mptcp);
 
-/* SYN+ACKs that leave room for a reset: 1 at least, as one has been sent, and 5 at most. */
+/* Returns the number of SYN+ACKs that leave room for a reset: at least 1, as one has been sent, and at most 5. */
 unsigned proof_synacks(const struct proof *proof);
 
 /*
- * proof_retries() - what TCP_SYNCNT is to be, so that SYN+ACKs take half of what may go back
- * At least 1, as the kernel knows nothing less: two SYN+ACKs, for which there is always room.
+ * proof_retries() - return the value of TCP_SYNCNT with which SYN+ACKs take half of what may go back
+ * It is at least 1, the kernel's minimum, which means two SYN+ACKs: there is always room for these.
  */
 int proof_retries(const struct proof *proof);
 
-/* Bytes that may go back besides @synacks SYN+ACKs. */
+/* Returns the bytes on the wire that may go back besides @synacks SYN+ACKs. */
 uint32_t proof_room(const struct proof *proof, unsigned synacks);
 
-/* Milliseconds behind the first SYN+ACK at which the kernel is about to send the one behind @synacks. */
+/* Returns how many milliseconds after the first SYN+ACK the kernel is about to send one more than @synacks. */
 unsigned proof_deadline_ms(unsigned synacks);
 
 /*
@@ -52,7 +52,7 @@ unsigned proof_deadline_ms(unsigned synacks);
  */
 bool proof_look(int fd, struct tcp_info *info, unsigned *age_ms);
 
-/* The kernel gives the handshake up, without a word, after so many SYN+ACKs more; TCP sockets only. */
+/* Has the kernel give up the handshake, without an RST, after @retries further SYN+ACKs. It does nothing on MPTCP sockets. */
 void proof_set_retries(int fd, int retries);
 
 #endif

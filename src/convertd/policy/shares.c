@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shares.c - what each of the nested prefixes has of what there is for all, and who has most (no I/O)
+ * shares.c - counts what each client and each prefix around it uses of shared resources, and finds who uses most (no I/O)
  *
- * The lengths follow how addresses are given out. IPv6: a /64 is a link, a /56 a household, a /48 a site, a /32
- * a provider (RFC 6177; the registries' allocations). IPv4: a /24 is the least that is routed, a /16 stands for
- * a provider. What is shorter would have strangers answer for one another; a single address
- * of a /64 costs nothing, and tells nobody apart.
+ * The theory is in shares.h. The lengths of prefixes follow how addresses are assigned. IPv6: a /64 is a link, a /56 a
+ * household, a /48 a site, a /32 a provider (RFC 6177; the registries' allocations). IPv4: a /24 is the smallest prefix
+ * that is routed, a /16 stands for a provider. By shorter prefixes strangers would answer for one another; single
+ * addresses of a /64 cost their user nothing, so they tell no users apart.
  *
- * A prefix is there as long as a leaf is below it: there are no more than SHARES_ABOVE_MAX times the leaves.
- * Both families stand side by side below the root.
+ * A prefix has a node as long as a leaf is below it: there are at most SHARES_ABOVE_MAX such nodes per leaf.
+ * The prefixes of both address families are children of the same root.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@
 #define HASH_FUNCTION(key, len, hash) ((hash) = shares_hash(shares, (key), (len)))
 #include "convertd/policy/shares.h"
 
-/* Of IPv4 as v4-mapped. */
+/* The lengths of prefixes above a client; for IPv4 those of v4-mapped addresses. */
 static const uint8_t above_v4[SHARES_ABOVE_MAX] = { 96 + 24, 96 + 16 };
 static const uint8_t above_v6[SHARES_ABOVE_MAX] = { 56, 48, 32 };
 
@@ -44,7 +44,7 @@ void shares_init(struct shares *shares)
 	crypto_shorthash_keygen(shares->hash_key);
 }
 
-/* The table itself goes with its last entry. */
+/* (Without entries, uthash has no table that would have to be freed.) */
 void shares_fini(struct shares *shares)
 {
 	HASH_CLEAR(hh, shares->prefixes);
@@ -58,7 +58,7 @@ void shares_key(const struct in6_addr *address, uint8_t bits, uint8_t key[static
 	key[SHARES_KEY_LEN - 1] = bits;
 }
 
-/* The lengths above a leaf of that name, the longest first; those that aren't shorter are 0, or passed over. */
+/* Returns the lengths of prefixes above a leaf of this key, the longest first; the caller skips 0 and lengths that aren't shorter. */
 static const uint8_t *lengths_above(const uint8_t key[static SHARES_KEY_LEN])
 {
 	struct in6_addr address;
@@ -83,14 +83,14 @@ static struct shares_node *prefix_create(struct shares *shares, const uint8_t ke
 	return NULL;
 }
 
-/* Puts @node below @parent; true if that was in its place already, with all that is above it. */
+/* Makes @node a child of @parent. Returns true if @parent had children before, and so is attached itself. */
 static bool put_below(struct shares_node *node, struct shares_node *parent)
 {
 	node->parent = parent;
 	return parent->children++ > 0;
 }
 
-/* Frees @node, and what is above it, as far as nothing is below any more. */
+/* Frees @node and the prefixes above it, as far as they have no children any more. */
 static void free_unused(struct shares *shares, struct shares_node *node)
 {
 	while (node && node != &shares->root && !node->children) {

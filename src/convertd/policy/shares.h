@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * shares.h - what each of the nested prefixes has of what there is for all, and who has most (no I/O)
+ * shares.h - counts what each client and each prefix around it uses of shared resources, and finds who uses most (no I/O)
  *
- * A leaf is a client; above it are the prefixes that it is in, up to the root, which is everybody. What a
- * leaf has is counted for each of these. Who has most is looked for from the root down: the greediest
- * of the largest prefixes, in it the greediest of the next ones. So an attacker gains nothing by using
- * many small prefixes of one large one, and who shares only the large one with him is not taken for him.
+ * The problem: when a resource is used up, the one who uses most of it has to give way, and an attacker has many
+ * addresses. So users form a tree: a leaf is a client; above it are the prefixes that it is in, up to the root, which
+ * stands for all clients. What a leaf uses is counted in each node above it. The greediest client is found from the root
+ * down: the greediest of the largest prefixes, in it the greediest of the next ones, and so on. So an attacker gains
+ * nothing by using many small prefixes of a large one, and a client that shares only the large one with him isn't
+ * taken for him.
  *
- * Nothing here locks, and nothing takes longer than O(log n).
+ * A tree has no lock of its own. No operation takes longer than O(log n).
  */
 #ifndef CONVERTD_SHARES_H
 #define CONVERTD_SHARES_H
@@ -20,31 +22,31 @@
 #include <stdint.h>
 #include <uthash.h>
 
-/* What there is to be shared. */
+/* The shared resources. */
 enum share {
 	SHARE_WAITING,     /* sessions that wait for their client's bytes */
-	SHARE_PENDING,     /* all that are pending, these included */
+	SHARE_PENDING,     /* all pending sessions, those of SHARE_WAITING included */
 	SHARE_WITHHELD,    /* SYNs that are withheld, or released and not accepted yet */
-	SHARE_CONNECTIONS, /* all that are pending or open */
+	SHARE_CONNECTIONS, /* all sessions, pending or open */
 	SHARE_REFUSING,    /* refusals that are on their way */
 	SHARE_MEMORY,      /* bytes of kernel memory */
-	SHARE_STALLED,     /* the same in KiB, times how long it hasn't moved */
+	SHARE_STALLED,     /* kernel memory in KiB, times how long its bytes haven't moved */
 	SHARE_COUNT
 };
 
-/* Lengths of prefixes above a client that there are at most, and the bytes that name a prefix. */
+/* The most prefixes above a client, and the bytes of the key of a prefix: its address and its length. */
 #define SHARES_ABOVE_MAX 3
 #define SHARES_KEY_LEN 17
 
 struct shares_node {
 	struct shares_node *parent;          /* NULL: the root, or a leaf that isn't attached */
-	struct heap_node place[SHARE_COUNT]; /* what it has, and its place among its siblings */
-	struct heap below[SHARE_COUNT];      /* its children, but those that have nothing */
-	struct bucket errors;                /* what it may still be told */
+	struct heap_node place[SHARE_COUNT]; /* what it uses of each resource (the weight), and its place among its siblings */
+	struct heap below[SHARE_COUNT];      /* its children that use the resource, the greediest first */
+	struct bucket errors;                /* the errors that may still be sent to it */
 	unsigned children;
 	uint8_t height; /* 0: a leaf */
 	uint8_t key[SHARES_KEY_LEN];
-	UT_hash_handle hh; /* of a prefix that is neither leaf nor root */
+	UT_hash_handle hh; /* used in nodes that are neither leaf nor root */
 };
 
 struct shares {
@@ -60,39 +62,41 @@ void shares_init(struct shares *shares);
 /* Frees the tree, to which no leaf may be attached any more. */
 void shares_fini(struct shares *shares);
 
-/* A hash that nobody can predict, of a name in any table of this tree's users. */
+/* Returns a keyed hash that clients can't predict, for the hash tables of this tree and its users. */
 unsigned shares_hash(const struct shares *shares, const void *key, size_t len);
 
-/* The name of the prefix of @bits (0-128) that @address is in. */
+/* Makes the key of the prefix of length @bits (0-128) that @address is in. */
 void shares_key(const struct in6_addr *address, uint8_t bits, uint8_t key[static SHARES_KEY_LEN]);
 
 /*
- * shares_attach() - put a leaf, which has nothing yet, in its place
- * @leaf: zeros, but for its key
+ * shares_attach() - put a leaf, which uses nothing yet, in its place in the tree
+ * @leaf: zeroed except for its key; it stays the caller's
  * Returns 0 or -ENOMEM.
  */
 int shares_attach(struct shares *shares, struct shares_node *leaf);
 
-/* Takes a leaf out, which must have nothing any more. Prefixes above that have no other leaf are freed. */
+/* Takes out a leaf, which must use nothing any more. Prefixes above it that have no other leaf are freed. */
 void shares_detach(struct shares *shares, struct shares_node *leaf);
 
-/* Adds @by, which may be negative, to what @leaf and all prefixes above it have. */
+/* Adds @by, which may be negative, to what @leaf and all prefixes above it use. */
 void shares_add(struct shares *shares, struct shares_node *leaf, enum share share, int64_t by);
 
+/* Returns what @node uses of a resource. */
 static inline uint64_t shares_of(const struct shares_node *node, enum share share)
 {
 	return node->place[share].weight;
 }
 
-/* The greediest of the children of @node; NULL if it has none, or none of them has anything. */
+/* Returns the greediest child of @node, or NULL if none uses anything. */
 struct shares_node *shares_first(const struct shares_node *node, enum share share);
 
-/* The greediest leaf of @node or below, NULL if none there has anything. */
+/* Returns the greediest leaf, which is @node itself or found below it as described above; NULL if none uses anything. */
 struct shares_node *shares_most(struct shares_node *node, enum share share);
 
 /*
- * shares_compare() - what two different leaves' prefixes have where their ways to the root part
- * So much has the largest prefix that has @a and not @b in it, and the other way round.
+ * shares_compare() - compare what two different leaves use, at the level where their ways to the root meet
+ * @of_a: set to what the largest prefix uses that contains @a and not @b
+ * @of_b: set to what the largest prefix uses that contains @b and not @a
  */
 void shares_compare(const struct shares_node *a, const struct shares_node *b, enum share share,
 		    uint64_t *of_a, uint64_t *of_b);

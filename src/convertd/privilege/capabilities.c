@@ -2,7 +2,8 @@
 /*
  * capabilities.c - the capabilities of this process: capabilities(7)
  *
- * Two system calls and no library: to have none at all is not to depend on how convertd was built.
+ * It makes the system calls itself, so that a process can drop all capabilities even if convertd was built without
+ * libcap-ng.
  */
 #include "config.h"
 
@@ -38,7 +39,7 @@ int capabilities_keep(uint64_t set)
 
 	if (error)
 		return error;
-	/* Kernels that are newer than the headers may have more: it fails behind the last one. */
+	/* Until it fails behind the last capability: a kernel newer than the headers may have more of them. */
 	for (unsigned long i = 0; prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0; i++)
 		;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);

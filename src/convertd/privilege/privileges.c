@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * privileges.c - give up all rights that convertd goes on without
+ * privileges.c - becomes the user of --user and gives up all capabilities that convertd doesn't need
  *
- * Kept are CAP_NET_BIND_SERVICE, since a reload may name a port below 1024, and CAP_NET_ADMIN for
- * the nftables rules, the netfilter queue and --preserve-client-address, unless --no-syn-window-fix
- * and --hold-syn off say that there are none. All else goes, from the bounding set as well. Whoever
- * isn't root has what a service manager has left to it.
+ * It keeps CAP_NET_BIND_SERVICE, since a reload may name a port below 1024, and CAP_NET_ADMIN for
+ * the nftables rules, the netfilter queue and --preserve-client-address, unless the settings need none of
+ * these. All others are dropped, from the bounding set as well. A convertd that isn't started by root
+ * keeps the capabilities that the service manager has given it.
  */
 #include "config.h"
 
@@ -33,7 +33,7 @@ static bool change_user(const struct settings *settings, struct problems *proble
 	bool has[2], bounding;
 	int error;
 
-	/* In a container even root may lack some. */
+	/* In a container even root may lack some capabilities. */
 	capng_get_caps_process();
 	bounding = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
 	for (size_t i = 0; i < count; i++)
@@ -66,7 +66,7 @@ static bool change_user(const struct settings *settings, struct problems *proble
 
 #endif
 
-/* Tells @problems if --user names another user than the one that convertd was started by, who isn't root. */
+/* For a convertd that root didn't start: adds an error to @problems and returns false if --user names another user. */
 static bool check_user(const struct settings *settings, struct problems *problems)
 {
 	struct user user = settings->user;
@@ -80,7 +80,7 @@ static bool check_user(const struct settings *settings, struct problems *problem
 	return false;
 }
 
-/* Warns of a file that root could read just now and the user can't. */
+/* Warns of a file that root could read and the user can't. */
 static void check_readable(const struct settings_path *path, const char *user)
 {
 	char absolute[PATH_MAX];
@@ -115,7 +115,7 @@ bool privileges_drop(const struct settings *settings, struct problems *problems)
 		check_files(settings);
 	}
 #ifdef WITH_SANITIZERS
-	/* The change of user has forbidden the leak sanitizer to look at the process. */
+	/* Without this the leak sanitizer can't attach to a process that has changed its user. */
 	prctl(PR_SET_DUMPABLE, 1);
 #endif
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* privileges.h - give up all rights that convertd goes on without */
+/* privileges.h - becomes the user of --user and gives up all capabilities that convertd doesn't need */
 #ifndef CONVERTD_PRIVILEGES_H
 #define CONVERTD_PRIVILEGES_H
 
@@ -10,10 +10,10 @@
 struct settings;
 
 /*
- * privileges_drop() - become --user, keeping what convertd needs of root's rights
- * Before any thread is started: capabilities are each thread's own. Afterwards nothing that the
- * process executes could regain rights. Files that a reload couldn't read any more are
- * warned of. Returns false after telling @problems.
+ * privileges_drop() - become --user, keeping the capabilities that @settings need
+ * To be called before any thread is started, as each thread has its own capabilities. It sets no_new_privs, so that
+ * no program that the process executes regains rights, and warns of files that a reload couldn't read any more.
+ * Returns false after adding the error to @problems.
  */
 bool privileges_drop(const struct settings *settings, struct problems *problems);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sandbox.c - what a process of convertd's can't reach any more, whoever runs in it
+ * sandbox.c - restricts what a process of convertd can reach, in case an attacker takes it over
  *
- * Files are Landlock's. A reload reads files that are written anew, mostly by putting another one in their place, so it is their
- * directories that may be read, with all below. Of directories that settings name later nothing can be read, nor a socket be
- * made in them, until convertd is started anew. Besides there are what convertd asks of /proc, and the
- * machine's identity. Nothing can be written or executed.
+ * Landlock restricts files. The settings' files are mostly replaced by new ones rather than written in place, so the
+ * rules allow a reload to read their directories, with everything below. If a reload names a file or socket in another
+ * directory, that one can neither be read nor be made until convertd is started anew. Besides, convertd may read
+ * /proc/sys/net, /proc/self and /etc/machine-id. It can write and execute nothing; it can only make and remove the Unix
+ * sockets of --metrics. The system calls are restricted by syscall_filter.c.
  *
- * The kernel's numbers are written down here: its header is newer in some places than the kernel, and older in others.
+ * The constants of the kernel's interface are defined here, since its header may be older or newer than the kernel.
  * They don't change (Documentation/userspace-api/landlock.rst).
  */
 #include "config.h"
@@ -31,7 +32,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The same for all architectures but alpha. */
+/* These numbers are the same on all architectures but alpha. */
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
 #define SYS_landlock_add_rule 445
@@ -48,10 +49,10 @@
 #define FS_READ_DIR (1ull << 3)
 #define FS_REMOVE_FILE (1ull << 5)
 #define FS_MAKE_SOCK (1ull << 9)
-/* How many rights there are since each version of the interface, for which Linux is as the index says. */
+/* The number of file rights in each version of the interface, which is the index; the first Linux with some of them. */
 static const unsigned char fs_rights[] = { 0, 13 /* 5.13 */, 14, 15, 15, 16 /* 6.10 */ };
 
-/* Version 6, Linux 6.12: no abstract sockets, and no signals, of processes that aren't under these rules. */
+/* Since version 6 (Linux 6.12) a process can be kept from abstract sockets of, and signals to, processes outside its rules. */
 #define SCOPE_VERSION 6
 #define SCOPE_ABSTRACT_SOCKETS 1u
 #define SCOPE_SIGNALS 2u
@@ -62,7 +63,7 @@ static const bool sanitized = true;
 static const bool sanitized = false;
 #endif
 
-static bool denies_files; /* set before there are threads */
+static bool denies_files; /* Landlock is in force; written before there are threads */
 
 struct ruleset_attr {
 	uint64_t handled_fs, handled_net, scoped;
@@ -81,7 +82,7 @@ void sandbox_leave_surroundings(int first_fd)
 	if (syscall(SYS_close_range, (unsigned)first_fd, ~0u, 0) < 0)
 		for (long fd = first_fd; fd < sysconf(_SC_OPEN_MAX); fd++)
 			close((int)fd);
-	/* None is removed in vain while convertd runs, and no file system can't be unmounted for it. */
+	/* A daemon in "/" keeps no file system from being unmounted and holds no removed directory. */
 	if (getcwd(directory, sizeof(directory)) && stat("/", &st) == 0) {
 		textfile_start_from(directory);
 		if (chdir("/") < 0)
@@ -92,7 +93,7 @@ void sandbox_leave_surroundings(int first_fd)
 
 /* ----- files ----- */
 
-/* What isn't there can't be reached either. Returns 0 or -errno. */
+/* Adds a rule for @path with everything below it; a path that doesn't exist needs none. Returns 0 or -errno. */
 static int allow(int ruleset, const char *path, uint64_t rights)
 {
 	struct path_beneath_attr attr = { .allowed = rights,
@@ -114,13 +115,13 @@ static int allow_directory_of(int ruleset, const char *path, uint64_t rights)
 
 	snprintf(copy, sizeof(copy), "%s", path);
 	directory = dirname(copy);
-	/* Not everything, for a file that is in no directory: only that one, until it is replaced. */
+	/* A rule for "/" would allow every file, so a file directly in it has a rule of its own, which ends when it is replaced. */
 	return strcmp(directory, "/") == 0 && rights == FS_READ_FILE ?
 		       allow(ruleset, path, rights) :
 		       allow(ruleset, directory, rights);
 }
 
-/* The directory that it is in, and the one that it is really in: it may be a link. */
+/* Allows reading the directory that is named and, as the file may be a symbolic link, the directory that it leads to. */
 static int allow_file(int ruleset, const struct settings_path *file)
 {
 	char path[PATH_MAX], real[PATH_MAX];
@@ -134,7 +135,7 @@ static int allow_file(int ruleset, const struct settings_path *file)
 	return error;
 }
 
-/* Where HTTP is answered at Unix sockets, which come and go with reloads. */
+/* Allows making and removing the Unix sockets at which HTTP is answered, since a reload may change them. */
 static int allow_sockets(int ruleset, const struct settings *settings)
 {
 	int error = allow_directory_of(ruleset, SETTINGS_STATUS_DEFAULT, FS_MAKE_SOCK | FS_REMOVE_FILE);
@@ -165,7 +166,7 @@ static int allow_all(int ruleset, const struct settings *settings, enum syscall_
 	return error;
 }
 
-/* Returns 0 or -errno: -ENOSYS, or -EOPNOTSUPP, where the kernel hasn't got it, or has it switched off. */
+/* Returns 0 or -errno: -ENOSYS where the kernel has no Landlock, -EOPNOTSUPP where it is switched off. */
 static int restrict_files(const struct settings *settings, enum syscall_filter_role role)
 {
 	size_t known = sizeof(fs_rights) / sizeof(fs_rights[0]) - 1;
@@ -176,7 +177,7 @@ static int restrict_files(const struct settings *settings, enum syscall_filter_r
 	if (version < 0)
 		return -errno;
 	attr.handled_fs = (1ull << fs_rights[(size_t)version < known ? (size_t)version : known]) - 1;
-	/* The main process signals, and may have to reach a service manager. */
+	/* Only the serving process: the main one signals it, and the service manager's socket may be an abstract one. */
 	if (version >= SCOPE_VERSION && role == SYSCALL_FILTER_WARD)
 		attr.scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS;
 	ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr,
@@ -190,7 +191,7 @@ static int restrict_files(const struct settings *settings, enum syscall_filter_r
 	return error;
 }
 
-/* ----- all of it ----- */
+/* ----- the whole sandbox ----- */
 
 static const char *why_no_files(int error)
 {
@@ -206,7 +207,7 @@ static const char *why_no_filter(int error)
 	return error == -ENOSYS ? "built without libseccomp" : strerror(-error);
 }
 
-/* One process says it for all. */
+/* Warns of what couldn't be restricted; the caller sees to it that only one process does. @files, @filter: 0 or -errno */
 static void report(int files, int filter)
 {
 	if (files && filter)
@@ -234,7 +235,7 @@ void sandbox_enter(const struct settings *settings, enum syscall_filter_role rol
 		log_debug("no sandbox: sanitizers need more");
 		return;
 	}
-	/* Neither files of cores nor debuggers of the same user have keys and cookies for whoever reads them. */
+	/* Keys and cookies must get neither into core files nor to debuggers of the same user. */
 	if (prctl(PR_SET_DUMPABLE, 0) < 0)
 		log_warning("the process can't be kept from debuggers: %s", strerror(errno));
 	if (!settings->no_landlock) {

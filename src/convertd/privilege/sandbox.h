@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sandbox.h - what a process of convertd's can't reach any more, whoever runs in it */
+/* sandbox.h - restricts what a process of convertd can reach, in case an attacker takes it over */
 #ifndef CONVERTD_SANDBOX_H
 #define CONVERTD_SANDBOX_H
 
@@ -10,18 +10,21 @@
 struct settings;
 
 /*
- * sandbox_leave_surroundings() - descriptors, directory, modes: nothing of whoever started convertd
- * @first_fd: the first descriptor that is nobody's, and all behind it are closed
+ * sandbox_leave_surroundings() - shed what convertd has inherited from the process that started it
+ * It closes descriptors, changes to "/" (names in the settings keep their meaning, textfile_start_from()), and keeps new
+ * files from being writable by others.
+ * @first_fd: this descriptor and all behind it are closed
  */
 void sandbox_leave_surroundings(int first_fd);
 
 /*
- * sandbox_enter() - no other files (Landlock), no other system calls, no debugger, for good
- * no_new_privs must be set, and there must be one thread. What can't be had the log says, in one line.
+ * sandbox_enter() - allow this process only the files (Landlock) and system calls that it needs, and no debugger, for good
+ * @role: which process this is
+ * no_new_privs must be set, and there must be one thread. One line of the log says which restrictions are not to be had.
  */
 void sandbox_enter(const struct settings *settings, enum syscall_filter_role role);
 
-/* Are there files, then, that this process can't reach though its user may? */
+/* Tells whether Landlock is in force: this process may then not reach a file though its user may. */
 bool sandbox_denies_files(void);
 
 #endif

@@ -4,33 +4,34 @@
  *
  * The problem: when a process ends, by SIGKILL, by the OOM killer or by a fault of its own, Linux closes
  * its sockets as if it had done so itself. So each client and each server would be told that the stream
- * had come to its end, and take the part that it has for the whole. SO_LINGER of 0 s makes an RST of
- * that on TCP sockets (at the price of two system calls for each, as it would have to be taken back
- * before a proper end), but not on Multipath TCP sockets: those send DATA_FIN whatever was set, unless
- * unread bytes are in them (Linux 6.18, __mptcp_close()). And those whose third ACK hasn't come
- * are told nothing for a minute.
+ * had come to its end, and take the part that it has for the whole. With SO_LINGER of 0 s Linux sends an RST
+ * instead on TCP sockets (at the price of two system calls for each, as the option would have to be reset
+ * before a proper end), but not on Multipath TCP sockets: those send DATA_FIN with any setting, unless
+ * they hold unread bytes (Linux 6.18, __mptcp_close()). And a client whose third ACK hasn't come
+ * is told nothing for a minute.
  *
- * So the process that is closed must not be the last one that has the sockets. A second process shares
- * convertd's table of descriptors (clone() with CLONE_FILES): not copies of what was open at some time but the
- * table itself, with each socket that is there, at no cost for any of them. It has memory of
+ * So the process that is killed must not be the last one that has the sockets. A second process, the survivor, shares
+ * convertd's table of descriptors (clone() with CLONE_FILES): it has no copies of what was open at some time but the
+ * table itself, with every socket that is open at any moment, at no cost for any of them. It has memory of
  * its own, and little of it, so that the OOM killer doesn't choose it, and does nothing until convertd has ended.
- * Then the sockets are still open, as it was one of the two that had them, and it
+ * Then the sockets are still open, since the survivor has them too, and it
  *
- *   1. closes what takes new clients (listening sockets; those of netlink, and with them the rules and
- *      queues for SYNs), so that nobody is accepted by a queue that nobody reads;
- *   2. waits until the peers have acknowledged what was written to them, for a second at most: nobody sends
- *      an RST again that is lost, and a queue on the way that is full of these bytes, or of others' on the same link, would
- *      drop it (of 24 peers of busy connections on one link, one was told nothing in each fourth run);
+ *   1. closes what takes new clients (listening sockets; netlink sockets, and with them the rules and
+ *      queues for SYNs), so that the kernel doesn't accept clients whom nobody serves;
+ *   2. waits until the peers have acknowledged what was written to them, for a second at most: an RST that is lost
+ *      is not sent again, and a queue on the way that is full of these bytes, or of others on the same link, would
+ *      drop it (of 24 peers of busy connections on one link, one got no RST in each fourth run);
  *   3. resets each connection, as session_reset_socket() does;
  *   4. ends, which closes all the rest.
  *
- * What convertd has closed before is in no table any more: a stream that has come to its proper end goes on to be
- * delivered by the kernel. An orderly end leaves to the survivor what is to be reset (session_cut()).
+ * Sockets that convertd has closed itself are not in the table any more: the kernel goes on to deliver a stream that has
+ * come to its proper end. At an orderly end convertd leaves the connections that are to be reset to the survivor
+ * (session_cut()).
  *
- * Limits: who kills both at once (kill -9 of a whole control group, the end of a container whose first process convertd is)
- * has what Linux does. All signals are blocked in the survivor, it is in a session of its own, and its name isn't convertd's, so
- * that only who means it does that. It has the rights of convertd and shares its table, so it
- * is no gain to whoever takes over one of them.
+ * Limits: if both processes are killed at once (kill -9 of a whole control group, the end of a container whose first
+ * process is convertd), Linux ends the streams as described above. To make that rare, the survivor blocks all signals,
+ * is in a session of its own, and has another name than convertd. It has the rights of convertd and shares its table,
+ * so that an attacker who takes over one of them gains nothing by the other.
  */
 #include "config.h"
 
@@ -56,16 +57,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Who kills processes by convertd's name spares this one, which ends by itself then. */
+/* With this name it is spared by "pkill convertd", and ends by itself once convertd has ended. */
 #define SURVIVOR_NAME "rfc8803-resets"
 
-/* How often, and how many times, it looks whether the bytes before the resets have arrived. */
+/* Before the resets, it looks up to ROUNDS times, each ROUND_MS, whether all bytes are acknowledged. */
 #define ROUND_MS 50
 #define ROUNDS 20
 
-static atomic_bool there;
+static atomic_bool there; /* the survivor runs */
 
-/* s390 has the stack in front of the flags: clone(2). */
+/* On s390 the stack is the first argument and the flags are the second: clone(2). */
 #ifdef __s390__
 #define CLONE_ARGUMENTS(flags) 0, (flags)
 #else
@@ -87,7 +88,7 @@ static bool is_connection(int fd)
 	return (domain == AF_INET || domain == AF_INET6) && socket_option(fd, SO_TYPE) == SOCK_STREAM;
 }
 
-/* What takes new clients is closed. Returns false. */
+/* Closes @fd if new clients arrive by it. Returns false: any_descriptor() has nothing to wait for. */
 static bool close_entrance(int fd)
 {
 	if (socket_option(fd, SO_ACCEPTCONN) > 0 || socket_option(fd, SO_DOMAIN) == AF_NETLINK)
@@ -95,7 +96,7 @@ static bool close_entrance(int fd)
 	return false;
 }
 
-/* Are bytes on their way that the peer hasn't acknowledged? */
+/* Tells whether @fd has sent bytes that the peer hasn't acknowledged. */
 static bool is_busy(int fd)
 {
 	int unsent = 0;
@@ -103,7 +104,7 @@ static bool is_busy(int fd)
 	return is_connection(fd) && ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent;
 }
 
-/* Returns false. */
+/* Resets @fd if it is a connection, and closes it. Returns false: any_descriptor() has nothing to wait for. */
 static bool reset_connection(int fd)
 {
 	if (!is_connection(fd))
@@ -113,7 +114,7 @@ static bool reset_connection(int fd)
 	return false;
 }
 
-/* Returns whether @act said so of any. */
+/* Calls @act for each open descriptor but the standard ones and the table's own. Returns whether @act did so for any. */
 static bool any_descriptor(DIR *table, bool (*act)(int fd))
 {
 	const struct dirent *entry;
@@ -129,14 +130,14 @@ static bool any_descriptor(DIR *table, bool (*act)(int fd))
 	return any;
 }
 
-/* What both processes have from the beginning. */
+/* What convertd prepares for the survivor before it starts it. */
 struct beginning {
-	int convertd; /* tells of convertd's end */
+	int convertd; /* a pidfd, readable once convertd has ended */
 	int ready;    /* an eventfd: 1 when the survivor is ready, or 1 + an errno */
 	const struct settings *settings; /* for the sandbox */
 };
 
-/* The survivor's life. Returns its status. */
+/* Is the survivor's main function. Returns its exit status. */
 static int survive(const struct beginning *beginning)
 {
 	struct pollfd convertd = { .fd = beginning->convertd, .events = POLLIN };
@@ -158,7 +159,7 @@ static int survive(const struct beginning *beginning)
 	return EXIT_SUCCESS;
 }
 
-/* Linux 5.3; C libraries have had it for a short time only. Returns a descriptor or -errno. */
+/* pidfd_open(2) is of Linux 5.3, and older C libraries lack it. Returns a descriptor or -errno. */
 static int open_pidfd(pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -166,7 +167,7 @@ static int open_pidfd(pid_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Returns what tells of the survivor's end once it is ready, or -errno. */
+/* Waits until the survivor is ready. Returns a pidfd, which is readable once the survivor has ended, or -errno. */
 static int await_survivor(pid_t pid, int ready)
 {
 	int fd = open_pidfd(pid);
@@ -185,7 +186,7 @@ static int await_survivor(pid_t pid, int ready)
 	return 1 - (int)said;
 }
 
-/* As fork(), but for the table: the C library's clone() wants a stack, which sanitizers take for none. */
+/* As fork(), but with a shared table of descriptors. (The C library's clone() wants a stack, which sanitizers don't know.) */
 static pid_t fork_with_table(void)
 {
 	return (pid_t)syscall(SYS_clone, CLONE_ARGUMENTS(CLONE_FILES | SIGCHLD), 0, 0, 0);
@@ -210,7 +211,7 @@ int survivor_start(const struct settings *settings)
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (beginning.ready >= 0)
 		close(beginning.ready);
-	/* The survivor goes on using the other one. */
+	/* beginning.convertd stays open: the tables are one, and the survivor waits for that descriptor. */
 	atomic_store(&there, fd >= 0);
 	return fd;
 }

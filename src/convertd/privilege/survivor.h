@@ -9,20 +9,20 @@ struct event;
 struct event_base;
 struct settings;
 
-/* It ends within so many milliseconds of convertd, unless the host is very busy. */
+/* The survivor ends at most this many milliseconds after convertd, unless the host is very busy. */
 #define SURVIVOR_MAX_MS 3000
 
 /*
  * survivor_start() - start the process; see survivor.c
  * To be called before there are threads, and with the rights that convertd keeps. The sandbox must not be in
- * force yet, as it forbids processes; the survivor enters it by itself.
- * Returns a descriptor that tells of the survivor's end, which the caller owns, or -errno.
+ * force yet, as it forbids new processes; the survivor enters it by itself.
+ * Returns a pidfd, readable once the survivor has ended, which the caller owns, or -errno.
  */
 int survivor_start(const struct settings *settings);
 
 /*
- * Will somebody reset the connections that this process still has when it ends? Then it needn't do so itself. Any
- * thread may ask.
+ * Tells whether the survivor runs: it resets the connections that this process still has when it ends, so that the
+ * process needn't do so itself. Any thread may ask.
  */
 bool survivor_is_there(void);
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * syscall_filter.c - no system calls but those that convertd needs
+ * syscall_filter.c - forbids system calls that convertd doesn't need
  *
- * Whoever takes over a process by a fault in it has the system calls to go on with, and most of the
- * kernel's own faults behind calls that convertd never makes. So only those below are let through.
+ * An attacker who takes over a process by a fault in it goes on by system calls, and most of the kernel's own faults
+ * are behind calls that convertd never makes. So a seccomp filter lets only those below through.
  *
- * There are two lists: the process that serves needs other calls than the main process, which has the rights. Of arguments the
- * filter sees what is in registers: which sockets, which memory, which files to read. Neither makes
- * memory that can be executed, nor sockets of a family that convertd hasn't heard of.
+ * There are two lists, because the process that serves needs other calls than the main process, which has the rights.
+ * Of the arguments, the filter sees those in registers: the family of a socket, the protection of memory, the flags of
+ * open(). No process can make memory executable, or open sockets of another family than those below.
  *
- * What isn't on the list fails with ENOSYS: a C library that knows a newer call takes the older one
- * then, as on an older kernel. With EPERM it would give up (clone3(), and no thread can be
- * started), and to end the process would make an outage of each update of a library. But what
- * convertd has no reason at all to try, only somebody else, ends the process at once.
+ * A call that isn't on the list fails with ENOSYS: a C library that knows a newer call takes the older one
+ * then, as on an older kernel. With EPERM it would give up (after clone3() no thread could be
+ * started), and if the process were ended each update of a library might cause an outage. But a call that
+ * convertd has no reason to make, only an attacker, ends the process at once ("fatal").
  *
- * The kernel remembers which calls pass whatever their arguments (Linux 5.11): these cost some 50 ns
+ * The kernel remembers which calls pass with any arguments (Linux 5.11): these cost some 50 ns
  * more each, of 50 us that a connection takes.
  */
 #include "config.h"
@@ -42,7 +42,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Names, since not every architecture and kernel has each. */
+/* Calls of all processes. They are names, since not every architecture and kernel has each of them. */
 static const char *const allowed[] = {
 	/* clients, servers, netlink, the service manager, the other process; socket() has rules of its own */
 	"accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen",
@@ -63,7 +63,7 @@ static const char *const allowed[] = {
 	"set_robust_list", "set_thread_area", "set_tid_address", "set_tls",
 	/* memory, which has rules of its own as well */
 	"brk", "madvise", "mremap", "munmap",
-	/* time and chance */
+	/* time and random numbers */
 	"clock_getres", "clock_gettime", "clock_gettime64", "clock_nanosleep",
 	"clock_nanosleep_time64", "getrandom", "gettimeofday", "nanosleep", "time",
 	/* files that a reload reads, /proc/sys, what the C library asks of the host */
@@ -74,17 +74,19 @@ static const char *const allowed[] = {
 	"uname",
 };
 
-/* Of those that serve: bulk, HTTP, and the place of a Unix socket that is cleared. */
+/* Calls of the processes that serve: they relay bytes, answer HTTP, and remove the paths of Unix sockets. */
 static const char *const serving[] = { "sendfile", "sendfile64", "splice", "unlink", "unlinkat" };
 
 /*
- * The main process waits for the other one; it starts no threads, and no process but a copy of itself, by what
- * is fork() in the C library: ward_leave()
+ * Calls of the main process, which waits for the serving one. It starts no threads, and no process but a copy of itself
+ * (ward_leave()), by whichever call is behind fork() in the C library.
  */
 static const char *const watching[] = { "fork", "wait4", "waitid", "waitpid" };
 
+/* These end a process that serves. */
 static const char *const fatal_serving[] = { "fork" };
 
+/* These end any process. */
 static const char *const fatal[] = {
 	"add_key", "bpf", "chroot", "delete_module", "execve", "execveat", "finit_module",
 	"init_module", "kexec_file_load", "kexec_load", "keyctl", "mount", "move_mount", "open_tree",
@@ -96,7 +98,7 @@ static const char *const fatal[] = {
 	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
 	 CLONE_NEWPID | CLONE_NEWNET)
 
-/* s390 has the stack in front of the flags: clone(2). */
+/* The index of the argument with the flags; on s390 the stack is in front of it: clone(2). */
 #ifdef __s390__
 #define CLONE_FLAGS 1
 #else
@@ -110,7 +112,7 @@ static const char *const fatal[] = {
 #define PR_SET_VMA 0x53564d41
 #endif
 
-/* Returns 0 or -errno. */
+/* Makes @action the filter's answer to the calls @names, with any arguments. Returns 0 or -errno. */
 static int add_all(scmp_filter_ctx filter, const char *const *names, size_t count, uint32_t action)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -125,7 +127,7 @@ static int add_all(scmp_filter_ctx filter, const char *const *names, size_t coun
 	return 0;
 }
 
-/* One value of an argument, or of some of its bits, that a call may have; two of them must both be so. */
+/* A call is allowed if its arguments meet all the conditions of one rule. */
 struct rule {
 	const char *name;
 	unsigned count; /* of conditions */
@@ -138,13 +140,16 @@ struct rule {
 #define BELOW(n, value) { .arg = (n), .op = SCMP_CMP_LT, .datum_a = (value) }
 #define ABOVE(n, value) { .arg = (n), .op = SCMP_CMP_GT, .datum_a = (value) }
 
-/* SOCK_STREAM and the like, without SOCK_CLOEXEC and SOCK_NONBLOCK. */
+/* The bits of socket()'s type without SOCK_CLOEXEC and SOCK_NONBLOCK. */
 #define TYPE 0xf
 
-/* What would make or change a file. */
+/* The flags of open() by which a file would be made or changed. */
 #define WRITING (O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY))
 
-/* The options of sockets from which on there are filters and programs of BPF, and further level numbers. */
+/*
+ * Of SOL_SOCKET, options below SO_ATTACH_FILTER are allowed: among those behind are the ones that attach BPF programs.
+ * Options of all other levels are allowed. Architectures that number them in another way allow all.
+ */
 #if SOL_SOCKET == 1 && SO_ATTACH_FILTER == 26
 #define OPTIONS_OF_SOCKETS                                                                         \
 	{ "setsockopt", 1, { ABOVE(1, SOL_SOCKET) } }, { "setsockopt", 1, { IS(1, SOL_IP) } },     \
@@ -154,7 +159,7 @@ struct rule {
 #endif
 
 static const struct rule rules[] = {
-	/* Clients and servers; the C library asks for a device's number by one of these, too. */
+	/* Sockets of clients and servers, and for the C library to ask for a device's index. */
 	{ "socket", 3, { IS(0, AF_INET), BITS(1, TYPE, SOCK_STREAM), IS(2, 0) } },
 	{ "socket", 3, { IS(0, AF_INET), BITS(1, TYPE, SOCK_STREAM), IS(2, IPPROTO_TCP) } },
 	{ "socket", 3, { IS(0, AF_INET), BITS(1, TYPE, SOCK_STREAM), IS(2, IPPROTO_MPTCP) } },
@@ -162,7 +167,7 @@ static const struct rule rules[] = {
 	{ "socket", 3, { IS(0, AF_INET6), BITS(1, TYPE, SOCK_STREAM), IS(2, IPPROTO_TCP) } },
 	{ "socket", 3, { IS(0, AF_INET6), BITS(1, TYPE, SOCK_STREAM), IS(2, IPPROTO_MPTCP) } },
 	{ "socket", 1, { IS(0, AF_UNIX) } },
-	/* The counters of a connection's bytes, the C library for devices, standard error. */
+	/* The lengths of a connection's queues, the indices of devices, the C library's look at standard error. */
 	{ "ioctl", 1, { IS(1, SIOCINQ) } },
 	{ "ioctl", 1, { IS(1, SIOCOUTQ) } },
 	{ "ioctl", 1, { IS(1, SIOCGIFINDEX) } },
@@ -181,23 +186,26 @@ static const struct rule rules[] = {
 	{ "fcntl64", 1, { IS(1, F_SETFL) } },
 	{ "fcntl64", 1, { IS(1, F_DUPFD_CLOEXEC) } },
 	{ "fcntl64", 1, { IS(1, F_SETPIPE_SZ) } },
-	/* No memory that can be executed: all libraries are there. */
+	/* Memory without execution: all libraries are loaded already. */
 	{ "mmap", 1, { BITS(2, PROT_EXEC, 0) } },
 	{ "mmap2", 1, { BITS(2, PROT_EXEC, 0) } },
 	{ "mprotect", 1, { BITS(2, PROT_EXEC, 0) } },
-	/* Files are read. */
+	/* Files are opened for reading only. */
 	{ "open", 1, { BITS(1, WRITING, O_RDONLY) } },
 	{ "openat", 1, { BITS(2, WRITING, O_RDONLY) } },
-	/* Names of threads and of memory; ward_leave() */
+	/* Names of threads and of memory mappings, and the signal at the parent's end: ward_leave(). */
 	{ "prctl", 1, { IS(0, PR_SET_NAME) } },
 	{ "prctl", 1, { IS(0, PR_SET_PDEATHSIG) } },
 	{ "prctl", 1, { IS(0, PR_SET_VMA) } },
-	/* Limits of this process, and none is changed. */
+	/* Limits of this process may be read, none may be changed. */
 	{ "prlimit64", 2, { IS(0, 0), IS(2, 0) } },
 	OPTIONS_OF_SOCKETS
 };
 
-/* And these: routes, MPTCP endpoints, Fast Open cookies, whose sockets there are; threads, no processes: of clone3() no filter can see the flags. */
+/*
+ * Rules of the processes that serve: netlink for routes, MPTCP endpoints, Fast Open cookies and the sockets of this host;
+ * new threads but no processes. (clone3() stays forbidden, as a filter can't see its flags.)
+ */
 static const struct rule serving_rules[] = {
 	{ "socket", 2, { IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE) } },
 	{ "socket", 2, { IS(0, AF_NETLINK), IS(2, NETLINK_GENERIC) } },
@@ -205,7 +213,7 @@ static const struct rule serving_rules[] = {
 	{ "clone", 1, { BITS(CLONE_FLAGS, CLONE_THREAD | NEW_NAMESPACES, CLONE_THREAD) } },
 };
 
-/* Or these: nftables and the queues; how it ends by the signal that has ended the other. */
+/* Rules of the main process: netlink for nftables and the queues; what it needs to end by the signal that ended the serving one. */
 static const struct rule watching_rules[] = {
 	{ "socket", 2, { IS(0, AF_NETLINK), IS(2, NETLINK_NETFILTER) } },
 	{ "setsockopt", 2, { IS(1, SOL_SOCKET), IS(2, SO_RCVBUFFORCE) } },
@@ -218,7 +226,7 @@ static const struct rule watching_rules[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Returns 0 or -errno. */
+/* Allows calls as @count rules say, and skips calls that this architecture lacks. Returns 0 or -errno. */
 static int add_rules(scmp_filter_ctx filter, const struct rule *rule, size_t count)
 {
 	int error = 0;
@@ -233,7 +241,7 @@ static int add_rules(scmp_filter_ctx filter, const struct rule *rule, size_t cou
 	return error;
 }
 
-/* Signals to itself alone: abort(), raise(). */
+/* Allows signals to this process alone, as abort() and raise() send them. */
 static int add_own_signals(scmp_filter_ctx filter)
 {
 	const struct rule own = { "tgkill", 1, { IS(0, (scmp_datum_t)getpid()) } };
@@ -277,9 +285,9 @@ int syscall_filter_install(enum syscall_filter_role role)
 
 	if (!filter)
 		return -ENOMEM;
-	/* Nothing foreign runs in this process that speculation had to be kept from. */
+	/* Leaves speculation on, which costs less: no foreign code that it could leak to runs in this process. */
 	seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
-	/* As a tree of decisions, for kernels that don't remember. */
+	/* Sorts the filter into a binary tree, for kernels before 5.11. */
 	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	error = fill(filter, role);
 	if (!error)

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* warden_policy.c - what the serving process may ask of the main process (no I/O) */
+/*
+ * warden_policy.c - decides what the serving process may ask of the main process (no I/O)
+ *
+ * The main process (the warden) has the rights and reads no byte of a client; the serving process asks it for calls that
+ * need them. An attacker in the serving process may send any call, so each is held against what the settings need: those
+ * in force, or those read last, since during a reload the serving process acts on either. The warden has read both
+ * from their files by itself.
+ */
 #include "config.h"
 
 #include "convertd/privilege/warden_policy.h"
@@ -53,7 +60,7 @@ static bool grants(const struct warden_grant *grant, const struct warden_call *c
 {
 	switch ((enum warden_call_kind)call->kind) {
 	case WARDEN_CALL_RULES:
-		/* Those that keep SYN+ACKs from confirming stay when no SYN is withheld any more. */
+		/* The rules that keep SYN+ACKs from confirming data are needed, without queues, even where no SYN is withheld any more. */
 		if (call->queues && !grant->withhold)
 			return false;
 		break;
@@ -88,7 +95,7 @@ bool warden_policy_allows(const struct warden_policy *policy, const struct warde
 	return grants(&policy->in_force, call) || grants(&policy->latest, call);
 }
 
-/* Does a packet to this address reach that listener? "::" stands for all addresses of both families. */
+/* Tells whether a packet to @destination and @port reaches @listen; "::" stands for all addresses of both families. */
 static bool covers(const struct listen_address *listen, const struct in6_addr *destination, uint16_t port)
 {
 	struct in6_addr address = sockaddr_ip_in6(&listen->address);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* warden_policy.h - what the serving process may ask of the main process (no I/O) */
+/* warden_policy.h - decides what the serving process may ask of the main process (no I/O) */
 #ifndef CONVERTD_WARDEN_POLICY_H
 #define CONVERTD_WARDEN_POLICY_H
 
@@ -13,35 +13,35 @@
 
 struct settings;
 
-/* What some settings need. */
+/* What the serving process may ask for under some settings. */
 struct warden_grant {
-	struct listen_address listen[2 * LISTEN_ADDRESSES_MAX]; /* of --listen, and of socket units */
+	struct listen_address listen[2 * LISTEN_ADDRESSES_MAX]; /* the places of --listen and of socket units */
 	size_t listen_count;
-	union sockaddr_ip metrics[METRICS_ADDRESSES_MAX]; /* AF_UNSPEC: a Unix socket */
+	union sockaddr_ip metrics[METRICS_ADDRESSES_MAX]; /* the IP addresses of --metrics */
 	size_t metrics_count;
-	char congestion[2][CONGESTION_NAME_MAX];
-	bool withhold, window, transparent;
+	char congestion[2][CONGESTION_NAME_MAX]; /* of connections to clients, and to servers */
+	bool withhold, window, transparent; /* queues of SYNs; rules of the SYN window fix; IP_TRANSPARENT */
 };
 
 /*
- * Of the settings in force, and of those read last, which are in force soon or never: the main process has read
- * them itself, from files that no client writes.
+ * The grants of the settings in force, and of those read last, which a reload puts in force or drops. The main process
+ * has read both by itself, from files that no client writes.
  */
 struct warden_policy {
 	struct warden_grant in_force, latest;
 };
 
-/* What @settings need, with @units, places of inherited sockets. */
+/* Sets @grant to what @settings need, and to @units_count places @units of inherited sockets. */
 void warden_grant_init(struct warden_grant *grant, const struct settings *settings,
 		       const struct listen_address *units, size_t units_count);
 
-/* May this be done? @call: one that warden_call_is_right() */
+/* Tells whether @call, which warden_call_is_right() has found well formed, may be made. */
 bool warden_policy_allows(const struct warden_policy *policy, const struct warden_call *call);
 
 /*
- * warden_policy_allows_syn() - may a SYN that was withheld go on to this address and port (host byte order)?
- * Only to where convertd listens: a packet that a queue lets go is taken for one that has just arrived, whatever
- * is written in it.
+ * warden_policy_allows_syn() - tell whether a withheld SYN may be released to this address and port (host byte order)
+ * It may only if convertd listens there: the kernel takes a packet that a queue releases for one that has just
+ * arrived, whatever addresses the serving process has written into it.
  */
 bool warden_policy_allows_syn(const struct warden_policy *policy, const struct in6_addr *destination,
 			      uint16_t port);

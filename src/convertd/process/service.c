@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * service.c - what convertd runs: workers, listeners, and the rules for SYNs
+ * service.c - runs workers, listeners and the rules for SYNs as the settings say
  *
- * All of this is the main thread's, which serves no client itself: it has the workers do so.
+ * All functions run in the main thread, which serves no client itself: the workers do.
  *
- * Settings come into force in two steps. What can fail is done first and leaves the old ones in
- * force: new sockets are bound and listen, their queues not looked at yet. The second step can't
- * fail, and each worker takes it for itself: its sessions get the new terms, its acceptors of
- * listeners that are no longer wanted accept whom they have in their queue, and go. When all have
- * done so, the settings are in force.
+ * Settings come into force in two steps (service_apply()). The first does what can fail, and leaves the old settings in
+ * force: new sockets are bound and listen, but no client is accepted from them yet. The second step (take_force()) can't
+ * fail, and each worker takes it for itself: its sessions get the new terms, acceptors of new listeners start, and
+ * acceptors of listeners that are no longer wanted accept the clients in their queues and end. When all workers have
+ * done so, the settings are in force. Listeners that old and new settings share are kept.
+ *
+ * A service ends in one of two ways: service_stop_accepting() lets sessions go on until service_destroy() ends them, or
+ * service_pause() stops it while another process takes over its sockets, after which either service_resume() or
+ * service_stop_accepting() follows.
  */
 #include "config.h"
 
@@ -42,29 +46,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Descriptors for netlink, nftables, the log and the like, besides those of workers. */
+/* The descriptors of the process besides those of workers: for netlink, nftables, the log and the like. */
 #define FILES_OWN 20
 
-/* Cookies are never demanded below so many pending clients, whatever --cookie-demand and --max-pending come to. */
+/* Cookies are never demanded below this many pending clients, whatever --cookie-demand and --max-pending come to. */
 #define DEMAND_LEAST 16
 
-/* A listener and its acceptors, one a worker. */
+/* A listener and its acceptors, one for each worker. */
 struct site {
 	struct listener *listener;
 	struct acceptor *acceptors[];
 };
 
 struct service {
-	struct terms *terms;             /* those in force; NULL: none yet */
-	const struct settings *settings; /* theirs */
+	struct terms *terms;             /* the terms in force; NULL: none yet */
+	const struct settings *settings; /* the settings of these terms */
 	struct session_shared shared;
 	struct workers *workers;
 	const struct inherited *inherited;
-	struct site *sites[LISTEN_ADDRESSES_MAX]; /* as settings->listen */
-	bool stopped;                            /* there are no sites any more */
-	bool told_standing;                      /* that a worker stands still */
+	struct site *sites[LISTEN_ADDRESSES_MAX]; /* in the order of settings->listen */
+	bool stopped;                            /* service_stop_accepting() was called: there are no sites any more */
+	bool told_standing;                      /* it was logged that a worker stands still */
 	struct withholding *withholding;
-	bool windows_corrected; /* by the rules of syn_window.c */
+	bool windows_corrected; /* the rules of syn_window.c are in force */
 	struct surroundings *surroundings;
 };
 
@@ -121,7 +125,7 @@ static bool contains(struct site *const *sites, size_t count, const struct site 
 	return false;
 }
 
-/* Puts those of @sites that are not among @others into @out; returns how many. */
+/* Puts those of @sites that are not among @others into @out. Returns their number. */
 static size_t without(struct site *const *sites, size_t count, struct site *const *others,
 		      size_t others_count, struct site *out[LISTEN_ADDRESSES_MAX])
 {
@@ -148,7 +152,7 @@ static void destroy_sites(struct service *service, struct site *const *sites, si
 		site_destroy(service, sites[i]);
 }
 
-/* A listener that nobody accepts from yet. NULL after telling @problems. */
+/* Makes a site whose acceptors aren't started yet. Returns NULL after adding the error to @problems. */
 static struct site *site_create(struct service *service, const struct listen_address *where,
 				struct problems *problems)
 {
@@ -178,7 +182,7 @@ static struct site *site_create(struct service *service, const struct listen_add
 	return NULL;
 }
 
-/* The site in use at that place, or NULL. */
+/* Returns the site in use at that address, or NULL. */
 static struct site *find_site(const struct service *service, const struct listen_address *where)
 {
 	for (size_t i = 0; i < site_count(service); i++)
@@ -187,7 +191,7 @@ static struct site *find_site(const struct service *service, const struct listen
 	return NULL;
 }
 
-/* Fills @next with a site for each place. */
+/* Fills @next with a site for each address of the settings, in use or new. Returns false after adding the error to @problems. */
 static bool make_sites(struct service *service, const struct settings *settings,
 		       struct site *next[LISTEN_ADDRESSES_MAX], struct problems *problems)
 {
@@ -198,7 +202,7 @@ static bool make_sites(struct service *service, const struct settings *settings,
 		const struct listen_address *where = &settings->listen[count];
 
 		next[count] = find_site(service, where);
-		/* An address that is given twice can be bound once only: the second time fails, with "Address already in use". */
+		/* For an address that is given twice a second site is made, which fails with "Address already in use". */
 		if (!next[count] || contains(next, count, next[count]))
 			next[count] = site_create(service, where, problems);
 		if (!next[count])
@@ -211,7 +215,7 @@ static bool make_sites(struct service *service, const struct settings *settings,
 	return false;
 }
 
-/* Has nftables rules correct the windows of SYNs, unless SYNs are withheld: then they are corrected on that way. */
+/* Installs nftables rules that correct the windows of SYNs, unless SYNs are withheld: these are corrected before they are released. */
 static void set_syn_window(struct service *service, const struct settings *settings)
 {
 	bool wanted = !settings->no_syn_window_fix && !withholding_is_on(service->withholding);
@@ -221,8 +225,8 @@ static void set_syn_window(struct service *service, const struct settings *setti
 }
 
 /*
- * Does this converter correct the windows of SYNs? Clients that are told so send data in their SYNs (doc/private-tlvs.md), so
- * it must be true: not with --no-syn-window-fix, where it is up to the operator, nor if the rules were refused.
+ * Tells whether this converter corrects the windows of SYNs. Clients that are told so send data in their SYNs
+ * (doc/private-tlvs.md), so it must be certain: with --no-syn-window-fix it depends on the operator, so the answer is no.
  */
 static bool corrects_windows(const struct service *service, const struct settings *settings)
 {
@@ -230,7 +234,7 @@ static bool corrects_windows(const struct service *service, const struct setting
 	       (withholding_is_on(service->withholding) || service->windows_corrected);
 }
 
-/* Sets what is done to SYNs, before the first of them can be answered. */
+/* Installs the rules for SYNs, before new listeners answer the first one. Returns false after adding the error to @problems. */
 static bool set_syns(struct service *service, const struct settings *settings,
 		     struct problems *problems)
 {
@@ -248,7 +252,7 @@ static bool listen_all(struct site *const *sites, size_t count, struct problems 
 	return true;
 }
 
-/* Carries out a change in the thread of one worker. */
+/* Carries out a change, in the thread of one worker. */
 static void carry_out(const struct worker_context *worker, void *arg)
 {
 	const struct change *change = arg;
@@ -286,7 +290,7 @@ void service_announce(const struct service *service, const char *how)
 	monitor_commit(service->shared.monitor, text, workers, limits);
 }
 
-/* Warns of sysctls that are not as convertd wants them; one that can't be read isn't there in this kernel. */
+/* Warns of sysctls that are not as convertd wants them. One that can't be read doesn't exist in this kernel. */
 static void check_sysctls(void)
 {
 	for (const struct sysctl_wish *wish = sysctl_wishes; wish->name; wish++) {
@@ -298,10 +302,10 @@ static void check_sysctls(void)
 	}
 }
 
-/* Warns of a converter that anybody may use: the default, but not to go unnoticed. */
+/* Warns if any client may use the converter. This is the default, but the operator should know it. */
 static void check_open(const struct settings *settings)
 {
-	/* Whoever asks is given a computed cookie; fixed ones alone keep others out. */
+	/* Any client is given a computed cookie when it asks, so only fixed cookies keep clients out. */
 	bool fixed_cookies = settings->cookie_list.name[0] && !settings->cookie_key.name[0];
 
 	if (!settings->access.clients.count && !fixed_cookies)
@@ -309,7 +313,7 @@ static void check_open(const struct settings *settings)
 			    "--allow-client PREFIX, or --allow-client ::/0 if that is meant");
 }
 
-/* Warns of settings that are valid and yet make a worse converter than this host could be. */
+/* Warns of everything on this host or in the settings that is valid but makes the converter worse than it could be. */
 static void warn(const struct service *service, const struct settings *settings)
 {
 	size_t workers = workers_count(service->workers);
@@ -322,7 +326,7 @@ static void warn(const struct service *service, const struct settings *settings)
 			    settings->workers, workers);
 }
 
-/* Sets from how many pending requests on cookies are demanded: a share of --max-pending, and never without such a limit. */
+/* Sets the number of unproven clients from which on cookies are demanded: a share of --max-pending; never without that limit. */
 static void set_demand(const struct service *service, const struct terms *terms)
 {
 	const struct settings *settings = terms->settings;
@@ -339,7 +343,7 @@ static void set_demand(const struct service *service, const struct terms *terms)
 	demand_configure(service->shared.demand, &demand);
 }
 
-/* Puts terms into force; @next are their sites. Nothing of this can fail. */
+/* Puts terms in force, whose sites are @next, and takes over the caller's reference to them. It can't fail. */
 static void take_force(struct service *service, struct terms *terms, struct site *const *next)
 {
 	struct site *started[LISTEN_ADDRESSES_MAX], *stopped[LISTEN_ADDRESSES_MAX];
@@ -364,7 +368,7 @@ static void take_force(struct service *service, struct terms *terms, struct site
 		listener_set_congestion(next[i]->listener, settings->congestion_client);
 	}
 	workers_order(service->workers, carry_out, &change);
-	/* Behind that: whichever worker accepts a released SYN knows the new terms. */
+	/* This comes after the first order, so that each worker that accepts a released SYN has the new terms already. */
 	workers_order(service->workers, judge_again, service->withholding);
 	destroy_sites(service, stopped, change.stopped_count);
 	memcpy(service->sites, next, settings->listen_count * sizeof(next[0]));
@@ -373,7 +377,7 @@ static void take_force(struct service *service, struct terms *terms, struct site
 	service->settings = settings;
 }
 
-/* The service manager keeps them for the next process; a socket unit's are its own anyway. */
+/* Has the service manager keep the sockets and rules for the next process, except sockets of units, which it has anyway. */
 static void keep_sockets(const struct service *service)
 {
 	int rules = withholding_rules_fd(service->withholding);
@@ -440,9 +444,9 @@ const struct settings *service_settings(const struct service *service)
 
 static void stop_syns(struct service *service)
 {
-	/* Whose SYNs are withheld are served as well. */
+	/* Withheld SYNs are released, so that their clients are served as well. */
 	withholding_stop(service->withholding);
-	/* Two tables would correct them twice. */
+	/* The process that takes over has a table of its own, and two tables would correct windows twice. */
 	if (service->windows_corrected)
 		service->windows_corrected = windows_correct(service->settings, false);
 }
@@ -482,7 +486,7 @@ static void resume_one(const struct worker_context *worker, void *arg)
 
 void service_pause(struct service *service)
 {
-	/* First the SYNs: those that were withheld are accepted here, and find what was done for them. */
+	/* SYNs come first: clients of withheld SYNs are accepted here, where connections to their servers are prepared. */
 	stop_syns(service);
 	workers_order(service->workers, pause_one, service);
 }
@@ -504,7 +508,7 @@ void service_give(const struct service *service, struct handover *handover, bool
 {
 	int rules = withholding_rules_fd(service->withholding);
 
-	/* The kernel drops all SYNs that are withheld, by whomever, when a table with a hook goes. */
+	/* Without this the table would go with this process, and the kernel would then drop all SYNs withheld by any process. */
 	if (rules >= 0)
 		handover_give(handover, HANDOVER_RULES, rules);
 	for (size_t i = 0; listeners && i < site_count(service); i++) {
@@ -543,7 +547,7 @@ void service_destroy(struct service *service)
 	if (!service)
 		return;
 	surroundings_destroy(service->surroundings);
-	/* First nobody is accepted any more: workers ask each other for room where that happens. */
+	/* Accepting ends first, since to accept a client a worker may ask another one for room. */
 	if (change.stopped_count)
 		workers_order(service->workers, carry_out, &change);
 	destroy_sites(service, service->sites, site_count(service));

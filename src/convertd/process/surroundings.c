@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * surroundings.c - what is missing around this host for it to be a good converter: told when it is so
+ * surroundings.c - warns when this host's addresses, endpoints or routes aren't as a converter needs them
  *
- * Whatever is missing, connections are served. It is looked at when settings come into force and
- * when routes or addresses have changed; then only what is new is told.
+ * Connections are served whatever is missing. The checks are made when settings come into force, and
+ * when routes or addresses have changed; after a change, only warnings that the check before didn't have are logged.
  */
 #include "config.h"
 
@@ -23,17 +23,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Warnings of one look, kept to be compared with the next. */
+/* The room for the warnings of one check in bytes; further ones are left out. */
 #define TOLD_MAX 4096
 
 struct surroundings {
-	const struct settings *settings; /* NULL: none yet */
+	const struct settings *settings; /* the settings in force; NULL: none yet */
 	struct uplink *uplink;           /* NULL: changes aren't seen */
-	struct route *route;             /* NULL: nothing is known of addresses */
-	char told[TOLD_MAX];
+	struct route *route;             /* NULL: all addresses are taken for this host's */
+	char told[TOLD_MAX];             /* the warnings of the last check: lines, each with a NUL, and an empty one */
 };
 
-/* What the present look has to tell; it runs in one thread. */
+/* The warnings of the present check, which only the main thread makes. */
 static struct {
 	char text[TOLD_MAX];
 	size_t len;
@@ -50,7 +50,7 @@ static void note_warning(const char *line)
 	look.text[look.len] = '\0';
 }
 
-/* Was this line told at the last look? */
+/* Tells whether the last check had this warning. */
 static bool was_told(const struct surroundings *surroundings, const char *line)
 {
 	for (const char *told = surroundings->told; *told; told += strlen(told) + 1)
@@ -59,6 +59,7 @@ static bool was_told(const struct surroundings *surroundings, const char *line)
 	return false;
 }
 
+/* Logs the warnings of this check, with @again also those that the last one had. */
 static void tell(struct surroundings *surroundings, bool again)
 {
 	for (const char *line = look.text; *line; line += strlen(line) + 1)
@@ -98,10 +99,10 @@ static void check_shared(struct surroundings *surroundings)
 	free(kernel);
 }
 
-/* May anybody be connected to the Internet by this family? */
+/* Tells whether the rules allow clients to reach the Internet by this family. */
 static bool is_wanted(const struct settings *settings, enum family family)
 {
-	/* Any public address will do: nothing is sent there. */
+	/* Examples of public addresses; nothing is sent there. */
 	static const struct in6_addr public[] = {
 		[FAMILY_V4] = { { { [10] = 0xff, 0xff, 8, 8, 8, 8 } } },
 		[FAMILY_V6] = { { { 0x20, 0x01, 0x48, 0x60 } } },
@@ -124,7 +125,7 @@ static void check_routes(struct surroundings *surroundings, bool again)
 	}
 }
 
-/* @again: what was told before as well */
+/* Makes all checks. @again: log warnings that were logged before as well */
 static void check(struct surroundings *surroundings, bool again)
 {
 	look.len = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* surroundings.h - what is missing around this host for it to be a good converter: told when it is so */
+/* surroundings.h - warns when this host's addresses, endpoints or routes aren't as a converter needs them */
 #ifndef CONVERTD_SURROUNDINGS_H
 #define CONVERTD_SURROUNDINGS_H
 
@@ -8,8 +8,8 @@ struct settings;
 struct surroundings;
 
 /*
- * surroundings_create() - for the thread of @base, where changes of routes and addresses are seen
- * Where they can't be watched, the log says so. Returns NULL without memory.
+ * surroundings_create() - watch routes and addresses in the thread of @base
+ * If that is impossible, a warning is logged. Returns NULL without memory.
  */
 struct surroundings *surroundings_create(struct event_base *base);
 
@@ -17,8 +17,8 @@ struct surroundings *surroundings_create(struct event_base *base);
 void surroundings_destroy(struct surroundings *surroundings);
 
 /*
- * surroundings_check() - @settings come into force: warn of what is missing for them
- * They are kept for later looks, until the next call.
+ * surroundings_check() - warn of what is missing for @settings, which come into force
+ * They must stay valid until the next call, or surroundings_destroy(), for checks after changes.
  */
 void surroundings_check(struct surroundings *surroundings, const struct settings *settings);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* sysctls.c - what convertd wants of the kernel's settings */
+/* sysctls.c - the sysctls that convertd wants, with the consequences of other values */
 #include "config.h"
 
 #include "convertd/process/sysctls.h"
@@ -13,15 +13,15 @@ const struct sysctl_wish sysctl_wishes[] = {
 	  "the kernel drops data in SYNs, each connection takes a round trip more and MPTCP clients "
 	  "fall back to TCP" },
 	{ "net.mptcp.enabled", SYSCTL_IS, 1, "clients use one path only" },
-	/* Which servers are asked is the clients' choice. */
+	/* Clients choose the servers, so a client could choose one that swallows SYNs. */
 	{ "net.mptcp.blackhole_timeout", SYSCTL_IS, 0,
 	  "one server that swallows SYNs switches MPTCP off towards all of them for so many seconds" },
 	{ "net.core.somaxconn", SYSCTL_LEAST, LISTENER_BACKLOG,
 	  "when many clients come at once, some have to send their SYN again" },
-	/* Linux takes no data from a SYN that it answers with a cookie. */
+	/* Linux ignores the data of a SYN that it answers with a SYN cookie. */
 	{ "net.ipv4.tcp_syncookies", SYSCTL_IS, 1,
 	  "with 0 a flood of SYNs keeps clients out, with 2 the kernel drops data in SYNs" },
-	/* SYN+ACKs of connections that convertd never sees: 40 bytes of a SYN bring 44 for each. */
+	/* This is about SYNs that convertd never sees, to which the kernel answers 40 bytes with 44 for each SYN+ACK. */
 	{ "net.ipv4.tcp_synack_retries", SYSCTL_MOST, 1,
 	  "for forged SYNs that are none of ours the kernel sends more than three times their bytes to "
 	  "strangers" },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ward.c - the serving process's way to the main process, which has the rights (warden.h) */
+/* ward.c - the serving process's (the ward's) connection to the main process, which has the rights; theory in warden.c */
 #include "config.h"
 
 #include "convertd/process/ward.h"
@@ -51,10 +51,10 @@ static void on_order(evutil_socket_t fd, short what, void *arg)
 	if (len == (ssize_t)sizeof(order))
 		ward->on_signal((int)order.signum, ward->arg);
 	else if (len == 0 && ward->left)
-		/* There was no second copy of the main process, or it was killed. */
+		/* The copy of the main process couldn't be made, or was killed: this process goes on without rights. */
 		disconnect(ward);
 	else if (len == 0)
-		/* The main process has gone: as if this one had been killed with it. */
+		/* The main process is gone, so PR_SET_PDEATHSIG is about to kill this one anyway. */
 		_exit(EXIT_FAILURE);
 }
 
@@ -90,7 +90,7 @@ void ward_leave(struct ward *ward)
 		if (ward->direct[i])
 			evsignal_add(ward->direct[i], NULL);
 	}
-	/* The manager wouldn't listen to this process. */
+	/* The service manager doesn't listen to any other process than the main one. */
 	notify_stop();
 	fdpass_send(ward->orders, &order, sizeof(order), -1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ward.h - the serving process's way to the main process, which has the rights (warden.h) */
+/* ward.h - the serving process's (the ward's) connection to the main process, which has the rights (warden.h) */
 #ifndef CONVERTD_WARD_H
 #define CONVERTD_WARD_H
 
@@ -8,24 +8,24 @@
 struct event;
 struct event_base;
 
-/* Sockets to the main process; all -1: there is none, and this process does all itself. */
+/* Sockets to the main process. They are -1 if there is none, and this process does everything itself. */
 struct ward {
-	int orders;  /* signals that the main process was sent */
-	int notices; /* messages for the service manager */
-	int calls;   /* what takes rights: rights.h */
+	int orders;  /* brings the signals that the main process gets */
+	int notices; /* takes messages for the service manager */
+	int calls;   /* takes calls that need rights (rights.h) */
 	struct event *order;
-	struct event *direct[2]; /* SIGTERM and SIGINT, once it has left */
+	struct event *direct[2]; /* SIGTERM and SIGINT to this process, after ward_leave() */
 	void (*on_signal)(int signum, void *arg);
 	void *arg;
-	bool left; /* by ward_leave() */
+	bool left; /* ward_leave() was called */
 };
 
 #define WARD_NONE ((struct ward){ .orders = -1, .notices = -1, .calls = -1 })
 
-/* Is there a main process besides this one? */
+/* Tells whether there is a main process besides this one. */
 bool ward_has_warden(const struct ward *ward);
 
-/* Is there a main process that ward_leave() would have end? */
+/* Tells whether there is a main process that ward_leave() would end. */
 bool ward_may_leave(const struct ward *ward);
 
 /*
@@ -38,10 +38,9 @@ bool ward_listen(struct ward *ward, struct event_base *base,
 		 void (*on_signal)(int signum, void *arg), void *arg);
 
 /*
- * ward_leave() - have the main process end at once, with status 0; this one goes on
- * For a service manager that starts another convertd then. A copy of the main process stays, which does what
- * takes rights; the service manager hears no more, and signals that are sent to this process count
- * again.
+ * ward_leave() - have the main process end at once, with status 0, while this one goes on
+ * The service manager starts another convertd then. A copy of the main process stays and carries out calls that
+ * need rights. The service manager isn't notified any more, and this process obeys signals that are sent to it.
  */
 void ward_leave(struct ward *ward);
 

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * warden.c - the main process: has the rights, starts the process that serves, and ends as it does
+ * warden.c - the main process (the warden): keeps the rights, starts the process that serves, and ends as that does
  *
  * The problem. convertd needs CAP_NET_ADMIN for nftables and netfilter queues, and parses what strangers
- * send. Whoever took over a process that has both could do with the host's network as he likes.
+ * send. An attacker who took over a process with both could change the host's network at will.
  *
  * So there are two processes, as with OpenSSH's sshd. The one that was started, whose number the service
- * manager knows, keeps the rights and does nothing else: no event loop's library, no HTTP, no byte of a
- * client. The other one serves and has no capability. This file is what they are to each other as
+ * manager knows, keeps the rights and does little else: it uses no event library, speaks no HTTP, and parses no client's
+ * stream. The other one (the ward) serves and has no capability. This file has the life of the two
  * processes:
  *
  *     main process                                        serving process (ward.c)
  *       SIGTERM, SIGINT, SIGHUP ────── orders ──────────>   drains, stops, reloads
  *       $NOTIFY_SOCKET          <───── notices ──────────   READY=1, descriptors to keep …
- *       exits likewise          <───── its status ───────   exits, or is killed
- *       is killed               ────── PR_SET_PDEATHSIG ─>  SIGKILL: nothing serves without a main process,
- *                                                           unless it has said so (ward_leave()): then a copy
- *                                                           of the main process stays, and that one exits
+ *       exits likewise          <───── exit status ──────   exits, or is killed
+ *       is killed               ────── PR_SET_PDEATHSIG ─>  is killed: nothing serves without a main process
+ *       exits with 0            <───── WARDEN_LEAVE ─────   goes on serving (ward_leave()); a copy of the main
+ *                                                           process stays, for the calls that need rights
  *
- * The service manager listens to the main process only (NotifyAccess=main), so that one passes messages on,
- * those of the kinds that convertd sends.
+ * The service manager listens to the main process only (NotifyAccess=main), so that one passes messages on, if they are
+ * of the kinds that convertd sends. Calls that need rights are warden_calls.c's. A serving process that sends anything
+ * else than convertd would is killed.
  */
 #include "config.h"
 
@@ -48,7 +49,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Descriptors that are polled besides those of the queues: signals, notices, orders, calls. */
+/* The number of descriptors that are polled besides those of the queues: signals, notices, orders, calls. */
 #define OWN_SOCKETS 4
 
 struct warden {
@@ -56,11 +57,11 @@ struct warden {
 	int signals; /* a signalfd */
 	int orders, notices, calls;
 	struct warden_calls *rights;
-	sigset_t before; /* the signal mask to go back to */
-	bool ended;
+	sigset_t before; /* the signal mask before warden_split(), which is restored */
+	bool ended; /* the serving process has ended; for the copy, also its connection */
 	bool left;  /* the serving process goes on without this one (ward_leave()) */
 	bool copy;  /* this process is the copy that stays for it */
-	int status; /* of waitpid() */
+	int status; /* as waitpid() has set it */
 };
 
 bool warden_is_needed(void)
@@ -68,17 +69,17 @@ bool warden_is_needed(void)
 	return capabilities_has(CAPABILITIES_OF_WARDEN);
 }
 
-/* Ends the serving process: it has sent what convertd never sends, so somebody has taken it over. */
+/* Kills the serving process: it has sent what convertd never sends, so an attacker has taken it over. */
 static void end_child(struct warden *warden)
 {
-	/* It is no child of the copy's, so its number may be another process's by now: the copy ends instead. */
+	/* The copy isn't the parent, so the number may be another process's by now: the copy ends instead. */
 	if (warden->copy)
 		warden->ended = true;
 	else
 		kill(warden->child, SIGKILL);
 }
 
-/* The signals that are passed on, and SIGCHLD. */
+/* Returns the signals that are passed on, and SIGCHLD. */
 static sigset_t watched_signals(void)
 {
 	sigset_t set;
@@ -91,7 +92,7 @@ static sigset_t watched_signals(void)
 	return set;
 }
 
-/* Returns 0 or -errno. */
+/* Makes a signalfd and three pairs of sockets, one end for each process. Returns 0 or -errno. */
 static int make_sockets(struct warden *warden, struct ward *ward)
 {
 	sigset_t watched = watched_signals();
@@ -190,14 +191,14 @@ static bool pass_notice(struct warden *warden)
 }
 
 /*
- * The serving process goes on, and whoever has started this one is to see that it has ended: a copy of it
- * stays, for what takes rights. The serving process is no child of its: it ends with their connection.
+ * Lets the main process end while the serving process goes on. A copy of the main process stays for the calls that need
+ * rights. As the serving process isn't the copy's child, the copy ends when their connection does.
  */
 static void leave(struct warden *warden)
 {
 	pid_t pid;
 
-	/* The copy can't say anything to the service manager, so all messages go out before. */
+	/* The service manager doesn't listen to the copy, so all messages go out first. */
 	while (warden->notices >= 0 && pass_notice(warden))
 		;
 	pid = fork();
@@ -209,12 +210,12 @@ static void leave(struct warden *warden)
 		return;
 	warden->copy = true;
 	prctl(PR_SET_NAME, "convertd-rights");
-	/* Signals are the serving process's; the service manager listens to the main process. */
+	/* From now on the serving process gets signals itself, and there is no service manager to notify. */
 	close_if_open(&warden->signals);
 	notify_stop();
 }
 
-/* The one message that the serving process sends here is WARDEN_LEAVE: it goes on without this process. */
+/* Reads from the socket for orders, where the serving process sends nothing but WARDEN_LEAVE. */
 static void on_word(struct warden *warden)
 {
 	struct warden_order order;
@@ -252,14 +253,15 @@ static void watch(struct warden *warden)
 		if (fds[2].revents)
 			on_word(warden);
 	}
-	/* Passes on what the serving process has said before its end. */
+	/* Passes on the messages that the serving process has sent before its end. */
 	while (warden->notices >= 0 && pass_notice(warden))
 		;
 }
 
 /*
- * If the serving process was killed, its survivor (survivor.c) has its sockets for a moment, listening ones as well:
- * whoever starts convertd again when this process ends finds their places free. It has this socket, too.
+ * Waits for the survivor's end. If the serving process was killed, the survivor (survivor.c) has its sockets for a moment,
+ * listening ones as well; when this process ends, the service manager starts another convertd, which must find their
+ * addresses free. The survivor has the other end of the socket for notices, too, so that tells of its end.
  */
 static void await_survivor(const struct warden *warden)
 {
@@ -269,7 +271,7 @@ static void await_survivor(const struct warden *warden)
 		poll(&notices, 1, SURVIVOR_MAX_MS);
 }
 
-/* Ends by the signal that has ended the serving process, which has dumped core already. */
+/* Ends this process by the signal that has ended the serving process, without a core dump: that has made one already. */
 static void end_by_signal(struct warden *warden, int signum)
 {
 	static const struct rlimit none = { 0 };
@@ -294,7 +296,7 @@ int warden_run(struct warden *warden)
 	int status;
 
 	watch(warden);
-	/* The copy has all that would have to be undone. */
+	/* The copy still uses the rules and queues, so nothing is undone here. */
 	if (warden->left)
 		_exit(EXIT_SUCCESS);
 	await_survivor(warden);
@@ -303,7 +305,7 @@ int warden_run(struct warden *warden)
 	return status;
 }
 
-/* Returns 0, in both processes, or -errno. */
+/* Makes the sockets and the second process. Returns 0, in both processes, or -errno. */
 static int split(struct warden *warden, struct ward *ward)
 {
 	pid_t self = getpid();

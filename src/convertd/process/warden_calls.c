@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * warden_calls.c - the main process does what takes a right, if the settings need it
+ * warden_calls.c - the main process carries out calls that need a right, if the settings need them
  *
- * Nothing that comes from the other process is believed: it may be somebody else's by now. A call is fixed in size
- * and has few kinds (warden_message.h), and what is asked must be what the settings need, as this process has read them
- * itself (warden_policy.h). So whoever takes over the other process can have done here what convertd was
- * configured to do, in another order, and no more.
+ * Nothing that comes from the serving process is trusted: an attacker may have taken it over. A call is of fixed size
+ * and one of few kinds (warden_message.h), and may only ask for what the settings need, which this process has read
+ * by itself (warden_policy.h). So an attacker can have the main process do what convertd is
+ * configured to do, in another order, and nothing else.
+ *
+ * State: the policy, and the rules and queues that are in force. A SIGHUP adds what the new settings need to the policy
+ * (warden_calls_reload()); when the serving process reports that they are in force, what only the old ones needed is
+ * dropped. Rules and queues end with warden_calls_destroy().
  */
 #include "config.h"
 
@@ -34,10 +38,10 @@ struct warden_calls {
 	int argc;
 	char **argv;
 	struct warden_policy policy;
-	struct listen_address units[LISTEN_ADDRESSES_MAX]; /* of inherited sockets */
+	struct listen_address units[LISTEN_ADDRESSES_MAX]; /* the addresses of sockets from socket units */
 	size_t units_count;
 	struct warden_syns *syns;
-	struct syn_window *window; /* NULL: no rules */
+	struct syn_window *window; /* the rules that correct SYN windows; NULL: none */
 };
 
 struct warden_calls *warden_calls_create(int argc, char **argv, const struct settings *settings,
@@ -83,6 +87,7 @@ void warden_calls_reload(struct warden_calls *calls)
 	settings_destroy(settings);
 }
 
+/* Returns 0, or -errno if a system call has returned @ret < 0. */
 static int result(int ret)
 {
 	return ret < 0 ? -errno : 0;
@@ -105,7 +110,11 @@ static int set_transparent(int fd, bool v4)
 			   setsockopt(fd, SOL_IPV6, IPV6_TRANSPARENT, &on, sizeof(on)));
 }
 
-/* @given: what came with it; @passed: what goes with the answer, the caller's unless @ours is set */
+/*
+ * Carries out a call that the policy allows. Returns 0 or -errno.
+ * @given: the descriptor that came with the call
+ * @passed: set to the descriptor that goes with the answer; the caller closes it afterwards unless @ours is set
+ */
 static int carry_out(struct warden_calls *calls, const struct warden_call *call, int given,
 		     struct warden_answer *answer, int *passed, bool *ours)
 {
@@ -134,7 +143,7 @@ static int carry_out(struct warden_calls *calls, const struct warden_call *call,
 	return -EINVAL;
 }
 
-/* The files may have been changed between the looks of both processes at them, too. */
+/* Logs that a call is refused. That needn't be an attack: the files may have changed after one process has read them. */
 static int refuse(const struct warden_call *call)
 {
 	log_warning("the serving process asks for what no settings need (%u); if they have just been "

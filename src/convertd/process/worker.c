@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * worker.c - a thread with an event loop and sessions of its own
+ * worker.c - threads, each with an event loop and sessions of its own
  *
- * Orders: there is one at a time, and whoever gives it waits until all have carried it out. So an
- * order is no more than a function and its argument, on the stack of the one that waits, and what
- * both sides see of each other is put in order by an eventfd to the workers and a semaphore back.
- * The same eventfd asks a worker whether its loop still turns, which nobody waits for.
- * libevent's bases have no locks: nothing but its own thread may touch one while the thread runs.
+ * The problem: the main thread has to change what all workers use (settings, listeners), but sessions and libevent's
+ * bases have no locks: only its own thread may touch a base while the thread runs. So the main thread gives orders.
+ *
+ * There is one order at a time, and the main thread waits until all workers have carried it out. So an
+ * order is just a function and its argument, which may be on the stack of the main thread. An eventfd wakes up each
+ * worker, and a semaphore tells the main thread that one is done; these also order the memory accesses of both sides.
+ *
+ * The same eventfd asks a worker whether its loop still turns (workers_turn()), which the main thread doesn't wait for.
  */
 #include "config.h"
 
@@ -37,12 +40,12 @@ struct worker {
 	struct worker_context context;
 	struct session_pool pool;
 	bool pool_ready;
-	int orders_fd; /* an eventfd: there is an order, or it is asked whether it turns */
+	int orders_fd; /* an eventfd that wakes up the loop for an order, or for workers_turn() */
 	struct event *orders;
-	atomic_bool ordered; /* there is an order that it hasn't carried out */
-	atomic_bool asked;   /* workers_turn() has asked, and its loop hasn't turned since */
+	atomic_bool ordered; /* there is an order that this worker hasn't carried out */
+	atomic_bool asked;   /* workers_turn() has asked, and the loop hasn't turned since */
 	pthread_t thread;
-	bool running;
+	bool running; /* the thread was started */
 };
 
 struct workers {
@@ -141,7 +144,7 @@ static struct event_base *make_base(void)
 	return base;
 }
 
-/* Makes all of a worker but its thread. Returns false after saying why on the log. */
+/* Makes everything of a worker except its thread. Returns false after logging why. */
 static bool worker_init(struct worker *worker, struct session_shared *shared)
 {
 	int error;
@@ -174,14 +177,14 @@ static void *worker_main(void *arg)
 	struct worker *worker = arg;
 	char name[NAME_MAX_LEN];
 
-	/* A thread sets its own name: that of another one is a file in /proc, which the sandbox keeps from being written. */
+	/* The name of another thread is set through a file in /proc, which the sandbox forbids to write; so each sets its own. */
 	snprintf(name, sizeof(name), "worker-%zu", worker->context.number);
 	pthread_setname_np(pthread_self(), name);
 	event_base_dispatch(worker->context.base);
 	return NULL;
 }
 
-/* Signals are for the main thread: workers begin with all of them blocked. */
+/* Starts the thread with all signals blocked, since the main thread handles them. Returns false after logging why. */
 static bool worker_start(struct worker *worker)
 {
 	sigset_t all, before;
@@ -233,7 +236,7 @@ struct workers *workers_create(size_t count, struct session_shared *shared)
 	return NULL;
 }
 
-/* Frees a worker's sessions; to be called in its thread, or without one. */
+/* Frees a worker's sessions; to be called in its thread, or if it has none. */
 static void worker_fini(struct worker *worker)
 {
 	if (worker->pool_ready)
@@ -250,7 +253,7 @@ static void on_end(const struct worker_context *context, void *arg)
 	event_base_loopbreak(context->base);
 }
 
-/* Ends the threads that were started, which may be fewer than there are workers if workers_create() has failed. */
+/* Ends the threads that were started, which are fewer than the workers if workers_create() has failed. */
 static void end_threads(struct workers *workers)
 {
 	size_t made = workers->count, running = 0;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * worker.h - a thread with an event loop and sessions of its own
+ * worker.h - threads, each with an event loop and sessions of its own
  *
- * Workers touch nothing of each other, and the supervising thread nothing of theirs: it has them
- * carry out orders.
+ * Workers don't touch each other's sessions, and the main thread touches none: it has the workers carry out orders.
  */
 #ifndef CONVERTD_WORKER_H
 #define CONVERTD_WORKER_H
@@ -14,7 +13,7 @@
 
 struct workers;
 
-/* Of one worker, for orders: used by its own thread alone. */
+/* What an order gets of the worker that carries it out. Only the worker's own thread may use it while that runs. */
 struct worker_context {
 	size_t number; /* from 0 */
 	struct event_base *base;
@@ -22,38 +21,38 @@ struct worker_context {
 };
 
 /*
- * workers_create() - @count threads that wait for orders
- * @shared: must outlive them; its list of pools is theirs
- * Signals are left to the calling thread. Returns NULL after saying why on the log.
+ * workers_create() - start @count threads that wait for orders
+ * @shared: must outlive them; its list of pools is set, and stays the workers'
+ * Signals are left to the calling thread. Returns NULL after logging why.
  */
 struct workers *workers_create(size_t count, struct session_shared *shared);
 
-/* Ends all sessions and the threads. No client may be accepted any more. NULL is fine. */
+/* Ends all sessions and the threads. All acceptors must have been destroyed. NULL is fine. */
 void workers_destroy(struct workers *workers);
 
+/* Returns the number of workers. */
 size_t workers_count(const struct workers *workers);
 
-/* What a worker has, for what is prepared while it can't run yet: see acceptor_create(). */
+/* Returns the context of a worker, for things that are prepared for it before it is to use them: see acceptor_create(). */
 const struct worker_context *workers_context(const struct workers *workers, size_t number);
 
 /*
  * workers_order() - have each worker call @order with @arg, between two rounds of its loop
- * All of them at the same time; returns when the last one has. From one thread only, not a worker.
+ * All workers do so at the same time; the function returns when the last one is done. To be called by the main thread only.
  */
 void workers_order(struct workers *workers,
 		   void (*order)(const struct worker_context *worker, void *arg), void *arg);
 
 /*
- * workers_turn() - has the loop of each worker turned since the call before?
- * It asks them to show it by the next call. From the thread that gives orders. Returns the number of
- * a worker that has not, or workers_count().
+ * workers_turn() - tell whether the loop of each worker has turned since the call before, and ask for the next one
+ * To be called by the main thread only. Returns the number of a worker whose loop has not, or workers_count().
  */
 size_t workers_turn(struct workers *workers);
 
-/* Descriptors of each worker, sessions and listeners aside. */
+/* The most descriptors of a worker, besides those of sessions and listeners. */
 #define WORKER_FILES 18
 
-/* One worker for each CPU that this process may run on, SETTINGS_WORKERS_MAX at most. */
+/* Returns the default number of workers: the number of CPUs that this process may run on, SETTINGS_WORKERS_MAX at most. */
 size_t workers_default(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* fallback.h - bytes that are missing on an MPTCP socket which fell back to TCP */
+/* fallback.h - detects bytes that the kernel has lost on an MPTCP socket which fell back to TCP */
 #ifndef CONVERTD_FALLBACK_H
 #define CONVERTD_FALLBACK_H
 
@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 /*
- * fallback_lost_bytes() - have bytes of a stream vanished in the kernel?
+ * fallback_lost_bytes() - tell whether bytes of a stream have vanished in the kernel
  * @fd: an MPTCP socket
- * @received: bytes that were read from it so far, SYN data included
- * False wherever that can't be told, as while more is there to be read.
+ * @received: the number of bytes that were read from it so far, SYN data included
+ * Returns false wherever that can't be told, as while there is more to be read. errno is preserved.
  */
 bool fallback_lost_bytes(int fd, uint64_t received);
 

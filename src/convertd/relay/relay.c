@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay.c - carry two byte streams between two sockets; knows no protocol
+ * relay.c - carries two byte streams between two sockets; knows no protocol
  *
  * A relay is two flows that share nothing but their sockets. A flow reads into the scratch
  * buffer that all relays share and writes from there at once; only what the other side did not
@@ -13,27 +13,26 @@
  *
  * Much that comes by plain TCP is not copied at all but spliced, through a pipe that all relays
  * share as they do the buffer: what the other side did not take stays in the pipe, which is the
- * flow's own until that is written. There are only so many pipes; without one, bytes are copied. In
- * bulk that takes a third of the CPU time (bench: ways); little is copied faster.
+ * flow's own until that is written. The number of pipes is limited; without one, bytes are copied. For
+ * bulk data, splicing takes a third of the CPU time (bench: ways); small amounts are copied faster.
  *
- * Urgent data (MSG_OOB) of plain TCP stays in the stream. That it is urgent isn't told to the other
- * side: Multipath TCP has no urgent data.
+ * Urgent data (MSG_OOB) of plain TCP stays in the stream as ordinary bytes: Multipath TCP has no urgent data.
  *
- * Ends: end of file travels in order, behind the bytes (half-close is kept). So does a failure: a
- * server may well answer and then reset because of what it didn't want to read, and its answer is
- * still in our socket when writing to that says ECONNRESET. Therefore a failed socket is read
- * to its end, nothing is written to it any more, and then the relay says that it is lost. What
- * becomes of the other socket is the caller's affair.
+ * Ends: the end of a stream is passed on in order, behind its bytes (half-close is kept). So is a failure: a
+ * server may answer and then reset the connection since it doesn't want to read the rest, and its answer is
+ * still in our socket when a write to that fails with ECONNRESET. Therefore a failed socket is read
+ * to its end, nothing is written to it any more, and then the relay reports it as lost. The caller decides
+ * what becomes of the other socket.
  *
- * Segments: what was prepended goes out with the first bytes if they are there, and else alone.
+ * Segments: prepended bytes go out with the first bytes of the stream if those are there, and alone otherwise.
  * Where the end of the stream is known to be there, it is read before the last bytes are written,
- * which then go out in one segment with the FIN (MSG_MORE; on MPTCP, FINs are the kernel's own
- * affair). A short count doesn't spare the read that says EAGAIN: a reset that has come with the
+ * which then go out in one segment with the FIN (MSG_MORE; on MPTCP, the kernel alone decides about
+ * FINs). After a short read another one follows until EAGAIN: a reset that has come with the
  * bytes raises no other edge, and libevent doesn't tell EPOLLERR from input and output. The FIN
- * of the second direction is close()'s, which comes next anyway.
+ * of the second direction is sent by close(), which comes next anyway.
  *
- * A cap: a side to which little may go, for now, takes what fits, in its order, and no FIN. What doesn't fit
- * isn't read either: it stays in the socket it comes from, so a cap costs no memory.
+ * A cap (relay_cap()): while a client's address is not proved, a limited number of bytes is written to it, in order, and
+ * no FIN. Bytes beyond the limit aren't read either: they stay in the socket they come from, so a cap costs no memory.
  *
  * Fairness: a flow moves RELAY_BUDGET bytes in one run. As events are edge-triggered, the
  * caller has to run it again after RELAY_AGAIN without an event.
@@ -49,13 +48,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Bytes that one flow may read in one run. */
+/* The number of bytes that one flow may read in one run. */
 #define RELAY_BUDGET (1024 * 1024)
 
 /* The least that a read asks for, in bytes. */
 #define RELAY_CHUNK_MIN (16 * 1024)
 
-/* A read of so many bytes is bulk. */
+/* After a read of at least this many bytes, the next one is spliced. */
 #define RELAY_BULK_MIN (32 * 1024)
 
 void relay_init(struct relay *relay, struct relay_pipes *pipes)
@@ -93,7 +92,7 @@ void relay_uncap(struct relay *relay, enum relay_end end)
 	relay->side[end].capped = false;
 }
 
-/* Bytes that may be written to it at once; SIZE_MAX: as many as it takes. */
+/* Returns the number of bytes that one write may have; SIZE_MAX: no limit. */
 static size_t side_room(const struct relay_side *to)
 {
 	size_t room;
@@ -141,13 +140,13 @@ int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data,
 	return 0;
 }
 
-/* Returns bytes written (0 or more), or -errno; a full socket is not an error. */
+/* Writes to @to as much as it takes. Returns the bytes written, 0 if the socket is full, or -errno. */
 static ssize_t side_write(struct relay_side *to, struct relay_flow *flow, const uint8_t *data,
 			  size_t len)
 {
 	ssize_t n;
 
-	/* The FIN is sent as soon as all is written: it takes these bytes along. */
+	/* shutdown() follows as soon as all is written: MSG_MORE lets the bytes go out in the segment of the FIN. */
 	bool fin_follows = flow->eof && to->tcp && !to->capped;
 	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (fin_follows ? MSG_MORE : 0);
 	size_t room = side_room(to), most = len < room ? len : room;
@@ -166,13 +165,13 @@ static ssize_t side_write(struct relay_side *to, struct relay_flow *flow, const 
 	flow->bytes += (size_t)n;
 	if (to->capped && n)
 		to->allowance -= (uint32_t)n + to->overhead;
-	/* A short write means full: only the next edge can say otherwise. */
+	/* A short write means that the socket is full, until the next edge says otherwise. */
 	if ((size_t)n < len)
 		to->writable = false;
 	return n;
 }
 
-/* As relay_flush(), for what is in the flow's pipe. */
+/* Does what relay_flush() does for the bytes in the flow's pipe, and gives the empty pipe back. */
 static int flush_pipe(struct relay *relay, struct relay_flow *flow, struct relay_side *to)
 {
 	while (flow->pipe && relay_pipe_len(flow->pipe)) {
@@ -214,7 +213,7 @@ int relay_flush(struct relay *relay, enum relay_end from)
 	return flush_pipe(relay, flow, to);
 }
 
-/* Reads fit what the receiver takes at once: see above. */
+/* Adapts the size of the next read to what the receiver takes at once: see above. */
 static void flow_adapt_chunk(struct relay_flow *flow, size_t read, size_t written)
 {
 	if (written < read)
@@ -234,14 +233,17 @@ static enum relay_result lost(enum relay_end end)
 	return end == RELAY_UPSTREAM ? RELAY_UPSTREAM_LOST : RELAY_DOWNSTREAM_LOST;
 }
 
-/* Nothing can be written to it any more; what it has sent is still to be read. */
+/* Notes that writing to @end has failed; the bytes that its peer has sent are still to be read. */
 static enum relay_result side_fail(struct relay *relay, enum relay_end end)
 {
 	relay->side[end].failed = relay->side[end].readable = true;
 	return lost(end);
 }
 
-/* The stream has ended. If an event has said so already, nothing is left to read; an error would raise another event. */
+/*
+ * Notes the end of the source's stream. If an event has reported it already, nothing is left to read, since an error
+ * would raise another event.
+ */
 static void flow_end(struct relay_flow *flow, struct relay_side *source)
 {
 	flow->eof = true;
@@ -259,8 +261,8 @@ bool relay_side_is_garbled(struct relay_side *side, size_t got)
 }
 
 /*
- * Reads into @scratch up to @most bytes, in a second call the end that is known to be behind them.
- * Returns bytes, 0 at the end of the stream, or -1 with errno.
+ * Reads up to @most bytes into @scratch; if an event has reported the stream's end, a second recv() reads that too.
+ * Returns bytes, 0 at the end of the stream, or -1 with errno: EBADMSG if the kernel has lost bytes.
  */
 static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uint8_t *scratch,
 			 size_t most)
@@ -282,7 +284,7 @@ static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uin
 	return got;
 }
 
-/* What a read that gave no bytes means. */
+/* Handles a read that returned no bytes: @got is 0 at the end of the stream, or -1 with errno. */
 static enum relay_result read_nothing(struct relay *relay, enum relay_end from, ssize_t got)
 {
 	struct relay_side *source = &relay->side[from];
@@ -301,7 +303,7 @@ static enum relay_result read_nothing(struct relay *relay, enum relay_end from, 
 	return RELAY_WAIT;
 }
 
-/* What was prepended goes out in one segment with the first bytes, and the end, that are there. */
+/* Reads the first bytes of the stream, and its end, behind the prepended ones, so that all go out in one segment. */
 static void flow_join(struct relay *relay, enum relay_end from, uint8_t *scratch)
 {
 	struct relay_flow *flow = &relay->flow[from];
@@ -327,8 +329,8 @@ static void flow_account(struct relay_flow *flow, size_t got, size_t *budget)
 }
 
 /*
- * One read and the write of what it gave. RELAY_DONE: the source has ended; RELAY_AGAIN: go on;
- * *budget is what is left of the run.
+ * Reads once, and writes the bytes to the other side. @budget: the bytes that may still be read in this run.
+ * Returns RELAY_AGAIN to go on, RELAY_WAIT if there is nothing to read, or which socket is lost.
  */
 static enum relay_result flow_step(struct relay *relay, enum relay_end from, uint8_t *scratch,
 				   size_t *budget)
@@ -355,8 +357,9 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 }
 
 /*
- * As flow_step(), through the flow's pipe, which is empty. In front of urgent data, splice() says
- * that there is nothing, or the end of the stream: recv() knows. An error it tells only once.
+ * Does what flow_step() does through the flow's pipe, which is empty. In front of urgent data, splice() reports
+ * EAGAIN or the end of the stream wrongly, so these are left to recv(). Other errors are handled here, since the
+ * kernel reports them only once.
  */
 static enum relay_result flow_splice(struct relay *relay, enum relay_end from, uint8_t *scratch,
 				     size_t *budget)
@@ -384,6 +387,7 @@ static enum relay_result flow_splice(struct relay *relay, enum relay_end from, u
 	return RELAY_AGAIN;
 }
 
+/* Asks the socket for its error. */
 static void side_ask(struct relay_side *side)
 {
 	int error = 0;
@@ -395,8 +399,8 @@ static void side_ask(struct relay_side *side)
 }
 
 /*
- * Has a socket failed whose end of file was read already? An event may be about that, and reading
- * would say end of file again.
+ * Tells whether a socket has failed after the end of its stream was read. Only SO_ERROR shows what an event was about
+ * then: a read would report the end of the stream again.
  */
 static bool side_has_failed(struct relay_side *side)
 {
@@ -407,8 +411,8 @@ static bool side_has_failed(struct relay_side *side)
 }
 
 /*
- * Has a socket failed that can't be read, as the other one doesn't take what came before? No other
- * event would tell: without this, a peer that is gone would be waited for as long as the other likes.
+ * Finds a failed socket that isn't read at present, since the other one doesn't take the bytes that came before. No other
+ * event would tell: the relay of a peer that is gone would stay until the other peer reads on.
  */
 static void side_look(struct relay_side *side)
 {
@@ -441,7 +445,7 @@ static enum relay_result flow_run(struct relay *relay, enum relay_end from, uint
 		if (flow->eof && to->capped)
 			return RELAY_WAIT;
 		if (flow->eof) {
-			/* The last FIN is close()'s: it comes next, when both flows have ended. */
+			/* When both flows have ended, close() comes next and sends the last FIN. */
 			if (!relay->flow[!from].shut && shutdown(to->fd, SHUT_WR) < 0)
 				return side_fail(relay, !from);
 			flow->shut = true;
@@ -468,7 +472,7 @@ enum relay_result relay_run(struct relay *relay, uint8_t *scratch)
 	down = flow_run(relay, RELAY_DOWNSTREAM, scratch);
 	side_look(&relay->side[RELAY_UPSTREAM]);
 	side_look(&relay->side[RELAY_DOWNSTREAM]);
-	/* Only the flow from a failed socket goes on: until that is read to its end. */
+	/* Only the flow from a failed socket goes on, until that socket is read to its end. */
 	for (int end = 0; end < RELAY_ENDS; end++)
 		if (relay->side[end].failed)
 			return flow_run(relay, (enum relay_end)end, scratch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* relay.h - carry two byte streams between two sockets; knows no protocol */
+/* relay.h - carries two byte streams between two sockets; knows no protocol */
 #ifndef CONVERTD_RELAY_H
 #define CONVERTD_RELAY_H
 
@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the scratch buffer that all relays of an event loop share. */
+/* The size in bytes of the scratch buffer that all relays of an event loop share. */
 #define RELAY_SCRATCH_SIZE (256 * 1024)
 
-/* The two sockets; a flow bears the name of the one that its bytes come from. */
+/* The two sockets. A flow (direction) has the name of the socket that its bytes come from. */
 enum relay_end {
 	RELAY_UPSTREAM,   /* the client's socket */
 	RELAY_DOWNSTREAM, /* the server's socket */
@@ -20,103 +20,104 @@ enum relay_end {
 };
 
 /*
- * A socket, and what edge-triggered events have said about it. A flag is set by an event, and
- * readable and writable are cleared by the EAGAIN that disproves it.
+ * A socket, and what edge-triggered events have said about it. An event sets readable and writable, and the EAGAIN
+ * that disproves one of them clears it.
  */
 struct relay_side {
-	int fd; /* non-blocking; -1: none yet; owned by whoever owns the relay */
+	int fd; /* non-blocking; -1: none yet; it belongs to the owner of the relay */
 	bool readable;
 	bool writable;
-	bool ended;  /* the last event said: the peer's FIN is there, and no error */
-	bool news;   /* an event has come since the socket was last asked for an error */
-	bool tcp;    /* plain TCP: see relay.c */
-	bool garbled; /* the kernel has lost bytes of it: see fallback.c; it has failed then */
-	bool failed; /* an error was read or met in writing: see relay.c */
-	bool capped; /* no more may be written to it than these bytes on the wire: see relay_cap() */
+	bool ended;  /* the last event has reported the peer's FIN (EPOLLRDHUP) and no error */
+	bool news;   /* an event has come since the socket was last asked for its error (SO_ERROR) */
+	bool tcp;    /* it is plain TCP: see "Much that comes by plain TCP" in relay.c */
+	bool garbled; /* the kernel has lost bytes of its stream (fallback.c); failed is set as well */
+	bool failed; /* a read or write has failed: see "Ends" in relay.c */
+	bool capped; /* relay_cap() is in force, with the following values */
 	uint16_t overhead, segment;
 	uint32_t allowance;
-	uint64_t received; /* bytes read from it, unless it is plain TCP */
+	uint64_t received; /* the number of bytes read from it; not counted for plain TCP */
 };
 
 /*
- * relay_side_is_garbled() - after a read of @got bytes (0: the end): has the kernel lost bytes in front of them?
- * Then what was read must not be handed on. See fallback.c.
+ * relay_side_is_garbled() - tell whether the kernel has lost bytes in front of those just read (fallback.c)
+ * @got: the number of bytes that a read has just returned; 0: the end of the stream. It is added to @side->received.
+ * If it returns true, the bytes that were read must not be handed on.
  */
 bool relay_side_is_garbled(struct relay_side *side, size_t got);
 
-/* A direction, named by where its bytes come from. */
+/* A direction, named after the socket that its bytes come from. */
 struct relay_flow {
-	uint8_t *pending;     /* read but not yet written; NULL while there is nothing */
-	uint32_t pending_len; /* bytes of the buffer */
-	uint32_t pending_off; /* of them written already */
-	uint32_t chunk;       /* bytes that the next read asks for */
-	bool bulk;            /* the last read gave much */
-	bool eof;             /* the source has said its last */
-	bool shut;            /* and the other side was told */
-	struct relay_pipe *pipe; /* has what was read but not yet written, behind @pending; or NULL */
-	uint64_t bytes;          /* written to the other side */
+	uint8_t *pending;     /* a malloc()ed buffer of bytes that were read but not written; NULL: none */
+	uint32_t pending_len; /* the number of bytes in the buffer */
+	uint32_t pending_off; /* the number of them that are written already */
+	uint32_t chunk;       /* the number of bytes that the next read asks for */
+	bool bulk;            /* the last read returned RELAY_BULK_MIN bytes or more */
+	bool eof;             /* the end of the source's stream was read */
+	bool shut;            /* the end was passed on to the other side */
+	struct relay_pipe *pipe; /* holds bytes that were read but not written, which follow @pending; or NULL */
+	uint64_t bytes;          /* the number of bytes written to the other side */
 };
 
 struct relay {
 	struct relay_side side[RELAY_ENDS];
 	struct relay_flow flow[RELAY_ENDS];
-	struct relay_pipes *pipes; /* NULL: all is copied */
+	struct relay_pipes *pipes; /* the pipes of the event loop; NULL: all bytes are copied */
 };
 
 enum relay_result {
-	RELAY_WAIT,            /* nothing to do before the next event */
-	RELAY_AGAIN,           /* its share of this round is used up: call again, others first */
-	RELAY_DONE,            /* both directions have ended in order; close() is the last FIN */
-	RELAY_UPSTREAM_LOST,   /* the upstream socket failed (reset, time-out ...), and all that */
-			       /* it had sent was written to the other */
-	RELAY_DOWNSTREAM_LOST, /* likewise the downstream socket */
+	RELAY_WAIT,            /* there is nothing to do before the next event */
+	RELAY_AGAIN,           /* the budget of this round is used up: call again after other relays */
+	RELAY_DONE,            /* both directions have ended in order; close() sends the last FIN */
+	RELAY_UPSTREAM_LOST,   /* the upstream socket failed (reset, time-out ...), and all bytes */
+			       /* that it had sent were written to the other */
+	RELAY_DOWNSTREAM_LOST, /* the downstream socket failed, likewise */
 };
 
-/* @pipes: of the event loop, or NULL */
+/* Prepares a relay without sockets. @pipes: the pipes of the event loop, or NULL to copy all bytes */
 void relay_init(struct relay *relay, struct relay_pipes *pipes);
 
 /*
- * relay_set_tcp() - @end's socket, which is there, is plain TCP
- * Much that it has may be spliced. It gets SO_OOBINLINE: urgent data is like any other.
+ * relay_set_tcp() - tell the relay that the socket of @end, which is set already, is plain TCP
+ * Bulk data from it is spliced from now on. It gets SO_OOBINLINE, so that urgent data stays in the stream.
  */
 void relay_set_tcp(struct relay *relay, enum relay_end end);
 
 /*
- * relay_cap() - from now on little may be written to @end's socket, and no FIN
- * @allowance: bytes on the wire; what doesn't fit stays where it comes from
- * @overhead: bytes of them that each write costs besides its own, for headers
- * @segment: bytes of one write at most, so that it is one segment
+ * relay_cap() - limit what is written to the socket of @end from now on, and keep its FIN back
+ * @allowance: the limit in bytes on the wire; bytes beyond it stay in the socket that they come from
+ * @overhead: bytes on the wire that each write costs for headers
+ * @segment: the most bytes of one write, so that it becomes one segment
  */
 void relay_cap(struct relay *relay, enum relay_end end, uint32_t allowance, uint16_t overhead,
 	       uint16_t segment);
 
-/* No limit any more. The caller runs the relay again. */
+/* Lifts the limit of relay_cap(). The caller runs the relay again. */
 void relay_uncap(struct relay *relay, enum relay_end end);
 
-/* Is there anything that was read and not written yet? */
+/* Tells whether there are bytes in the direction from @from that were read (or prepended) and not written yet. */
 bool relay_has_pending(const struct relay *relay, enum relay_end from);
 
-/* Has a socket failed? After RELAY_WAIT, the other one's peer doesn't take what came before. */
+/* Tells whether a socket has failed. If so after RELAY_WAIT, the other peer hasn't yet taken what came before that. */
 bool relay_has_failed(const struct relay *relay);
 
-/* Frees what is pending. Sockets are left alone. */
+/* Frees pending bytes and pipes. Sockets stay open. */
 void relay_fini(struct relay *relay);
 
 /*
- * relay_prepend() - bytes that go to the other side before all that @from's socket has
- * They stand behind bytes prepended earlier. Returns 0 or -ENOMEM.
+ * relay_prepend() - add bytes that go to the other side before any that are read from the socket of @from
+ * They are copied, and follow bytes prepended earlier. Returns 0 or -ENOMEM.
  */
 int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data, size_t len);
 
 /*
- * relay_flush() - write what is pending in the direction from @from
- * Returns 0 with nothing left, -EAGAIN with something left, or -errno of the write.
+ * relay_flush() - write the pending bytes of the direction from @from
+ * Returns 0 if none is left, -EAGAIN if some are left, or -errno of the write.
  */
 int relay_flush(struct relay *relay, enum relay_end from);
 
 /*
  * relay_run() - move bytes both ways, as far as both sockets are ready
- * @scratch: RELAY_SCRATCH_SIZE bytes, free for use by others after the call
+ * @scratch: a buffer of RELAY_SCRATCH_SIZE bytes, which holds nothing between calls
  */
 enum relay_result relay_run(struct relay *relay, uint8_t *scratch);
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay_memory.c - what a relay holds of the kernel's memory, and whether that moves
+ * relay_memory.c - measures the kernel memory that a relay holds, and how long its bytes haven't moved
+ *
+ * The problem: a peer that doesn't read makes the kernel hold megabytes for it, and there is a limit for all relays
+ * together (--max-memory). When it is reached, the relays that hold the most for the longest are ended.
  *
  * A relay reads no more than the other side takes, so what a peer doesn't take is in its socket's send buffer and,
- * when that is full, in the other socket's receive buffer. The kernel tells both with all that it spends on
- * them (SO_MEMINFO, Linux 4.12), of Multipath TCP sockets as well: what is in subflows is accounted to
- * the connection's own socket, but for small change.
+ * when that is full, in the other socket's receive buffer. The kernel tells the sizes of both with its overhead
+ * (SO_MEMINFO, Linux 4.12), for Multipath TCP sockets as well: nearly all memory of subflows is accounted to
+ * the connection's own socket.
  *
- * Does it move? Peers aren't asked for one byte but for a fair part of what they have the kernel hold:
- * one that has taken a 64th of it since it was looked at has moved. Of one that has taken less, the time since then counts
- * less by as much. So who reads 5 MB in five minutes is never seen to stand still for more than two seconds, and
- * who reads a byte now and then stands still.
+ * A peer moves if it takes a fair part of what the kernel holds, since one byte now and then would be easy to feign:
+ * MOVED_PART of it since it was last seen to move. If it has taken less, a proportional part of the time since then is
+ * forgiven. So a peer that reads 5 MB in five minutes is never seen to stand still for more than two seconds, and
+ * one that reads a byte now and then stands still.
  */
 #include "config.h"
 
@@ -28,7 +31,7 @@
 #define SO_MEMINFO 55
 #endif
 
-/* What a peer has to take of all that is held, to have moved: one in so many bytes. */
+/* To have moved, a peer has to take one in this many bytes of all that the relay holds. */
 #define MOVED_PART 64
 
 bool relay_memory_may_grow(const struct relay *relay)
@@ -45,7 +48,7 @@ bool relay_memory_may_grow(const struct relay *relay)
 	return false;
 }
 
-/* The bytes of memory that a socket's buffers take. */
+/* Returns the bytes of memory that a socket's buffers take, or 0 without a socket. */
 static uint64_t socket_memory(int fd)
 {
 	uint32_t info[SK_MEMINFO_VARS] = { 0 };
@@ -61,7 +64,7 @@ static uint64_t own_memory(const struct relay_flow *flow)
 	return flow->pending_len + (flow->pipe ? relay_pipe_len(flow->pipe) : 0);
 }
 
-/* For how long, in milliseconds, the peer at @end hasn't moved. */
+/* Returns for how long, in milliseconds, the peer at @end hasn't moved. */
 static uint64_t look_at_end(struct relay_memory *memory, const struct relay *relay, enum relay_end end,
 			    uint64_t now_ms)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay_pipe.c - pipes through which bytes go from socket to socket without being copied
+ * relay_pipe.c - moves bytes from socket to socket through pipes, without copying them
  *
  * splice() moves references to the pages of received segments into a pipe, and from there into
- * another socket. It raises SIGPIPE where send() has MSG_NOSIGNAL: the process must ignore that.
+ * another socket. splice() has no MSG_NOSIGNAL, so the process must ignore SIGPIPE.
+ *
+ * A pipe that is given back empty becomes the spare one. One that still has bytes is closed, and a new spare is made.
  */
 #include "config.h"
 
@@ -39,7 +41,7 @@ static struct relay_pipe *pipe_create(struct relay_pipes *pipes)
 	pipe->in = fds[1];
 	pipe->len = 0;
 	pipes->count++;
-	/* A user who has many large pipes is denied more of them: then a small one isn't worth it. */
+	/* The kernel denies large pipes to a user who has many (fs.pipe-user-pages-soft), and a small one isn't worth it. */
 	if (fcntl(pipe->in, F_SETPIPE_SZ, RELAY_PIPE_SIZE) >= RELAY_PIPE_SIZE)
 		return pipe;
 	pipe_destroy(pipes, pipe);

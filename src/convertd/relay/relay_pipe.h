@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* relay_pipe.h - pipes through which bytes go from socket to socket without being copied */
+/* relay_pipe.h - moves bytes from socket to socket through pipes, without copying them */
 #ifndef CONVERTD_RELAY_PIPE_H
 #define CONVERTD_RELAY_PIPE_H
 
@@ -8,29 +8,29 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Bytes that a pipe takes; Linux lets anybody have this much (fs.pipe-max-size). */
+/* The capacity of a pipe in bytes; Linux lets any user have this much (fs.pipe-max-size). */
 #define RELAY_PIPE_SIZE (256 * 1024)
 
 struct relay_pipe;
 
-/* Of one event loop. One that isn't in use is kept at hand, others are closed. */
+/* The pipes of one event loop. Of those that aren't in use one is kept as a spare, and the others are closed. */
 struct relay_pipes {
 	struct relay_pipe *spare;
-	size_t count; /* those there are */
-	size_t max;   /* those there may be, two descriptors each; 0: none */
-	_Atomic uint64_t *in_use; /* where those in use are counted, for others to read; or NULL */
+	size_t count; /* the number of open pipes, the spare included */
+	size_t max;   /* the number of pipes that may be in use, of two descriptors each; 0: none */
+	_Atomic uint64_t *in_use; /* a metric that counts the pipes in use; or NULL */
 };
 
-/* Makes one, to have it at hand. Without pipes (no descriptors, no memory) bytes are copied. */
+/* Makes the spare pipe. If that fails (no descriptors, no memory) bytes are copied. The caller sets @max and @in_use then. */
 void relay_pipes_init(struct relay_pipes *pipes);
 
-/* All that are in use must have been given back. */
+/* Closes the spare pipe. All others must have been given back. */
 void relay_pipes_fini(struct relay_pipes *pipes);
 
-/* An empty pipe; NULL if there may be no more, or can't. */
+/* Returns an empty pipe, or NULL if @max are in use or none can be made. */
 struct relay_pipe *relay_pipe_get(struct relay_pipes *pipes);
 
-/* Gives it back; bytes that are still in it are lost. NULL is fine. */
+/* Gives a pipe back; bytes that are still in it are lost. NULL is fine. */
 void relay_pipe_put(struct relay_pipes *pipes, struct relay_pipe *pipe);
 
 /*
@@ -39,10 +39,10 @@ void relay_pipe_put(struct relay_pipes *pipes, struct relay_pipe *pipe);
  */
 ssize_t relay_pipe_fill(struct relay_pipe *pipe, int fd, size_t len);
 
-/* relay_pipe_drain() - write what is in it to a socket. Returns as send(), which never blocks. */
+/* relay_pipe_drain() - write the pipe's bytes to a socket, without waiting. Returns bytes, or -1 with errno, as send() does. */
 ssize_t relay_pipe_drain(struct relay_pipe *pipe, int fd);
 
-/* Bytes that are in it. */
+/* Returns the number of bytes in the pipe. */
 size_t relay_pipe_len(const struct relay_pipe *pipe);
 
 #endif

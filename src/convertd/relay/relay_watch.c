@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * relay_watch.c - does anything still move on a relay?
+ * relay_watch.c - finds relays on which nothing moves any more
  *
- * Nothing is noted while bytes are carried: the counters that there are anyhow are compared with
- * those of the last look. A peer that doesn't read is known by what it acknowledges: the bytes
- * written to its socket less those that the kernel still has. Its window may be closed for as
- * long as it likes, and the kernel asks for ever; TCP_USER_TIMEOUT would end that, but MPTCP
- * sockets don't have it.
+ * The problem: a peer may keep its window closed for as long as it likes, and the kernel probes it for ever.
+ * TCP_USER_TIMEOUT would end that, but MPTCP sockets don't have it. So a timer of the caller looks at each relay now
+ * and then.
+ *
+ * Carrying bytes costs nothing more for that: the relay's counters are compared with those of the last look. A peer that
+ * doesn't read is known by what it acknowledges: the bytes written to its socket less those that the kernel still has.
  */
 #include "config.h"
 
@@ -35,7 +36,7 @@ bool relay_watch_waits(const struct relay *relay, enum relay_end end, uint64_t *
 	return *taken < flow->bytes || relay_has_pending(relay, !end);
 }
 
-/* Looks at what is to go to one peer. */
+/* Looks at the bytes that are to go to the peer at @end. */
 static void look_at_end(struct relay_watch *watch, const struct relay *relay, enum relay_end end,
 			uint64_t now_ms)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* relay_watch.h - does anything still move on a relay? */
+/* relay_watch.h - finds relays on which nothing moves any more */
 #ifndef CONVERTD_RELAY_WATCH_H
 #define CONVERTD_RELAY_WATCH_H
 
@@ -7,45 +7,47 @@
 
 #include <stdint.h>
 
-/* Which of its limits a relay has passed. */
+/* The limit that a relay has passed. */
 enum relay_watch_verdict {
 	RELAY_WATCH_NONE,
 	RELAY_WATCH_CLIENT_STALLED, /* the peer at RELAY_UPSTREAM takes nothing */
 	RELAY_WATCH_SERVER_STALLED, /* the peer at RELAY_DOWNSTREAM takes nothing */
-	RELAY_WATCH_HALF_CLOSED,
-	RELAY_WATCH_IDLE,
+	RELAY_WATCH_HALF_CLOSED,    /* one direction has ended, and nothing moves in the other */
+	RELAY_WATCH_IDLE,           /* nothing moves */
 	RELAY_WATCH_COUNT
 };
 
-/* Milliseconds, 0: no limit. */
+/* Limits in milliseconds; 0: no limit. */
 struct relay_watch_settings {
-	uint64_t stall_ms;      /* a peer has had something to take and takes nothing */
-	uint64_t half_close_ms; /* one direction has ended, and nothing moves in the other */
-	uint64_t idle_ms;       /* nothing moves */
+	uint64_t stall_ms;      /* for how long a peer may take nothing of what there is for it */
+	uint64_t half_close_ms; /* for how long nothing may move after one direction has ended */
+	uint64_t idle_ms;       /* for how long nothing may move */
 };
 
-/* What was seen when it was looked at last. */
+/* What was seen at the last look. */
 struct relay_watch {
-	uint64_t moved_ms;            /* when bytes were seen to have moved */
-	uint64_t bytes;               /* of both directions, until then */
-	uint64_t took_ms[RELAY_ENDS]; /* when a peer was seen to have taken bytes, or to have */
-				      /* something to take for the first time */
-	uint64_t taken[RELAY_ENDS];   /* bytes that it had acknowledged */
-	bool waits[RELAY_ENDS];       /* there was something for it to take */
+	uint64_t moved_ms;            /* when bytes were last seen to have moved */
+	uint64_t bytes;               /* the number of bytes written, of both directions */
+	uint64_t took_ms[RELAY_ENDS]; /* when a peer was last seen to have taken bytes, or to have had */
+				      /* nothing to take */
+	uint64_t taken[RELAY_ENDS];   /* the bytes that the peer had acknowledged */
+	bool waits[RELAY_ENDS];       /* there was something for the peer to take */
 };
 
 /*
- * relay_watch_waits() - is there anything that the peer at @end hasn't taken?
- * @taken: set to the bytes that it has acknowledged
+ * relay_watch_waits() - tell whether there are bytes that the peer at @end hasn't taken
+ * @taken: set to the number of bytes that it has acknowledged
  */
 bool relay_watch_waits(const struct relay *relay, enum relay_end end, uint64_t *taken);
 
+/* Starts to watch: all limits begin at @now_ms. */
 void relay_watch_start(struct relay_watch *watch, uint64_t now_ms);
 
 /*
- * relay_watch_look() - has one of the limits passed?
- * To be called now and then: what happens in between is taken as having happened at the next look.
- * Returns which, the first of those above that has, or RELAY_WATCH_NONE.
+ * relay_watch_look() - tell whether the relay has passed a limit
+ * To be called now and then: what has happened since the last look counts as happening at this one.
+ * @now_ms: clock_now_ms()
+ * Returns the first limit in the order of the enum that has passed, or RELAY_WATCH_NONE.
  */
 enum relay_watch_verdict relay_watch_look(struct relay_watch *watch, const struct relay *relay,
 					  const struct relay_watch_settings *settings,

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * queue_owner.c - the netfilter queues as the main process has them: it owns them and gives verdicts
+ * queue_owner.c - the netfilter queues in the main process, which owns them and passes verdicts on to the kernel
  *
- * The kernel looks at the rights of whoever sends a netlink message, not at those of whoever receives one.
- * So the serving process has the same sockets and reads the packets by itself (syn_queue.c), but what is to become
- * of them it has to tell us, by a socket for each queue. What a message of netfilter could say besides,
- * another queue, a mark, other packets than SYNs to our listeners, doesn't get through.
+ * The kernel checks the rights of the process that sends a netlink message, not of the one that receives it.
+ * So the serving process has the same sockets and reads the packets by itself (syn_queue.c), but sends its verdicts
+ * to the main process, by a socket for each queue. That process makes the netlink messages, so that an attacker in the
+ * serving process can't use the other things that netfilter's messages could say: another queue, a mark, other
+ * packets than SYNs to our listeners.
  *
- * Whatever goes wrong, packets pass: the rule that fills the queue has "bypass" for one without an
- * owner, and the queue itself has NFQA_CFG_F_FAIL_OPEN for being full. The kernel completes the
- * checksums of packets that are segmented or summed by network cards, since NFQA_CFG_F_GSO isn't
- * asked for.
+ * If anything fails, packets pass: the rule that fills the queue has "bypass" for a queue without an
+ * owner, and the queue itself has NFQA_CFG_F_FAIL_OPEN for when it is full. The kernel completes the
+ * checksums of packets whose segmentation or checksums are left to network cards, since NFQA_CFG_F_GSO isn't
+ * set.
  *
- * Messages are answered within the call that sends them, so that nothing here waits.
+ * A queue is closed when the serving process closes its end of the socket, or with queue_owner_destroy(). The kernel
+ * answers configuration messages within the call that sends them, so no function here waits.
  */
 #include "config.h"
 
@@ -33,23 +35,23 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Numbers of queues that are tried: other converters, or other programs, may have the first ones. */
+/* This many numbers of queues are tried, since other converters or programs may have the first ones. */
 #define NUMBERS_TRIED 64
 
-/* Packets that may wait in the queue besides those that are withheld. */
+/* The number of packets that may wait in the queue besides those that are withheld. */
 #define QUEUE_SPARE 4096
 
 /*
- * What has arrived and isn't read yet, in bytes as the kernel counts, which doubles it: 5,000 SYNs, as
- * many as are judged in a tenth of a second. In a flood of requests each client waits behind so many;
- * those beyond pass at once.
+ * The receive buffer of a queue's socket in bytes; the kernel doubles it. It has room for 5,000 SYNs, as
+ * many as are judged in a tenth of a second. In a flood of requests, each SYN waits behind that many;
+ * further ones pass without being read.
  */
 #define RECEIVE_BUFFER (2 * 1024 * 1024)
 
-/* Bytes of a verdict for the kernel besides the packet: headers and attributes. */
+/* The most bytes of a verdict for the kernel besides the packet: headers and attributes. */
 #define VERDICT_ROOM 128
 
-/* Verdicts go to the kernel together, up to so many bytes and one more. */
+/* Verdicts are collected for the kernel and sent as soon as they have at least this many bytes. */
 #define SEND_AT 32768
 
 struct queue {
@@ -59,7 +61,7 @@ struct queue {
 };
 
 struct queue_owner {
-	uint16_t first;
+	uint16_t first; /* the number of the first queue */
 	size_t count;
 	uint8_t in[WARDEN_VERDICTS_MAX];
 	uint8_t out[SEND_AT + UINT16_MAX + VERDICT_ROOM] __attribute__((aligned(NLMSG_ALIGNTO)));
@@ -81,7 +83,7 @@ static int configure(const struct mnl_socket *netlink, struct nlmsghdr *header)
 	return ((const struct nlmsgerr *)mnl_nlmsg_get_payload(answer))->error;
 }
 
-/* Returns 0 or -errno. */
+/* Becomes the owner of a queue. Returns 0 or -errno: -EBUSY if it has an owner. */
 static int bind_queue(const struct mnl_socket *netlink, uint16_t number)
 {
 	char buf[1024] __attribute__((aligned(NLMSG_ALIGNTO)));
@@ -93,7 +95,7 @@ static int bind_queue(const struct mnl_socket *netlink, uint16_t number)
 	return error == -EEXIST ? -EBUSY : error;
 }
 
-/* Returns 0 or -errno. */
+/* Sets what the queue copies to us, how long it may become, and that packets pass if it is full. Returns 0 or -errno. */
 static int set_up(const struct mnl_socket *netlink, uint16_t number)
 {
 	const uint32_t flags = NFQA_CFG_F_FAIL_OPEN;
@@ -107,7 +109,7 @@ static int set_up(const struct mnl_socket *netlink, uint16_t number)
 	return configure(netlink, header);
 }
 
-/* Has the socket keep bursts of packets, and has packets pass without an error where it overflows. */
+/* Enlarges the socket's buffer for bursts of packets. If it overflows, packets pass, and reading doesn't fail with ENOBUFS. */
 static void size_buffers(const struct mnl_socket *netlink)
 {
 	static const int size = RECEIVE_BUFFER, on = 1;
@@ -122,7 +124,7 @@ static void queue_close(struct queue *queue)
 {
 	if (queue->netlink)
 		mnl_socket_close(queue->netlink);
-	/* This is closed after the queue: whoever waits at the other end knows then that the queue has gone. */
+	/* This is closed after the queue: syn_queue_close() waits at the other end until the queue has gone. */
 	if (queue->verdicts >= 0)
 		close(queue->verdicts);
 	if (queue->other >= 0)
@@ -130,7 +132,7 @@ static void queue_close(struct queue *queue)
 	*queue = (struct queue){ .verdicts = -1, .other = -1 };
 }
 
-/* Returns 0 or -errno with nothing open. */
+/* Opens a queue, and the socket for its verdicts. Returns 0, or -errno with nothing open. */
 static int queue_open(struct queue *queue, uint16_t number)
 {
 	int sockets[2], error;
@@ -153,7 +155,7 @@ static int queue_open(struct queue *queue, uint16_t number)
 	return error;
 }
 
-/* Makes all queues, numbered from @first on. Returns 0, or -errno and makes none, with @failed set. */
+/* Opens all queues, numbered from @first on. Returns 0, or -errno with none open and @failed set to the number that failed. */
 static int open_from(struct queue_owner *owner, unsigned first, unsigned *failed)
 {
 	size_t i = 0;
@@ -171,8 +173,8 @@ static int open_from(struct queue_owner *owner, unsigned first, unsigned *failed
 }
 
 /*
- * EBUSY or, in some versions, EPERM: somebody has that queue. It is EPERM without CAP_NET_ADMIN as
- * well: these are told apart by the numbers that are free.
+ * If a queue has an owner, the kernel fails with EBUSY or, in some versions, EPERM. Without CAP_NET_ADMIN it is EPERM as
+ * well. So further numbers are tried after both: without the right all of them fail.
  */
 int queue_owner_create(struct queue_owner **out, uint16_t from, size_t count)
 {
@@ -196,7 +198,7 @@ int queue_owner_create(struct queue_owner **out, uint16_t from, size_t count)
 		first = failed + 1;
 	}
 	free(owner);
-	/* The last number must not be exceeded. */
+	/* -ERANGE: all numbers up to the last one are taken. */
 	return error == -ERANGE ? -EBUSY : error;
 }
 
@@ -235,7 +237,7 @@ int queue_owner_socket(const struct queue_owner *owner, size_t index)
 	return owner->queue[index].verdicts;
 }
 
-/* Writes a verdict to @at as the kernel reads it. Returns how many bytes that takes. */
+/* Writes a verdict to @at as a netlink message. Returns its length. */
 static size_t write_verdict(uint8_t *at, uint16_t number, const struct warden_verdict *verdict,
 			    const uint8_t *packet)
 {
@@ -247,6 +249,7 @@ static size_t write_verdict(uint8_t *at, uint16_t number, const struct warden_ve
 	return NLMSG_ALIGN(header->nlmsg_len);
 }
 
+/* Tells whether a changed packet is a SYN that the policy allows. */
 static bool may_go_on_as(const struct warden_policy *policy, const uint8_t *packet, size_t len)
 {
 	struct syn_packet syn;
@@ -256,7 +259,10 @@ static bool may_go_on_as(const struct warden_policy *policy, const uint8_t *pack
 					syn.flow.destination_port);
 }
 
-/* Sends verdicts to the kernel. That fails for packets whose device is gone, and their connections with it. */
+/*
+ * Sends the @len bytes of verdicts in @owner->in to the kernel. Errors are ignored: they are about packets whose device is
+ * gone, and the connections with it. Returns false for bytes that aren't verdicts.
+ */
 static bool carry_out(struct queue_owner *owner, size_t index, size_t len,
 		      const struct warden_policy *policy)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* queue_owner.h - the netfilter queues as the main process has them: it owns them and gives verdicts */
+/* queue_owner.h - the netfilter queues in the main process, which owns them and passes verdicts on to the kernel */
 #ifndef CONVERTD_QUEUE_OWNER_H
 #define CONVERTD_QUEUE_OWNER_H
 
@@ -12,7 +12,7 @@
 struct queue_owner;
 
 /*
- * queue_owner_create() - own @count queues with consecutive numbers, the first that are free from @from on
+ * queue_owner_create() - become the owner of @count queues with consecutive numbers, the first free ones from @from on
  * Returns 0 with @out set, or -errno: -EBUSY where none are free, -EPERM without CAP_NET_ADMIN.
  */
 int queue_owner_create(struct queue_owner **out, uint16_t from, size_t count);
@@ -22,22 +22,22 @@ void queue_owner_destroy(struct queue_owner *owner);
 
 size_t queue_owner_count(const struct queue_owner *owner);
 
-/* The number of the first queue. */
+/* Returns the number of the first queue. */
 uint16_t queue_owner_first(const struct queue_owner *owner);
 
-/* The socket that the packets of queue @index come from; it stays the owner's. */
+/* Returns the netlink socket that the packets of queue @index come from, which stays the owner's; -1: the queue is closed. */
 int queue_owner_packets(const struct queue_owner *owner, size_t index);
 
-/* Returns the other end of the socket for the verdicts of queue @index, which is the caller's; -1 if somebody has it already. */
+/* Returns the serving process's end of the socket for verdicts of queue @index, which the caller closes; -1: it was taken before. */
 int queue_owner_take_verdicts(struct queue_owner *owner, size_t index);
 
-/* The socket that is readable when there are verdicts; -1: the other end was closed, and the queue was closed with it. */
+/* Returns the socket that is readable when there are verdicts; -1: the other end was closed, and the queue with it. */
 int queue_owner_socket(const struct queue_owner *owner, size_t index);
 
 /*
- * queue_owner_serve() - carry out the verdicts that have come, or close the queue behind the last
- * A packet that @policy doesn't let go on as it was changed goes on as it came. Returns false for a
- * message that is none of verdicts.
+ * queue_owner_serve() - carry out the verdicts that have come, or close the queue if the other end was closed
+ * A packet that @policy doesn't allow in its changed form goes on as it came. Returns false for a
+ * message that doesn't consist of verdicts.
  */
 bool queue_owner_serve(struct queue_owner *owner, size_t index, const struct warden_policy *policy);
 

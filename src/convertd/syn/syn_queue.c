@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * syn_queue.c - a netfilter queue: packets from the kernel, and what becomes of them
+ * syn_queue.c - a netfilter queue in the serving process: reads packets and gives verdicts on them
  *
- * Packets are read from the kernel's socket. Verdicts take CAP_NET_ADMIN, so they are the main process's
- * (queue_owner.c), which gets them by a socket for each queue. Several go in one message, as each message wakes up both
- * processes.
+ * A nftables rule puts SYNs into the queue, and each waits in the kernel until it gets a verdict. The serving process
+ * reads packets from the kernel's socket itself. Verdicts need CAP_NET_ADMIN, so they are sent to the main process
+ * (queue_owner.c) by a socket for each queue. They are collected until syn_queue_flush(), as each message wakes up both
+ * processes. syn_queue_close() waits until the main process has given up the queue; the kernel drops packets without
+ * a verdict then.
  */
 #include "config.h"
 
@@ -24,10 +26,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* How many packets are read before other events have their turn. */
+/* At most this many packets are read before other events have their turn. */
 #define PACKETS_PER_ROUND 64
 
-/* Room for any packet with the attributes in front of it, in bytes. */
+/* The size in bytes of the largest packet with the attributes in front of it. */
 #define BUFFER_SIZE (0xffff + 4096)
 
 struct syn_queue {
@@ -36,7 +38,7 @@ struct syn_queue {
 	syn_queue_handler *handler;
 	void *arg;
 	size_t verdicts_len;
-	uint8_t verdicts[WARDEN_VERDICTS_MAX]; /* those that the main process hasn't got yet */
+	uint8_t verdicts[WARDEN_VERDICTS_MAX]; /* verdicts that aren't sent to the main process yet */
 	uint8_t buffer[BUFFER_SIZE] __attribute__((aligned(NLMSG_ALIGNTO)));
 };
 
@@ -96,6 +98,7 @@ int syn_queue_fd(const struct syn_queue *queue)
 	return mnl_socket_get_fd(queue->netlink);
 }
 
+/* Hands over the packet in a netlink message; called by mnl_cb_run(). */
 static int on_message(const struct nlmsghdr *header, void *data)
 {
 	struct syn_queue *queue = data;
@@ -129,6 +132,7 @@ bool syn_queue_read(struct syn_queue *queue)
 	return true;
 }
 
+/* Adds a verdict to those for the main process. @packet: the bytes to go on with; NULL: unchanged */
 static void give_verdict(struct syn_queue *queue, uint32_t id, bool accept, const uint8_t *packet,
 			 size_t len)
 {

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* warden_syns.c - the main process's rules and queues for SYNs */
+/*
+ * warden_syns.c - the main process's rules and queues for SYNs
+ *
+ * The main process owns both, since they need CAP_NET_ADMIN: nftables rules (syn_rules.c) that put SYNs into queues, and
+ * the queues (queue_owner.c) with a socket for verdicts each. The serving process asks for them in this order: own
+ * queues, get the sockets of each queue, install rules. Rules are replaced by each further call; queues are given up
+ * before others are made.
+ */
 #include "config.h"
 
 #include "convertd/syn/warden_syns.h"
@@ -34,6 +41,7 @@ void warden_syns_destroy(struct warden_syns *syns)
 	free(syns);
 }
 
+/* Installs the rules that the call asks for, with or without queues. Returns 0 with @passed set, or -errno. */
 static int set_rules(struct warden_syns *syns, const struct warden_call *call, int *passed)
 {
 	struct syn_rules_queues queues = { 0 };
@@ -54,6 +62,7 @@ static int set_rules(struct warden_syns *syns, const struct warden_call *call, i
 	return error;
 }
 
+/* Gives up the queues, and makes @count others. Returns 0 or -errno. */
 static int own_queues(struct warden_syns *syns, const struct warden_policy *policy, size_t count,
 		      struct warden_answer *answer)
 {
@@ -63,7 +72,7 @@ static int own_queues(struct warden_syns *syns, const struct warden_policy *poli
 	syns->queues = NULL;
 	if (!count)
 		return 0;
-	/* The port's number is one that few other programs use for a queue. */
+	/* The numbers of queues begin at the port that convertd listens on, which few other programs use for a queue. */
 	error = queue_owner_create(&syns->queues, sockaddr_ip_port(&policy->latest.listen[0].address),
 				   count);
 	if (!error)

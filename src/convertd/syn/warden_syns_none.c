@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* warden_syns_none.c - in place of warden_syns.c without libnetfilter_queue: there are none */
+/* warden_syns_none.c - replaces warden_syns.c in builds without libnetfilter_queue: there are neither rules nor queues */
 #include "config.h"
 
 #include "convertd/syn/warden_syns.h"

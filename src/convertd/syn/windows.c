@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* windows.c - have the windows of SYNs corrected, and say what it costs where that can't be */
+/* windows.c - has the windows of SYNs corrected (syn_window.c), and warns where that is impossible */
 #include "config.h"
 
 #include "convertd/syn/windows.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* windows.h - have the windows of SYNs corrected, and say what it costs where that can't be */
+/* windows.h - has the windows of SYNs corrected (syn_window.c), and warns where that is impossible */
 #ifndef CONVERTD_WINDOWS_H
 #define CONVERTD_WINDOWS_H
 
@@ -8,9 +8,9 @@
 #include <stdbool.h>
 
 /*
- * windows_correct() - installs the rules of syn_window.c for the addresses of @settings, or removes them
- * @wanted: whether there are to be rules
- * Returns whether windows are corrected; where they should be and can't, the log says what it costs.
+ * windows_correct() - install the rules of syn_window.c for the addresses of @settings, or remove them
+ * @wanted: true to install them, false to remove them
+ * Returns whether windows are corrected. If they can't be, a warning names the consequences and the remedy.
  */
 bool windows_correct(const struct settings *settings, bool wanted);
 
