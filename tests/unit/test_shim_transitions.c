@@ -110,6 +110,7 @@ static void no_route_to_the_converter(void *arg)
 	fd = world_socket(false);
 	world_expect(world_connect(fd, SERVER) == EINPROGRESS, "errno %d", errno);
 	expect(fd, WORLD_DIRECT);
+	world_expect(strcmp(fake_log_last(), SERVER ": direct: Network is unreachable") == 0, "the log says \"%s\"", fake_log_last());
 	finish(fd);
 }
 

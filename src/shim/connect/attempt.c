@@ -490,6 +490,7 @@ enum conn_phase attempt_next(struct conn *conn, int fd, bool may_hold,
 	struct converters_query query = query_of(conn, fd, &conn->call.peer, conn->call.tried);
 	union sockaddr_ip addr;
 	char text[SOCKADDR_STRLEN];
+	const char *refused = NULL;
 	int index, ret;
 
 	*refusal = (struct attempt_refusal){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
@@ -503,10 +504,12 @@ enum conn_phase attempt_next(struct conn *conn, int fd, bool may_hold,
 			return (enum conn_phase)ret;
 		/* What the kernel says at once is about routes and this socket: no reason to rest. */
 		refusal->error = -ret;
-		refusal->reason = error_text(-ret);
-		log_line("converter %s: %s", sockaddr_ip_format(&conn->attempt.addr, text),
-			 refusal->reason);
+		refused = error_text(-ret);
+		log_line("converter %s: %s", sockaddr_ip_format(&conn->attempt.addr, text), refused);
 		query.tried = conn->call.tried |= 1u << index;
 	}
+	/* converters_choose() knows nothing of those that were tried here, whose error the application gets. */
+	if (refused && refusal->verdict == POLICY_CONVERT)
+		refusal->reason = refused;
 	return index == CONVERTERS_UNRESOLVED ? CONN_RESOLVING : CONN_IDLE;
 }
