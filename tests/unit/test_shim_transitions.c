@@ -11,6 +11,7 @@
 
 #include "client/converters_facts.h"
 #include "client/servers.h"
+#include "common/clock.h"
 #include "shim/connect/conversion.h"
 #include "shim/system/next.h"
 #include "run.h"
@@ -497,6 +498,37 @@ static void named_next(void *arg)
 	finish(fd);
 }
 
+/* Output while a name is being resolved is kept until there is somebody to send it to, and nobody is to blame for it. */
+static void named_and_written(void *arg)
+{
+	static const struct world_options three = { .converters = "192.0.2.1,192.0.2.2,_convert._tcp.example", .early_data = "1" };
+	static const char resolved[] = "192.0.2.3:1234";
+	struct fake_host host = { .address = OTHER_CONVERTER, .at_once = ENETUNREACH };
+	const uint8_t *bytes;
+	size_t len;
+	int fd;
+
+	begin(&three, (struct fake_host){ .address = CONVERTER, .at_once = ENETUNREACH }, NULL);
+	fake_host_add(&host);
+	host = (struct fake_host){ .address = resolved, .synack_ms = 5, .answer_count = 1 };
+	host.answers[0] = world_answer(&world_ok, 5);
+	fake_host_add(&host);
+	add_server((struct fake_host){ .synack_ms = 20 });
+	fd = connected_early();
+	conversion_send_held(conn_of(fd), fd);
+	world_expect(world_phase(fd) == CONN_RESOLVING, "%s", phase_name(world_phase(fd)));
+	world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+	world_expect(world_phase(fd) == CONN_RESOLVING, "%s", phase_name(world_phase(fd)));
+	world_expect(!converters_rests(1, clock_seconds()), "a converter that wasn't asked is to blame: %s", fake_log_last());
+	fake_resolved = arg ? NULL : resolved;
+	world_wait(fd, 60000);
+	fake_pass_ms(100);
+	expect(fd, arg ? WORLD_DIRECT : WORLD_DONE);
+	len = fake_host_received(arg ? SERVER : resolved, &bytes);
+	world_expect(len >= 4 && memcmp(bytes + len - 4, "data", 4) == 0, "%zu bytes", len);
+	finish(fd);
+}
+
 static void named_and_closed(void *arg)
 {
 	int fd;
@@ -679,6 +711,8 @@ static const struct {
 	{ "a name is next", named_next, &named[4] },
 	{ "a name is next", named_next, &named[5] },
 	{ "a name is next, close()", named_and_closed, NULL },
+	{ "a name is next, output", named_and_written, NULL },
+	{ "a name is next, output", named_and_written, &one },
 	{ "no converter, zero", not_a_converter, &zero },
 	{ "no converter, one", not_a_converter, &one },
 	{ "no converter, two", not_a_converter, &two },

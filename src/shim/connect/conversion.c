@@ -432,7 +432,7 @@ size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov,
 		taken = early_keep(&conn->early, iov, count);
 	if (held)
 		phase = let_syn_go(conn, fd, &taken);
-	else if (taken)
+	else if (taken && phase != CONN_RESOLVING) /* there, whoever is asked next gets them with the request */
 		phase = send_behind(conn, fd);
 	conn_release(conn, phase, &claim);
 	if (held && !watch_any(conn))
