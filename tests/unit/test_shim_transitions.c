@@ -529,6 +529,29 @@ static void named_and_written(void *arg)
 	finish(fd);
 }
 
+/* An epoll instance that the shim knows nothing of says "writable" at the SYN+ACK of what is no converter: the server gets the bytes. */
+static void written_unseen(void *arg)
+{
+	struct epoll_event event;
+	const uint8_t *bytes;
+	size_t len;
+	int fd;
+
+	(void)arg;
+	begin(NULL, (struct fake_host){ .address = CONVERTER, .synack_ms = 5, .answer_count = 1,
+					.answers = { { .bytes = "HTTP", .len = 4, .after_ms = 10 } } }, NULL);
+	add_server((struct fake_host){ .synack_ms = 20 });
+	fd = connecting();
+	world_expect(hook_epoll_wait(fake_epoll_create(), &event, 1, 7) == 0, "an event");
+	world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+	fake_pass_ms(20);
+	world_wait(fd, 60000);
+	fake_pass_ms(100);
+	expect(fd, WORLD_DIRECT);
+	len = fake_host_received(SERVER, &bytes);
+	world_expect(len == 4 && memcmp(bytes, "data", 4) == 0, "%zu bytes", len);
+}
+
 static void named_and_closed(void *arg)
 {
 	int fd;
@@ -713,6 +736,7 @@ static const struct {
 	{ "a name is next, close()", named_and_closed, NULL },
 	{ "a name is next, output", named_and_written, NULL },
 	{ "a name is next, output", named_and_written, &one },
+	{ "output that nobody waits for", written_unseen, NULL },
 	{ "no converter, zero", not_a_converter, &zero },
 	{ "no converter, one", not_a_converter, &one },
 	{ "no converter, two", not_a_converter, &two },

@@ -405,7 +405,8 @@ int attempt_directly(struct conn *conn, int fd)
 		return ret;
 
 	attempt_at_server(conn, &server);
-	conn->attempt.want_output = conn_has(conn, CONN_TOLD_CONNECTED);
+	/* Bytes may be kept of an application that was only told "writable", too. */
+	conn->attempt.want_output = conn_has(conn, CONN_TOLD_CONNECTED) || conn->early.bytes;
 	deadlines_set(conn, 0);
 	fastopen_connect_off(conn, fd);
 	/*

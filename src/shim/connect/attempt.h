@@ -64,8 +64,8 @@ int attempt_bypass(struct conn *conn, int fd);
 
 /*
  * attempt_directly() - connect to the server itself, over plain TCP
- * An application that takes itself for connected has early data to be sent: @conn goes on in CONN_EARLY_DIRECT, with
- * attempt.want_output set. Otherwise it is the kernel's. Returns 0 or -errno.
+ * If early data is to be sent, or the application takes itself for connected, @conn goes on in CONN_EARLY_DIRECT, with
+ * attempt.want_output set. Otherwise the socket is the kernel's. Returns 0 or -errno.
  */
 int attempt_directly(struct conn *conn, int fd);
 
