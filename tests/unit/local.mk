@@ -258,7 +258,8 @@ tests_unit_test_shim_states_SOURCES = tests/unit/test_shim_states.c
 tests_unit_test_shim_states_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_states_LDADD = libshimworld.la $(CHECK_LIBS)
 
-tests_unit_test_shim_transitions_SOURCES = tests/unit/test_shim_transitions.c
+tests_unit_test_shim_transitions_SOURCES = tests/unit/test_shim_transitions.c tests/unit/shim_runs.h tests/unit/shim_runs.c \
+	tests/unit/shim_runs_asked.c tests/unit/shim_runs_otherwise.c
 tests_unit_test_shim_transitions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_transitions_LDADD = libshimworld.la $(CHECK_LIBS)
 
