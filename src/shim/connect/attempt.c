@@ -143,7 +143,7 @@ static int message_init(struct message *message, const struct conn *conn)
 	return 0;
 }
 
-/* @to: for MSG_FASTOPEN, else NULL. Returns 0, or -errno with nothing sent. */
+/* Sends what is left of request and early data. @to: the address for MSG_FASTOPEN, else NULL. Returns 0, or -errno with nothing sent. */
 static int message_send(struct conn *conn, int fd, int flags, const union sockaddr_ip *to)
 {
 	union sockaddr_ip addr;
@@ -178,7 +178,7 @@ static bool wants_syn_data(const struct conn *conn, int fd)
 	       (may == RIDE_SYN_DATA_ON_ONE_PATH && !paths_may_be_several(fd, &conn->attempt.addr));
 }
 
-/* The SYN, with as much of the message as fits. Returns 0 or -errno. */
+/* Sends the SYN, with as much of the message as fits. Returns 0 or -errno. */
 static int syn_send(struct conn *conn, int fd)
 {
 	const union sockaddr_ip *converter = &conn->attempt.addr;
@@ -204,7 +204,7 @@ static void fastopen_connect_off(struct conn *conn, int fd)
 	conn->call.fastopen_connect = false;
 }
 
-/* The same converter is asked anew: nothing is left of the attempt before but whom it asks, and how. */
+/* Resets the attempt, to ask the same converter anew: of the one before, only whom it asked, and how, is kept. */
 static void attempt_renew(struct conn *conn)
 {
 	const struct attempt before = conn->attempt;
@@ -220,16 +220,16 @@ static void attempt_renew(struct conn *conn)
 	};
 }
 
-/* The server itself is tried. */
+/* Resets the attempt, to try the server itself. */
 static void attempt_at_server(struct conn *conn, const union sockaddr_ip *server)
 {
 	conn->attempt = (struct attempt){ .addr = *server };
 }
 
 /*
- * The SYN is sent. On a Multipath TCP socket the SYN+ACK says whether the connection has Multipath TCP. And if all of the message went
- * with it, to a converter that withholds such SYNs, then its SYN+ACK may say that the server was
- * reached: it is waited for as well.
+ * Notes why the SYN+ACK is waited for, now that the SYN is sent. On a Multipath TCP socket it says whether the connection has
+ * Multipath TCP. If all of the message went with the SYN, to a converter that withholds such SYNs, the SYN+ACK may also say
+ * that the server was reached.
  */
 static void synack_expect(struct conn *conn)
 {

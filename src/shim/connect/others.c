@@ -46,7 +46,7 @@
 /* A response has 4 bytes at least; the end of the stream may count as one, on either side. */
 #define FEWEST_TAKEN 3
 
-/* Of an MPTCP socket: its first subflow's, where the response comes. */
+/* Reads TCP's counters; of an MPTCP socket those of its first subflow, on which the response comes. Returns whether the kernel has them. */
 static bool tcp_counters(int fd, struct tcp_info *out)
 {
 	socklen_t len = sizeof(*out);
@@ -54,7 +54,7 @@ static bool tcp_counters(int fd, struct tcp_info *out)
 	return next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, out, &len) == 0 && len == sizeof(*out);
 }
 
-/* Bytes of the stream that have arrived in order, -1 if the kernel doesn't say. */
+/* Returns how many bytes of the stream have arrived in order, -1 if the kernel doesn't say. */
 static int64_t bytes_received(int fd)
 {
 	struct mptcpinfo mptcp;
@@ -85,7 +85,7 @@ static bool response_is_taken(int fd)
 	return false;
 }
 
-/* Neither connected nor connecting, and nobody is left to be told why. */
+/* Is the socket neither connected nor connecting, with no error waiting to be told? */
 static bool is_disconnected(int fd)
 {
 	struct pollfd state = { .fd = fd, .events = POLLOUT };
@@ -100,7 +100,7 @@ enum others_news others_look(const struct conn *conn, int fd)
 	bool connected;
 
 	if (conn_in(conn, PHASE(EARLY_DIRECT) | PHASE(BYPASS) | PHASE(BYPASSED)))
-		return OTHERS_PENDING; /* others_follow() tells when that is over, the SYN+ACK of the other */
+		return OTHERS_PENDING; /* others_follow() tells when early data is sent, and the SYN+ACK tells the rest */
 	connected = next.getpeername(fd, &peer.sa, &len) == 0;
 	if (connected && sockaddr_ip_equal(&peer, &conn->call.peer))
 		return OTHERS_DIRECT;
@@ -132,7 +132,7 @@ uint16_t others_local_port(int fd)
 	union sockaddr_ip addr = { .sa.sa_family = AF_UNSPEC };
 	socklen_t len = sizeof(addr);
 
-	/* at the same place in both families */
+	/* the port is at the same place in both families */
 	return next.getsockname(fd, &addr.sa, &len) == 0 ? addr.in.sin_port : 0;
 }
 
@@ -168,7 +168,7 @@ static bool lock_try(int fd)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-	/* What a security module may say other than "busy" is not worth a hang. */
+	/* Another error than "busy", such as a security module's, would never go away: the step is taken without the lock. */
 	return next.fcntl(fd, F_SETLK, &lock) == 0 || errno != EAGAIN;
 }
 
@@ -190,7 +190,7 @@ void others_unlock(int fd)
 	next.fcntl(fd, F_SETLK, &lock);
 }
 
-/* What MPTCP counts is without the SYN's data, what TCP counts with it. */
+/* Returns how many bytes were sent or are to be sent. MPTCP's counters leave out the data of the SYN, TCP's have it. */
 static uint64_t bytes_sent(const struct conn *conn, int fd)
 {
 	struct mptcpinfo mptcp;
@@ -222,7 +222,7 @@ int others_stretch(const struct conn *conn, int left_ms)
 	return conn_is_shared(conn) && (left_ms < 0 || left_ms > most) ? most : left_ms;
 }
 
-/* What others are going to change is noted while it is ours and the application's. */
+/* Notes what other processes may change from now on: the application's SO_RCVLOWAT, and the local port of the SYN. */
 static void mark(struct conn *conn, int fd)
 {
 	socklen_t len = sizeof(int);
@@ -247,8 +247,8 @@ static void mark_claimed(struct conn *conn, int fd)
 }
 
 /*
- * A vfork() child may be killed at any moment, and must not leave its parent a claim. Without one it
- * can be wrong about SO_RCVLOWAT if a thread of the parent takes a step at this very moment.
+ * A vfork() child shares its parent's memory and may be killed at any moment, so it must not claim the parent's conn. Without
+ * a claim it may note a wrong SO_RCVLOWAT, if a thread of the parent takes a step at this very moment.
  */
 void others_give(struct conn *conn, int fd)
 {

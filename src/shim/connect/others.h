@@ -30,20 +30,23 @@ enum others_news {
 bool others_lock(int fd);
 void others_unlock(int fd);
 
-/* others_look() - without the lock no more than a glance, which a step must not rest on */
+/*
+ * others_look() - ask the kernel what another process has done to the socket
+ * Only with the lock does the answer stay true, so that a step can rest on it.
+ */
 enum others_news others_look(const struct conn *conn, int fd);
 
-/* Still pending, but has another process begun anew since the last others_note()? */
+/* Has another process sent a new SYN since the last others_note(), while the connection is still pending? */
 bool others_is_new(const struct conn *conn, int fd);
 
-/* Does the SYN still wait for early data? */
+/* Is the SYN still held back, waiting for early data? */
 bool others_is_held(int fd);
 
-/* Has no byte of a request left for the converter yet, in the SYN neither? */
+/* Has no byte of a request been sent yet, not even in the SYN? */
 bool others_has_sent_nothing(int fd);
 
 /*
- * others_move() - the connection goes on over another socket, which this process has alone
+ * others_move() - tell the other processes that this one goes on over another socket, which it has alone
  * To be called once the old one is disconnected, and before its place is taken. Each of the other processes
  * has to begin one of its own: OTHERS_MOVED.
  */
@@ -55,24 +58,24 @@ void others_move(int fd);
  */
 void others_give(struct conn *conn, int fd);
 
-/* The same for all that are not finished yet: before a fork(). */
+/* Does what others_give() does for all unfinished conns, before a fork(). */
 void others_give_all(void);
 
-/* The local port, in network byte order; 0: none. It tells one SYN of a socket from the next. */
+/* Returns the local port in network byte order, 0 if there is none. It tells one SYN of a socket from the next. */
 uint16_t others_local_port(int fd);
 
 /* Brings attempt.message_sent up to date, and notes CONN_WROTE if all of it was sent, and more behind it. */
 void others_follow(struct conn *conn, int fd);
 
-/* The socket was disconnected for good: OTHERS_FAILED from now on. */
+/* Tells the other processes that the socket was disconnected for good: they see OTHERS_FAILED from now on. */
 void others_give_up(int fd);
 
 /* Notes at the end of a step which SYN it was about: another process that sends one from now on is noticed. */
 void others_note(struct conn *conn, int fd);
 
 /*
- * How long the giver of a descriptor may be kept until the handshake is over, where who gets it
- * wouldn't know what to do with the response. As a rule it is a round trip.
+ * A process that gets the descriptor may not know what to do with the response. Then its giver waits for the end of the handshake,
+ * for so many milliseconds at most; as a rule it takes one round trip.
  */
 #define OTHERS_FINISH_MS 5000
 
