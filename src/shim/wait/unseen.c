@@ -2,14 +2,14 @@
 /*
  * unseen.c - epoll registrations that were made past the hooks, as /proc tells of them
  *
- * libuv, since its version 1.50, and thereby Node, registers sockets through an io_uring; other programs make system
- * calls of their own. A pending socket that no registration is known of is therefore looked for in /proc, before the
- * application waits in an epoll instance, and its registration is taken over: from then on watch.c masks and restores it.
- * What the application does to it later goes past the hooks as well: so watch.c asks /proc again, before it restores such
- * a registration, whether it is still the one that it made.
+ * libuv, since its version 1.50, and with it Node, registers sockets through an io_uring, and other programs make system
+ * calls of their own, so that the hooks never see epoll_ctl(). Before the application waits in an epoll instance, a pending
+ * socket of which no registration is known is therefore looked for in /proc. If it is there, its registration is adopted:
+ * from then on watch.c masks and restores it. The application may modify it later, past the hooks as well; so
+ * watch.c reads /proc again, before it restores an adopted registration, to see whether it is still as it was masked.
  *
- * An instance may be large, and a socket may be in none (its thread uses poll()): each socket is looked for a few
- * times only.
+ * An instance may be large, and a socket may be in none (its thread uses poll()), so that each socket is looked for
+ * LOOKS_MAX times at most. Nothing has to be cleaned up: an adopted registration is one of the conn's like all others.
  */
 #include "config.h"
 
@@ -33,7 +33,7 @@ static bool adopt_visit(int epfd, const struct registration *found, void *arg)
 	return true;
 }
 
-/* Tells @arg, a bool, of a socket that has not been looked for LOOKS_MAX times yet. */
+/* Sets @arg, a bool, if the socket hasn't been looked for LOOKS_MAX times yet, and counts this time. */
 static bool wanted_visit(struct conn *conn, void *arg)
 {
 	if (conn->unseen && conn->looks < LOOKS_MAX) {

@@ -6,9 +6,9 @@
 #include "shim/socket/conn.h"
 
 /*
- * unseen_adopt() - take over registrations in @epfd of pending sockets that we know of none of
- * To be called before a wait in @epfd while there are such sockets (conn_unseen). From then on they are
- * masked and restored as those that epoll_ctl() was seen to make. Where /proc isn't there, nothing happens.
+ * unseen_adopt() - adopt registrations in @epfd of pending sockets that have no known registration
+ * To be called before a wait in @epfd while there are such sockets (conn_unseen). From then on the registrations are
+ * masked and restored as those that the hook of epoll_ctl() has seen. Without /proc nothing happens. errno stays as it was.
  */
 void unseen_adopt(int epfd);
 
