@@ -27,7 +27,7 @@
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
 #include "shim/system/sockopt.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 #include "shim/socket/paths.h"
 #include "shim/connect/replace.h"
 #include "shim/wait/watch.h"
@@ -92,7 +92,7 @@ static int socket_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mpt
 	int wanted = other ? AF_INET6 : domain;
 
 	if ((other || mptcp != conn->socket.mptcp) && conn_is_shared(conn))
-		others_move(fd);
+		shared_handshake_move(fd);
 	if ((other || mptcp != conn->socket.mptcp) &&
 	    !(mptcp && replace_socket(conn, fd, wanted, IPPROTO_MPTCP)) &&
 	    (other || conn->socket.mptcp) && !replace_socket(conn, fd, wanted, IPPROTO_TCP))
@@ -184,7 +184,7 @@ static int syn_send(struct conn *conn, int fd)
 	const union sockaddr_ip *converter = &conn->attempt.addr;
 	int ret;
 
-	/* Set in any case: it tells other processes that the socket is on its way (others.c). */
+	/* Set in any case: it tells other processes that the socket is on its way (shared_handshake.c). */
 	if (sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) && wants_syn_data(conn, fd)) {
 		ret = message_send(conn, fd, MSG_FASTOPEN, converter);
 		conn->attempt.syn_data = conn->attempt.message_sent > 0;
@@ -316,7 +316,7 @@ int attempt_send_unclaimed(const struct conn *conn, int fd)
 	if (!conn->attempt.want_output)
 		return 0;
 	memcpy(&copy, conn, sizeof(copy));
-	others_follow(&copy, fd);
+	shared_handshake_follow(&copy, fd);
 	ret = message_send(&copy, fd, 0, NULL);
 	return ret == 0 && copy.attempt.want_output ? -EAGAIN : ret;
 }
@@ -332,7 +332,7 @@ void attempt_joined(struct conn *conn, int fd)
 	 * A request that follows the handshake may be sent by either process. An epoll instance that they share wakes
 	 * one of them, and has one mask for both.
 	 */
-	conn->attempt.want_output = others_has_sent_nothing(fd);
+	conn->attempt.want_output = shared_handshake_has_sent_nothing(fd);
 	conn->attempt.message_sent = conn->attempt.message_in_syn = 0;
 	conn->attempt.synack_due = conn->attempt.confirmable = false;
 	if (next.getpeername(fd, &peer.sa, &len) == 0 &&
@@ -410,7 +410,7 @@ int attempt_directly(struct conn *conn, int fd)
 	deadlines_set(conn, 0);
 	fastopen_connect_off(conn, fd);
 	/*
-	 * Without it a socket that isn't connected was given up, others_give_up(): another process would
+	 * Without it a socket that isn't connected was given up, shared_handshake_give_up(): another process would
 	 * say so if this one were killed right here. Once it is connecting, it can't be cleared.
 	 */
 	if (!conn_is_shared(conn))

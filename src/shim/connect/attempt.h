@@ -46,8 +46,8 @@ int attempt_send_rest(struct conn *conn, int fd);
 
 /*
  * attempt_send_unclaimed() - do the same in a vfork() child, which can claim nothing
- * The caller holds the lock of all processes, others_lock(). @conn isn't changed: its owner finds out what was sent by
- * others_follow().
+ * The caller holds the lock of all processes, shared_handshake_lock(). @conn isn't changed: its owner finds out what was sent by
+ * shared_handshake_follow().
  */
 int attempt_send_unclaimed(const struct conn *conn, int fd);
 

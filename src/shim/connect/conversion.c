@@ -27,7 +27,7 @@
 #include "shim/connect/lowat.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 #include "shim/connect/settle.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
@@ -302,27 +302,27 @@ static enum conn_phase step(struct conn *conn, int fd, enum conn_phase phase)
 /* Does what step() does where another process may take steps, too: finds out first what that one has done. */
 static enum conn_phase step_shared(struct conn *conn, int fd, enum conn_phase phase)
 {
-	enum others_news news;
+	enum shared_handshake_news news;
 
-	if (!others_lock(fd))
+	if (!shared_handshake_lock(fd))
 		return phase;
-	news = others_look(conn, fd);
-	if (news == OTHERS_PENDING) {
-		if (others_is_new(conn, fd)) {
+	news = shared_handshake_look(conn, fd);
+	if (news == SHARED_HANDSHAKE_PENDING) {
+		if (shared_handshake_is_new(conn, fd)) {
 			attempt_joined(conn, fd);
 			phase = attempt_phase(&conn->attempt);
 		} else {
-			others_follow(conn, fd);
+			shared_handshake_follow(conn, fd);
 		}
 		phase = step(conn, fd, phase);
-	} else if (news == OTHERS_MOVED) {
+	} else if (news == SHARED_HANDSHAKE_MOVED) {
 		phase = settle_moved(conn, fd);
 	} else {
-		phase = news == OTHERS_LEFT && !conn_is_confirmed(conn) ? ask_again(conn, fd) :
+		phase = news == SHARED_HANDSHAKE_LEFT && !conn_is_confirmed(conn) ? ask_again(conn, fd) :
 									   settle_as_told(conn, fd, news);
 	}
-	others_note(conn, fd);
-	others_unlock(fd);
+	shared_handshake_note(conn, fd);
+	shared_handshake_unlock(fd);
 	return phase;
 }
 
@@ -331,7 +331,7 @@ bool conversion_is_ripe(const struct conn *conn, int fd)
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 
 	return conn_phase(conn) == CONN_RESOLVING || deadlines_is_over(conn) || next_poll_now(&ready, 1) != 0 ||
-	       (conn_is_shared(conn) && others_look(conn, fd) != OTHERS_PENDING);
+	       (conn_is_shared(conn) && shared_handshake_look(conn, fd) != SHARED_HANDSHAKE_PENDING);
 }
 
 enum conn_phase conversion_progress(struct conn *conn, int fd)
@@ -380,8 +380,8 @@ static enum conn_phase send_with_syn_shared(struct conn *conn, int fd, size_t *t
 {
 	enum conn_phase phase = CONN_HELD;
 
-	if (others_lock(fd)) {
-		if (others_is_held(fd)) {
+	if (shared_handshake_lock(fd)) {
+		if (shared_handshake_is_held(fd)) {
 			phase = send_with_syn(conn, fd);
 		} else {
 			conn_note(conn, CONN_WROTE); /* of what that process has sent there is no copy here */
@@ -389,8 +389,8 @@ static enum conn_phase send_with_syn_shared(struct conn *conn, int fd, size_t *t
 			phase = attempt_phase(&conn->attempt);
 			*taken = 0;
 		}
-		others_note(conn, fd);
-		others_unlock(fd);
+		shared_handshake_note(conn, fd);
+		shared_handshake_unlock(fd);
 	} else {
 		*taken = 0;
 	}

@@ -7,7 +7,7 @@
 #include "convert/convert.h"
 #include "common/clock.h"
 #include "shim/system/next.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 #include "shim/wait/signals.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static int wait_once(struct conn *conn, int fd, int64_t end)
 {
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 	uint8_t response[CONVERT_MESSAGE_MAX];
-	int left = others_stretch(conn, time_left(conn, end)), unknown = 0;
+	int left = shared_handshake_stretch(conn, time_left(conn, end)), unknown = 0;
 	int ret;
 
 	if (left < 0 && ready.events == POLLIN) {

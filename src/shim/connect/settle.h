@@ -10,7 +10,7 @@
 #include "client/handshake.h"
 #include "client/settings.h"
 #include "shim/socket/conn.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 
 /* @settings: kept, must stay. */
 void settle_init(const struct settings *settings);
@@ -59,6 +59,6 @@ enum conn_phase settle_on_error(struct conn *conn, int fd, int error);
 enum conn_phase settle_moved(struct conn *conn, int fd);
 
 /* Takes over the outcome of a handshake that another process has finished, as @news says. */
-enum conn_phase settle_as_told(struct conn *conn, int fd, enum others_news news);
+enum conn_phase settle_as_told(struct conn *conn, int fd, enum shared_handshake_news news);
 
 #endif

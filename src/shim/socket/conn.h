@@ -55,7 +55,7 @@ struct conn_watch {
 	_Atomic int fd;      /* the descriptor that was registered */
 	_Atomic bool masked; /* the kernel has our events instead of these */
 	_Atomic bool listed; /* watch_find() finds it */
-	_Atomic bool adopted; /* it was made past the hooks, and may be changed so: unseen.c */
+	_Atomic bool adopted; /* it was made past the hooks, and may be changed so: unseen_watches.c */
 	_Atomic uint32_t events;
 	_Atomic uint64_t data; /* epoll_data_t.u64 */
 };
@@ -143,7 +143,7 @@ struct conn {
 	_Atomic int64_t deadline;  /* CLOCK_MONOTONIC in ns, when the converter is to be looked at; 0: never */
 	_Atomic bool counted_shared; /* pending: counted in conn_shared */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */
-	_Atomic uint8_t looks;       /* how often a registration of it was looked for: unseen.c */
+	_Atomic uint8_t looks;       /* how often a registration of it was looked for: unseen_watches.c */
 	struct early early;          /* the application's first bytes, until the server was reached */
 	struct conn_watch watches[CONN_WATCHES_MAX];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * others.c - unfinished handshakes that other processes have, too
+ * shared_handshake.c - unfinished handshakes that other processes have, too
  *
  * fork() copies what we know of a pending socket, but both processes go on with the same
  * stream. Nothing is agreed upon in memory: a process may be killed at any moment, and
@@ -28,7 +28,7 @@
  */
 #include "config.h"
 
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
@@ -93,41 +93,41 @@ static bool is_disconnected(int fd)
 	return next_poll_now(&state, 1) > 0 && (state.revents & (POLLHUP | POLLERR)) == POLLHUP;
 }
 
-enum others_news others_look(const struct conn *conn, int fd)
+enum shared_handshake_news shared_handshake_look(const struct conn *conn, int fd)
 {
 	union sockaddr_ip peer;
 	socklen_t len = sizeof(peer);
 	bool connected;
 
 	if (conn_in(conn, PHASE(EARLY_DIRECT) | PHASE(BYPASS) | PHASE(BYPASSED)))
-		return OTHERS_PENDING; /* others_follow() tells when early data is sent, and the SYN+ACK tells the rest */
+		return SHARED_HANDSHAKE_PENDING; /* what is sent, and the SYN+ACK, tell the rest */
 	connected = next.getpeername(fd, &peer.sa, &len) == 0;
 	if (connected && sockaddr_ip_equal(&peer, &conn->call.peer))
-		return OTHERS_DIRECT;
+		return SHARED_HANDSHAKE_DIRECT;
 	if (response_is_taken(fd))
-		return OTHERS_DONE;
+		return SHARED_HANDSHAKE_DONE;
 	if (connected || conn_phase(conn) == CONN_RESOLVING || !is_disconnected(fd))
-		return OTHERS_PENDING;
+		return SHARED_HANDSHAKE_PENDING;
 	if (sockopt_get(fd, SOL_SOCKET, SO_RCVLOWAT, 0) == MOVED_MARK)
-		return OTHERS_MOVED;
-	return sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0) ? OTHERS_LEFT : OTHERS_FAILED;
+		return SHARED_HANDSHAKE_MOVED;
+	return sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0) ? SHARED_HANDSHAKE_LEFT : SHARED_HANDSHAKE_FAILED;
 }
 
-void others_move(int fd)
+void shared_handshake_move(int fd)
 {
 	const int mark = MOVED_MARK;
 
 	next.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark));
 }
 
-void others_give_up(int fd)
+void shared_handshake_give_up(int fd)
 {
 	const int off = 0;
 
 	next.setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &off, sizeof(off));
 }
 
-uint16_t others_local_port(int fd)
+uint16_t shared_handshake_local_port(int fd)
 {
 	union sockaddr_ip addr = { .sa.sa_family = AF_UNSPEC };
 	socklen_t len = sizeof(addr);
@@ -136,28 +136,28 @@ uint16_t others_local_port(int fd)
 	return next.getsockname(fd, &addr.sa, &len) == 0 ? addr.in.sin_port : 0;
 }
 
-bool others_is_new(const struct conn *conn, int fd)
+bool shared_handshake_is_new(const struct conn *conn, int fd)
 {
 	if (conn_phase(conn) == CONN_EARLY_DIRECT)
 		return false;
 	if (conn_phase(conn) == CONN_RESOLVING)
 		return !is_disconnected(fd);
-	return conn->attempt.local_port && conn->attempt.local_port != others_local_port(fd);
+	return conn->attempt.local_port && conn->attempt.local_port != shared_handshake_local_port(fd);
 }
 
-void others_note(struct conn *conn, int fd)
+void shared_handshake_note(struct conn *conn, int fd)
 {
-	conn->attempt.local_port = others_local_port(fd);
+	conn->attempt.local_port = shared_handshake_local_port(fd);
 }
 
-bool others_is_held(int fd)
+bool shared_handshake_is_held(int fd)
 {
 	struct tcp_info tcp;
 
 	return tcp_counters(fd, &tcp) && tcp.tcpi_segs_out == 0;
 }
 
-bool others_has_sent_nothing(int fd)
+bool shared_handshake_has_sent_nothing(int fd)
 {
 	struct tcp_info tcp;
 
@@ -172,7 +172,7 @@ static bool lock_try(int fd)
 	return next.fcntl(fd, F_SETLK, &lock) == 0 || errno != EAGAIN;
 }
 
-bool others_lock(int fd)
+bool shared_handshake_lock(int fd)
 {
 	for (int i = 0; i < 16; i++) {
 		if (lock_try(fd))
@@ -183,7 +183,7 @@ bool others_lock(int fd)
 	return false;
 }
 
-void others_unlock(int fd)
+void shared_handshake_unlock(int fd)
 {
 	struct flock lock = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
 
@@ -203,7 +203,7 @@ static uint64_t bytes_sent(const struct conn *conn, int fd)
 	return conn->attempt.message_sent;
 }
 
-void others_follow(struct conn *conn, int fd)
+void shared_handshake_follow(struct conn *conn, int fd)
 {
 	uint64_t sent = bytes_sent(conn, fd);
 
@@ -215,9 +215,9 @@ void others_follow(struct conn *conn, int fd)
 		conn_note(conn, CONN_WROTE);
 }
 
-int others_stretch(const struct conn *conn, int left_ms)
+int shared_handshake_stretch(const struct conn *conn, int left_ms)
 {
-	const int most = (int)(OTHERS_STRETCH_NS / CLOCK_NS_PER_MS);
+	const int most = (int)(SHARED_HANDSHAKE_STRETCH_NS / CLOCK_NS_PER_MS);
 
 	return conn_is_shared(conn) && (left_ms < 0 || left_ms > most) ? most : left_ms;
 }
@@ -232,7 +232,7 @@ static void mark(struct conn *conn, int fd)
 	    !conn->socket.rcvlowat)
 		conn->socket.rcvlowat = lowat;
 	if (fd >= 0 && !conn->attempt.local_port)
-		others_note(conn, fd);
+		shared_handshake_note(conn, fd);
 	conn_mark_shared(conn);
 }
 
@@ -250,7 +250,7 @@ static void mark_claimed(struct conn *conn, int fd)
  * A vfork() child shares its parent's memory and may be killed at any moment, so it must not claim the parent's conn. Without
  * a claim it may note a wrong SO_RCVLOWAT, if a thread of the parent takes a step at this very moment.
  */
-void others_give(struct conn *conn, int fd)
+void shared_handshake_give(struct conn *conn, int fd)
 {
 	bool unfinished = conn_in(conn, PHASES_UNFINISHED);
 
@@ -269,7 +269,7 @@ static bool mark_visit(struct conn *conn, void *arg)
 	return true;
 }
 
-void others_give_all(void)
+void shared_handshake_give_all(void)
 {
 	if (!conn_none_attentive())
 		conn_each_pending(mark_visit, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * unseen.c - epoll registrations that were made past the hooks, as /proc tells of them
+ * unseen_watches.c - epoll registrations that were made past the hooks, as /proc tells of them
  *
  * libuv, since its version 1.50, and with it Node, registers sockets through an io_uring, and other programs make system
  * calls of their own, so that the hooks never see epoll_ctl(). Before the application waits in an epoll instance, a pending
@@ -13,7 +13,7 @@
  */
 #include "config.h"
 
-#include "shim/wait/unseen.h"
+#include "shim/wait/unseen_watches.h"
 
 #include "shim/wait/registrations.h"
 #include "shim/wait/watch.h"
@@ -43,7 +43,7 @@ static bool wanted_visit(struct conn *conn, void *arg)
 	return true;
 }
 
-void unseen_adopt(int epfd)
+void unseen_watches_adopt(int epfd)
 {
 	int saved_errno = errno;
 	bool wanted = false;
