@@ -5,7 +5,7 @@
  * The request goes into the SYN by sendmsg(MSG_FASTOPEN), without cookie and without
  * any sysctl (TCP_FASTOPEN_NO_COOKIE), and early data behind it. Where the kernel or the
  * converter doesn't take data in the SYN, or takes a part of it, the rest is sent as soon
- * as the handshake is over (conn.want_output).
+ * as the handshake is over (attempt.want_output).
  *
  * A SYN that waits for early data is the kernel's own TCP_FASTOPEN_CONNECT: connect() returns
  * 0, and poll() and epoll say that the socket is writable, which the first bytes then make true.

@@ -6,9 +6,14 @@
  * call, so that nothing of it is ever kept here. While a part is missing,
  * SO_RCVLOWAT makes the socket readable only when the rest has come.
  *
- * Silence is the converter's until its SYN+ACK has come, and after that while it doesn't acknowledge what asks for it
- * (liveness.c). One that does is waiting for the server, if it has ever answered anything: then it is waited for, as a
- * direct connection would be. If it never has, it may be no converter, and isn't asked for this server for a while.
+ * A converter is at fault for silence until its SYN+ACK has come, and afterwards as long as it acknowledges no probe
+ * (liveness.c). One that acknowledges probes is taken to be waiting for the server if it has ever answered anything: it is waited
+ * for as long as a direct connection would be. If it has never answered, it may be no converter, and isn't asked for this server for
+ * a while.
+ *
+ * conversion_progress() takes the steps. It can be called by any thread, at any time, from any hook: it claims the conn, takes the
+ * step that its phase has (phase.h), and releases it in the next phase. What ends the handshake is in settle.c, which
+ * also puts back what was changed on the socket.
  */
 #include "config.h"
 
