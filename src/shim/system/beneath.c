@@ -45,13 +45,16 @@ bool beneath_is_libc(uintptr_t address)
 	return address >= libc.start && address < libc.end;
 }
 
-/* The file name of the object that has the function at @address, without its directory; @path: with it. NULL if there is none. */
+/*
+ * The file name of the library that has the function at @address, without its directory; @path: with it. NULL for the C library, which
+ * is not looked for by dladdr(): that goes through all of its symbols, and would make the start of each program twice as much work.
+ */
 static const char *object_name(uintptr_t address, const char **path)
 {
 	const char *slash;
 	Dl_info info;
 
-	if (!dladdr((const void *)address, &info) || !info.dli_fname)
+	if (beneath_is_libc(address) || !dladdr((const void *)address, &info) || !info.dli_fname)
 		return NULL;
 	slash = strrchr(info.dli_fname, '/');
 	*path = info.dli_fname;
