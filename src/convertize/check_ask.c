@@ -62,7 +62,7 @@ static bool at_once(const struct probe_result *result)
 	return probe_is_connected(result) && !result->syn_again;
 }
 
-/* The best of the rungs that repeat the first request: one that was answered at once, with its data taken if possible. */
+/* Finds the best of the rungs that repeat the first request: one that was answered at once, if possible with its data taken. */
 static const struct probe_result *best_again(const struct probe_result rungs[])
 {
 	const struct probe_result *best = &rungs[RUNG_AGAIN];
@@ -193,7 +193,7 @@ void check_ask(const struct check_converters *converters, struct check_candidate
 		climb_down(request, path);
 }
 
-/* The cookie of a Missing Cookie error, behind a byte of zero (Section 6.2.8); empty: none. */
+/* Returns the cookie of a Missing Cookie error, which is behind a byte of zero (Section 6.2.8); empty if it has none. */
 static struct convert_span given_cookie(const struct probe_result *probe)
 {
 	struct convert_span value = probe->response.error_value;

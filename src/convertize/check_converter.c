@@ -47,7 +47,7 @@ static const struct {
 };
 static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == PROBE_OUTCOME_COUNT, "one for each");
 
-/* The beginning of what a peer sent, in quotes, with dots for what isn't plain text. */
+/* Quotes the beginning of what a peer sent, with dots for what isn't plain text. */
 static void quote(const struct probe_result *probe, char out[static QUOTED_MAX + 3])
 {
 	size_t len = probe->message_len < QUOTED_MAX ? probe->message_len : QUOTED_MAX;
@@ -121,7 +121,7 @@ static const struct {
 	{ CONVERT_ERROR_NETWORK_FAILURE, "has trouble with its own network", "try again later" },
 };
 
-/* The text and the remedy of a refusal, by why the converter has refused. */
+/* What is said of a refusal, and the remedy, for each reason that the converter may have had. */
 static const char *const refusals[][2] = {
 	[CHECK_COOKIE_UNKNOWN] = { "refuses this client, or its cookie",
 				   "ask its operator to admit this client, or for the right "
@@ -203,7 +203,7 @@ static void report_answer(const struct check_converters *converters, const struc
 
 /* --- SYN data and MPTCP -------------------------------------------------------------- */
 
-/* Another path over which SYN data (or Multipath TCP) gets through, so that the cause is on the first path; or NULL. */
+/* Returns another path over which SYN data (or Multipath TCP) gets through, which shows that the cause is on the first one; or NULL. */
 static const struct check_path *elsewhere(const struct check_candidate *candidate, bool syn_data)
 {
 	for (size_t i = 0; i < candidate->path_count; i++) {
@@ -290,7 +290,7 @@ static void report_syn_data(const struct check_converters *converters,
 	fact_value_bool(fact, first->syn_data == PROBE_SYN_DATA_TAKEN);
 }
 
-/* Requests get through in SYNs: reports whether SYNs that are full of early data do, too. */
+/* Reports whether SYNs that are full of early data get through, as those with requests alone do. */
 static void report_syn_bytes(const struct check_converters *converters,
 			     const struct check_candidate *candidate)
 {

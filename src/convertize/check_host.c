@@ -149,7 +149,7 @@ static void check_mptcp_blackhole(struct report *report)
 	fact_value_bool(fact, withheld);
 }
 
-/* The same for data in SYNs. The time-out is 0 by default; nothing tells when it is over. */
+/* Reports that this kernel has switched off data in SYNs for a while (never, by default). Nothing tells whether it is over. */
 static void check_fastopen_blackhole(struct report *report)
 {
 	int timeout = sysctl_read("net.ipv4.tcp_fastopen_blackhole_timeout_sec");

@@ -83,7 +83,7 @@ struct check_converters {
 
 /* --- check_ask.c ---------------------------------------------------------------------- */
 
-/* A probe of this path, over Multipath TCP and without data in the SYN: the caller adds what is to be tried. */
+/* Returns a probe of this path, over Multipath TCP and without data in the SYN; the caller adds what is to be tried. */
 struct probe_request check_request(const struct check_converters *converters,
 				   const struct check_candidate *candidate,
 				   const struct check_path *path);
@@ -101,18 +101,18 @@ bool check_serves(const struct check_candidate *candidate);
 
 /* --- check_measure.c -------------------------------------------------------------------- */
 
-/* A short transfer each way over a path that the converter answers on. */
+/* Makes a short transfer each way over a path that the converter answers on. */
 void check_measure(const struct check_converters *converters,
 		   const struct check_candidate *candidate, struct check_path *path);
 
-/* A transfer over all paths at once. Returns false if not all bytes came back. */
+/* Makes a transfer over all paths at once. Returns false if not all bytes came back. */
 bool check_measure_all(const struct check_converters *converters,
 		       const struct check_candidate *candidate, unsigned int subflows,
 		       struct probe_result *out);
 
 /* --- check_paths.c ---------------------------------------------------------------------- */
 
-/* The name of the path's device, or "this network". */
+/* Returns the name of the path's device, or "this network". */
 const char *check_path_name(const struct check_path *path);
 
 /* Finds the other paths to a candidate that serves, asks it over each, and measures them. */

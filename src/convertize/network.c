@@ -114,7 +114,7 @@ static int read_addresses(struct network *network)
 	return 0;
 }
 
-/* The index of the interface that has an address; 0: none has. */
+/* Returns the index of the interface that has an address, 0 if none has it. */
 static unsigned int home_of(const union sockaddr_ip *wanted)
 {
 	union sockaddr_ip address;

@@ -45,18 +45,18 @@ struct network {
 /* network_read() - ask the kernel for all of it; returns 0, or -errno without addresses */
 int network_read(struct network *out);
 
-/* The address alone, without its port. Returns @buf. */
+/* Formats the address alone, without its port. Returns @buf. */
 const char *network_format_address(const union sockaddr_ip *address,
 				   char buf[static SOCKADDR_STRLEN]);
 
-/* Which of the addresses of an interface this one is. */
+/* Returns the place of an address among those of an interface, which is that of its family. */
 enum network_family network_family(const union sockaddr_ip *address);
 
-/* The interface that has this address, whatever its port; NULL as of network_interface(). */
+/* Returns the interface that has this address, whatever the port; NULL as network_interface() does. */
 const struct network_interface *network_home(const struct network *network,
 					     const union sockaddr_ip *address);
 
-/* The interface with this index; NULL if there is none, or it is none of network.interfaces. */
+/* Returns the interface with this index; NULL if it isn't among network.interfaces. */
 const struct network_interface *network_interface(const struct network *network,
 						  unsigned int index);
 

@@ -56,7 +56,7 @@ static double elapsed_ms(const struct probe *probe)
 	return probe_now_ms() - probe->start;
 }
 
-/* Waits for the events, or an error; false if the time is up. @limit_ms: since the SYN */
+/* Waits for the events or an error. Returns false if the time, @limit_ms since the SYN, is up. */
 static bool wait_for(const struct probe *probe, short events, int limit_ms)
 {
 	struct pollfd ready = { .fd = probe->fd, .events = events };
@@ -90,7 +90,7 @@ static int write_request(struct probe *probe)
 	return len < 0 ? (int)len : 0;
 }
 
-/* A non-blocking socket, MPTCP if the kernel has it, bound as requested. Returns 0 or -errno. */
+/* Makes a non-blocking socket, an MPTCP one if the kernel has that, and binds it as requested. Returns 0 or -errno. */
 static int open_socket(struct probe *probe)
 {
 	const struct probe_request *request = probe->request;
@@ -193,7 +193,7 @@ static void look_at_connection(struct probe *probe)
 									   PROBE_MPTCP_LOST;
 }
 
-/* Sends what the SYN had no room for. False if the connection has failed. */
+/* Sends what the SYN had no room for. Returns false if the connection has failed. */
 static bool send_rest(struct probe *probe)
 {
 	ssize_t sent = send(probe->fd, probe->bytes + probe->sent, probe->len - probe->sent,

@@ -24,7 +24,7 @@ struct probe_request {
 /* probe_run() - make the connection and wait for the answer, at most until the time is up */
 void probe_run(const struct probe_request *request, struct probe_result *out);
 
-/* probe_run_all() - all of them at once */
+/* probe_run_all() - run several probes at once */
 void probe_run_all(const struct probe_request *requests, struct probe_result *out, size_t count);
 
 #endif

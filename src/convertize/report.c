@@ -38,7 +38,7 @@ static const char *const status_names[] = {
 static_assert(sizeof(status_names) / sizeof(status_names[0]) == FACT_STATUS_COUNT,
 	      "a name for each status");
 
-/* The result, by the worst status. */
+/* The result of the whole check, for each worst status of a fact. */
 static const struct {
 	const char *name, *text;
 } results[] = {

@@ -45,7 +45,7 @@ static void look_at_subflows(struct transfer *transfer)
 		transfer->result->subflows = established - 1;
 }
 
-/* Bytes that may have been sent by now. */
+/* Returns how many bytes may have been sent by now. */
 static size_t may_send(const struct transfer *transfer, double since_start)
 {
 	double patience = SUBFLOWS_MS + SUBFLOWS_ROUND_TRIPS * transfer->result->round_trip_ms;

@@ -99,7 +99,7 @@ const struct wrapper *wrapper_of_command(char *const words[])
 	return NULL;
 }
 
-/* The next name in a list, with its length; NULL at its end. */
+/* Returns the next name in a list, with its length in bytes; NULL at the end. */
 static const char *next_name(const char *list, size_t *len)
 {
 	list += strspn(list, SEPARATORS);
@@ -107,7 +107,7 @@ static const char *next_name(const char *list, size_t *len)
 	return *len ? list : NULL;
 }
 
-/* The last component of a name of @len bytes in a list. */
+/* Returns the last component of a name of @len bytes in a list. */
 static const char *base_of(const char *name, size_t len)
 {
 	const char *slash = memrchr(name, '/', len);

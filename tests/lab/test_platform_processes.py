@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_platform_processes.py - does this kernel tell all processes that have a socket what one of them has done?
 
-What src/shim/connect/others.c rests on: a lock that no killed process leaves behind, and what can be asked of a socket.
+What src/shim/connect/shared_handshake.c rests on: a lock that no killed process leaves behind, and what can be asked of a socket.
 """
 import array
 import fcntl
@@ -54,7 +54,7 @@ def test_record_lock_on_a_socket():
 
 
 def counters(sock, in_syn=0):
-    """(bytes received, bytes sent), as others.c asks for them; MPTCP doesn't count those in the SYN."""
+    """(bytes received, bytes sent), as shared_handshake.c asks for them; MPTCP doesn't count those in the SYN."""
     info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     received, notsent, sent, again = (struct.unpack_from(form, info, at)[0] for form, at in
                                       (("Q", 128), ("I", 144), ("Q", 200), ("Q", 208)))

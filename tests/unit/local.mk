@@ -237,12 +237,12 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	tests/unit/fake_kernel.c tests/unit/fake_network.c tests/unit/fake_socket.c tests/unit/fake_options.c tests/unit/fake_epoll.c \
 	tests/unit/fake_threads.c tests/unit/fake_beneath.c tests/unit/fake_faults.c tests/unit/fake_hooks.h \
 	src/shim/system/quiet.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/phase.c src/shim/socket/early.c \
-	src/shim/socket/options.c src/shim/wait/deadlines.c src/shim/wait/signals.c src/shim/wait/unseen.c src/shim/wait/watch.c \
+	src/shim/socket/options.c src/shim/wait/deadlines.c src/shim/wait/signals.c src/shim/wait/unseen_watches.c src/shim/wait/watch.c \
 	src/shim/connect/attempt.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/connect/dissolve.c src/shim/connect/gate.c \
-	src/shim/connect/input.c src/shim/connect/liveness.c src/shim/connect/lowat.c src/shim/connect/others.c \
+	src/shim/connect/input.c src/shim/connect/liveness.c src/shim/connect/lowat.c src/shim/connect/shared_handshake.c \
 	src/shim/connect/output.c src/shim/connect/replace.c src/shim/connect/settle.c \
-	src/shim/process/leave.c src/shim/process/rights.c \
+	src/shim/process/leave.c src/shim/process/scm_rights.c \
 	src/shim/hooks/socket.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \
 	src/shim/hooks/epoll.c src/shim/loop/poll.c src/shim/loop/epoll.c
 libshimworld_la_CPPFLAGS = $(AM_CPPFLAGS) -include $(srcdir)/tests/unit/fake_hooks.h
@@ -258,7 +258,8 @@ tests_unit_test_shim_states_SOURCES = tests/unit/test_shim_states.c
 tests_unit_test_shim_states_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_states_LDADD = libshimworld.la $(CHECK_LIBS)
 
-tests_unit_test_shim_transitions_SOURCES = tests/unit/test_shim_transitions.c
+tests_unit_test_shim_transitions_SOURCES = tests/unit/test_shim_transitions.c tests/unit/shim_runs.h tests/unit/shim_runs.c \
+	tests/unit/shim_runs_asked.c tests/unit/shim_runs_otherwise.c
 tests_unit_test_shim_transitions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_transitions_LDADD = libshimworld.la $(CHECK_LIBS)
 

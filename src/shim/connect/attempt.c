@@ -5,7 +5,7 @@
  * The request goes into the SYN by sendmsg(MSG_FASTOPEN), without cookie and without
  * any sysctl (TCP_FASTOPEN_NO_COOKIE), and early data behind it. Where the kernel or the
  * converter doesn't take data in the SYN, or takes a part of it, the rest is sent as soon
- * as the handshake is over (conn.want_output).
+ * as the handshake is over (attempt.want_output).
  *
  * A SYN that waits for early data is the kernel's own TCP_FASTOPEN_CONNECT: connect() returns
  * 0, and poll() and epoll say that the socket is writable, which the first bytes then make true.
@@ -27,7 +27,7 @@
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
 #include "shim/system/sockopt.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 #include "shim/socket/paths.h"
 #include "shim/connect/replace.h"
 #include "shim/wait/watch.h"
@@ -92,7 +92,7 @@ static int socket_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mpt
 	int wanted = other ? AF_INET6 : domain;
 
 	if ((other || mptcp != conn->socket.mptcp) && conn_is_shared(conn))
-		others_move(fd);
+		shared_handshake_move(fd);
 	if ((other || mptcp != conn->socket.mptcp) &&
 	    !(mptcp && replace_socket(conn, fd, wanted, IPPROTO_MPTCP)) &&
 	    (other || conn->socket.mptcp) && !replace_socket(conn, fd, wanted, IPPROTO_TCP))
@@ -143,7 +143,7 @@ static int message_init(struct message *message, const struct conn *conn)
 	return 0;
 }
 
-/* @to: for MSG_FASTOPEN, else NULL. Returns 0, or -errno with nothing sent. */
+/* Sends what is left of request and early data. @to: the address for MSG_FASTOPEN, else NULL. Returns 0, or -errno with nothing sent. */
 static int message_send(struct conn *conn, int fd, int flags, const union sockaddr_ip *to)
 {
 	union sockaddr_ip addr;
@@ -178,13 +178,13 @@ static bool wants_syn_data(const struct conn *conn, int fd)
 	       (may == RIDE_SYN_DATA_ON_ONE_PATH && !paths_may_be_several(fd, &conn->attempt.addr));
 }
 
-/* The SYN, with as much of the message as fits. Returns 0 or -errno. */
+/* Sends the SYN, with as much of the message as fits. Returns 0 or -errno. */
 static int syn_send(struct conn *conn, int fd)
 {
 	const union sockaddr_ip *converter = &conn->attempt.addr;
 	int ret;
 
-	/* Set in any case: it tells other processes that the socket is on its way (others.c). */
+	/* Set in any case: it tells other processes that the socket is on its way (shared_handshake.c). */
 	if (sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) && wants_syn_data(conn, fd)) {
 		ret = message_send(conn, fd, MSG_FASTOPEN, converter);
 		conn->attempt.syn_data = conn->attempt.message_sent > 0;
@@ -204,7 +204,7 @@ static void fastopen_connect_off(struct conn *conn, int fd)
 	conn->call.fastopen_connect = false;
 }
 
-/* The same converter is asked anew: nothing is left of the attempt before but whom it asks, and how. */
+/* Resets the attempt, to ask the same converter anew: of the one before, only whom it asked, and how, is kept. */
 static void attempt_renew(struct conn *conn)
 {
 	const struct attempt before = conn->attempt;
@@ -220,16 +220,16 @@ static void attempt_renew(struct conn *conn)
 	};
 }
 
-/* The server itself is tried. */
+/* Resets the attempt, to try the server itself. */
 static void attempt_at_server(struct conn *conn, const union sockaddr_ip *server)
 {
 	conn->attempt = (struct attempt){ .addr = *server };
 }
 
 /*
- * The SYN is sent. On a Multipath TCP socket the SYN+ACK says whether the connection has Multipath TCP. And if all of the message went
- * with it, to a converter that withholds such SYNs, then its SYN+ACK may say that the server was
- * reached: it is waited for as well.
+ * Notes why the SYN+ACK is waited for, now that the SYN is sent. On a Multipath TCP socket it says whether the connection has
+ * Multipath TCP. If all of the message went with the SYN, to a converter that withholds such SYNs, the SYN+ACK may also say
+ * that the server was reached.
  */
 static void synack_expect(struct conn *conn)
 {
@@ -316,7 +316,7 @@ int attempt_send_unclaimed(const struct conn *conn, int fd)
 	if (!conn->attempt.want_output)
 		return 0;
 	memcpy(&copy, conn, sizeof(copy));
-	others_follow(&copy, fd);
+	shared_handshake_follow(&copy, fd);
 	ret = message_send(&copy, fd, 0, NULL);
 	return ret == 0 && copy.attempt.want_output ? -EAGAIN : ret;
 }
@@ -332,7 +332,7 @@ void attempt_joined(struct conn *conn, int fd)
 	 * A request that follows the handshake may be sent by either process. An epoll instance that they share wakes
 	 * one of them, and has one mask for both.
 	 */
-	conn->attempt.want_output = others_has_sent_nothing(fd);
+	conn->attempt.want_output = shared_handshake_has_sent_nothing(fd);
 	conn->attempt.message_sent = conn->attempt.message_in_syn = 0;
 	conn->attempt.synack_due = conn->attempt.confirmable = false;
 	if (next.getpeername(fd, &peer.sa, &len) == 0 &&
@@ -405,11 +405,12 @@ int attempt_directly(struct conn *conn, int fd)
 		return ret;
 
 	attempt_at_server(conn, &server);
-	conn->attempt.want_output = conn_has(conn, CONN_TOLD_CONNECTED);
+	/* Bytes may be kept of an application that was only told "writable", too. */
+	conn->attempt.want_output = conn_has(conn, CONN_TOLD_CONNECTED) || conn->early.bytes;
 	deadlines_set(conn, 0);
 	fastopen_connect_off(conn, fd);
 	/*
-	 * Without it a socket that isn't connected was given up, others_give_up(): another process would
+	 * Without it a socket that isn't connected was given up, shared_handshake_give_up(): another process would
 	 * say so if this one were killed right here. Once it is connecting, it can't be cleared.
 	 */
 	if (!conn_is_shared(conn))
@@ -490,6 +491,7 @@ enum conn_phase attempt_next(struct conn *conn, int fd, bool may_hold,
 	struct converters_query query = query_of(conn, fd, &conn->call.peer, conn->call.tried);
 	union sockaddr_ip addr;
 	char text[SOCKADDR_STRLEN];
+	const char *refused = NULL;
 	int index, ret;
 
 	*refusal = (struct attempt_refusal){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
@@ -503,10 +505,12 @@ enum conn_phase attempt_next(struct conn *conn, int fd, bool may_hold,
 			return (enum conn_phase)ret;
 		/* What the kernel says at once is about routes and this socket: no reason to rest. */
 		refusal->error = -ret;
-		refusal->reason = error_text(-ret);
-		log_line("converter %s: %s", sockaddr_ip_format(&conn->attempt.addr, text),
-			 refusal->reason);
+		refused = error_text(-ret);
+		log_line("converter %s: %s", sockaddr_ip_format(&conn->attempt.addr, text), refused);
 		query.tried = conn->call.tried |= 1u << index;
 	}
+	/* converters_choose() knows nothing of those that were tried here, whose error the application gets. */
+	if (refused && refusal->verdict == POLICY_CONVERT)
+		refusal->reason = refused;
 	return index == CONVERTERS_UNRESOLVED ? CONN_RESOLVING : CONN_IDLE;
 }

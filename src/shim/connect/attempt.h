@@ -20,7 +20,7 @@ struct attempt_refusal {
 /*
  * attempt_resolve() - look for a converter for @server, resolving names where that is due
  * @tried: a bit for each that is out of the question
- * The only one here that may block, and so without a claim. Returns whether there is one.
+ * The only function here that may block, so that @conn must not be claimed. Returns whether there is a converter.
  */
 bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *server, uint32_t tried,
 		     struct attempt_refusal *refusal);
@@ -41,12 +41,13 @@ int attempt_again(struct conn *conn, int fd);
 /* Lets a held SYN go, with request and early data. Returns 0 or -errno. */
 int attempt_send_held(struct conn *conn, int fd);
 
-/* The rest of request and early data, once the handshake allows. Returns 0, -EAGAIN or -errno. */
+/* Sends the rest of request and early data, once the handshake allows. Returns 0, -EAGAIN or -errno. */
 int attempt_send_rest(struct conn *conn, int fd);
 
 /*
- * attempt_send_unclaimed() - the same by a vfork() child, which can claim nothing
- * Under the lock of all processes. Changes nothing in @conn: its owner will see what was sent, others_follow().
+ * attempt_send_unclaimed() - do the same in a vfork() child, which can claim nothing
+ * The caller holds the lock of all processes, shared_handshake_lock(). @conn isn't changed: its owner finds out what was sent by
+ * shared_handshake_follow().
  */
 int attempt_send_unclaimed(const struct conn *conn, int fd);
 
@@ -64,8 +65,8 @@ int attempt_bypass(struct conn *conn, int fd);
 
 /*
  * attempt_directly() - connect to the server itself, over plain TCP
- * An application that takes itself for connected has early data to be sent: @conn goes on in CONN_EARLY_DIRECT, with
- * attempt.want_output set. Otherwise it is the kernel's. Returns 0 or -errno.
+ * If early data is to be sent, or the application takes itself for connected, @conn goes on in CONN_EARLY_DIRECT, with
+ * attempt.want_output set. Otherwise the socket is the kernel's. Returns 0 or -errno.
  */
 int attempt_directly(struct conn *conn, int fd);
 
@@ -75,7 +76,7 @@ int attempt_directly(struct conn *conn, int fd);
  */
 void attempt_joined(struct conn *conn, int fd);
 
-/* Dissolves the connection, by a reset if there is one: the socket can be connected again. */
+/* Disconnects the socket, by a reset if it is connected, so that it can be connected again. */
 void attempt_disconnect(int fd);
 
 /*
@@ -84,7 +85,7 @@ void attempt_disconnect(int fd);
  */
 void attempt_adopt(struct conn *conn, struct convert_span cookie, enum conn_phase phase);
 
-/* What the request of @conn says. */
+/* Returns what the request of @conn says. */
 struct handshake_ask attempt_ask_of(const struct conn *conn);
 
 #endif

@@ -6,9 +6,14 @@
  * call, so that nothing of it is ever kept here. While a part is missing,
  * SO_RCVLOWAT makes the socket readable only when the rest has come.
  *
- * Silence is the converter's until its SYN+ACK has come, and after that while it doesn't acknowledge what asks for it
- * (liveness.c). One that does is waiting for the server, if it has ever answered anything: then it is waited for, as a
- * direct connection would be. If it never has, it may be no converter, and isn't asked for this server for a while.
+ * A converter is at fault for silence until its SYN+ACK has come, and afterwards as long as it acknowledges no probe
+ * (liveness.c). One that acknowledges probes is taken to be waiting for the server if it has ever answered anything: it is waited
+ * for as long as a direct connection would be. If it has never answered, it may be no converter, and isn't asked for this server for
+ * a while.
+ *
+ * conversion_progress() takes the steps. It can be called by any thread, at any time, from any hook: it claims the conn, takes the
+ * step that its phase has (phase.h), and releases it in the next phase. What ends the handshake is in settle.c, which
+ * also puts back what was changed on the socket.
  */
 #include "config.h"
 
@@ -27,7 +32,7 @@
 #include "shim/connect/lowat.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 #include "shim/connect/settle.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
@@ -48,7 +53,7 @@ void conversion_steps_init(const struct settings *kept)
 	settings = kept;
 }
 
-/* A reset, and the same request again, on the same descriptor. */
+/* Resets the connection and asks the same converter again, on the same descriptor. */
 static enum conn_phase ask_again(struct conn *conn, int fd)
 {
 	int ret;
@@ -68,9 +73,9 @@ static bool peer_has_closed(int fd)
 }
 
 /*
- * What the bytes that have arrived say. Returns 0 with @out set, or -errno, -EAGAIN if
- * there are none. An unfinished response that nothing can follow is a closed stream:
- * looked at again after the end was seen, since its last bytes may have come with it.
+ * Judges the bytes that have arrived. Returns 0 with @out set, or -errno: -EAGAIN if
+ * there are none. Where the peer has closed the stream behind a part of a response, that is a failure. The bytes are read once
+ * more before it is believed, since the last ones may have come together with the end.
  */
 static int response_judge(const struct conn *conn, int fd, uint8_t response[CONVERT_MESSAGE_MAX],
 			  struct handshake_step *out)
@@ -96,7 +101,7 @@ static int response_judge(const struct conn *conn, int fd, uint8_t response[CONV
 	}
 }
 
-/* The SYN+ACK of a Multipath TCP attempt is there: ride_goes_on(). */
+/* Has the SYN+ACK, which has come, left the Multipath TCP attempt as it is? If not, @ride is how to ask anew: ride_goes_on(). */
 static bool synack_holds(struct conn *conn, int fd, const struct tcp_info *info, enum ride *ride)
 {
 	const struct ride_synack seen = {
@@ -110,7 +115,7 @@ static bool synack_holds(struct conn *conn, int fd, const struct tcp_info *info,
 	return ride_goes_on(&seen, ride);
 }
 
-/* Has the SYN+ACK said that the server was reached: ride_confirms()? Before it has come, that stays to be seen. */
+/* Does the SYN+ACK say that the server was reached: ride_confirms()? False before it has come, when it may still do so. */
 static bool is_confirmed(struct conn *conn, int fd, const struct tcp_info *info)
 {
 	bool confirmable = conn->attempt.confirmable;
@@ -126,7 +131,7 @@ static bool is_confirmed(struct conn *conn, int fd, const struct tcp_info *info)
 	return false;
 }
 
-/* One that has proved itself is waited for as long as a server would be, with a look at it now and then. */
+/* Is the converter waited for on? One that has proved itself is, for as long as a server would be, with a look at it now and then. */
 static bool is_waited_for(struct conn *conn)
 {
 	int64_t patience = clock_ns_of(&conn->call.started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
@@ -144,7 +149,7 @@ static bool is_patient(const struct conn *conn)
 	return clock_ns() < clock_ns_of(&conn->call.started) + SERVER_PATIENCE_SECONDS * CLOCK_NS_PER_S;
 }
 
-/* A part of the response has come: what is missing is the converter's to send, in however small pieces. */
+/* Waits on for the rest of a response, of which a part has come, as long as the converter sends more of it. */
 static enum conn_phase wait_for_rest(struct conn *conn, int fd)
 {
 	struct handshake_step why;
@@ -158,7 +163,7 @@ static enum conn_phase wait_for_rest(struct conn *conn, int fd)
 	return settle_converter_failed(conn, fd, &why);
 }
 
-/* Nothing has come of the response. */
+/* Decides whether to wait on for a response of which nothing has come. */
 static enum conn_phase still_waiting(struct conn *conn, int fd)
 {
 	struct handshake_step why;
@@ -177,7 +182,7 @@ static enum conn_phase still_waiting(struct conn *conn, int fd)
 	return settle_converter_failed(conn, fd, &why);
 }
 
-/* Early data is on its way to the server itself; when it is gone the kernel does the rest. */
+/* Sends early data to the server itself. Once all is sent the connection is the kernel's. */
 static enum conn_phase step_directly(struct conn *conn, int fd)
 {
 	int ret = attempt_send_rest(conn, fd);
@@ -191,8 +196,8 @@ static enum conn_phase step_directly(struct conn *conn, int fd)
 }
 
 /*
- * A server is asked itself, over Multipath TCP. Its SYN+ACK says whether it is that, and its first bytes
- * whether it has stayed that behind the handshake.
+ * Takes a step of a connection to the server itself over Multipath TCP. The SYN+ACK says whether the server speaks it, and the
+ * server's first bytes show whether the path has kept it behind the handshake.
  */
 static enum conn_phase step_bypassed(struct conn *conn, int fd)
 {
@@ -219,7 +224,7 @@ static enum conn_phase step_bypassed(struct conn *conn, int fd)
 	return CONN_DIRECT;
 }
 
-/* The response, @told, is an error, or none. */
+/* Deals with a response, @told, that is an error or no Convert message. */
 static enum conn_phase step_failed(struct conn *conn, int fd, const struct handshake_step *told)
 {
 	if (conn_is_confirmed(conn))
@@ -235,7 +240,7 @@ static enum conn_phase step_failed(struct conn *conn, int fd, const struct hands
 	return settle_failed(conn, fd, told->error, told->reason);
 }
 
-/* What the SYN+ACK says, where that is due. Returns false if the attempt is over: @phase is what comes of it. */
+/* Looks at the SYN+ACK if it matters. Returns false if the attempt is over, with the next phase in @phase. */
 static bool step_synack(struct conn *conn, int fd, struct tcp_info *info, enum conn_phase *phase)
 {
 	enum ride ride;
@@ -250,7 +255,7 @@ static bool step_synack(struct conn *conn, int fd, struct tcp_info *info, enum c
 	return false;
 }
 
-/* A step on the way to a response, of a claimed conn. Returns the phase to release it in. */
+/* Takes a step of a claimed conn on the way to a response. Returns the phase to release it in. */
 static enum conn_phase step_asked(struct conn *conn, int fd)
 {
 	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
@@ -283,7 +288,7 @@ static enum conn_phase step_asked(struct conn *conn, int fd)
 	return step_failed(conn, fd, &told);
 }
 
-/* One step of a claimed conn, as one in @phase. Returns the phase to release it in. */
+/* Takes a step of a claimed conn that is in @phase. Returns the phase to release it in. */
 static enum conn_phase step(struct conn *conn, int fd, enum conn_phase phase)
 {
 	switch (phase) {
@@ -299,30 +304,30 @@ static enum conn_phase step(struct conn *conn, int fd, enum conn_phase phase)
 	}
 }
 
-/* The same where another process may take steps, too. */
+/* Does what step() does where another process may take steps, too: finds out first what that one has done. */
 static enum conn_phase step_shared(struct conn *conn, int fd, enum conn_phase phase)
 {
-	enum others_news news;
+	enum shared_handshake_news news;
 
-	if (!others_lock(fd))
+	if (!shared_handshake_lock(fd))
 		return phase;
-	news = others_look(conn, fd);
-	if (news == OTHERS_PENDING) {
-		if (others_is_new(conn, fd)) {
+	news = shared_handshake_look(conn, fd);
+	if (news == SHARED_HANDSHAKE_PENDING) {
+		if (shared_handshake_is_new(conn, fd)) {
 			attempt_joined(conn, fd);
 			phase = attempt_phase(&conn->attempt);
 		} else {
-			others_follow(conn, fd);
+			shared_handshake_follow(conn, fd);
 		}
 		phase = step(conn, fd, phase);
-	} else if (news == OTHERS_MOVED) {
+	} else if (news == SHARED_HANDSHAKE_MOVED) {
 		phase = settle_moved(conn, fd);
 	} else {
-		phase = news == OTHERS_LEFT && !conn_is_confirmed(conn) ? ask_again(conn, fd) :
+		phase = news == SHARED_HANDSHAKE_LEFT && !conn_is_confirmed(conn) ? ask_again(conn, fd) :
 									   settle_as_told(conn, fd, news);
 	}
-	others_note(conn, fd);
-	others_unlock(fd);
+	shared_handshake_note(conn, fd);
+	shared_handshake_unlock(fd);
 	return phase;
 }
 
@@ -331,7 +336,7 @@ bool conversion_is_ripe(const struct conn *conn, int fd)
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 
 	return conn_phase(conn) == CONN_RESOLVING || deadlines_is_over(conn) || next_poll_now(&ready, 1) != 0 ||
-	       (conn_is_shared(conn) && others_look(conn, fd) != OTHERS_PENDING);
+	       (conn_is_shared(conn) && shared_handshake_look(conn, fd) != SHARED_HANDSHAKE_PENDING);
 }
 
 enum conn_phase conversion_progress(struct conn *conn, int fd)
@@ -355,7 +360,7 @@ enum conn_phase conversion_progress(struct conn *conn, int fd)
 	return conn_phase_unclaimed(conn);
 }
 
-/* With the SYN gone, request and early data leave when they can. The conn is claimed. */
+/* Sends request and early data after the SYN has gone, as far as the socket takes them. The conn is claimed. */
 static enum conn_phase send_behind(struct conn *conn, int fd)
 {
 	enum conn_phase phase = conn_phase(conn);
@@ -375,13 +380,13 @@ static enum conn_phase send_with_syn(struct conn *conn, int fd)
 	return ret < 0 ? settle_on_error(conn, fd, -ret) : attempt_phase(&conn->attempt);
 }
 
-/* The same where another process may be first: with its early data, then; ours waits. */
+/* Does what send_with_syn() does where another process may be first: then its early data went with the SYN, and none of ours. */
 static enum conn_phase send_with_syn_shared(struct conn *conn, int fd, size_t *taken)
 {
 	enum conn_phase phase = CONN_HELD;
 
-	if (others_lock(fd)) {
-		if (others_is_held(fd)) {
+	if (shared_handshake_lock(fd)) {
+		if (shared_handshake_is_held(fd)) {
 			phase = send_with_syn(conn, fd);
 		} else {
 			conn_note(conn, CONN_WROTE); /* of what that process has sent there is no copy here */
@@ -389,8 +394,8 @@ static enum conn_phase send_with_syn_shared(struct conn *conn, int fd, size_t *t
 			phase = attempt_phase(&conn->attempt);
 			*taken = 0;
 		}
-		others_note(conn, fd);
-		others_unlock(fd);
+		shared_handshake_note(conn, fd);
+		shared_handshake_unlock(fd);
 	} else {
 		*taken = 0;
 	}
@@ -432,7 +437,7 @@ size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov,
 		taken = early_keep(&conn->early, iov, count);
 	if (held)
 		phase = let_syn_go(conn, fd, &taken);
-	else if (taken)
+	else if (taken && phase != CONN_RESOLVING) /* there, whoever is asked next gets them with the request */
 		phase = send_behind(conn, fd);
 	conn_release(conn, phase, &claim);
 	if (held && !watch_any(conn))

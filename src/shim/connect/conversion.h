@@ -11,7 +11,7 @@
 /* @settings: kept, must stay. Once, before any other call. */
 void conversion_init(const struct settings *settings);
 
-/* The same, of conversion.c's own; conversion_init() calls it. */
+/* Initialises conversion.c; called by conversion_init(), which is in conversion_start.c. */
 void conversion_steps_init(const struct settings *settings);
 
 /* Are connections converted at all in this process? */
@@ -22,7 +22,7 @@ bool conversion_wants_early_data(int fd);
 
 /*
  * conversion_start() - ask a converter for @server instead of connecting to it
- * Or the server itself by Multipath TCP, where it is known to speak that.
+ * A server that is known to speak Multipath TCP is asked itself.
  * @conn: in CONN_IDLE, of @fd. Never blocks, but for the resolver if CONVERT_ADDR has a name.
  * @early_data: the SYN may wait for the application's first bytes
  * Returns 0 with @conn pending or HELD (or further); CONVERSION_DIRECT with nothing changed if this
@@ -40,13 +40,13 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
  */
 size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count);
 
-/* Would conversion_send_early() take any? */
+/* Would conversion_send_early() take any bytes? */
 bool conversion_takes_early(const struct conn *conn);
 
-/* The SYN of a HELD conn goes as it is: the application waits for the server to speak first. */
+/* Sends the SYN of a HELD conn without early data, since the application waits for the server to speak first. */
 void conversion_send_held(struct conn *conn, int fd);
 
-/* The same for all HELD conns that the application may be waiting for in @epfd (-1: anywhere). */
+/* Does the same for all HELD conns that the application may be waiting for in @epfd (-1: anywhere). */
 void conversion_send_all_held(int epfd);
 
 /* Has something happened on the socket that conversion_progress() would act upon? */
@@ -61,7 +61,7 @@ bool conversion_is_ripe(const struct conn *conn, int fd);
 enum conn_phase conversion_progress(struct conn *conn, int fd);
 
 /*
- * conversion_wait() - as a blocking connect(2) waits
+ * conversion_wait() - wait as a blocking connect(2) does
  * Returns 0 when @conn is no longer pending, else -errno: -EINTR (a signal handler
  * without SA_RESTART ran), -EINPROGRESS (SO_SNDTIMEO is over). The connection goes
  * on after both, as it does in the kernel.
@@ -69,25 +69,25 @@ enum conn_phase conversion_progress(struct conn *conn, int fd);
 int conversion_wait(struct conn *conn, int fd);
 
 /*
- * conversion_wait_for() - the same for a blocking recv(2) or send(2)
+ * conversion_wait_for() - wait as a blocking recv(2) or send(2) does
  * @option: SO_RCVTIMEO or SO_SNDTIMEO, which is -EAGAIN when it is over. Input waits for the response of
  * a CONFIRMED conn as well.
  */
 int conversion_wait_for(struct conn *conn, int fd, int option);
 
 /*
- * conversion_finish() - let the handshake come to its end before somebody without our help has @fd
+ * conversion_finish() - wait for the end of the handshake before a program without this library gets @fd
  * Waits for @ms milliseconds at most, whatever the mode of the descriptor.
  */
 void conversion_finish(struct conn *conn, int fd, int ms);
 
-/* A connection to a server that was asked itself is the application's from now on, without a further look at it. */
+/* Gives a BYPASSED connection to the application, without waiting for the server's first bytes. */
 void conversion_let_go(struct conn *conn, int fd);
 
-/* What to wait for in poll(2) while @conn is pending. */
+/* Returns the events to wait for in poll(2) while @conn is pending. */
 short conversion_poll_events(const struct conn *conn);
 
-/* Every conn whose converter has been silent for too long goes on without it. */
+/* Has every conn whose converter has been silent for too long go on without it. */
 void conversion_expire(void);
 
 #endif

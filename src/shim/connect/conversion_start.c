@@ -50,7 +50,7 @@ static int go_directly(const union sockaddr_ip *server, const char *reason)
 	return CONVERSION_DIRECT;
 }
 
-/* The policy is to convert, and it can't be done. */
+/* No converter could be asked for a connection that is to be converted: decides between a direct connection and an error. */
 static int go_without_converter(const union sockaddr_ip *server,
 				const struct attempt_refusal *refusal)
 {
@@ -63,7 +63,7 @@ static int go_without_converter(const union sockaddr_ip *server,
 	return -refusal->error;
 }
 
-/* connect() of a claimed conn begins anew. */
+/* Resets the claimed conn for a new connect() call. */
 static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *server)
 {
 	struct conn_call call = {
@@ -76,13 +76,13 @@ static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 	conn_begin(conn, fd, call);
 }
 
-/* Is it better reached without a converter, over Multipath TCP all the way (Section 5.1)? */
+/* Is the server better reached without a converter, over Multipath TCP all the way (Section 5.1)? */
 static bool is_bypassed(const struct conn *conn, const union sockaddr_ip *server)
 {
 	return exchange_bypasses(settings, server) && (conn->socket.mptcp || replace_may_be_mptcp(conn));
 }
 
-/* Nothing was begun: it is as before, and the kernel's if the caller goes on. */
+/* Puts options and registrations back where no connection was begun, so that the caller can leave the socket to the kernel. */
 static void leave_unbegun(struct conn *conn, int fd)
 {
 	liveness_end(conn, fd);
@@ -107,7 +107,7 @@ static int start_bypass(struct conn *conn, int fd, const union sockaddr_ip *serv
 	return ret > 0 ? CONVERSION_DIRECT : ret;
 }
 
-/* Why @server is none of the converters' business, or NULL. */
+/* Returns why a connection to @server isn't to be converted, or NULL if it is. */
 static const char *obstacle(const struct conn *conn, const union sockaddr_ip *server)
 {
 	enum policy_verdict verdict = policy_decide(settings, server);

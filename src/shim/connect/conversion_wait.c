@@ -7,12 +7,12 @@
 #include "convert/convert.h"
 #include "common/clock.h"
 #include "shim/system/next.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 #include "shim/wait/signals.h"
 
 #include <errno.h>
 
-/* When the time limit @option of a socket is over that began at @start; 0: it has none. */
+/* Returns when the time limit @option of a socket ends, counted from @start, both in ns; 0: it has none. */
 static int64_t limit_end(int fd, int option, int64_t start)
 {
 	struct timeval limit = { 0 };
@@ -24,7 +24,7 @@ static int64_t limit_end(int fd, int option, int64_t start)
 	return start + limit.tv_sec * CLOCK_NS_PER_S + limit.tv_usec * INT64_C(1000);
 }
 
-/* Milliseconds until the end, or the converter's deadline, whichever is first; -1: neither. */
+/* Returns the milliseconds until @end or the converter's deadline, whichever comes first; -1: there is neither. */
 static int time_left(const struct conn *conn, int64_t end)
 {
 	int64_t now = clock_ns(), deadline = atomic_load(&conn->deadline);
@@ -38,15 +38,15 @@ static int time_left(const struct conn *conn, int64_t end)
 }
 
 /*
- * Waits until the response, or the part of it that is missing, is there, or a time is over. Without
- * a time limit by recv(2), which the kernel restarts after a signal exactly when it would
+ * Waits until the response, or the part of it that is missing, is there, or a time is over. A wait without
+ * a time limit is a recv(2), which the kernel restarts after a signal exactly when it would
  * restart connect(2): under SA_RESTART. Returns 0 (look again) or -errno.
  */
 static int wait_once(struct conn *conn, int fd, int64_t end)
 {
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 	uint8_t response[CONVERT_MESSAGE_MAX];
-	int left = others_stretch(conn, time_left(conn, end)), unknown = 0;
+	int left = shared_handshake_stretch(conn, time_left(conn, end)), unknown = 0;
 	int ret;
 
 	if (left < 0 && ready.events == POLLIN) {
@@ -59,14 +59,14 @@ static int wait_once(struct conn *conn, int fd, int64_t end)
 			return 0;
 		}
 	}
-	/* A time limit, O_NONBLOCK or SO_RCVTIMEO. */
+	/* There is a time limit, or recv(2) didn't wait because of O_NONBLOCK or SO_RCVTIMEO. */
 	ret = end ? next.poll(&ready, 1, left) : signals_poll(&ready, left);
 	if (ret < 0)
 		return -errno;
 	return end && clock_ns() >= end ? -ETIME : 0;
 }
 
-/* What a wait is for. */
+/* What a wait is for: the server to be reached, or its first bytes. */
 enum wait_for { FOR_SERVER, FOR_INPUT };
 
 static bool is_over(enum conn_phase phase, enum wait_for what)
@@ -101,7 +101,7 @@ int conversion_wait_for(struct conn *conn, int fd, int option)
 
 void conversion_finish(struct conn *conn, int fd, int ms)
 {
-	/* Of a server that was asked itself no response comes, and its first bytes are the application's. */
+	/* A server that was asked itself sends no response, and its first bytes are the application's. */
 	const bool bypassed = conn_in(conn, PHASE(BYPASS) | PHASE(BYPASSED));
 	int64_t end = clock_ns() + ms * CLOCK_NS_PER_MS;
 

@@ -2,8 +2,8 @@
 /*
  * dissolve.c - what takes a connection away: shutdown(), and connect() to AF_UNSPEC
  *
- * TCP is left unconnected by both, with ECONNRESET to be told once, tcp_disconnect(); MPTCP has nothing
- * to tell. So the conn is DISSOLVED, and IDLE as soon as the error has been told or a new connection is begun.
+ * Both leave a TCP socket unconnected, with ECONNRESET to be told once (tcp_disconnect()), where MPTCP tells no error. So the
+ * conn keeps that error: it is DISSOLVED, and IDLE as soon as the error has been told or a new connection is begun.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 #include "shim/connect/liveness.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
 
@@ -24,10 +24,10 @@
 
 #define FINISH_MS 1000 /* the response of a confirmed connection is on its way */
 
-/* @conn is claimed, and its connection is still under way. Returns the phase to release it in. */
+/* Dissolves a connection that is under way. @conn is claimed. Returns the phase to release it in. */
 static enum conn_phase give_up(struct conn *conn, int fd)
 {
-	bool shared = conn_is_shared(conn), locked = shared && others_lock(fd);
+	bool shared = conn_is_shared(conn), locked = shared && shared_handshake_lock(fd);
 	char server[SOCKADDR_STRLEN];
 
 	log_line("%s: given up by the application", sockaddr_ip_format(&conn->call.peer, server));
@@ -37,14 +37,14 @@ static enum conn_phase give_up(struct conn *conn, int fd)
 	atomic_store(&conn->error, ECONNRESET);
 	attempt_disconnect(fd);
 	if (shared)
-		others_give_up(fd);
+		shared_handshake_give_up(fd);
 	if (locked)
-		others_unlock(fd);
+		shared_handshake_unlock(fd);
 	watch_restore(conn);
 	return CONN_DISSOLVED;
 }
 
-/* Early data: the application takes itself for connected. Returns false if it is connected by now. */
+/* Notes a shutdown() of an application that has given early data, to be done once it is connected. Returns false if it is by now. */
 static bool shut_later(struct conn *conn, int fd, int how)
 {
 	struct conn_claim claim;
@@ -82,7 +82,7 @@ int dissolve_unconnected(struct conn *conn, int fd, int how)
 	return -errno;
 }
 
-/* Would TCP send a reset now? tcp_need_reset(). MPTCP's own state shows in poll() only. */
+/* Would TCP send a reset now, as tcp_need_reset() decides? The state of the MPTCP socket itself shows in poll() only. */
 static bool is_connected(int fd)
 {
 	static const uint8_t states[] = { 1, 3, 4, 5, 8 }; /* ESTABLISHED, SYN_RECV, FIN_WAIT1, 2, CLOSE_WAIT */

@@ -15,7 +15,7 @@
  */
 int dissolve_shutdown(struct conn *conn, int fd, int how);
 
-/* The same on one that is IDLE: the kernel refuses, but a connection made afterwards is shut from its beginning. */
+/* Does shutdown(2) on an IDLE @conn: the kernel refuses it, but a connection made afterwards is shut from its beginning. */
 int dissolve_unconnected(struct conn *conn, int fd, int how);
 
 /*

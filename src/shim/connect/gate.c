@@ -2,10 +2,10 @@
 /*
  * gate.c - may the application send or receive now?
  *
- * An application that was never told "writable" can still get here: it doesn't wait, it
- * waits where we can't see it, or it uses another thread. Input first takes the response
- * off the stream, or fails like a socket in SYN_SENT; output lets the rest of the
- * request go first, and then is the kernel's: the converter keeps the bytes for the
+ * An application that was never told "writable" can still send and receive: it may not wait at all, wait
+ * where the hooks can't see it, or use another thread. Input first takes the response
+ * off the stream, or fails as on a socket in SYN_SENT. Output first sends the rest of the
+ * request, and then is left to the kernel: the converter keeps the bytes for the
  * server.
  */
 #include "config.h"
@@ -90,9 +90,9 @@ static bool note_output(struct conn *conn, int fd)
 }
 
 /*
- * What is sent before the server has answered. A socket in SYN_SENT takes nothing, nor does ours as
- * long as its application waits where we see it. What waits out of our sight may have been told
- * "writable" at the SYN+ACK, and must not be sent back.
+ * Decides about output before the server has answered. A socket in SYN_SENT takes none, and neither does this one as long as
+ * its application waits where the hooks see it. An application that waits out of their sight may have been told "writable" by
+ * the kernel at the SYN+ACK, and would never be told again: its output must be taken.
  */
 static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
 {

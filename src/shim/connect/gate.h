@@ -7,7 +7,7 @@
 
 #include <sys/socket.h>
 
-/* What a hook is to do: go on to the next function, or return this. errno is as it was. */
+/* What a hook is to do: call the next function (@pass), or return @ret. The functions below leave errno as it was. */
 struct gate {
 	bool pass;
 	int ret; /* if !pass: 0 or -errno */
@@ -32,7 +32,7 @@ static inline struct gate gate_output(int fd, int flags)
 	return conn ? gate_output_slow(conn, fd, flags) : (struct gate){ .pass = true };
 }
 
-/* Does the kernel say so? */
+/* Does the kernel say that @fd is writable? */
 bool gate_is_writable(int fd);
 
 /* Would a call with @flags (MSG_DONTWAIT) on this descriptor block? */

@@ -8,13 +8,14 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+/* Parts of the functions below, for sockets and errors that need a closer look. */
 struct gate input_urgent_slow(int fd, int flags);
 bool input_ended_slow(int fd);
 bool input_is_mptcp(int fd);
 
 /*
- * input_gate() - gate_input() for what has flags
- * MPTCP has no urgent data and takes MSG_OOB for ordinary data; TCP says EINVAL if there is none.
+ * input_gate() - gate_input() for a call that has flags
+ * An MPTCP socket ignores MSG_OOB and would return ordinary data, where TCP without urgent data says EINVAL.
  */
 static inline struct gate input_gate(int fd, int flags)
 {
@@ -23,8 +24,8 @@ static inline struct gate input_gate(int fd, int flags)
 
 /*
  * input_has_ended() - is a failed recv(2) on @fd the end of the stream?
- * Once a connection has failed, and that was told, TCP gives 0 as at its end; MPTCP ENOTCONN, as if there
- * had never been one. Looks at errno.
+ * After a connection has failed, and the error was told, TCP returns 0 as at the end of a stream, and MPTCP ENOTCONN, as if
+ * there had never been a connection. Looks at errno.
  */
 static inline bool input_has_ended(int fd)
 {

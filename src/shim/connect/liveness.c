@@ -34,7 +34,7 @@
 #define LOOKS 4    /* in an interval, once a probe is due */
 #define INTERVAL_MAX 32767 /* seconds, as Linux takes them */
 
-/* In the order in which they are set: when the time is set last, what is due is sent at once. */
+/* The options in the order in which they are set. The time comes last, since setting it sends a probe that is due at once. */
 static const struct {
 	int level, name;
 } options[] = {
@@ -58,7 +58,7 @@ static int64_t interval_ns(unsigned int timeout_ms)
 	return interval_seconds(timeout_ms) * CLOCK_NS_PER_S;
 }
 
-/* How long after the first probe that isn't answered a converter counts as dead. */
+/* Returns how long after the first unanswered probe a converter counts as dead. */
 static int64_t grace_ns(unsigned int timeout_ms)
 {
 	int64_t interval = interval_ns(timeout_ms), half = interval / 2;
@@ -95,8 +95,8 @@ static bool set(int fd, size_t i, int value)
 }
 
 /*
- * Also once it is on: a time that is over when it is set sends a probe at once, which is how there are several a second.
- * And the application may have had its own in force for a moment, liveness_show().
+ * Sets our keepalive, even where it is on already: a time that is over when it is set makes Linux send a probe at once, which
+ * is how there are several a second. Besides, liveness_show() may have put the application's options in force meanwhile.
  */
 static bool probes_set(struct conn *conn, int fd)
 {
@@ -116,8 +116,9 @@ static void options_restore(const struct conn *conn, int fd)
 }
 
 /*
- * Which of several processes has the application's options in its memory couldn't be told: only a socket that
- * is this process's own is asked. One that is shared later goes on as it is. MPTCP takes these options since Linux 6.10.
+ * May the converter be asked by keepalive? Only on a socket that this process has alone, since of several processes nobody could
+ * tell which one remembers the application's options. A socket that is shared later keeps ours. MPTCP takes these options
+ * since Linux 6.10.
  */
 static void probes_start(struct conn *conn, int fd, unsigned int timeout_ms)
 {
@@ -140,7 +141,7 @@ static void probes_start(struct conn *conn, int fd, unsigned int timeout_ms)
 		conn->attempt.probing_since = clock_ns();
 }
 
-/* When something was heard from the converter for the last time. */
+/* Returns when something was last heard from the converter. */
 static int64_t heard_at(const struct tcp_info *info, int64_t now)
 {
 	uint32_t ms = info->tcpi_last_ack_recv < info->tcpi_last_data_recv ? info->tcpi_last_ack_recv :
@@ -149,7 +150,7 @@ static int64_t heard_at(const struct tcp_info *info, int64_t now)
 	return now - ms * CLOCK_NS_PER_MS;
 }
 
-/* When a probe is due, or was: something was heard an interval before, or it was asked for then. */
+/* Returns when a probe is due, or was: an interval after something was heard, or after the converter was last asked. */
 static int64_t probe_at(const struct conn *conn, const struct tcp_info *info, int64_t now, unsigned int timeout_ms)
 {
 	int64_t probe = heard_at(info, now) + interval_ns(timeout_ms);
@@ -157,13 +158,13 @@ static int64_t probe_at(const struct conn *conn, const struct tcp_info *info, in
 	return probe < conn->attempt.probing_since ? conn->attempt.probing_since : probe;
 }
 
-/* @probe: probe_at(). Each look behind that sends one more. */
+/* Has Linux send a probe if one is due. @probe: probe_at(); each look after that time sends one more. */
 static int64_t next_look(int64_t probe, int64_t now, unsigned int timeout_ms)
 {
 	return (probe > now ? probe : now) + interval_ns(timeout_ms) / LOOKS;
 }
 
-/* CONVERT_TIMEOUT is over. Where it couldn't be asked it isn't dead for all that is known, and needn't be looked at. */
+/* CONVERT_TIMEOUT is over: judges the converter. One that couldn't be asked counts as alive, and isn't looked at again. */
 static enum liveness judge(struct conn *conn, int64_t probe, int64_t now, unsigned int timeout_ms)
 {
 	int64_t end = probe + grace_ns(timeout_ms);

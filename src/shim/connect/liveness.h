@@ -12,7 +12,7 @@
 
 #include "shim/socket/conn.h"
 
-/* A request is being sent: its converter has @timeout_ms (CONVERT_TIMEOUT). Sets the deadline. */
+/* Sets the deadline of a converter that is being sent a request, and has @timeout_ms (CONVERT_TIMEOUT) to answer. */
 void liveness_begin(struct conn *conn, unsigned int timeout_ms);
 
 /*
@@ -40,10 +40,10 @@ enum liveness liveness_look(struct conn *conn, int fd, unsigned int timeout_ms);
  */
 bool liveness_speaks(struct conn *conn, int fd, unsigned int timeout_ms);
 
-/* When the converter of @conn has been silent for too long, as far as it can be said now; 0: never. */
+/* Returns when the converter of @conn will have been silent for too long, as far as it can be said now; 0: never. */
 int64_t liveness_deadline(const struct conn *conn);
 
-/* The application's options are in force again. @conn is claimed. */
+/* Puts the application's options in force again. @conn is claimed. */
 void liveness_end(struct conn *conn, int fd);
 
 /* Puts the application's options back without a claim, where another program is about to get @fd as well. */
@@ -52,7 +52,7 @@ void liveness_show(const struct conn *conn, int fd);
 /* The application has just set an option: if it is one of keepalive's it is kept, and ours is in force again. */
 void liveness_note(struct conn *conn, int fd, int level, int name);
 
-/* What the application has set, where ours is in force instead: returns false if it isn't, or for another option. */
+/* Tells what the application has set where our value is in force instead. Returns false if it isn't, or for another option. */
 bool liveness_kept(const struct conn *conn, int level, int name, int *value);
 
 #endif

@@ -21,7 +21,7 @@ void lowat_raise(struct conn *conn, int fd, size_t bytes)
 	next.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &want, sizeof(want));
 }
 
-/* Most applications never set it, and the kernel's default of 1 is what is needed. What other processes have set isn't known. */
+/* Most applications never set the option, and the kernel's default of 1 is what is needed; what other processes set isn't known. */
 void lowat_hold(struct conn *conn, int fd)
 {
 	if (!conn->generation || options_is_set(conn, SOL_SOCKET, SO_RCVLOWAT))

@@ -63,10 +63,10 @@ static bool is_early(struct conn *conn, int fd, const struct iovec *iov, size_t 
 	size_t taken;
 
 	if (!conn_has(conn, CONN_TOLD_CONNECTED) && !gate_is_writable(fd))
-		return false; /* in SYN_SENT */
+		return false; /* a socket in SYN_SENT takes no output */
 	taken = conversion_send_early(conn, fd, iov, count);
 	if (!taken && held && !gate_may_block(fd, flags))
-		*result = -EINPROGRESS; /* the kernel, too, sends the SYN with what it can copy, or without */
+		*result = -EINPROGRESS; /* as in the kernel, the SYN goes even if no data can be copied */
 	else if (!taken)
 		return false;
 	else if (taken == iov_total(iov, count))
@@ -125,7 +125,7 @@ static bool is_fastopen(int fd, const struct iovec *iov, size_t count, int flags
 			*result = ret;
 		return true;
 	}
-	/* Fast Open is out of the question: nothing was taken of what does not go with the SYN. */
+	/* The SYN has gone without the application's data: a blocking call waits for the server first, any other says EINPROGRESS. */
 	if (ret == 0)
 		ret = blocking ? connected(conn, fd, flags) : -EINPROGRESS;
 	*result = ret < 0 ? ret : send_rest(fd, iov, count, flags & ~MSG_FASTOPEN, 0);

@@ -8,7 +8,10 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* Here and below errno stays as it was. */
+/*
+ * output_fastopen_slow() - output_is_fastopen(), below, once it is known that a connection is to be begun
+ * This and all functions below leave errno as it was.
+ */
 bool output_fastopen_slow(int fd, const struct iovec *iov, size_t count, int flags,
 			  const struct sockaddr *addr, socklen_t addrlen, ssize_t *result);
 
@@ -17,11 +20,11 @@ bool output_takes_early(int fd);
 
 /*
  * output_is_early() - are these the first bytes of an application that didn't wait for the server?
- * Then it is sent, and @result is what send(2) is to return, or -errno. @flags: as in send(2)
+ * If so they are taken, and @result is what send(2) is to return, or -errno. @flags: as in send(2)
  */
 bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, ssize_t *result);
 
-/* The same for sendto(MSG_FASTOPEN), which connects to @addr. */
+/* Does what output_is_early() does, for sendto(MSG_FASTOPEN), which connects to @addr first. */
 static inline bool output_is_fastopen(int fd, const struct iovec *iov, size_t count, int flags,
 				      const struct sockaddr *addr, socklen_t addrlen,
 				      ssize_t *result)

@@ -2,7 +2,7 @@
 /*
  * replace.c - another socket takes the place of one, underneath the same descriptors
  *
- * The application makes a TCP socket, and has one until it is known that Multipath TCP is of use: for a
+ * The application makes a TCP socket, and keeps it until Multipath TCP is known to be of use: for a
  * connection by way of a converter, or to a server that is known to speak it. Then, in connect(), an MPTCP
  * socket takes the place of the TCP one; and a TCP socket takes its place in turn where the handshake
  * shows that Multipath TCP doesn't get through, or the connection is made directly in the end. A third
@@ -40,7 +40,7 @@ static int socket_make(int domain, int protocol)
 	return next_socket_now(domain, SOCK_STREAM | SOCK_CLOEXEC, protocol);
 }
 
-/* O_NONBLOCK and whom to send signals to; O_ASYNC last, which sends them. */
+/* Copies the file status flags and the receiver of signals. The flags come last, since O_ASYNC begins to send signals. */
 static bool flags_copy(int from, int to)
 {
 	int flags = next.fcntl(from, F_GETFL), number = next.fcntl(from, F_GETSIG);
@@ -50,7 +50,7 @@ static bool flags_copy(int from, int to)
 		return false;
 	return (!whom.pid || next.fcntl(to, F_SETOWN_EX, &whom) == 0) &&
 	       (!number || next.fcntl(to, F_SETSIG, number) == 0) &&
-	       (flags == O_RDWR || next.fcntl(to, F_SETFL, flags) == 0); /* a new socket's */
+	       (flags == O_RDWR || next.fcntl(to, F_SETFL, flags) == 0); /* O_RDWR alone is what a new socket has */
 }
 
 static bool is_bound(const union sockaddr_ip *addr)
@@ -70,7 +70,7 @@ bool replace_is_bound(int fd)
 	return next.getsockname(fd, &addr.sa, &len) == 0 && is_bound(&addr);
 }
 
-/* The address that the application has bound it to: a port that an attempt before has left behind isn't one. */
+/* Binds @to to the address that the application has bound @from to. A port that an earlier attempt has left behind doesn't count. */
 static bool address_copy(const struct conn *conn, int from, int to)
 {
 	union sockaddr_ip addr;
@@ -93,7 +93,7 @@ static bool address_copy(const struct conn *conn, int from, int to)
 	return bound;
 }
 
-/* @made comes to be what @fd refers to. Fails where @fd was closed by a call that we didn't see. */
+/* Makes @fd refer to the socket of @made. Fails if @fd was closed by a call that the hooks didn't see. */
 static bool descriptor_put(const struct conn *conn, int fd, int made)
 {
 	int flags = next.fcntl(fd, F_GETFD);
@@ -102,7 +102,7 @@ static bool descriptor_put(const struct conn *conn, int fd, int made)
 	       next_dup_now(made, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0) >= 0;
 }
 
-/* The other descriptors of the socket, if the application has made some by dup(). */
+/* Makes the other descriptors of the socket, which the application has made by dup(), refer to the new one as well. */
 static void duplicates_put(const struct conn *conn, int fd, int made)
 {
 	uint32_t left = atomic_load(&conn->refs) - 1;
@@ -131,7 +131,7 @@ static bool put_in_place(struct conn *conn, int fd, int made)
 	return true;
 }
 
-/* Is it as socket() has made it, or connect() to AF_UNSPEC has left it? */
+/* Is the socket as socket() has made it, or as connect() to AF_UNSPEC has left it? */
 static bool is_unconnected(int fd)
 {
 	return tcpinfo_of(fd).tcpi_state == TCPINFO_CLOSE;

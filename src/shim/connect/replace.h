@@ -7,16 +7,16 @@
 
 /*
  * replace_is_possible() - may the socket of @conn, before its first attempt to connect, become another one?
- * False if that could be noticed: another process has it, an option or an epoll registration of it can't
- * be made again. Costs no system call but getpid(2).
+ * False if somebody could notice it: another process has the socket, or one of its options or epoll registrations
+ * can't be set again on another one. Costs no system call but getpid(2).
  */
 bool replace_is_possible(const struct conn *conn);
 
-/* May it become a Multipath TCP socket, too? False also where an option was set that Multipath TCP lacks. */
+/* May the socket become a Multipath TCP one? False also where the application has set an option that Multipath TCP lacks. */
 bool replace_may_be_mptcp(const struct conn *conn);
 
 /*
- * replace_socket() - a new socket of @domain and @protocol takes the place of @conn's
+ * replace_socket() - put a new socket of @domain and @protocol in the place of @conn's
  * @fd: one of its descriptors; all that are known come to refer to the new socket
  * @protocol: IPPROTO_TCP or IPPROTO_MPTCP
  *
@@ -28,8 +28,8 @@ bool replace_may_be_mptcp(const struct conn *conn);
 bool replace_socket(struct conn *conn, int fd, int domain, int protocol);
 
 /*
- * replace_with_tcp() - the same for an IDLE @conn whose Multipath TCP socket, of a former attempt, isn't wanted any more
- * Claims @conn. watch_resume() is the caller's to do. Nothing happens where the socket is none of ours.
+ * replace_with_tcp() - put a TCP socket in the place of the Multipath TCP one that an earlier attempt has left in an IDLE @conn
+ * Claims @conn; the caller calls watch_resume(). Nothing happens if the socket isn't one that replace_socket() has made.
  */
 void replace_with_tcp(struct conn *conn, int fd);
 
@@ -37,8 +37,8 @@ void replace_with_tcp(struct conn *conn, int fd);
 bool replace_is_bound(int fd);
 
 /*
- * replace_stand_in() - a new TCP socket which has the advice that was set on @conn's
- * It answers what Multipath TCP doesn't know of itself. Returns a descriptor, to be closed, or -1.
+ * replace_stand_in() - make a TCP socket that has the options which were remembered as advice for @conn (options.h)
+ * It can be asked for options that Multipath TCP doesn't know. Returns a descriptor, which the caller closes, or -1.
  */
 int replace_stand_in(const struct conn *conn, int fd);
 

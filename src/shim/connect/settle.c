@@ -169,7 +169,7 @@ enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *
 	log_verdict(conn, "failed: ", reason);
 	attempt_disconnect(fd);
 	if (conn_is_shared(conn))
-		others_give_up(fd);
+		shared_handshake_give_up(fd);
 	atomic_store(&conn->error, error);
 	watch_restore(conn);
 	return CONN_FAILED;
@@ -265,17 +265,17 @@ enum conn_phase settle_on_error(struct conn *conn, int fd, int error)
 enum conn_phase settle_moved(struct conn *conn, int fd)
 {
 	if (settings->fail_closed || cannot_begin_anew(conn))
-		return settle_as_told(conn, fd, OTHERS_FAILED);
+		return settle_as_told(conn, fd, SHARED_HANDSHAKE_FAILED);
 	return settle_directly(conn, fd, "another process goes on over a socket of its own");
 }
 
-enum conn_phase settle_as_told(struct conn *conn, int fd, enum others_news news)
+enum conn_phase settle_as_told(struct conn *conn, int fd, enum shared_handshake_news news)
 {
-	log_verdict(conn, news == OTHERS_DONE ? "converted" : news == OTHERS_DIRECT ? "direct" : "failed",
+	log_verdict(conn, news == SHARED_HANDSHAKE_DONE ? "converted" : news == SHARED_HANDSHAKE_DIRECT ? "direct" : "failed",
 		    " by another process");
 	settle_let_go(conn, fd);
-	if (news != OTHERS_FAILED)
-		return news == OTHERS_DONE ? CONN_DONE : CONN_DIRECT;
+	if (news != SHARED_HANDSHAKE_FAILED)
+		return news == SHARED_HANDSHAKE_DONE ? CONN_DONE : CONN_DIRECT;
 	atomic_store(&conn->error, ECONNREFUSED); /* only the other one has seen why */
 	return CONN_FAILED;
 }

@@ -10,7 +10,7 @@
 #include "client/handshake.h"
 #include "client/settings.h"
 #include "shim/socket/conn.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 
 /* @settings: kept, must stay. */
 void settle_init(const struct settings *settings);
@@ -28,16 +28,16 @@ void settle_let_go(struct conn *conn, int fd);
  */
 enum conn_phase settle_anew(struct conn *conn, int fd, enum ride ride);
 
-/* The server itself was asked over Multipath TCP and doesn't speak it: it is connected to over TCP. */
+/* Connects over TCP to a server that was asked itself over Multipath TCP and doesn't speak it. */
 enum conn_phase settle_bypass_lost(struct conn *conn, int fd);
 
-/* The response, @told, is complete: it is taken off the stream. */
+/* Takes the complete response, @told, off the stream: the server was reached. */
 enum conn_phase settle_done(struct conn *conn, int fd, const struct handshake_step *told);
 
-/* The SYN+ACK has said that the server was reached; the response is still to come. */
+/* Tells the application that it is connected, as the SYN+ACK has said; the response is still to come. */
 enum conn_phase settle_confirmed(struct conn *conn, int fd);
 
-/* The server was not reached: @error is the application's errno. */
+/* Disconnects a socket whose server was not reached: @error is the errno for the application. */
 enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *reason);
 
 /*
@@ -49,16 +49,16 @@ enum conn_phase settle_unreached(struct conn *conn, int fd, const struct handsha
 /* Asks the next converter, or connects without one. @error and @reason: why the last one failed, for fail-closed. */
 enum conn_phase settle_go_on(struct conn *conn, int fd, int error, const char *reason);
 
-/* The converter has failed, as @why says: it is left alone for a while, and the connection goes on without it. */
+/* Goes on without a converter that has failed, as @why says, and leaves it alone for a while. */
 enum conn_phase settle_converter_failed(struct conn *conn, int fd, const struct handshake_step *why);
 
-/* The kernel reports @error, a positive errno, for the socket. */
+/* Goes on after the kernel has reported @error, a positive errno, for the socket. */
 enum conn_phase settle_on_error(struct conn *conn, int fd, int error);
 
-/* Another process goes on over a socket of its own: this one makes a direct connection. */
+/* Makes a direct connection in this process, since another one goes on over a socket of its own. */
 enum conn_phase settle_moved(struct conn *conn, int fd);
 
-/* Another process has finished the handshake, as @news says: this one takes over the outcome. */
-enum conn_phase settle_as_told(struct conn *conn, int fd, enum others_news news);
+/* Takes over the outcome of a handshake that another process has finished, as @news says. */
+enum conn_phase settle_as_told(struct conn *conn, int fd, enum shared_handshake_news news);
 
 #endif

@@ -14,7 +14,7 @@
 #include "shim/connect/input.h"
 #include "shim/system/next.h"
 #include "shim/connect/output.h"
-#include "shim/process/rights.h"
+#include "shim/process/scm_rights.h"
 #include "shim/system/usermem.h"
 
 #include <fcntl.h>
@@ -340,7 +340,7 @@ HOOK(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const str
 	GATED_OUTPUT(fd, &iov, 1, flags, true, next.sendto(fd, buf, len, flags, addr, addrlen));
 }
 
-/* sendmsg() while there are connections on their way. Any socket may be sent descriptors, which are seen to before (rights.h). */
+/* sendmsg() while there are connections on their way. Any socket may be sent descriptors, which are seen to before (scm_rights.h). */
 HOOK_SLOW ssize_t slow_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct sockaddr_storage address, *name;
@@ -351,7 +351,7 @@ HOOK_SLOW ssize_t slow_sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	if (!usermem_has_message(msg, true, &copy))
 		return next.sendmsg(fd, msg, flags);
-	rights_leave(&copy);
+	scm_rights_leave(&copy);
 	len = copy.msg_namelen < sizeof(address) ? copy.msg_namelen : sizeof(address);
 	name = copy.msg_name && len && usermem_has_address(copy.msg_name, len, &address) ? &address : NULL;
 	refused = fastopen_refused(fd, flags, name, len);
@@ -374,19 +374,19 @@ HOOK(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))
 		return slow_sendmsg(fd, msg, flags);
 	sent = next.sendmsg(fd, msg, flags);
 	if (sent >= 0)
-		rights_leave(msg);
+		scm_rights_leave(msg);
 	return sent;
 }
 
 /* Sees to the descriptors in each message that can be read, of the 1024 at most that the kernel takes. */
-static void rights_leave_several(const struct mmsghdr *msgs, unsigned int count)
+static void scm_rights_leave_several(const struct mmsghdr *msgs, unsigned int count)
 {
 	struct msghdr copy;
 
 	for (unsigned int i = 0; i < count && i < IOV_MAX; i++) {
 		if (!usermem_has_message(&msgs[i].msg_hdr, true, &copy))
 			break;
-		rights_leave(&copy);
+		scm_rights_leave(&copy);
 	}
 }
 
@@ -405,7 +405,7 @@ HOOK_SLOW int slow_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int count, in
 {
 	if (!count || !is_message(&msgs->msg_hdr, true))
 		return next.sendmmsg(fd, msgs, count, flags);
-	rights_leave_several(msgs, count);
+	scm_rights_leave_several(msgs, count);
 	if (flags & MSG_FASTOPEN || output_takes_early(fd))
 		return send_first(fd, msgs, flags);
 	GATED(output_gate(fd, flags), next.sendmmsg(fd, msgs, count, flags));
@@ -419,7 +419,7 @@ HOOK(int, sendmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags
 		return slow_sendmmsg(fd, msgs, count, flags);
 	sent = next.sendmmsg(fd, msgs, count, flags);
 	for (int i = 0; i < sent; i++)
-		rights_leave(&msgs[i].msg_hdr);
+		scm_rights_leave(&msgs[i].msg_hdr);
 	return sent;
 }
 

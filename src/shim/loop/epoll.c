@@ -6,7 +6,7 @@
  * such a socket is therefore meant for us: we take the connection's next step and keep the event from the application. When a step
  * settles the connection, watch.c restores the application's registration, and the kernel then reports the socket
  * anew, as writable. Each wait of the application becomes several of ours, which end early where a converter's deadline is over and, while
- * other processes have one of the sockets, every OTHERS_STRETCH_NS; the application's time-out runs on over all of them.
+ * other processes have one of the sockets, every SHARED_HANDSHAKE_STRETCH_NS; the application's time-out runs on over all of them.
  */
 #include "config.h"
 
@@ -14,11 +14,11 @@
 
 #include "common/clock.h"
 #include "shim/connect/conversion.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 #include "shim/socket/conn.h"
 #include "shim/system/next.h"
 #include "shim/wait/deadlines.h"
-#include "shim/wait/unseen.h"
+#include "shim/wait/unseen_watches.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>
@@ -166,7 +166,7 @@ static int wait_once(const struct epoll_call *wait)
 	int count;
 
 	if (atomic_load(&conn_unseen))
-		unseen_adopt(wait->epfd);
+		unseen_watches_adopt(wait->epfd);
 	count = look(wait);
 	/* An application that waits without having sent early data expects the server to speak first: the held SYNs go. */
 	if (count == 0 && atomic_load(&conn_held))
@@ -179,7 +179,7 @@ static int wait_once(const struct epoll_call *wait)
 
 		deadline = deadline_earlier(&wait->deadline, first);
 		if (atomic_load(&conn_shared))
-			deadline = deadline_earlier(&deadline, clock_ns() + OTHERS_STRETCH_NS);
+			deadline = deadline_earlier(&deadline, clock_ns() + SHARED_HANDSHAKE_STRETCH_NS);
 		count = wait_until(wait, &deadline);
 		if (count != 0 || deadline_is_over(&wait->deadline))
 			break;

@@ -11,7 +11,7 @@
  * - In the new program, the constructor calls handover_adopt(), which takes the variable out of the environment.
  *   The records name sockets by SO_COOKIE, and the program looks which of its descriptors have one of these cookies: so what
  *   posix_spawn() or a vfork() child have done to the descriptors needn't be followed.
- * - From then on the socket counts as one of several processes (others.c), even after an exec() without a fork().
+ * - From then on the socket counts as one of several processes (shared_handshake.c), even after an exec() without a fork().
  *
  * Sockets that aren't settled come first: connections on their way, and failures that the application wasn't told of. A settled
  * socket is recorded for what the kernel would say wrongly of it: the server's address, and the family and protocol that
@@ -35,7 +35,7 @@
 #include "shim/system/log.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -190,9 +190,9 @@ static bool take_response(const struct conn *conn, int fd)
 	bool fallen_back;
 	ssize_t got = 0;
 
-	if (!others_lock(fd))
+	if (!shared_handshake_lock(fd))
 		return false;
-	if (others_look(conn, fd) == OTHERS_PENDING)
+	if (shared_handshake_look(conn, fd) == SHARED_HANDSHAKE_PENDING)
 		got = response_look(conn, fd, response);
 	if (got > 0)
 		told = handshake_on_bytes(response, (size_t)got, &conn->call.peer, &ask);
@@ -201,24 +201,24 @@ static bool take_response(const struct conn *conn, int fd)
 		next.recv(fd, response, told.length, MSG_DONTWAIT);
 	if (told.verdict == HANDSHAKE_FAIL || fallen_back) {
 		attempt_disconnect(fd);
-		others_give_up(fd);
+		shared_handshake_give_up(fd);
 	}
-	others_unlock(fd);
+	shared_handshake_unlock(fd);
 	return got == 0 || (got < 0 && got != -EAGAIN) || told.verdict != HANDSHAKE_NEED_MORE;
 }
 
 static void finish_in_vfork_child(struct conn *conn, int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
-	int64_t end = clock_ns() + OTHERS_FINISH_MS * CLOCK_NS_PER_MS;
+	int64_t end = clock_ns() + SHARED_HANDSHAKE_FINISH_MS * CLOCK_NS_PER_MS;
 
 	if (!conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED))
 		return;
-	others_give(conn, fd); /* steps of the parent's other threads take the lock from now on */
+	shared_handshake_give(conn, fd); /* steps of the parent's other threads take the lock from now on */
 	if (!phase_in(phase_soon(conn), PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(BYPASS)))
 		return;
 	while (!take_response(conn, fd) && clock_ns() < end) {
-		next.poll(&ready, 1, (int)(OTHERS_STRETCH_NS / CLOCK_NS_PER_MS));
+		next.poll(&ready, 1, (int)(SHARED_HANDSHAKE_STRETCH_NS / CLOCK_NS_PER_MS));
 		next.poll(NULL, 0, 1); /* a part of the response is there already, so that the wait above ends at once */
 	}
 }
@@ -227,7 +227,7 @@ static bool finish_given(struct conn *conn, void *arg)
 {
 	(void)arg;
 	if (conn->socket.given && conn_of(conn->fd) == conn)
-		conversion_finish(conn, conn->fd, OTHERS_FINISH_MS);
+		conversion_finish(conn, conn->fd, SHARED_HANDSHAKE_FINISH_MS);
 	return true;
 }
 
@@ -245,7 +245,7 @@ void handover_finish(enum handover_way way)
 		if (!conn || next.fcntl(fd, F_GETFD) & FD_CLOEXEC)
 			continue;
 		if (ours)
-			conversion_finish(conn, fd, OTHERS_FINISH_MS);
+			conversion_finish(conn, fd, SHARED_HANDSHAKE_FINISH_MS);
 		else
 			finish_in_vfork_child(conn, fd);
 	}
@@ -284,7 +284,7 @@ static struct handover_record record_of(const struct conn *conn, int fd, enum co
 			[HANDOVER_SENT] = conn->attempt.message_sent,
 			[HANDOVER_SENT_IN_SYN] = conn->attempt.message_in_syn,
 			[HANDOVER_RCVLOWAT] = (uint64_t)conn->socket.rcvlowat,
-			[HANDOVER_LOCAL_PORT] = others_local_port(fd),
+			[HANDOVER_LOCAL_PORT] = shared_handshake_local_port(fd),
 			[HANDOVER_STARTED] = (uint64_t)clock_ns_of(&conn->call.started),
 			[HANDOVER_DEADLINE] = (uint64_t)liveness_deadline(conn),
 		},
@@ -300,7 +300,7 @@ static void list_add(struct list *list, struct conn *conn, int fd)
 
 	if (list->count == SOCKETS_MAX || list_has(list, conn))
 		return;
-	others_give(conn, fd);
+	shared_handshake_give(conn, fd);
 	liveness_show(conn, fd);
 	record = record_of(conn, fd, phase_soon(conn));
 	len = handover_record_write(&record, list->text, list->len, HANDOVER_TEXT_MAX);
@@ -411,7 +411,7 @@ static void adopt(int fd, const struct handover_record *record)
 	if (!conn)
 		return;
 	conn_fill(conn, fd, record);
-	others_unlock(fd); /* a thread of the program before the exec may have been in the middle of a step */
+	shared_handshake_unlock(fd); /* a thread of the program before the exec may have been in the middle of a step */
 	span.len = handover_record_bytes(record, HANDOVER_CONVERT_COOKIE, cookie, sizeof(cookie));
 	if (phase_in(phase, PHASES_UNFINISHED))
 		attempt_adopt(conn, span, phase);

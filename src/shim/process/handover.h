@@ -34,7 +34,7 @@ enum handover_way {
 /*
  * handover_finish() - brings connections to an end that are handed to a program without our library
  * These are the standard descriptors: a program doesn't know of others that it inherits, unless it was told of them on purpose.
- * Waits for OTHERS_FINISH_MS at most for each connection. errno stays as it was.
+ * Waits for SHARED_HANDSHAKE_FINISH_MS at most for each connection. errno stays as it was.
  */
 void handover_finish(enum handover_way way);
 

@@ -18,7 +18,7 @@
 #include "shim/process/leave.h"
 #include "shim/system/log.h"
 #include "shim/system/next.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 #include "client/user_cache.h"
 #include "shim/wait/watch.h"
 
@@ -37,7 +37,7 @@ static const char *environment(const char *name)
 
 static void before_fork(void)
 {
-	others_give_all();
+	shared_handshake_give_all();
 	conn_note_fork();
 }
 

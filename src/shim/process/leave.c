@@ -14,7 +14,7 @@
 #include "shim/connect/conversion.h"
 #include "shim/connect/gate.h"
 #include "shim/system/next.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 /*
  * How long a response that is about to come is waited for. A socket that is closed with unread bytes is reset, and what the
  * application has sent may be lost with it. Early bytes, and what was sent behind them, leave only when the connection is made;
- * the application hasn't waited for it yet, so that it may wait here for OTHERS_FINISH_MS.
+ * the application hasn't waited for it yet, so that it may wait here for SHARED_HANDSHAKE_FINISH_MS.
  */
 #define CLOSING_MS 1000
 
@@ -40,7 +40,7 @@ static bool has_bytes_under_way(const struct conn *conn)
 
 static int closing_ms(const struct conn *conn, int fd)
 {
-	return conn_is_confirmed(conn) || !gate_may_block(fd, 0) ? CLOSING_MS : OTHERS_FINISH_MS;
+	return conn_is_confirmed(conn) || !gate_may_block(fd, 0) ? CLOSING_MS : SHARED_HANDSHAKE_FINISH_MS;
 }
 
 /* Waits for the response if the application has bytes under way, and takes one that is there already off the stream in any case. */
@@ -100,6 +100,6 @@ void leave_to_stdio(int fd)
 	conn->socket.streamed = true;
 	if (conn_is_confirmed(conn) || conn_phase(conn) == CONN_HELD ||
 	    (conn_is_pending(conn) && conn_has(conn, CONN_TOLD_CONNECTED)))
-		conversion_finish(conn, fd, gate_may_block(fd, 0) ? STREAM_MS : OTHERS_FINISH_MS);
+		conversion_finish(conn, fd, gate_may_block(fd, 0) ? STREAM_MS : SHARED_HANDSHAKE_FINISH_MS);
 	errno = saved_errno;
 }

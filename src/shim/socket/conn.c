@@ -2,11 +2,11 @@
 /*
  * conn.c - what the shim knows of the application's sockets
  *
- * Two tables, grown by mmap() in chunks and never shrunk: slots, by descriptor, hold
+ * There are two tables, which grow by mmap() in chunks and never shrink. The slots, one for each descriptor, hold
  * the index of a conn plus one; the pool holds the conns. Free conns form a stack
- * whose head carries a tag against ABA. fork() copies both tables; a vfork() child
- * shares them with its parent, so nothing here changes in a process that isn't
- * the one that the tables belong to (its closing of a descriptor is not the parent's).
+ * whose head carries a tag, so that a head that was taken and put back in between is noticed (ABA). fork() copies both
+ * tables. A vfork() child shares them with its parent, and the descriptors that it closes stay open there: so only
+ * the process that the tables belong to changes anything here.
  */
 #include "config.h"
 
@@ -20,9 +20,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SLOT_CHUNK 1024u /* descriptors */
+#define SLOT_CHUNK 1024u /* slots that are mapped at once */
 #define SLOT_CHUNKS 1024u
-#define CONN_CHUNK 256u /* conns */
+#define CONN_CHUNK 256u /* conns that are mapped at once */
 #define CONN_CHUNKS 4096u
 
 _Atomic uint32_t conn_attention;
@@ -61,7 +61,7 @@ void conn_note_fork(void)
 		atomic_store(&generation, 1);
 }
 
-/* The slot of @fd, or NULL; @grow makes its chunk. */
+/* Returns the slot of @fd, or NULL. @grow: its chunk is mapped if it isn't there yet. */
 static _Atomic uint32_t *slot_of(int fd, bool grow)
 {
 	unsigned int chunk = (unsigned int)fd / SLOT_CHUNK;
@@ -146,7 +146,7 @@ static void attention_follow(enum conn_phase from, enum conn_phase to)
 		atomic_fetch_add(&conn_held, to == CONN_HELD ? 1 : -1u);
 }
 
-/* Counts a pending conn in @total or not; @mark, one of its own, says whether it is. */
+/* Counts a pending conn in @total, or no longer. @mark, which is the conn's, says whether it is counted. */
 static void count(const struct conn *conn, _Atomic bool *mark, _Atomic uint32_t *total, bool on)
 {
 	if (atomic_exchange(mark, on) != on)
@@ -173,7 +173,7 @@ static enum conn_phase phase_of(uint32_t word)
 	return (enum conn_phase)(word & CONN_PHASE_MASK);
 }
 
-/* A fault of ours: a developer is to see it at once, and other people's programs are to go on. */
+/* Reports a fault of this library's, which a developer is to see at once, while other people's programs go on. */
 static void phase_forbidden(enum conn_phase from, enum conn_phase to)
 {
 	log_line("libconvert: %s may not follow %s", phase_name(to), phase_name(from));
@@ -182,7 +182,7 @@ static void phase_forbidden(enum conn_phase from, enum conn_phase to)
 #endif
 }
 
-/* All that depends on the phase goes with it: the counts, and what is forgotten. */
+/* Changes what depends on the phase: the counts, and whether registrations are known. */
 static void phase_follow(struct conn *conn, enum conn_phase from, enum conn_phase to)
 {
 	if (from == to)
@@ -254,7 +254,7 @@ static void conn_unref(struct conn *conn)
 	if (atomic_fetch_sub(&conn->refs, 1) != 1)
 		return;
 	word = conn_word(conn);
-	/* A thread may be in the middle of a step for a descriptor that another closes. */
+	/* Another thread may be in the middle of a step of the conn: it is waited for. */
 	while ((word & CONN_CLAIMED) || !word_replace(conn, &word, CONN_FREE, 0)) {
 		patience(&turn);
 		word = conn_word(conn);
@@ -281,7 +281,7 @@ static void slot_set(_Atomic uint32_t *slot, struct conn *conn)
 		conn_unref(conn_by_index(before - 1));
 }
 
-/* @fd is no descriptor of its conn any more. A registration made with it can't be changed from then on. */
+/* Takes @fd off its conn, after the observer was told: a registration made with @fd can't be changed from then on. */
 static void slot_clear(int fd)
 {
 	struct conn *conn = slot_conn(fd);
@@ -318,7 +318,7 @@ struct conn *conn_add(int fd)
 	if (!slot || getpid() != owner)
 		return NULL;
 	cookie = conn_cookie(fd);
-	if (!cookie) /* anything that has none would be taken for this socket later */
+	if (!cookie) /* any other descriptor without a cookie would be taken for this socket later */
 		return NULL;
 	conn = conn_alloc();
 	if (!conn)
@@ -336,8 +336,8 @@ struct conn *conn_add(int fd)
 }
 
 /*
- * Is @fd a descriptor of the socket of @conn? If not, another thread may be replacing that at this moment, and have
- * done the one and not yet the other (replace.c): it is looked at again once nobody is.
+ * Is @fd a descriptor of the socket of @conn? Another thread may be replacing the socket at this moment (replace.c), and have
+ * changed the descriptor, but not yet the cookie of the conn. So a mismatch is looked at again once no step is being taken.
  */
 static bool is_of(const struct conn *conn, int fd)
 {
@@ -448,8 +448,8 @@ bool conn_is_shared(const struct conn *conn)
 }
 
 /*
- * One conn of a child. The step that a thread of the parent was taking is the parent's; a connection that was being begun is one
- * that another process has begun.
+ * Repairs a conn in the child of a fork(). A step that another thread was taking goes on in the parent alone, so that the claim is
+ * given up here. A connection that was just being begun (STARTING) counts as one that another process has begun.
  */
 static void repair(struct conn *conn)
 {

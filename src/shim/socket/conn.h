@@ -35,7 +35,7 @@
 
 /* What passes between the application and a connection, beside the phase. All of it is forgotten in IDLE. */
 enum conn_note {
-	CONN_TOLD_WRITABLE = 1 << 9,   /* an epoll_wait() that we couldn't follow may have said so before the server was reached */
+	CONN_TOLD_WRITABLE = 1 << 9,   /* an epoll_wait() past the hooks may have said so before the server was reached */
 	CONN_TOLD_CONNECTED = 1 << 10, /* a connect() has returned 0, or early data was taken: the next connect() is EISCONN */
 	CONN_WROTE = 1 << 11,          /* the application has sent bytes of which there is no copy: nobody else can be asked */
 };
@@ -55,7 +55,7 @@ struct conn_watch {
 	_Atomic int fd;      /* the descriptor that was registered */
 	_Atomic bool masked; /* the kernel has our events instead of these */
 	_Atomic bool listed; /* watch_find() finds it */
-	_Atomic bool adopted; /* it was made past the hooks, and may be changed so: unseen.c */
+	_Atomic bool adopted; /* it was made past the hooks, and may be changed so: unseen_watches.c */
 	_Atomic uint32_t events;
 	_Atomic uint64_t data; /* epoll_data_t.u64 */
 };
@@ -83,7 +83,7 @@ struct conn_socket {
 	_Atomic bool mptcp;        /* it is an MPTCP one, in the place of the application's TCP one: replace.c */
 	_Atomic bool shown_ipv4;   /* it is an IPv6 one, in the place of the application's IPv4 one */
 	_Atomic bool was_mapped;   /* it is an IPv6 one that was connected to a v4-mapped address */
-	_Atomic bool deaf;         /* it was shut for reading before it was connected: no response could be read */
+	_Atomic bool deaf;         /* it was shut for reading before it was connected, so that no response could be read */
 	_Atomic bool streamed;     /* the C library reads or writes it, or may: hooks/stdio.c */
 	_Atomic bool given;        /* posix_spawn() may make it a standard descriptor of a program */
 	_Atomic bool watches_lost; /* it has epoll registrations that can't be made again */
@@ -143,7 +143,7 @@ struct conn {
 	_Atomic int64_t deadline;  /* CLOCK_MONOTONIC in ns, when the converter is to be looked at; 0: never */
 	_Atomic bool counted_shared; /* pending: counted in conn_shared */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */
-	_Atomic uint8_t looks;       /* how often a registration of it was looked for: unseen.c */
+	_Atomic uint8_t looks;       /* how often a registration of it was looked for: unseen_watches.c */
 	struct early early;          /* the application's first bytes, until the server was reached */
 	struct conn_watch watches[CONN_WATCHES_MAX];
 
@@ -156,19 +156,19 @@ struct conn {
 extern _Atomic uint32_t conn_attention;
 
 /*
- * How many pending conns were left to themselves by a non-blocking connect() and have no epoll
- * registration that we know of. Whoever waits with epoll while there are any looks after them,
- * since theirs may have gone past us (a raw system call, io_uring).
+ * How many pending conns a non-blocking connect() has left behind that have no known epoll
+ * registration. A wait with epoll looks after them while there are any, since their registrations
+ * may have been made past the hooks (by a raw system call, or io_uring).
  */
 extern _Atomic uint32_t conn_unseen;
 
 /*
- * How many pending conns this process waits for while another may settle them, which wakes
- * nobody here. Whoever waits while there are any looks after them from time to time.
+ * How many pending conns this process waits for while another process may settle them, which wakes
+ * nobody here. So a wait looks after them from time to time while there are any.
  */
 extern _Atomic uint32_t conn_shared;
 
-/* How many conns are HELD: whoever is about to wait may have to let their SYNs go. */
+/* How many conns are HELD: a wait may have to let their SYNs go first. */
 extern _Atomic uint32_t conn_held;
 
 static inline bool conn_none_attentive(void)
@@ -219,104 +219,104 @@ static inline bool conn_has(const struct conn *conn, enum conn_note note)
 	return conn_word(conn) & note;
 }
 
-/* With or without the claim. */
+/* Notes @note, with or without the claim. */
 static inline void conn_note(struct conn *conn, enum conn_note note)
 {
 	if (!conn_has(conn, note))
 		atomic_fetch_or(&conn->word, note);
 }
 
-/* The server, as the application named it; AF_UNSPEC: none yet. */
+/* Returns the server as the application has named it; its family is AF_UNSPEC if there is none yet. */
 static inline const union sockaddr_ip *conn_peer(const struct conn *conn)
 {
 	return &conn->call.peer;
 }
 
-/* Is there something to be done as soon as the socket of a claimed conn is writable? */
+/* Is there something to be done as soon as the socket is writable? The conn is claimed. */
 static inline bool attempt_wants_output(const struct attempt *attempt)
 {
 	return attempt->want_output || attempt->synack_due || attempt->confirmable;
 }
 
-/* The phase of a converter that was asked by @attempt, whose response hasn't come yet. */
+/* Returns the phase of a conn that waits for the response to @attempt. */
 static inline enum conn_phase attempt_phase(const struct attempt *attempt)
 {
 	return attempt_wants_output(attempt) ? CONN_SYN_SENT : CONN_ASKED;
 }
 
 /*
- * conn_add() - a conn in CONN_IDLE for the new socket @fd
- * Whatever the slot knew of an older socket with this number is forgotten.
+ * conn_add() - make a conn in CONN_IDLE for the new socket @fd
+ * What the slot knew of an older socket with this number is forgotten.
  * Returns NULL if memory or conns ran out: the socket then stays unconverted.
  */
 struct conn *conn_add(int fd);
 
 /*
- * conn_begin() - connect() was called with @fd, for @call
- * Nothing of a call before is left, nor of its attempts. @conn is claimed, or nobody else has it.
+ * conn_begin() - reset @conn for the connect() call @call, which was made with @fd
+ * Nothing is left of an earlier call and its attempts. @conn is claimed, or no other thread knows of it.
  */
 void conn_begin(struct conn *conn, int fd, struct conn_call call);
 
-/* conn_of() - the conn of @fd in any phase, its cookie verified; NULL if there is none. */
+/* conn_of() - return the conn of @fd in any phase, with its cookie verified; NULL if there is none */
 struct conn *conn_of(int fd);
 
-/* conn_attentive() - as conn_of(), but only in PHASES_ATTENTIVE: cheap if no conn is. */
+/* conn_attentive() - as conn_of(), but only if the conn is in PHASES_ATTENTIVE; cheap if none is */
 struct conn *conn_attentive(int fd);
 
-/* conn_unsettled() - as conn_of(), but only in IDLE and PHASES_UNFINISHED: cheap once connected. */
+/* conn_unsettled() - as conn_of(), but only if the conn is in IDLE or PHASES_UNFINISHED; cheap once it is connected */
 struct conn *conn_unsettled(int fd);
 
-/* conn_idle() - as conn_of(), but only if IDLE: cheap otherwise. */
+/* conn_idle() - as conn_of(), but only if the conn is IDLE; cheap otherwise */
 struct conn *conn_idle(int fd);
 
-/* conn_unverified() - the conn that @fd had when it was last heard of. No system call. */
+/* conn_unverified() - return the conn that @fd belonged to when the shim last saw it; no system call verifies it */
 struct conn *conn_unverified(int fd);
 
 /*
- * conn_named() - the conn that has this SO_COOKIE, by looking at all; NULL if there is none
- * For a descriptor that a vfork() child has made, of which the table knows nothing.
+ * conn_named() - search all conns for the one with this SO_COOKIE; NULL if there is none
+ * For a descriptor that a vfork() child has made, which has no slot.
  */
 struct conn *conn_named(uint64_t cookie);
 
-/* The next descriptor from @fd on that has a slot, -1 if there is none. */
+/* Returns the next descriptor from @fd on that has a conn, -1 if there is none. */
 int conn_next_fd(int fd);
 
-/* SO_COOKIE of @fd, 0 if it is no socket. */
+/* Returns SO_COOKIE of @fd, 0 if it is no socket. */
 uint64_t conn_cookie(int fd);
 
 /* Is this the process that the tables belong to, and not a vfork() child? */
 bool conn_is_owner(void);
 
-/* conn_maybe() - is there a slot for @fd? No system call: a pre-check before conn_of(). */
+/* conn_maybe() - may @fd have a conn? A check without a system call, before conn_of(). */
 bool conn_maybe(int fd);
 
 /*
  * conn_is_private() - has no other process a descriptor of the socket?
- * False for a socket that is older than the last fork() on either side of it, and for one that
- * conn_mark_made() wasn't called for. What passes us by is a vfork(), whose child has no
+ * False for a socket that is older than the last fork(), in parent and child, and for one that
+ * conn_mark_made() wasn't called for. A vfork() isn't noticed, whose child has no
  * use for a socket that is not connected yet.
  */
 bool conn_is_private(const struct conn *conn);
 
-/* Changes at each fork(), in parent and child; never 0. */
+/* Returns a number that changes at each fork(), in parent and child; never 0. */
 uint32_t conn_generation(void);
 
-/* This process has made the socket; @generation: conn_generation() before that. */
+/* Notes that this process has made the socket. @generation: conn_generation() before that */
 void conn_mark_made(struct conn *conn, uint32_t generation);
 
-/* Another process has the socket: not private from now on, and counted in conn_shared if pending. */
+/* Notes that another process has the socket: it isn't private from now on, and is counted in conn_shared while pending. */
 void conn_mark_shared(struct conn *conn);
 
-/* The descriptors of @conn refer to the socket with this SO_COOKIE from now on, which this process has made. */
+/* Notes that the descriptors of @conn now refer to another socket, with this SO_COOKIE, which this process has made. */
 void conn_renew(struct conn *conn, uint64_t cookie);
 
-/* HELD or pending: may another process take the next step? True also of one that a fork() has copied. */
+/* May another process take the next step of @conn, which is HELD or pending? True also if a fork() has copied it. */
 bool conn_is_shared(const struct conn *conn);
 
-/* The tables are this process's. Once, before any other call. */
+/* Notes that the tables belong to this process. To be called once, before any other function here. */
 void conn_init(void);
 
-/* Who stands above and has to know what becomes of a conn's descriptors: the epoll registrations, watch.c. */
+/* What watch.c has called when descriptors of a conn are closed, since epoll registrations depend on them. */
 struct conn_observer {
 	void (*closing)(struct conn *conn, int fd); /* @fd, one of several descriptors, is no longer one of @conn's */
 	void (*gone)(struct conn *conn);            /* its last descriptor is closed */
@@ -325,23 +325,23 @@ struct conn_observer {
 /* conn_observe() - call @observer, which must stay, from now on; once, before conns are made */
 void conn_observe(const struct conn_observer *observer);
 
-/* Before a fork(), and after it in the parent: a socket that another thread makes in between may be in the child, too. */
+/* Called before a fork(), and after it in the parent: a socket that another thread makes in between may be in the child, too. */
 void conn_note_fork(void);
 
 /*
- * conn_repair_in_child() - after fork(), whose child has none of the other threads
- * The copies of the tables are its own. A step that one of the threads was in the middle of is the parent's, here the
- * conn is not claimed any more; nobody waits for any of them yet.
+ * conn_repair_in_child() - make the copied tables the child's own, after a fork()
+ * The child has none of the other threads. A step that one of them was taking goes on in the parent alone, so that here no
+ * conn is claimed any more; and no conn is waited for in the child yet.
  */
 void conn_repair_in_child(void);
 
-/* The slot of @to refers to the same conn as @from's from now on, or to none. */
+/* Has @to, after a dup(), belong to the same conn as @from, or to none if @from has none. */
 void conn_dup(int from, int to);
 
-/* @fd is being closed, or overwritten. */
+/* Forgets @fd, which is about to be closed, or to become another file's. */
 void conn_forget(int fd);
 
-/* The same for all descriptors from @first to @last. */
+/* Does the same for all descriptors from @first to @last. */
 void conn_forget_range(unsigned int first, unsigned int last);
 
 /*
@@ -351,27 +351,27 @@ void conn_forget_range(unsigned int first, unsigned int last);
 bool conn_move(struct conn *conn, enum conn_phase from, enum conn_phase to);
 
 /*
- * conn_set_phase() - the claimed @conn goes on to @to
+ * conn_set_phase() - move the claimed @conn on to @to
  * All changes of the phase come to this one and conn_move(), which hold them to the table in phase.h: one that isn't
  * there is a fault of ours. It aborts a developer's program (configure --enable-werror, --enable-sanitizers), and is a
  * line in the log of any other, which goes on.
  */
 void conn_set_phase(struct conn *conn, enum conn_phase to);
 
-/* The error of a FAILED or DISSOLVED conn as SO_ERROR has it: told once, positive, then 0. DISSOLVED is IDLE afterwards. */
+/* Returns the error of a FAILED or DISSOLVED conn as SO_ERROR does: positive once, then 0. DISSOLVED becomes IDLE. */
 int conn_take_error(struct conn *conn);
 
-/* Counts @conn in conn_unseen, or no more. A conn that is no longer pending is not counted. */
+/* Counts @conn in conn_unseen, or no longer. A conn that isn't pending is never counted. */
 void conn_mark_unseen(struct conn *conn, bool unseen);
 
-/* What the thread was before it claimed a conn, and the phase that the conn is in. */
+/* The signal mask and cancellation state that the thread had before it claimed a conn, and the phase that the conn was in. */
 struct conn_claim {
 	struct quiet quiet;
 	enum conn_phase from;
 };
 
 /*
- * conn_claim(), conn_release() - be the only one to take the next step
+ * conn_claim(), conn_release() - be the only thread that takes the next step
  * Signals are blocked and cancellation is off in between, and only non-blocking system calls are allowed. conn_claim()
  * waits while another thread has the claim, and returns false, with nothing changed, if the phase then isn't one of @phases
  * (somebody else has gone on with it); else @claim->from is the phase. It stays, but IDLE becomes STARTING in the same moment, so
@@ -382,16 +382,16 @@ bool conn_claim(struct conn *conn, uint32_t phases, struct conn_claim *claim);
 void conn_release(struct conn *conn, enum conn_phase to, const struct conn_claim *claim);
 
 /*
- * conn_claim_of() - the same, but only if @fd is still a descriptor of the socket
- * For whoever has found the conn among all, and not by the descriptor: before the claim its socket may have
- * been closed, and conn and number may be those of two others by now. Afterwards neither can.
+ * conn_claim_of() - claim @conn, but only if @fd is still a descriptor of its socket
+ * For a conn that was found by going through all of them, and not by its descriptor. Before the claim its socket may be closed,
+ * and conn and number may both be given to other sockets; while it is claimed neither can happen.
  */
 bool conn_claim_of(struct conn *conn, int fd, uint32_t phases, struct conn_claim *claim);
 
-/* The phase once no other thread is in the middle of a step. */
+/* Returns the phase once no other thread is in the middle of a step, for which it waits. */
 enum conn_phase conn_phase_unclaimed(const struct conn *conn);
 
-/* The conn with this index in whatever phase, for tables that store indices. */
+/* Returns the conn with this index, in whatever phase, for tables that store indices. */
 struct conn *conn_by_index(uint32_t index);
 
 /* Calls @visit for each conn in PHASES_UNFINISHED until it returns false. */

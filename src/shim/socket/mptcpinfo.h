@@ -14,7 +14,7 @@
 #define MPTCPINFO_OPTION 1   /* MPTCP_INFO */
 #define MPTCPINFO_FALLBACK 1u /* MPTCP_INFO_FLAG_FALLBACK */
 
-/* struct mptcp_info as of Linux 6.5, which older headers lack the end of. */
+/* The kernel's struct mptcp_info as of Linux 6.5, whose last fields older headers don't have. */
 struct mptcpinfo {
 	uint8_t counts[8];
 	uint32_t flags, token;
@@ -24,7 +24,7 @@ struct mptcpinfo {
 	uint64_t bytes_retrans, bytes_sent, bytes_received, bytes_acked;
 };
 
-/* False for TCP, for MPTCP that has fallen back to it, and before Linux 6.5. */
+/* Asks the kernel. Returns false for TCP, for MPTCP that has fallen back to it, and before Linux 6.5. */
 static inline bool mptcpinfo_of(int fd, struct mptcpinfo *out)
 {
 	socklen_t len = sizeof(*out);
@@ -34,14 +34,14 @@ static inline bool mptcpinfo_of(int fd, struct mptcpinfo *out)
 
 /*
  * mptcpinfo_has_fallen_back() - is the MPTCP socket @fd, connected by now, in truth TCP?
- * Linux 5.16 and newer know; before, each looks as if it had, and is not used.
+ * Linux tells since 5.16; before that every socket looks as if it had fallen back, and isn't used.
  */
 static inline bool mptcpinfo_has_fallen_back(int fd)
 {
 	struct mptcpinfo info;
 	socklen_t len = sizeof(info);
 
-	/* A socket that has fallen back has TCP's options, which are none of this level. */
+	/* After a fallback the kernel knows only TCP's options of the socket, and refuses those of this level. */
 	return next.getsockopt(fd, SOL_MPTCP, MPTCPINFO_OPTION, &info, &len) != 0 ||
 	       (info.flags & MPTCPINFO_FALLBACK);
 }

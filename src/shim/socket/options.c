@@ -32,15 +32,15 @@
 
 #define OPTION_BYTES 128 /* the longest that is copied: TCP_FASTOPEN_KEY is 32, a device's name 16 */
 #define LATE_BIT 62      /* OPTION_ADVICE_LATE was set before the connection was begun */
-#define UNKNOWN_BIT 63   /* something that isn't in the tables was set */
+#define UNKNOWN_BIT 63   /* an option that isn't in the tables was set */
 
 struct option {
 	int level, name;
 };
 
 /*
- * What MPTCP takes too, in the order in which it has to be copied: a bit of conn.options.set each.
- * getsockopt() must return what setsockopt() takes, but for the sizes of buffers.
+ * The options that MPTCP takes as TCP does, in the order in which they have to be copied; each has a bit in conn.options.set.
+ * For all but the sizes of buffers, getsockopt() must return what setsockopt() takes.
  */
 static const struct option copyable[] = {
 	{ SOL_SOCKET, SO_DEBUG },
@@ -58,7 +58,7 @@ static const struct option copyable[] = {
 	{ SOL_SOCKET, SO_RCVLOWAT },
 	{ SOL_SOCKET, SO_RCVTIMEO },
 	{ SOL_SOCKET, SO_SNDTIMEO },
-	{ SOL_SOCKET, SO_RCVTIMEO_NEW }, /* of 32-bit programs with 64-bit times */
+	{ SOL_SOCKET, SO_RCVTIMEO_NEW }, /* used by 32-bit programs with 64-bit times */
 	{ SOL_SOCKET, SO_SNDTIMEO_NEW },
 	{ SOL_SOCKET, SO_BINDTODEVICE },
 	{ SOL_SOCKET, SO_MARK },
@@ -94,8 +94,8 @@ static const struct option copyable[] = {
 static_assert(COPYABLE_COUNT <= LATE_BIT, "a bit for each");
 
 /*
- * What MPTCP refuses and what a connection may be without. What would change its meaning isn't here,
- * nor what an application can do without once it is refused (SO_ZEROCOPY).
+ * Advice: options that MPTCP refuses, and without which a connection is the same. An option that changes what
+ * the connection is for the application isn't here, nor one whose refusal applications are prepared for (SO_ZEROCOPY).
  */
 static const struct {
 	struct option option;
@@ -180,7 +180,7 @@ bool options_can_copy(const struct conn *conn)
 	return !(atomic_load(&conn->socket.options.set) >> UNKNOWN_BIT & 1);
 }
 
-/* The option that tells the size of a buffer which @option sets; 0: it isn't about one. */
+/* Returns the option that tells the size of the buffer which @option sets, 0 if @option isn't about a buffer. */
 static int buffer_size_name(const struct option *option)
 {
 	if (option->level != SOL_SOCKET)
@@ -222,7 +222,7 @@ void options_copy_advice(const struct conn *conn, int to)
 					&conn->socket.options.values[i], sizeof(int));
 }
 
-/* Advice that was given to the TCP socket @from is kept for as long as an MPTCP one is in its place. */
+/* Remembers the advice that was set on the TCP socket @from, for as long as an MPTCP socket is in its place. */
 static void advice_remember(struct conn *conn, int from)
 {
 	uint32_t advised = atomic_load(&conn->socket.options.advised);
@@ -266,7 +266,7 @@ bool options_is_advice_noted(const struct conn *conn, int level, int name)
 	return advised && advice_index(level, name) >= 0 && (advised >> advice_index(level, name) & 1);
 }
 
-/* All of them are ints; IP_TTL is taken as a byte as well, ip(7). */
+/* All advice is an int; IP_TTL may be given as a byte as well (ip(7)). */
 void options_advise(struct conn *conn, int level, int name, const void *value, socklen_t len)
 {
 	int i = advice_index(level, name);

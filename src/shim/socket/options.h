@@ -13,16 +13,16 @@
 
 #include <sys/socket.h>
 
-/* The application has set this option on the socket of @conn, and the kernel has taken @value. */
+/* Notes that the application has set this option on the socket of @conn, and that the kernel has taken the value. */
 void options_note(struct conn *conn, int level, int name, const void *value, socklen_t len);
 
 /* Has the application set this option, and was it noted? */
 bool options_is_set(const struct conn *conn, int level, int name);
 
-/* Can all that was set be set on another socket? */
+/* Can all that the application has set be set on another socket? */
 bool options_can_copy(const struct conn *conn);
 
-/* Is there nothing among it that a connection needs and Multipath TCP lacks? */
+/* Would a Multipath TCP socket do? False if the application has set an option that matters and that Multipath TCP lacks. */
 bool options_allow_mptcp(const struct conn *conn);
 
 /*
@@ -32,19 +32,23 @@ bool options_allow_mptcp(const struct conn *conn);
  */
 bool options_copy(struct conn *conn, int from, int to, bool to_mptcp);
 
-/* The advice alone. */
+/* Sets only the advice that was remembered for @conn on the TCP socket @to. */
 void options_copy_advice(const struct conn *conn, int to);
 
-/* What an option is that MPTCP refuses and TCP takes. */
+/* What it means for a connection that MPTCP refuses an option which TCP takes. */
 enum option_weight {
 	OPTION_MATTERS,     /* a connection without it isn't what the application asked for */
-	OPTION_ADVICE_LATE, /* the same if it is set before the connection is begun, advice afterwards */
+	OPTION_ADVICE_LATE, /* it matters if it is set before the connection is begun, and is advice afterwards */
 	OPTION_ADVICE,
 };
+
+/* Returns that for one option, which may be any. */
 enum option_weight options_weight(int level, int name);
 
-/* Advice is remembered, with the value that setsockopt(2) was called with. */
+/* Was this option set as advice, and remembered? */
 bool options_is_advice_noted(const struct conn *conn, int level, int name);
+
+/* Remembers an option as advice, with the @value of @len bytes that setsockopt(2) was called with. */
 void options_advise(struct conn *conn, int level, int name, const void *value, socklen_t len);
 
 #endif

@@ -23,18 +23,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Larger than what the kernel puts into one message of a dump where nobody has asked for more (NLMSG_GOODSIZE). */
+/* Larger than what the kernel puts into one message of a dump unless it is asked for more (NLMSG_GOODSIZE). */
 #define ANSWER_MAX 4096
 #define ENDPOINT_USED (MPTCP_PM_ADDR_FLAG_SUBFLOW | MPTCP_PM_ADDR_FLAG_FULLMESH)
 
 struct question {
 	struct nlmsghdr header;
 	struct genlmsghdr generic;
-	struct nlattr attribute; /* with a name behind it, or none */
+	struct nlattr attribute; /* with a name behind it, or unused */
 	char name[GENL_NAMSIZ];
 };
 
-/* What comes out of the answers; they end where @done is set. */
+/* What the answers say; the last one sets @done. */
 struct answers {
 	struct in6_addr source; /* of the connection that is asked about; IPv4 as v4-mapped */
 	uint16_t family;        /* of the path manager, for further questions; 0: not known */
@@ -82,7 +82,7 @@ static void read_family(struct answers *answers, uint16_t type, const uint8_t *v
 		answers->family = (uint16_t)read_u32(value, len < 2 ? len : 2);
 }
 
-/* An endpoint is read by its attributes, one after the other. */
+/* An endpoint, whose attributes are read one after the other. */
 struct endpoint_answers {
 	struct answers answers; /* first: it is what readers are given */
 	struct in6_addr address;
@@ -149,7 +149,7 @@ static void read_messages(struct answers *answers, const uint8_t *bytes, size_t 
 	}
 }
 
-/* Has @read see all that the kernel says. Returns false if it can't be asked. */
+/* Asks the kernel, and calls @read for each answer. Returns false if the kernel can't be asked. */
 static bool ask(int netlink, struct question *question, struct answers *answers,
 		attribute_reader *read)
 {
@@ -158,7 +158,7 @@ static bool ask(int netlink, struct question *question, struct answers *answers,
 	answers->done = answers->failed = false;
 	if (next.send(netlink, question, question->header.nlmsg_len, 0) < 0)
 		return false;
-	/* The kernel answers within send(), and goes on with a dump within recv(). */
+	/* The kernel writes its answer within send(), and goes on with a dump within recv(), so that neither waits. */
 	while (!answers->done && !answers->failed) {
 		ssize_t len = next.recv(netlink, answer, sizeof(answer), MSG_DONTWAIT | MSG_TRUNC);
 
@@ -224,7 +224,7 @@ static bool is_any(const struct in6_addr *address)
 	       (IN6_IS_ADDR_V4MAPPED(address) && memcmp(address->s6_addr + 12, "\0\0\0", 4) == 0);
 }
 
-/* The address that the connection will come from: its own if it is bound, or what the routes say. */
+/* Finds the address that the connection will come from: the one that the socket is bound to, or what the routes say. */
 static bool source_of(int fd, const union sockaddr_ip *to, struct in6_addr *source)
 {
 	union sockaddr_ip own, plain;

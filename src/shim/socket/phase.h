@@ -21,7 +21,7 @@
  *   BYPASS        a SYN to the server over Multipath TCP      SYN_SENT                     nothing
  *   BYPASSED      a connection to the server over Multipath   connected                    nothing: the server's first
  *                 TCP, which may still turn out to be lost                                 bytes are only looked at
- *   EARLY_DIRECT  a SYN to the server over TCP; early data    connected                    nothing
+ *   EARLY_DIRECT  a SYN to the server over TCP; early data    SYN_SENT, or connected *     nothing
  *                 follows as soon as the socket is writable
  *   DIRECT        whatever it has: it is the kernel's         what the kernel says         nothing
  *   DONE          a connection by way of a converter          connected                    nothing any more
@@ -46,6 +46,7 @@
  *     a converter's name is to be resolved first     STARTING                   RESOLVING
  *     nobody can be asked                            STARTING                   IDLE
  *   first output, or a wait for input                HELD                       SYN_SENT, ASKED
+ *   first output while the name is being resolved    RESOLVING                  RESOLVING: kept as early data
  *   the name is resolved                             RESOLVING                  SYN_SENT, ASKED, or as "converter fails"
  *   SYN+ACK: Multipath TCP is lost, data not taken   SYN_SENT                   SYN_SENT, ASKED: asked in another way
  *   SYN+ACK: no more than that                       SYN_SENT                   ASKED, once all of the request is sent

@@ -14,7 +14,7 @@
 #define TCPINFO_SYN_SENT 2
 #define TCPINFO_CLOSE 7
 
-/* All zero, TCPINFO_UNKNOWN, where the kernel doesn't say. */
+/* Asks the kernel for TCP_INFO (tcp(7)). Where it has none all is zero, and tcpi_state TCPINFO_UNKNOWN. */
 static inline struct tcp_info tcpinfo_of(int fd)
 {
 	struct tcp_info info = { 0 };

@@ -6,7 +6,7 @@
 
 #include "common/clock.h"
 
-/* A lower bound: settled conns leave theirs behind until somebody has waited for it. */
+/* No deadline is earlier. It may be that of a conn which was settled since, until a wait ends at it and calls deadlines_renew(). */
 static _Atomic int64_t first;
 
 static void first_lower(int64_t at)

@@ -2,23 +2,25 @@
 /*
  * deadlines.h - how long pending conns wait for their converters (CONVERT_TIMEOUT)
  *
- * There is no timer: whoever waits in a way that doesn't look at its conns now and then must
- * not wait beyond deadlines_first(), and then have conversion_expire() look.
+ * There is no timer and no thread. A wait that doesn't look at its conns now and then, such as epoll_wait(), must
+ * end at deadlines_first() at the latest, and then call conversion_expire(). deadlines_first() may be too early, since
+ * a conn that is settled leaves its deadline behind, and is never too late.
  */
 #ifndef SHIM_DEADLINES_H
 #define SHIM_DEADLINES_H
 
 #include "shim/socket/conn.h"
 
-/* @at: clock_ns() when the converter of @conn has been silent for too long; 0: never */
+/* Sets the deadline of @conn. @at: clock_ns() when its converter will have been silent for too long; 0: never */
 void deadlines_set(struct conn *conn, int64_t at);
 
+/* Has the converter of @conn been silent for too long? */
 bool deadlines_is_over(const struct conn *conn);
 
-/* No deadline is earlier, perhaps all are later; 0: there is none. */
+/* Returns a time, as clock_ns() has it, before which no deadline is over; 0: there is none. */
 int64_t deadlines_first(void);
 
-/* Finds the first anew, of those that are still ahead. */
+/* Determines deadlines_first() anew, from those deadlines that are still ahead. */
 void deadlines_renew(void);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * registrations.c - what is registered in an epoll instance, as /proc tells of it
  *
- * An epoll instance has a line in /proc for each registration:
+ * The kernel tells of an epoll instance in /proc (proc(5), /proc/pid/fdinfo), with a line for each registration:
  *
  *   tfd:        4 events: 8000001d data:        7f0000000004  pos:0 ino:1f sdev:9
  */
@@ -65,7 +65,7 @@ static size_t lines_visit(char *text, size_t len, int epfd, registration_visitor
 
 void registrations_visit(int epfd, registration_visitor visit, void *arg)
 {
-	/* thread-self: /proc/self is empty once the first thread has ended (Linux 3.17) */
+	/* /proc/self is empty once the first thread has ended, so this is thread-self (Linux 3.17) */
 	char path[64], text[LINE_BYTES * 8];
 	size_t len = 0;
 	bool go_on = true;

@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <sys/epoll.h>
 
-/* One registration: the descriptor that it was made with, which may have been closed since, and what was asked for. */
+/* A registration: the descriptor that it was made with, which may have been closed since, and the events and data that were asked for. */
 struct registration {
 	int fd;
 	struct epoll_event event;
 };
 
-/* Returns whether the walk is to go on. */
+/* Called for each registration; returns whether registrations_visit() is to go on. */
 typedef bool (*registration_visitor)(int epfd, const struct registration *found, void *arg);
 
 /*

@@ -2,9 +2,12 @@
 /*
  * signals.c - a wait with a time-out that a signal handler interrupts as it would connect(2)
  *
- * After poll() has said EINTR nobody knows which signal it was. If all handlers are of the same
- * kind, it doesn't matter. If not, signals are blocked for the time of the wait, and a signalfd,
- * which is never read, tells that one has come; its handler then runs before we go on.
+ * connect(2) goes on after a handler with SA_RESTART, and ends after any other. After poll() has said EINTR it can't be told
+ * which signal it was. If all handlers of the process are of one kind, that doesn't matter. If they aren't, signals are
+ * blocked during the wait, and a signalfd, which is never read, becomes readable when one is pending. What kind its handler is
+ * can be looked up then; the handler runs as soon as the thread's own mask is put back, before the wait goes on or ends.
+ *
+ * The mask and the signalfd are put back also where the thread is cancelled in the wait.
  */
 #include "config.h"
 
@@ -19,7 +22,7 @@
 #include <sys/signalfd.h>
 
 struct handlers {
-	bool restarting, interrupting; /* there are some of this kind */
+	bool restarting, interrupting; /* with SA_RESTART, without: is there a handler of this kind? */
 };
 
 static struct handlers handlers_of(const sigset_t *which)
@@ -55,7 +58,7 @@ static void watch_end(void *arg)
 	pthread_sigmask(SIG_SETMASK, &watch->mask, NULL);
 }
 
-/* Which signals are pending that the thread doesn't block itself. */
+/* Returns the pending signals that the thread's own mask doesn't block. */
 static sigset_t deliverable(const struct watch *watch)
 {
 	sigset_t pending;
@@ -79,7 +82,7 @@ static int poll_watching(struct pollfd *fd, int timeout_ms, struct watch *watch)
 		pending = deliverable(watch);
 		watch->interrupted = handlers_of(&pending).interrupting;
 	}
-	pthread_cleanup_pop(1); /* the handlers run */
+	pthread_cleanup_pop(1); /* the mask is put back, so that the handlers run */
 	fd->revents = fds[0].revents;
 	if (ret <= 0)
 		return ret;

@@ -2,9 +2,22 @@
 /*
  * watch.c - epoll registrations of sockets whose connection is pending
  *
+ * The kernel would call a pending socket writable at the converter's SYN+ACK, before the server was reached. So each registration of such
+ * a socket is masked: the kernel has the shim's events in place of the application's, which are kept in struct conn_watch. A
+ * registration is
+ *
+ *   known     noted in conn.watches, as epoll_ctl() has made it, and as the kernel has it (the socket isn't pending yet)
+ *   masked    the kernel has the shim's events: watch_mask()
+ *   shown     the kernel has the application's events again, and events are still looked at, since the response may be
+ *             among the input: watch_show()
+ *   dropped   the application's alone: watch_restore(), or the descriptor was closed
+ *
+ * It is listed, so that watch_find() finds it, while it is masked or shown. A conn has room for CONN_WATCHES_MAX registrations; what
+ * can't be noted or masked sets watches_lost, and such a socket is never replaced by another one.
+ *
  * epoll returns nothing but the application's own data, so an event is matched to
- * its conn by that and the epoll instance. Buckets by hash of the data count the masked
- * registrations and name the last one; only where two share a bucket are all pending conns
+ * its conn by that and the epoll instance. Buckets by hash of the data count the listed
+ * registrations and name the last one; only if that one doesn't match are all pending conns
  * looked through. An event of an established connection costs a look at an empty bucket.
  *
  * An instance may have several descriptors: tokio registers with a duplicate of the one
@@ -49,7 +62,7 @@ static void bucket_remove(const struct conn_watch *watch)
 	atomic_fetch_sub(&buckets[bucket_of(watch->data)].count, 1);
 }
 
-/* The registration of @fd in @epfd, or with @epfd -1 an unused place. */
+/* Returns the registration of @fd in @epfd, or with @epfd -1 an unused place; NULL if there is none. */
 static struct conn_watch *watch_on(struct conn *conn, int epfd, int fd)
 {
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
@@ -137,7 +150,7 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 	/* Claimed, so that a thread which finishes the handshake now can't miss the registration. */
 	if (conn_is_pending(conn) && conn_claim(conn, PHASES_PENDING, &claim)) {
 		ret = control(conn, epfd, op, fd, event, true);
-		if (conn_is_shared(conn)) /* of a fork(): from now on it is waited for in this process, too */
+		if (conn_is_shared(conn)) /* a fork() has copied it: from now on it is waited for in this process, too */
 			conn_mark_shared(conn);
 		conn_release(conn, claim.from, &claim);
 		/* libuv tries whether a descriptor can be registered, and then does it by io_uring */

@@ -16,37 +16,38 @@ void watch_init(void);
 int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event);
 
 /*
- * watch_adopt() - the same for a registration that was made past the hooks and is as @event says
+ * watch_adopt() - note and mask a registration that was made past the hooks, and is as @event says
  * Returns whether @conn was pending and the registration is now masked.
  */
 bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event);
 
 /*
- * watch_mask() - while @conn is pending, wake its waiters for our own purposes only
- * EPOLLIN, level-triggered: the response; EPOLLOUT too while there is something to be done at the
- * SYN+ACK, conn_wants_output(). The registered data stays the application's.
+ * watch_mask() - have the kernel report, while @conn is pending, only what the shim waits for
+ * That is EPOLLIN, level-triggered, for the response, and EPOLLOUT while there is something to be done at the
+ * SYN+ACK (attempt_wants_output()). The registered data stays the application's. @conn is claimed, as for all below
+ * that change registrations.
  */
 void watch_mask(struct conn *conn);
 
 /*
- * watch_restore() - the connection is settled: register what the application wanted
- * EPOLL_CTL_MOD makes the kernel look again, so that an edge is not missed.
+ * watch_restore() - register what the application wanted, since the connection is settled
+ * EPOLL_CTL_MOD makes the kernel look again, so that no edge is missed. The registrations are forgotten.
  */
 void watch_restore(struct conn *conn);
 
 /*
- * watch_show() - the server was reached, and the response is still to come
- * As watch_restore(), but watch_find() goes on finding them: the response is no input to the application.
+ * watch_show() - register what the application wanted, since the server was reached, but go on looking at events
+ * The response is still to come and is no input to the application, so that watch_find() goes on finding the registrations.
  */
 void watch_show(struct conn *conn);
 
 /*
- * watch_unmask() - no connection was begun: the registrations are as the application made them
- * Unlike after watch_restore() they are still known, so that they follow if the socket is replaced once more.
+ * watch_unmask() - register what the application wanted, since no connection was begun
+ * Unlike after watch_restore() the registrations are still known, so that they follow if the socket is replaced later.
  */
 void watch_unmask(struct conn *conn);
 
-/* The kernel is to report @fd in @epfd again, as it was registered: @event. */
+/* Has the kernel report @fd in @epfd anew, registered for @event as before. */
 void watch_again(int epfd, int fd, struct epoll_event event);
 
 /* Has the kernel look again at registrations as the application made them. */

@@ -38,7 +38,7 @@ const char *const length_names[LENGTH_COUNT] = { "0", "1", "2", "15", "129", "10
 static const char *scene;
 static char detail[32];
 static unsigned int row, row_nth, row_of = 1;
-static char *whole; /* two pages that are there, and one behind them that isn't */
+static char *whole; /* two pages that are mapped, with one behind them that isn't */
 static size_t page;
 
 static void must(bool good, const char *what)
@@ -111,7 +111,7 @@ static int tcp(int flags)
 	return fd;
 }
 
-/* Asked past all libraries. */
+/* Asks the kernel past all libraries. */
 static bool is_answered(int fd)
 {
 	uint8_t info[8] = { 0 };
@@ -159,7 +159,7 @@ static int over(void)
 	return fd;
 }
 
-/* And the server has sent something. */
+/* A connected socket, to which the server has sent something. */
 static int connected(void)
 {
 	int fd = tcp(0);
@@ -172,7 +172,7 @@ static int connected(void)
 	return fd;
 }
 
-/* connect() has returned 0, and the SYN waits for data. */
+/* A socket whose connect() has returned 0, while its SYN waits for data. */
 static int held(void)
 {
 	int fd = tcp(SOCK_NONBLOCK), on = 1;
@@ -183,7 +183,7 @@ static int held(void)
 	return fd;
 }
 
-/* With Fast Open it sends data at once, as every converted socket does. */
+/* A socket with Fast Open sends data at once, as every converted one does. */
 static int idle(void)
 {
 	int fd = tcp(SOCK_NONBLOCK), on = 1;
@@ -201,7 +201,7 @@ static int of_pair(void)
 	return fds[0];
 }
 
-/* The same while a connection is pending elsewhere in the process. */
+/* A Unix socket, while a connection is pending elsewhere in the process. */
 static int beside(void)
 {
 	pending();
@@ -287,11 +287,11 @@ void row_end(long result, int error)
 	if (out_value != 0x5555)
 		printf(", value %d", out_value);
 	fflush(stdout);
-	RAWCALL(SYS_exit_group, 0); /* nothing that a library would do at the end belongs to the row */
+	RAWCALL(SYS_exit_group, 0); /* a library's work at the end of a process is no part of the row */
 	__builtin_unreachable();
 }
 
-/* As in containers of old: no system call that copies memory of processes. */
+/* Forbids the system calls that copy memory of processes, as old containers do. */
 static void sandbox(void)
 {
 	struct sock_filter filter[] = {
@@ -322,7 +322,7 @@ int main(int argc, char **argv)
 	scene = argv[1];
 	server.sa.sa_family = ipv6 ? AF_INET6 : AF_INET;
 	server_len = ipv6 ? sizeof(server.in6) : sizeof(server.in);
-	server.in.sin_port = htons((uint16_t)atoi(argv[3])); /* where in6 has it, too */
+	server.in.sin_port = htons((uint16_t)atoi(argv[3])); /* the port is at the same place in both families */
 	if (inet_pton(server.sa.sa_family, argv[2],
 		      ipv6 ? (void *)&server.in6.sin6_addr : (void *)&server.in.sin_addr) != 1)
 		return 2;

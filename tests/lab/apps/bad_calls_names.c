@@ -7,7 +7,7 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-/* <netinet/tcp.h> and <linux/tcp.h> can't be had together, and neither has all of these */
+/* <netinet/tcp.h> and <linux/tcp.h> can't be included together, and neither has all of these options. */
 #define TCP_NODELAY 1
 #define TCP_SYNCNT 7
 #define TCP_LINGER2 8
@@ -60,7 +60,7 @@ static void rows_connect(void)
 void rows_names(void)
 {
 	rows_connect();
-	if (!scene_is("held")) /* connected, to the application; but Linux names no peer in front of the SYN */
+	if (!scene_is("held")) /* the application takes it for connected, but Linux names no peer before the SYN */
 		ROWS_NAME(getpeername);
 	ROWS_NAME(getsockname);
 	ROWS_NAME(accept);
@@ -102,7 +102,7 @@ static void rows_option(const struct option *option)
 
 	if (level == IPPROTO_IPV6 && server.sa.sa_family != AF_INET6)
 		return;
-	if (number == IP_MTU && level == IPPROTO_IP && scene_is("held")) /* of the way to the converter, which has no SYN yet */
+	if (number == IP_MTU && level == IPPROTO_IP && scene_is("held")) /* no SYN has gone to the converter yet */
 		return;
 	scene_detail(option->name);
 	ROWS(getsockopt(fd, level, number, bad.at, len_of(4)));

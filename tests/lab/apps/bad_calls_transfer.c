@@ -8,7 +8,7 @@
 
 static char bytes[16];
 
-/* Two parts, of which the second is as told. */
+/* Makes an array of two buffers; the caller says what the second one is. */
 static struct iovec *vector(void *at, size_t len)
 {
 	static struct iovec iov[2];
@@ -18,7 +18,7 @@ static struct iovec *vector(void *at, size_t len)
 	return iov;
 }
 
-/* Two parts that end where the memory ends, or behind it. */
+/* Makes an array of two buffers that ends where the memory ends, or behind it. */
 static struct iovec *vector_at_edge(size_t room)
 {
 	struct iovec iov[2] = { { bytes, 4 }, { bytes, 4 } };
@@ -132,7 +132,7 @@ void rows_transfer(void)
 
 static struct msghdr header;
 
-/* A header, with one part of it as told. */
+/* Makes a message header, of which the caller chooses one part. */
 static struct msghdr *of_parts(struct iovec *iov, size_t count)
 {
 	header = (struct msghdr){ .msg_iov = iov, .msg_iovlen = count };
@@ -155,7 +155,7 @@ static struct msghdr *of_control(void *at, size_t len)
 	return &header;
 }
 
-/* The same at the end of memory, or with its end cut off. */
+/* Puts the message header at the end of memory, or cuts its end off. */
 static struct msghdr *header_at_edge(size_t room)
 {
 	return edge_copy(of_parts(vector(bytes, 4), 2), room);
@@ -197,7 +197,7 @@ static struct mmsghdr *two_at_edge(size_t room)
 	return edge_copy(two(of_parts(many(), 1)), sizeof(struct mmsghdr) + room);
 }
 
-/* What can be read, but not written. */
+/* Memory that can be read, but not written. */
 static struct mmsghdr *unwritable(void)
 {
 	struct mmsghdr *headers = edge_copy(two(of_parts(many(), 1)), 2 * sizeof(*headers));
@@ -226,7 +226,7 @@ static void rows_several(void)
 	ROW(recvmmsg(fd, unwritable(), 2, 0, NULL));
 }
 
-/* A Unix socket that is sent over. */
+/* A Unix socket over which the message is sent. */
 static int post(void)
 {
 	int fds[2];

@@ -31,13 +31,13 @@ static struct pollfd *asked_at_edge(int fd, size_t room)
 	return edge_copy(asked(fd), room);
 }
 
-/* What can be read, but not written. */
+/* Makes the memory at @at readable, but not writable. */
 static void *sealed(void *at)
 {
 	return mprotect((void *)((uintptr_t)at & ~(uintptr_t)4095), 4096, PROT_READ) < 0 ? NULL : at;
 }
 
-/* No more than @count descriptors. */
+/* Limits the process to @count descriptors. */
 static struct pollfd *limited(int fd, rlim_t count)
 {
 	struct rlimit limit = { count, count };
@@ -52,7 +52,7 @@ static const struct timespec *nonsense(void)
 	return &time;
 }
 
-/* A bad time: NULL isn't one, and waits for ever. */
+/* A bad pointer to a time. NULL isn't bad, and means to wait for ever. */
 static void *some(struct bad bad)
 {
 	return bad.at ? bad.at : bads[1].at;
@@ -89,7 +89,7 @@ static int instance(int fd)
 	int epfd = epoll_create1(0);
 	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT };
 
-	epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event); /* what can't be registered may not be */
+	epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event); /* this fails for descriptors that can't be registered */
 	return epfd;
 }
 
@@ -135,7 +135,7 @@ void rows_waits(void)
 	rows_epoll();
 }
 
-/* A set with @fd in it, @room bytes long, at the end of memory. */
+/* Makes a set of @room bytes with @fd in it, at the end of memory. */
 static fd_set *set_at_edge(int fd, size_t room)
 {
 	unsigned char *set = memset(edge(room), 0, room);
@@ -145,7 +145,7 @@ static fd_set *set_at_edge(int fd, size_t room)
 	return (fd_set *)(void *)set;
 }
 
-/* A set of the usual size with @fd in it, and other things in the memory behind. */
+/* Makes a set of the usual size with @fd in it, and other things in the memory behind it. */
 static fd_set *set_of(int fd)
 {
 	static unsigned char set[MANY];
@@ -156,7 +156,7 @@ static fd_set *set_of(int fd)
 	return (fd_set *)(void *)set;
 }
 
-/* A set with a high descriptor, so that the process's table is large. */
+/* Makes a set with a high descriptor, so that the process's table is large. */
 static fd_set *set_high(int fd, int high, size_t room)
 {
 	dup2(fd, high);
@@ -207,7 +207,7 @@ static void rows_select(void)
 	ROW(select(64, NULL, set_at_edge(fd, 8), NULL, sealed(edge_copy(time_of(1000), sizeof(struct timeval)))));
 }
 
-/* What a call has left of set_of(), and @ret. */
+/* Prints @ret, and what the call has left of set_of(). */
 static long left_of(const fd_set *set, int ret)
 {
 	const unsigned char *bytes = (const unsigned char *)set;
@@ -228,7 +228,7 @@ static void rows_pselect(void)
 	ROWS(pselect(64, set_at_edge(fd, 8), NULL, NULL, &soon, (const sigset_t *)(void *)bad.at));
 }
 
-/* What stands behind a set that is shorter than told is neither looked at nor changed. */
+/* The kernel neither reads nor changes what is behind a set that is shorter than the call says. */
 static void rows_behind(void)
 {
 	fd_set *set;
@@ -247,7 +247,7 @@ void rows_sets(void)
 
 #define PROGRAM "/bin/true"
 
-/* Variables, and then one that is bad; or an end that isn't there. */
+/* Makes an environment whose last variable is a bad pointer, or whose end is missing. */
 static char **list(char *last)
 {
 	static char *strings[4] = { (char *)(uintptr_t) "A=1", (char *)(uintptr_t) "LD_LIBRARY_PATH=/" };
@@ -280,7 +280,7 @@ static pid_t *child(void)
 	return &pid;
 }
 
-/* Each of them fails, so that there is a line of it. */
+/* Each of these calls fails, so that it returns and prints a line. */
 void rows_starts(void)
 {
 	ROWS(execve(PROGRAM, arguments(), (char **)(void *)bad.at));

@@ -41,7 +41,7 @@ enum way { POLL, SELECT, EPOLL_BEFORE, EPOLL_AFTER, EDGE_AFTER, BLOCKING, SPINNI
 
 static const char *const way_names[] = { "poll", "select", "epoll", "own epoll", "own edge epoll", "blocking", "spinning" };
 
-/* What the processes of one pair have in common. */
+/* The memory that the processes of a pair share. */
 struct pair {
 	_Atomic int got[256];
 	_Atomic pid_t child;
@@ -155,7 +155,7 @@ static void go_on(int fd, int epfd, unsigned int seed)
 	alarm(STALL_MS / 1000 + 5);
 	srand(seed);
 	way = rand_r(&seed) % WAY_COUNT;
-	if (with_each && way == EPOLL_BEFORE) /* a shared instance tells both of what only one has */
+	if (with_each && way == EPOLL_BEFORE) /* a shared epoll instance tells both of a connection that only one has */
 		way = EPOLL_AFTER;
 	if (way == EPOLL_AFTER || way == EDGE_AFTER || epfd < 0)
 		epfd = new_epoll(fd, EPOLLIN | EPOLLOUT | (way == EDGE_AFTER ? EPOLLET : 0u));
@@ -168,7 +168,7 @@ static void go_on(int fd, int epfd, unsigned int seed)
 	_exit(0);
 }
 
-/* This program anew, with the socket and the memory that the pair has in common. */
+/* Starts this program anew, with the socket and the memory that the pair shares. */
 static void go_on_as_program(char **argv, int fd, unsigned int seed)
 {
 	char words[3][16];
@@ -205,7 +205,7 @@ static void be_a_pair(char **argv, unsigned int seed)
 	go_on(fd, epfd, seed);
 }
 
-/* Kills one of the two, unless it has come to its end before. */
+/* Kills one of the two, unless it has ended before. */
 static void kill_one(pid_t parent, unsigned int *seed)
 {
 	int either = rand_r(seed) % 2;

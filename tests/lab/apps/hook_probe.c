@@ -64,7 +64,7 @@ static void stdio(void)
 	SAY(fclose(stream));
 }
 
-/* The application speaks first, and all it does is by stdio. */
+/* An application that speaks first, and does all of it by stdio. */
 static void stdio_speaks_first(void)
 {
 	FILE *stream = fdopen(connected(), "r+");
@@ -170,7 +170,7 @@ static int converse(int (*wait)(int fd))
 
 	if (go(fd) != 0 && errno != EINPROGRESS)
 		return -1;
-	errno = 0; /* and so it stays */
+	errno = 0; /* no call below changes it */
 	if ((!wait || wait(fd) == 1) && write(fd, "hello", 5) == 5) {
 		fcntl(fd, F_SETFL, 0);
 		got = (int)recv(fd, answer, 5, MSG_WAITALL);
@@ -246,7 +246,7 @@ static void signal_stack(void)
 
 static char *const *arguments;
 
-/* This program anew, with what has become of its standard error. */
+/* Starts this program anew, which prints what has become of its standard error. */
 static void run_again(const char *name)
 {
 	fflush(stdout);
@@ -257,11 +257,11 @@ static void run_again(const char *name)
 static void say_conversation(void)
 {
 	SAY(converse(NULL));
-	SAY(fcntl(dup(STDIN_FILENO), F_GETFD)); /* no descriptor was left over, */
-	SAY(dup(STDIN_FILENO));                 /* and this one is the next */
+	SAY(fcntl(dup(STDIN_FILENO), F_GETFD)); /* this shows that no descriptor was left over */
+	SAY(dup(STDIN_FILENO));                 /* and that this one is the next */
 }
 
-/* A file that has the number of the standard error isn't it. */
+/* An application's own file that has the number of the standard error isn't written to. */
 static void stderr_is_another(void)
 {
 	struct stat file;
@@ -279,7 +279,7 @@ static void stderr_is_closed(void)
 	run_again("conversation");
 }
 
-/* Who writes to it gets SIGPIPE. */
+/* The standard error is a pipe without a reader: whoever writes to it gets SIGPIPE. */
 static void stderr_is_broken(void)
 {
 	int ends[2];
@@ -291,7 +291,7 @@ static void stderr_is_broken(void)
 	run_again("conversation");
 }
 
-/* It takes nothing more: who writes waits for ever. */
+/* The standard error is a pipe that is full: whoever writes to it waits for ever. */
 static void stderr_is_full(void)
 {
 	static const char page[4096];
@@ -363,7 +363,7 @@ static void *cancelled_in_connect(void *arg)
 	return NULL;
 }
 
-/* In the first connect() of the process: the second finds all that it needs. */
+/* Ends a thread in the first connect() of the process, after which a second connect() must find all that it needs. */
 static void cancelled_first(void)
 {
 	int fd = tcp(SOCK_CLOEXEC);
@@ -438,10 +438,10 @@ static int look_by_epoll(int fd, int timeout_ms)
 	return epoll_wait(epfd, &event, 1, timeout_ms);
 }
 
-/* Though they would be ignored, they are kept while blocked: for signalfd(2), sigwaitinfo(2) and the like. */
+/* Blocked signals are kept even if they would be ignored, for signalfd(2), sigwaitinfo(2) and the like. */
 static void blocked_signals(void)
 {
-	static const unsigned char numbers[] = { SIGURG, SIGUSR1 }; /* by default; asked for */
+	static const unsigned char numbers[] = { SIGURG, SIGUSR1 }; /* ignored by default, and on demand */
 	int sender = signal_sender(), fd = tcp(SOCK_CLOEXEC | SOCK_NONBLOCK), kept = 0;
 	sigset_t set;
 

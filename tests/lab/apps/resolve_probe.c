@@ -145,7 +145,7 @@ static void *resolve_in_thread(void *unused)
 	return unused;
 }
 
-/* A thread's resolver is another one than the process's. */
+/* A thread has a resolver state of its own, apart from that of the process. */
 static void case_thread(void)
 {
 	pthread_t thread;
@@ -214,7 +214,7 @@ static void case_customised(void)
 	ask_oneself(name);
 }
 
-/* Such an application connects to a server, of which NAME is the address, and PORT the port. */
+/* An application of that kind connects to a server: NAME is its address, PORT its port. */
 static void case_connect(void)
 {
 	struct sockaddr_in server = { .sin_family = AF_INET,
@@ -287,7 +287,7 @@ static void case_alarm(void)
 	       resolve_is_running() ? "with the resolver running" : "the resolver is free");
 }
 
-/* Held until the request to cancel is there; pthread_mutex_lock() is no cancellation point. */
+/* A lock that is held until the thread was asked to cancel; pthread_mutex_lock() is no cancellation point. */
 static pthread_mutex_t not_yet_cancelled = PTHREAD_MUTEX_INITIALIZER;
 
 static void *resolve_and_be_cancelled(void *unused)
@@ -355,7 +355,7 @@ static const struct {
 #endif
 };
 
-/* Those that this C library can have: an application on musl has nothing to customise. */
+/* The cases that this C library can have: on musl an application can't change the resolver's settings. */
 static void cases_list(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -147,7 +147,7 @@ static void cancelled_in(enum where where)
 	close(waiter.epfd);
 }
 
-/* Of address space, in pages. */
+/* Returns the size of the address space in pages. */
 static long pages(void)
 {
 	FILE *file = fopen("/proc/self/statm", "r");
@@ -171,7 +171,7 @@ static void cancelled(void)
 	SAY(pages() < before + 30);
 }
 
-/* With a cancellation that is waiting: these are no points of cancellation. */
+/* Makes calls that are no cancellation points, while a cancellation is waiting. */
 static void *call_all(void *arg)
 {
 	struct epoll_event event = { .events = EPOLLOUT };
@@ -214,7 +214,7 @@ static void uncancelled(void)
 
 static volatile int handler_fd;
 
-/* Everything here is async-signal-safe. */
+/* Calls what is async-signal-safe, and nothing else. */
 static void handle(int number)
 {
 	struct pollfd poller = { .fd = handler_fd, .events = POLLOUT };
@@ -259,7 +259,7 @@ static void interrupted(enum where where)
 	close(waiter.epfd);
 }
 
-/* Until it is killed. */
+/* Waits until it is killed. */
 static void send_all_the_time(pid_t to, int number)
 {
 	while (kill(to, number) == 0)
@@ -267,7 +267,7 @@ static void send_all_the_time(pid_t to, int number)
 	_exit(0);
 }
 
-/* One that nobody handles ends no wait, whenever it comes. */
+/* A signal without a handler ends no wait, whenever it comes. */
 static void ignored(int number)
 {
 	struct epoll_event event = { .events = EPOLLOUT };

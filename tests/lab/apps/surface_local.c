@@ -20,7 +20,7 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
-/* <netinet/tcp.h> and <linux/tcp.h> can't be had together, and neither has all of these */
+/* <netinet/tcp.h> and <linux/tcp.h> can't be included together, and neither has all of these options. */
 #define TCP_NODELAY 1
 #define TCP_MAXSEG 2
 #define TCP_SYNCNT 7
@@ -75,7 +75,7 @@ static int tcp(int flags)
 	return fd;
 }
 
-/* What the kernel says, whatever a library may have to say about SO_PROTOCOL. */
+/* Asks the kernel for SO_PROTOCOL past all libraries, which may have an answer of their own. */
 static void say_kind(int fd)
 {
 	char info[256];
@@ -150,7 +150,7 @@ static void idle(void)
 	close(fd);
 }
 
-/* Set, asked for again, set wrongly: the same answers, and the same kind of socket is left alone to each. */
+/* Sets each option, asks for it, and sets it wrongly: answers and the kind of the socket must be the same. */
 static void options(void)
 {
 	static const struct {
@@ -212,7 +212,7 @@ static void options(void)
 	close(fd);
 }
 
-/* All that was set, flags and address survive what makes a plain socket of it. */
+/* Options, flags and address must survive a call that puts a plain TCP socket in the place of an MPTCP one. */
 static void kept(void)
 {
 	static const struct {
@@ -259,7 +259,7 @@ static void kept(void)
 	close(fd);
 }
 
-/* What others may have of a socket: then it isn't replaced behind their backs. */
+/* A socket that has another descriptor, or that another process has, must not be replaced behind its back. */
 static void shared(void)
 {
 	char buf[4] = "";
@@ -338,7 +338,7 @@ static void listening(void)
 	close(fd);
 }
 
-/* The address stays taken, by us alone. */
+/* The address that a socket is bound to must stay taken, by this process alone. */
 static void taken(void)
 {
 	int fd = listener(0), other = tcp(0), third = tcp(0);
@@ -403,7 +403,7 @@ static void connects_wrongly(void)
 	close(fd);
 }
 
-/* The stream in both directions, urgent data, and its end. */
+/* Transfers data in both directions, urgent data, and the end of the stream. */
 static void stream(void)
 {
 	char buf[64];
@@ -537,7 +537,7 @@ static void demanding(void)
 	close(listening_fd);
 }
 
-/* Descriptors of the application's own: none appears, none is lost. */
+/* The application's descriptors: no other may appear, and none may be lost. */
 static void descriptors(void)
 {
 	int before = dup(STDIN_FILENO), fds[5];

@@ -69,7 +69,7 @@ static int tcp_state(int fd)
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) < 0 ? -1 : info[0];
 }
 
-/* Is the handshake with whoever answers over? Asked past all libraries. */
+/* Is the handshake over, whoever has answered? Asks the kernel past all libraries. */
 static bool is_answered(int fd)
 {
 	uint8_t info[8] = { 0 };
@@ -226,7 +226,7 @@ static void dissolved(void)
 	close(fd);
 }
 
-/* One thread waits in the kernel, another takes the connection away. */
+/* One thread waits in the kernel while another dissolves the connection. */
 struct waiter {
 	int fd;
 	enum { IN_CONNECT, IN_RECV, IN_SEND, IN_POLL, IN_SELECT, IN_EPOLL, WAITS } where;
@@ -262,7 +262,7 @@ static long wait_somewhere(const struct waiter *waiter)
 		event.events = 0;
 		must(epoll_wait(epfd, &event, 1, LIMIT_MS), "epoll_wait");
 		close(epfd);
-		return (event.events & (EPOLLOUT | EPOLLHUP)) != 0; /* which of them is a matter of microseconds */
+		return (event.events & (EPOLLOUT | EPOLLHUP)) != 0; /* which of them it is depends on microseconds */
 	case WAITS:
 		break;
 	}
@@ -375,7 +375,7 @@ static void refused(void)
 	close(fd);
 }
 
-/* All of @len bytes; what comes in pieces is one answer. */
+/* Receives all of @len bytes, so that an answer which comes in pieces is one. */
 static int echoed(int fd, int len)
 {
 	char buf[64];
@@ -452,7 +452,7 @@ int main(int argc, char **argv)
 		return 2;
 	server_len = ipv6 ? sizeof(server.in6) : sizeof(server.in);
 	server.sa.sa_family = ipv6 ? AF_INET6 : AF_INET;
-	server.in.sin_port = htons((uint16_t)atoi(argv[3])); /* where in6 has it, too */
+	server.in.sin_port = htons((uint16_t)atoi(argv[3])); /* the port is at the same place in both families */
 	if (inet_pton(server.sa.sa_family, argv[2], ipv6 ? (void *)&server.in6.sin6_addr : &server.in.sin_addr) != 1)
 		return 2;
 	wait_for_answers = argc > 4 && strcmp(argv[4], "answered") == 0;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rights.c - descriptors that leave for another process over a Unix socket
+ * scm_rights.c - descriptors that leave for another process over a Unix socket
  *
  * The receiver has nothing of what we know of the connection. So a handshake is brought to its end before, even if the Unix socket
  * is a non-blocking one: EAGAIN would make event loops spin, and some programs give up. A connection that is still pending after
- * OTHERS_FINISH_MS is sent as it is, and counts as one of several processes (others.c).
+ * SHARED_HANDSHAKE_FINISH_MS is sent as it is, and counts as one of several processes (shared_handshake.c).
  */
 #include "config.h"
 
-#include "shim/process/rights.h"
+#include "shim/process/scm_rights.h"
 
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,8 +24,8 @@ static void socket_leaves(int fd)
 	if (!conn)
 		return;
 	if (conn_attentive(fd))
-		conversion_finish(conn, fd, OTHERS_FINISH_MS);
-	others_give(conn, fd);
+		conversion_finish(conn, fd, SHARED_HANDSHAKE_FINISH_MS);
+	shared_handshake_give(conn, fd);
 }
 
 /* Sees to each descriptor in a header. @room: bytes from @control to the end of all control data, which the kernel doesn't exceed */
@@ -40,7 +40,7 @@ static void all_leave(const struct cmsghdr *control, size_t room)
 	}
 }
 
-void rights_leave_slow(const struct msghdr *msg)
+void scm_rights_leave_slow(const struct msghdr *msg)
 {
 	const char *end = (const char *)msg->msg_control + msg->msg_controllen;
 	int saved_errno = errno;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * others.c - unfinished handshakes that other processes have, too
+ * shared_handshake.c - unfinished handshakes that other processes have, too
  *
  * fork() copies what we know of a pending socket, but both processes go on with the same
  * stream. Nothing is agreed upon in memory: a process may be killed at any moment, and
@@ -28,7 +28,7 @@
  */
 #include "config.h"
 
-#include "shim/connect/others.h"
+#include "shim/connect/shared_handshake.h"
 
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
@@ -46,7 +46,7 @@
 /* A response has 4 bytes at least; the end of the stream may count as one, on either side. */
 #define FEWEST_TAKEN 3
 
-/* Of an MPTCP socket: its first subflow's, where the response comes. */
+/* Reads TCP's counters; of an MPTCP socket those of its first subflow, on which the response comes. Returns whether the kernel has them. */
 static bool tcp_counters(int fd, struct tcp_info *out)
 {
 	socklen_t len = sizeof(*out);
@@ -54,7 +54,7 @@ static bool tcp_counters(int fd, struct tcp_info *out)
 	return next.getsockopt(fd, IPPROTO_TCP, TCP_INFO, out, &len) == 0 && len == sizeof(*out);
 }
 
-/* Bytes of the stream that have arrived in order, -1 if the kernel doesn't say. */
+/* Returns how many bytes of the stream have arrived in order, -1 if the kernel doesn't say. */
 static int64_t bytes_received(int fd)
 {
 	struct mptcpinfo mptcp;
@@ -85,7 +85,7 @@ static bool response_is_taken(int fd)
 	return false;
 }
 
-/* Neither connected nor connecting, and nobody is left to be told why. */
+/* Is the socket neither connected nor connecting, with no error waiting to be told? */
 static bool is_disconnected(int fd)
 {
 	struct pollfd state = { .fd = fd, .events = POLLOUT };
@@ -93,71 +93,71 @@ static bool is_disconnected(int fd)
 	return next_poll_now(&state, 1) > 0 && (state.revents & (POLLHUP | POLLERR)) == POLLHUP;
 }
 
-enum others_news others_look(const struct conn *conn, int fd)
+enum shared_handshake_news shared_handshake_look(const struct conn *conn, int fd)
 {
 	union sockaddr_ip peer;
 	socklen_t len = sizeof(peer);
 	bool connected;
 
 	if (conn_in(conn, PHASE(EARLY_DIRECT) | PHASE(BYPASS) | PHASE(BYPASSED)))
-		return OTHERS_PENDING; /* others_follow() tells when that is over, the SYN+ACK of the other */
+		return SHARED_HANDSHAKE_PENDING; /* what is sent, and the SYN+ACK, tell the rest */
 	connected = next.getpeername(fd, &peer.sa, &len) == 0;
 	if (connected && sockaddr_ip_equal(&peer, &conn->call.peer))
-		return OTHERS_DIRECT;
+		return SHARED_HANDSHAKE_DIRECT;
 	if (response_is_taken(fd))
-		return OTHERS_DONE;
+		return SHARED_HANDSHAKE_DONE;
 	if (connected || conn_phase(conn) == CONN_RESOLVING || !is_disconnected(fd))
-		return OTHERS_PENDING;
+		return SHARED_HANDSHAKE_PENDING;
 	if (sockopt_get(fd, SOL_SOCKET, SO_RCVLOWAT, 0) == MOVED_MARK)
-		return OTHERS_MOVED;
-	return sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0) ? OTHERS_LEFT : OTHERS_FAILED;
+		return SHARED_HANDSHAKE_MOVED;
+	return sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0) ? SHARED_HANDSHAKE_LEFT : SHARED_HANDSHAKE_FAILED;
 }
 
-void others_move(int fd)
+void shared_handshake_move(int fd)
 {
 	const int mark = MOVED_MARK;
 
 	next.setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark));
 }
 
-void others_give_up(int fd)
+void shared_handshake_give_up(int fd)
 {
 	const int off = 0;
 
 	next.setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &off, sizeof(off));
 }
 
-uint16_t others_local_port(int fd)
+uint16_t shared_handshake_local_port(int fd)
 {
 	union sockaddr_ip addr = { .sa.sa_family = AF_UNSPEC };
 	socklen_t len = sizeof(addr);
 
-	/* at the same place in both families */
+	/* the port is at the same place in both families */
 	return next.getsockname(fd, &addr.sa, &len) == 0 ? addr.in.sin_port : 0;
 }
 
-bool others_is_new(const struct conn *conn, int fd)
+bool shared_handshake_is_new(const struct conn *conn, int fd)
 {
 	if (conn_phase(conn) == CONN_EARLY_DIRECT)
 		return false;
 	if (conn_phase(conn) == CONN_RESOLVING)
 		return !is_disconnected(fd);
-	return conn->attempt.local_port && conn->attempt.local_port != others_local_port(fd);
+	return conn->attempt.local_port && conn->attempt.local_port != shared_handshake_local_port(fd);
 }
 
-void others_note(struct conn *conn, int fd)
+void shared_handshake_note(struct conn *conn, int fd)
 {
-	conn->attempt.local_port = others_local_port(fd);
+	conn->attempt.local_port = shared_handshake_local_port(fd);
 }
 
-bool others_is_held(int fd)
+bool shared_handshake_is_held(int fd)
 {
 	struct tcp_info tcp;
 
 	return tcp_counters(fd, &tcp) && tcp.tcpi_segs_out == 0;
 }
 
-bool others_has_sent_nothing(int fd)
+bool shared_handshake_has_sent_nothing(int fd)
 {
 	struct tcp_info tcp;
 
@@ -168,11 +168,11 @@ static bool lock_try(int fd)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-	/* What a security module may say other than "busy" is not worth a hang. */
+	/* Another error than "busy", such as a security module's, would never go away: the step is taken without the lock. */
 	return next.fcntl(fd, F_SETLK, &lock) == 0 || errno != EAGAIN;
 }
 
-bool others_lock(int fd)
+bool shared_handshake_lock(int fd)
 {
 	for (int i = 0; i < 16; i++) {
 		if (lock_try(fd))
@@ -183,14 +183,14 @@ bool others_lock(int fd)
 	return false;
 }
 
-void others_unlock(int fd)
+void shared_handshake_unlock(int fd)
 {
 	struct flock lock = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
 
 	next.fcntl(fd, F_SETLK, &lock);
 }
 
-/* What MPTCP counts is without the SYN's data, what TCP counts with it. */
+/* Returns how many bytes were sent or are to be sent. MPTCP's counters leave out the data of the SYN, TCP's have it. */
 static uint64_t bytes_sent(const struct conn *conn, int fd)
 {
 	struct mptcpinfo mptcp;
@@ -203,7 +203,7 @@ static uint64_t bytes_sent(const struct conn *conn, int fd)
 	return conn->attempt.message_sent;
 }
 
-void others_follow(struct conn *conn, int fd)
+void shared_handshake_follow(struct conn *conn, int fd)
 {
 	uint64_t sent = bytes_sent(conn, fd);
 
@@ -215,14 +215,14 @@ void others_follow(struct conn *conn, int fd)
 		conn_note(conn, CONN_WROTE);
 }
 
-int others_stretch(const struct conn *conn, int left_ms)
+int shared_handshake_stretch(const struct conn *conn, int left_ms)
 {
-	const int most = (int)(OTHERS_STRETCH_NS / CLOCK_NS_PER_MS);
+	const int most = (int)(SHARED_HANDSHAKE_STRETCH_NS / CLOCK_NS_PER_MS);
 
 	return conn_is_shared(conn) && (left_ms < 0 || left_ms > most) ? most : left_ms;
 }
 
-/* What others are going to change is noted while it is ours and the application's. */
+/* Notes what other processes may change from now on: the application's SO_RCVLOWAT, and the local port of the SYN. */
 static void mark(struct conn *conn, int fd)
 {
 	socklen_t len = sizeof(int);
@@ -232,7 +232,7 @@ static void mark(struct conn *conn, int fd)
 	    !conn->socket.rcvlowat)
 		conn->socket.rcvlowat = lowat;
 	if (fd >= 0 && !conn->attempt.local_port)
-		others_note(conn, fd);
+		shared_handshake_note(conn, fd);
 	conn_mark_shared(conn);
 }
 
@@ -247,10 +247,10 @@ static void mark_claimed(struct conn *conn, int fd)
 }
 
 /*
- * A vfork() child may be killed at any moment, and must not leave its parent a claim. Without one it
- * can be wrong about SO_RCVLOWAT if a thread of the parent takes a step at this very moment.
+ * A vfork() child shares its parent's memory and may be killed at any moment, so it must not claim the parent's conn. Without
+ * a claim it may note a wrong SO_RCVLOWAT, if a thread of the parent takes a step at this very moment.
  */
-void others_give(struct conn *conn, int fd)
+void shared_handshake_give(struct conn *conn, int fd)
 {
 	bool unfinished = conn_in(conn, PHASES_UNFINISHED);
 
@@ -269,7 +269,7 @@ static bool mark_visit(struct conn *conn, void *arg)
 	return true;
 }
 
-void others_give_all(void)
+void shared_handshake_give_all(void)
 {
 	if (!conn_none_attentive())
 		conn_each_pending(mark_visit, NULL);

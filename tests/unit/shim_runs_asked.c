@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shim_runs_asked.c - runs in which a converter is asked: it answers, refuses, is no converter, isn't reached */
+#include "config.h"
+
+#include "shim_runs.h"
+
+#include "client/converters_facts.h"
+#include "common/clock.h"
+#include "shim/connect/conversion.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* --- before a connection --- */
+
+static void made_and_closed(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	world_begin(NULL);
+	fd = world_socket(false);
+	run_expect(fd, WORLD_IDLE);
+	run_finish(fd);
+}
+
+static void no_route_to_the_converter(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(NULL, (struct fake_host){ .address = CONVERTER, .at_once = ENETUNREACH }, NULL);
+	run_add_server((struct fake_host){ .synack_ms = 20 });
+	fd = world_socket(false);
+	world_expect(world_connect(fd, SERVER) == EINPROGRESS, "errno %d", errno);
+	run_expect(fd, WORLD_DIRECT);
+	world_expect(strcmp(fake_log_last(), SERVER ": direct: Network is unreachable") == 0, "the log says \"%s\"", fake_log_last());
+	run_finish(fd);
+}
+
+static void no_route_to_anything(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(NULL, (struct fake_host){ .address = CONVERTER, .at_once = ENETUNREACH }, NULL);
+	fd = world_socket(false);
+	world_expect(world_connect(fd, SERVER) == ENETUNREACH, "errno %d", errno);
+	run_expect(fd, WORLD_IDLE);
+	run_finish(fd);
+}
+
+/* --- early data --- */
+
+static void held_and_sent(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(&run_early, run_accepting, &world_ok);
+	fd = run_connected_early();
+	world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+	run_expect(fd, WORLD_PENDING);
+	world_expect(world_wait(fd, 60000) == POLLOUT, "not writable");
+	run_expect(fd, WORLD_DONE);
+	run_finish(fd);
+}
+
+static void held_and_sent_over_tcp(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(&run_early, (struct fake_host){ .address = CONVERTER, .synack_ms = 10 }, &world_ok);
+	converters_note_mptcp(0, CACHE_MPTCP_LOST);
+	fd = run_connected_early();
+	world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+	world_expect(world_phase(fd) == CONN_ASKED, "%s", phase_name(world_phase(fd)));
+	world_wait(fd, 60000);
+	run_expect(fd, WORLD_DONE);
+	run_finish(fd);
+}
+
+static void held_and_closed(void *arg)
+{
+	(void)arg;
+	run_begin(&run_early, run_accepting, &world_ok);
+	run_finish(run_connected_early());
+}
+
+/* The converter turns out to be out of reach when the SYN is to be sent. Without a fallback that is the end. */
+static void held_and_unreachable(void *arg)
+{
+	int fd;
+
+	run_begin(arg ? &run_closed : &run_early, (struct fake_host){ .address = CONVERTER, .at_once = ENETUNREACH }, NULL);
+	run_add_server((struct fake_host){ .synack_ms = 20 });
+	fd = run_connected_early();
+	world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+	run_expect(fd, arg ? WORLD_FAILED : WORLD_PENDING);
+	world_wait(fd, 60000);
+	run_expect(fd, arg ? WORLD_FAILED : WORLD_DIRECT);
+	run_finish(fd);
+}
+
+/* An epoll instance that the shim knows nothing of says "writable" at the SYN+ACK of what is no converter: the server gets the bytes. */
+static void written_unseen(void *arg)
+{
+	struct epoll_event event;
+	const uint8_t *bytes;
+	size_t len;
+	int fd;
+
+	(void)arg;
+	run_begin(NULL, (struct fake_host){ .address = CONVERTER, .synack_ms = 5, .answer_count = 1,
+					.answers = { { .bytes = "HTTP", .len = 4, .after_ms = 10 } } }, NULL);
+	run_add_server((struct fake_host){ .synack_ms = 20 });
+	fd = run_connecting();
+	world_expect(hook_epoll_wait(fake_epoll_create(), &event, 1, 7) == 0, "an event");
+	world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+	fake_pass_ms(20);
+	world_wait(fd, 60000);
+	fake_pass_ms(100);
+	run_expect(fd, WORLD_DIRECT);
+	len = fake_host_received(SERVER, &bytes);
+	world_expect(len == 4 && memcmp(bytes, "data", 4) == 0, "%zu bytes", len);
+}
+
+/* --- pending --- */
+
+static void converted(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(NULL, run_accepting, &world_ok);
+	fd = run_connecting();
+	world_expect(world_wait(fd, 60000) == POLLOUT, "not writable");
+	run_expect(fd, WORLD_DONE);
+	run_finish(fd);
+}
+
+static void refused_by_the_server(void *arg)
+{
+	struct world_message message;
+	int fd;
+
+	(void)arg;
+	world_begin(NULL);
+	message = world_error(96, 0);
+	run_accepting.answers[0] = world_answer(&message, 20);
+	run_accepting.answer_count = 1;
+	fake_host_add(&run_accepting);
+	fd = run_connecting();
+	world_expect(world_wait(fd, 60000) & POLLERR, "no error");
+	run_expect(fd, WORLD_FAILED);
+	run_finish(fd);
+}
+
+static void refused_and_connected_again(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(&run_closed, run_refusing, NULL);
+	fd = world_socket(true);
+	world_expect(world_connect(fd, SERVER) == 0, "errno %d", errno); /* early data */
+	world_expect(hook_send(fd, "data", 4, 0) != 0, "nothing was sent");
+	world_wait(fd, 60000);
+	run_expect(fd, WORLD_FAILED);
+	world_expect(world_connect(fd, SERVER) == ECONNREFUSED, "errno %d", errno);
+	run_expect(fd, WORLD_IDLE);
+	run_finish(fd);
+}
+
+static void refused_by_the_converter(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(NULL, run_refusing, NULL);
+	run_add_server((struct fake_host){ .synack_ms = 20 });
+	fd = run_connecting();
+	world_expect(world_wait(fd, 60000) == POLLOUT, "not writable");
+	run_expect(fd, WORLD_DIRECT);
+	run_finish(fd);
+}
+
+/* A converter that says what is no response: the next one is asked, or the server. */
+static void not_a_converter(void *arg)
+{
+	static const struct world_options both = { .converters = "192.0.2.1,192.0.2.2" };
+	struct fake_host host = { .address = CONVERTER, .synack_ms = 5, .answer_count = 1,
+				  .answers = { { .bytes = "HTTP", .len = 4, .after_ms = 10 } } };
+	const int which = *(const int *)arg;
+	int fd;
+
+	world_begin(which == 2 ? &both : which == 1 ? &run_early : NULL);
+	fake_host_add(&host);
+	host.address = OTHER_CONVERTER;
+	host.answers[0] = world_answer(&world_ok, 10);
+	fake_host_add(&host);
+	run_add_server((struct fake_host){ .synack_ms = 20 });
+	fd = which == 1 ? run_connected_early() : run_connecting();
+	if (which == 1)
+		world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+	fake_pass_ms(6);
+	world_wait(fd, 0);
+	world_expect(world_phase(fd) == CONN_ASKED, "%s", phase_name(world_phase(fd)));
+	world_wait(fd, 60000);
+	run_expect(fd, which == 2 ? WORLD_DONE : WORLD_DIRECT);
+	run_finish(fd);
+}
+
+static void pending_and_closed(void *arg)
+{
+	(void)arg;
+	run_begin(NULL, run_accepting, &world_ok);
+	run_finish(run_connecting());
+}
+
+/* --- confirmed by the SYN+ACK --- */
+
+static void confirmed_and_answered(void *arg)
+{
+	struct pollfd poller = { .events = POLLIN };
+	char byte;
+
+	(void)arg;
+	poller.fd = run_confirmed(&world_ok);
+	world_expect(hook_poll(&poller, 1, 100) == 0, "input");
+	fake_pass_ms(600);
+	world_expect(hook_poll(&poller, 1, 0) == 0, "the response is input");
+	world_expect(hook_recv(poller.fd, &byte, 1, 0) < 0 && errno == EAGAIN, "errno %d", errno);
+	run_expect(poller.fd, WORLD_DONE);
+	run_finish(poller.fd);
+}
+
+static struct world_message reset;
+
+static void confirmed_and_not_reached(void *arg)
+{
+	char byte;
+	int fd;
+
+	(void)arg;
+	reset = world_error(96, 0);
+	fd = run_confirmed(&reset);
+	fake_pass_ms(600);
+	world_expect(hook_recv(fd, &byte, 1, 0) < 0 && errno == ECONNRESET, "errno %d", errno);
+	run_expect(fd, WORLD_FAILED);
+	run_finish(fd);
+}
+
+/* close() waits for the response, for a second. */
+static void confirmed_and_closed(void *arg)
+{
+	static struct world_message late;
+
+	(void)arg;
+	run_finish(run_confirmed(&late));
+	world_expect(fake_now_ms() == 1010, "after %lld ms", (long long)fake_now_ms());
+}
+
+/* --- the next converter has a name --- */
+
+/* What the name resolves to, and what the application does; the first converter refuses, or sends what is no response. */
+struct naming {
+	const struct world_options options;
+	const char *resolved;
+	bool answers; /* the first one says something behind its SYN+ACK */
+	bool at_once; /* it can't be reached, which the kernel says at once */
+	enum world_state end;
+};
+
+#define NAMED .converters = "192.0.2.1,_convert._tcp.example"
+static struct naming named[] = {
+	{ { NAMED }, OTHER_CONVERTER, false, false, WORLD_DONE },
+	{ { NAMED }, OTHER_CONVERTER, true, false, WORLD_DONE },
+	{ { NAMED }, NULL, false, false, WORLD_DIRECT },
+	{ { NAMED, .early_data = "1" }, OTHER_CONVERTER, false, true, WORLD_DONE },
+	{ { NAMED, .early_data = "1" }, NULL, false, true, WORLD_DIRECT },
+	{ { NAMED, .fallback = "none" }, NULL, false, false, WORLD_FAILED },
+};
+
+static void named_next(void *arg)
+{
+	const struct naming *naming = arg;
+	struct fake_host host = { .address = CONVERTER, .synack_ms = 5 };
+	int fd;
+
+	world_begin(&naming->options);
+	host.refuses = naming->answers ? 0 : ECONNREFUSED;
+	host.at_once = naming->at_once ? ENETUNREACH : 0;
+	host.answers[host.answer_count++] = (struct fake_answer){ .bytes = "HTTP", .len = 4, .after_ms = 5 };
+	fake_host_add(&host);
+	host = (struct fake_host){ .address = OTHER_CONVERTER, .synack_ms = 5 };
+	host.answers[host.answer_count++] = world_answer(&world_ok, 5);
+	fake_host_add(&host);
+	run_add_server((struct fake_host){ .synack_ms = 20 });
+	fake_resolved = naming->resolved;
+	if (naming->options.early_data) {
+		fd = run_connected_early();
+		world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+		if (!naming->resolved)
+			fake_pass_ms(1);
+	} else {
+		fd = run_connecting();
+	}
+	world_wait(fd, 60000);
+	run_expect(fd, naming->end);
+	run_finish(fd);
+}
+
+/* Output while a name is being resolved is kept until there is somebody to send it to, and nobody is to blame for it. */
+static void named_and_written(void *arg)
+{
+	static const struct world_options three = { .converters = "192.0.2.1,192.0.2.2,_convert._tcp.example", .early_data = "1" };
+	static const char resolved[] = "192.0.2.3:1234";
+	struct fake_host host = { .address = OTHER_CONVERTER, .at_once = ENETUNREACH };
+	const uint8_t *bytes;
+	size_t len;
+	int fd;
+
+	run_begin(&three, (struct fake_host){ .address = CONVERTER, .at_once = ENETUNREACH }, NULL);
+	fake_host_add(&host);
+	host = (struct fake_host){ .address = resolved, .synack_ms = 5, .answer_count = 1 };
+	host.answers[0] = world_answer(&world_ok, 5);
+	fake_host_add(&host);
+	run_add_server((struct fake_host){ .synack_ms = 20 });
+	fd = run_connected_early();
+	conversion_send_held(conn_of(fd), fd);
+	world_expect(world_phase(fd) == CONN_RESOLVING, "%s", phase_name(world_phase(fd)));
+	world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+	world_expect(world_phase(fd) == CONN_RESOLVING, "%s", phase_name(world_phase(fd)));
+	world_expect(!converters_rests(1, clock_seconds()), "a converter that wasn't asked is to blame: %s", fake_log_last());
+	fake_resolved = arg ? NULL : resolved;
+	world_wait(fd, 60000);
+	fake_pass_ms(100);
+	run_expect(fd, arg ? WORLD_DIRECT : WORLD_DONE);
+	len = fake_host_received(arg ? SERVER : resolved, &bytes);
+	world_expect(len >= 4 && memcmp(bytes + len - 4, "data", 4) == 0, "%zu bytes", len);
+	run_finish(fd);
+}
+
+static void named_and_closed(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(&named[3].options, (struct fake_host){ .address = CONVERTER, .at_once = ENETUNREACH }, NULL);
+	fd = run_connected_early();
+	conversion_send_held(conn_of(fd), fd);
+	world_expect(world_phase(fd) == CONN_RESOLVING, "%s", phase_name(world_phase(fd)));
+	run_finish(fd);
+}
+
+static int zero, one = 1, two = 2;
+
+const struct shim_run runs_asked[] = {
+	{ "made and closed", made_and_closed, NULL },
+	{ "no route to the converter", no_route_to_the_converter, NULL },
+	{ "no route to anything", no_route_to_anything, NULL },
+	{ "pending and closed", pending_and_closed, NULL },
+	{ "held and closed", held_and_closed, NULL },
+	{ "held and sent", held_and_sent, NULL },
+	{ "held and unreachable", held_and_unreachable, NULL },
+	{ "held and unreachable", held_and_unreachable, &one },
+	{ "converted", converted, NULL },
+	{ "refused by the server", refused_by_the_server, NULL },
+	{ "refused by the converter", refused_by_the_converter, NULL },
+	{ "confirmed and answered", confirmed_and_answered, NULL },
+	{ "confirmed and not reached", confirmed_and_not_reached, NULL },
+	{ "confirmed and closed", confirmed_and_closed, NULL },
+	{ "refused and connected again", refused_and_connected_again, NULL },
+	{ "a name is next", named_next, &named[0] },
+	{ "a name is next", named_next, &named[1] },
+	{ "a name is next", named_next, &named[2] },
+	{ "a name is next", named_next, &named[3] },
+	{ "a name is next", named_next, &named[4] },
+	{ "a name is next", named_next, &named[5] },
+	{ "a name is next, close()", named_and_closed, NULL },
+	{ "a name is next, output", named_and_written, NULL },
+	{ "a name is next, output", named_and_written, &one },
+	{ "output that nobody waits for", written_unseen, NULL },
+	{ "no converter, zero", not_a_converter, &zero },
+	{ "no converter, one", not_a_converter, &one },
+	{ "no converter, two", not_a_converter, &two },
+	{ "early data over TCP", held_and_sent_over_tcp, NULL },
+};
+const size_t runs_asked_count = sizeof(runs_asked) / sizeof(runs_asked[0]);

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* shim_runs_otherwise.c - runs that are dissolved, go to the server itself, or are ended by another process */
+#include "config.h"
+
+#include "shim_runs.h"
+
+#include "client/servers.h"
+#include "shim/system/next.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+/* --- dissolved --- */
+
+static void held_and_dissolved(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(&run_early, run_accepting, &world_ok);
+	fd = run_connected_early();
+	run_dissolve(fd);
+	run_expect(fd, WORLD_FAILED);
+	world_expect(world_error_of(fd) == ECONNRESET, "another error");
+	run_expect(fd, WORLD_IDLE);
+	run_finish(fd);
+}
+
+/* shutdown(2) in SYN_SENT. */
+static void pending_and_shut(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(NULL, run_accepting, &world_ok);
+	fd = run_connecting();
+	world_expect(hook_shutdown(fd, SHUT_WR) == 0, "errno %d", errno);
+	run_expect(fd, WORLD_FAILED);
+	run_finish(fd);
+}
+
+static void asked_and_shut(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(NULL, (struct fake_host){ .address = CONVERTER }, NULL);
+	fd = run_connecting();
+	world_wait(fd, 0);
+	world_expect(world_phase(fd) == CONN_ASKED, "%s", phase_name(world_phase(fd)));
+	world_expect(hook_shutdown(fd, SHUT_RDWR) == 0, "errno %d", errno);
+	run_finish(fd);
+}
+
+static void confirmed_and_dissolved(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	fd = run_confirmed(&world_ok);
+	run_dissolve(fd);
+	run_expect(fd, WORLD_FAILED);
+	run_finish(fd);
+}
+
+static void converted_and_dissolved(void *arg)
+{
+	int fd;
+
+	run_begin(NULL, arg ? (struct fake_host){ .address = CONVERTER, .no_mptcp = true } : run_accepting, &world_ok);
+	fd = run_connecting();
+	world_expect(world_wait(fd, 60000) == POLLOUT, "not writable");
+	run_expect(fd, WORLD_DONE);
+	run_dissolve(fd);
+	run_expect(fd, arg ? WORLD_IDLE : WORLD_FAILED); /* of TCP the kernel says ECONNRESET itself */
+	world_expect(world_error_of(fd) == ECONNRESET, "no error");
+	world_expect(world_connect(fd, SERVER) == EINPROGRESS, "errno %d", errno);
+	run_finish(fd);
+}
+
+static void direct_and_dissolved(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(NULL, run_refusing, NULL);
+	run_add_server((struct fake_host){ .synack_ms = 20 });
+	fd = run_connecting();
+	world_wait(fd, 60000);
+	run_expect(fd, WORLD_DIRECT);
+	run_dissolve(fd);
+	run_expect(fd, WORLD_IDLE);
+	run_finish(fd);
+}
+
+static void failed_and_dissolved(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	run_begin(&run_closed, run_refusing, NULL);
+	fd = run_connected_early();
+	world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+	world_wait(fd, 60000);
+	run_expect(fd, WORLD_FAILED);
+	run_dissolve(fd);
+	run_finish(fd);
+}
+
+/* --- to a server that speaks Multipath TCP itself --- */
+
+static int bypassed(void)
+{
+	union sockaddr_ip server = world_address(SERVER);
+	int fd;
+
+	run_begin(&run_bypass, run_accepting, &world_ok);
+	run_add_server((struct fake_host){ .synack_ms = 10 });
+	servers_note_mptcp(&server, HANDSHAKE_SERVER_MPTCP);
+	fd = run_connecting();
+	world_expect(world_wait(fd, 60000) == POLLOUT, "not writable");
+	run_expect(fd, WORLD_CONFIRMED);
+	world_expect(fake_host_syns(CONVERTER) == 0, "the converter was asked");
+	return fd;
+}
+
+static void bypassed_and_spoken_to(void *arg)
+{
+	char bytes[8];
+	int fd = bypassed();
+
+	(void)arg;
+	fake_pass_ms(100);
+	world_expect(hook_recv(fd, bytes, sizeof(bytes), 0) == 5, "errno %d", errno);
+	run_expect(fd, WORLD_DIRECT);
+	run_dissolve(fd);
+	run_expect(fd, WORLD_FAILED);
+	run_finish(fd);
+}
+
+/* A server that is said to speak Multipath TCP: it refuses, doesn't, is given up or closed early, loses it later. */
+static void bypass_ends(void *arg)
+{
+	union sockaddr_ip server = world_address(SERVER);
+	const int which = *(const int *)arg;
+	int fd;
+
+	run_begin(&run_bypass, (struct fake_host){ .address = CONVERTER }, NULL);
+	run_add_server((struct fake_host){ .synack_ms = 10, .refuses = which == 0 ? ECONNREFUSED : 0, .no_mptcp = which == 1,
+				       .loses_mptcp = which == 4 });
+	servers_note_mptcp(&server, HANDSHAKE_SERVER_MPTCP);
+	fd = run_connecting();
+	if (which == 2)
+		world_expect(hook_shutdown(fd, SHUT_RDWR) == 0, "errno %d", errno);
+	if (which != 2 && which != 3)
+		world_wait(fd, 60000);
+	if (which == 4) {
+		char byte;
+
+		run_expect(fd, WORLD_CONFIRMED);
+		fake_pass_ms(100);
+		world_expect(hook_recv(fd, &byte, 1, 0) < 0 && errno == ECONNRESET, "errno %d", errno);
+	}
+	if (which == 6)
+		run_dissolve(fd);
+	run_finish(fd);
+}
+
+/* --- early data on its way to the server itself --- */
+
+/* Early data is on its way to the server, which refuses, or says nothing. */
+static void early_to_the_server(void *arg)
+{
+	const int which = *(const int *)arg;
+	int fd;
+
+	run_begin(&run_early, run_refusing, NULL);
+	run_add_server((struct fake_host){ .silent = which != 0, .refuses = ECONNREFUSED, .synack_ms = 20 });
+	fd = run_connected_early();
+	world_expect(hook_send(fd, "data", 4, 0) == 4, "errno %d", errno);
+	fake_pass_ms(1);
+	world_wait(fd, 0);
+	world_expect(world_phase(fd) == CONN_EARLY_DIRECT, "%s", phase_name(world_phase(fd)));
+	if (which == 0)
+		world_wait(fd, 60000);
+	if (which == 2)
+		run_dissolve(fd);
+	if (which != 1)
+		run_expect(fd, WORLD_FAILED);
+	run_finish(fd);
+}
+
+/* --- another process has the socket as well, and is first --- */
+
+/* What it does on @fd; the fork() is before. */
+static int shared(void (*other)(int fd))
+{
+	int fd;
+
+	run_begin(NULL, run_accepting, &world_ok);
+	run_add_server((struct fake_host){ .synack_ms = 20, .no_mptcp = true });
+	fd = run_connecting();
+	conn_note_fork();
+	fake_pass_ms(100);
+	other(fd);
+	world_wait(fd, 100);
+	return fd;
+}
+
+static void take_response(int fd)
+{
+	char bytes[64];
+
+	world_expect(next.recv(fd, bytes, world_ok.len, MSG_DONTWAIT) == (ssize_t)world_ok.len, "errno %d", errno);
+}
+
+static void give_up(int fd)
+{
+	const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+	const int off = 0;
+
+	next.connect(fd, &unspec, sizeof(unspec));
+	next.setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &off, sizeof(off));
+}
+
+static void go_directly(int fd)
+{
+	union sockaddr_ip server = world_address(SERVER);
+	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+
+	next.connect(fd, &unspec, sizeof(unspec));
+	next.connect(fd, &server.sa, sockaddr_ip_len(&server));
+	fake_pass_ms(100);
+}
+
+static void begun_anew_and_killed(int fd)
+{
+	const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+
+	next.connect(fd, &unspec, sizeof(unspec));
+}
+
+static void others(void *arg)
+{
+	static const struct {
+		void (*other)(int fd);
+		enum world_state state;
+	} deeds[] = {
+		{ take_response, WORLD_DONE }, { give_up, WORLD_FAILED }, { go_directly, WORLD_DIRECT }, { begun_anew_and_killed, WORLD_DONE },
+	};
+	const int i = *(const int *)arg;
+	int fd = shared(deeds[i].other);
+
+	run_expect(fd, deeds[i].state);
+	world_is_restored(fd, -1, 0);
+	run_finish(fd);
+}
+
+static int zero, one = 1, two = 2, three = 3, four = 4, five = 5, six = 6;
+
+const struct shim_run runs_otherwise[] = {
+	{ "held and dissolved", held_and_dissolved, NULL },
+	{ "pending and shut", pending_and_shut, NULL },
+	{ "bypassed and spoken to", bypassed_and_spoken_to, NULL },
+	{ "others", others, &zero },
+	{ "others", others, &one },
+	{ "others", others, &two },
+	{ "others", others, &three },
+	{ "converted and dissolved", converted_and_dissolved, &one },
+	{ "converted and dissolved", converted_and_dissolved, NULL },
+	{ "direct and dissolved", direct_and_dissolved, NULL },
+	{ "shutdown() behind the SYN+ACK", asked_and_shut, NULL },
+	{ "early data to the server, zero", early_to_the_server, &zero },
+	{ "early data to the server, one", early_to_the_server, &one },
+	{ "early data to the server, two", early_to_the_server, &two },
+	{ "confirmed, dissolved", confirmed_and_dissolved, NULL },
+	{ "failed, dissolved", failed_and_dissolved, NULL },
+	{ "a server of Multipath TCP, zero", bypass_ends, &zero },
+	{ "a server of Multipath TCP, one", bypass_ends, &one },
+	{ "a server of Multipath TCP, two", bypass_ends, &two },
+	{ "a server of Multipath TCP, three", bypass_ends, &three },
+	{ "a server of Multipath TCP, four", bypass_ends, &four },
+	{ "a server of Multipath TCP, five", bypass_ends, &five },
+	{ "a server of Multipath TCP, six", bypass_ends, &six },
+};
+const size_t runs_otherwise_count = sizeof(runs_otherwise) / sizeof(runs_otherwise[0]);
