@@ -44,7 +44,10 @@ static enum conn_phase give_up(struct conn *conn, int fd)
 	return CONN_DISSOLVED;
 }
 
-/* Notes a shutdown() of an application that has given early data, to be done once it is connected. Returns false if it is by now. */
+/*
+ * Notes a shutdown() of an application that has given early data, to be done once the server is connected. Returns false if there is
+ * nothing to wait for any more, since the connection has left the pending phases meanwhile: the caller shuts it down at once.
+ */
 static bool shut_later(struct conn *conn, int fd, int how)
 {
 	struct conn_claim claim;
