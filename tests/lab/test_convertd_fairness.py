@@ -232,7 +232,7 @@ def test_open_connections():
                     sock.sendall(b"x")
                     equal(client.read(1), b"x", "a busy one")
                 return Metrics(lab.converter)("convertd_connections", state="relay")
-            # convertd looks once a second who moves
+            # convertd looks once a second who moves, and tells nobody of it: the busy ones send ten times a second for two of its looks
             end = time.monotonic() + 2.5
             while time.monotonic() < end:
                 moving()
