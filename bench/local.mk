@@ -30,6 +30,7 @@ EXTRA_DIST += \
 	bench/results
 EXTRA_DIST += \
 	bench/benchlib/__init__.py \
+	bench/benchlib/examination.py \
 	bench/benchlib/field.py \
 	bench/benchlib/interpreter.py \
 	bench/benchlib/machine.py \
@@ -49,7 +50,7 @@ EXTRA_DIST += \
 	bench/experiments/connections.py \
 	bench/experiments/connections_mptcp.py \
 	bench/experiments/converter.py \
-	bench/experiments/crowd.py \
+	bench/experiments/exam.py \
 	bench/experiments/failover.py \
 	bench/experiments/goodput.py \
 	bench/experiments/goodput_mptcp.py \
@@ -64,17 +65,26 @@ EXTRA_DIST += \
 	bench/experiments/ways.py \
 	bench/experiments/zero_rtt.py
 EXTRA_DIST += \
-	bench/models/__init__.py
+	bench/models/__init__.py \
+	bench/models/highload.py \
+	bench/models/jtl.py
 EXTRA_DIST += \
+	bench/founding/exam.md \
 	bench/founding/head.md
 EXTRA_DIST += \
 	bench/tools/blocks.py \
-	bench/tools/connects.py
+	bench/tools/connects.py \
+	bench/tools/exam/StartJMeter.java \
+	bench/tools/exam/exam.jmx \
+	bench/tools/exam/exam.php \
+	bench/tools/exam/exam.sql
 
 # Tests of what computes: no links, and no time passes in them.
 BENCH_TESTS = \
 	tests/bench/test_founding_page.py \
-	tests/bench/test_frame.py
+	tests/bench/test_frame.py \
+	tests/bench/test_highload.py \
+	tests/bench/test_jtl.py
 dist_check_SCRIPTS += $(BENCH_TESTS)
 if !THREAD_SANITIZED
 TESTS += $(BENCH_TESTS)
