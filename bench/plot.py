@@ -31,7 +31,7 @@ try:
     import matplotlib
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
-    from matplotlib import ticker
+    from matplotlib import patheffects, ticker
 except ImportError:
     plt = None
 
@@ -53,9 +53,7 @@ def short(value):
 
 
 def _parts(value):
-    """(value, low, high) of a bar; None where there is none."""
-    if value is None:
-        return 0, None, None
+    """(value, low, high) of a bar; the bounds are None where there are none."""
     return value if isinstance(value, (list, tuple)) else (value, None, None)
 
 
@@ -87,31 +85,33 @@ def _bars(axes, plot):
     categories, count = plot["categories"], len(plot["series"])
     width, places = 0.84 / count, {}
     for number, (name, values) in enumerate(plot["series"].items()):
-        parts = [_parts(value) for value in values]
-        places[name] = [i + (number - (count - 1) / 2) * width for i in range(len(parts))]
+        places[name] = [i + (number - (count - 1) / 2) * width for i in range(len(values))]
         style = measured[name]
-        drawn = axes.bar(places[name], [part[0] for part in parts], width * 0.94, label=name, color=style["color"],
+        there = [(place, _parts(value)) for place, value in zip(places[name], values) if value is not None]
+        drawn = axes.bar([place for place, _ in there], [part[0] for _, part in there], width * 0.94, label=name, color=style["color"],
                          hatch=("", "//", "..", "xx")[style["nth"] % 4], edgecolor="black" if palette.is_ours(name) else "white",
                          linewidth=1.2 if palette.is_ours(name) else 0.4, zorder=2)
-        bounds = [(place, part) for place, part in zip(places[name], parts) if part[1] is not None]
+        bounds = [(place, part) for place, part in there if part[1] is not None]
         if bounds:
             axes.errorbar([place for place, _ in bounds], [part[0] for _, part in bounds],
                           yerr=[[max(0, part[0] - part[1]) for _, part in bounds], [max(0, part[2] - part[0]) for _, part in bounds]],
                           fmt="none", ecolor="black", elinewidth=1, capsize=3, zorder=3)
         if count * len(categories) <= 24:
-            for bar, part, value in zip(drawn, parts, values):
-                if value is not None:
-                    axes.annotate(short(part[0]), (bar.get_x() + bar.get_width() / 2, max(part[0], part[2] or 0)), xytext=(0, 3),
-                                  textcoords="offset points", ha="center", va="bottom", fontsize="x-small", zorder=5,
-                                  bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7})
+            for bar, (_, part) in zip(drawn, there):
+                axes.annotate(short(part[0]), (bar.get_x() + bar.get_width() / 2, max(part[0], part[2] or 0)), xytext=(0, 3),
+                              textcoords="offset points", ha="center", va="bottom", fontsize="x-small", zorder=5,
+                              bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7})
     for name, values in (plot.get("published") or {}).items():
         style, points = published[name], []
         for number in range(len(categories)):
             value = _value_at(values, categories, number)
             if value is not None:
                 points.append((places[style["like"]][number] if style["like"] else number, value))
-        axes.plot([x for x, _ in points], [y for _, y in points], linestyle="none", label=name, zorder=4, **_hollow(style))
+        # the marker is on a bar of its colour: a white line around it keeps it visible
+        axes.plot([x for x, _ in points], [y for _, y in points], linestyle="none", label=name, zorder=6,
+                  path_effects=[patheffects.withStroke(linewidth=3.5, foreground="white")], **_hollow(style))
     axes.set_xticks(range(len(categories)))
+    axes.set_xlim(-0.5, len(categories) - 0.5)
     long = max(len(str(name)) for name in categories) * len(categories) > 80
     axes.set_xticklabels(categories, rotation=20 if long else 0, ha="right" if long else "center")
     axes.margins(y=0.12)
@@ -212,7 +212,9 @@ def _axes(axes, plot):
     axes.grid(axis="y" if plot["kind"] == "bars" else "both", alpha=0.3, zorder=0)
     if len(plot["series"]) + len(plot.get("published") or {}) > 1:
         # beside the plot, where it covers nothing
-        axes.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=2.6)
+        handles, labels = axes.get_legend_handles_labels()
+        order = sorted(range(len(labels)), key=lambda i: labels[i] in (plot.get("published") or {}))
+        axes.legend([handles[i] for i in order], [labels[i] for i in order], fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=2.6)
 
 
 KINDS = {"bars": _bars, "lines": _lines, "cdf": _cdf}
