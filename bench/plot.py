@@ -26,6 +26,8 @@ REMEDY = "on Debian: apt-get install python3-matplotlib; Fedora, Arch: python3-m
 PLOT_SIZE = (8.6, 4.2)  # inches
 OURS_WIDTH, WIDTH, PUBLISHED_WIDTH = 3.0, 1.6, 1.4
 MARKERS_MAX = 25  # with more points than that a line has no markers
+VALUES_MAX = 24   # with more bars than that their values aren't written at them
+LABELS_MAX = 80   # characters of all categories together: with more they are turned
 
 try:
     import matplotlib
@@ -80,39 +82,46 @@ def _value_at(published, categories, number):
     return published[number] if number < len(published) else None
 
 
+def _bar_series(axes, name, style, bars, width):
+    """The bars of one series: (place, parts)."""
+    axes.bar([place for place, _ in bars], [part[0] for _, part in bars], width, label=name, color=style["color"],
+             hatch=("", "//", "..", "xx")[style["nth"] % 4], edgecolor="black" if palette.is_ours(name) else "white",
+             linewidth=1.2 if palette.is_ours(name) else 0.4, zorder=2)
+    bounds = [(place, part) for place, part in bars if part[1] is not None]
+    if bounds:
+        axes.errorbar([place for place, _ in bounds], [part[0] for _, part in bounds],
+                      yerr=[[max(0, part[0] - part[1]) for _, part in bounds], [max(0, part[2] - part[0]) for _, part in bounds]],
+                      fmt="none", ecolor="black", elinewidth=1, capsize=3, zorder=3)
+
+
+def _bar_values(axes, bars):
+    """Writes the values above the bars."""
+    for place, part in bars:
+        axes.annotate(short(part[0]), (place, max(part[0], part[2] or 0)), xytext=(0, 3), textcoords="offset points",
+                      ha="center", va="bottom", fontsize="x-small", zorder=5,
+                      bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7})
+
+
 def _bars(axes, plot):
     measured, published = _styles(plot)
     categories, count = plot["categories"], len(plot["series"])
     width, places = 0.84 / count, {}
     for number, (name, values) in enumerate(plot["series"].items()):
-        places[name] = [i + (number - (count - 1) / 2) * width for i in range(len(values))]
-        style = measured[name]
-        there = [(place, _parts(value)) for place, value in zip(places[name], values) if value is not None]
-        drawn = axes.bar([place for place, _ in there], [part[0] for _, part in there], width * 0.94, label=name, color=style["color"],
-                         hatch=("", "//", "..", "xx")[style["nth"] % 4], edgecolor="black" if palette.is_ours(name) else "white",
-                         linewidth=1.2 if palette.is_ours(name) else 0.4, zorder=2)
-        bounds = [(place, part) for place, part in there if part[1] is not None]
-        if bounds:
-            axes.errorbar([place for place, _ in bounds], [part[0] for _, part in bounds],
-                          yerr=[[max(0, part[0] - part[1]) for _, part in bounds], [max(0, part[2] - part[0]) for _, part in bounds]],
-                          fmt="none", ecolor="black", elinewidth=1, capsize=3, zorder=3)
-        if count * len(categories) <= 24:
-            for bar, (_, part) in zip(drawn, there):
-                axes.annotate(short(part[0]), (bar.get_x() + bar.get_width() / 2, max(part[0], part[2] or 0)), xytext=(0, 3),
-                              textcoords="offset points", ha="center", va="bottom", fontsize="x-small", zorder=5,
-                              bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7})
+        places[name] = [i + (number - (count - 1) / 2) * width for i in range(len(categories))]
+        bars = [(place, _parts(value)) for place, value in zip(places[name], values) if value is not None]
+        _bar_series(axes, name, measured[name], bars, width * 0.94)
+        if count * len(categories) <= VALUES_MAX:
+            _bar_values(axes, bars)
     for name, values in (plot.get("published") or {}).items():
-        style, points = published[name], []
-        for number in range(len(categories)):
-            value = _value_at(values, categories, number)
-            if value is not None:
-                points.append((places[style["like"]][number] if style["like"] else number, value))
+        like = published[name]["like"]
+        points = [(places[like][i] if like else i, _value_at(values, categories, i)) for i in range(len(categories))]
+        points = [point for point in points if point[1] is not None]
         # the marker is on a bar of its colour: a white line around it keeps it visible
         axes.plot([x for x, _ in points], [y for _, y in points], linestyle="none", label=name, zorder=6,
-                  path_effects=[patheffects.withStroke(linewidth=3.5, foreground="white")], **_hollow(style))
+                  path_effects=[patheffects.withStroke(linewidth=3.5, foreground="white")], **_hollow(published[name]))
     axes.set_xticks(range(len(categories)))
     axes.set_xlim(-0.5, len(categories) - 0.5)
-    long = max(len(str(name)) for name in categories) * len(categories) > 80
+    long = max(len(str(name)) for name in categories) * len(categories) > LABELS_MAX
     axes.set_xticklabels(categories, rotation=20 if long else 0, ha="right" if long else "center")
     axes.margins(y=0.12)
 
@@ -214,7 +223,8 @@ def _axes(axes, plot):
         # beside the plot, where it covers nothing
         handles, labels = axes.get_legend_handles_labels()
         order = sorted(range(len(labels)), key=lambda i: labels[i] in (plot.get("published") or {}))
-        axes.legend([handles[i] for i in order], [labels[i] for i in order], fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=2.6)
+        axes.legend([handles[i] for i in order], [labels[i] for i in order], fontsize="small", frameon=False, loc="upper left",
+                    bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=2.6)
 
 
 KINDS = {"bars": _bars, "lines": _lines, "cdf": _cdf}
