@@ -74,7 +74,8 @@ EXTRA_DIST += \
 # Tests of what computes: no links, and no time passes in them.
 BENCH_TESTS = \
 	tests/bench/test_founding_page.py \
-	tests/bench/test_frame.py
+	tests/bench/test_frame.py \
+	tests/bench/test_plot.py
 dist_check_SCRIPTS += $(BENCH_TESTS)
 if !THREAD_SANITIZED
 TESTS += $(BENCH_TESTS)
