@@ -71,14 +71,16 @@ EXTRA_DIST += \
 	bench/tools/blocks.py \
 	bench/tools/connects.py
 
-# Tests of what computes: no links, and no time passes in them.
+# Tests of what computes: no links, and no time passes in them. Nothing of them is compiled, so that sanitizers find nothing.
 BENCH_TESTS = \
 	tests/bench/test_founding_page.py \
 	tests/bench/test_frame.py \
 	tests/bench/test_plot.py
 dist_check_SCRIPTS += $(BENCH_TESTS)
+if !SANITIZED
 if !THREAD_SANITIZED
 TESTS += $(BENCH_TESTS)
+endif
 endif
 
 CLEANFILES += $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES)
