@@ -8,7 +8,6 @@ from benchlib.proxies import Convertd, ConvertdEarly, Direct, Haproxy, Nginx, So
 
 from . import connections
 
-NEEDS = ("bench-peers",)
 PROXIES = (Direct, Convertd, ConvertdEarly, Haproxy, Nginx, Socat)
 
 

@@ -9,8 +9,6 @@ from benchlib.proxies import Convertd, ConvertdEarly, Direct
 
 from . import connections, connections_mptcp, goodput, goodput_mptcp, idle, shaped, syscalls
 
-NEEDS = ("bench-peers",)
-DURATION = "15 minutes"
 OURS = (Direct.name, Convertd.name, ConvertdEarly.name)
 # what is aimed at
 GOODPUT, CPU, SHAPED = 0.6, 0.33, 0.98

@@ -7,7 +7,6 @@ far above what is served at a time. All have to come through without an error; h
 from benchlib.field import Field
 from benchlib.proxies import Convertd, Dante, Direct, Haproxy, Microsocks, Nginx, Shadowsocks
 
-NEEDS = ("bench-peers",)
 CLIENTS, CLIENTS_QUICK = 4000, 400
 EACH, EACH_QUICK = 20, 2
 REQUEST, RESPONSE = 100, 1000

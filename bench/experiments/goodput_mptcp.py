@@ -8,7 +8,6 @@ from benchlib.proxies import Convertd, Direct, Haproxy, HaproxySplice, Nginx, So
 
 from . import goodput
 
-NEEDS = ("bench-peers",)
 PROXIES = (Direct, Convertd, Haproxy, HaproxySplice, Nginx, Socat)
 CASES = (("reno", "down", 1), ("reno", "down", 16), ("reno", "up", 1), ("bbr", "down", 1), ("bbr", "down", 16))
 

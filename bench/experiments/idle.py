@@ -13,7 +13,6 @@ from benchlib.field import LOAD, Field
 from benchlib.proxies import Convertd, Dante, Direct, Haproxy, Microsocks, Nginx, Shadowsocks, available
 from convertlab import LabError
 
-NEEDS = ("bench-peers",)
 CONNECTIONS, CONNECTIONS_QUICK = 9800, 500
 ROUNDS, ROUNDS_QUICK = 3, 1
 PROXIES = (Direct, Convertd, Haproxy, Nginx, Microsocks, Dante, Shadowsocks)
