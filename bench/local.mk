@@ -15,6 +15,10 @@ bench_tools_load_load_SOURCES = bench/tools/load/main.c \
 	bench/tools/load/server.c bench/tools/load/server.h bench/tools/load/way.c bench/tools/load/way.h
 bench_tools_load_load_LDADD = libclient.la libcodec.la libcommon.la
 
+check_PROGRAMS += bench/tools/first_byte
+bench_tools_first_byte_SOURCES = bench/tools/first_byte.c bench/tools/load/payload.c bench/tools/load/payload.h
+bench_tools_first_byte_LDFLAGS = $(AM_LDFLAGS) -pthread
+
 # -rpath makes it a shared library
 EXTRA_LTLIBRARIES += libpreloadnothing.la
 libpreloadnothing_la_SOURCES = bench/tools/preload_nothing.c
