@@ -25,7 +25,7 @@ class Application:
     target: a function that makes (source, address, port) of a place's number.
     """
 
-    def __init__(self, lab, name, target, places, options=(), env=None):
+    def __init__(self, lab, name, places, target, options=(), env=None):
         self.name = name
         self._target = target
         self._partial = b""

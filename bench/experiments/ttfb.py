@@ -20,7 +20,7 @@ from benchlib.proxies import SERVER_PORT, Microsocks, MicrosocksPassword, Shadow
 from convertlab import Lab, LabError, Link, Skip
 from models import mobile_rtts, round_trips
 
-DURATION = "6 minutes"
+DURATION = "5 minutes"
 PHONES, PHONES_QUICK = 5000, 200  # six connections each
 PLACES = 24                       # phones that ask at a time
 CORE_MS = 10                      # the round trip from the converter to the server
@@ -30,9 +30,11 @@ FAR_ACCESS_MS, FAR_CORE_MS = 200, 70  # round trips of the captured connections,
 
 DIRECT, CONVERT, EARLY = "direct TCP", "libconvert", "libconvert, early data"
 SOCKS, PASSWORD, SHADOWSOCKS = "SOCKS5", "SOCKS5, password", "shadowsocks"
-WAYS = DIRECT, CONVERT, EARLY, SOCKS, PASSWORD, SHADOWSOCKS
-EARLY_TCP = "libconvert, early data (over plain TCP)"  # counted only
-NEW = "libconvert (its first connection)"  # counted only; of a user's many connections it is one a day
+# what each is called where values have a name
+WORDS = {DIRECT: "direct", CONVERT: "libconvert", EARLY: "early", SOCKS: "socks", PASSWORD: "password", SHADOWSOCKS: "shadowsocks"}
+# Of these one connection each is looked at: a user's first one through a converter, and one where the client has no Multipath TCP.
+NEW, EARLY_TCP = "libconvert (its first connection)", "libconvert, early data (over plain TCP)"
+WORDS_COUNTED = dict(WORDS, **{NEW: "new", EARLY_TCP: "early-tcp"})
 KNOWING = DIRECT, CONVERT, SOCKS, PASSWORD  # where the application knows that the server is connected before it asks
 
 # What the blog post says: the last 15% (5%) of the connections have round trips above 50 ms, so that SOCKS5's commands, three round
@@ -44,6 +46,7 @@ PUBLISHED_SOCKS = (200, 0.85), (600, 0.95)
 PUBLISHED_TRIPS = {CONVERT: 1, PASSWORD: 4, SHADOWSOCKS: 2}
 GOOGLE_MS = 200  # "According to Google, the server response time should be less than 200ms"
 
+TOLERANCE = 0.1  # how far a published figure may be from ours, as a share of it, to be called confirmed
 CURVE = 500  # points of a plotted distribution
 TCP, CONNECTED, FIRST = range(3)
 
@@ -51,25 +54,30 @@ TCP, CONNECTED, FIRST = range(3)
 # --- what is common to both parts ---------------------------------------------------------------------------------------------
 
 
-def _needs(bench):
-    for program, package in (("microsocks", "microsocks"), ("ss-local", "shadowsocks-libev"), ("ss-server", "shadowsocks-libev"),
-                             ("curl", "curl")):
+def _ways(bench):
+    """The ways that can be measured here, in order."""
+    for program in ("microsocks", "curl", "tcpdump"):
         if not shutil.which(program):
-            raise Skip("%s is missing; on Debian: apt-get install --no-install-recommends %s" % (program, package))
-    for kind in (Microsocks, Shadowsocks):
-        bench.version(kind.name, kind(None).version())
+            raise Skip("%s is missing; on Debian: apt-get install %s" % (program, program))
+    bench.version(Microsocks.name, Microsocks(None).version())
+    if Shadowsocks.is_there():
+        bench.version(Shadowsocks.name, Shadowsocks(None).version())
+        return list(WORDS)
+    bench.remark("shadowsocks is not measured: it is missing; on Debian: apt-get install --no-install-recommends %s" % Shadowsocks.package)
+    return [way for way in WORDS if way != SHADOWSOCKS]
 
 
-def _start_proxies(lab):
-    """Starts all that runs on the converter, and gives both ends the sysctls of a busy host."""
+def _start_proxies(lab, ways):
+    """Starts all that runs on the converter, and gives all hosts the sysctls of busy ones."""
     for host in lab.hosts.values():
         for name, value in SYSCTLS.items():
             host.sysctl(name, value)
     lab.convertd(convertd_options(lab.build))
     for kind in (Microsocks, MicrosocksPassword):
         kind(lab).start()
-    lab.start_listening(lab.converter, ["ss-server", "-s", "0.0.0.0", "-p", Shadowsocks.port, "-n", 20000, "-t", 3600,
-                                        *Shadowsocks.secret], Shadowsocks.port)
+    if SHADOWSOCKS in ways:
+        lab.start_listening(lab.converter, ["ss-server", "-s", "0.0.0.0", "-p", Shadowsocks.port, "-n", 20000, "-t", 3600,
+                                            *Shadowsocks.secret], Shadowsocks.port)
 
 
 def _start_ss_local(lab, server, port):
@@ -89,7 +97,8 @@ def _shadowsocks_places(lab, places):
         _start_ss_local(lab, server, Shadowsocks.local_port + place)
 
 
-def _applications(lab, places):
+def _applications(lab, ways, places):
+    """Starts one for each way."""
     converted = lab.shim_env(CONVERT_ADDR=lab.converter.addr4)
 
     def to(host, port):
@@ -98,13 +107,12 @@ def _applications(lab, places):
     def to_ss_local(place):
         return "127.0.0.1", "127.0.0.1", Shadowsocks.local_port + place
     server = to(lab.server.addr4, SERVER_PORT)
-    return [Application(lab, DIRECT, server, places),
-            Application(lab, CONVERT, server, places, env=converted),
-            Application(lab, EARLY, server, places, ["--fast-open"], env=converted),
-            Application(lab, SOCKS, to(lab.converter.addr4, Microsocks.port), places, ["--socks5"]),
-            Application(lab, PASSWORD, to(lab.converter.addr4, MicrosocksPassword.port), places,
-                        ["--socks5", "--user", ":".join(MicrosocksPassword.user)]),
-            Application(lab, SHADOWSOCKS, to_ss_local, places, ["--socks5"])]
+    arguments = {
+        DIRECT: (server,), CONVERT: (server, (), converted), EARLY: (server, ["--fast-open"], converted),
+        SOCKS: (to(lab.converter.addr4, Microsocks.port), ["--socks5"]),
+        PASSWORD: (to(lab.converter.addr4, MicrosocksPassword.port), ["--socks5", "--user", ":".join(MicrosocksPassword.user)]),
+        SHADOWSOCKS: (to_ss_local, ["--socks5"])}
+    return [Application(lab, way, places, *arguments[way]) for way in ways]
 
 
 def _check_converted(before, after, connections):
@@ -116,7 +124,7 @@ def _check_converted(before, after, connections):
     return changes["TcpRetransSegs"]
 
 
-def _measure(bench):
+def _measure(bench, ways):
     """Returns [the phone's round trip to the proxy, {way: times}] of all phones, in ms."""
     count = PHONES_QUICK if bench.quick else PHONES
     # the first phone at each place finds cold caches, and isn't measured
@@ -125,12 +133,13 @@ def _measure(bench):
     with Lab(wifi=Link(), lte=None, core=Link(delay_ms=CORE_MS / 2)) as lab:
         make_places(lab, PLACES)
         lab.start_listening(lab.server, [lab.build.program(LOAD), "serve", "--verify", SERVER_PORT], SERVER_PORT)
-        _start_proxies(lab)
-        _shadowsocks_places(lab, PLACES)
-        applications = _applications(lab, PLACES)
+        _start_proxies(lab, ways)
+        if SHADOWSOCKS in ways:
+            _shadowsocks_places(lab, PLACES)
+        applications = _applications(lab, ways, PLACES)
         before = lab.client.counters()
         answers = ask_in_turn(lab, applications, round_trip, PLACES, SEED)
-        for _ in bench.over(range(len(round_trip)), label=lambda _: "phones"):
+        for _ in bench.over(range(len(round_trip)), label=lambda done: "phone %d" % (done + 1)):
             number, times = next(answers)
             found[number] = round_trip[number], times
         again = _check_converted(before, lab.client.counters(), 2 * len(round_trip))
@@ -138,7 +147,7 @@ def _measure(bench):
         for application in applications:
             application.close()
     bench.setting("phones", count)
-    bench.setting("connections", count * len(WAYS))
+    bench.setting("connections", count * len(ways))
     bench.setting("phones at a time", PLACES)
     bench.setting("round trip from the converter to the server", "%d ms" % CORE_MS)
     bench.setting("seed", SEED)
@@ -177,7 +186,8 @@ def _tell_connected(bench, found):
         values = _column(found, way, CONNECTED)
         series[way] = _curve(values)
         ratio = "%.2f" % _of_direct(found, way, CONNECTED)
-        bench.value("connected of direct: " + way, ratio)
+        bench.value("connected-of-direct-" + WORDS[way], ratio)
+        bench.value("connected-median-" + WORDS[way], "%.0f" % median(values))
         rows.append([way, *["%.1f" % quantile(values, share) for share in (0.5, 0.85, 0.95)], ratio,
                      "%.1f%%" % (100 * _within(values, GOOGLE_MS))])
     bench.table("Until the application knows that the server is connected, %d phones" % len(found), [
@@ -199,9 +209,9 @@ def _tell_commands(bench, found):
         shares = [100 * (1 - _within(values, limit)) for limit, _ in PUBLISHED_DELAYS]
         rows.append([way, "%.1f" % median(commands[way]), "%.1f" % median(values), "%.2f" % trips,
                      *["%.1f%%" % share for share in shares]])
-        bench.value("delay in round trips: " + way, "%.2f" % trips)
+        bench.value("delay-in-round-trips-" + WORDS[way], "%.2f" % trips)
         for (limit, _), share in zip(PUBLISHED_DELAYS, shares):
-            bench.value("share delayed by %d ms: %s" % (limit, way), "%.1f%%" % share)
+            bench.value("share-delayed-%d-%s" % (limit, WORDS[way]), "%.1f%%" % share)
     rows.append(["the blog post: SOCKS5, authentication", None, None, "3",
                  *["%.0f%%" % (100 * (1 - share)) for _, share in PUBLISHED_DELAYS]])
     bench.table("SOCKS5's commands, and how much later than by libconvert the same phone is connected", [
@@ -209,8 +219,8 @@ def _tell_commands(bench, found):
         *["%d ms later or more" % limit for limit, _ in PUBLISHED_DELAYS]], rows, key="delays")
     for (limit, share) in PUBLISHED_DELAYS:
         measured = quantile(delays[PASSWORD], share)
-        bench.value("least delay of the last %.0f%%" % (100 * (1 - share)), "%.0f" % measured)
-        bench.value("delay of %d ms" % limit, "confirmed" if abs(measured / limit - 1) < 0.1 else "not confirmed")
+        bench.value("least-delay-last-%.0f" % (100 * (1 - share)), "%.0f ms" % measured)
+        bench.value("verdict-%d" % limit, "confirmed" if abs(measured / limit - 1) < TOLERANCE else "not confirmed")
     bench.plot("cdf", "Time that SOCKS5's commands take (figure 4)", {way: _curve(values) for way, values in commands.items()},
                key="fig4", xlog=True, xlabel="ms", ylabel="share of connections",
                published={PASSWORD + " (the blog post)": PUBLISHED_DELAYS})
@@ -219,18 +229,18 @@ def _tell_commands(bench, found):
 def _tell_first_byte(bench, found, trips):
     """What the user waits for; and what the machine adds to the links' own time, which says whether it was disturbed."""
     rows, series, added_rows = [], {}, []
-    for way in WAYS:
+    for way in trips:
         values = _column(found, way, FIRST)
         series[way] = _curve(values)
         ratio = "%.2f" % _of_direct(found, way, FIRST)
-        bench.value("first byte of direct: " + way, ratio)
+        bench.value("first-byte-of-direct-" + WORDS[way], ratio)
         rows.append([way, *["%.1f" % quantile(values, share) for share in (0.5, 0.85, 0.95)], ratio,
                      "%.1f%%" % (100 * _within(values, GOOGLE_MS))])
         counted = trips[way]
         added = [times[way][FIRST] - counted.get("access", 0) * round_trip - counted.get("core", 0) * CORE_MS
                  for round_trip, times in found]
         added_rows.append([way, *["%.2f" % quantile(added, share) for share in (0.05, 0.5, 0.95, 0.99)]])
-        bench.value("added by the machine: " + way, "%.1f" % median(added))
+        bench.value("added-" + WORDS[way], "%.1f ms" % median(added))
     bench.table("Until the first byte of the response is there, %d phones" % len(found), [
         "", "median ms", "85% within", "95% within", "of direct, phone by phone", "within %d ms" % GOOGLE_MS], rows, key="first_byte")
     bench.plot("cdf", "Time to the first byte of the response", series, key="first_byte", xlog=True, xlabel="ms",
@@ -253,17 +263,18 @@ class _Curl:
     mptcp: bool = True  # whether the client's kernel has it
 
 
-def _curls(lab):
+def _curls(lab, ways):
+    """How curl goes each of the ways, and those that are only counted, by name."""
     # What one curl learns of the converter, such as that it withholds SYNs, the next one knows, as with any user.
     learned = os.path.join(lab.directory, "learned")
     os.mkdir(learned, 0o700)
     converted = lab.shim_env(CONVERT_ADDR=lab.converter.addr4, CONVERT_CACHE=learned)
     socks, password = ("%s:%d" % (lab.converter.addr4, kind.port) for kind in (Microsocks, MicrosocksPassword))
-    return {DIRECT: _Curl(), NEW: _Curl(env=converted), CONVERT: _Curl(env=converted), EARLY: _Curl(["--tcp-fastopen"], converted),
-            EARLY_TCP: _Curl(["--tcp-fastopen"], converted, mptcp=False),
-            SOCKS: _Curl(["--socks5", socks]),
-            PASSWORD: _Curl(["--socks5", password, "--proxy-user", ":".join(MicrosocksPassword.user)]),
-            SHADOWSOCKS: _Curl(["--socks5", "127.0.0.1:%d" % Shadowsocks.local_port], None, None, None)}
+    curls = {DIRECT: _Curl(), NEW: _Curl(env=converted), CONVERT: _Curl(env=converted), EARLY: _Curl(["--tcp-fastopen"], converted),
+             EARLY_TCP: _Curl(["--tcp-fastopen"], converted, mptcp=False), SOCKS: _Curl(["--socks5", socks]),
+             PASSWORD: _Curl(["--socks5", password, "--proxy-user", ":".join(MicrosocksPassword.user)]),
+             SHADOWSOCKS: _Curl(["--socks5", "127.0.0.1:%d" % Shadowsocks.local_port], None, None, None)}
+    return {name: curl for name, curl in curls.items() if name in ways or name not in WORDS}
 
 
 def _captured(lab, curl):
@@ -284,14 +295,15 @@ def _captured(lab, curl):
                                  round_trips.hops("core", "converter", packets[2], "server", packets[3]))
 
 
-def _count(bench):
+def _count(bench, ways):
     """Returns {way: {link: round trips until the first byte of the response}}."""
     rows, counted = [], {}
     with Lab(wifi=Link(delay_ms=FAR_ACCESS_MS / 2), lte=None, core=Link(delay_ms=FAR_CORE_MS / 2)) as lab:
         lab.http()
-        _start_proxies(lab)
-        _start_ss_local(lab, lab.converter.addr4, Shadowsocks.local_port)
-        for name, curl in bench.over(list(_curls(lab).items()), label=lambda item: "curl, captured: " + item[0]):
+        _start_proxies(lab, ways)
+        if SHADOWSOCKS in ways:
+            _start_ss_local(lab, lab.converter.addr4, Shadowsocks.local_port)
+        for name, curl in bench.over(_curls(lab, ways).items(), label=lambda item: "curl, captured: " + item[0]):
             first, found = _captured(lab, curl)
             request = round_trips.critical_path(found, round_trips.first_hop(found, "access", "client", curl.request))
             response = round_trips.critical_path(found, round_trips.first_hop(found, "access", "converter", curl.response))
@@ -299,30 +311,30 @@ def _count(bench):
             rows.append([name, *["%g" % trips.get(link, 0) for trips in (before, counted[name]) for link in ("access", "core")],
                          "%.0f" % first, "%.0f%%" % (100 * round_trips.explained(response)), str(PUBLISHED_TRIPS.get(name, "-"))])
             for link in ("access", "core"):
-                bench.value("round trips before the request, %s: %s" % (link, name), "%g" % before.get(link, 0))
-                bench.value("round trips until the first byte, %s: %s" % (link, name), "%g" % counted[name].get(link, 0))
+                bench.value("before-request-%s-%s" % (link, WORDS_COUNTED[name]), "%g" % before.get(link, 0))
+                bench.value("until-first-byte-%s-%s" % (link, WORDS_COUNTED[name]), "%g" % counted[name].get(link, 0))
     bench.table("Round trips that stock curl needs, counted from captured packets: between client and converter (access, %d ms each) and "
                 "between converter and server (core, %d ms each)" % (FAR_ACCESS_MS, FAR_CORE_MS), [
                     "", "before the request: access", "core", "until the first byte: access", "core", "first byte, ms",
                     "of which on links", "the blog post: access"], rows, key="roundtrips")
     bench.remark("The blog post counts round trips to the proxy until the proxy knows the server's address (shadowsocks) or says that it is "
                  "connected (Convert, SOCKS5 with authentication): for the latter two that is before the request.")
-    return counted
+    return {way: counted[way] for way in ways}
 
 
 def run(bench):
     """The experiment."""
-    _needs(bench)
-    trips = _count(bench)
-    found = _measure(bench)
-    bench.value("connections", "{:,}".format(len(found) * len(WAYS)))
-    bench.value("phones", "{:,}".format(len(found)))
-    bench.value("phones at a time", PLACES)
-    bench.value("core round trip", CORE_MS)
+    bench.cpu_matters = True
+    ways = _ways(bench)
+    trips = _count(bench, ways)
+    found = _measure(bench, ways)
+    for key, value in (("phones", len(found)), ("connections", len(found) * len(ways)), ("places", PLACES), ("core-ms", CORE_MS)):
+        bench.value(key, "{:,}".format(value))
     bench.samples("ms of round trip from the phone to the converter", [round(round_trip, 1) for round_trip, _ in found])
-    for way in WAYS:
-        bench.samples("ms until TCP, the server, the first byte: " + way, [
-            [round(value, 1) for value in times[way][:3]] for _, times in found])
+    for way in ways:
+        for which, name in ((TCP, "TCP is connected"), (CONNECTED, "the server is connected"), (FIRST, "the first byte")):
+            if which == FIRST or way in KNOWING and (which == CONNECTED or "SOCKS5" in way):
+                bench.samples("ms until %s: %s" % (name, way), [round(times[way][which], 1) for _, times in found])
     _tell_connected(bench, found)
     _tell_commands(bench, found)
     _tell_first_byte(bench, found, trips)
