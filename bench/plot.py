@@ -137,11 +137,12 @@ def _lines(axes, plot):
 
 
 def _cdf(axes, plot):
+    # ours are thick and lie beneath, so that a thin curve that coincides with them is seen all the same
     measured, published = _styles(plot)
     for name, values in plot["series"].items():
         ordered, style = sorted(values), measured[name]
         axes.step([ordered[0]] + ordered, [i / len(ordered) for i in range(len(ordered) + 1)], where="post", label=name,
-                  color=style["color"], linestyle=style["line"], linewidth=_width(name), zorder=3 if palette.is_ours(name) else 2)
+                  color=style["color"], linestyle=style["line"], linewidth=_width(name), zorder=2 if palette.is_ours(name) else 3)
     _published_lines(axes, plot, published)
     axes.set_ylim(0, 1.01)
 

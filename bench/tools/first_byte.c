@@ -144,12 +144,12 @@ static const char *response_receive(int fd, struct times *times)
 			break;
 		if (size == 0)
 			times->first = since(&times->start);
+		if (size + (size_t)got > RESPONSE_SIZE || !payload_matches(data + size, (size_t)got, size))
+			return "the response isn't the server's";
 		size += (size_t)got;
-		if (size == sizeof(data))
-			return "the response is too long";
 	}
 	times->all = since(&times->start);
-	return size == RESPONSE_SIZE && payload_matches(data, size, 0) ? NULL : "the response isn't the server's";
+	return size == RESPONSE_SIZE ? NULL : "the response is too short";
 }
 
 /* One connection; returns NULL or what went wrong. */
