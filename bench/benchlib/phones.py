@@ -40,16 +40,16 @@ class Application:
         self.process.stdin.flush()
 
     def answers(self):
-        """Yields (place, times) of the connections that are complete: the four times of first_byte, in ms."""
+        """Yields (place, times, reason) of the connections that are over: the four times of first_byte in ms, None if it failed."""
         piece = self.process.stdout.read()
         if piece == b"":
             raise LabError("%s has ended with %s" % (self.name, self.process.wait()))
         *lines, self._partial = (self._partial + (piece or b"")).split(b"\n")
         for line in lines:
-            words = line.decode().split(" ", 3)
-            if len(words) < 4 or words[3].startswith("failed"):
-                raise LabError("%s: %s" % (self.name, line.decode()))
-            yield self._places[" ".join(words[:3])], [float(word) / 1000 for word in words[3].split()]
+            source, host, port, said = line.decode().split(" ", 3)
+            failed = said.startswith("failed: ")
+            yield (self._places["%s %s %s" % (source, host, port)], None if failed else [float(word) / 1000 for word in said.split()],
+                   said if failed else "")
 
     def close(self):
         """Ends it."""
@@ -70,10 +70,13 @@ def make_places(lab, count):
 
 
 def ask_in_turn(lab, applications, round_trips, places, seed):
-    """Yields (number of the phone, {name: times in ms}) for each phone, as they are done. round_trips: the phones', in ms."""
+    """Yields (number of the phone, {name: times in ms}, reasons) for each phone, as they are done.
+
+    round_trips: the phones', in ms. reasons: for each connection that failed a text, while its times are None.
+    """
     generator = random.Random(seed)
     phones = iter(list(enumerate(round_trips)))
-    at = {}  # place -> (number, applications to come, times)
+    at = {}  # place -> (number, applications to come, times, reasons)
     with selectors.DefaultSelector() as selector:
         for application in applications:
             selector.register(application.process.stdout, selectors.EVENT_READ, application)
@@ -84,7 +87,7 @@ def ask_in_turn(lab, applications, round_trips, places, seed):
                 at.pop(place, None)
                 return
             lab.wifi.host(address(place), round_trip / 2)
-            at[place] = number, generator.sample(applications, len(applications)), {}
+            at[place] = number, generator.sample(applications, len(applications)), {}, []
             at[place][1][-1].ask(place)
 
         for place in range(places):
@@ -94,12 +97,13 @@ def ask_in_turn(lab, applications, round_trips, places, seed):
             if not events:
                 raise LabError("no application has had an answer for %d s" % PATIENCE)
             for key, _ in events:
-                for place, times in key.data.answers():
-                    number, to_come, found = at[place]
+                for place, times, reason in key.data.answers():
+                    number, to_come, found, reasons = at[place]
                     found[key.data.name] = times
+                    reasons += ["%s: %s" % (key.data.name, reason)] if reason else []
                     to_come.pop()
                     if to_come:
                         to_come[-1].ask(place)
                         continue
-                    yield number, found
+                    yield number, found, reasons
                     enter(place)

@@ -210,21 +210,23 @@ def test_application_that_fails():
 
 
 def test_phones_in_turn():
-    """Every phone asks once by each application, and meets its own round trip, though they share places."""
+    """Every phone asks once by each application, and meets its own round trip, though they share places. One of these always fails."""
     round_trips = [40, 10, 80, 20, 60]
     with Lab(wifi=Link(), lte=None, core=Link()) as lab:
         start_proxies(lab)
         phones.make_places(lab, 2)
         applications = [phones.Application(lab, name, 2, lambda place, host=host, port=port: (phones.address(place), host, port), options)
                         for name, host, port, options in (("direct", lab.server.addr4, PORT, []),
-                                                          ("socks", lab.converter.addr4, SOCKS_PORT, ["--socks5"]))]
-        found = dict(phones.ask_in_turn(lab, applications, round_trips, 2, 1))
+                                                          ("socks", lab.converter.addr4, SOCKS_PORT, ["--socks5"]),
+                                                          ("closed", lab.server.addr4, CLOSED_PORT, []))]
+        found = list(phones.ask_in_turn(lab, applications, round_trips, 2, 1))
         for application in applications:
             application.close()
-    equal(sorted(found), [0, 1, 2, 3, 4], "the phones")
-    for number, times in found.items():
+    equal(sorted(number for number, _, _ in found), [0, 1, 2, 3, 4], "the phones")
+    for number, times, reasons in found:
         round_trip = round_trips[number]
-        equal(sorted(times), ["direct", "socks"], "the applications of phone %d" % number)
+        equal(sorted(times), ["closed", "direct", "socks"], "the applications of phone %d" % number)
+        equal((times["closed"], reasons), (None, ["closed: failed: Connection refused"]), "what failed")
         for name, least in (("direct", (1, 1, 2)), ("socks", (1, 3, 4))):
             check(all(time >= trips * round_trip for time, trips in zip(times[name], least)),
                   "%s, %d ms of round trip: %s" % (name, round_trip, times[name]))
