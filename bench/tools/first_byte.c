@@ -4,15 +4,18 @@
  *
  *   first_byte [--socks5 [--user NAME:PASSWORD]] [--fast-open] SERVER PORT THREADS
  *
- * It knows nothing of Convert: it runs as it is, or under libconvert.so. From its standard input it takes lines
- * "SOURCE ADDRESS PORT"; each is one connection, from the local address SOURCE to ADDRESS and PORT, which are the server's or
- * those of a SOCKS5 proxy (RFC 1928, with RFC 1929 for a password). As curl does, it sends a SOCKS5 command when the one before
- * has been answered. With --fast-open the request goes out with the SYN, by MSG_FASTOPEN.
+ * It knows nothing of Convert: it runs as it is, or under libconvert.so. From its standard input it
+ * takes lines "SOURCE ADDRESS PORT"; each is one connection, from the local address SOURCE to
+ * ADDRESS and PORT, which are the server's or those of a SOCKS5 proxy (RFC 1928, with RFC 1929 for
+ * a password). As curl does, it sends a SOCKS5 command when the one before has been answered. With
+ * --fast-open the request goes out with the SYN, by MSG_FASTOPEN.
  *
- * Each of the threads serves one line at a time, by blocking calls, and prints the line with four times in microseconds since
- * the call of connect(): when TCP was connected, when the program knew that the server was (behind the SOCKS5 commands), when
- * the first byte of the response was there, when all was. The first two are 0 with --fast-open, where one call does it all.
- * Instead of the times stands "failed" and why. The server is that of ../load; every byte of its response is checked.
+ * Each of the threads serves one line at a time, by blocking calls, and prints the line with four
+ * times in microseconds since the call of connect(): when TCP was connected, when the program knew
+ * that the server was (behind the SOCKS5 commands), when the first byte of the response was there,
+ * when all was. The first two are 0 with --fast-open, where one call does it all. Instead of the
+ * times stands "failed" and why. The server is that of ../load; every byte of its response is
+ * checked.
  */
 #include "load/payload.h"
 
@@ -34,7 +37,7 @@
 #define THREADS_MAX   1000
 #define REQUEST_SIZE  100
 #define RESPONSE_SIZE 1000
-#define NAME_MAX_SIZE 255 /* RFC 1929, of the name and of the password */
+#define NAME_MAX_SIZE 255 /* RFC 1929; of the name and of the password */
 
 static struct {
 	bool socks5, fast_open;
@@ -52,7 +55,8 @@ static double since(const struct timespec *start)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - start->tv_sec) * 1e6 + (double)(now.tv_nsec - start->tv_nsec) / 1e3;
+	return (double)(now.tv_sec - start->tv_sec) * 1e6 +
+	       (double)(now.tv_nsec - start->tv_nsec) / 1e3;
 }
 
 /* Sends all of it; returns NULL or what went wrong. */
@@ -60,7 +64,9 @@ static const char *say(int fd, const void *data, size_t size)
 {
 	ssize_t sent = send(fd, data, size, MSG_NOSIGNAL);
 
-	return sent == (ssize_t)size ? NULL : sent < 0 ? strerror(errno) : "a message was sent in part";
+	if (sent < 0)
+		return strerror(errno);
+	return sent == (ssize_t)size ? NULL : "a message was sent in part";
 }
 
 /* Receives so many bytes. */
@@ -68,7 +74,9 @@ static const char *hear(int fd, uint8_t *data, size_t size)
 {
 	ssize_t got = recv(fd, data, size, MSG_WAITALL);
 
-	return got == (ssize_t)size ? NULL : got < 0 ? strerror(errno) : "the peer has closed";
+	if (got < 0)
+		return strerror(errno);
+	return got == (ssize_t)size ? NULL : "the peer has closed";
 }
 
 /* RFC 1929 */
@@ -82,7 +90,8 @@ static const char *socks5_log_in(int fd)
 	memcpy(message + 2, arguments.user, user);
 	message[2 + user] = (uint8_t)password;
 	memcpy(message + 3 + user, arguments.password, password);
-	if ((wrong = say(fd, message, 3 + user + password)) || (wrong = hear(fd, answer, sizeof(answer))))
+	if ((wrong = say(fd, message, 3 + user + password)) ||
+	    (wrong = hear(fd, answer, sizeof(answer))))
 		return wrong;
 	return answer[1] == 0 ? NULL : "the proxy refuses the password";
 }
@@ -102,7 +111,8 @@ static const char *socks5(int fd)
 		return wrong;
 	memcpy(request + 4, &arguments.server.sin_addr, 4);
 	memcpy(request + 8, &arguments.server.sin_port, 2);
-	if ((wrong = say(fd, request, sizeof(request))) || (wrong = hear(fd, answer, sizeof(answer))))
+	if ((wrong = say(fd, request, sizeof(request))) ||
+	    (wrong = hear(fd, answer, sizeof(answer))))
 		return wrong;
 	return answer[1] == 0 && answer[3] == 1 ? NULL : "the proxy can't connect to the server";
 }
@@ -110,16 +120,21 @@ static const char *socks5(int fd)
 static const char *request_send(int fd, const struct sockaddr_in *to, struct times *times)
 {
 	uint8_t request[REQUEST_SIZE];
-	const struct payload_request head = { .request = sizeof(request), .response = RESPONSE_SIZE, .close = true };
+	const struct payload_request head = { .request = sizeof(request),
+					      .response = RESPONSE_SIZE,
+					      .close = true };
 	const char *wrong = NULL;
 
 	memcpy(request, payload_at(0), sizeof(request));
 	payload_head_write(request, &head);
 	clock_gettime(CLOCK_MONOTONIC, &times->start);
 	if (arguments.fast_open) {
-		ssize_t sent = sendto(fd, request, sizeof(request), MSG_FASTOPEN | MSG_NOSIGNAL, (const struct sockaddr *)to, sizeof(*to));
+		ssize_t sent = sendto(fd, request, sizeof(request), MSG_FASTOPEN | MSG_NOSIGNAL,
+				      (const struct sockaddr *)to, sizeof(*to));
 
-		return sent == sizeof(request) ? NULL : sent < 0 ? strerror(errno) : "the request was sent in part";
+		if (sent < 0)
+			return strerror(errno);
+		return sent == sizeof(request) ? NULL : "the request was sent in part";
 	}
 	if (connect(fd, (const struct sockaddr *)to, sizeof(*to)) < 0)
 		return strerror(errno);
@@ -144,7 +159,8 @@ static const char *response_receive(int fd, struct times *times)
 			break;
 		if (size == 0)
 			times->first = since(&times->start);
-		if (size + (size_t)got > RESPONSE_SIZE || !payload_matches(data + size, (size_t)got, size))
+		if (size + (size_t)got > RESPONSE_SIZE ||
+		    !payload_matches(data + size, (size_t)got, size))
 			return "the response isn't the server's";
 		size += (size_t)got;
 	}
@@ -155,11 +171,13 @@ static const char *response_receive(int fd, struct times *times)
 /* One connection; returns NULL or what went wrong. */
 static const char *ask(const char *source, const char *address, unsigned port, struct times *times)
 {
-	struct sockaddr_in from = { .sin_family = AF_INET }, to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	struct sockaddr_in from = { .sin_family = AF_INET };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
 	const char *wrong;
 	int fd;
 
-	if (inet_pton(AF_INET, source, &from.sin_addr) != 1 || inet_pton(AF_INET, address, &to.sin_addr) != 1)
+	if (inet_pton(AF_INET, source, &from.sin_addr) != 1 ||
+	    inet_pton(AF_INET, address, &to.sin_addr) != 1)
 		return "no IPv4 address";
 	fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (fd < 0)
@@ -187,14 +205,16 @@ static void *serve(void *unused)
 		if (wrong)
 			printf("%s %s %u failed: %s\n", source, address, port, wrong);
 		else
-			printf("%s %s %u %.0f %.0f %.0f %.0f\n", source, address, port, times.tcp, times.connected, times.first, times.all);
+			printf("%s %s %u %.0f %.0f %.0f %.0f\n", source, address, port, times.tcp,
+			       times.connected, times.first, times.all);
 	}
 	return unused;
 }
 
 static void usage(void)
 {
-	errx(2, "usage: first_byte [--socks5 [--user NAME:PASSWORD]] [--fast-open] SERVER PORT THREADS");
+	errx(2, "usage: first_byte [--socks5 [--user NAME:PASSWORD]] [--fast-open] "
+		"SERVER PORT THREADS");
 }
 
 static unsigned number_parse(const char *text, unsigned long most)
@@ -217,7 +237,8 @@ static void user_parse(char *text)
 	arguments.user = text;
 	arguments.password = colon + 1;
 	if (strlen(arguments.user) > NAME_MAX_SIZE || strlen(arguments.password) > NAME_MAX_SIZE)
-		errx(2, "--user: a name or a password of more than %d bytes", NAME_MAX_SIZE);
+		errx(2, "--user: a name or a password of more than %d bytes",
+		     NAME_MAX_SIZE);
 }
 
 int main(int argc, char **argv)
