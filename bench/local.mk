@@ -15,6 +15,11 @@ bench_tools_load_load_SOURCES = bench/tools/load/main.c \
 	bench/tools/load/server.c bench/tools/load/server.h bench/tools/load/way.c bench/tools/load/way.h
 bench_tools_load_load_LDADD = libclient.la libcodec.la libcommon.la
 
+# So is the application of ttfb.
+check_PROGRAMS += bench/tools/first_byte
+bench_tools_first_byte_SOURCES = bench/tools/first_byte.c bench/tools/load/payload.c bench/tools/load/payload.h
+bench_tools_first_byte_LDFLAGS = $(AM_LDFLAGS) -pthread
+
 # -rpath makes it a shared library
 EXTRA_LTLIBRARIES += libpreloadnothing.la
 libpreloadnothing_la_SOURCES = bench/tools/preload_nothing.c
@@ -36,6 +41,7 @@ EXTRA_DIST += \
 	bench/benchlib/mixed.py \
 	bench/benchlib/noise.py \
 	bench/benchlib/palette.py \
+	bench/benchlib/phones.py \
 	bench/benchlib/plots.py \
 	bench/benchlib/processes.py \
 	bench/benchlib/proxies.py \
@@ -55,18 +61,21 @@ EXTRA_DIST += \
 	bench/experiments/goodput_mptcp.py \
 	bench/experiments/grid.py \
 	bench/experiments/idle.py \
-	bench/experiments/roundtrips.py \
 	bench/experiments/several.py \
 	bench/experiments/shaped.py \
 	bench/experiments/soak.py \
 	bench/experiments/startup.py \
 	bench/experiments/syscalls.py \
+	bench/experiments/ttfb.py \
 	bench/experiments/ways.py \
 	bench/experiments/zero_rtt.py
 EXTRA_DIST += \
-	bench/models/__init__.py
+	bench/models/__init__.py \
+	bench/models/mobile_rtts.py \
+	bench/models/round_trips.py
 EXTRA_DIST += \
-	bench/founding/head.md
+	bench/founding/head.md \
+	bench/founding/ttfb.md
 EXTRA_DIST += \
 	bench/tools/blocks.py \
 	bench/tools/connects.py
@@ -75,7 +84,9 @@ EXTRA_DIST += \
 BENCH_TESTS = \
 	tests/bench/test_founding_page.py \
 	tests/bench/test_frame.py \
-	tests/bench/test_plot.py
+	tests/bench/test_plot.py \
+	tests/bench/test_mobile_rtts.py \
+	tests/bench/test_round_trips.py
 dist_check_SCRIPTS += $(BENCH_TESTS)
 if !SANITIZED
 if !THREAD_SANITIZED
@@ -92,7 +103,7 @@ run_founding = $(AM_TESTS_ENVIRONMENT) python=`test "$(PYTHON)" = : && echo pyth
 	$$python $(top_srcdir)/bench/founding.py
 bench:
 	@$(run_bench) --list
-bench-%: all-am $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES) bench/tools/load/load
+bench-%: all-am $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES) bench/tools/load/load bench/tools/first_byte
 	@$(top_srcdir)/build-tools/install-needs bench
 	@needs=`$(run_bench) --needs $*` && { $(top_srcdir)/build-tools/install-needs $$needs || \
 		echo "libconvert: measuring what can be measured without them" >&2; }
