@@ -40,7 +40,8 @@ EXTRA_DIST += \
 	bench/benchlib/processes.py \
 	bench/benchlib/proxies.py \
 	bench/benchlib/report.py \
-	bench/benchlib/stats.py
+	bench/benchlib/stats.py \
+	bench/benchlib/varying.py
 EXTRA_DIST += \
 	bench/experiments/__init__.py \
 	bench/experiments/aggregation.py \
@@ -55,6 +56,7 @@ EXTRA_DIST += \
 	bench/experiments/goodput_mptcp.py \
 	bench/experiments/grid.py \
 	bench/experiments/idle.py \
+	bench/experiments/poc5g.py \
 	bench/experiments/roundtrips.py \
 	bench/experiments/several.py \
 	bench/experiments/shaped.py \
@@ -64,9 +66,11 @@ EXTRA_DIST += \
 	bench/experiments/ways.py \
 	bench/experiments/zero_rtt.py
 EXTRA_DIST += \
-	bench/models/__init__.py
+	bench/models/__init__.py \
+	bench/models/poc5g.py
 EXTRA_DIST += \
-	bench/founding/head.md
+	bench/founding/head.md \
+	bench/founding/poc5g.md
 EXTRA_DIST += \
 	bench/tools/blocks.py \
 	bench/tools/connects.py
@@ -74,7 +78,8 @@ EXTRA_DIST += \
 # Tests of what computes: no links, and no time passes in them.
 BENCH_TESTS = \
 	tests/bench/test_founding_page.py \
-	tests/bench/test_frame.py
+	tests/bench/test_frame.py \
+	tests/bench/test_poc5g.py
 dist_check_SCRIPTS += $(BENCH_TESTS)
 if !THREAD_SANITIZED
 TESTS += $(BENCH_TESTS)
