@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""poc5g.py - the round trips of Convert and SOCKS5, the links that the published figures imply, and the moments of a connection in its packets
+"""poc5g.py - the round trips of Convert and SOCKS5, the links that published figures imply, the moments of a connection in its packets
 
 Nothing in here opens a file or a socket. Times are in ms where the name doesn't say otherwise.
 

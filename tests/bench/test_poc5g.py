@@ -34,7 +34,8 @@ CONNECT, REPLY = b"\x05\x01\x00\x01\x0a\x08\x00\x01\x00\x50", b"\x05\x00\x00\x01
 def packet(time, up, seq, payload=b"", flags=ACK, ack=0, options=(), phone=(PHONE, 40000)):
     """A packet between the phone and the converter; `time` in ms."""
     ends = phone + (CONVERTER, PORT) if up else (CONVERTER, PORT) + phone
-    return Packet(time / 1000, ends[0], ends[2], 6, 40 + len(payload), ends[1], ends[3], seq, ack, flags, options=list(options), payload=payload)
+    return Packet(time / 1000, ends[0], ends[2], 6, 40 + len(payload), ends[1], ends[3], seq, ack, flags, options=list(options),
+                  payload=payload)
 
 
 def capable(*keys):
@@ -178,11 +179,20 @@ def test_convert_in_pieces_and_in_one():
     moments(poc5g.convert_moments(one(pieces), False), 109, 109, 110)
 
 
+def test_packets_out_of_order():
+    packets = exchange(handshake(REQUEST), [(110, GET)], [(109, RESPONSE), (133, ANSWER[:4]), (132, ANSWER[4:8]), (131, ANSWER[8:])])
+    found = one(packets)
+    equal(found.stream(False).data, RESPONSE + ANSWER, "what the phone got")
+    moments(poc5g.convert_moments(found, False), 109, 133, 110)
+
+
 def test_convert_refused():
     packets = exchange(handshake(REQUEST), [(110, GET)], [(109, REFUSAL + ANSWER)])
     equal(refused(poc5g.convert_moments, one(packets), False), "the converter has answered with error 96", "refusal")
-    packets = exchange(handshake(GET), [(110, GET)], [(109, RESPONSE + ANSWER)])
-    check("what the phone sent doesn't begin with a Convert message" in refused(poc5g.convert_moments, one(packets), False), "no request")
+    for wrong in (GET, REQUEST[:2] + bytes(2) + REQUEST[4:], b"\x02" + REQUEST[1:]):
+        packets = exchange(handshake(wrong), [(110, GET)], [(109, RESPONSE + ANSWER)])
+        text = refused(poc5g.convert_moments, one(packets), False)
+        check("what the phone sent doesn't begin with a Convert message" in text, text)
     packets = exchange(handshake(REQUEST), [(110, GET)], [(109, RESPONSE)])
     check("before byte %d" % (len(RESPONSE) + 1) in refused(poc5g.convert_moments, one(packets), False), "no answer")
 
@@ -242,8 +252,10 @@ def test_two_subflows_are_one_stream():
         packet(115, False, 9001, second, options=[mapped(KEY_CONVERTER, len(RESPONSE) + 5, len(second))], phone=(PHONE_WIFI, 50000)),
         packet(131, False, DOWN + 1 + len(RESPONSE), first, options=[mapped(KEY_CONVERTER, len(RESPONSE), 5)]),
         packet(140, False, 9001 + len(second), first, options=[mapped(KEY_CONVERTER, len(RESPONSE), 5)], phone=(PHONE_WIFI, 50000)),
+        packet(145, False, 9000, flags=SYN | ACK, ack=7001, options=[join()], phone=(PHONE_WIFI, 50000)),
         packet(150, True, 7001, b"more", options=[mapped(KEY_PHONE, len(GET), 4)], phone=(PHONE_WIFI, 50000))]
-    found = one(packets)
+    # as two captures have them, one behind the other
+    found = one(sorted(packets, key=lambda each: PHONE_WIFI in (each.src, each.dst), reverse=True))
     check(found.mptcp, "both sides have agreed on MPTCP")
     moments(poc5g.convert_moments(found, True), 65, 131, 66)
     equal(found.stream(False).data, RESPONSE + ANSWER, "what the phone got")
@@ -268,12 +280,21 @@ def test_data_sequence_numbers_of_four_bytes():
     equal(one(packets).stream(False).data, RESPONSE + bytes(1 << 16) + ANSWER, "what the phone got")
 
 
+def test_data_without_a_mapping():
+    """A DSS option that only acknowledges data says nothing about where the payload belongs: TCP's number does, on the first subflow."""
+    packets = handshake(REQUEST, mptcp=True)
+    packets.append(packet(109, False, DOWN + 1, RESPONSE, options=[mapped(KEY_CONVERTER, 0, len(RESPONSE) + len(ANSWER))]))
+    packets.append(packet(130, False, DOWN + 1 + len(RESPONSE), ANSWER, options=[(30, b"\x20\x01" + bytes(range(1, 5)))]))
+    equal(one(packets).stream(False).data, RESPONSE + ANSWER, "what the phone got")
+
+
 def test_connections_are_told_apart():
     """Two connections, one of which sends its SYN twice; a join that belongs to none, and packets of another server."""
     again = handshake(REQUEST)
     again.insert(1, packet(30, True, UP, flags=SYN))
     later = [packet(500 + each.time * 1000, each.dst == CONVERTER, each.seq + 100, each.payload, each.flags) for each in handshake(REQUEST)]
-    strange = [packet(600, True, 1, flags=SYN, options=[join(b"none")], phone=(PHONE_WIFI, 3)), packet(601, False, 2, b"x", phone=(PHONE, 4))]
+    strange = [packet(600, True, 1, flags=SYN, options=[join(b"none")], phone=(PHONE_WIFI, 3)),
+               packet(601, False, 2, b"x", phone=(PHONE, 4))]
     elsewhere = packet(602, True, 1, flags=SYN)
     elsewhere.dport = 80
     found = poc5g.connections(again + later + strange + [elsewhere], CONVERTER, PORT)
