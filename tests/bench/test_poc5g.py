@@ -9,11 +9,12 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lab"))
 
 # pylint: disable=wrong-import-position
-from convertlab import Packet, between, check, equal, main
+from convertlab import LabError, Packet, between, check, equal, main, wait_until
 from convertlab.build import SRCDIR
 from convertlab.pcap import ACK, SYN
 
 sys.path.insert(0, os.path.join(SRCDIR, "bench"))
+from benchlib.varying import VaryingLink
 from models import poc5g
 
 PHONE, PHONE_WIFI, CONVERTER, PORT = "10.2.0.2", "10.1.0.2", "10.9.0.1", 1234
@@ -154,6 +155,48 @@ def test_impossible_delays_are_refused():
     for mean in (28, 58, 90):
         check("must lie between" in refused(poc5g.Delays.through, mean, 28.2, 86.7, 100), "mean %g" % mean)
     check("so near" in refused(poc5g.Delays.through, 28.3, 28.2, 86.7, 100), "a mean next to the least value")
+
+
+class FakeLink:
+    """Notes what a RunningLink would be told, up to so many settings; then it fails."""
+
+    def __init__(self, count=100000):
+        self.told = []
+        self._count = count
+
+    def set(self, way, delay_ms):
+        """As RunningLink.set()."""
+        if len(self.told) == self._count:
+            raise LabError("it has ended")
+        self.told.append((way, delay_ms))
+
+
+def test_links_vary_as_their_seed_says():
+    delays, runs = poc5g.Delays(20, 15, 0.5), []
+    for _ in range(2):
+        link = FakeLink()
+        with VaryingLink(link, delays, 7):
+            wait_until(lambda link=link: len(link.told) >= 4, 10, "three round-trip times")
+        count = len(link.told)
+        runs.append(link.told)
+    equal(len(link.told), count, "settings after the end")
+    equal(runs[0][:4], runs[1][:4], "two runs with one seed")
+    chance = random.Random(7)
+    equal(runs[0][0], ("b-to-a", 10), "the way down, which has half of the least round trip")
+    for way, delay in runs[0][1:4]:
+        equal(way, "a-to-b", "the way that varies")
+        near(delay + 10, delays.draw(chance), "a round trip")
+
+
+def test_links_that_fail_are_noticed():
+    link = FakeLink(3)
+    try:
+        with VaryingLink(link, poc5g.Delays(20, 15, 0.5), 7) as varying:
+            varying._thread.join(10)  # pylint: disable=protected-access
+    except LabError as error:
+        equal(str(error), "it has ended", "error")
+    else:
+        check(False, "nobody heard of it")
 
 
 # --- Convert ----------------------------------------------------------------------------------------------------
