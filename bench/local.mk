@@ -88,9 +88,10 @@ endif
 CLEANFILES += $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES)
 
 # make bench-calls BENCH_FLAGS=--quick; make bench says what there is. Some experiments need more installed than others.
-run_bench = $(AM_TESTS_ENVIRONMENT) python=`test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"`; \
+# They are run within backticks, too, in which there can be no others.
+run_bench = $(AM_TESTS_ENVIRONMENT) python=$$(test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"); \
 	$$python $(top_srcdir)/bench/run
-run_founding = $(AM_TESTS_ENVIRONMENT) python=`test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"`; \
+run_founding = $(AM_TESTS_ENVIRONMENT) python=$$(test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"); \
 	$$python $(top_srcdir)/bench/founding.py
 bench:
 	@$(run_bench) --list

@@ -139,19 +139,18 @@ class Phone:
     def connect(self, system):
         """Has curl fetch something."""
         port, env = (HTTP_PORT, self._env) if system == OURS else (REDIRECTED_PORT, None)
-        said = self.lab.client.run(["curl", "-q", "-sS", "-o", "/dev/null", "-w", "%{http_code}",
+        said = self.lab.client.run(["curl", "-q", "-sS", "--noproxy", "*", "-o", "/dev/null", "-w", "%{http_code}",
                                     "http://%s:%d/bytes/1000" % (self.lab.server.addr4, port)], env=env)
         if said.stdout != "200":
             raise LabError("%s: the server answered %s" % (system, said.stdout))
 
-    def measure(self, rounds):
-        """Has each system make a connection a round, in turns; returns {system: [(Connection, Moments), …]}."""
-        address, count = self.lab.converter.addr4, 0
+    def measure(self, count):
+        """Has each system make so many connections, in turns; returns {system: [(Connection, Moments), …]}."""
+        address = self.lab.converter.addr4
         with contextlib.ExitStack() as stack:
             captures = [stack.enter_context(self.lab.capture(self.lab.client, device, "tcp and host " + address))
                         for device in self._devices]
-            for _ in rounds:
-                count += 1
+            for _ in range(count):
                 for system in SYSTEMS:
                     self.connect(system)
         packets = [packet for capture in captures for packet in capture.packets()]
@@ -178,14 +177,13 @@ def _measure_setting(bench, setting, links):
     """{system: [(Connection, Moments), …]} of one Setting, with round-trip times that vary."""
     def access(device):
         return Link(delay_ms=links.delays[device].mean / 2, reorder=True)
-    rounds = range(CONNECTIONS_QUICK if bench.quick else CONNECTIONS)
     with Lab(wifi=access("wifi") if setting.wifi else None, lte=access("lte"), core=Link(delay_ms=links.c / 2)) as lab, \
             contextlib.ExitStack() as stack:
         for number, device in enumerate(["lte", "wifi"] if setting.wifi else ["lte"]):
             stack.enter_context(VaryingLink(getattr(lab, device), links.delays[device], SEED + number))
         phone = Phone(lab, setting)
         bench.setting("SYNs are withheld", "yes" if phone.withheld else "no")
-        return phone.measure(rounds)
+        return phone.measure(CONNECTIONS_QUICK if bench.quick else CONNECTIONS)
 
 
 def _sweep(bench, a):
@@ -195,7 +193,7 @@ def _sweep(bench, a):
         phone = Phone(lab, ONLY_5G)
         for ratio in RATIOS:
             lab.core.set(delay_ms=ratio * a / 2)
-            measured = phone.measure(range(SWEEP_QUICK if bench.quick else SWEEP))
+            measured = phone.measure(SWEEP_QUICK if bench.quick else SWEEP)
             found[ratio] = {system: [moments for _, moments in pairs] for system, pairs in measured.items()}
     return found
 
