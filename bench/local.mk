@@ -46,7 +46,8 @@ EXTRA_DIST += \
 	bench/benchlib/processes.py \
 	bench/benchlib/proxies.py \
 	bench/benchlib/report.py \
-	bench/benchlib/stats.py
+	bench/benchlib/stats.py \
+	bench/benchlib/varying.py
 EXTRA_DIST += \
 	bench/experiments/__init__.py \
 	bench/experiments/aggregation.py \
@@ -61,6 +62,7 @@ EXTRA_DIST += \
 	bench/experiments/goodput_mptcp.py \
 	bench/experiments/grid.py \
 	bench/experiments/idle.py \
+	bench/experiments/poc5g.py \
 	bench/experiments/several.py \
 	bench/experiments/shaped.py \
 	bench/experiments/soak.py \
@@ -72,10 +74,12 @@ EXTRA_DIST += \
 EXTRA_DIST += \
 	bench/models/__init__.py \
 	bench/models/mobile_rtts.py \
-	bench/models/round_trips.py
+	bench/models/round_trips.py \
 EXTRA_DIST += \
 	bench/founding/head.md \
-	bench/founding/ttfb.md
+	bench/founding/ttfb.md \
+	bench/models/poc5g.py \
+	bench/founding/poc5g.md
 EXTRA_DIST += \
 	bench/tools/blocks.py \
 	bench/tools/connects.py
@@ -86,7 +90,8 @@ BENCH_TESTS = \
 	tests/bench/test_frame.py \
 	tests/bench/test_plot.py \
 	tests/bench/test_mobile_rtts.py \
-	tests/bench/test_round_trips.py
+	tests/bench/test_round_trips.py \
+	tests/bench/test_poc5g.py
 dist_check_SCRIPTS += $(BENCH_TESTS)
 if !SANITIZED
 if !THREAD_SANITIZED
@@ -97,9 +102,10 @@ endif
 CLEANFILES += $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES)
 
 # make bench-calls BENCH_FLAGS=--quick; make bench says what there is. Some experiments need more installed than others.
-run_bench = $(AM_TESTS_ENVIRONMENT) python=`test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"`; \
+# They are run within backticks, too, in which there can be no others.
+run_bench = $(AM_TESTS_ENVIRONMENT) python=$$(test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"); \
 	$$python $(top_srcdir)/bench/run
-run_founding = $(AM_TESTS_ENVIRONMENT) python=`test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"`; \
+run_founding = $(AM_TESTS_ENVIRONMENT) python=$$(test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"); \
 	$$python $(top_srcdir)/bench/founding.py
 bench:
 	@$(run_bench) --list
