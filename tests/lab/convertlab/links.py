@@ -126,6 +126,10 @@ class RunningLink:
         """Changes settings for the packets to come: set(loss=0.05), set("a-to-b", delay_ms=30)."""
         self.command("set", way, _setting_words(settings))
 
+    def host(self, address, delay_ms, way=None):
+        """Gives packets from and to an address on side A this one-way delay instead of the link's; None: the link's again."""
+        self.command("host", way, address, "none" if delay_ms is None else "%.6fms" % delay_ms)
+
     def stats(self):
         """Counters: {"a-to-b": {"in": …, "out": …, "lost": …, "queue_drop": …}, "b-to-a": …}; see linkem.h."""
         found = {"a-to-b": {}, "b-to-a": {}}
