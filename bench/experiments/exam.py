@@ -11,6 +11,7 @@ BENCH_EXAM_RAMPS="160 130 100" in the environment measures only these times.
 import os
 import resource
 import shutil
+import subprocess
 
 from benchlib import examination, machine, processes
 from benchlib.examination import HTTP_PORT, HTTP_PORT_MPTCP, MPTCPIZE, REQUESTS, Examination, Meter
@@ -38,7 +39,7 @@ IPV4_TCP, DATA = 52, MTU - 52             # bytes of headers with time stamps, a
 PAGE_AROUND = 830                         # bytes of a response besides the passage: HTTP's header, the question and its choices
 
 
-class Run:
+class Trial:
     """One run of JMeter's plan: a system, the seconds within which the threads start, and what came of it."""
 
     def __init__(self, system, ramp):
@@ -85,55 +86,58 @@ class _Cpu:
 
 
 def _measure(lab, exam, converter, system, ramp, threads):
-    """Runs JMeter once; returns a Run."""
-    run = Run(system, ramp)
+    """Runs JMeter once; returns a Trial."""
+    trial = Trial(system, ramp)
     exam.reset()
     directory = os.path.join(lab.directory, "jmeter-%s-%g" % (system.replace(" ", "-"), ramp))
     shim_log = directory + "-shim.log"
     env = lab.converted(CONVERT_LOG=shim_log) if system == "libconvert" else {}
     plain = system == REFERENCE
-    cpu = _Cpu({"nginx": exam.processes["nginx, MPTCP" if plain else "nginx"].pid, "PHP": exam.processes["PHP"].pid, "MariaDB": exam.processes["MariaDB"].pid,
-                "convertd": converter.pid})
+    roots = {name: exam.processes[name].pid for name in ("PHP", "MariaDB")}
+    cpu = _Cpu(dict(roots, nginx=exam.processes["nginx, MPTCP" if plain else "nginx"].pid, convertd=converter.pid))
     own = resource.getrusage(resource.RUSAGE_CHILDREN)
     meter = Meter(lab.client, PATHS["libconvert"])
     jmeter, records = examination.jmeter(lab, env, directory, {
         "server": lab.server.addr4, "port": HTTP_PORT_MPTCP if plain else HTTP_PORT, "threads": threads, "ramp": "%g" % ramp,
         "connect": CONNECT_MS, "response": RESPONSE_MS}, MPTCPIZE if plain else ())
-    # far above the time that the slowest link takes for it
-    status = jmeter.wait(timeout=ramp * 5 + 120)
-    notes, run.cpu = meter.stop(), cpu.used()
+    try:
+        status = jmeter.wait(timeout=ramp * 5 + 120)  # far above the time that the slowest link takes for it
+    except subprocess.TimeoutExpired as late:
+        raise LabError("JMeter has not come to an end:\n%s" % jmeter.log_text()[-2000:]) from late
+    notes, trial.cpu = meter.stop(), cpu.used()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    run.cpu["JMeter"] = used.ru_utime + used.ru_stime - own.ru_utime - own.ru_stime
+    trial.cpu["JMeter"] = used.ru_utime + used.ru_stime - own.ru_utime - own.ru_stime
     if status or not os.path.exists(records):
         raise LabError("JMeter ended with %d:\n%s" % (status, jmeter.log_text()[-2000:]))
     with open(records, encoding="utf-8", newline="") as file:
-        run.samples, epoch = jtl.parse(file)
-    run.links = [[note[0] + meter.epoch - epoch, note[1], note[2]] for note in notes]
-    run.active = jtl.most_active(run.samples)
-    _check(run, exam, threads, shim_log)
-    return run
+        trial.samples, epoch = jtl.parse(file)
+    trial.links = [[note[0] + meter.epoch - epoch, note[1], note[2]] for note in notes]
+    trial.active = jtl.most_active(trial.samples)
+    _check(trial, exam, threads, shim_log)
+    return trial
 
 
-def _check(run, exam, threads, shim_log):
+def _check(trial, exam, threads, shim_log):
     """Notes what isn't as it has to be; what failed is a result with one path, and an error with two."""
-    if len(run.samples) != threads * REQUESTS:
-        run.wrong.append("JMeter has recorded %d requests, not %d" % (len(run.samples), threads * REQUESTS))
-    recorded = sum(sample.success and sample.label == "answer" for sample in run.samples)
-    failed = sum(not sample.success for sample in run.samples)
+    if len(trial.samples) != threads * REQUESTS:
+        trial.wrong.append("JMeter has recorded %d requests, not %d" % (len(trial.samples), threads * REQUESTS))
+    recorded = sum(sample.success and sample.label == "answer" for sample in trial.samples)
+    failed = sum(not sample.success for sample in trial.samples)
     if not recorded <= exam.answers() <= recorded + failed:
-        run.wrong.append("the database has %d answers, while JMeter was told of %d, and %d requests failed" % (exam.answers(), recorded, failed))
-    if run.system != "libconvert":
+        trial.wrong.append("the database has %d answers, while JMeter was told of %d, and %d requests failed"
+                           % (exam.answers(), recorded, failed))
+    if trial.system != "libconvert":
         return
-    for cause, count in jtl.causes(run.samples).items():
-        run.wrong.append("%d requests failed: %s" % (count, cause))
+    for cause, count in jtl.causes(trial.samples).items():
+        trial.wrong.append("%d requests failed: %s" % (count, cause))
     with open(shim_log, encoding="utf-8", errors="replace") as file:
         lines = file.read().splitlines()
     converted = [line for line in lines if "converted over MPTCP" in line]
     direct = [line for line in lines if ": direct: " in line]
     if direct:
-        run.wrong.append("%d connections went past the converter; the shim says first: %s" % (len(direct), direct[0]))
+        trial.wrong.append("%d connections went past the converter; the shim says first: %s" % (len(direct), direct[0]))
     if len(converted) < threads:
-        run.wrong.append("%d connections went through the converter over MPTCP, not %d at least" % (len(converted), threads))
+        trial.wrong.append("%d connections went through the converter over MPTCP, not %d at least" % (len(converted), threads))
 
 
 # --- what is made of it -------------------------------------------------------------------------------
@@ -145,7 +149,7 @@ def _load(threads, ramp):
 
 
 def _by(runs, ramp, system):
-    return next(run for run in runs if (run.ramp, run.system) == (ramp, system))
+    return next(trial for trial in runs if (trial.ramp, trial.system) == (ramp, system))
 
 
 def _main_table(bench, runs, ramps, threads):
@@ -154,73 +158,75 @@ def _main_table(bench, runs, ramps, threads):
         tcp, ours = (_by(runs, ramp, system).samples for system in SYSTEMS)
         rates = [jtl.throughput(samples, ramp) for samples in (tcp, ours)]
         rows.append(["%g" % ramp, "%.0f" % _load(threads, ramp)] + ["%.0f" % rate for rate in rates] + ["%.2f" % (rates[1] / rates[0])]
-                    + ["%.0f" % jtl.throughput(samples) for samples in (tcp, ours)] + ["%.2f" % (100 * jtl.error_rate(samples)) for samples in (tcp, ours)]
+                    + ["%.0f" % jtl.throughput(samples) for samples in (tcp, ours)]
+                    + ["%.2f" % (100 * jtl.error_rate(samples)) for samples in (tcp, ours)]
                     + ["%.0f" % jtl.running_time(samples) for samples in (tcp, ours)])
-    bench.table("%s threads with %d requests each, by the seconds within which they start. Throughput: requests a second that were answered, while "
-                "threads start and over the whole running time" % ("{:,}".format(threads), REQUESTS),
-                ["started within s", "asked for /s", "TCP /s", "libconvert /s", "libconvert of TCP", "TCP, whole time /s", "libconvert, whole time /s",
-                 "TCP % failed", "libconvert % failed", "TCP running s", "libconvert running s"], rows, key="exam")
+    bench.table("%s threads with %d requests each, by the seconds within which they start. Throughput: requests a second that were "
+                "answered, while threads start and over the whole running time" % ("{:,}".format(threads), REQUESTS),
+                ["started within s", "asked for /s", "TCP /s", "libconvert /s", "libconvert of TCP", "TCP, whole time /s",
+                 "libconvert, whole time /s", "TCP % failed", "libconvert % failed", "TCP running s", "libconvert running s"], rows, key="exam")
 
 
 def _errors_table(bench, runs):
-    rows = [["%g" % run.ramp, run.system, cause, count] for run in runs for cause, count in jtl.causes(run.samples).items()]
+    rows = [["%g" % trial.ramp, trial.system, cause, count] for trial in runs for cause, count in jtl.causes(trial.samples).items()]
     bench.table("Requests that failed, by cause", ["started within s", "", "cause", "requests"], rows or [["all", "both", "none failed", 0]],
                 key="causes")
 
 
 def _waits_table(bench, runs):
     rows = []
-    for run in runs:
-        waits = sorted(sample.elapsed * 1000 for sample in run.samples)
-        rows.append(["%g" % run.ramp, run.system, run.active] + ["%.0f" % waits[min(len(waits) - 1, int(len(waits) * share))]
+    for trial in runs:
+        waits = sorted(sample.elapsed * 1000 for sample in trial.samples)
+        rows.append(["%g" % trial.ramp, trial.system, trial.active] + ["%.0f" % waits[min(len(waits) - 1, int(len(waits) * share))]
                                                                 for share in (0.5, 0.9, 0.99, 1)])
-    bench.table("How long requests took, ms, and how many were under way at once at most", ["started within s", "", "at once", "median", "9 of 10",
-                                                                                           "99 of 100", "longest"], rows, key="waits")
+    bench.table("How long requests took, ms, and how many were under way at once at most",
+                ["started within s", "", "at once", "median", "9 of 10", "99 of 100", "longest"], rows, key="waits")
 
 
 def _cpu_table(bench, runs):
     names = ["JMeter", "nginx", "PHP", "MariaDB", "convertd"]
     rows = []
-    for run in runs:
-        busy = (run.links[-1][2] - run.links[0][2]) / (run.links[-1][0] - run.links[0][0]) / os.cpu_count()
-        rows.append(["%g" % run.ramp, run.system] + ["%.0f" % run.cpu[name] for name in names] + ["%.0f" % (100 * busy)])
-    bench.table("CPU seconds of each program, and how busy the whole machine was meanwhile", ["started within s", ""] + names + ["machine %"], rows,
-                key="cpu")
+    for trial in runs:
+        busy = (trial.links[-1][2] - trial.links[0][2]) / (trial.links[-1][0] - trial.links[0][0]) / os.cpu_count()
+        rows.append(["%g" % trial.ramp, trial.system] + ["%.0f" % trial.cpu[name] for name in names] + ["%.0f" % (100 * busy)])
+    bench.table("CPU seconds of each program, and how busy the whole machine was meanwhile",
+                ["started within s", ""] + names + ["machine %"], rows, key="cpu")
 
 
-def _carried(run, path):
+def _carried(trial, path):
     """Mbit/s that a path has carried to the client while threads started, on average."""
-    notes = [(time, carried[path]) for time, carried, _ in run.links if 0 <= time <= run.ramp]
+    notes = [(time, carried[path]) for time, carried, _ in trial.links if 0 <= time <= trial.ramp]
     return (notes[-1][1] - notes[0][1]) * 8e-6 / (notes[-1][0] - notes[0][0])
 
 
 def _paths_table(bench, runs):
     bench.table("What each path has carried to the client while threads started, Mbit/s, and requests that were answered then",
                 ["started within s", "", "path 1", "path 2", "requests/s"],
-                [["%g" % run.ramp, run.system, "%.1f" % _carried(run, "wifi"), "%.1f" % _carried(run, "lte"), "%.0f" % _outcome(run).throughput]
-                 for run in runs], key="paths")
-    reference = [_outcome(run).throughput for run in runs if run.system == REFERENCE]
+                [["%g" % trial.ramp, trial.system, "%.1f" % _carried(trial, "wifi"), "%.1f" % _carried(trial, "lte"),
+                  "%.0f" % _outcome(trial).throughput] for trial in runs], key="paths")
+    reference = [_outcome(trial).throughput for trial in runs if trial.system == REFERENCE]
     ours = _by(runs, runs[-1].ramp, "libconvert")
     bench.value("of-plain-mptcp", "%.2f times that of plain MPTCP" % (_outcome(ours).throughput / reference[0]) if reference else
                 "not compared with plain MPTCP, for which mptcpize is missing")
 
 
-def _path_rates(run, path):
-    return jtl.rates_of_counter([(time, carried[path]) for time, carried, _ in run.links if time >= -Meter.INTERVAL])
+def _path_rates(trial, path):
+    return jtl.rates_of_counter([(time, carried[path]) for time, carried, _ in trial.links if time >= -Meter.INTERVAL])
 
 
 def _plots_over_time(bench, runs, ramps, threads):
     width = INTERVAL[bench.quick]
     for ramp in ramps:
-        pair = {run.system: run for run in runs if run.ramp == ramp}
-        longest = max(jtl.running_time(run.samples) for run in pair.values())
+        pair = {trial.system: trial for trial in runs if trial.ramp == ramp}
+        longest = max(jtl.running_time(trial.samples) for trial in pair.values())
         asked = _load(threads, ramp)
-        series = {system: jtl.rate_over_time(run.samples, width) for system, run in pair.items()}
+        series = {system: jtl.rate_over_time(trial.samples, width) for system, trial in pair.items()}
         series["asked for by the threads that start"] = [(0, asked), (ramp, asked), (ramp, 0), (longest, 0)]
         bench.plot("lines", "Requests answered a second, threads started within %g s (figure 2)" % ramp, series, key="throughput-%g" % ramp,
                    xlabel="s since the first request", ylabel="requests/s", ylim=(0, None), xlim=(0, None))
         bench.plot("lines", "What the paths carry to the client, threads started within %g s (figure 3)" % ramp,
-                   {"%s (%s)" % (system, LINK_NAMES[path]): _path_rates(run, path) for system, run in pair.items() for path in PATHS[system]},
+                   {"%s (%s)" % (system, LINK_NAMES[path]): _path_rates(trial, path)
+                    for system, trial in pair.items() for path in PATHS[system]},
                    key="links-%g" % ramp, xlabel="s since the first request", ylabel="Mbit/s", ylim=(0, None), xlim=(0, None))
 
 
@@ -232,15 +238,18 @@ def _plots(bench, runs, ramps, threads):
         return {system: [(load, function(_outcome(_by(runs, ramp, system)))) for load, ramp in zip(loads, ramps)] for system in SYSTEMS}
     as_published = _is_published_range(loads)
     published = highload.published_throughput(loads[0], loads[-1])
-    bench.plot("lines", "Throughput while threads start, by load; 1 is direct TCP at the least load", curve(lambda outcome: outcome.throughput / base),
-               key="throughput", xlabel="requests/s asked for", ylabel="throughput / direct TCP's at the least load", ylim=(0, None),
-               published={"direct TCP: Hou et al.": published["TCP"], "libconvert: Hou et al., MPTCP": published["MPTCP"]} if as_published else {})
+    bench.plot("lines", "Throughput while threads start, by load; 1 is direct TCP at the least load",
+               curve(lambda outcome: outcome.throughput / base), key="throughput", xlabel="requests/s asked for",
+               ylabel="throughput / direct TCP's at the least load", ylim=(0, None),
+               published={"direct TCP: Hou et al.": published["TCP"],
+                          "libconvert: Hou et al., MPTCP": published["MPTCP"]} if as_published else {})
     bench.plot("lines", "Requests that failed, by load (figure 4)", curve(lambda outcome: 100 * outcome.error_rate), key="errors",
                xlabel="requests/s asked for", ylabel="% of all requests",
                published={"libconvert: Hou et al., MPTCP": [(loads[0], 0), (loads[-1], 0)]} if as_published else {})
     series = curve(lambda outcome: outcome.running_time)
     series["time within which the threads start"] = list(zip(loads, ramps))
-    bench.plot("lines", "Total running time, by load (figure 5)", series, key="running", xlabel="requests/s asked for", ylabel="s", ylim=(0, None))
+    bench.plot("lines", "Total running time, by load (figure 5)", series, key="running",
+               xlabel="requests/s asked for", ylabel="s", ylim=(0, None))
 
 
 def _is_published_range(loads):
@@ -249,9 +258,10 @@ def _is_published_range(loads):
     return len(loads) > 1 and abs(loads[0] - least) < 1 and abs(loads[-1] - greatest) < 1
 
 
-def _outcome(run):
-    return highload.Outcome(jtl.throughput(run.samples, run.ramp), jtl.error_rate(run.samples), sum(not sample.success for sample in run.samples),
-                            jtl.running_time(run.samples))
+def _outcome(trial):
+    samples = trial.samples
+    return highload.Outcome(jtl.throughput(samples, trial.ramp), jtl.error_rate(samples), sum(not sample.success for sample in samples),
+                            jtl.running_time(samples))
 
 
 def _compare(bench, runs, ramps):
