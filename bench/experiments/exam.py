@@ -22,6 +22,7 @@ from models import highload, jtl
 DURATION = "42 minutes"
 NEEDS = ("exam",)
 
+CONGESTION = "cubic"
 MBIT = 50
 QUEUE = 1000  # packets
 MTU = 1500
@@ -279,6 +280,7 @@ def _compare(bench, runs, ramps):
 def _settings(bench, wire, page):
     bench.setting("paths", "two of %d Mbit/s, queues of %d packets, no delay" % (MBIT, QUEUE))
     bench.setting("page", "a request takes %.0f bytes of a path, %d of them the passage of a question" % (wire, page))
+    bench.setting("congestion control", CONGESTION)
     bench.setting("connections", "one a thread, kept alive")
     bench.setting("time-outs", "%g s for a connection, %g s for the next bytes of a response" % (CONNECT_MS / 1000, RESPONSE_MS / 1000))
     bench.setting("threads of convertd", CONVERTD_THREADS)
@@ -300,7 +302,7 @@ def run(bench):
     wire, page = page_bytes()
     _settings(bench, wire, page)
     runs = []
-    with Lab(wifi=_link(), lte=_link(), core=None) as lab:
+    with Lab(wifi=_link(), lte=_link(), core=None, congestion=CONGESTION) as lab:
         exam = Examination(lab, threads, page)
         converter = lab.convertd(["--log-level", "warning", "--workers", CONVERTD_THREADS])
         items = [(system, ramp) for ramp in ramps for system in SYSTEMS] + ([(REFERENCE, ramps[-1])] if shutil.which(MPTCPIZE[0]) else [])
