@@ -2,6 +2,7 @@
 """processes.py - what a process and its descendants have used: CPU time and memory, as /proc knows it"""
 import contextlib
 import os
+import resource
 import time
 
 LOOK = 0.05   # seconds: how long to look whether the machine is idle
@@ -65,11 +66,19 @@ def wait_for_quiet(at_most):
             return time.monotonic() - start
 
 
-def system_memory_kb():
-    """Memory of the whole machine that is neither free nor cache."""
-    found = {}
+def kernel_memory_kb():
+    """Memory of the kernel's own, for all that runs: its objects (sockets are among them), stacks of threads, page tables.
+
+    What the machine has less of free memory afterwards is no measure: tens of MB of it move all the time for other reasons.
+    """
     with open("/proc/meminfo", encoding="ascii") as file:
-        for line in file:
-            name, value = line.split(":")
-            found[name] = int(value.split()[0])
-    return found["MemTotal"] - sum(found[name] for name in ("MemFree", "Buffers", "Cached"))
+        found = {name: int(value.split()[0]) for name, value in (line.split(":") for line in file)}
+    return found["Slab"] + found["KernelStack"] + found["PageTables"]
+
+
+def room_for_descriptors(wanted):
+    """Lets this process and those that it starts open so many descriptors, if the system permits; returns how many they may."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+    return allowed
