@@ -4,11 +4,10 @@ import contextlib
 import json
 import os
 import subprocess
-import time
 
 from convertlab import CommandError, Lab, LabError, Veth
 
-from . import processes, proxies
+from . import noise, processes, proxies
 from .stats import median
 
 LOAD = "bench/tools/load/load"
@@ -24,8 +23,9 @@ SYSCTLS = {
 }
 
 
-# More of the CPUs used by others than that is called disturbed. Kernel threads count as others: with MPTCP they work, too.
-DISTURBED, DISTURBED_MPTCP = 0.10, 0.25
+# More of the CPUs used by others than that is called disturbed. From within the sandbox kernel threads can't be told from others: with
+# MPTCP they work, too.
+DISTURBED, DISTURBED_MPTCP = noise.OTHERS_MAX, 0.25
 
 
 class Result(dict):
@@ -108,13 +108,13 @@ class Field(Lab):
 
     @staticmethod
     def _measured_once(proxy, run):
-        begin, ours = time.monotonic(), processes.cpu_seconds([os.getpid()])
         cpu, system = proxy.cpu_seconds(), processes.system_cpu_seconds()
+        before = noise.read([os.getpid()])
         result = run()
         result["proxy_cpu"] = proxy.cpu_seconds() - cpu
         result["system_cpu"] = processes.system_cpu_seconds() - system
-        others = result["system_cpu"] - (processes.cpu_seconds([os.getpid()]) - ours)
-        result["others"] = max(0, others / (time.monotonic() - begin) / os.cpu_count())
+        meanwhile = noise.between(before, noise.read([os.getpid()]), os.cpu_count())
+        result["others"] = max(0, meanwhile.busy + meanwhile.stolen - meanwhile.ours)
         return result
 
     def hold(self, proxy, count, *options):
