@@ -47,14 +47,11 @@ EXTRA_DIST += \
 	bench/experiments/blocks.py \
 	bench/experiments/calls.py \
 	bench/experiments/connections.py \
-	bench/experiments/connections_mptcp.py \
-	bench/experiments/converter.py \
 	bench/experiments/crowd.py \
 	bench/experiments/failover.py \
 	bench/experiments/goodput.py \
-	bench/experiments/goodput_mptcp.py \
 	bench/experiments/grid.py \
-	bench/experiments/idle.py \
+	bench/experiments/operator.py \
 	bench/experiments/roundtrips.py \
 	bench/experiments/several.py \
 	bench/experiments/shaped.py \
@@ -64,9 +61,11 @@ EXTRA_DIST += \
 	bench/experiments/ways.py \
 	bench/experiments/zero_rtt.py
 EXTRA_DIST += \
-	bench/models/__init__.py
+	bench/models/__init__.py \
+	bench/models/operator.py
 EXTRA_DIST += \
-	bench/founding/head.md
+	bench/founding/head.md \
+	bench/founding/operator.md
 EXTRA_DIST += \
 	bench/tools/blocks.py \
 	bench/tools/connects.py
@@ -74,7 +73,8 @@ EXTRA_DIST += \
 # Tests of what computes: no links, and no time passes in them.
 BENCH_TESTS = \
 	tests/bench/test_founding_page.py \
-	tests/bench/test_frame.py
+	tests/bench/test_frame.py \
+	tests/bench/test_operator.py
 dist_check_SCRIPTS += $(BENCH_TESTS)
 if !THREAD_SANITIZED
 TESTS += $(BENCH_TESTS)

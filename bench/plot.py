@@ -7,7 +7,7 @@
 A plot with a key becomes a file of its own, KEY.svg; those without are drawn below each other in plot.svg. Kinds of plots (report.Report.plot):
 
 bars     `categories` and, for each of the series, a value a category; a value may be (value, low, high), which gives an error bar
-lines    pairs (x, y), or (x, y, low, high), which gives a band
+lines    pairs (x, y), or (x, y, low, high), which gives a band; `xticks` are the only values that have ticks, where they are given
 cdf      samples
 heatmap  a matrix for each panel: rows from the top, `xticks` and `yticks` are their labels
 
@@ -207,6 +207,9 @@ def _axes(axes, plot):
     for axis, log in ((axes.xaxis, plot.get("xlog") and plot["kind"] != "bars"), (axes.yaxis, plot.get("ylog"))):
         if log:
             _log_axis(axis)
+    if plot["kind"] == "lines" and plot.get("xticks"):
+        axes.set_xticks(plot["xticks"])
+        axes.minorticks_off()
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(plain))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y" if plot["kind"] == "bars" else "both", alpha=0.3, zorder=0)

@@ -5,17 +5,19 @@ Client, proxy and server on veth pairs without a limit: what is measured is CPU 
 are measured in turn, several rounds. Connections are opened and stay: 10 of them, then 100, up to 9,000. With so many open,
 
 - their memory is read while they are idle. User space is what the proxy's processes occupy (Pss). The kernel's part is what its
-  objects, stacks and page tables have grown by, without what client and server have of it themselves. The kernel's part of a few
-  connections is smaller than the pieces in which it takes memory, so it is given from KERNEL_FROM connections on;
+  objects, stacks and page tables have grown by, without what client and server have of it themselves. It takes memory in pieces
+  that are larger than what a few connections need, so its part is given from KERNEL_FROM connections on;
 - others are opened, NEW at a time, each with one small request and its response: new connections a second while those stay idle;
 - all of them ask for OBJECT bytes again and again: goodput with so many active connections.
 
-"For each core" is that divided by the CPU seconds that the proxy itself was charged with in the meantime. Linux charges what the proxy sends to
-the proxy as far as the receiver's end of it, and what it receives mostly to client and server, for all systems alike; of Multipath TCP a part is done by
-workers of the kernel, which are charged to nobody. So there is a column for the CPU time of the whole machine as well, in which
-client and server are, too. How many connections a second there were in fact is given as a share of what client and server reach
-without a proxy: on two cores these two need most of the CPUs, which is why growth with the number of workers shows in the CPU time of each
-connection (does it stay?) rather than in the rate.
+"For each core" is that divided by the CPU seconds that the proxy itself was charged with meanwhile. Within one machine the sender of a
+packet is charged with its reception, too, and a part of what Multipath TCP costs is done by workers of the kernel, which are charged
+to nobody. This is alike for all systems, but to show it there is the CPU time of the whole machine as well, and by how much it is more
+than without a proxy.
+
+How many connections a second there were in fact is given as a share of what client and server reach without a proxy: on two cores
+these two need most of the CPUs themselves. So growth with the number of workers has to be seen in the CPU time of each connection, which is
+to stay as it is, rather than in the rate.
 """
 from benchlib import median, processes
 from benchlib.field import Field
@@ -27,7 +29,8 @@ DURATION = "14 minutes"
 
 PROXIES = (Direct, Convertd, Haproxy, Nginx, Dante, Shadowsocks, Microsocks)
 COUNTS, COUNTS_QUICK = (10, 100, 1000, 3000, 9000), (10, 100)
-KERNEL_FROM, KERNEL_FROM_QUICK = 1000, 100
+MEMORY_COUNTS_QUICK = (10, 100, 1000)
+KERNEL_FROM = 1000
 TYPICAL, TYPICAL_QUICK = 1000, 100   # connections that are open where one figure stands for all
 WORKERS, WORKERS_QUICK = (1, 2, 4), (1, 2)
 ROUNDS, ROUNDS_QUICK = 3, 1
@@ -104,13 +107,11 @@ class Plan:
         self.warmup = WARMUP_QUICK if quick else WARMUP
         self.workers = WORKERS_QUICK if quick else WORKERS
         self.typical = TYPICAL_QUICK if quick else TYPICAL
-        self.kernel_from = KERNEL_FROM_QUICK if quick else KERNEL_FROM
         allowed = (processes.room_for_descriptors(DESCRIPTORS) - SPARE) // 2
-        wanted = COUNTS_QUICK if quick else COUNTS
-        self.counts = [count for count in wanted if count <= allowed]
-        if len(self.counts) < len(wanted):
-            bench.remark("This system permits its processes too few files for %s connections (ulimit -Hn)." % ", ".join(
-                "%d" % count for count in wanted if count > allowed))
+        self.counts = [count for count in (COUNTS_QUICK if quick else COUNTS) if count <= allowed]
+        self.memory_counts = [count for count in (MEMORY_COUNTS_QUICK if quick else COUNTS) if count <= allowed]
+        if allowed < COUNTS[-1]:
+            bench.remark("Files that a process may have open (ulimit -Hn) are too few for more than %d connections here." % allowed)
         self.kinds = {mptcp: available(bench, PROXIES, mptcp) for mptcp in (False, True)}
         bench.setting("rounds", self.rounds)
         bench.setting("seconds each", self.seconds)
@@ -149,7 +150,7 @@ def _measure_memory(lab, proxy, plan, measured):
     """More and more connections, all of which stay: what they have added in user space and in the kernel."""
     user, kernel, held = proxy.memory_kb(), processes.kernel_memory_kb(), []
     try:
-        for before, count in zip([0] + plan.counts, plan.counts):
+        for before, count in zip([0] + plan.memory_counts, plan.memory_counts):
             held.append(lab.hold(proxy, count - before))
             measured.user.setdefault(count, []).append(proxy.memory_kb() - user)
             measured.kernel.setdefault(count, []).append(processes.kernel_memory_kb() - kernel)
@@ -164,6 +165,8 @@ def _measure_work(lab, proxy, plan, measured, count):
         new = lab.load(proxy, "--concurrency", NEW, "--request", REQUEST, "--response", RESPONSE, *plan.options())
         busy = held.be_busy()
     for result in (new, busy):
+        # CPU time is known in ticks; less than one would be a division by nothing
+        result["proxy_cpu"] = max(result["proxy_cpu"], 1 / processes.TICK)
         if result["failed"]:
             plan.bench.remark("%s, %s, %d connections: %s" % (proxy.name, _word(proxy.mptcp), count, result["errors"]))
     # both or neither, so that rounds stay aligned
@@ -215,7 +218,7 @@ class Findings:
     def __init__(self, plan, measured):
         self.plan, self.bench = plan, plan.bench
         self._measured = measured
-        self.largest = plan.counts[-1]
+        self.largest = plan.memory_counts[-1]
         self.memory = {mptcp: self._memory(mptcp) for mptcp in (False, True)}
         self.figures = {mptcp: self._figures(mptcp) for mptcp in (False, True)}
 
@@ -232,7 +235,7 @@ class Findings:
             for count in measured.user:
                 ends = model.ends_kb(median(direct[0][count]), median(direct[1][count]), mptcp)
                 user, kernel = model.memory_each(median(measured.user[count]), median(measured.kernel[count]), ends, count)
-                found[name][count] = user, kernel if count >= self.plan.kernel_from else None
+                found[name][count] = user, kernel if count >= KERNEL_FROM else None
         return found
 
     def _figures(self, mptcp):
@@ -251,7 +254,10 @@ class Findings:
         self.summary()
         for mptcp in (False, True):
             self.standing(mptcp)
-            self.growth(mptcp)
+        self.whole_machine()
+        self.growth_of_memory()
+        for mptcp in (False, True):
+            self.growth_of_work(mptcp)
         self.workers()
         Field.remark_others(self.bench, [result for measured in self._measured.values() for result in measured.results()])
         self._keep()
@@ -265,9 +271,9 @@ class Findings:
                     for new in measured.new[count]])
                 self.bench.samples(title + "Gbit/s, CPU s/GB, of all CPUs", [
                     [busy.gbit, busy.cpu_per_gb(), busy.cpu_per_gb("system_cpu")] for busy in measured.busy[count]])
-                if not workers:
-                    self.bench.samples(title + "KB added in user space, in the kernel",
-                                       list(zip(measured.user[count], measured.kernel[count])))
+            for count in measured.user:
+                self.bench.samples("%s, %s, %d connections: KB added in user space, in the kernel" % (name, _word(mptcp), count),
+                                   list(zip(measured.user[count], measured.kernel[count])))
 
     # --- the summary ----------------------------------------------------------------------------
 
@@ -290,10 +296,14 @@ class Findings:
                     None if found.memory_kb is None else "%.1f + %.1f" % (found.user_kb, found.kernel_kb),
                     "%.1f" % found.p99_ms, "%.2f" % found.rate_of_direct, "%.2f" % found.gbit_of_direct])
         self.bench.table(
-            "What a core carries, and what a connection occupies, with %d connections open (memory: %d). In parentheses: times convertd's. More "
-            "is better of the first two, less of memory and p99" % (self.plan.typical, self.largest),
-            ["", "clients speak", "new connections/s per core", "Gbit/s per core", "KB per idle connection", "user space + kernel",
-             "p99 ms", "connections/s of direct", "goodput of direct"], rows, key="summary")
+            "What a core carries and a connection occupies, with {:,} connections open (memory: {:,}). ↑: more is better, ↓: less is better. In "
+            "parentheses: how many times convertd's".format(self.plan.typical, self.largest),
+            ["", "clients speak", "new connections/s per core ↑", "Gbit/s per core ↑", "KB per idle connection ↓", "user space + kernel",
+             "p99 ms ↓", "connections/s of direct ↑", "goodput of direct ↑"], rows, key="summary")
+        self.bench.remark("Connections/s and goodput of direct are of one worker, with client and server beside it; without a proxy there were %s." %
+                          " and ".join("{:,.0f} connections/s and {:.1f} Gbit/s by {}".format(
+                              self.systems(mptcp)[Direct.name].rate(self.plan.typical), self.systems(mptcp)[Direct.name].gbit(self.plan.typical),
+                              _word(mptcp)) for mptcp in (False, True)))
 
     def standing(self, mptcp):
         """Beside the best of the others; values for the page."""
@@ -318,41 +328,75 @@ class Findings:
                               ("user", {count: user for count, (user, _) in self.memory[mptcp][Convertd.name].items()})):
             self.bench.value("growth_%s_%s" % (key, word), "%.2f" % (model.growth(by_count) or 0))
 
+    def whole_machine(self):
+        """What the proxy is charged with, and what the machine has used in all: a table."""
+        count, rows = self.plan.typical, []
+        for mptcp in (False, True):
+            systems = self.systems(mptcp)
+            whole = [(median(measured.connection_us(count, "system_cpu")), median(measured.cpu_per_gb(count, "system_cpu")))
+                     for measured in systems.values()]
+            direct = whole[list(systems).index(Direct.name)]
+            for (name, measured), (connection, gigabyte) in zip(systems.items(), whole):
+                own = (None, None) if name == Direct.name else (
+                    "%.0f" % median(measured.connection_us(count)), "%.2f" % median(measured.cpu_per_gb(count)))
+                rows.append([name, _word(mptcp), own[0], "%.0f" % connection, "%.0f" % (connection - direct[0]),
+                             own[1], "%.2f" % gigabyte, "%.2f" % (gigabyte - direct[1])])
+        self.bench.table(
+            "CPU time that the proxy is charged with, that of the whole machine (client, server and what is charged to nobody), and how much more "
+            "that is than without a proxy, with %d connections open" % count,
+            ["", "clients speak", "µs a new connection: proxy", "machine", "more than direct", "s/GB: proxy", "machine", "more than direct"],
+            rows, key="machine")
+
     # --- growth -----------------------------------------------------------------------------------
 
-    def growth(self, mptcp):
-        """How figures change with the number of connections: a table and three plots."""
+    def growth_of_memory(self):
+        """How memory grows with the number of connections: a table and plots."""
+        rows, counts = [], self.plan.memory_counts
+        for mptcp, systems in self.memory.items():
+            for part, word in enumerate(("user space", "kernel")):
+                rows += [[name, _word(mptcp), word] + [None if found[count][part] is None else "%.1f" % found[count][part]
+                                                       for count in counts]
+                         for name, found in systems.items() if name != Direct.name]
+        self.bench.table("KB of an idle connection, by the number of connections", ["", "clients speak", "in"] + [
+            "{:,}".format(count) for count in counts], rows, key="memory")
+        for mptcp in (False, True):
+            self.bench.plot("lines", "Memory of an idle connection in user space, clients speak %s" % _word(mptcp), {
+                name: self._band({count: [value / count for value in values] for count, values in measured.user.items()})
+                for name, measured in self._proxies(mptcp)}, key="memory_" + _word(mptcp).lower(), ylabel="KB each", ylog=True,
+                xlabel="connections that are open", xlog=True, xticks=counts)
+        names = [name for name, _ in self._proxies(False)]
+        self.bench.plot("bars", "Memory of an idle connection, user space and kernel, with %s of them" % "{:,}".format(self.largest), {
+            name: [self.figures[mptcp][name].memory_kb if name in self.figures[mptcp] else None for mptcp in (False, True)]
+            for name in names}, key="memory_all", categories=["clients speak TCP", "clients speak MPTCP"], ylabel="KB each", ylog=True)
+
+    def _proxies(self, mptcp):
+        return [(name, measured) for name, measured in self.systems(mptcp).items() if name != Direct.name]
+
+    def growth_of_work(self, mptcp):
+        """How rates and CPU time change with the number of connections: a table and two plots."""
         word, systems = _word(mptcp), self.systems(mptcp)
         rows = []
         for name, measured in systems.items():
             for count in measured.counts():
-                is_direct = name == Direct.name
-                user, kernel = self.memory[mptcp][name][count]
-                shares = measured.of_direct(systems[Direct.name], count)
+                is_direct, shares = name == Direct.name, measured.of_direct(systems[Direct.name], count)
                 rows.append([
-                    name, count, None if is_direct else "%.1f" % user, None if is_direct or kernel is None else "%.1f" % kernel,
-                    "%.0f" % measured.rate(count), "%.2f" % shares[0], "%.1f" % measured.p99_ms(count),
+                    name, count, "%.0f" % measured.rate(count), "%.2f" % shares[0], "%.1f" % measured.p99_ms(count),
                     None if is_direct else "%.0f" % median(measured.connection_us(count)),
                     "%.0f" % median(measured.connection_us(count, "system_cpu")),
                     "%.1f" % measured.gbit(count), "%.2f" % shares[1],
                     None if is_direct else "%.2f" % median(measured.cpu_per_gb(count)),
                     "%.2f" % median(measured.cpu_per_gb(count, "system_cpu"))])
-        self.bench.table("By the number of connections that are open, clients speak %s; \"all CPU\" is that of the whole machine, client and server "
-                         "among it" % word,
-                         ["", "open", "KB user", "KB kernel", "new/s", "of direct", "p99 ms", "CPU µs each", "all CPU µs each",
+        self.bench.table("By the number of connections that are open, clients speak %s; \"all CPU\" is that of the whole machine, client and "
+                         "server among it" % word,
+                         ["", "open", "new/s", "of direct", "p99 ms", "CPU µs each", "all CPU µs each",
                           "Gbit/s", "of direct", "CPU s/GB", "all CPU s/GB"], rows, key="growth_" + word.lower())
-        proxies = {name: measured for name, measured in systems.items() if name != Direct.name}
-        options = {"xlabel": "connections that are open", "xlog": True}
-        self.bench.plot("lines", "Memory of an idle connection in user space, clients speak %s" % word, {
-            name: self._band({count: [value / count for value in measured.user[count]] for count in measured.counts()})
-            for name, measured in proxies.items()}, key="memory_" + word.lower(), ylabel="KB each", ylog=True, **options)
+        options = {"xlabel": "connections that are open", "xlog": True, "xticks": self.plan.counts, "ylim": [0, None]}
         self.bench.plot("lines", "New connections while others are open, clients speak %s" % word, {
             name: self._band({count: measured.connection_us(count) for count in measured.counts()})
-            for name, measured in proxies.items()}, key="new_" + word.lower(), ylabel="the proxy's CPU µs for each", ylim=[0, None], **options)
+            for name, measured in self._proxies(mptcp)}, key="new_" + word.lower(), ylabel="the proxy's CPU µs for each", **options)
         self.bench.plot("lines", "Goodput of connections that are all active, clients speak %s" % word, {
             name: self._band({count: measured.gbits_per_core(count) for count in measured.counts()})
-            for name, measured in proxies.items()}, key="goodput_" + word.lower(), ylabel="Gbit/s for each core of the proxy",
-            ylim=[0, None], **options)
+            for name, measured in self._proxies(mptcp)}, key="goodput_" + word.lower(), ylabel="Gbit/s for each core of the proxy", **options)
 
     @staticmethod
     def _band(by_count):

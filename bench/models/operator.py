@@ -12,12 +12,12 @@ LEVEL = 0.15  # what differs by less is called level: so much do two runs differ
 class Figures(NamedTuple):
     """What an operator asks of a system first; None where it was not measured."""
 
-    rate_per_core: Optional[float] = None     # new connections for each CPU second of the proxy's
-    gbit_per_core: Optional[float] = None     # Gbit for each CPU second of the proxy's
-    user_kb: Optional[float] = None           # of an idle connection, in user space
-    kernel_kb: Optional[float] = None         # the same in the kernel
-    p99_ms: Optional[float] = None            # of new connections
-    rate_of_direct: Optional[float] = None    # new connections a second
+    rate_per_core: Optional[float] = None   # new connections for each CPU second of the proxy's
+    gbit_per_core: Optional[float] = None   # Gbit for each CPU second of the proxy's
+    user_kb: Optional[float] = None         # of an idle connection, in user space
+    kernel_kb: Optional[float] = None       # the same in the kernel
+    p99_ms: Optional[float] = None          # of new connections
+    rate_of_direct: Optional[float] = None  # new connections a second
     gbit_of_direct: Optional[float] = None
 
     @property
@@ -53,8 +53,12 @@ def ends_kb(direct_tcp, direct_mptcp, mptcp):
 
 
 def memory_each(user, kernel, ends, count):
-    """(user space, kernel) of one of `count` connections, from what all have added; `ends` is what client and server have of it."""
-    return user / count, (kernel - ends) / count
+    """(user space, kernel) of one of `count` connections, from what all have added; `ends` is what client and server have of it.
+
+    What the kernel has added is that of the whole machine: if it is less than what client and server have, then others have given
+    memory back meanwhile, and it is not known (None).
+    """
+    return user / count, (kernel - ends) / count if kernel > ends else None
 
 
 def connections_in(kb_each, gib=1):

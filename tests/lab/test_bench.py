@@ -196,7 +196,7 @@ def test_an_experiment():
         with open(os.path.join(directory, "connections", "table.md"), encoding="utf-8") as file:
             check("| convertd " in file.read(), "no row for convertd in table.md")
     tables = [found for found in results["findings"] if "rows" in found]
-    equal(len(tables), 2, "tables")
+    equal(len(tables), 4, "tables: TCP and MPTCP, 1 and 64 at a time")
     for table in tables:
         rows = {row[0]: dict(zip(table["columns"], row)) for row in table["rows"]}
         for name in ("direct", "convertd"):
