@@ -296,14 +296,15 @@ class Findings:
                     None if found.memory_kb is None else "%.1f + %.1f" % (found.user_kb, found.kernel_kb),
                     "%.1f" % found.p99_ms, "%.2f" % found.rate_of_direct, "%.2f" % found.gbit_of_direct])
         self.bench.table(
-            "What a core carries and a connection occupies, with {:,} connections open (memory: {:,}). ↑: more is better, ↓: less is better. In "
-            "parentheses: how many times convertd's".format(self.plan.typical, self.largest),
+            "What a core carries and a connection occupies, with {:,} connections open (memory: {:,}). ↑: more is better, ↓: less is "
+            "better. In parentheses: how many times convertd's".format(self.plan.typical, self.largest),
             ["", "clients speak", "new connections/s per core ↑", "Gbit/s per core ↑", "KB per idle connection ↓", "user space + kernel",
              "p99 ms ↓", "connections/s of direct ↑", "goodput of direct ↑"], rows, key="summary")
-        self.bench.remark("Connections/s and goodput of direct are of one worker, with client and server beside it; without a proxy there were %s." %
-                          " and ".join("{:,.0f} connections/s and {:.1f} Gbit/s by {}".format(
-                              self.systems(mptcp)[Direct.name].rate(self.plan.typical), self.systems(mptcp)[Direct.name].gbit(self.plan.typical),
-                              _word(mptcp)) for mptcp in (False, True)))
+        direct = [(_word(mptcp), self.systems(mptcp)[Direct.name]) for mptcp in (False, True)]
+        self.bench.remark(
+            "Connections/s and goodput of direct are of one worker, with client and server beside it; without a proxy there were %s." %
+            " and ".join("{:,.0f} connections/s and {:.1f} Gbit/s by {}".format(
+                measured.rate(self.plan.typical), measured.gbit(self.plan.typical), word) for word, measured in direct))
 
     def standing(self, mptcp):
         """Beside the best of the others; values for the page."""
@@ -336,16 +337,20 @@ class Findings:
             whole = [(median(measured.connection_us(count, "system_cpu")), median(measured.cpu_per_gb(count, "system_cpu")))
                      for measured in systems.values()]
             direct = whole[list(systems).index(Direct.name)]
+            turned = model.turned_round(
+                {name: median(measured.connection_us(count)) for name, measured in self._proxies(mptcp)},
+                {name: connection for name, (connection, _) in zip(systems, whole)})
+            self.bench.value("order_" + _word(mptcp).lower(), model.order_in_words(turned))
             for (name, measured), (connection, gigabyte) in zip(systems.items(), whole):
                 own = (None, None) if name == Direct.name else (
                     "%.0f" % median(measured.connection_us(count)), "%.2f" % median(measured.cpu_per_gb(count)))
                 rows.append([name, _word(mptcp), own[0], "%.0f" % connection, "%.0f" % (connection - direct[0]),
                              own[1], "%.2f" % gigabyte, "%.2f" % (gigabyte - direct[1])])
         self.bench.table(
-            "CPU time that the proxy is charged with, that of the whole machine (client, server and what is charged to nobody), and how much more "
-            "that is than without a proxy, with %d connections open" % count,
-            ["", "clients speak", "µs a new connection: proxy", "machine", "more than direct", "s/GB: proxy", "machine", "more than direct"],
-            rows, key="machine")
+            "CPU time that the proxy is charged with, that of the whole machine (client, server and what is charged to nobody), and how "
+            "much more that is than without a proxy, with {:,} connections open".format(count),
+            ["", "clients speak", "µs a new connection: proxy", "machine", "more than direct", "s/GB: proxy", "machine",
+             "more than direct"], rows, key="machine")
 
     # --- growth -----------------------------------------------------------------------------------
 
@@ -421,6 +426,11 @@ class Findings:
                                  "%.2f" % shares[1], "%.2f" % median(gigabyte), "%.2f" % median(measured.cpu_per_gb(count, "system_cpu"))])
                     new.setdefault(name, []).append((median(own), min(own), max(own)))
                     goodput.setdefault(name, []).append((median(gigabyte), min(gigabyte), max(gigabyte)))
+        for mptcp in (False, True):
+            by_workers = {workers: median(self.systems(mptcp, workers)[Convertd.name].connection_us(self.plan.typical))
+                          for workers in self.plan.workers if Convertd.name in self.systems(mptcp, workers)}
+            times = model.growth(by_workers)
+            self.bench.value("workers_new_" + _word(mptcp).lower(), "%.2f" % times if times else "an unknown number of")
         self.bench.table("By the number of workers, with %d connections open" % self.plan.typical,
                          ["", "clients speak", "workers", "new/s", "of direct", "CPU µs each", "all CPU µs each", "Gbit/s", "of direct",
                           "CPU s/GB", "all CPU s/GB"], rows, key="workers")

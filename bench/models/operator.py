@@ -110,4 +110,19 @@ def in_words(figures, own):
     words = {"ahead": [], "level": [], "behind": []}
     for _, title, _, name, _, times in standing(figures, own):
         words[verdict(times)].append("%s (%.2f times as good as %s, the best of the others)" % (title, times, name))
-    return "; ".join("%s in %s" % (word, ", ".join(titles)) for word, titles in words.items() if titles)
+    return "; ".join("%s in %s" % (word, ", ".join(titles)) for word, titles in words.items() if titles) or "not compared with any other"
+
+
+def turned_round(one, other):
+    """Pairs of names that two measures put in opposite orders, where both tell them apart: [(less by `one`, less by `other`)]."""
+    def is_less(measure, left, right):
+        return measure[left] * (1 + LEVEL) < measure[right]
+
+    return [(left, right) for left in one for right in one if is_less(one, left, right) and is_less(other, right, left)]
+
+
+def order_in_words(turned):
+    """What turned_round() says, as a clause."""
+    if not turned:
+        return "it puts the systems in the same order"
+    return "it turns round the order of " + ", ".join("%s and %s" % pair for pair in turned)

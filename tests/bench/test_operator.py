@@ -83,6 +83,16 @@ def test_standing_beside_the_best():
     check(text.startswith("ahead in goodput for each core (2.00 times as good as dante"), text)
     check("; level in p99 of new connections (1.10 times" in text, text)
     check("; behind in new connections a second for each core (0.67 times" in text, text)
+    equal(model.in_words({OURS: figures()[OURS]}, OURS), "not compared with any other", "without others")
+
+
+def test_orders_that_differ():
+    own = {"a": 10, "b": 20, "c": 21, "d": 40}
+    equal(model.turned_round(own, {"a": 30, "b": 60, "c": 50, "d": 90}), [], "b and c are level by one measure")
+    found = model.turned_round(own, {"a": 30, "b": 60, "c": 50, "d": 20})
+    equal(found, [("a", "d"), ("b", "d"), ("c", "d")], "d is the last by one measure and the first by the other")
+    equal(model.order_in_words(found[:2]), "it turns round the order of a and d, b and d", "in words")
+    equal(model.order_in_words([]), "it puts the systems in the same order", "in words")
 
 
 if __name__ == "__main__":
