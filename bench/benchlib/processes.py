@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """processes.py - what a process and its descendants have used: CPU time and memory, as /proc knows it"""
 import contextlib
+import glob
 import os
 import resource
 import time
@@ -8,6 +9,9 @@ from typing import NamedTuple
 
 LOOK = 0.05   # seconds: how long to look whether the machine is idle
 IDLE = 0.85   # of its CPUs
+
+SETTLE = 2        # seconds that the kernel may take to free what has ended, at most
+SETTLED_KB = 100  # its memory has settled when it changes by no more than that while we look
 
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -123,6 +127,20 @@ def kernel_memory_kb():
     with open("/proc/meminfo", encoding="ascii") as file:
         found = {name: int(value.split()[0]) for name, value in (line.split(":") for line in file)}
     return found["Slab"] + found["KernelStack"] + found["PageTables"]
+
+
+def settle_kernel_memory():
+    """Has the kernel give back what it keeps for later, and waits until it frees no more of what has ended just now, two seconds at most."""
+    for path in glob.glob("/sys/kernel/slab/*/shrink"):
+        with contextlib.suppress(OSError), open(path, "w", encoding="ascii") as file:
+            file.write("1")
+    until, before = time.monotonic() + SETTLE, kernel_memory_kb()
+    while time.monotonic() < until:
+        time.sleep(LOOK)
+        now = kernel_memory_kb()
+        if abs(now - before) <= SETTLED_KB:
+            return
+        before = now
 
 
 def room_for_descriptors(wanted):

@@ -49,14 +49,29 @@ def _word(mptcp):
 
 
 class Measured:
-    """What was measured of one system, by the number of connections: samples of each round."""
+    """What was measured of one system, by the number of connections: memory as lists, Results by the round."""
 
     def __init__(self):
-        self.user, self.kernel, self.new, self.busy = {}, {}, {}, {}
+        self.user, self.kernel, self._new, self._busy = {}, {}, {}, {}
+
+    def add(self, count, number, new, busy):
+        """Keeps the Results of a round."""
+        self._new.setdefault(count, {})[number] = new
+        self._busy.setdefault(count, {})[number] = busy
+
+    @property
+    def new(self):
+        """{connections: Results of new connections}"""
+        return {count: list(rounds.values()) for count, rounds in self._new.items()}
+
+    @property
+    def busy(self):
+        """{connections: Results of these connections when active}"""
+        return {count: list(rounds.values()) for count, rounds in self._busy.items()}
 
     def counts(self):
         """The numbers of connections for which there are samples."""
-        return sorted(self.new)
+        return sorted(self._new)
 
     def rate(self, count):
         """New connections a second."""
@@ -68,8 +83,13 @@ class Measured:
 
     def of_direct(self, direct, count):
         """(new connections a second, goodput), as the median of the shares within each round."""
-        return (median([own.rate / other.rate for own, other in zip(self.new[count], direct.new[count])]),
-                median([own.gbit / other.gbit for own, other in zip(self.busy[count], direct.busy[count])]))
+        # pylint: disable=protected-access
+        def share(own, other, figure):
+            ratios = [figure(own[number]) / figure(other[number]) for number in own if number in other and figure(other[number])]
+            return median(ratios) if ratios else 0
+
+        return (share(self._new[count], direct._new[count], lambda result: result.rate),
+                share(self._busy[count], direct._busy[count], lambda result: result.gbit))
 
     def p99_ms(self, count):
         """Of new connections, from connect() to the last byte."""
@@ -148,6 +168,7 @@ class Plan:
 
 def _measure_memory(lab, proxy, plan, measured):
     """More and more connections, all of which stay: what they have added in user space and in the kernel."""
+    processes.settle_kernel_memory()
     user, kernel, held = proxy.memory_kb(), processes.kernel_memory_kb(), []
     try:
         for before, count in zip([0] + plan.memory_counts, plan.memory_counts):
@@ -159,7 +180,7 @@ def _measure_memory(lab, proxy, plan, measured):
             connections.close()
 
 
-def _measure_work(lab, proxy, plan, measured, count):
+def _measure_work(lab, proxy, plan, measured, number, count):
     """New connections while so many are idle, then goodput of these."""
     with lab.hold(proxy, count, "--request", REQUEST, "--response", OBJECT, *plan.options()) as held:
         new = lab.load(proxy, "--concurrency", NEW, "--request", REQUEST, "--response", RESPONSE, *plan.options())
@@ -169,13 +190,11 @@ def _measure_work(lab, proxy, plan, measured, count):
         result["proxy_cpu"] = max(result["proxy_cpu"], 1 / processes.TICK)
         if result["failed"]:
             plan.bench.remark("%s, %s, %d connections: %s" % (proxy.name, _word(proxy.mptcp), count, result["errors"]))
-    # both or neither, so that rounds stay aligned
-    measured.new.setdefault(count, []).append(new)
-    measured.busy.setdefault(count, []).append(busy)
+    measured.add(count, number, new, busy)
 
 
 def _take(plan, step, measured):
-    _, mptcp, kind, workers = step
+    number, mptcp, kind, workers = step
     with Field() as lab:
         lab.congestion(CONGESTION)
         proxy = kind(lab, mptcp, workers) if workers else kind(lab, mptcp)
@@ -183,30 +202,32 @@ def _take(plan, step, measured):
         if proxy.version():
             plan.bench.version(proxy.name, proxy.version())
         if workers:
-            _measure_work(lab, proxy, plan, measured, plan.typical)
+            _measure_work(lab, proxy, plan, measured, number, plan.typical)
         else:
             _measure_memory(lab, proxy, plan, measured)
             for count in plan.counts:
-                _measure_work(lab, proxy, plan, measured, count)
+                _measure_work(lab, proxy, plan, measured, number, count)
         proxy.stop()
 
 
 def _measure(plan):
-    """{(MPTCP, workers or None, name): Measured}; a system that fails is left out from then on, with a remark."""
-    found, failed = {}, set()
+    """{(MPTCP, workers or None, name): Measured}. Who fails in a round misses the rest of that round, which is remarked upon; who has failed
+    in all of them is left out.
+    """
+    found = {}
     for step in plan.bench.over(list(plan.steps()), plan.label, plan.weight):
-        key = step[1], step[3], step[2].name
-        if key in failed:
-            continue
         try:
-            _take(plan, step, found.setdefault(key, Measured()))
+            _take(plan, step, found.setdefault((step[1], step[3], step[2].name), Measured()))
         except LabError as error:
-            if step[2] is Direct or step[2] is Convertd:
-                raise
-            failed.add(key)
-            found.pop(key)
-            plan.bench.remark("%s (%s) is left out, since it has failed: %s" % (step[2].name, _word(step[1]), error))
-    return found
+            plan.bench.remark("%s has failed: %s" % (plan.label(step), error))
+    complete = {}
+    for (mptcp, workers, name), measured in found.items():
+        wanted = [plan.typical] if workers else plan.counts
+        if set(wanted) <= set(measured.counts()) and (workers or set(plan.memory_counts) <= set(measured.user)):
+            complete[mptcp, workers, name] = measured
+        elif name in (Direct.name, Convertd.name):
+            raise LabError("%s (%s) has failed in all rounds" % (name, _word(mptcp)))
+    return complete
 
 
 # --- what becomes of it ---------------------------------------------------------------------------
@@ -424,8 +445,8 @@ class Findings:
                     rows.append([name, _word(mptcp), workers, "%.0f" % measured.rate(count), "%.2f" % shares[0], "%.0f" % median(own),
                                  "%.0f" % median(measured.connection_us(count, "system_cpu")), "%.1f" % measured.gbit(count),
                                  "%.2f" % shares[1], "%.2f" % median(gigabyte), "%.2f" % median(measured.cpu_per_gb(count, "system_cpu"))])
-                    new.setdefault(name, []).append((median(own), min(own), max(own)))
-                    goodput.setdefault(name, []).append((median(gigabyte), min(gigabyte), max(gigabyte)))
+                    new.setdefault(name, {})[categories[-1]] = median(own), min(own), max(own)
+                    goodput.setdefault(name, {})[categories[-1]] = median(gigabyte), min(gigabyte), max(gigabyte)
         for mptcp in (False, True):
             by_workers = {workers: median(self.systems(mptcp, workers)[Convertd.name].connection_us(self.plan.typical))
                           for workers in self.plan.workers if Convertd.name in self.systems(mptcp, workers)}
@@ -434,10 +455,10 @@ class Findings:
         self.bench.table("By the number of workers, with %d connections open" % self.plan.typical,
                          ["", "clients speak", "workers", "new/s", "of direct", "CPU µs each", "all CPU µs each", "Gbit/s", "of direct",
                           "CPU s/GB", "all CPU s/GB"], rows, key="workers")
-        self.bench.plot("bars", "New connections, by the protocol of clients and the number of workers", new, key="workers_new",
-                        categories=categories, ylabel="the proxy's CPU µs for each")
-        self.bench.plot("bars", "Goodput, by the protocol of clients and the number of workers", goodput, key="workers_goodput",
-                        categories=categories, ylabel="the proxy's CPU s for each GB")
+        for key, title, found, unit in (("workers_new", "New connections", new, "µs for each"), ("workers_goodput", "Goodput", goodput, "s for each GB")):
+            self.bench.plot("bars", title + ", by the protocol of clients and the number of workers", {
+                name: [values.get(category) for category in categories] for name, values in found.items()}, key=key,
+                categories=categories, ylabel="the proxy's CPU " + unit)
 
 
 def run(bench):
