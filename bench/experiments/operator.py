@@ -393,7 +393,8 @@ class Findings:
         names = [name for name, _ in self._proxies(False)]
         self.bench.plot("bars", "Memory of an idle connection, user space and kernel, with %s of them" % "{:,}".format(self.largest), {
             name: [self.figures[mptcp][name].memory_kb if name in self.figures[mptcp] else None for mptcp in (False, True)]
-            for name in names}, key="memory_all", categories=["clients speak TCP", "clients speak MPTCP"], ylabel="KB each", ylog=True)
+            for name in names}, key="memory_all", categories=["clients speak TCP", "clients speak MPTCP"], ylabel="KB each", ylog=True,
+                        ylim=[1, None])
 
     def _proxies(self, mptcp):
         return [(name, measured) for name, measured in self.systems(mptcp).items() if name != Direct.name]
@@ -455,10 +456,11 @@ class Findings:
         self.bench.table("By the number of workers, with %d connections open" % self.plan.typical,
                          ["", "clients speak", "workers", "new/s", "of direct", "CPU µs each", "all CPU µs each", "Gbit/s", "of direct",
                           "CPU s/GB", "all CPU s/GB"], rows, key="workers")
-        for key, title, found, unit in (("workers_new", "New connections", new, "µs for each"), ("workers_goodput", "Goodput", goodput, "s for each GB")):
-            self.bench.plot("bars", title + ", by the protocol of clients and the number of workers", {
+        for key, title, found, unit in (("workers_new", "New connections", new, "µs for each"),
+                                        ("workers_goodput", "Goodput", goodput, "s for each GB")):
+            self.bench.plot("bars", title + ", with more and more workers", {
                 name: [values.get(category) for category in categories] for name, values in found.items()}, key=key,
-                categories=categories, ylabel="the proxy's CPU " + unit)
+                categories=categories, xlabel="protocol of clients, number of workers", ylabel="the proxy's CPU " + unit)
 
 
 def run(bench):
