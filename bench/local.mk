@@ -43,7 +43,7 @@ EXTRA_DIST += \
 	bench/benchlib/stats.py
 EXTRA_DIST += \
 	bench/experiments/__init__.py \
-	bench/experiments/aggregation.py \
+	bench/experiments/benefit.py \
 	bench/experiments/blocks.py \
 	bench/experiments/calls.py \
 	bench/experiments/connections.py \
@@ -64,15 +64,18 @@ EXTRA_DIST += \
 	bench/experiments/ways.py \
 	bench/experiments/zero_rtt.py
 EXTRA_DIST += \
-	bench/models/__init__.py
+	bench/models/__init__.py \
+	bench/models/benefit.py
 EXTRA_DIST += \
-	bench/founding/head.md
+	bench/founding/head.md \
+	bench/founding/benefit.md
 EXTRA_DIST += \
 	bench/tools/blocks.py \
 	bench/tools/connects.py
 
 # Tests of what computes: no links, and no time passes in them.
 BENCH_TESTS = \
+	tests/bench/test_benefit.py \
 	tests/bench/test_founding_page.py \
 	tests/bench/test_frame.py
 dist_check_SCRIPTS += $(BENCH_TESTS)

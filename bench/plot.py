@@ -153,17 +153,23 @@ def _published_lines(axes, plot, published):
                   linewidth=PUBLISHED_WIDTH, zorder=4, **(_hollow(style) if len(points) <= MARKERS_MAX else {}))
 
 
+def _luminance(color):
+    """How light a colour looks, from 0 to 1."""
+    red, green, blue = color[:3]
+    return 0.299 * red + 0.587 * green + 0.114 * blue
+
+
 def _panel(axes, plot, name, matrix, limits):
-    image = axes.imshow([[math.nan if value is None else value for value in row] for row in matrix], cmap="cividis", aspect="auto",
-                        vmin=limits[0], vmax=limits[1])
+    image = axes.imshow([[math.nan if value is None else value for value in row] for row in matrix], cmap=plot.get("cmap", "cividis"),
+                        aspect="auto", vmin=limits[0], vmax=limits[1])
     like = [values for key, values in (plot.get("published") or {}).items() if key.startswith(name)]
     for y, row in enumerate(matrix):
         for x, value in enumerate(row):
             theirs = like[0][y][x] if like else None
             text = ("-" if value is None else plot.get("format", "%.2f") % value) + (
                 "" if theirs is None else "\n(%s)" % (plot.get("format", "%.2f") % theirs))
-            dark = value is None or (value - limits[0]) / ((limits[1] - limits[0]) or 1) < 0.55
-            axes.text(x, y, text, ha="center", va="center", fontsize="small", color="black" if value is None or not dark else "white")
+            dark = value is not None and _luminance(image.cmap(image.norm(value))) < 0.5
+            axes.text(x, y, text, ha="center", va="center", fontsize="small", color="white" if dark else "black")
     axes.set_title(name, fontsize="small", fontweight="bold" if palette.is_ours(name) else "normal")
     axes.set_xticks(range(len(matrix[0])))
     axes.set_xticklabels(plot.get("xticks") or range(len(matrix[0])))
@@ -174,7 +180,7 @@ def _panel(axes, plot, name, matrix, limits):
 
 
 def _heatmap(figure, plot):
-    """Panels side by side, with one scale for all of them: options zlim (its ends), zlabel, format of the values in the cells."""
+    """Panels side by side, with one scale for all of them: options zlim (its ends), zlabel, format of the values in the cells, cmap."""
     panels = figure.subplots(1, len(plot["series"]), squeeze=False, sharey=True)[0]
     values = [value for matrix in plot["series"].values() for row in matrix for value in row if value is not None]
     limits = plot.get("zlim") or (min(values), max(values))
