@@ -40,7 +40,8 @@ EXTRA_DIST += \
 	bench/benchlib/processes.py \
 	bench/benchlib/proxies.py \
 	bench/benchlib/report.py \
-	bench/benchlib/stats.py
+	bench/benchlib/stats.py \
+	bench/benchlib/twopaths.py
 EXTRA_DIST += \
 	bench/experiments/__init__.py \
 	bench/experiments/benefit.py \

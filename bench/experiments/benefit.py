@@ -10,41 +10,32 @@ to an MPTCP server in the converter's place over the same links, and shows what 
 The benefits are computed in each round from the transfers of that round. The time of a transfer is that from connect() to the last
 byte, and its goodput is its size by the time from the established connection to the last byte.
 """
-import contextlib
 import dataclasses
-import json
-import os
 import statistics
 
-from benchlib.field import LOAD
-from benchlib.proxies import SERVER_PORT, convertd_options
-from convertlab import Lab, LabError, Link, Veth
+from benchlib.twopaths import BETTER, OURS, OURS_WORSE_FIRST, PLAIN, WORSE, Paths, allowed_congestion_controls, link
+from convertlab import Lab, Link
 from models import benefit
 
 DURATION = "13 minutes"
 
 MBIT, ROUND_TRIP_MS = 48, 10  # of the better path
 QUEUE_MS = 100                # of both: so long does a packet wait at most
-QUEUE_MIN = 20                # packets; less holds no burst of a kernel that sends 64 KB at once
-PACKET = 1500
 CORE_MS = 0.1
-CONGESTION = ("cubic", "reno", "bbr")  # that a host of the lab is allowed decides; the first of them is the one of the grid
+CONGESTION = ("cubic", "reno", "bbr")  # the first one that a host of the lab is allowed is that of the grids
 
 KIB = 1024
 SIZES = 16 * KIB, 64 * KIB, 256 * KIB, KIB * KIB, 4 * KIB * KIB
 SIZES_QUICK = 64 * KIB, KIB * KIB
 # {the other ratio: ratios}
 CAPACITIES = {1: (1, 2, 4, 8, 16), 4: (1, 4, 16)}
-CAPACITIES_QUICK = {1: (1, 4, 16)}
+CAPACITIES_QUICK = {1: (1, 4, 16), 4: (1,)}
 DELAYS = {1: (1, 2, 4, 8), 4: (1, 4, 8)}
-DELAYS_QUICK = {1: (1, 4)}
+DELAYS_QUICK = {1: (1, 4), 4: (1,)}
 CAPACITIES_UPLOAD, CAPACITIES_CONGESTION = (1, 8), (1, 4)
 CAPACITIES_FEW_QUICK = (1,)
 ROUNDS, ROUNDS_QUICK = 5, 2
 
-BETTER, WORSE = "direct TCP, better path", "direct TCP, worse path"
-OURS, OURS_WORSE_FIRST = "libconvert", "libconvert, worse path first"
-PLAIN = "plain MPTCP"
 BOTH = OURS, OURS_WORSE_FIRST, PLAIN
 WAYS = BETTER, WORSE, *BOTH
 WAYS_FEW = BETTER, WORSE, OURS, PLAIN
@@ -68,24 +59,7 @@ class Point:
 
     def links(self):
         """The better path and the worse one."""
-        for mbit, round_trip in ((MBIT, ROUND_TRIP_MS), (MBIT / self.capacity, ROUND_TRIP_MS * self.delay)):
-            packets = round(mbit * 1e3 * QUEUE_MS / 8 / PACKET)
-            yield Link(delay_ms=round_trip / 2, rate_mbit=mbit, queue=max(QUEUE_MIN, packets))
-
-
-@dataclasses.dataclass(frozen=True)
-class Transfer:
-    """One file: seconds from connect() until the connection is there and until the last byte, and the worse path's share of the bytes."""
-
-    size: int
-    connected: float
-    whole: float
-    share: float
-
-    @property
-    def mbit(self):
-        """Its goodput."""
-        return self.size * 8e-6 / (self.whole - self.connected)
+        return link(MBIT, ROUND_TRIP_MS, QUEUE_MS), link(MBIT / self.capacity, ROUND_TRIP_MS * self.delay, QUEUE_MS)
 
 
 def size_text(size):
@@ -94,17 +68,6 @@ def size_text(size):
 
 
 # --- what is measured -------------------------------------------------------------------------------------
-
-
-def _congestion_controls():
-    """Those of CONGESTION that hosts of the lab may use: the machine's net.ipv4.tcp_allowed_congestion_control decides."""
-    found = []
-    with Lab(wifi=Veth(), lte=None, core=None) as lab:
-        for name in CONGESTION:
-            with contextlib.suppress(OSError):
-                lab.client.sysctl("net.ipv4.tcp_congestion_control", name)
-                found.append(name)
-    return found
 
 
 class Plan:
@@ -155,68 +118,6 @@ class Plan:
         return 0.7 + alone * (len(ways) - 1 + point.capacity) + setups
 
 
-class Paths:
-    """A lab with the two paths of a point, and the transfers over them."""
-
-    def __init__(self, lab, point):
-        self._lab = lab
-        self._point = point
-        self._load = lab.build.program(LOAD)
-        self._converted = 0
-        lab.convertd(convertd_options(lab.build))
-        lab.start_listening(lab.server, [self._load, "serve", SERVER_PORT], SERVER_PORT)
-        lab.start_listening(lab.converter, [self._load, "serve", "--mptcp", SERVER_PORT], SERVER_PORT)
-        for host in lab.hosts.values():
-            host.sysctl("net.ipv4.tcp_no_metrics_save", 1)
-        # what one application has learned of the converter the next one knows, as in any session of a user
-        runtime = os.path.join(lab.directory, "runtime")
-        os.makedirs(runtime, mode=0o700)
-        self._env = lab.converted(XDG_RUNTIME_DIR=runtime, CONVERT_ADDR=lab.converter.addr4)
-        for way in (BETTER, WORSE, OURS):
-            self.transfer(way, KIB)  # so that neighbours are resolved, and the converter is known
-
-    @contextlib.contextmanager
-    def _default_route(self, way):
-        """Has the default route lead over the worse path meanwhile, for the way that begins there."""
-        route = "default via %s dev lte metric 1" % self._lab.converter.lte4
-        if way == OURS_WORSE_FIRST:
-            self._lab.client.ip("route add " + route)
-        yield
-        if way == OURS_WORSE_FIRST:
-            self._lab.client.ip("route del " + route)
-
-    def _command(self, way, size):
-        host = self._lab.converter if way == PLAIN else self._lab.server
-        more = {BETTER: ["--from", self._lab.client.wifi4], WORSE: ["--from", self._lab.client.lte4], PLAIN: ["--mptcp"]}
-        size_option = "--request" if self._point.direction == "upload" else "--response"
-        return [self._load, "run", "--to", "%s:%d" % (host.addr4, SERVER_PORT), size_option, size, "--connections", 1,
-                *more.get(way, ())]
-
-    def _carried(self):
-        """The bytes that have come through each path in the direction of the file."""
-        direction = "a-to-b" if self._point.direction == "upload" else "b-to-a"
-        return [link.stats()[direction]["out_bytes"] for link in (self._lab.wifi, self._lab.lte)]
-
-    def transfer(self, way, size):
-        """Transfers one file; returns a Transfer."""
-        env = self._env if way in (OURS, OURS_WORSE_FIRST) else None
-        with self._default_route(way):
-            before = self._carried()
-            said = self._lab.client.run(self._command(way, size), env=env).stdout
-            first, second = (after - earlier for earlier, after in zip(before, self._carried()))
-        found = json.loads(said)
-        if found["latency"]["count"] != 1:
-            raise LabError("%s: %s: a file of %d bytes has not arrived: %s" % (self._point, way, size, said))
-        self._converted += env is not None
-        return Transfer(size, found["connected"]["p50"] * 1e-6, found["latency"]["p50"] * 1e-6, second / (first + second))
-
-    def check(self):
-        """What ought to have gone through the converter has, by Multipath TCP."""
-        count = self._lab.shim_log().count("converted over MPTCP")
-        if count != self._converted:
-            raise LabError("%s: %d of %d connections were converted\n%s" % (self._point, count, self._converted, self._lab.shim_log()))
-
-
 def _measure(bench, plan):
     """{(point, size): {way: a Transfer of each round}}"""
     found = {(point, size): {way: [] for way in ways} for point, (sizes, ways) in plan.points.items() for size in sizes}
@@ -226,7 +127,7 @@ def _measure(bench, plan):
         wifi, lte = point.links()
         sizes, ways = plan.points[point]
         with Lab(wifi=wifi, lte=lte, core=Link(delay_ms=CORE_MS), congestion=point.congestion) as lab:
-            paths = Paths(lab, point)
+            paths = Paths(lab, point.direction)
             for size in sizes:
                 for way in ways:
                     found[point, size][way].append(paths.transfer(way, size))
@@ -390,8 +291,9 @@ def _short_lose(bench, plan, findings):
         verdict = benefit.verdict(bool(recovered), not lost)
         worst = min((statistics.median(findings.delay(point, size, way)), size) for point in points for size in plan.sizes[:-1])
         largest = size_text(plan.largest)
-        text = "%d of %d transfers of less than %s have a delay benefit below %g, the lowest being %.2f (%s); %d of them have less than %s has" % (
-            len(lost), len(points) * len(plan.sizes[:-1]), largest, -MARGIN, worst[0], size_text(worst[1]), len(recovered), largest)
+        text = ("%d of %d transfers of less than %s have a delay benefit below %g, the lowest being %.2f (%s); over the same paths that "
+                "of %s is higher beyond the spread in %d cases") % (
+            len(lost), len(points) * len(plan.sizes[:-1]), largest, -MARGIN, worst[0], size_text(worst[1]), largest, len(recovered))
         bench.value(key, verdict)
         bench.value(key + "-figures", text)
         yield ["With different latencies short transfers can be slower than over the better path", way, text, verdict]
@@ -404,7 +306,7 @@ def _mostly(bench, plan, findings):
         long = [benefit.gains(findings.bandwidth(point, plan.largest, way), MARGIN) for point in plan.downloads]
         costly = [benefit.loses(findings.delay(point, size, way), 1 - 1 / (1 + LIMITED)) for point, size in cases]
         verdict = benefit.verdict(2 * sum(long) > len(long) and 2 * sum(costly) < len(costly),
-                                  2 * sum(long) <= len(long) or 2 * sum(costly) >= len(costly))
+                                  2 * sum(long) < len(long) or 2 * sum(costly) > len(costly))
         text = "%d of %d transfers of %s gain bandwidth; %d of all %d take more than %g%% longer than over the better path" % (
             sum(long), len(long), size_text(plan.largest), sum(costly), len(costly), 100 * LIMITED)
         bench.value(key, verdict)
@@ -438,7 +340,7 @@ def _settings(bench, plan):
 def run(bench):
     """The experiment."""
     bench.cpu_matters = True
-    plan = Plan(bench.quick, _congestion_controls())
+    plan = Plan(bench.quick, allowed_congestion_controls(CONGESTION))
     _settings(bench, plan)
     findings = Findings(_measure(bench, plan))
     _capacity(bench, plan, findings)
