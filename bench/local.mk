@@ -48,9 +48,10 @@ EXTRA_DIST += \
 	bench/benchlib/report.py \
 	bench/benchlib/stats.py \
 	bench/benchlib/varying.py
+	bench/benchlib/twopaths.py
 EXTRA_DIST += \
 	bench/experiments/__init__.py \
-	bench/experiments/aggregation.py \
+	bench/experiments/benefit.py \
 	bench/experiments/blocks.py \
 	bench/experiments/calls.py \
 	bench/experiments/connections.py \
@@ -79,13 +80,16 @@ EXTRA_DIST += \
 	bench/founding/head.md \
 	bench/founding/ttfb.md \
 	bench/models/poc5g.py \
-	bench/founding/poc5g.md
+	bench/founding/poc5g.md \
+	bench/models/benefit.py \
+	bench/founding/benefit.md
 EXTRA_DIST += \
 	bench/tools/blocks.py \
 	bench/tools/connects.py
 
 # Tests of what computes: no links, and no time passes in them. Nothing of them is compiled, so that sanitizers find nothing.
 BENCH_TESTS = \
+	tests/bench/test_benefit.py \
 	tests/bench/test_founding_page.py \
 	tests/bench/test_frame.py \
 	tests/bench/test_plot.py \
