@@ -35,6 +35,7 @@ EXTRA_DIST += \
 	bench/results
 EXTRA_DIST += \
 	bench/benchlib/__init__.py \
+	bench/benchlib/examination.py \
 	bench/benchlib/field.py \
 	bench/benchlib/interpreter.py \
 	bench/benchlib/machine.py \
@@ -47,8 +48,8 @@ EXTRA_DIST += \
 	bench/benchlib/proxies.py \
 	bench/benchlib/report.py \
 	bench/benchlib/stats.py \
+	bench/benchlib/twopaths.py \
 	bench/benchlib/varying.py
-	bench/benchlib/twopaths.py
 EXTRA_DIST += \
 	bench/experiments/__init__.py \
 	bench/experiments/benefit.py \
@@ -57,7 +58,7 @@ EXTRA_DIST += \
 	bench/experiments/connections.py \
 	bench/experiments/connections_mptcp.py \
 	bench/experiments/converter.py \
-	bench/experiments/crowd.py \
+	bench/experiments/exam.py \
 	bench/experiments/failover.py \
 	bench/experiments/goodput.py \
 	bench/experiments/goodput_mptcp.py \
@@ -74,28 +75,37 @@ EXTRA_DIST += \
 	bench/experiments/zero_rtt.py
 EXTRA_DIST += \
 	bench/models/__init__.py \
-	bench/models/mobile_rtts.py \
-	bench/models/round_trips.py \
-EXTRA_DIST += \
-	bench/founding/head.md \
-	bench/founding/ttfb.md \
-	bench/models/poc5g.py \
-	bench/founding/poc5g.md \
 	bench/models/benefit.py \
-	bench/founding/benefit.md
+	bench/models/highload.py \
+	bench/models/jtl.py \
+	bench/models/mobile_rtts.py \
+	bench/models/poc5g.py \
+	bench/models/round_trips.py
+EXTRA_DIST += \
+	bench/founding/benefit.md \
+	bench/founding/exam.md \
+	bench/founding/head.md \
+	bench/founding/poc5g.md \
+	bench/founding/ttfb.md
 EXTRA_DIST += \
 	bench/tools/blocks.py \
-	bench/tools/connects.py
+	bench/tools/connects.py \
+	bench/tools/exam/StartJMeter.java \
+	bench/tools/exam/exam.jmx \
+	bench/tools/exam/exam.php \
+	bench/tools/exam/exam.sql
 
 # Tests of what computes: no links, and no time passes in them. Nothing of them is compiled, so that sanitizers find nothing.
 BENCH_TESTS = \
 	tests/bench/test_benefit.py \
 	tests/bench/test_founding_page.py \
 	tests/bench/test_frame.py \
-	tests/bench/test_plot.py \
+	tests/bench/test_highload.py \
+	tests/bench/test_jtl.py \
 	tests/bench/test_mobile_rtts.py \
-	tests/bench/test_round_trips.py \
-	tests/bench/test_poc5g.py
+	tests/bench/test_plot.py \
+	tests/bench/test_poc5g.py \
+	tests/bench/test_round_trips.py
 dist_check_SCRIPTS += $(BENCH_TESTS)
 if !SANITIZED
 if !THREAD_SANITIZED

@@ -168,12 +168,6 @@ def _published_lines(axes, plot, published):
                   linewidth=PUBLISHED_WIDTH, zorder=4, **(_hollow(style) if len(points) <= MARKERS_MAX else {}))
 
 
-def _luminance(color):
-    """How light a colour looks, from 0 to 1."""
-    red, green, blue = color[:3]
-    return 0.299 * red + 0.587 * green + 0.114 * blue
-
-
 def _panel(axes, plot, name, matrix, limits):
     image = axes.imshow([[math.nan if value is None else value for value in row] for row in matrix], aspect="auto",
                         cmap="RdBu" if limits[0] < 0 < limits[1] else "cividis", vmin=limits[0], vmax=limits[1])
@@ -196,7 +190,7 @@ def _panel(axes, plot, name, matrix, limits):
 
 
 def _heatmap(figure, plot):
-    """Panels side by side, with one scale for all of them: options zlim (its ends), zlabel, format of the values in the cells, cmap."""
+    """Panels side by side, with one scale for all of them: options zlim (its ends), zlabel, format of the values in the cells."""
     panels = figure.subplots(1, len(plot["series"]), squeeze=False, sharey=True)[0]
     values = [value for matrix in plot["series"].values() for row in matrix for value in row if value is not None]
     limits = plot.get("zlim") or (min(values), max(values))

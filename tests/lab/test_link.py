@@ -6,11 +6,12 @@ Every other test in the lab relies on these links. Their delays and rates are me
 """
 import math
 import os
+import re
 import socket
 import statistics
 import struct
 
-from convertlab import Lab, LabError, Link, between, check, equal, main, need, wait_until
+from convertlab import Lab, LabError, Link, Veth, between, check, equal, main, need, wait_until
 
 IPPROTO_MPTCP = 262
 MSG_FASTOPEN = 0x20000000
@@ -193,6 +194,37 @@ def mptcp_exchange(lab, address, early=b""):
 def by_family(lab):
     """The converter's addresses on wifi."""
     return lab.converter.wifi4, lab.converter.wifi6
+
+
+def test_switch_has_the_queue():
+    """What doesn't fit into a switch's queue is lost there, and the host that has sent it isn't told."""
+    sent, size = 40, 1000
+    with Lab(wifi=Veth(rate_mbit=0.1, burst="1500", limit="%d" % (10 * size), switched=True), lte=None) as lab:
+        receiver = lab.converter.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sender = lab.client.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with receiver, sender:
+            receiver.bind((lab.converter.wifi4, 6000))
+            receiver.setblocking(False)
+            received = []
+
+            def dropped(host, dev):
+                said = host.run(["tc", "-s", "qdisc", "show", "dev", dev]).stdout
+                found = re.search(r"dropped (\d+)", said)
+                return int(found.group(1)) if found else 0
+
+            def all_accounted_for():
+                try:
+                    while True:
+                        received.append(receiver.recv(2048))
+                except BlockingIOError:
+                    return len(received) + dropped(lab.wifi.host, "to-converter") >= sent
+            for _ in range(sent):
+                sender.sendto(bytes(size - 28), (lab.converter.wifi4, 6000))
+            wait_until(all_accounted_for, 20, lambda: "%d datagrams, %d arrived" % (sent, len(received)))
+            lost = dropped(lab.wifi.host, "to-converter")
+            equal(len(received) + lost, sent, "datagrams that arrived or were lost in the switch")
+            between(len(received), 9, sent - 1, "datagrams that passed: at least the queue's")
+            equal(dropped(lab.client, "wifi"), 0, "lost on the client's own device")
 
 
 def test_strip_mptcp():
