@@ -20,26 +20,81 @@ EXTRA_LTLIBRARIES += libpreloadnothing.la
 libpreloadnothing_la_SOURCES = bench/tools/preload_nothing.c
 libpreloadnothing_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 
-EXTRA_DIST += bench/README.md bench/run bench/plot.py bench/benchlib/__init__.py bench/benchlib/machine.py bench/benchlib/mixed.py \
-	bench/benchlib/field.py bench/benchlib/processes.py bench/benchlib/proxies.py \
-	bench/benchlib/report.py bench/benchlib/stats.py \
-	bench/experiments/__init__.py bench/experiments/aggregation.py bench/experiments/blocks.py \
-	bench/experiments/calls.py bench/experiments/connections.py bench/experiments/connections_mptcp.py \
+# One name on each line, so that two who add one are not in each other's way; experiments are listed in bench/run as well.
+EXTRA_DIST += \
+	bench/README.md \
+	bench/run \
+	bench/plot.py \
+	bench/founding.py \
+	bench/FOUNDING.md \
+	bench/results
+EXTRA_DIST += \
+	bench/benchlib/__init__.py \
+	bench/benchlib/field.py \
+	bench/benchlib/interpreter.py \
+	bench/benchlib/machine.py \
+	bench/benchlib/mixed.py \
+	bench/benchlib/noise.py \
+	bench/benchlib/palette.py \
+	bench/benchlib/plots.py \
+	bench/benchlib/processes.py \
+	bench/benchlib/proxies.py \
+	bench/benchlib/report.py \
+	bench/benchlib/stats.py
+EXTRA_DIST += \
+	bench/experiments/__init__.py \
+	bench/experiments/aggregation.py \
+	bench/experiments/blocks.py \
+	bench/experiments/calls.py \
+	bench/experiments/connections.py \
+	bench/experiments/connections_mptcp.py \
 	bench/experiments/converter.py \
-	bench/experiments/crowd.py bench/experiments/failover.py bench/experiments/goodput.py \
-	bench/experiments/goodput_mptcp.py bench/experiments/grid.py bench/experiments/idle.py \
-	bench/experiments/roundtrips.py bench/experiments/several.py bench/experiments/shaped.py bench/experiments/soak.py \
-	bench/experiments/startup.py bench/experiments/syscalls.py \
-	bench/experiments/ways.py bench/experiments/zero_rtt.py bench/tools/connects.py \
-	bench/tools/blocks.py bench/results
+	bench/experiments/crowd.py \
+	bench/experiments/failover.py \
+	bench/experiments/goodput.py \
+	bench/experiments/goodput_mptcp.py \
+	bench/experiments/grid.py \
+	bench/experiments/idle.py \
+	bench/experiments/roundtrips.py \
+	bench/experiments/several.py \
+	bench/experiments/shaped.py \
+	bench/experiments/soak.py \
+	bench/experiments/startup.py \
+	bench/experiments/syscalls.py \
+	bench/experiments/ways.py \
+	bench/experiments/zero_rtt.py
+EXTRA_DIST += \
+	bench/models/__init__.py
+EXTRA_DIST += \
+	bench/founding/head.md
+EXTRA_DIST += \
+	bench/tools/blocks.py \
+	bench/tools/connects.py
+
+# Tests of what computes: no links, and no time passes in them.
+BENCH_TESTS = \
+	tests/bench/test_founding_page.py \
+	tests/bench/test_frame.py
+dist_check_SCRIPTS += $(BENCH_TESTS)
+if !THREAD_SANITIZED
+TESTS += $(BENCH_TESTS)
+endif
+
 CLEANFILES += $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES)
 
-# make bench-calls BENCH_FLAGS=--quick; make bench says what there is
+# make bench-calls BENCH_FLAGS=--quick; make bench says what there is. Some experiments need more installed than others.
 run_bench = $(AM_TESTS_ENVIRONMENT) python=`test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"`; \
 	$$python $(top_srcdir)/bench/run
+run_founding = $(AM_TESTS_ENVIRONMENT) python=`test "$(PYTHON)" = : && echo python3 || echo "$(PYTHON)"`; \
+	$$python $(top_srcdir)/bench/founding.py
 bench:
 	@$(run_bench) --list
 bench-%: all-am $(EXTRA_PROGRAMS) $(EXTRA_LTLIBRARIES) bench/tools/load/load
 	@$(top_srcdir)/build-tools/install-needs bench
+	@needs=`$(run_bench) --needs $*` && $(top_srcdir)/build-tools/install-needs $$needs
 	@$(run_bench) $(BENCH_FLAGS) $*
-.PHONY: bench
+	@test $* != founding || echo "make bench-page STORE=bench-results makes bench/FOUNDING.md of these results, if they are of full runs."
+# make bench-page STORE=DIR: of the results of a run; without STORE, of those in bench/results
+bench-page:
+	@$(run_founding) $(if $(STORE),--store $(STORE))
+.PHONY: bench bench-page

@@ -3,11 +3,10 @@
 import contextlib
 import json
 import os
-import time
 
 from convertlab import CommandError, Lab, Veth
 
-from . import processes, proxies
+from . import noise, processes, proxies
 from .stats import median
 
 LOAD = "bench/tools/load/load"
@@ -22,8 +21,9 @@ SYSCTLS = {
 }
 
 
-# More of the CPUs used by others than that is called disturbed. Kernel threads count as others: with MPTCP they work, too.
-DISTURBED, DISTURBED_MPTCP = 0.10, 0.25
+# More of the CPUs used by others than that is called disturbed. From within the sandbox kernel threads can't be told from others: with
+# MPTCP they work, too.
+DISTURBED, DISTURBED_MPTCP = noise.OTHERS_MAX, 0.25
 
 
 class Result(dict):
@@ -91,16 +91,16 @@ class Field(Lab):
 
     def _load_once(self, proxy, *options, timeout):
         command = [self.build.program(LOAD), "run", *proxy.arguments(), *options] + (["--mptcp"] if proxy.mptcp else [])
-        begin, ours = time.monotonic(), processes.cpu_seconds([os.getpid()])
         cpu, system = proxy.cpu_seconds(), processes.system_cpu_seconds()
+        before = noise.read([os.getpid()])
         said = self.client.run(command, timeout=timeout, check=False)
         if not said.stdout:
             raise CommandError("%s: %s" % (" ".join(map(str, command)), said.stderr), said)
         result = Result(json.loads(said.stdout))
         result["proxy_cpu"] = proxy.cpu_seconds() - cpu
         result["system_cpu"] = processes.system_cpu_seconds() - system
-        others = result["system_cpu"] - (processes.cpu_seconds([os.getpid()]) - ours)
-        result["others"] = max(0, others / (time.monotonic() - begin) / os.cpu_count())
+        meanwhile = noise.between(before, noise.read([os.getpid()]), os.cpu_count())
+        result["others"] = max(0, meanwhile.busy + meanwhile.stolen - meanwhile.ours)
         result["status"] = said.returncode
         return result
 

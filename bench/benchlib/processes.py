@@ -3,6 +3,7 @@
 import contextlib
 import os
 import time
+from typing import NamedTuple
 
 LOOK = 0.05   # seconds: how long to look whether the machine is idle
 IDLE = 0.85   # of its CPUs
@@ -10,32 +11,66 @@ IDLE = 0.85   # of its CPUs
 TICK = os.sysconf("SC_CLK_TCK")
 
 
-def _stat(pid):
+KERNEL_THREAD = 0x00200000  # PF_KTHREAD among a task's flags
+
+
+class Process(NamedTuple):
+    """What /proc says of one process; times are in seconds, `ended` are those of its children that have ended and were waited for."""
+
+    parent: int
+    name: str
+    begun: int
+    is_kernel: bool
+    user: float
+    system: float
+    ended_user: float
+    ended_system: float
+
+    @property
+    def cpu(self):
+        """All the time that it is charged with."""
+        return self.user + self.system + self.ended_user + self.ended_system
+
+
+def _process(pid):
     with open("/proc/%s/stat" % pid, encoding="utf-8", errors="replace") as file:
-        return file.read().rsplit(")", 1)[1].split()
+        before, _, after = file.read().rpartition(")")
+    fields = after.split()
+    times = [int(field) / TICK for field in fields[11:15]]
+    return Process(int(fields[1]), before.partition("(")[2], int(fields[19]), bool(int(fields[6]) & KERNEL_THREAD), *times)
+
+
+def table():
+    """{process number: Process} of all that this process can see."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError):
+                found[int(entry)] = _process(entry)
+    return found
+
+
+def descendants(among, roots):
+    """The roots and all that they have started, of the processes of such a table."""
+    children = {}
+    for pid, process in among.items():
+        children.setdefault(process.parent, []).append(pid)
+    found, more = set(), set(roots) & set(among)
+    while more:
+        found |= more
+        more = {child for pid in more for child in children.get(pid, ())} - found
+    return found
 
 
 def tree(roots):
     """The processes with these numbers and all that they have started."""
-    parents = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with contextlib.suppress(OSError):
-                parents[int(entry)] = int(_stat(entry)[1])
-    found, more = set(), set(roots)
-    while more:
-        found |= more
-        more = {pid for pid, parent in parents.items() if parent in found} - found
-    return sorted(pid for pid in found if pid in parents)
+    return sorted(descendants(table(), roots))
 
 
 def cpu_seconds(roots):
     """User and system time of the tree, with that of those in it that have ended and were waited for."""
-    total = 0
-    for pid in tree(roots):
-        with contextlib.suppress(OSError):
-            total += sum(map(int, _stat(pid)[11:15]))
-    return total / TICK
+    among = table()
+    return sum(among[pid].cpu for pid in descendants(among, roots))
 
 
 def memory_kb(roots):
@@ -47,11 +82,25 @@ def memory_kb(roots):
     return total
 
 
-def system_cpu_seconds():
-    """CPU time of the whole machine that was not idle: what runs in interrupts belongs to no process."""
+class System(NamedTuple):
+    """CPU time of the whole machine, in seconds: what runs in interrupts belongs to no process; what the hypervisor gave to others is stolen."""
+
+    user: float
+    system: float
+    interrupts: float
+    stolen: float
+
+
+def system():
+    """What the whole machine has used so far."""
     with open("/proc/stat", encoding="ascii") as file:
-        user, nice, system, _, _, irq, softirq, steal = map(int, file.readline().split()[1:9])
-    return (user + nice + system + irq + softirq + steal) / TICK
+        user, nice, kernel, _, _, irq, softirq, steal = (int(field) / TICK for field in file.readline().split()[1:9])
+    return System(user + nice, kernel, irq + softirq, steal)
+
+
+def system_cpu_seconds():
+    """CPU time of the whole machine that was not idle."""
+    return sum(system())
 
 
 def wait_for_quiet(at_most):

@@ -59,7 +59,7 @@ tests_lab_apps_surface_syscall_SOURCES = tests/lab/apps/surface_remote.c tests/l
 tests_lab_apps_surface_syscall_CPPFLAGS = $(APP_CPPFLAGS) -DTHROUGH_SYSCALL
 tests_lab_apps_surface_syscall_LDFLAGS = $(AM_LDFLAGS) -pthread
 
-tests_lab_apps_bad_calls_SOURCES = tests/lab/apps/bad_calls.c tests/lab/apps/bad_calls.h tests/lab/apps/bad_calls_names.c \
+tests_lab_apps_bad_calls_SOURCES = tests/lab/apps/await.h tests/lab/apps/bad_calls.c tests/lab/apps/bad_calls.h tests/lab/apps/bad_calls_names.c \
 	tests/lab/apps/bad_calls_transfer.c tests/lab/apps/bad_calls_waits.c
 check_PROGRAMS += tests/lab/apps/bad_calls
 tests_lab_apps_bad_calls_CPPFLAGS = $(APP_CPPFLAGS)

@@ -11,6 +11,7 @@
  */
 #include "config.h"
 
+#include "await.h"
 #include "bad_calls.h"
 
 #include "common/rawcall.h"
@@ -21,11 +22,6 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 
-#define TCP_INFO 11
-#define TCP_FASTOPEN_CONNECT 30
-#define TCP_FASTOPEN_NO_COOKIE 34
-#define STATE_SYN_SENT 2
-#define LOOKS_MAX 5000
 
 struct bad bads[BAD_COUNT];
 union address server;
@@ -111,16 +107,6 @@ static int tcp(int flags)
 	return fd;
 }
 
-/* Asks the kernel past all libraries. */
-static bool is_answered(int fd)
-{
-	uint8_t info[8] = { 0 };
-	socklen_t len = sizeof(info);
-
-	RAWCALL(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, info, &len);
-	return info[0] != STATE_SYN_SENT;
-}
-
 static int pending(void)
 {
 	int fd = tcp(SOCK_NONBLOCK);
@@ -134,10 +120,7 @@ static int answered(void)
 	int fd = pending();
 
 	if (getenv("BAD_CALLS_CONVERTED"))
-		for (int looks = 0; !is_answered(fd); looks++) {
-			must(looks < LOOKS_MAX, "the converter's answer");
-			poll(NULL, 0, 1);
-		}
+		AWAIT(is_answered(fd));
 	return fd;
 }
 

@@ -30,9 +30,6 @@
 #endif
 #include "say.h"
 
-#define TCP_INFO 11
-#define STATE_SYN_SENT 2
-
 static union {
 	struct sockaddr sa;
 	struct sockaddr_in in;
@@ -67,16 +64,6 @@ static int tcp_state(int fd)
 	socklen_t len = sizeof(info);
 
 	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len) < 0 ? -1 : info[0];
-}
-
-/* Is the handshake over, whoever has answered? Asks the kernel past all libraries. */
-static bool is_answered(int fd)
-{
-	uint8_t info[8] = { 0 };
-	socklen_t len = sizeof(info);
-
-	RAWCALL(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, info, &len);
-	return info[0] != STATE_SYN_SENT;
 }
 
 /* A socket in the middle of connect(). */

@@ -10,7 +10,7 @@ import socket
 import struct
 
 from .harness import check
-from .peers import PORT, connect, octets
+from .peers import PORT, checksum, connect, octets
 from .waiting import wait_until
 
 NETWORK4, NETWORK6 = ipaddress.ip_network("10.50.0.0/16"), ipaddress.ip_network("fd50::/16")
@@ -31,14 +31,6 @@ def route_back(lab):
 def victim(number, v6=False):
     """Returns the forged address of that number; each of IPv6 is in a /64 of its own."""
     return str(NETWORK6[(number << 64) + 1] if v6 else NETWORK4[256 + number])
-
-
-def _checksum(data):
-    data += bytes(len(data) % 2)
-    total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return ~total & 0xffff
 
 
 class Forge:
@@ -67,7 +59,7 @@ class Forge:
         segment = struct.pack("!HHIIBBHHH", port, self._port, seq, ack, (5 + len(options) // 4) << 4, flags, 65535, 0, 0)
         segment += options + data
         pseudo = source.packed + target.packed + struct.pack("!II", len(segment), socket.IPPROTO_TCP)
-        segment = segment[:16] + struct.pack("!H", _checksum(pseudo + segment)) + segment[18:]
+        segment = segment[:16] + struct.pack("!H", checksum(pseudo + segment)) + segment[18:]
         if v6:
             header = struct.pack("!IHBB", 6 << 28, len(segment), socket.IPPROTO_TCP, 64)
         else:

@@ -211,7 +211,8 @@ def clients(lab, deliveries=DELIVERIES, protocols=(TCP, MPTCP), host=None):
                     yield client
 
 
-def _checksum(data):
+def checksum(data):
+    """Returns the Internet checksum of these bytes (RFC 1071)."""
     data += bytes(len(data) % 2)
     total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
     while total >> 16:
@@ -244,7 +245,7 @@ class Forger:
         words = 5 + len(options) // 4
         tcp = struct.pack("!HHIIBBHHH", port, dport, 12345, 0, words << 4, 2, 65535, 0, 0) + options + data
         pseudo = src + dst + struct.pack("!BBH", 0, socket.IPPROTO_TCP, len(tcp))
-        tcp = tcp[:16] + struct.pack("!H", _checksum(pseudo + tcp) ^ damaged) + tcp[18:]
+        tcp = tcp[:16] + struct.pack("!H", checksum(pseudo + tcp) ^ damaged) + tcp[18:]
         # the kernel fills in what is zero
         ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0, 64, socket.IPPROTO_TCP, 0) + src + dst
         self.sock.sendto(ip + tcp, self._where)
