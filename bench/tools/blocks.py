@@ -10,7 +10,8 @@ block has arrived. Both processes run on one machine and share its monotonic clo
 
 `receive` serves one connection, and prints when it has ended, as JSON: for each block its "sent" time (seconds since the first block)
 and its "age" (ms), and the size of its "receive buffer" as the kernel states it. `send` prints the size of its "send buffer", as
-the kernel states it, and for each block how many bytes were "waiting" in the socket, unacknowledged, when the block was added.
+the kernel states it, and for each block, when it was added, how many unacknowledged bytes were "waiting" in the socket, and how
+large a "window" the peer had announced (over Multipath TCP: on the first subflow; they share one).
 """
 import argparse
 import array
@@ -24,6 +25,7 @@ import time
 SIZE = 8192
 STAMP = struct.Struct("!d")
 MPTCP = 262
+TCP_INFO_WINDOW = struct.Struct("=228xI")  # tcpi_snd_wnd of struct tcp_info in linux/tcp.h
 
 
 def _protocol(arguments):
@@ -53,8 +55,12 @@ def _waiting(sock):
     return count[0]
 
 
+def _window(sock):
+    return TCP_INFO_WINDOW.unpack(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_WINDOW.size))[0]
+
+
 def _send(arguments):
-    waiting = []
+    waiting, windows = [], []
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, _protocol(arguments)) as sock:
         if arguments.send_buffer:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, arguments.send_buffer)
@@ -65,7 +71,8 @@ def _send(arguments):
         while time.monotonic() < end:
             sock.sendall(STAMP.pack(time.monotonic()).ljust(SIZE, b"."))
             waiting.append(_waiting(sock))
-        print(json.dumps({"send buffer": sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF), "waiting": waiting}))
+            windows.append(_window(sock))
+        print(json.dumps({"send buffer": sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF), "waiting": waiting, "window": windows}))
 
 
 def main():
