@@ -64,8 +64,11 @@ EXTRA_DIST += \
 	bench/experiments/ways.py \
 	bench/experiments/zero_rtt.py
 EXTRA_DIST += \
-	bench/models/__init__.py
+	bench/models/__init__.py \
+	bench/models/block_delay.py \
+	bench/models/density.py
 EXTRA_DIST += \
+	bench/founding/blocks.md \
 	bench/founding/head.md
 EXTRA_DIST += \
 	bench/tools/blocks.py \
@@ -73,6 +76,7 @@ EXTRA_DIST += \
 
 # Tests of what computes: no links, and no time passes in them.
 BENCH_TESTS = \
+	tests/bench/test_density.py \
 	tests/bench/test_founding_page.py \
 	tests/bench/test_frame.py
 dist_check_SCRIPTS += $(BENCH_TESTS)

@@ -20,7 +20,7 @@ import subprocess
 
 from benchlib import median, quantile
 from benchlib.proxies import convertd_options
-from convertlab import Lab, LabError, Link, wait_until
+from convertlab import Lab, LabError, Link
 from models import block_delay, density
 
 DURATION = "8 minutes"
@@ -48,9 +48,10 @@ SYSCTLS = {
 }
 CONGESTION = "reno"  # the one that each kernel has and lets every namespace use
 
-SECONDS, SECONDS_QUICK = 20, 3
+SECONDS, SECONDS_QUICK = 20, 2.5
 SECONDS_FASTER = 14  # more blocks a second
 HEAD, HEAD_QUICK = 4, 1  # seconds: blocks sent while buffers fill and the second path joins don't count
+NEARLY = 0.8  # of the seconds: when the buffers in force are looked at
 STALLED = 60  # seconds without an end after the last block: the connection stands still
 LEAST_BYTES = 10 * BLOCK  # a path that has carried less was not used
 
@@ -59,6 +60,8 @@ ALL = (WIFI, G3, LIBCONVERT, MPTCP)
 OVER_BOTH = (LIBCONVERT, MPTCP)
 COMPARABLE = 1.25  # times the median delay of TCP over WiFi: up to that they are called comparable
 HIGHER = 2         # and from that on significantly higher
+GROWS = 1.1        # a figure that is larger by less is not said to grow
+NOT_TESTABLE = "not testable"
 # names of the links in the lab, and what they are here
 LINKS = {"wifi": "WiFi", "lte": "3G"}
 
@@ -144,10 +147,12 @@ class Field(Lab):
         receiver = self.start_listening(host, ["python3", BLOCKS, "receive", *both, PORT], PORT)
         sender = self.client.popen(["python3", BLOCKS, "send", *both, *options, "--send-buffer", SEND_BUFFER, host.addr4, PORT, seconds],
                                    env=env, name="blocks.py-send")
-        buffers = []
-        if way == LIBCONVERT:
-            wait_until(lambda: self._converter_buffers() or sender.poll() is not None, 20, "a connection to convertd")
-            buffers = self._converter_buffers()
+        # buffers that the kernel adapts have grown by the end
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            sender.wait(timeout=seconds * NEARLY)
+        buffers = self._converter_buffers() if way == LIBCONVERT else []
+        if way == LIBCONVERT and not buffers:
+            raise LabError("%s, %s: there is no connection to convertd" % (self._case.name, way))
         for process, limit in ((sender, seconds + STALLED), (receiver, STALLED)):
             try:
                 status = process.wait(timeout=limit)
@@ -254,15 +259,16 @@ def _sensitivity(bench, found):
             runs = found[case.name][way]
             ages, wifi = _ages(runs), _ages(found[case.name][WIFI])
             middle, low, high = (quantile(ages, share) for share in (0.5, 0.05, 0.95))
-            series.setdefault(way, []).append((_ratio(case.wifi_mbit), middle, low, high))
+            series.setdefault(way, []).append((middle, low, high))
             rows.append(["%g" % _ratio(case.wifi_mbit), "%d + %d" % (case.wifi_mbit, G3_MBIT), way, "%.0f" % low, "%.0f" % middle, "%.0f" % high,
                          "%.1f" % (high / middle), "%.2f" % (middle / median(wifi)),
                          "%.0f%%" % (100 * block_delay.share(_total(runs, "carried"), "lte"))])
     bench.table("Delay of blocks by the ratio of the networks' bandwidths, receive buffer 32 KB",
                 ["WiFi / 3G", "Mbit/s", "", "1 of 20, ms", "median, ms", "19 of 20, ms", "19 of 20 / median", "median, of TCP over WiFi", "share of 3G"],
                 rows, key="sensitivity")
-    bench.plot("lines", "Delay of blocks by the ratio of the networks' bandwidths: median, and 18 of 20 blocks as a band", series, key="ratios",
-               xlabel="bandwidth of WiFi / bandwidth of 3G", ylabel="delay of a block, ms", xlog=True, ylim=(0, None))
+    bench.plot("bars", "Delay of 8 KB blocks, receive buffer 32 KB: median, and where 18 of 20 blocks lie", series, key="ratios",
+               categories=["%g (%d + %d)" % (_ratio(case.wifi_mbit), case.wifi_mbit, G3_MBIT) for case in (MAIN, *FASTER) if case.name in found],
+               xlabel="bandwidth of WiFi / bandwidth of 3G (in Mbit/s)", ylabel="delay of a block, ms")
 
 
 def _claims(bench, found):
@@ -277,31 +283,38 @@ def _claims(bench, found):
     by_buffer = medians[LIBCONVERT] / median(_ages(large[LIBCONVERT]))
     verdicts = {
         "3g": block_delay.verdict(times[G3] >= HIGHER),
-        "comparable": block_delay.verdict(times[LIBCONVERT] <= COMPARABLE),
+        "comparable": block_delay.verdict_without(times[LIBCONVERT] <= COMPARABLE),
+        "between": block_delay.verdict(COMPARABLE < times[LIBCONVERT] < times[G3]),
+        "second": block_delay.verdict(share > 0),
         "buffer": block_delay.verdict(by_buffer >= COMPARABLE),
-        "tail": block_delay.verdict(tails[LIBCONVERT][1] > tails[LIBCONVERT][0]),
-        "far": block_delay.verdict(far[LIBCONVERT] <= COMPARABLE * far[WIFI]),
+        "tail": block_delay.verdict(tails[LIBCONVERT][1] >= GROWS * tails[LIBCONVERT][0]),
+        "far": block_delay.verdict_without(far[LIBCONVERT] <= COMPARABLE * far[WIFI]),
     }
-    bench.table("The document's findings", ["finding", "ours", "by our figures"], [
-        ["TCP over 3G has a significantly higher delay than TCP over WiFi (from %g times on)" % HIGHER,
-         "%.1f times its median" % times[G3], verdicts["3g"]],
-        ["MPTCP with both mechanisms is comparable to TCP over WiFi (up to %g times)" % COMPARABLE,
-         "%.1f times its median, by mainline's MPTCP, which has neither mechanism" % times[LIBCONVERT], verdicts["comparable"]],
-        ["The mechanisms make the range of delays narrower and the mean smaller", "mainline has no switch for them", "not testable"],
-        ["MPTCP uses the second path once it is told of it", "3G carries %.0f%% of the bytes" % (100 * share), "confirmed"],
-        ["With the default receive buffer there is little to be seen: 32 KB make delays longer (from %g times on)" % COMPARABLE,
-         "%.1f times the median with the default" % by_buffer, verdicts["buffer"]],
-        ["The larger the ratio of bandwidths, the more blocks are late: 19 of 20 / median grows",
-         "from %.1f to %.1f" % tuple(tails[LIBCONVERT]), verdicts["tail"]],
-        ["Even then MPTCP with the mechanisms is as fast as TCP over WiFi (up to %g times)" % COMPARABLE,
-         "%.1f times its median, without them" % (far[LIBCONVERT] / far[WIFI]), verdicts["far"]],
-    ], key="findings")
+    bench.table("The document's findings; where it names mechanisms, these are opportunistic retransmission and penalisation, which mainline has not",
+                ["finding", "ours", "by our figures"], [
+                    ["The delay of TCP over 3G is significantly higher than over WiFi (from %g times on)" % HIGHER,
+                     "%.1f times its median" % times[G3], verdicts["3g"]],
+                    ["MPTCP with the mechanisms is comparable to TCP over WiFi (up to %g times)" % COMPARABLE,
+                     "%.1f times its median, without them" % times[LIBCONVERT], verdicts["comparable"]],
+                    ["The mechanisms make the range of delays narrower and the mean smaller", "mainline has no switch for them", NOT_TESTABLE],
+                    ["Without them the delay lies between that over WiFi and that over 3G",
+                     "%.1f, between 1 and %.1f" % (times[LIBCONVERT], times[G3]), verdicts["between"]],
+                    ["MPTCP uses the second path, once it has learned of it", "3G carries %.0f%% of the bytes" % (100 * share), verdicts["second"]],
+                    ["The effect is that of a small receive buffer: it is gone with the default one (from %g times on)" % COMPARABLE,
+                     "with 32 KB %.1f times the median with the default" % by_buffer, verdicts["buffer"]],
+                    ["The larger the ratio of bandwidths, the more blocks are late: 19 of 20 / median grows (from %g times on)" % GROWS,
+                     "from %.1f to %.1f" % tuple(tails[LIBCONVERT]), verdicts["tail"]],
+                    ["At the largest ratio MPTCP with the mechanisms is still comparable to TCP over WiFi",
+                     "%.1f times its median, without them" % (far[LIBCONVERT] / far[WIFI]), verdicts["far"]],
+                ], key="findings")
     for name, text in verdicts.items():
         bench.value("verdict_" + name, text)
     for name, value in (("3g_of_wifi", times[G3]), ("libconvert_of_wifi", times[LIBCONVERT]), ("mptcp_of_wifi", times[MPTCP]), ("by_buffer", by_buffer),
                         ("libconvert_of_mptcp", medians[LIBCONVERT] / medians[MPTCP]), ("far_of_wifi", far[LIBCONVERT] / far[WIFI]),
                         ("default_of_wifi", median(_ages(large[LIBCONVERT])) / median(_ages(large[WIFI])))):
         bench.value(name, "%.1f" % value if abs(value - 1) > 0.3 else "%.2f" % value)
+    if KEPT.name in found:
+        bench.value("kept_of_main", "%.2f" % (median(_ages(found[KEPT.name][LIBCONVERT])) / medians[LIBCONVERT]))
     bench.value("share_3g", "%.0f%%" % (100 * share))
 
 

@@ -32,3 +32,8 @@ def idle_paths(parts, least):
 def verdict(holds):
     """How a finding of a document is called, by whether ours agree with it."""
     return "confirmed" if holds else "contradicted"
+
+
+def verdict_without(holds):
+    """The same for a finding about mechanisms that are missing here: it can be confirmed without them, but not contradicted."""
+    return "confirmed, without them" if holds else "not reached without them"

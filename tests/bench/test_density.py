@@ -83,7 +83,8 @@ def test_bandwidth():
     near(density.bandwidth(samples), 0.9 * 10 * 1024 ** -0.2 * 2.214, 0.05, "of a normal distribution")
     near(density.bandwidth(samples + [1e6]), density.bandwidth(samples), 0.05, "one outlier hardly changes it")
     equal(density.bandwidth([3.0, 3.0, 3.0]), 1.0, "of samples that are all alike")
-    check(density.bandwidth([0.0] * 90 + [1.0] * 10) > 0, "where both quartiles are alike there is still a width")
+    # both quartiles are 0 here, and the standard deviation is 0.3
+    near(density.bandwidth([0.0] * 90 + [1.0] * 10), 0.9 * 0.3 * 100 ** -0.2 * 2.214, 1e-3, "where the quartiles are alike")
 
 
 def test_scale():
@@ -121,6 +122,7 @@ def test_paths():
 
 def test_verdict():
     equal([block_delay.verdict(holds) for holds in (True, False)], ["confirmed", "contradicted"], "verdicts")
+    equal([block_delay.verdict_without(holds) for holds in (True, False)], ["confirmed, without them", "not reached without them"], "without a mechanism")
     check(math.isclose(density.area([(0, 0), (1, 1), (3, 1)]), 2.5), "an area by trapezoids")
 
 
