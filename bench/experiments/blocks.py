@@ -52,8 +52,9 @@ SECONDS, SECONDS_QUICK = 20, 2.5
 SECONDS_FASTER = 14  # more blocks a second
 HEAD, HEAD_QUICK = 4, 1  # seconds: blocks sent while buffers fill and the second path joins don't count
 NEARLY = 0.8  # of the seconds: when the buffers in force are looked at
-STALLED = 60  # seconds without an end after the last block: the connection stands still
-LEAST_BYTES = 10 * BLOCK  # a path that has carried less was not used
+STALLED = 20  # seconds without an end after the last block: the connection stands still
+ATTEMPTS = 3  # a connection that stands still is begun again, in a lab of its own, and is reported
+LEAST_BYTES = BLOCK  # a path that has carried less than one block has had a handshake, and no data
 
 WIFI, G3, LIBCONVERT, MPTCP = "TCP over WiFi", "TCP over 3G", "libconvert", "plain MPTCP"
 ALL = (WIFI, G3, LIBCONVERT, MPTCP)
@@ -82,7 +83,8 @@ class Case:
 MAIN = Case("32 KB", rounds=2)
 KEPT = Case("32 KB, 3G keeps the order", overtaking=False, ways=(G3, LIBCONVERT, MPTCP))
 LARGE = Case("default buffer", receive=DEFAULT)
-FASTER = tuple(Case("32 KB, WiFi %d Mbit/s" % mbit, wifi_mbit=mbit, ways=(WIFI, *OVER_BOTH), seconds=SECONDS_FASTER) for mbit in FASTER_WIFI)
+FASTER = tuple(Case("32 KB, WiFi %d Mbit/s" % mbit, wifi_mbit=mbit, ways=(WIFI, *OVER_BOTH), seconds=SECONDS_FASTER)
+               for mbit in FASTER_WIFI)
 CASES = (MAIN, KEPT, LARGE, *FASTER)
 
 
@@ -104,6 +106,10 @@ class Run:
         self.waiting, self.windows = sent["waiting"], sent["window"]
 
 
+class StandsStill(LabError):
+    """Nothing moves any more on a connection."""
+
+
 class Field(Lab):
     """The lab with the two networks, and a connection by each of the ways."""
 
@@ -111,8 +117,8 @@ class Field(Lab):
         super().__init__(
             wifi=Link(delay_ms=WIFI_RTT_MS / 2, rate_mbit=case.wifi_mbit, queue=packets(case.wifi_mbit, WIFI_QUEUE_MS)),
             # Link adds jitter to the delay, up to so much; netem, which was used there, adds and subtracts it.
-            lte=Link(delay_ms=G3_RTT_MS / 2 - G3_JITTER_MS, jitter_ms=2 * G3_JITTER_MS, reorder=case.overtaking, rate_mbit=G3_MBIT,
-                     queue=packets(G3_MBIT, G3_QUEUE_MS)),
+            lte=Link(delay_ms=G3_RTT_MS / 2 - G3_JITTER_MS, jitter_ms=2 * G3_JITTER_MS, reorder=case.overtaking,
+                     rate_mbit=G3_MBIT, queue=packets(G3_MBIT, G3_QUEUE_MS)),
             core=Link(), congestion=CONGESTION)
         self._case = case
 
@@ -137,64 +143,109 @@ class Field(Lab):
     def _way(self, way):
         """(the host that receives, options of both programs, those of the sender, its environment)"""
         client = self.client
-        return {WIFI: (self.server, [], ["--from", client.wifi4], None), G3: (self.server, [], ["--from", client.lte4], None),
-                LIBCONVERT: (self.server, [], [], self.converted()), MPTCP: (self.converter, ["--mptcp"], [], None)}[way]
+        return {WIFI: (self.server, [], ["--from", client.wifi4], None),
+                G3: (self.server, [], ["--from", client.lte4], None),
+                LIBCONVERT: (self.server, [], [], self.converted()),
+                MPTCP: (self.converter, ["--mptcp"], [], None)}[way]
 
     def send(self, way, seconds, head):
         """Sends blocks for so many seconds; returns a Run."""
         host, both, options, env = self._way(way)
         before = self._counters()
         receiver = self.start_listening(host, ["python3", BLOCKS, "receive", *both, PORT], PORT)
-        sender = self.client.popen(["python3", BLOCKS, "send", *both, *options, "--send-buffer", SEND_BUFFER, host.addr4, PORT, seconds],
-                                   env=env, name="blocks.py-send")
+        command = ["python3", BLOCKS, "send", *both, *options, "--send-buffer", SEND_BUFFER, host.addr4, PORT, seconds]
+        sender = self.client.popen(command, env=env, name="blocks.py-send")
         # buffers that the kernel adapts have grown by the end
         with contextlib.suppress(subprocess.TimeoutExpired):
             sender.wait(timeout=seconds * NEARLY)
         buffers = self._converter_buffers() if way == LIBCONVERT else []
         if way == LIBCONVERT and not buffers:
             raise LabError("%s, %s: there is no connection to convertd" % (self._case.name, way))
-        for process, limit in ((sender, seconds + STALLED), (receiver, STALLED)):
-            try:
-                status = process.wait(timeout=limit)
-            except subprocess.TimeoutExpired:
-                raise LabError("%s, %s: the connection stands still" % (self._case.name, way)) from None
-            if status != 0:
-                raise LabError("%s ended with %d:\n%s" % (process.title, status, process.log_text()))
+        self._wait_end(way, sender, seconds + STALLED)
+        self._wait_end(way, receiver, STALLED)
         received, sent, after = json.loads(receiver.log_text()), json.loads(sender.log_text()), self._counters()
         run = Run(received, sent, block_delay.carried(before, after), block_delay.carried(before, after, "queue_drop"),
                   max(buffers, default=received["receive buffer"]), head)
         self._check_paths(way, run)
         return run
 
+    def _wait_end(self, way, process, limit):
+        try:
+            status = process.wait(timeout=limit)
+        except subprocess.TimeoutExpired:
+            sockets = "".join("\n%s:\n%s" % (name, host.run(["ss", "-ntMmie"]).stdout + host.run(["ss", "-ntmieo"]).stdout)
+                              for name, host in self.hosts.items())
+            raise StandsStill("%s, %s: the connection stands still; sockets:%s" % (self._case.name, way, sockets)) from None
+        if status != 0:
+            raise LabError("%s ended with %d:\n%s" % (process.title, status, process.log_text()))
+
     def _check_paths(self, way, run):
         """Were exactly those networks used that were to be used? It was the document's first caveat that the second one wasn't."""
         idle = block_delay.idle_paths(run.carried, LEAST_BYTES)
         expected = {WIFI: ["lte"], G3: ["wifi"]}.get(way, [])
         if idle != expected:
+            counts = "; ".join("%s has carried %d bytes" % (LINKS[name], count) for name, count in run.carried.items())
             raise LabError("%s, %s: %s, but %s to be used" % (
-                self._case.name, way, "; ".join("%s has carried %d bytes" % (LINKS[name], count) for name, count in run.carried.items()),
-                "both are" if not expected else "only the other than %s is" % LINKS[expected[0]]))
+                self._case.name, way, counts, "only the other than %s is" % LINKS[expected[0]] if expected else "both are"))
+
+
+class Labs:
+    """One lab at a time, the one of the current setting."""
+
+    def __init__(self, stack):
+        self._stack = stack
+        self._case, self._lab = None, None
+
+    def of(self, case):
+        """The running lab of this setting."""
+        if case is not self._case:
+            self.close()
+            self._lab, self._case = self._stack.enter_context(Field(case)), case
+        return self._lab
+
+    def close(self):
+        """Ends it; the next one is a new one."""
+        self._case = None
+        self._stack.close()
+
+
+def _cases(bench):
+    if bench.quick:
+        return [dataclasses.replace(case, rounds=1, seconds=SECONDS_QUICK) for case in (MAIN, LARGE, FASTER[-1])]
+    return CASES
 
 
 def _measure(bench):
-    """{case: {way: [Run, …]}}"""
-    if bench.quick:
-        cases = [dataclasses.replace(case, rounds=1, seconds=SECONDS_QUICK) for case in (MAIN, LARGE, FASTER[-1])]
-    else:
-        cases = CASES
-    head = HEAD_QUICK if bench.quick else HEAD
+    """({case: {way: [Run, …]}}, how many connections stood still by way)"""
+    cases, head = _cases(bench), HEAD_QUICK if bench.quick else HEAD
     found = {case.name: {way: [] for way in case.ways} for case in cases}
+    still = dict.fromkeys(ALL, 0)
     sends = [(case, way) for case in cases for _ in range(case.rounds) for way in case.ways]
-    with contextlib.ExitStack() as labs:
-        lab, current = None, None
-        for case, way in bench.over(sends, label=lambda send: "%s, %s" % (send[0].name, send[1]), weight=lambda send: send[0].seconds):
-            if case is not current:
-                labs.close()
-                lab, current = labs.enter_context(Field(case)), case
-            run = lab.send(way, case.seconds, head)
-            found[case.name][way].append(run)
-            bench.samples("ms: %s: %s" % (case.name, way), run.ages)
-    return found
+    with contextlib.ExitStack() as stack:
+        labs = Labs(stack)
+        for case, way in bench.over(sends, label=lambda send: "%s, %s" % (send[0].name, send[1]),
+                                    weight=lambda send: send[0].seconds):
+            for attempt in range(ATTEMPTS):
+                try:
+                    found[case.name][way].append(labs.of(case).send(way, case.seconds, head))
+                    break
+                except StandsStill as problem:
+                    bench.progress(str(problem))
+                    still[way] += 1
+                    labs.close()
+                    if attempt == ATTEMPTS - 1:
+                        raise
+            bench.samples("ms: %s: %s" % (case.name, way), found[case.name][way][-1].ages)
+    return found, still
+
+
+def _remark_still(bench, found, still):
+    """Says which connections had to be measured again."""
+    begun = {way: sum(len(ways.get(way, [])) for ways in found.values()) + still[way] for way in ALL}
+    words = ["%d of %d by %s" % (still[way], begun[way], way) for way in ALL if still[way]]
+    text = "; ".join(words) if words else "none of %d" % sum(begun.values())
+    bench.remark("Connections that stood still for %d seconds and were measured again: %s." % (STALLED, text))
+    bench.value("stood_still", text)
 
 
 def _ages(runs):
@@ -222,9 +273,10 @@ def _paths_table(bench, found):
     for case, ways in found.items():
         for way in OVER_BOTH:
             carried, dropped = _total(ways[way], "carried"), _total(ways[way], "dropped")
-            rows.append([case, way] + ["%.2f" % (carried[name] / 1e6) for name in LINKS] + ["%.0f%%" % (100 * block_delay.share(carried, "lte"))]
-                        + [str(dropped[name]) for name in LINKS])
-    bench.table("What each network has carried towards the server, counted by the links: megabytes with headers, and packets dropped by full queues",
+            rows.append([case, way] + ["%.2f" % (carried[name] / 1e6) for name in LINKS]
+                        + ["%.0f%%" % (100 * block_delay.share(carried, "lte"))] + [str(dropped[name]) for name in LINKS])
+    bench.table("What each network has carried towards the server, counted by the links: megabytes with headers, and packets that "
+                "full queues have dropped",
                 ["receive buffer", "", "WiFi, MB", "3G, MB", "share of 3G", "dropped, WiFi", "dropped, 3G"], rows, key="paths")
 
 
@@ -232,18 +284,19 @@ def _force_table(bench, found):
     rows = []
     for case in (name for name in (MAIN.name, LARGE.name) if name in found):
         for way, runs in found[case].items():
-            waiting, windows = ([value for run in runs for value in values(run)] for values in (lambda run: run.waiting, lambda run: run.windows))
+            waiting = [count for run in runs for count in run.waiting]
+            windows = [window for run in runs for window in run.windows]
             rows.append([case, way] + ["%.0f" % (value / 1024) for value in (
                 runs[0].send_buffer, median(waiting), max(run.receive_buffer for run in runs), median(windows), max(windows))])
     bench.table("Buffers in force, KB: sizes as the kernel states them, what waited in the sending socket, and the window that was announced to it",
-                ["receive buffer", "", "send buffer", "waiting, median", "receive buffer, largest", "window, median", "window, largest"],
-                rows, key="in_force")
+                ["receive buffer", "", "send buffer", "waiting, median", "receive buffer, at the end", "window, median",
+                 "window, largest"], rows, key="in_force")
 
 
 def _pdf(bench, key, title, found):
     curves = {way: density.estimate(_ages(runs)) for way, runs in found.items()}
-    bench.plot("lines", title, curves, key=key, xlabel="delay of a block, ms", ylabel="share of the blocks for each ms", ylim=(0, None),
-               xlim=(0, None))
+    bench.plot("lines", title, curves, key=key, xlabel="delay of a block, ms", ylabel="share of the blocks in each ms",
+               xlim=(0, None), ylim=(0, None))
     return curves
 
 
@@ -260,14 +313,16 @@ def _sensitivity(bench, found):
             ages, wifi = _ages(runs), _ages(found[case.name][WIFI])
             middle, low, high = (quantile(ages, share) for share in (0.5, 0.05, 0.95))
             series.setdefault(way, []).append((middle, low, high))
-            rows.append(["%g" % _ratio(case.wifi_mbit), "%d + %d" % (case.wifi_mbit, G3_MBIT), way, "%.0f" % low, "%.0f" % middle, "%.0f" % high,
-                         "%.1f" % (high / middle), "%.2f" % (middle / median(wifi)),
-                         "%.0f%%" % (100 * block_delay.share(_total(runs, "carried"), "lte"))])
+            rows.append(["%g" % _ratio(case.wifi_mbit), "%d + %d" % (case.wifi_mbit, G3_MBIT), way]
+                        + ["%.0f" % value for value in (low, middle, high)]
+                        + ["%.1f" % (high / middle), "%.2f" % (middle / median(wifi)),
+                           "%.0f%%" % (100 * block_delay.share(_total(runs, "carried"), "lte"))])
     bench.table("Delay of blocks by the ratio of the networks' bandwidths, receive buffer 32 KB",
-                ["WiFi / 3G", "Mbit/s", "", "1 of 20, ms", "median, ms", "19 of 20, ms", "19 of 20 / median", "median, of TCP over WiFi", "share of 3G"],
-                rows, key="sensitivity")
+                ["WiFi / 3G", "Mbit/s", "", "1 of 20, ms", "median, ms", "19 of 20, ms", "19 of 20 / median",
+                 "median, of TCP over WiFi", "share of 3G"], rows, key="sensitivity")
     bench.plot("bars", "Delay of 8 KB blocks, receive buffer 32 KB: median, and where 18 of 20 blocks lie", series, key="ratios",
-               categories=["%g (%d + %d)" % (_ratio(case.wifi_mbit), case.wifi_mbit, G3_MBIT) for case in (MAIN, *FASTER) if case.name in found],
+               categories=["%g (%d + %d)" % (_ratio(case.wifi_mbit), case.wifi_mbit, G3_MBIT)
+                           for case in (MAIN, *FASTER) if case.name in found],
                xlabel="bandwidth of WiFi / bandwidth of 3G (in Mbit/s)", ylabel="delay of a block, ms")
 
 
@@ -290,7 +345,7 @@ def _claims(bench, found):
         "tail": block_delay.verdict(tails[LIBCONVERT][1] >= GROWS * tails[LIBCONVERT][0]),
         "far": block_delay.verdict_without(far[LIBCONVERT] <= COMPARABLE * far[WIFI]),
     }
-    bench.table("The document's findings; where it names mechanisms, these are opportunistic retransmission and penalisation, which mainline has not",
+    bench.table("The document's findings (the mechanisms are opportunistic retransmission and penalisation, which mainline doesn't have)",
                 ["finding", "ours", "by our figures"], [
                     ["The delay of TCP over 3G is significantly higher than over WiFi (from %g times on)" % HIGHER,
                      "%.1f times its median" % times[G3], verdicts["3g"]],
@@ -302,15 +357,15 @@ def _claims(bench, found):
                     ["MPTCP uses the second path, once it has learned of it", "3G carries %.0f%% of the bytes" % (100 * share), verdicts["second"]],
                     ["The effect is that of a small receive buffer: it is gone with the default one (from %g times on)" % COMPARABLE,
                      "with 32 KB %.1f times the median with the default" % by_buffer, verdicts["buffer"]],
-                    ["The larger the ratio of bandwidths, the more blocks are late: 19 of 20 / median grows (from %g times on)" % GROWS,
+                    ["The larger the ratio of bandwidths, the more blocks are late: 19 of 20 / median grows (to %g times or more)" % GROWS,
                      "from %.1f to %.1f" % tuple(tails[LIBCONVERT]), verdicts["tail"]],
                     ["At the largest ratio MPTCP with the mechanisms is still comparable to TCP over WiFi",
                      "%.1f times its median, without them" % (far[LIBCONVERT] / far[WIFI]), verdicts["far"]],
                 ], key="findings")
     for name, text in verdicts.items():
         bench.value("verdict_" + name, text)
-    for name, value in (("3g_of_wifi", times[G3]), ("libconvert_of_wifi", times[LIBCONVERT]), ("mptcp_of_wifi", times[MPTCP]), ("by_buffer", by_buffer),
-                        ("libconvert_of_mptcp", medians[LIBCONVERT] / medians[MPTCP]), ("far_of_wifi", far[LIBCONVERT] / far[WIFI]),
+    for name, value in (("3g_of_wifi", times[G3]), ("libconvert_of_wifi", times[LIBCONVERT]), ("mptcp_of_wifi", times[MPTCP]),
+                        ("by_buffer", by_buffer), ("libconvert_of_mptcp", medians[LIBCONVERT] / medians[MPTCP]),
                         ("default_of_wifi", median(_ages(large[LIBCONVERT])) / median(_ages(large[WIFI])))):
         bench.value(name, "%.1f" % value if abs(value - 1) > 0.3 else "%.2f" % value)
     if KEPT.name in found:
@@ -331,7 +386,7 @@ def run(bench):
     """The experiment."""
     bench.cpu_matters = True
     _settings(bench)
-    found = _measure(bench)
+    found, still = _measure(bench)
     _delays_table(bench, "delays", "Delay of 8 KB blocks, receive buffer 32 KB", found[MAIN.name])
     _delays_table(bench, "delays_default", "Delay of 8 KB blocks, mainline's default receive buffer", found[LARGE.name])
     if KEPT.name in found:
@@ -340,6 +395,7 @@ def run(bench):
     _sensitivity(bench, found)
     _paths_table(bench, found)
     _force_table(bench, found)
+    _remark_still(bench, found, still)
     _claims(bench, found)
     curves = _pdf(bench, "pdf", "Density of the delay of 8 KB blocks, receive buffer 32 KB (each area is 1)", found[MAIN.name])
     bench.value("areas", ", ".join("%.2f" % density.area(curve) for curve in curves.values()))
