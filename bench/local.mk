@@ -76,6 +76,8 @@ EXTRA_DIST += \
 EXTRA_DIST += \
 	bench/models/__init__.py \
 	bench/models/benefit.py \
+	bench/models/block_delay.py \
+	bench/models/density.py \
 	bench/models/highload.py \
 	bench/models/jtl.py \
 	bench/models/mobile_rtts.py \
@@ -83,6 +85,7 @@ EXTRA_DIST += \
 	bench/models/round_trips.py
 EXTRA_DIST += \
 	bench/founding/benefit.md \
+	bench/founding/blocks.md \
 	bench/founding/exam.md \
 	bench/founding/head.md \
 	bench/founding/poc5g.md \
@@ -98,6 +101,7 @@ EXTRA_DIST += \
 # Tests of what computes: no links, and no time passes in them. Nothing of them is compiled, so that sanitizers find nothing.
 BENCH_TESTS = \
 	tests/bench/test_benefit.py \
+	tests/bench/test_density.py \
 	tests/bench/test_founding_page.py \
 	tests/bench/test_frame.py \
 	tests/bench/test_highload.py \
