@@ -214,7 +214,7 @@ def _heatmaps(bench, plan, findings):
             bench.plot("heatmap", "libconvert over paths with %s, %s path first" % (alike, start), panels,
                        key="%s-%d%s" % (what, other, key), xticks=[size_text(size) for size in plan.sizes],
                        yticks=[pattern % ratio for ratio in ratios], xlabel="file", ylabel="%s, worse path to better one" % what,
-                       zlim=(-1, 1), zlabel="0: better path alone, 1: sum of both", cmap="PuOr")
+                       zlim=(-1, 1), zlabel="0: better path alone, 1: sum of both")
 
 
 def _capacity(bench, plan, findings):

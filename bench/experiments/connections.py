@@ -13,6 +13,7 @@ from benchlib import median
 from benchlib.field import Field
 from benchlib.proxies import ALL, Direct, HaproxySplice
 
+NEEDS = ("bench-peers",)
 REQUEST, RESPONSE = 100, 1000
 ROUNDS, ROUNDS_QUICK = 6, 1
 SECONDS, SECONDS_QUICK = 1.5, 0.3

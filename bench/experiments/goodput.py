@@ -10,6 +10,7 @@ from benchlib import median
 from benchlib.field import Field
 from benchlib.proxies import ALL, ConvertdEarly, Direct
 
+NEEDS = ("bench-peers",)
 ENDLESS = "1000T"
 ROUNDS, ROUNDS_QUICK = 5, 1
 SECONDS, SECONDS_QUICK = 1, 0.3
