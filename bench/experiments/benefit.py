@@ -172,7 +172,8 @@ class Findings:
 
 
 def _spread(samples):
-    return "%.2f (%.2f to %.2f)" % benefit.middle(samples)
+    # 0 is added so that nothing is "-0.00"
+    return "%.2f (%.2f to %.2f)" % tuple(round(value, 2) + 0 for value in benefit.middle(samples))
 
 
 def _point_rows(plan, findings, points):
@@ -209,7 +210,7 @@ def _heatmaps(bench, plan, findings):
         alike = {"capacity": "round trips of %g and %g ms" % (ROUND_TRIP_MS, ROUND_TRIP_MS * other),
                  "delay": "rates of %g and %g Mbit/s" % (MBIT, MBIT / other)}[what]
         for way, start, key in ((OURS, "better", ""), (OURS_WORSE_FIRST, "worse", "-worse-first")):
-            panels = {name: [[round(statistics.median(metric(point, size, way)), 2) for size in plan.sizes] for point in points]
+            panels = {name: [[round(statistics.median(metric(point, size, way)), 2) + 0 for size in plan.sizes] for point in points]
                       for name, metric in (("bandwidth aggregation benefit", findings.bandwidth), ("delay benefit", findings.delay))}
             bench.plot("heatmap", "libconvert over paths with %s, %s path first" % (alike, start), panels,
                        key="%s-%d%s" % (what, other, key), xticks=[size_text(size) for size in plan.sizes],
