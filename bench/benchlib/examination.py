@@ -17,7 +17,7 @@ from . import processes
 from .field import SYSCTLS
 
 TOOLS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tools", "exam")
-HTTP_PORT, DATABASE_PORT = 8080, 3306
+HTTP_PORT, HTTP_PORT_MPTCP, DATABASE_PORT = 8080, 8081, 3306
 SERVER_ADDRESS, DATABASE_ADDRESS = "10.6.0.1", "10.6.0.2"  # of the link between the web server and the database
 JMETER_HOME = "/usr/share/jmeter"
 QUESTIONS = 9           # of the plan
@@ -25,6 +25,7 @@ REQUESTS = 20           # that a thread of the plan makes
 PHP_PROCESSES = 8
 NOBODY = 65534          # the user nobody, of most systems
 PASSAGE = "In the year of the examination the candidates read this passage with care before they answer what is asked about it. "
+MPTCPIZE = ("mptcpize", "run")
 WARM_UP = 10            # of the application's pages
 PACKAGES = {"nginx": "nginx", "mariadbd": "mariadb-server", "mariadb-install-db": "mariadb-server", "mariadb": "mariadb-client",
             "java": "default-jdk-headless"}
@@ -37,7 +38,7 @@ daemon off;
 %(user)s
 worker_processes 1;
 worker_rlimit_nofile %(files)d;
-pid %(dir)s/nginx.pid;
+pid %(dir)s/nginx-%(port)d.pid;
 error_log %(dir)s/nginx-error.log warn;
 events { worker_connections %(connections)d; }
 http {
@@ -61,6 +62,7 @@ http {
 PHP = """
 [global]
 error_log = %(dir)s/php-error.log
+log_level = warning
 daemonize = no
 [exam]
 listen = %(dir)s/php.socket
@@ -172,19 +174,26 @@ class Examination:
         work = self._own("web")
         self._own("web/sessions")
         shutil.copy(os.path.join(TOOLS, "exam.php"), work)
-        words = {"dir": work, "port": HTTP_PORT, "database": DATABASE_ADDRESS, "processes": PHP_PROCESSES, "files": 20000,
+        words = {"dir": work, "database": DATABASE_ADDRESS, "processes": PHP_PROCESSES, "files": 20000,
                  "connections": 9000, "user": "" if self._alone else "user root;"}
         self._write("php.conf", PHP % words)
-        self._write("nginx.conf", NGINX % words)
         self.processes["PHP"] = php = self.lab.server.popen(
             self._as_user([_php_fpm(), "--fpm-config", self._path("php.conf")] + ([] if self._alone else ["--allow-to-run-as-root"])),
             name="php-fpm")
         wait_until(lambda: os.path.exists(self._path("web/php.socket")) or php.poll() is not None, 10, "PHP to listen")
         if php.poll() is not None:
             raise LabError("%s ended with %d:\n%s" % (php.title, php.returncode, php.log_text()))
-        self.processes["nginx"] = self.lab.start_listening(
-            self.lab.server, self._as_user(["nginx", "-c", self._path("nginx.conf"), "-p", work, "-e", work + "/nginx-error.log"]),
-            HTTP_PORT, name="nginx")
+        self.processes["nginx"] = self._start_nginx(words, HTTP_PORT)
+        if shutil.which(MPTCPIZE[0]):
+            # one that speaks MPTCP as well, of its own, so that direct TCP has nothing of it
+            self.processes["nginx, MPTCP"] = self._start_nginx(words, HTTP_PORT_MPTCP, MPTCPIZE)
+
+    def _start_nginx(self, words, port, wrapper=()):
+        configuration = "nginx-%d.conf" % port
+        self._write(configuration, NGINX % dict(words, port=port))
+        return self.lab.start_listening(self.lab.server, self._as_user([
+            *wrapper, shutil.which("nginx"), "-c", self._path(configuration), "-p", words["dir"], "-e", words["dir"] + "/nginx-error.log"]),
+            port, name="nginx")
 
     # --- a run ------------------------------------------------------------------------------------
 
@@ -212,9 +221,9 @@ class Examination:
 
 # --- JMeter -------------------------------------------------------------------------------------------
 
-# 4,000 threads, each with a small stack, and the collector of garbage that takes least of two cores
-JAVA = ["-Xss256k", "-Xms512m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", JMETER_HOME + "/bin/ApacheJMeter.jar", "-Djmeter.home=" + JMETER_HOME,
-        os.path.join(TOOLS, "StartJMeter.java")]
+# 4,000 threads, each with a small stack; and the collector of garbage and the compiler that take least of two cores
+JAVA = ["-Xss256k", "-Xms512m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", JMETER_HOME + "/bin/ApacheJMeter.jar",
+        "-Djmeter.home=" + JMETER_HOME, os.path.join(TOOLS, "StartJMeter.java")]
 JMETER = {
     "jmeter.save.saveservice.output_format": "csv",
     "jmeter.save.saveservice.print_field_names": "true",
@@ -224,13 +233,16 @@ JMETER = {
 }
 
 
-def jmeter(lab, env, directory, properties):
-    """Starts JMeter on the client with the examination's plan; returns its Process and the path of what it records."""
+def jmeter(lab, env, directory, properties, wrapper=()):
+    """Starts JMeter on the client with the examination's plan; returns its Process and the path of what it records.
+
+    wrapper: words in front of the command, such as MPTCPIZE.
+    """
     os.mkdir(directory)
     records = os.path.join(directory, "results.jtl")
     words = ["-J%s=%s" % pair for pair in {**JMETER, **properties}.items()]
     environment = {"HOME": directory, **env}
-    return lab.client.popen(["java", *JAVA, "-n", "-t", os.path.join(TOOLS, "exam.jmx"), "-l", records,
+    return lab.client.popen([*wrapper, "java", *JAVA, "-n", "-t", os.path.join(TOOLS, "exam.jmx"), "-l", records,
                              "-j", os.path.join(directory, "jmeter.log"), *words], env=environment, name="jmeter"), records
 
 

@@ -3,20 +3,22 @@
 
 Hou et al. (Performance Analysis of MPTCP Under High Load Based on SDN Environment, figures 2 to 5): JMeter starts 4,000 threads with 20
 requests each within 160 s, and within ever less time down to 100 s; a web server answers them from a database behind it. Direct TCP
-has one path of 50 Mbit/s. libconvert has two, through convertd, while client and web server are the same.
+has one path of 50 Mbit/s. libconvert has two, through convertd, while client and web server are the same. At the greatest load "plain MPTCP"
+shows what the kernel gives by itself: client and web server both speak it, without a converter.
 
 BENCH_EXAM_RAMPS="160 130 100" in the environment measures only these times.
 """
 import os
 import resource
+import shutil
 
 from benchlib import examination, machine, processes
-from benchlib.examination import HTTP_PORT, QUESTIONS, REQUESTS, Examination, Meter
+from benchlib.examination import HTTP_PORT, HTTP_PORT_MPTCP, MPTCPIZE, REQUESTS, Examination, Meter
 from benchlib.proxies import THREADS as CONVERTD_THREADS
 from convertlab import Lab, LabError, Veth
 from models import highload, jtl
 
-DURATION = "40 minutes"
+DURATION = "42 minutes"
 NEEDS = ("exam",)
 
 MBIT = 50
@@ -29,7 +31,8 @@ CONNECT_MS, RESPONSE_MS = 10000, 10000    # time-outs: how long a request waits 
 INTERVAL = 2, 0.5                         # seconds of a point in the plots over time; with --quick
 FILES = 20000                             # descriptors that a process may have
 SYSTEMS = ("direct TCP", "libconvert")
-PATHS = {"direct TCP": ("wifi",), "libconvert": ("wifi", "lte")}
+REFERENCE = "plain MPTCP"
+PATHS = {"direct TCP": ("wifi",), "libconvert": ("wifi", "lte"), REFERENCE: ("wifi", "lte")}
 LINK_NAMES = {"wifi": "path 1", "lte": "path 2"}
 IPV4_TCP, DATA = 52, MTU - 52             # bytes of headers with time stamps, and of data, in a full packet
 PAGE_AROUND = 830                         # bytes of a response besides the passage: HTTP's header, the question and its choices
@@ -88,12 +91,14 @@ def _measure(lab, exam, converter, system, ramp, threads):
     directory = os.path.join(lab.directory, "jmeter-%s-%g" % (system.replace(" ", "-"), ramp))
     shim_log = directory + "-shim.log"
     env = lab.converted(CONVERT_LOG=shim_log) if system == "libconvert" else {}
-    cpu = _Cpu({"nginx": exam.processes["nginx"].pid, "PHP": exam.processes["PHP"].pid, "MariaDB": exam.processes["MariaDB"].pid,
+    plain = system == REFERENCE
+    cpu = _Cpu({"nginx": exam.processes["nginx, MPTCP" if plain else "nginx"].pid, "PHP": exam.processes["PHP"].pid, "MariaDB": exam.processes["MariaDB"].pid,
                 "convertd": converter.pid})
     own = resource.getrusage(resource.RUSAGE_CHILDREN)
     meter = Meter(lab.client, PATHS["libconvert"])
     jmeter, records = examination.jmeter(lab, env, directory, {
-        "server": lab.server.addr4, "port": HTTP_PORT, "threads": threads, "ramp": "%g" % ramp, "connect": CONNECT_MS, "response": RESPONSE_MS})
+        "server": lab.server.addr4, "port": HTTP_PORT_MPTCP if plain else HTTP_PORT, "threads": threads, "ramp": "%g" % ramp,
+        "connect": CONNECT_MS, "response": RESPONSE_MS}, MPTCPIZE if plain else ())
     # far above the time that the slowest link takes for it
     status = jmeter.wait(timeout=ramp * 5 + 120)
     notes, run.cpu = meter.stop(), cpu.used()
@@ -169,7 +174,7 @@ def _waits_table(bench, runs):
         waits = sorted(sample.elapsed * 1000 for sample in run.samples)
         rows.append(["%g" % run.ramp, run.system, run.active] + ["%.0f" % waits[min(len(waits) - 1, int(len(waits) * share))]
                                                                 for share in (0.5, 0.9, 0.99, 1)])
-    bench.table("How long requests took, ms, and how many threads were under way at once", ["started within s", "", "threads", "median", "9 of 10",
+    bench.table("How long requests took, ms, and how many were under way at once at most", ["started within s", "", "at once", "median", "9 of 10",
                                                                                            "99 of 100", "longest"], rows, key="waits")
 
 
@@ -183,6 +188,23 @@ def _cpu_table(bench, runs):
                 key="cpu")
 
 
+def _carried(run, path):
+    """Mbit/s that a path has carried to the client while threads started, on average."""
+    notes = [(time, carried[path]) for time, carried, _ in run.links if 0 <= time <= run.ramp]
+    return (notes[-1][1] - notes[0][1]) * 8e-6 / (notes[-1][0] - notes[0][0])
+
+
+def _paths_table(bench, runs):
+    bench.table("What each path has carried to the client while threads started, Mbit/s, and requests that were answered then",
+                ["started within s", "", "path 1", "path 2", "requests/s"],
+                [["%g" % run.ramp, run.system, "%.1f" % _carried(run, "wifi"), "%.1f" % _carried(run, "lte"), "%.0f" % _outcome(run).throughput]
+                 for run in runs], key="paths")
+    reference = [_outcome(run).throughput for run in runs if run.system == REFERENCE]
+    ours = _by(runs, runs[-1].ramp, "libconvert")
+    bench.value("of-plain-mptcp", "%.2f times that of plain MPTCP" % (_outcome(ours).throughput / reference[0]) if reference else
+                "not compared with plain MPTCP, for which mptcpize is missing")
+
+
 def _path_rates(run, path):
     return jtl.rates_of_counter([(time, carried[path]) for time, carried, _ in run.links if time >= -Meter.INTERVAL])
 
@@ -190,7 +212,7 @@ def _path_rates(run, path):
 def _plots_over_time(bench, runs, ramps, threads):
     width = INTERVAL[bench.quick]
     for ramp in ramps:
-        pair = {system: _by(runs, ramp, system) for system in SYSTEMS}
+        pair = {run.system: run for run in runs if run.ramp == ramp}
         longest = max(jtl.running_time(run.samples) for run in pair.values())
         asked = _load(threads, ramp)
         series = {system: jtl.rate_over_time(run.samples, width) for system, run in pair.items()}
@@ -271,7 +293,7 @@ def run(bench):
     with Lab(wifi=_link(), lte=_link(), core=None) as lab:
         exam = Examination(lab, threads, page)
         converter = lab.convertd(["--log-level", "warning", "--workers", CONVERTD_THREADS])
-        items = [(system, ramp) for ramp in ramps for system in SYSTEMS]
+        items = [(system, ramp) for ramp in ramps for system in SYSTEMS] + ([(REFERENCE, ramps[-1])] if shutil.which(MPTCPIZE[0]) else [])
         for system, ramp in bench.over(items, label=lambda item: "%s, %g s" % item, weight=lambda item: item[1] + 10):
             found = _measure(lab, exam, converter, system, ramp, threads)
             runs.append(found)
@@ -280,6 +302,7 @@ def run(bench):
             bench.samples("second, requests answered, requests failed: " + found.name, jtl.by_second(found.samples))
     _main_table(bench, runs, ramps, threads)
     _compare(bench, runs, ramps)
+    _paths_table(bench, runs)
     _errors_table(bench, runs)
     _waits_table(bench, runs)
     _cpu_table(bench, runs)
