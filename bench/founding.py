@@ -109,7 +109,7 @@ def make_page(results_directory, page_directory):
 def check():
     """What is wrong with the page and the plots that it shows: sentences."""
     wrong = []
-    if not os.path.exists(PAGE) or _read(PAGE) != make_page(RESULTS, HERE):
+    if not os.path.exists(PAGE) or _read(PAGE) != make_page(RESULTS, os.path.dirname(PAGE)):
         wrong.append("bench/FOUNDING.md isn't what its templates and results/ give; make bench-page makes it")
     for name in NAMES:
         results = load(RESULTS, name) or {"plots": []}

@@ -18,20 +18,25 @@ import json
 import math
 import os
 import sys
+import textwrap
 
 from benchlib import interpreter, palette, plots as plot_files
 
 MODULES = ("matplotlib",)
 REMEDY = "on Debian: apt-get install python3-matplotlib; Fedora, Arch: python3-matplotlib, python-matplotlib"
-PLOT_SIZE = (8.6, 4.2)  # inches
+PLOT_SIZE = (7.2, 4.2)  # inches, without what the legend takes
 OURS_WIDTH, WIDTH, PUBLISHED_WIDTH = 3.0, 1.6, 1.4
 MARKERS_MAX = 25  # with more points than that a line has no markers
+VALUES_MAX = 24   # with more bars than that their values aren't written at them
+LEGEND_CHARS = 30  # of a line in the legend; longer names have several lines
+CHAR_WIDTH = 0.075  # inches, about
+LABELS_MAX = 80   # characters of all categories together: with more they are turned
 
 try:
     import matplotlib
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
-    from matplotlib import ticker
+    from matplotlib import patheffects, ticker
 except ImportError:
     plt = None
 
@@ -53,14 +58,12 @@ def short(value):
 
 
 def _parts(value):
-    """(value, low, high) of a bar; None where there is none."""
-    if value is None:
-        return 0, None, None
+    """(value, low, high) of a bar; the bounds are None where there are none."""
     return value if isinstance(value, (list, tuple)) else (value, None, None)
 
 
-def _hollow(style):
-    return {"marker": style["marker"], "markerfacecolor": "white", "markeredgecolor": style["color"], "markeredgewidth": 1.5, "markersize": 7}
+def _hollow(style, marker=None):
+    return {"marker": marker or style["marker"], "markerfacecolor": "white", "markeredgecolor": style["color"], "markeredgewidth": 1.5, "markersize": 7}
 
 
 def _styles(plot):
@@ -82,37 +85,46 @@ def _value_at(published, categories, number):
     return published[number] if number < len(published) else None
 
 
+def _bar_series(axes, name, style, bars, width):
+    """The bars of one series: (place, parts)."""
+    axes.bar([place for place, _ in bars], [part[0] for _, part in bars], width, label=name, color=style["color"],
+             hatch=("", "//", "..", "xx")[style["nth"] % 4], edgecolor="black" if palette.is_ours(name) else "white",
+             linewidth=1.2 if palette.is_ours(name) else 0.4, zorder=2)
+    bounds = [(place, part) for place, part in bars if part[1] is not None]
+    if bounds:
+        axes.errorbar([place for place, _ in bounds], [part[0] for _, part in bounds],
+                      yerr=[[max(0, part[0] - part[1]) for _, part in bounds], [max(0, part[2] - part[0]) for _, part in bounds]],
+                      fmt="none", ecolor="black", elinewidth=1, capsize=3, zorder=3)
+
+
+def _bar_values(axes, bars):
+    """Writes the values above the bars."""
+    for place, part in bars:
+        axes.annotate(short(part[0]), (place, max(part[0], part[2] or 0)), xytext=(0, 3), textcoords="offset points",
+                      ha="center", va="bottom", fontsize="x-small", zorder=5,
+                      bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7})
+
+
 def _bars(axes, plot):
     measured, published = _styles(plot)
     categories, count = plot["categories"], len(plot["series"])
     width, places = 0.84 / count, {}
     for number, (name, values) in enumerate(plot["series"].items()):
-        parts = [_parts(value) for value in values]
-        places[name] = [i + (number - (count - 1) / 2) * width for i in range(len(parts))]
-        style = measured[name]
-        drawn = axes.bar(places[name], [part[0] for part in parts], width * 0.94, label=name, color=style["color"],
-                         hatch=("", "//", "..", "xx")[style["nth"] % 4], edgecolor="black" if palette.is_ours(name) else "white",
-                         linewidth=1.2 if palette.is_ours(name) else 0.4, zorder=2)
-        bounds = [(place, part) for place, part in zip(places[name], parts) if part[1] is not None]
-        if bounds:
-            axes.errorbar([place for place, _ in bounds], [part[0] for _, part in bounds],
-                          yerr=[[max(0, part[0] - part[1]) for _, part in bounds], [max(0, part[2] - part[0]) for _, part in bounds]],
-                          fmt="none", ecolor="black", elinewidth=1, capsize=3, zorder=3)
-        if count * len(categories) <= 24:
-            for bar, part, value in zip(drawn, parts, values):
-                if value is not None:
-                    axes.annotate(short(part[0]), (bar.get_x() + bar.get_width() / 2, max(part[0], part[2] or 0)), xytext=(0, 3),
-                                  textcoords="offset points", ha="center", va="bottom", fontsize="x-small", zorder=5,
-                                  bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7})
+        places[name] = [i + (number - (count - 1) / 2) * width for i in range(len(categories))]
+        bars = [(place, _parts(value)) for place, value in zip(places[name], values) if value is not None]
+        _bar_series(axes, name, measured[name], bars, width * 0.94)
+        if count * len(categories) <= VALUES_MAX:
+            _bar_values(axes, bars)
     for name, values in (plot.get("published") or {}).items():
-        style, points = published[name], []
-        for number in range(len(categories)):
-            value = _value_at(values, categories, number)
-            if value is not None:
-                points.append((places[style["like"]][number] if style["like"] else number, value))
-        axes.plot([x for x, _ in points], [y for _, y in points], linestyle="none", label=name, zorder=4, **_hollow(style))
+        like = published[name]["like"]
+        points = [(places[like][i] if like else i, _value_at(values, categories, i)) for i in range(len(categories))]
+        points = [point for point in points if point[1] is not None]
+        # the marker is on a bar of its colour: a white line around it keeps it visible, if its shape is simple
+        axes.plot([x for x, _ in points], [y for _, y in points], linestyle="none", label=name, zorder=6,
+                  path_effects=[patheffects.withStroke(linewidth=3.5, foreground="white")], **_hollow(published[name], "o"))
     axes.set_xticks(range(len(categories)))
-    long = max(len(str(name)) for name in categories) * len(categories) > 80
+    axes.set_xlim(-0.5, len(categories) - 0.5)
+    long = max(len(str(name)) for name in categories) * len(categories) > LABELS_MAX
     axes.set_xticklabels(categories, rotation=20 if long else 0, ha="right" if long else "center")
     axes.margins(y=0.12)
 
@@ -122,10 +134,11 @@ def _width(name):
 
 
 def _lines(axes, plot):
+    # ours are thick and lie beneath, so that a thin curve that coincides with them is seen all the same
     measured, published = _styles(plot)
     for name, points in plot["series"].items():
         style = measured[name]
-        order = 3 if palette.is_ours(name) else 2
+        order = 2 if palette.is_ours(name) else 3
         axes.plot([point[0] for point in points], [point[1] for point in points], label=name, color=style["color"], linestyle=style["line"],
                   linewidth=_width(name), zorder=order, marker=style["marker"] if len(points) <= MARKERS_MAX else None,
                   markersize=6 if palette.is_ours(name) else 5)
@@ -137,11 +150,12 @@ def _lines(axes, plot):
 
 
 def _cdf(axes, plot):
+    # ours are thick and lie beneath, so that a thin curve that coincides with them is seen all the same
     measured, published = _styles(plot)
     for name, values in plot["series"].items():
         ordered, style = sorted(values), measured[name]
         axes.step([ordered[0]] + ordered, [i / len(ordered) for i in range(len(ordered) + 1)], where="post", label=name,
-                  color=style["color"], linestyle=style["line"], linewidth=_width(name), zorder=3 if palette.is_ours(name) else 2)
+                  color=style["color"], linestyle=style["line"], linewidth=_width(name), zorder=2 if palette.is_ours(name) else 3)
     _published_lines(axes, plot, published)
     axes.set_ylim(0, 1.01)
 
@@ -153,17 +167,23 @@ def _published_lines(axes, plot, published):
                   linewidth=PUBLISHED_WIDTH, zorder=4, **(_hollow(style) if len(points) <= MARKERS_MAX else {}))
 
 
+def _luminance(color):
+    """How light a colour looks, from 0 to 1."""
+    red, green, blue = color[:3]
+    return 0.299 * red + 0.587 * green + 0.114 * blue
+
+
 def _panel(axes, plot, name, matrix, limits):
-    image = axes.imshow([[math.nan if value is None else value for value in row] for row in matrix], cmap="cividis", aspect="auto",
-                        vmin=limits[0], vmax=limits[1])
+    image = axes.imshow([[math.nan if value is None else value for value in row] for row in matrix], cmap=plot.get("cmap", "cividis"),
+                        aspect="auto", vmin=limits[0], vmax=limits[1])
     like = [values for key, values in (plot.get("published") or {}).items() if key.startswith(name)]
     for y, row in enumerate(matrix):
         for x, value in enumerate(row):
             theirs = like[0][y][x] if like else None
             text = ("-" if value is None else plot.get("format", "%.2f") % value) + (
                 "" if theirs is None else "\n(%s)" % (plot.get("format", "%.2f") % theirs))
-            dark = value is None or (value - limits[0]) / ((limits[1] - limits[0]) or 1) < 0.55
-            axes.text(x, y, text, ha="center", va="center", fontsize="small", color="black" if value is None or not dark else "white")
+            dark = value is not None and _luminance(image.cmap(image.norm(value))) < 0.5
+            axes.text(x, y, text, ha="center", va="center", fontsize="small", color="white" if dark else "black")
     axes.set_title(name, fontsize="small", fontweight="bold" if palette.is_ours(name) else "normal")
     axes.set_xticks(range(len(matrix[0])))
     axes.set_xticklabels(plot.get("xticks") or range(len(matrix[0])))
@@ -174,10 +194,14 @@ def _panel(axes, plot, name, matrix, limits):
 
 
 def _heatmap(figure, plot):
-    """Panels side by side, with one scale for all of them: options zlim (its ends), zlabel, format of the values in the cells."""
+    """Panels side by side, with one scale for all of them: options zlim (its ends), zlabel, format of the values in the cells, cmap."""
     panels = figure.subplots(1, len(plot["series"]), squeeze=False, sharey=True)[0]
     values = [value for matrix in plot["series"].values() for row in matrix for value in row if value is not None]
     limits = plot.get("zlim") or (min(values), max(values))
+    if limits[0] < 0 < limits[1]:
+        # less than nothing is red, more is blue, and nothing is white
+        plot = dict({"cmap": "RdBu"}, **plot)
+        limits = (-max(limits[1], -limits[0]), max(limits[1], -limits[0]))
     for axes, (name, matrix) in zip(panels, plot["series"].items()):
         image = _panel(axes, plot, name, matrix, limits)
     panels[0].set_ylabel(plot.get("ylabel", ""))
@@ -215,7 +239,10 @@ def _axes(axes, plot):
     axes.grid(axis="y" if plot["kind"] == "bars" else "both", alpha=0.3, zorder=0)
     if len(plot["series"]) + len(plot.get("published") or {}) > 1:
         # beside the plot, where it covers nothing
-        axes.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=2.6)
+        handles, labels = axes.get_legend_handles_labels()
+        order = sorted(range(len(labels)), key=lambda i: labels[i] in (plot.get("published") or {}))
+        axes.legend([handles[i] for i in order], [textwrap.fill(labels[i], LEGEND_CHARS) for i in order], fontsize="small", frameon=False, loc="upper left",
+                    bbox_to_anchor=(1.01, 1.0), borderaxespad=0, handlelength=2.6)
 
 
 KINDS = {"bars": _bars, "lines": _lines, "cdf": _cdf}
@@ -236,11 +263,19 @@ def _draw_into(figure, plots):
         _axes(axes, plot)
 
 
+def _beside(plot):
+    """Inches that a plot takes besides its axes, for the legend, or for a heatmap's scale and its many cells."""
+    if plot["kind"] == "heatmap":
+        return 1.0 + max(0.0, 0.45 * (sum(len(matrix[0]) for matrix in plot["series"].values()) - 10))
+    names = [*plot["series"], *(plot.get("published") or {})]
+    return CHAR_WIDTH * max(len(line) for name in names for line in textwrap.wrap(name, LEGEND_CHARS) or [""])
+
+
 def draw_file(directory, name, plots, suffix):
     """Draws these plots below each other into NAME.SUFFIX."""
     # text stays text, and the same results give the same file
     matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "DejaVu Sans", "hatch.linewidth": 0.6})
-    figure = plt.figure(figsize=(PLOT_SIZE[0], PLOT_SIZE[1] * len(plots)), layout="constrained")
+    figure = plt.figure(figsize=(PLOT_SIZE[0] + max(map(_beside, plots)), PLOT_SIZE[1] * len(plots)), layout="constrained")
     _draw_into(figure, plots)
     path = os.path.join(directory, "%s.%s" % (name, suffix))
     if suffix == "svg":

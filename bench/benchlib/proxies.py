@@ -244,11 +244,12 @@ class Microsocks(Proxy):
     name = program = package = "microsocks"
     port = 1080
     speaks_mptcp = False
+    options = []
 
     def start(self):
         # it logs each connection, and can't be told not to
         with open(os.devnull, "wb") as null:
-            self._run_silent(["microsocks", "-p", self.port], null)
+            self._run_silent(["microsocks", "-p", self.port, *self.options], null)
         return self
 
     def _run_silent(self, command, null):
@@ -258,6 +259,18 @@ class Microsocks(Proxy):
 
     def arguments(self):
         return self.to(self.lab.converter.addr4, self.port) + ["--via", "socks5", "--server", self._target]
+
+
+class MicrosocksPassword(Microsocks):
+    """The same, which wants to know a name and a password."""
+
+    name = "SOCKS5, password"
+    port = 1090
+    user = "somebody", "secret"
+    options = ["-u", user[0], "-P", user[1]]
+
+    def arguments(self):
+        return super().arguments() + ["--user", ":".join(self.user)]
 
 
 class Dante(Proxy):

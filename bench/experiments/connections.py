@@ -18,6 +18,7 @@ from benchlib.field import Field
 from benchlib.proxies import ALL, Convertd, ConvertdEarly, Direct, Haproxy, HaproxySplice, Nginx, Socat
 
 DURATION = "7 minutes"
+NEEDS = ("bench-peers",)
 
 REQUEST, RESPONSE = 100, 1000
 ROUNDS, ROUNDS_QUICK = 6, 1

@@ -15,6 +15,7 @@ from benchlib.field import Field
 from benchlib.proxies import ALL, Convertd, ConvertdEarly, Direct, Haproxy, HaproxySplice, Nginx, Socat
 
 DURATION = "9 minutes"
+NEEDS = ("bench-peers",)
 
 ENDLESS = "1000T"
 ROUNDS, ROUNDS_QUICK = 5, 1

@@ -26,6 +26,7 @@ from convertlab import LabError
 from models import operator as model
 
 DURATION = "14 minutes"
+NEEDS = ("bench-peers",)
 
 PROXIES = (Direct, Convertd, Haproxy, Nginx, Dante, Shadowsocks, Microsocks)
 COUNTS, COUNTS_QUICK = (10, 100, 1000, 3000, 9000), (10, 100)

@@ -8,6 +8,7 @@ from benchlib.proxies import Convertd, Direct, Haproxy, Nginx, Socat
 
 from . import goodput
 
+NEEDS = ("bench-peers",)
 RATE_MBIT = 2000
 PROXIES = (Direct, Convertd, Haproxy, Nginx, Socat)
 CASES = (("reno", "down", 1), ("reno", "down", 16), ("bbr", "down", 1))

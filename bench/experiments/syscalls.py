@@ -13,6 +13,7 @@ from benchlib.field import Field
 from benchlib.proxies import Convertd, Dante, Haproxy, Microsocks, Nginx, Shadowsocks
 from convertlab import need
 
+NEEDS = ("bench-peers",)
 CONNECTIONS, CONNECTIONS_QUICK = 2000, 200
 REQUEST, RESPONSE = 100, 1000
 PROXIES = (Convertd, Haproxy, Nginx, Microsocks, Dante, Shadowsocks)

@@ -156,6 +156,26 @@ def test_over_yields_all():
     equal(list(bench.over([])), [], "no items")
 
 
+class Recorded(list):
+    """In the place of progress: what it is told."""
+
+    def __getattr__(self, name):
+        return lambda *arguments: self.append((name, *arguments))
+
+
+def test_over_tells_progress():
+    told, before = Recorded(), report._Progress  # pylint: disable=protected-access
+    report._Progress = lambda total: told.append(total) or told  # pylint: disable=protected-access
+    try:
+        bench = Report("some", "title", True)
+        for number in bench.over([1, 3], label="case {}".format, weight=lambda number: 10 * number):
+            if number == 3:
+                break
+    finally:
+        report._Progress = before  # pylint: disable=protected-access
+    equal(told, [40, ("begin", "case 1"), ("end", 10), ("begin", "case 3"), ("close",)], "what progress is told of a loop that ends early")
+
+
 # --- colours --------------------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 # the lab: hosts in network namespaces, joined by links that linkem emulates
 noinst_PROGRAMS += linkem
 linkem_SOURCES = tests/lab/linkem/main.c tests/lab/linkem/settings.c tests/lab/linkem/lane.c \
-	tests/lab/linkem/surgery.c tests/lab/linkem/control.c tests/lab/linkem/linkem.h
+	tests/lab/linkem/surgery.c tests/lab/linkem/control.c tests/lab/linkem/delays.c tests/lab/linkem/linkem.h
 
 EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertlab/build.py \
 	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/forging.py tests/lab/convertlab/harness.py \

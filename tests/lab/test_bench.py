@@ -13,6 +13,11 @@ import tempfile
 from convertlab import CommandError, Lab, Link, Veth, check, equal, main, need
 from convertlab.build import SRCDIR
 
+sys.path.insert(0, os.path.join(SRCDIR, "bench"))
+# pylint: disable=wrong-import-position
+from benchlib import phones
+
+FIRST_BYTE = "bench/tools/first_byte"
 LOAD = "bench/tools/load/load"
 PORT, PORT_MPTCP = 6000, 6001
 CONVERT_PORT = 1234
@@ -184,6 +189,71 @@ def test_under_the_shim():
                      "--response", 3000, env=lab.converted())
         equal((found["connections"], found["bytes"], found["errors"]), (200, 600000, {}), "result")
         equal(lab.shim_log().count("converted over MPTCP"), 200, "conversions")
+
+
+def first_byte(lab, *options, host=None, port=PORT, jobs=12, env=None):
+    """Has first_byte make connections, four at a time; returns the last part of its lines, in the order in which they were done."""
+    line = "%s %s %d " % (lab.client.wifi4, host or lab.server.addr4, port)
+    said = lab.client.run([lab.build.program(FIRST_BYTE), *options, lab.server.addr4, PORT, 4], input=(line + "\n") * jobs, env=env).stdout
+    found = said.splitlines()
+    check(all(one.startswith(line) for one in found), "lines other than \"%s…\": %s" % (line, said))
+    equal(len(found), jobs, "lines")
+    return [one[len(line):] for one in found]
+
+
+def test_application_in_every_way():
+    """The times are in order; SOCKS5 says when the server is connected; with Fast Open there is no such moment; the shim converts."""
+    converter, password = {"host": "10.9.0.1", "port": SOCKS_PORT}, {"host": "10.9.0.1", "port": SOCKS_USER_PORT}
+    with field(Link(delay_ms=1)) as lab:
+        start_proxies(lab)
+        for options, target, shim in (([], {}, False), ([], {}, True), (["--fast-open"], {}, True), (["--socks5"], converter, False),
+                                      (["--socks5", "--user", "somebody:secret"], password, False)):
+            for line in first_byte(lab, *options, **target, env=lab.converted() if shim else None):
+                tcp, connected, first, everything = map(float, line.split())
+                if "--fast-open" in options:
+                    equal((tcp, connected), (0, 0), "times of connections that are not known to be there")
+                else:
+                    # a round trip of two links is 4 ms, one of the access link 2 ms; SOCKS5 has a command or two more
+                    check(tcp >= (2000 if target else 4000), "TCP was connected after %g us" % tcp)
+                    check(connected >= tcp + (0 if not target else 6000 if "--user" not in options else 8000),
+                          "%s: connected after %g us, TCP after %g" % (options, connected, tcp))
+                check(max(connected, 4000) <= first <= everything, "%s: %s" % (options, line))
+        equal(lab.shim_log().count("converted over MPTCP"), 24, "conversions")
+
+
+def test_application_that_fails():
+    with field() as lab:
+        start_proxies(lab)
+        lab.greeter(25)
+        for options, target, reason in (
+                ([], {"port": CLOSED_PORT}, "Connection refused"), ([], {"port": 25}, "the response isn't the server's"),
+                (["--socks5"], {"host": lab.converter.addr4, "port": SOCKS_USER_PORT}, "the proxy refuses the method of authentication"),
+                (["--socks5", "--user", "somebody:else"], {"host": lab.converter.addr4, "port": SOCKS_USER_PORT}, "the proxy refuses the password"),
+                (["--socks5"], {"host": lab.server.addr4, "port": 25}, "the proxy refuses the method of authentication")):
+            equal(first_byte(lab, *options, **target, jobs=1), ["failed: " + reason], "%s %s" % (options, target))
+
+
+def test_phones_in_turn():
+    """Every phone asks once by each application, and meets its own round trip, though they share places. One of these always fails."""
+    round_trips = [40, 10, 80, 20, 60]
+    with Lab(wifi=Link(), lte=None, core=Link()) as lab:
+        start_proxies(lab)
+        phones.make_places(lab, 2)
+        applications = [phones.Application(lab, name, 2, lambda place, host=host, port=port: (phones.address(place), host, port), options)
+                        for name, host, port, options in (("direct", lab.server.addr4, PORT, []),
+                                                          ("socks", lab.converter.addr4, SOCKS_PORT, ["--socks5"]),
+                                                          ("closed", lab.server.addr4, CLOSED_PORT, []))]
+        found = list(phones.ask_in_turn(lab, applications, round_trips, 2, 1))
+        for application in applications:
+            application.close()
+    equal(sorted(number for number, _, _ in found), [0, 1, 2, 3, 4], "the phones")
+    for number, times, reasons in found:
+        round_trip = round_trips[number]
+        equal(sorted(times), ["closed", "direct", "socks"], "the applications of phone %d" % number)
+        equal((times["closed"], reasons), (None, ["closed: failed: Connection refused"]), "what failed")
+        for name, least in (("direct", (1, 1, 2)), ("socks", (1, 3, 4))):
+            check(all(time >= trips * round_trip for time, trips in zip(times[name], least)),
+                  "%s, %d ms of round trip: %s" % (name, round_trip, times[name]))
 
 
 def test_an_experiment():

@@ -6,11 +6,12 @@ Every other test in the lab relies on these links. Their delays and rates are me
 """
 import math
 import os
+import re
 import socket
 import statistics
 import struct
 
-from convertlab import Lab, Link, between, check, equal, main, need, wait_until
+from convertlab import Lab, Link, Veth, between, check, equal, main, need, wait_until
 
 IPPROTO_MPTCP = 262
 MSG_FASTOPEN = 0x20000000
@@ -195,6 +196,37 @@ def by_family(lab):
     return lab.converter.wifi4, lab.converter.wifi6
 
 
+def test_switch_has_the_queue():
+    """What doesn't fit into a switch's queue is lost there, and the host that has sent it isn't told."""
+    sent, size = 40, 1000
+    with Lab(wifi=Veth(rate_mbit=0.1, burst="1500", limit="%d" % (10 * size), switched=True), lte=None) as lab:
+        receiver = lab.converter.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sender = lab.client.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with receiver, sender:
+            receiver.bind((lab.converter.wifi4, 6000))
+            receiver.setblocking(False)
+            received = []
+
+            def dropped(host, dev):
+                said = host.run(["tc", "-s", "qdisc", "show", "dev", dev]).stdout
+                found = re.search(r"dropped (\d+)", said)
+                return int(found.group(1)) if found else 0
+
+            def all_accounted_for():
+                try:
+                    while True:
+                        received.append(receiver.recv(2048))
+                except BlockingIOError:
+                    return len(received) + dropped(lab.wifi.host, "to-converter") >= sent
+            for _ in range(sent):
+                sender.sendto(bytes(size - 28), (lab.converter.wifi4, 6000))
+            wait_until(all_accounted_for, 20, lambda: "%d datagrams, %d arrived" % (sent, len(received)))
+            lost = dropped(lab.wifi.host, "to-converter")
+            equal(len(received) + lost, sent, "datagrams that arrived or were lost in the switch")
+            between(len(received), 9, sent - 1, "datagrams that passed: at least the queue's")
+            equal(dropped(lab.client, "wifi"), 0, "lost on the client's own device")
+
+
 def test_strip_mptcp():
     """Options 30 become NOPs, with right checksums, and the connection becomes TCP; off, nothing is touched."""
     with one_link() as lab:
@@ -240,7 +272,9 @@ def test_bad_settings():
     """A mistake in a setting is said, with the input, and changes nothing."""
     with one_link(delay_ms=1) as lab:
         for command, said in ((("set", "loss", "5"), '"5"'), (("set", "speed", "1mbit"), '"speed"'),
-                              (("set", "delay=9ms rate=fast"), '"fast"'), (("set",), '"set"'), (("down", "c"), '"down c"')):
+                              (("set", "delay=9ms rate=fast"), '"fast"'), (("set",), '"set"'), (("down", "c"), '"down c"'),
+                              (("host", "10.1.0"), '"10.1.0"'), (("host", "x" * 300, "5ms"), "is not an IP address"),
+                              (("host", lab.client.wifi4, "9"), '"9"'), (("host", lab.client.wifi4), '""'), (("host",), '"host"')):
             try:
                 lab.wifi.command(*command)
             except Exception as error:  # pylint: disable=broad-except
@@ -249,6 +283,32 @@ def test_bad_settings():
                 check(False, "%r is taken" % (command,))
         # with a delay of 9 ms either way it would be 10
         between(statistics.median(lab.client.ping(lab.converter.wifi4, count=9)), 2, 9.9, "round trip of 1 + 1 ms")
+
+
+def test_hosts_with_delays_of_their_own():
+    """A host's packets keep their order when its delay falls, overtake those of other hosts, and have the link's delay in the end."""
+    with one_link(delay_ms=1) as lab, Datagrams(lab) as near:
+        lab.client.ip("addr add 10.1.0.77/24 dev wifi")
+        far = lab.client.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        far.bind(("10.1.0.77", 0))
+        far.connect((lab.converter.wifi4, 6000))
+        with far:
+            # two seconds: longer than the machine ever takes to send the four other datagrams
+            lab.wifi.host("10.1.0.77", 2000, "a-to-b")
+            far.send(struct.pack("!I", 1000))
+            wait_until(lambda: lab.wifi.stats()["a-to-b"]["in"] >= 1, 5, "linkem to read the first datagram")
+            lab.wifi.host("10.1.0.77", 3)
+            far.send(struct.pack("!I", 1001))
+            near.send(2)
+            wait_until(lambda: lab.wifi.stats()["a-to-b"]["in"] >= 4, 5, "linkem to read the first four")
+            lab.wifi.host("10.1.0.77", None)
+            far.send(struct.pack("!I", 1002))
+            near.sent = 5  # in all, which take() waits for
+            received = near.take()
+        equal(received[:2], [0, 1], "what came first, of a host that nobody gave a delay")
+        equal(sorted(received), [0, 1, 1000, 1001, 1002], "the datagrams")
+        check(received.index(1000) < received.index(1001), "a host's datagram overtook another of the same host: %s" % received)
+        equal(received.index(1002), 2, "the place of the datagram that was sent when the host had no delay of its own any more")
 
 
 def cpu_seconds(pid):

@@ -42,6 +42,22 @@ def test_asymmetric():
 
 
 @measures
+def test_hosts_with_delays_of_their_own():
+    """Packets from and to a host have its delay, in both families; other hosts have the link's."""
+    with one_link(delay_ms=5) as lab:
+        lab.client.ip("addr add 10.1.0.77/24 dev wifi", "addr add fd01::77/64 dev wifi nodad")
+        lab.wifi.host("10.1.0.77", 30)
+        lab.wifi.host("fd01::77", 20)
+        lab.wifi.host("fd01::77", 45, "b-to-a")
+        for source, target, expected in (("10.1.0.77", lab.converter.wifi4, 60), ("fd01::77", lab.converter.wifi6, 65),
+                                         (lab.client.wifi4, lab.converter.wifi4, 10), (lab.client.wifi6, lab.converter.wifi6, 10)):
+            times = lab.client.ping(target, count=9, source=source)
+            equal(len(times), 9, "answers to %s" % source)
+            check(min(times) >= expected, "%s was answered after %g ms, before its delays" % (source, min(times)))
+            measured_between(statistics.median(times), expected, expected + LATE_MS, "median round trip of %s in ms" % source)
+
+
+@measures
 def test_jitter_keeps_order():
     """Delays spread over the whole range; packets stay in order."""
     with one_link(delay_ms=5, a_to_b={"jitter_ms": 8}) as lab:

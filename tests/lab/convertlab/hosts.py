@@ -262,10 +262,10 @@ class Host:
         """Runs ip(8) commands, given without the leading "ip", in one process."""
         self.run(["ip", "-batch", "-"], input="".join(line + "\n" for line in lines))
 
-    def ping(self, address, count=1, interval=0.01, size=56, timeout=10):
-        """Pings; returns the round-trip times in ms of those answered, in order."""
-        result = self.run(["ping", "-n", "-c", count, "-i", interval, "-s", size, "-W", "2", address], check=False,
-                          timeout=timeout + count * interval)
+    def ping(self, address, count=1, interval=0.01, size=56, timeout=10, source=None):
+        """Pings, from an address of this host; returns the round-trip times in ms of those answered, in order."""
+        words = ["ping", "-n", "-c", count, "-i", interval, "-s", size, "-W", "2", *(["-I", source] if source else []), address]
+        result = self.run(words, check=False, timeout=timeout + count * interval)
         return [float(line.split("time=")[1].split()[0]) for line in result.stdout.splitlines() if "time=" in line]
 
     def pids(self):

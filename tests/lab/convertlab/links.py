@@ -126,6 +126,10 @@ class RunningLink:
         """Changes settings for the packets to come: set(loss=0.05), set("a-to-b", delay_ms=30)."""
         self.command("set", way, _setting_words(settings))
 
+    def host(self, address, delay_ms, way=None):
+        """Gives packets from and to an address on side A this one-way delay instead of the link's; None: the link's again."""
+        self.command("host", way, address, "none" if delay_ms is None else "%.6fms" % delay_ms)
+
     def stats(self):
         """Counters: {"a-to-b": {"in": …, "out": …, "lost": …, "queue_drop": …}, "b-to-a": …}; see linkem.h."""
         found = {"a-to-b": {}, "b-to-a": {}}
@@ -151,9 +155,16 @@ class RunningLink:
 
 @dataclasses.dataclass(frozen=True)
 class Veth:
-    """A link that is a veth pair: no delay and no control, but faster than linkem's few Gbit/s."""
+    """A link that is a veth pair: no delay and no control, but faster than linkem's few Gbit/s, and cheaper for the CPUs.
+
+    The defaults have room for some of the largest packets of segmentation offload, and are a queue of 4 ms at 2 Gbit/s. With a burst
+    that is smaller than these packets they are cut, and queue and pass as single ones, as on a slow link.
+    """
 
     rate_mbit: Optional[float] = None
+    burst: str = "256kb"  # at most so much passes at once, in tc's words
+    limit: str = "1mb"    # of the queue
+    switched: bool = False  # whether rate and queue are those of a switch between the hosts (Switch)
 
 
 class Cable:
@@ -168,9 +179,31 @@ class Cable:
         side_b.ip("addr add fe80::2/64 dev %s nodad" % name)
         if link.rate_mbit:
             for side in (side_a, side_b):
-                # room for some of the largest packets of segmentation offload, and a queue of 4 ms at 2 Gbit/s
                 side.run(["tc", "qdisc", "replace", "dev", name, "root", "tbf", "rate", "%gmbit" % link.rate_mbit,
-                          "burst", "256kb", "limit", "1mb"])
+                          "burst", link.burst, "limit", link.limit])
+
+    def close(self):
+        """The devices go with their namespaces."""
+
+
+class Switch:
+    """A Veth with a switch in the middle while it runs, as Mininet has them; `host` is the switch's own.
+
+    A host whose own device has a full queue is told so, and its TCP sends no faster than that queue is emptied. What a switch drops
+    has to be noticed by TCP, as in a network.
+    """
+
+    def __init__(self, link, name, side_a, side_b, host):
+        self.name = name
+        self.host = host
+        host.ip("link add bridge type bridge mcast_snooping 0", "link set bridge up")
+        for number, side in ((1, side_a), (2, side_b)):
+            side.ip("link add %s type veth peer name to-%s netns %s" % (name, side.name, host.name), "link set %s up" % name,
+                    "addr add fe80::%d/64 dev %s nodad" % (number, name))
+            host.ip("link set to-%s master bridge up" % side.name)
+            if link.rate_mbit:
+                host.run(["tc", "qdisc", "replace", "dev", "to-" + side.name, "root", "tbf", "rate", "%gmbit" % link.rate_mbit,
+                          "burst", link.burst, "limit", link.limit])
 
     def close(self):
         """The devices go with their namespaces."""

@@ -21,7 +21,7 @@ from typing import Union
 from .build import SRCDIR, Build
 from .capture import Capture
 from .hosts import Host
-from .links import Cable, Link, RunningLink, Veth
+from .links import Cable, Link, RunningLink, Switch, Veth
 from .names import program as names_program
 from .servers import program as server_program
 from .waiting import LabError, wait_until
@@ -154,6 +154,8 @@ class Lab:
             for host in (side_a, side_b):
                 # no multicast: routers would send reports; and what the device holds while linkem waits for a CPU
                 host.ip("link set dev %s multicast off txqueuelen 2000" % access.name)
+        elif options.switched:
+            link = Switch(options, access.name, side_a, side_b, self.add_host("switch-" + access.name))
         else:
             link = Cable(options, access.name, side_a, side_b)
         self._closers.append(link.close)

@@ -5,6 +5,8 @@
  *     down [a-to-b|b-to-a]            ok
  *     up [a-to-b|b-to-a]              ok
  *     set [a-to-b|b-to-a] loss 5%     ok
+ *     host [a-to-b|b-to-a] 10.1.0.9 25ms   ok: packets from and to this address of side A have this delay instead
+ *     host [a-to-b|b-to-a] 10.1.0.9 none   ok: no longer
  *     stats                           ok a-to-b.in=12 a-to-b.in_bytes=1800 ...
  *     anything else                   error: ...
  *
@@ -150,6 +152,37 @@ static bool set_settings(struct control *control, unsigned ways, const char *lis
 	return true;
 }
 
+/* Gives a host of side A a delay of its own, or takes it away: "10.1.0.9 25ms", "10.1.0.9 none". False as above. */
+static bool set_host(struct control *control, unsigned ways, const char *rest, char *error, size_t size)
+{
+	size_t word = strcspn(rest, " ");
+	const char *time = rest + word + strspn(rest + word, " ");
+	bool none = strcmp(time, "none") == 0;
+	char text[64] = "";
+	struct host_address address;
+	uint64_t delay = 0;
+
+	if (word < sizeof text)
+		memcpy(text, rest, word);
+	if (!host_parse(text, &address)) {
+		snprintf(error, size, "\"%.*s\" is not an IP address", (int)(word < 100 ? word : 100), rest);
+		return false;
+	}
+	if (!none && !settings_parse_time(time, &delay, error, size))
+		return false;
+	for (unsigned way = 0; way < LINKEM_WAY_COUNT; way++) {
+		if (!(ways & 1u << way))
+			continue;
+		if (none)
+			delays_remove(lane_delays(control->lanes[way]), &address);
+		else if (!delays_set(lane_delays(control->lanes[way]), &address, delay)) {
+			snprintf(error, size, "no memory for one more host with a delay of its own");
+			return false;
+		}
+	}
+	return true;
+}
+
 /* Carries out one line; the answer comes without its newline. */
 static void command_run(struct control *control, const char *line, char *answer, size_t size)
 {
@@ -163,6 +196,11 @@ static void command_run(struct control *control, const char *line, char *answer,
 			snprintf(answer, size, "ok");
 		else
 			snprintf(answer, size, "error: %s", error);
+	} else if (word == 4 && memcmp(line, "host", 4) == 0 && *rest != '\0') {
+		if (set_host(control, ways, rest, error, sizeof error))
+			snprintf(answer, size, "ok");
+		else
+			snprintf(answer, size, "error: %s", error);
 	} else if (strcmp(line, "stats") == 0) {
 		stats_print(control, answer, size);
 	} else if (*rest == '\0' && word == 4 && memcmp(line, "down", 4) == 0) {
@@ -172,7 +210,7 @@ static void command_run(struct control *control, const char *line, char *answer,
 		set_down(control, ways, false);
 		snprintf(answer, size, "ok");
 	} else {
-		snprintf(answer, size, "error: \"%.100s\" is not a command; there are: down, up, set, stats", line);
+		snprintf(answer, size, "error: \"%.100s\" is not a command; there are: down, up, set, host, stats", line);
 	}
 }
 

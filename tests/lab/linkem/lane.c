@@ -10,7 +10,8 @@
  *
  * so a packet is put once into a ring sorted by `due`, and a second ring keeps the starts that lie in the future: their
  * number is the queue's length, which the packet on the wire doesn't count in. A packet that the wire loses takes its time
- * on the wire like any other. Without `reorder`, due never decreases, and putting in is appending.
+ * on the wire like any other. Without `reorder`, due never decreases among the packets of a host with a delay of its own
+ * (delays.c) and among those of all other hosts; where there is no such host, putting in is appending.
  *
  * Buffers are one mapping of LANE_SLOTS of an MTU each, which the kernel backs with memory when first used; freed ones are
  * used again first, so memory follows the highest load. Where none is left (a delay so long that more than LANE_SLOTS
@@ -38,7 +39,9 @@ struct parcel {
 };
 
 struct lane {
+	enum linkem_way way;
 	struct settings settings;
+	struct delays *delays;
 	struct lane_stats stats;
 	int out;
 	bool down;
@@ -73,17 +76,19 @@ static uint64_t lane_random(struct lane *lane)
 	return z ^ z >> 31;
 }
 
-struct lane *lane_create(const struct settings *settings, size_t mtu, int out, uint64_t seed)
+struct lane *lane_create(const struct settings *settings, enum linkem_way way, size_t mtu, int out, uint64_t seed)
 {
 	struct lane *lane = calloc(1, sizeof *lane);
 
 	if (!lane)
 		return NULL;
+	lane->way = way;
+	lane->delays = delays_create();
 	lane->slot_size = (mtu + 63) & ~(size_t)63;
 	lane->slots = mmap(NULL, lane->slot_size * LANE_SLOTS, PROT_READ | PROT_WRITE,
 					   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (lane->slots == MAP_FAILED) {
-		free(lane);
+	if (!lane->delays || lane->slots == MAP_FAILED) {
+		lane_destroy(lane);
 		return NULL;
 	}
 	lane->settings = *settings;
@@ -100,7 +105,9 @@ void lane_destroy(struct lane *lane)
 {
 	if (!lane)
 		return;
-	munmap(lane->slots, lane->slot_size * LANE_SLOTS);
+	if (lane->slots != MAP_FAILED)
+		munmap(lane->slots, lane->slot_size * LANE_SLOTS);
+	delays_destroy(lane->delays);
 	free(lane);
 }
 
@@ -153,13 +160,34 @@ static bool lane_filters(const struct settings *settings, uint8_t *packet, size_
 	       (settings->drop_port && look.port == settings->drop_port);
 }
 
+/* Adds the delay to when a packet leaves the wire, in order with the packets that it must not overtake. */
+static uint64_t lane_delay(struct lane *lane, const uint8_t *packet, size_t size, uint64_t leave)
+{
+	const struct settings *settings = &lane->settings;
+	struct host_address address;
+	struct host_delay *host = NULL;
+	uint64_t due, *last_due;
+
+	if (host_of_packet(packet, size, lane->way == LINKEM_A_TO_B, &address))
+		host = delays_find(lane->delays, &address);
+	last_due = host ? &host->last_due : &lane->last_due;
+	due = leave + (host ? host->delay_ns : settings->delay_ns);
+	if (settings->jitter_ns)
+		due += lane_random(lane) % (settings->jitter_ns + 1);
+	if (!settings->reorder && due < *last_due)
+		due = *last_due;
+	if (due > *last_due)
+		*last_due = due;
+	return due;
+}
+
 /* Decides over a packet in `slot`; false if it goes no further. */
 static bool lane_accept(struct lane *lane, uint32_t slot, size_t size, uint64_t now)
 {
 	const struct settings *settings = &lane->settings;
 	uint8_t *packet = lane->slots + slot * lane->slot_size;
 	size_t whole = size;
-	uint64_t due;
+	uint64_t leave, due;
 
 	if (lane->down) {
 		lane->stats.down_drop++;
@@ -176,7 +204,7 @@ static bool lane_accept(struct lane *lane, uint32_t slot, size_t size, uint64_t 
 		size = surgery_strip_syn_data(packet, size);
 		lane->stats.stripped += size != whole;
 	}
-	if (!lane_transmit(lane, size, now, &due)) {
+	if (!lane_transmit(lane, size, now, &leave)) {
 		lane->stats.queue_drop++;
 		return false;
 	}
@@ -184,13 +212,7 @@ static bool lane_accept(struct lane *lane, uint32_t slot, size_t size, uint64_t 
 		lane->stats.lost++;
 		return false;
 	}
-	due += settings->delay_ns;
-	if (settings->jitter_ns)
-		due += lane_random(lane) % (settings->jitter_ns + 1);
-	if (!settings->reorder && due < lane->last_due)
-		due = lane->last_due;
-	if (due > lane->last_due)
-		lane->last_due = due;
+	due = lane_delay(lane, packet, size, leave);
 	lane_insert(lane, (struct parcel){ .due = due, .slot = slot, .size = (uint32_t)size });
 	return true;
 }
@@ -262,6 +284,11 @@ const struct settings *lane_settings(const struct lane *lane)
 void lane_set_settings(struct lane *lane, const struct settings *settings)
 {
 	lane->settings = *settings;
+}
+
+struct delays *lane_delays(struct lane *lane)
+{
+	return lane->delays;
 }
 
 void lane_set_down(struct lane *lane, bool down)

@@ -54,6 +54,41 @@ bool settings_set(struct settings *settings, const char *name, const char *value
 /* Changes several: "delay=10ms loss 1%", with '=' or a blank between name and value. All or nothing; errors as above. */
 bool settings_set_list(struct settings *settings, const char *list, char *error, size_t size);
 
+/* Reads a time as the settings have them, such as "12.5ms". False where it is none; errors as above. */
+bool settings_parse_time(const char *text, uint64_t *ns, char *error, size_t size);
+
+/* --- delays.c: delays of single hosts on side A -------------------------------------------------------------- */
+
+struct host_address {
+	uint8_t family; /* 4 or 6 */
+	uint8_t bytes[16]; /* IPv4: the first four, the others are 0 */
+};
+
+/* Reads an IPv4 or IPv6 address; false where it is none. */
+bool host_parse(const char *text, struct host_address *address);
+
+/* The source or the destination of an IP packet; false if it has neither. */
+bool host_of_packet(const uint8_t *packet, size_t size, bool source, struct host_address *address);
+
+struct host_delay {
+	struct host_address address;
+	uint64_t delay_ns;
+	uint64_t last_due; /* of this host's packets, which keep their order among themselves */
+};
+
+struct delays;
+
+/* NULL without memory. */
+struct delays *delays_create(void);
+void delays_destroy(struct delays *delays);
+
+/* The host's entry; NULL where it has no delay of its own. */
+struct host_delay *delays_find(struct delays *delays, const struct host_address *address);
+
+/* False, with nothing changed, where there is no memory for one more host. */
+bool delays_set(struct delays *delays, const struct host_address *address, uint64_t delay_ns);
+void delays_remove(struct delays *delays, const struct host_address *address);
+
 /* --- surgery.c: what middleboxes do ------------------------------------------------------------------------ */
 
 /* Overwrites each MPTCP option (kind 30) of a TCP segment by NOPs; the checksum is kept right. True if it had one. */
@@ -97,7 +132,7 @@ struct lane;
 
 /* Makes a lane for packets of up to mtu bytes that writes them to the descriptor `out` (not owned). Buffers are
  * reserved here, once. NULL without memory (errno says which). */
-struct lane *lane_create(const struct settings *settings, size_t mtu, int out, uint64_t seed);
+struct lane *lane_create(const struct settings *settings, enum linkem_way way, size_t mtu, int out, uint64_t seed);
 void lane_destroy(struct lane *lane);
 
 /* Reads up to `most` packets from the descriptor `in` (non-blocking) into the lane; returns how many, or -errno. */
@@ -109,6 +144,9 @@ uint64_t lane_drain(struct lane *lane);
 /* New settings hold for packets that come in from now on. */
 const struct settings *lane_settings(const struct lane *lane);
 void lane_set_settings(struct lane *lane, const struct settings *settings);
+
+/* The delays of single hosts, which hold instead of the setting `delay` for packets that come in from now on. */
+struct delays *lane_delays(struct lane *lane);
 
 /* A lane that is down swallows what comes in and what comes out; the devices notice nothing, as with a lost radio link. */
 void lane_set_down(struct lane *lane, bool down);

@@ -57,7 +57,7 @@ static void help_print(void)
 		   "  --mtu            BYTES    of the devices (1500)\n"
 		   "  --seed           NUMBER   for loss and jitter (1)\n"
 		   "  --control        PATH     a UNIX socket that takes lines: down, up, set loss 5%%, set a-to-b delay 5ms,\n"
-		   "                            down b-to-a, stats\n"
+		   "                            down b-to-a, stats, host 10.1.0.9 25ms, host 10.1.0.9 none\n"
 		   "  --realtime                run under SCHED_FIFO where that is permitted\n");
 }
 
@@ -240,7 +240,7 @@ int main(int argc, char **argv)
 	for (int side = 0; side < 2; side++)
 		tuns[side] = tun_create(arguments.namespaces[side], arguments.devices[side], arguments.mtu);
 	for (int way = 0; way < LINKEM_WAY_COUNT; way++) {
-		lanes[way] = lane_create(&arguments.settings[way], (size_t)arguments.mtu, tuns[!way],
+		lanes[way] = lane_create(&arguments.settings[way], (enum linkem_way)way, (size_t)arguments.mtu, tuns[!way],
 								 arguments.seed * LINKEM_WAY_COUNT + (uint64_t)way);
 		if (!lanes[way])
 			err(1, "packet buffers");

@@ -131,6 +131,14 @@ bool settings_set(struct settings *settings, const char *name, const char *value
 	return false;
 }
 
+bool settings_parse_time(const char *text, uint64_t *ns, char *error, size_t size)
+{
+	if (quantity_parse(TYPE_TIME, text, ns))
+		return true;
+	snprintf(error, size, "\"%.100s\" is not %s", text, types[TYPE_TIME].expected);
+	return false;
+}
+
 bool settings_set_list(struct settings *settings, const char *list, char *error, size_t size)
 {
 	struct settings changed = *settings;

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""exam - an online examination under high load: 4,000 JMeter threads, one path against two
+
+Hou et al. (Performance Analysis of MPTCP Under High Load Based on SDN Environment, figures 2 to 5): JMeter starts 4,000 threads with 20
+requests each within 160 s, and within ever less time down to 100 s; a web server answers them from a database behind it. Direct TCP
+has one path of 50 Mbit/s. libconvert has two, through convertd, while client and web server are the same. At the greatest load "plain MPTCP"
+shows what the kernel gives by itself: client and web server both speak it, without a converter.
+
+BENCH_EXAM_RAMPS="160 130 100" in the environment measures only these times.
+"""
+import os
+import resource
+import shutil
+
+from benchlib import examination, machine, processes
+from benchlib.examination import HTTP_PORT, HTTP_PORT_MPTCP, MPTCPIZE, REQUESTS, Examination, Meter
+from benchlib.proxies import THREADS as CONVERTD_THREADS
+from convertlab import Lab, LabError, Veth
+from models import highload, jtl
+
+DURATION = "42 minutes"
+NEEDS = ("exam",)
+
+MBIT = 50
+QUEUE = 1000  # packets
+MTU = 1500
+# JMeter's threads, and the seconds within which they start
+THREADS, RAMPS = 4000, (160, 150, 140, 130, 120, 110, 100)
+THREADS_QUICK, RAMPS_QUICK = 200, (8, 5)  # as many requests a second, for a twentieth of the time
+CONNECT_MS, RESPONSE_MS = 10000, 10000    # time-outs: how long a request waits for a connection, and for the response's next bytes
+INTERVAL = 2, 0.5                         # seconds of a point in the plots over time; with --quick
+FILES = 20000                             # descriptors that a process may have
+SYSTEMS = ("direct TCP", "libconvert")
+REFERENCE = "plain MPTCP"
+PATHS = {"direct TCP": ("wifi",), "libconvert": ("wifi", "lte"), REFERENCE: ("wifi", "lte")}
+LINK_NAMES = {"wifi": "path 1", "lte": "path 2"}
+IPV4_TCP, DATA = 52, MTU - 52             # bytes of headers with time stamps, and of data, in a full packet
+PAGE_AROUND = 830                         # bytes of a response besides the passage: HTTP's header, the question and its choices
+
+
+class Run:
+    """One run of JMeter's plan: a system, the seconds within which the threads start, and what came of it."""
+
+    def __init__(self, system, ramp):
+        self.system = system
+        self.ramp = ramp
+        self.samples, self.links, self.cpu, self.active = [], [], {}, 0
+        self.wrong = []  # sentences: what isn't as it has to be
+
+    @property
+    def name(self):
+        """For people."""
+        return "%s, started within %g s" % (self.system, self.ramp)
+
+
+def page_bytes():
+    """How long the passage of a question is, so that a request takes as much of a path as the published figures say (models/highload.py)."""
+    wire = highload.bytes_per_request(MBIT, THREADS * REQUESTS / RAMPS[0], highload.PUBLISHED["TCP's growth"])
+    return wire, round(wire * DATA / MTU) - PAGE_AROUND
+
+
+def _ramps(bench):
+    told = os.environ.get("BENCH_EXAM_RAMPS")
+    try:
+        ramps = tuple(float(word) for word in told.split()) if told else RAMPS_QUICK if bench.quick else RAMPS
+    except ValueError as error:
+        raise LabError("BENCH_EXAM_RAMPS is \"%s\"; it takes seconds, as in \"160 130 100\"" % told) from error
+    return sorted(ramps, reverse=True)
+
+
+def _link():
+    """As Mininet makes it: a switch with rate and queue by the kernel's own qdisc, packets of 1500 bytes, no delay."""
+    return Veth(rate_mbit=MBIT, burst="%d" % (4 * MTU), limit="%d" % (QUEUE * MTU), switched=True)
+
+
+class _Cpu:
+    """CPU seconds of each program since it was made."""
+
+    def __init__(self, roots):
+        self._roots = roots
+        self._before = {name: processes.cpu_seconds([pid]) for name, pid in roots.items()}
+
+    def used(self):
+        return {name: processes.cpu_seconds([pid]) - self._before[name] for name, pid in self._roots.items()}
+
+
+def _measure(lab, exam, converter, system, ramp, threads):
+    """Runs JMeter once; returns a Run."""
+    run = Run(system, ramp)
+    exam.reset()
+    directory = os.path.join(lab.directory, "jmeter-%s-%g" % (system.replace(" ", "-"), ramp))
+    shim_log = directory + "-shim.log"
+    env = lab.converted(CONVERT_LOG=shim_log) if system == "libconvert" else {}
+    plain = system == REFERENCE
+    cpu = _Cpu({"nginx": exam.processes["nginx, MPTCP" if plain else "nginx"].pid, "PHP": exam.processes["PHP"].pid, "MariaDB": exam.processes["MariaDB"].pid,
+                "convertd": converter.pid})
+    own = resource.getrusage(resource.RUSAGE_CHILDREN)
+    meter = Meter(lab.client, PATHS["libconvert"])
+    jmeter, records = examination.jmeter(lab, env, directory, {
+        "server": lab.server.addr4, "port": HTTP_PORT_MPTCP if plain else HTTP_PORT, "threads": threads, "ramp": "%g" % ramp,
+        "connect": CONNECT_MS, "response": RESPONSE_MS}, MPTCPIZE if plain else ())
+    # far above the time that the slowest link takes for it
+    status = jmeter.wait(timeout=ramp * 5 + 120)
+    notes, run.cpu = meter.stop(), cpu.used()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run.cpu["JMeter"] = used.ru_utime + used.ru_stime - own.ru_utime - own.ru_stime
+    if status or not os.path.exists(records):
+        raise LabError("JMeter ended with %d:\n%s" % (status, jmeter.log_text()[-2000:]))
+    with open(records, encoding="utf-8", newline="") as file:
+        run.samples, epoch = jtl.parse(file)
+    run.links = [[note[0] + meter.epoch - epoch, note[1], note[2]] for note in notes]
+    run.active = jtl.most_active(run.samples)
+    _check(run, exam, threads, shim_log)
+    return run
+
+
+def _check(run, exam, threads, shim_log):
+    """Notes what isn't as it has to be; what failed is a result with one path, and an error with two."""
+    if len(run.samples) != threads * REQUESTS:
+        run.wrong.append("JMeter has recorded %d requests, not %d" % (len(run.samples), threads * REQUESTS))
+    recorded = sum(sample.success and sample.label == "answer" for sample in run.samples)
+    failed = sum(not sample.success for sample in run.samples)
+    if not recorded <= exam.answers() <= recorded + failed:
+        run.wrong.append("the database has %d answers, while JMeter was told of %d, and %d requests failed" % (exam.answers(), recorded, failed))
+    if run.system != "libconvert":
+        return
+    for cause, count in jtl.causes(run.samples).items():
+        run.wrong.append("%d requests failed: %s" % (count, cause))
+    with open(shim_log, encoding="utf-8", errors="replace") as file:
+        lines = file.read().splitlines()
+    converted = [line for line in lines if "converted over MPTCP" in line]
+    direct = [line for line in lines if ": direct: " in line]
+    if direct:
+        run.wrong.append("%d connections went past the converter; the shim says first: %s" % (len(direct), direct[0]))
+    if len(converted) < threads:
+        run.wrong.append("%d connections went through the converter over MPTCP, not %d at least" % (len(converted), threads))
+
+
+# --- what is made of it -------------------------------------------------------------------------------
+
+
+def _load(threads, ramp):
+    """Requests a second that the threads are to make while they start."""
+    return threads * REQUESTS / ramp
+
+
+def _by(runs, ramp, system):
+    return next(run for run in runs if (run.ramp, run.system) == (ramp, system))
+
+
+def _main_table(bench, runs, ramps, threads):
+    rows = []
+    for ramp in ramps:
+        tcp, ours = (_by(runs, ramp, system).samples for system in SYSTEMS)
+        rates = [jtl.throughput(samples, ramp) for samples in (tcp, ours)]
+        rows.append(["%g" % ramp, "%.0f" % _load(threads, ramp)] + ["%.0f" % rate for rate in rates] + ["%.2f" % (rates[1] / rates[0])]
+                    + ["%.0f" % jtl.throughput(samples) for samples in (tcp, ours)] + ["%.2f" % (100 * jtl.error_rate(samples)) for samples in (tcp, ours)]
+                    + ["%.0f" % jtl.running_time(samples) for samples in (tcp, ours)])
+    bench.table("%s threads with %d requests each, by the seconds within which they start. Throughput: requests a second that were answered, while "
+                "threads start and over the whole running time" % ("{:,}".format(threads), REQUESTS),
+                ["started within s", "asked for /s", "TCP /s", "libconvert /s", "libconvert of TCP", "TCP, whole time /s", "libconvert, whole time /s",
+                 "TCP % failed", "libconvert % failed", "TCP running s", "libconvert running s"], rows, key="exam")
+
+
+def _errors_table(bench, runs):
+    rows = [["%g" % run.ramp, run.system, cause, count] for run in runs for cause, count in jtl.causes(run.samples).items()]
+    bench.table("Requests that failed, by cause", ["started within s", "", "cause", "requests"], rows or [["all", "both", "none failed", 0]],
+                key="causes")
+
+
+def _waits_table(bench, runs):
+    rows = []
+    for run in runs:
+        waits = sorted(sample.elapsed * 1000 for sample in run.samples)
+        rows.append(["%g" % run.ramp, run.system, run.active] + ["%.0f" % waits[min(len(waits) - 1, int(len(waits) * share))]
+                                                                for share in (0.5, 0.9, 0.99, 1)])
+    bench.table("How long requests took, ms, and how many were under way at once at most", ["started within s", "", "at once", "median", "9 of 10",
+                                                                                           "99 of 100", "longest"], rows, key="waits")
+
+
+def _cpu_table(bench, runs):
+    names = ["JMeter", "nginx", "PHP", "MariaDB", "convertd"]
+    rows = []
+    for run in runs:
+        busy = (run.links[-1][2] - run.links[0][2]) / (run.links[-1][0] - run.links[0][0]) / os.cpu_count()
+        rows.append(["%g" % run.ramp, run.system] + ["%.0f" % run.cpu[name] for name in names] + ["%.0f" % (100 * busy)])
+    bench.table("CPU seconds of each program, and how busy the whole machine was meanwhile", ["started within s", ""] + names + ["machine %"], rows,
+                key="cpu")
+
+
+def _carried(run, path):
+    """Mbit/s that a path has carried to the client while threads started, on average."""
+    notes = [(time, carried[path]) for time, carried, _ in run.links if 0 <= time <= run.ramp]
+    return (notes[-1][1] - notes[0][1]) * 8e-6 / (notes[-1][0] - notes[0][0])
+
+
+def _paths_table(bench, runs):
+    bench.table("What each path has carried to the client while threads started, Mbit/s, and requests that were answered then",
+                ["started within s", "", "path 1", "path 2", "requests/s"],
+                [["%g" % run.ramp, run.system, "%.1f" % _carried(run, "wifi"), "%.1f" % _carried(run, "lte"), "%.0f" % _outcome(run).throughput]
+                 for run in runs], key="paths")
+    reference = [_outcome(run).throughput for run in runs if run.system == REFERENCE]
+    ours = _by(runs, runs[-1].ramp, "libconvert")
+    bench.value("of-plain-mptcp", "%.2f times that of plain MPTCP" % (_outcome(ours).throughput / reference[0]) if reference else
+                "not compared with plain MPTCP, for which mptcpize is missing")
+
+
+def _path_rates(run, path):
+    return jtl.rates_of_counter([(time, carried[path]) for time, carried, _ in run.links if time >= -Meter.INTERVAL])
+
+
+def _plots_over_time(bench, runs, ramps, threads):
+    width = INTERVAL[bench.quick]
+    for ramp in ramps:
+        pair = {run.system: run for run in runs if run.ramp == ramp}
+        longest = max(jtl.running_time(run.samples) for run in pair.values())
+        asked = _load(threads, ramp)
+        series = {system: jtl.rate_over_time(run.samples, width) for system, run in pair.items()}
+        series["asked for by the threads that start"] = [(0, asked), (ramp, asked), (ramp, 0), (longest, 0)]
+        bench.plot("lines", "Requests answered a second, threads started within %g s (figure 2)" % ramp, series, key="throughput-%g" % ramp,
+                   xlabel="s since the first request", ylabel="requests/s", ylim=(0, None), xlim=(0, None))
+        bench.plot("lines", "What the paths carry to the client, threads started within %g s (figure 3)" % ramp,
+                   {"%s (%s)" % (system, LINK_NAMES[path]): _path_rates(run, path) for system, run in pair.items() for path in PATHS[system]},
+                   key="links-%g" % ramp, xlabel="s since the first request", ylabel="Mbit/s", ylim=(0, None), xlim=(0, None))
+
+
+def _plots(bench, runs, ramps, threads):
+    loads = [_load(threads, ramp) for ramp in ramps]
+    base = _outcome(_by(runs, ramps[0], "direct TCP")).throughput
+
+    def curve(function):
+        return {system: [(load, function(_outcome(_by(runs, ramp, system)))) for load, ramp in zip(loads, ramps)] for system in SYSTEMS}
+    as_published = _is_published_range(loads)
+    published = highload.published_throughput(loads[0], loads[-1])
+    bench.plot("lines", "Throughput while threads start, by load; 1 is direct TCP at the least load", curve(lambda outcome: outcome.throughput / base),
+               key="throughput", xlabel="requests/s asked for", ylabel="throughput / direct TCP's at the least load", ylim=(0, None),
+               published={"direct TCP: Hou et al.": published["TCP"], "libconvert: Hou et al., MPTCP": published["MPTCP"]} if as_published else {})
+    bench.plot("lines", "Requests that failed, by load (figure 4)", curve(lambda outcome: 100 * outcome.error_rate), key="errors",
+               xlabel="requests/s asked for", ylabel="% of all requests",
+               published={"libconvert: Hou et al., MPTCP": [(loads[0], 0), (loads[-1], 0)]} if as_published else {})
+    series = curve(lambda outcome: outcome.running_time)
+    series["time within which the threads start"] = list(zip(loads, ramps))
+    bench.plot("lines", "Total running time, by load (figure 5)", series, key="running", xlabel="requests/s asked for", ylabel="s", ylim=(0, None))
+
+
+def _is_published_range(loads):
+    """Are the least and the greatest load those of the paper?"""
+    least, greatest = (_load(THREADS, ramp) for ramp in (RAMPS[0], RAMPS[-1]))
+    return len(loads) > 1 and abs(loads[0] - least) < 1 and abs(loads[-1] - greatest) < 1
+
+
+def _outcome(run):
+    return highload.Outcome(jtl.throughput(run.samples, run.ramp), jtl.error_rate(run.samples), sum(not sample.success for sample in run.samples),
+                            jtl.running_time(run.samples))
+
+
+def _compare(bench, runs, ramps):
+    """The paper's statements beside what was found, as a table and as values for the page."""
+    found = {system: [_outcome(_by(runs, ramp, system)) for ramp in ramps] for system in SYSTEMS}
+    statements = highload.statements(found["direct TCP"], found["libconvert"], ramps)
+    bench.table("What Hou et al. state, and what was found from %g s to %g s" % (ramps[0], ramps[-1]),
+                ["statement", "published", "here", ""], [[each.text, each.published, each.here, each.verdict] for each in statements],
+                key="statements")
+    for each in statements:
+        bench.value(each.key, each.here)
+        bench.value(each.key + "-verdict", each.verdict)
+
+
+def _settings(bench, wire, page):
+    bench.setting("paths", "two of %d Mbit/s, queues of %d packets, no delay" % (MBIT, QUEUE))
+    bench.setting("page", "a request takes %.0f bytes of a path, %d of them the passage of a question" % (wire, page))
+    bench.setting("connections", "one a thread, kept alive")
+    bench.setting("time-outs", "%g s for a connection, %g s for the next bytes of a response" % (CONNECT_MS / 1000, RESPONSE_MS / 1000))
+    bench.setting("threads of convertd", CONVERTD_THREADS)
+    bench.value("page", "%.1f" % (wire / 1000))
+    bench.value("connect", "%g" % (CONNECT_MS / 1000))
+    bench.value("response", "%g" % (RESPONSE_MS / 1000))
+    for name, path in examination.files().items():
+        bench.version(name, machine.package_version(path))
+
+
+def run(bench):
+    """The experiment."""
+    examination.need_programs()
+    bench.cpu_matters = True
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, FILES)), hard))
+    ramps = _ramps(bench)
+    threads = THREADS_QUICK if bench.quick else THREADS
+    wire, page = page_bytes()
+    _settings(bench, wire, page)
+    runs = []
+    with Lab(wifi=_link(), lte=_link(), core=None) as lab:
+        exam = Examination(lab, threads, page)
+        converter = lab.convertd(["--log-level", "warning", "--workers", CONVERTD_THREADS])
+        items = [(system, ramp) for ramp in ramps for system in SYSTEMS] + ([(REFERENCE, ramps[-1])] if shutil.which(MPTCPIZE[0]) else [])
+        for system, ramp in bench.over(items, label=lambda item: "%s, %g s" % item, weight=lambda item: item[1] + 10):
+            found = _measure(lab, exam, converter, system, ramp, threads)
+            runs.append(found)
+            for sentence in found.wrong:
+                bench.remark("ERROR: %s: %s." % (found.name, sentence))
+            bench.samples("second, requests answered, requests failed: " + found.name, jtl.by_second(found.samples))
+    _main_table(bench, runs, ramps, threads)
+    _compare(bench, runs, ramps)
+    _paths_table(bench, runs)
+    _errors_table(bench, runs)
+    _waits_table(bench, runs)
+    _cpu_table(bench, runs)
+    _plots(bench, runs, ramps, threads)
+    _plots_over_time(bench, runs, ramps, threads)
+    complaints = exam.errors()
+    if complaints:
+        bench.remark("The web server complained: %s" % complaints[:500])
+    bench.value("wrong", sum(len(found.wrong) for found in runs))
