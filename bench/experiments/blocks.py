@@ -48,9 +48,9 @@ SYSCTLS = {
 }
 CONGESTION = "reno"  # the one that each kernel has and lets every namespace use
 
-SECONDS, SECONDS_QUICK = 20, 2.5
+SECONDS, SECONDS_QUICK = 20, 3
 SECONDS_FASTER = 12  # more blocks a second
-HEAD, HEAD_QUICK = 4, 1  # seconds: blocks sent while buffers fill and the second path joins don't count
+HEAD, HEAD_QUICK = 4, 0.4  # seconds: blocks sent while buffers fill and the second path joins don't count
 NEARLY = 0.8  # of the seconds: when the buffers in force are looked at
 STALLED = 20  # seconds without an end after the last block: the connection stands still
 ATTEMPTS = 3  # a connection that stands still is begun again, in a lab of its own, and is reported
