@@ -25,14 +25,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "FOUNDING.md")
 RESULTS = os.path.join(HERE, "results")
 TEMPLATES = os.path.join(HERE, "founding")
-# in the order of the page
-NAMES = (
+# those after the documents, in the order of the page
+REPRODUCED = (
     "ttfb",
     "poc5g",
     "blocks",
     "benefit",
     "exam",
 )
+NAMES = REPRODUCED + ("operator",)  # what no document has comes last
 PLACE = re.compile(r"\$\{(?:(table|plot|value):([\w.-]+)|(provenance))\}")
 LINK = re.compile(r"(\]\()([^)#:\s]+)([)#])")
 

@@ -48,21 +48,19 @@ EXTRA_DIST += \
 	bench/benchlib/proxies.py \
 	bench/benchlib/report.py \
 	bench/benchlib/stats.py \
+	bench/benchlib/twopaths.py \
 	bench/benchlib/varying.py
 EXTRA_DIST += \
 	bench/experiments/__init__.py \
-	bench/experiments/aggregation.py \
+	bench/experiments/benefit.py \
 	bench/experiments/blocks.py \
 	bench/experiments/calls.py \
 	bench/experiments/connections.py \
-	bench/experiments/connections_mptcp.py \
-	bench/experiments/converter.py \
 	bench/experiments/exam.py \
 	bench/experiments/failover.py \
 	bench/experiments/goodput.py \
-	bench/experiments/goodput_mptcp.py \
 	bench/experiments/grid.py \
-	bench/experiments/idle.py \
+	bench/experiments/operator.py \
 	bench/experiments/poc5g.py \
 	bench/experiments/several.py \
 	bench/experiments/shaped.py \
@@ -74,14 +72,21 @@ EXTRA_DIST += \
 	bench/experiments/zero_rtt.py
 EXTRA_DIST += \
 	bench/models/__init__.py \
+	bench/models/benefit.py \
+	bench/models/block_delay.py \
+	bench/models/density.py \
 	bench/models/highload.py \
 	bench/models/jtl.py \
 	bench/models/mobile_rtts.py \
+	bench/models/operator.py \
 	bench/models/poc5g.py \
 	bench/models/round_trips.py
 EXTRA_DIST += \
+	bench/founding/benefit.md \
+	bench/founding/blocks.md \
 	bench/founding/exam.md \
 	bench/founding/head.md \
+	bench/founding/operator.md \
 	bench/founding/poc5g.md \
 	bench/founding/ttfb.md
 EXTRA_DIST += \
@@ -94,14 +99,17 @@ EXTRA_DIST += \
 
 # Tests of what computes: no links, and no time passes in them. Nothing of them is compiled, so that sanitizers find nothing.
 BENCH_TESTS = \
+	tests/bench/test_benefit.py \
+	tests/bench/test_density.py \
 	tests/bench/test_founding_page.py \
 	tests/bench/test_frame.py \
 	tests/bench/test_highload.py \
 	tests/bench/test_jtl.py \
-	tests/bench/test_plot.py \
 	tests/bench/test_mobile_rtts.py \
-	tests/bench/test_round_trips.py \
-	tests/bench/test_poc5g.py
+	tests/bench/test_operator.py \
+	tests/bench/test_plot.py \
+	tests/bench/test_poc5g.py \
+	tests/bench/test_round_trips.py
 dist_check_SCRIPTS += $(BENCH_TESTS)
 if !SANITIZED
 if !THREAD_SANITIZED

@@ -28,7 +28,6 @@ PLOT_SIZE = (7.2, 4.2)  # inches, without what the legend takes
 OURS_WIDTH, WIDTH, PUBLISHED_WIDTH = 3.0, 1.6, 1.4
 MARKERS_MAX = 25  # with more points than that a line has no markers
 VALUES_MAX = 24   # with more bars than that their values aren't written at them
-DARK = 0.5        # brightness below which a cell's value is written in white
 LEGEND_CHARS = 30  # of a line in the legend; longer names have several lines
 CHAR_WIDTH = 0.075  # inches, about
 LABELS_MAX = 80   # characters of all categories together: with more they are turned
@@ -168,18 +167,23 @@ def _published_lines(axes, plot, published):
                   linewidth=PUBLISHED_WIDTH, zorder=4, **(_hollow(style) if len(points) <= MARKERS_MAX else {}))
 
 
+def _luminance(color):
+    """How light a colour looks, from 0 to 1."""
+    red, green, blue = color[:3]
+    return 0.299 * red + 0.587 * green + 0.114 * blue
+
+
 def _panel(axes, plot, name, matrix, limits):
-    image = axes.imshow([[math.nan if value is None else value for value in row] for row in matrix], aspect="auto",
-                        cmap="RdBu" if limits[0] < 0 < limits[1] else "cividis", vmin=limits[0], vmax=limits[1])
+    image = axes.imshow([[math.nan if value is None else value for value in row] for row in matrix], cmap=plot.get("cmap", "cividis"),
+                        aspect="auto", vmin=limits[0], vmax=limits[1])
     like = [values for key, values in (plot.get("published") or {}).items() if key.startswith(name)]
     for y, row in enumerate(matrix):
         for x, value in enumerate(row):
             theirs = like[0][y][x] if like else None
             text = ("-" if value is None else plot.get("format", "%.2f") % value) + (
                 "" if theirs is None else "\n(%s)" % (plot.get("format", "%.2f") % theirs))
-            red, green, blue, _ = (1, 1, 1, 1) if value is None else image.cmap(image.norm(value))
-            axes.text(x, y, text, ha="center", va="center", fontsize="small",
-                      color="white" if 0.299 * red + 0.587 * green + 0.114 * blue < DARK else "black")
+            dark = value is not None and _luminance(image.cmap(image.norm(value))) < 0.5
+            axes.text(x, y, text, ha="center", va="center", fontsize="small", color="white" if dark else "black")
     axes.set_title(name, fontsize="small", fontweight="bold" if palette.is_ours(name) else "normal")
     axes.set_xticks(range(len(matrix[0])))
     axes.set_xticklabels(plot.get("xticks") or range(len(matrix[0])))
@@ -190,12 +194,13 @@ def _panel(axes, plot, name, matrix, limits):
 
 
 def _heatmap(figure, plot):
-    """Panels side by side, with one scale for all of them: options zlim (its ends), zlabel, format of the values in the cells."""
+    """Panels side by side, with one scale for all of them: options zlim (its ends), zlabel, format of the values in the cells, cmap."""
     panels = figure.subplots(1, len(plot["series"]), squeeze=False, sharey=True)[0]
     values = [value for matrix in plot["series"].values() for row in matrix for value in row if value is not None]
     limits = plot.get("zlim") or (min(values), max(values))
     if limits[0] < 0 < limits[1]:
         # less than nothing is red, more is blue, and nothing is white
+        plot = dict({"cmap": "RdBu"}, **plot)
         limits = (-max(limits[1], -limits[0]), max(limits[1], -limits[0]))
     for axes, (name, matrix) in zip(panels, plot["series"].items()):
         image = _panel(axes, plot, name, matrix, limits)

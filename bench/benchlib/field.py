@@ -3,13 +3,15 @@
 import contextlib
 import json
 import os
+import subprocess
 
-from convertlab import CommandError, Lab, Veth
+from convertlab import CommandError, Lab, LabError, Veth
 
 from . import noise, processes, proxies
 from .stats import median
 
 LOAD = "bench/tools/load/load"
+OPENING = 64  # connections at a time that are being opened, of those to be held
 
 # thousands of connections a second, each of them new
 SYSCTLS = {
@@ -79,30 +81,45 @@ class Field(Lab):
 
     def load(self, proxy, *options, timeout=120):
         """Runs the generator through a proxy; returns a Result."""
+        command = self.load_command(proxy, *options)
+
+        def run():
+            said = self.client.run(command, timeout=timeout, check=False)
+            if not said.stdout:
+                raise CommandError("%s: %s" % (" ".join(map(str, command)), said.stderr), said)
+            return Result(json.loads(said.stdout), status=said.returncode)
+        return self.measured(proxy, run)
+
+    def load_command(self, proxy, *options):
+        """The generator's command line for a proxy."""
+        return [self.build.program(LOAD), "run", *proxy.arguments(), *options] + (["--mptcp"] if proxy.mptcp else [])
+
+    def measured(self, proxy, run):
+        """Returns the Result of run(), with what was used meanwhile; runs it again while others disturb it, as patience has it."""
         limit = DISTURBED_MPTCP if proxy.mptcp else DISTURBED
         results = []
         for _ in range(1 + self.patience):
             if self.patience:
                 processes.wait_for_quiet(self.patience)
-            results.append(self._load_once(proxy, *options, timeout=timeout))
+            results.append(self._measured_once(proxy, run))
             if results[-1]["others"] <= limit:
                 break
         return min(results, key=lambda result: result["others"])
 
-    def _load_once(self, proxy, *options, timeout):
-        command = [self.build.program(LOAD), "run", *proxy.arguments(), *options] + (["--mptcp"] if proxy.mptcp else [])
+    @staticmethod
+    def _measured_once(proxy, run):
         cpu, system = proxy.cpu_seconds(), processes.system_cpu_seconds()
         before = noise.read([os.getpid()])
-        said = self.client.run(command, timeout=timeout, check=False)
-        if not said.stdout:
-            raise CommandError("%s: %s" % (" ".join(map(str, command)), said.stderr), said)
-        result = Result(json.loads(said.stdout))
+        result = run()
         result["proxy_cpu"] = proxy.cpu_seconds() - cpu
         result["system_cpu"] = processes.system_cpu_seconds() - system
         meanwhile = noise.between(before, noise.read([os.getpid()]), os.cpu_count())
         result["others"] = max(0, meanwhile.busy + meanwhile.stolen - meanwhile.ours)
-        result["status"] = said.returncode
         return result
+
+    def hold(self, proxy, count, *options):
+        """Opens so many connections through a proxy that stay open; returns them as a Held."""
+        return Held(self, proxy, count, *options)
 
     @staticmethod
     def remark_others(bench, results):
@@ -111,11 +128,11 @@ class Field(Lab):
         bench.remark("Others had %.0f%% of the CPUs meanwhile (median), %.0f%% at most." % (100 * median(shares), 100 * max(shares)))
 
     @contextlib.contextmanager
-    def running(self, bench, among=proxies.ALL, mptcp=False):
+    def running(self, bench, among=proxies.ALL, mptcp=False, threads=proxies.THREADS):
         """The proxies, started side by side, by name."""
         started = {}
         for kind in proxies.available(bench, among, mptcp):
-            proxy = kind(self, mptcp)
+            proxy = kind(self, mptcp, threads)
             bench.progress("starting " + proxy.name)
             proxy.start()
             started[proxy.name] = proxy
@@ -124,3 +141,41 @@ class Field(Lab):
         yield started
         for proxy in started.values():
             proxy.stop()
+
+
+class Held:
+    """Connections of the generator that stay open until close(). They are idle but while be_busy() runs."""
+
+    def __init__(self, field, proxy, count, *options):
+        self._field, self._proxy = field, proxy
+        self._process = field.client.popen(
+            field.load_command(proxy, "--hold", "--connections", count, "--concurrency", min(count, OPENING), *options),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        line = self._process.stdout.readline()
+        if line != "held %d\n" % count:
+            raise LabError("%s: %s%s" % (proxy.name, line, self._process.communicate()[0]))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def be_busy(self):
+        """Has each connection repeat its request for as long as --seconds among the options says. Returns a Result, which begins
+        when they are idle, and ends when they are idle again.
+        """
+        return self._field.measured(self._proxy, self._be_busy)
+
+    def _be_busy(self):
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        try:
+            return Result(json.loads(line))
+        except ValueError as error:
+            raise LabError("%s: %s%s" % (self._proxy.name, line, self._process.communicate()[0])) from error
+
+    def close(self):
+        """Closes them all."""
+        self._process.communicate()

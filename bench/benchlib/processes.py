@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """processes.py - what a process and its descendants have used: CPU time and memory, as /proc knows it"""
 import contextlib
+import glob
 import os
+import resource
 import time
 from typing import NamedTuple
 
 LOOK = 0.05   # seconds: how long to look whether the machine is idle
 IDLE = 0.85   # of its CPUs
+
+SETTLE = 2        # seconds that the kernel may take to free what has ended, at most
+SETTLED_KB = 100  # its memory has settled when it changes by no more than that while we look
 
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -114,11 +119,33 @@ def wait_for_quiet(at_most):
             return time.monotonic() - start
 
 
-def system_memory_kb():
-    """Memory of the whole machine that is neither free nor cache."""
-    found = {}
+def kernel_memory_kb():
+    """Memory of the kernel's own, for all that runs: its objects (sockets are among them), stacks of threads, page tables.
+
+    What the machine has less of free memory afterwards is no measure: tens of MB of it move all the time for other reasons.
+    """
     with open("/proc/meminfo", encoding="ascii") as file:
-        for line in file:
-            name, value = line.split(":")
-            found[name] = int(value.split()[0])
-    return found["MemTotal"] - sum(found[name] for name in ("MemFree", "Buffers", "Cached"))
+        found = {name: int(value.split()[0]) for name, value in (line.split(":") for line in file)}
+    return found["Slab"] + found["KernelStack"] + found["PageTables"]
+
+
+def settle_kernel_memory():
+    """Has the kernel give back what it keeps for later, and waits until it frees no more of what has ended just now, two seconds at most."""
+    for path in glob.glob("/sys/kernel/slab/*/shrink"):
+        with contextlib.suppress(OSError), open(path, "w", encoding="ascii") as file:
+            file.write("1")
+    until, before = time.monotonic() + SETTLE, kernel_memory_kb()
+    while time.monotonic() < until:
+        time.sleep(LOOK)
+        now = kernel_memory_kb()
+        if abs(now - before) <= SETTLED_KB:
+            return
+        before = now
+
+
+def room_for_descriptors(wanted):
+    """Lets this process and those that it starts open so many descriptors, if the system permits; returns how many they may."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    allowed = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+    return allowed

@@ -19,26 +19,28 @@ THREADS = int(os.environ.get("BENCH_THREADS", 1))  # of convertd, haproxy and ng
 CONNECTIONS = 9900        # of one proxy: it has two descriptors for each, of the usual 20,000
 
 
-def convertd_options(build):
+def convertd_options(build, threads=THREADS):
     """convertd's command line: as the peers, it is silent about single connections, and may connect to the lab's servers."""
     options, known = ["--log-level", "warning"], machine.output([build.program("convertd"), "--help"])
-    for name, value in (("--allow-destination", "10.0.0.0/8"), ("--workers", str(THREADS)), ("--drain-timeout", "0")):
+    for name, value in (("--allow-destination", "10.0.0.0/8"), ("--workers", str(threads)), ("--drain-timeout", "0")):
         if name in known:
             options += [name, value]
     return options
 
 
 class Proxy:
-    """A proxy. `mptcp`: clients speak Multipath TCP to it."""
+    """A proxy. `mptcp`: clients speak Multipath TCP to it. `threads`: how many it has, where it can be told."""
 
     name = ""
     program = ""
     package = ""
     speaks_mptcp = True  # it can be given an MPTCP listener
+    has_threads = False  # it can be told how many
 
-    def __init__(self, lab, mptcp=False):
+    def __init__(self, lab, mptcp=False, threads=THREADS):
         self.lab = lab
         self.mptcp = mptcp
+        self.threads = threads
         self.roots = []  # processes
 
     @classmethod
@@ -129,13 +131,14 @@ class Convertd(Proxy):
 
     name = "convertd"
     via = "convert-syn"
+    has_threads = True
     withholds = False  # SYNs
 
     def version(self):
         return machine.version([self.lab.build.program("convertd"), "--version"])
 
     def start(self):
-        process = self.lab.convertd(convertd_options(self.lab.build))
+        process = self.lab.convertd(convertd_options(self.lab.build, self.threads))
         self.roots.append(process.pid)
         queues = self.lab.converter.run(["cat", "/proc/net/netfilter/nfnetlink_queue"], check=False)
         self.withholds = bool(queues.stdout.strip())
@@ -171,6 +174,7 @@ class Haproxy(Proxy):
     program = package = "haproxy"
     port = 2001
     options = ""
+    has_threads = True
     connections = CONNECTIONS
 
     def start(self):
@@ -179,10 +183,10 @@ class Haproxy(Proxy):
                 "listen front\n  bind {bind} maxconn {max} backlog 65535\n  server back {target}\n")
         if self.mptcp:
             listener = self._listening_socket(self.port)
-            text = text.format(threads=THREADS, max=self.connections, options=self.options, bind="fd@%d" % listener.fileno(), target=self._target)
+            text = text.format(threads=self.threads, max=self.connections, options=self.options, bind="fd@%d" % listener.fileno(), target=self._target)
             self._take_over(["haproxy", "-db", "-V", "-f", self._file(self.name + ".cfg", text)], listener, "polling")
         else:
-            text = text.format(threads=THREADS, max=self.connections, options=self.options, bind="0.0.0.0:%d" % self.port, target=self._target)
+            text = text.format(threads=self.threads, max=self.connections, options=self.options, bind="0.0.0.0:%d" % self.port, target=self._target)
             self._run(["haproxy", "-db", "-f", self._file(self.name + ".cfg", text)], self.port)
         return self
 
@@ -210,6 +214,7 @@ class Nginx(Proxy):
     program = "nginx"
     package = "libnginx-mod-stream"
     port = 2002
+    has_threads = True
 
     @classmethod
     def is_there(cls):
@@ -220,7 +225,7 @@ class Nginx(Proxy):
         text = ("load_module %s;\nuser root;\nworker_processes %d;\nworker_rlimit_nofile 20000;\ndaemon off;\n"
                 "pid %s/nginx.pid;\nerror_log stderr notice;\nevents { worker_connections 20000; }\n"
                 "stream {\n  access_log off;\n  server {\n    listen 0.0.0.0:%d backlog=65535;\n    proxy_pass %s;\n"
-                "    proxy_timeout 1h;\n  }\n}\n" % (module, THREADS, self.lab.directory, self.port, self._target))
+                "    proxy_timeout 1h;\n  }\n}\n" % (module, self.threads, self.lab.directory, self.port, self._target))
         command = ["nginx", "-e", "stderr", "-c", self._file("nginx.conf", text)]
         if self.mptcp:
             listener = self._listening_socket(self.port)
@@ -297,13 +302,14 @@ class Shadowsocks(Proxy):
     package = "shadowsocks-libev"
     port, local_port = 8388, 1082
     speaks_mptcp = False
-    secret = ["-k", "benchmark", "-m", "aes-128-gcm"]
+    # without --no-delay, Nagle's algorithm makes each response wait for 40 ms
+    options = ["-k", "benchmark", "-m", "aes-128-gcm", "--no-delay"]
 
     def start(self):
-        self._run(["ss-server", "-s", "0.0.0.0", "-p", self.port, "-n", 20000, "-t", 3600, *self.secret], self.port)
+        self._run(["ss-server", "-s", "0.0.0.0", "-p", self.port, "-n", 20000, "-t", 3600, *self.options], self.port)
         process = self.lab.start_listening(self.lab.client, [
             "ss-local", "-s", self.lab.converter.addr4, "-p", self.port, "-b", "127.0.0.1", "-l", self.local_port,
-            "-n", 20000, "-t", 3600, *self.secret], self.local_port)
+            "-n", 20000, "-t", 3600, *self.options], self.local_port)
         self.roots.append(process.pid)
         return self
 

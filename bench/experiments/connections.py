@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""connections - new connections a second through convertd and its peers, TCP to TCP
+"""connections - how long new connections take through convertd and its peers, and how many there are a second
 
 Each connection carries one small request and its response, then the server closes. So many are under way at a time. Latency is
 from connect() to the last byte of the response. CPU time is the proxy's own for one connection; "all CPU" is that of the
@@ -8,18 +8,25 @@ each round.
 
 Early data saves the client a wait and a packet: then convertd is sent the request and where it is to go at once, which is what a
 proxy with a fixed target gets.
+
+Clients speak TCP to the proxy first, and MPTCP afterwards; proxies speak TCP to the server. haproxy and nginx are handed an MPTCP
+listener; "direct" is MPTCP all the way then. A part of what MPTCP costs is done in workers of the kernel and is charged to no process: see
+all CPU.
 """
 from benchlib import median
 from benchlib.field import Field
-from benchlib.proxies import ALL, Direct, HaproxySplice
+from benchlib.proxies import ALL, Convertd, ConvertdEarly, Direct, Haproxy, HaproxySplice, Nginx, Socat
 
+DURATION = "7 minutes"
 NEEDS = ("bench-peers",)
+
 REQUEST, RESPONSE = 100, 1000
 ROUNDS, ROUNDS_QUICK = 6, 1
 SECONDS, SECONDS_QUICK = 1.5, 0.3
 WARMUP, WARMUP_QUICK = 0.3, 0.1
 AT_A_TIME = (1, 64)
 PROXIES = tuple(proxy for proxy in ALL if proxy is not HaproxySplice)  # splicing is for bulk
+PROXIES_MPTCP = (Direct, Convertd, ConvertdEarly, Haproxy, Nginx, Socat)
 
 
 def _measure_case(bench, lab, proxies, at_a_time):
@@ -49,17 +56,16 @@ def _table_case(bench, at_a_time, found):
     bench.table("%d at a time" % at_a_time, ["", "connections/s", "range", "of direct", "p50 ms", "p99 ms", "CPU µs each",
                                              "all CPU µs each", "failed"], rows)
     Field.remark_others(bench, sum(found.values(), []))
-    return shares, {name: median([r["latency"].get("p99", 0) for r in results]) for name, results in found.items()}
+    return shares
 
 
 def measure(bench, among=PROXIES, mptcp=False, at_a_time=AT_A_TIME):
-    """The experiment, for these proxies. Returns {at a time: ({name: share of direct}, {name: p99 in us})}."""
-    series, cdf, figures = {}, {}, {}
+    """The experiment, for these proxies."""
+    series, cdf = {}, {}
     with Field() as lab, lab.running(bench, among, mptcp) as proxies:
         for number in at_a_time:
             found = _measure_case(bench, lab, proxies, number)
-            figures[number] = _table_case(bench, number, found)
-            for name, share in figures[number][0].items():
+            for name, share in _table_case(bench, number, found).items():
                 series.setdefault(name, []).append(share)
             cdf = {name: [us / 1000 for us in results[-1]["latency"].get("cdf", [0])] for name, results in found.items()}
     bench.setting("bytes of a request and its response", "%d and %d" % (REQUEST, RESPONSE))
@@ -69,9 +75,11 @@ def measure(bench, among=PROXIES, mptcp=False, at_a_time=AT_A_TIME):
     bench.plot("bars", "New connections a second, of direct", series, ylabel="share of direct",
                categories=["%d at a time" % number for number in at_a_time])
     bench.plot("cdf", "Latency, %d at a time" % at_a_time[-1], cdf, xlabel="ms", ylabel="share of requests", xlog=True)
-    return figures
 
 
 def run(bench):
     """The experiment."""
-    measure(bench)
+    with bench.section("TCP to the proxy"):
+        measure(bench)
+    with bench.section("MPTCP to the proxy"):
+        measure(bench, PROXIES_MPTCP, mptcp=True)

@@ -338,7 +338,7 @@ def _values(bench, found, links, ratio, late, shares, worst):
     extremes = {system: [extreme(moments.ttfb for _, moments in found[ONLY_5G][system]) for extreme in (min, max)] for system in SYSTEMS}
     for key, pattern, value in (
             ("connections", "%d", len(found[ONLY_5G][OURS])), ("a", "%.1f", a), ("c", "%.1f", links.c), ("c_of_a", "%.2f", links.c / a),
-            ("a_wifi", "%.1f", links.delays["wifi"].mean), ("ratio", "%.2f", ratio.value), ("ratio_low", "%.2f", ratio.low),
+            ("ratio", "%.2f", ratio.value), ("ratio_low", "%.2f", ratio.low),
             ("ratio_high", "%.2f", ratio.high), ("published_ratio", "%.2f", theirs), ("late_ratio", "%.2f", late.value),
             ("late_model", "%.2f", model.ttgtfb_ratio(links.c / a)), ("saved", "%.0f", mean(THEIRS, ONLY_5G) - mean(OURS, ONLY_5G)),
             ("socks_5g_first", "%.1f", mean(THEIRS, FIRST_5G)), ("socks_then_wifi", "%.1f", mean(THEIRS, THEN_WIFI)),
@@ -346,7 +346,6 @@ def _values(bench, found, links, ratio, late, shares, worst):
             ("fair_wifi", "%.2f", _ratio(found, WIFI_FIRST, WIFI_FIRST, "ttfb").value),
             ("fair_5g", "%.2f", _ratio(found, FIRST_5G, FIRST_5G, "ttfb").value),
             ("unlike", "%.2f", _ratio(found, WIFI_FIRST, FIRST_5G, "ttfb").value),
-            ("unlike_then_wifi", "%.2f", _ratio(found, WIFI_FIRST, THEN_WIFI, "ttfb").value),
             ("wifi_share", "%.0f%%", 100 * shares[THEIRS, FIRST_5G]), ("wifi_share_then", "%.0f%%", 100 * shares[THEIRS, THEN_WIFI]),
             ("spread", "%.1f", model.spread_ratio(*extremes.values())),
             ("socks_min", "%.1f", extremes[THEIRS][0]), ("socks_max", "%.1f", extremes[THEIRS][1]), ("sweep_worst", "%.1f%%", 100 * worst),

@@ -20,7 +20,7 @@ from benchlib.proxies import SERVER_PORT, Microsocks, MicrosocksPassword, Shadow
 from convertlab import Lab, LabError, Link, Skip
 from models import mobile_rtts, round_trips
 
-DURATION = "5 minutes"
+DURATION, NEEDS = "5 minutes", ("bench-peers",)
 PHONES, PHONES_QUICK = 5000, 200  # six connections each
 PLACES = 24                       # phones that ask at a time
 CORE_MS = 10                      # the round trip from the converter to the server

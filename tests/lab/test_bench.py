@@ -157,6 +157,30 @@ def test_held_connections_stay():
             equal((found["failed"], found["unfinished"]), (0, 300), " ".join(map(str, way)))
 
 
+def test_held_connections_are_busy_when_told():
+    """All connections repeat their requests, twice; what is printed covers each busy time, and they are idle behind it."""
+    with field() as lab:
+        start_proxies(lab)
+        for way in ways(lab):
+            what = " ".join(map(str, way))
+            command = [lab.build.program(LOAD), "run", *way, "--connections", 60, "--concurrency", 20, "--hold", "--seconds", 0.4,
+                       "--request", 100, "--response", 3001, "--verify"]
+            with lab.client.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+                equal(process.stdout.readline(), b"held 60\n", what)
+                for _ in range(2):
+                    process.stdin.write(b"\n")
+                    process.stdin.flush()
+                    found = json.loads(process.stdout.readline())
+                    equal((found["failed"], found["errors"]), (0, {}), what)
+                    check(found["requests"] > 60, "%s: %d requests: no connection has repeated its own" % (what, found["requests"]))
+                    # each response was received to its end, but the last of each connection may be behind the measured time
+                    equal(found["bytes_all"] % 3001, 0, what)
+                    check(found["requests"] * 3001 <= found["bytes_all"] <= (found["requests"] + 60) * 3001, "%s: %s" % (what, found))
+                process.stdin.close()
+                process.wait()
+            equal(process.returncode, 0, what)
+
+
 def test_under_the_shim():
     """The generator's event loop is edge-triggered, and so is a test of the shim."""
     with field() as lab:
@@ -242,7 +266,7 @@ def test_an_experiment():
         with open(os.path.join(directory, "connections", "table.md"), encoding="utf-8") as file:
             check("| convertd " in file.read(), "no row for convertd in table.md")
     tables = [found for found in results["findings"] if "rows" in found]
-    equal(len(tables), 2, "tables")
+    equal(len(tables), 4, "tables: TCP and MPTCP, 1 and 64 at a time")
     for table in tables:
         rows = {row[0]: dict(zip(table["columns"], row)) for row in table["rows"]}
         for name in ("direct", "convertd"):

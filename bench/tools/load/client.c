@@ -5,7 +5,8 @@
  * There are as many slots as connections at a time. A slot opens a connection, takes the steps of
  * its way, makes its requests, waits for the end of the stream (so that the port is free again: the
  * server closes first) and starts over. What fails is counted by its errno, and the slot starts
- * over as well.
+ * over as well. With --hold, connections stay open instead; with --seconds as well they have busy
+ * times, in which each of them makes requests one after the other.
  *
  * Latency is the time from connect(), or from the sending of a later request on the same
  * connection, to the last byte of the response. Only what both began and ended within the measured
@@ -77,6 +78,7 @@ static struct slot *slots;
 static uint8_t scratch[PAYLOAD_CHUNK];
 static uint8_t head[PAYLOAD_HEAD];
 static int64_t start, measure_from, measure_to, last_progress;
+static bool busy; /* the connections held make requests until measure_to */
 static uint64_t opened_count, running, held;
 
 static struct {
@@ -174,6 +176,8 @@ static void response_is_there(struct slot *slot)
 	slot->received = 0;
 	slot->began = now;
 	slot->requests--;
+	if (busy && now < measure_to)
+		slot->requests++;
 	if (slot->requests) {
 		enter(slot, PHASE_REQUEST);
 	} else if (options->hold) {
@@ -570,8 +574,65 @@ static bool is_over(void)
 				    : running == 0 && opened_count >= options->connections;
 }
 
-/* Reports that all connections are open and idle, and waits for the end of the standard input. */
-static void hold(void)
+static bool is_stalled(void)
+{
+	if (loop_now() - last_progress <= STALL_NS)
+		return false;
+	warnx("nothing has happened for %d s; %llu connections are unfinished",
+	      (int)(STALL_NS / 1000000000), (unsigned long long)running);
+	return true;
+}
+
+/* What was counted before the busy time doesn't belong to it. */
+static void found_clear(void)
+{
+	found.connections = found.requests = found.failed = found.bytes = found.bytes_all = 0;
+	memset(found.errors, 0, sizeof(found.errors));
+	found.connected.count = found.first_byte.count = found.latency.count = 0;
+	found.timeline_len = 0;
+	if (found.timeline)
+		memset(found.timeline, 0, TIMELINE_MAX * sizeof(*found.timeline));
+}
+
+/*
+ * Has all connections held make requests for the measured time. It ends when each has received its
+ * last response, so that what others have worked meanwhile belongs to bytes_all, and to nothing
+ * else. Returns -1 if that doesn't happen.
+ */
+static int be_busy(void)
+{
+	found_clear();
+	start = last_progress = loop_now();
+	measure_from = start + options->warmup_ns;
+	measure_to = measure_from + options->duration_ns;
+	busy = true;
+	for (uint64_t i = 0; i < options->connections; i++) {
+		struct slot *slot = &slots[i];
+
+		if (slot->handle.fd < 0 || slot->phase != PHASE_HELD)
+			continue;
+		held--;
+		slot->requests = 1;
+		slot->began = start;
+		enter(slot, PHASE_REQUEST);
+		loop_again(&slot->handle);
+	}
+	while (running > held || loop_now() < measure_to) {
+		loop_once(WAIT_MS);
+		if (is_stalled())
+			break;
+	}
+	busy = false;
+	print_result(loop_now());
+	fflush(stdout);
+	return running > held ? -1 : 0;
+}
+
+/*
+ * Reports that all connections are open and idle, and waits for the end of the standard input. If
+ * there is to be a busy time, each byte there begins one. Returns -1 if that has not ended.
+ */
+static int hold(void)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 	char byte;
@@ -580,8 +641,12 @@ static void hold(void)
 	fflush(stdout);
 	for (;;) {
 		loop_once(WAIT_MS);
-		if (poll(&input, 1, 0) > 0 && read(STDIN_FILENO, &byte, 1) <= 0)
-			return;
+		if (poll(&input, 1, 0) <= 0)
+			continue;
+		if (read(STDIN_FILENO, &byte, 1) <= 0)
+			return 0;
+		if (options->duration_ns && be_busy() < 0)
+			return -1;
 	}
 }
 
@@ -598,7 +663,7 @@ int client_run(const struct client_options *wanted)
 		errx(1, "no memory");
 	start = last_progress = loop_now();
 	measure_from = start + options->warmup_ns;
-	measure_to = options->duration_ns ? measure_from + options->duration_ns : INT64_MAX;
+	measure_to = options->duration_ns && !options->hold ? measure_from + options->duration_ns : INT64_MAX;
 	for (unsigned int i = 0; !options->hold && i < options->concurrency; i++)
 		slot_open(&slots[i]);
 	while (!is_over()) {
@@ -607,13 +672,12 @@ int client_run(const struct client_options *wanted)
 		       running - held < options->concurrency)
 			slot_open(&slots[opened_count]);
 		if (options->hold && held == options->connections) {
-			hold();
+			if (hold() < 0)
+				return 1;
 			break;
 		}
 		loop_once(WAIT_MS);
-		if (loop_now() - last_progress > STALL_NS) {
-			warnx("nothing has happened for %d s; %llu connections are unfinished",
-			      (int)(STALL_NS / 1000000000), (unsigned long long)running);
+		if (is_stalled()) {
 			print_result(loop_now());
 			return 1;
 		}

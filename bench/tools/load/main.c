@@ -34,7 +34,9 @@ static const char usage_text[] =
 	"  --early               send the request behind the Convert message, without waiting\n"
 	"  --withheld            of a converter that withholds SYNs, the SYN+ACK is enough to go on if\n"
 	"                        it confirms the server (convert-syn)\n"
-	"  --hold                keep all --connections open, until the standard input ends\n"
+	"  --hold                keep all --connections open, until the standard input ends; with\n"
+	"                        --seconds, each byte there makes all of them repeat their request for\n"
+	"                        so long, and what was measured is printed\n"
 	"  --timeline MS         print the bytes of each such interval as well\n"
 	"  --verify              end at the first byte that is not the right one\n"
 	"\n"
@@ -191,9 +193,9 @@ static void options_check(struct arguments *arguments)
 
 	if (client->to.sa.sa_family == AF_UNSPEC)
 		errx(2, "where to? say --to ADDR:PORT; see load --help");
-	if (!client->connections == !client->duration_ns)
+	if (!client->connections == !client->duration_ns && !client->hold)
 		errx(2, "for how long? say either --connections or --seconds");
-	if (client->hold && (client->duration_ns || client->requests != 1))
+	if (client->hold && (!client->connections || client->requests != 1))
 		errx(2, "--hold goes with --connections, and one request each");
 	if (client->early && (client->payload.request > CLIENT_EARLY_MAX || client->requests != 1))
 		errx(2, "--early goes with one request of up to %d bytes", CLIENT_EARLY_MAX);

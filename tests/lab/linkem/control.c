@@ -176,7 +176,7 @@ static bool set_host(struct control *control, unsigned ways, const char *rest, c
 		if (none)
 			delays_remove(lane_delays(control->lanes[way]), &address);
 		else if (!delays_set(lane_delays(control->lanes[way]), &address, delay)) {
-			snprintf(error, size, "too many hosts have a delay of their own");
+			snprintf(error, size, "no memory for one more host with a delay of its own");
 			return false;
 		}
 	}

@@ -3,23 +3,24 @@
  * delays.c - delays of single hosts on one direction of a link
  *
  * Phones in one mobile network are at different distances: packets from and to each of them have a delay of their own. The
- * hosts are addresses on side A, IPv4 or IPv6, in a hash table with linear probing. Nothing is ever taken out of it, so
- * that a search may end at the first free entry; a host whose delay was removed keeps its entry without being in force.
+ * hosts are addresses on side A, IPv4 or IPv6. Without memory for one more host, delays_set() refuses it.
  */
 #include "config.h"
+
+#define HASH_NONFATAL_OOM 1
 
 #include "linkem.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define DELAYS_TABLE 8192u /* entries, a power of two */
-#define DELAYS_MOST 6000u  /* hosts: the table stays sparse enough for short searches */
+#include <uthash.h>
 
 struct delays {
-	uint32_t count;
-	struct host_delay table[DELAYS_TABLE];
+	struct host_entry {
+		struct host_delay delay;
+		UT_hash_handle hh;
+	} *hosts;
 };
 
 struct delays *delays_create(void)
@@ -29,6 +30,14 @@ struct delays *delays_create(void)
 
 void delays_destroy(struct delays *delays)
 {
+	struct host_entry *entry, *next;
+
+	if (!delays)
+		return;
+	HASH_ITER(hh, delays->hosts, entry, next) {
+		HASH_DEL(delays->hosts, entry);
+		free(entry);
+	}
 	free(delays);
 }
 
@@ -61,50 +70,46 @@ bool host_of_packet(const uint8_t *packet, size_t size, bool source, struct host
 	return true;
 }
 
-/* FNV-1a */
-static uint32_t host_hash(const struct host_address *address)
+static struct host_entry *entry_find(const struct delays *delays, const struct host_address *address)
 {
-	const uint8_t *bytes = (const uint8_t *)address;
-	uint32_t hash = 2166136261u;
+	struct host_entry *entry;
 
-	for (size_t i = 0; i < sizeof *address; i++)
-		hash = (hash ^ bytes[i]) * 16777619u;
-	return hash;
-}
-
-/* Returns the host's entry, or the free one where it would be. */
-static struct host_delay *entry_find(struct delays *delays, const struct host_address *address)
-{
-	uint32_t at = host_hash(address) % DELAYS_TABLE;
-
-	while (delays->table[at].address.family && memcmp(&delays->table[at].address, address, sizeof *address) != 0)
-		at = (at + 1) % DELAYS_TABLE;
-	return &delays->table[at];
+	HASH_FIND(hh, delays->hosts, address, sizeof *address, entry);
+	return entry;
 }
 
 struct host_delay *delays_find(struct delays *delays, const struct host_address *address)
 {
-	struct host_delay *entry = delays->count ? entry_find(delays, address) : NULL;
+	struct host_entry *entry = entry_find(delays, address);
 
-	return entry && entry->in_force ? entry : NULL;
+	return entry ? &entry->delay : NULL;
 }
 
 bool delays_set(struct delays *delays, const struct host_address *address, uint64_t delay_ns)
 {
-	struct host_delay *entry = entry_find(delays, address);
+	struct host_entry *entry = entry_find(delays, address);
 
-	if (!entry->address.family) {
-		if (delays->count == DELAYS_MOST)
+	if (!entry) {
+		entry = calloc(1, sizeof *entry);
+		if (!entry)
 			return false;
-		delays->count++;
-		entry->address = *address;
+		entry->delay.address = *address;
+		HASH_ADD(hh, delays->hosts, delay.address, sizeof *address, entry);
+		if (!entry->hh.tbl) {
+			free(entry);
+			return false;
+		}
 	}
-	entry->delay_ns = delay_ns;
-	entry->in_force = true;
+	entry->delay.delay_ns = delay_ns;
 	return true;
 }
 
 void delays_remove(struct delays *delays, const struct host_address *address)
 {
-	entry_find(delays, address)->in_force = false;
+	struct host_entry *entry = entry_find(delays, address);
+
+	if (entry) {
+		HASH_DEL(delays->hosts, entry);
+		free(entry);
+	}
 }

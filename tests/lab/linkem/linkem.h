@@ -71,8 +71,7 @@ bool host_parse(const char *text, struct host_address *address);
 bool host_of_packet(const uint8_t *packet, size_t size, bool source, struct host_address *address);
 
 struct host_delay {
-	struct host_address address; /* family 0: a free entry */
-	bool in_force;
+	struct host_address address;
 	uint64_t delay_ns;
 	uint64_t last_due; /* of this host's packets, which keep their order among themselves */
 };
@@ -86,7 +85,7 @@ void delays_destroy(struct delays *delays);
 /* The host's entry; NULL where it has no delay of its own. */
 struct host_delay *delays_find(struct delays *delays, const struct host_address *address);
 
-/* False, with nothing changed, where the table is full. */
+/* False, with nothing changed, where there is no memory for one more host. */
 bool delays_set(struct delays *delays, const struct host_address *address, uint64_t delay_ns);
 void delays_remove(struct delays *delays, const struct host_address *address);
 
