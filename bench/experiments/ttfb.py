@@ -82,12 +82,12 @@ def _start_proxies(lab, ways):
         kind(lab).start()
     if SHADOWSOCKS in ways:
         lab.start_listening(lab.converter, ["ss-server", "-s", "0.0.0.0", "-p", Shadowsocks.port, "-n", 20000, "-t", 3600,
-                                            *Shadowsocks.secret], Shadowsocks.port)
+                                            *Shadowsocks.options], Shadowsocks.port)
 
 
 def _start_ss_local(lab, server, port):
     lab.start_listening(lab.client, ["ss-local", "-s", server, "-p", Shadowsocks.port, "-b", "127.0.0.1", "-l", port, "-n", 20000,
-                                     "-t", 3600, *Shadowsocks.secret], port)
+                                     "-t", 3600, *Shadowsocks.options], port)
 
 
 # --- many phones --------------------------------------------------------------------------------------------------------------
