@@ -16,13 +16,14 @@ import subprocess
 from benchlib import examination, machine, processes
 from benchlib.examination import HTTP_PORT, HTTP_PORT_MPTCP, MPTCPIZE, REQUESTS, Examination, Meter
 from benchlib.proxies import THREADS as CONVERTD_THREADS
+from benchlib.twopaths import allowed_congestion_controls
 from convertlab import Lab, LabError, Veth
 from models import highload, jtl
 
 DURATION = "42 minutes"
 NEEDS = ("exam",)
 
-CONGESTION = "cubic"
+CONGESTION = ("cubic", "reno")  # the paper's, or, where hosts of the lab may not use that, the one that also goes by losses
 MBIT = 50
 QUEUE = 1000  # packets
 MTU = 1500
@@ -277,10 +278,11 @@ def _compare(bench, runs, ramps):
         bench.value(each.key + "-verdict", each.verdict)
 
 
-def _settings(bench, wire, page):
+def _settings(bench, wire, page, congestion):
     bench.setting("paths", "two of %d Mbit/s, queues of %d packets, no delay" % (MBIT, QUEUE))
     bench.setting("page", "a request takes %.0f bytes of a path, %d of them the passage of a question" % (wire, page))
-    bench.setting("congestion control", CONGESTION)
+    bench.setting("congestion control", congestion)
+    bench.value("congestion", {"cubic": "CUBIC", "reno": "Reno"}[congestion])
     bench.setting("connections", "one a thread, kept alive")
     bench.setting("time-outs", "%g s for a connection, %g s for the next bytes of a response" % (CONNECT_MS / 1000, RESPONSE_MS / 1000))
     bench.setting("threads of convertd", CONVERTD_THREADS)
@@ -300,9 +302,10 @@ def run(bench):
     ramps = _ramps(bench)
     threads = THREADS_QUICK if bench.quick else THREADS
     wire, page = page_bytes()
-    _settings(bench, wire, page)
+    congestion = allowed_congestion_controls(CONGESTION)[0]
+    _settings(bench, wire, page, congestion)
     runs = []
-    with Lab(wifi=_link(), lte=_link(), core=None, congestion=CONGESTION) as lab:
+    with Lab(wifi=_link(), lte=_link(), core=None, congestion=congestion) as lab:
         exam = Examination(lab, threads, page)
         converter = lab.convertd(["--log-level", "warning", "--workers", CONVERTD_THREADS])
         items = [(system, ramp) for ramp in ramps for system in SYSTEMS] + ([(REFERENCE, ramps[-1])] if shutil.which(MPTCPIZE[0]) else [])
