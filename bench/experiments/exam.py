@@ -326,4 +326,5 @@ def run(bench):
     complaints = exam.errors()
     if complaints:
         bench.remark("The web server complained: %s" % complaints[:500])
+    bench.value("ramps", "%d of the document's seven times of start" % len(ramps))
     bench.value("wrong", sum(len(found.wrong) for found in runs))
