@@ -59,8 +59,8 @@ class Setting(NamedTuple):
 
 
 ONLY_5G = Setting("5G only", "5G only", False, "lte")
-WIFI_FIRST = Setting("WiFi + 5G, WiFi first", "+ WiFi,\nWiFi first", True, "wifi")
-FIRST_5G = Setting("WiFi + 5G, 5G first", "+ WiFi,\n5G first", True, "lte")
+WIFI_FIRST = Setting("WiFi + 5G, WiFi first", "WiFi + 5G,\nWiFi first", True, "wifi")
+FIRST_5G = Setting("WiFi + 5G, 5G first", "WiFi + 5G,\n5G first", True, "lte")
 THEN_WIFI = Setting("WiFi + 5G, 5G first, then WiFi", "5G first,\nthen WiFi", True, "lte", True)
 SETTINGS = (ONLY_5G, WIFI_FIRST, FIRST_5G, THEN_WIFI)
 
@@ -304,10 +304,10 @@ def _report_sweep(bench, sweep, a, c):
                 ["c/a", "TTFB", "(4 + r)/(1 + r)", "TTGTFB", "(5 + 2r)/(2 + 2r)"], rows, key="sweep")
     steps = [step / 20 for step in range(int(max(RATIOS) * 20) + 1)]
     bench.plot("lines", "What the gain depends on: SOCKS5's time as a multiple of Convert's", {
-        "libconvert": [(0, 1), (max(RATIOS), 1)], "TTFB of redsocks": points["TTFB"], "TTGTFB of redsocks": points["TTGTFB"]}, key="sweep",
-               published={"TTFB of redsocks: (4 + r)/(1 + r)": [(r, model.ttfb_ratio(r)) for r in steps],
-                          "TTGTFB of redsocks: (5 + 2r)/(2 + 2r)": [(r, model.ttgtfb_ratio(r)) for r in steps],
-                          "TTFB of redsocks: " + SOURCE: [(c / a, PUBLISHED[THEIRS, ONLY_5G][0] / PUBLISHED[OURS, ONLY_5G][0])]},
+        "libconvert": [(0, 1), (max(RATIOS), 1)], "redsocks, TTFB": points["TTFB"], "redsocks, TTGTFB": points["TTGTFB"]}, key="sweep",
+               published={"redsocks, TTFB: (4 + r)/(1 + r)": [(r, model.ttfb_ratio(r)) for r in steps],
+                          "redsocks, TTGTFB: (5 + 2r)/(2 + 2r)": [(r, model.ttgtfb_ratio(r)) for r in steps],
+                          "redsocks, TTFB: " + SOURCE: [(c / a, PUBLISHED[THEIRS, ONLY_5G][0] / PUBLISHED[OURS, ONLY_5G][0])]},
                xlabel="r = c/a: the round trip from converter to server, in those from phone to converter",
                ylabel="times as long as with Convert", ylim=(0, 4.5))
     return worst
