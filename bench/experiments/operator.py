@@ -234,6 +234,11 @@ def _measure(plan):
 # --- what becomes of it ---------------------------------------------------------------------------
 
 
+def _figure(value):
+    """A figure with four digits, without an exponent."""
+    return "%.0f" % value if abs(value) >= 1000 else "%.4g" % value
+
+
 class Findings:
     """Tables, values and plots, made of what was measured."""
 
@@ -331,7 +336,7 @@ class Findings:
     def standing(self, mptcp):
         """Beside the best of the others; values for the page."""
         figures, word = self.figures[mptcp], _word(mptcp).lower()
-        rows = [[title, "%.4g" % own, "%.4g" % other, name, "%.2f" % times, model.verdict(times)]
+        rows = [[title, _figure(own), _figure(other), name, "%.2f" % times, model.verdict(times)]
                 for _, title, own, name, other, times in model.standing(figures, Convertd.name)]
         self.bench.table("convertd beside the best of the others, %s: above 1 it is the better one, and within %d%% level" % (
             _word(mptcp), 100 * model.LEVEL), ["", "convertd", "best of the others", "which", "times as good", "so it is"], rows,
