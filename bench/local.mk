@@ -61,6 +61,7 @@ EXTRA_DIST += \
 	bench/experiments/goodput.py \
 	bench/experiments/grid.py \
 	bench/experiments/operator.py \
+	bench/experiments/parity.py \
 	bench/experiments/poc5g.py \
 	bench/experiments/several.py \
 	bench/experiments/shaped.py \

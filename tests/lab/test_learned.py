@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from convertlab import Lab, Link, Unsuitable, check, equal, main, need, sandbox
-from test_aggregation import BEHIND, TAKEN, mbit, serve
+from test_aggregation import BEHIND, TAKEN, serve, transfer
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -281,7 +281,7 @@ def test_one_network():
         with Lab(**{"wifi": Link(delay_ms=5), "core": Link(delay_ms=1), **options}) as lab:
             lab.convertd(["--hold-syn", "off", "--no-syn-window-fix"])
             serve(lab)
-            mbit(lab, "get", lab.converted(), 100000)
+            transfer(lab, "get", lab.converted(), 100000)
             equal(lab.shim_log().count(verdict), 1, lab.shim_log())
 
 
@@ -295,7 +295,7 @@ def test_what_is_remembered():
                                     (other, [(27, TAKEN), (29, TAKEN), (29, BEHIND)])):
             process = lab.convertd(arguments)
             for hours, verdict in verdicts:
-                mbit(lab, "get", remembering(lab), 100000, hours)
+                transfer(lab, "get", remembering(lab), 100000, hours)
                 check(verdict in lab.shim_log().splitlines()[-1], "not \"%s\" after %d h in\n%s" % (verdict, hours, lab.shim_log()))
             process.stop()
 
