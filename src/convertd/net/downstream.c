@@ -102,6 +102,11 @@ static int connect_from(const struct downstream_plan *plan, const union sockaddr
 	*taken = 0;
 	if (fd < 0)
 		return -errno;
+	/* The kernel hands out the lowest number that is free. */
+	if (plan->last_fd && fd == plan->last_fd) {
+		close(fd);
+		return -EMFILE;
+	}
 	set_recverr(fd, plan->server, &on);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));

@@ -40,6 +40,8 @@ struct downstream_plan {
 	bool data_follows;   /* there are bytes to send as soon as the server has answered: the */
 			     /* third ACK waits for them */
 	const char *congestion; /* the congestion control; "": the system's default */
+	int last_fd;         /* the highest descriptor that there can be, if it is to stay free for the client's */
+			     /* connection: then the error is EMFILE, and no SYN is sent; 0: it may be used */
 };
 
 /*

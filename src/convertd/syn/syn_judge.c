@@ -323,6 +323,7 @@ static int connect_server(const struct syn_judge *judge, const struct syn_packet
 		.congestion = settings->congestion_server,
 		.mptcp = grant->mptcp && !plain_servers_has(&grant->server),
 		.data_follows = data_follows,
+		.last_fd = judge->context->terms->last_fd,
 	};
 	union sockaddr_ip client;
 	size_t taken;
@@ -340,7 +341,6 @@ static enum syn_verdict ask_server(struct syn_attempt *a, const uint8_t *packet,
 				   const struct syn_packet *syn, const struct request_decision *request)
 {
 	const struct terms *terms = a->judge->context->terms;
-	enum syn_verdict verdict = SYN_PASS_REFUSED;
 
 	a->syn.flow = syn->flow;
 	a->syn.isn = syn->isn;
@@ -348,16 +348,15 @@ static enum syn_verdict ask_server(struct syn_attempt *a, const uint8_t *packet,
 	a->syn.grant = (struct judgement_grant){ .terms = terms->admission.number, .mptcp = request->mptcp };
 	sockaddr_ip_set(&a->syn.grant.server, AF_UNSPEC, &request->address, request->port);
 	a->syn.fd = connect_server(a->judge, syn, &a->syn.grant, syn->payload_len > request->length);
+	/* By the time that the client is accepted there may be a descriptor again: it keeps Multipath TCP. */
+	if (a->syn.fd == -EMFILE)
+		return SYN_PASS_UNCONFIRMED;
 	if (a->syn.fd < 0)
-		return verdict;
-	/* The kernel hands out the lowest number that is free: the last one is for the client's connection. */
-	if (a->syn.fd != terms->last_fd) {
-		if (withhold(a, packet, len) == 0)
-			return SYN_WITHHOLD;
-		verdict = SYN_PASS_UNCONFIRMED;
-	}
+		return SYN_PASS_REFUSED;
+	if (withhold(a, packet, len) == 0)
+		return SYN_WITHHOLD;
 	withheld_syn_close(&a->syn);
-	return verdict;
+	return SYN_PASS_UNCONFIRMED;
 }
 
 /* ----- judgement ----- */
