@@ -79,7 +79,7 @@ endif
 # convertd's parts
 if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
-	tests/unit/test_access tests/unit/test_limits tests/unit/test_shares tests/unit/test_cookies \
+	tests/unit/test_access tests/unit/test_limits tests/unit/test_limits_room tests/unit/test_limits_memory tests/unit/test_shares tests/unit/test_cookies \
 	tests/unit/test_relay_watch tests/unit/test_anycast tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
 	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_withheld \
 	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_demand
@@ -106,10 +106,17 @@ tests_unit_test_access_SOURCES = tests/unit/test_access.c
 tests_unit_test_access_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_access_LDADD = libconvertd.la $(CHECK_LIBS)
 
-tests_unit_test_limits_SOURCES = tests/unit/test_limits.c
+limits_world = tests/unit/limits_world.c tests/unit/limits_world.h
+tests_unit_test_limits_SOURCES = tests/unit/test_limits.c $(limits_world)
 tests_unit_test_limits_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_limits_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_unit_test_limits_LDADD = libconvertd.la $(CHECK_LIBS)
+tests_unit_test_limits_room_SOURCES = tests/unit/test_limits_room.c $(limits_world)
+tests_unit_test_limits_room_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_limits_room_LDADD = libconvertd.la $(CHECK_LIBS)
+tests_unit_test_limits_memory_SOURCES = tests/unit/test_limits_memory.c $(limits_world)
+tests_unit_test_limits_memory_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_limits_memory_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_shares_SOURCES = tests/unit/test_shares.c
 tests_unit_test_shares_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS)
