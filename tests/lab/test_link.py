@@ -123,7 +123,7 @@ def test_device_down():
         used = cpu_seconds(lab.wifi.process.pid)
         check(used < 0.2, "linkem used %g s of CPU while the device was down" % used)
         lab.client.ip("link set wifi up")
-        equal(len(lab.client.ping(lab.converter.wifi4, 2)), 2, "answers once the device is up again")
+        wait_until(lambda: len(lab.client.ping(lab.converter.wifi4, 2)) == 2, 10, "two answers once the device is up again")
 
 
 def test_mtu():
