@@ -13,6 +13,9 @@ endif
 endif
 TESTS += $(BUILD_TESTS)
 
+# Debian's packages, built and used in clean roots: run by hand in a clone, as tarballs have no debian/, which is the distribution's.
+EXTRA_DIST += tests/packages/debian tests/packages/life
+
 # of what is installed
 installcheck-local:
 	'$(DESTDIR)$(bindir)/convertize' --version
