@@ -282,8 +282,9 @@ tests_unit_test_shim_phases_LDADD = libshimworld.la $(CHECK_LIBS)
 endif
 
 # The tests that need no rights and a few seconds, for those who build packages.
+check_unit = $(filter tests/unit/%,$(TESTS))
 check-unit: all
-	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter tests/unit/%,$(TESTS))'
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(check_unit)' check_PROGRAMS='$(filter-out %.py,$(check_unit))' check_LTLIBRARIES=
 .PHONY: check-unit
 
 # Mutation testing, which is run by hand: see its README.md.
