@@ -13,6 +13,9 @@ endif
 endif
 TESTS += $(BUILD_TESTS)
 
+# Debian's packages, built and used in clean roots: run by hand in a clone, as tarballs have no debian/, which is the distribution's.
+EXTRA_DIST += tests/packages/debian tests/packages/life
+
 # of what is installed
 installcheck-local:
 	'$(DESTDIR)$(bindir)/convertize' --version
@@ -20,5 +23,5 @@ installcheck-local:
 	'$(DESTDIR)$(sbindir)/convertd' --config '$(DESTDIR)$(sysconfdir)/convertd/convertd.conf' --check-config
 if HAVE_PYTHON
 	$(AM_TESTS_ENVIRONMENT) $(PYTHON) $(top_srcdir)/tests/build/check_hardening.py '$(DESTDIR)$(bindir)/convertize' \
-		'$(DESTDIR)$(sbindir)/convertd' '$(DESTDIR)$(libdir)/libconvert.so' '$(DESTDIR)$(libdir)/libconvertproto.so' || test $$? -eq 77
+		'$(DESTDIR)$(sbindir)/convertd' '$(DESTDIR)$(pkglibdir)/libconvert.so' '$(DESTDIR)$(libdir)/libconvertproto.so' || test $$? -eq 77
 endif

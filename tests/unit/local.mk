@@ -197,7 +197,8 @@ endif
 # convertize's parts
 if HAVE_CHECK
 convertize_unit_tests = tests/unit/test_elf tests/unit/test_script tests/unit/test_preload tests/unit/test_report \
-	tests/unit/test_wrapper
+	tests/unit/test_wrapper \
+	tests/unit/test_library
 check_PROGRAMS += $(convertize_unit_tests)
 TESTS += $(convertize_unit_tests)
 
@@ -212,6 +213,10 @@ tests_unit_test_script_LDADD = libtestbytes.la libconvertize.la $(CHECK_LIBS)
 tests_unit_test_preload_SOURCES = tests/unit/test_preload.c
 tests_unit_test_preload_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_preload_LDADD = libconvertize.la $(CHECK_LIBS)
+
+tests_unit_test_library_SOURCES = tests/unit/test_library.c tests/unit/tempdir.h tests/unit/elf_image.c tests/unit/elf_image.h
+tests_unit_test_library_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_library_LDADD = libconvertize.la $(CHECK_LIBS)
 
 tests_unit_test_wrapper_SOURCES = tests/unit/test_wrapper.c
 tests_unit_test_wrapper_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -282,6 +287,12 @@ tests_unit_test_shim_phases_SOURCES = tests/unit/test_shim_phases.c
 tests_unit_test_shim_phases_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_phases_LDADD = libshimworld.la $(CHECK_LIBS)
 endif
+
+# The tests that need no rights and a few seconds, for those who build packages.
+check_unit = $(filter tests/unit/%,$(TESTS))
+check-unit: all
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(check_unit)' check_PROGRAMS='$(filter-out %.py,$(check_unit))' check_LTLIBRARIES=
+.PHONY: check-unit
 
 # Mutation testing, which is run by hand: see its README.md.
 EXTRA_DIST += tests/mutation/README.md tests/mutation/run tests/mutation/samples.txt
