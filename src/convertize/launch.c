@@ -60,7 +60,7 @@ static bool suit_sanitizer(const struct program *program)
 /* Can the log be written? The library itself says nothing if it can't. A FIFO without a reader (ENXIO) may get one later. */
 static bool check_log(const struct options *options, const char *path)
 {
-	char variable[] = "CONVERT_LOG", option[32];
+	char variable[] = "CONVERT_LOG", option[OPTIONS_EXPLAIN_MAX];
 	int fd;
 
 	if (!*path || strcmp(path, "-") == 0)
@@ -80,7 +80,7 @@ static bool check_settings(const struct options *options)
 {
 	static struct settings settings;
 	const char *rest;
-	char option[32];
+	char option[OPTIONS_EXPLAIN_MAX];
 
 	settings_read(&settings, environment);
 	if (settings.enabled)

@@ -3,8 +3,20 @@
 noinst_LTLIBRARIES += libconvertize.la
 libconvertize_la_SOURCES = \
 	src/common/json.c src/common/json.h \
+	src/common/lines.c src/common/lines.h \
+	src/common/problems.c src/common/problems.h \
+	src/convertize/conf.c src/convertize/conf.h \
+	src/convertize/option_table.c src/convertize/option_table.h \
+	src/convertize/unit_dropin.c src/convertize/unit_dropin.h \
+	src/convertize/unit_file.c src/convertize/unit_file.h \
+	src/convertize/unit_judge.c src/convertize/unit_judge.h \
+	src/convertize/unit_name.c src/convertize/unit_name.h \
+	src/convertize/unit_properties.c src/convertize/unit_properties.h \
 	src/convertize/report.c src/convertize/report.h \
 	src/convertize/wrapper.c src/convertize/wrapper.h
+# the administrator's configuration, which messages name
+CONVERTIZE_CPPFLAGS = $(AM_CPPFLAGS) -DCONVERTIZE_SYSCONFDIR='"$(sysconfdir)"'
+libconvertize_la_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
 libconvertize_la_LIBADD = libprogram.la
 
 bin_PROGRAMS += convertize
@@ -14,6 +26,7 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/check_fix.c src/convertize/check_host.c \
 	src/convertize/check_measure.c src/convertize/check_paths.c \
 	src/convertize/check_private.h src/convertize/check_supported.c \
+	src/convertize/conf_load.c \
 	src/convertize/counters.c src/convertize/counters.h \
 	src/convertize/launch.c src/convertize/launch.h \
 	src/convertize/library.c src/convertize/library.h \
@@ -25,7 +38,7 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/transfer.c src/convertize/transfer.h \
 	src/common/endpoints.c src/common/endpoints.h \
 	src/common/netlink.c src/common/netlink.h src/common/sysctl.c src/common/sysctl.h
-convertize_CPPFLAGS = $(AM_CPPFLAGS) -DLIBCONVERT_DIR='"$(libdir)"'
+convertize_CPPFLAGS = $(CONVERTIZE_CPPFLAGS) -DLIBCONVERT_DIR='"$(libdir)"'
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 convertize_LDADD = libconvertize.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
 dist_man_MANS += man/convertize.1

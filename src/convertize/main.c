@@ -3,10 +3,21 @@
 #include "config.h"
 
 #include "convertize/check.h"
+#include "convertize/conf.h"
 #include "convertize/launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+/* The defaults for what is run or checked. Returns false after saying what is wrong. */
+static bool load_defaults(struct options *options)
+{
+	static struct conf_files files; /* messages name them */
+	bool right = conf_load(&files, options, false);
+
+	options_find_library(options);
+	return right;
+}
 
 int main(int argc, char *argv[])
 {
@@ -18,7 +29,12 @@ int main(int argc, char *argv[])
 	case OPTIONS_EXIT:
 		return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 	case OPTIONS_USAGE:
-		return options.check ? OPTIONS_CHECK_USAGE : OPTIONS_STATUS_FAILED;
+		return options.command == COMMAND_RUN ? OPTIONS_STATUS_FAILED : OPTIONS_CHECK_USAGE;
 	}
-	return options.check ? check(&options) : launch(&options);
+	switch (options.command) {
+	case COMMAND_CHECK:
+		return load_defaults(&options) ? check(&options) : OPTIONS_CHECK_USAGE;
+	default:
+		return load_defaults(&options) ? launch(&options) : OPTIONS_STATUS_FAILED;
+	}
 }
