@@ -15,8 +15,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define CONF_NAME "convertize.conf"
-#define CONF_SYSTEM CONVERTIZE_SYSCONFDIR "/" CONF_NAME /* see local.mk */
 #define CONF_BYTES_MAX (256 * 1024)
 
 enum conf_session { CONF_SESSION_UNSET, CONF_SESSION_NO, CONF_SESSION_YES };

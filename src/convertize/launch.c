@@ -9,7 +9,6 @@
 
 #include "convertize/launch.h"
 
-#include "client/settings.h"
 #include "convertize/library.h"
 #include "convertize/wrapper.h"
 
@@ -76,21 +75,20 @@ static bool check_log(const struct options *options, const char *path)
 	return false;
 }
 
-static bool check_settings(const struct options *options)
+bool launch_read_settings(struct settings *settings, const struct options *options)
 {
-	static struct settings settings;
 	const char *rest;
 	char option[OPTIONS_EXPLAIN_MAX];
 
-	settings_read(&settings, environment);
-	if (settings.enabled)
-		return check_log(options, settings.log);
+	settings_read(settings, environment);
+	if (settings->enabled)
+		return true;
 	if (!getenv("CONVERT_ADDR")) {
-		fprintf(stderr, "convertize: no converter: name it with --converter, or set "
+		fprintf(stderr, "convertize: no converter: name it with --converter, in " CONF_SYSTEM ", or set "
 				"CONVERT_ADDR\n");
 		return false;
 	}
-	rest = options_explain(options, settings.problem, option);
+	rest = options_explain(options, settings->problem, option);
 	fprintf(stderr, "convertize: %s%s\n", option, rest);
 	return false;
 }
@@ -127,7 +125,7 @@ static int judge_wrapper(const struct options *options)
 
 /* Returns 0, or the status to end with; *@preload is cleared if the program wouldn't start with the library. */
 static int judge(const struct options *options, const struct program *program,
-		 const struct library *library, bool *preload)
+		 const struct library_build *library, bool *preload)
 {
 	struct preload_caller caller = launch_caller();
 	char text[PRELOAD_TEXT_MAX];
@@ -159,10 +157,12 @@ int launch(const struct options *options)
 	static char problem[LIBRARY_PROBLEM_MAX];
 	static struct program program;
 	static struct library library;
+	static struct settings settings;
+	const struct library_build *build;
 	bool preload = true;
 	int status;
 
-	if (!check_settings(options))
+	if (!launch_read_settings(&settings, options) || !check_log(options, settings.log))
 		return OPTIONS_STATUS_FAILED;
 	if (!library_find(&library, options->library, problem)) {
 		fprintf(stderr, "convertize: %s\n", problem);
@@ -171,10 +171,11 @@ int launch(const struct options *options)
 	status = program_inspect(&program, options->program[0]);
 	if (status < 0)
 		return cannot_run(options->program[0], -status);
-	status = judge(options, &program, &library, &preload);
+	build = library_for(&library, &program);
+	status = judge(options, &program, build, &preload);
 	if (status)
 		return status;
-	if (preload && (!set_preload(library.path) || !suit_sanitizer(&program))) {
+	if (preload && (!set_preload(library_preload(&library, build)) || !suit_sanitizer(&program))) {
 		fprintf(stderr, "convertize: %s: %s\n", PRELOAD_VARIABLE, strerror(errno));
 		return OPTIONS_STATUS_FAILED;
 	}

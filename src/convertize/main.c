@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* main.c - convertize: runs programs through a converter, and tells whether that works here */
+/* main.c - convertize: has programs, services and sessions use a converter, and tells whether that works here */
 #include "config.h"
 
 #include "convertize/check.h"
 #include "convertize/conf.h"
 #include "convertize/launch.h"
+#include "convertize/session.h"
+#include "convertize/units.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +36,14 @@ int main(int argc, char *argv[])
 	switch (options.command) {
 	case COMMAND_CHECK:
 		return load_defaults(&options) ? check(&options) : OPTIONS_CHECK_USAGE;
+	case COMMAND_ENABLE:
+		return options.session ? session_enable(&options) : units_enable(&options);
+	case COMMAND_DISABLE:
+		return options.session ? session_disable(&options) : units_disable(&options);
+	case COMMAND_LIST:
+		return units_list(&options);
+	case COMMAND_ENVIRONMENT:
+		return session_environment(&options);
 	default:
 		return load_defaults(&options) ? launch(&options) : OPTIONS_STATUS_FAILED;
 	}

@@ -5,6 +5,10 @@
 
 #include <stdbool.h>
 
+/* Files with defaults, a user's and the administrator's: conf.h. */
+#define CONF_NAME "convertize.conf"
+#define CONF_SYSTEM CONVERTIZE_SYSCONFDIR "/" CONF_NAME /* see local.mk */
+
 enum option_id {
 	OPTION_CONVERTER,
 	OPTION_PORT,

@@ -4,8 +4,6 @@
 
 #include "convertize/options.h"
 
-#include "convertize/conf.h"
-
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>

@@ -5,6 +5,7 @@
 #include "convertize/systemctl.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>

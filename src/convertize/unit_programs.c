@@ -113,6 +113,7 @@ static bool judge_command(struct unit_findings *findings, const struct unit_comm
 	static struct program program;
 	char path[2 * PATH_MAX], text[PRELOAD_TEXT_MAX];
 	const struct wrapper *wrapper = wrapper_of(command->words);
+	const struct elf_facts *facts;
 	enum preload_verdict verdict;
 	const char *remedy;
 	size_t index;
@@ -128,11 +129,12 @@ static bool judge_command(struct unit_findings *findings, const struct unit_comm
 		unit_findings_add(findings, UNIT_USELESS, "%.500s can't be executed: %s", path, strerror(error));
 		return false;
 	}
-	verdict = preload_program_verdict(&program, &library->elf, caller, &index);
+	facts = &library_for(library, &program)->elf;
+	verdict = preload_program_verdict(&program, facts, caller, &index);
 	if (preload_level(verdict) != PRELOAD_LEVEL_WORKS) {
 		bool harmful = verdict == PRELOAD_OTHER_LIBC || verdict == PRELOAD_FOREIGN;
 
-		preload_describe(verdict, &program, index, &library->elf, text);
+		preload_describe(verdict, &program, index, facts, text);
 		remedy = preload_remedy(verdict);
 		unit_findings_add(findings,
 				  preload_level(verdict) == PRELOAD_LEVEL_DOUBTFUL ? UNIT_DOUBTFUL :
@@ -156,7 +158,7 @@ void unit_judge_programs(struct unit_findings *findings, const struct unit_prope
 	bool known, any = false, works = false;
 	struct preload_caller caller = caller_of(unit, &known);
 
-	judge_library(findings, unit, library->path);
+	judge_library(findings, unit, library->builds[0].path);
 	if (!known)
 		unit_findings_add(findings, UNIT_DOUBTFUL, "the user %.100s isn't known here", unit_property(unit, "User"));
 	while ((value = unit_property_next(unit, "ExecStart", &next))) {
