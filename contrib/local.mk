@@ -3,7 +3,8 @@
 EXTRA_DIST += contrib/convertd.conf contrib/systemd/convertd.service.in
 EXTRA_DIST += contrib/prometheus/alerts_test.yml contrib/valgrind/libconvert.supp
 nobase_dist_doc_DATA += contrib/grafana/convertd.json contrib/prometheus/alerts.yml contrib/prometheus/scrape.yml \
-	contrib/kubernetes/Containerfile contrib/kubernetes/convertd.yaml
+	contrib/container/Containerfile \
+	contrib/kubernetes/convertd.yaml
 
 noinst_DATA = contrib/systemd/convertd.service
 CLEANFILES += contrib/systemd/convertd.service
