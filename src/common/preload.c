@@ -47,7 +47,7 @@ static const struct {
 			      "install it again" },
 	[PRELOAD_FOREIGN] = { "foreign", PRELOAD_LEVEL_REFUSED,
 			      "is for another machine than libconvert.so",
-			      "name a library for that machine with --library" },
+			      "install libconvert for that machine, too, or name its library with --library" },
 	[PRELOAD_OTHER_LIBC] = { "other-libc", PRELOAD_LEVEL_REFUSED,
 				 "uses another C library than libconvert.so",
 				 "name a library that was built with that one with --library" },

@@ -23,6 +23,7 @@ static void check_program(struct report *report, const char *command, const stru
 	struct preload_caller caller = launch_caller();
 	static struct program program;
 	int error = -program_inspect(&program, command);
+	const struct elf_facts *facts;
 	char text[PRELOAD_TEXT_MAX];
 	enum preload_verdict verdict;
 	struct fact *fact;
@@ -34,26 +35,41 @@ static void check_program(struct report *report, const char *command, const stru
 		fact_value_text(fact, "missing");
 		return;
 	}
-	verdict = preload_program_verdict(&program, &library->elf, &caller, &index);
-	preload_describe(verdict, &program, index, &library->elf, text);
+	facts = &library_for(library, &program)->elf;
+	verdict = preload_program_verdict(&program, facts, &caller, &index);
+	preload_describe(verdict, &program, index, facts, text);
 	fact = report_fact(report, statuses[preload_level(verdict)], "program", NULL, "%s", text);
 	fact_value_text(fact, preload_name(verdict));
 	if (preload_remedy(verdict))
 		fact_remedy(fact, "%s", preload_remedy(verdict));
 }
 
+/* Says where the library is, and if there are several, for which machines. */
+static void report_library(struct report *report, const struct library *library)
+{
+	const struct library_build *own = &library->builds[0];
+	char machines[LIBRARY_BUILDS_MAX * (ELF_MACHINE_STRLEN + 2)] = "", machine[ELF_MACHINE_STRLEN];
+	struct fact *fact;
+	size_t len = 0;
+
+	for (size_t i = 0; library->count > 1 && i < library->count; i++)
+		len += (size_t)snprintf(machines + len, sizeof(machines) - len, "%s%s", i ? "; " : ", for ",
+					elf_machine_format(&library->builds[i].elf, machine));
+	fact = report_fact(report, FACT_OK, "library", NULL, "the library is %s%s",
+			   library->count > 1 ? library_preload(library, own) : own->path, machines);
+	fact_value_text(fact, own->path);
+}
+
 static void check_library(struct report *report, const struct options *options)
 {
 	static char problem[LIBRARY_PROBLEM_MAX];
 	static struct library library;
-	struct fact *fact;
 
 	if (!library_find(&library, options->library, problem)) {
 		report_fact(report, FACT_FAIL, "library", NULL, "%s", problem);
 		return;
 	}
-	fact = report_fact(report, FACT_OK, "library", NULL, "the library is %s", library.path);
-	fact_value_text(fact, library.path);
+	report_library(report, &library);
 	if (options->program)
 		check_program(report, options->program[0], &library);
 }

@@ -127,7 +127,7 @@ static int judge_wrapper(const struct options *options)
 
 /* Returns 0, or the status to end with; *@preload is cleared if the program wouldn't start with the library. */
 static int judge(const struct options *options, const struct program *program,
-		 const struct library *library, bool *preload)
+		 const struct library_build *library, bool *preload)
 {
 	struct preload_caller caller = launch_caller();
 	char text[PRELOAD_TEXT_MAX];
@@ -159,6 +159,7 @@ int launch(const struct options *options)
 	static char problem[LIBRARY_PROBLEM_MAX];
 	static struct program program;
 	static struct library library;
+	const struct library_build *build;
 	bool preload = true;
 	int status;
 
@@ -171,10 +172,11 @@ int launch(const struct options *options)
 	status = program_inspect(&program, options->program[0]);
 	if (status < 0)
 		return cannot_run(options->program[0], -status);
-	status = judge(options, &program, &library, &preload);
+	build = library_for(&library, &program);
+	status = judge(options, &program, build, &preload);
 	if (status)
 		return status;
-	if (preload && (!set_preload(library.path) || !suit_sanitizer(&program))) {
+	if (preload && (!set_preload(library_preload(&library, build)) || !suit_sanitizer(&program))) {
 		fprintf(stderr, "convertize: %s: %s\n", PRELOAD_VARIABLE, strerror(errno));
 		return OPTIONS_STATUS_FAILED;
 	}

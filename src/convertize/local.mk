@@ -3,8 +3,10 @@
 noinst_LTLIBRARIES += libconvertize.la
 libconvertize_la_SOURCES = \
 	src/common/json.c src/common/json.h \
+	src/convertize/library.c src/convertize/library.h \
 	src/convertize/report.c src/convertize/report.h \
 	src/convertize/wrapper.c src/convertize/wrapper.h
+libconvertize_la_CPPFLAGS = $(AM_CPPFLAGS) -DLIBCONVERT_DIR='"$(pkglibdir)"'
 libconvertize_la_LIBADD = libprogram.la
 
 bin_PROGRAMS += convertize
@@ -16,7 +18,6 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/check_private.h src/convertize/check_supported.c \
 	src/convertize/counters.c src/convertize/counters.h \
 	src/convertize/launch.c src/convertize/launch.h \
-	src/convertize/library.c src/convertize/library.h \
 	src/convertize/network.c src/convertize/network.h \
 	src/convertize/options.c src/convertize/options.h \
 	src/convertize/probe.c src/convertize/probe.h \
@@ -25,7 +26,6 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/transfer.c src/convertize/transfer.h \
 	src/common/endpoints.c src/common/endpoints.h \
 	src/common/netlink.c src/common/netlink.h src/common/sysctl.c src/common/sysctl.h
-convertize_CPPFLAGS = $(AM_CPPFLAGS) -DLIBCONVERT_DIR='"$(libdir)"'
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 convertize_LDADD = libconvertize.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
 dist_man_MANS += man/convertize.1

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # libconvert.so, the preload library
-lib_LTLIBRARIES += libconvert.la
+# In a directory of its own, where no linker and no loader looks for libraries by their names: it is for LD_PRELOAD only.
+pkglib_LTLIBRARIES = libconvert.la
 libconvert_la_SOURCES = \
 	src/shim/connect/attempt.c src/shim/connect/attempt.h src/shim/system/beneath.c src/shim/system/beneath.h src/shim/process/children.c src/shim/process/children.h \
 	src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h \

@@ -20,5 +20,5 @@ installcheck-local:
 	'$(DESTDIR)$(sbindir)/convertd' --config '$(DESTDIR)$(sysconfdir)/convertd/convertd.conf' --check-config
 if HAVE_PYTHON
 	$(AM_TESTS_ENVIRONMENT) $(PYTHON) $(top_srcdir)/tests/build/check_hardening.py '$(DESTDIR)$(bindir)/convertize' \
-		'$(DESTDIR)$(sbindir)/convertd' '$(DESTDIR)$(libdir)/libconvert.so' '$(DESTDIR)$(libdir)/libconvertproto.so' || test $$? -eq 77
+		'$(DESTDIR)$(sbindir)/convertd' '$(DESTDIR)$(pkglibdir)/libconvert.so' '$(DESTDIR)$(libdir)/libconvertproto.so' || test $$? -eq 77
 endif

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 
-from convertlab import Lab, LabError, Link, Skip, check, equal, main, sandbox
+from convertlab import Lab, LabError, Link, Skip, Unsuitable, check, equal, main, sandbox
 from convertlab.build import SRCDIR
 
 NOBODY = 65534
@@ -354,6 +354,41 @@ def test_the_library_of_the_build_tree():
             said = lab.client.run([program, "--converter", "192.0.2.1", *options, "sh", "-c", "echo $LD_PRELOAD"],
                                   env={"ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0", **env}).stdout
             equal(said.split(":")[0].strip(), os.path.realpath(shim), "LD_PRELOAD")
+
+
+def test_a_library_for_each_machine():
+    """LD_PRELOAD has a path with $LIB, the loader finds the library by it, and a program may be for any machine that has one."""
+    with launcher() as run:
+        if not run.lab.build.loader_lib:
+            raise Unsuitable("the C library's loader knows no $LIB, as musl's")
+        own, other = (os.path.join(run.place, directory) for directory in (run.lab.build.loader_lib, "lib/other-linux-gnu"))
+        for directory in (own, other):
+            os.makedirs(directory)
+        pattern = run.place + "/$LIB/libconvert.so"
+        options = ["--library", pattern]
+        result = run.run("true", options=options)
+        check(result.returncode == 125 and "%s (%s/libconvert.so): No such file" % (pattern, own) in result.stderr, result)
+        with open(shutil.move(run.library, own), "rb") as file:
+            data = file.read()
+        program = run.compile("dynamic")
+        run.works(program, options=options)
+        run.works("sh", "-c", "%s \"$0\"" % program, options=options)
+        said = run.run("sh", "-c", "echo $LD_PRELOAD", options=options)
+        check(said.stdout.rstrip().endswith(pattern) and not said.stderr, said)
+        with open(program, "rb") as file:
+            stranger = foreign(file.read())
+        path = run.write("stranger", "", 0o755)
+        with open(path, "wb") as file:
+            file.write(stranger)
+        run.refuses(path, "install libconvert for that machine, too", options=options)
+        with open(os.path.join(other, "libconvert.so"), "wb") as file:
+            file.write(foreign(data))
+        # all that is wrong now is what the kernel, or an emulator of that machine, makes of the file
+        result = run.run(path, run.lab.server.addr4, options=options)
+        check("another machine" not in result.stderr and result.returncode, result)
+        said = run.run(path, options=["check", *options]).stdout
+        check(re.search("the library is %s, for .*64 bit; .*64 bit" % re.escape(pattern), said), said)
+        check(path + " is dynamically linked" in said, said)
 
 
 def test_manuals_have_every_option():

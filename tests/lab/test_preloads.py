@@ -421,6 +421,26 @@ def test_children_that_cannot_be_converted():
         told(run, ["make", "-s", "-f", make], "hello is a Go program", env={"MAKEFLAGS": ""})
 
 
+def test_children_for_another_machine():
+    """They aren't converted, unless LD_PRELOAD leaves it to their loader to find the library: then that says what is wrong."""
+    with client() as run:
+        path = os.path.join(run.lab.directory, "foreign")
+        with open(shutil.which("true"), "rb") as file:
+            data = bytearray(file.read())
+        data[18:20] = (0xf3 if data[18] != 0xf3 else 0x3e).to_bytes(2, "little")  # e_machine, elf(5): RISC-V, or else x86-64
+        with open(path, "wb") as file:
+            file.write(data)
+        os.chmod(path, 0o755)
+        words = ["python3", "-c", "import contextlib, os\nwith contextlib.suppress(OSError): os.execv('%s', ['foreign'])" % path]
+        told(run, words, "foreign: can't be converted: %s is for another machine" % path)
+        if not run.lab.build.loader_lib:
+            raise Unsuitable("the C library's loader knows no $LIB, as musl's")
+        place = os.path.join(run.lab.directory, run.lab.build.loader_lib)
+        os.makedirs(place)
+        shutil.copy(run.lab.build.shim, place)
+        told(run, words, options=["--warn", "--library", run.lab.directory + "/$LIB/libconvert.so"])
+
+
 def test_children_of_sudo():
     """It clears LD_PRELOAD, even for root, for whom it isn't privileged."""
     need("sudo")

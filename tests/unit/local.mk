@@ -190,7 +190,8 @@ endif
 # convertize's parts
 if HAVE_CHECK
 convertize_unit_tests = tests/unit/test_elf tests/unit/test_script tests/unit/test_preload tests/unit/test_report \
-	tests/unit/test_wrapper
+	tests/unit/test_wrapper \
+	tests/unit/test_library
 check_PROGRAMS += $(convertize_unit_tests)
 TESTS += $(convertize_unit_tests)
 
@@ -205,6 +206,10 @@ tests_unit_test_script_LDADD = libtestbytes.la libconvertize.la $(CHECK_LIBS)
 tests_unit_test_preload_SOURCES = tests/unit/test_preload.c
 tests_unit_test_preload_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_preload_LDADD = libconvertize.la $(CHECK_LIBS)
+
+tests_unit_test_library_SOURCES = tests/unit/test_library.c tests/unit/tempdir.h tests/unit/elf_image.c tests/unit/elf_image.h
+tests_unit_test_library_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_library_LDADD = libconvertize.la $(CHECK_LIBS)
 
 tests_unit_test_wrapper_SOURCES = tests/unit/test_wrapper.c
 tests_unit_test_wrapper_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

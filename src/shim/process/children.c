@@ -49,20 +49,34 @@ static const char *base_name(const char *path, size_t len)
 	return slash ? slash + 1 : path;
 }
 
-/* Is a library of our name in this value of LD_PRELOAD? */
+/* Finds the library of our name in this value of LD_PRELOAD. Returns its path, of @len bytes, or NULL. */
+static const char *find_preload(const char *list, const char *name, size_t *len)
+{
+	for (list += strspn(list, SEPARATORS); *list; list += *len + strspn(list + *len, SEPARATORS)) {
+		const char *base;
+
+		*len = strcspn(list, SEPARATORS);
+		base = base_name(list, *len);
+		if ((size_t)(list + *len - base) == strlen(name) && memcmp(base, name, strlen(name)) == 0)
+			return list;
+	}
+	return NULL;
+}
+
 static bool is_preloaded(const char *list, const char *name)
 {
 	size_t len;
 
-	for (list += strspn(list, SEPARATORS); *list; list += len + strspn(list + len, SEPARATORS)) {
-		const char *base;
+	return find_preload(list, name, &len);
+}
 
-		len = strcspn(list, SEPARATORS);
-		base = base_name(list, len);
-		if ((size_t)(list + len - base) == strlen(name) && memcmp(base, name, strlen(name)) == 0)
-			return true;
-	}
-	return false;
+/* Does this value of LD_PRELOAD leave it to the program's own loader to find the library for its machine (ld.so(8), $LIB)? */
+static bool suits_all_machines(const char *list)
+{
+	size_t len = 0;
+	const char *path = own_name && list ? find_preload(list, own_name, &len) : NULL;
+
+	return path && memmem(path, len, "/$LIB/", strlen("/$LIB/"));
 }
 
 void children_init(const struct settings *settings)
@@ -141,6 +155,9 @@ static void tell(struct look *look, const struct child *child)
 	remedy = preload_remedy(verdict);
 	problem = environment_problem(child->environment);
 	path = look->program.files[0].path;
+	/* where the library for that machine is missing, its loader says so */
+	if (verdict == PRELOAD_FOREIGN && suits_all_machines(variable(child->environment, PRELOAD)))
+		verdict = PRELOAD_WORKS;
 	if (preload_level(verdict) == PRELOAD_LEVEL_REFUSED || verdict == PRELOAD_GO_WITH_C)
 		log_warning("%.150s: can't be converted: %s%s%s", base_name(path, strlen(path)),
 			    preload_describe(verdict, &look->program, index, &look->library, look->text),

@@ -2,6 +2,7 @@
 """build.py - where the programs under test are"""
 import glob
 import os
+import re
 import shlex
 
 from .waiting import LabError
@@ -65,6 +66,12 @@ class Build:
             raise LabError("%s is not there; run \"make libconvert.la\" in %s, or set CONVERT_SHIM"
                            % (path, self.directory))
         return os.path.abspath(path)
+
+    @property
+    def loader_lib(self):
+        """What the loader puts in the place of $LIB in LD_PRELOAD, as configure has found it; empty: it knows no $LIB."""
+        with open(os.path.join(self.directory, "config.h"), encoding="utf-8") as file:
+            return re.search(r'^#define LIBCONVERT_LOADER_LIB "(.*)"', file.read(), re.MULTILINE)[1]
 
     def shim_env(self, **variables):
         """The environment of an application under the shim, with these variables added.
