@@ -281,5 +281,10 @@ tests_unit_test_shim_phases_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_phases_LDADD = libshimworld.la $(CHECK_LIBS)
 endif
 
+# The tests that need no rights and a few seconds, for those who build packages.
+check-unit: all
+	$(MAKE) $(AM_MAKEFLAGS) check TESTS='$(filter tests/unit/%,$(TESTS))'
+.PHONY: check-unit
+
 # Mutation testing, which is run by hand: see its README.md.
 EXTRA_DIST += tests/mutation/README.md tests/mutation/run tests/mutation/samples.txt
