@@ -10,12 +10,21 @@
 --
 -- - This dissector stays the connection's dissector to its end, and hands what is relayed to the next one, each time. It never
 --   leaves the connection to another one: the client's bytes may be HTTP long before the converter's message has come.
--- - What a segment is, is decided by its TCP sequence number, not by the order of the calls: Wireshark dissects a frame as often
---   as somebody looks at it. streams[] remembers for both directions where the message begins and how long it is.
+-- - What a segment is gets decided when Wireshark reads the capture, in its order, and is remembered for the frame in calls[], since
+--   frames are dissected again in any order whenever somebody looks at them. In that first pass there is no protocol tree, hence
+--   no field of TCP's that could be asked: addresses, ports, and bytes have to do. Only Multipath TCP's further subflows, which
+--   are told by their fields, are shown as such later.
 -- - The next dissector is called with the server's port in place of the converter's. So it tells the directions apart as on a
 --   direct connection, and has a conversation of its own.
 --
--- Lua 5.2 and 5.4 both run this: there is no integer division, no bit library and no unpack() here.
+-- Lua 5.2 and 5.4 both run this: there is no integer division, no bit library and no unpack() here. It is one file, and a long
+-- one, because Wireshark runs each file in that folder by itself.
+
+-- Where it is installed twice, say by a package and in a home directory, the first one counts: two can't have the same name.
+local loaded, other = pcall(Dissector.get, "convert")
+if loaded and other then
+	return
+end
 
 local convert = Proto("convert", "0-RTT TCP Convert Protocol")
 
@@ -154,6 +163,7 @@ note("connect.address.bad", "A multicast, broadcast, loopback or unspecified add
 note("tcp_option.truncated", "The TCP option is longer than what is left of the TLV", "MALFORMED", "ERROR")
 note("tcp_option.length.bad", "A TCP option's Length is 2 or more", "MALFORMED", "ERROR")
 note("tcp_option.forbidden", "This kind must not be in a Connect TLV", "PROTOCOL", "WARN")
+note("tcp_header.bad", "The server's TCP options end in the middle of one", "PROTOCOL", "WARN")
 note("supported.forbidden", "This kind must not be announced", "PROTOCOL", "WARN")
 note("error.received", "The converter has answered with an error", "RESPONSE_CODE", "NOTE")
 note("error.code.unknown", "RFC 8803 doesn't define this Error Code", "UNDECODED", "WARN")
@@ -171,8 +181,12 @@ convert.experts = e
 -- from_client; quoted, whether it is the message in an Error TLV, whose faults are no news; found, what has been learned from it.
 
 local function complain(context, item, name, text)
-	if not context.quoted then
+	if context.quoted then
+		return
+	elseif text then
 		item:add_proto_expert_info(e[name], text)
+	else
+		item:add_proto_expert_info(e[name])
 	end
 end
 
@@ -246,7 +260,7 @@ local function add_options(context, tree, offset, finish, in_connect)
 			local item = tree:add(f.tcp_option, context.tvb(offset, left))
 			item:set_text("TCP option: " .. (OPTION_NAMES[kind] or string.format("Kind %d", kind)) .. ", cut")
 			item:add(f["tcp_option.kind"], context.tvb(offset, 1))
-			complain(context, item, length > left and "tcp_option.truncated" or "tcp_option.length.bad")
+			complain(context, item, not in_connect and "tcp_header.bad" or length > left and "tcp_option.truncated" or "tcp_option.length.bad")
 			return names
 		end
 		local name, item = add_option(tree, context.tvb(offset, length))
@@ -410,7 +424,7 @@ local function read_private(kind, read)
 	return function(context, tree, offset, finish)
 		if not is_ours(context, offset, finish) then
 			tree:add(f["tlv.value"], context.tvb(offset + 2, finish - offset - 2))
-			complain(context, tree, "mark.foreign")
+			complain(context, tree, kind == "echo" and context.from_client and "tlv.type.unknown" or "mark.foreign")
 			return "not libconvert's"
 		end
 		tree:add(f[kind .. ".version"], context.tvb(offset + 2, 1))
@@ -451,14 +465,7 @@ local RULES = {
 	[ECHO] = { min = 1, max = 255, read = read_echo },
 }
 
-local function read_value(context, item, offset, finish, words)
-	local type = context.tvb(offset, 1):uint()
-	local rule = RULES[type]
-	if not rule then
-		complain(context, item, type == 0 and "tlv.type.reserved" or "tlv.type.unknown")
-	elseif rule.client ~= nil and rule.client ~= context.from_client then
-		complain(context, item, "tlv.wrong_direction")
-	end
+local function read_value(context, item, offset, finish, words, rule)
 	if rule and words >= rule.min and words <= rule.max then
 		return rule.read(context, item, offset, finish)
 	end
@@ -476,9 +483,15 @@ local function read_tlv(context, tree, offset, finish, seen)
 	local item = tree:add(f.tlv, context.tvb(offset, left))
 	item:set_text(name)
 	item:add(f["tlv.type"], context.tvb(offset, 1))
-	context.found.names[#context.found.names + 1] = (name:gsub(" TLV$", ""))
+	local rule = RULES[type]
+	local short = name:gsub(" TLV$", "")
+	context.found.names[#context.found.names + 1] = short
 	if seen[type] then
 		complain(context, item, "tlv.duplicate")
+	elseif not rule then
+		complain(context, item, type == 0 and "tlv.type.reserved" or "tlv.type.unknown")
+	elseif rule.client ~= nil and rule.client ~= context.from_client then
+		complain(context, item, "tlv.wrong_direction")
 	end
 	seen[type] = true
 	if left < 2 then
@@ -499,10 +512,12 @@ local function read_tlv(context, tree, offset, finish, seen)
 		return
 	end
 	item:set_len(words * WORD)
-	local text = read_value(context, item, offset, stop, words)
+	local text = read_value(context, item, offset, stop, words, rule)
 	if text and text ~= "" then
 		item:append_text(": " .. text)
-		context.found.names[#context.found.names] = (name:gsub(" TLV$", "")) .. " " .. text
+		if type == CONNECT or type == ERROR then
+			context.found.names[#context.found.names] = short .. " " .. text
+		end
 	end
 	return stop
 end
@@ -551,50 +566,21 @@ function read_message(context, tree, offset)
 end
 
 -- --- streams: where the messages are, and what is relayed ------------------------------------------------------------------
+--
+-- A stream has two sides, request and answer. A side's state is nil until its first bytes are seen, then "foreign" if these are no
+-- message, "waiting" while TCP puts a message together, "cut" while one continues that nobody puts together, and "done" behind it.
 
-local streams = {} -- by the number of the TCP stream; emptied when a capture is opened or dissected anew
+-- Both are emptied when a capture is opened or dissected anew.
+local streams = {} -- lists of streams by their two ports
+local calls = {} -- by the number of the frame, and where the tvb is in it: what the first pass has decided
 
 local function extractor(name)
 	local known, found = pcall(Field.new, name) -- older versions lack some fields
 	return known and found or function() end
 end
 
-local tcp_stream, tcp_seq, tcp_port, tcp_header_len = Field.new("tcp.stream"), Field.new("tcp.seq"), Field.new("tcp.srcport"),
-	Field.new("tcp.hdr_len")
-local tcp_syn, tcp_ack, tcp_fin = Field.new("tcp.flags.syn"), Field.new("tcp.flags.ack"), Field.new("tcp.flags.fin")
-local tcp_completeness = extractor("tcp.completeness") -- 3.6
-local mptcp_master = extractor("mptcp.master")
-
--- The field in the innermost TCP header so far: a frame may have several, in a tunnel.
-local function innermost(extract)
-	local all = { extract() }
-	return all[#all]
-end
-
-local function is_set(extract)
-	local found = innermost(extract)
-	return found ~= nil and (found.value == true or found.value == 1)
-end
-
--- Returns the sequence number of the tvb's first byte; nothing if TCP has put the tvb together from several segments.
-local function sequence_of(tvb)
-	local payload = innermost(tcp_port).offset + innermost(tcp_header_len).value
-	if tvb:offset() < payload then
-		return nil
-	end
-	return innermost(tcp_seq).value + tvb:offset() - payload + (is_set(tcp_syn) and 1 or 0)
-end
-
--- Says whether this is surely the beginning of a stream. Without the field, in older versions, only a SYN's payload is.
-local function is_beginning(sequence)
-	local seen = innermost(tcp_completeness)
-	return is_set(tcp_syn) or (sequence == 1 and seen ~= nil and seen.value % 4 > 0) -- relative, and a SYN was captured
-end
-
-local function distance(from, to)
-	local bytes = (to - from) % 4294967296
-	return bytes < 2147483648 and bytes or bytes - 4294967296
-end
+local mptcp_master, mptcp_dsn, mptcp_subflow_seq = extractor("mptcp.master"), extractor("mptcp.dss.dsn"),
+	extractor("tcp.options.mptcp.subflowseqno")
 
 -- What the first bytes of a stream are: "message", "cut" (they may become one), "broken" (nearly one) or nothing.
 local function judge(tvb)
@@ -609,10 +595,20 @@ local function judge(tvb)
 	return tvb(0, 1):uint() == 1 and first > 0 and RULES[first] ~= nil and "broken" or nil
 end
 
--- The first TLV's type tells who sends a message where nothing else does.
-local function is_from_client(tvb)
-	local rule = tvb:len() > HEADER_LEN and RULES[tvb(HEADER_LEN, 1):uint()]
-	return not rule or rule.client ~= false
+-- Says whether this is a message beyond doubt: a header, and TLVs that fill what it says exactly.
+local function is_certain(tvb)
+	if tvb:len() < 2 * HEADER_LEN or judge(tvb) ~= "message" or tvb(0, 1):uint() ~= 1 then
+		return false
+	end
+	local offset, finish = HEADER_LEN, tvb(1, 1):uint() * WORD
+	while offset + 1 < math.min(finish, tvb:len()) do
+		local words = tvb(offset + 1, 1):uint()
+		if tvb(offset, 1):uint() == 0 or words == 0 then
+			return false
+		end
+		offset = offset + words * WORD
+	end
+	return offset == finish or (offset >= tvb:len() and offset < finish)
 end
 
 local ports_text = "1234"
@@ -626,21 +622,84 @@ local function is_converter_port(port)
 	return false
 end
 
--- Says whether the sender of this segment is the client, and remembers it for the stream.
-local function sender_is_client(stream, pinfo, tvb)
-	local sender = tostring(pinfo.src) .. " " .. pinfo.src_port
-	if not stream.client then
-		local from_client
-		if is_set(tcp_syn) then
-			from_client = not is_set(tcp_ack)
-		elseif is_converter_port(pinfo.dst_port) ~= is_converter_port(pinfo.src_port) then
-			from_client = is_converter_port(pinfo.dst_port)
-		else
-			from_client = is_from_client(tvb)
-		end
-		stream.client = from_client and sender or tostring(pinfo.dst) .. " " .. pinfo.dst_port
+-- Says whether the sender of these bytes is the client. Where the ports don't tell, the type of the message's first TLV does.
+local function sender_is_client(pinfo, tvb)
+	local to, from = is_converter_port(pinfo.dst_port), is_converter_port(pinfo.src_port)
+	if to ~= from then
+		return to
 	end
-	return stream.client == sender
+	local rule = tvb:len() > HEADER_LEN and RULES[tvb(HEADER_LEN, 1):uint()]
+	return not rule or rule.client ~= false
+end
+
+-- Returns the list in which a stream of this frame's is, and its index there, or nothing.
+local function find_stream(pinfo)
+	local low, high = math.min(pinfo.src_port, pinfo.dst_port), math.max(pinfo.src_port, pinfo.dst_port)
+	local key = low .. " " .. high
+	streams[key] = streams[key] or {}
+	for index, stream in ipairs(streams[key]) do
+		-- Addresses are compared, and not their texts: these change when a name is found for one.
+		if stream.from == pinfo.src and stream.to == pinfo.dst and stream.from_port == pinfo.src_port or
+			stream.from == pinfo.dst and stream.to == pinfo.src and stream.from_port == pinfo.dst_port then
+			return streams[key], index
+		end
+	end
+	return streams[key], nil
+end
+
+local function new_stream(pinfo, tvb)
+	return { from = pinfo.src, from_port = pinfo.src_port, to = pinfo.dst, from_is_client = sender_is_client(pinfo, tvb),
+		request = {}, answer = {} }
+end
+
+local function starts_with(tvb, bytes)
+	return tvb:len() >= #bytes and tvb(0, #bytes):raw() == bytes
+end
+
+-- What these bytes are, by what came before them on their side: "message", "continuation", "relayed", or nothing if they aren't ours.
+local function continue(side, tvb)
+	if side.state == nil then
+		return judge(tvb) and "message" or nil
+	elseif side.state == "foreign" then
+		return is_certain(tvb) and "message" or nil
+	elseif side.state == "cut" then
+		return "continuation"
+	elseif side.state == "waiting" or (side.bytes ~= "" and starts_with(tvb, side.bytes)) then -- the latter: it was sent again
+		return starts_with(tvb, side.bytes) and "message" or nil
+	end
+	return "relayed"
+end
+
+-- Decides in the first pass. A new connection may have the ports of an old one; it begins with a request, unless that is one
+-- to a converter behind the converter.
+local function decide(tvb, pinfo)
+	local list, index = find_stream(pinfo)
+	local stream = list[index] or new_stream(pinfo, tvb)
+	local from_client = (stream.from == pinfo.src and stream.from_port == pinfo.src_port) == stream.from_is_client
+	local side = from_client and stream.request or stream.answer
+	local kind = continue(side, tvb)
+	if kind == "relayed" and from_client and is_certain(tvb) and not is_converter_port(stream.port or 0) then
+		stream, kind, from_client = new_stream(pinfo, tvb), "message", true
+		stream.from_is_client = true
+		side = stream.request
+	end
+	list[index or #list + 1] = stream
+	if not kind then
+		side.state = side.state or "foreign"
+		return nil
+	end
+	return { stream = stream, side = side, from_client = from_client, kind = kind, position = side.have }
+end
+
+-- Returns what the first pass has decided about these bytes of this frame, and decides in it.
+local function look_up(tvb, pinfo)
+	local key = tvb:offset() .. " " .. tvb:reported_len()
+	local frame = calls[pinfo.number] or {}
+	if not pinfo.visited and not frame[key] then
+		frame[key] = decide(tvb, pinfo)
+		calls[pinfo.number] = frame
+	end
+	return frame[key]
 end
 
 -- Dissectors by the first bytes of what is relayed, for servers on ports that say nothing.
@@ -666,7 +725,8 @@ local tcp_ports = DissectorTable.get("tcp.port")
 local handing_on = false -- while the next dissector runs: a converter behind a converter isn't decoded
 
 local function call_next(tvb, pinfo, tree, stream)
-	if tcp_ports:try(stream.port, tvb, pinfo, tree) > 0 or pinfo.desegment_len > 0 then
+	if tcp_ports:get_dissector(stream.port) then
+		tcp_ports:try(stream.port, tvb, pinfo, tree)
 		return
 	end
 	if not stream.next then
@@ -709,28 +769,50 @@ local function add_generated(tree, name, value)
 	end
 end
 
-local function dissect_relayed(tvb, pinfo, tree, stream, from_client)
+-- Says whether a part of the data before this segment's has taken another subflow: until then, both numbers count the same bytes.
+local function is_behind_gap()
+	local data, subflow = mptcp_dsn(), mptcp_subflow_seq()
+	if not data or not subflow then
+		return false
+	end
+	local difference = tonumber(tostring(data.value)) - tonumber(tostring(subflow.value))
+	return difference ~= 0 and math.abs(difference) < 2 ^ 40 -- otherwise the preference for relative numbers is off
+end
+
+local function dissect_relayed(tvb, pinfo, tree, call)
+	local stream, side = call.stream, call.side
 	local item = tree:add(convert, tvb(0, 0))
 	item:append_text(", relayed stream" .. (stream.server and " of " .. stream.server or ""))
 	add_generated(item, "relayed", true)
 	add_generated(item, "server", stream.server)
 	add_generated(item, "request_in", stream.request.frame)
-	if stream.gap and pinfo.number >= stream.gap then
+	if side.frame == pinfo.number then -- the message is in this frame, too, and so is what the column says of it
+		pinfo.cols.info:append(" | ")
+		pinfo.cols.info:fence()
+	end
+	if side.opaque then
+		data_dissector:call(tvb, pinfo, tree)
+	elseif is_behind_gap() then
 		item:add_proto_expert_info(e["next.gap"])
 		data_dissector:call(tvb, pinfo, tree)
 	else
-		hand_on(tvb, pinfo, tree, item, stream, from_client)
+		hand_on(tvb, pinfo, tree, item, stream, call.from_client)
 	end
+	return tvb:len()
 end
 
--- Remembers where the message was, and links request and answer.
-local function learn(stream, side, found, length, pinfo, from_client)
-	if not side.frame then
-		side.frame, side.time = pinfo.number, pinfo.abs_ts
+-- Remembers in the first pass what a message has told, for all that follows it.
+local function learn(call, tvb, length, found, pinfo)
+	local stream, side = call.stream, call.side
+	if pinfo.visited or side.frame then
+		return
 	end
-	side.len = length
-	side.opaque = found.fault and found.fault ~= "incomplete"
-	if from_client then
+	side.frame, side.time = pinfo.number, pinfo.abs_ts
+	side.bytes = tvb(0, math.min(length, tvb:len())):raw()
+	side.state = tvb:len() < length and "cut" or "done"
+	side.have, side.len = tvb:len(), length
+	side.opaque = found.error ~= nil or (found.fault ~= nil and found.fault ~= "incomplete")
+	if call.from_client then
 		stream.port, stream.server, stream.extended = found.port, found.server, found.extended
 	end
 	stream.echo = stream.echo or found.echo
@@ -754,19 +836,23 @@ local function add_links(item, stream, side, from_client, found)
 end
 
 -- Asks TCP for the rest of a message of which only a part is here; false if that can't be had.
-local function wait_for_more(tvb, pinfo, length)
-	if pinfo.can_desegment == 0 or is_set(tcp_fin) or tvb:len() < tvb:reported_len() then
+local function wait_for_more(tvb, pinfo, side, length)
+	if pinfo.can_desegment == 0 or tvb:len() < tvb:reported_len() or tvb:len() >= length then
 		return false
 	end
+	if not pinfo.visited then
+		side.state, side.bytes = "waiting", tvb:raw()
+	end
 	pinfo.desegment_offset = 0
-	pinfo.desegment_len = length - tvb:len()
+	-- An exact number would do for the header too, but Wireshark then loses a message whose end is in the same segment (4.0).
+	pinfo.desegment_len = tvb:len() < HEADER_LEN and DESEGMENT_ONE_MORE_SEGMENT or length - tvb:len()
 	return true
 end
 
-local function dissect_message(tvb, pinfo, tree, stream, side, from_client)
-	local len = tvb:len()
+local function dissect_message(tvb, pinfo, tree, call)
+	local stream, side, from_client, len = call.stream, call.side, call.from_client, tvb:len()
 	local length = len < HEADER_LEN and HEADER_LEN or math.max(tvb(1, 1):uint() * WORD, HEADER_LEN)
-	if len < length and tvb:reported_len() < length and wait_for_more(tvb, pinfo, length) then
+	if wait_for_more(tvb, pinfo, side, length) then
 		return len
 	end
 	pinfo.cols.protocol = "Convert"
@@ -775,16 +861,16 @@ local function dissect_message(tvb, pinfo, tree, stream, side, from_client)
 	local context = { tvb = tvb, limit = math.min(len, length), from_client = from_client, found = {} }
 	read_message(context, item, 0)
 	local found = context.found
-	learn(stream, side, found, length, pinfo, from_client)
+	learn(call, tvb, length, found, pinfo)
 	add_links(item, stream, side, from_client, found)
-	local text = (from_client and "request" or "answer") .. (#found.names > 0 and ": " .. table.concat(found.names, "; ") or "") ..
+	local text = (from_client and "request" or "answer") .. (#found.names > 0 and ": " .. table.concat(found.names, ", ") or "") ..
 		(found.fault and " [" .. found.fault .. "]" or "")
 	item:append_text(", " .. text)
 	pinfo.cols.info = "Convert " .. text
 	if len > length then
 		pinfo.cols.info:append(" | ")
 		pinfo.cols.info:fence()
-		if side.opaque or found.error then
+		if side.opaque then
 			data_dissector:call(tvb(length):tvb(), pinfo, tree)
 		else
 			hand_on(tvb(length):tvb(), pinfo, tree, item, stream, from_client)
@@ -797,102 +883,58 @@ local function dissect_message(tvb, pinfo, tree, stream, side, from_client)
 end
 
 -- A part of a message that wasn't put together, since that is switched off; what is relayed may begin in it.
-local function dissect_continuation(tvb, pinfo, tree, stream, side, from_client, position)
-	local rest = math.min(side.len - position, tvb:len())
+local function dissect_continuation(tvb, pinfo, tree, call)
+	local side = call.side
+	local rest = math.min(side.len - call.position, tvb:len())
 	local item = tree:add(convert, tvb(0, rest))
 	item:append_text(", continuation")
 	item:add(f.data, tvb(0, rest))
 	pinfo.cols.protocol = "Convert"
+	if not pinfo.visited then
+		side.have = call.position + rest
+		side.state = side.have == side.len and "done" or "cut"
+	end
 	if rest < tvb:len() then
-		dissect_relayed(tvb(rest):tvb(), pinfo, tree, stream, from_client)
+		dissect_relayed(tvb(rest):tvb(), pinfo, tree, call)
 	end
 	return tvb:len()
 end
 
--- Later subflows of a Multipath TCP connection carry parts of the relayed stream, and no message.
-local function dissect_subflow(tvb, pinfo, tree, master, number)
+-- A further subflow of a Multipath TCP connection carries parts of the relayed stream, which Wireshark doesn't put together, and no
+-- message. The first subflow has the messages; its number is in the text of Wireshark's field.
+local function dissect_subflow(tvb, pinfo, tree, first)
 	local item = tree:add(convert, tvb(0, 0))
 	item:append_text(", relayed stream on a further subflow")
 	pinfo.cols.protocol = "Convert"
-	pinfo.cols.info = string.format("Relayed stream of %s, further subflow of TCP stream %d", master.server or "a server", number)
+	pinfo.cols.info = "Relayed stream, further subflow of TCP stream " .. first
 	add_generated(item, "relayed", true)
-	add_generated(item, "server", master.server)
-	add_generated(item, "request_in", master.request.frame)
-	add_generated(item, "subflow_of", number)
-	master.gap = math.min(master.gap or pinfo.number, pinfo.number)
+	add_generated(item, "subflow_of", first)
 	data_dissector:call(tvb, pinfo, tree)
 	return tvb:len()
 end
 
 -- --- what Wireshark calls --------------------------------------------------------------------------------------------------
 
--- Where in the sender's stream a tvb begins: "message", "continuation" (and how far in it), "relayed", or nothing if it isn't ours.
-local function place(tvb, pinfo, stream, side)
-	local sequence = sequence_of(tvb)
-	if side.sequence then
-		if not sequence then
-			return (not side.frame or side.frame == pinfo.number) and "message" or "relayed"
-		end
-		local position = distance(side.sequence, sequence)
-		if position == 0 then
-			return "message"
-		end
-		return position > 0 and side.len and (position < side.len and "continuation" or "relayed") or nil, position
-	end
-	local kind = judge(tvb)
-	local expected = sequence and is_beginning(sequence) or (stream.request.frame and stream.request.sequence)
-	if kind == "message" or (kind and expected) then
-		side.sequence = sequence
-		return "message"
-	end
-	return nil
-end
-
 function convert.dissector(tvb, pinfo, tree)
-	local number = innermost(tcp_stream)
-	if handing_on or not number or tvb:len() == 0 then
+	if handing_on or tvb:len() == 0 then
 		return 0
 	end
-	number = number.value
-	local master = innermost(mptcp_master)
-	if master and master.value ~= number and streams[master.value] then
-		return dissect_subflow(tvb, pinfo, tree, streams[master.value], master.value)
+	local call = look_up(tvb, pinfo)
+	if call then
+		local dissect = { message = dissect_message, continuation = dissect_continuation, relayed = dissect_relayed }
+		return dissect[call.kind](tvb, pinfo, tree, call)
 	end
-	local stream = streams[number] or { request = {}, answer = {} }
-	local from_client = sender_is_client(stream, pinfo, tvb)
-	local side = from_client and stream.request or stream.answer
-	local where, position = place(tvb, pinfo, stream, side)
-	if not where then
-		return 0
+	local master = mptcp_master()
+	local first = master and (master.value == false or master.value == 0) and tonumber(master.label:match("(%d+)$"))
+	if first and (is_converter_port(pinfo.src_port) or is_converter_port(pinfo.dst_port)) then
+		return dissect_subflow(tvb, pinfo, tree, first)
 	end
-	streams[number] = stream
-	if where == "message" then
-		return dissect_message(tvb, pinfo, tree, stream, side, from_client)
-	elseif where == "continuation" then
-		return dissect_continuation(tvb, pinfo, tree, stream, side, from_client, position)
-	end
-	dissect_relayed(tvb, pinfo, tree, stream, from_client)
-	return tvb:len()
+	return 0
 end
 
--- Finds messages on ports that nobody has told Wireshark about: a header, and TLVs that fill what it says exactly.
-local function is_certain(tvb)
-	if handing_on or tvb:len() < 2 * HEADER_LEN or judge(tvb) ~= "message" or tvb(0, 1):uint() ~= 1 then
-		return false
-	end
-	local offset, finish = HEADER_LEN, tvb(1, 1):uint() * WORD
-	while offset + 1 < math.min(finish, tvb:len()) do
-		local words = tvb(offset + 1, 1):uint()
-		if tvb(offset, 1):uint() == 0 or words == 0 then
-			return false
-		end
-		offset = offset + words * WORD
-	end
-	return offset == finish or (offset > tvb:len() and offset <= finish)
-end
-
+-- This finds converters on ports that nobody has told Wireshark about.
 convert:register_heuristic("tcp", function(tvb, pinfo, tree)
-	return is_certain(tvb) and convert.dissector(tvb, pinfo, tree) > 0
+	return not handing_on and is_certain(tvb) and convert.dissector(tvb, pinfo, tree) > 0
 end)
 
 convert.prefs["tcp.port"] = Pref.range("TCP port(s)", ports_text, "Ports on which converters listen", 65535)
@@ -912,7 +954,7 @@ function convert.prefs_changed()
 end
 
 function convert.init()
-	streams = {}
+	streams, calls = {}, {}
 end
 
 if set_plugin_info then
