@@ -353,7 +353,7 @@ local error_readers = {
 		local versions = {}
 		while offset < finish and not bytes_are_zero(context.tvb(offset, finish - offset)) do
 			tree:add(f["error.version"], context.tvb(offset, 1))
-			versions[#versions + 1] = context.tvb(offset, 1):uint()
+			versions[#versions + 1] = string.format("%d", context.tvb(offset, 1):uint())
 			offset = offset + 1
 		end
 		add_padding(context, tree, offset, finish)
@@ -393,7 +393,7 @@ local error_readers = {
 		local code = context.tvb(offset, 1):uint()
 		tree:add(f["error.icmp_code"], context.tvb(offset, 1))
 		add_padding(context, tree, offset + 1, finish)
-		return "ICMP Code " .. code .. (ICMP_CODES[code] and ", " .. ICMP_CODES[code] or "")
+		return string.format("ICMP Code %d", code) .. (ICMP_CODES[code] and ", " .. ICMP_CODES[code] or "")
 	end,
 }
 error_readers[UNSUPPORTED_MESSAGE] = error_readers[MALFORMED]
@@ -579,8 +579,8 @@ local function extractor(name)
 	return known and found or function() end
 end
 
-local mptcp_master, mptcp_dsn, mptcp_subflow_seq = extractor("mptcp.master"), extractor("mptcp.dss.dsn"),
-	extractor("tcp.options.mptcp.subflowseqno")
+local mptcp_master, mptcp_subflows = extractor("mptcp.master"), extractor("mptcp.analysis.subflows")
+local mptcp_dsn, mptcp_subflow_seq = extractor("mptcp.dss.dsn"), extractor("tcp.options.mptcp.subflowseqno")
 
 -- What the first bytes of a stream are: "message", "cut" (they may become one), "broken" (nearly one) or nothing.
 local function judge(tvb)
@@ -652,8 +652,9 @@ local function new_stream(pinfo, tvb)
 		request = {}, answer = {} }
 end
 
+-- TvbRange:raw() would be shorter than bytes():raw(), but gives all up to the buffer's end in 3.4.
 local function starts_with(tvb, bytes)
-	return tvb:len() >= #bytes and tvb(0, #bytes):raw() == bytes
+	return tvb:len() >= #bytes and tvb(0, #bytes):bytes():raw() == bytes
 end
 
 -- What these bytes are, by what came before them on their side: "message", "continuation", "relayed", or nothing if they aren't ours.
@@ -710,7 +711,7 @@ local SIGNATURES = {
 }
 
 local function dissector_by_signature(tvb)
-	local beginning = tvb(0, math.min(tvb:len(), 16)):raw()
+	local beginning = tvb(0, math.min(tvb:len(), 16)):bytes():raw()
 	for _, signature in ipairs(SIGNATURES) do
 		if beginning:find(signature[1]) then
 			local known, dissector = pcall(Dissector.get, signature[2])
@@ -808,7 +809,7 @@ local function learn(call, tvb, length, found, pinfo)
 		return
 	end
 	side.frame, side.time = pinfo.number, pinfo.abs_ts
-	side.bytes = tvb(0, math.min(length, tvb:len())):raw()
+	side.bytes = tvb(0, math.min(length, tvb:len())):bytes():raw()
 	side.state = tvb:len() < length and "cut" or "done"
 	side.have, side.len = tvb:len(), length
 	side.opaque = found.error ~= nil or (found.fault ~= nil and found.fault ~= "incomplete")
@@ -841,7 +842,7 @@ local function wait_for_more(tvb, pinfo, side, length)
 		return false
 	end
 	if not pinfo.visited then
-		side.state, side.bytes = "waiting", tvb:raw()
+		side.state, side.bytes = "waiting", tvb():bytes():raw()
 	end
 	pinfo.desegment_offset = 0
 	-- An exact number would do for the header too, but Wireshark then loses a message whose end is in the same segment (4.0).
@@ -900,13 +901,27 @@ local function dissect_continuation(tvb, pinfo, tree, call)
 	return tvb:len()
 end
 
+-- On a further subflow, returns the number of the TCP stream that is the first one: the lowest in Wireshark's list of them.
+local function first_subflow()
+	local master, subflows = mptcp_master(), mptcp_subflows()
+	if not master or not subflows or (master.value ~= false and master.value ~= 0) then
+		return nil
+	end
+	local first
+	-- Older versions have it in a text only, which newer ones don't make for what isn't shown.
+	for number in (tostring(subflows.value) .. " " .. master.label):gmatch("%d+") do
+		first = math.min(first or tonumber(number), tonumber(number))
+	end
+	return first
+end
+
 -- A further subflow of a Multipath TCP connection carries parts of the relayed stream, which Wireshark doesn't put together, and no
--- message. The first subflow has the messages; its number is in the text of Wireshark's field.
+-- message.
 local function dissect_subflow(tvb, pinfo, tree, first)
 	local item = tree:add(convert, tvb(0, 0))
 	item:append_text(", relayed stream on a further subflow")
 	pinfo.cols.protocol = "Convert"
-	pinfo.cols.info = "Relayed stream, further subflow of TCP stream " .. first
+	pinfo.cols.info = string.format("Relayed stream, further subflow of TCP stream %d", first)
 	add_generated(item, "relayed", true)
 	add_generated(item, "subflow_of", first)
 	data_dissector:call(tvb, pinfo, tree)
@@ -924,12 +939,8 @@ function convert.dissector(tvb, pinfo, tree)
 		local dissect = { message = dissect_message, continuation = dissect_continuation, relayed = dissect_relayed }
 		return dissect[call.kind](tvb, pinfo, tree, call)
 	end
-	local master = mptcp_master()
-	local first = master and (master.value == false or master.value == 0) and tonumber(master.label:match("(%d+)$"))
-	if first and (is_converter_port(pinfo.src_port) or is_converter_port(pinfo.dst_port)) then
-		return dissect_subflow(tvb, pinfo, tree, first)
-	end
-	return 0
+	local first = (is_converter_port(pinfo.src_port) or is_converter_port(pinfo.dst_port)) and first_subflow()
+	return first and dissect_subflow(tvb, pinfo, tree, first) or 0
 end
 
 -- This finds converters on ports that nobody has told Wireshark about.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """dissector.py - what tshark makes of a capture with the dissector in contrib/wireshark, and captures of hand-made connections"""
+import functools
 import ipaddress
 import os
 import re
@@ -26,11 +27,11 @@ FAULTS = ("magic.bad", "version.unknown", "total_length.zero", "total_length.pas
 class Flow:
     """A TCP connection of the client's, packet by packet; `packets` are its IP packets."""
 
-    def __init__(self, number=0, v6=False, port=PORT):
+    def __init__(self, number=0, v6=False, port=PORT, seq=1000):
         self._ports = {True: 10000 + number % 50000, False: port}
         base = "fd01:%x::" % (number // 50000) if v6 else "10.1.%d." % (number // 50000)
         self._addresses = {True: ipaddress.ip_address(base + "2"), False: ipaddress.ip_address(base + "1")}
-        self._seq = {True: 1000 + number, False: 500000 + number}
+        self._seq = {True: seq + number, False: 500000 + seq + number}
         self.packets = []
 
     def _packet(self, from_client, flags, data, options):
@@ -76,11 +77,20 @@ def need_tshark():
         raise Skip("this tshark is built without Lua; on Debian: apt-get install tshark")
 
 
+@functools.lru_cache(maxsize=None)
+def _prefix():
+    """The words in front of the command: since 4.2, Wireshark runs no scripts of a user's for root, so that it mustn't see that it is."""
+    prefix = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+    if os.geteuid() != 0 or subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        return ()
+    return prefix
+
+
 def tshark(path, *arguments):
     """What tshark prints of the capture with these arguments. It has no settings and no plugins but the dissector."""
     with tempfile.TemporaryDirectory() as empty:
         env = dict(os.environ, HOME=empty, WIRESHARK_CONFIG_DIR=empty, WIRESHARK_PLUGIN_DIR=empty, LC_ALL="C.UTF-8")
-        done = subprocess.run(["tshark", "-n", "-X", "lua_script:" + SCRIPT, "-r", path, *arguments], stdout=subprocess.PIPE,
+        done = subprocess.run([*_prefix(), "tshark", "-n", "-X", "lua_script:" + SCRIPT, "-r", path, *arguments], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env=env, check=False)
     said, complaints = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     if done.returncode:
