@@ -25,6 +25,9 @@ endif
 if INSTALL_SYSUSERS
 dist_sysusers_DATA = contrib/sysusers.d/convertd.conf
 endif
+if INSTALL_DISSECTOR
+dist_wiresharkplugin_DATA = contrib/wireshark/convert.lua
+endif
 
 # A configuration that is there is the administrator's.
 CONVERTD_CONF = $(DESTDIR)$(sysconfdir)/convertd/convertd.conf

@@ -21,7 +21,8 @@ BUILD = os.environ.get("CONVERT_BUILDDIR") or os.path.abspath(os.path.join(HERE,
 UNITS = ("lib/systemd/system/convertd.service", "lib/sysusers.d/convertd.conf", "lib/sysctl.d/50-convertd.conf")
 INSTALLED = UNITS + ("bin/convertize", "sbin/convertd", "lib/libconvert/libconvert.so", "lib/libconvertproto.so.0", "etc/convertd/convertd.conf",
                      "include/convert/convert.h", "lib/pkgconfig/convertproto.pc", "share/doc/libconvert/examples/client.c",
-                     "share/man/man3/convertproto.3", "share/man/man3/convert_tlv_next.3", "share/man/man3/convert_tcp_option_next.3")
+                     "share/man/man3/convertproto.3", "share/man/man3/convert_tlv_next.3", "share/man/man3/convert_tcp_option_next.3",
+                     "lib/wireshark/plugins/convert.lua")
 # in place of the user's PATH
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
