@@ -6,6 +6,11 @@ nobase_dist_doc_DATA += contrib/grafana/convertd.json contrib/prometheus/alerts.
 	contrib/container/Containerfile \
 	contrib/kubernetes/convertd.yaml
 
+EXTRA_DIST += contrib/arch/PKGBUILD contrib/rpm/libconvert.spec contrib/rpm/rpmlint.toml
+EXTRA_DIST += contrib/openwrt/libconvert/Makefile contrib/openwrt/libconvert/files/convertd.capabilities \
+	contrib/openwrt/libconvert/files/convertd.config contrib/openwrt/libconvert/files/convertd.firewall \
+	contrib/openwrt/libconvert/files/convertd.init
+
 noinst_DATA = contrib/systemd/convertd.service
 CLEANFILES += contrib/systemd/convertd.service
 contrib/systemd/convertd.service: contrib/systemd/convertd.service.in Makefile
