@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # what goes beside the programs: a configuration, files for systemd, its companions and those who watch
 EXTRA_DIST += contrib/convertd.conf contrib/systemd/convertd.service.in
+EXTRA_DIST += contrib/convertize.conf contrib/profile.d/convertize.sh.in contrib/systemd/60-convertize.in
 EXTRA_DIST += contrib/prometheus/alerts_test.yml contrib/valgrind/libconvert.supp
 nobase_dist_doc_DATA += contrib/grafana/convertd.json contrib/prometheus/alerts.yml contrib/prometheus/scrape.yml \
 	contrib/container/Containerfile \
@@ -11,12 +12,36 @@ EXTRA_DIST += contrib/openwrt/libconvert/Makefile contrib/openwrt/libconvert/fil
 	contrib/openwrt/libconvert/files/convertd.config contrib/openwrt/libconvert/files/convertd.firewall \
 	contrib/openwrt/libconvert/files/convertd.init
 
-noinst_DATA = contrib/systemd/convertd.service
-CLEANFILES += contrib/systemd/convertd.service
+noinst_DATA = contrib/systemd/convertd.service contrib/profile.d/convertize.sh contrib/systemd/60-convertize
+CLEANFILES += contrib/systemd/convertd.service contrib/profile.d/convertize.sh contrib/systemd/60-convertize
 contrib/systemd/convertd.service: contrib/systemd/convertd.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) contrib/systemd && \
 	sed -e 's|@sbindir[@]|$(sbindir)|g' -e 's|@sysconfdir[@]|$(sysconfdir)|g' \
 		$(top_srcdir)/contrib/systemd/convertd.service.in >$@.tmp && mv $@.tmp $@
+contrib/profile.d/convertize.sh: contrib/profile.d/convertize.sh.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) contrib/profile.d && \
+	sed -e 's|@bindir[@]|$(bindir)|g' -e 's|@sysconfdir[@]|$(sysconfdir)|g' \
+		$(top_srcdir)/contrib/profile.d/convertize.sh.in >$@.tmp && mv $@.tmp $@
+contrib/systemd/60-convertize: contrib/systemd/60-convertize.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) contrib/systemd && \
+	sed -e 's|@bindir[@]|$(bindir)|g' $(top_srcdir)/contrib/systemd/60-convertize.in >$@.tmp && \
+	chmod +x $@.tmp && mv $@.tmp $@
+
+# Sessions are left alone by both until convertize.conf says otherwise. The file for login shells has no effect below other prefixes
+# than /usr, whose sysconfdir is /etc.
+profiledir = $(sysconfdir)/profile.d
+nodist_profile_DATA = contrib/profile.d/convertize.sh
+if INSTALL_USER_ENVIRONMENT
+nodist_systemduserenvgen_SCRIPTS = contrib/systemd/60-convertize
+endif
+
+# Where the shells look below /usr and /usr/local; bash-completion.pc would name a directory outside of other prefixes.
+bashcompletiondir = $(datadir)/bash-completion/completions
+dist_bashcompletion_DATA = contrib/completions/convertize.bash
+zshcompletiondir = $(datadir)/zsh/site-functions
+dist_zshcompletion_DATA = contrib/completions/_convertize
+fishcompletiondir = $(datadir)/fish/vendor_completions.d
+dist_fishcompletion_DATA = contrib/completions/convertize.fish
 
 if INSTALL_UNITS
 nodist_systemdsystemunit_DATA = contrib/systemd/convertd.service
@@ -36,9 +61,12 @@ endif
 
 # A configuration that is there is the administrator's.
 CONVERTD_CONF = $(DESTDIR)$(sysconfdir)/convertd/convertd.conf
+CONVERTIZE_CONF = $(DESTDIR)$(sysconfdir)/convertize.conf
 install-data-local:
 	$(MKDIR_P) '$(DESTDIR)$(sysconfdir)/convertd'
 	test -e '$(CONVERTD_CONF)' || $(INSTALL_DATA) $(top_srcdir)/contrib/convertd.conf '$(CONVERTD_CONF)'
+	test -e '$(CONVERTIZE_CONF)' || $(INSTALL_DATA) $(top_srcdir)/contrib/convertize.conf '$(CONVERTIZE_CONF)'
 uninstall-local:
 	! cmp -s $(top_srcdir)/contrib/convertd.conf '$(CONVERTD_CONF)' || rm '$(CONVERTD_CONF)'
+	! cmp -s $(top_srcdir)/contrib/convertize.conf '$(CONVERTIZE_CONF)' || rm '$(CONVERTIZE_CONF)'
 	rmdir '$(DESTDIR)$(sysconfdir)/convertd' 2>/dev/null || :

@@ -26,7 +26,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/config/options.c src/convertd/config/options.h \
 	src/convertd/policy/outcome.c src/convertd/policy/outcome.h \
 	src/convertd/policy/own.c src/convertd/policy/own.h \
-	src/convertd/base/problems.c src/convertd/base/problems.h \
+	src/common/problems.c src/common/problems.h \
 	src/convertd/policy/proof.c src/convertd/policy/proof.h \
 	src/convertd/observe/resource_usage.h \
 	src/convertd/observe/record.c src/convertd/observe/record.h \
@@ -52,7 +52,8 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/rights/rights.c src/convertd/rights/rights.h \
 	src/convertd/rights/warden_message.c src/convertd/rights/warden_message.h \
 	src/convertd/privilege/warden_policy.c src/convertd/privilege/warden_policy.h \
-	src/common/json.c src/common/json.h
+	src/common/json.c src/common/json.h \
+	src/common/lines.c src/common/lines.h
 libconvertd_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS) $(SODIUM_CFLAGS) $(SECCOMP_CFLAGS) -pthread
 libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(SECCOMP_LIBS) $(LIBM)
 

@@ -78,7 +78,7 @@ static void check_library(struct report *report, const struct options *options)
 static bool read_settings(struct settings *settings, const struct options *options)
 {
 	const char *rest;
-	char option[32];
+	char option[OPTIONS_EXPLAIN_MAX];
 
 	settings_read(settings, environment);
 	if (settings->enabled || !getenv("CONVERT_ADDR"))

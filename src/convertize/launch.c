@@ -9,7 +9,6 @@
 
 #include "convertize/launch.h"
 
-#include "client/settings.h"
 #include "convertize/library.h"
 #include "convertize/wrapper.h"
 
@@ -60,7 +59,7 @@ static bool suit_sanitizer(const struct program *program)
 /* Can the log be written? The library itself says nothing if it can't. A FIFO without a reader (ENXIO) may get one later. */
 static bool check_log(const struct options *options, const char *path)
 {
-	char variable[] = "CONVERT_LOG", option[32];
+	char variable[] = "CONVERT_LOG", option[OPTIONS_EXPLAIN_MAX];
 	int fd;
 
 	if (!*path || strcmp(path, "-") == 0)
@@ -76,21 +75,20 @@ static bool check_log(const struct options *options, const char *path)
 	return false;
 }
 
-static bool check_settings(const struct options *options)
+bool launch_read_settings(struct settings *settings, const struct options *options)
 {
-	static struct settings settings;
 	const char *rest;
-	char option[32];
+	char option[OPTIONS_EXPLAIN_MAX];
 
-	settings_read(&settings, environment);
-	if (settings.enabled)
-		return check_log(options, settings.log);
+	settings_read(settings, environment);
+	if (settings->enabled)
+		return true;
 	if (!getenv("CONVERT_ADDR")) {
-		fprintf(stderr, "convertize: no converter: name it with --converter, or set "
+		fprintf(stderr, "convertize: no converter: name it with --converter, in " CONF_SYSTEM ", or set "
 				"CONVERT_ADDR\n");
 		return false;
 	}
-	rest = options_explain(options, settings.problem, option);
+	rest = options_explain(options, settings->problem, option);
 	fprintf(stderr, "convertize: %s%s\n", option, rest);
 	return false;
 }
@@ -159,11 +157,12 @@ int launch(const struct options *options)
 	static char problem[LIBRARY_PROBLEM_MAX];
 	static struct program program;
 	static struct library library;
+	static struct settings settings;
 	const struct library_build *build;
 	bool preload = true;
 	int status;
 
-	if (!check_settings(options))
+	if (!launch_read_settings(&settings, options) || !check_log(options, settings.log))
 		return OPTIONS_STATUS_FAILED;
 	if (!library_find(&library, options->library, problem)) {
 		fprintf(stderr, "convertize: %s\n", problem);

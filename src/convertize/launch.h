@@ -3,11 +3,15 @@
 #ifndef CONVERTIZE_LAUNCH_H
 #define CONVERTIZE_LAUNCH_H
 
-#include "convertize/options.h"
+#include "client/settings.h"
 #include "common/preload.h"
+#include "convertize/options.h"
 
 /* The user and group that a program would be executed by now. */
 struct preload_caller launch_caller(void);
+
+/* Reads the settings, all zero before. Returns false after saying what is missing or wrong, with where it was set. */
+bool launch_read_settings(struct settings *settings, const struct options *options);
 
 /*
  * launch() - become the program

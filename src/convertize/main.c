@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* main.c - convertize: runs programs through a converter, and tells whether that works here */
+/* main.c - convertize: has programs, services and sessions use a converter, and tells whether that works here */
 #include "config.h"
 
 #include "convertize/check.h"
+#include "convertize/conf.h"
 #include "convertize/launch.h"
+#include "convertize/session.h"
+#include "convertize/units.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+/* The defaults for what is run or checked. Returns false after saying what is wrong. */
+static bool load_defaults(struct options *options)
+{
+	static struct conf_files files; /* messages name them */
+	bool right = conf_load(&files, options, false);
+
+	options_find_library(options);
+	return right;
+}
 
 int main(int argc, char *argv[])
 {
@@ -18,7 +31,20 @@ int main(int argc, char *argv[])
 	case OPTIONS_EXIT:
 		return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 	case OPTIONS_USAGE:
-		return options.check ? OPTIONS_CHECK_USAGE : OPTIONS_STATUS_FAILED;
+		return options.command == COMMAND_RUN ? OPTIONS_STATUS_FAILED : OPTIONS_CHECK_USAGE;
 	}
-	return options.check ? check(&options) : launch(&options);
+	switch (options.command) {
+	case COMMAND_CHECK:
+		return load_defaults(&options) ? check(&options) : OPTIONS_CHECK_USAGE;
+	case COMMAND_ENABLE:
+		return options.session ? session_enable(&options) : units_enable(&options);
+	case COMMAND_DISABLE:
+		return options.session ? session_disable(&options) : units_disable(&options);
+	case COMMAND_LIST:
+		return units_list(&options);
+	case COMMAND_ENVIRONMENT:
+		return session_environment(&options);
+	default:
+		return load_defaults(&options) ? launch(&options) : OPTIONS_STATUS_FAILED;
+	}
 }

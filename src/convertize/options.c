@@ -4,7 +4,6 @@
 
 #include "convertize/options.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -12,105 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum option_id {
-	OPTION_CONVERTER,
-	OPTION_PORT,
-	OPTION_BYPASS,
-	OPTION_FALLBACK,
-	OPTION_COOKIE,
-	OPTION_TIMEOUT,
-	OPTION_EARLY_DATA,
-	OPTION_NO_BYPASS_MPTCP,
-	OPTION_WITHHOLDING,
-	OPTION_CACHE,
-	OPTION_LOG,
-	OPTION_WARN,
-	OPTION_LIBRARY,
-	OPTION_FORCE,
-	OPTION_JSON,
-	OPTION_FIX,
-	OPTION_HELP,
-	OPTION_VERSION,
-	OPTION_COUNT
-};
-
-/* With which of the two uses of convertize an option may be given. */
-enum option_scope { SCOPE_ANY, SCOPE_RUN, SCOPE_CHECK };
-
-static const struct {
-	const char *name;
-	const char *argument; /* NULL: takes none; with "[" in front: may take one */
-	const char *help;
-	enum option_scope scope;
-	const char *variable; /* the environment variable of libconvert.so that it sets; NULL: none */
-	const char *value;    /* what the variable is set to by an option without an argument */
-	bool list;            /* given again, the option adds to the variable, behind a comma */
-} option_table[] = {
-	[OPTION_CONVERTER] = { "converter", "ADDR[:PORT]",
-			       "a converter's address or name; may be given again:\n"
-			       "connections go to the first that can be used",
-			       SCOPE_ANY, "CONVERT_ADDR", NULL, true },
-	[OPTION_PORT] = { "port", "PORT", "the port of converters that are named without one", SCOPE_ANY,
-			  "CONVERT_PORT", NULL, false },
-	[OPTION_BYPASS] = { "bypass", "RULES",
-			    "destinations that are connected to directly, such as\n"
-			    "10.0.0.0/8 or :22; may be given again",
-			    SCOPE_ANY, "CONVERT_BYPASS", NULL, true },
-	[OPTION_FALLBACK] = { "fallback", "direct|none",
-			      "where no converter can be used, connections go\n"
-			      "directly, or they fail", SCOPE_ANY,
-			      "CONVERT_FALLBACK", NULL, false },
-	[OPTION_COOKIE] = { "cookie", "TEXT",
-			    "the cookie for the converter; lists of processes\n"
-			    "show this option to everybody, and not the variable",
-			    SCOPE_ANY, "CONVERT_COOKIE", NULL, false },
-	[OPTION_TIMEOUT] = { "timeout", "SECONDS",
-			     "give a converter up after so many seconds of silence\n"
-			     "(default 3)",
-			     SCOPE_ANY, "CONVERT_TIMEOUT", NULL, false },
-	[OPTION_EARLY_DATA] = { "early-data", NULL,
-				"send the program's first bytes in the SYN; they may\n"
-				"arrive twice: see libconvert.so(7)",
-				SCOPE_ANY, "CONVERT_EARLY_DATA", "1", false },
-	[OPTION_NO_BYPASS_MPTCP] = { "no-bypass-mptcp", NULL,
-				     "use the converter for servers that speak MPTCP, too",
-				     SCOPE_ANY, "CONVERT_BYPASS_MPTCP", "0", false },
-	[OPTION_WITHHOLDING] = { "withholding", "MS",
-				 "for how many milliseconds at most the converter\n"
-				 "withholds SYNs; 0: it doesn't (default: as it says)",
-				 SCOPE_ANY, "CONVERT_WITHHOLDING", NULL, false },
-	[OPTION_CACHE] = { "cache", "DIRECTORY|none", "where programs keep what they learn from connections\n"
-			   "for each other",
-			   SCOPE_ANY, "CONVERT_CACHE", NULL, false },
-	[OPTION_LOG] = { "log", "FILE", "write a line for each connection; - is standard error",
-			 SCOPE_ANY, "CONVERT_LOG", NULL, false },
-	[OPTION_WARN] = { "warn", NULL,
-			  "say on standard error which programs it starts whose\n"
-			  "connections can't be converted",
-			  SCOPE_ANY, "CONVERT_WARN", "1", false },
-	[OPTION_LIBRARY] = { "library", "FILE", "the libconvert.so to preload", SCOPE_ANY,
-			     "CONVERT_LIBRARY", NULL, false },
-	[OPTION_FORCE] = { "force", NULL, "run the program even if none of its connections\n"
-			   "would be converted",
-			   SCOPE_RUN, NULL, NULL, false },
-	[OPTION_JSON] = { "json", NULL, "check: print the facts as one JSON object", SCOPE_CHECK, NULL, NULL,
-			  false },
-	[OPTION_FIX] = { "fix", "[=run]",
-			 "check: print the commands that mend what is wrong;\n"
-			 "with =run, run those that are for this machine, and\n"
-			 "check again",
-			 SCOPE_CHECK, NULL, NULL, false },
-	[OPTION_HELP] = { "help", NULL, "print this and exit", SCOPE_ANY, NULL, NULL, false },
-	[OPTION_VERSION] = { "version", NULL, "print the version and exit", SCOPE_ANY, NULL, NULL,
-			     false },
-};
-static_assert(sizeof(option_table) / sizeof(option_table[0]) == OPTION_COUNT,
-	      "an entry for each option");
-static_assert(OPTION_COUNT <= 32, "a bit for each in struct options");
-
 #define SYNOPSIS \
 	"Usage: convertize [OPTION]... [--] PROGRAM [ARGUMENT]...\n" \
-	"       convertize check [OPTION]... [PROGRAM]\n"
+	"       convertize check [OPTION]... [PROGRAM]\n" \
+	"       convertize enable|disable [OPTION]... UNIT...\n" \
+	"       convertize enable|disable --session [OPTION]...\n" \
+	"       convertize list [OPTION]...\n" \
+	"       convertize environment [OPTION]...\n"
 
 static enum options_result usage(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
@@ -131,7 +38,8 @@ static void print_help(void)
 {
 	printf(SYNOPSIS
 	       "Run a program whose TCP connections go through an RFC 8803 converter, over\n"
-	       "Multipath TCP; or tell whether this machine, this network and the program can.\n\n");
+	       "Multipath TCP; or tell whether this machine, this network and the program can;\n"
+	       "or have systemd's services or login sessions converted by default.\n\n");
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		const char *argument = option_table[i].argument, *text = option_table[i].help;
 		const char *line_end;
@@ -152,6 +60,7 @@ static void print_help(void)
 			       option_table[i].value ? option_table[i].value : "");
 	}
 	printf("\n[NAME] is the environment variable that has the same effect."
+	       "\nDefaults are read from ~/.config/convertize.conf and " CONF_SYSTEM "."
 	       "\nManual: man 1 convertize\n");
 }
 
@@ -194,6 +103,21 @@ static enum options_result parse_option(struct options *options, enum option_id 
 			return usage("--fix=%s: it is --fix, which prints, or --fix=run", argument);
 		options->fix = true;
 		options->fix_run = argument;
+		break;
+	case OPTION_USER:
+		options->user = true;
+		break;
+	case OPTION_ROOT:
+		options->root = argument;
+		break;
+	case OPTION_SESSION:
+		options->session = true;
+		break;
+	case OPTION_DRY_RUN:
+		options->dry_run = true;
+		break;
+	case OPTION_SHELL:
+		options->shell = true;
 		break;
 	case OPTION_HELP:
 		print_help();
@@ -238,10 +162,14 @@ static enum options_result parse_options(struct options *options, int argc, char
 	return OPTIONS_RUN;
 }
 
-/* Parses what follows "check": one word for a program, with options before and behind it. */
-static enum options_result parse_check(struct options *options, int argc, char *argv[])
+/*
+ * Parses what follows a command's name: options, and words, which are a program or units. They stay in @argv, one behind
+ * the other.
+ */
+static enum options_result parse_words(struct options *options, int argc, char *argv[])
 {
-	static char *program[2];
+	char **words = argv + optind;
+	int count = 0;
 
 	while (optind < argc) {
 		enum options_result result;
@@ -250,30 +178,63 @@ static enum options_result parse_check(struct options *options, int argc, char *
 		result = parse_options(options, argc, argv);
 		if (result != OPTIONS_RUN)
 			return result;
-		if (optind >= argc)
-			break;
-		if (program[0])
-			return usage("check: \"%s\" is one word too many; it takes one program, "
-				     "without arguments",
-				     argv[optind]);
-		program[0] = argv[optind];
-		options->program = program;
+		if (optind < argc)
+			words[count++] = argv[optind];
 	}
+	words[count] = NULL;
+	if (count && options->command == COMMAND_CHECK)
+		options->program = words;
+	else if (count)
+		options->units = words;
+	return OPTIONS_RUN;
+}
+
+static enum options_result check_words(const struct options *options)
+{
+	const char *name = command_names[options->command];
+	bool units = options->command == COMMAND_ENABLE || options->command == COMMAND_DISABLE;
+
+	if (units && !options->units && !options->session)
+		return usage("%s: name a service, such as nginx.service, or say --session", name);
+	if (units && options->units && options->session)
+		return usage("%s: --session is about login sessions, and \"%s\" about a service; say one of them", name,
+			     options->units[0]);
+	if (options->user && options->root)
+		return usage("%s: --user and --root don't go together: users have their units at home", name);
+	if (options->session && (options->user || options->root))
+		return usage("%s: --session is about this user on this machine; leave --%s out", name,
+			     options->user ? "user" : "root");
+	if (options->command == COMMAND_CHECK && options->program && options->program[1])
+		return usage("check: \"%s\" is one word too many; it takes one program, without arguments",
+			     options->program[1]);
+	if ((options->command == COMMAND_LIST || options->command == COMMAND_ENVIRONMENT) && options->units)
+		return usage("%s: \"%s\" is one word too many; it takes options only", name, options->units[0]);
 	return OPTIONS_RUN;
 }
 
 static enum options_result check_scopes(const struct options *options)
 {
 	for (int i = 0; i < OPTION_COUNT; i++) {
-		if (!(options->given & 1u << i))
+		const char *name = option_table[i].name;
+
+		if (!(options->given & 1u << i) || option_table[i].scope & SCOPE(options->command))
 			continue;
-		if (options->check && option_table[i].scope == SCOPE_RUN)
-			return usage("--%s has no meaning with \"check\", which runs nothing",
-				     option_table[i].name);
-		if (!options->check && option_table[i].scope == SCOPE_CHECK)
-			return usage("--%s belongs to \"convertize check\"", option_table[i].name);
+		if (options->command != COMMAND_RUN)
+			return usage("--%s has no meaning with \"%s\"", name, command_names[options->command]);
+		for (int command = COMMAND_CHECK; command < COMMAND_COUNT; command++)
+			if (option_table[i].scope & SCOPE(command))
+				return usage("--%s belongs to \"convertize %s\"", name, command_names[command]);
 	}
 	return OPTIONS_RUN;
+}
+
+/* Returns the command that a word stands for. */
+static enum command command_of(const char *word)
+{
+	for (int i = COMMAND_CHECK; i < COMMAND_COUNT; i++)
+		if (strcmp(word, command_names[i]) == 0)
+			return (enum command)i;
+	return COMMAND_RUN;
 }
 
 enum options_result options_parse(struct options *options, int argc, char *argv[])
@@ -283,32 +244,46 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 	memset(options, 0, sizeof(*options));
 	result = parse_options(options, argc, argv);
 	/* behind "--" the word "check" names a program */
-	options->check = result == OPTIONS_RUN && optind < argc &&
-			 strcmp(argv[optind], "check") == 0 && strcmp(argv[optind - 1], "--") != 0;
-	if (options->check)
-		result = parse_check(options, argc, argv);
+	if (result == OPTIONS_RUN && optind < argc && strcmp(argv[optind - 1], "--") != 0)
+		options->command = command_of(argv[optind]);
+	if (options->command != COMMAND_RUN)
+		result = parse_words(options, argc, argv);
 	else if (result == OPTIONS_RUN && optind < argc)
 		options->program = argv + optind;
 	if (result == OPTIONS_RUN)
 		result = check_scopes(options);
-	if (result == OPTIONS_RUN && !options->check && !options->program) {
+	if (result == OPTIONS_RUN)
+		result = check_words(options);
+	if (result == OPTIONS_RUN && options->command == COMMAND_RUN && !options->program) {
 		fputs(SYNOPSIS "See convertize --help.\n", stderr);
 		return OPTIONS_USAGE;
 	}
-	options->library = getenv(option_table[OPTION_LIBRARY].variable);
-	if (options->library && !*options->library)
-		options->library = NULL;
 	return result;
 }
 
-const char *options_explain(const struct options *options, const char *problem, char option[32])
+void options_find_library(struct options *options)
+{
+	options->library = getenv(option_table[OPTION_LIBRARY].variable);
+	if (options->library && !*options->library)
+		options->library = NULL;
+}
+
+const char *options_explain(const struct options *options, const char *problem, char option[static OPTIONS_EXPLAIN_MAX])
 {
 	size_t len = strcspn(problem, ": ");
 
-	snprintf(option, 32, "%.*s", (int)(len < 31 ? len : 31), problem);
-	for (int i = 0; i < OPTION_COUNT; i++)
-		if (options->given & 1u << i && option_table[i].variable &&
-		    strcmp(option_table[i].variable, option) == 0)
-			snprintf(option, 32, "--%s", option_table[i].name);
+	snprintf(option, OPTIONS_EXPLAIN_MAX, "%.*s", (int)(len < 31 ? len : 31), problem);
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		const struct options_origin *origin = &options->origin[i];
+
+		if (!option_table[i].variable || strcmp(option_table[i].variable, option) != 0)
+			continue;
+		if (origin->file)
+			snprintf(option, OPTIONS_EXPLAIN_MAX, "%.250s:%u: %s", origin->file, origin->line,
+				 option_table[i].name);
+		else if (options->given & 1u << i)
+			snprintf(option, OPTIONS_EXPLAIN_MAX, "--%s", option_table[i].name);
+		break;
+	}
 	return problem + len;
 }

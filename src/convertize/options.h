@@ -3,6 +3,8 @@
 #ifndef CONVERTIZE_OPTIONS_H
 #define CONVERTIZE_OPTIONS_H
 
+#include "convertize/option_table.h"
+
 #include <stdbool.h>
 
 /* Statuses of convertize itself, as env(1) and nohup(1) have them; all others are the program's. */
@@ -15,16 +17,35 @@
 #define OPTIONS_CHECK_USAGE 2
 #define OPTIONS_CHECK_DEGRADED 3
 
+/* Statuses of the other commands beside 0: something was refused or failed; the options or settings are wrong. */
+#define OPTIONS_UNITS_FAILED 1
+#define OPTIONS_UNITS_USAGE 2
+
+/* Where the value of a setting comes from, if neither from the command line nor from the environment. */
+struct options_origin {
+	const char *file; /* NULL: from these, or it isn't set */
+	unsigned int line;
+};
+
 struct options {
-	bool check;          /* "convertize check", not a program to be run */
+	enum command command;
 	char **program;      /* and its arguments, ending with NULL; NULL: none */
+	char **units;        /* of "enable" and "disable", ending with NULL; NULL: none */
 	const char *library; /* the file to preload; NULL: library_find() looks for it */
+	const char *root;    /* work on the system in this directory; NULL: on the one that runs */
 	bool force;          /* run a program that can't be converted, too */
 	bool json;           /* print the facts as one JSON object */
 	bool fix;            /* print the commands that mend what is wrong */
 	bool fix_run;        /* run those of them that are for this machine */
+	bool user;           /* units of the user's own service manager */
+	bool session;        /* login sessions, not units */
+	bool dry_run;        /* print files instead of writing them */
+	bool shell;          /* print commands for a shell */
 	unsigned int given;  /* a bit for each option_id: see options_explain() */
+	struct options_origin origin[OPTION_COUNT];
 };
+
+#define OPTIONS_EXPLAIN_MAX 320
 
 enum options_result {
 	OPTIONS_RUN,
@@ -35,16 +56,19 @@ enum options_result {
 /*
  * options_parse() - read the command line
  * Options that are settings of libconvert.so become its environment variables at once.
- * @options->check says which use of convertize was meant even if something else is wrong.
+ * @options->command says which use of convertize was meant even if something else is wrong.
  */
 enum options_result options_parse(struct options *options, int argc, char *argv[]);
+
+/* Sets @options->library, once the files with defaults were read. */
+void options_find_library(struct options *options);
 
 /*
  * options_explain() - say a problem with a variable in terms of the option that has set it
  * @problem: as settings_read() words it, the variable first
- * @option: set to "--converter", or to the variable if that came from the environment
+ * @option: set to "--converter", to "FILE:LINE: converter", or to the variable if that came from the environment
  * Returns the part of @problem behind the variable's name.
  */
-const char *options_explain(const struct options *options, const char *problem, char option[32]);
+const char *options_explain(const struct options *options, const char *problem, char option[static OPTIONS_EXPLAIN_MAX]);
 
 #endif

@@ -136,6 +136,9 @@ LAB_TESTS = \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
+	tests/lab/test_convertize_completions.py \
+	tests/lab/test_convertize_sessions.py \
+	tests/lab/test_convertize_units.py \
 	tests/lab/test_examples.py \
 	tests/lab/test_convertize_check.py \
 	tests/lab/test_preloads.py \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* textfile.c - files of lines with comments: the configuration, keys, cookies */
+/* textfile.c - reads whole files: the configuration, keys, cookies */
 #include "config.h"
 
 #include "convertd/base/textfile.h"
 
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +16,6 @@
 
 /* A secret's group may not write it, and others may do nothing with it; a daemon's group may read it. */
 #define FORBIDDEN_MODE (S_IWGRP | S_IXGRP | S_IRWXO)
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
-}
 
 /* Tells whether it is a regular file of bearable size and, if it is a secret, protected; if not, adds the error to @problems. */
 static bool check_kind(const struct stat *st, const char *path, const uid_t *owner,
@@ -118,43 +113,4 @@ char *textfile_read(const char *path, const uid_t *owner, size_t *len, const str
 	text[n] = '\0';
 	*len = (size_t)n;
 	return text;
-}
-
-void textfile_first(struct textfile *file, char *text, size_t len)
-{
-	file->pos = text;
-	file->end = text + len;
-	file->line = 0;
-}
-
-/* Ends the line's text, which reaches to @end, in front of its comment and of the blanks before that. */
-static void cut(char *line, char *end)
-{
-	for (char *p = line; p < end; p++)
-		if (*p == '#' && (p == line || is_blank(p[-1])))
-			end = p;
-	while (end > line && is_blank(end[-1]))
-		end--;
-	*end = '\0';
-}
-
-char *textfile_next(struct textfile *file, bool *has_nul)
-{
-	*has_nul = false;
-	while (file->pos < file->end) {
-		char *line = file->pos;
-		char *end = memchr(line, '\n', (size_t)(file->end - line));
-
-		if (!end)
-			end = file->end;
-		file->pos = end < file->end ? end + 1 : end;
-		file->line++;
-		*has_nul = memchr(line, '\0', (size_t)(end - line)) != NULL;
-		while (line < end && is_blank(*line))
-			line++;
-		cut(line, end);
-		if (*line || *has_nul)
-			return line;
-	}
-	return NULL;
 }

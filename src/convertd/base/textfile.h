@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* textfile.h - files of lines with comments: the configuration, keys, cookies */
+/* textfile.h - reads whole files: the configuration, keys, cookies */
 #ifndef CONVERTD_TEXTFILE_H
 #define CONVERTD_TEXTFILE_H
 
@@ -23,12 +23,6 @@ void textfile_start_from(const char *directory);
 /* Writes the absolute path of the file @name to @path. Returns false if it is too long. */
 bool textfile_path(const char *name, char path[static PATH_MAX]);
 
-/* A walk through a text, line by line. textfile_first() starts it. */
-struct textfile {
-	char *pos, *end;
-	unsigned line; /* the number of the line returned last, from 1 */
-};
-
 /*
  * textfile_read() - read the whole of a regular file
  * @path: its name; a relative one is below the directory of textfile_start_from()
@@ -40,15 +34,5 @@ struct textfile {
  */
 char *textfile_read(const char *path, const uid_t *owner, size_t *len, const struct place *place,
 		    struct problems *problems);
-
-/* Starts a walk through @text, which has @len bytes and room for one more; the walk writes into it. */
-void textfile_first(struct textfile *file, char *text, size_t len);
-
-/*
- * textfile_next() - find the next line that isn't empty once its comment and outer blanks are removed
- * A comment starts with a # at the start of a line or behind a blank. A NUL byte ends the line's
- * text where it stands, and *has_nul is set. Returns the line, or NULL at the end of the text.
- */
-char *textfile_next(struct textfile *file, bool *has_nul);
 
 #endif

@@ -4,7 +4,7 @@
 #define CONVERTD_ANYCAST_H
 
 #include "common/endpoints.h"
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
 #ifndef CONVERTD_OPTIONS_H
 #define CONVERTD_OPTIONS_H
 
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <stdbool.h>
 #include <stddef.h>

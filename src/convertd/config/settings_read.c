@@ -10,6 +10,7 @@
 
 #include "convertd/config/settings_read.h"
 
+#include "common/lines.h"
 #include "convertd/base/textfile.h"
 #include "convertd/config/options.h"
 #include "convertd/config/settings.h"
@@ -88,27 +89,6 @@ static void read_command_line(struct reading *reading, int argc, char *argv[])
 			     problems_quote(argv[optind], quote));
 }
 
-/* Splits "name value" or "name = value"; returns the value, NULL if there is none. */
-static char *split(char *line)
-{
-	char *value = line + strcspn(line, " \t=");
-	bool equals = false;
-
-	if (!*value)
-		return NULL;
-	for (char *p = value; *p; p++) {
-		bool is_equals = *p == '=' && !equals;
-
-		if (*p != ' ' && *p != '\t' && !is_equals) {
-			*value = '\0';
-			return p;
-		}
-		equals |= is_equals;
-	}
-	*value = '\0';
-	return NULL;
-}
-
 /* Is this option's line of the file as it should be, apart from its value? */
 static bool check_line(struct reading *reading, int index, const char *value,
 		       const struct place *place)
@@ -147,7 +127,7 @@ static void read_line(struct reading *reading, struct place *place, char *line, 
 			     problems_quote(line, quote));
 		return;
 	}
-	value = split(line);
+	value = lines_split(line);
 	problems_quote(line, quote);
 	index = options_find(line[0] == '-' ? line + strspn(line, "-") : line);
 	if (index < 0) {
@@ -173,13 +153,13 @@ static void read_line(struct reading *reading, struct place *place, char *line, 
 static void read_text(struct reading *reading, const char *path, char *text, size_t len)
 {
 	struct place place = { .file = path };
-	struct textfile file;
+	struct lines lines;
 	bool has_nul;
 	char *line;
 
-	textfile_first(&file, text, len);
-	while ((line = textfile_next(&file, &has_nul))) {
-		place.line = file.line;
+	lines_first(&lines, text, len);
+	while ((line = lines_next(&lines, &has_nul))) {
+		place.line = lines.number;
 		read_line(reading, &place, line, has_nul);
 	}
 }

@@ -7,7 +7,7 @@
 #ifndef CONVERTD_SETTINGS_READ_H
 #define CONVERTD_SETTINGS_READ_H
 
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <stddef.h>
 

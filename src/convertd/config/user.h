@@ -3,7 +3,7 @@
 #ifndef CONVERTD_USER_H
 #define CONVERTD_USER_H
 
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <stdbool.h>
 #include <sys/types.h>

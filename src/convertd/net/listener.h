@@ -4,7 +4,7 @@
 #define CONVERTD_LISTENER_H
 
 #include "convertd/base/listen_address.h"
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

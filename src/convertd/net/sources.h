@@ -4,7 +4,7 @@
 #define CONVERTD_SOURCES_H
 
 #include "common/prefix.h"
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <stdbool.h>
 #include <stddef.h>

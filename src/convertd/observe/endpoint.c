@@ -22,7 +22,7 @@
 #include "convertd/observe/endpoint.h"
 
 #include "convertd/base/clock.h"
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 #include "convertd/rights/rights.h"
 
 #include <errno.h>

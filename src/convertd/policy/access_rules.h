@@ -10,7 +10,7 @@
 #define CONVERTD_RULES_H
 
 #include "common/prefix.h"
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -24,7 +24,7 @@
 
 #include "convertd/policy/cookies.h"
 
-#include "convertd/base/textfile.h"
+#include "common/lines.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -104,14 +104,14 @@ static bool add_lines(struct cookies *cookies, const char *file, char *text, siz
 		      struct problems *problems)
 {
 	struct place at = { .file = file };
-	struct textfile lines;
+	struct lines lines;
 	unsigned before = problems->count;
 	bool has_nul;
 	char *line;
 
-	textfile_first(&lines, text, len);
-	while ((line = textfile_next(&lines, &has_nul))) {
-		at.line = lines.line;
+	lines_first(&lines, text, len);
+	while ((line = lines_next(&lines, &has_nul))) {
+		at.line = lines.number;
 		add(cookies, has_nul ? "" : line, &at, problems);
 	}
 	return problems->count == before;

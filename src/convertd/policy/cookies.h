@@ -3,7 +3,7 @@
 #ifndef CONVERTD_COOKIES_H
 #define CONVERTD_COOKIES_H
 
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 
 #include "common/prefix.h"
 #include "common/sockaddr.h"
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #ifndef CONVERTD_PRIVILEGES_H
 #define CONVERTD_PRIVILEGES_H
 
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <stdbool.h>
 

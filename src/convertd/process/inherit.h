@@ -11,7 +11,7 @@
 
 #include "convertd/base/listen_address.h"
 #include "convertd/base/metrics_address.h"
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <stdbool.h>
 #include <stddef.h>

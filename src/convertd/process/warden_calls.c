@@ -21,7 +21,7 @@
 #include "convertd/net/congestion.h"
 #include "convertd/process/inherit.h"
 #include "convertd/base/log.h"
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 #include "convertd/syn/syn_window.h"
 #include "convertd/rights/warden_message.h"
 #include "convertd/privilege/warden_policy.h"

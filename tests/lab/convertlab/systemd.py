@@ -12,6 +12,9 @@ from .waiting import LabError, wait_until
 # Its files: in a mount namespace that only it has.
 PLACE = "/mnt"
 
+# Where administrators have units and drop-ins: empty in that namespace.
+UNITS = "/etc/systemd/system"
+
 # What units depend on by default.
 TARGETS = ("lab", "sysinit", "basic", "shutdown", "network", "multi-user")
 
@@ -21,25 +24,26 @@ mount --make-rprivate /
 mount -t cgroup2 none /sys/fs/cgroup
 mount -t tmpfs -o mode=755 none /run
 mount -t tmpfs -o mode=755 none %(place)s
+[ ! -d %(units)s ] || mount -t tmpfs -o mode=755 none %(units)s
 cp %(program)s %(place)s/convertd
 chmod 755 %(place)s/convertd
 for target in %(targets)s; do printf '[Unit]\\nDefaultDependencies=no\\nAllowIsolate=yes\\n' > %(place)s/$target.target; done
-exec env container=lab SYSTEMD_UNIT_PATH=%(place)s %(systemd)s --system --unit=lab.target --log-target=console --show-status=no
+exec env container=lab SYSTEMD_UNIT_PATH=%(units)s:%(place)s %(systemd)s --system --unit=lab.target --log-target=console --show-status=no
 """
 
 
 class Systemd:
-    """Runs systemd on the converter, with convertd.service under the user nobody; use it as a context manager."""
+    """Runs systemd on a host, the converter by default, with convertd.service under the user nobody; use it as a context manager."""
 
-    def __init__(self, lab, *arguments):
+    def __init__(self, lab, *arguments, host=None):
         need("systemctl", "systemd")
         program = next((path for path in ("/usr/lib/systemd/systemd", "/lib/systemd/systemd") if os.access(path, os.X_OK)), None)
         if not program or not shutil.which("unshare"):
             raise Unsuitable("systemd isn't this host's")
-        self._host = lab.converter
+        self._host = host or lab.converter
         self._build = Build()
-        script = START % {"place": PLACE, "program": lab.build.program("convertd"), "systemd": program, "targets": " ".join(TARGETS)}
-        self.process = lab.converter.popen(["unshare", "-fpmCiu", "--kill-child", "--mount-proc", "sh", "-c", script], name="systemd")
+        script = START % {"place": PLACE, "units": UNITS, "program": lab.build.program("convertd"), "systemd": program, "targets": " ".join(TARGETS)}
+        self.process = self._host.popen(["unshare", "-fpmCiu", "--kill-child", "--mount-proc", "sh", "-c", script], name="systemd")
         try:
             wait_until(self._is_up, 20, "systemd")
         except LabError as error:
@@ -63,10 +67,11 @@ class Systemd:
         unit = re.sub(r"/\S*/convertd --config \S*", "%s/convertd --config %s/convertd.conf" % (PLACE, PLACE), unit)
         return unit.replace("=convertd\nGroup=convertd", "=nobody\nGroup=nogroup")
 
-    def run(self, *command, check=True, input=None):  # pylint: disable=redefined-builtin
+    def run(self, *command, check=True, input=None, env=None):  # pylint: disable=redefined-builtin
         """Runs a command in systemd's namespaces."""
         inside, = self.process.children()
-        return self._host.run(["nsenter", "-t", str(inside), "-m", "-p", "-C", "-i", "-u", "--", *command], check=check, input=input)
+        return self._host.run(["nsenter", "-t", str(inside), "-m", "-p", "-C", "-i", "-u", "--", *command], check=check, input=input,
+                              env=env)
 
     def write(self, name, text):
         """Makes a file in its place."""

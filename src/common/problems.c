@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* problems.c - collects everything that is wrong with the configuration, each error in one line with its remedy */
+/* problems.c - collects everything that is wrong with a configuration, each error in one line with its remedy */
 #include "config.h"
 
-#include "convertd/base/problems.h"
+#include "common/problems.h"
 
 #include <assert.h>
 #include <stdarg.h>

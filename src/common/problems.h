@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* problems.h - collects everything that is wrong with the configuration, each error in one line with its remedy */
-#ifndef CONVERTD_PROBLEMS_H
-#define CONVERTD_PROBLEMS_H
+/* problems.h - collects everything that is wrong with a configuration, each error in one line with its remedy */
+#ifndef COMMON_PROBLEMS_H
+#define COMMON_PROBLEMS_H
 
 #include <stddef.h>
 

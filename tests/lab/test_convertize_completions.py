@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertize_completions.py - what bash, zsh and fish offer behind "convertize", typed at a terminal or asked for"""
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import termios
+import threading
+
+from convertlab import check, equal, main, need
+from convertlab.build import SRCDIR, Build
+
+COMPLETIONS = os.path.join(SRCDIR, "contrib/completions")
+COMMANDS = ("", "check", "enable", "disable", "list", "environment")
+UNITS = ("apache.service", "nginx.service", "postfix@.service")
+OPTION = re.compile(r"--[a-z][a-z-]*")
+
+
+class Terminal:
+    """A shell at a terminal of its own, with a wide screen and a home directory without files.
+
+    After each key that completes, the shell writes what it has found to the file "matches", and a line to the pipe "done".
+    """
+
+    def __init__(self, home, path, setup, *command):
+        self._home = home
+        done = os.path.join(home, "done")
+        os.mkfifo(done)
+        self._done = os.open(done, os.O_RDWR | os.O_CLOEXEC)
+        pid, self._fd = pty.fork()
+        if pid == 0:
+            try:
+                os.execvpe(command[0], command, {"HOME": home, "PATH": path, "TERM": "dumb", "LC_ALL": "C"})
+            finally:
+                os._exit(127)
+        self._pid = pid
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", 1000, 300, 0, 0))
+        self._shown = b""
+        # a shell that writes more than the terminal takes would wait for somebody who reads it
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        with open(os.path.join(home, "setup"), "w", encoding="ascii") as file:
+            file.write(setup)
+        os.write(self._fd, (". %s/setup\n" % home).encode())
+        self._wait()
+
+    def _read(self):
+        with contextlib.suppress(OSError):
+            while True:
+                data = os.read(self._fd, 65536)
+                if not data:
+                    break
+                self._shown += data
+
+    def _wait(self, seconds=60):
+        ready, _, _ = select.select([self._done], [], [], seconds)
+        check(ready, "the shell hasn't completed anything; it shows: %s" % self._shown[-2000:].decode(errors="replace"))
+        os.read(self._done, 100)
+
+    def close(self):
+        """Ends the shell."""
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
+        self._reader.join(20)
+        os.close(self._fd)
+        os.close(self._done)
+
+    def ask(self, line, key="\t"):
+        """Types a line and the key that completes it, in place of what was typed before. Returns the matches."""
+        os.write(self._fd, ("\x15%s%s" % (line, key)).encode())
+        self._wait()
+        with open(os.path.join(self._home, "matches"), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+
+BASH = r"""
+PS1='> '
+bind 'set completion-query-items 0' 'set page-completions off' 'set bell-style none'
+complete -W 'alpha beta' inner
+_command_offset() {
+	COMP_WORDS=("${COMP_WORDS[@]:$1}")
+	[[ ${COMP_WORDS[0]} == inner ]] && mapfile -t COMPREPLY < <(compgen -W 'alpha beta' -- "$cur")
+}
+. %(completions)s/convertize.bash
+capture() {
+	COMPREPLY=()
+	_convertize "$@"
+	printf '%%s\n' "${COMPREPLY[@]}" >%(home)s/matches
+	echo done >%(home)s/done
+}
+complete -F capture convertize
+echo done >%(home)s/done
+"""
+
+
+class Bash:
+    """bash; what is written down is what its completion function has found for the words as bash splits them."""
+    name = "bash"
+
+    def __init__(self, home, path):
+        need("bash")
+        self._terminal = Terminal(home, path, BASH % {"completions": COMPLETIONS, "home": home},
+                                  "bash", "--norc", "--noprofile", "-i")
+        self.ask, self.close = self._terminal.ask, self._terminal.close
+
+
+ZSH = r"""
+PS1='> '
+LISTMAX=100000
+autoload -Uz compinit
+fpath=(%(completions)s $fpath)
+compinit -u -d %(home)s/dump
+_inner() { compadd alpha beta }
+compdef _inner inner
+compadd() {
+	local -a hits
+	if [[ ${@[1,(i)(-|--)]} != *-(O|A|D)\ * ]]; then
+		builtin compadd -A hits "$@"
+		print -rl -- $hits >>%(home)s/matches
+	fi
+	builtin compadd "$@"
+}
+capture() {
+	: >%(home)s/matches
+	zle list-choices
+	print done >%(home)s/done
+}
+zle -N capture
+bindkey '^X' capture
+print done >%(home)s/done
+"""
+
+
+class Zsh:
+    """zsh; what is written down is what its completion functions add."""
+    name = "zsh"
+
+    def __init__(self, home, path):
+        need("zsh")
+        self._terminal = Terminal(home, path, ZSH % {"completions": COMPLETIONS, "home": home}, "zsh", "-f", "-i")
+        self.close = self._terminal.close
+
+    def ask(self, line):
+        """Returns what zsh finds for the line."""
+        return self._terminal.ask(line, "\x18")
+
+
+class Fish:
+    """fish, which tells what it would offer."""
+    name = "fish"
+
+    def __init__(self, home, path):
+        need("fish")
+        self._env = {"HOME": home, "PATH": path, "LC_ALL": "C"}
+
+    def ask(self, line):
+        """Returns what fish offers."""
+        script = "complete -c inner -f -a 'alpha beta'; source %s/convertize.fish; complete -C '%s'" % (COMPLETIONS, line)
+        said = subprocess.run(["fish", "-N", "-c", script], env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=True)
+        equal(said.stderr, "", "what fish complains of")
+        # without the descriptions
+        return "".join(row.split("\t")[0] + "\n" for row in said.stdout.splitlines())
+
+    def close(self):
+        """Nothing runs."""
+
+
+@contextlib.contextmanager
+def shell(kind):
+    """A shell with convertize's completions, a program "inner" that has its own, and a systemctl that knows UNITS."""
+    with tempfile.TemporaryDirectory(dir="/run/convertlab") as home:
+        programs = os.path.join(home, "programs")
+        os.mkdir(programs)
+        for name, script in (("inner", "exit 0"), ("systemctl", "case $* in *list-unit-files*) printf '%%s enabled enabled\\n' %s ;; esac"
+                                                   % " ".join(UNITS))):
+            with open(os.path.join(programs, name), "w", encoding="ascii") as file:
+                file.write("#!/bin/sh\n%s\n" % script.replace("%%", "%"))
+            os.chmod(os.path.join(programs, name), 0o755)
+        place = os.path.join(home, "root/etc/systemd/system/nginx.service.d")
+        os.makedirs(place)
+        with open(os.path.join(place, "zz-convertize.conf"), "w", encoding="ascii") as file:
+            file.write("# Made by convertize\n")
+        shutil.copytree(os.path.join(home, "root/etc/systemd/system"), os.path.join(home, ".config/systemd/user"))
+        running = kind(home, programs + ":/usr/bin:/bin")
+        running.home = home
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+def permitted():
+    """{command: options that convertize permits with it}, as convertize itself says. Nothing is done: there is a word too few or many."""
+    program = Build().program("convertize")
+    said = subprocess.run([program, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    options = dict(re.findall(r"^  (--[a-z-]+)(?: (\S+))?", said, re.MULTILINE))
+    check(len(options) > 20, "options in --help: %s" % options)
+    words = {"": [], "check": ["check", "a", "b"], "enable": ["enable"], "disable": ["disable"], "list": ["list", "a"],
+             "environment": ["environment", "a"]}
+    found = {}
+    for command, line in words.items():
+        found[command] = set()
+        for option, value in options.items():
+            result = subprocess.run([program, option, *(["x"] if value else []), *line], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                    text=True, check=False)
+            if "has no meaning" not in result.stderr and "belongs to" not in result.stderr:
+                found[command].add(option)
+    return found
+
+
+def offers(kind):
+    """What one shell offers is what convertize takes."""
+    with shell(kind) as run:
+        for command, options in permitted().items():
+            line = "convertize %s--" % (command + " " if command else "")
+            equal(sorted(set(OPTION.findall(run.ask(line)))), sorted(options), "options that %s offers behind %r" % (run.name, line))
+        for line, wanted, unwanted in (
+                ("convertize en", ("enable", "environment"), ("disable", "alpha")), ("convertize inn", ("inner",), ("list",)),
+                ("convertize check inn", ("inner",), ()), ("convertize --fallback ", ("direct", "none"), ("check", "inner")),
+                ("convertize --port 5 --fallback n", ("none",), ("direct",)), ("convertize check --fix=", ("run",), ("inner",)),
+                ("convertize enable ", UNITS, ("inner",)), ("convertize enable --user ng", ("nginx.service",), ("apache",)),
+                ("convertize disable --user ", ("nginx.service",), ("apache",)),
+                ("convertize inner ", ("alpha", "beta"), ("check", "enable")),
+                ("convertize --converter 192.0.2.1:1234 --warn inner al", ("alpha",), ("beta",)),
+                ("convertize --converter [2001:db8::1]:5 li", ("list",), ("alpha",))):
+            said = run.ask(line)
+            for word in wanted:
+                check(word in said, "%s offers no %s behind %r, but %s" % (run.name, word, line, said))
+            for word in unwanted:
+                check(not re.search(r"(?<![\w-])%s(?![\w-])" % word, said),
+                      "%s offers %s behind %r: %s" % (run.name, word, line, said))
+
+
+def test_bash():
+    """bash, at a terminal."""
+    offers(Bash)
+
+
+def test_zsh():
+    """zsh, at a terminal."""
+    offers(Zsh)
+
+
+def test_fish():
+    """fish."""
+    offers(Fish)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,337 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertize_units.py - convertize enable, disable and list, with a real systemd that starts real services"""
+import contextlib
+import os
+import shutil
+import tempfile
+
+from convertlab import Lab, Link, check, equal, main, need
+from convertlab.harness import Unsuitable
+from convertlab.systemd import PLACE, UNITS, Systemd
+from convertlab.waiting import wait_until
+
+LOG = PLACE + "/convert.log"
+DROPIN = UNITS + "/%s.d/zz-convertize.conf"
+COOKIE = UNITS + "/%s.d/zz-convertize.cookie"
+
+FETCH = """
+[Service]
+Type=oneshot
+Environment="LD_PRELOAD=libm.so.6" "SPACED=a b"
+User=nobody
+NoNewPrivileges=yes
+RestrictAddressFamilies=AF_INET AF_INET6
+SystemCallFilter=@system-service
+ExecStart=%(curl)s -s -o /dev/null http://%(server)s/bytes/1000
+"""
+
+RELAY = """
+[Unit]
+DefaultDependencies=no
+[Service]
+ExecStart=%(socat)s TCP-LISTEN:8080,fork,reuseaddr TCP:%(server)s:7
+"""
+
+
+class Services:
+    """systemd on the client, a converter, servers, and convertize where users without rights reach it."""
+
+    def __init__(self, lab, systemd):
+        self.lab = lab
+        self.systemd = systemd
+        # an ordinary user, as services have them, may not reach the build directory
+        for name, source in (("convertize", lab.build.program("convertize")), ("libconvert.so", lab.build.shim)):
+            systemd.run("cp", source, "%s/%s" % (PLACE, name))
+            systemd.run("chmod", "755", "%s/%s" % (PLACE, name))
+        systemd.run("sh", "-c", ": > %s; chmod 666 %s" % (LOG, LOG))
+
+    def convertize(self, *words, env=None):
+        """Runs convertize beside systemd; returns the CompletedProcess."""
+        return self.systemd.run(PLACE + "/convertize", *words, check=False,
+                                env={"CONVERT_CONFIG": "none", "CONVERT_LIBRARY": PLACE + "/libconvert.so",
+                                     "XDG_CONFIG_HOME": PLACE + "/config", **(env or {})})
+
+    def right(self, *words, **options):
+        """Runs convertize, which has nothing to complain of; returns what it says."""
+        result = self.convertize(*words, **options)
+        equal((result.returncode, result.stderr), (0, ""), "convertize %s" % " ".join(words))
+        return result.stdout
+
+    def refuses(self, reason, *words, status=1, lines=1, **options):
+        """convertize ends with the status, and one line has the reason."""
+        result = self.convertize(*words, **options)
+        equal(result.returncode, status, "the status of convertize %s: %s" % (words, result))
+        said = [line for line in result.stderr.splitlines() if line.startswith("convertize: ")]
+        check(len(said) == lines and any(reason in line for line in said), result.stderr)
+
+    def enable(self, *words):
+        """Enables with the lab's converter, and a log."""
+        return self.right("enable", "--converter", self.lab.converter.addr4, "--log", LOG, *words)
+
+    def unit(self, name, text):
+        """Adds a unit."""
+        self.systemd.write(name, text)
+        self.systemd.systemctl("daemon-reload")
+
+    def text(self, path):
+        """A file's text, as systemd sees it; None: there is none."""
+        result = self.systemd.run("cat", path, check=False)
+        return result.stdout if result.returncode == 0 else None
+
+    def conversions(self):
+        """How many connections were converted since the last time."""
+        count = self.text(LOG).count("converted over MPTCP")
+        self.systemd.run("sh", "-c", ": > " + LOG)
+        return count
+
+    def state(self, name):
+        """What "convertize list" says of a unit; None: it isn't in the list."""
+        for line in self.right("list").splitlines():
+            if line.split()[0] == name:
+                return line[33:49].strip()
+        return None
+
+
+@contextlib.contextmanager
+def services():
+    """Services in a lab."""
+    if os.environ.get("SANITIZER_PRELOAD"):
+        raise Unsuitable("services would need the sanitizers' library in front of their own")
+    with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab, Systemd(lab, host=lab.client) as systemd:
+        yield Services(lab, systemd)
+
+
+def program(name):
+    """The path of a program."""
+    need(name)
+    return shutil.which(name)
+
+
+def test_service():
+    """A service with a user and a sandbox: enabled, it is converted at its next start; disabled, it isn't."""
+    with services() as run:
+        run.lab.convertd()
+        run.lab.http()
+        run.unit("fetch.service", FETCH % {"curl": program("curl"), "server": run.lab.server.addr4})
+        before = run.systemd.run("ls", "-A", UNITS).stdout
+        run.systemd.systemctl("start", "fetch.service")
+        equal(run.conversions(), 0, "conversions before")
+        said = run.enable("fetch")
+        equal(said, "fetch.service: enabled by %s\n" % (DROPIN % "fetch.service"), "what is said")
+        shown = run.systemd.systemctl("show", "-P", "Environment", "fetch.service").stdout
+        check("LD_PRELOAD=libm.so.6:%s/libconvert.so" % PLACE in shown and "\"SPACED=a b\"" in shown, shown)
+        run.systemd.systemctl("start", "fetch.service")
+        equal(run.conversions(), 1, "conversions")
+        equal(run.state("fetch.service"), "not running", "its state")
+        check("is enabled by" in run.enable("fetch.service"), "the same again")
+        equal(run.systemd.systemctl("show", "-P", "Environment", "fetch.service").stdout, shown, "variables")
+        run.right("disable", "fetch.service")
+        run.systemd.systemctl("start", "fetch.service")
+        equal(run.conversions(), 0, "conversions afterwards")
+        equal(run.systemd.run("ls", "-A", UNITS).stdout, before, "files that are left")
+        equal(run.right("disable", "fetch.service"), "fetch.service: was not enabled\n", "disabled again")
+        equal(run.state("fetch.service"), None, "its state")
+
+
+def test_running_service():
+    """A service that runs goes on as before until it is restarted, and the list says so; a cookie is for root's eyes only."""
+    with services() as run:
+        run.lab.convertd()
+        run.lab.echo()
+        run.unit("relay.service", RELAY % {"socat": program("socat"), "server": run.lab.server.addr4})
+        run.systemd.systemctl("start", "relay.service")
+
+        def hello():
+            wait_until(lambda: run.lab.client.listening(8080), 20, "the relay")
+            equal(run.systemd.run("socat", "-t5", "-", "TCP:127.0.0.1:8080", input="hello").stdout, "hello", "the answer")
+            return run.conversions()
+        equal(hello(), 0, "conversions")
+        cookie = "crumbs \"and\" $more% \\of them"
+        said = run.enable("relay", "--cookie", cookie)
+        check("systemctl restart relay.service" in said, said)
+        equal((hello(), run.state("relay.service")), (0, "needs a restart"), "before the restart")
+        run.systemd.systemctl("restart", "relay.service")
+        equal((hello(), run.state("relay.service")), (1, "converted"), "after it")
+        pid = run.systemd.systemctl("show", "-P", "MainPID", "relay.service").stdout.strip()
+        environment = run.text("/proc/%s/environ" % pid).split("\0")
+        check("CONVERT_COOKIE=" + cookie in environment, environment)
+        check("crumbs" not in run.text(DROPIN % "relay.service"), "the cookie is in the drop-in")
+        equal(run.systemd.run("stat", "-c", "%a %U", COOKIE % "relay.service").stdout, "600 root\n", "the cookie's file")
+        run.enable("relay")
+        equal(run.text(COOKIE % "relay.service"), None, "the file of a cookie that isn't given any more")
+        run.right("disable", "relay")
+        run.systemd.systemctl("restart", "relay.service")
+        equal(hello(), 0, "conversions of the disabled service")
+
+
+def test_names():
+    """A template, its instances, an alias, and names that are no service's."""
+    with services() as run:
+        text = "[Service]\nExecStart=%s 100 %%i\n" % program("sleep")
+        run.unit("many@.service", text)
+        run.unit("real.service", text)
+        run.systemd.run("ln", "-s", "real.service", PLACE + "/alias.service")
+        run.unit("masked.socket", "[Socket]\nListenStream=1\n")
+        run.systemd.run("ln", "-s", "/dev/null", UNITS + "/masked.service")
+        run.systemd.systemctl("daemon-reload")
+        run.enable("many@.service", "alias.service")
+        for name in ("many@.service", "real.service"):
+            check(run.text(DROPIN % name), "no drop-in of " + name)
+        equal(run.state("many@.service"), "template", "the list")
+        run.systemd.systemctl("start", "many@5.service")
+        check("CONVERT_ADDR" in run.systemd.systemctl("show", "-P", "Environment", "many@5.service").stdout, "an instance")
+        run.enable("many@5.service")
+        equal(run.state("many@5.service"), "converted", "an instance, which the template's drop-in has converted already")
+        run.right("disable", "many@.service", "many@5.service", "alias")
+        equal(run.systemd.run("sh", "-c", "ls -d %s/*.d" % UNITS, check=False).stdout, "", "what is left")
+        options = ("enable", "--converter", "192.0.2.1")
+        for name, reason in (("nothing.service", "no such service"), ("masked.service", "masked"), ("masked.socket", "not a service"),
+                             ("../x.service", "is a file"), ("a b", "can't be the name"), ("", "can't be the name")):
+            run.refuses(reason, *options, name)
+        run.refuses("no such service", "disable", "nothing.service")
+        # a unit that is gone can still be disabled
+        run.enable("real.service")
+        run.systemd.run("rm", PLACE + "/real.service", PLACE + "/alias.service")
+        run.systemd.systemctl("daemon-reload")
+        equal(run.state("real.service"), "not installed", "the list")
+        run.right("disable", "real.service")
+
+
+def test_units_that_cannot_be_converted():
+    """They are refused with the reason, and get no drop-in; --force insists, but never on what would break the service."""
+    with services() as run:
+        sleep = program("sleep")
+        setuid = PLACE + "/setuid"
+        run.systemd.run("sh", "-c", "cp %s %s; chmod 4755 %s" % (sleep, setuid, setuid))
+        run.systemd.write("preload", "LD_PRELOAD=/x.so\n")
+        cases = (("PrivateNetwork=yes", "no network"), ("RestrictAddressFamilies=AF_UNIX", "neither AF_INET"),
+                 ("RestrictAddressFamilies=none", "neither AF_INET"), ("RestrictAddressFamilies=~AF_INET AF_INET6", "neither AF_INET"),
+                 ("SystemCallFilter=~@network-io", "makes no TCP"), ("UnsetEnvironment=LD_PRELOAD", "takes away"),
+                 ("InaccessiblePaths=" + PLACE, "hides the library"), ("TemporaryFileSystem=" + PLACE, "hides the library"),
+                 ("NoExecPaths=/mnt", "forbids it to load"), ("RootDirectory=/usr\nExecStart=\nExecStart=/bin/sleep 1", "is not in there"),
+                 ("EnvironmentFile=%s/preload" % PLACE, "counts more than a drop-in"),
+                 ("User=nobody\nExecStart=\nExecStart=%s 1" % setuid, "set-user-ID"),
+                 ("ExecStart=\nExecStart=/usr/bin/env LD_PRELOAD=/x.so %s 1" % sleep, "replaces LD_PRELOAD"),
+                 ("ExecStart=\nExecStart=/nowhere/program", "can't be executed"))
+        options = ("enable", "--converter", "192.0.2.1", "bad")
+        for line, reason in cases:
+            run.unit("bad.service", "[Service]\nExecStart=%s 1\n%s\n" % (sleep, line))
+            run.refuses(reason, *options)
+            equal(run.text(DROPIN % "bad.service"), None, "the drop-in of a unit with " + line)
+        result = run.convertize(*options, "--force")
+        check(result.returncode == 0 and result.stderr.startswith("convertize: warning: bad.service: "), result)
+        run.right("disable", "bad")
+        run.unit("bad.service", "[Service]\nExecStart=%s 1\nSystemCallFilter=~process_vm_readv\n" % sleep)
+        run.refuses("the library needs", *options, "--force")
+        run.unit("bad.service", "[Service]\nExecStart=%s 1\nSystemCallFilter=~process_vm_readv\nSystemCallErrorNumber=EPERM\n" % sleep)
+        run.right(*options)
+        # one command that can be converted is enough
+        run.unit("bad.service", "[Service]\nType=oneshot\nExecStart=/nowhere/program\nExecStart=%s 1\n" % sleep)
+        result = run.convertize(*options)
+        check(result.returncode == 0 and "warning: bad.service: /nowhere/program" in result.stderr, result)
+        # the converter's address isn't known to be among what is permitted
+        run.unit("bad.service", "[Service]\nExecStart=%s 1\nIPAddressDeny=any\n" % sleep)
+        result = run.convertize(*options)
+        check(result.returncode == 0 and "IPAddressDeny=" in result.stderr, result)
+
+
+def test_files():
+    """--dry-run changes nothing; a file that others have made is left alone; what is wrong changes nothing."""
+    with services() as run:
+        run.unit("one.service", "[Service]\nExecStart=%s 1\n" % program("sleep"))
+        options = ("enable", "--converter", "192.0.2.1", "--bypass", ":22", "--bypass", "10.0.0.0/8", "one")
+        said = run.right(*options, "--dry-run", "--cookie", "secret")
+        for line in ("# %s\n" % (DROPIN % "one.service"), "[Service]\n", "Environment=\"CONVERT_ADDR=192.0.2.1\"\n",
+                     "Environment=\"CONVERT_BYPASS=:22,10.0.0.0/8\"\n", "EnvironmentFile=%s\n" % (COOKIE % "one.service"),
+                     "CONVERT_COOKIE=\"secret\"\n"):
+            check(line in said, "%r is missing: %s" % (line, said))
+        equal(run.systemd.run("ls", "-A", UNITS).stdout, "", "files after --dry-run")
+        run.right(*options)
+        check("remove " + DROPIN % "one.service" in run.right("disable", "--dry-run", "one"), "disable --dry-run")
+        path = DROPIN % "one.service"
+        equal(run.systemd.run("stat", "-c", "%a", path).stdout, "644\n", "the mode")
+        equal(run.systemd.run("ls", "-A", os.path.dirname(path)).stdout, os.path.basename(path) + "\n", "files")
+        run.systemd.run("sh", "-c", "echo '[Service]' > " + path)
+        run.refuses("is not convertize's", *options)
+        run.refuses("is not convertize's", "disable", "one")
+        equal(run.text(path), "[Service]\n", "somebody else's file")
+        run.systemd.run("rm", "-r", os.path.dirname(path))
+        for words, env, reason in ((("enable", "one"), {}, "no converter"), (("enable", "one", "--converter", "1.2.3"), {}, "--converter"),
+                                   (("enable", "--log", "x", "--converter", "a", "one"), {}, "not an absolute path"),
+                                   (("enable", "one"), {"CONVERT_ADDR": "1.2.3"}, "CONVERT_ADDR"), (("enable",), {}, "name a service"),
+                                   (("enable", "--session", "one"), {}, "say one of them"), (("list", "one"), {}, "one word too many"),
+                                   (("list", "--force"), {}, "no meaning with \"list\""), (("disable", "--user", "--root", "/", "x"), {},
+                                                                                          "don't go together")):
+            run.refuses(reason, *words, status=2, env=env)
+        equal(run.systemd.run("ls", "-A", UNITS).stdout, "", "files")
+        # a user without rights, where no bus has to be asked
+        run.systemd.run("cp", PLACE + "/one.service", UNITS)
+        result = run.systemd.run("setpriv", "--reuid=65534", "--clear-groups", "env", "CONVERT_CONFIG=none", "CONVERT_ADDR=192.0.2.1",
+                                 "CONVERT_LIBRARY=%s/libconvert.so" % PLACE, PLACE + "/convertize", "enable", "--root", "/", "one", check=False)
+        check(result.returncode == 1 and "run convertize as root" in result.stderr, result)
+
+
+def test_a_system_in_a_directory():
+    """--root: the files are read in place of systemd, and inside that directory."""
+    with services() as run, tempfile.TemporaryDirectory(dir=run.lab.directory) as root:
+        sleep = program("sleep")
+        place = os.path.join(root, "usr/lib/systemd/system")
+        os.makedirs(os.path.join(place, "one.service.d"))
+        os.makedirs(os.path.join(root, "etc/systemd/system"))
+        files = {"one.service": "[Unit]\n# a comment\nDescription=one \\\n  two\n[Service]\nExecStart=-%s 1\nEnvironment=LD_PRELOAD=/old.so\n"
+                                % sleep,
+                 "one.service.d/more.conf": "[Service]\nEnvironment=\"LD_PRELOAD=/a.so\" B=c\n",
+                 "bad.service": "[Service]\nExecStart = /bin/false\nExecStart=\nExecStart=%s 1\nPrivateNetwork = true\n" % sleep,
+                 "gone.service": "[Service]\nExecStart=/nowhere/program\n", "many@.service": "[Service]\nExecStart=%s 1\n" % sleep}
+        for name, text in files.items():
+            with open(os.path.join(place, name), "w", encoding="ascii") as file:
+                file.write(text)
+        os.symlink("/usr/lib/systemd/system/one.service", os.path.join(root, "etc/systemd/system/alias.service"))
+        os.symlink("/dev/null", os.path.join(root, "etc/systemd/system/off.service"))
+        for directory in {"/usr", "/lib", "/lib64", "/bin", os.path.dirname(sleep)}:
+            inside = root + directory
+            if os.path.islink(directory):
+                os.symlink(os.readlink(directory).lstrip("/"), inside)
+        # the program and the library with what they need: the host's own, but for units
+        for directory in ("/usr/bin", os.path.realpath("/usr/lib/" + os.uname().machine + "-linux-gnu"), "/usr/lib64"):
+            if os.path.isdir(directory):
+                os.makedirs(root + directory, exist_ok=True)
+                run.lab.client.run(["mount", "--bind", directory, root + directory])
+        os.makedirs(root + "/opt")
+        shutil.copy(run.lab.build.shim, root + "/opt/libconvert.so")
+
+        def convertize(*words):
+            return run.lab.client.run([run.lab.build.program("convertize"), *words, "--root", root], check=False,
+                                      env={"CONVERT_CONFIG": "none", "CONVERT_LIBRARY": "/opt/libconvert.so"})
+        try:
+            result = convertize("enable", "--converter", "192.0.2.1", "alias", "many@.service")
+            equal((result.returncode, result.stderr), (0, ""), "enable --root")
+            with open(root + DROPIN % "one.service", encoding="ascii") as file:
+                check("\"LD_PRELOAD=/a.so:/opt/libconvert.so\"" in file.read(), "LD_PRELOAD")
+            said = convertize("list").stdout
+            check("one.service " in said and "many@.service " in said and "essions" not in said, said)
+            for name, reason in (("bad", "no network"), ("off", "masked"), ("gone", "can't be executed"), ("none", "no such service")):
+                result = convertize("enable", "--converter", "192.0.2.1", name)
+                check(result.returncode == 1 and reason in result.stderr, result)
+            equal(convertize("disable", "one", "many@").returncode, 0, "disable --root")
+            equal(sorted(os.listdir(root + UNITS)), ["alias.service", "off.service"], "what is left")
+        finally:
+            for directory in ("/usr/bin", os.path.realpath("/usr/lib/" + os.uname().machine + "-linux-gnu"), "/usr/lib64"):
+                if os.path.ismount(root + directory):
+                    run.lab.client.run(["umount", root + directory])
+
+
+def test_without_systemd():
+    """Where another service manager runs, or none, the reason is said, and nothing is written."""
+    with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab, tempfile.TemporaryDirectory(dir=lab.directory) as place:
+        env = {"CONVERT_CONFIG": "none", "CONVERT_ADDR": "192.0.2.1", "XDG_RUNTIME_DIR": "/nowhere"}
+        result = lab.client.run(["env", "PATH=" + place, lab.build.program("convertize"), "enable", "x.service"], env=env, check=False)
+        check(result.returncode == 1 and "systemctl: command not found" in result.stderr, result)
+        if shutil.which("systemctl"):
+            result = lab.client.run([lab.build.program("convertize"), "enable", "x.service"], env=env, check=False)
+            check(result.returncode == 1 and "is systemd the service manager here?" in result.stderr, result)
+
+
+if __name__ == "__main__":
+    main()
