@@ -8,7 +8,7 @@ nobase_dist_doc_DATA += contrib/grafana/convertd.json contrib/prometheus/alerts.
 	contrib/kubernetes/convertd.yaml
 
 EXTRA_DIST += contrib/arch/PKGBUILD contrib/rpm/libconvert.spec contrib/rpm/rpmlint.toml
-EXTRA_DIST += contrib/openwrt/libconvert/Makefile contrib/openwrt/libconvert/files/convertd.capabilities \
+EXTRA_DIST += contrib/openwrt/README.md contrib/openwrt/libconvert/Makefile contrib/openwrt/libconvert/files/convertd.capabilities \
 	contrib/openwrt/libconvert/files/convertd.config contrib/openwrt/libconvert/files/convertd.firewall \
 	contrib/openwrt/libconvert/files/convertd.init
 
