@@ -4,7 +4,13 @@ EXTRA_DIST += contrib/convertd.conf contrib/systemd/convertd.service.in
 EXTRA_DIST += contrib/convertize.conf contrib/profile.d/convertize.sh.in contrib/systemd/60-convertize.in
 EXTRA_DIST += contrib/prometheus/alerts_test.yml contrib/valgrind/libconvert.supp
 nobase_dist_doc_DATA += contrib/grafana/convertd.json contrib/prometheus/alerts.yml contrib/prometheus/scrape.yml \
-	contrib/kubernetes/Containerfile contrib/kubernetes/convertd.yaml
+	contrib/container/Containerfile \
+	contrib/kubernetes/convertd.yaml
+
+EXTRA_DIST += contrib/arch/PKGBUILD contrib/rpm/libconvert.spec contrib/rpm/rpmlint.toml
+EXTRA_DIST += contrib/openwrt/README.md contrib/openwrt/libconvert/Makefile contrib/openwrt/libconvert/files/convertd.capabilities \
+	contrib/openwrt/libconvert/files/convertd.config contrib/openwrt/libconvert/files/convertd.firewall \
+	contrib/openwrt/libconvert/files/convertd.init
 
 noinst_DATA = contrib/systemd/convertd.service contrib/profile.d/convertize.sh contrib/systemd/60-convertize
 CLEANFILES += contrib/systemd/convertd.service contrib/profile.d/convertize.sh contrib/systemd/60-convertize
@@ -48,6 +54,9 @@ dist_sysctl_DATA = contrib/sysctl.d/50-convertd.conf
 endif
 if INSTALL_SYSUSERS
 dist_sysusers_DATA = contrib/sysusers.d/convertd.conf
+endif
+if INSTALL_DISSECTOR
+dist_wiresharkplugin_DATA = contrib/wireshark/convert.lua
 endif
 
 # A configuration that is there is the administrator's.

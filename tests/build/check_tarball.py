@@ -23,7 +23,8 @@ UNITS = ("lib/systemd/system/convertd.service", "lib/sysusers.d/convertd.conf", 
 INSTALLED = UNITS + ("etc/convertize.conf", "etc/profile.d/convertize.sh", "share/bash-completion/completions/convertize.bash",
                      "share/zsh/site-functions/_convertize", "share/fish/vendor_completions.d/convertize.fish", "bin/convertize", "sbin/convertd", "lib/libconvert/libconvert.so", "lib/libconvertproto.so.0", "etc/convertd/convertd.conf",
                      "include/convert/convert.h", "lib/pkgconfig/convertproto.pc", "share/doc/libconvert/examples/client.c",
-                     "share/man/man3/convertproto.3", "share/man/man3/convert_tlv_next.3", "share/man/man3/convert_tcp_option_next.3")
+                     "share/man/man3/convertproto.3", "share/man/man3/convert_tlv_next.3", "share/man/man3/convert_tcp_option_next.3",
+                     "lib/wireshark/plugins/convert.lua")
 # in place of the user's PATH
 PATH = "/usr/local/bin:/usr/bin:/bin"
 

@@ -146,6 +146,7 @@ def test_kubernetes():
     convertd, setup = pod["containers"][0], pod["initContainers"][0]
     equal((pod["hostNetwork"], service["clusterIP"]), (True, "None"), "the network, and a headless service")
     equal([kinds["DaemonSet"]["spec"]["selector"]["matchLabels"], service["selector"]], [pods["metadata"]["labels"]] * 2, "selectors")
+    equal([each["securityContext"]["runAsUser"] for each in (setup, convertd)], [0, 0], "users: the image has another one")
     port = convertd["ports"][0]
     equal((port["name"], port["containerPort"], service["ports"][0]["name"]), ("convert", PORT, "convert"), "RFC 8803 10.1's name")
     names = {volume["name"] for volume in pod["volumes"]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""pcap.py - reads what tcpdump wrote: IPv4 and IPv6, TCP with its options, the MPTCP subtype"""
+"""pcap.py - reads what tcpdump wrote: IPv4 and IPv6, TCP with its options, the MPTCP subtype; writes the like"""
 import collections
 import dataclasses
 import ipaddress
@@ -166,3 +166,11 @@ def mptcp_subflows(packets):
         if packet.synack and flow and flow not in found:
             found.append(flow)
     return found
+
+
+def write_pcap(path, packets):
+    """Writes IP packets (bytes) into a file, a millisecond apart."""
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 101))
+        for number, packet in enumerate(packets):
+            file.write(struct.pack("<IIII", 1700000000 + number // 1000, number % 1000 * 1000, len(packet), len(packet)) + packet)
