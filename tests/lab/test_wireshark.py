@@ -159,6 +159,19 @@ def test_every_type_and_code_has_its_name(directory):
         check(re.search(r"^ *Error Code: %s \(%d\)$" % (name, code), said, re.MULTILINE), "code %d isn't called %s" % (code, name))
 
 
+def test_page():
+    """doc/wireshark.md names all fields and notes that there are, and no others; the severities are the dissector's."""
+    page, script = source("doc/wireshark.md"), source("contrib/wireshark/convert.lua")
+    named = set(re.findall(r"`convert\.([a-z0-9_.]+)[`: ]", page)) - {"tcp.port", "lua", "pcap"}
+    notes = dict(re.findall(r'^note\("([a-z_.]+)", "[^"]*",\s*"\w+", "(\w+)"\)', script, re.MULTILINE))
+    fields = set(re.findall(r'^field\("([a-z0-9_.]+)"', script, re.MULTILINE)) - {"tlv", "tcp_option"}
+    check(len(notes) == len(re.findall(r"^note\(", script, re.MULTILINE)) and len(fields) > 40, (notes, fields))
+    equal(sorted(named ^ (fields | set(notes))), [], "fields and notes that only the page or only the dissector has")
+    for row, severity in (("error", "ERROR"), ("warning", "WARN"), ("note", "NOTE")):
+        listed = re.search(r"^\| %s \| (.*) \|$" % row, page, re.MULTILINE).group(1)
+        equal(sorted(re.findall(r"`convert\.([a-z_.]+)`", listed)), sorted(name for name, its in notes.items() if its == severity), row + "s")
+
+
 @with_tshark
 def test_fields(directory):
     """Requests and answers of all TLVs, by the fields that people filter by."""
