@@ -139,14 +139,13 @@ LAB_TESTS = \
 	tests/lab/test_examples.py \
 	tests/lab/test_convertize_check.py \
 	tests/lab/test_preloads.py \
-	tests/lab/test_wireshark.py \
-	tests/lab/test_scapy.py \
 	tests/lab/test_applications_http.py \
 	tests/lab/test_applications_services.py \
 	tests/lab/test_applications_runtimes.py \
 	tests/lab/test_applications_loops.py
-# These test the kernel and speed; sanitizers would find nothing and slow them down.
-PLAIN_TESTS = tests/lab/test_losses.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_bench.py
+# These test the kernel, speed, and what isn't written in C; sanitizers would find nothing and slow them down.
+PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_scapy.py \
+	tests/lab/test_losses.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_bench.py
 # Everything in these is a measurement. They come last, one after the other, when nothing else of the tests runs any more.
 # The last two don't measure, but make thousands of connections a second, which takes all of the machine.
 MEASURING_TESTS = tests/lab/test_link_times.py tests/lab/test_times.py \
