@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_scapy.py - the Scapy layers in contrib/scapy: their own tests, and the messages of the codec's, taken apart and built anew"""
 import os
+import re
 import subprocess
 import sys
 
 from convertlab import Skip, check, equal, main
 from convertlab.build import SRCDIR
-from convertlab.golden import Library, golden, vectors
+from convertlab.golden import Library, golden, source, vectors
 
 PLACE = os.path.join(SRCDIR, "contrib", "scapy")
 
@@ -22,6 +23,12 @@ def run(*arguments, text=None):
             check(done.returncode == 0, "%s ended with %d:\n%s" % (" ".join(arguments), done.returncode, done.stdout + done.stderr))
             return done.stdout, done.stderr
     raise Skip("Scapy is missing; on Debian: apt-get install python3-scapy")
+
+
+def test_version():
+    """The package has the version of the project."""
+    version = re.search(r"^AC_INIT\(\[libconvert\], \[([^]]+)\]", source("configure.ac"), re.MULTILINE).group(1)
+    check('\nversion = "%s"\n' % version in source("contrib/scapy/pyproject.toml"), "contrib/scapy/pyproject.toml hasn't version " + version)
 
 
 def test_of_their_own():

@@ -173,6 +173,16 @@ def test_page():
 
 
 @with_tshark
+def test_filters_of_the_page(directory):
+    """Wireshark understands the filters that doc/wireshark.md proposes."""
+    table = re.search(r"\| to see \| filter \|\n(.*?)\n\n", source("doc/wireshark.md"), re.DOTALL).group(1)
+    filters = re.findall("`([^`]+)`", table)
+    check(len(filters) > 12, filters)
+    found = dissected(directory, Flow().handshake(REQUEST, ANSWER).packets, ["frame.number"], "-Y", " || ".join("(%s)" % one for one in filters))
+    equal([row["frame.number"] for row in found], [["1"], ["2"]], "frames with a message")
+
+
+@with_tshark
 def test_fields(directory):
     """Requests and answers of all TLVs, by the fields that people filter by."""
     cookie = octets("16030000 0011223344556677")
@@ -291,6 +301,7 @@ def test_what_follows(directory):
         conversion(6, 80, (True, GET), (False, OK), converter=4321),
         conversion(7, 1234, (True, REQUEST)),
         Flow(8).handshake().send(True, GET).send(False, OK),
+        Flow(9).handshake().send(True, b"\1").send(True, b"\2\3\4\5 of something else"),
     ]
     fields = ["tcp.stream", "frame.protocols", "smtp.req.command", "smtp.response.code", "pop.request.command", "pop.response.indicator",
               "http.request.method", "http.response.code", "convert.relayed", "convert.server"]
@@ -312,6 +323,7 @@ def test_what_follows(directory):
     check(all(bare(row) for row in streams[4][2:]) and len(streams[4]) == 4, streams[4])
     check(not values(5, "http.response.code"), "what follows an error is no stream of the server's: %s" % streams[5])
     check(bare(streams[7][-1]), "a converter behind the converter: %s" % streams[7])
+    check("convert" not in streams[9][1]["frame.protocols"][0], "what begins as a message, and isn't one: %s" % streams[9])
     check(not values(8, "convert.server") and "convert" not in values(8, "frame.protocols")[0], "plain HTTP to port 1234: %s" % streams[8])
 
 
@@ -402,17 +414,17 @@ def test_own_subflows():
     with Lab(wifi=Link(delay_ms=5, rate_mbit=20), lte=Link(delay_ms=5, rate_mbit=20), core=Link(delay_ms=1)) as lab:
         lab.convertd()
         lab.http()
-        with lab.capture(lab.client, "any", "tcp") as capture:
+        with lab.capture(lab.client, "wifi", "tcp") as wifi, lab.capture(lab.client, "lte", "tcp") as lte:
             lab.client.run(["curl", "-sS", "-o", "/dev/null", "http://%s/bytes/4000000" % lab.server.addr4],
                            env=lab.converted(CONVERT_BYPASS_MPTCP="0"))
+        packets = sorted(wifi.packets() + lte.packets(), key=lambda packet: packet.time)
         fields = ["tcp.stream", "convert.connect.port", "convert.subflow_of", "convert.next.gap", "http.response.code"]
-        found = rows(capture.path, fields, "-Y", "convert", "-o", "http.desegment_body:FALSE")
-        first = next(row["tcp.stream"] for row in found if "convert.connect.port" in row)
-        further = [row for row in found if "convert.subflow_of" in row]
-        check(further and all(row["convert.subflow_of"] == first for row in further),
-              "subflows of %s: %s" % (first, further[:3]))
-        check(any("http.response.code" in row for row in found), "no HTTP response: %s" % found[:5])
-        check(any("convert.next.gap" in row and row["tcp.stream"] == first for row in found), "no note of the gap")
+        found = dissected(lab.directory, [packet.data for packet in packets], fields, "-Y", "convert", "-o", "http.desegment_body:FALSE")
+    first = next(row["tcp.stream"] for row in found if "convert.connect.port" in row)
+    further = [row for row in found if "convert.subflow_of" in row]
+    check(further and all(row["convert.subflow_of"] == first for row in further), "subflows of %s: %s" % (first, further[:3]))
+    check(any("http.response.code" in row for row in found), "no HTTP response: %s" % found[:5])
+    check(any("convert.next.gap" in row and row["tcp.stream"] == first for row in found), "no note of the gap")
 
 
 if __name__ == "__main__":
