@@ -7,13 +7,13 @@ follows it in the byte stream. Lengths that are None are computed, and Values ar
 import ipaddress
 
 from scapy.config import conf
-from scapy.fields import (BitField, ByteEnumField, ByteField, ConditionalField, Field, FieldListField, FlagsField, PacketListField, ShortField,
-                          StrLenField, XShortField)
+from scapy.fields import (BitField, ByteEnumField, ByteField, ConditionalField, Field, FieldListField, FlagsField,
+                          PacketListField, ShortField, StrLenField, XShortField)
 from scapy.layers.inet import TCP
 from scapy.packet import Packet, bind_layers
 
-__all__ = ["Connect", "Convert", "Cookie", "Echo", "Error", "ExtendedTCPHeader", "Info", "SupportedTCPExtensions", "TCPOption", "UnknownTLV",
-           "Withholding", "ERROR_NAMES", "TLV_NAMES", "MAGIC", "MARK", "PORT", "find"]
+__all__ = ["Connect", "Convert", "Cookie", "Echo", "Error", "ExtendedTCPHeader", "Info", "SupportedTCPExtensions", "TCPOption",
+           "UnknownTLV", "Withholding", "ERROR_NAMES", "TLV_NAMES", "MAGIC", "MARK", "PORT", "find"]
 
 MAGIC = 0x2263
 PORT = 1234

@@ -58,8 +58,8 @@ class Vectors(unittest.TestCase):
             for tlv, wanted in zip(found.tlvs, tlvs):
                 for name, value in wanted.fields.items():
                     if name == "options":
-                        pairs = [[(option.kind, bytes(option.value or b"")) for option in options if option.kind] for options in (tlv.options, value)]
-                        self.assertEqual(pairs[0], pairs[1], text)
+                        pairs = [(option.kind, bytes(option.value or b"")) for option in tlv.options if option.kind]
+                        self.assertEqual(pairs, [(option.kind, bytes(option.value or b"")) for option in value], text)
                     else:
                         self.assertEqual(getattr(tlv, name), getattr(wanted, name), "%s of %s" % (name, text))
 
