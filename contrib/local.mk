@@ -3,6 +3,9 @@
 EXTRA_DIST += contrib/convertd.conf contrib/systemd/convertd.service.in
 EXTRA_DIST += contrib/convertize.conf contrib/profile.d/convertize.sh.in contrib/systemd/60-convertize.in
 EXTRA_DIST += contrib/prometheus/alerts_test.yml contrib/valgrind/libconvert.supp
+# a Python package of its own, which pip installs
+EXTRA_DIST += contrib/scapy/README.md contrib/scapy/pyproject.toml contrib/scapy/convert_scapy/__init__.py \
+	contrib/scapy/convert_scapy/__main__.py contrib/scapy/tests/test_convert_scapy.py
 nobase_dist_doc_DATA += contrib/grafana/convertd.json contrib/prometheus/alerts.yml contrib/prometheus/scrape.yml \
 	contrib/container/Containerfile \
 	contrib/kubernetes/convertd.yaml

@@ -665,8 +665,10 @@ local function continue(side, tvb)
 		return is_certain(tvb) and "message" or nil
 	elseif side.state == "cut" then
 		return "continuation"
-	elseif side.state == "waiting" or (side.bytes ~= "" and starts_with(tvb, side.bytes)) then -- the latter: it was sent again
-		return starts_with(tvb, side.bytes) and "message" or nil
+	elseif side.state == "waiting" then
+		return starts_with(tvb, side.bytes) and judge(tvb) and "message" or nil
+	elseif side.bytes ~= "" and starts_with(tvb, side.bytes) then
+		return "message" -- it was sent again
 	end
 	return "relayed"
 end
@@ -966,8 +968,4 @@ end
 
 function convert.init()
 	streams, calls = {}, {}
-end
-
-if set_plugin_info then
-	set_plugin_info({ version = "0.1.0", author = "libconvert", description = "RFC 8803, 0-RTT TCP Convert Protocol" })
 end

@@ -5,7 +5,7 @@ linkem_SOURCES = tests/lab/linkem/main.c tests/lab/linkem/settings.c tests/lab/l
 	tests/lab/linkem/surgery.c tests/lab/linkem/control.c tests/lab/linkem/delays.c tests/lab/linkem/linkem.h
 
 EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertlab/build.py \
-	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/dissector.py tests/lab/convertlab/forging.py tests/lab/convertlab/harness.py \
+	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/dissector.py tests/lab/convertlab/forging.py tests/lab/convertlab/golden.py tests/lab/convertlab/harness.py \
 	tests/lab/convertlab/hosts.py tests/lab/convertlab/links.py tests/lab/convertlab/manager.py tests/lab/convertlab/metrics.py \
 	tests/lab/convertlab/names.py tests/lab/convertlab/nodes.py \
 	tests/lab/convertlab/pcap.py \
@@ -142,13 +142,13 @@ LAB_TESTS = \
 	tests/lab/test_examples.py \
 	tests/lab/test_convertize_check.py \
 	tests/lab/test_preloads.py \
-	tests/lab/test_wireshark.py \
 	tests/lab/test_applications_http.py \
 	tests/lab/test_applications_services.py \
 	tests/lab/test_applications_runtimes.py \
 	tests/lab/test_applications_loops.py
-# These test the kernel and speed; sanitizers would find nothing and slow them down.
-PLAIN_TESTS = tests/lab/test_losses.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_bench.py
+# These test the kernel, speed, and what isn't written in C; sanitizers would find nothing and slow them down.
+PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_scapy.py \
+	tests/lab/test_losses.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_bench.py
 # Everything in these is a measurement. They come last, one after the other, when nothing else of the tests runs any more.
 # The last two don't measure, but make thousands of connections a second, which takes all of the machine.
 MEASURING_TESTS = tests/lab/test_link_times.py tests/lab/test_times.py \

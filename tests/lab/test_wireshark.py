@@ -5,16 +5,14 @@
 The messages are the vectors of tests/unit/test_codec_read.c and the fuzzers' corpus. The judge of each is libconvertproto: a message has
 to have a note of its fault in Wireshark if, and only if, the library finds one.
 """
-import ctypes
 import functools
-import glob
 import os
 import re
 import tempfile
 
 from convertlab import Lab, Link, check, equal, main
-from convertlab.build import SRCDIR, Build
 from convertlab.dissector import FAULTS, SCRIPT, Flow, dissected, need_tshark, rows, tshark
+from convertlab.golden import Library, enumeration, golden, source, vectors
 from convertlab.pcap import ACK, FIN, SYN, write_pcap
 from convertlab.peers import WITHHOLDING, connect, connect_tlv, echo, message, octets
 
@@ -48,70 +46,7 @@ def with_tshark(test):
     return run
 
 
-# --- the messages, and what the library says of them ----------------------------------------------------------------
-
-
-def source(name):
-    with open(os.path.join(SRCDIR, name), encoding="utf-8") as file:
-        return file.read()
-
-
-def enumeration(name):
-    """The numbers of an enum of convert.h by the names in it, without the part that all begin with."""
-    body = re.search(r"enum %s \{(.*?)\n\}" % name, source("lib/convert/convert.h"), re.DOTALL).group(1)
-    body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
-    found, number = {}, -1
-    for constant, value in re.findall(r"CONVERT_(\w+)(?:\s*=\s*(\d+))?", body):
-        number = int(value) if value else number + 1
-        found[constant.partition("_")[2]] = number
-    return found
-
-
-class Library:
-    """libconvertproto as this tree has built it."""
-
-    def __init__(self):
-        self._library = ctypes.CDLL(Build().program(".libs/libconvertproto.so"))
-        self._statuses = {number: name for name, number in enumeration("convert_status").items()}
-
-    def judge(self, data, from_client):
-        """The name of the status: "OK", or a key of NOTES."""
-        out = ctypes.create_string_buffer(4096)  # more than either structure takes
-        parse = self._library.convert_request_parse if from_client else self._library.convert_response_parse
-        return self._statuses[parse(data, ctypes.c_size_t(len(data)), out)]
-
-
-def unfold(text):
-    """The bytes that bytes_hex() of tests/unit/bytes.c reads from this."""
-    text = re.sub(r"([0-9a-f]{2})\*(\d+)", lambda match: match.group(1) * int(match.group(2)), text)
-    return bytes.fromhex(text)
-
-
-def vectors():
-    """Yields (message, from_client) of test_codec_read.c, as far as there is a first byte."""
-    text = source("tests/unit/test_codec_read.c")
-    macros = dict(re.findall(r'^#define (\w+) ((?:"[^"]*"|\w+| )+)$', text, re.MULTILINE))
-    for _ in range(2):  # one is made of another
-        text = re.sub(r"\b(%s)\b(?! +\")" % "|".join(macros), lambda match: macros[match.group(1)], text)
-    for table, directions in (("headers", (True, False)), ("requests", (True,)), ("responses", (False,))):
-        body = re.search(r"struct vector %s\[\] = \{(.*?)\n\};" % table, text, re.DOTALL).group(1)
-        found = re.findall(r'\{ ((?:"[^"]*"\s*)+),\s*CONVERT_STATUS', body)
-        check(len(found) > 20, "%d vectors in %s" % (len(found), table))
-        for strings in found:
-            data = unfold("".join(re.findall(r'"([^"]*)"', strings)))
-            for from_client in directions:
-                if data:
-                    yield data, from_client
-
-
-def golden():
-    """Yields (message, from_client) of the fuzzers' corpus: whole, with a header, and nothing behind."""
-    for kind in ("request", "response"):
-        for path in sorted(glob.glob(os.path.join(SRCDIR, "tests/fuzz/corpus", kind, "*"))):
-            with open(path, "rb") as file:
-                data = file.read()
-            if data[2:4] == b"\x22\x63" and 0 < data[1] * 4 <= len(data):
-                yield data[:data[1] * 4], kind == "request"
+# --- what the dissector says of messages, and what the library does ----------------------------------------------------------------
 
 
 def in_a_packet(number, data, from_client):
@@ -124,7 +59,8 @@ def notes_of(directory, messages):
     packets = [packet for number, (data, from_client) in enumerate(messages) for packet in in_a_packet(number, data, from_client)]
     names = sorted(set.union(set(FAULTS), *NOTES.values()))
     # Reassembly is off, so that nobody waits for what a cut message lacks.
-    found = dissected(directory, packets, ["frame.number"] + ["convert." + name for name in names], "-o", "tcp.desegment_tcp_streams:FALSE")
+    found = dissected(directory, packets, ["frame.number"] + ["convert." + name for name in names],
+                      "-o", "tcp.desegment_tcp_streams:FALSE")
     equal(len(found), len(messages), "packets that were dissected")
     return [{name[len("convert."):] for name in row if name != "frame.number"} for row in found]
 
@@ -134,7 +70,8 @@ def compare(directory, messages):
     library, counts = Library(), {}
     for (data, from_client), notes in zip(messages, notes_of(directory, messages)):
         status = library.judge(data, from_client)
-        where = "%s %s: %s by the library, %s by the dissector" % ("request" if from_client else "answer", data.hex(), status, sorted(notes))
+        where = "%s %s: %s by the library, %s by the dissector" % ("request" if from_client else "answer", data.hex(), status,
+                                                                  sorted(notes))
         counts[status] = counts.get(status, 0) + 1
         if status == "OK":
             check(not notes & set(FAULTS), where)
@@ -195,7 +132,9 @@ def test_notes_on_lesser_faults(directory):
     packets = [packet for number, (data, from_client, _) in enumerate(wanted) for packet in in_a_packet(number, data, from_client)]
     found = dissected(directory, packets, ["frame.number"] + sorted({"convert." + note for _, _, note in wanted}))
     for (data, _, note), row in zip(wanted, found):
-        expected = {"convert." + note, "frame.number"} | ({"convert.error.received"} if note.startswith(("error.value", "padding")) else set())
+        expected = ["convert." + note, "frame.number"]
+        if note.startswith(("error.value", "padding")):
+            expected.append("convert.error.received")
         equal(sorted(row), sorted(expected), "the notes on %s" % data.hex())
     flow = Flow().handshake(REQUEST, message())
     found = dissected(directory, flow.packets, ["convert.answer.no_tcp_header"])
@@ -224,23 +163,51 @@ def test_every_type_and_code_has_its_name(directory):
         check(re.search(r"^ *Error Code: %s \(%d\)$" % (name, code), said, re.MULTILINE), "code %d isn't called %s" % (code, name))
 
 
+def test_page():
+    """doc/wireshark.md names all fields and notes that there are, and no others; the severities are the dissector's."""
+    page, script = source("doc/wireshark.md"), source("contrib/wireshark/convert.lua")
+    named = set(re.findall(r"`convert\.([a-z0-9_.]+)[`: ]", page)) - {"tcp.port", "lua", "pcap"}
+    notes = dict(re.findall(r'^note\("([a-z_.]+)", "[^"]*",\s*"\w+", "(\w+)"\)', script, re.MULTILINE))
+    fields = set(re.findall(r'^field\("([a-z0-9_.]+)"', script, re.MULTILINE)) - {"tlv", "tcp_option"}
+    check(len(notes) == len(re.findall(r"^note\(", script, re.MULTILINE)) and len(fields) > 40, (notes, fields))
+    equal(sorted(named ^ (fields | set(notes))), [], "fields and notes that only the page or only the dissector has")
+    for row, severity in (("error", "ERROR"), ("warning", "WARN"), ("note", "NOTE")):
+        listed = re.search(r"^\| %s \| (.*) \|$" % row, page, re.MULTILINE).group(1)
+        equal(sorted(re.findall(r"`convert\.([a-z_.]+)`", listed)),
+              sorted(name for name, its in notes.items() if its == severity), row + "s")
+
+
+@with_tshark
+def test_filters_of_the_page(directory):
+    """Wireshark understands the filters that doc/wireshark.md proposes."""
+    table = re.search(r"\| to see \| filter \|\n(.*?)\n\n", source("doc/wireshark.md"), re.DOTALL).group(1)
+    filters = re.findall("`([^`]+)`", table)
+    check(len(filters) > 12, filters)
+    found = dissected(directory, Flow().handshake(REQUEST, ANSWER).packets, ["frame.number"],
+                      "-Y", " || ".join("(%s)" % one for one in filters))
+    equal([row["frame.number"] for row in found], [["1"], ["2"]], "frames with a message")
+
+
 @with_tshark
 def test_fields(directory):
     """Requests and answers of all TLVs, by the fields that people filter by."""
     cookie = octets("16030000 0011223344556677")
     options = octets("2206a1b2c3d4 0402 080a0000000100000002 1e02")
     six = message(connect_tlv("2001:db8::80", 443, options), cookie)
-    answer = message(octets("15020000 04081e22"), octets("f0020103 02bc6c63"), octets("14070000 020405b4 030307 0402 1e0c0181 0000000000000001 000000"))
+    answer = message(octets("15020000 04081e22"), octets("f0020103 02bc6c63"),
+                     octets("14070000 020405b4 030307 0402 1e0c0181 0000000000000001 000000"))
     errors = [message(octets(text)) for text in ("1e010002", "1e020300 a1a2a3a4", "1e01211e", "1e014005", "1e016101")]
     errors += [echo(1, connect("127.0.0.1", 25))]
     flows = [Flow(1).handshake(REQUEST, answer), Flow(2, v6=True).handshake(six)]
     flows += [Flow(3 + number).send(False, data, SYN | ACK) for number, data in enumerate(errors)]
     flows += [Flow(99).handshake(message(octets("f1020100 00006c63"), INFO), message(octets("f1020100 01006c63")))]
-    fields = ["version", "total_length", "magic", "request", "answer", "response_to", "connect.port", "connect.ip", "connect.ipv6", "tlv.type",
-              "tcp_option.kind", "tcp_option.fastopen_cookie", "tcp_option.tsval", "tcp_option.mss", "tcp_option.wscale", "tcp_option.mptcp_subtype",
+    fields = ["version", "total_length", "magic", "request", "answer", "response_to", "connect.port", "connect.ip",
+              "connect.ipv6", "tlv.type", "tcp_option.kind", "tcp_option.fastopen_cookie", "tcp_option.tsval", "tcp_option.mss",
+              "tcp_option.wscale", "tcp_option.mptcp_subtype",
               "supported.kind", "cookie", "error.code", "error.version", "error.kind", "error.delay", "error.icmp_code", "withholding.limit",
               "withholding.withheld", "withholding.corrects", "echo.limit", "server"]
-    found = dissected(directory, [packet for flow in flows for packet in flow.packets], ["convert." + name for name in fields], "-Y", "convert")
+    found = dissected(directory, [packet for flow in flows for packet in flow.packets], ["convert." + name for name in fields],
+                      "-Y", "convert")
     found = [{name[len("convert."):]: ",".join(values) for name, values in row.items()} for row in found]
     for row in found:  # versions of Wireshark write some of them differently
         for name in ("request", "answer", "withholding.withheld", "withholding.corrects"):
@@ -251,7 +218,8 @@ def test_fields(directory):
     an_error = dict(head, answer="1", total_length="2")
     an_error["tlv.type"] = "30"
     expected = [
-        dict(head, total_length="8", request="1", **{"connect.port": "80", "connect.ip": "192.0.2.80", "tlv.type": "10,1", "tcp_option.kind": "30"}),
+        dict(head, total_length="8", request="1",
+             **{"connect.port": "80", "connect.ip": "192.0.2.80", "tlv.type": "10,1", "tcp_option.kind": "30"}),
         dict(head, total_length="12", answer="1", response_to="1", server="192.0.2.80:80",
              **{"tlv.type": "21,240,20", "supported.kind": "4,8,30,34", "withholding.limit": "700", "withholding.withheld": "1",
                 "withholding.corrects": "1", "tcp_option.kind": "2,3,4,30", "tcp_option.mss": "1460", "tcp_option.wscale": "7",
@@ -317,8 +285,8 @@ def test_messages_in_pieces(directory):
 def test_pieces_that_nobody_joins(directory):
     """Without TCP's reassembly, the first part of a message has a note, and the rest is passed over."""
     flow = Flow().handshake().pieces(True, REQUEST + GET, 29, 30).pieces(False, ANSWER + OK, 13, 20)
-    found = dissected(directory, flow.packets, ["convert.total_length.past_end", "convert.data", "http.request.method", "http.response.code"], "-o",
-                      "tcp.desegment_tcp_streams:FALSE", "-Y", "tcp.len > 0")
+    found = dissected(directory, flow.packets, ["convert.total_length.past_end", "convert.data", "http.request.method",
+                                              "http.response.code"], "-o", "tcp.desegment_tcp_streams:FALSE", "-Y", "tcp.len > 0")
     equal([sorted(row) for row in found],
           [["convert.total_length.past_end"], ["convert.data"], ["convert.data", "http.request.method"],
            ["convert.total_length.past_end"], ["convert.data"], ["convert.data", "http.response.code"]], "the segments")
@@ -343,6 +311,7 @@ def test_what_follows(directory):
         conversion(6, 80, (True, GET), (False, OK), converter=4321),
         conversion(7, 1234, (True, REQUEST)),
         Flow(8).handshake().send(True, GET).send(False, OK),
+        Flow(9).handshake().send(True, b"\1").send(True, b"\2\3\4\5 of something else"),
     ]
     fields = ["tcp.stream", "frame.protocols", "smtp.req.command", "smtp.response.code", "pop.request.command", "pop.response.indicator",
               "http.request.method", "http.response.code", "convert.relayed", "convert.server"]
@@ -359,11 +328,13 @@ def test_what_follows(directory):
     equal((values(1, "pop.response.indicator"), values(1, "pop.request.command")), (["+OK", "+OK"], ["STAT"]), "POP")
     for stream in (2, 6):
         equal((values(stream, "http.request.method"), values(stream, "http.response.code")), (["GET"], ["200"]), "HTTP in stream %d" % stream)
-        check(values(stream, "convert.relayed") and set(values(stream, "convert.server")) <= {"192.0.2.80:47113", "192.0.2.80:80"}, streams[stream])
+        check(values(stream, "convert.relayed"), streams[stream])
+        check(set(values(stream, "convert.server")) <= {"192.0.2.80:47113", "192.0.2.80:80"}, streams[stream])
     check(streams[3][-1]["frame.protocols"][0].endswith(":convert:tls"), streams[3])
     check(all(bare(row) for row in streams[4][2:]) and len(streams[4]) == 4, streams[4])
     check(not values(5, "http.response.code"), "what follows an error is no stream of the server's: %s" % streams[5])
     check(bare(streams[7][-1]), "a converter behind the converter: %s" % streams[7])
+    check("convert" not in streams[9][1]["frame.protocols"][0], "what begins as a message, and isn't one: %s" % streams[9])
     check(not values(8, "convert.server") and "convert" not in values(8, "frame.protocols")[0], "plain HTTP to port 1234: %s" % streams[8])
 
 
@@ -375,12 +346,12 @@ def test_ports_that_come_again(directory):
     again = first.packets[0]
     first.send(False, b"", SYN | ACK).send(False, ANSWER + OK).send(True, flags=ACK | FIN).send(False, flags=ACK | FIN)
     second = Flow(0, seq=90000000).handshake(connect("192.0.2.81", 25), message(TCP_HEADER)).send(False, b"220 ready\r\n")
-    found = dissected(directory, [first.packets[0], again, *first.packets[1:], *second.packets],
+    found = dissected(directory, [first.packets[0], again, *first.packets[1:3], *first.packets[2:], *second.packets],
                       ["convert.connect.ip", "http.response.code", "smtp.response.code", "convert.response_to"], "-2", "-Y", "convert",
                       "-o", "tcp.no_subdissector_on_error:FALSE", "-o", "tcp.desegment_tcp_streams:FALSE")
-    equal([row.get("convert.connect.ip") for row in found if "convert.connect.ip" in row], [["192.0.2.80"]] * 2 + [["192.0.2.81"]], "servers")
+    equal([row["convert.connect.ip"] for row in found if "convert.connect.ip" in row], [["192.0.2.80"]] * 2 + [["192.0.2.81"]], "servers")
     equal([row.get("http.response.code") or row.get("smtp.response.code") for row in found if len(row) and "convert.connect.ip" not in row],
-          [["200"], None, ["220"]], "answers in %s" % found)
+          [["200"], ["200"], None, ["220"]], "answers in %s" % found)
 
 
 @with_tshark
@@ -415,7 +386,7 @@ def test_own_traffic():
         lab.http()
         for enabled in (1, 0):
             lab.client.sysctl("net.mptcp.enabled", enabled)
-            for address, shown in ((lab.server.addr4, "%s:80" % lab.server.addr4), ("[%s]" % lab.server.addr6, "[%s]:80" % lab.server.addr6)):
+            for address in (lab.server.addr4, "[%s]" % lab.server.addr6):
                 with lab.capture(lab.client, "wifi", "tcp") as capture:
                     lab.client.run(["curl", "-sS", "-o", "/dev/null", "http://%s/bytes/5000" % address],
                                    env=lab.converted(CONVERT_EARLY_DATA="1", CONVERT_BYPASS_MPTCP="0"))
@@ -425,7 +396,8 @@ def test_own_traffic():
                 check(found[0]["tcp.flags.syn"][0] in ("1", "True") and found[0].get("convert.request"), "no request in the SYN, " + what)
                 equal([row["http.request.method"] for row in found if "http.request.method" in row], [["GET"]], what)
                 equal([row["http.response.code"] for row in found if "http.response.code" in row], [["200"]], what)
-                check(any(row.get("convert.answer") and row["convert.server"] == [shown] and row["convert.response_to"] for row in found), what)
+                answers = [row for row in found if "convert.answer" in row]
+                equal([(row["convert.server"], "convert.response_to" in row) for row in answers], [([address + ":80"], True)], what)
                 equal(any("mptcp.stream" in row for row in found), enabled == 1, what)
 
 
@@ -454,17 +426,17 @@ def test_own_subflows():
     with Lab(wifi=Link(delay_ms=5, rate_mbit=20), lte=Link(delay_ms=5, rate_mbit=20), core=Link(delay_ms=1)) as lab:
         lab.convertd()
         lab.http()
-        with lab.capture(lab.client, "any", "tcp") as capture:
+        with lab.capture(lab.client, "wifi", "tcp") as wifi, lab.capture(lab.client, "lte", "tcp") as lte:
             lab.client.run(["curl", "-sS", "-o", "/dev/null", "http://%s/bytes/4000000" % lab.server.addr4],
                            env=lab.converted(CONVERT_BYPASS_MPTCP="0"))
+        packets = sorted(wifi.packets() + lte.packets(), key=lambda packet: packet.time)
         fields = ["tcp.stream", "convert.connect.port", "convert.subflow_of", "convert.next.gap", "http.response.code"]
-        found = rows(capture.path, fields, "-Y", "convert", "-o", "http.desegment_body:FALSE")
-        first = next(row["tcp.stream"] for row in found if "convert.connect.port" in row)
-        further = [row for row in found if "convert.subflow_of" in row]
-        check(further and all(row["convert.subflow_of"] == first for row in further),
-              "subflows of %s: %s" % (first, further[:3]))
-        check(any("http.response.code" in row for row in found), "no HTTP response: %s" % found[:5])
-        check(any("convert.next.gap" in row and row["tcp.stream"] == first for row in found), "no note of the gap")
+        found = dissected(lab.directory, [packet.data for packet in packets], fields, "-Y", "convert", "-o", "http.desegment_body:FALSE")
+    first = next(row["tcp.stream"] for row in found if "convert.connect.port" in row)
+    further = [row for row in found if "convert.subflow_of" in row]
+    check(further and all(row["convert.subflow_of"] == first for row in further), "subflows of %s: %s" % (first, further[:3]))
+    check(any("http.response.code" in row for row in found), "no HTTP response: %s" % found[:5])
+    check(any("convert.next.gap" in row and row["tcp.stream"] == first for row in found), "no note of the gap")
 
 
 if __name__ == "__main__":
