@@ -3,8 +3,9 @@
 """check_tarball.py - what somebody gets who takes the release tarball and has no rights
 
 Makes the tarball, and as an ordinary user (nobody, if root runs this), whose PATH has no sbin and whose system has no systemd.pc,
-configures it without any flag, builds, installs into a home directory, checks and uninstalls it. configure is then run again with
-flags of the builder's own. CONVERT_TARBALL names a tarball that is there already.
+configures it without any flag, builds, installs into a home directory, checks and uninstalls it; all that is installed has to have a
+page of the manual (check_manual.py). configure is then run again with flags of the builder's own.
+CONVERT_TARBALL names a tarball that is there already.
 """
 import glob
 import os
@@ -14,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+import check_manual
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("CONVERT_BUILDDIR") or os.path.abspath(os.path.join(HERE, "..", ".."))
@@ -97,6 +100,8 @@ def check_installation(user, tree):
         missing = [name for name in INSTALLED if not os.path.exists(os.path.join(root, name))]
         check(not missing, "make install %s installs no %s; there is:\n%s" % (
             " ".join(variables), ", ".join(missing), "\n".join(files_below(root))))
+        missing = list(check_manual.undescribed(files_below(root), root))
+        check(not missing, "the manual isn't complete:\n" + "\n".join(missing))
         if not destination:
             user.run(tree, "make", "installcheck")
             with open(os.path.join(root, UNITS[0]), encoding="ascii") as file:
