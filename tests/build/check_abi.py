@@ -87,7 +87,8 @@ def measured(header):
         for kind, member in members:
             lines.append("printf(\"member %s.%s %s offset %%zu size %%zu\\n\", offsetof(struct %s, %s), sizeof(((struct %s *)0)->%s));"
                          % (name, member, kind.strip(), name, member, name, member))
-    program = "#include <convert/convert.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void)\n{\n%s\nreturn 0;\n}\n" % "\n".join(lines)
+    program = "#include <convert/convert.h>\n#include <stddef.h>\n#include <stdio.h>\n"
+    program += "int main(void)\n{\n%s\nreturn 0;\n}\n" % "\n".join(lines)
     with open(os.path.join(BUILD, "Makefile"), encoding="utf-8") as file:
         compiler = re.search(r"^CC = (.*)$", file.read(), re.MULTILINE)[1]
     with tempfile.TemporaryDirectory() as directory:
@@ -197,7 +198,8 @@ def main():
         extra = set(names) - set(read("src", "shim", "libconvert.sym").split())
         wrong += ["libconvert.so exports %s" % name for name in sorted(extra)]
     wrong = [line for line in wrong if line]
-    print("\n".join(wrong) or "%d lines of libconvertproto's interface, %d functions of the C library: as they were" % (len(old), len(names)))
+    print("\n".join(wrong) or
+          "%d lines of libconvertproto's interface, %d functions of the C library: as they were" % (len(old), len(names)))
     return 1 if wrong else 0
 
 

@@ -24,10 +24,10 @@ ELSEWHERE = re.compile(r"referenced manual not found|outdated mandoc\.db|mandoc\
 PAGES = (
     ("*/convertd/convertd.conf", "convertd.8"), ("*/convertd.service", "convertd.8"), ("*/convertd.socket", "convertd.8"),
     ("*/sysctl.d/*convertd.conf", "convertd.8"), ("*/sysusers.d/convertd.conf", "convertd.8"),
-    ("*/lib*/libconvertproto.*", "convertproto.3"), ("*/pkgconfig/convertproto.pc", "convertproto.3"), ("*/convert/convert.h", "convertproto.3"),
+    ("*/lib*/libconvertproto.*", "convertproto.3"), ("*/pkgconfig/convertproto.pc", "convertproto.3"),
+    ("*/convert/convert.h", "convertproto.3"),
     ("*/libconvert.so", "libconvert.so.7"), ("*/libconvert.la", ""), ("*/libconvert.a", ""), ("*/share/doc/*", ""), ("*/share/man/*", ""),
-    ("*/completions/*", "convertize.1"), ("*/site-functions/*", "convertize.1"), ("*/vendor_completions.d/*", "convertize.1"),
-    ("*/wireshark/*", ""), ("*/doc/*", ""),
+    ("*/completions/*", ""), ("*/site-functions/*", ""), ("*/vendor_completions.d/*", ""), ("*/profile.d/*", ""), ("*/wireshark/*", ""),
 )
 
 
@@ -41,7 +41,8 @@ def pages():
 
 def complaints(command, **variables):
     """What a program says on standard error and output, without what is about other pages."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **variables}, check=False)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env={**os.environ, **variables}, check=False)
     found = [line for line in done.stdout.splitlines() if line and not ELSEWHERE.search(line)]
     if done.returncode and not found and "mandoc" not in command[0]:
         found.append("%s ends with %d" % (" ".join(command), done.returncode))

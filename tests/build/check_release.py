@@ -18,7 +18,8 @@ TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "
 # A tree in which all is right.
 READY = {
     "configure.ac": "AC_INIT([libconvert], [1.2.3], [], [libconvert])\nAC_SUBST([CONVERTPROTO_VERSION_INFO], [4:0:1])\n",
-    "lib/convert/convert.h": "".join("#define CONVERT_LIBRARY_VERSION_%s %d\n" % pair for pair in (("MAJOR", 1), ("MINOR", 2), ("PATCH", 3))),
+    "lib/convert/convert.h": "".join("#define CONVERT_LIBRARY_VERSION_%s %d\n" % pair
+                                     for pair in (("MAJOR", 1), ("MINOR", 2), ("PATCH", 3))),
     "lib/convertproto.abi": "# release: 1.2.3\n# version-info: 4:0:1\n",
     "NEWS": "libconvert NEWS\n\n1.2.3 (2026-01-31)\n\n* Text.\n\n1.2.2 (2025-12-31)\n",
     "README.md": "The version is 1.2.3.\n", "SECURITY.md": "Text.\n",

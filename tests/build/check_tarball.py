@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """check_tarball.py - what somebody gets who takes the release tarball and has no rights
 
-Makes the tarball, and as an ordinary user (nobody, if root runs this), whose PATH has no sbin and whose system has no systemd.pc,
-configures it without any flag, builds, installs into a home directory, checks and uninstalls it; all that is installed has to have a
-page of the manual (check_manual.py). configure is then run again with flags of the builder's own.
+Makes the tarball, which has to have all files of a clone. As an ordinary user (nobody, if root runs this), whose PATH has no sbin and
+whose system has no systemd.pc, configures it without any flag, builds, installs into a home directory, checks and uninstalls it. All
+that is installed has to have a page of the manual (check_manual.py). configure is then run again with flags of the builder's own.
 CONVERT_TARBALL names a tarball that is there already.
 """
 import glob
@@ -25,6 +25,8 @@ UNITS = ("lib/systemd/system/convertd.service", "lib/sysusers.d/convertd.conf", 
 INSTALLED = UNITS + ("bin/convertize", "sbin/convertd", "lib/libconvert.so", "lib/libconvertproto.so.0", "etc/convertd/convertd.conf",
                      "include/convert/convert.h", "lib/pkgconfig/convertproto.pc", "share/doc/libconvert/examples/client.c",
                      "share/man/man3/convertproto.3", "share/man/man3/convert_tlv_next.3", "share/man/man3/convert_tcp_option_next.3")
+# what only a clone needs
+CLONE_ONLY = (".ci/", ".gitignore", "GNUmakefile", "debian/")
 # in place of the user's PATH
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -88,6 +90,16 @@ def files_below(directory):
     """Their paths, in it."""
     return sorted(os.path.relpath(os.path.join(where, name), directory)
                   for where, _, names in os.walk(directory) for name in names)
+
+
+def check_completeness(source):
+    """All files that git has are in the tarball, but those that only a clone needs."""
+    top = os.path.abspath(os.path.join(HERE, "..", ".."))
+    if not os.path.exists(os.path.join(top, ".git")) or not shutil.which("git"):
+        return
+    names = subprocess.run(["git", "-c", "safe.directory=*", "-C", top, "ls-files"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    missing = [name for name in names.splitlines() if not name.startswith(CLONE_ONLY) and not os.path.lexists(os.path.join(source, name))]
+    check(not missing, "make dist leaves out %s; add them to EXTRA_DIST" % ", ".join(missing))
 
 
 def check_installation(user, tree):
@@ -164,6 +176,7 @@ def main():
             os.mkdir(os.path.join(home, "source"))
             subprocess.run(["tar", "-C", os.path.join(home, "source"), "--strip-components=1", "-xf",
                             os.path.join(directory, "release.tar")], check=True)
+            check_completeness(os.path.join(home, "source"))
             if user.uid is not None:
                 subprocess.run(["chown", "-R", "%d:%d" % (user.uid, user.gid), home], check=True)
             source, tree = os.path.join(home, "source"), os.path.join(home, "build")

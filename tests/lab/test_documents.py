@@ -56,7 +56,8 @@ class Performance:
         self._pending = []  # what commands that stay are still to print, as (step, process, lines)
 
     def _host(self, step):
-        check(step.host in self._scene.hosts, "%s: the scene has no host %s, but %s" % (step.place, step.host, ", ".join(self._scene.hosts)))
+        check(step.host in self._scene.hosts,
+              "%s: the scene has no host %s, but %s" % (step.place, step.host, ", ".join(self._scene.hosts)))
         return self._scene.hosts[step.host]
 
     def run(self, step):
@@ -93,7 +94,9 @@ class Performance:
         link.set(**{name: type(none)(int(settings.get(name, 0))) for name, none in fields.items()})
 
     def _file(self, step):
-        self._host(step).shell("mkdir -p %s; cat >%s" % (shlex.quote(os.path.dirname(step.detail)), shlex.quote(step.detail)), input=step.text)
+        done = self._host(step).shell("mkdir -p %s; cat >%s" % (shlex.quote(os.path.dirname(step.detail)), shlex.quote(step.detail)),
+                                      input=step.text)
+        check(done.returncode == 0, "%s: %s" % (step.place, done.stderr))
 
     def _sh(self, step):
         done = self._host(step).shell(step.text)
