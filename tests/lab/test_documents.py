@@ -48,6 +48,16 @@ def scenes(page):
     return found
 
 
+def hears(process):
+    """Tells whether a process waits for messages of netlink, so that it misses none from now on."""
+    with open("/proc/%d/wchan" % process.pid, encoding="ascii") as file:
+        if "wait_for_more_packets" in file.read():
+            return True
+    with open("/proc/%d/net/netlink" % process.pid, encoding="ascii") as file:
+        sockets = [line.split() for line in file]
+    return any(int(socket[3], 16) for socket in sockets[1:] if socket[2] == str(process.pid))
+
+
 class Performance:
     """Runs the steps of a scene."""
 
@@ -67,7 +77,7 @@ class Performance:
     def end(self):
         """Waits for what commands that stay are still to print."""
         for step, process, lines in self._pending:
-            wait_until(lambda p=process, shown=lines: shows(p.log_text(), shown), 20,
+            wait_until(lambda p=process, shown=lines: shows(p.log_text(), shown), 60,
                        lambda p=process, at=step: "what is shown at %s; there is:\n%s" % (at.place, p.log_text()))
 
     # --- one method for each kind --------------------------------------------
@@ -112,6 +122,8 @@ class Performance:
     def _stay(self, step, command, lines):
         """A command that is left running."""
         process = self._host(step).shell("exec " + command, background=True)
+        if command.startswith("ip mptcp monitor"):
+            wait_until(lambda: hears(process), 30, "the monitor to listen")
         if lines:
             self._pending.append((step, process, lines))
 
@@ -132,7 +144,7 @@ class Performance:
         if not command.startswith(LOOKS):
             check(right(), wrong() if said else command)
         else:
-            wait_until(right, 30, wrong)
+            wait_until(right, 60, wrong)
 
 
 def perform(page, name):
