@@ -128,6 +128,7 @@ convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTNL_CFLAGS) $(N
 convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
 convertd_LDADD = libconvertd.la $(EVENT_LIBS) $(MNL_LIBS) $(NFTNL_LIBS) $(NFQUEUE_LIBS) $(CAP_NG_LIBS) $(MICROHTTPD_LIBS)
 dist_man_MANS += man/convertd.8
+dist_man_MANS += man/convertd.conf.5
 EXTRA_DIST += src/convertd/README.md \
 	src/convertd/base/README.md \
 	src/convertd/net/README.md \

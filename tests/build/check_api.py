@@ -8,8 +8,7 @@ flags come from convertproto.pc. The check fails
 - where the functions that the header declares aren't those that the library exports and lib/convertproto.map lists;
 - where a C or C++ compiler has a warning about the header, in any of the languages' versions;
 - where the compiler has a warning about a program of examples/, or about an example of the manual;
-- where a function has no page in section 3 of the manual, or a page has one that there isn't, or declares it otherwise;
-- where mandoc, or groff, has a warning about a page of the manual.
+- where a function has no page in section 3 of the manual, or a page has one that there isn't, or declares it otherwise.
 """
 import glob
 import os
@@ -230,21 +229,6 @@ def check_pages(program):
             yield "man/%s.3: make has not made it; add it to API_LINKS in lib/local.mk" % name
 
 
-def check_mdoc():
-    """All pages of the manual, by whatever there is that knows mdoc."""
-    for path in sorted(glob.glob(os.path.join(TOP, "man", "*.[1-8]"))):
-        if shutil.which("mandoc"):
-            command = ["mandoc", "-T", "lint", "-W", "warning", path]
-        else:
-            command = ["groff", "-mandoc", "-T", "utf8", "-ww", "-z", "-I", TOP, path]
-        with open(path, encoding="utf-8") as file:
-            if file.read().startswith(".so "):
-                continue
-        said = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if said.stdout or said.returncode:
-            yield "%s: %s" % (" ".join(command), said.stdout)
-
-
 def main():
     missing = []
     wrong = list(check_symbols())
@@ -255,10 +239,6 @@ def main():
         wrong += check_pages(program)
         if not program.compilers()[1]:
             missing.append("no C++ compiler; on Debian: apt-get install g++")
-    if shutil.which("mandoc") or shutil.which("groff"):
-        wrong += check_mdoc()
-    else:
-        missing.append("neither mandoc nor groff; on Debian: apt-get install groff-base")
     for line in wrong:
         print(line)
     print("check_api.py: %d functions, %d things are wrong" % (len(declared()), len(wrong)))

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """check_tarball.py - what somebody gets who takes the release tarball and has no rights
 
-Makes the tarball, and as an ordinary user (nobody, if root runs this), whose PATH has no sbin and whose system has no systemd.pc,
-configures it without any flag, builds, installs into a home directory, checks and uninstalls it. configure is then run again with
-flags of the builder's own. CONVERT_TARBALL names a tarball that is there already.
+Makes the tarball, which has to have all files of a clone. As an ordinary user (nobody, if root runs this), whose PATH has no sbin and
+whose system has no systemd.pc, configures it without any flag, builds, installs into a home directory, checks and uninstalls it. All
+that is installed has to have a page of the manual (check_manual.py). configure is then run again with flags of the builder's own.
+CONVERT_TARBALL names a tarball that is there already.
 """
 import glob
 import os
@@ -15,16 +16,21 @@ import subprocess
 import sys
 import tempfile
 
+import check_manual
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("CONVERT_BUILDDIR") or os.path.abspath(os.path.join(HERE, "..", ".."))
 # below the prefix
 UNITS = ("lib/systemd/system/convertd.service", "lib/sysusers.d/convertd.conf", "lib/sysctl.d/50-convertd.conf",
          "lib/systemd/user-environment-generators/60-convertize")
 INSTALLED = UNITS + ("etc/convertize.conf", "etc/profile.d/convertize.sh", "share/bash-completion/completions/convertize.bash",
-                     "share/zsh/site-functions/_convertize", "share/fish/vendor_completions.d/convertize.fish", "bin/convertize", "sbin/convertd", "lib/libconvert/libconvert.so", "lib/libconvertproto.so.0", "etc/convertd/convertd.conf",
+                     "share/zsh/site-functions/_convertize", "share/fish/vendor_completions.d/convertize.fish", "bin/convertize", "sbin/convertd",
+                     "lib/libconvert/libconvert.so", "lib/libconvertproto.so.0", "etc/convertd/convertd.conf",
                      "include/convert/convert.h", "lib/pkgconfig/convertproto.pc", "share/doc/libconvert/examples/client.c",
                      "share/man/man3/convertproto.3", "share/man/man3/convert_tlv_next.3", "share/man/man3/convert_tcp_option_next.3",
                      "lib/wireshark/plugins/convert.lua")
+# what only a clone needs
+CLONE_ONLY = (".ci/", ".gitignore", "GNUmakefile", "debian/")
 # in place of the user's PATH
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -90,6 +96,16 @@ def files_below(directory):
                   for where, _, names in os.walk(directory) for name in names)
 
 
+def check_completeness(source):
+    """All files that git has are in the tarball, but those that only a clone needs."""
+    top = os.path.abspath(os.path.join(HERE, "..", ".."))
+    if not os.path.exists(os.path.join(top, ".git")) or not shutil.which("git"):
+        return
+    names = subprocess.run(["git", "-c", "safe.directory=*", "-C", top, "ls-files"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    missing = [name for name in names.splitlines() if not name.startswith(CLONE_ONLY) and not os.path.lexists(os.path.join(source, name))]
+    check(not missing, "make dist leaves out %s; add them to EXTRA_DIST" % ", ".join(missing))
+
+
 def check_installation(user, tree):
     """make install, installcheck, uninstall, all of them with DESTDIR as well."""
     for destination in ("", os.path.join(user.home, "dest")):
@@ -100,6 +116,8 @@ def check_installation(user, tree):
         missing = [name for name in INSTALLED if not os.path.exists(os.path.join(root, name))]
         check(not missing, "make install %s installs no %s; there is:\n%s" % (
             " ".join(variables), ", ".join(missing), "\n".join(files_below(root))))
+        missing = list(check_manual.undescribed(files_below(root), root))
+        check(not missing, "the manual isn't complete:\n" + "\n".join(missing))
         if not destination:
             user.run(tree, "make", "installcheck")
             with open(os.path.join(root, UNITS[0]), encoding="ascii") as file:
@@ -162,6 +180,7 @@ def main():
             os.mkdir(os.path.join(home, "source"))
             subprocess.run(["tar", "-C", os.path.join(home, "source"), "--strip-components=1", "-xf",
                             os.path.join(directory, "release.tar")], check=True)
+            check_completeness(os.path.join(home, "source"))
             if user.uid is not None:
                 subprocess.run(["chown", "-R", "%d:%d" % (user.uid, user.gid), home], check=True)
             source, tree = os.path.join(home, "source"), os.path.join(home, "build")

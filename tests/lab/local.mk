@@ -16,6 +16,10 @@ EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertla
 	tests/lab/apps/duplex.py tests/lab/apps/early_probe.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py \
 	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py
 
+# What the test of the documents needs.
+EXTRA_DIST += tests/lab/convertlab/documents.py tests/lab/convertlab/scenes.py tests/lab/standins/journalctl \
+	tests/lab/standins/scp tests/lab/standins/ssh tests/lab/standins/systemctl
+
 # What the tests of applications need. Their programs are compiled when the tests run, if their compilers are installed.
 EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserver.py tests/lab/apps/git_server.py \
 	tests/lab/apps/runtime_client.py tests/lab/apps/runtime_client.js tests/lab/apps/RuntimeClient.java \
@@ -146,8 +150,8 @@ LAB_TESTS = \
 	tests/lab/test_applications_services.py \
 	tests/lab/test_applications_runtimes.py \
 	tests/lab/test_applications_loops.py
-# These test the kernel, speed, and what isn't written in C; sanitizers would find nothing and slow them down.
-PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_scapy.py \
+# These test the kernel, speed, documents, and what isn't written in C; sanitizers would find nothing and slow them down.
+PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_scapy.py tests/lab/test_documents.py \
 	tests/lab/test_losses.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_bench.py
 # Everything in these is a measurement. They come last, one after the other, when nothing else of the tests runs any more.
 # The last two don't measure, but make thousands of connections a second, which takes all of the machine.
