@@ -6,19 +6,33 @@
 
 #include "common/rawcall.h"
 
-#include <stddef.h>
+#include <stdbool.h>
 
-int (*clock_source)(clockid_t clock, struct timespec *now) = NULL;
-
-void clock_read(clockid_t clock, struct timespec *now)
-{
-	if (clock_source) {
-		clock_source(clock, now);
-		return;
-	}
 #if RAWCALL_OWN
-	rawcall_kernel(SYS_clock_gettime, clock, (long)now, 0, 0, 0, 0);
+static bool by_library;
 #else
-	clock_gettime(clock, now);
+static bool by_library = true; /* no other way is known here */
 #endif
+
+uintptr_t clock_library(void)
+{
+	return (uintptr_t)clock_gettime;
+}
+
+void clock_use_library(void)
+{
+	by_library = true;
+}
+
+int64_t clock_read_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	if (by_library)
+		clock_gettime(clock, &now);
+#if RAWCALL_OWN
+	else
+		rawcall_kernel(SYS_clock_gettime, clock, (long)&now, 0, 0, 0, 0);
+#endif
+	return clock_ns_of(&now);
 }

@@ -4,8 +4,11 @@
  *
  * In other people's processes libfaketime may stand in front of the C library's clock_gettime(), and let time stand still:
  * a silent converter would never be given up, and times in the cache would mean something else in other processes. So the
- * kernel is asked by a system call, unless clock_source says that clock_gettime() is the C library's own, which needs no
- * system call (vdso(7)).
+ * kernel is asked by a system call, unless clock_use_library() was told that clock_gettime() is the C library's own, which
+ * needs no system call (vdso(7)).
+ *
+ * On 32-bit architectures the shim has another struct timespec than the rest where programs are built for times of 64 bits
+ * (_TIME_BITS, see configure.ac). So functions of clock.c have none in their parameters.
  */
 #ifndef COMMON_CLOCK_H
 #define COMMON_CLOCK_H
@@ -13,14 +16,26 @@
 #include <stdint.h>
 #include <time.h>
 
-/* The C library's own clock_gettime(), or NULL while it isn't known. Set before there are threads. */
-extern int (*clock_source)(clockid_t clock, struct timespec *now);
+/* clock_library() - the address of clock_gettime() as the dynamic linker has found it, whosever it is */
+uintptr_t clock_library(void);
 
-/* clock_gettime(2) of a clock that every kernel has, so that it can't fail. */
-void clock_read(clockid_t clock, struct timespec *now);
+/* clock_use_library() - from now on clock_gettime() is called, which is the C library's own. Called before there are threads. */
+void clock_use_library(void);
+
+/* clock_read_ns() - clock_gettime(2), in nanoseconds, of a clock that every kernel has, so that it can't fail */
+int64_t clock_read_ns(clockid_t clock);
 
 #define CLOCK_NS_PER_MS INT64_C(1000000)
 #define CLOCK_NS_PER_S INT64_C(1000000000)
+
+/* clock_read_ns() as the C library has times */
+static inline void clock_read(clockid_t clock, struct timespec *now)
+{
+	int64_t ns = clock_read_ns(clock);
+
+	now->tv_sec = (time_t)(ns / CLOCK_NS_PER_S);
+	now->tv_nsec = (long)(ns % CLOCK_NS_PER_S);
+}
 
 static inline int64_t clock_ns_of(const struct timespec *ts)
 {
@@ -30,10 +45,7 @@ static inline int64_t clock_ns_of(const struct timespec *ts)
 /* CLOCK_MONOTONIC in nanoseconds. */
 static inline int64_t clock_ns(void)
 {
-	struct timespec now;
-
-	clock_read(CLOCK_MONOTONIC, &now);
-	return clock_ns_of(&now);
+	return clock_read_ns(CLOCK_MONOTONIC);
 }
 
 /* CLOCK_MONOTONIC in whole seconds. */

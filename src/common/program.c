@@ -66,7 +66,7 @@ static bool file_read(void *source, uint64_t offset, void *out, size_t len)
 	const int *fd = source;
 	uint8_t *at = out;
 
-	if (offset > INT64_MAX - len)
+	if (offset > (uint64_t)INT64_MAX - len)
 		return false;
 	while (len > 0) {
 		ssize_t got = pread(*fd, at, len, (off_t)offset);

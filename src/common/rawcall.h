@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #if (defined(__x86_64__) && defined(__LP64__)) || defined(__aarch64__) ||                          \
@@ -19,6 +20,16 @@
 #define RAWCALL_OWN 1
 #else
 #define RAWCALL_OWN 0
+#endif
+
+/*
+ * The number of a system call that has a time among its arguments: 32-bit architectures have two of each, and which of them
+ * knows the C library's struct timespec depends on its time_t: 64 bits on musl, and on glibc where programs ask for it.
+ */
+#ifdef SYS_ppoll_time64
+#define SYS_WITH_TIME(name) (sizeof(time_t) > sizeof(long) ? SYS_##name##_time64 : SYS_##name)
+#else
+#define SYS_WITH_TIME(name) SYS_##name
 #endif
 
 #if RAWCALL_OWN

@@ -29,6 +29,8 @@ libconvert_la_SOURCES += \
 	src/shim/system/quiet.c src/shim/system/quiet.h src/shim/hooks/rebind.c src/shim/hooks/rebind.h
 # It lives in other people's processes: hidden but for the hooks, bound at once, static TLS, never unloaded;
 # and what calls a hook here calls our own, not another library's.
+# See configure.ac for NATIVE_TIMES.
+libconvert_la_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES
 libconvert_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden -ftls-model=initial-exec
 libconvert_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined \
 	-export-symbols $(srcdir)/src/shim/libconvert.sym -Wl,-z,now -Wl,-z,nodelete \

@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import socket
-import sys
 import time
 
 from convertlab import Lab, Link, between, check, equal, main, need, servers, wait_until
@@ -501,7 +500,7 @@ def test_the_shim():
         env = lab.converted(XDG_RUNTIME_DIR=lab.directory)
         os.chmod(lab.directory, 0o700)
         for _ in range(2):
-            equal(lab.client.run([sys.executable, "-c", ASKS, lab.server.addr4], env=env).stdout, "hello\nConnection refused\n",
+            equal(lab.client.run(["python3", "-c", ASKS, lab.server.addr4], env=env).stdout, "hello\nConnection refused\n",
                   "what the program saw")
         log = lab.shim_log()
         check("confirmed by the SYN+ACK" in log, log)
@@ -515,7 +514,7 @@ def test_stands_still():
         lab.echo()
         os.chmod(lab.directory, 0o700)
         env = lab.converted(XDG_RUNTIME_DIR=lab.directory, CONVERT_TIMEOUT=2)
-        words = [sys.executable, "-c", ASKS, lab.server.addr4]
+        words = ["python3", "-c", ASKS, lab.server.addr4]
         equal(lab.client.run(words, env=env).stdout, "hello\nConnection refused\n", "what the program saw")
         os.kill(process.serving, signal.SIGSTOP)
         with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:

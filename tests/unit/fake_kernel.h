@@ -8,7 +8,7 @@
  *
  * Replaced at link time:
  *   the table `next`, next_*_now()     fake_kernel.c, fake_socket.c, fake_options.c, fake_epoll.c
- *   clock_read()                       fake_kernel.c: time passes only while every thread waits
+ *   clock_read_ns()                    fake_kernel.c: time passes only while every thread waits
  *   pthread_sigmask(), sched_yield()   fake_threads.c: a mask for each thread, and points at which threads change turns
  *   paths.c (netlink), registrations.c (/proc), resolve.c (name servers), log.c   fake_beneath.c
  * Real: usermem.c, which copies within this process, mmap(2), and kcmp(2), which knows no descriptor of the

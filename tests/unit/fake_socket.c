@@ -341,7 +341,7 @@ static size_t bytes_append(struct fake_socket *socket, const struct msghdr *msg,
 {
 	size_t before = socket->out_len;
 
-	for (size_t i = 0; i < msg->msg_iovlen; i++) {
+	for (size_t i = 0; i < (size_t)msg->msg_iovlen; i++) {
 		size_t part = msg->msg_iov[i].iov_len < room ? msg->msg_iov[i].iov_len : room;
 
 		if (socket->out_len + part > FAKE_BYTES)

@@ -238,6 +238,7 @@ check_PROGRAMS += $(shim_unit_tests)
 TESTS += $(shim_unit_tests)
 
 tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h
+tests_unit_test_conn_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES
 tests_unit_test_conn_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_conn_LDADD = $(CHECK_LIBS)
 endif
@@ -257,7 +258,7 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	src/shim/process/leave.c src/shim/process/scm_rights.c \
 	src/shim/hooks/socket.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \
 	src/shim/hooks/epoll.c src/shim/loop/poll.c src/shim/loop/epoll.c
-libshimworld_la_CPPFLAGS = $(AM_CPPFLAGS) -include $(srcdir)/tests/unit/fake_hooks.h
+libshimworld_la_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES -include $(srcdir)/tests/unit/fake_hooks.h
 libshimworld_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 libshimworld_la_LIBADD = libclient.la libcodec.la libcommon.la
 
@@ -267,23 +268,28 @@ check_PROGRAMS += $(shim_world_tests)
 TESTS += $(shim_world_tests)
 
 tests_unit_test_shim_states_SOURCES = tests/unit/test_shim_states.c
+tests_unit_test_shim_states_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES
 tests_unit_test_shim_states_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_states_LDADD = libshimworld.la $(CHECK_LIBS)
 
 tests_unit_test_shim_transitions_SOURCES = tests/unit/test_shim_transitions.c tests/unit/shim_runs.h tests/unit/shim_runs.c \
 	tests/unit/shim_runs_asked.c tests/unit/shim_runs_otherwise.c
+tests_unit_test_shim_transitions_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES
 tests_unit_test_shim_transitions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_transitions_LDADD = libshimworld.la $(CHECK_LIBS)
 
 tests_unit_test_shim_faults_SOURCES = tests/unit/test_shim_faults.c
+tests_unit_test_shim_faults_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES
 tests_unit_test_shim_faults_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_faults_LDADD = libshimworld.la $(CHECK_LIBS)
 
 tests_unit_test_shim_threads_SOURCES = tests/unit/test_shim_threads.c
+tests_unit_test_shim_threads_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES
 tests_unit_test_shim_threads_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_threads_LDADD = libshimworld.la $(CHECK_LIBS)
 
 tests_unit_test_shim_phases_SOURCES = tests/unit/test_shim_phases.c
+tests_unit_test_shim_phases_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES
 tests_unit_test_shim_phases_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_phases_LDADD = libshimworld.la $(CHECK_LIBS)
 endif

@@ -6,9 +6,11 @@
 
 #include "client/converters_facts.h"
 #include "common/clock.h"
+#include "common/errors.h"
 #include "shim/connect/conversion.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --- before a connection --- */
@@ -26,15 +28,17 @@ static void made_and_closed(void *arg)
 
 static void no_route_to_the_converter(void *arg)
 {
+	char expected[128]; /* C libraries differ in their words */
 	int fd;
 
 	(void)arg;
+	snprintf(expected, sizeof(expected), SERVER ": direct: %s", error_text(ENETUNREACH));
 	run_begin(NULL, (struct fake_host){ .address = CONVERTER, .at_once = ENETUNREACH }, NULL);
 	run_add_server((struct fake_host){ .synack_ms = 20 });
 	fd = world_socket(false);
 	world_expect(world_connect(fd, SERVER) == EINPROGRESS, "errno %d", errno);
 	run_expect(fd, WORLD_DIRECT);
-	world_expect(strcmp(fake_log_last(), SERVER ": direct: Network is unreachable") == 0, "the log says \"%s\"", fake_log_last());
+	world_expect(strcmp(fake_log_last(), expected) == 0, "the log says \"%s\"", fake_log_last());
 	run_finish(fd);
 }
 

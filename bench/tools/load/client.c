@@ -516,6 +516,18 @@ static void print_count(const char *name, uint64_t count)
 	printf(", \"%s\": %llu", name, (unsigned long long)count);
 }
 
+/* "ECONNREFUSED" and the like; some C libraries have only sentences. */
+static const char *errno_name(int number)
+{
+#ifdef HAVE_STRERRORNAME_NP
+	const char *name = strerrorname_np(number);
+
+	return name ? name : "unknown";
+#else
+	return strerror(number);
+#endif
+}
+
 static void print_errors(void)
 {
 	const char *separator = "";
@@ -524,7 +536,7 @@ static void print_errors(void)
 	for (int i = 0; i < ERRNO_MAX; i++) {
 		if (!found.errors[i])
 			continue;
-		printf("%s\"%s\": %llu", separator, i ? strerrorname_np(i) : "other",
+		printf("%s\"%s\": %llu", separator, i ? errno_name(i) : "other",
 		       (unsigned long long)found.errors[i]);
 		separator = ", ";
 	}

@@ -172,7 +172,8 @@ HOOK(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockad
 /* Was there no room for anything? The kernel has read @msg a moment ago. */
 static bool is_without_room(const struct msghdr *msg)
 {
-	for (size_t i = 0; i < msg->msg_iovlen; i++)
+	/* musl counts by an int, as POSIX does, glibc by a size_t */
+	for (size_t i = 0; i < (size_t)msg->msg_iovlen; i++)
 		if (msg->msg_iov[i].iov_len)
 			return false;
 	return true;

@@ -69,8 +69,8 @@ __attribute__((constructor)) static void init(void)
 
 	next_bind();
 	beneath_bind();
-	if (beneath_is_libc((uintptr_t)clock_gettime))
-		clock_source = clock_gettime;
+	if (beneath_is_libc(clock_library()))
+		clock_use_library();
 	conn_init();
 	watch_init();
 	pthread_atfork(before_fork, conn_note_fork, in_child);

@@ -179,7 +179,7 @@ static ssize_t raw_recvmsg(int fd, struct msghdr *msg, int flags)
 static int raw_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags,
 			struct timespec *timeout)
 {
-	return (int)RAWCALL(SYS_recvmmsg, fd, msgs, count, flags, timeout);
+	return (int)RAWCALL(SYS_WITH_TIME(recvmmsg), fd, msgs, count, flags, timeout);
 }
 
 static ssize_t raw_write(int fd, const void *buf, size_t count)
@@ -240,7 +240,7 @@ static int raw_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *ti
 
 	if (timeout)
 		copy = *timeout;
-	return (int)RAWCALL(SYS_ppoll, fds, count, timeout ? &copy : NULL, mask,
+	return (int)RAWCALL(SYS_WITH_TIME(ppoll), fds, count, timeout ? &copy : NULL, mask,
 			    KERNEL_SIGSET_BYTES);
 }
 
@@ -271,7 +271,7 @@ static int raw_pselect(int nfds, fd_set *in, fd_set *out, fd_set *except,
 
 	if (timeout)
 		copy = *timeout;
-	return (int)RAWCALL(SYS_pselect6, nfds, in, out, except, timeout ? &copy : NULL,
+	return (int)RAWCALL(SYS_WITH_TIME(pselect6), nfds, in, out, except, timeout ? &copy : NULL,
 			    &sized_mask);
 }
 
@@ -307,7 +307,13 @@ static int raw_epoll_pwait2(int epfd, struct epoll_event *events, int max,
 			    const struct timespec *timeout, const sigset_t *mask)
 {
 #ifdef SYS_epoll_pwait2
-	return (int)RAWCALL(SYS_epoll_pwait2, epfd, events, max, timeout, mask,
+	int64_t wide[2]; /* the call has times of 64 bits on all architectures */
+
+	if (timeout) {
+		wide[0] = timeout->tv_sec;
+		wide[1] = timeout->tv_nsec;
+	}
+	return (int)RAWCALL(SYS_epoll_pwait2, epfd, events, max, timeout ? wide : NULL, mask,
 			    KERNEL_SIGSET_BYTES);
 #else
 	(void)epfd, (void)events, (void)max, (void)timeout, (void)mask;

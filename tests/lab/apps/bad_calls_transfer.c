@@ -69,8 +69,10 @@ static void rows_input(void)
 	ROWS(recvfrom(fd, bytes, 16, 0, NULL, (void *)bad.at));
 	ROWS_LENGTH(recvfrom(fd, bytes, 16, 0, &server.sa, len_of(length)));
 	ROWS_VECTOR(readv, );
+#ifdef HAVE_PREADV2
 	ROWS_VECTOR(preadv2, , -1, 0);
 	ROW(preadv2(fd, vector(bytes, 4), 2, 0, 0));
+#endif
 }
 
 /* Where it connects, or would; after a connection has failed that begins another one. */
@@ -95,8 +97,10 @@ static void rows_output(void)
 	ROWS(sendto(fd, bytes, 16, 0, (void *)bad.at, server_len));
 	ROWS_LENGTH(sendto(fd, bytes, 16, 0, &server.sa, (socklen_t)length));
 	ROWS_VECTOR(writev, );
+#ifdef HAVE_PWRITEV2
 	ROWS_VECTOR(pwritev2, , -1, 0);
 	ROW(pwritev2(fd, vector(bytes, 4), 2, 0, 0));
+#endif
 }
 
 static int zeros(void)

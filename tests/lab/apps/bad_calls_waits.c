@@ -12,7 +12,9 @@
 
 #define MANY 100000
 
+#ifdef __GLIBC__
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t bytes);
+#endif
 
 static const struct timespec soon = { 0, 1000000 };
 
@@ -80,8 +82,10 @@ static void rows_poll(void)
 	ROW(ppoll(asked(fd), 1, nonsense(), NULL));
 	ROW(ppoll(asked(fd), (nfds_t)-1, &soon, NULL));
 	ROW(ppoll(asked(fd), 1, sealed(edge_copy(&soon, sizeof(soon))), NULL));
+#ifdef __GLIBC__
 	ROWS(__poll_chk((struct pollfd *)(void *)bad.at, 1, 1, 8));
 	ROWS(__poll_chk((struct pollfd *)(void *)bad.at, 2, 1, 8));
+#endif
 }
 
 static int instance(int fd)
@@ -121,7 +125,7 @@ static void rows_epoll(void)
 	ROW(epoll_wait(fd, events(), 8, 1));
 	ROWS(epoll_pwait(instance(fd), (struct epoll_event *)(void *)bad.at, 8, 1, NULL));
 	ROWS(epoll_pwait(instance(fd), events(), 8, 1, (const sigset_t *)(void *)bad.at));
-#ifdef SYS_epoll_pwait2
+#ifdef HAVE_EPOLL_PWAIT2
 	ROWS(epoll_pwait2(instance(fd), (struct epoll_event *)(void *)bad.at, 8, &soon, NULL));
 	ROWS(epoll_pwait2(instance(fd), events(), 8, some(bad), NULL));
 	ROWS(epoll_pwait2(instance(fd), events(), 8, &soon, (const sigset_t *)(void *)bad.at));
@@ -296,8 +300,10 @@ void rows_starts(void)
 	ROW(execvpe("true", arguments(), endless()));
 	ROW(execvpe("true", arguments(), list(bads[2].at)));
 	ROW(fexecve(open(PROGRAM, O_RDONLY), arguments(), endless()));
+#ifdef HAVE_EXECVEAT
 	ROW(execveat(AT_FDCWD, PROGRAM, arguments(), endless(), 0));
 	ROW(execveat(AT_FDCWD, PROGRAM, arguments(), list(unended()), 0));
+#endif
 	ROW(posix_spawn(child(), PROGRAM, NULL, NULL, arguments(), endless()));
 	ROW(posix_spawn(child(), PROGRAM, NULL, NULL, arguments(), list(unended())));
 	ROW(posix_spawn(child(), PROGRAM, NULL, NULL, endless(), list(NULL)));

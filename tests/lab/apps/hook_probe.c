@@ -227,11 +227,21 @@ static void handler(int number)
 		handled += converse(waits[i]);
 }
 
+/* musl has only the constant. */
+static size_t recommended_stack(void)
+{
+#ifdef _SC_SIGSTKSZ
+	return (size_t)sysconf(_SC_SIGSTKSZ);
+#else
+	return SIGSTKSZ;
+#endif
+}
+
 /* A handler on a stack of the size that is recommended, with nothing below it. */
 static void signal_stack(void)
 {
 	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (size_t)sysconf(_SC_SIGSTKSZ);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = recommended_stack();
 	char *memory = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	stack_t stack = { .ss_sp = memory + page, .ss_size = size };
 

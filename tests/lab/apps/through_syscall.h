@@ -7,6 +7,8 @@
 #ifndef APPS_THROUGH_SYSCALL_H
 #define APPS_THROUGH_SYSCALL_H
 
+#include "common/rawcall.h"
+
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -34,7 +36,7 @@ static inline int as_int(long result)
 #define socket(domain, type, protocol) as_int(syscall(SYS_socket, domain, type, protocol))
 #define connect(fd, addr, len) as_int(syscall(SYS_connect, fd, addr, len))
 #define listen(fd, backlog) as_int(syscall(SYS_listen, fd, backlog))
-#define accept(fd, addr, len) as_int(syscall(SYS_accept, fd, addr, len))
+#define accept(fd, addr, len) as_int(syscall(SYS_accept4, fd, addr, len, 0))
 #define shutdown(fd, how) as_int(syscall(SYS_shutdown, fd, how))
 #define close(fd) as_int(syscall(SYS_close, fd))
 #define dup(fd) as_int(syscall(SYS_dup, fd))
@@ -49,7 +51,7 @@ static inline int as_int(long result)
 #define preadv2(fd, iov, count, offset, flags) syscall(SYS_preadv2, fd, iov, count, (long)(offset), 0, flags)
 #define recvfrom(fd, buf, len, flags, addr, alen) syscall(SYS_recvfrom, fd, buf, len, flags, addr, alen)
 #define recvmmsg(fd, msgs, count, flags, timeout)                                                  \
-	as_int(syscall(SYS_recvmmsg, fd, msgs, count, flags, timeout))
+	as_int(syscall(SYS_WITH_TIME(recvmmsg), fd, msgs, count, flags, timeout))
 #define recvmsg(fd, msg, flags) syscall(SYS_recvmsg, fd, msg, flags)
 #define write(fd, buf, count) syscall(SYS_write, fd, buf, count)
 #define writev(fd, iov, count) syscall(SYS_writev, fd, iov, count)
@@ -71,10 +73,10 @@ static inline int as_int(long result)
 	as_int(syscall(SYS_epoll_pwait2, epfd, events, max, timeout, mask, SIGSET_BYTES))
 #endif
 #define ppoll(fds, count, timeout, mask)                                                           \
-	as_int(syscall(SYS_ppoll, fds, count, timeout, mask, SIGSET_BYTES))
+	as_int(syscall(SYS_WITH_TIME(ppoll), fds, count, timeout, mask, SIGSET_BYTES))
 #define poll(fds, count, ms) ppoll(fds, count, ms_to_timespec(ms, &(struct timespec){ 0 }), NULL)
 #define pselect(nfds, in, out, except, timeout, mask)                                              \
-	as_int(syscall(SYS_pselect6, nfds, in, out, except, timeout, NULL))
+	as_int(syscall(SYS_WITH_TIME(pselect6), nfds, in, out, except, timeout, NULL))
 #define select(nfds, in, out, except, timeout) pselect(nfds, in, out, except, timeout, NULL)
 
 #endif

@@ -173,9 +173,14 @@ def main():
     tests = [(name, value) for name, value in vars(module).items() if name.startswith("test_") and callable(value)]
     parser = argparse.ArgumentParser(description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("filter", nargs="*", help="run only tests whose name contains one of these")
+    parser.add_argument("--without", action="append", default=[], metavar="TEST", help="leave out the test with this very name")
     parser.add_argument("--list", action="store_true", help="print the names of the tests")
     arguments = parser.parse_args()
     tests = [(name, test) for name, test in tests if not arguments.filter or any(f in name for f in arguments.filter)]
+    unknown = set(arguments.without) - set(name for name, _ in tests)
+    if unknown:
+        sys.exit("--without: there is no test %s" % " or ".join(sorted(unknown)))
+    tests = [(name, test) for name, test in tests if name not in arguments.without]
     if arguments.list:
         print("\n".join(name for name, _ in tests))
         sys.exit(0)

@@ -95,12 +95,13 @@ def use_bare_python():
     """From now on "python3" is the interpreter that runs this, in an environment of its own without packages (PEP 405).
 
     Tests start it some thousand times. As installed it may be a script of a version manager, and what packages do at each start of
-    Python took four times as long as the start itself.
+    Python took four times as long as the start itself. CONVERT_PYTHON names another interpreter, to stand for an application of
+    another platform than the lab's own.
     """
     if os.path.exists(PYTHON):
         return
     os.makedirs(PYTHON + "/bin")
-    real = getattr(sys, "_base_executable", None) or sys.executable
+    real = os.environ.get("CONVERT_PYTHON") or getattr(sys, "_base_executable", None) or sys.executable
     os.symlink(real, PYTHON + "/bin/python3")
     with open(PYTHON + "/pyvenv.cfg", "w", encoding="utf-8") as file:
         file.write("home = %s\ninclude-system-site-packages = false\n" % os.path.dirname(real))

@@ -25,6 +25,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -177,7 +178,8 @@ static void scheduling_set(bool realtime)
 	const struct sched_param param = { .sched_priority = 1 };
 
 	prctl(PR_SET_TIMERSLACK, 1);
-	if (realtime && sched_setscheduler(0, SCHED_FIFO, &param) < 0)
+	/* the system call itself, since musl's function always fails with ENOSYS */
+	if (realtime && syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &param) < 0)
 		warn("running without SCHED_FIFO");
 }
 
