@@ -2,9 +2,10 @@
 # what is built and installed: how it is hardened, how others use the library, that folders and pages say what is so, that install-needs
 # leaves no services running, and what somebody gets who has the tarball and no rights
 BUILD_TESTS = tests/build/check_api.py tests/build/check_hardening.py tests/build/check_includes.py tests/build/check_install_needs.py \
+	tests/build/check_kernels.py \
 	tests/build/check_links.py
 dist_check_SCRIPTS += tests/build/check_api.py tests/build/check_hardening.py tests/build/check_includes.py \
-	tests/build/check_install_needs.py tests/build/check_links.py tests/build/check_tarball.py
+	tests/build/check_install_needs.py tests/build/check_kernels.py tests/build/check_links.py tests/build/check_tarball.py
 # a second build, of the tarball; other compilers' flags and sanitizers change nothing about it
 if !SANITIZED
 if !THREAD_SANITIZED

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 
-from convertlab import Lab, Link, Skip, check, equal, main, need, wait_until
+from convertlab import Lab, Link, Skip, check, equal, kernel, main, need, wait_until
 from convertlab.pcap import OPT_WSCALE, parse
 
 IPPROTO_MPTCP = 262
@@ -40,12 +40,13 @@ def new_lab(delay=DELAY, **options):
 
 
 def listener(lab, protocol=IPPROTO_MPTCP, address=None):
-    """A listener on the converter that takes data in SYNs without a cookie."""
+    """A listener on the converter that takes data in SYNs without a cookie; over MPTCP, where the kernel has that."""
     address = address or lab.converter.addr4
     sock = lab.converter.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM, protocol)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 100)
-    sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
+    if protocol == socket.IPPROTO_TCP or kernel.has("fastopen"):
+        sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 100)
+        sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
     sock.bind((address, PORT))
     sock.listen(100)
     sock.settimeout(10)
@@ -53,7 +54,9 @@ def listener(lab, protocol=IPPROTO_MPTCP, address=None):
 
 
 def client_socket(lab, protocol=IPPROTO_MPTCP, family=socket.AF_INET):
-    """A non-blocking socket of the client which may send data in its SYN without a cookie."""
+    """A non-blocking socket of the client which may send data in its SYN without a cookie, for tests that show what that does."""
+    if protocol == IPPROTO_MPTCP:
+        kernel.need("fastopen")
     sock = lab.client.socket(family, socket.SOCK_STREAM, protocol)
     sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
     sock.setblocking(False)
@@ -124,7 +127,7 @@ def test_fastopen_not_taken():
             accepted.sendall(b"reply")
             check(events(client, 5, select.POLLIN), "no reply")
             equal(client.recv(100), b"reply", "the reply")
-            still = client.getsockopt(socket.IPPROTO_TCP, TCP_IS_MPTCP)
+            still = kernel.speaks_mptcp(client)
     return "and the connection %s MPTCP" % ("is still" if still else "has lost its")
 
 
@@ -415,7 +418,7 @@ def nft_version(host):
 
 def saved_syn(lab, protocol, receive_buffer=0):
     """The SYN as the converter's TCP saw it (a plain TCP listener can say, whatever the client speaks)."""
-    with listener(lab, socket.IPPROTO_TCP) as listening, client_socket(lab, protocol) as client:
+    with listener(lab, socket.IPPROTO_TCP) as listening, lab.client.socket(protocol=protocol) as client:
         listening.setsockopt(socket.IPPROTO_TCP, TCP_SAVE_SYN, 1)
         if receive_buffer:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
