@@ -9,6 +9,7 @@ Whether a feature is there is asked of the kernel itself, since distributions ad
 import dataclasses
 import functools
 import os
+import re
 import socket
 import struct
 from typing import Callable
@@ -31,6 +32,10 @@ def _takes_data_in_syns():
     return True
 
 
+def _is_6_12():
+    return tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2]) >= (6, 12)
+
+
 @dataclasses.dataclass(frozen=True)
 class _Feature:
     since: str  # the version of Linux
@@ -41,6 +46,8 @@ class _Feature:
 FEATURES = {
     # One series of 6.2 brought MSG_FASTOPEN, TCP_FASTOPEN and TCP_FASTOPEN_NO_COOKIE to them.
     "fastopen": _Feature("6.2", "Fast Open on MPTCP sockets", _takes_data_in_syns),
+    # 6.1 takes the option and tells of each byte all the same. The version is taken, since only a connection would show it.
+    "rcvlowat": _Feature("a version after 6.1, and is in 6.12", "SO_RCVLOWAT that MPTCP sockets heed", _is_6_12),
 }
 # Without it each has the other's place: the request is the first data behind the handshake.
 TAKEN, BEHIND = "converted over MPTCP, request taken in the SYN", "converted over MPTCP, request behind the handshake"
@@ -55,6 +62,22 @@ def need(name):
     """Ends a test that makes no sense without one of FEATURES."""
     if not has(name):
         raise Unsuitable("Linux %s has no %s, which came with %s" % (os.uname().release, FEATURES[name].what, FEATURES[name].since))
+
+
+def needs(name):
+    """Decorates a test that makes no sense without one of FEATURES."""
+    def decorate(function):
+        @functools.wraps(function)
+        def tested():
+            need(name)
+            return function()
+        return tested
+    return decorate
+
+
+def protocols_with_fastopen():
+    """The protocols whose SYNs carry data."""
+    return (IPPROTO_MPTCP, socket.IPPROTO_TCP) if has("fastopen") else (socket.IPPROTO_TCP,)
 
 
 def verdict():

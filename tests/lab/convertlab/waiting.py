@@ -17,6 +17,11 @@ def patience(seconds):
     return None if seconds is None else seconds * float(os.environ.get("CONVERT_PATIENCE") or 1)
 
 
+def repetitions(count):
+    """Returns how often something is to be done that is done so often on an ordinary machine: fewer times where all takes longer."""
+    return max(1, round(count / patience(1)))
+
+
 def wait_until(condition, timeout=10.0, what="the condition", interval=0.002):
     """Calls condition() until it returns something true, and returns that.
 
