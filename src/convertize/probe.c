@@ -13,12 +13,12 @@
 
 #include "convertize/probe.h"
 
+#include "common/multipath.h"
 #include "convertize/counters.h"
 #include "convertize/transfer.h"
 
 #include <errno.h>
 #include <linux/tcp.h>
-#include <linux/mptcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -164,9 +164,7 @@ static void look_at_connection(struct probe *probe)
 {
 	struct probe_result *result = probe->result;
 	struct tcp_info info = { 0 };
-	struct mptcp_info mptcp = { 0 };
 	socklen_t len = sizeof(info), local_len = sizeof(result->local);
-	int is_mptcp = 0;
 
 	getsockname(probe->fd, &result->local.sa, &local_len);
 	if (getsockopt(probe->fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
@@ -179,16 +177,7 @@ static void look_at_connection(struct probe *probe)
 									   PROBE_SYN_DATA_REFUSED;
 	if (!probe->mptcp)
 		return;
-	len = sizeof(is_mptcp);
-	if (getsockopt(probe->fd, IPPROTO_TCP, TCP_IS_MPTCP, &is_mptcp, &len) < 0) {
-		/* before Linux 6.12 */
-		len = sizeof(mptcp);
-		is_mptcp = getsockopt(probe->fd, SOL_MPTCP, MPTCP_INFO, &mptcp, &len) == 0 &&
-			   (mptcp.mptcpi_flags & (MPTCP_INFO_FLAG_FALLBACK |
-						   MPTCP_INFO_FLAG_REMOTE_KEY_RECEIVED)) ==
-				   MPTCP_INFO_FLAG_REMOTE_KEY_RECEIVED;
-	}
-	result->mptcp = is_mptcp ? PROBE_MPTCP_KEPT :
+	result->mptcp = multipath_is_spoken(probe->fd) ? PROBE_MPTCP_KEPT :
 		counters_read(WITHHELD_COUNTER) > probe->withheld_before ? PROBE_MPTCP_WITHHELD :
 									   PROBE_MPTCP_LOST;
 }

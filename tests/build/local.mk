@@ -2,11 +2,12 @@
 # what is built and installed: how it is hardened, how others use the library, that folders and pages say what is so, that install-needs
 # leaves no services running, and what somebody gets who has the tarball and no rights
 BUILD_TESTS = tests/build/check_api.py tests/build/check_hardening.py tests/build/check_includes.py tests/build/check_install_needs.py \
+	tests/build/check_kernels.py \
 	tests/build/check_links.py \
 	tests/build/check_manual.py \
 	tests/build/check_release.py
 dist_check_SCRIPTS += tests/build/check_api.py tests/build/check_hardening.py tests/build/check_includes.py \
-	tests/build/check_install_needs.py tests/build/check_links.py tests/build/check_tarball.py \
+	tests/build/check_install_needs.py tests/build/check_kernels.py tests/build/check_links.py tests/build/check_tarball.py \
 	tests/build/check_abi.py \
 	tests/build/check_manual.py \
 	tests/build/check_release.py

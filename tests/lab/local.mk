@@ -5,8 +5,11 @@ linkem_SOURCES = tests/lab/linkem/main.c tests/lab/linkem/settings.c tests/lab/l
 	tests/lab/linkem/surgery.c tests/lab/linkem/control.c tests/lab/linkem/delays.c tests/lab/linkem/linkem.h
 
 EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertlab/build.py \
-	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/dissector.py tests/lab/convertlab/forging.py tests/lab/convertlab/golden.py tests/lab/convertlab/harness.py \
-	tests/lab/convertlab/hosts.py tests/lab/convertlab/links.py tests/lab/convertlab/manager.py tests/lab/convertlab/metrics.py \
+	tests/lab/convertlab/capture.py tests/lab/convertlab/cli.py tests/lab/convertlab/dissector.py \
+	tests/lab/convertlab/forging.py tests/lab/convertlab/golden.py tests/lab/convertlab/harness.py \
+	tests/lab/convertlab/hosts.py \
+	tests/lab/convertlab/kernel.py \
+	tests/lab/convertlab/links.py tests/lab/convertlab/manager.py tests/lab/convertlab/metrics.py \
 	tests/lab/convertlab/names.py tests/lab/convertlab/nodes.py \
 	tests/lab/convertlab/pcap.py \
 	tests/lab/convertlab/peers.py tests/lab/convertlab/sandbox.py tests/lab/convertlab/servers.py \

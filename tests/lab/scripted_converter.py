@@ -24,6 +24,7 @@ is gone. It exists to misbehave; convertd is the converter that people run.
 """
 
 import array
+import contextlib
 import fcntl
 import select
 import socket
@@ -180,8 +181,10 @@ def main():
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM, 262)  # IPPROTO_MPTCP
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.setsockopt(socket.IPPROTO_TCP, 23, 1024)  # TCP_FASTOPEN
-    listener.setsockopt(socket.IPPROTO_TCP, 34, 1)     # TCP_FASTOPEN_NO_COOKIE
+    # before Linux 6.2 the request comes behind the handshake
+    with contextlib.suppress(OSError):
+        listener.setsockopt(socket.IPPROTO_TCP, 23, 1024)  # TCP_FASTOPEN
+        listener.setsockopt(socket.IPPROTO_TCP, 34, 1)     # TCP_FASTOPEN_NO_COOKIE
     listener.bind((address, int(port)))
     listener.listen(1024)
     say("ready")

@@ -11,11 +11,11 @@ import socket
 import statistics
 import struct
 
-from convertlab import Lab, Link, Veth, between, check, equal, main, need, wait_until
+from convertlab import Lab, Link, Veth, between, check, equal, kernel, main, need, wait_until
 
 IPPROTO_MPTCP = 262
 MSG_FASTOPEN = 0x20000000
-TCP_FASTOPEN, TCP_FASTOPEN_NO_COOKIE, TCP_IS_MPTCP = 23, 34, 43
+TCP_FASTOPEN, TCP_FASTOPEN_NO_COOKIE = 23, 34
 
 
 def one_link(**settings):
@@ -165,13 +165,16 @@ def receive(stream, size):
 
 
 def mptcp_exchange(lab, address, early=b""):
-    """Connects by MPTCP to the converter and sends odd amounts each way; true if it is MPTCP still (TCP_IS_MPTCP)."""
+    """Connects by MPTCP to the converter and sends odd amounts each way; true if it is MPTCP still. Early data needs Fast Open on such sockets."""
+    if early:
+        kernel.need("fastopen")
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with lab.converter.socket(family, socket.SOCK_STREAM, IPPROTO_MPTCP) as listener, \
             lab.client.socket(family, socket.SOCK_STREAM, IPPROTO_MPTCP) as client:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 5)
-        listener.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
+        if early:
+            listener.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 5)
+            listener.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
         listener.bind((address, 7000))
         listener.listen(5)
         for one in (listener, client):
@@ -188,7 +191,7 @@ def mptcp_exchange(lab, address, early=b""):
             check(receive(accepted, len(early) + 1001) == early + b"x" * 1001, "the converter got other bytes")
             accepted.sendall(b"y" * 333)
             check(receive(client, 333) == b"y" * 333, "the client got other bytes")
-            return client.getsockopt(socket.IPPROTO_TCP, TCP_IS_MPTCP) == 1
+            return kernel.speaks_mptcp(client)
 
 
 def by_family(lab):

@@ -27,6 +27,7 @@
 
 #include "convertd/net/downstream.h"
 
+#include "common/multipath.h"
 #include "common/tcp_option.h"
 #include "convertd/net/congestion.h"
 #include "convertd/net/route.h"
@@ -312,15 +313,6 @@ bool downstream_fell_back(int fd)
 	       info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK;
 }
 
-/* Tells whether the server took MPTCP. Kernels before 6.12 lack the option: then the client isn't told so. */
-static bool is_mptcp(int fd)
-{
-	int value = 0;
-	socklen_t len = sizeof(value);
-
-	return getsockopt(fd, IPPROTO_TCP, TCP_IS_MPTCP, &value, &len) == 0 && value;
-}
-
 /* Writes a TCP option of @value_len bytes to @out. Returns its length with kind and length. */
 static size_t put_option(uint8_t *out, uint8_t kind, const uint8_t *value, uint8_t value_len)
 {
@@ -365,7 +357,7 @@ size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
 
 		n += put_option(out + n, TCP_KIND_WINDOW_SCALE, &scale, 1);
 	}
-	if (mptcp && is_mptcp(fd))
+	if (mptcp && multipath_is_spoken(fd))
 		n += put_option(out + n, TCP_KIND_MPTCP, mp_capable, sizeof(mp_capable));
 	if (cookie->len)
 		n += put_option(out + n, TCP_KIND_FASTOPEN, cookie->bytes, cookie->len);

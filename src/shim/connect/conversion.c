@@ -81,8 +81,9 @@ static int response_judge(const struct conn *conn, int fd, uint8_t response[CONV
 			  struct handshake_step *out)
 {
 	struct handshake_ask ask = attempt_ask_of(conn);
+	bool gathered = false;
 
-	for (bool ended = false;; ended = true) {
+	for (bool ended = false;;) {
 		ssize_t got = next.recv(fd, response, CONVERT_MESSAGE_MAX, MSG_PEEK | MSG_DONTWAIT);
 
 		if (got < 0)
@@ -94,10 +95,16 @@ static int response_judge(const struct conn *conn, int fd, uint8_t response[CONV
 		*out = handshake_on_bytes(response, (size_t)got, &conn->call.peer, &ask);
 		if (out->verdict != HANDSHAKE_NEED_MORE)
 			return 0;
+		if (!gathered && conn->socket.mptcp && mptcpinfo_gather(fd) > got) {
+			gathered = true;
+			continue;
+		}
 		if (ended)
 			*out = handshake_on_close();
 		if (ended || !peer_has_closed(fd))
 			return 0;
+		ended = true;
+		gathered = false;
 	}
 }
 

@@ -173,6 +173,8 @@ static ssize_t response_look(const struct conn *conn, int fd, uint8_t response[C
 
 	if (ret < 0)
 		return ret;
+	if (conn->socket.mptcp)
+		mptcpinfo_gather(fd);
 	got = next.recv(fd, response, CONVERT_MESSAGE_MAX, MSG_PEEK | MSG_DONTWAIT);
 	return got < 0 ? -errno : got;
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 
 #ifndef SOL_MPTCP
 #define SOL_MPTCP 284
@@ -30,6 +31,19 @@ static inline bool mptcpinfo_of(int fd, struct mptcpinfo *out)
 	socklen_t len = sizeof(*out);
 
 	return next.getsockopt(fd, SOL_MPTCP, MPTCPINFO_OPTION, out, &len) == 0 && len >= sizeof(*out);
+}
+
+/*
+ * mptcpinfo_gather() - have MSG_PEEK show all that has arrived on the MPTCP socket @fd
+ *
+ * Once somebody has peeked at the first segments, later ones are kept apart from them, where MSG_PEEK doesn't look (Linux 6.1 and 6.12;
+ * 6.18 shows all). FIONREAD brings them together. Returns how many bytes can be read, -1 if the kernel doesn't say.
+ */
+static inline int mptcpinfo_gather(int fd)
+{
+	int readable;
+
+	return next.ioctl(fd, FIONREAD, &readable) == 0 ? readable : -1;
 }
 
 /*

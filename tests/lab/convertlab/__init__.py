@@ -11,6 +11,7 @@
 A script reaches this through `lab run SCRIPT.py`, a test through harness.main(); both enter the sandbox first (sandbox.py),
 outside of which nothing of this works.
 """
+from . import kernel
 from .build import Build
 from .capture import Capture
 from .harness import Skip, Unsuitable, between, check, equal, main, measured, measured_between, measures, need, timeout
@@ -18,10 +19,10 @@ from .hosts import CommandError, Host, Process
 from .links import Link, Veth
 from .pcap import Packet, bytes_by_path, mptcp_subflows, read_pcap
 from .topology import Lab
-from .waiting import LabError, wait_until
+from .waiting import LabError, patience, repetitions, wait_until
 
 __all__ = [
     "Build", "Capture", "CommandError", "Host", "Lab", "LabError", "Link", "Packet", "Process", "Skip", "Unsuitable", "Veth",
-    "between", "bytes_by_path", "check", "equal", "main", "measured", "measured_between", "measures", "mptcp_subflows", "need",
-    "read_pcap", "timeout", "wait_until",
+    "between", "bytes_by_path", "check", "equal", "kernel", "main", "measured", "measured_between", "measures", "mptcp_subflows", "need",
+    "patience", "read_pcap", "repetitions", "timeout", "wait_until",
 ]

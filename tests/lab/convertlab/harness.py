@@ -13,7 +13,8 @@ failure of a skip. Since automake shows one result for the whole file, each skip
 to the descriptor that CONVERT_CONSOLE names (local.mk makes that the terminal's).
 
 Most tests wait for packets, so that files run side by side; a test that measures runs alone, after the others of its file
-(turns.py). It alone may call measured() and measured_between(), and is repeated if one of these fails, and nothing else.
+(turns.py). It alone may call measured() and measured_between(), and is repeated if one of these fails, and nothing else. Where times mean
+nothing, as in an emulator, --no-measuring leaves these tests out and names them.
 """
 import argparse
 import contextlib
@@ -25,7 +26,7 @@ import time
 import traceback
 
 from . import sandbox, topology, turns
-from .waiting import LabError
+from .waiting import LabError, patience
 
 DEFAULT_TIMEOUT = 300  # seconds, also where as many tests as there are places compute at the same time
 ATTEMPTS = 3  # of a test that measures
@@ -118,7 +119,7 @@ def _where(error):
 
 def _run(function):
     """("ok", "skip", "n/a", "disturbed" or "FAIL", reason)"""
-    limit = getattr(function, "timeout", DEFAULT_TIMEOUT)
+    limit = patience(getattr(function, "timeout", DEFAULT_TIMEOUT))
     signal.signal(signal.SIGALRM, _expired)
     signal.setitimer(signal.ITIMER_REAL, limit)
     try:
@@ -131,7 +132,7 @@ def _run(function):
     except AssertionError as error:
         return "disturbed" if isinstance(error, Disturbed) else "FAIL", _where(error) + str(error)
     except TestTimeout as error:
-        return "FAIL", _where(error) + "no end within %ds" % limit
+        return "FAIL", _where(error) + "no end within %gs" % limit
     except Exception as error:  # pylint: disable=broad-except
         return "FAIL", "%s%s: %s\n%s" % (_where(error), type(error).__name__, error, traceback.format_exc())
     finally:
@@ -167,6 +168,11 @@ def _tell_console(text):
             os.write(int(console), ("%s: %s\n" % (os.path.basename(sys.argv[0]), text)).encode())
 
 
+def _tell_left_out(names):
+    for name in names:
+        print("left out %s: it measures times or rates" % name, flush=True)
+
+
 def main():
     """Runs the tests of the program's main module and exits."""
     module = sys.modules["__main__"]
@@ -175,17 +181,23 @@ def main():
     parser.add_argument("filter", nargs="*", help="run only tests whose name contains one of these")
     parser.add_argument("--without", action="append", default=[], metavar="TEST", help="leave out the test with this very name")
     parser.add_argument("--list", action="store_true", help="print the names of the tests")
+    parser.add_argument("--no-measuring", action="store_true", help="leave out the tests that measure times and rates, and name them")
     arguments = parser.parse_args()
     tests = [(name, test) for name, test in tests if not arguments.filter or any(f in name for f in arguments.filter)]
     unknown = set(arguments.without) - set(name for name, _ in tests)
     if unknown:
         sys.exit("--without: there is no test %s" % " or ".join(sorted(unknown)))
     tests = [(name, test) for name, test in tests if name not in arguments.without]
+    if not tests:
+        sys.exit("no test has %s in its name" % " or ".join(arguments.filter))
+    left_out = [name for name, test in tests if arguments.no_measuring and _is_measuring(test)]
+    tests = [(name, test) for name, test in tests if name not in left_out]
     if arguments.list:
         print("\n".join(name for name, _ in tests))
         sys.exit(0)
     if not tests:
-        sys.exit("no test has %s in its name" % " or ".join(arguments.filter))
+        _tell_left_out(left_out)
+        sys.exit(sandbox.SKIPPED)
     # tests that measure come last, when the tests of other files are done as well
     tests.sort(key=lambda pair: _is_measuring(pair[1]))
     try:
@@ -195,6 +207,7 @@ def main():
     turn.take(alone=_is_measuring(tests[0][1]))
     sandbox.enter_or_exit()
     sandbox.use_bare_python()
+    _tell_left_out(left_out)
     results = []
     for name, test in tests:
         turn.take(alone=_is_measuring(test))

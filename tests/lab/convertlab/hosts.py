@@ -8,7 +8,7 @@ import socket
 import struct
 import subprocess
 
-from .waiting import LabError, wait_until
+from .waiting import LabError, patience, wait_until
 
 CLONE_NEWNET = 0x40000000
 TCP_LISTEN = 10
@@ -55,6 +55,10 @@ class Process(subprocess.Popen):
             return False
         wait_until(printed, timeout, "\"%s\" from %s" % (text, self.title))
 
+    def wait(self, timeout=None):
+        """Does as Popen.wait() with patience(timeout)."""
+        return super().wait(patience(timeout))
+
     def children(self):
         """Returns the IDs of its children, without their children."""
         try:
@@ -90,7 +94,7 @@ class Process(subprocess.Popen):
             except subprocess.TimeoutExpired:
                 self.kill()
                 self.wait()
-                raise LabError("%s: no end within %gs of %s" % (self.title, timeout, signal.Signals(number).name))
+                raise LabError("%s: no end within %gs of %s" % (self.title, patience(timeout), signal.Signals(number).name))
         return self.returncode
 
 
@@ -246,12 +250,12 @@ class Host:
         A status other than 0 raises CommandError, unless check is False; so does a time-out, always.
         """
         try:
-            result = subprocess.run(self.command(cmd, env), env=self._environment(env), timeout=timeout, input=input,
+            result = subprocess.run(self.command(cmd, env), env=self._environment(env), timeout=patience(timeout), input=input,
                                     stdin=subprocess.DEVNULL if input is None else None, text=text,
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         except subprocess.TimeoutExpired as late:
             raise CommandError("on %s: %s: no end within %gs\n%s%s" % (
-                self.name, " ".join(map(str, cmd)), timeout, _text(late.stdout), _text(late.stderr))) from late
+                self.name, " ".join(map(str, cmd)), patience(timeout), _text(late.stdout), _text(late.stderr))) from late
         if check and result.returncode != 0:
             raise CommandError("on %s: %s: status %d\n%s%s" % (
                 self.name, " ".join(map(str, cmd)), result.returncode, _text(result.stdout), _text(result.stderr)),

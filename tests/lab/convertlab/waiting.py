@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""waiting.py - waits for a condition; the error when it doesn't come true"""
+"""waiting.py - waits for a condition; the error when it doesn't come true
+
+CONVERT_PATIENCE, a factor, makes all of the lab's time limits longer. A machine that is emulated needs that (tests/kernels): there a
+program takes some twenty times as long.
+"""
+import os
 import time
 
 
@@ -7,14 +12,25 @@ class LabError(Exception):
     """The lab itself couldn't do something; the text says what and, where known, the remedy."""
 
 
+def patience(seconds):
+    """Returns a time limit in seconds as it is on this machine; None, for no limit, stays None."""
+    return None if seconds is None else seconds * float(os.environ.get("CONVERT_PATIENCE") or 1)
+
+
+def repetitions(count):
+    """Returns how often something is to be done that is done so often on an ordinary machine: fewer times where all takes longer."""
+    return max(1, round(count / patience(1)))
+
+
 def wait_until(condition, timeout=10.0, what="the condition", interval=0.002):
     """Calls condition() until it returns something true, and returns that.
 
-    Raises LabError after `timeout` seconds, saying `what` (a string, or a function that returns one) didn't happen. It looks each
+    Raises LabError after patience(timeout) seconds, saying `what` (a string, or a function that returns one) didn't happen. It looks each
     `interval` seconds at first, then ever more seldom, so that many tests can wait at once: never later than a twentieth of the
     time that it has waited for.
     """
     start = time.monotonic()
+    timeout = patience(timeout)
     while True:
         value = condition()
         if value:

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * multipath.h - does the peer of a connected socket speak Multipath TCP?
+ *
+ * TCP_IS_MPTCP says so from Linux 6.12 on. Before, MPTCP_INFO (Linux 5.16) comes to the same: the peer's key is known,
+ * and the connection hasn't fallen back. (A socket that has fallen back doesn't know MPTCP_INFO any more.)
+ */
+#ifndef COMMON_MULTIPATH_H
+#define COMMON_MULTIPATH_H
+
+#include <linux/mptcp.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#define MULTIPATH_TCP_IS_MPTCP 43 /* TCP_IS_MPTCP of linux/tcp.h and netinet/tcp.h, which can't both be included */
+
+/* Tells whether the peer of @fd, a socket that has connected, speaks Multipath TCP. */
+static inline bool multipath_is_spoken(int fd)
+{
+	const unsigned int flags = MPTCP_INFO_FLAG_FALLBACK | MPTCP_INFO_FLAG_REMOTE_KEY_RECEIVED;
+	struct mptcp_info info = { 0 };
+	socklen_t info_len = sizeof(info);
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	if (getsockopt(fd, IPPROTO_TCP, MULTIPATH_TCP_IS_MPTCP, &value, &len) == 0)
+		return value;
+	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &info_len) == 0 &&
+	       (info.mptcpi_flags & flags) == MPTCP_INFO_FLAG_REMOTE_KEY_RECEIVED;
+}
+
+#endif

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""kernellab - runs the lab's tests on kernels of Debian, each booted in an emulator: what tests/kernels consists of
+
+packages.py gets the kernels, machine.py boots them, guest.sh and guest.py are what runs in there, and results.py makes tables of what
+the tests have said.
+"""
+
+
+class KernelError(Exception):
+    """It can't go on; the text says why, and names the remedy."""

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""packages.py - gets the kernels that Debian gives its users, as packages, and unpacks them without installing anything
+
+apt works in a directory of its own for each release of Debian, with lists and settings of its own, so that neither the machine's release nor its
+settings matter, and no rights are needed.
+"""
+import dataclasses
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+
+from . import KernelError
+
+# What users have, and the name that the tables give it. Ubuntu's and OpenWrt's 6.6 and 6.8 lie between the first and the second.
+SUITES = {
+    "bookworm": "Debian 12",
+    "bookworm-backports": "Debian 12, backports",
+    "trixie": "Debian 13",
+    "trixie-backports": "Debian 13, backports",
+}
+DEFAULT_SUITES = ("bookworm", "trixie")
+MIRROR = "http://deb.debian.org/debian"
+SECURITY = "http://deb.debian.org/debian-security"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+# virtme-ng's initramfs needs a busybox that is linked statically, and the machine may have another one.
+BUSYBOX = ("bookworm", "busybox-static", "bin/busybox")
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """A kernel that is unpacked below `root`, as in an installed system."""
+
+    suite: str
+    release: str  # as uname -r says it
+    version: str  # of Debian's package
+    root: str
+
+    @property
+    def image(self):
+        """The path of what is booted."""
+        return os.path.join(self.root, "boot", "vmlinuz-" + self.release)
+
+    @property
+    def title(self):
+        """What heads its column: "6.1.192"."""
+        return upstream_version(self.version)
+
+
+def upstream_version(version):
+    """The kernel's own version in that of Debian's package: "6.12.95" of "6.12.95-1~bpo12+1"."""
+    return re.match(r"[\d.]*\d", version).group()
+
+
+def kernel_packages(depends):
+    """Of what `apt-cache depends` prints, the packages that are parts of a kernel: an image, and since 7.x its modules."""
+    return re.findall(r"^\s*\|?Depends: (linux-(?:image|modules)-\d\S*)$", depends, re.MULTILINE)
+
+
+def sources(suite, mirror=MIRROR, security=SECURITY):
+    """The text of a sources.list for this suite; backports have no security updates of their own."""
+    line = "deb [signed-by=%s] %s %s main\n"
+    text = line % (KEYRING, mirror, suite)
+    return text if suite.endswith("-backports") else text + line % (KEYRING, security, suite + "-security")
+
+
+class Apt:
+    """apt in a directory of its own, which knows one suite."""
+
+    def __init__(self, directory, suite):
+        self._directory = directory
+        for path in ("etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/sources.list.d", "var/lib/apt/lists/partial", "var/lib/dpkg",
+                     "var/cache/apt/archives/partial"):
+            os.makedirs(os.path.join(directory, path), exist_ok=True)
+        self._status = os.path.join(directory, "var/lib/dpkg/status")
+        for path, text in ((self._status, ""), (os.path.join(directory, "etc/apt/sources.list"), sources(suite))):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+        self._run("apt-get", "-q", "update")
+
+    def _run(self, program, *words, cwd=None):
+        # The indexes of applications' descriptions are larger than those of packages, and of no use here.
+        settings = {"Dir": self._directory, "Dir::State::status": self._status, "APT::Architecture": "amd64", "APT::Architectures": "amd64",
+                    "APT::Sandbox::User": "root", "Acquire::Languages": "none",
+                    "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false"}
+        command = [program] + ["-o%s=%s" % pair for pair in settings.items()] + list(words)
+        try:
+            result = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    check=False)
+        except FileNotFoundError as error:
+            raise KernelError("%s is missing; build-tools/install-needs kernels" % program) from error
+        if result.returncode != 0:
+            raise KernelError("%s: status %d:\n%s" % (" ".join([program, *words]), result.returncode, result.stderr))
+        return result.stdout
+
+    def parts(self):
+        """The names of the packages that are this suite's kernel."""
+        image = kernel_packages(self._run("apt-cache", "depends", "linux-image-amd64"))
+        if not image:
+            raise KernelError("linux-image-amd64 depends on no kernel; see apt-cache show in %s" % self._directory)
+        return image + kernel_packages(self._run("apt-cache", "depends", image[0]))
+
+    def version(self, package):
+        """The version of a package that would be installed."""
+        return re.search(r"^Version: (\S+)", self._run("apt-cache", "show", "--no-all-versions", package), re.MULTILINE).group(1)
+
+    def unpack(self, packages, directory):
+        """Downloads packages, and unpacks them below a directory."""
+        place = os.path.join(self._directory, "packages")
+        shutil.rmtree(place, ignore_errors=True)
+        os.makedirs(place)
+        self._run("apt-get", "-q", "download", *packages, cwd=place)
+        for path in sorted(glob.glob(os.path.join(place, "*.deb"))):
+            subprocess.run(["dpkg-deb", "-x", path, directory], check=True)
+        shutil.rmtree(place)
+
+
+def _finish(kernel):
+    """Does what the packages' scripts would do: their modules are found by names, below /lib as below /usr/lib."""
+    if not os.path.exists(os.path.join(kernel.root, "lib")):
+        os.symlink("usr/lib", os.path.join(kernel.root, "lib"))
+    if not os.path.exists(kernel.image):
+        moved = os.path.join(kernel.root, "lib/modules", kernel.release, "vmlinuz")
+        os.makedirs(os.path.dirname(kernel.image), exist_ok=True)
+        os.symlink(moved, kernel.image)
+    subprocess.run(["depmod", "-b", kernel.root, kernel.release], check=True)
+
+
+def fetch(suite, directory, log=print):
+    """Returns the Kernel of a suite, which is got unless it is there already.
+
+    directory: it holds all that is got. Remove what is there of a suite to have its newest kernel.
+    """
+    place = os.path.join(directory, "packages", suite)
+    known = os.path.join(place, "kernel.json")
+    if not os.path.exists(known):
+        log("%s: getting its kernel from %s" % (suite, MIRROR))
+        shutil.rmtree(place, ignore_errors=True)
+        apt = Apt(os.path.join(place, "apt"), suite)
+        parts = apt.parts()
+        kernel = Kernel(suite, parts[0].replace("linux-image-", ""), apt.version(parts[0]), os.path.join(place, "root"))
+        apt.unpack(parts, kernel.root)
+        _finish(kernel)
+        with open(known, "w", encoding="ascii") as file:
+            json.dump(dataclasses.asdict(kernel), file)
+    with open(known, encoding="ascii") as file:
+        return Kernel(**json.load(file))
+
+
+def busybox(directory):
+    """Returns the path of a busybox without libraries."""
+    suite, package, path = BUSYBOX
+    place = os.path.join(directory, "packages", "busybox")
+    program = os.path.join(place, "root", path)
+    if not os.path.exists(program):
+        shutil.rmtree(place, ignore_errors=True)
+        Apt(os.path.join(place, "apt"), suite).unpack([package], os.path.join(place, "root"))
+    return program

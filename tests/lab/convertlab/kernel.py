@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""kernel.py - what this machine's Linux can do with Multipath TCP, for tests that expect less of an older one
+
+libconvert is for kernels from 6.1 on (doc/kernels.md). A test that shows what an older kernel lacks can't be run there: need(). One whose
+application does its work all the same expects what the library does instead: has(), and verdict().
+
+Whether a feature is there is asked of the kernel itself, since distributions add features to older versions, and take them out.
+"""
+import dataclasses
+import functools
+import os
+import re
+import socket
+import struct
+from typing import Callable
+
+from .harness import Unsuitable
+
+IPPROTO_MPTCP = 262
+TCP_FASTOPEN_NO_COOKIE = 34
+SOL_MPTCP, MPTCP_INFO = 284, 1
+MPTCP_INFO_FLAG_FALLBACK = 1
+
+
+@functools.lru_cache
+def _takes_data_in_syns():
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP) as sock:
+        try:
+            sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
+        except OSError:
+            return False
+    return True
+
+
+def _is_6_12():
+    return tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2]) >= (6, 12)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Feature:
+    since: str  # the version of Linux
+    what: str
+    probe: Callable
+
+
+FEATURES = {
+    # One series of 6.2 brought MSG_FASTOPEN, TCP_FASTOPEN and TCP_FASTOPEN_NO_COOKIE to them.
+    "fastopen": _Feature("6.2", "Fast Open on MPTCP sockets", _takes_data_in_syns),
+    # 6.1 takes the option and tells of each byte all the same. The version is taken, since only a connection would show it.
+    "rcvlowat": _Feature("a version after 6.1, and is in 6.12", "SO_RCVLOWAT that MPTCP sockets heed", _is_6_12),
+}
+# Without it each has the other's place: the request is the first data behind the handshake.
+TAKEN, BEHIND = "converted over MPTCP, request taken in the SYN", "converted over MPTCP, request behind the handshake"
+
+
+def has(name):
+    """Tells whether the kernel has one of FEATURES."""
+    return FEATURES[name].probe()
+
+
+def need(name):
+    """Ends a test that makes no sense without one of FEATURES."""
+    if not has(name):
+        raise Unsuitable("Linux %s has no %s, which came with %s" % (os.uname().release, FEATURES[name].what, FEATURES[name].since))
+
+
+def needs(name):
+    """Decorates a test that makes no sense without one of FEATURES."""
+    def decorate(function):
+        @functools.wraps(function)
+        def tested():
+            need(name)
+            return function()
+        return tested
+    return decorate
+
+
+def protocols_with_fastopen():
+    """The protocols whose SYNs carry data."""
+    return (IPPROTO_MPTCP, socket.IPPROTO_TCP) if has("fastopen") else (socket.IPPROTO_TCP,)
+
+
+def verdict():
+    """What the shim's log says of a connection that is converted as well as this kernel can."""
+    return TAKEN if has("fastopen") else BEHIND
+
+
+def speaks_mptcp(sock):
+    """Tells whether a connected socket speaks Multipath TCP, and hasn't fallen back. TCP_IS_MPTCP would do, but 6.1 hasn't got it."""
+    try:
+        flags, = struct.unpack_from("8xI", sock.getsockopt(SOL_MPTCP, MPTCP_INFO, 100))
+    except OSError:
+        return False
+    return not flags & MPTCP_INFO_FLAG_FALLBACK
