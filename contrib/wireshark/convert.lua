@@ -743,8 +743,9 @@ local function call_next(tvb, pinfo, tree, stream)
 	end
 end
 
--- Hands relayed bytes to the next dissector, which sees the server's port where the converter's is.
-local function hand_on(tvb, pinfo, tree, item, stream, from_client)
+-- Hands relayed bytes to the next dissector, which sees the server's port where the converter's is. Whole: the capture has all of
+-- the packet; otherwise it is no fault of these bytes if that dissector lacks some.
+local function hand_on(tvb, pinfo, tree, item, stream, from_client, whole)
 	local side = from_client and "dst_port" or "src_port"
 	local port, can_desegment = pinfo[side], pinfo.can_desegment
 	if tvb:reported_len() == 0 then
@@ -761,7 +762,7 @@ local function hand_on(tvb, pinfo, tree, item, stream, from_client)
 	handing_on = false
 	pinfo[side] = port
 	pinfo.can_desegment = can_desegment
-	if not fine then
+	if not fine and whole then
 		item:add_proto_expert_info(e["next.malformed"])
 	end
 end
@@ -799,7 +800,7 @@ local function dissect_relayed(tvb, pinfo, tree, call)
 		item:add_proto_expert_info(e["next.gap"])
 		data_dissector:call(tvb, pinfo, tree)
 	else
-		hand_on(tvb, pinfo, tree, item, stream, call.from_client)
+		hand_on(tvb, pinfo, tree, item, stream, call.from_client, tvb:len() == tvb:reported_len())
 	end
 	return tvb:len()
 end
@@ -876,7 +877,7 @@ local function dissect_message(tvb, pinfo, tree, call)
 		if side.opaque then
 			data_dissector:call(tvb(length):tvb(), pinfo, tree)
 		else
-			hand_on(tvb(length):tvb(), pinfo, tree, item, stream, from_client)
+			hand_on(tvb(length):tvb(), pinfo, tree, item, stream, from_client, len == tvb:reported_len())
 			if pinfo.desegment_len > 0 then
 				pinfo.desegment_offset = pinfo.desegment_offset + length
 			end

@@ -293,6 +293,20 @@ def test_pieces_that_nobody_joins(directory):
 
 
 @with_tshark
+def test_captures_of_short_packets(directory):
+    """Packets of which a capture has the beginning only: what is there is dissected, and isn't called malformed for the rest."""
+    packets, sizes = [], []
+    for size in range(1, max(len(REQUEST + GET), len(ANSWER + OK))):
+        packets += Flow(size).handshake(REQUEST + GET, ANSWER + OK).packets
+        sizes += [40 + size] * 3
+    path = os.path.join(directory, "short.pcap")
+    write_pcap(path, packets, sizes)
+    found = rows(path, ["convert.connect.port", "convert.total_length.past_end", "convert.next.malformed"])
+    equal(sum("convert.connect.port" in row for row in found), len(packets) // 3 - 27, "requests with a Connect TLV, which ends at 28")
+    check(not any("convert.next.malformed" in row for row in found), "a packet that was cut is called malformed")
+
+
+@with_tshark
 def test_what_follows(directory):
     """The server's port chooses the next dissector and tells it the directions; elsewhere the first bytes do; on errors nothing follows."""
     def conversion(number, port, *exchange, answer=message(TCP_HEADER), converter=1234):

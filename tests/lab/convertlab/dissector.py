@@ -79,7 +79,7 @@ def need_tshark():
 
 @functools.lru_cache(maxsize=None)
 def _prefix():
-    """The words in front of the command: since 4.2, Wireshark runs no scripts of a user's for root, so that it mustn't see that it is."""
+    """The words in front of the command: Wireshark 4.4 runs no scripts of a user's for root, and mustn't see that it is."""
     prefix = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
     if os.geteuid() != 0 or subprocess.run([*prefix, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
         return ()

@@ -168,9 +168,10 @@ def mptcp_subflows(packets):
     return found
 
 
-def write_pcap(path, packets):
-    """Writes IP packets (bytes) into a file, a millisecond apart."""
+def write_pcap(path, packets, captured=None):
+    """Writes IP packets (bytes) into a file, a millisecond apart; of each only so many bytes where `captured` has a list of sizes."""
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 101))
         for number, packet in enumerate(packets):
-            file.write(struct.pack("<IIII", 1700000000 + number // 1000, number % 1000 * 1000, len(packet), len(packet)) + packet)
+            part = packet[:captured[number]] if captured else packet
+            file.write(struct.pack("<IIII", 1700000000 + number // 1000, number % 1000 * 1000, len(part), len(packet)) + part)
