@@ -186,8 +186,8 @@ def test_names():
         run.right("disable", "many@.service", "many@5.service", "alias")
         equal(run.systemd.run("sh", "-c", "ls -d %s/*.d" % UNITS, check=False).stdout, "", "what is left")
         options = ("enable", "--converter", "192.0.2.1")
-        for name, reason in (("nothing.service", "no such service"), ("masked.service", "masked"), ("masked.socket", "not a service"),
-                             ("../x.service", "is a file"), ("a b", "can't be the name"), ("", "can't be the name")):
+        for name, reason in (("nothing.service", "no such service"), ("masked.service", "masked"),
+                             ("masked.socket", "not a service"), ("../x.service", "is a file"), ("a b", "can't be the name"), ("", "can't be the name")):
             run.refuses(reason, *options, name)
         run.refuses("no such service", "disable", "nothing.service")
         # a unit that is gone can still be disabled
@@ -206,10 +206,12 @@ def test_units_that_cannot_be_converted():
         run.systemd.run("sh", "-c", "cp %s %s; chmod 4755 %s" % (sleep, setuid, setuid))
         run.systemd.write("preload", "LD_PRELOAD=/x.so\n")
         cases = (("PrivateNetwork=yes", "no network"), ("RestrictAddressFamilies=AF_UNIX", "neither AF_INET"),
-                 ("RestrictAddressFamilies=none", "neither AF_INET"), ("RestrictAddressFamilies=~AF_INET AF_INET6", "neither AF_INET"),
+                 ("RestrictAddressFamilies=none", "neither AF_INET"),
+                 ("RestrictAddressFamilies=~AF_INET AF_INET6", "neither AF_INET"),
                  ("SystemCallFilter=~@network-io", "makes no TCP"), ("UnsetEnvironment=LD_PRELOAD", "takes away"),
                  ("InaccessiblePaths=" + PLACE, "hides the library"), ("TemporaryFileSystem=" + PLACE, "hides the library"),
-                 ("NoExecPaths=/mnt", "forbids it to load"), ("RootDirectory=/usr\nExecStart=\nExecStart=/bin/sleep 1", "is not in there"),
+                 ("NoExecPaths=/mnt", "forbids it to load"),
+                 ("RootDirectory=/usr\nExecStart=\nExecStart=/bin/sleep 1", "is not in there"),
                  ("EnvironmentFile=%s/preload" % PLACE, "counts more than a drop-in"),
                  ("User=nobody\nExecStart=\nExecStart=%s 1" % setuid, "set-user-ID"),
                  ("ExecStart=\nExecStart=/usr/bin/env LD_PRELOAD=/x.so %s 1" % sleep, "replaces LD_PRELOAD"),
@@ -224,8 +226,12 @@ def test_units_that_cannot_be_converted():
         run.right("disable", "bad")
         run.unit("bad.service", "[Service]\nExecStart=%s 1\nSystemCallFilter=~process_vm_readv\n" % sleep)
         run.refuses("the library needs", *options, "--force")
-        run.unit("bad.service", "[Service]\nExecStart=%s 1\nSystemCallFilter=~process_vm_readv\nSystemCallErrorNumber=EPERM\n" % sleep)
+        run.unit("bad.service", "[Service]\nExecStart=%s 1\nSystemCallFilter=~process_vm_readv\n"
+                 "SystemCallErrorNumber=EPERM\n" % sleep)
         run.right(*options)
+        run.systemd.run("sh", "-c", "mkdir -m 700 %s/private; cp %s/libconvert.so %s/private" % (PLACE, PLACE, PLACE))
+        run.unit("bad.service", "[Service]\nUser=nobody\nExecStart=%s 1\n" % sleep)
+        run.refuses("its user can't read the library", *options, env={"CONVERT_LIBRARY": PLACE + "/private/libconvert.so"})
         # one command that can be converted is enough
         run.unit("bad.service", "[Service]\nType=oneshot\nExecStart=/nowhere/program\nExecStart=%s 1\n" % sleep)
         result = run.convertize(*options)
@@ -257,19 +263,50 @@ def test_files():
         run.refuses("is not convertize's", "disable", "one")
         equal(run.text(path), "[Service]\n", "somebody else's file")
         run.systemd.run("rm", "-r", os.path.dirname(path))
-        for words, env, reason in ((("enable", "one"), {}, "no converter"), (("enable", "one", "--converter", "1.2.3"), {}, "--converter"),
-                                   (("enable", "--log", "x", "--converter", "a", "one"), {}, "not an absolute path"),
-                                   (("enable", "one"), {"CONVERT_ADDR": "1.2.3"}, "CONVERT_ADDR"), (("enable",), {}, "name a service"),
-                                   (("enable", "--session", "one"), {}, "say one of them"), (("list", "one"), {}, "one word too many"),
-                                   (("list", "--force"), {}, "no meaning with \"list\""), (("disable", "--user", "--root", "/", "x"), {},
-                                                                                          "don't go together")):
+        wrong = ((("enable", "one"), {}, "no converter"), (("enable", "one", "--converter", "1.2.3"), {}, "--converter"),
+                 (("enable", "--log", "x", "--converter", "a", "one"), {}, "not an absolute path"),
+                 (("enable", "one"), {"CONVERT_ADDR": "1.2.3"}, "CONVERT_ADDR"), (("enable",), {}, "name a service"),
+                 (("enable", "--session", "one"), {}, "say one of them"), (("list", "one"), {}, "one word too many"),
+                 (("list", "--force"), {}, "no meaning with \"list\""),
+                 (("disable", "--user", "--root", "/", "x"), {}, "don't go together"))
+        for words, env, reason in wrong:
             run.refuses(reason, *words, status=2, env=env)
         equal(run.systemd.run("ls", "-A", UNITS).stdout, "", "files")
         # a user without rights, where no bus has to be asked
         run.systemd.run("cp", PLACE + "/one.service", UNITS)
         result = run.systemd.run("setpriv", "--reuid=65534", "--clear-groups", "env", "CONVERT_CONFIG=none", "CONVERT_ADDR=192.0.2.1",
-                                 "CONVERT_LIBRARY=%s/libconvert.so" % PLACE, PLACE + "/convertize", "enable", "--root", "/", "one", check=False)
+                                 "CONVERT_LIBRARY=%s/libconvert.so" % PLACE, PLACE + "/convertize", "enable", "--root", "/", "one",
+                                 check=False)
         check(result.returncode == 1 and "run convertize as root" in result.stderr, result)
+
+
+def test_user_services():
+    """--user: a service of the user's own service manager; it has the user's settings, and root's aren't for it."""
+    with services() as run:
+        run.lab.convertd()
+        run.lab.http()
+        manager = run.systemd.run("sh", "-c", "ls /usr/lib/systemd/systemd /lib/systemd/systemd 2>/dev/null", check=False).stdout.split()[0]
+        run.unit("manager.service", "[Service]\nType=notify\nDelegate=yes\nRuntimeDirectory=manager\nExecStart=%s --user\n"
+                 "Environment=HOME=%s XDG_RUNTIME_DIR=/run/manager XDG_CONFIG_HOME=%s/config\n" % (manager, PLACE, PLACE))
+        run.systemd.run("sh", "-c", "mkdir -p %s/config/systemd/user; cat > %s/config/systemd/user/fetch.service" % (PLACE, PLACE),
+                        input="[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\nExecStart=%s -s -o /dev/null http://%s/bytes/1000\n"
+                        % (program("curl"), run.lab.server.addr4))
+        run.systemd.run("sh", "-c", "cat > %s/config/convertize.conf" % PLACE,
+                        input="converter %s\nlog %s\n" % (run.lab.converter.addr4, LOG))
+        run.systemd.systemctl("start", "manager.service")
+        env = {"XDG_RUNTIME_DIR": "/run/manager", "CONVERT_CONFIG": ""}
+
+        def start():
+            run.systemd.run("systemctl", "--user", "start", "fetch.service", env=env)
+            return run.conversions()
+        equal(start(), 0, "conversions before")
+        said = run.right("enable", "--user", "fetch", env=env)
+        equal(said, "fetch.service: enabled by %s/config/systemd/user/fetch.service.d/zz-convertize.conf\n" % PLACE, "what is said")
+        equal(start(), 1, "conversions")
+        check("fetch.service" in run.right("list", "--user", env=env), "the list")
+        run.refuses("no such service", "enable", "--user", "nothing", env=env)
+        run.right("disable", "--user", "fetch", env=env)
+        equal(start(), 0, "conversions afterwards")
 
 
 def test_a_system_in_a_directory():
