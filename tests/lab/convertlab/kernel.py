@@ -47,7 +47,7 @@ FEATURES = {
     # One series of 6.2 brought MSG_FASTOPEN, TCP_FASTOPEN and TCP_FASTOPEN_NO_COOKIE to them.
     "fastopen": _Feature("6.2", "Fast Open on MPTCP sockets", _takes_data_in_syns),
     # 6.1 takes the option and tells of each byte all the same. The version is taken, since only a connection would show it.
-    "rcvlowat": _Feature("a version after 6.1, and is in 6.12", "SO_RCVLOWAT that MPTCP sockets heed", _is_6_12),
+    "rcvlowat": _Feature("6.12 or a version before it", "SO_RCVLOWAT that MPTCP sockets heed", _is_6_12),
 }
 # Without it each has the other's place: the request is the first data behind the handshake.
 TAKEN, BEHIND = "converted over MPTCP, request taken in the SYN", "converted over MPTCP, request behind the handshake"
