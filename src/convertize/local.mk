@@ -49,5 +49,5 @@ convertize_SOURCES = src/convertize/main.c \
 convertize_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 convertize_LDADD = libconvertize.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
-dist_man_MANS += man/convertize.1
+dist_man_MANS += man/convertize.1 man/convertize.conf.5
 EXTRA_DIST += src/convertize/README.md

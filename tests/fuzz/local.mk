@@ -52,3 +52,15 @@ tests_fuzz_fuzz_elf_LDADD = libconvertize.la
 tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/fuzz/driver.c \
 	src/shim/process/handover_record.c src/shim/process/handover_record.h
 tests_fuzz_fuzz_handover_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"handover"'
+
+convertize_fuzz_tests = tests/fuzz/fuzz_conf tests/fuzz/fuzz_unit
+check_PROGRAMS += $(convertize_fuzz_tests)
+TESTS += $(convertize_fuzz_tests)
+
+tests_fuzz_fuzz_conf_SOURCES = tests/fuzz/fuzz_conf.c tests/fuzz/driver.c
+tests_fuzz_fuzz_conf_CPPFLAGS = $(CONVERTIZE_CPPFLAGS) -DFUZZ_CORPUS='"conf"'
+tests_fuzz_fuzz_conf_LDADD = libconvertize.la
+
+tests_fuzz_fuzz_unit_SOURCES = tests/fuzz/fuzz_unit.c tests/fuzz/driver.c
+tests_fuzz_fuzz_unit_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"unit"'
+tests_fuzz_fuzz_unit_LDADD = libconvertize.la

@@ -402,9 +402,13 @@ def test_manuals_have_every_option():
         manual = file.read()
     described = dict(re.findall(r"^\.It Fl Fl ([a-z-]+).*\n(?:\.Pq Ev (CONVERT_\w+))?", manual, re.MULTILINE))
     equal({name: variable or None for name, variable in described.items()}, variables, "options in convertize(1), and those of --help")
+    with open(os.path.join(SRCDIR, "man/convertize.conf.5"), encoding="ascii") as file:
+        settings = set(re.findall(r"^\.It Ic ([a-z-]+)", file.read(), re.MULTILINE))
+    equal(settings, {name for name, variable in variables.items() if variable} - {"config"}
+          | {"session", "session-user", "session-group"}, "settings in convertize.conf(5)")
     with open(os.path.join(SRCDIR, "man/libconvert.so.7"), encoding="ascii") as file:
         manual = file.read()
-    own = {variable for variable in variables.values() if variable} - {"CONVERT_LIBRARY"}
+    own = {variable for variable in variables.values() if variable} - {"CONVERT_LIBRARY", "CONVERT_CONFIG"}
     equal(set(re.findall(r"^\.It Ev (CONVERT_\w+)", manual, re.MULTILINE)), own, "variables in libconvert.so(7)")
     equal(set(re.findall(r"^(?:\.Op |\.)Ev (CONVERT_\w+) Ns = Ns", manual[:manual.index(".Sh DESC")], re.MULTILINE)), own, "its synopsis")
 

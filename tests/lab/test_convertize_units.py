@@ -272,6 +272,35 @@ def test_files():
         check(result.returncode == 1 and "run convertize as root" in result.stderr, result)
 
 
+def test_user_services():
+    """--user: a service of the user's own service manager; it has the user's settings, and root's aren't for it."""
+    with services() as run:
+        run.lab.convertd()
+        run.lab.http()
+        manager = run.systemd.run("sh", "-c", "ls /usr/lib/systemd/systemd /lib/systemd/systemd 2>/dev/null", check=False).stdout.split()[0]
+        run.unit("manager.service", "[Service]\nType=notify\nDelegate=yes\nRuntimeDirectory=manager\nExecStart=%s --user\n"
+                 "Environment=HOME=%s XDG_RUNTIME_DIR=/run/manager XDG_CONFIG_HOME=%s/config\n" % (manager, PLACE, PLACE))
+        run.systemd.run("sh", "-c", "mkdir -p %s/config/systemd/user; cat > %s/config/systemd/user/fetch.service" % (PLACE, PLACE),
+                        input="[Unit]\nDefaultDependencies=no\n[Service]\nType=oneshot\nExecStart=%s -s -o /dev/null http://%s/bytes/1000\n"
+                        % (program("curl"), run.lab.server.addr4))
+        run.systemd.run("sh", "-c", "cat > %s/config/convertize.conf" % PLACE,
+                        input="converter %s\nlog %s\n" % (run.lab.converter.addr4, LOG))
+        run.systemd.systemctl("start", "manager.service")
+        env = {"XDG_RUNTIME_DIR": "/run/manager", "CONVERT_CONFIG": ""}
+
+        def start():
+            run.systemd.run("systemctl", "--user", "start", "fetch.service", env=env)
+            return run.conversions()
+        equal(start(), 0, "conversions before")
+        said = run.right("enable", "--user", "fetch", env=env)
+        equal(said, "fetch.service: enabled by %s/config/systemd/user/fetch.service.d/zz-convertize.conf\n" % PLACE, "what is said")
+        equal(start(), 1, "conversions")
+        check("fetch.service" in run.right("list", "--user", env=env), "the list")
+        run.refuses("no such service", "enable", "--user", "nothing", env=env)
+        run.right("disable", "--user", "fetch", env=env)
+        equal(start(), 0, "conversions afterwards")
+
+
 def test_a_system_in_a_directory():
     """--root: the files are read in place of systemd, and inside that directory."""
     with services() as run, tempfile.TemporaryDirectory(dir=run.lab.directory) as root:

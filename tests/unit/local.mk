@@ -189,7 +189,7 @@ endif
 
 # convertize's parts
 if HAVE_CHECK
-convertize_unit_tests = tests/unit/test_elf tests/unit/test_script tests/unit/test_preload tests/unit/test_report \
+convertize_unit_tests = tests/unit/test_conf tests/unit/test_units tests/unit/test_elf tests/unit/test_script tests/unit/test_preload tests/unit/test_report \
 	tests/unit/test_wrapper \
 	tests/unit/test_library
 check_PROGRAMS += $(convertize_unit_tests)
@@ -210,6 +210,15 @@ tests_unit_test_preload_LDADD = libconvertize.la $(CHECK_LIBS)
 tests_unit_test_library_SOURCES = tests/unit/test_library.c tests/unit/tempdir.h tests/unit/elf_image.c tests/unit/elf_image.h
 tests_unit_test_library_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_library_LDADD = libconvertize.la $(CHECK_LIBS)
+
+tests_unit_test_conf_SOURCES = tests/unit/test_conf.c
+tests_unit_test_conf_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
+tests_unit_test_conf_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_conf_LDADD = libconvertize.la $(CHECK_LIBS)
+
+tests_unit_test_units_SOURCES = tests/unit/test_units.c
+tests_unit_test_units_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_units_LDADD = libconvertize.la $(CHECK_LIBS)
 
 tests_unit_test_wrapper_SOURCES = tests/unit/test_wrapper.c
 tests_unit_test_wrapper_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertize_sessions.py - login sessions that are converted, where convertize.conf says so; and they start in any case"""
+import contextlib
+import os
+import re
+import shutil
+import stat
+import subprocess
+
+from convertlab import Lab, Link, check, equal, main
+from convertlab.build import SRCDIR
+from convertlab.harness import Unsuitable
+
+NOBODY = 65534
+SHELLS = (["sh", "-l"], ["bash", "-l"], ["sh", "-eul"])
+
+
+class Session:
+    """A home directory on the lab's client, whose login shells read convertize.sh, and convertize.conf of the administrator."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.place = os.path.join("/run/convertlab", "sessions")
+        os.mkdir(self.place)
+        self.home = os.path.join(self.place, "home")
+        os.makedirs(os.path.join(self.home, ".config"))
+        # an ordinary user may not reach the build directory
+        self.program = shutil.copy(lab.build.program("convertize"), self.place)
+        self.library = shutil.copy(lab.build.shim, self.place)
+        said = subprocess.run([self.program, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.system = re.search(r"and (/\S*/convertize\.conf)\.", said)[1]
+        self.user = os.path.join(self.home, ".config/convertize.conf")
+        if os.path.dirname(self.system) == "/etc":
+            raise Unsuitable("this build's convertize.conf would be this host's: /etc/convertize.conf")
+        os.makedirs(os.path.dirname(self.system), exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "none", os.path.dirname(self.system)], check=True)
+        self.profile = self.install("contrib/profile.d/convertize.sh.in")
+        self.generator = self.install("contrib/systemd/60-convertize.in")
+        lab.client.file("/etc/profile", "[ -z \"${SKIP-}\" ] && . %s\necho profile ends\n" % self.profile)
+
+    def close(self):
+        """Removes what it has made."""
+        subprocess.run(["umount", os.path.dirname(self.system)], check=True)
+        shutil.rmtree(self.place)
+
+    def install(self, name):
+        """A file of the tree that names the convertize of this test; returns its path."""
+        with open(os.path.join(SRCDIR, name), encoding="ascii") as file:
+            text = file.read()
+        path = os.path.join(self.place, os.path.basename(name)[:-3])
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text.replace("@bindir@", self.place).replace("@sysconfdir@", os.path.dirname(self.system)))
+        os.chmod(path, 0o755)
+        return path
+
+    def write(self, path, *lines, mode=0o644, owner=0):
+        """Writes a file of lines; None in their place removes it."""
+        if lines == (None,):
+            os.unlink(path)
+            return
+        with open(path, "w", encoding="ascii") as file:
+            file.write("".join(line + "\n" for line in lines))
+        os.chmod(path, mode)
+        os.chown(path, owner, owner)
+
+    def run(self, *command, uid=0, env=None, groups=()):
+        """Runs a command as a user at home; returns the CompletedProcess."""
+        user = ["setpriv", "--reuid=%d" % uid, "--regid=%d" % uid, "--groups=%s" % ",".join(map(str, groups)) if groups else "--clear-groups"]
+        full = ["env", "-i", "HOME=" + self.home, "PATH=" + os.environ["PATH"], *("%s=%s" % pair for pair in (env or {}).items())]
+        return self.lab.client.run([*(user if uid or groups else []), *full, *command], check=False)
+
+    def convertize(self, *words, status=0):
+        """Runs convertize; returns what it says."""
+        result = self.run(self.program, *words, env={"CONVERT_LIBRARY": self.library})
+        equal(result.returncode, status, "the status of %s: %s" % (words, result))
+        return result.stdout + result.stderr
+
+    def variables(self, shell=("sh", "-l"), **options):
+        """The variables of a login shell that are the library's; the shell starts without a word, in any case."""
+        result = self.run(*shell, "-c", "/usr/bin/env", **options)
+        check(result.returncode == 0 and result.stderr == "" and result.stdout.startswith("profile ends\n"), result)
+        return dict(line.split("=", 1) for line in result.stdout.splitlines() if re.match(r"(CONVERT_\w+|LD_PRELOAD)=", line))
+
+
+@contextlib.contextmanager
+def session():
+    """A Session in a lab."""
+    if os.environ.get("SANITIZER_PRELOAD"):
+        raise Unsuitable("sessions would need the sanitizers' library in front of their own")
+    with Lab(wifi=Link(delay_ms=1), lte=None, core=None) as lab:
+        made = Session(lab)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def test_a_user_switches_it_on_and_off():
+    """enable --session: what a login shell starts is converted; disable --session: it isn't."""
+    with session() as run:
+        run.lab.convertd()
+        run.lab.http()
+        log = os.path.join(run.place, "log")
+        address = run.lab.converter.addr4
+
+        def conversions(*shell):
+            fetch = "curl -s -o /dev/null http://%s/bytes/100" % run.lab.server.addr4
+            result = run.run(*shell, "-c", fetch)
+            equal((result.returncode, result.stderr), (0, ""), "curl in %s" % (shell,))
+            if not os.path.exists(log):
+                return 0
+            with open(log, encoding="ascii") as file:
+                text = file.read()
+            os.unlink(log)
+            return text.count("converted over MPTCP")
+        equal(conversions("sh", "-l"), 0, "conversions before")
+        said = run.convertize("enable", "--session", "--converter", address, "--log", log, "--bypass", ":22", "--early-data", "--dry-run")
+        check("session yes\n" in said and not os.path.exists(run.user), said)
+        said = run.convertize("enable", "--session", "--converter", address, "--log", log, "--bypass", ":22", "--cookie", "a \"b\" $c`\\")
+        check(run.user in said and "are converted" in said, said)
+        equal(stat.S_IMODE(os.stat(run.user).st_mode), 0o600, "the mode of a file with a cookie")
+        for shell in SHELLS:
+            equal(conversions(*shell), 1, "conversions in %s" % (shell,))
+        equal(run.variables(), {"CONVERT_ADDR": address, "CONVERT_LOG": log, "CONVERT_BYPASS": ":22", "CONVERT_COOKIE": "a \"b\" $c`\\",
+                                "LD_PRELOAD": run.library}, "variables")
+        check("converted, by %s: %s" % (run.user, address) in run.convertize("list"), "the list")
+        # a program of its own choice, and a shell in the session
+        equal(run.variables(env={"CONVERT_ADDR": ""}), {"CONVERT_ADDR": ""}, "with an empty CONVERT_ADDR")
+        inner = run.run("sh", "-l", "-c", "exec sh -l -c env").stdout
+        equal(inner.count(run.library), 1, "the library in a shell in the session")
+        run.convertize("disable", "--session")
+        equal((conversions("sh", "-l"), os.path.exists(run.user)), (0, False), "conversions afterwards, and the file")
+        run.write(run.user, "converter 192.0.2.1")
+        for words in (("enable", "--session", "--converter", address), ("disable", "--session")):
+            check("yourself" in run.convertize(*words, status=2), "the user's own file")
+
+
+def test_the_administrator_says_who():
+    """session yes: for all users but root, or for those who are named; a user's own word counts more."""
+    with session() as run:
+        base = ("converter 192.0.2.1", "library " + run.library)
+        expected = {"CONVERT_ADDR": "192.0.2.1", "LD_PRELOAD": run.library}
+        for lines, root, nobody in (((), False, False), (("session no",), False, False), (("session yes",), False, True),
+                                    (("session yes", "session-user root"), True, False),
+                                    (("session yes", "session-user root", "session-user nobody"), True, True),
+                                    (("session yes", "session-group daemon"), False, False)):
+            run.write(run.system, *base, *lines)
+            equal(run.variables(), expected if root else {}, "root's variables with %s" % (lines,))
+            equal(run.variables(uid=NOBODY), expected if nobody else {}, "nobody's variables with %s" % (lines,))
+        equal(run.variables(uid=NOBODY, groups=(1,)), expected, "the variables of a member of the group")
+        run.write(run.system, *base, "session yes", "bypass :25")
+        run.write(run.user, "session no", owner=NOBODY)
+        equal(run.variables(uid=NOBODY), {}, "the variables of a user who doesn't want it")
+        run.write(run.user, "bypass :22", "bypass 10.0.0.0/8", owner=NOBODY)
+        equal(run.variables(uid=NOBODY), {**expected, "CONVERT_BYPASS": ":22,10.0.0.0/8"}, "with a setting of the user's own")
+        generated = run.run(run.generator, uid=NOBODY)
+        equal(sorted(generated.stdout.splitlines()), ["CONVERT_ADDR=\"192.0.2.1\"", "CONVERT_BYPASS=\":22,10.0.0.0/8\"",
+                                                      "LD_PRELOAD=\"%s\"" % run.library], "what systemd gets")
+        os.unlink(run.user)
+        run.write(run.system, *base, "session yes", "session-user root")
+        run.convertize("disable", "--session")
+        equal(run.variables(), {}, "after disable --session where the administrator has it on")
+        # a program with the rights of its file is left alone, without a word
+        program = shutil.copy("/usr/bin/cat", os.path.join(run.place, "cat"))
+        os.chmod(program, 0o4755)
+        run.write(run.system, *base, "session yes")
+        os.unlink(run.user)
+        result = run.run("sh", "-l", "-c", "cat /proc/self/maps | grep -c libconvert; %s /proc/self/maps | grep -c libconvert" % program,
+                         uid=NOBODY)
+        count, secure = result.stdout.splitlines()[1:]
+        check(int(count) > 0 and secure == "0" and result.stderr == "", result)
+
+
+def test_sessions_start():
+    """Whatever is wrong, a login shell starts, without a word and unconverted; convertize list says what it is."""
+    with session() as run:
+        right = ("converter 192.0.2.1", "library " + run.library, "session yes", "session-user root")
+        for lines, options, said in ((("nonsense",), {}, "\"nonsense\" is no setting"), ((*right, "port x"), {}, None),
+                                     (right[1:], {}, "no converter is named"),
+                                     (("converter 192.0.2.1", "library /nowhere/libconvert.so", *right[2:]), {}, None),
+                                     (right, {"mode": 0o666}, "others may write to it"), (right, {"owner": NOBODY}, "belongs to user")):
+            run.write(run.system, *lines, **options)
+            for shell in SHELLS:
+                equal(run.variables(shell), {}, "variables with %s" % (lines,))
+            check(said is None or said in run.convertize("list"), "convertize list with %s: %s" % (lines, run.convertize("list")))
+        run.write(run.system, *right)
+        check(run.variables(), "there are no variables with the right file")
+        os.rename(run.program, run.program + ".gone")
+        equal(run.variables(), {}, "variables without convertize")
+        run.write(run.program, "#!/bin/sh", "echo \"what is this\" >&2", "kill -SEGV $$", mode=0o755)
+        equal(run.variables(), {}, "variables with a convertize that crashes")
+        os.rename(run.program + ".gone", run.program)
+        run.write(run.system, None)
+        equal(run.variables(env={"HOME": ""}), {}, "variables without a home")
+
+
+def test_settings_of_the_files():
+    """The command line counts more than the environment, that more than the user's file, that more than the administrator's."""
+    with session() as run:
+        show = ("sh", "-c", "echo $CONVERT_ADDR,$CONVERT_BYPASS,$CONVERT_TIMEOUT,$CONVERT_EARLY_DATA")
+        run.write(run.system, "converter 192.0.2.1", "bypass :1", "bypass :2", "timeout 5", "early-data", "# a comment",
+                  "library = " + run.library)
+
+        def said(*options, **env):
+            result = run.run(run.program, *options, *show, env=env)
+            equal((result.returncode, result.stderr), (0, ""), "convertize %s" % (options,))
+            return result.stdout.strip()
+        equal(said(), "192.0.2.1,:1,:2,5,1", "the administrator's")
+        run.write(run.user, "converter 192.0.2.2", "early-data no")
+        equal(said(), "192.0.2.2,:1,:2,5,0", "with the user's")
+        equal(said(CONVERT_ADDR="192.0.2.3"), "192.0.2.3,:1,:2,5,0", "with the environment")
+        equal(said("--converter", "192.0.2.4", "--bypass", ":3", CONVERT_ADDR="192.0.2.3"), "192.0.2.4,:3,5,0", "with the command line")
+        other = os.path.join(run.place, "other")
+        run.write(other, "converter 192.0.2.5", "library " + run.library)
+        equal(said("--config", other), "192.0.2.5,,,", "with another file")
+        for path, lines, message in ((run.user, ("timeout x",), "%s:1: timeout: \"x\" is not a time" % run.user),
+                                     (run.user, ("", "sesion yes"), "%s:2: \"sesion\" is no setting; see convertize.conf(5)" % run.user),
+                                     (run.user, ("session-user me",), "%s:1: session-user: only %s has this" % (run.user, run.system)),
+                                     (run.user, ("--port 5",), "%s:1: \"--port\" has dashes; in a file, write \"port\"" % run.user),
+                                     (run.user, ("json",), "%s:1: \"json\" belongs on the command line" % run.user),
+                                     (run.system, ("port 1", "port 2"), "%s:2: port: \"2\": line 1 has it already" % run.system)):
+            run.write(path, *lines)
+            result = run.run(run.program, *show)
+            lines = result.stderr.splitlines()
+            check(result.returncode == 125 and any(line.startswith("convertize: " + message) for line in lines), "%s: %s" % (message, result))
+            run.write(run.user, "timeout 1")
+        run.write(run.system, "converter 192.0.2.1", "library " + run.library)
+        run.write(run.user, "converter 192.0.2.2", owner=NOBODY)
+        result = run.run(run.program, *show)
+        check(result.returncode == 0 and result.stdout.startswith("192.0.2.1") and "warning: %s: belongs to" % run.user in result.stderr, result)
+        result = run.run(run.program, "--config", "/nowhere", *show)
+        check(result.returncode == 125 and "/nowhere: No such file" in result.stderr, result)
+
+
+if __name__ == "__main__":
+    main()
