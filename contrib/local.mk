@@ -33,3 +33,9 @@ install-data-local:
 uninstall-local:
 	! cmp -s $(top_srcdir)/contrib/convertd.conf '$(CONVERTD_CONF)' || rm '$(CONVERTD_CONF)'
 	rmdir '$(DESTDIR)$(sysconfdir)/convertd' 2>/dev/null || :
+
+# for Alpine Linux, whose builders take them out of the tarball
+EXTRA_DIST += contrib/alpine/APKBUILD \
+	contrib/alpine/convertd.confd \
+	contrib/alpine/convertd.initd \
+	contrib/alpine/convertd.pre-install
