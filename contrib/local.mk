@@ -73,3 +73,9 @@ uninstall-local:
 	! cmp -s $(top_srcdir)/contrib/convertd.conf '$(CONVERTD_CONF)' || rm '$(CONVERTD_CONF)'
 	! cmp -s $(top_srcdir)/contrib/convertize.conf '$(CONVERTIZE_CONF)' || rm '$(CONVERTIZE_CONF)'
 	rmdir '$(DESTDIR)$(sysconfdir)/convertd' 2>/dev/null || :
+
+# for Alpine Linux, whose builders take them out of the tarball
+EXTRA_DIST += contrib/alpine/APKBUILD \
+	contrib/alpine/convertd.confd \
+	contrib/alpine/convertd.initd \
+	contrib/alpine/convertd.pre-install
