@@ -62,7 +62,7 @@ def shells():
     found = [[path] for path in (shutil.which("dash"),) if path]
     found += [[path, "ash"] for path in (shutil.which("busybox"),) if path]
     if not found:
-        raise Skip("neither dash nor BusyBox is here; on Debian: apt-get install dash busybox")
+        raise Skip("neither dash nor BusyBox is here; on Debian: apt-get install dash busybox-static")
     return found
 
 
