@@ -22,6 +22,7 @@ BUILD = os.environ.get("CONVERT_BUILDDIR") or TOP
 ELSEWHERE = re.compile(r"referenced manual not found|outdated mandoc\.db|mandoc\.db")
 # (what is installed, the page that describes it); the first that fits counts. An empty page: it describes itself.
 PAGES = (
+    ("*/user-environment-generators/60-convertize", "convertize.1"),
     ("*/convertd.service", "convertd.8"), ("*/convertd.socket", "convertd.8"),
     ("*/sysctl.d/*convertd.conf", "convertd.8"), ("*/sysusers.d/convertd.conf", "convertd.8"),
     ("*/lib*/libconvertproto.*", "convertproto.3"), ("*/pkgconfig/convertproto.pc", "convertproto.3"),
