@@ -17,7 +17,7 @@
 #define HAS_LIB (sizeof(LIBCONVERT_LOADER_LIB) > 1)
 
 static const struct elf_image_spec x86 = { .machine = EM_X86_64, .needed = { "libc.so.6" } },
-				   i386 = { .machine = EM_386, .is32 = true, .needed = { "libc.so.6" } },
+				   ia32 = { .machine = EM_386, .is32 = true, .needed = { "libc.so.6" } },
 				   arm_musl = { .machine = EM_AARCH64, .needed = { "libc.so" } };
 
 static char root[PATH_MAX / 4], pattern[PATH_MAX / 2], problem[LIBRARY_PROBLEM_MAX];
@@ -80,7 +80,7 @@ START_TEST(each_machine_has_its_own)
 	char expected[PATH_MAX];
 
 	put(LIBCONVERT_LOADER_LIB, &x86);
-	put("lib32", &i386);
+	put("lib32", &ia32);
 	put("lib/aarch64-linux-musl", &arm_musl);
 	put("lib/x86_64-linux-other", &x86); /* one of a machine is enough */
 	put("lib/elsewhere", &(struct elf_image_spec){ .machine = EM_S390, .big_endian = true });
@@ -94,8 +94,8 @@ START_TEST(each_machine_has_its_own)
 	ck_assert_str_eq(library_preload(&library, &library.builds[0]), pattern);
 
 	snprintf(expected, sizeof(expected), "%s/lib32" REST, root);
-	ck_assert_str_eq(for_program(&i386)->path, expected);
-	ck_assert_str_eq(library_preload(&library, for_program(&i386)), pattern);
+	ck_assert_str_eq(for_program(&ia32)->path, expected);
+	ck_assert_str_eq(library_preload(&library, for_program(&ia32)), pattern);
 
 	/* musl's loader knows no $LIB */
 	snprintf(expected, sizeof(expected), "%s/lib/aarch64-linux-musl" REST, root);
@@ -111,9 +111,9 @@ END_TEST
 START_TEST(the_file_that_runs_in_the_end_counts)
 {
 	put(LIBCONVERT_LOADER_LIB, &x86);
-	put("lib32", &i386);
+	put("lib32", &ia32);
 	ck_assert(library_find(&library, pattern, problem));
-	for_program(&i386);
+	for_program(&ia32);
 	program.files[1] = program.files[0];
 	program.files[0].kind = PROGRAM_SCRIPT;
 	program.count = 2;
@@ -125,7 +125,7 @@ START_TEST(a_file_is_for_one_machine)
 {
 	char path[PATH_MAX];
 
-	put("lib", &i386);
+	put("lib", &ia32);
 	put("lib64", &x86);
 	snprintf(path, sizeof(path), "%s/lib" REST, root);
 	ck_assert_msg(library_find(&library, path, problem), "%s", problem);
@@ -147,7 +147,7 @@ START_TEST(what_is_wrong_is_said)
 
 	refused(pattern, "No such file");
 	refused(pattern, LIBCONVERT_LOADER_LIB REST);
-	put("lib/i386-linux-other", &i386);
+	put("lib/i386-linux-other", &ia32);
 	refused(pattern, "install libconvert");
 	refused("usr/$LIB" REST, "absolute");
 	snprintf(path, sizeof(path), "%s/a b/$LIB" REST, root);
