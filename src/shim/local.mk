@@ -13,7 +13,7 @@ libconvert_la_SOURCES = \
 	src/shim/hooks/socket.c src/shim/hooks/socket.h \
 	src/shim/process/init.c \
 	src/shim/system/log.c src/shim/system/log.h \
-	src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
+	src/shim/system/native_times.h src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
 	src/shim/connect/shared_handshake.c src/shim/connect/shared_handshake.h src/shim/socket/paths.c src/shim/socket/paths.h src/shim/process/scm_rights.c src/shim/process/scm_rights.h \
 	src/shim/connect/settle.c src/shim/connect/settle.h \
 	src/shim/wait/signals.c src/shim/wait/signals.h \

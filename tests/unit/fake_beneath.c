@@ -55,7 +55,7 @@ bool resolve_is_running(void)
 
 static char last[512];
 
-static void line(const char *format, va_list args)
+__attribute__((format(printf, 1, 0))) static void line(const char *format, va_list args)
 {
 	vsnprintf(last, sizeof(last), format, args);
 	if (getenv("FAKE_LOG"))

@@ -114,7 +114,7 @@ static size_t network(int index, const uint8_t *bytes, size_t len, uint8_t respo
 
 enum outcome { CONVERTED, DIRECT, BYPASSED, FAILED };
 
-static void log_keep(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void log_keep(const char *format, ...)
 {
 	va_list args;
 

@@ -7,7 +7,8 @@
  *
  * There are two lists, because the process that serves needs other calls than the main process, which has the rights.
  * Of the arguments, the filter sees those in registers: the family of a socket, the protection of memory, the flags of
- * open(). No process can make memory executable, or open sockets of another family than those below.
+ * open(). No process can make memory executable, or open sockets of another family than those below. On i386 the C library
+ * makes sockets and sets their options by socketcall(2), whose arguments are in memory: there all sockets and options are allowed.
  *
  * A call that isn't on the list fails with ENOSYS: a C library that knows a newer call takes the older one
  * then, as on an older kernel. With EPERM it would give up (after clone3() no thread could be

@@ -507,7 +507,8 @@ enum conn_phase attempt_next(struct conn *conn, int fd, bool may_hold,
 		refusal->error = -ret;
 		refused = error_text(-ret);
 		log_line("converter %s: %s", sockaddr_ip_format(&conn->attempt.addr, text), refused);
-		query.tried = conn->call.tried |= 1u << index;
+		conn->call.tried |= 1u << index;
+		query.tried = conn->call.tried;
 	}
 	/* converters_choose() knows nothing of those that were tried here, whose error the application gets. */
 	if (refused && refusal->verdict == POLICY_CONVERT)

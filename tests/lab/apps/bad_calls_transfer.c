@@ -241,12 +241,13 @@ static int post(void)
 /* SCM_RIGHTS with a socket, which claims to be @claimed bytes; @room of them are there, @told are in the header. */
 static struct msghdr *rights(size_t claimed, size_t room, size_t told)
 {
-	struct {
+	const int fds[2] = { socket(AF_INET, SOCK_STREAM, 0), -1 };
+	union {
 		struct cmsghdr header;
-		int fds[2];
-	} control = { { .cmsg_len = claimed, .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS },
-		      { socket(AF_INET, SOCK_STREAM, 0), -1 } };
+		char bytes[24];
+	} control = { .header = { .cmsg_len = claimed, .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
 
+	memcpy(control.bytes + sizeof(control.header), fds, sizeof(fds));
 	return of_control(edge_copy(&control, room), told);
 }
 

@@ -8,6 +8,8 @@
 #include "config.h"
 
 #define HASH_NONFATAL_OOM 1
+/* The one that uthash has by default falls through its switch in ways that clang warns of. */
+#define HASH_FUNCTION(key, len, hash) HASH_FNV(key, len, hash)
 
 #include "linkem.h"
 
