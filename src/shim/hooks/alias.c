@@ -9,6 +9,7 @@
 
 #include "shim/hooks/hook.h"
 #include "shim/system/next.h"
+#include "shim/system/usermem.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -128,39 +129,58 @@ HOOK(int, __pselect64, (int nfds, fd_set *in, fd_set *out, fd_set *except,
 	return pselect(nfds, in, out, except, timespec_narrow(timeout, &narrow), mask);
 }
 
+/* The same, with the microseconds of more than a second that select() takes. What is refused stays so. */
+static struct timeval timeval_narrow(const struct timeval_64 *wide)
+{
+	int64_t seconds = wide->tv_usec / 1000000;
+
+	if (wide->tv_sec < 0 || wide->tv_usec < 0)
+		return (struct timeval){ -1, 0 };
+	if (wide->tv_sec > LONG_MAX - seconds)
+		return (struct timeval){ LONG_MAX, 0 };
+	return (struct timeval){ (long)(wide->tv_sec + seconds), (long)(wide->tv_usec % 1000000) };
+}
+
 HOOK(int, __select64, (int nfds, fd_set *in, fd_set *out, fd_set *except, struct timeval_64 *timeout))
 {
-	struct timeval narrow = { 0 };
+	struct timeval narrow;
 	int ret;
 
 	if (!timeout)
 		return select(nfds, in, out, except, NULL);
-	narrow.tv_sec = timeout->tv_sec > LONG_MAX ? LONG_MAX : timeout->tv_sec < 0 ? -1 : (long)timeout->tv_sec;
-	narrow.tv_usec = (suseconds_t)timeout->tv_usec;
+	narrow = timeval_narrow(timeout);
 	ret = select(nfds, in, out, except, &narrow);
-	*timeout = (struct timeval_64){ narrow.tv_sec, narrow.tv_usec };
+	if (narrow.tv_sec >= 0)
+		*timeout = (struct timeval_64){ narrow.tv_sec, narrow.tv_usec };
 	return ret;
 }
 
+/* The C library leaves it to the kernel to read and write the times of the next two, and so to say that a pointer is a bad one. */
 HOOK(int, __epoll_pwait2_time64, (int epfd, struct epoll_event *events, int max,
 				  const struct timespec_64 *timeout, const sigset_t *mask))
 {
+	struct timespec_64 copy;
 	struct timespec narrow;
 
-	return epoll_pwait2(epfd, events, max, timespec_narrow(timeout, &narrow), mask);
+	if (timeout && !usermem_read(&copy, timeout, sizeof(copy)))
+		return hook_result(-EFAULT);
+	return epoll_pwait2(epfd, events, max, timespec_narrow(timeout ? &copy : NULL, &narrow), mask);
 }
 
 HOOK(int, __recvmmsg64, (int fd, struct mmsghdr *msgs, unsigned int count, int flags,
 			 struct timespec_64 *timeout))
 {
+	struct timespec_64 copy;
 	struct timespec narrow;
-	int ret = recvmmsg(fd, msgs, count, flags, timespec_narrow(timeout, &narrow));
+	int ret;
 
-	if (timeout) {
-		timeout->tv_sec = narrow.tv_sec;
-		timeout->tv_nsec = (int32_t)narrow.tv_nsec;
-	}
-	return ret;
+	if (timeout && !usermem_read(&copy, timeout, sizeof(copy)))
+		return hook_result(-EFAULT);
+	ret = recvmmsg(fd, msgs, count, flags, timespec_narrow(timeout ? &copy : NULL, &narrow));
+	if (ret <= 0 || !timeout)
+		return ret;
+	copy = (struct timespec_64){ .tv_sec = narrow.tv_sec, .tv_nsec = (int32_t)narrow.tv_nsec };
+	return usermem_write(timeout, &copy, sizeof(copy)) ? ret : hook_result(-EFAULT);
 }
 
 HOOK(ssize_t, __recvmsg64, (int fd, struct msghdr *msg, int flags))

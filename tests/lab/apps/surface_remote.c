@@ -288,6 +288,34 @@ static void taken_away(void)
 	}
 }
 
+/* The calls that take a time, which on 32-bit architectures have other names in programs whose times have 64 bits. */
+static void timed_waits(int fd)
+{
+	struct timespec wait = { 0, 1000000 }, much = { 5, 0 };
+	struct timeval left = { 0, 1000 };
+	struct epoll_event event = { .events = EPOLLOUT };
+	struct iovec iov = { &(char){ 0 }, 1 };
+	struct mmsghdr message = { .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } };
+	int epfd = epoll_create1(0);
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	SAY(pselect(fd + 1, NULL, &set, NULL, &wait, NULL));
+	FD_SET(fd, &set);
+	SAY(select(fd + 1, NULL, &set, NULL, &left));
+	FD_SET(fd, &set);
+	left.tv_sec = -1;
+	SAY(select(fd + 1, NULL, &set, NULL, &left));
+	SAY(epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event));
+#if defined(HAVE_EPOLL_PWAIT2) && !defined(THROUGH_SYSCALL) /* that has times of 64 bits everywhere */
+	SAY(epoll_pwait2(epfd, &event, 1, &wait, NULL));
+#endif
+	SAY(recvmmsg(fd, &message, 1, 0, &much));
+	SAY(much.tv_sec);
+	close(epfd);
+}
+
 static void limits(void)
 {
 	struct timespec none = { 0, 1000 }, much = { 5, 0 };
@@ -315,6 +343,7 @@ static void limits(void)
 	poller.fd = fd;
 	SAY(poll(&poller, 1, 10));
 	SAY(ppoll(&poller, 1, &none, NULL));
+	timed_waits(fd);
 	both[0] = poller;
 	both[1].fd = tcp(0);
 	SAY(ppoll(both, 2, &much, NULL));
