@@ -544,7 +544,9 @@ def test_resource_exceeded():
                 for client in idle:
                     client.sock.close()
                 # it is accepted as soon as there is one descriptor again, and then there may be none yet for its server
-                if late.answer() != error(0x40, 7):
+                answer = late.answer()
+                if answer != error(0x40, 7):
+                    extended_header(answer)
                     server.accept().close()
                 equal(late.sock.getsockopt(socket.IPPROTO_TCP, TCP_IS_MPTCP), 1, "is its connection Multipath TCP")
             wait_until(lambda: descriptors(process) <= limit - len(idle), 10, "all to be forgotten")
