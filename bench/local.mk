@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # what is measured: bench/README.md. Nothing of it is built or run by "make all"
-EXTRA_PROGRAMS += bench/tools/calls bench/tools/startup bench/tools/nothing bench/tools/ways
+EXTRA_PROGRAMS += bench/tools/calls bench/tools/startup bench/tools/nothing bench/tools/socket_calls bench/tools/ways
 bench_tools_calls_SOURCES = bench/tools/calls.c bench/tools/trace.c bench/tools/trace.h
 bench_tools_startup_SOURCES = bench/tools/startup.c bench/tools/trace.c bench/tools/trace.h
 bench_tools_nothing_SOURCES = bench/tools/nothing.c
+bench_tools_socket_calls_SOURCES = bench/tools/socket_calls.c
 bench_tools_ways_SOURCES = bench/tools/ways.c
 bench_tools_ways_LDADD = libcommon.la
 
@@ -57,7 +58,7 @@ EXTRA_DIST += \
 	bench/experiments/calls.py \
 	bench/experiments/connections.py \
 	bench/experiments/exam.py \
-	bench/experiments/failover.py \
+	bench/experiments/begin.py bench/experiments/failover.py \
 	bench/experiments/goodput.py \
 	bench/experiments/grid.py \
 	bench/experiments/operator.py \
@@ -67,6 +68,7 @@ EXTRA_DIST += \
 	bench/experiments/shaped.py \
 	bench/experiments/soak.py \
 	bench/experiments/startup.py \
+	bench/experiments/supervise.py \
 	bench/experiments/syscalls.py \
 	bench/experiments/ttfb.py \
 	bench/experiments/ways.py \

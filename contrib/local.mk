@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # what goes beside the programs: a configuration, files for systemd, its companions and those who watch
-EXTRA_DIST += contrib/convertd.conf contrib/systemd/convertd.service.in
+EXTRA_DIST += contrib/convertd.conf contrib/systemd/convertd.service.in contrib/systemd/convertize-paths.service.in
 EXTRA_DIST += contrib/convertize.conf contrib/profile.d/convertize.sh.in contrib/systemd/60-convertize.in
 EXTRA_DIST += contrib/prometheus/alerts_test.yml contrib/valgrind/libconvert.supp
 # a Python package of its own, which pip installs
@@ -15,12 +15,15 @@ EXTRA_DIST += contrib/openwrt/README.md contrib/openwrt/libconvert/Makefile cont
 	contrib/openwrt/libconvert/files/convertd.config contrib/openwrt/libconvert/files/convertd.firewall \
 	contrib/openwrt/libconvert/files/convertd.init
 
-noinst_DATA = contrib/systemd/convertd.service contrib/profile.d/convertize.sh contrib/systemd/60-convertize
-CLEANFILES += contrib/systemd/convertd.service contrib/profile.d/convertize.sh contrib/systemd/60-convertize
+noinst_DATA = contrib/systemd/convertd.service contrib/systemd/convertize-paths.service contrib/profile.d/convertize.sh contrib/systemd/60-convertize
+CLEANFILES += contrib/systemd/convertd.service contrib/systemd/convertize-paths.service contrib/profile.d/convertize.sh contrib/systemd/60-convertize
 contrib/systemd/convertd.service: contrib/systemd/convertd.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) contrib/systemd && \
 	sed -e 's|@sbindir[@]|$(sbindir)|g' -e 's|@sysconfdir[@]|$(sysconfdir)|g' \
 		$(top_srcdir)/contrib/systemd/convertd.service.in >$@.tmp && mv $@.tmp $@
+contrib/systemd/convertize-paths.service: contrib/systemd/convertize-paths.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) contrib/systemd && \
+	sed -e 's|@bindir[@]|$(bindir)|g' $(top_srcdir)/contrib/systemd/convertize-paths.service.in >$@.tmp && mv $@.tmp $@
 contrib/profile.d/convertize.sh: contrib/profile.d/convertize.sh.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) contrib/profile.d && \
 	sed -e 's|@bindir[@]|$(bindir)|g' -e 's|@sysconfdir[@]|$(sysconfdir)|g' \
@@ -40,14 +43,14 @@ endif
 
 # Where the shells look below /usr and /usr/local; bash-completion.pc would name a directory outside of other prefixes.
 bashcompletiondir = $(datadir)/bash-completion/completions
-dist_bashcompletion_DATA = contrib/completions/convertize.bash
+dist_bashcompletion_DATA = contrib/completions/convertd.bash contrib/completions/convertize.bash
 zshcompletiondir = $(datadir)/zsh/site-functions
-dist_zshcompletion_DATA = contrib/completions/_convertize
+dist_zshcompletion_DATA = contrib/completions/_convertd contrib/completions/_convertize
 fishcompletiondir = $(datadir)/fish/vendor_completions.d
-dist_fishcompletion_DATA = contrib/completions/convertize.fish
+dist_fishcompletion_DATA = contrib/completions/convertd.fish contrib/completions/convertize.fish
 
 if INSTALL_UNITS
-nodist_systemdsystemunit_DATA = contrib/systemd/convertd.service
+nodist_systemdsystemunit_DATA = contrib/systemd/convertd.service contrib/systemd/convertize-paths.service
 endif
 if INSTALL_SOCKET_UNIT
 dist_systemdsystemunit_DATA = contrib/systemd/convertd.socket

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* message.c - the fixed header, the walks over TLVs and TCP options, and which addresses are allowed */
+/* message.c - the fixed header, the walks over TLVs and TCP options, which addresses are allowed, and the Silence TLV */
 #include "wire.h"
 
-enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_t *length)
+enum convert_status wire_read_header(const uint8_t *buf, size_t len, uint16_t magic, size_t *length)
 {
 	struct convert_span in = { buf, len };
 	uint8_t version, total;
-	uint16_t magic;
+	uint16_t number;
 
 	/*
 	 * The Magic Number says whether this is the Convert Protocol at all (Section 6.1), so the Version in front of it is
 	 * judged after it. The first byte of a wrong one is enough to refuse the message.
 	 */
-	if (len >= CONVERT_HEADER_LEN - 1 && buf[2] != CONVERT_MAGIC >> 8)
+	if (len >= CONVERT_HEADER_LEN - 1 && buf[2] != magic >> 8)
 		return CONVERT_STATUS_BAD_MAGIC;
-	if (!wire_get_u8(&in, &version) || !wire_get_u8(&in, &total) || !wire_get_be16(&in, &magic))
+	if (!wire_get_u8(&in, &version) || !wire_get_u8(&in, &total) || !wire_get_be16(&in, &number))
 		return CONVERT_STATUS_NEED_MORE;
-	if (magic != CONVERT_MAGIC)
+	if (number != magic)
 		return CONVERT_STATUS_BAD_MAGIC;
 	*length = (size_t)total * WIRE_WORD;
 	if (version != CONVERT_PROTOCOL_VERSION)
 		return CONVERT_STATUS_BAD_VERSION;
 	return total == 0 ? CONVERT_STATUS_ZERO_TOTAL_LENGTH : CONVERT_STATUS_OK;
+}
+
+enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_t *length)
+{
+	return wire_read_header(buf, len, CONVERT_MAGIC, length);
 }
 
 enum convert_status convert_tlv_next(struct convert_span *list, struct convert_tlv *tlv)
@@ -45,6 +50,24 @@ enum convert_status convert_tlv_next(struct convert_span *list, struct convert_t
 	list->data += bytes;
 	list->len -= bytes;
 	return CONVERT_STATUS_OK;
+}
+
+bool wire_take_silence(struct convert_span *list, struct convert_silence *silence)
+{
+	uint8_t version = 0, flags = 0;
+	uint16_t reserved = 0, mark = 0;
+	struct convert_span rest = *list;
+	struct convert_tlv tlv;
+
+	if (convert_tlv_next(&rest, &tlv) != CONVERT_STATUS_OK || tlv.type != CONVERT_TLV_SILENCE ||
+	    !wire_get_u8(&tlv.value, &version) || !wire_get_u8(&tlv.value, &flags) ||
+	    !wire_get_be16(&tlv.value, &reserved) || !wire_get_be16(&tlv.value, &mark) ||
+	    version != WIRE_SILENCE_VERSION || mark != WIRE_SILENCE_MARK)
+		return false;
+	silence->blind = flags & WIRE_SILENCE_FLAG_BLIND;
+	silence->mptcp = flags & WIRE_SILENCE_FLAG_MPTCP;
+	*list = rest;
+	return true;
 }
 
 enum convert_status convert_tcp_option_next(struct convert_span *list,

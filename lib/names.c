@@ -21,6 +21,7 @@ static const char *const status_names[] = {
 	[CONVERT_STATUS_TLV_BAD_LENGTH] = "TLV's length does not fit its type",
 	[CONVERT_STATUS_TLV_BAD_VALUE] = "TLV's value breaks the rules of its type",
 	[CONVERT_STATUS_BAD_ADDRESS] = "address that can't be a remote peer's",
+	[CONVERT_STATUS_BAD_SILENCE] = "fault in a silent request",
 };
 static_assert(ARRAY_SIZE(status_names) == CONVERT_STATUS_COUNT, "a name for each status");
 
@@ -75,5 +76,7 @@ const char *convert_tlv_name(uint8_t type)
 		return "Withholding TLV";
 	if (type == CONVERT_TLV_ECHO)
 		return "Echo TLV";
+	if (type == CONVERT_TLV_SILENCE)
+		return "Silence TLV";
 	return name_of(tlv_names, ARRAY_SIZE(tlv_names), type);
 }

@@ -137,6 +137,8 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 		return CONVERT_STATUS_OK;
 	out.response->withholding.withheld = flags & WIRE_WITHHOLDING_FLAG_WITHHELD;
 	out.response->withholding.limit_ms = limit_ms;
+	out.response->withholding.silent = out.response->withholding.withheld && (flags & WIRE_WITHHOLDING_FLAG_SILENT);
+	out.response->withholding.blind = out.response->withholding.silent && (flags & WIRE_WITHHOLDING_FLAG_BLIND);
 	/* The first versions of convertd sent neither flag, and corrected the windows of all SYNs that they withheld. */
 	out.response->withholding.corrects =
 		(flags & WIRE_WITHHOLDING_FLAG_CORRECTS) ||
@@ -268,27 +270,70 @@ static struct convert_span message_tlvs(const uint8_t *buf, size_t length)
 	return (struct convert_span){ buf + CONVERT_HEADER_LEN, length - CONVERT_HEADER_LEN };
 }
 
+/* Reads the header of a message with this Magic Number; NEED_MORE until all of @length bytes are there. */
+static enum convert_status header_read(const uint8_t *buf, size_t len, uint16_t magic, size_t *length)
+{
+	enum convert_status status = wire_read_header(buf, len, magic, length);
+
+	return status == CONVERT_STATUS_OK && len < *length ? CONVERT_STATUS_NEED_MORE : status;
+}
+
+/* All behind the fixed header of a request that obeys the RFC. */
+static enum convert_status request_read(struct convert_request *out)
+{
+	enum convert_status status = tlvs_read(out->tlvs, SENDER_CLIENT, (union message){ .request = out });
+
+	/* A Cookie TLV accompanies a Connect or an Info TLV (Section 6.2.7); alone it asks for nothing. */
+	if (status == CONVERT_STATUS_OK && !out->has_info && !out->has_connect)
+		return CONVERT_STATUS_NO_TLV;
+	return status;
+}
+
+/* The same of a silent one: behind its first TLV comes what the RFC allows, but the question which would need an answer. */
+static enum convert_status silent_request_read(struct convert_request *out)
+{
+	struct convert_span rest = out->tlvs;
+
+	if (!wire_take_silence(&rest, &out->silence) ||
+	    tlvs_read(rest, SENDER_CLIENT, (union message){ .request = out }) != CONVERT_STATUS_OK ||
+	    !out->has_connect || out->has_info || out->has_echo)
+		return CONVERT_STATUS_BAD_SILENCE;
+	return CONVERT_STATUS_OK;
+}
+
+/* Is this the beginning of a silent request? A fault in the rest of its header changes nothing about that. */
+static bool request_is_silent(const uint8_t *buf, size_t len)
+{
+	size_t length = 0;
+	enum convert_status status = wire_read_header(buf, len, CONVERT_MAGIC_SILENT, &length);
+
+	return len >= CONVERT_HEADER_LEN && status != CONVERT_STATUS_BAD_MAGIC;
+}
+
 enum convert_status convert_request_parse(const uint8_t *buf, size_t len,
 					  struct convert_request *out)
 {
+	bool silent = request_is_silent(buf, len);
+	uint16_t magic = silent ? CONVERT_MAGIC_SILENT : CONVERT_MAGIC;
 	enum convert_status status;
 	size_t length = 0;
 
 	*out = (struct convert_request){ 0 };
-	status = convert_message_length(buf, len, &length);
-	if (status == CONVERT_STATUS_OK && len < length)
-		status = CONVERT_STATUS_NEED_MORE;
-	if (status == CONVERT_STATUS_OK)
+	status = header_read(buf, len, magic, &length);
+	/* With three bytes, either Magic Number may be meant. */
+	if (status == CONVERT_STATUS_BAD_MAGIC && len < CONVERT_HEADER_LEN)
+		status = header_read(buf, len, CONVERT_MAGIC_SILENT, &length);
+	if (status == CONVERT_STATUS_OK) {
 		out->tlvs = message_tlvs(buf, length);
-	if (status == CONVERT_STATUS_OK)
-		status = tlvs_read(out->tlvs, SENDER_CLIENT, (union message){ .request = out });
-	/* A Cookie TLV accompanies a Connect or an Info TLV (Section 6.2.7); alone it asks for nothing. */
-	if (status == CONVERT_STATUS_OK && !out->has_info && !out->has_connect)
-		status = CONVERT_STATUS_NO_TLV;
+		status = silent ? silent_request_read(out) : request_read(out);
+	} else if (silent && status != CONVERT_STATUS_NEED_MORE) {
+		status = CONVERT_STATUS_BAD_SILENCE;
+	}
 	/* A caller that ignores the status finds no half of a request to act upon. */
 	if (status != CONVERT_STATUS_OK)
 		*out = (struct convert_request){ 0 };
 	out->length = length;
+	out->has_silence = silent;
 	return status;
 }
 
@@ -299,9 +344,7 @@ enum convert_status convert_response_parse(const uint8_t *buf, size_t len,
 	size_t length = 0;
 
 	*out = (struct convert_response){ 0 };
-	status = convert_message_length(buf, len, &length);
-	if (status == CONVERT_STATUS_OK && len < length)
-		status = CONVERT_STATUS_NEED_MORE;
+	status = header_read(buf, len, CONVERT_MAGIC, &length);
 	if (status == CONVERT_STATUS_OK)
 		out->tlvs = message_tlvs(buf, length);
 	if (status == CONVERT_STATUS_OK)
@@ -341,6 +384,8 @@ static const struct request_answer {
 	[CONVERT_STATUS_TLV_BAD_VALUE] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
 	/* Section 6.2.5 */
 	[CONVERT_STATUS_BAD_ADDRESS] = { CONVERT_ANSWER_ERROR, CONVERT_ERROR_MALFORMED_MESSAGE },
+	/* Its client would take any byte for one of the server's. */
+	[CONVERT_STATUS_BAD_SILENCE] = { CONVERT_ANSWER_RESET, 0 },
 };
 static_assert(ARRAY_SIZE(request_answers) == CONVERT_STATUS_COUNT, "an answer for each status");
 
@@ -362,6 +407,7 @@ static const enum convert_answer response_answers[] = {
 	[CONVERT_STATUS_TLV_BAD_LENGTH] = CONVERT_ANSWER_RESET,
 	[CONVERT_STATUS_TLV_BAD_VALUE] = CONVERT_ANSWER_RESET,
 	[CONVERT_STATUS_BAD_ADDRESS] = CONVERT_ANSWER_RESET,
+	[CONVERT_STATUS_BAD_SILENCE] = CONVERT_ANSWER_RESET,
 };
 static_assert(ARRAY_SIZE(response_answers) == CONVERT_STATUS_COUNT, "an answer for each status");
 

@@ -22,11 +22,28 @@
 #define WIRE_WITHHOLDING_FLAG_WITHHELD 0x01
 #define WIRE_WITHHOLDING_FLAG_CORRECTS 0x02
 #define WIRE_WITHHOLDING_FLAG_UNCORRECTED 0x04 /* WITHHELD without this flag implies CORRECTS */
+#define WIRE_WITHHOLDING_FLAG_SILENT 0x08      /* with WITHHELD */
+#define WIRE_WITHHOLDING_FLAG_BLIND 0x10       /* with SILENT */
 #define WIRE_WITHHOLDING_MARK 0x6c63 /* "lc" */
 
 /* The Value of an Echo TLV, which has the same mark. */
 #define WIRE_ECHO_VERSION 1
 #define WIRE_ECHO_MARK WIRE_WITHHOLDING_MARK
+
+/* The Value of a Silence TLV, which has the same mark, and two reserved bytes in front of it. */
+#define WIRE_SILENCE_VERSION 1
+#define WIRE_SILENCE_FLAG_BLIND 0x01
+#define WIRE_SILENCE_FLAG_MPTCP 0x02
+#define WIRE_SILENCE_MARK WIRE_WITHHOLDING_MARK
+
+/*
+ * wire_read_header() - read the fixed header of a message with this Magic Number (Section 6.1)
+ * Otherwise as convert_message_length(), which is this function with CONVERT_MAGIC.
+ */
+enum convert_status wire_read_header(const uint8_t *buf, size_t len, uint16_t magic, size_t *length);
+
+/* Takes a Silence TLV off the front of a list; false, and nothing is taken, if the list doesn't begin with one. */
+bool wire_take_silence(struct convert_span *list, struct convert_silence *silence);
 
 /*
  * wire_get_*() - take a value off the front of @in

@@ -9,6 +9,9 @@
 
 #include <errno.h>
 
+/* Where the Magic Number is, Figure 13. It is there from the beginning, as convert_write_silence() changes it. */
+#define MAGIC_OFFSET 2
+
 /* The 16 bits that Figures 15, 16, 20 and 21 call Unassigned or Zero. */
 static const uint8_t zero[2] = { 0, 0 };
 
@@ -30,6 +33,8 @@ void convert_writer_init(struct convert_writer *w, uint8_t *buf, size_t capacity
 	w->capacity = capacity < CONVERT_MESSAGE_MAX ? capacity : CONVERT_MESSAGE_MAX;
 	w->len = CONVERT_HEADER_LEN;
 	w->error = w->capacity < CONVERT_HEADER_LEN ? -ENOBUFS : 0;
+	if (w->error == 0)
+		wire_put_be16(w->buf + MAGIC_OFFSET, CONVERT_MAGIC);
 }
 
 ssize_t convert_writer_finish(struct convert_writer *w)
@@ -38,7 +43,6 @@ ssize_t convert_writer_finish(struct convert_writer *w)
 		return w->error;
 	w->buf[0] = CONVERT_PROTOCOL_VERSION;
 	w->buf[1] = (uint8_t)(w->len / WIRE_WORD);
-	wire_put_be16(w->buf + 2, CONVERT_MAGIC);
 	return (ssize_t)w->len;
 }
 
@@ -170,6 +174,10 @@ void convert_write_withholding(struct convert_writer *w,
 		value[1] |= WIRE_WITHHOLDING_FLAG_CORRECTS;
 	else if (withholding->withheld)
 		value[1] |= WIRE_WITHHOLDING_FLAG_UNCORRECTED;
+	if (withholding->withheld && withholding->silent)
+		value[1] |= WIRE_WITHHOLDING_FLAG_SILENT;
+	if (withholding->withheld && withholding->silent && withholding->blind)
+		value[1] |= WIRE_WITHHOLDING_FLAG_BLIND;
 	wire_put_be16(value + 2, withholding->limit_ms);
 	wire_put_be16(value + 4, WIRE_WITHHOLDING_MARK);
 	tlv_write(w, CONVERT_TLV_WITHHOLDING, value, sizeof(value), NULL, 0);
@@ -182,6 +190,24 @@ void convert_write_echo(struct convert_writer *w, uint16_t limit_kib)
 	wire_put_be16(value + 2, limit_kib);
 	wire_put_be16(value + 4, WIRE_ECHO_MARK);
 	tlv_write(w, CONVERT_TLV_ECHO, value, sizeof(value), NULL, 0);
+}
+
+void convert_write_silence(struct convert_writer *w, const struct convert_silence *silence)
+{
+	uint8_t value[6] = { WIRE_SILENCE_VERSION };
+
+	if (w->error == 0 && w->len > CONVERT_HEADER_LEN && !tlv_is_there(w, CONVERT_TLV_SILENCE)) {
+		fail(w, -EINVAL);
+		return;
+	}
+	if (silence->blind)
+		value[1] |= WIRE_SILENCE_FLAG_BLIND;
+	if (silence->mptcp)
+		value[1] |= WIRE_SILENCE_FLAG_MPTCP;
+	wire_put_be16(value + 4, WIRE_SILENCE_MARK);
+	tlv_write(w, CONVERT_TLV_SILENCE, value, sizeof(value), NULL, 0);
+	if (w->error == 0)
+		wire_put_be16(w->buf + MAGIC_OFFSET, CONVERT_MAGIC_SILENT);
 }
 
 void convert_write_tlv(struct convert_writer *w, uint8_t type, const uint8_t *value,

@@ -20,6 +20,15 @@ _convertize_enabled() {
 	done
 }
 
+# Prints the names of this host's network devices.
+_convertize_devices() {
+	local device
+
+	for device in /sys/class/net/*; do
+		printf '%s\n' "${device##*/}"
+	done
+}
+
 # Sets words and cword: bash has split what it completes at colons and equals signs as well, as in --fix=run and ADDR:PORT.
 _convertize_words() {
 	local i word
@@ -45,11 +54,14 @@ _convertize_offer() {
 _convertize_value() {
 	case $1 in
 	--fallback) _convertize_offer 'direct none' ;;
+	--silence) _convertize_offer 'auto never' ;;
+	--method) _convertize_offer 'preload supervise' ;;
 	--config) mapfile -t COMPREPLY < <(compgen -W none -- "$cur"; compgen -f -- "$cur") ;;
 	--cache) mapfile -t COMPREPLY < <(compgen -W none -- "$cur"; compgen -d -- "$cur") ;;
-	--library | --log) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+	--executable | --library | --log) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
 	--root) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
-	--converter | --port | --bypass | --cookie | --timeout | --withholding) ;;
+	--device | --never-device | --backup-device) _convertize_offer "$(_convertize_devices)" ;;
+	--converter | --port | --bypass | --paths | --cookie | --timeout | --withholding | --tables) ;;
 	*) return 1 ;;
 	esac
 }
@@ -57,8 +69,10 @@ _convertize_value() {
 # Offers what may follow a command of convertize's own.
 _convertize_command() {
 	local command=$1 manager=() directory=/etc/systemd/system i
-	local sets='--converter --port --bypass --fallback --cookie --timeout --early-data --no-bypass-mptcp --withholding --cache
-		--log --warn --library'
+	local sets='--converter --port --bypass --paths --fallback --cookie --timeout --early-data --no-bypass-mptcp --withholding --silence
+		--cache --log --warn --library'
+	local paths='--converter --port --cookie --timeout --json --manage --once --remove --dry-run --device --never-device --backup-device
+		--tables --beside-vpn'
 	local units='--user --root' all='--config --help --version'
 
 	for ((i = 1; i < cword; i++)); do
@@ -74,11 +88,12 @@ _convertize_command() {
 	disable:-*) _convertize_offer "$all $units --session --dry-run" ;;
 	list:-*) _convertize_offer "$all $units" ;;
 	environment:-*) _convertize_offer "$sets $all --shell" ;;
-	:-*) _convertize_offer "$sets $all --force" ;;
+	paths:-*) _convertize_offer "$paths $all" ;;
+	:-*) _convertize_offer "$sets $all --force --method --executable" ;;
 	check:*) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
 	enable:*) _convertize_offer "$(_convertize_units "${manager[@]}")" ;;
 	disable:*) _convertize_offer "$(_convertize_enabled "$directory")" ;;
-	:*) mapfile -t COMPREPLY < <(compgen -W 'check enable disable list environment' -- "$cur"; compgen -c -- "$cur") ;;
+	:*) mapfile -t COMPREPLY < <(compgen -W 'check enable disable list environment paths' -- "$cur"; compgen -c -- "$cur") ;;
 	esac
 }
 
@@ -101,10 +116,10 @@ _convertize() {
 	for ((i = 1; i < cword; i++)); do
 		case ${words[i]} in
 		--) program=$((i + 1)) && break ;;
-		--converter | --port | --bypass | --fallback | --cookie | --timeout | --withholding | --cache | --log | --library | \
-			--config | --root) ((i++)) ;;
+		--converter | --port | --bypass | --paths | --fallback | --cookie | --timeout | --withholding | --silence | --cache | --log | \
+			--library | --method | --executable | --config | --root) ((i++)) ;;
 		-*) ;;
-		check | enable | disable | list | environment) command=${words[i]} && break ;;
+		check | enable | disable | list | environment | paths) command=${words[i]} && break ;;
 		*) program=$i && break ;;
 		esac
 	done

@@ -7,7 +7,8 @@ function __convertize_rest
     set -e words[1]
     while set -q words[1]
         switch $words[1]
-            case --converter --port --bypass --fallback --cookie --timeout --withholding --cache --log --library --config --root
+            case --converter --port --bypass --paths --fallback --cookie --timeout --withholding --silence --cache --log --library \
+                    --method --executable --config --root --device --never-device --backup-device --tables
                 set -e words[1]
             case --
                 set -e words[1]
@@ -33,7 +34,7 @@ end
 
 # Is a program to be run?
 function __convertize_runs
-    not __convertize_is; and not __convertize_is check enable disable list environment
+    not __convertize_is; and not __convertize_is check enable disable list environment paths
 end
 
 # Prints what is offered behind that program.
@@ -64,6 +65,7 @@ complete -c convertize -n __convertize_is -a enable -d 'Have a service or login 
 complete -c convertize -n __convertize_is -a disable -d 'Take that back'
 complete -c convertize -n __convertize_is -a list -d 'Show the services that are enabled'
 complete -c convertize -n __convertize_is -a environment -d 'Print the variables of a login session'
+complete -c convertize -n __convertize_is -a paths -d 'Show or manage the networks'
 complete -c convertize -n __convertize_is -a '(__fish_complete_command)'
 complete -c convertize -n __convertize_runs -a '(__convertize_program)'
 complete -c convertize -n '__convertize_is check; and not string match -q -- "-*" (commandline -ct)' -a '(__fish_complete_command)'
@@ -71,28 +73,41 @@ complete -c convertize -n '__convertize_is enable' -a '(__convertize_units)' -d 
 complete -c convertize -n '__convertize_is disable' -a '(__convertize_enabled)' -d 'Enabled service'
 
 set -l sets '__convertize_is; or __convertize_is check enable environment'
-complete -c convertize -n $sets -l converter -x -a '(__fish_print_hostnames)' -d 'Its address or name'
-complete -c convertize -n $sets -l port -x -d 'Port of converters without one'
+set -l asks '__convertize_is; or __convertize_is check enable environment paths'
+complete -c convertize -n $asks -l converter -x -a '(__fish_print_hostnames)' -d 'Its address or name'
+complete -c convertize -n $asks -l port -x -d 'Port of converters without one'
+complete -c convertize -n $sets -l paths -x -d 'Networks that connections begin on'
 complete -c convertize -n $sets -l bypass -x -d 'Destinations connected to directly'
 complete -c convertize -n $sets -l fallback -x -a 'direct none' -d 'When no converter can be used'
-complete -c convertize -n $sets -l cookie -x -d 'For the converter'
-complete -c convertize -n $sets -l timeout -x -d 'Seconds of silence'
+complete -c convertize -n $asks -l cookie -x -d 'For the converter'
+complete -c convertize -n $asks -l timeout -x -d 'Seconds of silence'
 complete -c convertize -n $sets -l early-data -d 'First bytes ride in the SYN'
 complete -c convertize -n $sets -l no-bypass-mptcp -d 'Convert to MPTCP servers, too'
 complete -c convertize -n $sets -l withholding -x -d 'Milliseconds'
+complete -c convertize -n $sets -l silence -x -a 'auto never' -d 'Converters may leave out answers'
 complete -c convertize -n $sets -l cache -x -a 'none (__fish_complete_directories)' -d 'What programs learn'
 complete -c convertize -n $sets -l log -r -F -d 'A line for each connection'
 complete -c convertize -n $sets -l warn -d 'Name what can\'t be converted'
 complete -c convertize -n $sets -l library -r -F -d 'To preload'
+complete -c convertize -n __convertize_is -l method -x -a 'preload supervise' -d 'How it is reached'
+complete -c convertize -n __convertize_is -l executable -r -F -d 'The file to run'
 complete -c convertize -n '__convertize_is; or __convertize_is enable' -l force -d 'In any case'
-complete -c convertize -n '__convertize_is check' -l json -d 'One JSON object'
+complete -c convertize -n '__convertize_is check paths' -l json -d 'One JSON object'
 complete -c convertize -n '__convertize_is check' -l fix -d 'Print what mends it'
 complete -c convertize -n '__convertize_is check' -a --fix=run -d 'Run what mends it'
 complete -c convertize -n '__convertize_is enable disable list' -l user -d 'Own service manager'
 complete -c convertize -n '__convertize_is enable disable list' -l root -x -a '(__fish_complete_directories)' -d 'System in a directory'
 complete -c convertize -n '__convertize_is enable disable' -l session -d 'Login sessions'
-complete -c convertize -n '__convertize_is enable disable' -l dry-run -d 'Change nothing'
+complete -c convertize -n '__convertize_is enable disable paths' -l dry-run -d 'Change nothing'
 complete -c convertize -n '__convertize_is environment' -l shell -d 'Commands for a shell'
+complete -c convertize -n '__convertize_is paths' -l manage -d 'Keep them right'
+complete -c convertize -n '__convertize_is paths' -l once -d 'Make them right'
+complete -c convertize -n '__convertize_is paths' -l remove -d 'Take away what was made'
+complete -c convertize -n '__convertize_is paths' -l device -x -a '(__fish_print_interfaces)' -d 'These and no others'
+complete -c convertize -n '__convertize_is paths' -l never-device -x -a '(__fish_print_interfaces)' -d 'Left alone'
+complete -c convertize -n '__convertize_is paths' -l backup-device -x -a '(__fish_print_interfaces)' -d 'When no other works'
+complete -c convertize -n '__convertize_is paths' -l tables -x -d 'Routing tables'
+complete -c convertize -n '__convertize_is paths' -l beside-vpn -d 'Beside a VPN, too'
 complete -c convertize -n 'not __convertize_runs' -l config -r -F -a none -d 'Defaults'
 complete -c convertize -n 'not __convertize_runs' -l help -d 'Print a summary'
 complete -c convertize -n 'not __convertize_runs' -l version -d 'Print the version'

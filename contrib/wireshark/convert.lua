@@ -29,17 +29,18 @@ end
 local convert = Proto("convert", "0-RTT TCP Convert Protocol")
 
 local MAGIC = 0x2263
+local SILENT_MAGIC = 0x6c63 -- of libconvert's silent requests
 local WORD = 4
 local HEADER_LEN = 4
 local MARK = 0x6c63 -- of libconvert's private TLVs: "lc"
 
 local INFO, CONNECT, TCP_HEADER, SUPPORTED, COOKIE, ERROR = 1, 10, 20, 21, 22, 30
-local WITHHOLDING, ECHO = 240, 241
+local WITHHOLDING, ECHO, SILENCE = 240, 241, 242
 
 local TLV_NAMES = {
 	[0] = "Reserved", [INFO] = "Info TLV", [CONNECT] = "Connect TLV", [TCP_HEADER] = "Extended TCP Header TLV",
 	[SUPPORTED] = "Supported TCP Extensions TLV", [COOKIE] = "Cookie TLV", [ERROR] = "Error TLV",
-	[WITHHOLDING] = "Withholding TLV", [ECHO] = "Echo TLV",
+	[WITHHOLDING] = "Withholding TLV", [ECHO] = "Echo TLV", [SILENCE] = "Silence TLV",
 }
 
 local UNSUPPORTED_VERSION, MALFORMED, UNSUPPORTED_MESSAGE, MISSING_COOKIE = 0, 1, 2, 3
@@ -126,10 +127,17 @@ field("withholding.flags", "uint8", "Flags", base.HEX)
 field("withholding.withheld", "bool", "SYNs are withheld until the server has answered", 8, nil, 0x01)
 field("withholding.corrects", "bool", "Windows of SYNs are corrected", 8, nil, 0x02)
 field("withholding.uncorrected", "bool", "Windows of withheld SYNs are not corrected", 8, nil, 0x04)
+field("withholding.silent", "bool", "Silent requests are understood", 8, nil, 0x08)
+field("withholding.blind", "bool", "Blind ones are, too", 8, nil, 0x10)
 field("withholding.limit", "uint16", "Limit in milliseconds")
 field("echo.version", "uint8", "Version")
 field("echo.flags", "uint8", "Flags", base.HEX)
 field("echo.limit", "uint16", "Limit in KiB")
+field("silence.version", "uint8", "Version")
+field("silence.flags", "uint8", "Flags", base.HEX)
+field("silence.blind", "bool", "The client can't take a response off its stream", 8, nil, 0x01)
+field("silence.mptcp", "bool", "The client's socket is one of Multipath TCP", 8, nil, 0x02)
+field("silence.limit", "uint16", "Reserved", base.HEX)
 field("mark", "uint16", "Mark", base.HEX)
 field("data", "bytes", "Undecoded bytes")
 field("relayed", "bool", "Relayed stream")
@@ -145,6 +153,7 @@ local function note(name, text, group, severity)
 end
 
 note("magic.bad", "The Magic Number isn't 0x2263: this is no Convert message", "MALFORMED", "ERROR")
+note("silence.bad", "No silent request, though it has the Magic Number of one: the receiver resets the connection", "MALFORMED", "ERROR")
 note("version.unknown", "The version isn't 1, the only one that RFC 8803 defines", "PROTOCOL", "ERROR")
 note("total_length.zero", "The Total Length is 0: the receiver resets the connection", "MALFORMED", "ERROR")
 note("total_length.past_end", "The Total Length is more than there is", "MALFORMED", "ERROR")
@@ -425,6 +434,7 @@ local function read_private(kind, read)
 		if not is_ours(context, offset, finish) then
 			tree:add(f["tlv.value"], context.tvb(offset + 2, finish - offset - 2))
 			complain(context, tree, kind == "echo" and context.from_client and "tlv.type.unknown" or "mark.foreign")
+			context.found.foreign = true
 			return "not libconvert's"
 		end
 		tree:add(f[kind .. ".version"], context.tvb(offset + 2, 1))
@@ -439,18 +449,28 @@ local function read_private(kind, read)
 end
 
 local read_withholding = read_private("withholding", function(_, tree, flags, limit)
+	tree:add(f["withholding.blind"], flags)
+	tree:add(f["withholding.silent"], flags)
 	tree:add(f["withholding.uncorrected"], flags)
 	tree:add(f["withholding.corrects"], flags)
 	tree:add(f["withholding.withheld"], flags)
 	local withheld, uncorrected = flags:bitfield(7, 1) == 1, flags:bitfield(5, 1) == 1
 	local corrects = flags:bitfield(6, 1) == 1 or (withheld and not uncorrected)
 	return (withheld and string.format("SYNs are withheld for %d ms at most", limit) or "SYNs are not withheld") ..
-		(corrects and ", their windows corrected" or "")
+		(corrects and ", their windows corrected" or "") .. (withheld and flags:bitfield(4, 1) == 1 and ", silence offered" or "")
 end)
 
 local read_echo = read_private("echo", function(context, _, _, limit)
 	context.found.echo = true
 	return context.from_client and "what follows is to come back" or string.format("%d KiB come back at most", limit)
+end)
+
+local read_silence = read_private("silence", function(context, tree, flags)
+	tree:add(f["silence.mptcp"], flags)
+	tree:add(f["silence.blind"], flags)
+	context.found.silence = true
+	return "no response where the SYN+ACK says it" .. (flags:bitfield(7, 1) == 1 and ", blind" or "") ..
+		(flags:bitfield(6, 1) == 1 and ", Multipath TCP" or "")
 end)
 
 -- Who may send a TLV (both: nil), how many words it has at least and at most, and what reads it: as tlv_rules[] in lib/read.c
@@ -464,6 +484,13 @@ local RULES = {
 	[WITHHOLDING] = { client = false, min = 1, max = 255, read = read_withholding },
 	[ECHO] = { min = 1, max = 255, read = read_echo },
 }
+
+-- A Silence TLV is one in a request that has the Magic Number for it.
+local SILENCE_RULE = { client = true, min = 1, max = 255, read = read_silence }
+
+local function rule_of(type, context)
+	return type == SILENCE and context.silent and SILENCE_RULE or RULES[type]
+end
 
 local function read_value(context, item, offset, finish, words, rule)
 	if rule and words >= rule.min and words <= rule.max then
@@ -483,7 +510,7 @@ local function read_tlv(context, tree, offset, finish, seen)
 	local item = tree:add(f.tlv, context.tvb(offset, left))
 	item:set_text(name)
 	item:add(f["tlv.type"], context.tvb(offset, 1))
-	local rule = RULES[type]
+	local rule = rule_of(type, context)
 	local short = name:gsub(" TLV$", "")
 	context.found.names[#context.found.names + 1] = short
 	if seen[type] then
@@ -536,15 +563,16 @@ function read_message(context, tree, offset)
 	local magic_item = tree:add(f.magic, tvb(offset + 2, 2))
 	local finish = offset + math.max(words * WORD, HEADER_LEN)
 	offset = offset + HEADER_LEN
-	if magic ~= MAGIC or version ~= 1 or words == 0 then
-		if magic ~= MAGIC then
+	context.silent = context.from_client and magic == SILENT_MAGIC
+	if (magic ~= MAGIC and not context.silent) or version ~= 1 or words == 0 then
+		if magic ~= MAGIC and not context.silent then
 			complain(context, magic_item, "magic.bad")
 		elseif version ~= 1 then
 			complain(context, version_item, "version.unknown")
 		else
 			complain(context, length_item, "total_length.zero")
 		end
-		found.fault = magic ~= MAGIC and "wrong magic number" or version ~= 1 and "unknown version" or "Total Length of 0"
+		found.fault = magic ~= MAGIC and not context.silent and "wrong magic number" or version ~= 1 and "unknown version" or "Total Length of 0"
 		if offset < limit then
 			tree:add(f.data, tvb(offset, limit - offset))
 		end
@@ -555,9 +583,12 @@ function read_message(context, tree, offset)
 		complain(context, length_item, "total_length.past_end", string.format("The message has %d bytes, of which %d are there",
 			words * WORD, limit - start))
 	end
-	local seen = {}
+	local seen, first = {}, offset < limit and tvb(offset, 1):uint()
 	while offset and offset < finish and offset < limit do
 		offset = read_tlv(context, tree, offset, finish, seen)
+	end
+	if context.silent and finish <= limit and (first ~= SILENCE or not found.silence or seen[INFO] or seen[ECHO] or not seen[CONNECT]) then
+		complain(context, magic_item, "silence.bad")
 	end
 	if context.from_client and finish <= limit and not seen[INFO] and not seen[CONNECT] then
 		complain(context, length_item, "tlv.none")
@@ -586,9 +617,10 @@ local mptcp_dsn, mptcp_subflow_seq = extractor("mptcp.dss.dsn"), extractor("tcp.
 local function judge(tvb)
 	local len = tvb:len()
 	if len < HEADER_LEN then
-		return (len < 3 or tvb(2, 1):uint() == 0x22) and tvb(0, 1):uint() == 1 and "cut" or nil
+		return (len < 3 or tvb(2, 1):uint() == 0x22 or tvb(2, 1):uint() == 0x6c) and tvb(0, 1):uint() == 1 and "cut" or nil
 	end
-	if tvb(2, 2):uint() == MAGIC then
+	local magic = tvb(2, 2):uint()
+	if magic == MAGIC or magic == SILENT_MAGIC then
 		return "message"
 	end
 	local first = len > HEADER_LEN and tvb(HEADER_LEN, 1):uint() or 0
@@ -601,6 +633,9 @@ local function is_certain(tvb)
 		return false
 	end
 	local offset, finish = HEADER_LEN, tvb(1, 1):uint() * WORD
+	if tvb(2, 2):uint() == SILENT_MAGIC and tvb(HEADER_LEN, 1):uint() ~= SILENCE then
+		return false
+	end
 	while offset + 1 < math.min(finish, tvb:len()) do
 		local words = tvb(offset + 1, 1):uint()
 		if tvb(offset, 1):uint() == 0 or words == 0 then
@@ -681,6 +716,9 @@ local function decide(tvb, pinfo)
 	local from_client = (stream.from == pinfo.src and stream.from_port == pinfo.src_port) == stream.from_is_client
 	local side = from_client and stream.request or stream.answer
 	local kind = continue(side, tvb)
+	if stream.silent and not from_client and side.state == nil and not is_certain(tvb) then
+		side.state, side.bytes, kind = "done", "", "relayed" -- there is no response
+	end
 	if kind == "relayed" and from_client and is_certain(tvb) and not is_converter_port(stream.port or 0) then
 		stream, kind, from_client = new_stream(pinfo, tvb), "message", true
 		stream.from_is_client = true
@@ -818,6 +856,7 @@ local function learn(call, tvb, length, found, pinfo)
 	side.opaque = found.error ~= nil or (found.fault ~= nil and found.fault ~= "incomplete")
 	if call.from_client then
 		stream.port, stream.server, stream.extended = found.port, found.server, found.extended
+		stream.silent = found.silence
 	end
 	stream.echo = stream.echo or found.echo
 end

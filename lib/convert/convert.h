@@ -50,6 +50,7 @@ extern "C" {
 
 #define CONVERT_PROTOCOL_VERSION 1 /* of the Convert Protocol, Section 6.1; version 0 is reserved */
 #define CONVERT_MAGIC 0x2263       /* the Magic Number of each message, Section 6.1 */
+#define CONVERT_MAGIC_SILENT 0x6c63 /* that of a silent request, libconvert's own, see struct convert_silence */
 #define CONVERT_HEADER_LEN 4       /* bytes of the fixed header, Figure 13 */
 #define CONVERT_MESSAGE_MAX 1020   /* bytes: 255 words of 32 bits, fixed header included */
 #define CONVERT_TLV_VALUE_MAX 1014 /* bytes of the longest Value that fits behind the fixed header */
@@ -67,6 +68,7 @@ enum convert_tlv_type {
 	CONVERT_TLV_PRIVATE_FIRST = 192,
 	CONVERT_TLV_WITHHOLDING = 240, /* libconvert's own, see struct convert_withholding */
 	CONVERT_TLV_ECHO = 241,        /* libconvert's own, see convert_write_echo() */
+	CONVERT_TLV_SILENCE = 242,     /* libconvert's own, see struct convert_silence */
 	CONVERT_TLV_PRIVATE_LAST = 255
 };
 
@@ -106,6 +108,7 @@ enum convert_status {
 	CONVERT_STATUS_TLV_BAD_LENGTH,      /* a TLV's Length is impossible for its type */
 	CONVERT_STATUS_TLV_BAD_VALUE,       /* a TLV's Value breaks the rules of its type: a field called Zero, TCP options */
 	CONVERT_STATUS_BAD_ADDRESS,         /* a Connect TLV has an address that convert_address_is_valid() refuses */
+	CONVERT_STATUS_BAD_SILENCE,         /* a request with the Magic Number of a silent one has any fault */
 	CONVERT_STATUS_COUNT                /* how many there are in this version of the library; not a status */
 };
 
@@ -135,6 +138,17 @@ struct convert_tcp_option {
 	struct convert_span value; /* all behind Kind and Length, 0-253 bytes */
 };
 
+/*
+ * The Silence TLV, a private-use TLV of libconvert (doc/private-tlvs.md). It is the first one of a silent request: the client
+ * wants no response where the SYN+ACK says that the server was reached. Such a request has a Magic Number of its own,
+ * CONVERT_MAGIC_SILENT, so that whoever doesn't know silence takes it for data of another protocol and sends no response that
+ * the client would hand to its application.
+ */
+struct convert_silence {
+	bool blind; /* the client can't take a response off the stream: all that isn't success is said as the network says it */
+	bool mptcp; /* the client's socket is one of Multipath TCP, and to be served as such or not at all */
+};
+
 /* What a client sends to a converter. A part whose has_… is false is zero. */
 struct convert_request {
 	size_t length;                   /* bytes of the stream that the message takes */
@@ -142,6 +156,8 @@ struct convert_request {
 	bool has_connect;                /* Connect TLV, Section 6.2.5: the client asks for a connection to a server */
 	bool has_cookie;                 /* Cookie TLV, Section 6.2.7 */
 	bool has_echo;                   /* Echo TLV, convert_write_echo(): the client asks for its own bytes */
+	bool has_silence;                /* the Magic Number is that of a silent request: reset it unless silence was offered */
+	struct convert_silence silence;  /* Silence TLV */
 	struct in6_addr address;         /* Connect TLV: the server's address */
 	uint16_t port;                   /* Connect TLV: the server's port, any number */
 	bool extended;                   /* Connect TLV: it is an Extended one, it has a TCP Options field */
@@ -158,6 +174,8 @@ struct convert_withholding {
 	bool withheld;     /* it withholds them until the server has answered (Section 4.2): its SYN+ACK confirms the server */
 	uint16_t limit_ms; /* for so many milliseconds at most; a SYN+ACK after that time confirms nothing */
 	bool corrects;     /* it corrects the receive window of MPTCP SYNs that carry data, which Linux misreads */
+	bool silent;       /* withheld: it understands silent requests, struct convert_silence */
+	bool blind;        /* silent: and blind ones */
 };
 
 /* What a converter sends to a client. A part whose has_… is false is zero. */
@@ -225,12 +243,16 @@ CONVERT_API enum convert_status convert_message_length(const uint8_t *buf, size_
  * @len: how many bytes of it are there; 0 or more
  * @out: is always set: with CONVERT_STATUS_OK to the request, otherwise to zero but for @out->length, which
  *       is how many bytes the whole message takes as soon as the fixed header is there, so that the message
- *       can be waited for and, on a fault, echoed (convert_write_error_echo()). Its spans point into @buf.
+ *       can be waited for and, on a fault, echoed (convert_write_error_echo()), and @out->has_silence, which is true as
+ *       soon as the Magic Number is there and is CONVERT_MAGIC_SILENT. Its spans point into @buf.
  *
  * Returns CONVERT_STATUS_OK; CONVERT_STATUS_NEED_MORE until the whole message is there; or a fault, of
  * several the first in the stream (within a TLV: Type before Length, Length before Value). A TLV that is neither in
  * Table 1 nor libconvert's own is CONVERT_STATUS_TLV_UNKNOWN. A message with neither an Info TLV nor
  * a Connect TLV is CONVERT_STATUS_NO_TLV.
+ *
+ * A silent request begins with a Silence TLV, and has a Connect TLV and no Info TLV. Every fault of a message with its Magic
+ * Number is CONVERT_STATUS_BAD_SILENCE, for which convert_request_answer() wants a reset.
  */
 CONVERT_API enum convert_status convert_request_parse(const uint8_t *buf, size_t len, struct convert_request *out);
 
@@ -386,6 +408,15 @@ CONVERT_API void convert_write_supported(struct convert_writer *w, const uint8_t
  * @withholding: what it does. limit_ms is of use only where withheld is true.
  */
 CONVERT_API void convert_write_withholding(struct convert_writer *w, const struct convert_withholding *withholding);
+
+/*
+ * convert_write_silence() - begin a silent request with a Silence TLV (doc/private-tlvs.md)
+ * @silence: what the client is like
+ *
+ * It has to be the first TLV, otherwise it is -EINVAL. convert_writer_finish() gives such a message the Magic Number
+ * CONVERT_MAGIC_SILENT.
+ */
+CONVERT_API void convert_write_silence(struct convert_writer *w, const struct convert_silence *silence);
 
 /*
  * convert_write_echo() - add an Echo TLV (doc/private-tlvs.md): the bytes that follow a request are to come back

@@ -198,6 +198,24 @@ static int64_t silence_put(const struct cache_converter *in, union cache_value *
 	return in->silence.until;
 }
 
+static void path_get(const struct cache_record *record, struct cache_converter *out)
+{
+	out->path.until = record->until;
+	out->path.asked = (int64_t)record->value.path.asked;
+	out->path.state = (enum cache_path)record->value.path.state;
+	out->path.rtt_ms = record->value.path.rtt_ms;
+	out->path.doubts = record->value.path.doubts;
+}
+
+static int64_t path_put(const struct cache_converter *in, union cache_value *value)
+{
+	value->path.asked = (uint64_t)in->path.asked;
+	value->path.state = (uint32_t)in->path.state;
+	value->path.rtt_ms = in->path.rtt_ms;
+	value->path.doubts = in->path.doubts;
+	return in->path.until;
+}
+
 /* The facts of a converter. All but the last, the cookie, are in one bucket, which is read once. */
 static const struct {
 	enum cache_fact fact;
@@ -210,6 +228,7 @@ static const struct {
 	{ CACHE_INFO, CACHE_KIND_INFO, info_get, info_put },
 	{ CACHE_MPTCP, CACHE_KIND_MPTCP, mptcp_get, mptcp_put },
 	{ CACHE_SILENCE, CACHE_KIND_SILENCE, silence_get, silence_put },
+	{ CACHE_PATH, CACHE_KIND_PATH, path_get, path_put },
 	{ CACHE_COOKIE, CACHE_KIND_COOKIE, cookie_get, cookie_put },
 };
 

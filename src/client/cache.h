@@ -72,9 +72,10 @@ enum cache_fact {
 	CACHE_COOKIE = 1u << 3,   /* it gave a cookie (Section 6.2.7) */
 	CACHE_MPTCP = 1u << 4,    /* whether Multipath TCP gets through to it */
 	CACHE_SILENCE = 1u << 5,  /* it takes connections, and has never answered a request */
+	CACHE_PATH = 1u << 6,     /* how the path to it is */
 };
 #define CACHE_FACTS_ALL                                                                            \
-	(CACHE_REST | CACHE_SYN_DATA | CACHE_INFO | CACHE_COOKIE | CACHE_MPTCP | CACHE_SILENCE)
+	(CACHE_REST | CACHE_SYN_DATA | CACHE_INFO | CACHE_COOKIE | CACHE_MPTCP | CACHE_SILENCE | CACHE_PATH)
 
 /*
  * The facts. Each @until is when it ends to be known: one that lies further ahead than
@@ -111,13 +112,20 @@ struct cache_converter {
 		uint64_t destination;  /* as to which server: a hash of the caller's */
 		uint32_t destinations; /* 1 or more, as the caller counts them */
 	} silence;
+	struct {
+		int64_t until;
+		int64_t asked;         /* when it was last asked whether it works again, as cache_now() */
+		enum cache_path state; /* not UNKNOWN */
+		uint16_t rtt_ms;       /* 0: not known */
+		uint8_t doubts;        /* how often it has to answer before it counts as working, as the caller counts */
+	} path;
 };
 
 /*
  * cache_converter_get() - what is known of the converter at @address
  * @address: with its port; an IPv4 address equals its v4-mapped form, the scope doesn't count
- * @path: fingerprint of the client's way to it, for CACHE_SYN_DATA alone; 0 where the caller
- *        doesn't tell paths apart. Only what was noted with the same value is found.
+ * @path: fingerprint of the client's way to it, for CACHE_SYN_DATA and CACHE_PATH alone; 0 where the
+ *        caller doesn't tell paths apart, or for the usual one. Only what was noted with the same value is found.
  * @facts: bits of enum cache_fact that are wanted; the others are not looked for
  * @out: all of it is written
  * Returns @out->known.

@@ -43,12 +43,13 @@ enum cache_kind {
 	CACHE_KIND_SERVER,
 	CACHE_KIND_MPTCP,
 	CACHE_KIND_SILENCE, /* older versions take its place for a free one */
+	CACHE_KIND_PATH,    /* and its */
 	CACHE_KIND_COUNT
 };
 
 /* What a record is about, and in which way. */
 struct cache_key {
-	uint64_t path; /* CACHE_KIND_SYN_DATA: the caller's; else 0 */
+	uint64_t path; /* CACHE_KIND_SYN_DATA, CACHE_KIND_PATH: the caller's; else 0 */
 	uint8_t address[16];
 	uint16_t port; /* host byte order */
 	uint8_t kind;  /* enum cache_kind */
@@ -77,6 +78,12 @@ union cache_value {
 		uint64_t destination;
 		uint32_t destinations, zero;
 	} silence;
+	struct {
+		uint64_t asked;
+		uint32_t state;
+		uint16_t rtt_ms;
+		uint8_t doubts, zero;
+	} path;
 };
 
 /* A record. Its first table->record_size bytes are in the file. */

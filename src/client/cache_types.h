@@ -18,6 +18,15 @@ enum cache_mptcp {
 	CACHE_MPTCP_COUNT
 };
 
+/* How a path to a converter was last. */
+enum cache_path {
+	CACHE_PATH_UNKNOWN,
+	CACHE_PATH_WORKS,
+	CACHE_PATH_LOSES,  /* of several SYNs some were answered */
+	CACHE_PATH_SILENT, /* none was */
+	CACHE_PATH_COUNT
+};
+
 /* What is known of a server. */
 enum cache_server_verdict {
 	CACHE_SERVER_UNKNOWN,

@@ -14,6 +14,7 @@
 #include "client/converters_cookies.h"
 #include "client/converters_facts.h"
 #include "client/converters_refusals.h"
+#include "client/paths_facts.h"
 #include "client/resolve.h"
 #include "common/clock.h"
 
@@ -73,6 +74,7 @@ static void renew(int i)
 	converters_renew_facts(i, &found, now);
 	converters_renew_refusals(i, &found, now);
 	converters_renew_cookie(i, &found);
+	converters_renew_path(i, &found);
 }
 
 /* The first converter of a part of CONVERT_ADDR that can be used. */

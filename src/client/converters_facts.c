@@ -25,11 +25,16 @@
 /* What the cache keeps of private-use TLVs: converters_withholds_ms(), converters_corrects_windows(). */
 #define INFO_WITHHELD_MS 0xffffu
 #define INFO_CORRECTS 0x10000u
+#define INFO_SILENT 0x20000u
+#define INFO_BLIND 0x40000u
+#define INFO_SILENCE (INFO_SILENT | INFO_BLIND)
 /*
  * An answer to Info is good for PROOF_SECONDS, but this part of it for a day: a process that began with an
  * older one would pay a round trip more each hour, and what it asks for in its first request corrects that.
  */
 #define CORRECTS_SECONDS (24 * 3600)
+
+#define SILENCE_SECONDS 600 /* how long that a converter takes silent requests is believed */
 
 /* Times are in clock_seconds(). */
 static struct facts {
@@ -40,6 +45,8 @@ static struct facts {
 	_Atomic uint32_t withheld_ms; /* SYNs, until the server has answered; 0: they aren't */
 	_Atomic bool no_mptcp;
 	_Atomic bool corrects_windows;
+	_Atomic int64_t silent_until; /* it takes silent requests; 0: it never said so, or it is forgotten */
+	_Atomic bool blind;           /* and blind ones */
 } learned[CONVERTERS_MAX];
 
 static void later(_Atomic int64_t *until, int64_t seconds)
@@ -78,7 +85,17 @@ void converters_doubt(int index)
 	static const struct cache_converter nothing;
 
 	atomic_store(&learned[index].proven_until, 0);
+	atomic_store(&learned[index].silent_until, 0);
 	converters_note(index, CACHE_INFO, &nothing);
+}
+
+/* @flags: as in the cache. What withholds no SYNs has no silence. */
+static void silence_set(struct facts *facts, uint32_t flags, int64_t until)
+{
+	const bool silent = (flags & INFO_SILENT) && (flags & INFO_WITHHELD_MS);
+
+	atomic_store(&facts->blind, (flags & INFO_BLIND) != 0);
+	atomic_store(&facts->silent_until, silent ? until : 0);
 }
 
 void converters_answered(int index, const struct handshake_step *told)
@@ -94,6 +111,9 @@ void converters_answered(int index, const struct handshake_step *told)
 	atomic_store(&learned[index].corrects_windows, told->corrects_windows);
 	if (told->corrects_windows)
 		note.info.flags |= INFO_CORRECTS;
+	if (told->takes_silent)
+		note.info.flags |= INFO_SILENT | (told->takes_blind ? INFO_BLIND : 0);
+	silence_set(&learned[index], note.info.flags, clock_seconds() + SILENCE_SECONDS);
 	for (size_t i = 0; i < supported->len && note.info.count < CACHE_KINDS_MAX; i++)
 		if (supported->data[i])
 			note.info.kinds[note.info.count++] = supported->data[i];
@@ -109,15 +129,40 @@ unsigned int converters_withholds_ms(const struct settings *settings, int index)
 	return atomic_load(&learned[index].withheld_ms);
 }
 
-void converters_withholds_nothing(int index)
+/* Takes @flags out of what the cache has of the converter's answer to Info. */
+static void info_clear(int index, uint32_t flags)
 {
 	struct cache_converter found;
 
-	atomic_store(&learned[index].withheld_ms, 0);
 	if (!(converters_noted(index, CACHE_INFO, &found) & CACHE_INFO))
 		return;
-	found.info.flags &= ~INFO_WITHHELD_MS;
+	found.info.flags &= ~flags;
 	converters_note(index, CACHE_INFO, &found);
+}
+
+void converters_withholds_nothing(int index)
+{
+	atomic_store(&learned[index].withheld_ms, 0);
+	atomic_store(&learned[index].silent_until, 0);
+	info_clear(index, INFO_WITHHELD_MS | INFO_SILENCE);
+}
+
+enum converters_silence converters_silence(const struct settings *settings, int index)
+{
+	const struct facts *facts = &learned[index];
+	const int64_t until = atomic_load(&facts->silent_until);
+
+	if (!settings->silence || !until || !converters_withholds_ms(settings, index))
+		return CONVERTERS_ANSWERS;
+	if (until <= clock_seconds())
+		return CONVERTERS_OUTDATED;
+	return atomic_load(&facts->blind) ? CONVERTERS_BLIND : CONVERTERS_SILENT;
+}
+
+void converters_forget_silence(int index)
+{
+	atomic_store(&learned[index].silent_until, 0);
+	info_clear(index, INFO_SILENCE);
 }
 
 bool converters_corrects_windows(const struct settings *settings, int index)
@@ -163,6 +208,15 @@ void converters_note_mptcp(int index, enum cache_mptcp verdict)
 	converters_note(index, CACHE_MPTCP, &note);
 }
 
+void converters_doubt_mptcp(int index)
+{
+	static const struct cache_converter nothing;
+
+	if (!atomic_exchange(&learned[index].mptcp_holds_until, 0))
+		return;
+	converters_note(index, CACHE_MPTCP, &nothing);
+}
+
 static uint32_t syn_data_misses(int index)
 {
 	return atomic_load(&learned[index].syn_data_misses);
@@ -202,6 +256,7 @@ static void renew_info(struct facts *facts, const struct cache_converter *found,
 	if (!memchr(found->info.kinds, TCP_KIND_MPTCP, found->info.count))
 		atomic_store(&facts->no_mptcp, true);
 	atomic_store(&facts->withheld_ms, found->info.flags & INFO_WITHHELD_MS);
+	silence_set(facts, found->info.flags, now + (found->info.learned + SILENCE_SECONDS * INT64_C(1000) - boot) / 1000);
 }
 
 void converters_renew_facts(int index, const struct cache_converter *found, int64_t now)

@@ -37,6 +37,24 @@ unsigned int converters_withholds_ms(const struct settings *settings, int index)
 /* It doesn't withhold SYNs, or not always, whatever it says. */
 void converters_withholds_nothing(int index);
 
+/* What a converter makes of silent requests (doc/private-tlvs.md). */
+enum converters_silence {
+	CONVERTERS_ANSWERS,  /* as far as is known, it answers each request */
+	CONVERTERS_SILENT,   /* it takes silent requests */
+	CONVERTERS_BLIND,    /* and blind ones */
+	CONVERTERS_OUTDATED, /* it took silent requests some time ago: it has to say so again */
+};
+
+/*
+ * converters_silence() - may requests to it be silent?
+ * It has said so within the last ten minutes, while it withheld SYNs. That is a short time for what is learned: another host may
+ * stand at the address tomorrow, and one that takes all that it is sent for data would get these requests as well.
+ */
+enum converters_silence converters_silence(const struct settings *settings, int index);
+
+/* It was sent a silent request, and what came then was neither silence nor a response. */
+void converters_forget_silence(int index);
+
 /*
  * converters_corrects_windows() - may an MPTCP SYN to it carry data, if several paths come up?
  * Linux as a converter takes the window of such a SYN wrongly unless somebody corrects it, and a download
@@ -57,6 +75,9 @@ bool converters_take_mptcp(int index);
  */
 enum cache_mptcp converters_mptcp(int index);
 void converters_note_mptcp(int index, enum cache_mptcp verdict);
+
+/* Whether Multipath TCP gets through to it isn't known any more, if it was known to. */
+void converters_doubt_mptcp(int index);
 
 /*
  * Data in the SYN that is not acknowledged costs a connection its MPTCP (it falls back), so that after

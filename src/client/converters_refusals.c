@@ -138,6 +138,11 @@ void converters_refused(int index, const union sockaddr_ip *destination, unsigne
 void converters_served(int index, const union sockaddr_ip *destination, const struct handshake_step *told)
 {
 	converters_answered(index, told);
+	converters_reached(index, destination);
+}
+
+void converters_reached(int index, const union sockaddr_ip *destination)
+{
 	atomic_store(&families[index][family_of(destination)].in_a_row, 0);
 }
 

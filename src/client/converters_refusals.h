@@ -19,6 +19,9 @@ void converters_refused(int index, const union sockaddr_ip *destination, unsigne
  */
 void converters_served(int index, const union sockaddr_ip *destination, const struct handshake_step *told);
 
+/* Does the same after a silent request, to which there is no response. */
+void converters_reached(int index, const union sockaddr_ip *destination);
+
 /*
  * converters_silent() - converter @index takes connections, has never answered anything, and has said nothing of @destination
  * The caller calls converters_refused(), too. The silence is noted for the user's other processes; when they find it about

@@ -8,20 +8,43 @@
 #include "client/converters_refusals.h"
 #include "client/servers.h"
 
+#include <errno.h>
+
 bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip *server)
 {
 	return settings->bypass_mptcp && servers_mptcp(server) == HANDSHAKE_SERVER_MPTCP;
 }
 
+/* No answer to Info is due, and Multipath TCP can be relied on. */
+static bool may_be_silent(const struct settings *settings, int converter, const struct handshake_ask *ask)
+{
+	return !ask->info && (!ask->over_mptcp || exchange_keeps_mptcp(settings, converter));
+}
+
 struct handshake_ask exchange_ask(const struct settings *settings, int converter, const union sockaddr_ip *server,
 				  bool mptcp, converters_cookie_number number)
 {
-	return (struct handshake_ask){
+	const enum converters_silence silence = converters_silence(settings, converter);
+	struct handshake_ask ask = {
 		.cookie = converters_cookie(settings, converter, number),
 		.mptcp = mptcp && settings->bypass_mptcp && converters_take_mptcp(converter) &&
 			 servers_mptcp(server) == HANDSHAKE_SERVER_UNKNOWN,
-		.info = !converters_is_proven(converter) && settings->withheld_ms <= 0,
+		.info = (!converters_is_proven(converter) || silence == CONVERTERS_OUTDATED) && settings->withheld_ms <= 0,
+		.over_mptcp = mptcp,
 	};
+
+	ask.silent = (silence == CONVERTERS_SILENT || silence == CONVERTERS_BLIND) && !ask.mptcp &&
+		     may_be_silent(settings, converter, &ask);
+	return ask;
+}
+
+bool exchange_ask_blindly(const struct settings *settings, int converter, struct handshake_ask *ask)
+{
+	if (converters_silence(settings, converter) != CONVERTERS_BLIND || !may_be_silent(settings, converter, ask))
+		return false;
+	ask->mptcp = false;
+	ask->silent = ask->blind = true;
+	return true;
 }
 
 bool exchange_keeps_mptcp(const struct settings *settings, int converter)
@@ -46,9 +69,31 @@ void exchange_done(int converter, const union sockaddr_ip *server, const struct 
 		servers_note_mptcp(server, told->server_mptcp);
 }
 
-bool exchange_take_remedy(int converter, converters_cookie_number number, const struct handshake_step *told,
-			  bool *cookie_asked, bool *ask_mptcp)
+void exchange_done_silently(int converter, const union sockaddr_ip *server)
 {
+	converters_reached(converter, server);
+}
+
+void exchange_reset_silently(int converter)
+{
+	converters_forget_silence(converter);
+	converters_doubt_mptcp(converter);
+}
+
+/* What came in the place of a response: other bytes, the end of the stream, a reset. */
+static bool is_no_response(const struct handshake_step *told)
+{
+	return told->fault == HANDSHAKE_FAULT_PROTOCOL || (told->fault != HANDSHAKE_FAULT_SERVER && told->error == ECONNRESET);
+}
+
+bool exchange_take_remedy(int converter, converters_cookie_number number, const struct handshake_step *told,
+			  bool *cookie_asked, bool *ask_mptcp, bool *silent)
+{
+	if (*silent && is_no_response(told)) {
+		converters_forget_silence(converter);
+		*silent = false;
+		return true;
+	}
 	if (told->fault == HANDSHAKE_FAULT_REFUSED)
 		return !*cookie_asked && converters_forget_cookie(converter, number);
 	switch (told->remedy) {

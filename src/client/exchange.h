@@ -26,7 +26,12 @@ bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip 
  * exchange_ask() - what a request says beside the server's address
  * Whether the server speaks Multipath TCP is asked once, by connections that could use it directly, which are those
  * over Multipath TCP (@mptcp). What the converter supports is asked until it is proven, and not where the user has
- * said whether it withholds SYNs: the SYN+ACK confirms no server to a request that asks.
+ * said whether it withholds SYNs: the SYN+ACK confirms no server to a request that asks. It is asked again where it took silent
+ * requests some time ago.
+ *
+ * The request is silent where all of this lets it be: the converter takes silent requests, nothing is asked, and Multipath TCP
+ * holds, at which the front end won't look again behind the SYN+ACK. The front end has to clear ask.silent where not all of the
+ * request goes into a SYN.
  */
 struct handshake_ask exchange_ask(const struct settings *settings, int converter, const union sockaddr_ip *server,
 				  bool mptcp, converters_cookie_number number);
@@ -37,6 +42,13 @@ struct handshake_ask exchange_ask(const struct settings *settings, int converter
  */
 bool exchange_keeps_mptcp(const struct settings *settings, int converter);
 
+/*
+ * exchange_ask_blindly() - make a blind request of @ask, of exchange_ask(), for a connection whose response can't be taken off
+ * What was to be asked of the server isn't asked then. Returns false, with nothing changed, if the converter isn't known to take
+ * blind requests, or has to be asked what it takes.
+ */
+bool exchange_ask_blindly(const struct settings *settings, int converter, struct handshake_ask *ask);
+
 /* The ride before @next has failed: keeps what that says of the way to the converter. */
 void exchange_ride_failed(int converter, enum ride next);
 
@@ -44,12 +56,28 @@ void exchange_ride_failed(int converter, enum ride next);
 void exchange_done(int converter, const union sockaddr_ip *server, const struct handshake_step *told, bool mptcp);
 
 /*
+ * exchange_done_silently() - the server was reached, as the SYN+ACK to a silent request has said: ride_is_silent()
+ * Nothing else is learned from it, not even that it is a converter which has answered.
+ */
+void exchange_done_silently(int converter, const union sockaddr_ip *server);
+
+/*
+ * exchange_reset_silently() - a connection that was made so was reset
+ * The server may have done so, or the converter, because Multipath TCP was lost behind the handshake, at which no client looks
+ * then: doc/private-tlvs.md. The next request is one with an answer, which tells.
+ */
+void exchange_reset_silently(int converter);
+
+/*
  * exchange_take_remedy() - may the same request succeed, after the error @told?
  * With a cookie that the converter wants (once for each connection: *@cookie_asked is set), without the TCP option that
  * it doesn't support (*@ask_mptcp is cleared), or without the cookie that it gave once and refuses now: its number was @number.
+ * Where a silent request (*@silent) was followed by no response, though one was due, it may succeed if it isn't silent (*@silent
+ * is cleared): the two ends weren't of one mind, or nobody at that address knows of silence. @told may be what
+ * handshake_on_close() or handshake_on_error() has made of the end of such a stream.
  */
 bool exchange_take_remedy(int converter, converters_cookie_number number, const struct handshake_step *told,
-			  bool *cookie_asked, bool *ask_mptcp);
+			  bool *cookie_asked, bool *ask_mptcp, bool *silent);
 
 /* It failed for @why, and there is no remedy: the converter isn't asked for why->rest seconds, or not for @server. */
 void exchange_failed(int converter, const union sockaddr_ip *server, const struct handshake_step *why);

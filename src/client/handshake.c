@@ -15,10 +15,13 @@ ssize_t handshake_request(uint8_t *buf, size_t capacity, const union sockaddr_ip
 			  const struct handshake_ask *ask)
 {
 	static const uint8_t mptcp[] = { TCP_KIND_MPTCP, 2 }; /* without content: Section 7.5 */
+	const struct convert_silence silence = { .blind = ask->blind, .mptcp = ask->over_mptcp };
 	struct in6_addr address = sockaddr_ip_in6(server);
 	struct convert_writer w;
 
 	convert_writer_init(&w, buf, capacity);
+	if (ask->silent)
+		convert_write_silence(&w, &silence);
 	convert_write_connect(&w, &address, sockaddr_ip_port(server), mptcp,
 			      ask->mptcp ? sizeof(mptcp) : 0);
 	if (ask->info)
@@ -128,6 +131,8 @@ struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 		.supported = response.supported,
 		.withheld_ms = response.withholding.withheld ? response.withholding.limit_ms : 0,
 		.corrects_windows = response.withholding.corrects,
+		.takes_silent = response.withholding.silent,
+		.takes_blind = response.withholding.blind,
 		.server_mptcp = ask->mptcp ? server_mptcp(&response) : HANDSHAKE_SERVER_UNKNOWN,
 	};
 }

@@ -54,6 +54,10 @@ struct handshake_ask {
 	struct convert_span cookie; /* length 0: none */
 	bool mptcp; /* Multipath TCP towards the server, too: an Extended Connect TLV (Section 7.5) */
 	bool info;  /* which TCP extensions does the converter support (Section 6.2.3)? */
+	/* A Silence TLV (doc/private-tlvs.md), which goes with neither of these two: */
+	bool silent;     /* no response where the SYN+ACK tells all that it would say: ride_is_silent() */
+	bool blind;      /* if silent: nor any other response; what isn't success is told as the network tells it */
+	bool over_mptcp; /* if silent: the request goes over Multipath TCP, and is served as such or not at all */
 };
 
 struct handshake_step {
@@ -71,6 +75,7 @@ struct handshake_step {
 	struct convert_span supported; /* TCP option kinds, padded with 0, in the bytes shown */
 	unsigned int withheld_ms;      /* with has_supported: SYNs are withheld for so many ms at most; 0: they aren't */
 	bool corrects_windows;         /* with has_supported: windows of MPTCP SYNs with data (doc/private-tlvs.md) */
+	bool takes_silent, takes_blind; /* with has_supported: requests that are silent, or blind as well */
 };
 
 /*

@@ -15,6 +15,9 @@ libclient_la_SOURCES = \
 	src/client/errno_map.c src/client/errno_map.h \
 	src/client/exchange.c src/client/exchange.h \
 	src/client/handshake.c src/client/handshake.h \
+	src/client/paths.c src/client/paths.h \
+	src/client/paths_facts.c src/client/paths_facts.h \
+	src/client/path_preferences.c src/client/path_preferences.h \
 	src/client/policy.c src/client/policy.h \
 	src/client/resolve.c src/client/resolve.h \
 	src/client/resolver_state.c src/client/resolver_state.h \

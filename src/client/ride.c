@@ -21,9 +21,20 @@ enum ride_syn_data ride_syn_data(enum ride ride, bool mptcp, bool taken, bool co
 	return !mptcp || corrected ? RIDE_SYN_DATA_ALWAYS : RIDE_SYN_DATA_ON_ONE_PATH;
 }
 
-bool ride_confirms(uint8_t options, unsigned int withheld_ms, int64_t started_ns, int64_t now_ns)
+/* The converter takes the timestamps out of each SYN that goes on without its server's answer. */
+static bool is_released_by_server(uint8_t options)
 {
 	const int wanted = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
 
-	return (options & wanted) == wanted && now_ns < started_ns + (int64_t)withheld_ms * CLOCK_NS_PER_MS;
+	return (options & wanted) == wanted;
+}
+
+bool ride_confirms(uint8_t options, unsigned int withheld_ms, int64_t started_ns, int64_t now_ns)
+{
+	return is_released_by_server(options) && now_ns < started_ns + (int64_t)withheld_ms * CLOCK_NS_PER_MS;
+}
+
+bool ride_is_silent(uint8_t options, bool whole)
+{
+	return whole && is_released_by_server(options);
 }

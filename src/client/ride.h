@@ -59,4 +59,13 @@ enum ride_syn_data ride_syn_data(enum ride ride, bool mptcp, bool taken, bool co
  */
 bool ride_confirms(uint8_t options, unsigned int withheld_ms, int64_t started_ns, int64_t now_ns);
 
+/*
+ * ride_is_silent() - now that the SYN+ACK of a silent request has come: does no response follow?
+ * Both ends decide by what the kernel tells them of the connection, which is the same at both: the request came with the SYN,
+ * and there are timestamps. Then the stream is the server's from its first byte. Otherwise the response comes as to any other request.
+ * @options: tcpi_options of TCP_INFO
+ * @whole: all of the request was put into the SYN. Early data behind it may have stayed out.
+ */
+bool ride_is_silent(uint8_t options, bool whole);
+
 #endif

@@ -120,6 +120,16 @@ static bool bypass_add(struct settings *out, const char *text, const void *unuse
 	return true;
 }
 
+static bool path_add(struct settings *out, const char *text, const void *unused)
+{
+	const char *wrong = path_preferences_add(&out->paths, text);
+
+	(void)unused;
+	if (wrong)
+		snprintf(out->problem, sizeof(out->problem), "CONVERT_PATHS: \"%.60s\" %s", text, wrong);
+	return !wrong;
+}
+
 /* Calls @add with each element; false as soon as that says so, the problem being noted there. */
 static bool list_read(struct settings *out, const char *list, const void *arg,
 		      bool (*add)(struct settings *out, const char *text, const void *arg))
@@ -234,6 +244,15 @@ static bool withholding_read(struct settings *out, const char *text)
 	return false;
 }
 
+static bool silence_read(struct settings *out, const char *text)
+{
+	out->silence = !text || !*text || strcmp(text, "auto") == 0;
+	if (out->silence || strcmp(text, "never") == 0)
+		return true;
+	snprintf(out->problem, sizeof(out->problem), "CONVERT_SILENCE: \"%.40s\" is neither auto nor never", text);
+	return false;
+}
+
 static bool cache_read(struct settings *out, const char *text)
 {
 	path_read(out->cache, text);
@@ -247,6 +266,7 @@ static bool cache_read(struct settings *out, const char *text)
 void settings_read(struct settings *out, settings_lookup *lookup)
 {
 	const char *list = lookup("CONVERT_ADDR"), *bypass = lookup("CONVERT_BYPASS");
+	const char *paths = lookup("CONVERT_PATHS");
 	uint16_t port = SETTINGS_PORT_DEFAULT;
 
 	out->bypass_mptcp = true;
@@ -262,10 +282,12 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 	if (!port_setting_read(out, lookup("CONVERT_PORT"), &port) ||
 	    !list_read(out, list, &port, converter_add) ||
 	    !list_read(out, bypass ? bypass : "", NULL, bypass_add) ||
+	    !list_read(out, paths ? paths : "", NULL, path_add) ||
 	    !cookie_read(out, lookup("CONVERT_COOKIE")) ||
 	    !fallback_read(out, lookup("CONVERT_FALLBACK")) ||
 	    !timeout_read(out, lookup("CONVERT_TIMEOUT")) ||
 	    !withholding_read(out, lookup("CONVERT_WITHHOLDING")) ||
+	    !silence_read(out, lookup("CONVERT_SILENCE")) ||
 	    !cache_read(out, lookup("CONVERT_CACHE")) ||
 	    !switch_read(out, "CONVERT_EARLY_DATA", lookup("CONVERT_EARLY_DATA"), &out->early_data) ||
 	    !switch_read(out, "CONVERT_BYPASS_MPTCP", lookup("CONVERT_BYPASS_MPTCP"),

@@ -3,6 +3,7 @@
 #ifndef CLIENT_SETTINGS_H
 #define CLIENT_SETTINGS_H
 
+#include "client/path_preferences.h"
 #include "common/prefix.h"
 #include "common/sockaddr.h"
 
@@ -41,9 +42,11 @@ struct settings {
 	size_t cookie_len; /* bytes; 0: none */
 	struct prefix_rule bypass[SETTINGS_BYPASS_MAX]; /* destinations to be left alone */
 	size_t bypass_count;
+	struct path_preferences paths; /* which networks connections begin on */
 	bool fail_closed; /* without a usable converter a connection fails, rather than go directly */
 	int timeout_ms;   /* how long a converter may be silent before the next one is asked */
 	int withheld_ms;  /* converters withhold SYNs for so many ms at most (doc/private-tlvs.md); 0: they don't */
+	bool silence;     /* requests may be silent, where the converter offers that (doc/private-tlvs.md) */
 	bool early_data;  /* connect() doesn't wait: the application's first bytes ride in the SYN */
 	bool warn;         /* say on standard error which programs are started that can't be converted */
 	bool bypass_mptcp; /* servers that speak Multipath TCP themselves are reached without a converter */
@@ -63,7 +66,9 @@ typedef const char *settings_lookup(const char *name);
  * them. CONVERT_FALLBACK: "direct" (the default) or "none". CONVERT_TIMEOUT: seconds, with
  * a fraction if wanted. XDG_RUNTIME_DIR: where learned things are kept. CONVERT_EARLY_DATA, CONVERT_BYPASS_MPTCP,
  * CONVERT_WARN: 0 or 1.
- * CONVERT_WITHHOLDING: milliseconds. CONVERT_CACHE: an absolute path, or "none".
+ * CONVERT_PATHS: devices and addresses of this machine, as path_preferences_add() reads them.
+ * CONVERT_WITHHOLDING: milliseconds. CONVERT_SILENCE: "auto" (the default) or "never". CONVERT_CACHE: an absolute path, or
+ * "none".
  *
  * @out: is all zero, as static memory is, so that a program that starts needn't write zeros over 17 kB.
  * Everything is copied: programs that set their title overwrite the memory of their environment.

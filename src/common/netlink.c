@@ -5,6 +5,8 @@
 #include "common/netlink.h"
 
 #include <errno.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
 #include <sys/socket.h>
 
 int netlink_open(struct netlink *netlink, int bus)
@@ -52,6 +54,47 @@ int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg)
 				 arg);
 	}
 	return ret < 0 ? -errno : 0;
+}
+
+int netlink_dump(struct netlink *netlink, uint16_t type, int family, mnl_cb_t on_message, void *arg)
+{
+	struct nlmsghdr *request = mnl_nlmsg_put_header(netlink->buf);
+	/* every header begins with the family; what follows one that is too short or too long the kernel would take for attributes */
+	size_t size = type == RTM_GETLINK ? sizeof(struct ifinfomsg) : sizeof(struct rtmsg);
+	struct rtgenmsg *header = mnl_nlmsg_put_extra_header(request, size);
+
+	request->nlmsg_type = type;
+	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	header->rtgen_family = (unsigned char)family;
+	return netlink_ask(netlink, on_message, arg);
+}
+
+bool netlink_read_address(union sockaddr_ip *out, const struct nlattr *attr, int family)
+{
+	size_t len = family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
+
+	if (mnl_attr_get_payload_len(attr) != len)
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->sa.sa_family = (sa_family_t)family;
+	if (family == AF_INET)
+		memcpy(&out->in.sin_addr, mnl_attr_get_payload(attr), len);
+	else
+		memcpy(&out->in6.sin6_addr, mnl_attr_get_payload(attr), len);
+	return true;
+}
+
+void netlink_put_address(struct nlmsghdr *request, uint16_t type, const union sockaddr_ip *address)
+{
+	if (address->sa.sa_family == AF_INET)
+		mnl_attr_put(request, type, sizeof(address->in.sin_addr), &address->in.sin_addr);
+	else
+		mnl_attr_put(request, type, sizeof(address->in6.sin6_addr), &address->in6.sin6_addr);
+}
+
+uint32_t netlink_read_u32(const struct nlattr *attr)
+{
+	return mnl_attr_validate(attr, MNL_TYPE_U32) == 0 ? mnl_attr_get_u32(attr) : 0;
 }
 
 struct nlmsghdr *netlink_put_generic(struct netlink *netlink, uint16_t family, uint16_t flags,

@@ -3,8 +3,11 @@
 #ifndef COMMON_NETLINK_H
 #define COMMON_NETLINK_H
 
+#include "common/sockaddr.h"
+
 #include <libmnl/libmnl.h>
 #include <linux/genetlink.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A netlink socket, and the buffer for one request and its answers. */
@@ -24,6 +27,18 @@ void netlink_close(struct netlink *netlink);
  * where it refuses the request.
  */
 int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg);
+
+/* netlink_dump() - ask for the whole list that @type names, RTM_GETROUTE say, of a family; returns as netlink_ask() */
+int netlink_dump(struct netlink *netlink, uint16_t type, int family, mnl_cb_t on_message, void *arg);
+
+/* Reads an attribute that is an address of @family, its port 0. Returns false if it has another length. */
+bool netlink_read_address(union sockaddr_ip *out, const struct nlattr *attr, int family);
+
+/* Adds an attribute with the address, of either family. */
+void netlink_put_address(struct nlmsghdr *request, uint16_t type, const union sockaddr_ip *address);
+
+/* The number in an attribute of 32 bits; 0 for one of another length. */
+uint32_t netlink_read_u32(const struct nlattr *attr);
 
 /* Begins a request to a generic netlink family in the buffer. @flags: besides NLM_F_REQUEST. */
 struct nlmsghdr *netlink_put_generic(struct netlink *netlink, uint16_t family, uint16_t flags,

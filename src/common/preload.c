@@ -15,6 +15,7 @@
 #include "common/preload.h"
 
 #include <assert.h>
+#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -121,7 +122,7 @@ enum preload_verdict preload_file_verdict(const struct program_file *file,
 		return PRELOAD_NO_FORMAT;
 	if (file->kind == PROGRAM_ELF)
 		verdict = elf_verdict(&file->elf, library);
-	if (file->interpreter_missing && preload_level(verdict) != PRELOAD_LEVEL_REFUSED)
+	if (file->interpreter_missing && (preload_level(verdict) != PRELOAD_LEVEL_REFUSED || verdict == PRELOAD_OTHER_LIBC))
 		return PRELOAD_NO_INTERPRETER;
 	return verdict;
 }
@@ -151,6 +152,24 @@ enum preload_verdict preload_program_verdict(const struct program *program,
 enum preload_level preload_level(enum preload_verdict verdict)
 {
 	return verdicts[verdict].level;
+}
+
+/* Is the program's machine one whose programs this kernel may run beside its own? */
+static bool is_of_this_kernel(const struct elf_facts *program)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	return program->machine == EM_386 || program->machine == EM_X86_64;
+#elif defined(__aarch64__) || defined(__arm__)
+	return program->machine == EM_ARM || program->machine == EM_AARCH64;
+#else
+	return !program;
+#endif
+}
+
+bool preload_leaves_to_supervisor(enum preload_verdict verdict, const struct elf_facts *program)
+{
+	return verdict == PRELOAD_STATIC || verdict == PRELOAD_GO || verdict == PRELOAD_GO_WITH_C || verdict == PRELOAD_OTHER_LIBC ||
+	       (verdict == PRELOAD_FOREIGN && is_of_this_kernel(program));
 }
 
 const char *preload_name(enum preload_verdict verdict)

@@ -48,6 +48,13 @@ enum preload_verdict preload_program_verdict(const struct program *program,
 
 enum preload_level preload_level(enum preload_verdict verdict);
 
+/*
+ * preload_leaves_to_supervisor() - does a supervisor (src/supervise) reach the program?
+ * It sees what the program asks of the kernel, whatever that is linked with. @program: the file that the verdict is about, for a
+ * foreign machine, which has to be one that this kernel runs, too.
+ */
+bool preload_leaves_to_supervisor(enum preload_verdict verdict, const struct elf_facts *program);
+
 /* The verdict as one word for scripts: "static", "setuid", … */
 const char *preload_name(enum preload_verdict verdict);
 

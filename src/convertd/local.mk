@@ -44,6 +44,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/policy/shares.c src/convertd/policy/shares.h \
 	src/convertd/net/sources.c src/convertd/net/sources.h \
 	src/convertd/observe/status.c src/convertd/observe/status.h src/convertd/observe/status_metrics.c \
+	src/convertd/net/native_refusal.c src/convertd/net/native_refusal.h \
 	src/convertd/net/syn_packet.c src/convertd/net/syn_packet.h \
 	src/convertd/privilege/syscall_filter.c src/convertd/privilege/syscall_filter.h \
 	src/convertd/process/sysctls.c src/convertd/process/sysctls.h \
@@ -94,7 +95,7 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/session/session_relay.c src/convertd/session/session_relay.h \
 	src/convertd/session/session_report.c src/convertd/session/session_report.h \
 	src/convertd/session/session_request.c src/convertd/session/session_request.h \
-	src/convertd/session/session_socket.c src/convertd/session/session_socket.h \
+	src/convertd/session/session_silence.c src/convertd/session/session_silence.h src/convertd/session/session_socket.c src/convertd/session/session_socket.h \
 	src/convertd/session/session_states.c src/convertd/session/session_states.h \
 	src/convertd/session/session_withheld.c src/convertd/session/session_withheld.h \
 	src/convertd/observe/shortage.c src/convertd/observe/shortage.h \
@@ -118,7 +119,7 @@ else
 convertd_SOURCES += src/convertd/syn/syn_window_none.c
 endif
 if HAVE_NETFILTER_QUEUE
-convertd_SOURCES += src/convertd/process/withholding.c src/convertd/syn/syn_judge.c src/convertd/syn/syn_judge.h \
+convertd_SOURCES += src/convertd/process/withholding.c src/convertd/syn/syn_attempt.c src/convertd/syn/syn_attempt.h src/convertd/syn/syn_judge.c src/convertd/syn/syn_judge.h \
 	src/convertd/syn/syn_queue.c src/convertd/syn/syn_queue.h src/convertd/syn/syn_rules.c src/convertd/syn/syn_rules.h \
 	src/convertd/syn/queue_owner.c src/convertd/syn/queue_owner.h src/convertd/syn/warden_syns.c
 else

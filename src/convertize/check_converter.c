@@ -8,9 +8,9 @@
  */
 #include "config.h"
 
-#include "client/resolve.h"
 #include "common/tcp_option.h"
 #include "convertize/check_private.h"
+#include "convertize/converter_addresses.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -509,25 +509,17 @@ static void add_candidate(struct check_converters *converters, const union socka
 		 sockaddr_ip_format(address, text), *name ? " (" : "", name, *name ? ")" : "");
 }
 
-/* Adds the addresses of a configured converter. */
-static void add_candidates(struct check_converters *converters, const struct settings_converter *setting)
+static void on_address(const union sockaddr_ip *address, const char *name, void *arg)
 {
-	union sockaddr_ip addresses[CHECK_ADDRESSES_MAX] = { setting->addr };
-	const char *reason = NULL;
-	size_t count = 1;
+	add_candidate(arg, address, name);
+}
 
-	if (setting->name[0])
-		count = resolve_converter(setting->name, setting->port,
-					  converters->settings->timeout_ms, addresses,
-					  CHECK_ADDRESSES_MAX, &reason);
-	for (size_t i = 0; i < count; i++)
-		add_candidate(converters, &addresses[i], setting->name);
-	if (!count) {
-		struct fact *fact = report_fact(converters->report, FACT_WARN, "converter.name",
-						setting->name, "can't be resolved: %s", reason);
+static void on_unresolved(const char *name, const char *reason, void *arg)
+{
+	struct check_converters *converters = arg;
+	struct fact *fact = report_fact(converters->report, FACT_WARN, "converter.name", name, "can't be resolved: %s", reason);
 
-		fact_remedy(fact, "see that the name is right, and that DNS works here");
-	}
+	fact_remedy(fact, "see that the name is right, and that DNS works here");
 }
 
 void check_converters(struct report *report, const struct settings *settings,
@@ -546,8 +538,7 @@ void check_converters(struct report *report, const struct settings *settings,
 			    "--converter ADDR, or CONVERT_ADDR in the environment");
 		return;
 	}
-	for (size_t i = 0; i < settings->converter_count; i++)
-		add_candidates(&converters, &settings->converters[i]);
+	converter_addresses(settings, on_address, on_unresolved, &converters);
 	report_flush(report);
 	routes_read(&converters.routes);
 	look_at_candidates(&converters);

@@ -98,11 +98,11 @@ static bool read_file(struct conf_files *out, enum owner owner)
 	return problems.count == 0;
 }
 
-/* Sets what the environment doesn't have. */
+/* Sets what the environment doesn't have and means something to the command. */
 static bool apply(struct options *options, const struct conf *conf)
 {
 	for (int i = 0; i < OPTION_COUNT; i++) {
-		if (!conf->values[i] || getenv(option_table[i].variable))
+		if (!conf->values[i] || !(option_table[i].scope & SCOPE(options->command)) || getenv(option_table[i].variable))
 			continue;
 		if (setenv(option_table[i].variable, conf->values[i], 1) < 0) {
 			fprintf(stderr, "convertize: %s: %s\n", option_table[i].variable, strerror(errno));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * launch.c - run a program with libconvert.so preloaded
+ * launch.c - run a program with libconvert.so preloaded, or under supervision
  *
- * A program that preloading can't reach would run unconverted without a word. It is looked at
- * first, and not run unless the user insists.
+ * A program that preloading can't reach would run unconverted without a word. It is looked at first, and supervised
+ * (src/supervise) where that reaches it. What neither does isn't run unless the user insists.
  */
 #include "config.h"
 
@@ -11,6 +11,8 @@
 
 #include "convertize/library.h"
 #include "convertize/wrapper.h"
+#include "common/supervisor_variable.h"
+#include "supervise/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PRELOAD_VARIABLE "LD_PRELOAD"
+#define PRELOAD_NAME "libconvert.so"
 
 struct preload_caller launch_caller(void)
 {
@@ -123,26 +127,41 @@ static int judge_wrapper(const struct options *options)
 	return refused ? OPTIONS_STATUS_CANNOT_RUN : 0;
 }
 
-/* Returns 0, or the status to end with; *@preload is cleared if the program wouldn't start with the library. */
-static int judge(const struct options *options, const struct program *program,
-		 const struct library_build *library, bool *preload)
+/* Is the program one that gets other rights when it is executed, which no_new_privs takes away? */
+static bool needs_privileges(enum preload_verdict verdict)
 {
-	struct preload_caller caller = launch_caller();
+	return verdict == PRELOAD_SETUID || verdict == PRELOAD_SETGID || verdict == PRELOAD_CAPABILITIES;
+}
+
+/* What launch() knows of the program. */
+struct launch {
+	const struct options *options;
+	struct program program;
+	const struct library_build *library;
+	enum preload_verdict verdict;
+	size_t index; /* of the file that the verdict is about */
+};
+
+/* Says what is the matter with preloading; @what: what follows from it. */
+static void explain(const struct launch *launch, const char *level, const char *remedy, const char *what)
+{
 	char text[PRELOAD_TEXT_MAX];
-	size_t index;
-	enum preload_verdict verdict =
-		preload_program_verdict(program, &library->elf, &caller, &index);
-	const char *remedy = preload_remedy(verdict);
-	bool refused = preload_level(verdict) == PRELOAD_LEVEL_REFUSED;
+
+	preload_describe(launch->verdict, &launch->program, launch->index, &launch->library->elf, text);
+	fprintf(stderr, "convertize: %s%s%s%s%s\n", level, text, remedy ? "; " : "", remedy ? remedy : "", what);
+}
+
+/* Returns 0, or the status to end with; *@preload is cleared if the program wouldn't start with the library. */
+static int judge(const struct launch *launch, bool *preload)
+{
+	enum preload_verdict verdict = launch->verdict;
+	const bool refused = preload_level(verdict) == PRELOAD_LEVEL_REFUSED && !launch->options->force;
 
 	if (preload_level(verdict) == PRELOAD_LEVEL_WORKS)
-		return judge_wrapper(options);
-	preload_describe(verdict, program, index, &library->elf, text);
-	fprintf(stderr, "convertize: %s%s%s%s%s\n", refused && !options->force ? "" : "warning: ",
-		text, remedy ? "; " : "", remedy ? remedy : "",
-		refused && !options->force ? "; --force runs it unconverted" : "");
+		return judge_wrapper(launch->options);
+	explain(launch, refused ? "" : "warning: ", preload_remedy(verdict), refused ? "; --force runs it unconverted" : "");
 	*preload = verdict != PRELOAD_OTHER_LIBC && verdict != PRELOAD_FOREIGN;
-	return refused && !options->force ? OPTIONS_STATUS_CANNOT_RUN : 0;
+	return refused ? OPTIONS_STATUS_CANNOT_RUN : 0;
 }
 
 static int cannot_run(const char *command, int error)
@@ -152,33 +171,139 @@ static int cannot_run(const char *command, int error)
 	return error == ENOENT ? OPTIONS_STATUS_NOT_FOUND : OPTIONS_STATUS_CANNOT_RUN;
 }
 
+/* Supervised programs and all that they start are reached already: our library would get in the supervisor's way. */
+static bool unset_preload(void)
+{
+	char *joined = wrapper_preloads_without(getenv(PRELOAD_VARIABLE), PRELOAD_NAME);
+	int ret = !joined ? -1 : *joined ? setenv(PRELOAD_VARIABLE, joined, 1) : unsetenv(PRELOAD_VARIABLE);
+
+	free(joined);
+	return ret == 0;
+}
+
+static bool has_preload(void)
+{
+	const char *list = getenv(PRELOAD_VARIABLE);
+
+	return list && strstr(list, PRELOAD_NAME);
+}
+
+static const char *file_of(const struct options *options)
+{
+	return options->executable ? options->executable : options->program[0];
+}
+
+static int run(const struct options *options)
+{
+	execvp(file_of(options), options->program);
+	return cannot_run(file_of(options), errno);
+}
+
+static int variable_failed(const char *variable)
+{
+	fprintf(stderr, "convertize: %s: %s\n", variable, strerror(errno));
+	return OPTIONS_STATUS_FAILED;
+}
+
+/*
+ * Runs the program under supervision. Returns only if that fails. Where convertize itself was started with the library
+ * preloaded it begins again without: the supervisor's own connections must not be converted.
+ */
+static int launch_supervised(const struct launch *launch, const struct settings *settings)
+{
+	const bool preloaded = has_preload();
+	int status;
+
+	if (needs_privileges(launch->verdict)) {
+		explain(launch, "", preload_remedy(launch->verdict),
+			"; supervised, it wouldn't have its privileges either (no_new_privs)");
+		return OPTIONS_STATUS_CANNOT_RUN;
+	}
+	if (!unset_preload())
+		return variable_failed(PRELOAD_VARIABLE);
+	if (preloaded) {
+		syscall(SYS_execve, "/proc/self/exe", launch->options->arguments, environ); /* past the library, which would warn of it */
+		return variable_failed("/proc/self/exe");
+	}
+	if (launch->options->method == METHOD_AUTO)
+		explain(launch, "", NULL, "; it is supervised");
+	status = supervise(settings, file_of(launch->options), launch->options->program);
+	return status == OPTIONS_STATUS_FAILED && launch->options->force ? run(launch->options) : status;
+}
+
+/* Runs the program under the supervision that this process is under. Returns only if that fails. */
+static int launch_as_is(const struct options *options)
+{
+	if (options->given & ~(UINT64_C(1) << OPTION_METHOD | UINT64_C(1) << OPTION_EXECUTABLE))
+		fprintf(stderr, "convertize: another convertize supervises this program already, and its settings hold\n");
+	return unset_preload() ? run(options) : variable_failed(PRELOAD_VARIABLE);
+}
+
+/* Has the library start programs that it doesn't reach, children of this one, by this convertize. */
+static bool set_supervisor(const struct options *options)
+{
+	char path[PATH_MAX];
+	ssize_t len;
+
+	if (options->method != METHOD_AUTO)
+		return unsetenv(SUPERVISOR_VARIABLE) == 0;
+	len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	if (len < 0)
+		return false;
+	path[len] = '\0';
+	return setenv(SUPERVISOR_VARIABLE, path, 1) == 0;
+}
+
+/* Becomes the program, with the library preloaded. Returns only if that fails. */
+static int launch_preloaded(const struct launch *launch, const struct library *library)
+{
+	bool preload = true;
+	int status = judge(launch, &preload);
+
+	if (status)
+		return status;
+	if (preload && (!set_preload(library_preload(library, launch->library)) || !suit_sanitizer(&launch->program)))
+		return variable_failed(PRELOAD_VARIABLE);
+	if (!set_supervisor(launch->options))
+		return variable_failed(SUPERVISOR_VARIABLE);
+	return run(launch->options);
+}
+
+static bool is_supervised(const struct launch *launch)
+{
+	switch (launch->options->method) {
+	case METHOD_PRELOAD:
+		return false;
+	case METHOD_SUPERVISE:
+		return true;
+	default:
+		return preload_leaves_to_supervisor(launch->verdict, &launch->program.files[launch->index].elf);
+	}
+}
+
 int launch(const struct options *options)
 {
 	static char problem[LIBRARY_PROBLEM_MAX];
-	static struct program program;
 	static struct library library;
 	static struct settings settings;
-	const struct library_build *build;
-	bool preload = true;
+	static struct launch launch;
+	static const struct library_build none;
+	struct preload_caller caller = launch_caller();
 	int status;
 
+	launch.options = options;
 	if (!launch_read_settings(&settings, options) || !check_log(options, settings.log))
 		return OPTIONS_STATUS_FAILED;
-	if (!library_find(&library, options->library, problem)) {
+	if (supervise_is_done())
+		return launch_as_is(options);
+	if (options->method != METHOD_SUPERVISE && !library_find(&library, options->library, problem)) {
 		fprintf(stderr, "convertize: %s\n", problem);
 		return OPTIONS_STATUS_FAILED;
 	}
-	status = program_inspect(&program, options->program[0]);
+	status = program_inspect(&launch.program, file_of(options));
 	if (status < 0)
-		return cannot_run(options->program[0], -status);
-	build = library_for(&library, &program);
-	status = judge(options, &program, build, &preload);
-	if (status)
-		return status;
-	if (preload && (!set_preload(library_preload(&library, build)) || !suit_sanitizer(&program))) {
-		fprintf(stderr, "convertize: %s: %s\n", PRELOAD_VARIABLE, strerror(errno));
-		return OPTIONS_STATUS_FAILED;
-	}
-	execvp(options->program[0], options->program);
-	return cannot_run(options->program[0], errno);
+		return cannot_run(file_of(options), -status);
+	launch.library = options->method == METHOD_SUPERVISE ? &none : library_for(&library, &launch.program);
+	launch.verdict = preload_program_verdict(&launch.program, &launch.library->elf, &caller, &launch.index);
+	return is_supervised(&launch) ? launch_supervised(&launch, &settings) : launch_preloaded(&launch, &library);
 }

@@ -29,25 +29,27 @@ convertize_SOURCES = src/convertize/main.c \
 	src/convertize/check_measure.c src/convertize/check_paths.c \
 	src/convertize/check_private.h src/convertize/check_supported.c \
 	src/convertize/conf_load.c \
+	src/convertize/converter_addresses.c src/convertize/converter_addresses.h \
 	src/convertize/counters.c src/convertize/counters.h \
 	src/convertize/launch.c src/convertize/launch.h \
 	src/convertize/network.c src/convertize/network.h \
 	src/convertize/options.c src/convertize/options.h \
+	src/convertize/paths.c src/convertize/paths.h src/convertize/paths_look.c src/convertize/paths_print.c \
 	src/convertize/probe.c src/convertize/probe.h \
 	src/convertize/probe_result.c src/convertize/probe_result.h \
 	src/convertize/routes.c src/convertize/routes.h \
 	src/convertize/session.c \
+	src/convertize/subflows.c src/convertize/subflows.h \
 	src/convertize/systemctl.c src/convertize/systemctl.h \
 	src/convertize/transfer.c src/convertize/transfer.h \
 	src/convertize/unit_place.c src/convertize/unit_place.h \
 	src/convertize/unit_programs.c src/convertize/unit_programs.h \
 	src/convertize/unit_query.c src/convertize/unit_query.h \
 	src/convertize/unit_search.c src/convertize/unit_search.h \
-	src/convertize/units.c src/convertize/units.h src/convertize/units_list.c \
-	src/common/endpoints.c src/common/endpoints.h \
-	src/common/netlink.c src/common/netlink.h src/common/sysctl.c src/common/sysctl.h
+	src/convertize/units.c src/convertize/units.h src/convertize/units_list.c
 convertize_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
-convertize_LDADD = libconvertize.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
+convertize_LDFLAGS = $(AM_LDFLAGS) -pthread
+convertize_LDADD = libsupervise.la libpathskernel.la libpaths.la libconvertize.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
 dist_man_MANS += man/convertize.1 man/convertize.conf.5
 EXTRA_DIST += src/convertize/README.md

@@ -5,6 +5,7 @@
 #include "convertize/check.h"
 #include "convertize/conf.h"
 #include "convertize/launch.h"
+#include "convertize/paths.h"
 #include "convertize/session.h"
 #include "convertize/units.h"
 
@@ -29,7 +30,7 @@ int main(int argc, char *argv[])
 	case OPTIONS_RUN:
 		break;
 	case OPTIONS_EXIT:
-		return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+		return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
 	case OPTIONS_USAGE:
 		return options.command == COMMAND_RUN ? OPTIONS_STATUS_FAILED : OPTIONS_CHECK_USAGE;
 	}
@@ -44,6 +45,8 @@ int main(int argc, char *argv[])
 		return units_list(&options);
 	case COMMAND_ENVIRONMENT:
 		return session_environment(&options);
+	case COMMAND_PATHS:
+		return paths(&options);
 	default:
 		return load_defaults(&options) ? launch(&options) : OPTIONS_STATUS_FAILED;
 	}

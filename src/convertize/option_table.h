@@ -13,16 +13,20 @@ enum option_id {
 	OPTION_CONVERTER,
 	OPTION_PORT,
 	OPTION_BYPASS,
+	OPTION_PATHS,
 	OPTION_FALLBACK,
 	OPTION_COOKIE,
 	OPTION_TIMEOUT,
 	OPTION_EARLY_DATA,
 	OPTION_NO_BYPASS_MPTCP,
 	OPTION_WITHHOLDING,
+	OPTION_SILENCE,
 	OPTION_CACHE,
 	OPTION_LOG,
 	OPTION_WARN,
 	OPTION_LIBRARY,
+	OPTION_METHOD,
+	OPTION_EXECUTABLE,
 	OPTION_CONFIG,
 	OPTION_FORCE,
 	OPTION_JSON,
@@ -32,6 +36,14 @@ enum option_id {
 	OPTION_SESSION,
 	OPTION_DRY_RUN,
 	OPTION_SHELL,
+	OPTION_MANAGE,
+	OPTION_ONCE,
+	OPTION_REMOVE,
+	OPTION_DEVICE,
+	OPTION_NEVER_DEVICE,
+	OPTION_BACKUP_DEVICE,
+	OPTION_TABLES,
+	OPTION_BESIDE_VPN,
 	OPTION_HELP,
 	OPTION_VERSION,
 	OPTION_COUNT
@@ -45,6 +57,7 @@ enum command {
 	COMMAND_DISABLE,
 	COMMAND_LIST,
 	COMMAND_ENVIRONMENT,
+	COMMAND_PATHS,
 	COMMAND_COUNT
 };
 
@@ -59,14 +72,14 @@ struct option_row {
 	const char *argument; /* NULL: takes none; with "[" in front: may take one */
 	const char *help;
 	unsigned int scope;
-	const char *variable; /* the environment variable of libconvert.so that it sets; NULL: none */
+	const char *variable; /* the environment variable that it sets, of libconvert.so or of convertize; NULL: none */
 	const char *value;    /* what the variable is set to by an option without an argument */
 	bool list;            /* given again, the option adds to the variable, behind a comma */
 };
 
 extern const struct option_row option_table[OPTION_COUNT];
 
-/* May the option stand in a configuration file? These are the settings of libconvert.so, and where that is. */
+/* May the option stand in a configuration file? These are the settings of libconvert.so, where that is, and which paths are managed. */
 bool option_is_setting(enum option_id id);
 
 /* May the option's variable be handed on to other programs? It may not if it is convertize's own. */

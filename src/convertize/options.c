@@ -17,7 +17,8 @@
 	"       convertize enable|disable [OPTION]... UNIT...\n" \
 	"       convertize enable|disable --session [OPTION]...\n" \
 	"       convertize list [OPTION]...\n" \
-	"       convertize environment [OPTION]...\n"
+	"       convertize environment [OPTION]...\n" \
+	"       convertize paths [--manage | --once | --remove] [OPTION]...\n"
 
 static enum options_result usage(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
@@ -39,7 +40,8 @@ static void print_help(void)
 	printf(SYNOPSIS
 	       "Run a program whose TCP connections go through an RFC 8803 converter, over\n"
 	       "Multipath TCP; or tell whether this machine, this network and the program can;\n"
-	       "or have systemd's services or login sessions converted by default.\n\n");
+	       "or have systemd's services or login sessions converted by default; or show and\n"
+	       "manage the networks that Multipath TCP uses.\n\n");
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		const char *argument = option_table[i].argument, *text = option_table[i].help;
 		const char *line_end;
@@ -69,7 +71,7 @@ static enum options_result set_variable(struct options *options, enum option_id 
 					const char *value)
 {
 	const char *variable = option_table[id].variable, *before = getenv(variable);
-	bool again = options->given & 1u << id;
+	bool again = options_has(options, id);
 	char *joined = NULL;
 	int ret;
 
@@ -90,10 +92,18 @@ static enum options_result parse_option(struct options *options, enum option_id 
 
 	if (option_table[id].variable)
 		result = set_variable(options, id, argument ? argument : option_table[id].value);
-	options->given |= 1u << id;
+	options->given |= UINT64_C(1) << id;
 	switch (id) {
 	case OPTION_FORCE:
 		options->force = true;
+		break;
+	case OPTION_METHOD:
+		options->method = strcmp(argument, "preload") == 0   ? METHOD_PRELOAD :
+				  strcmp(argument, "supervise") == 0 ? METHOD_SUPERVISE :
+								       METHOD_UNKNOWN;
+		break;
+	case OPTION_EXECUTABLE:
+		options->executable = argument;
 		break;
 	case OPTION_JSON:
 		options->json = true;
@@ -118,6 +128,15 @@ static enum options_result parse_option(struct options *options, enum option_id 
 		break;
 	case OPTION_SHELL:
 		options->shell = true;
+		break;
+	case OPTION_MANAGE:
+		options->manage = true;
+		break;
+	case OPTION_ONCE:
+		options->once = true;
+		break;
+	case OPTION_REMOVE:
+		options->remove = true;
 		break;
 	case OPTION_HELP:
 		print_help();
@@ -207,9 +226,20 @@ static enum options_result check_words(const struct options *options)
 	if (options->command == COMMAND_CHECK && options->program && options->program[1])
 		return usage("check: \"%s\" is one word too many; it takes one program, without arguments",
 			     options->program[1]);
-	if ((options->command == COMMAND_LIST || options->command == COMMAND_ENVIRONMENT) && options->units)
+	if (options->command == COMMAND_PATHS && options->manage + options->once + options->remove > 1)
+		return usage("paths: --manage, --once and --remove are different things; say one of them");
+	if (options->command == COMMAND_PATHS && options->dry_run && !options->manage && !options->once && !options->remove)
+		return usage("paths: without --manage, --once or --remove nothing is changed anyway; leave --dry-run out");
+	if ((options->command == COMMAND_LIST || options->command == COMMAND_ENVIRONMENT || options->command == COMMAND_PATHS) &&
+	    options->units)
 		return usage("%s: \"%s\" is one word too many; it takes options only", name, options->units[0]);
 	return OPTIONS_RUN;
+}
+
+/* Checked behind the scopes: where the option has no meaning its value doesn't matter. */
+static enum options_result check_method(const struct options *options)
+{
+	return options->method == METHOD_UNKNOWN ? usage("--method is preload or supervise") : OPTIONS_RUN;
 }
 
 static enum options_result check_scopes(const struct options *options)
@@ -217,7 +247,7 @@ static enum options_result check_scopes(const struct options *options)
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		const char *name = option_table[i].name;
 
-		if (!(options->given & 1u << i) || option_table[i].scope & SCOPE(options->command))
+		if (!options_has(options, (enum option_id)i) || option_table[i].scope & SCOPE(options->command))
 			continue;
 		if (options->command != COMMAND_RUN)
 			return usage("--%s has no meaning with \"%s\"", name, command_names[options->command]);
@@ -242,6 +272,7 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 	enum options_result result;
 
 	memset(options, 0, sizeof(*options));
+	options->arguments = argv;
 	result = parse_options(options, argc, argv);
 	/* behind "--" the word "check" names a program */
 	if (result == OPTIONS_RUN && optind < argc && strcmp(argv[optind - 1], "--") != 0)
@@ -252,6 +283,8 @@ enum options_result options_parse(struct options *options, int argc, char *argv[
 		options->program = argv + optind;
 	if (result == OPTIONS_RUN)
 		result = check_scopes(options);
+	if (result == OPTIONS_RUN)
+		result = check_method(options);
 	if (result == OPTIONS_RUN)
 		result = check_words(options);
 	if (result == OPTIONS_RUN && options->command == COMMAND_RUN && !options->program) {
@@ -281,7 +314,7 @@ const char *options_explain(const struct options *options, const char *problem, 
 		if (origin->file)
 			snprintf(option, OPTIONS_EXPLAIN_MAX, "%.250s:%u: %s", origin->file, origin->line,
 				 option_table[i].name);
-		else if (options->given & 1u << i)
+		else if (options_has(options, (enum option_id)i))
 			snprintf(option, OPTIONS_EXPLAIN_MAX, "--%s", option_table[i].name);
 		break;
 	}

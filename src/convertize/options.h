@@ -6,6 +6,7 @@
 #include "convertize/option_table.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Statuses of convertize itself, as env(1) and nohup(1) have them; all others are the program's. */
 #define OPTIONS_STATUS_FAILED 125
@@ -27,23 +28,36 @@ struct options_origin {
 	unsigned int line;
 };
 
+/* How a program is reached. */
+enum options_method { METHOD_AUTO, METHOD_PRELOAD, METHOD_SUPERVISE, METHOD_UNKNOWN };
+
 struct options {
 	enum command command;
 	char **program;      /* and its arguments, ending with NULL; NULL: none */
+	char **arguments;    /* all of convertize's own, with its name */
+	const char *executable; /* the program's file; NULL: as its name says */
 	char **units;        /* of "enable" and "disable", ending with NULL; NULL: none */
 	const char *library; /* the file to preload; NULL: library_find() looks for it */
 	const char *root;    /* work on the system in this directory; NULL: on the one that runs */
+	enum options_method method;
 	bool force;          /* run a program that can't be converted, too */
 	bool json;           /* print the facts as one JSON object */
 	bool fix;            /* print the commands that mend what is wrong */
 	bool fix_run;        /* run those of them that are for this machine */
 	bool user;           /* units of the user's own service manager */
 	bool session;        /* login sessions, not units */
-	bool dry_run;        /* print files instead of writing them */
+	bool dry_run;        /* print files instead of writing them, or commands instead of doing what they do */
 	bool shell;          /* print commands for a shell */
-	unsigned int given;  /* a bit for each option_id: see options_explain() */
+	bool manage, once, remove; /* what is done about paths; none of them: they are shown */
+	uint64_t given;      /* a bit for each option_id: see options_has() */
 	struct options_origin origin[OPTION_COUNT];
 };
+
+/* Was the option on the command line? */
+static inline bool options_has(const struct options *options, enum option_id id)
+{
+	return options->given & UINT64_C(1) << id;
+}
 
 #define OPTIONS_EXPLAIN_MAX 320
 

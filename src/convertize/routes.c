@@ -23,26 +23,6 @@
 
 #define TABLE_FIRST 100 /* the first table that is proposed; the kernel's own are 0 and 253 to 255 */
 
-static bool read_address(union sockaddr_ip *out, const struct nlattr *attr, int family)
-{
-	size_t len = family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
-
-	if (mnl_attr_get_payload_len(attr) != len)
-		return false;
-	memset(out, 0, sizeof(*out));
-	out->sa.sa_family = (sa_family_t)family;
-	if (family == AF_INET)
-		memcpy(&out->in.sin_addr, mnl_attr_get_payload(attr), len);
-	else
-		memcpy(&out->in6.sin6_addr, mnl_attr_get_payload(attr), len);
-	return true;
-}
-
-static uint32_t read_u32(const struct nlattr *attr)
-{
-	return mnl_attr_validate(attr, MNL_TYPE_U32) == 0 ? mnl_attr_get_u32(attr) : 0;
-}
-
 static void note_table(struct routes *routes, uint32_t table)
 {
 	for (size_t i = 0; i < routes->table_count; i++)
@@ -66,16 +46,16 @@ static int on_route(const struct nlmsghdr *message, void *arg)
 	mnl_attr_for_each(attr, message, sizeof(*route)) {
 		switch (mnl_attr_get_type(attr)) {
 		case RTA_OIF:
-			hop.index = read_u32(attr);
+			hop.index = netlink_read_u32(attr);
 			break;
 		case RTA_TABLE:
-			hop.table = read_u32(attr);
+			hop.table = netlink_read_u32(attr);
 			break;
 		case RTA_PRIORITY:
-			hop.metric = read_u32(attr);
+			hop.metric = netlink_read_u32(attr);
 			break;
 		case RTA_GATEWAY:
-			read_address(&hop.gateway, attr, route->rtm_family);
+			netlink_read_address(&hop.gateway, attr, route->rtm_family);
 			break;
 		}
 	}
@@ -98,26 +78,14 @@ static int on_rule(const struct nlmsghdr *message, void *arg)
 		return MNL_CB_OK;
 	mnl_attr_for_each(attr, message, sizeof(*header)) {
 		if (mnl_attr_get_type(attr) == FRA_SRC)
-			read_address(&rule.from, attr, header->family);
+			netlink_read_address(&rule.from, attr, header->family);
 		if (mnl_attr_get_type(attr) == FRA_TABLE)
-			rule.table = read_u32(attr);
+			rule.table = netlink_read_u32(attr);
 	}
 	note_table(routes, rule.table);
 	if (rule.from.sa.sa_family != AF_UNSPEC && routes->rule_count < ROUTES_MAX)
 		routes->rules[routes->rule_count++] = rule;
 	return MNL_CB_OK;
-}
-
-static void dump(struct netlink *netlink, uint16_t type, int family, mnl_cb_t on_message, void *arg)
-{
-	struct nlmsghdr *request = mnl_nlmsg_put_header(netlink->buf);
-	/* all three headers begin with the family, and the kernel takes the largest for each */
-	struct rtmsg *header = mnl_nlmsg_put_extra_header(request, sizeof(*header));
-
-	request->nlmsg_type = type;
-	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	header->rtm_family = (unsigned char)family;
-	netlink_ask(netlink, on_message, arg);
 }
 
 void routes_read(struct routes *out)
@@ -129,8 +97,8 @@ void routes_read(struct routes *out)
 	if (netlink_open(&netlink, NETLINK_ROUTE) < 0)
 		return;
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-		dump(&netlink, RTM_GETROUTE, families[i], on_route, out);
-		dump(&netlink, RTM_GETRULE, families[i], on_rule, out);
+		netlink_dump(&netlink, RTM_GETROUTE, families[i], on_route, out);
+		netlink_dump(&netlink, RTM_GETRULE, families[i], on_rule, out);
 	}
 	netlink_close(&netlink);
 }
@@ -148,21 +116,13 @@ static int on_way(const struct nlmsghdr *message, void *arg)
 	way->table = route->rtm_table;
 	mnl_attr_for_each(attr, message, sizeof(*route)) {
 		if (mnl_attr_get_type(attr) == RTA_OIF)
-			way->index = read_u32(attr);
+			way->index = netlink_read_u32(attr);
 		if (mnl_attr_get_type(attr) == RTA_TABLE)
-			way->table = read_u32(attr);
+			way->table = netlink_read_u32(attr);
 		if (mnl_attr_get_type(attr) == RTA_GATEWAY)
-			read_address(&way->gateway, attr, route->rtm_family);
+			netlink_read_address(&way->gateway, attr, route->rtm_family);
 	}
 	return MNL_CB_OK;
-}
-
-static void put_address(struct nlmsghdr *request, uint16_t type, const union sockaddr_ip *address)
-{
-	if (address->sa.sa_family == AF_INET)
-		mnl_attr_put(request, type, sizeof(address->in.sin_addr), &address->in.sin_addr);
-	else
-		mnl_attr_put(request, type, sizeof(address->in6.sin6_addr), &address->in6.sin6_addr);
 }
 
 void routes_find(const union sockaddr_ip *to, const union sockaddr_ip *from, unsigned int index,
@@ -184,10 +144,10 @@ void routes_find(const union sockaddr_ip *to, const union sockaddr_ip *from, uns
 	route->rtm_family = (unsigned char)to->sa.sa_family;
 	route->rtm_flags = RTM_F_LOOKUP_TABLE;
 	route->rtm_dst_len = bits;
-	put_address(request, RTA_DST, to);
+	netlink_put_address(request, RTA_DST, to);
 	if (from->sa.sa_family == to->sa.sa_family) {
 		route->rtm_src_len = bits;
-		put_address(request, RTA_SRC, from);
+		netlink_put_address(request, RTA_SRC, from);
 	}
 	if (index)
 		mnl_attr_put_u32(request, RTA_OIF, index);
@@ -223,7 +183,7 @@ static int on_neighbour(const struct nlmsghdr *message, void *arg)
 		return MNL_CB_OK;
 	mnl_attr_for_each(attr, message, sizeof(*header))
 		if (mnl_attr_get_type(attr) == NDA_DST)
-			read_address(&neighbours->found, attr, header->ndm_family);
+			netlink_read_address(&neighbours->found, attr, header->ndm_family);
 	return MNL_CB_OK;
 }
 
@@ -235,7 +195,7 @@ static bool find_neighbour(unsigned int index, int family, union sockaddr_ip *ou
 
 	if (netlink_open(&netlink, NETLINK_ROUTE) < 0)
 		return false;
-	dump(&netlink, RTM_GETNEIGH, family, on_neighbour, &neighbours);
+	netlink_dump(&netlink, RTM_GETNEIGH, family, on_neighbour, &neighbours);
 	netlink_close(&netlink);
 	if (neighbours.found.sa.sa_family != family ||
 	    (neighbours.count != 1 && neighbours.routers != 1))
@@ -262,7 +222,7 @@ static int on_wanted(const struct nlmsghdr *message, void *arg)
 		return MNL_CB_OK;
 	mnl_attr_for_each(attr, message, sizeof(*header))
 		if (mnl_attr_get_type(attr) == NDA_DST &&
-		    read_address(&address, attr, header->ndm_family) &&
+		    netlink_read_address(&address, attr, header->ndm_family) &&
 		    sockaddr_ip_equal(&address, wanted->address))
 			wanted->silent = header->ndm_state & (NUD_FAILED | NUD_INCOMPLETE);
 	return MNL_CB_OK;
@@ -275,7 +235,7 @@ bool routes_is_silent(const union sockaddr_ip *router, unsigned int index)
 
 	if (router->sa.sa_family == AF_UNSPEC || netlink_open(&netlink, NETLINK_ROUTE) < 0)
 		return false;
-	dump(&netlink, RTM_GETNEIGH, router->sa.sa_family, on_wanted, &wanted);
+	netlink_dump(&netlink, RTM_GETNEIGH, router->sa.sa_family, on_wanted, &wanted);
 	netlink_close(&netlink);
 	return wanted.silent;
 }

@@ -80,7 +80,7 @@ static bool print_session(const struct options *options, const struct library *l
 	}
 	for (int i = 0; right && i < OPTION_COUNT; i++)
 		if (option_is_library_variable((enum option_id)i) &&
-		    (options->origin[i].file || options->given & 1u << i))
+		    (options->origin[i].file || options_has(options, (enum option_id)i)))
 			print_variable(options->shell, option_table[i].variable, getenv(option_table[i].variable));
 	/* the last one: a shell that ends the program that reads this early has nothing preloaded without a converter */
 	if (right)
@@ -99,7 +99,7 @@ int session_environment(struct options *options)
 	int wanted;
 
 	/* it was decided already: by a session around this one, or by the user, for whom an empty one means no */
-	if (getenv("CONVERT_ADDR") && !(options->given & 1u << OPTION_CONVERTER))
+	if (getenv("CONVERT_ADDR") && !options_has(options, OPTION_CONVERTER))
 		return EXIT_SUCCESS;
 	wanted = is_wanted(&files, options, false, &file);
 	if (wanted < 0)
@@ -143,7 +143,7 @@ static char *compose(const struct options *options, bool on)
 		const struct option_row *row = &option_table[i];
 		const char *value = option_is_setting((enum option_id)i) ? getenv(row->variable) : NULL;
 
-		if (!value || !*value || options->origin[i].file)
+		if (!value || !*value || options->origin[i].file || !(row->scope & SCOPE(COMMAND_ENABLE)))
 			continue;
 		if (!row->argument)
 			value = strcmp(value, row->value) == 0 ? "yes" : "no";

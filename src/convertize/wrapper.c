@@ -126,11 +126,15 @@ const struct wrapper *wrapper_of_preloads(const char *list)
 	return NULL;
 }
 
-char *wrapper_preloads_with(const char *list, const char *library)
+/*
+ * Returns, to be freed, the names in @list but those of the library whose name is @base, each with a colon behind it, and @room
+ * bytes more.
+ */
+static char *names_without(const char *list, const char *base, size_t room)
 {
-	const char *base = base_name(library), *name;
+	const char *name;
 	size_t len, used = 0, wanted = strlen(base);
-	char *out = malloc((list ? strlen(list) : 0) + strlen(library) + 2);
+	char *out = malloc((list ? strlen(list) : 0) + room + 2);
 
 	if (!out)
 		return NULL;
@@ -143,6 +147,22 @@ char *wrapper_preloads_with(const char *list, const char *library)
 		used += len;
 		out[used++] = ':';
 	}
-	strcpy(out + used, library);
+	out[used] = '\0';
+	return out;
+}
+
+char *wrapper_preloads_with(const char *list, const char *library)
+{
+	char *out = names_without(list, base_name(library), strlen(library));
+
+	return out ? strcat(out, library) : NULL;
+}
+
+char *wrapper_preloads_without(const char *list, const char *base)
+{
+	char *out = names_without(list, base, 0);
+
+	if (out && *out)
+		out[strlen(out) - 1] = '\0';
 	return out;
 }

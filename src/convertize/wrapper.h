@@ -33,4 +33,7 @@ const struct wrapper *wrapper_of_preloads(const char *list);
  */
 char *wrapper_preloads_with(const char *list, const char *library);
 
+/* wrapper_preloads_without() - LD_PRELOAD without the library whose file has the name @base. Returns as above. */
+char *wrapper_preloads_without(const char *list, const char *base);
+
 #endif

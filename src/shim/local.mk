@@ -3,7 +3,7 @@
 # In a directory of its own, where no linker and no loader looks for libraries by their names: it is for LD_PRELOAD only.
 pkglib_LTLIBRARIES = libconvert.la
 libconvert_la_SOURCES = \
-	src/shim/connect/attempt.c src/shim/connect/attempt.h src/shim/system/beneath.c src/shim/system/beneath.h src/shim/process/children.c src/shim/process/children.h \
+	src/shim/connect/attempt.c src/shim/connect/attempt.h src/shim/system/beneath.c src/shim/system/beneath.h src/shim/system/rings.c src/shim/system/rings.h src/shim/process/children.c src/shim/process/children.h \
 	src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h \
 	src/shim/connect/conversion.c src/shim/connect/conversion.h src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/system/deadline.h src/shim/wait/deadlines.c src/shim/wait/deadlines.h src/shim/socket/early.c src/shim/socket/early.h \
@@ -14,8 +14,9 @@ libconvert_la_SOURCES = \
 	src/shim/process/init.c \
 	src/shim/system/log.c src/shim/system/log.h \
 	src/shim/system/native_times.h src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
-	src/shim/connect/shared_handshake.c src/shim/connect/shared_handshake.h src/shim/socket/paths.c src/shim/socket/paths.h src/shim/process/scm_rights.c src/shim/process/scm_rights.h \
-	src/shim/connect/settle.c src/shim/connect/settle.h \
+	src/shim/connect/shared_handshake.c src/shim/connect/shared_handshake.h src/shim/socket/paths.c src/shim/socket/paths.h src/shim/socket/netlink.c src/shim/socket/netlink.h src/shim/socket/networks.c src/shim/socket/networks.h src/shim/process/scm_rights.c src/shim/process/scm_rights.h \
+	src/shim/connect/path_begin.c src/shim/connect/path_begin.h src/shim/connect/path_probes.c src/shim/connect/path_probes.h \
+	src/shim/connect/path_look.c src/shim/connect/path_look.h src/shim/connect/settle.c src/shim/connect/settle.h \
 	src/shim/wait/signals.c src/shim/wait/signals.h \
 	src/shim/socket/mptcpinfo.h src/shim/socket/tcpinfo.h src/shim/system/sockopt.h src/shim/wait/registrations.c src/shim/wait/registrations.h src/shim/wait/unseen_watches.c src/shim/wait/unseen_watches.h \
 	src/shim/wait/watch.c src/shim/wait/watch.h

@@ -111,10 +111,14 @@ def test_packages():
     equal(packages.kernel_packages(DEPENDS), ["linux-image-7.3.4+deb13-amd64"], "of the metapackage")
     equal(packages.kernel_packages("x\n  Depends: linux-modules-7.3.4+deb13-amd64\n  Depends: kmod\n"), ["linux-modules-7.3.4+deb13-amd64"],
           "of the image")
-    for version, title in (("6.1.192-2", "6.1.192"), ("6.12.95-1~bpo12+1", "6.12.95"), ("7.3.4-1~bpo13+1", "7.3.4"), ("6.1-1", "6.1")):
+    ubuntu = ["linux-image-6.8.0-9-generic", "linux-modules-extra-6.8.0-9-generic"]
+    equal(packages.kernel_packages("linux-image-generic\n  Depends: %s\n  Depends: %s\n  Depends: linux-firmware\n" % (*ubuntu,)), ubuntu,
+          "of Ubuntu's metapackage")
+    for version, title in (("6.8.0-151.151", "6.8.0"), ("6.1.192-2", "6.1.192"), ("6.12.95-1~bpo12+1", "6.12.95"), ("7.3.4-1~bpo13+1", "7.3.4"), ("6.1-1", "6.1")):
         equal(packages.upstream_version(version), title, version)
     check("trixie-security" in packages.sources("trixie"), "updates are left out")
     check("security" not in packages.sources("trixie-backports"), "backports have no such suite")
+    check("debian" not in packages.sources("noble", "/keys"), "Ubuntu's archives and keys are others")
 
 
 def test_command_line():

@@ -5,6 +5,7 @@
 The first check is about this tree. The others are about build-tools/release and check_abi.py: in a small tree that is ready to be
 released one thing is broken after the other, and exactly that is said.
 """
+import glob
 import importlib.machinery
 import importlib.util
 import os
@@ -107,6 +108,14 @@ def check_small_tree(release):
             yield "a tag that is there: %s" % said(release, top)
 
 
+def nowhere(release):
+    """Patterns of the checklist that no file has: something was moved, and isn't looked at any more. A tarball lacks debian/."""
+    for pattern, _, _ in release.PLACES:
+        is_here = not pattern.startswith("debian/") or os.path.isdir(os.path.join(TOP, "debian"))
+        if is_here and not glob.glob(os.path.join(TOP, pattern)):
+            yield "build-tools/release: PLACES names %s, which isn't there" % pattern
+
+
 def check_rules():
     """libtool's rules, as check_abi.py has them."""
     head = {"release": "1.2.3", "version-info": "4:2:1"}
@@ -122,7 +131,7 @@ def check_rules():
 def main():
     """Returns the status."""
     release = checklist()
-    wrong = list(release.check_versions(TOP)) + list(check_rules())
+    wrong = list(nowhere(release)) + list(release.check_versions(TOP)) + list(check_rules())
     try:
         subprocess.run(["git", "--version"], check=True, stdout=subprocess.DEVNULL)
         wrong += check_small_tree(release)

@@ -99,6 +99,9 @@ static bool naive_is_valid(const uint8_t *record, size_t size, int64_t now)
 	case CACHE_KIND_SILENCE:
 		memcpy(&word, value + 8, sizeof(word));
 		return word != 0;
+	case CACHE_KIND_PATH:
+		memcpy(&word, value + 8, sizeof(word));
+		return word >= CACHE_PATH_WORKS && word <= CACHE_PATH_SILENT && integer_at(value, 0) >= 0;
 	case CACHE_KIND_MPTCP:
 		return word == CACHE_MPTCP_HOLDS || word == CACHE_MPTCP_LOST;
 	default:
@@ -130,6 +133,7 @@ static const unsigned int fact_of_kind[] = {
 	[CACHE_KIND_COOKIE] = CACHE_COOKIE,
 	[CACHE_KIND_MPTCP] = CACHE_MPTCP,
 	[CACHE_KIND_SILENCE] = CACHE_SILENCE,
+	[CACHE_KIND_PATH] = CACHE_PATH,
 };
 
 /* Requires that cache_converter_get() has returned what is in @record, or nothing where @record is NULL. */
@@ -163,6 +167,13 @@ static struct cache_converter naive_converter(enum cache_kind kind, const uint8_
 		memcpy(&out.silence.destination, value, 8);
 		memcpy(&out.silence.destinations, value + 8, 4);
 		break;
+	case CACHE_KIND_PATH:
+		out.path.until = integer_at(record, 16);
+		out.path.asked = integer_at(value, 0);
+		out.path.state = (enum cache_path)value[8];
+		memcpy(&out.path.rtt_ms, value + 12, 2);
+		out.path.doubts = value[14];
+		break;
 	case CACHE_KIND_MPTCP:
 		out.mptcp.until = integer_at(record, 16);
 		out.mptcp.verdict = (enum cache_mptcp)value[0];
@@ -187,6 +198,7 @@ static void converter_check(const union sockaddr_ip *address, enum cache_kind ki
 		.cookie = { .until = now + 1, .len = 4, .bytes = "true" },
 		.mptcp = { .until = now + 1, .verdict = CACHE_MPTCP_LOST },
 		.silence = { .until = now + 1, .destination = 3, .destinations = 2 },
+		.path = { .until = now + 1, .asked = 5, .state = CACHE_PATH_LOSES, .rtt_ms = 6, .doubts = 7 },
 	};
 
 	REQUIRE(cache_converter_get(&cache, address, CACHE_INPUT_PATH, fact, now, &got) == want.known);
@@ -211,6 +223,9 @@ static void converter_check(const union sockaddr_ip *address, enum cache_kind ki
 	case CACHE_KIND_SILENCE:
 		want.silence = all.silence;
 		want.silence.learned = now;
+		break;
+	case CACHE_KIND_PATH:
+		want.path = all.path;
 		break;
 	default:
 		want.cookie = all.cookie;

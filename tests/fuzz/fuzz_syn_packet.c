@@ -39,6 +39,7 @@ static void check_changes(uint8_t *packet, size_t size)
 	REQUIRE(syn_packet_parse(packet, size, &again) == SYN_PACKET_OK);
 	REQUIRE(memcmp(&syn, &again, sizeof(syn)) == 0);
 	syn_packet_mark(packet, &syn);
+	syn_packet_refuse(packet, &syn, (uint8_t)size);
 	syn_packet_remove_mp_capable(packet, &syn);
 	REQUIRE(syn_packet_parse(packet, size, &again) == SYN_PACKET_OK);
 	REQUIRE(memcmp(&syn, &again, sizeof(syn)) == 0);

@@ -6,6 +6,7 @@
  * - what is handed out lies inside the message;
  * - the parsers and convert_tlv_next() agree on where TLVs are and on which lengths are wrong;
  * - bytes behind the message change nothing, and a message without its last byte is not complete;
+ * - a request with the Magic Number of a silent one is a silent one, or refused without a word;
  * - a message that was read can be written again, and then reads the same;
  * - each fault has an answer, and the answer is a valid response.
  */
@@ -49,6 +50,27 @@ static enum convert_status header_expect(const uint8_t *data, size_t size)
 	if (data[0] != 1)
 		return CONVERT_STATUS_BAD_VERSION;
 	return data[1] == 0 ? CONVERT_STATUS_ZERO_TOTAL_LENGTH : CONVERT_STATUS_OK;
+}
+
+/* The same of a request, which may be a silent one (doc/private-tlvs.md). */
+static bool request_is_silent(const uint8_t *data, size_t size)
+{
+	return size >= 4 && data[2] == 0x6c && data[3] == 0x63;
+}
+
+/* Checks the header of a silent request, as header_check() does that of the others. */
+static bool silent_header_check(const uint8_t *data, size_t size, enum convert_status status, size_t parsed_length)
+{
+	size_t length = 4u * data[1];
+
+	REQUIRE(parsed_length == length);
+	REQUIRE(status == CONVERT_STATUS_OK || status == CONVERT_STATUS_NEED_MORE || status == CONVERT_STATUS_BAD_SILENCE);
+	if (data[0] != 1 || length == 0) {
+		REQUIRE(status == CONVERT_STATUS_BAD_SILENCE);
+		return false;
+	}
+	REQUIRE((status == CONVERT_STATUS_NEED_MORE) == (size < length));
+	return size >= length;
 }
 
 /* Checks the header. Returns true if the whole message is there, so that its TLVs were read. */
@@ -146,6 +168,8 @@ static void request_rewrite(const struct convert_request *request)
 	ssize_t len;
 
 	convert_writer_init(&w, buf, request->length);
+	if (request->has_silence)
+		convert_write_silence(&w, &request->silence);
 	if (request->has_info)
 		convert_write_info(&w);
 	if (request->has_connect)
@@ -162,6 +186,9 @@ static void request_rewrite(const struct convert_request *request)
 	REQUIRE(reread.has_connect == request->has_connect);
 	REQUIRE(reread.has_cookie == request->has_cookie);
 	REQUIRE(reread.has_echo == request->has_echo);
+	REQUIRE(reread.has_silence == request->has_silence);
+	REQUIRE(reread.silence.blind == request->silence.blind);
+	REQUIRE(reread.silence.mptcp == request->silence.mptcp);
 	REQUIRE(reread.port == request->port);
 	REQUIRE(memcmp(&reread.address, &request->address, sizeof(reread.address)) == 0);
 	REQUIRE(reread.extended == (options_len > 0));
@@ -217,9 +244,17 @@ void request_check(const uint8_t *data, size_t size)
 {
 	struct convert_request request;
 	enum convert_status status = convert_request_parse(data, size, &request);
-	bool seen[256] = { false };
+	bool silent = request_is_silent(data, size);
+	bool seen[256] = { false }, whole;
 
-	if (!header_check(data, size, status, request.length)) {
+	REQUIRE(request.has_silence == silent);
+	if (silent)
+		whole = silent_header_check(data, size, status, request.length);
+	else if (size == 3 && data[2] == 0x6c)
+		whole = status != CONVERT_STATUS_NEED_MORE; /* either Magic Number may be meant */
+	else
+		whole = header_check(data, size, status, request.length);
+	if (!whole) {
 		answer_check(status, data, size);
 		return;
 	}
@@ -229,8 +264,10 @@ void request_check(const uint8_t *data, size_t size)
 	if (status != CONVERT_STATUS_OK) {
 		REQUIRE(!request.has_info && !request.has_connect && !request.has_cookie);
 		REQUIRE(!request.tcp_options.data && !request.cookie.data && !request.tlvs.data);
+		REQUIRE(!silent || convert_request_answer(status, NULL) == CONVERT_ANSWER_RESET);
 		return;
 	}
+	REQUIRE(!silent || (data[4] == CONVERT_TLV_SILENCE && request.has_connect && !request.has_info && !request.has_echo));
 	REQUIRE(request.has_info || request.has_connect);
 	REQUIRE(request.has_info == seen[CONVERT_TLV_INFO]);
 	REQUIRE(request.has_connect == seen[CONVERT_TLV_CONNECT]);
@@ -318,6 +355,9 @@ static void response_rewrite(const struct convert_response *response)
 	REQUIRE(reread.withholding.withheld == response->withholding.withheld);
 	REQUIRE(reread.withholding.limit_ms == response->withholding.limit_ms);
 	REQUIRE(reread.withholding.corrects == response->withholding.corrects);
+	REQUIRE(reread.withholding.silent == response->withholding.silent);
+	REQUIRE(reread.withholding.blind == response->withholding.blind);
+	REQUIRE(!reread.withholding.blind || (reread.withholding.silent && reread.withholding.withheld));
 	REQUIRE(reread.has_echo == response->has_echo);
 	REQUIRE(reread.echo_kib == response->echo_kib);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""packages.py - gets the kernels that Debian gives its users, as packages, and unpacks them without installing anything
+"""packages.py - gets the kernels that Debian and Ubuntu give their users, as packages, and unpacks them without installing anything
 
-apt works in a directory of its own for each release of Debian, with lists and settings of its own, so that neither the machine's release nor its
+apt works in a directory of its own for each release, with lists and settings of its own, so that neither the machine's release nor its
 settings matter, and no rights are needed.
 """
 import dataclasses
@@ -14,17 +14,23 @@ import subprocess
 
 from . import KernelError
 
-# What users have, and the name that the tables give it. Ubuntu's and OpenWrt's 6.6 and 6.8 lie between the first and the second.
+# What users have, and the name that the tables give it.
 SUITES = {
     "bookworm": "Debian 12",
     "bookworm-backports": "Debian 12, backports",
     "trixie": "Debian 13",
     "trixie-backports": "Debian 13, backports",
+    "noble": "Ubuntu 24.04",
 }
 DEFAULT_SUITES = ("bookworm", "trixie")
 MIRROR = "http://deb.debian.org/debian"
 SECURITY = "http://deb.debian.org/debian-security"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+UBUNTU = ("noble",)
+UBUNTU_MIRROR = "http://archive.ubuntu.com/ubuntu"
+UBUNTU_SECURITY = "http://security.ubuntu.com/ubuntu"
+# Ubuntu's keys, as Debian signs them.
+UBUNTU_KEYS = ("trixie", "ubuntu-keyring", "usr/share/keyrings/ubuntu-archive-keyring.gpg")
 # virtme-ng's initramfs needs a busybox that is linked statically, and the machine may have another one.
 BUSYBOX = ("bookworm", "busybox-static", "bin/busybox")
 
@@ -55,27 +61,35 @@ def upstream_version(version):
 
 
 def kernel_packages(depends):
-    """Of what `apt-cache depends` prints, the packages that are parts of a kernel: an image, and since 7.x its modules."""
-    return re.findall(r"^\s*\|?Depends: (linux-(?:image|modules)-\d\S*)$", depends, re.MULTILINE)
+    """
+    Of what `apt-cache depends` prints, the packages that are parts of a kernel: an image, and its modules where they are
+    packages of their own, as Ubuntu's are, and Debian's since 7.x.
+    """
+    return re.findall(r"^\s*\|?Depends: (linux-(?:image|modules(?:-extra)?)-\d\S*)$", depends, re.MULTILINE)
 
 
-def sources(suite, mirror=MIRROR, security=SECURITY):
+def sources(suite, keyring=KEYRING):
     """The text of a sources.list for this suite; backports have no security updates of their own."""
-    line = "deb [signed-by=%s] %s %s main\n"
-    text = line % (KEYRING, mirror, suite)
-    return text if suite.endswith("-backports") else text + line % (KEYRING, security, suite + "-security")
+    if suite in UBUNTU:
+        archives = [(UBUNTU_MIRROR, suite), (UBUNTU_MIRROR, suite + "-updates"), (UBUNTU_SECURITY, suite + "-security")]
+    elif suite.endswith("-backports"):
+        archives = [(MIRROR, suite)]
+    else:
+        archives = [(MIRROR, suite), (SECURITY, suite + "-security")]
+    return "".join("deb [signed-by=%s] %s %s main\n" % (keyring, *archive) for archive in archives)
 
 
 class Apt:
     """apt in a directory of its own, which knows one suite."""
 
-    def __init__(self, directory, suite):
+    def __init__(self, directory, suite, keyring=KEYRING):
         self._directory = directory
+        self._metapackage = "linux-image-generic" if suite in UBUNTU else "linux-image-amd64"
         for path in ("etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/sources.list.d", "var/lib/apt/lists/partial", "var/lib/dpkg",
                      "var/cache/apt/archives/partial"):
             os.makedirs(os.path.join(directory, path), exist_ok=True)
         self._status = os.path.join(directory, "var/lib/dpkg/status")
-        for path, text in ((self._status, ""), (os.path.join(directory, "etc/apt/sources.list"), sources(suite))):
+        for path, text in ((self._status, ""), (os.path.join(directory, "etc/apt/sources.list"), sources(suite, keyring))):
             with open(path, "w", encoding="ascii") as file:
                 file.write(text)
         self._run("apt-get", "-q", "update")
@@ -97,10 +111,10 @@ class Apt:
 
     def parts(self):
         """The names of the packages that are this suite's kernel."""
-        image = kernel_packages(self._run("apt-cache", "depends", "linux-image-amd64"))
-        if not image:
-            raise KernelError("linux-image-amd64 depends on no kernel; see apt-cache show in %s" % self._directory)
-        return image + kernel_packages(self._run("apt-cache", "depends", image[0]))
+        parts = kernel_packages(self._run("apt-cache", "depends", self._metapackage))
+        if not parts or not parts[0].startswith("linux-image-"):
+            raise KernelError("%s depends on no kernel; see apt-cache show in %s" % (self._metapackage, self._directory))
+        return parts + kernel_packages(self._run("apt-cache", "depends", parts[0]))
 
     def version(self, package):
         """The version of a package that would be installed."""
@@ -136,9 +150,10 @@ def fetch(suite, directory, log=print):
     place = os.path.join(directory, "packages", suite)
     known = os.path.join(place, "kernel.json")
     if not os.path.exists(known):
-        log("%s: getting its kernel from %s" % (suite, MIRROR))
+        log("%s: getting its kernel from %s" % (suite, UBUNTU_MIRROR if suite in UBUNTU else MIRROR))
         shutil.rmtree(place, ignore_errors=True)
-        apt = Apt(os.path.join(place, "apt"), suite)
+        keyring = unpacked(directory, "ubuntu-keys", UBUNTU_KEYS) if suite in UBUNTU else KEYRING
+        apt = Apt(os.path.join(place, "apt"), suite, keyring)
         parts = apt.parts()
         kernel = Kernel(suite, parts[0].replace("linux-image-", ""), apt.version(parts[0]), os.path.join(place, "root"))
         apt.unpack(parts, kernel.root)
@@ -149,12 +164,23 @@ def fetch(suite, directory, log=print):
         return Kernel(**json.load(file))
 
 
-def busybox(directory):
-    """Returns the path of a busybox without libraries."""
-    suite, package, path = BUSYBOX
-    place = os.path.join(directory, "packages", "busybox")
-    program = os.path.join(place, "root", path)
-    if not os.path.exists(program):
+def unpacked(directory, name, what):
+    """
+    Returns the path of one file of a package of Debian's, which is unpacked below `directory` under this name.
+
+    what: suite, package, path
+    """
+    suite, package, path = what
+    place = os.path.join(directory, "packages", name)
+    file = os.path.join(place, "root", path)
+    if not os.path.exists(file):
         shutil.rmtree(place, ignore_errors=True)
         Apt(os.path.join(place, "apt"), suite).unpack([package], os.path.join(place, "root"))
-    return program
+        if not os.path.exists(file):
+            raise KernelError("%s of %s has no %s" % (package, suite, path))
+    return file
+
+
+def busybox(directory):
+    """Returns the path of a busybox without libraries."""
+    return unpacked(directory, "busybox", BUSYBOX)

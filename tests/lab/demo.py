@@ -4,7 +4,7 @@
 
 Three hosts in network namespaces: a client with two links (wifi and lte), a converter, and a web server that speaks plain TCP
 only. Stock curl, under LD_PRELOAD=libconvert.so, downloads a file; what left the client is read from captured packets. Then
-the same curl measures direct TCP, the shim and a SOCKS5 server with a password against each other. The machine's own network
+the same curl measures direct TCP, the shim and a SOCKS5 server with a password against each other, and connects while wifi is silent. The machine's own network
 isn't touched. Ends with 1 if anything measured is not as it should be.
 """
 import hashlib
@@ -36,6 +36,7 @@ RATE_MBIT = WIFI.rate_mbit + LTE.rate_mbit
 FILE_SIZE = 32000000
 SMALL_SIZE = 1000
 ROUNDS = 9
+BEGIN_MS = 900  # before a SYN would be sent again
 SOCKS_PORT = 1080
 SOCKS_USER = "demo:secret"
 
@@ -264,6 +265,18 @@ class Demo:
             ours.goodput / better, report.sign("times"), 100 * ours.goodput / RATE_MBIT, RATE_MBIT),
                        "not faster than the better network alone (%.2f%s)" % (ours.goodput / better, report.sign("times")))
 
+    def show_begin(self):
+        """New connections while wifi, which has the default route, swallows everything."""
+        report, lab = self.report, self.lab
+        lab.wifi.down()
+        try:
+            times = [self.curl("small", env=self.ours()).connected for _ in range(2)]
+        finally:
+            lab.wifi.up()
+        report.heading("Wifi falls silent", "a new curl, and another one, while the default route leads nowhere")
+        report.verdict(max(times) < BEGIN_MS, "connected over lte all the same: after %.0f ms, the next one after %.0f" % tuple(times),
+                       "connected after %.0f and %.0f ms only" % tuple(times))
+
     def show_server(self):
         """What the server has seen of all this."""
         self.report.heading("Afterwards")
@@ -315,6 +328,7 @@ def _inside(report):
         demo.show_paths(packets)
         demo.show_times()
         demo.show_goodput(result)
+        demo.show_begin()
         demo.show_server()
     return 1 if report.problems else 0
 

@@ -17,18 +17,20 @@ EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertla
 	tests/lab/convertlab/turns.py tests/lab/convertlab/waiting.py \
 	tests/lab/scripted_converter.py tests/lab/apps/bulk.py tests/lab/apps/connect_probe.py \
 	tests/lab/apps/duplex.py tests/lab/apps/early_probe.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py \
-	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py
+	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py tests/lab/apps/supervised.c
 
 # What the test of the documents needs.
 EXTRA_DIST += tests/lab/convertlab/documents.py tests/lab/convertlab/scenes.py tests/lab/standins/journalctl \
-	tests/lab/standins/scp tests/lab/standins/ssh tests/lab/standins/systemctl
+	tests/lab/standins/scp tests/lab/standins/ssh tests/lab/standins/systemctl tests/lab/standins/networks/nmcli
 
 # What the tests of applications need. Their programs are compiled when the tests run, if their compilers are installed.
 EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserver.py tests/lab/apps/git_server.py \
 	tests/lab/apps/runtime_client.py tests/lab/apps/runtime_client.js tests/lab/apps/RuntimeClient.java \
 	tests/lab/apps/tokio/Cargo.toml tests/lab/apps/tokio/src/main.rs tests/lab/apps/loops/task.h \
 	tests/lab/apps/loops/loop_glib.c tests/lab/apps/loops/loop_libev.c tests/lab/apps/loops/loop_libevent.c \
-	tests/lab/apps/loops/loop_libuv.c
+	tests/lab/apps/loops/loop_libuv.c tests/lab/convertlab/programs.py tests/lab/apps/static/tally.c \
+	tests/lab/apps/static/tally.h tests/lab/apps/static/tally_uring.c tests/lab/apps/go/task.go tests/lab/apps/go/http.go \
+	tests/lab/apps/go/net.go tests/lab/apps/go/credential.go
 clean-local:
 	rm -rf tests/lab/apps/build
 
@@ -44,6 +46,9 @@ check_PROGRAMS += tests/lab/apps/threads
 tests_lab_apps_threads_CPPFLAGS = $(APP_CPPFLAGS)
 tests_lab_apps_threads_SOURCES = tests/lab/apps/threads.c
 tests_lab_apps_threads_LDFLAGS = $(AM_LDFLAGS) -pthread
+check_PROGRAMS += tests/lab/apps/rings
+tests_lab_apps_rings_CPPFLAGS = $(APP_CPPFLAGS)
+tests_lab_apps_rings_SOURCES = tests/lab/apps/rings.c
 check_PROGRAMS += tests/lab/apps/forks
 tests_lab_apps_forks_CPPFLAGS = $(APP_CPPFLAGS)
 tests_lab_apps_forks_SOURCES = tests/lab/apps/forks.c
@@ -102,11 +107,14 @@ libmanycpus_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /no
 # They run side by side, since they wait more than they compute (convertlab/turns.py): the longest first, so that none is left over.
 LONG_TESTS = tests/lab/test_shim_surface.py tests/lab/test_convertize_doctor.py tests/lab/test_transfers.py \
 	tests/lab/test_shim_semantics.py tests/lab/test_fallback.py tests/lab/test_confirmation.py tests/lab/test_convertd_hold.py \
-	tests/lab/test_shim_policy.py tests/lab/test_shim_processes.py tests/lab/test_convertize_paths.py
+	tests/lab/test_silence.py tests/lab/test_silence_blind.py tests/lab/test_silence_shim.py tests/lab/test_shim_policy.py \
+	tests/lab/test_shim_processes.py tests/lab/test_convertize_paths.py tests/lab/test_paths.py
 LAB_TESTS = \
 	tests/lab/test_harness.py \
 	tests/lab/test_link.py \
 	tests/lab/test_platform_handshake.py \
+	tests/lab/test_platform_paths.py \
+	tests/lab/test_begin.py \
 	tests/lab/test_platform_processes.py \
 	tests/lab/test_shim_moments.py \
 	tests/lab/test_valgrind.py \
@@ -143,7 +151,8 @@ LAB_TESTS = \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
-	tests/lab/test_convertize_completions.py \
+	tests/lab/test_completions.py \
+	tests/lab/test_supervise.py \
 	tests/lab/test_convertize_sessions.py \
 	tests/lab/test_convertize_units.py \
 	tests/lab/test_examples.py \
@@ -152,7 +161,10 @@ LAB_TESTS = \
 	tests/lab/test_applications_http.py \
 	tests/lab/test_applications_services.py \
 	tests/lab/test_applications_runtimes.py \
-	tests/lab/test_applications_loops.py
+	tests/lab/test_applications_loops.py \
+	tests/lab/test_applications_static.py \
+	tests/lab/test_applications_go.py \
+	tests/lab/test_supervise_streams.py
 # These test the kernel, speed, documents, and what isn't written in C; sanitizers would find nothing and slow them down.
 PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_scapy.py tests/lab/test_documents.py \
 	tests/lab/test_losses.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_bench.py

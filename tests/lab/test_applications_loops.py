@@ -1,15 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_applications_loops.py - C programs on libevent, libev, libuv and GLib, with each way to wait that these have"""
-import functools
-import os
-import shlex
-import subprocess
-
-from convertlab import Build, Skip, equal, main, need
+from convertlab import equal, main
 from convertlab.applications import NAME, application
+from convertlab.programs import c_program, library
 
-LOOPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps/loops")
 CARRIED = 2 * 20 * 200000
 
 
@@ -17,37 +12,8 @@ def echo(lab):
     lab.echo()
 
 
-@functools.lru_cache
-def flags(library, probe, package):
-    """What the compiler needs for a library: pkg-config's word for it, or "-l…" where it has none. Skips without the library."""
-    need("pkg-config")
-    if probe.endswith(".h"):
-        found = subprocess.run([*compiler(), "-E", "-x", "c", "-"], input="#include <%s>\n" % probe, text=True, check=False,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
-        words = [library]
-    else:
-        asked = subprocess.run(["pkg-config", "--cflags", "--libs", probe], text=True, check=False, stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL)
-        found, words = asked.returncode == 0, shlex.split(asked.stdout)
-    if not found:
-        raise Skip("%s is missing; on Debian: apt-get install %s" % (probe, package))
-    return words
-
-
-def compiler():
-    return shlex.split(os.environ.get("CC", "cc"))
-
-
-def built(name, *library):
-    """Compiles loops/NAME.c, as a stranger to this package: without its sanitizers."""
-    need(compiler()[0], "gcc")
-    directory = os.path.join(Build().directory, "tests/lab/apps/build/loops")
-    os.makedirs(directory, exist_ok=True)
-    program = os.path.join(directory, name)
-    warnings = ["-Wall", "-Wextra"] + (["-Werror"] if os.environ.get("CONVERT_NO_SKIP") else [])
-    subprocess.run([*compiler(), "-std=gnu11", "-O1", *warnings, "-o", program, os.path.join(LOOPS, name + ".c"),
-                    *flags(*library)], check=True)
-    return program
+def built(name, *needed):
+    return c_program(name, "loops/%s.c" % name, flags=library(*needed))
 
 
 def task(run, program, *method):

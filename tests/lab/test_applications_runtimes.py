@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_applications_runtimes.py - Python, Node, Java and Rust: each way to the network that they have"""
 import functools
-import glob
 import os
-import shutil
 import subprocess
 import sys
 
 from convertlab import Build, Skip, equal, main
 from convertlab.applications import NAME, application
+from convertlab.programs import tokio_program
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 DOWN = 8 * 200000
@@ -128,29 +127,12 @@ def test_java_nio(run):
     java(run, "nio")
 
 
-REGISTRY = "/usr/share/cargo/registry"  # Debian's and Fedora's packaged crates
-
-
-def tokio():
-    """The program, built from the distribution's crates alone."""
-    if not glob.glob(REGISTRY + "/tokio-1.*"):
-        raise Skip("no packaged tokio in %s; on Debian: apt-get install librust-tokio-dev" % REGISTRY)
-    directory = os.path.join(Build().directory, "tests/lab/apps/build/tokio")
-    shutil.copytree(os.path.join(APPS, "tokio"), directory, dirs_exist_ok=True)
-    # what a user's own configuration says of registries doesn't count
-    os.makedirs(os.path.join(directory, ".cargo"), exist_ok=True)
-    with open(os.path.join(directory, ".cargo/config.toml"), "w", encoding="ascii") as file:
-        file.write('[source.crates-io]\nreplace-with = "packaged"\n[source.packaged]\ndirectory = "%s"\n' % REGISTRY)
-    subprocess.run(["cargo", "build", "--quiet", "--offline"], cwd=directory, check=True)
-    return os.path.join(directory, "target/debug/runtime_client")
-
-
 def echo_for_tokio(lab):
     lab.echo()
-    return tokio()
+    return tokio_program()
 
 
-@application("cargo", server=echo_for_tokio, connections=8, carried=2 * DOWN, refused=True)
+@application(server=echo_for_tokio, connections=8, carried=2 * DOWN, refused=True)
 def test_rust_tokio(run):
     task(run, run.server)
 

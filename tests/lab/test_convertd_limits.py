@@ -196,7 +196,10 @@ def test_connections():
                     pairs.append((client, limited.keep(serve(client, server))))
                 for protocol in (TCP, MPTCP):
                     exceeded(limited.client(None, protocol), server.connect(), "the seventh")
-                    serve_once(limited.client(None, protocol, source=lab.client.lte4), server)
+                    stranger = limited.client(None, protocol, source=lab.client.lte4)
+                    serve_once(stranger, server)
+                    left = ":%d to " % stranger.port
+                    wait_until(lambda: left in limited.process.log_text(), 5, "the stranger to go")  # pylint: disable=W0640
                     if not other:
                         # the one that was idle for longest; and its place is free again
                         ended(pairs[0][0], "the oldest")

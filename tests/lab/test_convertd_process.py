@@ -235,7 +235,7 @@ class FuzzedClient:
             piece = self.client.sock.recv(65536)
         except BlockingIOError:
             return False
-        except ConnectionResetError:
+        except (ConnectionResetError, ConnectionRefusedError):  # a blind request is refused by a RST to its SYN
             self.outcome = "reset"
             return True
         self.data += piece

@@ -131,6 +131,17 @@ class Launcher:
         else:
             equal(result.stderr, "", "what convertize says about %s" % (words,))
 
+    def supervises(self, path, reason, options=(), **more):
+        """The library doesn't reach the program, which one line says: it is supervised, and its connection is converted. --method preload
+        refuses it."""
+        result = self.run(path, self.lab.server.addr4, options=options, **more)
+        line, = result.stderr.splitlines()
+        check(line.startswith("convertize: " + path) and reason in line and line.endswith("; it is supervised"), line)
+        check(result.returncode == 0 and result.stdout == "hello\n", "%s: %s" % (path, result))
+        equal(self.conversions(), 1, "conversions of %s" % path)
+        self.refuses(path, reason, options=[*options, "--method", "preload"], **more)
+        self.works(path, warning=reason, converted=0, options=[*options, "--method", "preload", "--force"], **more)
+
     def refuses(self, path, reason, status=126, **options):
         """The program isn't run, and one line says why."""
         result = self.run(path, self.lab.server.addr4, **options)
@@ -178,16 +189,16 @@ def test_programs_that_are_converted():
 def test_programs_that_are_refused():
     with launcher() as run:
         static = run.compile("static", "-static")
-        run.refuses_rightly(static, "statically linked")
-        run.refuses_rightly(run.compile("static-pie", "-static-pie"), "statically linked")
+        run.supervises(static, "statically linked")
+        run.supervises(run.compile("static-pie", "-static-pie"), "statically linked")
         script = run.write("script", "#!%s\n" % static, 0o755)
-        result = run.run(script)
+        result = run.run(script, options=["--method", "preload"])
         equal((result.returncode, result.stderr.split(" is ")[0]), (126, "convertize: %s, which runs %s," % (static, script)),
               "a script whose interpreter is static")
         dynamic = run.compile("dynamic")
         run.refuses(run.compile("loader", "-Wl,--dynamic-linker=/nonexistent/loader"), "/nonexistent/loader, which isn't there")
         other = "ld-musl-x.so.1" if platform.libc_ver()[0] == "glibc" else "ld-linux.so.2"
-        run.refuses(run.compile("libc", "-Wl,--dynamic-linker=/lib/" + other), "another C library")
+        run.refuses(run.compile("libc", "-Wl,--dynamic-linker=/lib/" + other), "which isn't there")
         with open(dynamic, "rb") as file:
             data = bytearray(file.read())
         run.refuses(run.write("interpreter", "#!/nonexistent/perl6\n", 0o755), "/nonexistent/perl6, which isn't there")
@@ -267,8 +278,12 @@ def test_go_programs():
     if not shutil.which("go") or os.environ.get("SANITIZER_PRELOAD"):
         return "nothing: there is no go, or it is a build under sanitizers"
     with launcher() as run:
-        run.refuses_rightly(go_build(run, "go-static", "", "0"), "is a Go program")
-        run.works(go_build(run, "go-with-c", "import \"C\"", "1"), warning="is a Go program: its Go code", converted=0)
+        run.supervises(go_build(run, "go-static", "", "0"), "is a Go program")
+        program = go_build(run, "go-with-c", "import \"C\"", "1")
+        result = run.run(program, run.lab.server.addr4)
+        check(result.stdout == "hello\n" and "is a Go program: its Go code" in result.stderr, result)
+        equal(run.conversions(), 1, "conversions")
+        run.works(program, warning="is a Go program: its Go code", converted=0, options=["--method", "preload"])
     return None
 
 
@@ -300,7 +315,8 @@ def test_statuses_and_environment():
                                   run.log, "1"], "variables")
         # options are the program's from its name on, and "check" behind -- is a program
         equal(run.run("echo", "--json", "--", "--converter").stdout, "--json -- --converter\n", "arguments")
-        run.write("check", "#!/bin/sh\necho \"checked $*\"\n", 0o755)
+        # /bin/sh may be of another C library than what is tested
+        run.write("check", "#!%s\necho \"checked $*\"\n" % shutil.which("sh"), 0o755)
         path = {"PATH": run.place + ":" + os.environ["PATH"]}
         equal(run.run("--", "check", "--json", env=path).stdout, "checked --json\n", "a program called check")
 
@@ -397,10 +413,10 @@ def test_manuals_have_every_option():
         said = lab.client.run([lab.build.program("convertize"), "--help"]).stdout
     variables = {}
     for block in re.split(r"^  --", said, flags=re.MULTILINE)[1:]:
-        variables[re.match(r"[a-z-]+", block)[0]] = (re.findall(r"^ +\[(CONVERT_\w+)", block, re.MULTILINE) or [None])[0]
+        variables[re.match(r"[a-z-]+", block)[0]] = (re.findall(r"^ +\[(CONVERT(?:IZE)?_\w+)", block, re.MULTILINE) or [None])[0]
     with open(os.path.join(SRCDIR, "man/convertize.1"), encoding="ascii") as file:
         manual = file.read()
-    described = dict(re.findall(r"^\.It Fl Fl ([a-z-]+).*\n(?:\.Pq Ev (CONVERT_\w+))?", manual, re.MULTILINE))
+    described = dict(re.findall(r"^\.It Fl Fl ([a-z-]+).*\n(?:\.Pq Ev (CONVERT(?:IZE)?_\w+))?", manual, re.MULTILINE))
     equal({name: variable or None for name, variable in described.items()}, variables, "options in convertize(1), and those of --help")
     with open(os.path.join(SRCDIR, "man/convertize.conf.5"), encoding="ascii") as file:
         settings = set(re.findall(r"^\.It Ic ([a-z-]+)", file.read(), re.MULTILINE))
@@ -408,7 +424,7 @@ def test_manuals_have_every_option():
           | {"session", "session-user", "session-group"}, "settings in convertize.conf(5)")
     with open(os.path.join(SRCDIR, "man/libconvert.so.7"), encoding="ascii") as file:
         manual = file.read()
-    own = {variable for variable in variables.values() if variable} - {"CONVERT_LIBRARY", "CONVERT_CONFIG"}
+    own = {variable for variable in variables.values() if variable and variable.startswith("CONVERT_")} - {"CONVERT_LIBRARY", "CONVERT_CONFIG"}
     equal(set(re.findall(r"^\.It Ev (CONVERT_\w+)", manual, re.MULTILINE)), own, "variables in libconvert.so(7)")
     equal(set(re.findall(r"^(?:\.Op |\.)Ev (CONVERT_\w+) Ns = Ns", manual[:manual.index(".Sh DESC")], re.MULTILINE)), own, "its synopsis")
 

@@ -11,7 +11,7 @@ import os
 import socket
 import subprocess
 
-from convertlab import Lab, Link, check, equal, kernel, main, wait_until
+from convertlab import Lab, Link, check, equal, kernel, main, measured, measures, patience, wait_until
 from test_shim_semantics import PROBE, WAYS, compare, probe, slow_lab
 
 LOST = "Multipath TCP is lost on the way, asked over TCP"
@@ -171,20 +171,22 @@ def test_a_converter_without_multipath_tcp():
         compare(lab, lab.server.addr4, lab.addresses.refused_port, ["blocking", "poll", "epoll-edge"])
         log = lab.shim_log()
         equal(log.count("converted over TCP"), len(WAYS) + 2, "conversions in\n" + log)
-        equal(log.count(LOST), len(WAYS) + 2, "new beginnings in\n" + log)
+        # that the server refuses is the first that comes back, unless the request has to wait for the handshake
+        equal(log.count(LOST), len(WAYS) + 2 + (0 if kernel.has("fastopen") else 3), "new beginnings in\n" + log)
         for way in ("blocking", "select", "dup"):
             equal(mptcp_sockets(lab, lab.converted(), way), "", "MPTCP sockets, " + way)
 
 
 def test_a_registration_that_cannot_be_moved():
     """Exclusive, and made past the shim: an error rather than a wait without end, or a socket that has fallen back."""
-    with near() as lab:
+    # long enough for the registration to be made before the answer
+    with Lab(wifi=Link(delay_ms=patience(20)), lte=None, core=None) as lab:
         lab.converter.sysctl("net.mptcp.enabled", 0)
         lab.convertd()
         lab.echo()
         said, ms = probe(lab, "epoll-exclusive", lab.server.addr4, 7, lab.converted())
         check("SO_ERROR ECONNABORTED" in said, "\n".join(said) + lab.shim_log())
-        check(ms < 5000, "it took %.0f ms" % ms)
+        check(ms < patience(5000), "it took %.0f ms" % ms)
 
 
 def test_it_is_learned():
@@ -197,7 +199,9 @@ def test_it_is_learned():
             for _ in range(3):
                 equal(mptcp_sockets(lab, env), "", "MPTCP sockets")
         equal([bool(p.mptcp) for p in syns(capture, lab.converter.addr4)], [True, False, False, False], "MP_CAPABLE in the SYNs")
-        check(all(p.payload for p in syns(capture, lab.converter.addr4)), "a SYN without the request")
+        # Where Multipath TCP has no Fast Open, neither the client's first SYN nor the converter's socket has it.
+        if kernel.has("fastopen"):
+            check(all(p.payload for p in syns(capture, lab.converter.addr4)), "a SYN without the request")
 
 
 def test_options_that_are_lost_behind_the_handshake():
@@ -212,6 +216,7 @@ def test_options_that_are_lost_behind_the_handshake():
             equal(lab.shim_log().count("converted over TCP"), 9, "conversions in\n" + lab.shim_log())
 
 
+@kernel.needs("fastopen")  # else no SYN+ACK confirms anything
 def test_a_path_that_begins_to_lose_options():
     """
     A converter that withholds SYNs, known to hold Multipath TCP: its SYN+ACK is the confirmation, so that the application has the
@@ -227,11 +232,13 @@ def test_a_path_that_begins_to_lose_options():
         lab.wifi.set(strip_mptcp_behind=True)
         said = lab.client.run(["python3", PROBE, "blocking", lab.server.addr4, 7], env=env, check=False)
         check("ConnectionResetError" in said.stderr or "answer b'hello'" in said.stdout, said.stdout + said.stderr)
-        check(LOST in lab.shim_log(), lab.shim_log())
         for way in ("blocking", "select"):
             equal(mptcp_sockets(lab, env, way), "", "MPTCP sockets afterwards, " + way)
+        check(LOST in lab.shim_log(), lab.shim_log())
+        equal(lab.shim_log().count("silently"), 2, "silent connections, of which the last one was reset, in\n" + lab.shim_log())
 
 
+@measures
 def test_a_slow_server():
     """
     A client's second SYN, after a second, would cost the connection its Multipath TCP: a withheld SYN goes before that, and
@@ -244,7 +251,7 @@ def test_a_slow_server():
         for _ in range(3):
             _, ms = probe(lab, "blocking", lab.server.addr4, 7, env)
             # a SYN that was sent again would cost a second
-            check(1200 <= ms < 2100, "connected after %.0f ms; the shim:\n%s" % (ms, lab.shim_log()))
+            measured(1200 <= ms < 2100, "connected after %.0f ms; the shim:\n%s" % (ms, lab.shim_log()))
         equal(lab.shim_log().count(kernel.verdict()), 3, "conversions in\n" + lab.shim_log())
         equal(echo.log_text().count("accepted"), 3, "connections at the server")
 

@@ -376,9 +376,9 @@ def go_program(lab):
     return path
 
 
-def told(run, words, *reasons, options=("--warn",), **more):
-    """The log has a line for each reason and no other; so has the standard error with --warn."""
-    result = run.run([run.convertize, *options, "--", *words], **more)
+def told(run, words, *reasons, options=("--warn",), method="preload", **more):
+    """The log has a line for each reason and no other; so has the standard error with --warn. Nobody is supervised by that method."""
+    result = run.run([run.convertize, "--method", method, *options, "--", *words], **more)
     equal(result.returncode, 0, "%s: %s" % (words, result))
     for what, lines, start in (("log", run.log().splitlines(), "libconvert: "),
                                ("standard error", result.stderr.splitlines(), "convertize: ")):

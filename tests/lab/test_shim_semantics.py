@@ -7,7 +7,7 @@ apps/connect_probe.py writes down all that it sees; it runs directly and under t
 import os
 import subprocess
 
-from convertlab import Lab, Link, check, equal, kernel, main
+from convertlab import Lab, Link, check, equal, kernel, main, patience
 from convertlab.waiting import wait_until
 
 PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "connect_probe.py")
@@ -100,7 +100,7 @@ def test_registration_out_of_reach():
 def test_interrupted_connects():
     """Signals, time-outs and forks while a connection is pending."""
     program = os.path.join(os.path.dirname(PROBE), "interrupt_probe.py")
-    with slow_lab() as lab:
+    with Lab(wifi=Link(delay_ms=60), lte=None, core=Link(delay_ms=patience(60))) as lab:
         lab.convertd()
         lab.echo()
         for case in ("signal", "restart", "timeout", "receive-timeout", "child", "parent"):
@@ -123,6 +123,7 @@ if sys.argv[2] == "close":
 """
 
 
+@kernel.needs("fastopen")  # else it takes a look for the request to leave
 def test_closed_before_a_look():
     """The kernel has the response, and the application doesn't know: the server sees an end, as of any connection that was made."""
     with lab_for() as lab:

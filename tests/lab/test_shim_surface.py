@@ -5,11 +5,13 @@
 Programs under apps/ write down all that they see. Each runs directly and under the shim, and the two must agree.
 """
 import concurrent.futures
+import contextlib
 import difflib
 import os
 
 from convertlab import Lab, Link, Unsuitable, check, equal, main
 from convertlab.build import Build
+from convertlab.peers import Client, connect
 
 
 def program(name):
@@ -27,6 +29,18 @@ def same(direct, converted, what):
 
 def lab_for(**options):
     return Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=20), **options)
+
+
+@contextlib.contextmanager
+def lab_with_silence():
+    """A lab for servers that never answer."""
+    with lab_for() as lab:
+        lab.convertd(["--hold-syn", "off"])  # each answer would take --hold-time
+        # Where no server of a family has ever answered, convertd soon takes the family for broken, and sends clients elsewhere.
+        for address in (lab.server.addr4, lab.server.addr6):
+            with Client(lab.client, lab.converter.addr4).send(connect(address, lab.addresses.refused_port)) as client:
+                check(client.answer(), "convertd hasn't answered")
+        yield lab
 
 
 def test_local_sockets():
@@ -49,8 +63,7 @@ def remote(lab, kind, address, port, *, converted=()):
 
 def test_pending():
     """A server that never answers, through a converter that has answered already, or has not yet."""
-    with lab_for() as lab:
-        lab.convertd(["--hold-syn", "off"])  # each answer would take --hold-time
+    with lab_with_silence() as lab:
         for address in (lab.addresses.blackhole4, lab.addresses.blackhole6):
             for converted in ((), ("answered",)):
                 remote(lab, "silent", address, 80, converted=converted)
@@ -121,28 +134,24 @@ def test_bad_calls_elsewhere():
 
 
 def test_bad_calls_idle():
-    with lab_for() as lab:
-        lab.convertd(["--hold-syn", "off"])
+    with lab_with_silence() as lab:
         bad_calls(lab, "idle", lab.addresses.blackhole4, 80)
 
 
 def test_bad_calls_pending():
-    with lab_for() as lab:
-        lab.convertd(["--hold-syn", "off"])
+    with lab_with_silence() as lab:
         for scene in ("pending", "answered", "beside"):
             bad_calls(lab, scene, lab.addresses.blackhole4, 80)
 
 
 def test_bad_calls_held():
-    with lab_for() as lab:
-        lab.convertd(["--hold-syn", "off"])
+    with lab_with_silence() as lab:
         bad_calls(lab, "held", lab.addresses.blackhole4, 80)
 
 
 def test_bad_calls_sandboxed():
     """In a sandbox that forbids the system calls by which memory is copied."""
-    with lab_for() as lab:
-        lab.convertd(["--hold-syn", "off"])
+    with lab_with_silence() as lab:
         for scene in ("idle", "pending", "held"):
             bad_calls(lab, scene, lab.addresses.blackhole4, 80, BAD_CALLS_SANDBOX="1")
 

@@ -33,6 +33,7 @@ NOTES = {
     "TLV_BAD_LENGTH": {"tlv.length.bad"}, "TLV_BAD_VALUE": {"zero.nonzero", "tcp_option.truncated", "tcp_option.length.bad"},
     "BAD_ADDRESS": {"connect.address.bad"}, "NEED_MORE": {"total_length.past_end"},
 }
+NOTES["BAD_SILENCE"] = set.union({"silence.bad"}, *(NOTES[name] for name in NOTES if name != "NEED_MORE"))
 
 
 def with_tshark(test):

@@ -3,6 +3,7 @@
 
 Such a command runs twice. The outer process has the machine's network, and builds into a directory of its own, the place. The inner one
 is the same program, with that directory in its environment, and runs the tests in the lab. Then the outer one removes the directory.
+LayeredRoot is where such tests install packages.
 """
 import contextlib
 import os
@@ -50,3 +51,32 @@ def new_place(name):
 def run_tests(program, words, place):
     """Runs the program again as the inner process; returns its status."""
     return subprocess.run([sys.executable, program, *words], env=dict(os.environ, **{VARIABLE: place}), check=False).returncode
+
+
+class LayeredRoot:
+    """A root with a layer of its own above a directory, which stays as it is. All of it goes with the lab's sandbox."""
+
+    def __init__(self, name, lower):
+        self.path = "/run/convertlab/%s-root" % name
+        layer = "/run/convertlab/%s-layer" % name
+        for directory in (layer, self.path):
+            os.mkdir(directory)
+        subprocess.run(["mount", "-t", "tmpfs", "none", layer], check=True)
+        for part in ("changes", "work", "lower"):
+            os.mkdir(os.path.join(layer, part))
+        self.changes = layer + "/changes"
+        # of the file system itself, without what is mounted on it
+        subprocess.run(["mount", "--bind", lower, layer + "/lower"], check=True)
+        layers = "lowerdir=%s/lower,upperdir=%s,workdir=%s/work" % (layer, self.changes, layer)
+        subprocess.run(["mount", "-t", "overlay", "-o", layers, "none", self.path], check=True)
+        for directory in ("/dev", "/proc", "/sys", "/run"):
+            subprocess.run(["mount", "--rbind", directory, self.path + directory], check=True)
+
+    def files(self):
+        """What differs from the directory below it."""
+        return sorted("/" + os.path.relpath(os.path.join(where, name), self.changes)
+                      for where, _, names in os.walk(self.changes) for name in names)
+
+    def inside(self, *words):
+        """The command that runs words in this root."""
+        return ["chroot", self.path, *words]

@@ -4,4 +4,6 @@ EXTRA_DIST += tests/platforms/README.md \
 	tests/platforms/arm64 \
 	tests/platforms/i386 \
 	tests/platforms/musl \
-	tests/platforms/platform_tools.py
+	tests/platforms/one_connection.py \
+	tests/platforms/platform_tools.py \
+	tests/platforms/qemu_cookie.c

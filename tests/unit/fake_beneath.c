@@ -2,28 +2,60 @@
 /*
  * fake_beneath.c - what the shim asks of the system past the table `next`
  *
- * In the place of paths.c (netlink), registrations.c (/proc), resolve.c (name servers) and log.c.
+ * In the place of paths.c and networks.c (netlink), registrations.c and rings.c (/proc), resolve.c (name servers) and log.c.
  */
 #include "config.h"
 
 #include "fake_kernel.h"
 
 #include "client/resolve.h"
+#include "shim/socket/networks.h"
 #include "shim/socket/paths.h"
 #include "shim/system/log.h"
+#include "shim/system/rings.h"
 #include "shim/wait/registrations.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-bool fake_several_paths;
+bool fake_several_paths, fake_rings;
 const char *fake_resolved;
 
 bool paths_may_be_several(int fd, const union sockaddr_ip *to)
 {
 	(void)fd, (void)to;
 	return fake_several_paths;
+}
+
+bool rings_in_use(int fd)
+{
+	(void)fd;
+	return fake_rings;
+}
+
+void rings_forget(int fd)
+{
+	(void)fd;
+}
+
+size_t networks_to(const union sockaddr_ip *to, struct network out[NETWORKS_MAX])
+{
+	(void)to, (void)out;
+	return 0;
+}
+
+bool network_bind(int fd, const struct in6_addr *source, int device)
+{
+	(void)fd, (void)source, (void)device;
+	return false;
+}
+
+/* So that no connection leaves its network, and no probe is sent: tests/lab/test_begin.py has these. */
+bool network_is_chosen(int fd)
+{
+	(void)fd;
+	return true;
 }
 
 /* What /proc would show of an instance. */

@@ -119,6 +119,9 @@ void fake_allow_fastopen(bool allowed);
 /* What paths_may_be_several() answers. */
 extern bool fake_several_paths;
 
+/* The process uses io_uring. */
+extern bool fake_rings;
+
 /* What the names of converters resolve to: NULL for nothing. */
 extern const char *fake_resolved;
 

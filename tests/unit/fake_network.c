@@ -27,6 +27,7 @@ void fake_host_add(const struct fake_host *host)
 	for (int i = 0; i < HOSTS; i++) {
 		if (hosts[i].host.address)
 			continue;
+		memset(&hosts[i], 0, sizeof(hosts[i]));
 		hosts[i].host = *host;
 		if (sockaddr_ip_parse(&hosts[i].address, host->address, 0) != 0)
 			fake_die("%s is no address", host->address);
@@ -143,9 +144,12 @@ static void answer_say(struct fake_socket *socket)
 /* Is there a whole request, or is none needed? */
 static bool is_asked(const struct fake_socket *socket)
 {
+	struct convert_request request;
 	size_t length;
 
 	if (hosts[socket->host].host.is_server)
+		return true;
+	if (convert_request_parse(socket->out, socket->out_len, &request) == CONVERT_STATUS_OK && request.has_silence)
 		return true;
 	return convert_message_length(socket->out, socket->out_len, &length) == CONVERT_STATUS_OK && length <= socket->out_len;
 }

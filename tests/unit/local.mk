@@ -10,9 +10,14 @@ unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/t
 	tests/unit/test_codec_mutation tests/unit/test_sockaddr \
 	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race \
-	tests/unit/test_srv tests/unit/test_handover tests/unit/test_converters tests/unit/test_front_end
+	tests/unit/test_srv tests/unit/test_handover tests/unit/test_converters tests/unit/test_paths tests/unit/test_front_end \
+	tests/unit/test_supervise_filter
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
+
+tests_unit_test_supervise_filter_SOURCES = tests/unit/test_supervise_filter.c
+tests_unit_test_supervise_filter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_supervise_filter_LDADD = libsupervise.la $(CHECK_LIBS)
 
 tests_unit_test_codec_names_SOURCES = tests/unit/test_codec_names.c
 tests_unit_test_codec_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -67,6 +72,10 @@ tests_unit_test_converters_SOURCES = tests/unit/test_converters.c
 tests_unit_test_converters_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_converters_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
+tests_unit_test_paths_SOURCES = tests/unit/test_paths.c
+tests_unit_test_paths_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_paths_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
 tests_unit_test_front_end_SOURCES = tests/unit/test_front_end.c
 tests_unit_test_front_end_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_front_end_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
@@ -82,7 +91,7 @@ convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/t
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_limits_room tests/unit/test_limits_memory tests/unit/test_shares tests/unit/test_cookies \
 	tests/unit/test_relay_watch tests/unit/test_anycast tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
 	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_withheld \
-	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_demand
+	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_native_refusal tests/unit/test_demand
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
@@ -154,6 +163,10 @@ tests_unit_test_proof_SOURCES = tests/unit/test_proof.c
 tests_unit_test_proof_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_proof_LDADD = libconvertd.la $(CHECK_LIBS)
 
+tests_unit_test_native_refusal_SOURCES = tests/unit/test_native_refusal.c
+tests_unit_test_native_refusal_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_native_refusal_LDADD = libconvertd.la $(CHECK_LIBS)
+
 tests_unit_test_demand_SOURCES = tests/unit/test_demand.c
 tests_unit_test_demand_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_demand_LDADD = libconvertd.la $(CHECK_LIBS)
@@ -196,7 +209,7 @@ endif
 
 # convertize's parts
 if HAVE_CHECK
-convertize_unit_tests = tests/unit/test_conf tests/unit/test_units tests/unit/test_elf tests/unit/test_script tests/unit/test_preload tests/unit/test_report \
+convertize_unit_tests = tests/unit/test_conf tests/unit/test_managed_paths tests/unit/test_units tests/unit/test_elf tests/unit/test_script tests/unit/test_preload tests/unit/test_report \
 	tests/unit/test_wrapper \
 	tests/unit/test_library
 check_PROGRAMS += $(convertize_unit_tests)
@@ -217,6 +230,10 @@ tests_unit_test_preload_LDADD = libconvertize.la $(CHECK_LIBS)
 tests_unit_test_library_SOURCES = tests/unit/test_library.c tests/unit/tempdir.h tests/unit/elf_image.c tests/unit/elf_image.h
 tests_unit_test_library_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_library_LDADD = libconvertize.la $(CHECK_LIBS)
+
+tests_unit_test_managed_paths_SOURCES = tests/unit/test_managed_paths.c
+tests_unit_test_managed_paths_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
+tests_unit_test_managed_paths_LDADD = libpaths.la libconvertize.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_conf_SOURCES = tests/unit/test_conf.c
 tests_unit_test_conf_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
@@ -246,7 +263,8 @@ shim_unit_tests = tests/unit/test_conn
 check_PROGRAMS += $(shim_unit_tests)
 TESTS += $(shim_unit_tests)
 
-tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h
+tests_unit_test_conn_SOURCES = tests/unit/test_conn.c src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h \
+	src/shim/system/rings.c src/shim/system/rings.h
 tests_unit_test_conn_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES
 tests_unit_test_conn_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_conn_LDADD = $(CHECK_LIBS)
@@ -263,7 +281,8 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	src/shim/connect/attempt.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/connect/dissolve.c src/shim/connect/gate.c \
 	src/shim/connect/input.c src/shim/connect/liveness.c src/shim/connect/lowat.c src/shim/connect/shared_handshake.c \
-	src/shim/connect/output.c src/shim/connect/replace.c src/shim/connect/settle.c \
+	src/shim/connect/output.c src/shim/connect/path_begin.c src/shim/connect/path_look.c src/shim/connect/path_probes.c \
+	src/shim/connect/replace.c src/shim/connect/settle.c \
 	src/shim/process/leave.c src/shim/process/scm_rights.c \
 	src/shim/hooks/socket.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \
 	src/shim/hooks/epoll.c src/shim/loop/poll.c src/shim/loop/epoll.c
@@ -282,7 +301,7 @@ tests_unit_test_shim_states_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_states_LDADD = libshimworld.la $(CHECK_LIBS)
 
 tests_unit_test_shim_transitions_SOURCES = tests/unit/test_shim_transitions.c tests/unit/shim_runs.h tests/unit/shim_runs.c \
-	tests/unit/shim_runs_asked.c tests/unit/shim_runs_otherwise.c
+	tests/unit/shim_runs_asked.c tests/unit/shim_runs_otherwise.c tests/unit/shim_runs_silent.c
 tests_unit_test_shim_transitions_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES
 tests_unit_test_shim_transitions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_shim_transitions_LDADD = libshimworld.la $(CHECK_LIBS)

@@ -2,8 +2,8 @@
 /*
  * shim_runs.h - connections of the shim, each on its way along some of the transitions between phases (phase.h)
  *
- * A run is a process with one application (shim_world.h), which ends with a message if something isn't as it should be. The runs are in two
- * lists; test_shim_transitions.c goes through both, and looks at what was seen in all of them together.
+ * A run is a process with one application (shim_world.h), which ends with a message if something isn't as it should be. The runs are in
+ * three lists; test_shim_transitions.c goes through them, and looks at what was seen in all of them together.
  */
 #ifndef TESTS_UNIT_SHIM_RUNS_H
 #define TESTS_UNIT_SHIM_RUNS_H
@@ -23,6 +23,10 @@ extern const size_t runs_asked_count;
 /* The connection ends otherwise: the application dissolves it, it goes to the server itself, another process is first. */
 extern const struct shim_run runs_otherwise[];
 extern const size_t runs_otherwise_count;
+
+/* The request is silent: the SYN+ACK says it all, or it doesn't. */
+extern const struct shim_run runs_silent[];
+extern const size_t runs_silent_count;
 
 /* --- what the runs have in common --- */
 

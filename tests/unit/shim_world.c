@@ -23,7 +23,7 @@
 #define CONNS_SEEN 16 /* of the pool, in one run */
 #define RUN_SECONDS 60
 
-struct world_message world_ok, world_ok_withholds;
+struct world_message world_ok, world_ok_withholds, world_ok_silent;
 
 /* --- states --- */
 
@@ -104,10 +104,10 @@ struct world_message world_error(unsigned int code, uint8_t value)
 	return message;
 }
 
-static struct world_message message_ok(bool withholds)
+static struct world_message message_ok(bool withholds, bool silent)
 {
 	static const uint8_t mptcp = 30;
-	const struct convert_withholding withholding = { .withheld = true, .limit_ms = 1000 };
+	const struct convert_withholding withholding = { .withheld = true, .limit_ms = 1000, .silent = silent };
 	struct world_message message = { .len = 0 };
 	struct convert_writer writer;
 
@@ -151,8 +151,9 @@ void world_begin(const struct world_options *options)
 
 	if (options)
 		chosen = *options;
-	world_ok = message_ok(false);
-	world_ok_withholds = message_ok(true);
+	world_ok = message_ok(false, false);
+	world_ok_withholds = message_ok(true, false);
+	world_ok_silent = message_ok(true, true);
 	fake_observer = observe;
 	conn_init();
 	settings_read(&settings, environment);

@@ -56,6 +56,9 @@ extern struct world_message world_ok;
 /* The same, with an answer to Info: SYNs are withheld for a second, Multipath TCP is supported. */
 extern struct world_message world_ok_withholds;
 
+/* The same, and silent requests are taken. */
+extern struct world_message world_ok_silent;
+
 /* An Error TLV of @code; for code 3 with a cookie, for 33 with Multipath TCP as the option that isn't supported. */
 struct world_message world_error(unsigned int code, uint8_t value);
 

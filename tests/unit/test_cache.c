@@ -75,6 +75,8 @@ static struct cache_converter everything(void)
 		.mptcp = { .until = LATER, .verdict = CACHE_MPTCP_LOST },
 		.silence = { .until = LATER + 4, .learned = NOW, .destination = UINT64_MAX - 7,
 			     .destinations = UINT32_MAX },
+		.path = { .until = LATER + 5, .asked = INT64_MAX, .state = CACHE_PATH_SILENT, .rtt_ms = UINT16_MAX,
+			  .doubts = UINT8_MAX },
 	};
 
 	for (unsigned int i = 0; i < CACHE_KINDS_MAX; i++)
@@ -168,7 +170,7 @@ START_TEST(facts_are_independent)
 	struct cache_converter all = everything(), one = all, out;
 
 	update("192.0.2.1", CACHE_FACTS_ALL, &all);
-	for (unsigned int fact = 1; fact <= CACHE_SILENCE; fact <<= 1) {
+	for (unsigned int fact = 1; fact <= CACHE_PATH; fact <<= 1) {
 		out = get("192.0.2.1", PATH, fact, NOW);
 		ck_assert_uint_eq(out.known, fact);
 		ck_assert_int_eq(out.rest.until != 0, fact == CACHE_REST);
@@ -178,6 +180,10 @@ START_TEST(facts_are_independent)
 		ck_assert_int_eq(out.mptcp.until != 0, fact == CACHE_MPTCP);
 		ck_assert_int_eq(out.mptcp.verdict == CACHE_MPTCP_LOST, fact == CACHE_MPTCP);
 		ck_assert_int_eq(out.silence.until != 0, fact == CACHE_SILENCE);
+		ck_assert_int_eq(out.path.until != 0, fact == CACHE_PATH);
+		ck_assert_int_eq(out.path.state == CACHE_PATH_SILENT, fact == CACHE_PATH);
+		ck_assert_int_eq(out.path.asked == INT64_MAX && out.path.rtt_ms == UINT16_MAX && out.path.doubts == UINT8_MAX,
+				 fact == CACHE_PATH);
 	}
 	one.rest.until = LATER + 9;
 	one.syn_data.misses = 1;
@@ -198,7 +204,11 @@ START_TEST(paths_are_told_apart)
 
 	update("192.0.2.1", CACHE_FACTS_ALL, &all);
 	out = get("192.0.2.1", PATH + 1, CACHE_FACTS_ALL, NOW);
-	ck_assert_uint_eq(out.known, CACHE_FACTS_ALL & ~(unsigned int)CACHE_SYN_DATA);
+	ck_assert_uint_eq(out.known, CACHE_FACTS_ALL & ~(unsigned int)(CACHE_SYN_DATA | CACHE_PATH));
+	all.path.state = CACHE_PATH_WORKS;
+	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_PATH, NOW, &all), 0);
+	ck_assert_int_eq(get("192.0.2.1", 0, CACHE_PATH, NOW).path.state, CACHE_PATH_WORKS);
+	ck_assert_int_eq(get("192.0.2.1", PATH, CACHE_PATH, NOW).path.state, CACHE_PATH_SILENT);
 	all.syn_data.misses = 3;
 	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_SYN_DATA, NOW, &all), 0);
 	ck_assert_uint_eq(get("192.0.2.1", 0, CACHE_SYN_DATA, NOW).syn_data.misses, 3);
@@ -230,9 +240,11 @@ START_TEST(values_out_of_range_are_refused)
 	struct cache_converter all = everything(), wrong;
 	union sockaddr_ip addr = address("192.0.2.1");
 
-	for (int i = 0; i < 9; i++) {
+	for (int i = 0; i < 12; i++) {
 		wrong = all;
 		wrong.silence.destinations = i == 8 ? 0 : 1;
+		wrong.path.asked = i == 9 ? -1 : NOW;
+		wrong.path.state = i == 10 ? CACHE_PATH_UNKNOWN : i == 11 ? CACHE_PATH_COUNT : CACHE_PATH_LOSES;
 		wrong.syn_data.misses = i == 0 ? 0 : 1;
 		wrong.info.count = i == 1 ? CACHE_KINDS_MAX + 1 : i == 2 ? 255 : 2;
 		wrong.info.kinds[1] = i == 3 ? 0 : 30;
@@ -243,13 +255,13 @@ START_TEST(values_out_of_range_are_refused)
 		ck_assert_uint_eq(known("192.0.2.1", NOW), 0);
 		/* to be forgotten, it need not be right */
 		wrong.syn_data.until = wrong.info.until = wrong.cookie.until = wrong.silence.until = 0;
-		wrong.mptcp.until = 0;
+		wrong.mptcp.until = wrong.path.until = 0;
 		update("192.0.2.1", CACHE_FACTS_ALL, &wrong);
 		ck_assert_uint_eq(known("192.0.2.1", NOW), CACHE_REST);
 		wrong.rest.until = 0;
 		update("192.0.2.1", CACHE_REST, &wrong);
 	}
-	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, 1u << 6, NOW, &all), -EINVAL);
+	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, 1u << 7, NOW, &all), -EINVAL);
 	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, 0, NOW, &all), 0);
 	ck_assert_int_eq(cache_server_put(&cache, &addr, CACHE_SERVER_VERDICT_COUNT, NOW, LATER),
 			 -EINVAL);
@@ -264,18 +276,19 @@ START_TEST(each_fact_has_its_end)
 
 	update("192.0.2.1", CACHE_FACTS_ALL, &all);
 	ck_assert_uint_eq(known("192.0.2.1", LATER - 1), CACHE_FACTS_ALL);
-	ck_assert_uint_eq(known("192.0.2.1", LATER), CACHE_SYN_DATA | CACHE_INFO | CACHE_COOKIE | CACHE_SILENCE);
-	ck_assert_uint_eq(known("192.0.2.1", LATER + 1), CACHE_INFO | CACHE_COOKIE | CACHE_SILENCE);
-	ck_assert_uint_eq(known("192.0.2.1", LATER + 2), CACHE_COOKIE | CACHE_SILENCE);
-	ck_assert_uint_eq(known("192.0.2.1", LATER + 3), CACHE_SILENCE);
-	ck_assert_uint_eq(known("192.0.2.1", LATER + 4), 0);
+	ck_assert_uint_eq(known("192.0.2.1", LATER), CACHE_SYN_DATA | CACHE_INFO | CACHE_COOKIE | CACHE_SILENCE | CACHE_PATH);
+	ck_assert_uint_eq(known("192.0.2.1", LATER + 1), CACHE_INFO | CACHE_COOKIE | CACHE_SILENCE | CACHE_PATH);
+	ck_assert_uint_eq(known("192.0.2.1", LATER + 2), CACHE_COOKIE | CACHE_SILENCE | CACHE_PATH);
+	ck_assert_uint_eq(known("192.0.2.1", LATER + 3), CACHE_SILENCE | CACHE_PATH);
+	ck_assert_uint_eq(known("192.0.2.1", LATER + 4), CACHE_PATH);
+	ck_assert_uint_eq(known("192.0.2.1", LATER + 5), 0);
 	/* to remove facts stores nothing for an unknown converter, and removes those of a known one */
 	all.rest.until = NOW;
 	all.cookie.until = INT64_MIN;
 	update("192.0.2.1", CACHE_REST | CACHE_COOKIE, &all);
 	update("192.0.2.2", CACHE_REST | CACHE_COOKIE, &all);
 	ck_assert_uint_eq(known("192.0.2.1", NOW),
-			  CACHE_SYN_DATA | CACHE_INFO | CACHE_MPTCP | CACHE_SILENCE);
+			  CACHE_SYN_DATA | CACHE_INFO | CACHE_MPTCP | CACHE_SILENCE | CACHE_PATH);
 	ck_assert_uint_eq(known("192.0.2.2", NOW), 0);
 }
 END_TEST
@@ -284,7 +297,7 @@ START_TEST(nothing_outlives_a_day)
 {
 	struct cache_converter all = everything();
 
-	all.rest.until = all.cookie.until = all.silence.until = INT64_MAX;
+	all.rest.until = all.cookie.until = all.silence.until = all.path.until = INT64_MAX;
 	all.info.until = all.mptcp.until = NOW + CACHE_LIFETIME_MAX;
 	all.syn_data.until = NOW + CACHE_LIFETIME_MAX + 1;
 	update("192.0.2.1", CACHE_FACTS_ALL, &all);

@@ -391,8 +391,8 @@ static off_t record_offset(enum cache_kind kind)
 	/* the facts are in one bucket, in the order in which they were noted */
 	if (kind >= CACHE_KIND_REST && kind <= CACHE_KIND_INFO)
 		offset += (kind - CACHE_KIND_REST) * (off_t)cache_table_of(kind)->record_size;
-	else if (kind == CACHE_KIND_MPTCP || kind == CACHE_KIND_SILENCE)
-		offset += (3 + (kind == CACHE_KIND_SILENCE)) * (off_t)cache_table_of(kind)->record_size;
+	else if (kind >= CACHE_KIND_MPTCP && kind <= CACHE_KIND_PATH)
+		offset += (3 + (kind - CACHE_KIND_MPTCP)) * (off_t)cache_table_of(kind)->record_size;
 	return offset;
 }
 
@@ -403,7 +403,8 @@ static bool is_known(const struct cache *cache, enum cache_kind kind)
 					      [CACHE_KIND_INFO] = CACHE_INFO,
 					      [CACHE_KIND_COOKIE] = CACHE_COOKIE,
 					      [CACHE_KIND_MPTCP] = CACHE_MPTCP,
-					      [CACHE_KIND_SILENCE] = CACHE_SILENCE };
+					      [CACHE_KIND_SILENCE] = CACHE_SILENCE,
+					      [CACHE_KIND_PATH] = CACHE_PATH };
 	union sockaddr_ip addr = address(1);
 	struct cache_converter out;
 
@@ -420,7 +421,8 @@ static void note_everything(const struct cache *cache)
 					 .info = { .until = LATER, .count = 1, .kinds = { 30 } },
 					 .cookie = { .until = LATER, .len = 16 },
 					 .mptcp = { LATER, CACHE_MPTCP_LOST },
-					 .silence = { .until = LATER, .destinations = 1 } };
+					 .silence = { .until = LATER, .destinations = 1 },
+					 .path = { .until = LATER, .state = CACHE_PATH_LOSES } };
 
 	ck_assert_int_eq(cache_converter_update(cache, &addr, 0, CACHE_FACTS_ALL, NOW, &facts), 0);
 	ck_assert_int_eq(put(cache, 1), 0);
@@ -575,7 +577,7 @@ int main(void)
 	Suite *suite = suite_create("cache_file");
 	TCase *tcase = tcase_create("file");
 
-	tcase_set_timeout(tcase, 60);
+	tcase_set_timeout(tcase, 240);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, no_directory);
 	tcase_add_test(tcase, a_file_is_made_and_no_descriptor_kept);

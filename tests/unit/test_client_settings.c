@@ -16,7 +16,8 @@
 
 /* The environment of a test; whatever is asked for beyond it fails the test. */
 static const char *env_addr, *env_port, *env_cookie, *env_log, *env_bypass, *env_fallback;
-static const char *env_runtime_dir, *env_timeout, *env_early_data, *env_bypass_mptcp, *env_withholding, *env_warn, *env_cache;
+static const char *env_runtime_dir, *env_timeout, *env_early_data, *env_bypass_mptcp, *env_withholding, *env_warn, *env_cache,
+	*env_silence, *env_paths;
 
 static const struct {
 	const char *name, **value;
@@ -33,7 +34,9 @@ static const struct {
 	{ "CONVERT_WARN", &env_warn },
 	{ "CONVERT_BYPASS_MPTCP", &env_bypass_mptcp },
 	{ "CONVERT_WITHHOLDING", &env_withholding },
+	{ "CONVERT_SILENCE", &env_silence },
 	{ "CONVERT_CACHE", &env_cache },
+	{ "CONVERT_PATHS", &env_paths },
 };
 
 static const char *lookup(const char *name)
@@ -275,6 +278,27 @@ START_TEST(withholding_is_in_milliseconds)
 }
 END_TEST
 
+START_TEST(silence_is_auto_or_never)
+{
+	static const char *const autos[] = { NULL, "", "auto" };
+	struct settings settings;
+
+	for (size_t i = 0; i < ARRAY_SIZE(autos); i++) {
+		env_silence = autos[i];
+		settings = read_env("192.0.2.1", NULL, NULL);
+		ck_assert(settings.enabled && settings.silence);
+	}
+	env_silence = "never";
+	settings = read_env("192.0.2.1", NULL, NULL);
+	ck_assert(settings.enabled && !settings.silence);
+	env_silence = "1";
+	settings = read_env("192.0.2.1", NULL, NULL);
+	ck_assert(!settings.enabled);
+	ck_assert_str_eq(settings.problem, "CONVERT_SILENCE: \"1\" is neither auto nor never");
+	env_silence = NULL;
+}
+END_TEST
+
 START_TEST(cache_is_a_path_or_none)
 {
 	static const char *const good_ones[] = { NULL, "", "none", "/var/cache/some where" };
@@ -348,6 +372,23 @@ START_TEST(bypass_leaves_destinations_alone)
 	ck_assert(!settings.enabled);
 	ck_assert_ptr_nonnull(strstr(settings.problem, "CONVERT_BYPASS: \"10.1.0.0/8\""));
 	env_bypass = NULL;
+}
+END_TEST
+
+START_TEST(paths_are_devices_and_addresses)
+{
+	struct settings settings;
+
+	env_paths = "wlan0, 10.2.0.2=backup tun0=never";
+	settings = read_env("203.0.113.1", NULL, NULL);
+	ck_assert_msg(settings.enabled, "%s", settings.problem);
+	ck_assert_uint_eq(settings.paths.count, 3);
+	ck_assert_int_eq(settings.paths.wishes[1].use, PATH_USE_BACKUP);
+	env_paths = "wlan0 wwan0=metered";
+	settings = read_env("203.0.113.1", NULL, NULL);
+	ck_assert(!settings.enabled);
+	ck_assert_ptr_nonnull(strstr(settings.problem, "CONVERT_PATHS: \"wwan0=metered\" has something else behind the = than"));
+	env_paths = NULL;
 }
 END_TEST
 
@@ -434,11 +475,13 @@ int main(void)
 	tcase_add_test(tcase, log_is_optional);
 	tcase_add_test(tcase, nothing_points_into_the_environment);
 	tcase_add_test(tcase, withholding_is_in_milliseconds);
+	tcase_add_test(tcase, silence_is_auto_or_never);
 	tcase_add_test(tcase, cache_is_a_path_or_none);
 	tcase_add_test(tcase, fallback_is_direct_or_none);
 	tcase_add_loop_test(tcase, timeout_is_in_seconds, 0, ARRAY_SIZE(timeouts));
 	tcase_add_test(tcase, switches_are_0_or_1);
 	tcase_add_test(tcase, bypass_leaves_destinations_alone);
+	tcase_add_test(tcase, paths_are_devices_and_addresses);
 	tcase_add_loop_test(tcase, policy_knows_what_a_converter_can_reach, 0,
 			    ARRAY_SIZE(destinations));
 	tcase_add_loop_test(tcase, policy_has_edges, 0, ARRAY_SIZE(edges));

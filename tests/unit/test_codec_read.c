@@ -20,6 +20,7 @@
 #define V4 "00*10 ffff c0000201 "
 #define V6 "20010db8 00*11 01 "
 #define CONNECT_V4 "0a05 01bb " V4
+#define SILENCE "f202 0100 0000 6c63 "
 #define APPLICATION_DATA "47 45 54 20 2f 01 06 22 63"
 
 struct vector {
@@ -57,6 +58,22 @@ static const struct vector headers[] = {
 static const struct vector requests[] = {
 	{ "01 02 22 63 01 01 00 00", CONVERT_STATUS_OK },
 	{ "01 06 22 63 " CONNECT_V4, CONVERT_STATUS_OK },
+	{ "01 08 6c 63 " SILENCE CONNECT_V4, CONVERT_STATUS_OK },
+	{ "01 0b 6c 63 " SILENCE CONNECT_V4 "16 03 00 00 de ad be ef 00 00 00 00", CONVERT_STATUS_OK },
+	{ "01 06 6c 63 " CONNECT_V4, CONVERT_STATUS_BAD_SILENCE },
+	{ "01 08 6c 63 " CONNECT_V4 SILENCE, CONVERT_STATUS_BAD_SILENCE },
+	{ "01 0a 6c 63 " SILENCE SILENCE CONNECT_V4, CONVERT_STATUS_BAD_SILENCE },
+	{ "01 09 6c 63 " SILENCE CONNECT_V4 "01 01 00 00", CONVERT_STATUS_BAD_SILENCE },
+	{ "01 0a 6c 63 " SILENCE CONNECT_V4 "f102 0100 0000 6c63", CONVERT_STATUS_BAD_SILENCE },
+	{ "01 09 6c 63 " SILENCE CONNECT_V4 "c0 01 00 00", CONVERT_STATUS_BAD_SILENCE },
+	{ "01 03 6c 63 " SILENCE, CONVERT_STATUS_BAD_SILENCE },
+	{ "01 08 6c 63 f202 0200 0000 6c63 " CONNECT_V4, CONVERT_STATUS_BAD_SILENCE },
+	{ "01 08 6c 63 f202 0100 0000 2263 " CONNECT_V4, CONVERT_STATUS_BAD_SILENCE },
+	{ "01 07 6c 63 f201 0100 " CONNECT_V4, CONVERT_STATUS_BAD_SILENCE },
+	{ "01 08 6c 63 f200 0100 0000 6c63 " CONNECT_V4, CONVERT_STATUS_BAD_SILENCE },
+	{ "01 01 6c 63", CONVERT_STATUS_BAD_SILENCE },
+	/* without its Magic Number it is somebody else's TLV */
+	{ "01 08 22 63 " SILENCE CONNECT_V4, CONVERT_STATUS_TLV_UNKNOWN },
 	{ "01 06 22 63 0a05 0000 " V4, CONVERT_STATUS_OK }, /* a port's worth is the network's to say */
 	{ "01 07 22 63 " CONNECT_V4 "01 01 00 00", CONVERT_STATUS_OK },
 	{ "01 04 22 63 16 02 00 00 de ad be ef 01 01 00 00", CONVERT_STATUS_OK },
@@ -201,7 +218,7 @@ static enum convert_status request_read(struct bytes message, struct convert_req
 /* What the header says, if it is all there. */
 static size_t header_length(struct bytes message)
 {
-	return message.len >= 4 && message.data[2] == 0x22 && message.data[3] == 0x63 ?
+	return message.len >= 4 && (message.data[2] == 0x22 || message.data[2] == 0x6c) && message.data[3] == 0x63 ?
 		       4u * message.data[1] : 0;
 }
 
@@ -565,6 +582,7 @@ static const struct {
 	{ CONVERT_STATUS_TLV_BAD_LENGTH, CONVERT_ANSWER_ERROR, CONVERT_ANSWER_RESET, 1 },
 	{ CONVERT_STATUS_TLV_BAD_VALUE, CONVERT_ANSWER_ERROR, CONVERT_ANSWER_RESET, 1 },
 	{ CONVERT_STATUS_BAD_ADDRESS, CONVERT_ANSWER_ERROR, CONVERT_ANSWER_RESET, 1 },
+	{ CONVERT_STATUS_BAD_SILENCE, CONVERT_ANSWER_RESET, CONVERT_ANSWER_RESET, -1 },
 };
 
 START_TEST(answer)
@@ -591,21 +609,24 @@ static const struct {
 	const char *tlv;
 	bool has, withheld;
 	uint16_t limit_ms;
-	bool corrects;
+	bool corrects, silent, blind;
 } withholdings[] = {
-	{ "f002 0103 07d0 6c63", true, true, 2000, true },
-	{ "f002 0101 07d0 6c63", true, true, 2000, true }, /* of a first version */
-	{ "f002 0105 07d0 6c63", true, true, 2000, false },
-	{ "f002 0107 07d0 6c63", true, true, 2000, true },
-	{ "f002 0102 0000 6c63", true, false, 0, true },
-	{ "f002 0104 0000 6c63", true, false, 0, false },
-	{ "f002 0100 07d0 6c63", true, false, 2000, false },
-	{ "f002 01f8 ffff 6c63", true, false, 65535, false },   /* flags to come */
-	{ "f003 01ff 0001 6c63 12345678", true, true, 1, true }, /* fields to come */
-	{ "f002 0203 07d0 6c63", false, false, 0, false },	/* a version to come */
-	{ "f002 0103 07d0 0000", false, false, 0, false },	/* somebody else's */
-	{ "f001 0103 1501 0000", false, false, 0, false },
-	{ "ff02 0103 07d0 6c63", false, false, 0, false },
+	{ "f002 0103 07d0 6c63", true, true, 2000, true, false, false },
+	{ "f002 0101 07d0 6c63", true, true, 2000, true, false, false }, /* of a first version */
+	{ "f002 0105 07d0 6c63", true, true, 2000, false, false, false },
+	{ "f002 0107 07d0 6c63", true, true, 2000, true, false, false },
+	{ "f002 0102 0000 6c63", true, false, 0, true, false, false },
+	{ "f002 0104 0000 6c63", true, false, 0, false, false, false },
+	{ "f002 0100 07d0 6c63", true, false, 2000, false, false, false },
+	{ "f002 010b 07d0 6c63", true, true, 2000, true, true, false },
+	{ "f002 011b 07d0 6c63", true, true, 2000, true, true, true },
+	{ "f002 0113 07d0 6c63", true, true, 2000, true, false, false }, /* blind, and not silent */
+	{ "f002 01f8 ffff 6c63", true, false, 65535, false, false, false },   /* silent, and not withheld; flags to come */
+	{ "f003 01ff 0001 6c63 12345678", true, true, 1, true, true, true }, /* fields to come */
+	{ "f002 0203 07d0 6c63", false, false, 0, false, false, false },	/* a version to come */
+	{ "f002 0103 07d0 0000", false, false, 0, false, false, false },	/* somebody else's */
+	{ "f001 0103 1501 0000", false, false, 0, false, false, false },
+	{ "ff02 0103 07d0 6c63", false, false, 0, false, false, false },
 };
 
 START_TEST(response_withholding)
@@ -622,6 +643,77 @@ START_TEST(response_withholding)
 	ck_assert_int_eq(response.withholding.withheld, withholdings[_i].withheld);
 	ck_assert_uint_eq(response.withholding.limit_ms, withholdings[_i].limit_ms);
 	ck_assert_int_eq(response.withholding.corrects, withholdings[_i].corrects);
+	ck_assert_int_eq(response.withholding.silent, withholdings[_i].silent);
+	ck_assert_int_eq(response.withholding.blind, withholdings[_i].blind);
+	bytes_fini(&message);
+}
+END_TEST
+
+/* A Silence TLV with these flags, and what may follow in the future. */
+static const struct {
+	const char *tlv;
+	bool blind, mptcp;
+} silences[] = {
+	{ "f202 0100 0000 6c63", false, false },
+	{ "f202 0101 0000 6c63", true, false },
+	{ "f202 0102 0000 6c63", false, true },
+	{ "f203 01ff ffff 6c63 12345678", true, true },
+};
+
+START_TEST(request_silence)
+{
+	struct convert_request request;
+	struct convert_response response;
+	char hex[128];
+	struct bytes message;
+
+	snprintf(hex, sizeof(hex), "01ff6c63 %s " CONNECT_V4, silences[_i].tlv);
+	message = bytes_hex(hex);
+	message.data[1] = (uint8_t)(message.len / 4);
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), CONVERT_STATUS_OK);
+	ck_assert(request.has_silence && request.has_connect && !request.has_info);
+	ck_assert_uint_eq(request.port, 443);
+	ck_assert_int_eq(request.silence.blind, silences[_i].blind);
+	ck_assert_int_eq(request.silence.mptcp, silences[_i].mptcp);
+	ck_assert(request.tlvs.data == message.data + 4 && request.tlvs.len == message.len - 4);
+	/* No response has this Magic Number, and in one with the RFC's the TLV is passed over. */
+	ck_assert_int_eq(convert_response_parse(message.data, message.len, &response), CONVERT_STATUS_BAD_MAGIC);
+	bytes_fini(&message);
+	snprintf(hex, sizeof(hex), "01ff2263 %s", silences[_i].tlv);
+	message = bytes_hex(hex);
+	message.data[1] = (uint8_t)(message.len / 4);
+	ck_assert_int_eq(convert_response_parse(message.data, message.len, &response), CONVERT_STATUS_OK);
+	bytes_fini(&message);
+}
+END_TEST
+
+/* Whoever gives up on a message that isn't whole knows whether its client may be told anything. */
+static const struct {
+	const char *hex;
+	enum convert_status status;
+	bool silent;
+	size_t length;
+} silent_headers[] = {
+	{ "01 02 6c", CONVERT_STATUS_NEED_MORE, false, 0 },
+	{ "01 02 6c 63", CONVERT_STATUS_NEED_MORE, true, 8 },
+	{ "01 02 6c 63 f2", CONVERT_STATUS_NEED_MORE, true, 8 },
+	{ "01 02 6c 64", CONVERT_STATUS_BAD_MAGIC, false, 0 },
+	{ "01 02 6d", CONVERT_STATUS_BAD_MAGIC, false, 0 },
+	{ "02 02 6c 63", CONVERT_STATUS_BAD_SILENCE, true, 8 },
+	{ "01 00 6c 63", CONVERT_STATUS_BAD_SILENCE, true, 0 },
+};
+
+START_TEST(silent_header)
+{
+	struct bytes message = bytes_hex(silent_headers[_i].hex);
+	struct convert_request request;
+	size_t length = 1;
+
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), silent_headers[_i].status);
+	ck_assert_int_eq(request.has_silence, silent_headers[_i].silent);
+	ck_assert_uint_eq(request.length, silent_headers[_i].length);
+	ck_assert(!request.has_connect && !request.tlvs.data);
+	ck_assert_int_eq(convert_message_length(message.data, message.len, &length), CONVERT_STATUS_BAD_MAGIC);
 	bytes_fini(&message);
 }
 END_TEST
@@ -679,6 +771,8 @@ int main(void)
 	tcase_add_test(tcase, request_fault_leaves_nothing);
 	tcase_add_test(tcase, response_values);
 	tcase_add_loop_test(tcase, response_withholding, 0, (int)ARRAY_SIZE(withholdings));
+	tcase_add_loop_test(tcase, request_silence, 0, (int)ARRAY_SIZE(silences));
+	tcase_add_loop_test(tcase, silent_header, 0, (int)ARRAY_SIZE(silent_headers));
 	tcase_add_loop_test(tcase, response_echo, 0, (int)ARRAY_SIZE(echoes));
 	tcase_add_loop_test(tcase, options, 0, (int)ARRAY_SIZE(option_lists));
 	tcase_add_loop_test(tcase, connect_options, 0, (int)ARRAY_SIZE(option_lists));

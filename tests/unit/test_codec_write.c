@@ -156,17 +156,56 @@ static void cookie_none(struct convert_writer *w)
 
 static void withholding(struct convert_writer *w)
 {
-	convert_write_withholding(w, &(struct convert_withholding){ true, 2000, true });
+	convert_write_withholding(w, &(struct convert_withholding){ .withheld = true, .limit_ms = 2000, .corrects = true });
 }
 
 static void withholding_uncorrected(struct convert_writer *w)
 {
-	convert_write_withholding(w, &(struct convert_withholding){ true, 2000, false });
+	convert_write_withholding(w, &(struct convert_withholding){ .withheld = true, .limit_ms = 2000 });
 }
 
 static void withholding_corrects(struct convert_writer *w)
 {
 	convert_write_withholding(w, &(struct convert_withholding){ .corrects = true });
+}
+
+static void withholding_silent(struct convert_writer *w)
+{
+	convert_write_withholding(w, &(struct convert_withholding){ .withheld = true, .limit_ms = 2000, .corrects = true,
+								   .silent = true });
+}
+
+static void withholding_blind(struct convert_writer *w)
+{
+	convert_write_withholding(w, &(struct convert_withholding){ .withheld = true, .limit_ms = 2000, .corrects = true,
+								   .silent = true, .blind = true });
+}
+
+/* Neither flag means anything without the one before it. */
+static void withholding_loose(struct convert_writer *w)
+{
+	convert_write_withholding(w, &(struct convert_withholding){ .corrects = true, .silent = true, .blind = true });
+}
+
+static void withholding_loose_blind(struct convert_writer *w)
+{
+	convert_write_withholding(w, &(struct convert_withholding){ .withheld = true, .limit_ms = 2000, .corrects = true,
+								   .blind = true });
+}
+
+static void silence(struct convert_writer *w)
+{
+	convert_write_silence(w, &(struct convert_silence){ 0 });
+}
+
+static void silence_blind(struct convert_writer *w)
+{
+	convert_write_silence(w, &(struct convert_silence){ .blind = true });
+}
+
+static void silence_mptcp(struct convert_writer *w)
+{
+	convert_write_silence(w, &(struct convert_silence){ .mptcp = true });
 }
 
 static void withholding_off(struct convert_writer *w)
@@ -266,6 +305,13 @@ static const struct {
 	{ withholding_uncorrected, "01032263 f0020105 07d06c63" },
 	{ withholding_corrects, "01032263 f0020102 00006c63" },
 	{ withholding_off, "01032263 f0020100 00006c63" },
+	{ withholding_silent, "01032263 f002010b 07d06c63" },
+	{ withholding_blind, "01032263 f002011b 07d06c63" },
+	{ withholding_loose, "01032263 f0020102 00006c63" },
+	{ withholding_loose_blind, "01032263 f0020103 07d06c63" },
+	{ silence, "01036c63 f2020100 00006c63" },
+	{ silence_blind, "01036c63 f2020101 00006c63" },
+	{ silence_mptcp, "01036c63 f2020102 00006c63" },
 	{ echo, "01032263 f1020100 01006c63" },
 	{ private_empty, "01022263 c0010000" },
 	{ private_three, "01032263 ff020102 03000000" },
@@ -316,7 +362,15 @@ START_TEST(golden)
 }
 END_TEST
 
+static void silence_second(struct convert_writer *w)
+{
+	if (w->len == CONVERT_HEADER_LEN)
+		connect_v4(w);
+	silence(w);
+}
+
 static write_one *const refused[] = {
+	silence_second,
 	connect_loopback, connect_multicast, connect_eol,	connect_nop,
 	connect_cut_option, connect_short_option, cookie_none,	type_reserved,
 	echo_wrong_code, error_cookie_none, error_options_none, error_options_zero,
@@ -337,6 +391,21 @@ START_TEST(forbidden)
 	refused[_i](&f.w);
 	ck_assert_uint_eq(f.w.len, 8);
 	fixture_expect_error(&f, -EEXIST);
+}
+END_TEST
+
+/* A silent request as a client sends it; and a TLV of that type that is written as somebody else's changes no Magic Number. */
+START_TEST(silent_request)
+{
+	struct fixture f;
+
+	fixture_init(&f, CONVERT_MESSAGE_MAX);
+	silence_blind(&f.w);
+	connect_v4(&f.w);
+	fixture_expect(&f, "01086c63 f2020101 00006c63 0a0501bb " V4);
+	fixture_init(&f, CONVERT_MESSAGE_MAX);
+	convert_write_tlv(&f.w, CONVERT_TLV_SILENCE, (const uint8_t[]){ 1, 0, 0, 0, 0x6c, 0x63 }, 6);
+	fixture_expect(&f, "01032263 f2020100 00006c63");
 }
 END_TEST
 
@@ -577,6 +646,7 @@ int main(void)
 	tcase_add_test(tcase, supported_kinds);
 	tcase_add_test(tcase, error_codes);
 	tcase_add_test(tcase, error_code_beyond_a_byte);
+	tcase_add_test(tcase, silent_request);
 	tcase_add_test(tcase, echo_is_cut_to_what_fits);
 	tcase_add_test(tcase, echo_behind_other_tlvs);
 	tcase_add_test(tcase, longest);

@@ -229,6 +229,84 @@ START_TEST(what_others_have_learned)
 }
 END_TEST
 
+static void answer(int index, bool silent, bool blind)
+{
+	static const uint8_t kinds[] = { 30 };
+	const struct handshake_step told = {
+		.verdict = HANDSHAKE_DONE, .has_supported = true, .supported = { kinds, sizeof(kinds) },
+		.withheld_ms = 700, .takes_silent = silent, .takes_blind = blind,
+	};
+
+	converters_answered(index, &told);
+}
+
+START_TEST(silence_is_offered_or_not)
+{
+	ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_ANSWERS);
+	answer(0, true, false);
+	ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_SILENT);
+	ck_assert_int_eq(converters_silence(&settings, 1), CONVERTERS_ANSWERS);
+	answer(0, true, true);
+	ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_BLIND);
+	settings.silence = false;
+	ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_ANSWERS);
+	settings.silence = true;
+	answer(0, false, false);
+	ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_ANSWERS);
+}
+END_TEST
+
+/* Each of these ends it here, and in the cache, from which it would come back. */
+START_TEST(silence_is_forgotten)
+{
+	static void (*const ends[])(int) = { converters_forget_silence, converters_doubt, converters_withholds_nothing };
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		answer(0, true, true);
+		ck_assert_int_eq(chosen(1), 0);
+		ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_BLIND);
+		ends[i](0);
+		ck_assert_int_eq(chosen(1), 0);
+		ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_ANSWERS);
+	}
+}
+END_TEST
+
+/* What another process has learned is good for ten minutes from then on. */
+START_TEST(silence_is_remembered_for_ten_minutes)
+{
+	static const struct {
+		int64_t age; /* seconds */
+		uint32_t flags;
+		enum converters_silence silence;
+	} records[] = {
+		{ 0, 700 | 0x20000, CONVERTERS_SILENT },
+		{ 598, 700 | 0x60000, CONVERTERS_BLIND },
+		{ 600, 700 | 0x60000, CONVERTERS_OUTDATED },
+		{ 3599, 700 | 0x20000, CONVERTERS_OUTDATED },
+		{ 0, 700, CONVERTERS_ANSWERS },
+		{ 0, 700 | 0x40000, CONVERTERS_ANSWERS }, /* blind alone means nothing */
+		{ 0, 0x60000, CONVERTERS_ANSWERS },	  /* nor does silence where no SYN is withheld */
+		{ 0, UINT32_MAX, CONVERTERS_BLIND },
+	};
+	union sockaddr_ip addr = address("192.0.2.1");
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		const int64_t then = cache_now() - records[i].age * 1000;
+		const struct cache_converter info = {
+			.info = { .until = then + 24 * 3600 * 1000, .flags = records[i].flags, .count = 1, .kinds = { 30 } },
+		};
+
+		if (then <= 0) /* no machine has records that are older than its last start */
+			continue;
+		ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_INFO, then, &info), 0);
+		ck_assert_int_eq(chosen(1), 0);
+		ck_assert_msg(converters_silence(&settings, 0) == records[i].silence, "record %zu: %d", i,
+			      (int)converters_silence(&settings, 0));
+	}
+}
+END_TEST
+
 /* The log says why the first one, which is the preferred one, isn't asked. */
 START_TEST(why_there_is_none)
 {
@@ -325,6 +403,9 @@ int main(void)
 	tcase_add_test(tcase, a_rest_is_about_one_family);
 	tcase_add_test(tcase, silence_about_several);
 	tcase_add_test(tcase, what_others_have_learned);
+	tcase_add_test(tcase, silence_is_offered_or_not);
+	tcase_add_test(tcase, silence_is_forgotten);
+	tcase_add_test(tcase, silence_is_remembered_for_ten_minutes);
 	tcase_add_test(tcase, why_there_is_none);
 	tcase_add_test(tcase, fallback_none_asks_one_that_rests);
 	tcase_add_test(tcase, data_in_syns_is_given_up_after_two);

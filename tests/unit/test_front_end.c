@@ -66,6 +66,28 @@ static void serves_mptcp_server(const struct convert_request *request, struct co
 	convert_write_tcp_header(response, options, sizeof(options));
 }
 
+/* Takes silent requests, and answers them as if the SYN had come without its data. */
+static void offers_silence(const struct convert_request *request, struct convert_writer *response)
+{
+	static const struct convert_withholding withholding = { .withheld = true, .limit_ms = 700, .silent = true, .blind = true };
+	static const uint8_t kinds[] = { 30 };
+
+	if (request->has_info) {
+		convert_write_supported(response, kinds, sizeof(kinds));
+		convert_write_withholding(response, &withholding);
+	}
+	convert_write_tcp_header(response, NULL, 0);
+}
+
+/* What stands at the address by now: a server of another protocol. */
+static void knows_no_silence(const struct convert_request *request, struct convert_writer *response)
+{
+	if (request->has_silence)
+		convert_write_info(response); /* which isn't what a converter says */
+	else
+		serves(request, response);
+}
+
 static void wants_cookie(const struct convert_request *request, struct convert_writer *response)
 {
 	if (request->has_cookie)
@@ -153,7 +175,7 @@ static struct handshake_step ask(int index, const union sockaddr_ip *server)
 			exchange_done(index, server, &step, true);
 			return step;
 		}
-		if (!exchange_take_remedy(index, number, &step, &cookie_asked, &ask.mptcp)) {
+		if (!exchange_take_remedy(index, number, &step, &cookie_asked, &ask.mptcp, &ask.silent)) {
 			exchange_failed(index, server, &step);
 			return step;
 		}
@@ -347,6 +369,97 @@ START_TEST(log_is_told_where_nothing_is_kept)
 }
 END_TEST
 
+/* --- silence --- */
+
+START_TEST(requests_are_silent_once_there_is_nothing_to_ask)
+{
+	converters[0] = offers_silence;
+	begin();
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	ck_assert(asked[0].request.has_info && !asked[0].request.has_silence);
+	expect("203.0.113.2", CONVERTED, 1, 0); /* does that server speak Multipath TCP? */
+	ck_assert(asked[0].request.extended && !asked[0].request.has_silence);
+	expect("203.0.113.2", CONVERTED, 1, 0);
+	ck_assert(asked[0].request.has_silence && asked[0].request.silence.mptcp && !asked[0].request.silence.blind);
+	converters_note_mptcp(0, CACHE_MPTCP_LOST);
+	expect("203.0.113.2", CONVERTED, 1, 0);
+	ck_assert(!asked[0].request.has_silence);
+}
+END_TEST
+
+START_TEST(blind_requests_ask_for_nothing)
+{
+	union sockaddr_ip server;
+	struct handshake_ask ask;
+
+	converters[0] = offers_silence;
+	begin();
+	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.2", 443), 0);
+	ask = exchange_ask(&settings, 0, &server, true, 0);
+	ck_assert(!exchange_ask_blindly(&settings, 0, &ask));
+	ck_assert(ask.info && ask.mptcp && !ask.silent && !ask.blind);
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	ask = exchange_ask(&settings, 0, &server, true, 0);
+	ck_assert(ask.mptcp && !ask.silent);
+	ck_assert(exchange_ask_blindly(&settings, 0, &ask));
+	ck_assert(!ask.mptcp && !ask.info && ask.silent && ask.blind && ask.over_mptcp);
+	settings.silence = false;
+	ask = exchange_ask(&settings, 0, &server, true, 0);
+	ck_assert(!exchange_ask_blindly(&settings, 0, &ask));
+}
+END_TEST
+
+START_TEST(who_knows_no_silence_is_asked_without)
+{
+	converters[0] = offers_silence;
+	begin();
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	converters[0] = knows_no_silence;
+	expect("203.0.113.1", CONVERTED, 2, 0);
+	ck_assert(asked[0].request.has_silence && !asked[1].request.has_silence);
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	ck_assert(!asked[0].request.has_silence);
+}
+END_TEST
+
+/* Only what came in the place of a response has that remedy, and only for a silent request. */
+START_TEST(what_silence_is_the_remedy_for)
+{
+	const struct {
+		struct handshake_step step;
+		bool remedy;
+	} steps[] = {
+		{ handshake_on_close(), true },
+		{ handshake_on_error(ECONNRESET, true), true },
+		{ handshake_on_error(ECONNRESET, false), true },
+		{ handshake_on_error(ECONNREFUSED, true), false },
+		{ handshake_on_silence(false), false },
+		{ { .verdict = HANDSHAKE_FAIL, .fault = HANDSHAKE_FAULT_SERVER, .error = ECONNRESET }, false },
+	};
+
+	begin();
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		bool cookie_asked = false, ask_mptcp = false, silent = false;
+
+		ck_assert(!exchange_take_remedy(0, 0, &steps[i].step, &cookie_asked, &ask_mptcp, &silent));
+		silent = true;
+		ck_assert_int_eq(exchange_take_remedy(0, 0, &steps[i].step, &cookie_asked, &ask_mptcp, &silent), steps[i].remedy);
+		ck_assert_int_eq(silent, !steps[i].remedy);
+	}
+}
+END_TEST
+
+START_TEST(both_ends_know_when_there_is_no_response)
+{
+	const uint8_t both = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
+
+	ck_assert(ride_is_silent(both | TCPI_OPT_SACK, true));
+	ck_assert(!ride_is_silent(both, false));
+	ck_assert(!ride_is_silent(TCPI_OPT_SYN_DATA, true));
+	ck_assert(!ride_is_silent(TCPI_OPT_TIMESTAMPS, true));
+}
+END_TEST
+
 /* --- rides --- */
 
 static const struct {
@@ -429,6 +542,11 @@ int main(void)
 	tcase_add_test(tcase, server_that_speaks_mptcp_is_bypassed);
 	tcase_add_test(tcase, processes_share_what_they_learn);
 	tcase_add_test(tcase, log_is_told_where_nothing_is_kept);
+	tcase_add_test(tcase, requests_are_silent_once_there_is_nothing_to_ask);
+	tcase_add_test(tcase, blind_requests_ask_for_nothing);
+	tcase_add_test(tcase, who_knows_no_silence_is_asked_without);
+	tcase_add_test(tcase, what_silence_is_the_remedy_for);
+	tcase_add_test(tcase, both_ends_know_when_there_is_no_response);
 	tcase_add_loop_test(tcase, what_a_synack_leads_to, 0, ARRAY_SIZE(synacks));
 	tcase_add_test(tcase, when_the_syn_carries_the_request);
 	tcase_add_test(tcase, when_a_synack_confirms_the_server);

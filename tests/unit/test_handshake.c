@@ -18,6 +18,9 @@ static const struct handshake_ask nothing;
 static const struct handshake_ask secret = { .cookie = { (const uint8_t *)"secret", 6 } };
 static const struct handshake_ask info = { .info = true };
 static const struct handshake_ask mptcp = { .mptcp = true };
+static const struct handshake_ask silent = { .silent = true };
+static const struct handshake_ask blind = { .silent = true, .blind = true, .over_mptcp = true,
+					    .cookie = { (const uint8_t *)"secret", 6 } };
 
 static union sockaddr_ip address(const char *text)
 {
@@ -60,6 +63,31 @@ START_TEST(request_is_header_connect_and_cookie)
 	len = handshake_request(buf, sizeof(buf), &v4, &mptcp);
 	bytes_assert_hex(buf, (size_t)len,
 			 "01072263 0a061f90 00000000000000000000ffff c0000201 1e020000");
+}
+END_TEST
+
+/* doc/private-tlvs.md: another Magic Number, and the Silence TLV first */
+START_TEST(silent_request_is_marked_as_one)
+{
+	static const struct handshake_ask over_mptcp = { .over_mptcp = true };
+	uint8_t buf[CONVERT_MESSAGE_MAX];
+	union sockaddr_ip server = address("192.0.2.1:8080");
+	ssize_t len = handshake_request(buf, sizeof(buf), &server, &silent);
+
+	bytes_assert_hex(buf, (size_t)len, "01086c63 f2020100 00006c63 0a051f90 00000000000000000000ffff c0000201");
+	len = handshake_request(buf, sizeof(buf), &server, &blind);
+	bytes_assert_hex(buf, (size_t)len,
+			 "010b6c63 f2020103 00006c63 0a051f90 00000000000000000000ffff c0000201 16030000 7365637265740000");
+	len = handshake_request(buf, sizeof(buf), &server, &over_mptcp);
+	bytes_assert_hex(buf, (size_t)len, "01062263 0a051f90 00000000000000000000ffff c0000201");
+}
+END_TEST
+
+/* Its answer, if there is one, is like any other, and its own Magic Number in an answer is a fault. */
+START_TEST(silent_request_may_be_answered)
+{
+	ck_assert_int_eq(step_of_asked("01022263 14010000", "192.0.2.1", &silent).verdict, HANDSHAKE_DONE);
+	ck_assert_int_eq(step_of_asked("01026c63 14010000", "192.0.2.1", &silent).fault, HANDSHAKE_FAULT_PROTOCOL);
 }
 END_TEST
 
@@ -271,6 +299,11 @@ START_TEST(what_becomes_of_syns_is_handed_on)
 	ck_assert_uint_eq(step.withheld_ms, 2000);
 	step = step_of_asked("01032263 15020000 1e000000", "192.0.2.1", &info);
 	ck_assert(!step.corrects_windows);
+	ck_assert(!step.takes_silent && !step.takes_blind);
+	step = step_of_asked("01052263 15020000 1e000000 f0020109 07d06c63", "192.0.2.1", &info);
+	ck_assert(step.takes_silent && !step.takes_blind);
+	step = step_of_asked("01052263 15020000 1e000000 f0020119 07d06c63", "192.0.2.1", &info);
+	ck_assert(step.takes_silent && step.takes_blind);
 }
 END_TEST
 
@@ -330,6 +363,8 @@ int main(void)
 	TCase *tcase = tcase_create("handshake");
 
 	tcase_add_test(tcase, request_is_header_connect_and_cookie);
+	tcase_add_test(tcase, silent_request_is_marked_as_one);
+	tcase_add_test(tcase, silent_request_may_be_answered);
 	tcase_add_test(tcase, request_refuses_what_the_rfc_forbids);
 	tcase_add_loop_test(tcase, response_is_known_exactly_when_it_is_complete, 0,
 			    ARRAY_SIZE(good));

@@ -431,6 +431,60 @@ START_TEST(cookie_of_ours)
 }
 END_TEST
 
+/* ----- how a silent client hears of it ----- */
+
+#define SILENCE "f202 0100 0000 6c63 "
+#define BLIND "f202 0101 0000 6c63 "
+#define SILENCE_MPTCP "f202 0102 0000 6c63 "
+#define BLIND_MPTCP "f202 0103 0000 6c63 "
+
+static const struct {
+	const char *name, *request;
+	bool mptcp; /* the client's connection, or SYN */
+	enum judgement_voice confirmed, unconfirmed, syn;
+} voices[] = {
+	{ "an ordinary request", CONNECT, true, JUDGEMENT_RESPONSE, JUDGEMENT_RESPONSE, JUDGEMENT_RESPONSE },
+	{ "silent", "0108 6c63 " SILENCE SERVER, false, JUDGEMENT_SILENT, JUDGEMENT_RESPONSE, JUDGEMENT_SILENT },
+	{ "blind", "0108 6c63 " BLIND SERVER, true, JUDGEMENT_SILENT, JUDGEMENT_RESET, JUDGEMENT_SILENT },
+	{ "silent, MPTCP", "0108 6c63 " SILENCE_MPTCP SERVER, true, JUDGEMENT_SILENT, JUDGEMENT_RESPONSE, JUDGEMENT_SILENT },
+	{ "blind, MPTCP", "0108 6c63 " BLIND_MPTCP SERVER, true, JUDGEMENT_SILENT, JUDGEMENT_RESET, JUDGEMENT_SILENT },
+	{ "silent, MPTCP lost", "0108 6c63 " SILENCE_MPTCP SERVER, false, JUDGEMENT_RESET, JUDGEMENT_RESPONSE, JUDGEMENT_RESPONSE },
+	{ "blind, MPTCP lost", "0108 6c63 " BLIND_MPTCP SERVER, false, JUDGEMENT_RESET, JUDGEMENT_RESET, JUDGEMENT_RESET },
+};
+
+START_TEST(voice)
+{
+	struct bytes request = bytes_hex(voices[_i].request);
+	struct limits_member member = { .owner = &owner };
+	struct in6_addr address = client_address();
+	struct judgement judgement;
+	struct judgement_case c = {
+		.place = JUDGEMENT_STREAM, .bytes = request.data, .len = request.len, .now_ms = 1000000,
+		.client = { .address = address, .proven = true }, .member = &member, .mptcp = voices[_i].mptcp,
+	};
+
+	begin(NULL, 0);
+	features.withholding = (struct convert_withholding){ .withheld = true, .silent = true, .blind = true };
+	ck_assert_int_eq(limits_enter(admission.limits, &member, &address, LIMITS_PENDING), 0);
+	for (int confirmed = 0; confirmed < 2; confirmed++) {
+		c.confirmed = confirmed;
+		judgement_make(&admission, &c, &judgement);
+		ck_assert_int_eq(judgement.request.action, REQUEST_CONNECT);
+		ck_assert_msg(judgement.voice == (confirmed ? voices[_i].confirmed : voices[_i].unconfirmed), "%s", voices[_i].name);
+	}
+	limits_leave(admission.limits, &member, 1000000);
+	c.place = JUDGEMENT_SYN;
+	judgement_make(&admission, &c, &judgement);
+	ck_assert_msg(judgement.voice == voices[_i].syn, "%s", voices[_i].name);
+	/* What isn't to be silent isn't withheld: nothing may confirm it. */
+	ck_assert_msg(judgement.withhold == (!judgement.request.silent || judgement.voice == JUDGEMENT_SILENT), "%s", voices[_i].name);
+	if (judgement.withhold)
+		limits_leave(admission.limits, &member, 1000000);
+	end();
+	bytes_fini(&request);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("judgement");
@@ -444,6 +498,7 @@ int main(void)
 	tcase_add_test(tcase, granted_something_else);
 	tcase_add_test(tcase, granted_and_incomplete);
 	tcase_add_test(tcase, cookie_of_ours);
+	tcase_add_loop_test(tcase, voice, 0, ARRAY_SIZE(voices));
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

@@ -18,6 +18,8 @@
 #define CONNECT "0a05 0050 " V4
 #define CONNECT_4 "0a06 0050 " V4
 #define CONNECT_8 "0a07 0050 " V4
+#define SILENCE "f202 0100 0000 6c63 "
+#define BLIND "f202 0101 0000 6c63 "
 
 static const struct request_features all = {
 	.sack = true, .timestamps = true, .mptcp = true, .fastopen = true
@@ -25,7 +27,14 @@ static const struct request_features all = {
 static const struct request_features none;
 static const struct request_features mptcp_only = { .mptcp = true };
 static const struct request_features withholding = { .mptcp = true,
-						     .withholding = { true, 2000, true } };
+						     .withholding = { .withheld = true, .limit_ms = 2000,
+								      .corrects = true } };
+static const struct request_features silent = {
+	.mptcp = true, .withholding = { .withheld = true, .limit_ms = 2000, .corrects = true, .silent = true }
+};
+static const struct request_features blind = {
+	.mptcp = true, .withholding = { .withheld = true, .limit_ms = 2000, .corrects = true, .silent = true, .blind = true }
+};
 static const struct request_features correcting = { .mptcp = true,
 						    .withholding = { .corrects = true } };
 
@@ -81,6 +90,22 @@ static const struct {
 	  "0105 2263 1502 0000 1e 000000 f002 0102 0000 6c63", false, false },
 	{ "info, nothing", &none, "0102 2263 0101 0000", REQUEST_ANSWER, "0102 2263 1501 0000", false,
 	  false },
+
+	{ "info, silence", &silent, "0102 2263 0101 0000", REQUEST_ANSWER,
+	  "0105 2263 1502 0000 1e 000000 f002 010b 07d0 6c63", false, false },
+	{ "info, silence and blind clients", &blind, "0102 2263 0101 0000", REQUEST_ANSWER,
+	  "0105 2263 1502 0000 1e 000000 f002 011b 07d0 6c63", false, false },
+	{ "silent, not offered", &withholding, "0108 6c63" SILENCE CONNECT, REQUEST_RESET, NULL, false, false },
+	{ "part of it, not offered", &withholding, "0108 6c63 f2", REQUEST_RESET, NULL, false, false },
+	{ "silent", &silent, "0108 6c63" SILENCE CONNECT, REQUEST_CONNECT, NULL, false, false },
+	{ "silent, to MPTCP", &silent, "0109 6c63" SILENCE CONNECT_4 "1e02 0000", REQUEST_CONNECT, NULL, true, false },
+	{ "part of it", &silent, "0108 6c63 f2", REQUEST_WAIT, NULL, false, false },
+	{ "blind, not offered", &silent, "0108 6c63" BLIND CONNECT, REQUEST_RESET, NULL, false, false },
+	{ "blind", &blind, "0108 6c63" BLIND CONNECT, REQUEST_CONNECT, NULL, false, false },
+	{ "silent, and info", &blind, "0109 6c63" SILENCE "0101 0000" CONNECT, REQUEST_RESET, NULL, false, false },
+	{ "silence alone", &blind, "0103 6c63" SILENCE, REQUEST_RESET, NULL, false, false },
+	{ "silence with the other Magic Number", &blind, "0108 2263" SILENCE CONNECT, REQUEST_ANSWER,
+	  "010a 2263 1e09 0200 0108 2263" SILENCE CONNECT, false, false },
 
 	{ "MPTCP", &all, "0107 2263" CONNECT_4 "1e02 0000", REQUEST_CONNECT, NULL, true, false },
 	{ "SACK, timestamps, MPTCP", &all, "0108 2263" CONNECT_8 "0402 0802 1e02 0000", REQUEST_CONNECT,

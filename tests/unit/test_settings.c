@@ -76,6 +76,7 @@ START_TEST(defaults)
 	ck_assert_uint_eq(settings->hold_time, 700);
 	ck_assert_uint_eq(settings->log_level, LOG_LEVEL_INFO);
 	ck_assert(!settings->no_syn_window_fix);
+	ck_assert(!settings->no_silence);
 	ck_assert_uint_eq(settings->drain_timeout, 30);
 	ck_assert_str_eq(settings->user.name, "");
 	ck_assert(!settings->no_syscall_filter);
@@ -112,6 +113,7 @@ START_TEST(file_in_all_its_forms)
 			     "listen=[::]%br-lan.7:82\n"
 			     "  connect-timeout   =   7  \n"
 			     "no-syn-window-fix\n"
+			     "no-silence\n"
 			     "log-level\tdebug",
 			     nothing);
 	char text[SOCKADDR_STRLEN];
@@ -124,6 +126,7 @@ START_TEST(file_in_all_its_forms)
 	ck_assert_str_eq(settings->listen[2].device, "br-lan.7");
 	ck_assert_uint_eq(settings->connect_timeout, 7);
 	ck_assert(settings->no_syn_window_fix);
+	ck_assert(settings->no_silence);
 	ck_assert_uint_eq(settings->log_level, LOG_LEVEL_DEBUG);
 	settings_destroy(settings);
 }

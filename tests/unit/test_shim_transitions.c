@@ -49,6 +49,7 @@ START_TEST(each_transition)
 
 	run_all(runs_asked, runs_asked_count);
 	run_all(runs_otherwise, runs_otherwise_count);
+	run_all(runs_silent, runs_silent_count);
 	for (enum conn_phase from = 0; from < CONN_PHASE_COUNT; from++)
 		for (enum conn_phase to = 0; to < CONN_PHASE_COUNT; to++) {
 			unsigned int seen = world_transitions(from, to);

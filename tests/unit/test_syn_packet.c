@@ -4,6 +4,7 @@
 #include "run.h"
 #include "syn_build.h"
 
+#include "convertd/net/native_refusal.h"
 #include "convertd/net/syn_packet.h"
 
 #include <arpa/inet.h>
@@ -292,6 +293,11 @@ START_TEST(marks)
 
 	ck_assert_int_eq(syn_packet_parse(bytes.data, bytes.len, &syn), SYN_PACKET_OK);
 	syn_packet_mark(bytes.data, &syn);
+	ck_assert_mem_eq(bytes.data, want.data, want.len);
+	bytes_fini(&want);
+	want = packet(V4 PORTS ISN "c002 faf0 0000 6d80 " MSS "01" SACK_OK MP_CAPABLE
+		      "01" TIMESTAMPS "030305 000000 " REQUEST);
+	syn_packet_refuse(bytes.data, &syn, NATIVE_RESET);
 	ck_assert_mem_eq(bytes.data, want.data, want.len);
 	bytes_fini(&bytes);
 	bytes_fini(&want);

@@ -2,6 +2,7 @@
 /* test_withheld.c - SYNs that are withheld and released, and then found by their connections, or not */
 #include "run.h"
 
+#include "convertd/net/native_refusal.h"
 #include "convertd/session/withheld.h"
 
 #include <check.h>
@@ -66,6 +67,7 @@ static struct withheld_syn *make_held(unsigned client, size_t packet_len)
 	held->isn = ISN;
 	held->packet_len = packet_len;
 	held->fd = -1;
+	held->native = NATIVE_NONE;
 	return held;
 }
 
@@ -84,8 +86,9 @@ static struct withheld_syn *add(unsigned client)
 static void expect(unsigned client, uint32_t isn, enum withheld_known known)
 {
 	struct syn_packet_flow flow = flow_of(client);
+	uint8_t native;
 
-	ck_assert_int_eq(withheld_look(table, &flow, isn), known);
+	ck_assert_int_eq(withheld_look(table, &flow, isn, &native), known);
 }
 
 static struct withheld_syn *take(unsigned client)
@@ -121,15 +124,46 @@ END_TEST
 START_TEST(whole_key)
 {
 	struct syn_packet_flow flow = flow_of(1);
-	uint8_t *bytes = (uint8_t *)&flow;
+	uint8_t *bytes = (uint8_t *)&flow, native;
 
 	add(1);
 	for (size_t i = 0; i < sizeof(flow); i++) {
 		bytes[i] ^= 1;
-		ck_assert_int_eq(withheld_look(table, &flow, ISN), WITHHELD_NEW);
+		ck_assert_int_eq(withheld_look(table, &flow, ISN, &native), WITHHELD_NEW);
 		bytes[i] ^= 1;
 	}
-	ck_assert_int_eq(withheld_look(table, &flow, ISN), WITHHELD_NOW);
+	ck_assert_int_eq(withheld_look(table, &flow, ISN, &native), WITHHELD_NOW);
+}
+END_TEST
+
+static void expect_refused(unsigned client, uint32_t isn, uint8_t how)
+{
+	struct syn_packet_flow flow = flow_of(client);
+	uint8_t native = NATIVE_NONE;
+
+	ck_assert_int_eq(withheld_look(table, &flow, isn, &native), WITHHELD_REFUSED);
+	ck_assert_uint_eq(native, how);
+}
+
+/* Whoever sends a SYN again that was refused is refused in the same way, whether it was withheld or not. */
+START_TEST(refused_again)
+{
+	struct syn_packet_flow flow = flow_of(2);
+	struct withheld_syn *held = add(1);
+
+	held->native = 3;
+	expect(1, ISN, WITHHELD_NOW);
+	release(1, 1000);
+	ck_assert_ptr_eq(take(1), held);
+	free(held);
+	expect_refused(1, ISN, 3);
+	expect(1, ISN + 1, WITHHELD_NEW);
+	withheld_note_refusal(table, &flow, ISN, NATIVE_RESET);
+	expect_refused(2, ISN, NATIVE_RESET);
+	expect(2, ISN + 1, WITHHELD_NEW);
+	/* of the same number, but asked for anew */
+	add(2);
+	expect(2, ISN, WITHHELD_NOW);
 }
 END_TEST
 
@@ -234,6 +268,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, life);
 	tcase_add_test(tcase, whole_key);
+	tcase_add_test(tcase, refused_again);
 	tcase_add_test(tcase, expires);
 	tcase_add_test(tcase, bounded_number);
 	tcase_add_test(tcase, bounded_bytes);

@@ -12,16 +12,17 @@ from scapy.fields import (BitField, ByteEnumField, ByteField, ConditionalField, 
 from scapy.layers.inet import TCP
 from scapy.packet import Packet, bind_layers
 
-__all__ = ["Connect", "Convert", "Cookie", "Echo", "Error", "ExtendedTCPHeader", "Info", "SupportedTCPExtensions", "TCPOption",
-           "UnknownTLV", "Withholding", "ERROR_NAMES", "TLV_NAMES", "MAGIC", "MARK", "PORT", "find"]
+__all__ = ["Connect", "Convert", "Cookie", "Echo", "Error", "ExtendedTCPHeader", "Info", "Silence", "SupportedTCPExtensions", "TCPOption",
+           "UnknownTLV", "Withholding", "ERROR_NAMES", "TLV_NAMES", "MAGIC", "MARK", "PORT", "SILENT_MAGIC", "find"]
 
 MAGIC = 0x2263
+SILENT_MAGIC = 0x6c63  # of a request that begins with a Silence TLV
 PORT = 1234
 WORD = 4     # bytes; the unit of all lengths
 MARK = 0x6c63  # of the private TLVs
 
 TLV_NAMES = {0: "Reserved", 1: "Info", 10: "Connect", 20: "Extended TCP Header", 21: "Supported TCP Extensions", 22: "Cookie", 30: "Error",
-             240: "Withholding", 241: "Echo"}
+             240: "Withholding", 241: "Echo", 242: "Silence"}
 
 ERROR_NAMES = {0: "Unsupported Version", 1: "Malformed Message", 2: "Unsupported Message", 3: "Missing Cookie", 32: "Not Authorized",
                33: "Unsupported TCP Option", 64: "Resource Exceeded", 65: "Network Failure", 96: "Connection Reset",
@@ -191,8 +192,8 @@ class Withholding(TLV):
 
     name = "Withholding TLV"
     min_words = 2
-    fields_desc = head(240) + [ByteField("version", 1), BitField("reserved", 0, 5),
-                               FlagsField("flags", 0, 3, ["withheld", "corrects", "uncorrected"]), ShortField("limit", 0),
+    fields_desc = head(240) + [ByteField("version", 1), BitField("reserved", 0, 3),
+                               FlagsField("flags", 0, 5, ["withheld", "corrects", "uncorrected", "silent", "blind"]), ShortField("limit", 0),
                                XShortField("mark", MARK), StrLenField("more", b"", length_from=lambda pkt: rest_of(pkt, 8))]
 
 
@@ -205,6 +206,16 @@ class Echo(TLV):
                                StrLenField("more", b"", length_from=lambda pkt: rest_of(pkt, 8))]
 
 
+class Silence(TLV):
+    """libconvert's own TLV (doc/private-tlvs.md), the first of a silent request: no response where the SYN+ACK says it all."""
+
+    name = "Silence TLV"
+    min_words = 2
+    fields_desc = head(242) + [ByteField("version", 1), BitField("more_flags", 0, 6), FlagsField("flags", 0, 2, ["blind", "mptcp"]),
+                               ShortField("reserved", 0), XShortField("mark", MARK),
+                               StrLenField("more", b"", length_from=lambda pkt: rest_of(pkt, 8))]
+
+
 class UnknownTLV(TLV):
     """A TLV of another type, of an impossible length, or of another implementation."""
 
@@ -212,7 +223,8 @@ class UnknownTLV(TLV):
     fields_desc = head(192) + [StrLenField("value", b"", length_from=lambda pkt: rest_of(pkt, 2))]
 
 
-CLASSES = {1: Info, 10: Connect, 20: ExtendedTCPHeader, 21: SupportedTCPExtensions, 22: Cookie, 30: Error, 240: Withholding, 241: Echo}
+CLASSES = {1: Info, 10: Connect, 20: ExtendedTCPHeader, 21: SupportedTCPExtensions, 22: Cookie, 30: Error, 240: Withholding,
+           241: Echo, 242: Silence}
 
 
 def class_of(_packet, _before, _last, remaining):
@@ -223,7 +235,7 @@ def class_of(_packet, _before, _last, remaining):
     found = CLASSES.get(number, UnknownTLV)
     if length < found.min_words or length * WORD > len(remaining) or (found is Info and length > 1):
         return UnknownTLV
-    if number in (240, 241) and (remaining[2] != 1 or remaining[6:8] != MARK.to_bytes(2, "big")):
+    if number in (240, 241, 242) and (remaining[2] != 1 or remaining[6:8] != MARK.to_bytes(2, "big")):
         return UnknownTLV
     return found
 
@@ -235,20 +247,23 @@ class Convert(Packet):
     fields_desc = [
         ByteField("version", 1),
         ByteField("total_length", None),
-        XShortField("magic", MAGIC),
+        XShortField("magic", None),
         PacketListField("tlvs", [], next_cls_cb=class_of, length_from=lambda pkt: max((pkt.total_length or 0) * WORD - 4, 0)),
     ]
 
     def post_build(self, pkt, pay):
-        """Fills the length in."""
+        """Fills the length in, and the Magic Number, which is another one in front of a Silence TLV."""
         if self.total_length is None:
             pkt = pkt[:1] + words(pkt, self.name) + pkt[2:]
+        if self.magic is None:
+            magic = SILENT_MAGIC if self.tlvs and isinstance(self.tlvs[0], Silence) else MAGIC
+            pkt = pkt[:2] + magic.to_bytes(2, "big") + pkt[4:]
         return pkt + pay
 
     @classmethod
     def dispatch_hook(cls, _pkt=None, *_args, **_kargs):
         """Bytes that aren't the beginning of a message are data: most segments of a connection are."""
-        if _pkt is not None and (len(_pkt) < 4 or _pkt[2:4] != MAGIC.to_bytes(2, "big")):
+        if _pkt is not None and (len(_pkt) < 4 or int.from_bytes(_pkt[2:4], "big") not in (MAGIC, SILENT_MAGIC)):
             return conf.raw_layer
         return cls
 

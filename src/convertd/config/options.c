@@ -398,6 +398,10 @@ const struct option_spec options_table[] = {
 	{ NULL, "drop-foreign-syns", NULL,
 	  "drop SYNs without the beginning of a request; see convertd(8)", apply_flag,
 	  MEMBER(drop_foreign_syns) },
+	{ NULL, "no-silence", NULL,
+	  "offer clients no connections without a response; see\n"
+	  "convertd(8)",
+	  apply_flag, MEMBER(no_silence) },
 
 	{ "Who may use it (the longest prefix that matches decides)", "allow-client", "PREFIX",
 	  "accept requests from these addresses; without any such\n"

@@ -89,6 +89,7 @@ struct settings {
 	enum settings_hold hold_syn;
 	unsigned hold_time; /* milliseconds */
 	bool drop_foreign_syns;
+	bool no_silence;
 	bool no_syscall_filter, no_landlock;
 };
 

@@ -38,9 +38,9 @@
 #define SYNACK_RETRIES_DEFAULT 5
 
 /* Reads what the SYNs of this host can have; a sysctl that can't be read counts as its default. */
-static struct request_features read_features(const struct settings *settings, bool withheld,
-					     bool corrected)
+static struct request_features read_features(const struct settings *settings, const struct terms_syns *syns)
 {
+	bool silent = syns->withheld && !settings->no_silence;
 	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
 	unsigned fastopen = sysctl < 0 ? FASTOPEN_CLIENT : (unsigned)sysctl;
 	struct request_features features = {
@@ -49,9 +49,11 @@ static struct request_features read_features(const struct settings *settings, bo
 		.mptcp = sysctl_read("net.mptcp.enabled") > 0,
 		.fastopen = (fastopen & FASTOPEN_WITH_COOKIES) == FASTOPEN_CLIENT &&
 			    fastopen_is_known(),
-		.withholding = { .withheld = withheld,
-				 .limit_ms = withheld ? (uint16_t)settings->hold_time : 0,
-				 .corrects = corrected },
+		.withholding = { .withheld = syns->withheld,
+				 .limit_ms = syns->withheld ? (uint16_t)settings->hold_time : 0,
+				 .corrects = syns->corrected,
+				 .silent = silent,
+				 .blind = silent && syns->refused },
 	};
 
 	return features;
@@ -133,8 +135,7 @@ static void set_admission(struct terms *terms, const struct settings *settings)
 	};
 }
 
-struct terms *terms_create(struct settings *settings, size_t files_own, bool withheld,
-			   bool corrected)
+struct terms *terms_create(struct settings *settings, size_t files_own, const struct terms_syns *syns)
 {
 	struct terms *terms = calloc(1, sizeof(*terms));
 
@@ -148,7 +149,7 @@ struct terms *terms_create(struct settings *settings, size_t files_own, bool wit
 	terms->limits.sockets = terms->limits.connections.total;
 	if (terms->limits.sockets)
 		terms->limits.sockets += REFUSALS_MIN + terms->limits.sockets / REFUSALS_PART;
-	terms->features = read_features(settings, withheld, corrected);
+	terms->features = read_features(settings, syns);
 	terms->last_fd = read_last_fd();
 	terms->syn_retries = sysctl_read("net.ipv4.tcp_syn_retries");
 	if (terms->syn_retries < 1)

@@ -33,16 +33,20 @@ struct terms {
 	atomic_uint references;
 };
 
+/* What is done with SYNs. */
+struct terms_syns {
+	bool withheld;  /* they are withheld until servers have answered */
+	bool refused;   /* withheld: those that are marked so are refused by the rules */
+	bool corrected; /* the windows of MPTCP SYNs that carry data are corrected */
+};
+
 /*
  * terms_create() - what @settings come to on this host, now
  * @files_own: descriptors that convertd needs for other things than sessions
- * @withheld: SYNs are withheld until servers have answered
- * @corrected: the windows of MPTCP SYNs that carry data are corrected
  * Warns of limits that can't be kept. Returns one reference, with which the settings go as well;
  * NULL without memory, and the settings stay the caller's.
  */
-struct terms *terms_create(struct settings *settings, size_t files_own, bool withheld,
-			   bool corrected);
+struct terms *terms_create(struct settings *settings, size_t files_own, const struct terms_syns *syns);
 
 /* One more reference, which is returned. */
 struct terms *terms_ref(struct terms *terms);

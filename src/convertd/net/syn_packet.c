@@ -304,6 +304,11 @@ void syn_packet_mark(uint8_t *packet, const struct syn_packet *syn)
 	put_word(packet + syn->tcp, TCP_URGENT, SYN_PACKET_MARK);
 }
 
+void syn_packet_refuse(uint8_t *packet, const struct syn_packet *syn, uint8_t native)
+{
+	put_word(packet + syn->tcp, TCP_URGENT, SYN_PACKET_REFUSED | native);
+}
+
 void syn_packet_remove_mp_capable(uint8_t *packet, struct syn_packet *syn)
 {
 	struct cursor list = option_list(packet, syn);

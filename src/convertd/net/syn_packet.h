@@ -68,6 +68,14 @@ void syn_packet_shift_window(uint8_t *packet, struct syn_packet *syn);
 void syn_packet_mark(uint8_t *packet, const struct syn_packet *syn);
 
 /*
+ * syn_packet_refuse() - have the rules of syn_rules.c refuse the SYN
+ * Another mark in the same place. Whoever sets it himself is refused.
+ * @native: the code of an ICMP message, or NATIVE_RESET (native_refusal.h)
+ */
+#define SYN_PACKET_REFUSED 0x6d00 /* and @native */
+void syn_packet_refuse(uint8_t *packet, const struct syn_packet *syn, uint8_t native);
+
+/*
  * syn_packet_remove_mp_capable() - make the connection plain TCP
  * MP_CAPABLE becomes NOPs, if there is one.
  * @packet: what @syn was read from; the checksum is kept right

@@ -60,6 +60,8 @@ static const struct {
 	[METRICS_SYN_UNREADABLE] = { "unreadable", "passed: unreadable" },
 	[METRICS_SYN_REPEATED] = { "repeated", "dropped: one like it is withheld" },
 	[METRICS_SYN_FOREIGN] = { "foreign", "dropped: no request" },
+	[METRICS_SYN_REFUSED] = { "refused", "refused by a reset or ICMP" },
+	[METRICS_SYN_SILENT] = { "silent", "dropped: nothing was heard of the server" },
 	[METRICS_SYN_MISSED] = { "missed", "passed: the queue was full" },
 };
 static_assert(sizeof(syns) / sizeof(syns[0]) == METRICS_SYN_COUNT, "a name for each");
@@ -187,6 +189,16 @@ static void syn_data_labels(unsigned i, char buf[static LABELS_MAX])
 	snprintf(buf, LABELS_MAX, "{syn_data=\"%s\"}", i ? "yes" : "no");
 }
 
+static void voice_labels(unsigned i, char buf[static LABELS_MAX])
+{
+	static const char *const voices[] = {
+		[JUDGEMENT_RESPONSE] = "response", [JUDGEMENT_SILENT] = "silent", [JUDGEMENT_RESET] = "reset",
+	};
+	static_assert(sizeof(voices) / sizeof(voices[0]) == JUDGEMENT_VOICES, "a name for each");
+
+	snprintf(buf, LABELS_MAX, "{answer=\"%s\"}", voices[i]);
+}
+
 static void transport_labels(unsigned i, char buf[static LABELS_MAX])
 {
 	snprintf(buf, LABELS_MAX, "{transport=\"%s\"}",
@@ -222,6 +234,9 @@ static const struct {
 	{ "convertd_requests_total", "counter",
 	  "Requests to connect that were granted, by whether data in the SYN was taken.",
 	  METRIC_REQUESTS, 2, syn_data_labels },
+	{ "convertd_silent_requests_total", "counter",
+	  "Connections whose client wanted no response, by what it got.", METRIC_SILENT,
+	  JUDGEMENT_VOICES, voice_labels },
 	{ "convertd_client_transports_total", "counter",
 	  "Connections that ended, by what the client's side was: TCP, Multipath TCP, or "
 	  "Multipath TCP that fell back.",

@@ -9,6 +9,7 @@
 #ifndef CONVERTD_METRICS_H
 #define CONVERTD_METRICS_H
 
+#include "convertd/policy/judgement.h"
 #include "convertd/policy/outcome.h"
 #include "convertd/observe/record.h"
 #include "convertd/policy/session_state.h"
@@ -37,6 +38,8 @@ enum metrics_syn {
 	METRICS_SYN_UNREADABLE,  /* passed */
 	METRICS_SYN_REPEATED,    /* dropped: of a flow of which one is withheld */
 	METRICS_SYN_FOREIGN,     /* dropped: --drop-foreign-syns */
+	METRICS_SYN_REFUSED,     /* refused by a reset or an ICMP message, of a client that takes no response */
+	METRICS_SYN_SILENT,      /* dropped: nobody said anything about the server of such a client */
 	METRICS_SYN_MISSED,      /* passed: convertd was too slow to see it */
 	METRICS_SYN_COUNT
 };
@@ -53,7 +56,8 @@ enum metric {
 	METRIC_ERRORS = METRIC_ENDED + OUTCOME_COUNT,
 	METRIC_BYTES = METRIC_ERRORS + METRICS_ERRORS, /* by enum relay_end: where they come from */
 	METRIC_REQUESTS = METRIC_BYTES + RELAY_ENDS,   /* two: without data in the SYN, and with data */
-	METRIC_TRANSPORT = METRIC_REQUESTS + 2,        /* of ended ones, by enum record_transport */
+	METRIC_SILENT = METRIC_REQUESTS + 2,           /* by enum judgement_voice: of silent requests */
+	METRIC_TRANSPORT = METRIC_SILENT + JUDGEMENT_VOICES, /* of ended ones, by enum record_transport */
 	METRIC_ACCEPT_PAUSES = METRIC_TRANSPORT + RECORD_TRANSPORT_COUNT,
 	METRIC_LOG_LEFT_OUT,
 	METRIC_PIPES, /* in use */

@@ -81,7 +81,7 @@ const char *record_text(const struct record *record, char buf[static RECORD_TEXT
 		       (unsigned long long)(record->connect_us / 1000),
 		       (unsigned)(record->connect_us / 100 % 10));
 	append_transport(buf, &len, record);
-	append(buf, &len, "%s)", record->syn_data ? ", data in the SYN" : "");
+	append(buf, &len, "%s%s)", record->syn_data ? ", data in the SYN" : "", record->silent ? ", silent" : "");
 	return buf;
 }
 
@@ -121,6 +121,8 @@ void record_json(FILE *out, const void *arg)
 	if (record->transport == RECORD_MPTCP)
 		fprintf(out, ",\"subflows\":%u,\"subflows_max\":%u", record->subflows,
 			record->subflows_max);
+	if (record->silent)
+		fputs(",\"answer\":\"silent\"", out);
 	fprintf(out, ",\"syn_data\":%s,\"outcome\":\"%s\",\"reason\":",
 		record->syn_data ? "true" : "false", outcome_name(record->outcome));
 	json_string(out, record->reason);

@@ -31,6 +31,7 @@ struct record {
 	enum record_transport transport;
 	unsigned subflows, subflows_max; /* subflows at the end, and the most that were seen; MPTCP only */
 	bool syn_data;                   /* the SYN brought the request, or its first bytes */
+	bool silent;                     /* the client was sent no response, as it wished */
 	enum outcome outcome;
 	const char *reason; /* a constant, for people: the outcome's text or more precise */
 	int error;          /* the code of the Error TLV that was sent, or RECORD_NO_ERROR */

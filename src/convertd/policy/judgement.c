@@ -12,6 +12,9 @@
  * - What was granted to a SYN holds for its connection, if that asks for the same server. It needs no room
  *   once more, no cookie, and under the same terms no second look.
  *
+ * A silent request is judged as any other. How its client hears of that is another question, and answered by the facts that
+ * both ends see (voice_of()).
+ *
  * There is no state here. What is counted is in limits.c and demand.c; who holds it is said by the verdict.
  */
 #include "config.h"
@@ -81,6 +84,7 @@ static void find_room_for_syn(const struct admission *admission, const struct ju
 	enum outcome exceeded = OUTCOME_NONE;
 
 	if (judgement->request.info || judgement->request.fastopen ||
+	    (judgement->request.silent && judgement->voice != JUDGEMENT_SILENT) ||
 	    limits_enter(admission->limits, c->member, &c->client.address, LIMITS_WITHHELD) < 0)
 		return;
 	judgement->withhold = limits_may_withhold(admission->limits, c->member);
@@ -93,6 +97,24 @@ static void find_room_for_syn(const struct admission *admission, const struct ju
 		limits_leave(admission->limits, c->member, c->now_ms);
 }
 
+/*
+ * Of a silent request. A client that wants Multipath TCP and hasn't got it is never served in silence: it doesn't look after
+ * what its kernel may lose then. What it can still be told in a response it is told.
+ */
+static enum judgement_voice voice_of(const struct judgement_case *c, const struct request_decision *request)
+{
+	bool confirmed = c->place != JUDGEMENT_STREAM || c->confirmed;
+
+	if (!request->silent)
+		return JUDGEMENT_RESPONSE;
+	if (confirmed && (c->mptcp || !request->silence.mptcp))
+		return JUDGEMENT_SILENT;
+	/* To the client this connection is a silent one, so a response would be taken for the server's bytes. */
+	if (request->silence.blind || (c->place == JUDGEMENT_STREAM && c->confirmed))
+		return JUDGEMENT_RESET;
+	return JUDGEMENT_RESPONSE;
+}
+
 void judgement_make(const struct admission *admission, const struct judgement_case *c, struct judgement *judgement)
 {
 	struct request_decision *request = &judgement->request;
@@ -102,6 +124,7 @@ void judgement_make(const struct admission *admission, const struct judgement_ca
 	judgement->exceeded = OUTCOME_NONE;
 	judgement->by_grant = judgement->error_taken = judgement->withhold = false;
 	request_decide(admission->terms->features, c->bytes, c->len, request);
+	judgement->voice = voice_of(c, request);
 	granted = is_granted(c, request);
 	judgement->by_grant = granted && c->grant->terms == admission->terms->number;
 	if (judgement->by_grant)

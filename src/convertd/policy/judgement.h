@@ -25,6 +25,14 @@ struct judgement_grant {
 	bool mptcp; /* towards the server */
 };
 
+/* How a client hears what has become of its request (doc/private-tlvs.md). */
+enum judgement_voice {
+	JUDGEMENT_RESPONSE, /* by the protocol's messages */
+	JUDGEMENT_SILENT,   /* by nothing but the server's bytes, or a reset */
+	JUDGEMENT_RESET,    /* it can't be told at all: its connection is reset, its SYN refused */
+	JUDGEMENT_VOICES
+};
+
 /* What is judged. */
 struct judgement_case {
 	enum judgement_place place;
@@ -38,6 +46,12 @@ struct judgement_case {
 	 */
 	struct limits_member *member;
 	uint64_t now_ms; /* clock_now_ms() */
+	bool mptcp;      /* the client's connection is one of Multipath TCP, or its SYN asks for that */
+	/*
+	 * STREAM: the SYN+ACK has acknowledged the SYN's data and has timestamps, which says that the server was reached. The
+	 * client sees the same, so that both know whether a silent request has a response. SYN: not used, as that is still open.
+	 */
+	bool confirmed;
 };
 
 /*
@@ -51,9 +65,12 @@ struct judgement_case {
  *     REQUEST_ANSWER   answers                                  passes it on: its connection is answered
  *     REQUEST_IGNORE   closes without a word                    passes or drops it, as the operator says
  *     REQUEST_RESET    resets the connection                    passes it on: its connection is reset
+ *
+ * What can't be told to a client that wants silence ends in a reset, whatever the action is: voice says so.
  */
 struct judgement {
 	struct request_decision request;
+	enum judgement_voice voice;
 	enum outcome exceeded; /* ANSWER: the limit that is exceeded, or OUTCOME_NONE */
 	bool by_grant;         /* CONNECT: by what was granted to the SYN, whose server was asked then */
 	bool error_taken;      /* ANSWER: limits_take_error() has counted this error already */

@@ -30,6 +30,7 @@ static const struct {
 	[OUTCOME_HALF_CLOSED] = { "half_closed", "half-closed, and nothing moves" },
 	[OUTCOME_IDLE] = { "idle", "idle" },
 	[OUTCOME_NOT_CONVERT] = { "not_convert", "not the Convert Protocol" },
+	[OUTCOME_NOT_SILENT] = { "not_silent", "wants silence, and can't be served in silence" },
 	[OUTCOME_BAD_REQUEST] = { "bad_request", "malformed or unsupported request" },
 	[OUTCOME_UNSUPPORTED_OPTION] = { "unsupported_option", "unsupported TCP option" },
 	[OUTCOME_MISSING_COOKIE] = { "missing_cookie", "missing cookie" },

@@ -23,6 +23,7 @@ enum outcome {
 	OUTCOME_HALF_CLOSED,
 	OUTCOME_IDLE,
 	OUTCOME_NOT_CONVERT,
+	OUTCOME_NOT_SILENT, /* its client wants no response, and can't be served without one */
 	OUTCOME_BAD_REQUEST,
 	OUTCOME_UNSUPPORTED_OPTION,
 	OUTCOME_MISSING_COOKIE,

@@ -255,6 +255,12 @@ static void decide_connect(const struct request_features *features,
 	decision->action = REQUEST_CONNECT;
 }
 
+/* A client that was never told of it takes any answer for the server's. */
+static bool silence_is_offered(const struct request_features *features, const struct convert_silence *silence)
+{
+	return features->withholding.silent && (features->withholding.blind || !silence->blind);
+}
+
 void request_decide(const struct request_features *features, const uint8_t *buf, size_t len,
 		    struct request_decision *decision)
 {
@@ -265,6 +271,13 @@ void request_decide(const struct request_features *features, const uint8_t *buf,
 	memset(decision, 0, offsetof(struct request_decision, answer));
 	decision->answer_len = 0;
 	status = convert_request_parse(buf, len, &request);
+	decision->silent = request.has_silence;
+	decision->silence = request.silence;
+	if (request.has_silence && !silence_is_offered(features, &request.silence)) {
+		decision->action = REQUEST_RESET;
+		decision->reason = "silence that isn't offered";
+		return;
+	}
 	if (status != CONVERT_STATUS_OK) {
 		decide_fault(status, buf, len, request.length, decision);
 		return;

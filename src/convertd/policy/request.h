@@ -41,6 +41,9 @@ struct request_decision {
 	const char *reason; /* for the log; NULL for WAIT and CONNECT */
 	size_t length;      /* bytes of the stream that the request takes, if it is valid */
 
+	bool silent; /* the client wants no response where its SYN+ACK says all (doc/private-tlvs.md); also with WAIT */
+	struct convert_silence silence; /* what it is like, if the request is valid */
+
 	bool valid; /* the bytes are a request, which may be granted or not */
 	bool has_cookie;
 	struct convert_span cookie; /* in the request, with its padding */

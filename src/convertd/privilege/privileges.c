@@ -34,7 +34,11 @@ static bool change_user(const struct settings *settings, struct problems *proble
 	int error;
 
 	/* In a container even root may lack some capabilities. */
-	capng_get_caps_process();
+	if (capng_get_caps_process() < 0) {
+		problems_add(problems, &settings->user.place, "\"%s\": what rights this process has can't be read: %s",
+			     settings->user.name, strerror(errno));
+		return false;
+	}
 	bounding = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
 	for (size_t i = 0; i < count; i++)
 		has[i] = capng_have_capability(CAPNG_PERMITTED, kept[i]);

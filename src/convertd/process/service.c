@@ -417,9 +417,15 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	new_count = without(next, settings->listen_count, service->sites, site_count(service), new);
 	if (monitor_open(service->shared.monitor, settings->metrics, settings->metrics_count,
 			 find_metrics_socket, service->inherited, problems) &&
-	    set_syns(service, settings, problems) && listen_all(new, new_count, problems))
-		terms = terms_create(settings, files, withholding_is_on(service->withholding),
-				     corrects_windows(service, settings));
+	    set_syns(service, settings, problems) && listen_all(new, new_count, problems)) {
+		const struct terms_syns syns = {
+			.withheld = withholding_is_on(service->withholding),
+			.refused = withholding_refuses(service->withholding),
+			.corrected = corrects_windows(service, settings),
+		};
+
+		terms = terms_create(settings, files, &syns);
+	}
 	if (!terms) {
 		monitor_abandon(service->shared.monitor);
 		destroy_sites(service, new, new_count);

@@ -46,6 +46,7 @@ struct withholding {
 	struct workers *workers;
 	int rules; /* the descriptor of the rules; -1: nothing was ever withheld, nor by the process before this one */
 	bool on;   /* SYNs are withheld */
+	bool refuses; /* the rules refuse SYNs that are marked so */
 	uint16_t first; /* the number of the first worker's queue */
 	struct listen_address listen[LISTEN_ADDRESSES_MAX]; /* what the rules are for */
 	size_t listen_count;
@@ -59,10 +60,12 @@ struct withholding {
 static int install(struct withholding *w, const struct listen_address *listen, size_t count,
 		   bool to_queues)
 {
-	int rules = -1, error = count ? rights_set_rules(listen, count, to_queues, &rules) : 0;
+	bool refuses = w->refuses;
+	int rules = -1, error = count ? rights_set_rules(listen, count, to_queues, &refuses, &rules) : 0;
 
 	if (error)
 		return error;
+	w->refuses = refuses;
 	if (rules >= 0 && w->rules >= 0)
 		close(w->rules);
 	if (rules >= 0)
@@ -221,6 +224,11 @@ void withholding_judge_again(struct withholding *w, const struct worker_context 
 bool withholding_is_on(const struct withholding *w)
 {
 	return w->on;
+}
+
+bool withholding_refuses(const struct withholding *w)
+{
+	return w->on && w->refuses;
 }
 
 int withholding_rules_fd(const struct withholding *w)

@@ -49,6 +49,9 @@ void withholding_forget(struct withholding *w);
 /* Are SYNs withheld? */
 bool withholding_is_on(const struct withholding *w);
 
+/* Are SYNs withheld, and those refused by the rules that are marked so? */
+bool withholding_refuses(const struct withholding *w);
+
 /* The descriptor that the rules last as long as: SYN+ACKs show that they confirm nothing. -1 if there are no rules. */
 int withholding_rules_fd(const struct withholding *w);
 

@@ -65,14 +65,18 @@ static void add_addresses(struct warden_call *call, const struct listen_address 
 	call->count = (uint32_t)count;
 }
 
-int rights_set_rules(const struct listen_address *listen, size_t count, bool to_queues, int *fd)
+int rights_set_rules(const struct listen_address *listen, size_t count, bool to_queues, bool *refuses,
+		     int *fd)
 {
 	struct warden_call call = make_call(WARDEN_CALL_RULES);
 	struct warden_answer answer;
+	int error;
 
 	add_addresses(&call, listen, count);
 	call.queues = to_queues;
-	return ask(&call, -1, &answer, fd);
+	error = ask(&call, -1, &answer, fd);
+	*refuses = !error && answer.number;
+	return error;
 }
 
 int rights_correct_windows(const struct listen_address *listen, size_t count)

@@ -21,9 +21,10 @@ void rights_init(int calls);
 /*
  * rights_set_rules() - syn_rules_install() for these addresses
  * @to_queues: SYNs go to the queues that rights_own_queues() has got; or else there is only the second chain
+ * @refuses: set to whether they refuse SYNs that are marked so
  * @fd: in success, what has the rules last as long as somebody has it; the caller's
  */
-int rights_set_rules(const struct listen_address *listen, size_t count, bool to_queues, int *fd);
+int rights_set_rules(const struct listen_address *listen, size_t count, bool to_queues, bool *refuses, int *fd);
 
 /* rights_correct_windows() - syn_window_install() for these addresses, none of them: remove it */
 int rights_correct_windows(const struct listen_address *listen, size_t count);

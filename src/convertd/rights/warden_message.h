@@ -47,7 +47,7 @@ struct warden_call {
 
 struct warden_answer {
 	int32_t error;   /* 0 or -errno */
-	uint32_t number; /* of a queue */
+	uint32_t number; /* of a queue; of rules: 1 if they refuse SYNs that are marked so */
 };
 
 /*

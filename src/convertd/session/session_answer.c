@@ -14,6 +14,14 @@ bool session_queue_answer(struct session *s, const uint8_t *answer, size_t len)
 	return len && relay_prepend(&s->relay, RELAY_DOWNSTREAM, answer, len) == 0;
 }
 
+enum outcome session_answer_outcome(const uint8_t *answer, size_t len)
+{
+	struct convert_response response;
+	bool error = convert_response_parse(answer, len, &response) == CONVERT_STATUS_OK && response.has_error;
+
+	return error ? outcome_of_error(response.error_code) : OUTCOME_INFORMATION;
+}
+
 enum outcome session_read_answer(struct session *s, const uint8_t *answer, size_t len)
 {
 	struct convert_response response;

@@ -74,6 +74,10 @@ struct session {
 	bool fresh;           /* the client's socket has had no event yet: the one that its registration raises is still */
 			      /* to come, and says how the socket is then */
 	bool syn_data;        /* data in the client's SYN was taken */
+	bool timestamps;      /* the client's connection has them: with that, its SYN+ACK has confirmed the server */
+	bool needs_mptcp;     /* silent: it is served as Multipath TCP or not at all */
+	uint8_t fallback_looks; /* RELAY, needs_mptcp: how often its first packets were looked at for that */
+	uint8_t voice;        /* enum judgement_voice: how the client hears what has become of its request */
 	bool quiet;           /* its line in the log is of level debug, as one warning stands for many */
 	bool unlogged;        /* set at the end: it has no line in the log */
 	bool confirmed;       /* the client has completed its handshake: its address is real */

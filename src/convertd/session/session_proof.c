@@ -43,6 +43,7 @@ void session_start_proof(struct session *s)
 	s->unproven = proof_look(client->fd, &info, &age_ms);
 	s->confirmed = !s->unproven;
 	s->syn_data = info.tcpi_options & TCPI_OPT_SYN_DATA;
+	s->timestamps = info.tcpi_options & TCPI_OPT_TIMESTAMPS;
 	s->established = s->confirmed || client->tcp;
 	if (!s->unproven)
 		return;

@@ -80,6 +80,7 @@ static struct record make_record(const struct session *s)
 		.subflows = s->subflows,
 		.subflows_max = s->subflows_max,
 		.syn_data = s->syn_data,
+		.silent = s->voice == JUDGEMENT_SILENT,
 		.outcome = (enum outcome)s->outcome,
 		.reason = s->reason,
 		.error = s->error,

@@ -5,6 +5,7 @@
 #include "convertd/session/session_request.h"
 
 #include "convertd/base/clock.h"
+#include "convertd/observe/metrics.h"
 #include "convertd/policy/judgement.h"
 #include "convertd/session/blame.h"
 #include "convertd/session/session_count.h"
@@ -13,6 +14,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+bool session_request_is_confirmed(const struct session *s)
+{
+	return s->syn_data && s->timestamps;
+}
 
 void session_request_judge(struct session *s, const uint8_t *buf, size_t len, struct judgement *judgement)
 {
@@ -25,11 +31,18 @@ void session_request_judge(struct session *s, const uint8_t *buf, size_t len, st
 		.grant = s->withheld ? &s->withheld->grant : NULL,
 		.member = &s->member,
 		.now_ms = clock_now_ms(),
+		.mptcp = !s->relay.side[RELAY_UPSTREAM].tcp,
+		.confirmed = session_request_is_confirmed(s),
 	};
 	const struct request_decision *request = &judgement->request;
 
 	judgement_make(&s->pool->context.admission, &c, judgement);
 	session_count_class(s, before);
+	if (request->silent && request->action != REQUEST_WAIT && request->action != REQUEST_PROVE) {
+		s->voice = (uint8_t)judgement->voice;
+		s->needs_mptcp = request->silence.mptcp;
+		metrics_add(s->pool->context.metrics, METRIC_SILENT + judgement->voice, 1);
+	}
 	if (request->connect)
 		sockaddr_ip_set(&s->server, AF_UNSPEC, &request->address, request->port);
 	/* The request isn't the one of the SYN, or is no longer granted: what was done for that is of no use. */

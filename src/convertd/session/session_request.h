@@ -7,6 +7,9 @@
 
 struct judgement;
 
+/* Has the SYN+ACK said that the server was reached? Its client sees the same facts (doc/private-tlvs.md). */
+bool session_request_is_confirmed(const struct session *s);
+
 /*
  * session_request_judge() - what is to become of the request
  * @buf, @len: all that has arrived

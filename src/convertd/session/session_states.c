@@ -36,6 +36,7 @@
 #include "convertd/session/session_relay.h"
 #include "convertd/session/session_report.h"
 #include "convertd/session/session_request.h"
+#include "convertd/session/session_silence.h"
 #include "convertd/session/session_socket.h"
 
 #include <assert.h>
@@ -70,12 +71,18 @@ void session_close(struct session *s, enum outcome outcome)
 	session_set_state(s, SESSION_CLOSED);
 }
 
-/* Resets both sockets, and closes the session. */
-static void session_abort(struct session *s, enum outcome outcome)
+/* Resets both sockets, and closes the session. @reason: a constant for the log, or NULL */
+static void session_abort_because(struct session *s, enum outcome outcome, const char *reason)
 {
 	session_reset_socket(s, RELAY_UPSTREAM);
 	session_reset_socket(s, RELAY_DOWNSTREAM);
-	session_close(s, outcome);
+	session_set_outcome(s, outcome, reason);
+	session_set_state(s, SESSION_CLOSED);
+}
+
+static void session_abort(struct session *s, enum outcome outcome)
+{
+	session_abort_because(s, outcome, NULL);
 }
 
 void session_drop(struct session *s, enum outcome outcome)
@@ -102,6 +109,11 @@ static void session_refuse(struct session *s, const uint8_t *answer, size_t len,
 	enum outcome exceeded = (enum outcome)s->outcome, outcome;
 
 	session_reset_socket(s, RELAY_DOWNSTREAM);
+	/* It would take the answer for the server's bytes. */
+	if (s->voice != JUDGEMENT_RESPONSE) {
+		session_abort_because(s, exceeded != OUTCOME_NONE ? exceeded : session_answer_outcome(answer, len), reason);
+		return;
+	}
 	if (!s->error_taken &&
 	    !limits_take_error(s->pool->context.admission.limits, &s->member, clock_now_ms())) {
 		session_drop(s, OUTCOME_LIMIT_ERRORS);
@@ -243,8 +255,14 @@ static void session_decide(struct session *s, const uint8_t *buf, size_t len)
 {
 	struct judgement judgement;
 	const struct request_decision *decision = &judgement.request;
+	const char *unserved;
 
 	session_request_judge(s, buf, len, &judgement);
+	unserved = session_cant_be_silent(s, &judgement);
+	if (unserved) {
+		session_abort_because(s, OUTCOME_NOT_SILENT, unserved);
+		return;
+	}
 	if (decision->proven)
 		session_prove(s);
 	switch (decision->action) {
@@ -333,17 +351,23 @@ static void advance_request(struct session *s)
 
 /* ----- CONNECTING ----- */
 
+/* Queues the answer to a request whose server was reached. Returns false without memory. */
+static bool session_queue_response(struct session *s, const struct tcp_info *info)
+{
+	uint8_t options[DOWNSTREAM_OPTIONS_MAX], answer[CONVERT_MESSAGE_MAX];
+	size_t len = session_server_options(s, info, options);
+
+	len = request_write_connected(&s->pool->context.terms->features, s->info, options, len, answer);
+	return session_queue_answer(s, answer, len);
+}
+
 /* @info: of the server's connection */
 static void session_start_relay(struct session *s, const struct tcp_info *info)
 {
-	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
-	uint8_t options[DOWNSTREAM_OPTIONS_MAX], answer[CONVERT_MESSAGE_MAX];
-	size_t len;
-
-	downstream_established(fd, &s->server);
-	len = session_server_options(s, info, options);
-	len = request_write_connected(&s->pool->context.terms->features, s->info, options, len, answer);
-	if (!session_queue_answer(s, answer, len)) {
+	downstream_established(s->relay.side[RELAY_DOWNSTREAM].fd, &s->server);
+	if (s->voice == JUDGEMENT_SILENT) {
+		session_cap_answer(s, 0);
+	} else if (!session_queue_response(s, info)) {
 		session_close(s, OUTCOME_OUT_OF_MEMORY);
 		return;
 	}
@@ -431,6 +455,10 @@ static void advance_relay(struct session *s)
 {
 	enum relay_result result;
 
+	if (session_has_fallen_back(s)) {
+		session_abort_because(s, OUTCOME_NOT_SILENT, "Multipath TCP fell back, which a silent client needs");
+		return;
+	}
 	session_look_first(s);
 	if (session_awaits_token(s))
 		return;
@@ -525,6 +553,8 @@ static void look_at_relay(struct session *s)
 		return;
 	if (s->answered)
 		reason = session_relay_watch(s);
+	if (reason == OUTCOME_NONE && session_has_fallen_back(s))
+		reason = OUTCOME_NOT_SILENT;
 	if (reason == OUTCOME_NONE)
 		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
 	else

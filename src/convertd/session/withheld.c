@@ -17,7 +17,7 @@
  * Entries are found by the connection's addresses and ports, hashed with a secret key: whoever forges SYNs can't
  * choose their places. A SYN that comes again is found as long as the first one is in the table; afterwards by a hash of
  * its addresses and sequence number, of which the last RECENT_MAX or so are remembered. A forgotten one, or a forged
- * one with the same hash (2^-64), costs one more connection to the server, no more.
+ * one with the same hash (2^-56), costs one more connection to the server, no more.
  *
  * Limits: WITHHELD_MAX entries and WITHHELD_BYTES_MAX bytes of packets. What the entries own is freed by those who
  * take them; the table is empty when it is destroyed.
@@ -29,6 +29,8 @@
 #define HASH_FUNCTION(key, len, hash) ((hash) = hash_flow(table, (key), (len)))
 
 #include "convertd/session/withheld.h"
+
+#include "convertd/net/native_refusal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -43,6 +45,9 @@
 /* A power of 2. */
 #define RECENT_MAX 16384
 
+/* The byte of a hash that makes room for how its SYN was refused. */
+#define NATIVE_MASK UINT64_C(0xff)
+
 struct withheld_table {
 	pthread_mutex_t lock; /* for all below */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
@@ -50,7 +55,7 @@ struct withheld_table {
 	struct withheld_syn *released; /* the one that was released first is the first */
 	size_t bytes;                      /* of packets */
 	atomic_size_t count;               /* read without the lock */
-	uint64_t recent[RECENT_MAX];
+	uint64_t recent[RECENT_MAX];       /* hashes, whose last byte says how the SYN was refused, or NATIVE_NONE */
 };
 
 static_assert(crypto_shorthash_BYTES == sizeof(uint64_t), "a hash is a number");
@@ -73,7 +78,13 @@ static uint64_t hash_syn(const struct withheld_table *table, const struct syn_pa
 	memcpy(key, flow, sizeof(*flow));
 	memcpy(key + sizeof(*flow), &isn, sizeof(isn));
 	crypto_shorthash((uint8_t *)&hash, key, sizeof(key), table->hash_key);
-	return hash;
+	return hash & ~NATIVE_MASK;
+}
+
+/* The caller holds the lock. */
+static uint64_t *recent_place(struct withheld_table *table, uint64_t hash)
+{
+	return &table->recent[hash / (NATIVE_MASK + 1) % RECENT_MAX];
 }
 
 void withheld_syn_close(struct withheld_syn *syn)
@@ -124,18 +135,20 @@ static struct withheld_syn *find(struct withheld_table *table, const struct syn_
 }
 
 enum withheld_known withheld_look(struct withheld_table *table, const struct syn_packet_flow *flow,
-				uint32_t isn)
+				uint32_t isn, uint8_t *native)
 {
-	uint64_t hash = hash_syn(table, flow, isn);
+	uint64_t hash = hash_syn(table, flow, isn), recent;
 	enum withheld_known known = WITHHELD_NEW;
 	const struct withheld_syn *syn;
 
 	pthread_mutex_lock(&table->lock);
 	syn = find(table, flow);
+	recent = *recent_place(table, hash);
+	*native = (uint8_t)(recent & NATIVE_MASK);
 	if (syn)
 		known = syn->withheld ? WITHHELD_NOW : WITHHELD_BEFORE;
-	else if (table->recent[hash % RECENT_MAX] == hash)
-		known = WITHHELD_BEFORE;
+	else if ((recent & ~NATIVE_MASK) == hash)
+		known = *native == NATIVE_NONE ? WITHHELD_BEFORE : WITHHELD_REFUSED;
 	pthread_mutex_unlock(&table->lock);
 	return known;
 }
@@ -168,7 +181,16 @@ void withheld_release(struct withheld_table *table, struct withheld_syn *syn, ui
 	syn->withheld = false;
 	syn->released_ms = now_ms;
 	table->bytes -= syn->packet_len;
-	table->recent[hash % RECENT_MAX] = hash;
+	*recent_place(table, hash) = hash | syn->native;
+	pthread_mutex_unlock(&table->lock);
+}
+
+void withheld_note_refusal(struct withheld_table *table, const struct syn_packet_flow *flow, uint32_t isn, uint8_t native)
+{
+	uint64_t hash = hash_syn(table, flow, isn);
+
+	pthread_mutex_lock(&table->lock);
+	*recent_place(table, hash) = hash | native;
 	pthread_mutex_unlock(&table->lock);
 }
 

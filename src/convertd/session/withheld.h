@@ -34,6 +34,7 @@ struct withheld_syn {
 	bool taken;                   /* it is no longer in the table; guarded by the table's lock */
 	int fd;                       /* the server's socket; -1: the server can't be reached, for this reason: */
 	struct downstream_error refusal;
+	uint8_t native; /* once it was released: how the network refuses it (native_refusal.h), or NATIVE_NONE */
 
 	struct withheld_syn *prev, *next; /* the table's, once it was released */
 	UT_hash_handle hh;
@@ -58,14 +59,20 @@ enum withheld_known {
 	WITHHELD_NEW,    /* nothing */
 	WITHHELD_NOW,    /* one of this flow is withheld: this is the same again, or another in its place */
 	WITHHELD_BEFORE, /* it was released before */
+	WITHHELD_REFUSED, /* it was refused as the network does it */
 };
 
 /*
  * The functions below may be called by all threads at once.
  *
  * withheld_look() - has this SYN been seen before?
+ * @native: set with WITHHELD_REFUSED: how it was refused
  */
-enum withheld_known withheld_look(struct withheld_table *table, const struct syn_packet_flow *flow, uint32_t isn);
+enum withheld_known withheld_look(struct withheld_table *table, const struct syn_packet_flow *flow, uint32_t isn,
+				  uint8_t *native);
+
+/* withheld_note_refusal() - a SYN that was never withheld is refused as the network does it; the same again will be, too */
+void withheld_note_refusal(struct withheld_table *table, const struct syn_packet_flow *flow, uint32_t isn, uint8_t native);
 
 /* withheld_add() - @syn, filled in by its owner, is withheld from now on. Returns 0, -ENOSPC or -ENOMEM. */
 int withheld_add(struct withheld_table *table, struct withheld_syn *syn);

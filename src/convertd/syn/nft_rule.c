@@ -168,6 +168,27 @@ void nft_rule_accept(struct nft_transaction *t)
 	add_verdict(t, NF_ACCEPT, NULL);
 }
 
+static void add_reject(struct nft_transaction *t, enum nft_reject_types type, uint8_t code)
+{
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "reject");
+
+	if (!expr)
+		return;
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_REJECT_TYPE, type);
+	nftnl_expr_set_u8(expr, NFTNL_EXPR_REJECT_CODE, code);
+	nft_rule_add(t, expr);
+}
+
+void nft_rule_reject_by_reset(struct nft_transaction *t)
+{
+	add_reject(t, NFT_REJECT_TCP_RST, 0);
+}
+
+void nft_rule_reject_by_icmp(struct nft_transaction *t, uint8_t code)
+{
+	add_reject(t, NFT_REJECT_ICMP_UNREACH, code);
+}
+
 void nft_rule_jump(struct nft_transaction *t, const char *chain)
 {
 	add_verdict(t, NFT_JUMP, chain);

@@ -50,6 +50,12 @@ void nft_rule_match_port(struct nft_transaction *t, const struct listen_address 
 /* "accept" */
 void nft_rule_accept(struct nft_transaction *t);
 
+/* "reject with tcp reset" */
+void nft_rule_reject_by_reset(struct nft_transaction *t);
+
+/* "reject with icmp CODE", or icmpv6 by the packet's family; @code: a number that means something in either */
+void nft_rule_reject_by_icmp(struct nft_transaction *t, uint8_t code);
+
 /* "jump CHAIN", to a chain of the same table */
 void nft_rule_jump(struct nft_transaction *t, const char *chain);
 

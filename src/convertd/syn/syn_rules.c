@@ -7,10 +7,14 @@
  * service manager keeps the listening sockets for the next process, it keeps the netlink socket as
  * well: there are rules as long as somebody may answer SYNs.
  *
- * Two chains. The first hands SYNs to the queues. What comes out of one, or passes by it because it is
+ * Two chains with hooks. The first hands SYNs to the queues. What comes out of one, or passes by it because it is
  * full, or because nobody has it any more, goes on to the second one. That takes the
- * timestamps out of every SYN with a Convert message that convertd hasn't marked (syn_packet_mark()):
+ * timestamps out of every SYN with a Convert message, silent ones included, that convertd hasn't marked (syn_packet_mark()):
  * rules, other than convertd, can't be late, stopped or dead, so no SYN+ACK confirms a server which nobody has reached.
+ *
+ * A third chain refuses SYNs that convertd has marked for that (syn_packet_refuse()), by a reset or an ICMP message,
+ * for clients that can take no response off their streams (doc/private-tlvs.md). Kernels without CONFIG_NFT_REJECT_INET
+ * do without this chain, and clients aren't told then that they may rely on it.
  *
  * The queue rule's action comes in two forms. The queue statement (CONFIG_NFT_QUEUE) is what nft(8) would
  * write. Kernels without it may have the same as a target of iptables, which nftables can call
@@ -27,6 +31,7 @@
 
 #include "common/tcp_option.h"
 
+#include "convertd/net/native_refusal.h"
 #include "convertd/net/syn_packet.h"
 #include "convertd/syn/nft_rule.h"
 #include "convertd/syn/nft_table.h"
@@ -41,6 +46,7 @@
 
 #define CHAIN_WITHHOLD "withhold"
 #define CHAIN_UNCONFIRMED "unconfirmed"
+#define CHAIN_REFUSE "refuse"
 
 /* Revision of xt_NFQ_info_v3, since Linux 3.10. */
 #define NFQUEUE_REVISION 3
@@ -88,17 +94,25 @@ static void add_queue_target(struct nft_transaction *t, const struct syn_rules_q
 	nft_rule_add(t, expr);
 }
 
-/* "@ih,16,16 == 0x2263 tcp urgptr != MARK reset tcp option timestamp" */
-static void add_unconfirmed(struct nft_transaction *t)
+/* "tcp urgptr == VALUE", or != */
+static void match_urgent(struct nft_transaction *t, enum nft_cmp_ops op, uint16_t value)
 {
-	const uint16_t magic = htons(CONVERT_MAGIC), mark = htons(SYN_PACKET_MARK);
+	const uint16_t urgent = htons(value);
+
+	nft_rule_load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_URGENT_OFFSET, sizeof(urgent));
+	nft_rule_compare(t, op, &urgent, sizeof(urgent));
+}
+
+/* "@ih,16,16 == NUMBER tcp urgptr != MARK reset tcp option timestamp" */
+static void add_unconfirmed(struct nft_transaction *t, uint16_t number)
+{
+	const uint16_t magic = htons(number);
 	struct nftnl_expr *expr;
 
 	/* Behind the TCP header; no match where there is no data. */
 	nft_rule_load_payload(t, NFT_PAYLOAD_INNER_HEADER, MAGIC_OFFSET, sizeof(magic));
 	nft_rule_compare(t, NFT_CMP_EQ, &magic, sizeof(magic));
-	nft_rule_load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_URGENT_OFFSET, sizeof(mark));
-	nft_rule_compare(t, NFT_CMP_NEQ, &mark, sizeof(mark));
+	match_urgent(t, NFT_CMP_NEQ, SYN_PACKET_MARK);
 	expr = nft_rule_new_expr(t, "exthdr");
 	if (!expr)
 		return;
@@ -117,36 +131,76 @@ static void begin_rule(struct nft_transaction *t, const char *chain, const struc
 	nft_rule_match_address(t, listen);
 }
 
-/* @compat: the target of iptables in place of the queue statement */
+/* A chain of a rule for each way of refusing a SYN, to which the SYNs of all addresses are sent. */
+static void add_refusals(struct nft_transaction *t)
+{
+	nft_transaction_add_chain(t, CHAIN_REFUSE);
+	nft_transaction_begin_rule(t, CHAIN_REFUSE);
+	match_urgent(t, NFT_CMP_EQ, SYN_PACKET_REFUSED | NATIVE_RESET);
+	nft_rule_reject_by_reset(t);
+	nft_transaction_end_rule(t);
+	for (uint8_t code = 0; code < NATIVE_CODES; code++) {
+		nft_transaction_begin_rule(t, CHAIN_REFUSE);
+		match_urgent(t, NFT_CMP_EQ, SYN_PACKET_REFUSED | code);
+		nft_rule_reject_by_icmp(t, code);
+		nft_transaction_end_rule(t);
+	}
+}
+
+/* What the kernel may lack. */
+struct forms {
+	bool compat;  /* the target of iptables in place of the queue statement */
+	bool refuses; /* the chain that refuses SYNs */
+};
+
+static void add_rules(struct nft_transaction *t, const struct listen_address *listen,
+		      const struct syn_rules_queues *queues, const struct forms *forms)
+{
+	static const uint16_t magics[] = { CONVERT_MAGIC, CONVERT_MAGIC_SILENT };
+
+	if (queues) {
+		begin_rule(t, CHAIN_WITHHOLD, listen);
+		(forms->compat ? add_queue_target : add_queue_statement)(t, queues);
+		nft_transaction_end_rule(t);
+	}
+	if (forms->refuses) {
+		begin_rule(t, CHAIN_UNCONFIRMED, listen);
+		nft_rule_jump(t, CHAIN_REFUSE);
+		nft_transaction_end_rule(t);
+	}
+	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++) {
+		begin_rule(t, CHAIN_UNCONFIRMED, listen);
+		add_unconfirmed(t, magics[i]);
+		nft_transaction_end_rule(t);
+	}
+}
+
 static int transact(struct syn_rules *rules, const struct listen_address *listen, size_t count,
-		    const struct syn_rules_queues *queues, bool compat)
+		    const struct syn_rules_queues *queues, const struct forms *forms)
 {
 	struct nft_transaction t;
 
-	nft_transaction_begin(&t, &rules->table, 2 + 2 * count);
+	nft_transaction_begin(&t, &rules->table, 2 + (2 + NATIVE_CODES) + 4 * count);
 	nft_transaction_add_input_chain(&t, CHAIN_WITHHOLD, NF_IP_PRI_MANGLE);
 	nft_transaction_add_input_chain(&t, CHAIN_UNCONFIRMED, NF_IP_PRI_MANGLE + 1);
-	for (size_t i = 0; i < count; i++) {
-		if (queues) {
-			begin_rule(&t, CHAIN_WITHHOLD, &listen[i]);
-			(compat ? add_queue_target : add_queue_statement)(&t, queues);
-			nft_transaction_end_rule(&t);
-		}
-		begin_rule(&t, CHAIN_UNCONFIRMED, &listen[i]);
-		add_unconfirmed(&t);
-		nft_transaction_end_rule(&t);
-	}
+	if (forms->refuses)
+		add_refusals(&t);
+	for (size_t i = 0; i < count; i++)
+		add_rules(&t, &listen[i], queues, forms);
 	return nft_transaction_commit(&t);
 }
 
 int syn_rules_install(struct syn_rules *rules, const struct listen_address *listen, size_t count,
-		      const struct syn_rules_queues *queues)
+		      const struct syn_rules_queues *queues, bool *refuses)
 {
-	int error = transact(rules, listen, count, queues, false);
+	/* Which of the expressions isn't known to this kernel isn't said. */
+	static const struct forms forms[] = { { false, true }, { true, true }, { false, false }, { true, false } };
+	int error = -ENOENT;
 
-	/* No queue statement in this kernel: the expression isn't known. */
-	if (error == -ENOENT || error == -EOPNOTSUPP)
-		error = transact(rules, listen, count, queues, true);
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]) && (error == -ENOENT || error == -EOPNOTSUPP); i++) {
+		error = transact(rules, listen, count, queues, &forms[i]);
+		*refuses = !error && forms[i].refuses;
+	}
 	return error;
 }
 

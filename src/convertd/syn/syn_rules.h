@@ -5,6 +5,7 @@
 
 #include "convertd/config/settings.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,11 +29,13 @@ struct syn_rules_queues {
  * The addresses of client and listener choose the queue, so that all SYNs of a client go through one.
  * SYNs with a Convert message that leave the queue without a mark (syn_packet_mark()), or don't get into it
  * because it has no owner or is full, lose their timestamps. If @queues is NULL, all do.
+ * @refuses: set to whether SYNs that are marked so are refused (syn_packet_refuse()), for which this kernel needs
+ * CONFIG_NFT_REJECT_INET
  * The rules replace those of an earlier call in one step: each SYN meets either the old or the new ones.
  * Returns 0 or -errno with everything as it was; -ENOENT or -EOPNOTSUPP: the kernel has no such rules.
  */
 int syn_rules_install(struct syn_rules *rules, const struct listen_address *listen, size_t count,
-		      const struct syn_rules_queues *queues);
+		      const struct syn_rules_queues *queues, bool *refuses);
 
 /* The descriptor of the rules, which last as long as some process has it open. */
 int syn_rules_fd(const struct syn_rules *rules);

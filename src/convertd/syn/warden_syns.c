@@ -42,9 +42,10 @@ void warden_syns_destroy(struct warden_syns *syns)
 }
 
 /* Installs the rules that the call asks for, with or without queues. Returns 0 with @passed set, or -errno. */
-static int set_rules(struct warden_syns *syns, const struct warden_call *call, int *passed)
+static int set_rules(struct warden_syns *syns, const struct warden_call *call, struct warden_answer *answer, int *passed)
 {
 	struct syn_rules_queues queues = { 0 };
+	bool refuses = false;
 	int error = 0;
 
 	if (call->queues && !syns->queues)
@@ -56,7 +57,8 @@ static int set_rules(struct warden_syns *syns, const struct warden_call *call, i
 		error = syn_rules_create(&syns->rules, -1);
 	if (!error)
 		error = syn_rules_install(syns->rules, call->listen, call->count,
-					  call->queues ? &queues : NULL);
+					  call->queues ? &queues : NULL, &refuses);
+	answer->number = refuses;
 	if (!error)
 		*passed = syn_rules_fd(syns->rules);
 	return error;
@@ -88,7 +90,7 @@ int warden_syns_answer(struct warden_syns *syns, const struct warden_policy *pol
 
 	*ours = call->kind != WARDEN_CALL_VERDICTS;
 	if (call->kind == WARDEN_CALL_RULES)
-		return set_rules(syns, call, passed);
+		return set_rules(syns, call, answer, passed);
 	if (call->kind == WARDEN_CALL_QUEUES)
 		return own_queues(syns, policy, call->count, answer);
 	if (!has_queue)

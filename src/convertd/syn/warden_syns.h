@@ -23,7 +23,7 @@ void warden_syns_destroy(struct warden_syns *syns);
 
 /*
  * warden_syns_answer() - carry out a call about rules or queues that @policy allows
- * @answer: gets the number of the first queue, if the call makes queues
+ * @answer: gets the number of the first queue, if the call makes queues; whether rules refuse SYNs, if it makes rules
  * @passed: set to the descriptor to send with the answer, if there is one
  * @ours: set to whether that descriptor stays open here; if not, the caller closes it once it is sent
  * Returns 0 or -errno.

@@ -4,6 +4,7 @@
 #define SHIM_ATTEMPT_H
 
 #include "client/handshake.h"
+#include "client/paths.h"
 #include "client/policy.h"
 #include "shim/socket/conn.h"
 
@@ -56,6 +57,17 @@ int attempt_send_unclaimed(const struct conn *conn, int fd);
  * After attempt_disconnect(). The converter's deadline goes on. Returns 0 or -errno.
  */
 int attempt_anew(struct conn *conn, int fd, enum ride ride);
+
+/* The attempt is over: what was changed on the socket for it is put back, and nobody looks after its path any more. */
+void attempt_end(struct conn *conn, int fd);
+
+/*
+ * attempt_look() - look after the path of an unanswered SYN, now that path_look_due()
+ * PATHS_MOVE: the attempt has ended, and the next one, by attempt_move() after attempt_disconnect(), will be on another path.
+ * PATHS_BEHIND: the path loses SYNs that have data. Else there is nothing to be done.
+ */
+enum paths_do attempt_look(struct conn *conn, int fd);
+int attempt_move(struct conn *conn, int fd);
 
 /*
  * attempt_bypass() - connect to the server itself over Multipath TCP, which it is known to speak

@@ -21,6 +21,7 @@
 
 #include "client/exchange.h"
 #include "client/handshake.h"
+#include "common/errors.h"
 #include "convert/convert.h"
 #include "shim/connect/attempt.h"
 #include "common/clock.h"
@@ -28,6 +29,7 @@
 #include "shim/wait/deadlines.h"
 #include "shim/socket/early.h"
 #include "shim/connect/liveness.h"
+#include "shim/connect/path_look.h"
 #include "shim/system/log.h"
 #include "shim/connect/lowat.h"
 #include "shim/socket/mptcpinfo.h"
@@ -51,18 +53,6 @@ static const struct settings *settings;
 void conversion_steps_init(const struct settings *kept)
 {
 	settings = kept;
-}
-
-/* Resets the connection and asks the same converter again, on the same descriptor. */
-static enum conn_phase ask_again(struct conn *conn, int fd)
-{
-	int ret;
-
-	liveness_end(conn, fd);
-	lowat_restore(conn, fd);
-	attempt_disconnect(fd);
-	ret = attempt_again(conn, fd);
-	return ret < 0 ? settle_on_error(conn, fd, -ret) : attempt_phase(&conn->attempt);
 }
 
 static bool peer_has_closed(int fd)
@@ -138,6 +128,30 @@ static bool is_confirmed(struct conn *conn, int fd, const struct tcp_info *info)
 	return false;
 }
 
+enum silence conversion_silence(const struct conn *conn, const struct tcp_info *info)
+{
+	if (!conn->attempt.silence_due)
+		return SILENCE_NONE;
+	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_SYN_SENT)
+		return SILENCE_OPEN;
+	/* One that is closed by now was accepted before if it has the facts, which are of the handshake. */
+	return ride_is_silent(info->tcpi_options, true) ? SILENCE_KEPT : SILENCE_NONE;
+}
+
+/* Goes on with a connection that has no response in front of the server's bytes. */
+static enum conn_phase step_silent(struct conn *conn, int fd)
+{
+	int ret = 0;
+
+	if (conn->socket.mptcp && mptcpinfo_has_fallen_back(fd))
+		return settle_anew(conn, fd, RIDE_TCP);
+	if (conn->attempt.want_output) /* early data, of which the SYN had no room for all */
+		ret = attempt_send_rest(conn, fd);
+	if (ret == -EAGAIN)
+		return attempt_phase(&conn->attempt);
+	return ret < 0 ? settle_failed(conn, fd, -ret, error_text(-ret)) : settle_silent(conn, fd);
+}
+
 /* Is the converter waited for on? One that has proved itself is, for as long as a server would be, with a look at it now and then. */
 static bool is_waited_for(struct conn *conn)
 {
@@ -175,12 +189,19 @@ static enum conn_phase still_waiting(struct conn *conn, int fd)
 {
 	struct handshake_step why;
 	enum liveness liveness;
+	enum paths_do what;
 
 	if (conn_is_confirmed(conn))
 		return CONN_CONFIRMED;
+	if (path_look_due(conn)) {
+		what = attempt_look(conn, fd);
+		if (what == PATHS_MOVE || what == PATHS_BEHIND)
+			return settle_path(conn, fd, what);
+	}
 	if (!deadlines_is_over(conn))
 		return attempt_phase(&conn->attempt);
 	liveness = liveness_look(conn, fd, settings->timeout_ms);
+	path_look_go_on(conn);
 	if (liveness == LIVENESS_EARLY || (liveness == LIVENESS_ALIVE && is_waited_for(conn)))
 		return attempt_phase(&conn->attempt);
 	if (liveness == LIVENESS_GONE)
@@ -239,8 +260,9 @@ static enum conn_phase step_failed(struct conn *conn, int fd, const struct hands
 	if (told->fault != HANDSHAKE_FAULT_PROTOCOL)
 		converters_proved(conn->attempt.converter);
 	if (!conn_has(conn, CONN_WROTE) && exchange_take_remedy(conn->attempt.converter, conn->attempt.cookie_number, told,
-						 &conn->attempt.cookie_asked, &conn->attempt.ask_mptcp))
-		return ask_again(conn, fd);
+						 &conn->attempt.cookie_asked, &conn->attempt.ask_mptcp,
+						 &conn->attempt.ask_silent))
+		return settle_again(conn, fd);
 	if (told->fault != HANDSHAKE_FAULT_SERVER)
 		return settle_converter_failed(conn, fd, told);
 	exchange_failed(conn->attempt.converter, &conn->call.peer, told);
@@ -252,7 +274,7 @@ static bool step_synack(struct conn *conn, int fd, struct tcp_info *info, enum c
 {
 	enum ride ride;
 
-	if (!conn->attempt.synack_due && !conn->attempt.confirmable)
+	if (!conn->attempt.synack_due && !conn->attempt.confirmable && !conn->attempt.silence_due)
 		return true;
 	*info = tcpinfo_of(fd);
 	if (!conn->attempt.synack_due || info->tcpi_state == TCPINFO_SYN_SENT ||
@@ -262,37 +284,58 @@ static bool step_synack(struct conn *conn, int fd, struct tcp_info *info, enum c
 	return false;
 }
 
-/* Takes a step of a claimed conn on the way to a response. Returns the phase to release it in. */
-static enum conn_phase step_asked(struct conn *conn, int fd)
+/*
+ * Looks at what has come of a response. Returns false if that is nothing, else true with the next phase in @phase. Not inlined: the
+ * room for a response, a kilobyte of stack, is given back before anything else is done.
+ */
+static __attribute__((noinline)) bool step_response(struct conn *conn, int fd, enum conn_phase *phase)
 {
 	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
-	struct tcp_info info = { .tcpi_state = TCPINFO_UNKNOWN };
 	uint8_t response[CONVERT_MESSAGE_MAX];
-	enum conn_phase phase;
-	int ret;
+	int ret = conn->attempt.want_output ? attempt_send_rest(conn, fd) : 0;
 
-	if (!step_synack(conn, fd, &info, &phase))
-		return phase;
-	ret = conn->attempt.want_output ? attempt_send_rest(conn, fd) : 0;
 	if (ret == 0)
 		ret = response_judge(conn, fd, response, &told);
 	if (ret == -EAGAIN)
-		return is_confirmed(conn, fd, &info) ? settle_confirmed(conn, fd) :
-						       still_waiting(conn, fd);
-	if (ret < 0)
-		return settle_on_error(conn, fd, -ret);
-	switch (told.verdict) {
-	case HANDSHAKE_DONE:
-		return settle_done(conn, fd, &told);
-	case HANDSHAKE_NEED_MORE:
+		return false;
+	if (ret < 0) {
+		*phase = settle_on_error(conn, fd, -ret);
+	} else if (told.verdict == HANDSHAKE_DONE) {
+		*phase = settle_done(conn, fd, &told);
+	} else if (told.verdict == HANDSHAKE_NEED_MORE) {
 		conn->attempt.confirmable = false;
 		lowat_raise(conn, fd, told.length);
 		watch_mask(conn); /* output is of no use any more */
-		return wait_for_rest(conn, fd);
-	case HANDSHAKE_FAIL:
-		break;
+		*phase = wait_for_rest(conn, fd);
+	} else {
+		*phase = step_failed(conn, fd, &told);
 	}
-	return step_failed(conn, fd, &told);
+	return true;
+}
+
+/* Takes a step of a claimed conn on the way to a response. Returns the phase to release it in. */
+static enum conn_phase step_asked(struct conn *conn, int fd)
+{
+	struct tcp_info info = { .tcpi_state = TCPINFO_UNKNOWN };
+	enum silence silence;
+	enum conn_phase phase;
+
+	if (!step_synack(conn, fd, &info, &phase))
+		return phase;
+	silence = conversion_silence(conn, &info);
+	if (silence == SILENCE_OPEN) /* what comes behind the SYN+ACK may be the server's: it is not looked at before it is known */
+		return still_waiting(conn, fd);
+	if (silence == SILENCE_KEPT)
+		return step_silent(conn, fd);
+	if (conn->attempt.silence_due) {
+		conn->attempt.silence_due = false;
+		watch_mask(conn);
+	}
+	if (conn->attempt.ask_blind && info.tcpi_state != TCPINFO_CLOSE)
+		return settle_blind(conn, fd, ECONNRESET, "the SYN+ACK doesn't confirm the server");
+	if (step_response(conn, fd, &phase))
+		return phase;
+	return is_confirmed(conn, fd, &info) ? settle_confirmed(conn, fd) : still_waiting(conn, fd);
 }
 
 /* Takes a step of a claimed conn that is in @phase. Returns the phase to release it in. */
@@ -330,7 +373,7 @@ static enum conn_phase step_shared(struct conn *conn, int fd, enum conn_phase ph
 	} else if (news == SHARED_HANDSHAKE_MOVED) {
 		phase = settle_moved(conn, fd);
 	} else {
-		phase = news == SHARED_HANDSHAKE_LEFT && !conn_is_confirmed(conn) ? ask_again(conn, fd) :
+		phase = news == SHARED_HANDSHAKE_LEFT && !conn_is_confirmed(conn) ? settle_again(conn, fd) :
 									   settle_as_told(conn, fd, news);
 	}
 	shared_handshake_note(conn, fd);

@@ -8,6 +8,8 @@
 
 #include <sys/uio.h>
 
+struct tcp_info;
+
 /* @settings: kept, must stay. Once, before any other call. */
 void conversion_init(const struct settings *settings);
 
@@ -81,8 +83,32 @@ int conversion_wait_for(struct conn *conn, int fd, int option);
  */
 void conversion_finish(struct conn *conn, int fd, int ms);
 
+/*
+ * conversion_conclude() - have no handshake any more: nobody will be there to go on with it
+ * Waits for CONVERT_TIMEOUT at most, and then connects directly. conversion_conclude_all(): all of them, one after the other.
+ */
+void conversion_conclude(struct conn *conn, int fd);
+void conversion_conclude_all(void);
+
+/*
+ * conversion_abandoned() - the application closes an unattended @conn before anything has come
+ * If it has waited for longer than CONVERT_TIMEOUT the converter has to prove itself again: a blind request can't tell its
+ * silence from a server's.
+ */
+void conversion_abandoned(const struct conn *conn);
+
 /* Gives a BYPASSED connection to the application, without waiting for the server's first bytes. */
 void conversion_let_go(struct conn *conn, int fd);
+
+/* Will there be a response to the request of @conn? */
+enum silence {
+	SILENCE_NONE, /* as to any request that isn't silent */
+	SILENCE_OPEN, /* the SYN+ACK will say */
+	SILENCE_KEPT, /* no: the stream is the server's */
+};
+
+/* conversion_silence() - @info: what tcpinfo_of() says now */
+enum silence conversion_silence(const struct conn *conn, const struct tcp_info *info);
 
 /* Returns the events to wait for in poll(2) while @conn is pending. */
 short conversion_poll_events(const struct conn *conn);

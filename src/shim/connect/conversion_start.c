@@ -4,13 +4,17 @@
 
 #include "shim/connect/conversion.h"
 
+#include "client/converters_facts.h"
 #include "client/exchange.h"
 #include "client/policy.h"
+#include "common/clock.h"
 #include "shim/connect/attempt.h"
+#include "shim/connect/gate.h"
 #include "shim/connect/liveness.h"
 #include "shim/system/log.h"
-#include "shim/connect/lowat.h"
+#include "shim/connect/path_begin.h"
 #include "shim/system/next.h"
+#include "shim/system/rings.h"
 #include "shim/system/sockopt.h"
 #include "shim/connect/replace.h"
 #include "shim/connect/settle.h"
@@ -51,11 +55,13 @@ static int go_directly(const union sockaddr_ip *server, const char *reason)
 }
 
 /* No converter could be asked for a connection that is to be converted: decides between a direct connection and an error. */
-static int go_without_converter(const union sockaddr_ip *server,
+static int go_without_converter(const struct conn *conn, int fd, const union sockaddr_ip *server,
 				const struct attempt_refusal *refusal)
 {
 	char text[SOCKADDR_STRLEN];
 
+	if (!settings->fail_closed && refusal->verdict == POLICY_CONVERT)
+		path_place_direct(conn, fd, server);
 	if (!settings->fail_closed || refusal->verdict != POLICY_CONVERT)
 		return go_directly(server, refusal->reason);
 	log_line("%s: failed: %s, and CONVERT_FALLBACK is none", sockaddr_ip_format(server, text),
@@ -72,6 +78,8 @@ static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 		.fastopen_connect = sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0),
 	};
 
+	call.ringed = rings_in_use(fd);
+	call.unattended = call.ringed && !gate_may_block(fd, 0);
 	clock_read(CLOCK_MONOTONIC, &call.started);
 	conn_begin(conn, fd, call);
 }
@@ -85,8 +93,7 @@ static bool is_bypassed(const struct conn *conn, const union sockaddr_ip *server
 /* Puts options and registrations back where no connection was begun, so that the caller can leave the socket to the kernel. */
 static void leave_unbegun(struct conn *conn, int fd)
 {
-	liveness_end(conn, fd);
-	lowat_restore(conn, fd);
+	attempt_end(conn, fd);
 	watch_unmask(conn);
 }
 
@@ -117,6 +124,35 @@ static const char *obstacle(const struct conn *conn, const union sockaddr_ip *se
 	return conn->socket.deaf ? "the socket was shut down before" : NULL;
 }
 
+void conversion_abandoned(const struct conn *conn)
+{
+	if (clock_ns() - clock_ns_of(&conn->call.started) > settings->timeout_ms * CLOCK_NS_PER_MS)
+		converters_doubt(conn->attempt.converter);
+}
+
+void conversion_conclude(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+
+	conversion_finish(conn, fd, settings->timeout_ms);
+	if (conn_claim_of(conn, fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
+		conn_release(conn, settle_unfinished(conn, fd), &claim);
+}
+
+static bool conclude_visit(struct conn *conn, void *arg)
+{
+	(void)arg;
+	if (conn_of(conn->fd) == conn)
+		conversion_conclude(conn, conn->fd);
+	return true;
+}
+
+void conversion_conclude_all(void)
+{
+	if (!conn_none_attentive())
+		conn_each_pending(conclude_visit, NULL);
+}
+
 int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data)
 {
 	const char *reason = obstacle(conn, server);
@@ -130,19 +166,19 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	    sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC) == AF_INET)
 		return CONVERSION_DIRECT; /* the kernel has an errno for it */
 	user_cache_open();
-	if (is_bypassed(conn, server))
+	if (is_bypassed(conn, server) && !rings_in_use(fd)) /* nobody would look whether it stays Multipath TCP */
 		return start_bypass(conn, fd, server);
 	for (bool resolved = false;; resolved = true) {
 		if (!conn_claim(conn, PHASE(IDLE), &claim))
 			return 0; /* another thread connects the same socket */
 		call_begin(conn, fd, server);
-		phase = attempt_next(conn, fd, early_data && !conn->socket.streamed, &refusal);
+		phase = attempt_next(conn, fd, early_data && !conn->socket.streamed && !conn->call.ringed, &refusal);
 		if (phase != CONN_RESOLVING || resolved)
 			break;
 		/* A name has to be resolved first, which may take its time. */
 		conn_release(conn, CONN_IDLE, &claim);
 		if (!attempt_resolve(conn, fd, server, 0, &refusal))
-			return go_without_converter(server, &refusal);
+			return go_without_converter(conn, fd, server, &refusal);
 	}
 	if (phase == CONN_IDLE)
 		leave_unbegun(conn, fd);
@@ -151,5 +187,9 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 		watch_rearm(conn); /* writable since a moment ago, which is no edge to the kernel */
 	}
 	conn_release(conn, phase, &claim);
-	return phase == CONN_IDLE ? go_without_converter(server, &refusal) : 0;
+	if (phase == CONN_IDLE)
+		return go_without_converter(conn, fd, server, &refusal);
+	if (conn->call.unattended && !conn->attempt.ask_blind)
+		conversion_conclude(conn, fd);
+	return 0;
 }

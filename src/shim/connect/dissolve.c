@@ -31,8 +31,7 @@ static enum conn_phase give_up(struct conn *conn, int fd)
 	char server[SOCKADDR_STRLEN];
 
 	log_line("%s: given up by the application", sockaddr_ip_format(&conn->call.peer, server));
-	liveness_end(conn, fd);
-	lowat_restore(conn, fd);
+	attempt_end(conn, fd);
 	early_drop(&conn->early);
 	atomic_store(&conn->error, ECONNRESET);
 	attempt_disconnect(fd);

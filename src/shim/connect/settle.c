@@ -23,7 +23,8 @@
 #include "shim/socket/early.h"
 #include "shim/connect/liveness.h"
 #include "shim/system/log.h"
-#include "shim/connect/lowat.h"
+#include "shim/connect/path_begin.h"
+#include "shim/connect/path_look.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
 #include "client/servers.h"
@@ -72,20 +73,19 @@ static const char *request_ride(const struct conn *conn, int fd)
 
 void settle_let_go(struct conn *conn, int fd)
 {
-	liveness_end(conn, fd);
-	lowat_restore(conn, fd);
+	attempt_end(conn, fd);
 	if (conn->call.shut)
 		next.shutdown(fd, conn->call.shut - 1); /* SHUT_RD, SHUT_WR, SHUT_RDWR */
 	early_drop(&conn->early);
 	watch_restore(conn);
 }
 
-static void log_converted(const struct conn *conn, int fd, bool confirmed)
+/* @confirmed: by what else than the response; empty if by that */
+static void log_converted(const struct conn *conn, int fd, const char *confirmed)
 {
 	char detail[96];
 
-	snprintf(detail, sizeof(detail), "%s%s", request_ride(conn, fd),
-		 confirmed ? ", server confirmed by the SYN+ACK" : "");
+	snprintf(detail, sizeof(detail), "%s%s", request_ride(conn, fd), confirmed);
 	log_verdict(conn, conn->socket.mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
 }
 
@@ -119,6 +119,16 @@ static bool cannot_begin_anew(const struct conn *conn)
 	return conn_has(conn, CONN_WROTE) || conn_is_confirmed(conn);
 }
 
+enum conn_phase settle_again(struct conn *conn, int fd)
+{
+	int ret;
+
+	attempt_end(conn, fd);
+	attempt_disconnect(fd);
+	ret = attempt_again(conn, fd);
+	return ret < 0 ? settle_on_error(conn, fd, -ret) : attempt_phase(&conn->attempt);
+}
+
 enum conn_phase settle_anew(struct conn *conn, int fd, enum ride ride)
 {
 	char text[SOCKADDR_STRLEN];
@@ -128,12 +138,31 @@ enum conn_phase settle_anew(struct conn *conn, int fd, enum ride ride)
 		 ride == RIDE_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
 					 "data in the SYN was not taken, asked behind the handshake");
 	exchange_ride_failed(conn->attempt.converter, ride);
+	if (conn->attempt.ask_blind)
+		return settle_blind(conn, fd, ECONNRESET, "the connection would not stay Multipath TCP");
 	if (cannot_begin_anew(conn))
 		return connection_lost(conn, fd, "Multipath TCP was lost behind the handshake");
-	liveness_end(conn, fd);
-	lowat_restore(conn, fd);
+	attempt_end(conn, fd);
 	attempt_disconnect(fd);
 	ret = attempt_anew(conn, fd, ride);
+	return ret < 0 ? settle_on_error(conn, fd, -ret) : attempt_phase(&conn->attempt);
+}
+
+enum conn_phase settle_path(struct conn *conn, int fd, enum paths_do what)
+{
+	const enum ride ride = conn->socket.mptcp ? RIDE_MPTCP : RIDE_TCP;
+	char text[SOCKADDR_STRLEN];
+	int ret;
+
+	if (what == PATHS_BEHIND) {
+		log_line("converter %s: SYNs with data are lost on the way, asked behind the handshake",
+			 sockaddr_ip_format(&conn->attempt.addr, text));
+		for (int i = 0; i < CONVERTERS_SYN_DATA_MISSES; i++)
+			converters_note_syn_data(conn->attempt.converter, false);
+		attempt_end(conn, fd);
+	}
+	attempt_disconnect(fd);
+	ret = what == PATHS_BEHIND ? attempt_anew(conn, fd, ride) : attempt_move(conn, fd);
 	return ret < 0 ? settle_on_error(conn, fd, -ret) : attempt_phase(&conn->attempt);
 }
 
@@ -145,16 +174,29 @@ enum conn_phase settle_done(struct conn *conn, int fd, const struct handshake_st
 	if (!response_take(fd, told->length))
 		return connection_lost(conn, fd, "the response can't be taken off the stream");
 	exchange_done(conn->attempt.converter, &conn->call.peer, told, conn->socket.mptcp);
-	if (!conn_is_confirmed(conn))
-		log_converted(conn, fd, false);
+	if (!conn_is_confirmed(conn)) {
+		path_note_reached(conn, fd);
+		log_converted(conn, fd, "");
+	}
+	settle_let_go(conn, fd);
+	return CONN_DONE;
+}
+
+enum conn_phase settle_silent(struct conn *conn, int fd)
+{
+	path_note_reached(conn, fd);
+	exchange_done_silently(conn->attempt.converter, &conn->call.peer);
+	log_converted(conn, fd, ", server confirmed by the SYN+ACK, silently");
 	settle_let_go(conn, fd);
 	return CONN_DONE;
 }
 
 enum conn_phase settle_confirmed(struct conn *conn, int fd)
 {
+	path_note_reached(conn, fd);
 	liveness_end(conn, fd);
-	log_converted(conn, fd, true);
+	path_look_end(conn);
+	log_converted(conn, fd, ", server confirmed by the SYN+ACK");
 	deadlines_set(conn, 0);
 	early_drop(&conn->early);
 	watch_show(conn);
@@ -163,8 +205,7 @@ enum conn_phase settle_confirmed(struct conn *conn, int fd)
 
 enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *reason)
 {
-	liveness_end(conn, fd);
-	lowat_restore(conn, fd);
+	attempt_end(conn, fd);
 	early_drop(&conn->early);
 	log_verdict(conn, "failed: ", reason);
 	attempt_disconnect(fd);
@@ -173,6 +214,12 @@ enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *
 	atomic_store(&conn->error, error);
 	watch_restore(conn);
 	return CONN_FAILED;
+}
+
+enum conn_phase settle_blind(struct conn *conn, int fd, int error, const char *reason)
+{
+	converters_forget_silence(conn->attempt.converter);
+	return settle_failed(conn, fd, error, reason);
 }
 
 enum conn_phase settle_unreached(struct conn *conn, int fd, const struct handshake_step *told)
@@ -196,8 +243,7 @@ enum conn_phase settle_bypass_lost(struct conn *conn, int fd)
 	servers_note_no_bypass(&conn->call.peer);
 	if (cannot_begin_anew(conn))
 		return connection_lost(conn, fd, "Multipath TCP was lost behind the handshake");
-	liveness_end(conn, fd);
-	lowat_restore(conn, fd);
+	attempt_end(conn, fd);
 	attempt_disconnect(fd);
 	ret = attempt_directly(conn, fd);
 	if (ret < 0)
@@ -218,6 +264,17 @@ static enum conn_phase settle_directly(struct conn *conn, int fd, const char *re
 		return CONN_EARLY_DIRECT;
 	settle_let_go(conn, fd);
 	return CONN_DIRECT;
+}
+
+enum conn_phase settle_unfinished(struct conn *conn, int fd)
+{
+	static const char reason[] = "the handshake can't be waited for";
+
+	if (cannot_begin_anew(conn))
+		return connection_lost(conn, fd, reason);
+	attempt_end(conn, fd);
+	attempt_disconnect(fd);
+	return settings->fail_closed ? settle_failed(conn, fd, ETIMEDOUT, reason) : settle_directly(conn, fd, reason);
 }
 
 enum conn_phase settle_go_on(struct conn *conn, int fd, int error, const char *reason)
@@ -243,8 +300,7 @@ enum conn_phase settle_converter_failed(struct conn *conn, int fd, const struct 
 	if (conn_has(conn, CONN_WROTE)) /* what was written is with the converter */
 		return settle_failed(conn, fd, why->error, why->reason);
 	conn->call.tried |= 1u << conn->attempt.converter;
-	liveness_end(conn, fd);
-	lowat_restore(conn, fd);
+	attempt_end(conn, fd);
 	attempt_disconnect(fd);
 	return settle_go_on(conn, fd, why->error, why->reason);
 }
@@ -256,9 +312,15 @@ enum conn_phase settle_on_error(struct conn *conn, int fd, int error)
 	struct handshake_step why;
 
 	error = seen ? seen : pending ? pending : error;
+	if (conn->attempt.ask_blind)
+		return settle_blind(conn, fd, error, error_text(error));
 	if (conn_in(conn, PHASE(EARLY_DIRECT) | PHASE(BYPASS) | PHASES_CONFIRMED))
 		return settle_failed(conn, fd, error, error_text(error));
 	why = handshake_on_error(error, converters_is_proven(conn->attempt.converter));
+	if (conn->attempt.ask_silent && !conn_has(conn, CONN_WROTE) &&
+	    exchange_take_remedy(conn->attempt.converter, conn->attempt.cookie_number, &why, &conn->attempt.cookie_asked,
+				 &conn->attempt.ask_mptcp, &conn->attempt.ask_silent))
+		return settle_again(conn, fd);
 	return settle_converter_failed(conn, fd, &why);
 }
 

@@ -8,6 +8,7 @@
 #define SHIM_SETTLE_H
 
 #include "client/handshake.h"
+#include "client/paths.h"
 #include "client/settings.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/shared_handshake.h"
@@ -28,11 +29,32 @@ void settle_let_go(struct conn *conn, int fd);
  */
 enum conn_phase settle_anew(struct conn *conn, int fd, enum ride ride);
 
+/* Resets the connection and asks the same converter again, on the same descriptor, as the attempt says by now. */
+enum conn_phase settle_again(struct conn *conn, int fd);
+/* Begins anew on another path, or on the same one without data in the SYN: @what is what attempt_look() has said. */
+enum conn_phase settle_path(struct conn *conn, int fd, enum paths_do what);
+
 /* Connects over TCP to a server that was asked itself over Multipath TCP and doesn't speak it. */
 enum conn_phase settle_bypass_lost(struct conn *conn, int fd);
 
 /* Takes the complete response, @told, off the stream: the server was reached. */
 enum conn_phase settle_done(struct conn *conn, int fd, const struct handshake_step *told);
+
+/*
+ * settle_blind() - a blind request has come to nothing
+ * The application may know of the connection already, past us, so that nobody else is asked in its place. The next one asks in such
+ * a way that a failure of the converter's shows as one.
+ */
+enum conn_phase settle_blind(struct conn *conn, int fd, int error, const char *reason);
+
+/*
+ * settle_unfinished() - the handshake isn't over, and nobody will be there to go on with it
+ * Connects directly, or fails, where that is what the user wants.
+ */
+enum conn_phase settle_unfinished(struct conn *conn, int fd);
+
+/* The server was reached, as the SYN+ACK has said, and no response follows: the connection is the application's. */
+enum conn_phase settle_silent(struct conn *conn, int fd);
 
 /* Tells the application that it is connected, as the SYN+ACK has said; the response is still to come. */
 enum conn_phase settle_confirmed(struct conn *conn, int fd);
@@ -52,7 +74,7 @@ enum conn_phase settle_go_on(struct conn *conn, int fd, int error, const char *r
 /* Goes on without a converter that has failed, as @why says, and leaves it alone for a while. */
 enum conn_phase settle_converter_failed(struct conn *conn, int fd, const struct handshake_step *why);
 
-/* Goes on after the kernel has reported @error, a positive errno, for the socket. */
+/* Goes on after the kernel has reported @error, a positive errno, for the socket: the request may have a remedy, too. */
 enum conn_phase settle_on_error(struct conn *conn, int fd, int error);
 
 /* Makes a direct connection in this process, since another one goes on over a socket of its own. */

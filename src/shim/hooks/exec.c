@@ -72,6 +72,7 @@ static int with_posix_spawnp(const struct start *start, char *const envp[])
 				 start->argv, envp);
 }
 
+/* How many strings an environment, or a list of arguments, has. */
 static size_t variables(char *const envp[])
 {
 	size_t count = 0;
@@ -129,11 +130,12 @@ static int start_informed(const struct start *start, char *const envp[])
 	return ret;
 }
 
-static void look_at(const struct start *start, char *const envp[])
+/* Returns the path of the convertize that is to run the program, or NULL if the program is to be started itself. */
+static const char *look_at(const struct start *start, char *const envp[])
 {
 	bool has_fd = start->with == with_fexecve || start->with == with_execveat;
 
-	children_look(&(struct child){
+	return children_look(&(struct child){
 		.directory = has_fd ? start->fd : AT_FDCWD,
 		.path = start->path,
 		.searched = start->with == with_execvpe || start->with == with_posix_spawnp,
@@ -141,15 +143,49 @@ static void look_at(const struct start *start, char *const envp[])
 	});
 }
 
+#define SUPERVISED_WORDS 7 /* in front of the program's arguments; options.h of convertize */
+
+/* Starts convertize, which runs the program under supervision: the library doesn't reach it. */
+__attribute__((noinline)) static int start_supervised(const struct start *start, const char *convertize, char *const envp[])
+{
+	struct start with_supervisor = *start;
+	size_t count = variables(start->argv);
+	const char **words;
+
+	if (count > VARIABLES_MAX) {
+		log_line("%s: more than %d arguments: it can't be supervised", start->path, VARIABLES_MAX);
+		return start->with(start, envp);
+	}
+	words = alloca((SUPERVISED_WORDS + count + 2) * sizeof(char *));
+	words[0] = "convertize";
+	words[1] = "--method";
+	words[2] = "supervise";
+	words[3] = "--executable";
+	words[4] = start->path;
+	words[5] = "--force"; /* it runs in any case */
+	words[6] = "--";
+	words[7] = start->path; /* its name where it is started without any */
+	memcpy(&words[SUPERVISED_WORDS], start->argv, count * sizeof(char *));
+	words[SUPERVISED_WORDS + (count ? count : 1)] = NULL;
+	with_supervisor.path = convertize;
+	with_supervisor.argv = (char *const *)(uintptr_t)words;
+	return start->with(&with_supervisor, envp);
+}
+
 /* The environment is read only if the program is to be told anything. The kernel refuses one that can't be read. */
 static int start_program(const struct start *start, char *const envp[])
 {
 	char *const path[] = { (char *)(uintptr_t)start->path, NULL };
+	const char *convertize = NULL;
 
 	if ((children_are_watched || conn_next_fd(0) >= 0) && !usermem_has_strings(envp))
 		return start->with(start, envp);
 	if (children_are_watched && usermem_has_strings(path))
-		look_at(start, envp);
+		convertize = look_at(start, envp);
+	if (convertize && usermem_has_strings(start->argv)) {
+		handover_finish(start->way);
+		return start_supervised(start, convertize, envp);
+	}
 	if (handover_is_due(envp))
 		return start_informed(start, envp);
 	if (!conn_none_attentive())

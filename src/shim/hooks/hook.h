@@ -10,6 +10,10 @@
  * HOOK_PASSING(type, name, (parameters), (arguments)) starts the definition of what the hook
  * does while a connection is on its way. With none, the hook is a load, a test and a jump to
  * next.NAME: the body must be a function of its own for that, or its registers are saved first.
+ *
+ * HOOK_TIMED and HOOK_TIMED_PASSING are these for functions that take times. Where longs have 32 bits, and
+ * times 64, musl's headers (since 1.2) send programs and dlsym() to __NAME_time64. NAME is what older programs
+ * call, with times of 32 bits, which a hook can't take: it stays the C library's there.
  */
 #ifndef SHIM_HOOK_H
 #define SHIM_HOOK_H
@@ -35,15 +39,30 @@
 	type hook_##name params __asm__(#name) __attribute__((visibility("default")));             \
 	type hook_##name params
 
+#if !defined(__GLIBC__) && defined(_REDIR_TIME64)
+#define HOOK_TIMED(type, name, params)                                                             \
+	HOOK_NAME(__##name##_time64)                                                               \
+	type hook_##name params __asm__("__" #name "_time64")                                      \
+		__attribute__((visibility("default")));                                            \
+	type hook_##name params
+#else
+#define HOOK_TIMED(type, name, params) HOOK(type, name, params)
+#endif
+
 #define HOOK_SLOW __attribute__((noinline)) static
 
-#define HOOK_PASSING(type, name, params, args)                                                     \
+#define HOOK_PASSING_BY(hook, type, name, params, args)                                            \
 	HOOK_SLOW type slow_##name params;                                                         \
-	HOOK(type, name, params)                                                                   \
+	hook(type, name, params)                                                                   \
 	{                                                                                          \
 		return conn_none_attentive() ? next.name args : slow_##name args;                  \
 	}                                                                                          \
 	HOOK_SLOW type slow_##name params
+
+#define HOOK_PASSING(type, name, params, args) HOOK_PASSING_BY(HOOK, type, name, params, args)
+
+#define HOOK_TIMED_PASSING(type, name, params, args)                                               \
+	HOOK_PASSING_BY(HOOK_TIMED, type, name, params, args)
 
 /* Turns 0 or a positive value, or -errno, into what the C library returns. */
 static inline int hook_result(int ret)

@@ -106,9 +106,19 @@ HOOK_SLOW ssize_t input_failed(int fd)
 	}                                                                                          \
 	HOOK_SLOW ssize_t slow_##name params
 
+/*
+ * Does the kernel take such a count in read() and write()? One above SSIZE_MAX is negative to a kernel of the program's own width, which
+ * refuses it. A 64-bit kernel transfers what it can to a 32-bit program. Under a 32-bit kernel the call waits here like any other, and is
+ * refused thereafter.
+ */
+static bool is_count(size_t count)
+{
+	return sizeof(count) < sizeof(uint64_t) || count <= SSIZE_MAX;
+}
+
 INPUT_HOOK(read, (int fd, void *buf, size_t count), (fd, buf, count), true)
 {
-	GATED_INPUT(fd, 0, count && count <= SSIZE_MAX && usermem_is_address(buf), next.read(fd, buf, count));
+	GATED_INPUT(fd, 0, count && is_count(count) && usermem_is_address(buf), next.read(fd, buf, count));
 	return 0;
 }
 
@@ -239,8 +249,8 @@ static int messages_empty(struct mmsghdr *msgs, unsigned int count, struct times
 	return (int)got;
 }
 
-HOOK(int, recvmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags,
-		     struct timespec *timeout))
+HOOK_TIMED(int, recvmmsg, (int fd, struct mmsghdr *msgs, unsigned int count, int flags,
+			   struct timespec *timeout))
 {
 	GATED_INPUT(fd, flags, are_messages(fd, msgs, count, timeout), next.recvmmsg(fd, msgs, count, flags, timeout));
 	return messages_empty(msgs, count, timeout);
@@ -274,9 +284,10 @@ HOOK(ssize_t, __recvfrom_chk, (int fd, void *buf, size_t len, size_t room, int f
 
 HOOK_PASSING(ssize_t, write, (int fd, const void *buf, size_t count), (fd, buf, count))
 {
-	const struct iovec iov = { (void *)(uintptr_t)buf, count };
+	/* in a vector such a length is refused, whatever the kernel's width */
+	const struct iovec iov = { (void *)(uintptr_t)buf, count <= SSIZE_MAX ? count : SSIZE_MAX };
 
-	GATED_OUTPUT(fd, &iov, 1, 0, count <= SSIZE_MAX && usermem_is_address(buf), next.write(fd, buf, count));
+	GATED_OUTPUT(fd, &iov, 1, 0, is_count(count) && usermem_is_address(buf), next.write(fd, buf, count));
 }
 
 HOOK_PASSING(ssize_t, writev, (int fd, const struct iovec *iov, int count), (fd, iov, count))

@@ -11,12 +11,14 @@
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
 #include "shim/hooks/hook.h"
+#include "shim/connect/gate.h"
 #include "shim/connect/input.h"
 #include "shim/connect/liveness.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
 #include "shim/socket/options.h"
 #include "shim/connect/replace.h"
+#include "shim/system/rings.h"
 #include "shim/system/usermem.h"
 
 #include <limits.h>
@@ -32,6 +34,16 @@
 #define SO_PEERNAME 28
 #endif
 
+/*
+ * Who asks for the error of a pending connection was told "writable" somewhere. Where that wasn't here, and there is a ring by
+ * now, the ring has said so and is about to read: the handshake ends before.
+ */
+static void end_for_ring(struct conn *conn, int fd)
+{
+	if (atomic_load(&conn->unseen) && conn_is_pending(conn) && gate_is_writable(fd) && rings_in_use(fd))
+		conversion_conclude(conn, fd);
+}
+
 /* SO_ERROR. As in the kernel, the error is taken as soon as the room for it is known, even if it can't be written then. */
 static int get_error(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
@@ -40,6 +52,7 @@ static int get_error(struct conn *conn, int fd, int level, int name, void *value
 
 	if (conn_attentive(fd) == conn && usermem_read(&room, len, sizeof(room)) && (int)room >= 0) {
 		conversion_progress(conn, fd);
+		end_for_ring(conn, fd);
 		if (conn_has_failed(conn)) {
 			error = conn_take_error(conn);
 			return hook_result(usermem_answer(value, len, &error, sizeof(error)));

@@ -48,9 +48,9 @@ HOOK_PASSING(int, poll, (struct pollfd *fds, nfds_t count, int timeout_ms),
 }
 
 /* The next function refuses a time-out that can't be read or is no time, and a signal mask that can't be read. */
-HOOK_PASSING(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-			  const sigset_t *mask),
-	     (fds, count, timeout, mask))
+HOOK_TIMED_PASSING(int, ppoll, (struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+				const sigset_t *mask),
+		   (fds, count, timeout, mask))
 {
 	struct timespec copy;
 	struct deadline deadline;

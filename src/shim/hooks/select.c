@@ -9,9 +9,9 @@
 #include "shim/system/usermem.h"
 
 /* The next function refuses a time-out that can't be read or is no time, and itself writes back what is left of one. */
-HOOK_PASSING(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except,
-			   struct timeval *timeout),
-	     (nfds, in, out, except, timeout))
+HOOK_TIMED_PASSING(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except,
+				 struct timeval *timeout),
+		   (nfds, in, out, except, timeout))
 {
 	struct timeval time = { 0, 0 };
 	struct timespec ts, left;
@@ -30,9 +30,9 @@ HOOK_PASSING(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except,
 	return hook_result(ret);
 }
 
-HOOK_PASSING(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except,
-			    const struct timespec *timeout, const sigset_t *mask),
-	     (nfds, in, out, except, timeout, mask))
+HOOK_TIMED_PASSING(int, pselect, (int nfds, fd_set *in, fd_set *out, fd_set *except,
+				  const struct timespec *timeout, const sigset_t *mask),
+		   (nfds, in, out, except, timeout, mask))
 {
 	struct timespec time = { 0, 0 };
 	struct deadline deadline;

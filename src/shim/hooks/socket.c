@@ -211,6 +211,8 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 	if (ret < 0 || conn_phase(conn) == CONN_HELD)
 		return hook_result(ret);
 	if (!blocking) {
+		if (conn_has_failed(conn)) /* already: the process uses io_uring, and this call has waited */
+			return hook_result(connect_after_failure(conn));
 		if (!watch_any(conn))
 			conn_mark_unseen(conn, true);
 		return hook_result(-EINPROGRESS);

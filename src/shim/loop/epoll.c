@@ -35,6 +35,15 @@ static bool came_of_shared(const struct conn *conn, uint32_t events)
 	       !(events & ~(EPOLLERR | EPOLLHUP | EPOLLIN | EPOLLRDNORM | EPOLLOUT));
 }
 
+/*
+ * Can it be what the kernel says of a socket that another thread disconnects, to begin its connection anew? In the thread that does so the
+ * event is gone by the time that it waits again.
+ */
+static bool came_of_disconnect(const struct conn *conn, uint32_t events)
+{
+	return conn->hung_up && (events & EPOLLHUP);
+}
+
 /* Reports the failure of a connection by ourselves: the kernel says nothing of an MPTCP socket that was disconnected. */
 static void event_tell_failure(struct epoll_event *event, const struct watch_found *found)
 {
@@ -87,7 +96,8 @@ static bool event_is_ours(int epfd, struct epoll_event *event)
 		return found.owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, &found);
 	if (!conversion_is_ripe(found.conn, found.fd))
 		return found.owner == WATCH_OURS &&
-		       (!conn_is_pending(found.conn) || came_of_shared(found.conn, event->events));
+		       (!conn_is_pending(found.conn) || came_of_shared(found.conn, event->events) ||
+			came_of_disconnect(found.conn, event->events));
 	phase = conversion_progress(found.conn, found.fd);
 	/* Another thread has restored the registration, and this may be what the kernel said then. */
 	if (phase_in(phase, PHASES_CONFIRMED) && (before & CONN_CLAIMED))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * children.c - reports programs that are started and can't be converted
+ * children.c - programs that are started and that the library doesn't reach: reported, or left to a supervisor
  *
- * A static program, one made by Go, a set-user-ID program, or one that is started without LD_PRELOAD connects directly, and nobody
- * would know. So the program's file is inspected in the way in which convertize does it, before it is started. That reads a few
- * blocks of each program, and is done only where somebody reads the report: with a log, or with CONVERT_WARN.
+ * A static program, one made by Go, a set-user-ID program, or one that is started without LD_PRELOAD connects directly, and
+ * nobody would know. So the program's file is inspected in the way in which convertize does it, before it is started. Where
+ * convertize has started all this, it is asked to run the program under supervision. The inspection reads a few blocks of each
+ * program, and is done only where something follows from it: with a supervisor, with a log, or with CONVERT_WARN.
  */
 #include "config.h"
 
@@ -32,6 +33,7 @@
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden"))); /* our own, by the linker */
 
 bool children_are_watched;
+static char supervisor[PATH_MAX];
 static const char *own_name; /* our file's, without its directory; NULL: not by LD_PRELOAD */
 
 /* What an inspection needs. It is mapped, since a thread's stack may have too little room for it. */
@@ -79,12 +81,14 @@ static bool suits_all_machines(const char *list)
 	return path && memmem(path, len, "/$LIB/", strlen("/$LIB/"));
 }
 
-void children_init(const struct settings *settings)
+void children_init(const struct settings *settings, const char *path)
 {
 	const char *list = getenv("LD_PRELOAD");
 	Dl_info info;
 
-	children_are_watched = settings->enabled && (settings->log[0] || settings->warn);
+	if (path && *path == '/' && strlen(path) < sizeof(supervisor))
+		strcpy(supervisor, path); /* programs that set their title overwrite the memory of their environment */
+	children_are_watched = settings->enabled && (*supervisor || settings->log[0] || settings->warn);
 	if (!children_are_watched || !list || !dladdr(&__ehdr_start, &info) || !info.dli_fname)
 		return;
 	/* Without our name there we are in /etc/ld.so.preload, or the program is linked with us: no environment keeps us out. */
@@ -136,7 +140,8 @@ static const char *path_of(const struct child *child, struct look *look)
 	return look->path;
 }
 
-static void tell(struct look *look, const struct child *child)
+/* Judges the program. Returns whether it is to be left to the supervisor; what nobody reaches is told of. */
+static bool judge(struct look *look, const struct child *child)
 {
 	struct preload_caller caller = {
 		.uid = getuid(),
@@ -149,7 +154,7 @@ static void tell(struct look *look, const struct child *child)
 
 	/* what can't be started says so itself */
 	if (program_inspect_exec(&look->program, path, child->searched) < 0)
-		return;
+		return false;
 	facts_of_ourselves(&look->library);
 	verdict = preload_program_verdict(&look->program, &look->library, &caller, &index);
 	remedy = preload_remedy(verdict);
@@ -158,16 +163,21 @@ static void tell(struct look *look, const struct child *child)
 	/* where the library for that machine is missing, its loader says so */
 	if (verdict == PRELOAD_FOREIGN && suits_all_machines(variable(child->environment, PRELOAD)))
 		verdict = PRELOAD_WORKS;
+	if (*supervisor && !problem && child->directory == AT_FDCWD &&
+	    preload_leaves_to_supervisor(verdict, &look->program.files[index].elf))
+		return true;
 	if (preload_level(verdict) == PRELOAD_LEVEL_REFUSED || verdict == PRELOAD_GO_WITH_C)
 		log_warning("%.150s: can't be converted: %s%s%s", base_name(path, strlen(path)),
 			    preload_describe(verdict, &look->program, index, &look->library, look->text),
 			    remedy ? "; " : "", remedy ? remedy : "");
 	else if (problem)
 		log_warning("%.150s: can't be converted: %s %s", base_name(path, strlen(path)), path, problem);
+	return false;
 }
 
-void children_look(const struct child *child)
+const char *children_look(const struct child *child)
 {
+	bool left_to_supervisor = false;
 	int saved_errno = errno;
 	struct quiet quiet;
 	struct look *look;
@@ -176,9 +186,10 @@ void children_look(const struct child *child)
 	quiet_all(&quiet);
 	look = mmap(NULL, sizeof(*look), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (look != MAP_FAILED) {
-		tell(look, child);
+		left_to_supervisor = judge(look, child);
 		munmap(look, sizeof(*look));
 	}
 	errno = saved_errno;
 	quiet_end(&quiet);
+	return left_to_supervisor ? supervisor : NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* children.h - reports programs that are started and can't be converted */
+/* children.h - programs that are started and that the library doesn't reach: reported, or left to a supervisor */
 #ifndef SHIM_CHILDREN_H
 #define SHIM_CHILDREN_H
 
@@ -17,13 +17,17 @@ struct child {
 
 extern bool children_are_watched;
 
-/* children_init() - sets children_are_watched, if there is a log or CONVERT_WARN */
-void children_init(const struct settings *settings);
+/*
+ * children_init() - sets children_are_watched, if there is a supervisor, a log or CONVERT_WARN
+ * @supervisor: the value of SUPERVISOR_VARIABLE, or NULL
+ */
+void children_init(const struct settings *settings, const char *supervisor);
 
 /*
- * children_look() - logs a line if our library won't be in this program, or won't convert there
- * Nothing is allocated, and nothing left behind in the memory of a vfork() child's parent.
+ * children_look() - is our library out of reach of this program?
+ * Returns the path of the convertize that has to run it in its place, where that reaches it. Else NULL, and a line is logged if the
+ * program's connections won't be converted. Nothing is allocated, and nothing left behind in the memory of a vfork() child's parent.
  */
-void children_look(const struct child *child);
+const char *children_look(const struct child *child);
 
 #endif

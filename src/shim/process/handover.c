@@ -36,6 +36,7 @@
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
 #include "shim/connect/shared_handshake.h"
+#include "shim/socket/tcpinfo.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -63,6 +64,8 @@ static const char *own_name;
 /* What is true of a conn or not, in the order of the bits. */
 #define FLAGS(X)                                                                                             \
 	X(syn_data, attempt.syn_data) X(ask_info, attempt.ask_info) X(ask_mptcp, attempt.ask_mptcp)          \
+	X(ask_silent, attempt.ask_silent) X(ask_blind, attempt.ask_blind)                                    \
+	X(silence_due, attempt.silence_due)                                                                  \
 	X(cookie_asked, attempt.cookie_asked) X(want_output, attempt.want_output)                            \
 	X(fastopen_connect, call.fastopen_connect) X(bound, call.bound) X(was_mapped, socket.was_mapped)     \
 	X(shown_ipv4, socket.shown_ipv4) X(deaf, socket.deaf) X(mptcp, socket.mptcp)
@@ -189,16 +192,23 @@ static bool take_response(const struct conn *conn, int fd)
 	struct handshake_step told = { .verdict = HANDSHAKE_NEED_MORE };
 	struct handshake_ask ask = attempt_ask_of(conn);
 	uint8_t response[CONVERT_MESSAGE_MAX];
+	enum silence silence;
+	struct tcp_info info;
 	bool fallen_back;
 	ssize_t got = 0;
 
 	if (!shared_handshake_lock(fd))
 		return false;
-	if (shared_handshake_look(conn, fd) == SHARED_HANDSHAKE_PENDING)
+	info = tcpinfo_of(fd);
+	silence = conversion_silence(conn, &info);
+	if (silence != SILENCE_NONE)
+		got = silence == SILENCE_OPEN ? -EAGAIN : attempt_send_unclaimed(conn, fd);
+	else if (shared_handshake_look(conn, fd) == SHARED_HANDSHAKE_PENDING)
 		got = response_look(conn, fd, response);
 	if (got > 0)
 		told = handshake_on_bytes(response, (size_t)got, &conn->call.peer, &ask);
-	fallen_back = told.verdict == HANDSHAKE_DONE && conn->socket.mptcp && mptcpinfo_has_fallen_back(fd);
+	fallen_back = (told.verdict == HANDSHAKE_DONE || silence == SILENCE_KEPT) && conn->socket.mptcp &&
+		      mptcpinfo_has_fallen_back(fd);
 	if (told.verdict == HANDSHAKE_DONE && !fallen_back)
 		next.recv(fd, response, told.length, MSG_DONTWAIT);
 	if (told.verdict == HANDSHAKE_FAIL || fallen_back) {

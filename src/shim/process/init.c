@@ -10,6 +10,7 @@
 #include "client/settings.h"
 #include "common/clock.h"
 #include "shim/system/beneath.h"
+#include "common/supervisor_variable.h"
 #include "shim/process/children.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
@@ -18,6 +19,8 @@
 #include "shim/process/leave.h"
 #include "shim/system/log.h"
 #include "shim/system/next.h"
+#include "shim/system/rings.h"
+#include "shim/connect/path_look.h"
 #include "shim/connect/shared_handshake.h"
 #include "client/user_cache.h"
 #include "shim/wait/watch.h"
@@ -45,6 +48,7 @@ static void before_fork(void)
 static void in_child(void)
 {
 	conn_repair_in_child();
+	path_look_repair_in_child();
 	converters_repair_in_child();
 	user_cache_repair_in_child();
 }
@@ -69,6 +73,7 @@ __attribute__((constructor)) static void init(void)
 
 	next_bind();
 	beneath_bind();
+	rings_init();
 	if (beneath_is_libc(clock_library()))
 		clock_use_library();
 	conn_init();
@@ -79,7 +84,7 @@ __attribute__((constructor)) static void init(void)
 	log_open(settings.log);
 	if (settings.warn)
 		log_open_warnings();
-	children_init(&settings);
+	children_init(&settings, environment(SUPERVISOR_VARIABLE));
 	if (!settings.enabled)
 		log_line("nothing is converted: %s", settings.problem);
 	conversion_init(&settings);

@@ -43,15 +43,22 @@ static int closing_ms(const struct conn *conn, int fd)
 	return conn_is_confirmed(conn) || !gate_may_block(fd, 0) ? CLOSING_MS : SHARED_HANDSHAKE_FINISH_MS;
 }
 
-/* Waits for the response if the application has bytes under way, and takes one that is there already off the stream in any case. */
+/*
+ * Waits for the response if the application has bytes under way, and takes one that is there already off the stream in any case. A
+ * connection that was used past the hooks, by a ring, is looked at here for the first time: what has become of it is learned.
+ */
 static void leave(struct conn *conn, int fd, int ms)
 {
-	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	struct pollfd ready = { .fd = fd, .events = conn->call.unattended ? POLLIN | POLLOUT : POLLIN };
 
-	if (has_bytes_under_way(conn))
+	if (has_bytes_under_way(conn)) {
 		conversion_finish(conn, fd, ms);
-	else if (conn_is_pending(conn) && conn_phase(conn) != CONN_RESOLVING && next_poll_now(&ready, 1) == 1)
-		conversion_progress(conn, fd);
+	} else if (conn_is_pending(conn) && conn_phase(conn) != CONN_RESOLVING) {
+		if (next_poll_now(&ready, 1) == 1)
+			conversion_progress(conn, fd);
+		else if (conn->call.unattended)
+			conversion_abandoned(conn);
+	}
 }
 
 void leave_by_close(int fd)

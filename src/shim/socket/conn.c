@@ -14,6 +14,7 @@
 
 #include "shim/system/log.h"
 #include "shim/system/next.h"
+#include "shim/system/rings.h"
 #include "common/patience.h"
 
 #include <stdlib.h>
@@ -26,6 +27,7 @@
 #define CONN_CHUNKS 4096u
 
 _Atomic uint32_t conn_attention;
+static void (*_Atomic lingering)(void);
 _Atomic uint32_t conn_unseen;
 _Atomic uint32_t conn_shared;
 _Atomic uint32_t conn_held;
@@ -36,7 +38,7 @@ static _Atomic uint32_t conn_count;     /* conns ever taken from the chunks */
 static _Atomic uint64_t free_head;      /* tag << 32 | index + 1 */
 static pid_t owner;
 static const struct conn_observer *observer;
-static _Atomic uint32_t generation = 1;
+static _Atomic uint32_t generation = CONN_GENERATION_FIRST;
 
 static void *map_zeroed(size_t bytes)
 {
@@ -58,7 +60,7 @@ void conn_observe(const struct conn_observer *kept)
 void conn_note_fork(void)
 {
 	if (atomic_fetch_add(&generation, 1) == UINT32_MAX)
-		atomic_store(&generation, 1);
+		atomic_store(&generation, CONN_GENERATION_FIRST + 1);
 }
 
 /* Returns the slot of @fd, or NULL. @grow: its chunk is mapped if it isn't there yet. */
@@ -307,6 +309,7 @@ void conn_begin(struct conn *conn, int fd, struct conn_call call)
 	conn->fd = fd;
 	conn->asked_in = conn_generation();
 	conn->error = 0;
+	conn->hung_up = false;
 }
 
 struct conn *conn_add(int fd)
@@ -354,12 +357,24 @@ struct conn *conn_of(int fd)
 	return conn && is_of(conn, fd) ? conn : NULL;
 }
 
+void conn_linger(void (*look)(void))
+{
+	void (*before)(void) = atomic_exchange(&lingering, look);
+
+	if (!before != !look)
+		atomic_fetch_add(&conn_attention, look ? 1 : -1u);
+}
+
 struct conn *conn_attentive(int fd)
 {
+	void (*look)(void);
 	struct conn *conn;
 
 	if (conn_none_attentive())
 		return NULL;
+	look = atomic_load(&lingering);
+	if (look)
+		look();
 	conn = slot_conn(fd);
 	return conn && conn_in(conn, PHASES_ATTENTIVE) && is_of(conn, fd) ? conn : NULL;
 }
@@ -479,6 +494,7 @@ void conn_repair_in_child(void)
 		attention += conn_in(conn, PHASES_ATTENTIVE);
 		held += conn_phase(conn) == CONN_HELD;
 	}
+	atomic_store(&lingering, NULL);
 	atomic_store(&conn_attention, attention);
 	atomic_store(&conn_held, held);
 	atomic_store(&conn_unseen, 0);
@@ -496,6 +512,7 @@ void conn_dup(int from, int to)
 	struct conn *conn = conn_maybe(from) ? conn_of(from) : NULL;
 	_Atomic uint32_t *slot;
 
+	rings_forget(to);
 	if (from == to || (!conn && !conn_maybe(to)) || getpid() != owner)
 		return;
 	slot = slot_of(to, conn != NULL);
@@ -509,6 +526,7 @@ void conn_dup(int from, int to)
 
 void conn_forget(int fd)
 {
+	rings_forget(fd);
 	if (conn_maybe(fd) && getpid() == owner)
 		slot_clear(fd);
 }

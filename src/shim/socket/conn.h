@@ -100,6 +100,14 @@ struct conn_call {
 	_Atomic uint32_t tried;  /* a bit for each converter that has failed this call */
 	bool bound;              /* the application has bound the socket to an address before */
 	bool fastopen_connect;   /* TCP_FASTOPEN_CONNECT is set on the socket */
+	bool ringed;             /* the process uses io_uring: it may read the stream past us as soon as it is connected */
+	bool unattended;         /* and doesn't wait in connect(), so that it may read before it has asked us anything */
+	bool placed;             /* the socket was bound by us: path_begin.c */
+	bool tried_usual;        /* the call has asked whether the usual path works again */
+	uint8_t moves;           /* how often the connection was begun anew on another path */
+	int device;              /* the index of the interface that we have bound the socket to; 0: none */
+	int network;             /* the index of the interface of: */
+	struct in6_addr source;  /* the address that connections come from; :: for the kernel's choice */
 	uint8_t shut;            /* shutdown() is to follow early data; bit 0 reading, bit 1 writing */
 };
 
@@ -113,6 +121,9 @@ struct attempt {
 	enum ride ride;          /* how it is asked */
 	bool ask_info;           /* the request asks what the converter supports */
 	bool ask_mptcp;          /* the request asks for Multipath TCP towards the server */
+	bool ask_silent;         /* the request is a silent one: no response where the SYN+ACK says it all */
+	bool ask_blind;          /* and a blind one: no response in any case */
+	bool silence_due;        /* and the SYN+ACK will say whether there is one */
 	bool cookie_asked;       /* the converter wanted a cookie once: not a second time */
 	uint8_t cookie_number;   /* of the cookie in the request: converters_cookie() */
 	bool syn_data;           /* the request was put into the SYN */
@@ -120,11 +131,16 @@ struct attempt {
 	bool synack_due;         /* the SYN+ACK will say whether Multipath TCP gets through */
 	bool confirmable;        /* the SYN+ACK may say that the server was reached */
 	uint16_t withheld_ms;    /* and the converter withholds SYNs for so long at most, in milliseconds */
+	uint16_t request_len;    /* bytes of the request */
 	uint16_t message_sent;   /* bytes of request and early data that the kernel has taken */
 	uint16_t message_in_syn; /* and how many of them with the SYN */
 	uint16_t local_port;     /* of the SYN that a shared conn is about, network byte order; 0: not noted yet */
 	int64_t probing_since;   /* CLOCK_MONOTONIC in ns, when the converter was first probed; 0: it wasn't */
 	int64_t ends;            /* CLOCK_MONOTONIC in ns, when CONVERT_TIMEOUT is over */
+	int64_t syn_at;          /* CLOCK_MONOTONIC in ns, when the SYN was sent */
+	int64_t look_at;         /* CLOCK_MONOTONIC in ns, when its path is to be looked at; 0: never */
+	int64_t converter_at;    /* CLOCK_MONOTONIC in ns, when the converter is; 0: never */
+	uint8_t survey;          /* which probes are about this attempt: path_look.c; 0: none */
 };
 
 struct conn {
@@ -142,6 +158,7 @@ struct conn {
 	_Atomic uint32_t asked_in; /* conn_generation() at connect(); 0: another process may take the next step */
 	_Atomic int64_t deadline;  /* CLOCK_MONOTONIC in ns, when the converter is to be looked at; 0: never */
 	_Atomic bool counted_shared; /* pending: counted in conn_shared */
+	_Atomic bool hung_up;        /* pending: the connection was begun anew, so that the socket was disconnected by us */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */
 	_Atomic uint8_t looks;       /* how often a registration of it was looked for: unseen_watches.c */
 	struct early early;          /* the application's first bytes, until the server was reached */
@@ -167,6 +184,12 @@ extern _Atomic uint32_t conn_unseen;
  * nobody here. So a wait looks after them from time to time while there are any.
  */
 extern _Atomic uint32_t conn_shared;
+
+/*
+ * conn_linger() - have @look called by hooks, also while no conn is in PHASES_ATTENTIVE; NULL: no longer
+ * For what was begun by a connection and is to be looked at when that is settled. Called with whatever the calling hook has claimed.
+ */
+void conn_linger(void (*look)(void));
 
 /* How many conns are HELD: a wait may have to let their SYNs go first. */
 extern _Atomic uint32_t conn_held;
@@ -235,7 +258,7 @@ static inline const union sockaddr_ip *conn_peer(const struct conn *conn)
 /* Is there something to be done as soon as the socket is writable? The conn is claimed. */
 static inline bool attempt_wants_output(const struct attempt *attempt)
 {
-	return attempt->want_output || attempt->synack_due || attempt->confirmable;
+	return attempt->want_output || attempt->synack_due || attempt->confirmable || attempt->silence_due;
 }
 
 /* Returns the phase of a conn that waits for the response to @attempt. */
@@ -299,6 +322,7 @@ bool conn_maybe(int fd);
 bool conn_is_private(const struct conn *conn);
 
 /* Returns a number that changes at each fork(), in parent and child; never 0. */
+#define CONN_GENERATION_FIRST 1 /* there was no fork() yet */
 uint32_t conn_generation(void);
 
 /* Notes that this process has made the socket. @generation: conn_generation() before that */

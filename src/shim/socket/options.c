@@ -4,6 +4,7 @@
 
 #include "shim/socket/options.h"
 
+#include "common/socket_options.h"
 #include "shim/system/next.h"
 #include "shim/system/usermem.h"
 
@@ -12,93 +13,18 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* What <netinet/in.h> lacks of <linux/in.h> and <linux/in6.h>. */
-#ifndef IP_LOCAL_PORT_RANGE
-#define IP_LOCAL_PORT_RANGE 51
-#endif
-#ifndef IPV6_TRANSPARENT
-#define IPV6_TRANSPARENT 75
-#endif
-#ifndef IPV6_FREEBIND
-#define IPV6_FREEBIND 78
-#endif
-#ifndef SO_RCVTIMEO_NEW
-#define SO_RCVTIMEO_NEW 66
-#define SO_SNDTIMEO_NEW 67
-#endif
-#ifndef SO_PREFER_BUSY_POLL
-#define SO_PREFER_BUSY_POLL 69
-#endif
-
-#define OPTION_BYTES 128 /* the longest that is copied: TCP_FASTOPEN_KEY is 32, a device's name 16 */
 #define LATE_BIT 62      /* OPTION_ADVICE_LATE was set before the connection was begun */
 #define UNKNOWN_BIT 63   /* an option that isn't in the tables was set */
 
-struct option {
-	int level, name;
-};
-
-/*
- * The options that MPTCP takes as TCP does, in the order in which they have to be copied; each has a bit in conn.options.set.
- * For all but the sizes of buffers, getsockopt() must return what setsockopt() takes.
- */
-static const struct option copyable[] = {
-	{ SOL_SOCKET, SO_DEBUG },
-	{ SOL_SOCKET, SO_REUSEADDR },
-	{ SOL_SOCKET, SO_DONTROUTE },
-	{ SOL_SOCKET, SO_BROADCAST },
-	{ SOL_SOCKET, SO_SNDBUF },
-	{ SOL_SOCKET, SO_RCVBUF },
-	{ SOL_SOCKET, SO_SNDBUFFORCE },
-	{ SOL_SOCKET, SO_RCVBUFFORCE },
-	{ SOL_SOCKET, SO_KEEPALIVE },
-	{ SOL_SOCKET, SO_PRIORITY },
-	{ SOL_SOCKET, SO_LINGER },
-	{ SOL_SOCKET, SO_REUSEPORT },
-	{ SOL_SOCKET, SO_RCVLOWAT },
-	{ SOL_SOCKET, SO_RCVTIMEO },
-	{ SOL_SOCKET, SO_SNDTIMEO },
-	{ SOL_SOCKET, SO_RCVTIMEO_NEW }, /* used by 32-bit programs with 64-bit times */
-	{ SOL_SOCKET, SO_SNDTIMEO_NEW },
-	{ SOL_SOCKET, SO_BINDTODEVICE },
-	{ SOL_SOCKET, SO_MARK },
-	{ SOL_SOCKET, SO_BUSY_POLL },
-	{ SOL_SOCKET, SO_PREFER_BUSY_POLL },
-	{ SOL_SOCKET, SO_INCOMING_CPU },
-	{ SOL_SOCKET, SO_TIMESTAMP },
-	{ SOL_SOCKET, SO_TIMESTAMPNS },
-	{ IPPROTO_IP, IP_TOS },
-	{ IPPROTO_IP, IP_FREEBIND },
-	{ IPPROTO_IP, IP_TRANSPARENT },
-	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT },
-	{ IPPROTO_IP, IP_LOCAL_PORT_RANGE },
-	{ IPPROTO_IPV6, IPV6_V6ONLY },
-	{ IPPROTO_IPV6, IPV6_TRANSPARENT },
-	{ IPPROTO_IPV6, IPV6_FREEBIND },
-	{ IPPROTO_TCP, TCP_NODELAY },
-	{ IPPROTO_TCP, TCP_MAXSEG },
-	{ IPPROTO_TCP, TCP_CORK },
-	{ IPPROTO_TCP, TCP_KEEPIDLE },
-	{ IPPROTO_TCP, TCP_KEEPINTVL },
-	{ IPPROTO_TCP, TCP_KEEPCNT },
-	{ IPPROTO_TCP, TCP_DEFER_ACCEPT },
-	{ IPPROTO_TCP, TCP_CONGESTION },
-	{ IPPROTO_TCP, TCP_FASTOPEN },
-	{ IPPROTO_TCP, TCP_FASTOPEN_KEY },
-	{ IPPROTO_TCP, TCP_FASTOPEN_CONNECT },
-	{ IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE },
-	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT },
-	{ IPPROTO_TCP, TCP_INQ },
-};
-#define COPYABLE_COUNT (sizeof(copyable) / sizeof(copyable[0]))
-static_assert(COPYABLE_COUNT <= LATE_BIT, "a bit for each");
+#define COPYABLE_COUNT SOCKET_OPTIONS_COUNT
+static_assert(COPYABLE_COUNT <= LATE_BIT, "a bit for each in conn.options.set");
 
 /*
  * Advice: options that MPTCP refuses, and without which a connection is the same. An option that changes what
  * the connection is for the application isn't here, nor one whose refusal applications are prepared for (SO_ZEROCOPY).
  */
 static const struct {
-	struct option option;
+	struct socket_option option;
 	enum option_weight weight;
 } advice[] = {
 	{ { IPPROTO_TCP, TCP_SYNCNT }, OPTION_ADVICE },
@@ -125,7 +51,7 @@ static_assert(ADVICE_COUNT <= CONN_ADVICE_MAX, "a value for each");
 static unsigned int copyable_bit(int level, int name)
 {
 	for (unsigned int bit = 0; bit < COPYABLE_COUNT; bit++)
-		if (copyable[bit].level == level && copyable[bit].name == name)
+		if (socket_options[bit].level == level && socket_options[bit].name == name)
 			return bit;
 	return UNKNOWN_BIT;
 }
@@ -180,20 +106,10 @@ bool options_can_copy(const struct conn *conn)
 	return !(atomic_load(&conn->socket.options.set) >> UNKNOWN_BIT & 1);
 }
 
-/* Returns the option that tells the size of the buffer which @option sets, 0 if @option isn't about a buffer. */
-static int buffer_size_name(const struct option *option)
+static bool option_copy(const struct socket_option *option, int from, int to)
 {
-	if (option->level != SOL_SOCKET)
-		return 0;
-	if (option->name == SO_SNDBUF || option->name == SO_SNDBUFFORCE)
-		return SO_SNDBUF;
-	return option->name == SO_RCVBUF || option->name == SO_RCVBUFFORCE ? SO_RCVBUF : 0;
-}
-
-static bool option_copy(const struct option *option, int from, int to)
-{
-	const int buffer = buffer_size_name(option);
-	char value[OPTION_BYTES];
+	const int buffer = socket_option_buffer(option);
+	char value[SOCKET_OPTION_BYTES];
 	socklen_t len = sizeof(value);
 	int half;
 
@@ -243,7 +159,7 @@ bool options_copy(struct conn *conn, int from, int to, bool to_mptcp)
 	if (!options_can_copy(conn))
 		return false;
 	for (unsigned int bit = 0; bit < COPYABLE_COUNT; bit++)
-		if ((set >> bit & 1) && !option_copy(&copyable[bit], from, to))
+		if ((set >> bit & 1) && !option_copy(&socket_options[bit], from, to))
 			return false;
 	if (!conn->socket.mptcp)
 		advice_remember(conn, from);

@@ -6,13 +6,13 @@
  * addresses that the peer announces, if its limit for these isn't 0, as it is by default. An endpoint with the address
  * that the connection has anyway adds nothing, nor does one of the other family.
  *
- * The questions are those of src/common/endpoints.c, in the few lines that can run in a hook: no library, no
- * allocation, little stack.
+ * The questions are those of src/common/endpoints.c, by netlink.c.
  */
 #include "config.h"
 
 #include "shim/socket/paths.h"
 
+#include "shim/socket/netlink.h"
 #include "shim/system/next.h"
 
 #include <errno.h>
@@ -23,8 +23,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Larger than what the kernel puts into one message of a dump unless it is asked for more (NLMSG_GOODSIZE). */
-#define ANSWER_MAX 4096
 #define ENDPOINT_USED (MPTCP_PM_ADDR_FLAG_SUBFLOW | MPTCP_PM_ADDR_FLAG_FULLMESH)
 
 struct question {
@@ -34,69 +32,37 @@ struct question {
 	char name[GENL_NAMSIZ];
 };
 
-/* What the answers say; the last one sets @done. */
+/* What the answers say. */
 struct answers {
 	struct in6_addr source; /* of the connection that is asked about; IPv4 as v4-mapped */
-	uint16_t family;        /* of the path manager, for further questions; 0: not known */
 	bool several;
-	bool done;
-	bool failed;
 };
 
-typedef void attribute_reader(struct answers *answers, uint16_t type, const uint8_t *value,
-			      size_t len);
-
-/* Calls @read for each attribute in the @len bytes at @list. */
-static void read_attributes(struct answers *answers, const uint8_t *list, size_t len,
-			    attribute_reader *read)
+/* All messages of generic netlink have a header of their own in front of their attributes. */
+static void read_generic(void *arg, const uint8_t *body, size_t len, netlink_attribute_reader *read)
 {
-	struct nlattr attribute;
-
-	while (len >= sizeof(attribute)) {
-		size_t step;
-
-		memcpy(&attribute, list, sizeof(attribute));
-		if (attribute.nla_len < sizeof(attribute) || attribute.nla_len > len)
-			break;
-		read(answers, attribute.nla_type & NLA_TYPE_MASK, list + sizeof(attribute),
-		     attribute.nla_len - sizeof(attribute));
-		step = NLA_ALIGN(attribute.nla_len);
-		if (step >= len)
-			break;
-		list += step;
-		len -= step;
-	}
+	if (len > sizeof(struct genlmsghdr))
+		netlink_attributes(body + sizeof(struct genlmsghdr), len - sizeof(struct genlmsghdr), read, arg);
 }
 
-static uint32_t read_u32(const uint8_t *value, size_t len)
-{
-	uint32_t number = 0;
-
-	memcpy(&number, value, len < sizeof(number) ? len : sizeof(number));
-	return number;
-}
-
-static void read_family(struct answers *answers, uint16_t type, const uint8_t *value, size_t len)
+static void read_family_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
 {
 	if (type == CTRL_ATTR_FAMILY_ID)
-		answers->family = (uint16_t)read_u32(value, len < 2 ? len : 2);
+		*(uint16_t *)arg = (uint16_t)netlink_u32(value, len < 2 ? len : 2);
 }
 
-/* An endpoint, whose attributes are read one after the other. */
-struct endpoint_answers {
-	struct answers answers; /* first: it is what readers are given */
-	struct in6_addr address;
-	uint32_t flags;
-};
-
-static void read_endpoint_part(struct answers *answers, uint16_t type, const uint8_t *value,
-			       size_t len)
+static void read_family(void *arg, const uint8_t *body, size_t len)
 {
-	struct endpoint_answers *endpoint = (struct endpoint_answers *)answers;
+	read_generic(arg, body, len, read_family_part);
+}
+
+static void read_endpoint_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+	struct paths_endpoint *endpoint = arg;
 
 	if (type == MPTCP_PM_ADDR_ATTR_FLAGS)
-		endpoint->flags = read_u32(value, len);
+		endpoint->flags = netlink_u32(value, len);
 	if (type == MPTCP_PM_ADDR_ATTR_ADDR6 && len >= 16)
 		memcpy(endpoint->address.s6_addr, value, 16);
 	if (type == MPTCP_PM_ADDR_ATTR_ADDR4 && len >= 4) {
@@ -105,68 +71,37 @@ static void read_endpoint_part(struct answers *answers, uint16_t type, const uin
 	}
 }
 
-static void read_endpoint(struct answers *answers, uint16_t type, const uint8_t *value, size_t len)
+/* Who is told of each endpoint. */
+struct endpoint_visit {
+	paths_endpoint_visitor *visit;
+	void *arg;
+};
+
+static void read_endpoint_list(void *arg, uint16_t type, const uint8_t *value, size_t len)
 {
-	struct endpoint_answers endpoint = { .flags = 0 };
-	const struct in6_addr *source = &answers->source;
+	const struct endpoint_visit *visit = arg;
+	struct paths_endpoint endpoint = { .flags = 0 };
 
 	if (type != MPTCP_PM_ATTR_ADDR)
 		return;
-	read_attributes(&endpoint.answers, value, len, read_endpoint_part);
-	answers->several |= (endpoint.flags & ENDPOINT_USED) &&
-			    IN6_IS_ADDR_V4MAPPED(&endpoint.address) == IN6_IS_ADDR_V4MAPPED(source) &&
-			    memcmp(&endpoint.address, source, sizeof(*source)) != 0;
+	netlink_attributes(value, len, read_endpoint_part, &endpoint);
+	visit->visit(visit->arg, &endpoint);
 }
 
-static void read_limit(struct answers *answers, uint16_t type, const uint8_t *value, size_t len)
+static void read_endpoint(void *arg, const uint8_t *body, size_t len)
+{
+	read_generic(arg, body, len, read_endpoint_list);
+}
+
+static void read_limit_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
 {
 	if (type == MPTCP_PM_ATTR_RCV_ADD_ADDRS)
-		answers->several |= read_u32(value, len) != 0;
+		*(bool *)arg |= netlink_u32(value, len) != 0;
 }
 
-static void read_messages(struct answers *answers, const uint8_t *bytes, size_t len,
-			  attribute_reader *read)
+static void read_limit(void *arg, const uint8_t *body, size_t len)
 {
-	struct nlmsghdr header;
-
-	for (; len >= sizeof(header); bytes += NLMSG_ALIGN(header.nlmsg_len),
-				      len -= NLMSG_ALIGN(header.nlmsg_len)) {
-		size_t body = NLMSG_LENGTH(sizeof(struct genlmsghdr));
-
-		memcpy(&header, bytes, sizeof(header));
-		if (header.nlmsg_len < sizeof(header) || NLMSG_ALIGN(header.nlmsg_len) > len) {
-			answers->failed = true;
-			return;
-		}
-		if (header.nlmsg_type == NLMSG_ERROR || header.nlmsg_type == NLMSG_DONE) {
-			/* Both begin with an error number, which is 0 in an acknowledgement. */
-			answers->failed |= header.nlmsg_len < NLMSG_LENGTH(4) ||
-					   read_u32(bytes + NLMSG_HDRLEN, 4) != 0;
-			answers->done = true;
-		} else if (header.nlmsg_len > body) {
-			read_attributes(answers, bytes + body, header.nlmsg_len - body, read);
-		}
-	}
-}
-
-/* Asks the kernel, and calls @read for each answer. Returns false if the kernel can't be asked. */
-static bool ask(int netlink, struct question *question, struct answers *answers,
-		attribute_reader *read)
-{
-	uint8_t answer[ANSWER_MAX];
-
-	answers->done = answers->failed = false;
-	if (next.send(netlink, question, question->header.nlmsg_len, 0) < 0)
-		return false;
-	/* The kernel writes its answer within send(), and goes on with a dump within recv(), so that neither waits. */
-	while (!answers->done && !answers->failed) {
-		ssize_t len = next.recv(netlink, answer, sizeof(answer), MSG_DONTWAIT | MSG_TRUNC);
-
-		if (len <= 0 || (size_t)len > sizeof(answer))
-			return false;
-		read_messages(answers, answer, (size_t)len, read);
-	}
-	return !answers->failed;
+	read_generic(arg, body, len, read_limit_part);
 }
 
 static struct question question_of(uint16_t type, uint16_t flags, uint8_t command)
@@ -179,21 +114,55 @@ static struct question question_of(uint16_t type, uint16_t flags, uint8_t comman
 	};
 }
 
-static bool ask_all(int netlink, struct answers *answers)
+/* Returns the number of the path manager's family, 0 if the kernel has none. */
+static uint16_t family_ask(int netlink)
 {
 	struct question question = question_of(GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
+	uint16_t family = 0;
 
 	question.attribute = (struct nlattr){ .nla_len = NLA_HDRLEN + sizeof(MPTCP_PM_NAME),
 					      .nla_type = CTRL_ATTR_FAMILY_NAME };
 	memcpy(question.name, MPTCP_PM_NAME, sizeof(MPTCP_PM_NAME));
 	question.header.nlmsg_len += NLA_ALIGN(question.attribute.nla_len);
-	if (!ask(netlink, &question, answers, read_family) || !answers->family)
-		return false;
-	question = question_of(answers->family, NLM_F_DUMP, MPTCP_PM_CMD_GET_ADDR);
-	if (!ask(netlink, &question, answers, read_endpoint))
-		return false;
-	question = question_of(answers->family, NLM_F_ACK, MPTCP_PM_CMD_GET_LIMITS);
-	return ask(netlink, &question, answers, read_limit);
+	return netlink_ask(netlink, &question.header, read_family, &family) ? family : 0;
+}
+
+static bool endpoints_ask(int netlink, uint16_t family, paths_endpoint_visitor *visitor, void *arg)
+{
+	struct question question = question_of(family, NLM_F_DUMP, MPTCP_PM_CMD_GET_ADDR);
+	struct endpoint_visit visit = { visitor, arg };
+
+	return netlink_ask(netlink, &question.header, read_endpoint, &visit);
+}
+
+void paths_endpoints(paths_endpoint_visitor *visitor, void *arg)
+{
+	int netlink = netlink_open(NETLINK_GENERIC);
+	uint16_t family = netlink < 0 ? 0 : family_ask(netlink);
+
+	if (family)
+		endpoints_ask(netlink, family, visitor, arg);
+	if (netlink >= 0)
+		next_close_now(netlink);
+}
+
+static void note_endpoint(void *arg, const struct paths_endpoint *endpoint)
+{
+	struct answers *answers = arg;
+	const struct in6_addr *source = &answers->source;
+
+	answers->several |= (endpoint->flags & ENDPOINT_USED) &&
+			    IN6_IS_ADDR_V4MAPPED(&endpoint->address) == IN6_IS_ADDR_V4MAPPED(source) &&
+			    memcmp(&endpoint->address, source, sizeof(*source)) != 0;
+}
+
+static bool ask_all(int netlink, struct answers *answers)
+{
+	uint16_t family = family_ask(netlink);
+	struct question question = question_of(family, NLM_F_ACK, MPTCP_PM_CMD_GET_LIMITS);
+
+	return family && endpoints_ask(netlink, family, note_endpoint, answers) &&
+	       netlink_ask(netlink, &question.header, read_limit, &answers->several);
 }
 
 /* A path manager in user space (mptcpd(8)) may do anything at any time. */
@@ -263,7 +232,7 @@ bool paths_may_be_several(int fd, const union sockaddr_ip *to)
 
 	if (!source_of(fd, to, &answers.source) || !kernel_manages_paths())
 		return true;
-	netlink = next_socket_now(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+	netlink = netlink_open(NETLINK_GENERIC);
 	if (netlink < 0)
 		return true;
 	known = ask_all(netlink, &answers);

@@ -16,4 +16,15 @@
  */
 bool paths_may_be_several(int fd, const union sockaddr_ip *to);
 
+/* An endpoint of the kernel's path manager (ip-mptcp(8)). */
+struct paths_endpoint {
+	struct in6_addr address; /* IPv4 as v4-mapped */
+	uint32_t flags;          /* MPTCP_PM_ADDR_FLAG_... of <linux/mptcp.h> */
+};
+
+typedef void paths_endpoint_visitor(void *arg, const struct paths_endpoint *endpoint);
+
+/* paths_endpoints() - call @visitor for each endpoint, as far as the kernel tells; signals should be blocked here as well */
+void paths_endpoints(paths_endpoint_visitor *visitor, void *arg);
+
 #endif

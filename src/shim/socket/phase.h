@@ -49,8 +49,10 @@
  *   first output while the name is being resolved    RESOLVING                  RESOLVING: kept as early data
  *   the name is resolved                             RESOLVING                  SYN_SENT, ASKED, or as "converter fails"
  *   SYN+ACK: Multipath TCP is lost, data not taken   SYN_SENT                   SYN_SENT, ASKED: asked in another way
+ *   no SYN+ACK: its path is silent, another isn't    SYN_SENT ASKED             SYN_SENT, ASKED: asked by the other path
  *   SYN+ACK: no more than that                       SYN_SENT                   ASKED, once all of the request is sent
  *   SYN+ACK: the server was reached                  SYN_SENT                   CONFIRMED
+ *   SYN+ACK to a silent request: the same            SYN_SENT                   DONE
  *   response: the server was reached                 SYN_SENT ASKED CONFIRMED   DONE
  *   response: the server was not reached             SYN_SENT ASKED CONFIRMED   FAILED
  *   response: a cookie is missing, an option unknown SYN_SENT ASKED             SYN_SENT, ASKED: asked again

@@ -53,11 +53,17 @@ static struct iovec *many(void)
 		ROW(call(fd, many(), 1 << 30 __VA_ARGS__));                                        \
 	} while (0)
 
+/* Whether anything was transferred: a 64-bit kernel takes a 32-bit program's count of all memory, and comes as far as it comes. */
+static ssize_t some(ssize_t bytes_moved)
+{
+	return bytes_moved > 0 ? 1 : bytes_moved;
+}
+
 static void rows_input(void)
 {
 	ROWS(read(fd, bad.at, 16));
 	ROWS(read(fd, bad.at, 0));
-	ROW(read(fd, bytes, (size_t)-1));
+	ROW(some(read(fd, bytes, (size_t)-1)));
 	ROW(read(fd, edge(2), 100));
 	ROWS(recv(fd, bad.at, 16, 0));
 	ROWS(recv(fd, bad.at, 16, MSG_PEEK));
@@ -89,7 +95,7 @@ static void rows_output(void)
 	ROWS(write(fd, bad.at, 16));
 	ROWS(write(fd, bad.at, 0));
 	ROW(write(fd, edge(2), 100));
-	ROW(write(fd, bytes, (size_t)-1));
+	ROW(some(write(fd, bytes, (size_t)-1)));
 	ROWS(send(fd, bad.at, 16, 0));
 	ROWS(send(fd, bad.at, 0, 0));
 	ROW(send(fd, edge(2), 100, 0));
@@ -225,7 +231,8 @@ static void rows_several(void)
 	ROWS_UNREADABLE(recvmmsg(fd, (struct mmsghdr *)(void *)bad.at, 1, 0, NULL));
 	ROWS(recvmmsg(fd, (struct mmsghdr *)(void *)bad.at, 0, 0, NULL));
 	ROWS(recvmmsg(fd, two(of_control(bad.at, 64)), 2, 0, NULL));
-	ROWS(recvmmsg(fd, two(of_parts(many(), 1)), 2, 0, (void *)bad.at));
+	if (sizeof(time_t) == sizeof(int64_t)) /* the C library itself writes shorter times, and may die of it */
+		ROWS(recvmmsg(fd, two(of_parts(many(), 1)), 2, 0, (void *)bad.at));
 	ROW(recvmmsg(fd, two_at_edge(8), 2, 0, NULL));
 	ROW(recvmmsg(fd, unwritable(), 2, 0, NULL));
 }

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """git_server.py - Git's smart protocol over HTTP, by git-http-backend(1)
 
-  git_server.py PORT DIRECTORY
+  git_server.py PORT DIRECTORY [TOKEN]
 
-Serves the repositories below the directory to everybody, for writing too.
+Serves the repositories below the directory to everybody, for writing too; with a TOKEN to those who have it as their
+password, and tells it to whoever asks for /token. Of Git LFS it has what downloads need: the files below DIRECTORY/lfs, by
+their SHA-256.
 """
+import base64
 import http.server
+import json
 import os
 import socket
 import subprocess
@@ -34,10 +38,44 @@ class Backend(http.server.BaseHTTPRequestHandler):
         self.rfile.readline()
         return data
 
+    def answer(self, content, status=200, kind="text/plain", **fields):
+        """Sends a whole answer."""
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(content)), **fields}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    def is_let_in(self):
+        """Has the client the password, if there is one?"""
+        expected = base64.b64encode(b"lab:" + sys.argv[3].encode()).decode() if len(sys.argv) > 3 else ""
+        return not expected or self.headers.get("Authorization") == "Basic " + expected
+
+    def batch(self, body):
+        """The batch API of Git LFS: where to get each of these objects."""
+        host = self.headers["Host"]
+        objects = [dict(item, actions={"download": {"href": "http://%s/lfs/%s" % (host, item["oid"])}})
+                   for item in json.loads(body)["objects"]]
+        self.answer(json.dumps({"transfer": "basic", "objects": objects}).encode(), kind="application/vnd.git-lfs+json")
+
     def do_GET(self):  # pylint: disable=invalid-name
         """For POST as well."""
         path, _, query = self.path.partition("?")
         body = self.body()
+        if path == "/token":
+            self.answer(sys.argv[3].encode())
+        elif path.startswith("/lfs/"):
+            with open(os.path.join(sys.argv[2], "lfs", os.path.basename(path)), "rb") as file:
+                self.answer(file.read())
+        elif not self.is_let_in():
+            self.answer(b"", 401, WWW_Authenticate='Basic realm="lab"')
+        elif path.endswith("/objects/batch"):
+            self.batch(body)
+        else:
+            self.git(path, query, body)
+
+    def git(self, path, query, body):
+        """What git-http-backend(1) says."""
         env = dict(os.environ, GIT_PROJECT_ROOT=sys.argv[2], GIT_HTTP_EXPORT_ALL="1", REMOTE_USER="lab", REMOTE_ADDR="::1",
                    PATH_INFO=path, QUERY_STRING=query, REQUEST_METHOD=self.command, CONTENT_LENGTH=str(len(body)),
                    CONTENT_TYPE=self.headers.get("Content-Type", ""), GIT_PROTOCOL=self.headers.get("Git-Protocol", ""),

@@ -6,7 +6,8 @@
 
 CASE is signal (a handler without SA_RESTART), restart (one with it), timeout (SO_SNDTIMEO), receive-timeout (SO_RCVTIMEO,
 which is none of connect()'s business), child (a child goes on with the connection, the parent closes it), parent (the other way
-round). The server is an echo server, tens of milliseconds away. The transcript must be the same with the shim and without.
+round). The server is an echo server, tens of milliseconds away, or CONVERT_PATIENCE times so far. The transcript must be the same with
+the shim and without.
 """
 import contextlib
 import ctypes
@@ -18,8 +19,9 @@ import socket
 import struct
 import sys
 
-SOON = 0.02   # seconds: before the server can have answered
-LATER = 5     # seconds: long after
+PATIENCE = float(os.environ.get("CONVERT_PATIENCE") or 1)  # see convertlab's waiting.py
+SOON = 0.02 * PATIENCE   # seconds: after the call, and before the server can have answered
+LATER = 5 * PATIENCE     # seconds: long after
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -56,7 +58,7 @@ def interrupted(sock, address, port, restart):
 
 
 def timed(sock, address, port, option):
-    sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", 0, int(SOON * 1e6)))
+    sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(SOON), int(SOON % 1 * 1e6)))
     say("connect", connect(sock, address, port))
     sock.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", 0, 0))
     say("again", connect(sock, address, port))

@@ -19,7 +19,7 @@ from .waiting import LabError
 SCRIPT = os.path.join(SRCDIR, "contrib", "wireshark", "convert.lua")
 
 # The notes that say a message is faulty, as a receiver by RFC 8803 would find it; those about less are not among them.
-FAULTS = ("magic.bad", "version.unknown", "total_length.zero", "total_length.past_end", "tlv.none", "tlv.past_end", "tlv.length.zero",
+FAULTS = ("magic.bad", "silence.bad", "version.unknown", "total_length.zero", "total_length.past_end", "tlv.none", "tlv.past_end", "tlv.length.zero",
           "tlv.length.bad", "tlv.type.reserved", "tlv.duplicate", "tlv.wrong_direction", "zero.nonzero", "connect.address.bad",
           "tcp_option.truncated", "tcp_option.length.bad")
 

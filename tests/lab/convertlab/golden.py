@@ -51,7 +51,7 @@ def vectors():
     text = source("tests/unit/test_codec_read.c")
     macros = dict(re.findall(r'^#define (\w+) ((?:"[^"]*"|\w+| )+)$', text, re.MULTILINE))
     for _ in range(2):  # one is made of another
-        text = re.sub(r"\b(%s)\b(?! +\")" % "|".join(macros), lambda match: macros[match.group(1)], text)
+        text = re.sub(r"(?<!#define )\b(%s)\b" % "|".join(macros), lambda match: macros[match.group(1)], text)
     for table, directions in (("headers", (True, False)), ("requests", (True,)), ("responses", (False,))):
         body = re.search(r"struct vector %s\[\] = \{(.*?)\n\};" % table, text, re.DOTALL).group(1)
         found = re.findall(r'\{ ((?:"[^"]*"\s*)+),\s*CONVERT_STATUS', body)
@@ -69,5 +69,5 @@ def golden():
         for path in sorted(glob.glob(os.path.join(SRCDIR, "tests/fuzz/corpus", kind, "*"))):
             with open(path, "rb") as file:
                 data = file.read()
-            if data[2:4] == b"\x22\x63" and 0 < data[1] * 4 <= len(data):
+            if data[2:4] in (b"\x22\x63", b"\x6c\x63") and 0 < data[1] * 4 <= len(data):
                 yield data[:data[1] * 4], kind == "request"

@@ -92,7 +92,8 @@ class SceneHost(Host):
     def shell(self, text, background=False, **options):
         """Runs a script as root's shell there would: returns its CompletedProcess, or its Process if it is to stay."""
         env = {"HOME": self.home, "XDG_RUNTIME_DIR": self.home, "LAB_HOST": self.home, "LAB_UNITS": self._units, "LC_ALL": "C.UTF-8",
-               "CONVERT_LIBRARY": Build().shim}
+               # the scene's links are TUN devices, which are left alone unless they are named
+               "CONVERT_LIBRARY": Build().shim, "CONVERTIZE_DEVICE": "wlan0,wwan0"}
         words = ["sh", "-c", "cd %s; [ ! -e /etc/profile.d/convert.sh ] || . /etc/profile.d/convert.sh; set -e\n%s" % (
             shlex.quote(self.home), text)]
         if background:

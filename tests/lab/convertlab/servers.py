@@ -127,7 +127,8 @@ class Echo(socketserver.BaseRequestHandler):
     """Sends back what it receives."""
 
     def handle(self):
-        print("echo accepted", _peer(self), flush=True)
+        # in one piece, since other threads print as well
+        print("echo accepted %s" % _peer(self), flush=True)
         size = 0
         try:
             while True:
@@ -140,13 +141,14 @@ class Echo(socketserver.BaseRequestHandler):
             end = "eof"
         except OSError as error:
             end = error.strerror
-        print("echo", _peer(self), "bytes=%d" % size, end, flush=True)
+        print("echo %s bytes=%d %s" % (_peer(self), size, end), flush=True)
 
 
 class Chorus(socketserver.BaseRequestHandler):
     """Sends each byte from 0x80 to 0xff once, in pieces, and ends: readers in several processes can count them."""
 
     def handle(self):
+        print("chorus accepted %s" % _peer(self), flush=True)
         said = bytes(range(0x80, 0x100))
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for start in range(0, len(said), 32):

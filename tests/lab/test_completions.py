@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""test_convertize_completions.py - what bash, zsh and fish offer behind "convertize", typed at a terminal or asked for"""
+"""test_completions.py - what bash, zsh and fish offer behind "convertize" and "convertd", typed at a terminal or asked for"""
 import contextlib
 import fcntl
 import os
@@ -19,9 +19,9 @@ from convertlab import check, equal, main, need
 from convertlab.build import SRCDIR, Build
 
 COMPLETIONS = os.path.join(SRCDIR, "contrib/completions")
-COMMANDS = ("", "check", "enable", "disable", "list", "environment")
+COMMANDS = ("", "check", "enable", "disable", "list", "environment", "paths")
 UNITS = ("apache.service", "nginx.service", "postfix@.service")
-OPTION = re.compile(r"--[a-z][a-z-]*")
+OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 
 
 class Terminal:
@@ -89,14 +89,14 @@ _command_offset() {
 	COMP_WORDS=("${COMP_WORDS[@]:$1}")
 	[[ ${COMP_WORDS[0]} == inner ]] && mapfile -t COMPREPLY < <(compgen -W 'alpha beta' -- "$cur")
 }
-. %(completions)s/convertize.bash
+. %(completions)s/%(program)s.bash
 capture() {
 	COMPREPLY=()
-	_convertize "$@"
+	_%(program)s "$@"
 	printf '%%s\n' "${COMPREPLY[@]}" >%(home)s/matches
 	echo done >%(home)s/done
 }
-complete -F capture convertize
+complete -F capture %(program)s
 echo done >%(home)s/done
 """
 
@@ -105,9 +105,9 @@ class Bash:
     """bash; what is written down is what its completion function has found for the words as bash splits them."""
     name = "bash"
 
-    def __init__(self, home, path):
+    def __init__(self, program, home, path):
         need("bash")
-        self._terminal = Terminal(home, path, BASH % {"completions": COMPLETIONS, "home": home},
+        self._terminal = Terminal(home, path, BASH % {"completions": COMPLETIONS, "home": home, "program": program},
                                   "bash", "--norc", "--noprofile", "-i")
         self.ask, self.close = self._terminal.ask, self._terminal.close
 
@@ -143,7 +143,7 @@ class Zsh:
     """zsh; what is written down is what its completion functions add."""
     name = "zsh"
 
-    def __init__(self, home, path):
+    def __init__(self, _program, home, path):
         need("zsh")
         self._terminal = Terminal(home, path, ZSH % {"completions": COMPLETIONS, "home": home}, "zsh", "-f", "-i")
         self.close = self._terminal.close
@@ -157,13 +157,15 @@ class Fish:
     """fish, which tells what it would offer."""
     name = "fish"
 
-    def __init__(self, home, path):
+    def __init__(self, program, home, path):
         need("fish")
+        self._program = program
         self._env = {"HOME": home, "PATH": path, "LC_ALL": "C"}
 
     def ask(self, line):
         """Returns what fish offers."""
-        script = "complete -c inner -f -a 'alpha beta'; source %s/convertize.fish; complete -C '%s'" % (COMPLETIONS, line)
+        script = "complete -c inner -f -a 'alpha beta'; source %s/%s.fish; complete -C '%s'" % (
+            COMPLETIONS, self._program, line)
         said = subprocess.run(["fish", "-N", "-c", script], env=self._env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               check=True)
         equal(said.stderr, "", "what fish complains of")
@@ -175,8 +177,8 @@ class Fish:
 
 
 @contextlib.contextmanager
-def shell(kind):
-    """A shell with convertize's completions, a program "inner" that has its own, and a systemctl that knows UNITS."""
+def shell(kind, program):
+    """A shell with the program's completions, a program "inner" that has its own, and a systemctl that knows UNITS."""
     with tempfile.TemporaryDirectory(dir="/run/convertlab") as home:
         programs = os.path.join(home, "programs")
         os.mkdir(programs)
@@ -190,7 +192,7 @@ def shell(kind):
         with open(os.path.join(place, "zz-convertize.conf"), "w", encoding="ascii") as file:
             file.write("# Made by convertize\n")
         shutil.copytree(os.path.join(home, "root/etc/systemd/system"), os.path.join(home, ".config/systemd/user"))
-        running = kind(home, programs + ":/usr/bin:/bin")
+        running = kind(program, home, programs + ":/usr/bin:/bin")
         running.home = home
         try:
             yield running
@@ -205,7 +207,7 @@ def permitted():
     options = dict(re.findall(r"^  (--[a-z-]+)(?: (\S+))?", said, re.MULTILINE))
     check(len(options) > 20, "options in --help: %s" % options)
     words = {"": [], "check": ["check", "a", "b"], "enable": ["enable"], "disable": ["disable"], "list": ["list", "a"],
-             "environment": ["environment", "a"]}
+             "environment": ["environment", "a"], "paths": ["paths", "a"]}
     found = {}
     for command, line in words.items():
         found[command] = set()
@@ -217,42 +219,78 @@ def permitted():
     return found
 
 
-def offers(kind):
+def offers_options(run, line, options):
+    """Behind this line the shell offers these options, and no others."""
+    equal(sorted(set(OPTION.findall(run.ask(line)))), sorted(options), "options that %s offers behind %r" % (run.name, line))
+
+
+def offers_words(run, cases):
+    """For each (line, words, other words) the shell offers these words, and none of the others."""
+    for line, wanted, unwanted in cases:
+        said = run.ask(line)
+        for word in wanted:
+            check(word in said, "%s offers no %s behind %r, but %s" % (run.name, word, line, said))
+        for word in unwanted:
+            check(not re.search(r"(?<![\w-])%s(?![\w-])" % word, said),
+                  "%s offers %s behind %r: %s" % (run.name, word, line, said))
+
+
+def offers_of_convertize(kind):
     """What one shell offers is what convertize takes."""
-    with shell(kind) as run:
+    with shell(kind, "convertize") as run:
         for command, options in permitted().items():
-            line = "convertize %s--" % (command + " " if command else "")
-            equal(sorted(set(OPTION.findall(run.ask(line)))), sorted(options), "options that %s offers behind %r" % (run.name, line))
-        for line, wanted, unwanted in (
-                ("convertize en", ("enable", "environment"), ("disable", "alpha")), ("convertize inn", ("inner",), ("list",)),
-                ("convertize check inn", ("inner",), ()), ("convertize --fallback ", ("direct", "none"), ("check", "inner")),
-                ("convertize --port 5 --fallback n", ("none",), ("direct",)), ("convertize check --fix=", ("run",), ("inner",)),
-                ("convertize enable ", UNITS, ("inner",)), ("convertize enable --user ng", ("nginx.service",), ("apache",)),
-                ("convertize disable --user ", ("nginx.service",), ("apache",)),
-                ("convertize inner ", ("alpha", "beta"), ("check", "enable")),
-                ("convertize --converter 192.0.2.1:1234 --warn inner al", ("alpha",), ("beta",)),
-                ("convertize --converter [2001:db8::1]:5 li", ("list",), ("alpha",))):
-            said = run.ask(line)
-            for word in wanted:
-                check(word in said, "%s offers no %s behind %r, but %s" % (run.name, word, line, said))
-            for word in unwanted:
-                check(not re.search(r"(?<![\w-])%s(?![\w-])" % word, said),
-                      "%s offers %s behind %r: %s" % (run.name, word, line, said))
+            offers_options(run, "convertize %s--" % (command + " " if command else ""), options)
+        offers_words(run, (
+            ("convertize en", ("enable", "environment"), ("disable", "alpha")), ("convertize inn", ("inner",), ("list",)),
+            ("convertize check inn", ("inner",), ()), ("convertize --fallback ", ("direct", "none"), ("check", "inner")),
+            ("convertize --port 5 --fallback n", ("none",), ("direct",)), ("convertize check --fix=", ("run",), ("inner",)),
+            ("convertize enable ", UNITS, ("inner",)), ("convertize enable --user ng", ("nginx.service",), ("apache",)),
+            ("convertize disable --user ", ("nginx.service",), ("apache",)),
+            ("convertize inner ", ("alpha", "beta"), ("check", "enable")),
+            ("convertize --converter 192.0.2.1:1234 --warn inner al", ("alpha",), ("beta",)),
+            ("convertize --converter [2001:db8::1]:5 li", ("list",), ("alpha",))))
+
+def offers_of_convertd(kind):
+    """What one shell offers is what convertd takes."""
+    said = subprocess.run([Build().program("convertd"), "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    options = re.findall(r"^  (--[a-z0-9-]+)", said, re.MULTILINE)
+    check(len(options) > 40, "options in --help: %s" % options)
+    with open("/proc/sys/net/ipv4/tcp_available_congestion_control", encoding="ascii") as file:
+        congestion = file.read().split()
+    with shell(kind, "convertd") as run:
+        with open(os.path.join(run.home, "cookie.keys"), "w", encoding="ascii"):
+            pass
+        offers_options(run, "convertd --", options)
+        offers_options(run, "convertd --workers 2 --", set(options) - {"--workers"} if run.name == "zsh" else options)
+        offers_options(run, "convertd status --", ("--config", "--metrics"))
+        offers_words(run, (
+            ("convertd st", ("status",), ("--stall-timeout",)), ("convertd --workers 2 st", (), ("status",)),
+            ("convertd status ", (), ("status", "--listen")), ("convertd --log-level ", ("error", "debug"), ("json", "status")),
+            ("convertd --log-format j", ("json",), ("text",)), ("convertd --log-level=w", ("warning",), ("error",)),
+            ("convertd --workers 1 --hold-syn=", ("auto", "on", "off"), ("status",)),
+            ("convertd --congestion-client ", congestion, ("status",)), ("convertd --congestion-server=", congestion, ()),
+            ("convertd --user nob", ("nobody",), ("daemon",)), ("convertd --workers ", (), ("status", "auto")),
+            ("convertd --listen 192.0.2.1:1", (), ("status",)),
+            ("convertd --cookie-key %s/cook" % run.home, ("cookie.keys",), ()),
+            ("convertd status --config %s/cook" % run.home, ("cookie.keys",), ())))
 
 
 def test_bash():
     """bash, at a terminal."""
-    offers(Bash)
+    offers_of_convertize(Bash)
+    offers_of_convertd(Bash)
 
 
 def test_zsh():
     """zsh, at a terminal."""
-    offers(Zsh)
+    offers_of_convertize(Zsh)
+    offers_of_convertd(Zsh)
 
 
 def test_fish():
     """fish."""
-    offers(Fish)
+    offers_of_convertize(Fish)
+    offers_of_convertd(Fish)
 
 
 if __name__ == "__main__":

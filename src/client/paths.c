@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * paths.c - on which path a connection begins, and when another one is tried
+ *
+ * In the spirit of RFC 8305, with one difference: an unanswered SYN says nothing, since a converter withholds it until the server has
+ * answered. So it is the path that is asked, and a connection is moved only when
+ *
+ *	0 ms       SYN
+ *	60 ms      a probe on the same path           (120 ms, or a little more than its round trip, where that is known)
+ *	140 ms     unanswered: a probe on each other path, and a SYN without data on this one
+ *	240 ms     another path has answered, and this one nothing at all: move
+ *
+ * A path that answers is asked again as long as the SYN isn't answered, every 150 ms up to a second, when Linux sends its SYN again: one
+ * that loses packets shows by then. For that a probe has to be missing for three times as long as another one took.
+ */
+#include "config.h"
+
+#include "client/paths.h"
+
+#define FIRST_PROBE_MS 60  /* where nothing is known of the path */
+#define KNOWN_PROBE_MS 120 /* at least, where its round trip is: most servers have answered by then, and no probe is sent */
+#define SLACK_MS 25        /* what a round trip varies by, beside a part of itself */
+#define PATIENCE_MS 80     /* for the first probe, where nothing is known */
+#define MOVE_MS 240        /* no connection is moved before that, so that a queue which has filled up isn't taken for silence */
+#define AGAIN_MS 150       /* between probes on a path that answers */
+#define PROBES_MS 1000     /* then Linux sends the SYN again, without its data */
+#define LOOK_MS 15         /* how often answers are looked for */
+#define LOST_MIN_MS 150
+#define RTT_FACTOR 2       /* a shorter round trip outweighs the order of the list by that: one look at each isn't more exact */
+
+/* --- which path --- */
+
+static bool is_silent(const struct path *path)
+{
+	return path->facts.state == CACHE_PATH_SILENT;
+}
+
+static bool loses(const struct path *path)
+{
+	return path->facts.state == CACHE_PATH_LOSES;
+}
+
+static bool works(const struct path *path)
+{
+	return path->facts.state == CACHE_PATH_WORKS;
+}
+
+/* Is @a better than @b, which is in front of it in the list? */
+static bool is_better(const struct path *a, const struct path *b)
+{
+	if (is_silent(a) != is_silent(b))
+		return is_silent(b);
+	if (a->backup != b->backup)
+		return b->backup;
+	if (loses(a) != loses(b))
+		return loses(b);
+	if (a->preference != b->preference)
+		return a->preference < b->preference;
+	if (works(a) != works(b))
+		return works(a);
+	return works(a) && a->facts.rtt_ms && b->facts.rtt_ms && RTT_FACTOR * a->facts.rtt_ms < b->facts.rtt_ms;
+}
+
+int paths_best(const struct path *paths, size_t count, uint32_t skip)
+{
+	int best = -1;
+
+	for (size_t i = 0; i < count; i++)
+		if (!(skip >> i & 1) && (best < 0 || is_better(&paths[i], &paths[best])))
+			best = (int)i;
+	return best;
+}
+
+/* --- when another one --- */
+
+static struct paths_step step(enum paths_do what, unsigned int again)
+{
+	return (struct paths_step){ what, again };
+}
+
+/* For as long as this an answer is explained by the round trip. */
+static unsigned int explained(unsigned int rtt)
+{
+	return rtt + rtt / 8 + SLACK_MS;
+}
+
+unsigned int paths_patience(unsigned int rtt)
+{
+	if (!rtt)
+		return FIRST_PROBE_MS;
+	return explained(rtt) < KNOWN_PROBE_MS ? KNOWN_PROBE_MS : explained(rtt);
+}
+
+/* After how many milliseconds a probe counts as lost. */
+static unsigned int lost_after(const struct paths_view *view)
+{
+	unsigned int lost = view->answered ? 3 * view->slowest + SLACK_MS : view->rtt ? explained(view->rtt) : PATIENCE_MS;
+
+	return view->answered && lost < LOST_MIN_MS ? LOST_MIN_MS : lost;
+}
+
+static struct paths_step decide_working(const struct paths_view *view)
+{
+	if (view->waiting >= PROBES_MS)
+		return step(PATHS_STAY, 0);
+	if (view->last < AGAIN_MS)
+		return step(PATHS_WAIT, AGAIN_MS - view->last);
+	return step(PATHS_PROBE, LOOK_MS);
+}
+
+static struct paths_step decide_failing(const struct paths_view *view)
+{
+	if (!view->others_asked)
+		return step(PATHS_ASK_OTHERS, LOOK_MS);
+	if (view->waiting < MOVE_MS)
+		return step(PATHS_WAIT, MOVE_MS - view->waiting < LOOK_MS ? MOVE_MS - view->waiting : LOOK_MS);
+	/* A SYN that had no data of its own got through as the plain one did: what is missing is the server's answer. */
+	if (view->plain_answered && !view->answered)
+		return step(view->syn_data ? PATHS_BEHIND : PATHS_STAY, 0);
+	return view->other_answered ? step(PATHS_MOVE, 0) : step(PATHS_WAIT, LOOK_MS);
+}
+
+struct paths_step paths_decide(const struct paths_view *view)
+{
+	if (!view->probes) {
+		unsigned int patience = paths_patience(view->rtt);
+
+		return view->waiting < patience ? step(PATHS_WAIT, patience - view->waiting) : step(PATHS_PROBE, LOOK_MS);
+	}
+	if (!view->missing)
+		return decide_working(view);
+	if (view->missing >= lost_after(view))
+		return decide_failing(view);
+	return step(PATHS_WAIT, LOOK_MS);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * paths.h - on which path a connection begins, and when another one is tried
+ *
+ * What decides is here, without I/O: a front end lists the paths that there are, sends the probes that it is told to send, and tells
+ * what has become of them. A probe is a connection of its own that carries an Info TLV (Section 6.2.3) in its SYN: a converter answers it in
+ * one round trip whatever server it is waiting for, so that it tells a path that is dead from a server that is slow.
+ */
+#ifndef CLIENT_PATHS_H
+#define CLIENT_PATHS_H
+
+#include "client/paths_facts.h"
+#include "client/path_preferences.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PATHS_MAX 12
+
+/* A way to begin a connection. */
+struct path {
+	struct path_id id;
+	int device;           /* index of the interface that id.source is on; 0 for the usual path */
+	bool bind_device;     /* the address alone doesn't lead there */
+	bool backup;          /* it is only for what would fail otherwise */
+	uint8_t preference;   /* the user's: lower is better */
+	struct path_facts facts;
+};
+
+/*
+ * paths_best() - the path on which to begin, of @count
+ * One that has failed comes last, then those for backup, those that lose SYNs; then the user's order, what is known to work,
+ * a round trip that is less than half as long, and the order of the list. @skip: a bit for each that is out of the question. Returns its index, or -1 if there is none.
+ */
+int paths_best(const struct path *paths, size_t count, uint32_t skip);
+
+/* What a front end knows of an attempt whose SYN is unanswered. Times are in milliseconds. */
+struct paths_view {
+	unsigned int waiting;  /* since the SYN */
+	unsigned int rtt;      /* the path's, struct path_facts; 0: not known */
+	unsigned int probes;   /* sent on the attempt's own path */
+	unsigned int answered; /* and answered */
+	unsigned int slowest;  /* the longest that an answer took */
+	unsigned int last;     /* since the last one was sent */
+	unsigned int missing;  /* since the first one that isn't answered was sent; 0: all are */
+	bool others_asked;     /* the other paths were sent probes, and this one a SYN without data */
+	bool plain_answered;   /* which was answered */
+	bool other_answered;   /* one of the other paths was */
+	bool syn_data;         /* the attempt's SYN carries data */
+};
+
+enum paths_do {
+	PATHS_WAIT,       /* nothing for now */
+	PATHS_PROBE,      /* send a probe on the attempt's own path */
+	PATHS_ASK_OTHERS, /* send a probe on each other path, and a SYN without data on the attempt's own */
+	PATHS_MOVE,       /* begin anew on the best path that has answered */
+	PATHS_BEHIND,     /* begin anew on the same path, with the request behind the handshake: it loses SYNs with data */
+	PATHS_STAY,       /* the path works, and the answer is the server's to give: there is nothing more to be asked */
+};
+
+struct paths_step {
+	enum paths_do what;
+	unsigned int again; /* when to look again, in milliseconds; not after MOVE, BEHIND, STAY */
+};
+
+/* How long a SYN may be unanswered before its path is asked, in milliseconds. @rtt: as in struct paths_view */
+unsigned int paths_patience(unsigned int rtt);
+
+struct paths_step paths_decide(const struct paths_view *view);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * paths_facts.c - what was learned of each path to a converter, by this process and by the user's others
+ *
+ * In the process a table by hash, where of two paths that have the same place the older is forgotten. A path is one atomic word, so
+ * that the last writer wins, and a second one with its key: a reader that meets a writer takes one path for the other once. In the
+ * user's cache each path is a record (CACHE_PATH) under the converter's address.
+ */
+#include "config.h"
+
+#include "client/paths_facts.h"
+
+#include "client/converters.h"
+#include "client/user_cache.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#define WORKS_SECONDS 3600
+#define FAILED_SECONDS 600 /* a path that nobody has asked for so long may be another one by now */
+#define DOUBTS_SILENT 1 /* trials in a row that restore it */
+#define DOUBTS_LOSES 3
+#define RTT_MAX_MS UINT16_MAX
+#define RTT_NEWS 8 /* a round trip that differs by less than an eighth is no news */
+
+#define PLACES 64u
+static struct {
+	_Atomic uint64_t key;
+	_Atomic uint64_t word;
+	_Atomic int64_t asked;
+} table[PLACES];
+
+/* What is kept of a path, beside its key. */
+struct entry {
+	enum cache_path state;
+	uint16_t rtt_ms;
+	uint8_t doubts;
+	int64_t asked;
+};
+
+static uint64_t source_hash(const struct in6_addr *source)
+{
+	union sockaddr_ip address = { 0 };
+
+	if (IN6_IS_ADDR_UNSPECIFIED(source))
+		return 0;
+	sockaddr_ip_set(&address, AF_INET6, source, 1);
+	return sockaddr_ip_hash(&address) | 1;
+}
+
+/* 0 is the key of a free place. */
+static uint64_t key_of(const struct path_id *id)
+{
+	uint64_t key = source_hash(&id->source) ^ ((uint64_t)id->converter + 1) << 48;
+
+	return (key ^ key >> 29) * 0x9e3779b97f4a7c15u | 1;
+}
+
+static unsigned int place_of(uint64_t key)
+{
+	return (unsigned int)(key >> 40) % PLACES;
+}
+
+static struct entry entry_read(const struct path_id *id)
+{
+	uint64_t key = key_of(id), word;
+	unsigned int place = place_of(key);
+
+	if (atomic_load(&table[place].key) != key)
+		return (struct entry){ .state = CACHE_PATH_UNKNOWN };
+	word = atomic_load(&table[place].word);
+	return (struct entry){
+		.state = (enum cache_path)(word & 0xff),
+		.doubts = (uint8_t)(word >> 8),
+		.rtt_ms = (uint16_t)(word >> 16),
+		.asked = atomic_load(&table[place].asked),
+	};
+}
+
+static void entry_keep(const struct path_id *id, const struct entry *entry)
+{
+	uint64_t key = key_of(id);
+	unsigned int place = place_of(key);
+
+	atomic_store(&table[place].word, (uint64_t)entry->state | (uint64_t)entry->doubts << 8 | (uint64_t)entry->rtt_ms << 16);
+	atomic_store(&table[place].asked, entry->asked);
+	atomic_store(&table[place].key, key);
+}
+
+static void entry_take_over(const struct path_id *id, const struct cache_converter *found)
+{
+	struct entry entry = {
+		.state = found->path.state,
+		.doubts = found->path.doubts,
+		.rtt_ms = found->path.rtt_ms,
+		.asked = found->path.asked,
+	};
+
+	if (found->known & CACHE_PATH)
+		entry_keep(id, &entry);
+}
+
+/* The path's entry, after what other processes have noted of it. */
+static struct entry entry_renewed(const struct path_id *id)
+{
+	struct cache_converter found;
+
+	cache_converter_get(user_cache(), converters_address(id->converter), source_hash(&id->source), CACHE_PATH, cache_now(), &found);
+	entry_take_over(id, &found);
+	return entry_read(id);
+}
+
+static void entry_note(const struct path_id *id, const struct entry *entry)
+{
+	const struct cache_converter note = { .path = {
+		.until = cache_in(entry->state == CACHE_PATH_WORKS ? WORKS_SECONDS : FAILED_SECONDS),
+		.state = entry->state,
+		.doubts = entry->doubts,
+		.rtt_ms = entry->rtt_ms,
+		.asked = entry->asked,
+	} };
+
+	entry_keep(id, entry);
+	cache_converter_update(user_cache(), converters_address(id->converter), source_hash(&id->source), CACHE_PATH, cache_now(), &note);
+}
+
+static struct path_facts facts_of(struct entry entry)
+{
+	return (struct path_facts){ .state = entry.state, .rtt_ms = entry.rtt_ms };
+}
+
+struct path_facts paths_facts(const struct path_id *id)
+{
+	return facts_of(entry_renewed(id));
+}
+
+struct path_facts paths_facts_kept(const struct path_id *id)
+{
+	return facts_of(entry_read(id));
+}
+
+struct path_facts paths_facts_usual(int converter)
+{
+	return paths_facts_kept(&(struct path_id){ .converter = converter });
+}
+
+void converters_renew_path(int converter, const struct cache_converter *found)
+{
+	entry_take_over(&(struct path_id){ .converter = converter }, found);
+}
+
+/* The round trip after an answer that took @ms. A server's share isn't known, so that such an answer can only lower it. */
+static uint16_t rtt_after(uint16_t known, unsigned int ms, bool alone)
+{
+	unsigned int capped = ms < 1 ? 1 : ms < RTT_MAX_MS ? ms : RTT_MAX_MS;
+
+	if (!known || capped < known)
+		return (uint16_t)capped;
+	return alone ? (uint16_t)(known + (capped - known) / RTT_NEWS) : known;
+}
+
+void paths_note_answer(const struct path_id *id, unsigned int ms, bool alone)
+{
+	struct entry entry = entry_read(id);
+	uint16_t before = entry.rtt_ms;
+	bool news = entry.state == CACHE_PATH_UNKNOWN;
+
+	if (news)
+		entry.state = CACHE_PATH_WORKS;
+	entry.rtt_ms = rtt_after(before, ms, alone);
+	if (news || (before > entry.rtt_ms ? before - entry.rtt_ms : entry.rtt_ms - before) > before / RTT_NEWS)
+		entry_note(id, &entry);
+}
+
+void paths_note_failure(const struct path_id *id, enum cache_path state)
+{
+	struct entry entry = entry_read(id);
+
+	entry.state = state;
+	entry.doubts = state == CACHE_PATH_SILENT ? DOUBTS_SILENT : DOUBTS_LOSES;
+	entry.asked = cache_now();
+	entry_note(id, &entry);
+}
+
+static bool has_failed(const struct entry *entry)
+{
+	return entry->state == CACHE_PATH_SILENT || entry->state == CACHE_PATH_LOSES;
+}
+
+bool paths_is_trial_due(const struct path_id *id)
+{
+	struct entry entry = entry_renewed(id);
+	int64_t now = cache_now();
+
+	/* A time ahead is no time of this clock: a damaged hint must not keep the path from being asked. */
+	if (!has_failed(&entry) || (entry.asked <= now && now - entry.asked < PATHS_TRIAL_MS))
+		return false;
+	entry.asked = now;
+	entry_note(id, &entry);
+	return true;
+}
+
+bool paths_note_trial(const struct path_id *id, bool answered)
+{
+	struct entry entry = entry_renewed(id);
+
+	if (!has_failed(&entry))
+		return entry.state == CACHE_PATH_WORKS;
+	if (!answered) {
+		entry.doubts = entry.state == CACHE_PATH_SILENT ? DOUBTS_SILENT : DOUBTS_LOSES;
+	} else if (entry.doubts > 1) {
+		entry.doubts--;
+	} else {
+		entry.doubts = 0;
+		entry.state = CACHE_PATH_WORKS;
+	}
+	entry_note(id, &entry);
+	return entry.state == CACHE_PATH_WORKS;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * paths_facts.h - what was learned of each path to a converter, by this process and by the user's others
+ *
+ * A path is a converter, by its index, and the address of this machine that a connection to it comes from: :: for the usual path,
+ * whichever the kernel chooses. Whoever sends SYNs on it tells what became of them.
+ */
+#ifndef CLIENT_PATHS_FACTS_H
+#define CLIENT_PATHS_FACTS_H
+
+#include "client/cache.h"
+
+#include <netinet/in.h>
+
+struct path_id {
+	int converter;
+	struct in6_addr source; /* IPv4 as v4-mapped; :: the usual path */
+};
+
+struct path_facts {
+	enum cache_path state;
+	unsigned int rtt_ms; /* how long it takes to answer at most, as far as was seen; 0: not known */
+};
+
+/* What is known of the path. Takes over what the user's other processes have learned, which are two system calls. */
+struct path_facts paths_facts(const struct path_id *id);
+
+/* What this process knows already, without a system call and with little stack. */
+struct path_facts paths_facts_kept(const struct path_id *id);
+
+/* What is known of the usual path to @converter without a system call: after converters_renew_path(), which choosing it calls. */
+struct path_facts paths_facts_usual(int converter);
+
+/* Takes over what @found, of converters_noted(), says of the usual path. */
+void converters_renew_path(int converter, const struct cache_converter *found);
+
+/*
+ * paths_note_answer() - a SYN on the path was answered after @ms
+ * @alone: the answer waited for nothing else, as a server, so that it tells the path's round trip. A path that was silent, or lost
+ * SYNs, isn't restored by one answer: paths_note_trial().
+ */
+void paths_note_answer(const struct path_id *id, unsigned int ms, bool alone);
+
+/* The path has failed: CACHE_PATH_SILENT or CACHE_PATH_LOSES. */
+void paths_note_failure(const struct path_id *id, enum cache_path state);
+
+/*
+ * paths_is_trial_due() - is it this process that asks a failed path whether it works again?
+ * Notes that it does: once in PATHS_TRIAL_MS all over the user's processes, as far as they share a cache.
+ */
+#define PATHS_TRIAL_MS 2000
+bool paths_is_trial_due(const struct path_id *id);
+
+/*
+ * paths_note_trial() - a failed path was asked by several SYNs: were all of them answered?
+ * One such trial restores a path that was silent, several in a row one that loses SYNs. Returns whether the path counts as working.
+ */
+bool paths_note_trial(const struct path_id *id, bool answered);
+
+#endif

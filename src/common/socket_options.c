@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* socket_options.c - the options that TCP and MPTCP sockets have in common, for copies of a socket */
+#include "config.h"
+
+#include "common/socket_options.h"
+
+#include <assert.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+/* What <netinet/in.h> lacks of <linux/in.h> and <linux/in6.h>. */
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51
+#endif
+#ifndef IPV6_TRANSPARENT
+#define IPV6_TRANSPARENT 75
+#endif
+#ifndef IPV6_FREEBIND
+#define IPV6_FREEBIND 78
+#endif
+#ifndef SO_RCVTIMEO_NEW
+#define SO_RCVTIMEO_NEW 66
+#define SO_SNDTIMEO_NEW 67
+#endif
+#ifndef SO_PREFER_BUSY_POLL
+#define SO_PREFER_BUSY_POLL 69
+#endif
+
+const struct socket_option socket_options[SOCKET_OPTIONS_COUNT] = {
+	{ SOL_SOCKET, SO_DEBUG },
+	{ SOL_SOCKET, SO_REUSEADDR },
+	{ SOL_SOCKET, SO_DONTROUTE },
+	{ SOL_SOCKET, SO_BROADCAST },
+	{ SOL_SOCKET, SO_SNDBUF },
+	{ SOL_SOCKET, SO_RCVBUF },
+	{ SOL_SOCKET, SO_SNDBUFFORCE },
+	{ SOL_SOCKET, SO_RCVBUFFORCE },
+	{ SOL_SOCKET, SO_KEEPALIVE },
+	{ SOL_SOCKET, SO_PRIORITY },
+	{ SOL_SOCKET, SO_LINGER },
+	{ SOL_SOCKET, SO_REUSEPORT },
+	{ SOL_SOCKET, SO_RCVLOWAT },
+	{ SOL_SOCKET, SO_RCVTIMEO_OLD },
+	{ SOL_SOCKET, SO_SNDTIMEO_OLD },
+	{ SOL_SOCKET, SO_RCVTIMEO_NEW }, /* used by 32-bit programs with 64-bit times */
+	{ SOL_SOCKET, SO_SNDTIMEO_NEW },
+	{ SOL_SOCKET, SO_BINDTODEVICE },
+	{ SOL_SOCKET, SO_MARK },
+	{ SOL_SOCKET, SO_BUSY_POLL },
+	{ SOL_SOCKET, SO_PREFER_BUSY_POLL },
+	{ SOL_SOCKET, SO_INCOMING_CPU },
+	{ SOL_SOCKET, SO_TIMESTAMP },
+	{ SOL_SOCKET, SO_TIMESTAMPNS },
+	{ IPPROTO_IP, IP_TOS },
+	{ IPPROTO_IP, IP_FREEBIND },
+	{ IPPROTO_IP, IP_TRANSPARENT },
+	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT },
+	{ IPPROTO_IP, IP_LOCAL_PORT_RANGE },
+	{ IPPROTO_IPV6, IPV6_V6ONLY },
+	{ IPPROTO_IPV6, IPV6_TRANSPARENT },
+	{ IPPROTO_IPV6, IPV6_FREEBIND },
+	{ IPPROTO_TCP, TCP_NODELAY },
+	{ IPPROTO_TCP, TCP_MAXSEG },
+	{ IPPROTO_TCP, TCP_CORK },
+	{ IPPROTO_TCP, TCP_KEEPIDLE },
+	{ IPPROTO_TCP, TCP_KEEPINTVL },
+	{ IPPROTO_TCP, TCP_KEEPCNT },
+	{ IPPROTO_TCP, TCP_DEFER_ACCEPT },
+	{ IPPROTO_TCP, TCP_CONGESTION },
+	{ IPPROTO_TCP, TCP_FASTOPEN },
+	{ IPPROTO_TCP, TCP_FASTOPEN_KEY },
+	{ IPPROTO_TCP, TCP_FASTOPEN_CONNECT },
+	{ IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE },
+	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT },
+	{ IPPROTO_TCP, TCP_INQ },
+};
+
+int socket_option_buffer(const struct socket_option *option)
+{
+	if (option->level != SOL_SOCKET)
+		return 0;
+	if (option->name == SO_SNDBUF || option->name == SO_SNDBUFFORCE)
+		return SO_SNDBUF;
+	return option->name == SO_RCVBUF || option->name == SO_RCVBUFFORCE ? SO_RCVBUF : 0;
+}

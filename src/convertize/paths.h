@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* paths.h - "convertize paths": the networks of this host as Multipath TCP sees them, shown or managed */
+#ifndef CONVERTIZE_PATHS_H
+#define CONVERTIZE_PATHS_H
+
+#include "client/settings.h"
+#include "convertize/options.h"
+#include "convertize/probe.h"
+#include "convertize/subflows.h"
+#include "paths/wanted.h"
+
+#include <stdio.h>
+
+#define PATHS_ROWS_MAX PATHS_NETWORKS_MAX
+#define PATHS_CONVERTERS_MAX 8
+
+/* Does a converter answer over this network? */
+enum paths_works { PATHS_WORKS_UNASKED, PATHS_WORKS_NO, PATHS_WORKS_YES };
+
+/* How it is known whether traffic is counted there. */
+enum paths_metered_by { PATHS_BY_NOBODY, PATHS_BY_NETWORK_MANAGER, PATHS_BY_KIND };
+
+/* A network, and what is known of it. */
+struct paths_row {
+	struct paths_network network;
+	bool has_endpoint, endpoint_is_ours;
+	struct mptcp_endpoint endpoint;
+	int64_t since;           /* in seconds of CLOCK_REALTIME, when the path manager has made its endpoint; 0: it has not */
+	uint32_t way_table;      /* where the kernel finds the way for what is sent from the address; 0: nowhere */
+	unsigned int way_index;  /* the device that the way leaves by */
+	enum paths_metered metered;
+	enum paths_metered_by metered_by;
+	enum paths_works works;
+	char converter[SOCKADDR_STRLEN]; /* that was asked, and answered if one did; empty: none */
+	struct probe_result probe;
+	struct subflows subflows; /* to all converters */
+};
+
+struct paths_view {
+	struct paths_row *rows;
+	size_t count;
+	struct paths_wanted wanted;
+	bool is_managed; /* a path manager of ours runs */
+	struct paths_others others;
+	unsigned int subflow_limit;
+	int mptcp;       /* net.mptcp.enabled, or -errno */
+	size_t converter_count;
+};
+
+/* paths() - "convertize paths"; returns its exit status */
+int paths(struct options *options);
+
+/* paths_look() - find out all of it; converters are asked if there are any. Returns 0 or -errno. paths_view_fini() frees it. */
+int paths_look(struct paths_view *out, const struct paths_choice *choice, const struct settings *settings);
+void paths_view_fini(struct paths_view *view);
+
+/* Write it as a table, or as a JSON object. */
+void paths_print(FILE *out, const struct paths_view *view);
+void paths_print_json(FILE *out, const struct paths_view *view);
+
+#endif

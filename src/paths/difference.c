@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * difference.c - what is to be done so that the kernel has what is wanted, as a list of operations
+ *
+ * The order is that in which nothing depends on what isn't there yet: room for subflows, routes, rules, endpoints. What is
+ * no longer wanted goes afterwards, the endpoint first, so that a connection gets its new subflow before it loses the old one,
+ * and no subflow is sent astray for want of its rule. Only an endpoint that changes its device has to go before it comes.
+ */
+#include "config.h"
+
+#include "paths/difference.h"
+
+#include <linux/mptcp.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ENDPOINT_ID_FIRST 100 /* Linux gives out those from 1 up; one reads better which are ours */
+
+struct difference {
+	struct paths_operations *out;
+	const struct paths_wanted *wanted;
+	const struct paths_world *world;
+	const struct paths_choice *choice;
+	const struct paths_memory *memory;
+};
+
+static struct paths_operation *add(struct paths_operations *out, enum paths_operation_kind kind)
+{
+	static struct paths_operation none; /* for what there is no room */
+	struct paths_operation *operation = out->count < PATHS_OPERATIONS_MAX ? &out->list[out->count++] : &none;
+
+	memset(operation, 0, sizeof(*operation));
+	operation->kind = kind;
+	return operation;
+}
+
+static void add_route(const struct difference *difference, enum paths_operation_kind kind, const struct paths_route *route)
+{
+	const struct paths_link *link = paths_world_link(difference->world, route->index);
+	struct paths_operation *operation = add(difference->out, kind);
+
+	operation->route = *route;
+	if (link)
+		memcpy(operation->device, link->name, sizeof(operation->device));
+}
+
+static void add_endpoint(const struct difference *difference, enum paths_operation_kind kind,
+			 const struct mptcp_endpoint *endpoint)
+{
+	const struct paths_link *link = paths_world_link(difference->world, endpoint->bound);
+	struct paths_operation *operation = add(difference->out, kind);
+
+	operation->endpoint = *endpoint;
+	if (link)
+		memcpy(operation->device, link->name, sizeof(operation->device));
+}
+
+/* --- routes ----------------------------------------------------------------------------- */
+
+typedef void on_wanted_route(const struct difference *difference, const struct paths_route *route, void *arg);
+
+/* Calls @each for the routes of the table of a network: its default route, and what is on its link. */
+static void each_route_of(const struct difference *difference, const struct paths_network *network, on_wanted_route *each,
+			  void *arg)
+{
+	const struct paths_world *world = difference->world;
+	int family = network->address.sa.sa_family;
+	struct paths_route route = { .family = family,
+				     .table = network->table,
+				     .protocol = PATHS_PROTOCOL,
+				     .index = network->link.index };
+
+	for (size_t i = 0; i < world->route_count; i++) {
+		const struct paths_route *main = &world->routes[i];
+
+		if (main->table != RT_TABLE_MAIN || main->index != network->link.index || main->family != family ||
+		    main->gateway.sa.sa_family != AF_UNSPEC || paths_route_is_wide(main) ||
+		    main->protocol == PATHS_PROTOCOL)
+			continue;
+		route.to = main->to;
+		each(difference, &route, arg);
+	}
+	route.to = prefix_of(&(struct in6_addr)IN6ADDR_ANY_INIT, 0);
+	if (family == AF_INET) {
+		union sockaddr_ip any = { .in.sin_family = AF_INET };
+		struct in6_addr mapped = sockaddr_ip_in6(&any);
+
+		route.to = prefix_of(&mapped, PATHS_V4_BITS);
+	}
+	route.gateway = network->gateway;
+	route.onlink = network->onlink;
+	each(difference, &route, arg);
+}
+
+static void each_wanted_route(const struct difference *difference, on_wanted_route *each, void *arg)
+{
+	for (size_t i = 0; difference->wanted && i < difference->wanted->count; i++) {
+		const struct paths_network *network = &difference->wanted->networks[i];
+
+		if (paths_network_is_routed(network) && network->table_is_ours && network->table)
+			each_route_of(difference, network, each, arg);
+	}
+}
+
+/* Whatever its metric: we make one route of each kind only. */
+static bool is_same_route(const struct paths_route *a, const struct paths_route *b)
+{
+	return a->family == b->family && a->table == b->table && a->index == b->index && a->to.length == b->to.length &&
+	       memcmp(&a->to.address, &b->to.address, sizeof(a->to.address)) == 0 &&
+	       a->gateway.sa.sa_family == b->gateway.sa.sa_family &&
+	       (a->gateway.sa.sa_family == AF_UNSPEC || sockaddr_ip_equal(&a->gateway, &b->gateway));
+}
+
+static bool is_own_route(const struct difference *difference, const struct paths_route *route)
+{
+	return paths_wanted_is_own(route->protocol, route->table, difference->choice, difference->memory);
+}
+
+static void add_if_missing(const struct difference *difference, const struct paths_route *route, void *arg)
+{
+	(void)arg;
+	for (size_t i = 0; i < difference->world->route_count; i++)
+		if (is_own_route(difference, &difference->world->routes[i]) &&
+		    is_same_route(&difference->world->routes[i], route))
+			return;
+	for (size_t i = 0; i < difference->out->count; i++)
+		if (difference->out->list[i].kind == PATHS_ROUTE_ADD &&
+		    is_same_route(&difference->out->list[i].route, route))
+			return;
+	add_route(difference, PATHS_ROUTE_ADD, route);
+}
+
+struct search {
+	const struct paths_route *route;
+	bool found;
+};
+
+static void compare_route(const struct difference *difference, const struct paths_route *route, void *arg)
+{
+	struct search *search = arg;
+
+	(void)difference;
+	search->found = search->found || is_same_route(search->route, route);
+}
+
+static void delete_routes(const struct difference *difference)
+{
+	for (size_t i = 0; i < difference->world->route_count; i++) {
+		const struct paths_route *route = &difference->world->routes[i];
+		struct search search = { .route = route };
+
+		if (!is_own_route(difference, route))
+			continue;
+		each_wanted_route(difference, compare_route, &search);
+		if (!search.found)
+			add_route(difference, PATHS_ROUTE_DELETE, route);
+	}
+}
+
+/* --- rules ------------------------------------------------------------------------------ */
+
+static bool is_own_rule(const struct difference *difference, const struct paths_rule *rule)
+{
+	return paths_wanted_is_own(rule->protocol, rule->table, difference->choice, difference->memory);
+}
+
+/* Is there to be this rule? */
+static bool is_wanted_rule(const struct paths_network *network, const struct paths_rule *rule)
+{
+	return paths_network_is_routed(network) && network->table_is_ours && network->table == rule->table &&
+	       sockaddr_ip_equal(&network->address, &rule->from);
+}
+
+static void add_rules(const struct difference *difference)
+{
+	const struct paths_world *world = difference->world;
+
+	for (size_t i = 0; difference->wanted && i < difference->wanted->count; i++) {
+		const struct paths_network *network = &difference->wanted->networks[i];
+		bool there = !paths_network_is_routed(network) || !network->table_is_ours || !network->table;
+
+		for (size_t j = 0; j < world->rule_count && !there; j++)
+			there = is_own_rule(difference, &world->rules[j]) && is_wanted_rule(network, &world->rules[j]);
+		if (!there)
+			add(difference->out, PATHS_RULE_ADD)->rule =
+				(struct paths_rule){ network->address, network->table, PATHS_RULE_PRIORITY, PATHS_PROTOCOL };
+	}
+}
+
+/* Deletes those that aren't wanted, and what there is twice of one that is. */
+static void delete_rules(const struct difference *difference)
+{
+	const struct paths_world *world = difference->world;
+
+	for (size_t i = 0; i < world->rule_count; i++) {
+		const struct paths_rule *rule = &world->rules[i];
+		bool wanted = false;
+
+		if (!is_own_rule(difference, rule))
+			continue;
+		for (size_t j = 0; difference->wanted && j < difference->wanted->count && !wanted; j++)
+			wanted = is_wanted_rule(&difference->wanted->networks[j], rule);
+		for (size_t j = 0; j < i && wanted; j++)
+			wanted = !is_own_rule(difference, &world->rules[j]) || world->rules[j].table != rule->table ||
+				 !sockaddr_ip_equal(&world->rules[j].from, &rule->from);
+		if (!wanted)
+			add(difference->out, PATHS_RULE_DELETE)->rule = *rule;
+	}
+}
+
+/* --- endpoints -------------------------------------------------------------------------- */
+
+static uint32_t flags_of(const struct paths_network *network)
+{
+	return MPTCP_PM_ADDR_FLAG_SUBFLOW | (network->backup ? MPTCP_PM_ADDR_FLAG_BACKUP : 0);
+}
+
+static bool is_used_id(const struct difference *difference, unsigned int id)
+{
+	for (size_t i = 0; i < difference->world->endpoints.count; i++)
+		if (difference->world->endpoints.endpoint[i].id == id)
+			return true;
+	for (size_t i = 0; i < difference->out->count; i++)
+		if (difference->out->list[i].kind == PATHS_ENDPOINT_ADD && difference->out->list[i].endpoint.id == id)
+			return true;
+	return false;
+}
+
+static uint8_t find_id(const struct difference *difference)
+{
+	unsigned int id = ENDPOINT_ID_FIRST;
+
+	while (id < UINT8_MAX && is_used_id(difference, id))
+		id++;
+	return (uint8_t)id;
+}
+
+static bool is_wanted_endpoint(const struct paths_network *network)
+{
+	return network->verdict == PATHS_USED && network->keeper == PATHS_KEEPER_OURS;
+}
+
+static void mend_endpoint(const struct difference *difference, const struct paths_network *network)
+{
+	const struct mptcp_endpoint *there = paths_world_endpoint(difference->world, &network->address);
+	struct mptcp_endpoint endpoint = { .address = network->address, .bound = network->link.index };
+
+	endpoint.flags = flags_of(network);
+	if (there && there->bound != endpoint.bound) {
+		add_endpoint(difference, PATHS_ENDPOINT_DELETE, there);
+		there = NULL;
+	}
+	endpoint.id = there ? there->id : find_id(difference);
+	if (!there)
+		add_endpoint(difference, PATHS_ENDPOINT_ADD, &endpoint);
+	else if ((there->flags ^ endpoint.flags) & MPTCP_PM_ADDR_FLAG_BACKUP)
+		add_endpoint(difference, PATHS_ENDPOINT_CHANGE, &endpoint);
+}
+
+static void delete_endpoints(const struct difference *difference)
+{
+	const struct endpoints *endpoints = &difference->world->endpoints;
+
+	for (size_t i = 0; i < endpoints->count; i++) {
+		const struct mptcp_endpoint *endpoint = &endpoints->endpoint[i];
+		bool wanted = false;
+
+		if (!paths_memory_find(difference->memory, endpoint))
+			continue;
+		for (size_t j = 0; difference->wanted && j < difference->wanted->count; j++)
+			wanted = wanted || (is_wanted_endpoint(&difference->wanted->networks[j]) &&
+					    sockaddr_ip_equal(&difference->wanted->networks[j].address, &endpoint->address));
+		if (!wanted)
+			add_endpoint(difference, PATHS_ENDPOINT_DELETE, endpoint);
+	}
+}
+
+/* --- all of it -------------------------------------------------------------------------- */
+
+/* The limit is raised and not lowered: others may count on it. At the end it becomes what it was, if it is still ours. */
+static void mend_limit(const struct difference *difference)
+{
+	const struct paths_memory *memory = difference->memory;
+	unsigned int now = difference->world->endpoints.subflow_limit;
+
+	if (difference->wanted && now < difference->wanted->limit)
+		add(difference->out, PATHS_LIMIT_SET)->limit = difference->wanted->limit;
+	if (!difference->wanted && memory->limit_set && now == memory->limit_set && memory->limit_before != now)
+		add(difference->out, PATHS_LIMIT_SET)->limit = memory->limit_before;
+}
+
+void paths_difference_find(struct paths_operations *out, const struct paths_wanted *wanted, const struct paths_world *world,
+			   const struct paths_choice *choice, const struct paths_memory *memory)
+{
+	const struct difference difference = { out, wanted, world, choice, memory };
+
+	out->count = 0;
+	mend_limit(&difference);
+	each_wanted_route(&difference, add_if_missing, NULL);
+	add_rules(&difference);
+	for (size_t i = 0; wanted && i < wanted->count; i++)
+		if (is_wanted_endpoint(&wanted->networks[i]))
+			mend_endpoint(&difference, &wanted->networks[i]);
+	delete_endpoints(&difference);
+	delete_rules(&difference);
+	delete_routes(&difference);
+}
+
+/* --- as commands ------------------------------------------------------------------------ */
+
+static const char *family_option(const union sockaddr_ip *address)
+{
+	return sockaddr_ip_is_v4(address) ? "" : "-6 ";
+}
+
+static void format_route(const struct paths_operation *operation, const char *verb, char buf[static PATHS_COMMAND_MAX])
+{
+	const struct paths_route *route = &operation->route;
+	char to[PREFIX_STRLEN] = "default", gateway[PREFIX_STRLEN];
+	bool via = route->gateway.sa.sa_family != AF_UNSPEC;
+
+	if (!paths_route_is_default(route))
+		prefix_format(&route->to, to);
+	snprintf(buf, PATHS_COMMAND_MAX, "ip %sroute %s %s%s%s dev %s%s table %u proto %d", route->family == AF_INET ? "" : "-6 ",
+		 verb, to, via ? " via " : "", via ? paths_format_address(&route->gateway, gateway) : "", operation->device,
+		 route->onlink ? " onlink" : "", route->table, PATHS_PROTOCOL);
+}
+
+const char *paths_operation_format(const struct paths_operation *operation, char buf[static PATHS_COMMAND_MAX])
+{
+	const struct paths_rule *rule = &operation->rule;
+	const struct mptcp_endpoint *endpoint = &operation->endpoint;
+	bool backup = endpoint->flags & MPTCP_PM_ADDR_FLAG_BACKUP;
+	char address[PREFIX_STRLEN];
+
+	switch (operation->kind) {
+	case PATHS_LIMIT_SET:
+		snprintf(buf, PATHS_COMMAND_MAX, "ip mptcp limits set subflows %u", operation->limit);
+		break;
+	case PATHS_ROUTE_ADD:
+		format_route(operation, "replace", buf);
+		break;
+	case PATHS_ROUTE_DELETE:
+		format_route(operation, "del", buf);
+		break;
+	case PATHS_RULE_ADD:
+	case PATHS_RULE_DELETE:
+		snprintf(buf, PATHS_COMMAND_MAX, "ip %srule %s from %s table %u priority %u protocol %d", family_option(&rule->from),
+			 operation->kind == PATHS_RULE_ADD ? "add" : "del", paths_format_address(&rule->from, address), rule->table,
+			 rule->priority, PATHS_PROTOCOL);
+		break;
+	case PATHS_ENDPOINT_ADD:
+		snprintf(buf, PATHS_COMMAND_MAX, "ip mptcp endpoint add %s id %u dev %s subflow%s",
+			 paths_format_address(&endpoint->address, address), endpoint->id, operation->device, backup ? " backup" : "");
+		break;
+	case PATHS_ENDPOINT_CHANGE:
+		snprintf(buf, PATHS_COMMAND_MAX, "ip mptcp endpoint change id %u %s", endpoint->id, backup ? "backup" : "nobackup");
+		break;
+	case PATHS_ENDPOINT_DELETE:
+		snprintf(buf, PATHS_COMMAND_MAX, "ip mptcp endpoint delete id %u", endpoint->id);
+		break;
+	default:
+		*buf = '\0';
+	}
+	return buf;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kernel_apply.c - does an operation: by rtnetlink(7), or by the generic netlink interface of MPTCP's path manager */
+#include "config.h"
+
+#include "paths/kernel.h"
+
+#include <errno.h>
+#include <linux/fib_rules.h>
+#include <linux/mptcp.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+static int apply_route(struct paths_kernel *kernel, const struct paths_route *route, uint16_t type, uint16_t flags)
+{
+	struct nlmsghdr *request = mnl_nlmsg_put_header(kernel->route.buf);
+	struct rtmsg *header = mnl_nlmsg_put_extra_header(request, sizeof(*header));
+	bool has_gateway = route->gateway.sa.sa_family != AF_UNSPEC;
+	union sockaddr_ip to;
+
+	request->nlmsg_type = type;
+	request->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags);
+	header->rtm_family = (unsigned char)route->family;
+	header->rtm_dst_len = (unsigned char)(route->to.length - (route->family == AF_INET ? PATHS_V4_BITS : 0));
+	header->rtm_protocol = PATHS_PROTOCOL;
+	header->rtm_scope = has_gateway || route->family == AF_INET6 ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK;
+	header->rtm_type = RTN_UNICAST;
+	header->rtm_flags = route->onlink ? RTNH_F_ONLINK : 0;
+	if (header->rtm_dst_len) {
+		sockaddr_ip_set(&to, route->family, &route->to.address, 0);
+		netlink_put_address(request, RTA_DST, &to);
+	}
+	if (has_gateway)
+		netlink_put_address(request, RTA_GATEWAY, &route->gateway);
+	mnl_attr_put_u32(request, RTA_OIF, route->index);
+	mnl_attr_put_u32(request, RTA_TABLE, route->table);
+	return netlink_ask(&kernel->route, NULL, NULL);
+}
+
+static int apply_rule(struct paths_kernel *kernel, const struct paths_rule *rule, uint16_t type, uint16_t flags)
+{
+	struct nlmsghdr *request = mnl_nlmsg_put_header(kernel->route.buf);
+	struct fib_rule_hdr *header = mnl_nlmsg_put_extra_header(request, sizeof(*header));
+
+	request->nlmsg_type = type;
+	request->nlmsg_flags = (uint16_t)(NLM_F_REQUEST | NLM_F_ACK | flags);
+	header->family = (uint8_t)rule->from.sa.sa_family;
+	header->src_len = header->family == AF_INET ? 32 : 128;
+	header->action = FR_ACT_TO_TBL;
+	netlink_put_address(request, FRA_SRC, &rule->from);
+	mnl_attr_put_u32(request, FRA_TABLE, rule->table);
+	mnl_attr_put_u32(request, FRA_PRIORITY, rule->priority);
+	mnl_attr_put_u8(request, FRA_PROTOCOL, PATHS_PROTOCOL);
+	return netlink_ask(&kernel->route, NULL, NULL);
+}
+
+static int apply_endpoint(struct paths_kernel *kernel, const struct mptcp_endpoint *endpoint, uint8_t command)
+{
+	struct nlmsghdr *request;
+	struct nlattr *nest;
+	bool is_v4 = endpoint->address.sa.sa_family == AF_INET;
+
+	if (kernel->mptcp_family < 0)
+		return kernel->mptcp_family;
+	request = netlink_put_generic(&kernel->generic, (uint16_t)kernel->mptcp_family, NLM_F_ACK, command);
+	nest = mnl_attr_nest_start(request, MPTCP_PM_ATTR_ADDR);
+	mnl_attr_put_u16(request, MPTCP_PM_ADDR_ATTR_FAMILY, endpoint->address.sa.sa_family);
+	mnl_attr_put_u8(request, MPTCP_PM_ADDR_ATTR_ID, endpoint->id);
+	netlink_put_address(request, is_v4 ? MPTCP_PM_ADDR_ATTR_ADDR4 : MPTCP_PM_ADDR_ATTR_ADDR6, &endpoint->address);
+	if (command != MPTCP_PM_CMD_DEL_ADDR)
+		mnl_attr_put_u32(request, MPTCP_PM_ADDR_ATTR_FLAGS, endpoint->flags);
+	if (command == MPTCP_PM_CMD_ADD_ADDR)
+		mnl_attr_put_u32(request, MPTCP_PM_ADDR_ATTR_IF_IDX, endpoint->bound);
+	mnl_attr_nest_end(request, nest);
+	return netlink_ask(&kernel->generic, NULL, NULL);
+}
+
+static int apply_limit(struct paths_kernel *kernel, unsigned int limit)
+{
+	struct nlmsghdr *request;
+
+	if (kernel->mptcp_family < 0)
+		return kernel->mptcp_family;
+	request = netlink_put_generic(&kernel->generic, (uint16_t)kernel->mptcp_family, NLM_F_ACK, MPTCP_PM_CMD_SET_LIMITS);
+	mnl_attr_put_u32(request, MPTCP_PM_ATTR_SUBFLOWS, limit);
+	return netlink_ask(&kernel->generic, NULL, NULL);
+}
+
+/* The answers to a deletion of what has gone by itself: of a route, a rule, an address of theirs, a device, an endpoint. */
+static bool is_gone(int error)
+{
+	return error == -ESRCH || error == -ENOENT || error == -EADDRNOTAVAIL || error == -ENODEV || error == -EINVAL;
+}
+
+int paths_kernel_apply(struct paths_kernel *kernel, const struct paths_operation *operation)
+{
+	int ret;
+
+	switch (operation->kind) {
+	case PATHS_LIMIT_SET:
+		return apply_limit(kernel, operation->limit);
+	case PATHS_ROUTE_ADD:
+		return apply_route(kernel, &operation->route, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_REPLACE);
+	case PATHS_RULE_ADD:
+		return apply_rule(kernel, &operation->rule, RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL);
+	case PATHS_ENDPOINT_ADD:
+		return apply_endpoint(kernel, &operation->endpoint, MPTCP_PM_CMD_ADD_ADDR);
+	case PATHS_ENDPOINT_CHANGE:
+		return apply_endpoint(kernel, &operation->endpoint, MPTCP_PM_CMD_SET_FLAGS);
+	case PATHS_ENDPOINT_DELETE:
+		ret = apply_endpoint(kernel, &operation->endpoint, MPTCP_PM_CMD_DEL_ADDR);
+		break;
+	case PATHS_RULE_DELETE:
+		ret = apply_rule(kernel, &operation->rule, RTM_DELRULE, 0);
+		break;
+	case PATHS_ROUTE_DELETE:
+		ret = apply_route(kernel, &operation->route, RTM_DELROUTE, 0);
+		break;
+	default:
+		return -EINVAL;
+	}
+	return is_gone(ret) ? 0 : ret;
+}

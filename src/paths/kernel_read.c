@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * kernel_read.c - reads the world: links, addresses, routes, rules, endpoints
+ *
+ * Each list is a dump of rtnetlink(7). Should something change meanwhile, the kernel says so (NLM_F_DUMP_INTR) and all lists
+ * are read once more. Of routes only those are kept that mean something here: a router may have a million others.
+ */
+#include "config.h"
+
+#include "paths/kernel.h"
+
+#include <errno.h>
+#include <linux/fib_rules.h>
+#include <linux/if_link.h>
+#include <linux/mptcp.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define TRIES 10
+
+static const int families[] = { AF_INET, AF_INET6 };
+
+struct reading {
+	struct paths_world *world;
+	int error;
+};
+
+/* Returns a zeroed place behind the @count things of a list, which is grown if need be; NULL without memory. */
+static void *grow(void *list, size_t *count, size_t size, struct reading *reading)
+{
+	void **place = list, *grown = *place;
+
+	/* full whenever the count is a power of two */
+	if ((*count & (*count - 1)) == 0)
+		grown = reallocarray(*place, *count ? *count * 2 : 1, size);
+	if (!grown) {
+		reading->error = -ENOMEM;
+		return NULL;
+	}
+	*place = grown;
+	return memset((char *)grown + (*count)++ * size, 0, size);
+}
+
+/* --- links ------------------------------------------------------------------------------ */
+
+static void read_stats(struct paths_link *link, const struct nlattr *attr)
+{
+	struct rtnl_link_stats64 stats = { 0 };
+	size_t len = mnl_attr_get_payload_len(attr);
+
+	/* it grows with the kernel, and is aligned to four bytes only */
+	memcpy(&stats, mnl_attr_get_payload(attr), len < sizeof(stats) ? len : sizeof(stats));
+	link->received = stats.rx_bytes;
+	link->sent = stats.tx_bytes;
+}
+
+static void read_text(char *out, size_t size, const struct nlattr *attr)
+{
+	size_t len = mnl_attr_get_payload_len(attr);
+
+	len = len < size ? len : size - 1;
+	memcpy(out, mnl_attr_get_payload(attr), len);
+	out[len] = '\0';
+}
+
+static int on_link(const struct nlmsghdr *message, void *arg)
+{
+	const struct ifinfomsg *header = mnl_nlmsg_get_payload(message);
+	struct reading *reading = arg;
+	struct paths_link *link;
+	const struct nlattr *attr, *inner;
+
+	if (message->nlmsg_type != RTM_NEWLINK)
+		return MNL_CB_OK;
+	link = grow(&reading->world->links, &reading->world->link_count, sizeof(*link), reading);
+	if (!link)
+		return MNL_CB_ERROR;
+	link->index = (unsigned int)header->ifi_index;
+	link->loopback = header->ifi_flags & IFF_LOOPBACK;
+	link->up = header->ifi_flags & IFF_UP;
+	link->carrier = header->ifi_flags & IFF_RUNNING;
+	mnl_attr_for_each(attr, message, sizeof(*header)) {
+		switch (mnl_attr_get_type(attr)) {
+		case IFLA_IFNAME:
+			read_text(link->name, sizeof(link->name), attr);
+			break;
+		case IFLA_MASTER:
+			link->master = netlink_read_u32(attr);
+			break;
+		case IFLA_STATS64:
+			read_stats(link, attr);
+			break;
+		case IFLA_LINKINFO:
+			mnl_attr_for_each_nested(inner, attr)
+				if (mnl_attr_get_type(inner) == IFLA_INFO_KIND)
+					read_text(link->kind, sizeof(link->kind), inner);
+			break;
+		}
+	}
+	return MNL_CB_OK;
+}
+
+/* --- addresses -------------------------------------------------------------------------- */
+
+static int on_address(const struct nlmsghdr *message, void *arg)
+{
+	const struct ifaddrmsg *header = mnl_nlmsg_get_payload(message);
+	struct paths_address found = { .index = header->ifa_index, .scope = header->ifa_scope, .flags = header->ifa_flags };
+	struct reading *reading = arg;
+	struct paths_address *address;
+	const struct nlattr *attr;
+	bool local = false;
+
+	if (message->nlmsg_type != RTM_NEWADDR)
+		return MNL_CB_OK;
+	mnl_attr_for_each(attr, message, sizeof(*header)) {
+		/* IFA_ADDRESS is the peer's where there is IFA_LOCAL as well */
+		if (mnl_attr_get_type(attr) == IFA_LOCAL)
+			local = netlink_read_address(&found.address, attr, header->ifa_family);
+		if (mnl_attr_get_type(attr) == IFA_ADDRESS && !local)
+			netlink_read_address(&found.address, attr, header->ifa_family);
+		if (mnl_attr_get_type(attr) == IFA_FLAGS)
+			found.flags = netlink_read_u32(attr);
+	}
+	if (found.address.sa.sa_family == AF_UNSPEC)
+		return MNL_CB_OK;
+	address = grow(&reading->world->addresses, &reading->world->address_count, sizeof(*address), reading);
+	if (!address)
+		return MNL_CB_ERROR;
+	*address = found;
+	return MNL_CB_OK;
+}
+
+/* --- routes ----------------------------------------------------------------------------- */
+
+static void note_table(struct reading *reading, uint32_t table)
+{
+	struct paths_world *world = reading->world;
+	uint32_t *place;
+
+	/* the kernel's own need no note, and those of a table come one behind the other */
+	if (table == RT_TABLE_MAIN || table == RT_TABLE_LOCAL || table == RT_TABLE_DEFAULT ||
+	    (world->table_count && world->tables[world->table_count - 1] == table))
+		return;
+	place = grow(&world->tables, &world->table_count, sizeof(*place), reading);
+	if (place)
+		*place = table;
+}
+
+/* Keeps the route if it means something here. */
+static void keep_route(struct reading *reading, const struct paths_route *found)
+{
+	struct paths_world *world = reading->world;
+	struct paths_route *route;
+
+	if (found->protocol != PATHS_PROTOCOL && !paths_route_is_wide(found) &&
+	    (found->table != RT_TABLE_MAIN || found->gateway.sa.sa_family != AF_UNSPEC ||
+	     (found->family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&found->to.address))))
+		return;
+	route = grow(&world->routes, &world->route_count, sizeof(*route), reading);
+	if (route)
+		*route = *found;
+}
+
+/* An array of struct rtnexthop, each with attributes of its own behind it: a route over each of the devices. */
+static void keep_hops(struct reading *reading, const struct paths_route *found, const struct nlattr *attr)
+{
+	const char *at = mnl_attr_get_payload(attr);
+	size_t left = mnl_attr_get_payload_len(attr), size;
+	struct rtnexthop hop;
+
+	for (; left >= sizeof(hop); at += size, left -= size) {
+		struct paths_route route = *found;
+		const struct nlattr *inner;
+
+		memcpy(&hop, at, sizeof(hop));
+		size = RTNH_ALIGN((size_t)hop.rtnh_len);
+		if (hop.rtnh_len < sizeof(hop) || size > left)
+			return;
+		route.index = (unsigned int)hop.rtnh_ifindex;
+		route.onlink = hop.rtnh_flags & RTNH_F_ONLINK;
+		for (inner = (const struct nlattr *)(at + sizeof(hop));
+		     mnl_attr_ok(inner, (int)(at + hop.rtnh_len - (const char *)inner)); inner = mnl_attr_next(inner))
+			if (mnl_attr_get_type(inner) == RTA_GATEWAY)
+				netlink_read_address(&route.gateway, inner, route.family);
+		keep_route(reading, &route);
+	}
+}
+
+static struct prefix prefix_to(const union sockaddr_ip *to, int family, uint8_t length)
+{
+	union sockaddr_ip address = *to;
+	struct in6_addr in6;
+
+	address.sa.sa_family = (sa_family_t)family;
+	in6 = sockaddr_ip_in6(&address);
+	return prefix_of(&in6, (uint8_t)(length + (family == AF_INET ? PATHS_V4_BITS : 0)));
+}
+
+static int on_route(const struct nlmsghdr *message, void *arg)
+{
+	const struct rtmsg *header = mnl_nlmsg_get_payload(message);
+	struct paths_route found = { .family = header->rtm_family,
+				     .table = header->rtm_table,
+				     .protocol = header->rtm_protocol,
+				     .onlink = header->rtm_flags & RTNH_F_ONLINK };
+	const struct nlattr *attr, *hops = NULL;
+	struct reading *reading = arg;
+	union sockaddr_ip to = { 0 };
+
+	if (message->nlmsg_type != RTM_NEWROUTE || header->rtm_flags & RTM_F_CLONED)
+		return MNL_CB_OK;
+	mnl_attr_for_each(attr, message, sizeof(*header)) {
+		switch (mnl_attr_get_type(attr)) {
+		case RTA_DST:
+			netlink_read_address(&to, attr, found.family);
+			break;
+		case RTA_GATEWAY:
+			netlink_read_address(&found.gateway, attr, found.family);
+			break;
+		case RTA_OIF:
+			found.index = netlink_read_u32(attr);
+			break;
+		case RTA_PRIORITY:
+			found.metric = netlink_read_u32(attr);
+			break;
+		case RTA_TABLE:
+			found.table = netlink_read_u32(attr);
+			break;
+		case RTA_MULTIPATH:
+			hops = attr;
+			break;
+		}
+	}
+	if (found.protocol != PATHS_PROTOCOL)
+		note_table(reading, found.table);
+	found.to = prefix_to(&to, found.family, header->rtm_dst_len);
+	if (header->rtm_type == RTN_UNICAST && hops)
+		keep_hops(reading, &found, hops);
+	else if (header->rtm_type == RTN_UNICAST)
+		keep_route(reading, &found);
+	return reading->error ? MNL_CB_ERROR : MNL_CB_OK;
+}
+
+/* --- rules ------------------------------------------------------------------------------ */
+
+static int on_rule(const struct nlmsghdr *message, void *arg)
+{
+	const struct fib_rule_hdr *header = mnl_nlmsg_get_payload(message);
+	struct paths_rule found = { .table = header->table }, *rule;
+	bool whole = header->src_len == (header->family == AF_INET ? 32 : 128) && !header->dst_len && !header->tos &&
+		     !(header->flags & FIB_RULE_INVERT);
+	struct reading *reading = arg;
+	const struct nlattr *attr;
+
+	if (message->nlmsg_type != RTM_NEWRULE || header->action != FR_ACT_TO_TBL)
+		return MNL_CB_OK;
+	mnl_attr_for_each(attr, message, sizeof(*header)) {
+		switch (mnl_attr_get_type(attr)) {
+		case FRA_SRC:
+			netlink_read_address(&found.from, attr, header->family);
+			break;
+		case FRA_TABLE:
+			found.table = netlink_read_u32(attr);
+			break;
+		case FRA_PRIORITY:
+			found.priority = netlink_read_u32(attr);
+			break;
+		case FRA_PROTOCOL:
+			if (mnl_attr_validate(attr, MNL_TYPE_U8) == 0)
+				found.protocol = mnl_attr_get_u8(attr);
+			break;
+		case FRA_IIFNAME: /* whatever is particular about it, it is none for all that the address sends */
+		case FRA_OIFNAME:
+		case FRA_FWMARK:
+		case FRA_UID_RANGE:
+		case FRA_IP_PROTO:
+		case FRA_SPORT_RANGE:
+		case FRA_DPORT_RANGE:
+			whole = false;
+			break;
+		}
+	}
+	if (found.protocol != PATHS_PROTOCOL)
+		note_table(reading, found.table);
+	if (!whole || found.from.sa.sa_family == AF_UNSPEC)
+		return reading->error ? MNL_CB_ERROR : MNL_CB_OK;
+	rule = grow(&reading->world->rules, &reading->world->rule_count, sizeof(*rule), reading);
+	if (rule)
+		*rule = found;
+	return reading->error ? MNL_CB_ERROR : MNL_CB_OK;
+}
+
+/* --- all of it -------------------------------------------------------------------------- */
+
+static int read_lists(struct paths_kernel *kernel, struct reading *reading)
+{
+	int ret = netlink_dump(&kernel->route, RTM_GETLINK, AF_UNSPEC, on_link, reading);
+
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		static const struct {
+			uint16_t type;
+			mnl_cb_t on_message;
+		} lists[] = { { RTM_GETADDR, on_address }, { RTM_GETROUTE, on_route }, { RTM_GETRULE, on_rule } };
+
+		for (size_t j = 0; j < sizeof(lists) / sizeof(lists[0]) && ret == 0; j++)
+			ret = netlink_dump(&kernel->route, lists[j].type, families[i], lists[j].on_message, reading);
+		/* a kernel without IPv6, or without rules, has no such list */
+		if (ret == -EAFNOSUPPORT || ret == -EOPNOTSUPP)
+			ret = 0;
+	}
+	return reading->error ? reading->error : ret;
+}
+
+int paths_kernel_read(struct paths_kernel *kernel, struct paths_world *out)
+{
+	int ret = -EINTR;
+
+	for (int i = 0; i < TRIES && ret == -EINTR; i++) {
+		struct reading reading = { .world = out };
+
+		memset(out, 0, sizeof(*out));
+		ret = read_lists(kernel, &reading);
+		if (ret < 0)
+			paths_world_fini(out);
+	}
+	if (ret == 0 && kernel->mptcp_family >= 0) {
+		ret = endpoints_read(&out->endpoints, &kernel->endpoints);
+		if (ret < 0)
+			paths_world_fini(out);
+	}
+	return ret;
+}
+
+int paths_kernel_open(struct paths_kernel *kernel)
+{
+	int ret;
+
+	memset(kernel, 0, sizeof(*kernel));
+	ret = netlink_open(&kernel->route, NETLINK_ROUTE);
+	if (ret == 0)
+		ret = netlink_open(&kernel->generic, NETLINK_GENERIC);
+	if (ret == 0)
+		kernel->mptcp_family = netlink_find_family(&kernel->generic, MPTCP_PM_NAME);
+	else
+		paths_kernel_close(kernel);
+	return ret;
+}
+
+void paths_kernel_close(struct paths_kernel *kernel)
+{
+	netlink_close(&kernel->route);
+	netlink_close(&kernel->generic);
+}

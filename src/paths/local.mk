@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# the path manager of "convertize paths"; what unit tests and fuzzers link is in libpaths.la, and touches no kernel
+noinst_LTLIBRARIES += libpaths.la
+libpaths_la_SOURCES = \
+	src/paths/choice.c src/paths/choice.h \
+	src/paths/difference.c src/paths/difference.h \
+	src/paths/judge.c src/paths/judge.h \
+	src/paths/memory.c src/paths/memory.h \
+	src/paths/others.c src/paths/others.h \
+	src/paths/wanted.c src/paths/wanted.h \
+	src/paths/world.c src/paths/world.h \
+	src/common/child.c src/common/child.h src/common/sysctl.c src/common/sysctl.h
+libpaths_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
+
+noinst_LTLIBRARIES += libpathskernel.la
+libpathskernel_la_SOURCES = \
+	src/paths/kernel.h src/paths/kernel_apply.c src/paths/kernel_read.c src/paths/kernel_watch.c \
+	src/paths/manage.c src/paths/manage.h \
+	src/paths/mend.c src/paths/mend.h \
+	src/paths/notify.c src/paths/notify.h \
+	src/common/endpoints.c src/common/endpoints.h \
+	src/common/netlink.c src/common/netlink.h
+libpathskernel_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
+libpathskernel_la_LIBADD = libpaths.la $(MNL_LIBS)
+EXTRA_DIST += src/paths/README.md

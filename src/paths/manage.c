@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * manage.c - "convertize paths --manage": keeps endpoints, rules and tables right for as long as it runs
+ *
+ * A change of the network comes in many messages, and what is in between isn't worth anything: an address that DHCP renews may be gone
+ * for a moment. So the kernel is looked at when it has been quiet for SETTLE_MS, or after SETTLE_MAX_MS of unrest. Besides, it is
+ * looked at every LOOK_MS, since no message tells that somebody has changed an endpoint; after a SIGHUP; and when the
+ * clock was set, as it is at a resume (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
+ *
+ * What has failed is tried again, after a second, then after twice as long each time, up to a minute.
+ */
+#include "config.h"
+
+#include "paths/manage.h"
+
+#include "common/clock.h"
+#include "common/sysctl.h"
+#include "paths/mend.h"
+#include "paths/notify.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define SETTLE_MS 50
+#define SETTLE_MAX_MS 300
+#define LOOK_MS 30000
+#define RETRY_MS 1000
+#define RETRY_MAX_MS 60000
+
+struct manager {
+	struct paths_mender mender;
+	int watch, signals, clock;
+	int64_t look_at;     /* by CLOCK_MONOTONIC, in nanoseconds, as all times are here */
+	int64_t settled_at;  /* the latest time for a look after the first of some messages; 0: there were none */
+	int64_t watchdog_at; /* 0: there is none */
+	int retry_ms;        /* 0: nothing has failed */
+};
+
+static int tell(const char *text)
+{
+	fprintf(stderr, "convertize: paths: %s\n", text);
+	return 1;
+}
+
+/* --- what it needs ---------------------------------------------------------------------- */
+
+static bool has_net_admin(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	return syscall(SYS_capget, &header, data) == 0 && data[0].effective & 1u << CAP_NET_ADMIN;
+}
+
+/* Returns 0, or an exit status after saying what is missing, with the remedy. */
+static int check_host(enum paths_task task, bool dry_run)
+{
+	int enabled = sysctl_read("net.mptcp.enabled");
+
+	if (enabled == -ENOENT && task != PATHS_TASK_REMOVE)
+		return tell("this kernel has no Multipath TCP (CONFIG_MPTCP): there is nothing to manage; take another kernel");
+	if (enabled == 0 && task != PATHS_TASK_REMOVE)
+		return tell("Multipath TCP is switched off (net.mptcp.enabled = 0); remedy: sysctl -w net.mptcp.enabled=1");
+	if (!dry_run && !has_net_admin())
+		return tell("endpoints, rules and routes are changed with CAP_NET_ADMIN, which this process has not; run it as root, "
+			    "or systemctl enable --now convertize-paths; --dry-run shows what would be done");
+	return 0;
+}
+
+static int lock(void)
+{
+	int fd = paths_memory_lock();
+
+	if (fd == -EWOULDBLOCK)
+		tell("another one manages paths here already; systemctl status convertize-paths tells of it");
+	else if (fd < 0)
+		fprintf(stderr, "convertize: paths: " PATHS_MEMORY_DIRECTORY ": %s; the directory must be writable, and be made by "
+				"RuntimeDirectory= for a service\n",
+			strerror(-fd));
+	return fd;
+}
+
+/* --- the loop --------------------------------------------------------------------------- */
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	/* a child, nmcli, begins with none of them blocked only if it was so here: it is short-lived, and ends by itself */
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Returns a descriptor that becomes readable when the clock is set. */
+static int open_clock(void)
+{
+	struct itimerspec never = { .it_value.tv_sec = INT32_MAX };
+	int fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd >= 0)
+		timerfd_settime(fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
+	return fd;
+}
+
+static int64_t in_ms(int ms)
+{
+	return clock_ns() + ms * CLOCK_NS_PER_MS;
+}
+
+static void look(struct manager *manager)
+{
+	int ret = paths_mend(&manager->mender);
+	size_t used = 0;
+	char status[64];
+
+	manager->settled_at = 0;
+	manager->retry_ms = ret == 0 ? 0 : !manager->retry_ms ? RETRY_MS : manager->retry_ms * 2;
+	if (manager->retry_ms > RETRY_MAX_MS)
+		manager->retry_ms = RETRY_MAX_MS;
+	manager->look_at = in_ms(manager->retry_ms ? manager->retry_ms : LOOK_MS);
+	for (size_t i = 0; i < manager->mender.wanted.count; i++)
+		used += manager->mender.wanted.networks[i].verdict == PATHS_USED;
+	snprintf(status, sizeof(status), "READY=1\nSTATUS=%zu network addresses used\n", used);
+	paths_notify(status);
+}
+
+/* Something may have changed: a look is due when it has been quiet for a while. */
+static void hear(struct manager *manager)
+{
+	int64_t quiet = in_ms(SETTLE_MS);
+
+	if (!paths_kernel_heard(manager->watch))
+		return;
+	if (!manager->settled_at)
+		manager->settled_at = in_ms(SETTLE_MAX_MS);
+	manager->look_at = quiet < manager->settled_at ? quiet : manager->settled_at;
+}
+
+/* Returns false if it is to end. */
+static bool take_signals(struct manager *manager)
+{
+	struct signalfd_siginfo info;
+
+	while (read(manager->signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		if (info.ssi_signo != SIGHUP)
+			return false;
+		manager->mender.others_at = 0;
+		manager->look_at = clock_ns();
+	}
+	return true;
+}
+
+static void hear_clock(struct manager *manager)
+{
+	uint64_t expirations;
+
+	/* ECANCELED: the clock was set; the descriptor has to be made anew to hear of the next time */
+	if (read(manager->clock, &expirations, sizeof(expirations)) >= 0 || errno != ECANCELED)
+		return;
+	close(manager->clock);
+	manager->clock = open_clock();
+	manager->look_at = in_ms(SETTLE_MS);
+}
+
+static int timeout_ms(const struct manager *manager)
+{
+	int64_t at = manager->look_at;
+
+	if (manager->watchdog_at && manager->watchdog_at < at)
+		at = manager->watchdog_at;
+	at -= clock_ns();
+	return at <= 0 ? 0 : (int)(at / CLOCK_NS_PER_MS) + 1;
+}
+
+static void run(struct manager *manager, int watchdog_ms)
+{
+	for (;;) {
+		struct pollfd ready[] = { { .fd = manager->watch, .events = POLLIN },
+					  { .fd = manager->signals, .events = POLLIN },
+					  { .fd = manager->clock, .events = POLLIN } };
+
+		if (poll(ready, sizeof(ready) / sizeof(ready[0]), timeout_ms(manager)) < 0 && errno != EINTR)
+			return;
+		if (ready[1].revents && !take_signals(manager))
+			return;
+		if (ready[0].revents)
+			hear(manager);
+		if (ready[2].revents)
+			hear_clock(manager);
+		if (manager->watchdog_at && clock_ns() >= manager->watchdog_at) {
+			paths_notify("WATCHDOG=1\n");
+			manager->watchdog_at = in_ms(watchdog_ms);
+		}
+		if (clock_ns() >= manager->look_at)
+			look(manager);
+	}
+}
+
+/* --- all of it -------------------------------------------------------------------------- */
+
+static int manage(struct manager *manager)
+{
+	int watchdog_ms = paths_notify_watchdog_ms(), ret;
+
+	manager->signals = open_signals();
+	manager->watch = paths_kernel_watch(); /* before the first look, so that nothing is missed in between */
+	manager->clock = open_clock();
+	if (manager->signals < 0 || manager->watch < 0)
+		return tell("there is no descriptor to hear from the kernel; raise the limit of open files, ulimit -n");
+	manager->watchdog_at = watchdog_ms > 0 ? in_ms(watchdog_ms) : 0;
+	look(manager);
+	run(manager, watchdog_ms);
+	paths_notify("STOPPING=1\n");
+	ret = paths_unmend(&manager->mender);
+	close(manager->watch);
+	close(manager->signals);
+	if (manager->clock >= 0)
+		close(manager->clock);
+	return ret < 0;
+}
+
+int paths_manage(const struct paths_choice *choice, enum paths_task task, bool dry_run)
+{
+	static struct manager manager;
+	int held = -1, ret = check_host(task, dry_run);
+
+	if (ret)
+		return ret;
+	if (!dry_run && (held = lock()) < 0)
+		return 1;
+	if (paths_mender_init(&manager.mender, choice, dry_run) < 0)
+		ret = 1;
+	else if (task == PATHS_TASK_REMOVE)
+		ret = paths_unmend(&manager.mender) < 0;
+	else if (task == PATHS_TASK_ONCE || dry_run)
+		ret = paths_mend(&manager.mender) < 0;
+	else
+		ret = manage(&manager);
+	paths_mender_fini(&manager.mender);
+	if (held >= 0)
+		close(held);
+	return ret;
+}

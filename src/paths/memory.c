@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * memory.c - what the path manager has made, so that another one, after a kill, knows it and takes it away
+ *
+ * The file is written before the kernel is asked: what is in it may not have been made, and what was made is in it. An endpoint
+ * is taken for ours only if ID, address and device are those that were written, since any of them may since be another's.
+ */
+#include "config.h"
+
+#include "paths/memory.h"
+
+#include "paths/world.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TEXT_MAX 16384
+
+static_assert(PREFIX_STRLEN >= 50, "room for what parse_line() reads of an address");
+
+const struct paths_memory_endpoint *paths_memory_find(const struct paths_memory *memory,
+						      const struct mptcp_endpoint *endpoint)
+{
+	for (size_t i = 0; i < memory->count; i++)
+		if (memory->endpoint[i].id == endpoint->id && memory->endpoint[i].index == endpoint->bound &&
+		    sockaddr_ip_equal(&memory->endpoint[i].address, &endpoint->address))
+			return &memory->endpoint[i];
+	return NULL;
+}
+
+void paths_memory_remove(struct paths_memory *memory, uint8_t id)
+{
+	for (size_t i = memory->count; i-- > 0;)
+		if (memory->endpoint[i].id == id)
+			memory->endpoint[i] = memory->endpoint[--memory->count];
+}
+
+void paths_memory_add(struct paths_memory *memory, const struct paths_memory_endpoint *endpoint)
+{
+	paths_memory_remove(memory, endpoint->id);
+	if (memory->count < ENDPOINTS_MAX)
+		memory->endpoint[memory->count++] = *endpoint;
+}
+
+/* --- the text --------------------------------------------------------------------------- */
+
+static void parse_line(struct paths_memory *out, const char *line)
+{
+	struct paths_memory_endpoint endpoint = { 0 };
+	char address[PREFIX_STRLEN];
+	unsigned int first, second;
+
+	if (sscanf(line, "tables %u %u", &first, &second) == 2) {
+		out->table_first = first;
+		out->table_last = second;
+	} else if (sscanf(line, "limit %u %u", &first, &second) == 2) {
+		out->limit_before = first;
+		out->limit_set = second;
+	} else if (sscanf(line, "endpoint %" SCNu8 " %49s %u %" SCNd64, &endpoint.id, address, &endpoint.index,
+			  &endpoint.since) == 4 &&
+		   endpoint.id && sockaddr_ip_parse(&endpoint.address, address, 0) == 0 &&
+		   sockaddr_ip_port(&endpoint.address) == 0) {
+		paths_memory_add(out, &endpoint);
+	}
+}
+
+void paths_memory_parse(struct paths_memory *out, char *text)
+{
+	char *rest;
+
+	memset(out, 0, sizeof(*out));
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		parse_line(out, line);
+}
+
+ssize_t paths_memory_format(const struct paths_memory *memory, char *out, size_t size)
+{
+	char address[PREFIX_STRLEN];
+	int len = snprintf(out, size,
+			   "# what \"convertize paths --manage\" has made: tables, limits before and now, endpoints\n"
+			   "tables %u %u\n",
+			   memory->table_first, memory->table_last);
+	size_t total = (size_t)len;
+
+	if (memory->limit_set && total < size)
+		total += (size_t)snprintf(out + total, size - total, "limit %u %u\n", memory->limit_before, memory->limit_set);
+	for (size_t i = 0; i < memory->count && total < size; i++) {
+		const struct paths_memory_endpoint *endpoint = &memory->endpoint[i];
+
+		total += (size_t)snprintf(out + total, size - total, "endpoint %u %s %u %" PRId64 "\n", endpoint->id,
+					  paths_format_address(&endpoint->address, address), endpoint->index, endpoint->since);
+	}
+	return total < size ? (ssize_t)total : -ENOSPC;
+}
+
+/* --- the file --------------------------------------------------------------------------- */
+
+/* Hosts in namespaces may share /run. */
+static const char *name_file(const char *suffix, char path[static PATHS_MEMORY_PATH_MAX])
+{
+	struct stat st = { 0 };
+
+	if (stat("/proc/self/ns/net", &st) < 0)
+		st.st_ino = 0;
+	snprintf(path, PATHS_MEMORY_PATH_MAX, "%s/paths-%ju%s", PATHS_MEMORY_DIRECTORY, (uintmax_t)st.st_ino, suffix);
+	return path;
+}
+
+const char *paths_memory_path(char path[static PATHS_MEMORY_PATH_MAX])
+{
+	return name_file("", path);
+}
+
+int paths_memory_load(struct paths_memory *out)
+{
+	char path[PATHS_MEMORY_PATH_MAX], text[TEXT_MAX];
+	ssize_t len;
+	int fd;
+
+	memset(out, 0, sizeof(*out));
+	fd = open(paths_memory_path(path), O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	len = read(fd, text, sizeof(text) - 1);
+	if (len < 0)
+		len = -errno;
+	close(fd);
+	if (len < 0)
+		return (int)len;
+	text[len] = '\0';
+	paths_memory_parse(out, text);
+	return 0;
+}
+
+/* Writes the text to a file of its own and gives that the name: a reader finds one or the other. */
+static int replace(const char *path, const char *text, size_t len)
+{
+	char draft[PATHS_MEMORY_PATH_MAX];
+	int fd, ret = 0;
+
+	name_file(".new", draft);
+	fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	if (write(fd, text, len) != (ssize_t)len)
+		ret = -EIO;
+	if (close(fd) < 0 && ret == 0)
+		ret = -errno;
+	if (ret == 0 && rename(draft, path) < 0)
+		ret = -errno;
+	if (ret < 0)
+		unlink(draft);
+	return ret;
+}
+
+int paths_memory_save(const struct paths_memory *memory)
+{
+	char path[PATHS_MEMORY_PATH_MAX], text[TEXT_MAX];
+	ssize_t len;
+
+	paths_memory_path(path);
+	if (!memory->count && !memory->limit_set && !memory->table_first)
+		return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+	len = paths_memory_format(memory, text, sizeof(text));
+	return len < 0 ? (int)len : replace(path, text, (size_t)len);
+}
+
+int paths_memory_lock(void)
+{
+	char path[PATHS_MEMORY_PATH_MAX];
+	int fd, ret;
+
+	if (mkdir(PATHS_MEMORY_DIRECTORY, 0755) < 0 && errno != EEXIST)
+		return -errno;
+	fd = open(name_file(".lock", path), O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
+bool paths_memory_is_locked(void)
+{
+	char path[PATHS_MEMORY_PATH_MAX];
+	int fd = open(name_file(".lock", path), O_RDONLY | O_CLOEXEC);
+	bool locked;
+
+	if (fd < 0)
+		return false;
+	locked = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	close(fd);
+	return locked;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mend.c - has the kernel have what is wanted, once, and remembers what was made
+ *
+ * The world is read as a whole, compared with what is wanted, and the difference is done. Nothing is assumed of what was done before,
+ * but for whose it is. So a change that was missed, an operation that failed, a program that took something away and a process
+ * that was killed come to the same: the next look finds what is left to do.
+ */
+#include "config.h"
+
+#include "paths/mend.h"
+
+#include "common/clock.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OTHERS_NS (20 * CLOCK_NS_PER_S)
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void say(const char *format, ...)
+{
+	va_list args;
+
+	fputs("convertize: paths: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+/* --- what is said ----------------------------------------------------------------------- */
+
+static const char *const keepers[] = {
+	[PATHS_KEEPER_OURS] = "",
+	[PATHS_KEEPER_OTHER] = "; its endpoint is somebody else's, and left alone",
+	[PATHS_KEEPER_NM] = "; its endpoint is left to NetworkManager (connection.mptcp-flags)",
+	[PATHS_KEEPER_MPTCPD] = "; its endpoint is left to mptcpd",
+};
+
+/* Writes "wlan0 192.0.2.7". */
+static void format_name(const struct paths_network *network, char *out, size_t size)
+{
+	char address[PREFIX_STRLEN];
+
+	snprintf(out, size, "%s %s", network->link.name, paths_format_address(&network->address, address));
+}
+
+static void format_fate(const struct paths_network *network, char *out, size_t size)
+{
+	char table[64];
+
+	if (network->verdict != PATHS_USED) {
+		snprintf(out, size, "left alone: %s", paths_verdict_text(network->verdict));
+		return;
+	}
+	if (!network->table)
+		snprintf(table, sizeof(table), "no table, since none of \"tables\" is free");
+	else
+		snprintf(table, sizeof(table), "table %u%s", network->table,
+			 network->table_is_ours ? "" : ", by somebody else's rule");
+	snprintf(out, size, "used%s, %s%s", network->backup ? " as a backup" : "", table, keepers[network->keeper]);
+}
+
+static const struct paths_network *find_network(const struct paths_wanted *wanted, const struct paths_network *like)
+{
+	for (size_t i = 0; i < wanted->count; i++)
+		if (wanted->networks[i].link.index == like->link.index &&
+		    sockaddr_ip_equal(&wanted->networks[i].address, &like->address))
+			return &wanted->networks[i];
+	return NULL;
+}
+
+/* Says what has become of each network, where that is something else than before. */
+static void tell(const struct paths_mender *mender, const struct paths_wanted *before)
+{
+	char name[128], fate[256], fate_before[256];
+
+	for (size_t i = 0; i < mender->wanted.count; i++) {
+		const struct paths_network *network = &mender->wanted.networks[i];
+		const struct paths_network *earlier = find_network(before, network);
+
+		format_name(network, name, sizeof(name));
+		format_fate(network, fate, sizeof(fate));
+		fate_before[0] = '\0';
+		if (earlier)
+			format_fate(earlier, fate_before, sizeof(fate_before));
+		if (mender->dry_run)
+			printf("# %s: %s\n", name, fate);
+		else if (strcmp(fate, fate_before) != 0)
+			say("%s: %s", name, fate);
+	}
+	for (size_t i = 0; i < before->count; i++)
+		if (!find_network(&mender->wanted, &before->networks[i])) {
+			format_name(&before->networks[i], name, sizeof(name));
+			say("%s: gone", name);
+		}
+}
+
+static const char *remedy_of(const struct paths_operation *operation, int error)
+{
+	if (error == -EPERM)
+		return "; it needs CAP_NET_ADMIN: run it as root, or as convertize-paths.service";
+	if (operation->kind == PATHS_ENDPOINT_ADD && error == -EEXIST)
+		return "; somebody else has added it";
+	if (operation->kind == PATHS_ENDPOINT_ADD && (error == -EINVAL || error == -ERANGE || error == -ENOSPC))
+		return "; MPTCP takes 8 endpoints: see ip mptcp endpoint, and leave devices out by never-device";
+	if (operation->kind == PATHS_LIMIT_SET)
+		return "; MPTCP's limit is 8 subflows";
+	return "";
+}
+
+static void tell_failure(struct paths_mender *mender, const char *command, const struct paths_operation *operation, int error)
+{
+	char text[sizeof(mender->problem)];
+
+	snprintf(text, sizeof(text), "%s: %s%s", command, strerror(-error), remedy_of(operation, error));
+	if (strcmp(text, mender->problem) != 0)
+		say("%s", text);
+	memcpy(mender->problem, text, sizeof(text));
+}
+
+/* --- what is done ----------------------------------------------------------------------- */
+
+/* Writes down what is about to be made. */
+static void remember(struct paths_mender *mender, const struct paths_operation *operation, unsigned int limit_now)
+{
+	struct paths_memory *memory = &mender->memory;
+
+	if (!memory->table_first) {
+		memory->table_first = mender->choice.table_first;
+		memory->table_last = mender->choice.table_last;
+	}
+	if (operation->kind == PATHS_ENDPOINT_ADD)
+		paths_memory_add(memory, &(struct paths_memory_endpoint){
+						 .id = operation->endpoint.id,
+						 .index = operation->endpoint.bound,
+						 .address = operation->endpoint.address,
+						 .since = clock_read_ns(CLOCK_REALTIME) / CLOCK_NS_PER_S,
+					 });
+	if (operation->kind == PATHS_LIMIT_SET) {
+		if (!memory->limit_set)
+			memory->limit_before = limit_now;
+		memory->limit_set = operation->limit;
+	}
+}
+
+static int save(struct paths_mender *mender)
+{
+	char path[PATHS_MEMORY_PATH_MAX];
+	int ret = paths_memory_save(&mender->memory);
+
+	if (ret < 0)
+		say("%s: %s; what isn't written down can't be taken away after a kill, so nothing is done",
+		    paths_memory_path(path), strerror(-ret));
+	return ret;
+}
+
+/* Does the operations one by one; what fails doesn't keep the others from being done. */
+static int apply(struct paths_mender *mender, const struct paths_operations *operations)
+{
+	char command[PATHS_COMMAND_MAX];
+	int failed = 0;
+
+	for (size_t i = 0; i < operations->count; i++) {
+		const struct paths_operation *operation = &operations->list[i];
+		int ret = paths_kernel_apply(&mender->kernel, operation);
+
+		paths_operation_format(operation, command);
+		if (ret == 0)
+			say("+ %s", command);
+		else
+			tell_failure(mender, command, operation, ret);
+		if ((operation->kind == PATHS_ENDPOINT_ADD && ret < 0) || (operation->kind == PATHS_ENDPOINT_DELETE && ret == 0))
+			paths_memory_remove(&mender->memory, operation->endpoint.id);
+		failed = ret < 0 ? ret : failed;
+	}
+	if (!failed)
+		mender->problem[0] = '\0';
+	return failed;
+}
+
+static void print(const struct paths_operations *operations)
+{
+	char command[PATHS_COMMAND_MAX];
+
+	for (size_t i = 0; i < operations->count; i++)
+		puts(paths_operation_format(&operations->list[i], command));
+}
+
+/* Forgets endpoints that aren't there any more, so that nobody else's is taken for one of ours later. */
+static void forget_missing(struct paths_memory *memory, const struct endpoints *endpoints)
+{
+	for (size_t i = memory->count; i-- > 0;) {
+		bool there = false;
+
+		for (size_t j = 0; j < endpoints->count; j++)
+			there = there || paths_memory_find(memory, &endpoints->endpoint[j]) == &memory->endpoint[i];
+		if (!there)
+			paths_memory_remove(memory, memory->endpoint[i].id);
+	}
+}
+
+/* Does the difference between the world and what is wanted, which is nothing if @wanted is NULL. */
+static int make_it_so(struct paths_mender *mender, const struct paths_operations *operations, const struct paths_world *world)
+{
+	int ret;
+
+	if (mender->dry_run) {
+		print(operations);
+		return 0;
+	}
+	if (!operations->count)
+		return 0;
+	for (size_t i = 0; i < operations->count; i++)
+		remember(mender, &operations->list[i], world->endpoints.subflow_limit);
+	ret = save(mender);
+	if (ret == 0)
+		ret = apply(mender, operations);
+	return ret;
+}
+
+static bool adds_endpoint(const struct paths_operations *operations)
+{
+	for (size_t i = 0; i < operations->count; i++)
+		if (operations->list[i].kind == PATHS_ENDPOINT_ADD)
+			return true;
+	return false;
+}
+
+static void find_difference(struct paths_mender *mender, const struct paths_world *world, struct paths_operations *out)
+{
+	paths_wanted_find(&mender->wanted, world, &mender->choice, &mender->others, &mender->memory);
+	paths_difference_find(out, &mender->wanted, world, &mender->choice, &mender->memory);
+}
+
+static int read_world(struct paths_mender *mender, struct paths_world *world)
+{
+	int ret = paths_kernel_read(&mender->kernel, world);
+
+	if (ret < 0)
+		say("links, addresses and routes can't be read: %s", strerror(-ret));
+	else
+		forget_missing(&mender->memory, &world->endpoints);
+	return ret;
+}
+
+int paths_mend(struct paths_mender *mender)
+{
+	static struct paths_operations operations;
+	static struct paths_wanted before;
+	struct paths_world world;
+	int ret = read_world(mender, &world);
+
+	if (ret < 0)
+		return ret;
+	before = mender->wanted;
+	find_difference(mender, &world, &operations);
+	/* what takes a path away can't wait for nmcli; before one is added, and when there is time, it is seen whether others do so */
+	if (adds_endpoint(&operations) || !mender->others_at ||
+	    (!operations.count && clock_ns() - mender->others_at > OTHERS_NS)) {
+		paths_others_look(&mender->others);
+		mender->others_at = clock_ns();
+		find_difference(mender, &world, &operations);
+	}
+	tell(mender, &before);
+	ret = make_it_so(mender, &operations, &world);
+	if (ret == 0 && !mender->dry_run && mender->memory.table_first) {
+		/* whatever an earlier choice of tables has left is gone by now */
+		mender->memory.table_first = mender->choice.table_first;
+		mender->memory.table_last = mender->choice.table_last;
+		ret = save(mender);
+	}
+	mender->wanted.vpn = NULL;
+	paths_world_fini(&world);
+	return ret;
+}
+
+int paths_unmend(struct paths_mender *mender)
+{
+	static struct paths_operations operations;
+	struct paths_world world;
+	int ret = read_world(mender, &world);
+
+	if (ret < 0)
+		return ret;
+	paths_difference_find(&operations, NULL, &world, &mender->choice, &mender->memory);
+	ret = make_it_so(mender, &operations, &world);
+	if (ret == 0 && !mender->dry_run) {
+		memset(&mender->memory, 0, sizeof(mender->memory));
+		ret = save(mender);
+	}
+	paths_world_fini(&world);
+	return ret;
+}
+
+int paths_mender_init(struct paths_mender *mender, const struct paths_choice *choice, bool dry_run)
+{
+	char path[PATHS_MEMORY_PATH_MAX];
+	int ret;
+
+	memset(mender, 0, sizeof(*mender));
+	mender->choice = *choice;
+	mender->dry_run = dry_run;
+	ret = paths_memory_load(&mender->memory);
+	if (ret < 0) {
+		say("%s: %s", paths_memory_path(path), strerror(-ret));
+		return ret;
+	}
+	ret = paths_kernel_open(&mender->kernel);
+	if (ret < 0)
+		say("no netlink socket: %s", strerror(-ret));
+	return ret;
+}
+
+void paths_mender_fini(struct paths_mender *mender)
+{
+	paths_kernel_close(&mender->kernel);
+}

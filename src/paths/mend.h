@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* mend.h - has the kernel have what is wanted, once, and remembers what was made */
+#ifndef PATHS_MEND_H
+#define PATHS_MEND_H
+
+#include "paths/kernel.h"
+#include "paths/wanted.h"
+
+struct paths_mender {
+	struct paths_kernel kernel;
+	struct paths_choice choice;
+	struct paths_others others;
+	int64_t others_at; /* when they were looked for, by CLOCK_MONOTONIC in nanoseconds; 0: never, or it is to be done again */
+	struct paths_memory memory;
+	struct paths_wanted wanted; /* as of the last time */
+	bool dry_run;               /* print commands on standard output, and change nothing */
+	char problem[PATHS_COMMAND_MAX + 128]; /* what was said last to have failed, so as to say it once */
+};
+
+/* Opens the kernel's interfaces and reads the file. Returns 0, or -errno after saying what has failed. */
+int paths_mender_init(struct paths_mender *mender, const struct paths_choice *choice, bool dry_run);
+void paths_mender_fini(struct paths_mender *mender);
+
+/*
+ * paths_mend() - look at the kernel, and do what is to be done
+ * What has changed since the last time is said on standard error, so is what fails. Returns 0, or -errno if something has failed
+ * and is worth another try.
+ */
+int paths_mend(struct paths_mender *mender);
+
+/* paths_unmend() - take away what was made, also by an earlier process; returns as paths_mend() */
+int paths_unmend(struct paths_mender *mender);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * others.c - who else looks after paths on this machine: NetworkManager, mptcpd
+ *
+ * That one of them runs is known by the name of a process that has a netlink socket in this network namespace: either has
+ * one for as long as it lives, no privilege is needed to see it (/proc/net/netlink), and no D-Bus.
+ */
+#include "config.h"
+
+#include "paths/others.h"
+
+#include "common/child.h"
+#include "common/sysctl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define PATH_MANAGER_USERSPACE 1 /* of the sysctl net.mptcp.pm_type */
+#define NMCLI_TIMEOUT_MS 3000
+
+/* Further sockets of a process have numbers that differ above these bits, with libnl; the kernel's own are negative then. */
+#define PORT_PID_MASK 0x3fffffu
+
+const struct paths_nm_device *paths_others_nm(const struct paths_others *others, const char *name)
+{
+	for (size_t i = 0; i < others->nm_count; i++)
+		if (strcmp(others->nm[i].name, name) == 0)
+			return &others->nm[i];
+	return NULL;
+}
+
+/* --- processes -------------------------------------------------------------------------- */
+
+static bool is_called(unsigned int pid, const char *name)
+{
+	char path[64], comm[32] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (!fgets(comm, sizeof(comm), file))
+		comm[0] = '\0';
+	fclose(file);
+	comm[strcspn(comm, "\n")] = '\0';
+	return strcmp(comm, name) == 0;
+}
+
+/* Does a process with this name (15 bytes of it) have a netlink socket in this network namespace? */
+static bool runs(const char *name)
+{
+	FILE *file = fopen("/proc/net/netlink", "re");
+	char line[256];
+	bool found = false;
+
+	if (!file)
+		return false;
+	while (!found && fgets(line, sizeof(line), file)) {
+		unsigned int port;
+
+		/* the socket's address in the kernel, the protocol, the port */
+		if (sscanf(line, "%*s %*s %u", &port) == 1 && port & PORT_PID_MASK)
+			found = is_called(port & PORT_PID_MASK, name);
+	}
+	fclose(file);
+	return found;
+}
+
+/* --- NetworkManager --------------------------------------------------------------------- */
+
+static enum paths_metered read_metered(const char *text)
+{
+	bool guessed = strstr(text, "guess");
+
+	if (strncasecmp(text, "yes", 3) == 0)
+		return guessed ? PATHS_METERED_GUESSED_YES : PATHS_METERED_YES;
+	if (strncasecmp(text, "no", 2) == 0)
+		return guessed ? PATHS_METERED_GUESSED_NO : PATHS_METERED_NO;
+	return PATHS_METERED_UNKNOWN;
+}
+
+/* Returns what stands behind "NAME:" in a line, or NULL. */
+static const char *value_of(const char *line, const char *name)
+{
+	size_t len = strlen(name);
+
+	return strncmp(line, name, len) == 0 && line[len] == ':' ? line + len + 1 : NULL;
+}
+
+void paths_others_parse_devices(struct paths_others *out, char *text, const char *uuids[static PATHS_OTHERS_DEVICES_MAX])
+{
+	struct paths_nm_device device = { 0 };
+	const char *uuid = NULL, *value;
+	char *rest = text, *line;
+
+	out->nm_count = 0;
+	while ((line = strsep(&rest, "\n"))) {
+		if ((value = value_of(line, "GENERAL.DEVICE"))) {
+			device = (struct paths_nm_device){ 0 };
+			uuid = NULL;
+			strncpy(device.name, value, sizeof(device.name) - 1);
+		} else if ((value = value_of(line, "GENERAL.CON-UUID"))) {
+			uuid = *value && strcmp(value, "--") != 0 ? value : NULL;
+		} else if ((value = value_of(line, "GENERAL.METERED"))) {
+			device.metered = read_metered(value);
+			if (uuid && device.name[0] && out->nm_count < PATHS_OTHERS_DEVICES_MAX) {
+				uuids[out->nm_count] = uuid;
+				out->nm[out->nm_count++] = device;
+			}
+			uuid = NULL;
+		}
+	}
+}
+
+void paths_others_parse_flags(struct paths_nm_device *device, const char *text)
+{
+	/* "0x2 (disabled)", "disabled"; "0x0 (default)", "enabled,subflow" …; nothing, of one that has no such property */
+	device->disabled = strstr(text, "disabled");
+	device->endpoints = !device->disabled && text[strspn(text, " \n")] != '\0';
+}
+
+static void ask_flags(struct paths_nm_device *device, const char *uuid)
+{
+	const char *const words[] = { "nmcli", "-g", "connection.mptcp-flags", "connection", "show", "uuid", uuid, NULL };
+	struct child_output said;
+
+	/* one before 1.40 doesn't know the property, and keeps no endpoints */
+	if (child_run(words, NMCLI_TIMEOUT_MS, &said) < 0)
+		return;
+	if (!said.status)
+		paths_others_parse_flags(device, said.text);
+	free(said.text);
+	free(said.messages);
+}
+
+static void ask_network_manager(struct paths_others *out)
+{
+	static const char *const words[] = { "nmcli", "-t", "-e", "no", "-f", "GENERAL.DEVICE,GENERAL.CON-UUID,GENERAL.METERED",
+					     "device", "show", NULL };
+	const char *uuids[PATHS_OTHERS_DEVICES_MAX];
+	struct child_output said;
+
+	if (child_run(words, NMCLI_TIMEOUT_MS, &said) < 0)
+		return;
+	if (!said.status)
+		paths_others_parse_devices(out, said.text, uuids);
+	for (size_t i = 0; i < out->nm_count; i++)
+		ask_flags(&out->nm[i], uuids[i]);
+	free(said.text);
+	free(said.messages);
+}
+
+void paths_others_look(struct paths_others *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->userspace = sysctl_read("net.mptcp.pm_type") == PATH_MANAGER_USERSPACE;
+	out->mptcpd = runs("mptcpd");
+	if (runs("NetworkManager"))
+		ask_network_manager(out);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* path_begin.h - the path that a connection begins on: which there are, and how its socket gets there */
+#ifndef SHIM_PATH_BEGIN_H
+#define SHIM_PATH_BEGIN_H
+
+#include "client/converters_choice.h"
+#include "client/paths.h"
+#include "shim/socket/conn.h"
+#include "shim/socket/networks.h"
+
+/* @settings: kept, must stay. */
+void path_begin_init(const struct settings *settings);
+
+/* The paths that a connection can begin on, the usual ones first, and how each is named in the log. */
+struct path_list {
+	struct path paths[PATHS_MAX];
+	union sockaddr_ip addrs[PATHS_MAX]; /* the converter's, in the form that the socket takes */
+	char names[PATHS_MAX][IF_NAMESIZE];
+	size_t count;
+};
+
+/*
+ * path_may_move() - may the connection of @fd begin elsewhere than where the kernel puts it?
+ * Not if the application has bound the socket to an address or a device, and not if another process has it as well.
+ */
+bool path_may_move(const struct conn *conn, int fd);
+
+/*
+ * path_list_make() - list the paths to all converters that can be asked for the destination of @query
+ * Without those on which the user wants no connection to begin. Asks the kernel by netlink.
+ */
+void path_list_make(struct path_list *list, const struct converters_query *query);
+
+/*
+ * path_choose() - the path for a connection that is to be made through converter @index
+ * The usual one, with nothing asked and nothing changed, unless that is known to have failed or the user has said something
+ * (CONVERT_PATHS). Returns the converter's index, which may be another one, with its address in @addr.
+ */
+int path_choose(struct conn *conn, int fd, const struct converters_query *query, int index, union sockaddr_ip *addr);
+
+/* Has @conn, whose socket isn't connected, go on by path @i of @list. */
+void path_take(struct conn *conn, const struct path_list *list, int i);
+
+/* path_place() - bind the socket as path_take() has said; before each SYN. Returns 0 or -errno. */
+int path_place(const struct conn *conn, int fd);
+
+/*
+ * path_place_direct() - have a direct connection to @server take a network that works
+ * That is the one that the connection has moved to, or another one where all usual paths to converters are silent and another one isn't.
+ */
+void path_place_direct(const struct conn *conn, int fd, const union sockaddr_ip *server);
+
+/* The path that @conn is on. */
+struct path_id path_of(const struct conn *conn);
+
+/* The server was reached, or the converter has answered: what its first packets tell of the path is noted. */
+void path_note_reached(const struct conn *conn, int fd);
+
+#endif

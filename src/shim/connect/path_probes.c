@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * path_probes.c - asks a path whether it works, by a connection of its own
+ *
+ * A plain TCP socket, since the path is asked and not Multipath TCP. What the converter answers isn't read: its SYN+ACK, which comes
+ * at once to a request for information, says all. The connection then ends by a reset, which leaves nothing behind on either side.
+ *
+ * The shim keeps no descriptors, and here it has to for some hundred milliseconds. Programs that count their descriptors do so from the
+ * lowest number on, so this one is high; programs that close what they didn't open are noticed by SO_COOKIE.
+ */
+#include "config.h"
+
+#include "shim/connect/path_probes.h"
+
+#include "client/converters.h"
+#include "common/clock.h"
+#include "convert/convert.h"
+#include "shim/socket/conn.h"
+#include "shim/socket/networks.h"
+#include "shim/socket/tcpinfo.h"
+#include "shim/system/next.h"
+#include "shim/system/sockopt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <poll.h>
+
+#define INFO_LEN 4 /* bytes of an Info TLV, Section 6.2.3 */
+#define HIGH_NUMBER 500 /* below the 1024 that a process may have by default, and that select(2) takes */
+
+unsigned int path_probe_age(const struct path_probe *probe)
+{
+	return (unsigned int)((clock_ns() - probe->sent) / CLOCK_NS_PER_MS);
+}
+
+/* Returns @fd by a high number, or as it is where none is left. */
+static int made_high(int fd)
+{
+	int high = fd < 0 ? -1 : next.fcntl(fd, F_DUPFD_CLOEXEC, HIGH_NUMBER);
+
+	if (high < 0)
+		return fd;
+	next_close_now(fd);
+	return high;
+}
+
+/* Sends the SYN of a probe. A signal handler with little stack may be what asks, so that there is room for this message alone. */
+static bool syn_send(int fd, const union sockaddr_ip *converter, bool plain)
+{
+	union sockaddr_ip to = *converter;
+	uint8_t request[CONVERT_HEADER_LEN + INFO_LEN];
+	struct convert_writer writer;
+	ssize_t len;
+
+	convert_writer_init(&writer, request, sizeof(request));
+	convert_write_info(&writer);
+	len = convert_writer_finish(&writer);
+	if (!plain && len > 0 && sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) &&
+	    next.sendto(fd, request, (size_t)len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &to.sa, sockaddr_ip_len(&to)) >= 0)
+		return true;
+	return next.connect(fd, &to.sa, sockaddr_ip_len(&to)) == 0 || errno == EINPROGRESS || errno == EALREADY;
+}
+
+bool path_probe_send(struct path_probe *probe, const struct path *path, bool plain)
+{
+	static const struct linger reset = { .l_onoff = 1 };
+	const union sockaddr_ip *converter = converters_address(path->id.converter);
+	const bool usual = IN6_IS_ADDR_UNSPECIFIED(&path->id.source);
+	int fd = made_high(next_socket_now(converter->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+
+	*probe = (struct path_probe){ .fd = -1, .sent = clock_ns() };
+	if (fd < 0)
+		return false;
+	next.setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	if ((usual || network_bind(fd, &path->id.source, path->bind_device ? path->device : 0)) && syn_send(fd, converter, plain)) {
+		probe->fd = fd;
+		probe->cookie = conn_cookie(fd);
+		return true;
+	}
+	next_close_now(fd);
+	return false;
+}
+
+void path_probe_close(struct path_probe *probe)
+{
+	if (probe->fd >= 0 && conn_cookie(probe->fd) == probe->cookie)
+		next_close_now(probe->fd);
+	probe->fd = -1;
+}
+
+bool path_probe_look(struct path_probe *probe)
+{
+	struct pollfd now = { .fd = probe->fd, .events = POLLIN | POLLOUT };
+	struct tcp_info info;
+
+	if (probe->fd < 0)
+		return probe->answered;
+	if (conn_cookie(probe->fd) != probe->cookie) {
+		probe->fd = -1;
+		return false;
+	}
+	if (next_poll_now(&now, 1) <= 0)
+		return false;
+	if (now.revents & POLLERR) {
+		probe->refused = sockopt_get(probe->fd, SOL_SOCKET, SO_ERROR, 0) == ECONNREFUSED;
+	} else {
+		info = tcpinfo_of(probe->fd);
+		probe->answered = true;
+		probe->ms = info.tcpi_rtt ? info.tcpi_rtt / 1000 + 1 : path_probe_age(probe);
+	}
+	path_probe_close(probe);
+	return probe->answered;
+}

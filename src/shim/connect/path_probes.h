@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* path_probes.h - asks a path whether it works, by a connection of its own */
+#ifndef SHIM_PATH_PROBES_H
+#define SHIM_PATH_PROBES_H
+
+#include "client/paths.h"
+
+/* A connection that carries an Info TLV in its SYN, or none: from its SYN to what shows the first thing that came back. */
+struct path_probe {
+	int fd;           /* -1: it is over */
+	uint64_t cookie;  /* SO_COOKIE of it, since an application may close what it didn't open */
+	int64_t sent;     /* CLOCK_MONOTONIC in ns */
+	unsigned int ms;  /* that the answer took, once it is there */
+	bool answered;    /* by a SYN+ACK */
+	bool refused;     /* by a reset: the network works, but no converter is there */
+};
+
+/*
+ * path_probe_send() - send the SYN
+ * @plain: without data in it. The descriptor is closed on exec(), has a high number, and is kept until path_probe_look() has seen
+ * the answer, or path_probe_close(). Returns false, with nothing sent, if the kernel refuses.
+ */
+bool path_probe_send(struct path_probe *probe, const struct path *path, bool plain);
+
+/* Has the answer come? Notes it in @probe, and closes the descriptor then. Returns whether it was a SYN+ACK. */
+bool path_probe_look(struct path_probe *probe);
+
+void path_probe_close(struct path_probe *probe);
+
+/* Milliseconds since the SYN. */
+unsigned int path_probe_age(const struct path_probe *probe);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* networks.h - the networks of this machine that lead to an address, and how a socket is made to use one */
+#ifndef SHIM_NETWORKS_H
+#define SHIM_NETWORKS_H
+
+#include "common/sockaddr.h"
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define NETWORKS_MAX 8
+
+struct network {
+	struct in6_addr source; /* an address of this machine in it; IPv4 as v4-mapped */
+	int device;             /* index of the interface */
+	char name[IF_NAMESIZE]; /* of the interface */
+	bool usual;             /* it is the one that the kernel chooses for a socket that isn't bound */
+	bool bind_device;       /* its address alone doesn't lead there: the socket has to be bound to the interface as well */
+	bool backup;            /* its address is an MPTCP endpoint with the flag "backup" */
+};
+
+/*
+ * networks_to() - find the networks by which @to can be reached
+ * One address of each interface with a route to @to, of the family of @to; the usual one first. Asks the kernel by netlink, some ten
+ * system calls and three for each network, none of which needs a privilege. Signals should be blocked: it opens descriptors for a
+ * moment. Returns how many there are in @out, 0 where netlink is forbidden.
+ */
+size_t networks_to(const union sockaddr_ip *to, struct network out[NETWORKS_MAX]);
+
+/*
+ * network_bind() - have @fd, which isn't connected, use the network of @source from its next SYN on
+ * @source: :: for whichever the kernel chooses; @device: 0 if the address alone leads there
+ * Takes no port. A device can't be exchanged for another one without privilege. Returns whether the kernel has agreed.
+ */
+bool network_bind(int fd, const struct in6_addr *source, int device);
+
+/* Has the application, or whoever had the socket before, chosen where its packets leave: by a device, or a mark for routes of its own? */
+bool network_is_chosen(int fd);
+
+#endif

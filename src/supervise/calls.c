@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * calls.c - what becomes of each call that the filter has stopped
+ *
+ * Each pointer's target is read once, and all decisions rest on that copy and on a duplicate of the caller's descriptor: by the
+ * time that the supervisor acts, another thread of the program may have changed both. So on a TCP or MPTCP socket the
+ * supervisor makes the call itself. It lets the program's own call go only where no decision is undone whatever the call has
+ * become: calls on sockets that aren't TCP, and all calls of processes that it can't look into.
+ */
+#include "config.h"
+
+#include "supervise/calls.h"
+
+#include "client/converters.h"
+#include "supervise/attempt.h"
+#include "supervise/kernel.h"
+#include "supervise/log.h"
+#include "supervise/peers.h"
+#include "supervise/progress.h"
+#include "supervise/tracee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define IOVECS_MAX 16
+
+/*
+ * Both close @fd, a duplicate or -1, before: once the program goes on it may close its descriptor, and then the socket is to be
+ * closed, with its registrations in epoll instances.
+ */
+static void let_go(const struct call *call, int fd)
+{
+	if (fd >= 0)
+		close(fd);
+	listener_let_go(supervision.listener, call);
+}
+
+static void answer(const struct call *call, int fd, int error)
+{
+	if (fd >= 0)
+		close(fd);
+	listener_answer(supervision.listener, call, 0, error);
+}
+
+/* socketcall(2) has its arguments in an array; afterwards the call is as if it had been made by its own number. */
+static bool unfold_socketcall(struct call *call)
+{
+	static const unsigned int counts[FILTER_CALL_COUNT] = {
+		[FILTER_SOCKET] = 3,  [FILTER_CONNECT] = 3, [FILTER_GETPEERNAME] = 3,
+		[FILTER_SENDTO] = 6, [FILTER_SENDMSG] = 3, [FILTER_SENDMMSG] = 4,
+	};
+	enum filter_call meant = filter_socketcall_of((unsigned int)call->args[0]);
+	uint32_t args[6] = { 0 };
+
+	if (meant == FILTER_CALL_COUNT || !tracee_read(call->tid, (uint32_t)call->args[1], args, counts[meant] * sizeof(args[0])))
+		return false;
+	for (int i = 0; i < 6; i++)
+		call->args[i] = args[i];
+	call->call = meant;
+	return true;
+}
+
+/* --- socket() --- */
+
+/*
+ * The socket is MPTCP from the start: programs have it in epoll instances before they connect it. A process that can't be
+ * looked into, or that has another network, gets the TCP socket that it asked for.
+ */
+static void handle_socket(const struct call *call)
+{
+	const int domain = (int)call->args[0], type = (int)call->args[1], protocol = (int)call->args[2];
+	int fd = -1;
+
+	/* By socketcall(2) the filter has not seen what these are. */
+	if ((domain == AF_INET || domain == AF_INET6) && (type & 0xf) == SOCK_STREAM &&
+	    (protocol == 0 || protocol == IPPROTO_TCP) && tracee_is_open(call->tid))
+		fd = socket(domain, (type & SOCK_NONBLOCK) | SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
+	/* The mark of sockets of ours, which the SYN needs anyway. */
+	if (fd < 0 || !kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
+		let_go(call, fd);
+		return;
+	}
+	listener_answer_fd(supervision.listener, call, fd, type & SOCK_CLOEXEC);
+	close(fd);
+}
+
+/* --- connect() --- */
+
+static bool is_tcp(int fd, int *domain, int *protocol)
+{
+	*domain = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, -1);
+	*protocol = kernel_get(fd, SOL_SOCKET, SO_PROTOCOL, -1);
+	return (*domain == AF_INET || *domain == AF_INET6) && (*protocol == IPPROTO_TCP || *protocol == IPPROTO_MPTCP);
+}
+
+/* Makes the call that the program wanted, without waiting, and answers as the kernel does. */
+static void connect_natively(const struct call *call, int fd, const void *addr, socklen_t len)
+{
+	int flags = fcntl(fd, F_GETFL), ret;
+
+	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	ret = connect(fd, addr, len) == 0 ? 0 : errno;
+	fcntl(fd, F_SETFL, flags);
+	answer(call, fd, ret);
+}
+
+static uint64_t cookie_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len);
+	return cookie;
+}
+
+static bool is_bound(int fd)
+{
+	union sockaddr_ip addr = { 0 };
+	socklen_t len = sizeof(addr);
+	struct in6_addr in6;
+
+	if (getsockname(fd, &addr.sa, &len) != 0)
+		return false;
+	in6 = sockaddr_ip_in6(&addr);
+	return sockaddr_ip_port(&addr) ||
+	       !(IN6_IS_ADDR_UNSPECIFIED(&in6) || (IN6_IS_ADDR_V4MAPPED(&in6) && !in6.s6_addr32[3]));
+}
+
+/* What the program has given with the call, to be sent once the server was reached or before. */
+struct early {
+	uint8_t *bytes;
+	size_t len;
+	uint64_t answer_at; /* as in struct connection */
+};
+
+/* Begins a connection of the socket @fd, which is closed once it is over. */
+static void begin(const struct call *call, int fd, int domain, bool mptcp, const union sockaddr_ip *peer,
+		  const struct early *early)
+{
+	struct connection *connection = calloc(1, sizeof(*connection)), *other;
+	uint64_t cookie = cookie_of(fd);
+
+	if (connection)
+		HASH_FIND(hh, supervision.connections, &cookie, sizeof(cookie), other);
+	if (!connection || other) {
+		free(early->bytes);
+		answer(call, fd, connection ? EALREADY : ENOMEM);
+		free(connection);
+		return;
+	}
+	*connection = (struct connection){
+		.call = *call,
+		.at = (int)call->args[0],
+		.fd = fd,
+		.sock = fd,
+		.cookie = cookie,
+		.domain = domain,
+		.ours = mptcp && kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0),
+		.v6only = domain == AF_INET6 && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0),
+		.bound = is_bound(fd),
+		.nonblocking = fcntl(fd, F_GETFL) & O_NONBLOCK,
+		.sock_mptcp = mptcp,
+		.sock_domain = domain,
+		.peer = *peer,
+		.early = early->bytes,
+		.early_len = early->len,
+		.answer_at = early->answer_at,
+	};
+	HASH_ADD(hh, supervision.connections, cookie, sizeof(connection->cookie), connection);
+	connection_use(connection, fd, domain, mptcp);
+	progress_begin(connection);
+}
+
+/* Is the socket one that a connection can be begun with? Else the kernel has an errno for it. */
+static bool is_fresh(int fd)
+{
+	return kernel_tcp_info(fd).tcpi_state == KERNEL_CLOSE;
+}
+
+/* A program that asks a converter itself, such as one with the library preloaded, knows what it does. */
+static bool is_converter(const union sockaddr_ip *peer)
+{
+	for (int i = 0; i < converters_count(); i++)
+		if (sockaddr_ip_equal(converters_address(i), peer))
+			return true;
+	return false;
+}
+
+static void handle_connect(const struct call *call)
+{
+	const socklen_t len = (socklen_t)call->args[2];
+	union sockaddr_ip peer;
+	struct sockaddr_storage addr = { 0 };
+	int domain, protocol, fd = tracee_get_fd(call->tid, (int)call->args[0]);
+
+	if (fd < 0 || !is_tcp(fd, &domain, &protocol))
+		let_go(call, fd);
+	else if (len > sizeof(addr))
+		answer(call, fd, EINVAL);
+	else if (!tracee_read(call->tid, call->args[1], &addr, len))
+		answer(call, fd, EFAULT);
+	else if (!listener_is_waiting(supervision.listener, call))
+		close(fd);
+	else if (!sockaddr_ip_from(&peer, (struct sockaddr *)&addr, len) || !is_fresh(fd) ||
+		 (domain == AF_INET && peer.sa.sa_family != AF_INET))
+		connect_natively(call, fd, &addr, len);
+	else if (is_converter(&peer))
+		let_go(call, fd);
+	else
+		begin(call, fd, domain, protocol == IPPROTO_MPTCP, &peer, &(struct early){ 0 });
+}
+
+/* --- getpeername() --- */
+
+/* Writes the server's address as getpeername(2) does: cut to the room that there is, with its whole length. */
+static void answer_peer(const struct call *call, const union sockaddr_ip *server)
+{
+	const socklen_t whole = sockaddr_ip_len(server);
+	socklen_t room;
+
+	if (!tracee_read(call->tid, call->args[2], &room, sizeof(room)) || (int)room < 0)
+		answer(call, -1, (int)room < 0 ? EINVAL : EFAULT);
+	else if (!listener_is_waiting(supervision.listener, call))
+		return;
+	else if (!tracee_write(call->tid, call->args[1], server, room < whole ? room : whole) ||
+		 !tracee_write(call->tid, call->args[2], &whole, sizeof(whole)))
+		answer(call, -1, EFAULT);
+	else
+		answer(call, -1, 0);
+}
+
+static void handle_getpeername(const struct call *call)
+{
+	int domain, protocol, fd = tracee_get_fd(call->tid, (int)call->args[0]);
+	const union sockaddr_ip *server = NULL;
+	union sockaddr_ip now;
+	socklen_t len = sizeof(now);
+
+	if (fd >= 0 && is_tcp(fd, &domain, &protocol) && getpeername(fd, &now.sa, &len) == 0)
+		server = peers_find(fd);
+	if (!server) {
+		let_go(call, fd);
+		return;
+	}
+	close(fd);
+	answer_peer(call, server);
+}
+
+/* --- output with MSG_FASTOPEN --- */
+
+/* struct msghdr, as far as it matters here, of programs with 64 and 32 bits. */
+struct message {
+	uint64_t name, iov, iovlen;
+	uint32_t namelen;
+};
+
+static bool message_read(const struct call *call, uint64_t at, struct message *out)
+{
+	struct {
+		uint64_t name;
+		uint32_t namelen, pad;
+		uint64_t iov, iovlen;
+	} wide;
+	struct {
+		uint32_t name, namelen, iov, iovlen;
+	} narrow;
+
+	if (!call->narrow) {
+		if (!tracee_read(call->tid, at, &wide, sizeof(wide)))
+			return false;
+		*out = (struct message){ wide.name, wide.iov, wide.iovlen, wide.namelen };
+		return true;
+	}
+	if (!tracee_read(call->tid, at, &narrow, sizeof(narrow)))
+		return false;
+	*out = (struct message){ narrow.name, narrow.iov, narrow.iovlen, narrow.namelen };
+	return true;
+}
+
+static bool iovec_read(const struct call *call, uint64_t list, unsigned int i, uint64_t *base, uint64_t *len)
+{
+	uint64_t wide[2];
+	uint32_t narrow[2];
+
+	if (call->narrow ? !tracee_read(call->tid, list + i * sizeof(narrow), narrow, sizeof(narrow)) :
+			   !tracee_read(call->tid, list + i * sizeof(wide), wide, sizeof(wide)))
+		return false;
+	*base = call->narrow ? narrow[0] : wide[0];
+	*len = call->narrow ? narrow[1] : wide[1];
+	return true;
+}
+
+/* Copies what is to be sent, as far as it is taken. Returns 0 or the errno. */
+static int early_read(const struct call *call, const struct message *message, struct early *out)
+{
+	uint64_t base, len;
+
+	out->bytes = malloc(CONNECTION_EARLY_MAX);
+	if (!out->bytes)
+		return ENOMEM;
+	for (unsigned int i = 0; i < message->iovlen && i < IOVECS_MAX && out->len < CONNECTION_EARLY_MAX; i++) {
+		if (!iovec_read(call, message->iov, i, &base, &len))
+			return EFAULT;
+		if (len > CONNECTION_EARLY_MAX - out->len)
+			len = CONNECTION_EARLY_MAX - out->len;
+		if (len && !tracee_read(call->tid, base, out->bytes + out->len, (size_t)len))
+			return EFAULT;
+		out->len += (size_t)len;
+	}
+	return 0;
+}
+
+/*
+ * Has the output call MSG_FASTOPEN? By its own number it has, or it would not have stopped; by socketcall(2) only memory tells.
+ */
+static bool wants_fastopen(const struct call *call)
+{
+	return call->args[call->call == FILTER_SENDMSG ? 2 : 3] & MSG_FASTOPEN;
+}
+
+/* The address of the call, in the form of a message without its data: sendto() has it in its arguments. */
+static bool output_read(const struct call *call, struct message *out)
+{
+	if (call->call != FILTER_SENDTO)
+		return message_read(call, call->args[1], out);
+	*out = (struct message){ .name = call->args[4], .namelen = (uint32_t)call->args[5] };
+	return true;
+}
+
+/* Copies the data of sendto(), which is in one piece. Returns 0 or the errno. */
+static int sendto_read(const struct call *call, struct early *out)
+{
+	const uint64_t wanted = call->narrow ? (uint32_t)call->args[2] : call->args[2];
+
+	out->len = wanted < CONNECTION_EARLY_MAX ? (size_t)wanted : CONNECTION_EARLY_MAX;
+	out->bytes = malloc(CONNECTION_EARLY_MAX);
+	if (!out->bytes)
+		return ENOMEM;
+	return tracee_read(call->tid, call->args[1], out->bytes, out->len) ? 0 : EFAULT;
+}
+
+static void handle_output(const struct call *call)
+{
+	struct early early = { 0 };
+	struct sockaddr_storage addr = { 0 };
+	union sockaddr_ip peer;
+	struct message message;
+	int domain, protocol, error, fd = tracee_get_fd(call->tid, (int)call->args[0]);
+
+	if (fd < 0 || !is_tcp(fd, &domain, &protocol) || !is_fresh(fd)) {
+		let_go(call, fd);
+		return;
+	}
+	if (!wants_fastopen(call)) {
+		answer(call, fd, EPIPE); /* as the kernel says of a socket that isn't connected */
+		return;
+	}
+	error = !output_read(call, &message)	   ? EFAULT :
+		message.namelen > sizeof(addr)	   ? EINVAL :
+		!message.name || !message.namelen ? EDESTADDRREQ :
+		!tracee_read(call->tid, message.name, &addr, message.namelen) ? EFAULT :
+		!sockaddr_ip_from(&peer, (struct sockaddr *)&addr, message.namelen) ? EOPNOTSUPP :
+		domain == AF_INET && peer.sa.sa_family != AF_INET ? EAFNOSUPPORT : 0;
+	if (!error && is_converter(&peer)) {
+		let_go(call, fd);
+		return;
+	}
+	if (!error)
+		error = call->call == FILTER_SENDTO ? sendto_read(call, &early) : early_read(call, &message, &early);
+	if (error || !listener_is_waiting(supervision.listener, call)) {
+		free(early.bytes);
+		answer(call, fd, error);
+		return;
+	}
+	if (call->call == FILTER_SENDMMSG)
+		early.answer_at = call->args[1] + (call->narrow ? 28 : 56); /* msg_len of struct mmsghdr */
+	begin(call, fd, domain, protocol == IPPROTO_MPTCP, &peer, &early);
+}
+
+void calls_handle(struct call *call)
+{
+	log_about(call->tid);
+	if (call->call == FILTER_SOCKETCALL && !unfold_socketcall(call)) {
+		let_go(call, -1);
+		return;
+	}
+	switch (call->call) {
+	case FILTER_SOCKET:
+		handle_socket(call);
+		break;
+	case FILTER_CONNECT:
+		handle_connect(call);
+		break;
+	case FILTER_GETPEERNAME:
+		handle_getpeername(call);
+		break;
+	case FILTER_SENDTO:
+	case FILTER_SENDMSG:
+	case FILTER_SENDMMSG:
+		handle_output(call);
+		break;
+	default:
+		let_go(call, -1);
+		break;
+	}
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * filter.c - which system calls of a supervised program stop until the supervisor has answered
+ *
+ * The filter sees a call's number and its arguments in registers, and nothing that these point to. So it lets go what the
+ * registers show to be none of ours: sockets of other families and types, output without MSG_FASTOPEN. Of connect() and
+ * getpeername() they show only a descriptor; all of these stop. What a program does with a connected socket passes,
+ * at the cost of the filter's few comparisons, and for most calls not even that: Linux (5.11) remembers which numbers pass
+ * always.
+ *
+ * A process may make calls of another architecture than its own: i386 calls by int 0x80 in a 64-bit program. Each architecture
+ * that the kernel may know has its numbers here, so that there is no way around. x32 has amd64's architecture, and a bit in
+ * the number.
+ *
+ * io_uring connects and sends without system calls. Without io_uring_setup() programs have epoll, as in most containers.
+ */
+#include "config.h"
+
+#include "supervise/filter.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#define X32 0x40000000 /* __X32_SYSCALL_BIT */
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* socketcall(2): linux/net.h */
+#define SOCKETCALL_SOCKET 1
+#define SOCKETCALL_CONNECT 3
+#define SOCKETCALL_GETPEERNAME 7
+#define SOCKETCALL_SENDTO 11
+#define SOCKETCALL_SENDMSG 16
+#define SOCKETCALL_SENDMMSG 20
+
+struct number {
+	int number;
+	enum filter_call call;
+};
+
+#if defined(__x86_64__) || defined(__i386__)
+static const struct number amd64[] = {
+	{ 41, FILTER_SOCKET },
+	{ 42, FILTER_CONNECT },
+	{ 52, FILTER_GETPEERNAME },
+	{ 44, FILTER_SENDTO },
+	{ 46, FILTER_SENDMSG },
+	{ 307, FILTER_SENDMMSG },
+	{ 425, FILTER_IO_URING_SETUP },
+	{ X32 | 41, FILTER_SOCKET },
+	{ X32 | 42, FILTER_CONNECT },
+	{ X32 | 52, FILTER_GETPEERNAME },
+	{ X32 | 44, FILTER_SENDTO },
+	{ X32 | 518, FILTER_SENDMSG },
+	{ X32 | 538, FILTER_SENDMMSG },
+	{ X32 | 425, FILTER_IO_URING_SETUP },
+	/* the kernel takes these for x32 calls by amd64's numbers, too, with amd64's layouts in memory */
+	{ X32 | 46, FILTER_SENDMSG },
+	{ X32 | 307, FILTER_SENDMMSG },
+};
+
+static const struct number i386[] = {
+	{ 359, FILTER_SOCKET },
+	{ 362, FILTER_CONNECT },
+	{ 368, FILTER_GETPEERNAME },
+	{ 369, FILTER_SENDTO },
+	{ 370, FILTER_SENDMSG },
+	{ 345, FILTER_SENDMMSG },
+	{ 102, FILTER_SOCKETCALL },
+	{ 425, FILTER_IO_URING_SETUP },
+};
+#elif defined(__aarch64__)
+static const struct number arm64[] = {
+	{ 198, FILTER_SOCKET },
+	{ 203, FILTER_CONNECT },
+	{ 205, FILTER_GETPEERNAME },
+	{ 206, FILTER_SENDTO },
+	{ 211, FILTER_SENDMSG },
+	{ 269, FILTER_SENDMMSG },
+	{ 425, FILTER_IO_URING_SETUP },
+};
+
+static const struct number arm[] = {
+	{ 281, FILTER_SOCKET },
+	{ 283, FILTER_CONNECT },
+	{ 287, FILTER_GETPEERNAME },
+	{ 290, FILTER_SENDTO },
+	{ 296, FILTER_SENDMSG },
+	{ 374, FILTER_SENDMMSG },
+	{ 425, FILTER_IO_URING_SETUP },
+};
+#endif
+
+static const struct architecture {
+	uint32_t audit;
+	bool narrow;
+	const struct number *numbers;
+	size_t count;
+} architectures[] = {
+#if defined(__x86_64__) || defined(__i386__)
+	{ AUDIT_ARCH_X86_64, false, amd64, ARRAY_SIZE(amd64) },
+	{ AUDIT_ARCH_I386, true, i386, ARRAY_SIZE(i386) },
+#elif defined(__aarch64__)
+	{ AUDIT_ARCH_AARCH64, false, arm64, ARRAY_SIZE(arm64) },
+	{ AUDIT_ARCH_ARM, true, arm, ARRAY_SIZE(arm) },
+#endif
+};
+
+/* The low half of an argument, which is all that the kernel looks at of an int. */
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define LOW_HALF 4
+#else
+#define LOW_HALF 0
+#endif
+#define ARGUMENT(n) (offsetof(struct seccomp_data, args) + 8 * (n) + LOW_HALF)
+
+#define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (offset))
+#define IF(test, value, yes, no) BPF_JUMP(BPF_JMP | (test) | BPF_K, (value), (yes), (no))
+#define AND(value) BPF_STMT(BPF_ALU | BPF_AND | BPF_K, (value))
+#define RETURN(action) BPF_STMT(BPF_RET | BPF_K, (action))
+
+/* What is looked at of each call, once the number is known. Each ends the filter. */
+static const struct sock_filter always[] = { RETURN(SECCOMP_RET_USER_NOTIF) };
+static const struct sock_filter never[] = { RETURN(SECCOMP_RET_ERRNO | ENOSYS) };
+static const struct sock_filter tcp_socket[] = {
+	LOAD(ARGUMENT(0)), IF(BPF_JEQ, AF_INET, 1, 0), IF(BPF_JEQ, AF_INET6, 0, 6),
+	LOAD(ARGUMENT(1)), AND(0xf), IF(BPF_JEQ, SOCK_STREAM, 0, 3), /* without SOCK_CLOEXEC and SOCK_NONBLOCK */
+	LOAD(ARGUMENT(2)), IF(BPF_JEQ, 0, 2, 0), IF(BPF_JEQ, IPPROTO_TCP, 1, 0),
+	RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
+};
+static const struct sock_filter fastopen_in_2[] = {
+	LOAD(ARGUMENT(2)), IF(BPF_JSET, MSG_FASTOPEN, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
+};
+static const struct sock_filter fastopen_in_3[] = {
+	LOAD(ARGUMENT(3)), IF(BPF_JSET, MSG_FASTOPEN, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
+};
+/* Flags in memory can't be seen: output to an address stops as well, which a connected socket has no need of. */
+static const struct sock_filter socketcall[] = {
+	LOAD(ARGUMENT(0)),
+	IF(BPF_JEQ, SOCKETCALL_SOCKET, 6, 0), IF(BPF_JEQ, SOCKETCALL_CONNECT, 5, 0), IF(BPF_JEQ, SOCKETCALL_GETPEERNAME, 4, 0),
+	IF(BPF_JEQ, SOCKETCALL_SENDTO, 3, 0), IF(BPF_JEQ, SOCKETCALL_SENDMSG, 2, 0), IF(BPF_JEQ, SOCKETCALL_SENDMMSG, 1, 0),
+	RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
+};
+
+static const struct {
+	const struct sock_filter *steps;
+	size_t count;
+} judgements[] = {
+	[FILTER_SOCKET] = { tcp_socket, ARRAY_SIZE(tcp_socket) },
+	[FILTER_CONNECT] = { always, ARRAY_SIZE(always) },
+	[FILTER_GETPEERNAME] = { always, ARRAY_SIZE(always) },
+	[FILTER_SENDTO] = { fastopen_in_3, ARRAY_SIZE(fastopen_in_3) },
+	[FILTER_SENDMSG] = { fastopen_in_2, ARRAY_SIZE(fastopen_in_2) },
+	[FILTER_SENDMMSG] = { fastopen_in_3, ARRAY_SIZE(fastopen_in_3) },
+	[FILTER_SOCKETCALL] = { socketcall, ARRAY_SIZE(socketcall) },
+	[FILTER_IO_URING_SETUP] = { never, ARRAY_SIZE(never) },
+};
+_Static_assert(ARRAY_SIZE(judgements) == FILTER_CALL_COUNT, "a judgement for each call");
+
+/* A filter that is being written. */
+struct writer {
+	struct sock_filter *out;
+	size_t length;
+};
+
+static void write_step(struct writer *writer, struct sock_filter step)
+{
+	writer->out[writer->length++] = step;
+}
+
+/* Writes one architecture's calls; whatever is none of them passes. */
+static void write_architecture(struct writer *writer, const struct architecture *architecture)
+{
+	write_step(writer, (struct sock_filter)LOAD(offsetof(struct seccomp_data, nr)));
+	for (size_t i = 0; i < architecture->count; i++) {
+		enum filter_call call = architecture->numbers[i].call;
+		size_t count = judgements[call].count;
+
+		write_step(writer, (struct sock_filter)IF(BPF_JEQ, (uint32_t)architecture->numbers[i].number, 0, (uint8_t)count));
+		for (size_t j = 0; j < count; j++)
+			write_step(writer, judgements[call].steps[j]);
+	}
+	write_step(writer, (struct sock_filter)RETURN(SECCOMP_RET_ALLOW));
+}
+
+size_t filter_build(struct sock_filter out[static FILTER_LENGTH_MAX])
+{
+	struct writer writer = { .out = out };
+
+	for (size_t i = 0; i < ARRAY_SIZE(architectures); i++) {
+		size_t jump;
+
+		write_step(&writer, (struct sock_filter)LOAD(offsetof(struct seccomp_data, arch)));
+		write_step(&writer, (struct sock_filter)IF(BPF_JEQ, architectures[i].audit, 1, 0));
+		jump = writer.length; /* further than a conditional jump gets */
+		write_step(&writer, (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, 0));
+		write_architecture(&writer, &architectures[i]);
+		out[jump].k = (uint32_t)(writer.length - jump - 1);
+	}
+	if (!writer.length)
+		return 0;
+	write_step(&writer, (struct sock_filter)RETURN(SECCOMP_RET_ALLOW));
+	return writer.length;
+}
+
+enum filter_call filter_call_of(uint32_t arch, int number, bool *narrow)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(architectures); i++) {
+		if (architectures[i].audit != arch)
+			continue;
+		for (size_t j = 0; j < architectures[i].count; j++)
+			if (architectures[i].numbers[j].number == number) {
+				*narrow = architectures[i].narrow || (number & X32 && (number & ~X32) >= 512);
+				return architectures[i].numbers[j].call;
+			}
+	}
+	return FILTER_CALL_COUNT;
+}
+
+enum filter_call filter_socketcall_of(unsigned int number)
+{
+	switch (number) {
+	case SOCKETCALL_SOCKET:
+		return FILTER_SOCKET;
+	case SOCKETCALL_CONNECT:
+		return FILTER_CONNECT;
+	case SOCKETCALL_GETPEERNAME:
+		return FILTER_GETPEERNAME;
+	case SOCKETCALL_SENDTO:
+		return FILTER_SENDTO;
+	case SOCKETCALL_SENDMSG:
+		return FILTER_SENDMSG;
+	case SOCKETCALL_SENDMMSG:
+		return FILTER_SENDMMSG;
+	default:
+		return FILTER_CALL_COUNT;
+	}
+}

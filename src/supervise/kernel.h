@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kernel.h - what the kernel knows of a socket */
+#ifndef SUPERVISE_KERNEL_H
+#define SUPERVISE_KERNEL_H
+
+#include <linux/mptcp.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+
+/* tcpi_state, whose values the kernel's headers don't define (include/net/tcp_states.h). */
+#define KERNEL_UNKNOWN 0
+#define KERNEL_SYN_SENT 2
+#define KERNEL_CLOSE 7
+
+/* An option that is an int, or @fallback where the kernel refuses. */
+static inline int kernel_get(int fd, int level, int name, int fallback)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	return getsockopt(fd, level, name, &value, &len) == 0 ? value : fallback;
+}
+
+static inline bool kernel_set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
+}
+
+/* TCP_INFO, of an MPTCP socket its first subflow's; all zero where there is none. */
+static inline struct tcp_info kernel_tcp_info(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
+		memset(&info, 0, sizeof(info));
+	return info;
+}
+
+/* Is the MPTCP socket, connected by now, in truth TCP? Then the kernel knows only TCP's options of it. */
+static inline bool kernel_has_fallen_back(int fd)
+{
+	struct mptcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &len) != 0 || (info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK);
+}
+
+/* Ends a connection or an attempt, so that the socket can be connected again. The reset is our own doing, and no news. */
+static inline void kernel_disconnect(int fd)
+{
+	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+
+	connect(fd, &unspec, sizeof(unspec));
+	kernel_get(fd, SOL_SOCKET, SO_ERROR, 0);
+}
+
+#endif

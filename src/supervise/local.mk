@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# the second front end: a supervisor by seccomp user notification, which convertize links
+noinst_LTLIBRARIES += libsupervise.la
+libsupervise_la_SOURCES = \
+	src/supervise/aftermath.c src/supervise/aftermath.h \
+	src/supervise/attempt.c src/supervise/attempt.h \
+	src/supervise/calls.c src/supervise/calls.h \
+	src/supervise/connection.c src/supervise/connection.h \
+	src/supervise/filter.c src/supervise/filter.h \
+	src/supervise/kernel.h \
+	src/supervise/listener.c src/supervise/listener.h \
+	src/supervise/log.c src/supervise/log.h \
+	src/supervise/paths.c src/supervise/paths.h \
+	src/supervise/peers.c src/supervise/peers.h \
+	src/supervise/progress.c src/supervise/progress.h \
+	src/supervise/resolver.c src/supervise/resolver.h \
+	src/supervise/stand_in.c src/supervise/stand_in.h \
+	src/supervise/start.c src/supervise/start.h \
+	src/supervise/supervise.c src/supervise/supervise.h \
+	src/supervise/supervisor.c src/supervise/supervisor.h \
+	src/supervise/tracee.c src/supervise/tracee.h
+libsupervise_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS) -pthread
+EXTRA_DIST += src/supervise/README.md

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* log.c - a line for each connection of the supervised programs, as the preloaded library writes them */
+#include "config.h"
+
+#include "supervise/log.h"
+
+#include "supervise/tracee.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 512
+
+static const char *log_path = "";
+static int log_stderr = -1;
+static pid_t about;
+
+void log_open(const char *path)
+{
+	static char absolute[PATH_MAX];
+
+	log_path = path;
+	if (*path && *path != '/' && strcmp(path, "-") != 0 && getcwd(absolute, sizeof(absolute))) {
+		snprintf(absolute + strlen(absolute), sizeof(absolute) - strlen(absolute), "/%s", path);
+		log_path = absolute;
+	}
+	if (strcmp(path, "-") == 0)
+		log_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+}
+
+void log_about(pid_t tid)
+{
+	about = tid;
+}
+
+/* Writes a line by one call, so that lines of several processes don't mix. */
+static void line_write(const char *line, size_t len)
+{
+	int fd = log_stderr;
+
+	if (fd < 0)
+		fd = open(log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	if (fd < 0)
+		return;
+	if (write(fd, line, len) < 0) {
+		/* the log is full, or nobody reads it: the line is lost, and the program goes on */
+	}
+	if (fd != log_stderr)
+		close(fd);
+}
+
+void log_line(const char *format, ...)
+{
+	char line[LINE_MAX_BYTES], name[TRACEE_NAME_MAX];
+	va_list args;
+	int used, more;
+
+	if (!*log_path)
+		return;
+	if (!about)
+		about = getpid();
+	tracee_name(about, name);
+	used = snprintf(line, sizeof(line) - 1, "libconvert: %s[%d]: ", name, (int)tracee_process(about));
+	va_start(args, format);
+	more = vsnprintf(line + used, sizeof(line) - 1 - (size_t)used, format, args);
+	va_end(args);
+	used = more < 0 || used + more > LINE_MAX_BYTES - 2 ? LINE_MAX_BYTES - 2 : used + more;
+	line[used] = '\n';
+	line_write(line, (size_t)used + 1);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * peers.c - the servers behind converted connections, for getpeername()
+ *
+ * Nobody tells the supervisor that a socket is closed. But the kernel gives a local port to another connection to the same
+ * converter only once the one before is gone: so a connection replaces the one that has its addresses, in a list for each port,
+ * and the table can't grow beyond what a host can have at a time. SO_COOKIE tells whether an entry is really the socket's: the
+ * numbers are never used twice, while another network namespace may have the same addresses.
+ */
+#include "config.h"
+
+#include "supervise/peers.h"
+
+#include <stdlib.h>
+
+struct peer {
+	struct peer *next;
+	uint64_t cookie;
+	union sockaddr_ip local, converter, server;
+};
+
+static struct peer *ports[65536];
+
+static uint64_t cookie_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0 ? cookie : 0;
+}
+
+/* Returns the list that the socket's entry is in, with its address in @local; or NULL if it has none. */
+static struct peer **list_of(int fd, union sockaddr_ip *local)
+{
+	union sockaddr_ip addr = { 0 };
+	socklen_t len = sizeof(addr);
+
+	if (getsockname(fd, &addr.sa, &len) != 0 || !sockaddr_ip_from(local, &addr.sa, len))
+		return NULL;
+	return &ports[sockaddr_ip_port(local)];
+}
+
+void peers_note(int fd, const union sockaddr_ip *converter, const union sockaddr_ip *server)
+{
+	union sockaddr_ip local;
+	struct peer **list = list_of(fd, &local), *peer;
+
+	if (!list)
+		return;
+	for (peer = *list; peer; peer = peer->next)
+		if (sockaddr_ip_equal(&peer->local, &local) && sockaddr_ip_equal(&peer->converter, converter))
+			break;
+	if (!peer) {
+		peer = malloc(sizeof(*peer));
+		if (!peer)
+			return;
+		peer->next = *list;
+		*list = peer;
+	}
+	peer->cookie = cookie_of(fd);
+	peer->local = local;
+	peer->converter = *converter;
+	peer->server = *server;
+}
+
+const union sockaddr_ip *peers_find(int fd)
+{
+	union sockaddr_ip local;
+	struct peer **list = list_of(fd, &local);
+	uint64_t cookie;
+
+	if (!list || !*list)
+		return NULL;
+	cookie = cookie_of(fd);
+	for (struct peer *peer = *list; peer; peer = peer->next)
+		if (peer->cookie == cookie)
+			return &peer->server;
+	return NULL;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stand_in.c - a socket like a program's, and how it gets under the program's descriptors
+ *
+ * Needed where a program's MPTCP socket would fall back to TCP, on which Linux loses bytes: for destinations that aren't
+ * converted, and where Multipath TCP doesn't get through to the converter.
+ *
+ * Options are compared with those of a socket that is as new as the program's was, and copied where they differ. An epoll
+ * instance knows a socket by its file and the descriptor's number, and forgets it with the last descriptor. So registrations
+ * are made anew from here: for a moment a process of ours, with a table of descriptors of its own, has the new socket under the
+ * program's number, and adds that to a duplicate of the program's instance. /proc says which registrations there are.
+ *
+ * What a process that shares the socket (by fork() before connect()) has of it stays as it was.
+ */
+#include "config.h"
+
+#include "supervise/stand_in.h"
+
+#include "common/sockaddr.h"
+#include "common/socket_options.h"
+#include "supervise/tracee.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef IPPROTO_MPTCP
+#define IPPROTO_MPTCP 262
+#endif
+
+struct option_value {
+	char bytes[SOCKET_OPTION_BYTES];
+	socklen_t len; /* 0: the kernel doesn't say */
+};
+
+static void option_read(int fd, const struct socket_option *option, struct option_value *out)
+{
+	int buffer = socket_option_buffer(option);
+
+	memset(out, 0, sizeof(*out));
+	out->len = sizeof(out->bytes);
+	if (getsockopt(fd, option->level, buffer ? buffer : option->name, out->bytes, &out->len) != 0)
+		out->len = 0;
+}
+
+/* The options of a new socket, asked for once. */
+static const struct option_value *defaults_of(int domain, bool mptcp)
+{
+	static struct option_value values[2][2][SOCKET_OPTIONS_COUNT];
+	static bool known[2][2];
+	const int v6 = domain == AF_INET6;
+	int fd;
+
+	if (known[v6][mptcp])
+		return values[v6][mptcp];
+	fd = socket(domain, SOCK_STREAM | SOCK_CLOEXEC, mptcp ? IPPROTO_MPTCP : 0);
+	if (fd < 0)
+		return NULL;
+	for (int i = 0; i < SOCKET_OPTIONS_COUNT; i++)
+		option_read(fd, &socket_options[i], &values[v6][mptcp][i]);
+	close(fd);
+	known[v6][mptcp] = true;
+	return values[v6][mptcp];
+}
+
+/* Options that are ours: how the SYN is sent. */
+static bool is_ours(const struct socket_option *option)
+{
+	return option->level == IPPROTO_TCP &&
+	       (option->name == TCP_FASTOPEN_NO_COOKIE || option->name == TCP_FASTOPEN_CONNECT);
+}
+
+static int option_of(int fd, int name)
+{
+	socklen_t len = sizeof(int);
+	int value = -1;
+
+	return getsockopt(fd, SOL_SOCKET, name, &value, &len) == 0 ? value : -1;
+}
+
+/* An option that the new socket doesn't take is one that its kind hasn't. */
+static void options_copy(int from, int to)
+{
+	const bool mptcp = option_of(from, SO_PROTOCOL) == IPPROTO_MPTCP;
+	const struct option_value *before = defaults_of(option_of(from, SO_DOMAIN), mptcp);
+	struct option_value now;
+	int half;
+
+	for (int i = 0; before && i < SOCKET_OPTIONS_COUNT; i++) {
+		const struct socket_option *option = &socket_options[i];
+
+		option_read(from, option, &now);
+		if (is_ours(option) || !now.len || (now.len == before[i].len && memcmp(now.bytes, before[i].bytes, now.len) == 0))
+			continue;
+		if (socket_option_buffer(option)) {
+			memcpy(&half, now.bytes, sizeof(half));
+			half /= 2; /* the kernel doubles what it is given */
+			memcpy(now.bytes, &half, sizeof(half));
+		}
+		(void)setsockopt(to, option->level, option->name, now.bytes, now.len);
+	}
+}
+
+static bool reuse(int fd, int on)
+{
+	return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0;
+}
+
+/* Linux lets two sockets have the same address while both have SO_REUSEADDR: nobody else can take it in between. */
+static int address_copy(int from, int to)
+{
+	union sockaddr_ip addr;
+	socklen_t len = sizeof(addr);
+	int before = option_of(from, SO_REUSEADDR), ret = 0;
+
+	if (before < 0 || getsockname(from, &addr.sa, &len) != 0)
+		return -EADDRNOTAVAIL;
+	if (!before && (!reuse(from, 1) || !reuse(to, 1)))
+		return -EADDRINUSE;
+	if (bind(to, &addr.sa, len) != 0)
+		ret = -errno;
+	if (!before) {
+		reuse(from, 0);
+		reuse(to, 0);
+	}
+	return ret;
+}
+
+int stand_in_make(int fd, int domain, bool mptcp, bool bound)
+{
+	int made = socket(domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, mptcp ? IPPROTO_MPTCP : 0);
+	int ret = made < 0 ? -errno : 0;
+
+	if (made < 0)
+		return ret;
+	options_copy(fd, made);
+	if (bound)
+		ret = address_copy(fd, made);
+	if (ret == 0)
+		return made;
+	close(made);
+	return ret;
+}
+
+#define PLACES_MAX 16
+#define WATCHES_MAX 64
+
+/* Where a program has a socket. */
+struct places {
+	pid_t tid;
+	ino_t socket;
+	int fds[PLACES_MAX];
+	int fd_count;
+	int epolls[WATCHES_MAX];               /* the program's numbers, then duplicates of these */
+	struct tracee_watch watches[WATCHES_MAX]; /* one in each of them */
+	int watch_count;
+	int epoll; /* the one that is looked at */
+};
+
+static bool note_watch(void *context, const struct tracee_watch *watch)
+{
+	struct places *places = context;
+
+	if (watch->inode != places->socket)
+		return true;
+	places->epolls[places->watch_count] = places->epoll;
+	places->watches[places->watch_count++] = *watch;
+	return places->watch_count < WATCHES_MAX;
+}
+
+static bool note_fd(void *context, int fd, const char *target)
+{
+	struct places *places = context;
+	unsigned long inode;
+
+	if (sscanf(target, "socket:[%lu]", &inode) == 1 && inode == places->socket)
+		places->fds[places->fd_count++] = fd;
+	if (strcmp(target, "anon_inode:[eventpoll]") == 0 && places->watch_count < WATCHES_MAX) {
+		places->epoll = fd;
+		tracee_each_watch(places->tid, fd, note_watch, places);
+	}
+	return places->fd_count < PLACES_MAX;
+}
+
+/* Adds the registrations, in a process of its own, which may use the program's numbers for its descriptors. */
+static void watches_add(const struct places *places, int made)
+{
+	int beyond = made;
+
+	for (int i = 0; i < places->watch_count; i++) {
+		beyond = places->epolls[i] > beyond ? places->epolls[i] : beyond;
+		beyond = places->watches[i].fd > beyond ? places->watches[i].fd : beyond;
+	}
+	made = fcntl(made, F_DUPFD, beyond + 1);
+	for (int i = 0; i < places->watch_count && made >= 0; i++) {
+		const struct tracee_watch *watch = &places->watches[i];
+		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
+		int epoll = fcntl(places->epolls[i], F_DUPFD, beyond + 1);
+
+		if (epoll >= 0 && dup2(made, watch->fd) == watch->fd)
+			(void)epoll_ctl(epoll, EPOLL_CTL_ADD, watch->fd, &event);
+	}
+	_exit(0);
+}
+
+static void watches_renew(struct places *places, int made)
+{
+	pid_t helper;
+
+	for (int i = 0; i < places->watch_count; i++)
+		places->epolls[i] = tracee_get_fd(places->tid, places->epolls[i]);
+	helper = fork();
+	if (helper == 0)
+		watches_add(places, made);
+	if (helper > 0)
+		waitpid(helper, NULL, 0);
+	for (int i = 0; i < places->watch_count; i++)
+		if (places->epolls[i] >= 0)
+			close(places->epolls[i]);
+}
+
+int stand_in_put(int listener, const struct call *call, int fd, int at, int made)
+{
+	struct places places = { .tid = call->tid };
+	int flags = fcntl(fd, F_GETFL), ret;
+	struct stat info;
+
+	if (flags < 0 || fstat(fd, &info) != 0 || fcntl(made, F_SETFL, flags) != 0)
+		return -errno;
+	places.socket = info.st_ino;
+	tracee_each_fd(call->tid, note_fd, &places);
+	ret = listener_put_fd(listener, call, made, at, tracee_is_cloexec(call->tid, at));
+	if (ret < 0)
+		return ret;
+	for (int i = 0; i < places.fd_count; i++)
+		if (places.fds[i] != at)
+			listener_put_fd(listener, call, made, places.fds[i], tracee_is_cloexec(call->tid, places.fds[i]));
+	if (places.watch_count)
+		watches_renew(&places, made);
+	return 0;
+}

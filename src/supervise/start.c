@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * start.c - start a program whose calls the supervisor answers
+ *
+ * The child installs the filter for itself, hands the listener over, and waits until the supervisor has tried on it what it will
+ * have to do: whatever this kernel, a container or Yama forbids shows then, before the program runs, and has one message.
+ */
+#include "config.h"
+
+#include "supervise/start.h"
+
+#include "supervise/listener.h"
+#include "supervise/tracee.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* As env(1) has them; convertize's options.h. */
+#define STATUS_FAILED 125
+#define STATUS_CANNOT_RUN 126
+#define STATUS_NOT_FOUND 127
+
+/* What the child says: what it was about, and 0 or an errno. */
+struct word {
+	enum { WORD_FILTER, WORD_EXEC } about;
+	int error;
+};
+
+static bool send_word(int to, struct word word, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { &word, sizeof(word) };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		message.msg_control = control.bytes;
+		message.msg_controllen = sizeof(control.bytes);
+		control.header = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	}
+	return sendmsg(to, &message, MSG_NOSIGNAL) == sizeof(word);
+}
+
+/* Returns false if the child has said nothing: it is the program by now, or it was killed. */
+static bool receive_word(int from, struct word *word, int *fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { word, sizeof(*word) };
+	struct msghdr message = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)
+	};
+
+	*fd = -1;
+	if (recvmsg(from, &message, MSG_CMSG_CLOEXEC) != sizeof(*word))
+		return false;
+	if (message.msg_controllen >= CMSG_LEN(sizeof(int)) && control.header.cmsg_type == SCM_RIGHTS)
+		memcpy(fd, CMSG_DATA(&control.header), sizeof(*fd));
+	return true;
+}
+
+/* The child's way to the program. */
+static _Noreturn void become_program(const char *file, char *const argv[], int supervisor, const sigset_t *mask)
+{
+	int listener = listener_install();
+	char go;
+
+	if (!send_word(supervisor, (struct word){ WORD_FILTER, listener < 0 ? -listener : 0 }, listener) || listener < 0)
+		_exit(STATUS_FAILED);
+	close(listener); /* or its end would never be seen */
+	if (recv(supervisor, &go, 1, 0) != 1)
+		_exit(STATUS_FAILED);
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execvp(file, argv);
+	send_word(supervisor, (struct word){ WORD_EXEC, errno }, -1);
+	_exit(STATUS_CANNOT_RUN);
+}
+
+/* Why the filter can't be had, as a sentence with its remedy. */
+static const char *filter_problem(int error)
+{
+	switch (error) {
+	case EBUSY:
+		return "it is supervised already, by another convertize, a container manager or a sandbox, and Linux allows one "
+		       "supervisor; use --method preload here";
+	case EINVAL:
+		return "this kernel is too old to supervise programs; use Linux 5.19 or newer, or --method preload";
+	case ENOSYS:
+		return "this kernel or a container doesn't permit seccomp filters; use --method preload, or run the "
+		       "container with another seccomp profile";
+	case EPERM:
+	case EACCES:
+		return "a container's seccomp profile forbids seccomp(); run it with another profile, or use --method preload";
+	default:
+		return strerror(error);
+	}
+}
+
+static bool tell(const char *program, const char *problem)
+{
+	fprintf(stderr, "convertize: %s can't be supervised: %s\n", program, problem);
+	return false;
+}
+
+/* Tries on the child what will have to be done with the program. */
+static bool try_access(const char *program, pid_t pid, int supervisor_end)
+{
+	static const char not_traced[] = "this user may not trace processes here; allow it by the sysctl "
+					 "kernel.yama.ptrace_scope=1 or 0, or by the container's seccomp profile";
+	static int probe = 1;
+	int copy, fd;
+
+	if (!tracee_read(pid, (uintptr_t)&probe, &copy, sizeof(copy)) || copy != probe)
+		return tell(program, errno == EPERM ? not_traced : "process_vm_readv() isn't permitted here; see the container's "
+								   "seccomp profile");
+	fd = tracee_get_fd(pid, supervisor_end);
+	if (fd < 0)
+		return tell(program, "pidfd_getfd() isn't permitted here; see the container's seccomp profile");
+	close(fd);
+	return true;
+}
+
+static int exec_failed(const char *command, int error)
+{
+	fprintf(stderr, "convertize: %s: %s\n", command,
+		error == ENOENT && !strchr(command, '/') ? "command not found" : strerror(error));
+	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+}
+
+/* Ends a child that won't be the program. Returns the status. */
+static int give_up(struct start *start)
+{
+	close(start->child);
+	kill(start->pid, SIGKILL);
+	waitpid(start->pid, NULL, 0);
+	return STATUS_FAILED;
+}
+
+int start_prepare(const char *file, char *const argv[], const sigset_t *mask, struct start *out)
+{
+	struct word word;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 || (out->pid = fork()) < 0) {
+		tell(file, strerror(errno));
+		return STATUS_FAILED;
+	}
+	if (out->pid == 0) {
+		close(pair[0]);
+		become_program(file, argv, pair[1], mask);
+	}
+	close(pair[1]);
+	out->child = pair[0];
+	if (!receive_word(out->child, &word, &out->listener)) {
+		tell(file, "its process has ended");
+		return give_up(out);
+	}
+	if (word.error || out->listener < 0) {
+		tell(file, filter_problem(word.error));
+		return give_up(out);
+	}
+	return try_access(file, out->pid, STDERR_FILENO) ? 0 : give_up(out);
+}
+
+int start_go(const char *file, struct start *start)
+{
+	struct word word = { 0 };
+	int nothing;
+
+	if (send(start->child, "", 1, MSG_NOSIGNAL) == 1 && !receive_word(start->child, &word, &nothing)) {
+		close(start->child);
+		return 0;
+	}
+	give_up(start);
+	return exec_failed(file, word.error);
+}

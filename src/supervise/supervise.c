@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * supervise.c - run a program whose connections a supervisor converts
+ *
+ * This is the front: the process that the shell has started, and knows as the program. It stops when the program stops and ends
+ * as it ends, and hands on the signals that it gets. Those from the terminal it leaves alone, as the program is in the same
+ * process group and has them itself. It has none of the program's descriptors, and no part in its connections.
+ */
+#include "config.h"
+
+#include "supervise/supervise.h"
+
+#include "supervise/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STATUS_FAILED 125
+#define VARIABLE "CONVERT_SUPERVISED" /* tells a convertize that runs under supervision whose it is */
+
+/* Ends as the program did, so that whoever waits for this process sees no difference. */
+static _Noreturn void end_by_signal(int number)
+{
+	struct rlimit none = { 0 };
+	sigset_t mask;
+
+	setrlimit(RLIMIT_CORE, &none); /* the core file is the program's, if there is one */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	signal(number, SIG_DFL);
+	kill(getpid(), number);
+	sigemptyset(&mask);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	_exit(128 + number); /* not reached */
+}
+
+static void hand_on(int supervisor, int number)
+{
+	struct supervisor_message message = { .news = SUPERVISOR_SIGNAL, .value = number };
+
+	(void)!send(supervisor, &message, sizeof(message), MSG_NOSIGNAL);
+}
+
+/* Of the terminal's signals the kernel says that they are its own. What it says of children is about the supervisor. */
+static void take_signal(int signals, int supervisor)
+{
+	struct signalfd_siginfo info;
+
+	if (read(signals, &info, sizeof(info)) != sizeof(info) || info.ssi_code == SI_KERNEL || info.ssi_signo == SIGCHLD)
+		return;
+	hand_on(supervisor, (int)info.ssi_signo);
+}
+
+/* Lets go of the descriptors that the program has, too: whoever reads from its output waits for the last writer. */
+static void let_go(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
+		dup2(null, fd);
+}
+
+/* Waits for a child's end. Returns its status as waitpid() does. */
+static int wait_for(pid_t child)
+{
+	int status = 0;
+
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return status;
+}
+
+/* Does what the supervisor says. */
+static void take_news(const struct supervisor_message *news, pid_t supervisor)
+{
+	if (news->last)
+		wait_for(supervisor);
+	switch (news->news) {
+	case SUPERVISOR_FAILED:
+	case SUPERVISOR_PREPARED: /* these come first: hear_of_start() */
+	case SUPERVISOR_STARTED:
+		break;
+	case SUPERVISOR_STOPPED:
+		kill(getpid(), SIGSTOP);
+		break;
+	case SUPERVISOR_EXITED:
+		_exit(news->value);
+	case SUPERVISOR_KILLED:
+		end_by_signal(news->value);
+	case SUPERVISOR_SIGNAL:
+		break;
+	}
+}
+
+/* The supervisor was killed. Its programs are this process's children now, which says so, and waits for the first of them. */
+static _Noreturn void survive(pid_t supervisor, pid_t program, int standard_error)
+{
+	int status;
+
+	wait_for(supervisor);
+	dprintf(standard_error, "convertize: the supervisor was killed: the program keeps its connections, and "
+				 "gets ENOSYS for new ones; start it again\n");
+	status = wait_for(program);
+	if (WIFSIGNALED(status))
+		end_by_signal(WTERMSIG(status));
+	_exit(WEXITSTATUS(status));
+}
+
+/* Waits for the program's end, as the supervisor tells of it. */
+static _Noreturn void wait_for_program(int supervisor, pid_t pid, pid_t program, int signals, int standard_error)
+{
+	struct pollfd polled[] = { { .fd = supervisor, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
+	struct supervisor_message news;
+
+	for (;;) {
+		if (poll(polled, 2, -1) < 0)
+			continue;
+		if (polled[1].revents)
+			take_signal(signals, supervisor);
+		if (!polled[0].revents)
+			continue;
+		if (recv(supervisor, &news, sizeof(news), 0) != sizeof(news))
+			survive(pid, program, standard_error);
+		take_news(&news, pid);
+	}
+}
+
+/*
+ * Waits until the program is started. Returns 0 with its process ID, or the status of what can't be started. A supervisor that is
+ * killed between the two messages may have started it: that shows when the next message doesn't come.
+ */
+static int hear_of_start(int supervisor, pid_t *program)
+{
+	struct supervisor_message news;
+
+	if (recv(supervisor, &news, sizeof(news), 0) != sizeof(news))
+		return STATUS_FAILED;
+	if (news.news == SUPERVISOR_FAILED)
+		return news.value;
+	*program = (pid_t)news.value;
+	if (recv(supervisor, &news, sizeof(news), 0) == sizeof(news) && news.news == SUPERVISOR_FAILED)
+		return news.value;
+	return 0;
+}
+
+bool supervise_is_done(void)
+{
+	return getenv(VARIABLE) && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
+}
+
+int supervise(const struct settings *settings, const char *file, char *const argv[])
+{
+	int pair[2], signals, standard_error, status;
+	sigset_t all, before;
+	pid_t pid, program = 0;
+
+	setenv(VARIABLE, "1", 1);
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* for the case that the supervisor is killed */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 || (pid = fork()) < 0) {
+		fprintf(stderr, "convertize: %s\n", strerror(errno));
+		return STATUS_FAILED;
+	}
+	if (pid == 0) {
+		close(pair[0]);
+		supervisor_run(settings, file, argv, pair[1], &before);
+	}
+	close(pair[1]);
+	status = hear_of_start(pair[0], &program);
+	if (status) {
+		wait_for(pid);
+		close(pair[0]);
+		prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+		unsetenv(VARIABLE);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		return status;
+	}
+	signals = signalfd(-1, &all, SFD_CLOEXEC);
+	standard_error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	let_go();
+	wait_for_program(pair[0], pid, program, signals, standard_error);
+}

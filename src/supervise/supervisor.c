@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * supervisor.c - the process that answers for its programs until the last of them has ended
+ *
+ * It is an ancestor of each of them, also of daemons (it takes up orphans: PR_SET_CHILD_SUBREAPER), since where Yama restricts
+ * tracing only ancestors may look into a process. One thread does everything, and waits for nothing but epoll; converters' names
+ * are looked up in another.
+ */
+#include "config.h"
+
+#include "supervise/supervisor.h"
+
+#include "client/converters.h"
+#include "client/user_cache.h"
+#include "supervise/calls.h"
+#include "supervise/log.h"
+#include "supervise/progress.h"
+#include "supervise/start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EVENTS_MAX 64
+
+/* What can happen beside events on connections; each is a bit, and data.u64 of its registration. */
+enum source { SOURCE_LISTENER = 1, SOURCE_CHILDREN = 2, SOURCE_FRONT = 4, SOURCE_RESOLVER = 8, SOURCE_END = 16 };
+
+static struct supervisor {
+	int front;    /* -1 once it is gone */
+	int children; /* a signalfd */
+	pid_t program;
+	bool running; /* it is; otherwise only its children are left */
+} self;
+
+static void tell(enum supervisor_news news, int value, bool last)
+{
+	struct supervisor_message message = { .news = news, .value = value, .last = last };
+
+	if (self.front >= 0)
+		(void)!send(self.front, &message, sizeof(message), MSG_NOSIGNAL);
+}
+
+/* Are there programs left? Those that are nobody else's children are ours. */
+static bool has_children(void)
+{
+	siginfo_t info = { 0 };
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static void reap(void)
+{
+	struct signalfd_siginfo ignored;
+	int status;
+	pid_t pid;
+
+	while (read(self.children, &ignored, sizeof(ignored)) > 0)
+		continue;
+	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
+		if (pid != self.program)
+			continue;
+		if (WIFSTOPPED(status)) {
+			tell(SUPERVISOR_STOPPED, WSTOPSIG(status), false);
+			continue;
+		}
+		self.running = false;
+		if (WIFSIGNALED(status))
+			tell(SUPERVISOR_KILLED, WTERMSIG(status), !has_children());
+		else
+			tell(SUPERVISOR_EXITED, WEXITSTATUS(status), !has_children());
+	}
+	if (!self.running && !has_children())
+		exit(EXIT_SUCCESS);
+}
+
+/* The front hands signals on. If it was killed itself, so is the program, as it would have been without us. */
+static void listen_to_front(void)
+{
+	struct supervisor_message message;
+	ssize_t got = recv(self.front, &message, sizeof(message), MSG_DONTWAIT);
+
+	if (got == sizeof(message)) {
+		if (self.running && message.news == SUPERVISOR_SIGNAL)
+			kill(self.program, message.value);
+		return;
+	}
+	if (got < 0 && errno == EAGAIN)
+		return;
+	close(self.front);
+	self.front = -1;
+	if (self.running)
+		kill(self.program, SIGKILL);
+}
+
+static void watch(int fd, enum source source)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = source };
+
+	if (fd < 0 || epoll_ctl(supervision.epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+		abort();
+}
+
+/* Takes the calls that wait, until there are none. */
+static void listen_to_programs(void)
+{
+	struct call call;
+	int ret;
+
+	do {
+		ret = listener_receive(supervision.listener, &call);
+		if (ret == 0)
+			calls_handle(&call);
+	} while (ret == 0 && listener_has_more(supervision.listener));
+}
+
+static void loop(void)
+{
+	struct epoll_event events[EVENTS_MAX];
+	uint64_t ignored;
+
+	for (;;) {
+		int count = epoll_wait(supervision.epoll, events, EVENTS_MAX, progress_look());
+		unsigned int sources = 0;
+
+		/* Steps on connections first: each ends none but its own. */
+		for (int i = 0; i < count; i++) {
+			if (events[i].data.u64 >= SOURCE_END)
+				progress_step(events[i].data.ptr);
+			else if (events[i].data.u64 == SOURCE_LISTENER && !(events[i].events & EPOLLIN))
+				epoll_ctl(supervision.epoll, EPOLL_CTL_DEL, supervision.listener, NULL); /* nobody is left */
+			else
+				sources |= (unsigned int)events[i].data.u64;
+		}
+		if (sources & SOURCE_RESOLVER && read(supervision.resolver_ready, &ignored, sizeof(ignored)) > 0)
+			progress_resolved();
+		if (sources & SOURCE_LISTENER)
+			listen_to_programs();
+		if (sources & SOURCE_FRONT)
+			listen_to_front();
+		if (sources & SOURCE_CHILDREN)
+			reap();
+	}
+}
+
+/* Many connections at once need many descriptors; the program has the limits that it was started with. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/*
+ * Lets go of all that is the program's: whoever reads from its output waits for the last writer, the terminal's signals are for
+ * it, its directory may be on a file system that is to be unmounted.
+ */
+static void detach(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	setsid();
+	for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
+		dup2(null, fd);
+	if (chdir("/") != 0) {
+		/* it stays where it is */
+	}
+}
+
+_Noreturn void supervisor_run(const struct settings *settings, const char *file, char *const argv[], int front,
+			      const sigset_t *mask)
+{
+	struct start start = { 0 };
+	sigset_t children;
+	int status;
+
+	supervision.settings = settings;
+	self.front = front;
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	prctl(PR_SET_NAME, "convertize-sup", 0, 0, 0);
+	status = start_prepare(file, argv, mask, &start);
+	if (!status) {
+		tell(SUPERVISOR_PREPARED, start.pid, false);
+		status = start_go(file, &start);
+	}
+	if (status) {
+		tell(SUPERVISOR_FAILED, status, true);
+		exit(EXIT_FAILURE);
+	}
+	self.program = start.pid;
+	supervision.listener = start.listener;
+	listener_take_turns(supervision.listener);
+	self.running = true;
+	tell(SUPERVISOR_STARTED, 0, false);
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	self.children = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+	raise_limit();
+	log_open(settings->log);
+	detach();
+	user_cache_init(settings, log_line);
+	converters_init(settings);
+	supervision.epoll = epoll_create1(EPOLL_CLOEXEC);
+	supervision.resolver_ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	watch(supervision.listener, SOURCE_LISTENER);
+	watch(self.children, SOURCE_CHILDREN);
+	watch(self.front, SOURCE_FRONT);
+	watch(supervision.resolver_ready, SOURCE_RESOLVER);
+	loop();
+	abort();
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tracee.h - looks into a supervised program: its memory, its descriptors
+ *
+ * All of these need the right to trace the process (ptrace(2)). They work by the number of a thread, which may have ended, and
+ * been given to another, while one looks: what was seen counts only if listener_is_waiting() says so afterwards.
+ */
+#ifndef SUPERVISE_TRACEE_H
+#define SUPERVISE_TRACEE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TRACEE_NAME_MAX 16 /* bytes of a process's name, NUL included */
+
+/* Copies @len bytes at @address of the thread's memory. Returns whether all of them could be read; written. */
+bool tracee_read(pid_t tid, uint64_t address, void *out, size_t len);
+bool tracee_write(pid_t tid, uint64_t address, const void *in, size_t len);
+
+/*
+ * Returns a duplicate, to be closed, of the thread's descriptor @fd, or -errno (-EBADF: it has none; -EPERM: it may not be
+ * traced).
+ */
+int tracee_get_fd(pid_t tid, int fd);
+
+/* Is the thread's descriptor @fd closed at exec()? */
+bool tracee_is_cloexec(pid_t tid, int fd);
+
+/* May the thread be traced, and has it this process's network? */
+bool tracee_is_open(pid_t tid);
+
+/* The name of the thread's process, for the log. */
+void tracee_name(pid_t tid, char out[static TRACEE_NAME_MAX]);
+
+/* The number of the thread's process. */
+pid_t tracee_process(pid_t tid);
+
+/* Does a signal wait for the thread by which programs give up waiting (SIGINT, SIGALRM and such), with a handler of its own? */
+bool tracee_is_called_off(pid_t tid);
+
+/* Calls @found for each of the thread's descriptors, with what /proc says that it refers to, until it returns false. */
+void tracee_each_fd(pid_t tid, bool (*found)(void *context, int fd, const char *target), void *context);
+
+/* A registration of an epoll instance, as /proc tells of it. */
+struct tracee_watch {
+	int fd;
+	uint32_t events;
+	uint64_t data;
+	uint64_t inode; /* of the file that is registered */
+};
+
+/* Calls @found for each registration in the epoll instance @epoll of the thread, until it returns false. */
+void tracee_each_watch(pid_t tid, int epoll, bool (*found)(void *context, const struct tracee_watch *watch), void *context);
+
+#endif

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_begin.py - connections begin on a path that works"""
+import os
+import time
+
+from convertlab import Lab, Link, check, equal, main, measured, measures, need, timeout, wait_until
+
+APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
+MOVED = "the path to it is silent, asked by "
+BEGINS = "begins on lte"
+DIRECT_BY = "directly by lte, since the usual network is silent"
+
+
+def lab_for(**options):
+    """Wifi has the default route; either network leads to the converter."""
+    options.setdefault("wifi", Link(delay_ms=10))
+    options.setdefault("lte", Link(delay_ms=25))
+    options.setdefault("core", Link(delay_ms=5))
+    return Lab(**options)
+
+
+def remembering(lab, **env):
+    directory = os.path.join(lab.directory, "runtime")
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    env.setdefault("CONVERT_ADDR", lab.converter.addr4)
+    return lab.converted(XDG_RUNTIME_DIR=directory, **env)
+
+
+def curl(lab, *options, env=None, size=10):
+    """One curl. Returns (milliseconds until its first byte, local address)."""
+    need("curl")
+    said = lab.client.run(["curl", "-sS", "-m", "15", "-o", "/dev/null", "-w", "%{time_starttransfer} %{local_ip}", *options,
+                           "http://%s/bytes/%d" % (lab.server.addr4, size)], env=env or remembering(lab)).stdout.split()
+    return float(said[0]) * 1000, said[1]
+
+
+def direct_ms(lab, source):
+    return min(curl(lab, "--interface", source, env={})[0] for _ in range(3))
+
+
+def served(lab):
+    lab.convertd()
+    lab.http()
+    lab.echo()
+
+
+@measures
+def test_dead_default_path():
+    """Wifi swallows everything: the first connection takes 0.3 s longer than lte alone, those after it nothing."""
+    with lab_for() as lab:
+        served(lab)
+        equal(curl(lab)[1], lab.client.wifi4, "the address while all is well, in\n" + lab.shim_log())
+        alone = direct_ms(lab, lab.client.lte4)
+        lab.wifi.down()
+        first = curl(lab)
+        later = [curl(lab) for _ in range(5)]
+        equal({address for _, address in [first, *later]}, {lab.client.lte4}, "addresses, in\n" + lab.shim_log())
+        equal((lab.shim_log().count(MOVED), lab.shim_log().count("direct")), (1, 0), "moved, in\n" + lab.shim_log())
+        measured(first[0] < alone + 300, "the first took %.0f ms, lte alone %.0f:\n%s" % (first[0], alone, lab.shim_log()))
+        measured(min(ms for ms, _ in later) < 1.05 * alone, "later ones took %s ms, lte alone %.0f" % (later, alone))
+        return "lte alone %.0f ms, the first %.0f, later %s" % (alone, first[0], " ".join("%.0f" % ms for ms, _ in later))
+
+
+def test_path_that_is_back():
+    """Wifi works again: the connection after the one that finds out, at most 10 s later, takes it."""
+    with lab_for() as lab:
+        served(lab)
+        lab.wifi.down()
+        equal([curl(lab)[1] for _ in range(2)], [lab.client.lte4] * 2, "addresses, in\n" + lab.shim_log())
+        lab.wifi.up()
+        back = time.monotonic()
+        wait_until(lambda: curl(lab)[1] == lab.client.wifi4, 10, lambda: "wifi to be used again:\n" + lab.shim_log())
+        return "after %.1f s" % (time.monotonic() - back)
+
+
+def test_path_that_is_back_and_long():
+    """The same, where the usual path takes longer to answer than a connection by the other one: the process finds out later."""
+    with lab_for(wifi=Link(delay_ms=120), lte=Link(delay_ms=10)) as lab:
+        served(lab)
+        lab.wifi.down()
+        equal([curl(lab)[1] for _ in range(2)], [lab.client.lte4] * 2, "addresses, in\n" + lab.shim_log())
+        lab.wifi.up()
+        wait_until(lambda: curl(lab, "--limit-rate", "100K", size=100000)[1] == lab.client.wifi4, 10,
+                   lambda: "wifi to be used again:\n" + lab.shim_log()[-2000:])
+
+
+def asked(capture):
+    """The connections that the converter was asked to make: (address, port) of each client's SYN that was followed by a Connect TLV."""
+    return {(p.src, p.sport) for p in capture.packets() if p.dport == 1234 and p.payload[:1] == b"\x01" and b"\x0a" in (p.payload[4:5], p.payload[12:13])}
+
+
+@timeout(200)
+def test_slow_servers():
+    """Servers that take 0.1 to 5 s: no connection is moved, and the converter sees each once."""
+    count = 0
+    with lab_for() as lab:
+        served(lab)
+        with lab.capture(lab.converter, "wifi", "tcp port 1234") as wifi, lab.capture(lab.converter, "lte", "tcp port 1234") as lte:
+            for delay in (0.1, 0.2, 0.4, 0.65, 0.75, 1.5, 5.0):
+                lab.core.set(delay_ms=delay * 500)
+                running = [lab.client.popen(["curl", "-sS", "-m", "25", "-o", "/dev/null", "-w", "%{http_code}",
+                                             "http://%s/bytes/10" % lab.server.addr4], env=remembering(lab), name="slow-%g-%d" % (delay, i))
+                           for i in range(3)]
+                count += len(running)
+                for process in running:
+                    process.wait(40)
+                equal([process.log_text() for process in running], ["200"] * 3, "answers after %g s, in\n%s" % (delay, lab.shim_log()))
+        equal(lab.shim_log().count(MOVED), 0, "moved, in\n" + lab.shim_log())
+        equal((len(asked(wifi)), len(asked(lte))), (count, 0), "connections that were asked for, in\n" + lab.shim_log())
+
+
+def probe(lab, way, program="connect_probe.py", env=None):
+    """What an application saw of one connection to the echo server."""
+    return lab.client.run(["python3", os.path.join(APPS, program), way, lab.server.addr4, 7], env=env).stdout
+
+
+def in_each_way(lab, dies):
+    """Each way to wait for a connection sees the same as over a plain TCP connection, the first on the dead path and those after it."""
+    for way in ("blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "epoll-dup", "epoll-past", "connect"):
+        lab.wifi.up()
+        usual = probe(lab, way)
+        directory = os.path.join(lab.directory, "runtime-" + way)
+        os.makedirs(directory, mode=0o700)
+        env = lab.converted(CONVERT_ADDR=lab.converter.addr4, XDG_RUNTIME_DIR=directory)
+        dies()
+        before = lab.shim_log().count(MOVED)
+        seen = [probe(lab, way, env=env).replace(lab.client.lte4, lab.client.wifi4) for _ in range(2)]
+        equal(seen, [usual] * 2, "what is seen by %s, in\n%s" % (way, lab.shim_log()[-3000:]))
+        equal(lab.shim_log().count(MOVED), before + 1, "moved by %s, in\n%s" % (way, lab.shim_log()[-3000:]))
+
+
+@timeout(200)
+def test_each_way_to_wait():
+    with lab_for() as lab:
+        served(lab)
+        in_each_way(lab, lab.wifi.down)
+
+
+@timeout(200)
+def test_each_way_to_wait_without_multipath_tcp():
+    with lab_for() as lab:
+        lab.client.sysctl("net.mptcp.enabled", 0)
+        served(lab)
+        in_each_way(lab, lab.wifi.down)
+
+
+def test_early_data():
+    """What the application has sent with its SYN goes with the next one, once."""
+    with lab_for() as lab:
+        served(lab)
+        curl(lab)
+        lab.wifi.down()
+        for _ in range(2):
+            said = lab.client.run(["curl", "-sS", "-m", "15", "--tcp-fastopen", "-d", "x" * 1000, "http://%s/" % lab.server.addr4],
+                                  env=remembering(lab)).stdout
+            check("bytes=1000 " in said, said + lab.shim_log())
+        equal(lab.shim_log().count(MOVED), 1, "moved, in\n" + lab.shim_log())
+
+
+def test_ordinary_user():
+    """Without rights, and without rules for the other network's address: by the default route that it has with another metric."""
+    with lab_for() as lab:
+        served(lab)
+        lab.client.ip("rule del from %s table 102" % lab.client.lte4)
+        lab.client.run(["ip", "mptcp", "endpoint", "flush"])
+        directory = os.path.join(lab.directory, "user")
+        os.makedirs(directory, mode=0o700)
+        os.chown(directory, 1000, 1000)
+        os.chmod(lab.directory, 0o755)
+        env = lab.shim_env(CONVERT_ADDR=lab.converter.addr4, CONVERT_LOG="-", CONVERT_CACHE=directory)
+        command = ["setpriv", "--reuid", "1000", "--regid", "1000", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all",
+                   "curl", "-sS", "-m", "15", "-o", "/dev/null", "-w", "%{local_ip}", "http://%s/bytes/10" % lab.server.addr4]
+        equal(lab.client.run(command, env=env).stdout, lab.client.wifi4, "the address while all is well")
+        lab.wifi.down()
+        for _ in range(2):
+            equal(lab.client.run(command, env=env).stdout, lab.client.lte4, "the address")
+
+
+def test_bound_socket_stays():
+    """By an address, or by a device: the application has chosen."""
+    with lab_for() as lab:
+        served(lab)
+        curl(lab)
+        lab.wifi.down()
+        for interface in (lab.client.wifi4, "if!wifi"):
+            result = lab.client.run(["curl", "-sS", "-m", "2", "--interface", interface, "-o", "/dev/null",
+                                     "http://%s/bytes/10" % lab.server.addr4], env=remembering(lab), check=False)
+            equal(result.returncode, 28, "curl's status, in\n" + lab.shim_log())
+        equal(lab.shim_log().count("lte"), 0, "lte in\n" + lab.shim_log())
+
+
+def test_path_that_loses():
+    """Wifi loses 30%: nobody waits for a SYN that is sent again after a second, once that is known."""
+    with lab_for() as lab:
+        served(lab)
+        curl(lab)
+        lab.wifi.set(loss=0.3)
+        wait_until(lambda: curl(lab)[1] == lab.client.lte4, 60, lambda: "lte to be taken:\n" + lab.shim_log())
+        found = [curl(lab) for _ in range(15)]
+        check(sum(address == lab.client.lte4 for _, address in found) >= 12, "%s in\n%s" % (found, lab.shim_log()))
+
+
+def test_path_that_loses_data_in_syns():
+    """SYNs with data vanish on wifi: the request follows the handshake there."""
+    with lab_for(wifi=Link(delay_ms=10, a_to_b={"max_syn": 66})) as lab:
+        served(lab)
+        for _ in range(3):
+            ms, address = curl(lab)
+            equal(address, lab.client.wifi4, "the address, in\n" + lab.shim_log())
+            check(ms < 900, "%.0f ms, as if the SYN had been sent again, in\n%s" % (ms, lab.shim_log()))
+        equal(lab.shim_log().count("SYNs with data are lost on the way"), 1, "found out, in\n" + lab.shim_log())
+
+
+def test_ipv6_that_leads_nowhere():
+    """The first converter's address is IPv6, whose packets vanish on both networks."""
+    with lab_for() as lab:
+        served(lab)
+        for device in ("wifi", "lte"):
+            lab.converter.run(["nft", "add table netdev %s; add chain netdev %s in { type filter hook ingress device %s priority 0; };"
+                               "add rule netdev %s in meta protocol ip6 drop" % (device, device, device, device)])
+        env = remembering(lab, CONVERT_ADDR="%s,%s" % (lab.converter.addr6, lab.converter.addr4))
+        for _ in range(3):
+            said = lab.client.run(["curl", "-sS", "-m", "15", "-g", "http://[%s]/bytes/10" % lab.server.addr6], env=env).stdout
+            equal(len(said), 10, "bytes, in\n" + lab.shim_log())
+        equal((lab.shim_log().count(MOVED), lab.shim_log().count("direct")), (1, 0), "moved, in\n" + lab.shim_log())
+        check("begins on wifi" in lab.shim_log(), lab.shim_log())
+
+
+def test_dead_address_of_two():
+    """A converter's name has two addresses, and nobody is at the first one."""
+    with lab_for() as lab:
+        served(lab)
+        lab.converter.ip("route add blackhole 10.9.0.66")
+        env = remembering(lab, CONVERT_ADDR="10.9.0.66,%s" % lab.converter.addr4)
+        found = [curl(lab, env=env) for _ in range(3)]
+        equal([address for _, address in found], [lab.client.wifi4] * 3, "addresses, in\n" + lab.shim_log())
+        equal((lab.shim_log().count(MOVED), lab.shim_log().count("direct")), (1, 0), "moved, in\n" + lab.shim_log())
+
+
+def test_direct_takes_a_path_that_works():
+    """The converter refuses on lte, wifi is dead: the direct connection goes over lte."""
+    with lab_for() as lab:
+        lab.http()
+        converter = lab.convertd()
+        lab.wifi.down()
+        equal(curl(lab)[1], lab.client.lte4, "the address, in\n" + lab.shim_log())
+        converter.stop()
+        for _ in range(2):
+            equal(curl(lab)[1], lab.client.lte4, "the address, in\n" + lab.shim_log())
+        check(lab.shim_log().count(DIRECT_BY) == 2, lab.shim_log())
+
+
+def test_backup():
+    """A network that is marked carries what would fail otherwise, and no more."""
+    with lab_for() as lab:
+        served(lab)
+        lab.client.ip("mptcp endpoint change %s backup" % lab.client.lte4)
+        equal(curl(lab)[1], lab.client.wifi4, "the address while all is well, in\n" + lab.shim_log())
+        lab.wifi.down()
+        equal(curl(lab)[1], lab.client.lte4, "the address, in\n" + lab.shim_log())
+        equal(curl(lab)[1], lab.client.lte4, "the address, in\n" + lab.shim_log())
+        check("begins on lte, which is for backup" in lab.shim_log(), lab.shim_log())
+
+
+def test_what_the_user_wants():
+    """CONVERT_PATHS: an order, what is for backup, and what is never used."""
+    with lab_for() as lab:
+        served(lab)
+        wifi, lte = lab.client.wifi4, lab.client.lte4
+        for wish, address in (("lte", lte), ("wifi lte", wifi), (lte, lte), ("wifi=backup", lte), ("wifi=never", lte), ("lte=never", wifi)):
+            equal(curl(lab, env=remembering(lab, CONVERT_PATHS=wish))[1], address, "the address for %s, in\n%s" % (wish, lab.shim_log()))
+        lab.wifi.down()
+        result = lab.client.run(["curl", "-sS", "-m", "2", "-o", "/dev/null", "http://%s/bytes/10" % lab.server.addr4],
+                                env=remembering(lab, CONVERT_PATHS="lte=never"), check=False)
+        equal(result.returncode, 28, "curl's status where nothing else is allowed, in\n" + lab.shim_log())
+        equal(curl(lab, env=remembering(lab, CONVERT_PATHS="lte=backup"))[1], lte, "the address, in\n" + lab.shim_log())
+
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,453 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_silence.py - silent requests: where the SYN+ACK has said that the server was reached, no response follows
+
+doc/private-tlvs.md has the rules. What comes from the converter is taken from captured packets: not one byte that the server hasn't sent.
+"""
+import contextlib
+import hashlib
+import os
+import signal
+import socket
+import threading
+
+from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab.pcap import OPT_TIMESTAMP
+from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, connect, connect_tlv, converter, error, extended_header,
+                              message, octets, read_exactly, silent, tlvs)
+from convertlab.topology import CONVERTD_OPEN
+
+INFO = octets("01010000")
+
+
+def far(core_ms=5, **options):
+    """A lab without the second path."""
+    return Lab(wifi=Link(delay_ms=2), lte=None, core=Link(delay_ms=core_ms), **options)
+
+
+def asks(lab, address, v6=False, port=80, **flags):
+    """A silent request for a port of the lab's server, or of that address."""
+    return silent(connect_tlv(address or (lab.server.addr6 if v6 else lab.server.addr4), port), **flags)
+
+
+def each(lab, delivery="syn", protocols=(TCP, MPTCP)):
+    """(client, flags of its request, whether over IPv6): TCP and MPTCP, both families, blind or not."""
+    for protocol in protocols:
+        for v6 in (False, True):
+            for blind in (False, True):
+                address = lab.converter.addr6 if v6 else lab.converter.addr4
+                with Client(lab.client, address, protocol, delivery) as client:
+                    client.name += ", blind" if blind else ", silent"
+                    yield client, {"blind": blind, "mptcp": protocol == MPTCP}, v6
+
+
+def sent(packets, client):
+    """The bytes that the converter has sent to that client: each once, in their order."""
+    first = next(p for p in packets if p.synack and p.dport == client.port)
+    stream = {}
+    for p in packets:
+        if p.sport == 1234 and p.dport == client.port and p.payload:
+            stream[p.seq - first.seq & 0xffffffff] = p.payload
+    return b"".join(stream[at] for at in sorted(stream))
+
+
+def is_reset(client):
+    """Fails unless the connection ends with a reset and without a byte."""
+    equal(client.end(), (b"", "reset"), client.name)
+
+
+# --- silence -------------------------------------------------------------------------------------------------
+
+
+def test_offered():
+    """In the answer to an Info TLV, where SYNs are withheld; not with --no-silence, nor where nothing is withheld."""
+    with far() as lab:
+        for arguments, want in (((), WITHHOLDING), (("--no-silence",), octets("f0020103 02bc 6c63")),
+                                (("--hold-syn", "off"), octets("f0020102 0000 6c63"))):
+            with converter(lab, *arguments), Client(lab.client, lab.converter.addr4) as client:
+                client.send(message(INFO))
+                equal(dict(tlvs(client.answer()))[0xf0], want[2:], "what it withholds, with %s" % (arguments,))
+
+
+def test_not_one_byte():
+    """A server that speaks first, and one that is silent at first: the stream is the server's from its first byte to its last."""
+    with far() as lab, Server(lab, 80) as server, converter(lab) as process:
+        lab.greeter()
+        for speaks_first in (True, False):
+            for client, flags, v6 in each(lab):
+                with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+                    client.send(asks(lab, None, v6, 25 if speaks_first else 80, **flags) + (b"" if speaks_first else b"early"))
+                    check(client.read(1) == b"2" if speaks_first else True, client.name)
+                    if speaks_first:
+                        equal(client.read(14), b"20 lab ready\r\n", client.name)
+                        client.shutdown()
+                        want = b"220 lab ready\r\n" + client.end()[0]
+                    else:
+                        sock = server.accept()
+                        equal(read_exactly(sock, 5), b"early", client.name)
+                        client.sock.sendall(b"late")
+                        equal(read_exactly(sock, 4), b"late", client.name)
+                        sock.sendall(b"answer")
+                        sock.close()
+                        want = b"answer"
+                        equal(client.read(7), want, client.name)
+                    check(client.confirmed(), "the SYN+ACK confirms nothing (%s)" % client.name)
+                    client.sock.close()
+                equal(sent(capture.packets(), client), want, "bytes of the converter (%s)" % client.name)
+        wait_until(lambda: process.log_text().count(", silent)") == 16, 5, lambda: process.log_text())
+
+
+def test_much():
+    """Megabytes both ways at once are what was sent."""
+    data = hashlib.shake_256(b"silence").digest(4 << 20)
+    with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab):
+        for client, flags, v6 in each(lab):
+            client.send(asks(lab, None, v6, **flags))
+            sock = server.accept()
+            back = threading.Thread(target=sock.sendall, args=(data,))
+            there = threading.Thread(target=client.sock.sendall, args=(data,))
+            got = []
+            take = threading.Thread(target=lambda sock=sock, got=got: got.append(read_exactly(sock, len(data))))
+            for thread in (back, there, take):
+                thread.start()
+            check(client.read(len(data)) == data, "what came down differs (%s)" % client.name)
+            for thread in (back, there, take):
+                thread.join()
+            check(got == [data], "what went up differs (%s)" % client.name)
+            sock.close()
+            equal(client.read(1), b"", client.name)
+
+
+def test_server_that_closes():
+    """At once, in order or by a reset: the client sees the same, and no byte."""
+    with far() as lab, Server(lab, 80) as server, converter(lab):
+        for reset in (False, True):
+            for client, flags, v6 in each(lab):
+                client.send(asks(lab, None, v6, **flags))
+                sock = server.accept()
+                if reset:
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, octets("0100000000000000"))
+                sock.close()
+                equal(client.end(), (b"", "reset" if reset else "closed"), client.name)
+
+
+def test_half_close():
+    """The client's FIN reaches the server, whose bytes still reach the client."""
+    with far() as lab, Server(lab, 80) as server, converter(lab):
+        for client, flags, v6 in each(lab):
+            client.send(asks(lab, None, v6, **flags))
+            sock = server.accept()
+            client.shutdown()
+            equal(read_exactly(sock, 1), b"", client.name)
+            sock.sendall(b"answer")
+            sock.close()
+            equal(client.end(), (b"answer", "closed"), client.name)
+
+
+def test_others_are_served_as_before():
+    """The same request with the RFC's Magic Number has its response; a Silence TLV in it is unknown."""
+    with far() as lab, Server(lab, 80) as server, converter(lab):
+        for protocol in (TCP, MPTCP):
+            with Client(lab.client, lab.converter.addr4, protocol) as client:
+                client.send(server.connect())
+                server.accept().close()
+                extended_header(client.answer())
+            with Client(lab.client, lab.converter.addr4, protocol) as client:
+                body = asks(lab, None)[4:]
+                client.send(message(body))
+                equal(client.answer()[:8], octets("010a2263 1e090200"), "the answer to a Silence TLV of the RFC's Magic Number")
+
+
+# --- not confirmed: the ordinary response, or a reset ---------------------------------------------------------
+
+
+def test_behind_the_handshake():
+    """Nothing was confirmed: a response as ever, whole or in pieces; blind clients are reset."""
+    with far() as lab, Server(lab, 80) as server, converter(lab) as process:
+        for delivery in ("behind", "bytewise"):
+            for client, flags, v6 in each(lab, delivery):
+                with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+                    client.send(asks(lab, None, v6, **flags))
+                    if flags["blind"]:
+                        is_reset(client)
+                    else:
+                        server.accept().close()
+                        extended_header(client.answer())
+                if flags["blind"]:
+                    equal(sent(capture.packets(), client), b"", "bytes of the converter (%s)" % client.name)
+        wait_until(lambda: process.log_text().count("whose SYN+ACK has confirmed nothing") == 8, 5, lambda: process.log_text())
+
+
+def test_pieces_in_the_syn():
+    """A part of a silent request isn't one: the SYN is refused."""
+    with far() as lab, converter(lab):
+        for client, flags, v6 in each(lab, "syn-bytewise"):
+            try:
+                client.send(asks(lab, None, v6, **flags))
+                check(not flags["blind"] or client.end() == (b"", "reset"), client.name)
+            except ConnectionRefusedError:
+                pass
+
+
+def strip(host, hook, what):
+    """Rules of a middlebox on that host's packets to or from the converter's port; taken back at the end."""
+    port = "tcp dport 1234" if hook == "output" else "tcp sport 1234"
+    host.run(["nft", "-f", "-"], input="table inet box {\n chain packets {\n  type filter hook %s priority mangle\n  %s %s\n }\n}\n"
+             % (hook, port, what))
+
+
+@contextlib.contextmanager
+def box(host, hook, what):
+    """A middlebox for a while."""
+    strip(host, hook, what)
+    try:
+        yield
+    finally:
+        host.run(["nft", "delete", "table", "inet", "box"])
+
+
+def test_timestamps_stripped_on_the_way_there():
+    """Neither end has them: the ordinary response, or a reset."""
+    need("nft", "nftables")
+    with far() as lab, Server(lab, 80) as server, converter(lab), \
+            box(lab.client, "output", "tcp flags & syn == syn reset tcp option timestamp"):
+        for client, flags, v6 in each(lab):
+            client.send(asks(lab, None, v6, **flags))
+            if flags["blind"]:
+                is_reset(client)
+            else:
+                extended_header(client.answer())
+                check(client.syn_data_taken(), client.name)
+            server.accept().close()
+
+
+def test_timestamps_stripped_on_the_way_back():
+    """Only the client sees that: it doesn't take the SYN+ACK for a confirmation, and finds the server's bytes in place of a response."""
+    need("nft", "nftables")
+    with far() as lab, converter(lab), box(lab.client, "input", "tcp flags & syn == syn reset tcp option timestamp"):
+        lab.greeter()
+        for client, flags, v6 in each(lab, protocols=(TCP,)):
+            client.send(asks(lab, None, v6, 25, **flags))
+            equal(client.read(4), b"220 ", client.name)
+            check(not client.confirmed(), client.name)
+
+
+def test_data_not_taken():
+    """Without Fast Open on the converter the data isn't acknowledged: a response, or a reset."""
+    with far() as lab, Server(lab, 80) as server, converter(lab):
+        lab.converter.sysctl("net.ipv4.tcp_fastopen", 1)
+        for client, flags, v6 in each(lab, protocols=(TCP,)):
+            client.send(asks(lab, None, v6, **flags))
+            if flags["blind"]:
+                is_reset(client)
+            else:
+                extended_header(client.answer())
+                check(not client.syn_data_taken(), client.name)
+            server.accept().close()
+
+
+def test_lost_syn():
+    """It is sent again without its data: a response, or a reset."""
+    need("nft", "nftables")
+    with far() as lab, Server(lab, 80) as server, converter(lab), box(lab.client, "output", "@ih,16,16 0x6c63 tcp flags syn drop"):
+        for client, flags, v6 in each(lab):
+            client.send(asks(lab, None, v6, **flags))
+            if flags["blind"]:
+                is_reset(client)
+            else:
+                server.accept().close()
+                extended_header(client.answer())
+
+
+def test_lost_synack():
+    """It comes again, and confirms as the first one would have. Where Multipath TCP has fallen back: a reset, and no byte.
+
+    It has if the client has sent its SYN again before (Linux 6.18: its third ACK lacks MP_CAPABLE then), so either may happen.
+    """
+    need("nft", "nftables")
+    with far() as lab, converter(lab):
+        lab.greeter()
+        for client, flags, v6 in each(lab):
+            with box(lab.client, "input", "tcp flags & (syn | ack) == (syn | ack) limit rate 1/hour burst 1 packets drop"):
+                client.send(asks(lab, None, v6, 25, **flags))
+                try:
+                    equal(client.read(15), b"220 lab ready\r\n", client.name)
+                    check(client.confirmed(), "the SYN+ACK confirms nothing (%s)" % client.name)
+                except ConnectionResetError:
+                    check(flags["mptcp"], "a reset (%s)" % client.name)
+
+
+def test_hold_time():
+    """A slow server's SYN goes on, and confirms nothing; a blind client's waits on and is confirmed, or refused if it is one of
+    Multipath TCP."""
+    with far(core_ms=150) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "100"):
+        for client, flags, v6 in each(lab):
+            with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+                client.send(asks(lab, None, v6, **flags))
+                sock = server.accept()
+                if flags["blind"] and flags["mptcp"]:
+                    try:
+                        client.read(1)
+                        check(False, "it was served (%s)" % client.name)
+                    except ConnectionRefusedError:
+                        sock.close()
+                        continue
+                if not flags["blind"]:
+                    extended_header(client.answer())
+                sock.sendall(b"answer")
+                equal(client.read(6), b"answer", client.name)
+                sock.close()
+            synack = next(p for p in capture.packets() if p.synack)
+            equal(bool(synack.option(OPT_TIMESTAMP)), flags["blind"], "timestamps (%s)" % client.name)
+
+
+def test_errors():
+    """Not blind: the Error TLVs of any client, with the RFC's Magic Number."""
+    with far() as lab, converter(lab):
+        for client, flags, v6 in each(lab):
+            if not flags["blind"]:
+                client.send(asks(lab, None, v6, lab.addresses.refused_port, **flags))
+                equal(client.answer(), error(0x60), client.name)
+
+
+def test_multipath_or_not_at_all():
+    """MP_CAPABLE is taken out on the way there: a response, for its client to judge; on the way back: a reset."""
+    need("nft", "nftables")
+    with far() as lab, Server(lab, 80) as server, converter(lab):
+        with box(lab.client, "output", "tcp flags & syn == syn reset tcp option 30"):
+            for client, flags, v6 in each(lab, protocols=(MPTCP,)):
+                if not flags["blind"]:
+                    client.send(asks(lab, None, v6, **flags))
+                    server.accept().close()
+                    extended_header(client.answer())
+        with box(lab.client, "input", "tcp flags & syn == syn reset tcp option 30"):
+            for client, flags, v6 in each(lab, protocols=(MPTCP,)):
+                client.send(asks(lab, None, v6, **flags))
+                server.accept().close()
+                is_reset(client)
+        with box(lab.client, "input", "tcp flags & syn == syn reset tcp option 30"):
+            for client, flags, v6 in each(lab, protocols=(MPTCP,)):
+                # who doesn't ask for that is served over TCP
+                client.send(asks(lab, None, v6, blind=flags["blind"]))
+                sock = server.accept()
+                sock.sendall(b"answer")
+                sock.close()
+                equal(client.end(), (b"answer", "closed"), client.name)
+
+
+def test_not_offered():
+    """--no-silence: not one byte to whoever asks nevertheless, and no connection to the server."""
+    with far() as lab, converter(lab, "--no-silence"), lab.capture(lab.converter, "core", "tcp") as core:
+        for delivery in ("syn", "behind"):
+            for client, flags, v6 in each(lab, delivery):
+                with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+                    client.send(asks(lab, None, v6, **flags))
+                    is_reset(client)
+                equal(sent(capture.packets(), client), b"", "bytes of the converter (%s)" % client.name)
+        equal([str(p) for p in core.packets() if p.syn and p.dport == 80], [], "packets to the server")
+
+
+def test_faults():
+    """Whatever is wrong in a silent request, its client gets no byte, in a SYN and behind one."""
+    with far() as lab, converter(lab):
+        good = asks(lab, None)
+        faults = (good[:1] + b"\0" + good[2:], b"\2" + good[1:], octets("01066c63") + good[12:],
+                  silent(connect_tlv(lab.server.addr4, 80), INFO), silent(connect_tlv("127.0.0.1", 80)), silent(), silent(connect_tlv(lab.server.addr4, 80), octets("c0010000")))
+        for number, fault in enumerate(faults):
+            for delivery in ("syn", "behind"):
+                with Client(lab.client, lab.converter.addr4, TCP, delivery) as client, \
+                        lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+                    with contextlib.suppress(ConnectionRefusedError):
+                        client.send(fault)
+                        equal(client.end()[0], b"", "what came (fault %d)" % number)
+                equal(b"".join(p.payload for p in capture.packets() if p.sport == 1234), b"", "bytes (fault %d)" % number)
+
+
+# --- convertd goes, or knows nothing of the SYN ---------------------------------------------------------------
+
+
+def test_nobody_has_withheld_it():
+    """A SYN that has passed by convertd with the mark, as after a restart: the server is asked now, and all is as silent.
+
+    The client's host sets the mark itself, and another SYN has all the room that there is for those that are withheld.
+    """
+    need("nft", "nftables")
+    with far() as lab, converter(lab, "--max-pending", "4", "--hold-time", "2900") as process, \
+            box(lab.client, "output", "tcp flags syn tcp urgptr set 0x6c63"):
+        lab.greeter()
+        with Client(lab.client, lab.converter.addr4) as other:
+            other.send(connect(lab.addresses.blackhole4, 80))
+            wait_until(lambda: lab.converter.run(["ss", "-Htan", "state", "syn-sent"]).stdout, 5, "the other's question")
+            with Client(lab.client, lab.converter.addr4) as client:
+                client.send(asks(lab, None, False, 25))
+                equal(client.read(15), b"220 lab ready\r\n", client.name)
+                check(client.confirmed(), client.name)
+        wait_until(lambda: ", silent)" in process.log_text(), 5, lambda: process.log_text())
+
+
+def test_stands_still_and_is_killed():
+    """While convertd stands still no SYN is answered; after a kill the next one serves what is sent again."""
+    def start():
+        """A convertd that is ready; the one before it has gone."""
+        process = lab.converter.popen([lab.build.program("convertd"), *CONVERTD_OPEN], name="convertd")
+        process.wait_log("ready")
+        return process
+    with far() as lab, Server(lab, 80) as server:
+        process = start()
+        for blind in (False, True):
+            os.kill(process.serving, signal.SIGSTOP)
+            with Client(lab.client, lab.converter.addr4, TCP) as client, lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+                client.send(asks(lab, None, blind=blind))
+                wait_until(lambda capture=capture: [p for p in capture.packets() if p.syn], 5, "the SYN")
+                process.stop(signal.SIGKILL)
+                wait_until(lambda: not lab.converter.listening(1234), 10, "the survivor to close the socket")
+                process = start()
+                if blind:
+                    with contextlib.suppress(ConnectionRefusedError):
+                        equal(client.end()[0], b"", "what came")
+                else:
+                    with contextlib.suppress(ConnectionRefusedError):
+                        server.sock.settimeout(10)
+                        answer = client.answer()
+                        check(not answer or extended_header(answer), "what came: %s" % answer.hex())
+                        server.accept().close()
+            if blind:
+                equal(b"".join(p.payload for p in capture.packets() if p.sport == 1234), b"", "bytes of the converter")
+        equal(process.stop(), 0, "convertd's status")
+
+
+def test_restart():
+    """What is withheld then is let go and gets a response, or is refused; clients of the new one are served in silence."""
+    with far(core_ms=200) as lab, Server(lab, 80) as server:
+        old = lab.convertd(["--drain-timeout", "20"])
+        old.wait_log("ready")
+        with Client(lab.client, lab.converter.addr4) as client, Client(lab.client, lab.converter.addr4) as blind:
+            for which, flags in ((client, {}), (blind, {"blind": True})):
+                which.sock.setblocking(False)
+                which.send(asks(lab, None, **flags))
+                which.sock.settimeout(10)
+            wait_until(lambda: lab.converter.run(["ss", "-Htan", "state", "syn-sent"]).stdout.count("\n") == 2, 5, "two questions")
+            new = lab.converter.popen([lab.build.program("convertd"), *CONVERTD_OPEN, "--take-over"], name="new")
+            new.wait_log("ready")
+            extended_header(client.answer())
+            server.accept().close()
+            try:
+                equal(blind.end()[0], b"", "what the blind one got")
+            except ConnectionRefusedError:
+                pass
+        with contextlib.suppress(OSError):
+            server.sock.settimeout(0.5)
+            server.accept().close()
+        server.sock.settimeout(10)
+        with Client(lab.client, lab.converter.addr4) as client:
+            client.send(asks(lab, None))
+            sock = server.accept()
+            sock.sendall(b"answer")
+            sock.close()
+            equal(client.end(), (b"answer", "closed"), "what a client of the new one got")
+        old.wait(20)
+        equal(new.stop(), 0, "convertd's status")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_silence_blind.py - clients that can take no response off their streams are refused as the network refuses (doc/private-tlvs.md)
+
+What a direct connection of the same host gets is the measure, for each destination.
+"""
+import contextlib
+import errno
+import os
+import socket
+import time
+
+from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab.peers import MPTCP, TCP, Client, Server, connect, connect_tlv, converter, extended_header, octets, silent
+from test_silence import box
+
+BLACKHOLE = ("MPTcpExtBlackhole", "MPTcpExtMPCapableSYNTXDisabled")
+
+
+def far(core_ms=10, **options):
+    """A client whose packets take a while: an ICMP message that comes within the call of connect() is none that ends it (kernel)."""
+    return Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=core_ms), **options)
+
+
+def asks(address, port, mptcp, options=b""):
+    """A blind request."""
+    return silent(connect_tlv(address, port, options), blind=True, mptcp=mptcp)
+
+
+def outcome(sock, begin, seconds):
+    """(errno or 0, seconds since then) of a connection that is being made."""
+    sock.settimeout(seconds)
+    try:
+        data = sock.recv(100)
+        return "%d bytes" % len(data), time.monotonic() - begin
+    except OSError as error:
+        return error.errno or "time-out", time.monotonic() - begin
+
+
+def directly(lab, address, port, seconds=10):
+    """What a direct connection gets."""
+    with lab.client.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM, TCP) as sock:
+        sock.settimeout(seconds)
+        begin = time.monotonic()
+        try:
+            sock.connect((address, port))
+        except OSError as error:
+            return error.errno or "time-out", time.monotonic() - begin
+        return outcome(sock, begin, seconds)
+
+
+def blindly(lab, address, port, protocol=TCP, v6=None, seconds=10, options=b""):
+    """What a blind client gets. v6: by the converter's IPv6 address; None: of the server's family."""
+    v6 = ":" in address if v6 is None else v6
+    with Client(lab.client, lab.converter.addr6 if v6 else lab.converter.addr4, protocol) as client:
+        begin = time.monotonic()
+        try:
+            client.send(asks(address, port, protocol == MPTCP, options))
+        except OSError as error:
+            return error.errno, time.monotonic() - begin
+        return outcome(client.sock, begin, seconds)
+
+
+def no_bytes(packets):
+    """Fails if the converter has sent a byte, or a SYN+ACK."""
+    wrong = [str(p) for p in packets if p.sport == 1234 and (p.payload or p.synack)]
+    equal(wrong, [], "what the converter has sent")
+
+
+def test_refusals():
+    """Each as a direct connection's: port closed, host or network unreachable, prohibited; no byte, no SYN+ACK."""
+    with far() as lab, lab.capture(lab.client, "wifi", "tcp port 1234") as capture, converter(lab):
+        there = lab.addresses
+        for address, port in ((lab.server.addr4, there.refused_port), (lab.server.addr6, there.refused_port), (there.unreachable4, 80),
+                              (there.unreachable6, 80), (there.prohibited4, 80), (there.prohibited6, 80)):
+            want, _ = directly(lab, address, port)
+            for protocol in (TCP, MPTCP):
+                got, _ = blindly(lab, address, port, protocol)
+                equal(errno.errorcode.get(got, got), errno.errorcode.get(want, want), "errno for %s:%d (%d)" % (address, port, protocol))
+        no_bytes(capture.packets())
+
+
+REJECTS = (("ip", "net-unreachable"), ("ip", "host-unreachable"), ("ip", "prot-unreachable"), ("ip", "port-unreachable"),
+           ("ip", "net-prohibited"), ("ip", "host-prohibited"), ("ip", "admin-prohibited"), ("ip6", "no-route"),
+           ("ip6", "admin-prohibited"), ("ip6", "addr-unreachable"), ("ip6", "port-unreachable"), ("ip6", "policy-fail"), ("ip6", "reject-route"))
+
+
+def test_each_icmp_code():
+    """A firewall of the server's answers with each code that there is: the errno is a direct connection's, from either family."""
+    need("nft", "nftables")
+    with far() as lab, converter(lab):
+        lab.server.sysctl("net.ipv4.icmp_ratelimit", 0)
+        lab.server.sysctl("net.ipv6.icmp.ratelimit", 0)
+        for host in (lab.converter, lab.server):
+            host.sysctl("net.ipv4.icmp_ratelimit", 0)
+            host.sysctl("net.ipv6.icmp.ratelimit", 0)
+        for family, code in REJECTS:
+            address = lab.server.addr6 if family == "ip6" else lab.server.addr4
+            lab.server.run(["nft", "-f", "-"], input="table inet box {\n chain packets {\n  type filter hook input priority filter\n"
+                           "  tcp dport 80 meta nfproto %s reject with %s type %s\n }\n}\n"
+                           % ("ipv6" if family == "ip6" else "ipv4", "icmpv6" if family == "ip6" else "icmp", code))
+            want, _ = directly(lab, address, 80)
+            for protocol in (TCP, MPTCP):
+                got, _ = blindly(lab, address, 80, protocol)
+                equal(errno.errorcode.get(got, got), errno.errorcode.get(want, want), "errno for %s (%d)" % (code, protocol))
+            # a client of the other family has an error at once, too
+            got, seconds = blindly(lab, address, 80, v6=family == "ip")
+            check(isinstance(got, int) and got != 0 and seconds < 5, "%s from the other family: %s after %.1f s" % (code, got, seconds))
+            lab.server.run(["nft", "delete", "table", "inet", "box"])
+
+
+def test_the_converters_own_refusals():
+    """Who may not use it, or has no cookie; a server that it may not connect to; an option that it doesn't know: prohibited."""
+    with far() as lab:
+        path = os.path.join(lab.directory, "cookies")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("hex:00112233\n")
+        os.chmod(path, 0o600)
+        for arguments, options in ((("--deny-client", "10.1.0.0/16", "--deny-client", "fd01::/16"), b""), (("--cookie-list", path), b""),
+                                   (("--deny-destination", lab.server.addr4, "--deny-destination", lab.server.addr6), b""),
+                                   ((), octets("1d040000"))):
+            with converter(lab, *arguments), lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+                for address, want in ((lab.server.addr4, errno.EHOSTUNREACH), (lab.server.addr6, errno.EACCES)):
+                    for protocol in (TCP, MPTCP):
+                        equal(blindly(lab, address, 80, protocol, options=options)[0], want, "errno with %s" % (arguments,))
+            no_bytes(capture.packets())
+
+
+def test_cookie():
+    """Who has one is served."""
+    with far() as lab, Server(lab, 80) as server:
+        path = os.path.join(lab.directory, "cookies")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("hex:00112233\n")
+        os.chmod(path, 0o600)
+        with converter(lab, "--cookie-list", path), Client(lab.client, lab.converter.addr4, MPTCP) as client:
+            client.send(silent(connect_tlv(lab.server.addr4, 80), octets("16020000 00112233"), blind=True, mptcp=True))
+            sock = server.accept()
+            sock.sendall(b"answer")
+            sock.close()
+            equal(client.end(), (b"answer", "closed"), "what came")
+
+
+def test_many_refusals():
+    """A host sends few ICMP messages a second: the other clients send their SYNs again, without data, and are refused then."""
+    with far() as lab, converter(lab, "--deny-destination", lab.server.addr4), \
+            lab.capture(lab.client, "wifi", "tcp port 1234") as capture, contextlib.ExitStack() as stack:
+        lab.converter.sysctl("net.ipv4.icmp_ratelimit", 400)
+        begin, waiting = time.monotonic(), []
+        for _ in range(20):
+            client = stack.enter_context(Client(lab.client, lab.converter.addr4, MPTCP))
+            client.sock.setblocking(False)
+            client.send(asks(lab.server.addr4, 80, True))
+            waiting.append(client)
+        for client in waiting:
+            client.sock.settimeout(30)
+            equal(outcome(client.sock, begin, 60)[0], errno.EHOSTUNREACH, "errno")
+        no_bytes(capture.packets())
+    return "after %.1f s" % (time.monotonic() - begin)
+
+
+def test_silence_for_silence():
+    """Of a server that says nothing nothing is said: a time-out, as long as a direct one's, and Multipath TCP stays on."""
+    with far() as lab, converter(lab):
+        lab.client.sysctl("net.ipv4.tcp_syn_retries", 2)
+        before = [lab.client.counters().get(name, 0) for name in BLACKHOLE]
+        for address in (lab.addresses.blackhole4, lab.addresses.blackhole6):
+            want, direct = directly(lab, address, 80, 30)
+            equal(want, errno.ETIMEDOUT, "a direct connection's errno")
+            for protocol in (TCP, MPTCP):
+                with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+                    got, seconds = blindly(lab, address, 80, protocol, seconds=30)
+                equal(got, errno.ETIMEDOUT, "errno")
+                check(abs(seconds - direct) < 2, "%.1f s, directly %.1f s" % (seconds, direct))
+                no_bytes(capture.packets())
+        equal([lab.client.counters().get(name, 0) for name in BLACKHOLE], before, "counters of Multipath TCP")
+        with Server(lab, 80) as server, Client(lab.client, lab.converter.addr4, MPTCP) as client:
+            client.send(connect(lab.server.addr4, 80))
+            server.accept().close()
+            extended_header(client.answer())
+
+
+def test_late_answers():
+    """When a Linux client has sent its SYN again, Multipath TCP is lost: reset at both ends. Over TCP it isn't too late yet."""
+    with far(core_ms=550) as lab, Server(lab, 80) as server, converter(lab), lab.capture(lab.converter, "core", "tcp") as core, \
+            lab.capture(lab.client, "wifi", "tcp port 1234") as capture, \
+            Client(lab.client, lab.converter.addr4, MPTCP) as multipath, Client(lab.client, lab.converter.addr4, TCP) as single:
+        for client, mptcp in ((multipath, True), (single, False)):
+            client.sock.setblocking(False)
+            client.send(asks(lab.server.addr4, 80, mptcp))
+            client.sock.settimeout(20)
+        equal(outcome(multipath.sock, 0, 20)[0], errno.ECONNREFUSED, "errno over Multipath TCP")
+        for _ in range(2):
+            with server.accept() as sock, contextlib.suppress(OSError):
+                sock.sendall(b"answer")
+        equal(single.read(6), b"answer", "over TCP")
+        check(single.confirmed(), "over TCP, the SYN+ACK confirms nothing")
+        no_bytes([p for p in capture.packets() if p.dport == multipath.port])
+        wait_until(lambda: any(p.rst and p.dport == 80 for p in core.packets()), 10, "a reset for the server")
+
+
+def test_too_late():
+    """The server answers when nobody waits for that any more: silence, and a reset for the server."""
+    with far(core_ms=1900) as lab, Server(lab, 80), converter(lab), lab.capture(lab.converter, "core", "tcp") as core, \
+            lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+        lab.client.sysctl("net.ipv4.tcp_syn_retries", 2)
+        for protocol in (TCP, MPTCP):
+            equal(blindly(lab, lab.server.addr4, 80, protocol, seconds=20)[0], errno.ETIMEDOUT, "errno")
+        no_bytes(capture.packets())
+        equal(len({p.sport for p in core.packets() if p.rst and p.dport == 80}), 2, "connections of the server that were reset")
+
+
+def test_no_room():
+    """Others need it: the oldest is refused at once, and the newcomer is served."""
+    with far() as lab, Server(lab, 80) as server, converter(lab, "--max-pending", "4"):
+        with Client(lab.client, lab.converter.addr4) as first, Client(lab.client, lab.converter.addr4) as second:
+            got = []
+            for client in (first, second):
+                client.sock.setblocking(False)
+                client.send(asks(lab.addresses.blackhole4, 80, False))
+            for client in (first, second):
+                got.append(outcome(client.sock, time.monotonic(), 2)[0])
+            check(errno.EHOSTUNREACH in got, "errnos of two, where there is room for one: %s" % got)
+        with Client(lab.client, lab.converter.addr4) as client:
+            client.send(connect(lab.server.addr4, 80))
+            server.accept().close()
+            extended_header(client.answer())
+
+
+def test_without_mp_capable():
+    """A middlebox takes it out of the SYN of a client that needs it: refused."""
+    need("nft", "nftables")
+    with far() as lab, converter(lab), box(lab.client, "output", "tcp flags & syn == syn reset tcp option 30"), \
+            lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+        equal(blindly(lab, lab.server.addr4, 80, MPTCP)[0], errno.ECONNREFUSED, "errno")
+        no_bytes(capture.packets())
+
+
+if __name__ == "__main__":
+    main()

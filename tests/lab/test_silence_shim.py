@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_silence_shim.py - applications whose connections have no response in front of the server's bytes (doc/private-tlvs.md)
+
+convertd offers silence to whoever asks it for information, which the first connection of a cache does; the second one asks whether the
+server speaks Multipath TCP, unless the first was to the same server. What follows is silent.
+"""
+import os
+
+from convertlab import Lab, Link, check, equal, main, need, timeout
+from test_confirmation import PROBE, SCRIPTED, WAYS
+
+APPS = os.path.dirname(PROBE)
+SILENTLY = "server confirmed by the SYN+ACK, silently"
+MAGIC, SILENT_MAGIC = b"\x22\x63", b"\x6c\x63"
+
+
+def far(loss=0, **options):
+    """60 ms to the server by way of the converter: longer than a program on a busy machine waits for a CPU."""
+    return Lab(wifi=Link(delay_ms=10, loss=loss), lte=None, core=Link(delay_ms=20), **options)
+
+
+def remembering(lab, **env):
+    """An application's environment, with a cache that starts empty in each lab."""
+    directory = os.path.join(lab.directory, "runtime")
+    os.makedirs(directory, mode=0o700, exist_ok=True)
+    return lab.converted(XDG_RUNTIME_DIR=directory, **env)
+
+
+def probe(lab, way, env, port=7, address=None):
+    result = lab.client.run(["python3", PROBE, way, address or lab.server.addr4, port], env=env)
+    return result.stdout.splitlines()
+
+
+def learn(lab, env, address=None):
+    """One connection, after which requests to that server are silent."""
+    probe(lab, "blocking", env, address=address)
+    check(SILENTLY not in lab.shim_log(), "before anything was learned:\n" + lab.shim_log())
+
+
+def from_converter(packets):
+    return b"".join(p.payload for p in packets if p.sport == 1234)
+
+
+def silent_syns(packets):
+    return [p for p in packets if p.syn and not p.ack and p.payload[2:4] == SILENT_MAGIC]
+
+
+def test_transcripts():
+    """In every way of waiting, to both families, the application sees what it would see of a direct connection."""
+    with far() as lab:
+        lab.convertd()
+        lab.echo()
+        for address in (lab.server.addr4, lab.server.addr6):
+            env = remembering(lab, CONVERT_LOG=os.path.join(lab.directory, "shim-%d.log" % (":" in address)))
+            probe(lab, "blocking", env, address=address)
+            for way in WAYS + ("epoll-past", "epoll-tried"):
+                direct = probe(lab, way, None, address=address)
+                equal(probe(lab, way, env, address=address), direct, "%s to %s" % (way, address))
+            with open(env["CONVERT_LOG"], encoding="utf-8") as log:
+                text = log.read()
+            equal(text.count(SILENTLY), len(WAYS) + 2, "silent connections in\n" + text)
+
+
+def test_not_one_byte():
+    """What the converter sends is what the server has sent; and a segment less than with a response."""
+    with far() as lab:
+        lab.convertd()
+        lab.echo()
+        env = remembering(lab)
+        learn(lab, env)
+        segments = {}
+        for silence in ("auto", "never"):
+            with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+                said = probe(lab, "poll", dict(env, CONVERT_SILENCE=silence))
+            check("answer b'hello'" in said, said)
+            packets = capture.packets()
+            segments[silence] = len([p for p in packets if p.sport == 1234 and p.payload])
+            equal(len(silent_syns(packets)), 1 if silence == "auto" else 0, "silent requests")
+            equal(from_converter(packets) == b"hello", silence == "auto", "bytes of the converter: %r" % from_converter(packets))
+            check((MAGIC in from_converter(packets)) == (silence == "never"), from_converter(packets))
+        equal(segments["never"] - segments["auto"], 1, "segments with data: %s" % segments)
+
+
+def test_server_that_speaks_first():
+    """Its greeting is on the way when the SYN+ACK is."""
+    with far() as lab:
+        lab.convertd()
+        lab.greeter()
+        env = remembering(lab)
+        program = ("import socket, sys\n"
+                   "for i in range(5):\n"
+                   "    sock = socket.create_connection((sys.argv[1], 25))\n"
+                   "    print(sock.recv(100))\n"
+                   "    sock.close()\n")
+        said = lab.client.run(["python3", "-c", program, lab.server.addr4], env=env).stdout
+        equal(said, "b'220 lab ready\\r\\n'\n" * 5, "what it reads")
+        equal(lab.shim_log().count(SILENTLY), 4, "silent connections in\n" + lab.shim_log())
+
+
+def test_refused_and_unreachable():
+    """A silent request whose server refuses is answered, and becomes the errno of a direct connection."""
+    with far() as lab:
+        lab.convertd()
+        lab.echo()
+        env = remembering(lab)
+        learn(lab, env)
+        for way in ("blocking", "poll", "epoll-edge"):
+            for port in (9, 7):
+                direct = probe(lab, way, None, port=port)
+                probe(lab, way, env, port=port)  # this one may ask whether the server speaks Multipath TCP
+                equal(probe(lab, way, env, port=port), direct, "%s, port %d" % (way, port))
+
+
+def test_no_timestamps():
+    """Without them no SYN+ACK says that there is no response: it comes, and is taken off."""
+    with far() as lab:
+        lab.convertd()
+        lab.echo()
+        env = remembering(lab)
+        learn(lab, env)
+        lab.client.sysctl("net.ipv4.tcp_timestamps", 0)
+        for way in WAYS:
+            direct = probe(lab, way, None)
+            equal(probe(lab, way, env), direct, way)
+        check(SILENTLY not in lab.shim_log(), lab.shim_log())
+
+
+def test_no_converter_any_more():
+    """What stands at the address by now knows neither silence nor Convert: asked without silence, and then left alone."""
+    with far() as lab:
+        first = lab.convertd()
+        lab.echo()
+        env = remembering(lab)
+        learn(lab, env)
+        first.stop()
+        lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, 1234, "whole", b"HTTP/1.1 400 Bad".hex()], 1234,
+                            name="scripted")
+        lab.client.sysctl("net.ipv4.tcp_timestamps", 0)  # otherwise its SYN+ACK would be believed, for ten minutes at most
+        with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+            said = probe(lab, "poll", env)
+        check("answer b'hello'" in said, said)
+        syns = [p.payload[2:4] for p in capture.packets() if p.syn and not p.ack and p.dst == lab.converter.addr4]
+        equal(syns, [SILENT_MAGIC, MAGIC], "requests")
+
+
+def test_standard_streams():
+    """stdio reads past the hooks, on a stream that is older than the connection as well."""
+    with far() as lab:
+        lab.convertd()
+        lab.echo()
+        env = remembering(lab)
+        learn(lab, env)
+        for _ in range(3):
+            said = lab.client.run(["bash", "-c", "exec 3<>/dev/tcp/$0/7; echo hello >&3; head -n1 <&3", lab.server.addr4],
+                                  env=env).stdout
+            equal(said, "hello\n", "what bash's child reads")
+        equal(lab.shim_log().count(SILENTLY), 3, "silent connections in\n" + lab.shim_log())
+
+
+def test_processes():
+    """fork() and exec() while the SYN+ACK is awaited: the descriptor's next owner reads the server's bytes."""
+    program = """
+import os, socket, sys
+for how in ("fork", "exec", "spawn"):
+    sock = socket.socket()
+    sock.setblocking(False)
+    sock.connect_ex((sys.argv[1], 7))
+    sock.set_inheritable(True)
+    child = [sys.executable, "-c", "import socket, select\\n"
+             "sock = socket.socket(fileno=0)\\n"
+             "select.select([], [sock], [], 10)\\n"
+             "sock.setblocking(True)\\n"
+             "sock.sendall(b'hello')\\n"
+             "print(sock.recv(5, socket.MSG_WAITALL), flush=True)"]
+    if how == "spawn":
+        pid = os.posix_spawn(child[0], child, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, sock.fileno(), 0)])
+    else:
+        pid = os.fork()
+        if pid == 0:
+            os.dup2(sock.fileno(), 0)
+            if how == "exec":
+                os.execv(child[0], child)
+            exec(child[2])
+            os._exit(0)
+    os.waitpid(pid, 0)
+    sock.close()
+"""
+    with far() as lab:
+        lab.convertd()
+        lab.echo()
+        env = remembering(lab)
+        learn(lab, env)
+        said = lab.client.run(["python3", "-c", program, lab.server.addr4], env=env).stdout
+        equal(said, "b'hello'\n" * 3, "what the children read, with the log\n" + lab.shim_log())
+
+
+def test_early_data():
+    """The first bytes ride behind a silent request, also where the SYN has no room for all of them."""
+    program = ("import hashlib, socket, sys\n"
+               "for size in (5, 900, 4000, 60000):\n"
+               "    data = hashlib.shake_256(b'%d' % size).digest(size)\n"
+               "    sock = socket.create_connection((sys.argv[1], 7))\n"
+               "    sock.sendall(data)\n"
+               "    sock.shutdown(socket.SHUT_WR)\n"
+               "    got = b''\n"
+               "    while part := sock.recv(100000):\n"
+               "        got += part\n"
+               "    print(size, got == data)\n")
+    with far() as lab:
+        lab.convertd()
+        lab.echo()
+        env = remembering(lab, CONVERT_EARLY_DATA="1")
+        learn(lab, env)
+        said = lab.client.run(["python3", "-c", program, lab.server.addr4], env=env).stdout
+        equal(said.split(), ["5", "True", "900", "True", "4000", "True", "60000", "True"], "what comes back")
+        equal(lab.shim_log().count(SILENTLY), 4, "silent connections in\n" + lab.shim_log())
+
+
+def test_curl():
+    need("curl")
+    with far() as lab:
+        lab.convertd()
+        lab.http()
+        env = remembering(lab)
+        for _ in range(4):
+            said = lab.client.run(["curl", "-sS", "-o", "/dev/null", "-w", "%{size_download}\n", "http://%s/bytes/300000" %
+                                   lab.server.addr4], env=env).stdout
+            equal(said, "300000\n", "bytes")
+        equal(lab.shim_log().count(SILENTLY), 3, "silent connections in\n" + lab.shim_log())
+
+
+# --- programs that read past the hooks ------------------------------------------------------------------------
+
+RINGS = [(way, how, when) for way in ("blocking", "waiting") for how, when in (("raw", "first"), ("libc", "first"), ("libc", "last"))]
+
+
+def rings(lab, way, how, when, env, count, port=7):
+    """What became of each connection of a program that reads and writes by io_uring."""
+    program = lab.build.program("tests/lab/apps/rings")
+    result = lab.client.run([program, way, how, when, lab.server.addr4, port, count], env=env, check=False, timeout=500)
+    if result.returncode == 77:
+        need("io_uring")
+    equal(result.returncode, 0, "status of %s" % result.args)
+    return result.stdout.splitlines()
+
+
+@timeout(600)
+def test_rings():
+    """io_uring never reads a byte that the server hasn't sent, with silence and without it, with loss or none."""
+    for silence in ("auto", "never"):
+        for loss, count in ((0, 4), (0.05, 12)):
+            with far(loss=loss) as lab:
+                lab.convertd()
+                lab.echo()
+                env = remembering(lab, CONVERT_SILENCE=silence)
+                for ring in RINGS:
+                    said = rings(lab, *ring, env, count)
+                    equal([line for line in said if line.startswith("wrong")], [], "%s, %s" % (" ".join(ring), silence))
+                    equal(len(said), count, "connections")
+                    if not loss:
+                        equal(said, ["right"] * count, "%s, %s" % (" ".join(ring), silence))
+
+
+def test_rings_and_another_converter():
+    """One that withholds nothing and knows no silence: a connect() that doesn't wait takes as long as the handshake."""
+    with far() as lab:
+        lab.convertd(["--hold-syn", "off"])
+        lab.echo()
+        env = remembering(lab)
+        for ring in RINGS + [("blocking", "raw", "last")]:
+            equal(rings(lab, *ring, env, 3), ["right"] * 3, " ".join(ring))
+
+
+def test_rings_and_errors():
+    """A server that refuses is ECONNREFUSED, and a converter that says nothing costs CONVERT_TIMEOUT."""
+    with far() as lab:
+        converter = lab.convertd()
+        lab.echo()
+        env = remembering(lab, CONVERT_TIMEOUT="0.5")
+        for ring in RINGS:
+            equal(rings(lab, *ring, env, 2), ["right"] * 2, " ".join(ring))
+            equal(rings(lab, *ring, env, 2, port=9), ["failed: Connection refused"] * 2, " ".join(ring))
+        converter.stop()
+        lab.start_listening(lab.converter, ["python3", SCRIPTED, lab.converter.addr4, 1234, "silent"], 1234, name="scripted")
+        env = lab.converted(CONVERT_TIMEOUT="0.5", CONVERT_CACHE="none")
+        for ring in RINGS:
+            equal(rings(lab, *ring, env, 2), ["right"] * 2, " ".join(ring))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_supervise_streams.py - what supervised programs receive on long links that lose packets: the server's bytes and no others
+
+The round trip is 50 ms to the converter and 5 ms from there to the server. tally.c and net.go count what becomes of each
+connection; direct ones are counted beside, since links that lose packets fail those, too.
+"""
+import errno
+import re
+
+from convertlab import Lab, Link, check, equal, main, measured_between, measures, timeout
+from convertlab.programs import c_program, go_program, library
+
+EACH = 24  # connections of a program with a method to a server
+AT_ONCE = 8
+TALLY = "static/tally.c"
+
+
+def programs():
+    """(name, words in front of the address, method's word behind or None, with io_uring)"""
+    uring = ["-DWITH_URING", *library("", "liburing", "liburing-dev")]
+    static = c_program("streams-static", TALLY, flags=["-static"])
+    ring = c_program("streams-uring", TALLY, "static/tally_uring.c", flags=uring)
+    musl = c_program("streams-musl", TALLY, flags=["-static"], compiler="musl-gcc", package="musl-tools")
+    yield "static, blocking", [static], ["blocking"]
+    yield "static, epoll", [static], ["epoll"]
+    yield "static, MSG_FASTOPEN", [static], ["fastopen"]
+    yield "static, TCP_FASTOPEN_CONNECT", [static], ["fastopen-connect"]
+    yield "musl, epoll", [musl], ["epoll"]
+    yield "io_uring", [ring], ["uring"]
+    yield "libc and io_uring", [ring], ["uring-recv"]
+    yield "Go", [go_program("streams-go", "task.go", "net.go"), "tally"], []
+
+
+def fields(said):
+    """What tally.c has printed: {"done": 20, …, "ECONNRESET": 1}."""
+    found = {name: float(value) for name, value in re.findall(r"(\S+)=([\d.]+)", said)}
+    return {errno.errorcode[int(name[6:])] if name.startswith("errno-") else name: value for name, value in found.items()}
+
+
+class Counted:
+    """A lab with loss on its first link, and the sums of what the programs have counted."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.converter = lab.convertd()
+        self.servers = [lab.echo(), lab.chorus()]
+        self.launcher = [lab.build.program("convertize"), "--config", "none", "--fallback", "none", "--method", "supervise", "--"]
+
+    def environment(self):
+        """As in a user's session: what is learned is kept."""
+        env = self.lab.converted(XDG_RUNTIME_DIR=self.lab.directory)
+        del env["LD_PRELOAD"]
+        return env
+
+    def run(self, words, method, server, supervised, address=None):
+        """What one program counts."""
+        command = [*words, address or self.lab.server.addr4, server, EACH, AT_ONCE, *method]
+        if supervised:
+            return fields(self.lab.client.run([*self.launcher, *command], env=self.environment(), timeout=250).stdout)
+        return fields(self.lab.client.run(command, timeout=250).stdout)
+
+    def said(self):
+        """What the servers have printed, by server."""
+        return [server.log_text() for server in self.servers]
+
+    def peers_since(self, before):
+        """From which addresses connections have come to the servers."""
+        return {address for then, now in zip(before, self.said()) for address in re.findall(r" accepted (\S+) ", now[len(then):])}
+
+
+def text(sums):
+    return ", ".join("%g %s" % (value, name) for name, value in sorted(sums.items()) if value and name != "slowest")
+
+
+def count(loss):
+    """Runs all programs, supervised and directly; no byte may be another than the server's, no peer another than the server."""
+    sums = {True: {}, False: {}}
+    with Lab(wifi=Link(delay_ms=25, loss=loss), lte=None, core=Link(delay_ms=2.5)) as lab:
+        counted = Counted(lab)
+        for name, words, method in programs():
+            for server in ("echo", "chorus"):
+                for supervised in (True, False):
+                    before = counted.said()
+                    got = counted.run(words, method, server, supervised)
+                    peers = counted.peers_since(before)
+                    what = "%s, %s, loss %g, %s: %s" % (name, server, loss, "supervised" if supervised else "direct", got)
+                    equal((got["foreign"], got["peers"]), (0, 0), what)
+                    equal(got["done"] + got["failed"], EACH, what)
+                    if supervised:
+                        equal(peers, {lab.converter.core4}, "the servers' peers; " + what)
+                    check(loss or not got["failed"], what)
+                    for key, value in got.items():
+                        sums[supervised][key] = sums[supervised].get(key, 0) + value
+    return "supervised: %s; direct: %s" % (text(sums[True]), text(sums[False]))
+
+
+def test_no_loss():
+    return count(0)
+
+
+@timeout(900)
+def test_one_percent():
+    return count(0.01)
+
+
+@timeout(900)
+def test_five_percent():
+    return count(0.05)
+
+
+LONGEST_MS = 10
+
+
+@measures
+def test_connect_of_event_loops():
+    """connect() of a non-blocking socket returns at once, where the converter is known to be silent and blind, and the path to take data."""
+    with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=2.5)) as lab:
+        counted = Counted(lab)
+        static = c_program("streams-static", TALLY, flags=["-static"])
+        counted.run([static], ["epoll"], "echo", supervised=True)
+        got = counted.run([static], ["epoll"], "echo", supervised=True)
+        measured_between(got["slowest"], 0, LONGEST_MS, "ms of the longest connect()")
+        return "at most %.1f ms" % got["slowest"]
+
+
+if __name__ == "__main__":
+    main()

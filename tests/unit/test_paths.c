@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_paths.c - on which path a connection begins, when another one is tried, and what is kept of each */
+#include "config.h"
+
+#include "client/cache_place.h"
+#include "client/converters.h"
+#include "client/paths.h"
+#include "client/user_cache.h"
+
+#include "run.h"
+#include "tempdir.h"
+
+#include <check.h>
+#include <string.h>
+
+static char directory[PATH_MAX];
+static struct cache cache;
+static struct settings settings;
+
+/* In place of user_cache.c's: not the user's own. */
+const struct cache *user_cache(void)
+{
+	return &cache;
+}
+
+static const char *lookup(const char *name)
+{
+	return strcmp(name, "CONVERT_ADDR") == 0 ? "192.0.2.1,192.0.2.2" : NULL;
+}
+
+static void setup(void)
+{
+	tempdir_make(directory);
+	ck_assert_int_eq(cache_open(&cache, directory), 0);
+	settings_read(&settings, lookup);
+	converters_init(&settings);
+}
+
+static void teardown(void)
+{
+	cache_close(&cache);
+	tempdir_remove(directory);
+}
+
+/* --- when another one is tried --- */
+
+/* Goes on until something else than WAIT is decided, by a front end in which nothing is ever late. */
+static struct paths_step decided(struct paths_view *view)
+{
+	for (;;) {
+		struct paths_step step = paths_decide(view);
+
+		if (step.what != PATHS_WAIT)
+			return step;
+		ck_assert_uint_gt(step.again, 0);
+		view->waiting += step.again;
+		view->last += step.again;
+		view->missing += view->missing ? step.again : 0;
+		ck_assert_uint_lt(view->waiting, 10000);
+	}
+}
+
+static void probe_sent(struct paths_view *view)
+{
+	ck_assert_int_eq(decided(view).what, PATHS_PROBE);
+	view->probes++;
+	view->last = 0;
+	view->missing = view->missing ? view->missing : 1;
+}
+
+START_TEST(dead_path_costs_less_than_300_ms)
+{
+	const unsigned int rtts[] = { 0, 1, 10, 20, 50, 70 };
+
+	for (size_t i = 0; i < sizeof(rtts) / sizeof(rtts[0]); i++) {
+		struct paths_view view = { .rtt = rtts[i], .syn_data = true };
+
+		probe_sent(&view);
+		ck_assert_uint_ge(view.waiting, rtts[i]);
+		ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
+		ck_assert_uint_le(view.waiting, 240);
+		view.others_asked = view.other_answered = true;
+		ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
+		ck_assert_uint_ge(view.waiting, 240);
+		ck_assert_uint_lt(view.waiting, 300);
+	}
+}
+END_TEST
+
+START_TEST(path_whose_round_trip_explains_it_is_waited_for)
+{
+	for (unsigned int rtt = 1; rtt < 3000; rtt += 7) {
+		struct paths_view view = { .rtt = rtt };
+
+		probe_sent(&view);
+		ck_assert_uint_gt(view.waiting, rtt);
+		ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
+		ck_assert_uint_gt(view.waiting, 2 * rtt); /* the probe had its time, too */
+	}
+}
+END_TEST
+
+/* Whatever the other paths have answered: as long as the own one answers, no connection is moved. */
+START_TEST(slow_server_is_no_dead_path)
+{
+	for (unsigned int rtt = 1; rtt < 250; rtt += 3) {
+		struct paths_view view = { .rtt = rtt, .other_answered = true, .others_asked = true, .plain_answered = true };
+		struct paths_step step;
+
+		do {
+			probe_sent(&view);
+			view.waiting += rtt;
+			view.last += rtt;
+			view.slowest = rtt;
+			view.answered++;
+			view.missing = 0;
+			step = decided(&view);
+			ck_assert(step.what == PATHS_PROBE || step.what == PATHS_STAY);
+		} while (step.what == PATHS_PROBE);
+		ck_assert_uint_le(view.probes, 7);
+		ck_assert_uint_ge(view.waiting, 1000);
+	}
+}
+END_TEST
+
+START_TEST(path_that_loses_is_left)
+{
+	struct paths_view view = { .rtt = 20 };
+
+	probe_sent(&view);
+	view.answered = 1;
+	view.slowest = 20;
+	view.missing = 0;
+	probe_sent(&view);
+	ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
+	ck_assert_uint_ge(view.missing, 150); /* not as soon as a probe is a little late */
+	view.others_asked = view.other_answered = true;
+	ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
+}
+END_TEST
+
+START_TEST(path_that_loses_syn_data_is_kept)
+{
+	struct paths_view view = { .rtt = 20, .syn_data = true };
+
+	probe_sent(&view);
+	ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
+	view.others_asked = view.plain_answered = view.other_answered = true;
+	ck_assert_int_eq(decided(&view).what, PATHS_BEHIND);
+	/* but a SYN that had none has arrived */
+	view.syn_data = false;
+	ck_assert_int_eq(decided(&view).what, PATHS_STAY);
+	/* and where a SYN with data was answered, it is others that are lost */
+	view.answered = 1;
+	view.slowest = 20;
+	ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
+}
+END_TEST
+
+START_TEST(nobody_answers)
+{
+	struct paths_view view = { .rtt = 20 };
+
+	probe_sent(&view);
+	ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
+	view.others_asked = true;
+	for (; view.waiting < 5000; view.waiting += 10, view.missing += 10)
+		ck_assert_int_eq(paths_decide(&view).what, PATHS_WAIT);
+}
+END_TEST
+
+/* --- which one --- */
+
+static struct path path_of(enum cache_path state, unsigned int rtt, bool backup, uint8_t preference)
+{
+	return (struct path){ .facts = { state, rtt }, .backup = backup, .preference = preference };
+}
+
+START_TEST(order)
+{
+	/* each is better than all behind it */
+	const struct path best_first[] = {
+		path_of(CACHE_PATH_WORKS, 100, false, 0),    path_of(CACHE_PATH_UNKNOWN, 0, false, 0),
+		path_of(CACHE_PATH_WORKS, 10, false, 255),   path_of(CACHE_PATH_WORKS, 30, false, 255),
+		path_of(CACHE_PATH_UNKNOWN, 0, false, 255),  path_of(CACHE_PATH_LOSES, 10, false, 0),
+		path_of(CACHE_PATH_WORKS, 10, true, 255),    path_of(CACHE_PATH_SILENT, 10, false, 0),
+		path_of(CACHE_PATH_SILENT, 10, true, 0),
+	};
+	const size_t count = sizeof(best_first) / sizeof(best_first[0]);
+	struct path mixed[sizeof(best_first) / sizeof(best_first[0])];
+
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = i; j < count; j++) /* reversed, and rotated */
+			mixed[(2 * count - j + i) % (count - i)] = best_first[j];
+		ck_assert_mem_eq(&mixed[paths_best(mixed, count - i, 0)], &best_first[i], sizeof(struct path));
+	}
+	ck_assert_int_eq(paths_best(best_first, count, 0x3), 2);
+	ck_assert_int_eq(paths_best(best_first, count, ~0u), -1);
+	ck_assert_int_eq(paths_best(NULL, 0, 0), -1);
+}
+END_TEST
+
+START_TEST(equal_paths_keep_their_order)
+{
+	const struct path paths[] = { path_of(CACHE_PATH_UNKNOWN, 0, false, 255), path_of(CACHE_PATH_UNKNOWN, 0, false, 255) };
+	const struct path similar[] = { path_of(CACHE_PATH_WORKS, 38, false, 255), path_of(CACHE_PATH_WORKS, 20, false, 255) };
+
+	ck_assert_int_eq(paths_best(paths, 2, 0), 0);
+	ck_assert_int_eq(paths_best(paths, 2, 1), 1);
+	ck_assert_int_eq(paths_best(similar, 2, 0), 0);
+}
+END_TEST
+
+/* --- what is kept --- */
+
+static const struct path_id usual = { .converter = 0 };
+static const struct path_id other = { .converter = 0, .source.s6_addr = { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2 } };
+
+START_TEST(paths_have_facts_of_their_own)
+{
+	ck_assert_int_eq(paths_facts(&usual).state, CACHE_PATH_UNKNOWN);
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	ck_assert_int_eq(paths_facts(&usual).state, CACHE_PATH_SILENT);
+	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_SILENT);
+	ck_assert_int_eq(paths_facts(&other).state, CACHE_PATH_UNKNOWN);
+	ck_assert_int_eq(paths_facts(&(struct path_id){ .converter = 1 }).state, CACHE_PATH_UNKNOWN);
+	paths_note_answer(&other, 50, true);
+	ck_assert_int_eq(paths_facts(&other).state, CACHE_PATH_WORKS);
+	ck_assert_uint_eq(paths_facts(&other).rtt_ms, 50);
+}
+END_TEST
+
+START_TEST(round_trips)
+{
+	paths_note_answer(&usual, 500, false); /* a server's share is in it */
+	ck_assert_uint_eq(paths_facts(&usual).rtt_ms, 500);
+	paths_note_answer(&usual, 40, false);
+	paths_note_answer(&usual, 900, false);
+	ck_assert_uint_eq(paths_facts(&usual).rtt_ms, 40);
+	for (int i = 0; i < 30; i++)
+		paths_note_answer(&usual, 200, true); /* the path itself has become longer */
+	ck_assert_uint_gt(paths_facts(&usual).rtt_ms, 100);
+	paths_note_answer(&usual, 0, true);
+	ck_assert_uint_eq(paths_facts(&usual).rtt_ms, 1); /* 0 is for what isn't known */
+	paths_note_answer(&other, UINT_MAX, true);
+	ck_assert_uint_eq(paths_facts(&other).rtt_ms, UINT16_MAX);
+}
+END_TEST
+
+START_TEST(silent_path_is_restored_by_one_trial)
+{
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	paths_note_answer(&usual, 20, true); /* one answer of several */
+	ck_assert_int_eq(paths_facts(&usual).state, CACHE_PATH_SILENT);
+	ck_assert(!paths_note_trial(&usual, false));
+	ck_assert(paths_note_trial(&usual, true));
+	ck_assert_int_eq(paths_facts(&usual).state, CACHE_PATH_WORKS);
+}
+END_TEST
+
+START_TEST(path_that_loses_is_restored_by_three_in_a_row)
+{
+	paths_note_failure(&usual, CACHE_PATH_LOSES);
+	ck_assert(!paths_note_trial(&usual, true));
+	ck_assert(!paths_note_trial(&usual, true));
+	ck_assert(!paths_note_trial(&usual, false));
+	ck_assert(!paths_note_trial(&usual, true));
+	ck_assert(!paths_note_trial(&usual, true));
+	ck_assert(paths_note_trial(&usual, true));
+}
+END_TEST
+
+START_TEST(one_process_asks)
+{
+	const int64_t then = cache_now() - PATHS_TRIAL_MS;
+	const union sockaddr_ip *address = converters_address(0);
+	struct cache_converter note = { .path = { cache_in(60), then, CACHE_PATH_SILENT, 0, 1 } };
+
+	ck_assert(!paths_is_trial_due(&usual)); /* nothing is wrong with it */
+	paths_note_failure(&usual, CACHE_PATH_SILENT);
+	ck_assert(!paths_is_trial_due(&usual)); /* it was silent a moment ago */
+	ck_assert_int_eq(cache_converter_update(&cache, address, 0, CACHE_PATH, cache_now(), &note), 0);
+	ck_assert(paths_is_trial_due(&usual));
+	ck_assert(!paths_is_trial_due(&usual));
+	note.path.asked = INT64_MAX; /* which a damaged file may have */
+	ck_assert_int_eq(cache_converter_update(&cache, address, 0, CACHE_PATH, cache_now(), &note), 0);
+	ck_assert(paths_is_trial_due(&usual));
+	ck_assert(!paths_is_trial_due(&usual));
+}
+END_TEST
+
+START_TEST(what_others_learned_counts)
+{
+	const struct cache_converter note = { .path = { cache_in(60), 1, CACHE_PATH_SILENT, 77, 1 } };
+	struct cache_converter found;
+
+	ck_assert_int_eq(cache_converter_update(&cache, converters_address(0), 0, CACHE_PATH, cache_now(), &note), 0);
+	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_UNKNOWN); /* not looked for yet */
+	converters_noted(0, CACHE_FACTS_ALL, &found);
+	converters_renew_path(0, &found);
+	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_SILENT);
+	ck_assert_uint_eq(paths_facts_usual(0).rtt_ms, 77);
+	/* and without a cache, what this process has learned */
+	cache_close(&cache);
+	paths_note_failure(&other, CACHE_PATH_LOSES);
+	ck_assert_int_eq(paths_facts(&other).state, CACHE_PATH_LOSES);
+}
+END_TEST
+
+/* --- what the user wants --- */
+
+START_TEST(wishes)
+{
+	struct path_preferences wanted = { .count = 0 };
+	struct in6_addr address = other.source, none = { .s6_addr = { 0 } };
+	uint8_t preference;
+
+	ck_assert_int_eq(path_preferences_of(&wanted, "lte", &address, &preference), PATH_USE_ORDERED);
+	ck_assert_uint_eq(preference, PATH_PREFERENCE_NONE);
+	ck_assert_ptr_null(path_preferences_add(&wanted, "wlan0"));
+	ck_assert_ptr_null(path_preferences_add(&wanted, "10.0.0.2=backup"));
+	ck_assert_ptr_null(path_preferences_add(&wanted, "tun0=never"));
+	ck_assert_ptr_null(path_preferences_add(&wanted, "2001:db8::1"));
+	ck_assert_int_eq(path_preferences_of(&wanted, "wlan0", &none, &preference), PATH_USE_ORDERED);
+	ck_assert_uint_eq(preference, 0);
+	ck_assert_int_eq(path_preferences_of(&wanted, "lte", &address, &preference), PATH_USE_BACKUP);
+	ck_assert_int_eq(path_preferences_of(&wanted, "tun0", &none, &preference), PATH_USE_NEVER);
+	ck_assert_int_eq(path_preferences_of(&wanted, "tun01", &none, &preference), PATH_USE_ORDERED);
+	ck_assert_uint_eq(preference, PATH_PREFERENCE_NONE);
+}
+END_TEST
+
+START_TEST(wrong_wishes)
+{
+	static const char *const wrong[] = { "", "=never", "wlan0=", "wlan0=sometimes", "192.0.2", "a/b", "fe80::1%eth0", ".", "..",
+					     "192.0.2.1:80", "averyveryverylongname", "wlan0=never=never" };
+	struct path_preferences wanted = { .count = 0 };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		ck_assert_msg(path_preferences_add(&wanted, wrong[i]) != NULL, "\"%s\"", wrong[i]);
+	ck_assert_uint_eq(wanted.count, 0);
+	for (size_t i = 0; i < PATH_PREFERENCES_MAX; i++)
+		ck_assert_ptr_null(path_preferences_add(&wanted, "wlan0"));
+	ck_assert_ptr_nonnull(path_preferences_add(&wanted, "wlan0"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("paths");
+	TCase *decisions = tcase_create("decisions"), *kept = tcase_create("kept");
+
+	tcase_add_test(decisions, dead_path_costs_less_than_300_ms);
+	tcase_add_test(decisions, path_whose_round_trip_explains_it_is_waited_for);
+	tcase_add_test(decisions, slow_server_is_no_dead_path);
+	tcase_add_test(decisions, path_that_loses_is_left);
+	tcase_add_test(decisions, path_that_loses_syn_data_is_kept);
+	tcase_add_test(decisions, nobody_answers);
+	tcase_add_test(decisions, order);
+	tcase_add_test(decisions, equal_paths_keep_their_order);
+	tcase_add_test(decisions, wishes);
+	tcase_add_test(decisions, wrong_wishes);
+	tcase_add_checked_fixture(kept, setup, teardown);
+	tcase_add_test(kept, paths_have_facts_of_their_own);
+	tcase_add_test(kept, round_trips);
+	tcase_add_test(kept, silent_path_is_restored_by_one_trial);
+	tcase_add_test(kept, path_that_loses_is_restored_by_three_in_a_row);
+	tcase_add_test(kept, one_process_asks);
+	tcase_add_test(kept, what_others_learned_counts);
+	suite_add_tcase(suite, decisions);
+	suite_add_tcase(suite, kept);
+	return test_run(suite);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_supervise_filter.c - which system calls stop, on each architecture, and by which arguments */
+#include "config.h"
+
+#include "run.h"
+#include "supervise/filter.h"
+
+#include <check.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define X32 0x40000000
+#define ENOSYS_RETURN (SECCOMP_RET_ERRNO | ENOSYS)
+#define ANY_NUMBERS 1100 /* beyond the last of any architecture */
+
+static struct sock_filter filter[FILTER_LENGTH_MAX];
+static size_t length;
+
+/* One step of the machine that classic BPF is, as far as the filter uses it; fails for anything else, as the kernel does. */
+static bool step(const struct sock_filter *in, const struct seccomp_data *data, uint32_t *accumulator, size_t *at)
+{
+	switch (in->code) {
+	case BPF_LD | BPF_W | BPF_ABS:
+		ck_assert_uint_eq(in->k % 4, 0);
+		ck_assert_uint_lt(in->k, sizeof(*data));
+		memcpy(accumulator, (const char *)data + in->k, sizeof(*accumulator));
+		return true;
+	case BPF_ALU | BPF_AND | BPF_K:
+		*accumulator &= in->k;
+		return true;
+	case BPF_JMP | BPF_JA:
+		*at += in->k;
+		return true;
+	case BPF_JMP | BPF_JEQ | BPF_K:
+		*at += *accumulator == in->k ? in->jt : in->jf;
+		return true;
+	case BPF_JMP | BPF_JSET | BPF_K:
+		*at += *accumulator & in->k ? in->jt : in->jf;
+		return true;
+	default:
+		ck_assert_uint_eq(in->code, BPF_RET | BPF_K);
+		return false;
+	}
+}
+
+static uint32_t run(const struct seccomp_data *data)
+{
+	uint32_t accumulator = 0;
+	size_t at = 0;
+
+	while (step(&filter[at], data, &accumulator, &at)) {
+		at++;
+		ck_assert_uint_lt(at, length);
+	}
+	return filter[at].k;
+}
+
+static uint32_t judge(uint32_t arch, int number, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+{
+	return run(&(struct seccomp_data){ .nr = number, .arch = arch, .args = { a0, a1, a2, a3 } });
+}
+
+static void setup(void)
+{
+	length = filter_build(filter);
+	ck_assert_uint_gt(length, 0);
+	ck_assert_uint_le(length, FILTER_LENGTH_MAX);
+}
+
+/* The numbers of each architecture, out of the kernel's tables. */
+static const struct architecture {
+	uint32_t arch;
+	int socket, connect, getpeername, sendto, sendmsg, sendmmsg;
+	bool narrow;
+} architectures[] = {
+#if defined(__x86_64__) || defined(__i386__)
+	{ AUDIT_ARCH_X86_64, 41, 42, 52, 44, 46, 307, false },
+	{ AUDIT_ARCH_X86_64, X32 | 41, X32 | 42, X32 | 52, X32 | 44, X32 | 518, X32 | 538, false },
+	{ AUDIT_ARCH_I386, 359, 362, 368, 369, 370, 345, true },
+#elif defined(__aarch64__)
+	{ AUDIT_ARCH_AARCH64, 198, 203, 205, 206, 211, 269, false },
+	{ AUDIT_ARCH_ARM, 281, 283, 287, 290, 296, 374, true },
+#endif
+};
+#define ARCHITECTURE_COUNT ((int)(sizeof(architectures) / sizeof(architectures[0])))
+
+START_TEST(sockets_that_stop)
+{
+	const struct architecture *a = &architectures[_i];
+
+	for (int domain = 0; domain < 45; domain++)
+		for (int type = 0; type < 12; type++)
+			for (int protocol = 0; protocol < 300; protocol++) {
+				bool tcp = (domain == AF_INET || domain == AF_INET6) && type == SOCK_STREAM &&
+					   (protocol == 0 || protocol == IPPROTO_TCP);
+				uint32_t wanted = tcp ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+
+				ck_assert_uint_eq(judge(a->arch, a->socket, domain, type, protocol, 0), wanted);
+				ck_assert_uint_eq(judge(a->arch, a->socket, domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol, 0), wanted);
+			}
+}
+END_TEST
+
+/* The kernel takes the low half of a register for an int. */
+START_TEST(high_halves_of_registers_mean_nothing)
+{
+	const struct architecture *a = &architectures[_i];
+	const uint64_t high = UINT64_C(0xdeadbeef00000000);
+
+	ck_assert_uint_eq(judge(a->arch, a->socket, high | AF_INET, high | SOCK_STREAM, high, 0), SECCOMP_RET_USER_NOTIF);
+	ck_assert_uint_eq(judge(a->arch, a->sendto, 0, 0, 0, high | MSG_FASTOPEN), SECCOMP_RET_USER_NOTIF);
+	ck_assert_uint_eq(judge(a->arch, a->sendto, 0, 0, 0, (uint64_t)MSG_FASTOPEN << 32), SECCOMP_RET_ALLOW);
+}
+END_TEST
+
+START_TEST(output_stops_with_fastopen_only)
+{
+	const struct architecture *a = &architectures[_i];
+
+	for (unsigned int bit = 0; bit < 31; bit++) {
+		uint64_t flags = 1u << bit;
+		uint32_t wanted = flags == MSG_FASTOPEN ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+
+		ck_assert_uint_eq(judge(a->arch, a->sendto, 3, flags, flags, flags), wanted);
+		ck_assert_uint_eq(judge(a->arch, a->sendto, 3, MSG_FASTOPEN, MSG_FASTOPEN, 0), SECCOMP_RET_ALLOW);
+		ck_assert_uint_eq(judge(a->arch, a->sendmsg, 3, 0, flags, 0), wanted);
+		ck_assert_uint_eq(judge(a->arch, a->sendmmsg, 3, 0, 0, flags), wanted);
+		ck_assert_uint_eq(judge(a->arch, a->sendmsg, 3, 0, flags | MSG_FASTOPEN | MSG_DONTWAIT, 0), SECCOMP_RET_USER_NOTIF);
+	}
+}
+END_TEST
+
+START_TEST(calls_that_always_stop)
+{
+	const struct architecture *a = &architectures[_i];
+	bool narrow;
+
+	ck_assert_uint_eq(judge(a->arch, a->connect, 0, 0, 0, 0), SECCOMP_RET_USER_NOTIF);
+	ck_assert_uint_eq(judge(a->arch, a->getpeername, 0, 0, 0, 0), SECCOMP_RET_USER_NOTIF);
+	ck_assert_int_eq(filter_call_of(a->arch, a->connect, &narrow), FILTER_CONNECT);
+	ck_assert_int_eq(narrow, a->narrow);
+	ck_assert_int_eq(filter_call_of(a->arch, a->sendmsg, &narrow), FILTER_SENDMSG);
+	ck_assert_int_eq(narrow, a->narrow || a->sendmsg == (X32 | 518)); /* struct msghdr of x32 has 32 bits */
+}
+END_TEST
+
+/* All other calls pass, whatever their arguments: no table has a wrong number. */
+START_TEST(nothing_else_stops)
+{
+	const struct architecture *a = &architectures[_i];
+	const int base = a->connect & X32;
+
+	for (int number = base; number < base + ANY_NUMBERS; number++) {
+		uint32_t verdict = judge(a->arch, number, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX);
+		bool narrow;
+
+		if (number == base + 425)
+			ck_assert_uint_eq(verdict, ENOSYS_RETURN);
+		else if (verdict != SECCOMP_RET_ALLOW)
+			ck_assert_int_ne(filter_call_of(a->arch, number, &narrow), FILTER_CALL_COUNT);
+		else
+			ck_assert(number != a->connect && number != a->getpeername);
+	}
+}
+END_TEST
+
+START_TEST(other_architectures_pass)
+{
+	bool narrow;
+
+	ck_assert_uint_eq(judge(AUDIT_ARCH_S390X, 42, 0, 0, 0, 0), SECCOMP_RET_ALLOW);
+	ck_assert_int_eq(filter_call_of(AUDIT_ARCH_S390X, 42, &narrow), FILTER_CALL_COUNT);
+}
+END_TEST
+
+#if defined(__x86_64__) || defined(__i386__)
+/* i386's socketcall(2): linux/net.h has the numbers. Of these send(), recv() and all others pass. */
+START_TEST(socketcall_stops_by_its_number)
+{
+	for (unsigned int number = 0; number < 25; number++) {
+		bool ours = number == 1 || number == 3 || number == 7 || number == 11 || number == 16 || number == 20;
+
+		ck_assert_uint_eq(judge(AUDIT_ARCH_I386, 102, number, 0, 0, 0), ours ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
+		ck_assert_int_eq(filter_socketcall_of(number) != FILTER_CALL_COUNT, ours);
+	}
+	ck_assert_int_eq(filter_socketcall_of(1), FILTER_SOCKET);
+	ck_assert_int_eq(filter_socketcall_of(3), FILTER_CONNECT);
+	ck_assert_int_eq(filter_socketcall_of(11), FILTER_SENDTO);
+}
+END_TEST
+#endif
+
+int main(void)
+{
+	Suite *suite = suite_create("supervise_filter");
+	TCase *tcase = tcase_create("supervise_filter");
+
+	tcase_add_checked_fixture(tcase, setup, NULL);
+	tcase_add_loop_test(tcase, sockets_that_stop, 0, ARCHITECTURE_COUNT);
+	tcase_add_loop_test(tcase, high_halves_of_registers_mean_nothing, 0, ARCHITECTURE_COUNT);
+	tcase_add_loop_test(tcase, output_stops_with_fastopen_only, 0, ARCHITECTURE_COUNT);
+	tcase_add_loop_test(tcase, calls_that_always_stop, 0, ARCHITECTURE_COUNT);
+	tcase_add_loop_test(tcase, nothing_else_stops, 0, ARCHITECTURE_COUNT);
+	tcase_add_test(tcase, other_architectures_pass);
+#if defined(__x86_64__) || defined(__i386__)
+	tcase_add_test(tcase, socketcall_stops_by_its_number);
+#endif
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
