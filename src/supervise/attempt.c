@@ -91,29 +91,36 @@ static int socket_fit(struct connection *connection, union sockaddr_ip *to, bool
 	return 0;
 }
 
+ssize_t attempt_message(const struct connection *connection, uint8_t out[static CONNECTION_MESSAGE_MAX])
+{
+	const struct handshake_ask ask = attempt_ask_of(connection);
+	ssize_t len = handshake_request(out, CONNECTION_MESSAGE_MAX, &connection->peer, &ask);
+
+	if (len < 0)
+		return len;
+	if (connection->early_len)
+		memcpy(out + len, connection->early, connection->early_len);
+	return len + (ssize_t)connection->early_len;
+}
+
 /*
  * Sends what is left of the request and of the data behind it. @to: the address for MSG_FASTOPEN, else NULL. Returns 0 or
  * -errno.
  */
 static int message_send(struct connection *connection, const union sockaddr_ip *to)
 {
-	const struct handshake_ask ask = attempt_ask_of(connection);
 	struct attempt *attempt = &connection->attempt;
-	uint8_t message[CONVERT_MESSAGE_MAX + CONNECTION_EARLY_MAX];
-	ssize_t sent, len = handshake_request(message, sizeof(message), &connection->peer, &ask);
-	size_t all;
+	uint8_t message[CONNECTION_MESSAGE_MAX];
+	ssize_t sent, len = attempt_message(connection, message);
 
 	if (len < 0)
 		return (int)len;
-	attempt->request_len = (size_t)len;
-	if (connection->early_len)
-		memcpy(message + len, connection->early, connection->early_len);
-	all = (size_t)len + connection->early_len;
-	sent = sendto(connection->sock, message + attempt->sent, all - attempt->sent,
+	attempt->request_len = (size_t)len - connection->early_len;
+	sent = sendto(connection->sock, message + attempt->sent, (size_t)len - attempt->sent,
 		      MSG_DONTWAIT | MSG_NOSIGNAL | (to ? MSG_FASTOPEN : 0), to ? &to->sa : NULL, to ? sockaddr_ip_len(to) : 0);
 	if (sent > 0)
 		attempt->sent += (size_t)sent;
-	attempt->want_output = attempt->sent < all;
+	attempt->want_output = attempt->sent < (size_t)len;
 	return sent < 0 ? -errno : 0;
 }
 

@@ -22,6 +22,9 @@ bool attempt_next(struct connection *connection, struct attempt_refusal *refusal
 /* The request as it was sent. */
 struct handshake_ask attempt_ask_of(const struct connection *connection);
 
+/* The request with the early data behind it, as it was or is to be sent. Returns its length, or -errno. */
+ssize_t attempt_message(const struct connection *connection, uint8_t out[static CONNECTION_MESSAGE_MAX]);
+
 /* Ends the attempt, by a reset if need be, so that the socket can be connected again. */
 void attempt_disconnect(struct connection *connection);
 

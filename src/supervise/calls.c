@@ -107,15 +107,6 @@ static void connect_natively(const struct call *call, int fd, const void *addr, 
 	answer(call, fd, ret);
 }
 
-static uint64_t cookie_of(int fd)
-{
-	uint64_t cookie = 0;
-	socklen_t len = sizeof(cookie);
-
-	getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len);
-	return cookie;
-}
-
 static bool is_bound(int fd)
 {
 	union sockaddr_ip addr = { 0 };
@@ -141,7 +132,7 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 		  const struct early *early)
 {
 	struct connection *connection = calloc(1, sizeof(*connection)), *other;
-	uint64_t cookie = cookie_of(fd);
+	uint64_t cookie = kernel_cookie(fd);
 
 	if (connection)
 		HASH_FIND(hh, supervision.connections, &cookie, sizeof(cookie), other);

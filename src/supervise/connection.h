@@ -38,6 +38,7 @@ struct attempt {
 };
 
 #define CONNECTION_EARLY_MAX 4096 /* bytes of early data that are taken: more than a SYN can carry */
+#define CONNECTION_MESSAGE_MAX (CONVERT_MESSAGE_MAX + CONNECTION_EARLY_MAX)
 #define CONNECTION_KEEPALIVES 4
 
 struct connection {

@@ -338,7 +338,7 @@ static void done_blindly(struct connection *connection)
 	log_verdict(connection, connection->sock_mptcp ? "converted over MPTCP, " : "converted over TCP, ",
 		    "request in the SYN, blindly");
 	peers_note(connection->sock, &attempt->addr, &connection->peer);
-	aftermath_expect(connection->sock, attempt->converter, &attempt->addr);
+	aftermath_expect(connection);
 	connection_succeed(connection, attempt->sent - attempt->request_len);
 }
 
