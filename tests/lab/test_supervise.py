@@ -227,6 +227,28 @@ def test_blind():
         check(not run.logged("blindly"), run.stderr)
 
 
+FIRST_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
+              "  tcp %s 1234 tcp flags & (syn | ack) == %s limit rate 1/hour burst %d packets drop\n }\n}\n")
+
+
+def test_lost_syns():
+    """A blind request whose SYN or SYN+ACK is lost is made again, with its data. The program's epoll instance tells of nothing but the
+    connection, and the connections that follow are as blind."""
+    count = 8
+    with bench() as place:
+        cache = {"CONVERT_CACHE": place.lab.directory}
+        converted(place.connect(env=cache), place.lab.server.addr4)
+        for host, rule in ((place.lab.converter, ("dport", "syn")), (place.lab.client, ("sport", "(syn | ack)"))):
+            host.run(["nft", "-f", "-"], input=FIRST_LOST % (*rule, count))
+            run = place.connect("threads=%d" % count, "nonblocking", env=cache)
+            converted(run, place.lab.server.addr4, count=count)
+            equal([run.logged("blindly"), run.logged("asked again")], [count, count], run.stderr)
+            host.run(["nft", "delete", "table", "inet", "lost"])
+        run = place.connect("nonblocking", env=cache)
+        converted(run, place.lab.server.addr4)
+        equal(run.logged("blindly"), 1, run.stderr)
+
+
 def test_io_uring():
     """io_uring, which would go past the supervisor, isn't there."""
     with bench() as place:
