@@ -14,6 +14,7 @@
 #include "client/exchange.h"
 #include "common/clock.h"
 #include "common/errors.h"
+#include "supervise/advice.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
 #include "supervise/paths.h"
@@ -213,7 +214,8 @@ static int ask(struct connection *connection)
 {
 	struct attempt *attempt = &connection->attempt;
 	struct handshake_ask ask;
-	const bool mptcp = connection->ours && converters_mptcp(attempt->converter) != CACHE_MPTCP_LOST;
+	const bool mptcp = connection->ours && advice_allows_mptcp(connection->fd) &&
+			   converters_mptcp(attempt->converter) != CACHE_MPTCP_LOST;
 	int ret = socket_fit(connection, &attempt->addr, mptcp);
 
 	if (ret < 0)

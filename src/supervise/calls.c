@@ -15,8 +15,10 @@
 #include "supervise/attempt.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
+#include "supervise/options.h"
 #include "supervise/peers.h"
 #include "supervise/progress.h"
+#include "supervise/stand_in.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>
@@ -51,6 +53,7 @@ static bool unfold_socketcall(struct call *call)
 	static const unsigned int counts[FILTER_CALL_COUNT] = {
 		[FILTER_SOCKET] = 3,  [FILTER_CONNECT] = 3, [FILTER_GETPEERNAME] = 3,
 		[FILTER_SENDTO] = 6, [FILTER_SENDMSG] = 3, [FILTER_SENDMMSG] = 4,
+		[FILTER_SETSOCKOPT] = 5, [FILTER_GETSOCKOPT] = 5, [FILTER_LISTEN] = 2,
 	};
 	enum filter_call meant = filter_socketcall_of((unsigned int)call->args[0]);
 	uint32_t args[6] = { 0 };
@@ -107,19 +110,6 @@ static void connect_natively(const struct call *call, int fd, const void *addr, 
 	answer(call, fd, ret);
 }
 
-static bool is_bound(int fd)
-{
-	union sockaddr_ip addr = { 0 };
-	socklen_t len = sizeof(addr);
-	struct in6_addr in6;
-
-	if (getsockname(fd, &addr.sa, &len) != 0)
-		return false;
-	in6 = sockaddr_ip_in6(&addr);
-	return sockaddr_ip_port(&addr) ||
-	       !(IN6_IS_ADDR_UNSPECIFIED(&in6) || (IN6_IS_ADDR_V4MAPPED(&in6) && !in6.s6_addr32[3]));
-}
-
 /* What the program has given with the call, to be sent once the server was reached or before. */
 struct early {
 	uint8_t *bytes;
@@ -151,7 +141,7 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 		.domain = domain,
 		.ours = mptcp && kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0),
 		.v6only = domain == AF_INET6 && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0),
-		.bound = is_bound(fd),
+		.bound = stand_in_is_bound(fd),
 		.nonblocking = fcntl(fd, F_GETFL) & O_NONBLOCK,
 		.sock_mptcp = mptcp,
 		.sock_domain = domain,
@@ -392,6 +382,15 @@ void calls_handle(struct call *call)
 	case FILTER_SENDMSG:
 	case FILTER_SENDMMSG:
 		handle_output(call);
+		break;
+	case FILTER_SETSOCKOPT:
+		options_set(call);
+		break;
+	case FILTER_GETSOCKOPT:
+		options_get(call);
+		break;
+	case FILTER_LISTEN:
+		options_listen(call);
 		break;
 	default:
 		let_go(call, -1);

@@ -2,6 +2,7 @@
 # the second front end: a supervisor by seccomp user notification, which convertize links
 noinst_LTLIBRARIES += libsupervise.la
 libsupervise_la_SOURCES = \
+	src/supervise/advice.c src/supervise/advice.h \
 	src/supervise/aftermath.c src/supervise/aftermath.h \
 	src/supervise/attempt.c src/supervise/attempt.h \
 	src/supervise/calls.c src/supervise/calls.h \
@@ -11,6 +12,7 @@ libsupervise_la_SOURCES = \
 	src/supervise/kernel.h \
 	src/supervise/listener.c src/supervise/listener.h \
 	src/supervise/log.c src/supervise/log.h \
+	src/supervise/options.c src/supervise/options.h \
 	src/supervise/paths.c src/supervise/paths.h \
 	src/supervise/peers.c src/supervise/peers.h \
 	src/supervise/places.c src/supervise/places.h \

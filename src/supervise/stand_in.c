@@ -16,6 +16,7 @@
 
 #include "common/sockaddr.h"
 #include "common/socket_options.h"
+#include "supervise/advice.h"
 #include "supervise/places.h"
 #include "supervise/tracee.h"
 
@@ -127,6 +128,19 @@ static int address_copy(int from, int to)
 	return ret;
 }
 
+bool stand_in_is_bound(int fd)
+{
+	union sockaddr_ip addr = { 0 };
+	socklen_t len = sizeof(addr);
+	struct in6_addr in6;
+
+	if (getsockname(fd, &addr.sa, &len) != 0)
+		return false;
+	in6 = sockaddr_ip_in6(&addr);
+	return sockaddr_ip_port(&addr) ||
+	       !(IN6_IS_ADDR_UNSPECIFIED(&in6) || (IN6_IS_ADDR_V4MAPPED(&in6) && !in6.s6_addr32[3]));
+}
+
 int stand_in_make(int fd, int domain, bool mptcp, bool bound)
 {
 	int made = socket(domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, mptcp ? IPPROTO_MPTCP : 0);
@@ -135,6 +149,8 @@ int stand_in_make(int fd, int domain, bool mptcp, bool bound)
 	if (made < 0)
 		return ret;
 	options_copy(fd, made);
+	if (!mptcp)
+		advice_copy(fd, made);
 	if (bound)
 		ret = address_copy(fd, made);
 	if (ret == 0)

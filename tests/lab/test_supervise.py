@@ -22,7 +22,7 @@ PORT, CLOSED = "7", "9"
 KINDS = {
     "static": ["gcc", "-static"],
     "musl": ["musl-gcc", "-static"],
-    "i386": ["gcc", "-m32", "-static", "-I/usr/include/x86_64-linux-gnu"],
+    "i386": ["i686-linux-gnu-gcc", "-static"],
     "dynamic": ["gcc"],
 }
 
@@ -34,7 +34,7 @@ def build(kind, place):
     path = os.path.join(place, "client-" + kind)
     said = subprocess.run([compiler, "-O1", "-pthread", *flags, "-o", path, SOURCE], stderr=subprocess.PIPE, text=True, check=False)
     if said.returncode:
-        raise Skip("%s: %s; on Debian: apt-get install gcc-multilib musl-tools libc6-dev" % (" ".join(KINDS[kind]), said.stderr[-300:]))
+        raise Skip("%s: %s; on Debian: apt-get install gcc-i686-linux-gnu libc6-dev-i386-cross musl-tools libc6-dev" % (" ".join(KINDS[kind]), said.stderr[-300:]))
     return path
 
 
@@ -225,6 +225,33 @@ def test_blind():
         run = place.connect("nonblocking", env={**cache, "CONVERT_SILENCE": "never"})
         converted(run, place.lab.server.addr4)
         check(not run.logged("blindly"), run.stderr)
+
+
+def test_advice():
+    """Options that MPTCP refuses are taken, told and refused as TCP's are. One that changes what the connection is keeps it on TCP."""
+    for kind in ("static", "i386"):
+        with bench(kind) as place:
+            place.lab.echo(host=place.lab.client)
+            for to, shown in ((place.lab.server.addr4, MPTCP), ("127.0.0.1", TCP)):
+                run = place.connect("advice", to=to)
+                direct = place.directly("advice", to=to)
+                check(not [line for line in run.stderr.splitlines() if "setsockopt" in line], run.stderr)
+                for ours, natives in zip(run.lines, direct.lines):
+                    for name in set(natives) & {"timeout", "syncnt", "hops", "wrong"}:
+                        equal(ours.get(name), natives[name], "%s: %s; %s" % (to, name, run.stdout + run.stderr))
+                equal((run.lines[-1].get("answer"), run.lines[-1].get("protocol")), ("hello", shown), run.stdout + run.stderr)
+            run = place.connect("ttl")
+            equal((run.lines[0].get("answer"), run.lines[0].get("protocol")), ("hello", TCP), run.stdout + run.stderr)
+            equal(run.logged("converted over TCP"), 1, run.stderr)
+
+
+def test_listen():
+    """A program that listens has a TCP socket, with its address, mode, and registrations, as without convertize."""
+    for kind in ("static", "i386"):
+        with bench(kind) as place:
+            run, direct = place.connect("listen"), place.directly("listen")
+            equal(run.lines, direct.lines, run.stdout + run.stderr)
+            equal((run.lines[0]["listener"], run.lines[0]["data"]), (TCP, "77"), run.stdout)
 
 
 FIRST_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"

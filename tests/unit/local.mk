@@ -17,7 +17,7 @@ TESTS += $(unit_tests)
 
 tests_unit_test_supervise_filter_SOURCES = tests/unit/test_supervise_filter.c
 tests_unit_test_supervise_filter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_supervise_filter_LDADD = libsupervise.la $(CHECK_LIBS)
+tests_unit_test_supervise_filter_LDADD = libsupervise.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_supervise_fate_SOURCES = tests/unit/test_supervise_fate.c
 tests_unit_test_supervise_fate_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
