@@ -142,7 +142,9 @@ static int syn_send(struct connection *connection)
 	int ret;
 
 	kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0); /* the program's must not hold back what is ours */
-	if (kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) && wants_syn_data(connection)) {
+	if (((connection->ours && connection->sock == connection->fd) ||
+	     kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) &&
+	    wants_syn_data(connection)) {
 		ret = message_send(connection, &attempt->addr);
 		attempt->syn_data = attempt->sent > 0;
 		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
@@ -188,6 +190,8 @@ int attempt_again(struct connection *connection)
 	connection->look_at = connection->attempt.ends;
 	ret = syn_send(connection);
 	synack_expect(connection);
+	if (!connection->attempt.ask_blind)
+		connection_watch(connection);
 	return ret;
 }
 
@@ -288,5 +292,6 @@ int attempt_directly(struct connection *connection)
 	}
 	connection->state = CONNECTION_DIRECT;
 	connection->look_at = 0;
+	connection_watch(connection);
 	return connect_nonblocking(connection->sock, &server);
 }

@@ -151,7 +151,6 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 		.answer_at = early->answer_at,
 	};
 	HASH_ADD(hh, supervision.connections, cookie, sizeof(connection->cookie), connection);
-	connection_use(connection, fd, domain, mptcp);
 	progress_begin(connection);
 }
 

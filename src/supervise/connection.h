@@ -50,6 +50,7 @@ struct connection {
 	int domain;           /* of the program's socket */
 	bool ours;            /* it is an MPTCP socket that the supervisor has made */
 	bool v6only, bound, nonblocking;
+	bool watched;         /* @sock is registered with supervision.epoll */
 	bool sock_mptcp;      /* what @sock is */
 	int sock_domain;
 	bool sock_was_mapped; /* it was connected to a v4-mapped address once */
@@ -87,6 +88,9 @@ void connection_drop_stand_in(struct connection *connection);
 
 /* Has @sock, a new socket of these kinds, be the one that is connected. */
 void connection_use(struct connection *connection, int sock, int domain, bool mptcp);
+
+/* Has progress_step() be called for what happens to the socket that is connected, from now on. */
+void connection_watch(struct connection *connection);
 
 /* Answers the call with @value or @error, and forgets the connection. */
 void connection_answer(struct connection *connection, int64_t value, int error);
