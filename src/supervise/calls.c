@@ -78,9 +78,13 @@ static void handle_socket(const struct call *call)
 	int fd = -1;
 
 	/* By socketcall(2) the filter has not seen what these are. */
-	if ((domain == AF_INET || domain == AF_INET6) && (type & 0xf) == SOCK_STREAM &&
-	    (protocol == 0 || protocol == IPPROTO_TCP) && tracee_is_open(call->tid))
-		fd = socket(domain, (type & SOCK_NONBLOCK) | SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
+	if ((domain == AF_INET || domain == AF_INET6) && (type & 0xf) == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP)) {
+		if (tracee_is_open(call->tid))
+			fd = socket(domain, (type & SOCK_NONBLOCK) | SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
+		else
+			log_line("a socket that will connect directly: this process can't be looked into (it isn't dumpable, say), "
+				 "or has another network");
+	}
 	/* The mark of sockets of ours, which the SYN needs anyway. */
 	if (fd < 0 || !kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
 		let_go(call, fd);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_supervise.py - the supervisor: programs that no library reaches are converted, and notice as little of it"""
 import contextlib
+import errno
 import os
 import pty
 import re
@@ -13,6 +14,7 @@ import time
 
 from convertlab import Lab, LabError, Link, Skip, Unsuitable, check, equal, main, need, repetitions, wait_until
 from convertlab.build import SRCDIR
+from convertlab.programs import c_program
 
 SOURCE = os.path.join(SRCDIR, "tests/lab/apps/supervised.c")
 TCP, MPTCP = "6", "262"
@@ -414,6 +416,55 @@ def test_refusals():
         os.chmod(program, 0o4755)
         run = place.run(program, options=["--method", "supervise"])
         check(run.status == 126 and "set-user-ID" in run.stderr and "no_new_privs" in run.stderr, run.stderr)
+
+
+# what a container's seccomp profile, or Yama, may answer, and what of that is said; system calls by their numbers on amd64
+DENIED = [
+    (317, errno.EPERM, "a container's seccomp profile forbids seccomp()"),
+    (317, errno.ENOSYS, "doesn't permit seccomp filters"),
+    (317, errno.EINVAL, "this kernel is too old"),
+    (310, errno.EPERM, "kernel.yama.ptrace_scope"),
+    (310, errno.ENOSYS, "process_vm_readv() isn't permitted"),
+    (434, errno.ENOSYS, "pidfd_getfd() isn't permitted"),
+    (438, errno.EPERM, "pidfd_getfd() isn't permitted"),
+]
+
+
+def test_denied():
+    """Where the host or a container forbids what a supervisor needs, that is found before the program runs, and said in a line."""
+    if os.uname().machine != "x86_64":
+        raise Unsuitable("the numbers of system calls are amd64's")
+    deny = c_program("deny", "deny.c")
+    with bench() as place:
+        for call, error, said in DENIED:
+            run = Run(place.lab.client.run([deny, call, error, place.convertize, "--method", "supervise", "echo", "it has run"],
+                                           env=place.env(), check=False))
+            what = "%d, %s: %s" % (call, errno.errorcode[error], run.stdout + run.stderr)
+            equal((run.status, run.stdout, len(run.stderr.splitlines())), (125, "", 1), what)
+            check(said in run.stderr and "--method preload" in run.stderr, what)
+
+
+def test_hidden():
+    """A process that isn't dumpable can't be looked into: it connects directly, over TCP, and the log says why."""
+    with bench() as place:
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        os.chmod(place.place, 0o755)
+        for way in ([], ["nonblocking"]):
+            run = Run(place.lab.client.run([*nobody, place.convertize, place.client, place.lab.server.addr4, PORT, "hidden", *way],
+                                           env=place.env(), check=False))
+            equal((run.status, run.lines[0].get("answer"), run.lines[0].get("protocol")), (0, "hello", TCP), run.stdout + run.stderr)
+            equal(run.logged("will connect directly: this process can't be looked into"), 1, run.stderr)
+            run = Run(place.lab.client.run([*nobody, place.convertize, place.client, place.lab.server.addr4, PORT, *way],
+                                           env=place.env(), check=False))
+            converted(run, place.lab.server.addr4)
+
+
+def test_x32():
+    """x32's calls, which have amd64's architecture and other numbers, don't go past the supervisor, even where the kernel has none of them."""
+    if os.uname().machine != "x86_64":
+        raise Unsuitable("x32 is amd64's")
+    with bench() as place:
+        converted(place.connect("x32"), place.lab.server.addr4)
 
 
 def read_until(terminal, text, seconds=10):

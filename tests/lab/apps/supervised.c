@@ -19,6 +19,8 @@
  *	bind          the socket is bound to a port before
  *	threads=N     N threads do all this, each for itself
  *	uring         asks for io_uring first
+ *	hidden        it isn't dumpable, so that nobody but root may look into it
+ *	x32           makes its socket, and connects, by x32's calls, which any amd64 program may
  *
  * Each connection is told of by a line of NAME=VALUE. Compiled by the tests themselves, for several machines and C libraries.
  */
@@ -35,6 +37,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -107,6 +110,17 @@ static unsigned int wait_writable(int epoll, int fd)
 	return event.events;
 }
 
+#ifdef __x86_64__
+#define X32 0x40000000
+#else
+#define X32 0
+#endif
+
+static int open_socket(int domain, int type)
+{
+	return has("x32") ? (int)syscall(X32 | SYS_socket, domain, type, 0) : socket(domain, type, 0);
+}
+
 /* What connect() or the output in its place returns. */
 static long begin(int fd)
 {
@@ -117,6 +131,8 @@ static long begin(int fd)
 		return sendto(fd, TEXT, strlen(TEXT), MSG_FASTOPEN, (struct sockaddr *)&server, server_len);
 	if (has("sendmsg"))
 		return sendmsg(fd, &message, MSG_FASTOPEN);
+	if (has("x32"))
+		return syscall(X32 | SYS_connect, fd, &server, server_len);
 	return connect(fd, (struct sockaddr *)&server, server_len);
 }
 
@@ -156,7 +172,7 @@ static int listen_and_accept(void)
 static void *client(void *unused)
 {
 	const int nonblocking = has("nonblocking") || has("poll");
-	int fd = socket(server.ss_family, SOCK_STREAM | (nonblocking ? SOCK_NONBLOCK : 0) | (has("cloexec") ? SOCK_CLOEXEC : 0), 0);
+	int fd = open_socket(server.ss_family, SOCK_STREAM | (nonblocking ? SOCK_NONBLOCK : 0) | (has("cloexec") ? SOCK_CLOEXEC : 0));
 	int epoll = has("nonblocking") ? epoll_create1(0) : -1, error, again;
 	struct epoll_event event = { .events = EPOLLOUT, .data.u64 = 0x1234567890abcdefU };
 	struct sockaddr_storage peer = { 0 };
@@ -261,6 +277,8 @@ int main(int argc, char *argv[])
 	} else {
 		return 2;
 	}
+	if (has("hidden"))
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (has("uring"))
 		printf("uring=%s\n", syscall(SYS_io_uring_setup, 8, NULL) < 0 ? strerror(errno) : "there");
 	if (has("listen"))
