@@ -12,6 +12,8 @@
  *	no SYN+ACK before the kernel's own    the request is made again, with its data, a few times
  *	  SYN without data would be sent
  *	the data was not taken                the next connection isn't blind, and finds out more
+ *	the connection is reset once the      the server is too slow to be asked for blindly (slow.c)
+ *	  converter has waited long enough
  *	no SYN+ACK in CONVERT_TIMEOUT         the converter has to prove itself again
  *	the connection isn't there            it may have been reset: GONE_MAX of these in a row are as data that was not taken
  *
@@ -29,6 +31,7 @@
 #include "supervise/log.h"
 #include "supervise/peers.h"
 #include "supervise/repeat.h"
+#include "supervise/slow.h"
 
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -83,7 +86,11 @@ void aftermath_expect(const struct connection *connection)
 		free(one);
 		return;
 	}
-	one->request = (struct fate_request){ .started = now, .syn_at = now };
+	one->request = (struct fate_request){
+		.started = now,
+		.syn_at = now,
+		.withheld = converters_withholds_ms(supervision.settings, attempt->converter) * CLOCK_NS_PER_MS,
+	};
 	one->repeat = (struct repeat){ .tid = connection->call.tid, .at = connection->at, .to = attempt->addr };
 	one->server = connection->peer;
 	one->converter = attempt->converter;
@@ -176,6 +183,7 @@ static bool make_again(struct expected *one, int64_t now)
 		return false;
 	one->request.repeats++;
 	one->request.syn_at = now;
+	one->request.waiting_at = 0;
 	return true;
 }
 
@@ -184,6 +192,15 @@ static void note_untaken(int converter)
 	gone_in_a_row = 0;
 	converters_note_syn_data(converter, false);
 	converters_forget_silence(converter);
+}
+
+static void note_slow(const struct expected *one)
+{
+	char text[SOCKADDR_STRLEN];
+
+	slow_note(&one->server);
+	log_about(one->repeat.tid);
+	log_line("%s: answers later than the converter waits, the next connections wait for it", sockaddr_ip_format(&one->server, text));
 }
 
 /* Looks at one. Returns whether it is to be looked at again. */
@@ -217,10 +234,15 @@ static bool look(struct expected *one, int64_t now)
 		gone_in_a_row = 0;
 		break;
 	case FATE_UNTAKEN:
+		if (!seen.there)
+			note_slow(one);
 		note_untaken(one->converter);
 		break;
 	case FATE_SILENT:
 		converters_doubt(one->converter);
+		break;
+	case FATE_SLOW:
+		note_slow(one);
 		break;
 	case FATE_GONE:
 		if (++gone_in_a_row >= GONE_MAX)

@@ -19,6 +19,7 @@
 #include "supervise/log.h"
 #include "supervise/paths.h"
 #include "supervise/resolver.h"
+#include "supervise/slow.h"
 #include "supervise/stand_in.h"
 
 #include <errno.h>
@@ -227,7 +228,7 @@ static int ask(struct connection *connection)
 	attempt->ride = connection->sock_mptcp ? RIDE_MPTCP_SYN : RIDE_TCP;
 	ask = exchange_ask(supervision.settings, attempt->converter, &connection->peer, connection->sock_mptcp,
 			   converters_cookie_current(attempt->converter));
-	if (connection->nonblocking && connection->sock == connection->fd && wants_syn_data(connection))
+	if (connection->nonblocking && connection->sock == connection->fd && wants_syn_data(connection) && !slow_is(&connection->peer))
 		exchange_ask_blindly(supervision.settings, attempt->converter, &ask);
 	attempt->ask_silent = ask.silent;
 	attempt->ask_blind = ask.blind;

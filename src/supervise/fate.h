@@ -26,6 +26,8 @@ struct fate_request {
 	int64_t started, syn_at; /* when the first SYN was sent, and the last one: nanoseconds of CLOCK_MONOTONIC */
 	int repeats;             /* SYNs that were sent again, with the request */
 	bool repeatable;         /* it can be made again */
+	int64_t withheld;        /* for how long the converter withholds a SYN at most, in nanoseconds */
+	int64_t waiting_at;      /* when it was seen last that no SYN+ACK has come; 0: never */
 };
 
 enum fate {
@@ -34,14 +36,18 @@ enum fate {
 	FATE_TAKEN,   /* all is well */
 	FATE_UNTAKEN, /* the path has lost the SYN's data, and not the SYN: no further request is to be blind */
 	FATE_SILENT,  /* no SYN+ACK for @patience: the converter has to prove itself */
+	FATE_SLOW,    /* it was reset once the converter had waited for the server as long as it may: to be asked otherwise */
 	FATE_GONE,    /* the connection was refused or reset, or the program has closed it */
 };
 
 /* The first look at a request whose SYN was sent at @now. */
 int64_t fate_first_look(int64_t now);
 
-/* @patience: how long a converter may be silent, in nanoseconds. */
-enum fate fate_judge(const struct fate_request *request, const struct fate_seen *seen, int64_t now, int64_t patience,
+/*
+ * fate_judge() - what has become of @request, of which @seen was seen @now
+ * @patience: how long a converter may be silent, in nanoseconds.
+ */
+enum fate fate_judge(struct fate_request *request, const struct fate_seen *seen, int64_t now, int64_t patience,
 		     int64_t *look_at);
 
 #endif

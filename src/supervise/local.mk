@@ -19,6 +19,7 @@ libsupervise_la_SOURCES = \
 	src/supervise/progress.c src/supervise/progress.h \
 	src/supervise/repeat.c src/supervise/repeat.h \
 	src/supervise/resolver.c src/supervise/resolver.h \
+	src/supervise/slow.c src/supervise/slow.h \
 	src/supervise/stand_in.c src/supervise/stand_in.h \
 	src/supervise/start.c src/supervise/start.h \
 	src/supervise/supervise.c src/supervise/supervise.h \

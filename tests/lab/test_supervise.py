@@ -84,11 +84,11 @@ class Bench:
 
 
 @contextlib.contextmanager
-def bench(kind="static", converter=True, wifi=None, **links):
+def bench(kind="static", converter=True, wifi=None, core=None):
     """A Bench in a lab."""
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("not under sanitizers: the programs are static")
-    with Lab(wifi=wifi or Link(delay_ms=5), lte=None, core=Link(delay_ms=5), **links) as lab:
+    with Lab(wifi=wifi or Link(delay_ms=5), lte=None, core=core or Link(delay_ms=5)) as lab:
         if converter:
             lab.convertd()
         lab.echo()
@@ -276,6 +276,21 @@ def test_lost_syns():
         run = place.connect("nonblocking", env=cache)
         converted(run, place.lab.server.addr4)
         equal(run.logged("blindly"), 1, run.stderr)
+
+
+def test_slow_server():
+    """A server that answers later than the converter may withhold a SYN: its first blind request is reset, the next ones aren't blind."""
+    with bench(core=Link(delay_ms=400)) as place:
+        cache = {"CONVERT_CACHE": place.lab.directory}
+        converted(place.connect(env=cache), place.lab.server.addr4)
+        log = os.path.join(place.place, "slow.log")
+        client = "%s %s 7 nonblocking" % (place.client, place.lab.server.addr4)
+        run = place.run("sh", "-c", "%s; until grep -q 'answers later' %s; do :; done; %s; %s" % (client, log, client, client),
+                        options=["--method", "supervise"], env={**cache, "CONVERT_LOG": log})
+        with open(log, encoding="utf-8") as file:
+            said = file.read()
+        equal([line.get("answer") or line.get("error") for line in run.lines], ["Connection refused", "hello", "hello"], said)
+        equal(said.count("blindly"), 1, said)
 
 
 def test_io_uring():

@@ -21,7 +21,8 @@ static const struct fate_seen untaken = { .there = true, .answered = true };
 /* A request whose SYNs are never answered. Fills in when it was made again, and returns what it ends with, and when. */
 static enum fate run_unanswered(bool repeatable, int64_t late, int64_t repeats_at[FATE_REPEATS_MAX], int *repeats, int64_t *ended)
 {
-	struct fate_request request = { .started = STARTED, .syn_at = STARTED, .repeatable = repeatable };
+	struct fate_request request = { .started = STARTED, .syn_at = STARTED, .repeatable = repeatable,
+				       .withheld = LONGEST_WITHHELD_NS };
 	int64_t now = fate_first_look(STARTED), next = 0;
 
 	for (int looks = 0; looks < 1000; looks++) {
@@ -73,7 +74,9 @@ END_TEST
 
 static enum fate judge(int repeats, const struct fate_seen *seen)
 {
-	const struct fate_request request = { .started = STARTED, .syn_at = STARTED, .repeats = repeats, .repeatable = true };
+	struct fate_request request = {
+		.started = STARTED, .syn_at = STARTED, .repeats = repeats, .repeatable = true, .withheld = LONGEST_WITHHELD_NS
+	};
 	int64_t next;
 
 	return fate_judge(&request, seen, STARTED + 2 * CLOCK_NS_PER_S, PATIENCE_NS, &next);
@@ -97,6 +100,21 @@ START_TEST(a_path_that_drops_syns_with_data_is_found_out)
 }
 END_TEST
 
+/* A connection that is over between two looks, the first of them at @_i ms: only then is the server too slow, not when it refuses. */
+START_TEST(slow_servers_are_told_from_refusals)
+{
+	struct fate_request request = { .started = STARTED, .syn_at = STARTED, .repeatable = true, .withheld = LONGEST_WITHHELD_NS };
+	const int64_t reset_at = STARTED + _i * 10 * CLOCK_NS_PER_MS;
+	int64_t now = fate_first_look(STARTED), next = 0;
+
+	while (now < reset_at) {
+		ck_assert_int_eq(fate_judge(&request, &unanswered, now, PATIENCE_NS, &next), FATE_OPEN);
+		now = next;
+	}
+	ck_assert_int_eq(fate_judge(&request, &gone, now, PATIENCE_NS, &next), _i >= 69 ? FATE_SLOW : FATE_GONE);
+}
+END_TEST
+
 /* A connection that is up, and of whose round trip nothing is known yet, isn't judged by what isn't known. */
 START_TEST(no_round_trip_says_nothing)
 {
@@ -115,6 +133,7 @@ int main(void)
 	tcase_add_test(tcase, what_cannot_be_repeated_is_left_alone);
 	tcase_add_test(tcase, an_answer_is_the_end);
 	tcase_add_test(tcase, a_path_that_drops_syns_with_data_is_found_out);
+	tcase_add_loop_test(tcase, slow_servers_are_told_from_refusals, 1, 90);
 	tcase_add_test(tcase, no_round_trip_says_nothing);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
