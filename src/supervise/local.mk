@@ -7,6 +7,7 @@ libsupervise_la_SOURCES = \
 	src/supervise/attempt.c src/supervise/attempt.h \
 	src/supervise/calls.c src/supervise/calls.h \
 	src/supervise/connection.c src/supervise/connection.h \
+	src/supervise/ends.c src/supervise/ends.h \
 	src/supervise/fate.c src/supervise/fate.h \
 	src/supervise/filter.c src/supervise/filter.h \
 	src/supervise/kernel.h \
@@ -16,6 +17,7 @@ libsupervise_la_SOURCES = \
 	src/supervise/paths.c src/supervise/paths.h \
 	src/supervise/peers.c src/supervise/peers.h \
 	src/supervise/places.c src/supervise/places.h \
+	src/supervise/probes.c src/supervise/probes.h \
 	src/supervise/progress.c src/supervise/progress.h \
 	src/supervise/repeat.c src/supervise/repeat.h \
 	src/supervise/resolver.c src/supervise/resolver.h \
