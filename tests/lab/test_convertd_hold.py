@@ -11,65 +11,15 @@ import signal
 import socket
 import time
 
-from convertlab import Lab, Link, Unsuitable, between, check, equal, main, need, servers, wait_until
+from convertlab import Lab, Link, Unsuitable, between, check, equal, main, need, wait_until
 from convertlab.pcap import OPT_TIMESTAMP, mptcp_subflows
 from convertlab.peers import (MP_JOIN, MPTCP, MSS, TCP, Client, Forger, Server, clients, connect, connect_tlv, converter,
                               descriptors, echo, error, extended_header, memory, message, octets, read_exactly, tlvs, writable)
+from convertlab.withheld import DROP_FORGED, WITHOUT_NET_ADMIN, captures, far, first, forged, overflow, queue_fields, syns_to
 
 INFO = octets("01010000")
 NOT_AUTHORIZED = 0x20
-WITHHELD = "SYNs are withheld"
 SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
-WITHOUT_NET_ADMIN = ("setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin")
-
-
-def far(first_ms=5, core_ms=25, lte=None, **options):
-    """Returns a lab whose server is farther from the converter than the client, so that an answer that doesn't wait for it is seen."""
-    return Lab(wifi=Link(delay_ms=first_ms), lte=lte, core=Link(delay_ms=core_ms), **options)
-
-
-@contextlib.contextmanager
-def captures(lab):
-    """Captures on both sides of the converter; yields a function that returns a client's packets, and all to servers, in order."""
-    with lab.capture(lab.converter, "wifi", "tcp") as wifi, lab.capture(lab.converter, "core", "tcp") as core:
-        def packets(client):
-            mine = [packet for packet in wifi.packets() if client.port in (packet.sport, packet.dport)]
-            return sorted(mine + core.packets(), key=lambda packet: packet.time)
-        yield packets
-
-
-def first(packets, what, condition):
-    """Returns the first packet that meets the condition."""
-    found = next((packet for packet in packets if condition(packet)), None)
-    check(found, "no %s among\n%s" % (what, "\n".join(map(str, packets))))
-    return found
-
-
-def forged(lab):
-    """Gives SYN+ACKs to 10.66.0.0/16 a route, to no host: without a route the kernel would make no connection."""
-    lab.converter.ip("route add 10.66.0.0/16 via %s" % lab.client.wifi4)
-
-
-def syns_to(packets, port):
-    """Returns the source ports of SYNs to that port."""
-    return {packet.sport for packet in packets if packet.syn and packet.dport == port}
-
-
-def rules(lab):
-    """Returns the converter's nftables rules."""
-    # a kernel without the queue statement has the rule in a form that nft can't show: it says so on stderr
-    return lab.converter.run(["nft", "list", "ruleset"]).stdout
-
-
-def queue_fields(lab, number):
-    """Returns that field of each of the converter's netfilter queues."""
-    lines = lab.converter.run(["cat", "/proc/net/netfilter/nfnetlink_queue"]).stdout.splitlines()
-    return [int(line.split()[number]) for line in lines]
-
-
-def netfilter_queues(lab):
-    """Returns how many packets wait in each netfilter queue."""
-    return queue_fields(lab, 2)
 
 
 # --- confirmations -------------------------------------------------------------------------------------------
@@ -526,172 +476,6 @@ def test_stands_still():
         equal(lab.shim_log().count("direct, the converter fails"), 1, lab.shim_log())
 
 
-# --- on and off ----------------------------------------------------------------------------------------------
-
-
-DROP_FORGED = """table inet forged {
- chain input {
-  type filter hook input priority filter
-  ip saddr 10.66.0.0/16 drop
- }
-}
-"""
-
-
-def test_rules_go_with_the_process():
-    """However it ends; they are for its own address and port; and a new one serves at once."""
-    need("nft", "nftables")
-    with far(core_ms=1) as lab, Server(lab, 80) as server:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
-            process = lab.convertd(["--listen", "%s:1234" % lab.converter.addr4])
-            process.wait_log(WITHHELD)
-            listed = rules(lab)
-            check("dport 1234" in listed and "daddr " + lab.converter.addr4 in listed, "the rules:\n" + listed)
-            with Client(lab.client, lab.converter.addr4) as client:
-                client.send(server.connect())
-                server.accept().close()
-                extended_header(client.answer())
-            process.stop(number)
-            # who was killed leaves them to its survivor, which closes their socket a moment later
-            wait_until(lambda: rules(lab) == "", 10, lambda number=number: "the rules to go after %s:\n%s"
-                       % (signal.Signals(number).name, rules(lab)))
-            with Client(lab.client, lab.converter.addr4, delivery="behind") as client:
-                try:
-                    client.send(b"")
-                    check(False, "somebody listens")
-                except ConnectionRefusedError:
-                    pass
-
-
-def test_off_without_permission():
-    """One line says so, and clients are served; with "on" convertd doesn't start."""
-    need("setpriv", "util-linux")
-    with far(core_ms=1) as lab, Server(lab, 80) as server:
-        process = lab.convertd(wrapper=WITHOUT_NET_ADMIN)
-        process.wait_log("ready")
-        equal(process.log_text().count("not withheld"), 1, "lines about it:\n" + process.log_text())
-        check("CAP_NET_ADMIN" in process.log_text(), "no remedy in\n" + process.log_text())
-        with Client(lab.client, lab.converter.addr4, MPTCP) as client:
-            client.send(server.connect())
-            server.accept().close()
-            extended_header(client.answer())
-        equal(process.stop(), 0, "its status")
-        process = lab.converter.popen([*WITHOUT_NET_ADMIN, lab.build.program("convertd"), "--hold-syn", "on"], name="on")
-        equal(process.wait(10), 1, "its status with on")
-        check("--hold-syn: on: " in process.log_text(), "no reason in\n" + process.log_text())
-
-
-def confirms(lab, server):
-    """Has a client served; returns whether the SYN+ACK confirmed the connection (doc/private-tlvs.md)."""
-    with Client(lab.client, lab.converter.addr4) as client:
-        client.send(server.connect())
-        server.accept().close()
-        extended_header(client.answer())
-        check(client.syn_data_taken(), "the data in the SYN wasn't taken")
-        return client.confirmed()
-
-
-def test_reload():
-    """SIGHUP switches it off and on; what is withheld then is let go, and served. Nobody is misled who remembers that it was on."""
-    with far(core_ms=300) as lab, Server(lab, 80) as server:
-        path = os.path.join(lab.directory, "convertd.conf")
-
-        def configure(text):
-            with open(path, "w", encoding="ascii") as file:
-                file.write("no-syn-window-fix\n" + text)  # the kernel drops withheld SYNs when any table goes
-        configure("")
-        with converter(lab, "--config", path) as process:
-            check(confirms(lab, server), "a SYN+ACK confirms nothing")
-            with Client(lab.client, lab.converter.addr4, MPTCP) as client:
-                client.send(server.connect())
-                sock = server.accept()
-                configure("hold-syn off\n")
-                process.send_signal(signal.SIGHUP)
-                process.wait_log("reloaded")
-                extended_header(client.answer())
-                check(client.syn_data_taken(), "the SYN was dropped, not let go")
-                sock.close()
-            equal(netfilter_queues(lab), [], "netfilter queues")
-            check(not confirms(lab, server), "a SYN+ACK confirms a server, though no SYN is withheld")
-            configure("hold-syn on\nhold-time 1900\n")
-            process.send_signal(signal.SIGHUP)
-            process.wait_log("for 1900 ms at most")
-            check(confirms(lab, server), "a SYN+ACK confirms nothing")
-        equal(rules(lab), "", "rules at the end")
-
-
-def test_reload_judges_again():
-    """What the new settings don't grant is refused, though its SYN was withheld before: at once, its server's connection is given up."""
-    with far() as lab:
-        path = os.path.join(lab.directory, "convertd.conf")
-
-        def configure(text):
-            with open(path, "w", encoding="ascii") as file:
-                file.write("hold-time 2900\nconnect-timeout 20\n" + text)
-        for refused in ("deny-destination %s\n" % lab.addresses.blackhole4, "deny-client 10.1.0.0/16\n"):
-            configure("")
-            with lab.capture(lab.converter, "core", "tcp") as core, converter(lab, "--config", path) as process, \
-                    Client(lab.client, lab.converter.addr4, MPTCP) as client:
-                def asked(core=core):
-                    return len([packet for packet in core.packets() if packet.syn and packet.dport == 80])
-                client.send(connect(lab.addresses.blackhole4, 80))
-                wait_until(asked, 5, "a question to the server")
-                equal(sum(netfilter_queues(lab)), 1, "SYNs that are withheld")
-                configure(refused)
-                begin = time.monotonic()
-                process.send_signal(signal.SIGHUP)
-                equal(client.answer(), error(NOT_AUTHORIZED), "the answer")
-                check(time.monotonic() - begin < 2, "it came after %.1f s, as if nothing had been judged" % (time.monotonic() - begin))
-                before = asked()
-                # the kernel's own SYNs come again after a second, while there is a socket
-                wait_until(lambda: time.monotonic() - begin > 2.5, 5, "the time of another SYN")  # pylint: disable=W0640
-                equal(asked(), before, "SYNs to the server, which isn't to be asked any more")
-
-
-def test_another_table_that_goes():
-    """The kernel drops withheld SYNs with any chain that goes, as when a firewall is loaded anew. A client's next SYN has it served."""
-    need("nft", "nftables")
-    with far(core_ms=400) as lab, Server(lab, 80) as server, converter(lab):
-        lab.converter.run(["nft", "-f", "-"], input=DROP_FORGED)
-        with lab.capture(lab.converter, "core", "tcp") as core, Client(lab.client, lab.converter.addr4) as client:
-            client.send(server.connect())
-            # long before the server's answer
-            wait_until(lambda: syns_to(core.packets(), 80), 5, "a SYN to the server")
-            lab.converter.run(["nft", "delete", "table", "inet", "forged"])
-            wait_until(lambda: not any(netfilter_queues(lab)), 5, "none in the queues")
-            server.accept().close()
-            extended_header(client.answer())
-        equal(len(syns_to(core.packets(), 80)), 1, "connections to the server")
-
-
-def test_two_converters():
-    """On one host: each has a queue of its own, and rules for its own port."""
-    with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab), \
-            converter(lab, "--listen", "[::]:1235", port=1235):
-        for port in (1234, 1235):
-            with Client(lab.client, lab.converter.addr4, MPTCP, port=port) as client:
-                client.send(server.connect())
-                server.accept().close()
-                extended_header(client.answer())
-        equal(rules(lab).count("convertd_syns"), 2, "tables")
-
-
-def overflow(lab):
-    """Sends forged SYNs until the queue of a stopped convertd is full: large ones first, then smaller ones that fit in the rest."""
-    full, lots = -1, 0
-    with Forger(lab.client, lab.converter.addr4) as forger:
-        for data in (servers.pattern(1300), b""):
-            before = None
-            while full != before:
-                for i in range(1000):
-                    forger.syn("10.66.%d.%d" % (4 * lots + i // 250, i % 250 + 1), 1111, data)
-                # the last one has arrived: links keep the order
-                lab.client.ping(lab.converter.addr4)
-                before, full = full, sum(netfilter_queues(lab))
-                lots += 1
-    return full
-
-
 def test_overflow():
     """Where convertd doesn't keep up, SYNs pass. Their SYN+ACKs come at once and confirm nothing."""
     need("nft", "nftables")
@@ -731,7 +515,7 @@ def test_waiting_syns_come_first():
         os.kill(process.serving, signal.SIGSTOP)
         crowd = lab.client.popen([load, "run", "--to", lab.converter.addr4 + ":1234", "--server", lab.server.addr4 + ":80",
                                   "--via", "convert-syn", "--concurrency", count, "--connections", count])
-        wait_until(lambda: sum(netfilter_queues(lab)) >= count, 10, "all SYNs to wait")
+        wait_until(lambda: sum(queue_fields(lab, 2)) >= count, 10, "all SYNs to wait")
         os.kill(process.serving, signal.SIGCONT)
         equal(crowd.wait(30), 0, "the clients' status")
         strace.stop(signal.SIGINT)
