@@ -102,14 +102,13 @@ struct path_id path_of(const struct conn *conn)
 	return (struct path_id){ .converter = conn->attempt.converter, .source = conn->call.source };
 }
 
-void path_note_reached(const struct conn *conn, int fd)
+void path_note_reached(const struct conn *conn, const struct tcp_info *info)
 {
 	const struct path_id id = path_of(conn);
-	const struct tcp_info info = tcpinfo_of(fd);
 
-	if (conn->call.bound || info.tcpi_state == TCPINFO_UNKNOWN || !info.tcpi_min_rtt || info.tcpi_min_rtt == UINT32_MAX)
+	if (conn->call.bound || info->tcpi_state == TCPINFO_UNKNOWN || !info->tcpi_min_rtt || info->tcpi_min_rtt == UINT32_MAX)
 		return;
 	if (path_has_failed(paths_facts_usual(id.converter).state) && IN6_IS_ADDR_UNSPECIFIED(&id.source))
 		paths_note_trial(&id, true);
-	paths_note_answer(&id, info.tcpi_min_rtt / 1000 + 1, !conn->attempt.withheld_ms);
+	paths_note_answer(&id, info->tcpi_min_rtt / 1000 + 1, !conn->attempt.withheld_ms);
 }
