@@ -19,6 +19,8 @@ VIRTME = "virtme-ng==1.42"  # the version that this was written with
 KERNEL_OPTIONS = ("mitigations=off", "apparmor=0")
 # An emulated machine takes some twenty times as long as a real one, with several tests at once; most limits are generous already.
 PATIENCE = {True: 2, False: 10}
+# Where virtme-ng mounts file systems of its own, so that nothing of this machine is found in there.
+HIDDEN = ("/run", "/tmp", "/var/log", "/var/tmp")
 FILE_SECONDS = 3600  # the most that a file of tests may take, of the emulated machine's time
 STALLED_SECONDS = 2700  # a machine of which nothing was heard for so long is taken for dead
 NICENESS = "15"
@@ -29,6 +31,14 @@ def has_kvm():
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
         flags = set(file.read().split())
     return os.access("/dev/kvm", os.R_OK | os.W_OK) and bool(flags & {"vmx", "svm"})
+
+
+def must_be_seen(*paths):
+    """Raises KernelError if the machine wouldn't find one of these."""
+    for path in paths:
+        for hidden in HIDDEN:
+            if os.path.commonpath([hidden, os.path.realpath(path)]) == hidden:
+                raise KernelError("%s: the emulated machine has a %s of its own, so that it can't be below that" % (path, hidden))
 
 
 def find_programs(more="/usr/sbin:/sbin"):
