@@ -4,6 +4,7 @@
 virtme-ng boots the kernel with the machine's own files as its root, so that the tests find what is installed, the sources and the build where they
 are. Nothing is written outside of the results' directory (guest.sh).
 """
+import contextlib
 import os
 import shutil
 import signal
@@ -75,6 +76,13 @@ def _quoted(words):
     return " ".join("'%s'" % word.replace("'", "'\\''") for word in words)
 
 
+def be_nice(leader):
+    """Has a session yield to others as well, which sched(7)'s autogroups take for equal whatever the niceness of what is in them."""
+    with contextlib.suppress(OSError):
+        with open("/proc/%d/autogroup" % leader, "w", encoding="ascii") as file:
+            file.write(NICENESS)
+
+
 class Machine:
     """An emulated machine with a kernel, which runs files of tests and leaves their logs in `results`."""
 
@@ -115,6 +123,7 @@ class Machine:
         with open(path, "w", encoding="utf-8") as console:
             process = subprocess.Popen(self.command(self.write_script(tests, build, at_once)), stdin=subprocess.DEVNULL, stdout=console,
                                        stderr=subprocess.STDOUT, start_new_session=True, cwd=self._results, env=environment)
+        be_nice(process.pid)
         try:
             while process.poll() is None:
                 time.sleep(1)
