@@ -4,24 +4,16 @@
 
 #include "common/socket_options.h"
 
-#include <assert.h>
+/* The kernel's headers alone: musl's lack SO_RCVTIMEO_OLD, whose number depends on the architecture, and can't be mixed with them. */
+#include <asm/socket.h>
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/tcp.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include <time.h>
 
-/* What <netinet/in.h> lacks of <linux/in.h> and <linux/in6.h>. */
+/* What older ones lack. */
 #ifndef IP_LOCAL_PORT_RANGE
 #define IP_LOCAL_PORT_RANGE 51
-#endif
-#ifndef IPV6_TRANSPARENT
-#define IPV6_TRANSPARENT 75
-#endif
-#ifndef IPV6_FREEBIND
-#define IPV6_FREEBIND 78
-#endif
-#ifndef SO_RCVTIMEO_NEW
-#define SO_RCVTIMEO_NEW 66
-#define SO_SNDTIMEO_NEW 67
 #endif
 #ifndef SO_PREFER_BUSY_POLL
 #define SO_PREFER_BUSY_POLL 69

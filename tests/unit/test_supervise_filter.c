@@ -22,13 +22,19 @@
 static struct sock_filter filter[FILTER_LENGTH_MAX];
 static size_t length;
 
+/* Check writes down each ck_assert() that it comes across, which takes much longer than a step. So steps tell only what is wrong. */
+static void must(bool holds, const char *what)
+{
+	if (!holds)
+		ck_abort_msg("%s", what);
+}
+
 /* One step of the machine that classic BPF is, as far as the filter uses it; fails for anything else, as the kernel does. */
 static bool step(const struct sock_filter *in, const struct seccomp_data *data, uint32_t *accumulator, size_t *at)
 {
 	switch (in->code) {
 	case BPF_LD | BPF_W | BPF_ABS:
-		ck_assert_uint_eq(in->k % 4, 0);
-		ck_assert_uint_lt(in->k, sizeof(*data));
+		must(in->k % 4 == 0 && in->k < sizeof(*data), "it loads from outside of the call's data");
 		memcpy(accumulator, (const char *)data + in->k, sizeof(*accumulator));
 		return true;
 	case BPF_ALU | BPF_AND | BPF_K:
@@ -44,7 +50,7 @@ static bool step(const struct sock_filter *in, const struct seccomp_data *data, 
 		*at += *accumulator & in->k ? in->jt : in->jf;
 		return true;
 	default:
-		ck_assert_uint_eq(in->code, BPF_RET | BPF_K);
+		must(in->code == (BPF_RET | BPF_K), "an instruction that isn't known here");
 		return false;
 	}
 }
@@ -56,7 +62,7 @@ static uint32_t run(const struct seccomp_data *data)
 
 	while (step(&filter[at], data, &accumulator, &at)) {
 		at++;
-		ck_assert_uint_lt(at, length);
+		must(at < length, "it runs past its end");
 	}
 	return filter[at].k;
 }
@@ -101,8 +107,9 @@ START_TEST(sockets_that_stop)
 					   (protocol == 0 || protocol == IPPROTO_TCP);
 				uint32_t wanted = tcp ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
 
-				ck_assert_uint_eq(judge(a->arch, a->socket, domain, type, protocol, 0), wanted);
-				ck_assert_uint_eq(judge(a->arch, a->socket, domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol, 0), wanted);
+				if (judge(a->arch, a->socket, domain, type, protocol, 0) != wanted ||
+				    judge(a->arch, a->socket, domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol, 0) != wanted)
+					ck_abort_msg("socket(%d, %d, %d)", domain, type, protocol);
 			}
 }
 END_TEST
