@@ -533,4 +533,5 @@ def test_descriptors():
         equal(ours, native, "descriptors and signals")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -175,9 +175,9 @@ static void *client(void *unused)
 	int fd = open_socket(server.ss_family, SOCK_STREAM | (nonblocking ? SOCK_NONBLOCK : 0) | (has("cloexec") ? SOCK_CLOEXEC : 0));
 	int epoll = has("nonblocking") ? epoll_create1(0) : -1, error, again;
 	struct epoll_event event = { .events = EPOLLOUT, .data.u64 = 0x1234567890abcdefU };
-	struct sockaddr_storage peer = { 0 };
+	struct sockaddr_storage local, peer = { 0 };
 	socklen_t len = sizeof(peer);
-	char text[64], answer[16] = "", out[512];
+	char text[64], local_text[64], answer[16] = "", out[512];
 	double started, called, connected;
 	long got;
 	size_t have = 0;
@@ -235,12 +235,16 @@ static void *client(void *unused)
 	again = connect(fd, (struct sockaddr *)&server, server_len) == 0 ? 0 : errno;
 	if (getpeername(fd, (struct sockaddr *)&peer, &len) != 0)
 		perror("getpeername");
+	len = sizeof(local);
+	if (getsockname(fd, (struct sockaddr *)&local, &len) != 0)
+		perror("getsockname");
 	if (!taken && write(fd, TEXT, strlen(TEXT)) != (ssize_t)strlen(TEXT))
 		perror("write");
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	while (have < strlen(TEXT) && (got = read(fd, answer + have, sizeof(answer) - 1 - have)) > 0)
 		have += (size_t)got;
-	snprintf(out, sizeof(out), "answer=%s peer=%s protocol=%d call_ms=%.1f connected_ms=%.1f again=%s cloexec=%d", answer, show(&peer, text),
+	snprintf(out, sizeof(out), "answer=%s peer=%s local=%s protocol=%d call_ms=%.1f connected_ms=%.1f again=%s cloexec=%d", answer, show(&peer, text),
+		 show(&local, local_text),
 		 get(fd, SOL_SOCKET, SO_PROTOCOL), called - started, connected - started, again == EISCONN ? "EISCONN" : again ? strerror(again) : "0",
 		 fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	if (has("options"))

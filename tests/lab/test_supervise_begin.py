@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_supervise_begin.py - supervised programs' connections begin on a path that works"""
+import os
+import time
+
+from convertlab import check, equal, main, need, wait_until
+from test_begin import BEGINS, DIRECT_BY, MOVED, lab_for, remembering, served
+from test_supervise import build
+
+WAYS = ((), ("nonblocking",), ("poll",), ("threads=4",))
+
+
+class Supervised:
+    """A static program under the supervisor, which remembers what it learns."""
+
+    def __init__(self, lab, **env):
+        directory = os.path.join(lab.directory, "programs")
+        os.makedirs(directory, exist_ok=True)
+        self.lab = lab
+        self.client = build("static", directory)
+        self.env = {name: value for name, value in remembering(lab, **env).items() if name != "LD_PRELOAD"}
+
+    def run(self, *words):
+        """Runs any command; returns what it has printed."""
+        return self.lab.client.run([self.lab.build.program("convertize"), "--method", "supervise", *words], env=self.env).stdout
+
+    def echo(self, *way):
+        """One run of the client, or of its threads: the addresses that it came from. Each has to have its answer."""
+        lines = self.run(self.client, self.lab.server.addr4, 7, *way).splitlines()
+        for line in lines:
+            check("answer=hello" in line, "what the program saw by %s: %s, in\n%s" % (way, lines, self.lab.shim_log()[-3000:]))
+        return {word.split("=")[1].rpartition(":")[0] for line in lines for word in line.split() if word.startswith("local=")}
+
+
+def test_dead_default_path():
+    """Wifi swallows everything: the first connection moves to lte, by each way to wait; those after it begin there."""
+    for way in WAYS:
+        with lab_for() as lab:
+            served(lab)
+            program = Supervised(lab)
+            equal(program.echo(*way), {lab.client.wifi4}, "the address while all is well, by %s" % (way,))
+            lab.wifi.down()
+            addresses = [program.echo(*way) for _ in range(3)]
+            log = lab.shim_log()
+            equal(addresses, [{lab.client.lte4}] * 3, "addresses by %s, in\n%s" % (way, log))
+            check(log.count(MOVED) == 1 and log.count(BEGINS) >= 2 and "direct" not in log, "moved by %s, in\n%s" % (way, log))
+
+
+def test_nothing_known():
+    """The same where nothing was learned before."""
+    for way in WAYS:
+        with lab_for() as lab:
+            served(lab)
+            program = Supervised(lab)
+            lab.wifi.down()
+            equal([program.echo(*way) for _ in range(2)], [{lab.client.lte4}] * 2, "addresses by %s, in\n%s" % (way, lab.shim_log()))
+
+
+def test_blind():
+    """A blind request is made again, on the path that works; the call has returned at once."""
+    with lab_for() as lab:
+        served(lab)
+        program = Supervised(lab)
+        for _ in range(2):
+            program.echo("nonblocking")
+        lab.wifi.down()
+        equal(program.echo("nonblocking"), {lab.client.lte4}, "the address, in\n" + lab.shim_log())
+        log = lab.shim_log()
+        check("blindly" in log and log.count(MOVED) == 1, log)
+
+
+def test_path_that_is_back():
+    """Wifi works again: one connection finds out, and the next one takes it."""
+    with lab_for() as lab:
+        served(lab)
+        program = Supervised(lab)
+        lab.wifi.down()
+        equal([program.echo() for _ in range(2)], [{lab.client.lte4}] * 2, "addresses, in\n" + lab.shim_log())
+        lab.wifi.up()
+        back = time.monotonic()
+        wait_until(lambda: program.echo() == {lab.client.wifi4}, 10, lambda: "wifi to be used again:\n" + lab.shim_log())
+        return "after %.1f s" % (time.monotonic() - back)
+
+
+def test_slow_servers():
+    """Servers that take 0.1 to 2 s, for blind requests as long as these can wait: no connection is moved."""
+    need("curl")
+    with lab_for() as lab:
+        served(lab)
+        program = Supervised(lab)
+        for delay in (0.1, 0.4, 0.65):
+            lab.core.set(delay_ms=delay * 500)
+            for _ in range(2):
+                said = program.run("curl", "-sS", "-m", "25", "-o", "/dev/null", "-w", "%{http_code} %{local_ip}",
+                                   "http://%s/bytes/10" % lab.server.addr4)
+                equal(said.split(), ["200", lab.client.wifi4], "after %g s, in\n%s" % (delay, lab.shim_log()))
+        for delay in (0.1, 0.65, 0.75, 2.0):
+            lab.core.set(delay_ms=delay * 500)
+            equal([program.echo() for _ in range(2)], [{lab.client.wifi4}] * 2, "after %g s, in\n%s" % (delay, lab.shim_log()))
+        equal(lab.shim_log().count(MOVED), 0, "moved, in\n" + lab.shim_log())
+
+
+def test_path_that_loses_data_in_syns():
+    """SYNs with data vanish on wifi: the request follows the handshake there."""
+    with lab_for() as lab:
+        served(lab)
+        program = Supervised(lab)
+        lab.wifi.set("a-to-b", max_syn=66)
+        equal([program.echo() for _ in range(3)], [{lab.client.wifi4}] * 3, "addresses, in\n" + lab.shim_log())
+        check("asked behind the handshake" in lab.shim_log(), lab.shim_log())
+
+
+def test_direct_takes_a_path_that_works():
+    """The converter refuses on lte, wifi is dead: the direct connection goes over lte."""
+    with lab_for() as lab:
+        lab.convertd(["--deny-client", "%s/32" % lab.client.lte4])
+        lab.echo()
+        program = Supervised(lab)
+        lab.wifi.down()
+        equal([program.echo() for _ in range(2)], [{lab.client.lte4}] * 2, "addresses, in\n" + lab.shim_log())
+        check(DIRECT_BY in lab.shim_log(), lab.shim_log())
+
+
+def test_what_the_user_wants():
+    """CONVERT_PATHS: lte first, or wifi never."""
+    for wants in ("lte", "!wifi"):
+        with lab_for() as lab:
+            served(lab)
+            equal(Supervised(lab, CONVERT_PATHS=wants).echo(), {lab.client.lte4}, "the address with %s, in\n%s" % (wants, lab.shim_log()))
+
+
+def test_bound_socket_stays():
+    """The program has chosen an address: it waits there, and goes directly."""
+    with lab_for() as lab:
+        served(lab)
+        program = Supervised(lab)
+        equal(program.echo("bind"), {lab.client.wifi4}, "the address, in\n" + lab.shim_log())
+
+
+if __name__ == "__main__":
+    main()
