@@ -5,9 +5,9 @@
   survive.py serve tcp|mptcp PORT
   survive.py get|put tcp|mptcp ADDRESS PORT SECONDS
 
-The stream is the same block again and again; in the end the sender says how many bytes it has sent. The client prints JSON: "bytes",
+The stream is the same block again and again; in the end the sender says how many bytes it has sent. What has received prints JSON: "bytes",
 "exact" (all that was sent has arrived, each byte in its place) and "arrivals", the times by CLOCK_MONOTONIC at which something was
-received, which is at the server for a put, and here the same clock. For a put the server's findings come on a connection of their own.
+received. For a put it is the server that prints it: it runs on the same machine, and its clock is the client's.
 """
 import json
 import os
@@ -27,9 +27,6 @@ PIECE = 65536
 TRAILER = struct.Struct("!Q")   # the bytes before it
 RESOLUTION = 0.002              # seconds: arrivals that are closer are one
 PATIENCE = 150                  # seconds without a byte after which the connection is given up
-
-findings = {}
-finished = threading.Condition()
 
 
 class Checker:
@@ -80,23 +77,15 @@ def send(sock, is_over):
 def answer(sock):
     """One connection: what is asked for stands in its first line."""
     with sock:
-        words = sock.makefile("rb", buffering=0).readline().decode().split()
-        if words[0] == "get":
+        verb = sock.makefile("rb", buffering=0).readline().strip()
+        if verb == b"get":
             # the client ends the download by closing its side
             poller = select.poll()
             poller.register(sock, select.POLLIN)
             send(sock, lambda: poller.poll(0))
             sock.recv(1)
-        elif words[0] == "put":
-            found = receive(sock)
-            with finished:
-                findings[words[1]] = found
-                finished.notify_all()
         else:
-            with finished:
-                finished.wait_for(lambda: words[1] in findings, PATIENCE)
-                found = findings.get(words[1], {"error": "it has never ended"})
-            sock.sendall(json.dumps(found).encode())
+            print(json.dumps(receive(sock)), flush=True)
 
 
 def try_to_answer(sock):
@@ -115,30 +104,17 @@ def serve(protocol, port):
         threading.Thread(target=try_to_answer, args=(listener.accept()[0],), daemon=True).start()
 
 
-def connect(protocol, address, request):
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTOCOLS[protocol])
-    sock.connect(address)
-    sock.sendall(request.encode() + b"\n")
-    return sock
-
-
 def transfer(verb, protocol, address, seconds):
-    name, end = "%d" % os.getpid(), time.monotonic() + seconds
-    with connect(protocol, address, "%s %s" % (verb, name)) as sock:
+    end = time.monotonic() + seconds
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTOCOLS[protocol]) as sock:
+        sock.connect(address)
+        sock.sendall(verb.encode() + b"\n")
         if verb == "get":
-            timer = threading.Timer(seconds, sock.shutdown, (socket.SHUT_WR,))
-            timer.start()
-            found = receive(sock)
+            threading.Timer(seconds, sock.shutdown, (socket.SHUT_WR,)).start()
+            print(json.dumps(receive(sock)), flush=True)
         else:
-            try:
-                send(sock, lambda: time.monotonic() >= end)
-                sock.recv(1)
-            except OSError as error:
-                print(error, file=sys.stderr, flush=True)
-    if verb == "put":
-        with connect(protocol, address, "report %s" % name) as sock:
-            found = json.loads(sock.makefile().read())
-    json.dump(found, sys.stdout)
+            send(sock, lambda: time.monotonic() >= end)
+            sock.recv(1)
 
 
 if __name__ == "__main__":

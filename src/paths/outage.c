@@ -22,9 +22,9 @@
  *     connection brings much meanwhile;
  *   - what speaks against it is any subflow over the network that has heard of its peer lately, whosever it is;
  *   - each connection with a subflow there has an established one over another network. A connection without any ends
- *     after a time (net.mptcp.close_timeout), which is not to be the doing of who wanted to help. Only where nothing
- *     is heard anywhere, and it asks elsewhere for a subflow that it had, its last one is renewed as well: nobody knows which
- *     network is the first to come back.
+ *     after a time (net.mptcp.close_timeout), which is not to be the doing of who wanted to help. Besides, an RM_ADDR that
+ *     finds no subflow to go over waits for the next one, and ends that (Linux 6.18). So of networks that are all silent
+ *     the preferred ones are renewed, and the last one isn't.
  *
  * A pause may still be a scheduler's choice, or that of a reader who lets the window close. If the first SYN of a renewal is answered at once then the network wasn't silent, and
  * its pauses mean nothing for a while, twice as long each time. A time-out that has expired is no pause, and counts always.
@@ -41,7 +41,6 @@
 #include <string.h>
 
 #define SILENT_MS 700    /* besides two round trips: a burst that is lost on a path that works is made good for in less */
-#define LAST_MS 2000     /* as long must the last subflow of a connection be quiet: its own timer has had its turn */
 #define LIVELY_MS 300    /* who was heard since is heard now */
 #define BUSY_RATE 50000  /* bytes a second: no less is much */
 #define RENEW_MS 4000    /* at first; then RENEW_SHARE of the outage's time, up to RENEW_MAX_MS */
@@ -161,40 +160,24 @@ static bool has_another(const struct paths_subflows *subflows, uint32_t token, c
 	return false;
 }
 
-/* Does a connection ask for a subflow over a network that is silent, where it had one? */
-static bool asks_again(const struct paths_outages *outages, const struct paths_subflows *subflows, uint32_t token)
+/* Does each connection with a subflow from the address have another one elsewhere? */
+static bool can_spare(const struct paths_subflows *subflows, const union sockaddr_ip *address)
 {
 	for (size_t i = 0; i < subflows->count; i++)
-		for (size_t j = 0; j < outages->count; j++)
-			if (subflows->list[i].token == token && !subflows->list[i].established && outages->list[j].lasts &&
-			    is_from(&subflows->list[i], &outages->list[j].local))
-				return true;
-	return false;
-}
-
-/*
- * Does each connection with a subflow from the address have another one elsewhere? Or, where nobody is heard anywhere and that is
- * @asking_is_enough, does it ask for one?
- */
-static bool can_spare(const struct paths_outages *outages, const struct paths_subflows *subflows,
-		      const union sockaddr_ip *address, bool asking_is_enough)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (is_from(&subflows->list[i], address) && !has_another(subflows, subflows->list[i].token, address, 1) &&
-		    !(asking_is_enough && asks_again(outages, subflows, subflows->list[i].token)))
+		if (is_from(&subflows->list[i], address) && !has_another(subflows, subflows->list[i].token, address, 1))
 			return false;
 	return !subflows->more;
 }
 
 static bool has_fallen_silent(const struct paths_outages *outages, const struct paths_subflows *subflows,
-			      const union sockaddr_ip *local, bool trusted, uint32_t quiet_ms)
+			      const union sockaddr_ip *local, bool trusted)
 {
 	if (is_heard(subflows, local))
 		return false;
 	for (size_t i = 0; i < subflows->count; i++) {
 		const struct paths_subflow *subflow = &subflows->list[i];
 
-		if (is_from(subflow, local) && subflow->established && is_quiet(subflow) && subflow->heard_ms >= quiet_ms &&
+		if (is_from(subflow, local) && subflow->established && is_quiet(subflow) &&
 		    (subflow->unanswered || (!trusted && (subflow->incomplete || has_paused(outages, subflows, subflow)))))
 			return true;
 	}
@@ -253,14 +236,19 @@ static bool is_due_again(const struct paths_outage *outage, int64_t first_ms, in
 }
 
 /* Takes the endpoint away, and makes it as soon as the peer may know. */
-static void renew(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+static void take(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	int64_t rtt = rtt_elsewhere_ms(subflows, &outage->local);
 
 	out->take = true;
 	out->make = rtt < 0;
-	outage->renewed = now;
 	outage->make_at = out->make ? 0 : now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
+}
+
+static void renew(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+{
+	take(outage, subflows, now, out);
+	outage->renewed = now;
 	outage->joins = 0;
 	outage->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
 }
@@ -293,23 +281,14 @@ static bool lacks_subflow(const struct paths_outages *outages, const struct path
 	return found && !subflows->more;
 }
 
-/* Linux asks once from each endpoint: a connection whose peer has refused, for it knew too many subflows still, asks again. */
-static void join(struct paths_outage *outage, int64_t now, struct paths_renewal *out)
+/*
+ * Linux asks once from each endpoint: a connection whose peer has refused, for it knew too many subflows still, asks again.
+ * RM_ADDR is sent for an address that the connection has begun from even if it has no subflow there any more.
+ */
+static void join(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
-	out->take = out->make = true;
+	take(outage, subflows, now, out);
 	outage->join_at = now + (JOIN_MS * CLOCK_NS_PER_MS << ++outage->joins);
-}
-
-/* Has the network fallen silent, and is there no connection that would lose its last subflow with it? */
-static bool begins(const struct paths_outages *outages, const struct paths_outage *outage, const struct paths_subflows *subflows,
-		   int64_t now)
-{
-	bool alone = rtt_elsewhere_ms(subflows, &outage->local) < 0, trusted = now < outage->trusted_until;
-
-	return (has_fallen_silent(outages, subflows, &outage->local, trusted, 0) &&
-		can_spare(outages, subflows, &outage->local, false)) ||
-	       (alone && has_fallen_silent(outages, subflows, &outage->local, trusted, LAST_MS) &&
-		can_spare(outages, subflows, &outage->local, true));
 }
 
 static void judge(struct paths_outages *outages, size_t at, const struct paths_subflows *subflows, int64_t now,
@@ -322,12 +301,13 @@ static void judge(struct paths_outages *outages, size_t at, const struct paths_s
 		outage->make_at = out->make ? 0 : outage->make_at;
 	} else if (outage->lasts) {
 		go_on(outage, subflows, now, out);
-	} else if (begins(outages, outage, subflows, now)) {
+	} else if (has_fallen_silent(outages, subflows, &outage->local, now < outage->trusted_until) &&
+		   can_spare(subflows, &outage->local)) {
 		outage->lasts = true;
 		outage->since = now;
 		renew(outage, subflows, now, out);
 	} else if (outage->joins < JOINS_MAX && now >= outage->join_at && lacks_subflow(outages, subflows, &outage->local)) {
-		join(outage, now, out);
+		join(outage, subflows, now, out);
 	}
 }
 
