@@ -109,11 +109,9 @@ static int on_connection(const struct nlmsghdr *message, void *arg)
 	}
 	for (size_t i = 0; i < subflows->count && info.mptcpi_rcv_nxt; i++) {
 		struct paths_subflow *subflow = &subflows->list[i];
-		bool missing = subflow->token == info.mptcpi_token && subflow->mapped &&
-			       (int64_t)(subflow->mapped - info.mptcpi_rcv_nxt) > 0;
 
-		for (size_t j = 0; j < subflows->count && missing; j++)
-			subflows->list[j].incomplete |= subflows->list[j].token == subflow->token;
+		if (subflow->token == info.mptcpi_token)
+			subflow->incomplete = subflow->mapped && (int64_t)(subflow->mapped - info.mptcpi_rcv_nxt) > 0;
 	}
 	return MNL_CB_OK;
 }

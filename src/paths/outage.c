@@ -17,8 +17,8 @@
  *
  * A network is silent if a subflow says so, nothing is to be said against it, and it costs no connection its last subflow:
  *
- *   - a subflow says so if its time-out has expired and nothing came since; if nothing comes though its connection has bytes coming
- *     to it, which the peer's mappings (RFC 8684, 3.3.1) tell; or if it brought much, now brings nothing, and another one of the same
+ *   - a subflow says so if its time-out has expired and nothing came since; if nothing comes though bytes are missing up to
+ *     where the peer has said that it sends there (its mapping: RFC 8684, 3.3.1); or if it brought much, now brings nothing, and another one of the same
  *     connection brings much meanwhile;
  *   - what speaks against it is any subflow over the network that has heard of its peer lately, whosever it is;
  *   - each connection with a subflow there has an established one over another network. A connection without any ends

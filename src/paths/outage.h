@@ -22,7 +22,7 @@ struct paths_subflow {
 	uint32_t heard_ms;       /* since anything has come from the peer */
 	uint64_t received;       /* bytes */
 	uint64_t mapped;         /* the place in the connection's stream up to which the peer has said that it sends here */
-	bool incomplete;         /* the connection has bytes coming to it: the peer has said so, and they aren't here */
+	bool incomplete;         /* not all of that stream is here up to that place */
 };
 
 struct paths_subflows {
