@@ -41,6 +41,7 @@
 #include <string.h>
 
 #define SILENT_MS 700    /* besides two round trips: a burst that is lost on a path that works is made good for in less */
+#define FORGET_MS 3000   /* who has been idle for so long isn't missed any more when others are busy */
 #define LIVELY_MS 300    /* who was heard since is heard now */
 #define BUSY_RATE 50000  /* bytes a second: no less is much */
 #define RENEW_MS 4000    /* at first; then RENEW_SHARE of the outage's time, up to RENEW_MAX_MS */
@@ -90,7 +91,10 @@ static void note_flows(struct paths_outages *outages, const struct paths_subflow
 		if (!before || ms <= 0)
 			continue;
 		next[i].current = (subflow->received - before->received) * 1000 / (uint64_t)ms;
-		next[i].rate = next[i].current ? (before->rate + next[i].current) / 2 : before->rate;
+		if (next[i].current)
+			next[i].rate = (before->rate + next[i].current) / 2;
+		else if (subflow->heard_ms < FORGET_MS)
+			next[i].rate = before->rate;
 	}
 	memcpy(outages->flows, next, subflows->count * sizeof(next[0]));
 	outages->flow_count = subflows->count;
@@ -160,11 +164,17 @@ static bool has_another(const struct paths_subflows *subflows, uint32_t token, c
 	return false;
 }
 
-/* Does each connection with a subflow from the address have another one elsewhere? */
-static bool can_spare(const struct paths_subflows *subflows, const union sockaddr_ip *address)
+/* Does each connection with a subflow from the address have another one, over a network that isn't renewed already? */
+static bool can_spare(const struct paths_outages *outages, const struct paths_subflows *subflows, const union sockaddr_ip *address)
 {
+	union sockaddr_ip without[PATHS_OUTAGES_MAX + 1] = { *address };
+	size_t count = 1;
+
+	for (size_t i = 0; i < outages->count; i++)
+		if (outages->list[i].lasts)
+			without[count++] = outages->list[i].local;
 	for (size_t i = 0; i < subflows->count; i++)
-		if (is_from(&subflows->list[i], address) && !has_another(subflows, subflows->list[i].token, address, 1))
+		if (is_from(&subflows->list[i], address) && !has_another(subflows, subflows->list[i].token, without, count))
 			return false;
 	return !subflows->more;
 }
@@ -302,7 +312,7 @@ static void judge(struct paths_outages *outages, size_t at, const struct paths_s
 	} else if (outage->lasts) {
 		go_on(outage, subflows, now, out);
 	} else if (has_fallen_silent(outages, subflows, &outage->local, now < outage->trusted_until) &&
-		   can_spare(subflows, &outage->local)) {
+		   can_spare(outages, subflows, &outage->local)) {
 		outage->lasts = true;
 		outage->since = now;
 		renew(outage, subflows, now, out);
