@@ -2,6 +2,7 @@
 /* test_supervise_filter.c - which system calls stop, on each architecture, and by which arguments */
 #include "config.h"
 
+#include "common/socket_options.h"
 #include "run.h"
 #include "supervise/filter.h"
 
@@ -10,6 +11,7 @@
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -74,16 +76,16 @@ static void setup(void)
 /* The numbers of each architecture, out of the kernel's tables. */
 static const struct architecture {
 	uint32_t arch;
-	int socket, connect, getpeername, sendto, sendmsg, sendmmsg;
+	int socket, connect, getpeername, sendto, sendmsg, sendmmsg, setsockopt, getsockopt, listen;
 	bool narrow;
 } architectures[] = {
 #if defined(__x86_64__) || defined(__i386__)
-	{ AUDIT_ARCH_X86_64, 41, 42, 52, 44, 46, 307, false },
-	{ AUDIT_ARCH_X86_64, X32 | 41, X32 | 42, X32 | 52, X32 | 44, X32 | 518, X32 | 538, false },
-	{ AUDIT_ARCH_I386, 359, 362, 368, 369, 370, 345, true },
+	{ AUDIT_ARCH_X86_64, 41, 42, 52, 44, 46, 307, 54, 55, 50, false },
+	{ AUDIT_ARCH_X86_64, X32 | 41, X32 | 42, X32 | 52, X32 | 44, X32 | 518, X32 | 538, X32 | 541, X32 | 542, X32 | 50, false },
+	{ AUDIT_ARCH_I386, 359, 362, 368, 369, 370, 345, 366, 365, 363, true },
 #elif defined(__aarch64__)
-	{ AUDIT_ARCH_AARCH64, 198, 203, 205, 206, 211, 269, false },
-	{ AUDIT_ARCH_ARM, 281, 283, 287, 290, 296, 374, true },
+	{ AUDIT_ARCH_AARCH64, 198, 203, 205, 206, 211, 269, 208, 209, 201, false },
+	{ AUDIT_ARCH_ARM, 281, 283, 287, 290, 296, 374, 294, 295, 284, true },
 #endif
 };
 #define ARCHITECTURE_COUNT ((int)(sizeof(architectures) / sizeof(architectures[0])))
@@ -141,10 +143,32 @@ START_TEST(calls_that_always_stop)
 
 	ck_assert_uint_eq(judge(a->arch, a->connect, 0, 0, 0, 0), SECCOMP_RET_USER_NOTIF);
 	ck_assert_uint_eq(judge(a->arch, a->getpeername, 0, 0, 0, 0), SECCOMP_RET_USER_NOTIF);
+	ck_assert_uint_eq(judge(a->arch, a->listen, 0, 0, 0, 0), SECCOMP_RET_USER_NOTIF);
 	ck_assert_int_eq(filter_call_of(a->arch, a->connect, &narrow), FILTER_CONNECT);
 	ck_assert_int_eq(narrow, a->narrow);
 	ck_assert_int_eq(filter_call_of(a->arch, a->sendmsg, &narrow), FILTER_SENDMSG);
 	ck_assert_int_eq(narrow, a->narrow || a->sendmsg == (X32 | 518)); /* struct msghdr of x32 has 32 bits */
+}
+END_TEST
+
+/* Of all options those that MPTCP refuses and that aren't missed, as the preloaded library has them, and no others. */
+START_TEST(options_that_stop)
+{
+	const struct architecture *a = &architectures[_i];
+	int stopped = 0;
+
+	for (int level = 0; level < 300; level++)
+		for (int name = 0; name < 300; name++) {
+			bool advice = socket_advice_index(level, name) >= 0;
+			uint32_t wanted = advice ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+
+			ck_assert_uint_eq(judge(a->arch, a->setsockopt, level, level, name, level), wanted);
+			ck_assert_uint_eq(judge(a->arch, a->getsockopt, name, level, name, name), wanted);
+			stopped += advice;
+		}
+	ck_assert_int_eq(stopped, SOCKET_ADVICE_COUNT);
+	ck_assert_int_ge(socket_advice_index(IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+	ck_assert_int_lt(socket_advice_index(IPPROTO_TCP, TCP_NODELAY), 0);
 }
 END_TEST
 
@@ -182,7 +206,8 @@ END_TEST
 START_TEST(socketcall_stops_by_its_number)
 {
 	for (unsigned int number = 0; number < 25; number++) {
-		bool ours = number == 1 || number == 3 || number == 7 || number == 11 || number == 16 || number == 20;
+		bool ours = number == 1 || number == 3 || number == 4 || number == 7 || number == 11 || number == 14 || number == 15 ||
+			    number == 16 || number == 20;
 
 		ck_assert_uint_eq(judge(AUDIT_ARCH_I386, 102, number, 0, 0, 0), ours ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
 		ck_assert_int_eq(filter_socketcall_of(number) != FILTER_CALL_COUNT, ours);
@@ -204,6 +229,7 @@ int main(void)
 	tcase_add_loop_test(tcase, high_halves_of_registers_mean_nothing, 0, ARCHITECTURE_COUNT);
 	tcase_add_loop_test(tcase, output_stops_with_fastopen_only, 0, ARCHITECTURE_COUNT);
 	tcase_add_loop_test(tcase, calls_that_always_stop, 0, ARCHITECTURE_COUNT);
+	tcase_add_loop_test(tcase, options_that_stop, 0, ARCHITECTURE_COUNT);
 	tcase_add_loop_test(tcase, nothing_else_stops, 0, ARCHITECTURE_COUNT);
 	tcase_add_test(tcase, other_architectures_pass);
 #if defined(__x86_64__) || defined(__i386__)

@@ -157,8 +157,7 @@ enum conn_phase settle_path(struct conn *conn, int fd, enum paths_do what)
 	if (what == PATHS_BEHIND) {
 		log_line("converter %s: SYNs with data are lost on the way, asked behind the handshake",
 			 sockaddr_ip_format(&conn->attempt.addr, text));
-		for (int i = 0; i < CONVERTERS_SYN_DATA_MISSES; i++)
-			converters_note_syn_data(conn->attempt.converter, false);
+		converters_note_syn_data_lost(conn->attempt.converter);
 		attempt_end(conn, fd);
 	}
 	attempt_disconnect(fd);
