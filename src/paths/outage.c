@@ -57,7 +57,7 @@
 
 #define LOOK_BUSY_MS 200
 #define LOOK_IDLE_MS 1000
-#define LOOK_NONE_MS 2000
+#define LOOK_NONE_MS 1000
 
 /* --- what is known ----------------------------------------------------------------------- */
 
