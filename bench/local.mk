@@ -68,6 +68,7 @@ EXTRA_DIST += \
 	bench/experiments/shaped.py \
 	bench/experiments/soak.py \
 	bench/experiments/startup.py \
+	bench/experiments/survive.py \
 	bench/experiments/supervise.py \
 	bench/experiments/syscalls.py \
 	bench/experiments/ttfb.py \
@@ -78,6 +79,7 @@ EXTRA_DIST += \
 	bench/models/benefit.py \
 	bench/models/block_delay.py \
 	bench/models/density.py \
+	bench/models/gaps.py \
 	bench/models/highload.py \
 	bench/models/jtl.py \
 	bench/models/mobile_rtts.py \
@@ -95,6 +97,7 @@ EXTRA_DIST += \
 EXTRA_DIST += \
 	bench/tools/blocks.py \
 	bench/tools/connects.py \
+	bench/tools/survive.py \
 	bench/tools/exam/StartJMeter.java \
 	bench/tools/exam/exam.jmx \
 	bench/tools/exam/exam.php \
@@ -106,6 +109,7 @@ BENCH_TESTS = \
 	tests/bench/test_density.py \
 	tests/bench/test_founding_page.py \
 	tests/bench/test_frame.py \
+	tests/bench/test_gaps.py \
 	tests/bench/test_highload.py \
 	tests/bench/test_jtl.py \
 	tests/bench/test_mobile_rtts.py \

@@ -211,7 +211,7 @@ static void delete_rules(const struct difference *difference)
 
 /* --- endpoints -------------------------------------------------------------------------- */
 
-static uint32_t flags_of(const struct paths_network *network)
+uint32_t paths_network_flags(const struct paths_network *network)
 {
 	return MPTCP_PM_ADDR_FLAG_SUBFLOW | (network->backup ? MPTCP_PM_ADDR_FLAG_BACKUP : 0);
 }
@@ -246,7 +246,7 @@ static void mend_endpoint(const struct difference *difference, const struct path
 	const struct mptcp_endpoint *there = paths_world_endpoint(difference->world, &network->address);
 	struct mptcp_endpoint endpoint = { .address = network->address, .bound = network->link.index };
 
-	endpoint.flags = flags_of(network);
+	endpoint.flags = paths_network_flags(network);
 	if (there && there->bound != endpoint.bound) {
 		add_endpoint(difference, PATHS_ENDPOINT_DELETE, there);
 		there = NULL;
@@ -284,9 +284,11 @@ static void mend_limit(const struct difference *difference)
 	const struct paths_memory *memory = difference->memory;
 	unsigned int now = difference->world->endpoints.subflow_limit;
 
-	if (difference->wanted && now < difference->wanted->limit)
+	bool ends = !difference->wanted || difference->wanted->ends;
+
+	if (!ends && now < difference->wanted->limit)
 		add(difference->out, PATHS_LIMIT_SET)->limit = difference->wanted->limit;
-	if (!difference->wanted && memory->limit_set && now == memory->limit_set && memory->limit_before != now)
+	if (ends && memory->limit_set && now == memory->limit_set && memory->limit_before != now)
 		add(difference->out, PATHS_LIMIT_SET)->limit = memory->limit_before;
 }
 

@@ -35,6 +35,9 @@ struct paths_operations {
 	size_t count; /* what there was no room for is found the next time */
 };
 
+/* The flags of its endpoint. */
+uint32_t paths_network_flags(const struct paths_network *network);
+
 /*
  * paths_difference_find() - what is to be done, in an order in which there is no moment without a path that there could be
  * @wanted: NULL: nothing is; what was made is taken away

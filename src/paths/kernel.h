@@ -5,6 +5,7 @@
 
 #include "common/netlink.h"
 #include "paths/difference.h"
+#include "paths/outage.h"
 #include "paths/world.h"
 
 /* A connection to each of the two kernel interfaces. */
@@ -24,6 +25,12 @@ void paths_kernel_close(struct paths_kernel *kernel);
  * @out is filled anew; paths_world_fini() frees it. Returns 0, or -errno with nothing to free.
  */
 int paths_kernel_read(struct paths_kernel *kernel, struct paths_world *out);
+
+/*
+ * paths_kernel_subflows() - the subflows of all connections of this network namespace, established or asked for
+ * The kernel tells whose connection each belongs to who has CAP_NET_ADMIN. Returns 0 or -errno.
+ */
+int paths_kernel_subflows(struct paths_subflows *out);
 
 /* Does one operation. What is to be deleted and isn't there is as well. Returns 0 or -errno. */
 int paths_kernel_apply(struct paths_kernel *kernel, const struct paths_operation *operation);

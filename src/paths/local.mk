@@ -6,6 +6,7 @@ libpaths_la_SOURCES = \
 	src/paths/difference.c src/paths/difference.h \
 	src/paths/judge.c src/paths/judge.h \
 	src/paths/memory.c src/paths/memory.h \
+	src/paths/outage.c src/paths/outage.h \
 	src/paths/others.c src/paths/others.h \
 	src/paths/wanted.c src/paths/wanted.h \
 	src/paths/world.c src/paths/world.h \
@@ -14,10 +15,11 @@ libpaths_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 
 noinst_LTLIBRARIES += libpathskernel.la
 libpathskernel_la_SOURCES = \
-	src/paths/kernel.h src/paths/kernel_apply.c src/paths/kernel_read.c src/paths/kernel_watch.c \
+	src/paths/kernel.h src/paths/kernel_apply.c src/paths/kernel_read.c src/paths/kernel_subflows.c src/paths/kernel_watch.c \
 	src/paths/manage.c src/paths/manage.h \
 	src/paths/mend.c src/paths/mend.h \
 	src/paths/notify.c src/paths/notify.h \
+	src/paths/renew.c src/paths/renew.h \
 	src/common/endpoints.c src/common/endpoints.h \
 	src/common/netlink.c src/common/netlink.h
 libpathskernel_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)

@@ -7,6 +7,8 @@
  * looked at every LOOK_MS, since no message tells that somebody has changed an endpoint; after a SIGHUP; and when the
  * clock was set, as it is at a resume (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET).
  *
+ * Subflows are looked at besides, since nobody tells when a network swallows what it is given: outage.c.
+ *
  * What has failed is tried again, after a second, then after twice as long each time, up to a minute.
  */
 #include "config.h"
@@ -17,6 +19,7 @@
 #include "common/sysctl.h"
 #include "paths/mend.h"
 #include "paths/notify.h"
+#include "paths/renew.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -37,10 +40,12 @@
 
 struct manager {
 	struct paths_mender mender;
+	struct paths_renewer renewer;
 	int watch, signals, clock;
 	int64_t look_at;     /* by CLOCK_MONOTONIC, in nanoseconds, as all times are here */
 	int64_t settled_at;  /* the latest time for a look after the first of some messages; 0: there were none */
 	int64_t watchdog_at; /* 0: there is none */
+	int64_t renew_at;    /* when subflows are looked at */
 	int retry_ms;        /* 0: nothing has failed */
 };
 
@@ -136,6 +141,16 @@ static void look(struct manager *manager)
 	paths_notify(status);
 }
 
+/* Looks at the subflows. An endpoint that couldn't be made anew is missed by the next look at the kernel. */
+static void renew(struct manager *manager)
+{
+	int ret = paths_renew(&manager->renewer, &manager->mender);
+
+	if (ret < 0)
+		manager->look_at = clock_ns();
+	manager->renew_at = in_ms(ret < 0 ? RETRY_MS : ret);
+}
+
 /* Something may have changed: a look is due when it has been quiet for a while. */
 static void hear(struct manager *manager)
 {
@@ -180,6 +195,8 @@ static int timeout_ms(const struct manager *manager)
 
 	if (manager->watchdog_at && manager->watchdog_at < at)
 		at = manager->watchdog_at;
+	if (manager->renew_at < at)
+		at = manager->renew_at;
 	at -= clock_ns();
 	return at <= 0 ? 0 : (int)(at / CLOCK_NS_PER_MS) + 1;
 }
@@ -205,6 +222,8 @@ static void run(struct manager *manager, int watchdog_ms)
 		}
 		if (clock_ns() >= manager->look_at)
 			look(manager);
+		if (clock_ns() >= manager->renew_at)
+			renew(manager);
 	}
 }
 
@@ -223,7 +242,9 @@ static int manage(struct manager *manager)
 	look(manager);
 	run(manager, watchdog_ms);
 	paths_notify("STOPPING=1\n");
-	ret = paths_unmend(&manager->mender);
+	/* a kernel that doesn't tell of subflows leaves no choice */
+	ret = paths_kernel_subflows(&manager->renewer.subflows);
+	ret = paths_unmend(&manager->mender, ret < 0 ? NULL : &manager->renewer.subflows);
 	close(manager->watch);
 	close(manager->signals);
 	if (manager->clock >= 0)
@@ -243,7 +264,7 @@ int paths_manage(const struct paths_choice *choice, enum paths_task task, bool d
 	if (paths_mender_init(&manager.mender, choice, dry_run) < 0)
 		ret = 1;
 	else if (task == PATHS_TASK_REMOVE)
-		ret = paths_unmend(&manager.mender) < 0;
+		ret = paths_unmend(&manager.mender, NULL) < 0;
 	else if (task == PATHS_TASK_ONCE || dry_run)
 		ret = paths_mend(&manager.mender) < 0;
 	else

@@ -279,18 +279,109 @@ int paths_mend(struct paths_mender *mender)
 	return ret;
 }
 
-int paths_unmend(struct paths_mender *mender)
+size_t paths_own_addresses(const struct paths_mender *mender, union sockaddr_ip out[static PATHS_OUTAGES_MAX])
+{
+	const struct paths_network *found[PATHS_OUTAGES_MAX];
+	size_t count = 0, at;
+
+	for (size_t i = 0; i < mender->wanted.count && count < PATHS_OUTAGES_MAX; i++) {
+		const struct paths_network *network = &mender->wanted.networks[i];
+		bool own = false;
+
+		for (size_t j = 0; j < mender->memory.count; j++)
+			own = own || sockaddr_ip_equal(&mender->memory.endpoint[j].address, &network->address);
+		if (!own || network->verdict != PATHS_USED)
+			continue;
+		for (at = count++; at > 0 && found[at - 1]->metric > network->metric; at--)
+			found[at] = found[at - 1];
+		found[at] = network;
+	}
+	for (size_t i = 0; i < count; i++)
+		out[i] = found[i]->address;
+	return count;
+}
+
+static const struct paths_network *find_by_address(const struct paths_wanted *wanted, const union sockaddr_ip *address)
+{
+	for (size_t i = 0; i < wanted->count; i++)
+		if (wanted->networks[i].verdict == PATHS_USED && sockaddr_ip_equal(&wanted->networks[i].address, address))
+			return &wanted->networks[i];
+	return NULL;
+}
+
+int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewal *renewals, size_t count)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < mender->memory.count && ret == 0; i++) {
+		const struct paths_memory_endpoint *known = &mender->memory.endpoint[i];
+		const struct paths_network *network = find_by_address(&mender->wanted, &known->address);
+		const struct paths_renewal *renewal = NULL;
+		struct paths_operation operation = {
+			.endpoint = { .address = known->address, .id = known->id, .bound = known->index }
+		};
+
+		for (size_t j = 0; j < count; j++)
+			if (sockaddr_ip_equal(&known->address, &renewals[j].local))
+				renewal = &renewals[j];
+		if (!renewal || !network)
+			continue;
+		operation.endpoint.flags = paths_network_flags(network);
+		operation.kind = PATHS_ENDPOINT_DELETE;
+		if (renewal->take)
+			ret = paths_kernel_apply(&mender->kernel, &operation);
+		operation.kind = PATHS_ENDPOINT_ADD;
+		if (renewal->make && ret == 0)
+			ret = paths_kernel_apply(&mender->kernel, &operation);
+	}
+	return ret;
+}
+
+/* Leaves of the networks those that open connections can't do without. Returns false if there are none. */
+static bool leave_needed(struct paths_mender *mender, const struct paths_world *world, const struct paths_subflows *open)
+{
+	union sockaddr_ip addresses[PATHS_OUTAGES_MAX];
+	bool needed[PATHS_OUTAGES_MAX];
+	struct paths_wanted *wanted = &mender->wanted;
+	size_t count, left = 0;
+	char name[128];
+
+	paths_wanted_find(wanted, world, &mender->choice, &mender->others, &mender->memory);
+	count = paths_own_addresses(mender, addresses);
+	if (paths_needed_find(open, addresses, count, needed) == 0)
+		return false;
+	for (size_t i = 0; i < wanted->count; i++) {
+		bool stays = false;
+
+		for (size_t j = 0; j < count; j++)
+			stays = stays || (needed[j] && sockaddr_ip_equal(&addresses[j], &wanted->networks[i].address));
+		if (!stays)
+			continue;
+		format_name(&wanted->networks[i], name, sizeof(name));
+		say("%s: left as it is, since open connections have no other path; \"convertize paths --remove\" takes it away", name);
+		wanted->networks[left++] = wanted->networks[i];
+	}
+	wanted->count = left;
+	wanted->ends = true;
+	return true;
+}
+
+int paths_unmend(struct paths_mender *mender, const struct paths_subflows *open)
 {
 	static struct paths_operations operations;
 	struct paths_world world;
 	int ret = read_world(mender, &world);
+	bool some;
 
 	if (ret < 0)
 		return ret;
-	paths_difference_find(&operations, NULL, &world, &mender->choice, &mender->memory);
+	some = open && leave_needed(mender, &world, open);
+	paths_difference_find(&operations, some ? &mender->wanted : NULL, &world, &mender->choice, &mender->memory);
 	ret = make_it_so(mender, &operations, &world);
 	if (ret == 0 && !mender->dry_run) {
-		memset(&mender->memory, 0, sizeof(mender->memory));
+		mender->memory.limit_set = mender->memory.limit_before = 0;
+		if (!some)
+			memset(&mender->memory, 0, sizeof(mender->memory));
 		ret = save(mender);
 	}
 	paths_world_fini(&world);

@@ -28,7 +28,20 @@ void paths_mender_fini(struct paths_mender *mender);
  */
 int paths_mend(struct paths_mender *mender);
 
-/* paths_unmend() - take away what was made, also by an earlier process; returns as paths_mend() */
-int paths_unmend(struct paths_mender *mender);
+/*
+ * paths_unmend() - take away what was made, also by an earlier process; returns as paths_mend()
+ * @open: the subflows that there are; the networks that they can't do without are left, as few as possible, and are
+ *     remembered: the next process takes them over, or away. NULL: nothing is left, whatever becomes of connections.
+ */
+int paths_unmend(struct paths_mender *mender, const struct paths_subflows *open);
+
+/* The addresses whose endpoints are ours, the preferred networks first, as of the last look. Returns how many there are. */
+size_t paths_own_addresses(const struct paths_mender *mender, union sockaddr_ip out[static PATHS_OUTAGES_MAX]);
+
+/*
+ * paths_renew_endpoints() - take endpoints away, or make them as they were, or both
+ * Only those that are remembered. Returns as paths_mend().
+ */
+int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewal *renewals, size_t count);
 
 #endif

@@ -33,6 +33,7 @@ struct paths_wanted {
 	size_t count;
 	const char *vpn;          /* the device that all traffic goes through; NULL: none. It is the world's */
 	unsigned int limit;       /* of subflows, at least */
+	bool ends;                /* these are what is left for connections that are open: nothing is made, and the limit is given back */
 };
 
 /* Is there to be a rule for its address? It stays without a carrier: what is sent from there is none of another network's. */

@@ -345,10 +345,52 @@ def test_a_restart_while_a_transfer_runs():
             running = download(lab, 40000000)
             wait_until(lambda: subflows(lab, "10.1.0.2") == subflows(lab, "10.2.0.2") == 1, 10, "both subflows")
             manager.stop()
-            equal(endpoints(lab), {}, "endpoints when it has ended")
+            # the transfer goes on over the preferred network alone
+            equal(set(endpoints(lab)), {"10.1.0.2"}, "endpoints when it has ended")
+            wait_until(lambda: (subflows(lab, "10.1.0.2"), subflows(lab, "10.2.0.2")) == (1, 0), 10, "the first subflow alone")
             manager.start()
             wait_until(lambda: subflows(lab, "10.2.0.2") == 1, 10, "the second subflow again")
             arrives(running)
+
+
+def test_a_stop_ends_no_connection():
+    """A connection has lost its first network, and is over the second one alone: that one's endpoint, rule and table stay; --remove takes them."""
+    with Lab() as lab:
+        bare(lab)
+        serve(lab)
+        before = state(lab)
+        with PathManager(lab) as manager:
+            running = download(lab, 40000000)
+            wait_until(lambda: subflows(lab, "10.1.0.2") == subflows(lab, "10.2.0.2") == 1, 10, "both subflows")
+            lab.client.ip("link set wifi down")
+            wait_until(lambda: (subflows(lab, "10.1.0.2"), subflows(lab, "10.2.0.2")) == (0, 1), 10, "the second subflow alone")
+            manager.stop()
+            equal(set(endpoints(lab)), {"10.2.0.2"}, "endpoints when it has ended")
+            check([rule for rule in ip(lab, "rule") if "from 10.2.0.2 " in rule and OURS.split()[1] in rule], ip(lab, "rule"))
+            equal(ip(lab, "mptcp", "limits"), before[-1], "the limits")
+            arrives(running)
+            lab.client.run([lab.build.program("convertize"), "paths", "--remove", "--config", "none"])
+            equal(endpoints(lab), {}, "endpoints after --remove")
+            check(not [rule for rule in ip(lab, "rule") if OURS.split()[1] in rule.split()], ip(lab, "rule"))
+
+
+def test_a_network_falls_silent():
+    """Either one, during a transfer: it is asked again until it answers, and then carries bytes again."""
+    with Lab() as lab:
+        bare(lab)
+        serve(lab)
+        with PathManager(lab) as manager:
+            for name, address in (("wifi", "10.1.0.2"), ("lte", "10.2.0.2")):
+                running = download(lab, 90000000)
+                wait_until(lambda: subflows(lab, "10.1.0.2") == subflows(lab, "10.2.0.2") == 1, 10, "both subflows")
+                at = carried(lab)[name]
+                wait_until(lambda n=name, at=at: carried(lab)[n] > at + 10000000, 20, "a subflow that has been in use for some looks")
+                getattr(lab, name).down()
+                manager.said("%s %s: silent" % (name, address))
+                wait_until(lambda a=address: a in endpoints(lab) and subflows(lab, a) == 0, 10, "a SYN without an answer")
+                getattr(lab, name).up()
+                wait_until(lambda a=address: subflows(lab, a) == 1, 30, "the subflow again")
+                arrives(running)
 
 
 # --- what is somebody else's ------------------------------------------------------------------------

@@ -213,7 +213,7 @@ endif
 
 # convertize's parts
 if HAVE_CHECK
-convertize_unit_tests = tests/unit/test_conf tests/unit/test_managed_paths tests/unit/test_units tests/unit/test_elf tests/unit/test_script tests/unit/test_preload tests/unit/test_report \
+convertize_unit_tests = tests/unit/test_conf tests/unit/test_managed_paths tests/unit/test_outages tests/unit/test_units tests/unit/test_elf tests/unit/test_script tests/unit/test_preload tests/unit/test_report \
 	tests/unit/test_wrapper \
 	tests/unit/test_library
 check_PROGRAMS += $(convertize_unit_tests)
@@ -238,6 +238,9 @@ tests_unit_test_library_LDADD = libconvertize.la $(CHECK_LIBS)
 tests_unit_test_managed_paths_SOURCES = tests/unit/test_managed_paths.c
 tests_unit_test_managed_paths_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
 tests_unit_test_managed_paths_LDADD = libpaths.la libconvertize.la libcommon.la $(CHECK_LIBS)
+tests_unit_test_outages_SOURCES = tests/unit/test_outages.c
+tests_unit_test_outages_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
+tests_unit_test_outages_LDADD = libpaths.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_conf_SOURCES = tests/unit/test_conf.c
 tests_unit_test_conf_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)

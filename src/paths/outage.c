@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * outage.c - which networks have fallen silent, from what the kernel tells of subflows
+ *
+ * A network that swallows everything says nothing, and what Linux (6.18) makes of it costs a transfer more than the outage itself. Data
+ * goes on over the others within half a second. But the subflow over the silent one stays, and its retransmission timer doubles each
+ * time: after five seconds of silence it takes up to as long until it sends again. What it then sends first is its old queue, one segment
+ * a round trip to begin with, and new data is put behind that, so that all of the connection waits for it. A subflow that is closed gives
+ * its data to the others at once, and RM_ADDR tells the peer to do so as well; a new one begins with an empty queue, and tells by the answer
+ * to its SYN that the network works again.
+ *
+ * So a silent network's endpoint is taken away and made anew, which is to *renew* its subflows, and again as long as their SYNs stay
+ * unanswered. Linux sends a SYN again each second at first, and then less often. While other networks work that is often enough. There
+ * the endpoint is made a while after it was taken away, since RM_ADDR goes over the others: it has to be there before a SYN over a
+ * shorter way, or it ends the new subflow (an address that the connection has begun from always has the number 0). While nothing
+ * works RM_ADDR arrives nowhere, and somebody waits: then a SYN goes out each half second.
+ *
+ * A network is silent if a subflow says so, nothing is to be said against it, and it costs no connection its last subflow:
+ *
+ *   - a subflow says so if its time-out has expired and nothing came since; if nothing comes though bytes are missing up to
+ *     where the peer has said that it sends there (its mapping: RFC 8684, 3.3.1); or if it brought much, now brings nothing, and another one of the same
+ *     connection brings much meanwhile;
+ *   - what speaks against it is any subflow over the network that has heard of its peer lately, whosever it is;
+ *   - each connection with a subflow there has an established one over another network. A connection without any ends
+ *     after a time (net.mptcp.close_timeout), which is not to be the doing of who wanted to help. Besides, an RM_ADDR that
+ *     finds no subflow to go over waits for the next one, and ends that (Linux 6.18). So of networks that are all silent
+ *     the preferred ones are renewed, and the last one isn't.
+ *
+ * A pause may still be a scheduler's choice, or that of a reader who lets the window close. If the first SYN of a renewal is answered at once then the network wasn't silent, and
+ * its pauses mean nothing for a while, twice as long each time. A time-out that has expired is no pause, and counts always.
+ *
+ * A peer that hasn't heard yet that subflows have gone may refuse new ones, as there are too many. Linux asks no second time, so a network
+ * that was made anew, but has no subflow while connections go on over the others, is renewed some more times.
+ */
+#include "config.h"
+
+#include "paths/outage.h"
+
+#include "common/clock.h"
+
+#include <string.h>
+
+#define SILENT_MS 700    /* besides two round trips: a burst that is lost on a path that works is made good for in less */
+#define FORGET_MS 3000   /* who has been idle for so long isn't missed any more when others are busy */
+#define LIVELY_MS 300    /* who was heard since is heard now */
+#define BUSY_RATE 50000  /* bytes a second: no less is much */
+#define RENEW_MS 4000    /* at first; then RENEW_SHARE of the outage's time, up to RENEW_MAX_MS */
+#define RENEW_ALONE_MS 500
+#define RENEW_SHARE 20
+#define RENEW_MAX_MS 30000
+#define MAKE_MS 200      /* besides two round trips of those that RM_ADDR may go over */
+#define JOIN_MS 1000     /* at first; then twice as long each time */
+#define JOINS_MAX 5
+#define MISTAKE_MS 1000  /* a SYN that is answered so soon after the first renewal tells that the network works */
+#define TRUST_MS 10000
+#define MISTAKES_MAX 6
+
+#define LOOK_BUSY_MS 200
+#define LOOK_IDLE_MS 1000
+#define LOOK_NONE_MS 1000
+
+/* --- what is known ----------------------------------------------------------------------- */
+
+static const struct paths_flow *find_flow(const struct paths_outages *outages, uint64_t cookie)
+{
+	for (size_t i = 0; i < outages->flow_count; i++)
+		if (outages->flows[i].cookie == cookie)
+			return &outages->flows[i];
+	return NULL;
+}
+
+static struct paths_outage *find_outage(struct paths_outages *outages, const union sockaddr_ip *local)
+{
+	for (size_t i = 0; i < outages->count; i++)
+		if (sockaddr_ip_equal(&outages->list[i].local, local))
+			return &outages->list[i];
+	return NULL;
+}
+
+/* Notes what each subflow has received; those that have gone are forgotten. */
+static void note_flows(struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now)
+{
+	static struct paths_flow next[PATHS_SUBFLOWS_MAX];
+	int64_t ms = (now - outages->looked) / CLOCK_NS_PER_MS;
+
+	for (size_t i = 0; i < subflows->count; i++) {
+		const struct paths_subflow *subflow = &subflows->list[i];
+		const struct paths_flow *before = find_flow(outages, subflow->cookie);
+
+		next[i] = (struct paths_flow){ .cookie = subflow->cookie, .received = subflow->received };
+		if (!before || ms <= 0)
+			continue;
+		next[i].current = (subflow->received - before->received) * 1000 / (uint64_t)ms;
+		if (next[i].current)
+			next[i].rate = (before->rate + next[i].current) / 2;
+		else if (subflow->heard_ms < FORGET_MS)
+			next[i].rate = before->rate;
+	}
+	memcpy(outages->flows, next, subflows->count * sizeof(next[0]));
+	outages->flow_count = subflows->count;
+	outages->looked = now;
+}
+
+/* --- what a subflow says ------------------------------------------------------------------- */
+
+static bool is_from(const struct paths_subflow *subflow, const union sockaddr_ip *local)
+{
+	return sockaddr_ip_equal(&subflow->local, local);
+}
+
+static bool is_quiet(const struct paths_subflow *subflow)
+{
+	return subflow->heard_ms >= SILENT_MS + 2 * subflow->rtt_ms;
+}
+
+static bool is_busy(const struct paths_outages *outages, const struct paths_subflow *subflow)
+{
+	const struct paths_flow *flow = find_flow(outages, subflow->cookie);
+
+	return subflow->heard_ms < LIVELY_MS && flow && flow->current >= BUSY_RATE;
+}
+
+/* It brought much, brings nothing any more, and another subflow of the connection brings much meanwhile. */
+static bool has_paused(const struct paths_outages *outages, const struct paths_subflows *subflows,
+		       const struct paths_subflow *subflow)
+{
+	const struct paths_flow *flow = find_flow(outages, subflow->cookie);
+
+	if (!flow || flow->rate < BUSY_RATE || flow->current)
+		return false;
+	for (size_t i = 0; i < subflows->count; i++)
+		if (subflows->list[i].token == subflow->token && !is_from(&subflows->list[i], &subflow->local) &&
+		    is_busy(outages, &subflows->list[i]))
+			return true;
+	return false;
+}
+
+/* Has a subflow over the network been heard of lately? */
+static bool is_heard(const struct paths_subflows *subflows, const union sockaddr_ip *local)
+{
+	for (size_t i = 0; i < subflows->count; i++)
+		if (is_from(&subflows->list[i], local) && subflows->list[i].established && !is_quiet(&subflows->list[i]))
+			return true;
+	return false;
+}
+
+/* --- what a network is ----------------------------------------------------------------------- */
+
+static bool is_among(const union sockaddr_ip *address, const union sockaddr_ip *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (sockaddr_ip_equal(address, &list[i]))
+			return true;
+	return false;
+}
+
+/* Has a connection an established subflow from an address that isn't among those to be without? */
+static bool has_another(const struct paths_subflows *subflows, uint32_t token, const union sockaddr_ip *without, size_t count)
+{
+	for (size_t i = 0; i < subflows->count; i++)
+		if (subflows->list[i].token == token && subflows->list[i].established &&
+		    !is_among(&subflows->list[i].local, without, count))
+			return true;
+	return false;
+}
+
+/* Does each connection with a subflow from the address have another one, over a network that isn't renewed already? */
+static bool can_spare(const struct paths_outages *outages, const struct paths_subflows *subflows, const union sockaddr_ip *address)
+{
+	union sockaddr_ip without[PATHS_OUTAGES_MAX + 1] = { *address };
+	size_t count = 1;
+
+	for (size_t i = 0; i < outages->count; i++)
+		if (outages->list[i].lasts)
+			without[count++] = outages->list[i].local;
+	for (size_t i = 0; i < subflows->count; i++)
+		if (is_from(&subflows->list[i], address) && !has_another(subflows, subflows->list[i].token, without, count))
+			return false;
+	return !subflows->more;
+}
+
+static bool has_fallen_silent(const struct paths_outages *outages, const struct paths_subflows *subflows,
+			      const union sockaddr_ip *local, bool trusted)
+{
+	if (is_heard(subflows, local))
+		return false;
+	for (size_t i = 0; i < subflows->count; i++) {
+		const struct paths_subflow *subflow = &subflows->list[i];
+
+		if (is_from(subflow, local) && subflow->established && is_quiet(subflow) &&
+		    (subflow->unanswered || (!trusted && (subflow->incomplete || has_paused(outages, subflows, subflow)))))
+			return true;
+	}
+	return false;
+}
+
+/* Does a SYN of it wait for its answer? */
+static bool is_asking(const struct paths_subflows *subflows, const union sockaddr_ip *local)
+{
+	for (size_t i = 0; i < subflows->count; i++)
+		if (is_from(&subflows->list[i], local) && !subflows->list[i].established)
+			return true;
+	return false;
+}
+
+static void end_outage(struct paths_outage *outage, int64_t now)
+{
+	bool mistake = outage->renewed == outage->since && now - outage->since < MISTAKE_MS * CLOCK_NS_PER_MS;
+
+	outage->lasts = false;
+	if (!mistake) {
+		outage->mistakes = 0;
+		return;
+	}
+	outage->trusted_until = now + (TRUST_MS * CLOCK_NS_PER_MS << outage->mistakes);
+	if (outage->mistakes < MISTAKES_MAX)
+		outage->mistakes++;
+}
+
+/* --- what is done ---------------------------------------------------------------------------- */
+
+/* The round trip of those that are heard elsewhere, the longest one; -1: none is. */
+static int64_t rtt_elsewhere_ms(const struct paths_subflows *subflows, const union sockaddr_ip *local)
+{
+	int64_t longest = -1;
+
+	for (size_t i = 0; i < subflows->count; i++) {
+		const struct paths_subflow *subflow = &subflows->list[i];
+
+		if (subflow->established && !is_from(subflow, local) && !is_quiet(subflow) && subflow->rtt_ms > longest)
+			longest = subflow->rtt_ms;
+	}
+	return longest;
+}
+
+/* When is an endpoint to be made anew that has been before: at first after @first_ms */
+static bool is_due_again(const struct paths_outage *outage, int64_t first_ms, int64_t now)
+{
+	int64_t pause = (outage->renewed - outage->since) / RENEW_SHARE;
+
+	if (pause < first_ms * CLOCK_NS_PER_MS)
+		pause = first_ms * CLOCK_NS_PER_MS;
+	if (pause > RENEW_MAX_MS * CLOCK_NS_PER_MS)
+		pause = RENEW_MAX_MS * CLOCK_NS_PER_MS;
+	return now - outage->renewed >= pause;
+}
+
+/* Takes the endpoint away, and makes it as soon as the peer may know. */
+static void take(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+{
+	int64_t rtt = rtt_elsewhere_ms(subflows, &outage->local);
+
+	out->take = true;
+	out->make = rtt < 0;
+	outage->make_at = out->make ? 0 : now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
+}
+
+static void renew(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+{
+	take(outage, subflows, now, out);
+	outage->renewed = now;
+	outage->joins = 0;
+	outage->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
+}
+
+/* It is known to be silent. If no SYN is out any more then it was answered, be it by a reset. */
+static void go_on(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+{
+	int64_t first_ms = rtt_elsewhere_ms(subflows, &outage->local) < 0 ? RENEW_ALONE_MS : RENEW_MS;
+
+	if (is_heard(subflows, &outage->local) || !is_asking(subflows, &outage->local))
+		end_outage(outage, now);
+	else if (is_due_again(outage, first_ms, now))
+		renew(outage, subflows, now, out);
+}
+
+/* Is a connection over other networks of ours that has, as all others, no subflow here? */
+static bool lacks_subflow(const struct paths_outages *outages, const struct paths_subflows *subflows, const union sockaddr_ip *local)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < subflows->count; i++) {
+		const struct paths_subflow *subflow = &subflows->list[i];
+
+		if (is_from(subflow, local))
+			return false;
+		for (size_t j = 0; j < outages->count; j++)
+			found = found || (is_from(subflow, &outages->list[j].local) && subflow->established && !is_quiet(subflow) &&
+					  sockaddr_ip_is_v4(local) == sockaddr_ip_is_v4(&subflow->local));
+	}
+	return found && !subflows->more;
+}
+
+/*
+ * Linux asks once from each endpoint: a connection whose peer has refused, for it knew too many subflows still, asks again.
+ * RM_ADDR is sent for an address that the connection has begun from even if it has no subflow there any more.
+ */
+static void join(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+{
+	take(outage, subflows, now, out);
+	outage->join_at = now + (JOIN_MS * CLOCK_NS_PER_MS << ++outage->joins);
+}
+
+static void judge(struct paths_outages *outages, size_t at, const struct paths_subflows *subflows, int64_t now,
+		  struct paths_renewal *out)
+{
+	struct paths_outage *outage = &outages->list[at];
+
+	if (outage->make_at) {
+		out->make = now >= outage->make_at;
+		outage->make_at = out->make ? 0 : outage->make_at;
+	} else if (outage->lasts) {
+		go_on(outage, subflows, now, out);
+	} else if (has_fallen_silent(outages, subflows, &outage->local, now < outage->trusted_until) &&
+		   can_spare(outages, subflows, &outage->local)) {
+		outage->lasts = true;
+		outage->since = now;
+		renew(outage, subflows, now, out);
+	} else if (outage->joins < JOINS_MAX && now >= outage->join_at && lacks_subflow(outages, subflows, &outage->local)) {
+		join(outage, subflows, now, out);
+	}
+}
+
+/* Has the list be of these addresses, in this order; what is known of them stays. */
+static void take_addresses(struct paths_outages *outages, const union sockaddr_ip *addresses, size_t count, int64_t now)
+{
+	struct paths_outage next[PATHS_OUTAGES_MAX];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct paths_outage *known = find_outage(outages, &addresses[i]);
+
+		next[i] = known ? *known
+				: (struct paths_outage){ .local = addresses[i], .join_at = now + JOIN_MS * CLOCK_NS_PER_MS };
+	}
+	memcpy(outages->list, next, count * sizeof(next[0]));
+	outages->count = count;
+}
+
+size_t paths_outages_find(struct paths_outages *outages, const struct paths_subflows *subflows,
+			  const union sockaddr_ip *addresses, size_t count, int64_t now,
+			  struct paths_renewal out[static PATHS_OUTAGES_MAX])
+{
+	size_t found = 0;
+
+	note_flows(outages, subflows, now);
+	take_addresses(outages, addresses, count < PATHS_OUTAGES_MAX ? count : PATHS_OUTAGES_MAX, now);
+	for (size_t i = 0; i < outages->count; i++) {
+		out[found] = (struct paths_renewal){ .local = outages->list[i].local };
+		judge(outages, i, subflows, now, &out[found]);
+		found += out[found].take || out[found].make;
+	}
+	return found;
+}
+
+int paths_outages_interval_ms(const struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now)
+{
+	for (size_t i = 0; i < outages->count; i++) {
+		int64_t left = outages->list[i].make_at - now;
+
+		if (outages->list[i].make_at && left < LOOK_BUSY_MS * CLOCK_NS_PER_MS)
+			return left > 0 ? (int)(left / CLOCK_NS_PER_MS) + 1 : 1;
+		if (outages->list[i].lasts)
+			return LOOK_BUSY_MS;
+	}
+	for (size_t i = 0; i < subflows->count; i++)
+		if (subflows->list[i].heard_ms < LOOK_NONE_MS || subflows->list[i].unanswered)
+			return LOOK_BUSY_MS;
+	return subflows->count ? LOOK_IDLE_MS : LOOK_NONE_MS;
+}
+
+/* Of these addresses the first that the connection has a subflow from, an established one if there is any; @count: none. */
+static size_t first_of(const struct paths_subflows *subflows, uint32_t token, const union sockaddr_ip *addresses, size_t count)
+{
+	size_t best = 2 * count;
+
+	for (size_t i = 0; i < subflows->count; i++)
+		for (size_t j = 0; j < count && subflows->list[i].token == token; j++) {
+			size_t place = j + (subflows->list[i].established ? 0 : count);
+
+			if (is_from(&subflows->list[i], &addresses[j]) && place < best)
+				best = place;
+		}
+	return best == 2 * count ? count : best % count;
+}
+
+size_t paths_needed_find(const struct paths_subflows *subflows, const union sockaddr_ip *addresses, size_t count, bool needed[])
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++)
+		needed[i] = subflows->more;
+	if (subflows->more)
+		return count;
+	for (size_t i = 0; i < subflows->count; i++) {
+		union sockaddr_ip without[PATHS_OUTAGES_MAX];
+		size_t gone = 0, first;
+
+		for (size_t j = 0; j < count; j++)
+			if (!needed[j])
+				without[gone++] = addresses[j];
+		if (has_another(subflows, subflows->list[i].token, without, gone))
+			continue;
+		first = first_of(subflows, subflows->list[i].token, addresses, count);
+		if (first == count || needed[first])
+			continue;
+		needed[first] = true;
+		found++;
+	}
+	return found;
+}

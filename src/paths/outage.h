@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* outage.h - which networks have fallen silent, from what the kernel tells of subflows; and what must not be taken from them (no I/O) */
+#ifndef PATHS_OUTAGE_H
+#define PATHS_OUTAGE_H
+
+#include "common/sockaddr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PATHS_SUBFLOWS_MAX 1024
+
+/* A subflow of a connection that this host has begun or accepted. */
+struct paths_subflow {
+	uint64_t cookie;         /* of the socket, no other one has it while the kernel runs */
+	uint32_t token;          /* of the connection, this host's */
+	union sockaddr_ip local; /* port 0 */
+	bool established;        /* otherwise its SYN isn't answered yet */
+	bool unanswered;         /* a retransmission time-out has expired, and what was sent isn't acknowledged */
+	uint32_t rtt_ms;
+	uint32_t heard_ms;       /* since anything has come from the peer */
+	uint64_t received;       /* bytes */
+	uint64_t mapped;         /* the place in the connection's stream up to which the peer has said that it sends here */
+	bool incomplete;         /* not all of that stream is here up to that place */
+};
+
+struct paths_subflows {
+	struct paths_subflow list[PATHS_SUBFLOWS_MAX];
+	size_t count;
+	bool more; /* there are some besides: nothing may be concluded from what is missing */
+};
+
+#define PATHS_OUTAGES_MAX 8
+
+/* A network with an endpoint of ours. Times are of CLOCK_MONOTONIC, in nanoseconds. */
+struct paths_outage {
+	union sockaddr_ip local;
+	bool lasts;             /* it is silent */
+	int64_t since, renewed; /* when it was found silent, and when its endpoint was last taken away */
+	int64_t make_at;        /* when its endpoint, which was taken away, is to be made; 0: it is there */
+	int64_t trusted_until;  /* until then its pauses mean nothing: it was taken for silent, and wasn't */
+	unsigned int mistakes;
+	int64_t join_at;        /* when a connection that has no subflow here is to be given one */
+	unsigned int joins;     /* how often that was tried */
+};
+
+/* What is to be done to the endpoint of an address. */
+struct paths_renewal {
+	union sockaddr_ip local;
+	bool take, make;
+};
+
+/* What is remembered of a subflow from one look to the next. */
+struct paths_flow {
+	uint64_t cookie;
+	uint64_t received;
+	uint64_t rate;    /* bytes a second, smoothed, as long as something came */
+	uint64_t current; /* bytes a second since the last look */
+};
+
+struct paths_outages {
+	struct paths_outage list[PATHS_OUTAGES_MAX]; /* in the order of the addresses */
+	size_t count;
+	struct paths_flow flows[PATHS_SUBFLOWS_MAX];
+	size_t flow_count;
+	int64_t looked;
+};
+
+/*
+ * paths_outages_find() - compare subflows with what they were at the last look
+ * @addresses: those whose endpoints may be made anew, the preferred one first; at most PATHS_OUTAGES_MAX count
+ * @out: set to what is to be done to their endpoints now. Returns to how many.
+ */
+size_t paths_outages_find(struct paths_outages *outages, const struct paths_subflows *subflows,
+			  const union sockaddr_ip *addresses, size_t count, int64_t now,
+			  struct paths_renewal out[static PATHS_OUTAGES_MAX]);
+
+/* How long until the next look, in milliseconds: longer where nothing goes on. */
+int paths_outages_interval_ms(const struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now);
+
+/*
+ * paths_needed_find() - without which of these addresses would a connection have no subflow left?
+ * @addresses: those that are about to lose their subflows, the one that is to be kept rather first
+ * @needed: set to whether each is needed; as few are as possible, in that order. Returns how many.
+ */
+size_t paths_needed_find(const struct paths_subflows *subflows, const union sockaddr_ip *addresses, size_t count, bool needed[]);
+
+#endif

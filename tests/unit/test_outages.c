@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_outages.c - which networks are found silent, what is done about it and when, and what must stay when the path manager ends */
+#include "config.h"
+
+#include "common/clock.h"
+#include "paths/outage.h"
+#include "run.h"
+
+#include <string.h>
+
+#define LOOK_MS 200
+#define MUCH 100000 /* bytes in that time */
+
+enum { WIFI, LTE, NETWORKS };
+
+static const char *const texts[] = { "192.0.2.2", "198.51.100.2" };
+static union sockaddr_ip addresses[NETWORKS];
+static struct paths_outages outages;
+static struct paths_subflows subflows;
+static struct paths_renewal renewals[PATHS_OUTAGES_MAX];
+static size_t done;
+static int64_t now;
+static uint64_t cookies;
+
+static void begin(void)
+{
+	memset(&outages, 0, sizeof(outages));
+	memset(&subflows, 0, sizeof(subflows));
+	now = 1000 * CLOCK_NS_PER_S;
+	for (size_t i = 0; i < NETWORKS; i++)
+		ck_assert_int_eq(sockaddr_ip_parse(&addresses[i], texts[i], 0), 0);
+}
+
+/* An established subflow of the connection, which was heard just now. */
+static struct paths_subflow *add_subflow(uint32_t token, int network)
+{
+	struct paths_subflow *subflow = &subflows.list[subflows.count++];
+
+	*subflow = (struct paths_subflow){
+		.cookie = ++cookies, .token = token, .local = addresses[network], .established = true, .rtt_ms = 20
+	};
+	return subflow;
+}
+
+/* Looks after some time has passed; what is heard meanwhile is the test's to say. */
+static void look_after(int ms)
+{
+	now += ms * CLOCK_NS_PER_MS;
+	for (size_t i = 0; i < subflows.count; i++)
+		subflows.list[i].heard_ms += (uint32_t)ms;
+	done = paths_outages_find(&outages, &subflows, addresses, NETWORKS, now, renewals);
+}
+
+static const struct paths_renewal *renewal_of(int network)
+{
+	static const struct paths_renewal nothing;
+
+	for (size_t i = 0; i < done; i++)
+		if (sockaddr_ip_equal(&renewals[i].local, &addresses[network]))
+			return &renewals[i];
+	return &nothing;
+}
+
+static void hear(struct paths_subflow *subflow, uint64_t bytes)
+{
+	subflow->heard_ms = 0;
+	subflow->received += bytes;
+}
+
+/* The subflows of an endpoint that was taken away are gone; those of one that was made have sent their SYNs. */
+static void renewed(struct paths_subflow *subflow)
+{
+	subflow->cookie = ++cookies;
+	subflow->established = false;
+	subflow->unanswered = subflow->incomplete = false;
+	subflow->received = 0;
+}
+
+START_TEST(test_nothing_is_wrong)
+{
+	struct paths_subflow *wifi = add_subflow(1, WIFI), *lte = add_subflow(1, LTE);
+
+	for (int i = 0; i < 100; i++) {
+		look_after(LOOK_MS);
+		ck_assert_uint_eq(done, 0);
+		hear(wifi, MUCH);
+		hear(lte, MUCH);
+	}
+	/* a connection that is idle, for an hour, is no sign of anything */
+	for (int i = 0; i < 100; i++) {
+		look_after(36000);
+		ck_assert_uint_eq(done, 0);
+	}
+	ck_assert_int_gt(paths_outages_interval_ms(&outages, &subflows, now), LOOK_MS);
+	/* one that never used lte, as a scheduler may have it, either */
+	for (int i = 0; i < 100; i++) {
+		look_after(LOOK_MS);
+		ck_assert_uint_eq(done, 0);
+		hear(wifi, MUCH);
+	}
+}
+END_TEST
+
+START_TEST(test_upload)
+{
+	struct paths_subflow *wifi = add_subflow(1, WIFI), *lte = add_subflow(1, LTE);
+
+	wifi->unanswered = true;
+	for (int ms = 0; ms < 600; ms += LOOK_MS, hear(lte, 0)) {
+		look_after(LOOK_MS);
+		ck_assert_uint_eq(done, 0);
+	}
+	look_after(LOOK_MS);
+	ck_assert(renewal_of(WIFI)->take && !renewal_of(WIFI)->make && !renewal_of(LTE)->take);
+	/* it is made when RM_ADDR has arrived over lte */
+	renewed(wifi);
+	subflows.count = 1;
+	subflows.list[0] = *lte;
+	look_after(100);
+	ck_assert_uint_eq(done, 0);
+	hear(&subflows.list[0], 0);
+	look_after(paths_outages_interval_ms(&outages, &subflows, now));
+	ck_assert(!renewal_of(WIFI)->take && renewal_of(WIFI)->make);
+}
+END_TEST
+
+START_TEST(test_download)
+{
+	struct paths_subflow *wifi = add_subflow(1, WIFI), *lte = add_subflow(1, LTE);
+	int ms = 0;
+
+	for (int i = 0; i < 5; i++, hear(wifi, MUCH), hear(lte, MUCH))
+		look_after(LOOK_MS);
+	for (done = 0; !done && ms < 5000; ms += LOOK_MS) {
+		look_after(LOOK_MS);
+		if (!done)
+			hear(lte, MUCH);
+	}
+	ck_assert(renewal_of(WIFI)->take);
+	ck_assert_int_lt(ms, 1500);
+}
+END_TEST
+
+START_TEST(test_missing_bytes)
+{
+	struct paths_subflow *wifi = add_subflow(1, WIFI);
+
+	add_subflow(1, LTE);
+	/* all is quiet, and the peer has said that it sends more: nobody is left to wait for, so the SYN goes out at once */
+	wifi->incomplete = true;
+	look_after(1000);
+	ck_assert(renewal_of(WIFI)->take && renewal_of(WIFI)->make && !renewal_of(LTE)->take);
+}
+END_TEST
+
+START_TEST(test_what_speaks_against_it)
+{
+	struct paths_subflow *wifi = add_subflow(1, WIFI), *other;
+
+	add_subflow(1, LTE);
+	wifi->unanswered = true;
+	other = add_subflow(2, WIFI);
+	add_subflow(2, LTE);
+	for (int i = 0; i < 20; i++, hear(other, 0)) {
+		look_after(LOOK_MS);
+		ck_assert_uint_eq(done, 0);
+	}
+}
+END_TEST
+
+START_TEST(test_last_subflow)
+{
+	struct paths_subflow *wifi = add_subflow(1, WIFI);
+
+	add_subflow(1, LTE);
+	wifi->unanswered = true;
+	add_subflow(2, WIFI);
+	for (int i = 0; i < 20; i++) {
+		look_after(LOOK_MS);
+		ck_assert_uint_eq(done, 0);
+	}
+	/* it has another one now; but who knows of those that there was no room for? */
+	add_subflow(2, LTE);
+	subflows.more = true;
+	look_after(LOOK_MS);
+	ck_assert_uint_eq(done, 0);
+	subflows.more = false;
+	look_after(LOOK_MS);
+	ck_assert(renewal_of(WIFI)->take);
+}
+END_TEST
+
+/* Both are silent: of two, the second is kept, and the first asks each half second. */
+START_TEST(test_both)
+{
+	struct paths_subflow *wifi = add_subflow(1, WIFI), *lte = add_subflow(1, LTE);
+	int asked = 0;
+
+	wifi->unanswered = lte->unanswered = true;
+	for (int i = 0; i < 50; i++) {
+		look_after(LOOK_MS);
+		ck_assert(!renewal_of(LTE)->take);
+		if (!renewal_of(WIFI)->take)
+			continue;
+		ck_assert(renewal_of(WIFI)->make);
+		renewed(wifi);
+		asked++;
+	}
+	ck_assert_int_ge(asked, 14);
+	wifi->established = true;
+	hear(wifi, 0);
+	look_after(0);
+	ck_assert(!outages.list[WIFI].lasts);
+}
+END_TEST
+
+START_TEST(test_mistakes)
+{
+	struct paths_subflow *wifi = add_subflow(1, WIFI);
+	int asked[2] = { 0 };
+
+	add_subflow(1, LTE);
+	/* a reader that lets the window close, again and again; the renewal is answered at once each time */
+	for (int i = 0; i < 3000; i++) {
+		wifi->incomplete = true;
+		wifi->heard_ms = 1000;
+		look_after(LOOK_MS);
+		if (!renewal_of(WIFI)->take)
+			continue;
+		asked[i >= 1500]++;
+		hear(wifi, 0);
+		look_after(LOOK_MS);
+	}
+	ck_assert_int_ge(asked[0], 2);
+	ck_assert_int_lt(asked[0], 8);
+	ck_assert_int_le(asked[1], 1);
+	/* an expired time-out is no pause */
+	wifi->unanswered = true;
+	wifi->heard_ms = 1000;
+	look_after(LOOK_MS);
+	ck_assert(renewal_of(WIFI)->take);
+}
+END_TEST
+
+/* A peer that refuses is asked some times, and then no more. */
+START_TEST(test_joins)
+{
+	struct paths_subflow *lte = add_subflow(1, LTE);
+	int asked = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		hear(lte, MUCH);
+		look_after(LOOK_MS);
+		asked += renewal_of(WIFI)->take;
+		ck_assert(!renewal_of(LTE)->take);
+	}
+	ck_assert_int_ge(asked, 3);
+	ck_assert_int_le(asked, 8);
+}
+END_TEST
+
+START_TEST(test_what_stays)
+{
+	bool needed[NETWORKS];
+
+	ck_assert_uint_eq(paths_needed_find(&subflows, addresses, NETWORKS, needed), 0);
+	add_subflow(1, WIFI);
+	add_subflow(1, LTE);
+	add_subflow(2, LTE);
+	add_subflow(2, WIFI);
+	ck_assert_uint_eq(paths_needed_find(&subflows, addresses, NETWORKS, needed), 1);
+	ck_assert(needed[WIFI] && !needed[LTE]);
+	/* one that has only lte, and one that asks on wifi */
+	add_subflow(3, LTE);
+	add_subflow(3, WIFI)->established = false;
+	ck_assert_uint_eq(paths_needed_find(&subflows, addresses, NETWORKS, needed), 2);
+	ck_assert(needed[WIFI] && needed[LTE]);
+	subflows.count = 0;
+	add_subflow(4, WIFI)->local = (union sockaddr_ip){ .sa.sa_family = AF_INET };
+	ck_assert_uint_eq(paths_needed_find(&subflows, addresses, NETWORKS, needed), 0);
+	add_subflow(5, LTE)->established = false;
+	ck_assert_uint_eq(paths_needed_find(&subflows, addresses, NETWORKS, needed), 1);
+	ck_assert(!needed[WIFI] && needed[LTE]);
+	subflows.more = true;
+	ck_assert_uint_eq(paths_needed_find(&subflows, addresses, NETWORKS, needed), 2);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("outages");
+	TCase *tcase = tcase_create("outages");
+
+	tcase_add_checked_fixture(tcase, begin, NULL);
+	tcase_add_test(tcase, test_nothing_is_wrong);
+	tcase_add_test(tcase, test_upload);
+	tcase_add_test(tcase, test_download);
+	tcase_add_test(tcase, test_missing_bytes);
+	tcase_add_test(tcase, test_what_speaks_against_it);
+	tcase_add_test(tcase, test_last_subflow);
+	tcase_add_test(tcase, test_both);
+	tcase_add_test(tcase, test_mistakes);
+	tcase_add_test(tcase, test_joins);
+	tcase_add_test(tcase, test_what_stays);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
