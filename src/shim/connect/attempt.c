@@ -493,11 +493,6 @@ static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 		exchange_ask_blindly(settings, conn->attempt.converter, &ask);
 	conn->attempt.ask_mptcp = ask.mptcp;
 	conn->attempt.ask_info = ask.info;
-	/*
-	 * Not in a process that has forked: while one thread forks and another one's silent request is under way, that one now and then
-	 * misses its SYN+ACK (seen once in 6,000 connections beside a thread that does nothing else, and not yet understood).
-	 */
-	ask.silent &= conn_generation() == CONN_GENERATION_FIRST;
 	ask.blind &= ask.silent;
 	conn->attempt.ask_silent = ask.silent;
 	conn->attempt.ask_blind = ask.blind;

@@ -236,11 +236,16 @@ static void mark(struct conn *conn, int fd)
 	conn_mark_shared(conn);
 }
 
+/*
+ * The claim may have to be waited for, and @fd and @conn may both be other sockets' by then: the local port of one, noted for the other,
+ * would look like a new SYN of another process.
+ */
 static void mark_claimed(struct conn *conn, int fd)
 {
 	struct conn_claim claim;
+	bool claimed = fd < 0 ? conn_claim(conn, PHASES_UNFINISHED, &claim) : conn_claim_of(conn, fd, PHASES_UNFINISHED, &claim);
 
-	if (!conn_claim(conn, PHASES_UNFINISHED, &claim))
+	if (!claimed)
 		return;
 	mark(conn, fd);
 	conn_release(conn, claim.from, &claim);
@@ -264,8 +269,10 @@ void shared_handshake_give(struct conn *conn, int fd)
 
 static bool mark_visit(struct conn *conn, void *arg)
 {
+	int fd = conn->fd;
+
 	(void)arg;
-	mark_claimed(conn, conn_of(conn->fd) == conn ? conn->fd : -1);
+	mark_claimed(conn, conn_of(fd) == conn ? fd : -1);
 	return true;
 }
 
