@@ -98,6 +98,7 @@ static enum options_result parse_option(struct options *options, enum option_id 
 		options->force = true;
 		break;
 	case OPTION_METHOD:
+		options->method_word = argument;
 		options->method = strcmp(argument, "preload") == 0   ? METHOD_PRELOAD :
 				  strcmp(argument, "supervise") == 0 ? METHOD_SUPERVISE :
 								       METHOD_UNKNOWN;
@@ -239,7 +240,9 @@ static enum options_result check_words(const struct options *options)
 /* Checked behind the scopes: where the option has no meaning its value doesn't matter. */
 static enum options_result check_method(const struct options *options)
 {
-	return options->method == METHOD_UNKNOWN ? usage("--method is preload or supervise") : OPTIONS_RUN;
+	if (options->method == METHOD_UNKNOWN)
+		return usage("--method: \"%s\" is no method; it is preload or supervise", options->method_word);
+	return OPTIONS_RUN;
 }
 
 static enum options_result check_scopes(const struct options *options)

@@ -40,6 +40,7 @@ struct options {
 	const char *library; /* the file to preload; NULL: library_find() looks for it */
 	const char *root;    /* work on the system in this directory; NULL: on the one that runs */
 	enum options_method method;
+	const char *method_word; /* as it was given */
 	bool force;          /* run a program that can't be converted, too */
 	bool json;           /* print the facts as one JSON object */
 	bool fix;            /* print the commands that mend what is wrong */

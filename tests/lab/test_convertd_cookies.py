@@ -9,8 +9,8 @@ import struct
 import time
 
 from convertlab import Lab, Link, check, equal, main, sandbox, wait_until
-from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Forger, Server, clients, connect_tlv, converter, echo, error,
-                              extended_header, message, octets)
+from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Forger, Server, clients, connect_tlv, converter, cookie_tlv,
+                              echo, error, extended_header, message, missing_cookie, octets)
 
 INFO = octets("01010000")
 SUPPORTED = octets("15020000 04081e22") + WITHHOLDING
@@ -44,19 +44,6 @@ def computed(key, address, epoch):
     bound = bytes(10) + b"\xff\xff" + ip.packed if ip.version == 4 else ip.packed[:8] + bytes(8)
     return hashlib.blake2b(b"convert cookie 1" + bound + struct.pack("!Q", epoch), digest_size=16,
                            key=bytes.fromhex(key)).digest()
-
-
-def cookie_tlv(cookie):
-    """Returns a Cookie TLV (RFC 8803 Figure 21)."""
-    cookie += bytes(-len(cookie) % 4)
-    return bytes([0x16, 1 + len(cookie) // 4, 0, 0]) + cookie
-
-
-def missing(answer):
-    """Returns the cookie of a Missing Cookie error (3), which must be the only TLV of the answer."""
-    check(len(answer) > 8 and answer[4:5] == b"\x1e" and answer[6:8] == b"\x03\0" and len(answer) == 4 + 4 * answer[5],
-          "no Missing Cookie error: %s" % answer.hex())
-    return answer[8:]
 
 
 def ask(client, request):
@@ -97,7 +84,7 @@ def test_computed():
                         message(connect_tlv(lab.server.addr4, 80, octets("2202")))):
             with lab.capture(lab.converter, "core", "tcp") as capture:
                 for client in clients(lab):
-                    cookie = missing(ask(client, request))
+                    cookie = missing_cookie(ask(client, request))
                     epoch = int(time.time() / DAY)
                     check(cookie in [computed(key, source_of(client), epoch - i) for i in (0, 1)],
                           "the cookie for %s is %s" % (source_of(client), cookie.hex()))
@@ -125,7 +112,7 @@ def test_bound_to_the_address():
         for address, others in ((lab.converter.addr4, ((lab.client.lte4, False),)),
                                 (lab.converter.addr6, ((lab.client.lte6, False), ("fd01::77", True)))):
             with Client(lab.client, address) as client:
-                request = message(connect_tlv(lab.server.addr4, 80), cookie_tlv(missing(ask(client, message(INFO)))))
+                request = message(connect_tlv(lab.server.addr4, 80), cookie_tlv(missing_cookie(ask(client, message(INFO)))))
             for source, valid in others:
                 for protocol in (TCP, MPTCP):
                     with Client(lab.client, address, protocol) as client:
@@ -142,7 +129,7 @@ def test_lifetime():
     with near() as lab, Server(lab, 80) as server, \
             converter(lab, "--cookie-key", write(lab, "keys", key), "--cookie-lifetime", "2"):
         with Client(lab.client, lab.converter.addr4) as client:
-            cookie = missing(ask(client, message(INFO)))
+            cookie = missing_cookie(ask(client, message(INFO)))
             now = int(time.time() / 2)
             epoch, = [epoch for epoch in (now, now - 1) if computed(key, source_of(client), epoch) == cookie]
         request = message(connect_tlv(lab.server.addr4, 80), cookie_tlv(cookie))
@@ -164,7 +151,7 @@ def test_rotation():
                 converter(lab, "--cookie-key", path, "--listen", "[::]:1235", port=1235) as second:
             def cookie(port):
                 with Client(lab.client, lab.converter.addr4, port=port) as client:
-                    return missing(ask(client, message(INFO)))
+                    return missing_cookie(ask(client, message(INFO)))
 
             def valid(value, port):
                 with Client(lab.client, lab.converter.addr4, MPTCP, port=port) as client:
@@ -231,7 +218,7 @@ def test_both():
             converter(lab, "--cookie-list", write(lab, "list", "three"), "--cookie-key", write(lab, "keys", new_key())):
         target = connect_tlv(lab.server.addr4, 80)
         with Client(lab.client, lab.converter.addr4) as client:
-            cookie = missing(ask(client, message(target)))
+            cookie = missing_cookie(ask(client, message(target)))
         for value in (cookie, b"three"):
             with Client(lab.client, lab.converter.addr4, MPTCP) as client:
                 served(client, server, message(target, cookie_tlv(value)))
@@ -278,7 +265,7 @@ def test_forged_addresses():
         lab.converter.ip("route add 10.50.0.0/16 via %s" % lab.client.wifi4)
         with converter(lab, "--cookie-key", write(lab, "keys", new_key()), "--request-timeout", "1"):
             with Client(lab.client, lab.converter.addr4) as client:
-                cookie = cookie_tlv(missing(ask(client, message(INFO))))
+                cookie = cookie_tlv(missing_cookie(ask(client, message(INFO))))
             target = connect_tlv(lab.server.addr4, 80)
             with lab.capture(lab.converter, "core", "tcp") as capture, Forger(lab.client, lab.converter.addr4) as forger:
                 for i in range(500):

@@ -10,7 +10,8 @@ from convertlab import Lab, Link, check, equal, main, wait_until
 from convertlab.forging import LINUX, MP_CAPABLE, Forge, is_forged, route_back
 from convertlab.harness import timeout
 from convertlab.metrics import OPTIONS as METRICS, Metrics, wait_metrics
-from convertlab.peers import (MPTCP, TCP, Client, Server, connect_tlv, converter, extended_header, message)
+from convertlab.peers import (MPTCP, TCP, Client, Server, connect_tlv, converter, cookie_tlv, extended_header, message,
+                              missing_cookie)
 
 HOLD = ("on", "off")
 PENDING = 400           # --max-pending, of which this is what --cookie-demand has by default:
@@ -21,17 +22,6 @@ UNLIMITED = ("--max-pending-per-client", "0", "--max-errors-per-client", "0")
 def near(**options):
     """Returns a lab whose round trip is so long that requests in SYNs are decided before any third ACK, even on a busy machine."""
     return Lab(wifi=Link(delay_ms=15), lte=None, core=Link(delay_ms=0.1), **options)
-
-
-def cookie_tlv(cookie):
-    """Returns a Cookie TLV (RFC 8803 Figure 21)."""
-    return bytes([0x16, 1 + len(cookie) // 4, 0, 0]) + cookie
-
-
-def missing(answer):
-    """Returns the cookie of a Missing Cookie error (3), which must be the only TLV of the answer."""
-    check(len(answer) == 24 and answer[4:8] == b"\x1e\x05\x03\0", "no Missing Cookie error: %s" % answer.hex())
-    return answer[8:]
 
 
 def served(client, server, request):
@@ -130,7 +120,7 @@ def test_demand():
                 for address in (lab.converter.addr4, lab.converter.addr6):
                     for protocol in (TCP, MPTCP):
                         with Client(lab.client, address, protocol) as client:
-                            cookie = missing(client.send(message(target)).answer())
+                            cookie = missing_cookie(client.send(message(target)).answer())
                             cookies.setdefault(address, cookie)
                             equal(cookie, cookies[address], "the cookie for one address")
                 wait_until(lambda: Metrics(lab.converter)("convertd_connections_accepted_total") > 4 * MOST, 20, "a flood")
@@ -150,7 +140,7 @@ def test_demand():
             for protocol in (TCP, MPTCP):
                 with Client(lab.client, lab.converter.addr4, protocol) as client:
                     wrong = message(target, cookie_tlv(bytes(16)))
-                    equal(missing(client.send(wrong).answer()), cookies[lab.converter.addr4], "instead of a wrong cookie")
+                    equal(missing_cookie(client.send(wrong).answer()), cookies[lab.converter.addr4], "instead of a wrong cookie")
             flood.stop()
             wait_metrics(lab.converter, lambda metrics: metrics("convertd_unproven_clients") <= MOST // 2, "a calm")
             wait_until(lambda: Metrics(lab.converter)("convertd_cookies_demanded") == 0, 15, "the end of the demand")
@@ -189,14 +179,14 @@ def test_reload_and_restart():
         target = connect_tlv(lab.server.addr4, 80)
         with flooded(lab, "off") as (server, process, _):
             with Client(lab.client, lab.converter.addr4) as client:
-                cookie = missing(client.send(message(target)).answer())
+                cookie = missing_cookie(client.send(message(target)).answer())
             process.send_signal(signal.SIGHUP)
             process.wait_log("reloaded:")
             with Client(lab.client, lab.converter.addr4) as client:
                 served(client, server, message(target, cookie_tlv(cookie)))
     with near() as lab, flooded(lab, "off") as (server, process, _):
         with Client(lab.client, lab.converter.addr4) as client:
-            other = missing(client.send(message(target, cookie_tlv(cookie))).answer())
+            other = missing_cookie(client.send(message(target, cookie_tlv(cookie))).answer())
         check(other != cookie, "the key of before")
         with Client(lab.client, lab.converter.addr4) as client:
             served(client, server, message(target, cookie_tlv(other)))
@@ -210,7 +200,7 @@ def test_shared_address():
             with Client(lab.client, lab.converter.addr4, protocol) as client:
                 served(client, server, message(target, cookie_tlv(bytes(16))))
             with Client(lab.client, lab.converter.addr4, protocol) as client:
-                missing(client.send(message(target)).answer())
+                missing_cookie(client.send(message(target)).answer())
 
 
 def test_errors_are_few():

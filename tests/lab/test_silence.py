@@ -14,8 +14,9 @@ import threading
 from convertlab import Lab, Link, check, equal, main, need, wait_until
 from convertlab.pcap import OPT_TIMESTAMP
 from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, connect, connect_tlv, converter, error, extended_header,
-                              message, octets, read_exactly, silent, tlvs)
+                              message, octets, read_exactly, silent, tlvs, writable)
 from convertlab.topology import CONVERTD_OPEN
+from convertlab.withheld import DROP_FORGED, overflow
 
 INFO = octets("01010000")
 
@@ -383,6 +384,30 @@ def test_nobody_has_withheld_it():
                 equal(client.read(15), b"220 lab ready\r\n", client.name)
                 check(client.confirmed(), client.name)
         wait_until(lambda: ", silent)" in process.log_text(), 5, lambda: process.log_text())
+
+
+def test_overflow():
+    """Where convertd doesn't keep up, SYNs pass, and confirm nothing: a response, or a reset without a byte."""
+    need("nft", "nftables")
+    with far() as lab, Server(lab, 80) as server, converter(lab) as process, contextlib.ExitStack() as stack:
+        lab.converter.run(["nft", "-f", "-"], input=DROP_FORGED)
+        os.kill(process.serving, signal.SIGSTOP)
+        overflow(lab)
+        waiting = []
+        for protocol in (TCP, MPTCP):
+            for blind in (False, True):
+                client = stack.enter_context(Client(lab.client, lab.converter.addr4, protocol))
+                client.send(asks(lab, None, blind=blind, mptcp=protocol == MPTCP))
+                check(writable(client.sock, 5), "no SYN+ACK (%s)" % client.name)
+                check(not client.confirmed(), "the SYN+ACK confirms a server that nobody has asked (%s)" % client.name)
+                waiting.append((client, blind))
+        os.kill(process.serving, signal.SIGCONT)
+        for client, blind in waiting:
+            if blind:
+                is_reset(client)
+            else:
+                server.accept().close()
+                extended_header(client.answer())
 
 
 def test_stands_still_and_is_killed():

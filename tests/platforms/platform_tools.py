@@ -19,9 +19,9 @@ INSIDE = "CONVERT_PLATFORM_INSIDE"  # set in the namespaces in which the platfor
 LAB_TESTS = ("test_transfers", "test_shim_surface", "test_shim_semantics", "test_shim_policy", "test_shim_processes",
              "test_shim_moments", "test_shim_names", "test_early_data", "test_learned", "test_confirmation", "test_fallback",
              "test_resolve", "test_convertize", "test_convertize_check", "test_convertd_messages", "test_convertd_relay",
-             "test_convertd_ends", "test_convertd_process", "test_convertd_config", "test_convertd_hold", "test_convertd_cookies",
-             "test_convertd_access", "test_convertd_restart", "test_convertd_privileges", "test_convertd_workers",
-             "test_convertd_observe", "test_convertd_fallback")
+             "test_convertd_ends", "test_convertd_process", "test_convertd_config", "test_convertd_hold",
+             "test_convertd_hold_switch", "test_convertd_cookies", "test_convertd_access", "test_convertd_restart",
+             "test_convertd_privileges", "test_convertd_workers", "test_convertd_observe", "test_convertd_fallback")
 
 
 class Failed(Exception):

@@ -65,6 +65,12 @@ def silent(*tlvs_behind, blind=False, mptcp=False):
     return bytes([1, 1 + len(body) // 4, 0x6c, 0x63]) + body
 
 
+def cookie_tlv(cookie):
+    """Returns a Cookie TLV (RFC 8803 Figure 21)."""
+    cookie += bytes(-len(cookie) % 4)
+    return bytes([0x16, 1 + len(cookie) // 4, 0, 0]) + cookie
+
+
 def error(code, value=0):
     """The answer that is an Error TLV of one word (Figure 22)."""
     return octets("01022263 1e01") + bytes([code, value])
@@ -107,6 +113,13 @@ def extended_header(answer):
     (_, value), = tlvs(answer)
     equal(value[:2], b"\0\0", "Unassigned")
     return tcp_options(value[2:])
+
+
+def missing_cookie(answer):
+    """Returns the cookie of a Missing Cookie error (3), which must be the only TLV of the answer."""
+    check(len(answer) > 8 and answer[4] == 0x1e and answer[6:8] == b"\x03\0" and len(answer) == 4 + 4 * answer[5],
+          "no Missing Cookie error: %s" % answer.hex())
+    return answer[8:]
 
 
 # --- clients -------------------------------------------------------------------------------------------------

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""withheld.py - SYNs that convertd withholds: labs and captures of their tests, netfilter's queues and rules"""
+import contextlib
+
+from . import servers
+from .harness import check
+from .peers import Forger
+from .topology import Lab, Link
+
+WITHHELD = "SYNs are withheld"
+# what withholding takes, which is one capability
+WITHOUT_NET_ADMIN = ("setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin")
+DROP_FORGED = """table inet forged {
+ chain input {
+  type filter hook input priority filter
+  ip saddr 10.66.0.0/16 drop
+ }
+}
+"""
+
+
+def far(first_ms=5, core_ms=25, lte=None, **options):
+    """Returns a lab whose server is farther from the converter than the client, so that an answer that doesn't wait for it is seen."""
+    return Lab(wifi=Link(delay_ms=first_ms), lte=lte, core=Link(delay_ms=core_ms), **options)
+
+
+@contextlib.contextmanager
+def captures(lab):
+    """Captures on both sides of the converter; yields a function that returns a client's packets, and all to servers, in order."""
+    with lab.capture(lab.converter, "wifi", "tcp") as wifi, lab.capture(lab.converter, "core", "tcp") as core:
+        def packets(client):
+            mine = [packet for packet in wifi.packets() if client.port in (packet.sport, packet.dport)]
+            return sorted(mine + core.packets(), key=lambda packet: packet.time)
+        yield packets
+
+
+def first(packets, what, condition):
+    """Returns the first packet that meets the condition."""
+    found = next((packet for packet in packets if condition(packet)), None)
+    check(found, "no %s among\n%s" % (what, "\n".join(map(str, packets))))
+    return found
+
+
+def forged(lab):
+    """Gives SYN+ACKs to 10.66.0.0/16 a route, to no host: without a route the kernel would make no connection."""
+    lab.converter.ip("route add 10.66.0.0/16 via %s" % lab.client.wifi4)
+
+
+def syns_to(packets, port):
+    """Returns the source ports of SYNs to that port."""
+    return {packet.sport for packet in packets if packet.syn and packet.dport == port}
+
+
+def rules(lab):
+    """Returns the converter's nftables rules."""
+    # a kernel without the queue statement has the rule in a form that nft can't show: it says so on stderr
+    return lab.converter.run(["nft", "list", "ruleset"]).stdout
+
+
+def queue_fields(lab, number):
+    """Returns that field of each of the converter's netfilter queues."""
+    lines = lab.converter.run(["cat", "/proc/net/netfilter/nfnetlink_queue"]).stdout.splitlines()
+    return [int(line.split()[number]) for line in lines]
+
+
+def netfilter_queues(lab):
+    """Returns how many packets wait in each netfilter queue."""
+    return queue_fields(lab, 2)
+
+
+def overflow(lab):
+    """Sends forged SYNs until the queue of a stopped convertd is full: large ones first, then smaller ones that fit in the rest."""
+    full, lots = -1, 0
+    with Forger(lab.client, lab.converter.addr4) as forger:
+        for data in (servers.pattern(1300), b""):
+            before = None
+            while full != before:
+                for i in range(1000):
+                    forger.syn("10.66.%d.%d" % (4 * lots + i // 250, i % 250 + 1), 1111, data)
+                # the last one has arrived: links keep the order
+                lab.client.ping(lab.converter.addr4)
+                before, full = full, sum(netfilter_queues(lab))
+                lots += 1
+    return full

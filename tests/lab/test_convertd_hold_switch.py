@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_convertd_hold_switch.py - withholding is switched on and off: by start and end, by a reload, without permission, beside others"""
+import os
+import signal
+import time
+
+from convertlab import check, equal, main, need, wait_until
+from convertlab.peers import MPTCP, Client, Server, connect, converter, error, extended_header
+from convertlab.withheld import DROP_FORGED, WITHHELD, WITHOUT_NET_ADMIN, far, netfilter_queues, rules, syns_to
+
+NOT_AUTHORIZED = 0x20
+
+
+def test_rules_go_with_the_process():
+    """However it ends; they are for its own address and port; and a new one serves at once."""
+    need("nft", "nftables")
+    with far(core_ms=1) as lab, Server(lab, 80) as server:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            process = lab.convertd(["--listen", "%s:1234" % lab.converter.addr4])
+            process.wait_log(WITHHELD)
+            listed = rules(lab)
+            check("dport 1234" in listed and "daddr " + lab.converter.addr4 in listed, "the rules:\n" + listed)
+            with Client(lab.client, lab.converter.addr4) as client:
+                client.send(server.connect())
+                server.accept().close()
+                extended_header(client.answer())
+            process.stop(number)
+            # who was killed leaves them to its survivor, which closes their socket a moment later
+            wait_until(lambda: rules(lab) == "", 10, lambda number=number: "the rules to go after %s:\n%s"
+                       % (signal.Signals(number).name, rules(lab)))
+            with Client(lab.client, lab.converter.addr4, delivery="behind") as client:
+                try:
+                    client.send(b"")
+                    check(False, "somebody listens")
+                except ConnectionRefusedError:
+                    pass
+
+
+def test_off_without_permission():
+    """One line says so, and clients are served; with "on" convertd doesn't start."""
+    need("setpriv", "util-linux")
+    with far(core_ms=1) as lab, Server(lab, 80) as server:
+        process = lab.convertd(wrapper=WITHOUT_NET_ADMIN)
+        process.wait_log("ready")
+        equal(process.log_text().count("not withheld"), 1, "lines about it:\n" + process.log_text())
+        check("CAP_NET_ADMIN" in process.log_text(), "no remedy in\n" + process.log_text())
+        with Client(lab.client, lab.converter.addr4, MPTCP) as client:
+            client.send(server.connect())
+            server.accept().close()
+            extended_header(client.answer())
+        equal(process.stop(), 0, "its status")
+        process = lab.converter.popen([*WITHOUT_NET_ADMIN, lab.build.program("convertd"), "--hold-syn", "on"], name="on")
+        equal(process.wait(10), 1, "its status with on")
+        check("--hold-syn: on: " in process.log_text(), "no reason in\n" + process.log_text())
+
+
+def confirms(lab, server):
+    """Has a client served; returns whether the SYN+ACK confirmed the connection (doc/private-tlvs.md)."""
+    with Client(lab.client, lab.converter.addr4) as client:
+        client.send(server.connect())
+        server.accept().close()
+        extended_header(client.answer())
+        check(client.syn_data_taken(), "the data in the SYN wasn't taken")
+        return client.confirmed()
+
+
+def test_reload():
+    """SIGHUP switches it off and on; what is withheld then is let go, and served. Nobody is misled who remembers that it was on."""
+    with far(core_ms=300) as lab, Server(lab, 80) as server:
+        path = os.path.join(lab.directory, "convertd.conf")
+
+        def configure(text):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("no-syn-window-fix\n" + text)  # the kernel drops withheld SYNs when any table goes
+        configure("")
+        with converter(lab, "--config", path) as process:
+            check(confirms(lab, server), "a SYN+ACK confirms nothing")
+            with Client(lab.client, lab.converter.addr4, MPTCP) as client:
+                client.send(server.connect())
+                sock = server.accept()
+                configure("hold-syn off\n")
+                process.send_signal(signal.SIGHUP)
+                process.wait_log("reloaded")
+                extended_header(client.answer())
+                check(client.syn_data_taken(), "the SYN was dropped, not let go")
+                sock.close()
+            equal(netfilter_queues(lab), [], "netfilter queues")
+            check(not confirms(lab, server), "a SYN+ACK confirms a server, though no SYN is withheld")
+            configure("hold-syn on\nhold-time 1900\n")
+            process.send_signal(signal.SIGHUP)
+            process.wait_log("for 1900 ms at most")
+            check(confirms(lab, server), "a SYN+ACK confirms nothing")
+        equal(rules(lab), "", "rules at the end")
+
+
+def test_reload_judges_again():
+    """What the new settings don't grant is refused, though its SYN was withheld before: at once, its server's connection is given up."""
+    with far() as lab:
+        path = os.path.join(lab.directory, "convertd.conf")
+
+        def configure(text):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("hold-time 2900\nconnect-timeout 20\n" + text)
+        for refused in ("deny-destination %s\n" % lab.addresses.blackhole4, "deny-client 10.1.0.0/16\n"):
+            configure("")
+            with lab.capture(lab.converter, "core", "tcp") as core, converter(lab, "--config", path) as process, \
+                    Client(lab.client, lab.converter.addr4, MPTCP) as client:
+                def asked(core=core):
+                    return len([packet for packet in core.packets() if packet.syn and packet.dport == 80])
+                client.send(connect(lab.addresses.blackhole4, 80))
+                wait_until(asked, 5, "a question to the server")
+                equal(sum(netfilter_queues(lab)), 1, "SYNs that are withheld")
+                configure(refused)
+                begin = time.monotonic()
+                process.send_signal(signal.SIGHUP)
+                equal(client.answer(), error(NOT_AUTHORIZED), "the answer")
+                check(time.monotonic() - begin < 2, "it came after %.1f s, as if nothing had been judged" % (time.monotonic() - begin))
+                before = asked()
+                # the kernel's own SYNs come again after a second, while there is a socket
+                wait_until(lambda: time.monotonic() - begin > 2.5, 5, "the time of another SYN")  # pylint: disable=W0640
+                equal(asked(), before, "SYNs to the server, which isn't to be asked any more")
+
+
+def test_another_table_that_goes():
+    """The kernel drops withheld SYNs with any chain that goes, as when a firewall is loaded anew. A client's next SYN has it served."""
+    need("nft", "nftables")
+    with far(core_ms=400) as lab, Server(lab, 80) as server, converter(lab):
+        lab.converter.run(["nft", "-f", "-"], input=DROP_FORGED)
+        with lab.capture(lab.converter, "core", "tcp") as core, Client(lab.client, lab.converter.addr4) as client:
+            client.send(server.connect())
+            # long before the server's answer
+            wait_until(lambda: syns_to(core.packets(), 80), 5, "a SYN to the server")
+            lab.converter.run(["nft", "delete", "table", "inet", "forged"])
+            wait_until(lambda: not any(netfilter_queues(lab)), 5, "none in the queues")
+            server.accept().close()
+            extended_header(client.answer())
+        equal(len(syns_to(core.packets(), 80)), 1, "connections to the server")
+
+
+def test_two_converters():
+    """On one host: each has a queue of its own, and rules for its own port."""
+    with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab), \
+            converter(lab, "--listen", "[::]:1235", port=1235):
+        for port in (1234, 1235):
+            with Client(lab.client, lab.converter.addr4, MPTCP, port=port) as client:
+                client.send(server.connect())
+                server.accept().close()
+                extended_header(client.answer())
+        equal(rules(lab).count("convertd_syns"), 2, "tables")
+
+
+if __name__ == "__main__":
+    main()
