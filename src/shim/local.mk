@@ -14,8 +14,8 @@ libconvert_la_SOURCES = \
 	src/shim/process/init.c \
 	src/shim/system/log.c src/shim/system/log.h \
 	src/shim/system/native_times.h src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
-	src/shim/connect/follow.c src/shim/connect/follow.h src/shim/socket/paths.c src/shim/socket/paths.h src/shim/socket/netlink.c src/shim/socket/netlink.h src/shim/socket/networks.c src/shim/socket/networks.h src/shim/process/scm_rights.c src/shim/process/scm_rights.h \
-	src/shim/connect/path_begin.c src/shim/connect/path_begin.h src/shim/connect/path_probes.c src/shim/connect/path_probes.h \
+	src/shim/connect/follow.c src/shim/connect/follow.h src/shim/process/scm_rights.c src/shim/process/scm_rights.h \
+	src/shim/connect/path_begin.c src/shim/connect/path_begin.h \
 	src/shim/connect/path_look.c src/shim/connect/path_look.h src/shim/connect/settle.c src/shim/connect/settle.h \
 	src/shim/wait/signals.c src/shim/wait/signals.h \
 	src/shim/socket/mptcpinfo.h src/shim/socket/tcpinfo.h src/shim/system/sockopt.h src/shim/wait/registrations.c src/shim/wait/registrations.h src/shim/wait/unseen_watches.c src/shim/wait/unseen_watches.h \
@@ -36,8 +36,8 @@ libconvert_la_CFLAGS = $(AM_CFLAGS) -fvisibility=hidden -ftls-model=initial-exec
 libconvert_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined \
 	-export-symbols $(srcdir)/src/shim/libconvert.sym -Wl,-z,now -Wl,-z,nodelete \
 	-Wl,-Bsymbolic-functions $(UNDEFINED_VERSION)
-libconvert_la_LIBADD = libclient.la libcodec.la libprogram.la libcommon.la -ldl
-libconvert_la_DEPENDENCIES = libclient.la libcodec.la libprogram.la libcommon.la $(srcdir)/src/shim/libconvert.sym
+libconvert_la_LIBADD = libnetworks.la libclient.la libcodec.la libprogram.la libcommon.la -ldl
+libconvert_la_DEPENDENCIES = libnetworks.la libclient.la libcodec.la libprogram.la libcommon.la $(srcdir)/src/shim/libconvert.sym
 EXTRA_DIST += src/shim/libconvert.sym
 dist_man_MANS += man/libconvert.so.7
 EXTRA_DIST += src/shim/system/README.md \

@@ -14,9 +14,9 @@
 #include "client/exchange.h"
 #include "common/clock.h"
 #include "common/errors.h"
+#include "networks/several.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
-#include "supervise/paths.h"
 #include "supervise/resolver.h"
 #include "supervise/stand_in.h"
 
@@ -124,7 +124,7 @@ static bool wants_syn_data(const struct connection *connection)
 					       converters_take_syn_data(attempt->converter),
 					       converters_corrects_windows(supervision.settings, attempt->converter));
 
-	return may == RIDE_SYN_DATA_ALWAYS || (may == RIDE_SYN_DATA_ON_ONE_PATH && !paths_may_be_several(&attempt->addr));
+	return may == RIDE_SYN_DATA_ALWAYS || (may == RIDE_SYN_DATA_ON_ONE_PATH && !paths_may_be_several(connection->sock, &attempt->addr));
 }
 
 /* Sends the SYN, with as much of the message as fits. Returns 0 or -errno. */

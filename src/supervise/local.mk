@@ -10,7 +10,6 @@ libsupervise_la_SOURCES = \
 	src/supervise/kernel.h \
 	src/supervise/listener.c src/supervise/listener.h \
 	src/supervise/log.c src/supervise/log.h \
-	src/supervise/paths.c src/supervise/paths.h \
 	src/supervise/peers.c src/supervise/peers.h \
 	src/supervise/progress.c src/supervise/progress.h \
 	src/supervise/resolver.c src/supervise/resolver.h \

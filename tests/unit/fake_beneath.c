@@ -2,15 +2,15 @@
 /*
  * fake_beneath.c - what the shim asks of the system past the table `next`
  *
- * In the place of paths.c and networks.c (netlink), registrations.c and rings.c (/proc), resolve.c (name servers) and log.c.
+ * In the place of networks/several.c and networks/networks.c (netlink), registrations.c and rings.c (/proc), resolve.c (name servers) and log.c.
  */
 #include "config.h"
 
 #include "fake_kernel.h"
 
 #include "client/resolve.h"
-#include "shim/socket/networks.h"
-#include "shim/socket/paths.h"
+#include "networks/networks.h"
+#include "networks/several.h"
 #include "shim/system/log.h"
 #include "shim/system/rings.h"
 #include "shim/wait/registrations.h"

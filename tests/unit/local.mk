@@ -281,7 +281,8 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	src/shim/connect/attempt.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/connect/dissolve.c src/shim/connect/gate.c \
 	src/shim/connect/input.c src/shim/connect/liveness.c src/shim/connect/lowat.c src/shim/connect/follow.c \
-	src/shim/connect/output.c src/shim/connect/path_begin.c src/shim/connect/path_look.c src/shim/connect/path_probes.c \
+	src/shim/connect/output.c src/shim/connect/path_begin.c src/shim/connect/path_look.c \
+	src/networks/path_list.c src/networks/path_probe.c src/networks/survey.c \
 	src/shim/connect/replace.c src/shim/connect/settle.c \
 	src/shim/process/leave.c src/shim/process/scm_rights.c \
 	src/shim/hooks/socket.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \

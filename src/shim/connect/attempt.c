@@ -21,6 +21,7 @@
 #include "client/converters_cookies.h"
 #include "client/converters_facts.h"
 #include "client/exchange.h"
+#include "networks/several.h"
 #include "shim/wait/deadlines.h"
 #include "shim/connect/liveness.h"
 #include "shim/connect/path_begin.h"
@@ -29,7 +30,6 @@
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
 #include "shim/system/sockopt.h"
-#include "shim/socket/paths.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/connect/replace.h"
 #include "shim/wait/watch.h"
@@ -46,6 +46,7 @@ void attempt_init(const struct settings *kept)
 	settings = kept;
 	converters_init(kept);
 	path_begin_init(kept);
+	path_look_init(kept);
 }
 
 /* connect(2) that doesn't block, whatever the mode of the descriptor. Returns 0 or -errno. */

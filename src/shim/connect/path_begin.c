@@ -15,8 +15,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define CONVERTERS_LISTED 4
-
 static const struct settings *settings;
 
 void path_begin_init(const struct settings *kept)
@@ -28,82 +26,6 @@ bool path_may_move(const struct conn *conn, int fd)
 {
 	/* Once we have bound it to a device ourselves, that isn't the application's choice. */
 	return !conn->call.bound && (conn->call.device || !network_is_chosen(fd));
-}
-
-/* --- which paths there are --- */
-
-static void list_add(struct path_list *list, int converter, const union sockaddr_ip *addr, const struct network *network)
-{
-	struct path path = { .id.converter = converter, .preference = PATH_PREFERENCE_NONE };
-
-	if (list->count == PATHS_MAX)
-		return;
-	if (network) {
-		if (path_preferences_of(&settings->paths, network->name, &network->source, &path.preference) == PATH_USE_NEVER)
-			return;
-		path.backup = network->backup || path_preferences_of(&settings->paths, network->name, &network->source,
-								 &path.preference) == PATH_USE_BACKUP;
-		strcpy(list->names[list->count], network->name);
-	}
-	if (network && !network->usual) {
-		path.id.source = network->source;
-		path.device = network->device;
-		path.bind_device = network->bind_device;
-	}
-	path.facts = paths_facts(&path.id);
-	list->addrs[list->count] = *addr;
-	list->paths[list->count++] = path;
-}
-
-/* The networks by which the converters of an address family are reached, asked for once. */
-struct family {
-	bool asked;
-	struct network networks[NETWORKS_MAX];
-	size_t count;
-};
-
-static const struct family *family_of(struct family families[2], int converter)
-{
-	const union sockaddr_ip *address = converters_address(converter);
-	struct family *family = &families[sockaddr_ip_is_v4(address)];
-
-	if (!family->asked)
-		family->count = networks_to(address, family->networks);
-	family->asked = true;
-	return family;
-}
-
-void path_list_make(struct path_list *list, const struct converters_query *query)
-{
-	struct converters_query next_query = *query;
-	union sockaddr_ip addrs[CONVERTERS_LISTED];
-	struct family families[2] = { { .asked = false } };
-	int converters[CONVERTERS_LISTED], count = 0;
-
-	list->count = 0;
-	next_query.may_resolve = false;
-	while (count < CONVERTERS_LISTED) {
-		enum policy_verdict verdict = POLICY_CONVERT;
-		const char *reason;
-
-		converters[count] = converters_choose(settings, &next_query, &addrs[count], &verdict, &reason);
-		if (converters[count] < 0)
-			break;
-		next_query.tried |= 1u << converters[count++];
-	}
-	for (int usual = 1; usual >= 0; usual--)
-		for (int c = 0; c < count; c++) {
-			const struct family *family = family_of(families, converters[c]);
-			bool known = false;
-
-			for (size_t i = 0; i < family->count; i++) {
-				known |= family->networks[i].usual;
-				if (family->networks[i].usual == (usual != 0))
-					list_add(list, converters[c], &addrs[c], &family->networks[i]);
-			}
-			if (usual && !known) /* netlink is forbidden, or the route has no device of ours */
-				list_add(list, converters[c], &addrs[c], NULL);
-		}
 }
 
 /* --- which one is taken --- */
@@ -127,24 +49,15 @@ static void log_choice(const struct path_list *list, int i)
 		 list->paths[i].backup ? ", which is for backup" : "");
 }
 
-static bool has_failed(enum cache_path state)
-{
-	return state == CACHE_PATH_SILENT || state == CACHE_PATH_LOSES;
-}
-
 /* Not inlined, so that the list isn't on the stack of each connection. */
 __attribute__((noinline)) static int choose_of_all(struct conn *conn, const struct converters_query *query, int index,
 						    union sockaddr_ip *addr)
 {
 	struct path_list list;
-	int best;
+	int best = path_list_choose(&list, settings, query);
 
-	path_list_make(&list, query);
-	best = paths_best(list.paths, list.count, 0);
 	if (best < 0)
 		return index;
-	if (has_failed(list.paths[best].facts.state) && !settings->paths.count)
-		return index; /* nothing works as far as is known: as if nothing were known */
 	path_take(conn, &list, best);
 	if (conn->call.placed || list.paths[best].id.converter != index)
 		log_choice(&list, best);
@@ -154,7 +67,7 @@ __attribute__((noinline)) static int choose_of_all(struct conn *conn, const stru
 
 int path_choose(struct conn *conn, int fd, const struct converters_query *query, int index, union sockaddr_ip *addr)
 {
-	const bool failed = has_failed(paths_facts_usual(index).state);
+	const bool failed = path_has_failed(paths_facts_usual(index).state);
 
 	/* A connection that has moved goes on where it is, as far as that has an address of the converter's family. */
 	if (conn->call.placed && IN6_IS_ADDR_V4MAPPED(&conn->call.source) == sockaddr_ip_is_v4(addr))
@@ -237,7 +150,7 @@ void path_note_reached(const struct conn *conn, int fd)
 
 	if (conn->call.bound || info.tcpi_state == TCPINFO_UNKNOWN || !info.tcpi_min_rtt || info.tcpi_min_rtt == UINT32_MAX)
 		return;
-	if (has_failed(paths_facts_usual(id.converter).state) && IN6_IS_ADDR_UNSPECIFIED(&id.source))
+	if (path_has_failed(paths_facts_usual(id.converter).state) && IN6_IS_ADDR_UNSPECIFIED(&id.source))
 		paths_note_trial(&id, true);
 	paths_note_answer(&id, info.tcpi_min_rtt / 1000 + 1, !conn->attempt.withheld_ms);
 }

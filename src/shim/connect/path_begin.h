@@ -3,33 +3,18 @@
 #ifndef SHIM_PATH_BEGIN_H
 #define SHIM_PATH_BEGIN_H
 
-#include "client/converters_choice.h"
-#include "client/paths.h"
+#include "networks/networks.h"
+#include "networks/path_list.h"
 #include "shim/socket/conn.h"
-#include "shim/socket/networks.h"
 
 /* @settings: kept, must stay. */
 void path_begin_init(const struct settings *settings);
-
-/* The paths that a connection can begin on, the usual ones first, and how each is named in the log. */
-struct path_list {
-	struct path paths[PATHS_MAX];
-	union sockaddr_ip addrs[PATHS_MAX]; /* the converter's, in the form that the socket takes */
-	char names[PATHS_MAX][IF_NAMESIZE];
-	size_t count;
-};
 
 /*
  * path_may_move() - may the connection of @fd begin elsewhere than where the kernel puts it?
  * Not if the application has bound the socket to an address or a device, and not if another process has it as well.
  */
 bool path_may_move(const struct conn *conn, int fd);
-
-/*
- * path_list_make() - list the paths to all converters that can be asked for the destination of @query
- * Without those on which the user wants no connection to begin. Asks the kernel by netlink.
- */
-void path_list_make(struct path_list *list, const struct converters_query *query);
 
 /*
  * path_choose() - the path for a connection that is to be made through converter @index

@@ -25,7 +25,7 @@
 
 #include "client/converters_facts.h"
 #include "common/clock.h"
-#include "shim/connect/path_probes.h"
+#include "networks/survey.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/system/log.h"
 #include "shim/system/quiet.h"
@@ -34,128 +34,93 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #define SURVEYS 6
-#define OWN_MAX 8
 #define MOVES_MAX 4       /* of one connection: what comes behind is left to CONVERT_TIMEOUT */
-#define TRIAL_PROBES 3
-#define TRIAL_MS 1000     /* by then Linux sends a SYN again: an answer would say nothing about the first one */
 #define WAIT_FOR_OTHER_MS 20
+
+static const struct settings *settings;
 
 enum { FREE = 0, BUSY = -1, LINGERS = -2 };
 
-static struct survey {
+static struct place {
 	_Atomic int64_t owner;
 	uint64_t cookie; /* of the owner's socket */
-	struct path own;
-	struct path_list list;
-	struct path_probe probes[OWN_MAX];  /* on the own path */
-	struct path_probe plain;            /* the one without data in its SYN */
-	struct path_probe others[PATHS_MAX];
-	unsigned int count;                 /* of probes */
-	bool others_asked;
-} surveys[SURVEYS];
+	struct survey survey;
+} places[SURVEYS];
+
+void path_look_init(const struct settings *kept)
+{
+	settings = kept;
+}
 
 /* --- surveys --- */
 
-static void probes_close(struct survey *survey)
-{
-	for (unsigned int i = 0; i < OWN_MAX; i++)
-		path_probe_close(&survey->probes[i]);
-	path_probe_close(&survey->plain);
-	for (unsigned int i = 0; i < PATHS_MAX; i++)
-		path_probe_close(&survey->others[i]);
-}
-
-static void probes_reset(struct survey *survey)
-{
-	static const struct path_probe none = { .fd = -1 };
-
-	for (unsigned int i = 0; i < OWN_MAX; i++)
-		survey->probes[i] = none;
-	for (unsigned int i = 0; i < PATHS_MAX; i++)
-		survey->others[i] = none;
-	survey->plain = none;
-	survey->count = 0;
-	survey->others_asked = false;
-}
-
-static bool is_left_behind(const struct survey *survey, int64_t owner)
+static bool is_left_behind(const struct place *place, int64_t owner)
 {
 	const struct conn *conn = owner > FREE ? conn_by_index((uint32_t)owner - 1) : NULL;
 
-	return owner > FREE && (!conn || !conn_is_pending(conn) || conn->cookie != survey->cookie);
+	return owner > FREE && (!conn || !conn_is_pending(conn) || conn->cookie != place->cookie);
 }
 
-/* Returns a survey that is BUSY from then on, with no probes, or NULL. */
-static struct survey *survey_take(void)
+/* Returns a place that is BUSY from then on, whose survey has no probes, or NULL. */
+static struct place *place_take(void)
 {
 	for (int i = 0; i < SURVEYS; i++) {
-		int64_t owner = atomic_load(&surveys[i].owner);
-		const bool left = is_left_behind(&surveys[i], owner);
+		int64_t owner = atomic_load(&places[i].owner);
+		const bool left = is_left_behind(&places[i], owner);
 
-		if ((owner != FREE && !left) || !atomic_compare_exchange_strong(&surveys[i].owner, &owner, BUSY))
+		if ((owner != FREE && !left) || !atomic_compare_exchange_strong(&places[i].owner, &owner, BUSY))
 			continue;
 		if (left)
-			probes_close(&surveys[i]);
-		probes_reset(&surveys[i]);
-		return &surveys[i];
+			survey_close(&places[i].survey);
+		survey_reset(&places[i].survey);
+		return &places[i];
 	}
 	return NULL;
 }
 
-static struct survey *survey_of(const struct conn *conn)
+static struct place *place_of(const struct conn *conn)
 {
-	struct survey *survey = conn->attempt.survey ? &surveys[conn->attempt.survey - 1] : NULL;
+	struct place *place = conn->attempt.survey ? &places[conn->attempt.survey - 1] : NULL;
 
-	return survey && atomic_load(&survey->owner) == (int64_t)conn->index + 1 ? survey : NULL;
-}
-
-static bool is_same(const struct path_id *a, const struct path_id *b)
-{
-	return a->converter == b->converter && memcmp(&a->source, &b->source, sizeof(a->source)) == 0;
+	return place && atomic_load(&place->owner) == (int64_t)conn->index + 1 ? place : NULL;
 }
 
 /* Is another connection asking about the path already? */
 static bool is_being_asked(const struct path_id *id)
 {
 	for (int i = 0; i < SURVEYS; i++) {
-		int64_t owner = atomic_load(&surveys[i].owner);
+		int64_t owner = atomic_load(&places[i].owner);
 
-		if (owner > FREE && !is_left_behind(&surveys[i], owner) && is_same(&surveys[i].own.id, id))
+		if (owner > FREE && !is_left_behind(&places[i], owner) && path_is_same(&places[i].survey.own.id, id))
 			return true;
 	}
 	return false;
 }
 
-static void survey_end(struct conn *conn)
+static void place_leave(struct conn *conn)
 {
-	struct survey *survey = survey_of(conn);
+	struct place *place = place_of(conn);
 
 	conn->attempt.survey = 0;
-	if (!survey)
+	if (!place)
 		return;
-	probes_close(survey);
-	atomic_store(&survey->owner, FREE);
+	survey_close(&place->survey);
+	atomic_store(&place->owner, FREE);
 }
 
 /* --- trials --- */
 
-/* Notes how a trial has ended. Returns false if it hasn't. */
+/* Returns false if it goes on. */
 static bool trial_ends(struct survey *survey)
 {
-	unsigned int answered = 0, age = path_probe_age(&survey->probes[0]);
+	bool works;
 
-	for (unsigned int i = 0; i < survey->count; i++)
-		answered += path_probe_look(&survey->probes[i]);
-	if (answered < survey->count && age < TRIAL_MS)
+	if (!survey_trial_ends(survey, &works))
 		return false;
-	if (answered)
-		paths_note_answer(&survey->own.id, survey->probes[0].ms ? survey->probes[0].ms : age, true);
-	if (paths_note_trial(&survey->own.id, survey->count && answered == survey->count))
+	if (works)
 		log_line("the usual path to the converter works again");
-	probes_close(survey);
 	return true;
 }
 
@@ -170,14 +135,14 @@ static void trials_look(void)
 	for (int i = 0; i < SURVEYS; i++) {
 		int64_t owner = LINGERS;
 
-		if (!atomic_compare_exchange_strong(&surveys[i].owner, &owner, BUSY)) {
+		if (!atomic_compare_exchange_strong(&places[i].owner, &owner, BUSY)) {
 			linger |= owner == BUSY;
 			continue;
 		}
-		if (trial_ends(&surveys[i])) {
-			atomic_store(&surveys[i].owner, FREE);
+		if (trial_ends(&places[i].survey)) {
+			atomic_store(&places[i].owner, FREE);
 		} else {
-			atomic_store(&surveys[i].owner, LINGERS);
+			atomic_store(&places[i].owner, LINGERS);
 			linger = true;
 		}
 	}
@@ -190,19 +155,18 @@ static void trials_look(void)
 void path_look_try(struct conn *conn, int converter)
 {
 	const struct path usual = { .id.converter = converter };
-	struct survey *survey;
+	struct place *place;
+	bool lingers;
 
 	if (conn->call.tried_usual || !paths_is_trial_due(&usual.id))
 		return;
 	conn->call.tried_usual = true;
-	survey = survey_take();
-	if (!survey)
+	place = place_take();
+	if (!place)
 		return;
-	survey->own = usual;
-	while (survey->count < TRIAL_PROBES && path_probe_send(&survey->probes[survey->count], &usual, false))
-		survey->count++;
-	atomic_store(&survey->owner, survey->count ? LINGERS : FREE);
-	if (survey->count)
+	lingers = survey_try(&place->survey, &usual);
+	atomic_store(&place->owner, lingers ? LINGERS : FREE);
+	if (lingers)
 		conn_linger(trials_look);
 }
 
@@ -259,7 +223,7 @@ void path_look_go_on(struct conn *conn)
 
 void path_look_end(struct conn *conn)
 {
-	survey_end(conn);
+	place_leave(conn);
 	conn->attempt.look_at = 0;
 }
 
@@ -270,80 +234,6 @@ static unsigned int waiting_ms(const struct conn *conn)
 	return (unsigned int)((clock_ns() - conn->attempt.syn_at) / CLOCK_NS_PER_MS);
 }
 
-static struct paths_view view_of(const struct conn *conn, struct survey *survey)
-{
-	struct paths_view view = {
-		.waiting = waiting_ms(conn),
-		.rtt = survey->own.facts.rtt_ms,
-		.probes = survey->count,
-		.others_asked = survey->others_asked,
-		.plain_answered = path_probe_look(&survey->plain),
-		.syn_data = conn->attempt.syn_data,
-	};
-
-	for (unsigned int i = 0; i < survey->count; i++) {
-		struct path_probe *probe = &survey->probes[i];
-		/* A reset says that the path works, as an answer does: the SYN's own reset is on its way. */
-		bool answered = path_probe_look(probe) || probe->refused;
-
-		view.answered += answered;
-		if (probe->ms > view.slowest)
-			view.slowest = probe->ms;
-		if (!answered && !view.missing)
-			view.missing = path_probe_age(probe) + 1;
-		view.last = path_probe_age(probe);
-	}
-	for (size_t i = 0; i < survey->list.count; i++)
-		view.other_answered |= path_probe_look(&survey->others[i]);
-	return view;
-}
-
-static void probe_own(struct survey *survey)
-{
-	if (survey->count < OWN_MAX && path_probe_send(&survey->probes[survey->count], &survey->own, false))
-		survey->count++;
-}
-
-static void ask_others(struct survey *survey)
-{
-	survey->others_asked = true;
-	path_probe_send(&survey->plain, &survey->own, true);
-	for (size_t i = 0; i < survey->list.count; i++)
-		if (!is_same(&survey->list.paths[i].id, &survey->own.id))
-			path_probe_send(&survey->others[i], &survey->list.paths[i], false);
-}
-
-/* Notes what the probes have shown of all paths, now that the own one has failed. */
-static void findings_note(struct survey *survey, const struct paths_view *view)
-{
-	paths_note_failure(&survey->own.id, view->answered ? CACHE_PATH_LOSES : CACHE_PATH_SILENT);
-	for (size_t i = 0; i < survey->list.count; i++) {
-		const struct path_probe *probe = &survey->others[i];
-		struct path *path = &survey->list.paths[i];
-
-		if (is_same(&path->id, &survey->own.id))
-			continue;
-		if (probe->answered) {
-			paths_note_trial(&path->id, true);
-			paths_note_answer(&path->id, probe->ms, true);
-		} else if (probe->fd >= 0 && path_probe_age(probe) >= paths_patience(path->facts.rtt_ms)) {
-			paths_note_failure(&path->id, CACHE_PATH_SILENT);
-		}
-		path->facts = paths_facts(&path->id);
-	}
-}
-
-/* Returns the best path that has answered. */
-static int best_of(const struct survey *survey)
-{
-	uint32_t skip = 0;
-
-	for (size_t i = 0; i < survey->list.count; i++)
-		if (!survey->others[i].answered)
-			skip |= 1u << i;
-	return paths_best(survey->list.paths, survey->list.count, skip);
-}
-
 /* Has somebody else found out meanwhile that the path has failed, and is there one that works? */
 static bool is_known_to_have_failed(struct conn *conn, const struct converters_query *query, struct path_list *list, int *best)
 {
@@ -352,84 +242,65 @@ static bool is_known_to_have_failed(struct conn *conn, const struct converters_q
 
 	if (state != CACHE_PATH_SILENT && state != CACHE_PATH_LOSES)
 		return false;
-	path_list_make(list, query);
+	path_list_make(list, settings, query);
 	*best = paths_best(list->paths, list->count, 0);
 	return *best >= 0 && list->paths[*best].facts.state == CACHE_PATH_WORKS;
 }
 
 /* Has @conn own a survey, with its first probe still to be sent. Returns false if that isn't for it to do, or not now. */
-static bool survey_begin(struct conn *conn, const struct converters_query *query)
+static bool place_begin(struct conn *conn, const struct converters_query *query)
 {
-	struct survey *survey = survey_take();
-
-	if (!survey)
-		return false;
-	survey->cookie = conn->cookie;
-	survey->own = (struct path){
+	const struct path own = {
 		.id = path_of(conn),
 		.device = conn->call.network,
 		.bind_device = conn->call.device && conn->call.placed,
 	};
-	survey->own.facts = paths_facts(&survey->own.id);
-	path_list_make(&survey->list, query);
-	conn->attempt.survey = (uint8_t)(survey - surveys + 1);
-	atomic_store(&survey->owner, (int64_t)conn->index + 1);
-	/* With one path, known to work, there is nothing to be found out. */
-	if (survey->list.count > 1 || survey->own.facts.state != CACHE_PATH_WORKS)
-		return true;
-	path_look_end(conn);
-	return false;
+	struct place *place = place_take();
+	bool open;
+
+	if (!place)
+		return false;
+	place->cookie = conn->cookie;
+	open = survey_begin(&place->survey, &own, settings, query);
+	conn->attempt.survey = (uint8_t)(place - places + 1);
+	atomic_store(&place->owner, (int64_t)conn->index + 1);
+	if (!open)
+		path_look_end(conn);
+	return open;
 }
 
-static enum paths_do survey_go_on(struct conn *conn, struct survey *survey, struct path_list *list, int *best)
+static enum paths_do place_go_on(struct conn *conn, struct place *place, struct path_list *list, int *best)
 {
-	const struct paths_view view = view_of(conn, survey);
-	const struct paths_step step = paths_decide(&view);
+	unsigned int again;
+	enum paths_do what = survey_look(&place->survey, waiting_ms(conn), conn->attempt.syn_data, &again, best);
 
-	switch (step.what) {
-	case PATHS_WAIT:
-		break;
-	case PATHS_PROBE:
-		probe_own(survey);
-		break;
-	case PATHS_ASK_OTHERS:
-		ask_others(survey);
-		break;
-	case PATHS_MOVE:
-		findings_note(survey, &view);
-		*best = best_of(survey);
-		*list = survey->list;
-		break;
-	case PATHS_BEHIND:
-	case PATHS_STAY:
+	if (what == PATHS_MOVE)
+		*list = place->survey.list;
+	else if (what == PATHS_BEHIND || what == PATHS_STAY)
 		path_look_end(conn);
-		break;
-	}
-	if (!survey->count) /* the kernel refuses */
-		path_look_end(conn);
-	else if (conn->attempt.look_at)
-		schedule(conn, in_ms(step.again));
-	return step.what;
+	else
+		schedule(conn, in_ms(again));
+	return what;
 }
 
 enum paths_do path_look(struct conn *conn, int fd, const struct converters_query *query, struct path_list *list, int *best)
 {
 	const struct path_id id = path_of(conn);
-	struct survey *survey = survey_of(conn);
+	struct place *place = place_of(conn);
 	enum paths_do what = PATHS_WAIT;
 
 	if (tcpinfo_of(fd).tcpi_state != TCPINFO_SYN_SENT || conn_has(conn, CONN_WROTE) || !path_may_move(conn, fd)) {
 		path_look_end(conn);
-	} else if (survey) {
-		what = survey_go_on(conn, survey, list, best);
+	} else if (place) {
+		what = place_go_on(conn, place, list, best);
 	} else if (is_known_to_have_failed(conn, query, list, best)) {
 		what = PATHS_MOVE;
-	} else if (is_being_asked(&id) || !survey_begin(conn, query)) {
+	} else if (is_being_asked(&id) || !place_begin(conn, query)) {
 		if (conn->attempt.look_at)
 			schedule(conn, in_ms(WAIT_FOR_OTHER_MS));
 		return PATHS_WAIT;
 	} else {
-		what = survey_go_on(conn, survey_of(conn), list, best);
+		what = place_go_on(conn, place_of(conn), list, best);
 	}
 	if (!conn->attempt.look_at)
 		schedule(conn, 0);
@@ -439,8 +310,8 @@ enum paths_do path_look(struct conn *conn, int fd, const struct converters_query
 void path_look_repair_in_child(void)
 {
 	for (int i = 0; i < SURVEYS; i++) {
-		if (atomic_load(&surveys[i].owner) != FREE)
-			probes_close(&surveys[i]);
-		atomic_store(&surveys[i].owner, FREE);
+		if (atomic_load(&places[i].owner) != FREE)
+			survey_close(&places[i].survey);
+		atomic_store(&places[i].owner, FREE);
 	}
 }

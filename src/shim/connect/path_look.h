@@ -12,6 +12,9 @@
 #include "shim/connect/path_begin.h"
 #include "shim/socket/conn.h"
 
+/* @settings: kept, must stay. */
+void path_look_init(const struct settings *settings);
+
 /* The SYN of @conn has just been sent: from now on its path is looked after. */
 void path_look_begin(struct conn *conn, int fd);
 

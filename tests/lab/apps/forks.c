@@ -167,7 +167,6 @@ static void read_all(int fd, unsigned int *seed)
 static void go_on(int fd, int epfd, unsigned int seed)
 {
 	alarm(STALL_MS / 1000 + 5);
-	srand(seed);
 	way = rand_r(&seed) % WAY_COUNT;
 	if (way == EPOLL_AFTER || way == EDGE_AFTER || epfd < 0)
 		epfd = new_epoll(fd, EPOLLIN | EPOLLOUT | (way == EDGE_AFTER ? EPOLLET : 0u));

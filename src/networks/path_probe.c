@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path_probes.c - asks a path whether it works, by a connection of its own
+ * path_probe.c - asks a path whether it works, by a connection of its own
  *
  * A plain TCP socket, since the path is asked and not Multipath TCP. What the converter answers isn't read: its SYN+ACK, which comes
  * at once to a request for information, says all. The connection then ends by a reset, which leaves nothing behind on either side.
  *
- * The shim keeps no descriptors, and here it has to for some hundred milliseconds. Programs that count their descriptors do so from the
- * lowest number on, so this one is high; programs that close what they didn't open are noticed by SO_COOKIE.
+ * The shim keeps no descriptors in its programs, and here it has to for some hundred milliseconds. Programs that count their
+ * descriptors do so from the lowest number on, so this one is high; programs that close what they didn't open are noticed by SO_COOKIE.
  */
 #include "config.h"
 
-#include "shim/connect/path_probes.h"
+#include "networks/path_probe.h"
 
 #include "client/converters.h"
 #include "common/clock.h"
 #include "convert/convert.h"
-#include "shim/socket/conn.h"
-#include "shim/socket/networks.h"
-#include "shim/socket/tcpinfo.h"
-#include "shim/system/next.h"
-#include "shim/system/sockopt.h"
+#include "networks/io.h"
+#include "networks/networks.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/tcp.h>
-#include <poll.h>
+#include <netinet/in.h>
 
 #define INFO_LEN 4 /* bytes of an Info TLV, Section 6.2.3 */
 #define HIGH_NUMBER 500 /* below the 1024 that a process may have by default, and that select(2) takes */
@@ -34,14 +30,22 @@ unsigned int path_probe_age(const struct path_probe *probe)
 	return (unsigned int)((clock_ns() - probe->sent) / CLOCK_NS_PER_MS);
 }
 
+/* Names a socket for its whole life; 0 where there is none. */
+static uint64_t cookie_of(int fd)
+{
+	uint64_t cookie;
+
+	return io_get(fd, SOL_SOCKET, SO_COOKIE, &cookie, sizeof(cookie)) ? cookie : 0;
+}
+
 /* Returns @fd by a high number, or as it is where none is left. */
 static int made_high(int fd)
 {
-	int high = fd < 0 ? -1 : next.fcntl(fd, F_DUPFD_CLOEXEC, HIGH_NUMBER);
+	int high = fd < 0 ? -1 : io_dup_above(fd, HIGH_NUMBER);
 
 	if (high < 0)
 		return fd;
-	next_close_now(fd);
+	io_close(fd);
 	return high;
 }
 
@@ -56,10 +60,10 @@ static bool syn_send(int fd, const union sockaddr_ip *converter, bool plain)
 	convert_writer_init(&writer, request, sizeof(request));
 	convert_write_info(&writer);
 	len = convert_writer_finish(&writer);
-	if (!plain && len > 0 && sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) &&
-	    next.sendto(fd, request, (size_t)len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &to.sa, sockaddr_ip_len(&to)) >= 0)
+	if (!plain && len > 0 && io_set_int(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) &&
+	    io_sendto(fd, request, (size_t)len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &to.sa, sockaddr_ip_len(&to)) >= 0)
 		return true;
-	return next.connect(fd, &to.sa, sockaddr_ip_len(&to)) == 0 || errno == EINPROGRESS || errno == EALREADY;
+	return io_connect(fd, &to.sa, sockaddr_ip_len(&to)) == 0 || errno == EINPROGRESS || errno == EALREADY;
 }
 
 bool path_probe_send(struct path_probe *probe, const struct path *path, bool plain)
@@ -67,45 +71,46 @@ bool path_probe_send(struct path_probe *probe, const struct path *path, bool pla
 	static const struct linger reset = { .l_onoff = 1 };
 	const union sockaddr_ip *converter = converters_address(path->id.converter);
 	const bool usual = IN6_IS_ADDR_UNSPECIFIED(&path->id.source);
-	int fd = made_high(next_socket_now(converter->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+	int fd = made_high(io_socket(converter->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
 
 	*probe = (struct path_probe){ .fd = -1, .sent = clock_ns() };
 	if (fd < 0)
 		return false;
-	next.setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	io_set(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	if ((usual || network_bind(fd, &path->id.source, path->bind_device ? path->device : 0)) && syn_send(fd, converter, plain)) {
 		probe->fd = fd;
-		probe->cookie = conn_cookie(fd);
+		probe->cookie = cookie_of(fd);
 		return true;
 	}
-	next_close_now(fd);
+	io_close(fd);
 	return false;
 }
 
 void path_probe_close(struct path_probe *probe)
 {
-	if (probe->fd >= 0 && conn_cookie(probe->fd) == probe->cookie)
-		next_close_now(probe->fd);
+	if (probe->fd >= 0 && cookie_of(probe->fd) == probe->cookie)
+		io_close(probe->fd);
 	probe->fd = -1;
 }
 
 bool path_probe_look(struct path_probe *probe)
 {
-	struct pollfd now = { .fd = probe->fd, .events = POLLIN | POLLOUT };
-	struct tcp_info info;
+	struct tcp_info info = { 0 };
+	short events;
 
 	if (probe->fd < 0)
 		return probe->answered;
-	if (conn_cookie(probe->fd) != probe->cookie) {
+	if (cookie_of(probe->fd) != probe->cookie) {
 		probe->fd = -1;
 		return false;
 	}
-	if (next_poll_now(&now, 1) <= 0)
+	events = io_events(probe->fd, POLLIN | POLLOUT);
+	if (!events)
 		return false;
-	if (now.revents & POLLERR) {
-		probe->refused = sockopt_get(probe->fd, SOL_SOCKET, SO_ERROR, 0) == ECONNREFUSED;
+	if (events & POLLERR) {
+		probe->refused = io_get_int(probe->fd, SOL_SOCKET, SO_ERROR, 0) == ECONNREFUSED;
 	} else {
-		info = tcpinfo_of(probe->fd);
+		io_get(probe->fd, IPPROTO_TCP, TCP_INFO, &info, sizeof(info));
 		probe->answered = true;
 		probe->ms = info.tcpi_rtt ? info.tcpi_rtt / 1000 + 1 : path_probe_age(probe);
 	}

@@ -10,12 +10,11 @@
  */
 #include "config.h"
 
-#include "shim/socket/networks.h"
+#include "networks/networks.h"
 
-#include "shim/socket/netlink.h"
-#include "shim/socket/paths.h"
-#include "shim/system/next.h"
-#include "shim/system/sockopt.h"
+#include "networks/io.h"
+#include "networks/nl.h"
+#include "networks/several.h"
 
 #include <linux/if_addr.h>
 #include <linux/mptcp.h>
@@ -52,7 +51,7 @@ static void read_address_part(void *arg, uint16_t type, const uint8_t *value, si
 	struct address *address = arg;
 
 	if (type == IFA_FLAGS)
-		address->flags = netlink_u32(value, len);
+		address->flags = nl_u32(value, len);
 	if ((type != IFA_LOCAL && type != IFA_ADDRESS) || len < (address->family == AF_INET ? 4u : 16u))
 		return;
 	*(type == IFA_LOCAL ? &address->local : &address->address) = in6_of(address->family, value);
@@ -75,7 +74,7 @@ static void read_address(void *arg, const uint8_t *body, size_t len)
 	for (size_t i = 0; i < search->count; i++)
 		if (search->found[i].device == (int)message.ifa_index)
 			return;
-	netlink_attributes(body + NLMSG_ALIGN(sizeof(message)), len - NLMSG_ALIGN(sizeof(message)), read_address_part, &address);
+	nl_attributes(body + NLMSG_ALIGN(sizeof(message)), len - NLMSG_ALIGN(sizeof(message)), read_address_part, &address);
 	if ((address.flags & ADDRESS_UNUSABLE) || !(address.has_local || address.has_address))
 		return;
 	search->found[search->count++] = (struct network){
@@ -94,7 +93,7 @@ static void addresses_find(int netlink, struct search *search)
 		.message.ifa_family = (uint8_t)search->family,
 	};
 
-	netlink_ask(netlink, &question.header, read_address, search);
+	nl_ask(netlink, &question.header, read_address, search);
 }
 
 /* A route to the destination. */
@@ -109,9 +108,9 @@ static void read_route_part(void *arg, uint16_t type, const uint8_t *value, size
 	struct route *route = arg;
 
 	if (type == RTA_OIF)
-		route->device = (int)netlink_u32(value, len);
+		route->device = (int)nl_u32(value, len);
 	if (type == RTA_TABLE)
-		route->table = netlink_u32(value, len);
+		route->table = nl_u32(value, len);
 }
 
 static void read_route(void *arg, const uint8_t *body, size_t len)
@@ -124,7 +123,7 @@ static void read_route(void *arg, const uint8_t *body, size_t len)
 	memcpy(&message, body, sizeof(message));
 	route->usable = message.rtm_type == RTN_UNICAST;
 	route->table = message.rtm_table;
-	netlink_attributes(body + NLMSG_ALIGN(sizeof(message)), len - NLMSG_ALIGN(sizeof(message)), read_route_part, route);
+	nl_attributes(body + NLMSG_ALIGN(sizeof(message)), len - NLMSG_ALIGN(sizeof(message)), read_route_part, route);
 }
 
 struct route_question {
@@ -167,7 +166,7 @@ static struct route route_ask(int netlink, const union sockaddr_ip *to, const st
 		question_add_address(&question, RTA_SRC, source);
 	if (device)
 		question_add(&question, RTA_OIF, &device, sizeof(device));
-	if (!netlink_ask(netlink, &question.header, read_route, &route))
+	if (!nl_ask(netlink, &question.header, read_route, &route))
 		route.usable = false;
 	return route;
 }
@@ -193,7 +192,7 @@ static bool network_leads(int netlink, const union sockaddr_ip *to, int usual, s
 	if (network->bind_device)
 		route = route_ask(netlink, to, &network->source, network->device);
 	if (!route.usable || route.device != network->device || !route.table ||
-	    next.ioctl(netlink, SIOCGIFNAME, &request) != 0)
+	    io_ioctl(netlink, SIOCGIFNAME, &request) != 0)
 		return false;
 	memcpy(network->name, request.ifr_name, sizeof(network->name));
 	network->name[sizeof(network->name) - 1] = '\0';
@@ -216,7 +215,7 @@ static void usual_first(struct network *found, size_t count)
 size_t networks_to(const union sockaddr_ip *to, struct network out[NETWORKS_MAX])
 {
 	struct search search = { .family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6, .found = out };
-	int netlink = netlink_open(NETLINK_ROUTE);
+	int netlink = nl_open(NETLINK_ROUTE);
 	size_t count = 0;
 	struct route usual;
 
@@ -227,7 +226,7 @@ size_t networks_to(const union sockaddr_ip *to, struct network out[NETWORKS_MAX]
 	for (size_t i = 0; i < search.count; i++)
 		if (network_leads(netlink, to, usual.usable ? usual.device : 0, &out[i]))
 			out[count++] = out[i];
-	next_close_now(netlink);
+	io_close(netlink);
 	search.count = count;
 	usual_first(out, count);
 	if (count > 1)
@@ -237,21 +236,21 @@ size_t networks_to(const union sockaddr_ip *to, struct network out[NETWORKS_MAX]
 
 bool network_bind(int fd, const struct in6_addr *source, int device)
 {
-	const int family = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
+	const int family = io_get_int(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
 	union sockaddr_ip addr;
 
-	if (device && sockopt_get(fd, SOL_SOCKET, SO_BINDTOIFINDEX, 0) != device &&
-	    !sockopt_set(fd, SOL_SOCKET, SO_BINDTOIFINDEX, device))
+	if (device && io_get_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, 0) != device &&
+	    !io_set_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, device))
 		return false;
 	if (IN6_IS_ADDR_UNSPECIFIED(source) && family == AF_INET)
 		addr = (union sockaddr_ip){ .in.sin_family = AF_INET };
 	else if (!sockaddr_ip_set(&addr, family, source, 0))
 		return false;
 	/* With the port chosen by connect() there may be as many connections from one address as there are ports for each peer. */
-	return sockopt_set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) && next.bind(fd, &addr.sa, sockaddr_ip_len(&addr)) == 0;
+	return io_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) && io_bind(fd, &addr.sa, sockaddr_ip_len(&addr)) == 0;
 }
 
 bool network_is_chosen(int fd)
 {
-	return sockopt_get(fd, SOL_SOCKET, SO_BINDTOIFINDEX, 1) || sockopt_get(fd, SOL_SOCKET, SO_MARK, 1);
+	return io_get_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, 1) || io_get_int(fd, SOL_SOCKET, SO_MARK, 1);
 }

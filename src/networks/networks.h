@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* networks.h - the networks of this machine that lead to an address, and how a socket is made to use one */
-#ifndef SHIM_NETWORKS_H
-#define SHIM_NETWORKS_H
+#ifndef NETWORKS_NETWORKS_H
+#define NETWORKS_NETWORKS_H
 
 #include "common/sockaddr.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* netlink.c - questions to the kernel by netlink, in the few lines that can run in a hook */
+/* nl.c - questions to the kernel by netlink, in the few lines that can run in a hook */
 #include "config.h"
 
-#include "shim/socket/netlink.h"
+#include "networks/nl.h"
 
-#include "shim/system/next.h"
+#include "networks/io.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,12 +13,12 @@
 /* Larger than what the kernel puts into one message of a dump unless it is asked for more (NLMSG_GOODSIZE). */
 #define ANSWER_MAX 4096
 
-int netlink_open(int protocol)
+int nl_open(int protocol)
 {
-	return next_socket_now(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
+	return io_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
 }
 
-uint32_t netlink_u32(const uint8_t *value, size_t len)
+uint32_t nl_u32(const uint8_t *value, size_t len)
 {
 	uint32_t number = 0;
 
@@ -26,7 +26,7 @@ uint32_t netlink_u32(const uint8_t *value, size_t len)
 	return number;
 }
 
-void netlink_attributes(const uint8_t *list, size_t len, netlink_attribute_reader *read, void *arg)
+void nl_attributes(const uint8_t *list, size_t len, nl_attribute_reader *read, void *arg)
 {
 	struct nlattr attribute;
 
@@ -46,7 +46,7 @@ void netlink_attributes(const uint8_t *list, size_t len, netlink_attribute_reade
 }
 
 struct answers {
-	netlink_reader *read;
+	nl_reader *read;
 	void *arg;
 	bool done;
 	bool failed;
@@ -64,7 +64,7 @@ static void read_messages(struct answers *answers, const uint8_t *bytes, size_t 
 		}
 		if (header.nlmsg_type == NLMSG_ERROR || header.nlmsg_type == NLMSG_DONE) {
 			/* Both begin with an error number, which is 0 in an acknowledgement. */
-			answers->failed |= header.nlmsg_len < NLMSG_LENGTH(4) || netlink_u32(bytes + NLMSG_HDRLEN, 4) != 0;
+			answers->failed |= header.nlmsg_len < NLMSG_LENGTH(4) || nl_u32(bytes + NLMSG_HDRLEN, 4) != 0;
 			answers->done = true;
 		} else {
 			answers->read(answers->arg, bytes + NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN);
@@ -72,7 +72,7 @@ static void read_messages(struct answers *answers, const uint8_t *bytes, size_t 
 	}
 }
 
-bool netlink_ask(int fd, const struct nlmsghdr *question, netlink_reader *read, void *arg)
+bool nl_ask(int fd, const struct nlmsghdr *question, nl_reader *read, void *arg)
 {
 	struct answers answers = { .read = read, .arg = arg };
 	/* Mapped: a signal handler on a stack of its own may be what asks. */
@@ -80,9 +80,9 @@ bool netlink_ask(int fd, const struct nlmsghdr *question, netlink_reader *read, 
 
 	if (answer == MAP_FAILED)
 		return false;
-	answers.failed = next.send(fd, question, question->nlmsg_len, 0) < 0;
+	answers.failed = io_sendto(fd, question, question->nlmsg_len, 0, NULL, 0) < 0;
 	while (!answers.done && !answers.failed) {
-		ssize_t len = next.recv(fd, answer, ANSWER_MAX, MSG_DONTWAIT | MSG_TRUNC);
+		ssize_t len = io_recv(fd, answer, ANSWER_MAX, MSG_DONTWAIT | MSG_TRUNC);
 
 		if (len > 0 && len <= ANSWER_MAX)
 			read_messages(&answers, answer, (size_t)len);

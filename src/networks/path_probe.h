@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* path_probes.h - asks a path whether it works, by a connection of its own */
-#ifndef SHIM_PATH_PROBES_H
-#define SHIM_PATH_PROBES_H
+/* path_probe.h - asks a path whether it works, by a connection of its own */
+#ifndef NETWORKS_PATH_PROBE_H
+#define NETWORKS_PATH_PROBE_H
 
 #include "client/paths.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* paths.h - may an MPTCP connection get a second path? */
-#ifndef SHIM_PATHS_H
-#define SHIM_PATHS_H
+/* several.h - may an MPTCP connection get a second path? */
+#ifndef NETWORKS_SEVERAL_H
+#define NETWORKS_SEVERAL_H
 
 #include "common/sockaddr.h"
 

@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * paths.c - may an MPTCP connection get a second path?
+ * several.c - may an MPTCP connection get a second path?
  *
  * The kernel's path manager (ip-mptcp(8)) opens subflows from endpoints with the flag "subflow" or "fullmesh", and to
  * addresses that the peer announces, if its limit for these isn't 0, as it is by default. An endpoint with the address
  * that the connection has anyway adds nothing, nor does one of the other family.
  *
- * The questions are those of src/common/endpoints.c, by netlink.c.
+ * The questions are those of src/common/endpoints.c, by nl.c.
  */
 #include "config.h"
 
-#include "shim/socket/paths.h"
+#include "networks/several.h"
 
-#include "shim/socket/netlink.h"
-#include "shim/system/next.h"
+#include "networks/io.h"
+#include "networks/nl.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/genetlink.h>
 #include <linux/mptcp.h>
 #include <linux/netlink.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ENDPOINT_USED (MPTCP_PM_ADDR_FLAG_SUBFLOW | MPTCP_PM_ADDR_FLAG_FULLMESH)
 
@@ -39,16 +36,16 @@ struct answers {
 };
 
 /* All messages of generic netlink have a header of their own in front of their attributes. */
-static void read_generic(void *arg, const uint8_t *body, size_t len, netlink_attribute_reader *read)
+static void read_generic(void *arg, const uint8_t *body, size_t len, nl_attribute_reader *read)
 {
 	if (len > sizeof(struct genlmsghdr))
-		netlink_attributes(body + sizeof(struct genlmsghdr), len - sizeof(struct genlmsghdr), read, arg);
+		nl_attributes(body + sizeof(struct genlmsghdr), len - sizeof(struct genlmsghdr), read, arg);
 }
 
 static void read_family_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
 {
 	if (type == CTRL_ATTR_FAMILY_ID)
-		*(uint16_t *)arg = (uint16_t)netlink_u32(value, len < 2 ? len : 2);
+		*(uint16_t *)arg = (uint16_t)nl_u32(value, len < 2 ? len : 2);
 }
 
 static void read_family(void *arg, const uint8_t *body, size_t len)
@@ -62,7 +59,7 @@ static void read_endpoint_part(void *arg, uint16_t type, const uint8_t *value, s
 	struct paths_endpoint *endpoint = arg;
 
 	if (type == MPTCP_PM_ADDR_ATTR_FLAGS)
-		endpoint->flags = netlink_u32(value, len);
+		endpoint->flags = nl_u32(value, len);
 	if (type == MPTCP_PM_ADDR_ATTR_ADDR6 && len >= 16)
 		memcpy(endpoint->address.s6_addr, value, 16);
 	if (type == MPTCP_PM_ADDR_ATTR_ADDR4 && len >= 4) {
@@ -84,7 +81,7 @@ static void read_endpoint_list(void *arg, uint16_t type, const uint8_t *value, s
 
 	if (type != MPTCP_PM_ATTR_ADDR)
 		return;
-	netlink_attributes(value, len, read_endpoint_part, &endpoint);
+	nl_attributes(value, len, read_endpoint_part, &endpoint);
 	visit->visit(visit->arg, &endpoint);
 }
 
@@ -96,7 +93,7 @@ static void read_endpoint(void *arg, const uint8_t *body, size_t len)
 static void read_limit_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
 {
 	if (type == MPTCP_PM_ATTR_RCV_ADD_ADDRS)
-		*(bool *)arg |= netlink_u32(value, len) != 0;
+		*(bool *)arg |= nl_u32(value, len) != 0;
 }
 
 static void read_limit(void *arg, const uint8_t *body, size_t len)
@@ -124,7 +121,7 @@ static uint16_t family_ask(int netlink)
 					      .nla_type = CTRL_ATTR_FAMILY_NAME };
 	memcpy(question.name, MPTCP_PM_NAME, sizeof(MPTCP_PM_NAME));
 	question.header.nlmsg_len += NLA_ALIGN(question.attribute.nla_len);
-	return netlink_ask(netlink, &question.header, read_family, &family) ? family : 0;
+	return nl_ask(netlink, &question.header, read_family, &family) ? family : 0;
 }
 
 static bool endpoints_ask(int netlink, uint16_t family, paths_endpoint_visitor *visitor, void *arg)
@@ -132,18 +129,18 @@ static bool endpoints_ask(int netlink, uint16_t family, paths_endpoint_visitor *
 	struct question question = question_of(family, NLM_F_DUMP, MPTCP_PM_CMD_GET_ADDR);
 	struct endpoint_visit visit = { visitor, arg };
 
-	return netlink_ask(netlink, &question.header, read_endpoint, &visit);
+	return nl_ask(netlink, &question.header, read_endpoint, &visit);
 }
 
 void paths_endpoints(paths_endpoint_visitor *visitor, void *arg)
 {
-	int netlink = netlink_open(NETLINK_GENERIC);
+	int netlink = nl_open(NETLINK_GENERIC);
 	uint16_t family = netlink < 0 ? 0 : family_ask(netlink);
 
 	if (family)
 		endpoints_ask(netlink, family, visitor, arg);
 	if (netlink >= 0)
-		next_close_now(netlink);
+		io_close(netlink);
 }
 
 static void note_endpoint(void *arg, const struct paths_endpoint *endpoint)
@@ -162,29 +159,21 @@ static bool ask_all(int netlink, struct answers *answers)
 	struct question question = question_of(family, NLM_F_ACK, MPTCP_PM_CMD_GET_LIMITS);
 
 	return family && endpoints_ask(netlink, family, note_endpoint, answers) &&
-	       netlink_ask(netlink, &question.header, read_limit, &answers->several);
+	       nl_ask(netlink, &question.header, read_limit, &answers->several);
 }
 
 /* A path manager in user space (mptcpd(8)) may do anything at any time. */
 static bool kernel_manages_paths(void)
 {
-	int fd = open("/proc/sys/net/mptcp/pm_type", O_RDONLY | O_CLOEXEC);
+	int fd = io_open("/proc/sys/net/mptcp/pm_type", O_RDONLY | O_CLOEXEC);
 	char type = 0;
 	bool known;
 
 	if (fd < 0)
 		return false;
-	known = next.read(fd, &type, 1) == 1;
-	next_close_now(fd);
+	known = io_read(fd, &type, 1) == 1;
+	io_close(fd);
 	return known && type == '0';
-}
-
-static bool option_is_set(int fd, int name)
-{
-	socklen_t len = sizeof(int);
-	int value = 0;
-
-	return next.getsockopt(fd, SOL_SOCKET, name, &value, &len) != 0 || value != 0;
 }
 
 static bool is_any(const struct in6_addr *address)
@@ -202,24 +191,24 @@ static bool source_of(int fd, const union sockaddr_ip *to, struct in6_addr *sour
 	int family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6, probe;
 	bool known;
 
-	if (next.getsockname(fd, &own.sa, &len) != 0)
+	if (io_getsockname(fd, &own.sa, &len) != 0)
 		return false;
 	*source = sockaddr_ip_in6(&own);
 	if (!is_any(source))
 		return true;
-	if (option_is_set(fd, SO_BINDTOIFINDEX) || option_is_set(fd, SO_MARK))
+	if (io_get_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, 1) || io_get_int(fd, SOL_SOCKET, SO_MARK, 1))
 		return false; /* routes of its own */
 	plain = *to;
 	if (to->sa.sa_family != family && !sockaddr_ip_set(&plain, family, &in6, sockaddr_ip_port(to)))
 		return false;
-	probe = next_socket_now(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	probe = io_socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (probe < 0)
 		return false;
 	len = sizeof(own);
 	/* On a datagram socket connect() looks up the route, and sends nothing. */
-	known = next.connect(probe, &plain.sa, sockaddr_ip_len(&plain)) == 0 &&
-		next.getsockname(probe, &own.sa, &len) == 0;
-	next_close_now(probe);
+	known = io_connect(probe, &plain.sa, sockaddr_ip_len(&plain)) == 0 &&
+		io_getsockname(probe, &own.sa, &len) == 0;
+	io_close(probe);
 	*source = sockaddr_ip_in6(&own);
 	return known;
 }
@@ -232,10 +221,10 @@ bool paths_may_be_several(int fd, const union sockaddr_ip *to)
 
 	if (!source_of(fd, to, &answers.source) || !kernel_manages_paths())
 		return true;
-	netlink = netlink_open(NETLINK_GENERIC);
+	netlink = nl_open(NETLINK_GENERIC);
 	if (netlink < 0)
 		return true;
 	known = ask_all(netlink, &answers);
-	next_close_now(netlink);
+	io_close(netlink);
 	return !known || answers.several;
 }

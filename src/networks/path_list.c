@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * path_list.c - the paths that a connection can begin on: networks of this machine, each with a converter
+ */
+#include "config.h"
+
+#include "networks/path_list.h"
+
+#include "client/path_preferences.h"
+#include "networks/networks.h"
+
+#include <string.h>
+
+#define CONVERTERS_LISTED 4
+
+static void list_add(struct path_list *list, const struct settings *settings, int converter, const union sockaddr_ip *addr, const struct network *network)
+{
+	struct path path = { .id.converter = converter, .preference = PATH_PREFERENCE_NONE };
+
+	if (list->count == PATHS_MAX)
+		return;
+	if (network) {
+		if (path_preferences_of(&settings->paths, network->name, &network->source, &path.preference) == PATH_USE_NEVER)
+			return;
+		path.backup = network->backup || path_preferences_of(&settings->paths, network->name, &network->source,
+								 &path.preference) == PATH_USE_BACKUP;
+		strcpy(list->names[list->count], network->name);
+	}
+	if (network && !network->usual) {
+		path.id.source = network->source;
+		path.device = network->device;
+		path.bind_device = network->bind_device;
+	}
+	path.facts = paths_facts(&path.id);
+	list->addrs[list->count] = *addr;
+	list->paths[list->count++] = path;
+}
+
+/* The networks by which the converters of an address family are reached, asked for once. */
+struct family {
+	bool asked;
+	struct network networks[NETWORKS_MAX];
+	size_t count;
+};
+
+static const struct family *family_of(struct family families[2], int converter)
+{
+	const union sockaddr_ip *address = converters_address(converter);
+	struct family *family = &families[sockaddr_ip_is_v4(address)];
+
+	if (!family->asked)
+		family->count = networks_to(address, family->networks);
+	family->asked = true;
+	return family;
+}
+
+void path_list_make(struct path_list *list, const struct settings *settings, const struct converters_query *query)
+{
+	struct converters_query next_query = *query;
+	union sockaddr_ip addrs[CONVERTERS_LISTED];
+	struct family families[2] = { { .asked = false } };
+	int converters[CONVERTERS_LISTED], count = 0;
+
+	list->count = 0;
+	next_query.may_resolve = false;
+	while (count < CONVERTERS_LISTED) {
+		enum policy_verdict verdict = POLICY_CONVERT;
+		const char *reason;
+
+		converters[count] = converters_choose(settings, &next_query, &addrs[count], &verdict, &reason);
+		if (converters[count] < 0)
+			break;
+		next_query.tried |= 1u << converters[count++];
+	}
+	for (int usual = 1; usual >= 0; usual--)
+		for (int c = 0; c < count; c++) {
+			const struct family *family = family_of(families, converters[c]);
+			bool known = false;
+
+			for (size_t i = 0; i < family->count; i++) {
+				known |= family->networks[i].usual;
+				if (family->networks[i].usual == (usual != 0))
+					list_add(list, settings, converters[c], &addrs[c], &family->networks[i]);
+			}
+			if (usual && !known) /* netlink is forbidden, or the route has no device of ours */
+				list_add(list, settings, converters[c], &addrs[c], NULL);
+		}
+}
+
+int path_list_choose(struct path_list *list, const struct settings *settings, const struct converters_query *query)
+{
+	int best;
+
+	path_list_make(list, settings, query);
+	best = paths_best(list->paths, list->count, 0);
+	return best >= 0 && path_has_failed(list->paths[best].facts.state) && !settings->paths.count ? -1 : best;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* path_list.h - the paths that a connection can begin on: networks of this machine, each with a converter */
+#ifndef NETWORKS_PATH_LIST_H
+#define NETWORKS_PATH_LIST_H
+
+#include "client/converters_choice.h"
+#include "client/paths.h"
+
+#include <net/if.h>
+
+/* The usual paths first, each with its name in the log. */
+struct path_list {
+	struct path paths[PATHS_MAX];
+	union sockaddr_ip addrs[PATHS_MAX]; /* the converter's, in the form that the socket takes */
+	char names[PATHS_MAX][IF_NAMESIZE];
+	size_t count;
+};
+
+/*
+ * path_list_make() - list the paths to all converters that can be asked for the destination of @query
+ * Without those on which the user wants no connection to begin. Asks the kernel by netlink; see networks_to().
+ */
+void path_list_make(struct path_list *list, const struct settings *settings, const struct converters_query *query);
+
+/*
+ * path_list_choose() - likewise, and choose one
+ * Returns its index in @list, or -1 where none of them works as far as is known, so that a connection begins as if nothing were.
+ */
+int path_list_choose(struct path_list *list, const struct settings *settings, const struct converters_query *query);
+
+/* Was the path found to be silent, or to lose SYNs? */
+static inline bool path_has_failed(enum cache_path state)
+{
+	return state == CACHE_PATH_SILENT || state == CACHE_PATH_LOSES;
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * survey.h - the probes that are sent for one connection: does its path work, and which other one does?
+ *
+ * What decides is client/paths.c. Nothing here blocks, and nothing is allocated.
+ */
+#ifndef NETWORKS_SURVEY_H
+#define NETWORKS_SURVEY_H
+
+#include "networks/path_list.h"
+#include "networks/path_probe.h"
+
+#define SURVEY_OWN_MAX 8
+
+struct survey {
+	struct path own;
+	struct path_list list;
+	struct path_probe probes[SURVEY_OWN_MAX]; /* on the own path */
+	struct path_probe plain;                  /* the one without data in its SYN */
+	struct path_probe others[PATHS_MAX];
+	unsigned int count;                       /* of probes */
+	bool others_asked;
+};
+
+/* Are these the same path? */
+bool path_is_same(const struct path_id *a, const struct path_id *b);
+
+/* survey_reset() - make it one without probes, whatever was in it */
+void survey_reset(struct survey *survey);
+
+/* survey_close() - end what is left of its probes */
+void survey_close(struct survey *survey);
+
+/*
+ * survey_begin() - look after a connection on @own, after survey_reset()
+ * @own: its facts are asked for here; @query: for the converters that may be asked instead. Returns false if there is nothing to be
+ * found out: one path, known to work.
+ */
+bool survey_begin(struct survey *survey, const struct path *own, const struct settings *settings, const struct converters_query *query);
+
+/*
+ * survey_look() - look at the probes, and send those that are due
+ * @waiting: milliseconds since the connection's SYN, which has data (@syn_data) or none
+ * Returns what is to be done; PATHS_MOVE with @best, an index in the survey's list, after which all that was found out is noted.
+ * @again is the time to the next look.
+ */
+enum paths_do survey_look(struct survey *survey, unsigned int waiting, bool syn_data, unsigned int *again, int *best);
+
+/* survey_try() - ask a path that has failed whether it works again, after survey_reset(). Returns false if nothing could be sent. */
+bool survey_try(struct survey *survey, const struct path *path);
+
+/*
+ * survey_trial_ends() - look at such a trial
+ * Returns false if it goes on; else what it has shown is noted, and in @works whether the path counts as working now.
+ */
+bool survey_trial_ends(struct survey *survey, bool *works);
+
+#endif
