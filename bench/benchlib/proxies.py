@@ -127,10 +127,11 @@ class Direct(Proxy):
 
 
 class Convertd(Proxy):
-    """convertd, with the request in the SYN and the application's bytes once the server is confirmed, as under libconvert.so."""
+    """convertd, with the request in the SYN, silent where the SYN is withheld, and the application's bytes once the server is
+    confirmed, as under libconvert.so.
+    """
 
     name = "convertd"
-    via = "convert-syn"
     has_threads = True
     withholds = False  # SYNs
 
@@ -140,19 +141,22 @@ class Convertd(Proxy):
     def start(self):
         process = self.lab.convertd(convertd_options(self.lab.build, self.threads))
         self.roots.append(process.pid)
-        queues = self.lab.converter.run(["cat", "/proc/net/netfilter/nfnetlink_queue"], check=False)
-        self.withholds = bool(queues.stdout.strip())
+        self._look()
         return self
 
+    def _look(self):
+        queues = self.lab.converter.run(["cat", "/proc/net/netfilter/nfnetlink_queue"], check=False)
+        self.withholds = bool(queues.stdout.strip())
+
+    def _via(self):
+        return ["convert-silent"] if self.withholds else ["convert-syn"]
+
     def arguments(self):
-        return self.to(self.lab.converter.addr4, 1234) + ["--via", self.via, "--server", self._target] + (
-            ["--withheld"] if self.withholds else [])
+        return self.to(self.lab.converter.addr4, 1234) + ["--server", self._target, "--via", *self._via()]
 
 
-class ConvertdEarly(Convertd):
-    """The same convertd, with the application's request in the SYN as well, as for applications that ask for Fast Open."""
-
-    name = "convertd, early data"
+class ConvertdAgain(Convertd):
+    """The convertd that was started before, asked in another way."""
 
     def version(self):
         return ""
@@ -161,7 +165,23 @@ class ConvertdEarly(Convertd):
         self.roots = [process.pid for process in self.lab.converter.processes if process.title.startswith("convertd ")]
         if not self.roots:
             raise LabError("%s: Convertd is to be started before it" % self.name)
+        self._look()
         return self
+
+
+class ConvertdResponse(ConvertdAgain):
+    """It answers each request by a response, as RFC 8803 has it, which the client takes off the stream."""
+
+    name = "convertd, response"
+
+    def _via(self):
+        return ["convert-syn"] + (["--withheld"] if self.withholds else [])
+
+
+class ConvertdEarly(ConvertdAgain):
+    """The application's request is in the SYN as well, as for applications that ask for Fast Open."""
+
+    name = "convertd, early data"
 
     def arguments(self):
         return super().arguments() + ["--early"]

@@ -7,7 +7,8 @@ whole machine: the client, the server, interrupts, and whatever else ran. "of di
 each round.
 
 Early data saves the client a wait and a packet: then convertd is sent the request and where it is to go at once, which is what a
-proxy with a fixed target gets.
+proxy with a fixed target gets. "convertd" is asked as libconvert.so asks it, silently: the SYN+ACK says that the server was reached
+(doc/private-tlvs.md). With "response" it is asked as RFC 8803 has it.
 
 Clients speak TCP to the proxy first, and MPTCP afterwards; proxies speak TCP to the server. haproxy and nginx are handed an MPTCP
 listener; "direct" is MPTCP all the way then. A part of what MPTCP costs is done in workers of the kernel and is charged to no process: see
@@ -15,7 +16,7 @@ all CPU.
 """
 from benchlib import median
 from benchlib.field import Field
-from benchlib.proxies import ALL, Convertd, ConvertdEarly, Direct, Haproxy, HaproxySplice, Nginx, Socat
+from benchlib.proxies import ALL, Convertd, ConvertdEarly, ConvertdResponse, Direct, Haproxy, HaproxySplice, Nginx, Socat
 
 DURATION = "7 minutes"
 NEEDS = ("bench-peers",)
@@ -25,8 +26,9 @@ ROUNDS, ROUNDS_QUICK = 6, 1
 SECONDS, SECONDS_QUICK = 1.5, 0.3
 WARMUP, WARMUP_QUICK = 0.3, 0.1
 AT_A_TIME = (1, 64)
-PROXIES = tuple(proxy for proxy in ALL if proxy is not HaproxySplice)  # splicing is for bulk
-PROXIES_MPTCP = (Direct, Convertd, ConvertdEarly, Haproxy, Nginx, Socat)
+PROXIES = (Direct, Convertd, ConvertdResponse) + tuple(
+    proxy for proxy in ALL if proxy not in (Direct, Convertd, HaproxySplice))  # splicing is for bulk
+PROXIES_MPTCP = (Direct, Convertd, ConvertdResponse, ConvertdEarly, Haproxy, Nginx, Socat)
 
 
 def _measure_case(bench, lab, proxies, at_a_time):

@@ -10,13 +10,13 @@ import signal
 
 from benchlib import processes
 from benchlib.field import Field
-from benchlib.proxies import Convertd, Dante, Haproxy, Microsocks, Nginx, Shadowsocks
+from benchlib.proxies import Convertd, ConvertdEarly, ConvertdResponse, Dante, Haproxy, Microsocks, Nginx, Shadowsocks
 from convertlab import need
 
 NEEDS = ("bench-peers",)
 CONNECTIONS, CONNECTIONS_QUICK = 2000, 200
 REQUEST, RESPONSE = 100, 1000
-PROXIES = (Convertd, Haproxy, Nginx, Microsocks, Dante, Shadowsocks)
+PROXIES = (Convertd, ConvertdResponse, ConvertdEarly, Haproxy, Nginx, Microsocks, Dante, Shadowsocks)
 SHOWN = 0.05  # of a call a connection: what is rarer is start-up and timers
 
 

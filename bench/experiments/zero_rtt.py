@@ -49,7 +49,7 @@ class ConvertdOff(Convertd):
         return self
 
     def arguments(self):
-        return self.to(self.lab.converter.addr4, OFF_PORT) + ["--via", self.via, "--server", self._target]
+        return self.to(self.lab.converter.addr4, OFF_PORT) + ["--via", "convert-syn", "--server", self._target]
 
 
 def off_options():

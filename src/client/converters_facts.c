@@ -242,6 +242,12 @@ void converters_note_syn_data(int index, bool taken)
 	converters_note(index, CACHE_SYN_DATA, &note);
 }
 
+void converters_note_syn_data_lost(int index)
+{
+	for (int i = 0; i < CONVERTERS_SYN_DATA_MISSES; i++)
+		converters_note_syn_data(index, false);
+}
+
 /* --- what others have learned --- */
 
 /* @now, @boot: clock_seconds() and cache_now() */

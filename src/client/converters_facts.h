@@ -87,6 +87,9 @@ void converters_doubt_mptcp(int index);
 bool converters_take_syn_data(int index);
 void converters_note_syn_data(int index, bool taken);
 
+/* SYNs with data vanish on the way to it, as others don't: none is sent for a while. */
+void converters_note_syn_data_lost(int index);
+
 /* Takes over what @found, of converters_noted(), knows. @now: clock_seconds() */
 void converters_renew_facts(int index, const struct cache_converter *found, int64_t now);
 

@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* socket_options.c - the options that TCP and MPTCP sockets have in common, for copies of a socket */
+/* socket_options.c - the options that TCP and MPTCP sockets have in common, for copies of a socket; and those that MPTCP lacks */
 #include "config.h"
 
 #include "common/socket_options.h"
 
-#include <assert.h>
+/* The kernel's headers alone: musl's lack SO_RCVTIMEO_OLD, whose number depends on the architecture, and can't be mixed with them. */
+#include <asm/socket.h>
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/tcp.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include <time.h>
 
-/* What <netinet/in.h> lacks of <linux/in.h> and <linux/in6.h>. */
+/* What older ones lack. */
 #ifndef IP_LOCAL_PORT_RANGE
 #define IP_LOCAL_PORT_RANGE 51
-#endif
-#ifndef IPV6_TRANSPARENT
-#define IPV6_TRANSPARENT 75
-#endif
-#ifndef IPV6_FREEBIND
-#define IPV6_FREEBIND 78
-#endif
-#ifndef SO_RCVTIMEO_NEW
-#define SO_RCVTIMEO_NEW 66
-#define SO_SNDTIMEO_NEW 67
 #endif
 #ifndef SO_PREFER_BUSY_POLL
 #define SO_PREFER_BUSY_POLL 69
@@ -83,4 +75,43 @@ int socket_option_buffer(const struct socket_option *option)
 	if (option->name == SO_SNDBUF || option->name == SO_SNDBUFFORCE)
 		return SO_SNDBUF;
 	return option->name == SO_RCVBUF || option->name == SO_RCVBUFFORCE ? SO_RCVBUF : 0;
+}
+
+/* An option that changes what the connection is for the application isn't here, nor one whose refusal applications are prepared for (SO_ZEROCOPY). */
+const struct socket_advice socket_advice[SOCKET_ADVICE_COUNT] = {
+	{ { IPPROTO_TCP, TCP_SYNCNT }, false },
+	{ { IPPROTO_TCP, TCP_LINGER2 }, false },
+	{ { IPPROTO_TCP, TCP_WINDOW_CLAMP }, false },
+	{ { IPPROTO_TCP, TCP_QUICKACK }, false },
+	{ { IPPROTO_TCP, TCP_USER_TIMEOUT }, false },
+	{ { IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS }, false },
+	{ { IPPROTO_TCP, TCP_THIN_DUPACK }, false },
+	{ { SOL_SOCKET, SO_MAX_PACING_RATE }, false },
+	{ { SOL_SOCKET, SO_TXREHASH }, false },
+	{ { SOL_SOCKET, SO_OOBINLINE }, true }, /* urgent data, which on MPTCP is always in line */
+	{ { IPPROTO_IP, IP_MTU_DISCOVER }, false },
+	{ { IPPROTO_IP, IP_TTL }, true },
+	{ { IPPROTO_IPV6, IPV6_TCLASS }, false },
+	{ { IPPROTO_IPV6, IPV6_MTU_DISCOVER }, false },
+	{ { IPPROTO_IPV6, IPV6_AUTOFLOWLABEL }, false },
+	{ { IPPROTO_IPV6, IPV6_UNICAST_HOPS }, true },
+};
+
+int socket_advice_index(int level, int name)
+{
+	for (int i = 0; i < SOCKET_ADVICE_COUNT; i++)
+		if (socket_advice[i].option.level == level && socket_advice[i].option.name == name)
+			return i;
+	return -1;
+}
+
+bool socket_advice_is_default(int index, int value)
+{
+	const struct socket_option *option = &socket_advice[index].option;
+
+	if (option->level == SOL_SOCKET)
+		return option->name == SO_OOBINLINE && !value;
+	return ((option->level == IPPROTO_IP && option->name == IP_TTL) ||
+		(option->level == IPPROTO_IPV6 && option->name == IPV6_UNICAST_HOPS)) &&
+	       value == -1;
 }

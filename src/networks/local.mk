@@ -5,6 +5,7 @@ libnetworks_la_SOURCES = \
 	src/networks/io.h \
 	src/networks/networks.c src/networks/networks.h \
 	src/networks/nl.c src/networks/nl.h \
+	src/networks/path_direct.c src/networks/path_direct.h \
 	src/networks/path_list.c src/networks/path_list.h \
 	src/networks/path_probe.c src/networks/path_probe.h \
 	src/networks/several.c src/networks/several.h \

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * aftermath.c - how blind requests have fared
+ * aftermath.c - how blind requests have fared, and those that are made again
  *
  * A blind request's call is answered once its SYN is sent, and nothing of the supervisor's refers to the socket any more: a
- * program that closes it early is to be rid of it at once. But where SYNs lose their data now, in another network say, each
- * further blind request would fail by a reset, for as long as blindness is believed in. So the kernel is asked about the
- * connection by its addresses (sock_diag(7)), a little later, and later still while the SYN+ACK hasn't come:
+ * program that closes it early is to be rid of it at once. But a SYN that is lost has to be followed by another one with the
+ * request, and where SYNs lose their data now, in another network say, each further blind request would fail by a reset. So the
+ * kernel is asked about the connection by its addresses (sock_diag(7)), a little later, and later still while the SYN+ACK hasn't
+ * come. What follows from its answers is fate.c's:
  *
- *	the SYN's data was acknowledged    all is well
- *	it was not                         the next connection isn't blind, and finds out more
- *	no SYN+ACK in CONVERT_TIMEOUT      the converter has to prove itself again
- *	the connection isn't there         it may have been reset: GONE_MAX of these in a row are as one that has lost its data
+ *	the SYN's data was acknowledged       all is well
+ *	no SYN+ACK before the kernel's own    the request is made again, with its data, a few times
+ *	  SYN without data would be sent
+ *	the data was not taken                the next connection isn't blind, and finds out more
+ *	the connection is reset once the      the server is too slow to be asked for blindly (slow.c)
+ *	  converter has waited long enough
+ *	no SYN+ACK in CONVERT_TIMEOUT         the converter has to prove itself again
+ *	the connection isn't there            it may have been reset: GONE_MAX of these in a row are as data that was not taken
+ *
+ * At most EXPECTED_MAX are looked at; those beyond have what the kernel does for them.
  */
 #include "config.h"
 
@@ -18,26 +25,35 @@
 
 #include "client/converters_facts.h"
 #include "common/clock.h"
-#include "supervise/connection.h"
+#include "supervise/attempt.h"
+#include "supervise/fate.h"
 #include "supervise/kernel.h"
+#include "supervise/log.h"
+#include "supervise/peers.h"
+#include "supervise/repeat.h"
+#include "supervise/slow.h"
 
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#define EXPECTED_MAX 256 /* what doesn't fit isn't looked at: others tell as much */
+#define EXPECTED_MAX 4096
 #define GONE_MAX 4
-#define FIRST_LOOK_NS (50 * CLOCK_NS_PER_MS)
 #define ANSWER_MAX 8192
 
 static struct expected {
-	union sockaddr_ip local, remote;
+	struct fate_request request;
+	struct begin begin; /* has the path that the last SYN took */
+	struct repeat repeat;
+	union sockaddr_ip local, server;
 	int converter;
-	int64_t started, look_at; /* nanoseconds of CLOCK_MONOTONIC */
-} expected[EXPECTED_MAX];
+	int64_t look_at; /* nanoseconds of CLOCK_MONOTONIC */
+} *expected[EXPECTED_MAX];
 static int expected_count;
+static int64_t earliest; /* look_at of the one that is first; 0: there is none */
 static int gone_in_a_row;
 
 struct question {
@@ -45,20 +61,59 @@ struct question {
 	struct inet_diag_req_v2 request;
 };
 
-void aftermath_expect(int fd, int converter, const union sockaddr_ip *addr)
+static bool local_address(int fd, union sockaddr_ip *out)
 {
-	struct expected *one = &expected[expected_count];
 	union sockaddr_ip local = { 0 };
 	socklen_t len = sizeof(local);
 
-	if (expected_count == EXPECTED_MAX || getsockname(fd, &local.sa, &len) != 0 ||
-	    !sockaddr_ip_from(&one->local, &local.sa, len))
+	return getsockname(fd, &local.sa, &len) == 0 && sockaddr_ip_from(out, &local.sa, len);
+}
+
+static void look_later(struct expected *one, int64_t look_at)
+{
+	one->look_at = look_at;
+	if (!earliest || look_at < earliest)
+		earliest = look_at;
+}
+
+/* The sooner of a time and of when the path is to be looked at. */
+static int64_t with_path(const struct expected *one, int64_t at)
+{
+	return one->begin.look_at && one->begin.look_at < at ? one->begin.look_at : at;
+}
+
+static int64_t first_look(const struct expected *one, int64_t now)
+{
+	return with_path(one, fate_first_look(now));
+}
+
+void aftermath_expect(const struct connection *connection)
+{
+	uint8_t message[CONNECTION_MESSAGE_MAX];
+	const struct attempt *attempt = &connection->attempt;
+	struct expected *one = expected_count < EXPECTED_MAX ? calloc(1, sizeof(*one)) : NULL;
+	const int64_t now = clock_ns();
+
+	if (!one || !local_address(connection->sock, &one->local)) {
+		free(one);
 		return;
-	one->remote = *addr;
-	one->converter = converter;
-	one->started = clock_ns();
-	one->look_at = one->started + FIRST_LOOK_NS;
-	expected_count++;
+	}
+	one->request = (struct fate_request){
+		.started = now,
+		.syn_at = now,
+		.withheld = converters_withholds_ms(supervision.settings, attempt->converter) * CLOCK_NS_PER_MS,
+	};
+	one->repeat = (struct repeat){ .tid = connection->call.tid, .at = connection->at, .to = attempt->addr };
+	one->server = connection->peer;
+	one->converter = attempt->converter;
+	if (connection->sock_mptcp && attempt_message(connection, message) >= (ssize_t)attempt->sent)
+		repeat_note(&one->repeat, connection->sock, message, attempt->sent);
+	one->request.repeatable = one->repeat.message;
+	one->begin = connection->begin;
+	if (!one->request.repeatable)
+		begin_end(&one->begin);
+	expected[expected_count++] = one;
+	look_later(one, first_look(one, now));
 }
 
 static void address_fill(__be32 out[4], const union sockaddr_ip *addr)
@@ -99,13 +154,13 @@ static int ask(const struct expected *one, struct tcp_info *info)
 	struct question question = {
 		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST },
 		.request = {
-			.sdiag_family = sockaddr_ip_is_v4(&one->remote) ? AF_INET : AF_INET6,
+			.sdiag_family = sockaddr_ip_is_v4(&one->repeat.to) ? AF_INET : AF_INET6,
 			.sdiag_protocol = IPPROTO_TCP,
 			.idiag_ext = 1 << (INET_DIAG_INFO - 1),
 			.idiag_states = ~0u,
 			.id = {
 				.idiag_sport = htons(sockaddr_ip_port(&one->local)),
-				.idiag_dport = htons(sockaddr_ip_port(&one->remote)),
+				.idiag_dport = htons(sockaddr_ip_port(&one->repeat.to)),
 				.idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE },
 			},
 		},
@@ -115,55 +170,153 @@ static int ask(const struct expected *one, struct tcp_info *info)
 	if (netlink < 0)
 		netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	address_fill(question.request.id.idiag_src, &one->local);
-	address_fill(question.request.id.idiag_dst, &one->remote);
+	address_fill(question.request.id.idiag_dst, &one->repeat.to);
 	if (netlink < 0 || send(netlink, &question, sizeof(question), 0) != sizeof(question))
 		return -1;
 	got = recv(netlink, answer, sizeof(answer), MSG_DONTWAIT);
 	return got < 0 ? -1 : answer_read((const struct nlmsghdr *)answer, got, info);
 }
 
-static void note_lost(int converter)
+/* Returns whether the request was made again. */
+static bool make_again(struct expected *one, int64_t now)
+{
+	char text[SOCKADDR_STRLEN];
+	int fd = repeat_open(&one->repeat);
+	bool sent;
+
+	if (fd < 0)
+		return false;
+	log_about(one->repeat.tid);
+	sent = repeat_go(&one->repeat, fd, &one->begin) && local_address(fd, &one->local);
+	log_line("%s: %s after %.0f ms", sockaddr_ip_format(&one->server, text),
+		 sent ? "the SYN or its answer was lost, asked again" : "the SYN can't be sent again",
+		 (double)(now - one->request.started) / CLOCK_NS_PER_MS);
+	if (sent)
+		peers_note(fd, &one->repeat.to, &one->server);
+	close(fd);
+	if (!sent)
+		return false;
+	one->request.repeats++;
+	one->request.syn_at = now;
+	one->request.waiting_at = 0;
+	begin_sent(&one->begin, now);
+	return true;
+}
+
+/*
+ * Another network is tried where the path of the SYN is dead; to the same converter, for which the request was made. Returns
+ * whether one is to be tried.
+ */
+static bool path_look(struct expected *one, int64_t now)
+{
+	const struct converters_query query = {
+		.destination = &one->server,
+		.family = sockaddr_ip_is_v4(&one->repeat.to) ? AF_INET : AF_INET6,
+		.tried = ~(1u << one->converter),
+	};
+	union sockaddr_ip addr;
+
+	return one->begin.look_at && now >= one->begin.look_at &&
+	       begin_look(&one->begin, &query, true, now, &addr) == PATHS_MOVE;
+}
+
+static void path_answered(const struct expected *one, const struct tcp_info *info)
+{
+	if (info->tcpi_min_rtt && info->tcpi_min_rtt != UINT32_MAX)
+		begin_reached(&one->begin, info->tcpi_min_rtt / 1000 + 1, false);
+}
+
+static void note_untaken(int converter)
 {
 	gone_in_a_row = 0;
 	converters_note_syn_data(converter, false);
 	converters_forget_silence(converter);
 }
 
+static void note_slow(const struct expected *one)
+{
+	char text[SOCKADDR_STRLEN];
+
+	slow_note(&one->server);
+	log_about(one->repeat.tid);
+	log_line("%s: answers later than the converter waits, the next connections wait for it", sockaddr_ip_format(&one->server, text));
+}
+
+/* Makes the request again. Returns whether it is to be looked at again. */
+static bool again(struct expected *one, int64_t now)
+{
+	if (!make_again(one, now))
+		return false;
+	look_later(one, first_look(one, now));
+	return true;
+}
+
 /* Looks at one. Returns whether it is to be looked at again. */
 static bool look(struct expected *one, int64_t now)
 {
+	const int64_t patience = supervision.settings->timeout_ms * CLOCK_NS_PER_MS;
+	struct fate_seen seen = { 0 };
 	struct tcp_info info;
 	const int found = ask(one, &info);
+	int64_t look_at;
 
 	if (found < 0)
 		return false;
-	if (found && info.tcpi_state == KERNEL_SYN_SENT) {
-		one->look_at = now + (now - one->started);
-		if (now - one->started < supervision.settings->timeout_ms * CLOCK_NS_PER_MS)
-			return true;
-		converters_doubt(one->converter);
-	} else if (!found) {
-		if (++gone_in_a_row >= GONE_MAX)
-			note_lost(one->converter);
-	} else if (info.tcpi_rtt && !(info.tcpi_options & TCPI_OPT_SYN_DATA)) {
-		note_lost(one->converter);
-	} else {
+	if (found)
+		seen = (struct fate_seen){
+			.there = true,
+			.syn_sent = info.tcpi_state == KERNEL_SYN_SENT,
+			.answered = info.tcpi_rtt,
+			.taken = info.tcpi_options & TCPI_OPT_SYN_DATA,
+		};
+	if (seen.syn_sent && path_look(one, now))
+		return again(one, now);
+	switch (fate_judge(&one->request, &seen, now, patience, &look_at)) {
+	case FATE_OPEN:
+		look_later(one, with_path(one, look_at));
+		return true;
+	case FATE_REPEAT:
+		return again(one, now);
+	case FATE_TAKEN:
 		gone_in_a_row = 0;
+		path_answered(one, &info);
+		break;
+	case FATE_UNTAKEN:
+		if (!seen.there)
+			note_slow(one);
+		note_untaken(one->converter);
+		break;
+	case FATE_SILENT:
+		converters_doubt(one->converter);
+		break;
+	case FATE_SLOW:
+		note_slow(one);
+		break;
+	case FATE_GONE:
+		if (++gone_in_a_row >= GONE_MAX)
+			note_untaken(one->converter);
+		break;
 	}
 	return false;
 }
 
 int64_t aftermath_look(int64_t now)
 {
-	int64_t earliest = 0;
-
+	if (!earliest || now < earliest)
+		return earliest;
+	earliest = 0;
 	for (int i = 0; i < expected_count;) {
-		if (expected[i].look_at <= now && !look(&expected[i], now)) {
+		struct expected *one = expected[i];
+
+		if (one->look_at > now) {
+			look_later(one, one->look_at);
+		} else if (!look(one, now)) {
+			begin_end(&one->begin);
+			free(one->repeat.message);
+			free(one);
 			expected[i] = expected[--expected_count];
 			continue;
 		}
-		if (!earliest || expected[i].look_at < earliest)
-			earliest = expected[i].look_at;
 		i++;
 	}
 	return earliest;

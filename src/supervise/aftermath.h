@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* aftermath.h - how blind requests have fared */
+/* aftermath.h - how blind requests have fared, and those that are made again */
 #ifndef SUPERVISE_AFTERMATH_H
 #define SUPERVISE_AFTERMATH_H
 
-#include "common/sockaddr.h"
+#include "supervise/connection.h"
 
-/* A blind request has just been sent on the socket @fd, to the converter with this index and address. */
-void aftermath_expect(int fd, int converter, const union sockaddr_ip *addr);
+/* A blind request has just been sent for @connection, whose call is about to be answered. */
+void aftermath_expect(const struct connection *connection);
 
 /*
  * Looks at those whose time has come. Returns when the next one's comes, in nanoseconds of CLOCK_MONOTONIC; 0 if there is none.

@@ -15,9 +15,11 @@
 #include "common/clock.h"
 #include "common/errors.h"
 #include "networks/several.h"
+#include "supervise/advice.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
 #include "supervise/resolver.h"
+#include "supervise/slow.h"
 #include "supervise/stand_in.h"
 
 #include <errno.h>
@@ -91,29 +93,36 @@ static int socket_fit(struct connection *connection, union sockaddr_ip *to, bool
 	return 0;
 }
 
+ssize_t attempt_message(const struct connection *connection, uint8_t out[static CONNECTION_MESSAGE_MAX])
+{
+	const struct handshake_ask ask = attempt_ask_of(connection);
+	ssize_t len = handshake_request(out, CONNECTION_MESSAGE_MAX, &connection->peer, &ask);
+
+	if (len < 0)
+		return len;
+	if (connection->early_len)
+		memcpy(out + len, connection->early, connection->early_len);
+	return len + (ssize_t)connection->early_len;
+}
+
 /*
  * Sends what is left of the request and of the data behind it. @to: the address for MSG_FASTOPEN, else NULL. Returns 0 or
  * -errno.
  */
 static int message_send(struct connection *connection, const union sockaddr_ip *to)
 {
-	const struct handshake_ask ask = attempt_ask_of(connection);
 	struct attempt *attempt = &connection->attempt;
-	uint8_t message[CONVERT_MESSAGE_MAX + CONNECTION_EARLY_MAX];
-	ssize_t sent, len = handshake_request(message, sizeof(message), &connection->peer, &ask);
-	size_t all;
+	uint8_t message[CONNECTION_MESSAGE_MAX];
+	ssize_t sent, len = attempt_message(connection, message);
 
 	if (len < 0)
 		return (int)len;
-	attempt->request_len = (size_t)len;
-	if (connection->early_len)
-		memcpy(message + len, connection->early, connection->early_len);
-	all = (size_t)len + connection->early_len;
-	sent = sendto(connection->sock, message + attempt->sent, all - attempt->sent,
+	attempt->request_len = (size_t)len - connection->early_len;
+	sent = sendto(connection->sock, message + attempt->sent, (size_t)len - attempt->sent,
 		      MSG_DONTWAIT | MSG_NOSIGNAL | (to ? MSG_FASTOPEN : 0), to ? &to->sa : NULL, to ? sockaddr_ip_len(to) : 0);
 	if (sent > 0)
 		attempt->sent += (size_t)sent;
-	attempt->want_output = attempt->sent < all;
+	attempt->want_output = attempt->sent < (size_t)len;
 	return sent < 0 ? -errno : 0;
 }
 
@@ -134,7 +143,9 @@ static int syn_send(struct connection *connection)
 	int ret;
 
 	kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0); /* the program's must not hold back what is ours */
-	if (kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) && wants_syn_data(connection)) {
+	if (((connection->ours && connection->sock == connection->fd) ||
+	     kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) &&
+	    wants_syn_data(connection)) {
 		ret = message_send(connection, &attempt->addr);
 		attempt->syn_data = attempt->sent > 0;
 		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
@@ -158,6 +169,13 @@ static void synack_expect(struct connection *connection)
 	attempt->silence_due = attempt->ask_silent && attempt->sent >= attempt->request_len;
 }
 
+void attempt_look_at(struct connection *connection, int64_t at)
+{
+	const int64_t path_at = connection->begin.look_at;
+
+	connection->look_at = path_at && path_at < at ? path_at : at;
+}
+
 int attempt_again(struct connection *connection)
 {
 	const struct attempt before = connection->attempt;
@@ -177,9 +195,14 @@ int attempt_again(struct connection *connection)
 		.ends = now + supervision.settings->timeout_ms * CLOCK_NS_PER_MS,
 	};
 	connection->state = CONNECTION_ASKED;
-	connection->look_at = connection->attempt.ends;
-	ret = syn_send(connection);
+	ret = begin_place(&connection->begin, connection->sock);
+	if (ret == 0)
+		ret = syn_send(connection);
 	synack_expect(connection);
+	begin_sent(&connection->begin, now);
+	attempt_look_at(connection, connection->attempt.ends);
+	if (!connection->attempt.ask_blind)
+		connection_watch(connection);
 	return ret;
 }
 
@@ -206,7 +229,8 @@ static int ask(struct connection *connection)
 {
 	struct attempt *attempt = &connection->attempt;
 	struct handshake_ask ask;
-	const bool mptcp = connection->ours && converters_mptcp(attempt->converter) != CACHE_MPTCP_LOST;
+	const bool mptcp = connection->ours && advice_allows_mptcp(connection->fd) &&
+			   converters_mptcp(attempt->converter) != CACHE_MPTCP_LOST;
 	int ret = socket_fit(connection, &attempt->addr, mptcp);
 
 	if (ret < 0)
@@ -214,7 +238,7 @@ static int ask(struct connection *connection)
 	attempt->ride = connection->sock_mptcp ? RIDE_MPTCP_SYN : RIDE_TCP;
 	ask = exchange_ask(supervision.settings, attempt->converter, &connection->peer, connection->sock_mptcp,
 			   converters_cookie_current(attempt->converter));
-	if (connection->nonblocking && connection->sock == connection->fd && wants_syn_data(connection))
+	if (connection->nonblocking && connection->sock == connection->fd && wants_syn_data(connection) && !slow_is(&connection->peer))
 		exchange_ask_blindly(supervision.settings, attempt->converter, &ask);
 	attempt->ask_silent = ask.silent;
 	attempt->ask_blind = ask.blind;
@@ -223,28 +247,38 @@ static int ask(struct connection *connection)
 	return attempt_again(connection);
 }
 
-bool attempt_next(struct connection *connection, struct attempt_refusal *refusal)
+struct converters_query attempt_query(const struct connection *connection)
 {
-	const struct converters_query query = {
+	return (struct converters_query){
 		.destination = &connection->peer,
 		.family = connection->domain,
 		.v6only = connection->v6only,
 		.any = true,
 		.tried = connection->tried,
 	};
+}
+
+int attempt_by(struct connection *connection, const union sockaddr_ip *addr, int converter)
+{
+	connection->attempt = (struct attempt){ .addr = *addr, .converter = converter };
+	return ask(connection);
+}
+
+bool attempt_next(struct connection *connection, struct attempt_refusal *refusal)
+{
+	struct converters_query query = attempt_query(connection);
 	char text[SOCKADDR_STRLEN];
 	const char *refused = NULL;
-	struct converters_query now = query;
 	union sockaddr_ip addr;
 	int index, ret;
 
 	*refusal = (struct attempt_refusal){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
 	for (;;) {
-		index = converters_choose(supervision.settings, &now, &addr, &refusal->verdict, &refusal->reason);
+		index = converters_choose(supervision.settings, &query, &addr, &refusal->verdict, &refusal->reason);
 		if (index < 0)
 			break;
-		connection->attempt = (struct attempt){ .addr = addr, .converter = index };
-		ret = ask(connection);
+		index = begin_choose(&connection->begin, &query, index, &addr);
+		ret = attempt_by(connection, &addr, index);
 		if (ret == 0)
 			return true;
 		/* What the kernel says at once is about routes and this socket: no reason to rest. */
@@ -252,13 +286,13 @@ bool attempt_next(struct connection *connection, struct attempt_refusal *refusal
 		refused = error_text(-ret);
 		log_line("converter %s: %s", sockaddr_ip_format(&addr, text), refused);
 		connection->tried |= 1u << index;
-		now.tried = connection->tried;
+		query.tried = connection->tried;
 	}
 	if (refused && refusal->verdict == POLICY_CONVERT)
 		refusal->reason = refused;
 	if (index == CONVERTERS_UNRESOLVED && !refusal->reason)
 		refusal->reason = "the converter's name can't be looked up";
-	if (index != CONVERTERS_UNRESOLVED || connection->lookups++ >= LOOKUPS_MAX || !resolver_start(&now))
+	if (index != CONVERTERS_UNRESOLVED || connection->lookups++ >= LOOKUPS_MAX || !resolver_start(&query))
 		return false;
 	connection->state = CONNECTION_RESOLVING;
 	connection->look_at = connection->limit;
@@ -279,5 +313,8 @@ int attempt_directly(struct connection *connection)
 	}
 	connection->state = CONNECTION_DIRECT;
 	connection->look_at = 0;
+	begin_end(&connection->begin);
+	begin_place_direct(&connection->begin, connection->sock, &server);
+	connection_watch(connection);
 	return connect_nonblocking(connection->sock, &server);
 }

@@ -3,7 +3,7 @@
 #ifndef SUPERVISE_ATTEMPT_H
 #define SUPERVISE_ATTEMPT_H
 
-#include "client/policy.h"
+#include "client/converters_choice.h"
 #include "supervise/connection.h"
 
 /* Why no converter was asked. */
@@ -19,8 +19,20 @@ struct attempt_refusal {
  */
 bool attempt_next(struct connection *connection, struct attempt_refusal *refusal);
 
+/* The converters that may be asked for the connection. */
+struct converters_query attempt_query(const struct connection *connection);
+
+/* Asks that converter, at that address. Returns 0 or -errno. */
+int attempt_by(struct connection *connection, const union sockaddr_ip *addr, int converter);
+
+/* Has the connection be looked at at that time, or when its path is to be looked at, if that is earlier. */
+void attempt_look_at(struct connection *connection, int64_t at);
+
 /* The request as it was sent. */
 struct handshake_ask attempt_ask_of(const struct connection *connection);
+
+/* The request with the early data behind it, as it was or is to be sent. Returns its length, or -errno. */
+ssize_t attempt_message(const struct connection *connection, uint8_t out[static CONNECTION_MESSAGE_MAX]);
 
 /* Ends the attempt, by a reset if need be, so that the socket can be connected again. */
 void attempt_disconnect(struct connection *connection);

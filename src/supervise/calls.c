@@ -15,8 +15,10 @@
 #include "supervise/attempt.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
+#include "supervise/options.h"
 #include "supervise/peers.h"
 #include "supervise/progress.h"
+#include "supervise/stand_in.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>
@@ -51,6 +53,7 @@ static bool unfold_socketcall(struct call *call)
 	static const unsigned int counts[FILTER_CALL_COUNT] = {
 		[FILTER_SOCKET] = 3,  [FILTER_CONNECT] = 3, [FILTER_GETPEERNAME] = 3,
 		[FILTER_SENDTO] = 6, [FILTER_SENDMSG] = 3, [FILTER_SENDMMSG] = 4,
+		[FILTER_SETSOCKOPT] = 5, [FILTER_GETSOCKOPT] = 5, [FILTER_LISTEN] = 2,
 	};
 	enum filter_call meant = filter_socketcall_of((unsigned int)call->args[0]);
 	uint32_t args[6] = { 0 };
@@ -75,9 +78,13 @@ static void handle_socket(const struct call *call)
 	int fd = -1;
 
 	/* By socketcall(2) the filter has not seen what these are. */
-	if ((domain == AF_INET || domain == AF_INET6) && (type & 0xf) == SOCK_STREAM &&
-	    (protocol == 0 || protocol == IPPROTO_TCP) && tracee_is_open(call->tid))
-		fd = socket(domain, (type & SOCK_NONBLOCK) | SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
+	if ((domain == AF_INET || domain == AF_INET6) && (type & 0xf) == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP)) {
+		if (tracee_is_open(call->tid))
+			fd = socket(domain, (type & SOCK_NONBLOCK) | SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
+		else
+			log_line("a socket that will connect directly: this process can't be looked into (it isn't dumpable, say), "
+				 "or has another network");
+	}
 	/* The mark of sockets of ours, which the SYN needs anyway. */
 	if (fd < 0 || !kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
 		let_go(call, fd);
@@ -107,28 +114,6 @@ static void connect_natively(const struct call *call, int fd, const void *addr, 
 	answer(call, fd, ret);
 }
 
-static uint64_t cookie_of(int fd)
-{
-	uint64_t cookie = 0;
-	socklen_t len = sizeof(cookie);
-
-	getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len);
-	return cookie;
-}
-
-static bool is_bound(int fd)
-{
-	union sockaddr_ip addr = { 0 };
-	socklen_t len = sizeof(addr);
-	struct in6_addr in6;
-
-	if (getsockname(fd, &addr.sa, &len) != 0)
-		return false;
-	in6 = sockaddr_ip_in6(&addr);
-	return sockaddr_ip_port(&addr) ||
-	       !(IN6_IS_ADDR_UNSPECIFIED(&in6) || (IN6_IS_ADDR_V4MAPPED(&in6) && !in6.s6_addr32[3]));
-}
-
 /* What the program has given with the call, to be sent once the server was reached or before. */
 struct early {
 	uint8_t *bytes;
@@ -141,7 +126,7 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 		  const struct early *early)
 {
 	struct connection *connection = calloc(1, sizeof(*connection)), *other;
-	uint64_t cookie = cookie_of(fd);
+	uint64_t cookie = kernel_cookie(fd);
 
 	if (connection)
 		HASH_FIND(hh, supervision.connections, &cookie, sizeof(cookie), other);
@@ -160,7 +145,7 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 		.domain = domain,
 		.ours = mptcp && kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0),
 		.v6only = domain == AF_INET6 && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0),
-		.bound = is_bound(fd),
+		.bound = stand_in_is_bound(fd),
 		.nonblocking = fcntl(fd, F_GETFL) & O_NONBLOCK,
 		.sock_mptcp = mptcp,
 		.sock_domain = domain,
@@ -170,7 +155,7 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 		.answer_at = early->answer_at,
 	};
 	HASH_ADD(hh, supervision.connections, cookie, sizeof(connection->cookie), connection);
-	connection_use(connection, fd, domain, mptcp);
+	begin_init(&connection->begin, supervision.settings, fd, connection->bound);
 	progress_begin(connection);
 }
 
@@ -401,6 +386,15 @@ void calls_handle(struct call *call)
 	case FILTER_SENDMSG:
 	case FILTER_SENDMMSG:
 		handle_output(call);
+		break;
+	case FILTER_SETSOCKOPT:
+		options_set(call);
+		break;
+	case FILTER_GETSOCKOPT:
+		options_get(call);
+		break;
+	case FILTER_LISTEN:
+		options_listen(call);
 		break;
 	default:
 		let_go(call, -1);

@@ -23,16 +23,19 @@ double connection_ms(const struct connection *connection)
  * A registration ends with the last descriptor for the file, wherever that is, and of the program's socket the program has one:
  * so it is taken away by hand.
  */
-static void unwatch(const struct connection *connection)
+static void unwatch(struct connection *connection)
 {
-	epoll_ctl(supervision.epoll, EPOLL_CTL_DEL, connection->sock, NULL);
+	if (connection->watched)
+		epoll_ctl(supervision.epoll, EPOLL_CTL_DEL, connection->sock, NULL);
+	connection->watched = false;
 }
 
-static void watch(struct connection *connection)
+void connection_watch(struct connection *connection)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection };
 
-	epoll_ctl(supervision.epoll, EPOLL_CTL_ADD, connection->sock, &event);
+	if (!connection->watched)
+		connection->watched = epoll_ctl(supervision.epoll, EPOLL_CTL_ADD, connection->sock, &event) == 0;
 }
 
 void connection_drop_stand_in(struct connection *connection)
@@ -43,7 +46,6 @@ void connection_drop_stand_in(struct connection *connection)
 	connection->sock = connection->fd;
 	connection->sock_domain = connection->domain;
 	connection->sock_mptcp = connection->ours;
-	watch(connection);
 }
 
 void connection_use(struct connection *connection, int sock, int domain, bool mptcp)
@@ -55,7 +57,6 @@ void connection_use(struct connection *connection, int sock, int domain, bool mp
 	connection->sock_domain = domain;
 	connection->sock_mptcp = mptcp;
 	connection->sock_was_mapped = false;
-	watch(connection);
 }
 
 void connection_forget(struct connection *connection)
@@ -64,6 +65,7 @@ void connection_forget(struct connection *connection)
 	if (connection->sock != connection->fd)
 		close(connection->sock);
 	close(connection->fd);
+	begin_end(&connection->begin);
 	HASH_DEL(supervision.connections, connection);
 	free(connection->early);
 	free(connection);

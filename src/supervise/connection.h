@@ -7,6 +7,7 @@
 #include "client/handshake.h"
 #include "client/ride.h"
 #include "client/settings.h"
+#include "supervise/begin.h"
 #include "supervise/listener.h"
 
 #include <uthash.h>
@@ -38,6 +39,7 @@ struct attempt {
 };
 
 #define CONNECTION_EARLY_MAX 4096 /* bytes of early data that are taken: more than a SYN can carry */
+#define CONNECTION_MESSAGE_MAX (CONVERT_MESSAGE_MAX + CONNECTION_EARLY_MAX)
 #define CONNECTION_KEEPALIVES 4
 
 struct connection {
@@ -49,6 +51,7 @@ struct connection {
 	int domain;           /* of the program's socket */
 	bool ours;            /* it is an MPTCP socket that the supervisor has made */
 	bool v6only, bound, nonblocking;
+	bool watched;         /* @sock is registered with supervision.epoll */
 	bool sock_mptcp;      /* what @sock is */
 	int sock_domain;
 	bool sock_was_mapped; /* it was connected to a v4-mapped address once */
@@ -59,6 +62,7 @@ struct connection {
 	uint32_t tried;       /* a bit for each converter */
 	int lookups;          /* of converters' names */
 	enum connection_state state;
+	struct begin begin;   /* the network that it begins on */
 	struct attempt attempt;
 	int kept[CONNECTION_KEEPALIVES]; /* the program's values for keepalive, while ours are set */
 	uint8_t *early;       /* data that the program has given with the call, to be freed; NULL: the call is connect() */
@@ -86,6 +90,9 @@ void connection_drop_stand_in(struct connection *connection);
 
 /* Has @sock, a new socket of these kinds, be the one that is connected. */
 void connection_use(struct connection *connection, int sock, int domain, bool mptcp);
+
+/* Has progress_step() be called for what happens to the socket that is connected, from now on. */
+void connection_watch(struct connection *connection);
 
 /* Answers the call with @value or @error, and forgets the connection. */
 void connection_answer(struct connection *connection, int64_t value, int error);

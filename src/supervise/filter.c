@@ -18,6 +18,8 @@
 
 #include "supervise/filter.h"
 
+#include "common/socket_options.h"
+
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
@@ -31,7 +33,10 @@
 #define SOCKETCALL_SOCKET 1
 #define SOCKETCALL_CONNECT 3
 #define SOCKETCALL_GETPEERNAME 7
+#define SOCKETCALL_LISTEN 4
 #define SOCKETCALL_SENDTO 11
+#define SOCKETCALL_SETSOCKOPT 14
+#define SOCKETCALL_GETSOCKOPT 15
 #define SOCKETCALL_SENDMSG 16
 #define SOCKETCALL_SENDMMSG 20
 
@@ -48,6 +53,9 @@ static const struct number amd64[] = {
 	{ 44, FILTER_SENDTO },
 	{ 46, FILTER_SENDMSG },
 	{ 307, FILTER_SENDMMSG },
+	{ 54, FILTER_SETSOCKOPT },
+	{ 55, FILTER_GETSOCKOPT },
+	{ 50, FILTER_LISTEN },
 	{ 425, FILTER_IO_URING_SETUP },
 	{ X32 | 41, FILTER_SOCKET },
 	{ X32 | 42, FILTER_CONNECT },
@@ -55,10 +63,15 @@ static const struct number amd64[] = {
 	{ X32 | 44, FILTER_SENDTO },
 	{ X32 | 518, FILTER_SENDMSG },
 	{ X32 | 538, FILTER_SENDMMSG },
+	{ X32 | 541, FILTER_SETSOCKOPT },
+	{ X32 | 542, FILTER_GETSOCKOPT },
+	{ X32 | 50, FILTER_LISTEN },
 	{ X32 | 425, FILTER_IO_URING_SETUP },
 	/* the kernel takes these for x32 calls by amd64's numbers, too, with amd64's layouts in memory */
 	{ X32 | 46, FILTER_SENDMSG },
 	{ X32 | 307, FILTER_SENDMMSG },
+	{ X32 | 54, FILTER_SETSOCKOPT },
+	{ X32 | 55, FILTER_GETSOCKOPT },
 };
 
 static const struct number i386[] = {
@@ -68,6 +81,9 @@ static const struct number i386[] = {
 	{ 369, FILTER_SENDTO },
 	{ 370, FILTER_SENDMSG },
 	{ 345, FILTER_SENDMMSG },
+	{ 366, FILTER_SETSOCKOPT },
+	{ 365, FILTER_GETSOCKOPT },
+	{ 363, FILTER_LISTEN },
 	{ 102, FILTER_SOCKETCALL },
 	{ 425, FILTER_IO_URING_SETUP },
 };
@@ -79,6 +95,9 @@ static const struct number arm64[] = {
 	{ 206, FILTER_SENDTO },
 	{ 211, FILTER_SENDMSG },
 	{ 269, FILTER_SENDMMSG },
+	{ 208, FILTER_SETSOCKOPT },
+	{ 209, FILTER_GETSOCKOPT },
+	{ 201, FILTER_LISTEN },
 	{ 425, FILTER_IO_URING_SETUP },
 };
 
@@ -89,6 +108,9 @@ static const struct number arm[] = {
 	{ 290, FILTER_SENDTO },
 	{ 296, FILTER_SENDMSG },
 	{ 374, FILTER_SENDMMSG },
+	{ 294, FILTER_SETSOCKOPT },
+	{ 295, FILTER_GETSOCKOPT },
+	{ 284, FILTER_LISTEN },
 	{ 425, FILTER_IO_URING_SETUP },
 };
 #endif
@@ -136,11 +158,12 @@ static const struct sock_filter fastopen_in_2[] = {
 static const struct sock_filter fastopen_in_3[] = {
 	LOAD(ARGUMENT(3)), IF(BPF_JSET, MSG_FASTOPEN, 1, 0), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
 };
-/* Flags in memory can't be seen: output to an address stops as well, which a connected socket has no need of. */
+/* Flags in memory can't be seen: output to an address stops as well, which a connected socket has no need of; and all options do. */
 static const struct sock_filter socketcall[] = {
 	LOAD(ARGUMENT(0)),
-	IF(BPF_JEQ, SOCKETCALL_SOCKET, 6, 0), IF(BPF_JEQ, SOCKETCALL_CONNECT, 5, 0), IF(BPF_JEQ, SOCKETCALL_GETPEERNAME, 4, 0),
-	IF(BPF_JEQ, SOCKETCALL_SENDTO, 3, 0), IF(BPF_JEQ, SOCKETCALL_SENDMSG, 2, 0), IF(BPF_JEQ, SOCKETCALL_SENDMMSG, 1, 0),
+	IF(BPF_JEQ, SOCKETCALL_SOCKET, 9, 0), IF(BPF_JEQ, SOCKETCALL_CONNECT, 8, 0), IF(BPF_JEQ, SOCKETCALL_GETPEERNAME, 7, 0),
+	IF(BPF_JEQ, SOCKETCALL_SENDTO, 6, 0), IF(BPF_JEQ, SOCKETCALL_SENDMSG, 5, 0), IF(BPF_JEQ, SOCKETCALL_SENDMMSG, 4, 0),
+	IF(BPF_JEQ, SOCKETCALL_SETSOCKOPT, 3, 0), IF(BPF_JEQ, SOCKETCALL_GETSOCKOPT, 2, 0), IF(BPF_JEQ, SOCKETCALL_LISTEN, 1, 0),
 	RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_USER_NOTIF),
 };
 
@@ -154,6 +177,9 @@ static const struct {
 	[FILTER_SENDTO] = { fastopen_in_3, ARRAY_SIZE(fastopen_in_3) },
 	[FILTER_SENDMSG] = { fastopen_in_2, ARRAY_SIZE(fastopen_in_2) },
 	[FILTER_SENDMMSG] = { fastopen_in_3, ARRAY_SIZE(fastopen_in_3) },
+	[FILTER_SETSOCKOPT] = { NULL, 0 }, /* write_options() */
+	[FILTER_GETSOCKOPT] = { NULL, 0 },
+	[FILTER_LISTEN] = { always, ARRAY_SIZE(always) },
 	[FILTER_SOCKETCALL] = { socketcall, ARRAY_SIZE(socketcall) },
 	[FILTER_IO_URING_SETUP] = { never, ARRAY_SIZE(never) },
 };
@@ -170,17 +196,59 @@ static void write_step(struct writer *writer, struct sock_filter step)
 	writer->out[writer->length++] = step;
 }
 
+/* How many options of the level of the @first one stand together in the table. */
+static int run_of(int first)
+{
+	int end = first;
+
+	while (end < SOCKET_ADVICE_COUNT && socket_advice[end].option.level == socket_advice[first].option.level)
+		end++;
+	return end - first;
+}
+
+/*
+ * Of setsockopt() and getsockopt() those stop that are about an option which MPTCP refuses: for each level its number, and the
+ * names behind it.
+ */
+static void write_options(struct writer *writer)
+{
+	size_t jumps[SOCKET_ADVICE_COUNT], jump_count = 0;
+
+	write_step(writer, (struct sock_filter)LOAD(ARGUMENT(1)));
+	for (int i = 0, run; i < SOCKET_ADVICE_COUNT; i += run) {
+		run = run_of(i);
+		write_step(writer, (struct sock_filter)IF(BPF_JEQ, (uint32_t)socket_advice[i].option.level, 0, (uint8_t)(run + 2)));
+		write_step(writer, (struct sock_filter)LOAD(ARGUMENT(2)));
+		for (int j = i; j < i + run; j++) {
+			jumps[jump_count++] = writer->length;
+			write_step(writer, (struct sock_filter)IF(BPF_JEQ, (uint32_t)socket_advice[j].option.name, 0, 0));
+		}
+		write_step(writer, (struct sock_filter)RETURN(SECCOMP_RET_ALLOW));
+	}
+	write_step(writer, (struct sock_filter)RETURN(SECCOMP_RET_ALLOW));
+	for (size_t i = 0; i < jump_count; i++)
+		writer->out[jumps[i]].jt = (uint8_t)(writer->length - jumps[i] - 1);
+	write_step(writer, (struct sock_filter)RETURN(SECCOMP_RET_USER_NOTIF));
+}
+
+static void write_judgement(struct writer *writer, enum filter_call call)
+{
+	if (call == FILTER_SETSOCKOPT || call == FILTER_GETSOCKOPT)
+		write_options(writer);
+	for (size_t i = 0; i < judgements[call].count; i++)
+		write_step(writer, judgements[call].steps[i]);
+}
+
 /* Writes one architecture's calls; whatever is none of them passes. */
 static void write_architecture(struct writer *writer, const struct architecture *architecture)
 {
 	write_step(writer, (struct sock_filter)LOAD(offsetof(struct seccomp_data, nr)));
 	for (size_t i = 0; i < architecture->count; i++) {
-		enum filter_call call = architecture->numbers[i].call;
-		size_t count = judgements[call].count;
+		size_t number = writer->length;
 
-		write_step(writer, (struct sock_filter)IF(BPF_JEQ, (uint32_t)architecture->numbers[i].number, 0, (uint8_t)count));
-		for (size_t j = 0; j < count; j++)
-			write_step(writer, judgements[call].steps[j]);
+		write_step(writer, (struct sock_filter)IF(BPF_JEQ, (uint32_t)architecture->numbers[i].number, 0, 0));
+		write_judgement(writer, architecture->numbers[i].call);
+		writer->out[number].jf = (uint8_t)(writer->length - number - 1);
 	}
 	write_step(writer, (struct sock_filter)RETURN(SECCOMP_RET_ALLOW));
 }
@@ -228,6 +296,12 @@ enum filter_call filter_socketcall_of(unsigned int number)
 		return FILTER_CONNECT;
 	case SOCKETCALL_GETPEERNAME:
 		return FILTER_GETPEERNAME;
+	case SOCKETCALL_LISTEN:
+		return FILTER_LISTEN;
+	case SOCKETCALL_SETSOCKOPT:
+		return FILTER_SETSOCKOPT;
+	case SOCKETCALL_GETSOCKOPT:
+		return FILTER_GETSOCKOPT;
 	case SOCKETCALL_SENDTO:
 		return FILTER_SENDTO;
 	case SOCKETCALL_SENDMSG:

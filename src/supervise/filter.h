@@ -16,12 +16,15 @@ enum filter_call {
 	FILTER_SENDTO,
 	FILTER_SENDMSG,
 	FILTER_SENDMMSG,
+	FILTER_SETSOCKOPT,
+	FILTER_GETSOCKOPT,
+	FILTER_LISTEN,
 	FILTER_SOCKETCALL,     /* i386: the calls above by one number, with their arguments in memory (socketcall(2)) */
 	FILTER_IO_URING_SETUP, /* never seen by the supervisor: the filter answers it */
 	FILTER_CALL_COUNT
 };
 
-#define FILTER_LENGTH_MAX 256 /* instructions; the kernel takes 4096 */
+#define FILTER_LENGTH_MAX 768 /* instructions; the kernel takes 4096 */
 
 /*
  * filter_build() - the filter, for all architectures whose programs this kernel may run. Returns its length, 0 on a machine it

@@ -7,6 +7,7 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -32,6 +33,15 @@ static inline int kernel_get(int fd, int level, int name, int fallback)
 static inline bool kernel_set(int fd, int level, int name, int value)
 {
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
+}
+
+/* A number that no other socket of this kernel has, or ever had. */
+static inline uint64_t kernel_cookie(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0 ? cookie : 0;
 }
 
 /* TCP_INFO, of an MPTCP socket its first subflow's; all zero where there is none. */

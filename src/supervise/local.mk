@@ -2,17 +2,26 @@
 # the second front end: a supervisor by seccomp user notification, which convertize links
 noinst_LTLIBRARIES += libsupervise.la
 libsupervise_la_SOURCES = \
+	src/supervise/advice.c src/supervise/advice.h \
 	src/supervise/aftermath.c src/supervise/aftermath.h \
 	src/supervise/attempt.c src/supervise/attempt.h \
+	src/supervise/begin.c src/supervise/begin.h \
 	src/supervise/calls.c src/supervise/calls.h \
 	src/supervise/connection.c src/supervise/connection.h \
+	src/supervise/ends.c src/supervise/ends.h \
+	src/supervise/fate.c src/supervise/fate.h \
 	src/supervise/filter.c src/supervise/filter.h \
 	src/supervise/kernel.h \
 	src/supervise/listener.c src/supervise/listener.h \
 	src/supervise/log.c src/supervise/log.h \
+	src/supervise/options.c src/supervise/options.h \
 	src/supervise/peers.c src/supervise/peers.h \
+	src/supervise/places.c src/supervise/places.h \
+	src/supervise/probes.c src/supervise/probes.h \
 	src/supervise/progress.c src/supervise/progress.h \
+	src/supervise/repeat.c src/supervise/repeat.h \
 	src/supervise/resolver.c src/supervise/resolver.h \
+	src/supervise/slow.c src/supervise/slow.h \
 	src/supervise/stand_in.c src/supervise/stand_in.h \
 	src/supervise/start.c src/supervise/start.h \
 	src/supervise/supervise.c src/supervise/supervise.h \

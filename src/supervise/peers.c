@@ -11,6 +11,8 @@
 
 #include "supervise/peers.h"
 
+#include "supervise/kernel.h"
+
 #include <stdlib.h>
 
 struct peer {
@@ -20,14 +22,6 @@ struct peer {
 };
 
 static struct peer *ports[65536];
-
-static uint64_t cookie_of(int fd)
-{
-	uint64_t cookie = 0;
-	socklen_t len = sizeof(cookie);
-
-	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0 ? cookie : 0;
-}
 
 /* Returns the list that the socket's entry is in, with its address in @local; or NULL if it has none. */
 static struct peer **list_of(int fd, union sockaddr_ip *local)
@@ -57,7 +51,7 @@ void peers_note(int fd, const union sockaddr_ip *converter, const union sockaddr
 		peer->next = *list;
 		*list = peer;
 	}
-	peer->cookie = cookie_of(fd);
+	peer->cookie = kernel_cookie(fd);
 	peer->local = local;
 	peer->converter = *converter;
 	peer->server = *server;
@@ -71,7 +65,7 @@ const union sockaddr_ip *peers_find(int fd)
 
 	if (!list || !*list)
 		return NULL;
-	cookie = cookie_of(fd);
+	cookie = kernel_cookie(fd);
 	for (struct peer *peer = *list; peer; peer = peer->next)
 		if (peer->cookie == cookie)
 			return &peer->server;

@@ -26,152 +26,22 @@
 #include "common/errors.h"
 #include "supervise/aftermath.h"
 #include "supervise/attempt.h"
+#include "supervise/ends.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
 #include "supervise/peers.h"
-#include "supervise/stand_in.h"
+#include "supervise/probes.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 
-#define IN6ADDR_V4MAPPED_LOOPBACK { { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 1 } } }
-
 /* Longer than Linux tries to connect (tcp_syn_retries 6: 127 s), which is what converters do. */
 #define SERVER_PATIENCE_NS (150 * CLOCK_NS_PER_S)
 #define LOOK_NS (250 * CLOCK_NS_PER_MS) /* how often it is looked whether the caller still waits */
 
-#define PROBE_SECONDS 1      /* keepalive's interval while a converter is silent */
 #define PROBE_SILENCE_MS 2500 /* a converter that has not acknowledged anything for so long is dead */
-
-static void log_verdict(const struct connection *connection, const char *verdict, const char *detail)
-{
-	char server[SOCKADDR_STRLEN];
-
-	log_line("%s: %s%s after %.1f ms", sockaddr_ip_format(&connection->peer, server), verdict, detail,
-		 connection_ms(connection));
-}
-
-/* --- keepalive, which asks a silent converter's host whether it is there --- */
-
-static const struct {
-	int level, name, ours;
-} keepalives[CONNECTION_KEEPALIVES] = {
-	{ IPPROTO_TCP, TCP_KEEPINTVL, PROBE_SECONDS },
-	{ IPPROTO_TCP, TCP_KEEPCNT, 100 },
-	{ SOL_SOCKET, SO_KEEPALIVE, 1 },
-	{ IPPROTO_TCP, TCP_KEEPIDLE, PROBE_SECONDS }, /* the last: setting it sends a probe that is due */
-};
-
-static void probes_start(struct connection *connection)
-{
-	for (int i = 0; i < CONNECTION_KEEPALIVES && !connection->attempt.probing; i++)
-		connection->kept[i] = kernel_get(connection->sock, keepalives[i].level, keepalives[i].name, -1);
-	connection->attempt.probing = true;
-	for (int i = 0; i < CONNECTION_KEEPALIVES; i++)
-		kernel_set(connection->sock, keepalives[i].level, keepalives[i].name, keepalives[i].ours);
-}
-
-static void probes_end(struct connection *connection)
-{
-	for (int i = CONNECTION_KEEPALIVES - 1; i >= 0 && connection->attempt.probing; i--)
-		kernel_set(connection->sock, keepalives[i].level, keepalives[i].name, connection->kept[i]);
-	connection->attempt.probing = false;
-}
-
-/* --- ends --- */
-
-/*
- * The server's refusal, for a call that doesn't wait: event loops expect it from the socket, not from connect(), and so the
- * kernel is to say it. It does once the program's socket was connected to a port of this host at which nobody listens. Returns
- * whether it was.
- */
-static bool refuse_later(const struct connection *connection)
-{
-	static int reserved = -1; /* has the port, and never listens */
-	static union sockaddr_ip closed = { .in = { .sin_family = AF_INET } };
-	const struct in6_addr loopback = IN6ADDR_V4MAPPED_LOOPBACK;
-	struct pollfd refused = { .fd = connection->fd };
-	union sockaddr_ip to;
-	socklen_t len = sizeof(closed);
-
-	if (reserved < 0) {
-		reserved = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		closed.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		if (bind(reserved, &closed.sa, sizeof(closed.in)) != 0 || getsockname(reserved, &closed.sa, &len) != 0)
-			return false;
-	}
-	sockaddr_ip_set(&to, connection->domain, &loopback, sockaddr_ip_port(&closed));
-	if (connection->early || !connection->nonblocking || connection->v6only ||
-	    connect(connection->fd, &to.sa, sockaddr_ip_len(&to)) == 0 || errno != EINPROGRESS)
-		return false;
-	if (poll(&refused, 1, 0) == 1 && refused.revents & POLLERR)
-		return true;
-	kernel_disconnect(connection->fd);
-	return false;
-}
-
-static void fail(struct connection *connection, int error, const char *reason)
-{
-	log_verdict(connection, "failed: ", reason);
-	probes_end(connection);
-	if (connection->sock == connection->fd)
-		attempt_disconnect(connection);
-	connection_answer(connection, 0, error == ECONNREFUSED && refuse_later(connection) ? EINPROGRESS : error);
-}
-
-/* Has the program's descriptors refer to the socket that was connected. Returns false after the call was answered. */
-static bool hand_over(struct connection *connection)
-{
-	int ret;
-
-	if (connection->sock == connection->fd)
-		return true;
-	ret = stand_in_put(supervision.listener, &connection->call, connection->fd, connection->at, connection->sock);
-	if (ret == 0)
-		return true;
-	log_verdict(connection, "failed: the socket can't be replaced: ", error_text(-ret));
-	connection_answer(connection, 0, ECONNABORTED);
-	return false;
-}
-
-/* What remains of early data goes to the server behind what has; a call may take a part of what it was given. */
-static size_t send_early(struct connection *connection, size_t sent)
-{
-	ssize_t more = 0;
-
-	if (sent < connection->early_len)
-		more = send(connection->sock, connection->early + sent, connection->early_len - sent,
-			    MSG_DONTWAIT | MSG_NOSIGNAL);
-	return sent + (more > 0 ? (size_t)more : 0);
-}
-
-/* The kernel itself was asked not to wait. Where the program does, the kernel is told that all is well: EISCONN comes next. */
-static void settle(const struct connection *connection, const union sockaddr_ip *peer)
-{
-	if (!connection->nonblocking)
-		(void)connect(connection->sock, &peer->sa, sockaddr_ip_len(peer));
-}
-
-static void directly_done(struct connection *connection)
-{
-	if (!hand_over(connection))
-		return;
-	settle(connection, &connection->peer);
-	connection_succeed(connection, send_early(connection, 0));
-}
-
-/* A connection to the server is under way: a call that doesn't wait is answered, by the kernel's own next events. */
-static void go_directly(struct connection *connection)
-{
-	int ret = attempt_directly(connection);
-
-	if (ret < 0)
-		connection_answer(connection, 0, -ret);
-	else if (connection->nonblocking && hand_over(connection)) /* early data isn't taken yet, as without a cookie */
-		connection_answer(connection, 0, EINPROGRESS);
-}
 
 static void done_blindly(struct connection *connection);
 
@@ -191,11 +61,11 @@ static void go_on(struct connection *connection, int error, const char *reason)
 		return;
 	}
 	if (supervision.settings->fail_closed) {
-		fail(connection, error, reason);
+		ends_fail(connection, error, reason);
 		return;
 	}
-	log_verdict(connection, "direct, the converter fails: ", reason);
-	go_directly(connection);
+	ends_log(connection, "direct, the converter fails: ", reason);
+	ends_go_directly(connection);
 }
 
 static void converter_failed(struct connection *connection, const struct handshake_step *why)
@@ -292,12 +162,12 @@ static void converted(struct connection *connection, const char *how)
 	char detail[96];
 
 	snprintf(detail, sizeof(detail), "%s%s", request_ride(connection), how);
-	log_verdict(connection, connection->sock_mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
+	ends_log(connection, connection->sock_mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
 	probes_end(connection);
-	if (!hand_over(connection))
+	if (!ends_hand_over(connection))
 		return;
 	peers_note(connection->sock, &connection->attempt.addr, &connection->peer);
-	settle(connection, &connection->attempt.addr);
+	ends_settle(connection, &connection->attempt.addr);
 	connection_succeed(connection, connection->early_len);
 }
 
@@ -309,7 +179,7 @@ static void done(struct connection *connection, const struct handshake_step *tol
 		return;
 	}
 	if (!response_take(connection->sock, told->length)) {
-		fail(connection, ECONNRESET, "the response can't be taken off the stream");
+		ends_fail(connection, ECONNRESET, "the response can't be taken off the stream");
 		return;
 	}
 	exchange_done(connection->attempt.converter, &connection->peer, told, connection->sock_mptcp);
@@ -335,14 +205,47 @@ static void done_blindly(struct connection *connection)
 {
 	const struct attempt *attempt = &connection->attempt;
 
-	log_verdict(connection, connection->sock_mptcp ? "converted over MPTCP, " : "converted over TCP, ",
+	ends_log(connection, connection->sock_mptcp ? "converted over MPTCP, " : "converted over TCP, ",
 		    "request in the SYN, blindly");
 	peers_note(connection->sock, &attempt->addr, &connection->peer);
-	aftermath_expect(connection->sock, attempt->converter, &attempt->addr);
+	aftermath_expect(connection);
 	connection_succeed(connection, attempt->sent - attempt->request_len);
 }
 
 /* --- steps --- */
+
+/* Begins anew where the path of an unanswered SYN doesn't work. Returns whether there is a new attempt. */
+static bool path_look(struct connection *connection)
+{
+	const struct converters_query query = attempt_query(connection);
+	struct attempt *attempt = &connection->attempt;
+	const int64_t now = clock_ns();
+	char text[SOCKADDR_STRLEN];
+	union sockaddr_ip addr;
+	enum paths_do what;
+	int ret;
+
+	if (!connection->begin.look_at || now < connection->begin.look_at)
+		return false;
+	what = begin_look(&connection->begin, &query, attempt->syn_data, now, &addr);
+	if (what == PATHS_BEHIND) {
+		log_line("converter %s: SYNs with data are lost on the way, asked behind the handshake",
+			 sockaddr_ip_format(&attempt->addr, text));
+		converters_note_syn_data_lost(attempt->converter);
+		begin_anew(connection, attempt->ride == RIDE_MPTCP_SYN ? RIDE_MPTCP : attempt->ride);
+		return true;
+	}
+	if (what != PATHS_MOVE)
+		return false;
+	probes_end(connection);
+	attempt_disconnect(connection);
+	ret = attempt_by(connection, &addr, connection->begin.own.id.converter);
+	if (ret < 0)
+		on_error(connection, -ret);
+	else
+		begun(connection);
+	return true;
+}
 
 /* Decides whether to wait on for a response of which nothing, or a part, has come. */
 static void wait_on(struct connection *connection, const struct tcp_info *info)
@@ -359,7 +262,7 @@ static void wait_on(struct connection *connection, const struct tcp_info *info)
 	if (info->tcpi_state != KERNEL_SYN_SENT && !attempt->probing && now >= attempt->ends - 2 * CLOCK_NS_PER_S)
 		probes_start(connection);
 	if (now < attempt->ends) {
-		connection->look_at = attempt->ends - (attempt->ends - 2 * CLOCK_NS_PER_S > now ? 2 * CLOCK_NS_PER_S : 0);
+		attempt_look_at(connection, attempt->ends - (attempt->ends - 2 * CLOCK_NS_PER_S > now ? 2 * CLOCK_NS_PER_S : 0));
 		return;
 	}
 	alive = info->tcpi_state != KERNEL_SYN_SENT && (info->tcpi_last_ack_recv < PROBE_SILENCE_MS);
@@ -421,7 +324,7 @@ static void step_failed(struct connection *connection, const struct handshake_st
 		return;
 	}
 	exchange_failed(attempt->converter, &connection->peer, told);
-	fail(connection, told->error, told->reason);
+	ends_fail(connection, told->error, told->reason);
 }
 
 /* Looks at the SYN+ACK. Returns false if the attempt is over because of it. */
@@ -442,6 +345,17 @@ static bool synack_holds(struct connection *connection, const struct tcp_info *i
 	return false;
 }
 
+/* The SYN was answered: what that tells of its path is noted. */
+static void path_answered(struct connection *connection, const struct tcp_info *info)
+{
+	const int converter = connection->attempt.converter;
+
+	begin_end(&connection->begin);
+	if (info->tcpi_min_rtt && info->tcpi_min_rtt != UINT32_MAX)
+		begin_reached(&connection->begin, info->tcpi_min_rtt / 1000 + 1,
+			      !converters_withholds_ms(supervision.settings, converter));
+}
+
 static void step_asked(struct connection *connection)
 {
 	const struct tcp_info info = kernel_tcp_info(connection->sock);
@@ -450,9 +364,11 @@ static void step_asked(struct connection *connection)
 	int ret = 0;
 
 	if (info.tcpi_state == KERNEL_SYN_SENT) {
-		wait_on(connection, &info);
+		if (!path_look(connection))
+			wait_on(connection, &info);
 		return;
 	}
+	path_answered(connection, &info);
 	if (info.tcpi_state != KERNEL_CLOSE && connection->attempt.synack_due && !synack_holds(connection, &info))
 		return;
 	if (connection->attempt.want_output)
@@ -484,7 +400,7 @@ static void step_direct(struct connection *connection)
 	if (error)
 		connection_answer(connection, 0, error);
 	else
-		directly_done(connection);
+		ends_directly(connection);
 }
 
 /* The time of a call that must not wait is over. */
@@ -500,11 +416,11 @@ static void out_of_time(struct connection *connection)
 	probes_end(connection);
 	attempt_disconnect(connection);
 	if (supervision.settings->fail_closed) {
-		fail(connection, ETIMEDOUT, reason);
+		ends_fail(connection, ETIMEDOUT, reason);
 		return;
 	}
-	log_verdict(connection, "direct, ", reason);
-	go_directly(connection);
+	ends_log(connection, "direct, ", reason);
+	ends_go_directly(connection);
 }
 
 void progress_step(struct connection *connection)
@@ -538,7 +454,7 @@ static void go_without_converter(struct connection *connection, const struct att
 		return;
 	}
 	log_line("%s: direct: %s", sockaddr_ip_format(&connection->peer, text), refusal->reason);
-	go_directly(connection);
+	ends_go_directly(connection);
 }
 
 void progress_begin(struct connection *connection)
@@ -583,7 +499,7 @@ static bool is_over(struct connection *connection, int64_t now)
 	if (connection->nonblocking || now < connection->started + LOOK_NS || !tracee_is_called_off(connection->call.tid))
 		return false;
 	log_about(connection->call.tid);
-	fail(connection, EINTR, "a signal has come");
+	ends_fail(connection, EINTR, "a signal has come");
 	return true;
 }
 
@@ -591,7 +507,7 @@ int progress_look(void)
 {
 	static int64_t caller_at;
 	struct connection *connection, *next;
-	int64_t now = clock_ns(), earliest = INT64_MAX, aftermath_at;
+	int64_t now = clock_ns(), earliest = INT64_MAX, aftermath_at, trials_at;
 	const bool callers = now >= caller_at;
 
 	if (callers)
@@ -603,10 +519,13 @@ int progress_look(void)
 			progress_step(connection);
 	}
 	aftermath_at = aftermath_look(now);
-	if (!supervision.connections && !aftermath_at)
+	trials_at = begin_trials_look(now);
+	if (!supervision.connections && !aftermath_at && !trials_at)
 		return -1;
 	if (aftermath_at)
 		earliest = aftermath_at;
+	if (trials_at && trials_at < earliest)
+		earliest = trials_at;
 	for (connection = supervision.connections; connection; connection = connection->hh.next) {
 		if (connection->look_at && connection->look_at < earliest)
 			earliest = connection->look_at;

@@ -6,9 +6,7 @@
  * converted, and where Multipath TCP doesn't get through to the converter.
  *
  * Options are compared with those of a socket that is as new as the program's was, and copied where they differ. An epoll
- * instance knows a socket by its file and the descriptor's number, and forgets it with the last descriptor. So registrations
- * are made anew from here: for a moment a process of ours, with a table of descriptors of its own, has the new socket under the
- * program's number, and adds that to a duplicate of the program's instance. /proc says which registrations there are.
+ * instance forgets a socket with its last descriptor, so that registrations are made anew (places.c).
  *
  * What a process that shares the socket (by fork() before connect()) has of it stays as it was.
  */
@@ -18,16 +16,14 @@
 
 #include "common/sockaddr.h"
 #include "common/socket_options.h"
+#include "supervise/advice.h"
+#include "supervise/places.h"
 #include "supervise/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef IPPROTO_MPTCP
@@ -132,6 +128,19 @@ static int address_copy(int from, int to)
 	return ret;
 }
 
+bool stand_in_is_bound(int fd)
+{
+	union sockaddr_ip addr = { 0 };
+	socklen_t len = sizeof(addr);
+	struct in6_addr in6;
+
+	if (getsockname(fd, &addr.sa, &len) != 0)
+		return false;
+	in6 = sockaddr_ip_in6(&addr);
+	return sockaddr_ip_port(&addr) ||
+	       !(IN6_IS_ADDR_UNSPECIFIED(&in6) || (IN6_IS_ADDR_V4MAPPED(&in6) && !in6.s6_addr32[3]));
+}
+
 int stand_in_make(int fd, int domain, bool mptcp, bool bound)
 {
 	int made = socket(domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, mptcp ? IPPROTO_MPTCP : 0);
@@ -140,6 +149,8 @@ int stand_in_make(int fd, int domain, bool mptcp, bool bound)
 	if (made < 0)
 		return ret;
 	options_copy(fd, made);
+	if (!mptcp)
+		advice_copy(fd, made);
 	if (bound)
 		ret = address_copy(fd, made);
 	if (ret == 0)
@@ -148,100 +159,22 @@ int stand_in_make(int fd, int domain, bool mptcp, bool bound)
 	return ret;
 }
 
-#define PLACES_MAX 16
-#define WATCHES_MAX 64
-
-/* Where a program has a socket. */
-struct places {
-	pid_t tid;
-	ino_t socket;
-	int fds[PLACES_MAX];
-	int fd_count;
-	int epolls[WATCHES_MAX];               /* the program's numbers, then duplicates of these */
-	struct tracee_watch watches[WATCHES_MAX]; /* one in each of them */
-	int watch_count;
-	int epoll; /* the one that is looked at */
-};
-
-static bool note_watch(void *context, const struct tracee_watch *watch)
-{
-	struct places *places = context;
-
-	if (watch->inode != places->socket)
-		return true;
-	places->epolls[places->watch_count] = places->epoll;
-	places->watches[places->watch_count++] = *watch;
-	return places->watch_count < WATCHES_MAX;
-}
-
-static bool note_fd(void *context, int fd, const char *target)
-{
-	struct places *places = context;
-	unsigned long inode;
-
-	if (sscanf(target, "socket:[%lu]", &inode) == 1 && inode == places->socket)
-		places->fds[places->fd_count++] = fd;
-	if (strcmp(target, "anon_inode:[eventpoll]") == 0 && places->watch_count < WATCHES_MAX) {
-		places->epoll = fd;
-		tracee_each_watch(places->tid, fd, note_watch, places);
-	}
-	return places->fd_count < PLACES_MAX;
-}
-
-/* Adds the registrations, in a process of its own, which may use the program's numbers for its descriptors. */
-static void watches_add(const struct places *places, int made)
-{
-	int beyond = made;
-
-	for (int i = 0; i < places->watch_count; i++) {
-		beyond = places->epolls[i] > beyond ? places->epolls[i] : beyond;
-		beyond = places->watches[i].fd > beyond ? places->watches[i].fd : beyond;
-	}
-	made = fcntl(made, F_DUPFD, beyond + 1);
-	for (int i = 0; i < places->watch_count && made >= 0; i++) {
-		const struct tracee_watch *watch = &places->watches[i];
-		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
-		int epoll = fcntl(places->epolls[i], F_DUPFD, beyond + 1);
-
-		if (epoll >= 0 && dup2(made, watch->fd) == watch->fd)
-			(void)epoll_ctl(epoll, EPOLL_CTL_ADD, watch->fd, &event);
-	}
-	_exit(0);
-}
-
-static void watches_renew(struct places *places, int made)
-{
-	pid_t helper;
-
-	for (int i = 0; i < places->watch_count; i++)
-		places->epolls[i] = tracee_get_fd(places->tid, places->epolls[i]);
-	helper = fork();
-	if (helper == 0)
-		watches_add(places, made);
-	if (helper > 0)
-		waitpid(helper, NULL, 0);
-	for (int i = 0; i < places->watch_count; i++)
-		if (places->epolls[i] >= 0)
-			close(places->epolls[i]);
-}
-
 int stand_in_put(int listener, const struct call *call, int fd, int at, int made)
 {
-	struct places places = { .tid = call->tid };
+	struct places places;
 	int flags = fcntl(fd, F_GETFL), ret;
-	struct stat info;
 
-	if (flags < 0 || fstat(fd, &info) != 0 || fcntl(made, F_SETFL, flags) != 0)
+	if (flags < 0 || fcntl(made, F_SETFL, flags) != 0)
 		return -errno;
-	places.socket = info.st_ino;
-	tracee_each_fd(call->tid, note_fd, &places);
+	ret = places_find(&places, call->tid, fd);
+	if (ret < 0)
+		return ret;
 	ret = listener_put_fd(listener, call, made, at, tracee_is_cloexec(call->tid, at));
 	if (ret < 0)
 		return ret;
 	for (int i = 0; i < places.fd_count; i++)
 		if (places.fds[i] != at)
 			listener_put_fd(listener, call, made, places.fds[i], tracee_is_cloexec(call->tid, places.fds[i]));
-	if (places.watch_count)
-		watches_renew(&places, made);
+	places_act(&places, -1, made, NULL, NULL);
 	return 0;
 }

@@ -5,6 +5,9 @@
 
 #include "supervise/listener.h"
 
+/* Is the socket bound to an address or a port? */
+bool stand_in_is_bound(int fd);
+
 /*
  * stand_in_make() - a socket with the options that the program has set on @fd
  * @domain: AF_INET or AF_INET6; @mptcp: of Multipath TCP. @bound: it is bound to the address that @fd is bound to.

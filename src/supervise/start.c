@@ -117,17 +117,18 @@ static bool tell(const char *program, const char *problem)
 /* Tries on the child what will have to be done with the program. */
 static bool try_access(const char *program, pid_t pid, int supervisor_end)
 {
-	static const char not_traced[] = "this user may not trace processes here; allow it by the sysctl "
-					 "kernel.yama.ptrace_scope=1 or 0, or by the container's seccomp profile";
+	static const char not_traced[] = "this user may not trace processes here; allow it by the sysctl kernel.yama.ptrace_scope=1 or "
+					 "0, run a container with --cap-add SYS_PTRACE, or use --method preload";
 	static int probe = 1;
 	int copy, fd;
 
 	if (!tracee_read(pid, (uintptr_t)&probe, &copy, sizeof(copy)) || copy != probe)
-		return tell(program, errno == EPERM ? not_traced : "process_vm_readv() isn't permitted here; see the container's "
-								   "seccomp profile");
+		return tell(program, errno == EPERM ? not_traced : "process_vm_readv() isn't permitted here; run the container with "
+								   "another seccomp profile, or use --method preload");
 	fd = tracee_get_fd(pid, supervisor_end);
 	if (fd < 0)
-		return tell(program, "pidfd_getfd() isn't permitted here; see the container's seccomp profile");
+		return tell(program, "pidfd_getfd() isn't permitted here; run the container with --cap-add SYS_PTRACE or another "
+				     "seccomp profile, or use --method preload");
 	close(fd);
 	return true;
 }

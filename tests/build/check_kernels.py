@@ -142,6 +142,13 @@ def test_bad_words():
         result = subprocess.run([sys.executable, KERNELS, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         equal(result.returncode, 2, "status of %s" % words)
         check(said in result.stderr, result.stderr)
+    machine.must_be_seen("/srv/kernels", "/var/lib", "/tmpx/kernels")
+    for path in ("/var/tmp/kernels", "/srv/../tmp", "/run"):
+        try:
+            machine.must_be_seen("/srv", path)
+            check(False, "%s is said to be seen" % path)
+        except KernelError as error:
+            check(path + ": " in str(error), str(error))
     path, os.environ["PATH"] = os.environ["PATH"], "/nowhere"
     try:
         machine.find_programs("/nowhere")

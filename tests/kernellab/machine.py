@@ -4,6 +4,7 @@
 virtme-ng boots the kernel with the machine's own files as its root, so that the tests find what is installed, the sources and the build where they
 are. Nothing is written outside of the results' directory (guest.sh).
 """
+import contextlib
 import os
 import shutil
 import signal
@@ -19,6 +20,8 @@ VIRTME = "virtme-ng==1.42"  # the version that this was written with
 KERNEL_OPTIONS = ("mitigations=off", "apparmor=0")
 # An emulated machine takes some twenty times as long as a real one, with several tests at once; most limits are generous already.
 PATIENCE = {True: 2, False: 10}
+# Where virtme-ng mounts file systems of its own, so that nothing of this machine is found in there.
+HIDDEN = ("/run", "/tmp", "/var/log", "/var/tmp")
 FILE_SECONDS = 3600  # the most that a file of tests may take, of the emulated machine's time
 STALLED_SECONDS = 2700  # a machine of which nothing was heard for so long is taken for dead
 NICENESS = "15"
@@ -29,6 +32,14 @@ def has_kvm():
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
         flags = set(file.read().split())
     return os.access("/dev/kvm", os.R_OK | os.W_OK) and bool(flags & {"vmx", "svm"})
+
+
+def must_be_seen(*paths):
+    """Raises KernelError if the machine wouldn't find one of these."""
+    for path in paths:
+        for hidden in HIDDEN:
+            if os.path.commonpath([hidden, os.path.realpath(path)]) == hidden:
+                raise KernelError("%s: the emulated machine has a %s of its own, so that it can't be below that" % (path, hidden))
 
 
 def find_programs(more="/usr/sbin:/sbin"):
@@ -63,6 +74,13 @@ def find_virtme(directory, log=print):
 
 def _quoted(words):
     return " ".join("'%s'" % word.replace("'", "'\\''") for word in words)
+
+
+def be_nice(leader):
+    """Has a session yield to others as well, which sched(7)'s autogroups take for equal whatever the niceness of what is in them."""
+    with contextlib.suppress(OSError):
+        with open("/proc/%d/autogroup" % leader, "w", encoding="ascii") as file:
+            file.write(NICENESS)
 
 
 class Machine:
@@ -105,6 +123,7 @@ class Machine:
         with open(path, "w", encoding="utf-8") as console:
             process = subprocess.Popen(self.command(self.write_script(tests, build, at_once)), stdin=subprocess.DEVNULL, stdout=console,
                                        stderr=subprocess.STDOUT, start_new_session=True, cwd=self._results, env=environment)
+        be_nice(process.pid)
         try:
             while process.poll() is None:
                 time.sleep(1)

@@ -17,7 +17,7 @@ EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertla
 	tests/lab/convertlab/turns.py tests/lab/convertlab/waiting.py tests/lab/convertlab/withheld.py \
 	tests/lab/scripted_converter.py tests/lab/apps/bulk.py tests/lab/apps/connect_probe.py \
 	tests/lab/apps/duplex.py tests/lab/apps/early_probe.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py \
-	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py tests/lab/apps/supervised.c
+	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py tests/lab/apps/supervised.c tests/lab/apps/deny.c
 
 # What the test of the documents needs.
 EXTRA_DIST += tests/lab/convertlab/documents.py tests/lab/convertlab/scenes.py tests/lab/standins/journalctl \

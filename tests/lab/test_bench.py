@@ -54,6 +54,7 @@ def ways(lab):
             yield [*convertd, "--via", delivery, *more]
     for more in ([], ["--mptcp"]):
         yield [*convertd, "--via", "convert-syn", "--withheld", *more]
+        yield [*convertd, "--via", "convert-silent", *more]
     yield ["--to", address(lab.converter.addr4, SOCKS_PORT), "--via", "socks5", *server]
     yield ["--to", address(lab.converter.addr4, SOCKS_USER_PORT), "--via", "socks5", "--user", "somebody:secret", *server]
 

@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 
-from convertlab import Lab, Link, between, check, equal, main, need, wait_until
+from convertlab import Lab, Link, Unsuitable, between, check, equal, main, need, wait_until
 from convertlab.pcap import OPT_TIMESTAMP, mptcp_subflows
 from convertlab.peers import (MP_JOIN, MPTCP, MSS, TCP, Client, Forger, Server, clients, connect, connect_tlv, converter,
                               descriptors, echo, error, extended_header, memory, message, octets, read_exactly, tlvs, writable)
@@ -19,6 +19,7 @@ from convertlab.withheld import DROP_FORGED, WITHOUT_NET_ADMIN, captures, far, f
 
 INFO = octets("01010000")
 NOT_AUTHORIZED = 0x20
+SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 
 
 # --- confirmations -------------------------------------------------------------------------------------------
@@ -496,6 +497,34 @@ def test_overflow():
             for client in waiting:
                 server.accept().close()
                 extended_header(client.answer())
+
+
+def test_waiting_syns_come_first():
+    """A worker that is behind asks the servers of all SYNs that wait before it does anything else: only SYNs are sent again soon."""
+    need("strace")
+    if SANITIZED:
+        raise Unsuitable("sanitizers don't work under strace")
+    count = 300
+    with far(core_ms=1) as lab:
+        process = lab.convertd(["--workers", "1"])
+        load = lab.build.program("bench/tools/load/load")
+        lab.start_listening(lab.server, [load, "serve", 80], 80)
+        trace = os.path.join(lab.directory, "trace")
+        strace = lab.converter.popen(["strace", "-f", "-o", trace, "-e", "trace=connect,epoll_wait", "-p", str(process.serving)])
+        strace.wait_log("attached")
+        os.kill(process.serving, signal.SIGSTOP)
+        crowd = lab.client.popen([load, "run", "--to", lab.converter.addr4 + ":1234", "--server", lab.server.addr4 + ":80",
+                                  "--via", "convert-syn", "--concurrency", count, "--connections", count])
+        wait_until(lambda: sum(queue_fields(lab, 2)) >= count, 10, "all SYNs to wait")
+        os.kill(process.serving, signal.SIGCONT)
+        equal(crowd.wait(30), 0, "the clients' status")
+        strace.stop(signal.SIGINT)
+        with open(trace, encoding="ascii", errors="replace") as file:
+            calls = file.read().splitlines()
+        asked = [i for i, call in enumerate(calls) if 'inet_addr("%s")' % lab.server.addr4 in call]
+        worker = calls[asked[0]].split()[0]
+        waits = [call for call in calls[asked[0]:asked[count - 1]] if call.startswith(worker) and "epoll_wait(" in call]
+        equal(waits, [], "waits for other events before the last of %d servers is asked" % count)
 
 
 if __name__ == "__main__":

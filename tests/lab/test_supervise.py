@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_supervise.py - the supervisor: programs that no library reaches are converted, and notice as little of it"""
 import contextlib
+import errno
 import os
 import pty
 import re
@@ -13,6 +14,7 @@ import time
 
 from convertlab import Lab, LabError, Link, Skip, Unsuitable, check, equal, main, need, repetitions, wait_until
 from convertlab.build import SRCDIR
+from convertlab.programs import c_program
 
 SOURCE = os.path.join(SRCDIR, "tests/lab/apps/supervised.c")
 TCP, MPTCP = "6", "262"
@@ -22,7 +24,7 @@ PORT, CLOSED = "7", "9"
 KINDS = {
     "static": ["gcc", "-static"],
     "musl": ["musl-gcc", "-static"],
-    "i386": ["gcc", "-m32", "-static", "-I/usr/include/x86_64-linux-gnu"],
+    "i386": ["i686-linux-gnu-gcc", "-static"],
     "dynamic": ["gcc"],
 }
 
@@ -34,7 +36,7 @@ def build(kind, place):
     path = os.path.join(place, "client-" + kind)
     said = subprocess.run([compiler, "-O1", "-pthread", *flags, "-o", path, SOURCE], stderr=subprocess.PIPE, text=True, check=False)
     if said.returncode:
-        raise Skip("%s: %s; on Debian: apt-get install gcc-multilib musl-tools libc6-dev" % (" ".join(KINDS[kind]), said.stderr[-300:]))
+        raise Skip("%s: %s; on Debian: apt-get install gcc-i686-linux-gnu libc6-dev-i386-cross musl-tools libc6-dev" % (" ".join(KINDS[kind]), said.stderr[-300:]))
     return path
 
 
@@ -82,11 +84,11 @@ class Bench:
 
 
 @contextlib.contextmanager
-def bench(kind="static", converter=True, wifi=None, **links):
+def bench(kind="static", converter=True, wifi=None, core=None):
     """A Bench in a lab."""
     if os.environ.get("SANITIZER_PRELOAD"):
         raise Unsuitable("not under sanitizers: the programs are static")
-    with Lab(wifi=wifi or Link(delay_ms=5), lte=None, core=Link(delay_ms=5), **links) as lab:
+    with Lab(wifi=wifi or Link(delay_ms=5), lte=None, core=core or Link(delay_ms=5)) as lab:
         if converter:
             lab.convertd()
         lab.echo()
@@ -227,6 +229,70 @@ def test_blind():
         check(not run.logged("blindly"), run.stderr)
 
 
+def test_advice():
+    """Options that MPTCP refuses are taken, told and refused as TCP's are. One that changes what the connection is keeps it on TCP."""
+    for kind in ("static", "i386"):
+        with bench(kind) as place:
+            place.lab.echo(host=place.lab.client)
+            for to, shown in ((place.lab.server.addr4, MPTCP), ("127.0.0.1", TCP)):
+                run = place.connect("advice", to=to)
+                direct = place.directly("advice", to=to)
+                check(not [line for line in run.stderr.splitlines() if "setsockopt" in line], run.stderr)
+                for ours, natives in zip(run.lines, direct.lines):
+                    for name in set(natives) & {"timeout", "syncnt", "hops", "wrong"}:
+                        equal(ours.get(name), natives[name], "%s: %s; %s" % (to, name, run.stdout + run.stderr))
+                equal((run.lines[-1].get("answer"), run.lines[-1].get("protocol")), ("hello", shown), run.stdout + run.stderr)
+            run = place.connect("ttl")
+            equal((run.lines[0].get("answer"), run.lines[0].get("protocol")), ("hello", TCP), run.stdout + run.stderr)
+            equal(run.logged("converted over TCP"), 1, run.stderr)
+
+
+def test_listen():
+    """A program that listens has a TCP socket, with its address, mode, and registrations, as without convertize."""
+    for kind in ("static", "i386"):
+        with bench(kind) as place:
+            run, direct = place.connect("listen"), place.directly("listen")
+            equal(run.lines, direct.lines, run.stdout + run.stderr)
+            equal((run.lines[0]["listener"], run.lines[0]["data"]), (TCP, "77"), run.stdout)
+
+
+FIRST_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
+              "  tcp %s 1234 tcp flags & (syn | ack) == %s limit rate 1/hour burst %d packets drop\n }\n}\n")
+
+
+def test_lost_syns():
+    """A blind request whose SYN or SYN+ACK is lost is made again, with its data. The program's epoll instance tells of nothing but the
+    connection, and the connections that follow are as blind."""
+    count = 8
+    with bench() as place:
+        cache = {"CONVERT_CACHE": place.lab.directory}
+        converted(place.connect(env=cache), place.lab.server.addr4)
+        for host, rule in ((place.lab.converter, ("dport", "syn")), (place.lab.client, ("sport", "(syn | ack)"))):
+            host.run(["nft", "-f", "-"], input=FIRST_LOST % (*rule, count))
+            run = place.connect("threads=%d" % count, "nonblocking", env=cache)
+            converted(run, place.lab.server.addr4, count=count)
+            equal([run.logged("blindly"), run.logged("asked again")], [count, count], run.stderr)
+            host.run(["nft", "delete", "table", "inet", "lost"])
+        run = place.connect("nonblocking", env=cache)
+        converted(run, place.lab.server.addr4)
+        equal(run.logged("blindly"), 1, run.stderr)
+
+
+def test_slow_server():
+    """A server that answers later than the converter may withhold a SYN: its first blind request is reset, the next ones aren't blind."""
+    with bench(core=Link(delay_ms=400)) as place:
+        cache = {"CONVERT_CACHE": place.lab.directory}
+        converted(place.connect(env=cache), place.lab.server.addr4)
+        log = os.path.join(place.place, "slow.log")
+        client = "%s %s 7 nonblocking" % (place.client, place.lab.server.addr4)
+        run = place.run("sh", "-c", "%s; until grep -q 'answers later' %s; do :; done; %s; %s" % (client, log, client, client),
+                        options=["--method", "supervise"], env={**cache, "CONVERT_LOG": log})
+        with open(log, encoding="utf-8") as file:
+            said = file.read()
+        equal([line.get("answer") or line.get("error") for line in run.lines], ["Connection refused", "hello", "hello"], said)
+        equal(said.count("blindly"), 1, said)
+
+
 def test_io_uring():
     """io_uring, which would go past the supervisor, isn't there."""
     with bench() as place:
@@ -365,6 +431,55 @@ def test_refusals():
         os.chmod(program, 0o4755)
         run = place.run(program, options=["--method", "supervise"])
         check(run.status == 126 and "set-user-ID" in run.stderr and "no_new_privs" in run.stderr, run.stderr)
+
+
+# what a container's seccomp profile, or Yama, may answer, and what of that is said; system calls by their numbers on amd64
+DENIED = [
+    (317, errno.EPERM, "a container's seccomp profile forbids seccomp()"),
+    (317, errno.ENOSYS, "doesn't permit seccomp filters"),
+    (317, errno.EINVAL, "this kernel is too old"),
+    (310, errno.EPERM, "kernel.yama.ptrace_scope"),
+    (310, errno.ENOSYS, "process_vm_readv() isn't permitted"),
+    (434, errno.ENOSYS, "pidfd_getfd() isn't permitted"),
+    (438, errno.EPERM, "pidfd_getfd() isn't permitted"),
+]
+
+
+def test_denied():
+    """Where the host or a container forbids what a supervisor needs, that is found before the program runs, and said in a line."""
+    if os.uname().machine != "x86_64":
+        raise Unsuitable("the numbers of system calls are amd64's")
+    deny = c_program("deny", "deny.c")
+    with bench() as place:
+        for call, error, said in DENIED:
+            run = Run(place.lab.client.run([deny, call, error, place.convertize, "--method", "supervise", "echo", "it has run"],
+                                           env=place.env(), check=False))
+            what = "%d, %s: %s" % (call, errno.errorcode[error], run.stdout + run.stderr)
+            equal((run.status, run.stdout, len(run.stderr.splitlines())), (125, "", 1), what)
+            check(said in run.stderr and "--method preload" in run.stderr, what)
+
+
+def test_hidden():
+    """A process that isn't dumpable can't be looked into: it connects directly, over TCP, and the log says why."""
+    with bench() as place:
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        os.chmod(place.place, 0o755)
+        for way in ([], ["nonblocking"]):
+            run = Run(place.lab.client.run([*nobody, place.convertize, place.client, place.lab.server.addr4, PORT, "hidden", *way],
+                                           env=place.env(), check=False))
+            equal((run.status, run.lines[0].get("answer"), run.lines[0].get("protocol")), (0, "hello", TCP), run.stdout + run.stderr)
+            equal(run.logged("will connect directly: this process can't be looked into"), 1, run.stderr)
+            run = Run(place.lab.client.run([*nobody, place.convertize, place.client, place.lab.server.addr4, PORT, *way],
+                                           env=place.env(), check=False))
+            converted(run, place.lab.server.addr4)
+
+
+def test_x32():
+    """x32's calls, which have amd64's architecture and other numbers, don't go past the supervisor, even where the kernel has none of them."""
+    if os.uname().machine != "x86_64":
+        raise Unsuitable("x32 is amd64's")
+    with bench() as place:
+        converted(place.connect("x32"), place.lab.server.addr4)
 
 
 def read_until(terminal, text, seconds=10):

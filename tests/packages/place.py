@@ -3,7 +3,7 @@
 
 Such a command runs twice. The outer process has the machine's network, and builds into a directory of its own, the place. The inner one
 is the same program, with that directory in its environment, and runs the tests in the lab. Then the outer one removes the directory.
-LayeredRoot is where such tests install packages.
+LayeredRoot is where such tests install packages, and convert_download() uses what is there as README's first example does.
 """
 import contextlib
 import os
@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tempfile
 
+from convertlab import Lab, Link, check, equal
+
+SIZE = 5000000
 SKIPPED = 77  # automake: the test could not be run here
 VARIABLE = "CONVERT_PACKAGES_PLACE"
 PLACE = os.environ.get(VARIABLE)  # set in the inner process
@@ -80,3 +83,28 @@ class LayeredRoot:
     def inside(self, *words):
         """The command that runs words in this root."""
         return ["chroot", self.path, *words]
+
+
+def convert_download(root, convertd, library):
+    """curl's download is converted by a root's programs, over two subflows; only the converter's networks are added to its configuration.
+
+    convertd, library: where the packages have them
+    """
+    with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=30)) as lab:
+        lab.http()
+        with open(root.path + "/etc/convertd/convertd.conf", "a", encoding="ascii") as file:
+            file.write("allow-client 10.0.0.0/8\nallow-destination 10.0.0.0/8\n")
+        os.makedirs("/run/convertd", exist_ok=True)
+        serving = lab.start_listening(lab.converter, root.inside(convertd, "--config", "/etc/convertd/convertd.conf"), 1234)
+        serving.wait_log("ready")
+        log = os.path.join(lab.directory, "convertize.log")
+        url = "http://%s/bytes/%d" % (lab.server.addr4, SIZE)
+        result = lab.client.run(root.inside("convertize", "--converter", lab.converter.addr4, "--fallback", "none", "--cache", "none",
+                                            "--log", log, "curl", "-sS", "-o", "/dev/null", "-w", "%{size_download}", url))
+        equal(result.stdout, str(SIZE), "bytes that arrived")
+        with open(log, encoding="utf-8") as file:
+            check("converted over MPTCP" in file.read(), "convertize's log")
+        serving.wait_log("MPTCP with 2 subflows")
+        checked = lab.client.run(root.inside("convertize", "check", "--converter", lab.converter.addr4), check=False)
+        check(library in checked.stdout and checked.returncode in (0, 3), checked.stdout + checked.stderr)
+        equal(serving.stop(), 0, "convertd's status")

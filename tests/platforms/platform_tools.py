@@ -5,6 +5,7 @@ import contextlib
 import copy
 import glob
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -54,8 +55,8 @@ def fresh(directory):
     return directory
 
 
-def arguments(description, platform, options=()):
-    """Parses the command line; `options` are (name, help) of paths besides those that all platforms have."""
+def arguments(description, platform, options=(), flags=()):
+    """Parses the command line; `options` are (name, help) of paths, `flags` of choices, besides those that all platforms have."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     parser.add_argument("--cache", metavar="DIR", default=os.path.join(cache, "libconvert", "platforms", platform),
@@ -64,6 +65,8 @@ def arguments(description, platform, options=()):
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many compilers run at once (%(default)s)")
     for name, text in options:
         parser.add_argument(name, metavar="DIR", help=text)
+    for name, text in flags:
+        parser.add_argument(name, action="store_true", help=text)
     parser.add_argument("tests", nargs="*", metavar="TEST", help="files of tests/lab, such as test_transfers; without any, all that suit")
     found = parser.parse_args()
     found.cache = os.path.abspath(found.cache)
@@ -154,6 +157,12 @@ class Apt:
         return None
 
 
+def exported(library):
+    """The names of the functions that a shared library has for others."""
+    lines = subprocess.run(["nm", "-D", "--defined-only", library], stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+    return {line.split()[2].split("@")[0] for line in lines.splitlines() if line.split()[1] in "TWi"}
+
+
 class Build:
     """A build of the tree in a directory of its own, for another platform."""
 
@@ -182,6 +191,21 @@ class Build:
         found = copy.copy(self)
         found._environment = dict(self._environment, CONVERT_SHIM=os.path.join(other.directory, ".libs", "libconvert.so"))
         return found
+
+    def names_missing(self, libc):
+        """Prints the C library's names for 64-bit times and sizes that libconvert.so lacks though it hooks them without; returns how many."""
+        ours = exported(os.path.join(self.directory, ".libs", "libconvert.so"))
+        with open(os.path.join(TOP, "src", "shim", "libconvert.sym"), encoding="ascii") as file:
+            hooked = set(file.read().split())
+        theirs = {name: re.sub(r"^__(?!libc)|(_time)?64(?=$|_chk$)", "", name) for name in exported(libc) if "64" in name}
+        others = {name: base for name, base in theirs.items() if base in hooked}
+        if not others:
+            raise Failed("the C library has no such names at all: the test doesn't look where it should")
+        missing = sorted(name for name in others if name not in ours)
+        for name in missing:
+            print("FAIL %s isn't in libconvert.so, which hooks %s" % (name, others[name]))
+        print("names for times and sizes of 64 bits: %d hooked, %d missing" % (len(others) - len(missing), len(missing)), flush=True)
+        return len(missing)
 
     def unit_tests(self, left_out=None):
         """Runs the unit tests, with the Check library, but for what `left_out` says, {name: why}; returns how many programs failed."""

@@ -11,13 +11,17 @@ unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/t
 	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race \
 	tests/unit/test_srv tests/unit/test_handover tests/unit/test_converters tests/unit/test_paths tests/unit/test_front_end \
-	tests/unit/test_supervise_filter
+	tests/unit/test_supervise_filter tests/unit/test_supervise_fate
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
 tests_unit_test_supervise_filter_SOURCES = tests/unit/test_supervise_filter.c
 tests_unit_test_supervise_filter_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_supervise_filter_LDADD = libsupervise.la $(CHECK_LIBS)
+tests_unit_test_supervise_filter_LDADD = libsupervise.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_supervise_fate_SOURCES = tests/unit/test_supervise_fate.c
+tests_unit_test_supervise_fate_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_supervise_fate_LDADD = libsupervise.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_codec_names_SOURCES = tests/unit/test_codec_names.c
 tests_unit_test_codec_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -282,7 +286,7 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	src/shim/connect/dissolve.c src/shim/connect/gate.c \
 	src/shim/connect/input.c src/shim/connect/liveness.c src/shim/connect/lowat.c src/shim/connect/follow.c \
 	src/shim/connect/output.c src/shim/connect/path_begin.c src/shim/connect/path_look.c \
-	src/networks/path_list.c src/networks/path_probe.c src/networks/survey.c \
+	src/networks/path_direct.c src/networks/path_list.c src/networks/path_probe.c src/networks/survey.c \
 	src/shim/connect/replace.c src/shim/connect/settle.c \
 	src/shim/process/leave.c src/shim/process/scm_rights.c \
 	src/shim/hooks/socket.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \

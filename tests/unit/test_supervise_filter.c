@@ -2,6 +2,7 @@
 /* test_supervise_filter.c - which system calls stop, on each architecture, and by which arguments */
 #include "config.h"
 
+#include "common/socket_options.h"
 #include "run.h"
 #include "supervise/filter.h"
 
@@ -10,6 +11,7 @@
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -20,13 +22,19 @@
 static struct sock_filter filter[FILTER_LENGTH_MAX];
 static size_t length;
 
+/* Check writes down each ck_assert() that it comes across, which takes much longer than a step. So steps tell only what is wrong. */
+static void must(bool holds, const char *what)
+{
+	if (!holds)
+		ck_abort_msg("%s", what);
+}
+
 /* One step of the machine that classic BPF is, as far as the filter uses it; fails for anything else, as the kernel does. */
 static bool step(const struct sock_filter *in, const struct seccomp_data *data, uint32_t *accumulator, size_t *at)
 {
 	switch (in->code) {
 	case BPF_LD | BPF_W | BPF_ABS:
-		ck_assert_uint_eq(in->k % 4, 0);
-		ck_assert_uint_lt(in->k, sizeof(*data));
+		must(in->k % 4 == 0 && in->k < sizeof(*data), "it loads from outside of the call's data");
 		memcpy(accumulator, (const char *)data + in->k, sizeof(*accumulator));
 		return true;
 	case BPF_ALU | BPF_AND | BPF_K:
@@ -42,7 +50,7 @@ static bool step(const struct sock_filter *in, const struct seccomp_data *data, 
 		*at += *accumulator & in->k ? in->jt : in->jf;
 		return true;
 	default:
-		ck_assert_uint_eq(in->code, BPF_RET | BPF_K);
+		must(in->code == (BPF_RET | BPF_K), "an instruction that isn't known here");
 		return false;
 	}
 }
@@ -54,7 +62,7 @@ static uint32_t run(const struct seccomp_data *data)
 
 	while (step(&filter[at], data, &accumulator, &at)) {
 		at++;
-		ck_assert_uint_lt(at, length);
+		must(at < length, "it runs past its end");
 	}
 	return filter[at].k;
 }
@@ -74,16 +82,16 @@ static void setup(void)
 /* The numbers of each architecture, out of the kernel's tables. */
 static const struct architecture {
 	uint32_t arch;
-	int socket, connect, getpeername, sendto, sendmsg, sendmmsg;
+	int socket, connect, getpeername, sendto, sendmsg, sendmmsg, setsockopt, getsockopt, listen;
 	bool narrow;
 } architectures[] = {
 #if defined(__x86_64__) || defined(__i386__)
-	{ AUDIT_ARCH_X86_64, 41, 42, 52, 44, 46, 307, false },
-	{ AUDIT_ARCH_X86_64, X32 | 41, X32 | 42, X32 | 52, X32 | 44, X32 | 518, X32 | 538, false },
-	{ AUDIT_ARCH_I386, 359, 362, 368, 369, 370, 345, true },
+	{ AUDIT_ARCH_X86_64, 41, 42, 52, 44, 46, 307, 54, 55, 50, false },
+	{ AUDIT_ARCH_X86_64, X32 | 41, X32 | 42, X32 | 52, X32 | 44, X32 | 518, X32 | 538, X32 | 541, X32 | 542, X32 | 50, false },
+	{ AUDIT_ARCH_I386, 359, 362, 368, 369, 370, 345, 366, 365, 363, true },
 #elif defined(__aarch64__)
-	{ AUDIT_ARCH_AARCH64, 198, 203, 205, 206, 211, 269, false },
-	{ AUDIT_ARCH_ARM, 281, 283, 287, 290, 296, 374, true },
+	{ AUDIT_ARCH_AARCH64, 198, 203, 205, 206, 211, 269, 208, 209, 201, false },
+	{ AUDIT_ARCH_ARM, 281, 283, 287, 290, 296, 374, 294, 295, 284, true },
 #endif
 };
 #define ARCHITECTURE_COUNT ((int)(sizeof(architectures) / sizeof(architectures[0])))
@@ -99,8 +107,9 @@ START_TEST(sockets_that_stop)
 					   (protocol == 0 || protocol == IPPROTO_TCP);
 				uint32_t wanted = tcp ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
 
-				ck_assert_uint_eq(judge(a->arch, a->socket, domain, type, protocol, 0), wanted);
-				ck_assert_uint_eq(judge(a->arch, a->socket, domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol, 0), wanted);
+				if (judge(a->arch, a->socket, domain, type, protocol, 0) != wanted ||
+				    judge(a->arch, a->socket, domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol, 0) != wanted)
+					ck_abort_msg("socket(%d, %d, %d)", domain, type, protocol);
 			}
 }
 END_TEST
@@ -141,10 +150,32 @@ START_TEST(calls_that_always_stop)
 
 	ck_assert_uint_eq(judge(a->arch, a->connect, 0, 0, 0, 0), SECCOMP_RET_USER_NOTIF);
 	ck_assert_uint_eq(judge(a->arch, a->getpeername, 0, 0, 0, 0), SECCOMP_RET_USER_NOTIF);
+	ck_assert_uint_eq(judge(a->arch, a->listen, 0, 0, 0, 0), SECCOMP_RET_USER_NOTIF);
 	ck_assert_int_eq(filter_call_of(a->arch, a->connect, &narrow), FILTER_CONNECT);
 	ck_assert_int_eq(narrow, a->narrow);
 	ck_assert_int_eq(filter_call_of(a->arch, a->sendmsg, &narrow), FILTER_SENDMSG);
 	ck_assert_int_eq(narrow, a->narrow || a->sendmsg == (X32 | 518)); /* struct msghdr of x32 has 32 bits */
+}
+END_TEST
+
+/* Of all options those that MPTCP refuses and that aren't missed, as the preloaded library has them, and no others. */
+START_TEST(options_that_stop)
+{
+	const struct architecture *a = &architectures[_i];
+	int stopped = 0;
+
+	for (int level = 0; level < 300; level++)
+		for (int name = 0; name < 300; name++) {
+			bool advice = socket_advice_index(level, name) >= 0;
+			uint32_t wanted = advice ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+
+			ck_assert_uint_eq(judge(a->arch, a->setsockopt, level, level, name, level), wanted);
+			ck_assert_uint_eq(judge(a->arch, a->getsockopt, name, level, name, name), wanted);
+			stopped += advice;
+		}
+	ck_assert_int_eq(stopped, SOCKET_ADVICE_COUNT);
+	ck_assert_int_ge(socket_advice_index(IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+	ck_assert_int_lt(socket_advice_index(IPPROTO_TCP, TCP_NODELAY), 0);
 }
 END_TEST
 
@@ -182,7 +213,8 @@ END_TEST
 START_TEST(socketcall_stops_by_its_number)
 {
 	for (unsigned int number = 0; number < 25; number++) {
-		bool ours = number == 1 || number == 3 || number == 7 || number == 11 || number == 16 || number == 20;
+		bool ours = number == 1 || number == 3 || number == 4 || number == 7 || number == 11 || number == 14 || number == 15 ||
+			    number == 16 || number == 20;
 
 		ck_assert_uint_eq(judge(AUDIT_ARCH_I386, 102, number, 0, 0, 0), ours ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW);
 		ck_assert_int_eq(filter_socketcall_of(number) != FILTER_CALL_COUNT, ours);
@@ -204,6 +236,7 @@ int main(void)
 	tcase_add_loop_test(tcase, high_halves_of_registers_mean_nothing, 0, ARCHITECTURE_COUNT);
 	tcase_add_loop_test(tcase, output_stops_with_fastopen_only, 0, ARCHITECTURE_COUNT);
 	tcase_add_loop_test(tcase, calls_that_always_stop, 0, ARCHITECTURE_COUNT);
+	tcase_add_loop_test(tcase, options_that_stop, 0, ARCHITECTURE_COUNT);
 	tcase_add_loop_test(tcase, nothing_else_stops, 0, ARCHITECTURE_COUNT);
 	tcase_add_test(tcase, other_architectures_pass);
 #if defined(__x86_64__) || defined(__i386__)

@@ -229,18 +229,39 @@ static enum outcome run_step_out(struct slot *slot)
 	return OUTCOME_GO_ON;
 }
 
-/* Does as libconvert.so: reads the reply if it is there, and asks the kernel about the SYN+ACK otherwise. */
-static enum outcome run_synack(struct slot *slot)
+/* Does the SYN+ACK say that the server was reached? See doc/private-tlvs.md. */
+static bool synack_confirms(int fd)
 {
 	const int confirmed = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && (info.tcpi_options & confirmed) == confirmed;
+}
+
+/* No reply follows what is confirmed; where it isn't, one does. */
+static enum outcome run_synack_silent(struct slot *slot)
+{
+	if (!synack_confirms(slot->handle.fd)) {
+		enter(slot, PHASE_STEP_IN);
+		return OUTCOME_GO_ON;
+	}
+	slot->step = options->way.steps;
+	stream_is_open(slot);
+	enter(slot, slot->ahead ? PHASE_RESPONSE : PHASE_REQUEST);
+	if (slot->ahead && options->payload.response == 0)
+		response_is_there(slot);
+	return OUTCOME_GO_ON;
+}
+
+/* Does as libconvert.so: reads the reply if it is there, and asks the kernel about the SYN+ACK otherwise. */
+static enum outcome run_synack(struct slot *slot)
+{
 	if (!slot->handle.readable && !slot->handle.writable)
 		return OUTCOME_WAIT;
-	slot->ahead = !slot->handle.readable &&
-		      getsockopt(slot->handle.fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
-		      (info.tcpi_options & confirmed) == confirmed;
+	if (options->way.silent)
+		return run_synack_silent(slot);
+	slot->ahead = !slot->handle.readable && synack_confirms(slot->handle.fd);
 	if (slot->ahead)
 		stream_is_open(slot);
 	enter(slot, slot->ahead ? PHASE_REQUEST : PHASE_STEP_IN);
@@ -474,7 +495,7 @@ static void slot_start(struct slot *slot)
 	if (sent < 0 && errno != EINPROGRESS) {
 		slot->error = errno;
 	} else if (sent > 0) {
-		slot->phase = options->withheld && !slot->ahead ? PHASE_SYNACK : PHASE_STEP_IN;
+		slot->phase = options->way.silent || (options->withheld && !slot->ahead) ? PHASE_SYNACK : PHASE_STEP_IN;
 		if ((size_t)sent != size)
 			errx(1, "a SYN that takes %zd bytes only", sent);
 	}

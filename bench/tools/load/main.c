@@ -20,7 +20,9 @@ static const char usage_text[] =
 	"object: bytes, connections, errors by errno, quantiles in microseconds.\n"
 	"\n"
 	"  --to ADDR:PORT        connect there: a proxy or the server\n"
-	"  --via WAY             direct, socks5, convert-syn or convert-behind (direct)\n"
+	"  --via WAY             direct, socks5, convert-syn, convert-behind or\n"
+	"                        convert-silent: in the SYN, to a converter that withholds it and takes\n"
+	"                        silent requests (direct)\n"
 	"  --server ADDR:PORT    the server to ask a proxy for\n"
 	"  --user USER:PASSWORD  for socks5\n"
 	"  --from ADDR           from this local address\n"
@@ -201,12 +203,12 @@ static void options_check(struct arguments *arguments)
 		errx(2, "--early goes with one request of up to %d bytes", CLIENT_EARLY_MAX);
 	if (arguments->server.sa.sa_family == AF_UNSPEC)
 		arguments->server = client->to;
-	if (way_init(&client->way, arguments->via, &arguments->server, arguments->user) < 0)
+	if (way_init(&client->way, arguments->via, &arguments->server, arguments->user, client->mptcp) < 0)
 		errx(2, "--via \"%s\" is none of %s, or the others don't fit to it", arguments->via,
 		     way_names);
 	/* SOCKS5 servers may drop what comes with the last step */
 	if (client->early && client->way.steps != 1)
-		errx(2, "--early goes with --via convert-syn and convert-behind");
+		errx(2, "--early goes with --via convert-syn, convert-behind and convert-silent");
 	/* so that connections don't use up the client's ports */
 	client->payload.close = !client->hold && client->requests == 1;
 }

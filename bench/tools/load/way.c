@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-const char way_names[] = "direct socks5 convert-syn convert-behind";
+const char way_names[] = "direct socks5 convert-syn convert-behind convert-silent";
 
 enum socks5 {
 	SOCKS5_VERSION = 5,
@@ -136,7 +136,8 @@ static ssize_t convert_reply(const uint8_t *data, size_t len, const union sockad
 	return (ssize_t)response.length;
 }
 
-static int convert_init(struct way *way, bool in_syn)
+/* @silence: with what the request asks for silence, or NULL */
+static int convert_init(struct way *way, bool in_syn, const struct convert_silence *silence)
 {
 	struct way_step *step = &way->step[0];
 	struct in6_addr address = sockaddr_ip_in6(&way->server);
@@ -144,6 +145,8 @@ static int convert_init(struct way *way, bool in_syn)
 	ssize_t size;
 
 	convert_writer_init(&writer, step->bytes, sizeof(step->bytes));
+	if (silence)
+		convert_write_silence(&writer, silence);
 	convert_write_connect(&writer, &address, sockaddr_ip_port(&way->server), NULL, 0);
 	size = convert_writer_finish(&writer);
 	if (size < 0)
@@ -151,12 +154,15 @@ static int convert_init(struct way *way, bool in_syn)
 	step->size = (size_t)size;
 	step->reply = convert_reply;
 	way->in_syn = in_syn;
+	way->silent = silence != NULL;
 	way->steps = 1;
 	return 0;
 }
 
-int way_init(struct way *way, const char *name, const union sockaddr_ip *server, const char *user)
+int way_init(struct way *way, const char *name, const union sockaddr_ip *server, const char *user, bool mptcp)
 {
+	const struct convert_silence silence = { .mptcp = mptcp };
+
 	memset(way, 0, sizeof(*way));
 	way->server = *server;
 	if (strcmp(name, "socks5") == 0)
@@ -164,8 +170,10 @@ int way_init(struct way *way, const char *name, const union sockaddr_ip *server,
 	if (user)
 		return -EINVAL;
 	if (strcmp(name, "convert-syn") == 0)
-		return convert_init(way, true);
+		return convert_init(way, true, NULL);
 	if (strcmp(name, "convert-behind") == 0)
-		return convert_init(way, false);
+		return convert_init(way, false, NULL);
+	if (strcmp(name, "convert-silent") == 0)
+		return convert_init(way, true, &silence);
 	return strcmp(name, "direct") == 0 ? 0 : -EINVAL;
 }

@@ -30,6 +30,7 @@ struct way_step {
 
 struct way {
 	bool in_syn; /* the first step rides in the SYN */
+	bool silent; /* it has a reply only where the SYN+ACK confirms nothing: doc/private-tlvs.md */
 	int steps;
 	union sockaddr_ip server;
 	struct way_step step[WAY_STEPS_MAX];
@@ -41,8 +42,9 @@ extern const char way_names[];
 /*
  * way_init() - a way by its name
  * @user: "USER:PASSWORD" for socks5, NULL for none
+ * @mptcp: the connection to the proxy is one of Multipath TCP, which silent requests tell
  * Returns 0, or -EINVAL: there is no such way, or it needs another @user or @server.
  */
-int way_init(struct way *way, const char *name, const union sockaddr_ip *server, const char *user);
+int way_init(struct way *way, const char *name, const union sockaddr_ip *server, const char *user, bool mptcp);
 
 #endif

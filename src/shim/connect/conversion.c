@@ -129,7 +129,7 @@ static bool is_confirmed(struct conn *conn, int fd, const struct tcp_info *info)
 }
 
 /* Goes on with a connection that has no response in front of the server's bytes. */
-static enum conn_phase step_silent(struct conn *conn, int fd)
+static enum conn_phase step_silent(struct conn *conn, int fd, const struct tcp_info *info)
 {
 	int ret = 0;
 
@@ -139,7 +139,7 @@ static enum conn_phase step_silent(struct conn *conn, int fd)
 		ret = attempt_send_rest(conn, fd);
 	if (ret == -EAGAIN)
 		return attempt_phase(&conn->attempt);
-	return ret < 0 ? settle_failed(conn, fd, -ret, error_text(-ret)) : settle_silent(conn, fd);
+	return ret < 0 ? settle_failed(conn, fd, -ret, error_text(-ret)) : settle_silent(conn, fd, info);
 }
 
 /* Is the converter waited for on? One that has proved itself is, for as long as a server would be, with a look at it now and then. */
@@ -316,7 +316,7 @@ static enum conn_phase step_asked(struct conn *conn, int fd)
 	if (silence == SILENCE_OPEN) /* what comes behind the SYN+ACK may be the server's: it is not looked at before it is known */
 		return still_waiting(conn, fd);
 	if (silence == SILENCE_KEPT)
-		return step_silent(conn, fd);
+		return step_silent(conn, fd, &info);
 	if (conn->attempt.silence_due) {
 		conn->attempt.silence_due = false;
 		watch_mask(conn);
@@ -325,7 +325,7 @@ static enum conn_phase step_asked(struct conn *conn, int fd)
 		return settle_blind(conn, fd, ECONNRESET, "the SYN+ACK doesn't confirm the server");
 	if (step_response(conn, fd, &phase))
 		return phase;
-	return is_confirmed(conn, fd, &info) ? settle_confirmed(conn, fd) : still_waiting(conn, fd);
+	return is_confirmed(conn, fd, &info) ? settle_confirmed(conn, fd, &info) : still_waiting(conn, fd);
 }
 
 /* Takes a step of a claimed conn that is in @phase. Returns the phase to release it in. */

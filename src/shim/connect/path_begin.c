@@ -9,11 +9,11 @@
 
 #include "shim/connect/path_begin.h"
 
-#include "shim/system/log.h"
+#include "networks/path_direct.h"
 #include "shim/socket/tcpinfo.h"
+#include "shim/system/log.h"
 
 #include <errno.h>
-#include <string.h>
 
 static const struct settings *settings;
 
@@ -86,54 +86,13 @@ int path_place(const struct conn *conn, int fd)
 
 /* --- direct connections --- */
 
-/* Are converters silent on the usual path, while one has answered on the path from @network? */
-static bool is_known_better(const struct network *network)
-{
-	bool silent = false, better = false;
-
-	for (int i = 0; i < converters_count(); i++) {
-		const struct path_id usual = { .converter = i }, other = { .converter = i, .source = network->source };
-		enum cache_path state = paths_facts(&usual).state;
-
-		if (state == CACHE_PATH_WORKS)
-			return false;
-		silent |= state == CACHE_PATH_SILENT;
-		better |= paths_facts(&other).state == CACHE_PATH_WORKS;
-	}
-	return silent && better;
-}
-
-static bool any_usual_is_silent(void)
-{
-	for (int i = 0; i < converters_count(); i++)
-		if (paths_facts_usual(i).state == CACHE_PATH_SILENT)
-			return true;
-	return false;
-}
-
-static void place_elsewhere(const struct conn *conn, int fd, const union sockaddr_ip *server)
-{
-	struct network networks[NETWORKS_MAX];
-	char text[SOCKADDR_STRLEN];
-	size_t count = networks_to(server, networks);
-
-	for (size_t i = 0; i < count; i++) {
-		const struct network *network = &networks[i];
-		uint8_t preference;
-
-		if (network->usual || (conn->call.placed ? network->device != conn->call.network : !is_known_better(network)) ||
-		    path_preferences_of(&settings->paths, network->name, &network->source, &preference) == PATH_USE_NEVER ||
-		    !network_bind(fd, &network->source, network->bind_device ? network->device : 0))
-			continue;
-		log_line("%s: directly by %s, since the usual network is silent", sockaddr_ip_format(server, text), network->name);
-		return;
-	}
-}
-
 void path_place_direct(const struct conn *conn, int fd, const union sockaddr_ip *server)
 {
-	if ((conn->call.placed || any_usual_is_silent()) && path_may_move(conn, fd))
-		place_elsewhere(conn, fd, server);
+	char name[IF_NAMESIZE], text[SOCKADDR_STRLEN];
+
+	if ((conn->call.placed || path_direct_is_bad()) && path_may_move(conn, fd) &&
+	    path_direct_bind(fd, settings, server, conn->call.placed ? conn->call.network : 0, name))
+		log_line("%s: directly by %s, since the usual network is silent", sockaddr_ip_format(server, text), name);
 }
 
 /* --- what is learned --- */
@@ -143,14 +102,13 @@ struct path_id path_of(const struct conn *conn)
 	return (struct path_id){ .converter = conn->attempt.converter, .source = conn->call.source };
 }
 
-void path_note_reached(const struct conn *conn, int fd)
+void path_note_reached(const struct conn *conn, const struct tcp_info *info)
 {
 	const struct path_id id = path_of(conn);
-	const struct tcp_info info = tcpinfo_of(fd);
 
-	if (conn->call.bound || info.tcpi_state == TCPINFO_UNKNOWN || !info.tcpi_min_rtt || info.tcpi_min_rtt == UINT32_MAX)
+	if (conn->call.bound || info->tcpi_state == TCPINFO_UNKNOWN || !info->tcpi_min_rtt || info->tcpi_min_rtt == UINT32_MAX)
 		return;
 	if (path_has_failed(paths_facts_usual(id.converter).state) && IN6_IS_ADDR_UNSPECIFIED(&id.source))
 		paths_note_trial(&id, true);
-	paths_note_answer(&id, info.tcpi_min_rtt / 1000 + 1, !conn->attempt.withheld_ms);
+	paths_note_answer(&id, info->tcpi_min_rtt / 1000 + 1, !conn->attempt.withheld_ms);
 }

@@ -7,6 +7,8 @@
 #include "networks/path_list.h"
 #include "shim/socket/conn.h"
 
+struct tcp_info;
+
 /* @settings: kept, must stay. */
 void path_begin_init(const struct settings *settings);
 
@@ -38,7 +40,7 @@ void path_place_direct(const struct conn *conn, int fd, const union sockaddr_ip 
 /* The path that @conn is on. */
 struct path_id path_of(const struct conn *conn);
 
-/* The server was reached, or the converter has answered: what its first packets tell of the path is noted. */
-void path_note_reached(const struct conn *conn, int fd);
+/* The server was reached, or the converter has answered: what its first packets tell of the path (@info) is noted. */
+void path_note_reached(const struct conn *conn, const struct tcp_info *info);
 
 #endif

@@ -57,17 +57,15 @@ static void log_verdict(const struct conn *conn, const char *verdict, const char
  * says something about the path, which is kept. A connection that has been reset since
  * knows nothing of it any more.
  */
-static const char *request_ride(const struct conn *conn, int fd)
+static const char *request_ride(const struct conn *conn, const struct tcp_info *info)
 {
-	struct tcp_info info;
 	bool taken;
 
 	if (!conn->attempt.syn_data)
 		return "request behind the handshake";
-	info = tcpinfo_of(fd);
-	if (info.tcpi_state == TCPINFO_UNKNOWN || info.tcpi_state == TCPINFO_CLOSE)
+	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_CLOSE)
 		return "reset since";
-	taken = info.tcpi_options & TCPI_OPT_SYN_DATA;
+	taken = info->tcpi_options & TCPI_OPT_SYN_DATA;
 	converters_note_syn_data(conn->attempt.converter, taken);
 	return taken ? "request taken in the SYN" : "request not taken in the SYN";
 }
@@ -82,11 +80,11 @@ void settle_let_go(struct conn *conn, int fd)
 }
 
 /* @confirmed: by what else than the response; empty if by that */
-static void log_converted(const struct conn *conn, int fd, const char *confirmed)
+static void log_converted(const struct conn *conn, const struct tcp_info *info, const char *confirmed)
 {
 	char detail[96];
 
-	snprintf(detail, sizeof(detail), "%s%s", request_ride(conn, fd), confirmed);
+	snprintf(detail, sizeof(detail), "%s%s", request_ride(conn, info), confirmed);
 	log_verdict(conn, conn->socket.mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
 }
 
@@ -158,8 +156,7 @@ enum conn_phase settle_path(struct conn *conn, int fd, enum paths_do what)
 	if (what == PATHS_BEHIND) {
 		log_line("converter %s: SYNs with data are lost on the way, asked behind the handshake",
 			 sockaddr_ip_format(&conn->attempt.addr, text));
-		for (int i = 0; i < CONVERTERS_SYN_DATA_MISSES; i++)
-			converters_note_syn_data(conn->attempt.converter, false);
+		converters_note_syn_data_lost(conn->attempt.converter);
 		attempt_end(conn, fd);
 	}
 	attempt_disconnect(fd);
@@ -176,28 +173,30 @@ enum conn_phase settle_done(struct conn *conn, int fd, const struct handshake_st
 		return connection_lost(conn, fd, "the response can't be taken off the stream");
 	exchange_done(conn->attempt.converter, &conn->call.peer, told, conn->socket.mptcp);
 	if (!conn_is_confirmed(conn)) {
-		path_note_reached(conn, fd);
-		log_converted(conn, fd, "");
+		const struct tcp_info info = tcpinfo_of(fd);
+
+		path_note_reached(conn, &info);
+		log_converted(conn, &info, "");
 	}
 	settle_let_go(conn, fd);
 	return CONN_DONE;
 }
 
-enum conn_phase settle_silent(struct conn *conn, int fd)
+enum conn_phase settle_silent(struct conn *conn, int fd, const struct tcp_info *info)
 {
-	path_note_reached(conn, fd);
+	path_note_reached(conn, info);
 	exchange_done_silently(conn->attempt.converter, &conn->call.peer);
-	log_converted(conn, fd, ", server confirmed by the SYN+ACK, silently");
+	log_converted(conn, info, ", server confirmed by the SYN+ACK, silently");
 	settle_let_go(conn, fd);
 	return CONN_DONE;
 }
 
-enum conn_phase settle_confirmed(struct conn *conn, int fd)
+enum conn_phase settle_confirmed(struct conn *conn, int fd, const struct tcp_info *info)
 {
-	path_note_reached(conn, fd);
+	path_note_reached(conn, info);
 	liveness_end(conn, fd);
 	path_look_end(conn);
-	log_converted(conn, fd, ", server confirmed by the SYN+ACK");
+	log_converted(conn, info, ", server confirmed by the SYN+ACK");
 	deadlines_set(conn, 0);
 	early_drop(&conn->early);
 	watch_show(conn);

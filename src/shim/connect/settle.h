@@ -12,6 +12,8 @@
 #include "client/settings.h"
 #include "shim/socket/conn.h"
 
+struct tcp_info;
+
 /* @settings: kept, must stay. */
 void settle_init(const struct settings *settings);
 
@@ -52,11 +54,14 @@ enum conn_phase settle_blind(struct conn *conn, int fd, int error, const char *r
  */
 enum conn_phase settle_unfinished(struct conn *conn, int fd);
 
-/* The server was reached, as the SYN+ACK has said, and no response follows: the connection is the application's. */
-enum conn_phase settle_silent(struct conn *conn, int fd);
+/*
+ * settle_silent() - the server was reached, as the SYN+ACK has said, and no response follows: the connection is the application's
+ * @info: what the kernel has told of the connection since
+ */
+enum conn_phase settle_silent(struct conn *conn, int fd, const struct tcp_info *info);
 
-/* Tells the application that it is connected, as the SYN+ACK has said; the response is still to come. */
-enum conn_phase settle_confirmed(struct conn *conn, int fd);
+/* Tells the application that it is connected, as the SYN+ACK has said; the response is still to come. @info: likewise */
+enum conn_phase settle_confirmed(struct conn *conn, int fd, const struct tcp_info *info);
 
 /* Disconnects a socket whose server was not reached: @error is the errno for the application. */
 enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *reason);

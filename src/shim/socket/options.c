@@ -19,33 +19,7 @@
 #define COPYABLE_COUNT SOCKET_OPTIONS_COUNT
 static_assert(COPYABLE_COUNT <= LATE_BIT, "a bit for each in conn.options.set");
 
-/*
- * Advice: options that MPTCP refuses, and without which a connection is the same. An option that changes what
- * the connection is for the application isn't here, nor one whose refusal applications are prepared for (SO_ZEROCOPY).
- */
-static const struct {
-	struct socket_option option;
-	enum option_weight weight;
-} advice[] = {
-	{ { IPPROTO_TCP, TCP_SYNCNT }, OPTION_ADVICE },
-	{ { IPPROTO_TCP, TCP_LINGER2 }, OPTION_ADVICE },
-	{ { IPPROTO_TCP, TCP_WINDOW_CLAMP }, OPTION_ADVICE },
-	{ { IPPROTO_TCP, TCP_QUICKACK }, OPTION_ADVICE },
-	{ { IPPROTO_TCP, TCP_USER_TIMEOUT }, OPTION_ADVICE },
-	{ { IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS }, OPTION_ADVICE },
-	{ { IPPROTO_TCP, TCP_THIN_DUPACK }, OPTION_ADVICE },
-	{ { SOL_SOCKET, SO_MAX_PACING_RATE }, OPTION_ADVICE },
-	{ { SOL_SOCKET, SO_TXREHASH }, OPTION_ADVICE },
-	{ { IPPROTO_IP, IP_MTU_DISCOVER }, OPTION_ADVICE },
-	{ { IPPROTO_IPV6, IPV6_TCLASS }, OPTION_ADVICE },
-	{ { IPPROTO_IPV6, IPV6_MTU_DISCOVER }, OPTION_ADVICE },
-	{ { IPPROTO_IPV6, IPV6_AUTOFLOWLABEL }, OPTION_ADVICE },
-	/* how far packets go; urgent data, which on MPTCP is always in line */
-	{ { IPPROTO_IP, IP_TTL }, OPTION_ADVICE_LATE },
-	{ { IPPROTO_IPV6, IPV6_UNICAST_HOPS }, OPTION_ADVICE_LATE },
-	{ { SOL_SOCKET, SO_OOBINLINE }, OPTION_ADVICE_LATE },
-};
-#define ADVICE_COUNT (sizeof(advice) / sizeof(advice[0]))
+#define ADVICE_COUNT SOCKET_ADVICE_COUNT
 static_assert(ADVICE_COUNT <= CONN_ADVICE_MAX, "a value for each");
 
 static unsigned int copyable_bit(int level, int name)
@@ -56,41 +30,26 @@ static unsigned int copyable_bit(int level, int name)
 	return UNKNOWN_BIT;
 }
 
-static int advice_index(int level, int name)
+/* Does a program that sets it in any case ask for the default? */
+static bool is_default(int advice, const void *value, socklen_t len)
 {
-	for (unsigned int i = 0; i < ADVICE_COUNT; i++)
-		if (advice[i].option.level == level && advice[i].option.name == name)
-			return (int)i;
-	return -1;
-}
-
-/*
- * Does a program that sets it in any case ask for the default? -1 is that for how far packets go (ip(7),
- * ipv6(7); nmap sets it), 0 for urgent data.
- */
-static bool is_default(int level, int name, const void *value, socklen_t len)
-{
-	const bool hops = (level == IPPROTO_IP && name == IP_TTL) ||
-			  (level == IPPROTO_IPV6 && name == IPV6_UNICAST_HOPS);
 	int number;
 
-	if (len != sizeof(number) || !usermem_read(&number, value, sizeof(number)))
-		return false;
-	return hops ? number == -1 : level == SOL_SOCKET && name == SO_OOBINLINE && !number;
+	return len == sizeof(number) && usermem_read(&number, value, sizeof(number)) && socket_advice_is_default(advice, number);
 }
 
 void options_note(struct conn *conn, int level, int name, const void *value, socklen_t len)
 {
-	int i = advice_index(level, name);
+	int i = socket_advice_index(level, name);
 
 	if (i < 0) {
 		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << copyable_bit(level, name));
 		return;
 	}
-	if (advice[i].weight == OPTION_ADVICE_LATE && is_default(level, name, value, len))
+	if (socket_advice[i].early && is_default(i, value, len))
 		return;
 	atomic_fetch_or(&conn->socket.options.advised, 1u << i);
-	if (advice[i].weight == OPTION_ADVICE_LATE)
+	if (socket_advice[i].early)
 		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << LATE_BIT);
 }
 
@@ -134,7 +93,7 @@ void options_copy_advice(const struct conn *conn, int to)
 
 	for (unsigned int i = 0; i < ADVICE_COUNT; i++)
 		if (advised >> i & 1)
-			next.setsockopt(to, advice[i].option.level, advice[i].option.name,
+			next.setsockopt(to, socket_advice[i].option.level, socket_advice[i].option.name,
 					&conn->socket.options.values[i], sizeof(int));
 }
 
@@ -147,7 +106,7 @@ static void advice_remember(struct conn *conn, int from)
 		socklen_t len = sizeof(int);
 
 		if (advised >> i & 1)
-			next.getsockopt(from, advice[i].option.level, advice[i].option.name,
+			next.getsockopt(from, socket_advice[i].option.level, socket_advice[i].option.name,
 					&conn->socket.options.values[i], &len);
 	}
 }
@@ -170,22 +129,22 @@ bool options_copy(struct conn *conn, int from, int to, bool to_mptcp)
 
 enum option_weight options_weight(int level, int name)
 {
-	int i = advice_index(level, name);
+	int i = socket_advice_index(level, name);
 
-	return i < 0 ? OPTION_MATTERS : advice[i].weight;
+	return i < 0 ? OPTION_MATTERS : socket_advice[i].early ? OPTION_ADVICE_LATE : OPTION_ADVICE;
 }
 
 bool options_is_advice_noted(const struct conn *conn, int level, int name)
 {
 	uint32_t advised = atomic_load(&conn->socket.options.advised);
 
-	return advised && advice_index(level, name) >= 0 && (advised >> advice_index(level, name) & 1);
+	return advised && socket_advice_index(level, name) >= 0 && (advised >> socket_advice_index(level, name) & 1);
 }
 
 /* All advice is an int; IP_TTL may be given as a byte as well (ip(7)). */
 void options_advise(struct conn *conn, int level, int name, const void *value, socklen_t len)
 {
-	int i = advice_index(level, name);
+	int i = socket_advice_index(level, name);
 	uint8_t byte;
 
 	if (i < 0 || !value || !len || len > sizeof(int))

@@ -28,6 +28,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#ifndef STATX_TYPE
+#include <linux/stat.h> /* musl has statx(2) since 1.2.5 */
+#endif
 #include <unistd.h>
 
 #define FDS 1024u /* rings are made early */

@@ -13,9 +13,14 @@
  *	sendmsg       likewise, by sendmsg()
  *	cloexec       its socket has SOCK_CLOEXEC
  *	options       it sets socket options before it connects, and says what they are afterwards
+ *	advice        it sets options that TCP has and MPTCP has not, before it connects and after, and says what they are
+ *	ttl           it sets how far its packets go, as a client does that is to reach its neighbours only
+ *	listen        it doesn't connect, but listens; and connects to itself
  *	bind          the socket is bound to a port before
  *	threads=N     N threads do all this, each for itself
  *	uring         asks for io_uring first
+ *	hidden        it isn't dumpable, so that nobody but root may look into it
+ *	x32           makes its socket, and connects, by x32's calls, which any amd64 program may
  *
  * Each connection is told of by a line of NAME=VALUE. Compiled by the tests themselves, for several machines and C libraries.
  */
@@ -32,6 +37,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -104,6 +110,17 @@ static unsigned int wait_writable(int epoll, int fd)
 	return event.events;
 }
 
+#ifdef __x86_64__
+#define X32 0x40000000
+#else
+#define X32 0
+#endif
+
+static int open_socket(int domain, int type)
+{
+	return has("x32") ? (int)syscall(X32 | SYS_socket, domain, type, 0) : socket(domain, type, 0);
+}
+
 /* What connect() or the output in its place returns. */
 static long begin(int fd)
 {
@@ -114,13 +131,48 @@ static long begin(int fd)
 		return sendto(fd, TEXT, strlen(TEXT), MSG_FASTOPEN, (struct sockaddr *)&server, server_len);
 	if (has("sendmsg"))
 		return sendmsg(fd, &message, MSG_FASTOPEN);
+	if (has("x32"))
+		return syscall(X32 | SYS_connect, fd, &server, server_len);
 	return connect(fd, (struct sockaddr *)&server, server_len);
+}
+
+static void advise(int fd)
+{
+	set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 12345);
+	set(fd, IPPROTO_TCP, TCP_QUICKACK, 1);
+	set(fd, IPPROTO_TCP, TCP_SYNCNT, 4);
+	printf("timeout=%d syncnt=%d hops=%d wrong=%s\n", get(fd, IPPROTO_TCP, TCP_USER_TIMEOUT), get(fd, IPPROTO_TCP, TCP_SYNCNT),
+	       get(fd, IPPROTO_IP, IP_TTL),
+	       setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &(int){ 1000 }, sizeof(int)) == 0 ? "taken" : strerror(errno));
+}
+
+/* Listens as servers do, in an epoll instance, and has a child connect to it. Says of which kind the sockets are. */
+static int listen_and_accept(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = 77 };
+	socklen_t len = sizeof(any);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), epoll = epoll_create1(0), to = socket(AF_INET, SOCK_STREAM, 0), got;
+
+	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+	if (bind(fd, (struct sockaddr *)&any, sizeof(any)) != 0 || listen(fd, 5) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&any, &len) != 0 || connect(to, (struct sockaddr *)&any, len) != 0) {
+		printf("error=%s\n", strerror(errno));
+		return 1;
+	}
+	event.data.u64 = 0;
+	epoll_wait(epoll, &event, 1, 20000);
+	got = accept(fd, NULL, NULL);
+	printf("listener=%d accepted=%d reuse=%d flags=%d data=%d\n", get(fd, SOL_SOCKET, SO_PROTOCOL), get(got, SOL_SOCKET, SO_PROTOCOL),
+	       get(fd, SOL_SOCKET, SO_REUSEADDR), fcntl(fd, F_GETFL) & O_NONBLOCK, (int)event.data.u64);
+	return 0;
 }
 
 static void *client(void *unused)
 {
 	const int nonblocking = has("nonblocking") || has("poll");
-	int fd = socket(server.ss_family, SOCK_STREAM | (nonblocking ? SOCK_NONBLOCK : 0) | (has("cloexec") ? SOCK_CLOEXEC : 0), 0);
+	int fd = open_socket(server.ss_family, SOCK_STREAM | (nonblocking ? SOCK_NONBLOCK : 0) | (has("cloexec") ? SOCK_CLOEXEC : 0));
 	int epoll = has("nonblocking") ? epoll_create1(0) : -1, error, again;
 	struct epoll_event event = { .events = EPOLLOUT, .data.u64 = 0x1234567890abcdefU };
 	struct sockaddr_storage peer = { 0 };
@@ -142,6 +194,10 @@ static void *client(void *unused)
 		set(fd, SOL_SOCKET, SO_RCVBUF, 50000);
 		set(fd, IPPROTO_IP, IP_TOS, 16);
 	}
+	if (has("advice"))
+		advise(fd);
+	if (has("ttl"))
+		set(fd, IPPROTO_IP, IP_TTL, 9);
 	if (has("bind")) {
 		struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(4567) };
 
@@ -170,6 +226,8 @@ static void *client(void *unused)
 			fprintf(stderr, "never writable: %x\n", events);
 	}
 	connected = now_ms();
+	if (has("advice"))
+		advise(fd);
 	if (got < 0) {
 		printf("error=%s call_ms=%.1f\n", strerror(error), called - started);
 		return (void *)1;
@@ -219,8 +277,12 @@ int main(int argc, char *argv[])
 	} else {
 		return 2;
 	}
+	if (has("hidden"))
+		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (has("uring"))
 		printf("uring=%s\n", syscall(SYS_io_uring_setup, 8, NULL) < 0 ? strerror(errno) : "there");
+	if (has("listen"))
+		return listen_and_accept();
 	for (int i = 3; i < argc; i++)
 		if (strncmp(argv[i], "threads=", 8) == 0)
 			count = atoi(argv[i] + 8);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * advice.c - socket options that MPTCP refuses, and that a program sets on a socket which it takes for TCP's
+ *
+ * A program that has its setsockopt() refused may give the connection up (gRPC's TCP_USER_TIMEOUT). The preloaded library answers
+ * success, remembers the value and tells it when it is asked; so does the supervisor. What TCP itself would say of a value is asked of a TCP
+ * socket. A TCP socket that takes the place of the program's gets what is remembered.
+ *
+ * Nobody tells that a socket is closed: at most SOCKETS_MAX are remembered, by their SO_COOKIE, and the oldest is forgotten for
+ * another one. Its options have had no effect in any case, unless it is still to be connected.
+ */
+#include "config.h"
+
+#include "supervise/advice.h"
+
+#include "common/socket_options.h"
+#include "supervise/kernel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#define SOCKETS_MAX 4096
+
+_Static_assert(SOCKET_ADVICE_COUNT <= 32, "a bit for each");
+
+struct advised {
+	uint64_t cookie; /* the key */
+	uint32_t set, early; /* bits by socket_advice's indices; early: set to more than the default before it was connected */
+	int values[SOCKET_ADVICE_COUNT];
+	UT_hash_handle hh;
+};
+
+static struct advised *table; /* in the order in which they came */
+
+static struct advised *find(uint64_t cookie)
+{
+	struct advised *found;
+
+	HASH_FIND(hh, table, &cookie, sizeof(cookie), found);
+	return found;
+}
+
+static struct advised *find_or_add(uint64_t cookie)
+{
+	struct advised *advised = find(cookie), *oldest = table;
+
+	if (advised)
+		return advised;
+	if (HASH_COUNT(table) >= SOCKETS_MAX) {
+		HASH_DEL(table, oldest);
+		free(oldest);
+	}
+	advised = calloc(1, sizeof(*advised));
+	if (!advised)
+		return NULL;
+	advised->cookie = cookie;
+	HASH_ADD(hh, table, cookie, sizeof(advised->cookie), advised);
+	return advised;
+}
+
+static void set_on(const struct advised *advised, int index, int to)
+{
+	const struct socket_option *option = &socket_advice[index].option;
+
+	if (advised && advised->set >> index & 1)
+		kernel_set(to, option->level, option->name, advised->values[index]);
+}
+
+/* A TCP socket of the same domain as @fd's, to try options on. Returns a descriptor, or -1. */
+static int tcp_like(int fd)
+{
+	return socket(kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+int advice_set(int fd, int index, const void *value, socklen_t len)
+{
+	const struct socket_option *option = &socket_advice[index].option;
+	const bool fresh = kernel_tcp_info(fd).tcpi_state == KERNEL_CLOSE;
+	struct advised *advised;
+	int tcp = tcp_like(fd), error, taken;
+
+	if (tcp < 0)
+		return errno;
+	error = setsockopt(tcp, option->level, option->name, value, len) == 0 ? 0 : errno;
+	taken = kernel_get(tcp, option->level, option->name, 0);
+	close(tcp);
+	if (error)
+		return error;
+	advised = find_or_add(kernel_cookie(fd));
+	if (!advised)
+		return ENOMEM;
+	advised->set |= UINT32_C(1) << index;
+	advised->values[index] = taken;
+	if (len == sizeof(taken))
+		memcpy(&taken, value, sizeof(taken));
+	if (socket_advice[index].early && fresh && !socket_advice_is_default(index, taken))
+		advised->early |= UINT32_C(1) << index;
+	else if (fresh)
+		advised->early &= ~(UINT32_C(1) << index);
+	return 0;
+}
+
+int advice_get(int fd, int index, void *value, socklen_t *len)
+{
+	const struct socket_option *option = &socket_advice[index].option;
+	int tcp = tcp_like(fd), error;
+
+	if (tcp < 0)
+		return errno;
+	set_on(find(kernel_cookie(fd)), index, tcp);
+	error = getsockopt(tcp, option->level, option->name, value, len) == 0 ? 0 : errno;
+	close(tcp);
+	return error;
+}
+
+void advice_copy(int from, int to)
+{
+	const struct advised *advised = find(kernel_cookie(from));
+
+	for (int i = 0; advised && i < SOCKET_ADVICE_COUNT; i++)
+		set_on(advised, i, to);
+}
+
+bool advice_allows_mptcp(int fd)
+{
+	const struct advised *advised = table ? find(kernel_cookie(fd)) : NULL;
+
+	return !advised || !advised->early;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fate.c - what has become of a blind request, by what the kernel knows of its connection (no I/O) */
+#include "config.h"
+
+#include "supervise/fate.h"
+
+#include "common/clock.h"
+
+#define FIRST_LOOK_NS (50 * CLOCK_NS_PER_MS)
+#define REPEAT_NS (FATE_REPEAT_MS * CLOCK_NS_PER_MS)
+
+int64_t fate_first_look(int64_t now)
+{
+	return now + FIRST_LOOK_NS;
+}
+
+/* A look shortly before the converter gives the server up tells those that it resets for that from those that are refused. */
+#define MARGIN_NS (20 * CLOCK_NS_PER_MS)
+
+static int64_t limit_of(const struct fate_request *request)
+{
+	return request->syn_at + request->withheld - MARGIN_NS;
+}
+
+static enum fate judge_syn_sent(struct fate_request *request, int64_t now, int64_t patience, int64_t *look_at)
+{
+	const int64_t waited = now - request->syn_at;
+	const bool may_repeat = request->repeatable && request->repeats < FATE_REPEATS_MAX;
+
+	request->waiting_at = now;
+	if (may_repeat && waited >= REPEAT_NS)
+		return FATE_REPEAT;
+	if (!may_repeat && now - request->started >= patience)
+		return FATE_SILENT;
+	*look_at = now + (waited > FIRST_LOOK_NS ? waited : FIRST_LOOK_NS);
+	if (now < limit_of(request) && *look_at > limit_of(request))
+		*look_at = limit_of(request);
+	else if (may_repeat && *look_at > request->syn_at + REPEAT_NS)
+		*look_at = request->syn_at + REPEAT_NS;
+	return FATE_OPEN;
+}
+
+/* If all SYNs with data were lost, and one without got through, such SYNs don't. */
+static enum fate judge_gone(const struct fate_request *request)
+{
+	if (request->repeats == FATE_REPEATS_MAX)
+		return FATE_UNTAKEN;
+	return request->waiting_at >= limit_of(request) ? FATE_SLOW : FATE_GONE;
+}
+
+enum fate fate_judge(struct fate_request *request, const struct fate_seen *seen, int64_t now, int64_t patience, int64_t *look_at)
+{
+	if (!seen->there)
+		return judge_gone(request);
+	if (seen->syn_sent)
+		return judge_syn_sent(request, now, patience, look_at);
+	return seen->answered && !seen->taken ? FATE_UNTAKEN : FATE_TAKEN;
+}

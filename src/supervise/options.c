@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.c - what a program wants of a socket that is MPTCP's, and that TCP alone has: options, and listening
+ *
+ * All calls that are about another socket, or another option, go on: whatever they have become, they undo nothing.
+ */
+#include "config.h"
+
+#include "supervise/options.h"
+
+#include "common/socket_options.h"
+#include "supervise/advice.h"
+#include "supervise/connection.h"
+#include "supervise/kernel.h"
+#include "supervise/stand_in.h"
+#include "supervise/tracee.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define VALUE_MAX 16 /* bytes of a value; all advice is an int, of which the kernel takes what is longer */
+
+/* Returns a duplicate, to be closed, of the socket that the call is about, if it is an MPTCP socket of the supervisor's; else -1. */
+static int own_socket(const struct call *call)
+{
+	int fd = tracee_get_fd(call->tid, (int)call->args[0]);
+
+	if (fd < 0 || (kernel_get(fd, SOL_SOCKET, SO_PROTOCOL, 0) == IPPROTO_MPTCP &&
+		       kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Finds the socket and the option. Returns the socket, or -1 after the call was let go. */
+static int find(const struct call *call, int *index)
+{
+	int fd;
+
+	*index = socket_advice_index((int)call->args[1], (int)call->args[2]);
+	fd = *index < 0 ? -1 : own_socket(call);
+	if (fd < 0)
+		listener_let_go(supervision.listener, call);
+	return fd;
+}
+
+/* Closes the duplicate before the answer, as all are: the program may close the socket next. */
+static void answer(const struct call *call, int fd, int error)
+{
+	close(fd);
+	listener_answer(supervision.listener, call, 0, error);
+}
+
+void options_set(const struct call *call)
+{
+	const int given = (int)call->args[4];
+	const socklen_t len = given > VALUE_MAX ? VALUE_MAX : (socklen_t)given;
+	char value[VALUE_MAX];
+	int index, fd = find(call, &index);
+
+	if (fd < 0)
+		return;
+	if (given < 0)
+		answer(call, fd, EINVAL);
+	else if (!tracee_read(call->tid, call->args[3], value, len))
+		answer(call, fd, EFAULT);
+	else if (!listener_is_waiting(supervision.listener, call))
+		close(fd);
+	else
+		answer(call, fd, advice_set(fd, index, value, len));
+}
+
+void options_get(const struct call *call)
+{
+	char value[VALUE_MAX];
+	int index, error, fd = find(call, &index);
+	socklen_t room, len;
+
+	if (fd < 0)
+		return;
+	if (!tracee_read(call->tid, call->args[4], &room, sizeof(room)) || (int)room < 0) {
+		answer(call, fd, (int)room < 0 ? EINVAL : EFAULT);
+		return;
+	}
+	len = room < VALUE_MAX ? room : VALUE_MAX;
+	error = advice_get(fd, index, value, &len);
+	if (!listener_is_waiting(supervision.listener, call)) {
+		close(fd);
+		return;
+	}
+	if (!error && (!tracee_write(call->tid, call->args[3], value, len) ||
+		       !tracee_write(call->tid, call->args[4], &len, sizeof(len))))
+		error = EFAULT;
+	answer(call, fd, error);
+}
+
+/*
+ * Has a TCP socket listen in the place of @fd. It has the address of the program's socket, which isn't closed yet: both have
+ * SO_REUSEADDR for that moment. Returns 0 or -errno, with nothing changed.
+ */
+static int listen_by_tcp(const struct call *call, int fd)
+{
+	const int reuse = kernel_get(fd, SOL_SOCKET, SO_REUSEADDR, 0);
+	int made = stand_in_make(fd, kernel_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), false, stand_in_is_bound(fd)), ret;
+
+	if (made < 0)
+		return made;
+	kernel_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	kernel_set(made, SOL_SOCKET, SO_REUSEADDR, 1);
+	ret = listen(made, (int)call->args[1]) == 0 ? 0 : -errno;
+	kernel_set(fd, SOL_SOCKET, SO_REUSEADDR, reuse);
+	kernel_set(made, SOL_SOCKET, SO_REUSEADDR, reuse);
+	if (ret == 0)
+		ret = stand_in_put(supervision.listener, call, fd, (int)call->args[0], made);
+	close(made);
+	return ret;
+}
+
+/*
+ * A program that listens gets the TCP socket that it asked for: Multipath TCP is the business of its server, not of this host's
+ * connections to others. Where that can't be, it listens by the socket that it has.
+ */
+void options_listen(const struct call *call)
+{
+	int fd = own_socket(call);
+
+	if (fd >= 0 && kernel_tcp_info(fd).tcpi_state == KERNEL_CLOSE && listener_is_waiting(supervision.listener, call) &&
+	    listen_by_tcp(call, fd) == 0) {
+		answer(call, fd, 0);
+		return;
+	}
+	if (fd >= 0)
+		close(fd);
+	listener_let_go(supervision.listener, call);
+}

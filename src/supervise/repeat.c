@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * repeat.c - make a blind request again, on the program's socket
+ *
+ * The program has its EINPROGRESS and waits for the socket, while the supervisor ends the attempt and begins another one. Three
+ * things must not happen:
+ *
+ *	the SYN+ACK comes, the program writes, and then the attempt is ended: bytes would be lost without an error. So it is ended by
+ *	shutdown(2), which ends an attempt and nothing more if there is no SYN+ACK yet (inet_shutdown() in the kernel, under the
+ *	socket's lock). If there is one it sends a FIN instead; then the connection is reset, and fails rather than being cut short.
+ *
+ *	the program's epoll instances see the socket hung up in between, and event loops (tokio's) never forget that. So its
+ *	registrations are withdrawn for that moment. A thread in poll(2) or select(2) may see it writable and hung up, with no error
+ *	in SO_ERROR: it takes it for connected, writes, gets EAGAIN, and waits again, as it would with a socket whose buffer is full.
+ *
+ *	the supervisor's duplicate keeps a socket alive that the program has closed. So it has one for this moment only.
+ *
+ * Plain TCP has ECONNRESET in SO_ERROR after it, which such a thread would see: these requests aren't made again.
+ */
+#include "config.h"
+
+#include "supervise/repeat.h"
+
+#include "supervise/kernel.h"
+#include "supervise/places.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+void repeat_note(struct repeat *repeat, int fd, const void *message, size_t len)
+{
+	repeat->message = malloc(len);
+	if (!repeat->message)
+		return;
+	memcpy(repeat->message, message, len);
+	repeat->len = len;
+	repeat->cookie = kernel_cookie(fd);
+}
+
+int repeat_open(const struct repeat *repeat)
+{
+	int fd = tracee_get_fd(repeat->tid, repeat->at);
+
+	if (fd >= 0 && kernel_cookie(fd) == repeat->cookie)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+struct attempt_again {
+	const struct repeat *repeat;
+	const struct begin *begin;
+	int fd;
+};
+
+/* Without the registrations. All of the message has to go with the SYN, as it did before: the program counts on its part of it. */
+static bool send_again(void *context)
+{
+	const struct attempt_again *again = context;
+	const struct repeat *repeat = again->repeat;
+	ssize_t sent;
+
+	if (kernel_tcp_info(again->fd).tcpi_state != KERNEL_SYN_SENT || shutdown(again->fd, SHUT_WR) != 0)
+		return false;
+	if (kernel_tcp_info(again->fd).tcpi_state == KERNEL_CLOSE && begin_place(again->begin, again->fd) == 0) {
+		sent = sendto(again->fd, repeat->message, repeat->len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &repeat->to.sa,
+			      sockaddr_ip_len(&repeat->to));
+		if (sent == (ssize_t)repeat->len)
+			return true;
+	}
+	kernel_disconnect(again->fd);
+	return false;
+}
+
+bool repeat_go(const struct repeat *repeat, int fd, const struct begin *begin)
+{
+	struct attempt_again again = { repeat, begin, fd };
+	struct places places;
+
+	return places_find(&places, repeat->tid, fd) == 0 && places_act(&places, fd, fd, send_again, &again);
+}
