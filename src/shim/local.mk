@@ -14,14 +14,14 @@ libconvert_la_SOURCES = \
 	src/shim/process/init.c \
 	src/shim/system/log.c src/shim/system/log.h \
 	src/shim/system/native_times.h src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
-	src/shim/connect/shared_handshake.c src/shim/connect/shared_handshake.h src/shim/process/scm_rights.c src/shim/process/scm_rights.h \
+	src/shim/connect/follow.c src/shim/connect/follow.h src/shim/process/scm_rights.c src/shim/process/scm_rights.h \
 	src/shim/connect/path_begin.c src/shim/connect/path_begin.h \
 	src/shim/connect/path_look.c src/shim/connect/path_look.h src/shim/connect/settle.c src/shim/connect/settle.h \
 	src/shim/wait/signals.c src/shim/wait/signals.h \
 	src/shim/socket/mptcpinfo.h src/shim/socket/tcpinfo.h src/shim/system/sockopt.h src/shim/wait/registrations.c src/shim/wait/registrations.h src/shim/wait/unseen_watches.c src/shim/wait/unseen_watches.h \
 	src/shim/wait/watch.c src/shim/wait/watch.h
 libconvert_la_SOURCES += \
-	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/select.c src/shim/hooks/stdio.c src/shim/hooks/syscall.c \
+	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/select.c src/shim/hooks/stdio.c src/shim/hooks/syscall.c src/shim/hooks/vfork.c \
 	src/shim/connect/dissolve.c src/shim/connect/dissolve.h src/shim/connect/input.c src/shim/connect/input.h \
 	src/shim/connect/liveness.c src/shim/connect/liveness.h src/shim/connect/lowat.c src/shim/connect/lowat.h \
 	src/shim/socket/options.c src/shim/socket/options.h \

@@ -22,41 +22,20 @@ static void require(bool condition)
 		abort();
 }
 
-/* Decodes the hexadecimal digits of a record into bytes, which is how handover_record_write() takes them. */
-static void decode(struct handover_record *record, uint8_t *room[HANDOVER_BYTES_COUNT])
-{
-	for (int i = 0; i < HANDOVER_BYTES_COUNT; i++) {
-		size_t len = record->bytes[i].len;
-
-		room[i] = malloc(len + 1);
-		require(room[i] && handover_record_bytes(record, (enum handover_bytes)i, room[i], len) == len);
-		record->bytes[i].data = room[i];
-	}
-}
-
 /* Writes a record that was read, reads it again, and requires the same record in no more text than @was. */
 static void check_record(struct handover_record *record, size_t was)
 {
 	struct handover_record again;
-	uint8_t *bytes[HANDOVER_BYTES_COUNT], *same[HANDOVER_BYTES_COUNT];
 	char *text = malloc(was + 1);
 	size_t len;
 
-	decode(record, bytes);
 	len = text ? handover_record_write(record, text, 0, was + 1) : 0;
 	require(len > 0 && len <= was && text[len] == '\0');
 	require(handover_record_read(&again, text) == text + len);
 	require(!memcmp(again.numbers, record->numbers, sizeof(again.numbers)));
-	require(!memcmp(again.addresses, record->addresses, sizeof(again.addresses)));
+	require(!memcmp(&again.server, &record->server, sizeof(again.server)));
 	require(handover_record_write(record, text, 0, len) == 0 && text[0] == '\0');
 	require(handover_record_write(record, text, 0, was + 1) == len);
-	decode(&again, same);
-	for (int i = 0; i < HANDOVER_BYTES_COUNT; i++) {
-		require(again.bytes[i].len == record->bytes[i].len);
-		require(!memcmp(same[i], bytes[i], again.bytes[i].len));
-		free(same[i]);
-		free(bytes[i]);
-	}
 	free(text);
 }
 

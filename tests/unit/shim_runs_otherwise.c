@@ -191,82 +191,12 @@ static void early_to_the_server(void *arg)
 	run_finish(fd);
 }
 
-/* --- another process has the socket as well, and is first --- */
-
-/* What it does on @fd; the fork() is before. */
-static int shared(void (*other)(int fd))
-{
-	int fd;
-
-	run_begin(NULL, run_accepting, &world_ok);
-	run_add_server((struct fake_host){ .synack_ms = 20, .no_mptcp = true });
-	fd = run_connecting();
-	conn_note_fork();
-	fake_pass_ms(100);
-	other(fd);
-	world_wait(fd, 100);
-	return fd;
-}
-
-static void take_response(int fd)
-{
-	char bytes[64];
-
-	world_expect(next.recv(fd, bytes, world_ok.len, MSG_DONTWAIT) == (ssize_t)world_ok.len, "errno %d", errno);
-}
-
-static void give_up(int fd)
-{
-	const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
-	const int off = 0;
-
-	next.connect(fd, &unspec, sizeof(unspec));
-	next.setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &off, sizeof(off));
-}
-
-static void go_directly(int fd)
-{
-	union sockaddr_ip server = world_address(SERVER);
-	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
-
-	next.connect(fd, &unspec, sizeof(unspec));
-	next.connect(fd, &server.sa, sockaddr_ip_len(&server));
-	fake_pass_ms(100);
-}
-
-static void begun_anew_and_killed(int fd)
-{
-	const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
-
-	next.connect(fd, &unspec, sizeof(unspec));
-}
-
-static void others(void *arg)
-{
-	static const struct {
-		void (*other)(int fd);
-		enum world_state state;
-	} deeds[] = {
-		{ take_response, WORLD_DONE }, { give_up, WORLD_FAILED }, { go_directly, WORLD_DIRECT }, { begun_anew_and_killed, WORLD_DONE },
-	};
-	const int i = *(const int *)arg;
-	int fd = shared(deeds[i].other);
-
-	run_expect(fd, deeds[i].state);
-	world_is_restored(fd, -1, 0);
-	run_finish(fd);
-}
-
 static int zero, one = 1, two = 2, three = 3, four = 4, five = 5, six = 6;
 
 const struct shim_run runs_otherwise[] = {
 	{ "held and dissolved", held_and_dissolved, NULL },
 	{ "pending and shut", pending_and_shut, NULL },
 	{ "bypassed and spoken to", bypassed_and_spoken_to, NULL },
-	{ "others", others, &zero },
-	{ "others", others, &one },
-	{ "others", others, &two },
-	{ "others", others, &three },
 	{ "converted and dissolved", converted_and_dissolved, &one },
 	{ "converted and dissolved", converted_and_dissolved, NULL },
 	{ "direct and dissolved", direct_and_dissolved, NULL },

@@ -7,6 +7,7 @@
 #include "client/converters_facts.h"
 #include "client/settings.h"
 #include "convert/convert.h"
+#include "shim/connect/follow.h"
 #include "shim/system/next.h"
 
 #include <errno.h>
@@ -295,22 +296,47 @@ static void silent_with_early_data(void *arg)
 	run_finish(fd);
 }
 
-/* fork() in between: another process may read, and this one sees the same facts. */
-static void silent_and_shared(void *arg)
+/* What has become of a silent request that another process has sent: this one only looks. */
+enum followed { CONFIRMED, ANSWERED, DISCONNECTED, BEGUN_ANEW, NO_SYNACK, NOT_NOTED };
+
+static void followed(void *arg)
 {
-	char bytes[8];
+	const enum followed what = *(const enum followed *)arg;
+	const struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+	const union sockaddr_ip converter = world_address(CONVERTER);
+	struct conn *conn;
+	uint64_t cookie;
 	int fd;
 
 	begin(NULL, (struct fake_host){ .answers = { hello }, .answer_count = 1 });
+	if (what == ANSWERED)
+		become((struct fake_host){ .no_timestamps = true, .answers = { world_answer(&world_ok, 0) }, .answer_count = 1 });
 	fd = run_connecting();
-	conn_mark_shared(conn_of(fd));
+	conn = conn_of(fd);
+	cookie = conn->cookie;
+	if (what != NOT_NOTED)
+		follow_note(conn, fd);
+	conn->call.follows = true;
+	if (what == DISCONNECTED || what == BEGUN_ANEW)
+		next.connect(fd, &unspec, sizeof(unspec));
+	if (what == BEGUN_ANEW)
+		next.sendto(fd, "x", 1, MSG_FASTOPEN | MSG_DONTWAIT, &converter.sa, sockaddr_ip_len(&converter));
+	if (what == NO_SYNACK) {
+		atomic_store(&conn->deadline, conn->attempt.ends = 1);
+		world_wait(fd, 0);
+	}
+	if (what == CONFIRMED)
+		world_expect(world_wait(fd, 60000) == POLLOUT, "not writable");
 	fake_pass_ms(20);
-	if (*(const int *)arg) /* past this process */
-		world_expect(next.recv(fd, bytes, sizeof(bytes), 0) == 5, "errno %d", errno);
-	world_expect(world_wait(fd, 60000) == POLLOUT, "not writable");
-	run_expect(fd, WORLD_DONE);
-	if (!*(const int *)arg)
+	world_wait(fd, 100);
+	world_expect((conn->cookie == cookie) == (what == CONFIRMED), "the socket");
+	if (what == CONFIRMED) {
+		run_expect(fd, WORLD_DONE);
 		expect_hello(fd);
+	} else {
+		run_expect(fd, WORLD_FAILED);
+		world_expect(world_error_of(fd) == ECONNREFUSED, "the error");
+	}
 	run_finish(fd);
 }
 
@@ -403,8 +429,12 @@ const struct shim_run runs_silent[] = {
 	{ "Multipath TCP is lost", multipath_is_lost, NULL },
 	{ "silent, with early data", silent_with_early_data, &zero },
 	{ "silent, with early data and an end", silent_with_early_data, &one },
-	{ "silent and shared", silent_and_shared, &zero },
-	{ "silent and read by another process", silent_and_shared, &one },
+	{ "followed, and confirmed", followed, &(enum followed){ CONFIRMED } },
+	{ "followed, and answered", followed, &(enum followed){ ANSWERED } },
+	{ "followed, and disconnected", followed, &(enum followed){ DISCONNECTED } },
+	{ "followed, and begun anew", followed, &(enum followed){ BEGUN_ANEW } },
+	{ "followed, without a SYN+ACK", followed, &(enum followed){ NO_SYNACK } },
+	{ "followed, but not noted", followed, &(enum followed){ NOT_NOTED } },
 	{ "silent and streamed", silent_and_streamed, NULL },
 	{ "silent with SO_RCVLOWAT", silent_with_lowat, NULL },
 	{ "silence is old", silence_is_old, NULL },

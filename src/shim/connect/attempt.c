@@ -30,7 +30,7 @@
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
 #include "shim/system/sockopt.h"
-#include "shim/connect/shared_handshake.h"
+#include "shim/socket/tcpinfo.h"
 #include "shim/connect/replace.h"
 #include "shim/wait/watch.h"
 
@@ -98,8 +98,6 @@ static int socket_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mpt
 					 conn->socket.was_mapped;
 	int wanted = other ? AF_INET6 : domain;
 
-	if ((other || mptcp != conn->socket.mptcp) && conn_is_shared(conn))
-		shared_handshake_move(fd);
 	if ((other || mptcp != conn->socket.mptcp) &&
 	    !(mptcp && replace_socket(conn, fd, wanted, IPPROTO_MPTCP)) &&
 	    (other || conn->socket.mptcp) && !replace_socket(conn, fd, wanted, IPPROTO_TCP))
@@ -138,7 +136,6 @@ static int message_init(struct message *message, const struct conn *conn)
 	message->iov[0] = (struct iovec){ message->request, (size_t)len };
 	message->iov[1] = (struct iovec){ conn->early.bytes, conn->early.len };
 	all = (size_t)len + conn->early.len;
-	/* Another process may have sent it, and bytes of the application behind it. */
 	skip = conn->attempt.message_sent < all ? conn->attempt.message_sent : all;
 	message->len = all - skip;
 	for (int i = 0; i < 2; i++) {
@@ -194,10 +191,7 @@ static int syn_send(struct conn *conn, int fd)
 	const union sockaddr_ip *converter = &conn->attempt.addr;
 	int ret;
 
-	/* What asks anew for several processes isn't silent: the others know nothing of it. */
-	conn->attempt.ask_silent &= !conn_is_shared(conn);
-	/* Set in any case: it tells other processes that the socket is on its way (shared_handshake.c). */
-	if (sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) && wants_syn_data(conn, fd)) {
+	if (wants_syn_data(conn, fd) && sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
 		ret = message_send(conn, fd, MSG_FASTOPEN, converter);
 		conn->attempt.syn_data = conn->attempt.message_sent > 0;
 		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
@@ -256,7 +250,7 @@ static void synack_expect(struct conn *conn)
 	conn->attempt.withheld_ms = (uint16_t)converters_withholds_ms(settings, conn->attempt.converter);
 	conn->attempt.confirmable = conn->attempt.withheld_ms && !conn->attempt.ask_info && conn->attempt.syn_data &&
 			    !conn->attempt.ask_silent && !conn->call.ringed &&
-			    !conn->attempt.want_output && !conn->socket.streamed && !conn_is_shared(conn) &&
+			    !conn->attempt.want_output && !conn->socket.streamed &&
 			    (!conn->socket.mptcp || exchange_keeps_mptcp(settings, conn->attempt.converter));
 	if (attempt_wants_output(&conn->attempt))
 		watch_mask(conn);
@@ -320,7 +314,6 @@ int attempt_send_held(struct conn *conn, int fd)
 
 	watch_mask(conn);
 	deadline_start(conn);
-	conn->attempt.ask_silent &= !conn_is_shared(conn);
 	ret = message_send(conn, fd, 0, NULL);
 	conn->attempt.syn_data = conn->attempt.message_sent > 0;
 	synack_expect(conn);
@@ -340,52 +333,20 @@ int attempt_send_rest(struct conn *conn, int fd)
 	return 0;
 }
 
-int attempt_send_unclaimed(const struct conn *conn, int fd)
+enum silence attempt_silence(const struct conn *conn, const struct tcp_info *info)
 {
-	struct conn copy;
-	int ret;
-
-	if (!conn->attempt.want_output)
-		return 0;
-	memcpy(&copy, conn, sizeof(copy));
-	shared_handshake_follow(&copy, fd);
-	ret = message_send(&copy, fd, 0, NULL);
-	return ret == 0 && copy.attempt.want_output ? -EAGAIN : ret;
+	if (!conn->attempt.silence_due)
+		return SILENCE_NONE;
+	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_SYN_SENT)
+		return SILENCE_OPEN;
+	/* One that is closed by now was accepted before if it has the facts, which are of the handshake. */
+	return ride_is_silent(info->tcpi_options, true) ? SILENCE_KEPT : SILENCE_NONE;
 }
 
-void attempt_joined(struct conn *conn, int fd)
+void attempt_adopt(struct conn *conn)
 {
-	union sockaddr_ip peer;
-	socklen_t len = sizeof(peer);
-	int index;
-
-	conn->attempt.syn_data = conn->attempt.ask_silent = conn->attempt.silence_due = false;
-	/*
-	 * A request that follows the handshake may be sent by either process. An epoll instance that they share wakes
-	 * one of them, and has one mask for both.
-	 */
-	conn->attempt.want_output = shared_handshake_has_sent_nothing(fd);
-	conn->attempt.message_sent = conn->attempt.message_in_syn = 0;
-	conn->attempt.synack_due = conn->attempt.confirmable = false;
-	if (next.getpeername(fd, &peer.sa, &len) == 0 &&
-	    (index = converters_index(&peer)) != CONVERTERS_NONE) {
-		conn->attempt.addr = peer;
-		conn->attempt.converter = (uint8_t)index;
-	}
-	watch_mask(conn);
-	deadline_start(conn);
-}
-
-void attempt_adopt(struct conn *conn, struct convert_span cookie, enum conn_phase phase)
-{
-	int index = converters_index(&conn->attempt.addr);
-
-	conn->attempt.converter = index < 0 ? 0 : (uint8_t)index;
-	if (phase != CONN_EARLY_DIRECT && (index < 0 || !converters_use_cookie(settings, index, cookie)))
-		conn->attempt.want_output = false;
-	conn->attempt.cookie_number = converters_cookie_current(conn->attempt.converter);
-	conn->attempt.synack_due = phase == CONN_BYPASS;
-	deadlines_set(conn, atomic_load(&conn->deadline));
+	conn->attempt.ends = clock_ns_of(&conn->call.started) + settings->timeout_ms * CLOCK_NS_PER_MS;
+	deadlines_set(conn, conn->attempt.ask_blind ? 0 : conn->attempt.ends);
 }
 
 int attempt_anew(struct conn *conn, int fd, enum ride ride)
@@ -442,12 +403,7 @@ int attempt_directly(struct conn *conn, int fd)
 	conn->attempt.want_output = conn_has(conn, CONN_TOLD_CONNECTED) || conn->early.bytes;
 	deadlines_set(conn, 0);
 	fastopen_connect_off(conn, fd);
-	/*
-	 * Without it a socket that isn't connected was given up, shared_handshake_give_up(): another process would
-	 * say so if this one were killed right here. Once it is connecting, it can't be cleared.
-	 */
-	if (!conn_is_shared(conn))
-		sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
+	sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
 	path_place_direct(conn, fd, &server);
 	ret = connect_nonblocking(fd, &server);
 	watch_resume(conn);
@@ -490,15 +446,10 @@ static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 						conn->attempt.cookie_number);
 	int ret;
 
-	if (conn->call.unattended && !conn_is_shared(conn) && wants_syn_data(conn, fd))
+	if (conn->call.unattended && wants_syn_data(conn, fd))
 		exchange_ask_blindly(settings, conn->attempt.converter, &ask);
 	conn->attempt.ask_mptcp = ask.mptcp;
 	conn->attempt.ask_info = ask.info;
-	/*
-	 * Not in a process that has forked: while one thread forks and another one's silent request is under way, that one now and then
-	 * misses its SYN+ACK (seen once in 6,000 connections beside a thread that does nothing else, and not yet understood).
-	 */
-	ask.silent &= conn_generation() == CONN_GENERATION_FIRST;
 	ask.blind &= ask.silent;
 	conn->attempt.ask_silent = ask.silent;
 	conn->attempt.ask_blind = ask.blind;

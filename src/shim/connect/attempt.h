@@ -8,6 +8,8 @@
 #include "client/policy.h"
 #include "shim/socket/conn.h"
 
+struct tcp_info;
+
 /* @settings: kept, must stay. */
 void attempt_init(const struct settings *settings);
 
@@ -46,13 +48,6 @@ int attempt_send_held(struct conn *conn, int fd);
 int attempt_send_rest(struct conn *conn, int fd);
 
 /*
- * attempt_send_unclaimed() - do the same in a vfork() child, which can claim nothing
- * The caller holds the lock of all processes, shared_handshake_lock(). @conn isn't changed: its owner finds out what was sent by
- * shared_handshake_follow().
- */
-int attempt_send_unclaimed(const struct conn *conn, int fd);
-
-/*
  * attempt_anew() - ask the same converter in a safer way, over another socket where that takes one
  * After attempt_disconnect(). The converter's deadline goes on. Returns 0 or -errno.
  */
@@ -82,20 +77,21 @@ int attempt_bypass(struct conn *conn, int fd);
  */
 int attempt_directly(struct conn *conn, int fd);
 
-/*
- * attempt_joined() - another process has asked a converter, @conn waits for its answer with it
- * A request that wasn't in its SYN is sent by whichever of the two is first.
- */
-void attempt_joined(struct conn *conn, int fd);
-
 /* Disconnects the socket, by a reset if it is connected, so that it can be connected again. */
 void attempt_disconnect(int fd);
 
-/*
- * attempt_adopt() - a conn that another program has begun, and that is to go on in @phase: @cookie is in its request
- * attempt.addr is set. What can't be sent here is left to that program.
- */
-void attempt_adopt(struct conn *conn, struct convert_span cookie, enum conn_phase phase);
+/* Will there be a response to the request of @conn? */
+enum silence {
+	SILENCE_NONE, /* as to any request that isn't silent */
+	SILENCE_OPEN, /* the SYN+ACK will say */
+	SILENCE_KEPT, /* no: the stream is the server's */
+};
+
+/* attempt_silence() - @info: what tcpinfo_of() says now */
+enum silence attempt_silence(const struct conn *conn, const struct tcp_info *info);
+
+/* attempt_adopt() - follow a silent request that another program has sent: sets how long it is waited for */
+void attempt_adopt(struct conn *conn);
 
 /* Returns what the request of @conn says. */
 struct handshake_ask attempt_ask_of(const struct conn *conn);

@@ -26,6 +26,7 @@
 #include "shim/connect/attempt.h"
 #include "common/clock.h"
 #include "client/converters_facts.h"
+#include "shim/connect/follow.h"
 #include "shim/wait/deadlines.h"
 #include "shim/socket/early.h"
 #include "shim/connect/liveness.h"
@@ -34,7 +35,6 @@
 #include "shim/connect/lowat.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
-#include "shim/connect/shared_handshake.h"
 #include "shim/connect/settle.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
@@ -122,20 +122,10 @@ static bool is_confirmed(struct conn *conn, int fd, const struct tcp_info *info)
 	conn->attempt.confirmable = false;
 	if (confirmable && info->tcpi_state != TCPINFO_CLOSE &&
 	    ride_confirms(info->tcpi_options, conn->attempt.withheld_ms, clock_ns_of(&conn->call.started), clock_ns()) &&
-	    !conn->call.shut && !conn_is_shared(conn) && !(conn->socket.mptcp && mptcpinfo_has_fallen_back(fd)))
+	    !conn->call.shut && !(conn->socket.mptcp && mptcpinfo_has_fallen_back(fd)))
 		return true;
 	watch_mask(conn); /* the response has to be waited for */
 	return false;
-}
-
-enum silence conversion_silence(const struct conn *conn, const struct tcp_info *info)
-{
-	if (!conn->attempt.silence_due)
-		return SILENCE_NONE;
-	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_SYN_SENT)
-		return SILENCE_OPEN;
-	/* One that is closed by now was accepted before if it has the facts, which are of the handshake. */
-	return ride_is_silent(info->tcpi_options, true) ? SILENCE_KEPT : SILENCE_NONE;
 }
 
 /* Goes on with a connection that has no response in front of the server's bytes. */
@@ -322,7 +312,7 @@ static enum conn_phase step_asked(struct conn *conn, int fd)
 
 	if (!step_synack(conn, fd, &info, &phase))
 		return phase;
-	silence = conversion_silence(conn, &info);
+	silence = attempt_silence(conn, &info);
 	if (silence == SILENCE_OPEN) /* what comes behind the SYN+ACK may be the server's: it is not looked at before it is known */
 		return still_waiting(conn, fd);
 	if (silence == SILENCE_KEPT)
@@ -354,39 +344,11 @@ static enum conn_phase step(struct conn *conn, int fd, enum conn_phase phase)
 	}
 }
 
-/* Does what step() does where another process may take steps, too: finds out first what that one has done. */
-static enum conn_phase step_shared(struct conn *conn, int fd, enum conn_phase phase)
-{
-	enum shared_handshake_news news;
-
-	if (!shared_handshake_lock(fd))
-		return phase;
-	news = shared_handshake_look(conn, fd);
-	if (news == SHARED_HANDSHAKE_PENDING) {
-		if (shared_handshake_is_new(conn, fd)) {
-			attempt_joined(conn, fd);
-			phase = attempt_phase(&conn->attempt);
-		} else {
-			shared_handshake_follow(conn, fd);
-		}
-		phase = step(conn, fd, phase);
-	} else if (news == SHARED_HANDSHAKE_MOVED) {
-		phase = settle_moved(conn, fd);
-	} else {
-		phase = news == SHARED_HANDSHAKE_LEFT && !conn_is_confirmed(conn) ? settle_again(conn, fd) :
-									   settle_as_told(conn, fd, news);
-	}
-	shared_handshake_note(conn, fd);
-	shared_handshake_unlock(fd);
-	return phase;
-}
-
 bool conversion_is_ripe(const struct conn *conn, int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 
-	return conn_phase(conn) == CONN_RESOLVING || deadlines_is_over(conn) || next_poll_now(&ready, 1) != 0 ||
-	       (conn_is_shared(conn) && shared_handshake_look(conn, fd) != SHARED_HANDSHAKE_PENDING);
+	return conn_phase(conn) == CONN_RESOLVING || deadlines_is_over(conn) || next_poll_now(&ready, 1) != 0;
 }
 
 enum conn_phase conversion_progress(struct conn *conn, int fd)
@@ -400,9 +362,7 @@ enum conn_phase conversion_progress(struct conn *conn, int fd)
 			attempt_resolve(conn, fd, conn_peer(conn), conn->call.tried, &refusal);
 		if (!conn_claim_of(conn, fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
 			break;
-		conn_release(conn,
-			     conn_is_shared(conn) ? step_shared(conn, fd, claim.from) : step(conn, fd, claim.from),
-			     &claim);
+		conn_release(conn, conn->call.follows ? follow_step(conn, fd) : step(conn, fd, claim.from), &claim);
 		if (conn_phase(conn) != CONN_RESOLVING)
 			break;
 	}
@@ -430,46 +390,16 @@ static enum conn_phase send_with_syn(struct conn *conn, int fd)
 	return ret < 0 ? settle_on_error(conn, fd, -ret) : attempt_phase(&conn->attempt);
 }
 
-/* Does what send_with_syn() does where another process may be first: then its early data went with the SYN, and none of ours. */
-static enum conn_phase send_with_syn_shared(struct conn *conn, int fd, size_t *taken)
-{
-	enum conn_phase phase = CONN_HELD;
-
-	if (shared_handshake_lock(fd)) {
-		if (shared_handshake_is_held(fd)) {
-			phase = send_with_syn(conn, fd);
-		} else {
-			conn_note(conn, CONN_WROTE); /* of what that process has sent there is no copy here */
-			attempt_joined(conn, fd);
-			phase = attempt_phase(&conn->attempt);
-			*taken = 0;
-		}
-		shared_handshake_note(conn, fd);
-		shared_handshake_unlock(fd);
-	} else {
-		*taken = 0;
-	}
-	if (!*taken)
-		early_drop(&conn->early);
-	return phase;
-}
-
-static enum conn_phase let_syn_go(struct conn *conn, int fd, size_t *taken)
-{
-	return conn_is_shared(conn) ? send_with_syn_shared(conn, fd, taken) :
-				      send_with_syn(conn, fd);
-}
-
 /*
- * Of a shared socket only the SYN's owner can tell whose bytes are the first. A server that is asked itself gets the application's
- * bytes from the kernel: they must not follow a request.
+ * What follows another process leaves what is sent to that. A server that is asked itself gets the application's bytes from the
+ * kernel: they must not follow a request.
  */
 bool conversion_takes_early(const struct conn *conn)
 {
 	return conn_phase(conn) == CONN_HELD ||
 	       (conn_in(conn, PHASES_TAKING_EARLY) &&
 		(conn_has(conn, CONN_TOLD_CONNECTED) || conn_has(conn, CONN_TOLD_WRITABLE)) &&
-		!conn->early.bytes && !conn_is_shared(conn));
+		!conn->early.bytes && !conn->call.follows);
 }
 
 size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count)
@@ -483,10 +413,10 @@ size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov,
 		return 0;
 	phase = claim.from;
 	held = phase == CONN_HELD; /* no longer if another thread has let the SYN go a moment ago */
-	if (!conn->early.bytes && (held || !conn_is_shared(conn)))
+	if (!conn->early.bytes && !conn->call.follows)
 		taken = early_keep(&conn->early, iov, count);
 	if (held)
-		phase = let_syn_go(conn, fd, &taken);
+		phase = send_with_syn(conn, fd);
 	else if (taken && phase != CONN_RESOLVING) /* there, whoever is asked next gets them with the request */
 		phase = send_behind(conn, fd);
 	conn_release(conn, phase, &claim);
@@ -498,10 +428,9 @@ size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov,
 void conversion_send_held(struct conn *conn, int fd)
 {
 	struct conn_claim claim;
-	size_t none = 0;
 
 	while (conn_claim_of(conn, fd, PHASE(HELD), &claim))
-		conn_release(conn, let_syn_go(conn, fd, &none), &claim);
+		conn_release(conn, send_with_syn(conn, fd), &claim);
 	if (!watch_any(conn))
 		conn_mark_unseen(conn, true);
 }

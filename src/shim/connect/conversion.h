@@ -8,8 +8,6 @@
 
 #include <sys/uio.h>
 
-struct tcp_info;
-
 /* @settings: kept, must stay. Once, before any other call. */
 void conversion_init(const struct settings *settings);
 
@@ -78,17 +76,28 @@ int conversion_wait(struct conn *conn, int fd);
 int conversion_wait_for(struct conn *conn, int fd, int option);
 
 /*
- * conversion_finish() - wait for the end of the handshake before a program without this library gets @fd
+ * conversion_finish() - wait for the end of the handshake before somebody who doesn't know of it gets @fd
  * Waits for @ms milliseconds at most, whatever the mode of the descriptor.
  */
+#define CONVERSION_FINISH_MS 5000
 void conversion_finish(struct conn *conn, int fd, int ms);
 
 /*
+ * conversion_finish_all() - wait for the end of those handshakes that @concerns chooses, of all together
+ * None is waited for once its connect() is @ms milliseconds ago, so that one which takes its time doesn't hold up every call; and no name
+ * is resolved. Signals and cancellation wait meanwhile.
+ */
+void conversion_finish_all(bool (*concerns)(const struct conn *conn), unsigned int ms);
+
+/* conversion_before_fork() - finish what can't be followed by other processes, within CONVERT_TIMEOUT, and note the rest: follow.c */
+void conversion_before_fork(void);
+
+/*
  * conversion_conclude() - have no handshake any more: nobody will be there to go on with it
- * Waits for CONVERT_TIMEOUT at most, and then connects directly. conversion_conclude_all(): all of them, one after the other.
+ * Waits for CONVERT_TIMEOUT at most, and then connects directly. conversion_conclude_all(): those that @concerns chooses, together.
  */
 void conversion_conclude(struct conn *conn, int fd);
-void conversion_conclude_all(void);
+void conversion_conclude_all(bool (*concerns)(const struct conn *conn));
 
 /*
  * conversion_abandoned() - the application closes an unattended @conn before anything has come
@@ -99,16 +108,6 @@ void conversion_abandoned(const struct conn *conn);
 
 /* Gives a BYPASSED connection to the application, without waiting for the server's first bytes. */
 void conversion_let_go(struct conn *conn, int fd);
-
-/* Will there be a response to the request of @conn? */
-enum silence {
-	SILENCE_NONE, /* as to any request that isn't silent */
-	SILENCE_OPEN, /* the SYN+ACK will say */
-	SILENCE_KEPT, /* no: the stream is the server's */
-};
-
-/* conversion_silence() - @info: what tcpinfo_of() says now */
-enum silence conversion_silence(const struct conn *conn, const struct tcp_info *info);
 
 /* Returns the events to wait for in poll(2) while @conn is pending. */
 short conversion_poll_events(const struct conn *conn);

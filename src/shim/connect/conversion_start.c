@@ -9,6 +9,7 @@
 #include "client/policy.h"
 #include "common/clock.h"
 #include "shim/connect/attempt.h"
+#include "shim/connect/follow.h"
 #include "shim/connect/gate.h"
 #include "shim/connect/liveness.h"
 #include "shim/system/log.h"
@@ -141,16 +142,40 @@ void conversion_conclude(struct conn *conn, int fd)
 
 static bool conclude_visit(struct conn *conn, void *arg)
 {
-	(void)arg;
-	if (conn_of(conn->fd) == conn)
-		conversion_conclude(conn, conn->fd);
+	bool (*const *concerns)(const struct conn *conn) = arg;
+	struct conn_claim claim;
+
+	if (conn_claim_of(conn, conn->fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
+		conn_release(conn, (*concerns)(conn) ? settle_unfinished(conn, conn->fd) : claim.from, &claim);
 	return true;
 }
 
-void conversion_conclude_all(void)
+void conversion_conclude_all(bool (*concerns)(const struct conn *conn))
 {
-	if (!conn_none_attentive())
-		conn_each_pending(conclude_visit, NULL);
+	if (conn_none_attentive())
+		return;
+	conversion_finish_all(concerns, settings->timeout_ms);
+	conn_each_pending(conclude_visit, &concerns);
+}
+
+static bool has_to_be_finished(const struct conn *conn)
+{
+	return !follow_is_silent(conn) && !conn->call.follows;
+}
+
+static bool note_visit(struct conn *conn, void *arg)
+{
+	(void)arg;
+	follow_note(conn, conn->fd);
+	return true;
+}
+
+void conversion_before_fork(void)
+{
+	if (conn_none_attentive() || !conn_is_owner())
+		return;
+	conversion_finish_all(has_to_be_finished, settings->timeout_ms);
+	conn_each_pending(note_visit, NULL);
 }
 
 int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data)

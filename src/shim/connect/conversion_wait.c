@@ -7,7 +7,7 @@
 #include "convert/convert.h"
 #include "common/clock.h"
 #include "shim/system/next.h"
-#include "shim/connect/shared_handshake.h"
+#include "shim/system/quiet.h"
 #include "shim/wait/signals.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static int wait_once(struct conn *conn, int fd, int64_t end)
 {
 	struct pollfd ready = { .fd = fd, .events = conversion_poll_events(conn) };
 	uint8_t response[CONVERT_MESSAGE_MAX];
-	int left = shared_handshake_stretch(conn, time_left(conn, end)), unknown = 0;
+	int left = time_left(conn, end), unknown = 0;
 	int ret;
 
 	if (left < 0 && ready.events == POLLIN) {
@@ -111,4 +111,68 @@ void conversion_finish(struct conn *conn, int fd, int ms)
 		;
 	if (bypassed)
 		conversion_let_go(conn, fd);
+}
+
+#define TOGETHER 64    /* so many are waited for at once, and the others looked at in between */
+#define STRETCH_MS 20
+
+struct finishing {
+	bool (*concerns)(const struct conn *conn);
+	int64_t limit; /* how long after its connect() one is waited for, in ns */
+	struct pollfd fds[TOGETHER];
+	nfds_t count;
+	bool any;
+};
+
+/* Returns until when @conn is to be waited for; 0: not any more. Asked under the claim, so that no thread is in the middle of a step. */
+static int64_t finish_end(struct conn *conn, int fd, const struct finishing *finishing)
+{
+	struct conn_claim claim;
+	int64_t end = 0;
+
+	if (!conn_claim_of(conn, fd, PHASES_UNFINISHED, &claim))
+		return 0;
+	if (finishing->concerns(conn) && claim.from != CONN_RESOLVING)
+		end = clock_ns_of(&conn->call.started) + finishing->limit;
+	conn_release(conn, claim.from, &claim);
+	return end;
+}
+
+static bool finish_visit(struct conn *conn, void *arg)
+{
+	struct finishing *finishing = arg;
+	int fd = conn->fd;
+	int64_t end = finish_end(conn, fd, finishing);
+
+	if (end && conn_phase(conn) == CONN_HELD) /* its time begins now */
+		conversion_finish(conn, fd, (int)(finishing->limit / CLOCK_NS_PER_MS));
+	if (clock_ns() >= end)
+		return true;
+	if (conn_phase(conn) != CONN_BYPASSED)
+		conversion_progress(conn, fd);
+	conversion_let_go(conn, fd);
+	if (clock_ns() >= finish_end(conn, fd, finishing))
+		return true;
+	finishing->any = true;
+	if (finishing->count < TOGETHER)
+		finishing->fds[finishing->count++] = (struct pollfd){ .fd = fd, .events = conversion_poll_events(conn) };
+	return true;
+}
+
+void conversion_finish_all(bool (*concerns)(const struct conn *conn), unsigned int ms)
+{
+	struct finishing finishing = { .concerns = concerns, .limit = ms * CLOCK_NS_PER_MS };
+	int saved_errno = errno;
+	struct quiet quiet;
+
+	quiet_all(&quiet);
+	do {
+		finishing.count = 0;
+		finishing.any = false;
+		conn_each_pending(finish_visit, &finishing);
+		if (finishing.any)
+			next.poll(finishing.fds, finishing.count, STRETCH_MS);
+	} while (finishing.any);
+	quiet_end(&quiet);
+	errno = saved_errno;
 }

@@ -16,7 +16,6 @@
 #include "shim/connect/liveness.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
-#include "shim/connect/shared_handshake.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
 
@@ -27,7 +26,6 @@
 /* Dissolves a connection that is under way. @conn is claimed. Returns the phase to release it in. */
 static enum conn_phase give_up(struct conn *conn, int fd)
 {
-	bool shared = conn_is_shared(conn), locked = shared && shared_handshake_lock(fd);
 	char server[SOCKADDR_STRLEN];
 
 	log_line("%s: given up by the application", sockaddr_ip_format(&conn->call.peer, server));
@@ -35,10 +33,6 @@ static enum conn_phase give_up(struct conn *conn, int fd)
 	early_drop(&conn->early);
 	atomic_store(&conn->error, ECONNRESET);
 	attempt_disconnect(fd);
-	if (shared)
-		shared_handshake_give_up(fd);
-	if (locked)
-		shared_handshake_unlock(fd);
 	watch_restore(conn);
 	return CONN_DISSOLVED;
 }

@@ -96,7 +96,7 @@ static bool set(int fd, size_t i, int value)
 
 /*
  * Sets our keepalive, even where it is on already: a time that is over when it is set makes Linux send a probe at once, which
- * is how there are several a second. Besides, liveness_show() may have put the application's options in force meanwhile.
+ * is how there are several a second.
  */
 static bool probes_set(struct conn *conn, int fd)
 {
@@ -115,17 +115,11 @@ static void options_restore(const struct conn *conn, int fd)
 		set(fd, i, conn->socket.keepalive.kept[i]);
 }
 
-/*
- * May the converter be asked by keepalive? Only on a socket that this process has alone, since of several processes nobody could
- * tell which one remembers the application's options. A socket that is shared later keeps ours. MPTCP takes these options
- * since Linux 6.10.
- */
+/* Has the converter asked by keepalive, if that can be. MPTCP takes these options since Linux 6.10. */
 static void probes_start(struct conn *conn, int fd, unsigned int timeout_ms)
 {
 	struct conn_keepalive *ours = &conn->socket.keepalive;
 
-	if (conn_is_shared(conn))
-		return;
 	for (size_t i = 0; i < OPTION_COUNT && !ours->on; i++) {
 		ours->kept[i] = sockopt_get(fd, options[i].level, options[i].name, -1);
 		if (ours->kept[i] < 0)
@@ -207,24 +201,11 @@ bool liveness_speaks(struct conn *conn, int fd, unsigned int timeout_ms)
 	return !deadlines_is_over(conn);
 }
 
-int64_t liveness_deadline(const struct conn *conn)
-{
-	int64_t deadline = atomic_load(&conn->deadline), ends = conn->attempt.ends;
-
-	return deadline && deadline < ends ? ends : deadline;
-}
-
 void liveness_end(struct conn *conn, int fd)
 {
 	if (conn->socket.keepalive.on)
 		options_restore(conn, fd);
 	conn->socket.keepalive.on = false;
-}
-
-void liveness_show(const struct conn *conn, int fd)
-{
-	if (conn->socket.keepalive.on)
-		options_restore(conn, fd);
 }
 
 static int option_index(int level, int name)

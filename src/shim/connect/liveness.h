@@ -40,14 +40,8 @@ enum liveness liveness_look(struct conn *conn, int fd, unsigned int timeout_ms);
  */
 bool liveness_speaks(struct conn *conn, int fd, unsigned int timeout_ms);
 
-/* Returns when the converter of @conn will have been silent for too long, as far as it can be said now; 0: never. */
-int64_t liveness_deadline(const struct conn *conn);
-
 /* Puts the application's options in force again. @conn is claimed. */
 void liveness_end(struct conn *conn, int fd);
-
-/* Puts the application's options back without a claim, where another program is about to get @fd as well. */
-void liveness_show(const struct conn *conn, int fd);
 
 /* The application has just set an option: if it is one of keepalive's it is kept, and ours is in force again. */
 void liveness_note(struct conn *conn, int fd, int level, int name);

@@ -25,7 +25,7 @@ void path_begin_init(const struct settings *kept)
 bool path_may_move(const struct conn *conn, int fd)
 {
 	/* Once we have bound it to a device ourselves, that isn't the application's choice. */
-	return !conn->call.bound && !conn_is_shared(conn) && (conn->call.device || !network_is_chosen(fd));
+	return !conn->call.bound && (conn->call.device || !network_is_chosen(fd));
 }
 
 /* --- which one is taken --- */

@@ -177,6 +177,41 @@ void replace_with_tcp(struct conn *conn, int fd)
 	conn_release(conn, CONN_IDLE, &claim);
 }
 
+void replace_descriptor(int fd)
+{
+	int flags = next.fcntl(fd, F_GETFD), made = socket_make(sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_INET), IPPROTO_TCP);
+
+	if (made >= 0)
+		flags_copy(fd, made);
+	if (made < 0 || next_dup_now(made, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0) < 0)
+		next_close_now(fd);
+	if (made >= 0)
+		next_close_now(made);
+}
+
+void replace_sever(struct conn *conn)
+{
+	const uint64_t cookie = conn->cookie;
+	uint32_t left = atomic_load(&conn->refs);
+	int made = -1;
+
+	for (int fd = conn_next_fd(0); left && fd >= 0; fd = conn_next_fd(fd + 1)) {
+		if (conn_unverified(fd) != conn)
+			continue;
+		left--;
+		if (conn_cookie(fd) != cookie)
+			continue;
+		if (made < 0) {
+			replace_descriptor(fd);
+			made = fd;
+			conn_renew(conn, conn_cookie(fd));
+		} else {
+			next_dup_now(made, fd, next.fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0);
+		}
+	}
+	conn->socket.mptcp = false;
+}
+
 int replace_stand_in(const struct conn *conn, int fd)
 {
 	int made = socket_make(sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, -1), IPPROTO_TCP);

@@ -33,6 +33,15 @@ bool replace_socket(struct conn *conn, int fd, int domain, int protocol);
  */
 void replace_with_tcp(struct conn *conn, int fd);
 
+/*
+ * replace_sever() - put an unconnected TCP socket in the place of @conn's, which is another process's and stays as it is
+ * The epoll registrations are left to that process. Where no socket can be made the descriptors are closed.
+ */
+void replace_sever(struct conn *conn);
+
+/* replace_descriptor() - put an unconnected TCP socket under @fd alone, or close it: in a vfork() child, for the program that it starts */
+void replace_descriptor(int fd);
+
 /* Has the application given the socket a local address? Before the first attempt to connect. */
 bool replace_is_bound(int fd);
 

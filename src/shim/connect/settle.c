@@ -25,6 +25,7 @@
 #include "shim/system/log.h"
 #include "shim/connect/path_begin.h"
 #include "shim/connect/path_look.h"
+#include "shim/connect/replace.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
 #include "client/servers.h"
@@ -208,8 +209,6 @@ enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *
 	early_drop(&conn->early);
 	log_verdict(conn, "failed: ", reason);
 	attempt_disconnect(fd);
-	if (conn_is_shared(conn))
-		shared_handshake_give_up(fd);
 	atomic_store(&conn->error, error);
 	watch_restore(conn);
 	return CONN_FAILED;
@@ -269,6 +268,8 @@ enum conn_phase settle_unfinished(struct conn *conn, int fd)
 {
 	static const char reason[] = "the handshake can't be waited for";
 
+	if (conn->call.follows)
+		return settle_severed(conn);
 	if (cannot_begin_anew(conn))
 		return connection_lost(conn, fd, reason);
 	attempt_end(conn, fd);
@@ -323,20 +324,22 @@ enum conn_phase settle_on_error(struct conn *conn, int fd, int error)
 	return settle_converter_failed(conn, fd, &why);
 }
 
-enum conn_phase settle_moved(struct conn *conn, int fd)
+enum conn_phase settle_followed(struct conn *conn, int fd)
 {
-	if (settings->fail_closed || cannot_begin_anew(conn))
-		return settle_as_told(conn, fd, SHARED_HANDSHAKE_FAILED);
-	return settle_directly(conn, fd, "another process goes on over a socket of its own");
+	log_verdict(conn, "converted", " by another process");
+	settle_let_go(conn, fd);
+	return CONN_DONE;
 }
 
-enum conn_phase settle_as_told(struct conn *conn, int fd, enum shared_handshake_news news)
+enum conn_phase settle_severed(struct conn *conn)
 {
-	log_verdict(conn, news == SHARED_HANDSHAKE_DONE ? "converted" : news == SHARED_HANDSHAKE_DIRECT ? "direct" : "failed",
-		    " by another process");
-	settle_let_go(conn, fd);
-	if (news != SHARED_HANDSHAKE_FAILED)
-		return news == SHARED_HANDSHAKE_DONE ? CONN_DONE : CONN_DIRECT;
-	atomic_store(&conn->error, ECONNREFUSED); /* only the other one has seen why */
+	log_verdict(conn, "failed here: ", "the handshake is another process's");
+	watch_forget(conn);
+	early_drop(&conn->early);
+	conn->socket.rcvlowat = 0;
+	conn->socket.keepalive.on = false;
+	deadlines_set(conn, 0);
+	replace_sever(conn);
+	atomic_store(&conn->error, ECONNREFUSED); /* what has become of it the other one knows */
 	return CONN_FAILED;
 }

@@ -11,7 +11,6 @@
 #include "client/paths.h"
 #include "client/settings.h"
 #include "shim/socket/conn.h"
-#include "shim/connect/shared_handshake.h"
 
 struct tcp_info;
 
@@ -82,10 +81,13 @@ enum conn_phase settle_converter_failed(struct conn *conn, int fd, const struct 
 /* Goes on after the kernel has reported @error, a positive errno, for the socket: the request may have a remedy, too. */
 enum conn_phase settle_on_error(struct conn *conn, int fd, int error);
 
-/* Makes a direct connection in this process, since another one goes on over a socket of its own. */
-enum conn_phase settle_moved(struct conn *conn, int fd);
+/* The server was reached, as the SYN+ACK has said, by the request of another process. */
+enum conn_phase settle_followed(struct conn *conn, int fd);
 
-/* Takes over the outcome of a handshake that another process has finished, as @news says. */
-enum conn_phase settle_as_told(struct conn *conn, int fd, enum shared_handshake_news news);
+/*
+ * settle_severed() - have nothing more to do with a handshake that is another process's
+ * Its socket stays as it is. Here an unconnected one takes its place, which has ECONNREFUSED to tell.
+ */
+enum conn_phase settle_severed(struct conn *conn);
 
 #endif

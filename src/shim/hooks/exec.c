@@ -177,20 +177,19 @@ static int start_program(const struct start *start, char *const envp[])
 {
 	char *const path[] = { (char *)(uintptr_t)start->path, NULL };
 	const char *convertize = NULL;
+	bool informed;
 
 	if ((children_are_watched || conn_next_fd(0) >= 0) && !usermem_has_strings(envp))
 		return start->with(start, envp);
 	if (children_are_watched && usermem_has_strings(path))
 		convertize = look_at(start, envp);
 	if (convertize && usermem_has_strings(start->argv)) {
-		handover_finish(start->way);
+		handover_prepare(start->way, false);
 		return start_supervised(start, convertize, envp);
 	}
-	if (handover_is_due(envp))
-		return start_informed(start, envp);
-	if (!conn_none_attentive())
-		handover_finish(start->way);
-	return start->with(start, envp);
+	informed = handover_is_due(envp);
+	handover_prepare(start->way, informed);
+	return informed ? start_informed(start, envp) : start->with(start, envp);
 }
 
 /* Takes the response off each connection that exec() closes: a socket that is closed with unread bytes is reset. */
@@ -287,10 +286,10 @@ HOOK(int, execle, (const char *path, const char *arg0, ...))
 	return hook_execve(path, argv, envp);
 }
 
-/* The actions can't be read afterwards. So a socket that will become one of the program's standard descriptors is noted here. */
+/* The actions can't be read afterwards. So a socket that the program will get a duplicate of is noted here. */
 HOOK(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions, int fd, int to))
 {
-	struct conn *conn = to <= STDERR_FILENO && conn_maybe(fd) ? conn_of(fd) : NULL;
+	struct conn *conn = conn_maybe(fd) ? conn_of(fd) : NULL;
 
 	if (conn)
 		conn->socket.given = true;

@@ -50,6 +50,11 @@ HOOK_SLOW long socket_by_syscall(int domain, int type, int protocol)
 	return socket_made((int)next.syscall(SYS_socket, domain, type, protocol), domain, type, protocol, generation);
 }
 
+static bool any_handshake(const struct conn *conn)
+{
+	return !conn->call.follows;
+}
+
 /* The ring may read from any connection as soon as it is there: none is left that has a response to come. */
 HOOK_SLOW long ring_by_syscall(long entries, long params, const void *caller)
 {
@@ -57,7 +62,7 @@ HOOK_SLOW long ring_by_syscall(long entries, long params, const void *caller)
 	int saved_errno = errno;
 
 	if (fd >= 0 && rings_note_setup((int)fd, caller))
-		conversion_conclude_all();
+		conversion_conclude_all(any_handshake);
 	errno = saved_errno;
 	return fd;
 }

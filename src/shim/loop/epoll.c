@@ -5,8 +5,8 @@
  * While a connection is pending, watch.c has replaced the events that the application has registered by our own. An event of
  * such a socket is therefore meant for us: we take the connection's next step and keep the event from the application. When a step
  * settles the connection, watch.c restores the application's registration, and the kernel then reports the socket
- * anew, as writable. Each wait of the application becomes several of ours, which end early where a converter's deadline is over and, while
- * other processes have one of the sockets, every SHARED_HANDSHAKE_STRETCH_NS; the application's time-out runs on over all of them.
+ * anew, as writable. Each wait of the application becomes several of ours, which end early where a converter's deadline is over; the
+ * application's time-out runs on over all of them.
  */
 #include "config.h"
 
@@ -14,7 +14,6 @@
 
 #include "common/clock.h"
 #include "shim/connect/conversion.h"
-#include "shim/connect/shared_handshake.h"
 #include "shim/socket/conn.h"
 #include "shim/system/next.h"
 #include "shim/wait/deadlines.h"
@@ -24,16 +23,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-
-/*
- * Can an event of a pending socket that has no step to take be the work of another process? That process may have asked
- * for more of the response than there is (SO_RCVLOWAT), or may wait for output in an epoll instance that both have.
- */
-static bool came_of_shared(const struct conn *conn, uint32_t events)
-{
-	return conn_is_shared(conn) &&
-	       !(events & ~(EPOLLERR | EPOLLHUP | EPOLLIN | EPOLLRDNORM | EPOLLOUT));
-}
 
 /*
  * Can it be what the kernel says of a socket that another thread disconnects, to begin its connection anew? In the thread that does so the
@@ -96,7 +85,7 @@ static bool event_is_ours(int epfd, struct epoll_event *event)
 		return found.owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, &found);
 	if (!conversion_is_ripe(found.conn, found.fd))
 		return found.owner == WATCH_OURS &&
-		       (!conn_is_pending(found.conn) || came_of_shared(found.conn, event->events) ||
+		       (!conn_is_pending(found.conn) || found.conn->call.follows ||
 			came_of_disconnect(found.conn, event->events));
 	phase = conversion_progress(found.conn, found.fd);
 	/* Another thread has restored the registration, and this may be what the kernel said then. */
@@ -119,27 +108,21 @@ static int events_sift(int epfd, struct epoll_event *events, int count)
 	return left;
 }
 
-/*
- * Takes the step of a pending socket whose registration was made past the hooks and wasn't found, or that another process may
- * settle without waking us.
- */
+/* Takes the step of a pending socket whose registration was made past the hooks and wasn't found. */
 static bool sweep_visit(struct conn *conn, void *arg)
 {
-	bool is_waited_for = conn->counted_shared && watch_any(conn) &&
-			     watch_may_be_in(conn, *(const int *)arg);
-
-	if ((conn->unseen || is_waited_for) && conn_of(conn->fd) == conn) {
-		if (conn->unseen)
-			conn_note(conn, CONN_TOLD_WRITABLE);
+	(void)arg;
+	if (conn->unseen && conn_of(conn->fd) == conn) {
+		conn_note(conn, CONN_TOLD_WRITABLE);
 		conversion_progress(conn, conn->fd);
 	}
 	return true;
 }
 
-static void sweep(int epfd)
+static void sweep(void)
 {
-	if (atomic_load(&conn_unseen) || atomic_load(&conn_shared))
-		conn_each_pending(sweep_visit, &epfd);
+	if (atomic_load(&conn_unseen))
+		conn_each_pending(sweep_visit, NULL);
 }
 
 static int wait_until(const struct epoll_call *wait, const struct deadline *deadline)
@@ -166,10 +149,7 @@ static int look(const struct epoll_call *wait)
 	return wait_until(wait, &at_once);
 }
 
-/*
- * Waits as the application does, but wakes to expire the attempts of converters that have been silent for too long, and to look at
- * sockets that other processes have.
- */
+/* Waits as the application does, but wakes to expire the attempts of converters that have been silent for too long. */
 static int wait_once(const struct epoll_call *wait)
 {
 	struct deadline deadline;
@@ -185,17 +165,11 @@ static int wait_once(const struct epoll_call *wait)
 		return count;
 	quiet_admit_ignored(&wait->quiet);
 	while (count == 0) {
-		int64_t first = deadlines_first();
-
-		deadline = deadline_earlier(&wait->deadline, first);
-		if (atomic_load(&conn_shared))
-			deadline = deadline_earlier(&deadline, clock_ns() + SHARED_HANDSHAKE_STRETCH_NS);
+		deadline = deadline_earlier(&wait->deadline, deadlines_first());
 		count = wait_until(wait, &deadline);
 		if (count != 0 || deadline_is_over(&wait->deadline))
 			break;
 		conversion_expire();
-		if (atomic_load(&conn_shared))
-			sweep(wait->epfd);
 	}
 	return count;
 }
@@ -239,7 +213,7 @@ static int wait_sift(const struct epoll_call *wait, int count)
 		int saved_errno = errno;
 		int left = count > 0 ? events_sift(wait->epfd, wait->events, count) : count;
 
-		sweep(wait->epfd);
+		sweep();
 		if (left < 0 && saved_errno == EFAULT && steps < STEPS_MAX && steps_taken(wait->epfd))
 			left = 0;
 		errno = saved_errno;

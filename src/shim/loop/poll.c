@@ -133,13 +133,12 @@ static nfds_t interest_set(struct scratch *scratch, const struct pollfd *fds, nf
 	return pending;
 }
 
-/* Takes the steps that have become possible, by what the kernel has reported, by a deadline, or by another process. */
+/* Takes the steps that have become possible, by what the kernel has reported, or by a deadline. */
 static void pending_progress(struct scratch *scratch, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
 		if (scratch->conns[i] &&
-		    (scratch->fds[i].revents || deadlines_is_over(scratch->conns[i]) ||
-		     conn_is_shared(scratch->conns[i])))
+		    (scratch->fds[i].revents || deadlines_is_over(scratch->conns[i])))
 			conversion_progress(scratch->conns[i], scratch->fds[i].fd);
 }
 

@@ -13,7 +13,7 @@
 
 #define HANDOVER_VARIABLE "CONVERT_SOCKETS"
 
-/* In bytes. A socket takes some 150, and early data, of which there are 4096 bytes at most, twice its length. */
+/* In bytes. A socket takes some 100. */
 #define HANDOVER_TEXT_MAX 16384u
 
 /* Looks at how the library was loaded. Once, at start. */
@@ -32,15 +32,16 @@ enum handover_way {
 };
 
 /*
- * handover_finish() - brings connections to an end that are handed to a program without our library
- * These are the standard descriptors: a program doesn't know of others that it inherits, unless it was told of them on purpose.
- * Waits for SHARED_HANDSHAKE_FINISH_MS at most for each connection. errno stays as it was.
+ * handover_prepare() - bring connections to an end that can't be handed to a program
+ * @informed: it is told of its sockets by handover_write(). Of others it is the standard descriptors that are looked after: such a
+ * program doesn't know that it inherits more, unless it was told so on purpose.
+ * Waits for CONVERT_TIMEOUT at most. errno stays as it was. For vfork() children as well.
  */
-void handover_finish(enum handover_way way);
+void handover_prepare(enum handover_way way, bool informed);
 
 /*
  * handover_write() - the variable, "NAME=value", for a program started in this way
- * Marks the sockets as given away. Returns its length, or 0 if there is nothing to hand over. For
+ * Marks the sockets as given away, after handover_prepare(). Returns its length, or 0 if there is nothing to hand over. For
  * vfork() children as well: allocates nothing, and writes to no memory but @out and those marks.
  */
 size_t handover_write(char out[HANDOVER_TEXT_MAX], enum handover_way way);

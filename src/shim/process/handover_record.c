@@ -3,7 +3,7 @@
  * handover_record.c - what is known of one socket, as text that fits into an environment variable
  *
  * All fields are hexadecimal digits: numbers without leading zeroes; addresses as the family (4 or 6, 0 for none), the port (4
- * digits) and the address; bytes as pairs of digits. A comma follows each field, and a semicolon each record. A record of another
+ * digits) and the address. A comma follows each field, and a semicolon each record. A record of another
  * version of the library has another number of fields and isn't read or, at worst, is about a socket that nobody has.
  */
 #include "config.h"
@@ -77,14 +77,8 @@ size_t handover_record_write(const struct handover_record *record, char *text, s
 		put_number(&out, record->numbers[i]);
 		put(&out, ',');
 	}
-	for (size_t i = 0; i < HANDOVER_ADDRESS_COUNT; i++) {
-		put_address(&out, &record->addresses[i]);
-		put(&out, ',');
-	}
-	for (size_t i = 0; i < HANDOVER_BYTES_COUNT; i++) {
-		put_bytes(&out, record->bytes[i].data, record->bytes[i].len);
-		put(&out, ',');
-	}
+	put_address(&out, &record->server);
+	put(&out, ',');
 	put(&out, ';');
 	if (room > len)
 		text[out.full ? len : out.len] = '\0';
@@ -163,28 +157,7 @@ const char *handover_record_read(struct handover_record *out, const char *text)
 	for (size_t i = 0; i < HANDOVER_NUMBER_COUNT; i++)
 		if (!read_number(&text, &out->numbers[i]))
 			return NULL;
-	for (size_t i = 0; i < HANDOVER_ADDRESS_COUNT; i++)
-		if (!read_address(&text, &out->addresses[i]))
-			return NULL;
-	for (size_t i = 0; i < HANDOVER_BYTES_COUNT; i++) {
-		const char *field;
-		size_t len = take_field(&text, &field);
-
-		if (len == SIZE_MAX || len % 2)
-			return NULL;
-		out->bytes[i].data = field;
-		out->bytes[i].len = len / 2;
-	}
+	if (!read_address(&text, &out->server))
+		return NULL;
 	return *text == ';' ? text + 1 : NULL;
-}
-
-size_t handover_record_bytes(const struct handover_record *record, enum handover_bytes which,
-			     uint8_t *out, size_t room)
-{
-	size_t len = record->bytes[which].len;
-
-	if (len > room)
-		len = room;
-	bytes_of(record->bytes[which].data, out, len);
-	return len;
 }

@@ -14,6 +14,7 @@
 #include "shim/process/children.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
+#include "shim/connect/follow.h"
 #include "client/converters.h"
 #include "shim/process/handover.h"
 #include "shim/process/leave.h"
@@ -21,7 +22,6 @@
 #include "shim/system/next.h"
 #include "shim/system/rings.h"
 #include "shim/connect/path_look.h"
-#include "shim/connect/shared_handshake.h"
 #include "client/user_cache.h"
 #include "shim/wait/watch.h"
 
@@ -40,7 +40,7 @@ static const char *environment(const char *name)
 
 static void before_fork(void)
 {
-	shared_handshake_give_all();
+	conversion_before_fork();
 	conn_note_fork();
 }
 
@@ -48,6 +48,7 @@ static void before_fork(void)
 static void in_child(void)
 {
 	conn_repair_in_child();
+	follow_in_child();
 	path_look_repair_in_child();
 	converters_repair_in_child();
 	user_cache_repair_in_child();

@@ -14,7 +14,6 @@
 #include "shim/connect/conversion.h"
 #include "shim/connect/gate.h"
 #include "shim/system/next.h"
-#include "shim/connect/shared_handshake.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +22,7 @@
 /*
  * How long a response that is about to come is waited for. A socket that is closed with unread bytes is reset, and what the
  * application has sent may be lost with it. Early bytes, and what was sent behind them, leave only when the connection is made;
- * the application hasn't waited for it yet, so that it may wait here for SHARED_HANDSHAKE_FINISH_MS.
+ * the application hasn't waited for it yet, so that it may wait here for CONVERSION_FINISH_MS.
  */
 #define CLOSING_MS 1000
 
@@ -35,12 +34,12 @@ static bool has_bytes_under_way(const struct conn *conn)
 		return false;
 	return conn_is_confirmed(conn) ||
 	       (conn_is_pending(conn) && conn_has(conn, CONN_TOLD_CONNECTED) &&
-		(conn->early.len || conn_has(conn, CONN_WROTE)) && !conn_is_shared(conn));
+		(conn->early.len || conn_has(conn, CONN_WROTE)) && !conn->call.follows);
 }
 
 static int closing_ms(const struct conn *conn, int fd)
 {
-	return conn_is_confirmed(conn) || !gate_may_block(fd, 0) ? CLOSING_MS : SHARED_HANDSHAKE_FINISH_MS;
+	return conn_is_confirmed(conn) || !gate_may_block(fd, 0) ? CLOSING_MS : CONVERSION_FINISH_MS;
 }
 
 /*
@@ -82,7 +81,7 @@ static bool closing_visit(struct conn *conn, void *arg)
 	const struct closing *closing = arg;
 	int64_t past = (clock_ns() - closing->start) / CLOCK_NS_PER_MS, left;
 
-	if (conn_is_shared(conn) || conn_of(conn->fd) != conn ||
+	if (conn->call.follows || conn_of(conn->fd) != conn ||
 	    (closing->which == LEAVE_CLOEXEC && !(next.fcntl(conn->fd, F_GETFD) & FD_CLOEXEC)))
 		return true;
 	left = closing_ms(conn, conn->fd) - past;
@@ -107,6 +106,6 @@ void leave_to_stdio(int fd)
 	conn->socket.streamed = true;
 	if (conn_is_confirmed(conn) || conn_phase(conn) == CONN_HELD ||
 	    (conn_is_pending(conn) && conn_has(conn, CONN_TOLD_CONNECTED)))
-		conversion_finish(conn, fd, gate_may_block(fd, 0) ? STREAM_MS : SHARED_HANDSHAKE_FINISH_MS);
+		conversion_finish(conn, fd, gate_may_block(fd, 0) ? STREAM_MS : CONVERSION_FINISH_MS);
 	errno = saved_errno;
 }

@@ -8,7 +8,7 @@
 /*
  * leave_by_close() - the application closes @fd
  * To be called before the kernel closes it, for any descriptor. Of the last descriptor of a connection that the application has
- * used already the response is taken off the stream, which may take up to SHARED_HANDSHAKE_FINISH_MS. The conn of @fd is forgotten. A
+ * used already the response is taken off the stream, which may take up to CONVERSION_FINISH_MS. The conn of @fd is forgotten. A
  * second call for the same close changes nothing. errno stays as it was.
  */
 void leave_by_close(int fd);
@@ -20,7 +20,7 @@ void leave_all(enum leave_which which);
 /*
  * leave_to_stdio() - @fd becomes a stream, and the C library will read and write it past the hooks
  * Waits until the response is off the stream of a connection that the application takes for connected: as long as it takes if
- * the socket is a blocking one, else for SHARED_HANDSHAKE_FINISH_MS. Other connections are noted, so that the application isn't
+ * the socket is a blocking one, else for CONVERSION_FINISH_MS. Other connections are noted, so that the application isn't
  * told that they are connected before the response was read. errno stays as it was.
  */
 void leave_to_stdio(int fd);

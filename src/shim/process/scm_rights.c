@@ -4,7 +4,7 @@
  *
  * The receiver has nothing of what we know of the connection. So a handshake is brought to its end before, even if the Unix socket
  * is a non-blocking one: EAGAIN would make event loops spin, and some programs give up. A connection that is still pending after
- * SHARED_HANDSHAKE_FINISH_MS is sent as it is, and counts as one of several processes (shared_handshake.c).
+ * CONVERT_TIMEOUT is begun anew, directly: the receiver must not find a response.
  */
 #include "config.h"
 
@@ -12,7 +12,6 @@
 
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
-#include "shim/connect/shared_handshake.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,8 +23,8 @@ static void socket_leaves(int fd)
 	if (!conn)
 		return;
 	if (conn_attentive(fd))
-		conversion_finish(conn, fd, SHARED_HANDSHAKE_FINISH_MS);
-	shared_handshake_give(conn, fd);
+		conversion_conclude(conn, fd);
+	conn_mark_shared(conn);
 }
 
 /* Sees to each descriptor in a header. @room: bytes from @control to the end of all control data, which the kernel doesn't exceed */

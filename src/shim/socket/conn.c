@@ -29,7 +29,6 @@
 _Atomic uint32_t conn_attention;
 static void (*_Atomic lingering)(void);
 _Atomic uint32_t conn_unseen;
-_Atomic uint32_t conn_shared;
 _Atomic uint32_t conn_held;
 
 static _Atomic(_Atomic uint32_t *) slot_chunks[SLOT_CHUNKS];
@@ -38,7 +37,7 @@ static _Atomic uint32_t conn_count;     /* conns ever taken from the chunks */
 static _Atomic uint64_t free_head;      /* tag << 32 | index + 1 */
 static pid_t owner;
 static const struct conn_observer *observer;
-static _Atomic uint32_t generation = CONN_GENERATION_FIRST;
+static _Atomic uint32_t generation = 1;
 
 static void *map_zeroed(size_t bytes)
 {
@@ -60,7 +59,7 @@ void conn_observe(const struct conn_observer *kept)
 void conn_note_fork(void)
 {
 	if (atomic_fetch_add(&generation, 1) == UINT32_MAX)
-		atomic_store(&generation, CONN_GENERATION_FIRST + 1);
+		atomic_store(&generation, 1);
 }
 
 /* Returns the slot of @fd, or NULL. @grow: its chunk is mapped if it isn't there yet. */
@@ -148,26 +147,14 @@ static void attention_follow(enum conn_phase from, enum conn_phase to)
 		atomic_fetch_add(&conn_held, to == CONN_HELD ? 1 : -1u);
 }
 
-/* Counts a pending conn in @total, or no longer. @mark, which is the conn's, says whether it is counted. */
-static void count(const struct conn *conn, _Atomic bool *mark, _Atomic uint32_t *total, bool on)
-{
-	if (atomic_exchange(mark, on) != on)
-		atomic_fetch_add(total, on ? 1 : -1u);
-	if (on && !conn_is_pending(conn)) /* settled by another thread meanwhile */
-		count(conn, mark, total, false);
-}
-
 void conn_mark_unseen(struct conn *conn, bool unseen)
 {
 	if (unseen)
 		atomic_store(&conn->looks, 0);
-	count(conn, &conn->unseen, &conn_unseen, unseen);
-}
-
-static void uncount(struct conn *conn)
-{
-	conn_mark_unseen(conn, false);
-	count(conn, &conn->counted_shared, &conn_shared, false);
+	if (atomic_exchange(&conn->unseen, unseen) != unseen)
+		atomic_fetch_add(&conn_unseen, unseen ? 1 : -1u);
+	if (unseen && !conn_is_pending(conn)) /* settled by another thread meanwhile */
+		conn_mark_unseen(conn, false);
 }
 
 static enum conn_phase phase_of(uint32_t word)
@@ -194,7 +181,7 @@ static void phase_follow(struct conn *conn, enum conn_phase from, enum conn_phas
 	if (phase_in(to, PHASE(DIRECT) | PHASE(DONE) | PHASES_FAILED))
 		conn->socket.watches_lost = true; /* epoll_ctl() isn't followed there */
 	if (phase_in(from, PHASES_ATTENTIVE) && !phase_in(to, PHASES_PENDING | PHASE(HELD)))
-		uncount(conn);
+		conn_mark_unseen(conn, false);
 }
 
 /*
@@ -307,7 +294,6 @@ void conn_begin(struct conn *conn, int fd, struct conn_call call)
 	conn->call = call;
 	conn->attempt = (struct attempt){ 0 };
 	conn->fd = fd;
-	conn->asked_in = conn_generation();
 	conn->error = 0;
 	conn->hung_up = false;
 }
@@ -452,19 +438,11 @@ void conn_mark_made(struct conn *conn, uint32_t before)
 void conn_mark_shared(struct conn *conn)
 {
 	conn->generation = 0;
-	conn->asked_in = 0;
-	if (conn_is_pending(conn))
-		count(conn, &conn->counted_shared, &conn_shared, true);
-}
-
-bool conn_is_shared(const struct conn *conn)
-{
-	return atomic_load(&conn->asked_in) != atomic_load(&generation);
 }
 
 /*
  * Repairs a conn in the child of a fork(). A step that another thread was taking goes on in the parent alone, so that the claim is
- * given up here. A connection that was just being begun (STARTING) counts as one that another process has begun.
+ * given up here. A connection that was just being begun (STARTING) counts as one that has begun there.
  */
 static void repair(struct conn *conn)
 {
@@ -474,7 +452,7 @@ static void repair(struct conn *conn)
 	if (phase == CONN_STARTING)
 		phase = attempt_phase(&conn->attempt);
 	atomic_store(&conn->word, phase | (word & CONN_NOTES) | (conn->unseen ? CONN_TOLD_WRITABLE : 0));
-	conn->unseen = conn->counted_shared = false;
+	conn->unseen = false;
 }
 
 void conn_repair_in_child(void)
@@ -498,13 +476,12 @@ void conn_repair_in_child(void)
 	atomic_store(&conn_attention, attention);
 	atomic_store(&conn_held, held);
 	atomic_store(&conn_unseen, 0);
-	atomic_store(&conn_shared, 0);
 }
 
 void conn_renew(struct conn *conn, uint64_t cookie)
 {
 	conn->cookie = cookie;
-	conn->generation = conn->asked_in = conn_generation();
+	conn->generation = conn_generation();
 }
 
 void conn_dup(int from, int to)

@@ -85,7 +85,7 @@ struct conn_socket {
 	_Atomic bool was_mapped;   /* it is an IPv6 one that was connected to a v4-mapped address */
 	_Atomic bool deaf;         /* it was shut for reading before it was connected, so that no response could be read */
 	_Atomic bool streamed;     /* the C library reads or writes it, or may: hooks/stdio.c */
-	_Atomic bool given;        /* posix_spawn() may make it a standard descriptor of a program */
+	_Atomic bool given;        /* the program that is about to be started gets a descriptor of it */
 	_Atomic bool watches_lost; /* it has epoll registrations that can't be made again */
 	_Atomic bool suspended;    /* its epoll registrations are taken out: watch_suspend() */
 	_Atomic int rcvlowat;      /* the application's SO_RCVLOWAT while ours is set, in bytes; 0: ours isn't set */
@@ -104,6 +104,7 @@ struct conn_call {
 	bool unattended;         /* and doesn't wait in connect(), so that it may read before it has asked us anything */
 	bool placed;             /* the socket was bound by us: path_begin.c */
 	bool tried_usual;        /* the call has asked whether the usual path works again */
+	bool follows;            /* another process has asked the converter, this one learns what becomes of it: follow.c */
 	uint8_t moves;           /* how often the connection was begun anew on another path */
 	int device;              /* the index of the interface that we have bound the socket to; 0: none */
 	int network;             /* the index of the interface of: */
@@ -134,7 +135,7 @@ struct attempt {
 	uint16_t request_len;    /* bytes of the request */
 	uint16_t message_sent;   /* bytes of request and early data that the kernel has taken */
 	uint16_t message_in_syn; /* and how many of them with the SYN */
-	uint16_t local_port;     /* of the SYN that a shared conn is about, network byte order; 0: not noted yet */
+	uint16_t local_port;     /* of the SYN that other processes may follow, network byte order; 0: they may not */
 	int64_t probing_since;   /* CLOCK_MONOTONIC in ns, when the converter was first probed; 0: it wasn't */
 	int64_t ends;            /* CLOCK_MONOTONIC in ns, when CONVERT_TIMEOUT is over */
 	int64_t syn_at;          /* CLOCK_MONOTONIC in ns, when the SYN was sent */
@@ -155,9 +156,7 @@ struct conn {
 	/* What other threads look at without the claim. */
 	_Atomic int error;         /* positive errno: why FAILED, 0 once it was told; or seen while pending */
 	_Atomic int fd;            /* the descriptor that connect() was called with */
-	_Atomic uint32_t asked_in; /* conn_generation() at connect(); 0: another process may take the next step */
 	_Atomic int64_t deadline;  /* CLOCK_MONOTONIC in ns, when the converter is to be looked at; 0: never */
-	_Atomic bool counted_shared; /* pending: counted in conn_shared */
 	_Atomic bool hung_up;        /* pending: the connection was begun anew, so that the socket was disconnected by us */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */
 	_Atomic uint8_t looks;       /* how often a registration of it was looked for: unseen_watches.c */
@@ -178,12 +177,6 @@ extern _Atomic uint32_t conn_attention;
  * may have been made past the hooks (by a raw system call, or io_uring).
  */
 extern _Atomic uint32_t conn_unseen;
-
-/*
- * How many pending conns this process waits for while another process may settle them, which wakes
- * nobody here. So a wait looks after them from time to time while there are any.
- */
-extern _Atomic uint32_t conn_shared;
 
 /*
  * conn_linger() - have @look called by hooks, also while no conn is in PHASES_ATTENTIVE; NULL: no longer
@@ -322,20 +315,16 @@ bool conn_maybe(int fd);
 bool conn_is_private(const struct conn *conn);
 
 /* Returns a number that changes at each fork(), in parent and child; never 0. */
-#define CONN_GENERATION_FIRST 1 /* there was no fork() yet */
 uint32_t conn_generation(void);
 
 /* Notes that this process has made the socket. @generation: conn_generation() before that */
 void conn_mark_made(struct conn *conn, uint32_t generation);
 
-/* Notes that another process has the socket: it isn't private from now on, and is counted in conn_shared while pending. */
+/* Notes that another process has the socket: it isn't private from now on. */
 void conn_mark_shared(struct conn *conn);
 
 /* Notes that the descriptors of @conn now refer to another socket, with this SO_COOKIE, which this process has made. */
 void conn_renew(struct conn *conn, uint64_t cookie);
-
-/* May another process take the next step of @conn, which is HELD or pending? True also if a fork() has copied it. */
-bool conn_is_shared(const struct conn *conn);
 
 /* Notes that the tables belong to this process. To be called once, before any other function here. */
 void conn_init(void);

@@ -66,14 +66,15 @@
  *     us gets the socket
  *   all early data is sent                           EARLY_DIRECT               DIRECT
  *   the server refuses, can't be reached             BYPASS EARLY_DIRECT        FAILED
- *   another process has finished it                  RESOLVING SYN_SENT ASKED   DONE, DIRECT, FAILED
- *                                                    CONFIRMED
+ *   another process has asked: SYN+ACK, silently     SYN_SENT                   DONE
+ *   another process has asked: anything else         HELD to EARLY_DIRECT       FAILED
  *   shutdown(), connect() to AF_UNSPEC               HELD to EARLY_DIRECT       DISSOLVED
  *   connect() to AF_UNSPEC                           DIRECT DONE                DISSOLVED, or IDLE if it wasn't connected
  *                                                    FAILED                     DISSOLVED; IDLE if the error was told
  *   the error is told                                DISSOLVED                  IDLE
  *   connect() again                                  FAILED DISSOLVED           IDLE
- *   exec(): the program before had the socket        IDLE                       any that doesn't need a claim
+ *   exec(): the program before had the socket        IDLE                       SYN_SENT, silently; DONE, DIRECT, FAILED,
+ *                                                                               DISSOLVED
  *   the last descriptor is closed                    any                        FREE
  *
  * phase.c has the same as a table, and conn.c holds each change to it.

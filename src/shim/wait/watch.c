@@ -150,8 +150,6 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 	/* Claimed, so that a thread which finishes the handshake now can't miss the registration. */
 	if (conn_is_pending(conn) && conn_claim(conn, PHASES_PENDING, &claim)) {
 		ret = control(conn, epfd, op, fd, event, true);
-		if (conn_is_shared(conn)) /* a fork() has copied it: from now on it is waited for in this process, too */
-			conn_mark_shared(conn);
 		conn_release(conn, claim.from, &claim);
 		/* libuv tries whether a descriptor can be registered, and then does it by io_uring */
 		if (op == EPOLL_CTL_DEL && ret == 0 && !watch_any(conn))
@@ -368,8 +366,7 @@ static void watch_abandon(struct conn *conn, int fd)
 	conn_mark_unseen(conn, !watch_any(conn));
 }
 
-/* The last descriptor of the socket is closed, and the kernel has dropped the registrations with it. */
-static void watch_forget(struct conn *conn)
+void watch_forget(struct conn *conn)
 {
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++)
 		watch_drop(&conn->watches[i]);

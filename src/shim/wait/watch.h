@@ -35,6 +35,9 @@ void watch_mask(struct conn *conn);
  */
 void watch_restore(struct conn *conn);
 
+/* watch_forget() - know nothing of the registrations any more, and leave them as they are: they have gone, or are another process's */
+void watch_forget(struct conn *conn);
+
 /*
  * watch_show() - register what the application wanted, since the server was reached, but go on looking at events
  * The response is still to come and is no input to the application, so that watch_find() goes on finding the registrations.

@@ -2,15 +2,14 @@
 /*
  * forks.c - connections that two processes share from some moment of the handshake on
  *
- *   forks ADDRESS PORT PAIRS WORKERS SPAN-US [kill] [exec] [each]
+ *   forks ADDRESS PORT PAIRS WORKERS SPAN-US [kill] [exec] [handler]
  *
  * PAIRS times a process starts a non-blocking connect() and forks within SPAN-US microseconds. Both wait
  * for the connection, each in one of several ways, look at it, and read as fast as they can until the end. The
  * server (servers.py: chorus) sends each byte from 0x80 to 0xff once: together the two must get each
  * byte once and nothing else. With "kill" one of the two is killed at some moment within two SPAN-US: what it
  * had read is gone then, but the other must see nothing wrong. With "exec" the child goes on as a program of
- * its own, this one. With "each" the two may come to have a connection each: then each byte may be there twice, if all
- * are. Prints "clean PAIRS", or what was wrong, and ends with 1.
+ * its own, this one. With "handler" the process forks in a signal handler, while it waits. Prints "clean PAIRS", or what was wrong, and ends with 1.
  */
 #include "config.h"
 
@@ -51,7 +50,7 @@ struct pair {
 static struct sockaddr_in server;
 static unsigned int span;
 static struct pair *pair;
-static int pair_fd, with_kill, with_exec, with_each;
+static int pair_fd, with_kill, with_exec, with_handler;
 static enum way way;
 static const char *who;
 
@@ -82,7 +81,12 @@ static int wait_epoll(int epfd)
 {
 	struct epoll_event event;
 
-	return epoll_wait(epfd, &event, 1, STALL_MS);
+	int ready;
+
+	do
+		ready = epoll_wait(epfd, &event, 1, STALL_MS);
+	while (ready < 0 && errno == EINTR);
+	return ready;
 }
 
 static int wait_select(int fd)
@@ -90,16 +94,26 @@ static int wait_select(int fd)
 	struct timeval limit = { .tv_sec = STALL_MS / 1000 };
 	fd_set out;
 
-	FD_ZERO(&out);
-	FD_SET(fd, &out);
-	return select(fd + 1, NULL, &out, NULL, &limit);
+	int ready;
+
+	do {
+		FD_ZERO(&out);
+		FD_SET(fd, &out);
+		ready = select(fd + 1, NULL, &out, NULL, &limit);
+	} while (ready < 0 && errno == EINTR);
+	return ready;
 }
 
 static int wait_poll(int fd, short events)
 {
 	struct pollfd ready = { .fd = fd, .events = events };
 
-	return poll(&ready, 1, STALL_MS);
+	int count;
+
+	do
+		count = poll(&ready, 1, STALL_MS);
+	while (count < 0 && errno == EINTR);
+	return count;
 }
 
 static int wait_connected(int fd, int epfd)
@@ -143,7 +157,7 @@ static void read_all(int fd, unsigned int *seed)
 		got = recv(fd, bytes, 1 + (size_t)rand_r(seed) % READ_MOST, 0);
 		for (ssize_t i = 0; i < got; i++)
 			atomic_fetch_add(&pair->got[bytes[i]], 1);
-		if (got < 0 && errno != EAGAIN)
+		if (got < 0 && errno != EAGAIN && errno != EINTR)
 			die("recv", errno);
 		if (got < 0 && way != SPINNING && wait_poll(fd, POLLIN) < 1)
 			die("nothing to read", ETIMEDOUT);
@@ -153,10 +167,7 @@ static void read_all(int fd, unsigned int *seed)
 static void go_on(int fd, int epfd, unsigned int seed)
 {
 	alarm(STALL_MS / 1000 + 5);
-	srand(seed);
 	way = rand_r(&seed) % WAY_COUNT;
-	if (with_each && way == EPOLL_BEFORE) /* a shared epoll instance tells both of a connection that only one has */
-		way = EPOLL_AFTER;
 	if (way == EPOLL_AFTER || way == EDGE_AFTER || epfd < 0)
 		epfd = new_epoll(fd, EPOLLIN | EPOLLOUT | (way == EDGE_AFTER ? EPOLLET : 0u));
 	if (way == BLOCKING)
@@ -180,16 +191,62 @@ static void go_on_as_program(char **argv, int fd, unsigned int seed)
 	die("execl", errno);
 }
 
+/* What the handler of SIGUSR1 finds. */
+static int shared_fd, shared_epfd;
+static unsigned int shared_seed;
+
+static void fork_here(int number)
+{
+	pid_t child = fork();
+
+	(void)number;
+	if (child < 0)
+		die("fork", errno);
+	if (child == 0) {
+		who = "the child";
+		go_on(shared_fd, shared_epfd, shared_seed ^ 0x5bd1e995);
+	}
+	pair->child = child;
+}
+
+/* A process that sends SIGUSR1 within SPAN-US. */
+static void signal_soon(unsigned int seed)
+{
+	struct sigaction action = { .sa_handler = fork_here, .sa_flags = SA_RESTART };
+	pid_t parent = getpid();
+
+	sigaction(SIGUSR1, &action, NULL);
+	if (fork() != 0)
+		return;
+	pause_us((unsigned int)rand_r(&seed) % span);
+	kill(parent, SIGUSR1);
+	_exit(0);
+}
+
 static void be_a_pair(char **argv, unsigned int seed)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	int epfd = -1;
+	sigset_t usr1;
 	pid_t child;
 
 	who = "the parent";
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	if (with_handler) {
+		sigprocmask(SIG_BLOCK, &usr1, NULL);
+		signal_soon(seed);
+	}
 	if (connect(fd, (struct sockaddr *)&server, sizeof(server)) == 0 || errno != EINPROGRESS)
 		die("connect", errno);
 	epfd = new_epoll(fd, EPOLLIN | EPOLLOUT);
+	if (with_handler) {
+		shared_fd = fd;
+		shared_epfd = epfd;
+		shared_seed = seed;
+		sigprocmask(SIG_UNBLOCK, &usr1, NULL);
+		go_on(fd, epfd, seed);
+	}
 	pause_us((unsigned int)rand_r(&seed) % span);
 	child = fork();
 	if (child < 0)
@@ -232,14 +289,11 @@ static int wait_for_all(void)
 
 static void judge(int failures, unsigned int seed)
 {
-	int missing = 0, extra = 0, most = 1;
+	int missing = 0, extra = 0;
 
-	/* The last byte, which nobody has read twice of one connection, tells how many there were. */
-	if (with_each && !pair->killed && pair->got[255] == 2)
-		most = 2;
 	for (int i = 0; i < 256; i++) {
-		missing += i >= FIRST_BYTE && pair->got[i] < (pair->killed ? 1 : most);
-		extra += i >= FIRST_BYTE ? pair->got[i] > (pair->killed && with_each ? 2 : most) : pair->got[i] > 0;
+		missing += i >= FIRST_BYTE && !pair->got[i];
+		extra += pair->got[i] > (i >= FIRST_BYTE);
 	}
 	/* The killed one may have taken bytes with it; nobody reads if both are gone. */
 	if (!failures && !extra && (!missing || pair->killed))
@@ -288,7 +342,7 @@ static void be_the_program(char **argv)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: forks ADDRESS PORT PAIRS WORKERS SPAN-US [kill] [exec] [each]\n");
+	fprintf(stderr, "usage: forks ADDRESS PORT PAIRS WORKERS SPAN-US [kill] [exec] [handler]\n");
 	return 2;
 }
 
@@ -310,7 +364,7 @@ int main(int argc, char **argv)
 	for (int i = 6; i < argc; i++) {
 		with_kill |= !strcmp(argv[i], "kill");
 		with_exec |= !strcmp(argv[i], "exec");
-		with_each |= !strcmp(argv[i], "each");
+		with_handler |= !strcmp(argv[i], "handler");
 	}
 	for (int i = 0; i < workers; i++)
 		if (fork() == 0)

@@ -8,6 +8,8 @@
   process_probe.py pass MOMENT MODE ADDRESS PORT       sends the socket over a Unix socket, blocking or nonblocking, at MOMENT
   process_probe.py heir WAY ADDRESS PORT               forks while connecting; the parent is gone when the child goes on
   process_probe.py bare HOW ADDRESS PORT               head(1) without the shim gets the socket as its standard input
+  process_probe.py many COUNT ADDRESS PORT             forks with so many on their way; each process talks on every second one
+  process_probe.py unanswered ADDRESS PORT             forks while connecting, and looks at once
   process_probe.py late ADDRESS PORT                   true(1) gets the socket and doesn't use it, twice
 
 MOMENT is pending (at once), connected or failed (the answer is there, nobody has asked for it). The server is servers.py's
@@ -19,12 +21,14 @@ import ctypes
 import errno
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
 
 LIMIT_MS = 10000
 AT_FDCWD = -100
+SYS_CLONE = {"x86_64": 56, "aarch64": 220}
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -229,6 +233,15 @@ def bare(how, address, port):
         sock.setblocking(False)
         say("left", sock.getpeername()[0] == address)
         return
+    if how == "clone":
+        if libc.syscall(SYS_CLONE[os.uname().machine], signal.SIGCHLD, 0, 0, 0, 0) == 0:
+            os.dup2(sock.fileno(), 0)
+            libc.execve(b"/usr/bin/head", strings(["head", "-n1"]), strings(["PATH=" + os.environ["PATH"]]))
+            os._exit(127)
+        os.wait()
+        wait_writable(sock, "poll")
+        say("left", peer(sock).startswith(address))
+        return
     if how == "spawn":
         actions = [(os.POSIX_SPAWN_DUP2, sock.fileno(), 0)]
         say("status", os.waitpid(os.posix_spawn("/usr/bin/head", ["head", "-n1"], {}, file_actions=actions), 0)[1])
@@ -236,6 +249,34 @@ def bare(how, address, port):
     os.dup2(sock.fileno(), 0)
     os.environ.pop("LD_PRELOAD", None)
     libc.execve(b"/usr/bin/head", strings(["head", "-n1"]), environment())
+
+
+def many(count, address, port):
+    """All are read from, by one process or the other, in their order."""
+    socks = [begin(address, port, "pending") for _ in range(int(count))]
+    reader, writer = os.pipe()
+    pid = os.fork()
+    for sock in socks[pid == 0::2]:
+        wait_writable(sock, "poll")
+        sock.setblocking(True)
+        if sock.recv(100) != b"220 lab ready\r\n":
+            say("other bytes")
+    if pid == 0:
+        os._exit(0)
+    os.close(writer)
+    os.read(reader, 1)
+    say("status", os.waitpid(pid, 0)[1])
+
+
+def unanswered(address, port):
+    sock = begin(address, port, "pending")
+    pid = os.fork()
+    if pid == 0:
+        say("child", wait_writable(sock, "poll"), name(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)), receive(sock))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    say("parent", "writable" if select.select([], [sock], [], 0)[1] else "nothing",
+        name(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)))
 
 
 def late(address, port):
@@ -267,7 +308,8 @@ def pass_on(moment, mode, address, port):
 
 
 def main():
-    cases = {"start": start, "taken": taken, "pair": pair, "pass": pass_on, "heir": heir, "bare": bare, "late": late}
+    cases = {"start": start, "taken": taken, "pair": pair, "pass": pass_on, "heir": heir, "bare": bare, "many": many,
+             "unanswered": unanswered, "late": late}
     cases[sys.argv[1]](*sys.argv[2:])
 
 

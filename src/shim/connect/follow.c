@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * follow.c - silent requests that other processes learn the end of, too
+ *
+ * The problem: fork() copies what we know of a connection that is on its way, and exec() hands its socket to a program. A response
+ * would have to be taken off the stream by exactly one of them. So handshakes that have one are finished before: conversion_before_fork().
+ *
+ * A silent request needs no more than a look: once the SYN+ACK is there, TCP_INFO says to everybody who has the socket that the stream
+ * is the server's. Such connections go on in all processes:
+ *
+ *   the asker      began it. It goes on as if it were alone, whatever comes: asks again, takes a response off, connects directly.
+ *   a follower     has it from the asker (conn.call.follows): looks, and changes nothing about the socket.
+ *     the SYN+ACK says that there is no response      DONE
+ *     anything else: a response, a reset, a deadline,
+ *     another SYN, which its local port tells         FAILED, and an unconnected socket in its place: replace_sever()
+ *
+ * So no follower ever sees a byte that isn't the server's, nor keeps the asker from anything. What it loses: if the SYN was lost, or the
+ * server refuses, it has ECONNREFUSED where the asker goes on. The asker may have ended by then; its connection fails with it.
+ *
+ * The same happens to what couldn't be finished before a fork(), and to what another thread begins while this one forks: it
+ * belongs to the asker alone.
+ *
+ * The local port is noted before the fork: a look takes the facts first and the port afterwards, so that facts of a later SYN, which may
+ * not be a silent one, are never believed.
+ */
+#include "config.h"
+
+#include "shim/connect/follow.h"
+
+#include "common/clock.h"
+#include "shim/connect/settle.h"
+#include "shim/socket/mptcpinfo.h"
+#include "shim/socket/tcpinfo.h"
+#include "shim/system/next.h"
+#include "shim/wait/deadlines.h"
+
+static uint16_t local_port(int fd)
+{
+	union sockaddr_ip addr = { .sa.sa_family = AF_UNSPEC };
+	socklen_t len = sizeof(addr);
+
+	/* the port is at the same place in both families */
+	return next.getsockname(fd, &addr.sa, &len) == 0 ? addr.in.sin_port : 0;
+}
+
+bool follow_is_silent(const struct conn *conn)
+{
+	return conn_phase(conn) == CONN_SYN_SENT && conn->attempt.silence_due && !conn->attempt.want_output;
+}
+
+bool follow_is_possible(const struct conn *conn)
+{
+	return follow_is_silent(conn) && conn->attempt.local_port;
+}
+
+void follow_note(struct conn *conn, int fd)
+{
+	struct conn_claim claim;
+
+	/* a follower has the port from the asker: by now the socket may have another one */
+	if (conn->call.follows || !conn_claim_of(conn, fd, PHASE(SYN_SENT), &claim))
+		return;
+	if (follow_is_silent(conn))
+		conn->attempt.local_port = local_port(fd);
+	conn_release(conn, claim.from, &claim);
+}
+
+enum silence follow_look(const struct conn *conn, int fd)
+{
+	const struct tcp_info info = tcpinfo_of(fd);
+	const enum silence silence = attempt_silence(conn, &info);
+
+	if (silence == SILENCE_KEPT && conn->socket.mptcp && mptcpinfo_has_fallen_back(fd))
+		return SILENCE_NONE;
+	return local_port(fd) == conn->attempt.local_port ? silence : SILENCE_NONE;
+}
+
+enum conn_phase follow_step(struct conn *conn, int fd)
+{
+	const enum silence silence = follow_is_possible(conn) ? follow_look(conn, fd) : SILENCE_NONE;
+
+	if (silence == SILENCE_KEPT)
+		return settle_followed(conn, fd);
+	if (silence == SILENCE_OPEN && !deadlines_is_over(conn))
+		return CONN_SYN_SENT;
+	if (silence == SILENCE_OPEN && clock_ns() < conn->attempt.ends) {
+		deadlines_set(conn, conn->attempt.ends);
+		return CONN_SYN_SENT;
+	}
+	return settle_severed(conn);
+}
+
+static bool child_visit(struct conn *conn, void *arg)
+{
+	struct conn_claim claim;
+
+	(void)arg;
+	conn->call.follows = true;
+	if (!follow_is_possible(conn) && conn_claim(conn, PHASES_UNFINISHED, &claim))
+		conn_release(conn, settle_severed(conn), &claim);
+	return true;
+}
+
+void follow_in_child(void)
+{
+	if (!conn_none_attentive())
+		conn_each_pending(child_visit, NULL);
+}
