@@ -10,8 +10,8 @@
  *	socket's lock). If there is one it sends a FIN instead; then the connection is reset, and fails rather than being cut short.
  *
  *	the program's epoll instances see the socket hung up in between, and event loops (tokio's) never forget that. So its
- *	registrations are withdrawn for that moment. A thread in poll(2) or select(2) may see it writable and hung up, with no error
- *	in SO_ERROR: it takes it for connected, writes, gets EAGAIN, and waits again, as it would with a socket whose buffer is full.
+ *	registrations are withdrawn for that moment. Threads in poll(2) and select(2) would see it, too (curl then gives up), and are
+ *	stopped meanwhile (pause.c).
  *
  *	the supervisor's duplicate keeps a socket alive that the program has closed. So it has one for this moment only.
  *
@@ -22,6 +22,7 @@
 #include "supervise/repeat.h"
 
 #include "supervise/kernel.h"
+#include "supervise/pause.h"
 #include "supervise/places.h"
 
 #include <stdlib.h>
@@ -52,6 +53,7 @@ struct attempt_again {
 	const struct repeat *repeat;
 	const struct begin *begin;
 	int fd;
+	struct places places;
 };
 
 /* Without the registrations. All of the message has to go with the SYN, as it did before: the program counts on its part of it. */
@@ -73,10 +75,16 @@ static bool send_again(void *context)
 	return false;
 }
 
+static bool without_registrations(void *context)
+{
+	struct attempt_again *again = context;
+
+	return places_act(&again->places, again->fd, again->fd, send_again, again);
+}
+
 bool repeat_go(const struct repeat *repeat, int fd, const struct begin *begin)
 {
-	struct attempt_again again = { repeat, begin, fd };
-	struct places places;
+	struct attempt_again again = { .repeat = repeat, .begin = begin, .fd = fd };
 
-	return places_find(&places, repeat->tid, fd) == 0 && places_act(&places, fd, fd, send_again, &again);
+	return places_find(&again.places, repeat->tid, fd) == 0 && pause_and_act(repeat->tid, without_registrations, &again);
 }

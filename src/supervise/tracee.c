@@ -162,6 +162,36 @@ bool tracee_is_called_off(pid_t tid)
 	return waiting & mask;
 }
 
+long tracee_call(pid_t tid)
+{
+	FILE *file = open_proc(tid, "syscall");
+	long number = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%ld", &number) != 1)
+		number = -1;
+	fclose(file);
+	return number;
+}
+
+void tracee_each_thread(pid_t tid, bool (*found)(void *context, pid_t thread), void *context)
+{
+	char path[PATH_ROOM];
+	struct dirent *entry;
+	DIR *directory;
+	bool more = true;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)tid);
+	directory = opendir(path);
+	if (!directory)
+		return;
+	while (more && (entry = readdir(directory)))
+		if (isdigit((unsigned char)*entry->d_name))
+			more = found(context, (pid_t)strtol(entry->d_name, NULL, 10));
+	closedir(directory);
+}
+
 void tracee_each_fd(pid_t tid, bool (*found)(void *context, int fd, const char *target), void *context)
 {
 	char path[PATH_ROOM], target[PATH_MAX];

@@ -40,6 +40,12 @@ pid_t tracee_process(pid_t tid);
 /* Does a signal wait for the thread by which programs give up waiting (SIGINT, SIGALRM and such), with a handler of its own? */
 bool tracee_is_called_off(pid_t tid);
 
+/* The number of the system call that the thread waits in, of its own architecture; -1 if it is in none, or that isn't known. */
+long tracee_call(pid_t tid);
+
+/* Calls @found for each thread of the thread's process, until it returns false. */
+void tracee_each_thread(pid_t tid, bool (*found)(void *context, pid_t thread), void *context);
+
 /* Calls @found for each of the thread's descriptors, with what /proc says that it refers to, until it returns false. */
 void tracee_each_fd(pid_t tid, bool (*found)(void *context, int fd, const char *target), void *context);
 

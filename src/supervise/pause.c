@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pause.c - act while no thread of a program waits in poll(2) or select(2)
+ *
+ * A thread that waits for a socket by poll() is woken when the socket is disconnected, and looks at it a moment later, on another
+ * CPU: it would see it hung up, before it is connected again. Stopped by PTRACE_INTERRUPT it is out of the call, and when it goes on
+ * the kernel makes the call anew, which finds what is there then. Only threads that are in such a call are stopped, for others, such
+ * as epoll_wait(2), would return EINTR.
+ *
+ * The tracer is a thread that ends: with it all that it traces goes on, in whatever state, a signal that was on its way is
+ * delivered, and nothing has to be undone. A thread that has left its call meanwhile may be one that waits for the supervisor's
+ * own answer, and won't stop: so stopping isn't waited for long.
+ */
+#include "config.h"
+
+#include "supervise/pause.h"
+
+#include "common/clock.h"
+#include "supervise/tracee.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define STOP_NS (2 * CLOCK_NS_PER_MS)
+
+static const long waiting_calls[] = {
+#ifdef SYS_poll
+	SYS_poll,
+#endif
+#ifdef SYS_select
+	SYS_select,
+#endif
+#ifdef SYS_ppoll_time64
+	SYS_ppoll_time64, SYS_pselect6_time64,
+#endif
+	SYS_ppoll, SYS_pselect6,
+#ifdef __x86_64__
+	/* i386's poll, _newselect, ppoll, pselect6, and the last two with times of 64 bits; other calls of these numbers begin anew as well */
+	168, 142, 309, 308, 414, 413,
+#endif
+};
+
+static bool waits(pid_t tid)
+{
+	const long number = tracee_call(tid);
+
+	for (size_t i = 0; i < sizeof(waiting_calls) / sizeof(waiting_calls[0]); i++)
+		if (number == waiting_calls[i])
+			return true;
+	return false;
+}
+
+static bool stop(void *context, pid_t tid)
+{
+	const int64_t until = clock_ns() + STOP_NS;
+	siginfo_t stopped = { .si_pid = 0 };
+
+	(void)context;
+	if (!waits(tid) || ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
+		return true;
+	/* Its end, if that comes first, is for whoever waits for the program. */
+	while (waitid(P_PID, (id_t)tid, &stopped, WSTOPPED | WNOHANG | __WALL) == 0 && !stopped.si_pid && clock_ns() < until)
+		sched_yield();
+	return true;
+}
+
+struct act {
+	pid_t tid;
+	bool (*act)(void *context);
+	void *context;
+	bool result;
+};
+
+static void *run(void *context)
+{
+	struct act *act = context;
+
+	tracee_each_thread(act->tid, stop, NULL);
+	act->result = act->act(act->context);
+	return NULL;
+}
+
+bool pause_and_act(pid_t tid, bool (*act)(void *context), void *context)
+{
+	struct act one = { tid, act, context, false };
+	pthread_t tracer;
+
+	if (pthread_create(&tracer, NULL, run, &one) != 0)
+		return act(context);
+	pthread_join(tracer, NULL);
+	return one.result;
+}
