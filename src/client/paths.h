@@ -3,8 +3,8 @@
  * paths.h - on which path a connection begins, and when another one is tried
  *
  * What decides is here, without I/O: a front end lists the paths that there are, sends the probes that it is told to send, and tells
- * what has become of them. A probe is a connection of its own that carries an Info TLV (Section 6.2.3) in its SYN: a converter answers it in
- * one round trip whatever server it is waiting for, so that it tells a path that is dead from a server that is slow.
+ * what has become of them. A probe is a connection of its own that carries an Info TLV (Section 6.2.3) in its SYN: a converter answers
+ * it in one round trip whatever server it is waiting for, so that it tells a path that is dead from a server that is slow.
  */
 #ifndef CLIENT_PATHS_H
 #define CLIENT_PATHS_H
@@ -30,7 +30,8 @@ struct path {
 /*
  * paths_best() - the path on which to begin, of @count
  * One that has failed comes last, then those for backup, those that lose SYNs; then the user's order, what is known to work,
- * a round trip that is less than half as long, and the order of the list. @skip: a bit for each that is out of the question. Returns its index, or -1 if there is none.
+ * a round trip that is less than half as long, and the order of the list. @skip: a bit for each that is out of the
+ * question. Returns its index, or -1 if there is none.
  */
 int paths_best(const struct path *paths, size_t count, uint32_t skip);
 

@@ -13,7 +13,8 @@
 
 #define CONVERTERS_LISTED 4
 
-static void list_add(struct path_list *list, const struct settings *settings, int converter, const union sockaddr_ip *addr, const struct network *network)
+static void list_add(struct path_list *list, const struct settings *settings, int converter,
+		     const union sockaddr_ip *addr, const struct network *network)
 {
 	struct path path = { .id.converter = converter, .preference = PATH_PREFERENCE_NONE };
 

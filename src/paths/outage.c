@@ -5,9 +5,9 @@
  * A network that swallows everything says nothing, and what Linux (6.18) makes of it costs a transfer more than the outage itself. Data
  * goes on over the others within half a second. But the subflow over the silent one stays, and its retransmission timer doubles each
  * time: after five seconds of silence it takes up to as long until it sends again. What it then sends first is its old queue, one segment
- * a round trip to begin with, and new data is put behind that, so that all of the connection waits for it. A subflow that is closed gives
- * its data to the others at once, and RM_ADDR tells the peer to do so as well; a new one begins with an empty queue, and tells by the answer
- * to its SYN that the network works again.
+ * a round trip to begin with, and new data is put behind that, so that all of the connection waits for it. A subflow that is closed
+ * gives its data to the others at once, and RM_ADDR tells the peer to do so as well; a new one begins with an empty queue, and tells by
+ * the answer to its SYN that the network works again.
  *
  * So a silent network's endpoint is taken away and made anew, which is to *renew* its subflows, and again as long as their SYNs stay
  * unanswered. Linux sends a SYN again each second at first, and then less often. While other networks work that is often enough. There
@@ -18,16 +18,16 @@
  * A network is silent if a subflow says so, nothing is to be said against it, and it costs no connection its last subflow:
  *
  *   - a subflow says so if its time-out has expired and nothing came since; if nothing comes though bytes are missing up to
- *     where the peer has said that it sends there (its mapping: RFC 8684, 3.3.1); or if it brought much, now brings nothing, and another one of the same
- *     connection brings much meanwhile;
+ *     where the peer has said that it sends there (its mapping: RFC 8684, 3.3.1); or if it brought much, now brings nothing, and
+ *     another one of the same connection brings much meanwhile;
  *   - what speaks against it is any subflow over the network that has heard of its peer lately, whosever it is;
  *   - each connection with a subflow there has an established one over another network. A connection without any ends
  *     after a time (net.mptcp.close_timeout), which is not to be the doing of who wanted to help. Besides, an RM_ADDR that
  *     finds no subflow to go over waits for the next one, and ends that (Linux 6.18). So of networks that are all silent
  *     the preferred ones are renewed, and the last one isn't.
  *
- * A pause may still be a scheduler's choice, or that of a reader who lets the window close. If the first SYN of a renewal is answered at once then the network wasn't silent, and
- * its pauses mean nothing for a while, twice as long each time. A time-out that has expired is no pause, and counts always.
+ * A pause may still be a scheduler's choice, or that of a reader who lets the window close. If the first SYN of a
+ * renewal is answered at once then the network wasn't silent, and its pauses mean nothing for a while, twice as long each time. A time-out that has expired is no pause, and counts always.
  *
  * A peer that hasn't heard yet that subflows have gone may refuse new ones, as there are too many. Linux asks no second time, so a network
  * that was made anew, but has no subflow while connections go on over the others, is renewed some more times.

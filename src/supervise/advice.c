@@ -3,8 +3,8 @@
  * advice.c - socket options that MPTCP refuses, and that a program sets on a socket which it takes for TCP's
  *
  * A program that has its setsockopt() refused may give the connection up (gRPC's TCP_USER_TIMEOUT). The preloaded library answers
- * success, remembers the value and tells it when it is asked; so does the supervisor. What TCP itself would say of a value is asked of a TCP
- * socket. A TCP socket that takes the place of the program's gets what is remembered.
+ * success, remembers the value and tells it when it is asked; so does the supervisor. What TCP itself would say of a value is asked of a
+ * TCP socket. A TCP socket that takes the place of the program's gets what is remembered.
  *
  * Nobody tells that a socket is closed: at most SOCKETS_MAX are remembered, by their SO_COOKIE, and the oldest is forgotten for
  * another one. Its options have had no effect in any case, unless it is still to be connected.

@@ -38,7 +38,7 @@ static const long waiting_calls[] = {
 #endif
 	SYS_ppoll, SYS_pselect6,
 #ifdef __x86_64__
-	/* i386's poll, _newselect, ppoll, pselect6, and the last two with times of 64 bits; other calls of these numbers begin anew as well */
+	/* i386's poll, _newselect, ppoll, pselect6, and the last two with times of 64 bits; others of these numbers begin anew, too */
 	168, 142, 309, 308, 414, 413,
 #endif
 };

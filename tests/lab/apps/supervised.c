@@ -243,9 +243,9 @@ static void *client(void *unused)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	while (have < strlen(TEXT) && (got = read(fd, answer + have, sizeof(answer) - 1 - have)) > 0)
 		have += (size_t)got;
-	snprintf(out, sizeof(out), "answer=%s peer=%s local=%s protocol=%d call_ms=%.1f connected_ms=%.1f again=%s cloexec=%d", answer, show(&peer, text),
-		 show(&local, local_text),
-		 get(fd, SOL_SOCKET, SO_PROTOCOL), called - started, connected - started, again == EISCONN ? "EISCONN" : again ? strerror(again) : "0",
+	snprintf(out, sizeof(out), "answer=%s peer=%s local=%s protocol=%d call_ms=%.1f connected_ms=%.1f again=%s cloexec=%d",
+		 answer, show(&peer, text), show(&local, local_text), get(fd, SOL_SOCKET, SO_PROTOCOL), called - started,
+		 connected - started, again == EISCONN ? "EISCONN" : again ? strerror(again) : "0",
 		 fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	if (has("options"))
 		printf("%s nodelay=%d keepalive=%d idle=%d rcvbuf=%d tos=%d\n", out, get(fd, IPPROTO_TCP, TCP_NODELAY),
