@@ -11,7 +11,7 @@ SYSTEMS = {
     "libconvert": ("#d94801", "o", "-"),
     "libconvert, early data": ("#7f2704", "D", "-"),
     "convertd": ("#d94801", "o", "-"),
-    "convertd, response": ("#fd8d3c", "s", "--"),
+    "convertd, response": ("#d94801", "s", "--"),
     "convertd, early data": ("#7f2704", "D", "-"),
     "direct TCP": ("#404040", "s", "-"),
     "direct": ("#404040", "s", "-"),
