@@ -169,11 +169,11 @@ LAB_TESTS = \
 # These test the kernel, speed, documents, and what isn't written in C; sanitizers would find nothing and slow them down.
 PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_scapy.py tests/lab/test_documents.py \
 	tests/lab/test_losses.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_bench.py
-# Everything in these is a measurement. They come last, one after the other, when nothing else of the tests runs any more.
-# The last two don't measure, but make thousands of connections a second, which takes all of the machine.
-MEASURING_TESTS = tests/lab/test_link_times.py tests/lab/test_times.py \
-	tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py
-PLAIN_MEASURING_TESTS = tests/lab/test_platform_times.py tests/lab/test_aggregation.py
+# These come last, one after the other, when nothing else of the tests runs any more. The first two make thousands of connections a
+# second, which takes all of the machine; everything in the others is a measurement, which says nothing under sanitizers.
+MEASURING_TESTS = tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py
+PLAIN_MEASURING_TESTS = tests/lab/test_link_times.py tests/lab/test_times.py tests/lab/test_platform_times.py \
+	tests/lab/test_aggregation.py
 # ThreadSanitizer works only with programs that are built with it.
 THREAD_TESTS = tests/lab/test_thread_sanitizer.py
 dist_check_SCRIPTS += $(LONG_TESTS) $(LAB_TESTS) $(PLAIN_TESTS) $(MEASURING_TESTS) $(PLAIN_MEASURING_TESTS) $(THREAD_TESTS)
