@@ -74,7 +74,7 @@ void options_get(const struct call *call)
 {
 	char value[VALUE_MAX];
 	int index, error, fd = find(call, &index);
-	socklen_t room, len;
+	socklen_t room = 0, len;
 
 	if (fd < 0)
 		return;
