@@ -171,15 +171,13 @@ static void phase_forbidden(enum conn_phase from, enum conn_phase to)
 #endif
 }
 
-/* Changes what depends on the phase: the counts, and whether registrations are known. */
+/* Changes what depends on the phase. */
 static void phase_follow(struct conn *conn, enum conn_phase from, enum conn_phase to)
 {
 	if (from == to)
 		return;
 	if (!phase_may_follow(from, to))
 		phase_forbidden(from, to);
-	if (phase_in(to, PHASE(DIRECT) | PHASE(DONE) | PHASES_FAILED))
-		conn->socket.watches_lost = true; /* epoll_ctl() isn't followed there */
 	if (phase_in(from, PHASES_ATTENTIVE) && !phase_in(to, PHASES_PENDING | PHASE(HELD)))
 		conn_mark_unseen(conn, false);
 }
@@ -194,6 +192,9 @@ static bool word_replace(struct conn *conn, uint32_t *before, enum conn_phase to
 	uint32_t after = to | claimed | (to == CONN_IDLE ? 0 : *before & CONN_NOTES);
 	bool rises = phase_in(to, PHASES_ATTENTIVE);
 
+	/* Behind its last phase the conn may be another socket's at once, so this comes before. */
+	if (from != to && phase_in(to, PHASE(DIRECT) | PHASE(DONE) | PHASES_FAILED))
+		conn->socket.watches_lost = true; /* epoll_ctl() isn't followed there */
 	/* Up before and down after: a fork() in between copies a count that is too high, never too low. */
 	if (rises)
 		attention_follow(from, to);
