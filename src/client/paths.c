@@ -26,6 +26,7 @@
 #define PROBES_MS 1000     /* then Linux sends the SYN again, without its data */
 #define LOOK_MS 15         /* how often answers are looked for */
 #define LOST_MIN_MS 150
+#define DATA_PROBES 3      /* with data, all of which are lost, tell that such SYNs are */
 #define RTT_FACTOR 2       /* a shorter round trip outweighs the order of the list by that: one look at each isn't more exact */
 
 /* --- which path --- */
@@ -108,15 +109,27 @@ static struct paths_step decide_working(const struct paths_view *view)
 	return step(PATHS_PROBE, LOOK_MS);
 }
 
+/*
+ * A SYN without data got through, and none with data did. Where packets are lost one such may be chance, and what is concluded holds for
+ * a while, so there are several. A SYN that had no data of its own got through as the plain one did: what is missing is the server's answer.
+ */
+static struct paths_step decide_data_lost(const struct paths_view *view)
+{
+	if (!view->syn_data)
+		return step(PATHS_STAY, 0);
+	if (view->probes < DATA_PROBES)
+		return step(PATHS_PROBE, LOOK_MS);
+	return view->last < lost_after(view) ? step(PATHS_WAIT, LOOK_MS) : step(PATHS_BEHIND, 0);
+}
+
 static struct paths_step decide_failing(const struct paths_view *view)
 {
 	if (!view->others_asked)
 		return step(PATHS_ASK_OTHERS, LOOK_MS);
 	if (view->waiting < MOVE_MS)
 		return step(PATHS_WAIT, MOVE_MS - view->waiting < LOOK_MS ? MOVE_MS - view->waiting : LOOK_MS);
-	/* A SYN that had no data of its own got through as the plain one did: what is missing is the server's answer. */
 	if (view->plain_answered && !view->answered)
-		return step(view->syn_data ? PATHS_BEHIND : PATHS_STAY, 0);
+		return decide_data_lost(view);
 	return view->other_answered ? step(PATHS_MOVE, 0) : step(PATHS_WAIT, LOOK_MS);
 }
 

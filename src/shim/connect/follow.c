@@ -57,10 +57,10 @@ void follow_note(struct conn *conn, int fd)
 {
 	struct conn_claim claim;
 
-	/* a follower has the port from the asker: by now the socket may have another one */
-	if (conn->call.follows || !conn_claim_of(conn, fd, PHASE(SYN_SENT), &claim))
+	if (!conn_claim_of(conn, fd, PHASE(SYN_SENT), &claim))
 		return;
-	if (follow_is_silent(conn))
+	/* a follower has the port from the asker: by now the socket may have another one */
+	if (!conn->call.follows && follow_is_silent(conn))
 		conn->attempt.local_port = local_port(fd);
 	conn_release(conn, claim.from, &claim);
 }
