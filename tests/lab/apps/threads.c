@@ -74,8 +74,12 @@ static void talk(int epfd, int fd, unsigned int seed)
 	char out[64], in[64];
 	size_t got = 0, len = (size_t)snprintf(out, sizeof(out), "hello from %u", seed);
 
-	if (send(fd, out, len, MSG_NOSIGNAL) != (ssize_t)len)
-		die("send", errno);
+	/* Early data comes too late if the SYN has gone meanwhile, as with TCP_FASTOPEN_CONNECT where there is no cookie. */
+	while (send(fd, out, len, MSG_NOSIGNAL) != (ssize_t)len) {
+		if (errno != EINPROGRESS)
+			die("send", errno);
+		await(epfd, EPOLLOUT);
+	}
 	while (got < len) {
 		ssize_t n = recv(fd, in + got, sizeof(in) - got, 0);
 
