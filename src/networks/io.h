@@ -2,8 +2,8 @@
 /*
  * io.h - the calls of this folder, past everything that stands in front of the C library's
  *
- * Within the shim the C library's functions of these names are hooks, and cancellation points; in front of other preloaded
- * libraries they would be seen by those. All of them return as the functions of these names do, with errno set.
+ * Within the shim the C library's functions of these names are hooks and cancellation points, and other preloaded libraries would
+ * see them called. All of them return as the functions of these names do, with errno set.
  */
 #ifndef NETWORKS_IO_H
 #define NETWORKS_IO_H

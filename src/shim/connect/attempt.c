@@ -277,7 +277,7 @@ int attempt_again(struct conn *conn, int fd)
 		ret = syn_send(conn, fd);
 	if (ret == 0) {
 		synack_expect(conn);
-		path_look_begin(conn, fd);
+		path_look_begin(conn);
 	}
 	return ret;
 }
@@ -317,7 +317,7 @@ int attempt_send_held(struct conn *conn, int fd)
 	ret = message_send(conn, fd, 0, NULL);
 	conn->attempt.syn_data = conn->attempt.message_sent > 0;
 	synack_expect(conn);
-	path_look_begin(conn, fd);
+	path_look_begin(conn);
 	return ret == -EINPROGRESS || ret == -EAGAIN ? 0 : ret;
 }
 
@@ -360,7 +360,7 @@ int attempt_anew(struct conn *conn, int fd, enum ride ride)
 	conn->attempt.ride = conn->socket.mptcp ? ride : RIDE_TCP;
 	ret = attempt_again(conn, fd);
 	liveness_go_on(conn, ends);
-	path_look_begin(conn, fd);
+	path_look_begin(conn);
 	watch_resume(conn);
 	return ret;
 }

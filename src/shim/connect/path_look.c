@@ -185,11 +185,10 @@ static int64_t in_ms(unsigned int ms)
 	return clock_ns() + (int64_t)ms * CLOCK_NS_PER_MS;
 }
 
-void path_look_begin(struct conn *conn, int fd)
+void path_look_begin(struct conn *conn)
 {
 	const struct path_id id = path_of(conn);
 
-	(void)fd;
 	conn->attempt.converter_at = atomic_load(&conn->deadline);
 	if (conn->call.bound || conn->call.moves >= MOVES_MAX)
 		return;

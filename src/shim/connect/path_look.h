@@ -16,7 +16,7 @@
 void path_look_init(const struct settings *settings);
 
 /* The SYN of @conn has just been sent: from now on its path is looked after. */
-void path_look_begin(struct conn *conn, int fd);
+void path_look_begin(struct conn *conn);
 
 /*
  * path_look_due() - the deadline of @conn is over: is it the path that is to be looked at? If not, it is the converter.
