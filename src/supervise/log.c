@@ -58,13 +58,14 @@ void log_line(const char *format, ...)
 	char line[LINE_MAX_BYTES], name[TRACEE_NAME_MAX];
 	va_list args;
 	int used, more;
+	pid_t process;
 
 	if (!*log_path)
 		return;
 	if (!about)
 		about = getpid();
-	tracee_name(about, name);
-	used = snprintf(line, sizeof(line) - 1, "libconvert: %s[%d]: ", name, (int)tracee_process(about));
+	process = tracee_name(about, name);
+	used = snprintf(line, sizeof(line) - 1, "libconvert: %s[%d]: ", name, (int)process);
 	va_start(args, format);
 	more = vsnprintf(line + used, sizeof(line) - 1 - (size_t)used, format, args);
 	va_end(args);

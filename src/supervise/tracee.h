@@ -31,11 +31,8 @@ bool tracee_is_cloexec(pid_t tid, int fd);
 /* May the thread be traced, and has it this process's network? */
 bool tracee_is_open(pid_t tid);
 
-/* The name of the thread's process, for the log. */
-void tracee_name(pid_t tid, char out[static TRACEE_NAME_MAX]);
-
-/* The number of the thread's process. */
-pid_t tracee_process(pid_t tid);
+/* Writes the name of the thread's process to @out, "?" if it can't be told. Returns the number of the process. */
+pid_t tracee_name(pid_t tid, char out[static TRACEE_NAME_MAX]);
 
 /* Does a signal wait for the thread by which programs give up waiting (SIGINT, SIGALRM and such), with a handler of its own? */
 bool tracee_is_called_off(pid_t tid);
