@@ -6,8 +6,8 @@ libtestbytes_la_SOURCES = tests/unit/bytes.c tests/unit/bytes.h
 libtestbytes_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 EXTRA_DIST += tests/unit/run.h tests/unit/tempdir.h
-unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/test_codec_write \
-	tests/unit/test_codec_mutation tests/unit/test_sockaddr \
+unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/test_codec_private \
+	tests/unit/test_codec_write tests/unit/test_codec_mutation tests/unit/test_sockaddr \
 	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race \
 	tests/unit/test_srv tests/unit/test_handover tests/unit/test_converters tests/unit/test_paths tests/unit/test_front_end \
@@ -30,6 +30,10 @@ tests_unit_test_codec_names_LDADD = libcodec.la $(CHECK_LIBS)
 tests_unit_test_codec_read_SOURCES = tests/unit/test_codec_read.c
 tests_unit_test_codec_read_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_codec_read_LDADD = libtestbytes.la libcodec.la $(CHECK_LIBS)
+
+tests_unit_test_codec_private_SOURCES = tests/unit/test_codec_private.c
+tests_unit_test_codec_private_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_codec_private_LDADD = libtestbytes.la libcodec.la $(CHECK_LIBS)
 
 tests_unit_test_codec_write_SOURCES = tests/unit/test_codec_write.c
 tests_unit_test_codec_write_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

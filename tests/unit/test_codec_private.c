@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_codec_private.c - this project's private TLVs (doc/private-tlvs.md), spelled byte by byte, read
+ */
+#include "bytes.h"
+#include "run.h"
+
+#include <check.h>
+#include <stdio.h>
+
+#include <convert/convert.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* 192.0.2.1 as v4-mapped, port 443 */
+#define CONNECT_V4 "0a05 01bb 00*10 ffff c0000201"
+
+/* The message with this Magic Number that has these TLVs, with the Total Length that they take; the caller frees it. */
+static struct bytes message_of(const char *magic, const char *tlv, const char *more)
+{
+	struct bytes message;
+	char hex[128];
+
+	snprintf(hex, sizeof(hex), "01ff%s %s %s", magic, tlv, more);
+	message = bytes_hex(hex);
+	message.data[1] = (uint8_t)(message.len / 4);
+	return message;
+}
+
+static const struct {
+	const char *tlv;
+	bool has, withheld;
+	uint16_t limit_ms;
+	bool corrects, silent, blind;
+} withholdings[] = {
+	{ "f002 0103 07d0 6c63", true, true, 2000, true, false, false },
+	{ "f002 0101 07d0 6c63", true, true, 2000, true, false, false }, /* of a first version */
+	{ "f002 0105 07d0 6c63", true, true, 2000, false, false, false },
+	{ "f002 0107 07d0 6c63", true, true, 2000, true, false, false },
+	{ "f002 0102 0000 6c63", true, false, 0, true, false, false },
+	{ "f002 0104 0000 6c63", true, false, 0, false, false, false },
+	{ "f002 0100 07d0 6c63", true, false, 2000, false, false, false },
+	{ "f002 010b 07d0 6c63", true, true, 2000, true, true, false },
+	{ "f002 011b 07d0 6c63", true, true, 2000, true, true, true },
+	{ "f002 0113 07d0 6c63", true, true, 2000, true, false, false }, /* blind, and not silent */
+	{ "f002 01f8 ffff 6c63", true, false, 65535, false, false, false },   /* silent, and not withheld; flags to come */
+	{ "f003 01ff 0001 6c63 12345678", true, true, 1, true, true, true }, /* fields to come */
+	{ "f002 0203 07d0 6c63", false, false, 0, false, false, false },	/* a version to come */
+	{ "f002 0103 07d0 0000", false, false, 0, false, false, false },	/* somebody else's */
+	{ "f001 0103 1501 0000", false, false, 0, false, false, false },
+	{ "ff02 0103 07d0 6c63", false, false, 0, false, false, false },
+};
+
+START_TEST(response_withholding)
+{
+	struct bytes message = message_of("2263", withholdings[_i].tlv, "");
+	struct convert_response response;
+
+	ck_assert_int_eq(convert_response_parse(message.data, message.len, &response), CONVERT_STATUS_OK);
+	ck_assert_int_eq(response.has_withholding, withholdings[_i].has);
+	ck_assert_int_eq(response.withholding.withheld, withholdings[_i].withheld);
+	ck_assert_uint_eq(response.withholding.limit_ms, withholdings[_i].limit_ms);
+	ck_assert_int_eq(response.withholding.corrects, withholdings[_i].corrects);
+	ck_assert_int_eq(response.withholding.silent, withholdings[_i].silent);
+	ck_assert_int_eq(response.withholding.blind, withholdings[_i].blind);
+	bytes_fini(&message);
+}
+END_TEST
+
+/* A Silence TLV with these flags, and what may follow in the future. */
+static const struct {
+	const char *tlv;
+	bool blind, mptcp;
+} silences[] = {
+	{ "f202 0100 0000 6c63", false, false },
+	{ "f202 0101 0000 6c63", true, false },
+	{ "f202 0102 0000 6c63", false, true },
+	{ "f203 01ff ffff 6c63 12345678", true, true },
+};
+
+START_TEST(request_silence)
+{
+	struct bytes message = message_of("6c63", silences[_i].tlv, CONNECT_V4);
+	struct convert_request request;
+	struct convert_response response;
+
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), CONVERT_STATUS_OK);
+	ck_assert(request.has_silence && request.has_connect && !request.has_info);
+	ck_assert_uint_eq(request.port, 443);
+	ck_assert_int_eq(request.silence.blind, silences[_i].blind);
+	ck_assert_int_eq(request.silence.mptcp, silences[_i].mptcp);
+	ck_assert(request.tlvs.data == message.data + 4 && request.tlvs.len == message.len - 4);
+	/* No response has this Magic Number, and in one with the RFC's the TLV is passed over. */
+	ck_assert_int_eq(convert_response_parse(message.data, message.len, &response), CONVERT_STATUS_BAD_MAGIC);
+	bytes_fini(&message);
+	message = message_of("2263", silences[_i].tlv, "");
+	ck_assert_int_eq(convert_response_parse(message.data, message.len, &response), CONVERT_STATUS_OK);
+	bytes_fini(&message);
+}
+END_TEST
+
+/* Whoever gives up on a message that isn't whole knows whether its client may be told anything. */
+static const struct {
+	const char *hex;
+	enum convert_status status;
+	bool silent;
+	size_t length;
+} silent_headers[] = {
+	{ "01 02 6c", CONVERT_STATUS_NEED_MORE, false, 0 },
+	{ "01 02 6c 63", CONVERT_STATUS_NEED_MORE, true, 8 },
+	{ "01 02 6c 63 f2", CONVERT_STATUS_NEED_MORE, true, 8 },
+	{ "01 02 6c 64", CONVERT_STATUS_BAD_MAGIC, false, 0 },
+	{ "01 02 6d", CONVERT_STATUS_BAD_MAGIC, false, 0 },
+	{ "02 02 6c 63", CONVERT_STATUS_BAD_SILENCE, true, 8 },
+	{ "01 00 6c 63", CONVERT_STATUS_BAD_SILENCE, true, 0 },
+};
+
+START_TEST(silent_header)
+{
+	struct bytes message = bytes_hex(silent_headers[_i].hex);
+	struct convert_request request;
+	size_t length = 1;
+
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), silent_headers[_i].status);
+	ck_assert_int_eq(request.has_silence, silent_headers[_i].silent);
+	ck_assert_uint_eq(request.length, silent_headers[_i].length);
+	ck_assert(!request.has_connect && !request.tlvs.data);
+	ck_assert_int_eq(convert_message_length(message.data, message.len, &length), CONVERT_STATUS_BAD_MAGIC);
+	bytes_fini(&message);
+}
+END_TEST
+
+/* The same of an Echo TLV, in both directions. */
+static const struct {
+	const char *tlv;
+	bool has;
+	uint16_t limit_kib;
+	enum convert_status asked; /* by a request */
+} echoes[] = {
+	{ "f102 0100 0100 6c63", true, 256, CONVERT_STATUS_OK },
+	{ "f102 01ff 0000 6c63", true, 0, CONVERT_STATUS_OK },
+	{ "f103 0100 ffff 6c63 12345678", true, 65535, CONVERT_STATUS_OK },
+	{ "f102 0200 0100 6c63", false, 0, CONVERT_STATUS_TLV_UNKNOWN },
+	{ "f102 0100 0100 6c64", false, 0, CONVERT_STATUS_TLV_UNKNOWN },
+	{ "f101 0100 1501 0000", false, 0, CONVERT_STATUS_TLV_UNKNOWN },
+};
+
+START_TEST(response_echo)
+{
+	struct bytes message = message_of("2263", echoes[_i].tlv, "");
+	struct convert_response response;
+	struct convert_request request;
+
+	ck_assert_int_eq(convert_response_parse(message.data, message.len, &response), CONVERT_STATUS_OK);
+	ck_assert_int_eq(response.has_echo, echoes[_i].has);
+	ck_assert_uint_eq(response.echo_kib, echoes[_i].limit_kib);
+	bytes_fini(&message);
+	message = message_of("2263", "01010000", echoes[_i].tlv);
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), echoes[_i].asked);
+	ck_assert_int_eq(request.has_echo, echoes[_i].has);
+	bytes_fini(&message);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("codec_private");
+	TCase *tcase = tcase_create("read");
+
+	tcase_add_loop_test(tcase, response_withholding, 0, (int)ARRAY_SIZE(withholdings));
+	tcase_add_loop_test(tcase, request_silence, 0, (int)ARRAY_SIZE(silences));
+	tcase_add_loop_test(tcase, silent_header, 0, (int)ARRAY_SIZE(silent_headers));
+	tcase_add_loop_test(tcase, response_echo, 0, (int)ARRAY_SIZE(echoes));
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
