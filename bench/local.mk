@@ -13,7 +13,8 @@ check_PROGRAMS += bench/tools/load/load
 bench_tools_load_load_SOURCES = bench/tools/load/main.c \
 	bench/tools/load/client.c bench/tools/load/client.h bench/tools/load/loop.c bench/tools/load/loop.h \
 	bench/tools/load/payload.c bench/tools/load/payload.h bench/tools/load/samples.c bench/tools/load/samples.h \
-	bench/tools/load/server.c bench/tools/load/server.h bench/tools/load/way.c bench/tools/load/way.h
+	bench/tools/load/server.c bench/tools/load/server.h bench/tools/load/tally.c bench/tools/load/tally.h \
+	bench/tools/load/way.c bench/tools/load/way.h
 bench_tools_load_load_LDADD = libclient.la libcodec.la libcommon.la
 
 # So is the application of ttfb.

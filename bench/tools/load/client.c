@@ -17,7 +17,7 @@
 #include "client.h"
 
 #include "loop.h"
-#include "samples.h"
+#include "tally.h"
 
 #include <err.h>
 #include <errno.h>
@@ -32,10 +32,8 @@
 #include <unistd.h>
 
 #define ROUNDS_MAX   16 /* reads and writes before others have their turn */
-#define ERRNO_MAX    256
 #define STALL_NS     (20 * INT64_C(1000000000))
 #define WAIT_MS      50
-#define TIMELINE_MAX 100000
 
 enum phase {
 	PHASE_STEP_OUT, /* sending the bytes of a step */
@@ -77,42 +75,9 @@ static const struct client_options *options;
 static struct slot *slots;
 static uint8_t scratch[PAYLOAD_CHUNK];
 static uint8_t head[PAYLOAD_HEAD];
-static int64_t start, measure_from, measure_to, last_progress;
-static bool busy; /* the connections held make requests until measure_to */
+static bool busy; /* the connections held make requests until the measured time is over */
 static uint64_t opened_count, running, held;
-
-static struct {
-	uint64_t connections, requests, failed;
-	uint64_t bytes, bytes_all; /* both directions, within the measured time and in all */
-	uint64_t errors[ERRNO_MAX];
-	uint64_t *timeline;
-	size_t timeline_len;
-	struct samples connected, first_byte, latency;
-} found;
-
-static bool is_measured(int64_t from, int64_t to)
-{
-	return from >= measure_from && to <= measure_to;
-}
-
-static void count_bytes(size_t bytes)
-{
-	int64_t now = loop_now();
-
-	last_progress = now;
-	found.bytes_all += bytes;
-	if (now >= measure_from && now <= measure_to)
-		found.bytes += bytes;
-	if (found.timeline) {
-		size_t place = (size_t)((now - start) / options->timeline_ns);
-
-		if (place < TIMELINE_MAX) {
-			found.timeline[place] += bytes;
-			if (place >= found.timeline_len)
-				found.timeline_len = place + 1;
-		}
-	}
-}
+static struct tally found;
 
 static enum outcome fail(struct slot *slot, int error)
 {
@@ -157,7 +122,7 @@ static ssize_t slot_receive(struct slot *slot)
 
 static void stream_is_open(struct slot *slot)
 {
-	if (is_measured(slot->opened, loop_now()))
+	if (tally_measures(&found, slot->opened, loop_now()))
 		samples_add(&found.connected, loop_now() - slot->opened);
 }
 
@@ -166,17 +131,17 @@ static void response_is_there(struct slot *slot)
 	int64_t now = loop_now();
 
 	if (options->payload.request > PAYLOAD_CHUNK) {
-		count_bytes((size_t)(options->payload.request - slot->acked));
+		tally_bytes(&found, (size_t)(options->payload.request - slot->acked));
 		slot->acked = 0;
 	}
-	if (is_measured(slot->began, now)) {
+	if (tally_measures(&found, slot->began, now)) {
 		samples_add(&found.latency, now - slot->began);
 		found.requests++;
 	}
 	slot->received = 0;
 	slot->began = now;
 	slot->requests--;
-	if (busy && now < measure_to)
+	if (busy && now < found.to)
 		slot->requests++;
 	if (slot->requests) {
 		enter(slot, PHASE_REQUEST);
@@ -202,11 +167,11 @@ static enum outcome take_response(struct slot *slot, const uint8_t *data, size_t
 		     (unsigned long long)slot->received);
 	if (len && slot->first) {
 		slot->first = false;
-		if (is_measured(slot->opened, loop_now()))
+		if (tally_measures(&found, slot->opened, loop_now()))
 			samples_add(&found.first_byte, loop_now() - slot->opened);
 	}
 	slot->received += len;
-	count_bytes(len);
+	tally_bytes(&found, len);
 	if (slot->received == options->payload.response)
 		response_is_there(slot);
 	return OUTCOME_GO_ON;
@@ -296,7 +261,7 @@ static enum outcome run_step_in(struct slot *slot)
 		return OUTCOME_WAIT;
 	if (got <= 0)
 		return got < 0 ? OUTCOME_FAILED : fail(slot, ECONNABORTED);
-	last_progress = loop_now();
+	found.last_progress = loop_now();
 	if (slot->partial_len) { /* rare: put what is new behind it, and both back */
 		partial_keep(slot, (size_t)got);
 		got = slot->partial_len;
@@ -348,7 +313,7 @@ static void count_acknowledged(struct slot *slot)
 		return;
 	acked = slot->sent - (uint64_t)unsent;
 	if (acked > slot->acked) {
-		count_bytes((size_t)(acked - slot->acked));
+		tally_bytes(&found, (size_t)(acked - slot->acked));
 		slot->acked = acked;
 	}
 }
@@ -433,16 +398,15 @@ static void slot_end(struct slot *slot, enum outcome outcome)
 {
 	int64_t now = loop_now();
 
-	last_progress = now;
+	found.last_progress = now;
 	partial_drop(slot);
 	loop_close(&slot->handle);
 	running--;
 	if (outcome == OUTCOME_FAILED) {
 		if (slot->phase == PHASE_HELD)
 			held--;
-		found.failed++;
-		found.errors[slot->error > 0 && slot->error < ERRNO_MAX ? slot->error : 0]++;
-	} else if (is_measured(slot->opened, now)) {
+		tally_failure(&found, slot->error);
+	} else if (tally_measures(&found, slot->opened, now)) {
 		found.connections++;
 	}
 	slot_open(slot);
@@ -507,7 +471,7 @@ static void slot_open(struct slot *slot)
 	int64_t now = loop_now();
 
 	if ((options->connections && opened_count >= options->connections) ||
-	    (options->duration_ns && now >= measure_to))
+	    (options->duration_ns && now >= found.to))
 		return;
 	*slot = (struct slot){
 		.first = true, .ahead = options->early, .requests = options->requests,
@@ -532,99 +496,19 @@ static void slot_open(struct slot *slot)
 	}
 }
 
-static void print_count(const char *name, uint64_t count)
-{
-	printf(", \"%s\": %llu", name, (unsigned long long)count);
-}
-
-/* "ECONNREFUSED" and the like; some C libraries have only sentences. */
-static const char *errno_name(int number)
-{
-#ifdef HAVE_STRERRORNAME_NP
-	const char *name = strerrorname_np(number);
-
-	return name ? name : "unknown";
-#else
-	return strerror(number);
-#endif
-}
-
-static void print_errors(void)
-{
-	const char *separator = "";
-
-	printf(", \"errors\": {");
-	for (int i = 0; i < ERRNO_MAX; i++) {
-		if (!found.errors[i])
-			continue;
-		printf("%s\"%s\": %llu", separator, i ? errno_name(i) : "other",
-		       (unsigned long long)found.errors[i]);
-		separator = ", ";
-	}
-	printf("}");
-}
-
-static void print_samples(const char *name, struct samples *samples)
-{
-	printf(", \"%s\": ", name);
-	samples_print(samples, stdout);
-}
-
-static void print_timeline(void)
-{
-	printf(", \"timeline\": [");
-	for (size_t i = 0; i < found.timeline_len; i++)
-		printf("%s%llu", i ? ", " : "", (unsigned long long)found.timeline[i]);
-	printf("]");
-}
-
-/* "start" is on CLOCK_MONOTONIC, for whoever wants to know what else happened when. */
-static void print_result(int64_t end)
-{
-	double seconds = (double)((end < measure_to ? end : measure_to) - measure_from) / 1e9;
-
-	printf("{\"start\": %.6f, \"seconds\": %.6f, \"seconds_all\": %.6f", (double)start / 1e9,
-	       seconds, (double)(end - start) / 1e9);
-	print_count("connections", found.connections);
-	print_count("requests", found.requests);
-	print_count("failed", found.failed);
-	print_count("opened", opened_count);
-	print_count("unfinished", running);
-	print_count("bytes", found.bytes);
-	print_count("bytes_all", found.bytes_all);
-	print_errors();
-	print_samples("connected", &found.connected);
-	print_samples("first_byte", &found.first_byte);
-	print_samples("latency", &found.latency);
-	if (found.timeline)
-		print_timeline();
-	printf("}\n");
-}
-
 static bool is_over(void)
 {
-	return options->duration_ns ? loop_now() >= measure_to
+	return options->duration_ns ? loop_now() >= found.to
 				    : running == 0 && opened_count >= options->connections;
 }
 
 static bool is_stalled(void)
 {
-	if (loop_now() - last_progress <= STALL_NS)
+	if (loop_now() - found.last_progress <= STALL_NS)
 		return false;
 	warnx("nothing has happened for %d s; %llu connections are unfinished",
 	      (int)(STALL_NS / 1000000000), (unsigned long long)running);
 	return true;
-}
-
-/* What was counted before the busy time doesn't belong to it. */
-static void found_clear(void)
-{
-	found.connections = found.requests = found.failed = found.bytes = found.bytes_all = 0;
-	memset(found.errors, 0, sizeof(found.errors));
-	found.connected.count = found.first_byte.count = found.latency.count = 0;
-	found.timeline_len = 0;
-	if (found.timeline)
-		memset(found.timeline, 0, TIMELINE_MAX * sizeof(*found.timeline));
 }
 
 /*
@@ -634,10 +518,7 @@ static void found_clear(void)
  */
 static int be_busy(void)
 {
-	found_clear();
-	start = last_progress = loop_now();
-	measure_from = start + options->warmup_ns;
-	measure_to = measure_from + options->duration_ns;
+	tally_begin(&found, options->warmup_ns, options->duration_ns);
 	busy = true;
 	for (uint64_t i = 0; i < options->connections; i++) {
 		struct slot *slot = &slots[i];
@@ -646,18 +527,17 @@ static int be_busy(void)
 			continue;
 		held--;
 		slot->requests = 1;
-		slot->began = start;
+		slot->began = found.start;
 		enter(slot, PHASE_REQUEST);
 		loop_again(&slot->handle);
 	}
-	while (running > held || loop_now() < measure_to) {
+	while (running > held || loop_now() < found.to) {
 		loop_once(WAIT_MS);
 		if (is_stalled())
 			break;
 	}
 	busy = false;
-	print_result(loop_now());
-	fflush(stdout);
+	tally_print(&found, loop_now(), opened_count, running);
 	return running > held ? -1 : 0;
 }
 
@@ -690,13 +570,10 @@ int client_run(const struct client_options *wanted)
 	payload_head_write(head, &options->payload);
 	loop_init();
 	slots = calloc(options->hold ? options->connections : options->concurrency, sizeof(*slots));
-	if (options->timeline_ns)
-		found.timeline = calloc(TIMELINE_MAX, sizeof(*found.timeline));
-	if (!slots || (options->timeline_ns && !found.timeline))
+	if (!slots)
 		errx(1, "no memory");
-	start = last_progress = loop_now();
-	measure_from = start + options->warmup_ns;
-	measure_to = options->duration_ns && !options->hold ? measure_from + options->duration_ns : INT64_MAX;
+	tally_init(&found, options->timeline_ns);
+	tally_begin(&found, options->warmup_ns, options->hold ? 0 : options->duration_ns);
 	for (unsigned int i = 0; !options->hold && i < options->concurrency; i++)
 		slot_open(&slots[i]);
 	while (!is_over()) {
@@ -711,10 +588,10 @@ int client_run(const struct client_options *wanted)
 		}
 		loop_once(WAIT_MS);
 		if (is_stalled()) {
-			print_result(loop_now());
+			tally_print(&found, loop_now(), opened_count, running);
 			return 1;
 		}
 	}
-	print_result(loop_now());
+	tally_print(&found, loop_now(), opened_count, running);
 	return 0;
 }
