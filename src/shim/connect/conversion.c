@@ -402,17 +402,18 @@ bool conversion_takes_early(const struct conn *conn)
 		!conn->early.bytes && !conn->call.follows);
 }
 
-size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count)
+size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, bool *went)
 {
 	enum conn_phase phase;
 	struct conn_claim claim;
 	size_t taken = 0;
 	bool held;
 
+	*went = false;
 	if (!conn_claim(conn, PHASE(HELD) | PHASES_TAKING_EARLY, &claim))
 		return 0;
 	phase = claim.from;
-	held = phase == CONN_HELD; /* no longer if another thread has let the SYN go a moment ago */
+	*went = held = phase == CONN_HELD; /* no longer if another thread has let the SYN go a moment ago */
 	if (!conn->early.bytes && !conn->call.follows)
 		taken = early_keep(&conn->early, iov, count);
 	if (held)

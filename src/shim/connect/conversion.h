@@ -36,9 +36,10 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
  * conversion_send_early() - take the first bytes of an application that doesn't wait for the server
  * It was told that it is connected, or waits where the shim can't see it. The SYN of a HELD conn goes with them. If the SYN
  * went before, since another thread has waited, they follow the request: what looks like a connected socket takes some output.
- * Returns how many of them were taken; 0 if it is too late.
+ * @went: set if this call has let the SYN go
+ * Returns how many of them were taken; 0 if it is too late, or they can't be read.
  */
-size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count);
+size_t conversion_send_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, bool *went);
 
 /* Would conversion_send_early() take any bytes? */
 bool conversion_takes_early(const struct conn *conn);

@@ -59,13 +59,13 @@ bool output_takes_early(int fd)
 static bool is_early(struct conn *conn, int fd, const struct iovec *iov, size_t count, int flags,
 		     ssize_t *result)
 {
-	bool held = conn_phase(conn) == CONN_HELD;
+	bool went;
 	size_t taken;
 
 	if (!conn_has(conn, CONN_TOLD_CONNECTED) && !gate_is_writable(fd))
 		return false; /* a socket in SYN_SENT takes no output */
-	taken = conversion_send_early(conn, fd, iov, count);
-	if (!taken && held && !gate_may_block(fd, flags))
+	taken = conversion_send_early(conn, fd, iov, count, &went);
+	if (!taken && went && !gate_may_block(fd, flags))
 		*result = -EINPROGRESS; /* as in the kernel, the SYN goes even if no data can be copied */
 	else if (!taken)
 		return false;
