@@ -281,6 +281,16 @@ def test_program_without_the_shim():
             equal(said, "220 lab ready\nstatus 0\nended with 0\n", "what head(1) read after a posix_spawn()")
 
 
+def test_shells():
+    """What the C library's shells inherit has nothing in it but the server's bytes."""
+    with far() as lab:
+        lab.convertd()
+        lab.greeter()
+        for env in (None, *kinds(lab, 25).values()):
+            for how in ("system", "popen"):
+                equal(probe(lab, env, "bare", how, lab.server.addr4, 25), "220 lab ready\nstatus 0\nended with 0\n", how)
+
+
 def test_program_without_the_shim_and_the_request():
     """The program is started before the request has left."""
     with far() as lab:

@@ -6,10 +6,12 @@
  * in a vfork() child, which must leave no trace in its parent's memory, on the stack. All else is passed on as the caller has it:
  * the C library searches PATH. Without our library in the new program the connections are brought to an end before.
  *
- * system() and popen() are out of reach: the C library starts their shells by calls of its own.
+ * The C library starts the shells of system() and popen() by calls of its own, with an environment that isn't ours to change. So
+ * they are told of nothing, and handshakes end before, as they do before a fork().
  */
 #include "config.h"
 
+#include "shim/connect/conversion.h"
 #include "shim/process/children.h"
 #include "shim/socket/conn.h"
 #include "shim/process/handover.h"
@@ -22,6 +24,8 @@
 #include <alloca.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -317,4 +321,22 @@ HOOK(int, posix_spawnp, (pid_t *pid, const char *file, const posix_spawn_file_ac
 					      .pid = pid, .path = file, .actions = actions,
 					      .attributes = attributes, .argv = argv },
 			     envp);
+}
+
+static void prepare_for_shell(void)
+{
+	conversion_before_fork();
+	handover_prepare(HANDOVER_AS_THEY_ARE, false);
+}
+
+HOOK(int, system, (const char *command))
+{
+	prepare_for_shell();
+	return next.system(command);
+}
+
+HOOK(FILE *, popen, (const char *command, const char *mode))
+{
+	prepare_for_shell();
+	return next.popen(command, mode);
 }

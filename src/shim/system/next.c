@@ -371,6 +371,8 @@ RAW_LATE(int, posix_spawnp, (pid_t *pid, const char *file, const posix_spawn_fil
 	 (pid, file, actions, attributes, argv, envp), ENOSYS)
 RAW_LATE(int, posix_spawn_file_actions_adddup2,
 	 (posix_spawn_file_actions_t *actions, int fd, int to), (actions, fd, to), ENOSYS)
+RAW_LATE(int, system, (const char *command), (command), (errno = ENOSYS, -1))
+RAW_LATE(FILE *, popen, (const char *command, const char *mode), (command, mode), (errno = ENOSYS, NULL))
 RAW_LATE(FILE *, fdopen, (int fd, const char *mode), (fd, mode), (errno = ENOSYS, NULL))
 RAW_LATE(int, vdprintf, (int fd, const char *format, va_list args), (fd, format, args),
 	 (errno = ENOSYS, -1))

@@ -105,6 +105,8 @@ typedef off_t native_off_t;
 			      char *const envp[]))                                                 \
 	X(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions, int fd,     \
 						  int to))                                         \
+	X(int, system, (const char *command))                                                      \
+	X(FILE *, popen, (const char *command, const char *mode))                                  \
 	X(int, epoll_pwait2, (int epfd, struct epoll_event *events, int max,                       \
 			      const struct timespec *timeout, const sigset_t *mask))
 

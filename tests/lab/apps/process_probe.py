@@ -7,7 +7,8 @@
   process_probe.py pair WAY ADDRESS PORT               forks while connecting; parent and child talk in turn
   process_probe.py pass MOMENT MODE ADDRESS PORT       sends the socket over a Unix socket, blocking or nonblocking, at MOMENT
   process_probe.py heir WAY ADDRESS PORT               forks while connecting; the parent is gone when the child goes on
-  process_probe.py bare HOW ADDRESS PORT               head(1) without the shim gets the socket as its standard input
+  process_probe.py bare HOW ADDRESS PORT               head(1) without the shim, or that a shell starts, gets the socket as its
+                                                       standard input
   process_probe.py many COUNT ADDRESS PORT             forks with so many on their way; each process talks on every second one
   process_probe.py unanswered ADDRESS PORT             forks while connecting, and looks at once
   process_probe.py late ADDRESS PORT                   true(1) gets the socket and doesn't use it, twice
@@ -241,6 +242,15 @@ def bare(how, address, port):
         os.wait()
         wait_writable(sock, "poll")
         say("left", peer(sock).startswith(address))
+        return
+    if how in ("system", "popen"):
+        os.set_inheritable(sock.fileno(), True)
+        command = b"exec head -n1 <&%d" % sock.fileno()
+        if how == "system":
+            say("status", libc.system(command))
+        else:
+            libc.popen.restype = ctypes.c_void_p
+            say("status", libc.pclose(ctypes.c_void_p(libc.popen(command, b"w"))))
         return
     if how == "spawn":
         actions = [(os.POSIX_SPAWN_DUP2, sock.fileno(), 0)]
