@@ -45,8 +45,9 @@ struct number {
 	enum filter_call call;
 };
 
+/* No array has an architecture's name alone: "i386" is a macro of compilers for it. */
 #if defined(__x86_64__) || defined(__i386__)
-static const struct number amd64[] = {
+static const struct number amd64_numbers[] = {
 	{ 41, FILTER_SOCKET },
 	{ 42, FILTER_CONNECT },
 	{ 52, FILTER_GETPEERNAME },
@@ -74,7 +75,7 @@ static const struct number amd64[] = {
 	{ X32 | 55, FILTER_GETSOCKOPT },
 };
 
-static const struct number i386[] = {
+static const struct number i386_numbers[] = {
 	{ 359, FILTER_SOCKET },
 	{ 362, FILTER_CONNECT },
 	{ 368, FILTER_GETPEERNAME },
@@ -88,7 +89,7 @@ static const struct number i386[] = {
 	{ 425, FILTER_IO_URING_SETUP },
 };
 #elif defined(__aarch64__)
-static const struct number arm64[] = {
+static const struct number arm64_numbers[] = {
 	{ 198, FILTER_SOCKET },
 	{ 203, FILTER_CONNECT },
 	{ 205, FILTER_GETPEERNAME },
@@ -101,7 +102,7 @@ static const struct number arm64[] = {
 	{ 425, FILTER_IO_URING_SETUP },
 };
 
-static const struct number arm[] = {
+static const struct number arm_numbers[] = {
 	{ 281, FILTER_SOCKET },
 	{ 283, FILTER_CONNECT },
 	{ 287, FILTER_GETPEERNAME },
@@ -122,11 +123,11 @@ static const struct architecture {
 	size_t count;
 } architectures[] = {
 #if defined(__x86_64__) || defined(__i386__)
-	{ AUDIT_ARCH_X86_64, false, amd64, ARRAY_SIZE(amd64) },
-	{ AUDIT_ARCH_I386, true, i386, ARRAY_SIZE(i386) },
+	{ AUDIT_ARCH_X86_64, false, amd64_numbers, ARRAY_SIZE(amd64_numbers) },
+	{ AUDIT_ARCH_I386, true, i386_numbers, ARRAY_SIZE(i386_numbers) },
 #elif defined(__aarch64__)
-	{ AUDIT_ARCH_AARCH64, false, arm64, ARRAY_SIZE(arm64) },
-	{ AUDIT_ARCH_ARM, true, arm, ARRAY_SIZE(arm) },
+	{ AUDIT_ARCH_AARCH64, false, arm64_numbers, ARRAY_SIZE(arm64_numbers) },
+	{ AUDIT_ARCH_ARM, true, arm_numbers, ARRAY_SIZE(arm_numbers) },
 #endif
 };
 

@@ -21,7 +21,8 @@ KERNEL_OPTIONS = ("mitigations=off", "apparmor=0")
 # An emulated machine takes some twenty times as long as a real one, with several tests at once; most limits are generous already.
 PATIENCE = {True: 2, False: 10}
 # Where virtme-ng mounts file systems of its own, so that nothing of this machine is found in there.
-HIDDEN = ("/run", "/tmp", "/var/log", "/var/tmp")
+HIDDEN = ("/run", "/tmp", "/var/cache", "/var/lib/apt", "/var/lib/machines", "/var/lib/portables", "/var/lib/private", "/var/lib/snapd/cookie",
+          "/var/lib/sudo", "/var/log", "/var/spool/rsyslog", "/var/tmp")
 FILE_SECONDS = 3600  # the most that a file of tests may take, of the emulated machine's time
 STALLED_SECONDS = 2700  # a machine of which nothing was heard for so long is taken for dead
 NICENESS = "15"

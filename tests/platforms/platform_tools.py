@@ -13,6 +13,7 @@ import sys
 
 TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 LAB = os.path.join(TOP, "tests", "lab")
+UTHASH = ("uthash.h", "utlist.h", "utarray.h", "utstring.h")
 INSIDE = "CONVERT_PLATFORM_INSIDE"  # set in the namespaces in which the platform's files are where programs look for them
 
 # Files of tests/lab that start programs under the library or talk to the converter, and don't measure. What needs applications of
@@ -53,6 +54,19 @@ def fresh(directory):
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory)
     return directory
+
+
+def kernel_headers(directory, gnu):
+    """
+    Has `directory` find the kernel's headers, which are any C library's, and uthash's, which call for none.
+
+    A compiler for another C library is given it by -idirafter. gnu: the name that Debian gives the architecture, x86_64-linux-gnu
+    """
+    found = {name: "/usr/include/" + name for name in ("linux", "asm-generic", "mtd", "rdma", *UTHASH)}
+    found["asm"] = next((place for place in ("/usr/include/%s/asm" % gnu, "/usr/include/asm") if os.path.exists(place)), "")
+    for name, target in found.items():
+        if os.path.exists(target) and not os.path.lexists(os.path.join(directory, name)):
+            os.symlink(target, os.path.join(directory, name))
 
 
 def arguments(description, platform, options=(), flags=()):
