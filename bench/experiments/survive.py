@@ -25,6 +25,7 @@ PROGRAM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 WIFI = Link(delay_ms=10, rate_mbit=50, queue=200)
 LTE = Link(delay_ms=25, rate_mbit=30, queue=200)
 FAULT_AT = 3            # seconds after the transfer has begun, until both networks are full
+BEGINS = 1              # more seconds that it takes: both networks are used a while after it has begun
 WATCHED = 3             # of the end: what each network carries then
 CARRIES = 100000        # bytes in that time: less is no use of a network
 ROUNDS, ROUNDS_QUICK = 2, 1
@@ -126,7 +127,7 @@ def _manage(lab):
 
 
 def _start(lab, way, verb, seconds):
-    """(client, server) of a transfer that has begun."""
+    """(client, server) of a transfer over both networks; on a busy machine that takes its time to begin."""
     host, protocol = (lab.converter, "mptcp") if way == PLAIN else (lab.server, "tcp")
     if way != PLAIN:
         lab.convertd(convertd_options(lab.build))
@@ -136,6 +137,8 @@ def _start(lab, way, verb, seconds):
     client = lab.client.popen([sys.executable, PROGRAM, verb, protocol, host.addr4, SERVER_PORT, seconds],
                               env=None if way == PLAIN else lab.converted(CONVERT_CACHE="none"), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
+    wait_until(lambda: min(link.stats()[DIRECTIONS[verb][1]]["out_bytes"] for link in (lab.wifi, lab.lte)) > CARRIES, 30,
+               "bytes over both networks")
     return client, server
 
 
@@ -163,8 +166,8 @@ def _one(title, verb, way):
             for name, value in BOUNDS.items():
                 host.sysctl(name, value)
         total = FAULT_AT + lasts + after
+        client, server = _start(lab, way, verb, total + BEGINS)
         begun = time.monotonic()
-        client, server = _start(lab, way, verb, total)
         with client:
             time.sleep(FAULT_AT)
             at = time.monotonic()

@@ -4,6 +4,7 @@
 
 #include "paths/kernel.h"
 
+#include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/mptcp.h>
 #include <linux/sock_diag.h>
@@ -36,6 +37,9 @@ static void read_mapping(struct paths_subflow *out, const struct nlattr *attr)
 	case MPTCP_SUBFLOW_ATTR_TOKEN_LOC:
 		out->token = netlink_read_u32(attr);
 		break;
+	case MPTCP_SUBFLOW_ATTR_FLAGS:
+		out->joined = netlink_read_u32(attr) & (MPTCP_SUBFLOW_FLAG_JOIN_LOC | MPTCP_SUBFLOW_FLAG_JOIN_REM);
+		break;
 	case MPTCP_SUBFLOW_ATTR_MAP_SEQ:
 		out->mapped += len >= sizeof(uint64_t) ? mnl_attr_get_u64(attr) : 0;
 		break;
@@ -59,6 +63,16 @@ static bool read_protocol(struct paths_subflow *out, const struct nlattr *outer)
 			read_mapping(out, inner);
 	}
 	return found;
+}
+
+static void read_address(union sockaddr_ip *out, uint8_t family, const __be32 address[4], __be16 port)
+{
+	out->sa.sa_family = family;
+	if (family == AF_INET)
+		memcpy(&out->in.sin_addr, address, sizeof(out->in.sin_addr));
+	else
+		memcpy(&out->in6.sin6_addr, address, sizeof(out->in6.sin6_addr));
+	sockaddr_ip_set_port(out, ntohs(port));
 }
 
 static int on_socket(const struct nlmsghdr *message, void *arg)
@@ -85,11 +99,8 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 	}
 	subflow.cookie = (uint64_t)found->id.idiag_cookie[1] << 32 | found->id.idiag_cookie[0];
 	subflow.established = found->idiag_state == ESTABLISHED;
-	subflow.local.sa.sa_family = (sa_family_t)found->idiag_family;
-	if (found->idiag_family == AF_INET)
-		memcpy(&subflow.local.in.sin_addr, found->id.idiag_src, sizeof(subflow.local.in.sin_addr));
-	else
-		memcpy(&subflow.local.in6.sin6_addr, found->id.idiag_src, sizeof(subflow.local.in6.sin6_addr));
+	read_address(&subflow.local, found->idiag_family, found->id.idiag_src, 0);
+	read_address(&subflow.peer, found->idiag_family, found->id.idiag_dst, found->id.idiag_dport);
 	out->list[out->count++] = subflow;
 	return MNL_CB_OK;
 }

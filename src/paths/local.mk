@@ -19,6 +19,7 @@ libpathskernel_la_SOURCES = \
 	src/paths/manage.c src/paths/manage.h \
 	src/paths/mend.c src/paths/mend.h \
 	src/paths/notify.c src/paths/notify.h \
+	src/paths/probe.c src/paths/probe.h \
 	src/paths/renew.c src/paths/renew.h \
 	src/common/endpoints.c src/common/endpoints.h \
 	src/common/netlink.c src/common/netlink.h

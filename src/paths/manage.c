@@ -245,6 +245,7 @@ static int manage(struct manager *manager)
 	/* a kernel that doesn't tell of subflows leaves no choice */
 	ret = paths_kernel_subflows(&manager->renewer.subflows);
 	ret = paths_unmend(&manager->mender, ret < 0 ? NULL : &manager->renewer.subflows);
+	paths_probe_end(&manager->renewer.probes);
 	close(manager->watch);
 	close(manager->signals);
 	if (manager->clock >= 0)

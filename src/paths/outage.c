@@ -10,10 +10,11 @@
  * the answer to its SYN that the network works again.
  *
  * So a silent network's endpoint is taken away and made anew, which is to *renew* its subflows, and again as long as their SYNs stay
- * unanswered. Linux sends a SYN again each second at first, and then less often. While other networks work that is often enough. There
+ * unanswered. Linux sends a SYN again each second at first, and then less often. While other networks work that is often enough, and no
+ * more is: a subflow that is closed, even one that has only asked, has Linux send all again that isn't acknowledged. There
  * the endpoint is made a while after it was taken away, since RM_ADDR goes over the others: it has to be there before a SYN over a
  * shorter way, or it ends the new subflow (an address that the connection has begun from always has the number 0). While nothing
- * works RM_ADDR arrives nowhere, and somebody waits: then a SYN goes out each half second.
+ * works RM_ADDR arrives nowhere, and somebody waits: then a SYN goes out several times a second.
  *
  * A network is silent if a subflow says so, nothing is to be said against it, and it costs no connection its last subflow:
  *
@@ -23,11 +24,20 @@
  *   - what speaks against it is any subflow over the network that has heard of its peer lately, whosever it is;
  *   - each connection with a subflow there has an established one over another network. A connection without any ends
  *     after a time (net.mptcp.close_timeout), which is not to be the doing of who wanted to help. Besides, an RM_ADDR that
- *     finds no subflow to go over waits for the next one, and ends that (Linux 6.18). So of networks that are all silent
- *     the preferred ones are renewed, and the last one isn't.
+ *     finds no subflow to go over waits for the next one, and ends that (Linux 6.18).
+ *
+ * So of networks that are all silent the preferred ones are renewed, and the last one is *held*: its subflows stay. What they do when it
+ * works again is no help. Their timers have backed off; and if one expires at the right moment, the acknowledgement of what was sent
+ * ten seconds ago makes TCP believe that the round trip takes seconds, and that nothing was lost: it waits for as long again, and
+ * with it all data that is behind. So a network that is held is asked in another way, by a SYN of plain TCP to the peer of such a
+ * subflow. Once that is answered, or one of its subflows has heard of its peer, they are renewed at once, though connections have no
+ * other ones: RM_ADDR and the new SYN go the same way, in this order. That is done only if all of them have joined their
+ * connections, so that the peer is known to accept such subflows. Otherwise they are left to their timers until another network has
+ * answered. That a connection has no subflow left at all, as its peer has reset the last one, is mended by asking from everywhere.
  *
  * A pause may still be a scheduler's choice, or that of a reader who lets the window close. If the first SYN of a
- * renewal is answered at once then the network wasn't silent, and its pauses mean nothing for a while, twice as long each time. A time-out that has expired is no pause, and counts always.
+ * renewal is answered at once then the network wasn't silent, and its pauses mean nothing for a while, twice as long each time. A
+ * time-out that has expired is no pause, and counts always. A network that is held and answers at once is treated likewise.
  *
  * A peer that hasn't heard yet that subflows have gone may refuse new ones, as there are too many. Linux asks no second time, so a network
  * that was made anew, but has no subflow while connections go on over the others, is renewed some more times.
@@ -44,9 +54,10 @@
 #define FORGET_MS 3000   /* who has been idle for so long isn't missed any more when others are busy */
 #define LIVELY_MS 300    /* who was heard since is heard now */
 #define BUSY_RATE 50000  /* bytes a second: no less is much */
-#define RENEW_MS 4000    /* at first; then RENEW_SHARE of the outage's time, up to RENEW_MAX_MS */
-#define RENEW_ALONE_MS 500
+#define RENEW_MS 12000   /* at first, seven SYNs long; then RENEW_SHARE of the outage's time, up to RENEW_MAX_MS */
 #define RENEW_SHARE 20
+#define ALONE_MS 300     /* while none works; then ALONE_SHARE of that time, so that it is a second or less for some minutes */
+#define ALONE_SHARE 200
 #define RENEW_MAX_MS 30000
 #define MAKE_MS 200      /* besides two round trips of those that RM_ADDR may go over */
 #define JOIN_MS 1000     /* at first; then twice as long each time */
@@ -55,9 +66,11 @@
 #define TRUST_MS 10000
 #define MISTAKES_MAX 6
 
+#define HELD_MS 1000     /* who is heard sooner after having been held was never silent */
+#define HOLD_MS 2000     /* as TRUST_MS, of who was held */
+#define LOOK_ALONE_MS 100
 #define LOOK_BUSY_MS 200
 #define LOOK_IDLE_MS 1000
-#define LOOK_NONE_MS 1000
 
 /* --- what is known ----------------------------------------------------------------------- */
 
@@ -164,6 +177,26 @@ static bool has_another(const struct paths_subflows *subflows, uint32_t token, c
 	return false;
 }
 
+static bool has_subflow(const struct paths_subflows *subflows, const union sockaddr_ip *local)
+{
+	for (size_t i = 0; i < subflows->count; i++)
+		if (is_from(&subflows->list[i], local) && subflows->list[i].established)
+			return true;
+	return false;
+}
+
+/*
+ * Would all connections get a new subflow from the address, as far as is known? Those do whose subflow there has joined them: the peer
+ * takes such ones, and lets them pass. One that the connection has begun with proves nothing.
+ */
+static bool can_return(const struct paths_subflows *subflows, const union sockaddr_ip *local)
+{
+	for (size_t i = 0; i < subflows->count; i++)
+		if (is_from(&subflows->list[i], local) && !subflows->list[i].joined)
+			return false;
+	return !subflows->more;
+}
+
 /* Does each connection with a subflow from the address have another one, over a network that isn't renewed already? */
 static bool can_spare(const struct paths_outages *outages, const struct paths_subflows *subflows, const union sockaddr_ip *address)
 {
@@ -233,16 +266,17 @@ static int64_t rtt_elsewhere_ms(const struct paths_subflows *subflows, const uni
 	return longest;
 }
 
-/* When is an endpoint to be made anew that has been before: at first after @first_ms */
-static bool is_due_again(const struct paths_outage *outage, int64_t first_ms, int64_t now)
+/* Is it time to ask once more, after @asked? While no other network works somebody waits. */
+static bool is_due(int64_t since, int64_t asked, bool alone, int64_t now)
 {
-	int64_t pause = (outage->renewed - outage->since) / RENEW_SHARE;
+	int64_t pause = (asked - since) / (alone ? ALONE_SHARE : RENEW_SHARE);
+	int64_t first = (alone ? ALONE_MS : RENEW_MS) * CLOCK_NS_PER_MS;
 
-	if (pause < first_ms * CLOCK_NS_PER_MS)
-		pause = first_ms * CLOCK_NS_PER_MS;
+	if (pause < first)
+		pause = first;
 	if (pause > RENEW_MAX_MS * CLOCK_NS_PER_MS)
 		pause = RENEW_MAX_MS * CLOCK_NS_PER_MS;
-	return now - outage->renewed >= pause;
+	return now - asked >= pause;
 }
 
 /* Takes the endpoint away, and makes it as soon as the peer may know. */
@@ -266,12 +300,105 @@ static void renew(struct paths_outage *outage, const struct paths_subflows *subf
 /* It is known to be silent. If no SYN is out any more then it was answered, be it by a reset. */
 static void go_on(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
-	int64_t first_ms = rtt_elsewhere_ms(subflows, &outage->local) < 0 ? RENEW_ALONE_MS : RENEW_MS;
+	bool alone = rtt_elsewhere_ms(subflows, &outage->local) < 0;
 
 	if (is_heard(subflows, &outage->local) || !is_asking(subflows, &outage->local))
 		end_outage(outage, now);
-	else if (is_due_again(outage, first_ms, now))
+	else if (is_due(outage->since, outage->renewed, alone, now))
 		renew(outage, subflows, now, out);
+}
+
+/* Is another network silent, or asked, while nothing is heard over any? @from: the first of those that count. */
+static bool is_among_silent(const struct paths_outages *outages, const struct paths_subflows *subflows, size_t from)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < outages->count; i++) {
+		const struct paths_outage *other = &outages->list[i];
+
+		if (is_heard(subflows, &other->local))
+			return false;
+		found = found || (i >= from && (other->lasts || other->held || has_fallen_silent(outages, subflows, &other->local, false)));
+	}
+	return found;
+}
+
+static void begin_outage(struct paths_outage *outage, int64_t since, const struct paths_subflows *subflows, int64_t now,
+			 struct paths_renewal *out)
+{
+	outage->lasts = true;
+	outage->since = since;
+	outage->held = 0;
+	renew(outage, subflows, now, out);
+}
+
+/* Asks a peer of those that have a subflow from here. */
+static void ask(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+{
+	for (size_t i = 0; i < subflows->count && !out->ask; i++) {
+		if (!is_from(&subflows->list[i], &outage->local) || !subflows->list[i].established)
+			continue;
+		out->ask = true;
+		out->peer = subflows->list[i].peer;
+	}
+	outage->asked = now;
+}
+
+static void begin_hold(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+{
+	outage->held = now;
+	outage->answered = 0;
+	ask(outage, subflows, now, out);
+}
+
+/*
+ * What is to be done about a network that none has said anything of. Where nothing is heard over any, those that have nothing to miss are
+ * with the one that has: of all the last one is kept, and not whichever was found first.
+ */
+static void suspect(struct paths_outages *outages, size_t at, const struct paths_subflows *subflows, int64_t now,
+		    struct paths_renewal *out)
+{
+	struct paths_outage *outage = &outages->list[at];
+	bool trusted = now < outage->trusted_until;
+	bool silent = has_fallen_silent(outages, subflows, &outage->local, trusted);
+	bool spare = can_spare(outages, subflows, &outage->local);
+
+	if (!has_subflow(subflows, &outage->local))
+		return;
+	if (spare && (silent || (!trusted && is_among_silent(outages, subflows, at + 1))))
+		begin_outage(outage, now, subflows, now, out);
+	else if (now >= outage->hold_after && (silent || is_among_silent(outages, subflows, 0)))
+		begin_hold(outage, subflows, now, out);
+}
+
+/* It wasn't silent: that it is quiet means nothing for a while. */
+static void end_hold(struct paths_outage *outage, int64_t now)
+{
+	outage->held = 0;
+	outage->hold_after = now + (HOLD_MS * CLOCK_NS_PER_MS << outage->holds);
+	if (outage->holds < MISTAKES_MAX)
+		outage->holds++;
+}
+
+/* It is silent, and was kept, for connections have no other one. Whatever has come over it since, its subflows are renewed once that can be. */
+static void hold(const struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now,
+		 struct paths_renewal *out)
+{
+	bool long_held = now - outage->held >= HELD_MS * CLOCK_NS_PER_MS;
+	bool spare = can_spare(outages, subflows, &outage->local);
+
+	if (!outage->answered && is_heard(subflows, &outage->local))
+		outage->answered = now;
+	if (!has_subflow(subflows, &outage->local))
+		outage->held = 0;
+	else if (outage->answered && outage->answered - outage->held < HELD_MS * CLOCK_NS_PER_MS)
+		end_hold(outage, now);
+	else if ((spare && long_held) || (outage->answered && can_return(subflows, &outage->local)))
+		begin_outage(outage, outage->held, subflows, now, out);
+	else if (spare || (outage->answered && now - outage->answered >= HELD_MS * CLOCK_NS_PER_MS))
+		outage->held = 0;
+	else if (!outage->answered && is_due(outage->held, outage->asked, true, now))
+		ask(outage, subflows, now, out);
 }
 
 /* Is a connection over other networks of ours that has, as all others, no subflow here? */
@@ -287,6 +414,20 @@ static bool lacks_subflow(const struct paths_outages *outages, const struct path
 		for (size_t j = 0; j < outages->count; j++)
 			found = found || (is_from(subflow, &outages->list[j].local) && subflow->established && !is_quiet(subflow) &&
 					  sockaddr_ip_is_v4(local) == sockaddr_ip_is_v4(&subflow->local));
+	}
+	return found && !subflows->more;
+}
+
+/* Is a connection, as all others, without a subflow from here, and without an established one anywhere? It asks over other networks. */
+static bool is_bare(const struct paths_subflows *subflows, const union sockaddr_ip *local)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < subflows->count; i++) {
+		if (is_from(&subflows->list[i], local))
+			return false;
+		found = found || (subflows->list[i].joined && sockaddr_ip_is_v4(local) == sockaddr_ip_is_v4(&subflows->list[i].local) &&
+				  !has_another(subflows, subflows->list[i].token, NULL, 0));
 	}
 	return found && !subflows->more;
 }
@@ -311,13 +452,14 @@ static void judge(struct paths_outages *outages, size_t at, const struct paths_s
 		outage->make_at = out->make ? 0 : outage->make_at;
 	} else if (outage->lasts) {
 		go_on(outage, subflows, now, out);
-	} else if (has_fallen_silent(outages, subflows, &outage->local, now < outage->trusted_until) &&
-		   can_spare(outages, subflows, &outage->local)) {
-		outage->lasts = true;
-		outage->since = now;
-		renew(outage, subflows, now, out);
+	} else if (outage->held) {
+		hold(outages, outage, subflows, now, out);
 	} else if (outage->joins < JOINS_MAX && now >= outage->join_at && lacks_subflow(outages, subflows, &outage->local)) {
 		join(outage, subflows, now, out);
+	} else if (now >= outage->join_at && is_bare(subflows, &outage->local)) {
+		begin_outage(outage, now, subflows, now, out);
+	} else {
+		suspect(outages, at, subflows, now, out);
 	}
 }
 
@@ -347,25 +489,50 @@ size_t paths_outages_find(struct paths_outages *outages, const struct paths_subf
 	for (size_t i = 0; i < outages->count; i++) {
 		out[found] = (struct paths_renewal){ .local = outages->list[i].local };
 		judge(outages, i, subflows, now, &out[found]);
-		found += out[found].take || out[found].make;
+		found += out[found].take || out[found].make || out[found].ask;
 	}
 	return found;
 }
 
+void paths_outages_answered(struct paths_outages *outages, const union sockaddr_ip *local, int64_t now)
+{
+	struct paths_outage *outage = find_outage(outages, local);
+
+	if (outage && outage->held && !outage->answered)
+		outage->answered = now;
+}
+
+/* Is a network asked, while none is heard? */
+static bool is_alone(const struct paths_outages *outages, const struct paths_subflows *subflows)
+{
+	bool asked = false;
+
+	for (size_t i = 0; i < outages->count; i++) {
+		if (is_heard(subflows, &outages->list[i].local))
+			return false;
+		asked = asked || outages->list[i].lasts || outages->list[i].held;
+	}
+	return asked;
+}
+
 int paths_outages_interval_ms(const struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now)
 {
-	for (size_t i = 0; i < outages->count; i++) {
-		int64_t left = outages->list[i].make_at - now;
+	int interval = LOOK_IDLE_MS;
 
-		if (outages->list[i].make_at && left < LOOK_BUSY_MS * CLOCK_NS_PER_MS)
-			return left > 0 ? (int)(left / CLOCK_NS_PER_MS) + 1 : 1;
-		if (outages->list[i].lasts)
-			return LOOK_BUSY_MS;
-	}
 	for (size_t i = 0; i < subflows->count; i++)
-		if (subflows->list[i].heard_ms < LOOK_NONE_MS || subflows->list[i].unanswered)
-			return LOOK_BUSY_MS;
-	return subflows->count ? LOOK_IDLE_MS : LOOK_NONE_MS;
+		if (subflows->list[i].heard_ms < LOOK_IDLE_MS || subflows->list[i].unanswered)
+			interval = LOOK_BUSY_MS;
+	if (is_alone(outages, subflows))
+		interval = LOOK_ALONE_MS;
+	for (size_t i = 0; i < outages->count; i++) {
+		int64_t left = (outages->list[i].make_at - now) / CLOCK_NS_PER_MS;
+
+		if ((outages->list[i].lasts || outages->list[i].held) && interval > LOOK_BUSY_MS)
+			interval = LOOK_BUSY_MS;
+		if (outages->list[i].make_at && left < interval)
+			interval = left > 0 ? (int)left + 1 : 1;
+	}
+	return interval;
 }
 
 /* Of these addresses the first that the connection has a subflow from, an established one if there is any; @count: none. */

@@ -16,6 +16,8 @@ struct paths_subflow {
 	uint64_t cookie;         /* of the socket, no other one has it while the kernel runs */
 	uint32_t token;          /* of the connection, this host's */
 	union sockaddr_ip local; /* port 0 */
+	union sockaddr_ip peer;  /* with its port */
+	bool joined;             /* it has joined the connection: the peer has accepted that once. Otherwise the connection has begun here */
 	bool established;        /* otherwise its SYN isn't answered yet */
 	bool unanswered;         /* a retransmission time-out has expired, and what was sent isn't acknowledged */
 	uint32_t rtt_ms;
@@ -41,14 +43,21 @@ struct paths_outage {
 	int64_t make_at;        /* when its endpoint, which was taken away, is to be made; 0: it is there */
 	int64_t trusted_until;  /* until then its pauses mean nothing: it was taken for silent, and wasn't */
 	unsigned int mistakes;
+	int64_t held;           /* since when it is silent, but kept; 0: it isn't */
+	int64_t asked;          /* when its peer was asked last, meanwhile */
+	int64_t answered;       /* when that had an answer; 0: not yet */
+	int64_t hold_after;     /* until then it isn't held: it was, and had an answer at once */
+	unsigned int holds;     /* how often that was so */
 	int64_t join_at;        /* when a connection that has no subflow here is to be given one */
 	unsigned int joins;     /* how often that was tried */
 };
 
-/* What is to be done to the endpoint of an address. */
+/* What is to be done to the endpoint of an address, or without touching it. */
 struct paths_renewal {
 	union sockaddr_ip local;
 	bool take, make;
+	bool ask;               /* send a SYN of plain TCP from there to @peer; paths_outages_answered() is told of an answer */
+	union sockaddr_ip peer;
 };
 
 /* What is remembered of a subflow from one look to the next. */
@@ -75,6 +84,9 @@ struct paths_outages {
 size_t paths_outages_find(struct paths_outages *outages, const struct paths_subflows *subflows,
 			  const union sockaddr_ip *addresses, size_t count, int64_t now,
 			  struct paths_renewal out[static PATHS_OUTAGES_MAX]);
+
+/* Somebody was reached from an address that was to be asked. */
+void paths_outages_answered(struct paths_outages *outages, const union sockaddr_ip *local, int64_t now);
 
 /* How long until the next look, in milliseconds: longer where nothing goes on. */
 int paths_outages_interval_ms(const struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now);

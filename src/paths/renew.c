@@ -11,30 +11,66 @@
 
 #define AGAIN_MS 1000 /* where the kernel couldn't be asked */
 
-static void say(const struct paths_mender *mender, const union sockaddr_ip *address, const char *what)
+static const struct paths_network *find_network(const struct paths_mender *mender, const union sockaddr_ip *address)
 {
-	char text[PREFIX_STRLEN];
-
 	for (size_t i = 0; i < mender->wanted.count; i++)
-		if (sockaddr_ip_equal(&mender->wanted.networks[i].address, address))
-			fprintf(stderr, "convertize: paths: %s %s: %s\n", mender->wanted.networks[i].link.name,
-				paths_format_address(address, text), what);
+		if (mender->wanted.networks[i].verdict == PATHS_USED && sockaddr_ip_equal(&mender->wanted.networks[i].address, address))
+			return &mender->wanted.networks[i];
+	return NULL;
 }
 
-/* Says which networks have fallen silent, and which are heard again; @before is what lasted. */
+static void say(const struct paths_mender *mender, const union sockaddr_ip *address, const char *what)
+{
+	const struct paths_network *network = find_network(mender, address);
+	char text[PREFIX_STRLEN];
+
+	if (network)
+		fprintf(stderr, "convertize: paths: %s %s: %s\n", network->link.name, paths_format_address(address, text), what);
+}
+
+/* What is said of a network that is silent. NULL: it isn't. */
+static const char *silence_of(const struct paths_outage *outage)
+{
+	if (outage->held)
+		return "silent, as all are; subflows are kept here, and their peers are asked until an answer comes";
+	if (outage->lasts)
+		return "silent; connections go on over the others, and ask here until an answer comes";
+	return NULL;
+}
+
+/* Says which networks have fallen silent, and which are heard again; @before is what was. */
 static void tell(const struct paths_renewer *renewer, const struct paths_mender *mender, const struct paths_outages *before)
 {
 	for (size_t i = 0; i < renewer->outages.count; i++) {
-		const struct paths_outage *now = &renewer->outages.list[i];
-		bool lasted = false;
+		const struct paths_outage *outage = &renewer->outages.list[i];
+		const char *now = silence_of(outage), *earlier = NULL;
 
 		for (size_t j = 0; j < before->count; j++)
-			lasted = lasted || (before->list[j].lasts && sockaddr_ip_equal(&before->list[j].local, &now->local));
-		if (now->lasts && !lasted)
-			say(mender, &now->local, "silent; connections go on over the others, and ask here until an answer comes");
-		if (!now->lasts && lasted)
-			say(mender, &now->local, "an answer has come");
+			if (sockaddr_ip_equal(&before->list[j].local, &outage->local))
+				earlier = silence_of(&before->list[j]);
+		if (now != earlier)
+			say(mender, &outage->local, now ? now : "an answer has come");
 	}
+}
+
+static void send_probes(struct paths_renewer *renewer, const struct paths_mender *mender, const struct paths_renewal *renewals,
+			size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct paths_network *network = find_network(mender, &renewals[i].local);
+
+		if (renewals[i].ask && network)
+			paths_probe_send(&renewer->probes, &renewals[i].local, network->link.index, &renewals[i].peer);
+	}
+}
+
+static void take_answers(struct paths_renewer *renewer, int64_t now)
+{
+	union sockaddr_ip answered[PATHS_OUTAGES_MAX];
+	size_t count = paths_probe_take(&renewer->probes, answered);
+
+	for (size_t i = 0; i < count; i++)
+		paths_outages_answered(&renewer->outages, &answered[i], now);
 }
 
 int paths_renew(struct paths_renewer *renewer, struct paths_mender *mender)
@@ -50,8 +86,10 @@ int paths_renew(struct paths_renewer *renewer, struct paths_mender *mender)
 		return AGAIN_MS;
 	before.count = renewer->outages.count;
 	memcpy(before.list, renewer->outages.list, sizeof(before.list));
+	take_answers(renewer, now);
 	due = paths_outages_find(&renewer->outages, &renewer->subflows, addresses, count, now, renewals);
 	tell(renewer, mender, &before);
+	send_probes(renewer, mender, renewals, due);
 	ret = due ? paths_renew_endpoints(mender, renewals, due) : 0;
 	return ret < 0 ? ret : paths_outages_interval_ms(&renewer->outages, &renewer->subflows, now);
 }

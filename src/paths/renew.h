@@ -5,10 +5,12 @@
 
 #include "paths/mend.h"
 #include "paths/outage.h"
+#include "paths/probe.h"
 
 struct paths_renewer {
 	struct paths_outages outages;
 	struct paths_subflows subflows;
+	struct paths_probes probes;
 };
 
 /*

@@ -10,6 +10,7 @@
 
 #define LOOK_MS 200
 #define MUCH 100000 /* bytes in that time */
+#define PEER_PORT 1234
 
 enum { WIFI, LTE, NETWORKS };
 
@@ -177,13 +178,13 @@ START_TEST(test_last_subflow)
 	add_subflow(2, WIFI);
 	for (int i = 0; i < 20; i++) {
 		look_after(LOOK_MS);
-		ck_assert_uint_eq(done, 0);
+		ck_assert(!renewal_of(WIFI)->take && !renewal_of(LTE)->take);
 	}
 	/* it has another one now; but who knows of those that there was no room for? */
 	add_subflow(2, LTE);
 	subflows.more = true;
 	look_after(LOOK_MS);
-	ck_assert_uint_eq(done, 0);
+	ck_assert(!renewal_of(WIFI)->take);
 	subflows.more = false;
 	look_after(LOOK_MS);
 	ck_assert(renewal_of(WIFI)->take);
@@ -211,6 +212,130 @@ START_TEST(test_both)
 	hear(wifi, 0);
 	look_after(0);
 	ck_assert(!outages.list[WIFI].lasts);
+}
+END_TEST
+
+/* Looks for so long, without an answer. Returns how often the peer of the subflow that is kept was to be asked. */
+static int count_asked(int ms)
+{
+	int asked = 0;
+
+	for (; ms > 0; ms -= LOOK_MS) {
+		look_after(LOOK_MS);
+		ck_assert(!renewal_of(LTE)->take);
+		asked += renewal_of(LTE)->ask && sockaddr_ip_port(&renewal_of(LTE)->peer) == PEER_PORT;
+		if (renewal_of(WIFI)->take)
+			renewed(&subflows.list[WIFI]);
+	}
+	return asked;
+}
+
+/* Both are silent, and a connection's last subflow is one that has joined it. */
+static void begin_both(void)
+{
+	begin();
+	add_subflow(1, WIFI)->unanswered = true;
+	add_subflow(1, LTE)->unanswered = true;
+	subflows.list[LTE].joined = true;
+	subflows.list[LTE].peer = addresses[WIFI];
+	sockaddr_ip_set_port(&subflows.list[LTE].peer, PEER_PORT);
+}
+
+/* The one that is kept is asked, too, and made anew once it has answered. */
+START_TEST(test_kept_answers)
+{
+	begin_both();
+	ck_assert_int_ge(count_asked(10000), 20);
+	paths_outages_answered(&outages, &addresses[LTE], now);
+	look_after(LOOK_MS);
+	ck_assert(renewal_of(LTE)->take && renewal_of(LTE)->make);
+	renewed(&subflows.list[LTE]);
+	/* and again, until a subflow is established */
+	look_after(LOOK_MS * 2);
+	ck_assert(renewal_of(LTE)->take && renewal_of(LTE)->make);
+	subflows.list[LTE].established = true;
+	hear(&subflows.list[LTE], MUCH);
+	look_after(LOOK_MS);
+	ck_assert(!outages.list[LTE].lasts && !renewal_of(LTE)->take);
+}
+END_TEST
+
+/* Its own time-out is an answer as well; what TCP makes of that may be worse than before. */
+START_TEST(test_kept_is_heard)
+{
+	begin_both();
+	count_asked(10000);
+	hear(&subflows.list[LTE], 0);
+	subflows.list[LTE].unanswered = false;
+	look_after(LOOK_MS);
+	ck_assert(renewal_of(LTE)->take && renewal_of(LTE)->make);
+}
+END_TEST
+
+/* Another network has answered: the one that was kept can be spared, even if it was heard, and RM_ADDR has a way to go over. */
+START_TEST(test_kept_is_spared)
+{
+	begin_both();
+	subflows.list[LTE].joined = false;
+	count_asked(10000);
+	hear(&subflows.list[LTE], 0);
+	look_after(LOOK_MS);
+	ck_assert(!renewal_of(LTE)->take);
+	subflows.list[WIFI].established = true;
+	hear(&subflows.list[WIFI], MUCH);
+	look_after(LOOK_MS);
+	ck_assert(renewal_of(LTE)->take && !renewal_of(LTE)->make);
+}
+END_TEST
+
+/* Nobody knows whether a peer takes other subflows than the one that the connection has begun with, so that one is left to itself. */
+START_TEST(test_kept_has_begun)
+{
+	begin_both();
+	subflows.list[LTE].joined = false;
+	count_asked(10000);
+	paths_outages_answered(&outages, &addresses[LTE], now);
+	count_asked(10000);
+}
+END_TEST
+
+/* Who answers at once wasn't silent; it is asked ever more seldom. */
+START_TEST(test_kept_is_quiet)
+{
+	int asked = 0;
+
+	begin_both();
+	subflows.list[LTE].unanswered = false;
+	for (int i = 0; i < 3000; i++) {
+		look_after(LOOK_MS);
+		ck_assert(!renewal_of(LTE)->take);
+		asked += renewal_of(LTE)->ask;
+		if (renewal_of(LTE)->ask)
+			paths_outages_answered(&outages, &addresses[LTE], now);
+		if (renewal_of(WIFI)->take)
+			renewed(&subflows.list[WIFI]);
+	}
+	ck_assert_int_ge(asked, 3);
+	ck_assert_int_le(asked, 20);
+}
+END_TEST
+
+/* A connection whose last subflow was reset asks over the networks where it has none, and one that begins is left alone. */
+START_TEST(test_bare)
+{
+	int asked = 0;
+
+	renewed(add_subflow(1, WIFI));
+	for (int i = 0; i < 50; i++) {
+		look_after(LOOK_MS);
+		ck_assert_uint_eq(done, 0);
+	}
+	subflows.list[WIFI].joined = true;
+	for (int i = 0; i < 50; i++) {
+		look_after(LOOK_MS);
+		asked += renewal_of(LTE)->take;
+	}
+	ck_assert_int_ge(asked, 3);
 }
 END_TEST
 
@@ -299,6 +424,12 @@ int main(void)
 	tcase_add_test(tcase, test_what_speaks_against_it);
 	tcase_add_test(tcase, test_last_subflow);
 	tcase_add_test(tcase, test_both);
+	tcase_add_test(tcase, test_kept_answers);
+	tcase_add_test(tcase, test_kept_is_heard);
+	tcase_add_test(tcase, test_kept_is_spared);
+	tcase_add_test(tcase, test_kept_has_begun);
+	tcase_add_test(tcase, test_kept_is_quiet);
+	tcase_add_test(tcase, test_bare);
 	tcase_add_test(tcase, test_mistakes);
 	tcase_add_test(tcase, test_joins);
 	tcase_add_test(tcase, test_what_stays);
