@@ -7,7 +7,7 @@
  *
  *	0 ms       SYN
  *	60 ms      a probe on the same path           (120 ms, or a little more than its round trip, where that is known)
- *	140 ms     unanswered: a probe on each other path, and a SYN without data on this one
+ *	140 ms     unanswered: a probe on each other path, a SYN without data on all, and two more with data on this one
  *	240 ms     another path has answered, and this one nothing at all: move
  *
  * A path that answers is asked again as long as the SYN isn't answered, every 150 ms up to a second, when Linux sends its SYN again: one
@@ -26,8 +26,7 @@
 #define PROBES_MS 1000     /* then Linux sends the SYN again, without its data */
 #define LOOK_MS 15         /* how often answers are looked for */
 #define LOST_MIN_MS 150
-#define DATA_PROBES 3      /* with data, all of which are lost, tell that such SYNs are */
-#define RTT_FACTOR 2       /* a shorter round trip outweighs the order of the list by that: one look at each isn't more exact */
+#define RTT_FACTOR 2       /* a shorter way outweighs the order of the list by that: one look at each isn't more exact */
 
 /* --- which path --- */
 
@@ -41,9 +40,23 @@ static bool loses(const struct path *path)
 	return path->facts.state == CACHE_PATH_LOSES;
 }
 
-static bool works(const struct path *path)
+static bool is_dataless(const struct path *path)
 {
-	return path->facts.state == CACHE_PATH_WORKS;
+	return path->facts.state == CACHE_PATH_DATALESS;
+}
+
+/* How long a request and its first answer take, in units that are the same for all: one round trip more where it follows the handshake. */
+static unsigned int time_of(const struct path *path)
+{
+	return path->facts.rtt_ms * (is_dataless(path) ? 3 : 2);
+}
+
+/* Is @a, of two paths that work, the faster one, by so much that it is taken in spite of their order? */
+static bool is_faster(const struct path *a, const struct path *b)
+{
+	const unsigned int factor = is_dataless(b) && !is_dataless(a) ? 1 : RTT_FACTOR;
+
+	return a->facts.rtt_ms && b->facts.rtt_ms && factor * time_of(a) < time_of(b);
 }
 
 /* Is @a better than @b, which is in front of it in the list? */
@@ -57,9 +70,9 @@ static bool is_better(const struct path *a, const struct path *b)
 		return loses(b);
 	if (a->preference != b->preference)
 		return a->preference < b->preference;
-	if (works(a) != works(b))
-		return works(a);
-	return works(a) && a->facts.rtt_ms && b->facts.rtt_ms && RTT_FACTOR * a->facts.rtt_ms < b->facts.rtt_ms;
+	if (path_works(a->facts.state) != path_works(b->facts.state))
+		return path_works(a->facts.state);
+	return path_works(a->facts.state) && is_faster(a, b);
 }
 
 int paths_best(const struct path *paths, size_t count, uint32_t skip)
@@ -100,6 +113,11 @@ static unsigned int lost_after(const struct paths_view *view)
 	return view->answered && lost < LOST_MIN_MS ? LOST_MIN_MS : lost;
 }
 
+bool paths_is_overdue(unsigned int age, unsigned int rtt)
+{
+	return age >= explained(rtt);
+}
+
 static struct paths_step decide_working(const struct paths_view *view)
 {
 	if (view->waiting >= PROBES_MS)
@@ -117,20 +135,20 @@ static struct paths_step decide_data_lost(const struct paths_view *view)
 {
 	if (!view->syn_data)
 		return step(PATHS_STAY, 0);
-	if (view->probes < DATA_PROBES)
+	if (view->probes < PATHS_DATA_PROBES)
 		return step(PATHS_PROBE, LOOK_MS);
-	return view->last < lost_after(view) ? step(PATHS_WAIT, LOOK_MS) : step(PATHS_BEHIND, 0);
+	return view->last < lost_after(view) || view->waiting < MOVE_MS ? step(PATHS_WAIT, LOOK_MS) : step(PATHS_BEHIND, 0);
 }
 
 static struct paths_step decide_failing(const struct paths_view *view)
 {
 	if (!view->others_asked)
 		return step(PATHS_ASK_OTHERS, LOOK_MS);
-	if (view->waiting < MOVE_MS)
-		return step(PATHS_WAIT, MOVE_MS - view->waiting < LOOK_MS ? MOVE_MS - view->waiting : LOOK_MS);
 	if (view->plain_answered && !view->answered)
 		return decide_data_lost(view);
-	return view->other_answered ? step(PATHS_MOVE, 0) : step(PATHS_WAIT, LOOK_MS);
+	if (view->waiting < MOVE_MS)
+		return step(PATHS_WAIT, MOVE_MS - view->waiting < LOOK_MS ? MOVE_MS - view->waiting : LOOK_MS);
+	return step(view->other_answered ? PATHS_MOVE : PATHS_WAIT, LOOK_MS);
 }
 
 struct paths_step paths_decide(const struct paths_view *view)
