@@ -26,7 +26,8 @@ static_assert(sizeof(struct cache_header) == 64, "no padding");
 #define FACT_SIZE 96u
 #define COOKIE_SIZE 1056u
 static_assert(SIZE_UP_TO(server) <= SERVER_SIZE, "a server fits");
-static_assert(SIZE_UP_TO(info) <= FACT_SIZE && SIZE_UP_TO(mptcp) <= FACT_SIZE && SIZE_UP_TO(silence) <= FACT_SIZE && SIZE_UP_TO(path) <= FACT_SIZE,
+static_assert(SIZE_UP_TO(info) <= FACT_SIZE && SIZE_UP_TO(mptcp) <= FACT_SIZE && SIZE_UP_TO(silence) <= FACT_SIZE &&
+		      SIZE_UP_TO(path) <= FACT_SIZE,
 	      "a fact fits");
 static_assert(SIZE_UP_TO(cookie) <= COOKIE_SIZE, "a cookie fits");
 static_assert(2 * COOKIE_SIZE <= CACHE_BUCKET_MAX, "the longest bucket");

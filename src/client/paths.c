@@ -6,7 +6,7 @@
  * answered. So it is the path that is asked, and a connection is moved only when
  *
  *	0 ms       SYN
- *	60 ms      a probe on the same path           (120 ms, or a little more than its round trip, where that is known)
+ *	60 ms      a probe on the same path           (120 ms where its round trip is known, but earlier on a path that is long)
  *	140 ms     unanswered: a probe on each other path, a SYN without data on all, and two more with data on this one
  *	240 ms     another path has answered, and this one nothing at all: move
  *
@@ -18,10 +18,12 @@
 #include "client/paths.h"
 
 #define FIRST_PROBE_MS 60  /* where nothing is known of the path */
-#define KNOWN_PROBE_MS 120 /* at least, where its round trip is: most servers have answered by then, and no probe is sent */
+#define KNOWN_PROBE_MS 120 /* where its round trip is: most servers have answered by then, and no probe is sent */
+#define EARLY_PROBE_MS 20  /* but on a path so long that a probe's answer would come too late for MOVE_MS: as soon as that */
 #define SLACK_MS 25        /* what a round trip varies by, beside a part of itself */
 #define PATIENCE_MS 80     /* for the first probe, where nothing is known */
-#define MOVE_MS 240        /* no connection is moved before that, so that a queue which has filled up isn't taken for silence */
+#define MOVE_MS 240        /* no connection is moved before that, so that a queue which has filled up isn't taken for silence, */
+#define QUEUE_MS 120       /* nor before so much more than its round trip */
 #define AGAIN_MS 150       /* between probes on a path that answers */
 #define PROBES_MS 1000     /* then Linux sends the SYN again, without its data */
 #define LOOK_MS 15         /* how often answers are looked for */
@@ -102,7 +104,15 @@ unsigned int paths_patience(unsigned int rtt)
 {
 	if (!rtt)
 		return FIRST_PROBE_MS;
-	return explained(rtt) < KNOWN_PROBE_MS ? KNOWN_PROBE_MS : explained(rtt);
+	if (explained(rtt) + EARLY_PROBE_MS > MOVE_MS)
+		return EARLY_PROBE_MS;
+	return MOVE_MS - explained(rtt) < KNOWN_PROBE_MS ? MOVE_MS - explained(rtt) : KNOWN_PROBE_MS;
+}
+
+/* How long a SYN is unanswered before a connection is moved, at least. */
+static unsigned int move_after(const struct paths_view *view)
+{
+	return view->rtt + QUEUE_MS > MOVE_MS ? view->rtt + QUEUE_MS : MOVE_MS;
 }
 
 /* After how many milliseconds a probe counts as lost. */
@@ -129,7 +139,8 @@ static struct paths_step decide_working(const struct paths_view *view)
 
 /*
  * A SYN without data got through, and none with data did. Where packets are lost one such may be chance, and what is concluded holds for
- * a while, so there are several. A SYN that had no data of its own got through as the plain one did: what is missing is the server's answer.
+ * a while, so there are several. A SYN that had no data of its own got through as the plain one did: what is missing is the server's
+ * answer.
  */
 static struct paths_step decide_data_lost(const struct paths_view *view)
 {
@@ -137,7 +148,7 @@ static struct paths_step decide_data_lost(const struct paths_view *view)
 		return step(PATHS_STAY, 0);
 	if (view->probes < PATHS_DATA_PROBES)
 		return step(PATHS_PROBE, LOOK_MS);
-	return view->last < lost_after(view) || view->waiting < MOVE_MS ? step(PATHS_WAIT, LOOK_MS) : step(PATHS_BEHIND, 0);
+	return view->last < lost_after(view) || view->waiting < move_after(view) ? step(PATHS_WAIT, LOOK_MS) : step(PATHS_BEHIND, 0);
 }
 
 static struct paths_step decide_failing(const struct paths_view *view)
@@ -146,8 +157,8 @@ static struct paths_step decide_failing(const struct paths_view *view)
 		return step(PATHS_ASK_OTHERS, LOOK_MS);
 	if (view->plain_answered && !view->answered)
 		return decide_data_lost(view);
-	if (view->waiting < MOVE_MS)
-		return step(PATHS_WAIT, MOVE_MS - view->waiting < LOOK_MS ? MOVE_MS - view->waiting : LOOK_MS);
+	if (view->waiting < move_after(view))
+		return step(PATHS_WAIT, move_after(view) - view->waiting < LOOK_MS ? move_after(view) - view->waiting : LOOK_MS);
 	return step(view->other_answered ? PATHS_MOVE : PATHS_WAIT, LOOK_MS);
 }
 
@@ -162,5 +173,5 @@ struct paths_step paths_decide(const struct paths_view *view)
 		return decide_working(view);
 	if (view->missing >= lost_after(view))
 		return decide_failing(view);
-	return step(PATHS_WAIT, LOOK_MS);
+	return step(PATHS_WAIT, lost_after(view) - view->missing);
 }

@@ -30,8 +30,8 @@ struct path {
 /*
  * paths_best() - the path on which to begin, of @count
  * One that has failed comes last, then those for backup, those that lose SYNs; then the user's order, what is known to work, what
- * takes less than half as long (less at all, where the other one takes no data in SYNs), and the order of the list. @skip: a bit for each that is out of the
- * question. Returns its index, or -1 if there is none.
+ * takes less than half as long (less at all, where the other one takes no data in SYNs), and the order of the list. @skip: a bit for
+ * each that is out of the question. Returns its index, or -1 if there is none.
  */
 int paths_best(const struct path *paths, size_t count, uint32_t skip);
 

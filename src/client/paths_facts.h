@@ -83,7 +83,8 @@ bool paths_is_trial_due(const struct path_id *id);
 
 /*
  * paths_note_trial() - a failed path was asked by several SYNs: were all of them, and their data, taken?
- * One such trial restores a path that was silent or took no data, several in a row one that loses SYNs. Returns whether the path counts as working.
+ * One such trial restores a path that was silent or took no data, several in a row one that loses SYNs. Returns whether the path
+ * counts as working.
  */
 bool paths_note_trial(const struct path_id *id, bool answered);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define TRIAL_PROBES 3
+#define SILENT_MS 120 /* no other path counts as silent before that, and none whose round trip isn't known */
 #define TRIAL_MS 1000 /* by then Linux sends a SYN again: an answer would say nothing about the first one */
 
 bool path_is_same(const struct path_id *a, const struct path_id *b)
@@ -110,7 +111,8 @@ static void other_note(const struct path *path, const struct path_probe *probe, 
 	if (probe->answered || dataless) {
 		paths_note_trial(&path->id, probe->answered);
 		paths_note_answer(&path->id, probe->answered ? probe->ms : plain->ms, true);
-	} else if (probe->fd >= 0 && path_probe_age(probe) >= paths_patience(path->facts.rtt_ms)) {
+	} else if (probe->fd >= 0 && path->facts.rtt_ms && path_probe_age(probe) >= SILENT_MS &&
+		   paths_is_overdue(path_probe_age(probe), path->facts.rtt_ms)) {
 		paths_note_failure(&path->id, CACHE_PATH_SILENT);
 	}
 	if (dataless)
