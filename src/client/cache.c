@@ -126,18 +126,6 @@ static int64_t rest_put(const struct cache_converter *in, union cache_value *val
 	return in->rest.until;
 }
 
-static void syn_data_get(const struct cache_record *record, struct cache_converter *out)
-{
-	out->syn_data.until = record->until;
-	out->syn_data.misses = record->value.syn_data.misses;
-}
-
-static int64_t syn_data_put(const struct cache_converter *in, union cache_value *value)
-{
-	value->syn_data.misses = in->syn_data.misses;
-	return in->syn_data.until;
-}
-
 static void info_get(const struct cache_record *record, struct cache_converter *out)
 {
 	out->info.until = record->until;
@@ -224,7 +212,6 @@ static const struct {
 	int64_t (*put)(const struct cache_converter *in, union cache_value *value); /* returns until when */
 } facts_known[] = {
 	{ CACHE_REST, CACHE_KIND_REST, rest_get, rest_put },
-	{ CACHE_SYN_DATA, CACHE_KIND_SYN_DATA, syn_data_get, syn_data_put },
 	{ CACHE_INFO, CACHE_KIND_INFO, info_get, info_put },
 	{ CACHE_MPTCP, CACHE_KIND_MPTCP, mptcp_get, mptcp_put },
 	{ CACHE_SILENCE, CACHE_KIND_SILENCE, silence_get, silence_put },

@@ -66,16 +66,15 @@ static inline int64_t cache_in(int64_t seconds)
 
 /* What may be known of a converter: bits, each a record of its own with its own end. */
 enum cache_fact {
-	CACHE_REST = 1u << 0,     /* it isn't to be asked */
-	CACHE_SYN_DATA = 1u << 1, /* data in SYNs to it was lost on this path */
-	CACHE_INFO = 1u << 2,     /* what it answered to an Info TLV (Section 6.2.3) */
-	CACHE_COOKIE = 1u << 3,   /* it gave a cookie (Section 6.2.7) */
-	CACHE_MPTCP = 1u << 4,    /* whether Multipath TCP gets through to it */
-	CACHE_SILENCE = 1u << 5,  /* it takes connections, and has never answered a request */
-	CACHE_PATH = 1u << 6,     /* how the path to it is */
+	CACHE_REST = 1u << 0,    /* it isn't to be asked */
+	CACHE_INFO = 1u << 1,    /* what it answered to an Info TLV (Section 6.2.3) */
+	CACHE_COOKIE = 1u << 2,  /* it gave a cookie (Section 6.2.7) */
+	CACHE_MPTCP = 1u << 3,   /* whether Multipath TCP gets through to it */
+	CACHE_SILENCE = 1u << 4, /* it takes connections, and has never answered a request */
+	CACHE_PATH = 1u << 5,    /* how the path to it is */
 };
 #define CACHE_FACTS_ALL                                                                            \
-	(CACHE_REST | CACHE_SYN_DATA | CACHE_INFO | CACHE_COOKIE | CACHE_MPTCP | CACHE_SILENCE | CACHE_PATH)
+	(CACHE_REST | CACHE_INFO | CACHE_COOKIE | CACHE_MPTCP | CACHE_SILENCE | CACHE_PATH)
 
 /*
  * The facts. Each @until is when it ends to be known: one that lies further ahead than
@@ -86,10 +85,6 @@ struct cache_converter {
 	struct {
 		int64_t until;
 	} rest;
-	struct {
-		int64_t until;
-		uint32_t misses; /* 1 or more, as the caller counts them */
-	} syn_data;
 	struct {
 		int64_t until;
 		int64_t learned;                /* when it answered; set by cache_converter_update() */
@@ -114,17 +109,17 @@ struct cache_converter {
 	} silence;
 	struct {
 		int64_t until;
-		int64_t asked;         /* when it was last asked whether it works again, as cache_now() */
+		int64_t asked;         /* when it was last asked whether it works again, or has lost data, as cache_now() */
 		enum cache_path state; /* not UNKNOWN */
 		uint16_t rtt_ms;       /* 0: not known */
-		uint8_t doubts;        /* how often it has to answer before it counts as working, as the caller counts */
+		uint8_t doubts;        /* the caller's count of answers that it owes, or of data that it has lost */
 	} path;
 };
 
 /*
  * cache_converter_get() - what is known of the converter at @address
  * @address: with its port; an IPv4 address equals its v4-mapped form, the scope doesn't count
- * @path: fingerprint of the client's way to it, for CACHE_SYN_DATA and CACHE_PATH alone; 0 where the
+ * @path: fingerprint of the client's way to it, for CACHE_PATH alone; 0 where the
  *        caller doesn't tell paths apart, or for the usual one. Only what was noted with the same value is found.
  * @facts: bits of enum cache_fact that are wanted; the others are not looked for
  * @out: all of it is written

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define LAYOUT 1 /* change it, and CACHE_FILE, with anything here that changes the file */
+#define LAYOUT 2 /* change it, and CACHE_FILE, with anything here that changes the file */
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define SIZE_UP_TO(member)                                                                         \
@@ -26,8 +26,8 @@ static_assert(sizeof(struct cache_header) == 64, "no padding");
 #define FACT_SIZE 96u
 #define COOKIE_SIZE 1056u
 static_assert(SIZE_UP_TO(server) <= SERVER_SIZE, "a server fits");
-static_assert(SIZE_UP_TO(info) <= FACT_SIZE && SIZE_UP_TO(syn_data) <= FACT_SIZE &&
-		      SIZE_UP_TO(mptcp) <= FACT_SIZE && SIZE_UP_TO(silence) <= FACT_SIZE && SIZE_UP_TO(path) <= FACT_SIZE,
+static_assert(SIZE_UP_TO(info) <= FACT_SIZE && SIZE_UP_TO(mptcp) <= FACT_SIZE && SIZE_UP_TO(silence) <= FACT_SIZE &&
+		      SIZE_UP_TO(path) <= FACT_SIZE,
 	      "a fact fits");
 static_assert(SIZE_UP_TO(cookie) <= COOKIE_SIZE, "a cookie fits");
 static_assert(2 * COOKIE_SIZE <= CACHE_BUCKET_MAX, "the longest bucket");
@@ -41,9 +41,8 @@ static const struct cache_table tables[] = {
 };
 
 static const uint8_t table_of_kind[] = {
-	[CACHE_KIND_REST] = FACTS,	 [CACHE_KIND_SYN_DATA] = FACTS, [CACHE_KIND_INFO] = FACTS,
-	[CACHE_KIND_COOKIE] = COOKIES, [CACHE_KIND_SERVER] = SERVERS, [CACHE_KIND_MPTCP] = FACTS,
-	[CACHE_KIND_SILENCE] = FACTS,	 [CACHE_KIND_PATH] = FACTS,
+	[CACHE_KIND_REST] = FACTS,     [CACHE_KIND_INFO] = FACTS,  [CACHE_KIND_COOKIE] = COOKIES, [CACHE_KIND_SERVER] = SERVERS,
+	[CACHE_KIND_MPTCP] = FACTS,    [CACHE_KIND_SILENCE] = FACTS, [CACHE_KIND_PATH] = FACTS,
 };
 static_assert(ARRAY_SIZE(table_of_kind) == CACHE_KIND_COUNT, "a table for each kind");
 
@@ -75,7 +74,7 @@ bool cache_key_set(struct cache_key *out, enum cache_kind kind, const union sock
 	memcpy(out->address, &in6, sizeof(out->address));
 	out->port = sockaddr_ip_port(address);
 	out->kind = (uint8_t)kind;
-	out->path = kind == CACHE_KIND_SYN_DATA || kind == CACHE_KIND_PATH ? path : 0;
+	out->path = kind == CACHE_KIND_PATH ? path : 0;
 	return true;
 }
 
@@ -137,11 +136,6 @@ static bool rest_is_valid(const union cache_value *value)
 	return true;
 }
 
-static bool syn_data_is_valid(const union cache_value *value)
-{
-	return value->syn_data.misses > 0;
-}
-
 static bool info_is_valid(const union cache_value *value)
 {
 	return value->info.count <= CACHE_KINDS_MAX &&
@@ -178,7 +172,7 @@ static bool path_is_valid(const union cache_value *value)
 bool cache_value_is_valid(enum cache_kind kind, const union cache_value *value)
 {
 	static bool (*const checks[])(const union cache_value *) = {
-		[CACHE_KIND_REST] = rest_is_valid,     [CACHE_KIND_SYN_DATA] = syn_data_is_valid,
+		[CACHE_KIND_REST] = rest_is_valid,
 		[CACHE_KIND_INFO] = info_is_valid,     [CACHE_KIND_COOKIE] = cookie_is_valid,
 		[CACHE_KIND_SERVER] = server_is_valid, [CACHE_KIND_MPTCP] = mptcp_is_valid,
 		[CACHE_KIND_SILENCE] = silence_is_valid, [CACHE_KIND_PATH] = path_is_valid,

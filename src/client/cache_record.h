@@ -37,19 +37,18 @@ struct cache_header {
 enum cache_kind {
 	CACHE_KIND_NONE, /* never written: a record of zeros is a free one */
 	CACHE_KIND_REST,
-	CACHE_KIND_SYN_DATA,
 	CACHE_KIND_INFO,
 	CACHE_KIND_COOKIE,
 	CACHE_KIND_SERVER,
 	CACHE_KIND_MPTCP,
-	CACHE_KIND_SILENCE, /* older versions take its place for a free one */
-	CACHE_KIND_PATH,    /* and its */
+	CACHE_KIND_SILENCE,
+	CACHE_KIND_PATH,
 	CACHE_KIND_COUNT
 };
 
 /* What a record is about, and in which way. */
 struct cache_key {
-	uint64_t path; /* CACHE_KIND_SYN_DATA, CACHE_KIND_PATH: the caller's; else 0 */
+	uint64_t path; /* CACHE_KIND_PATH: the caller's; else 0 */
 	uint8_t address[16];
 	uint16_t port; /* host byte order */
 	uint8_t kind;  /* enum cache_kind */
@@ -57,9 +56,6 @@ struct cache_key {
 };
 
 union cache_value {
-	struct {
-		uint32_t misses, zero;
-	} syn_data;
 	struct {
 		uint32_t flags;
 		uint8_t count, kinds[CACHE_KINDS_MAX], zero[3];

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define CACHE_FILE "libconvert-cache-1" /* in the directory; the number is the layout's */
+#define CACHE_FILE "libconvert-cache-2" /* in the directory; the number is the layout's */
 #define CACHE_COOKIE_MAX 992            /* bytes that fit into a request beside a Connect TLV */
 #define CACHE_KINDS_MAX 32              /* TCP option kinds of an answer to an Info TLV */
 #define CACHE_LIFETIME_MAX (24 * 3600 * INT64_C(1000)) /* ms; no hint outlives this */
@@ -22,8 +22,9 @@ enum cache_mptcp {
 enum cache_path {
 	CACHE_PATH_UNKNOWN,
 	CACHE_PATH_WORKS,
-	CACHE_PATH_LOSES,  /* of several SYNs some were answered */
-	CACHE_PATH_SILENT, /* none was */
+	CACHE_PATH_DATALESS, /* it works, but takes no data in SYNs */
+	CACHE_PATH_LOSES,    /* of several SYNs some were answered */
+	CACHE_PATH_SILENT,   /* none was */
 	CACHE_PATH_COUNT
 };
 

@@ -18,8 +18,7 @@
 #include <string.h>
 
 #define PROOF_SECONDS 3600        /* until it is asked again what it supports */
-#define SYN_DATA_MISS_SECONDS 600 /* the path may be another one soon */
-#define MPTCP_LOST_SECONDS 600   /* the same */
+#define MPTCP_LOST_SECONDS 600 /* the path may be another one soon */
 #define MPTCP_HOLDS_SECONDS 3600
 
 /* What the cache keeps of private-use TLVs: converters_withholds_ms(), converters_corrects_windows(). */
@@ -41,7 +40,6 @@ static struct facts {
 	_Atomic int64_t rest_until;
 	_Atomic int64_t proven_until;
 	_Atomic int64_t mptcp_holds_until, mptcp_lost_until;
-	_Atomic uint32_t syn_data_misses;
 	_Atomic uint32_t withheld_ms; /* SYNs, until the server has answered; 0: they aren't */
 	_Atomic bool no_mptcp;
 	_Atomic bool corrects_windows;
@@ -170,7 +168,7 @@ bool converters_corrects_windows(const struct settings *settings, int index)
 	return settings->withheld_ms > 0 || atomic_load(&learned[index].corrects_windows);
 }
 
-/* --- Multipath TCP, and data in SYNs --- */
+/* --- Multipath TCP --- */
 
 void converters_note_no_mptcp(int index)
 {
@@ -217,37 +215,6 @@ void converters_doubt_mptcp(int index)
 	converters_note(index, CACHE_MPTCP, &nothing);
 }
 
-static uint32_t syn_data_misses(int index)
-{
-	return atomic_load(&learned[index].syn_data_misses);
-}
-
-bool converters_take_syn_data(int index)
-{
-	return syn_data_misses(index) < CONVERTERS_SYN_DATA_MISSES;
-}
-
-void converters_note_syn_data(int index, bool taken)
-{
-	struct cache_converter note = { .known = 0 };
-
-	if (taken && !syn_data_misses(index))
-		return;
-	if (taken) {
-		atomic_store(&learned[index].syn_data_misses, 0);
-	} else {
-		note.syn_data.misses = atomic_fetch_add(&learned[index].syn_data_misses, 1) + 1;
-		note.syn_data.until = cache_in(SYN_DATA_MISS_SECONDS);
-	}
-	converters_note(index, CACHE_SYN_DATA, &note);
-}
-
-void converters_note_syn_data_lost(int index)
-{
-	for (int i = 0; i < CONVERTERS_SYN_DATA_MISSES; i++)
-		converters_note_syn_data(index, false);
-}
-
 /* --- what others have learned --- */
 
 /* @now, @boot: clock_seconds() and cache_now() */
@@ -272,8 +239,6 @@ void converters_renew_facts(int index, const struct cache_converter *found, int6
 
 	if (found->known & CACHE_REST)
 		later(&facts->rest_until, now + (found->rest.until - boot + 999) / 1000);
-	if ((found->known & CACHE_SYN_DATA) && !syn_data_misses(index))
-		atomic_store(&facts->syn_data_misses, found->syn_data.misses);
 	if (found->known & CACHE_INFO)
 		renew_info(facts, found, now, boot);
 	if (found->known & CACHE_MPTCP)

@@ -79,17 +79,6 @@ void converters_note_mptcp(int index, enum cache_mptcp verdict);
 /* Whether Multipath TCP gets through to it isn't known any more, if it was known to. */
 void converters_doubt_mptcp(int index);
 
-/*
- * Data in the SYN that is not acknowledged costs a connection its MPTCP (it falls back), so that after
- * CONVERTERS_SYN_DATA_MISSES in a row the request follows the handshake instead, for one round trip more.
- */
-#define CONVERTERS_SYN_DATA_MISSES 2
-bool converters_take_syn_data(int index);
-void converters_note_syn_data(int index, bool taken);
-
-/* SYNs with data vanish on the way to it, as others don't: none is sent for a while. */
-void converters_note_syn_data_lost(int index);
-
 /* Takes over what @found, of converters_noted(), knows. @now: clock_seconds() */
 void converters_renew_facts(int index, const struct cache_converter *found, int64_t now);
 

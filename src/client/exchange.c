@@ -52,12 +52,12 @@ bool exchange_keeps_mptcp(const struct settings *settings, int converter)
 	return settings->withheld_ms > 0 || converters_mptcp(converter) == CACHE_MPTCP_HOLDS;
 }
 
-void exchange_ride_failed(int converter, enum ride next)
+void exchange_ride_failed(const struct path_id *path, enum ride next, int64_t syn_at)
 {
 	if (next == RIDE_TCP)
-		converters_note_mptcp(converter, CACHE_MPTCP_LOST);
+		converters_note_mptcp(path->converter, CACHE_MPTCP_LOST);
 	else
-		converters_note_syn_data(converter, false);
+		paths_note_syn_data(path, false, syn_at);
 }
 
 void exchange_done(int converter, const union sockaddr_ip *server, const struct handshake_step *told, bool mptcp)

@@ -13,6 +13,7 @@
 
 #include "client/converters_cookies.h"
 #include "client/handshake.h"
+#include "client/paths_facts.h"
 #include "client/ride.h"
 #include "client/settings.h"
 
@@ -49,8 +50,8 @@ bool exchange_keeps_mptcp(const struct settings *settings, int converter);
  */
 bool exchange_ask_blindly(const struct settings *settings, int converter, struct handshake_ask *ask);
 
-/* The ride before @next has failed: keeps what that says of the way to the converter. */
-void exchange_ride_failed(int converter, enum ride next);
+/* The ride before @next, by @path, has failed: keeps what that says of the way to the converter. @syn_at: as in paths_note_syn_data() */
+void exchange_ride_failed(const struct path_id *path, enum ride next, int64_t syn_at);
 
 /* The server was reached, over Multipath TCP to the converter if @mptcp; @told is the response. */
 void exchange_done(int converter, const union sockaddr_ip *server, const struct handshake_step *told, bool mptcp);

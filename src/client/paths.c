@@ -6,8 +6,8 @@
  * answered. So it is the path that is asked, and a connection is moved only when
  *
  *	0 ms       SYN
- *	60 ms      a probe on the same path           (120 ms, or a little more than its round trip, where that is known)
- *	140 ms     unanswered: a probe on each other path, and a SYN without data on this one
+ *	60 ms      a probe on the same path           (120 ms where its round trip is known, but earlier on a path that is long)
+ *	140 ms     unanswered: a probe on each other path, a SYN without data on all, and two more with data on this one
  *	240 ms     another path has answered, and this one nothing at all: move
  *
  * A path that answers is asked again as long as the SYN isn't answered, every 150 ms up to a second, when Linux sends its SYN again: one
@@ -18,16 +18,17 @@
 #include "client/paths.h"
 
 #define FIRST_PROBE_MS 60  /* where nothing is known of the path */
-#define KNOWN_PROBE_MS 120 /* at least, where its round trip is: most servers have answered by then, and no probe is sent */
+#define KNOWN_PROBE_MS 120 /* where its round trip is: most servers have answered by then, and no probe is sent */
+#define EARLY_PROBE_MS 20  /* but on a path so long that a probe's answer would come too late for MOVE_MS: as soon as that */
 #define SLACK_MS 25        /* what a round trip varies by, beside a part of itself */
 #define PATIENCE_MS 80     /* for the first probe, where nothing is known */
-#define MOVE_MS 240        /* no connection is moved before that, so that a queue which has filled up isn't taken for silence */
+#define MOVE_MS 240        /* no connection is moved before that, so that a queue which has filled up isn't taken for silence, */
+#define QUEUE_MS 120       /* nor before so much more than its round trip */
 #define AGAIN_MS 150       /* between probes on a path that answers */
 #define PROBES_MS 1000     /* then Linux sends the SYN again, without its data */
 #define LOOK_MS 15         /* how often answers are looked for */
 #define LOST_MIN_MS 150
-#define DATA_PROBES 3      /* with data, all of which are lost, tell that such SYNs are */
-#define RTT_FACTOR 2       /* a shorter round trip outweighs the order of the list by that: one look at each isn't more exact */
+#define RTT_FACTOR 2       /* a shorter way outweighs the order of the list by that: one look at each isn't more exact */
 
 /* --- which path --- */
 
@@ -41,9 +42,23 @@ static bool loses(const struct path *path)
 	return path->facts.state == CACHE_PATH_LOSES;
 }
 
-static bool works(const struct path *path)
+static bool is_dataless(const struct path *path)
 {
-	return path->facts.state == CACHE_PATH_WORKS;
+	return path->facts.state == CACHE_PATH_DATALESS;
+}
+
+/* How long a request and its first answer take, in units that are the same for all: one round trip more where it follows the handshake. */
+static unsigned int time_of(const struct path *path)
+{
+	return path->facts.rtt_ms * (is_dataless(path) ? 3 : 2);
+}
+
+/* Is @a, of two paths that work, the faster one, by so much that it is taken in spite of their order? */
+static bool is_faster(const struct path *a, const struct path *b)
+{
+	const unsigned int factor = is_dataless(b) && !is_dataless(a) ? 1 : RTT_FACTOR;
+
+	return a->facts.rtt_ms && b->facts.rtt_ms && factor * time_of(a) < time_of(b);
 }
 
 /* Is @a better than @b, which is in front of it in the list? */
@@ -57,9 +72,9 @@ static bool is_better(const struct path *a, const struct path *b)
 		return loses(b);
 	if (a->preference != b->preference)
 		return a->preference < b->preference;
-	if (works(a) != works(b))
-		return works(a);
-	return works(a) && a->facts.rtt_ms && b->facts.rtt_ms && RTT_FACTOR * a->facts.rtt_ms < b->facts.rtt_ms;
+	if (path_works(a->facts.state) != path_works(b->facts.state))
+		return path_works(a->facts.state);
+	return path_works(a->facts.state) && is_faster(a, b);
 }
 
 int paths_best(const struct path *paths, size_t count, uint32_t skip)
@@ -89,7 +104,15 @@ unsigned int paths_patience(unsigned int rtt)
 {
 	if (!rtt)
 		return FIRST_PROBE_MS;
-	return explained(rtt) < KNOWN_PROBE_MS ? KNOWN_PROBE_MS : explained(rtt);
+	if (explained(rtt) + EARLY_PROBE_MS > MOVE_MS)
+		return EARLY_PROBE_MS;
+	return MOVE_MS - explained(rtt) < KNOWN_PROBE_MS ? MOVE_MS - explained(rtt) : KNOWN_PROBE_MS;
+}
+
+/* How long a SYN is unanswered before a connection is moved, at least. */
+static unsigned int move_after(const struct paths_view *view)
+{
+	return view->rtt + QUEUE_MS > MOVE_MS ? view->rtt + QUEUE_MS : MOVE_MS;
 }
 
 /* After how many milliseconds a probe counts as lost. */
@@ -98,6 +121,11 @@ static unsigned int lost_after(const struct paths_view *view)
 	unsigned int lost = view->answered ? 3 * view->slowest + SLACK_MS : view->rtt ? explained(view->rtt) : PATIENCE_MS;
 
 	return view->answered && lost < LOST_MIN_MS ? LOST_MIN_MS : lost;
+}
+
+bool paths_is_overdue(unsigned int age, unsigned int rtt)
+{
+	return age >= explained(rtt);
 }
 
 static struct paths_step decide_working(const struct paths_view *view)
@@ -111,26 +139,27 @@ static struct paths_step decide_working(const struct paths_view *view)
 
 /*
  * A SYN without data got through, and none with data did. Where packets are lost one such may be chance, and what is concluded holds for
- * a while, so there are several. A SYN that had no data of its own got through as the plain one did: what is missing is the server's answer.
+ * a while, so there are several. A SYN that had no data of its own got through as the plain one did: what is missing is the server's
+ * answer.
  */
 static struct paths_step decide_data_lost(const struct paths_view *view)
 {
 	if (!view->syn_data)
 		return step(PATHS_STAY, 0);
-	if (view->probes < DATA_PROBES)
+	if (view->probes < PATHS_DATA_PROBES)
 		return step(PATHS_PROBE, LOOK_MS);
-	return view->last < lost_after(view) ? step(PATHS_WAIT, LOOK_MS) : step(PATHS_BEHIND, 0);
+	return view->last < lost_after(view) || view->waiting < move_after(view) ? step(PATHS_WAIT, LOOK_MS) : step(PATHS_BEHIND, 0);
 }
 
 static struct paths_step decide_failing(const struct paths_view *view)
 {
 	if (!view->others_asked)
 		return step(PATHS_ASK_OTHERS, LOOK_MS);
-	if (view->waiting < MOVE_MS)
-		return step(PATHS_WAIT, MOVE_MS - view->waiting < LOOK_MS ? MOVE_MS - view->waiting : LOOK_MS);
 	if (view->plain_answered && !view->answered)
 		return decide_data_lost(view);
-	return view->other_answered ? step(PATHS_MOVE, 0) : step(PATHS_WAIT, LOOK_MS);
+	if (view->waiting < move_after(view))
+		return step(PATHS_WAIT, move_after(view) - view->waiting < LOOK_MS ? move_after(view) - view->waiting : LOOK_MS);
+	return step(view->other_answered ? PATHS_MOVE : PATHS_WAIT, LOOK_MS);
 }
 
 struct paths_step paths_decide(const struct paths_view *view)
@@ -144,5 +173,5 @@ struct paths_step paths_decide(const struct paths_view *view)
 		return decide_working(view);
 	if (view->missing >= lost_after(view))
 		return decide_failing(view);
-	return step(PATHS_WAIT, LOOK_MS);
+	return step(PATHS_WAIT, lost_after(view) - view->missing);
 }

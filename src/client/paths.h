@@ -29,9 +29,9 @@ struct path {
 
 /*
  * paths_best() - the path on which to begin, of @count
- * One that has failed comes last, then those for backup, those that lose SYNs; then the user's order, what is known to work,
- * a round trip that is less than half as long, and the order of the list. @skip: a bit for each that is out of the
- * question. Returns its index, or -1 if there is none.
+ * One that has failed comes last, then those for backup, those that lose SYNs; then the user's order, what is known to work, what
+ * takes less than half as long (less at all, where the other one takes no data in SYNs), and the order of the list. @skip: a bit for
+ * each that is out of the question. Returns its index, or -1 if there is none.
  */
 int paths_best(const struct path *paths, size_t count, uint32_t skip);
 
@@ -44,8 +44,8 @@ struct paths_view {
 	unsigned int slowest;  /* the longest that an answer took */
 	unsigned int last;     /* since the last one was sent */
 	unsigned int missing;  /* since the first one that isn't answered was sent; 0: all are */
-	bool others_asked;     /* the other paths were sent probes, and this one a SYN without data */
-	bool plain_answered;   /* which was answered */
+	bool others_asked;     /* all paths were sent probes, and SYNs without data */
+	bool plain_answered;   /* the attempt's own has answered that */
 	bool other_answered;   /* one of the other paths was */
 	bool syn_data;         /* the attempt's SYN carries data */
 };
@@ -53,20 +53,25 @@ struct paths_view {
 enum paths_do {
 	PATHS_WAIT,       /* nothing for now */
 	PATHS_PROBE,      /* send a probe on the attempt's own path */
-	PATHS_ASK_OTHERS, /* send a probe on each other path, and a SYN without data on the attempt's own */
+	PATHS_ASK_OTHERS, /* send a probe on each other path, up to PATHS_DATA_PROBES on the own one, and on all a SYN without data */
 	PATHS_MOVE,       /* begin anew on the best path that has answered */
-	PATHS_BEHIND,     /* begin anew on the same path, with the request behind the handshake: it loses SYNs with data */
+	PATHS_BEHIND,     /* it loses SYNs with data: begin anew with the request behind the handshake, or on a path that is better then */
 	PATHS_STAY,       /* the path works, and the answer is the server's to give: there is nothing more to be asked */
 };
 
 struct paths_step {
 	enum paths_do what;
-	unsigned int again; /* when to look again, in milliseconds; not after MOVE, BEHIND, STAY */
+	unsigned int again; /* when to look again, in milliseconds; not after BEHIND, STAY, nor after MOVE where there is a path to move to */
 };
+
+#define PATHS_DATA_PROBES 3 /* with data, all of which are lost, tell that such SYNs are: one may be chance */
 
 /* How long a SYN may be unanswered before its path is asked, in milliseconds. @rtt: as in struct paths_view */
 unsigned int paths_patience(unsigned int rtt);
 
 struct paths_step paths_decide(const struct paths_view *view);
+
+/* Has an answer been out for longer than a round trip of @rtt explains? Both in milliseconds. */
+bool paths_is_overdue(unsigned int age, unsigned int rtt);
 
 #endif

@@ -2,9 +2,16 @@
 /*
  * paths_facts.c - what was learned of each path to a converter, by this process and by the user's others
  *
- * In the process a table by hash, where of two paths that have the same place the older is forgotten. A path is one atomic word, so
- * that the last writer wins, and a second one with its key: a reader that meets a writer takes one path for the other once. In the
- * user's cache each path is a record (CACHE_PATH) under the converter's address.
+ * In the process the usual paths have a place each; the others are in a table by hash, where of two that have the same place the older is
+ * forgotten. A path is one atomic word, so that the last writer wins, and a second one with its key: a reader that meets a writer takes
+ * one path for the other once. In the user's cache each path is a record (CACHE_PATH) under the converter's address.
+ *
+ *	state      doubts                                               asked
+ *	---------  ---------------------------------------------------  ----------------------------------------
+ *	WORKS      SYNs in a row whose data was not taken               when the last of them was noted
+ *	SILENT     good trials that restore it                          when it was last tried
+ *	LOSES      the same                                             the same
+ *	DATALESS   the same; 0: it isn't tried, since its SYNs may have been lost for their size, and becomes UNKNOWN in time
  */
 #include "config.h"
 
@@ -12,23 +19,23 @@
 
 #include "client/converters.h"
 #include "client/user_cache.h"
+#include "common/clock.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
 #define WORKS_SECONDS 3600
 #define FAILED_SECONDS 600 /* a path that nobody has asked for so long may be another one by now */
-#define DOUBTS_SILENT 1 /* trials in a row that restore it */
-#define DOUBTS_LOSES 3
+#define DOUBTS_LOSES 3 /* trials in a row that restore it; for all else one is enough */
 #define RTT_MAX_MS UINT16_MAX
 #define RTT_NEWS 8 /* a round trip that differs by less than an eighth is no news */
 
-#define PLACES 64u
+#define PLACES 64u /* beside those of usual paths */
 static struct {
 	_Atomic uint64_t key;
 	_Atomic uint64_t word;
 	_Atomic int64_t asked;
-} table[PLACES];
+} table[CONVERTERS_MAX + PLACES];
 
 /* What is kept of a path, beside its key. */
 struct entry {
@@ -56,15 +63,15 @@ static uint64_t key_of(const struct path_id *id)
 	return (key ^ key >> 29) * 0x9e3779b97f4a7c15u | 1;
 }
 
-static unsigned int place_of(uint64_t key)
+static unsigned int place_of(const struct path_id *id, uint64_t key)
 {
-	return (unsigned int)(key >> 40) % PLACES;
+	return IN6_IS_ADDR_UNSPECIFIED(&id->source) ? (unsigned int)id->converter : CONVERTERS_MAX + (unsigned int)(key >> 40) % PLACES;
 }
 
 static struct entry entry_read(const struct path_id *id)
 {
 	uint64_t key = key_of(id), word;
-	unsigned int place = place_of(key);
+	unsigned int place = place_of(id, key);
 
 	if (atomic_load(&table[place].key) != key)
 		return (struct entry){ .state = CACHE_PATH_UNKNOWN };
@@ -80,7 +87,7 @@ static struct entry entry_read(const struct path_id *id)
 static void entry_keep(const struct path_id *id, const struct entry *entry)
 {
 	uint64_t key = key_of(id);
-	unsigned int place = place_of(key);
+	unsigned int place = place_of(id, key);
 
 	atomic_store(&table[place].word, (uint64_t)entry->state | (uint64_t)entry->doubts << 8 | (uint64_t)entry->rtt_ms << 16);
 	atomic_store(&table[place].asked, entry->asked);
@@ -172,19 +179,49 @@ void paths_note_answer(const struct path_id *id, unsigned int ms, bool alone)
 		entry_note(id, &entry);
 }
 
+static uint8_t doubts_of(enum cache_path state)
+{
+	return state == CACHE_PATH_LOSES ? DOUBTS_LOSES : 1;
+}
+
 void paths_note_failure(const struct path_id *id, enum cache_path state)
 {
 	struct entry entry = entry_read(id);
 
 	entry.state = state;
-	entry.doubts = state == CACHE_PATH_SILENT ? DOUBTS_SILENT : DOUBTS_LOSES;
+	entry.doubts = doubts_of(state);
 	entry.asked = cache_now();
 	entry_note(id, &entry);
 }
 
-static bool has_failed(const struct entry *entry)
+bool paths_take_syn_data(const struct path_id *id)
 {
-	return entry->state == CACHE_PATH_SILENT || entry->state == CACHE_PATH_LOSES;
+	return entry_read(id).state != CACHE_PATH_DATALESS;
+}
+
+void paths_note_syn_data(const struct path_id *id, bool taken, int64_t syn_at)
+{
+	struct entry entry = entry_read(id);
+	const int64_t now = cache_now(), sent = now - (clock_ns() - syn_at) / CLOCK_NS_PER_MS;
+
+	if (!taken)
+		entry = entry_renewed(id);
+	if (taken ? entry.state != CACHE_PATH_DATALESS && !(entry.state == CACHE_PATH_WORKS && entry.doubts) :
+	    /* A path that has failed loses SYNs with data as it does others. A time ahead is no time of this clock. */
+		    path_has_failed(entry.state) || entry.state == CACHE_PATH_DATALESS || (sent < entry.asked && entry.asked <= now))
+		return;
+	entry.doubts = taken ? 0 : entry.doubts + 1;
+	entry.asked = now;
+	entry.state = CACHE_PATH_WORKS;
+	if (entry.doubts >= PATHS_SYN_DATA_MISSES)
+		entry = (struct entry){ .state = CACHE_PATH_DATALESS, .rtt_ms = entry.rtt_ms, .asked = now };
+	entry_note(id, &entry);
+}
+
+/* Is the path asked whether it works again? */
+static bool is_tried(const struct entry *entry)
+{
+	return path_has_failed(entry->state) || (entry->state == CACHE_PATH_DATALESS && entry->doubts);
 }
 
 bool paths_is_trial_due(const struct path_id *id)
@@ -193,7 +230,7 @@ bool paths_is_trial_due(const struct path_id *id)
 	int64_t now = cache_now();
 
 	/* A time ahead is no time of this clock: a damaged hint must not keep the path from being asked. */
-	if (!has_failed(&entry) || (entry.asked <= now && now - entry.asked < PATHS_TRIAL_MS))
+	if (!is_tried(&entry) || (entry.asked <= now && now - entry.asked < PATHS_TRIAL_MS))
 		return false;
 	entry.asked = now;
 	entry_note(id, &entry);
@@ -204,10 +241,10 @@ bool paths_note_trial(const struct path_id *id, bool answered)
 {
 	struct entry entry = entry_renewed(id);
 
-	if (!has_failed(&entry))
+	if (!is_tried(&entry))
 		return entry.state == CACHE_PATH_WORKS;
 	if (!answered) {
-		entry.doubts = entry.state == CACHE_PATH_SILENT ? DOUBTS_SILENT : DOUBTS_LOSES;
+		entry.doubts = doubts_of(entry.state);
 	} else if (entry.doubts > 1) {
 		entry.doubts--;
 	} else {

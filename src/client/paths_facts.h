@@ -22,6 +22,24 @@ struct path_facts {
 	unsigned int rtt_ms; /* how long it takes to answer at most, as far as was seen; 0: not known */
 };
 
+/* Was the path found to be silent, or to lose SYNs? */
+static inline bool path_has_failed(enum cache_path state)
+{
+	return state == CACHE_PATH_SILENT || state == CACHE_PATH_LOSES;
+}
+
+/* Does nothing that was found speak against it? */
+static inline bool path_is_sound(enum cache_path state)
+{
+	return state == CACHE_PATH_UNKNOWN || state == CACHE_PATH_WORKS;
+}
+
+/* Is it known to answer SYNs, be it only those without data? */
+static inline bool path_works(enum cache_path state)
+{
+	return state == CACHE_PATH_WORKS || state == CACHE_PATH_DATALESS;
+}
+
 /* What is known of the path. Takes over what the user's other processes have learned, which are two system calls. */
 struct path_facts paths_facts(const struct path_id *id);
 
@@ -41,8 +59,20 @@ void converters_renew_path(int converter, const struct cache_converter *found);
  */
 void paths_note_answer(const struct path_id *id, unsigned int ms, bool alone);
 
-/* The path has failed: CACHE_PATH_SILENT or CACHE_PATH_LOSES. */
+/* Several SYNs have shown that the path has failed: CACHE_PATH_SILENT, CACHE_PATH_LOSES, CACHE_PATH_DATALESS. */
 void paths_note_failure(const struct path_id *id, enum cache_path state);
+
+/*
+ * paths_note_syn_data() - was the data in a SYN on the path taken?
+ * Data that isn't costs a connection its MPTCP (it falls back), so that after PATHS_SYN_DATA_MISSES in a row the request follows the
+ * handshake on this path instead, for one round trip more. SYNs that were on the way at the same time are lost by one cause: a miss
+ * counts if its SYN was sent after the miss before it was noted. @syn_at: CLOCK_MONOTONIC in ns, when the SYN was sent
+ */
+#define PATHS_SYN_DATA_MISSES 2
+void paths_note_syn_data(const struct path_id *id, bool taken, int64_t syn_at);
+
+/* May a SYN on the path carry data? As paths_facts_kept(). */
+bool paths_take_syn_data(const struct path_id *id);
 
 /*
  * paths_is_trial_due() - is it this process that asks a failed path whether it works again?
@@ -52,8 +82,9 @@ void paths_note_failure(const struct path_id *id, enum cache_path state);
 bool paths_is_trial_due(const struct path_id *id);
 
 /*
- * paths_note_trial() - a failed path was asked by several SYNs: were all of them answered?
- * One such trial restores a path that was silent, several in a row one that loses SYNs. Returns whether the path counts as working.
+ * paths_note_trial() - a failed path was asked by several SYNs: were all of them, and their data, taken?
+ * One such trial restores a path that was silent or took no data, several in a row one that loses SYNs. Returns whether the path
+ * counts as working.
  */
 bool paths_note_trial(const struct path_id *id, bool answered);
 

@@ -43,7 +43,7 @@ enum ride_syn_data {
 /*
  * ride_syn_data() - may the request go into the SYN?
  * @mptcp: it is one of Multipath TCP
- * @taken: converters_take_syn_data(). Data that isn't taken costs a connection its Multipath TCP.
+ * @taken: paths_take_syn_data(). Data that isn't taken costs a connection its Multipath TCP.
  * @corrected: converters_corrects_windows(). Where nobody does, data in an MPTCP SYN makes downloads over several paths
  *             slower than over one.
  */

@@ -250,6 +250,19 @@ bool network_bind(int fd, const struct in6_addr *source, int device)
 	return io_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) && io_bind(fd, &addr.sa, sockaddr_ip_len(&addr)) == 0;
 }
 
+struct in6_addr network_source(int fd)
+{
+	union sockaddr_ip addr = { 0 };
+	socklen_t len = sizeof(addr);
+	struct in6_addr source = in6addr_any;
+
+	if (io_getsockname(fd, &addr.sa, &len) == 0 && addr.sa.sa_family == AF_INET6)
+		source = addr.in6.sin6_addr;
+	else if (addr.sa.sa_family == AF_INET && addr.in.sin_addr.s_addr != htonl(INADDR_ANY))
+		source = sockaddr_ip_in6(&addr);
+	return source;
+}
+
 bool network_is_chosen(int fd)
 {
 	return io_get_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX, 1) || io_get_int(fd, SOL_SOCKET, SO_MARK, 1);

@@ -35,6 +35,9 @@ size_t networks_to(const union sockaddr_ip *to, struct network out[NETWORKS_MAX]
  */
 bool network_bind(int fd, const struct in6_addr *source, int device);
 
+/* The address that @fd is bound to, IPv4 as v4-mapped; :: if it is bound to none. */
+struct in6_addr network_source(int fd);
+
 /* Has the application, or whoever had the socket before, chosen where its packets leave: by a device, or a mark for routes of its own? */
 bool network_is_chosen(int fd);
 

@@ -19,10 +19,10 @@ static bool is_known_better(const struct network *network)
 		const struct path_id usual = { .converter = i }, other = { .converter = i, .source = network->source };
 		enum cache_path state = paths_facts(&usual).state;
 
-		if (state == CACHE_PATH_WORKS)
+		if (path_works(state))
 			return false;
 		silent |= state == CACHE_PATH_SILENT;
-		better |= paths_facts(&other).state == CACHE_PATH_WORKS;
+		better |= path_works(paths_facts(&other).state);
 	}
 	return silent && better;
 }

@@ -28,10 +28,4 @@ void path_list_make(struct path_list *list, const struct settings *settings, con
  */
 int path_list_choose(struct path_list *list, const struct settings *settings, const struct converters_query *query);
 
-/* Was the path found to be silent, or to lose SYNs? */
-static inline bool path_has_failed(enum cache_path state)
-{
-	return state == CACHE_PATH_SILENT || state == CACHE_PATH_LOSES;
-}
-
 #endif

@@ -112,6 +112,7 @@ bool path_probe_look(struct path_probe *probe)
 	} else {
 		io_get(probe->fd, IPPROTO_TCP, TCP_INFO, &info, sizeof(info));
 		probe->answered = true;
+		probe->taken = info.tcpi_options & TCPI_OPT_SYN_DATA;
 		probe->ms = info.tcpi_rtt ? info.tcpi_rtt / 1000 + 1 : path_probe_age(probe);
 	}
 	path_probe_close(probe);

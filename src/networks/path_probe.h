@@ -12,6 +12,7 @@ struct path_probe {
 	int64_t sent;     /* CLOCK_MONOTONIC in ns */
 	unsigned int ms;  /* that the answer took, once it is there */
 	bool answered;    /* by a SYN+ACK */
+	bool taken;       /* which acknowledges the data */
 	bool refused;     /* by a reset: the network works, but no converter is there */
 };
 

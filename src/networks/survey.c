@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define TRIAL_PROBES 3
+#define SILENT_MS 120 /* no other path counts as silent before that, and none whose round trip isn't known */
 #define TRIAL_MS 1000 /* by then Linux sends a SYN again: an answer would say nothing about the first one */
 
 bool path_is_same(const struct path_id *a, const struct path_id *b)
@@ -19,8 +20,10 @@ void survey_close(struct survey *survey)
 	for (unsigned int i = 0; i < SURVEY_OWN_MAX; i++)
 		path_probe_close(&survey->probes[i]);
 	path_probe_close(&survey->plain);
-	for (unsigned int i = 0; i < PATHS_MAX; i++)
+	for (unsigned int i = 0; i < PATHS_MAX; i++) {
 		path_probe_close(&survey->others[i]);
+		path_probe_close(&survey->others_plain[i]);
+	}
 }
 
 void survey_reset(struct survey *survey)
@@ -30,7 +33,7 @@ void survey_reset(struct survey *survey)
 	for (unsigned int i = 0; i < SURVEY_OWN_MAX; i++)
 		survey->probes[i] = none;
 	for (unsigned int i = 0; i < PATHS_MAX; i++)
-		survey->others[i] = none;
+		survey->others[i] = survey->others_plain[i] = none;
 	survey->plain = none;
 	survey->count = 0;
 	survey->others_asked = false;
@@ -41,10 +44,16 @@ bool survey_begin(struct survey *survey, const struct path *own, const struct se
 	survey->own = *own;
 	survey->own.facts = paths_facts(&own->id);
 	path_list_make(&survey->list, settings, query);
-	return survey->list.count > 1 || survey->own.facts.state != CACHE_PATH_WORKS;
+	return survey->list.count > 1 || !path_works(survey->own.facts.state);
 }
 
 /* --- a connection that waits --- */
+
+/* Has the path, on which both were sent at once, answered the probe without data alone? */
+static bool loses_data(const struct path_probe *probe, const struct path_probe *plain)
+{
+	return plain->answered && !probe->answered && paths_is_overdue(path_probe_age(probe), plain->ms);
+}
 
 static struct paths_view view_of(struct survey *survey, unsigned int waiting, bool syn_data)
 {
@@ -69,8 +78,10 @@ static struct paths_view view_of(struct survey *survey, unsigned int waiting, bo
 			view.missing = path_probe_age(probe) + 1;
 		view.last = path_probe_age(probe);
 	}
-	for (size_t i = 0; i < survey->list.count; i++)
-		view.other_answered |= path_probe_look(&survey->others[i]);
+	for (size_t i = 0; i < survey->list.count; i++) {
+		path_probe_look(&survey->others_plain[i]);
+		view.other_answered |= path_probe_look(&survey->others[i]) || loses_data(&survey->others[i], &survey->others_plain[i]);
+	}
 	return view;
 }
 
@@ -84,45 +95,73 @@ static void ask_others(struct survey *survey)
 {
 	survey->others_asked = true;
 	path_probe_send(&survey->plain, &survey->own, true);
+	for (int i = 1; i < PATHS_DATA_PROBES; i++)
+		probe_own(survey);
 	for (size_t i = 0; i < survey->list.count; i++)
-		if (!path_is_same(&survey->list.paths[i].id, &survey->own.id))
+		if (!path_is_same(&survey->list.paths[i].id, &survey->own.id)) {
 			path_probe_send(&survey->others[i], &survey->list.paths[i], false);
+			path_probe_send(&survey->others_plain[i], &survey->list.paths[i], true);
+		}
 }
 
-/* Notes what the probes have shown of all paths, now that the own one has failed. */
-static void findings_note(struct survey *survey, const struct paths_view *view)
+static void other_note(const struct path *path, const struct path_probe *probe, const struct path_probe *plain)
 {
-	paths_note_failure(&survey->own.id, view->answered ? CACHE_PATH_LOSES : CACHE_PATH_SILENT);
+	const bool dataless = loses_data(probe, plain);
+
+	if (probe->answered || dataless) {
+		paths_note_trial(&path->id, probe->answered);
+		paths_note_answer(&path->id, probe->answered ? probe->ms : plain->ms, true);
+	} else if (probe->fd >= 0 && path->facts.rtt_ms && path_probe_age(probe) >= SILENT_MS &&
+		   paths_is_overdue(path_probe_age(probe), path->facts.rtt_ms)) {
+		paths_note_failure(&path->id, CACHE_PATH_SILENT);
+	}
+	if (dataless)
+		paths_note_failure(&path->id, CACHE_PATH_DATALESS);
+}
+
+/* Notes what the probes have shown of all paths, now that the own one has failed in some way (@how). */
+static void findings_note(struct survey *survey, enum cache_path how)
+{
+	paths_note_failure(&survey->own.id, how);
+	if (survey->plain.answered)
+		paths_note_answer(&survey->own.id, survey->plain.ms, true);
 	for (size_t i = 0; i < survey->list.count; i++) {
-		const struct path_probe *probe = &survey->others[i];
 		struct path *path = &survey->list.paths[i];
 
-		if (path_is_same(&path->id, &survey->own.id))
-			continue;
-		if (probe->answered) {
-			paths_note_trial(&path->id, true);
-			paths_note_answer(&path->id, probe->ms, true);
-		} else if (probe->fd >= 0 && path_probe_age(probe) >= paths_patience(path->facts.rtt_ms)) {
-			paths_note_failure(&path->id, CACHE_PATH_SILENT);
-		}
+		if (!path_is_same(&path->id, &survey->own.id))
+			other_note(path, &survey->others[i], &survey->others_plain[i]);
 		path->facts = paths_facts(&path->id);
 	}
 }
 
-/* Returns the best path that has answered. */
-static int best_of(const struct survey *survey)
+/*
+ * Decides where to begin anew, now that the own path has failed as @how says. One that takes no data in SYNs is still in the running, but
+ * for a connection that has nothing else. Returns PATHS_MOVE, with the best path that has answered; else what there is to do on this one.
+ */
+static enum paths_do leave(struct survey *survey, enum cache_path how, enum survey_syn syn, int *best)
 {
+	const bool stays = how == CACHE_PATH_DATALESS && syn == SURVEY_DATA;
+	int own = -1;
 	uint32_t skip = 0;
 
-	for (size_t i = 0; i < survey->list.count; i++)
-		if (!survey->others[i].answered)
+	findings_note(survey, how);
+	for (size_t i = 0; i < survey->list.count; i++) {
+		const bool plain = survey->others_plain[i].answered && syn != SURVEY_DATA_ONLY;
+
+		if (path_is_same(&survey->list.paths[i].id, &survey->own.id))
+			own = (int)i;
+		if ((int)i == own ? !stays : !survey->others[i].answered && !plain)
 			skip |= 1u << i;
-	return paths_best(survey->list.paths, survey->list.count, skip);
+	}
+	*best = paths_best(survey->list.paths, survey->list.count, skip);
+	if (*best >= 0 && *best != own)
+		return PATHS_MOVE;
+	return how == CACHE_PATH_DATALESS ? PATHS_BEHIND : PATHS_WAIT;
 }
 
-enum paths_do survey_look(struct survey *survey, unsigned int waiting, bool syn_data, unsigned int *again, int *best)
+enum paths_do survey_look(struct survey *survey, unsigned int waiting, enum survey_syn syn, unsigned int *again, int *best)
 {
-	const struct paths_view view = view_of(survey, waiting, syn_data);
+	const struct paths_view view = view_of(survey, waiting, syn != SURVEY_PLAIN);
 	const struct paths_step step = paths_decide(&view);
 
 	*again = step.again;
@@ -134,11 +173,10 @@ enum paths_do survey_look(struct survey *survey, unsigned int waiting, bool syn_
 		ask_others(survey);
 		break;
 	case PATHS_MOVE:
-		findings_note(survey, &view);
-		*best = best_of(survey);
-		break;
-	case PATHS_WAIT:
+		return leave(survey, view.answered ? CACHE_PATH_LOSES : CACHE_PATH_SILENT, syn, best);
 	case PATHS_BEHIND:
+		return leave(survey, CACHE_PATH_DATALESS, syn, best);
+	case PATHS_WAIT:
 	case PATHS_STAY:
 		break;
 	}
@@ -158,15 +196,18 @@ bool survey_try(struct survey *survey, const struct path *path)
 
 bool survey_trial_ends(struct survey *survey, bool *works)
 {
-	unsigned int answered = 0, age = path_probe_age(&survey->probes[0]);
+	const bool dataless = paths_facts(&survey->own.id).state == CACHE_PATH_DATALESS;
+	unsigned int answered = 0, good = 0, age = path_probe_age(&survey->probes[0]);
 
-	for (unsigned int i = 0; i < survey->count; i++)
+	for (unsigned int i = 0; i < survey->count; i++) {
 		answered += path_probe_look(&survey->probes[i]);
+		good += dataless ? survey->probes[i].taken : survey->probes[i].answered;
+	}
 	if (answered < survey->count && age < TRIAL_MS)
 		return false;
 	if (answered)
 		paths_note_answer(&survey->own.id, survey->probes[0].ms ? survey->probes[0].ms : age, true);
-	*works = paths_note_trial(&survey->own.id, survey->count && answered == survey->count);
+	*works = paths_note_trial(&survey->own.id, survey->count && good == survey->count);
 	survey_close(survey);
 	return true;
 }

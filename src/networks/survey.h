@@ -16,10 +16,18 @@ struct survey {
 	struct path own;
 	struct path_list list;
 	struct path_probe probes[SURVEY_OWN_MAX]; /* on the own path */
-	struct path_probe plain;                  /* the one without data in its SYN */
-	struct path_probe others[PATHS_MAX];
+	struct path_probe plain;                  /* likewise, without data in its SYN */
+	struct path_probe others[PATHS_MAX];      /* on each path of the list but the own one */
+	struct path_probe others_plain[PATHS_MAX];
 	unsigned int count;                       /* of probes */
 	bool others_asked;
+};
+
+/* The SYN of the connection that waits. */
+enum survey_syn {
+	SURVEY_PLAIN,     /* carries no data */
+	SURVEY_DATA,      /* carries some, which could as well follow the handshake */
+	SURVEY_DATA_ONLY, /* or could not */
 };
 
 /* Are these the same path? */
@@ -40,11 +48,11 @@ bool survey_begin(struct survey *survey, const struct path *own, const struct se
 
 /*
  * survey_look() - look at the probes, and send those that are due
- * @waiting: milliseconds since the connection's SYN, which has data (@syn_data) or none
- * Returns what is to be done; PATHS_MOVE with @best, an index in the survey's list, after which all that was found out is noted.
- * @again is the time to the next look.
+ * @waiting: milliseconds since the connection's SYN
+ * Returns what is to be done; PATHS_MOVE with @best, an index in the survey's list. After that, and PATHS_BEHIND, all that was found out
+ * is noted. @again is the time to the next look.
  */
-enum paths_do survey_look(struct survey *survey, unsigned int waiting, bool syn_data, unsigned int *again, int *best);
+enum paths_do survey_look(struct survey *survey, unsigned int waiting, enum survey_syn syn, unsigned int *again, int *best);
 
 /* survey_try() - ask a path that has failed whether it works again, after survey_reset(). Returns false if nothing could be sent. */
 bool survey_try(struct survey *survey, const struct path *path);

@@ -217,7 +217,7 @@ static bool path_look(struct expected *one, int64_t now)
 	union sockaddr_ip addr;
 
 	return one->begin.look_at && now >= one->begin.look_at &&
-	       begin_look(&one->begin, &query, true, now, &addr) == PATHS_MOVE;
+	       begin_look(&one->begin, &query, SURVEY_DATA_ONLY, now, &addr) == PATHS_MOVE;
 }
 
 static void path_answered(const struct expected *one, const struct tcp_info *info)
@@ -226,11 +226,11 @@ static void path_answered(const struct expected *one, const struct tcp_info *inf
 		begin_reached(&one->begin, info->tcpi_min_rtt / 1000 + 1, false);
 }
 
-static void note_untaken(int converter)
+static void note_untaken(const struct expected *one)
 {
 	gone_in_a_row = 0;
-	converters_note_syn_data(converter, false);
-	converters_forget_silence(converter);
+	paths_note_syn_data(&one->begin.own.id, false, one->request.syn_at);
+	converters_forget_silence(one->converter);
 }
 
 static void note_slow(const struct expected *one)
@@ -284,7 +284,7 @@ static bool look(struct expected *one, int64_t now)
 	case FATE_UNTAKEN:
 		if (!seen.there)
 			note_slow(one);
-		note_untaken(one->converter);
+		note_untaken(one);
 		break;
 	case FATE_SILENT:
 		converters_doubt(one->converter);
@@ -294,7 +294,7 @@ static bool look(struct expected *one, int64_t now)
 		break;
 	case FATE_GONE:
 		if (++gone_in_a_row >= GONE_MAX)
-			note_untaken(one->converter);
+			note_untaken(one);
 		break;
 	}
 	return false;

@@ -130,7 +130,7 @@ static bool wants_syn_data(const struct connection *connection)
 {
 	const struct attempt *attempt = &connection->attempt;
 	enum ride_syn_data may = ride_syn_data(attempt->ride, connection->sock_mptcp,
-					       converters_take_syn_data(attempt->converter),
+					       paths_take_syn_data(&connection->begin.own.id),
 					       converters_corrects_windows(supervision.settings, attempt->converter));
 
 	return may == RIDE_SYN_DATA_ALWAYS || (may == RIDE_SYN_DATA_ON_ONE_PATH && !paths_may_be_several(connection->sock, &attempt->addr));

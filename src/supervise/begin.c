@@ -29,6 +29,8 @@ static struct survey *trial;
 void begin_init(struct begin *begin, const struct settings *settings, int fd, bool bound)
 {
 	*begin = (struct begin){ .settings = settings, .may_move = !bound && !network_is_chosen(fd) };
+	if (bound)
+		begin->own.id.source = network_source(fd);
 }
 
 static void take(struct begin *begin, const struct path *path)
@@ -73,19 +75,21 @@ int64_t begin_trials_look(int64_t now)
 int begin_choose(struct begin *begin, const struct converters_query *query, int converter, union sockaddr_ip *addr)
 {
 	const struct settings *settings = begin->settings;
-	const bool failed = path_has_failed(paths_facts_usual(converter).state);
 	char text[SOCKADDR_STRLEN];
 	struct path_list list;
 	int best;
 
 	/* A connection that has moved goes on where it is, as far as that has an address of the converter's family. */
-	if (begin->placed && IN6_IS_ADDR_V4MAPPED(&begin->own.id.source) == sockaddr_ip_is_v4(addr)) {
+	if (!begin->may_move || (begin->placed && IN6_IS_ADDR_V4MAPPED(&begin->own.id.source) == sockaddr_ip_is_v4(addr))) {
 		begin->own.id.converter = converter;
+		paths_facts(&begin->own.id); /* takes over what others know of it */
 		return converter;
 	}
 	begin->own = (struct path){ .id.converter = converter };
-	if ((!failed && !settings->paths.count && !begin->placed) || !begin->may_move)
+	if (path_is_sound(paths_facts_usual(converter).state) && !settings->paths.count && !begin->placed)
 		return converter;
+	if (paths_facts_usual(converter).state == CACHE_PATH_DATALESS)
+		try_usual(begin, converter);
 	best = path_list_choose(&list, settings, query);
 	if (best < 0)
 		return converter;
@@ -161,7 +165,7 @@ static bool has_failed_since(struct begin *begin, const struct converters_query 
 	if (!path_has_failed(paths_facts(&begin->own.id).state))
 		return false;
 	best = path_list_choose(&list, begin->settings, query);
-	if (best < 0 || list.paths[best].facts.state != CACHE_PATH_WORKS || path_is_same(&list.paths[best].id, &begin->own.id))
+	if (best < 0 || !path_works(list.paths[best].facts.state) || path_is_same(&list.paths[best].id, &begin->own.id))
 		return false;
 	*addr = list.addrs[best];
 	take(begin, &list.paths[best]);
@@ -189,7 +193,7 @@ static enum paths_do survey_start(struct begin *begin, const struct converters_q
 	return PATHS_STAY;
 }
 
-enum paths_do begin_look(struct begin *begin, const struct converters_query *query, bool syn_data, int64_t now,
+enum paths_do begin_look(struct begin *begin, const struct converters_query *query, enum survey_syn syn, int64_t now,
 			 union sockaddr_ip *addr)
 {
 	enum paths_do what = begin->survey ? PATHS_PROBE : survey_start(begin, query, now, addr);
@@ -198,7 +202,7 @@ enum paths_do begin_look(struct begin *begin, const struct converters_query *que
 	int best = -1;
 
 	if (begin->survey) {
-		what = survey_look(begin->survey, (unsigned int)((now - begin->syn_at) / CLOCK_NS_PER_MS), syn_data, &again, &best);
+		what = survey_look(begin->survey, (unsigned int)((now - begin->syn_at) / CLOCK_NS_PER_MS), syn, &again, &best);
 		begin->look_at = now + again * CLOCK_NS_PER_MS;
 	}
 	if (what == PATHS_MOVE && begin->survey) {

@@ -41,11 +41,11 @@ void begin_sent(struct begin *begin, int64_t now);
 
 /*
  * begin_look() - look whether the path of the SYN works, @now that it is unanswered and look_at is over
- * @query: for the converters that may be asked; @syn_data: the SYN carried data
+ * @query: for the converters that may be asked; @syn: what the SYN carried
  * Returns PATHS_MOVE, where begin->own is the path to go on with, to the converter at @addr; PATHS_BEHIND; or anything else, after
  * which there is nothing to be done before look_at.
  */
-enum paths_do begin_look(struct begin *begin, const struct converters_query *query, bool syn_data, int64_t now,
+enum paths_do begin_look(struct begin *begin, const struct converters_query *query, enum survey_syn syn, int64_t now,
 			 union sockaddr_ip *addr);
 
 /* begin_reached() - a SYN+ACK has come, whose round trip took @ms; @alone: it waited for no server */

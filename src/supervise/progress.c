@@ -119,7 +119,7 @@ static void begin_anew(struct connection *connection, enum ride ride)
 	log_line("converter %s: %s", sockaddr_ip_format(&connection->attempt.addr, text),
 		 ride == RIDE_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
 				    "data in the SYN was not taken, asked behind the handshake");
-	exchange_ride_failed(connection->attempt.converter, ride);
+	exchange_ride_failed(&connection->begin.own.id, ride, connection->begin.syn_at);
 	probes_end(connection);
 	attempt_disconnect(connection);
 	ret = attempt_anew(connection, ride);
@@ -134,7 +134,7 @@ static const char *request_ride(const struct connection *connection)
 	if (!connection->attempt.syn_data)
 		return "request behind the handshake";
 	taken = kernel_tcp_info(connection->sock).tcpi_options & TCPI_OPT_SYN_DATA;
-	converters_note_syn_data(connection->attempt.converter, taken);
+	paths_note_syn_data(&connection->begin.own.id, taken, connection->begin.syn_at);
 	return taken ? "request taken in the SYN" : "request not taken in the SYN";
 }
 
@@ -227,11 +227,10 @@ static bool path_look(struct connection *connection)
 
 	if (!connection->begin.look_at || now < connection->begin.look_at)
 		return false;
-	what = begin_look(&connection->begin, &query, attempt->syn_data, now, &addr);
+	what = begin_look(&connection->begin, &query, attempt->syn_data ? SURVEY_DATA : SURVEY_PLAIN, now, &addr);
 	if (what == PATHS_BEHIND) {
 		log_line("converter %s: SYNs with data are lost on the way, asked behind the handshake",
 			 sockaddr_ip_format(&attempt->addr, text));
-		converters_note_syn_data_lost(attempt->converter);
 		begin_anew(connection, attempt->ride == RIDE_MPTCP_SYN ? RIDE_MPTCP : attempt->ride);
 		return true;
 	}

@@ -87,8 +87,6 @@ static bool naive_is_valid(const uint8_t *record, size_t size, int64_t now)
 	switch (record[50]) {
 	case CACHE_KIND_REST:
 		return true;
-	case CACHE_KIND_SYN_DATA:
-		return word != 0;
 	case CACHE_KIND_INFO:
 		for (unsigned int i = 0; i < value[4] && i < CACHE_KINDS_MAX; i++)
 			if (value[5 + i] == 0)
@@ -128,7 +126,6 @@ static const uint8_t *naive_find(const uint8_t *bytes, const struct cache_key *k
 
 static const unsigned int fact_of_kind[] = {
 	[CACHE_KIND_REST] = CACHE_REST,
-	[CACHE_KIND_SYN_DATA] = CACHE_SYN_DATA,
 	[CACHE_KIND_INFO] = CACHE_INFO,
 	[CACHE_KIND_COOKIE] = CACHE_COOKIE,
 	[CACHE_KIND_MPTCP] = CACHE_MPTCP,
@@ -149,10 +146,6 @@ static struct cache_converter naive_converter(enum cache_kind kind, const uint8_
 	switch (kind) {
 	case CACHE_KIND_REST:
 		out.rest.until = integer_at(record, 16);
-		break;
-	case CACHE_KIND_SYN_DATA:
-		out.syn_data.until = integer_at(record, 16);
-		memcpy(&out.syn_data.misses, value, 4);
 		break;
 	case CACHE_KIND_INFO:
 		out.info.until = integer_at(record, 16);
@@ -193,7 +186,6 @@ static void converter_check(const union sockaddr_ip *address, enum cache_kind ki
 	struct cache_converter want = naive_converter(kind, record), got;
 	const struct cache_converter forget = { 0 }, all = {
 		.rest.until = now + 1,
-		.syn_data = { .until = now + 1, .misses = 1 },
 		.info = { .until = now + 1, .flags = 2, .count = 1, .kinds = { 30 } },
 		.cookie = { .until = now + 1, .len = 4, .bytes = "true" },
 		.mptcp = { .until = now + 1, .verdict = CACHE_MPTCP_LOST },
@@ -209,9 +201,6 @@ static void converter_check(const union sockaddr_ip *address, enum cache_kind ki
 	switch (kind) {
 	case CACHE_KIND_REST:
 		want.rest = all.rest;
-		break;
-	case CACHE_KIND_SYN_DATA:
-		want.syn_data = all.syn_data;
 		break;
 	case CACHE_KIND_INFO:
 		want.info = all.info;

@@ -213,6 +213,82 @@ def test_path_that_loses_data_in_syns():
         equal(lab.shim_log().count("SYNs with data are lost on the way"), 1, "found out, in\n" + lab.shim_log())
 
 
+TAKEN, BEHIND, DATA_LOST = "request taken in the SYN", "request behind the handshake", "SYNs with data are lost on the way"
+
+
+def test_data_in_syns_is_each_path_s_own():
+    """What wifi loses says nothing of lte."""
+    with lab_for(wifi=Link(delay_ms=10, a_to_b={"max_syn": 66})) as lab:
+        served(lab)
+        for _ in range(2):
+            equal(curl(lab)[1], lab.client.wifi4, "the address, in\n" + lab.shim_log())
+        before = lab.shim_log().count(BEHIND)
+        for _ in range(3):
+            curl(lab, env=remembering(lab, CONVERT_PATHS="lte"))
+        equal((lab.shim_log().count(BEHIND), lab.shim_log().count(TAKEN)), (before, 3), "requests, in\n" + lab.shim_log())
+
+
+AT_ONCE = """
+import socket, sys, threading
+def connect():
+    with socket.create_connection((sys.argv[1], 7)):
+        pass
+threads = [threading.Thread(target=connect) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_data_lost_at_once_is_one_miss():
+    """Wifi cuts the data off the SYNs that threads send at the same time, and then not any more: the next request is in its SYN."""
+    with lab_for(wifi=Link(delay_ms=100)) as lab:
+        served(lab)
+        curl(lab)
+        lab.wifi.set(strip_syn_data=True)
+        lab.client.run(["python3", "-c", AT_ONCE, lab.server.addr4], env=remembering(lab))
+        equal(lab.shim_log().count("data in the SYN was not taken"), 4, "misses in\n" + lab.shim_log())
+        lab.wifi.set(strip_syn_data=False)
+        before = lab.shim_log().count(TAKEN)
+        curl(lab)
+        equal(lab.shim_log().count(TAKEN), before + 1, "taken in\n" + lab.shim_log())
+
+
+@measures
+def test_default_path_that_loses_data_in_syns():
+    """SYNs with data vanish on wifi, and lte is hardly slower: it is taken, and wifi again once it takes data."""
+    with lab_for(lte=Link(delay_ms=12)) as lab:
+        served(lab)
+        curl(lab)
+        curl(lab, env=remembering(lab, CONVERT_PATHS="lte"))
+        alone = direct_ms(lab, lab.client.lte4)
+        lab.wifi.set("a-to-b", max_syn=66)
+        first = curl(lab)
+        later = [curl(lab) for _ in range(5)]
+        equal({address for _, address in [first, *later]}, {lab.client.lte4}, "addresses, in\n" + lab.shim_log())
+        lab.wifi.set("a-to-b", max_syn=0)
+        wait_until(lambda: curl(lab)[1] == lab.client.wifi4, 10, lambda: "wifi to be used again:\n" + lab.shim_log())
+        curl(lab)
+        check(TAKEN in lab.shim_log().splitlines()[-1], lab.shim_log())
+        measured(first[0] < alone + 300, "the first took %.0f ms, lte alone %.0f:\n%s" % (first[0], alone, lab.shim_log()))
+        measured(sorted(ms for ms, _ in later)[2] < 1.05 * alone, "later ones took %s ms, lte alone %.0f" % (later, alone))
+        return "lte alone %.0f ms, the first %.0f, later %s" % (alone, first[0], " ".join("%.0f" % ms for ms, _ in later))
+
+
+def test_second_path_that_loses_data_in_syns():
+    """Wifi is dead, and lte takes no data in SYNs: one connection finds both out."""
+    with lab_for(lte=Link(delay_ms=25, a_to_b={"max_syn": 66})) as lab:
+        served(lab)
+        curl(lab)
+        lab.wifi.down()
+        found = [curl(lab) for _ in range(3)]
+        equal([address for _, address in found], [lab.client.lte4] * 3, "addresses, in\n" + lab.shim_log())
+        equal((lab.shim_log().count(MOVED), lab.shim_log().count(DATA_LOST), lab.shim_log().count("direct")), (1, 0, 0),
+              "moved, in\n" + lab.shim_log())
+        check(max(ms for ms, _ in found) < 900, "%s ms, as if a SYN had been sent again, in\n%s" % (found, lab.shim_log()))
+
+
 def test_ipv6_that_leads_nowhere():
     """The first converter's address is IPv6, whose packets vanish on both networks."""
     with lab_for() as lab:

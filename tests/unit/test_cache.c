@@ -68,7 +68,6 @@ static struct cache_converter everything(void)
 	struct cache_converter all = {
 		.known = CACHE_FACTS_ALL,
 		.rest.until = LATER,
-		.syn_data = { .until = LATER + 1, .misses = UINT32_MAX },
 		.info = { .until = LATER + 2, .learned = NOW, .flags = 0xf00dcafe,
 			  .count = CACHE_KINDS_MAX },
 		.cookie = { .until = LATER + 3, .len = CACHE_COOKIE_MAX },
@@ -174,7 +173,6 @@ START_TEST(facts_are_independent)
 		out = get("192.0.2.1", PATH, fact, NOW);
 		ck_assert_uint_eq(out.known, fact);
 		ck_assert_int_eq(out.rest.until != 0, fact == CACHE_REST);
-		ck_assert_int_eq(out.syn_data.until != 0, fact == CACHE_SYN_DATA);
 		ck_assert_int_eq(out.info.until != 0, fact == CACHE_INFO);
 		ck_assert_int_eq(out.cookie.until != 0, fact == CACHE_COOKIE);
 		ck_assert_int_eq(out.mptcp.until != 0, fact == CACHE_MPTCP);
@@ -186,13 +184,11 @@ START_TEST(facts_are_independent)
 				 fact == CACHE_PATH);
 	}
 	one.rest.until = LATER + 9;
-	one.syn_data.misses = 1;
 	one.cookie.until = 0;
 	update("192.0.2.1", CACHE_REST | CACHE_COOKIE, &one);
 	out = get("192.0.2.1", PATH, CACHE_FACTS_ALL, NOW);
 	ck_assert_uint_eq(out.known, CACHE_FACTS_ALL & ~(unsigned int)CACHE_COOKIE);
 	ck_assert_int_eq(out.rest.until, LATER + 9);
-	ck_assert_uint_eq(out.syn_data.misses, UINT32_MAX);
 	ck_assert_uint_eq(out.cookie.len, 0);
 }
 END_TEST
@@ -204,15 +200,11 @@ START_TEST(paths_are_told_apart)
 
 	update("192.0.2.1", CACHE_FACTS_ALL, &all);
 	out = get("192.0.2.1", PATH + 1, CACHE_FACTS_ALL, NOW);
-	ck_assert_uint_eq(out.known, CACHE_FACTS_ALL & ~(unsigned int)(CACHE_SYN_DATA | CACHE_PATH));
+	ck_assert_uint_eq(out.known, CACHE_FACTS_ALL & ~(unsigned int)CACHE_PATH);
 	all.path.state = CACHE_PATH_WORKS;
 	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_PATH, NOW, &all), 0);
 	ck_assert_int_eq(get("192.0.2.1", 0, CACHE_PATH, NOW).path.state, CACHE_PATH_WORKS);
 	ck_assert_int_eq(get("192.0.2.1", PATH, CACHE_PATH, NOW).path.state, CACHE_PATH_SILENT);
-	all.syn_data.misses = 3;
-	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_SYN_DATA, NOW, &all), 0);
-	ck_assert_uint_eq(get("192.0.2.1", 0, CACHE_SYN_DATA, NOW).syn_data.misses, 3);
-	ck_assert_uint_eq(get("192.0.2.1", PATH, CACHE_SYN_DATA, NOW).syn_data.misses, UINT32_MAX);
 }
 END_TEST
 
@@ -240,12 +232,11 @@ START_TEST(values_out_of_range_are_refused)
 	struct cache_converter all = everything(), wrong;
 	union sockaddr_ip addr = address("192.0.2.1");
 
-	for (int i = 0; i < 12; i++) {
+	for (int i = 1; i < 12; i++) {
 		wrong = all;
 		wrong.silence.destinations = i == 8 ? 0 : 1;
 		wrong.path.asked = i == 9 ? -1 : NOW;
 		wrong.path.state = i == 10 ? CACHE_PATH_UNKNOWN : i == 11 ? CACHE_PATH_COUNT : CACHE_PATH_LOSES;
-		wrong.syn_data.misses = i == 0 ? 0 : 1;
 		wrong.info.count = i == 1 ? CACHE_KINDS_MAX + 1 : i == 2 ? 255 : 2;
 		wrong.info.kinds[1] = i == 3 ? 0 : 30;
 		wrong.mptcp.verdict = i == 6 ? CACHE_MPTCP_UNKNOWN : i == 7 ? CACHE_MPTCP_COUNT : CACHE_MPTCP_HOLDS;
@@ -254,14 +245,14 @@ START_TEST(values_out_of_range_are_refused)
 							&wrong), -EINVAL);
 		ck_assert_uint_eq(known("192.0.2.1", NOW), 0);
 		/* to be forgotten, it need not be right */
-		wrong.syn_data.until = wrong.info.until = wrong.cookie.until = wrong.silence.until = 0;
+		wrong.info.until = wrong.cookie.until = wrong.silence.until = 0;
 		wrong.mptcp.until = wrong.path.until = 0;
 		update("192.0.2.1", CACHE_FACTS_ALL, &wrong);
 		ck_assert_uint_eq(known("192.0.2.1", NOW), CACHE_REST);
 		wrong.rest.until = 0;
 		update("192.0.2.1", CACHE_REST, &wrong);
 	}
-	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, 1u << 7, NOW, &all), -EINVAL);
+	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_PATH << 1, NOW, &all), -EINVAL);
 	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, 0, NOW, &all), 0);
 	ck_assert_int_eq(cache_server_put(&cache, &addr, CACHE_SERVER_VERDICT_COUNT, NOW, LATER),
 			 -EINVAL);
@@ -276,7 +267,7 @@ START_TEST(each_fact_has_its_end)
 
 	update("192.0.2.1", CACHE_FACTS_ALL, &all);
 	ck_assert_uint_eq(known("192.0.2.1", LATER - 1), CACHE_FACTS_ALL);
-	ck_assert_uint_eq(known("192.0.2.1", LATER), CACHE_SYN_DATA | CACHE_INFO | CACHE_COOKIE | CACHE_SILENCE | CACHE_PATH);
+	ck_assert_uint_eq(known("192.0.2.1", LATER), CACHE_INFO | CACHE_COOKIE | CACHE_SILENCE | CACHE_PATH);
 	ck_assert_uint_eq(known("192.0.2.1", LATER + 1), CACHE_INFO | CACHE_COOKIE | CACHE_SILENCE | CACHE_PATH);
 	ck_assert_uint_eq(known("192.0.2.1", LATER + 2), CACHE_COOKIE | CACHE_SILENCE | CACHE_PATH);
 	ck_assert_uint_eq(known("192.0.2.1", LATER + 3), CACHE_SILENCE | CACHE_PATH);
@@ -288,7 +279,7 @@ START_TEST(each_fact_has_its_end)
 	update("192.0.2.1", CACHE_REST | CACHE_COOKIE, &all);
 	update("192.0.2.2", CACHE_REST | CACHE_COOKIE, &all);
 	ck_assert_uint_eq(known("192.0.2.1", NOW),
-			  CACHE_SYN_DATA | CACHE_INFO | CACHE_MPTCP | CACHE_SILENCE | CACHE_PATH);
+			  CACHE_INFO | CACHE_MPTCP | CACHE_SILENCE | CACHE_PATH);
 	ck_assert_uint_eq(known("192.0.2.2", NOW), 0);
 }
 END_TEST
@@ -298,8 +289,8 @@ START_TEST(nothing_outlives_a_day)
 	struct cache_converter all = everything();
 
 	all.rest.until = all.cookie.until = all.silence.until = all.path.until = INT64_MAX;
-	all.info.until = all.mptcp.until = NOW + CACHE_LIFETIME_MAX;
-	all.syn_data.until = NOW + CACHE_LIFETIME_MAX + 1;
+	all.info.until = NOW + CACHE_LIFETIME_MAX;
+	all.mptcp.until = NOW + CACHE_LIFETIME_MAX + 1;
 	update("192.0.2.1", CACHE_FACTS_ALL, &all);
 	ck_assert_uint_eq(known("192.0.2.1", NOW + CACHE_LIFETIME_MAX - 1), CACHE_FACTS_ALL);
 	ck_assert_uint_eq(known("192.0.2.1", NOW + CACHE_LIFETIME_MAX), 0);

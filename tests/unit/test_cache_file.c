@@ -392,14 +392,13 @@ static off_t record_offset(enum cache_kind kind)
 	if (kind >= CACHE_KIND_REST && kind <= CACHE_KIND_INFO)
 		offset += (kind - CACHE_KIND_REST) * (off_t)cache_table_of(kind)->record_size;
 	else if (kind >= CACHE_KIND_MPTCP && kind <= CACHE_KIND_PATH)
-		offset += (3 + (kind - CACHE_KIND_MPTCP)) * (off_t)cache_table_of(kind)->record_size;
+		offset += (2 + (kind - CACHE_KIND_MPTCP)) * (off_t)cache_table_of(kind)->record_size;
 	return offset;
 }
 
 static bool is_known(const struct cache *cache, enum cache_kind kind)
 {
 	static const unsigned int facts[] = { [CACHE_KIND_REST] = CACHE_REST,
-					      [CACHE_KIND_SYN_DATA] = CACHE_SYN_DATA,
 					      [CACHE_KIND_INFO] = CACHE_INFO,
 					      [CACHE_KIND_COOKIE] = CACHE_COOKIE,
 					      [CACHE_KIND_MPTCP] = CACHE_MPTCP,
@@ -417,7 +416,6 @@ static void note_everything(const struct cache *cache)
 {
 	union sockaddr_ip addr = address(1);
 	struct cache_converter facts = { .rest.until = LATER,
-					 .syn_data = { .until = LATER, .misses = 2 },
 					 .info = { .until = LATER, .count = 1, .kinds = { 30 } },
 					 .cookie = { .until = LATER, .len = 16 },
 					 .mptcp = { LATER, CACHE_MPTCP_LOST },

@@ -97,7 +97,7 @@ static unsigned int check(const union sockaddr_ip *key, int64_t written)
 	uint32_t seed;
 
 	cache_converter_get(&cache, key, 0, CACHE_FACTS_ALL, NOW, &found);
-	ck_assert(!(found.known & CACHE_SYN_DATA));
+	ck_assert(!(found.known & CACHE_PATH));
 	if (found.known & CACHE_REST) {
 		ck_assert(found.rest.until >= LATER && found.rest.until < LATER + 50000);
 		count++;

@@ -206,7 +206,6 @@ START_TEST(what_others_have_learned)
 	union sockaddr_ip addr = address("192.0.2.1"), where = destination(1);
 	const int64_t now = cache_now();
 	const struct cache_converter learned = {
-		.syn_data = { .until = now + 60000, .misses = CONVERTERS_SYN_DATA_MISSES },
 		.mptcp = { .until = now + 60000, .verdict = CACHE_MPTCP_LOST },
 		.cookie = { .until = now + 60000, .len = 3, .bytes = "one" },
 	};
@@ -217,10 +216,8 @@ START_TEST(what_others_have_learned)
 	ck_assert_int_eq(chosen(1), 1);
 	ck_assert_int_eq(chosen(2), 0);
 
-	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_SYN_DATA | CACHE_MPTCP | CACHE_COOKIE, now,
-						&learned), 0);
+	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_MPTCP | CACHE_COOKIE, now, &learned), 0);
 	ck_assert_int_eq(chosen(2), 0);
-	ck_assert(!converters_take_syn_data(0));
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
 	ck_assert_mem_eq(converters_cookie(&settings, 0, converters_cookie_current(0)).data, "one", 3);
 
@@ -340,19 +337,6 @@ START_TEST(fallback_none_asks_one_that_rests)
 }
 END_TEST
 
-START_TEST(data_in_syns_is_given_up_after_two)
-{
-	ck_assert(converters_take_syn_data(0));
-	converters_note_syn_data(0, false);
-	ck_assert(converters_take_syn_data(0));
-	converters_note_syn_data(0, false);
-	ck_assert(!converters_take_syn_data(0));
-	ck_assert(converters_take_syn_data(1));
-	converters_note_syn_data(0, true);
-	ck_assert(converters_take_syn_data(0));
-}
-END_TEST
-
 START_TEST(mptcp_that_gets_through_or_not)
 {
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_UNKNOWN);
@@ -408,7 +392,6 @@ int main(void)
 	tcase_add_test(tcase, silence_is_remembered_for_ten_minutes);
 	tcase_add_test(tcase, why_there_is_none);
 	tcase_add_test(tcase, fallback_none_asks_one_that_rests);
-	tcase_add_test(tcase, data_in_syns_is_given_up_after_two);
 	tcase_add_test(tcase, mptcp_that_gets_through_or_not);
 	tcase_add_test(tcase, cookies);
 	suite_add_tcase(suite, tcase);

@@ -13,6 +13,7 @@
 #include "client/exchange.h"
 #include "client/servers.h"
 #include "client/user_cache.h"
+#include "common/clock.h"
 #include "convert/convert.h"
 
 #include "run.h"
@@ -513,13 +514,17 @@ END_TEST
 /* A ride that has failed is kept in mind, and the next connection takes the safer one. */
 START_TEST(a_failed_ride_is_remembered)
 {
+	const struct path_id usual = { .converter = 0 }, other = { .converter = 0, .source.s6_addr = { 0xfd, [15] = 1 } };
+
 	begin();
-	exchange_ride_failed(0, RIDE_MPTCP);
-	ck_assert(converters_take_syn_data(0));
-	exchange_ride_failed(0, RIDE_MPTCP);
-	ck_assert(!converters_take_syn_data(0));
+	exchange_ride_failed(&usual, RIDE_MPTCP, clock_ns());
+	exchange_ride_failed(&other, RIDE_MPTCP, clock_ns());
+	ck_assert(paths_take_syn_data(&usual));
+	exchange_ride_failed(&usual, RIDE_MPTCP, clock_ns() + CLOCK_NS_PER_MS);
+	ck_assert(!paths_take_syn_data(&usual));
+	ck_assert(paths_take_syn_data(&other));
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_UNKNOWN);
-	exchange_ride_failed(0, RIDE_TCP);
+	exchange_ride_failed(&usual, RIDE_TCP, clock_ns());
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
 	ck_assert(!exchange_keeps_mptcp(&settings, 0));
 	expect("203.0.113.1", CONVERTED, 1, 0); /* over Multipath TCP, as this front end always says */

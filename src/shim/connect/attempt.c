@@ -177,8 +177,8 @@ static int message_send(struct conn *conn, int fd, int flags, const union sockad
 /* May the request go into the SYN: ride_syn_data()? Whether there may be several paths is looked at where that matters only. */
 static bool wants_syn_data(const struct conn *conn, int fd)
 {
-	enum ride_syn_data may = ride_syn_data(conn->attempt.ride, conn->socket.mptcp,
-					       converters_take_syn_data(conn->attempt.converter),
+	const struct path_id path = path_of(conn);
+	enum ride_syn_data may = ride_syn_data(conn->attempt.ride, conn->socket.mptcp, paths_take_syn_data(&path),
 					       converters_corrects_windows(settings, conn->attempt.converter));
 
 	return may == RIDE_SYN_DATA_ALWAYS ||
@@ -530,7 +530,7 @@ enum conn_phase attempt_next(struct conn *conn, int fd, bool may_hold,
 			break;
 		usual = index;
 		index = path_choose(conn, fd, &query, index, &addr);
-		if (conn->call.placed || index != usual)
+		if (conn->call.placed || index != usual || paths_facts_usual(usual).state == CACHE_PATH_DATALESS)
 			path_look_try(conn, usual);
 		conn->attempt = (struct attempt){ .addr = addr, .converter = (uint8_t)index };
 		ret = ask(conn, fd, may_hold);

@@ -79,6 +79,8 @@ static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 		.fastopen_connect = sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0),
 	};
 
+	if (call.bound)
+		call.source = network_source(fd);
 	call.ringed = rings_in_use(fd);
 	call.unattended = call.ringed && !gate_may_block(fd, 0);
 	clock_read(CLOCK_MONOTONIC, &call.started);

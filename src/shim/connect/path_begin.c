@@ -67,12 +67,14 @@ __attribute__((noinline)) static int choose_of_all(struct conn *conn, const stru
 
 int path_choose(struct conn *conn, int fd, const struct converters_query *query, int index, union sockaddr_ip *addr)
 {
-	const bool failed = path_has_failed(paths_facts_usual(index).state);
+	const struct path_id bound = { .converter = index, .source = conn->call.source };
 
+	if (conn->call.bound && !IN6_IS_ADDR_UNSPECIFIED(&bound.source))
+		paths_facts(&bound); /* takes over what others know of it */
 	/* A connection that has moved goes on where it is, as far as that has an address of the converter's family. */
 	if (conn->call.placed && IN6_IS_ADDR_V4MAPPED(&conn->call.source) == sockaddr_ip_is_v4(addr))
 		return index;
-	if ((!failed && !settings->paths.count && !conn->call.placed) || !path_may_move(conn, fd))
+	if ((path_is_sound(paths_facts_usual(index).state) && !settings->paths.count && !conn->call.placed) || !path_may_move(conn, fd))
 		return index;
 	return choose_of_all(conn, query, index, addr);
 }

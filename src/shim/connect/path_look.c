@@ -190,9 +190,9 @@ void path_look_begin(struct conn *conn)
 	const struct path_id id = path_of(conn);
 
 	conn->attempt.converter_at = atomic_load(&conn->deadline);
+	conn->attempt.syn_at = clock_ns();
 	if (conn->call.bound || conn->call.moves >= MOVES_MAX)
 		return;
-	conn->attempt.syn_at = clock_ns();
 	schedule(conn, in_ms(paths_patience(paths_facts_kept(&id).rtt_ms)));
 }
 
@@ -239,11 +239,11 @@ static bool is_known_to_have_failed(struct conn *conn, const struct converters_q
 	const struct path_id id = path_of(conn);
 	enum cache_path state = paths_facts(&id).state;
 
-	if (state != CACHE_PATH_SILENT && state != CACHE_PATH_LOSES)
+	if (!path_has_failed(state))
 		return false;
 	path_list_make(list, settings, query);
 	*best = paths_best(list->paths, list->count, 0);
-	return *best >= 0 && list->paths[*best].facts.state == CACHE_PATH_WORKS;
+	return *best >= 0 && path_works(list->paths[*best].facts.state);
 }
 
 /* Has @conn own a survey, with its first probe still to be sent. Returns false if that isn't for it to do, or not now. */
@@ -270,8 +270,9 @@ static bool place_begin(struct conn *conn, const struct converters_query *query)
 
 static enum paths_do place_go_on(struct conn *conn, struct place *place, struct path_list *list, int *best)
 {
+	const enum survey_syn syn = conn->attempt.ask_blind ? SURVEY_DATA_ONLY : conn->attempt.syn_data ? SURVEY_DATA : SURVEY_PLAIN;
 	unsigned int again;
-	enum paths_do what = survey_look(&place->survey, waiting_ms(conn), conn->attempt.syn_data, &again, best);
+	enum paths_do what = survey_look(&place->survey, waiting_ms(conn), syn, &again, best);
 
 	if (what == PATHS_MOVE)
 		*list = place->survey.list;

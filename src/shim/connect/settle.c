@@ -59,6 +59,7 @@ static void log_verdict(const struct conn *conn, const char *verdict, const char
  */
 static const char *request_ride(const struct conn *conn, const struct tcp_info *info)
 {
+	const struct path_id path = path_of(conn);
 	bool taken;
 
 	if (!conn->attempt.syn_data)
@@ -66,7 +67,7 @@ static const char *request_ride(const struct conn *conn, const struct tcp_info *
 	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_CLOSE)
 		return "reset since";
 	taken = info->tcpi_options & TCPI_OPT_SYN_DATA;
-	converters_note_syn_data(conn->attempt.converter, taken);
+	paths_note_syn_data(&path, taken, conn->attempt.syn_at);
 	return taken ? "request taken in the SYN" : "request not taken in the SYN";
 }
 
@@ -130,13 +131,14 @@ enum conn_phase settle_again(struct conn *conn, int fd)
 
 enum conn_phase settle_anew(struct conn *conn, int fd, enum ride ride)
 {
+	const struct path_id path = path_of(conn);
 	char text[SOCKADDR_STRLEN];
 	int ret;
 
 	log_line("converter %s: %s", sockaddr_ip_format(&conn->attempt.addr, text),
 		 ride == RIDE_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
 					 "data in the SYN was not taken, asked behind the handshake");
-	exchange_ride_failed(conn->attempt.converter, ride);
+	exchange_ride_failed(&path, ride, conn->attempt.syn_at);
 	if (conn->attempt.ask_blind)
 		return settle_blind(conn, fd, ECONNRESET, "the connection would not stay Multipath TCP");
 	if (cannot_begin_anew(conn))
@@ -156,7 +158,8 @@ enum conn_phase settle_path(struct conn *conn, int fd, enum paths_do what)
 	if (what == PATHS_BEHIND) {
 		log_line("converter %s: SYNs with data are lost on the way, asked behind the handshake",
 			 sockaddr_ip_format(&conn->attempt.addr, text));
-		converters_note_syn_data_lost(conn->attempt.converter);
+		if (conn->attempt.ask_blind)
+			return settle_blind(conn, fd, ECONNRESET, "SYNs with data are lost on the way");
 		attempt_end(conn, fd);
 	}
 	attempt_disconnect(fd);

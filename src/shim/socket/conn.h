@@ -108,7 +108,7 @@ struct conn_call {
 	uint8_t moves;           /* how often the connection was begun anew on another path */
 	int device;              /* the index of the interface that we have bound the socket to; 0: none */
 	int network;             /* the index of the interface of: */
-	struct in6_addr source;  /* the address that connections come from; :: for the kernel's choice */
+	struct in6_addr source;  /* the address that connections come from, the application's or ours; :: for the kernel's choice */
 	uint8_t shut;            /* shutdown() is to follow early data; bit 0 reading, bit 1 writing */
 };
 
