@@ -289,6 +289,7 @@ static bool look(struct expected *one, int64_t now)
 			.syn_sent = info.tcpi_state == KERNEL_SYN_SENT,
 			.answered = info.tcpi_rtt,
 			.taken = info.tcpi_options & TCPI_OPT_SYN_DATA,
+			.again = info.tcpi_total_retrans,
 		};
 	probe_look(one);
 	if (seen.syn_sent && path_look(one, now))

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 
 #define FIRST_LOOK_NS (50 * CLOCK_NS_PER_MS)
+#define KERNEL_REPEATS_NS CLOCK_NS_PER_S /* Linux's initial time-out of retransmission */
 #define PROBE_NS (FATE_PROBE_MS * CLOCK_NS_PER_MS)
 #define REPEAT_NS (FATE_REPEAT_MS * CLOCK_NS_PER_MS)
 
@@ -56,19 +57,27 @@ static enum fate judge_syn_sent(struct fate_request *request, int64_t now, int64
 	return FATE_OPEN;
 }
 
-/* If all SYNs with data were lost, and one without got through, such SYNs don't. */
-static enum fate judge_gone(const struct fate_request *request)
+/*
+ * If all SYNs with data were lost, and one without got through, such SYNs don't. Whoever waited for less may have lost a SYN and been
+ * late with the next one, so that the kernel's own was reset: that says nothing of the server, nor does it where the converter would
+ * have waited for that next one.
+ */
+static enum fate judge_gone(const struct fate_request *request, int64_t now)
 {
 	if (request->repeats == request->repeats_max)
 		return FATE_UNTAKEN;
+	if (request->repeats_max > FATE_REPEATS_MAX || now - request->syn_at >= KERNEL_REPEATS_NS)
+		return FATE_GONE;
 	return request->waiting_at >= limit_of(request) ? FATE_SLOW : FATE_GONE;
 }
 
 enum fate fate_judge(struct fate_request *request, const struct fate_seen *seen, int64_t now, int64_t patience, int64_t *look_at)
 {
 	if (!seen->there)
-		return judge_gone(request);
+		return judge_gone(request, now);
 	if (seen->syn_sent)
 		return judge_syn_sent(request, now, patience, look_at);
-	return seen->answered && !seen->taken ? FATE_UNTAKEN : FATE_TAKEN;
+	if (!seen->answered || seen->taken)
+		return FATE_TAKEN;
+	return seen->again ? FATE_GONE : FATE_UNTAKEN;
 }

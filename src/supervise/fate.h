@@ -30,6 +30,7 @@ struct fate_seen {
 	bool syn_sent; /* no SYN+ACK has come */
 	bool answered; /* one has, and its round trip was measured */
 	bool taken;    /* it acknowledged the SYN's data */
+	bool again;    /* the kernel has sent the SYN again, without its data */
 };
 
 struct fate_request {
@@ -50,7 +51,7 @@ enum fate {
 	FATE_UNTAKEN, /* the path has lost the SYN's data, and not the SYN: no further request is to be blind */
 	FATE_SILENT,  /* no SYN+ACK for @patience, told once: is the converter there? Look again at *@look_at */
 	FATE_LEFT,    /* nothing more can be done about it, and the converter has had FATE_PROBE_MS: it is the kernel's */
-	FATE_SLOW,    /* it was reset once the converter had waited for the server as long as it may: to be asked otherwise */
+	FATE_SLOW,    /* it was reset once the converter had waited for the server as long as it may, which is as long as it is asked */
 	FATE_GONE,    /* the connection was refused or reset, or the program has closed it */
 };
 

@@ -130,6 +130,25 @@ START_TEST(an_answer_is_the_end)
 }
 END_TEST
 
+/* The supervisor was late, and what was answered or reset is the kernel's SYN without data: neither the path nor the server is at fault. */
+START_TEST(the_kernels_own_syn_says_nothing)
+{
+	static const int most[] = { FATE_REPEATS_MAX, FATE_REPEATS_KNOWN_MAX };
+	const struct fate_seen again = { .there = true, .answered = true, .again = true };
+
+	ck_assert_int_eq(judge(0, &again), FATE_GONE);
+	for (size_t i = 0; i < 2; i++) {
+		struct fate_request request = {
+			.started = STARTED, .syn_at = STARTED, .repeatable = true, .repeats_max = most[i], .withheld = LONGEST_WITHHELD_NS,
+			.repeat_after = fate_repeat_after(LONGEST_WITHHELD_NS, 0), .waiting_at = STARTED + 850 * CLOCK_NS_PER_MS
+		};
+		int64_t next;
+
+		ck_assert_int_eq(fate_judge(&request, &gone, STARTED + 1144 * CLOCK_NS_PER_MS, PATIENCE_NS, &next), FATE_GONE);
+	}
+}
+END_TEST
+
 /* The last SYN without data was answered, and all with data were not: such SYNs don't get through. */
 START_TEST(a_path_that_drops_syns_with_data_is_found_out)
 {
@@ -173,6 +192,7 @@ int main(void)
 	tcase_add_test(tcase, the_round_trip_says_when);
 	tcase_add_test(tcase, what_cannot_be_repeated_is_left_alone);
 	tcase_add_test(tcase, an_answer_is_the_end);
+	tcase_add_test(tcase, the_kernels_own_syn_says_nothing);
 	tcase_add_test(tcase, a_path_that_drops_syns_with_data_is_found_out);
 	tcase_add_loop_test(tcase, slow_servers_are_told_from_refusals, 1, 90);
 	tcase_add_test(tcase, no_round_trip_says_nothing);
