@@ -139,6 +139,7 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 	out.response->withholding.limit_ms = limit_ms;
 	out.response->withholding.silent = out.response->withholding.withheld && (flags & WIRE_WITHHOLDING_FLAG_SILENT);
 	out.response->withholding.blind = out.response->withholding.silent && (flags & WIRE_WITHHOLDING_FLAG_BLIND);
+	out.response->withholding.repeats = out.response->withholding.blind && (flags & WIRE_WITHHOLDING_FLAG_REPEATS);
 	/* The first versions of convertd sent neither flag, and corrected the windows of all SYNs that they withheld. */
 	out.response->withholding.corrects =
 		(flags & WIRE_WITHHOLDING_FLAG_CORRECTS) ||

@@ -24,17 +24,20 @@
 #define WIRE_WITHHOLDING_FLAG_UNCORRECTED 0x04 /* WITHHELD without this flag implies CORRECTS */
 #define WIRE_WITHHOLDING_FLAG_SILENT 0x08      /* with WITHHELD */
 #define WIRE_WITHHOLDING_FLAG_BLIND 0x10       /* with SILENT */
+#define WIRE_WITHHOLDING_FLAG_REPEATS 0x20     /* with BLIND */
 #define WIRE_WITHHOLDING_MARK 0x6c63 /* "lc" */
 
 /* The Value of an Echo TLV, which has the same mark. */
 #define WIRE_ECHO_VERSION 1
 #define WIRE_ECHO_MARK WIRE_WITHHOLDING_MARK
 
-/* The Value of a Silence TLV, which has the same mark, and two reserved bytes in front of it. */
+/* The Value of a Silence TLV, which has the same mark, the number of the repeat in front of it, and the attempt's behind it, if any. */
 #define WIRE_SILENCE_VERSION 1
 #define WIRE_SILENCE_FLAG_BLIND 0x01
 #define WIRE_SILENCE_FLAG_MPTCP 0x02
 #define WIRE_SILENCE_MARK WIRE_WITHHOLDING_MARK
+#define WIRE_SILENCE_LEN 6          /* bytes without the attempt */
+#define WIRE_SILENCE_ATTEMPT_LEN 14 /* and with it */
 
 /*
  * wire_read_header() - read the fixed header of a message with this Magic Number (Section 6.1)

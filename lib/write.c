@@ -177,7 +177,7 @@ void convert_write_withholding(struct convert_writer *w,
 	if (withholding->withheld && withholding->silent)
 		value[1] |= WIRE_WITHHOLDING_FLAG_SILENT;
 	if (withholding->withheld && withholding->silent && withholding->blind)
-		value[1] |= WIRE_WITHHOLDING_FLAG_BLIND;
+		value[1] |= WIRE_WITHHOLDING_FLAG_BLIND | (withholding->repeats ? WIRE_WITHHOLDING_FLAG_REPEATS : 0);
 	wire_put_be16(value + 2, withholding->limit_ms);
 	wire_put_be16(value + 4, WIRE_WITHHOLDING_MARK);
 	tlv_write(w, CONVERT_TLV_WITHHOLDING, value, sizeof(value), NULL, 0);
@@ -194,7 +194,8 @@ void convert_write_echo(struct convert_writer *w, uint16_t limit_kib)
 
 void convert_write_silence(struct convert_writer *w, const struct convert_silence *silence)
 {
-	uint8_t value[6] = { WIRE_SILENCE_VERSION };
+	static const uint8_t zeros[UINT8_MAX * WIRE_WORD];
+	uint8_t value[WIRE_SILENCE_ATTEMPT_LEN] = { WIRE_SILENCE_VERSION };
 
 	if (w->error == 0 && w->len > CONVERT_HEADER_LEN && !tlv_is_there(w, CONVERT_TLV_SILENCE)) {
 		fail(w, -EINVAL);
@@ -204,8 +205,13 @@ void convert_write_silence(struct convert_writer *w, const struct convert_silenc
 		value[1] |= WIRE_SILENCE_FLAG_BLIND;
 	if (silence->mptcp)
 		value[1] |= WIRE_SILENCE_FLAG_MPTCP;
+	if (silence->attempt)
+		wire_put_be16(value + 2, silence->repeat);
 	wire_put_be16(value + 4, WIRE_SILENCE_MARK);
-	tlv_write(w, CONVERT_TLV_SILENCE, value, sizeof(value), NULL, 0);
+	for (size_t i = 0; i < sizeof(silence->attempt); i++)
+		value[WIRE_SILENCE_LEN + i] = (uint8_t)(silence->attempt >> (8 * (sizeof(silence->attempt) - 1 - i)));
+	tlv_write(w, CONVERT_TLV_SILENCE, value, silence->attempt ? WIRE_SILENCE_ATTEMPT_LEN : WIRE_SILENCE_LEN, zeros,
+		  silence->padding * WIRE_WORD);
 	if (w->error == 0)
 		wire_put_be16(w->buf + MAGIC_OFFSET, CONVERT_MAGIC_SILENT);
 }

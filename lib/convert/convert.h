@@ -147,6 +147,9 @@ struct convert_tcp_option {
 struct convert_silence {
 	bool blind; /* the client can't take a response off the stream: all that isn't success is said as the network says it */
 	bool mptcp; /* the client's socket is one of Multipath TCP, and to be served as such or not at all */
+	uint64_t attempt; /* blind: a random number that the request has each time that it is made; 0: it is made once */
+	uint16_t repeat;  /* with an attempt: how often it was made before */
+	uint8_t padding;  /* written, not read: words of 32 bits behind all that, since a converter may answer a longer SYN more often */
 };
 
 /* What a client sends to a converter. A part whose has_… is false is zero. */
@@ -176,6 +179,7 @@ struct convert_withholding {
 	bool corrects;     /* it corrects the receive window of MPTCP SYNs that carry data, which Linux misreads */
 	bool silent;       /* withheld: it understands silent requests, struct convert_silence */
 	bool blind;        /* silent: and blind ones */
+	bool repeats;      /* blind: those that are made again, struct convert_silence's attempt, are one connection to the server */
 };
 
 /* What a converter sends to a client. A part whose has_… is false is zero. */

@@ -26,7 +26,8 @@
 #define INFO_CORRECTS 0x10000u
 #define INFO_SILENT 0x20000u
 #define INFO_BLIND 0x40000u
-#define INFO_SILENCE (INFO_SILENT | INFO_BLIND)
+#define INFO_REPEATS 0x80000u
+#define INFO_SILENCE (INFO_SILENT | INFO_BLIND | INFO_REPEATS)
 /*
  * An answer to Info is good for PROOF_SECONDS, but this part of it for a day: a process that began with an
  * older one would pay a round trip more each hour, and what it asks for in its first request corrects that.
@@ -45,6 +46,7 @@ static struct facts {
 	_Atomic bool corrects_windows;
 	_Atomic int64_t silent_until; /* it takes silent requests; 0: it never said so, or it is forgotten */
 	_Atomic bool blind;           /* and blind ones */
+	_Atomic bool repeats;         /* and knows those that are made again */
 } learned[CONVERTERS_MAX];
 
 static void later(_Atomic int64_t *until, int64_t seconds)
@@ -93,6 +95,7 @@ static void silence_set(struct facts *facts, uint32_t flags, int64_t until)
 	const bool silent = (flags & INFO_SILENT) && (flags & INFO_WITHHELD_MS);
 
 	atomic_store(&facts->blind, (flags & INFO_BLIND) != 0);
+	atomic_store(&facts->repeats, (flags & INFO_REPEATS) != 0);
 	atomic_store(&facts->silent_until, silent ? until : 0);
 }
 
@@ -110,7 +113,7 @@ void converters_answered(int index, const struct handshake_step *told)
 	if (told->corrects_windows)
 		note.info.flags |= INFO_CORRECTS;
 	if (told->takes_silent)
-		note.info.flags |= INFO_SILENT | (told->takes_blind ? INFO_BLIND : 0);
+		note.info.flags |= INFO_SILENT | (told->takes_blind ? INFO_BLIND : 0) | (told->takes_repeats ? INFO_REPEATS : 0);
 	silence_set(&learned[index], note.info.flags, clock_seconds() + SILENCE_SECONDS);
 	for (size_t i = 0; i < supported->len && note.info.count < CACHE_KINDS_MAX; i++)
 		if (supported->data[i])
@@ -155,6 +158,11 @@ enum converters_silence converters_silence(const struct settings *settings, int 
 	if (until <= clock_seconds())
 		return CONVERTERS_OUTDATED;
 	return atomic_load(&facts->blind) ? CONVERTERS_BLIND : CONVERTERS_SILENT;
+}
+
+bool converters_takes_repeats(int index)
+{
+	return atomic_load(&learned[index].repeats);
 }
 
 void converters_forget_silence(int index)

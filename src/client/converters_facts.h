@@ -52,6 +52,9 @@ enum converters_silence {
  */
 enum converters_silence converters_silence(const struct settings *settings, int index);
 
+/* Does it know blind requests that are made again? It has said so when it said that it takes blind ones. */
+bool converters_takes_repeats(int index);
+
 /* It was sent a silent request, and what came then was neither silence nor a response. */
 void converters_forget_silence(int index);
 

@@ -58,6 +58,7 @@ struct handshake_ask {
 	bool silent;     /* no response where the SYN+ACK tells all that it would say: ride_is_silent() */
 	bool blind;      /* if silent: nor any other response; what isn't success is told as the network tells it */
 	bool over_mptcp; /* if silent: the request goes over Multipath TCP, and is served as such or not at all */
+	uint64_t attempt; /* if blind: a random number, by which the converter knows the request when it is made again; 0: none */
 };
 
 struct handshake_step {
@@ -76,6 +77,7 @@ struct handshake_step {
 	unsigned int withheld_ms;      /* with has_supported: SYNs are withheld for so many ms at most; 0: they aren't */
 	bool corrects_windows;         /* with has_supported: windows of MPTCP SYNs with data (doc/private-tlvs.md) */
 	bool takes_silent, takes_blind; /* with has_supported: requests that are silent, or blind as well */
+	bool takes_repeats; /* the same: it knows blind ones that are made again by their attempt */
 };
 
 /*
@@ -85,6 +87,9 @@ struct handshake_step {
  */
 ssize_t handshake_request(uint8_t *buf, size_t capacity, const union sockaddr_ip *server,
 			  const struct handshake_ask *ask);
+
+/* handshake_count_repeat() - note in a request, which has an attempt, how often it was made before */
+void handshake_count_repeat(uint8_t *request, unsigned int repeats);
 
 /*
  * handshake_on_bytes() - the first @len bytes of the converter's stream are known

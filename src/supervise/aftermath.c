@@ -14,7 +14,7 @@
  *	the data was not taken                the next connection isn't blind, and finds out more
  *	the connection is reset once the      the server is too slow to be asked for blindly (slow.c)
  *	  converter has waited long enough
- *	no SYN+ACK in CONVERT_TIMEOUT         the converter has to prove itself again
+ *	no SYN+ACK in CONVERT_TIMEOUT         the converter is asked whether it is there, and has to prove itself if it doesn't say so
  *	the connection isn't there            it may have been reset: GONE_MAX of these in a row are as data that was not taken
  *
  * At most EXPECTED_MAX are looked at; those beyond have what the kernel does for them.
@@ -25,6 +25,7 @@
 
 #include "client/converters_facts.h"
 #include "common/clock.h"
+#include "networks/path_probe.h"
 #include "supervise/attempt.h"
 #include "supervise/fate.h"
 #include "supervise/kernel.h"
@@ -48,6 +49,7 @@ static struct expected {
 	struct fate_request request;
 	struct begin begin; /* has the path that the last SYN took */
 	struct repeat repeat;
+	struct path_probe probe; /* of the converter, once it has been silent for long */
 	union sockaddr_ip local, server;
 	int converter;
 	int64_t look_at; /* nanoseconds of CLOCK_MONOTONIC */
@@ -87,6 +89,11 @@ static int64_t first_look(const struct expected *one, int64_t now)
 	return with_path(one, fate_first_look(now));
 }
 
+static int64_t repeat_after(const struct expected *one)
+{
+	return fate_repeat_after(one->request.withheld, paths_facts_kept(&one->begin.own.id).rtt_ms * CLOCK_NS_PER_MS);
+}
+
 void aftermath_expect(const struct connection *connection)
 {
 	uint8_t message[CONNECTION_MESSAGE_MAX];
@@ -103,12 +110,16 @@ void aftermath_expect(const struct connection *connection)
 		.syn_at = now,
 		.withheld = converters_withholds_ms(supervision.settings, attempt->converter) * CLOCK_NS_PER_MS,
 	};
+	one->probe.fd = -1;
 	one->repeat = (struct repeat){ .tid = connection->call.tid, .at = connection->at, .to = attempt->addr };
 	one->server = connection->peer;
 	one->converter = attempt->converter;
 	if (connection->sock_mptcp && attempt_message(connection, message) >= (ssize_t)attempt->sent)
 		repeat_note(&one->repeat, connection->sock, message, attempt->sent);
+	one->request.repeat_after = repeat_after(one);
+	one->repeat.counted = attempt->ask_attempt;
 	one->request.repeatable = one->repeat.message;
+	one->request.repeats_max = attempt->ask_attempt ? FATE_REPEATS_KNOWN_MAX : FATE_REPEATS_MAX;
 	one->begin = connection->begin;
 	if (!one->request.repeatable)
 		begin_end(&one->begin);
@@ -187,9 +198,9 @@ static bool make_again(struct expected *one, int64_t now)
 	if (fd < 0)
 		return false;
 	log_about(one->repeat.tid);
-	sent = repeat_go(&one->repeat, fd, &one->begin) && local_address(fd, &one->local);
+	sent = repeat_go(&one->repeat, fd, &one->begin, (unsigned int)one->request.repeats + 1) && local_address(fd, &one->local);
 	log_line("%s: %s after %.0f ms", sockaddr_ip_format(&one->server, text),
-		 sent ? "the SYN or its answer was lost, asked again" : "the SYN can't be sent again",
+		 sent ? "no answer yet, asked again" : "the SYN can't be sent again",
 		 (double)(now - one->request.started) / CLOCK_NS_PER_MS);
 	if (sent)
 		peers_note(fd, &one->repeat.to, &one->server);
@@ -199,6 +210,7 @@ static bool make_again(struct expected *one, int64_t now)
 	one->request.repeats++;
 	one->request.syn_at = now;
 	one->request.waiting_at = 0;
+	one->request.repeat_after = repeat_after(one);
 	begin_sent(&one->begin, now);
 	return true;
 }
@@ -242,6 +254,15 @@ static void note_slow(const struct expected *one)
 	log_line("%s: answers later than the converter waits, the next connections wait for it", sockaddr_ip_format(&one->server, text));
 }
 
+/* Whoever answers at once, though not to this request, is waiting for its server. */
+static void probe_look(struct expected *one)
+{
+	if (one->probe.fd < 0 || path_probe_look(&one->probe) || path_probe_age(&one->probe) < FATE_PROBE_MS)
+		return;
+	path_probe_close(&one->probe);
+	converters_doubt(one->converter);
+}
+
 /* Makes the request again. Returns whether it is to be looked at again. */
 static bool again(struct expected *one, int64_t now)
 {
@@ -268,7 +289,9 @@ static bool look(struct expected *one, int64_t now)
 			.syn_sent = info.tcpi_state == KERNEL_SYN_SENT,
 			.answered = info.tcpi_rtt,
 			.taken = info.tcpi_options & TCPI_OPT_SYN_DATA,
+			.again = info.tcpi_total_retrans,
 		};
+	probe_look(one);
 	if (seen.syn_sent && path_look(one, now))
 		return again(one, now);
 	switch (fate_judge(&one->request, &seen, now, patience, &look_at)) {
@@ -287,7 +310,11 @@ static bool look(struct expected *one, int64_t now)
 		note_untaken(one);
 		break;
 	case FATE_SILENT:
-		converters_doubt(one->converter);
+		if (!path_probe_send(&one->probe, &one->begin.own, false))
+			converters_doubt(one->converter);
+		look_later(one, with_path(one, look_at));
+		return true;
+	case FATE_LEFT:
 		break;
 	case FATE_SLOW:
 		note_slow(one);
@@ -312,6 +339,7 @@ int64_t aftermath_look(int64_t now)
 			look_later(one, one->look_at);
 		} else if (!look(one, now)) {
 			begin_end(&one->begin);
+			path_probe_close(&one->probe);
 			free(one->repeat.message);
 			free(one);
 			expected[i] = expected[--expected_count];

@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -61,6 +62,7 @@ struct handshake_ask attempt_ask_of(const struct connection *connection)
 		.info = attempt->ask_info,
 		.silent = attempt->ask_silent,
 		.blind = attempt->ask_blind,
+		.attempt = attempt->ask_attempt,
 		.over_mptcp = connection->sock_mptcp,
 	};
 }
@@ -191,6 +193,7 @@ int attempt_again(struct connection *connection)
 		.cookie_asked = before.cookie_asked,
 		.ask_silent = before.ask_silent,
 		.ask_blind = before.ask_blind,
+		.ask_attempt = before.ask_attempt,
 		.cookie_number = converters_cookie_current(before.converter),
 		.ends = now + supervision.settings->timeout_ms * CLOCK_NS_PER_MS,
 	};
@@ -214,6 +217,7 @@ int attempt_anew(struct connection *connection, enum ride ride)
 		return ret;
 	connection->attempt.ride = connection->sock_mptcp ? ride : RIDE_TCP;
 	connection->attempt.ask_silent = connection->attempt.ask_blind = false;
+	connection->attempt.ask_attempt = 0;
 	return attempt_again(connection);
 }
 
@@ -222,6 +226,17 @@ int attempt_send_rest(struct connection *connection)
 	int ret = message_send(connection, NULL);
 
 	return ret == 0 && connection->attempt.want_output ? -EAGAIN : ret;
+}
+
+/* For requests that can be made again: whoever could guess it would get at the connection. 0: there is none */
+static uint64_t attempt_number(const struct connection *connection)
+{
+	uint64_t number;
+
+	if (!connection->sock_mptcp || !converters_takes_repeats(connection->attempt.converter) ||
+	    getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+		return 0;
+	return number;
 }
 
 /* Asks the converter of the attempt. Returns 0 or -errno. */
@@ -240,6 +255,7 @@ static int ask(struct connection *connection)
 			   converters_cookie_current(attempt->converter));
 	if (connection->nonblocking && connection->sock == connection->fd && wants_syn_data(connection) && !slow_is(&connection->peer))
 		exchange_ask_blindly(supervision.settings, attempt->converter, &ask);
+	attempt->ask_attempt = ask.blind ? attempt_number(connection) : 0;
 	attempt->ask_silent = ask.silent;
 	attempt->ask_blind = ask.blind;
 	attempt->ask_mptcp = ask.mptcp;

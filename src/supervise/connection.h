@@ -30,6 +30,7 @@ struct attempt {
 	bool ask_info, ask_mptcp, cookie_asked;
 	bool ask_silent;   /* no response where the SYN+ACK says it all (doc/private-tlvs.md) */
 	bool ask_blind;    /* nor any other: the call is answered when the SYN is sent */
+	uint64_t ask_attempt; /* a random number, for a converter that knows blind requests by it when they are made again; 0: none */
 	bool silence_due;  /* a silent request went with the SYN, whose SYN+ACK wasn't looked at yet */
 	converters_cookie_number cookie_number;
 	size_t sent;       /* bytes of the message, which is the request */

@@ -21,6 +21,7 @@
 
 #include "supervise/repeat.h"
 
+#include "client/handshake.h"
 #include "supervise/kernel.h"
 #include "supervise/pause.h"
 #include "supervise/places.h"
@@ -82,9 +83,11 @@ static bool without_registrations(void *context)
 	return places_act(&again->places, again->fd, again->fd, send_again, again);
 }
 
-bool repeat_go(const struct repeat *repeat, int fd, const struct begin *begin)
+bool repeat_go(const struct repeat *repeat, int fd, const struct begin *begin, unsigned int count)
 {
 	struct attempt_again again = { .repeat = repeat, .begin = begin, .fd = fd };
 
+	if (repeat->counted)
+		handshake_count_repeat(repeat->message, count);
 	return places_find(&again.places, repeat->tid, fd) == 0 && pause_and_act(repeat->tid, without_registrations, &again);
 }

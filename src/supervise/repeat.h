@@ -19,6 +19,7 @@ struct repeat {
 	union sockaddr_ip to;
 	uint8_t *message; /* all that the first SYN carried, to be freed; NULL: it can't be made again */
 	size_t len;
+	bool counted; /* the request has an attempt, and a count of its repeats */
 };
 
 /* Notes what it takes, of the socket @fd, over which @len bytes of @message went with the SYN. */
@@ -31,8 +32,9 @@ int repeat_open(const struct repeat *repeat);
 
 /*
  * repeat_go() - make the request again, on @fd of repeat_open(), by the network of @begin
+ * @count: how often it was made before
  * Returns whether its SYN was sent. If not, the connection goes on as it was, or is over where the SYN+ACK came meanwhile.
  */
-bool repeat_go(const struct repeat *repeat, int fd, const struct begin *begin);
+bool repeat_go(const struct repeat *repeat, int fd, const struct begin *begin, unsigned int count);
 
 #endif

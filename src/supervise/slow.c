@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slow.c - servers that take longer to answer than a converter may withhold a SYN */
+/* slow.c - servers that have taken longer than a blind request can wait */
 #include "config.h"
 
 #include "supervise/slow.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slow.h - servers that take longer to answer than a converter may withhold a SYN */
+/* slow.h - servers that have taken longer than a blind request can wait */
 #ifndef SUPERVISE_SLOW_H
 #define SUPERVISE_SLOW_H
 

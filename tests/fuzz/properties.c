@@ -189,6 +189,8 @@ static void request_rewrite(const struct convert_request *request)
 	REQUIRE(reread.has_silence == request->has_silence);
 	REQUIRE(reread.silence.blind == request->silence.blind);
 	REQUIRE(reread.silence.mptcp == request->silence.mptcp);
+	REQUIRE(reread.silence.attempt == request->silence.attempt);
+	REQUIRE(reread.silence.repeat == request->silence.repeat);
 	REQUIRE(reread.port == request->port);
 	REQUIRE(memcmp(&reread.address, &request->address, sizeof(reread.address)) == 0);
 	REQUIRE(reread.extended == (options_len > 0));

@@ -246,7 +246,7 @@ def test_info_tells():
     """Whoever asks is told that SYNs are withheld, that windows are corrected, or neither; whoever doesn't isn't."""
     need("setpriv", "util-linux")
     with far() as lab, Server(lab, 80) as server:
-        for arguments, value, wrapper in (((), "011b 02bc 6c63", ()), (("--no-syn-window-fix",), "011d 02bc 6c63", ()),
+        for arguments, value, wrapper in (((), "013b 02bc 6c63", ()), (("--no-syn-window-fix",), "013d 02bc 6c63", ()),
                                           (("--no-silence",), "0103 02bc 6c63", ()),
                                           (("--hold-syn", "off"), "0102 0000 6c63", ()),
                                           (("--hold-syn", "off", "--no-syn-window-fix"), None, ()), ((), None, WITHOUT_NET_ADMIN)):

@@ -11,15 +11,16 @@ import socket
 import time
 
 from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, connect_tlv, converter, extended_header, octets, silent
 from test_silence import box
 
 BLACKHOLE = ("MPTcpExtBlackhole", "MPTcpExtMPCapableSYNTXDisabled")
 
 
-def far(core_ms=10, **options):
+def far(core_ms=10, lte=None, **options):
     """A client whose packets take a while: an ICMP message that comes within the call of connect() is none that ends it (kernel)."""
-    return Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=core_ms), **options)
+    return Lab(wifi=Link(delay_ms=10), lte=lte, core=Link(delay_ms=core_ms), **options)
 
 
 def asks(address, port, mptcp, options=b""):
@@ -197,6 +198,75 @@ def test_late_answers():
         check(single.confirmed(), "over TCP, the SYN+ACK confirms nothing")
         no_bytes([p for p in capture.packets() if p.dport == multipath.port])
         wait_until(lambda: any(p.rst and p.dport == 80 for p in core.packets()), 10, "a reset for the server")
+
+
+def begin(lab, attempt, repeat=0, port=80):
+    """A client over Multipath TCP whose blind request has this number, and was made so often before; it doesn't wait."""
+    client = Client(lab.client, lab.converter.addr4, MPTCP)
+    client.sock.setblocking(False)
+    client.send(silent(connect_tlv(lab.server.addr4, port), blind=True, mptcp=True, attempt=attempt, repeat=repeat))
+    client.sock.settimeout(20)
+    return client
+
+
+def asked(packets):
+    """From which ports of the converter SYNs have gone to the server."""
+    return {p.sport for p in packets if p.syn and not p.synack and p.dport == 80}
+
+
+def withheld(lab):
+    """How many SYNs are withheld now."""
+    return Metrics(lab.converter)("convertd_withheld_syns")
+
+
+def test_made_again():
+    """The last SYN of an attempt is let go, whatever becomes of those before it; the server is asked once."""
+    with far(core_ms=1050) as lab, Server(lab, 80) as server, converter(lab, *METRICS), \
+            lab.capture(lab.converter, "core", "tcp") as core:
+        with begin(lab, 7), begin(lab, 7, 1):
+            wait_until(lambda: withheld(lab) == 1, 5, "one SYN that is withheld")
+        with begin(lab, 7, 3) as third, begin(lab, 7, 2) as older, begin(lab, 7, 3) as same, begin(lab, 8) as other:
+            for _ in range(2):
+                with server.accept() as sock:
+                    sock.sendall(b"answer")
+            with begin(lab, 7, 4) as last:
+                equal(last.read(6), b"answer", "to the last repeat")
+            equal(outcome(other.sock, 0, 10)[0], errno.ECONNREFUSED, "errno of another attempt, whose answer came too late")
+            # their kernel has sent their SYNs again, without data, which a blind client is reset for
+            for client in (third, older, same):
+                equal(outcome(client.sock, 0, 10)[0], errno.ECONNRESET, "errno of a SYN that was not the last one")
+        equal(len(asked(core.packets())), 2, "connections to the server")
+
+
+def test_answer_between_two_syns():
+    """It comes when the SYN can't be let go any more, and waits for the next one; if there is none it is a reset, at both ends."""
+    for again in (True, False):
+        with far(core_ms=410) as lab, Server(lab, 80) as server, converter(lab, *METRICS), begin(lab, 9) as first, \
+                server.accept() as sock, lab.capture(lab.converter, "core", "tcp") as core:
+            # its third ACK has come, so that the converter has the answer
+            if again:
+                first.sock.close()
+                with begin(lab, 9, 1) as second:
+                    sock.sendall(b"answer")
+                    equal(second.read(6), b"answer", "to the repeat")
+            else:
+                equal(outcome(first.sock, 0, 10)[0], errno.ECONNREFUSED, "errno")
+                wait_until(lambda: any(p.rst and p.dport == 80 for p in core.packets()), 10, "a reset for the server")
+            equal(withheld(lab), 0, "SYNs that are withheld")
+
+
+def test_another_clients_number():
+    """Whoever uses another client's number has a connection of its own: it is the same attempt from the same address alone."""
+    with far(core_ms=300, lte=Link(delay_ms=10)) as lab, Server(lab, 80) as server, converter(lab, *METRICS):
+        with begin(lab, 7) as mine, Client(lab.client, lab.converter.addr4, MPTCP) as foreign:
+            foreign.sock.bind((lab.client.lte4, 0))
+            foreign.sock.setblocking(False)
+            foreign.send(silent(connect_tlv(lab.server.addr4, 80), blind=True, mptcp=True, attempt=7, repeat=1))
+            foreign.sock.settimeout(10)
+            for _ in range(2):
+                server.accept().close()
+            for client in (mine, foreign):
+                equal(client.end(), (b"", "closed"), "what came")
 
 
 def test_too_late():

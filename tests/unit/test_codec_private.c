@@ -31,24 +31,26 @@ static const struct {
 	const char *tlv;
 	bool has, withheld;
 	uint16_t limit_ms;
-	bool corrects, silent, blind;
+	bool corrects, silent, blind, repeats;
 } withholdings[] = {
-	{ "f002 0103 07d0 6c63", true, true, 2000, true, false, false },
-	{ "f002 0101 07d0 6c63", true, true, 2000, true, false, false }, /* of a first version */
-	{ "f002 0105 07d0 6c63", true, true, 2000, false, false, false },
-	{ "f002 0107 07d0 6c63", true, true, 2000, true, false, false },
-	{ "f002 0102 0000 6c63", true, false, 0, true, false, false },
-	{ "f002 0104 0000 6c63", true, false, 0, false, false, false },
-	{ "f002 0100 07d0 6c63", true, false, 2000, false, false, false },
-	{ "f002 010b 07d0 6c63", true, true, 2000, true, true, false },
-	{ "f002 011b 07d0 6c63", true, true, 2000, true, true, true },
-	{ "f002 0113 07d0 6c63", true, true, 2000, true, false, false }, /* blind, and not silent */
-	{ "f002 01f8 ffff 6c63", true, false, 65535, false, false, false },   /* silent, and not withheld; flags to come */
-	{ "f003 01ff 0001 6c63 12345678", true, true, 1, true, true, true }, /* fields to come */
-	{ "f002 0203 07d0 6c63", false, false, 0, false, false, false },	/* a version to come */
-	{ "f002 0103 07d0 0000", false, false, 0, false, false, false },	/* somebody else's */
-	{ "f001 0103 1501 0000", false, false, 0, false, false, false },
-	{ "ff02 0103 07d0 6c63", false, false, 0, false, false, false },
+	{ "f002 0103 07d0 6c63", true, true, 2000, true, false, false, false },
+	{ "f002 0101 07d0 6c63", true, true, 2000, true, false, false, false }, /* of a first version */
+	{ "f002 0105 07d0 6c63", true, true, 2000, false, false, false, false },
+	{ "f002 0107 07d0 6c63", true, true, 2000, true, false, false, false },
+	{ "f002 0102 0000 6c63", true, false, 0, true, false, false, false },
+	{ "f002 0104 0000 6c63", true, false, 0, false, false, false, false },
+	{ "f002 0100 07d0 6c63", true, false, 2000, false, false, false, false },
+	{ "f002 010b 07d0 6c63", true, true, 2000, true, true, false, false },
+	{ "f002 011b 07d0 6c63", true, true, 2000, true, true, true, false },
+	{ "f002 013b 07d0 6c63", true, true, 2000, true, true, true, true },
+	{ "f002 012b 07d0 6c63", true, true, 2000, true, true, false, false }, /* repeats, and not blind */
+	{ "f002 0113 07d0 6c63", true, true, 2000, true, false, false, false }, /* blind, and not silent */
+	{ "f002 01f8 ffff 6c63", true, false, 65535, false, false, false, false },   /* silent, and not withheld; flags to come */
+	{ "f003 01ff 0001 6c63 12345678", true, true, 1, true, true, true, true }, /* fields to come */
+	{ "f002 0203 07d0 6c63", false, false, 0, false, false, false, false },	/* a version to come */
+	{ "f002 0103 07d0 0000", false, false, 0, false, false, false, false },	/* somebody else's */
+	{ "f001 0103 1501 0000", false, false, 0, false, false, false, false },
+	{ "ff02 0103 07d0 6c63", false, false, 0, false, false, false, false },
 };
 
 START_TEST(response_withholding)
@@ -63,6 +65,7 @@ START_TEST(response_withholding)
 	ck_assert_int_eq(response.withholding.corrects, withholdings[_i].corrects);
 	ck_assert_int_eq(response.withholding.silent, withholdings[_i].silent);
 	ck_assert_int_eq(response.withholding.blind, withholdings[_i].blind);
+	ck_assert_int_eq(response.withholding.repeats, withholdings[_i].repeats);
 	bytes_fini(&message);
 }
 END_TEST
@@ -71,11 +74,16 @@ END_TEST
 static const struct {
 	const char *tlv;
 	bool blind, mptcp;
+	uint64_t attempt;
+	uint16_t repeat;
 } silences[] = {
-	{ "f202 0100 0000 6c63", false, false },
-	{ "f202 0101 0000 6c63", true, false },
-	{ "f202 0102 0000 6c63", false, true },
-	{ "f203 01ff ffff 6c63 12345678", true, true },
+	{ "f202 0100 0000 6c63", false, false, 0, 0 },
+	{ "f202 0101 0000 6c63", true, false, 0, 0 },
+	{ "f202 0102 0000 6c63", false, true, 0, 0 },
+	{ "f203 01ff ffff 6c63 12345678", true, true, 0, 0 }, /* too short for an attempt */
+	{ "f204 0101 0102 6c63 0123456789abcdef", true, false, 0x0123456789abcdef, 258 },
+	{ "f204 0101 0102 6c63 0000000000000000", true, false, 0, 0 },
+	{ "f206 0103 0000 6c63 fedcba9876543210 00000000 12345678", true, true, 0xfedcba9876543210, 0 },
 };
 
 START_TEST(request_silence)
@@ -89,6 +97,9 @@ START_TEST(request_silence)
 	ck_assert_uint_eq(request.port, 443);
 	ck_assert_int_eq(request.silence.blind, silences[_i].blind);
 	ck_assert_int_eq(request.silence.mptcp, silences[_i].mptcp);
+	ck_assert_uint_eq(request.silence.attempt, silences[_i].attempt);
+	ck_assert_uint_eq(request.silence.repeat, silences[_i].repeat);
+	ck_assert_uint_eq(request.silence.padding, 0);
 	ck_assert(request.tlvs.data == message.data + 4 && request.tlvs.len == message.len - 4);
 	/* No response has this Magic Number, and in one with the RFC's the TLV is passed over. */
 	ck_assert_int_eq(convert_response_parse(message.data, message.len, &response), CONVERT_STATUS_BAD_MAGIC);

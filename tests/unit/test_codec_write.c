@@ -181,6 +181,12 @@ static void withholding_blind(struct convert_writer *w)
 								   .silent = true, .blind = true });
 }
 
+static void withholding_repeats(struct convert_writer *w)
+{
+	convert_write_withholding(w, &(struct convert_withholding){ .withheld = true, .limit_ms = 2000, .corrects = true,
+								   .silent = true, .blind = true, .repeats = true });
+}
+
 /* Neither flag means anything without the one before it. */
 static void withholding_loose(struct convert_writer *w)
 {
@@ -190,7 +196,7 @@ static void withholding_loose(struct convert_writer *w)
 static void withholding_loose_blind(struct convert_writer *w)
 {
 	convert_write_withholding(w, &(struct convert_withholding){ .withheld = true, .limit_ms = 2000, .corrects = true,
-								   .blind = true });
+								   .blind = true, .repeats = true });
 }
 
 static void silence(struct convert_writer *w)
@@ -206,6 +212,21 @@ static void silence_blind(struct convert_writer *w)
 static void silence_mptcp(struct convert_writer *w)
 {
 	convert_write_silence(w, &(struct convert_silence){ .mptcp = true });
+}
+
+static void silence_attempt(struct convert_writer *w)
+{
+	convert_write_silence(w, &(struct convert_silence){ .blind = true, .mptcp = true, .attempt = 0x0123456789abcdef, .repeat = 258 });
+}
+
+static void silence_padded(struct convert_writer *w)
+{
+	convert_write_silence(w, &(struct convert_silence){ .padding = 2 });
+}
+
+static void silence_attempt_padded(struct convert_writer *w)
+{
+	convert_write_silence(w, &(struct convert_silence){ .blind = true, .attempt = 1, .padding = 1 });
 }
 
 static void withholding_off(struct convert_writer *w)
@@ -307,11 +328,15 @@ static const struct {
 	{ withholding_off, "01032263 f0020100 00006c63" },
 	{ withholding_silent, "01032263 f002010b 07d06c63" },
 	{ withholding_blind, "01032263 f002011b 07d06c63" },
+	{ withholding_repeats, "01032263 f002013b 07d06c63" },
 	{ withholding_loose, "01032263 f0020102 00006c63" },
 	{ withholding_loose_blind, "01032263 f0020103 07d06c63" },
 	{ silence, "01036c63 f2020100 00006c63" },
 	{ silence_blind, "01036c63 f2020101 00006c63" },
 	{ silence_mptcp, "01036c63 f2020102 00006c63" },
+	{ silence_attempt, "01056c63 f2040103 01026c63 0123456789abcdef" },
+	{ silence_padded, "01056c63 f2040100 00006c63 00000000 00000000" },
+	{ silence_attempt_padded, "01066c63 f2050101 00006c63 0000000000000001 00000000" },
 	{ echo, "01032263 f1020100 01006c63" },
 	{ private_empty, "01022263 c0010000" },
 	{ private_three, "01032263 ff020102 03000000" },

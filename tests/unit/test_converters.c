@@ -226,15 +226,20 @@ START_TEST(what_others_have_learned)
 }
 END_TEST
 
-static void answer(int index, bool silent, bool blind)
+static void answer_of(int index, bool silent, bool blind, bool repeats)
 {
 	static const uint8_t kinds[] = { 30 };
 	const struct handshake_step told = {
 		.verdict = HANDSHAKE_DONE, .has_supported = true, .supported = { kinds, sizeof(kinds) },
-		.withheld_ms = 700, .takes_silent = silent, .takes_blind = blind,
+		.withheld_ms = 700, .takes_silent = silent, .takes_blind = blind, .takes_repeats = repeats,
 	};
 
 	converters_answered(index, &told);
+}
+
+static void answer(int index, bool silent, bool blind)
+{
+	answer_of(index, silent, blind, false);
 }
 
 START_TEST(silence_is_offered_or_not)
@@ -250,6 +255,19 @@ START_TEST(silence_is_offered_or_not)
 	settings.silence = true;
 	answer(0, false, false);
 	ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_ANSWERS);
+}
+END_TEST
+
+/* As the rest of what is said of silence, in the user's cache as well. */
+START_TEST(repeats_are_known_or_not)
+{
+	ck_assert(!converters_takes_repeats(0));
+	answer_of(0, true, true, true);
+	ck_assert(converters_takes_repeats(0) && !converters_takes_repeats(1));
+	ck_assert_int_eq(chosen(1), 0);
+	ck_assert(converters_takes_repeats(0));
+	answer(0, true, true);
+	ck_assert(!converters_takes_repeats(0));
 }
 END_TEST
 
@@ -388,6 +406,7 @@ int main(void)
 	tcase_add_test(tcase, silence_about_several);
 	tcase_add_test(tcase, what_others_have_learned);
 	tcase_add_test(tcase, silence_is_offered_or_not);
+	tcase_add_test(tcase, repeats_are_known_or_not);
 	tcase_add_test(tcase, silence_is_forgotten);
 	tcase_add_test(tcase, silence_is_remembered_for_ten_minutes);
 	tcase_add_test(tcase, why_there_is_none);

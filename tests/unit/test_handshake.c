@@ -74,12 +74,29 @@ START_TEST(silent_request_is_marked_as_one)
 	union sockaddr_ip server = address("192.0.2.1:8080");
 	ssize_t len = handshake_request(buf, sizeof(buf), &server, &silent);
 
-	bytes_assert_hex(buf, (size_t)len, "01086c63 f2020100 00006c63 0a051f90 00000000000000000000ffff c0000201");
+	/* padded, so that a converter may send five SYN+ACKs for it */
+	bytes_assert_hex(buf, (size_t)len, "011d6c63 f2170100 00006c63 00*84 0a051f90 00000000000000000000ffff c0000201");
 	len = handshake_request(buf, sizeof(buf), &server, &blind);
 	bytes_assert_hex(buf, (size_t)len,
-			 "010b6c63 f2020103 00006c63 0a051f90 00000000000000000000ffff c0000201 16030000 7365637265740000");
+			 "01206c63 f2170103 00006c63 00*84 0a051f90 00000000000000000000ffff c0000201 16030000 7365637265740000");
 	len = handshake_request(buf, sizeof(buf), &server, &over_mptcp);
 	bytes_assert_hex(buf, (size_t)len, "01062263 0a051f90 00000000000000000000ffff c0000201");
+}
+END_TEST
+
+/* The same request as often as it is made, but for the count. */
+START_TEST(repeats_are_counted)
+{
+	static const struct handshake_ask again = { .silent = true, .blind = true, .over_mptcp = true, .attempt = 0xfedcba9876543210 };
+	uint8_t buf[CONVERT_MESSAGE_MAX];
+	union sockaddr_ip server = address("192.0.2.1:8080");
+	ssize_t len = handshake_request(buf, sizeof(buf), &server, &again);
+
+	bytes_assert_hex(buf, (size_t)len,
+			 "011f6c63 f2190103 00006c63 fedcba9876543210 00*84 0a051f90 00000000000000000000ffff c0000201");
+	handshake_count_repeat(buf, 258);
+	bytes_assert_hex(buf, (size_t)len,
+			 "011f6c63 f2190103 01026c63 fedcba9876543210 00*84 0a051f90 00000000000000000000ffff c0000201");
 }
 END_TEST
 
@@ -303,7 +320,9 @@ START_TEST(what_becomes_of_syns_is_handed_on)
 	step = step_of_asked("01052263 15020000 1e000000 f0020109 07d06c63", "192.0.2.1", &info);
 	ck_assert(step.takes_silent && !step.takes_blind);
 	step = step_of_asked("01052263 15020000 1e000000 f0020119 07d06c63", "192.0.2.1", &info);
-	ck_assert(step.takes_silent && step.takes_blind);
+	ck_assert(step.takes_silent && step.takes_blind && !step.takes_repeats);
+	step = step_of_asked("01052263 15020000 1e000000 f0020139 07d06c63", "192.0.2.1", &info);
+	ck_assert(step.takes_silent && step.takes_blind && step.takes_repeats);
 }
 END_TEST
 
@@ -364,6 +383,7 @@ int main(void)
 
 	tcase_add_test(tcase, request_is_header_connect_and_cookie);
 	tcase_add_test(tcase, silent_request_is_marked_as_one);
+	tcase_add_test(tcase, repeats_are_counted);
 	tcase_add_test(tcase, silent_request_may_be_answered);
 	tcase_add_test(tcase, request_refuses_what_the_rfc_forbids);
 	tcase_add_loop_test(tcase, response_is_known_exactly_when_it_is_complete, 0,

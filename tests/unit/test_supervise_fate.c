@@ -18,64 +18,103 @@ static const struct fate_seen unanswered = { .there = true, .syn_sent = true };
 static const struct fate_seen taken = { .there = true, .answered = true, .taken = true };
 static const struct fate_seen untaken = { .there = true, .answered = true };
 
-/* A request whose SYNs are never answered. Fills in when it was made again, and returns what it ends with, and when. */
-static enum fate run_unanswered(bool repeatable, int64_t late, int64_t repeats_at[FATE_REPEATS_MAX], int *repeats, int64_t *ended)
+/* A request whose SYNs are never answered: when it was made again, when its converter was asked for, and when it was over. */
+struct unanswered_run {
+	int repeats;
+	int64_t repeats_at[FATE_REPEATS_KNOWN_MAX]; /* since the SYN before */
+	int silent;
+	int64_t silent_at, ended;
+};
+
+static struct unanswered_run run_unanswered(bool repeatable, int repeats_max, int64_t late)
 {
-	struct fate_request request = { .started = STARTED, .syn_at = STARTED, .repeatable = repeatable,
-				       .withheld = LONGEST_WITHHELD_NS };
+	struct fate_request request = { .started = STARTED, .syn_at = STARTED, .repeatable = repeatable, .repeats_max = repeats_max,
+				       .repeat_after = fate_repeat_after(LONGEST_WITHHELD_NS, 0), .withheld = LONGEST_WITHHELD_NS };
 	int64_t now = fate_first_look(STARTED), next = 0;
+	struct unanswered_run run = { 0 };
 
 	for (int looks = 0; looks < 1000; looks++) {
 		enum fate fate = fate_judge(&request, &unanswered, now + late, PATIENCE_NS, &next);
 
-		if (fate == FATE_OPEN) {
+		if (fate == FATE_SILENT) {
+			run.silent++;
+			run.silent_at = now + late;
+		}
+		if (fate == FATE_OPEN || fate == FATE_SILENT) {
 			ck_assert_int_gt(next, now + late);
 			now = next;
 			continue;
 		}
-		*repeats = request.repeats;
-		*ended = now + late;
-		if (fate != FATE_REPEAT)
-			return fate;
-		ck_assert_int_lt(request.repeats, FATE_REPEATS_MAX);
-		repeats_at[request.repeats++] = now + late - request.syn_at;
+		run.repeats = request.repeats;
+		run.ended = now + late;
+		if (fate == FATE_LEFT)
+			return run;
+		ck_assert_int_eq(fate, FATE_REPEAT);
+		ck_assert_int_lt(request.repeats, repeats_max);
+		run.repeats_at[request.repeats++] = now + late - request.syn_at;
 		request.syn_at = now + late;
 		now = fate_first_look(request.syn_at);
 	}
 	ck_abort_msg("no end");
 }
 
+/* The converter is asked whether it is there once, and has its time to say so. */
+static void expect_silence_once(const struct unanswered_run *run)
+{
+	ck_assert_int_eq(run->silent, 1);
+	ck_assert_int_ge(run->silent_at, STARTED + PATIENCE_NS);
+	ck_assert_int_lt(run->silent_at, STARTED + 3 * PATIENCE_NS);
+	ck_assert_int_ge(run->ended, run->silent_at + FATE_PROBE_MS * CLOCK_NS_PER_MS);
+}
+
 START_TEST(repeats_come_between_the_converter_and_the_kernel)
 {
-	int64_t repeats_at[FATE_REPEATS_MAX], ended;
-	int repeats;
+	static const int most[] = { FATE_REPEATS_MAX, FATE_REPEATS_KNOWN_MAX };
 
-	ck_assert_int_eq(run_unanswered(true, _i * CLOCK_NS_PER_MS, repeats_at, &repeats, &ended), FATE_SILENT);
-	ck_assert_int_eq(repeats, FATE_REPEATS_MAX);
-	for (int i = 0; i < repeats; i++) {
-		ck_assert_int_gt(repeats_at[i], LONGEST_WITHHELD_NS);
-		ck_assert_int_lt(repeats_at[i], KERNEL_REPEATS_NS);
+	for (size_t i = 0; i < 2; i++) {
+		const struct unanswered_run run = run_unanswered(true, most[i], _i * CLOCK_NS_PER_MS);
+
+		ck_assert_int_eq(run.repeats, most[i]);
+		for (int j = 0; j < run.repeats; j++) {
+			ck_assert_int_gt(run.repeats_at[j], LONGEST_WITHHELD_NS);
+			ck_assert_int_lt(run.repeats_at[j], KERNEL_REPEATS_NS);
+		}
+		expect_silence_once(&run);
 	}
-	ck_assert_int_ge(ended, STARTED + PATIENCE_NS);
+}
+END_TEST
+
+/* By then a SYN that was let go as late as may be has been answered, as far as that is possible within the kernel's second. */
+START_TEST(the_round_trip_says_when)
+{
+	const int64_t unknown = fate_repeat_after(LONGEST_WITHHELD_NS, 0);
+
+	ck_assert_int_eq(unknown, FATE_REPEAT_MS * CLOCK_NS_PER_MS);
+	for (int64_t rtt = CLOCK_NS_PER_MS; rtt < CLOCK_NS_PER_S; rtt += CLOCK_NS_PER_MS) {
+		const int64_t after = fate_repeat_after(LONGEST_WITHHELD_NS, rtt);
+
+		ck_assert_int_le(after, unknown);
+		ck_assert(after == unknown || after > LONGEST_WITHHELD_NS + rtt);
+	}
+	ck_assert_int_lt(fate_repeat_after(LONGEST_WITHHELD_NS, 50 * CLOCK_NS_PER_MS), unknown);
 }
 END_TEST
 
 START_TEST(what_cannot_be_repeated_is_left_alone)
 {
-	int64_t repeats_at[FATE_REPEATS_MAX], ended;
-	int repeats;
+	const struct unanswered_run run = run_unanswered(false, FATE_REPEATS_MAX, 0);
 
-	ck_assert_int_eq(run_unanswered(false, 0, repeats_at, &repeats, &ended), FATE_SILENT);
-	ck_assert_int_eq(repeats, 0);
-	ck_assert_int_ge(ended, STARTED + PATIENCE_NS);
-	ck_assert_int_lt(ended, STARTED + 3 * PATIENCE_NS);
+	ck_assert_int_eq(run.repeats, 0);
+	expect_silence_once(&run);
+	ck_assert_int_lt(run.ended, STARTED + 3 * PATIENCE_NS);
 }
 END_TEST
 
 static enum fate judge(int repeats, const struct fate_seen *seen)
 {
 	struct fate_request request = {
-		.started = STARTED, .syn_at = STARTED, .repeats = repeats, .repeatable = true, .withheld = LONGEST_WITHHELD_NS
+		.started = STARTED, .syn_at = STARTED, .repeats = repeats, .repeats_max = FATE_REPEATS_MAX, .repeatable = true,
+		.repeat_after = fate_repeat_after(LONGEST_WITHHELD_NS, 0), .withheld = LONGEST_WITHHELD_NS
 	};
 	int64_t next;
 
@@ -91,6 +130,25 @@ START_TEST(an_answer_is_the_end)
 }
 END_TEST
 
+/* The supervisor was late, and what was answered or reset is the kernel's SYN without data: neither the path nor the server is at fault. */
+START_TEST(the_kernels_own_syn_says_nothing)
+{
+	static const int most[] = { FATE_REPEATS_MAX, FATE_REPEATS_KNOWN_MAX };
+	const struct fate_seen again = { .there = true, .answered = true, .again = true };
+
+	ck_assert_int_eq(judge(0, &again), FATE_GONE);
+	for (size_t i = 0; i < 2; i++) {
+		struct fate_request request = {
+			.started = STARTED, .syn_at = STARTED, .repeatable = true, .repeats_max = most[i], .withheld = LONGEST_WITHHELD_NS,
+			.repeat_after = fate_repeat_after(LONGEST_WITHHELD_NS, 0), .waiting_at = STARTED + 850 * CLOCK_NS_PER_MS
+		};
+		int64_t next;
+
+		ck_assert_int_eq(fate_judge(&request, &gone, STARTED + 1144 * CLOCK_NS_PER_MS, PATIENCE_NS, &next), FATE_GONE);
+	}
+}
+END_TEST
+
 /* The last SYN without data was answered, and all with data were not: such SYNs don't get through. */
 START_TEST(a_path_that_drops_syns_with_data_is_found_out)
 {
@@ -103,7 +161,8 @@ END_TEST
 /* A connection that is over between two looks, the first of them at @_i ms: only then is the server too slow, not when it refuses. */
 START_TEST(slow_servers_are_told_from_refusals)
 {
-	struct fate_request request = { .started = STARTED, .syn_at = STARTED, .repeatable = true, .withheld = LONGEST_WITHHELD_NS };
+	struct fate_request request = { .started = STARTED, .syn_at = STARTED, .repeatable = true, .repeats_max = FATE_REPEATS_MAX,
+				       .repeat_after = fate_repeat_after(LONGEST_WITHHELD_NS, 0), .withheld = LONGEST_WITHHELD_NS };
 	const int64_t reset_at = STARTED + _i * 10 * CLOCK_NS_PER_MS;
 	int64_t now = fate_first_look(STARTED), next = 0;
 
@@ -130,8 +189,10 @@ int main(void)
 	TCase *tcase = tcase_create("supervise_fate");
 
 	tcase_add_loop_test(tcase, repeats_come_between_the_converter_and_the_kernel, 0, 50); /* milliseconds too late for each look */
+	tcase_add_test(tcase, the_round_trip_says_when);
 	tcase_add_test(tcase, what_cannot_be_repeated_is_left_alone);
 	tcase_add_test(tcase, an_answer_is_the_end);
+	tcase_add_test(tcase, the_kernels_own_syn_says_nothing);
 	tcase_add_test(tcase, a_path_that_drops_syns_with_data_is_found_out);
 	tcase_add_loop_test(tcase, slow_servers_are_told_from_refusals, 1, 90);
 	tcase_add_test(tcase, no_round_trip_says_nothing);

@@ -192,9 +192,9 @@ class Withholding(TLV):
 
     name = "Withholding TLV"
     min_words = 2
-    fields_desc = head(240) + [ByteField("version", 1), BitField("reserved", 0, 3),
-                               FlagsField("flags", 0, 5, ["withheld", "corrects", "uncorrected", "silent", "blind"]), ShortField("limit", 0),
-                               XShortField("mark", MARK), StrLenField("more", b"", length_from=lambda pkt: rest_of(pkt, 8))]
+    fields_desc = head(240) + [ByteField("version", 1), BitField("reserved", 0, 2),
+                               FlagsField("flags", 0, 6, ["withheld", "corrects", "uncorrected", "silent", "blind", "repeats"]),
+                               ShortField("limit", 0), XShortField("mark", MARK), StrLenField("more", b"", length_from=lambda pkt: rest_of(pkt, 8))]
 
 
 class Echo(TLV):
@@ -207,12 +207,15 @@ class Echo(TLV):
 
 
 class Silence(TLV):
-    """libconvert's own TLV (doc/private-tlvs.md), the first of a silent request: no response where the SYN+ACK says it all."""
+    """libconvert's own TLV (doc/private-tlvs.md), the first of a silent request: no response where the SYN+ACK says it all.
+
+    `more` begins with the Attempt, 8 bytes, of a blind request that may be made again.
+    """
 
     name = "Silence TLV"
     min_words = 2
     fields_desc = head(242) + [ByteField("version", 1), BitField("more_flags", 0, 6), FlagsField("flags", 0, 2, ["blind", "mptcp"]),
-                               ShortField("reserved", 0), XShortField("mark", MARK),
+                               ShortField("repeat", 0), XShortField("mark", MARK),
                                StrLenField("more", b"", length_from=lambda pkt: rest_of(pkt, 8))]
 
 

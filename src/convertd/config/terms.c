@@ -53,7 +53,7 @@ static struct request_features read_features(const struct settings *settings, co
 				 .limit_ms = syns->withheld ? (uint16_t)settings->hold_time : 0,
 				 .corrects = syns->corrected,
 				 .silent = silent,
-				 .blind = silent && syns->refused },
+				 .blind = silent && syns->refused, .repeats = silent && syns->refused },
 	};
 
 	return features;

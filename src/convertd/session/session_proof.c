@@ -8,7 +8,8 @@
  * becomes of its request, and it ends in time.
  *
  *     TCP     the kernel gives up by itself after TCP_SYNCNT, and says so as an error of the socket
- *     MPTCP   the session's deadline is brought forward; what follows is a reset
+ *     MPTCP   the session's deadline is brought forward; what follows is a reset, which has to come before the kernel gives up, as it
+ *             says nothing: a client whose third ACKs were lost, and that waits for the server to speak, would wait for ever
  */
 #include "config.h"
 
@@ -21,15 +22,12 @@
 
 #include <linux/tcp.h>
 
-/* A kernel that gives up by itself is given so long to do so. */
-#define AFTER_KERNEL_MS 1000
-
 /* When an MPTCP client must have completed its handshake, in ms behind its SYN+ACK. */
 static unsigned deadline_ms(const struct session *s, const struct proof *proof)
 {
 	unsigned kernels = s->pool->context.terms->synacks, most = proof_synacks(proof);
 
-	return most < kernels ? proof_deadline_ms(most) : proof_deadline_ms(kernels) + AFTER_KERNEL_MS;
+	return proof_deadline_ms(most < kernels ? most : kernels);
 }
 
 void session_start_proof(struct session *s)

@@ -19,6 +19,9 @@
  * its addresses and sequence number, of which the last RECENT_MAX or so are remembered. A forgotten one, or a forged
  * one with the same hash (2^-56), costs one more connection to the server, no more.
  *
+ * A client that makes its request again does so by a SYN of other ports: as long as the earlier one is withheld, that is found by
+ * the attempt's number, too.
+ *
  * Limits: WITHHELD_MAX entries and WITHHELD_BYTES_MAX bytes of packets. What the entries own is freed by those who
  * take them; the table is empty when it is destroyed.
  */
@@ -52,6 +55,7 @@ struct withheld_table {
 	pthread_mutex_t lock; /* for all below */
 	uint8_t hash_key[crypto_shorthash_KEYBYTES];
 	struct withheld_syn *entries;
+	struct withheld_syn *attempts; /* those of the entries that are withheld, and have an attempt */
 	struct withheld_syn *released; /* the one that was released first is the first */
 	size_t bytes;                      /* of packets */
 	atomic_size_t count;               /* read without the lock */
@@ -60,6 +64,7 @@ struct withheld_table {
 
 static_assert(crypto_shorthash_BYTES == sizeof(uint64_t), "a hash is a number");
 static_assert(sizeof(struct syn_packet_flow) == 36, "no padding in a key");
+static_assert(sizeof(struct withheld_attempt) == 24, "no padding in a key");
 
 static unsigned hash_flow(const struct withheld_table *table, const void *key, size_t len)
 {
@@ -153,6 +158,39 @@ enum withheld_known withheld_look(struct withheld_table *table, const struct syn
 	return known;
 }
 
+/* The caller holds the lock. */
+static struct withheld_syn *find_attempt(struct withheld_table *table, const struct withheld_attempt *attempt)
+{
+	struct withheld_syn *syn;
+
+	HASH_FIND(hh_attempt, table->attempts, attempt, sizeof(*attempt), syn);
+	return syn;
+}
+
+struct withheld_syn *withheld_find(struct withheld_table *table, const struct withheld_attempt *attempt)
+{
+	struct withheld_syn *syn;
+
+	pthread_mutex_lock(&table->lock);
+	syn = find_attempt(table, attempt);
+	pthread_mutex_unlock(&table->lock);
+	return syn;
+}
+
+/* Has the entry be found by its attempt. Without memory, or if another one has the same, it isn't. The caller holds the lock. */
+static void attempt_enter(struct withheld_table *table, struct withheld_syn *syn)
+{
+	if (syn->attempt.number && !find_attempt(table, &syn->attempt))
+		HASH_ADD(hh_attempt, table->attempts, attempt, sizeof(syn->attempt), syn);
+}
+
+static void attempt_leave(struct withheld_table *table, struct withheld_syn *syn)
+{
+	if (syn->hh_attempt.tbl)
+		HASH_DELETE(hh_attempt, table->attempts, syn);
+	syn->hh_attempt.tbl = NULL;
+}
+
 int withheld_add(struct withheld_table *table, struct withheld_syn *syn)
 {
 	int error = -ENOSPC;
@@ -167,6 +205,7 @@ int withheld_add(struct withheld_table *table, struct withheld_syn *syn)
 	if (!error) {
 		table->bytes += syn->packet_len;
 		atomic_fetch_add(&table->count, 1);
+		attempt_enter(table, syn);
 	}
 	pthread_mutex_unlock(&table->lock);
 	return error;
@@ -177,6 +216,7 @@ void withheld_release(struct withheld_table *table, struct withheld_syn *syn, ui
 	uint64_t hash = hash_syn(table, &syn->flow, syn->isn);
 
 	pthread_mutex_lock(&table->lock);
+	attempt_leave(table, syn);
 	DL_APPEND(table->released, syn);
 	syn->withheld = false;
 	syn->released_ms = now_ms;

@@ -18,10 +18,17 @@
 #define WITHHELD_MAX 32768
 #define WITHHELD_BYTES_MAX (32 * 1024 * 1024)
 
+/* What a blind request has in common with those that repeat it (doc/private-tlvs.md). */
+struct withheld_attempt {
+	struct in6_addr client;
+	uint64_t number; /* 0: there are none */
+};
+
 /* A SYN that asks for a server, and what has become of that. */
 struct withheld_syn {
 	struct syn_packet_flow flow;
 	uint32_t isn;
+	struct withheld_attempt attempt;
 	uint32_t packet_id; /* the queue's number of the packet */
 	uint8_t *packet;    /* NULL once it was released */
 	size_t packet_len;  /* bytes */
@@ -37,7 +44,7 @@ struct withheld_syn {
 	uint8_t native; /* once it was released: how the network refuses it (native_refusal.h), or NATIVE_NONE */
 
 	struct withheld_syn *prev, *next; /* the table's, once it was released */
-	UT_hash_handle hh;
+	UT_hash_handle hh, hh_attempt;
 };
 
 struct withheld_table;
@@ -76,6 +83,9 @@ void withheld_note_refusal(struct withheld_table *table, const struct syn_packet
 
 /* withheld_add() - @syn, filled in by its owner, is withheld from now on. Returns 0, -ENOSPC or -ENOMEM. */
 int withheld_add(struct withheld_table *table, struct withheld_syn *syn);
+
+/* withheld_find() - the withheld SYN of this attempt, or NULL. It may be touched by the worker that withholds it alone. */
+struct withheld_syn *withheld_find(struct withheld_table *table, const struct withheld_attempt *attempt);
 
 /* withheld_release() - the packet of @syn is about to leave the queue; from now on its connection may take @syn. */
 void withheld_release(struct withheld_table *table, struct withheld_syn *syn, uint64_t now_ms);

@@ -17,6 +17,10 @@
  *     ASK_MS are over              the socket is closed, the SYN waits on: the kernel has sent the server all SYNs that it
  *                                  sends for a client which nothing has proved (downstream.c)
  *     SILENCE_MS are over          dropped
+ *     its next repeat comes        dropped; that one is withheld, and has the server's socket
+ *
+ * A client that numbers its attempt makes the request again before it is too late, by a SYN of another port. So there is always a SYN
+ * that isn't late, unless packets are lost; an answer that comes between two of them is kept for the next one.
  */
 #include "config.h"
 
@@ -46,11 +50,20 @@
 /* Less than after what time a Linux client sends its SYN again. */
 #define BLIND_MPTCP_MS 900
 
-/* How long the server of a blind client is asked. */
+/* Less than that by the time that a SYN+ACK takes to most clients, so that those which make their request again don't miss it. */
+#define BLIND_REPEATED_MS 700
+
+/* How long the next repeat of a request is waited for once the server has answered: two of them, one of which may be lost. */
+#define NEXT_REPEAT_MS 2000
+
+/* How long the server of a blind client is asked, from its last SYN on. */
 #define ASK_MS 3500
 
 /* How long a direct attempt lasts with Linux's default of net.ipv4.tcp_syn_retries. */
 #define SILENCE_MS 130000
+
+/* Linux's default of net.ipv4.tcp_syn_retries. */
+#define SYN_RETRIES_MAX 6
 
 static_assert(offsetof(struct syn_attempt, syn) == 0, "freed as its first member");
 
@@ -122,7 +135,7 @@ void syn_attempt_release(struct syn_attempt *a, enum syn_verdict verdict, enum m
 	/* Nobody has taken it yet: there is no connection before the verdict. */
 	if (!keep && withheld_take_back(judge->table, &a->syn))
 		syn_attempt_free(judge, &a->syn);
-	if (verdict == SYN_DROP_SILENT)
+	if (verdict == SYN_DROP_SILENT || verdict == SYN_DROP_REPEATED)
 		syn_queue_drop(judge->queue, id);
 	else
 		syn_queue_pass_changed(judge->queue, id, packet, len);
@@ -246,10 +259,26 @@ static void wait_without_server(struct syn_attempt *a)
 	wait_for(a, waited_ms < SILENCE_MS ? SILENCE_MS - waited_ms : 1);
 }
 
+static void refuse_late(struct syn_attempt *a)
+{
+	syn_attempt_refuse(a, NATIVE_RESET, "the server has answered too late");
+}
+
+/* The server has answered, and the SYN can't be let go any more: the client's next one can be. */
+static void wait_for_repeat(struct syn_attempt *a)
+{
+	a->answered = true;
+	event_del(attempt_event(a));
+	event_assign(attempt_event(a), a->judge->context->base, -1, 0, on_server, a);
+	wait_for(a, NEXT_REPEAT_MS);
+}
+
 static void on_silence(struct syn_attempt *a)
 {
 	if (!a->blind) {
 		syn_attempt_release(a, SYN_PASS_UNCONFIRMED, METRICS_SYN_LATE, true, "the server hasn't answered in time");
+	} else if (a->answered) {
+		refuse_late(a);
 	} else if (a->mptcp && !a->late) {
 		a->late = true;
 		wait_for(a, ASK_MS - BLIND_MPTCP_MS);
@@ -275,7 +304,10 @@ static void on_server(evutil_socket_t fd, short what, void *arg)
 				"the server is this host");
 	} else if (!error && a->late) {
 		blame_nobody(&syn->grant.server);
-		syn_attempt_refuse(a, NATIVE_RESET, "the server has answered too late");
+		if (syn->attempt.number)
+			wait_for_repeat(a);
+		else
+			refuse_late(a);
 	} else if (!error) {
 		blame_nobody(&syn->grant.server);
 		syn_attempt_release(a, SYN_PASS_CONFIRMED, METRICS_SYN_ANSWERED, true, "the server has answered");
@@ -303,13 +335,14 @@ struct syn_attempt *syn_attempt_create(struct syn_judge *judge)
 
 static unsigned first_wait_ms(const struct syn_attempt *a)
 {
-	unsigned hold_ms = a->judge->context->terms->settings->hold_time;
+	unsigned hold_ms = a->judge->context->terms->settings->hold_time, most_ms;
 
 	if (!a->blind)
 		return hold_ms;
 	if (!a->mptcp)
 		return ASK_MS;
-	return hold_ms < BLIND_MPTCP_MS ? hold_ms : BLIND_MPTCP_MS;
+	most_ms = a->syn.attempt.number ? BLIND_REPEATED_MS : BLIND_MPTCP_MS;
+	return hold_ms < most_ms ? hold_ms : most_ms;
 }
 
 /* Copies the packet, and watches the server's socket. Returns 0, or -errno and nothing is withheld. */
@@ -323,7 +356,8 @@ static int withhold(struct syn_attempt *a, const uint8_t *packet, size_t len)
 		return -ENOMEM;
 	memcpy(a->syn.packet, packet, len);
 	a->syn.packet_len = len;
-	a->syn.came_us = clock_now_us();
+	if (!a->syn.came_us)
+		a->syn.came_us = clock_now_us();
 	if (event_assign(attempt_event(a), context->base, a->syn.fd, EV_WRITE | EV_PERSIST, on_server, a) == 0 &&
 	    wait_for(a, first_wait_ms(a)) == 0) {
 		error = withheld_add(a->judge->table, &a->syn);
@@ -363,22 +397,49 @@ static int connect_server(const struct syn_judge *judge, const struct syn_packet
 	return downstream_connect(&plan, &taken);
 }
 
+/*
+ * The SYN takes the place of an earlier one of the same attempt, whose client has left it; with it goes the server's socket, which the
+ * kernel has ask as often as usual from now on: each SYN of the client allows for one. Returns false if there is none to be taken over.
+ */
+static bool take_over(struct syn_attempt *a, struct syn_attempt *earlier)
+{
+	if (!earlier || earlier->judge != a->judge || earlier->mptcp != a->mptcp ||
+	    !sockaddr_ip_equal(&earlier->syn.grant.server, &a->syn.grant.server))
+		return false;
+	a->syn.came_us = earlier->syn.came_us;
+	a->syn.fd = earlier->syn.fd;
+	earlier->syn.fd = -1;
+	syn_attempt_release(earlier, SYN_DROP_REPEATED, METRICS_SYN_REPEATED, false, "its client has asked again");
+	if (a->syn.fd < 0)
+		return false;
+	downstream_confirm(a->syn.fd, a->repeat < SYN_RETRIES_MAX ? a->repeat + 1 : SYN_RETRIES_MAX);
+	return true;
+}
+
 enum syn_verdict syn_attempt_ask(struct syn_attempt *a, const uint8_t *packet, size_t len, const struct syn_packet *syn,
 				 const struct request_decision *request, uint8_t *native)
 {
 	struct request_context *context = a->judge->context;
 	struct downstream_error refusal;
+	struct syn_attempt *earlier;
 
+	a->syn.attempt = (struct withheld_attempt){ syn->flow.source, request->silence.blind ? request->silence.attempt : 0 };
+	a->repeat = request->silence.repeat;
+	earlier = a->syn.attempt.number ? (struct syn_attempt *)withheld_find(a->judge->table, &a->syn.attempt) : NULL;
+	if (earlier && earlier->repeat >= a->repeat)
+		return SYN_DROP_REPEATED;
+	a->syn.came_us = 0;
 	a->syn.flow = syn->flow;
 	a->syn.isn = syn->isn;
 	a->syn.unproven = !request->proven;
 	a->blind = request->silence.blind;
 	a->mptcp = request->silence.mptcp;
-	a->late = false;
+	a->late = a->answered = false;
 	a->syn.grant = (struct judgement_grant){ .terms = context->terms->admission.number, .mptcp = request->mptcp };
 	sockaddr_ip_set(&a->syn.grant.server, AF_UNSPEC, &request->address, request->port);
 	*native = native_prohibited(client_is_v4(a));
-	a->syn.fd = connect_server(a->judge, syn, &a->syn.grant, syn->payload_len > request->length);
+	if (!take_over(a, earlier))
+		a->syn.fd = connect_server(a->judge, syn, &a->syn.grant, syn->payload_len > request->length);
 	/* By the time that the client is accepted there may be a descriptor again: it keeps Multipath TCP. */
 	if (a->syn.fd == -EMFILE)
 		return a->blind ? SYN_REFUSE : SYN_PASS_UNCONFIRMED;

@@ -53,6 +53,8 @@ struct syn_attempt {
 	bool blind; /* its client can't take a response off: what isn't success is said as the network says it */
 	bool mptcp; /* blind: as Multipath TCP or not at all */
 	bool late;  /* blind: it can't be let go any more */
+	bool answered; /* late, and the server has answered: the client's next SYN is waited for */
+	uint16_t repeat; /* how often its request was made before */
 	struct syn_attempt *prev, *next; /* judge->attempts */
 };
 

@@ -23,7 +23,7 @@ TCPI_OPT_TIMESTAMPS, TCPI_OPT_SYN_DATA = 1, 32
 PORT = 1234
 
 # What the answer to an Info TLV has besides where SYNs are withheld, by default: doc/private-tlvs.md
-WITHHOLDING = bytes.fromhex("f002011b 02bc 6c63")
+WITHHOLDING = bytes.fromhex("f002013b 02bc 6c63")
 
 # How a client's bytes go: in the SYN, behind the handshake, or one by one; then the first may be in the SYN as well.
 DELIVERIES = ("syn", "behind", "bytewise", "syn-bytewise")
@@ -59,9 +59,11 @@ def connect(address, port, options=b""):
     return message(connect_tlv(address, port, options))
 
 
-def silent(*tlvs_behind, blind=False, mptcp=False):
+def silent(*tlvs_behind, blind=False, mptcp=False, attempt=0, repeat=0):
     """A silent request (doc/private-tlvs.md): its own Magic Number, and a Silence TLV in front of the others."""
-    body = octets("f20201") + bytes([blind | mptcp << 1]) + octets("0000 6c63") + b"".join(tlvs_behind)
+    number = attempt.to_bytes(8, "big") if attempt else b""
+    silence = bytes([1, blind | mptcp << 1]) + repeat.to_bytes(2, "big") + octets("6c63") + number
+    body = bytes([0xf2, (2 + len(silence)) // 4]) + silence + b"".join(tlvs_behind)
     return bytes([1, 1 + len(body) // 4, 0x6c, 0x63]) + body
 
 

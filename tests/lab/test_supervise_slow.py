@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_supervise_slow.py - supervised programs reach servers that take longer to answer than a converter may withhold a SYN
+
+Each connection's request is made again, with its data, until the server has answered: the first connection succeeds as well as all
+others, and the server sees each of them once.
+"""
+import re
+import signal
+import time
+
+from convertlab import Lab, Link, check, equal, main, need, timeout, wait_until
+from convertlab.programs import c_program
+from test_supervise_streams import TALLY, Counted
+
+AT_ONCE = 4
+ANSWERS_AFTER = (1, 2, 5)  # seconds
+LATE = "answers later than the converter waits"
+ASKED_AGAIN = "no answer yet, asked again"
+
+
+def lab_of_path():
+    return Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=2.5))
+
+
+class Slow(Counted):
+    """Connections to a server that speaks first, so that nothing but the handshake takes longer."""
+
+    def __init__(self, lab):
+        super().__init__(lab)
+        self.programs = {"static": c_program("streams-static", TALLY, flags=["-static"])}
+        # what is known of the converter is learned before
+        self.tally("epoll")
+
+    def tally(self, method, count=AT_ONCE):
+        """What so many connections at once have come to, and how many the server has seen."""
+        before = self.said()[1].count(" accepted ")
+        command = [*self.launcher, self.programs["static"], self.lab.server.addr4, "chorus", count, count, method]
+        said = self.lab.client.run(command, env=self.environment(), timeout=100).stdout
+        return {name: int(value) for name, value in re.findall(r"(done|failed|foreign|peers)=(\d+)", said)}, \
+            self.said()[1].count(" accepted ") - before
+
+
+def expect(got, count, what):
+    equal(got, ({"done": count, "failed": 0, "foreign": 0, "peers": 0}, count), what)
+
+
+@timeout(300)
+def test_first_connections():
+    """The server is 1 to 5 s away: the first connections to it succeed, blocking ones and an event loop's, and so do the next ones."""
+    waited = []
+    for seconds in ANSWERS_AFTER:
+        with lab_of_path() as lab:
+            slow = Slow(lab)
+            lab.core.set(delay_ms=seconds * 500)
+            for method in ("epoll", "blocking", "epoll"):
+                begin = time.monotonic()
+                got = slow.tally(method)
+                waited.append("%.1f" % (time.monotonic() - begin))
+                expect(got, AT_ONCE, "%s, after %g s, in\n%s" % (method, seconds, lab.shim_log()))
+            check("blindly" in lab.shim_log() and LATE not in lab.shim_log(), lab.shim_log())
+    return "after %s s" % ", ".join(waited)
+
+
+@timeout(120)
+def test_answers_between_two_syns():
+    """An answer that comes when the converter may not let the SYN go any more, before the client makes the request again: no connection twice."""
+    for ms in (600, 690, 720, 780, 840, 900, 960):
+        with lab_of_path() as lab:
+            slow = Slow(lab)
+            lab.core.set(delay_ms=ms / 2)
+            for _ in range(3):
+                expect(slow.tally("epoll", 1), 1, "after %g ms, in\n%s" % (ms, lab.shim_log()))
+
+
+def asked(lab):
+    """The connections that the converter is making to servers."""
+    return lab.converter.run(["ss", "-Htn", "state", "syn-sent"]).stdout.splitlines()
+
+
+def started(lab, slow):
+    """A program whose connection's request was made again twice."""
+    client = lab.client.popen([*slow.launcher, slow.programs["static"], lab.server.addr4, "chorus", 1, 1, "epoll"],
+                              env=slow.environment(), name="tally")
+    wait_until(lambda: lab.shim_log().count(ASKED_AGAIN) >= 2, 10, lambda: "two repeats, in\n" + lab.shim_log())
+    equal(len(asked(lab)), 1, "connections to the server")
+    return client
+
+
+def test_lost_on_the_way_to_the_server():
+    """The server's network loses the first SYNs: those of the converter's kernel that come behind them are those of a direct connection."""
+    need("ss", "iproute2")
+    with lab_of_path() as lab:
+        slow = Slow(lab)
+        lab.core.down()
+        client = started(lab, slow)
+        lab.core.up()
+        wait_until(lambda: client.poll() is not None, 20, "the end of the program")
+        check("done=1 failed=0 foreign=0" in client.log_text(), client.log_text() + lab.shim_log())
+
+
+def test_a_program_that_gives_up():
+    """It closes its socket: the request isn't made again, and the converter gives the server up."""
+    need("ss", "iproute2")
+    with lab_of_path() as lab:
+        slow = Slow(lab)
+        lab.core.down()
+        client = started(lab, slow)
+        client.stop(signal.SIGKILL)
+        wait_until(lambda: not asked(lab), 10, lambda: "an end of the converter's attempt, in\n" + lab.shim_log())
+        check(lab.shim_log().count(ASKED_AGAIN) <= 3, lab.shim_log())
+
+
+if __name__ == "__main__":
+    main()
