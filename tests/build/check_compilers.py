@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""check_musl.py - does musl's compiler take all sources, without a warning?
+"""check_compilers.py - do the compilers for musl and for i386 take all sources, without a warning?
 
-Routers and containers have musl, whose headers declare less than glibc's. configure looks at musl here as anywhere, in a directory of its
-own, and makes the config.h with which the sources of src and lib are compiled, as far as syntax and types go: nothing is linked or run,
-which tests/platforms/musl does. Headers of other libraries are this machine's, as they differ with no C library. Sources that include
-one which isn't there are left out, and named.
+Routers and containers have musl, whose headers declare less than glibc's; on i386 types have other sizes, and compilers other macros.
+configure looks at each of them here as anywhere, in a directory of its own, and makes the config.h with which the sources of src and lib are
+compiled, as far as syntax and types go: nothing is linked or run, which the commands of tests/platforms do. Headers of other libraries are
+this machine's, as they differ with no C library. Sources that include one which isn't there are left out, and named.
 """
 import concurrent.futures
 import glob
@@ -25,7 +25,8 @@ sys.path.insert(0, os.path.join(HERE, "..", "platforms"))
 import platform_tools as tools
 
 SKIP = 77
-COMPILER = "musl-gcc"
+# {compiler: the host that configure is told}; None: this machine's architecture, with musl
+COMPILERS = {"musl-gcc": None, "i686-linux-gnu-gcc": "i686-linux-gnu"}
 # what configure reads of the source tree
 CONFIGURED_FROM = ("configure", "build-aux", "config.h.in", "lib")
 # what sources include of other libraries, besides uthash
@@ -49,15 +50,15 @@ def link_headers(directory, gnu):
     return missing
 
 
-def configure(place, machine):
-    """Makes config.h in `place`, as configure finds it with musl; returns the project's warnings for this compiler."""
+def configure(place, compiler, host):
+    """Makes config.h in `place`, as configure finds it with a compiler; returns the project's warnings for it."""
     for name in CONFIGURED_FROM:
         os.symlink(os.path.join(TOP, name), os.path.join(place, name))
     with open(os.path.join(place, "warnings.in"), "w", encoding="ascii") as file:
         file.write("@CONVERT_CFLAGS@\n")
     # --no-create: only what is asked for below is made of what it has found
-    for command in (["./configure", "--no-create", "--silent", "--enable-werror", "--host=%s-linux-musl" % machine, "CC=" + COMPILER,
-                     "CFLAGS=", "CPPFLAGS=-idirafter %s/include" % place],
+    for command in (["./configure", "--no-create", "--silent", "--enable-werror", "--host=" + host, "CC=" + compiler, "CFLAGS=",
+                     "CPPFLAGS=-idirafter %s/include" % place],
                     ["./config.status", "--silent", "--header=config.h", "--file=warnings"]):
         subprocess.run(command, cwd=place, check=True, stdin=subprocess.DEVNULL)
     with open(os.path.join(place, "warnings"), encoding="ascii") as file:
@@ -70,27 +71,25 @@ def sources():
                   for path in glob.glob(os.path.join(TOP, root, "**", "*.c"), recursive=True))
 
 
-def compile_one(path, place, warnings):
-    """What the compiler says of a source file, "" if it takes it."""
+def compile_one(path, compiler, place, warnings):
+    """What a compiler says of a source file, "" if it takes it. Notes are no errors."""
     defined = [flag for folder, flags in DEFINED.items() if path.startswith(folder) for flag in flags]
-    return subprocess.run([COMPILER, "-std=gnu11", "-fsyntax-only", "-DHAVE_CONFIG_H", "-I" + place, "-I" + os.path.join(TOP, "lib"),
-                           "-I" + os.path.join(TOP, "src"), "-idirafter", place + "/include", *warnings, *defined,
-                           os.path.join(TOP, path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout
+    result = subprocess.run([compiler, "-std=gnu11", "-fsyntax-only", "-DHAVE_CONFIG_H", "-I" + place, "-I" + os.path.join(TOP, "lib"),
+                             "-I" + os.path.join(TOP, "src"), "-idirafter", place + "/include", *warnings, *defined,
+                             os.path.join(TOP, path)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return result.stdout if result.returncode else ""
 
 
-def main():
-    """Returns the status."""
-    if not shutil.which(COMPILER):
-        print("SKIP: %s is missing: build-tools/install-needs test" % COMPILER, file=sys.stderr)
-        return 1 if os.environ.get("CONVERT_NO_SKIP") else SKIP
+def check_compiler(compiler, host):
+    """Has a compiler look at all sources; returns how many it doesn't take."""
     machine = os.uname().machine
     with tempfile.TemporaryDirectory() as place:
         os.mkdir(os.path.join(place, "include"))
         missing = link_headers(os.path.join(place, "include"), machine + "-linux-gnu")
-        warnings = configure(place, machine)
+        warnings = configure(place, compiler, host or machine + "-linux-musl")
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             paths = sources()
-            said = dict(zip(paths, pool.map(lambda path: compile_one(path, place, warnings), paths)))
+            said = dict(zip(paths, pool.map(lambda path: compile_one(path, compiler, place, warnings), paths)))
     wrong = 0
     for path, text in said.items():
         header = re.search(r"fatal error: ([^/\s:]+)\S*: No such file", text)
@@ -99,8 +98,22 @@ def main():
         elif text:
             wrong += 1
             print("FAIL %s\n%s" % (path, text))
-    print("%d files: %s" % (len(said), "musl's compiler doesn't take %d" % wrong if wrong else "musl's compiler takes all"))
-    return 1 if wrong else 0
+    print("%d files: %s" % (len(said), "%s doesn't take %d" % (compiler, wrong) if wrong else "%s takes all" % compiler), flush=True)
+    return wrong
+
+
+def main():
+    """Returns the status: SKIP if a compiler is missing and the others take all."""
+    wrong = skipped = 0
+    for compiler, host in COMPILERS.items():
+        if shutil.which(compiler):
+            wrong += check_compiler(compiler, host)
+        else:
+            skipped += 1
+            print("SKIP: %s is missing: build-tools/install-needs test" % compiler, file=sys.stderr)
+    if wrong or (skipped and os.environ.get("CONVERT_NO_SKIP")):
+        return 1
+    return SKIP if skipped else 0
 
 
 if __name__ == "__main__":
