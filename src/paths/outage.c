@@ -59,6 +59,7 @@
 #define ALONE_MS 300     /* while none works; then ALONE_SHARE of that time, so that it is a second or less for some minutes */
 #define ALONE_SHARE 200
 #define RENEW_MAX_MS 30000
+#define STRANDED_MS 4000 /* four SYNs later */
 #define MAKE_MS 200      /* besides two round trips of those that RM_ADDR may go over */
 #define JOIN_MS 1000     /* at first; then twice as long each time */
 #define JOINS_MAX 5
@@ -299,7 +300,7 @@ static void renew(struct paths_outage *outage, const struct paths_subflows *subf
 
 /*
  * Is a connection without any established subflow? An RM_ADDR would wait for its next one, and might end that, so its SYNs are left to
- * the kernel, which sends them again each second.
+ * the kernel for as long as it sends them again each second.
  */
 static bool is_stranded(const struct paths_subflows *subflows)
 {
@@ -316,7 +317,8 @@ static void go_on(struct paths_outage *outage, const struct paths_subflows *subf
 
 	if (is_heard(subflows, &outage->local) || !is_asking(subflows, &outage->local))
 		end_outage(outage, now);
-	else if (!is_stranded(subflows) && is_due(outage->since, outage->renewed, alone, now))
+	else if (is_due(outage->since, outage->renewed, alone, now) &&
+		 (!is_stranded(subflows) || now - outage->renewed >= STRANDED_MS * CLOCK_NS_PER_MS))
 		renew(outage, subflows, now, out);
 }
 
