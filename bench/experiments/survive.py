@@ -20,15 +20,14 @@ from benchlib.proxies import SERVER_PORT, convertd_options
 from convertlab import Lab, LabError, Link, wait_until
 from models.gaps import longest_gap
 
-DURATION = "15 minutes"
+DURATION = "25 minutes"
 PROGRAM = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tools", "survive.py")
 WIFI = Link(delay_ms=10, rate_mbit=50, queue=200)
 LTE = Link(delay_ms=25, rate_mbit=30, queue=200)
 FAULT_AT = 3            # seconds after the transfer has begun, until both networks are full
-BEGINS = 1              # more seconds that it takes: both networks are used a while after it has begun
 WATCHED = 3             # of the end: what each network carries then
 CARRIES = 100000        # bytes in that time: less is no use of a network
-ROUNDS, ROUNDS_QUICK = 2, 1
+ROUNDS, ROUNDS_QUICK = 3, 1
 SIDE_BY_SIDE = 5
 CLONE_NEWNS = 0x20000   # unshare(2)
 PLAIN, OURS, MANAGED = "plain MPTCP", "libconvert", "libconvert, convertize-paths"
@@ -126,7 +125,7 @@ def _manage(lab):
         manager.wait_log("+ ip mptcp endpoint add " + address)
 
 
-def _start(lab, way, verb, seconds):
+def _start(lab, way, verb):
     """(client, server) of a transfer over both networks; on a busy machine that takes its time to begin."""
     host, protocol = (lab.converter, "mptcp") if way == PLAIN else (lab.server, "tcp")
     if way != PLAIN:
@@ -134,9 +133,9 @@ def _start(lab, way, verb, seconds):
     server = lab.start_listening(host, [sys.executable, PROGRAM, "serve", protocol, SERVER_PORT], SERVER_PORT)
     if way in (MANAGED, BOUNDED):
         _manage(lab)
-    client = lab.client.popen([sys.executable, PROGRAM, verb, protocol, host.addr4, SERVER_PORT, seconds],
-                              env=None if way == PLAIN else lab.converted(CONVERT_CACHE="none"), stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE)
+    client = lab.client.popen([sys.executable, PROGRAM, verb, protocol, host.addr4, SERVER_PORT],
+                              env=None if way == PLAIN else lab.converted(CONVERT_CACHE="none"), stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_until(lambda: min(link.stats()[DIRECTIONS[verb][1]]["out_bytes"] for link in (lab.wifi, lab.lte)) > CARRIES, 30,
                "bytes over both networks")
     return client, server
@@ -166,7 +165,7 @@ def _one(title, verb, way):
             for name, value in BOUNDS.items():
                 host.sysctl(name, value)
         total = FAULT_AT + lasts + after
-        client, server = _start(lab, way, verb, total + BEGINS)
+        client, server = _start(lab, way, verb)
         begun = time.monotonic()
         with client:
             time.sleep(FAULT_AT)
@@ -177,7 +176,7 @@ def _one(title, verb, way):
             end(*networks)
             time.sleep(max(0, begun + total - WATCHED - time.monotonic()))
             before = _carried(networks, DIRECTIONS[verb][1])
-            time.sleep(max(0, begun + total - 0.2 - time.monotonic()))
+            time.sleep(max(0, begun + total - time.monotonic()))
             carried = {name: count - before[name] for name, count in _carried(networks, DIRECTIONS[verb][1]).items()}
             found = _findings(client, server, verb)
     return longest_gap(found["arrivals"], since, begun + total), found["exact"], all(carried[name] > CARRIES for name in works)

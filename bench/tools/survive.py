@@ -3,9 +3,9 @@
 """survive.py - one long transfer whose every byte is checked, and which says when bytes have arrived
 
   survive.py serve tcp|mptcp PORT
-  survive.py get|put tcp|mptcp ADDRESS PORT SECONDS
+  survive.py get|put tcp|mptcp ADDRESS PORT
 
-The stream is the same block again and again; in the end the sender says how many bytes it has sent. What has received prints JSON: "bytes",
+A transfer lasts until the end of standard input. The stream is the same block again and again; in the end the sender says how many bytes it has sent. What has received prints JSON: "bytes",
 "exact" (all that was sent has arrived, each byte in its place) and "arrivals", the times by CLOCK_MONOTONIC at which something was
 received. For a put it is the server that prints it: it runs on the same machine, and its clock is the client's.
 """
@@ -104,16 +104,17 @@ def serve(protocol, port):
         threading.Thread(target=try_to_answer, args=(listener.accept()[0],), daemon=True).start()
 
 
-def transfer(verb, protocol, address, seconds):
-    end = time.monotonic() + seconds
+def transfer(verb, protocol, address):
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, PROTOCOLS[protocol]) as sock:
         sock.connect(address)
         sock.sendall(verb.encode() + b"\n")
         if verb == "get":
-            threading.Timer(seconds, sock.shutdown, (socket.SHUT_WR,)).start()
+            threading.Thread(target=lambda: (sys.stdin.read(), sock.shutdown(socket.SHUT_WR)), daemon=True).start()
             print(json.dumps(receive(sock)), flush=True)
         else:
-            send(sock, lambda: time.monotonic() >= end)
+            poller = select.poll()
+            poller.register(sys.stdin, select.POLLIN)
+            send(sock, lambda: poller.poll(0))
             sock.recv(1)
 
 
@@ -121,4 +122,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(sys.argv[2], int(sys.argv[3]))
     else:
-        transfer(sys.argv[1], sys.argv[2], (sys.argv[3], int(sys.argv[4])), float(sys.argv[5]))
+        transfer(sys.argv[1], sys.argv[2], (sys.argv[3], int(sys.argv[4])))

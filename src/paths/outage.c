@@ -33,7 +33,7 @@
  * subflow. Once that is answered, or one of its subflows has heard of its peer, they are renewed at once, though connections have no
  * other ones: RM_ADDR and the new SYN go the same way, in this order. That is done only if all of them have joined their
  * connections, so that the peer is known to accept such subflows. Otherwise they are left to their timers until another network has
- * answered. That a connection has no subflow left at all, as its peer has reset the last one, is mended by asking from everywhere.
+ * answered.
  *
  * A pause may still be a scheduler's choice, or that of a reader who lets the window close. If the first SYN of a
  * renewal is answered at once then the network wasn't silent, and its pauses mean nothing for a while, twice as long each time. A
@@ -59,6 +59,7 @@
 #define ALONE_MS 300     /* while none works; then ALONE_SHARE of that time, so that it is a second or less for some minutes */
 #define ALONE_SHARE 200
 #define RENEW_MAX_MS 30000
+#define STRANDED_MS 4000 /* four SYNs later */
 #define MAKE_MS 200      /* besides two round trips of those that RM_ADDR may go over */
 #define JOIN_MS 1000     /* at first; then twice as long each time */
 #define JOINS_MAX 5
@@ -297,6 +298,18 @@ static void renew(struct paths_outage *outage, const struct paths_subflows *subf
 	outage->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
 }
 
+/*
+ * Is a connection without any established subflow? An RM_ADDR would wait for its next one, and might end that, so its SYNs are left to
+ * the kernel for as long as it sends them again each second.
+ */
+static bool is_stranded(const struct paths_subflows *subflows)
+{
+	for (size_t i = 0; i < subflows->count; i++)
+		if (subflows->list[i].joined && !has_another(subflows, subflows->list[i].token, NULL, 0))
+			return true;
+	return false;
+}
+
 /* It is known to be silent. If no SYN is out any more then it was answered, be it by a reset. */
 static void go_on(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
@@ -304,7 +317,8 @@ static void go_on(struct paths_outage *outage, const struct paths_subflows *subf
 
 	if (is_heard(subflows, &outage->local) || !is_asking(subflows, &outage->local))
 		end_outage(outage, now);
-	else if (is_due(outage->since, outage->renewed, alone, now))
+	else if (is_due(outage->since, outage->renewed, alone, now) &&
+		 (!is_stranded(subflows) || now - outage->renewed >= STRANDED_MS * CLOCK_NS_PER_MS))
 		renew(outage, subflows, now, out);
 }
 
@@ -418,20 +432,6 @@ static bool lacks_subflow(const struct paths_outages *outages, const struct path
 	return found && !subflows->more;
 }
 
-/* Is a connection, as all others, without a subflow from here, and without an established one anywhere? It asks over other networks. */
-static bool is_bare(const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < subflows->count; i++) {
-		if (is_from(&subflows->list[i], local))
-			return false;
-		found = found || (subflows->list[i].joined && sockaddr_ip_is_v4(local) == sockaddr_ip_is_v4(&subflows->list[i].local) &&
-				  !has_another(subflows, subflows->list[i].token, NULL, 0));
-	}
-	return found && !subflows->more;
-}
-
 /*
  * Linux asks once from each endpoint: a connection whose peer has refused, for it knew too many subflows still, asks again.
  * RM_ADDR is sent for an address that the connection has begun from even if it has no subflow there any more.
@@ -456,8 +456,6 @@ static void judge(struct paths_outages *outages, size_t at, const struct paths_s
 		hold(outages, outage, subflows, now, out);
 	} else if (outage->joins < JOINS_MAX && now >= outage->join_at && lacks_subflow(outages, subflows, &outage->local)) {
 		join(outage, subflows, now, out);
-	} else if (now >= outage->join_at && is_bare(subflows, &outage->local)) {
-		begin_outage(outage, now, subflows, now, out);
 	} else {
 		suspect(outages, at, subflows, now, out);
 	}

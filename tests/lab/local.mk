@@ -34,9 +34,10 @@ EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserve
 clean-local:
 	rm -rf tests/lab/apps/build
 
-# The reproducer is compiled and run, so that the report stays true.
-check_PROGRAMS += doc/reproducers/mptcp-fallback-overlap
+# The reproducers are compiled and run, so that the reports stay true.
+check_PROGRAMS += doc/reproducers/mptcp-fallback-overlap doc/reproducers/mptcp-outages
 doc_reproducers_mptcp_fallback_overlap_SOURCES = doc/reproducers/mptcp-fallback-overlap.c
+doc_reproducers_mptcp_outages_SOURCES = doc/reproducers/mptcp-outages.c
 
 # They stand for applications and for their mistakes: they call the C library's functions by their own names, not by those that
 # _FORTIFY_SOURCE puts in their place.
@@ -168,7 +169,8 @@ LAB_TESTS = \
 	tests/lab/test_supervise_begin.py tests/lab/test_supervise_slow.py tests/lab/test_supervise_streams.py
 # These test the kernel, speed, documents, and what isn't written in C; sanitizers would find nothing and slow them down.
 PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_scapy.py tests/lab/test_documents.py \
-	tests/lab/test_losses.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_bench.py
+	tests/lab/test_losses.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py \
+	tests/lab/test_platform_outages.py tests/lab/test_bench.py
 # These come last, one after the other, when nothing else of the tests runs any more. The first two make thousands of connections a
 # second, which takes all of the machine; everything in the others is a measurement, which says nothing under sanitizers.
 MEASURING_TESTS = tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py

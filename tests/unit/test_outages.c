@@ -244,15 +244,24 @@ static void begin_both(void)
 /* The one that is kept is asked, too, and made anew once it has answered. */
 START_TEST(test_kept_answers)
 {
+	int taken = 0;
+
 	begin_both();
 	ck_assert_int_ge(count_asked(10000), 20);
 	paths_outages_answered(&outages, &addresses[LTE], now);
 	look_after(LOOK_MS);
 	ck_assert(renewal_of(LTE)->take && renewal_of(LTE)->make);
 	renewed(&subflows.list[LTE]);
-	/* and again, until a subflow is established */
-	look_after(LOOK_MS * 2);
-	ck_assert(renewal_of(LTE)->take && renewal_of(LTE)->make);
+	/* SYNs are hardly renewed now: the RM_ADDR would go over whichever is answered first, and end it */
+	subflows.list[LTE].joined = subflows.list[WIFI].joined = true;
+	for (int i = 0; i < 50; i++) {
+		look_after(LOOK_MS);
+		taken += renewal_of(LTE)->take;
+		if (renewal_of(LTE)->take)
+			renewed(&subflows.list[LTE]);
+	}
+	ck_assert_int_ge(taken, 2);
+	ck_assert_int_le(taken, 3);
 	subflows.list[LTE].established = true;
 	hear(&subflows.list[LTE], MUCH);
 	look_after(LOOK_MS);
@@ -317,25 +326,6 @@ START_TEST(test_kept_is_quiet)
 	}
 	ck_assert_int_ge(asked, 3);
 	ck_assert_int_le(asked, 20);
-}
-END_TEST
-
-/* A connection whose last subflow was reset asks over the networks where it has none, and one that begins is left alone. */
-START_TEST(test_bare)
-{
-	int asked = 0;
-
-	renewed(add_subflow(1, WIFI));
-	for (int i = 0; i < 50; i++) {
-		look_after(LOOK_MS);
-		ck_assert_uint_eq(done, 0);
-	}
-	subflows.list[WIFI].joined = true;
-	for (int i = 0; i < 50; i++) {
-		look_after(LOOK_MS);
-		asked += renewal_of(LTE)->take;
-	}
-	ck_assert_int_ge(asked, 3);
 }
 END_TEST
 
@@ -429,7 +419,6 @@ int main(void)
 	tcase_add_test(tcase, test_kept_is_spared);
 	tcase_add_test(tcase, test_kept_has_begun);
 	tcase_add_test(tcase, test_kept_is_quiet);
-	tcase_add_test(tcase, test_bare);
 	tcase_add_test(tcase, test_mistakes);
 	tcase_add_test(tcase, test_joins);
 	tcase_add_test(tcase, test_what_stays);
