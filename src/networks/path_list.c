@@ -96,3 +96,15 @@ int path_list_choose(struct path_list *list, const struct settings *settings, co
 	best = paths_best(list->paths, list->count, 0);
 	return best >= 0 && path_has_failed(list->paths[best].facts.state) && !settings->paths.count ? -1 : best;
 }
+
+const char *path_complaint(const struct path_id *id)
+{
+	switch (paths_facts_kept(id).state) {
+	case CACHE_PATH_DATALESS:
+		return "loses SYNs with data";
+	case CACHE_PATH_LOSES:
+		return "loses SYNs";
+	default:
+		return "is silent";
+	}
+}

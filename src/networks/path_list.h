@@ -28,4 +28,7 @@ void path_list_make(struct path_list *list, const struct settings *settings, con
  */
 int path_list_choose(struct path_list *list, const struct settings *settings, const struct converters_query *query);
 
+/* path_complaint() - what was found of the path, for the log: completes "converter …: the path to it " */
+const char *path_complaint(const struct path_id *id);
+
 #endif

@@ -9,6 +9,7 @@
 
 #include "supervise/begin.h"
 
+#include "client/converters.h"
 #include "common/clock.h"
 #include "networks/path_direct.h"
 #include "supervise/log.h"
@@ -207,8 +208,8 @@ enum paths_do begin_look(struct begin *begin, const struct converters_query *que
 	}
 	if (what == PATHS_MOVE && begin->survey) {
 		*addr = begin->survey->list.addrs[best];
-		log_line("converter %s: the path to it is silent, asked by %s", sockaddr_ip_format(addr, text),
-			 begin->survey->list.names[best]);
+		log_line("converter %s: the path to it %s, asked by %s", sockaddr_ip_format(converters_address(begin->own.id.converter), text),
+			 path_complaint(&begin->own.id), begin->survey->list.names[best]);
 		take(begin, &begin->survey->list.paths[best]);
 	}
 	if (what == PATHS_MOVE)

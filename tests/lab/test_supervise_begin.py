@@ -106,6 +106,28 @@ def test_slow_servers():
         equal(lab.shim_log().count(MOVED), 0, "moved, in\n" + lab.shim_log())
 
 
+def test_dead_address_of_two():
+    """Nobody is at the converter's first address, which is the one that the log complains of."""
+    with lab_for() as lab:
+        served(lab)
+        lab.converter.ip("route add blackhole 10.9.0.66")
+        program = Supervised(lab, CONVERT_ADDR="10.9.0.66,%s" % lab.converter.addr4)
+        equal([program.echo() for _ in range(2)], [{lab.client.wifi4}] * 2, "addresses, in\n" + lab.shim_log())
+        equal(lab.shim_log().count("converter 10.9.0.66:1234: " + MOVED), 1, "moved, in\n" + lab.shim_log())
+
+
+def test_blind_where_data_in_syns_is_lost():
+    """A blind request has nothing but its SYN: it is made again on the other network, which carries the data."""
+    with lab_for() as lab:
+        served(lab)
+        program = Supervised(lab)
+        for _ in range(2):
+            program.echo("nonblocking")
+        lab.wifi.set("a-to-b", max_syn=66)
+        equal(program.echo("nonblocking"), {lab.client.lte4}, "the address, in\n" + lab.shim_log())
+        check("blindly" in lab.shim_log() and "the path to it loses SYNs with data, asked by lte" in lab.shim_log(), lab.shim_log())
+
+
 def test_path_that_loses_data_in_syns():
     """SYNs with data vanish on wifi: the request follows the handshake there."""
     with lab_for() as lab:

@@ -492,13 +492,16 @@ enum paths_do attempt_look(struct conn *conn, int fd)
 {
 	struct converters_query query = query_of(conn, fd, &conn->call.peer, conn->call.tried);
 	char text[SOCKADDR_STRLEN];
+	struct path_id own;
 	struct path_list list;
 	int best = -1;
 	enum paths_do what = path_look(conn, fd, &query, &list, &best);
 
 	if (what != PATHS_MOVE)
 		return what;
-	log_line("converter %s: the path to it is silent, asked by %s", sockaddr_ip_format(&conn->attempt.addr, text), list.names[best]);
+	own = path_of(conn);
+	log_line("converter %s: the path to it %s, asked by %s", sockaddr_ip_format(&conn->attempt.addr, text), path_complaint(&own),
+		 list.names[best]);
 	attempt_end(conn, fd);
 	path_take(conn, &list, best);
 	conn->call.moves++;
