@@ -8,8 +8,8 @@
 
 /*
  * Linux sends a SYN again after a second, without its data, and the converter resets what that leads to. So a request that
- * hasn't been answered by then is made again first, after so long at most. The converter answers a SYN that has reached it within 700 ms, or never:
- * whoever is silent for longer has lost the SYN, or its answer was lost, or nobody answers.
+ * hasn't been answered by then is made again first, after so long at most. The converter lets a SYN go that has reached it within
+ * 700 ms, or never: whoever is silent for longer has lost the SYN, or its answer was lost, or the server is slow.
  */
 #define FATE_REPEAT_MS 900
 #define FATE_REPEATS_MAX 3

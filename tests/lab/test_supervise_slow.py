@@ -64,7 +64,7 @@ def test_first_connections():
 
 @timeout(120)
 def test_answers_between_two_syns():
-    """An answer that comes when the converter may not let the SYN go any more, before the client makes the request again: no connection twice."""
+    """An answer that comes when the converter may not let the SYN go any more, and before the next one: no connection twice."""
     for ms in (600, 690, 720, 780, 840, 900, 960):
         with lab_of_path() as lab:
             slow = Slow(lab)

@@ -194,7 +194,8 @@ class Withholding(TLV):
     min_words = 2
     fields_desc = head(240) + [ByteField("version", 1), BitField("reserved", 0, 2),
                                FlagsField("flags", 0, 6, ["withheld", "corrects", "uncorrected", "silent", "blind", "repeats"]),
-                               ShortField("limit", 0), XShortField("mark", MARK), StrLenField("more", b"", length_from=lambda pkt: rest_of(pkt, 8))]
+                               ShortField("limit", 0), XShortField("mark", MARK),
+                               StrLenField("more", b"", length_from=lambda pkt: rest_of(pkt, 8))]
 
 
 class Echo(TLV):
