@@ -15,6 +15,7 @@ DURATION = "4 minutes"
 COUNT, COUNT_QUICK = 20, 6
 PATIENCE = 10  # seconds, of curl
 PORT = 1234
+CONNECT = b"\x0a"             # the type of a Connect TLV, which is the first one, or behind the one that makes a request silent
 TWO_ADDRESSES = "10.9.0.66"  # of the converter's, and nobody is there
 DIRECT, BOUND, OURS = "plain TCP", "plain TCP, the network that works", "libconvert"
 
@@ -52,7 +53,7 @@ def _curl(lab, env, *options, ipv6=False):
 def _asked(capture):
     """Whom the converter was asked for: how many Connect TLVs came from different ports."""
     return len({(p.src, p.sport) for p in capture.packets()
-                if p.dport == PORT and p.payload[:1] == b"\x01" and p.payload[4:5] == b"\x0a"})
+                if p.dport == PORT and p.payload[:1] == b"\x01" and CONNECT in (p.payload[4:5], p.payload[12:13])})
 
 
 def _env(lab, addresses):
