@@ -5,7 +5,8 @@ A download, and an upload, over wifi (50 Mbit/s, 20 ms, where the connection beg
 in the converter's place, with endpoints typed as ip(8) has them; libconvert and convertd with the same; and both with "convertize paths
 --manage", which finds bare addresses and routes; and these on hosts that bound the time between two retransmissions. Every byte is
 checked. The gap is the longest time in which nothing arrived, from the fault on, or, where no network was left, from when one worked
-again. Afterwards, in the last seconds, each network that works is to carry bytes again. Several labs run side by side, since the links are the limit and most of the time is waited.
+again. Afterwards, in the last seconds, each network that works is to carry bytes again. Several labs run side by side, since the links
+are the limit and most of the time is waited.
 """
 import concurrent.futures
 import ctypes

@@ -5,7 +5,8 @@
   survive.py serve tcp|mptcp PORT
   survive.py get|put tcp|mptcp ADDRESS PORT
 
-A transfer lasts until the end of standard input. The stream is the same block again and again; in the end the sender says how many bytes it has sent. What has received prints JSON: "bytes",
+A transfer lasts until the end of standard input. The stream is the same block again and again; in the end the sender says how many bytes it has
+sent. What has received prints JSON: "bytes",
 "exact" (all that was sent has arrived, each byte in its place) and "arrivals", the times by CLOCK_MONOTONIC at which something was
 received. For a put it is the server that prints it: it runs on the same machine, and its clock is the client's.
 """

@@ -394,7 +394,7 @@ static void end_hold(struct paths_outage *outage, int64_t now)
 		outage->holds++;
 }
 
-/* It is silent, and was kept, for connections have no other one. Whatever has come over it since, its subflows are renewed once that can be. */
+/* It is silent, and connections have no other one. Whatever has come over it since, its subflows are renewed once that can be. */
 static void hold(const struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now,
 		 struct paths_renewal *out)
 {
