@@ -15,7 +15,8 @@ libtool's rules, and this script says which (--update then writes libconvert.abi
     anything else                      current + 1, revision 0, age 0, and another number in lib/convertproto.map
 
 build-tools/release writes the files of a release (--update --release VERSION). The offsets are those of 64-bit machines; elsewhere they
-aren't compared. Nor is libconvert.so with another C library than glibc, or on 32-bit machines, which have more names.
+aren't compared. Nor is libconvert.so with another C library than glibc, or on 32-bit machines, which have more names. In a clone
+debian/libconvertproto0.symbols has to name each function, too.
 """
 import argparse
 import os
@@ -154,6 +155,16 @@ def verdict(head, current, changed, added):
         *current, " or ".join("%d:%d:%d" % each for each in right), why, differences)
 
 
+def unlisted():
+    """What is wrong with Debian's list of the functions, by which its packages know the versions they need; a tarball has none."""
+    path = os.path.join("debian", "libconvertproto0.symbols")
+    if not os.path.exists(os.path.join(TOP, path)):
+        return []
+    listed = set(re.findall(r"^ (convert_\w+)@", read(path), re.MULTILINE))
+    names = set(exported(os.path.join(BUILD, ".libs", "libconvertproto.so")))
+    return ["%s: %s %s" % (path, name, "is missing" if name in names else "isn't exported") for name in sorted(listed ^ names)]
+
+
 def is_usual_host():
     """Is this a 64-bit machine with glibc?"""
     return sys.maxsize > 1 << 32 and os.path.exists(os.path.join(BUILD, ".libs", "libconvert.so")) and \
@@ -187,7 +198,7 @@ def main():
         write(SHIM, "libconvert.abi - what libconvert.so takes over from the C library", [], names)
         return 0
     head, old = stored(PROTO)
-    wrong = [verdict(head, version_info(), *compare(old, lines, sys.maxsize > 1 << 32))]
+    wrong = [verdict(head, version_info(), *compare(old, lines, sys.maxsize > 1 << 32)), *unlisted()]
     if is_usual_host():
         before = stored(SHIM)[1]
         wrong += ["libconvert.so no longer takes over %s" % name for name in sorted(set(before) - set(names))]
