@@ -10,12 +10,12 @@ import time
 
 from benchlib import median
 from convertlab import Lab, Link
+from convertlab.peers import asked_to_connect
 
 DURATION = "4 minutes"
 COUNT, COUNT_QUICK = 20, 6
 PATIENCE = 10  # seconds, of curl
 PORT = 1234
-CONNECT = b"\x0a"             # the type of a Connect TLV, which is the first one, or behind the one that makes a request silent
 TWO_ADDRESSES = "10.9.0.66"  # of the converter's, and nobody is there
 DIRECT, BOUND, OURS = "plain TCP", "plain TCP, the network that works", "libconvert"
 
@@ -50,12 +50,6 @@ def _curl(lab, env, *options, ipv6=False):
     return float(seconds) * 1000 if status == "200" else None
 
 
-def _asked(capture):
-    """Whom the converter was asked for: how many Connect TLVs came from different ports."""
-    return len({(p.src, p.sport) for p in capture.packets()
-                if p.dport == PORT and p.payload[:1] == b"\x01" and CONNECT in (p.payload[4:5], p.payload[12:13])})
-
-
 def _env(lab, addresses):
     directory = os.path.join(lab.directory, "runtime")
     os.makedirs(directory, mode=0o700, exist_ok=True)
@@ -85,7 +79,7 @@ def _one(bench, title):
                 if number < 3:  # of those that fail some are enough
                     found[DIRECT].append(_curl(lab, None))
                 time.sleep(0.2)
-        return found, _asked(wifi) + _asked(lte) - count
+        return found, len(asked_to_connect(wifi)) + len(asked_to_connect(lte)) - count
 
 
 def _text(times):

@@ -6,7 +6,8 @@
  * answered. So it is the path that is asked, and a connection is moved only when
  *
  *	0 ms       SYN
- *	60 ms      a probe on the same path           (120 ms where its round trip is known, but earlier on a path that is long)
+ *	60 ms      a probe on the same path           (120 ms where its round trip is known, but earlier on a path that is long,
+ *	                                               unless that has answered a moment ago: then once an answer is overdue)
  *	140 ms     unanswered: a probe on each other path, a SYN without data on all, and two more with data on this one
  *	240 ms     another path has answered, and this one nothing at all: move
  *
@@ -100,10 +101,13 @@ static unsigned int explained(unsigned int rtt)
 	return rtt + rtt / 8 + SLACK_MS;
 }
 
-unsigned int paths_patience(unsigned int rtt)
+unsigned int paths_patience(unsigned int rtt, bool heard)
 {
 	if (!rtt)
 		return FIRST_PROBE_MS;
+	/* One that works is asked no sooner than its answer is due, so that a program with many connections doesn't make a probe for each. */
+	if (heard)
+		return explained(rtt) > KNOWN_PROBE_MS ? explained(rtt) : KNOWN_PROBE_MS;
 	if (explained(rtt) + EARLY_PROBE_MS > MOVE_MS)
 		return EARLY_PROBE_MS;
 	return MOVE_MS - explained(rtt) < KNOWN_PROBE_MS ? MOVE_MS - explained(rtt) : KNOWN_PROBE_MS;
@@ -165,7 +169,7 @@ static struct paths_step decide_failing(const struct paths_view *view)
 struct paths_step paths_decide(const struct paths_view *view)
 {
 	if (!view->probes) {
-		unsigned int patience = paths_patience(view->rtt);
+		unsigned int patience = paths_patience(view->rtt, view->heard);
 
 		return view->waiting < patience ? step(PATHS_WAIT, patience - view->waiting) : step(PATHS_PROBE, LOOK_MS);
 	}

@@ -39,6 +39,7 @@ int paths_best(const struct path *paths, size_t count, uint32_t skip);
 struct paths_view {
 	unsigned int waiting;  /* since the SYN */
 	unsigned int rtt;      /* the path's, struct path_facts; 0: not known */
+	bool heard;            /* the same */
 	unsigned int probes;   /* sent on the attempt's own path */
 	unsigned int answered; /* and answered */
 	unsigned int slowest;  /* the longest that an answer took */
@@ -66,8 +67,8 @@ struct paths_step {
 
 #define PATHS_DATA_PROBES 3 /* with data, all of which are lost, tell that such SYNs are: one may be chance */
 
-/* How long a SYN may be unanswered before its path is asked, in milliseconds. @rtt: as in struct paths_view */
-unsigned int paths_patience(unsigned int rtt);
+/* How long a SYN may be unanswered before its path is asked, in milliseconds. @rtt, @heard: as in struct paths_view */
+unsigned int paths_patience(unsigned int rtt, bool heard);
 
 struct paths_step paths_decide(const struct paths_view *view);
 

@@ -35,6 +35,7 @@ static struct {
 	_Atomic uint64_t key;
 	_Atomic uint64_t word;
 	_Atomic int64_t asked;
+	_Atomic int64_t heard; /* when it last answered this process */
 } table[CONVERTERS_MAX + PLACES];
 
 /* What is kept of a path, beside its key. */
@@ -43,6 +44,7 @@ struct entry {
 	uint16_t rtt_ms;
 	uint8_t doubts;
 	int64_t asked;
+	bool heard;
 };
 
 static uint64_t source_hash(const struct in6_addr *source)
@@ -72,15 +74,18 @@ static struct entry entry_read(const struct path_id *id)
 {
 	uint64_t key = key_of(id), word;
 	unsigned int place = place_of(id, key);
+	int64_t heard;
 
 	if (atomic_load(&table[place].key) != key)
 		return (struct entry){ .state = CACHE_PATH_UNKNOWN };
 	word = atomic_load(&table[place].word);
+	heard = cache_now() - atomic_load(&table[place].heard);
 	return (struct entry){
 		.state = (enum cache_path)(word & 0xff),
 		.doubts = (uint8_t)(word >> 8),
 		.rtt_ms = (uint16_t)(word >> 16),
 		.asked = atomic_load(&table[place].asked),
+		.heard = heard >= 0 && heard < PATHS_HEARD_MS,
 	};
 }
 
@@ -91,7 +96,8 @@ static void entry_keep(const struct path_id *id, const struct entry *entry)
 
 	atomic_store(&table[place].word, (uint64_t)entry->state | (uint64_t)entry->doubts << 8 | (uint64_t)entry->rtt_ms << 16);
 	atomic_store(&table[place].asked, entry->asked);
-	atomic_store(&table[place].key, key);
+	if (atomic_exchange(&table[place].key, key) != key)
+		atomic_store(&table[place].heard, 0);
 }
 
 static void entry_take_over(const struct path_id *id, const struct cache_converter *found)
@@ -133,7 +139,7 @@ static void entry_note(const struct path_id *id, const struct entry *entry)
 
 static struct path_facts facts_of(struct entry entry)
 {
-	return (struct path_facts){ .state = entry.state, .rtt_ms = entry.rtt_ms };
+	return (struct path_facts){ .state = entry.state, .rtt_ms = entry.rtt_ms, .heard = entry.heard };
 }
 
 struct path_facts paths_facts(const struct path_id *id)
@@ -177,6 +183,7 @@ void paths_note_answer(const struct path_id *id, unsigned int ms, bool alone)
 	entry.rtt_ms = rtt_after(before, ms, alone);
 	if (news || (before > entry.rtt_ms ? before - entry.rtt_ms : entry.rtt_ms - before) > before / RTT_NEWS)
 		entry_note(id, &entry);
+	atomic_store(&table[place_of(id, key_of(id))].heard, cache_now());
 }
 
 static uint8_t doubts_of(enum cache_path state)

@@ -20,7 +20,10 @@ struct path_id {
 struct path_facts {
 	enum cache_path state;
 	unsigned int rtt_ms; /* how long it takes to answer at most, as far as was seen; 0: not known */
+	bool heard;          /* it has answered this process within PATHS_HEARD_MS */
 };
+
+#define PATHS_HEARD_MS 1000
 
 /* Was the path found to be silent, or to lose SYNs? */
 static inline bool path_has_failed(enum cache_path state)

@@ -60,6 +60,7 @@ static struct paths_view view_of(struct survey *survey, unsigned int waiting, bo
 	struct paths_view view = {
 		.waiting = waiting,
 		.rtt = survey->own.facts.rtt_ms,
+		.heard = survey->own.facts.heard,
 		.probes = survey->count,
 		.others_asked = survey->others_asked,
 		.plain_answered = path_probe_look(&survey->plain),

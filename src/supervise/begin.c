@@ -124,10 +124,12 @@ void begin_place_direct(const struct begin *begin, int fd, const union sockaddr_
 
 void begin_sent(struct begin *begin, int64_t now)
 {
+	const struct path_facts facts = paths_facts_kept(&begin->own.id);
+
 	begin->syn_at = now;
 	begin->look_at = 0;
 	if (begin->may_move && begin->moves < MOVES_MAX)
-		begin->look_at = now + paths_patience(paths_facts_kept(&begin->own.id).rtt_ms) * CLOCK_NS_PER_MS;
+		begin->look_at = now + paths_patience(facts.rtt_ms, facts.heard) * CLOCK_NS_PER_MS;
 }
 
 void begin_end(struct begin *begin)

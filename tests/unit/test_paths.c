@@ -87,6 +87,17 @@ START_TEST(dead_path_costs_less_than_300_ms)
 }
 END_TEST
 
+/* No connection that is answered when it is due makes a probe beside its SYN. */
+START_TEST(path_that_was_heard_just_now_has_its_round_trip)
+{
+	for (unsigned int rtt = 1; rtt < 3000; rtt += 7) {
+		ck_assert_uint_gt(paths_patience(rtt, true), rtt);
+		ck_assert_uint_ge(paths_patience(rtt, true), paths_patience(rtt, false));
+	}
+	ck_assert_uint_lt(paths_patience(160, false), 160);
+}
+END_TEST
+
 START_TEST(path_whose_round_trip_explains_it_is_waited_for)
 {
 	for (unsigned int rtt = 1; rtt < 3000; rtt += 7) {
@@ -242,6 +253,8 @@ START_TEST(paths_have_facts_of_their_own)
 	paths_note_answer(&other, 50, true);
 	ck_assert_int_eq(paths_facts(&other).state, CACHE_PATH_WORKS);
 	ck_assert_uint_eq(paths_facts(&other).rtt_ms, 50);
+	ck_assert(paths_facts(&other).heard && paths_facts_kept(&other).heard);
+	ck_assert(!paths_facts_usual(0).heard);
 }
 END_TEST
 
@@ -437,6 +450,7 @@ int main(void)
 	TCase *decisions = tcase_create("decisions"), *kept = tcase_create("kept");
 
 	tcase_add_test(decisions, dead_path_costs_less_than_300_ms);
+	tcase_add_test(decisions, path_that_was_heard_just_now_has_its_round_trip);
 	tcase_add_test(decisions, path_whose_round_trip_explains_it_is_waited_for);
 	tcase_add_test(decisions, slow_server_is_no_dead_path);
 	tcase_add_test(decisions, path_that_loses_is_left);

@@ -188,12 +188,13 @@ static int64_t in_ms(unsigned int ms)
 void path_look_begin(struct conn *conn)
 {
 	const struct path_id id = path_of(conn);
+	const struct path_facts facts = paths_facts_kept(&id);
 
 	conn->attempt.converter_at = atomic_load(&conn->deadline);
 	conn->attempt.syn_at = clock_ns();
 	if (conn->call.bound || conn->call.moves >= MOVES_MAX)
 		return;
-	schedule(conn, in_ms(paths_patience(paths_facts_kept(&id).rtt_ms)));
+	schedule(conn, in_ms(paths_patience(facts.rtt_ms, facts.heard)));
 }
 
 /* Is this a signal handler on a stack of its own? Those are small (sigaltstack(2)), and a look takes some kilobytes. */

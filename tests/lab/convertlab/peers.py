@@ -96,6 +96,18 @@ def tcp_options(field):
     return found
 
 
+def asked_to_connect(capture, port=1234):
+    """Whose packets to the converter's port begin with a request that has a Connect TLV: {(address, port), …}."""
+    def connects(request):
+        at = 4
+        while at + 1 < len(request) and request[at] != 0x0a and request[at + 1]:
+            at += 4 * request[at + 1]
+        return at < len(request) and request[at] == 0x0a
+
+    return {(p.src, p.sport) for p in capture.packets()
+            if p.dport == port and p.payload[:1] == b"\x01" and p.payload[2:4] in (b"\x22\x63", b"\x6c\x63") and connects(p.payload)}
+
+
 def tlvs(answer):
     """[(type, value behind the Length field), …] of a whole message; fails where it isn't one."""
     check(len(answer) >= 4 and answer[0] == 1 and answer[2:4] == b"\x22\x63" and len(answer) == answer[1] * 4,
