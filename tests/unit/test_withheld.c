@@ -146,6 +146,30 @@ static void expect_refused(unsigned client, uint32_t isn, uint8_t how)
 }
 
 /* Whoever sends a SYN again that was refused is refused in the same way, whether it was withheld or not. */
+/* By its client's address and its number; while it is withheld, and for the worker that withholds it. */
+START_TEST(found_by_its_attempt)
+{
+	struct limits_owner owner = { 0 }, other = { 0 };
+	struct withheld_syn *held = make_held(1, 100), *same = make_held(2, 100);
+	struct withheld_attempt attempt = { flow_of(1).source, 77 };
+
+	held->attempt = same->attempt = attempt;
+	held->member.owner = same->member.owner = &owner;
+	add_one(1, held);
+	add_one(2, same); /* one number, one SYN: this one isn't found */
+	ck_assert_ptr_eq(withheld_find(table, &attempt, &owner), held);
+	ck_assert_ptr_null(withheld_find(table, &attempt, &other));
+	attempt.number++;
+	ck_assert_ptr_null(withheld_find(table, &attempt, &owner));
+	attempt.number--;
+	attempt.client = flow_of(2).source;
+	ck_assert_ptr_null(withheld_find(table, &attempt, &owner));
+	attempt.client = flow_of(1).source;
+	release(1, 0);
+	ck_assert_ptr_null(withheld_find(table, &attempt, &owner));
+}
+END_TEST
+
 START_TEST(refused_again)
 {
 	struct syn_packet_flow flow = flow_of(2);
@@ -268,6 +292,7 @@ int main(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, life);
 	tcase_add_test(tcase, whole_key);
+	tcase_add_test(tcase, found_by_its_attempt);
 	tcase_add_test(tcase, refused_again);
 	tcase_add_test(tcase, expires);
 	tcase_add_test(tcase, bounded_number);

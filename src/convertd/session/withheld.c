@@ -167,12 +167,15 @@ static struct withheld_syn *find_attempt(struct withheld_table *table, const str
 	return syn;
 }
 
-struct withheld_syn *withheld_find(struct withheld_table *table, const struct withheld_attempt *attempt)
+struct withheld_syn *withheld_find(struct withheld_table *table, const struct withheld_attempt *attempt,
+				   const struct limits_owner *owner)
 {
 	struct withheld_syn *syn;
 
 	pthread_mutex_lock(&table->lock);
 	syn = find_attempt(table, attempt);
+	if (syn && syn->member.owner != owner)
+		syn = NULL;
 	pthread_mutex_unlock(&table->lock);
 	return syn;
 }

@@ -84,8 +84,12 @@ void withheld_note_refusal(struct withheld_table *table, const struct syn_packet
 /* withheld_add() - @syn, filled in by its owner, is withheld from now on. Returns 0, -ENOSPC or -ENOMEM. */
 int withheld_add(struct withheld_table *table, struct withheld_syn *syn);
 
-/* withheld_find() - the withheld SYN of this attempt, or NULL. It may be touched by the worker that withholds it alone. */
-struct withheld_syn *withheld_find(struct withheld_table *table, const struct withheld_attempt *attempt);
+/*
+ * withheld_find() - the withheld SYN of this attempt, or NULL
+ * @owner: the calling worker's, as in the SYN's member. Another worker's is not returned: it may be freed at any moment.
+ */
+struct withheld_syn *withheld_find(struct withheld_table *table, const struct withheld_attempt *attempt,
+				   const struct limits_owner *owner);
 
 /* withheld_release() - the packet of @syn is about to leave the queue; from now on its connection may take @syn. */
 void withheld_release(struct withheld_table *table, struct withheld_syn *syn, uint64_t now_ms);

@@ -403,7 +403,7 @@ static int connect_server(const struct syn_judge *judge, const struct syn_packet
  */
 static bool take_over(struct syn_attempt *a, struct syn_attempt *earlier)
 {
-	if (!earlier || earlier->judge != a->judge || earlier->mptcp != a->mptcp ||
+	if (!earlier || earlier->mptcp != a->mptcp ||
 	    !sockaddr_ip_equal(&earlier->syn.grant.server, &a->syn.grant.server))
 		return false;
 	a->syn.came_us = earlier->syn.came_us;
@@ -425,7 +425,9 @@ enum syn_verdict syn_attempt_ask(struct syn_attempt *a, const uint8_t *packet, s
 
 	a->syn.attempt = (struct withheld_attempt){ syn->flow.source, request->silence.blind ? request->silence.attempt : 0 };
 	a->repeat = request->silence.repeat;
-	earlier = a->syn.attempt.number ? (struct syn_attempt *)withheld_find(a->judge->table, &a->syn.attempt) : NULL;
+	earlier = a->syn.attempt.number ?
+			  (struct syn_attempt *)withheld_find(a->judge->table, &a->syn.attempt, a->syn.member.owner) :
+			  NULL;
 	if (earlier && earlier->repeat >= a->repeat)
 		return SYN_DROP_REPEATED;
 	a->syn.came_us = 0;
