@@ -6,6 +6,7 @@
 
 #include "client/cache_place.h"
 #include "common/quiet.h"
+#include "common/stack.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -60,5 +61,5 @@ void user_cache_repair_in_child(void)
 
 const struct cache *user_cache(void)
 {
-	return atomic_load_explicit(&state, memory_order_acquire) == OPEN ? &cache : &off;
+	return atomic_load_explicit(&state, memory_order_acquire) == OPEN && !stack_is_small() ? &cache : &off;
 }

@@ -278,21 +278,6 @@ def test_lost_syns():
         equal(run.logged("blindly"), 1, run.stderr)
 
 
-def test_slow_server():
-    """A server that answers later than the converter may withhold a SYN: its first blind request is reset, the next ones aren't blind."""
-    with bench(core=Link(delay_ms=400)) as place:
-        cache = {"CONVERT_CACHE": place.lab.directory}
-        converted(place.connect(env=cache), place.lab.server.addr4)
-        log = os.path.join(place.place, "slow.log")
-        client = "%s %s 7 nonblocking" % (place.client, place.lab.server.addr4)
-        run = place.run("sh", "-c", "%s; until grep -q 'answers later' %s; do :; done; %s; %s" % (client, log, client, client),
-                        options=["--method", "supervise"], env={**cache, "CONVERT_LOG": log})
-        with open(log, encoding="utf-8") as file:
-            said = file.read()
-        equal([line.get("answer") or line.get("error") for line in run.lines], ["Connection refused", "hello", "hello"], said)
-        equal(said.count("blindly"), 1, said)
-
-
 def test_io_uring():
     """io_uring, which would go past the supervisor, isn't there."""
     with bench() as place:

@@ -100,6 +100,11 @@ __attribute__((format(printf, 1, 0))) static void line(const char *format, va_li
 		fprintf(stderr, "%lld ms: %s\n", (long long)fake_now_ms(), last);
 }
 
+bool log_is_on(void)
+{
+	return true;
+}
+
 void log_line(const char *format, ...)
 {
 	va_list args;

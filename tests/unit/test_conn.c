@@ -36,6 +36,11 @@ void early_drop(struct early *early)
 
 static char logged[128];
 
+bool log_is_on(void)
+{
+	return true;
+}
+
 void log_line(const char *format, ...)
 {
 	va_list args;

@@ -9,6 +9,7 @@
 
 #include "shim/connect/path_begin.h"
 
+#include "common/stack.h"
 #include "networks/path_direct.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/system/log.h"
@@ -108,6 +109,10 @@ void path_note_reached(const struct conn *conn, const struct tcp_info *info)
 {
 	const struct path_id id = path_of(conn);
 
+	if (stack_is_small())
+		return;
+	if (conn->attempt.syn_data && info->tcpi_state != TCPINFO_UNKNOWN && info->tcpi_state != TCPINFO_CLOSE)
+		paths_note_syn_data(&id, info->tcpi_options & TCPI_OPT_SYN_DATA, conn->attempt.syn_at);
 	if (conn->call.bound || info->tcpi_state == TCPINFO_UNKNOWN || !info->tcpi_min_rtt || info->tcpi_min_rtt == UINT32_MAX)
 		return;
 	if (path_has_failed(paths_facts_usual(id.converter).state) && IN6_IS_ADDR_UNSPECIFIED(&id.source))

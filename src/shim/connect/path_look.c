@@ -25,6 +25,7 @@
 
 #include "client/converters_facts.h"
 #include "common/clock.h"
+#include "common/stack.h"
 #include "networks/survey.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/system/log.h"
@@ -32,7 +33,6 @@
 #include "shim/wait/deadlines.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdatomic.h>
 
 #define SURVEYS 6
@@ -197,19 +197,11 @@ void path_look_begin(struct conn *conn)
 	schedule(conn, in_ms(paths_patience(facts.rtt_ms, facts.heard)));
 }
 
-/* Is this a signal handler on a stack of its own? Those are small (sigaltstack(2)), and a look takes some kilobytes. */
-static bool is_on_signal_stack(void)
-{
-	stack_t stack;
-
-	return sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_ONSTACK;
-}
-
 bool path_look_due(struct conn *conn)
 {
 	if (!conn->attempt.look_at || clock_ns() < conn->attempt.look_at)
 		return false;
-	if (!is_on_signal_stack())
+	if (!stack_is_small())
 		return true;
 	schedule(conn, in_ms(WAIT_FOR_OTHER_MS));
 	return false;

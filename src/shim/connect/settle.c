@@ -29,6 +29,7 @@
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
 #include "client/servers.h"
+#include "common/stack.h"
 #include "shim/system/sockopt.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
@@ -52,23 +53,14 @@ static void log_verdict(const struct conn *conn, const char *verdict, const char
 		 (double)(clock_ns() - clock_ns_of(&conn->call.started)) / 1e6);
 }
 
-/*
- * How the request got there, for the log; whether its ride in the SYN was acknowledged
- * says something about the path, which is kept. A connection that has been reset since
- * knows nothing of it any more.
- */
+/* How the request got there. A connection that has been reset since knows nothing of it any more. */
 static const char *request_ride(const struct conn *conn, const struct tcp_info *info)
 {
-	const struct path_id path = path_of(conn);
-	bool taken;
-
 	if (!conn->attempt.syn_data)
 		return "request behind the handshake";
 	if (info->tcpi_state == TCPINFO_UNKNOWN || info->tcpi_state == TCPINFO_CLOSE)
 		return "reset since";
-	taken = info->tcpi_options & TCPI_OPT_SYN_DATA;
-	paths_note_syn_data(&path, taken, conn->attempt.syn_at);
-	return taken ? "request taken in the SYN" : "request not taken in the SYN";
+	return info->tcpi_options & TCPI_OPT_SYN_DATA ? "request taken in the SYN" : "request not taken in the SYN";
 }
 
 void settle_let_go(struct conn *conn, int fd)
@@ -85,6 +77,8 @@ static void log_converted(const struct conn *conn, const struct tcp_info *info, 
 {
 	char detail[96];
 
+	if (!log_is_on())
+		return;
 	snprintf(detail, sizeof(detail), "%s%s", request_ride(conn, info), confirmed);
 	log_verdict(conn, conn->socket.mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
 }
@@ -138,7 +132,8 @@ enum conn_phase settle_anew(struct conn *conn, int fd, enum ride ride)
 	log_line("converter %s: %s", sockaddr_ip_format(&conn->attempt.addr, text),
 		 ride == RIDE_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
 					 "data in the SYN was not taken, asked behind the handshake");
-	exchange_ride_failed(&path, ride, conn->attempt.syn_at);
+	if (!stack_is_small())
+		exchange_ride_failed(&path, ride, conn->attempt.syn_at);
 	if (conn->attempt.ask_blind)
 		return settle_blind(conn, fd, ECONNRESET, "the connection would not stay Multipath TCP");
 	if (cannot_begin_anew(conn))
@@ -174,7 +169,8 @@ enum conn_phase settle_done(struct conn *conn, int fd, const struct handshake_st
 		return settle_anew(conn, fd, RIDE_TCP);
 	if (!response_take(fd, told->length))
 		return connection_lost(conn, fd, "the response can't be taken off the stream");
-	exchange_done(conn->attempt.converter, &conn->call.peer, told, conn->socket.mptcp);
+	if (!stack_is_small())
+		exchange_done(conn->attempt.converter, &conn->call.peer, told, conn->socket.mptcp);
 	if (!conn_is_confirmed(conn)) {
 		const struct tcp_info info = tcpinfo_of(fd);
 
@@ -188,7 +184,8 @@ enum conn_phase settle_done(struct conn *conn, int fd, const struct handshake_st
 enum conn_phase settle_silent(struct conn *conn, int fd, const struct tcp_info *info)
 {
 	path_note_reached(conn, info);
-	exchange_done_silently(conn->attempt.converter, &conn->call.peer);
+	if (!stack_is_small())
+		exchange_done_silently(conn->attempt.converter, &conn->call.peer);
 	log_converted(conn, info, ", server confirmed by the SYN+ACK, silently");
 	settle_let_go(conn, fd);
 	return CONN_DONE;

@@ -4,6 +4,7 @@
 
 #include "shim/system/log.h"
 
+#include "common/stack.h"
 #include "shim/system/next.h"
 #include "shim/system/quiet.h"
 
@@ -110,13 +111,18 @@ static void line_log(const char *format, va_list args)
 		line_write(STDERR_FILENO, line, len);
 }
 
+bool log_is_on(void)
+{
+	return log_path && *log_path && !stack_is_small();
+}
+
 void log_line(const char *format, ...)
 {
 	int saved_errno = errno;
 	struct quiet quiet;
 	va_list args;
 
-	if (!log_path || !*log_path)
+	if (!log_is_on())
 		return;
 	quiet_all(&quiet);
 	va_start(args, format);

@@ -3,6 +3,8 @@
 #ifndef SHIM_LOG_H
 #define SHIM_LOG_H
 
+#include <stdbool.h>
+
 /*
  * log_open() - sets where the log goes
  * @path: a file to append to; or "-" for the standard error, but only while it is the file that it is now, and not a connection that
@@ -12,6 +14,9 @@ void log_open(const char *path);
 
 /* log_open_warnings() - has log_warning() write to the standard error, too. To be called after log_open(). */
 void log_open_warnings(void);
+
+/* Does log_line() write anything? Not on a stack that is too small for it (stack.h). */
+bool log_is_on(void);
 
 /*
  * log_line() - writes a line, with the process's name and number in front of it and a newline behind it
