@@ -8,8 +8,8 @@
  * as epoll_wait(2), would return EINTR.
  *
  * The tracer is a thread that ends: with it all that it traces goes on, in whatever state, a signal that was on its way is
- * delivered, and nothing has to be undone. A thread that has left its call meanwhile may be one that waits for the supervisor's
- * own answer, and won't stop: so stopping isn't waited for long.
+ * delivered, and nothing has to be undone. A thread stops as soon as it has a CPU, unless it has left its call meanwhile and waits
+ * for the supervisor's own answer: that one won't stop, and isn't waited for.
  */
 #include "config.h"
 
@@ -19,12 +19,13 @@
 #include "supervise/tracee.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
-#define STOP_NS (2 * CLOCK_NS_PER_MS)
+#define STOP_NS (100 * CLOCK_NS_PER_MS) /* on a machine that has no CPU for it */
+#define LOOK_NS 100000
 
 static const long waiting_calls[] = {
 #ifdef SYS_poll
@@ -43,27 +44,35 @@ static const long waiting_calls[] = {
 #endif
 };
 
-static bool waits(pid_t tid)
+static bool is_wait(long number)
 {
-	const long number = tracee_call(tid);
-
 	for (size_t i = 0; i < sizeof(waiting_calls) / sizeof(waiting_calls[0]); i++)
 		if (number == waiting_calls[i])
 			return true;
 	return false;
 }
 
+/* May the thread still come to a stop? It runs, or waits for a CPU, or is in the call that it was found in. */
+static bool may_stop(pid_t tid)
+{
+	const long number = tracee_call(tid);
+
+	return number < 0 || is_wait(number);
+}
+
 static bool stop(void *context, pid_t tid)
 {
+	static const struct timespec look = { .tv_nsec = LOOK_NS };
 	const int64_t until = clock_ns() + STOP_NS;
 	siginfo_t stopped = { .si_pid = 0 };
 
 	(void)context;
-	if (!waits(tid) || ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
+	if (!is_wait(tracee_call(tid)) || ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
 		return true;
 	/* Its end, if that comes first, is for whoever waits for the program. */
-	while (waitid(P_PID, (id_t)tid, &stopped, WSTOPPED | WNOHANG | __WALL) == 0 && !stopped.si_pid && clock_ns() < until)
-		sched_yield();
+	while (waitid(P_PID, (id_t)tid, &stopped, WSTOPPED | WNOHANG | __WALL) == 0 && !stopped.si_pid && may_stop(tid) &&
+	       clock_ns() < until)
+		nanosleep(&look, NULL);
 	return true;
 }
 
