@@ -254,7 +254,7 @@ def test_data_lost_at_once_is_one_miss():
 @measures
 def test_default_path_that_loses_data_in_syns():
     """SYNs with data vanish on wifi, and lte is hardly slower: it is taken, and wifi again once it takes data."""
-    with lab_for(wifi=Link(delay_ms=20), lte=Link(delay_ms=22)) as lab:
+    with lab_for(wifi=Link(delay_ms=15), lte=Link(delay_ms=16), core=Link(delay_ms=1)) as lab:
         served(lab)
         curl(lab)
         curl(lab, env=remembering(lab, CONVERT_PATHS="lte"))
