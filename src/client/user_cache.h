@@ -26,7 +26,7 @@ void user_cache_open(void);
 /* After fork(): a thread of the parent that was opening the cache isn't in the child, which opens it itself. */
 void user_cache_repair_in_child(void);
 
-/* The cache; one that is off until user_cache_open() is done. */
+/* The cache; one that is off until user_cache_open() is done, and on a stack that is too small for its records (common/stack.h). */
 const struct cache *user_cache(void);
 
 #endif
