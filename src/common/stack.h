@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /*
  * stack_is_small() - is this a signal handler on a stack of its own (sigaltstack(2))?
