@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from convertlab import check, equal, main, wait_until
+from convertlab import check, equal, main, sandbox, wait_until
 
 LAB = os.path.dirname(os.path.abspath(__file__))
 HEAD = """
@@ -138,6 +138,30 @@ def test_side_by_side():
         status, results, _, _ = field.run("@measures\ndef test_first():\n    pass\ndef test_second():\n    pass\n")
         equal(status, 0, "status")
         equal(re.findall(r"^ok (\w+)", results, re.M), ["test_second", "test_first"], "the order")
+
+
+COMPILER = """#!/bin/sh
+# compiles once two of them have begun
+echo >>PLACE/begun
+until [ "$(wc -l <PLACE/begun)" -ge 2 ]; do :; done
+exec cc "$@"
+"""
+
+
+def test_one_program_of_two():
+    """Two files compile the same program at the same time: each gets the whole of it, though both are process 1 of their namespaces."""
+    compiles = "import subprocess\nfrom convertlab import programs\n" \
+        "def test_toy():\n    subprocess.run([programs.c_program('same', %r)], check=True)\n"
+    with toys() as field:
+        field.write("same.c", "int main(void) { return 0; }\n")
+        field.write("compiler", COMPILER.replace("PLACE", field.directory))
+        os.chmod(os.path.join(field.directory, "compiler"), 0o755)
+        program = compiles % os.path.join(field.directory, "same.c")
+        env = {"CC": os.path.join(field.directory, "compiler"), "CONVERT_NO_SKIP": "1", sandbox.OUTER: ""}
+        running = [field.start("test_%d.py" % number, program, **env) for number in range(2)]
+        for process in running:
+            said, _ = process.communicate(timeout=60)
+            check(process.returncode == 0, said)
 
 
 def waits_for_lock(pid):

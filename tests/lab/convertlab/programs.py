@@ -9,6 +9,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 
 from .build import SRCDIR, Build
 from .harness import Skip, need
@@ -19,13 +20,15 @@ REGISTRY = "/usr/share/cargo/registry"  # Debian's and Fedora's packaged crates
 
 def _compiled(path, *command, **options):
     """Runs a compiler, with "-o FILE" in place of "-o"; the file appears at `path` at once, since others may run it."""
-    unfinished = "%s.%d" % (path, os.getpid())
     place = command.index("-o") + 1
-    said = subprocess.run([*command[:place], unfinished, *command[place:]], stderr=subprocess.PIPE,
-                          text=True, check=False, **options)
-    if said.returncode:
-        raise Skip("%s can't make %s: %s" % (command[0], os.path.basename(path), said.stderr))
-    os.replace(unfinished, path)
+    # a directory of its own: in the lab's namespaces of processes many tests have the same number
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(path)) as directory:
+        unfinished = os.path.join(directory, os.path.basename(path))
+        said = subprocess.run([*command[:place], unfinished, *command[place:]], stderr=subprocess.PIPE,
+                              text=True, check=False, **options)
+        if said.returncode:
+            raise Skip("%s can't make %s: %s" % (command[0], os.path.basename(path), said.stderr))
+        os.replace(unfinished, path)
     return path
 
 
