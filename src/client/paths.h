@@ -40,6 +40,7 @@ struct paths_view {
 	unsigned int waiting;  /* since the SYN */
 	unsigned int rtt;      /* the path's, struct path_facts; 0: not known */
 	bool heard;            /* the same */
+	bool others_far;       /* the round trip of another path, which isn't for backup, is above PATHS_FAR_MS, or not known */
 	unsigned int probes;   /* sent on the attempt's own path */
 	unsigned int answered; /* and answered */
 	unsigned int slowest;  /* the longest that an answer took */
@@ -54,7 +55,8 @@ struct paths_view {
 enum paths_do {
 	PATHS_WAIT,       /* nothing for now */
 	PATHS_PROBE,      /* send a probe on the attempt's own path */
-	PATHS_ASK_OTHERS, /* send a probe on each other path, up to PATHS_DATA_PROBES on the own one, and on all a SYN without data */
+	PATHS_PROBE_ALL,  /* and one on each other path that isn't for backup */
+	PATHS_ASK_OTHERS, /* send a probe on each other path that has none, up to PATHS_DATA_PROBES on the own one, on all a SYN without data */
 	PATHS_MOVE,       /* begin anew on the best path that has answered */
 	PATHS_BEHIND,     /* it loses SYNs with data: begin anew with the request behind the handshake, or on a path that is better then */
 	PATHS_STAY,       /* the path works, and the answer is the server's to give: there is nothing more to be asked */
@@ -67,7 +69,12 @@ struct paths_step {
 
 #define PATHS_DATA_PROBES 3 /* with data, all of which are lost, tell that such SYNs are: one may be chance */
 
-/* How long a SYN may be unanswered before its path is asked, in milliseconds. @rtt, @heard: as in struct paths_view */
+#define PATHS_FAR_MS 100    /* a path whose answer comes too late if it isn't asked before the own one has failed to answer */
+
+/*
+ * How long a SYN is unanswered before there is something to be decided, in milliseconds, whatever other paths there are.
+ * @rtt, @heard: as in struct paths_view
+ */
 unsigned int paths_patience(unsigned int rtt, bool heard);
 
 struct paths_step paths_decide(const struct paths_view *view);

@@ -55,12 +55,42 @@ static bool loses_data(const struct path_probe *probe, const struct path_probe *
 	return plain->answered && !probe->answered && paths_is_overdue(path_probe_age(probe), plain->ms);
 }
 
+static bool is_own(const struct survey *survey, size_t i)
+{
+	return path_is_same(&survey->list.paths[i].id, &survey->own.id);
+}
+
+/* Does one of the other paths have to be asked early, as struct paths_view says? One that is known to be silent doesn't. */
+static bool are_far(const struct survey *survey)
+{
+	for (size_t i = 0; i < survey->list.count; i++) {
+		const struct path *path = &survey->list.paths[i];
+
+		if (!is_own(survey, i) && !path->backup && path->facts.state != CACHE_PATH_SILENT &&
+		    (!path->facts.rtt_ms || path->facts.rtt_ms > PATHS_FAR_MS))
+			return true;
+	}
+	return false;
+}
+
+/* Looks at another path's probe. Its round trip is noted at once, whatever becomes of the connection: it has to be asked later then. */
+static bool other_look(struct survey *survey, size_t i)
+{
+	struct path_probe *probe = &survey->others[i];
+	const bool before = probe->answered;
+
+	if (path_probe_look(probe) && !before)
+		paths_note_answer(&survey->list.paths[i].id, probe->ms, true);
+	return probe->answered;
+}
+
 static struct paths_view view_of(struct survey *survey, unsigned int waiting, bool syn_data)
 {
 	struct paths_view view = {
 		.waiting = waiting,
 		.rtt = survey->own.facts.rtt_ms,
 		.heard = survey->own.facts.heard,
+		.others_far = are_far(survey),
 		.probes = survey->count,
 		.others_asked = survey->others_asked,
 		.plain_answered = path_probe_look(&survey->plain),
@@ -81,7 +111,7 @@ static struct paths_view view_of(struct survey *survey, unsigned int waiting, bo
 	}
 	for (size_t i = 0; i < survey->list.count; i++) {
 		path_probe_look(&survey->others_plain[i]);
-		view.other_answered |= path_probe_look(&survey->others[i]) || loses_data(&survey->others[i], &survey->others_plain[i]);
+		view.other_answered |= other_look(survey, i) || loses_data(&survey->others[i], &survey->others_plain[i]);
 	}
 	return view;
 }
@@ -92,17 +122,26 @@ static void probe_own(struct survey *survey)
 		survey->count++;
 }
 
+/* Sends a probe of each kind on each other path that was sent none, or on those alone that aren't for backup. */
+static void probe_others(struct survey *survey, bool backup)
+{
+	for (size_t i = 0; i < survey->list.count; i++) {
+		const struct path *path = &survey->list.paths[i];
+
+		if (is_own(survey, i) || survey->others[i].sent || (path->backup && !backup))
+			continue;
+		path_probe_send(&survey->others[i], path, false);
+		path_probe_send(&survey->others_plain[i], path, true);
+	}
+}
+
 static void ask_others(struct survey *survey)
 {
 	survey->others_asked = true;
 	path_probe_send(&survey->plain, &survey->own, true);
 	for (int i = 1; i < PATHS_DATA_PROBES; i++)
 		probe_own(survey);
-	for (size_t i = 0; i < survey->list.count; i++)
-		if (!path_is_same(&survey->list.paths[i].id, &survey->own.id)) {
-			path_probe_send(&survey->others[i], &survey->list.paths[i], false);
-			path_probe_send(&survey->others_plain[i], &survey->list.paths[i], true);
-		}
+	probe_others(survey, true);
 }
 
 static void other_note(const struct path *path, const struct path_probe *probe, const struct path_probe *plain)
@@ -111,7 +150,8 @@ static void other_note(const struct path *path, const struct path_probe *probe, 
 
 	if (probe->answered || dataless) {
 		paths_note_trial(&path->id, probe->answered);
-		paths_note_answer(&path->id, probe->answered ? probe->ms : plain->ms, true);
+		if (dataless)
+			paths_note_answer(&path->id, plain->ms, true);
 	} else if (probe->fd >= 0 && path->facts.rtt_ms && path_probe_age(probe) >= SILENT_MS &&
 		   paths_is_overdue(path_probe_age(probe), path->facts.rtt_ms)) {
 		paths_note_failure(&path->id, CACHE_PATH_SILENT);
@@ -129,7 +169,7 @@ static void findings_note(struct survey *survey, enum cache_path how)
 	for (size_t i = 0; i < survey->list.count; i++) {
 		struct path *path = &survey->list.paths[i];
 
-		if (!path_is_same(&path->id, &survey->own.id))
+		if (!is_own(survey, i))
 			other_note(path, &survey->others[i], &survey->others_plain[i]);
 		path->facts = paths_facts(&path->id);
 	}
@@ -149,7 +189,7 @@ static enum paths_do leave(struct survey *survey, enum cache_path how, enum surv
 	for (size_t i = 0; i < survey->list.count; i++) {
 		const bool plain = survey->others_plain[i].answered && syn != SURVEY_DATA_ONLY;
 
-		if (path_is_same(&survey->list.paths[i].id, &survey->own.id))
+		if (is_own(survey, i))
 			own = (int)i;
 		if ((int)i == own ? !stays : !survey->others[i].answered && !plain)
 			skip |= 1u << i;
@@ -169,6 +209,10 @@ enum paths_do survey_look(struct survey *survey, unsigned int waiting, enum surv
 	switch (step.what) {
 	case PATHS_PROBE:
 		probe_own(survey);
+		break;
+	case PATHS_PROBE_ALL:
+		probe_own(survey);
+		probe_others(survey, false);
 		break;
 	case PATHS_ASK_OTHERS:
 		ask_others(survey);

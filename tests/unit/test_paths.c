@@ -61,17 +61,22 @@ static struct paths_step decided(struct paths_view *view)
 	}
 }
 
-static void probe_sent(struct paths_view *view)
+static void probe_sent_as(struct paths_view *view, enum paths_do what)
 {
-	ck_assert_int_eq(decided(view).what, PATHS_PROBE);
+	ck_assert_int_eq(decided(view).what, what);
 	view->probes++;
 	view->last = 0;
 	view->missing = view->missing ? view->missing : 1;
 }
 
+static void probe_sent(struct paths_view *view)
+{
+	probe_sent_as(view, PATHS_PROBE);
+}
+
 START_TEST(dead_path_costs_less_than_300_ms)
 {
-	const unsigned int rtts[] = { 0, 1, 10, 20, 50, 70, 100, 120, 160, 175 };
+	const unsigned int rtts[] = { 1, 10, 20, 50, 70, 100, 120, 160, 175 };
 
 	for (size_t i = 0; i < sizeof(rtts) / sizeof(rtts[0]); i++) {
 		struct paths_view view = { .rtt = rtts[i], .syn_data = true };
@@ -88,6 +93,54 @@ START_TEST(dead_path_costs_less_than_300_ms)
 END_TEST
 
 /* No connection that is answered when it is due makes a probe beside its SYN. */
+/* A connection is moved as soon as the other path has answered, but for MOVE_MS: so that has to be asked 240 ms before 300 ms are over. */
+START_TEST(other_path_of_240_ms_is_asked_in_time)
+{
+	const unsigned int rtts[] = { 0, 1, 10, 20, 30 };
+
+	for (size_t i = 0; i < sizeof(rtts) / sizeof(rtts[0]); i++) {
+		struct paths_view view = { .rtt = rtts[i], .others_far = true, .syn_data = true };
+		unsigned int asked;
+
+		probe_sent_as(&view, PATHS_PROBE_ALL);
+		asked = view.waiting;
+		ck_assert_uint_lt(asked, 50);
+		ck_assert_uint_gt(asked, rtts[i]);
+		ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
+		view.others_asked = true;
+		while (view.waiting < asked + 240) {
+			struct paths_step step = paths_decide(&view);
+
+			ck_assert_int_eq(step.what, PATHS_WAIT);
+			view.waiting += step.again;
+			view.missing += step.again;
+		}
+		view.other_answered = true;
+		ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
+		ck_assert_uint_le(view.waiting, asked + 240 + 10);
+	}
+}
+END_TEST
+
+/* It isn't asked for each connection that waits for its server while the own path works. */
+START_TEST(others_are_asked_early_only_where_they_are_far)
+{
+	for (unsigned int rtt = 1; rtt < 500; rtt++) {
+		struct paths_view heard = { .rtt = rtt, .heard = true, .others_far = true };
+		struct paths_view far = { .rtt = rtt, .others_far = true };
+		struct paths_view near = { .rtt = rtt };
+
+		probe_sent_as(&heard, PATHS_PROBE_ALL);
+		ck_assert_uint_gt(heard.waiting, rtt);
+		ck_assert_uint_ge(heard.waiting, 120);
+		probe_sent_as(&far, PATHS_PROBE_ALL);
+		probe_sent(&near);
+		ck_assert_uint_le(far.waiting, near.waiting);
+		ck_assert_uint_eq(far.waiting, paths_patience(rtt, false)); /* no front end looks later than that */
+	}
+}
+END_TEST
+
 START_TEST(path_that_was_heard_just_now_has_its_round_trip)
 {
 	for (unsigned int rtt = 1; rtt < 3000; rtt += 7) {
@@ -450,6 +503,8 @@ int main(void)
 	TCase *decisions = tcase_create("decisions"), *kept = tcase_create("kept");
 
 	tcase_add_test(decisions, dead_path_costs_less_than_300_ms);
+	tcase_add_test(decisions, other_path_of_240_ms_is_asked_in_time);
+	tcase_add_test(decisions, others_are_asked_early_only_where_they_are_far);
 	tcase_add_test(decisions, path_that_was_heard_just_now_has_its_round_trip);
 	tcase_add_test(decisions, path_whose_round_trip_explains_it_is_waited_for);
 	tcase_add_test(decisions, slow_server_is_no_dead_path);
