@@ -107,19 +107,13 @@ libmanycpus_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /no
 
 # They run side by side, since they wait more than they compute (convertlab/turns.py): the longest first, so that none is left over.
 LONG_TESTS = tests/lab/test_shim_surface.py tests/lab/test_convertize_doctor.py tests/lab/test_transfers.py \
-	tests/lab/test_shim_semantics.py tests/lab/test_fallback.py tests/lab/test_confirmation.py tests/lab/test_convertd_hold.py \
-	tests/lab/test_convertd_hold_switch.py \
-	tests/lab/test_silence.py tests/lab/test_silence_blind.py tests/lab/test_silence_shim.py tests/lab/test_shim_policy.py \
-	tests/lab/test_shim_processes.py tests/lab/test_convertize_paths.py tests/lab/test_paths.py
+	tests/lab/test_fallback.py tests/lab/test_silence_shim.py \
+	tests/lab/test_shim_semantics.py tests/lab/test_confirmation.py tests/lab/test_convertd_hold.py \
+	tests/lab/test_convertd_hold_switch.py tests/lab/test_silence.py tests/lab/test_silence_blind.py tests/lab/test_shim_policy.py \
+	tests/lab/test_shim_processes.py tests/lab/test_convertize_paths.py tests/lab/test_paths.py tests/lab/test_begin.py \
+	tests/lab/test_supervise_begin.py tests/lab/test_supervise_slow.py
 LAB_TESTS = \
-	tests/lab/test_harness.py \
-	tests/lab/test_link.py \
-	tests/lab/test_platform_handshake.py \
-	tests/lab/test_platform_paths.py \
-	tests/lab/test_begin.py \
-	tests/lab/test_platform_processes.py \
 	tests/lab/test_shim_moments.py \
-	tests/lab/test_valgrind.py \
 	tests/lab/test_early_data.py \
 	tests/lab/test_learned.py \
 	tests/lab/test_convertd_messages.py \
@@ -133,7 +127,6 @@ LAB_TESTS = \
 	tests/lab/test_convertd_drain.py \
 	tests/lab/test_convertd_restart.py \
 	tests/lab/test_convertd_host.py \
-	tests/lab/test_convertd_units.py \
 	tests/lab/test_convertd_access.py \
 	tests/lab/test_convertd_killed.py \
 	tests/lab/test_convertd_limits.py \
@@ -153,7 +146,6 @@ LAB_TESTS = \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
-	tests/lab/test_completions.py \
 	tests/lab/test_supervise.py \
 	tests/lab/test_convertize_sessions.py \
 	tests/lab/test_convertize_units.py \
@@ -166,11 +158,12 @@ LAB_TESTS = \
 	tests/lab/test_applications_loops.py \
 	tests/lab/test_applications_static.py \
 	tests/lab/test_applications_go.py \
-	tests/lab/test_supervise_begin.py tests/lab/test_supervise_slow.py tests/lab/test_supervise_streams.py
-# These test the kernel, speed, documents, and what isn't written in C; sanitizers would find nothing and slow them down.
-PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_scapy.py tests/lab/test_documents.py \
-	tests/lab/test_losses.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py \
-	tests/lab/test_platform_outages.py tests/lab/test_bench.py
+	tests/lab/test_supervise_streams.py
+# These test the kernel, the lab itself, speed, documents, and what isn't written in C; sanitizers would find nothing and slow them down.
+PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/test_bench.py tests/lab/test_documents.py \
+	tests/lab/test_scapy.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_platform_outages.py \
+	tests/lab/test_harness.py tests/lab/test_link.py tests/lab/test_platform_handshake.py tests/lab/test_platform_paths.py \
+	tests/lab/test_platform_processes.py tests/lab/test_valgrind.py tests/lab/test_completions.py tests/lab/test_convertd_units.py
 # These come last, one after the other, when nothing else of the tests runs any more. The first two make thousands of connections a
 # second, which takes all of the machine; everything in the others is a measurement, which says nothing under sanitizers.
 MEASURING_TESTS = tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py
