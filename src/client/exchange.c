@@ -33,8 +33,7 @@ struct handshake_ask exchange_ask(const struct settings *settings, int converter
 		.over_mptcp = mptcp,
 	};
 
-	ask.silent = (silence == CONVERTERS_SILENT || silence == CONVERTERS_BLIND) && !ask.mptcp &&
-		     may_be_silent(settings, converter, &ask);
+	ask.silent = (silence == CONVERTERS_SILENT || silence == CONVERTERS_BLIND) && may_be_silent(settings, converter, &ask);
 	return ask;
 }
 
@@ -69,9 +68,11 @@ void exchange_done(int converter, const union sockaddr_ip *server, const struct 
 		servers_note_mptcp(server, told->server_mptcp);
 }
 
-void exchange_done_silently(int converter, const union sockaddr_ip *server)
+void exchange_done_silently(int converter, const union sockaddr_ip *server, bool asked_mptcp)
 {
 	converters_reached(converter, server);
+	if (asked_mptcp)
+		servers_note_mptcp(server, HANDSHAKE_SERVER_PLAIN);
 }
 
 void exchange_reset_silently(int converter)

@@ -193,7 +193,7 @@ static void done_silently(struct connection *connection)
 		begin_anew(connection, RIDE_TCP);
 		return;
 	}
-	exchange_done_silently(connection->attempt.converter, &connection->peer);
+	exchange_done_silently(connection->attempt.converter, &connection->peer, connection->attempt.ask_mptcp);
 	converted(connection, ", server confirmed by the SYN+ACK, silently");
 }
 
