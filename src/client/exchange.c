@@ -54,7 +54,7 @@ bool exchange_keeps_mptcp(const struct settings *settings, int converter)
 void exchange_ride_failed(const struct path_id *path, enum ride next, int64_t syn_at)
 {
 	if (next == RIDE_TCP)
-		converters_note_mptcp(path->converter, CACHE_MPTCP_LOST);
+		converters_note_fallback(path->converter, syn_at);
 	else
 		paths_note_syn_data(path, false, syn_at);
 }
@@ -62,7 +62,7 @@ void exchange_ride_failed(const struct path_id *path, enum ride next, int64_t sy
 void exchange_done(int converter, const union sockaddr_ip *server, const struct handshake_step *told, bool mptcp)
 {
 	if (mptcp)
-		converters_note_mptcp(converter, CACHE_MPTCP_HOLDS);
+		converters_note_mptcp(converter);
 	converters_served(converter, server, told);
 	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
 		servers_note_mptcp(server, told->server_mptcp);

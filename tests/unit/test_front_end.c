@@ -383,7 +383,11 @@ START_TEST(requests_are_silent_once_the_converter_is_known)
 	expect("203.0.113.2", CONVERTED, 1, 0);
 	ck_assert(!asked[0].request.extended);
 	ck_assert(asked[0].request.has_silence && asked[0].request.silence.mptcp && !asked[0].request.silence.blind);
-	converters_note_mptcp(0, CACHE_MPTCP_LOST);
+	converters_note_fallback(0, clock_ns()); /* by a lost packet, perhaps */
+	expect("203.0.113.2", CONVERTED, 1, 0);
+	ck_assert(asked[0].request.has_silence);
+	for (int i = 0; i < 2; i++)
+		converters_note_fallback(0, clock_ns() + CLOCK_NS_PER_MS);
 	expect("203.0.113.2", CONVERTED, 1, 0);
 	ck_assert(!asked[0].request.has_silence);
 }
