@@ -15,6 +15,7 @@ enum cache_mptcp {
 	CACHE_MPTCP_UNKNOWN,
 	CACHE_MPTCP_HOLDS, /* a connection was Multipath TCP at the end of its handshake */
 	CACHE_MPTCP_LOST,  /* a connection fell back to TCP */
+	CACHE_MPTCP_DOUBTED, /* one did where others had not, which may have been a lost packet's doing */
 	CACHE_MPTCP_COUNT
 };
 

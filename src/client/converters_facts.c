@@ -41,6 +41,7 @@ static struct facts {
 	_Atomic int64_t rest_until;
 	_Atomic int64_t proven_until;
 	_Atomic int64_t mptcp_holds_until, mptcp_lost_until;
+	_Atomic int64_t mptcp_doubted_at; /* of cache_now(): one fell back while Multipath TCP was known to hold; 0: none since one that didn't */
 	_Atomic uint32_t withheld_ms; /* SYNs, until the server has answered; 0: they aren't */
 	_Atomic bool no_mptcp;
 	_Atomic bool corrects_windows;
@@ -198,20 +199,36 @@ enum cache_mptcp converters_mptcp(int index)
 	return atomic_load(&facts->mptcp_holds_until) > now ? CACHE_MPTCP_HOLDS : CACHE_MPTCP_UNKNOWN;
 }
 
-void converters_note_mptcp(int index, enum cache_mptcp verdict)
+/* Tells the user's other processes, and has this one believe @verdict. */
+static void mptcp_set(int index, enum cache_mptcp verdict)
 {
 	struct facts *facts = &learned[index];
-	const bool holds = verdict == CACHE_MPTCP_HOLDS;
-	const int64_t seconds = holds ? MPTCP_HOLDS_SECONDS : MPTCP_LOST_SECONDS;
-	struct cache_converter note = { .mptcp = { cache_in(seconds), verdict } };
-	int64_t now = clock_seconds();
+	const bool lost = verdict == CACHE_MPTCP_LOST;
+	const int64_t seconds = verdict == CACHE_MPTCP_HOLDS ? MPTCP_HOLDS_SECONDS : MPTCP_LOST_SECONDS;
+	const struct cache_converter note = { .mptcp = { cache_in(seconds), verdict } };
 
-	/* What is known already need not be told with each connection. */
-	if (holds && atomic_load(&facts->mptcp_holds_until) > now + MPTCP_HOLDS_SECONDS / 2)
-		return;
-	atomic_store(&facts->mptcp_holds_until, holds ? now + seconds : 0);
-	atomic_store(&facts->mptcp_lost_until, holds ? 0 : now + seconds);
+	atomic_store(&facts->mptcp_holds_until, lost ? 0 : clock_seconds() + seconds);
+	atomic_store(&facts->mptcp_lost_until, lost ? clock_seconds() + seconds : 0);
+	atomic_store(&facts->mptcp_doubted_at, verdict == CACHE_MPTCP_DOUBTED ? cache_now() : 0);
 	converters_note(index, CACHE_MPTCP, &note);
+}
+
+void converters_note_mptcp(int index)
+{
+	/* What is known already need not be told with each connection; what was doubted is known for less. */
+	if (atomic_load(&learned[index].mptcp_holds_until) <= clock_seconds() + MPTCP_HOLDS_SECONDS / 2)
+		mptcp_set(index, CACHE_MPTCP_HOLDS);
+}
+
+void converters_note_fallback(int index, int64_t syn_at)
+{
+	const int64_t doubted = atomic_load(&learned[index].mptcp_doubted_at), now = cache_now();
+	const int64_t sent = now - (clock_ns() - syn_at) / CLOCK_NS_PER_MS;
+
+	if (!doubted && converters_mptcp(index) == CACHE_MPTCP_HOLDS)
+		mptcp_set(index, CACHE_MPTCP_DOUBTED);
+	else if (!doubted || sent >= doubted) /* those that were on the way at the same time fell back by one cause */
+		mptcp_set(index, CACHE_MPTCP_LOST);
 }
 
 void converters_doubt_mptcp(int index)
@@ -240,6 +257,14 @@ static void renew_info(struct facts *facts, const struct cache_converter *found,
 	silence_set(facts, found->info.flags, now + (found->info.learned + SILENCE_SECONDS * INT64_C(1000) - boot) / 1000);
 }
 
+static void renew_mptcp(struct facts *facts, const struct cache_converter *found, int64_t until)
+{
+	const bool doubted = found->mptcp.verdict == CACHE_MPTCP_DOUBTED;
+
+	later(found->mptcp.verdict == CACHE_MPTCP_LOST ? &facts->mptcp_lost_until : &facts->mptcp_holds_until, until);
+	atomic_store(&facts->mptcp_doubted_at, doubted ? found->mptcp.until - MPTCP_LOST_SECONDS * INT64_C(1000) : 0);
+}
+
 void converters_renew_facts(int index, const struct cache_converter *found, int64_t now)
 {
 	struct facts *facts = &learned[index];
@@ -250,6 +275,5 @@ void converters_renew_facts(int index, const struct cache_converter *found, int6
 	if (found->known & CACHE_INFO)
 		renew_info(facts, found, now, boot);
 	if (found->known & CACHE_MPTCP)
-		later(found->mptcp.verdict == CACHE_MPTCP_HOLDS ? &facts->mptcp_holds_until : &facts->mptcp_lost_until,
-		      now + (found->mptcp.until - boot) / 1000);
+		renew_mptcp(facts, found, now + (found->mptcp.until - boot) / 1000);
 }

@@ -77,7 +77,16 @@ bool converters_take_mptcp(int index);
  * to be sure.
  */
 enum cache_mptcp converters_mptcp(int index);
-void converters_note_mptcp(int index, enum cache_mptcp verdict);
+
+/* A connection has kept its Multipath TCP. */
+void converters_note_mptcp(int index);
+
+/*
+ * converters_note_fallback() - a connection has become TCP
+ * Where Multipath TCP was known to hold, a lost packet may have done that: it counts as lost if the same happens to another connection,
+ * whose SYN was sent afterwards, before one has kept it, within ten minutes. @syn_at: CLOCK_MONOTONIC in ns, when the SYN was sent
+ */
+void converters_note_fallback(int index, int64_t syn_at);
 
 /* Whether Multipath TCP gets through to it isn't known any more, if it was known to. */
 void converters_doubt_mptcp(int index);

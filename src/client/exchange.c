@@ -33,8 +33,7 @@ struct handshake_ask exchange_ask(const struct settings *settings, int converter
 		.over_mptcp = mptcp,
 	};
 
-	ask.silent = (silence == CONVERTERS_SILENT || silence == CONVERTERS_BLIND) && !ask.mptcp &&
-		     may_be_silent(settings, converter, &ask);
+	ask.silent = (silence == CONVERTERS_SILENT || silence == CONVERTERS_BLIND) && may_be_silent(settings, converter, &ask);
 	return ask;
 }
 
@@ -55,7 +54,7 @@ bool exchange_keeps_mptcp(const struct settings *settings, int converter)
 void exchange_ride_failed(const struct path_id *path, enum ride next, int64_t syn_at)
 {
 	if (next == RIDE_TCP)
-		converters_note_mptcp(path->converter, CACHE_MPTCP_LOST);
+		converters_note_fallback(path->converter, syn_at);
 	else
 		paths_note_syn_data(path, false, syn_at);
 }
@@ -63,15 +62,17 @@ void exchange_ride_failed(const struct path_id *path, enum ride next, int64_t sy
 void exchange_done(int converter, const union sockaddr_ip *server, const struct handshake_step *told, bool mptcp)
 {
 	if (mptcp)
-		converters_note_mptcp(converter, CACHE_MPTCP_HOLDS);
+		converters_note_mptcp(converter);
 	converters_served(converter, server, told);
 	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
 		servers_note_mptcp(server, told->server_mptcp);
 }
 
-void exchange_done_silently(int converter, const union sockaddr_ip *server)
+void exchange_done_silently(int converter, const union sockaddr_ip *server, bool asked_mptcp)
 {
 	converters_reached(converter, server);
+	if (asked_mptcp)
+		servers_note_mptcp(server, HANDSHAKE_SERVER_PLAIN);
 }
 
 void exchange_reset_silently(int converter)

@@ -26,12 +26,12 @@ bool exchange_bypasses(const struct settings *settings, const union sockaddr_ip 
 /*
  * exchange_ask() - what a request says beside the server's address
  * Whether the server speaks Multipath TCP is asked once, by connections that could use it directly, which are those
- * over Multipath TCP (@mptcp). What the converter supports is asked until it is proven, and not where the user has
- * said whether it withholds SYNs: the SYN+ACK confirms no server to a request that asks. It is asked again where it took silent
- * requests some time ago.
+ * over Multipath TCP (@mptcp); a silent request that asks has a response if it does. What the converter supports is asked until it
+ * is proven, and not where the user has said whether it withholds SYNs: the SYN+ACK confirms no server to a request that asks. It is
+ * asked again where it took silent requests some time ago.
  *
- * The request is silent where all of this lets it be: the converter takes silent requests, nothing is asked, and Multipath TCP
- * holds, at which the front end won't look again behind the SYN+ACK. The front end has to clear ask.silent where not all of the
+ * The request is silent where all of this lets it be: the converter takes silent requests, isn't asked what it supports, and Multipath
+ * TCP holds, at which the front end won't look again behind the SYN+ACK. The front end has to clear ask.silent where not all of the
  * request goes into a SYN.
  */
 struct handshake_ask exchange_ask(const struct settings *settings, int converter, const union sockaddr_ip *server,
@@ -50,7 +50,10 @@ bool exchange_keeps_mptcp(const struct settings *settings, int converter);
  */
 bool exchange_ask_blindly(const struct settings *settings, int converter, struct handshake_ask *ask);
 
-/* The ride before @next, by @path, has failed: keeps what that says of the way to the converter. @syn_at: as in paths_note_syn_data() */
+/*
+ * exchange_ride_failed() - the ride before @next, by @path, has failed: keeps what that says of the way to the converter
+ * @syn_at: when the SYN was sent, CLOCK_MONOTONIC in ns
+ */
 void exchange_ride_failed(const struct path_id *path, enum ride next, int64_t syn_at);
 
 /* The server was reached, over Multipath TCP to the converter if @mptcp; @told is the response. */
@@ -58,9 +61,10 @@ void exchange_done(int converter, const union sockaddr_ip *server, const struct 
 
 /*
  * exchange_done_silently() - the server was reached, as the SYN+ACK to a silent request has said: ride_is_silent()
+ * @asked_mptcp: the request asked whether the server speaks Multipath TCP. It doesn't, or there would have been a response.
  * Nothing else is learned from it, not even that it is a converter which has answered.
  */
-void exchange_done_silently(int converter, const union sockaddr_ip *server);
+void exchange_done_silently(int converter, const union sockaddr_ip *server, bool asked_mptcp);
 
 /*
  * exchange_reset_silently() - a connection that was made so was reset

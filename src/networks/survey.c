@@ -156,7 +156,8 @@ static void other_note(const struct path *path, const struct path_probe *probe, 
 		   paths_is_overdue(path_probe_age(probe), path->facts.rtt_ms)) {
 		paths_note_failure(&path->id, CACHE_PATH_SILENT);
 	}
-	if (dataless)
+	/* One lost probe may be chance, by which a path that is known to work isn't judged for all. */
+	if (dataless && !path_works(path->facts.state))
 		paths_note_failure(&path->id, CACHE_PATH_DATALESS);
 }
 
@@ -172,6 +173,9 @@ static void findings_note(struct survey *survey, enum cache_path how)
 		if (!is_own(survey, i))
 			other_note(path, &survey->others[i], &survey->others_plain[i]);
 		path->facts = paths_facts(&path->id);
+		/* But this connection goes by it. */
+		if (path->facts.state == CACHE_PATH_WORKS && loses_data(&survey->others[i], &survey->others_plain[i]))
+			path->facts.state = CACHE_PATH_DATALESS;
 	}
 }
 

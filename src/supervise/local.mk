@@ -15,6 +15,7 @@ libsupervise_la_SOURCES = \
 	src/supervise/listener.c src/supervise/listener.h \
 	src/supervise/log.c src/supervise/log.h \
 	src/supervise/options.c src/supervise/options.h \
+	src/supervise/patience.c src/supervise/patience.h \
 	src/supervise/pause.c src/supervise/pause.h \
 	src/supervise/peers.c src/supervise/peers.h \
 	src/supervise/places.c src/supervise/places.h \

@@ -29,6 +29,7 @@
 #include "supervise/ends.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
+#include "supervise/patience.h"
 #include "supervise/peers.h"
 #include "supervise/probes.h"
 #include "supervise/tracee.h"
@@ -37,11 +38,7 @@
 #include <poll.h>
 #include <stdio.h>
 
-/* Longer than Linux tries to connect (tcp_syn_retries 6: 127 s), which is what converters do. */
-#define SERVER_PATIENCE_NS (150 * CLOCK_NS_PER_S)
 #define LOOK_NS (250 * CLOCK_NS_PER_MS) /* how often it is looked whether the caller still waits */
-
-#define PROBE_SILENCE_MS 2500 /* a converter that has not acknowledged anything for so long is dead */
 
 static void done_blindly(struct connection *connection);
 
@@ -193,7 +190,7 @@ static void done_silently(struct connection *connection)
 		begin_anew(connection, RIDE_TCP);
 		return;
 	}
-	exchange_done_silently(connection->attempt.converter, &connection->peer);
+	exchange_done_silently(connection->attempt.converter, &connection->peer, connection->attempt.ask_mptcp);
 	converted(connection, ", server confirmed by the SYN+ACK, silently");
 }
 
@@ -246,31 +243,41 @@ static bool path_look(struct connection *connection)
 	return true;
 }
 
-/* Decides whether to wait on for a response of which nothing, or a part, has come. */
+/* Waits on for a response of which nothing, or a part, has come, or ends the attempt. */
 static void wait_on(struct connection *connection, const struct tcp_info *info)
 {
 	const struct attempt *attempt = &connection->attempt;
-	const int64_t now = clock_ns();
+	const struct patience_view view = {
+		.started = connection->started,
+		.ends = attempt->ends,
+		.closed = info->tcpi_state == KERNEL_CLOSE,
+		.syn_sent = info->tcpi_state == KERNEL_SYN_SENT,
+		.probing = attempt->probing,
+		.proven = converters_is_proven(attempt->converter),
+		.heard_ms = info->tcpi_last_ack_recv,
+	};
 	struct handshake_step why;
-	bool alive;
+	enum patience patience;
+	int64_t look_at;
 
-	if (info->tcpi_state == KERNEL_CLOSE) {
-		on_error(connection, ECONNREFUSED);
-		return;
-	}
-	if (info->tcpi_state != KERNEL_SYN_SENT && !attempt->probing && now >= attempt->ends - 2 * CLOCK_NS_PER_S)
+	patience = patience_judge(&view, clock_ns(), &look_at);
+	switch (patience) {
+	case PATIENCE_PROBE:
 		probes_start(connection);
-	if (now < attempt->ends) {
-		attempt_look_at(connection, attempt->ends - (attempt->ends - 2 * CLOCK_NS_PER_S > now ? 2 * CLOCK_NS_PER_S : 0));
-		return;
+		attempt_look_at(connection, look_at);
+		break;
+	case PATIENCE_WAIT:
+		attempt_look_at(connection, look_at);
+		break;
+	case PATIENCE_ALIVE:
+	case PATIENCE_DEAD:
+		why = exchange_silent(attempt->converter, &connection->peer, patience == PATIENCE_ALIVE);
+		converter_failed(connection, &why);
+		break;
+	case PATIENCE_ERROR:
+		on_error(connection, ECONNREFUSED);
+		break;
 	}
-	alive = info->tcpi_state != KERNEL_SYN_SENT && (info->tcpi_last_ack_recv < PROBE_SILENCE_MS);
-	if (alive && converters_is_proven(attempt->converter) && now < connection->started + SERVER_PATIENCE_NS) {
-		connection->look_at = now + CLOCK_NS_PER_S;
-		return;
-	}
-	why = exchange_silent(attempt->converter, &connection->peer, alive);
-	converter_failed(connection, &why);
 }
 
 static bool peer_has_closed(int fd)

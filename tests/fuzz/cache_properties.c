@@ -101,7 +101,7 @@ static bool naive_is_valid(const uint8_t *record, size_t size, int64_t now)
 		memcpy(&word, value + 8, sizeof(word));
 		return word >= CACHE_PATH_WORKS && word <= CACHE_PATH_SILENT && integer_at(value, 0) >= 0;
 	case CACHE_KIND_MPTCP:
-		return word == CACHE_MPTCP_HOLDS || word == CACHE_MPTCP_LOST;
+		return word >= CACHE_MPTCP_HOLDS && word <= CACHE_MPTCP_DOUBTED;
 	default:
 		return word >= CACHE_SERVER_MPTCP && word <= CACHE_SERVER_PLAIN;
 	}

@@ -238,6 +238,21 @@ def test_a_path_that_begins_to_lose_options():
         equal(lab.shim_log().count("silently"), 2, "silent connections, of which the last one was reset, in\n" + lab.shim_log())
 
 
+def test_one_fallback_is_no_loss():
+    """Where others have kept their Multipath TCP a lost packet may be the cause: the next connection has it again. Two are a loss."""
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        env = lab.converted(CONVERT_CACHE=runtime(lab), CONVERT_ADDR=lab.converter.addr4, CONVERT_WITHHOLDING=0)
+        check(mptcp_sockets(lab, env), "no MPTCP before")
+        for times in (1, 2):
+            lab.wifi.set(strip_mptcp_behind=True)
+            for _ in range(times):
+                equal(mptcp_sockets(lab, env), "", "MPTCP sockets meanwhile")
+            lab.wifi.set(strip_mptcp_behind=False)
+            equal(bool(mptcp_sockets(lab, env)), times == 1, "an MPTCP socket after %d" % times)
+
+
 @measures
 def test_a_slow_server():
     """

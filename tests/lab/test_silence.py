@@ -12,7 +12,7 @@ import socket
 import threading
 
 from convertlab import Lab, Link, check, equal, main, need, wait_until
-from convertlab.pcap import OPT_TIMESTAMP
+from convertlab.pcap import OPT_MPTCP, OPT_TIMESTAMP
 from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, connect, connect_tlv, converter, error, extended_header,
                               message, octets, read_exactly, silent, tlvs, writable)
 from convertlab.topology import CONVERTD_OPEN
@@ -143,6 +143,23 @@ def test_half_close():
             sock.sendall(b"answer")
             sock.close()
             equal(client.end(), (b"answer", "closed"), client.name)
+
+
+def test_asks_for_multipath_tcp():
+    """Silence says that the server doesn't speak it, a response that it does. A blind client can't be told."""
+    with far() as lab, Server(lab, 80) as plain, Server(lab, 81, MPTCP) as speaker, converter(lab):
+        for server in (plain, speaker):
+            for client, flags, v6 in each(lab):
+                address = lab.server.addr6 if v6 else lab.server.addr4
+                client.send(silent(connect_tlv(address, server.port, octets("1e020000")), **flags))
+                sock = server.accept()
+                sock.sendall(b"answer")
+                sock.close()
+                told = server is speaker and not flags["blind"]
+                if told:
+                    check(OPT_MPTCP in dict(extended_header(client.answer())), "the response doesn't say so (%s)" % client.name)
+                equal(client.end(), (b"answer", "closed"), client.name)
+                equal(client.confirmed(), not told, "does the SYN+ACK confirm the server (%s)?" % client.name)
 
 
 def test_others_are_served_as_before():

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """test_silence_shim.py - applications whose connections have no response in front of the server's bytes (doc/private-tlvs.md)
 
-convertd offers silence to whoever asks it for information, which the first connection of a cache does; the second one asks whether the
-server speaks Multipath TCP, unless the first was to the same server. What follows is silent.
+convertd offers silence to whoever asks it for information, which the first connection of a cache does. What follows is silent. The first
+request for each server asks whether that speaks Multipath TCP, and has a response if it does.
 """
 import os
 
@@ -12,6 +12,7 @@ from test_confirmation import PROBE, SCRIPTED, WAYS
 
 APPS = os.path.dirname(PROBE)
 SILENTLY = "server confirmed by the SYN+ACK, silently"
+DIRECTLY = "direct: the server speaks Multipath TCP itself"
 MAGIC, SILENT_MAGIC = b"\x22\x63", b"\x6c\x63"
 
 
@@ -98,6 +99,29 @@ def test_server_that_speaks_first():
         equal(lab.shim_log().count(SILENTLY), 4, "silent connections in\n" + lab.shim_log())
 
 
+def test_servers_that_are_new():
+    """The first request for a server asks whether it speaks Multipath TCP, and is silent all the same: there is a response if it does."""
+    with far() as lab:
+        lab.convertd()
+        lab.echo()
+        lab.greeter()
+        lab.serve("mptcp-http", 80)
+        env = remembering(lab)
+        learn(lab, env)
+        program = ("import socket, sys\n"
+                   "with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as sock:\n"
+                   "    sock.sendall(b'GET /bytes/10 HTTP/1.0\\r\\n\\r\\n')\n"
+                   "    print(sock.recv(8))\n")
+        for port, first, silently, directly in ((25, b"220 lab ", 2, 0), (80, b"HTTP/1.1", 0, 1)):
+            before = lab.shim_log()
+            with lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+                said = [lab.client.run(["python3", "-c", program, lab.server.addr4, port], env=env).stdout for _ in range(2)]
+            equal(said, ["%r\n" % first] * 2, "what it reads from port %d" % port)
+            log = lab.shim_log()[len(before):]
+            equal((log.count(SILENTLY), log.count(DIRECTLY)), (silently, directly), "silent and direct connections in\n" + log)
+            equal(MAGIC in from_converter(capture.packets()), port == 80, "is there a response for port %d?" % port)
+
+
 def test_refused_and_unreachable():
     """A silent request whose server refuses is answered, and becomes the errno of a direct connection."""
     with far() as lab:
@@ -108,7 +132,7 @@ def test_refused_and_unreachable():
         for way in ("blocking", "poll", "epoll-edge"):
             for port in (9, 7):
                 direct = probe(lab, way, None, port=port)
-                probe(lab, way, env, port=port)  # this one may ask whether the server speaks Multipath TCP
+                probe(lab, way, env, port=port)  # this one asks whether the server speaks Multipath TCP
                 equal(probe(lab, way, env, port=port), direct, "%s, port %d" % (way, port))
 
 
@@ -260,6 +284,19 @@ def test_rings():
                     equal(len(said), count, "connections")
                     if not loss:
                         equal(said, ["right"] * count, "%s, %s" % (" ".join(ring), silence))
+
+
+def test_ring_behind_connect():
+    """It is made by an instruction of the program's own when the first connection to a server is there already."""
+    ports = range(7001, 7005)
+    with far() as lab:
+        lab.convertd()
+        for port in (7, *ports):
+            lab.echo(port)
+        env = remembering(lab)
+        learn(lab, env)
+        for port, way in zip(ports, ("blocking", "waiting") * 2):
+            equal(rings(lab, way, "raw", "last", env, 1, port=port), ["right"], "%s, port %d" % (way, port))
 
 
 def test_rings_and_another_converter():

@@ -297,7 +297,7 @@ static void silent_with_early_data(void *arg)
 }
 
 /* What has become of a silent request that another process has sent: this one only looks. */
-enum followed { CONFIRMED, ANSWERED, DISCONNECTED, BEGUN_ANEW, NO_SYNACK, NOT_NOTED };
+enum followed { CONFIRMED, ANSWERED, DISCONNECTED, BEGUN_ANEW, NO_SYNACK, NOT_NOTED, ASKING };
 
 static void followed(void *arg)
 {
@@ -314,6 +314,8 @@ static void followed(void *arg)
 	fd = run_connecting();
 	conn = conn_of(fd);
 	cookie = conn->cookie;
+	conn->attempt.ask_mptcp = what == ASKING; /* what has a response if the server speaks it is finished before a fork() */
+	world_expect(follow_is_silent(conn) == (what != ASKING), "is it left on its way?");
 	if (what != NOT_NOTED)
 		follow_note(conn, fd);
 	conn->call.follows = true;
@@ -435,6 +437,7 @@ const struct shim_run runs_silent[] = {
 	{ "followed, and begun anew", followed, &(enum followed){ BEGUN_ANEW } },
 	{ "followed, without a SYN+ACK", followed, &(enum followed){ NO_SYNACK } },
 	{ "followed, but not noted", followed, &(enum followed){ NOT_NOTED } },
+	{ "not to be followed, since it asks", followed, &(enum followed){ ASKING } },
 	{ "silent and streamed", silent_and_streamed, NULL },
 	{ "silent with SO_RCVLOWAT", silent_with_lowat, NULL },
 	{ "silence is old", silence_is_old, NULL },

@@ -8,6 +8,7 @@
 #include "client/converters_facts.h"
 #include "client/converters_refusals.h"
 #include "client/user_cache.h"
+#include "common/clock.h"
 
 #include "run.h"
 #include "tempdir.h"
@@ -355,16 +356,56 @@ START_TEST(fallback_none_asks_one_that_rests)
 }
 END_TEST
 
+/* A SYN's time, so many milliseconds from now. */
+static int64_t after(int64_t ms)
+{
+	return clock_ns() + ms * CLOCK_NS_PER_MS;
+}
+
 START_TEST(mptcp_that_gets_through_or_not)
 {
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_UNKNOWN);
-	converters_note_mptcp(0, CACHE_MPTCP_HOLDS);
+	converters_note_mptcp(0);
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
-	converters_note_mptcp(0, CACHE_MPTCP_LOST);
+	converters_note_fallback(0, after(0));
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+	converters_note_fallback(0, after(1));
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
 	ck_assert_int_eq(converters_mptcp(1), CACHE_MPTCP_UNKNOWN);
-	converters_note_mptcp(0, CACHE_MPTCP_HOLDS);
+	converters_note_fallback(1, after(0)); /* where nothing is known, one is enough */
+	ck_assert_int_eq(converters_mptcp(1), CACHE_MPTCP_LOST);
+	converters_note_mptcp(0);
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+}
+END_TEST
+
+/* As lost packets make them: not in a row, or of connections that began at once. */
+START_TEST(fallbacks_by_chance)
+{
+	for (int i = 0; i < 3; i++) {
+		converters_note_mptcp(0);
+		converters_note_fallback(0, after(1));
+		ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+	}
+	for (int i = 0; i < 3; i++)
+		converters_note_fallback(0, after(-300));
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+}
+END_TEST
+
+/* Another process has seen the first one. */
+START_TEST(fallbacks_of_all_processes_are_in_a_row)
+{
+	const int64_t now = cache_now();
+	const struct cache_converter one = { .mptcp = { .until = cache_in(600) - 100, .verdict = CACHE_MPTCP_DOUBTED } };
+
+	ck_assert_int_eq(cache_converter_update(&cache, converters_address(0), 0, CACHE_MPTCP, now, &one), 0);
+	ck_assert_int_eq(chosen(1), 0);
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+	converters_note_fallback(0, after(-300)); /* on its way before */
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+	converters_note_fallback(0, after(0));
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
 }
 END_TEST
 
@@ -412,6 +453,8 @@ int main(void)
 	tcase_add_test(tcase, why_there_is_none);
 	tcase_add_test(tcase, fallback_none_asks_one_that_rests);
 	tcase_add_test(tcase, mptcp_that_gets_through_or_not);
+	tcase_add_test(tcase, fallbacks_by_chance);
+	tcase_add_test(tcase, fallbacks_of_all_processes_are_in_a_row);
 	tcase_add_test(tcase, cookies);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

@@ -372,19 +372,41 @@ END_TEST
 
 /* --- silence --- */
 
-START_TEST(requests_are_silent_once_there_is_nothing_to_ask)
+START_TEST(requests_are_silent_once_the_converter_is_known)
 {
 	converters[0] = offers_silence;
 	begin();
 	expect("203.0.113.1", CONVERTED, 1, 0);
 	ck_assert(asked[0].request.has_info && !asked[0].request.has_silence);
 	expect("203.0.113.2", CONVERTED, 1, 0); /* does that server speak Multipath TCP? */
-	ck_assert(asked[0].request.extended && !asked[0].request.has_silence);
+	ck_assert(asked[0].request.extended && asked[0].request.has_silence);
 	expect("203.0.113.2", CONVERTED, 1, 0);
+	ck_assert(!asked[0].request.extended);
 	ck_assert(asked[0].request.has_silence && asked[0].request.silence.mptcp && !asked[0].request.silence.blind);
-	converters_note_mptcp(0, CACHE_MPTCP_LOST);
+	converters_note_fallback(0, clock_ns()); /* by a lost packet, perhaps */
+	expect("203.0.113.2", CONVERTED, 1, 0);
+	ck_assert(asked[0].request.has_silence);
+	for (int i = 0; i < 2; i++)
+		converters_note_fallback(0, clock_ns() + CLOCK_NS_PER_MS);
 	expect("203.0.113.2", CONVERTED, 1, 0);
 	ck_assert(!asked[0].request.has_silence);
+}
+END_TEST
+
+/* Silence says that the server doesn't speak Multipath TCP, to whoever has asked. */
+START_TEST(silence_is_an_answer)
+{
+	union sockaddr_ip server;
+
+	converters[0] = offers_silence;
+	begin();
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	ck_assert_int_eq(sockaddr_ip_parse(&server, "203.0.113.2", 443), 0);
+	exchange_done_silently(0, &server, false);
+	ck_assert(exchange_ask(&settings, 0, &server, true, 0).mptcp);
+	exchange_done_silently(0, &server, true);
+	ck_assert(!exchange_ask(&settings, 0, &server, true, 0).mptcp);
+	ck_assert(!exchange_bypasses(&settings, &server));
 }
 END_TEST
 
@@ -401,7 +423,7 @@ START_TEST(blind_requests_ask_for_nothing)
 	ck_assert(ask.info && ask.mptcp && !ask.silent && !ask.blind);
 	expect("203.0.113.1", CONVERTED, 1, 0);
 	ask = exchange_ask(&settings, 0, &server, true, 0);
-	ck_assert(ask.mptcp && !ask.silent);
+	ck_assert(ask.mptcp && ask.silent && !ask.blind);
 	ck_assert(exchange_ask_blindly(&settings, 0, &ask));
 	ck_assert(!ask.mptcp && !ask.info && ask.silent && ask.blind && ask.over_mptcp);
 	settings.silence = false;
@@ -547,7 +569,8 @@ int main(void)
 	tcase_add_test(tcase, server_that_speaks_mptcp_is_bypassed);
 	tcase_add_test(tcase, processes_share_what_they_learn);
 	tcase_add_test(tcase, log_is_told_where_nothing_is_kept);
-	tcase_add_test(tcase, requests_are_silent_once_there_is_nothing_to_ask);
+	tcase_add_test(tcase, requests_are_silent_once_the_converter_is_known);
+	tcase_add_test(tcase, silence_is_an_answer);
 	tcase_add_test(tcase, blind_requests_ask_for_nothing);
 	tcase_add_test(tcase, who_knows_no_silence_is_asked_without);
 	tcase_add_test(tcase, what_silence_is_the_remedy_for);

@@ -26,6 +26,7 @@
 
 #include "convertd/syn/syn_attempt.h"
 
+#include "common/multipath.h"
 #include "convertd/base/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/config/settings.h"
@@ -290,6 +291,17 @@ static void on_silence(struct syn_attempt *a)
 	}
 }
 
+/*
+ * A silent client that asks whether the server speaks Multipath TCP is told by a response if it does, and by silence if it doesn't:
+ * a SYN+ACK that confirms nothing has the response follow it. A blind one can't be told.
+ */
+static enum syn_verdict verdict_on_answer(const struct syn_attempt *a)
+{
+	const bool asks = a->silent && !a->blind && a->syn.grant.mptcp;
+
+	return asks && multipath_is_spoken(a->syn.fd) ? SYN_PASS_UNCONFIRMED : SYN_PASS_CONFIRMED;
+}
+
 static void on_server(evutil_socket_t fd, short what, void *arg)
 {
 	struct syn_attempt *a = arg;
@@ -310,7 +322,7 @@ static void on_server(evutil_socket_t fd, short what, void *arg)
 			refuse_late(a);
 	} else if (!error) {
 		blame_nobody(&syn->grant.server);
-		syn_attempt_release(a, SYN_PASS_CONFIRMED, METRICS_SYN_ANSWERED, true, "the server has answered");
+		syn_attempt_release(a, verdict_on_answer(a), METRICS_SYN_ANSWERED, true, "the server has answered");
 	} else if (a->blind && error == -ETIMEDOUT) {
 		wait_without_server(a);
 	} else if (error != -EINPROGRESS) {
@@ -434,6 +446,7 @@ enum syn_verdict syn_attempt_ask(struct syn_attempt *a, const uint8_t *packet, s
 	a->syn.flow = syn->flow;
 	a->syn.isn = syn->isn;
 	a->syn.unproven = !request->proven;
+	a->silent = request->silent;
 	a->blind = request->silence.blind;
 	a->mptcp = request->silence.mptcp;
 	a->late = a->answered = false;

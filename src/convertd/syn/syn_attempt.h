@@ -50,9 +50,10 @@ struct syn_judge {
 struct syn_attempt {
 	struct withheld_syn syn; /* first: others know and free the attempt as this */
 	struct syn_judge *judge;
-	bool blind; /* its client can't take a response off: what isn't success is said as the network says it */
-	bool mptcp; /* blind: as Multipath TCP or not at all */
-	bool late;  /* blind: it can't be let go any more */
+	bool silent; /* its client wants no response where its SYN+ACK says all */
+	bool blind;  /* its client can't take a response off: what isn't success is said as the network says it */
+	bool mptcp;  /* blind: as Multipath TCP or not at all */
+	bool late;   /* blind: it can't be let go any more */
 	bool answered; /* late, and the server has answered: the client's next SYN is waited for */
 	uint16_t repeat; /* how often its request was made before */
 	struct syn_attempt *prev, *next; /* judge->attempts */

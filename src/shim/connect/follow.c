@@ -14,6 +14,9 @@
  *     anything else: a response, a reset, a deadline,
  *     another SYN, which its local port tells         FAILED, and an unconnected socket in its place: replace_sever()
  *
+ * A silent request that asks whether the server speaks Multipath TCP is finished as one that has a response, since it has one if the server
+ * does.
+ *
  * So no follower ever sees a byte that isn't the server's, nor keeps the asker from anything. What it loses: if the SYN was lost, or the
  * server refuses, it has ECONNREFUSED where the asker goes on. The asker may have ended by then; its connection fails with it.
  *
@@ -45,7 +48,7 @@ static uint16_t local_port(int fd)
 
 bool follow_is_silent(const struct conn *conn)
 {
-	return conn_phase(conn) == CONN_SYN_SENT && conn->attempt.silence_due && !conn->attempt.want_output;
+	return conn_phase(conn) == CONN_SYN_SENT && conn->attempt.silence_due && !conn->attempt.ask_mptcp && !conn->attempt.want_output;
 }
 
 bool follow_is_possible(const struct conn *conn)

@@ -185,7 +185,7 @@ enum conn_phase settle_silent(struct conn *conn, int fd, const struct tcp_info *
 {
 	path_note_reached(conn, info);
 	if (!stack_is_small())
-		exchange_done_silently(conn->attempt.converter, &conn->call.peer);
+		exchange_done_silently(conn->attempt.converter, &conn->call.peer, conn->attempt.ask_mptcp);
 	log_converted(conn, info, ", server confirmed by the SYN+ACK, silently");
 	settle_let_go(conn, fd);
 	return CONN_DONE;
