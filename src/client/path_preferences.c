@@ -4,6 +4,7 @@
 
 #include "client/path_preferences.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <ctype.h>
 #include <string.h>
@@ -57,6 +58,22 @@ const char *path_preferences_add(struct path_preferences *out, const char *text)
 		return "is neither a device nor an address; say wlan0, 192.0.2.7, wwan0=backup or tun0=never";
 	out->count++;
 	return NULL;
+}
+
+const char *path_wish_format(const struct path_wish *wish, char buf[static SOCKADDR_STRLEN])
+{
+	struct in6_addr address = wish->address;
+	const bool v4 = IN6_IS_ADDR_V4MAPPED(&address);
+
+	if (*wish->device)
+		return strcpy(buf, wish->device);
+	inet_ntop(v4 ? AF_INET : AF_INET6, &address.s6_addr[v4 ? 12 : 0], buf, SOCKADDR_STRLEN);
+	return buf;
+}
+
+const char *path_use_name(enum path_use use)
+{
+	return use_names[use];
 }
 
 enum path_use path_preferences_of(const struct path_preferences *wanted, const char *device, const struct in6_addr *address,

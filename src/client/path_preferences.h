@@ -37,6 +37,12 @@ struct path_preferences {
  */
 const char *path_preferences_add(struct path_preferences *out, const char *text);
 
+/* Writes which network an element names, as it was read: a device's name, or an address. Returns @buf. */
+const char *path_wish_format(const struct path_wish *wish, char buf[static SOCKADDR_STRLEN]);
+
+/* What it says beside the order: "backup", "never", or "". */
+const char *path_use_name(enum path_use use);
+
 /*
  * path_preferences_of() - what the user wants of the network with this device and address
  * @preference: lower is better; PATH_PREFERENCE_NONE where it isn't named

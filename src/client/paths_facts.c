@@ -47,7 +47,7 @@ struct entry {
 	bool heard;
 };
 
-static uint64_t source_hash(const struct in6_addr *source)
+uint64_t path_fingerprint(const struct in6_addr *source)
 {
 	union sockaddr_ip address = { 0 };
 
@@ -60,7 +60,7 @@ static uint64_t source_hash(const struct in6_addr *source)
 /* 0 is the key of a free place. */
 static uint64_t key_of(const struct path_id *id)
 {
-	uint64_t key = source_hash(&id->source) ^ ((uint64_t)id->converter + 1) << 48;
+	uint64_t key = path_fingerprint(&id->source) ^ ((uint64_t)id->converter + 1) << 48;
 
 	return (key ^ key >> 29) * 0x9e3779b97f4a7c15u | 1;
 }
@@ -118,7 +118,7 @@ static struct entry entry_renewed(const struct path_id *id)
 {
 	struct cache_converter found;
 
-	cache_converter_get(user_cache(), converters_address(id->converter), source_hash(&id->source), CACHE_PATH, cache_now(), &found);
+	cache_converter_get(user_cache(), converters_address(id->converter), path_fingerprint(&id->source), CACHE_PATH, cache_now(), &found);
 	entry_take_over(id, &found);
 	return entry_read(id);
 }
@@ -134,7 +134,7 @@ static void entry_note(const struct path_id *id, const struct entry *entry)
 	} };
 
 	entry_keep(id, entry);
-	cache_converter_update(user_cache(), converters_address(id->converter), source_hash(&id->source), CACHE_PATH, cache_now(), &note);
+	cache_converter_update(user_cache(), converters_address(id->converter), path_fingerprint(&id->source), CACHE_PATH, cache_now(), &note);
 }
 
 static struct path_facts facts_of(struct entry entry)

@@ -25,6 +25,9 @@ struct path_facts {
 
 #define PATHS_HEARD_MS 1000
 
+/* The fingerprint by which the user's cache tells this path from the others to its converter; 0: the usual one. */
+uint64_t path_fingerprint(const struct in6_addr *source);
+
 /* Was the path found to be silent, or to lose SYNs? */
 static inline bool path_has_failed(enum cache_path state)
 {

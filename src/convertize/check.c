@@ -96,6 +96,7 @@ static void check_all(struct report *report, const struct options *options,
 	network_read(&network);
 	check_kernel(report);
 	check_network(report, &network);
+	check_wishes(report, &settings->paths);
 	check_library(report, options);
 	check_cache(report, settings);
 	report_flush(report); /* connections may take their time */

@@ -16,6 +16,9 @@ int check(const struct options *options);
 /* The parts of check(). Each adds facts to @report. */
 void check_kernel(struct report *report);
 void check_network(struct report *report, const struct network *network);
+
+/* Reports the networks that CONVERT_PATHS names and that aren't there. */
+void check_wishes(struct report *report, const struct path_preferences *wanted);
 void check_converters(struct report *report, const struct settings *settings,
 		      const struct network *network);
 

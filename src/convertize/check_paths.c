@@ -4,6 +4,7 @@
 
 #include "common/sysctl.h"
 #include "convertize/check_private.h"
+#include "networks/named.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +17,24 @@
 const char *check_path_name(const struct check_path *path)
 {
 	return path->home ? path->home->name : "this network";
+}
+
+void check_wishes(struct report *report, const struct path_preferences *wanted)
+{
+	for (size_t i = 0; i < wanted->count; i++) {
+		const struct path_wish *wish = &wanted->wishes[i];
+		char name[SOCKADDR_STRLEN];
+		struct fact *fact;
+
+		if (network_is_there(wish))
+			continue;
+		path_wish_format(wish, name);
+		/* what is never to be used does no harm by not being there */
+		fact = report_fact(report, wish->use == PATH_USE_NEVER ? FACT_NOTE : FACT_WARN, "paths.missing", name,
+				   "CONVERT_PATHS names it, and there is no such %s now", *wish->device ? "device" : "address");
+		fact_remedy(fact, "name one of those that \"ip address\" shows, unless it comes later");
+		fact_value_text(fact, name);
+	}
 }
 
 /* --- which there are --------------------------------------------------------------------- */

@@ -3,6 +3,8 @@
 #ifndef CONVERTIZE_PATHS_H
 #define CONVERTIZE_PATHS_H
 
+#include "client/cache.h"
+#include "client/path_preferences.h"
 #include "client/settings.h"
 #include "convertize/options.h"
 #include "convertize/probe.h"
@@ -34,6 +36,11 @@ struct paths_row {
 	char converter[SOCKADDR_STRLEN]; /* that was asked, and answered if one did; empty: none */
 	struct probe_result probe;
 	struct subflows subflows; /* to all converters */
+	enum path_use use;        /* what CONVERT_PATHS says of it */
+	uint8_t preference;       /* its place there, from 0 on; PATH_PREFERENCE_NONE: it isn't ordered */
+	bool usual;               /* the kernel chooses it for what is bound to nothing */
+	char learned_of[SOCKADDR_STRLEN]; /* the converter that programs have learned about; empty: none has learned anything */
+	struct cache_converter learned;   /* what this user's programs have learned of the way there: CACHE_PATH */
 };
 
 struct paths_view {
@@ -45,6 +52,7 @@ struct paths_view {
 	unsigned int subflow_limit;
 	int mptcp;       /* net.mptcp.enabled, or -errno */
 	size_t converter_count;
+	struct path_preferences wishes; /* CONVERT_PATHS */
 };
 
 /* paths() - "convertize paths"; returns its exit status */

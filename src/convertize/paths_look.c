@@ -8,10 +8,12 @@
  */
 #include "config.h"
 
+#include "convertize/check.h"
 #include "convertize/converter_addresses.h"
 #include "convertize/paths.h"
 #include "convertize/routes.h"
 
+#include "client/paths_facts.h"
 #include "common/sysctl.h"
 #include "paths/kernel.h"
 
@@ -106,6 +108,51 @@ static void fill_row(struct paths_row *row, const struct paths_network *network,
 		row->since = remembered->since;
 	}
 	find_metered(row, others);
+}
+
+/* --- what programs know ----------------------------------------------------------------- */
+
+/* Is it the network that the kernel chooses for a socket that isn't bound? What is learned there is kept as of the usual path. */
+static bool is_usual(const struct paths_row *row, const union sockaddr_ip *converter)
+{
+	const union sockaddr_ip any = { .sa.sa_family = AF_UNSPEC };
+	struct routes_way way;
+
+	routes_find(converter, &any, 0, &way);
+	return !way.error && way.index == row->network.link.index;
+}
+
+/* Finds what the user's programs have learned of the way to the first converter that they have learned something of. */
+static void find_learned(struct paths_row *row, const struct converters *converters, const struct cache *cache)
+{
+	struct in6_addr own = sockaddr_ip_in6(&row->network.address);
+
+	for (size_t i = 0; i < converters->count && !*row->learned_of; i++) {
+		const union sockaddr_ip *converter = &converters->address[i];
+
+		if (sockaddr_ip_is_v4(&row->network.address) != sockaddr_ip_is_v4(converter))
+			continue;
+		row->usual = is_usual(row, converter);
+		if (cache_converter_get(cache, converter, row->usual ? 0 : path_fingerprint(&own), CACHE_PATH, cache_now(), &row->learned))
+			sockaddr_ip_format(converter, row->learned_of);
+	}
+}
+
+static void find_knowledge(struct paths_view *view, const struct converters *converters, const struct settings *settings)
+{
+	struct cache_place place;
+	struct cache cache;
+
+	view->wishes = settings->paths;
+	check_cache_open(&cache, settings, &place);
+	for (size_t i = 0; i < view->count; i++) {
+		struct paths_row *row = &view->rows[i];
+		struct in6_addr own = sockaddr_ip_in6(&row->network.address);
+
+		row->use = path_preferences_of(&settings->paths, row->network.link.name, &own, &row->preference);
+		find_learned(row, converters, &cache);
+	}
+	cache_close(&cache);
 }
 
 /* --- asking ----------------------------------------------------------------------------- */
@@ -206,6 +253,7 @@ int paths_look(struct paths_view *out, const struct paths_choice *choice, const 
 		for (size_t j = 0; j < converters.count; j++)
 			subflows_read(&out->rows[i].network.address, &converters.address[j], &out->rows[i].subflows);
 	}
+	find_knowledge(out, &converters, settings);
 	ask(out, &converters, settings);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "convertize/paths.h"
 
 #include "common/json.h"
+#include "networks/named.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -29,11 +30,13 @@ enum column {
 	COLUMN_SUBFLOWS,
 	COLUMN_RECEIVED,
 	COLUMN_SENT,
+	COLUMN_WISH,
+	COLUMN_LEARNED,
 	COLUMN_COUNT
 };
 
 static const char *const titles[] = { "DEVICE", "ADDRESS", "GATEWAY",  "ENDPOINT", "TABLE", "METERED",
-				      "WORKS",  "SINCE",   "SUBFLOWS", "RECEIVED", "SENT" };
+				      "WORKS",  "SINCE",   "SUBFLOWS", "RECEIVED", "SENT",  "PREFERRED", "LEARNED" };
 static_assert(sizeof(titles) / sizeof(titles[0]) == COLUMN_COUNT, "a title for each column");
 
 static const char *const metered_names[] = {
@@ -146,6 +149,52 @@ static void format_since(int64_t since, char out[static CELL_MAX])
 		strftime(out, CELL_MAX, "%Y-%m-%d %H:%M:%S", &tm);
 }
 
+/* What CONVERT_PATHS says of it. */
+static void format_wish(const struct paths_row *row, char out[static CELL_MAX])
+{
+	if (row->use != PATH_USE_ORDERED)
+		strcpy(out, path_use_name(row->use));
+	else if (row->preference == PATH_PREFERENCE_NONE)
+		strcpy(out, "unnamed");
+	else
+		snprintf(out, CELL_MAX, "%u", row->preference + 1u);
+}
+
+static const char *const learned_names[] = {
+	[CACHE_PATH_UNKNOWN] = "nothing", [CACHE_PATH_WORKS] = "works",	  [CACHE_PATH_DATALESS] = "takes no SYN data",
+	[CACHE_PATH_LOSES] = "loses SYNs", [CACHE_PATH_SILENT] = "silent",
+};
+static_assert(sizeof(learned_names) / sizeof(learned_names[0]) == CACHE_PATH_COUNT, "a name for each state");
+
+/* How many SYNs in a row have lost their data, of a path that works. */
+static unsigned int data_lost(const struct paths_row *row)
+{
+	return row->learned.path.state == CACHE_PATH_WORKS ? row->learned.path.doubts : 0;
+}
+
+/* Since when, in seconds, it was last found to be as it is, or was asked; -1: that isn't known. */
+static int64_t asked_ago(const struct paths_row *row)
+{
+	int64_t ago = cache_now() - row->learned.path.asked;
+
+	return row->learned.path.asked > 0 && ago >= 0 ? ago / 1000 : -1;
+}
+
+/* What the user's programs know of it: "works, 21 ms", "silent, asked 3 s ago". */
+static void format_learned(const struct paths_row *row, char out[static CELL_MAX])
+{
+	size_t len = (size_t)snprintf(out, CELL_MAX, "%s", learned_names[row->learned.path.state]);
+	int64_t ago = asked_ago(row);
+
+	if (row->learned.path.rtt_ms)
+		len += (size_t)snprintf(out + len, CELL_MAX - len, ", %u ms", row->learned.path.rtt_ms);
+	if (data_lost(row))
+		len += (size_t)snprintf(out + len, CELL_MAX - len, ", lost the data of %u SYN%s", data_lost(row),
+					data_lost(row) == 1 ? "" : "s");
+	if (row->learned.path.state > CACHE_PATH_WORKS && ago >= 0)
+		snprintf(out + len, CELL_MAX - len, ", asked %" PRId64 " s ago", ago);
+}
+
 static void format_row(const struct paths_row *row, char cells[static COLUMN_COUNT][CELL_MAX])
 {
 	const struct paths_network *network = &row->network;
@@ -165,6 +214,8 @@ static void format_row(const struct paths_row *row, char cells[static COLUMN_COU
 	snprintf(cells[COLUMN_SUBFLOWS], CELL_MAX, "%zu", row->subflows.count);
 	format_bytes(network->link.received, cells[COLUMN_RECEIVED]);
 	format_bytes(network->link.sent, cells[COLUMN_SENT]);
+	format_wish(row, cells[COLUMN_WISH]);
+	format_learned(row, cells[COLUMN_LEARNED]);
 }
 
 static void print_line(FILE *out, const size_t widths[static COLUMN_COUNT], const char *cell(size_t column, const void *arg),
@@ -224,6 +275,10 @@ static void print_remarks(FILE *out, const struct paths_view *view)
 			fprintf(out, "%s %s: what is sent from there leaves by another device; a rule for it is missing\n",
 				row->network.link.name, network_format_address(&row->network.address, address));
 	}
+	for (size_t i = 0; i < view->wishes.count; i++)
+		if (!network_is_there(&view->wishes.wishes[i]))
+			fprintf(out, "CONVERT_PATHS names %s: there is no such device or address now\n",
+				path_wish_format(&view->wishes.wishes[i], address));
 	for (size_t i = 0; i < view->wanted.count; i++) {
 		const struct paths_network *network = &view->wanted.networks[i];
 
@@ -304,6 +359,47 @@ static void put_works(FILE *out, const struct paths_row *row)
 	fprintf(out, ", \"mptcp\": %s", row->probe.mptcp == PROBE_MPTCP_KEPT ? "true" : "false");
 }
 
+static void put_knowledge(FILE *out, const struct paths_row *row)
+{
+	const bool ordered = row->use == PATH_USE_ORDERED;
+
+	put_string(out, "preferred", ordered ? NULL : path_use_name(row->use));
+	if (ordered && row->preference != PATH_PREFERENCE_NONE)
+		fprintf(out, ", \"order\": %u", row->preference + 1u);
+	else
+		fputs(", \"order\": null", out);
+	if (!*row->learned_of) {
+		fputs(", \"learned\": null", out);
+		return;
+	}
+	fputs(", \"learned\": {\"converter\": ", out);
+	json_string(out, row->learned_of);
+	put_string(out, "state", learned_names[row->learned.path.state]);
+	if (row->learned.path.rtt_ms)
+		fprintf(out, ", \"rtt_ms\": %u", row->learned.path.rtt_ms);
+	else
+		fputs(", \"rtt_ms\": null", out);
+	fprintf(out, ", \"syn_data_lost\": %u", data_lost(row));
+	if (asked_ago(row) >= 0)
+		fprintf(out, ", \"asked_seconds_ago\": %" PRId64 "}", asked_ago(row));
+	else
+		fputs(", \"asked_seconds_ago\": null}", out);
+}
+
+static void put_missing(FILE *out, const struct path_preferences *wishes)
+{
+	const char *separator = "";
+	char name[SOCKADDR_STRLEN];
+
+	for (size_t i = 0; i < wishes->count; i++) {
+		if (network_is_there(&wishes->wishes[i]))
+			continue;
+		fputs(separator, out);
+		json_string(out, path_wish_format(&wishes->wishes[i], name));
+		separator = ", ";
+	}
+}
+
 static void put_row(FILE *out, const struct paths_row *row)
 {
 	const struct paths_network *network = &row->network;
@@ -329,6 +425,7 @@ static void put_row(FILE *out, const struct paths_row *row)
 		fprintf(out, ", \"heard_ms\": %" PRIu32 "}", row->subflows.heard_ms);
 	else
 		fputs(", \"heard_ms\": null}", out);
+	put_knowledge(out, row);
 	fprintf(out, ", \"device_received\": %" PRIu64 ", \"device_sent\": %" PRIu64 "}", network->link.received,
 		network->link.sent);
 }
@@ -362,6 +459,8 @@ void paths_print_json(FILE *out, const struct paths_view *view)
 	}
 	fputs("],\n \"left_alone\": [", out);
 	put_left_alone(out, view);
+	fputs("],\n \"missing\": [", out);
+	put_missing(out, &view->wishes);
 	fprintf(out, "],\n \"managed\": %s, \"mptcpd\": %s, \"converters\": %zu, \"subflow_limit\": %u}\n",
 		view->is_managed ? "true" : "false", view->others.mptcpd || view->others.userspace ? "true" : "false",
 		view->converter_count, view->subflow_limit);

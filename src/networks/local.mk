@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += libnetworks.la
 libnetworks_la_SOURCES = \
 	src/networks/io.h \
+	src/networks/named.c src/networks/named.h \
 	src/networks/networks.c src/networks/networks.h \
 	src/networks/nl.c src/networks/nl.h \
 	src/networks/path_direct.c src/networks/path_direct.h \

@@ -247,7 +247,8 @@ static void mend_endpoint(const struct difference *difference, const struct path
 	struct mptcp_endpoint endpoint = { .address = network->address, .bound = network->link.index };
 
 	endpoint.flags = paths_network_flags(network);
-	if (there && there->bound != endpoint.bound) {
+	/* one that begins no subflows is what a manager has left that was killed while it announced the address: outage.c */
+	if (there && (there->bound != endpoint.bound || !(there->flags & MPTCP_PM_ADDR_FLAG_SUBFLOW))) {
 		add_endpoint(difference, PATHS_ENDPOINT_DELETE, there);
 		there = NULL;
 	}
@@ -264,7 +265,7 @@ static void delete_endpoints(const struct difference *difference)
 
 	for (size_t i = 0; i < endpoints->count; i++) {
 		const struct mptcp_endpoint *endpoint = &endpoints->endpoint[i];
-		bool wanted = false;
+		bool wanted = difference->wanted && paths_wanted_keeps(difference->wanted, &endpoint->address);
 
 		if (!paths_memory_find(difference->memory, endpoint))
 			continue;

@@ -5,11 +5,28 @@
 #include "paths/kernel.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <linux/inet_diag.h>
 #include <linux/mptcp.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
+#include <stddef.h>
 #include <string.h>
+
+/* struct mptcp_info as it is since Linux 6.5, since headers may be older; what a kernel doesn't tell is zero. */
+struct connection_info {
+	uint8_t counts[6];
+	uint32_t flags;
+	uint32_t token;
+	uint64_t write_seq, snd_una, rcv_nxt;
+	uint8_t more_counts[3];
+	uint32_t retransmits;
+	uint64_t bytes_retrans, bytes_sent, bytes_received, bytes_acked;
+};
+static_assert(offsetof(struct connection_info, token) == offsetof(struct mptcp_info, mptcpi_token) &&
+		      offsetof(struct connection_info, rcv_nxt) == offsetof(struct mptcp_info, mptcpi_rcv_nxt) &&
+		      offsetof(struct connection_info, bytes_sent) == 56,
+	      "the kernel's layout");
 
 /* enum of include/net/tcp_states.h */
 #define ESTABLISHED 1
@@ -27,6 +44,7 @@ static void read_info(struct paths_subflow *out, const struct nlattr *attr)
 	/* who only receives has its acknowledgements counted as data: the kernel notes either */
 	out->heard_ms = info.tcpi_last_data_recv < info.tcpi_last_ack_recv ? info.tcpi_last_data_recv : info.tcpi_last_ack_recv;
 	out->received = info.tcpi_bytes_received;
+	out->drained = !info.tcpi_unacked && !info.tcpi_notsent_bytes;
 }
 
 static void read_mapping(struct paths_subflow *out, const struct nlattr *attr)
@@ -105,11 +123,11 @@ static int on_socket(const struct nlmsghdr *message, void *arg)
 	return MNL_CB_OK;
 }
 
-/* A connection as a whole: what has arrived of its stream in order. Its socket is no subflow's. */
+/* A connection as a whole: what has arrived of its stream in order, and what of the other one. Its socket is no subflow's. */
 static int on_connection(const struct nlmsghdr *message, void *arg)
 {
 	struct paths_subflows *subflows = arg;
-	struct mptcp_info info = { 0 };
+	struct connection_info info = { 0 };
 	const struct nlattr *attr;
 
 	mnl_attr_for_each(attr, message, sizeof(struct inet_diag_msg)) {
@@ -118,11 +136,13 @@ static int on_connection(const struct nlmsghdr *message, void *arg)
 		if (mnl_attr_get_type(attr) == INET_DIAG_INFO)
 			memcpy(&info, mnl_attr_get_payload(attr), len < sizeof(info) ? len : sizeof(info));
 	}
-	for (size_t i = 0; i < subflows->count && info.mptcpi_rcv_nxt; i++) {
+	for (size_t i = 0; i < subflows->count && info.rcv_nxt; i++) {
 		struct paths_subflow *subflow = &subflows->list[i];
 
-		if (subflow->token == info.mptcpi_token)
-			subflow->incomplete = subflow->mapped && (int64_t)(subflow->mapped - info.mptcpi_rcv_nxt) > 0;
+		if (subflow->token != info.token)
+			continue;
+		subflow->incomplete = subflow->mapped && (int64_t)(subflow->mapped - info.rcv_nxt) > 0;
+		subflow->owed = info.bytes_sent > info.bytes_acked ? info.bytes_sent - info.bytes_acked : 0;
 	}
 	return MNL_CB_OK;
 }

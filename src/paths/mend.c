@@ -13,6 +13,7 @@
 #include "common/clock.h"
 
 #include <errno.h>
+#include <linux/mptcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -279,7 +280,15 @@ int paths_mend(struct paths_mender *mender)
 	return ret;
 }
 
-size_t paths_own_addresses(const struct paths_mender *mender, union sockaddr_ip out[static PATHS_OUTAGES_MAX])
+static const struct paths_network *find_by_address(const struct paths_wanted *wanted, const union sockaddr_ip *address)
+{
+	for (size_t i = 0; i < wanted->count; i++)
+		if (wanted->networks[i].verdict == PATHS_USED && sockaddr_ip_equal(&wanted->networks[i].address, address))
+			return &wanted->networks[i];
+	return NULL;
+}
+
+size_t paths_own_addresses(const struct paths_mender *mender, struct paths_own out[static PATHS_OUTAGES_MAX])
 {
 	const struct paths_network *found[PATHS_OUTAGES_MAX];
 	size_t count = 0, at;
@@ -297,16 +306,14 @@ size_t paths_own_addresses(const struct paths_mender *mender, union sockaddr_ip 
 		found[at] = network;
 	}
 	for (size_t i = 0; i < count; i++)
-		out[i] = found[i]->address;
-	return count;
-}
+		out[i] = (struct paths_own){ found[i]->address, true };
+	for (size_t i = 0; i < mender->memory.count && count < PATHS_OUTAGES_MAX; i++) {
+		const union sockaddr_ip *address = &mender->memory.endpoint[i].address;
 
-static const struct paths_network *find_by_address(const struct paths_wanted *wanted, const union sockaddr_ip *address)
-{
-	for (size_t i = 0; i < wanted->count; i++)
-		if (wanted->networks[i].verdict == PATHS_USED && sockaddr_ip_equal(&wanted->networks[i].address, address))
-			return &wanted->networks[i];
-	return NULL;
+		if (!find_by_address(&mender->wanted, address) && paths_wanted_keeps(&mender->wanted, address))
+			out[count++] = (struct paths_own){ *address, false };
+	}
+	return count;
 }
 
 int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewal *renewals, size_t count)
@@ -331,7 +338,9 @@ int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewa
 		if (renewal->take)
 			ret = paths_kernel_apply(&mender->kernel, &operation);
 		operation.kind = PATHS_ENDPOINT_ADD;
-		if (renewal->make && ret == 0)
+		if (renewal->announce)
+			operation.endpoint.flags = MPTCP_PM_ADDR_FLAG_SIGNAL;
+		if ((renewal->make || renewal->announce) && ret == 0)
 			ret = paths_kernel_apply(&mender->kernel, &operation);
 	}
 	return ret;
@@ -341,13 +350,17 @@ int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewa
 static bool leave_needed(struct paths_mender *mender, const struct paths_world *world, const struct paths_subflows *open)
 {
 	union sockaddr_ip addresses[PATHS_OUTAGES_MAX];
+	struct paths_own own[PATHS_OUTAGES_MAX];
 	bool needed[PATHS_OUTAGES_MAX];
 	struct paths_wanted *wanted = &mender->wanted;
 	size_t count, left = 0;
 	char name[128];
 
 	paths_wanted_find(wanted, world, &mender->choice, &mender->others, &mender->memory);
-	count = paths_own_addresses(mender, addresses);
+	wanted->keeps = false;
+	count = paths_own_addresses(mender, own);
+	for (size_t i = 0; i < count; i++)
+		addresses[i] = own[i].address;
 	if (paths_needed_find(open, addresses, count, needed) == 0)
 		return false;
 	for (size_t i = 0; i < wanted->count; i++) {

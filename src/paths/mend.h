@@ -35,8 +35,11 @@ int paths_mend(struct paths_mender *mender);
  */
 int paths_unmend(struct paths_mender *mender, const struct paths_subflows *open);
 
-/* The addresses whose endpoints are ours, the preferred networks first, as of the last look. Returns how many there are. */
-size_t paths_own_addresses(const struct paths_mender *mender, union sockaddr_ip out[static PATHS_OUTAGES_MAX]);
+/*
+ * paths_own_addresses() - the addresses whose endpoints are ours, as of the last look
+ * The preferred networks come first, and last those that are gone, whose endpoints are kept since all are. Returns how many there are.
+ */
+size_t paths_own_addresses(const struct paths_mender *mender, struct paths_own out[static PATHS_OUTAGES_MAX]);
 
 /*
  * paths_renew_endpoints() - take endpoints away, or make them as they were, or both

@@ -39,6 +39,14 @@
  * renewal is answered at once then the network wasn't silent, and its pauses mean nothing for a while, twice as long each time. A
  * time-out that has expired is no pause, and counts always. A network that is held and answers at once is treated likewise.
  *
+ * Where all networks go loudly, their devices down or their addresses away, all endpoints stay, since nobody can be told that they go. Such
+ * networks count as held from then on.
+ *
+ * Data that a subflow has brought to its end may be dropped there, since it is beyond the window of the connection: Linux sends too much
+ * after a subflow has lost something (doc/kernel-mptcp-outages.md). TCP knows nothing of that, and Multipath TCP sends one piece again for
+ * each time-out. Such a connection is *stalled*: nothing is under way over its subflows, and much of it isn't acknowledged. A subflow that
+ * is closed, where there is another one, has Linux send all of it again.
+ *
  * A peer that hasn't heard yet that subflows have gone may refuse new ones, as there are too many. Linux asks no second time, so a network
  * that was made anew, but has no subflow while connections go on over the others, is renewed some more times.
  */
@@ -69,6 +77,8 @@
 
 #define HELD_MS 1000     /* who is heard sooner after having been held was never silent */
 #define HOLD_MS 2000     /* as TRUST_MS, of who was held */
+#define STALLED_BYTES 65536 /* of less a last acknowledgement may have been lost */
+#define RESEND_MS 3000   /* no connection is helped more often */
 #define LOOK_ALONE_MS 100
 #define LOOK_BUSY_MS 200
 #define LOOK_IDLE_MS 1000
@@ -91,6 +101,44 @@ static struct paths_outage *find_outage(struct paths_outages *outages, const uni
 	return NULL;
 }
 
+static bool is_among(const union sockaddr_ip *address, const union sockaddr_ip *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (sockaddr_ip_equal(address, &list[i]))
+			return true;
+	return false;
+}
+
+/* Notes that there has been a subflow from the address; the oldest ones are forgotten. */
+static void note_address(struct paths_outages *outages, const union sockaddr_ip *local)
+{
+	if (is_among(local, outages->left, outages->left_count))
+		return;
+	if (outages->left_count == PATHS_OUTAGES_MAX)
+		memmove(outages->left, outages->left + 1, --outages->left_count * sizeof(outages->left[0]));
+	outages->left[outages->left_count++] = *local;
+}
+
+/*
+ * Does the connection wait for its peer, though none of its subflows does? The peer has dropped what TCP has acknowledged, since it was
+ * beyond the connection's window: see doc/kernel-mptcp-outages.md.
+ */
+static bool is_stalled(const struct paths_subflows *subflows, uint32_t token)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < subflows->count; i++) {
+		const struct paths_subflow *subflow = &subflows->list[i];
+
+		if (subflow->token != token || !subflow->established)
+			continue;
+		if (!subflow->drained || subflow->owed < STALLED_BYTES)
+			return false;
+		found = true;
+	}
+	return found;
+}
+
 /* Notes what each subflow has received; those that have gone are forgotten. */
 static void note_flows(struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now)
 {
@@ -102,6 +150,7 @@ static void note_flows(struct paths_outages *outages, const struct paths_subflow
 		const struct paths_flow *before = find_flow(outages, subflow->cookie);
 
 		next[i] = (struct paths_flow){ .cookie = subflow->cookie, .received = subflow->received };
+		next[i].stalled = is_stalled(subflows, subflow->token);
 		if (!before || ms <= 0)
 			continue;
 		next[i].current = (subflow->received - before->received) * 1000 / (uint64_t)ms;
@@ -110,6 +159,9 @@ static void note_flows(struct paths_outages *outages, const struct paths_subflow
 		else if (subflow->heard_ms < FORGET_MS)
 			next[i].rate = before->rate;
 	}
+	for (size_t i = 0; i < subflows->count; i++)
+		if (subflows->list[i].established)
+			note_address(outages, &subflows->list[i].local);
 	memcpy(outages->flows, next, subflows->count * sizeof(next[0]));
 	outages->flow_count = subflows->count;
 	outages->looked = now;
@@ -160,14 +212,6 @@ static bool is_heard(const struct paths_subflows *subflows, const union sockaddr
 
 /* --- what a network is ----------------------------------------------------------------------- */
 
-static bool is_among(const union sockaddr_ip *address, const union sockaddr_ip *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (sockaddr_ip_equal(address, &list[i]))
-			return true;
-	return false;
-}
-
 /* Has a connection an established subflow from an address that isn't among those to be without? */
 static bool has_another(const struct paths_subflows *subflows, uint32_t token, const union sockaddr_ip *without, size_t count)
 {
@@ -195,6 +239,21 @@ static bool can_return(const struct paths_subflows *subflows, const union sockad
 	for (size_t i = 0; i < subflows->count; i++)
 		if (is_from(&subflows->list[i], local) && !subflows->list[i].joined)
 			return false;
+	return !subflows->more;
+}
+
+/* Does each connection with a subflow from the address have one that has joined it, from wherever? Then its peer takes such ones. */
+static bool have_joined(const struct paths_subflows *subflows, const union sockaddr_ip *local)
+{
+	for (size_t i = 0; i < subflows->count; i++) {
+		bool joined = false;
+
+		for (size_t j = 0; j < subflows->count; j++)
+			joined = joined || (subflows->list[j].token == subflows->list[i].token && subflows->list[j].joined &&
+					    subflows->list[j].established);
+		if (is_from(&subflows->list[i], local) && !joined)
+			return false;
+	}
 	return !subflows->more;
 }
 
@@ -280,14 +339,21 @@ static bool is_due(int64_t since, int64_t asked, bool alone, int64_t now)
 	return now - asked >= pause;
 }
 
+/* When what is sent now has arrived over the networks that are heard; 0: none is. */
+static int64_t when_told(const struct paths_subflows *subflows, const union sockaddr_ip *local, int64_t now)
+{
+	int64_t rtt = rtt_elsewhere_ms(subflows, local);
+
+	return rtt < 0 ? 0 : now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
+}
+
 /* Takes the endpoint away, and makes it as soon as the peer may know. */
 static void take(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
-	int64_t rtt = rtt_elsewhere_ms(subflows, &outage->local);
-
 	out->take = true;
-	out->make = rtt < 0;
-	outage->make_at = out->make ? 0 : now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
+	outage->withdraw_at = 0;
+	outage->make_at = when_told(subflows, &outage->local, now);
+	out->make = !outage->make_at;
 }
 
 static void renew(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
@@ -343,6 +409,7 @@ static void begin_outage(struct paths_outage *outage, int64_t since, const struc
 	outage->lasts = true;
 	outage->since = since;
 	outage->held = 0;
+	outage->proven = false;
 	renew(outage, subflows, now, out);
 }
 
@@ -362,6 +429,7 @@ static void begin_hold(struct paths_outage *outage, const struct paths_subflows 
 {
 	outage->held = now;
 	outage->answered = 0;
+	outage->proven = false;
 	ask(outage, subflows, now, out);
 }
 
@@ -407,7 +475,7 @@ static void hold(const struct paths_outages *outages, struct paths_outage *outag
 		outage->held = 0;
 	else if (outage->answered && outage->answered - outage->held < HELD_MS * CLOCK_NS_PER_MS)
 		end_hold(outage, now);
-	else if ((spare && long_held) || (outage->answered && can_return(subflows, &outage->local)))
+	else if ((spare && long_held) || (outage->answered && (outage->proven || can_return(subflows, &outage->local))))
 		begin_outage(outage, outage->held, subflows, now, out);
 	else if (spare || (outage->answered && now - outage->answered >= HELD_MS * CLOCK_NS_PER_MS))
 		outage->held = 0;
@@ -433,13 +501,77 @@ static bool lacks_subflow(const struct paths_outages *outages, const struct path
 }
 
 /*
- * Linux asks once from each endpoint: a connection whose peer has refused, for it knew too many subflows still, asks again.
- * RM_ADDR is sent for an address that the connection has begun from even if it has no subflow there any more.
+ * Linux asks once from each endpoint: a connection whose peer has refused, for it knew too many subflows still, asks again. What the peer
+ * knows are those that have gone in an outage of all networks, when no RM_ADDR could reach it, and that it waits for still: a host that
+ * only receives never finds that out. RM_ADDR is sent for an address that a subflow is from, or that was announced. So one that was used
+ * before is announced, and then taken back.
  */
-static void join(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+static void join(struct paths_outages *outages, struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now,
+		 struct paths_renewal *out)
 {
 	take(outage, subflows, now, out);
+	if (outage->make_at && is_among(&outage->local, outages->left, outages->left_count)) {
+		out->announce = true;
+		outage->withdraw_at = outage->make_at;
+		outage->make_at = 0;
+	}
 	outage->join_at = now + (JOIN_MS * CLOCK_NS_PER_MS << ++outage->joins);
+}
+
+/*
+ * Has a connection been stalled since the last look? What its peer has dropped Linux (6.18) sends again one piece for each time-out, which
+ * takes up to many seconds each. A subflow that is closed has it send all again that isn't acknowledged.
+ */
+static bool has_stalled(const struct paths_outages *outages, const struct paths_subflows *subflows, const bool stalled_before[],
+			const union sockaddr_ip *local)
+{
+	for (size_t i = 0; i < subflows->count; i++)
+		if (is_from(&subflows->list[i], local) && subflows->list[i].established && stalled_before[i] && outages->flows[i].stalled)
+			return true;
+	return false;
+}
+
+/* Has a stalled connection send again, at the cost of its subflow over the least preferred network that it can spare. */
+static void resend(struct paths_outages *outages, const struct paths_subflows *subflows, const bool stalled_before[], int64_t now,
+		   struct paths_renewal out[])
+{
+	if (outages->resent && now - outages->resent < RESEND_MS * CLOCK_NS_PER_MS)
+		return;
+	for (size_t i = outages->count; i-- > 0;) {
+		struct paths_outage *outage = &outages->list[i];
+
+		if (outage->gone || outage->lasts || outage->held || outage->make_at || outage->withdraw_at || out[i].take ||
+		    !has_stalled(outages, subflows, stalled_before, &outage->local) ||
+		    !can_spare(outages, subflows, &outage->local))
+			continue;
+		take(outage, subflows, now, &out[i]);
+		outage->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
+		outages->resent = now;
+		return;
+	}
+}
+
+/*
+ * Its device is down, or its address away, and so are all the others. Nobody can be told that its subflows end, so that they are kept; when
+ * it is back it is as if it had been silent since, and held.
+ */
+static void leave(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now)
+{
+	if (!outage->gone)
+		outage->held = now;
+	outage->gone = true;
+	outage->proven = can_return(subflows, &outage->local) || have_joined(subflows, &outage->local);
+	outage->lasts = false;
+	outage->answered = outage->make_at = outage->withdraw_at = 0;
+}
+
+/* It is back: the time that it was away needn't have been long for its subflows to have lost what was under way. */
+static void come_back(struct paths_outage *outage, int64_t now)
+{
+	outage->gone = false;
+	outage->asked = 0;
+	if (now - outage->held < HELD_MS * CLOCK_NS_PER_MS)
+		outage->held = now - HELD_MS * CLOCK_NS_PER_MS;
 }
 
 static void judge(struct paths_outages *outages, size_t at, const struct paths_subflows *subflows, int64_t now,
@@ -450,45 +582,65 @@ static void judge(struct paths_outages *outages, size_t at, const struct paths_s
 	if (outage->make_at) {
 		out->make = now >= outage->make_at;
 		outage->make_at = out->make ? 0 : outage->make_at;
+	} else if (outage->withdraw_at) {
+		if (now >= outage->withdraw_at)
+			take(outage, subflows, now, out);
 	} else if (outage->lasts) {
 		go_on(outage, subflows, now, out);
 	} else if (outage->held) {
 		hold(outages, outage, subflows, now, out);
 	} else if (outage->joins < JOINS_MAX && now >= outage->join_at && lacks_subflow(outages, subflows, &outage->local)) {
-		join(outage, subflows, now, out);
+		join(outages, outage, subflows, now, out);
 	} else {
 		suspect(outages, at, subflows, now, out);
 	}
 }
 
 /* Has the list be of these addresses, in this order; what is known of them stays. */
-static void take_addresses(struct paths_outages *outages, const union sockaddr_ip *addresses, size_t count, int64_t now)
+static void take_addresses(struct paths_outages *outages, const struct paths_own *own, size_t count, int64_t now)
 {
 	struct paths_outage next[PATHS_OUTAGES_MAX];
 
 	for (size_t i = 0; i < count; i++) {
-		const struct paths_outage *known = find_outage(outages, &addresses[i]);
+		const struct paths_outage *known = find_outage(outages, &own[i].address);
 
 		next[i] = known ? *known
-				: (struct paths_outage){ .local = addresses[i], .join_at = now + JOIN_MS * CLOCK_NS_PER_MS };
+				: (struct paths_outage){ .local = own[i].address, .join_at = now + JOIN_MS * CLOCK_NS_PER_MS };
 	}
 	memcpy(outages->list, next, count * sizeof(next[0]));
 	outages->count = count;
 }
 
 size_t paths_outages_find(struct paths_outages *outages, const struct paths_subflows *subflows,
-			  const union sockaddr_ip *addresses, size_t count, int64_t now,
+			  const struct paths_own *own, size_t count, int64_t now,
 			  struct paths_renewal out[static PATHS_OUTAGES_MAX])
 {
+	static bool stalled[PATHS_SUBFLOWS_MAX];
 	size_t found = 0;
 
-	note_flows(outages, subflows, now);
-	take_addresses(outages, addresses, count < PATHS_OUTAGES_MAX ? count : PATHS_OUTAGES_MAX, now);
-	for (size_t i = 0; i < outages->count; i++) {
-		out[found] = (struct paths_renewal){ .local = outages->list[i].local };
-		judge(outages, i, subflows, now, &out[found]);
-		found += out[found].take || out[found].make || out[found].ask;
+	for (size_t i = 0; i < subflows->count; i++) {
+		const struct paths_flow *before = find_flow(outages, subflows->list[i].cookie);
+
+		stalled[i] = before && before->stalled;
 	}
+	note_flows(outages, subflows, now);
+	take_addresses(outages, own, count < PATHS_OUTAGES_MAX ? count : PATHS_OUTAGES_MAX, now);
+	for (size_t i = 0; i < outages->count; i++) {
+		struct paths_outage *outage = &outages->list[i];
+
+		out[i] = (struct paths_renewal){ .local = outage->local };
+		if (!own[i].usable) {
+			leave(outage, subflows, now);
+			continue;
+		}
+		if (outage->gone)
+			come_back(outage, now);
+		judge(outages, i, subflows, now, &out[i]);
+	}
+	resend(outages, subflows, stalled, now, out);
+	for (size_t i = 0; i < outages->count; i++)
+		if (out[i].take || out[i].make || out[i].ask)
+			out[found++] = out[i];
 	return found;
 }
 
@@ -518,16 +670,18 @@ int paths_outages_interval_ms(const struct paths_outages *outages, const struct 
 	int interval = LOOK_IDLE_MS;
 
 	for (size_t i = 0; i < subflows->count; i++)
-		if (subflows->list[i].heard_ms < LOOK_IDLE_MS || subflows->list[i].unanswered)
+		if (subflows->list[i].heard_ms < LOOK_IDLE_MS || subflows->list[i].unanswered ||
+		    subflows->list[i].owed >= STALLED_BYTES)
 			interval = LOOK_BUSY_MS;
 	if (is_alone(outages, subflows))
 		interval = LOOK_ALONE_MS;
 	for (size_t i = 0; i < outages->count; i++) {
-		int64_t left = (outages->list[i].make_at - now) / CLOCK_NS_PER_MS;
+		int64_t next = outages->list[i].make_at ? outages->list[i].make_at : outages->list[i].withdraw_at;
+		int64_t left = (next - now) / CLOCK_NS_PER_MS;
 
 		if ((outages->list[i].lasts || outages->list[i].held) && interval > LOOK_BUSY_MS)
 			interval = LOOK_BUSY_MS;
-		if (outages->list[i].make_at && left < interval)
+		if (next && left < interval)
 			interval = left > 0 ? (int)left + 1 : 1;
 	}
 	return interval;

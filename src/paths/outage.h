@@ -25,6 +25,8 @@ struct paths_subflow {
 	uint64_t received;       /* bytes */
 	uint64_t mapped;         /* the place in the connection's stream up to which the peer has said that it sends here */
 	bool incomplete;         /* not all of that stream is here up to that place */
+	bool drained;            /* all that was sent here is acknowledged, as far as TCP is concerned, and nothing waits for being sent */
+	uint64_t owed;           /* bytes that the connection has sent, over any subflow, and that its peer hasn't acknowledged as a whole */
 };
 
 struct paths_subflows {
@@ -41,6 +43,7 @@ struct paths_outage {
 	bool lasts;             /* it is silent */
 	int64_t since, renewed; /* when it was found silent, and when its endpoint was last taken away */
 	int64_t make_at;        /* when its endpoint, which was taken away, is to be made; 0: it is there */
+	int64_t withdraw_at;    /* when its endpoint, which was announced, is to be taken away again; 0: it wasn't */
 	int64_t trusted_until;  /* until then its pauses mean nothing: it was taken for silent, and wasn't */
 	unsigned int mistakes;
 	int64_t held;           /* since when it is silent, but kept; 0: it isn't */
@@ -50,12 +53,21 @@ struct paths_outage {
 	unsigned int holds;     /* how often that was so */
 	int64_t join_at;        /* when a connection that has no subflow here is to be given one */
 	unsigned int joins;     /* how often that was tried */
+	bool gone;              /* its device is down, or its address away, and so it is with all the others */
+	bool proven;            /* meanwhile: all its connections had subflows that have joined them */
+};
+
+/* An address whose endpoint is ours. */
+struct paths_own {
+	union sockaddr_ip address;
+	bool usable; /* otherwise its network is gone, and the endpoint stays since all are */
 };
 
 /* What is to be done to the endpoint of an address, or without touching it. */
 struct paths_renewal {
 	union sockaddr_ip local;
 	bool take, make;
+	bool announce;          /* after it was taken: make it such that the peer is told of the address, and no subflow is begun */
 	bool ask;               /* send a SYN of plain TCP from there to @peer; paths_outages_answered() is told of an answer */
 	union sockaddr_ip peer;
 };
@@ -66,6 +78,7 @@ struct paths_flow {
 	uint64_t received;
 	uint64_t rate;    /* bytes a second, smoothed, as long as something came */
 	uint64_t current; /* bytes a second since the last look */
+	bool stalled;     /* its connection waits, though no subflow does */
 };
 
 struct paths_outages {
@@ -74,15 +87,18 @@ struct paths_outages {
 	struct paths_flow flows[PATHS_SUBFLOWS_MAX];
 	size_t flow_count;
 	int64_t looked;
+	int64_t resent; /* when a subflow was last closed to have its connection send again; 0: never */
+	union sockaddr_ip left[PATHS_OUTAGES_MAX]; /* addresses that subflows were from: peers may know such ones that have gone */
+	size_t left_count;
 };
 
 /*
  * paths_outages_find() - compare subflows with what they were at the last look
- * @addresses: those whose endpoints may be made anew, the preferred one first; at most PATHS_OUTAGES_MAX count
+ * @own: those whose endpoints may be made anew, the preferred one first; at most PATHS_OUTAGES_MAX count
  * @out: set to what is to be done to their endpoints now. Returns to how many.
  */
 size_t paths_outages_find(struct paths_outages *outages, const struct paths_subflows *subflows,
-			  const union sockaddr_ip *addresses, size_t count, int64_t now,
+			  const struct paths_own *own, size_t count, int64_t now,
 			  struct paths_renewal out[static PATHS_OUTAGES_MAX]);
 
 /* Somebody was reached from an address that was to be asked. */

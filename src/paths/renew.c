@@ -76,10 +76,10 @@ static void take_answers(struct paths_renewer *renewer, int64_t now)
 int paths_renew(struct paths_renewer *renewer, struct paths_mender *mender)
 {
 	static struct paths_outages before;
-	union sockaddr_ip addresses[PATHS_OUTAGES_MAX];
+	struct paths_own own[PATHS_OUTAGES_MAX];
 	struct paths_renewal renewals[PATHS_OUTAGES_MAX];
 	int64_t now = clock_ns();
-	size_t count = paths_own_addresses(mender, addresses), due;
+	size_t count = paths_own_addresses(mender, own), due;
 	int ret;
 
 	if (paths_kernel_subflows(&renewer->subflows) < 0)
@@ -87,7 +87,7 @@ int paths_renew(struct paths_renewer *renewer, struct paths_mender *mender)
 	before.count = renewer->outages.count;
 	memcpy(before.list, renewer->outages.list, sizeof(before.list));
 	take_answers(renewer, now);
-	due = paths_outages_find(&renewer->outages, &renewer->subflows, addresses, count, now, renewals);
+	due = paths_outages_find(&renewer->outages, &renewer->subflows, own, count, now, renewals);
 	tell(renewer, mender, &before);
 	send_probes(renewer, mender, renewals, due);
 	ret = due ? paths_renew_endpoints(mender, renewals, due) : 0;

@@ -263,6 +263,28 @@ bool paths_network_is_routed(const struct paths_network *network)
 	return network->verdict == PATHS_USED || network->verdict == PATHS_NO_CARRIER;
 }
 
+/* Has a network gone for which this is the reason, rather than that somebody wants it not to be used? */
+static bool is_outage(enum paths_verdict verdict)
+{
+	return verdict == PATHS_DOWN || verdict == PATHS_NO_CARRIER || verdict == PATHS_NO_ROUTE || verdict == PATHS_NOT_READY;
+}
+
+bool paths_wanted_keeps(const struct paths_wanted *wanted, const union sockaddr_ip *address)
+{
+	for (size_t i = 0; i < wanted->count; i++)
+		if (sockaddr_ip_equal(&wanted->networks[i].address, address))
+			return wanted->keeps && is_outage(wanted->networks[i].verdict);
+	return wanted->keeps;
+}
+
+static bool is_any_used(const struct paths_wanted *wanted)
+{
+	for (size_t i = 0; i < wanted->count; i++)
+		if (wanted->networks[i].verdict == PATHS_USED)
+			return true;
+	return false;
+}
+
 static unsigned int find_limit(const struct paths_wanted *wanted)
 {
 	unsigned int count[2] = { 0 }, most;
@@ -299,4 +321,5 @@ void paths_wanted_find(struct paths_wanted *out, const struct paths_world *world
 		network->table = rule ? rule->table : find_table(network->link.index, out, world, choice);
 	}
 	out->limit = find_limit(out);
+	out->keeps = !vpn && !others->mptcpd && !others->userspace && !is_any_used(out);
 }

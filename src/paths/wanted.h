@@ -33,11 +33,18 @@ struct paths_wanted {
 	size_t count;
 	const char *vpn;          /* the device that all traffic goes through; NULL: none. It is the world's */
 	unsigned int limit;       /* of subflows, at least */
+	bool keeps;               /* no network is left: endpoints whose networks have gone stay (paths_wanted_keeps()) */
 	bool ends;                /* these are what is left for connections that are open: nothing is made, and the limit is given back */
 };
 
 /* Is there to be a rule for its address? It stays without a carrier: what is sent from there is none of another network's. */
 bool paths_network_is_routed(const struct paths_network *network);
+
+/*
+ * Does an endpoint of ours stay though its network isn't used? Without any network nobody can be told that subflows end: peers would keep
+ * theirs, and refuse new ones as too many. So it stays, unless somebody has chosen that it goes.
+ */
+bool paths_wanted_keeps(const struct paths_wanted *wanted, const union sockaddr_ip *address);
 
 /* Is a route or a rule one that we have made? */
 bool paths_wanted_is_own(uint8_t protocol, uint32_t table, const struct paths_choice *choice,

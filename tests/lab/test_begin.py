@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_begin.py - connections begin on a path that works"""
+import json
 import os
+import re
 import statistics
 import time
 
@@ -375,6 +377,65 @@ def test_what_the_user_wants():
                                 env=remembering(lab, CONVERT_PATHS="lte=never"), check=False)
         equal(result.returncode, 28, "curl's status where nothing else is allowed, in\n" + lab.shim_log())
         equal(curl(lab, env=remembering(lab, CONVERT_PATHS="lte=backup"))[1], lte, "the address, in\n" + lab.shim_log())
+
+
+def told(lab, command, *words, wishes):
+    """What convertize says to a user with these wishes, who shares what curl() has learned."""
+    env = {"XDG_RUNTIME_DIR": os.path.join(lab.directory, "runtime"), "CONVERT_ADDR": lab.converter.addr4, "CONVERT_PATHS": wishes}
+    return lab.client.run([lab.build.program("convertize"), command, "--config", "none", *words], env=env, check=False)
+
+
+def test_networks_that_are_not_there():
+    """A device or an address that this machine hasn't is told of, and nothing is wrong with the rest; what can't be one is an error."""
+    with lab_for() as lab:
+        served(lab)
+        wishes = "wlan9 192.0.2.99 2001:db8::99 lte wwan9=never " + lab.client.wifi4
+        equal(curl(lab, env=remembering(lab, CONVERT_PATHS=wishes))[1], lab.client.lte4, "the address, in\n" + lab.shim_log())
+        missing = ["wlan9", "192.0.2.99", "2001:db8::99", "wwan9"]
+        equal([line.split("names ")[1].split(":  ")[0].rsplit(": there", 1)[0] for line in lab.shim_log().splitlines()
+               if "CONVERT_PATHS names" in line], missing, "what the log tells of")
+        shown = told(lab, "paths", "--device", "wifi,lte", "--json", wishes=wishes)
+        equal((shown.returncode, json.loads(shown.stdout)["missing"]), (0, missing), "what is shown")
+        shown = told(lab, "paths", "--device", "wifi,lte", wishes=wishes).stdout
+        equal([name for name in missing if "CONVERT_PATHS names %s: there is no such device or address now" % name in shown], missing,
+              "what is shown")
+        facts = [fact for fact in json.loads(told(lab, "check", "--json", wishes=wishes).stdout)["facts"]
+                 if fact["name"] == "paths.missing"]
+        equal([(fact["value"], fact["status"]) for fact in facts], [(name, "note" if name == "wwan9" else "warn") for name in missing],
+              "facts of check")
+        for wrong in ("192.0.2.300", "wlan0/24", "fe80::1%lte", "a-device-with-a-long-name", "=never", "lte=metered"):
+            for command in ("paths", "check"):
+                result = told(lab, command, wishes="lte " + wrong)
+                check(result.returncode != 0 and 'CONVERT_PATHS: "%s" ' % wrong in result.stderr, "%s, %s: %s" % (command, wrong, result))
+
+
+def test_what_is_shown_of_each_network():
+    """convertize paths: what the user says of each, and what the user's programs have learned."""
+    with lab_for() as lab:
+        served(lab)
+
+        def rows(wishes=""):
+            shown = told(lab, "paths", "--device", "wifi,lte", "--json", wishes=wishes)
+            return {row["address"]: row for row in json.loads(shown.stdout)["networks"]}
+
+        wifi, lte = lab.client.wifi4, lab.client.lte4
+        equal([rows()[address]["learned"] for address in (wifi, lte)], [None, None], "before anything is learned")
+        curl(lab)
+        learned = rows("lte wifi")[wifi]["learned"]
+        equal((learned["state"], learned["syn_data_lost"], learned["converter"]), ("works", 0, lab.converter.addr4 + ":1234"), "wifi")
+        check(learned["rtt_ms"] >= 20, learned)
+        equal([(row["order"], row["preferred"]) for row in map(rows("lte wifi").get, (wifi, lte))], [(2, None), (1, None)], "an order")
+        equal([(row["order"], row["preferred"]) for row in map(rows("lte=backup wifi=never").get, (wifi, lte))],
+              [(None, "never"), (None, "backup")], "uses")
+        equal([(row["order"], row["preferred"]) for row in map(rows().get, (wifi, lte))], [(None, None)] * 2, "unnamed")
+        lab.wifi.down()
+        equal(curl(lab)[1], lte, "the address, in\n" + lab.shim_log())
+        found = rows()
+        equal((found[wifi]["learned"]["state"], found[lte]["learned"]["state"]), ("silent", "works"), "wifi is silent")
+        check(0 <= found[wifi]["learned"]["asked_seconds_ago"] <= 60, found[wifi])
+        table = told(lab, "paths", "--device", "wifi,lte", wishes="lte wifi=backup").stdout
+        check(re.search(r"^wifi .* backup +silent, \d+ ms, asked \d+ s ago$", table, re.MULTILINE), table)
+        check(re.search(r"^lte .* 1 +works, \d+ ms$", table, re.MULTILINE), table)
 
 
 

@@ -231,6 +231,32 @@ def test_a_link_goes_and_comes():
                 wait_until(lambda n=number: "fd0%s::2" % n in endpoints(lab), 10, "the endpoint of IPv6")
 
 
+def test_all_links_go_and_come():
+    """Both at once, during an upload, so that the converter can't be told, and has nothing to send: it takes both again afterwards."""
+    networks = (("wifi", "10.1.0.2", 100), ("lte", "10.2.0.2", 200))
+
+    def sent():
+        return {name: getattr(lab, name).stats()["a-to-b"]["out_bytes"] for name, _, _ in networks}
+
+    with Lab(wifi=Link(delay_ms=5, rate_mbit=20), lte=Link(delay_ms=10, rate_mbit=20)) as lab:
+        bare(lab)
+        serve(lab)
+        with PathManager(lab) as manager:
+            running = lab.client.popen(["python3", BULK, "put", "tcp", lab.server.addr4, 6000, 120000000], name="upload",
+                                       env=lab.converted(CONVERT_CACHE="none"))
+            wait_until(lambda: min(sent().values()) > 1000000, 20, "both subflows in use")
+            lab.client.ip(*("link set %s down" % name for name, _, _ in networks))
+            for name, address, _ in networks:
+                manager.said("%s %s: left alone: it is down" % (name, address))
+            check("10.2.0.2" in endpoints(lab), "the last one's endpoint is there: %s" % endpoints(lab))
+            for name, address, metric in networks:
+                lab.client.ip("link set %s up" % name, "route add default via %s1 dev %s metric %d" % (address[:-1], name, metric))
+            before = sent()
+            wait_until(lambda: all(sent()[name] > before[name] + 1000000 for name, _, _ in networks), 20,
+                       lambda: "bytes over both again: %s, %s" % (before, sent()))
+            arrives(running)
+
+
 def test_carrier():
     """A network without carrier has no endpoint, unless it is the only one; its rule stays."""
     with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:

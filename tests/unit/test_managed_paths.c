@@ -335,6 +335,53 @@ START_TEST(test_link_goes_down)
 }
 END_TEST
 
+/* Where none is left nobody can be told that subflows end: endpoints stay, with what connections have from there. */
+START_TEST(test_all_links_go_down)
+{
+	two_networks();
+	settle();
+	link_called("wlan0")->up = link_called("wlan0")->carrier = false;
+	remove_routes_of("wlan0");
+	link_called("wwan0")->up = link_called("wwan0")->carrier = false;
+	remove_routes_of("wwan0");
+	look();
+	expect("ip rule del from 192.0.2.2 table 8805 priority 8803 protocol 88",
+	       "ip rule del from 198.51.100.2 table 8806 priority 8803 protocol 88");
+	settle();
+	/* the address is gone as well, and nobody has chosen that */
+	remove_address("192.0.2.2");
+	look();
+	expect_nothing();
+	/* who chooses that a network isn't used doesn't wait for another one */
+	choice.never = "wwan0";
+	look();
+	expect("ip mptcp endpoint delete id 101");
+	choice.never = NULL;
+	/* with the first that works the others go */
+	link_called("wwan0")->up = link_called("wwan0")->carrier = true;
+	add_route("wwan0", AF_INET, "198.51.100.0/24", NULL, 0);
+	add_route("wwan0", AF_INET, NULL, "198.51.100.1", 700);
+	look();
+	ck_assert_str_eq(paths_operation_format(&operations.list[operations.count - 1], (char[PATHS_COMMAND_MAX]){ 0 }),
+			 "ip mptcp endpoint delete id 100");
+}
+END_TEST
+
+/* What a manager has left that was killed while it announced an address begins no subflow, and is made anew. */
+START_TEST(test_announced)
+{
+	two_networks();
+	settle();
+	for (size_t i = 0; i < world.endpoints.count; i++)
+		if (world.endpoints.endpoint[i].id == 100)
+			world.endpoints.endpoint[i].flags = MPTCP_PM_ADDR_FLAG_SIGNAL;
+	look();
+	ck_assert_str_eq(paths_operation_format(&operations.list[0], (char[PATHS_COMMAND_MAX]){ 0 }), "ip mptcp endpoint delete id 100");
+	ck_assert_uint_eq(operations.count, 2);
+	settle();
+}
+END_TEST
+
 START_TEST(test_renewal)
 {
 	two_networks();
@@ -721,6 +768,8 @@ int main(void)
 	tcase_add_test(tcase, test_address_is_replaced);
 	tcase_add_test(tcase, test_flapping);
 	tcase_add_test(tcase, test_link_goes_down);
+	tcase_add_test(tcase, test_all_links_go_down);
+	tcase_add_test(tcase, test_announced);
 	tcase_add_test(tcase, test_renewal);
 	tcase_add_test(tcase, test_router_is_replaced);
 	tcase_add_test(tcase, test_same_address_twice);

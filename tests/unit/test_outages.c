@@ -16,6 +16,7 @@ enum { WIFI, LTE, NETWORKS };
 
 static const char *const texts[] = { "192.0.2.2", "198.51.100.2" };
 static union sockaddr_ip addresses[NETWORKS];
+static struct paths_own own[NETWORKS];
 static struct paths_outages outages;
 static struct paths_subflows subflows;
 static struct paths_renewal renewals[PATHS_OUTAGES_MAX];
@@ -23,13 +24,19 @@ static size_t done;
 static int64_t now;
 static uint64_t cookies;
 
+static union sockaddr_ip address_of(union sockaddr_ip *out, const char *text)
+{
+	ck_assert_int_eq(sockaddr_ip_parse(out, text, 0), 0);
+	return *out;
+}
+
 static void begin(void)
 {
 	memset(&outages, 0, sizeof(outages));
 	memset(&subflows, 0, sizeof(subflows));
 	now = 1000 * CLOCK_NS_PER_S;
 	for (size_t i = 0; i < NETWORKS; i++)
-		ck_assert_int_eq(sockaddr_ip_parse(&addresses[i], texts[i], 0), 0);
+		own[i] = (struct paths_own){ address_of(&addresses[i], texts[i]), true };
 }
 
 /* An established subflow of the connection, which was heard just now. */
@@ -49,7 +56,7 @@ static void look_after(int ms)
 	now += ms * CLOCK_NS_PER_MS;
 	for (size_t i = 0; i < subflows.count; i++)
 		subflows.list[i].heard_ms += (uint32_t)ms;
-	done = paths_outages_find(&outages, &subflows, addresses, NETWORKS, now, renewals);
+	done = paths_outages_find(&outages, &subflows, own, NETWORKS, now, renewals);
 }
 
 static const struct paths_renewal *renewal_of(int network)
@@ -374,6 +381,129 @@ START_TEST(test_joins)
 }
 END_TEST
 
+/* A peer that may know subflows that have gone is told of them before it is asked again: the address is announced, and taken back. */
+START_TEST(test_joins_tell)
+{
+	struct paths_subflow *lte;
+
+	add_subflow(1, WIFI);
+	add_subflow(1, LTE);
+	look_after(0);
+	subflows.list[0] = subflows.list[1];
+	subflows.count = 1;
+	lte = &subflows.list[0];
+	for (done = 0; !done; hear(lte, MUCH))
+		look_after(LOOK_MS);
+	ck_assert(renewal_of(WIFI)->take && renewal_of(WIFI)->announce && !renewal_of(WIFI)->make);
+	look_after(100);
+	ck_assert_uint_eq(done, 0);
+	look_after(paths_outages_interval_ms(&outages, &subflows, now));
+	ck_assert(renewal_of(WIFI)->take && !renewal_of(WIFI)->announce && !renewal_of(WIFI)->make);
+	for (done = 0; !done; hear(lte, MUCH))
+		look_after(paths_outages_interval_ms(&outages, &subflows, now));
+	ck_assert(!renewal_of(WIFI)->take && !renewal_of(WIFI)->announce && renewal_of(WIFI)->make);
+}
+END_TEST
+
+/* Looks for so long, while both are heard. Returns how often one of them was taken away. */
+static int count_taken(int ms)
+{
+	int taken = 0;
+
+	for (; ms > 0; ms -= LOOK_MS) {
+		for (size_t i = 0; i < subflows.count; i++)
+			hear(&subflows.list[i], 0);
+		look_after(LOOK_MS);
+		ck_assert(!renewal_of(WIFI)->take);
+		taken += renewal_of(LTE)->take;
+	}
+	return taken;
+}
+
+/* A connection whose peer lacks bytes, though its subflows have delivered all: they are sent again where a subflow is closed. */
+START_TEST(test_stalled)
+{
+	struct paths_subflow *wifi = add_subflow(1, WIFI), *lte = add_subflow(1, LTE);
+
+	/* an application that is slow to send, an acknowledgement that was lost, a transfer that runs */
+	wifi->drained = lte->drained = true;
+	ck_assert_int_eq(count_taken(2000), 0);
+	wifi->owed = lte->owed = 1000;
+	ck_assert_int_eq(count_taken(2000), 0);
+	wifi->owed = lte->owed = 1000000;
+	wifi->drained = false;
+	ck_assert_int_eq(count_taken(2000), 0);
+	/* for a moment */
+	for (int i = 0; i < 10; i++) {
+		wifi->drained = !wifi->drained;
+		ck_assert_int_eq(count_taken(LOOK_MS), 0);
+	}
+	wifi->drained = true;
+	ck_assert_int_eq(count_taken(2 * LOOK_MS), 1);
+	/* it takes its time to have an effect */
+	ck_assert_int_eq(count_taken(2000), 0);
+	ck_assert_int_eq(count_taken(2000), 1);
+}
+END_TEST
+
+/* The only one that there is can't be closed for that. */
+START_TEST(test_stalled_alone)
+{
+	struct paths_subflow *lte = add_subflow(1, LTE);
+
+	lte->drained = true;
+	lte->owed = 1000000;
+	outages.list[WIFI].joins = 100;
+	for (int i = 0; i < 20; i++, hear(lte, 0)) {
+		look_after(LOOK_MS);
+		ck_assert(!renewal_of(LTE)->take);
+	}
+}
+END_TEST
+
+/* All networks go, with their addresses or without, and come back: subflows are kept meanwhile, and made anew then, at once. */
+START_TEST(test_gone)
+{
+	begin_both();
+	subflows.list[WIFI].unanswered = subflows.list[LTE].unanswered = false;
+	look_after(0);
+	own[WIFI].usable = own[LTE].usable = false;
+	subflows.list[WIFI].unanswered = subflows.list[LTE].unanswered = true;
+	for (int i = 0; i < 50; i++) {
+		look_after(LOOK_MS);
+		ck_assert_uint_eq(done, 0);
+	}
+	own[WIFI].usable = own[LTE].usable = true;
+	look_after(0);
+	ck_assert(renewal_of(WIFI)->take && renewal_of(WIFI)->make);
+	ck_assert(renewal_of(LTE)->ask && !renewal_of(LTE)->take);
+	renewed(&subflows.list[WIFI]);
+	paths_outages_answered(&outages, &addresses[LTE], now);
+	look_after(100);
+	ck_assert(renewal_of(LTE)->take && renewal_of(LTE)->make);
+}
+END_TEST
+
+/* One of them comes back alone, the connection's first: that its peer takes others was seen before. */
+START_TEST(test_gone_and_one_returns)
+{
+	begin_both();
+	look_after(0);
+	own[WIFI].usable = own[LTE].usable = false;
+	for (int i = 0; i < 50; i++)
+		look_after(LOOK_MS);
+	own[WIFI].usable = true;
+	/* lte's endpoint goes, now that there is a network to tell of it */
+	subflows.count = 1;
+	subflows.list[WIFI].peer = subflows.list[LTE].peer;
+	done = paths_outages_find(&outages, &subflows, own, 1, now += LOOK_MS * CLOCK_NS_PER_MS, renewals);
+	ck_assert(renewal_of(WIFI)->ask && !renewal_of(WIFI)->take);
+	paths_outages_answered(&outages, &addresses[WIFI], now);
+	done = paths_outages_find(&outages, &subflows, own, 1, now += LOOK_MS * CLOCK_NS_PER_MS, renewals);
+	ck_assert(renewal_of(WIFI)->take && renewal_of(WIFI)->make);
+}
+END_TEST
+
 START_TEST(test_what_stays)
 {
 	bool needed[NETWORKS];
@@ -421,6 +551,11 @@ int main(void)
 	tcase_add_test(tcase, test_kept_is_quiet);
 	tcase_add_test(tcase, test_mistakes);
 	tcase_add_test(tcase, test_joins);
+	tcase_add_test(tcase, test_joins_tell);
+	tcase_add_test(tcase, test_stalled);
+	tcase_add_test(tcase, test_stalled_alone);
+	tcase_add_test(tcase, test_gone);
+	tcase_add_test(tcase, test_gone_and_one_returns);
 	tcase_add_test(tcase, test_what_stays);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
