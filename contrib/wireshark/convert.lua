@@ -1,3 +1,4 @@
+-- luacheck: max line length 140
 -- SPDX-License-Identifier: BSD-3-Clause
 --
 -- convert.lua - a dissector of the 0-RTT TCP Convert Protocol (RFC 8803) for Wireshark and tshark 3.4 and newer
@@ -19,6 +20,10 @@
 --
 -- Lua 5.2 and 5.4 both run this: there is no integer division, no bit library and no unpack() here. It is one file, and a long
 -- one, because Wireshark runs each file in that folder by itself.
+
+-- What Wireshark gives to its Lua programs, for luacheck:
+-- luacheck: read globals base DESEGMENT_ONE_MORE_SEGMENT Dissector DissectorTable expert Field frametype NSTime Pref Proto ProtoExpert
+-- luacheck: read globals ProtoField
 
 -- Where it is installed twice, say by a package and in a home directory, the first one counts: two can't have the same name.
 local loaded, other = pcall(Dissector.get, "convert")
