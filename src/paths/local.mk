@@ -8,6 +8,7 @@ libpaths_la_SOURCES = \
 	src/paths/memory.c src/paths/memory.h \
 	src/paths/outage.c src/paths/outage.h \
 	src/paths/others.c src/paths/others.h \
+	src/paths/subflows.c src/paths/subflows.h \
 	src/paths/wanted.c src/paths/wanted.h \
 	src/paths/world.c src/paths/world.h \
 	src/common/child.c src/common/child.h src/common/sysctl.c src/common/sysctl.h

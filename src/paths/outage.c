@@ -58,7 +58,6 @@
 
 #include <string.h>
 
-#define SILENT_MS 700    /* besides two round trips: a burst that is lost on a path that works is made good for in less */
 #define FORGET_MS 3000   /* who has been idle for so long isn't missed any more when others are busy */
 #define LIVELY_MS 300    /* who was heard since is heard now */
 #define BUSY_RATE 50000  /* bytes a second: no less is much */
@@ -77,13 +76,12 @@
 
 #define HELD_MS 1000     /* who is heard sooner after having been held was never silent */
 #define HOLD_MS 2000     /* as TRUST_MS, of who was held */
-#define STALLED_BYTES 65536 /* of less a last acknowledgement may have been lost */
 #define RESEND_MS 3000   /* no connection is helped more often */
 #define LOOK_ALONE_MS 100
 #define LOOK_BUSY_MS 200
 #define LOOK_IDLE_MS 1000
 
-/* --- what is known ----------------------------------------------------------------------- */
+/* --- what is known --- */
 
 static const struct paths_flow *find_flow(const struct paths_outages *outages, uint64_t cookie)
 {
@@ -101,42 +99,14 @@ static struct paths_outage *find_outage(struct paths_outages *outages, const uni
 	return NULL;
 }
 
-static bool is_among(const union sockaddr_ip *address, const union sockaddr_ip *list, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (sockaddr_ip_equal(address, &list[i]))
-			return true;
-	return false;
-}
-
 /* Notes that there has been a subflow from the address; the oldest ones are forgotten. */
 static void note_address(struct paths_outages *outages, const union sockaddr_ip *local)
 {
-	if (is_among(local, outages->left, outages->left_count))
+	if (paths_is_among(local, outages->left, outages->left_count))
 		return;
 	if (outages->left_count == PATHS_OUTAGES_MAX)
 		memmove(outages->left, outages->left + 1, --outages->left_count * sizeof(outages->left[0]));
 	outages->left[outages->left_count++] = *local;
-}
-
-/*
- * Does the connection wait for its peer, though none of its subflows does? The peer has dropped what TCP has acknowledged, since it was
- * beyond the connection's window: see doc/kernel-mptcp-outages.md.
- */
-static bool is_stalled(const struct paths_subflows *subflows, uint32_t token)
-{
-	bool found = false;
-
-	for (size_t i = 0; i < subflows->count; i++) {
-		const struct paths_subflow *subflow = &subflows->list[i];
-
-		if (subflow->token != token || !subflow->established)
-			continue;
-		if (!subflow->drained || subflow->owed < STALLED_BYTES)
-			return false;
-		found = true;
-	}
-	return found;
 }
 
 /* Notes what each subflow has received; those that have gone are forgotten. */
@@ -150,7 +120,7 @@ static void note_flows(struct paths_outages *outages, const struct paths_subflow
 		const struct paths_flow *before = find_flow(outages, subflow->cookie);
 
 		next[i] = (struct paths_flow){ .cookie = subflow->cookie, .received = subflow->received };
-		next[i].stalled = is_stalled(subflows, subflow->token);
+		next[i].stalled = paths_subflows_are_stalled(subflows, subflow->token);
 		if (!before || ms <= 0)
 			continue;
 		next[i].current = (subflow->received - before->received) * 1000 / (uint64_t)ms;
@@ -167,17 +137,7 @@ static void note_flows(struct paths_outages *outages, const struct paths_subflow
 	outages->looked = now;
 }
 
-/* --- what a subflow says ------------------------------------------------------------------- */
-
-static bool is_from(const struct paths_subflow *subflow, const union sockaddr_ip *local)
-{
-	return sockaddr_ip_equal(&subflow->local, local);
-}
-
-static bool is_quiet(const struct paths_subflow *subflow)
-{
-	return subflow->heard_ms >= SILENT_MS + 2 * subflow->rtt_ms;
-}
+/* --- what a subflow says --- */
 
 static bool is_busy(const struct paths_outages *outages, const struct paths_subflow *subflow)
 {
@@ -195,67 +155,13 @@ static bool has_paused(const struct paths_outages *outages, const struct paths_s
 	if (!flow || flow->rate < BUSY_RATE || flow->current)
 		return false;
 	for (size_t i = 0; i < subflows->count; i++)
-		if (subflows->list[i].token == subflow->token && !is_from(&subflows->list[i], &subflow->local) &&
+		if (subflows->list[i].token == subflow->token && !paths_subflow_is_from(&subflows->list[i], &subflow->local) &&
 		    is_busy(outages, &subflows->list[i]))
 			return true;
 	return false;
 }
 
-/* Has a subflow over the network been heard of lately? */
-static bool is_heard(const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (is_from(&subflows->list[i], local) && subflows->list[i].established && !is_quiet(&subflows->list[i]))
-			return true;
-	return false;
-}
-
-/* --- what a network is ----------------------------------------------------------------------- */
-
-/* Has a connection an established subflow from an address that isn't among those to be without? */
-static bool has_another(const struct paths_subflows *subflows, uint32_t token, const union sockaddr_ip *without, size_t count)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (subflows->list[i].token == token && subflows->list[i].established &&
-		    !is_among(&subflows->list[i].local, without, count))
-			return true;
-	return false;
-}
-
-static bool has_subflow(const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (is_from(&subflows->list[i], local) && subflows->list[i].established)
-			return true;
-	return false;
-}
-
-/*
- * Would all connections get a new subflow from the address, as far as is known? Those do whose subflow there has joined them: the peer
- * takes such ones, and lets them pass. One that the connection has begun with proves nothing.
- */
-static bool can_return(const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (is_from(&subflows->list[i], local) && !subflows->list[i].joined)
-			return false;
-	return !subflows->more;
-}
-
-/* Does each connection with a subflow from the address have one that has joined it, from wherever? Then its peer takes such ones. */
-static bool have_joined(const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++) {
-		bool joined = false;
-
-		for (size_t j = 0; j < subflows->count; j++)
-			joined = joined || (subflows->list[j].token == subflows->list[i].token && subflows->list[j].joined &&
-					    subflows->list[j].established);
-		if (is_from(&subflows->list[i], local) && !joined)
-			return false;
-	}
-	return !subflows->more;
-}
+/* --- what a network is --- */
 
 /* Does each connection with a subflow from the address have another one, over a network that isn't renewed already? */
 static bool can_spare(const struct paths_outages *outages, const struct paths_subflows *subflows, const union sockaddr_ip *address)
@@ -267,7 +173,8 @@ static bool can_spare(const struct paths_outages *outages, const struct paths_su
 		if (outages->list[i].lasts)
 			without[count++] = outages->list[i].local;
 	for (size_t i = 0; i < subflows->count; i++)
-		if (is_from(&subflows->list[i], address) && !has_another(subflows, subflows->list[i].token, without, count))
+		if (paths_subflow_is_from(&subflows->list[i], address) &&
+		    !paths_subflows_go_on(subflows, subflows->list[i].token, without, count))
 			return false;
 	return !subflows->more;
 }
@@ -275,24 +182,15 @@ static bool can_spare(const struct paths_outages *outages, const struct paths_su
 static bool has_fallen_silent(const struct paths_outages *outages, const struct paths_subflows *subflows,
 			      const union sockaddr_ip *local, bool trusted)
 {
-	if (is_heard(subflows, local))
+	if (paths_subflows_are_heard(subflows, local))
 		return false;
 	for (size_t i = 0; i < subflows->count; i++) {
 		const struct paths_subflow *subflow = &subflows->list[i];
 
-		if (is_from(subflow, local) && subflow->established && is_quiet(subflow) &&
+		if (paths_subflow_is_from(subflow, local) && subflow->established && paths_subflow_is_quiet(subflow) &&
 		    (subflow->unanswered || (!trusted && (subflow->incomplete || has_paused(outages, subflows, subflow)))))
 			return true;
 	}
-	return false;
-}
-
-/* Does a SYN of it wait for its answer? */
-static bool is_asking(const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (is_from(&subflows->list[i], local) && !subflows->list[i].established)
-			return true;
 	return false;
 }
 
@@ -310,21 +208,7 @@ static void end_outage(struct paths_outage *outage, int64_t now)
 		outage->mistakes++;
 }
 
-/* --- what is done ---------------------------------------------------------------------------- */
-
-/* The round trip of those that are heard elsewhere, the longest one; -1: none is. */
-static int64_t rtt_elsewhere_ms(const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	int64_t longest = -1;
-
-	for (size_t i = 0; i < subflows->count; i++) {
-		const struct paths_subflow *subflow = &subflows->list[i];
-
-		if (subflow->established && !is_from(subflow, local) && !is_quiet(subflow) && subflow->rtt_ms > longest)
-			longest = subflow->rtt_ms;
-	}
-	return longest;
-}
+/* --- what is done --- */
 
 /* Is it time to ask once more, after @asked? While no other network works somebody waits. */
 static bool is_due(int64_t since, int64_t asked, bool alone, int64_t now)
@@ -342,7 +226,7 @@ static bool is_due(int64_t since, int64_t asked, bool alone, int64_t now)
 /* When what is sent now has arrived over the networks that are heard; 0: none is. */
 static int64_t when_told(const struct paths_subflows *subflows, const union sockaddr_ip *local, int64_t now)
 {
-	int64_t rtt = rtt_elsewhere_ms(subflows, local);
+	int64_t rtt = paths_subflows_rtt_elsewhere_ms(subflows, local);
 
 	return rtt < 0 ? 0 : now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
 }
@@ -364,27 +248,15 @@ static void renew(struct paths_outage *outage, const struct paths_subflows *subf
 	outage->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
 }
 
-/*
- * Is a connection without any established subflow? An RM_ADDR would wait for its next one, and might end that, so its SYNs are left to
- * the kernel for as long as it sends them again each second.
- */
-static bool is_stranded(const struct paths_subflows *subflows)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (subflows->list[i].joined && !has_another(subflows, subflows->list[i].token, NULL, 0))
-			return true;
-	return false;
-}
-
 /* It is known to be silent. If no SYN is out any more then it was answered, be it by a reset. */
 static void go_on(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
-	bool alone = rtt_elsewhere_ms(subflows, &outage->local) < 0;
+	bool alone = paths_subflows_rtt_elsewhere_ms(subflows, &outage->local) < 0;
 
-	if (is_heard(subflows, &outage->local) || !is_asking(subflows, &outage->local))
+	if (paths_subflows_are_heard(subflows, &outage->local) || !paths_subflows_ask(subflows, &outage->local))
 		end_outage(outage, now);
 	else if (is_due(outage->since, outage->renewed, alone, now) &&
-		 (!is_stranded(subflows) || now - outage->renewed >= STRANDED_MS * CLOCK_NS_PER_MS))
+		 (!paths_subflows_are_stranded(subflows) || now - outage->renewed >= STRANDED_MS * CLOCK_NS_PER_MS))
 		renew(outage, subflows, now, out);
 }
 
@@ -396,7 +268,7 @@ static bool is_among_silent(const struct paths_outages *outages, const struct pa
 	for (size_t i = 0; i < outages->count; i++) {
 		const struct paths_outage *other = &outages->list[i];
 
-		if (is_heard(subflows, &other->local))
+		if (paths_subflows_are_heard(subflows, &other->local))
 			return false;
 		found = found || (i >= from && (other->lasts || other->held || has_fallen_silent(outages, subflows, &other->local, false)));
 	}
@@ -417,7 +289,7 @@ static void begin_outage(struct paths_outage *outage, int64_t since, const struc
 static void ask(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	for (size_t i = 0; i < subflows->count && !out->ask; i++) {
-		if (!is_from(&subflows->list[i], &outage->local) || !subflows->list[i].established)
+		if (!paths_subflow_is_from(&subflows->list[i], &outage->local) || !subflows->list[i].established)
 			continue;
 		out->ask = true;
 		out->peer = subflows->list[i].peer;
@@ -445,7 +317,7 @@ static void suspect(struct paths_outages *outages, size_t at, const struct paths
 	bool silent = has_fallen_silent(outages, subflows, &outage->local, trusted);
 	bool spare = can_spare(outages, subflows, &outage->local);
 
-	if (!has_subflow(subflows, &outage->local))
+	if (!paths_subflows_are_open(subflows, &outage->local))
 		return;
 	if (spare && (silent || (!trusted && is_among_silent(outages, subflows, at + 1))))
 		begin_outage(outage, now, subflows, now, out);
@@ -469,13 +341,13 @@ static void hold(const struct paths_outages *outages, struct paths_outage *outag
 	bool long_held = now - outage->held >= HELD_MS * CLOCK_NS_PER_MS;
 	bool spare = can_spare(outages, subflows, &outage->local);
 
-	if (!outage->answered && is_heard(subflows, &outage->local))
+	if (!outage->answered && paths_subflows_are_heard(subflows, &outage->local))
 		outage->answered = now;
-	if (!has_subflow(subflows, &outage->local))
+	if (!paths_subflows_are_open(subflows, &outage->local))
 		outage->held = 0;
 	else if (outage->answered && outage->answered - outage->held < HELD_MS * CLOCK_NS_PER_MS)
 		end_hold(outage, now);
-	else if ((spare && long_held) || (outage->answered && (outage->proven || can_return(subflows, &outage->local))))
+	else if ((spare && long_held) || (outage->answered && (outage->proven || paths_subflows_can_return(subflows, &outage->local))))
 		begin_outage(outage, outage->held, subflows, now, out);
 	else if (spare || (outage->answered && now - outage->answered >= HELD_MS * CLOCK_NS_PER_MS))
 		outage->held = 0;
@@ -491,10 +363,11 @@ static bool lacks_subflow(const struct paths_outages *outages, const struct path
 	for (size_t i = 0; i < subflows->count; i++) {
 		const struct paths_subflow *subflow = &subflows->list[i];
 
-		if (is_from(subflow, local))
+		if (paths_subflow_is_from(subflow, local))
 			return false;
 		for (size_t j = 0; j < outages->count; j++)
-			found = found || (is_from(subflow, &outages->list[j].local) && subflow->established && !is_quiet(subflow) &&
+			found = found || (paths_subflow_is_from(subflow, &outages->list[j].local) && subflow->established &&
+					  !paths_subflow_is_quiet(subflow) &&
 					  sockaddr_ip_is_v4(local) == sockaddr_ip_is_v4(&subflow->local));
 	}
 	return found && !subflows->more;
@@ -510,7 +383,7 @@ static void join(struct paths_outages *outages, struct paths_outage *outage, con
 		 struct paths_renewal *out)
 {
 	take(outage, subflows, now, out);
-	if (outage->make_at && is_among(&outage->local, outages->left, outages->left_count)) {
+	if (outage->make_at && paths_is_among(&outage->local, outages->left, outages->left_count)) {
 		out->announce = true;
 		outage->withdraw_at = outage->make_at;
 		outage->make_at = 0;
@@ -526,7 +399,8 @@ static bool has_stalled(const struct paths_outages *outages, const struct paths_
 			const union sockaddr_ip *local)
 {
 	for (size_t i = 0; i < subflows->count; i++)
-		if (is_from(&subflows->list[i], local) && subflows->list[i].established && stalled_before[i] && outages->flows[i].stalled)
+		if (paths_subflow_is_from(&subflows->list[i], local) && subflows->list[i].established && stalled_before[i] &&
+		    outages->flows[i].stalled)
 			return true;
 	return false;
 }
@@ -560,7 +434,7 @@ static void leave(struct paths_outage *outage, const struct paths_subflows *subf
 	if (!outage->gone)
 		outage->held = now;
 	outage->gone = true;
-	outage->proven = can_return(subflows, &outage->local) || have_joined(subflows, &outage->local);
+	outage->proven = paths_subflows_can_return(subflows, &outage->local) || paths_subflows_have_joined(subflows, &outage->local);
 	outage->lasts = false;
 	outage->answered = outage->make_at = outage->withdraw_at = 0;
 }
@@ -658,7 +532,7 @@ static bool is_alone(const struct paths_outages *outages, const struct paths_sub
 	bool asked = false;
 
 	for (size_t i = 0; i < outages->count; i++) {
-		if (is_heard(subflows, &outages->list[i].local))
+		if (paths_subflows_are_heard(subflows, &outages->list[i].local))
 			return false;
 		asked = asked || outages->list[i].lasts || outages->list[i].held;
 	}
@@ -671,7 +545,7 @@ int paths_outages_interval_ms(const struct paths_outages *outages, const struct 
 
 	for (size_t i = 0; i < subflows->count; i++)
 		if (subflows->list[i].heard_ms < LOOK_IDLE_MS || subflows->list[i].unanswered ||
-		    subflows->list[i].owed >= STALLED_BYTES)
+		    subflows->list[i].owed >= PATHS_STALLED_BYTES)
 			interval = LOOK_BUSY_MS;
 	if (is_alone(outages, subflows))
 		interval = LOOK_ALONE_MS;
@@ -687,43 +561,3 @@ int paths_outages_interval_ms(const struct paths_outages *outages, const struct 
 	return interval;
 }
 
-/* Of these addresses the first that the connection has a subflow from, an established one if there is any; @count: none. */
-static size_t first_of(const struct paths_subflows *subflows, uint32_t token, const union sockaddr_ip *addresses, size_t count)
-{
-	size_t best = 2 * count;
-
-	for (size_t i = 0; i < subflows->count; i++)
-		for (size_t j = 0; j < count && subflows->list[i].token == token; j++) {
-			size_t place = j + (subflows->list[i].established ? 0 : count);
-
-			if (is_from(&subflows->list[i], &addresses[j]) && place < best)
-				best = place;
-		}
-	return best == 2 * count ? count : best % count;
-}
-
-size_t paths_needed_find(const struct paths_subflows *subflows, const union sockaddr_ip *addresses, size_t count, bool needed[])
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i < count; i++)
-		needed[i] = subflows->more;
-	if (subflows->more)
-		return count;
-	for (size_t i = 0; i < subflows->count; i++) {
-		union sockaddr_ip without[PATHS_OUTAGES_MAX];
-		size_t gone = 0, first;
-
-		for (size_t j = 0; j < count; j++)
-			if (!needed[j])
-				without[gone++] = addresses[j];
-		if (has_another(subflows, subflows->list[i].token, without, gone))
-			continue;
-		first = first_of(subflows, subflows->list[i].token, addresses, count);
-		if (first == count || needed[first])
-			continue;
-		needed[first] = true;
-		found++;
-	}
-	return found;
-}

@@ -1,41 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* outage.h - which networks have fallen silent, from what the kernel tells of subflows; and what must not be taken from them (no I/O) */
+/* outage.h - which networks have fallen silent, from what the kernel tells of subflows (no I/O) */
 #ifndef PATHS_OUTAGE_H
 #define PATHS_OUTAGE_H
 
-#include "common/sockaddr.h"
+#include "paths/subflows.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#define PATHS_SUBFLOWS_MAX 1024
-
-/* A subflow of a connection that this host has begun or accepted. */
-struct paths_subflow {
-	uint64_t cookie;         /* of the socket, no other one has it while the kernel runs */
-	uint32_t token;          /* of the connection, this host's */
-	union sockaddr_ip local; /* port 0 */
-	union sockaddr_ip peer;  /* with its port */
-	bool joined;             /* it has joined the connection: the peer has accepted that once. Otherwise the connection has begun here */
-	bool established;        /* otherwise its SYN isn't answered yet */
-	bool unanswered;         /* a retransmission time-out has expired, and what was sent isn't acknowledged */
-	uint32_t rtt_ms;
-	uint32_t heard_ms;       /* since anything has come from the peer */
-	uint64_t received;       /* bytes */
-	uint64_t mapped;         /* the place in the connection's stream up to which the peer has said that it sends here */
-	bool incomplete;         /* not all of that stream is here up to that place */
-	bool drained;            /* all that was sent here is acknowledged, as far as TCP is concerned, and nothing waits for being sent */
-	uint64_t owed;           /* bytes that the connection has sent, over any subflow, and that its peer hasn't acknowledged as a whole */
-};
-
-struct paths_subflows {
-	struct paths_subflow list[PATHS_SUBFLOWS_MAX];
-	size_t count;
-	bool more; /* there are some besides: nothing may be concluded from what is missing */
-};
-
-#define PATHS_OUTAGES_MAX 8
 
 /* A network with an endpoint of ours. Times are of CLOCK_MONOTONIC, in nanoseconds. */
 struct paths_outage {
@@ -106,12 +78,5 @@ void paths_outages_answered(struct paths_outages *outages, const union sockaddr_
 
 /* How long until the next look, in milliseconds: longer where nothing goes on. */
 int paths_outages_interval_ms(const struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now);
-
-/*
- * paths_needed_find() - without which of these addresses would a connection have no subflow left?
- * @addresses: those that are about to lose their subflows, the one that is to be kept rather first
- * @needed: set to whether each is needed; as few are as possible, in that order. Returns how many.
- */
-size_t paths_needed_find(const struct paths_subflows *subflows, const union sockaddr_ip *addresses, size_t count, bool needed[]);
 
 #endif
