@@ -43,3 +43,12 @@ bool network_is_there(const struct path_wish *wish)
 	errno = before;
 	return there;
 }
+
+void networks_tell_missing(const struct path_preferences *wanted, client_log *say)
+{
+	char name[SOCKADDR_STRLEN];
+
+	for (size_t i = 0; i < wanted->count; i++)
+		if (!network_is_there(&wanted->wishes[i]))
+			say("CONVERT_PATHS names %s: there is no such device or address now", path_wish_format(&wanted->wishes[i], name));
+}

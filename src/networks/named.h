@@ -4,11 +4,15 @@
 #define NETWORKS_NAMED_H
 
 #include "client/path_preferences.h"
+#include "client/user_cache.h"
 
 /*
  * network_is_there() - has this machine the device, or the address, now?
  * Two or three system calls, with a descriptor for a moment. Where the kernel can't be asked the answer is yes.
  */
 bool network_is_there(const struct path_wish *wish);
+
+/* Says which of the networks that the user names aren't there. They may come later; but a misspelt name never does. */
+void networks_tell_missing(const struct path_preferences *wanted, client_log *say);
 
 #endif

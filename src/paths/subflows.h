@@ -27,7 +27,7 @@ struct paths_subflow {
 	uint64_t mapped;         /* the place in the connection's stream up to which the peer has said that it sends here */
 	bool incomplete;         /* not all of that stream is here up to that place */
 	bool drained;            /* all that was sent here is acknowledged, as far as TCP is concerned, and nothing waits for being sent */
-	uint64_t owed;           /* bytes that the connection has sent, over any subflow, and that its peer as a whole hasn't acknowledged */
+	uint64_t owed;           /* bytes that the connection has sent over any subflow, and that its peer as a whole hasn't acknowledged */
 };
 
 struct paths_subflows {

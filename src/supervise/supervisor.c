@@ -13,6 +13,7 @@
 #include "client/converters.h"
 #include "client/user_cache.h"
 #include "common/clock.h"
+#include "networks/named.h"
 #include "supervise/calls.h"
 #include "supervise/log.h"
 #include "supervise/progress.h"
@@ -221,6 +222,8 @@ _Noreturn void supervisor_run(const struct settings *settings, const char *file,
 	detach();
 	user_cache_init(settings, log_line);
 	converters_init(settings);
+	if (*settings->log)
+		networks_tell_missing(&settings->paths, log_line);
 	supervision.epoll = epoll_create1(EPOLL_CLOEXEC);
 	supervision.resolver_ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	watch(supervision.listener, SOURCE_LISTENER);

@@ -438,6 +438,5 @@ def test_what_is_shown_of_each_network():
         check(re.search(r"^lte .* 1 +works, \d+ ms$", table, re.MULTILINE), table)
 
 
-
 if __name__ == "__main__":
     main()

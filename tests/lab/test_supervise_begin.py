@@ -157,6 +157,15 @@ def test_what_the_user_wants():
             equal(Supervised(lab, CONVERT_PATHS=wants).echo(), {lab.client.lte4}, "the address with %s, in\n%s" % (wants, lab.shim_log()))
 
 
+def test_networks_that_are_not_there():
+    """CONVERT_PATHS names what nobody has: the log says so."""
+    with lab_for() as lab:
+        served(lab)
+        equal(Supervised(lab, CONVERT_PATHS="wlan9 lte").echo(), {lab.client.lte4}, "the address, in\n" + lab.shim_log())
+        equal([line.split("]: ")[1] for line in lab.shim_log().splitlines() if "CONVERT_PATHS" in line],
+              ["CONVERT_PATHS names wlan9: there is no such device or address now"], "what the log says")
+
+
 def test_bound_socket_stays():
     """The program has chosen an address: it waits there, and goes directly."""
     with lab_for() as lab:

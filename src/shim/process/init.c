@@ -69,17 +69,6 @@ static void yield_to_proxy(struct settings *settings)
 		 proxy);
 }
 
-/* Says which of the networks that the user names aren't there. They may come later; but a misspelt name never does. */
-static void tell_missing_networks(const struct settings *settings)
-{
-	char name[SOCKADDR_STRLEN];
-
-	for (size_t i = 0; settings->enabled && log_is_on() && i < settings->paths.count; i++)
-		if (!network_is_there(&settings->paths.wishes[i]))
-			log_line("CONVERT_PATHS names %s: there is no such device or address now",
-				 path_wish_format(&settings->paths.wishes[i], name));
-}
-
 __attribute__((constructor)) static void init(void)
 {
 	static struct settings settings;
@@ -100,7 +89,8 @@ __attribute__((constructor)) static void init(void)
 	children_init(&settings, environment(SUPERVISOR_VARIABLE));
 	if (!settings.enabled)
 		log_line("nothing is converted: %s", settings.problem);
-	tell_missing_networks(&settings);
+	if (settings.enabled && log_is_on())
+		networks_tell_missing(&settings.paths, log_line);
 	conversion_init(&settings);
 	handover_init();
 	handover_adopt();
