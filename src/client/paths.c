@@ -10,9 +10,9 @@
  *	110 ms     unanswered: a probe on the paths for backup, too, a SYN without data on all, and two more with data on this one
  *	240 ms     another path has answered, and this one nothing at all: move
  *
- * That is where nothing is known of the path. Where its round trip is, it alone is asked after 120 ms, or earlier if it is long, unless it
- * has answered a moment ago: then once an answer is overdue; and the others are, if this isn't answered in time. But where another path's
- * round trip is long or not known, that would be too late for it, so that all are asked as soon as this one's answer is due.
+ * That is where nothing is known of the path. Where its round trip is, it is asked after 120 ms, or earlier if it is long, unless it
+ * has answered a moment ago: then once an answer is overdue. The others are asked together with it only where one's round trip is long or
+ * not known, and else if this one's answer isn't there in time: most servers have answered by then, and no probe is sent.
  *
  * A path that answers is asked again as long as the SYN isn't answered, every 150 ms up to a second, when Linux sends its SYN again: one
  * that loses packets shows by then. For that a probe has to be missing for three times as long as another one took.
@@ -24,8 +24,7 @@
 #define FIRST_PROBE_MS 30  /* where nothing is known of the path */
 #define KNOWN_PROBE_MS 120 /* where its round trip is: most servers have answered by then, and no probe is sent */
 #define EARLY_PROBE_MS 20  /* but on a path so long that a probe's answer would come too late for MOVE_MS: as soon as that */
-#define SLACK_MS 25        /* what a round trip varies by, beside a part of itself, */
-#define DUE_MS 10          /* and most of the time */
+#define SLACK_MS 25        /* what a round trip varies by, beside a part of itself */
 #define PATIENCE_MS 80     /* for the first probe, where nothing is known */
 #define MOVE_MS 240        /* no connection is moved before that, so that a queue which has filled up isn't taken for silence, */
 #define QUEUE_MS 120       /* nor before so much more than its round trip */
@@ -105,24 +104,16 @@ static unsigned int explained(unsigned int rtt)
 	return rtt + rtt / 8 + SLACK_MS;
 }
 
-/* How long a SYN is unanswered before the path is asked, @rtt of which is known; @others_far: as in struct paths_view. */
-static unsigned int ask_after(unsigned int rtt, bool heard, bool others_far)
+unsigned int paths_patience(unsigned int rtt, bool heard)
 {
-	const unsigned int due = rtt + rtt / 8 + DUE_MS;
-
+	if (!rtt)
+		return FIRST_PROBE_MS;
 	/* One that works is asked no sooner than its answer is due, so that a program with many connections doesn't make a probe for each. */
 	if (heard)
 		return explained(rtt) > KNOWN_PROBE_MS ? explained(rtt) : KNOWN_PROBE_MS;
 	if (explained(rtt) + EARLY_PROBE_MS > MOVE_MS)
 		return EARLY_PROBE_MS;
-	if (others_far && due < KNOWN_PROBE_MS && due < MOVE_MS - explained(rtt))
-		return due;
 	return MOVE_MS - explained(rtt) < KNOWN_PROBE_MS ? MOVE_MS - explained(rtt) : KNOWN_PROBE_MS;
-}
-
-unsigned int paths_patience(unsigned int rtt, bool heard)
-{
-	return rtt ? ask_after(rtt, heard, true) : FIRST_PROBE_MS;
 }
 
 /* How long a SYN is unanswered before a connection is moved, at least. */
@@ -181,7 +172,7 @@ static struct paths_step decide_failing(const struct paths_view *view)
 struct paths_step paths_decide(const struct paths_view *view)
 {
 	if (!view->probes) {
-		const unsigned int patience = view->rtt ? ask_after(view->rtt, view->heard, view->others_far) : FIRST_PROBE_MS;
+		const unsigned int patience = paths_patience(view->rtt, view->heard);
 		const bool all = !view->rtt || view->others_far;
 
 		return view->waiting < patience ? step(PATHS_WAIT, patience - view->waiting) : step(all ? PATHS_PROBE_ALL : PATHS_PROBE, LOOK_MS);

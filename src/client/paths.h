@@ -71,10 +71,7 @@ struct paths_step {
 
 #define PATHS_FAR_MS 100    /* a path whose answer comes too late if it isn't asked before the own one has failed to answer */
 
-/*
- * How long a SYN is unanswered before there is something to be decided, in milliseconds, whatever other paths there are.
- * @rtt, @heard: as in struct paths_view
- */
+/* How long a SYN may be unanswered before its path is asked, in milliseconds. @rtt, @heard: as in struct paths_view */
 unsigned int paths_patience(unsigned int rtt, bool heard);
 
 struct paths_step paths_decide(const struct paths_view *view);
