@@ -290,7 +290,7 @@ static enum convert_status request_read(struct convert_request *out)
 	return status;
 }
 
-/* The same of a silent one: behind its first TLV comes what the RFC allows, but the question which would need an answer. */
+/* Reads a silent request: behind its first TLV comes what the RFC allows, but the question which would need an answer. */
 static enum convert_status silent_request_read(struct convert_request *out)
 {
 	struct convert_span rest = out->tlvs;

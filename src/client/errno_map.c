@@ -19,7 +19,7 @@ static const int icmp_errno[] = {
 	EHOSTUNREACH, EHOSTUNREACH, EHOSTUNREACH, EHOSTUNREACH,
 };
 
-/* The same of ICMPv6: tab_unreach[], net/ipv6/icmp.c. */
+/* What Linux makes of ICMPv6 Destination Unreachable by code: tab_unreach[], net/ipv6/icmp.c. */
 static const int icmpv6_errno[] = {
 	ENETUNREACH, EACCES, EHOSTUNREACH, EHOSTUNREACH, ECONNREFUSED, EACCES, EACCES,
 };

@@ -9,7 +9,7 @@
 
 /* Commands that the settings of libconvert.so mean something to. */
 #define SETS (SCOPE(COMMAND_RUN) | SCOPE(COMMAND_CHECK) | SCOPE(COMMAND_ENABLE) | SCOPE(COMMAND_ENVIRONMENT))
-/* Those that say which converter is asked, and how. */
+/* Commands with options that say which converter is asked, and how. */
 #define ASKS (SETS | SCOPE(COMMAND_PATHS))
 #define PATHS SCOPE(COMMAND_PATHS)
 #define UNITS (SCOPE(COMMAND_ENABLE) | SCOPE(COMMAND_DISABLE) | SCOPE(COMMAND_LIST))

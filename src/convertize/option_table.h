@@ -63,7 +63,7 @@ enum command {
 
 extern const char *const command_names[COMMAND_COUNT]; /* that of COMMAND_RUN is "" */
 
-/* With which commands an option may be given: bits. */
+/* Bits that say with which commands an option may be given. */
 #define SCOPE(command) (1u << (command))
 #define SCOPE_ANY (SCOPE(COMMAND_COUNT) - 1)
 

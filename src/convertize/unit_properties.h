@@ -25,7 +25,10 @@ void unit_properties_parse(struct unit_properties *out, char *text);
 /* Returns the value of the first line with this name, or "". */
 const char *unit_property(const struct unit_properties *properties, const char *name);
 
-/* The same from line *@next on, and moves that behind the line; NULL: there is none. Start with 0. */
+/*
+ * Returns the value of the first line with this name from line *@next on, and moves *@next behind that; NULL if there is none. *@next
+ * is 0 at first.
+ */
 const char *unit_property_next(const struct unit_properties *properties, const char *name, size_t *next);
 
 /* Is the property set, as a switch is? */

@@ -8,7 +8,7 @@
 #include <net/if.h>
 #include <stdbool.h>
 
-/* So many there may be. */
+/* There may be so many addresses. */
 #define LISTEN_ADDRESSES_MAX 64
 
 struct listen_address {

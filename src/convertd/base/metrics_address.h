@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* So many there may be. */
+/* There may be so many addresses. */
 #define METRICS_ADDRESSES_MAX 4
 
 /* Bytes of a Unix socket's path, with the NUL: unix(7). */

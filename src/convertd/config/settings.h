@@ -74,7 +74,7 @@ struct settings {
 	unsigned connect_timeout; /* seconds */
 	unsigned request_timeout; /* seconds */
 	unsigned stall_timeout, half_close_timeout, idle_timeout; /* seconds, 0: none */
-	/* Of connections with clients, and with servers; "": the system's. */
+	/* The congestion control of connections with clients, and with servers; "": the system's. */
 	char congestion_client[CONGESTION_NAME_MAX], congestion_server[CONGESTION_NAME_MAX];
 	unsigned drain_timeout;   /* seconds that sessions have at the end; 0: none */
 	unsigned workers;         /* threads, 0: one for each CPU */

@@ -24,7 +24,7 @@
 /* RFC 7323 2.3: larger ones count as 14. */
 #define SCALE_MAX 14
 
-/* Of an IPv6 packet; RFC 8200 4.1 knows a use for no more. */
+/* An IPv6 packet has no more extension headers that RFC 8200 (4.1) knows a use for. */
 #define EXTENSION_HEADERS_MAX 8
 
 /* Offsets in the TCP header (RFC 9293 3.1). */

@@ -23,7 +23,7 @@
 
 #include "convertd/policy/demand.h"
 
-/* So many sessions of one client are many users behind one address, or a program that needs them. */
+/* A client with so many sessions is many users behind one address, or a program that needs them. */
 #define CROWD 16
 
 static bool is_granted(const struct judgement_case *c, const struct request_decision *request)

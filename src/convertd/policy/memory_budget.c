@@ -19,7 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of what there is in all, what clients may hold in all; and each of them, but not less than the latter. */
+/*
+ * All clients together may hold a TOTAL_PART-th of the memory that there is, and each of them a CLIENT_PART-th of that, but
+ * CLIENT_MIN bytes at least.
+ */
 #define TOTAL_PART 2
 #define CLIENT_PART 8
 #define CLIENT_MIN (16ULL << 20)

@@ -36,7 +36,7 @@ void notify_stop(void);
 /* Has the manager keep a descriptor for the next process, where FileDescriptorStoreMax= lets it. */
 void notify_keep(int fd, const char *name);
 
-/* The same for one of a pair of sockets, which the manager closes as well once the other one is. */
+/* Has the manager keep one of a pair of sockets for the next process, and close it as soon as the other one is closed. */
 void notify_keep_lifeline(int fd, const char *name);
 
 /* Is there a service manager that wants to know? */

@@ -33,7 +33,7 @@ void warden_calls_reload(struct warden_calls *calls);
  */
 bool warden_calls_answer(struct warden_calls *calls, int *fd);
 
-/* The same as warden_syns_poll() and warden_syns_serve(), for the queues of SYNs. */
+/* Call warden_syns_poll() and warden_syns_serve(), which see to the queues of SYNs. */
 size_t warden_calls_poll(const struct warden_calls *calls, struct pollfd *fds);
 bool warden_calls_serve(struct warden_calls *calls, const struct pollfd *fds);
 

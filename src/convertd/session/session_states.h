@@ -23,7 +23,7 @@ void session_handle(struct session *s);
 /* Does what the state wants when the deadline is over. */
 void session_handle_deadline(struct session *s);
 
-/* The same where the deadline was for the client to complete its handshake. */
+/* Does what the state wants when the time is over in which the client had to complete its handshake. */
 void session_handle_no_proof(struct session *s);
 
 #endif

@@ -54,7 +54,7 @@ void nft_transaction_begin(struct nft_transaction *t, struct nft_table *table, s
  */
 void nft_transaction_add_chain(struct nft_transaction *t, const char *name);
 
-/* The same for a chain of the type "filter" at the hook "input". */
+/* Makes a chain as nft_transaction_add_chain() does, of the type "filter" and at the hook "input". */
 void nft_transaction_add_input_chain(struct nft_transaction *t, const char *name, int priority);
 
 /* Begins a rule at the end of a chain; the functions of nft_rule.h say what it does. */

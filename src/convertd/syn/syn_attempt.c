@@ -240,7 +240,7 @@ static bool leads_here(const struct syn_attempt *a, const struct tcp_info *info)
 	return !admission_still_allows(&context->admission, &a->syn.grant.server);
 }
 
-/* So long the server's answer, or anything that says more, is waited for. */
+/* Has the server's answer, or anything that says more, be waited for as long as that. */
 static int wait_for(struct syn_attempt *a, unsigned ms)
 {
 	struct timeval limit = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };

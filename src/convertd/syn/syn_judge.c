@@ -126,7 +126,7 @@ void syn_judge_again(struct syn_judge *judge)
 	}
 }
 
-/* The same of a silent request, where it isn't one to be withheld. @native: how a blind one is refused */
+/* Says what the judgement means for the SYN of a silent request that isn't to be withheld. @native: how a blind one is refused */
 static enum syn_verdict silent_verdict_of(const struct syn_judge *judge, const struct judgement *judgement, uint8_t *native)
 {
 	const struct request_decision *request = &judgement->request;

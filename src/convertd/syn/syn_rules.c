@@ -72,7 +72,7 @@ static void add_queue_statement(struct nft_transaction *t, const struct syn_rule
 	nft_rule_add(t, expr);
 }
 
-/* The same as a target of iptables. */
+/* Adds what hands the packet to the queues as a target of iptables, for kernels without the queue statement of nftables. */
 static void add_queue_target(struct nft_transaction *t, const struct syn_rules_queues *queues)
 {
 	struct nftnl_expr *expr = nft_rule_new_expr(t, "target");
@@ -116,7 +116,7 @@ static void add_unconfirmed(struct nft_transaction *t, uint16_t number)
 	expr = nft_rule_new_expr(t, "exthdr");
 	if (!expr)
 		return;
-	/* Without registers: turn the option into NOPs. */
+	/* An exthdr expression that has no register turns the option into NOPs. */
 	nftnl_expr_set_u8(expr, NFTNL_EXPR_EXTHDR_TYPE, TCP_KIND_TIMESTAMPS);
 	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_OP, NFT_EXTHDR_OP_TCPOPT);
 	nft_rule_add(t, expr);

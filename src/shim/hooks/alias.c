@@ -129,7 +129,7 @@ HOOK(int, __pselect64, (int nfds, fd_set *in, fd_set *out, fd_set *except,
 	return pselect(nfds, in, out, except, timespec_narrow(timeout, &narrow), mask);
 }
 
-/* The same, with the microseconds of more than a second that select() takes. What is refused stays so. */
+/* Narrows a time of select(), which takes more than a second of microseconds. What select() refuses it refuses afterwards, too. */
 static struct timeval timeval_narrow(const struct timeval_64 *wide)
 {
 	int64_t seconds = wide->tv_usec / 1000000;

@@ -111,7 +111,7 @@ enum conn_phase {
 #define PHASES_PENDING                                                                                              \
 	(PHASE(STARTING) | PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(BYPASS) | PHASE(EARLY_DIRECT))
 
-/* Those of them in which something is to be done as soon as the socket is writable. */
+/* In these of the pending phases something is to be done as soon as the socket is writable. */
 #define PHASES_WANTING_OUTPUT (PHASE(STARTING) | PHASE(SYN_SENT) | PHASE(BYPASS) | PHASE(EARLY_DIRECT))
 
 /* The application is connected, while the first bytes on the stream are still ours to look at. */

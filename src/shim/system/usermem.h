@@ -50,10 +50,10 @@ static inline bool usermem_is_address(const void *at)
  */
 bool usermem_has_vector(const struct iovec *iov, size_t count);
 
-/* The same for recvmsg(2) (@sent false) and sendmsg(2), which looks at more. @copy: of the header */
+/* Is this a message that recvmsg(2) (@sent false) or sendmsg(2), which looks at more, would take? @copy gets a copy of the header. */
 bool usermem_has_message(const struct msghdr *msg, bool sent, struct msghdr *copy);
 
-/* And for the address of sendto(2) and connect(2): @copy has it then. */
+/* Is this an address that sendto(2) and connect(2) can read? @copy gets a copy of it. */
 bool usermem_has_address(const struct sockaddr *addr, socklen_t len, struct sockaddr_storage *copy);
 
 /* usermem_has_strings() - an array of strings with a NULL at its end, as exec(2) has them: all there? */
