@@ -62,12 +62,14 @@ struct conn_watch {
 };
 
 #define CONN_ADVICE_MAX 16
+#define CONN_LATE_COUNT 2
 
 /* What the application has set on a socket: options.c. */
 struct conn_options {
 	_Atomic uint64_t set;        /* a bit for each option in the table there */
 	_Atomic uint32_t advised;    /* a bit for each of: */
 	int values[CONN_ADVICE_MAX]; /* what MPTCP refuses, and what isn't missed */
+	_Atomic uint8_t late[CONN_LATE_COUNT]; /* options_note_late(): 0, or the value and 1 */
 };
 
 #define CONN_KEEPALIVE_COUNT 4

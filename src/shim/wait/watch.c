@@ -14,8 +14,8 @@
  *             tells that: watch_fail()
  *   dropped   the application's alone: watch_restore(), or the descriptor was closed
  *
- * It is listed, so that watch_find() finds it, while it is masked, shown or failed. A conn has room for CONN_WATCHES_MAX registrations; what
- * can't be noted or masked sets watches_lost, and such a socket is never replaced by another one.
+ * It is listed, so that watch_find() finds it, while it is masked, shown or failed. A conn has room for CONN_WATCHES_MAX registrations;
+ * what can't be noted or masked sets watches_lost, and such a socket is never replaced by another one.
  *
  * epoll returns nothing but the application's own data, so an event is matched to
  * its conn by that and the epoll instance. Buckets by hash of the data count the listed
