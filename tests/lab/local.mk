@@ -25,7 +25,8 @@ EXTRA_DIST += tests/lab/convertlab/documents.py tests/lab/convertlab/scenes.py t
 
 # What the tests of applications need. Their programs are compiled when the tests run, if their compilers are installed.
 EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserver.py tests/lab/apps/git_server.py \
-	tests/lab/apps/runtime_client.py tests/lab/apps/runtime_client.js tests/lab/apps/RuntimeClient.java \
+	tests/lab/apps/runtime_client.py tests/lab/apps/runtime_client.js tests/lab/apps/runtime_client.rb \
+	tests/lab/apps/runtime_client.pl tests/lab/apps/RuntimeClient.java \
 	tests/lab/apps/tokio/Cargo.toml tests/lab/apps/tokio/src/main.rs tests/lab/apps/loops/task.h \
 	tests/lab/apps/loops/loop_glib.c tests/lab/apps/loops/loop_libev.c tests/lab/apps/loops/loop_libevent.c \
 	tests/lab/apps/loops/loop_libuv.c tests/lab/convertlab/programs.py tests/lab/apps/static/tally.c \

@@ -62,6 +62,31 @@ def test_python_aiohttp(run):
     python(run, "aiohttp", python_with("aiohttp", "python3-aiohttp"))
 
 
+@application(server=http, connections=9, carried=DOWN + UP, refused=True)
+def test_python_gevent(run):
+    python(run, "gevent", python_with("gevent", "python3-gevent"))
+
+
+@application(server=echo, connections=(8, 16), carried=2 * DOWN, refused=True)
+def test_python_trio(run):
+    python(run, "trio", python_with("trio", "python3-trio"))
+
+
+@application(server=echo, connections=(8, 16), carried=2 * DOWN, refused=True)
+def test_python_twisted(run):
+    python(run, "twisted", python_with("twisted", "python3-twisted"))
+
+
+@application("ruby", server=http, connections=9, carried=DOWN + UP, refused=True)
+def test_ruby(run):
+    task(run, "ruby", os.path.join(APPS, "runtime_client.rb"))
+
+
+@application("perl", server=echo, connections=8, carried=2 * DOWN, refused=True)
+def test_perl(run):
+    task(run, "perl", os.path.join(APPS, "runtime_client.pl"))
+
+
 # Node tries the address of the other family as well where a connection takes longer than 250 ms
 def node(run, way, **env):
     task(run, "node", os.path.join(APPS, "runtime_client.js"), way, env=env)

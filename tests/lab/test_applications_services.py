@@ -159,6 +159,49 @@ def test_psql(run):
     check(got == rows, "%d other bytes" % len(got))
 
 
+# --- MQTT --------------------------------------------------------------------------------------------------------
+
+
+def mosquitto(lab):
+    configuration = os.path.join(lab.directory, "mosquitto.conf")
+    with open(configuration, "w", encoding="ascii") as file:
+        file.write("listener 1883\nallow_anonymous true\nuser root\n")
+    lab.start_listening(lab.server, ["mosquitto", "-c", configuration], 1883)
+
+
+@application("mosquitto", "mosquitto_pub:mosquitto-clients", server=mosquitto, connections=3, carried=2 * 200000)
+def test_mosquitto(run):
+    """A message that is kept, its reader, and one that is confirmed."""
+    message = run.write("message", pattern(200000))
+    run(["mosquitto_pub", "-h", NAME, "-r", "-q", "1", "-t", "lab", "-f", message])
+    got = run(["mosquitto_sub", "-h", NAME, "-C", "1", "-N", "-t", "lab"], text=False).stdout
+    check(got == pattern(200000), "%d other bytes" % len(got))
+    run(["mosquitto_pub", "-h", NAME, "-r", "-n", "-q", "2", "-t", "lab"])
+
+
+# --- Subversion --------------------------------------------------------------------------------------------------
+
+
+def svnserve(lab):
+    """A repository with a file, that anybody may change."""
+    directory = os.path.join(lab.directory, "svn")
+    subprocess.run(["svnadmin", "create", directory], check=True)
+    with open(os.path.join(directory, "conf/svnserve.conf"), "w", encoding="ascii") as file:
+        file.write("[general]\nanon-access = write\n")
+    lab.start_listening(lab.server, ["svnserve", "-d", "--foreground", "--prefer-ipv6", "-r", directory], 3690)
+
+
+@application("svn:subversion", "svnserve:subversion", server=svnserve, connections=4, carried=30000)
+def test_svn(run):
+    """A file in, and out again. What goes over the network is compressed."""
+    name = "in-%s" % run.converted
+    source = run.write(name, pattern(SIZE // 2))
+    run(["svn", "import", "-q", "-m", "in", source, "svn://%s/%s" % (NAME, name)])
+    run(["svn", "checkout", "-q", "svn://%s/" % NAME, run.path("copy")])
+    run.holds("copy/" + name, SIZE // 2)
+    check(name in run(["svn", "ls", "svn://%s/" % NAME]).stdout, "it isn't listed")
+
+
 # --- iperf3 ------------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,8 @@ from convertlab import Lab, Link, check, equal, kernel, main, patience
 from convertlab.waiting import wait_until
 
 PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "connect_probe.py")
-WAYS = ["blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before", "epoll-dup", "epoll-past", "epoll-tried", "connect"]
+WAYS = ["blocking", "poll", "select", "epoll", "epoll-edge", "epoll-once", "epoll-sole", "epoll-before", "epoll-dup", "epoll-past",
+        "epoll-tried", "connect"]
 
 
 def probe(lab, way, address, port, env=None):

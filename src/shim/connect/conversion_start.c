@@ -118,10 +118,13 @@ static int start_bypass(struct conn *conn, int fd, const union sockaddr_ip *serv
 }
 
 /* Returns why a connection to @server isn't to be converted, or NULL if it is. */
-static const char *obstacle(const struct conn *conn, const union sockaddr_ip *server)
+static const char *obstacle(const struct conn *conn, int fd, const union sockaddr_ip *server)
 {
 	enum policy_verdict verdict = policy_decide(settings, server);
 
+	/* The kernel has an errno for it. */
+	if (server->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(server) && sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0))
+		return "the socket is for IPv6 alone";
 	if (verdict != POLICY_CONVERT)
 		return policy_reason(verdict);
 	return conn->socket.deaf ? "the socket was shut down before" : NULL;
@@ -182,7 +185,7 @@ void conversion_before_fork(void)
 
 int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server, bool early_data)
 {
-	const char *reason = obstacle(conn, server);
+	const char *reason = obstacle(conn, fd, server);
 	struct attempt_refusal refusal;
 	struct conn_claim claim;
 	enum conn_phase phase;

@@ -210,7 +210,7 @@ enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *
 	log_verdict(conn, "failed: ", reason);
 	attempt_disconnect(fd);
 	atomic_store(&conn->error, error);
-	watch_restore(conn);
+	watch_fail(conn);
 	return CONN_FAILED;
 }
 

@@ -15,6 +15,8 @@ HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 	struct epoll_event copy, *asked = op == EPOLL_CTL_DEL ? NULL : &copy;
 	int saved_errno = errno;
 
+	if (!conn)
+		conn = conn_attentive(fd);
 	/* The kernel refuses a pointer to an event that can't be read. */
 	if (!conn || (asked && !usermem_read(asked, event, sizeof(copy))))
 		return next.epoll_ctl(epfd, op, fd, event);

@@ -44,6 +44,16 @@ static void end_for_ring(struct conn *conn, int fd)
 		conversion_conclude(conn, fd);
 }
 
+/* SO_REUSEADDR and SO_REUSEPORT, which may have been set behind connect(). */
+static int get_reuse(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
+{
+	int answer;
+
+	if (conn->socket.mptcp && options_late(conn, level, name, &answer))
+		return hook_result(usermem_answer(value, len, &answer, sizeof(answer)));
+	return next.getsockopt(fd, level, name, value, len);
+}
+
 /* SO_ERROR. As in the kernel, the error is taken as soon as the room for it is known, even if it can't be written then. */
 static int get_error(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
@@ -155,7 +165,8 @@ static const struct {
 	{ SOL_SOCKET, SO_DOMAIN, get_domain },     { SOL_SOCKET, SO_PEERNAME, get_peer },
 	{ IPPROTO_TCP, TCP_ULP, get_ulp },         { SOL_SOCKET, SO_KEEPALIVE, get_keepalive },
 	{ IPPROTO_TCP, TCP_KEEPIDLE, get_keepalive }, { IPPROTO_TCP, TCP_KEEPINTVL, get_keepalive },
-	{ IPPROTO_TCP, TCP_KEEPCNT, get_keepalive },
+	{ IPPROTO_TCP, TCP_KEEPCNT, get_keepalive }, { SOL_SOCKET, SO_REUSEADDR, get_reuse },
+	{ SOL_SOCKET, SO_REUSEPORT, get_reuse },
 };
 
 /* IP_MTU and IPV6_MTU, which MPTCP doesn't know: the path's MTU as TCP_INFO has it, or ENOTCONN before there is one. */
@@ -284,6 +295,16 @@ static int set_refused(struct conn *conn, int fd, int level, int name, const voi
 	return set_advice(conn, fd, level, name, value, len);
 }
 
+/* Deals with an option that MPTCP takes no more behind connect(). Returns 0, or -errno as TCP refuses the value. */
+static int set_late(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len)
+{
+	int refusal = tcp_refusal(conn, fd, level, name, value, len, 0), number;
+
+	if (!refusal && usermem_read(&number, value, sizeof(number)))
+		options_note_late(conn, level, name, number);
+	return -refusal;
+}
+
 HOOK(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len))
 {
 	int saved_errno = errno, ret;
@@ -302,6 +323,9 @@ HOOK(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t
 	} else if ((errno == ENOPROTOOPT || errno == EOPNOTSUPP) && conn_maybe(fd) &&
 		   (conn = conn_of(fd)) && conn->socket.mptcp) {
 		ret = hook_result(set_refused(conn, fd, level, name, value, len, errno));
+	} else if (errno == EINVAL && options_is_late(level, name) && conn_maybe(fd) && (conn = conn_of(fd)) &&
+		   conn->socket.mptcp) {
+		ret = hook_result(set_late(conn, fd, level, name, value, len));
 	} else {
 		return ret;
 	}

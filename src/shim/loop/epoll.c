@@ -68,34 +68,74 @@ static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
 }
 
 /*
+ * event_is_ours() for a one-shot registration of a connection that has failed before. What has input in it is an event from
+ * the time when it was pending, which another thread had as well.
+ */
+static bool failed_event_is_ours(int epfd, struct epoll_event *event, const struct watch_found *found)
+{
+	if (event->events & EPOLLINPUT)
+		return true;
+	watch_tell(found->conn, epfd, found->fd);
+	/* The thread that has taken the step may not have said yet what came of it. */
+	if (phase_in(conn_phase_unclaimed(found->conn), PHASES_FAILED))
+		event_tell_failure(event, found);
+	return false;
+}
+
+/* Will the kernel report by itself, and once, what a one-shot registration has just come to? Old ones report no disconnected socket. */
+static bool failure_follows(const struct watch_found *found)
+{
+	struct pollfd now = { .fd = found->fd };
+
+	return (found->events & EPOLLONESHOT) && next_poll_now(&now, 1) == 1 && (now.revents & POLLHUP);
+}
+
+/* event_is_ours() for an event that has the data of a pending or confirmed socket. */
+static bool found_event_is_ours(int epfd, struct epoll_event *event, const struct watch_found *found)
+{
+	const uint32_t before = conn_word(found->conn);
+	enum conn_phase phase;
+
+	if (phase_in(before & CONN_PHASE_MASK, PHASES_CONFIRMED))
+		return found->owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, found);
+	if (!conversion_is_ripe(found->conn, found->fd))
+		return found->owner == WATCH_OURS &&
+		       (!conn_is_pending(found->conn) || found->conn->call.follows ||
+			came_of_disconnect(found->conn, event->events));
+	phase = conversion_progress(found->conn, found->fd);
+	/* Another thread has restored the registration, and this may be what the kernel said then. */
+	if (phase_in(phase, PHASES_CONFIRMED) && (before & CONN_CLAIMED))
+		return found->owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, found);
+	if (!phase_in(phase, PHASES_FAILED))
+		return found->owner == WATCH_OURS;
+	if (found->owner != WATCH_OURS)
+		return false;
+	if (failure_follows(found))
+		return true;
+	watch_tell(found->conn, epfd, found->fd);
+	event_tell_failure(event, found);
+	return false;
+}
+
+/*
  * Is this event of a pending socket of ours, to be kept from the application? One whose
  * connection turns out to have failed is reported as an error. Where nothing has happened on our socket, the event belongs to
  * another socket that the application has registered with the same data, and is passed on.
  */
 static bool event_is_ours(int epfd, struct epoll_event *event)
 {
-	struct watch_found found = watch_find(epfd, event->data);
-	enum conn_phase phase;
-	uint32_t before;
+	const struct watch_found found = watch_find(epfd, event->data);
+	const epoll_data_t data = event->data;
+	bool ours;
 
 	if (found.owner == WATCH_NONE)
 		return false;
-	before = conn_word(found.conn);
-	if (phase_in(before & CONN_PHASE_MASK, PHASES_CONFIRMED))
-		return found.owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, &found);
-	if (!conversion_is_ripe(found.conn, found.fd))
-		return found.owner == WATCH_OURS &&
-		       (!conn_is_pending(found.conn) || found.conn->call.follows ||
-			came_of_disconnect(found.conn, event->events));
-	phase = conversion_progress(found.conn, found.fd);
-	/* Another thread has restored the registration, and this may be what the kernel said then. */
-	if (phase_in(phase, PHASES_CONFIRMED) && (before & CONN_CLAIMED))
-		return found.owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, &found);
-	if (!phase_in(phase, PHASES_FAILED))
-		return found.owner == WATCH_OURS;
-	if (found.owner == WATCH_OURS)
-		event_tell_failure(event, &found);
-	return false;
+	if (found.failed && found.owner == WATCH_OURS)
+		return failed_event_is_ours(epfd, event, &found);
+	ours = found_event_is_ours(epfd, event, &found);
+	if (found.events & EPOLLONESHOT)
+		watch_arm(found.conn, data);
+	return ours;
 }
 
 static int events_sift(int epfd, struct epoll_event *events, int count)

@@ -571,14 +571,19 @@ enum conn_phase conn_phase_unclaimed(const struct conn *conn)
 	return phase_of(word);
 }
 
-void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg)
+void conn_each_in(uint32_t set, bool (*visit)(struct conn *conn, void *arg), void *arg)
 {
 	uint32_t count = atomic_load(&conn_count);
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct conn *conn = conn_by_index(i);
 
-		if (conn && conn_in(conn, PHASES_UNFINISHED) && !visit(conn, arg))
+		if (conn && conn_in(conn, set) && !visit(conn, arg))
 			return;
 	}
+}
+
+void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg)
+{
+	conn_each_in(PHASES_UNFINISHED, visit, arg);
 }

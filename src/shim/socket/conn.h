@@ -55,18 +55,21 @@ struct conn_watch {
 	_Atomic int fd;      /* the descriptor that was registered */
 	_Atomic bool masked; /* the kernel has our events instead of these */
 	_Atomic bool listed; /* watch_find() finds it */
+	_Atomic bool failed; /* one-shot: the kernel has been asked to report the end of a connection that has failed */
 	_Atomic bool adopted; /* it was made past the hooks, and may be changed so: unseen_watches.c */
 	_Atomic uint32_t events;
 	_Atomic uint64_t data; /* epoll_data_t.u64 */
 };
 
 #define CONN_ADVICE_MAX 16
+#define CONN_LATE_COUNT 2
 
 /* What the application has set on a socket: options.c. */
 struct conn_options {
 	_Atomic uint64_t set;        /* a bit for each option in the table there */
 	_Atomic uint32_t advised;    /* a bit for each of: */
 	int values[CONN_ADVICE_MAX]; /* what MPTCP refuses, and what isn't missed */
+	_Atomic uint8_t late[CONN_LATE_COUNT]; /* options_note_late(): 0, or the value and 1 */
 };
 
 #define CONN_KEEPALIVE_COUNT 4
@@ -406,6 +409,9 @@ enum conn_phase conn_phase_unclaimed(const struct conn *conn);
 
 /* Returns the conn with this index, in whatever phase, for tables that store indices. */
 struct conn *conn_by_index(uint32_t index);
+
+/* Calls @visit for each conn in the phases of @set until it returns false. */
+void conn_each_in(uint32_t set, bool (*visit)(struct conn *conn, void *arg), void *arg);
 
 /* Calls @visit for each conn in PHASES_UNFINISHED until it returns false. */
 void conn_each_pending(bool (*visit)(struct conn *conn, void *arg), void *arg);

@@ -13,6 +13,14 @@
 #include <netinet/in.h>
 #include <string.h>
 
+/* What older headers lack. */
+#ifndef IPV6_TRANSPARENT
+#define IPV6_TRANSPARENT 75
+#endif
+#ifndef IPV6_FREEBIND
+#define IPV6_FREEBIND 78
+#endif
+
 #define LATE_BIT 62      /* OPTION_ADVICE_LATE was set before the connection was begun */
 #define UNKNOWN_BIT 63   /* an option that isn't in the tables was set */
 
@@ -132,6 +140,45 @@ enum option_weight options_weight(int level, int name)
 	int i = socket_advice_index(level, name);
 
 	return i < 0 ? OPTION_MATTERS : socket_advice[i].early ? OPTION_ADVICE_LATE : OPTION_ADVICE;
+}
+
+/* The first CONN_LATE_COUNT are those of which MPTCP keeps nothing; it has the others as the application has set them. */
+static const struct socket_option late_options[] = {
+	{ SOL_SOCKET, SO_REUSEADDR },	{ SOL_SOCKET, SO_REUSEPORT },	   { IPPROTO_IP, IP_FREEBIND },
+	{ IPPROTO_IP, IP_TRANSPARENT }, { IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT }, { IPPROTO_IPV6, IPV6_TRANSPARENT },
+	{ IPPROTO_IPV6, IPV6_FREEBIND },
+};
+
+#define LATE_OPTIONS (sizeof(late_options) / sizeof(late_options[0]))
+
+static size_t late_index(int level, int name)
+{
+	size_t i = 0;
+
+	while (i < LATE_OPTIONS && (late_options[i].level != level || late_options[i].name != name))
+		i++;
+	return i;
+}
+
+bool options_is_late(int level, int name)
+{
+	return late_index(level, name) < LATE_OPTIONS;
+}
+
+void options_note_late(struct conn *conn, int level, int name, int value)
+{
+	size_t i = late_index(level, name);
+
+	if (i < CONN_LATE_COUNT)
+		atomic_store(&conn->socket.options.late[i], value ? 2 : 1);
+}
+
+bool options_late(const struct conn *conn, int level, int name, int *value)
+{
+	size_t i = late_index(level, name);
+
+	*value = i < CONN_LATE_COUNT ? atomic_load(&conn->socket.options.late[i]) - 1 : -1;
+	return *value >= 0;
 }
 
 bool options_is_advice_noted(const struct conn *conn, int level, int name)

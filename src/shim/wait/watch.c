@@ -10,10 +10,12 @@
  *   masked    the kernel has the shim's events: watch_mask()
  *   shown     the kernel has the application's events again, and events are still looked at, since the response may be
  *             among the input: watch_show()
+ *   failed    a one-shot registration of a connection that has failed: the kernel reports the end once, and watch_find()
+ *             tells that: watch_fail()
  *   dropped   the application's alone: watch_restore(), or the descriptor was closed
  *
- * It is listed, so that watch_find() finds it, while it is masked or shown. A conn has room for CONN_WATCHES_MAX registrations; what
- * can't be noted or masked sets watches_lost, and such a socket is never replaced by another one.
+ * It is listed, so that watch_find() finds it, while it is masked, shown or failed. A conn has room for CONN_WATCHES_MAX registrations;
+ * what can't be noted or masked sets watches_lost, and such a socket is never replaced by another one.
  *
  * epoll returns nothing but the application's own data, so an event is matched to
  * its conn by that and the epoll instance. Buckets by hash of the data count the listed
@@ -71,12 +73,30 @@ static struct conn_watch *watch_on(struct conn *conn, int epfd, int fd)
 	return NULL;
 }
 
+static enum watch_owner instance_compare(int epfd, int other)
+{
+	pid_t self;
+	long order;
+
+	if (epfd == other)
+		return WATCH_OURS;
+	self = getpid();
+	order = RAWCALL(SYS_kcmp, self, self, KCMP_FILE, epfd, other);
+	return order == 0 ? WATCH_OURS : order > 0 ? WATCH_NONE : WATCH_PERHAPS_OURS;
+}
+
 /* The kernel sets it together with EPOLLIN and applications don't ask for it, so it shows in /proc that a mask is ours. */
 #define MASK_MARK EPOLLRDNORM
 
-static uint32_t masked_events(uint32_t events, bool want_output)
+/*
+ * Our events in place of @events. A one-shot registration stays one, since else several threads would have our event, and those that are
+ * late would take it for the application's: watch_arm() arms it again. Of one that was made past the hooks (@adopted) that
+ * would take the mark.
+ */
+static uint32_t masked_events(const struct conn *conn, uint32_t events, bool adopted)
 {
-	return EPOLLIN | MASK_MARK | (want_output ? EPOLLOUT : 0u) | (events & EPOLLWAKEUP);
+	return EPOLLIN | MASK_MARK | (attempt_wants_output(&conn->attempt) ? EPOLLOUT : 0u) | (events & EPOLLWAKEUP) |
+	       (adopted ? 0u : events & EPOLLONESHOT);
 }
 
 /* Are these the events of a masked registration? */
@@ -85,24 +105,30 @@ static bool is_mask(uint32_t events)
 	return events & MASK_MARK;
 }
 
+/* Several threads may have the event of a failed connection at once: only one of them counts the registration out. */
+static void watch_unlist(struct conn_watch *watch)
+{
+	if (atomic_exchange(&watch->listed, false))
+		bucket_remove(watch);
+}
+
 static void watch_drop(struct conn_watch *watch)
 {
-	if (watch->epfd != -1 && watch->listed)
-		bucket_remove(watch);
-	watch->listed = false;
+	watch_unlist(watch);
+	watch->failed = false;
 	watch->epfd = -1;
 }
 
 /* Remembers a registration that the kernel has taken, as @event says, masked or not. */
 static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, int fd,
-		       const struct epoll_event *event, bool masked)
+		       const struct epoll_event *event, bool masked, bool adopted)
 {
 	watch_drop(watch);
 	watch->fd = fd;
 	watch->events = event->events;
 	watch->data = event->data.u64;
 	watch->masked = masked;
-	watch->adopted = false;
+	watch->adopted = adopted;
 	watch->epfd = epfd;
 	conn_mark_unseen(conn, false);
 	watch->listed = masked || conn_is_confirmed(conn);
@@ -110,11 +136,26 @@ static void watch_note(struct conn *conn, struct conn_watch *watch, int epfd, in
 		bucket_add(conn, watch);
 }
 
+/* What the kernel lets be exclusive (epoll_ctl(2)). */
+#define EXCLUSIVE_EVENTS (EPOLLEXCLUSIVE | EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLWAKEUP | EPOLLET)
+
+/*
+ * Is it a call that the kernel is to answer as it stands? It refuses to modify an exclusive registration, which is only known
+ * here while it is masked: the mask isn't exclusive, so that it can be changed.
+ */
+static bool is_refused(int op, const struct conn_watch *watch, struct epoll_event *event)
+{
+	if (op == EPOLL_CTL_MOD && watch && (watch->events & EPOLLEXCLUSIVE))
+		event->events |= EPOLLEXCLUSIVE;
+	return (event->events & EPOLLEXCLUSIVE) && (op == EPOLL_CTL_MOD || (event->events & ~EXCLUSIVE_EVENTS));
+}
+
 /* epoll_ctl() with the application's events, or with ours in their place. */
 static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event,
-		   bool masked)
+		   bool masked, bool adopted)
 {
 	struct conn_watch *watch = watch_on(conn, epfd, fd);
+	const bool fresh = !watch, unseen = conn->unseen;
 	struct epoll_event ours;
 	int ret;
 
@@ -124,22 +165,41 @@ static int control(struct conn *conn, int epfd, int op, int fd, struct epoll_eve
 			watch_drop(watch);
 		return ret;
 	}
+	ours = *event;
+	if (is_refused(op, watch, &ours))
+		return next.epoll_ctl(epfd, op, fd, &ours);
 	if (!watch)
 		watch = watch_on(conn, -1, fd);
-	/* An exclusive registration can't be modified later, and a conn has room for CONN_WATCHES_MAX of them. */
-	if (!watch || (event->events & EPOLLEXCLUSIVE)) {
+	if (!watch) { /* a conn has room for CONN_WATCHES_MAX of them */
 		ret = next.epoll_ctl(epfd, op, fd, event);
 		if (ret == 0)
 			conn->socket.watches_lost = true;
 		return ret;
 	}
-	ours = *event;
 	if (masked)
-		ours.events = masked_events(event->events, attempt_wants_output(&conn->attempt));
+		ours.events = masked_events(conn, event->events, adopted);
+	/* Noted first where it is new: another thread may have an event of it at once. */
+	if (fresh)
+		watch_note(conn, watch, epfd, fd, event, masked, adopted);
 	ret = next.epoll_ctl(epfd, op, fd, &ours);
-	if (ret == 0)
-		watch_note(conn, watch, epfd, fd, event, masked);
+	if (ret == 0 && !fresh)
+		watch_note(conn, watch, epfd, fd, event, masked, adopted);
+	if (ret != 0 && fresh) {
+		watch_drop(watch);
+		conn_mark_unseen(conn, unseen);
+	}
 	return ret;
+}
+
+void watch_tell(struct conn *conn, int epfd, int fd)
+{
+	struct conn_watch *watch;
+
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		watch = &conn->watches[i];
+		if (watch->failed && watch->fd == fd && instance_compare(epfd, watch->epfd) == WATCH_OURS)
+			watch_drop(watch);
+	}
 }
 
 int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_event *event)
@@ -149,7 +209,7 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 
 	/* Claimed, so that a thread which finishes the handshake now can't miss the registration. */
 	if (conn_is_pending(conn) && conn_claim(conn, PHASES_PENDING, &claim)) {
-		ret = control(conn, epfd, op, fd, event, true);
+		ret = control(conn, epfd, op, fd, event, true, false);
 		conn_release(conn, claim.from, &claim);
 		/* libuv tries whether a descriptor can be registered, and then does it by io_uring */
 		if (op == EPOLL_CTL_DEL && ret == 0 && !watch_any(conn))
@@ -158,12 +218,13 @@ int watch_control(struct conn *conn, int epfd, int op, int fd, struct epoll_even
 	}
 	if (phase_in(conn_phase_unclaimed(conn), PHASE(HELD) | PHASES_CONFIRMED) &&
 	    conn_claim(conn, PHASE(HELD) | PHASES_CONFIRMED, &claim)) {
-		ret = control(conn, epfd, op, fd, event, false);
+		ret = control(conn, epfd, op, fd, event, false, false);
 		conn_release(conn, claim.from, &claim);
 		return ret;
 	}
 	if (conn_phase(conn) == CONN_IDLE)
-		return control(conn, epfd, op, fd, event, false);
+		return control(conn, epfd, op, fd, event, false, false);
+	watch_tell(conn, epfd, fd); /* from now on the kernel reports what the application asks for now */
 	return next.epoll_ctl(epfd, op, fd, event);
 }
 
@@ -179,11 +240,9 @@ bool watch_adopt(struct conn *conn, int epfd, int fd, struct epoll_event *event)
 		conn_release(conn, claim.from, &claim);
 		return false;
 	}
-	control(conn, epfd, EPOLL_CTL_MOD, fd, event, true);
+	control(conn, epfd, EPOLL_CTL_MOD, fd, event, true, true);
 	watch = watch_on(conn, epfd, fd);
-	if (watch)
-		watch->adopted = true;
-	else
+	if (!watch)
 		conn->socket.watches_lost = true; /* it would be lost with the socket, should that be replaced */
 	conn_release(conn, claim.from, &claim);
 	return watch;
@@ -221,8 +280,11 @@ static void apply(int epfd, const struct conn_watch *watch, uint32_t events)
 	/* The application has modified it since, past the hooks. */
 	if (watch->adopted && watch->masked && !is_still_masked(epfd, watch->fd))
 		return;
-	/* Fails where the application has closed the epoll descriptor: nothing to do then. */
-	next.epoll_ctl(epfd, EPOLL_CTL_MOD, watch->fd, &event);
+	/* Fails where the application has closed the epoll descriptor: nothing to do then. An exclusive one can't be modified. */
+	if (!(watch->events & EPOLLEXCLUSIVE))
+		next.epoll_ctl(epfd, EPOLL_CTL_MOD, watch->fd, &event);
+	else if (next.epoll_ctl(epfd, EPOLL_CTL_DEL, watch->fd, &event) == 0)
+		next.epoll_ctl(epfd, EPOLL_CTL_ADD, watch->fd, &event);
 }
 
 void watch_mask(struct conn *conn)
@@ -232,9 +294,10 @@ void watch_mask(struct conn *conn)
 
 		if (watch->epfd == -1)
 			continue;
-		apply(watch->epfd, watch, masked_events(watch->events, attempt_wants_output(&conn->attempt)));
+		apply(watch->epfd, watch, masked_events(conn, watch->events, watch->adopted));
 		if (!watch->listed)
 			bucket_add(conn, watch);
+		watch->failed = false;
 		watch->masked = watch->listed = true;
 	}
 }
@@ -255,9 +318,7 @@ void watch_unmask(struct conn *conn)
 {
 	watch_show(conn);
 	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
-		if (conn->watches[i].epfd != -1 && conn->watches[i].listed)
-			bucket_remove(&conn->watches[i]);
-		conn->watches[i].listed = false;
+		watch_unlist(&conn->watches[i]);
 	}
 }
 
@@ -278,6 +339,31 @@ void watch_restore(struct conn *conn)
 		 * It is taken off the table first: a thread that still finds it there may then drop the event that it has, since
 		 * the kernel reports the socket anew when the registration is modified.
 		 */
+		watch_drop(watch);
+		if (watch->masked)
+			apply(epfd, watch, watch->events);
+	}
+}
+
+void watch_fail(struct conn *conn)
+{
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+
+		if (watch->epfd == -1 || !watch->masked || !(watch->events & EPOLLONESHOT))
+			continue;
+		watch->masked = false;
+		watch->failed = true;
+		/* The kernel adds EPOLLERR and EPOLLHUP to what it is asked for. */
+		apply(watch->epfd, watch, EPOLLONESHOT | (watch->events & EPOLLWAKEUP));
+	}
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+		int epfd = watch->epfd;
+
+		if (epfd == -1 || watch->failed)
+			continue;
+		/* As in watch_restore(). */
 		watch_drop(watch);
 		if (watch->masked)
 			apply(epfd, watch, watch->events);
@@ -326,7 +412,7 @@ void watch_resume(struct conn *conn)
 		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
 
 		if (watch->masked)
-			event.events = masked_events(watch->events, attempt_wants_output(&conn->attempt));
+			event.events = masked_events(conn, watch->events, watch->adopted);
 		if (watch->epfd != -1 &&
 		    next.epoll_ctl(watch->epfd, EPOLL_CTL_ADD, watch->fd, &event) != 0)
 			watch_drop(watch);
@@ -379,18 +465,6 @@ void watch_init(void)
 	conn_observe(&observer);
 }
 
-static enum watch_owner instance_compare(int epfd, int other)
-{
-	pid_t self;
-	long order;
-
-	if (epfd == other)
-		return WATCH_OURS;
-	self = getpid();
-	order = RAWCALL(SYS_kcmp, self, self, KCMP_FILE, epfd, other);
-	return order == 0 ? WATCH_OURS : order > 0 ? WATCH_NONE : WATCH_PERHAPS_OURS;
-}
-
 struct watch_search {
 	int epfd;
 	uint64_t data;
@@ -411,7 +485,7 @@ static bool search_visit(struct conn *conn, void *arg)
 		owner = instance_compare(search->epfd, watch->epfd);
 		if (owner > search->found.owner)
 			search->found =
-				(struct watch_found){ owner, conn, watch->fd, watch->events };
+				(struct watch_found){ owner, conn, watch->fd, watch->events, watch->failed };
 	}
 	return search->found.owner != WATCH_OURS;
 }
@@ -425,9 +499,34 @@ struct watch_found watch_find(int epfd, epoll_data_t data)
 	if (atomic_load(&buckets[bucket].count) == 0)
 		return search.found;
 	last = conn_by_index(atomic_load(&buckets[bucket].last));
-	if (!last || !(conn_is_pending(last) || conn_is_confirmed(last)) || search_visit(last, &search))
-		conn_each_pending(search_visit, &search);
+	if (!last || !conn_in(last, PHASES_ATTENTIVE) || search_visit(last, &search))
+		conn_each_in(PHASES_ATTENTIVE, search_visit, &search);
 	return search.found;
+}
+
+static bool arm_visit(struct conn *conn, void *arg)
+{
+	const uint64_t *data = arg;
+	struct conn_claim claim;
+
+	for (size_t i = 0; i < CONN_WATCHES_MAX; i++) {
+		struct conn_watch *watch = &conn->watches[i];
+
+		if (watch->epfd == -1 || watch->data != *data || !(watch->events & EPOLLONESHOT) || watch->adopted ||
+		    !conn_claim(conn, PHASES_PENDING, &claim))
+			continue;
+		if (watch->epfd != -1 && watch->masked)
+			apply(watch->epfd, watch, masked_events(conn, watch->events, false));
+		conn_release(conn, claim.from, &claim);
+	}
+	return true;
+}
+
+void watch_arm(struct conn *conn, epoll_data_t data)
+{
+	arm_visit(conn, &data.u64);
+	if (atomic_load(&buckets[bucket_of(data.u64)].count) > 1)
+		conn_each_pending(arm_visit, &data.u64);
 }
 
 bool watch_may_be_in(const struct conn *conn, int epfd)

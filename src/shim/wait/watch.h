@@ -9,7 +9,7 @@
 void watch_init(void);
 
 /*
- * watch_control() - epoll_ctl(2) on a socket in CONN_IDLE or PHASES_UNFINISHED
+ * watch_control() - epoll_ctl(2) on a socket in CONN_IDLE or PHASES_ATTENTIVE
  * Notes the registration, so that it can be masked for as long as the connection
  * is pending. Same return value and errno as epoll_ctl().
  */
@@ -34,6 +34,16 @@ void watch_mask(struct conn *conn);
  * EPOLL_CTL_MOD makes the kernel look again, so that no edge is missed. The registrations are forgotten.
  */
 void watch_restore(struct conn *conn);
+
+/*
+ * watch_fail() - watch_restore() of a connection that has failed
+ * One-shot registrations are still known until watch_tell(): only the kernel makes sure that just one of several threads gets
+ * the event, and it knows nothing of the error (watch_found.failed).
+ */
+void watch_fail(struct conn *conn);
+
+/* The application is told of the failure of @conn by an event of the one-shot registration of @fd in @epfd: it's forgotten. */
+void watch_tell(struct conn *conn, int epfd, int fd);
 
 /* watch_forget() - know nothing of the registrations any more, and leave them as they are: they have gone, or are another process's */
 void watch_forget(struct conn *conn);
@@ -66,21 +76,28 @@ void watch_suspend(struct conn *conn);
 void watch_resume(struct conn *conn);
 
 enum watch_owner {
-	WATCH_NONE,         /* no pending or confirmed socket's */
+	WATCH_NONE,         /* no pending or confirmed socket's, nor a failed one's that isn't told */
 	WATCH_PERHAPS_OURS, /* the same data, but the kernel doesn't say whether the same instance */
 	WATCH_OURS,
 };
 
-/* A pending or confirmed conn, and the descriptor and events that the application registered it with. */
+/* A pending, confirmed or failed conn, and the descriptor and events that the application registered it with. */
 struct watch_found {
 	enum watch_owner owner;
 	struct conn *conn; /* NULL if WATCH_NONE */
 	int fd;
 	uint32_t events;
+	bool failed; /* what is left is a report of the failure: watch_fail() */
 };
 
 /* watch_find() - whose is an event that @epfd returned with @data? */
 struct watch_found watch_find(int epfd, epoll_data_t data);
+
+/*
+ * watch_arm() - masks of one-shot registrations with this @data may have fired, and are to be in force while their conns are pending
+ * @conn: the one that watch_find() has found, which needn't be the only one. Nothing is claimed.
+ */
+void watch_arm(struct conn *conn, epoll_data_t data);
 
 /* May a wait in @epfd (-1: any other) be one for @conn? Also if no registration of it was seen. */
 bool watch_may_be_in(const struct conn *conn, int epfd);

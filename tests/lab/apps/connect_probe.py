@@ -5,7 +5,8 @@
   connect_probe.py WAY ADDRESS PORT
 
 The transcript must be the same with the shim and without it. WAY is blocking, poll, select, epoll (level-triggered),
-epoll-edge, epoll-before (registered before connect(), edge-triggered, as nginx does), epoll-dup (registered with a duplicate of the
+epoll-edge, epoll-once (one-shot), epoll-sole (exclusive, as gRPC did), epoll-before (registered before connect(), edge-triggered, as
+nginx does), epoll-dup (registered with a duplicate of the
 descriptor that is waited on, as tokio does), epoll-past (registered past the shim, as by io_uring or a system call of one's own),
 epoll-tried (the same, after a registration that was taken out at once, as libuv's uv_poll does), connect (asking by connect() alone).
 Two have a transcript of their own, though not a stream: epoll-exclusive (registered past the shim and for good, so that it can't do
@@ -27,6 +28,8 @@ LIMIT = 20  # seconds; reached by no test that passes
 EPOLL_CTL_ADD, EPOLL_CTL_MOD = 1, 3
 EARLY, HELLO = b"early", b"hello"
 INTEREST = select.POLLIN | select.POLLOUT
+MODES = {"epoll-edge": select.EPOLLET, "epoll-before": select.EPOLLET, "epoll-dup": select.EPOLLET,
+         "epoll-once": select.EPOLLONESHOT, "epoll-sole": select.EPOLLET | select.EPOLLEXCLUSIVE}
 OUT_OF_REACH = ("epoll-exclusive", "epoll-changed")
 
 
@@ -80,8 +83,7 @@ class Waiter:
         if self.way in past:
             self.control(EPOLL_CTL_ADD, past[self.way])
             return
-        edge = select.EPOLLET if self.way in ("epoll-edge", "epoll-before", "epoll-dup") else 0
-        self.registry.register(self.sock, INTEREST | edge)
+        self.registry.register(self.sock, INTEREST | MODES.get(self.way, 0))
 
     def control(self, operation, events):
         """By the C library's own function, not by what is preloaded in front of it."""
@@ -119,12 +121,16 @@ def open_nonblocking(way, target, sock):
     say("send", waiter.early)
     waiter.received = outcome(sock.recv, 10)
     say("recv", waiter.received)
-    if way in ("poll", "epoll", "epoll-edge", "epoll-dup", "epoll-past", "epoll-tried", *OUT_OF_REACH):
+    if way in ("poll", "epoll", "epoll-edge", "epoll-once", "epoll-sole", "epoll-dup", "epoll-past", "epoll-tried", *OUT_OF_REACH):
         waiter.register()
         say("at once", [flags(bits) for _, bits in waiter.poller.poll(0)])
     if way == "epoll-changed":
         waiter.control(EPOLL_CTL_MOD, INTEREST)
     say("wait", waiter.wait())
+    if way == "epoll-once":
+        say("told once", waiter.poller.poll(0))
+    if way == "epoll-sole":
+        say("modified", outcome(waiter.poller.modify, sock, INTEREST))
     error = so_error(sock)
     while way in OUT_OF_REACH and error == "0" and outcome(sock.getpeername) == "ENOTCONN":
         say("wait", waiter.wait())  # as mio does: writable isn't yet connected

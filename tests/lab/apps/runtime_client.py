@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """runtime_client.py - Python's ways to the network, each with the same task
 
-  runtime_client.py urllib|requests|asyncio|aiohttp HOST
+  runtime_client.py urllib|requests|asyncio|aiohttp|gevent|trio|twisted HOST
 
-The task, also of runtime_client.js, RuntimeClient.java and tokio/: (HTTP) eight downloads of the lab's http server at port 80, at
+The task, also of runtime_client.js, .rb and .pl, RuntimeClient.java and tokio/: (HTTP) eight downloads of the lab's http server at port 80, at
 once where there is a way to, and an upload; (TCP, such as asyncio) eight connections to its echo server at port 7, at once, each
 with a half-close. Every byte is checked. Then a connection to port 9999, which must be refused. Prints "8 done, 1000000 up", then
 "refused".
@@ -44,7 +44,7 @@ def was_refused(error):
         if getattr(error, "errno", None) == errno.ECONNREFUSED or "[Errno %d]" % errno.ECONNREFUSED in str(error):
             print("refused")
             return
-        error = error.__cause__ or error.__context__
+        error = getattr(error, "exceptions", [None])[0] or error.__cause__ or error.__context__  # Trio has one for each address
     sys.exit("not refused")
 
 
@@ -111,6 +111,69 @@ async def aiohttp_client(host):
             await session.get("http://%s:9999/" % host)
         except OSError as error:
             was_refused(error)
+
+
+def gevent_client(host):
+    from gevent import monkey
+    monkey.patch_all()
+    urllib_client(host)
+
+
+def trio_client(host):
+    import trio
+
+    async def echo(number):
+        async with await trio.open_tcp_stream(host, 7) as stream, trio.open_nursery() as nursery:
+            async def send():
+                await stream.send_all(PATTERN[:size_of(number)])
+                await stream.send_eof()
+            nursery.start_soon(send)
+            verify(number, b"".join([bytes(data) async for data in stream]))
+
+    async def task():
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                for number in range(COUNT):
+                    nursery.start_soon(echo, number)
+        done()
+        try:
+            await trio.open_tcp_stream(host, 9999)
+        except OSError as error:
+            was_refused(error)
+    trio.run(task)
+
+
+def twisted_client(host):
+    from twisted.internet import defer, endpoints, protocol, task
+
+    class Echo(protocol.Protocol):
+        def __init__(self, number):
+            self.number, self.data, self.ended = number, bytearray(), defer.Deferred()
+
+        def connectionMade(self):
+            self.transport.write(PATTERN[:size_of(self.number)])
+            self.transport.loseWriteConnection()
+
+        def dataReceived(self, data):
+            self.data += data
+
+        def connectionLost(self, reason=protocol.connectionDone):
+            self.ended.callback(None)
+
+    async def echo(reactor, number):
+        client = Echo(number)
+        await endpoints.connectProtocol(endpoints.HostnameEndpoint(reactor, host, 7), client)
+        await client.ended
+        verify(number, client.data)
+
+    async def run(reactor):
+        await defer.gatherResults([defer.ensureDeferred(echo(reactor, number)) for number in range(COUNT)])
+        done()
+        try:
+            await endpoints.connectProtocol(endpoints.HostnameEndpoint(reactor, host, 9999), Echo(0))
+        except Exception as error:  # pylint: disable=broad-except
+            print("refused" if "refused" in str(error) else error)
+    task.react(lambda reactor: defer.ensureDeferred(run(reactor)))
 
 
 if __name__ == "__main__":

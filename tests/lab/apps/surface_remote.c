@@ -405,6 +405,39 @@ static int echoed(int fd, int len)
 	return more < 0 ? more : memcmp(buf, "abcdefghijklmnopqrst", (size_t)got) ? -1 : got;
 }
 
+/* What MPTCP takes only before connect(). */
+static void say_late_options(int fd)
+{
+	SAY(set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1));
+	SAY(get_int(fd, SOL_SOCKET, SO_REUSEADDR));
+	SAY(set_int(fd, SOL_SOCKET, SO_REUSEADDR, 0));
+	SAY(get_int(fd, SOL_SOCKET, SO_REUSEADDR));
+	SAY(set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1));
+	SAY(get_int(fd, SOL_SOCKET, SO_REUSEPORT));
+	SAY(set_int(fd, IPPROTO_IP, 15, 1)); /* IP_FREEBIND */
+	SAY(set_int(fd, IPPROTO_IP, 24, 1)); /* IP_BIND_ADDRESS_NO_PORT */
+	SAY(get_int(fd, IPPROTO_IP, 24));
+	SAY(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, "1", 1)); /* no int */
+}
+
+/* A socket for IPv6 alone doesn't get to a v4-mapped address. */
+static void v6only(void)
+{
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6, .sin6_port = server.in.sin_port };
+	int fd;
+
+	if (server.sa.sa_family != AF_INET)
+		return;
+	fd = socket(AF_INET6, SOCK_STREAM, 0);
+	scene("v6only");
+	mapped.sin6_addr.s6_addr[10] = mapped.sin6_addr.s6_addr[11] = 0xff;
+	memcpy(&mapped.sin6_addr.s6_addr[12], &server.in.sin_addr, 4);
+	SAY(set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1));
+	SAY(connect(fd, (struct sockaddr *)&mapped, sizeof(mapped)));
+	say_error(fd);
+	close(fd);
+}
+
 static void echo(void)
 {
 	char buf[64], *letters = buf;
@@ -428,6 +461,7 @@ static void echo(void)
 	SAY(get_int(fd, SOL_SOCKET, SO_PROTOCOL));
 	SAY(get_int(fd, IPPROTO_IP, IP_TTL) > 0);
 	SAY(set_int(fd, IPPROTO_TCP, 12, 1)); /* TCP_QUICKACK */
+	say_late_options(fd);
 	memcpy(letters, "abcdefghijklmnopqrst", 20);
 	SAY(ask(fd, FIONREAD));
 	SAY(recv(fd, buf + 32, 1, 0));
@@ -482,6 +516,7 @@ int main(int argc, char **argv)
 		refused();
 	} else {
 		echo();
+		v6only();
 	}
 	return 0;
 }
