@@ -84,6 +84,34 @@ static bool other_look(struct survey *survey, size_t i)
 	return probe->answered;
 }
 
+/*
+ * The paths, a bit for each, to which a connection may be moved though they haven't answered: to a network that is farther than the time
+ * there is to wait for an answer. None if one has answered, nor if there are several such networks: it would be taken at a venture. Where
+ * no round trip is known at all, that of the own path may be as long.
+ */
+static uint32_t likely_ones(const struct survey *survey)
+{
+	uint32_t likely = 0;
+	int device = -1;
+
+	for (size_t i = 0; i < survey->list.count; i++) {
+		const struct path *path = &survey->list.paths[i];
+		const struct path_probe *probe = &survey->others[i];
+
+		if (probe->answered || loses_data(probe, &survey->others_plain[i]))
+			return 0;
+		if (path->device == survey->own.device || path->facts.state == CACHE_PATH_SILENT || probe->fd < 0)
+			continue;
+		if (path->facts.rtt_ms ? paths_is_overdue(path_probe_age(probe), path->facts.rtt_ms) : !survey->own.facts.rtt_ms)
+			continue;
+		if (device >= 0 && path->device != device)
+			return 0;
+		device = path->device;
+		likely |= 1u << i;
+	}
+	return likely;
+}
+
 static struct paths_view view_of(struct survey *survey, unsigned int waiting, bool syn_data)
 {
 	struct paths_view view = {
@@ -105,14 +133,15 @@ static struct paths_view view_of(struct survey *survey, unsigned int waiting, bo
 		view.answered += answered;
 		if (probe->ms > view.slowest)
 			view.slowest = probe->ms;
-		if (!answered && !view.missing)
-			view.missing = path_probe_age(probe) + 1;
+		if (!answered)
+			paths_view_add_missing(&view, path_probe_age(probe));
 		view.last = path_probe_age(probe);
 	}
 	for (size_t i = 0; i < survey->list.count; i++) {
 		path_probe_look(&survey->others_plain[i]);
 		view.other_answered |= other_look(survey, i) || loses_data(&survey->others[i], &survey->others_plain[i]);
 	}
+	view.other_likely = likely_ones(survey) != 0;
 	return view;
 }
 
@@ -186,6 +215,7 @@ static void findings_note(struct survey *survey, enum cache_path how)
 static enum paths_do leave(struct survey *survey, enum cache_path how, enum survey_syn syn, int *best)
 {
 	const bool stays = how == CACHE_PATH_DATALESS && syn == SURVEY_DATA;
+	const uint32_t likely = likely_ones(survey);
 	int own = -1;
 	uint32_t skip = 0;
 
@@ -195,7 +225,7 @@ static enum paths_do leave(struct survey *survey, enum cache_path how, enum surv
 
 		if (is_own(survey, i))
 			own = (int)i;
-		if ((int)i == own ? !stays : !survey->others[i].answered && !plain)
+		if ((int)i == own ? !stays : !survey->others[i].answered && !plain && !(likely >> i & 1))
 			skip |= 1u << i;
 	}
 	*best = paths_best(survey->list.paths, survey->list.count, skip);

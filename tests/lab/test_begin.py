@@ -70,11 +70,11 @@ def test_dead_default_path():
 @measures
 def test_dead_default_path_and_one_far():
     """
-    The same where lte is far, and nothing is known of it: with nothing known of wifi (240 ms), and where that has worked before (160 ms).
-    The first connection that a converter sees at all takes a round trip more, on a path that works, too.
+    The same where lte is far, and nothing is known of it: with nothing known of wifi (240 ms), and where that has worked before (160, 300
+    ms). The first connection that a converter sees at all takes a round trip more, on a path that works, too.
     """
     said = []
-    for known, delay_ms in ((False, 115), (True, 75)):
+    for known, delay_ms in ((False, 115), (True, 75), (True, 145)):
         with lab_for(lte=Link(delay_ms=delay_ms)) as lab:
             served(lab)
             if known:
@@ -85,6 +85,7 @@ def test_dead_default_path_and_one_far():
             lab.wifi.down()
             took, address = curl(lab)
             equal(address, lab.client.lte4, "the address, in\n" + lab.shim_log())
+            equal(lab.shim_log().count(MOVED), 1, "moved, in\n" + lab.shim_log())
             measured(took < alone + 300, "%.0f ms, lte alone %.0f:\n%s" % (took, alone, lab.shim_log()))
             said.append("wifi %s: %.0f ms, lte alone %.0f" % ("known" if known else "unknown", took, alone))
     return ", ".join(said)
@@ -131,6 +132,26 @@ def test_slow_servers():
                 equal([process.log_text() for process in running], ["200"] * 3, "answers after %g s, in\n%s" % (delay, lab.shim_log()))
         equal(lab.shim_log().count(MOVED), 0, "moved, in\n" + lab.shim_log())
         equal((len(asked_to_connect(wifi)), len(asked_to_connect(lte))), (count, 0), "connections that were asked for, in\n" + lab.shim_log())
+
+
+PROBES_LOST = """add table netdev lost; add chain netdev lost in { type filter hook ingress device wifi priority 0; };
+add rule netdev lost in tcp dport 1234 tcp flags & (syn | ack) == syn tcp option mptcp missing numgen inc mod 8 0 drop"""
+
+
+def test_lost_probes_and_slow_servers():
+    """One probe of eight is lost, at once or later, and the server takes 1.5 s: no connection is moved, and the server sees each once."""
+    for way in ("far", "near"):
+        with lab_for(wifi=Link(delay_ms=90 if way == "far" else 10)) as lab:
+            served(lab)
+            for _ in range(2):
+                curl(lab)
+            curl(lab, env=remembering(lab, CONVERT_PATHS="lte"))
+            lab.core.set(delay_ms=600)
+            lab.converter.run(["nft", "-f", "-"], input=PROBES_LOST)
+            with lab.capture(lab.server, "core", "tcp dst port 80 and tcp[tcpflags] == tcp-syn") as core:
+                found = [curl(lab)[1] for _ in range(4)]
+            equal(found, [lab.client.wifi4] * 4, "addresses, in\n" + lab.shim_log())
+            equal(len({p.sport for p in core.packets()}), 4, "connections to the server, in\n" + lab.shim_log())
 
 
 def probe(lab, way, program="connect_probe.py", env=None):
