@@ -92,7 +92,6 @@ static bool other_look(struct survey *survey, size_t i)
 static uint32_t likely_ones(const struct survey *survey)
 {
 	uint32_t likely = 0;
-	int device = -1;
 
 	for (size_t i = 0; i < survey->list.count; i++) {
 		const struct path *path = &survey->list.paths[i];
@@ -100,16 +99,12 @@ static uint32_t likely_ones(const struct survey *survey)
 
 		if (probe->answered || loses_data(probe, &survey->others_plain[i]))
 			return 0;
-		if (path->device == survey->own.device || path->facts.state == CACHE_PATH_SILENT || probe->fd < 0)
+		if (path->facts.state == CACHE_PATH_SILENT || probe->fd < 0)
 			continue;
-		if (path->facts.rtt_ms ? paths_is_overdue(path_probe_age(probe), path->facts.rtt_ms) : !survey->own.facts.rtt_ms)
-			continue;
-		if (device >= 0 && path->device != device)
-			return 0;
-		device = path->device;
-		likely |= 1u << i;
+		if (path->facts.rtt_ms ? !paths_is_overdue(path_probe_age(probe), path->facts.rtt_ms) : survey->own.facts.rtt_ms)
+			likely |= 1u << i;
 	}
-	return likely;
+	return path_list_on_one_device(&survey->list, &survey->own, likely);
 }
 
 static struct paths_view view_of(struct survey *survey, unsigned int waiting, bool syn_data)

@@ -298,6 +298,38 @@ def test_data_lost_at_once_is_one_miss():
         equal(lab.shim_log().count(TAKEN), before + 1, "taken in\n" + lab.shim_log())
 
 
+TIMES_AT_ONCE = """
+import socket, sys, threading, time
+def connect():
+    begun = time.monotonic()
+    with socket.create_connection((sys.argv[1], 7)):
+        print("%.0f" % ((time.monotonic() - begun) * 1000), flush=True)
+threads = [threading.Thread(target=connect) for _ in range(int(sys.argv[2]))]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@measures
+def test_several_at_once_and_one_far():
+    """Wifi falls silent, lte is far: of a program's connections that begin at once none takes longer than the one that finds out."""
+    with lab_for(lte=Link(delay_ms=100)) as lab:
+        served(lab)
+
+        def times(count):
+            command = ["python3", "-c", TIMES_AT_ONCE, lab.server.addr4, count]
+            return [int(ms) for ms in lab.client.run(command, env=remembering(lab)).stdout.split()]
+
+        times(1)
+        lab.wifi.down()
+        first, later = times(4), times(1)[0]
+        equal(lab.shim_log().count(MOVED), 4, "moved, in\n" + lab.shim_log())
+        measured(max(first) < later + 300, "%s ms, and %d later" % (first, later))
+        return "%s ms, and %d later" % (first, later)
+
+
 @measures
 def test_default_path_that_loses_data_in_syns():
     """SYNs with data vanish on wifi, and lte is hardly slower: it is taken, and wifi again once it takes data."""
