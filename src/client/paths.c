@@ -16,7 +16,7 @@
  * not known, and else if this one's answer isn't there in time: most servers have answered by then, and no probe is sent.
  *
  * A path that answers is asked again as long as the SYN isn't answered, every 150 ms up to a second, when Linux sends its SYN again: one
- * that loses packets shows by then. For that three probes have to be missing for three times as long as another one took. Where 2% of
+ * that loses packets shows by then. For that several probes have to be missing for three times as long as another one took. Where 2% of
  * packets are lost one probe of 25 is, so that no connection is moved for a single one: the SYN is more likely to wait for a slow server.
  */
 #include "config.h"
@@ -155,23 +155,38 @@ static bool are_lost(const struct paths_view *view, unsigned int count)
 	return view->missing[count - 1] >= lost_after(view);
 }
 
+/* The path has failed, if there is another one that works. */
+static struct paths_step decide_moving(const struct paths_view *view)
+{
+	if (view->waiting < move_after(view))
+		return step(PATHS_WAIT, move_after(view) - view->waiting < LOOK_MS ? move_after(view) - view->waiting : LOOK_MS);
+	if (view->other_answered || (view->other_likely && !view->answered && view->waiting >= LIKELY_MS))
+		return step(PATHS_MOVE, LOOK_MS);
+	return step(PATHS_WAIT, LOOK_MS);
+}
+
+/*
+ * Linux has sent the SYN again, without data, which no converter withholds; nor has it withheld the first one for so long. If that is
+ * unanswered as well, both are lost, whatever became of probes, and the next one follows two seconds later.
+ */
+static struct paths_step decide_repeated(const struct paths_view *view)
+{
+	const unsigned int due = PROBES_MS + explained(view->rtt) + LOOK_MS;
+
+	if (!view->held || view->held + explained(view->rtt) > PROBES_MS)
+		return step(PATHS_STAY, 0);
+	if (view->waiting < due)
+		return step(PATHS_WAIT, due - view->waiting);
+	return view->others_asked ? decide_moving(view) : step(PATHS_ASK_OTHERS, LOOK_MS);
+}
+
 static struct paths_step decide_working(const struct paths_view *view)
 {
 	if (view->waiting >= PROBES_MS)
-		return step(PATHS_STAY, 0);
+		return decide_repeated(view);
 	if (view->last < AGAIN_MS)
 		return step(PATHS_WAIT, AGAIN_MS - view->last);
 	return step(PATHS_PROBE, LOOK_MS);
-}
-
-/* It answers, and one or two probes are lost. */
-static struct paths_step decide_doubtful(const struct paths_view *view)
-{
-	struct paths_step next = decide_working(view);
-
-	if (next.again > LOOK_MS)
-		next.again = LOOK_MS;
-	return next;
 }
 
 /*
@@ -188,14 +203,26 @@ static struct paths_step decide_data_lost(const struct paths_view *view)
 	return view->last < lost_after(view) || view->waiting < move_after(view) ? step(PATHS_WAIT, LOOK_MS) : step(PATHS_BEHIND, 0);
 }
 
-/* The path has answered nothing, or not enough. */
-static struct paths_step decide_moving(const struct paths_view *view)
+/* Has the converter let the SYN go by now, whatever its server does, so that either that or its answer is lost? */
+static bool is_syn_lost(const struct paths_view *view)
 {
-	if (view->waiting < move_after(view))
-		return step(PATHS_WAIT, move_after(view) - view->waiting < LOOK_MS ? move_after(view) - view->waiting : LOOK_MS);
-	if (view->other_answered || (view->other_likely && !view->answered && view->waiting >= LIKELY_MS))
-		return step(PATHS_MOVE, LOOK_MS);
-	return step(PATHS_WAIT, LOOK_MS);
+	return view->waiting >= PROBES_MS || (view->held && view->waiting >= view->held + explained(view->rtt));
+}
+
+/*
+ * It answers, though not always. As long as the SYN may wait for a slow server most of the probes have to be lost, as one or two may be by
+ * chance; and no more than two once it is known to be lost itself.
+ */
+static struct paths_step decide_losing(const struct paths_view *view)
+{
+	struct paths_step next;
+
+	if (is_syn_lost(view) ? are_lost(view, 2) : are_lost(view, 3) && 2 * view->answered <= view->probes)
+		return decide_moving(view);
+	next = decide_working(view);
+	if (next.again > LOOK_MS)
+		next.again = LOOK_MS;
+	return next;
 }
 
 static struct paths_step decide_failing(const struct paths_view *view)
@@ -203,7 +230,7 @@ static struct paths_step decide_failing(const struct paths_view *view)
 	if (!view->others_asked)
 		return step(PATHS_ASK_OTHERS, LOOK_MS);
 	if (view->answered)
-		return are_lost(view, PATHS_LOST_PROBES) ? decide_moving(view) : decide_doubtful(view);
+		return decide_losing(view);
 	if (view->plain_answered)
 		return decide_data_lost(view);
 	return are_lost(view, 2) ? decide_moving(view) : step(PATHS_WAIT, LOOK_MS);

@@ -35,13 +35,14 @@ struct path {
  */
 int paths_best(const struct path *paths, size_t count, uint32_t skip);
 
-#define PATHS_LOST_PROBES 3 /* tell that a path which answers others loses SYNs: of ten probes one or two may be lost where nothing is wrong */
+#define PATHS_LOST_PROBES 3 /* tell that a path which answers others loses SYNs, if most are lost: one or two may be where nothing is wrong */
 
 /* What a front end knows of an attempt whose SYN is unanswered. Times are in milliseconds. */
 struct paths_view {
 	unsigned int waiting;  /* since the SYN */
 	unsigned int rtt;      /* the path's, struct path_facts; 0: not known */
 	bool heard;            /* the same */
+	unsigned int held;     /* the converter withholds a SYN for so long at most; 0: not known */
 	bool others_far;       /* the round trip of another path, which isn't for backup, is above PATHS_FAR_MS, or not known */
 	unsigned int probes;   /* sent on the attempt's own path */
 	unsigned int answered; /* and answered */

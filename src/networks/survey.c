@@ -4,6 +4,8 @@
 
 #include "networks/survey.h"
 
+#include "client/converters_facts.h"
+
 #include <string.h>
 
 #define TRIAL_PROBES 3
@@ -43,6 +45,7 @@ bool survey_begin(struct survey *survey, const struct path *own, const struct se
 {
 	survey->own = *own;
 	survey->own.facts = paths_facts(&own->id);
+	survey->held = converters_withholds_ms(settings, own->id.converter);
 	path_list_make(&survey->list, settings, query);
 	return survey->list.count > 1 || !path_works(survey->own.facts.state);
 }
@@ -113,6 +116,7 @@ static struct paths_view view_of(struct survey *survey, unsigned int waiting, bo
 		.waiting = waiting,
 		.rtt = survey->own.facts.rtt_ms,
 		.heard = survey->own.facts.heard,
+		.held = survey->held,
 		.others_far = are_far(survey),
 		.probes = survey->count,
 		.others_asked = survey->others_asked,

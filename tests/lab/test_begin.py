@@ -245,6 +245,19 @@ def test_path_that_loses():
         check(sum(address == lab.client.lte4 for _, address in found) >= 12, "%s in\n%s" % (found, lab.shim_log()))
 
 
+def test_path_that_loses_the_syn_again():
+    """Wifi loses a connection's SYN, and Linux's second one, but no probe: lte is taken then, and not a third SYN waited for."""
+    with lab_for() as lab:
+        served(lab)
+        for _ in range(2):
+            curl(lab)
+        lab.wifi.set("a-to-b", drop_mptcp_syn=True)
+        ms, address = curl(lab)
+        equal(address, lab.client.lte4, "the address, in\n" + lab.shim_log())
+        check(ms < 2900, "%.0f ms, as if a third SYN had been waited for, in\n%s" % (ms, lab.shim_log()))
+        equal(curl(lab)[1], lab.client.lte4, "the address of the next one, in\n" + lab.shim_log())
+
+
 def test_path_that_loses_data_in_syns():
     """SYNs with data vanish on wifi: the request follows the handshake there."""
     with lab_for(wifi=Link(delay_ms=10, a_to_b={"max_syn": 66})) as lab:
