@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define TRIAL_PROBES 3
-#define SILENT_MS 120 /* no other path counts as silent before that, and none whose round trip isn't known */
+#define SILENT_MS 100 /* no other path counts as silent before that, and none whose round trip isn't known: less than from KNOWN_PROBE_MS to MOVE_MS */
 #define TRIAL_MS 1000 /* by then Linux sends a SYN again: an answer would say nothing about the first one */
 
 bool path_is_same(const struct path_id *a, const struct path_id *b)

@@ -8,6 +8,7 @@ import statistics
 import time
 
 from convertlab import Lab, Link, check, equal, main, measured, measures, need, timeout, wait_until
+from convertlab.links import RunningLink
 from convertlab.peers import asked_to_connect
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
@@ -89,6 +90,25 @@ def test_dead_default_path_and_one_far():
             measured(took < alone + 300, "%.0f ms, lte alone %.0f:\n%s" % (took, alone, lab.shim_log()))
             said.append("wifi %s: %.0f ms, lte alone %.0f" % ("known" if known else "unknown", took, alone))
     return ", ".join(said)
+
+
+def test_two_dead_networks_of_three():
+    """Wifi and lte fall silent at once, and one connection finds both out: later ones begin on the third network."""
+    with lab_for() as lab:
+        served(lab)
+        dsl = RunningLink(lab.build.program("linkem"), Link(delay_ms=15), "dsl", lab.client, lab.converter, lab.directory)
+        try:
+            lab.converter.ip("addr add 10.4.0.1/24 dev dsl")
+            lab.client.ip("addr add 10.4.0.2/24 dev dsl", "route add default via 10.4.0.1 dev dsl metric 300",
+                          "route add default via 10.4.0.1 dev dsl table 104", "rule add from 10.4.0.2 table 104")
+            curl(lab)
+            curl(lab, env=remembering(lab, CONVERT_PATHS="lte"))
+            lab.wifi.down()
+            lab.lte.down()
+            equal([curl(lab)[1] for _ in range(4)], ["10.4.0.2"] * 4, "addresses, in\n" + lab.shim_log())
+            equal(lab.shim_log().count(MOVED), 1, "moved, in\n" + lab.shim_log())
+        finally:
+            dsl.close()
 
 
 def test_path_that_is_back():
