@@ -37,7 +37,7 @@ def curl(lab, *options, env=None, size=10):
     """One curl. Returns (milliseconds until its first byte, local address)."""
     need("curl")
     said = lab.client.run(["curl", "-sS", "-m", "15", "-o", "/dev/null", "-w", "%{time_starttransfer} %{local_ip}", *options,
-                           "http://%s/bytes/%d" % (lab.server.addr4, size)], env=env or remembering(lab)).stdout.split()
+                           "http://%s/bytes/%d" % (lab.server.addr4, size)], env=remembering(lab) if env is None else env).stdout.split()
     return float(said[0]) * 1000, said[1]
 
 
