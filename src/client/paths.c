@@ -7,15 +7,17 @@
  *
  *	0 ms       SYN
  *	30 ms      a probe on the same path and each other one that isn't for backup
- *	110 ms     unanswered: a probe on the paths for backup, too, a SYN without data on all, and two more with data on this one
+ *	110 ms     unanswered: a probe on the paths for backup, too, a SYN without data on all, and four more with data on this one
  *	240 ms     another path has answered, and this one nothing at all: move
+ *	270 ms     this one nothing at all, and there is one other network, which is so far that it can't have answered: move
  *
  * That is where nothing is known of the path. Where its round trip is, it is asked after 120 ms, or earlier if it is long, unless it
  * has answered a moment ago: then once an answer is overdue. The others are asked together with it only where one's round trip is long or
  * not known, and else if this one's answer isn't there in time: most servers have answered by then, and no probe is sent.
  *
  * A path that answers is asked again as long as the SYN isn't answered, every 150 ms up to a second, when Linux sends its SYN again: one
- * that loses packets shows by then. For that a probe has to be missing for three times as long as another one took.
+ * that loses packets shows by then. For that several probes have to be missing for three times as long as another one took. Where 2% of
+ * packets are lost one probe of 25 is, so that no connection is moved for a single one: the SYN is more likely to wait for a slow server.
  */
 #include "config.h"
 
@@ -28,6 +30,8 @@
 #define PATIENCE_MS 80     /* for the first probe, where nothing is known */
 #define MOVE_MS 240        /* no connection is moved before that, so that a queue which has filled up isn't taken for silence, */
 #define QUEUE_MS 120       /* nor before so much more than its round trip */
+#define LIKELY_MS 270      /* then it is moved to the one other network that there is, if that may yet answer: 0.3 s may pass at most */
+#define SECOND_MS 20       /* between the first two probes, where one that is lost would be noticed too late */
 #define AGAIN_MS 150       /* between probes on a path that answers */
 #define PROBES_MS 1000     /* then Linux sends the SYN again, without its data */
 #define LOOK_MS 10         /* how often answers are looked for */
@@ -135,10 +139,51 @@ bool paths_is_overdue(unsigned int age, unsigned int rtt)
 	return age >= explained(rtt);
 }
 
+void paths_view_add_missing(struct paths_view *view, unsigned int age)
+{
+	unsigned int i = 0;
+
+	while (i < PATHS_LOST_PROBES && view->missing[i])
+		i++;
+	if (i < PATHS_LOST_PROBES)
+		view->missing[i] = age + 1;
+}
+
+/* Of those that were sent, are @count lost? */
+static bool are_lost(const struct paths_view *view, unsigned int count)
+{
+	return view->missing[count - 1] >= lost_after(view);
+}
+
+/* The path has failed, if there is another one that works. */
+static struct paths_step decide_moving(const struct paths_view *view)
+{
+	if (view->waiting < move_after(view))
+		return step(PATHS_WAIT, move_after(view) - view->waiting < LOOK_MS ? move_after(view) - view->waiting : LOOK_MS);
+	if (view->other_answered || (view->other_likely && !view->answered && view->waiting >= LIKELY_MS))
+		return step(PATHS_MOVE, LOOK_MS);
+	return step(PATHS_WAIT, LOOK_MS);
+}
+
+/*
+ * Linux has sent the SYN again, without data, which no converter withholds; nor has it withheld the first one for so long. If that is
+ * unanswered as well, both are lost, whatever became of probes, and the next one follows two seconds later.
+ */
+static struct paths_step decide_repeated(const struct paths_view *view)
+{
+	const unsigned int due = PROBES_MS + explained(view->rtt) + LOOK_MS;
+
+	if (!view->held || view->held + explained(view->rtt) > PROBES_MS)
+		return step(PATHS_STAY, 0);
+	if (view->waiting < due)
+		return step(PATHS_WAIT, due - view->waiting);
+	return view->others_asked ? decide_moving(view) : step(PATHS_ASK_OTHERS, LOOK_MS);
+}
+
 static struct paths_step decide_working(const struct paths_view *view)
 {
 	if (view->waiting >= PROBES_MS)
-		return step(PATHS_STAY, 0);
+		return decide_repeated(view);
 	if (view->last < AGAIN_MS)
 		return step(PATHS_WAIT, AGAIN_MS - view->last);
 	return step(PATHS_PROBE, LOOK_MS);
@@ -158,15 +203,43 @@ static struct paths_step decide_data_lost(const struct paths_view *view)
 	return view->last < lost_after(view) || view->waiting < move_after(view) ? step(PATHS_WAIT, LOOK_MS) : step(PATHS_BEHIND, 0);
 }
 
+/* Has the converter let the SYN go by now, whatever its server does, so that either that or its answer is lost? */
+static bool is_syn_lost(const struct paths_view *view)
+{
+	return view->waiting >= PROBES_MS || (view->held && view->waiting >= view->held + explained(view->rtt));
+}
+
+/*
+ * It answers, though not always. As long as the SYN may wait for a slow server most of the probes have to be lost, as one or two may be by
+ * chance; and no more than two once it is known to be lost itself.
+ */
+static struct paths_step decide_losing(const struct paths_view *view)
+{
+	struct paths_step next;
+
+	if (is_syn_lost(view) ? are_lost(view, 2) : are_lost(view, 3) && 2 * view->answered <= view->probes)
+		return decide_moving(view);
+	next = decide_working(view);
+	if (next.again > LOOK_MS)
+		next.again = LOOK_MS;
+	return next;
+}
+
 static struct paths_step decide_failing(const struct paths_view *view)
 {
 	if (!view->others_asked)
 		return step(PATHS_ASK_OTHERS, LOOK_MS);
-	if (view->plain_answered && !view->answered)
+	if (view->answered)
+		return decide_losing(view);
+	if (view->plain_answered)
 		return decide_data_lost(view);
-	if (view->waiting < move_after(view))
-		return step(PATHS_WAIT, move_after(view) - view->waiting < LOOK_MS ? move_after(view) - view->waiting : LOOK_MS);
-	return step(view->other_answered ? PATHS_MOVE : PATHS_WAIT, LOOK_MS);
+	return are_lost(view, 2) ? decide_moving(view) : step(PATHS_WAIT, LOOK_MS);
+}
+
+/* Is a second probe due before the first one is lost, since what is sent then would be answered too late for move_after()? */
+static bool is_second_due(const struct paths_view *view)
+{
+	return view->probes == 1 && view->rtt && paths_patience(view->rtt, false) + 2 * explained(view->rtt) > move_after(view);
 }
 
 struct paths_step paths_decide(const struct paths_view *view)
@@ -177,9 +250,11 @@ struct paths_step paths_decide(const struct paths_view *view)
 
 		return view->waiting < patience ? step(PATHS_WAIT, patience - view->waiting) : step(all ? PATHS_PROBE_ALL : PATHS_PROBE, LOOK_MS);
 	}
-	if (!view->missing)
+	if (!view->missing[0])
 		return decide_working(view);
-	if (view->missing >= lost_after(view))
+	if (are_lost(view, 1))
 		return decide_failing(view);
-	return step(PATHS_WAIT, lost_after(view) - view->missing);
+	if (is_second_due(view))
+		return view->last < SECOND_MS ? step(PATHS_WAIT, SECOND_MS - view->last) : step(PATHS_PROBE, LOOK_MS);
+	return step(PATHS_WAIT, lost_after(view) - view->missing[0]);
 }

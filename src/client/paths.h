@@ -35,20 +35,24 @@ struct path {
  */
 int paths_best(const struct path *paths, size_t count, uint32_t skip);
 
+#define PATHS_LOST_PROBES 3 /* tell that a path which answers others loses SYNs, if most are lost: one or two may be where nothing is wrong */
+
 /* What a front end knows of an attempt whose SYN is unanswered. Times are in milliseconds. */
 struct paths_view {
 	unsigned int waiting;  /* since the SYN */
 	unsigned int rtt;      /* the path's, struct path_facts; 0: not known */
 	bool heard;            /* the same */
+	unsigned int held;     /* the converter withholds a SYN for so long at most; 0: not known */
 	bool others_far;       /* the round trip of another path, which isn't for backup, is above PATHS_FAR_MS, or not known */
 	unsigned int probes;   /* sent on the attempt's own path */
 	unsigned int answered; /* and answered */
 	unsigned int slowest;  /* the longest that an answer took */
 	unsigned int last;     /* since the last one was sent */
-	unsigned int missing;  /* since the first one that isn't answered was sent; 0: all are */
+	unsigned int missing[PATHS_LOST_PROBES]; /* since the first, second … of those that aren't answered was sent; 0: there is none */
 	bool others_asked;     /* all paths were sent probes, and SYNs without data */
 	bool plain_answered;   /* the attempt's own has answered that */
 	bool other_answered;   /* one of the other paths was */
+	bool other_likely;     /* none has, but there is one network that leads elsewhere, and whose answer may still be on its way */
 	bool syn_data;         /* the attempt's SYN carries data */
 };
 
@@ -57,7 +61,7 @@ enum paths_do {
 	PATHS_PROBE,      /* send a probe on the attempt's own path */
 	PATHS_PROBE_ALL,  /* and one on each other path that isn't for backup */
 	PATHS_ASK_OTHERS, /* send a probe on each other path that has none, up to PATHS_DATA_PROBES on the own one, on all a SYN without data */
-	PATHS_MOVE,       /* begin anew on the best path that has answered */
+	PATHS_MOVE,       /* begin anew on the best path that has answered; if none has, on the one that is likely to */
 	PATHS_BEHIND,     /* it loses SYNs with data: begin anew with the request behind the handshake, or on a path that is better then */
 	PATHS_STAY,       /* the path works, and the answer is the server's to give: there is nothing more to be asked */
 };
@@ -67,7 +71,7 @@ struct paths_step {
 	unsigned int again; /* when to look again, in milliseconds; not after BEHIND, STAY, nor after MOVE where there is a path to move to */
 };
 
-#define PATHS_DATA_PROBES 3 /* with data, all of which are lost, tell that such SYNs are: one may be chance */
+#define PATHS_DATA_PROBES 5 /* with data, all of which are lost, tell that such SYNs are: one may be chance */
 
 #define PATHS_FAR_MS 100    /* a path whose answer comes too late if it isn't asked before the own one has failed to answer */
 
@@ -78,5 +82,8 @@ struct paths_step paths_decide(const struct paths_view *view);
 
 /* Has an answer been out for longer than a round trip of @rtt explains? Both in milliseconds. */
 bool paths_is_overdue(unsigned int age, unsigned int rtt);
+
+/* Tells of a probe that isn't answered, in the order in which they were sent; @age: milliseconds since its SYN. */
+void paths_view_add_missing(struct paths_view *view, unsigned int age);
 
 #endif

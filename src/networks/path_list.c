@@ -97,6 +97,40 @@ int path_list_choose(struct path_list *list, const struct settings *settings, co
 	return best >= 0 && path_has_failed(list->paths[best].facts.state) && !settings->paths.count ? -1 : best;
 }
 
+uint32_t path_list_on_one_device(const struct path_list *list, const struct path *own, uint32_t among)
+{
+	uint32_t found = 0;
+	int device = -1;
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (!(among >> i & 1) || list->paths[i].device == own->device)
+			continue;
+		if (device >= 0 && list->paths[i].device != device)
+			return 0;
+		device = list->paths[i].device;
+		found |= 1u << i;
+	}
+	return found;
+}
+
+int path_list_elsewhere(struct path_list *list, const struct settings *settings, const struct converters_query *query,
+			const struct path *own)
+{
+	uint32_t sound = 0;
+	int best;
+
+	path_list_make(list, settings, query);
+	best = paths_best(list->paths, list->count, 0);
+	if (best < 0 || path_has_failed(list->paths[best].facts.state))
+		return -1;
+	if (path_works(list->paths[best].facts.state))
+		return best;
+	for (size_t i = 0; i < list->count; i++)
+		if (!path_has_failed(list->paths[i].facts.state))
+			sound |= 1u << i;
+	return paths_best(list->paths, list->count, ~path_list_on_one_device(list, own, sound));
+}
+
 const char *path_complaint(const struct path_id *id)
 {
 	switch (paths_facts_kept(id).state) {

@@ -28,6 +28,17 @@ void path_list_make(struct path_list *list, const struct settings *settings, con
  */
 int path_list_choose(struct path_list *list, const struct settings *settings, const struct converters_query *query);
 
+/*
+ * path_list_elsewhere() - likewise, for a connection whose path (@own) has been found to have failed since its SYN
+ * By somebody who has moved: so this is the best path that is known to work; or, as that one's answer may be under way, the best on the
+ * one other network that there is, as far as it is known. Returns -1 if there is none.
+ */
+int path_list_elsewhere(struct path_list *list, const struct settings *settings, const struct converters_query *query,
+			const struct path *own);
+
+/* Which paths of @among (a bit for each) are on another device than @own? None, if these are several: one would be taken at a venture. */
+uint32_t path_list_on_one_device(const struct path_list *list, const struct path *own, uint32_t among);
+
 /* path_complaint() - what was found of the path, for the log: completes "converter …: the path to it " */
 const char *path_complaint(const struct path_id *id);
 

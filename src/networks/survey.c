@@ -4,10 +4,12 @@
 
 #include "networks/survey.h"
 
+#include "client/converters_facts.h"
+
 #include <string.h>
 
 #define TRIAL_PROBES 3
-#define SILENT_MS 120 /* no other path counts as silent before that, and none whose round trip isn't known */
+#define SILENT_MS 100 /* no other path counts as silent before that, and none whose round trip isn't known: less than from KNOWN_PROBE_MS to MOVE_MS */
 #define TRIAL_MS 1000 /* by then Linux sends a SYN again: an answer would say nothing about the first one */
 
 bool path_is_same(const struct path_id *a, const struct path_id *b)
@@ -43,6 +45,7 @@ bool survey_begin(struct survey *survey, const struct path *own, const struct se
 {
 	survey->own = *own;
 	survey->own.facts = paths_facts(&own->id);
+	survey->held = converters_withholds_ms(settings, own->id.converter);
 	path_list_make(&survey->list, settings, query);
 	return survey->list.count > 1 || !path_works(survey->own.facts.state);
 }
@@ -84,12 +87,36 @@ static bool other_look(struct survey *survey, size_t i)
 	return probe->answered;
 }
 
+/*
+ * The paths, a bit for each, to which a connection may be moved though they haven't answered: to a network that is farther than the time
+ * there is to wait for an answer. None if one has answered, nor if there are several such networks: it would be taken at a venture. Where
+ * no round trip is known at all, that of the own path may be as long.
+ */
+static uint32_t likely_ones(const struct survey *survey)
+{
+	uint32_t likely = 0;
+
+	for (size_t i = 0; i < survey->list.count; i++) {
+		const struct path *path = &survey->list.paths[i];
+		const struct path_probe *probe = &survey->others[i];
+
+		if (probe->answered || loses_data(probe, &survey->others_plain[i]))
+			return 0;
+		if (path->facts.state == CACHE_PATH_SILENT || probe->fd < 0)
+			continue;
+		if (path->facts.rtt_ms ? !paths_is_overdue(path_probe_age(probe), path->facts.rtt_ms) : survey->own.facts.rtt_ms)
+			likely |= 1u << i;
+	}
+	return path_list_on_one_device(&survey->list, &survey->own, likely);
+}
+
 static struct paths_view view_of(struct survey *survey, unsigned int waiting, bool syn_data)
 {
 	struct paths_view view = {
 		.waiting = waiting,
 		.rtt = survey->own.facts.rtt_ms,
 		.heard = survey->own.facts.heard,
+		.held = survey->held,
 		.others_far = are_far(survey),
 		.probes = survey->count,
 		.others_asked = survey->others_asked,
@@ -105,14 +132,15 @@ static struct paths_view view_of(struct survey *survey, unsigned int waiting, bo
 		view.answered += answered;
 		if (probe->ms > view.slowest)
 			view.slowest = probe->ms;
-		if (!answered && !view.missing)
-			view.missing = path_probe_age(probe) + 1;
+		if (!answered)
+			paths_view_add_missing(&view, path_probe_age(probe));
 		view.last = path_probe_age(probe);
 	}
 	for (size_t i = 0; i < survey->list.count; i++) {
 		path_probe_look(&survey->others_plain[i]);
 		view.other_answered |= other_look(survey, i) || loses_data(&survey->others[i], &survey->others_plain[i]);
 	}
+	view.other_likely = likely_ones(survey) != 0;
 	return view;
 }
 
@@ -186,6 +214,7 @@ static void findings_note(struct survey *survey, enum cache_path how)
 static enum paths_do leave(struct survey *survey, enum cache_path how, enum survey_syn syn, int *best)
 {
 	const bool stays = how == CACHE_PATH_DATALESS && syn == SURVEY_DATA;
+	const uint32_t likely = likely_ones(survey);
 	int own = -1;
 	uint32_t skip = 0;
 
@@ -195,7 +224,7 @@ static enum paths_do leave(struct survey *survey, enum cache_path how, enum surv
 
 		if (is_own(survey, i))
 			own = (int)i;
-		if ((int)i == own ? !stays : !survey->others[i].answered && !plain)
+		if ((int)i == own ? !stays : !survey->others[i].answered && !plain && !(likely >> i & 1))
 			skip |= 1u << i;
 	}
 	*best = paths_best(survey->list.paths, survey->list.count, skip);

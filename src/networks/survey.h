@@ -10,10 +10,11 @@
 #include "networks/path_list.h"
 #include "networks/path_probe.h"
 
-#define SURVEY_OWN_MAX 8
+#define SURVEY_OWN_MAX 10
 
 struct survey {
 	struct path own;
+	unsigned int held;                        /* its converter withholds a SYN for so many milliseconds at most; 0: not known */
 	struct path_list list;
 	struct path_probe probes[SURVEY_OWN_MAX]; /* on the own path */
 	struct path_probe plain;                  /* likewise, without data in its SYN */

@@ -167,8 +167,8 @@ static bool has_failed_since(struct begin *begin, const struct converters_query 
 
 	if (!path_has_failed(paths_facts(&begin->own.id).state))
 		return false;
-	best = path_list_choose(&list, begin->settings, query);
-	if (best < 0 || !path_works(list.paths[best].facts.state) || path_is_same(&list.paths[best].id, &begin->own.id))
+	best = path_list_elsewhere(&list, begin->settings, query, &begin->own);
+	if (best < 0)
 		return false;
 	*addr = list.addrs[best];
 	take(begin, &list.paths[best]);

@@ -5,7 +5,8 @@
  * A thread that waits for a socket by poll() is woken when the socket is disconnected, and looks at it a moment later, on another
  * CPU: it would see it hung up, before it is connected again. Stopped by PTRACE_INTERRUPT it is out of the call, and when it goes on
  * the kernel makes the call anew, which finds what is there then. Only threads that are in such a call are stopped, for others, such
- * as epoll_wait(2), would return EINTR.
+ * as epoll_wait(2), would return EINTR. A poll() with a time-out that goes on so is a restart_syscall(2) from then on, as are a few
+ * others that go on just as well.
  *
  * The tracer is a thread that ends: with it all that it traces goes on, in whatever state, a signal that was on its way is
  * delivered, and nothing has to be undone. A thread stops as soon as it has a CPU, unless it has left its call meanwhile and waits
@@ -37,9 +38,12 @@ static const long waiting_calls[] = {
 #ifdef SYS_ppoll_time64
 	SYS_ppoll_time64, SYS_pselect6_time64,
 #endif
-	SYS_ppoll, SYS_pselect6,
+	SYS_ppoll, SYS_pselect6, SYS_restart_syscall,
 #ifdef __x86_64__
-	/* i386's poll, _newselect, ppoll, pselect6, and the last two with times of 64 bits; others of these numbers begin anew, too */
+	/*
+	 * i386's poll, _newselect, ppoll, pselect6, and the last two with times of 64 bits; others of these numbers begin anew, too. Not its
+	 * restart_syscall, whose number is read's here, which a stop may end with EINTR.
+	 */
 	168, 142, 309, 308, 414, 413,
 #endif
 };

@@ -8,6 +8,7 @@ import statistics
 import time
 
 from convertlab import Lab, Link, check, equal, main, measured, measures, need, timeout, wait_until
+from convertlab.links import RunningLink
 from convertlab.peers import asked_to_connect
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
@@ -36,7 +37,7 @@ def curl(lab, *options, env=None, size=10):
     """One curl. Returns (milliseconds until its first byte, local address)."""
     need("curl")
     said = lab.client.run(["curl", "-sS", "-m", "15", "-o", "/dev/null", "-w", "%{time_starttransfer} %{local_ip}", *options,
-                           "http://%s/bytes/%d" % (lab.server.addr4, size)], env=env or remembering(lab)).stdout.split()
+                           "http://%s/bytes/%d" % (lab.server.addr4, size)], env=remembering(lab) if env is None else env).stdout.split()
     return float(said[0]) * 1000, said[1]
 
 
@@ -70,11 +71,11 @@ def test_dead_default_path():
 @measures
 def test_dead_default_path_and_one_far():
     """
-    The same where lte is far, and nothing is known of it: with nothing known of wifi (240 ms), and where that has worked before (160 ms).
-    The first connection that a converter sees at all takes a round trip more, on a path that works, too.
+    The same where lte is far, and nothing is known of it: with nothing known of wifi (240 ms), and where that has worked before (160, 300
+    ms). The first connection that a converter sees at all takes a round trip more, on a path that works, too.
     """
     said = []
-    for known, delay_ms in ((False, 115), (True, 75)):
+    for known, delay_ms in ((False, 115), (True, 75), (True, 145)):
         with lab_for(lte=Link(delay_ms=delay_ms)) as lab:
             served(lab)
             if known:
@@ -85,9 +86,29 @@ def test_dead_default_path_and_one_far():
             lab.wifi.down()
             took, address = curl(lab)
             equal(address, lab.client.lte4, "the address, in\n" + lab.shim_log())
+            equal(lab.shim_log().count(MOVED), 1, "moved, in\n" + lab.shim_log())
             measured(took < alone + 300, "%.0f ms, lte alone %.0f:\n%s" % (took, alone, lab.shim_log()))
             said.append("wifi %s: %.0f ms, lte alone %.0f" % ("known" if known else "unknown", took, alone))
     return ", ".join(said)
+
+
+def test_two_dead_networks_of_three():
+    """Wifi and lte fall silent at once, and one connection finds both out: later ones begin on the third network."""
+    with lab_for() as lab:
+        served(lab)
+        dsl = RunningLink(lab.build.program("linkem"), Link(delay_ms=15), "dsl", lab.client, lab.converter, lab.directory)
+        try:
+            lab.converter.ip("addr add 10.4.0.1/24 dev dsl")
+            lab.client.ip("addr add 10.4.0.2/24 dev dsl", "route add default via 10.4.0.1 dev dsl metric 300",
+                          "route add default via 10.4.0.1 dev dsl table 104", "rule add from 10.4.0.2 table 104")
+            curl(lab)
+            curl(lab, env=remembering(lab, CONVERT_PATHS="lte"))
+            lab.wifi.down()
+            lab.lte.down()
+            equal([curl(lab)[1] for _ in range(4)], ["10.4.0.2"] * 4, "addresses, in\n" + lab.shim_log())
+            equal(lab.shim_log().count(MOVED), 1, "moved, in\n" + lab.shim_log())
+        finally:
+            dsl.close()
 
 
 def test_path_that_is_back():
@@ -131,6 +152,26 @@ def test_slow_servers():
                 equal([process.log_text() for process in running], ["200"] * 3, "answers after %g s, in\n%s" % (delay, lab.shim_log()))
         equal(lab.shim_log().count(MOVED), 0, "moved, in\n" + lab.shim_log())
         equal((len(asked_to_connect(wifi)), len(asked_to_connect(lte))), (count, 0), "connections that were asked for, in\n" + lab.shim_log())
+
+
+PROBES_LOST = """add table netdev lost; add chain netdev lost in { type filter hook ingress device wifi priority 0; };
+add rule netdev lost in tcp dport 1234 tcp flags & (syn | ack) == syn tcp option mptcp missing numgen inc mod 8 0 drop"""
+
+
+def test_lost_probes_and_slow_servers():
+    """One probe of eight is lost, at once or later, and the server takes 1.5 s: no connection is moved, and the server sees each once."""
+    for way in ("far", "near"):
+        with lab_for(wifi=Link(delay_ms=90 if way == "far" else 10)) as lab:
+            served(lab)
+            for _ in range(2):
+                curl(lab)
+            curl(lab, env=remembering(lab, CONVERT_PATHS="lte"))
+            lab.core.set(delay_ms=600)
+            lab.converter.run(["nft", "-f", "-"], input=PROBES_LOST)
+            with lab.capture(lab.server, "core", "tcp dst port 80 and tcp[tcpflags] == tcp-syn") as core:
+                found = [curl(lab)[1] for _ in range(4)]
+            equal(found, [lab.client.wifi4] * 4, "addresses, in\n" + lab.shim_log())
+            equal(len({p.sport for p in core.packets()}), 4, "connections to the server, in\n" + lab.shim_log())
 
 
 def probe(lab, way, program="connect_probe.py", env=None):
@@ -224,6 +265,19 @@ def test_path_that_loses():
         check(sum(address == lab.client.lte4 for _, address in found) >= 12, "%s in\n%s" % (found, lab.shim_log()))
 
 
+def test_path_that_loses_the_syn_again():
+    """Wifi loses a connection's SYN, and Linux's second one, but no probe: lte is taken then, and not a third SYN waited for."""
+    with lab_for() as lab:
+        served(lab)
+        for _ in range(2):
+            curl(lab)
+        lab.wifi.set("a-to-b", drop_mptcp_syn=True)
+        ms, address = curl(lab)
+        equal(address, lab.client.lte4, "the address, in\n" + lab.shim_log())
+        check(ms < 2900, "%.0f ms, as if a third SYN had been waited for, in\n%s" % (ms, lab.shim_log()))
+        equal(curl(lab)[1], lab.client.lte4, "the address of the next one, in\n" + lab.shim_log())
+
+
 def test_path_that_loses_data_in_syns():
     """SYNs with data vanish on wifi: the request follows the handshake there."""
     with lab_for(wifi=Link(delay_ms=10, a_to_b={"max_syn": 66})) as lab:
@@ -275,6 +329,38 @@ def test_data_lost_at_once_is_one_miss():
         before = lab.shim_log().count(TAKEN)
         curl(lab)
         equal(lab.shim_log().count(TAKEN), before + 1, "taken in\n" + lab.shim_log())
+
+
+TIMES_AT_ONCE = """
+import socket, sys, threading, time
+def connect():
+    begun = time.monotonic()
+    with socket.create_connection((sys.argv[1], 7)):
+        print("%.0f" % ((time.monotonic() - begun) * 1000), flush=True)
+threads = [threading.Thread(target=connect) for _ in range(int(sys.argv[2]))]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@measures
+def test_several_at_once_and_one_far():
+    """Wifi falls silent, lte is far: of a program's connections that begin at once none takes longer than the one that finds out."""
+    with lab_for(lte=Link(delay_ms=100)) as lab:
+        served(lab)
+
+        def times(count):
+            command = ["python3", "-c", TIMES_AT_ONCE, lab.server.addr4, count]
+            return [int(ms) for ms in lab.client.run(command, env=remembering(lab)).stdout.split()]
+
+        times(1)
+        lab.wifi.down()
+        first, later = times(4), times(1)[0]
+        equal(lab.shim_log().count(MOVED), 4, "moved, in\n" + lab.shim_log())
+        measured(max(first) < later + 300, "%s ms, and %d later" % (first, later))
+        return "%s ms, and %d later" % (first, later)
 
 
 @measures

@@ -11,6 +11,7 @@ import time
 
 from convertlab import Lab, Link, check, equal, main, need, timeout, wait_until
 from convertlab.programs import c_program
+from test_supervise_begin import Supervised
 from test_supervise_streams import TALLY, Counted
 
 AT_ONCE = 4
@@ -60,6 +61,20 @@ def test_first_connections():
                 expect(got, AT_ONCE, "%s, after %g s, in\n%s" % (method, seconds, lab.shim_log()))
             check("blindly" in lab.shim_log() and LATE not in lab.shim_log(), lab.shim_log())
     return "after %s s" % ", ".join(waited)
+
+
+@timeout(120)
+def test_programs_that_poll():
+    """They wait by poll() with a time-out, and notice nothing while their request is made again, the second time no more than the first."""
+    with lab_of_path() as lab:
+        lab.convertd()
+        lab.echo()
+        program = Supervised(lab)
+        program.echo()
+        lab.core.set(delay_ms=1000)
+        for _ in range(3):
+            program.echo("poll", "threads=%d" % AT_ONCE)
+        check(lab.shim_log().count(ASKED_AGAIN) >= 2 * 3, lab.shim_log())
 
 
 @timeout(120)

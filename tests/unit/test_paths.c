@@ -45,6 +45,17 @@ static void teardown(void)
 
 /* --- when another one is tried --- */
 
+static void missing_grow(struct paths_view *view, unsigned int ms)
+{
+	for (int i = 0; i < PATHS_LOST_PROBES; i++)
+		view->missing[i] += view->missing[i] ? ms : 0;
+}
+
+static void missing_none(struct paths_view *view)
+{
+	memset(view->missing, 0, sizeof(view->missing));
+}
+
 /* Goes on until something else than WAIT is decided, by a front end in which nothing is ever late. */
 static struct paths_step decided(struct paths_view *view)
 {
@@ -56,7 +67,7 @@ static struct paths_step decided(struct paths_view *view)
 		ck_assert_uint_gt(step.again, 0);
 		view->waiting += step.again;
 		view->last += step.again;
-		view->missing += view->missing ? step.again : 0;
+		missing_grow(view, step.again);
 		ck_assert_uint_lt(view->waiting, 10000);
 	}
 }
@@ -66,12 +77,37 @@ static void probe_sent_as(struct paths_view *view, enum paths_do what)
 	ck_assert_int_eq(decided(view).what, what);
 	view->probes++;
 	view->last = 0;
-	view->missing = view->missing ? view->missing : 1;
+	paths_view_add_missing(view, 0);
 }
 
 static void probe_sent(struct paths_view *view)
 {
 	probe_sent_as(view, PATHS_PROBE);
+}
+
+/* Now that the own path has left a probe unanswered: sends what survey.c does then. */
+static void others_asked(struct paths_view *view)
+{
+	ck_assert_int_eq(decided(view).what, PATHS_ASK_OTHERS);
+	view->others_asked = true;
+	for (int i = 1; i < PATHS_DATA_PROBES; i++) {
+		view->probes++;
+		view->last = 0;
+		paths_view_add_missing(view, 0);
+	}
+}
+
+/* The first probe, and the second one, where that is due. Returns when the first one was sent, which others are together with. */
+static unsigned int first_probes_sent(struct paths_view *view)
+{
+	const bool two = 2 * (view->rtt + view->rtt / 8 + 25) + paths_patience(view->rtt, view->heard) > 240 && view->rtt;
+	unsigned int sent;
+
+	probe_sent_as(view, !view->rtt || view->others_far ? PATHS_PROBE_ALL : PATHS_PROBE);
+	sent = view->waiting;
+	if (two)
+		probe_sent(view);
+	return sent;
 }
 
 START_TEST(dead_path_costs_less_than_300_ms)
@@ -81,10 +117,10 @@ START_TEST(dead_path_costs_less_than_300_ms)
 	for (size_t i = 0; i < sizeof(rtts) / sizeof(rtts[0]); i++) {
 		struct paths_view view = { .rtt = rtts[i], .syn_data = true };
 
-		probe_sent(&view);
-		ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
+		first_probes_sent(&view);
+		others_asked(&view);
 		ck_assert_uint_le(view.waiting, 250);
-		view.others_asked = view.other_answered = true;
+		view.other_answered = true;
 		ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
 		ck_assert_uint_ge(view.waiting, 240);
 		ck_assert_uint_lt(view.waiting, 300);
@@ -104,21 +140,68 @@ START_TEST(other_path_that_is_far_is_asked_in_time)
 		struct paths_view view = { .rtt = cases[i].rtt, .others_far = true, .syn_data = true };
 		unsigned int asked;
 
-		probe_sent_as(&view, PATHS_PROBE_ALL);
-		asked = view.waiting;
-		ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
-		view.others_asked = true;
+		asked = first_probes_sent(&view);
+		others_asked(&view);
 		while (view.waiting < asked + cases[i].far) {
 			struct paths_step step = paths_decide(&view);
 
 			ck_assert_int_eq(step.what, PATHS_WAIT);
 			view.waiting += step.again;
-			view.missing += step.again;
+			missing_grow(&view, step.again);
 		}
 		view.other_answered = true;
 		ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
 		ck_assert_uint_le(view.waiting, 300);
 	}
+}
+END_TEST
+
+/* One that is too far to have answered is taken all the same where it is the only one, but for where nothing is known of either. */
+START_TEST(other_path_that_is_farther_is_taken_unanswered)
+{
+	for (unsigned int rtt = 1; rtt <= 150; rtt++) {
+		struct paths_view view = { .rtt = rtt, .others_far = true, .syn_data = true };
+
+		first_probes_sent(&view);
+		others_asked(&view);
+		view.other_likely = true;
+		ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
+		ck_assert_uint_ge(view.waiting, 270); /* those of up to 150 ms have answered by then */
+		ck_assert_uint_le(view.waiting, 290);
+	}
+}
+END_TEST
+
+/* A probe is lost, the path works, and the server is slow: whichever probe it is. */
+START_TEST(lost_probe_moves_nobody)
+{
+	for (unsigned int rtt = 1; rtt < 440; rtt++)
+		for (unsigned int lost = 1; lost <= PATHS_LOST_PROBES; lost++) {
+			struct paths_view view = { .rtt = rtt, .other_answered = true, .syn_data = true };
+			enum paths_do what;
+
+			do {
+				struct paths_step step = paths_decide(&view);
+
+				what = step.what;
+				if (what == PATHS_WAIT || what == PATHS_STAY) {
+					view.waiting += step.again;
+					view.last += step.again;
+					missing_grow(&view, step.again);
+				} else {
+					ck_assert_int_ne(what, PATHS_MOVE);
+					ck_assert_int_ne(what, PATHS_BEHIND);
+					view.others_asked |= what == PATHS_ASK_OTHERS;
+					view.last = 0;
+					if (++view.probes == lost)
+						paths_view_add_missing(&view, 0);
+				}
+				/* all others are answered when that is due */
+				if (view.probes > (view.missing[0] != 0) && view.waiting > paths_patience(rtt, false) + rtt + 30)
+					view.answered = view.probes - (view.missing[0] != 0), view.slowest = rtt;
+			} while (what != PATHS_STAY);
+			ck_assert_uint_ge(view.waiting, 1000);
+		}
 }
 END_TEST
 
@@ -151,12 +234,12 @@ START_TEST(path_whose_round_trip_explains_it_is_waited_for)
 	for (unsigned int rtt = 1; rtt < 3000; rtt += 7) {
 		struct paths_view view = { .rtt = rtt };
 
-		probe_sent(&view);
-		ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
+		first_probes_sent(&view);
+		others_asked(&view);
 		ck_assert_uint_gt(view.waiting, rtt);
-		ck_assert_uint_gt(view.missing, rtt); /* the probe had its time, too */
-		view.others_asked = view.other_answered = true;
+		view.other_answered = true;
 		ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
+		ck_assert_uint_gt(view.missing[1], rtt); /* the probes had their time, too: two of them, as one may be lost where nothing is wrong */
 		ck_assert_uint_ge(view.waiting, rtt + 120); /* and a queue that has filled up */
 	}
 }
@@ -175,7 +258,7 @@ START_TEST(slow_server_is_no_dead_path)
 			view.last += rtt;
 			view.slowest = rtt;
 			view.answered++;
-			view.missing = 0;
+			missing_none(&view);
 			step = decided(&view);
 			ck_assert(step.what == PATHS_PROBE || step.what == PATHS_STAY);
 		} while (step.what == PATHS_PROBE);
@@ -185,19 +268,49 @@ START_TEST(slow_server_is_no_dead_path)
 }
 END_TEST
 
+/* The first probe is answered, and of those that are sent once another one is missing all but @lost. Returns what is done about it. */
+static enum paths_do some_lost(struct paths_view *view, unsigned int lost)
+{
+	probe_sent(view);
+	view->answered = 1;
+	view->slowest = 20;
+	missing_none(view);
+	probe_sent(view);
+	others_asked(view);
+	ck_assert_uint_ge(view->missing[0], 150); /* not as soon as a probe is a little late */
+	view->other_answered = true;
+	view->answered += PATHS_DATA_PROBES - lost;
+	for (unsigned int i = lost; i < PATHS_LOST_PROBES; i++)
+		view->missing[i] = 0;
+	for (;;) {
+		enum paths_do what = decided(view).what;
+
+		if (what != PATHS_PROBE)
+			return what;
+		view->last = 0;
+		view->probes++;
+		view->answered++;
+	}
+}
+
 START_TEST(path_that_loses_is_left)
 {
-	struct paths_view view = { .rtt = 20 };
+	struct paths_view most = { .rtt = 20 }, some = { .rtt = 20 }, held = { .rtt = 20, .held = 700 }, one = { .rtt = 20, .held = 700 },
+			  unknown = { .rtt = 20, .held = 1000 };
 
-	probe_sent(&view);
-	view.answered = 1;
-	view.slowest = 20;
-	view.missing = 0;
-	probe_sent(&view);
-	ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
-	ck_assert_uint_ge(view.missing, 150); /* not as soon as a probe is a little late */
-	view.others_asked = view.other_answered = true;
-	ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
+	ck_assert_int_eq(some_lost(&most, 3), PATHS_MOVE);
+	ck_assert_uint_ge(most.missing[2], 150);
+	ck_assert_uint_lt(most.waiting, 700);
+	/* two of some may be chance, as long as the server may be slow */
+	ck_assert_int_eq(some_lost(&some, 2), PATHS_MOVE);
+	ck_assert_uint_ge(some.waiting, 1000);
+	ck_assert_int_eq(some_lost(&held, 2), PATHS_MOVE);
+	ck_assert_uint_ge(held.waiting, 740);
+	ck_assert_uint_lt(held.waiting, 770);
+	/* and one, or none, once Linux's second SYN is unanswered, too */
+	ck_assert_int_eq(some_lost(&one, 1), PATHS_MOVE);
+	ck_assert_uint_ge(one.waiting, 1040);
+	ck_assert_int_eq(some_lost(&unknown, 1), PATHS_STAY);
 }
 END_TEST
 
@@ -206,11 +319,8 @@ START_TEST(path_that_loses_syn_data_is_kept)
 	struct paths_view view = { .rtt = 20, .syn_data = true };
 
 	probe_sent(&view);
-	ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
-	view.others_asked = view.plain_answered = view.other_answered = true;
-	/* one that is lost may be chance, three aren't */
-	probe_sent(&view);
-	probe_sent(&view);
+	others_asked(&view);
+	view.plain_answered = view.other_answered = true;
 	ck_assert_int_eq(decided(&view).what, PATHS_BEHIND);
 	/* but a SYN that had none has arrived */
 	view.syn_data = false;
@@ -227,9 +337,8 @@ START_TEST(nobody_answers)
 	struct paths_view view = { .rtt = 20 };
 
 	probe_sent(&view);
-	ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
-	view.others_asked = true;
-	for (; view.waiting < 5000; view.waiting += 10, view.missing += 10)
+	others_asked(&view);
+	for (; view.waiting < 5000; view.waiting += 10, missing_grow(&view, 10))
 		ck_assert_int_eq(paths_decide(&view).what, PATHS_WAIT);
 }
 END_TEST
@@ -499,6 +608,8 @@ int main(void)
 
 	tcase_add_test(decisions, dead_path_costs_less_than_300_ms);
 	tcase_add_test(decisions, other_path_that_is_far_is_asked_in_time);
+	tcase_add_test(decisions, other_path_that_is_farther_is_taken_unanswered);
+	tcase_add_test(decisions, lost_probe_moves_nobody);
 	tcase_add_test(decisions, others_are_asked_only_where_they_are_far);
 	tcase_add_test(decisions, path_that_was_heard_just_now_has_its_round_trip);
 	tcase_add_test(decisions, path_whose_round_trip_explains_it_is_waited_for);

@@ -226,27 +226,30 @@ static unsigned int waiting_ms(const struct conn *conn)
 	return (unsigned int)((clock_ns() - conn->attempt.syn_at) / CLOCK_NS_PER_MS);
 }
 
+static struct path path_now(const struct conn *conn)
+{
+	return (struct path){
+		.id = path_of(conn),
+		.device = conn->call.network,
+		.bind_device = conn->call.device && conn->call.placed,
+	};
+}
+
 /* Has somebody else found out meanwhile that the path has failed, and is there one that works? */
 static bool is_known_to_have_failed(struct conn *conn, const struct converters_query *query, struct path_list *list, int *best)
 {
-	const struct path_id id = path_of(conn);
-	enum cache_path state = paths_facts(&id).state;
+	const struct path own = path_now(conn);
 
-	if (!path_has_failed(state))
+	if (!path_has_failed(paths_facts(&own.id).state))
 		return false;
-	path_list_make(list, settings, query);
-	*best = paths_best(list->paths, list->count, 0);
-	return *best >= 0 && path_works(list->paths[*best].facts.state);
+	*best = path_list_elsewhere(list, settings, query, &own);
+	return *best >= 0;
 }
 
 /* Has @conn own a survey, with its first probe still to be sent. Returns false if that isn't for it to do, or not now. */
 static bool place_begin(struct conn *conn, const struct converters_query *query)
 {
-	const struct path own = {
-		.id = path_of(conn),
-		.device = conn->call.network,
-		.bind_device = conn->call.device && conn->call.placed,
-	};
+	const struct path own = path_now(conn);
 	struct place *place = place_take();
 	bool open;
 
