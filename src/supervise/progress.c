@@ -204,6 +204,8 @@ static void done_blindly(struct connection *connection)
 
 	ends_log(connection, connection->sock_mptcp ? "converted over MPTCP, " : "converted over TCP, ",
 		    "request in the SYN, blindly");
+	if (!ends_hand_over(connection))
+		return;
 	peers_note(connection->sock, &attempt->addr, &connection->peer);
 	aftermath_expect(connection);
 	connection_succeed(connection, attempt->sent - attempt->request_len);

@@ -229,6 +229,25 @@ def test_blind():
         check(not run.logged("blindly"), run.stderr)
 
 
+def test_blind_by_another_family():
+    """A converter that is known by an address of the other family than the program's sockets have is asked blindly as well, and a lost SYN is
+    made good: the socket that stands in for the program's is under its descriptors, and registered, before connect() returns."""
+    count = 4
+    with bench() as place:
+        env = {"CONVERT_CACHE": place.lab.directory, "CONVERT_ADDR": "[%s]" % place.lab.converter.addr6}
+        converted(place.connect(env=env), place.lab.server.addr4)
+        for way in ([], ["poll"], ["dup"]):
+            run = place.connect(*(["nonblocking"] + way if way != ["poll"] else way), env=env)
+            converted(run, place.lab.server.addr4)
+            equal(run.logged("request in the SYN, blindly"), 1, run.stderr)
+        place.lab.converter.run(["nft", "-f", "-"], input=FIRST_LOST % ("dport", "syn", count))
+        run = place.connect("threads=%d" % count, "nonblocking", env=env)
+        converted(run, place.lab.server.addr4, count=count)
+        equal([run.logged("blindly"), run.logged("asked again")], [count, count], run.stderr)
+        run = place.connect("nonblocking", env=env, port=CLOSED)
+        equal((run.status, run.lines[0].get("error")), (1, "Connection refused"), run.stdout + run.stderr)
+
+
 def test_advice():
     """Options that MPTCP refuses are taken, told and refused as TCP's are. One that changes what the connection is keeps it on TCP."""
     for kind in ("static", "i386"):
