@@ -26,6 +26,7 @@
 #include "client/converters_facts.h"
 #include "common/clock.h"
 #include "networks/path_probe.h"
+#include "supervise/again.h"
 #include "supervise/attempt.h"
 #include "supervise/fate.h"
 #include "supervise/kernel.h"
@@ -53,8 +54,10 @@ static struct expected {
 	union sockaddr_ip local, server;
 	int converter;
 	int64_t look_at; /* nanoseconds of CLOCK_MONOTONIC */
+	bool due;        /* the request is to be made again, or is being made: all else waits for that */
 } *expected[EXPECTED_MAX];
 static int expected_count;
+static int due_count;
 static int64_t earliest; /* look_at of the one that is first; 0: there is none */
 static int gone_in_a_row;
 
@@ -188,31 +191,74 @@ static int ask(const struct expected *one, struct tcp_info *info)
 	return got < 0 ? -1 : answer_read((const struct nlmsghdr *)answer, got, info);
 }
 
-/* Returns whether the request was made again. */
-static bool make_again(struct expected *one, int64_t now)
+/* The request is to be made again: what becomes of that is seen by aftermath_made_again(). */
+static void make_again(struct expected *one)
 {
-	char text[SOCKADDR_STRLEN];
-	int fd = repeat_open(&one->repeat);
-	bool sent;
+	one->due = true;
+	due_count++;
+}
 
-	if (fd < 0)
-		return false;
+static void forget(struct expected *one)
+{
+	begin_end(&one->begin);
+	path_probe_close(&one->probe);
+	free(one->repeat.message);
+	for (int i = 0; i < expected_count; i++)
+		if (expected[i] == one)
+			expected[i] = expected[--expected_count];
+	free(one);
+}
+
+/* The request was made again, or could not be: then it is the kernel's. */
+static void made_again(const struct again_order *order)
+{
+	struct expected *one = order->owner;
+	char text[SOCKADDR_STRLEN];
+
+	one->due = false;
+	due_count--;
 	log_about(one->repeat.tid);
-	sent = repeat_go(&one->repeat, fd, &one->begin, (unsigned int)one->request.repeats + 1) && local_address(fd, &one->local);
-	log_line("%s: %s after %.0f ms", sockaddr_ip_format(&one->server, text),
-		 sent ? "no answer yet, asked again" : "the SYN can't be sent again",
-		 (double)(now - one->request.started) / CLOCK_NS_PER_MS);
-	if (sent)
-		peers_note(fd, &one->repeat.to, &one->server);
-	close(fd);
-	if (!sent)
-		return false;
+	if (order->found)
+		log_line("%s: %s after %.0f ms", sockaddr_ip_format(&one->server, text),
+			 order->sent ? "no answer yet, asked again" : "the SYN can't be sent again",
+			 (double)(order->sent_at - one->request.started) / CLOCK_NS_PER_MS);
+	if (!order->sent) {
+		forget(one);
+		return;
+	}
+	one->local = order->local;
+	peers_note_at(&one->local, one->repeat.cookie, &one->repeat.to, &one->server);
 	one->request.repeats++;
-	one->request.syn_at = now;
+	one->request.syn_at = order->sent_at;
 	one->request.waiting_at = 0;
 	one->request.repeat_after = repeat_after(one);
-	begin_sent(&one->begin, now);
-	return true;
+	begin_sent(&one->begin, order->sent_at);
+	look_later(one, first_look(one, order->sent_at));
+}
+
+/* Has the requests that are due be made again, where none are at present. */
+static void start_due(void)
+{
+	struct again_order orders[AGAIN_MAX];
+	int count = 0;
+
+	if (!due_count || again_is_busy())
+		return;
+	for (int i = 0; i < expected_count && count < AGAIN_MAX; i++) {
+		struct expected *one = expected[i];
+
+		if (one->due)
+			orders[count++] = (struct again_order){
+				.owner = one,
+				.repeat = &one->repeat,
+				.begin = &one->begin,
+				.count = (unsigned int)one->request.repeats + 1,
+			};
+	}
+	/* Without a thread the kernel has them. */
+	if (!again_start(orders, count))
+		for (int i = 0; i < count; i++)
+			made_again(&orders[i]);
 }
 
 /*
@@ -263,15 +309,6 @@ static void probe_look(struct expected *one)
 	converters_doubt(one->converter);
 }
 
-/* Makes the request again. Returns whether it is to be looked at again. */
-static bool again(struct expected *one, int64_t now)
-{
-	if (!make_again(one, now))
-		return false;
-	look_later(one, first_look(one, now));
-	return true;
-}
-
 /* Looks at one. Returns whether it is to be looked at again. */
 static bool look(struct expected *one, int64_t now)
 {
@@ -292,14 +329,17 @@ static bool look(struct expected *one, int64_t now)
 			.again = info.tcpi_total_retrans,
 		};
 	probe_look(one);
-	if (seen.syn_sent && path_look(one, now))
-		return again(one, now);
+	if (seen.syn_sent && path_look(one, now)) {
+		make_again(one);
+		return true;
+	}
 	switch (fate_judge(&one->request, &seen, now, patience, &look_at)) {
 	case FATE_OPEN:
 		look_later(one, with_path(one, look_at));
 		return true;
 	case FATE_REPEAT:
-		return again(one, now);
+		make_again(one);
+		return true;
 	case FATE_TAKEN:
 		gone_in_a_row = 0;
 		path_answered(one, &info);
@@ -335,17 +375,26 @@ int64_t aftermath_look(int64_t now)
 	for (int i = 0; i < expected_count;) {
 		struct expected *one = expected[i];
 
-		if (one->look_at > now) {
+		if (one->due) {
+			/* it is left alone until that is done */
+		} else if (one->look_at > now) {
 			look_later(one, one->look_at);
 		} else if (!look(one, now)) {
-			begin_end(&one->begin);
-			path_probe_close(&one->probe);
-			free(one->repeat.message);
-			free(one);
-			expected[i] = expected[--expected_count];
+			forget(one); /* another one has its place then */
 			continue;
 		}
 		i++;
 	}
+	start_due();
 	return earliest;
+}
+
+void aftermath_made_again(void)
+{
+	int count;
+	const struct again_order *orders = again_end(&count);
+
+	for (int i = 0; i < count; i++)
+		made_again(&orders[i]);
+	start_due();
 }

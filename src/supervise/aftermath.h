@@ -13,4 +13,7 @@ void aftermath_expect(const struct connection *connection);
  */
 int64_t aftermath_look(int64_t now);
 
+/* Requests were made again (supervision.again_ready). */
+void aftermath_made_again(void);
+
 #endif

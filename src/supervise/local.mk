@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += libsupervise.la
 libsupervise_la_SOURCES = \
 	src/supervise/advice.c src/supervise/advice.h \
 	src/supervise/aftermath.c src/supervise/aftermath.h \
+	src/supervise/again.c src/supervise/again.h \
 	src/supervise/attempt.c src/supervise/attempt.h \
 	src/supervise/begin.c src/supervise/begin.h \
 	src/supervise/calls.c src/supervise/calls.h \

@@ -31,10 +31,11 @@ void repeat_note(struct repeat *repeat, int fd, const void *message, size_t len)
 int repeat_open(const struct repeat *repeat);
 
 /*
- * repeat_go() - make the request again, on @fd of repeat_open(), by the network of @begin
+ * repeat_send() - make the request again, on @fd of repeat_open(), by the network of @begin
  * @count: how often it was made before
- * Returns whether its SYN was sent. If not, the connection goes on as it was, or is over where the SYN+ACK came meanwhile.
+ * The socket is hung up for a moment: again.c keeps that from the program. Returns whether the SYN was sent. If not, the connection goes
+ * on as it was, or is over where the SYN+ACK came meanwhile.
  */
-bool repeat_go(const struct repeat *repeat, int fd, const struct begin *begin, unsigned int count);
+bool repeat_send(const struct repeat *repeat, int fd, const struct begin *begin, unsigned int count);
 
 #endif

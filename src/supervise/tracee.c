@@ -59,7 +59,7 @@ static const char *field(FILE *file, const char *name, char *line, int size)
 	return NULL;
 }
 
-static pid_t process_of(pid_t tid)
+pid_t tracee_process(pid_t tid)
 {
 	FILE *file = open_proc(tid, "status");
 	char line[128];
@@ -82,7 +82,7 @@ int tracee_get_fd(pid_t tid, int fd)
 	int error;
 
 	if (pidfd < 0 && errno == EINVAL)
-		pidfd = syscall(SYS_pidfd_open, process_of(tid), 0);
+		pidfd = syscall(SYS_pidfd_open, tracee_process(tid), 0);
 	if (pidfd < 0)
 		return -errno;
 	got = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
@@ -123,7 +123,7 @@ bool tracee_is_open(pid_t tid)
 
 pid_t tracee_name(pid_t tid, char out[static TRACEE_NAME_MAX])
 {
-	pid_t process = process_of(tid);
+	pid_t process = tracee_process(tid);
 	FILE *file = open_proc(process, "comm");
 
 	if (!file || !fgets(out, TRACEE_NAME_MAX, file))

@@ -25,6 +25,9 @@ bool tracee_write(pid_t tid, uint64_t address, const void *in, size_t len);
  */
 int tracee_get_fd(pid_t tid, int fd);
 
+/* The number of the thread's process, or its own where that can't be told. */
+pid_t tracee_process(pid_t tid);
+
 /* Is the thread's descriptor @fd closed at exec()? */
 bool tracee_is_cloexec(pid_t tid, int fd);
 
