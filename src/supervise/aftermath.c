@@ -15,7 +15,7 @@
  *	the connection is reset once the      the server is too slow to be asked for blindly (slow.c)
  *	  converter has waited long enough
  *	no SYN+ACK in CONVERT_TIMEOUT         the converter is asked whether it is there, and has to prove itself if it doesn't say so
- *	the connection isn't there            it may have been reset: GONE_MAX of these in a row are as data that was not taken
+ *	the connection isn't there            it may have been reset: behind GONE_MAX of these in a row the converter is asked (enquiry.c)
  *
  * At most EXPECTED_MAX are looked at; those beyond have what the kernel does for them.
  */
@@ -28,6 +28,7 @@
 #include "networks/path_probe.h"
 #include "supervise/again.h"
 #include "supervise/attempt.h"
+#include "supervise/enquiry.h"
 #include "supervise/fate.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
@@ -342,6 +343,8 @@ static bool look(struct expected *one, int64_t now)
 		return true;
 	case FATE_TAKEN:
 		gone_in_a_row = 0;
+		if (seen.taken)
+			paths_note_syn_data(&one->begin.own.id, true, one->request.syn_at);
 		path_answered(one, &info);
 		break;
 	case FATE_UNTAKEN:
@@ -360,7 +363,10 @@ static bool look(struct expected *one, int64_t now)
 		note_slow(one);
 		break;
 	case FATE_GONE:
-		if (++gone_in_a_row >= GONE_MAX)
+		if (++gone_in_a_row < GONE_MAX)
+			break;
+		gone_in_a_row = 0;
+		if (!enquiry_start(&one->begin, now))
 			note_untaken(one);
 		break;
 	}

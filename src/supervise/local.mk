@@ -10,6 +10,7 @@ libsupervise_la_SOURCES = \
 	src/supervise/calls.c src/supervise/calls.h \
 	src/supervise/connection.c src/supervise/connection.h \
 	src/supervise/ends.c src/supervise/ends.h \
+	src/supervise/enquiry.c src/supervise/enquiry.h \
 	src/supervise/fate.c src/supervise/fate.h \
 	src/supervise/filter.c src/supervise/filter.h \
 	src/supervise/kernel.h \

@@ -229,6 +229,21 @@ def test_blind():
         check(not run.logged("blindly"), run.stderr)
 
 
+def test_refused():
+    """Servers that refuse say nothing against blind requests, whether others have succeeded before or not: connect() returns at once."""
+    count = 40
+    tally = c_program("streams-static", "static/tally.c", flags=["-static"])
+    for known in (True, False):
+        with bench(wifi=Link(delay_ms=25)) as place:  # refused sooner than the supervisor looks again
+            cache = {"CONVERT_CACHE": place.lab.directory}
+            if known:
+                converted(place.connect(env=cache), place.lab.server.addr4)
+            run = place.run(tally, place.lab.server.addr4, "chorus", str(count), "2", "epoll", env=cache, options=["--method", "supervise"])
+            check("errno-%d=%d" % (errno.ECONNREFUSED, count) in run.stdout, run.stdout + run.stderr)
+            # with nothing known before, the first ones wait until the converter was asked
+            check(run.logged("blindly") >= (count if known else count - 5), run.stderr)
+
+
 def test_blind_by_another_family():
     """A converter that is known by an address of the other family than the program's sockets have is asked blindly as well, and a lost SYN is
     made good: the socket that stands in for the program's is under its descriptors, and registered, before connect() returns."""
