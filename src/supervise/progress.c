@@ -209,6 +209,8 @@ static void done_blindly(struct connection *connection)
 		return;
 	peers_note(connection->sock, &attempt->addr, &connection->peer);
 	aftermath_expect(connection);
+	if (converters_silence_ends_soon(attempt->converter))
+		enquiry_start(&connection->begin, clock_ns());
 	connection_succeed(connection, attempt->sent - attempt->request_len);
 }
 
