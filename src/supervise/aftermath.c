@@ -55,6 +55,7 @@ static struct expected {
 	union sockaddr_ip local, server;
 	int converter;
 	int64_t look_at; /* nanoseconds of CLOCK_MONOTONIC */
+	bool cancelled;  /* the socket is another connection's now */
 	bool due;        /* the request is to be made again, or is being made: all else waits for that */
 } *expected[EXPECTED_MAX];
 static int expected_count;
@@ -219,7 +220,7 @@ static void made_again(const struct again_order *order)
 	one->due = false;
 	due_count--;
 	log_about(one->repeat.tid);
-	if (order->found)
+	if (order->found && !one->cancelled)
 		log_line("%s: %s after %.0f ms", sockaddr_ip_format(&one->server, text),
 			 order->sent ? "no answer yet, asked again" : "the SYN can't be sent again",
 			 (double)(order->sent_at - one->request.started) / CLOCK_NS_PER_MS);
@@ -248,7 +249,7 @@ static void start_due(void)
 	for (int i = 0; i < expected_count && count < AGAIN_MAX; i++) {
 		struct expected *one = expected[i];
 
-		if (one->due)
+		if (one->due && !one->cancelled)
 			orders[count++] = (struct again_order){
 				.owner = one,
 				.repeat = &one->repeat,
@@ -257,7 +258,7 @@ static void start_due(void)
 			};
 	}
 	/* Without a thread the kernel has them. */
-	if (!again_start(orders, count))
+	if (count && !again_start(orders, count))
 		for (int i = 0; i < count; i++)
 			made_again(&orders[i]);
 }
@@ -319,7 +320,7 @@ static bool look(struct expected *one, int64_t now)
 	const int found = ask(one, &info);
 	int64_t look_at;
 
-	if (found < 0)
+	if (found < 0 || one->cancelled)
 		return false;
 	if (found)
 		seen = (struct fate_seen){
@@ -393,6 +394,22 @@ int64_t aftermath_look(int64_t now)
 	}
 	start_due();
 	return earliest;
+}
+
+void aftermath_cancel(uint64_t cookie)
+{
+	for (int i = 0; i < expected_count; i++) {
+		struct expected *one = expected[i];
+
+		if (!one->repeat.message || one->repeat.cookie != cookie)
+			continue;
+		one->cancelled = true;
+		if (again_cancel(one))
+			continue;
+		due_count -= one->due;
+		one->due = false;
+		look_later(one, clock_ns());
+	}
 }
 
 void aftermath_made_again(void)

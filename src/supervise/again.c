@@ -39,8 +39,12 @@
 
 static struct {
 	struct again_order orders[AGAIN_MAX];
-	pid_t processes[AGAIN_MAX];
-	int socks[AGAIN_MAX]; /* duplicates of the programs' sockets, -1: it isn't there any more */
+	struct holder {
+		pid_t tid, process; /* a thread that has the socket, 0: none was found; and its process */
+		int at;             /* by this number */
+		int sock;           /* a duplicate */
+		bool cancelled;
+	} holders[AGAIN_MAX];
 	int count;
 	int ready; /* supervision.again_ready, in the thread */
 	bool busy;
@@ -60,19 +64,78 @@ void again_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
+bool again_cancel(const void *owner)
+{
+	for (int i = 0; work.busy && i < work.count; i++) {
+		if (work.orders[i].owner != owner)
+			continue;
+		work.holders[i].cancelled = true;
+		return true;
+	}
+	return false;
+}
+
+/* --- who has the socket --- */
+
+struct search {
+	const struct repeat *repeat;
+	struct holder *holder;
+};
+
+static bool holds(const struct search *search, pid_t tid, int at)
+{
+	int fd = repeat_open(search->repeat, tid, at);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	search->holder->tid = tid;
+	search->holder->at = at;
+	return true;
+}
+
+static bool look_in(void *context, pid_t process)
+{
+	const struct search *search = context;
+	struct places places = { .socket = search->repeat->inode };
+
+	places_find_all(&places, 1, process);
+	for (int i = 0; i < places.fd_count && !search->holder->tid; i++)
+		holds(search, process, places.fds[i]);
+	return !search->holder->tid;
+}
+
+/*
+ * Most programs leave a socket where it is while they connect it. Others give it another number, or have another process go on with it,
+ * which is looked for among all that there are.
+ */
+static void holder_find(int order)
+{
+	const struct repeat *repeat = work.orders[order].repeat;
+	struct holder *holder = &work.holders[order];
+	struct search search = { repeat, holder };
+
+	if (!holds(&search, repeat->tid, repeat->at) && look_in(&search, tracee_process(repeat->tid)))
+		tracee_each_process(look_in, &search);
+	if (holder->tid)
+		holder->process = tracee_process(holder->tid);
+}
+
+/* --- making requests again --- */
+
 /* Makes one request again. */
-static void make(struct again_order *order, const struct places *places, int sock)
+static void make(struct again_order *order, const struct holder *holder, const struct places *places)
 {
 	union sockaddr_ip local = { 0 };
 	socklen_t len = sizeof(local);
 
-	places_withdraw(places, sock);
+	places_withdraw(places, holder->sock);
 	again_lock();
 	order->sent_at = clock_ns();
-	order->sent = repeat_send(order->repeat, sock, order->begin, order->count);
+	order->sent = !holder->cancelled && repeat_send(order->repeat, holder->sock, order->begin, order->count);
 	again_unlock();
-	places_register(places, sock);
-	order->sent = order->sent && getsockname(sock, &local.sa, &len) == 0 && sockaddr_ip_from(&order->local, &local.sa, len);
+	places_register(places, holder->sock);
+	order->sent = order->sent && getsockname(holder->sock, &local.sa, &len) == 0 && sockaddr_ip_from(&order->local, &local.sa, len);
 }
 
 /* Opens the sockets of the process, and looks where it has them. Returns how many orders there are, whose numbers are in @which. */
@@ -81,13 +144,15 @@ static int process_find(pid_t process, int which[static AGAIN_MAX], struct place
 	int count = 0;
 
 	for (int i = 0; i < work.count; i++) {
-		if (work.processes[i] != process)
+		struct holder *holder = &work.holders[i];
+
+		if (holder->process != process)
 			continue;
-		work.socks[i] = repeat_open(work.orders[i].repeat);
-		if (work.socks[i] < 0)
+		holder->sock = repeat_open(work.orders[i].repeat, holder->tid, holder->at);
+		if (holder->sock < 0)
 			continue;
 		work.orders[i].found = true;
-		places[count].socket = places_socket(work.socks[i]);
+		places[count].socket = work.orders[i].repeat->inode;
 		which[count++] = i;
 	}
 	if (!count)
@@ -96,7 +161,7 @@ static int process_find(pid_t process, int which[static AGAIN_MAX], struct place
 	/* A thread may have a table of descriptors of its own. */
 	for (int i = 0; i < count; i++)
 		if (!places[i].fd_count)
-			places_find_all(&places[i], 1, work.orders[which[i]].repeat->tid);
+			places_find_all(&places[i], 1, work.holders[which[i]].tid);
 	return count;
 }
 
@@ -120,13 +185,13 @@ static void process_act(pid_t process, struct places *places)
 		limit = places_limit(&places[i]) > limit ? places_limit(&places[i]) : limit;
 	work.ready = move_beyond(work.ready, limit);
 	for (int i = 0; i < count; i++)
-		work.socks[which[i]] = move_beyond(work.socks[which[i]], limit);
+		work.holders[which[i]].sock = move_beyond(work.holders[which[i]].sock, limit);
 	for (int i = 0; i < count; i++) {
-		int sock = work.socks[which[i]];
+		const struct holder *holder = &work.holders[which[i]];
 
-		if (sock >= 0) {
-			make(&work.orders[which[i]], &places[i], sock);
-			close(sock);
+		if (holder->sock >= 0) {
+			make(&work.orders[which[i]], holder, &places[i]);
+			close(holder->sock);
 		}
 	}
 }
@@ -134,9 +199,9 @@ static void process_act(pid_t process, struct places *places)
 static bool is_first_of(int order)
 {
 	for (int i = 0; i < order; i++)
-		if (work.processes[i] == work.processes[order])
+		if (work.holders[i].process == work.holders[order].process)
 			return false;
-	return true;
+	return work.holders[order].process;
 }
 
 /* Closes all descriptors but one, in a table of the thread's own. */
@@ -153,10 +218,10 @@ static void *run(void *places)
 	work.ready = supervision.again_ready;
 	sem_post(&work.alone);
 	for (int i = 0; alone && i < work.count; i++)
-		work.processes[i] = tracee_process(work.orders[i].repeat->tid);
+		holder_find(i);
 	for (int i = 0; alone && i < work.count; i++)
 		if (is_first_of(i))
-			process_act(work.processes[i], places);
+			process_act(work.holders[i].process, places);
 	if (write(work.ready, &one, sizeof(one)) != sizeof(one)) {
 		/* the counter is full, and so it is readable */
 	}
@@ -173,6 +238,7 @@ bool again_start(const struct again_order *orders, int count)
 		return false;
 	}
 	memcpy(work.orders, orders, (size_t)count * sizeof(*orders));
+	memset(work.holders, 0, sizeof(work.holders));
 	work.count = count;
 	if (pthread_create(&work.thread, NULL, run, places) != 0) {
 		free(places);

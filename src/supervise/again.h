@@ -31,6 +31,12 @@ bool again_is_busy(void);
 /* Ends what was started: returns the orders, and in @count how many they are. */
 const struct again_order *again_end(int *count);
 
+/*
+ * again_cancel() - the request of this owner isn't to be made again after all; between again_lock() and again_unlock()
+ * Returns whether it is one of those that are being made: what has become of it is still to come.
+ */
+bool again_cancel(const void *owner);
+
 /* Between these no program's socket is hung up by us, so that what is seen of one holds. */
 void again_lock(void);
 void again_unlock(void);

@@ -149,6 +149,8 @@ static int syn_send(struct connection *connection)
 	     kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) &&
 	    wants_syn_data(connection)) {
 		ret = message_send(connection, &attempt->addr);
+		if (ret == -ECONNABORTED) /* the news of an attempt that the network has ended, once */
+			ret = message_send(connection, &attempt->addr);
 		attempt->syn_data = attempt->sent > 0;
 		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
 			return ret == -EINPROGRESS ? 0 : ret;

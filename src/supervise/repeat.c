@@ -23,6 +23,7 @@
 
 #include "client/handshake.h"
 #include "supervise/kernel.h"
+#include "supervise/places.h"
 #include "supervise/tracee.h"
 
 #include <stdlib.h>
@@ -36,11 +37,12 @@ void repeat_note(struct repeat *repeat, int fd, const void *message, size_t len)
 	memcpy(repeat->message, message, len);
 	repeat->len = len;
 	repeat->cookie = kernel_cookie(fd);
+	repeat->inode = places_socket(fd);
 }
 
-int repeat_open(const struct repeat *repeat)
+int repeat_open(const struct repeat *repeat, pid_t tid, int at)
 {
-	int fd = tracee_get_fd(repeat->tid, repeat->at);
+	int fd = tracee_get_fd(tid, at);
 
 	if (fd >= 0 && kernel_cookie(fd) == repeat->cookie)
 		return fd;

@@ -174,14 +174,13 @@ long tracee_call(pid_t tid)
 	return number;
 }
 
-void tracee_each_thread(pid_t tid, bool (*found)(void *context, pid_t thread), void *context)
+/* Calls @found for each of the numbers in a directory below /proc. */
+static void each_number(const char *path, bool (*found)(void *context, pid_t number), void *context)
 {
-	char path[PATH_ROOM];
 	struct dirent *entry;
 	DIR *directory;
 	bool more = true;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)tid);
 	directory = opendir(path);
 	if (!directory)
 		return;
@@ -189,6 +188,19 @@ void tracee_each_thread(pid_t tid, bool (*found)(void *context, pid_t thread), v
 		if (isdigit((unsigned char)*entry->d_name))
 			more = found(context, (pid_t)strtol(entry->d_name, NULL, 10));
 	closedir(directory);
+}
+
+void tracee_each_process(bool (*found)(void *context, pid_t process), void *context)
+{
+	each_number("/proc", found, context);
+}
+
+void tracee_each_thread(pid_t tid, bool (*found)(void *context, pid_t thread), void *context)
+{
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)tid);
+	each_number(path, found, context);
 }
 
 void tracee_each_fd(pid_t tid, bool (*found)(void *context, int fd, const char *target), void *context)

@@ -78,6 +78,24 @@ def test_many_lost_at_once():
 
 
 @timeout(120)
+def test_socket_that_is_elsewhere():
+    """The SYN is lost, and the socket isn't any more where it was when the program connected it: the request is made again all the same. If it
+    is being connected to another server, nothing of the first request is."""
+    with lab_of_path() as lab:
+        slow = Slow(lab)
+        program = c_program("elsewhere", "static/elsewhere.c", flags=["-static"])
+        other = "10.8.0.2"
+        lab.server.ip("addr add %s/32 dev lo" % other)
+        for word, lost, peer in (("moved", 1, lab.server.addr4), ("child", 1, lab.server.addr4), ("parent", 1, lab.server.addr4),
+                                 ("again", 2, other), ("refused", 0, lab.server.addr4)):
+            lab.converter.run(["nft", "-f", "-"], input=ALL_LOST % lost if lost else "table inet lost {\n}\n")
+            said = lab.client.run([*slow.launcher, program, lab.server.addr4, word, other], env=slow.environment(), check=False).stdout
+            equal(said, "hello %s:7\n" % peer, "%s: %s" % (word, lab.shim_log()))
+            lab.converter.run(["nft", "delete", "table", "inet", "lost"])
+        equal(slow.said()[0].count(" accepted "), 5, slow.said()[0])
+
+
+@timeout(120)
 def test_answers_between_two_syns():
     """An answer that comes when the converter may not let the SYN go any more, and before the next one: no connection twice."""
     for ms in (600, 690, 720, 780, 840, 900, 960):
