@@ -37,6 +37,11 @@ static const long waiting_calls[] = {
 	SYS_ppoll_time64, SYS_pselect6_time64,
 #endif
 	SYS_ppoll, SYS_pselect6,
+	/*
+	 * One of these that was stopped before, or another call that can be stopped as well. i386's has a number that is read(2)'s of other
+	 * programs, which would notice.
+	 */
+	SYS_restart_syscall,
 #ifdef __x86_64__
 	/* i386's poll, _newselect, ppoll, pselect6, and the last two with times of 64 bits; others of these numbers begin anew, too */
 	168, 142, 309, 308, 414, 413,

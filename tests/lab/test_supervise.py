@@ -312,6 +312,19 @@ def test_lost_syns():
         equal(run.logged("blindly"), 1, run.stderr)
 
 
+def test_lost_often():
+    """The request is made again several times while a thread waits by poll(), which sees nothing of it but the connection."""
+    count, times = 12, 5
+    with bench() as place:
+        cache = {"CONVERT_CACHE": place.lab.directory}
+        converted(place.connect(env=cache), place.lab.server.addr4)
+        place.lab.converter.run(["nft", "-f", "-"], input=FIRST_LOST % ("dport", "syn", times * count))
+        run = place.connect("threads=%d" % count, "poll", env=cache)
+        converted(run, place.lab.server.addr4, count=count)
+        equal(run.logged("blindly"), count, run.stderr)
+        check(run.logged("asked again") >= 3 * count, run.stderr)  # probes of the path are lost, too
+
+
 def test_io_uring():
     """io_uring, which would go past the supervisor, isn't there."""
     with bench() as place:
