@@ -62,19 +62,8 @@ def test_first_connections():
     return "after %s s" % ", ".join(waited)
 
 
-MANY = 200
 ALL_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
             "  tcp dport 1234 tcp flags & (syn | ack) == syn limit rate 1/hour burst %d packets drop\n }\n}\n")
-
-
-@timeout(120)
-def test_many_lost_at_once():
-    """The first SYNs of many connections of one event loop are lost: all are made again before the kernel sends SYNs without data."""
-    with lab_of_path() as lab:
-        slow = Slow(lab)
-        lab.converter.run(["nft", "-f", "-"], input=ALL_LOST % MANY)
-        expect(slow.tally("epoll", MANY), MANY, lab.shim_log())
-        equal(lab.shim_log().count(ASKED_AGAIN), MANY, lab.shim_log())
 
 
 @timeout(120)
