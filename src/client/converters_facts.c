@@ -35,6 +35,7 @@
 #define CORRECTS_SECONDS (24 * 3600)
 
 #define SILENCE_SECONDS 600 /* how long that a converter takes silent requests is believed */
+#define SILENCE_SOON_SECONDS 60
 
 /* Times are in clock_seconds(). */
 static struct facts {
@@ -159,6 +160,13 @@ enum converters_silence converters_silence(const struct settings *settings, int 
 	if (until <= clock_seconds())
 		return CONVERTERS_OUTDATED;
 	return atomic_load(&facts->blind) ? CONVERTERS_BLIND : CONVERTERS_SILENT;
+}
+
+bool converters_silence_ends_soon(int index)
+{
+	const int64_t until = atomic_load(&learned[index].silent_until);
+
+	return until && until < clock_seconds() + SILENCE_SOON_SECONDS;
 }
 
 bool converters_takes_repeats(int index)

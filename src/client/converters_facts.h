@@ -52,6 +52,9 @@ enum converters_silence {
  */
 enum converters_silence converters_silence(const struct settings *settings, int index);
 
+/* Is what it has said about that good for less than a minute more? Whoever asks now need not wait for the answer then. */
+bool converters_silence_ends_soon(int index);
+
 /* Does it know blind requests that are made again? It has said so when it said that it takes blind ones. */
 bool converters_takes_repeats(int index);
 

@@ -15,7 +15,7 @@
  *	the connection is reset once the      the server is too slow to be asked for blindly (slow.c)
  *	  converter has waited long enough
  *	no SYN+ACK in CONVERT_TIMEOUT         the converter is asked whether it is there, and has to prove itself if it doesn't say so
- *	the connection isn't there            it may have been reset: GONE_MAX of these in a row are as data that was not taken
+ *	the connection isn't there            it may have been reset: behind GONE_MAX of these in a row the converter is asked (enquiry.c)
  *
  * At most EXPECTED_MAX are looked at; those beyond have what the kernel does for them.
  */
@@ -26,7 +26,9 @@
 #include "client/converters_facts.h"
 #include "common/clock.h"
 #include "networks/path_probe.h"
+#include "supervise/again.h"
 #include "supervise/attempt.h"
+#include "supervise/enquiry.h"
 #include "supervise/fate.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
@@ -53,8 +55,11 @@ static struct expected {
 	union sockaddr_ip local, server;
 	int converter;
 	int64_t look_at; /* nanoseconds of CLOCK_MONOTONIC */
+	bool cancelled;  /* the socket is another connection's now */
+	bool due;        /* the request is to be made again, or is being made: all else waits for that */
 } *expected[EXPECTED_MAX];
 static int expected_count;
+static int due_count;
 static int64_t earliest; /* look_at of the one that is first; 0: there is none */
 static int gone_in_a_row;
 
@@ -188,31 +193,74 @@ static int ask(const struct expected *one, struct tcp_info *info)
 	return got < 0 ? -1 : answer_read((const struct nlmsghdr *)answer, got, info);
 }
 
-/* Returns whether the request was made again. */
-static bool make_again(struct expected *one, int64_t now)
+/* The request is to be made again: what becomes of that is seen by aftermath_made_again(). */
+static void make_again(struct expected *one)
 {
-	char text[SOCKADDR_STRLEN];
-	int fd = repeat_open(&one->repeat);
-	bool sent;
+	one->due = true;
+	due_count++;
+}
 
-	if (fd < 0)
-		return false;
+static void forget(struct expected *one)
+{
+	begin_end(&one->begin);
+	path_probe_close(&one->probe);
+	free(one->repeat.message);
+	for (int i = 0; i < expected_count; i++)
+		if (expected[i] == one)
+			expected[i] = expected[--expected_count];
+	free(one);
+}
+
+/* The request was made again, or could not be: then it is the kernel's. */
+static void made_again(const struct again_order *order)
+{
+	struct expected *one = order->owner;
+	char text[SOCKADDR_STRLEN];
+
+	one->due = false;
+	due_count--;
 	log_about(one->repeat.tid);
-	sent = repeat_go(&one->repeat, fd, &one->begin, (unsigned int)one->request.repeats + 1) && local_address(fd, &one->local);
-	log_line("%s: %s after %.0f ms", sockaddr_ip_format(&one->server, text),
-		 sent ? "no answer yet, asked again" : "the SYN can't be sent again",
-		 (double)(now - one->request.started) / CLOCK_NS_PER_MS);
-	if (sent)
-		peers_note(fd, &one->repeat.to, &one->server);
-	close(fd);
-	if (!sent)
-		return false;
+	if (order->found && !one->cancelled)
+		log_line("%s: %s after %.0f ms", sockaddr_ip_format(&one->server, text),
+			 order->sent ? "no answer yet, asked again" : "the SYN can't be sent again",
+			 (double)(order->sent_at - one->request.started) / CLOCK_NS_PER_MS);
+	if (!order->sent) {
+		forget(one);
+		return;
+	}
+	one->local = order->local;
+	peers_note_at(&one->local, one->repeat.cookie, &one->repeat.to, &one->server);
 	one->request.repeats++;
-	one->request.syn_at = now;
+	one->request.syn_at = order->sent_at;
 	one->request.waiting_at = 0;
 	one->request.repeat_after = repeat_after(one);
-	begin_sent(&one->begin, now);
-	return true;
+	begin_sent(&one->begin, order->sent_at);
+	look_later(one, first_look(one, order->sent_at));
+}
+
+/* Has the requests that are due be made again, where none are at present. */
+static void start_due(void)
+{
+	struct again_order orders[AGAIN_MAX];
+	int count = 0;
+
+	if (!due_count || again_is_busy())
+		return;
+	for (int i = 0; i < expected_count && count < AGAIN_MAX; i++) {
+		struct expected *one = expected[i];
+
+		if (one->due && !one->cancelled)
+			orders[count++] = (struct again_order){
+				.owner = one,
+				.repeat = &one->repeat,
+				.begin = &one->begin,
+				.count = (unsigned int)one->request.repeats + 1,
+			};
+	}
+	/* Without a thread the kernel has them. */
+	if (count && !again_start(orders, count))
+		for (int i = 0; i < count; i++)
+			made_again(&orders[i]);
 }
 
 /*
@@ -263,15 +311,6 @@ static void probe_look(struct expected *one)
 	converters_doubt(one->converter);
 }
 
-/* Makes the request again. Returns whether it is to be looked at again. */
-static bool again(struct expected *one, int64_t now)
-{
-	if (!make_again(one, now))
-		return false;
-	look_later(one, first_look(one, now));
-	return true;
-}
-
 /* Looks at one. Returns whether it is to be looked at again. */
 static bool look(struct expected *one, int64_t now)
 {
@@ -281,7 +320,7 @@ static bool look(struct expected *one, int64_t now)
 	const int found = ask(one, &info);
 	int64_t look_at;
 
-	if (found < 0)
+	if (found < 0 || one->cancelled)
 		return false;
 	if (found)
 		seen = (struct fate_seen){
@@ -292,16 +331,21 @@ static bool look(struct expected *one, int64_t now)
 			.again = info.tcpi_total_retrans,
 		};
 	probe_look(one);
-	if (seen.syn_sent && path_look(one, now))
-		return again(one, now);
+	if (seen.syn_sent && path_look(one, now)) {
+		make_again(one);
+		return true;
+	}
 	switch (fate_judge(&one->request, &seen, now, patience, &look_at)) {
 	case FATE_OPEN:
 		look_later(one, with_path(one, look_at));
 		return true;
 	case FATE_REPEAT:
-		return again(one, now);
+		make_again(one);
+		return true;
 	case FATE_TAKEN:
 		gone_in_a_row = 0;
+		if (seen.taken)
+			paths_note_syn_data(&one->begin.own.id, true, one->request.syn_at);
 		path_answered(one, &info);
 		break;
 	case FATE_UNTAKEN:
@@ -320,7 +364,10 @@ static bool look(struct expected *one, int64_t now)
 		note_slow(one);
 		break;
 	case FATE_GONE:
-		if (++gone_in_a_row >= GONE_MAX)
+		if (++gone_in_a_row < GONE_MAX)
+			break;
+		gone_in_a_row = 0;
+		if (!enquiry_start(&one->begin, now))
 			note_untaken(one);
 		break;
 	}
@@ -335,17 +382,42 @@ int64_t aftermath_look(int64_t now)
 	for (int i = 0; i < expected_count;) {
 		struct expected *one = expected[i];
 
-		if (one->look_at > now) {
+		if (one->due) {
+			/* it is left alone until that is done */
+		} else if (one->look_at > now) {
 			look_later(one, one->look_at);
 		} else if (!look(one, now)) {
-			begin_end(&one->begin);
-			path_probe_close(&one->probe);
-			free(one->repeat.message);
-			free(one);
-			expected[i] = expected[--expected_count];
+			forget(one); /* another one has its place then */
 			continue;
 		}
 		i++;
 	}
+	start_due();
 	return earliest;
+}
+
+void aftermath_cancel(uint64_t cookie)
+{
+	for (int i = 0; i < expected_count; i++) {
+		struct expected *one = expected[i];
+
+		if (!one->repeat.message || one->repeat.cookie != cookie)
+			continue;
+		one->cancelled = true;
+		if (again_cancel(one))
+			continue;
+		due_count -= one->due;
+		one->due = false;
+		look_later(one, clock_ns());
+	}
+}
+
+void aftermath_made_again(void)
+{
+	int count;
+	const struct again_order *orders = again_end(&count);
+
+	for (int i = 0; i < count; i++)
+		made_again(&orders[i]);
+	start_due();
 }

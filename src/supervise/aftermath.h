@@ -13,4 +13,10 @@ void aftermath_expect(const struct connection *connection);
  */
 int64_t aftermath_look(int64_t now);
 
+/* The program begins something else with the socket of this SO_COOKIE: nothing is done to it any more. */
+void aftermath_cancel(uint64_t cookie);
+
+/* Requests were made again (supervision.again_ready). */
+void aftermath_made_again(void);
+
 #endif

@@ -149,6 +149,8 @@ static int syn_send(struct connection *connection)
 	     kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) &&
 	    wants_syn_data(connection)) {
 		ret = message_send(connection, &attempt->addr);
+		if (ret == -ECONNABORTED) /* the news of an attempt that the network has ended, once */
+			ret = message_send(connection, &attempt->addr);
 		attempt->syn_data = attempt->sent > 0;
 		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
 			return ret == -EINPROGRESS ? 0 : ret;
@@ -239,6 +241,13 @@ static uint64_t attempt_number(const struct connection *connection)
 	return number;
 }
 
+/* A lost SYN of a stand-in for TCP, which isn't made again, would fail a connection that need not fail. */
+static bool may_be_blind(const struct connection *connection)
+{
+	return connection->nonblocking && (connection->sock == connection->fd || connection->sock_mptcp) && wants_syn_data(connection) &&
+	       !slow_is(&connection->peer);
+}
+
 /* Asks the converter of the attempt. Returns 0 or -errno. */
 static int ask(struct connection *connection)
 {
@@ -253,7 +262,7 @@ static int ask(struct connection *connection)
 	attempt->ride = connection->sock_mptcp ? RIDE_MPTCP_SYN : RIDE_TCP;
 	ask = exchange_ask(supervision.settings, attempt->converter, &connection->peer, connection->sock_mptcp,
 			   converters_cookie_current(attempt->converter));
-	if (connection->nonblocking && connection->sock == connection->fd && wants_syn_data(connection) && !slow_is(&connection->peer))
+	if (may_be_blind(connection))
 		exchange_ask_blindly(supervision.settings, attempt->converter, &ask);
 	attempt->ask_attempt = ask.blind ? attempt_number(connection) : 0;
 	attempt->ask_silent = ask.silent;

@@ -12,6 +12,7 @@
 #include "supervise/calls.h"
 
 #include "client/converters.h"
+#include "supervise/aftermath.h"
 #include "supervise/attempt.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
@@ -108,6 +109,8 @@ static void connect_natively(const struct call *call, int fd, const void *addr, 
 {
 	int flags = fcntl(fd, F_GETFL), ret;
 
+	if (len >= sizeof(sa_family_t) && ((const struct sockaddr *)addr)->sa_family == AF_UNSPEC)
+		aftermath_cancel(kernel_cookie(fd));
 	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	ret = connect(fd, addr, len) == 0 ? 0 : errno;
 	fcntl(fd, F_SETFL, flags);
@@ -154,6 +157,7 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 		.early_len = early->len,
 		.answer_at = early->answer_at,
 	};
+	aftermath_cancel(cookie);
 	HASH_ADD(hh, supervision.connections, cookie, sizeof(connection->cookie), connection);
 	begin_init(&connection->begin, supervision.settings, fd, connection->bound);
 	progress_begin(connection);

@@ -79,6 +79,7 @@ struct supervision {
 	int epoll;                    /* @sock of each connection is registered here, with the connection */
 	struct connection *connections;
 	int resolver_ready;           /* an eventfd, readable once a name was looked up */
+	int again_ready;              /* likewise, once requests were made again (again.c) */
 };
 
 extern struct supervision supervision;

@@ -4,11 +4,13 @@ noinst_LTLIBRARIES += libsupervise.la
 libsupervise_la_SOURCES = \
 	src/supervise/advice.c src/supervise/advice.h \
 	src/supervise/aftermath.c src/supervise/aftermath.h \
+	src/supervise/again.c src/supervise/again.h \
 	src/supervise/attempt.c src/supervise/attempt.h \
 	src/supervise/begin.c src/supervise/begin.h \
 	src/supervise/calls.c src/supervise/calls.h \
 	src/supervise/connection.c src/supervise/connection.h \
 	src/supervise/ends.c src/supervise/ends.h \
+	src/supervise/enquiry.c src/supervise/enquiry.h \
 	src/supervise/fate.c src/supervise/fate.h \
 	src/supervise/filter.c src/supervise/filter.h \
 	src/supervise/kernel.h \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pause.c - act while no thread of a program waits in poll(2) or select(2)
+ * pause.c - stop those threads of a program that wait in poll(2) or select(2)
  *
  * A thread that waits for a socket by poll() is woken when the socket is disconnected, and looks at it a moment later, on another
  * CPU: it would see it hung up, before it is connected again. Stopped by PTRACE_INTERRUPT it is out of the call, and when it goes on
@@ -8,7 +8,7 @@
  * as epoll_wait(2), would return EINTR. A poll() with a time-out that goes on so is a restart_syscall(2) from then on, as are a few
  * others that go on just as well.
  *
- * The tracer is a thread that ends: with it all that it traces goes on, in whatever state, a signal that was on its way is
+ * The tracer is a thread that ends soon: with it all that it traces goes on, in whatever state, a signal that was on its way is
  * delivered, and nothing has to be undone. A thread stops as soon as it has a CPU, unless it has left its call meanwhile and waits
  * for the supervisor's own answer: that one won't stop, and isn't waited for.
  */
@@ -19,7 +19,6 @@
 #include "common/clock.h"
 #include "supervise/tracee.h"
 
-#include <pthread.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -80,29 +79,7 @@ static bool stop(void *context, pid_t tid)
 	return true;
 }
 
-struct act {
-	pid_t tid;
-	bool (*act)(void *context);
-	void *context;
-	bool result;
-};
-
-static void *run(void *context)
+void pause_process(pid_t tid)
 {
-	struct act *act = context;
-
-	tracee_each_thread(act->tid, stop, NULL);
-	act->result = act->act(act->context);
-	return NULL;
-}
-
-bool pause_and_act(pid_t tid, bool (*act)(void *context), void *context)
-{
-	struct act one = { tid, act, context, false };
-	pthread_t tracer;
-
-	if (pthread_create(&tracer, NULL, run, &one) != 0)
-		return act(context);
-	pthread_join(tracer, NULL);
-	return one.result;
+	tracee_each_thread(tid, stop, NULL);
 }

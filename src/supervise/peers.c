@@ -34,15 +34,12 @@ static struct peer **list_of(int fd, union sockaddr_ip *local)
 	return &ports[sockaddr_ip_port(local)];
 }
 
-void peers_note(int fd, const union sockaddr_ip *converter, const union sockaddr_ip *server)
+void peers_note_at(const union sockaddr_ip *local, uint64_t cookie, const union sockaddr_ip *converter, const union sockaddr_ip *server)
 {
-	union sockaddr_ip local;
-	struct peer **list = list_of(fd, &local), *peer;
+	struct peer **list = &ports[sockaddr_ip_port(local)], *peer;
 
-	if (!list)
-		return;
 	for (peer = *list; peer; peer = peer->next)
-		if (sockaddr_ip_equal(&peer->local, &local) && sockaddr_ip_equal(&peer->converter, converter))
+		if (sockaddr_ip_equal(&peer->local, local) && sockaddr_ip_equal(&peer->converter, converter))
 			break;
 	if (!peer) {
 		peer = malloc(sizeof(*peer));
@@ -51,10 +48,18 @@ void peers_note(int fd, const union sockaddr_ip *converter, const union sockaddr
 		peer->next = *list;
 		*list = peer;
 	}
-	peer->cookie = kernel_cookie(fd);
-	peer->local = local;
+	peer->cookie = cookie;
+	peer->local = *local;
 	peer->converter = *converter;
 	peer->server = *server;
+}
+
+void peers_note(int fd, const union sockaddr_ip *converter, const union sockaddr_ip *server)
+{
+	union sockaddr_ip local;
+
+	if (list_of(fd, &local))
+		peers_note_at(&local, kernel_cookie(fd), converter, server);
 }
 
 const union sockaddr_ip *peers_find(int fd)

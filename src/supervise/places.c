@@ -2,10 +2,10 @@
 /*
  * places.c - where a program has a socket: its descriptors, and its registrations in epoll instances
  *
- * An epoll instance knows a socket by its file and the descriptor's number, so that only a process which has the file under the
- * program's number can change a registration. For a moment a child of the supervisor is that: with a table of descriptors of its
- * own, it puts the socket under the program's number, and works on duplicates of the program's instances. /proc says which
- * registrations there are.
+ * An epoll instance knows a socket by its file and the descriptor's number, so that only who has the file under the program's number can
+ * change a registration. For a moment a child of the supervisor, or a thread, is that: with a table of descriptors of its own, it puts
+ * the socket under the program's number, and works on duplicates of the program's instances. /proc says which registrations there
+ * are.
  */
 #include "config.h"
 
@@ -21,110 +21,136 @@
 #include <unistd.h>
 
 struct search {
-	struct places *places;
+	struct places *all;
+	int count;
 	int epoll; /* the one that is looked at */
 };
+
+static struct places *place_of(const struct search *search, uint64_t socket)
+{
+	for (int i = 0; i < search->count; i++)
+		if (search->all[i].socket == socket)
+			return &search->all[i];
+	return NULL;
+}
 
 static bool note_watch(void *context, const struct tracee_watch *watch)
 {
 	const struct search *search = context;
-	struct places *places = search->places;
+	struct places *places = place_of(search, watch->inode);
 
-	if (watch->inode != places->socket)
-		return true;
-	places->epolls[places->watch_count] = search->epoll;
-	places->watches[places->watch_count++] = *watch;
-	return places->watch_count < PLACES_WATCHES_MAX;
+	if (places && places->watch_count < PLACES_WATCHES_MAX) {
+		places->epolls[places->watch_count] = search->epoll;
+		places->watches[places->watch_count++] = *watch;
+	}
+	return true;
 }
 
 static bool note_fd(void *context, int fd, const char *target)
 {
 	struct search *search = context;
-	struct places *places = search->places;
+	struct places *places;
 	unsigned long inode;
 
-	if (sscanf(target, "socket:[%lu]", &inode) == 1 && inode == places->socket)
-		places->fds[places->fd_count++] = fd;
-	if (strcmp(target, "anon_inode:[eventpoll]") == 0 && places->watch_count < PLACES_WATCHES_MAX) {
+	if (sscanf(target, "socket:[%lu]", &inode) == 1) {
+		places = place_of(search, inode);
+		if (places && places->fd_count < PLACES_MAX)
+			places->fds[places->fd_count++] = fd;
+	} else if (strcmp(target, "anon_inode:[eventpoll]") == 0) {
 		search->epoll = fd;
-		tracee_each_watch(places->tid, fd, note_watch, search);
+		tracee_each_watch(search->all->tid, fd, note_watch, search);
 	}
-	return places->fd_count < PLACES_MAX;
+	return true;
+}
+
+uint64_t places_socket(int fd)
+{
+	struct stat info;
+
+	return fstat(fd, &info) == 0 ? info.st_ino : 0;
+}
+
+void places_find_all(struct places *all, int count, pid_t tid)
+{
+	struct search search = { .all = all, .count = count };
+
+	for (int i = 0; i < count; i++) {
+		all[i].tid = tid;
+		all[i].fd_count = all[i].watch_count = 0;
+	}
+	tracee_each_fd(tid, note_fd, &search);
 }
 
 int places_find(struct places *places, pid_t tid, int fd)
 {
-	struct search search = { .places = places };
-	struct stat info;
-
-	if (fstat(fd, &info) != 0)
+	places->socket = places_socket(fd);
+	if (!places->socket)
 		return -errno;
-	places->tid = tid;
-	places->socket = info.st_ino;
-	places->fd_count = places->watch_count = 0;
-	tracee_each_fd(tid, note_fd, &search);
+	places_find_all(places, 1, tid);
 	return 0;
 }
 
-/* Makes a change to all registrations; @epolls are duplicates of the instances, none with a number that a registration has. */
-static void watches_change(const struct places *places, const int *epolls, int sock, int operation)
+int places_limit(const struct places *places)
 {
-	for (int i = 0; i < places->watch_count; i++) {
-		const struct tracee_watch *watch = &places->watches[i];
-		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
+	int limit = 0;
 
-		if (epolls[i] >= 0 && dup2(sock, watch->fd) == watch->fd)
-			(void)epoll_ctl(epolls[i], operation, watch->fd, &event);
-	}
+	for (int i = 0; i < places->watch_count; i++)
+		limit = places->watches[i].fd > limit ? places->watches[i].fd : limit;
+	return limit;
 }
 
 static int beyond(int fd, int limit)
 {
-	return fd < 0 ? -1 : fcntl(fd, F_DUPFD, limit + 1);
+	int moved = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, limit + 1);
+
+	if (fd >= 0)
+		close(fd);
+	return moved;
 }
 
-/*
- * The child, whose descriptors are moved out of the way of the program's numbers first. What @act has to do with @old it can do by
- * that number still: if a registration has it, it refers to the same socket then.
- */
-static _Noreturn void act_in_child(const struct places *places, int *epolls, int old, int made, bool (*act)(void *context),
-				   void *context)
+/* Makes a change to all registrations of the socket. */
+static void watches_change(const struct places *places, int sock, int operation)
 {
-	int limit = made > old ? made : old;
-	bool done;
+	const int limit = places_limit(places);
 
 	for (int i = 0; i < places->watch_count; i++) {
-		limit = epolls[i] > limit ? epolls[i] : limit;
-		limit = places->watches[i].fd > limit ? places->watches[i].fd : limit;
+		const struct tracee_watch *watch = &places->watches[i];
+		struct epoll_event event = { .events = watch->events, .data.u64 = watch->data };
+		const int epoll = beyond(tracee_get_fd(places->tid, places->epolls[i]), limit);
+
+		if (epoll >= 0 && dup2(sock, watch->fd) == watch->fd) {
+			(void)epoll_ctl(epoll, operation, watch->fd, &event);
+			close(watch->fd);
+		}
+		if (epoll >= 0)
+			close(epoll);
 	}
-	old = beyond(old, limit);
-	made = beyond(made, limit);
-	for (int i = 0; i < places->watch_count; i++)
-		epolls[i] = beyond(epolls[i], limit);
-	if (old >= 0)
-		watches_change(places, epolls, old, EPOLL_CTL_DEL);
-	done = !act || act(context);
-	if (made >= 0)
-		watches_change(places, epolls, made, EPOLL_CTL_ADD);
-	_exit(done ? 0 : 1);
 }
 
-bool places_act(const struct places *places, int old, int made, bool (*act)(void *context), void *context)
+void places_withdraw(const struct places *places, int sock)
 {
-	int epolls[PLACES_WATCHES_MAX], status = 1;
+	watches_change(places, sock, EPOLL_CTL_DEL);
+}
+
+void places_register(const struct places *places, int sock)
+{
+	watches_change(places, sock, EPOLL_CTL_ADD);
+}
+
+void places_register_anew(const struct places *places, int made)
+{
 	pid_t child;
+	int sock;
 
 	if (!places->watch_count)
-		return !act || act(context);
-	for (int i = 0; i < places->watch_count; i++)
-		epolls[i] = tracee_get_fd(places->tid, places->epolls[i]);
+		return;
 	child = fork();
-	if (child == 0)
-		act_in_child(places, epolls, old, made, act, context);
+	if (child == 0) {
+		sock = beyond(made, places_limit(places));
+		if (sock >= 0)
+			places_register(places, sock);
+		_exit(0);
+	}
 	if (child > 0)
-		waitpid(child, &status, 0);
-	for (int i = 0; i < places->watch_count; i++)
-		if (epolls[i] >= 0)
-			close(epolls[i]);
-	return child > 0 && status == 0;
+		waitpid(child, NULL, 0);
 }

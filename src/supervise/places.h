@@ -21,12 +21,21 @@ struct places {
 /* Looks for the socket that @fd, a duplicate, refers to among the descriptors of the thread @tid. Returns 0 or -errno. */
 int places_find(struct places *places, pid_t tid, int fd);
 
+/* Likewise for many at once, each of whose @socket is set, and looked for by one pass over the thread's descriptors. */
+void places_find_all(struct places *all, int count, pid_t tid);
+
+/* The inode of the socket @fd, or 0. */
+uint64_t places_socket(int fd);
+
 /*
- * places_act() - withdraw the socket's registrations, call @act, and make them again, for @made
- * @old: refers to the socket whose registrations are withdrawn; -1: they have ended. @made: the socket that is registered then.
- * Where there are registrations, @act runs in a child process, and what it does to memory is lost. @act may be NULL. Returns
- * what it has returned, true without it; or false where no process can be made.
+ * An epoll instance knows a socket by its file and the descriptor's number. So these two are for a thread or process whose table of
+ * descriptors is its own, and has nothing that counts below places_limit(). @sock is beyond that, too.
  */
-bool places_act(const struct places *places, int old, int made, bool (*act)(void *context), void *context);
+void places_withdraw(const struct places *places, int sock);
+void places_register(const struct places *places, int sock);
+int places_limit(const struct places *places);
+
+/* Makes the registrations, which have ended with their socket, for @made, which takes its place. */
+void places_register_anew(const struct places *places, int made);
 
 #endif

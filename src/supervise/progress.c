@@ -27,6 +27,7 @@
 #include "supervise/aftermath.h"
 #include "supervise/attempt.h"
 #include "supervise/ends.h"
+#include "supervise/enquiry.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
 #include "supervise/patience.h"
@@ -204,8 +205,12 @@ static void done_blindly(struct connection *connection)
 
 	ends_log(connection, connection->sock_mptcp ? "converted over MPTCP, " : "converted over TCP, ",
 		    "request in the SYN, blindly");
+	if (!ends_hand_over(connection))
+		return;
 	peers_note(connection->sock, &attempt->addr, &connection->peer);
 	aftermath_expect(connection);
+	if (converters_silence_ends_soon(attempt->converter))
+		enquiry_start(&connection->begin, clock_ns());
 	connection_succeed(connection, attempt->sent - attempt->request_len);
 }
 
@@ -330,6 +335,9 @@ static void step_failed(struct connection *connection, const struct handshake_st
 		return;
 	}
 	exchange_failed(attempt->converter, &connection->peer, told);
+	/* The connection of an error has no Multipath TCP, and so tells less than one that succeeds. */
+	if (connection->nonblocking && connection->sock_mptcp && !exchange_keeps_mptcp(supervision.settings, attempt->converter))
+		enquiry_start(&connection->begin, clock_ns());
 	ends_fail(connection, told->error, told->reason);
 }
 
@@ -513,7 +521,7 @@ int progress_look(void)
 {
 	static int64_t caller_at;
 	struct connection *connection, *next;
-	int64_t now = clock_ns(), earliest = INT64_MAX, aftermath_at, trials_at;
+	int64_t now = clock_ns(), earliest = INT64_MAX, aftermath_at, trials_at, enquiry_at;
 	const bool callers = now >= caller_at;
 
 	if (callers)
@@ -526,12 +534,15 @@ int progress_look(void)
 	}
 	aftermath_at = aftermath_look(now);
 	trials_at = begin_trials_look(now);
-	if (!supervision.connections && !aftermath_at && !trials_at)
+	enquiry_at = enquiry_look(now);
+	if (!supervision.connections && !aftermath_at && !trials_at && !enquiry_at)
 		return -1;
 	if (aftermath_at)
 		earliest = aftermath_at;
 	if (trials_at && trials_at < earliest)
 		earliest = trials_at;
+	if (enquiry_at && enquiry_at < earliest)
+		earliest = enquiry_at;
 	for (connection = supervision.connections; connection; connection = connection->hh.next) {
 		if (connection->look_at && connection->look_at < earliest)
 			earliest = connection->look_at;

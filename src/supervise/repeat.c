@@ -11,7 +11,7 @@
  *
  *	the program's epoll instances see the socket hung up in between, and event loops (tokio's) never forget that. So its
  *	registrations are withdrawn for that moment. Threads in poll(2) and select(2) would see it, too (curl then gives up), and are
- *	stopped meanwhile (pause.c).
+ *	stopped meanwhile (again.c).
  *
  *	the supervisor's duplicate keeps a socket alive that the program has closed. So it has one for this moment only.
  *
@@ -23,8 +23,8 @@
 
 #include "client/handshake.h"
 #include "supervise/kernel.h"
-#include "supervise/pause.h"
 #include "supervise/places.h"
+#include "supervise/tracee.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -37,11 +37,12 @@ void repeat_note(struct repeat *repeat, int fd, const void *message, size_t len)
 	memcpy(repeat->message, message, len);
 	repeat->len = len;
 	repeat->cookie = kernel_cookie(fd);
+	repeat->inode = places_socket(fd);
 }
 
-int repeat_open(const struct repeat *repeat)
+int repeat_open(const struct repeat *repeat, pid_t tid, int at)
 {
-	int fd = tracee_get_fd(repeat->tid, repeat->at);
+	int fd = tracee_get_fd(tid, at);
 
 	if (fd >= 0 && kernel_cookie(fd) == repeat->cookie)
 		return fd;
@@ -50,44 +51,21 @@ int repeat_open(const struct repeat *repeat)
 	return -1;
 }
 
-struct attempt_again {
-	const struct repeat *repeat;
-	const struct begin *begin;
-	int fd;
-	struct places places;
-};
-
-/* Without the registrations. All of the message has to go with the SYN, as it did before: the program counts on its part of it. */
-static bool send_again(void *context)
+bool repeat_send(const struct repeat *repeat, int fd, const struct begin *begin, unsigned int count)
 {
-	const struct attempt_again *again = context;
-	const struct repeat *repeat = again->repeat;
 	ssize_t sent;
 
-	if (kernel_tcp_info(again->fd).tcpi_state != KERNEL_SYN_SENT || shutdown(again->fd, SHUT_WR) != 0)
+	if (repeat->counted)
+		handshake_count_repeat(repeat->message, count);
+	if (kernel_tcp_info(fd).tcpi_state != KERNEL_SYN_SENT || shutdown(fd, SHUT_WR) != 0)
 		return false;
-	if (kernel_tcp_info(again->fd).tcpi_state == KERNEL_CLOSE && begin_place(again->begin, again->fd) == 0) {
-		sent = sendto(again->fd, repeat->message, repeat->len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &repeat->to.sa,
+	/* All of the message has to go with the SYN, as it did before: the program counts on its part of it. */
+	if (kernel_tcp_info(fd).tcpi_state == KERNEL_CLOSE && begin_place(begin, fd) == 0) {
+		sent = sendto(fd, repeat->message, repeat->len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &repeat->to.sa,
 			      sockaddr_ip_len(&repeat->to));
 		if (sent == (ssize_t)repeat->len)
 			return true;
 	}
-	kernel_disconnect(again->fd);
+	kernel_disconnect(fd);
 	return false;
-}
-
-static bool without_registrations(void *context)
-{
-	struct attempt_again *again = context;
-
-	return places_act(&again->places, again->fd, again->fd, send_again, again);
-}
-
-bool repeat_go(const struct repeat *repeat, int fd, const struct begin *begin, unsigned int count)
-{
-	struct attempt_again again = { .repeat = repeat, .begin = begin, .fd = fd };
-
-	if (repeat->counted)
-		handshake_count_repeat(repeat->message, count);
-	return places_find(&again.places, repeat->tid, fd) == 0 && pause_and_act(repeat->tid, without_registrations, &again);
 }

@@ -16,6 +16,7 @@ struct repeat {
 	pid_t tid;       /* a thread of the program's */
 	int at;          /* the program's number of the descriptor */
 	uint64_t cookie; /* SO_COOKIE of the socket: that which has the number now may be another */
+	uint64_t inode;  /* by which /proc names it */
 	union sockaddr_ip to;
 	uint8_t *message; /* all that the first SYN carried, to be freed; NULL: it can't be made again */
 	size_t len;
@@ -25,16 +26,15 @@ struct repeat {
 /* Notes what it takes, of the socket @fd, over which @len bytes of @message went with the SYN. */
 void repeat_note(struct repeat *repeat, int fd, const void *message, size_t len);
 
-/*
- * repeat_open() - a duplicate of the program's descriptor, to be closed, if that is still the socket's; else -1
- */
-int repeat_open(const struct repeat *repeat);
+/* A duplicate, to be closed, of the descriptor @at of the thread @tid, if that is the socket's; else -1. */
+int repeat_open(const struct repeat *repeat, pid_t tid, int at);
 
 /*
- * repeat_go() - make the request again, on @fd of repeat_open(), by the network of @begin
+ * repeat_send() - make the request again, on @fd of repeat_open(), by the network of @begin
  * @count: how often it was made before
- * Returns whether its SYN was sent. If not, the connection goes on as it was, or is over where the SYN+ACK came meanwhile.
+ * The socket is hung up for a moment: again.c keeps that from the program. Returns whether the SYN was sent. If not, the connection goes
+ * on as it was, or is over where the SYN+ACK came meanwhile.
  */
-bool repeat_go(const struct repeat *repeat, int fd, const struct begin *begin, unsigned int count);
+bool repeat_send(const struct repeat *repeat, int fd, const struct begin *begin, unsigned int count);
 
 #endif

@@ -175,6 +175,6 @@ int stand_in_put(int listener, const struct call *call, int fd, int at, int made
 	for (int i = 0; i < places.fd_count; i++)
 		if (places.fds[i] != at)
 			listener_put_fd(listener, call, made, places.fds[i], tracee_is_cloexec(call->tid, places.fds[i]));
-	places_act(&places, -1, made, NULL, NULL);
+	places_register_anew(&places, made);
 	return 0;
 }

@@ -14,6 +14,8 @@
 #include "client/user_cache.h"
 #include "common/clock.h"
 #include "networks/named.h"
+#include "supervise/aftermath.h"
+#include "supervise/again.h"
 #include "supervise/calls.h"
 #include "supervise/log.h"
 #include "supervise/progress.h"
@@ -35,13 +37,14 @@
 #define EVENTS_MAX 64
 
 /* What can happen beside events on connections; each is a bit, and data.u64 of its registration. */
-enum source { SOURCE_LISTENER = 1, SOURCE_CHILDREN = 2, SOURCE_FRONT = 4, SOURCE_RESOLVER = 8, SOURCE_END = 16 };
+enum source { SOURCE_LISTENER = 1, SOURCE_CHILDREN = 2, SOURCE_FRONT = 4, SOURCE_RESOLVER = 8, SOURCE_AGAIN = 16, SOURCE_END = 32 };
 
 static struct supervisor {
 	int front;    /* -1 once it is gone */
 	int children; /* a signalfd */
 	pid_t program;
 	bool running; /* it is; otherwise only its children are left */
+	bool reap_due;
 } self;
 
 static void tell(enum supervisor_news news, int value, bool last)
@@ -60,14 +63,15 @@ static bool has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
+/* Those that are stopped while requests are made again are nobody's business: then it is looked afterwards. */
 static void reap(void)
 {
-	struct signalfd_siginfo ignored;
 	int status;
 	pid_t pid;
 
-	while (read(self.children, &ignored, sizeof(ignored)) > 0)
-		continue;
+	self.reap_due = again_is_busy();
+	if (self.reap_due)
+		return;
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
 		if (pid != self.program)
 			continue;
@@ -83,6 +87,26 @@ static void reap(void)
 	}
 	if (!self.running && !has_children())
 		exit(EXIT_SUCCESS);
+}
+
+static void children_changed(void)
+{
+	struct signalfd_siginfo ignored;
+
+	while (read(self.children, &ignored, sizeof(ignored)) > 0)
+		continue;
+	reap();
+}
+
+static void requests_made_again(void)
+{
+	uint64_t ignored;
+
+	if (read(supervision.again_ready, &ignored, sizeof(ignored)) <= 0)
+		return;
+	aftermath_made_again();
+	if (self.reap_due)
+		reap();
 }
 
 /* The front hands signals on. If it was killed itself, so is the program, as it would have been without us. */
@@ -116,13 +140,14 @@ static void watch(int fd, enum source source)
 static void listen_to_programs(void)
 {
 	struct call call;
-	int ret;
 
-	do {
-		ret = listener_receive(supervision.listener, &call);
-		if (ret == 0)
-			calls_handle(&call);
-	} while (ret == 0 && listener_has_more(supervision.listener));
+	while (listener_receive(supervision.listener, &call) == 0) {
+		again_lock();
+		calls_handle(&call);
+		again_unlock();
+		if (!listener_has_more(supervision.listener))
+			break;
+	}
 }
 
 static void loop(void)
@@ -145,12 +170,14 @@ static void loop(void)
 		}
 		if (sources & SOURCE_RESOLVER && read(supervision.resolver_ready, &ignored, sizeof(ignored)) > 0)
 			progress_resolved();
+		if (sources & SOURCE_AGAIN)
+			requests_made_again();
 		if (sources & SOURCE_LISTENER)
 			listen_to_programs();
 		if (sources & SOURCE_FRONT)
 			listen_to_front();
 		if (sources & SOURCE_CHILDREN)
-			reap();
+			children_changed();
 	}
 }
 
@@ -226,10 +253,12 @@ _Noreturn void supervisor_run(const struct settings *settings, const char *file,
 		networks_tell_missing(&settings->paths, log_line);
 	supervision.epoll = epoll_create1(EPOLL_CLOEXEC);
 	supervision.resolver_ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	supervision.again_ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	watch(supervision.listener, SOURCE_LISTENER);
 	watch(self.children, SOURCE_CHILDREN);
 	watch(self.front, SOURCE_FRONT);
 	watch(supervision.resolver_ready, SOURCE_RESOLVER);
+	watch(supervision.again_ready, SOURCE_AGAIN);
 	loop();
 	abort();
 }

@@ -59,7 +59,7 @@ static const char *field(FILE *file, const char *name, char *line, int size)
 	return NULL;
 }
 
-static pid_t process_of(pid_t tid)
+pid_t tracee_process(pid_t tid)
 {
 	FILE *file = open_proc(tid, "status");
 	char line[128];
@@ -82,7 +82,7 @@ int tracee_get_fd(pid_t tid, int fd)
 	int error;
 
 	if (pidfd < 0 && errno == EINVAL)
-		pidfd = syscall(SYS_pidfd_open, process_of(tid), 0);
+		pidfd = syscall(SYS_pidfd_open, tracee_process(tid), 0);
 	if (pidfd < 0)
 		return -errno;
 	got = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
@@ -123,7 +123,7 @@ bool tracee_is_open(pid_t tid)
 
 pid_t tracee_name(pid_t tid, char out[static TRACEE_NAME_MAX])
 {
-	pid_t process = process_of(tid);
+	pid_t process = tracee_process(tid);
 	FILE *file = open_proc(process, "comm");
 
 	if (!file || !fgets(out, TRACEE_NAME_MAX, file))
@@ -174,14 +174,13 @@ long tracee_call(pid_t tid)
 	return number;
 }
 
-void tracee_each_thread(pid_t tid, bool (*found)(void *context, pid_t thread), void *context)
+/* Calls @found for each of the numbers in a directory below /proc. */
+static void each_number(const char *path, bool (*found)(void *context, pid_t number), void *context)
 {
-	char path[PATH_ROOM];
 	struct dirent *entry;
 	DIR *directory;
 	bool more = true;
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)tid);
 	directory = opendir(path);
 	if (!directory)
 		return;
@@ -189,6 +188,19 @@ void tracee_each_thread(pid_t tid, bool (*found)(void *context, pid_t thread), v
 		if (isdigit((unsigned char)*entry->d_name))
 			more = found(context, (pid_t)strtol(entry->d_name, NULL, 10));
 	closedir(directory);
+}
+
+void tracee_each_process(bool (*found)(void *context, pid_t process), void *context)
+{
+	each_number("/proc", found, context);
+}
+
+void tracee_each_thread(pid_t tid, bool (*found)(void *context, pid_t thread), void *context)
+{
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)tid);
+	each_number(path, found, context);
 }
 
 void tracee_each_fd(pid_t tid, bool (*found)(void *context, int fd, const char *target), void *context)

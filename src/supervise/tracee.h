@@ -25,6 +25,9 @@ bool tracee_write(pid_t tid, uint64_t address, const void *in, size_t len);
  */
 int tracee_get_fd(pid_t tid, int fd);
 
+/* The number of the thread's process, or its own where that can't be told. */
+pid_t tracee_process(pid_t tid);
+
 /* Is the thread's descriptor @fd closed at exec()? */
 bool tracee_is_cloexec(pid_t tid, int fd);
 
@@ -39,6 +42,9 @@ bool tracee_is_called_off(pid_t tid);
 
 /* The number of the system call that the thread waits in, of its own architecture; -1 if it is in none, or that isn't known. */
 long tracee_call(pid_t tid);
+
+/* Calls @found for each process that /proc has, until it returns false. */
+void tracee_each_process(bool (*found)(void *context, pid_t process), void *context);
 
 /* Calls @found for each thread of the thread's process, until it returns false. */
 void tracee_each_thread(pid_t tid, bool (*found)(void *context, pid_t thread), void *context);

@@ -29,7 +29,7 @@ EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserve
 	tests/lab/apps/runtime_client.pl tests/lab/apps/RuntimeClient.java \
 	tests/lab/apps/tokio/Cargo.toml tests/lab/apps/tokio/src/main.rs tests/lab/apps/loops/task.h \
 	tests/lab/apps/loops/loop_glib.c tests/lab/apps/loops/loop_libev.c tests/lab/apps/loops/loop_libevent.c \
-	tests/lab/apps/loops/loop_libuv.c tests/lab/convertlab/programs.py tests/lab/apps/static/tally.c \
+	tests/lab/apps/loops/loop_libuv.c tests/lab/convertlab/programs.py tests/lab/apps/static/elsewhere.c tests/lab/apps/static/tally.c \
 	tests/lab/apps/static/tally.h tests/lab/apps/static/tally_uring.c tests/lab/apps/go/task.go tests/lab/apps/go/http.go \
 	tests/lab/apps/go/net.go tests/lab/apps/go/credential.go
 clean-local:

@@ -229,6 +229,40 @@ def test_blind():
         check(not run.logged("blindly"), run.stderr)
 
 
+def test_refused():
+    """Servers that refuse say nothing against blind requests, whether others have succeeded before or not: connect() returns at once."""
+    count = 40
+    tally = c_program("streams-static", "static/tally.c", flags=["-static"])
+    for known in (True, False):
+        with bench(wifi=Link(delay_ms=25)) as place:  # refused sooner than the supervisor looks again
+            cache = {"CONVERT_CACHE": place.lab.directory}
+            if known:
+                converted(place.connect(env=cache), place.lab.server.addr4)
+            run = place.run(tally, place.lab.server.addr4, "chorus", str(count), "2", "epoll", env=cache, options=["--method", "supervise"])
+            check("errno-%d=%d" % (errno.ECONNREFUSED, count) in run.stdout, run.stdout + run.stderr)
+            # with nothing known before, the first ones wait until the converter was asked
+            check(run.logged("blindly") >= (count if known else count - 5), run.stderr)
+
+
+def test_blind_by_another_family():
+    """A converter that is known by an address of the other family than the program's sockets have is asked blindly as well, and a lost SYN is
+    made good: the socket that stands in for the program's is under its descriptors, and registered, before connect() returns."""
+    count = 4
+    with bench() as place:
+        env = {"CONVERT_CACHE": place.lab.directory, "CONVERT_ADDR": "[%s]" % place.lab.converter.addr6}
+        converted(place.connect(env=env), place.lab.server.addr4)
+        for way in ([], ["poll"], ["dup"]):
+            run = place.connect(*(["nonblocking"] + way if way != ["poll"] else way), env=env)
+            converted(run, place.lab.server.addr4)
+            equal(run.logged("request in the SYN, blindly"), 1, run.stderr)
+        place.lab.converter.run(["nft", "-f", "-"], input=FIRST_LOST % ("dport", "syn", count))
+        run = place.connect("threads=%d" % count, "nonblocking", env=env)
+        converted(run, place.lab.server.addr4, count=count)
+        equal([run.logged("blindly"), run.logged("asked again")], [count, count], run.stderr)
+        run = place.connect("nonblocking", env=env, port=CLOSED)
+        equal((run.status, run.lines[0].get("error")), (1, "Connection refused"), run.stdout + run.stderr)
+
+
 def test_advice():
     """Options that MPTCP refuses are taken, told and refused as TCP's are. One that changes what the connection is keeps it on TCP."""
     for kind in ("static", "i386"):
@@ -276,6 +310,19 @@ def test_lost_syns():
         run = place.connect("nonblocking", env=cache)
         converted(run, place.lab.server.addr4)
         equal(run.logged("blindly"), 1, run.stderr)
+
+
+def test_lost_often():
+    """The request is made again several times while a thread waits by poll(), which sees nothing of it but the connection."""
+    count, times = 12, 5
+    with bench() as place:
+        cache = {"CONVERT_CACHE": place.lab.directory}
+        converted(place.connect(env=cache), place.lab.server.addr4)
+        place.lab.converter.run(["nft", "-f", "-"], input=FIRST_LOST % ("dport", "syn", times * count))
+        run = place.connect("threads=%d" % count, "poll", env=cache)
+        converted(run, place.lab.server.addr4, count=count)
+        equal(run.logged("blindly"), count, run.stderr)
+        check(run.logged("asked again") >= 3 * count, run.stderr)  # probes of the path are lost, too
 
 
 def test_io_uring():

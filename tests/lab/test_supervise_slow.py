@@ -63,6 +63,28 @@ def test_first_connections():
     return "after %s s" % ", ".join(waited)
 
 
+ALL_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
+            "  tcp dport 1234 tcp flags & (syn | ack) == syn limit rate 1/hour burst %d packets drop\n }\n}\n")
+
+
+@timeout(120)
+def test_socket_that_is_elsewhere():
+    """The SYN is lost, and the socket isn't any more where it was when the program connected it: the request is made again all the same. If it
+    is being connected to another server, nothing of the first request is."""
+    with lab_of_path() as lab:
+        slow = Slow(lab)
+        program = c_program("elsewhere", "static/elsewhere.c", flags=["-static"])
+        other = "10.8.0.2"
+        lab.server.ip("addr add %s/32 dev lo" % other)
+        for word, lost, peer in (("moved", 1, lab.server.addr4), ("child", 1, lab.server.addr4), ("parent", 1, lab.server.addr4),
+                                 ("again", 2, other), ("refused", 0, lab.server.addr4)):
+            lab.converter.run(["nft", "-f", "-"], input=ALL_LOST % lost if lost else "table inet lost {\n}\n")
+            said = lab.client.run([*slow.launcher, program, lab.server.addr4, word, other], env=slow.environment(), check=False).stdout
+            equal(said, "hello %s:7\n" % peer, "%s: %s" % (word, lab.shim_log()))
+            lab.converter.run(["nft", "delete", "table", "inet", "lost"])
+        equal(slow.said()[0].count(" accepted "), 5, slow.said()[0])
+
+
 @timeout(120)
 def test_programs_that_poll():
     """They wait by poll() with a time-out, and notice nothing while their request is made again, the second time no more than the first."""

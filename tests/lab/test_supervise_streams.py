@@ -129,5 +129,26 @@ def test_connect_of_event_loops():
     return "at most %.1f ms, and with loss %.1f ms" % tuple(slowest)
 
 
+MANY = 200
+ALL_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
+            "  tcp dport 1234 tcp flags & (syn | ack) == syn limit rate 1/hour burst %d packets drop\n }\n}\n" % MANY)
+
+
+@measures
+def test_many_lost_at_once():
+    """The first SYNs of many connections of one event loop are lost: all are made again before the kernel sends SYNs without data, for which there
+    are less than two tenths of a second."""
+    with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=2.5)) as lab:
+        counted = Counted(lab)
+        static = c_program("streams-static", TALLY, flags=["-static"])
+        counted.run([static], ["epoll"], "chorus", supervised=True)
+        lab.converter.run(["nft", "-f", "-"], input=ALL_LOST)
+        command = [*counted.launcher, static, lab.server.addr4, "chorus", MANY, MANY, "epoll"]
+        got = fields(lab.client.run(command, env=counted.environment(), timeout=100).stdout)
+        equal((got["foreign"], got["peers"], got["done"] + got["failed"]), (0, 0, MANY), str(got))
+        check(lab.shim_log().count("asked again") >= MANY / 2, lab.shim_log())
+        measured_between(got["failed"], 0, 0, "connections that failed")
+
+
 if __name__ == "__main__":
     main()

@@ -323,6 +323,31 @@ START_TEST(silence_is_remembered_for_ten_minutes)
 }
 END_TEST
 
+/* In its last minute it is said so, and not before: whoever wants to know goes on without waiting. */
+START_TEST(the_end_of_silence_is_foreseen)
+{
+	static const struct {
+		int64_t age; /* seconds */
+		bool soon;
+	} records[] = { { 0, false }, { 530, false }, { 550, true }, { 590, true } };
+	union sockaddr_ip addr = address("192.0.2.1");
+
+	ck_assert(!converters_silence_ends_soon(0));
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		const int64_t then = cache_now() - records[i].age * 1000;
+		const struct cache_converter info = {
+			.info = { .until = then + 24 * 3600 * 1000, .flags = 700 | 0x60000, .count = 1, .kinds = { 30 } },
+		};
+
+		if (then <= 0)
+			continue;
+		ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_INFO, then, &info), 0);
+		ck_assert_int_eq(chosen(1), 0);
+		ck_assert_int_eq(converters_silence_ends_soon(0), records[i].soon);
+	}
+}
+END_TEST
+
 /* The log says why the first one, which is the preferred one, isn't asked. */
 START_TEST(why_there_is_none)
 {
@@ -450,6 +475,7 @@ int main(void)
 	tcase_add_test(tcase, repeats_are_known_or_not);
 	tcase_add_test(tcase, silence_is_forgotten);
 	tcase_add_test(tcase, silence_is_remembered_for_ten_minutes);
+	tcase_add_test(tcase, the_end_of_silence_is_foreseen);
 	tcase_add_test(tcase, why_there_is_none);
 	tcase_add_test(tcase, fallback_none_asks_one_that_rests);
 	tcase_add_test(tcase, mptcp_that_gets_through_or_not);

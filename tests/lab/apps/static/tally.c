@@ -8,11 +8,11 @@
  * (MSG_FASTOPEN) or "fastopen-connect" (TCP_FASTOPEN_CONNECT), and with WITH_URING "uring" and "uring-recv". All but "epoll"
  * have a thread for each of the AT_ONCE. Prints one line,
  *
- *   done=20 failed=1 foreign=0 peers=0 slowest=0.3 errno-104=1 (uring)
+ *   done=20 failed=1 foreign=0 peers=0 slowest=0.3 late=0 errno-104=1 (uring)
  *
  * failed: connections without all of their bytes, by their errors; EPROTO: an end too soon. foreign: bytes that differ from
  * the server's, or come behind its last. peers: established connections whose getpeername() isn't the server. slowest:
- * milliseconds of the longest connect() of a non-blocking socket. At the end in brackets what "uring" methods have used in
+ * milliseconds of the longest connect() of a non-blocking socket. late: how many of these took more than LATE_MS. At the end in brackets what "uring" methods have used in
  * truth.
  */
 #include "tally.h"
@@ -40,6 +40,7 @@
 #define ECHOED 20000 /* bytes, and as many more as the connection's number */
 #define PATIENCE_MS 30000
 #define ERRORS 160
+#define LATE_MS 10 /* an event loop should have nothing that keeps it for so long */
 
 struct conversation {
 	int fd;
@@ -61,7 +62,7 @@ static unsigned char pattern[ECHOED + 4096], chorus[128];
 static struct {
 	pthread_mutex_t lock;
 	size_t next, count;
-	size_t done, failed, foreign, peers, errors[ERRORS];
+	size_t done, failed, foreign, peers, late, errors[ERRORS];
 	double slowest;
 } tally = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -270,6 +271,7 @@ static void start(int epoll, struct conversation *c)
 	before = now_ms() - before;
 	if (before > tally.slowest)
 		tally.slowest = before;
+	tally.late += before > LATE_MS;
 }
 
 /* Sends what the socket takes. When all is sent there is nothing more to wait for but what comes. */
@@ -388,8 +390,8 @@ static void set_way(const char *method)
 
 static void report(void)
 {
-	printf("done=%zu failed=%zu foreign=%zu peers=%zu slowest=%.1f", tally.done, tally.failed, tally.foreign, tally.peers,
-	       tally.slowest);
+	printf("done=%zu failed=%zu foreign=%zu peers=%zu slowest=%.1f late=%zu", tally.done, tally.failed, tally.foreign, tally.peers,
+	       tally.slowest, tally.late);
 	for (int error = 0; error < ERRORS; error++)
 		if (tally.errors[error])
 			printf(" errno-%d=%zu", error, tally.errors[error]);

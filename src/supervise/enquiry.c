@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * enquiry.c - ask a converter, beside all connections, whether it takes blind requests, and the path whether it takes them in SYNs
+ *
+ * A blind request that has ended by a reset may have been refused by its server, or it may have lost its data on the way, or the converter
+ * may have become another one. The kernel doesn't tell. And where servers refuse, no connection finds out: that of an error has no
+ * Multipath TCP. A program's connect() would have to wait for each of these. So the supervisor asks by a connection of its own, over
+ * Multipath TCP, with an Info TLV in its SYN, which is answered at once. One converter is asked at a time.
+ */
+#include "config.h"
+
+#include "supervise/enquiry.h"
+
+#include "client/converters.h"
+#include "client/converters_facts.h"
+#include "client/exchange.h"
+#include "common/clock.h"
+#include "convert/convert.h"
+#include "supervise/kernel.h"
+#include "supervise/log.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define INFO_LEN 4 /* bytes of an Info TLV, Section 6.2.3 */
+#define LOOK_NS (5 * CLOCK_NS_PER_MS)
+#define HOLDS_NS CLOCK_NS_PER_S /* for so long an answer is believed, whatever becomes of connections */
+
+static struct {
+	struct begin begin;
+	int fd; /* none while @begun is 0 */
+	int64_t begun, look_at;
+	struct {
+		int converter;
+		int64_t until;
+	} good; /* the last answer by which requests may be blind */
+} enquiry;
+
+static bool syn_send(int fd, const union sockaddr_ip *converter)
+{
+	uint8_t request[CONVERT_HEADER_LEN + INFO_LEN];
+	struct convert_writer writer;
+	ssize_t len;
+
+	convert_writer_init(&writer, request, sizeof(request));
+	convert_write_info(&writer);
+	len = convert_writer_finish(&writer);
+	return len > 0 && kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) &&
+	       sendto(fd, request, (size_t)len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &converter->sa, sockaddr_ip_len(converter)) == len;
+}
+
+bool enquiry_start(const struct begin *begin, int64_t now)
+{
+	const int converter = begin->own.id.converter;
+	const union sockaddr_ip *addr = converters_address(converter);
+	int fd;
+
+	if (enquiry.good.converter == converter && now < enquiry.good.until)
+		return true;
+	if (enquiry.begun)
+		return enquiry.begin.own.id.converter == converter;
+	fd = socket(addr->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_MPTCP);
+	if (fd < 0)
+		return false;
+	if (begin_place(begin, fd) != 0 || !syn_send(fd, addr)) {
+		close(fd);
+		return false;
+	}
+	enquiry.begin = *begin;
+	enquiry.begin.survey = NULL; /* it isn't this one's */
+	enquiry.fd = fd;
+	enquiry.begun = now;
+	enquiry.look_at = now + LOOK_NS;
+	return true;
+}
+
+/* The answer is there: @len bytes, or an end. Returns whether requests may be blind. */
+static bool answered(const uint8_t *bytes, size_t len)
+{
+	static const struct handshake_ask ask = { .info = true };
+	const struct path_id *path = &enquiry.begin.own.id;
+	const struct handshake_step told = handshake_on_bytes(bytes, len, converters_address(path->converter), &ask);
+	const struct tcp_info info = kernel_tcp_info(enquiry.fd);
+	const bool taken = info.tcpi_options & TCPI_OPT_SYN_DATA;
+
+	if (told.verdict != HANDSHAKE_DONE || !told.has_supported)
+		return false;
+	converters_answered(path->converter, &told);
+	if (taken || !info.tcpi_total_retrans)
+		paths_note_syn_data(path, taken, enquiry.begun);
+	if (!kernel_has_fallen_back(enquiry.fd))
+		converters_note_mptcp(path->converter);
+	return taken && told.takes_blind && exchange_keeps_mptcp(enquiry.begin.settings, path->converter);
+}
+
+static void end(bool blind, int64_t now)
+{
+	const int converter = enquiry.begin.own.id.converter;
+	char text[SOCKADDR_STRLEN];
+
+	close(enquiry.fd);
+	enquiry.begun = 0;
+	enquiry.good.until = 0;
+	if (blind) {
+		enquiry.good.converter = converter;
+		enquiry.good.until = now + HOLDS_NS;
+		return;
+	}
+	log_line("converter %s: doesn't say that it takes blind requests, the next connections wait for it",
+		 sockaddr_ip_format(converters_address(converter), text));
+	converters_forget_silence(converter);
+}
+
+int64_t enquiry_look(int64_t now)
+{
+	uint8_t bytes[CONVERT_MESSAGE_MAX];
+	ssize_t got;
+
+	if (!enquiry.begun || now < enquiry.look_at)
+		return enquiry.begun ? enquiry.look_at : 0;
+	got = recv(enquiry.fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+	enquiry.look_at = now + LOOK_NS;
+	if (got < 0 && errno == EAGAIN && now < enquiry.begun + enquiry.begin.settings->timeout_ms * CLOCK_NS_PER_MS)
+		return enquiry.look_at;
+	end(got > 0 && answered(bytes, (size_t)got), now);
+	return 0;
+}
