@@ -114,17 +114,44 @@ static bool tell(const char *program, const char *problem)
 	return false;
 }
 
+/* Yama's sysctl, by which a host restricts who may trace processes; -1 where this kernel hasn't got Yama. */
+static int yama_scope(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", &scope) != 1)
+		scope = -1;
+	fclose(file);
+	return scope;
+}
+
+/* Why this user may not trace processes, with a remedy that Yama's value leaves: 3 can't be lowered, and holds for root as well. */
+static const char *trace_problem(void)
+{
+	switch (yama_scope()) {
+	case 2:
+		return "the sysctl kernel.yama.ptrace_scope is 2, which forbids to trace processes without CAP_SYS_PTRACE; set it to 1, "
+		       "run a container with --cap-add SYS_PTRACE, or use --method preload";
+	case 3:
+		return "the sysctl kernel.yama.ptrace_scope is 3, which forbids to trace processes until the next boot; boot without "
+		       "that setting, or use --method preload";
+	default:
+		return "this user may not trace processes here; run a container with --cap-add SYS_PTRACE, or use --method preload";
+	}
+}
+
 /* Tries on the child what will have to be done with the program. */
 static bool try_access(const char *program, pid_t pid, int supervisor_end)
 {
-	static const char not_traced[] = "this user may not trace processes here; allow it by the sysctl kernel.yama.ptrace_scope=1 or "
-					 "0, run a container with --cap-add SYS_PTRACE, or use --method preload";
 	static int probe = 1;
 	int copy, fd;
 
 	if (!tracee_read(pid, (uintptr_t)&probe, &copy, sizeof(copy)) || copy != probe)
-		return tell(program, errno == EPERM ? not_traced : "process_vm_readv() isn't permitted here; run the container with "
-								   "another seccomp profile, or use --method preload");
+		return tell(program, errno == EPERM ? trace_problem() : "process_vm_readv() isn't permitted here; run the container with "
+									"another seccomp profile, or use --method preload");
 	fd = tracee_get_fd(pid, supervisor_end);
 	if (fd < 0)
 		return tell(program, "pidfd_getfd() isn't permitted here; run the container with --cap-add SYS_PTRACE or another "
