@@ -434,6 +434,24 @@ def test_denied():
             check(said in run.stderr and "--method preload" in run.stderr, what)
 
 
+def test_denied_by_itself():
+    """Where convertize has chosen to supervise, what it says next is what helps: preloading wouldn't reach the program, --force runs it."""
+    if os.uname().machine != "x86_64":
+        raise Unsuitable("the numbers of system calls are amd64's")
+    deny = c_program("deny", "deny.c")
+    with bench() as place:
+        words = [place.client, place.lab.server.addr4, PORT]
+        for call, error, said in DENIED:
+            run = Run(place.lab.client.run([deny, call, error, place.convertize, *words], env=place.env(), check=False))
+            what = "%d, %s: %s" % (call, errno.errorcode[error], run.stdout + run.stderr)
+            equal((run.status, run.stdout), (125, ""), what)
+            check(said in run.stderr and "; --force runs it unconverted\n" in run.stderr and "--method preload" not in run.stderr, what)
+            run = Run(place.lab.client.run([deny, call, error, place.convertize, "--force", *words], env=place.env(), check=False))
+            what = "--force, %d, %s: %s" % (call, errno.errorcode[error], run.stdout + run.stderr)
+            equal((run.status, run.lines[0].get("answer")), (0, "hello"), what)
+            check(said in run.stderr and "; it runs unconverted\n" in run.stderr, what)
+
+
 def test_hidden():
     """A process that isn't dumpable can't be looked into: it connects directly, over TCP, and the log says why."""
     with bench() as place:
