@@ -48,10 +48,13 @@ def test_present_value():
         os.chmod(place.place, 0o755)
         words = [place.client, place.lab.server.addr4, "7"]
         for who, become, works in users():
-            run = Run(place.lab.client.run([*become, place.convertize, *words], env=place.env(), check=False))
             if works:
-                converted(run, place.lab.server.addr4)
+                # where a program waits in poll(2), its threads are traced by ptrace(2) as well
+                for way in ([], ["nonblocking"], ["poll"], ["threads=8", "nonblocking"]):
+                    run = Run(place.lab.client.run([*become, place.convertize, *words, *way], env=place.env(), check=False))
+                    converted(run, place.lab.server.addr4, count=8 if "threads=8" in way else 1)
                 continue
+            run = Run(place.lab.client.run([*become, place.convertize, *words], env=place.env(), check=False))
             equal((run.status, run.stdout), (125, ""), "%s: %s" % (who, run.stderr))
             check(all(text in run.stderr for text in SAID[scope()]), run.stderr)
             run = Run(place.lab.client.run([*become, place.convertize, "--force", *words], env=place.env(), check=False))
