@@ -104,6 +104,7 @@ def test_server_that_resets():
 
 
 # Extended TCP Header TLV with MSS, SACK-permitted, timestamps and window scale
+PROBE_REQUEST = "0102226301010000"  # an Info TLV and no Connect TLV, by which a path is asked whether it works
 LONG_RESPONSE = "01072263" "14060000" "020405b4" "0402080a" "00000000" "00000000" "03030a00"
 
 
@@ -193,7 +194,9 @@ def test_cookie_that_is_configured():
         said = lab.client.run(app("connect_probe.py", "poll", lab.server.addr4, 7),
                               env=lab.converted(CONVERT_COOKIE="opensesame!!")).stdout
         check("answer b'hello'" in said, said)
-        equal(converter.log_text().count("request"), 1, "requests in\n" + converter.log_text())
+        # where an answer is late, as on a slow machine, the path is asked whether it works: without a Connect TLV, and without a cookie
+        requests = [line for line in converter.log_text().splitlines() if line.startswith("request") and PROBE_REQUEST not in line]
+        equal(len(requests), 1, "requests in\n" + converter.log_text())
 
 
 def test_cookie_that_does_not_help():
