@@ -205,12 +205,21 @@ static int variable_failed(const char *variable)
 	return OPTIONS_STATUS_FAILED;
 }
 
+/* What is left to the user where the program can't be supervised; preloading was found not to reach it, unless he chose to supervise. */
+static const char *otherwise(const struct options *options)
+{
+	if (options->force)
+		return "it runs unconverted";
+	return options->method == METHOD_AUTO ? "--force runs it unconverted" : "or use --method preload";
+}
+
 /*
  * Runs the program under supervision. Returns only if that fails. Where convertize itself was started with the library
  * preloaded it begins again without: the supervisor's own connections must not be converted.
  */
 static int launch_supervised(const struct launch *launch, const struct settings *settings)
 {
+	const struct supervise_command command = { file_of(launch->options), launch->options->program, otherwise(launch->options) };
 	const bool preloaded = has_preload();
 	int status;
 
@@ -227,7 +236,7 @@ static int launch_supervised(const struct launch *launch, const struct settings 
 	}
 	if (launch->options->method == METHOD_AUTO)
 		explain(launch, "", NULL, "; it is supervised");
-	status = supervise(settings, file_of(launch->options), launch->options->program);
+	status = supervise(settings, &command);
 	return status == OPTIONS_STATUS_FAILED && launch->options->force ? run(launch->options) : status;
 }
 

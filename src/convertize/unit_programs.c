@@ -106,6 +106,14 @@ static const struct wrapper *wrapper_of(const char *command)
 	return count ? wrapper_of_command(words) : NULL;
 }
 
+/* A converter's connections to servers would go through a converter again, as a rule through itself. */
+static bool is_converter(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strcmp(slash ? slash + 1 : path, "convertd") == 0;
+}
+
 /* Judges one command. Returns whether it would be converted. */
 static bool judge_command(struct unit_findings *findings, const struct unit_command *command, const char *root,
 			  const struct preload_caller *caller, const struct library *library)
@@ -127,6 +135,10 @@ static bool judge_command(struct unit_findings *findings, const struct unit_comm
 	error = -program_inspect(&program, path);
 	if (error) {
 		unit_findings_add(findings, UNIT_USELESS, "%.500s can't be executed: %s", path, strerror(error));
+		return false;
+	}
+	if (is_converter(command->path)) {
+		unit_findings_add(findings, UNIT_USELESS, "%.500s is a converter: its connections would go through one again", path);
 		return false;
 	}
 	facts = &library_for(library, &program)->elf;

@@ -8,6 +8,7 @@ libsupervise_la_SOURCES = \
 	src/supervise/attempt.c src/supervise/attempt.h \
 	src/supervise/begin.c src/supervise/begin.h \
 	src/supervise/calls.c src/supervise/calls.h \
+	src/supervise/command.h \
 	src/supervise/connection.c src/supervise/connection.h \
 	src/supervise/ends.c src/supervise/ends.h \
 	src/supervise/enquiry.c src/supervise/enquiry.h \

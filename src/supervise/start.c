@@ -72,7 +72,7 @@ static bool receive_word(int from, struct word *word, int *fd)
 }
 
 /* The child's way to the program. */
-static _Noreturn void become_program(const char *file, char *const argv[], int supervisor, const sigset_t *mask)
+static _Noreturn void become_program(const struct supervise_command *command, int supervisor, const sigset_t *mask)
 {
 	int listener = listener_install();
 	char go;
@@ -83,7 +83,7 @@ static _Noreturn void become_program(const char *file, char *const argv[], int s
 	if (recv(supervisor, &go, 1, 0) != 1)
 		_exit(STATUS_FAILED);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	execvp(file, argv);
+	execvp(command->file, command->argv);
 	send_word(supervisor, (struct word){ WORD_EXEC, errno }, -1);
 	_exit(STATUS_CANNOT_RUN);
 }
@@ -94,41 +94,67 @@ static const char *filter_problem(int error)
 	switch (error) {
 	case EBUSY:
 		return "it is supervised already, by another convertize, a container manager or a sandbox, and Linux allows one "
-		       "supervisor; use --method preload here";
+		       "supervisor";
 	case EINVAL:
-		return "this kernel is too old to supervise programs; use Linux 5.19 or newer, or --method preload";
+		return "this kernel is too old to supervise programs; use Linux 5.19 or newer";
 	case ENOSYS:
-		return "this kernel or a container doesn't permit seccomp filters; use --method preload, or run the "
-		       "container with another seccomp profile";
+		return "this kernel or a container doesn't permit seccomp filters; run the container with another seccomp profile";
 	case EPERM:
 	case EACCES:
-		return "a container's seccomp profile forbids seccomp(); run it with another profile, or use --method preload";
+		return "a container's seccomp profile forbids seccomp(); run it with another profile";
 	default:
 		return strerror(error);
 	}
 }
 
-static bool tell(const char *program, const char *problem)
+static bool tell(const struct supervise_command *command, const char *problem)
 {
-	fprintf(stderr, "convertize: %s can't be supervised: %s\n", program, problem);
+	fprintf(stderr, "convertize: %s can't be supervised: %s; %s\n", command->file, problem, command->otherwise);
 	return false;
 }
 
-/* Tries on the child what will have to be done with the program. */
-static bool try_access(const char *program, pid_t pid, int supervisor_end)
+/* Yama's sysctl, by which a host restricts who may trace processes; -1 where this kernel hasn't got Yama. */
+static int yama_scope(void)
 {
-	static const char not_traced[] = "this user may not trace processes here; allow it by the sysctl kernel.yama.ptrace_scope=1 or "
-					 "0, run a container with --cap-add SYS_PTRACE, or use --method preload";
+	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%d", &scope) != 1)
+		scope = -1;
+	fclose(file);
+	return scope;
+}
+
+/* Why this user may not trace processes, with a remedy that Yama's value leaves: 3 can't be lowered, and holds for root as well. */
+static const char *trace_problem(void)
+{
+	switch (yama_scope()) {
+	case 2:
+		return "the sysctl kernel.yama.ptrace_scope is 2, which forbids to trace processes without CAP_SYS_PTRACE; set it to 1, "
+		       "or run a container with --cap-add SYS_PTRACE";
+	case 3:
+		return "the sysctl kernel.yama.ptrace_scope is 3, which forbids to trace processes until the next boot; boot without "
+		       "that setting";
+	default:
+		return "this user may not trace processes here; run a container with --cap-add SYS_PTRACE";
+	}
+}
+
+/* Tries on the child what will have to be done with the program. */
+static bool try_access(const struct supervise_command *command, pid_t pid, int supervisor_end)
+{
 	static int probe = 1;
 	int copy, fd;
 
 	if (!tracee_read(pid, (uintptr_t)&probe, &copy, sizeof(copy)) || copy != probe)
-		return tell(program, errno == EPERM ? not_traced : "process_vm_readv() isn't permitted here; run the container with "
-								   "another seccomp profile, or use --method preload");
+		return tell(command, errno == EPERM ? trace_problem() : "process_vm_readv() isn't permitted here; run the container with "
+									"another seccomp profile");
 	fd = tracee_get_fd(pid, supervisor_end);
 	if (fd < 0)
-		return tell(program, "pidfd_getfd() isn't permitted here; run the container with --cap-add SYS_PTRACE or another "
-				     "seccomp profile, or use --method preload");
+		return tell(command, "pidfd_getfd() isn't permitted here; run the container with --cap-add SYS_PTRACE or another "
+				     "seccomp profile");
 	close(fd);
 	return true;
 }
@@ -149,33 +175,33 @@ static int give_up(struct start *start)
 	return STATUS_FAILED;
 }
 
-int start_prepare(const char *file, char *const argv[], const sigset_t *mask, struct start *out)
+int start_prepare(const struct supervise_command *command, const sigset_t *mask, struct start *out)
 {
 	struct word word;
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 || (out->pid = fork()) < 0) {
-		tell(file, strerror(errno));
+		tell(command, strerror(errno));
 		return STATUS_FAILED;
 	}
 	if (out->pid == 0) {
 		close(pair[0]);
-		become_program(file, argv, pair[1], mask);
+		become_program(command, pair[1], mask);
 	}
 	close(pair[1]);
 	out->child = pair[0];
 	if (!receive_word(out->child, &word, &out->listener)) {
-		tell(file, "its process has ended");
+		tell(command, "its process has ended");
 		return give_up(out);
 	}
 	if (word.error || out->listener < 0) {
-		tell(file, filter_problem(word.error));
+		tell(command, filter_problem(word.error));
 		return give_up(out);
 	}
-	return try_access(file, out->pid, STDERR_FILENO) ? 0 : give_up(out);
+	return try_access(command, out->pid, STDERR_FILENO) ? 0 : give_up(out);
 }
 
-int start_go(const char *file, struct start *start)
+int start_go(const struct supervise_command *command, struct start *start)
 {
 	struct word word = { 0 };
 	int nothing;
@@ -185,5 +211,5 @@ int start_go(const char *file, struct start *start)
 		return 0;
 	}
 	give_up(start);
-	return exec_failed(file, word.error);
+	return exec_failed(command->file, word.error);
 }

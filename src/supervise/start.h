@@ -3,6 +3,8 @@
 #ifndef SUPERVISE_START_H
 #define SUPERVISE_START_H
 
+#include "supervise/command.h"
+
 #include <signal.h>
 #include <sys/types.h>
 
@@ -15,12 +17,12 @@ struct start {
 
 /*
  * start_prepare() - fork a child that installs the filter, and try on it whether all that the supervisor needs is permitted here
- * @file, @argv: as for execvp(3). @mask: the signals that the program has blocked. Returns 0, or the status for convertize to end
+ * @mask: the signals that the program has blocked. Returns 0, or the status for convertize to end
  * with, after saying what is wrong.
  */
-int start_prepare(const char *file, char *const argv[], const sigset_t *mask, struct start *out);
+int start_prepare(const struct supervise_command *command, const sigset_t *mask, struct start *out);
 
 /* start_go() - have the child execute the program. Returns as above. */
-int start_go(const char *file, struct start *start);
+int start_go(const struct supervise_command *command, struct start *start);
 
 #endif

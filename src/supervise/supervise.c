@@ -159,7 +159,7 @@ bool supervise_is_done(void)
 	return getenv(VARIABLE) && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
 }
 
-int supervise(const struct settings *settings, const char *file, char *const argv[])
+int supervise(const struct settings *settings, const struct supervise_command *command)
 {
 	int pair[2], signals, standard_error, status;
 	sigset_t all, before;
@@ -175,7 +175,7 @@ int supervise(const struct settings *settings, const char *file, char *const arg
 	}
 	if (pid == 0) {
 		close(pair[0]);
-		supervisor_run(settings, file, argv, pair[1], &before);
+		supervisor_run(settings, command, pair[1], &before);
 	}
 	close(pair[1]);
 	status = hear_of_start(pair[0], &program);

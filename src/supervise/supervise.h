@@ -4,16 +4,16 @@
 #define SUPERVISE_SUPERVISE_H
 
 #include "client/settings.h"
+#include "supervise/command.h"
 
 #include <stdbool.h>
 
 /*
  * supervise() - run a command, and wait for it
- * @file, @argv: as for execvp(3).
- * @settings must stay. Ends this process as the program ends: with its exit status, or by its signal. Returns only where it
+ * @settings and @command must stay. Ends this process as the program ends: with its exit status, or by its signal. Returns only where it
  * can't be run: the status for convertize to end with, after saying why.
  */
-int supervise(const struct settings *settings, const char *file, char *const argv[]);
+int supervise(const struct settings *settings, const struct supervise_command *command);
 
 /*
  * Are this process's calls answered by a supervisor already? By that of another convertize, if its settings are in the

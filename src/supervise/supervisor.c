@@ -215,7 +215,7 @@ static void choose_clock(void)
 		clock_use_library();
 }
 
-_Noreturn void supervisor_run(const struct settings *settings, const char *file, char *const argv[], int front,
+_Noreturn void supervisor_run(const struct settings *settings, const struct supervise_command *command, int front,
 			      const sigset_t *mask)
 {
 	struct start start = { 0 };
@@ -226,10 +226,10 @@ _Noreturn void supervisor_run(const struct settings *settings, const char *file,
 	self.front = front;
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	prctl(PR_SET_NAME, "convertize-sup", 0, 0, 0);
-	status = start_prepare(file, argv, mask, &start);
+	status = start_prepare(command, mask, &start);
 	if (!status) {
 		tell(SUPERVISOR_PREPARED, start.pid, false);
-		status = start_go(file, &start);
+		status = start_go(command, &start);
 	}
 	if (status) {
 		tell(SUPERVISOR_FAILED, status, true);

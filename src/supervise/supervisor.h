@@ -4,6 +4,7 @@
 #define SUPERVISE_SUPERVISOR_H
 
 #include "client/settings.h"
+#include "supervise/command.h"
 
 #include <signal.h>
 #include <sys/types.h>
@@ -26,10 +27,10 @@ struct supervisor_message {
 };
 
 /*
- * supervisor_run() - start the program @file with @argv under supervision, report to @front, answer its calls and its children's
+ * supervisor_run() - start the program of @command under supervision, report to @front, answer its calls and its children's
  * All signals are blocked; @mask is the program's. Never returns.
  */
-_Noreturn void supervisor_run(const struct settings *settings, const char *file, char *const argv[], int front,
+_Noreturn void supervisor_run(const struct settings *settings, const struct supervise_command *command, int front,
 			      const sigset_t *mask);
 
 #endif

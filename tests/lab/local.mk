@@ -159,7 +159,8 @@ LAB_TESTS = \
 	tests/lab/test_applications_loops.py \
 	tests/lab/test_applications_static.py \
 	tests/lab/test_applications_go.py \
-	tests/lab/test_supervise_streams.py
+	tests/lab/test_supervise_streams.py \
+	tests/lab/test_supervise_yama.py
 # These test the kernel, the lab itself, speed, documents, and what isn't written in C; sanitizers would find nothing and slow them down.
 PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/test_bench.py tests/lab/test_documents.py \
 	tests/lab/test_scapy.py tests/lab/test_platform.py tests/lab/test_platform_fallback.py tests/lab/test_platform_outages.py \

@@ -203,7 +203,7 @@ def test_units_that_cannot_be_converted():
     with services() as run:
         sleep = program("sleep")
         setuid = PLACE + "/setuid"
-        run.systemd.run("sh", "-c", "cp %s %s; chmod 4755 %s" % (sleep, setuid, setuid))
+        run.systemd.run("sh", "-c", "cp %s %s; chmod 4755 %s; cp %s %s/convertd" % (sleep, setuid, setuid, sleep, PLACE))
         run.systemd.write("preload", "LD_PRELOAD=/x.so\n")
         cases = (("PrivateNetwork=yes", "no network"), ("RestrictAddressFamilies=AF_UNIX", "neither AF_INET"),
                  ("RestrictAddressFamilies=none", "neither AF_INET"),
@@ -215,6 +215,7 @@ def test_units_that_cannot_be_converted():
                  ("EnvironmentFile=%s/preload" % PLACE, "counts more than a drop-in"),
                  ("User=nobody\nExecStart=\nExecStart=%s 1" % setuid, "set-user-ID"),
                  ("ExecStart=\nExecStart=/usr/bin/env LD_PRELOAD=/x.so %s 1" % sleep, "replaces LD_PRELOAD"),
+                 ("ExecStart=\nExecStart=%s/convertd 1" % PLACE, "is a converter"),
                  ("ExecStart=\nExecStart=/nowhere/program", "can't be executed"))
         options = ("enable", "--converter", "192.0.2.1", "bad")
         for line, reason in cases:

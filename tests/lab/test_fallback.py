@@ -231,7 +231,9 @@ def test_a_path_that_begins_to_lose_options():
         check("confirmed by the SYN+ACK" in lab.shim_log(), lab.shim_log())
         lab.wifi.set(strip_mptcp_behind=True)
         said = lab.client.run(["python3", PROBE, "blocking", lab.server.addr4, 7], env=env, check=False)
-        check("ConnectionResetError" in said.stderr or "answer b'hello'" in said.stdout, said.stdout + said.stderr)
+        # on a slow machine the reset comes before the program looks or sends
+        reset = "ConnectionResetError" in said.stderr or "ECONNRESET" in said.stdout
+        check(reset or "answer b'hello'" in said.stdout, said.stdout + said.stderr)
         for way in ("blocking", "select"):
             equal(mptcp_sockets(lab, env, way), "", "MPTCP sockets afterwards, " + way)
         check(LOST in lab.shim_log(), lab.shim_log())

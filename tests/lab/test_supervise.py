@@ -455,12 +455,12 @@ def test_refusals():
         check(run.status == 126 and "set-user-ID" in run.stderr and "no_new_privs" in run.stderr, run.stderr)
 
 
-# what a container's seccomp profile, or Yama, may answer, and what of that is said; system calls by their numbers on amd64
+# what a container's seccomp profile may answer, and what of that is said; system calls by their numbers on amd64
 DENIED = [
     (317, errno.EPERM, "a container's seccomp profile forbids seccomp()"),
     (317, errno.ENOSYS, "doesn't permit seccomp filters"),
     (317, errno.EINVAL, "this kernel is too old"),
-    (310, errno.EPERM, "kernel.yama.ptrace_scope"),
+    (310, errno.EPERM, "trace processes"),
     (310, errno.ENOSYS, "process_vm_readv() isn't permitted"),
     (434, errno.ENOSYS, "pidfd_getfd() isn't permitted"),
     (438, errno.EPERM, "pidfd_getfd() isn't permitted"),
@@ -479,6 +479,24 @@ def test_denied():
             what = "%d, %s: %s" % (call, errno.errorcode[error], run.stdout + run.stderr)
             equal((run.status, run.stdout, len(run.stderr.splitlines())), (125, "", 1), what)
             check(said in run.stderr and "--method preload" in run.stderr, what)
+
+
+def test_denied_by_itself():
+    """Where convertize has chosen to supervise, what it says next is what helps: preloading wouldn't reach the program, --force runs it."""
+    if os.uname().machine != "x86_64":
+        raise Unsuitable("the numbers of system calls are amd64's")
+    deny = c_program("deny", "deny.c")
+    with bench() as place:
+        words = [place.client, place.lab.server.addr4, PORT]
+        for call, error, said in DENIED:
+            run = Run(place.lab.client.run([deny, call, error, place.convertize, *words], env=place.env(), check=False))
+            what = "%d, %s: %s" % (call, errno.errorcode[error], run.stdout + run.stderr)
+            equal((run.status, run.stdout), (125, ""), what)
+            check(said in run.stderr and "; --force runs it unconverted\n" in run.stderr and "--method preload" not in run.stderr, what)
+            run = Run(place.lab.client.run([deny, call, error, place.convertize, "--force", *words], env=place.env(), check=False))
+            what = "--force, %d, %s: %s" % (call, errno.errorcode[error], run.stdout + run.stderr)
+            equal((run.status, run.lines[0].get("answer")), (0, "hello"), what)
+            check(said in run.stderr and "; it runs unconverted\n" in run.stderr, what)
 
 
 def test_hidden():

@@ -104,6 +104,8 @@ def test_server_that_resets():
 
 
 # Extended TCP Header TLV with MSS, SACK-permitted, timestamps and window scale
+MP_CAPABLE = 30  # the kind of Multipath TCP's options
+PROBE_REQUEST = "0102226301010000"  # an Info TLV and no Connect TLV, by which a path is asked whether it works
 LONG_RESPONSE = "01072263" "14060000" "020405b4" "0402080a" "00000000" "00000000" "03030a00"
 
 
@@ -193,7 +195,9 @@ def test_cookie_that_is_configured():
         said = lab.client.run(app("connect_probe.py", "poll", lab.server.addr4, 7),
                               env=lab.converted(CONVERT_COOKIE="opensesame!!")).stdout
         check("answer b'hello'" in said, said)
-        equal(converter.log_text().count("request"), 1, "requests in\n" + converter.log_text())
+        # where an answer is late, as on a slow machine, the path is asked whether it works: without a Connect TLV, and without a cookie
+        requests = [line for line in converter.log_text().splitlines() if line.startswith("request") and PROBE_REQUEST not in line]
+        equal(len(requests), 1, "requests in\n" + converter.log_text())
 
 
 def test_cookie_that_does_not_help():
@@ -360,8 +364,9 @@ def test_the_syn_on_the_wire():
             lab.client.run(http("get", "http://%s/bytes/10" % lab.server.addr4, os.path.join(lab.directory, "file")),
                            env=lab.converted())
         sent = [p for p in capture.packets() if p.dport == 1234]
-        syns = [p for p in sent if p.syn]
-        equal(len(syns), 1, "SYNs to the converter")
+        # where its answer is late, as on a slow machine, TCP asks meanwhile whether the path works
+        syns = [p for p in sent if p.syn and MP_CAPABLE in dict(p.options)]
+        equal(len(syns), 1, "SYNs with MP_CAPABLE to the converter, of %d packets" % len(sent))
         syn = syns[0]
         first = next(p for p in sent if p.payload)
         # where Linux has no Fast Open on MPTCP sockets, the message is the first data behind the handshake
@@ -369,7 +374,6 @@ def test_the_syn_on_the_wire():
         equal(first.payload.hex(), "01082263" "0a060050" "00000000000000000000ffff" "0a080001" "1e020000" "01010000",
               "the first payload: a Connect TLV that asks for Multipath TCP, too, and an Info TLV")
         kinds = [kind for kind, _ in syn.options]
-        check(30 in kinds, "no MP_CAPABLE among the options %s" % kinds)
         check(34 not in kinds and 254 not in kinds, "a Fast Open option among %s" % kinds)
 
 

@@ -171,9 +171,24 @@ static struct msghdr *header_at_edge(size_t room)
 	return edge_copy(of_parts(vector(bytes, 4), 2), room);
 }
 
+/*
+ * In programs with times of 64 bits on 32-bit machines glibc's recvmsg() and recvmmsg() look into the headers themselves, and die where
+ * these can't be read. What a shim makes of such a call can't be compared with that.
+ */
+static bool library_reads(const char *call)
+{
+#ifdef __GLIBC__
+	return sizeof(long) < sizeof(int64_t) && sizeof(time_t) == sizeof(int64_t) && strncmp(call, "recv", strlen("recv")) == 0;
+#else
+	(void)call;
+	return false;
+#endif
+}
+
 #define ROWS_MESSAGE(call, flags)                                                                  \
 	do {                                                                                       \
-		ROWS_UNREADABLE(call(fd, (struct msghdr *)(void *)bad.at, flags));                 \
+		if (!library_reads(#call))                                                         \
+			ROWS_UNREADABLE(call(fd, (struct msghdr *)(void *)bad.at, flags));         \
 		ROWS(call(fd, of_parts((struct iovec *)(void *)bad.at, 1), flags));                \
 		ROWS(call(fd, of_parts((struct iovec *)(void *)bad.at, 0), flags));                \
 		ROWS(call(fd, of_parts((struct iovec *)(void *)bad.at, (size_t)-1), flags));       \
@@ -189,7 +204,8 @@ static struct msghdr *header_at_edge(size_t room)
 		ROW(call(fd, of_parts(vector_at_edge(24), 2), flags));                             \
 		ROW(call(fd, header_at_edge(sizeof(header)), flags));                              \
 		ROW(call(fd, header_at_edge(sizeof(header) - 1), flags));                          \
-		ROW(call(fd, header_at_edge(sizeof(header) / 2), flags));                          \
+		if (!library_reads(#call))                                                         \
+			ROW(call(fd, header_at_edge(sizeof(header) / 2), flags));                  \
 	} while (0)
 
 static struct mmsghdr *two(struct msghdr *second)
@@ -228,12 +244,14 @@ static void rows_several(void)
 	ROW(sendmmsg(fd, two_at_edge(8), 2, 0));
 	ROW(sendmmsg(fd, two_at_edge(0), (unsigned int)-1, 0));
 	ROW(sendmmsg(fd, unwritable(), 2, 0));
-	ROWS_UNREADABLE(recvmmsg(fd, (struct mmsghdr *)(void *)bad.at, 1, 0, NULL));
+	if (!library_reads("recvmmsg"))
+		ROWS_UNREADABLE(recvmmsg(fd, (struct mmsghdr *)(void *)bad.at, 1, 0, NULL));
 	ROWS(recvmmsg(fd, (struct mmsghdr *)(void *)bad.at, 0, 0, NULL));
 	ROWS(recvmmsg(fd, two(of_control(bad.at, 64)), 2, 0, NULL));
 	if (sizeof(time_t) == sizeof(int64_t)) /* the C library itself writes shorter times, and may die of it */
 		ROWS(recvmmsg(fd, two(of_parts(many(), 1)), 2, 0, (void *)bad.at));
-	ROW(recvmmsg(fd, two_at_edge(8), 2, 0, NULL));
+	if (!library_reads("recvmmsg"))
+		ROW(recvmmsg(fd, two_at_edge(8), 2, 0, NULL));
 	ROW(recvmmsg(fd, unwritable(), 2, 0, NULL));
 }
 

@@ -86,8 +86,8 @@ class Waiter:
         self.registry.register(self.sock, INTEREST | MODES.get(self.way, 0))
 
     def control(self, operation, events):
-        """By the C library's own function, not by what is preloaded in front of it."""
-        event = struct.pack("=IQ" if os.uname().machine == "x86_64" else "@IQ", events, self.sock.fileno())
+        """By the C library's own function, not by what is preloaded in front of it. EPOLLET is negative in Python's of 32 bits."""
+        event = struct.pack("=IQ" if os.uname().machine == "x86_64" else "@IQ", events & 0xffffffff, self.sock.fileno())
         ctypes.CDLL("libc.so.6").epoll_ctl(self.poller.fileno(), operation, self.sock.fileno(), event)
 
     def drain(self):

@@ -25,6 +25,7 @@
 #define STALL_MS 20000
 
 static struct sockaddr_in server;
+static int stall_ms; /* how long nothing may happen; a multiple on slow machines, by CONVERT_PATIENCE, as convertlab's waiting.py has it */
 static int connections;
 static _Atomic int done;
 
@@ -49,7 +50,7 @@ static void await(int epfd, unsigned int events)
 	int count;
 
 	do {
-		count = epoll_wait(epfd, &event, 1, STALL_MS);
+		count = epoll_wait(epfd, &event, 1, stall_ms);
 		if (count == 0)
 			die("no event", ETIMEDOUT);
 	} while (count < 0 ? errno == EINTR : !(event.events & (events | EPOLLERR)));
@@ -144,8 +145,10 @@ static void *run_forks(void *arg)
 int main(int argc, char **argv)
 {
 	int count = argc >= 5 ? atoi(argv[3]) : 0;
+	const char *patience = getenv("CONVERT_PATIENCE");
 	pthread_t threads[64], forker;
 
+	stall_ms = STALL_MS * (patience && atoi(patience) > 0 ? atoi(patience) : 1);
 	if (count < 1 || count > 64 || inet_pton(AF_INET, argv[1], &server.sin_addr) != 1) {
 		fprintf(stderr, "usage: threads ADDRESS PORT THREADS CONNECTIONS [forks]\n");
 		return 2;

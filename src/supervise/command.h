@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* command.h - what convertize has the supervisor run */
+#ifndef SUPERVISE_COMMAND_H
+#define SUPERVISE_COMMAND_H
+
+struct supervise_command {
+	const char *file; /* as for execvp(3), as @argv */
+	char *const *argv;
+	const char *otherwise; /* what the user can do where it can't be supervised, as the end of a sentence */
+};
+
+#endif
