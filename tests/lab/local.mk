@@ -170,7 +170,7 @@ PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/tes
 # second, which takes all of the machine; everything in the others is a measurement, which says nothing under sanitizers.
 MEASURING_TESTS = tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py
 PLAIN_MEASURING_TESTS = tests/lab/test_link_times.py tests/lab/test_times.py tests/lab/test_platform_times.py \
-	tests/lab/test_aggregation.py
+	tests/lab/test_aggregation.py tests/lab/test_supervise_times.py
 # ThreadSanitizer works only with programs that are built with it.
 THREAD_TESTS = tests/lab/test_thread_sanitizer.py
 dist_check_SCRIPTS += $(LONG_TESTS) $(LAB_TESTS) $(PLAIN_TESTS) $(MEASURING_TESTS) $(PLAIN_MEASURING_TESTS) $(THREAD_TESTS)

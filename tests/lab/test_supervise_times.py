@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_supervise_times.py - what supervised event loops wait for on long links, and what has to be done in time there"""
+from convertlab import Lab, Link, check, equal, main, measured_between, measures
+from convertlab.programs import c_program
+from test_supervise_streams import TALLY, Counted, fields
+
+LONGEST_MS = 10
+MANY = 200
+ALL_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting priority -300;\n"
+            "  tcp dport 1234 tcp flags & (syn | ack) == syn limit rate 1/hour burst %d packets drop\n }\n}\n" % MANY)
+
+
+@measures
+def test_connect_of_event_loops():
+    """connect() of a non-blocking socket returns at once, where the converter is known to be silent and blind, and the path to take data. Lost
+    packets change nothing of that."""
+    slowest = []
+    for loss in (0, 0.05):
+        with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=2.5)) as lab:
+            counted = Counted(lab)
+            static = c_program("streams-static", TALLY, flags=["-static"])
+            # what is known is learned without loss: else it may be the other address of the converter that was asked
+            counted.run([static], ["epoll"], "echo", supervised=True)
+            lab.wifi.set(loss=loss)
+            slowest.append(counted.run([static], ["epoll"], "echo", supervised=True)["slowest"])
+            measured_between(slowest[-1], 0, LONGEST_MS, "ms of the longest connect() at a loss of %g" % loss)
+    return "at most %.1f ms, and with loss %.1f ms" % tuple(slowest)
+
+
+@measures
+def test_many_lost_at_once():
+    """The first SYNs of many connections of one event loop are lost: all are made again before the kernel sends SYNs without data, for which there
+    are less than two tenths of a second."""
+    with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=2.5)) as lab:
+        counted = Counted(lab)
+        static = c_program("streams-static", TALLY, flags=["-static"])
+        counted.run([static], ["epoll"], "chorus", supervised=True)
+        lab.converter.run(["nft", "-f", "-"], input=ALL_LOST)
+        command = [*counted.launcher, static, lab.server.addr4, "chorus", MANY, MANY, "epoll"]
+        got = fields(lab.client.run(command, env=counted.environment(), timeout=100).stdout)
+        equal((got["foreign"], got["peers"], got["done"] + got["failed"]), (0, 0, MANY), str(got))
+        check(lab.shim_log().count("asked again") >= MANY / 2, lab.shim_log())
+        measured_between(got["failed"], 0, 0, "connections that failed")
+
+
+if __name__ == "__main__":
+    main()
