@@ -14,6 +14,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/policy/cookies.c src/convertd/policy/cookies.h \
 	src/convertd/policy/demand.c src/convertd/policy/demand.h \
 	src/convertd/policy/families.c src/convertd/policy/families.h \
+	src/convertd/policy/far_clients.c src/convertd/policy/far_clients.h \
 	src/convertd/net/fastopen.h \
 	src/convertd/base/heap.c src/convertd/base/heap.h \
 	src/convertd/policy/judgement.c src/convertd/policy/judgement.h \

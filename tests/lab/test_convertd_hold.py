@@ -16,6 +16,7 @@ from convertlab.pcap import OPT_TIMESTAMP, mptcp_subflows
 from convertlab.peers import (MP_JOIN, MPTCP, MSS, TCP, Client, Forger, Server, clients, connect, connect_tlv, converter,
                               descriptors, echo, error, extended_header, memory, message, octets, read_exactly, tlvs, writable)
 from convertlab.withheld import DROP_FORGED, WITHOUT_NET_ADMIN, captures, far, first, forged, overflow, queue_fields, syns_to
+from test_begin import curl, served
 
 INFO = octets("01010000")
 NOT_AUTHORIZED = 0x20
@@ -210,6 +211,27 @@ def test_hold_time():
             equal("MP_CAPABLE" in here.mptcp, "MPTCP" in client.name, "MPTCP (%s)" % client.name)
             check(not here.option(OPT_TIMESTAMP), "it seems to confirm something (%s)" % client.name)
             equal(len(syns_to(seen, 80)), 1, "connections to the server (%s)" % client.name)
+
+
+def test_far_clients():
+    """
+    The client's round trip is 400 ms, and the server takes a second. A SYN that is withheld for all of --hold-time is sent again before it
+    is answered, and the connection made anew without Multipath TCP; those of a client that is known aren't: the server sees each once.
+    """
+    with far(first_ms=200, core_ms=5) as lab:
+        served(lab)
+        curl(lab)
+        lab.core.set(delay_ms=500)
+        with lab.capture(lab.server, "core", "tcp dst port 80 and tcp[tcpflags] == tcp-syn") as core, \
+                lab.capture(lab.converter, "wifi", "tcp port 1234") as wifi:
+            for _ in range(4):
+                curl(lab)
+        equal(len({p.sport for p in core.packets()}), 4, "connections to the server, in\n" + lab.shim_log())
+        syns = [p for p in wifi.packets() if p.syn and p.dport == 1234]
+        equal(len(syns), 4, "SYNs to the converter")
+        for syn in syns:
+            mine = [p for p in wifi.packets() if p.sport == syn.sport and not p.syn and p.mptcp]
+            check("MP_CAPABLE" in syn.mptcp and "MP_CAPABLE" in mine[0].mptcp and "DSS" in mine[-1].mptcp, "not Multipath TCP: %s" % mine)
 
 
 def test_connect_timeout():

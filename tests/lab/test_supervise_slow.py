@@ -110,6 +110,21 @@ def test_answers_between_two_syns():
                 expect(slow.tally("epoll", 1), 1, "after %g ms, in\n%s" % (ms, lab.shim_log()))
 
 
+@timeout(120)
+def test_answers_to_far_clients():
+    """
+    The client's round trip is 400 ms. What is let go after more than the rest of 900 ms would arrive when the request has been made again:
+    an answer that comes then is kept for the next SYN.
+    """
+    for ms in (300, 420, 550, 680, 1000):
+        with lab_of_path() as lab:
+            lab.wifi.set(delay_ms=200)
+            slow = Slow(lab)
+            lab.core.set(delay_ms=ms / 2)
+            for _ in range(3):
+                expect(slow.tally("epoll", 1), 1, "after %g ms, in\n%s" % (ms, lab.shim_log()))
+
+
 def asked(lab):
     """The connections that the converter is making to servers."""
     return lab.converter.run(["ss", "-Htn", "state", "syn-sent"]).stdout.splitlines()

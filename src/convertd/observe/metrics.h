@@ -30,7 +30,7 @@
 enum metrics_syn {
 	METRICS_SYN_ANSWERED,    /* released: the server has answered */
 	METRICS_SYN_FAILED,      /* released: the server can't be reached */
-	METRICS_SYN_LATE,        /* released: the server was silent for --hold-time */
+	METRICS_SYN_LATE,        /* released: the server was silent for --hold-time, or what a far client leaves of it */
 	METRICS_SYN_STOPPED,     /* released: SYNs are no longer withheld */
 	METRICS_SYN_PASSED,      /* passed: another than a first one with a request to connect */
 	METRICS_SYN_NOT_GRANTED, /* passed: its session will refuse it */

@@ -21,6 +21,7 @@
 #include "common/sysctl.h"
 #include "convertd/process/acceptor.h"
 #include "convertd/policy/demand.h"
+#include "convertd/policy/far_clients.h"
 #include "convertd/observe/endpoint.h"
 #include "convertd/process/handover.h"
 #include "convertd/process/withholding.h"
@@ -89,10 +90,11 @@ struct service *service_create(struct event_base *base, size_t workers,
 		service->shared.limits = limits_create();
 		service->shared.withheld = withheld_create();
 		service->shared.demand = demand_create();
+		service->shared.far_clients = far_clients_create();
 		own_init();
 	}
 	if (!service || !service->shared.limits || !service->shared.withheld ||
-	    !service->shared.demand) {
+	    !service->shared.demand || !service->shared.far_clients) {
 		log_error("out of memory, or no source of random numbers");
 		service_destroy(service);
 		return NULL;
@@ -563,6 +565,7 @@ void service_destroy(struct service *service)
 	limits_destroy(service->shared.limits);
 	monitor_watch_demand(service->shared.monitor, NULL);
 	demand_destroy(service->shared.demand);
+	far_clients_destroy(service->shared.far_clients);
 	terms_unref(service->terms);
 	free(service);
 }

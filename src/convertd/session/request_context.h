@@ -13,6 +13,7 @@
 
 struct event;
 struct event_base;
+struct far_clients;
 struct log_limit;
 struct metrics;
 struct own_look;
@@ -32,6 +33,7 @@ struct request_context {
 	struct event *tests;             /* the next test of an address family that doesn't work: blame.c */
 	struct log_limit *unrouted;      /* of warnings about missing routes, all workers' */
 	struct withheld_table *withheld; /* SYNs that are withheld, and released ones, all workers' */
+	struct far_clients *far_clients; /* whose SYNs are withheld for a shorter time, all workers' */
 	struct limits_owner owner;       /* of this worker's sessions and of the SYNs that it withholds */
 };
 

@@ -21,6 +21,7 @@
 struct demand;
 struct event;
 struct event_base;
+struct far_clients;
 struct withheld_table;
 struct monitor;
 struct session;
@@ -45,6 +46,7 @@ struct session_shared {
 	struct limits *limits;
 	struct demand *demand;           /* are cookies demanded? */
 	struct withheld_table *withheld; /* SYNs that are withheld, and released ones */
+	struct far_clients *far_clients; /* whose SYNs are withheld for a shorter time */
 	struct monitor *monitor;         /* for the main thread alone, but for what it hands out */
 	struct log_limit drops, sources, memory, unrouted; /* of warnings, each of which stands for many sessions */
 	_Atomic uint64_t last_id;

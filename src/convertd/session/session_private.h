@@ -80,6 +80,7 @@ struct session {
 	uint8_t voice;        /* enum judgement_voice: how the client hears what has become of its request */
 	bool quiet;           /* its line in the log is of level debug, as one warning stands for many */
 	bool unlogged;        /* set at the end: it has no line in the log */
+	bool far;             /* the client was known to be far when its SYN was withheld */
 	bool confirmed;       /* the client has completed its handshake: its address is real */
 	bool unproven;        /* neither a handshake nor a cookie has shown yet that it is: session_proof.c */
 	bool hurried;         /* the deadline is for the client's proof, and comes before that of the state */

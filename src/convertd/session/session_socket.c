@@ -22,6 +22,7 @@
 
 #include "convertd/base/clock.h"
 #include "convertd/net/downstream.h"
+#include "convertd/policy/far_clients.h"
 #include "convertd/privilege/survivor.h"
 #include "convertd/session/session_queue.h"
 #include "convertd/session/session_report.h"
@@ -160,13 +161,27 @@ bool session_client_is_lost(const struct session *s)
 	return poll(&client, 1, 0) > 0 && client.revents & (POLLERR | POLLHUP | POLLNVAL);
 }
 
+/* So that the next SYN of a client that is far isn't withheld for too long. */
+static void note_round_trip(const struct session *s, const struct tcp_info *info)
+{
+	struct in6_addr client;
+
+	if (!far_clients_concern(info->tcpi_rtt, s->far))
+		return;
+	client = sockaddr_ip_in6(&s->client);
+	far_clients_note(s->pool->context.far_clients, &client, info->tcpi_rtt, clock_now_ms());
+}
+
 bool session_client_is_established(const struct session *s)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
-	return getsockopt(s->relay.side[RELAY_UPSTREAM].fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
-	       info.tcpi_state != TCP_SYN_RECV && info.tcpi_state != TCP_CLOSE;
+	if (getsockopt(s->relay.side[RELAY_UPSTREAM].fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
+	    info.tcpi_state == TCP_SYN_RECV || info.tcpi_state == TCP_CLOSE)
+		return false;
+	note_round_trip(s, &info);
+	return true;
 }
 
 bool session_drain_client(struct session *s)

@@ -29,7 +29,7 @@ void session_cut(struct session *s);
 /* Has the client reset the connection? Its FIN doesn't count. */
 bool session_client_is_lost(const struct session *s);
 
-/* Has the client completed its handshake, and not ended the connection since? Its socket must be open. */
+/* Has the client completed its handshake, and not ended the connection since? Its socket must be open. If so, far_clients.h is told. */
 bool session_client_is_established(const struct session *s);
 
 /* Reads and throws away what a client still sends that has been refused. Returns false where there is nobody to wait for. */

@@ -32,6 +32,7 @@ void session_take_withheld(struct session *s)
 	if (!s->withheld)
 		return;
 	s->started_us = s->withheld->came_us;
+	s->far = s->withheld->far;
 	/* The SYN was counted as pending; its session is counted since it was accepted. */
 	limits_leave(s->pool->context.admission.limits, &s->withheld->member, clock_now_ms());
 	if (s->withheld->unproven)

@@ -37,6 +37,7 @@ struct withheld_syn {
 
 	struct judgement_grant grant; /* the server's family is AF_UNSPEC where none is granted any more */
 	bool unproven;                /* it counts as an unproven client, too (demand.h) */
+	bool far;                     /* its client is known to be far (far_clients.h) */
 	bool withheld;                /* the packet is still in the queue */
 	bool taken;                   /* it is no longer in the table; guarded by the table's lock */
 	int fd;                       /* the server's socket; -1: the server can't be reached, for this reason: */

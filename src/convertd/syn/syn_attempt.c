@@ -35,6 +35,7 @@
 #include "convertd/net/own_look.h"
 #include "convertd/net/plain_servers.h"
 #include "convertd/policy/demand.h"
+#include "convertd/policy/far_clients.h"
 #include "convertd/policy/own.h"
 #include "convertd/session/blame.h"
 #include "convertd/session/request_context.h"
@@ -47,6 +48,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
+
+/* When a Linux client sends its SYN again; and when one that numbers its attempt makes its request again (doc/private-tlvs.md). */
+#define AGAIN_MS 1000
+#define REPEATED_AFTER_MS 900
 
 /* Less than after what time a Linux client sends its SYN again. */
 #define BLIND_MPTCP_MS 900
@@ -345,15 +350,33 @@ struct syn_attempt *syn_attempt_create(struct syn_judge *judge)
 	return a;
 }
 
-static unsigned first_wait_ms(const struct syn_attempt *a)
+/*
+ * For how long the SYN may be withheld, so that the SYN+ACK is with its client @until_ms after the SYN has left that one. Without
+ * MP_CAPABLE it may be later: the connection is the same, then, after a SYN that was sent again.
+ */
+static unsigned hold_ms_of(struct syn_attempt *a, unsigned until_ms)
 {
-	unsigned hold_ms = a->judge->context->terms->settings->hold_time, most_ms;
+	const struct request_context *context = a->judge->context;
+	unsigned hold_ms = context->terms->settings->hold_time, rtt_ms;
 
-	if (!a->blind)
+	if (!a->falls_back)
 		return hold_ms;
+	rtt_ms = far_clients_rtt_ms(context->far_clients, &a->syn.flow.source, clock_now_ms());
+	a->syn.far = rtt_ms > 0;
+	return far_clients_hold_ms(hold_ms, rtt_ms, until_ms);
+}
+
+static unsigned first_wait_ms(struct syn_attempt *a)
+{
+	unsigned hold_ms, most_ms;
+
+	a->syn.far = false;
+	if (!a->blind)
+		return hold_ms_of(a, AGAIN_MS);
 	if (!a->mptcp)
 		return ASK_MS;
 	most_ms = a->syn.attempt.number ? BLIND_REPEATED_MS : BLIND_MPTCP_MS;
+	hold_ms = hold_ms_of(a, a->syn.attempt.number ? REPEATED_AFTER_MS : AGAIN_MS);
 	return hold_ms < most_ms ? hold_ms : most_ms;
 }
 
@@ -449,6 +472,7 @@ enum syn_verdict syn_attempt_ask(struct syn_attempt *a, const uint8_t *packet, s
 	a->silent = request->silent;
 	a->blind = request->silence.blind;
 	a->mptcp = request->silence.mptcp;
+	a->falls_back = syn->mp_capable;
 	a->late = a->answered = false;
 	a->syn.grant = (struct judgement_grant){ .terms = context->terms->admission.number, .mptcp = request->mptcp };
 	sockaddr_ip_set(&a->syn.grant.server, AF_UNSPEC, &request->address, request->port);

@@ -53,6 +53,7 @@ struct syn_attempt {
 	bool silent; /* its client wants no response where its SYN+ACK says all */
 	bool blind;  /* its client can't take a response off: what isn't success is said as the network says it */
 	bool mptcp;  /* blind: as Multipath TCP or not at all */
+	bool falls_back; /* its SYN has MP_CAPABLE: once that is sent again, its client goes without Multipath TCP */
 	bool late;   /* blind: it can't be let go any more */
 	bool answered; /* late, and the server has answered: the client's next SYN is waited for */
 	uint16_t repeat; /* how often its request was made before */
