@@ -17,7 +17,7 @@ from benchlib import median, spread
 from convertlab import Lab, Link, Veth
 from convertlab.programs import c_program
 
-DURATION = "8 minutes"
+DURATION = "5 minutes"
 
 CALLS, CALLS_QUICK = 2000, 100
 ROUNDS, ROUNDS_QUICK = 10, 2
@@ -27,6 +27,7 @@ LOSSY, LOSSY_QUICK = 2000, 100  # connections with each loss
 SERVER_PORT = 5000
 SOCKS_PORT = 1080
 DIRECT, PRELOAD, SUPERVISE, GRAFTCP, PROXYCHAINS = "direct", "preloaded", "supervised", "graftcp (ptrace)", "proxychains4"
+MGRAFTCP = "mgraftcp"
 PROXYCHAINS_CONF = "strict_chain\nquiet_mode\n[ProxyList]\nsocks5 %s %d\n"
 CONNECTED, FIRST = 1, 2  # of the times of first_byte
 
@@ -34,7 +35,7 @@ CONNECTED, FIRST = 1, 2  # of the times of first_byte
 class Ways:
     """How programs are started on the lab's client; `names` are those that this machine has."""
 
-    def __init__(self, bench, lab):
+    def __init__(self, lab):
         self._lab = lab
         lab.convertd(["--log-level", "warning"])
         lab.start_listening(lab.converter, ["microsocks", "-p", SOCKS_PORT], SOCKS_PORT)
@@ -48,14 +49,11 @@ class Ways:
             DIRECT: ([], {}),
             PRELOAD: ([], dict(self._env, LD_PRELOAD=preload)),
             SUPERVISE: ([*convertize, "supervise", "--"], self._env),
-            GRAFTCP: (["mgraftcp", "--socks5", "%s:%d" % (lab.converter.addr4, SOCKS_PORT),
+            GRAFTCP: ([MGRAFTCP, "--socks5", "%s:%d" % (lab.converter.addr4, SOCKS_PORT),
                        "--select_proxy_mode", "only_socks5"], {}),
             PROXYCHAINS: (["proxychains4", "-q", "-f", config], {}),
         }
         self.names = [name for name, (words, _) in self._ways.items() if not words or shutil.which(words[0])]
-        for name in self._ways:
-            if name not in self.names:
-                bench.remark("%s isn't installed, and was not measured." % name)
 
     def run(self, name, words, **options):
         """Runs a program in this way; returns what it prints."""
@@ -69,7 +67,7 @@ def _calls(bench):
     found = {}
     with Lab(wifi=Veth(), lte=None, core=None) as lab:
         lab.echo()
-        ways = Ways(bench, lab)
+        ways = Ways(lab)
         for name in ways.names:
             bench.progress("calls: %s" % name)
             said = ways.run(name, [lab.build.program("bench/tools/socket_calls"), lab.server.addr4, count])
@@ -106,7 +104,7 @@ def _waits(bench):
     series = {}
     with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=2.5)) as lab:
         lab.start_listening(lab.server, [lab.build.program("bench/tools/load/load"), "serve", SERVER_PORT], SERVER_PORT)
-        ways = Ways(bench, lab)
+        ways = Ways(lab)
         for name in ways.names:
             _asked(lab, ways, name, 1)  # from now on all know what the path is like
         for at_once in AT_ONCE:
@@ -141,7 +139,7 @@ def _failures(bench):
     for loss in LOSSES:
         with Lab(wifi=Link(delay_ms=25, loss=loss), lte=None, core=Link(delay_ms=2.5)) as lab:
             lab.echo()
-            ways = Ways(bench, lab)
+            ways = Ways(lab)
             for name in (DIRECT, PRELOAD, SUPERVISE):
                 bench.progress("loss %g%%: %s" % (100 * loss, name))
                 said = ways.run(name, [tally, lab.server.addr4, "echo", count, 20, "epoll"])
@@ -153,6 +151,8 @@ def _failures(bench):
 
 def run(bench):
     """The experiment."""
+    if not shutil.which(MGRAFTCP):
+        bench.remark("%s isn't installed, and was not measured." % GRAFTCP)
     _calls(bench)
     _waits(bench)
     _failures(bench)
