@@ -14,7 +14,6 @@
 
 #include "client/converters.h"
 #include "common/clock.h"
-#include "convert/convert.h"
 #include "networks/io.h"
 #include "networks/networks.h"
 
@@ -22,7 +21,6 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 
-#define INFO_LEN 4 /* bytes of an Info TLV, Section 6.2.3 */
 #define HIGH_NUMBER 500 /* below the 1024 that a process may have by default, and that select(2) takes */
 
 unsigned int path_probe_age(const struct path_probe *probe)
@@ -49,19 +47,26 @@ static int made_high(int fd)
 	return high;
 }
 
+size_t path_probe_request(uint8_t request[static PATH_PROBE_REQUEST_MAX])
+{
+	struct convert_writer writer;
+	ssize_t len;
+
+	convert_writer_init(&writer, request, PATH_PROBE_REQUEST_MAX);
+	convert_write_info(&writer);
+	len = convert_writer_finish(&writer);
+	return len > 0 ? (size_t)len : 0;
+}
+
 /* Sends the SYN of a probe. A signal handler with little stack may be what asks, so that there is room for this message alone. */
 static bool syn_send(int fd, const union sockaddr_ip *converter, bool plain)
 {
 	union sockaddr_ip to = *converter;
-	uint8_t request[CONVERT_HEADER_LEN + INFO_LEN];
-	struct convert_writer writer;
-	ssize_t len;
+	uint8_t request[PATH_PROBE_REQUEST_MAX];
+	const size_t len = plain ? 0 : path_probe_request(request);
 
-	convert_writer_init(&writer, request, sizeof(request));
-	convert_write_info(&writer);
-	len = convert_writer_finish(&writer);
-	if (!plain && len > 0 && io_set_int(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) &&
-	    io_sendto(fd, request, (size_t)len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &to.sa, sockaddr_ip_len(&to)) >= 0)
+	if (len && io_set_int(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) &&
+	    io_sendto(fd, request, len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &to.sa, sockaddr_ip_len(&to)) >= 0)
 		return true;
 	return io_connect(fd, &to.sa, sockaddr_ip_len(&to)) == 0 || errno == EINPROGRESS || errno == EALREADY;
 }

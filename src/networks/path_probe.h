@@ -4,6 +4,12 @@
 #define NETWORKS_PATH_PROBE_H
 
 #include "client/paths.h"
+#include "convert/convert.h"
+
+#define PATH_PROBE_REQUEST_MAX (CONVERT_HEADER_LEN + 4) /* bytes of a message with an Info TLV alone, Section 6.2.3 */
+
+/* Writes the message that a converter answers at once, whatever its servers do. Returns its length in bytes, or 0 where that fails. */
+size_t path_probe_request(uint8_t request[static PATH_PROBE_REQUEST_MAX]);
 
 /* A connection that carries an Info TLV in its SYN, or none: from its SYN to what shows the first thing that came back. */
 struct path_probe {

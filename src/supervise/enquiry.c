@@ -15,14 +15,13 @@
 #include "client/converters_facts.h"
 #include "client/exchange.h"
 #include "common/clock.h"
-#include "convert/convert.h"
+#include "networks/path_probe.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-#define INFO_LEN 4 /* bytes of an Info TLV, Section 6.2.3 */
 #define LOOK_NS (5 * CLOCK_NS_PER_MS)
 #define HOLDS_NS CLOCK_NS_PER_S /* for so long an answer is believed, whatever becomes of connections */
 
@@ -38,15 +37,11 @@ static struct {
 
 static bool syn_send(int fd, const union sockaddr_ip *converter)
 {
-	uint8_t request[CONVERT_HEADER_LEN + INFO_LEN];
-	struct convert_writer writer;
-	ssize_t len;
+	uint8_t request[PATH_PROBE_REQUEST_MAX];
+	const size_t len = path_probe_request(request);
 
-	convert_writer_init(&writer, request, sizeof(request));
-	convert_write_info(&writer);
-	len = convert_writer_finish(&writer);
-	return len > 0 && kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) &&
-	       sendto(fd, request, (size_t)len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &converter->sa, sockaddr_ip_len(converter)) == len;
+	return len && kernel_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1) &&
+	       sendto(fd, request, len, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &converter->sa, sockaddr_ip_len(converter)) == (ssize_t)len;
 }
 
 bool enquiry_start(const struct begin *begin, int64_t now)
