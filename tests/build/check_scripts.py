@@ -18,7 +18,7 @@ SHELL = re.compile(rb"\A#! ?(?:/usr)?/bin/(?:env )?(?:ba|da|a)?sh\b|^# shellchec
 HEAD_BYTES = 1500  # the comment is behind those that say what the file is
 # The first is a file for a test of programs; the others are autotools', or made by configure, which has read their sources.
 NOT_OURS = re.compile(r"tests/fuzz/corpus/|(?:build-aux|m4)/|"
-                      r"(?:configure|config\.\w+|libtool|install-sh|missing|depcomp|compile|ltmain\.sh|test-driver|ar-lib)$")
+                      r"(?:configure~?|config\.\w+|libtool|install-sh|missing|depcomp|compile|ltmain\.sh|test-driver|ar-lib)$")
 # A script ends with this beside the same name without it, which configure has made of it.
 TEMPLATE = ".in"
 CI = ".ci/run"  # in a folder that isn't looked into, and not in tarballs
