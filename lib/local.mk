@@ -22,7 +22,7 @@ API_PAGES = man/convertproto.3 man/convert_address_is_valid.3 man/convert_reques
 API_LINKS = man/convert_error_name.3 man/convert_library_version.3 man/convert_message_length.3 man/convert_request_answer.3 \
 	man/convert_response_answer.3 man/convert_response_parse.3 man/convert_tcp_option_next.3 man/convert_tlv_name.3 \
 	man/convert_write_connect.3 man/convert_write_cookie.3 man/convert_write_echo.3 man/convert_write_error_cookie.3 \
-	man/convert_write_error_echo.3 man/convert_write_error_options.3 man/convert_write_error_versions.3 man/convert_write_info.3 \
+	man/convert_write_error_echo.3 man/convert_write_error_options.3 man/convert_write_error_versions.3 man/convert_write_hold_time.3 man/convert_write_info.3 \
 	man/convert_write_silence.3 man/convert_write_supported.3 man/convert_write_tcp_header.3 man/convert_write_tlv.3 \
 	man/convert_write_withholding.3 man/convert_writer_finish.3
 dist_man_MANS += $(API_PAGES)

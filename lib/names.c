@@ -78,5 +78,7 @@ const char *convert_tlv_name(uint8_t type)
 		return "Echo TLV";
 	if (type == CONVERT_TLV_SILENCE)
 		return "Silence TLV";
+	if (type == CONVERT_TLV_HOLD_TIME)
+		return "Hold Time TLV";
 	return name_of(tlv_names, ARRAY_SIZE(tlv_names), type);
 }

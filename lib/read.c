@@ -140,6 +140,7 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 	out.response->withholding.silent = out.response->withholding.withheld && (flags & WIRE_WITHHOLDING_FLAG_SILENT);
 	out.response->withholding.blind = out.response->withholding.silent && (flags & WIRE_WITHHOLDING_FLAG_BLIND);
 	out.response->withholding.repeats = out.response->withholding.blind && (flags & WIRE_WITHHOLDING_FLAG_REPEATS);
+	out.response->withholding.hold_times = out.response->withholding.withheld && (flags & WIRE_WITHHOLDING_FLAG_HOLD_TIMES);
 	/* The first versions of convertd sent neither flag, and corrected the windows of all SYNs that they withheld. */
 	out.response->withholding.corrects =
 		(flags & WIRE_WITHHOLDING_FLAG_CORRECTS) ||
@@ -149,14 +150,20 @@ static enum convert_status read_withholding(struct convert_span value, union mes
 	return CONVERT_STATUS_OK;
 }
 
-static bool is_echo(struct convert_span value, uint16_t *limit_kib)
+/* Reads the Value that Echo and Hold Time TLVs have: Version, Flags, a limit, and the mark. */
+static bool take_limit(struct convert_span value, uint8_t expected_version, uint16_t expected_mark, uint16_t *limit)
 {
 	uint8_t version = 0, flags = 0;
 	uint16_t mark = 0;
 
 	return wire_get_u8(&value, &version) && wire_get_u8(&value, &flags) &&
-	       wire_get_be16(&value, limit_kib) && wire_get_be16(&value, &mark) &&
-	       version == WIRE_ECHO_VERSION && mark == WIRE_ECHO_MARK;
+	       wire_get_be16(&value, limit) && wire_get_be16(&value, &mark) &&
+	       version == expected_version && mark == expected_mark;
+}
+
+static bool is_echo(struct convert_span value, uint16_t *limit_kib)
+{
+	return take_limit(value, WIRE_ECHO_VERSION, WIRE_ECHO_MARK, limit_kib);
 }
 
 /*
@@ -184,6 +191,18 @@ static enum convert_status read_echo_response(struct convert_span value, union m
 	return CONVERT_STATUS_OK;
 }
 
+/* As read_echo_request(). A response has nothing to do with the type, so that it is an unknown one there. */
+static enum convert_status read_hold_time(struct convert_span value, union message out)
+{
+	uint16_t limit_ms = 0;
+
+	if (!take_limit(value, WIRE_HOLD_TIME_VERSION, WIRE_HOLD_TIME_MARK, &limit_ms))
+		return CONVERT_STATUS_TLV_UNKNOWN;
+	out.request->has_hold_time = true;
+	out.request->hold_ms = limit_ms;
+	return CONVERT_STATUS_OK;
+}
+
 /* Section 6.2.2, Table 1; lengths in words, as on the wire. */
 static const struct tlv_rule {
 	enum sender sender;
@@ -203,6 +222,7 @@ static const struct tlv_rule *tlv_rule(uint8_t type, enum sender sender)
 {
 	static const struct tlv_rule unknown = { .sender = SENDER_NONE };
 	static const struct tlv_rule withholding = { SENDER_CONVERTER, 1, 255, read_withholding };
+	static const struct tlv_rule hold_time = { SENDER_CLIENT, 1, 255, read_hold_time };
 	static const struct tlv_rule echoes[] = {
 		[SENDER_NONE] = { .sender = SENDER_NONE },
 		[SENDER_CLIENT] = { SENDER_CLIENT, 1, 255, read_echo_request },
@@ -213,6 +233,8 @@ static const struct tlv_rule *tlv_rule(uint8_t type, enum sender sender)
 		return &withholding;
 	if (type == CONVERT_TLV_ECHO)
 		return &echoes[sender];
+	if (type == CONVERT_TLV_HOLD_TIME)
+		return sender == SENDER_CLIENT ? &hold_time : &unknown;
 	return type < ARRAY_SIZE(tlv_rules) ? &tlv_rules[type] : &unknown;
 }
 

@@ -25,11 +25,16 @@
 #define WIRE_WITHHOLDING_FLAG_SILENT 0x08      /* with WITHHELD */
 #define WIRE_WITHHOLDING_FLAG_BLIND 0x10       /* with SILENT */
 #define WIRE_WITHHOLDING_FLAG_REPEATS 0x20     /* with BLIND */
+#define WIRE_WITHHOLDING_FLAG_HOLD_TIMES 0x40  /* with WITHHELD */
 #define WIRE_WITHHOLDING_MARK 0x6c63 /* "lc" */
 
 /* The Value of an Echo TLV, which has the same mark. */
 #define WIRE_ECHO_VERSION 1
 #define WIRE_ECHO_MARK WIRE_WITHHOLDING_MARK
+
+/* The Value of a Hold Time TLV, which has the same mark. */
+#define WIRE_HOLD_TIME_VERSION 1
+#define WIRE_HOLD_TIME_MARK WIRE_WITHHOLDING_MARK
 
 /* The Value of a Silence TLV, which has the same mark, the number of the repeat in front of it, and the attempt's behind it, if any. */
 #define WIRE_SILENCE_VERSION 1

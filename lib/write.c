@@ -178,6 +178,8 @@ void convert_write_withholding(struct convert_writer *w,
 		value[1] |= WIRE_WITHHOLDING_FLAG_SILENT;
 	if (withholding->withheld && withholding->silent && withholding->blind)
 		value[1] |= WIRE_WITHHOLDING_FLAG_BLIND | (withholding->repeats ? WIRE_WITHHOLDING_FLAG_REPEATS : 0);
+	if (withholding->withheld && withholding->hold_times)
+		value[1] |= WIRE_WITHHOLDING_FLAG_HOLD_TIMES;
 	wire_put_be16(value + 2, withholding->limit_ms);
 	wire_put_be16(value + 4, WIRE_WITHHOLDING_MARK);
 	tlv_write(w, CONVERT_TLV_WITHHOLDING, value, sizeof(value), NULL, 0);
@@ -190,6 +192,15 @@ void convert_write_echo(struct convert_writer *w, uint16_t limit_kib)
 	wire_put_be16(value + 2, limit_kib);
 	wire_put_be16(value + 4, WIRE_ECHO_MARK);
 	tlv_write(w, CONVERT_TLV_ECHO, value, sizeof(value), NULL, 0);
+}
+
+void convert_write_hold_time(struct convert_writer *w, uint16_t limit_ms)
+{
+	uint8_t value[6] = { WIRE_HOLD_TIME_VERSION };
+
+	wire_put_be16(value + 2, limit_ms);
+	wire_put_be16(value + 4, WIRE_HOLD_TIME_MARK);
+	tlv_write(w, CONVERT_TLV_HOLD_TIME, value, sizeof(value), NULL, 0);
 }
 
 void convert_write_silence(struct convert_writer *w, const struct convert_silence *silence)

@@ -69,6 +69,7 @@ enum convert_tlv_type {
 	CONVERT_TLV_WITHHOLDING = 240, /* libconvert's own, see struct convert_withholding */
 	CONVERT_TLV_ECHO = 241,        /* libconvert's own, see convert_write_echo() */
 	CONVERT_TLV_SILENCE = 242,     /* libconvert's own, see struct convert_silence */
+	CONVERT_TLV_HOLD_TIME = 243,   /* libconvert's own, see convert_write_hold_time() */
 	CONVERT_TLV_PRIVATE_LAST = 255
 };
 
@@ -161,6 +162,8 @@ struct convert_request {
 	bool has_echo;                   /* Echo TLV, convert_write_echo(): the client asks for its own bytes */
 	bool has_silence;                /* the Magic Number is that of a silent request: reset it unless silence was offered */
 	struct convert_silence silence;  /* Silence TLV */
+	bool has_hold_time;              /* Hold Time TLV, convert_write_hold_time(): the client says for how long its SYN may be withheld */
+	uint16_t hold_ms;                /* Hold Time TLV: for so many milliseconds at most; 0: it is to be let go at once */
 	struct in6_addr address;         /* Connect TLV: the server's address */
 	uint16_t port;                   /* Connect TLV: the server's port, any number */
 	bool extended;                   /* Connect TLV: it is an Extended one, it has a TCP Options field */
@@ -180,6 +183,7 @@ struct convert_withholding {
 	bool silent;       /* withheld: it understands silent requests, struct convert_silence */
 	bool blind;        /* silent: and blind ones */
 	bool repeats;      /* blind: those that are made again, struct convert_silence's attempt, are one connection to the server */
+	bool hold_times;   /* withheld: it understands Hold Time TLVs, convert_write_hold_time() */
 };
 
 /* What a converter sends to a client. A part whose has_… is false is zero. */
@@ -429,6 +433,15 @@ CONVERT_API void convert_write_silence(struct convert_writer *w, const struct co
  * In a request it goes with an Info TLV and without a Connect TLV.
  */
 CONVERT_API void convert_write_echo(struct convert_writer *w, uint16_t limit_kib);
+
+/*
+ * convert_write_hold_time() - add a Hold Time TLV (doc/private-tlvs.md): a client says for how long its SYN may be withheld
+ * @limit_ms: for so many milliseconds at most; 0: it is to be let go at once
+ *
+ * It goes with a Connect TLV, to a converter that has offered it (struct convert_withholding's hold_times); others answer Unsupported
+ * Message.
+ */
+CONVERT_API void convert_write_hold_time(struct convert_writer *w, uint16_t limit_ms);
 
 /*
  * convert_write_tlv() - add a TLV of any type (Section 6.2.1), say one of private use

@@ -27,7 +27,9 @@
 #define INFO_SILENT 0x20000u
 #define INFO_BLIND 0x40000u
 #define INFO_REPEATS 0x80000u
-#define INFO_SILENCE (INFO_SILENT | INFO_BLIND | INFO_REPEATS)
+#define INFO_HOLD_TIMES 0x100000u
+#define INFO_DOUBTED 0x200000u /* it took silent requests, and has to say so again */
+#define INFO_SILENCE (INFO_SILENT | INFO_BLIND | INFO_REPEATS | INFO_DOUBTED)
 /*
  * An answer to Info is good for PROOF_SECONDS, but this part of it for a day: a process that began with an
  * older one would pay a round trip more each hour, and what it asks for in its first request corrects that.
@@ -36,6 +38,7 @@
 
 #define SILENCE_SECONDS 600 /* how long that a converter takes silent requests is believed */
 #define SILENCE_SOON_SECONDS 60
+#define SILENCE_DOUBTED 1 /* the time, long past, until which it is believed then */
 
 /* Times are in clock_seconds(). */
 static struct facts {
@@ -49,6 +52,7 @@ static struct facts {
 	_Atomic int64_t silent_until; /* it takes silent requests; 0: it never said so, or it is forgotten */
 	_Atomic bool blind;           /* and blind ones */
 	_Atomic bool repeats;         /* and knows those that are made again */
+	_Atomic bool hold_times;      /* it understands Hold Time TLVs */
 } learned[CONVERTERS_MAX];
 
 static void later(_Atomic int64_t *until, int64_t seconds)
@@ -96,6 +100,8 @@ static void silence_set(struct facts *facts, uint32_t flags, int64_t until)
 {
 	const bool silent = (flags & INFO_SILENT) && (flags & INFO_WITHHELD_MS);
 
+	if (flags & INFO_DOUBTED)
+		until = SILENCE_DOUBTED;
 	atomic_store(&facts->blind, (flags & INFO_BLIND) != 0);
 	atomic_store(&facts->repeats, (flags & INFO_REPEATS) != 0);
 	atomic_store(&facts->silent_until, silent ? until : 0);
@@ -116,6 +122,9 @@ void converters_answered(int index, const struct handshake_step *told)
 		note.info.flags |= INFO_CORRECTS;
 	if (told->takes_silent)
 		note.info.flags |= INFO_SILENT | (told->takes_blind ? INFO_BLIND : 0) | (told->takes_repeats ? INFO_REPEATS : 0);
+	if (told->takes_hold_times)
+		note.info.flags |= INFO_HOLD_TIMES;
+	atomic_store(&learned[index].hold_times, told->takes_hold_times);
 	silence_set(&learned[index], note.info.flags, clock_seconds() + SILENCE_SECONDS);
 	for (size_t i = 0; i < supported->len && note.info.count < CACHE_KINDS_MAX; i++)
 		if (supported->data[i])
@@ -132,22 +141,27 @@ unsigned int converters_withholds_ms(const struct settings *settings, int index)
 	return atomic_load(&learned[index].withheld_ms);
 }
 
-/* Takes @flags out of what the cache has of the converter's answer to Info. */
-static void info_clear(int index, uint32_t flags)
+/* Takes flags out of what the cache has of the converter's answer to Info, and puts some in. */
+static void info_change(int index, uint32_t out, uint32_t in)
 {
 	struct cache_converter found;
 
 	if (!(converters_noted(index, CACHE_INFO, &found) & CACHE_INFO))
 		return;
-	found.info.flags &= ~flags;
+	found.info.flags = (found.info.flags & ~out) | in;
 	converters_note(index, CACHE_INFO, &found);
+}
+
+static void info_clear(int index, uint32_t flags)
+{
+	info_change(index, flags, 0);
 }
 
 void converters_withholds_nothing(int index)
 {
 	atomic_store(&learned[index].withheld_ms, 0);
 	atomic_store(&learned[index].silent_until, 0);
-	info_clear(index, INFO_WITHHELD_MS | INFO_SILENCE);
+	info_clear(index, INFO_WITHHELD_MS | INFO_SILENCE | INFO_HOLD_TIMES);
 }
 
 enum converters_silence converters_silence(const struct settings *settings, int index)
@@ -174,10 +188,29 @@ bool converters_takes_repeats(int index)
 	return atomic_load(&learned[index].repeats);
 }
 
+bool converters_takes_hold_times(int index)
+{
+	return atomic_load(&learned[index].hold_times);
+}
+
+void converters_forget_hold_times(int index)
+{
+	atomic_store(&learned[index].hold_times, false);
+	info_clear(index, INFO_HOLD_TIMES);
+}
+
 void converters_forget_silence(int index)
 {
 	atomic_store(&learned[index].silent_until, 0);
 	info_clear(index, INFO_SILENCE);
+}
+
+void converters_doubt_silence(int index)
+{
+	if (!atomic_load(&learned[index].silent_until))
+		return;
+	atomic_store(&learned[index].silent_until, SILENCE_DOUBTED);
+	info_change(index, 0, INFO_DOUBTED);
 }
 
 bool converters_corrects_windows(const struct settings *settings, int index)
@@ -262,6 +295,7 @@ static void renew_info(struct facts *facts, const struct cache_converter *found,
 	if (!memchr(found->info.kinds, TCP_KIND_MPTCP, found->info.count))
 		atomic_store(&facts->no_mptcp, true);
 	atomic_store(&facts->withheld_ms, found->info.flags & INFO_WITHHELD_MS);
+	atomic_store(&facts->hold_times, (found->info.flags & INFO_HOLD_TIMES) != 0);
 	silence_set(facts, found->info.flags, now + (found->info.learned + SILENCE_SECONDS * INT64_C(1000) - boot) / 1000);
 }
 

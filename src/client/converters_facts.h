@@ -58,8 +58,20 @@ bool converters_silence_ends_soon(int index);
 /* Does it know blind requests that are made again? It has said so when it said that it takes blind ones. */
 bool converters_takes_repeats(int index);
 
+/* Does it understand Hold Time TLVs (doc/private-tlvs.md)? It has said so when it said that it withholds SYNs. */
+bool converters_takes_hold_times(int index);
+
+/* It was sent one, and doesn't, whatever it has said. */
+void converters_forget_hold_times(int index);
+
 /* It was sent a silent request, and what came then was neither silence nor a response. */
 void converters_forget_silence(int index);
+
+/*
+ * converters_doubt_silence() - a silent request has failed, and that may be the converter's fault: it is CONVERTERS_OUTDATED
+ * So the next request asks, for whatever process, and none is silent before the answer.
+ */
+void converters_doubt_silence(int index);
 
 /*
  * converters_corrects_windows() - may an MPTCP SYN to it carry data, if several paths come up?

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * converters_refusals.c - the destinations that a converter isn't asked for, since it refused them or was silent
+ * converters_refusals.c - the destinations that a converter isn't asked for, since it refused them or was silent, and those that it serves
  *
  * A small table by hash has the destinations; where two have the same place, the older one is forgotten, and asked for
  * again. A place is two atomic words: a reader that meets a writer finds a refusal that ends at the time of another, at
  * worst. Refusals of other processes are found in the cache, under addresses that no converter has.
+ *
+ * Hosts that it serves are in a table alike: who can't take a response off a stream asks only for what isn't likely to be refused.
  */
 #include "config.h"
 
@@ -12,6 +14,7 @@
 
 #include "client/converters.h"
 #include "client/converters_facts.h"
+#include "client/policy.h"
 #include "client/user_cache.h"
 #include "common/clock.h"
 
@@ -30,16 +33,30 @@ static struct {
 	_Atomic int64_t until; /* clock_seconds() */
 } families[CONVERTERS_MAX][FAMILIES];
 
-#define REFUSED_PLACES 64u
-static struct {
+#define DESTINATION_PLACES 64u
+struct destination {
 	_Atomic uint64_t key;
 	_Atomic int64_t until; /* clock_seconds() */
-} refused[REFUSED_PLACES];
+};
+static struct destination refused[DESTINATION_PLACES], admitted[DESTINATION_PLACES];
+
+#define ADMITTED_SECONDS 600
+#define ADMITTED_RENEWED_SECONDS 300 /* with so much left, so that it isn't written at each connection */
 
 /* Never a number of the families above. */
 static uint64_t destination_key(const union sockaddr_ip *destination)
 {
 	return sockaddr_ip_hash(destination) | UINT64_C(1) << 63;
+}
+
+/* The same on all ports, and never that of a destination. */
+static uint64_t host_key(const union sockaddr_ip *destination)
+{
+	const struct in6_addr in6 = sockaddr_ip_in6(destination);
+	union sockaddr_ip host = { 0 };
+
+	sockaddr_ip_set(&host, AF_INET6, &in6, 0);
+	return destination_key(&host) ^ UINT64_C(1) << 62;
 }
 
 static unsigned int family_of(const union sockaddr_ip *destination)
@@ -51,9 +68,9 @@ static unsigned int family_of(const union sockaddr_ip *destination)
 
 /*
  * In the cache a refusal is a rest of a converter at a multicast address, which no converter has, made of this one's
- * address and of what it refuses. @what: destination_key(), or family_of() for all of that family
+ * address and of what it refuses. @what: destination_key(), or family_of() for all of that family. So is what it serves: host_key()
  */
-static union sockaddr_ip refusal_address(int index, uint64_t what)
+static union sockaddr_ip note_address(int index, uint64_t what)
 {
 	uint64_t key = sockaddr_ip_hash(converters_address(index)) ^ what * 0xff51afd7ed558ccdu;
 	struct in6_addr in6 = { .s6_addr = "\xff\0refuse" };
@@ -65,17 +82,17 @@ static union sockaddr_ip refusal_address(int index, uint64_t what)
 	return address;
 }
 
-static void cache_note_refusal(int index, uint64_t what, unsigned int seconds)
+static void cache_note_destination(int index, uint64_t what, unsigned int seconds)
 {
-	const union sockaddr_ip address = refusal_address(index, what);
+	const union sockaddr_ip address = note_address(index, what);
 	struct cache_converter note = { .rest.until = cache_in(seconds) };
 
 	cache_converter_update(user_cache(), &address, 0, CACHE_REST, cache_now(), &note);
 }
 
-static bool cache_has_refusal(int index, uint64_t what)
+static bool cache_has_destination(int index, uint64_t what)
 {
-	const union sockaddr_ip address = refusal_address(index, what);
+	const union sockaddr_ip address = note_address(index, what);
 	struct cache_converter found;
 
 	return cache_converter_get(user_cache(), &address, 0, CACHE_REST, cache_now(), &found) != 0;
@@ -84,55 +101,62 @@ static bool cache_has_refusal(int index, uint64_t what)
 /* --- in this process --- */
 
 /* 0 is the key of a free place. */
-static uint64_t refusal_key(int index, uint64_t destination)
+static uint64_t note_key(int index, uint64_t destination)
 {
 	destination ^= (uint64_t)index << 8;
 	return (destination ^ destination >> 29) * 0x9e3779b97f4a7c15u | 1;
 }
 
-static unsigned int refusal_place(uint64_t key)
+static unsigned int note_place(uint64_t key)
 {
-	return (unsigned int)(key >> 40) % REFUSED_PLACES;
+	return (unsigned int)(key >> 40) % DESTINATION_PLACES;
 }
 
-/* @destination: destination_key(). Returns whether it wasn't refused before. */
-static bool refused_set(int index, uint64_t destination, int64_t until)
+/* @destination: destination_key(), or host_key(). Returns whether it wasn't there before. */
+static bool destination_set(struct destination table[static DESTINATION_PLACES], int index, uint64_t destination, int64_t until)
 {
-	uint64_t key = refusal_key(index, destination);
-	unsigned int place = refusal_place(key);
+	uint64_t key = note_key(index, destination);
+	unsigned int place = note_place(key);
 
-	atomic_store(&refused[place].until, until);
-	return atomic_exchange(&refused[place].key, key) != key;
+	atomic_store(&table[place].until, until);
+	return atomic_exchange(&table[place].key, key) != key;
+}
+
+/* Until when it is there; 0: it isn't. */
+static int64_t destination_until(const struct destination table[static DESTINATION_PLACES], int index, uint64_t destination)
+{
+	uint64_t key = note_key(index, destination);
+	unsigned int place = note_place(key);
+
+	return atomic_load(&table[place].key) == key ? atomic_load(&table[place].until) : 0;
 }
 
 bool converters_has_refused(int index, const union sockaddr_ip *destination, int64_t now)
 {
-	uint64_t what = destination_key(destination), key = refusal_key(index, what);
-	unsigned int place = refusal_place(key);
+	uint64_t what = destination_key(destination);
 
-	return (atomic_load(&refused[place].key) == key && atomic_load(&refused[place].until) > now) ||
-	       (now < INT64_MAX && cache_has_refusal(index, what));
+	return destination_until(refused, index, what) > now || (now < INT64_MAX && cache_has_destination(index, what));
 }
 
 bool converters_has_refused_family(int index, const union sockaddr_ip *destination, int64_t now)
 {
 	unsigned int family = family_of(destination);
 
-	return atomic_load(&families[index][family].until) > now || (now < INT64_MAX && cache_has_refusal(index, family));
+	return atomic_load(&families[index][family].until) > now || (now < INT64_MAX && cache_has_destination(index, family));
 }
 
 void converters_refused(int index, const union sockaddr_ip *destination, unsigned int seconds)
 {
 	uint64_t what = destination_key(destination);
-	bool news = refused_set(index, what, clock_seconds() + (int64_t)seconds);
+	bool news = destination_set(refused, index, what, clock_seconds() + (int64_t)seconds);
 	unsigned int family = family_of(destination);
 
-	cache_note_refusal(index, what, seconds);
+	cache_note_destination(index, what, seconds);
 	if (!news || atomic_fetch_add(&families[index][family].in_a_row, 1) + 1 < REFUSALS_IN_A_ROW)
 		return;
 	atomic_store(&families[index][family].in_a_row, 0);
 	atomic_store(&families[index][family].until, clock_seconds() + REFUSALS_REST_SECONDS);
-	cache_note_refusal(index, family, REFUSALS_REST_SECONDS);
+	cache_note_destination(index, family, REFUSALS_REST_SECONDS);
 }
 
 void converters_served(int index, const union sockaddr_ip *destination, const struct handshake_step *told)
@@ -161,10 +185,30 @@ void converters_silent(int index, const union sockaddr_ip *destination)
 	converters_note(index, CACHE_SILENCE, &note);
 }
 
+void converters_admitted(int index, const union sockaddr_ip *destination)
+{
+	const uint64_t host = host_key(destination);
+	const int64_t now = clock_seconds();
+
+	if (destination_until(admitted, index, host) > now + ADMITTED_RENEWED_SECONDS)
+		return;
+	destination_set(admitted, index, host, now + ADMITTED_SECONDS);
+	if (policy_is_private(destination))
+		cache_note_destination(index, host, ADMITTED_SECONDS);
+}
+
+bool converters_admits(int index, const union sockaddr_ip *destination)
+{
+	const uint64_t host = host_key(destination);
+
+	return destination_until(admitted, index, host) > clock_seconds() ||
+	       (policy_is_private(destination) && cache_has_destination(index, host));
+}
+
 void converters_renew_refusals(int index, const struct cache_converter *found, int64_t now)
 {
 	int64_t left = found->silence.learned + HANDSHAKE_REST_SECONDS * 1000 - cache_now();
 
 	if ((found->known & CACHE_SILENCE) && left > 0)
-		refused_set(index, found->silence.destination, now + (left + 999) / 1000);
+		destination_set(refused, index, found->silence.destination, now + (left + 999) / 1000);
 }

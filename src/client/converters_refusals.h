@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* converters_refusals.h - the destinations that a converter isn't asked for, since it refused them or was silent */
+/* converters_refusals.h - the destinations that a converter isn't asked for, since it refused them or was silent, and those that it serves */
 #ifndef CLIENT_CONVERTERS_REFUSALS_H
 #define CLIENT_CONVERTERS_REFUSALS_H
 
@@ -34,6 +34,16 @@ bool converters_has_refused(int index, const union sockaddr_ip *destination, int
 
 /* Is it not to be asked for any destination of @destination's address family? */
 bool converters_has_refused_family(int index, const union sockaddr_ip *destination, int64_t now);
+
+/*
+ * converters_admitted() - converter @index was asked for @destination, and has tried to reach it
+ * Whether its server has answered or not: the converter's rules let this client have that host, on any port. It is known for ten minutes,
+ * and by the user's other processes where converters refuse such an address as a rule (policy_is_private()).
+ */
+void converters_admitted(int index, const union sockaddr_ip *destination);
+
+/* Was it lately? What isn't known may be refused. */
+bool converters_admits(int index, const union sockaddr_ip *destination);
 
 /* Takes over the silence of @found, of converters_noted(), if CACHE_SILENCE is known. @now: clock_seconds() */
 void converters_renew_refusals(int index, const struct cache_converter *found, int64_t now);

@@ -7,6 +7,7 @@
 #include "client/converters_facts.h"
 #include "client/converters_refusals.h"
 #include "client/servers.h"
+#include "common/hold_time.h"
 
 #include <errno.h>
 
@@ -51,6 +52,18 @@ bool exchange_keeps_mptcp(const struct settings *settings, int converter)
 	return settings->withheld_ms > 0 || converters_mptcp(converter) == CACHE_MPTCP_HOLDS;
 }
 
+unsigned int exchange_hold_ms(const struct settings *settings, const struct path_id *path, bool mptcp, bool numbered)
+{
+	const unsigned int limit_ms = converters_withholds_ms(settings, path->converter);
+	unsigned int rtt_ms, most_ms;
+
+	if (!mptcp || !limit_ms || !converters_takes_hold_times(path->converter))
+		return 0;
+	rtt_ms = paths_facts_kept(path).rtt_ms;
+	most_ms = hold_time_left_ms(rtt_ms, numbered ? HOLD_TIME_REPEATED_MS : HOLD_TIME_AGAIN_MS);
+	return rtt_ms && most_ms < limit_ms ? most_ms : 0;
+}
+
 void exchange_ride_failed(const struct path_id *path, enum ride next, int64_t syn_at)
 {
 	if (next == RIDE_TCP)
@@ -64,6 +77,7 @@ void exchange_done(int converter, const union sockaddr_ip *server, const struct 
 	if (mptcp)
 		converters_note_mptcp(converter);
 	converters_served(converter, server, told);
+	converters_admitted(converter, server);
 	if (told->server_mptcp != HANDSHAKE_SERVER_UNKNOWN)
 		servers_note_mptcp(server, told->server_mptcp);
 }
@@ -71,6 +85,7 @@ void exchange_done(int converter, const union sockaddr_ip *server, const struct 
 void exchange_done_silently(int converter, const union sockaddr_ip *server, bool asked_mptcp)
 {
 	converters_reached(converter, server);
+	converters_admitted(converter, server);
 	if (asked_mptcp)
 		servers_note_mptcp(server, HANDSHAKE_SERVER_PLAIN);
 }
@@ -109,6 +124,9 @@ bool exchange_take_remedy(int converter, converters_cookie_number number, const 
 		converters_note_no_mptcp(converter);
 		*ask_mptcp = false;
 		return true;
+	case HANDSHAKE_REMEDY_NO_HOLD_TIME:
+		converters_forget_hold_times(converter);
+		return true;
 	}
 	return false;
 }
@@ -121,6 +139,8 @@ void exchange_failed(int converter, const union sockaddr_ip *server, const struc
 	case HANDSHAKE_FAULT_SERVER:
 		if (why->rest)
 			converters_refused(converter, server, why->rest);
+		else
+			converters_admitted(converter, server);
 		break;
 	case HANDSHAKE_FAULT_REFUSED:
 		converters_refused(converter, server, why->rest);
@@ -135,7 +155,9 @@ void exchange_failed(int converter, const union sockaddr_ip *server, const struc
 struct handshake_step exchange_silent(int converter, const union sockaddr_ip *server, bool alive)
 {
 	converters_doubt(converter);
-	if (alive)
+	if (alive) {
 		converters_silent(converter, server);
+		converters_admitted(converter, server); /* refusals are told at once */
+	}
 	return handshake_on_silence(alive);
 }

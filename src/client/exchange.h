@@ -51,6 +51,15 @@ bool exchange_keeps_mptcp(const struct settings *settings, int converter);
 bool exchange_ask_blindly(const struct settings *settings, int converter, struct handshake_ask *ask);
 
 /*
+ * exchange_hold_ms() - for how long at most may the SYN of a request on @path be withheld, handshake_ask's hold_ms?
+ * For so long that its SYN+ACK comes before the kernel sends it again, or, if the request is @numbered (handshake_ask's attempt), before
+ * the front end makes it again. Milliseconds. 0: nothing is to be said, since that is no less than what the converter withholds SYNs for,
+ * or it doesn't understand, the path's round trip isn't known, or without Multipath TCP (@mptcp) a SYN that is sent again does no harm.
+ * Only a request that goes into a SYN, and doesn't ask what the converter supports, has a use for it.
+ */
+unsigned int exchange_hold_ms(const struct settings *settings, const struct path_id *path, bool mptcp, bool numbered);
+
+/*
  * exchange_ride_failed() - the ride before @next, by @path, has failed: keeps what that says of the way to the converter
  * @syn_at: when the SYN was sent, CLOCK_MONOTONIC in ns
  */
@@ -76,7 +85,8 @@ void exchange_reset_silently(int converter);
 /*
  * exchange_take_remedy() - may the same request succeed, after the error @told?
  * With a cookie that the converter wants (once for each connection: *@cookie_asked is set), without the TCP option that
- * it doesn't support (*@ask_mptcp is cleared), or without the cookie that it gave once and refuses now: its number was @number.
+ * it doesn't support (*@ask_mptcp is cleared), without a Hold Time TLV, which it doesn't understand (exchange_hold_ms() returns 0 from
+ * then on), or without the cookie that it gave once and refuses now: its number was @number.
  * Where a silent request (*@silent) was followed by no response, though one was due, it may succeed if it isn't silent (*@silent
  * is cleared): the two ends weren't of one mind, or nobody at that address knows of silence. @told may be what
  * handshake_on_close() or handshake_on_error() has made of the end of such a stream.

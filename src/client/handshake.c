@@ -21,8 +21,8 @@
 /* Where a silent request has the count of its repeats (doc/private-tlvs.md): behind two headers, of the message and of the TLV. */
 #define REPEAT_AT (CONVERT_HEADER_LEN + 4)
 
-ssize_t handshake_request(uint8_t *buf, size_t capacity, const union sockaddr_ip *server,
-			  const struct handshake_ask *ask)
+static ssize_t request_write(uint8_t *buf, size_t capacity, const union sockaddr_ip *server, const struct handshake_ask *ask,
+			     unsigned int hold_ms)
 {
 	static const uint8_t mptcp[] = { TCP_KIND_MPTCP, 2 }; /* without content: Section 7.5 */
 	const struct convert_silence silence = {
@@ -34,6 +34,8 @@ ssize_t handshake_request(uint8_t *buf, size_t capacity, const union sockaddr_ip
 	convert_writer_init(&w, buf, capacity);
 	if (ask->silent)
 		convert_write_silence(&w, &silence);
+	if (hold_ms)
+		convert_write_hold_time(&w, hold_ms < UINT16_MAX ? (uint16_t)hold_ms : UINT16_MAX);
 	convert_write_connect(&w, &address, sockaddr_ip_port(server), mptcp,
 			      ask->mptcp ? sizeof(mptcp) : 0);
 	if (ask->info)
@@ -41,6 +43,14 @@ ssize_t handshake_request(uint8_t *buf, size_t capacity, const union sockaddr_ip
 	if (ask->cookie.len)
 		convert_write_cookie(&w, ask->cookie.data, ask->cookie.len);
 	return convert_writer_finish(&w);
+}
+
+ssize_t handshake_request(uint8_t *buf, size_t capacity, const union sockaddr_ip *server,
+			  const struct handshake_ask *ask)
+{
+	ssize_t len = request_write(buf, capacity, server, ask, ask->hold_ms);
+
+	return len == -ENOBUFS && ask->hold_ms ? request_write(buf, capacity, server, ask, 0) : len;
 }
 
 void handshake_count_repeat(uint8_t *request, unsigned int repeats)
@@ -103,6 +113,10 @@ static struct handshake_step fail_by_error(const struct convert_response *respon
 		if (ask->mptcp && lists_kind(value, TCP_KIND_MPTCP))
 			step.remedy = HANDSHAKE_REMEDY_NO_OPTION;
 		break;
+	case CONVERT_ERROR_UNSUPPORTED_MESSAGE: /* another converter, or another version, stands there than has offered it */
+		if (ask->hold_ms)
+			step.remedy = HANDSHAKE_REMEDY_NO_HOLD_TIME;
+		break;
 	}
 	return step;
 }
@@ -152,6 +166,7 @@ struct handshake_step handshake_on_bytes(const uint8_t *buf, size_t len,
 		.takes_silent = response.withholding.silent,
 		.takes_blind = response.withholding.blind,
 		.takes_repeats = response.withholding.repeats,
+		.takes_hold_times = response.withholding.hold_times,
 		.server_mptcp = ask->mptcp ? server_mptcp(&response) : HANDSHAKE_SERVER_UNKNOWN,
 	};
 }

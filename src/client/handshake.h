@@ -38,6 +38,7 @@ enum handshake_remedy {
 	HANDSHAKE_REMEDY_NONE,
 	HANDSHAKE_REMEDY_COOKIE,    /* with step.cookie in it (Section 6.2.7) */
 	HANDSHAKE_REMEDY_NO_OPTION, /* without a TCP option (Unsupported TCP Option, 6.2.8) */
+	HANDSHAKE_REMEDY_NO_HOLD_TIME, /* without a Hold Time TLV (Unsupported Message) */
 };
 
 /* What an answer tells of Multipath TCP between the converter and the server (Section 6.2.6). */
@@ -54,7 +55,8 @@ struct handshake_ask {
 	struct convert_span cookie; /* length 0: none */
 	bool mptcp; /* Multipath TCP towards the server, too: an Extended Connect TLV (Section 7.5) */
 	bool info;  /* which TCP extensions does the converter support (Section 6.2.3)? */
-	/* A Silence TLV (doc/private-tlvs.md), which goes with neither of these two: */
+	unsigned int hold_ms; /* its SYN may be withheld for so many ms at most (a Hold Time TLV, doc/private-tlvs.md); 0: it doesn't say */
+	/* A Silence TLV (the same), which goes with neither of these two: */
 	bool silent;     /* no response where the SYN+ACK tells all that it would say: ride_is_silent() */
 	bool blind;      /* if silent: nor any other response; what isn't success is told as the network tells it */
 	bool over_mptcp; /* if silent: the request goes over Multipath TCP, and is served as such or not at all */
@@ -78,12 +80,13 @@ struct handshake_step {
 	bool corrects_windows;         /* with has_supported: windows of MPTCP SYNs with data (doc/private-tlvs.md) */
 	bool takes_silent, takes_blind; /* with has_supported: requests that are silent, or blind as well */
 	bool takes_repeats; /* the same: it knows blind ones that are made again by their attempt */
+	bool takes_hold_times; /* the same: it understands Hold Time TLVs */
 };
 
 /*
  * handshake_request() - write the message that asks for @server
  * Returns its length in bytes, or -errno (-EINVAL: Section 6.2.5 forbids the
- * address; -ENOBUFS: @capacity is too small).
+ * address; -ENOBUFS: @capacity is too small). Where a cookie leaves no room for a Hold Time TLV, there is none.
  */
 ssize_t handshake_request(uint8_t *buf, size_t capacity, const union sockaddr_ip *server,
 			  const struct handshake_ask *ask);

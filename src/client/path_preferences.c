@@ -45,7 +45,7 @@ const char *path_preferences_add(struct path_preferences *out, const char *text)
 		return "is one network more than can be named";
 	*wish = (struct path_wish){ .use = PATH_USE_ORDERED };
 	if (equals && !use_read(&wish->use, equals + 1))
-		return "has something else behind the = than backup or never";
+		return "has something else behind the = than backup or never; say wwan0=backup, the network first";
 	if (len >= sizeof(name))
 		return "is neither a device nor an address";
 	memcpy(name, text, len);
@@ -74,6 +74,14 @@ const char *path_wish_format(const struct path_wish *wish, char buf[static SOCKA
 const char *path_use_name(enum path_use use)
 {
 	return use_names[use];
+}
+
+bool path_preferences_forbid(const struct path_preferences *wanted)
+{
+	for (size_t i = 0; i < wanted->count; i++)
+		if (wanted->wishes[i].use == PATH_USE_NEVER)
+			return true;
+	return false;
 }
 
 enum path_use path_preferences_of(const struct path_preferences *wanted, const char *device, const struct in6_addr *address,

@@ -43,6 +43,9 @@ const char *path_wish_format(const struct path_wish *wish, char buf[static SOCKA
 /* What it says beside the order: "backup", "never", or "". */
 const char *path_use_name(enum path_use use);
 
+/* Is there a network on which the user wants no connection to begin? */
+bool path_preferences_forbid(const struct path_preferences *wanted);
+
 /*
  * path_preferences_of() - what the user wants of the network with this device and address
  * @preference: lower is better; PATH_PREFERENCE_NONE where it isn't named

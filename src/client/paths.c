@@ -18,6 +18,14 @@
  * A path that answers is asked again as long as the SYN isn't answered, every 150 ms up to a second, when Linux sends its SYN again: one
  * that loses packets shows by then. For that several probes have to be missing for three times as long as another one took. Where 2% of
  * packets are lost one probe of 25 is, so that no connection is moved for a single one: the SYN is more likely to wait for a slow server.
+ *
+ * A request that follows the handshake is looked after in the same way, from when it was sent until it is acknowledged. That waits for no
+ * server, nor does the answer to a SYN without data, so that two probes which are missing are enough; and none is needed once Linux has
+ * sent either again, in vain.
+ *
+ * A converter that is busy, or a machine that is, answers late, and on all paths alike. On a long path that looks like silence, as the
+ * answer of a shorter one is there first. So as much longer as another path took than is known of it, the own one is waited for as well;
+ * and as long as its answer can be behind the other one's on the way, if both were sent at the same time.
  */
 #include "config.h"
 
@@ -30,12 +38,15 @@
 #define PATIENCE_MS 80     /* for the first probe, where nothing is known */
 #define MOVE_MS 240        /* no connection is moved before that, so that a queue which has filled up isn't taken for silence, */
 #define QUEUE_MS 120       /* nor before so much more than its round trip */
-#define LIKELY_MS 270      /* then it is moved to the one other network that there is, if that may yet answer: 0.3 s may pass at most */
+#define LEFT_MS 290        /* where it can be it is moved by then: 0.3 s may pass at most */
+#define LIKELY_MS 270      /* then it is moved to the one other network that there is, if that may yet answer */
 #define SECOND_MS 20       /* between the first two probes, where one that is lost would be noticed too late */
 #define AGAIN_MS 150       /* between probes on a path that answers */
 #define PROBES_MS 1000     /* then Linux sends the SYN again, without its data */
 #define LOOK_MS 10         /* how often answers are looked for */
 #define LOST_MIN_MS 150
+#define RTO_MIN_MS 200     /* Linux: a packet is sent again so much later than its acknowledgement was due, or two round trips */
+#define REQUEST_MAX_MS 2000 /* a request behind the handshake isn't left to that for longer: CONVERT_TIMEOUT is near */
 #define RTT_FACTOR 2       /* a shorter way outweighs the order of the list by that: one look at each isn't more exact */
 
 /* --- which path --- */
@@ -108,16 +119,24 @@ static unsigned int explained(unsigned int rtt)
 	return rtt + rtt / 8 + SLACK_MS;
 }
 
+/* So long it takes from a lost probe on a path of @rtt until a path that is no longer has answered, and nothing is owed any more. */
+static unsigned int others_take(unsigned int rtt)
+{
+	return rtt + rtt / 8;
+}
+
 unsigned int paths_patience(unsigned int rtt, bool heard)
 {
+	const unsigned int left = LEFT_MS - explained(rtt) - others_take(rtt);
+
 	if (!rtt)
 		return FIRST_PROBE_MS;
 	/* One that works is asked no sooner than its answer is due, so that a program with many connections doesn't make a probe for each. */
 	if (heard)
 		return explained(rtt) > KNOWN_PROBE_MS ? explained(rtt) : KNOWN_PROBE_MS;
-	if (explained(rtt) + EARLY_PROBE_MS > MOVE_MS)
+	if (explained(rtt) + others_take(rtt) + EARLY_PROBE_MS > LEFT_MS)
 		return EARLY_PROBE_MS;
-	return MOVE_MS - explained(rtt) < KNOWN_PROBE_MS ? MOVE_MS - explained(rtt) : KNOWN_PROBE_MS;
+	return left < KNOWN_PROBE_MS ? left : KNOWN_PROBE_MS;
 }
 
 /* How long a SYN is unanswered before a connection is moved, at least. */
@@ -131,7 +150,7 @@ static unsigned int lost_after(const struct paths_view *view)
 {
 	unsigned int lost = view->answered ? 3 * view->slowest + SLACK_MS : view->rtt ? explained(view->rtt) : PATIENCE_MS;
 
-	return view->answered && lost < LOST_MIN_MS ? LOST_MIN_MS : lost;
+	return (view->answered && lost < LOST_MIN_MS ? LOST_MIN_MS : lost) + view->late;
 }
 
 bool paths_is_overdue(unsigned int age, unsigned int rtt)
@@ -149,10 +168,52 @@ void paths_view_add_missing(struct paths_view *view, unsigned int age)
 		view->missing[i] = age + 1;
 }
 
+static unsigned int late_by(unsigned int rtt, unsigned int ms)
+{
+	return rtt && ms > rtt ? ms - rtt : 0;
+}
+
+/* Of several paths the one that was the least late counts: the converter is the same for all. */
+void paths_view_add_answer(struct paths_view *view, unsigned int rtt, unsigned int ms, unsigned int age)
+{
+	const unsigned int shortest = rtt && rtt < ms ? rtt : ms, late = late_by(rtt, ms), since = age > ms ? age - ms : 0;
+	/* As far apart as the two ways back are, and what a long one varies by. */
+	const unsigned int behind = view->rtt > shortest ? (view->rtt - shortest) / 2 + view->rtt / 4 : 0;
+
+	view->late = view->other_answered && view->late < late ? view->late : late;
+	if (behind > since && behind - since > view->owed)
+		view->owed = behind - since;
+	view->other_answered = true;
+}
+
+void paths_view_add_plain(struct paths_view *view, unsigned int ms)
+{
+	if (late_by(view->rtt, ms) > view->late)
+		view->late = late_by(view->rtt, ms);
+}
+
 /* Of those that were sent, are @count lost? */
 static bool are_lost(const struct paths_view *view, unsigned int count)
 {
 	return view->missing[count - 1] >= lost_after(view);
+}
+
+/*
+ * Is the own path's answer waited for as long as it may be behind another one's? Where nothing is late, it isn't beyond LEFT_MS, unless the
+ * path is so long that this is over anyway, or has answered so lately that it was asked late.
+ */
+static bool is_owed(const struct paths_view *view)
+{
+	return view->owed && (view->late > SLACK_MS || view->waiting < LEFT_MS || move_after(view) > LEFT_MS || view->heard);
+}
+
+/*
+ * Is it moved to a path that hasn't answered? Not from one that has answered a moment ago, which is more likely to be late than dead; nor
+ * from one on which no time is saved by that.
+ */
+static bool is_moved_unanswered(const struct paths_view *view)
+{
+	return view->other_likely && !view->answered && !view->heard && view->waiting >= LIKELY_MS && move_after(view) <= LEFT_MS;
 }
 
 /* The path has failed, if there is another one that works. */
@@ -160,29 +221,49 @@ static struct paths_step decide_moving(const struct paths_view *view)
 {
 	if (view->waiting < move_after(view))
 		return step(PATHS_WAIT, move_after(view) - view->waiting < LOOK_MS ? move_after(view) - view->waiting : LOOK_MS);
-	if (view->other_answered || (view->other_likely && !view->answered && view->waiting >= LIKELY_MS))
+	if (is_owed(view))
+		return step(PATHS_WAIT, view->owed < LOOK_MS ? view->owed : LOOK_MS);
+	if (view->other_answered || is_moved_unanswered(view))
 		return step(PATHS_MOVE, LOOK_MS);
 	return step(PATHS_WAIT, LOOK_MS);
 }
 
+/* How long the second of the times that Linux sends a request again is behind the first time that it has sent it. */
+static unsigned int request_again_ms(unsigned int rtt)
+{
+	const unsigned int timeout = rtt + (2 * rtt > RTO_MIN_MS ? 2 * rtt : RTO_MIN_MS), again = 3 * timeout;
+
+	return again < REQUEST_MAX_MS ? again : REQUEST_MAX_MS;
+}
+
+/* When Linux has sent what is unanswered so often that all of it is lost if that isn't answered either. */
+static unsigned int repeated_at(const struct paths_view *view)
+{
+	return view->behind ? request_again_ms(view->rtt) : PROBES_MS;
+}
+
 /*
  * Linux has sent the SYN again, without data, which no converter withholds; nor has it withheld the first one for so long. If that is
- * unanswered as well, both are lost, whatever became of probes, and the next one follows two seconds later.
+ * unanswered as well, both are lost, whatever became of probes, and the next one follows two seconds later. A converter that is late is
+ * told from that by the last probes on the own path: they were sent behind the second SYN, so that it is answered before they are.
+ * So it is with a request behind the handshake.
  */
 static struct paths_step decide_repeated(const struct paths_view *view)
 {
-	const unsigned int due = PROBES_MS + explained(view->rtt) + LOOK_MS;
+	const unsigned int due = repeated_at(view) + explained(view->rtt) + LOOK_MS;
 
-	if (!view->held || view->held + explained(view->rtt) > PROBES_MS)
+	if (view->syn_data && (!view->held || view->held + explained(view->rtt) > PROBES_MS))
 		return step(PATHS_STAY, 0);
 	if (view->waiting < due)
 		return step(PATHS_WAIT, due - view->waiting);
-	return view->others_asked ? decide_moving(view) : step(PATHS_ASK_OTHERS, LOOK_MS);
+	if (!view->others_asked)
+		return step(PATHS_ASK_OTHERS, LOOK_MS);
+	return view->last < explained(view->rtt) + view->late ? step(PATHS_WAIT, LOOK_MS) : decide_moving(view);
 }
 
 static struct paths_step decide_working(const struct paths_view *view)
 {
-	if (view->waiting >= PROBES_MS)
+	if (view->waiting >= repeated_at(view))
 		return decide_repeated(view);
 	if (view->last < AGAIN_MS)
 		return step(PATHS_WAIT, AGAIN_MS - view->last);
@@ -191,22 +272,24 @@ static struct paths_step decide_working(const struct paths_view *view)
 
 /*
  * A SYN without data got through, and none with data did. Where packets are lost one such may be chance, and what is concluded holds for
- * a while, so there are several. A SYN that had no data of its own got through as the plain one did: what is missing is the server's
- * answer.
+ * a while, so there are several. That the attempt's own SYN, which had none, or what followed its answer is lost may be chance, too.
  */
 static struct paths_step decide_data_lost(const struct paths_view *view)
 {
 	if (!view->syn_data)
-		return step(PATHS_STAY, 0);
+		return view->waiting < repeated_at(view) ? step(PATHS_WAIT, repeated_at(view) - view->waiting) : decide_repeated(view);
 	if (view->probes < PATHS_DATA_PROBES)
 		return step(PATHS_PROBE, LOOK_MS);
 	return view->last < lost_after(view) || view->waiting < move_after(view) ? step(PATHS_WAIT, LOOK_MS) : step(PATHS_BEHIND, 0);
 }
 
-/* Has the converter let the SYN go by now, whatever its server does, so that either that or its answer is lost? */
-static bool is_syn_lost(const struct paths_view *view)
+/*
+ * Has the converter let the SYN go by now, whatever its server does, so that either that or its answer is lost? It withholds none without
+ * data.
+ */
+static bool is_lost(const struct paths_view *view)
 {
-	return view->waiting >= PROBES_MS || (view->held && view->waiting >= view->held + explained(view->rtt));
+	return !view->syn_data || view->waiting >= PROBES_MS || (view->held && view->waiting >= view->held + explained(view->rtt));
 }
 
 /*
@@ -217,7 +300,7 @@ static struct paths_step decide_losing(const struct paths_view *view)
 {
 	struct paths_step next;
 
-	if (is_syn_lost(view) ? are_lost(view, 2) : are_lost(view, 3) && 2 * view->answered <= view->probes)
+	if (is_lost(view) ? are_lost(view, 2) : are_lost(view, 3) && 2 * view->answered <= view->probes)
 		return decide_moving(view);
 	next = decide_working(view);
 	if (next.again > LOOK_MS)

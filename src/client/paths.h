@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #define PATHS_MAX 12
+#define PATHS_MOVES_MAX 4 /* of one connection, from path to path: what comes behind is left to CONVERT_TIMEOUT */
 
 /* A way to begin a connection. */
 struct path {
@@ -37,7 +38,7 @@ int paths_best(const struct path *paths, size_t count, uint32_t skip);
 
 #define PATHS_LOST_PROBES 3 /* tell that a path which answers others loses SYNs, if most are lost: one or two may be where nothing is wrong */
 
-/* What a front end knows of an attempt whose SYN is unanswered. Times are in milliseconds. */
+/* What a front end knows of an attempt whose SYN, or whose request behind the handshake, is unanswered. Times are in milliseconds. */
 struct paths_view {
 	unsigned int waiting;  /* since the SYN */
 	unsigned int rtt;      /* the path's, struct path_facts; 0: not known */
@@ -54,13 +55,16 @@ struct paths_view {
 	bool other_answered;   /* one of the other paths was */
 	bool other_likely;     /* none has, but there is one network that leads elsewhere, and whose answer may still be on its way */
 	bool syn_data;         /* the attempt's SYN carries data */
+	bool behind;           /* its SYN was answered, and the request behind the handshake isn't: times are since that was sent */
+	unsigned int late;     /* what was answered took so much longer than is known of its path: the converter or this machine is busy */
+	unsigned int owed;     /* for so long the own path's answers may be behind another one's, if the converter sent all of them at once */
 };
 
 enum paths_do {
 	PATHS_WAIT,       /* nothing for now */
 	PATHS_PROBE,      /* send a probe on the attempt's own path */
 	PATHS_PROBE_ALL,  /* and one on each other path that isn't for backup */
-	PATHS_ASK_OTHERS, /* send a probe on each other path that has none, up to PATHS_DATA_PROBES on the own one, on all a SYN without data */
+	PATHS_ASK_OTHERS, /* send a probe on each other path, unless one is on its way, up to PATHS_DATA_PROBES on the own one, on all a SYN without data */
 	PATHS_MOVE,       /* begin anew on the best path that has answered; if none has, on the one that is likely to */
 	PATHS_BEHIND,     /* it loses SYNs with data: begin anew with the request behind the handshake, or on a path that is better then */
 	PATHS_STAY,       /* the path works, and the answer is the server's to give: there is nothing more to be asked */
@@ -85,5 +89,14 @@ bool paths_is_overdue(unsigned int age, unsigned int rtt);
 
 /* Tells of a probe that isn't answered, in the order in which they were sent; @age: milliseconds since its SYN. */
 void paths_view_add_missing(struct paths_view *view, unsigned int age);
+
+/*
+ * paths_view_add_answer() - tells of another path that has answered; after the own one's round trip was set
+ * @rtt: what was known of it; 0: nothing; @ms: that the answer took; @age: since its SYN. All in milliseconds.
+ */
+void paths_view_add_answer(struct paths_view *view, unsigned int rtt, unsigned int ms, unsigned int age);
+
+/* Tells that the own path has answered a SYN without data after @ms milliseconds; after all others. */
+void paths_view_add_plain(struct paths_view *view, unsigned int ms);
 
 #endif

@@ -206,6 +206,13 @@ bool paths_take_syn_data(const struct path_id *id)
 	return entry_read(id).state != CACHE_PATH_DATALESS;
 }
 
+bool paths_doubt_syn_data(const struct path_id *id)
+{
+	const struct entry entry = entry_read(id);
+
+	return entry.state == CACHE_PATH_DATALESS || (entry.state == CACHE_PATH_WORKS && entry.doubts);
+}
+
 void paths_note_syn_data(const struct path_id *id, bool taken, int64_t syn_at)
 {
 	struct entry entry = entry_read(id);

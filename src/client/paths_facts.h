@@ -28,6 +28,12 @@ struct path_facts {
 /* The fingerprint by which the user's cache tells this path from the others to its converter; 0: the usual one. */
 uint64_t path_fingerprint(const struct in6_addr *source);
 
+/* Is it the path that the kernel chooses? */
+static inline bool path_is_usual(const struct path_id *id)
+{
+	return IN6_IS_ADDR_UNSPECIFIED(&id->source);
+}
+
 /* Was the path found to be silent, or to lose SYNs? */
 static inline bool path_has_failed(enum cache_path state)
 {
@@ -79,6 +85,9 @@ void paths_note_syn_data(const struct path_id *id, bool taken, int64_t syn_at);
 
 /* May a SYN on the path carry data? As paths_facts_kept(). */
 bool paths_take_syn_data(const struct path_id *id);
+
+/* Was the data of the last SYN with some not taken? Then a request that has nothing but its SYN isn't to be risked. */
+bool paths_doubt_syn_data(const struct path_id *id);
 
 /*
  * paths_is_trial_due() - is it this process that asks a failed path whether it works again?

@@ -44,6 +44,18 @@ static enum policy_verdict decide_ipv6(const struct in6_addr *a)
 	return POLICY_CONVERT;
 }
 
+/* Those of convertd's built-in denials (convertd/policy/access.c) that are in use as addresses of servers, as far as anybody knows. */
+bool policy_is_private(const union sockaddr_ip *destination)
+{
+	const struct in6_addr in6 = sockaddr_ip_in6(destination);
+	const uint8_t *a = &in6.s6_addr[12];
+
+	if (!IN6_IS_ADDR_V4MAPPED(&in6))
+		return (in6.s6_addr[0] & 0xfe) == 0xfc;
+	return a[0] == 10 || (a[0] == 100 && (a[1] & 0xc0) == 64) || (a[0] == 172 && (a[1] & 0xf0) == 16) || (a[0] == 192 && a[1] == 168) ||
+	       (a[0] == 198 && (a[1] & 0xfe) == 18);
+}
+
 bool policy_is_converter(const union sockaddr_ip *converter, const union sockaddr_ip *destination)
 {
 	struct in6_addr a, b;

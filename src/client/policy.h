@@ -25,6 +25,12 @@ enum policy_verdict {
 enum policy_verdict policy_decide(const struct settings *settings,
 				  const union sockaddr_ip *destination);
 
+/*
+ * policy_is_private() - is it an address of a private network, or of a provider's own (RFC 1918, 4193, 6598, 2544)?
+ * Converters refuse these as a rule, unless they are told to serve them, and the client often reaches them by itself.
+ */
+bool policy_is_private(const union sockaddr_ip *destination);
+
 /* Is @destination on the host that has @converter's address, at whatever port? */
 bool policy_is_converter(const union sockaddr_ip *converter,
 			 const union sockaddr_ip *destination);

@@ -292,6 +292,7 @@ void settings_read(struct settings *out, settings_lookup *lookup)
 	    !switch_read(out, "CONVERT_EARLY_DATA", lookup("CONVERT_EARLY_DATA"), &out->early_data) ||
 	    !switch_read(out, "CONVERT_BYPASS_MPTCP", lookup("CONVERT_BYPASS_MPTCP"),
 			 &out->bypass_mptcp) ||
+	    !switch_read(out, "CONVERT_BESIDE_VPN", lookup("CONVERT_BESIDE_VPN"), &out->beside_vpn) ||
 	    !switch_read(out, "CONVERT_WARN", lookup("CONVERT_WARN"), &out->warn))
 		return;
 	if (!out->converter_count) {

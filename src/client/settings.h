@@ -49,6 +49,7 @@ struct settings {
 	bool silence;     /* requests may be silent, where the converter offers that (doc/private-tlvs.md) */
 	bool early_data;  /* connect() doesn't wait: the application's first bytes ride in the SYN */
 	bool warn;         /* say on standard error which programs are started that can't be converted */
+	bool beside_vpn;   /* connections may begin beside a VPN that leads to the converter */
 	bool bypass_mptcp; /* servers that speak Multipath TCP themselves are reached without a converter */
 };
 
@@ -65,7 +66,7 @@ typedef const char *settings_lookup(const char *name);
  * CONVERT_BYPASS: destinations that are never converted, as prefix_rule_parse() reads
  * them. CONVERT_FALLBACK: "direct" (the default) or "none". CONVERT_TIMEOUT: seconds, with
  * a fraction if wanted. XDG_RUNTIME_DIR: where learned things are kept. CONVERT_EARLY_DATA, CONVERT_BYPASS_MPTCP,
- * CONVERT_WARN: 0 or 1.
+ * CONVERT_BESIDE_VPN, CONVERT_WARN: 0 or 1.
  * CONVERT_PATHS: devices and addresses of this machine, as path_preferences_add() reads them.
  * CONVERT_WITHHOLDING: milliseconds. CONVERT_SILENCE: "auto" (the default) or "never". CONVERT_CACHE: an absolute path, or
  * "none".

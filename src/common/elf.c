@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * elf.c - what an ELF file says about preloading: its machine, its loader, its C library, Go
+ * elf.c - what an ELF file says about preloading: its machine, its loader, its C library, Go, Bun
  *
  * Files of either class and byte order are read, through one description of each field
  * (struct field), since the wrong kind of file is just what is looked for. Each read is
@@ -9,6 +9,7 @@
  *
  * Go programs are known by the note that their linker writes; one that was linked with an empty
  * build id (-buildid=) lacks it, and then has a section .go.buildinfo.
+ * Bun, and what `bun build --compile` makes, has a section .bun.
  */
 #include "config.h"
 
@@ -273,8 +274,8 @@ static enum elf_libc read_needed(const struct elf *elf, const uint8_t *segment, 
 
 /* --- sections -------------------------------------------------------------------- */
 
-/* Is there a section of this name? A file needs no sections to be executed. */
-static bool has_section(const struct elf *elf, const char *wanted)
+/* What sections tell by their names. A file needs none to be executed. */
+static void look_at_sections(const struct elf *elf, struct elf_facts *out)
 {
 	size_t size = size_of(elf, sizeof(Elf32_Shdr), sizeof(Elf64_Shdr));
 	uint64_t table = get(elf, elf->header, &e_shoff), count = get(elf, elf->header, &e_shnum);
@@ -283,7 +284,7 @@ static bool has_section(const struct elf *elf, const char *wanted)
 
 	if (!table || get(elf, elf->header, &e_shentsize) != size || count > SECTIONS_MAX ||
 	    !read_entry(elf, table, get(elf, elf->header, &e_shstrndx), section, size))
-		return false;
+		return;
 	names = get(elf, section, &sh_offset);
 	for (uint64_t i = 0; i < count; i++) {
 		char name[NAME_BYTES];
@@ -291,12 +292,11 @@ static bool has_section(const struct elf *elf, const char *wanted)
 
 		if (!read_entry(elf, table, i, section, size) ||
 		    __builtin_add_overflow(names, get(elf, section, &sh_name), &offset))
-			return false;
+			return;
 		read_name(elf, offset, name);
-		if (strcmp(name, wanted) == 0)
-			return true;
+		out->go |= strcmp(name, ".go.buildinfo") == 0;
+		out->own_waits |= strcmp(name, ".bun") == 0;
 	}
-	return false;
 }
 
 int elf_inspect(struct elf_facts *out, elf_read *read, void *source)
@@ -327,7 +327,7 @@ int elf_inspect(struct elf_facts *out, elf_read *read, void *source)
 			needed = read_needed(&elf, segment, &out->needs_asan);
 		dynamic = dynamic || type == PT_DYNAMIC;
 	}
-	out->go = out->go || has_section(&elf, ".go.buildinfo");
+	look_at_sections(&elf, out);
 	out->needs_libc = needed != ELF_LIBC_NONE;
 	out->libc = out->loader[0] ? libc_by_loader(out->loader) : needed;
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* elf.h - what an ELF file says about preloading: its machine, its loader, its C library, Go */
+/* elf.h - what an ELF file says about preloading: its machine, its loader, its C library, Go, Bun */
 #ifndef COMMON_ELF_H
 #define COMMON_ELF_H
 
@@ -21,6 +21,7 @@ struct elf_facts {
 	bool needs_libc;             /* a C library is among DT_NEEDED */
 	bool needs_asan;             /* AddressSanitizer's run-time library is among them */
 	bool go;                     /* the Go compiler has made it */
+	bool own_waits;              /* it is Bun, which waits for sockets by system calls of its own */
 };
 
 /*

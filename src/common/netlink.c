@@ -32,10 +32,26 @@ void netlink_close(struct netlink *netlink)
 	netlink->socket = NULL;
 }
 
+/*
+ * Takes from messages the mark that the list has changed since its beginning; returns whether there was one. mnl_cb_run() would end at
+ * it, with the rest of the list still to come, and the kernel answers no other question meanwhile (EBUSY).
+ */
+static bool take_interruption(struct nlmsghdr *message, int left)
+{
+	bool interrupted = false;
+
+	for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left)) {
+		interrupted = interrupted || message->nlmsg_flags & NLM_F_DUMP_INTR;
+		message->nlmsg_flags &= (uint16_t)~NLM_F_DUMP_INTR;
+	}
+	return interrupted;
+}
+
 int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg)
 {
 	struct nlmsghdr *message = (struct nlmsghdr *)netlink->buf;
 	unsigned int sequence = netlink->sequence++;
+	bool interrupted = false;
 	int ret = MNL_CB_OK;
 
 	message->nlmsg_seq = sequence;
@@ -50,10 +66,13 @@ int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg)
 		/* An answer that once couldn't be taken must not be taken for this one. */
 		if (got >= (ssize_t)sizeof(*message) && message->nlmsg_seq != sequence)
 			continue;
+		interrupted = take_interruption(message, (int)got) || interrupted;
 		ret = mnl_cb_run(netlink->buf, (size_t)got, sequence, netlink->port, on_message,
 				 arg);
 	}
-	return ret < 0 ? -errno : 0;
+	if (ret < 0)
+		return -errno;
+	return interrupted ? -EINTR : 0;
 }
 
 int netlink_dump(struct netlink *netlink, uint16_t type, int family, mnl_cb_t on_message, void *arg)

@@ -24,7 +24,7 @@ void netlink_close(struct netlink *netlink);
 /*
  * netlink_ask() - send the request in the buffer, and show @on_message every answer
  * The request has NLM_F_ACK or NLM_F_DUMP, so that its answers have an end. Returns 0, or -errno, which is the kernel's
- * where it refuses the request.
+ * where it refuses the request. -EINTR: all of the list was shown, but it has changed since its beginning (NLM_F_DUMP_INTR).
  */
 int netlink_ask(struct netlink *netlink, mnl_cb_t on_message, void *arg);
 

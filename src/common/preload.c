@@ -37,6 +37,10 @@ static const struct {
 				"is a Go program: its Go code makes system calls of its own, which "
 				"no preloaded library sees; only its C code is converted",
 				NULL },
+	[PRELOAD_OWN_WAITS] = { "own-waits", PRELOAD_LEVEL_DOUBTFUL,
+				"is Bun, or made by it: it waits for sockets by system calls of its own, and with a preloaded library "
+				"would see them connected too early",
+				NULL },
 	[PRELOAD_GO] = { "go", PRELOAD_LEVEL_REFUSED,
 			 "is a Go program: it makes system calls of its own, which no preloaded "
 			 "library sees",
@@ -103,7 +107,7 @@ static enum preload_verdict elf_verdict(const struct elf_facts *elf,
 		return PRELOAD_STATIC;
 	if (elf->libc != library->libc && is_known(elf->libc) && is_known(library->libc))
 		return PRELOAD_OTHER_LIBC;
-	return elf->go ? PRELOAD_GO_WITH_C : PRELOAD_WORKS;
+	return elf->go ? PRELOAD_GO_WITH_C : elf->own_waits ? PRELOAD_OWN_WAITS : PRELOAD_WORKS;
 }
 
 enum preload_verdict preload_file_verdict(const struct program_file *file,
@@ -168,8 +172,8 @@ static bool is_of_this_kernel(const struct elf_facts *program)
 
 bool preload_leaves_to_supervisor(enum preload_verdict verdict, const struct elf_facts *program)
 {
-	return verdict == PRELOAD_STATIC || verdict == PRELOAD_GO || verdict == PRELOAD_GO_WITH_C || verdict == PRELOAD_OTHER_LIBC ||
-	       (verdict == PRELOAD_FOREIGN && is_of_this_kernel(program));
+	return verdict == PRELOAD_STATIC || verdict == PRELOAD_GO || verdict == PRELOAD_GO_WITH_C || verdict == PRELOAD_OWN_WAITS ||
+	       verdict == PRELOAD_OTHER_LIBC || (verdict == PRELOAD_FOREIGN && is_of_this_kernel(program));
 }
 
 const char *preload_name(enum preload_verdict verdict)

@@ -12,6 +12,7 @@ enum preload_verdict {
 	PRELOAD_NO_FORMAT,      /* it has no known format; what runs it may take the library */
 	PRELOAD_UNREADABLE,     /* it can't be read, so that nothing is known of it */
 	PRELOAD_GO_WITH_C,      /* its Go code makes system calls without the C library, its C code doesn't */
+	PRELOAD_OWN_WAITS,      /* it waits for sockets without the C library, by which it does all else */
 	PRELOAD_GO,
 	PRELOAD_STATIC,
 	PRELOAD_DAMAGED,

@@ -36,7 +36,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/relay/relay_pipe.c src/convertd/relay/relay_pipe.h \
 	src/convertd/relay/relay_watch.c src/convertd/relay/relay_watch.h \
 	src/convertd/policy/request.c src/convertd/policy/request.h \
-	src/convertd/net/route.h \
+	src/convertd/net/route.h src/convertd/net/route_kind.h \
 	src/convertd/policy/access_rules.c src/convertd/policy/access_rules.h \
 	src/convertd/config/settings.c src/convertd/config/settings.h \
 	src/convertd/config/settings_read.c src/convertd/config/settings_read.h \
@@ -81,6 +81,8 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/net/probe.c src/convertd/net/probe.h \
 	src/convertd/observe/resource_usage.c \
 	src/convertd/net/route.c \
+	src/convertd/base/poller.c src/convertd/base/poller.h \
+	src/convertd/net/route_memory.c src/convertd/net/route_memory.h \
 	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
 	src/convertd/process/service.c src/convertd/process/service.h \
 	src/convertd/session/session.h src/convertd/session/session_private.h src/convertd/session/session_pool.c \
@@ -112,6 +114,7 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/process/worker.c src/convertd/process/worker.h \
 	src/common/endpoints.c src/common/endpoints.h \
 	src/common/netlink.c src/common/netlink.h \
+	src/common/service_manager.c src/common/service_manager.h \
 	src/common/sysctl.c src/common/sysctl.h
 if HAVE_NFTNL
 convertd_SOURCES += src/convertd/syn/nft_rule.c src/convertd/syn/nft_rule.h \

@@ -234,7 +234,7 @@ static struct fact *report_refused_data(const struct check_converters *converter
 	fact_command(fact, COMMAND_CONVERTER, "sysctl", "-w", "net.ipv4.tcp_fastopen=3",
 		     (char *)NULL);
 	fact_remedy(fact, "on the converter, sysctl -w net.ipv4.tcp_fastopen=3; if it is so already, "
-			  "something on the way removes data from SYNs");
+			  "its Linux is older than 6.2, or something on the way removes data from SYNs");
 	return fact;
 }
 

@@ -12,6 +12,7 @@
 #include "convertize/library.h"
 #include "convertize/wrapper.h"
 #include "common/supervisor_variable.h"
+#include "networks/trials.h"
 #include "supervise/supervise.h"
 
 #include <errno.h>
@@ -219,7 +220,14 @@ static const char *otherwise(const struct options *options)
  */
 static int launch_supervised(const struct launch *launch, const struct settings *settings)
 {
-	const struct supervise_command command = { file_of(launch->options), launch->options->program, otherwise(launch->options) };
+	const bool foreign = launch->verdict == PRELOAD_FOREIGN;
+	const struct supervise_command command = {
+		.file = foreign ? launch->program.files[0].path : file_of(launch->options),
+		.binary = foreign,
+		.argv = launch->options->program,
+		.otherwise = otherwise(launch->options),
+	};
+	const struct wrapper *wrapper = wrapper_of_command(launch->options->program);
 	const bool preloaded = has_preload();
 	int status;
 
@@ -234,7 +242,9 @@ static int launch_supervised(const struct launch *launch, const struct settings 
 		syscall(SYS_execve, "/proc/self/exe", launch->options->arguments, environ); /* past the library, which would warn of it */
 		return variable_failed("/proc/self/exe");
 	}
-	if (launch->options->method == METHOD_AUTO)
+	if (launch->options->method == METHOD_AUTO && wrapper && preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS)
+		fprintf(stderr, "convertize: %s %s; it is supervised\n", wrapper->command, wrapper->problem);
+	else if (launch->options->method == METHOD_AUTO)
 		explain(launch, "", NULL, "; it is supervised");
 	status = supervise(settings, &command);
 	return status == OPTIONS_STATUS_FAILED && launch->options->force ? run(launch->options) : status;
@@ -264,7 +274,7 @@ static bool set_supervisor(const struct options *options)
 }
 
 /* Becomes the program, with the library preloaded. Returns only if that fails. */
-static int launch_preloaded(const struct launch *launch, const struct library *library)
+static int launch_preloaded(const struct launch *launch, const struct library *library, const struct settings *settings)
 {
 	bool preload = true;
 	int status = judge(launch, &preload);
@@ -275,10 +285,27 @@ static int launch_preloaded(const struct launch *launch, const struct library *l
 		return variable_failed(PRELOAD_VARIABLE);
 	if (!set_supervisor(launch->options))
 		return variable_failed(SUPERVISOR_VARIABLE);
+	trials_start(settings);
 	return run(launch->options);
 }
 
-static bool is_supervised(const struct launch *launch)
+/*
+ * Does a wrapper keep what it starts from being preloaded, but not from being supervised? Those that are set-user-ID have all that they
+ * need where root starts them.
+ */
+static bool wrapper_leaves_to_supervisor(const struct launch *launch, const struct preload_caller *caller)
+{
+	const struct wrapper *wrapper = wrapper_of_command(launch->options->program);
+
+	return wrapper && preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS && !launch->options->force &&
+	       (wrapper->supervised == WRAPPER_SUPERVISED || (wrapper->supervised == WRAPPER_SUPERVISED_BY_ROOT && caller->uid == 0));
+}
+
+/*
+ * What is for another machine is run by an emulator, if there is one (binfmt_misc), whose system calls are this machine's. If there is none
+ * it can't be run in any case.
+ */
+static bool is_supervised(const struct launch *launch, const struct preload_caller *caller)
 {
 	switch (launch->options->method) {
 	case METHOD_PRELOAD:
@@ -286,7 +313,8 @@ static bool is_supervised(const struct launch *launch)
 	case METHOD_SUPERVISE:
 		return true;
 	default:
-		return preload_leaves_to_supervisor(launch->verdict, &launch->program.files[launch->index].elf);
+		return launch->verdict == PRELOAD_FOREIGN || wrapper_leaves_to_supervisor(launch, caller) ||
+		       preload_leaves_to_supervisor(launch->verdict, &launch->program.files[launch->index].elf);
 	}
 }
 
@@ -314,5 +342,5 @@ int launch(const struct options *options)
 		return cannot_run(file_of(options), -status);
 	launch.library = options->method == METHOD_SUPERVISE ? &none : library_for(&library, &launch.program);
 	launch.verdict = preload_program_verdict(&launch.program, &launch.library->elf, &caller, &launch.index);
-	return is_supervised(&launch) ? launch_supervised(&launch, &settings) : launch_preloaded(&launch, &library);
+	return is_supervised(&launch, &caller) ? launch_supervised(&launch, &settings) : launch_preloaded(&launch, &library, &settings);
 }

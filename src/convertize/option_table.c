@@ -127,8 +127,9 @@ const struct option_row option_table[] = {
 	[OPTION_TABLES] = { "tables", "FIRST-LAST", "paths: the routing tables that are for them\n"
 			    "(default 8803-8866)",
 			    PATHS, "CONVERTIZE_TABLES", NULL, false },
-	[OPTION_BESIDE_VPN] = { "beside-vpn", NULL, "paths: have them beside a VPN that takes all traffic", PATHS,
-				"CONVERTIZE_BESIDE_VPN", "1", false },
+	[OPTION_BESIDE_VPN] = { "beside-vpn", NULL, "use networks beside a VPN that all traffic goes\n"
+				"through, too",
+				ASKS, "CONVERT_BESIDE_VPN", "1", false },
 	[OPTION_HELP] = { "help", NULL, "print this and exit", SCOPE_ANY, NULL, NULL, false },
 	[OPTION_VERSION] = { "version", NULL, "print the version and exit", SCOPE_ANY, NULL, NULL,
 			     false },

@@ -22,24 +22,27 @@
 
 static const struct wrapper wrappers[] = {
 	{ "mptcpize", NULL, true, "replaces LD_PRELOAD, and libconvert.so with it",
-	  "put it in front: mptcpize run convertize ..." },
-	{ "proxychains", PROXIES_PROXYCHAINS, false, TO_PROXIES, NULL },
-	{ "tsocks", PROXIES_TSOCKS, false, TO_PROXIES, NULL },
-	{ "socksify", PROXIES_DANTE, false, TO_PROXIES, NULL },
+	  "put it in front: mptcpize run convertize ...", WRAPPER_SUPERVISED },
+	{ "proxychains", PROXIES_PROXYCHAINS, false, TO_PROXIES, NULL, WRAPPER_UNSUPERVISED },
+	{ "tsocks", PROXIES_TSOCKS, false, TO_PROXIES, NULL, WRAPPER_UNSUPERVISED },
+	{ "socksify", PROXIES_DANTE, false, TO_PROXIES, NULL, WRAPPER_UNSUPERVISED },
 	{ "torsocks", PROXIES_TORSOCKS, true,
 	  "takes the program's connections to Tor on this machine: none is left to be converted",
-	  "run tor itself under convertize, and the program under torsocks alone" },
+	  "run tor itself under convertize, and the program under torsocks alone", WRAPPER_UNSUPERVISED },
 	{ "torify", NULL, true,
 	  "takes the program's connections to Tor on this machine: none is left to be converted",
-	  "run tor itself under convertize, and the program under torify alone" },
-	{ "sudo", NULL, true, NO_PRELOAD, "put convertize in between: sudo convertize ..." },
-	{ "doas", NULL, true, NO_PRELOAD, "put convertize in between: doas convertize ..." },
-	{ "pkexec", NULL, true, NO_PRELOAD, "put convertize in between: pkexec convertize ..." },
+	  "run tor itself under convertize, and the program under torify alone", WRAPPER_UNSUPERVISED },
+	{ "sudo", NULL, true, NO_PRELOAD, "put convertize in between: sudo convertize ...",
+	  WRAPPER_SUPERVISED_BY_ROOT },
+	{ "doas", NULL, true, NO_PRELOAD, "put convertize in between: doas convertize ...",
+	  WRAPPER_SUPERVISED_BY_ROOT },
+	{ "pkexec", NULL, true, NO_PRELOAD, "put convertize in between: pkexec convertize ...",
+	  WRAPPER_SUPERVISED_BY_ROOT },
 };
 
 static const struct wrapper env_preload = {
 	"env", NULL, true, "replaces LD_PRELOAD, and libconvert.so with it",
-	"set it in front of convertize, which adds to it: env LD_PRELOAD=... convertize ..."
+	"set it in front of convertize, which adds to it: env LD_PRELOAD=... convertize ...", WRAPPER_SUPERVISED
 };
 
 /* Commands that run the program behind their own options, and keep LD_PRELOAD or add to it. */

@@ -9,8 +9,9 @@
 struct wrapper {
 	const char *command; /* its name, without a version number */
 	const char *library; /* how the name of the library that it preloads begins; NULL: it preloads none */
-	bool refused;        /* nothing would be converted */
+	bool refused;        /* nothing would be converted, if the library were preloaded */
 	const char *problem, *remedy;
+	enum { WRAPPER_UNSUPERVISED, WRAPPER_SUPERVISED, WRAPPER_SUPERVISED_BY_ROOT } supervised; /* a supervisor reaches what it starts */
 };
 
 /*

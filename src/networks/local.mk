@@ -10,5 +10,6 @@ libnetworks_la_SOURCES = \
 	src/networks/path_list.c src/networks/path_list.h \
 	src/networks/path_probe.c src/networks/path_probe.h \
 	src/networks/several.c src/networks/several.h \
-	src/networks/survey.c src/networks/survey.h
+	src/networks/survey.c src/networks/survey.h \
+	src/networks/trials.c src/networks/trials.h
 EXTRA_DIST += src/networks/README.md

@@ -12,6 +12,9 @@
 
 #include "networks/networks.h"
 
+#include "common/clock.h"
+#include "common/quiet.h"
+#include "common/vpn.h"
 #include "networks/io.h"
 #include "networks/nl.h"
 #include "networks/several.h"
@@ -19,6 +22,7 @@
 #include <linux/if_addr.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -99,6 +103,7 @@ static void addresses_find(int netlink, struct search *search)
 /* A route to the destination. */
 struct route {
 	bool usable;
+	bool local; /* it leads back to this host */
 	int device;
 	uint32_t table;
 };
@@ -122,6 +127,7 @@ static void read_route(void *arg, const uint8_t *body, size_t len)
 		return;
 	memcpy(&message, body, sizeof(message));
 	route->usable = message.rtm_type == RTN_UNICAST;
+	route->local = message.rtm_type == RTN_LOCAL;
 	route->table = message.rtm_table;
 	nl_attributes(body + NLMSG_ALIGN(sizeof(message)), len - NLMSG_ALIGN(sizeof(message)), read_route_part, route);
 }
@@ -167,8 +173,69 @@ static struct route route_ask(int netlink, const union sockaddr_ip *to, const st
 	if (device)
 		question_add(&question, RTA_OIF, &device, sizeof(device));
 	if (!nl_ask(netlink, &question.header, read_route, &route))
-		route.usable = false;
+		route.usable = route.local = false;
 	return route;
+}
+
+/* What was asked lately, by a hash of the address: 40 bits of that, 22 of the time in seconds, and the answer. Each is one atomic word. */
+#define OWN_PLACES 64u
+#define OWN_SECONDS 10 /* a machine's addresses change */
+#define OWN_KEY_SHIFT 24
+#define OWN_TIME_SHIFT 2
+#define OWN_TIME_MASK 0x3fffffu
+
+enum { OWN_NO = 1, OWN_YES };
+
+/* A quarter of the work of asking by netlink: what can't be bound to isn't this host's. The opposite may be a sysctl's, ip_nonlocal_bind. */
+static bool may_be_own(const struct in6_addr *in6)
+{
+	union sockaddr_ip host = { 0 };
+	int family = IN6_IS_ADDR_V4MAPPED(in6) ? AF_INET : AF_INET6, fd = io_socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool bound;
+
+	if (fd < 0)
+		return true;
+	sockaddr_ip_set(&host, family, in6, 0);
+	bound = io_bind(fd, &host.sa, sockaddr_ip_len(&host)) == 0;
+	io_close(fd);
+	return bound;
+}
+
+static bool own_ask(const union sockaddr_ip *to, const struct in6_addr *in6)
+{
+	struct quiet quiet;
+	bool own = false;
+	int netlink;
+
+	quiet_all(&quiet);
+	netlink = may_be_own(in6) ? nl_open(NETLINK_ROUTE) : -1;
+	if (netlink >= 0) {
+		own = route_ask(netlink, to, NULL, 0).local;
+		io_close(netlink);
+	}
+	quiet_end(&quiet);
+	return own;
+}
+
+bool networks_is_own(const union sockaddr_ip *to)
+{
+	static _Atomic uint64_t places[OWN_PLACES];
+	const struct in6_addr in6 = sockaddr_ip_in6(to);
+	union sockaddr_ip host = { 0 };
+	const uint32_t now = (uint32_t)clock_seconds();
+	uint64_t key, entry;
+	bool own;
+
+	sockaddr_ip_set(&host, AF_INET6, &in6, 0);
+	key = sockaddr_ip_hash(&host);
+	entry = atomic_load(&places[key % OWN_PLACES]);
+	if (entry && entry >> OWN_KEY_SHIFT == key >> OWN_KEY_SHIFT &&
+	    ((now - (uint32_t)(entry >> OWN_TIME_SHIFT)) & OWN_TIME_MASK) < OWN_SECONDS)
+		return (entry & 3) == OWN_YES;
+	own = own_ask(to, &in6);
+	atomic_store(&places[key % OWN_PLACES], (key >> OWN_KEY_SHIFT) << OWN_KEY_SHIFT |
+						       (uint64_t)(now & OWN_TIME_MASK) << OWN_TIME_SHIFT | (own ? OWN_YES : OWN_NO));
+	return own;
 }
 
 static void note_backup(void *arg, const struct paths_endpoint *endpoint)
@@ -199,6 +266,46 @@ static bool network_leads(int netlink, const union sockaddr_ip *to, int usual, s
 	return true;
 }
 
+struct link_kind {
+	char name[16];
+};
+
+static void read_info_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	struct link_kind *kind = arg;
+
+	if (type == IFLA_INFO_KIND && len < sizeof(kind->name))
+		memcpy(kind->name, value, len);
+}
+
+static void read_link_part(void *arg, uint16_t type, const uint8_t *value, size_t len)
+{
+	if (type == IFLA_LINKINFO)
+		nl_attributes(value, len, read_info_part, arg);
+}
+
+static void read_link(void *arg, const uint8_t *body, size_t len)
+{
+	const size_t skip = NLMSG_ALIGN(sizeof(struct ifinfomsg));
+
+	if (len > skip)
+		nl_attributes(body + skip, len - skip, read_link_part, arg);
+}
+
+static bool is_vpn(int netlink, int device)
+{
+	struct {
+		struct nlmsghdr header;
+		struct ifinfomsg message;
+	} question = {
+		.header = { .nlmsg_len = sizeof(question), .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK },
+		.message.ifi_index = device,
+	};
+	struct link_kind kind = { "" };
+
+	return nl_ask(netlink, &question.header, read_link, &kind) && vpn_is_kind(kind.name);
+}
+
 /* Puts the usual network in front of the others. */
 static void usual_first(struct network *found, size_t count)
 {
@@ -212,19 +319,21 @@ static void usual_first(struct network *found, size_t count)
 	}
 }
 
-size_t networks_to(const union sockaddr_ip *to, struct network out[NETWORKS_MAX])
+size_t networks_to(const union sockaddr_ip *to, bool beside_vpn, struct network out[NETWORKS_MAX])
 {
 	struct search search = { .family = sockaddr_ip_is_v4(to) ? AF_INET : AF_INET6, .found = out };
 	int netlink = nl_open(NETLINK_ROUTE);
 	size_t count = 0;
 	struct route usual;
+	bool alone;
 
 	if (netlink < 0)
 		return 0;
 	usual = route_ask(netlink, to, NULL, 0);
+	alone = !beside_vpn && usual.usable && is_vpn(netlink, usual.device);
 	addresses_find(netlink, &search);
 	for (size_t i = 0; i < search.count; i++)
-		if (network_leads(netlink, to, usual.usable ? usual.device : 0, &out[i]))
+		if (network_leads(netlink, to, usual.usable ? usual.device : 0, &out[i]) && (out[i].usual || !alone))
 			out[count++] = out[i];
 	io_close(netlink);
 	search.count = count;

@@ -22,11 +22,19 @@ struct network {
 
 /*
  * networks_to() - find the networks by which @to can be reached
- * One address of each interface with a route to @to, of the family of @to; the usual one first. Asks the kernel by netlink, some ten
+ * One address of each interface with a route to @to, of the family of @to; the usual one first. If that is a VPN there is no other one, as
+ * what went there would go beside the VPN, unless the user says that it may (@beside_vpn). Asks the kernel by netlink, some ten
  * system calls and three for each network, none of which needs a privilege. Signals should be blocked: it opens descriptors for a
  * moment. Returns how many there are in @out, 0 where netlink is forbidden.
  */
-size_t networks_to(const union sockaddr_ip *to, struct network out[NETWORKS_MAX]);
+size_t networks_to(const union sockaddr_ip *to, bool beside_vpn, struct network out[NETWORKS_MAX]);
+
+/*
+ * networks_is_own() - does @to lead back to this host, by the kernel's routes?
+ * Remembered for ten seconds, so that three system calls, 9 us, are needed once for several connections. False where netlink is
+ * forbidden.
+ */
+bool networks_is_own(const union sockaddr_ip *to);
 
 /*
  * network_bind() - have @fd, which isn't connected, use the network of @source from its next SYN on

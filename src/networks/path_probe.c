@@ -23,9 +23,9 @@
 
 #define HIGH_NUMBER 500 /* below the 1024 that a process may have by default, and that select(2) takes */
 
-unsigned int path_probe_age(const struct path_probe *probe)
+unsigned int path_probe_age(const struct path_probe *probe, int64_t now)
 {
-	return (unsigned int)((clock_ns() - probe->sent) / CLOCK_NS_PER_MS);
+	return now > probe->sent ? (unsigned int)((now - probe->sent) / CLOCK_NS_PER_MS) : 0;
 }
 
 /* Names a socket for its whole life; 0 where there is none. */
@@ -85,6 +85,7 @@ bool path_probe_send(struct path_probe *probe, const struct path *path, bool pla
 	if ((usual || network_bind(fd, &path->id.source, path->bind_device ? path->device : 0)) && syn_send(fd, converter, plain)) {
 		probe->fd = fd;
 		probe->cookie = cookie_of(fd);
+		probe->sent = clock_ns();
 		return true;
 	}
 	io_close(fd);
@@ -113,12 +114,15 @@ bool path_probe_look(struct path_probe *probe)
 	if (!events)
 		return false;
 	if (events & POLLERR) {
-		probe->refused = io_get_int(probe->fd, SOL_SOCKET, SO_ERROR, 0) == ECONNREFUSED;
+		const int error = io_get_int(probe->fd, SOL_SOCKET, SO_ERROR, 0);
+
+		/* Who resets a connection has answered before; that is seen only where the look is late. */
+		probe->refused = error == ECONNREFUSED || error == ECONNRESET || error == EPIPE;
 	} else {
 		io_get(probe->fd, IPPROTO_TCP, TCP_INFO, &info, sizeof(info));
 		probe->answered = true;
 		probe->taken = info.tcpi_options & TCPI_OPT_SYN_DATA;
-		probe->ms = info.tcpi_rtt ? info.tcpi_rtt / 1000 + 1 : path_probe_age(probe);
+		probe->ms = info.tcpi_rtt ? info.tcpi_rtt / 1000 + 1 : path_probe_age(probe, clock_ns());
 	}
 	path_probe_close(probe);
 	return probe->answered;

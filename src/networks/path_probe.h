@@ -15,11 +15,11 @@ size_t path_probe_request(uint8_t request[static PATH_PROBE_REQUEST_MAX]);
 struct path_probe {
 	int fd;           /* -1: it is over */
 	uint64_t cookie;  /* SO_COOKIE of it, since an application may close what it didn't open */
-	int64_t sent;     /* CLOCK_MONOTONIC in ns */
+	int64_t sent;     /* CLOCK_MONOTONIC in ns, once the SYN was on its way; 0: nothing was tried */
 	unsigned int ms;  /* that the answer took, once it is there */
 	bool answered;    /* by a SYN+ACK */
 	bool taken;       /* which acknowledges the data */
-	bool refused;     /* by a reset: the network works, but no converter is there */
+	bool refused;     /* by a reset: the network works, but no converter is there, or it is one no more */
 };
 
 /*
@@ -34,7 +34,11 @@ bool path_probe_look(struct path_probe *probe);
 
 void path_probe_close(struct path_probe *probe);
 
-/* Milliseconds since the SYN. */
-unsigned int path_probe_age(const struct path_probe *probe);
+/*
+ * path_probe_age() - how long the probe has had for its answer, in milliseconds
+ * @now: clock_ns() from before path_probe_look(): who looks and reads the clock afterwards may have waited for a CPU in between, and the
+ * answer may have come meanwhile. 0 for a SYN that was sent since.
+ */
+unsigned int path_probe_age(const struct path_probe *probe, int64_t now);
 
 #endif

@@ -5,6 +5,7 @@
 #include "networks/survey.h"
 
 #include "client/converters_facts.h"
+#include "common/clock.h"
 
 #include <string.h>
 
@@ -38,7 +39,8 @@ void survey_reset(struct survey *survey)
 		survey->others[i] = survey->others_plain[i] = none;
 	survey->plain = none;
 	survey->count = 0;
-	survey->others_asked = false;
+	survey->others_asked = survey->answered = false;
+	survey->now = 0;
 }
 
 bool survey_begin(struct survey *survey, const struct path *own, const struct settings *settings, const struct converters_query *query)
@@ -50,12 +52,17 @@ bool survey_begin(struct survey *survey, const struct path *own, const struct se
 	return survey->list.count > 1 || !path_works(survey->own.facts.state);
 }
 
+static unsigned int age_of(const struct survey *survey, const struct path_probe *probe)
+{
+	return path_probe_age(probe, survey->now);
+}
+
 /* --- a connection that waits --- */
 
 /* Has the path, on which both were sent at once, answered the probe without data alone? */
-static bool loses_data(const struct path_probe *probe, const struct path_probe *plain)
+static bool loses_data(const struct survey *survey, const struct path_probe *probe, const struct path_probe *plain)
 {
-	return plain->answered && !probe->answered && paths_is_overdue(path_probe_age(probe), plain->ms);
+	return plain->answered && !probe->answered && paths_is_overdue(age_of(survey, probe), plain->ms);
 }
 
 static bool is_own(const struct survey *survey, size_t i)
@@ -89,8 +96,9 @@ static bool other_look(struct survey *survey, size_t i)
 
 /*
  * The paths, a bit for each, to which a connection may be moved though they haven't answered: to a network that is farther than the time
- * there is to wait for an answer. None if one has answered, nor if there are several such networks: it would be taken at a venture. Where
- * no round trip is known at all, that of the own path may be as long.
+ * there is to wait for an answer. None if one has answered, nor if there are several such networks: it would be taken at a venture. The
+ * answer of one that is near is waited for, as a converter that is late has answered on no path. Where no round trip is known at all, that
+ * of the own path may be as long.
  */
 static uint32_t likely_ones(const struct survey *survey)
 {
@@ -100,17 +108,18 @@ static uint32_t likely_ones(const struct survey *survey)
 		const struct path *path = &survey->list.paths[i];
 		const struct path_probe *probe = &survey->others[i];
 
-		if (probe->answered || loses_data(probe, &survey->others_plain[i]))
+		if (probe->answered || loses_data(survey, probe, &survey->others_plain[i]))
 			return 0;
 		if (path->facts.state == CACHE_PATH_SILENT || probe->fd < 0)
 			continue;
-		if (path->facts.rtt_ms ? !paths_is_overdue(path_probe_age(probe), path->facts.rtt_ms) : survey->own.facts.rtt_ms)
+		if (path->facts.rtt_ms ? path->facts.rtt_ms > PATHS_FAR_MS && !paths_is_overdue(age_of(survey, probe), path->facts.rtt_ms) :
+					 survey->own.facts.rtt_ms)
 			likely |= 1u << i;
 	}
 	return path_list_on_one_device(&survey->list, &survey->own, likely);
 }
 
-static struct paths_view view_of(struct survey *survey, unsigned int waiting, bool syn_data)
+static struct paths_view view_of(struct survey *survey, unsigned int waiting, enum survey_syn syn)
 {
 	struct paths_view view = {
 		.waiting = waiting,
@@ -121,25 +130,33 @@ static struct paths_view view_of(struct survey *survey, unsigned int waiting, bo
 		.probes = survey->count,
 		.others_asked = survey->others_asked,
 		.plain_answered = path_probe_look(&survey->plain),
-		.syn_data = syn_data,
+		.syn_data = syn == SURVEY_DATA || syn == SURVEY_DATA_ONLY,
+		.behind = syn == SURVEY_BEHIND,
 	};
 
 	for (unsigned int i = 0; i < survey->count; i++) {
 		struct path_probe *probe = &survey->probes[i];
 		/* A reset says that the path works, as an answer does: the SYN's own reset is on its way. */
-		bool answered = path_probe_look(probe) || probe->refused;
+		const bool answered = path_probe_look(probe) || probe->refused;
 
 		view.answered += answered;
 		if (probe->ms > view.slowest)
 			view.slowest = probe->ms;
 		if (!answered)
-			paths_view_add_missing(&view, path_probe_age(probe));
-		view.last = path_probe_age(probe);
+			paths_view_add_missing(&view, age_of(survey, probe));
+		view.last = age_of(survey, probe);
 	}
 	for (size_t i = 0; i < survey->list.count; i++) {
+		const struct path_probe *probe = &survey->others[i];
+
 		path_probe_look(&survey->others_plain[i]);
-		view.other_answered |= other_look(survey, i) || loses_data(&survey->others[i], &survey->others_plain[i]);
+		if (other_look(survey, i))
+			paths_view_add_answer(&view, survey->list.paths[i].facts.rtt_ms, probe->ms, age_of(survey, probe));
+		view.other_answered |= loses_data(survey, probe, &survey->others_plain[i]);
 	}
+	if (view.plain_answered)
+		paths_view_add_plain(&view, survey->plain.ms);
+	survey->answered = view.answered;
 	view.other_likely = likely_ones(survey) != 0;
 	return view;
 }
@@ -150,14 +167,19 @@ static void probe_own(struct survey *survey)
 		survey->count++;
 }
 
-/* Sends a probe of each kind on each other path that was sent none, or on those alone that aren't for backup. */
-static void probe_others(struct survey *survey, bool backup)
+/*
+ * Sends a probe of each kind on each other path that was sent none, or on those alone that aren't for backup. @again: on one that has
+ * answered as well, since that was before the own path has failed, and a converter may have come to a standstill for all of them since.
+ */
+static void probe_others(struct survey *survey, bool backup, bool again)
 {
 	for (size_t i = 0; i < survey->list.count; i++) {
 		const struct path *path = &survey->list.paths[i];
+		const struct path_probe *probe = &survey->others[i];
 
-		if (is_own(survey, i) || survey->others[i].sent || (path->backup && !backup))
+		if (is_own(survey, i) || (probe->sent && !(again && probe->answered)) || (path->backup && !backup))
 			continue;
+		path_probe_close(&survey->others_plain[i]);
 		path_probe_send(&survey->others[i], path, false);
 		path_probe_send(&survey->others_plain[i], path, true);
 	}
@@ -169,19 +191,19 @@ static void ask_others(struct survey *survey)
 	path_probe_send(&survey->plain, &survey->own, true);
 	for (int i = 1; i < PATHS_DATA_PROBES; i++)
 		probe_own(survey);
-	probe_others(survey, true);
+	probe_others(survey, true, true);
 }
 
-static void other_note(const struct path *path, const struct path_probe *probe, const struct path_probe *plain)
+static void other_note(const struct survey *survey, const struct path *path, const struct path_probe *probe, const struct path_probe *plain)
 {
-	const bool dataless = loses_data(probe, plain);
+	const bool dataless = loses_data(survey, probe, plain);
 
 	if (probe->answered || dataless) {
 		paths_note_trial(&path->id, probe->answered);
 		if (dataless)
 			paths_note_answer(&path->id, plain->ms, true);
-	} else if (probe->fd >= 0 && path->facts.rtt_ms && path_probe_age(probe) >= SILENT_MS &&
-		   paths_is_overdue(path_probe_age(probe), path->facts.rtt_ms)) {
+	} else if (probe->fd >= 0 && path->facts.rtt_ms && age_of(survey, probe) >= SILENT_MS &&
+		   paths_is_overdue(age_of(survey, probe), path->facts.rtt_ms)) {
 		paths_note_failure(&path->id, CACHE_PATH_SILENT);
 	}
 	/* One lost probe may be chance, by which a path that is known to work isn't judged for all. */
@@ -199,20 +221,18 @@ static void findings_note(struct survey *survey, enum cache_path how)
 		struct path *path = &survey->list.paths[i];
 
 		if (!is_own(survey, i))
-			other_note(path, &survey->others[i], &survey->others_plain[i]);
+			other_note(survey, path, &survey->others[i], &survey->others_plain[i]);
 		path->facts = paths_facts(&path->id);
 		/* But this connection goes by it. */
-		if (path->facts.state == CACHE_PATH_WORKS && loses_data(&survey->others[i], &survey->others_plain[i]))
+		if (path->facts.state == CACHE_PATH_WORKS && loses_data(survey, &survey->others[i], &survey->others_plain[i]))
 			path->facts.state = CACHE_PATH_DATALESS;
 	}
 }
 
-/*
- * Decides where to begin anew, now that the own path has failed as @how says. One that takes no data in SYNs is still in the running, but
- * for a connection that has nothing else. Returns PATHS_MOVE, with the best path that has answered; else what there is to do on this one.
- */
-static enum paths_do leave(struct survey *survey, enum cache_path how, enum survey_syn syn, int *best)
+/* A path that takes no data in SYNs is still in the running, but for a connection that has nothing else. */
+enum paths_do survey_leave(struct survey *survey, enum paths_do what, enum survey_syn syn, int *best)
 {
+	const enum cache_path how = what == PATHS_BEHIND ? CACHE_PATH_DATALESS : survey->answered ? CACHE_PATH_LOSES : CACHE_PATH_SILENT;
 	const bool stays = how == CACHE_PATH_DATALESS && syn == SURVEY_DATA;
 	const uint32_t likely = likely_ones(survey);
 	int own = -1;
@@ -233,11 +253,14 @@ static enum paths_do leave(struct survey *survey, enum cache_path how, enum surv
 	return how == CACHE_PATH_DATALESS ? PATHS_BEHIND : PATHS_WAIT;
 }
 
-enum paths_do survey_look(struct survey *survey, unsigned int waiting, enum survey_syn syn, unsigned int *again, int *best)
+enum paths_do survey_look(struct survey *survey, int64_t now, unsigned int waiting, enum survey_syn syn, unsigned int *again)
 {
-	const struct paths_view view = view_of(survey, waiting, syn != SURVEY_PLAIN);
-	const struct paths_step step = paths_decide(&view);
+	struct paths_view view;
+	struct paths_step step;
 
+	survey->now = now;
+	view = view_of(survey, waiting, syn);
+	step = paths_decide(&view);
 	*again = step.again;
 	switch (step.what) {
 	case PATHS_PROBE:
@@ -245,15 +268,14 @@ enum paths_do survey_look(struct survey *survey, unsigned int waiting, enum surv
 		break;
 	case PATHS_PROBE_ALL:
 		probe_own(survey);
-		probe_others(survey, false);
+		probe_others(survey, false, false);
 		break;
 	case PATHS_ASK_OTHERS:
 		ask_others(survey);
 		break;
 	case PATHS_MOVE:
-		return leave(survey, view.answered ? CACHE_PATH_LOSES : CACHE_PATH_SILENT, syn, best);
 	case PATHS_BEHIND:
-		return leave(survey, CACHE_PATH_DATALESS, syn, best);
+		return step.what;
 	case PATHS_WAIT:
 	case PATHS_STAY:
 		break;
@@ -275,8 +297,10 @@ bool survey_try(struct survey *survey, const struct path *path)
 bool survey_trial_ends(struct survey *survey, bool *works)
 {
 	const bool dataless = paths_facts(&survey->own.id).state == CACHE_PATH_DATALESS;
-	unsigned int answered = 0, good = 0, age = path_probe_age(&survey->probes[0]);
+	unsigned int answered = 0, good = 0, age;
 
+	survey->now = clock_ns();
+	age = age_of(survey, &survey->probes[0]);
 	for (unsigned int i = 0; i < survey->count; i++) {
 		answered += path_probe_look(&survey->probes[i]);
 		good += dataless ? survey->probes[i].taken : survey->probes[i].answered;

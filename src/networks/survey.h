@@ -22,13 +22,16 @@ struct survey {
 	struct path_probe others_plain[PATHS_MAX];
 	unsigned int count;                       /* of probes */
 	bool others_asked;
+	bool answered;                            /* the own path has, to some probe */
+	int64_t now;                              /* of the look: what has come by then is seen in it */
 };
 
-/* The SYN of the connection that waits. */
+/* What the connection waits for: the answer to its SYN, in most cases. */
 enum survey_syn {
 	SURVEY_PLAIN,     /* carries no data */
 	SURVEY_DATA,      /* carries some, which could as well follow the handshake */
 	SURVEY_DATA_ONLY, /* or could not */
+	SURVEY_BEHIND,    /* was answered: it is the request behind the handshake that isn't acknowledged */
 };
 
 /* Are these the same path? */
@@ -49,11 +52,17 @@ bool survey_begin(struct survey *survey, const struct path *own, const struct se
 
 /*
  * survey_look() - look at the probes, and send those that are due
- * @waiting: milliseconds since the connection's SYN
- * Returns what is to be done; PATHS_MOVE with @best, an index in the survey's list. After that, and PATHS_BEHIND, all that was found out
- * is noted. @again is the time to the next look.
+ * @waiting: milliseconds since what is unanswered was sent; @now: clock_ns() from before that was seen to be
+ * Returns what is to be done. Before PATHS_MOVE and PATHS_BEHIND are done the connection is to be looked at once more: its SYN+ACK may
+ * have come while the probes were looked at. If it hasn't, survey_leave() follows. @again is the time to the next look.
  */
-enum paths_do survey_look(struct survey *survey, unsigned int waiting, enum survey_syn syn, unsigned int *again, int *best);
+enum paths_do survey_look(struct survey *survey, int64_t now, unsigned int waiting, enum survey_syn syn, unsigned int *again);
+
+/*
+ * survey_leave() - where to begin anew, after survey_look() has said @what, PATHS_MOVE or PATHS_BEHIND
+ * Notes all that was found out. Returns PATHS_MOVE with @best, an index in the survey's list; or PATHS_BEHIND; or PATHS_WAIT.
+ */
+enum paths_do survey_leave(struct survey *survey, enum paths_do what, enum survey_syn syn, int *best);
 
 /* survey_try() - ask a path that has failed whether it works again, after survey_reset(). Returns false if nothing could be sent. */
 bool survey_try(struct survey *survey, const struct path *path);

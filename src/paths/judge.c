@@ -11,6 +11,8 @@
 
 #include "paths/judge.h"
 
+#include "common/vpn.h"
+
 #include <assert.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
@@ -20,9 +22,9 @@ static const struct {
 	const char *name, *text;
 } verdicts[] = {
 	[PATHS_USED] = { "used", "it is used" },
-	[PATHS_NEVER] = { "never", "never-device names it" },
-	[PATHS_NOT_NAMED] = { "not-named", "device names others" },
-	[PATHS_KIND] = { "kind", "a device of this kind is used only if \"device\" names it" },
+	[PATHS_NEVER] = { "never", "--never-device (never-device in convertize.conf) names it" },
+	[PATHS_NOT_NAMED] = { "not-named", "--device (device in convertize.conf) names others" },
+	[PATHS_KIND] = { "kind", "a device of this kind is used only if --device (device in convertize.conf) names it" },
 	[PATHS_PART] = { "part", "it is part of another device" },
 	[PATHS_DISABLED] = { "disabled", "NetworkManager has connection.mptcp-flags disabled for it" },
 	[PATHS_DOWN] = { "down", "it is down" },
@@ -32,16 +34,13 @@ static const struct {
 	[PATHS_NO_ROUTE] = { "no-route", "there is no default route over it" },
 	[PATHS_SECOND] = { "second", "another address of this device is used" },
 	[PATHS_TWICE] = { "twice", "another device has the same address" },
-	[PATHS_VPN] = { "vpn", "all traffic goes through a VPN; \"beside-vpn\" has paths beside it" },
+	[PATHS_VPN] = { "vpn", "all traffic goes through a VPN; --beside-vpn (beside-vpn in convertize.conf) has paths beside it" },
 	[PATHS_FULL] = { "full", "MPTCP takes no more endpoints" },
 };
 static_assert(sizeof(verdicts) / sizeof(verdicts[0]) == PATHS_VERDICT_COUNT, "a name for each verdict");
 
 /* Kinds that are networks of this machine's own; the empty one is that of Ethernet, WiFi and USB devices. */
 static const char *const network_kinds[] = { "", "wwan", "rmnet", "ppp", "vlan", "bond", "team", "bridge", NULL };
-
-/* Kinds that VPNs are made of. */
-static const char *const vpn_kinds[] = { "tun", "wireguard", "ovpn", "xfrm", "vti", "vti6", NULL };
 
 static bool is_among(const char *const kinds[], const char *kind)
 {
@@ -108,7 +107,7 @@ const struct paths_link *paths_judge_vpn(const struct paths_world *world, const 
 		const struct paths_link *link = paths_world_link(world, route->index);
 
 		if (link && link->up && route->protocol != PATHS_PROTOCOL && paths_route_is_wide(route) &&
-		    is_among(vpn_kinds, link->kind) && !paths_choice_names(choice->device, link->name))
+		    vpn_is_kind(link->kind) && !paths_choice_names(choice->device, link->name))
 			return link;
 	}
 	return NULL;

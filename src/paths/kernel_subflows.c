@@ -57,6 +57,7 @@ static void read_mapping(struct paths_subflow *out, const struct nlattr *attr)
 		break;
 	case MPTCP_SUBFLOW_ATTR_FLAGS:
 		out->joined = netlink_read_u32(attr) & (MPTCP_SUBFLOW_FLAG_JOIN_LOC | MPTCP_SUBFLOW_FLAG_JOIN_REM);
+		out->confirmed = netlink_read_u32(attr) & MPTCP_SUBFLOW_FLAG_FULLY_ESTABLISHED;
 		break;
 	case MPTCP_SUBFLOW_ATTR_MAP_SEQ:
 		out->mapped += len >= sizeof(uint64_t) ? mnl_attr_get_u64(attr) : 0;

@@ -4,6 +4,7 @@ noinst_LTLIBRARIES += libpaths.la
 libpaths_la_SOURCES = \
 	src/paths/choice.c src/paths/choice.h \
 	src/paths/difference.c src/paths/difference.h \
+	src/paths/flows.c src/paths/flows.h \
 	src/paths/judge.c src/paths/judge.h \
 	src/paths/memory.c src/paths/memory.h \
 	src/paths/outage.c src/paths/outage.h \
@@ -23,7 +24,8 @@ libpathskernel_la_SOURCES = \
 	src/paths/probe.c src/paths/probe.h \
 	src/paths/renew.c src/paths/renew.h \
 	src/common/endpoints.c src/common/endpoints.h \
-	src/common/netlink.c src/common/netlink.h
+	src/common/netlink.c src/common/netlink.h \
+	src/common/service_manager.c src/common/service_manager.h
 libpathskernel_la_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 libpathskernel_la_LIBADD = libpaths.la $(MNL_LIBS)
 EXTRA_DIST += src/paths/README.md

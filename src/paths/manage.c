@@ -37,6 +37,7 @@
 #define LOOK_MS 30000
 #define RETRY_MS 1000
 #define RETRY_MAX_MS 60000
+#define PROBES 3 /* of what is waited for, the first that is a probe */
 
 struct manager {
 	struct paths_mender mender;
@@ -47,6 +48,8 @@ struct manager {
 	int64_t watchdog_at; /* 0: there is none */
 	int64_t renew_at;    /* when subflows are looked at */
 	int retry_ms;        /* 0: nothing has failed */
+	size_t told_used;    /* how many addresses the service manager has heard to be used */
+	bool told;           /* it has heard of any */
 };
 
 static int tell(const char *text)
@@ -124,21 +127,31 @@ static int64_t in_ms(int ms)
 	return clock_ns() + ms * CLOCK_NS_PER_MS;
 }
 
+/* Tells the service manager what has come of a look. What it knows already it isn't told again: it may be slow to listen. */
+static void tell_used(struct manager *manager)
+{
+	size_t used = 0;
+	char status[64];
+
+	for (size_t i = 0; i < manager->mender.wanted.count; i++)
+		used += manager->mender.wanted.networks[i].verdict == PATHS_USED;
+	if (manager->told && used == manager->told_used)
+		return;
+	snprintf(status, sizeof(status), "READY=1\nSTATUS=%zu network addresses used\n", used);
+	manager->told = paths_notify(status);
+	manager->told_used = used;
+}
+
 static void look(struct manager *manager)
 {
 	int ret = paths_mend(&manager->mender);
-	size_t used = 0;
-	char status[64];
 
 	manager->settled_at = 0;
 	manager->retry_ms = ret == 0 ? 0 : !manager->retry_ms ? RETRY_MS : manager->retry_ms * 2;
 	if (manager->retry_ms > RETRY_MAX_MS)
 		manager->retry_ms = RETRY_MAX_MS;
 	manager->look_at = in_ms(manager->retry_ms ? manager->retry_ms : LOOK_MS);
-	for (size_t i = 0; i < manager->mender.wanted.count; i++)
-		used += manager->mender.wanted.networks[i].verdict == PATHS_USED;
-	snprintf(status, sizeof(status), "READY=1\nSTATUS=%zu network addresses used\n", used);
-	paths_notify(status);
+	tell_used(manager);
 }
 
 /* Looks at the subflows. An endpoint that couldn't be made anew is missed by the next look at the kernel. */
@@ -204,11 +217,12 @@ static int timeout_ms(const struct manager *manager)
 static void run(struct manager *manager, int watchdog_ms)
 {
 	for (;;) {
-		struct pollfd ready[] = { { .fd = manager->watch, .events = POLLIN },
-					  { .fd = manager->signals, .events = POLLIN },
-					  { .fd = manager->clock, .events = POLLIN } };
+		struct pollfd ready[PROBES + PATHS_OUTAGES_MAX] = { { .fd = manager->watch, .events = POLLIN },
+								    { .fd = manager->signals, .events = POLLIN },
+								    { .fd = manager->clock, .events = POLLIN } };
+		size_t probes = paths_probe_poll(&manager->renewer.probes, ready + PROBES);
 
-		if (poll(ready, sizeof(ready) / sizeof(ready[0]), timeout_ms(manager)) < 0 && errno != EINTR)
+		if (poll(ready, PROBES + probes, timeout_ms(manager)) < 0 && errno != EINTR)
 			return;
 		if (ready[1].revents && !take_signals(manager))
 			return;
@@ -216,6 +230,9 @@ static void run(struct manager *manager, int watchdog_ms)
 			hear(manager);
 		if (ready[2].revents)
 			hear_clock(manager);
+		for (size_t i = 0; i < probes; i++)
+			if (ready[PROBES + i].revents)
+				manager->renew_at = 0;
 		if (manager->watchdog_at && clock_ns() >= manager->watchdog_at) {
 			paths_notify("WATCHDOG=1\n");
 			manager->watchdog_at = in_ms(watchdog_ms);

@@ -316,33 +316,40 @@ size_t paths_own_addresses(const struct paths_mender *mender, struct paths_own o
 	return count;
 }
 
+static int renew_endpoint(struct paths_mender *mender, const struct paths_memory_endpoint *known, const struct paths_renewal *renewal)
+{
+	const struct paths_network *network = find_by_address(&mender->wanted, &known->address);
+	struct paths_operation operation = { .endpoint = { .address = known->address, .id = known->id, .bound = known->index } };
+	int ret = 0;
+
+	if (!network)
+		return 0;
+	operation.endpoint.flags = paths_network_flags(network);
+	operation.kind = PATHS_ENDPOINT_DELETE;
+	if (renewal->take)
+		ret = paths_kernel_apply(&mender->kernel, &operation);
+	operation.kind = PATHS_ENDPOINT_ADD;
+	if (renewal->announce)
+		operation.endpoint.flags = MPTCP_PM_ADDR_FLAG_SIGNAL;
+	if ((renewal->make || renewal->announce) && ret == 0)
+		ret = paths_kernel_apply(&mender->kernel, &operation);
+	/* MP_PRIO goes with an acknowledgement, and is sent when the flag changes: to what it isn't, and back */
+	operation.kind = PATHS_ENDPOINT_CHANGE;
+	for (int i = 0; renewal->prompt && i < 2 && ret == 0; i++) {
+		operation.endpoint.flags ^= MPTCP_PM_ADDR_FLAG_BACKUP;
+		ret = paths_kernel_apply(&mender->kernel, &operation);
+	}
+	return ret;
+}
+
 int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewal *renewals, size_t count)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < mender->memory.count && ret == 0; i++) {
-		const struct paths_memory_endpoint *known = &mender->memory.endpoint[i];
-		const struct paths_network *network = find_by_address(&mender->wanted, &known->address);
-		const struct paths_renewal *renewal = NULL;
-		struct paths_operation operation = {
-			.endpoint = { .address = known->address, .id = known->id, .bound = known->index }
-		};
-
-		for (size_t j = 0; j < count; j++)
-			if (sockaddr_ip_equal(&known->address, &renewals[j].local))
-				renewal = &renewals[j];
-		if (!renewal || !network)
-			continue;
-		operation.endpoint.flags = paths_network_flags(network);
-		operation.kind = PATHS_ENDPOINT_DELETE;
-		if (renewal->take)
-			ret = paths_kernel_apply(&mender->kernel, &operation);
-		operation.kind = PATHS_ENDPOINT_ADD;
-		if (renewal->announce)
-			operation.endpoint.flags = MPTCP_PM_ADDR_FLAG_SIGNAL;
-		if ((renewal->make || renewal->announce) && ret == 0)
-			ret = paths_kernel_apply(&mender->kernel, &operation);
-	}
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = 0; j < mender->memory.count && ret == 0; j++)
+			if (sockaddr_ip_equal(&mender->memory.endpoint[j].address, &renewals[i].local))
+				ret = renew_endpoint(mender, &mender->memory.endpoint[j], &renewals[i]);
 	return ret;
 }
 

@@ -42,7 +42,7 @@ int paths_unmend(struct paths_mender *mender, const struct paths_subflows *open)
 size_t paths_own_addresses(const struct paths_mender *mender, struct paths_own out[static PATHS_OUTAGES_MAX]);
 
 /*
- * paths_renew_endpoints() - take endpoints away, or make them as they were, or both
+ * paths_renew_endpoints() - take endpoints away, or make them as they were, or both, in the order of @renewals; or prompt their peers
  * Only those that are remembered. Returns as paths_mend().
  */
 int paths_renew_endpoints(struct paths_mender *mender, const struct paths_renewal *renewals, size_t count);

@@ -4,31 +4,26 @@
 
 #include "paths/notify.h"
 
-#include <stddef.h>
+#include "common/service_manager.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-void paths_notify(const char *text)
+bool paths_notify(const char *text)
 {
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un manager = { .sun_family = AF_UNIX };
-	size_t len = path ? strlen(path) : 0;
+	struct service_manager manager;
+	bool taken;
 	int fd;
 
-	if (!len || (path[0] != '/' && path[0] != '@') || len >= sizeof(manager.sun_path))
-		return;
-	memcpy(manager.sun_path, path, len);
-	if (path[0] == '@')
-		manager.sun_path[0] = '\0';
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	service_manager_read(&manager, getenv("NOTIFY_SOCKET"));
+	fd = service_manager_connect(&manager);
 	if (fd < 0)
-		return;
-	sendto(fd, text, strlen(text), MSG_NOSIGNAL, (const struct sockaddr *)&manager,
-	       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+		return false;
+	taken = send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0;
 	close(fd);
+	return taken;
 }
 
 int paths_notify_watchdog_ms(void)

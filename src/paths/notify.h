@@ -3,10 +3,10 @@
 #ifndef PATHS_NOTIFY_H
 #define PATHS_NOTIFY_H
 
-#include <stdint.h>
+#include <stdbool.h>
 
-/* Sends assignments as sd_notify(3) lists them, one a line; nothing without a manager that listens, or if it fails. */
-void paths_notify(const char *text);
+/* Sends assignments as sd_notify(3) lists them, one a line. Returns whether there is a manager that has taken them. */
+bool paths_notify(const char *text);
 
 /* How often WATCHDOG=1 is to be said, in milliseconds: twice in the time that the manager gives. -1: it isn't wanted. */
 int paths_notify_watchdog_ms(void);

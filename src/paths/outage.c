@@ -10,11 +10,13 @@
  * the answer to its SYN that the network works again.
  *
  * So a silent network's endpoint is taken away and made anew, which is to *renew* its subflows, and again as long as their SYNs stay
- * unanswered. Linux sends a SYN again each second at first, and then less often. While other networks work that is often enough, and no
- * more is: a subflow that is closed, even one that has only asked, has Linux send all again that isn't acknowledged. There
- * the endpoint is made a while after it was taken away, since RM_ADDR goes over the others: it has to be there before a SYN over a
- * shorter way, or it ends the new subflow (an address that the connection has begun from always has the number 0). While nothing
- * works RM_ADDR arrives nowhere, and somebody waits: then a SYN goes out several times a second.
+ * unanswered. Linux sends a SYN again each second at first, and then less often. While other networks work no subflow is closed for
+ * having waited: one that is closed, even one that has only asked, has Linux send all again that isn't acknowledged, and the transfer
+ * stands still for up to a second. There its peer is *asked*, by a SYN of plain TCP, each two seconds and later less often; once that is
+ * answered, and the subflow's own SYN isn't in the second that follows, it is renewed. The endpoint is then made a while after it was
+ * taken away, since RM_ADDR goes over the others: it has to be there before a SYN over a shorter way, or it ends the new subflow (an
+ * address that the connection has begun from always has the number 0). While nothing works RM_ADDR arrives nowhere, and somebody waits:
+ * then a SYN goes out several times a second.
  *
  * A network is silent if a subflow says so, nothing is to be said against it, and it costs no connection its last subflow:
  *
@@ -29,11 +31,15 @@
  * So of networks that are all silent the preferred ones are renewed, and the last one is *held*: its subflows stay. What they do when it
  * works again is no help. Their timers have backed off; and if one expires at the right moment, the acknowledgement of what was sent
  * ten seconds ago makes TCP believe that the round trip takes seconds, and that nothing was lost: it waits for as long again, and
- * with it all data that is behind. So a network that is held is asked in another way, by a SYN of plain TCP to the peer of such a
- * subflow. Once that is answered, or one of its subflows has heard of its peer, they are renewed at once, though connections have no
- * other ones: RM_ADDR and the new SYN go the same way, in this order. That is done only if all of them have joined their
- * connections, so that the peer is known to accept such subflows. Otherwise they are left to their timers until another network has
- * answered.
+ * with it all data that is behind. So a network that is held is asked as well. Once that is answered, or one of its subflows has heard of
+ * its peer, they are renewed at once, though connections have no other ones: RM_ADDR and the new SYN go the same way, in this order. The
+ * RM_ADDR of the other networks, which can't have arrived before, goes ahead of them: otherwise the peer gives the data of the subflow
+ * that ends to one over a network that is silent. All that is done only if each of the connections has had a subflow that joined it, so
+ * that the peer is known to accept such ones. Otherwise they are left to their timers until another network has answered.
+ *
+ * A new subflow that was alone isn't used by its peer, to begin with: Linux (6.18) sends what it has when an acknowledgement comes, or when
+ * the connection's timer expires, which was set by the subflows that have gone and may take a second or many. In a download no
+ * acknowledgement is due. So the subflow is *prompted*: MP_PRIO goes out with one.
  *
  * A pause may still be a scheduler's choice, or that of a reader who lets the window close. If the first SYN of a
  * renewal is answered at once then the network wasn't silent, and its pauses mean nothing for a while, twice as long each time. A
@@ -58,14 +64,8 @@
 
 #include <string.h>
 
-#define FORGET_MS 3000   /* who has been idle for so long isn't missed any more when others are busy */
-#define LIVELY_MS 300    /* who was heard since is heard now */
-#define BUSY_RATE 50000  /* bytes a second: no less is much */
-#define RENEW_MS 12000   /* at first, seven SYNs long; then RENEW_SHARE of the outage's time, up to RENEW_MAX_MS */
-#define RENEW_SHARE 20
-#define ALONE_MS 300     /* while none works; then ALONE_SHARE of that time, so that it is a second or less for some minutes */
-#define ALONE_SHARE 200
-#define RENEW_MAX_MS 30000
+#define ANSWERED_MS 1000 /* after which a subflow whose peer was reached in another way has no answer to its own SYN */
+#define PACE_MAX_MS 30000
 #define STRANDED_MS 4000 /* four SYNs later */
 #define MAKE_MS 200      /* besides two round trips of those that RM_ADDR may go over */
 #define JOIN_MS 1000     /* at first; then twice as long each time */
@@ -74,6 +74,9 @@
 #define TRUST_MS 10000
 #define MISTAKES_MAX 6
 
+#define PROMPT_MS 3000   /* the SYNs of several connections are answered one after the other */
+#define LOOK_SOON_MS 20
+#define ANSWER_MS 500    /* for so long after a peer has answered its subflows are looked at that often */
 #define HELD_MS 1000     /* who is heard sooner after having been held was never silent */
 #define HOLD_MS 2000     /* as TRUST_MS, of who was held */
 #define RESEND_MS 3000   /* no connection is helped more often */
@@ -82,14 +85,6 @@
 #define LOOK_IDLE_MS 1000
 
 /* --- what is known --- */
-
-static const struct paths_flow *find_flow(const struct paths_outages *outages, uint64_t cookie)
-{
-	for (size_t i = 0; i < outages->flow_count; i++)
-		if (outages->flows[i].cookie == cookie)
-			return &outages->flows[i];
-	return NULL;
-}
 
 static struct paths_outage *find_outage(struct paths_outages *outages, const union sockaddr_ip *local)
 {
@@ -109,56 +104,11 @@ static void note_address(struct paths_outages *outages, const union sockaddr_ip 
 	outages->left[outages->left_count++] = *local;
 }
 
-/* Notes what each subflow has received; those that have gone are forgotten. */
-static void note_flows(struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now)
+static void note_addresses(struct paths_outages *outages, const struct paths_subflows *subflows)
 {
-	static struct paths_flow next[PATHS_SUBFLOWS_MAX];
-	int64_t ms = (now - outages->looked) / CLOCK_NS_PER_MS;
-
-	for (size_t i = 0; i < subflows->count; i++) {
-		const struct paths_subflow *subflow = &subflows->list[i];
-		const struct paths_flow *before = find_flow(outages, subflow->cookie);
-
-		next[i] = (struct paths_flow){ .cookie = subflow->cookie, .received = subflow->received };
-		next[i].stalled = paths_subflows_are_stalled(subflows, subflow->token);
-		if (!before || ms <= 0)
-			continue;
-		next[i].current = (subflow->received - before->received) * 1000 / (uint64_t)ms;
-		if (next[i].current)
-			next[i].rate = (before->rate + next[i].current) / 2;
-		else if (subflow->heard_ms < FORGET_MS)
-			next[i].rate = before->rate;
-	}
 	for (size_t i = 0; i < subflows->count; i++)
 		if (subflows->list[i].established)
 			note_address(outages, &subflows->list[i].local);
-	memcpy(outages->flows, next, subflows->count * sizeof(next[0]));
-	outages->flow_count = subflows->count;
-	outages->looked = now;
-}
-
-/* --- what a subflow says --- */
-
-static bool is_busy(const struct paths_outages *outages, const struct paths_subflow *subflow)
-{
-	const struct paths_flow *flow = find_flow(outages, subflow->cookie);
-
-	return subflow->heard_ms < LIVELY_MS && flow && flow->current >= BUSY_RATE;
-}
-
-/* It brought much, brings nothing any more, and another subflow of the connection brings much meanwhile. */
-static bool has_paused(const struct paths_outages *outages, const struct paths_subflows *subflows,
-		       const struct paths_subflow *subflow)
-{
-	const struct paths_flow *flow = find_flow(outages, subflow->cookie);
-
-	if (!flow || flow->rate < BUSY_RATE || flow->current)
-		return false;
-	for (size_t i = 0; i < subflows->count; i++)
-		if (subflows->list[i].token == subflow->token && !paths_subflow_is_from(&subflows->list[i], &subflow->local) &&
-		    is_busy(outages, &subflows->list[i]))
-			return true;
-	return false;
 }
 
 /* --- what a network is --- */
@@ -188,7 +138,7 @@ static bool has_fallen_silent(const struct paths_outages *outages, const struct 
 		const struct paths_subflow *subflow = &subflows->list[i];
 
 		if (paths_subflow_is_from(subflow, local) && subflow->established && paths_subflow_is_quiet(subflow) &&
-		    (subflow->unanswered || (!trusted && (subflow->incomplete || has_paused(outages, subflows, subflow)))))
+		    (subflow->unanswered || (!trusted && (subflow->incomplete || paths_flows_has_paused(&outages->flows, subflows, i)))))
 			return true;
 	}
 	return false;
@@ -198,6 +148,8 @@ static void end_outage(struct paths_outage *outage, int64_t now)
 {
 	bool mistake = outage->renewed == outage->since && now - outage->since < MISTAKE_MS * CLOCK_NS_PER_MS;
 
+	if (outage->alone)
+		outage->prompt_until = now + PROMPT_MS * CLOCK_NS_PER_MS;
 	outage->lasts = false;
 	if (!mistake) {
 		outage->mistakes = 0;
@@ -210,17 +162,25 @@ static void end_outage(struct paths_outage *outage, int64_t now)
 
 /* --- what is done --- */
 
-/* Is it time to ask once more, after @asked? While no other network works somebody waits. */
-static bool is_due(int64_t since, int64_t asked, bool alone, int64_t now)
-{
-	int64_t pause = (asked - since) / (alone ? ALONE_SHARE : RENEW_SHARE);
-	int64_t first = (alone ? ALONE_MS : RENEW_MS) * CLOCK_NS_PER_MS;
+/* How often something is done again: at first, and then by the share of the outage's time. */
+struct pace {
+	int64_t first_ms, share;
+};
 
-	if (pause < first)
-		pause = first;
-	if (pause > RENEW_MAX_MS * CLOCK_NS_PER_MS)
-		pause = RENEW_MAX_MS * CLOCK_NS_PER_MS;
-	return now - asked >= pause;
+static const struct pace while_alone = { 300, 200 };     /* somebody waits: a second or less for some minutes */
+static const struct pace asks = { 2000, 20 };
+static const struct pace futile_renewals = { 12000, 20 }; /* whoever answers, but to no subflow's SYN */
+
+/* Is it time to do it once more, after @before? */
+static bool is_due(int64_t since, int64_t before, const struct pace *pace, int64_t now)
+{
+	int64_t ms = (before - since) / CLOCK_NS_PER_MS / pace->share;
+
+	if (ms < pace->first_ms)
+		ms = pace->first_ms;
+	if (ms > PACE_MAX_MS)
+		ms = PACE_MAX_MS;
+	return now - before >= ms * CLOCK_NS_PER_MS;
 }
 
 /* When what is sent now has arrived over the networks that are heard; 0: none is. */
@@ -243,9 +203,32 @@ static void take(struct paths_outage *outage, const struct paths_subflows *subfl
 static void renew(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	take(outage, subflows, now, out);
-	outage->renewed = now;
+	outage->alone = out->make;
+	outage->renewed = outage->asked = now;
 	outage->joins = 0;
 	outage->join_at = now + JOIN_MS * CLOCK_NS_PER_MS;
+}
+
+/* Asks a peer of those that have a subflow from here. */
+static void ask(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
+{
+	for (size_t i = 0; i < subflows->count && !out->ask; i++) {
+		if (!paths_subflow_is_from(&subflows->list[i], &outage->local))
+			continue;
+		out->ask = true;
+		out->peer = subflows->list[i].peer;
+	}
+	outage->asked = now;
+}
+
+/* While others work a renewal has to have a prospect; or it is to tell the peer what it can't have been told while none did. */
+static bool may_renew(const struct paths_outage *outage, bool alone, int64_t now)
+{
+	if (alone)
+		return is_due(outage->since, outage->renewed, &while_alone, now);
+	if (outage->answered && !outage->futile)
+		return now - outage->answered >= ANSWERED_MS * CLOCK_NS_PER_MS;
+	return (outage->answered || outage->alone) && is_due(outage->since, outage->renewed, &futile_renewals, now);
 }
 
 /* It is known to be silent. If no SYN is out any more then it was answered, be it by a reset. */
@@ -253,11 +236,16 @@ static void go_on(struct paths_outage *outage, const struct paths_subflows *subf
 {
 	bool alone = paths_subflows_rtt_elsewhere_ms(subflows, &outage->local) < 0;
 
-	if (paths_subflows_are_heard(subflows, &outage->local) || !paths_subflows_ask(subflows, &outage->local))
+	if (paths_subflows_are_heard(subflows, &outage->local) || !paths_subflows_ask(subflows, &outage->local)) {
 		end_outage(outage, now);
-	else if (is_due(outage->since, outage->renewed, alone, now) &&
-		 (!paths_subflows_are_stranded(subflows) || now - outage->renewed >= STRANDED_MS * CLOCK_NS_PER_MS))
+	} else if (may_renew(outage, alone, now) &&
+		 (!paths_subflows_are_stranded(subflows) || now - outage->renewed >= STRANDED_MS * CLOCK_NS_PER_MS)) {
+		outage->futile = !alone && outage->answered;
+		outage->answered = 0;
 		renew(outage, subflows, now, out);
+	} else if (!alone && !outage->answered && is_due(outage->since, outage->asked, &asks, now)) {
+		ask(outage, subflows, now, out);
+	}
 }
 
 /* Is another network silent, or asked, while nothing is heard over any? @from: the first of those that count. */
@@ -279,29 +267,18 @@ static void begin_outage(struct paths_outage *outage, int64_t since, const struc
 			 struct paths_renewal *out)
 {
 	outage->lasts = true;
+	outage->futile = false;
 	outage->since = since;
+	if (!outage->held)
+		outage->answered = 0;
 	outage->held = 0;
-	outage->proven = false;
 	renew(outage, subflows, now, out);
-}
-
-/* Asks a peer of those that have a subflow from here. */
-static void ask(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
-{
-	for (size_t i = 0; i < subflows->count && !out->ask; i++) {
-		if (!paths_subflow_is_from(&subflows->list[i], &outage->local) || !subflows->list[i].established)
-			continue;
-		out->ask = true;
-		out->peer = subflows->list[i].peer;
-	}
-	outage->asked = now;
 }
 
 static void begin_hold(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now, struct paths_renewal *out)
 {
 	outage->held = now;
 	outage->answered = 0;
-	outage->proven = false;
 	ask(outage, subflows, now, out);
 }
 
@@ -343,16 +320,18 @@ static void hold(const struct paths_outages *outages, struct paths_outage *outag
 
 	if (!outage->answered && paths_subflows_are_heard(subflows, &outage->local))
 		outage->answered = now;
-	if (!paths_subflows_are_open(subflows, &outage->local))
+	if (!paths_subflows_are_open(subflows, &outage->local)) {
 		outage->held = 0;
-	else if (outage->answered && outage->answered - outage->held < HELD_MS * CLOCK_NS_PER_MS)
+	} else if (outage->answered && outage->answered - outage->held < HELD_MS * CLOCK_NS_PER_MS) {
 		end_hold(outage, now);
-	else if ((spare && long_held) || (outage->answered && (outage->proven || paths_subflows_can_return(subflows, &outage->local))))
+	} else if ((spare && long_held) || (outage->answered && paths_flows_may_return(&outages->flows, subflows, &outage->local))) {
 		begin_outage(outage, outage->held, subflows, now, out);
-	else if (spare || (outage->answered && now - outage->answered >= HELD_MS * CLOCK_NS_PER_MS))
+		out->last = !spare;
+	} else if (spare || (outage->answered && now - outage->answered >= HELD_MS * CLOCK_NS_PER_MS)) {
 		outage->held = 0;
-	else if (!outage->answered && is_due(outage->held, outage->asked, true, now))
+	} else if (!outage->answered && is_due(outage->held, outage->asked, &while_alone, now)) {
 		ask(outage, subflows, now, out);
+	}
 }
 
 /* Is a connection over other networks of ours that has, as all others, no subflow here? */
@@ -391,23 +370,8 @@ static void join(struct paths_outages *outages, struct paths_outage *outage, con
 	outage->join_at = now + (JOIN_MS * CLOCK_NS_PER_MS << ++outage->joins);
 }
 
-/*
- * Has a connection been stalled since the last look? What its peer has dropped Linux (6.18) sends again one piece for each time-out, which
- * takes up to many seconds each. A subflow that is closed has it send all again that isn't acknowledged.
- */
-static bool has_stalled(const struct paths_outages *outages, const struct paths_subflows *subflows, const bool stalled_before[],
-			const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (paths_subflow_is_from(&subflows->list[i], local) && subflows->list[i].established && stalled_before[i] &&
-		    outages->flows[i].stalled)
-			return true;
-	return false;
-}
-
 /* Has a stalled connection send again, at the cost of its subflow over the least preferred network that it can spare. */
-static void resend(struct paths_outages *outages, const struct paths_subflows *subflows, const bool stalled_before[], int64_t now,
-		   struct paths_renewal out[])
+static void resend(struct paths_outages *outages, const struct paths_subflows *subflows, int64_t now, struct paths_renewal out[])
 {
 	if (outages->resent && now - outages->resent < RESEND_MS * CLOCK_NS_PER_MS)
 		return;
@@ -415,7 +379,7 @@ static void resend(struct paths_outages *outages, const struct paths_subflows *s
 		struct paths_outage *outage = &outages->list[i];
 
 		if (outage->gone || outage->lasts || outage->held || outage->make_at || outage->withdraw_at || out[i].take ||
-		    !has_stalled(outages, subflows, stalled_before, &outage->local) ||
+		    !paths_flows_have_stalled(&outages->flows, subflows, &outage->local) ||
 		    !can_spare(outages, subflows, &outage->local))
 			continue;
 		take(outage, subflows, now, &out[i]);
@@ -429,12 +393,11 @@ static void resend(struct paths_outages *outages, const struct paths_subflows *s
  * Its device is down, or its address away, and so are all the others. Nobody can be told that its subflows end, so that they are kept; when
  * it is back it is as if it had been silent since, and held.
  */
-static void leave(struct paths_outage *outage, const struct paths_subflows *subflows, int64_t now)
+static void leave(struct paths_outage *outage, int64_t now)
 {
 	if (!outage->gone)
 		outage->held = now;
 	outage->gone = true;
-	outage->proven = paths_subflows_can_return(subflows, &outage->local) || paths_subflows_have_joined(subflows, &outage->local);
 	outage->lasts = false;
 	outage->answered = outage->make_at = outage->withdraw_at = 0;
 }
@@ -446,6 +409,29 @@ static void come_back(struct paths_outage *outage, int64_t now)
 	outage->asked = 0;
 	if (now - outage->held < HELD_MS * CLOCK_NS_PER_MS)
 		outage->held = now - HELD_MS * CLOCK_NS_PER_MS;
+}
+
+/*
+ * A network that was held has answered, and is renewed: what RM_ADDR there was of the others can't have arrived, and they are told again
+ * by this way, before its subflows end. Their SYNs wait until that is there.
+ */
+static void tell_again(struct paths_outages *outages, const struct paths_subflows *subflows, size_t answered, int64_t now,
+		       struct paths_renewal out[])
+{
+	int64_t rtt = 0;
+
+	for (size_t i = 0; i < subflows->count; i++)
+		if (paths_subflow_is_from(&subflows->list[i], &outages->list[answered].local) && subflows->list[i].rtt_ms > rtt)
+			rtt = subflows->list[i].rtt_ms;
+	for (size_t i = 0; i < outages->count; i++) {
+		struct paths_outage *outage = &outages->list[i];
+
+		if (i == answered || !outage->lasts || outage->make_at)
+			continue;
+		renew(outage, subflows, now, &out[i]);
+		outage->make_at = now + (MAKE_MS + 2 * rtt) * CLOCK_NS_PER_MS;
+		outage->alone = out[i].make = false;
+	}
 }
 
 static void judge(struct paths_outages *outages, size_t at, const struct paths_subflows *subflows, int64_t now,
@@ -485,44 +471,54 @@ static void take_addresses(struct paths_outages *outages, const struct paths_own
 	outages->count = count;
 }
 
+/* Leaves those by which something is to be done, in the order in which it is. Returns how many. */
+static size_t collect(struct paths_renewal list[], size_t count)
+{
+	struct paths_renewal in_order[PATHS_OUTAGES_MAX];
+	size_t found = 0;
+
+	for (int last = 0; last <= 1; last++)
+		for (size_t i = 0; i < count; i++)
+			if (list[i].last == last && (list[i].take || list[i].make || list[i].ask || list[i].prompt))
+				in_order[found++] = list[i];
+	memcpy(list, in_order, found * sizeof(list[0]));
+	return found;
+}
+
 size_t paths_outages_find(struct paths_outages *outages, const struct paths_subflows *subflows,
 			  const struct paths_own *own, size_t count, int64_t now,
 			  struct paths_renewal out[static PATHS_OUTAGES_MAX])
 {
-	static bool stalled[PATHS_SUBFLOWS_MAX];
-	size_t found = 0;
-
-	for (size_t i = 0; i < subflows->count; i++) {
-		const struct paths_flow *before = find_flow(outages, subflows->list[i].cookie);
-
-		stalled[i] = before && before->stalled;
-	}
-	note_flows(outages, subflows, now);
+	paths_flows_note(&outages->flows, subflows, now);
+	note_addresses(outages, subflows);
 	take_addresses(outages, own, count < PATHS_OUTAGES_MAX ? count : PATHS_OUTAGES_MAX, now);
 	for (size_t i = 0; i < outages->count; i++) {
 		struct paths_outage *outage = &outages->list[i];
 
 		out[i] = (struct paths_renewal){ .local = outage->local };
 		if (!own[i].usable) {
-			leave(outage, subflows, now);
+			leave(outage, now);
 			continue;
 		}
 		if (outage->gone)
 			come_back(outage, now);
 		judge(outages, i, subflows, now, &out[i]);
 	}
-	resend(outages, subflows, stalled, now, out);
-	for (size_t i = 0; i < outages->count; i++)
-		if (out[i].take || out[i].make || out[i].ask)
-			out[found++] = out[i];
-	return found;
+	for (size_t i = 0; i < outages->count; i++) {
+		if (out[i].last)
+			tell_again(outages, subflows, i, now, out);
+		out[i].prompt = !out[i].take && now < outages->list[i].prompt_until &&
+				paths_flows_are_fresh(&outages->flows, subflows, &outages->list[i].local);
+	}
+	resend(outages, subflows, now, out);
+	return collect(out, outages->count);
 }
 
 void paths_outages_answered(struct paths_outages *outages, const union sockaddr_ip *local, int64_t now)
 {
 	struct paths_outage *outage = find_outage(outages, local);
 
-	if (outage && outage->held && !outage->answered)
+	if (outage && (outage->held || outage->lasts) && !outage->answered)
 		outage->answered = now;
 }
 
@@ -547,7 +543,13 @@ int paths_outages_interval_ms(const struct paths_outages *outages, const struct 
 		if (subflows->list[i].heard_ms < LOOK_IDLE_MS || subflows->list[i].unanswered ||
 		    subflows->list[i].owed >= PATHS_STALLED_BYTES)
 			interval = LOOK_BUSY_MS;
-	if (is_alone(outages, subflows))
+	for (size_t i = 0; i < subflows->count; i++) {
+		int quiet_in = (int)paths_subflow_quiet_in_ms(&subflows->list[i]);
+
+		if (subflows->list[i].established && quiet_in > 0 && quiet_in < interval)
+			interval = quiet_in < LOOK_SOON_MS ? LOOK_SOON_MS : quiet_in;
+	}
+	if (is_alone(outages, subflows) && interval > LOOK_ALONE_MS)
 		interval = LOOK_ALONE_MS;
 	for (size_t i = 0; i < outages->count; i++) {
 		int64_t next = outages->list[i].make_at ? outages->list[i].make_at : outages->list[i].withdraw_at;
@@ -555,6 +557,8 @@ int paths_outages_interval_ms(const struct paths_outages *outages, const struct 
 
 		if ((outages->list[i].lasts || outages->list[i].held) && interval > LOOK_BUSY_MS)
 			interval = LOOK_BUSY_MS;
+		if (outages->list[i].answered && now - outages->list[i].answered < ANSWER_MS * CLOCK_NS_PER_MS)
+			interval = LOOK_SOON_MS;
 		if (next && left < interval)
 			interval = left > 0 ? (int)left + 1 : 1;
 	}

@@ -3,7 +3,7 @@
 #ifndef PATHS_OUTAGE_H
 #define PATHS_OUTAGE_H
 
-#include "paths/subflows.h"
+#include "paths/flows.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,14 +19,16 @@ struct paths_outage {
 	int64_t trusted_until;  /* until then its pauses mean nothing: it was taken for silent, and wasn't */
 	unsigned int mistakes;
 	int64_t held;           /* since when it is silent, but kept; 0: it isn't */
-	int64_t asked;          /* when its peer was asked last, meanwhile */
+	int64_t asked;          /* when a peer was asked last, while it is silent */
 	int64_t answered;       /* when that had an answer; 0: not yet */
 	int64_t hold_after;     /* until then it isn't held: it was, and had an answer at once */
 	unsigned int holds;     /* how often that was so */
 	int64_t join_at;        /* when a connection that has no subflow here is to be given one */
 	unsigned int joins;     /* how often that was tried */
 	bool gone;              /* its device is down, or its address away, and so it is with all the others */
-	bool proven;            /* meanwhile: all its connections had subflows that have joined them */
+	bool futile;            /* its endpoint was last taken away since a peer had answered, and that was no help */
+	bool alone;             /* nothing was heard over any other when its endpoint was last taken away */
+	int64_t prompt_until;   /* until then subflows that are new here are to send an acknowledgement */
 };
 
 /* An address whose endpoint is ours. */
@@ -39,26 +41,17 @@ struct paths_own {
 struct paths_renewal {
 	union sockaddr_ip local;
 	bool take, make;
+	bool last;              /* those of the others are to be taken before: what tells peers so goes over this one */
 	bool announce;          /* after it was taken: make it such that the peer is told of the address, and no subflow is begun */
+	bool prompt;            /* have its subflows send an acknowledgement, so that the peer sends what it has */
 	bool ask;               /* send a SYN of plain TCP from there to @peer; paths_outages_answered() is told of an answer */
 	union sockaddr_ip peer;
-};
-
-/* What is remembered of a subflow from one look to the next. */
-struct paths_flow {
-	uint64_t cookie;
-	uint64_t received;
-	uint64_t rate;    /* bytes a second, smoothed, as long as something came */
-	uint64_t current; /* bytes a second since the last look */
-	bool stalled;     /* its connection waits, though no subflow does */
 };
 
 struct paths_outages {
 	struct paths_outage list[PATHS_OUTAGES_MAX]; /* in the order of the addresses */
 	size_t count;
-	struct paths_flow flows[PATHS_SUBFLOWS_MAX];
-	size_t flow_count;
-	int64_t looked;
+	struct paths_flows flows;
 	int64_t resent; /* when a subflow was last closed to have its connection send again; 0: never */
 	union sockaddr_ip left[PATHS_OUTAGES_MAX]; /* addresses that subflows were from: peers may know such ones that have gone */
 	size_t left_count;

@@ -2,16 +2,15 @@
 /*
  * probe.c - asks by a SYN of plain TCP whether a network works
  *
- * A subflow that is kept over a silent network tells that it works when its retransmission timer expires, which may be many seconds later.
- * A SYN to the same peer and port tells at once, and passes wherever the subflow's own has passed. The connection is reset as soon as the
- * answer is there: nobody is to serve it.
+ * A subflow over a silent network tells that it works when its retransmission timer expires, or when Linux sends its SYN again, which may
+ * be many seconds later. A SYN to the same peer and port tells at once, and passes wherever the subflow's own has passed. The connection is
+ * reset as soon as the answer is there: nobody is to serve it.
  */
 #include "config.h"
 
 #include "paths/probe.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -50,6 +49,13 @@ void paths_probe_send(struct paths_probes *probes, const union sockaddr_ip *loca
 		close(fd);
 	else if (fd >= 0)
 		probes->list[probes->count++] = (struct paths_probe){ .local = *local, .fd = fd };
+}
+
+size_t paths_probe_poll(const struct paths_probes *probes, struct pollfd out[static PATHS_OUTAGES_MAX])
+{
+	for (size_t i = 0; i < probes->count; i++)
+		out[i] = (struct pollfd){ .fd = probes->list[i].fd, .events = POLLOUT };
+	return probes->count;
 }
 
 size_t paths_probe_take(struct paths_probes *probes, union sockaddr_ip out[static PATHS_OUTAGES_MAX])

@@ -5,6 +5,8 @@
 
 #include "paths/outage.h"
 
+#include <poll.h>
+
 struct paths_probe {
 	union sockaddr_ip local;
 	int fd;
@@ -21,6 +23,9 @@ struct paths_probes {
  * What can't be sent is as what isn't answered.
  */
 void paths_probe_send(struct paths_probes *probes, const union sockaddr_ip *local, unsigned int index, const union sockaddr_ip *peer);
+
+/* Sets @out to what poll(2) is to wait for, so that no answer is waited for longer than it takes. Returns how many. */
+size_t paths_probe_poll(const struct paths_probes *probes, struct pollfd out[static PATHS_OUTAGES_MAX]);
 
 /*
  * paths_probe_take() - which addresses have had an answer, without waiting

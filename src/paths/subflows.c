@@ -19,9 +19,16 @@ bool paths_subflow_is_from(const struct paths_subflow *subflow, const union sock
 	return sockaddr_ip_equal(&subflow->local, local);
 }
 
+uint32_t paths_subflow_quiet_in_ms(const struct paths_subflow *subflow)
+{
+	uint32_t limit = SILENT_MS + 2 * subflow->rtt_ms;
+
+	return subflow->heard_ms < limit ? limit - subflow->heard_ms : 0;
+}
+
 bool paths_subflow_is_quiet(const struct paths_subflow *subflow)
 {
-	return subflow->heard_ms >= SILENT_MS + 2 * subflow->rtt_ms;
+	return paths_subflow_quiet_in_ms(subflow) == 0;
 }
 
 bool paths_subflows_are_heard(const struct paths_subflows *subflows, const union sockaddr_ip *local)
@@ -48,28 +55,6 @@ bool paths_subflows_are_open(const struct paths_subflows *subflows, const union 
 		if (paths_subflow_is_from(&subflows->list[i], local) && subflows->list[i].established)
 			return true;
 	return false;
-}
-
-bool paths_subflows_can_return(const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++)
-		if (paths_subflow_is_from(&subflows->list[i], local) && !subflows->list[i].joined)
-			return false;
-	return !subflows->more;
-}
-
-bool paths_subflows_have_joined(const struct paths_subflows *subflows, const union sockaddr_ip *local)
-{
-	for (size_t i = 0; i < subflows->count; i++) {
-		bool joined = false;
-
-		for (size_t j = 0; j < subflows->count; j++)
-			joined = joined || (subflows->list[j].token == subflows->list[i].token && subflows->list[j].joined &&
-					    subflows->list[j].established);
-		if (paths_subflow_is_from(&subflows->list[i], local) && !joined)
-			return false;
-	}
-	return !subflows->more;
 }
 
 bool paths_subflows_ask(const struct paths_subflows *subflows, const union sockaddr_ip *local)

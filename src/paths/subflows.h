@@ -20,6 +20,7 @@ struct paths_subflow {
 	union sockaddr_ip peer;  /* with its port */
 	bool joined;             /* it has joined the connection, so that the peer has accepted that; otherwise the connection began here */
 	bool established;        /* otherwise its SYN isn't answered yet */
+	bool confirmed;          /* and the peer has acknowledged that it knows: RFC 8684, 3.2 */
 	bool unanswered;         /* a retransmission time-out has expired, and what was sent isn't acknowledged */
 	uint32_t rtt_ms;
 	uint32_t heard_ms;       /* since anything has come from the peer */
@@ -45,6 +46,9 @@ bool paths_subflow_is_from(const struct paths_subflow *subflow, const union sock
 /* Has nothing come from its peer for longer than a loss on a path that works explains? */
 bool paths_subflow_is_quiet(const struct paths_subflow *subflow);
 
+/* In how many milliseconds that is so unless something comes; 0: it is. */
+uint32_t paths_subflow_quiet_in_ms(const struct paths_subflow *subflow);
+
 /* Has a subflow over the network been heard of lately? */
 bool paths_subflows_are_heard(const struct paths_subflows *subflows, const union sockaddr_ip *local);
 
@@ -53,15 +57,6 @@ bool paths_subflows_go_on(const struct paths_subflows *subflows, uint32_t token,
 
 /* Is there an established subflow from the address? */
 bool paths_subflows_are_open(const struct paths_subflows *subflows, const union sockaddr_ip *local);
-
-/*
- * Would all connections get a new subflow from the address, as far as is known? Those do whose subflow there has joined them: the peer
- * takes such ones, and lets them pass. One that the connection has begun with proves nothing.
- */
-bool paths_subflows_can_return(const struct paths_subflows *subflows, const union sockaddr_ip *local);
-
-/* Does each connection with a subflow from the address have one that has joined it, from wherever? Then its peer takes such ones. */
-bool paths_subflows_have_joined(const struct paths_subflows *subflows, const union sockaddr_ip *local);
 
 /* Does the SYN of a subflow from the address wait for its answer? */
 bool paths_subflows_ask(const struct paths_subflows *subflows, const union sockaddr_ip *local);

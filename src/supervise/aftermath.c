@@ -15,7 +15,10 @@
  *	the connection is reset once the      the server is too slow to be asked for blindly (slow.c)
  *	  converter has waited long enough
  *	no SYN+ACK in CONVERT_TIMEOUT         the converter is asked whether it is there, and has to prove itself if it doesn't say so
- *	the connection isn't there            it may have been reset: behind GONE_MAX of these in a row the converter is asked (enquiry.c)
+ *	the connection isn't there            it may have been reset: behind GONE_MAX of these in a row the converter is asked (enquiry.c);
+ *	                                      or the converter has refused: a server that isn't known to be served is asked for by a request
+ *	                                      that is answered, next
+ *	the same, and its program has ended   likewise: the user's next connection isn't blind
  *
  * At most EXPECTED_MAX are looked at; those beyond have what the kernel does for them.
  */
@@ -24,6 +27,7 @@
 #include "supervise/aftermath.h"
 
 #include "client/converters_facts.h"
+#include "client/converters_refusals.h"
 #include "common/clock.h"
 #include "networks/path_probe.h"
 #include "supervise/again.h"
@@ -62,6 +66,10 @@ static int expected_count;
 static int due_count;
 static int64_t earliest; /* look_at of the one that is first; 0: there is none */
 static int gone_in_a_row;
+static struct {
+	struct path_id path;
+	int64_t syn_at;
+} last_gone; /* of these, while there are some */
 
 struct question {
 	struct nlmsghdr header;
@@ -99,12 +107,13 @@ static int64_t repeat_after(const struct expected *one)
 	return fate_repeat_after(one->request.withheld, paths_facts_kept(&one->begin.own.id).rtt_ms * CLOCK_NS_PER_MS);
 }
 
-void aftermath_expect(const struct connection *connection)
+void aftermath_expect(struct connection *connection)
 {
 	uint8_t message[CONNECTION_MESSAGE_MAX];
 	const struct attempt *attempt = &connection->attempt;
 	struct expected *one = expected_count < EXPECTED_MAX ? calloc(1, sizeof(*one)) : NULL;
 	const int64_t now = clock_ns();
+	const unsigned int withheld_ms = converters_withholds_ms(supervision.settings, attempt->converter);
 
 	if (!one || !local_address(connection->sock, &one->local)) {
 		free(one);
@@ -113,7 +122,7 @@ void aftermath_expect(const struct connection *connection)
 	one->request = (struct fate_request){
 		.started = now,
 		.syn_at = now,
-		.withheld = converters_withholds_ms(supervision.settings, attempt->converter) * CLOCK_NS_PER_MS,
+		.withheld = (attempt->hold_ms ? attempt->hold_ms : withheld_ms) * CLOCK_NS_PER_MS,
 	};
 	one->probe.fd = -1;
 	one->repeat = (struct repeat){ .tid = connection->call.tid, .at = connection->at, .to = attempt->addr };
@@ -126,6 +135,7 @@ void aftermath_expect(const struct connection *connection)
 	one->request.repeatable = one->repeat.message;
 	one->request.repeats_max = attempt->ask_attempt ? FATE_REPEATS_KNOWN_MAX : FATE_REPEATS_MAX;
 	one->begin = connection->begin;
+	connection->begin.survey = NULL; /* it is this one's now: a call that has waited may have begun one */
 	if (!one->request.repeatable)
 		begin_end(&one->begin);
 	expected[expected_count++] = one;
@@ -263,6 +273,13 @@ static void start_due(void)
 			made_again(&orders[i]);
 }
 
+static bool is_unanswered(const void *one)
+{
+	struct tcp_info info;
+
+	return ask(one, &info) > 0 && info.tcpi_state == KERNEL_SYN_SENT;
+}
+
 /*
  * Another network is tried where the path of the SYN is dead; to the same converter, for which the request was made. Returns
  * whether one is to be tried.
@@ -274,10 +291,10 @@ static bool path_look(struct expected *one, int64_t now)
 		.family = sockaddr_ip_is_v4(&one->repeat.to) ? AF_INET : AF_INET6,
 		.tried = ~(1u << one->converter),
 	};
+	const struct begin_syn syn = { SURVEY_DATA_ONLY, is_unanswered, one };
 	union sockaddr_ip addr;
 
-	return one->begin.look_at && now >= one->begin.look_at &&
-	       begin_look(&one->begin, &query, SURVEY_DATA_ONLY, now, &addr) == PATHS_MOVE;
+	return one->begin.look_at && now >= one->begin.look_at && begin_look(&one->begin, &query, &syn, now, &addr) == PATHS_MOVE;
 }
 
 static void path_answered(const struct expected *one, const struct tcp_info *info)
@@ -303,9 +320,9 @@ static void note_slow(const struct expected *one)
 }
 
 /* Whoever answers at once, though not to this request, is waiting for its server. */
-static void probe_look(struct expected *one)
+static void probe_look(struct expected *one, int64_t now)
 {
-	if (one->probe.fd < 0 || path_probe_look(&one->probe) || path_probe_age(&one->probe) < FATE_PROBE_MS)
+	if (one->probe.fd < 0 || path_probe_look(&one->probe) || path_probe_age(&one->probe, now) < FATE_PROBE_MS)
 		return;
 	path_probe_close(&one->probe);
 	converters_doubt(one->converter);
@@ -330,7 +347,7 @@ static bool look(struct expected *one, int64_t now)
 			.taken = info.tcpi_options & TCPI_OPT_SYN_DATA,
 			.again = info.tcpi_total_retrans,
 		};
-	probe_look(one);
+	probe_look(one, now);
 	if (seen.syn_sent && path_look(one, now)) {
 		make_again(one);
 		return true;
@@ -344,8 +361,10 @@ static bool look(struct expected *one, int64_t now)
 		return true;
 	case FATE_TAKEN:
 		gone_in_a_row = 0;
-		if (seen.taken)
+		if (seen.taken) {
 			paths_note_syn_data(&one->begin.own.id, true, one->request.syn_at);
+			converters_admitted(one->converter, &one->server);
+		}
 		path_answered(one, &info);
 		break;
 	case FATE_UNTAKEN:
@@ -364,6 +383,10 @@ static bool look(struct expected *one, int64_t now)
 		note_slow(one);
 		break;
 	case FATE_GONE:
+		if (!seen.there && !converters_admits(one->converter, &one->server))
+			slow_note_failed(&one->server);
+		last_gone.path = one->begin.own.id;
+		last_gone.syn_at = one->request.syn_at;
 		if (++gone_in_a_row < GONE_MAX)
 			break;
 		gone_in_a_row = 0;
@@ -410,6 +433,18 @@ void aftermath_cancel(uint64_t cookie)
 		one->due = false;
 		look_later(one, clock_ns());
 	}
+}
+
+void aftermath_leave(void)
+{
+	struct tcp_info info;
+
+	/* Whoever is in doubt of a path makes a request that isn't blind; if its data is taken, nobody is any more. */
+	if (gone_in_a_row)
+		paths_note_syn_data(&last_gone.path, false, last_gone.syn_at);
+	for (int i = 0; i < expected_count; i++)
+		if (!expected[i]->cancelled && ask(expected[i], &info) == 0)
+			paths_note_syn_data(&expected[i]->begin.own.id, false, expected[i]->request.syn_at);
 }
 
 void aftermath_made_again(void)

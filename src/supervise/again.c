@@ -28,7 +28,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+
+#define LOOK_NS 50000
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -50,6 +53,7 @@ static struct {
 	bool busy;
 	sem_t alone; /* the thread's table of descriptors is its own */
 	pthread_t thread;
+	pid_t tid; /* its number */
 } work;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -216,6 +220,7 @@ static void *run(void *places)
 	uint64_t one = 1;
 
 	work.ready = supervision.again_ready;
+	work.tid = (pid_t)syscall(SYS_gettid);
 	sem_post(&work.alone);
 	for (int i = 0; alone && i < work.count; i++)
 		holder_find(i);
@@ -255,9 +260,22 @@ bool again_is_busy(void)
 	return work.busy;
 }
 
+/*
+ * pthread_join(3) returns a little before Linux lets go what the thread traces, which is before it forgets the thread's number. Meanwhile
+ * another tracer couldn't stop the program's threads, and the supervisor would be told that these were stopped.
+ */
+static void await_gone(void)
+{
+	static const struct timespec look = { .tv_nsec = LOOK_NS };
+
+	pthread_join(work.thread, NULL);
+	while (syscall(SYS_tgkill, getpid(), work.tid, 0) == 0)
+		nanosleep(&look, NULL);
+}
+
 const struct again_order *again_end(int *count)
 {
-	pthread_join(work.thread, NULL);
+	await_gone();
 	work.busy = false;
 	*count = work.count;
 	return work.orders;

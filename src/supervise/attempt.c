@@ -11,6 +11,7 @@
 
 #include "client/converters_choice.h"
 #include "client/converters_facts.h"
+#include "client/converters_refusals.h"
 #include "client/exchange.h"
 #include "common/clock.h"
 #include "common/errors.h"
@@ -21,6 +22,7 @@
 #include "supervise/resolver.h"
 #include "supervise/slow.h"
 #include "supervise/stand_in.h"
+#include "supervise/tracee.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,6 +65,7 @@ struct handshake_ask attempt_ask_of(const struct connection *connection)
 		.silent = attempt->ask_silent,
 		.blind = attempt->ask_blind,
 		.attempt = attempt->ask_attempt,
+		.hold_ms = attempt->hold_ms,
 		.over_mptcp = connection->sock_mptcp,
 	};
 }
@@ -138,7 +141,10 @@ static bool wants_syn_data(const struct connection *connection)
 	return may == RIDE_SYN_DATA_ALWAYS || (may == RIDE_SYN_DATA_ON_ONE_PATH && !paths_may_be_several(connection->sock, &attempt->addr));
 }
 
-/* Sends the SYN, with as much of the message as fits. Returns 0 or -errno. */
+/*
+ * Sends the SYN, with as much of the message as fits. Returns 0 or -errno. ECONNABORTED is the news, once, of an attempt before that the
+ * network has ended; Linux (6.18) connects an MPTCP socket no more that has told it to output (EINVAL), before that is ended by AF_UNSPEC.
+ */
 static int syn_send(struct connection *connection)
 {
 	struct attempt *attempt = &connection->attempt;
@@ -148,20 +154,29 @@ static int syn_send(struct connection *connection)
 	if (((connection->ours && connection->sock == connection->fd) ||
 	     kernel_set(connection->sock, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) &&
 	    wants_syn_data(connection)) {
+		if (!attempt->ask_info)
+			attempt->hold_ms = exchange_hold_ms(supervision.settings, &connection->begin.own.id, connection->sock_mptcp,
+							    attempt->ask_attempt != 0);
 		ret = message_send(connection, &attempt->addr);
-		if (ret == -ECONNABORTED) /* the news of an attempt that the network has ended, once */
+		if (ret == -ECONNABORTED) {
+			kernel_disconnect(connection->sock);
 			ret = message_send(connection, &attempt->addr);
+		}
 		attempt->syn_data = attempt->sent > 0;
 		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
 			return ret == -EINPROGRESS ? 0 : ret;
 	}
 	attempt->want_output = true;
+	ret = connect_nonblocking(connection->sock, &attempt->addr);
+	if (ret != -ECONNABORTED)
+		return ret;
+	kernel_disconnect(connection->sock);
 	return connect_nonblocking(connection->sock, &attempt->addr);
 }
 
 /*
  * Notes why the SYN+ACK is waited for. It says whether the connection has Multipath TCP, and whether there is a response to a
- * silent request; one that stayed out of the SYN, and isn't written yet, isn't silent.
+ * silent request; one that stayed out of the SYN, and isn't written yet, isn't silent, and doesn't say for how long a SYN may be withheld.
  */
 static void synack_expect(struct connection *connection)
 {
@@ -169,6 +184,8 @@ static void synack_expect(struct connection *connection)
 
 	attempt->synack_due = connection->sock_mptcp;
 	attempt->ask_silent &= attempt->syn_data;
+	if (!attempt->syn_data)
+		attempt->hold_ms = 0;
 	attempt->ask_blind &= attempt->ask_silent;
 	attempt->silence_due = attempt->ask_silent && attempt->sent >= attempt->request_len;
 }
@@ -178,6 +195,26 @@ void attempt_look_at(struct connection *connection, int64_t at)
 	const int64_t path_at = connection->begin.look_at;
 
 	connection->look_at = path_at && path_at < at ? path_at : at;
+}
+
+/*
+ * A response may be at the head of the stream before the supervisor has taken it off, and a program's other threads may read from the
+ * socket by then, or go on with it behind exec(). So where one is to come it comes on a stand-in, which the program hasn't got before.
+ * Other processes that share the socket would keep it as it was: for them it is not done.
+ *
+ * Nor could it be read from a socket that the program has shut down for reading.
+ */
+static int hide_response(struct connection *connection)
+{
+	int made;
+
+	if (connection->sock != connection->fd || (connection->attempt.ask_silent && wants_syn_data(connection)) ||
+	    (!connection->shut && !tracee_has_threads(connection->call.tid)))
+		return 0;
+	made = stand_in_make(connection->fd, connection->domain, connection->sock_mptcp, connection->bound);
+	if (made >= 0)
+		connection_use(connection, made, connection->domain, connection->sock_mptcp);
+	return made < 0 ? made : 0;
 }
 
 int attempt_again(struct connection *connection)
@@ -200,7 +237,9 @@ int attempt_again(struct connection *connection)
 		.ends = now + supervision.settings->timeout_ms * CLOCK_NS_PER_MS,
 	};
 	connection->state = CONNECTION_ASKED;
-	ret = begin_place(&connection->begin, connection->sock);
+	ret = hide_response(connection);
+	if (ret == 0)
+		ret = begin_place(&connection->begin, connection->sock);
 	if (ret == 0)
 		ret = syn_send(connection);
 	synack_expect(connection);
@@ -241,19 +280,29 @@ static uint64_t attempt_number(const struct connection *connection)
 	return number;
 }
 
+/*
+ * A blind request that the converter refuses, by its rules, would be a failed connection to a server that is reached directly. So it is
+ * made for what the converter is known to serve, or where nothing says that it might not.
+ */
+static bool is_likely_served(const struct connection *connection)
+{
+	return converters_admits(connection->attempt.converter, &connection->peer) ||
+	       (!policy_is_private(&connection->peer) && !slow_has_failed(&connection->peer));
+}
+
 /* A lost SYN of a stand-in for TCP, which isn't made again, would fail a connection that need not fail. */
 static bool may_be_blind(const struct connection *connection)
 {
 	return connection->nonblocking && (connection->sock == connection->fd || connection->sock_mptcp) && wants_syn_data(connection) &&
-	       !slow_is(&connection->peer);
+	       !paths_doubt_syn_data(&connection->begin.own.id) && !slow_is(&connection->peer) && is_likely_served(connection);
 }
 
-/* Asks the converter of the attempt. Returns 0 or -errno. */
-static int ask(struct connection *connection)
+/* Prepares to ask the converter of the attempt: the socket, and what is asked. Returns 0 or -errno. */
+static int ask_prepare(struct connection *connection)
 {
 	struct attempt *attempt = &connection->attempt;
 	struct handshake_ask ask;
-	const bool mptcp = connection->ours && advice_allows_mptcp(connection->fd) &&
+	const bool mptcp = connection->mptcp && advice_allows_mptcp(connection->fd) &&
 			   converters_mptcp(attempt->converter) != CACHE_MPTCP_LOST;
 	int ret = socket_fit(connection, &attempt->addr, mptcp);
 
@@ -269,7 +318,7 @@ static int ask(struct connection *connection)
 	attempt->ask_blind = ask.blind;
 	attempt->ask_mptcp = ask.mptcp;
 	attempt->ask_info = ask.info;
-	return attempt_again(connection);
+	return 0;
 }
 
 struct converters_query attempt_query(const struct connection *connection)
@@ -285,8 +334,24 @@ struct converters_query attempt_query(const struct connection *connection)
 
 int attempt_by(struct connection *connection, const union sockaddr_ip *addr, int converter)
 {
+	int ret;
+
 	connection->attempt = (struct attempt){ .addr = *addr, .converter = converter };
-	return ask(connection);
+	ret = ask_prepare(connection);
+	return ret < 0 ? ret : attempt_again(connection);
+}
+
+bool attempt_blindly(struct connection *connection)
+{
+	const struct attempt before = connection->attempt;
+
+	connection->attempt = (struct attempt){ .addr = before.addr, .converter = before.converter };
+	if (ask_prepare(connection) < 0 || !connection->attempt.ask_blind)
+		return false;
+	if (attempt_again(connection) == 0 && connection->attempt.ask_blind)
+		return true;
+	attempt_disconnect(connection);
+	return false;
 }
 
 bool attempt_next(struct connection *connection, struct attempt_refusal *refusal)
@@ -297,6 +362,14 @@ bool attempt_next(struct connection *connection, struct attempt_refusal *refusal
 	union sockaddr_ip addr;
 	int index, ret;
 
+	if (connection->begin.may_move && path_list_is_forbidden(supervision.settings, &query)) {
+		*refusal = (struct attempt_refusal){
+			.verdict = POLICY_CONVERT,
+			.error = ENETUNREACH,
+			.reason = "CONVERT_PATHS allows no network that leads to a converter",
+		};
+		return false;
+	}
 	*refusal = (struct attempt_refusal){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
 	for (;;) {
 		index = converters_choose(supervision.settings, &query, &addr, &refusal->verdict, &refusal->reason);
@@ -339,7 +412,9 @@ int attempt_directly(struct connection *connection)
 	connection->state = CONNECTION_DIRECT;
 	connection->look_at = 0;
 	begin_end(&connection->begin);
-	begin_place_direct(&connection->begin, connection->sock, &server);
+	made = begin_place_direct(&connection->begin, connection->sock, &server);
+	if (made < 0)
+		return made;
 	connection_watch(connection);
 	return connect_nonblocking(connection->sock, &server);
 }

@@ -25,6 +25,12 @@ struct converters_query attempt_query(const struct connection *connection);
 /* Asks that converter, at that address. Returns 0 or -errno. */
 int attempt_by(struct connection *connection, const union sockaddr_ip *addr, int converter);
 
+/*
+ * attempt_blindly() - ask the converter of the attempt before again, blindly; the socket isn't connected
+ * Returns whether it was. If not, nothing is under way.
+ */
+bool attempt_blindly(struct connection *connection);
+
 /* Has the connection be looked at at that time, or when its path is to be looked at, if that is earlier. */
 void attempt_look_at(struct connection *connection, int64_t at);
 

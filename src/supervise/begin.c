@@ -11,13 +11,13 @@
 
 #include "client/converters.h"
 #include "common/clock.h"
+#include "common/errors.h"
 #include "networks/path_direct.h"
 #include "supervise/log.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define MOVES_MAX 4           /* of one connection: what comes behind is left to CONVERT_TIMEOUT */
 #define ASKED_MAX 6           /* paths that are asked at a time */
 #define WAIT_FOR_OTHER_MS 20
 #define TRIAL_LOOK_MS 20
@@ -40,22 +40,23 @@ static void take(struct begin *begin, const struct path *path)
 	begin->placed |= !IN6_IS_ADDR_UNSPECIFIED(&path->id.source);
 }
 
-/* A connection begins elsewhere since the usual path to @converter has failed: asks that path whether it works again. */
-static void try_usual(struct begin *begin, int converter)
+/* A connection begins elsewhere since @path has failed, and paths_is_trial_due() of it: asks it whether it works again. */
+static void try_path(struct begin *begin, const struct path *path)
 {
-	const struct path usual = { .id.converter = converter };
-
-	if (begin->tried_usual || trial || !paths_is_trial_due(&usual.id))
-		return;
-	begin->tried_usual = true;
+	begin->tried_path = true;
 	trial = malloc(sizeof(*trial));
 	if (!trial)
 		return;
 	survey_reset(trial);
-	if (survey_try(trial, &usual))
+	if (survey_try(trial, path))
 		return;
 	free(trial);
 	trial = NULL;
+}
+
+bool begin_trials_go_on(void)
+{
+	return trial != NULL;
 }
 
 int64_t begin_trials_look(int64_t now)
@@ -67,7 +68,7 @@ int64_t begin_trials_look(int64_t now)
 	if (!survey_trial_ends(trial, &works))
 		return now + TRIAL_LOOK_MS * CLOCK_NS_PER_MS;
 	if (works)
-		log_line("the usual path to the converter works again");
+		log_line("the %s path to the converter works again", path_is_usual(&trial->own.id) ? "usual" : "preferred");
 	free(trial);
 	trial = NULL;
 	return 0;
@@ -78,7 +79,7 @@ int begin_choose(struct begin *begin, const struct converters_query *query, int 
 	const struct settings *settings = begin->settings;
 	char text[SOCKADDR_STRLEN];
 	struct path_list list;
-	int best;
+	int best, missed;
 
 	/* A connection that has moved goes on where it is, as far as that has an address of the converter's family. */
 	if (!begin->may_move || (begin->placed && IN6_IS_ADDR_V4MAPPED(&begin->own.id.source) == sockaddr_ip_is_v4(addr))) {
@@ -89,19 +90,50 @@ int begin_choose(struct begin *begin, const struct converters_query *query, int 
 	begin->own = (struct path){ .id.converter = converter };
 	if (path_is_sound(paths_facts_usual(converter).state) && !settings->paths.count && !begin->placed)
 		return converter;
-	if (paths_facts_usual(converter).state == CACHE_PATH_DATALESS)
-		try_usual(begin, converter);
 	best = path_list_choose(&list, settings, query);
 	if (best < 0)
 		return converter;
 	take(begin, &list.paths[best]);
-	if (begin->placed || list.paths[best].id.converter != converter) {
+	if (begin->placed || list.paths[best].id.converter != converter)
 		log_line("converter %s: begins on %s%s", sockaddr_ip_format(&list.addrs[best], text), list.names[best],
 			 list.paths[best].backup ? ", which is for backup" : "");
-		try_usual(begin, converter);
-	}
+	missed = begin->tried_path || trial ? -1 : path_list_missed(&list, best);
+	if (missed >= 0)
+		try_path(begin, &list.paths[missed]);
 	*addr = list.addrs[best];
 	return list.paths[best].id.converter;
+}
+
+void begin_give_back(struct begin *begin)
+{
+	if (!begin->placed)
+		return;
+	begin->own.id.source = in6addr_any;
+	begin->own.device = 0;
+	begin->own.bind_device = false;
+}
+
+bool begin_leave(struct begin *begin, const struct converters_query *query, int error, union sockaddr_ip *addr)
+{
+	char text[SOCKADDR_STRLEN];
+	struct path_list list;
+	int best = -1;
+
+	if (!path_is_refused(error) || !begin->may_move)
+		return false;
+	if (begin->moves < PATHS_MOVES_MAX)
+		best = path_list_refused(&list, begin->settings, query, &begin->own.id);
+	if (best < 0) {
+		begin_give_back(begin);
+		return false;
+	}
+	log_line("converter %s: the path to it leads nowhere (%s), begins on %s",
+		 sockaddr_ip_format(converters_address(begin->own.id.converter), text), error_text(error), list.names[best]);
+	begin_end(begin);
+	take(begin, &list.paths[best]);
+	begin->moves++;
+	*addr = list.addrs[best];
+	return true;
 }
 
 int begin_place(const struct begin *begin, int fd)
@@ -111,25 +143,47 @@ int begin_place(const struct begin *begin, int fd)
 	return errno ? -errno : -EADDRNOTAVAIL;
 }
 
-void begin_place_direct(const struct begin *begin, int fd, const union sockaddr_ip *server)
+int begin_place_direct(const struct begin *begin, int fd, const union sockaddr_ip *server)
 {
-	char name[IF_NAMESIZE], text[SOCKADDR_STRLEN];
+	struct path_direct taken;
+	char text[SOCKADDR_STRLEN];
+	int ret;
 
-	if (begin->may_move && (begin->placed || path_direct_is_bad()) &&
-	    path_direct_bind(fd, begin->settings, server, begin->placed ? begin->own.device : 0, name))
-		log_line("%s: directly by %s, since the usual network is silent", sockaddr_ip_format(server, text), name);
+	if (begin->placed && path_is_usual(&begin->own.id))
+		begin_place(begin, fd);
+	if (!begin->may_move)
+		return 0;
+	ret = path_direct_take(fd, begin->settings, server, begin->placed, begin->own.device, &taken);
+	if (ret > 0)
+		log_line("%s: directly by %s, since the usual network %s", sockaddr_ip_format(server, text), taken.name, taken.why);
+	else if (ret < 0)
+		log_line("%s: not directly, since CONVERT_PATHS allows no network that leads there", sockaddr_ip_format(server, text));
+	return ret < 0 ? ret : 0;
 }
 
 /* --- does it work --- */
 
-void begin_sent(struct begin *begin, int64_t now)
+/* What is to be answered was sent @now. */
+static void first_look(struct begin *begin, int64_t now)
 {
 	const struct path_facts facts = paths_facts_kept(&begin->own.id);
 
-	begin->syn_at = now;
 	begin->look_at = 0;
-	if (begin->may_move && begin->moves < MOVES_MAX)
+	if (begin->may_move && begin->moves < PATHS_MOVES_MAX)
 		begin->look_at = now + paths_patience(facts.rtt_ms, facts.heard) * CLOCK_NS_PER_MS;
+}
+
+void begin_sent(struct begin *begin, int64_t now)
+{
+	begin->syn_at = now;
+	begin->request_at = 0;
+	first_look(begin, now);
+}
+
+void begin_sent_behind(struct begin *begin, int64_t now)
+{
+	begin->request_at = now;
+	first_look(begin, now);
 }
 
 void begin_end(struct begin *begin)
@@ -159,13 +213,16 @@ static struct survey **place_for(const struct path_id *id)
 	return place;
 }
 
-/* Has somebody else found out meanwhile that the path has failed, and is there one that works? */
+/*
+ * Has somebody else found out meanwhile that the path is silent, and is there one that works? If it loses some SYNs, this one's has arrived
+ * more likely than not, and waits for its server.
+ */
 static bool has_failed_since(struct begin *begin, const struct converters_query *query, union sockaddr_ip *addr)
 {
 	struct path_list list;
 	int best;
 
-	if (!path_has_failed(paths_facts(&begin->own.id).state))
+	if (paths_facts(&begin->own.id).state != CACHE_PATH_SILENT)
 		return false;
 	best = path_list_elsewhere(&list, begin->settings, query, &begin->own);
 	if (best < 0)
@@ -196,18 +253,29 @@ static enum paths_do survey_start(struct begin *begin, const struct converters_q
 	return PATHS_STAY;
 }
 
-enum paths_do begin_look(struct begin *begin, const struct converters_query *query, enum survey_syn syn, int64_t now,
+/* Goes on with the survey; where the path is to be left, with @best of the survey's list. */
+static enum paths_do survey_go_on(struct begin *begin, const struct begin_syn *syn, int64_t now, int *best)
+{
+	const int64_t since = begin->request_at ? begin->request_at : begin->syn_at;
+	unsigned int again;
+	enum paths_do what = survey_look(begin->survey, now, (unsigned int)((now - since) / CLOCK_NS_PER_MS), syn->carries, &again);
+
+	begin->look_at = now + again * CLOCK_NS_PER_MS;
+	if (what != PATHS_MOVE && what != PATHS_BEHIND)
+		return what;
+	/* An answer that has come meanwhile is what the connection is to go on with, and says that the path works. */
+	return syn->is_unanswered(syn->owner) ? survey_leave(begin->survey, what, syn->carries, best) : PATHS_STAY;
+}
+
+enum paths_do begin_look(struct begin *begin, const struct converters_query *query, const struct begin_syn *syn, int64_t now,
 			 union sockaddr_ip *addr)
 {
 	enum paths_do what = begin->survey ? PATHS_PROBE : survey_start(begin, query, now, addr);
 	char text[SOCKADDR_STRLEN];
-	unsigned int again = 0;
 	int best = -1;
 
-	if (begin->survey) {
-		what = survey_look(begin->survey, (unsigned int)((now - begin->syn_at) / CLOCK_NS_PER_MS), syn, &again, &best);
-		begin->look_at = now + again * CLOCK_NS_PER_MS;
-	}
+	if (begin->survey)
+		what = survey_go_on(begin, syn, now, &best);
 	if (what == PATHS_MOVE && begin->survey) {
 		*addr = begin->survey->list.addrs[best];
 		log_line("converter %s: the path to it %s, asked by %s", sockaddr_ip_format(converters_address(begin->own.id.converter), text),

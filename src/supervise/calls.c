@@ -79,7 +79,8 @@ static void handle_socket(const struct call *call)
 	int fd = -1;
 
 	/* By socketcall(2) the filter has not seen what these are. */
-	if ((domain == AF_INET || domain == AF_INET6) && (type & 0xf) == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP)) {
+	if ((domain == AF_INET || domain == AF_INET6) && (type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) == SOCK_STREAM &&
+	    (protocol == 0 || protocol == IPPROTO_TCP)) {
 		if (tracee_is_open(call->tid))
 			fd = socket(domain, (type & SOCK_NONBLOCK) | SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
 		else
@@ -97,6 +98,22 @@ static void handle_socket(const struct call *call)
 
 /* --- connect() --- */
 
+/*
+ * Is the socket in the supervisor's own network? In another one, a container's or a sandbox's, nothing is converted: what the supervisor
+ * connects in the socket's place would get out of it.
+ */
+static bool is_here(int fd)
+{
+	static uint64_t own;
+	int made;
+
+	if (!own && (made = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) >= 0) {
+		own = kernel_network(made);
+		close(made);
+	}
+	return kernel_network(fd) == own;
+}
+
 static bool is_tcp(int fd, int *domain, int *protocol)
 {
 	*domain = kernel_get(fd, SOL_SOCKET, SO_DOMAIN, -1);
@@ -107,13 +124,16 @@ static bool is_tcp(int fd, int *domain, int *protocol)
 /* Makes the call that the program wanted, without waiting, and answers as the kernel does. */
 static void connect_natively(const struct call *call, int fd, const void *addr, socklen_t len)
 {
+	const bool unspec = len >= sizeof(sa_family_t) && ((const struct sockaddr *)addr)->sa_family == AF_UNSPEC;
 	int flags = fcntl(fd, F_GETFL), ret;
 
-	if (len >= sizeof(sa_family_t) && ((const struct sockaddr *)addr)->sa_family == AF_UNSPEC)
+	if (unspec)
 		aftermath_cancel(kernel_cookie(fd));
 	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	ret = connect(fd, addr, len) == 0 ? 0 : errno;
 	fcntl(fd, F_SETFL, flags);
+	if (ret == 0 && unspec)
+		kernel_get(fd, SOL_SOCKET, SO_ERROR, 0); /* TCP's ECONNRESET, which is no news of the connection that is made next */
 	answer(call, fd, ret);
 }
 
@@ -146,9 +166,11 @@ static void begin(const struct call *call, int fd, int domain, bool mptcp, const
 		.sock = fd,
 		.cookie = cookie,
 		.domain = domain,
+		.mptcp = mptcp,
 		.ours = mptcp && kernel_get(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0),
 		.v6only = domain == AF_INET6 && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0),
 		.bound = stand_in_is_bound(fd),
+		.shut = kernel_is_shut(fd),
 		.nonblocking = fcntl(fd, F_GETFL) & O_NONBLOCK,
 		.sock_mptcp = mptcp,
 		.sock_domain = domain,
@@ -169,6 +191,28 @@ static bool is_fresh(int fd)
 	return kernel_tcp_info(fd).tcpi_state == KERNEL_CLOSE;
 }
 
+/*
+ * Is this a call on a socket that isn't connected yet, which waits for a connection that goes on in the kernel: another connect(), or the
+ * same one behind a signal?
+ */
+static bool waits_for_another(int fd)
+{
+	const uint64_t cookie = kernel_cookie(fd);
+	struct connection *ours;
+
+	HASH_FIND(hh, supervision.connections, &cookie, sizeof(cookie), ours);
+	return !ours && !(fcntl(fd, F_GETFL) & O_NONBLOCK) && kernel_tcp_info(fd).tcpi_state == KERNEL_SYN_SENT;
+}
+
+/* connect() of a socket that is connected, or becomes so, or with an address that can't be converted. */
+static void connect_again(const struct call *call, int fd, const struct sockaddr_storage *addr, socklen_t len)
+{
+	if (addr->ss_family != AF_UNSPEC && waits_for_another(fd))
+		let_go(call, fd);
+	else
+		connect_natively(call, fd, addr, len);
+}
+
 /* A program that asks a converter itself, such as one with the library preloaded, knows what it does. */
 static bool is_converter(const union sockaddr_ip *peer)
 {
@@ -178,14 +222,21 @@ static bool is_converter(const union sockaddr_ip *peer)
 	return false;
 }
 
+/* How the connection before has ended. The socket can be connected again from then on, as behind the kernel's own answer. */
+static void answer_ended(const struct call *call, int fd, int error)
+{
+	kernel_disconnect(fd);
+	answer(call, fd, error);
+}
+
 static void handle_connect(const struct call *call)
 {
 	const socklen_t len = (socklen_t)call->args[2];
 	union sockaddr_ip peer;
 	struct sockaddr_storage addr = { 0 };
-	int domain, protocol, fd = tracee_get_fd(call->tid, (int)call->args[0]);
+	int domain, protocol, error, fd = tracee_get_fd(call->tid, (int)call->args[0]);
 
-	if (fd < 0 || !is_tcp(fd, &domain, &protocol))
+	if (fd < 0 || !is_tcp(fd, &domain, &protocol) || !is_here(fd))
 		let_go(call, fd);
 	else if (len > sizeof(addr))
 		answer(call, fd, EINVAL);
@@ -193,9 +244,11 @@ static void handle_connect(const struct call *call)
 		answer(call, fd, EFAULT);
 	else if (!listener_is_waiting(supervision.listener, call))
 		close(fd);
-	else if (!sockaddr_ip_from(&peer, (struct sockaddr *)&addr, len) || !is_fresh(fd) ||
-		 (domain == AF_INET && peer.sa.sa_family != AF_INET))
-		connect_natively(call, fd, &addr, len);
+	else if (!sockaddr_ip_from(&peer, (struct sockaddr *)&addr, len) || peer.sa.sa_family != domain || !is_fresh(fd) ||
+		 (domain == AF_INET6 && sockaddr_ip_is_v4(&peer) && kernel_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0)))
+		connect_again(call, fd, &addr, len);
+	else if ((error = kernel_get(fd, SOL_SOCKET, SO_ERROR, 0)))
+		answer_ended(call, fd, error);
 	else if (is_converter(&peer))
 		let_go(call, fd);
 	else
@@ -339,7 +392,7 @@ static void handle_output(const struct call *call)
 	struct message message;
 	int domain, protocol, error, fd = tracee_get_fd(call->tid, (int)call->args[0]);
 
-	if (fd < 0 || !is_tcp(fd, &domain, &protocol) || !is_fresh(fd)) {
+	if (fd < 0 || !is_tcp(fd, &domain, &protocol) || !is_here(fd) || !is_fresh(fd)) {
 		let_go(call, fd);
 		return;
 	}
@@ -349,10 +402,12 @@ static void handle_output(const struct call *call)
 	}
 	error = !output_read(call, &message)	   ? EFAULT :
 		message.namelen > sizeof(addr)	   ? EINVAL :
-		!message.name || !message.namelen ? EDESTADDRREQ :
+		!message.name || !message.namelen ? EINVAL :
 		!tracee_read(call->tid, message.name, &addr, message.namelen) ? EFAULT :
-		!sockaddr_ip_from(&peer, (struct sockaddr *)&addr, message.namelen) ? EOPNOTSUPP :
-		domain == AF_INET && peer.sa.sa_family != AF_INET ? EAFNOSUPPORT : 0;
+		message.namelen >= sizeof(addr.ss_family) && addr.ss_family == AF_UNSPEC ? EOPNOTSUPP :
+		!sockaddr_ip_from(&peer, (struct sockaddr *)&addr, message.namelen) ? EINVAL :
+		peer.sa.sa_family == domain ? 0 :
+		domain == AF_INET ? EAFNOSUPPORT : EINVAL;
 	if (!error && is_converter(&peer)) {
 		let_go(call, fd);
 		return;

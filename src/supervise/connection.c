@@ -45,7 +45,7 @@ void connection_drop_stand_in(struct connection *connection)
 		close(connection->sock);
 	connection->sock = connection->fd;
 	connection->sock_domain = connection->domain;
-	connection->sock_mptcp = connection->ours;
+	connection->sock_mptcp = connection->mptcp;
 }
 
 void connection_use(struct connection *connection, int sock, int domain, bool mptcp)
@@ -103,5 +103,5 @@ void connection_succeed(struct connection *connection, size_t taken)
 	else if (connection->early && taken)
 		connection_answer(connection, (int64_t)taken, 0);
 	else
-		connection_answer(connection, 0, connection->nonblocking ? EINPROGRESS : 0);
+		connection_answer(connection, 0, connection->nonblocking ? connection->unfinished : 0);
 }

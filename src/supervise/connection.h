@@ -26,11 +26,13 @@ struct attempt {
 	enum ride ride;
 	bool syn_data;     /* the SYN carried data */
 	bool want_output;  /* a part of the message is still to be sent */
+	bool answered;     /* the SYN was, and what that tells of its path is noted */
 	bool synack_due;   /* an MPTCP attempt whose SYN+ACK wasn't looked at yet */
 	bool ask_info, ask_mptcp, cookie_asked;
 	bool ask_silent;   /* no response where the SYN+ACK says it all (doc/private-tlvs.md) */
 	bool ask_blind;    /* nor any other: the call is answered when the SYN is sent */
 	uint64_t ask_attempt; /* a random number, for a converter that knows blind requests by it when they are made again; 0: none */
+	unsigned int hold_ms; /* the request says that its SYN may be withheld for so many milliseconds at most; 0: it says nothing */
 	bool silence_due;  /* a silent request went with the SYN, whose SYN+ACK wasn't looked at yet */
 	converters_cookie_number cookie_number;
 	size_t sent;       /* bytes of the message, which is the request */
@@ -50,8 +52,10 @@ struct connection {
 	int sock;             /* the one that is connected: @fd, or a stand-in that will take its place */
 	uint64_t cookie;      /* of the program's socket: the key */
 	int domain;           /* of the program's socket */
-	bool ours;            /* it is an MPTCP socket that the supervisor has made */
+	bool mptcp;           /* it is an MPTCP socket */
+	bool ours;            /* and one that the supervisor has made */
 	bool v6only, bound, nonblocking;
+	bool shut;            /* the program has shut it down for reading before it connects */
 	bool watched;         /* @sock is registered with supervision.epoll */
 	bool sock_mptcp;      /* what @sock is */
 	int sock_domain;
@@ -59,7 +63,9 @@ struct connection {
 	union sockaddr_ip peer;
 	int64_t started;      /* CLOCK_MONOTONIC in nanoseconds */
 	int64_t limit;        /* when the call has to be answered at the latest; 0: it may take its time */
+	int unfinished;       /* the error that says so while the socket goes on connecting; EINPROGRESS unless a signal ends a call that blocks */
 	int64_t look_at;      /* when to look at it even if nothing happens */
+	int64_t caller_at;    /* when to look whether the caller still waits */
 	uint32_t tried;       /* a bit for each converter */
 	int lookups;          /* of converters' names */
 	enum connection_state state;

@@ -60,7 +60,13 @@ void ends_fail(struct connection *connection, int error, const char *reason)
 	probes_end(connection);
 	if (connection->sock == connection->fd)
 		attempt_disconnect(connection);
-	connection_answer(connection, 0, error == ECONNREFUSED && refuse_later(connection) ? EINPROGRESS : error);
+	connection_answer(connection, 0, error == ECONNREFUSED && refuse_later(connection) ? connection->unfinished : error);
+}
+
+void ends_shut(struct connection *connection)
+{
+	kernel_disconnect(connection->fd); /* else a stand-in's program would find its own socket shut down for good */
+	ends_fail(connection, ECONNRESET, "the program has shut the socket down");
 }
 
 bool ends_hand_over(struct connection *connection)
@@ -69,7 +75,7 @@ bool ends_hand_over(struct connection *connection)
 
 	if (connection->sock == connection->fd)
 		return true;
-	ret = stand_in_put(supervision.listener, &connection->call, connection->fd, connection->at, connection->sock);
+	ret = stand_in_put(supervision.listener, &connection->call, connection->fd, connection->sock);
 	if (ret == 0)
 		return true;
 	ends_log(connection, "failed: the socket can't be replaced: ", error_text(-ret));
@@ -109,5 +115,5 @@ void ends_go_directly(struct connection *connection)
 	if (ret < 0)
 		connection_answer(connection, 0, -ret);
 	else if (connection->nonblocking && ends_hand_over(connection)) /* early data isn't taken yet, as without a cookie */
-		connection_answer(connection, 0, EINPROGRESS);
+		connection_answer(connection, 0, connection->unfinished);
 }

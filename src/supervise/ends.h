@@ -11,6 +11,9 @@ void ends_log(const struct connection *connection, const char *verdict, const ch
 /* Answers with @error, for the @reason that the log is told. */
 void ends_fail(struct connection *connection, int error, const char *reason);
 
+/* The program has shut the socket down while it was connecting, which ends the attempt: the call fails as a direct one does. */
+void ends_shut(struct connection *connection);
+
 /* Has the program's descriptors refer to the socket that was connected. Returns false after the call was answered. */
 bool ends_hand_over(struct connection *connection);
 

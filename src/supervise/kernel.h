@@ -6,18 +6,25 @@
 #include <linux/mptcp.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
 #endif
 
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
+
 /* tcpi_state, whose values the kernel's headers don't define (include/net/tcp_states.h). */
 #define KERNEL_UNKNOWN 0
+#define KERNEL_ESTABLISHED 1
 #define KERNEL_SYN_SENT 2
 #define KERNEL_CLOSE 7
 
@@ -35,6 +42,17 @@ static inline bool kernel_set(int fd, int level, int name, int value)
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
 }
 
+/* SO_SNDTIMEO, for how long a call may wait, in nanoseconds; 0: for ever. */
+static inline int64_t kernel_send_timeout(int fd)
+{
+	struct timeval timeout = { 0 };
+	socklen_t len = sizeof(timeout);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, &len) != 0)
+		return 0;
+	return timeout.tv_sec * INT64_C(1000000000) + timeout.tv_usec * INT64_C(1000);
+}
+
 /* A number that no other socket of this kernel has, or ever had. */
 static inline uint64_t kernel_cookie(int fd)
 {
@@ -42,6 +60,23 @@ static inline uint64_t kernel_cookie(int fd)
 	socklen_t len = sizeof(cookie);
 
 	return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) == 0 ? cookie : 0;
+}
+
+/* The network namespace that a socket belongs to, wherever its process is by now (Linux 5.14). */
+static inline uint64_t kernel_network(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) == 0 ? cookie : 0;
+}
+
+/* Has a socket that isn't connected been shut down for reading, which shutdown(2) does although it says ENOTCONN? */
+static inline bool kernel_is_shut(int fd)
+{
+	struct pollfd shut = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&shut, 1, 0) == 1 && shut.revents & POLLRDHUP;
 }
 
 /* TCP_INFO, of an MPTCP socket its first subflow's; all zero where there is none. */
@@ -64,13 +99,18 @@ static inline bool kernel_has_fallen_back(int fd)
 	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &len) != 0 || (info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK);
 }
 
-/* Ends a connection or an attempt, so that the socket can be connected again. The reset is our own doing, and no news. */
+/*
+ * Ends a connection or an attempt, so that the socket can be connected again. The reset is our own doing, and no news; nor is what
+ * routers said of our SYN, which TCP queues even without IP_RECVERR (seen on Linux 6.18), and poll() tells of.
+ */
 static inline void kernel_disconnect(int fd)
 {
 	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
 
 	connect(fd, &unspec, sizeof(unspec));
 	kernel_get(fd, SOL_SOCKET, SO_ERROR, 0);
+	while (recv(fd, NULL, 0, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0)
+		;
 }
 
 #endif

@@ -7,9 +7,11 @@ libsupervise_la_SOURCES = \
 	src/supervise/again.c src/supervise/again.h \
 	src/supervise/attempt.c src/supervise/attempt.h \
 	src/supervise/begin.c src/supervise/begin.h \
+	src/supervise/caller.c src/supervise/caller.h \
 	src/supervise/calls.c src/supervise/calls.h \
 	src/supervise/command.h \
 	src/supervise/connection.c src/supervise/connection.h \
+	src/supervise/course.c src/supervise/course.h \
 	src/supervise/ends.c src/supervise/ends.h \
 	src/supervise/enquiry.c src/supervise/enquiry.h \
 	src/supervise/fate.c src/supervise/fate.h \
@@ -24,8 +26,10 @@ libsupervise_la_SOURCES = \
 	src/supervise/places.c src/supervise/places.h \
 	src/supervise/probes.c src/supervise/probes.h \
 	src/supervise/progress.c src/supervise/progress.h \
+	src/supervise/reached.c src/supervise/reached.h \
 	src/supervise/repeat.c src/supervise/repeat.h \
 	src/supervise/resolver.c src/supervise/resolver.h \
+	src/supervise/response.c src/supervise/response.h \
 	src/supervise/slow.c src/supervise/slow.h \
 	src/supervise/stand_in.c src/supervise/stand_in.h \
 	src/supervise/start.c src/supervise/start.h \

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,20 +38,22 @@ void log_about(pid_t tid)
 	about = tid;
 }
 
-/* Writes a line by one call, so that lines of several processes don't mix. */
+/*
+ * Writes a line by one call, so that lines of several processes don't mix. It never waits, since all programs would: a line for which
+ * there is no room, or no reader, is lost. (Standard error is the programs', too, and can't be made non-blocking.)
+ */
 static void line_write(const char *line, size_t len)
 {
-	int fd = log_stderr;
+	struct pollfd log = { .fd = log_stderr, .events = POLLOUT };
 
-	if (fd < 0)
-		fd = open(log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
-	if (fd < 0)
+	if (log.fd < 0)
+		log.fd = open(log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	if (log.fd < 0)
 		return;
-	if (write(fd, line, len) < 0) {
-		/* the log is full, or nobody reads it: the line is lost, and the program goes on */
-	}
-	if (fd != log_stderr)
-		close(fd);
+	if (poll(&log, 1, 0) == 1 && write(log.fd, line, len) < 0)
+		(void)0;
+	if (log.fd != log_stderr)
+		close(log.fd);
 }
 
 void log_line(const char *format, ...)

@@ -111,7 +111,7 @@ static int listen_by_tcp(const struct call *call, int fd)
 	kernel_set(fd, SOL_SOCKET, SO_REUSEADDR, reuse);
 	kernel_set(made, SOL_SOCKET, SO_REUSEADDR, reuse);
 	if (ret == 0)
-		ret = stand_in_put(supervision.listener, call, fd, (int)call->args[0], made);
+		ret = stand_in_put(supervision.listener, call, fd, made);
 	close(made);
 	return ret;
 }

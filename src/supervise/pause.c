@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pause.c - stop those threads of a program that wait in poll(2) or select(2)
+ * pause.c - stop those threads of a program that wait for a socket in poll(2), select(2) or connect(2)
  *
  * A thread that waits for a socket by poll() is woken when the socket is disconnected, and looks at it a moment later, on another
  * CPU: it would see it hung up, before it is connected again. Stopped by PTRACE_INTERRUPT it is out of the call, and when it goes on
- * the kernel makes the call anew, which finds what is there then. Only threads that are in such a call are stopped, for others, such
+ * the kernel makes the call anew, which finds what is there then. A connect() that waits for a connection in the kernel, because it blocks
+ * where another one hasn't, would fail (ECONNABORTED). Only threads that are in such a call are stopped, for others, such
  * as epoll_wait(2), would return EINTR. A poll() with a time-out that goes on so is a restart_syscall(2) from then on, as are a few
  * others that go on just as well.
+ *
+ * A thread that runs, or waits for a CPU, may be about to wait for a socket: it has just been let go on after the last pause, say. On a
+ * busy machine that takes it some milliseconds, for which all such threads are waited for. They aren't stopped while they run: one that is
+ * on its way into epoll_wait() would have EINTR from it.
  *
  * The tracer is a thread that ends soon: with it all that it traces goes on, in whatever state, a signal that was on its way is
  * delivered, and nothing has to be undone. A thread stops as soon as it has a CPU, unless it has left its call meanwhile and waits
@@ -24,7 +29,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define STOP_NS (100 * CLOCK_NS_PER_MS) /* on a machine that has no CPU for it */
+#define STOP_NS (100 * CLOCK_NS_PER_MS)  /* for all threads together, on a machine that has no CPU for them */
+#define SETTLE_NS (40 * CLOCK_NS_PER_MS) /* as well: some may compute for as long as they like */
 #define LOOK_NS 100000
 
 static const long waiting_calls[] = {
@@ -55,31 +61,78 @@ static bool is_wait(long number)
 	return false;
 }
 
-/* May the thread still come to a stop? It runs, or waits for a CPU, or is in the call that it was found in. */
+static bool is_connect(long number)
+{
+#ifdef __x86_64__
+	if (number == 362 || number == 102) /* i386's, and its socketcall; amd64 has these for what never waits */
+		return true;
+#endif
+	return number == SYS_connect;
+}
+
+/* Does the thread wait in the kernel for a socket? In connect() it may wait for the supervisor as well. */
+static bool waits(pid_t tid, long number)
+{
+	return is_wait(number) || (is_connect(number) && tracee_is_interruptible(tid));
+}
+
+/* May the thread still come to a stop? It runs, or waits for a CPU, or for a socket. */
 static bool may_stop(pid_t tid)
 {
 	const long number = tracee_call(tid);
 
-	return number < 0 || is_wait(number);
+	return number < 0 || waits(tid, number);
 }
 
-static bool stop(void *context, pid_t tid)
+static void look_later(void)
 {
 	static const struct timespec look = { .tv_nsec = LOOK_NS };
-	const int64_t until = clock_ns() + STOP_NS;
+
+	nanosleep(&look, NULL);
+}
+
+/* Waits until the thread has come to wait for something, until the time @until at most. */
+static bool settle(void *until, pid_t tid)
+{
+	while (tracee_call(tid) < 0 && clock_ns() < *(const int64_t *)until)
+		look_later();
+	return true;
+}
+
+/* Has the thread come to a stop if it waits for a socket, unless it was told to before; counts it in @count then. */
+static bool interrupt(void *count, pid_t tid)
+{
+	if (waits(tid, tracee_call(tid)) && ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0 && ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0)
+		++*(int *)count;
+	return true;
+}
+
+/* Has the thread, which was told to, stopped, or ended? Its end is left to whoever waits for it. */
+static bool has_stopped(pid_t tid)
+{
 	siginfo_t stopped = { .si_pid = 0 };
 
-	(void)context;
-	if (!is_wait(tracee_call(tid)) || ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0)
-		return true;
-	/* Its end, if that comes first, is for whoever waits for the program. */
-	while (waitid(P_PID, (id_t)tid, &stopped, WSTOPPED | WNOHANG | __WALL) == 0 && !stopped.si_pid && may_stop(tid) &&
-	       clock_ns() < until)
-		nanosleep(&look, NULL);
+	return waitid(P_PID, (id_t)tid, &stopped, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 || stopped.si_pid;
+}
+
+static bool await_stop(void *until, pid_t tid)
+{
+	while (!has_stopped(tid) && may_stop(tid) && clock_ns() < *(const int64_t *)until)
+		look_later();
 	return true;
 }
 
 void pause_process(pid_t tid)
 {
-	tracee_each_thread(tid, stop, NULL);
+	int64_t until = clock_ns() + SETTLE_NS;
+	int count;
+
+	tracee_each_thread(tid, settle, &until);
+	until = clock_ns() + STOP_NS;
+	/* Others may have come to wait for a socket while these were waited for. */
+	do {
+		count = 0;
+		tracee_each_thread(tid, interrupt, &count);
+		tracee_each_thread(tid, await_stop, &until);
+	} while (count && clock_ns() < until);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* pause.h - stop those threads of a program that wait in poll(2) or select(2) */
+/* pause.h - stop those threads of a program that wait for a socket */
 #ifndef SUPERVISE_PAUSE_H
 #define SUPERVISE_PAUSE_H
 
 #include <sys/types.h>
 
 /*
- * pause_process() - have those threads of the process of @tid stand still that wait for events, until the calling thread ends
+ * pause_process() - have those threads of the process of @tid stand still that wait for a socket, until the calling thread ends
  * They go on as if nothing had happened: poll(2) and select(2) begin anew, with the time that was left (ptrace(2), signal(7)). A thread
  * that can't be stopped, since somebody traces it already say, isn't.
  */

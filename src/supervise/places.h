@@ -5,7 +5,7 @@
 
 #include "supervise/tracee.h"
 
-#define PLACES_MAX 16
+#define PLACES_MAX 128 /* descriptors for one socket */
 #define PLACES_WATCHES_MAX 64
 
 struct places {

@@ -12,8 +12,8 @@
  *	the converter's failure            the next converter, and behind the last one the server itself, or an error
  *	CONVERT_TIMEOUT, and not blocking  the server itself, or ETIMEDOUT
  *
- * A call that blocks is waited for as long as the server may take. A process that is killed meanwhile, and signals by which
- * programs give up waiting, are found by a look every so often, since the kernel says nothing of them.
+ * A call that blocks is waited for as long as the server may take. A process that is killed meanwhile, and signals, are found by a look
+ * every so often (caller.c), since the kernel says nothing of them.
  */
 #include "config.h"
 
@@ -24,30 +24,27 @@
 #include "client/user_cache.h"
 #include "common/clock.h"
 #include "common/errors.h"
+#include "networks/networks.h"
 #include "supervise/aftermath.h"
 #include "supervise/attempt.h"
+#include "supervise/caller.h"
+#include "supervise/course.h"
 #include "supervise/ends.h"
 #include "supervise/enquiry.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
 #include "supervise/patience.h"
-#include "supervise/peers.h"
 #include "supervise/probes.h"
-#include "supervise/tracee.h"
+#include "supervise/reached.h"
+#include "supervise/response.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 
-#define LOOK_NS (250 * CLOCK_NS_PER_MS) /* how often it is looked whether the caller still waits */
-
-static void done_blindly(struct connection *connection);
-
-/* A request is on its way, or a name is looked up. */
 static void begun(struct connection *connection)
 {
 	if (connection->state == CONNECTION_ASKED && connection->attempt.ask_blind)
-		done_blindly(connection);
+		reached_blindly(connection);
 }
 
 static void go_on(struct connection *connection, int error, const char *reason)
@@ -66,6 +63,20 @@ static void go_on(struct connection *connection, int error, const char *reason)
 	ends_go_directly(connection);
 }
 
+/* A request that isn't acknowledged yet is so on a Multipath TCP socket's first subflow: there are others only once it is. */
+static bool is_unacknowledged(const struct connection *connection, const struct tcp_info *info)
+{
+	return connection->begin.request_at && info->tcpi_state == KERNEL_ESTABLISHED && info->tcpi_unacked;
+}
+
+static bool is_unanswered(const void *owner)
+{
+	const struct connection *connection = owner;
+	const struct tcp_info info = kernel_tcp_info(connection->sock);
+
+	return info.tcpi_state == KERNEL_SYN_SENT || is_unacknowledged(connection, &info);
+}
+
 static void converter_failed(struct connection *connection, const struct handshake_step *why)
 {
 	char text[SOCKADDR_STRLEN];
@@ -75,6 +86,9 @@ static void converter_failed(struct connection *connection, const struct handsha
 		 why->fault == HANDSHAKE_FAULT_REFUSED ? " as to this server" : "");
 	exchange_failed(connection->attempt.converter, &connection->peer, why);
 	connection->tried |= 1u << connection->attempt.converter;
+	/* Silent on a path that it was moved to at a venture, and on the usual one. */
+	if (is_unanswered(connection) && !path_works(paths_facts_kept(&connection->begin.own.id).state))
+		begin_give_back(&connection->begin);
 	probes_end(connection);
 	attempt_disconnect(connection);
 	go_on(connection, why->error, why->reason);
@@ -94,6 +108,32 @@ static void ask_again(struct connection *connection)
 		on_error(connection, -ret);
 }
 
+/* Begins anew on the path of connection->begin, to the converter at @addr. */
+static void begin_at(struct connection *connection, const union sockaddr_ip *addr)
+{
+	int ret;
+
+	probes_end(connection);
+	attempt_disconnect(connection);
+	ret = attempt_by(connection, addr, connection->begin.own.id.converter);
+	if (ret < 0)
+		on_error(connection, -ret);
+	else
+		begun(connection);
+}
+
+/* The network has refused the SYN with @error: begins anew on another one. Returns whether there is one. */
+static bool path_leave(struct connection *connection, int error)
+{
+	const struct converters_query query = attempt_query(connection);
+	union sockaddr_ip addr;
+
+	if (!begin_leave(&connection->begin, &query, error, &addr))
+		return false;
+	begin_at(connection, &addr);
+	return true;
+}
+
 static void on_error(struct connection *connection, int error)
 {
 	struct attempt *attempt = &connection->attempt;
@@ -101,6 +141,8 @@ static void on_error(struct connection *connection, int error)
 	struct handshake_step why;
 
 	error = pending ? pending : error;
+	if (path_leave(connection, error))
+		return;
 	why = handshake_on_error(error, converters_is_proven(attempt->converter));
 	if (attempt->ask_silent && exchange_take_remedy(attempt->converter, attempt->cookie_number, &why, &attempt->cookie_asked,
 							&attempt->ask_mptcp, &attempt->ask_silent))
@@ -125,111 +167,31 @@ static void begin_anew(struct connection *connection, enum ride ride)
 		on_error(connection, -ret);
 }
 
-static const char *request_ride(const struct connection *connection)
-{
-	bool taken;
-
-	if (!connection->attempt.syn_data)
-		return "request behind the handshake";
-	taken = kernel_tcp_info(connection->sock).tcpi_options & TCPI_OPT_SYN_DATA;
-	paths_note_syn_data(&connection->begin.own.id, taken, connection->begin.syn_at);
-	return taken ? "request taken in the SYN" : "request not taken in the SYN";
-}
-
-/*
- * Takes the response, which was peeked at a moment ago, off the stream. What would be left of it would be taken for the
- * server's.
- */
-static bool response_take(int fd, size_t length)
-{
-	uint8_t response[CONVERT_MESSAGE_MAX];
-
-	while (length) {
-		ssize_t got = recv(fd, response, length, MSG_DONTWAIT);
-
-		if (got <= 0)
-			return false;
-		length -= (size_t)got;
-	}
-	return true;
-}
-
-/* The server was reached, which @how says in the log. */
-static void converted(struct connection *connection, const char *how)
-{
-	char detail[96];
-
-	snprintf(detail, sizeof(detail), "%s%s", request_ride(connection), how);
-	ends_log(connection, connection->sock_mptcp ? "converted over MPTCP, " : "converted over TCP, ", detail);
-	probes_end(connection);
-	if (!ends_hand_over(connection))
-		return;
-	peers_note(connection->sock, &connection->attempt.addr, &connection->peer);
-	ends_settle(connection, &connection->attempt.addr);
-	connection_succeed(connection, connection->early_len);
-}
-
-static void done(struct connection *connection, const struct handshake_step *told)
-{
-	/* What is lost behind the handshake shows in the first bytes from the converter. */
-	if (connection->sock_mptcp && kernel_has_fallen_back(connection->sock)) {
-		begin_anew(connection, RIDE_TCP);
-		return;
-	}
-	if (!response_take(connection->sock, told->length)) {
-		ends_fail(connection, ECONNRESET, "the response can't be taken off the stream");
-		return;
-	}
-	exchange_done(connection->attempt.converter, &connection->peer, told, connection->sock_mptcp);
-	converted(connection, "");
-}
-
-/* The SYN+ACK to a silent request was all that there is. */
-static void done_silently(struct connection *connection)
-{
-	if (connection->sock_mptcp && kernel_has_fallen_back(connection->sock)) {
-		begin_anew(connection, RIDE_TCP);
-		return;
-	}
-	exchange_done_silently(connection->attempt.converter, &connection->peer, connection->attempt.ask_mptcp);
-	converted(connection, ", server confirmed by the SYN+ACK, silently");
-}
-
-/*
- * A blind request is on its way: all that follows is the kernel's to say, and no byte will be Convert's. How the request fared is
- * looked up later (aftermath.c), when nothing of ours refers to the socket any more.
- */
-static void done_blindly(struct connection *connection)
-{
-	const struct attempt *attempt = &connection->attempt;
-
-	ends_log(connection, connection->sock_mptcp ? "converted over MPTCP, " : "converted over TCP, ",
-		    "request in the SYN, blindly");
-	if (!ends_hand_over(connection))
-		return;
-	peers_note(connection->sock, &attempt->addr, &connection->peer);
-	aftermath_expect(connection);
-	if (converters_silence_ends_soon(attempt->converter))
-		enquiry_start(&connection->begin, clock_ns());
-	connection_succeed(connection, attempt->sent - attempt->request_len);
-}
-
 /* --- steps --- */
 
-/* Begins anew where the path of an unanswered SYN doesn't work. Returns whether there is a new attempt. */
-static bool path_look(struct connection *connection)
+static enum survey_syn unanswered(const struct connection *connection)
+{
+	if (connection->begin.request_at)
+		return SURVEY_BEHIND;
+	return connection->attempt.syn_data ? SURVEY_DATA : SURVEY_PLAIN;
+}
+
+/*
+ * Begins anew where the path of a SYN, or of a request behind the handshake, doesn't work that is seen to be unanswered, after @now.
+ * Returns whether there is a new attempt.
+ */
+static bool path_look(struct connection *connection, int64_t now)
 {
 	const struct converters_query query = attempt_query(connection);
 	struct attempt *attempt = &connection->attempt;
-	const int64_t now = clock_ns();
+	const struct begin_syn syn = { unanswered(connection), is_unanswered, connection };
 	char text[SOCKADDR_STRLEN];
 	union sockaddr_ip addr;
 	enum paths_do what;
-	int ret;
 
 	if (!connection->begin.look_at || now < connection->begin.look_at)
 		return false;
-	what = begin_look(&connection->begin, &query, attempt->syn_data ? SURVEY_DATA : SURVEY_PLAIN, now, &addr);
+	what = begin_look(&connection->begin, &query, &syn, now, &addr);
 	if (what == PATHS_BEHIND) {
 		log_line("converter %s: SYNs with data are lost on the way, asked behind the handshake",
 			 sockaddr_ip_format(&attempt->addr, text));
@@ -238,13 +200,7 @@ static bool path_look(struct connection *connection)
 	}
 	if (what != PATHS_MOVE)
 		return false;
-	probes_end(connection);
-	attempt_disconnect(connection);
-	ret = attempt_by(connection, &addr, connection->begin.own.id.converter);
-	if (ret < 0)
-		on_error(connection, -ret);
-	else
-		begun(connection);
+	begin_at(connection, &addr);
 	return true;
 }
 
@@ -285,40 +241,6 @@ static void wait_on(struct connection *connection, const struct tcp_info *info)
 	}
 }
 
-static bool peer_has_closed(int fd)
-{
-	struct pollfd end = { .fd = fd, .events = POLLRDHUP };
-
-	return poll(&end, 1, 0) > 0 && end.revents & (POLLRDHUP | POLLHUP | POLLERR);
-}
-
-/*
- * Judges the bytes that have arrived. Returns 0 with @out set, or -errno: -EAGAIN if there are none. The bytes are read once more
- * before the end of the stream is believed, since the last ones may have come together with it.
- */
-static int response_judge(const struct connection *connection, uint8_t response[CONVERT_MESSAGE_MAX], struct handshake_step *out)
-{
-	const struct handshake_ask ask = attempt_ask_of(connection);
-
-	for (bool ended = false;; ended = true) {
-		int readable;
-		ssize_t got;
-
-		/* FIONREAD brings segments together that MSG_PEEK would show only the first of (Linux 6.1 and 6.12). */
-		ioctl(connection->sock, FIONREAD, &readable);
-		got = recv(connection->sock, response, CONVERT_MESSAGE_MAX, MSG_PEEK | MSG_DONTWAIT);
-		if (got < 0)
-			return -errno;
-		*out = got ? handshake_on_bytes(response, (size_t)got, &connection->peer, &ask) : handshake_on_close();
-		if (out->verdict != HANDSHAKE_NEED_MORE)
-			return 0;
-		if (ended)
-			*out = handshake_on_close();
-		if (ended || !peer_has_closed(connection->sock))
-			return 0;
-	}
-}
-
 static void step_failed(struct connection *connection, const struct handshake_step *told)
 {
 	struct attempt *attempt = &connection->attempt;
@@ -341,66 +263,139 @@ static void step_failed(struct connection *connection, const struct handshake_st
 	ends_fail(connection, told->error, told->reason);
 }
 
-/* Looks at the SYN+ACK. Returns false if the attempt is over because of it. */
-static bool synack_holds(struct connection *connection, const struct tcp_info *info)
-{
-	const struct ride_synack seen = {
-		.syn_data = connection->attempt.syn_data,
-		.acknowledged = info->tcpi_options & TCPI_OPT_SYN_DATA,
-		.sent_again = info->tcpi_total_retrans,
-		.fallen_back = !connection->attempt.syn_data && kernel_has_fallen_back(connection->sock),
-	};
-	enum ride next;
-
-	connection->attempt.synack_due = false;
-	if (ride_goes_on(&seen, &next))
-		return true;
-	begin_anew(connection, next);
-	return false;
-}
-
 /* The SYN was answered: what that tells of its path is noted. */
 static void path_answered(struct connection *connection, const struct tcp_info *info)
 {
 	const int converter = connection->attempt.converter;
 
+	connection->attempt.answered = true;
 	begin_end(&connection->begin);
 	if (info->tcpi_min_rtt && info->tcpi_min_rtt != UINT32_MAX)
 		begin_reached(&connection->begin, info->tcpi_min_rtt / 1000 + 1,
 			      !converters_withholds_ms(supervision.settings, converter));
 }
 
-static void step_asked(struct connection *connection)
+/* What is seen of the socket. Whether it has fallen back is asked only where it matters. */
+static struct course_socket look_at_socket(const struct connection *connection, const struct tcp_info *info)
 {
-	const struct tcp_info info = kernel_tcp_info(connection->sock);
-	uint8_t response[CONVERT_MESSAGE_MAX];
-	struct handshake_step told;
-	int ret = 0;
+	const struct attempt *attempt = &connection->attempt;
 
-	if (info.tcpi_state == KERNEL_SYN_SENT) {
-		if (!path_look(connection))
-			wait_on(connection, &info);
+	return (struct course_socket){
+		.syn_sent = info->tcpi_state == KERNEL_SYN_SENT,
+		.closed = info->tcpi_state == KERNEL_CLOSE,
+		.synack_due = attempt->synack_due,
+		.synack = {
+			.syn_data = attempt->syn_data,
+			.acknowledged = info->tcpi_options & TCPI_OPT_SYN_DATA,
+			.sent_again = info->tcpi_total_retrans,
+			.fallen_back = attempt->synack_due && !attempt->syn_data && info->tcpi_state != KERNEL_SYN_SENT &&
+				       info->tcpi_state != KERNEL_CLOSE && kernel_has_fallen_back(connection->sock),
+		},
+		.want_output = attempt->want_output,
+		.silence_due = attempt->silence_due,
+		.options = info->tcpi_options,
+	};
+}
+
+/* Looks after the path of a request behind the handshake, until that is acknowledged. Returns whether there is a new attempt. */
+static bool request_look(struct connection *connection, const struct tcp_info *info, int64_t now)
+{
+	if (is_unacknowledged(connection, info))
+		return path_look(connection, now);
+	begin_end(&connection->begin);
+	return false;
+}
+
+/* @info: of after @now */
+static void step_response(struct connection *connection, const struct tcp_info *info, int64_t now)
+{
+	struct handshake_step told;
+	int ret = response_judge(connection, &told);
+
+	if (ret == -EAGAIN && request_look(connection, info, now))
 		return;
-	}
-	path_answered(connection, &info);
-	if (info.tcpi_state != KERNEL_CLOSE && connection->attempt.synack_due && !synack_holds(connection, &info))
-		return;
-	if (connection->attempt.want_output)
-		ret = attempt_send_rest(connection);
-	if (ret == 0 && connection->attempt.silence_due && ride_is_silent(info.tcpi_options, true)) {
-		done_silently(connection);
-		return;
-	}
-	if (ret == 0)
-		ret = response_judge(connection, response, &told);
 	if (ret == -EAGAIN || (ret == 0 && told.verdict == HANDSHAKE_NEED_MORE))
-		wait_on(connection, &info);
+		wait_on(connection, info);
 	else if (ret < 0)
 		on_error(connection, -ret);
-	else if (told.verdict == HANDSHAKE_DONE)
-		done(connection, &told);
-	else
+	else if (told.verdict != HANDSHAKE_DONE)
 		step_failed(connection, &told);
+	else if (!reached_by_response(connection, &told))
+		begin_anew(connection, RIDE_TCP);
+}
+
+/* Sends the rest of the message. Returns whether there is none any more. */
+static bool step_send(struct connection *connection, const struct tcp_info *info)
+{
+	int ret = attempt_send_rest(connection);
+
+	if (ret == -EAGAIN)
+		wait_on(connection, info);
+	else if (ret < 0)
+		on_error(connection, -ret);
+	else if (!connection->attempt.syn_data)
+		begin_sent_behind(&connection->begin, clock_ns());
+	return ret == 0;
+}
+
+/*
+ * Another thread of the program has shut the socket down: nothing has come, and there is no error. That says nothing of the converter. An
+ * error is told, since it is read off the socket here.
+ */
+static bool was_shut(const struct connection *connection, const struct tcp_info *info, int *error)
+{
+	*error = 0;
+	if (connection->sock != connection->fd || info->tcpi_state != KERNEL_CLOSE || info->tcpi_segs_in)
+		return false;
+	*error = kernel_get(connection->sock, SOL_SOCKET, SO_ERROR, 0);
+	return !*error;
+}
+
+static void step_asked(struct connection *connection)
+{
+	const int64_t now = clock_ns();
+	struct tcp_info info = kernel_tcp_info(connection->sock);
+	struct course_socket seen = look_at_socket(connection, &info);
+	enum course_step step;
+	enum ride next;
+	int error;
+
+	if (!seen.syn_sent && !connection->attempt.answered)
+		path_answered(connection, &info);
+	if (was_shut(connection, &info, &error)) {
+		ends_shut(connection);
+		return;
+	}
+	if (error) {
+		on_error(connection, error);
+		return;
+	}
+	step = course_of_socket(&seen, &next);
+	connection->attempt.synack_due &= seen.syn_sent || seen.closed;
+	if (step == COURSE_SEND) {
+		if (!step_send(connection, &info))
+			return;
+		info = kernel_tcp_info(connection->sock); /* what was sent isn't acknowledged */
+		seen.want_output = false;
+		step = course_of_socket(&seen, &next);
+	}
+	switch (step) {
+	case COURSE_UNANSWERED:
+		if (!path_look(connection, now))
+			wait_on(connection, &info);
+		break;
+	case COURSE_ANEW:
+		begin_anew(connection, next);
+		break;
+	case COURSE_SILENT:
+		if (!reached_silently(connection))
+			begin_anew(connection, RIDE_TCP);
+		break;
+	case COURSE_SEND:
+	case COURSE_READ:
+		step_response(connection, &info, now);
+		break;
+	}
 }
 
 static void step_direct(struct connection *connection)
@@ -417,33 +412,11 @@ static void step_direct(struct connection *connection)
 		ends_directly(connection);
 }
 
-/* The time of a call that must not wait is over. */
-static void out_of_time(struct connection *connection)
-{
-	static const char reason[] = "no answer within CONVERT_TIMEOUT";
-	struct handshake_step why;
-
-	if (connection->state == CONNECTION_ASKED && kernel_tcp_info(connection->sock).tcpi_state == KERNEL_SYN_SENT) {
-		why = exchange_silent(connection->attempt.converter, &connection->peer, false);
-		exchange_failed(connection->attempt.converter, &connection->peer, &why);
-	}
-	probes_end(connection);
-	attempt_disconnect(connection);
-	if (supervision.settings->fail_closed) {
-		ends_fail(connection, ETIMEDOUT, reason);
-		return;
-	}
-	ends_log(connection, "direct, ", reason);
-	ends_go_directly(connection);
-}
-
 void progress_step(struct connection *connection)
 {
 	log_about(connection->call.tid);
-	if (connection->limit && clock_ns() >= connection->limit && connection->state != CONNECTION_DIRECT) {
-		out_of_time(connection);
+	if (!caller_look(connection, false, clock_ns()))
 		return;
-	}
 	switch (connection->state) {
 	case CONNECTION_RESOLVING:
 		break;
@@ -476,9 +449,9 @@ void progress_begin(struct connection *connection)
 	struct attempt_refusal refusal = { .verdict = policy_decide(supervision.settings, &connection->peer) };
 
 	log_about(connection->call.tid);
-	connection->started = clock_ns();
-	if (connection->nonblocking)
-		connection->limit = connection->started + supervision.settings->timeout_ms * CLOCK_NS_PER_MS;
+	caller_begin(connection);
+	if (refusal.verdict == POLICY_CONVERT && networks_is_own(&connection->peer))
+		refusal.verdict = POLICY_DIRECT_LOCAL;
 	if (refusal.verdict != POLICY_CONVERT) {
 		refusal.reason = policy_reason(refusal.verdict);
 		go_without_converter(connection, &refusal);
@@ -503,53 +476,17 @@ void progress_resolved(void)
 	}
 }
 
-/* Has the call ended, or is it to end, without an answer of the server's? */
-static bool is_over(struct connection *connection, int64_t now)
-{
-	if (!listener_is_waiting(supervision.listener, &connection->call)) {
-		connection_forget(connection);
-		return true;
-	}
-	if (connection->nonblocking || now < connection->started + LOOK_NS || !tracee_is_called_off(connection->call.tid))
-		return false;
-	log_about(connection->call.tid);
-	ends_fail(connection, EINTR, "a signal has come");
-	return true;
-}
-
 int progress_look(void)
 {
-	static int64_t caller_at;
 	struct connection *connection, *next;
-	int64_t now = clock_ns(), earliest = INT64_MAX, aftermath_at, trials_at, enquiry_at;
-	const bool callers = now >= caller_at;
+	const int64_t now = clock_ns();
+	int64_t at;
 
-	if (callers)
-		caller_at = now + LOOK_NS;
-	HASH_ITER(hh, supervision.connections, connection, next) {
-		if (callers && is_over(connection, now))
-			continue;
-		if ((connection->look_at && now >= connection->look_at) || (connection->limit && now >= connection->limit))
+	HASH_ITER(hh, supervision.connections, connection, next)
+		if (caller_look(connection, now >= connection->caller_at, now) && connection->look_at && now >= connection->look_at)
 			progress_step(connection);
-	}
-	aftermath_at = aftermath_look(now);
-	trials_at = begin_trials_look(now);
-	enquiry_at = enquiry_look(now);
-	if (!supervision.connections && !aftermath_at && !trials_at && !enquiry_at)
-		return -1;
-	if (aftermath_at)
-		earliest = aftermath_at;
-	if (trials_at && trials_at < earliest)
-		earliest = trials_at;
-	if (enquiry_at && enquiry_at < earliest)
-		earliest = enquiry_at;
-	for (connection = supervision.connections; connection; connection = connection->hh.next) {
-		if (connection->look_at && connection->look_at < earliest)
-			earliest = connection->look_at;
-		if (connection->limit && connection->limit < earliest)
-			earliest = connection->limit;
-	}
-	if (supervision.connections && caller_at < earliest)
-		earliest = caller_at;
-	return earliest <= now ? 1 : (int)((earliest - now) / CLOCK_NS_PER_MS) + 1;
+	at = course_sooner(aftermath_look(now), course_sooner(begin_trials_look(now), enquiry_look(now)));
+	for (connection = supervision.connections; connection; connection = connection->hh.next)
+		at = course_sooner(course_sooner(at, connection->caller_at), course_sooner(connection->look_at, connection->limit));
+	return course_wait_ms(at, now);
 }

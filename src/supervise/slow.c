@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slow.c - servers that have taken longer than a blind request can wait */
+/* slow.c - servers that have taken longer than a blind request can wait, or for which one has failed */
 #include "config.h"
 
 #include "supervise/slow.h"
@@ -9,36 +9,60 @@
 #define SERVERS_MAX 256
 #define REMEMBERED_SECONDS 600
 
-static struct server {
+struct server {
 	struct in6_addr address;
 	int64_t until; /* in seconds of CLOCK_MONOTONIC; 0: no server */
-} servers[SERVERS_MAX];
-static int next; /* the one that has been there the longest */
+};
 
-static struct server *find(const struct in6_addr *address)
+static struct servers {
+	struct server list[SERVERS_MAX];
+	int next; /* the one that has been there the longest */
+} slow, failed;
+
+static struct server *find(struct servers *servers, const struct in6_addr *address)
 {
-	for (int i = 0; i < SERVERS_MAX && servers[i].until; i++)
-		if (IN6_ARE_ADDR_EQUAL(&servers[i].address, address))
-			return &servers[i];
+	for (int i = 0; i < SERVERS_MAX && servers->list[i].until; i++)
+		if (IN6_ARE_ADDR_EQUAL(&servers->list[i].address, address))
+			return &servers->list[i];
 	return NULL;
 }
 
-void slow_note(const union sockaddr_ip *server)
+static void note(struct servers *servers, const union sockaddr_ip *server)
 {
 	const struct in6_addr address = sockaddr_ip_in6(server);
-	struct server *found = find(&address);
+	struct server *found = find(servers, &address);
 
 	if (!found) {
-		found = &servers[next];
-		next = (next + 1) % SERVERS_MAX;
+		found = &servers->list[servers->next];
+		servers->next = (servers->next + 1) % SERVERS_MAX;
 	}
 	*found = (struct server){ address, clock_seconds() + REMEMBERED_SECONDS };
 }
 
-bool slow_is(const union sockaddr_ip *server)
+static bool has(struct servers *servers, const union sockaddr_ip *server)
 {
 	const struct in6_addr address = sockaddr_ip_in6(server);
-	const struct server *found = find(&address);
+	const struct server *found = find(servers, &address);
 
 	return found && found->until > clock_seconds();
+}
+
+void slow_note(const union sockaddr_ip *server)
+{
+	note(&slow, server);
+}
+
+bool slow_is(const union sockaddr_ip *server)
+{
+	return has(&slow, server);
+}
+
+void slow_note_failed(const union sockaddr_ip *server)
+{
+	note(&failed, server);
+}
+
+bool slow_has_failed(const union sockaddr_ip *server)
+{
+	return has(&failed, server);
 }

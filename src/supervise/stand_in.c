@@ -159,22 +159,52 @@ int stand_in_make(int fd, int domain, bool mptcp, bool bound)
 	return ret;
 }
 
-int stand_in_put(int listener, const struct call *call, int fd, int at, int made)
+/*
+ * Puts it under one of the program's numbers, if the socket is still there: another thread may have closed that meanwhile, and have opened
+ * a file under it.
+ */
+static int put(int listener, const struct call *call, const struct places *places, int at, int made)
+{
+	const bool cloexec = tracee_is_cloexec(call->tid, at);
+	int now = tracee_get_fd(call->tid, at);
+	const bool there = now >= 0 && places_socket(now) == places->socket;
+
+	if (now >= 0)
+		close(now);
+	return there ? listener_put_fd(listener, call, made, at, cloexec) : 0;
+}
+
+/*
+ * Whom the kernel signals what happens to the socket (F_SETOWN): O_ASYNC alone, which is among the file status flags, would be without
+ * effect.
+ */
+static void owner_copy(int from, int to)
+{
+	struct f_owner_ex owner;
+	int number;
+
+	if (fcntl(from, F_GETOWN_EX, &owner) != 0 || !owner.pid)
+		return;
+	number = fcntl(from, F_GETSIG);
+	if (number > 0)
+		(void)fcntl(to, F_SETSIG, number);
+	(void)fcntl(to, F_SETOWN_EX, &owner);
+}
+
+int stand_in_put(int listener, const struct call *call, int fd, int made)
 {
 	struct places places;
 	int flags = fcntl(fd, F_GETFL), ret;
 
+	owner_copy(fd, made);
 	if (flags < 0 || fcntl(made, F_SETFL, flags) != 0)
 		return -errno;
 	ret = places_find(&places, call->tid, fd);
 	if (ret < 0)
 		return ret;
-	ret = listener_put_fd(listener, call, made, at, tracee_is_cloexec(call->tid, at));
-	if (ret < 0)
-		return ret;
-	for (int i = 0; i < places.fd_count; i++)
-		if (places.fds[i] != at)
-			listener_put_fd(listener, call, made, places.fds[i], tracee_is_cloexec(call->tid, places.fds[i]));
-	places_register_anew(&places, made);
-	return 0;
+	for (int i = 0; i < places.fd_count && ret == 0; i++)
+		ret = put(listener, call, &places, places.fds[i], made);
+	if (ret == 0)
+		places_register_anew(&places, made);
+	return ret;
 }

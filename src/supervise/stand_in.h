@@ -16,11 +16,11 @@ bool stand_in_is_bound(int fd);
 int stand_in_make(int fd, int domain, bool mptcp, bool bound);
 
 /*
- * stand_in_put() - @made takes the place of the socket that the caller of @call has under its descriptor @at
+ * stand_in_put() - @made takes the place of the socket of the caller of @call
  * Under all of the process's descriptors for that socket, with its file status flags and in its registrations with epoll
- * instances.
+ * instances; under none, if the program has closed them all.
  * @fd: refers to the program's socket here. Returns 0 or -errno, with nothing changed.
  */
-int stand_in_put(int listener, const struct call *call, int fd, int at, int made);
+int stand_in_put(int listener, const struct call *call, int fd, int made);
 
 #endif

@@ -83,7 +83,10 @@ static _Noreturn void become_program(const struct supervise_command *command, in
 	if (recv(supervisor, &go, 1, 0) != 1)
 		_exit(STATUS_FAILED);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	execvp(command->file, command->argv);
+	if (command->binary)
+		execv(command->file, command->argv);
+	else
+		execvp(command->file, command->argv);
 	send_word(supervisor, (struct word){ WORD_EXEC, errno }, -1);
 	_exit(STATUS_CANNOT_RUN);
 }

@@ -16,6 +16,7 @@
 #include "networks/named.h"
 #include "supervise/aftermath.h"
 #include "supervise/again.h"
+#include "supervise/begin.h"
 #include "supervise/calls.h"
 #include "supervise/log.h"
 #include "supervise/progress.h"
@@ -45,6 +46,7 @@ static struct supervisor {
 	pid_t program;
 	bool running; /* it is; otherwise only its children are left */
 	bool reap_due;
+	bool leaving; /* nobody is left but who waits for an answer */
 } self;
 
 static void tell(enum supervisor_news news, int value, bool last)
@@ -80,13 +82,14 @@ static void reap(void)
 			continue;
 		}
 		self.running = false;
+		if (!has_children())
+			aftermath_leave(); /* before whoever waits for the program starts the next one */
 		if (WIFSIGNALED(status))
 			tell(SUPERVISOR_KILLED, WTERMSIG(status), !has_children());
 		else
 			tell(SUPERVISOR_EXITED, WEXITSTATUS(status), !has_children());
 	}
-	if (!self.running && !has_children())
-		exit(EXIT_SUCCESS);
+	self.leaving = !self.running && !has_children();
 }
 
 static void children_changed(void)
@@ -156,8 +159,19 @@ static void loop(void)
 	uint64_t ignored;
 
 	for (;;) {
-		int count = epoll_wait(supervision.epoll, events, EVENTS_MAX, progress_look());
+		const int wait = progress_look();
 		unsigned int sources = 0;
+		int count;
+
+		/*
+		 * The programs have ended, and nobody waits for us. A usual path that was asked whether it works again is heard out, as a program
+		 * that ends sooner than it answers would never find that out.
+		 */
+		if (self.leaving && !begin_trials_go_on()) {
+			aftermath_leave();
+			exit(EXIT_SUCCESS);
+		}
+		count = epoll_wait(supervision.epoll, events, EVENTS_MAX, wait);
 
 		/* Steps on connections first: each ends none but its own. */
 		for (int i = 0; i < count; i++) {

@@ -34,14 +34,27 @@ bool tracee_is_cloexec(pid_t tid, int fd);
 /* May the thread be traced, and has it this process's network? */
 bool tracee_is_open(pid_t tid);
 
+/* Has the thread's process other threads? */
+bool tracee_has_threads(pid_t tid);
+
 /* Writes the name of the thread's process to @out, "?" if it can't be told. Returns the number of the process. */
 pid_t tracee_name(pid_t tid, char out[static TRACEE_NAME_MAX]);
 
-/* Does a signal wait for the thread by which programs give up waiting (SIGINT, SIGALRM and such), with a handler of its own? */
-bool tracee_is_called_off(pid_t tid);
+/*
+ * tracee_interruption() - does a signal wait for the thread, which would end a call that it waits in?
+ * Returns 0 if none does, or the error with which the call is to be answered: TRACEE_RESTART where the signal is sure to be this thread's,
+ * so that the kernel acts on it at once and makes the call again, or has it return EINTR, as the signal's disposition says (signal(7));
+ * EINTR where another thread may have been chosen for it.
+ */
+int tracee_interruption(pid_t tid);
+
+#define TRACEE_RESTART 512 /* ERESTARTSYS of the kernel, which programs never see while a signal waits */
 
 /* The number of the system call that the thread waits in, of its own architecture; -1 if it is in none, or that isn't known. */
 long tracee_call(pid_t tid);
+
+/* Does the thread sleep so that a signal wakes it? Not while it waits for the supervisor's answer. */
+bool tracee_is_interruptible(pid_t tid);
 
 /* Calls @found for each process that /proc has, until it returns false. */
 void tracee_each_process(bool (*found)(void *context, pid_t process), void *context);

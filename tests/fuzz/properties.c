@@ -178,6 +178,8 @@ static void request_rewrite(const struct convert_request *request)
 		convert_write_cookie(&w, request->cookie.data, request->cookie.len);
 	if (request->has_echo)
 		convert_write_echo(&w, 0);
+	if (request->has_hold_time)
+		convert_write_hold_time(&w, request->hold_ms);
 	len = convert_writer_finish(&w);
 	REQUIRE(len > 0 && (size_t)len <= request->length);
 	REQUIRE(convert_request_parse(buf, (size_t)len, &reread) == CONVERT_STATUS_OK);
@@ -186,6 +188,8 @@ static void request_rewrite(const struct convert_request *request)
 	REQUIRE(reread.has_connect == request->has_connect);
 	REQUIRE(reread.has_cookie == request->has_cookie);
 	REQUIRE(reread.has_echo == request->has_echo);
+	REQUIRE(reread.has_hold_time == request->has_hold_time);
+	REQUIRE(reread.hold_ms == request->hold_ms);
 	REQUIRE(reread.has_silence == request->has_silence);
 	REQUIRE(reread.silence.blind == request->silence.blind);
 	REQUIRE(reread.silence.mptcp == request->silence.mptcp);
@@ -264,7 +268,7 @@ void request_check(const uint8_t *data, size_t size)
 	answer_check(status, data, request.length);
 	request_extent_check(data, request.length, status);
 	if (status != CONVERT_STATUS_OK) {
-		REQUIRE(!request.has_info && !request.has_connect && !request.has_cookie);
+		REQUIRE(!request.has_info && !request.has_connect && !request.has_cookie && !request.has_hold_time && !request.hold_ms);
 		REQUIRE(!request.tcp_options.data && !request.cookie.data && !request.tlvs.data);
 		REQUIRE(!silent || convert_request_answer(status, NULL) == CONVERT_ANSWER_RESET);
 		return;
@@ -275,6 +279,7 @@ void request_check(const uint8_t *data, size_t size)
 	REQUIRE(request.has_connect == seen[CONVERT_TLV_CONNECT]);
 	REQUIRE(request.has_cookie == seen[CONVERT_TLV_COOKIE]);
 	REQUIRE(request.has_echo == seen[CONVERT_TLV_ECHO]);
+	REQUIRE(request.has_hold_time == seen[CONVERT_TLV_HOLD_TIME]);
 	REQUIRE(!request.has_connect || convert_address_is_valid(&request.address));
 	REQUIRE(request.extended == (request.tcp_options.len > 0));
 	REQUIRE(is_inside(request.tcp_options, data, request.length));
@@ -359,6 +364,8 @@ static void response_rewrite(const struct convert_response *response)
 	REQUIRE(reread.withholding.corrects == response->withholding.corrects);
 	REQUIRE(reread.withholding.silent == response->withholding.silent);
 	REQUIRE(reread.withholding.blind == response->withholding.blind);
+	REQUIRE(reread.withholding.hold_times == response->withholding.hold_times);
+	REQUIRE(!reread.withholding.hold_times || reread.withholding.withheld);
 	REQUIRE(!reread.withholding.blind || (reread.withholding.silent && reread.withholding.withheld));
 	REQUIRE(reread.has_echo == response->has_echo);
 	REQUIRE(reread.echo_kib == response->echo_kib);

@@ -84,6 +84,13 @@ def be_nice(leader):
             file.write(NICENESS)
 
 
+def _goes_on(process, seconds):
+    """Waits for a process's end for so long at most. Returns whether it hasn't ended."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    return process.returncode is None
+
+
 class Machine:
     """An emulated machine with a kernel, which runs files of tests and leaves their logs in `results`."""
 
@@ -126,8 +133,7 @@ class Machine:
                                        stderr=subprocess.STDOUT, start_new_session=True, cwd=self._results, env=environment)
         be_nice(process.pid)
         try:
-            while process.poll() is None:
-                time.sleep(1)
+            while _goes_on(process, 1):
                 heard()
                 if time.time() - self._last_heard() > STALLED_SECONDS:
                     return False

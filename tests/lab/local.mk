@@ -10,14 +10,15 @@ EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertla
 	tests/lab/convertlab/hosts.py \
 	tests/lab/convertlab/kernel.py \
 	tests/lab/convertlab/links.py tests/lab/convertlab/manager.py tests/lab/convertlab/metrics.py \
-	tests/lab/convertlab/names.py tests/lab/convertlab/nodes.py \
+	tests/lab/convertlab/names.py tests/lab/convertlab/nodes.py tests/lab/convertlab/paths.py \
 	tests/lab/convertlab/pcap.py \
 	tests/lab/convertlab/peers.py tests/lab/convertlab/sandbox.py tests/lab/convertlab/servers.py \
-	tests/lab/convertlab/sniffer.py tests/lab/convertlab/systemd.py tests/lab/convertlab/topology.py \
+	tests/lab/convertlab/sniffer.py tests/lab/convertlab/supervised.py tests/lab/convertlab/systemd.py tests/lab/convertlab/topology.py \
 	tests/lab/convertlab/turns.py tests/lab/convertlab/waiting.py tests/lab/convertlab/withheld.py \
 	tests/lab/scripted_converter.py tests/lab/apps/bulk.py tests/lab/apps/connect_probe.py \
 	tests/lab/apps/duplex.py tests/lab/apps/early_probe.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py \
-	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py tests/lab/apps/supervised.c tests/lab/apps/deny.c
+	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py tests/lab/apps/supervised.c tests/lab/apps/deny.c \
+	tests/lab/apps/no_fastopen.c
 
 # What the test of the documents needs.
 EXTRA_DIST += tests/lab/convertlab/documents.py tests/lab/convertlab/scenes.py tests/lab/standins/journalctl \
@@ -30,6 +31,7 @@ EXTRA_DIST += tests/lab/convertlab/applications.py tests/lab/convertlab/webserve
 	tests/lab/apps/tokio/Cargo.toml tests/lab/apps/tokio/src/main.rs tests/lab/apps/loops/task.h \
 	tests/lab/apps/loops/loop_glib.c tests/lab/apps/loops/loop_libev.c tests/lab/apps/loops/loop_libevent.c \
 	tests/lab/apps/loops/loop_libuv.c tests/lab/convertlab/programs.py tests/lab/apps/static/elsewhere.c tests/lab/apps/static/tally.c \
+	tests/lab/apps/static/moments.c tests/lab/apps/static/moments.h tests/lab/apps/static/again.c \
 	tests/lab/apps/static/tally.h tests/lab/apps/static/tally_uring.c tests/lab/apps/go/task.go tests/lab/apps/go/http.go \
 	tests/lab/apps/go/net.go tests/lab/apps/go/credential.go
 clean-local:
@@ -60,7 +62,7 @@ tests_lab_apps_surface_local_CPPFLAGS = $(APP_CPPFLAGS)
 tests_lab_apps_surface_local_SOURCES = tests/lab/apps/surface_local.c tests/lab/apps/say.h
 check_PROGRAMS += tests/lab/apps/surface_remote
 tests_lab_apps_surface_remote_CPPFLAGS = $(APP_CPPFLAGS)
-tests_lab_apps_surface_remote_SOURCES = tests/lab/apps/surface_remote.c tests/lab/apps/await.h tests/lab/apps/say.h
+tests_lab_apps_surface_remote_SOURCES = tests/lab/apps/surface_remote.c tests/lab/apps/await.h tests/lab/apps/answered.h tests/lab/apps/say.h
 tests_lab_apps_surface_remote_LDFLAGS = $(AM_LDFLAGS) -pthread
 check_PROGRAMS += tests/lab/apps/surface_interrupts
 tests_lab_apps_surface_interrupts_CPPFLAGS = $(APP_CPPFLAGS)
@@ -68,12 +70,12 @@ tests_lab_apps_surface_interrupts_SOURCES = tests/lab/apps/surface_interrupts.c 
 	tests/lab/apps/say.h
 tests_lab_apps_surface_interrupts_LDFLAGS = $(AM_LDFLAGS) -pthread
 check_PROGRAMS += tests/lab/apps/surface_syscall
-tests_lab_apps_surface_syscall_SOURCES = tests/lab/apps/surface_remote.c tests/lab/apps/await.h tests/lab/apps/say.h \
+tests_lab_apps_surface_syscall_SOURCES = tests/lab/apps/surface_remote.c tests/lab/apps/await.h tests/lab/apps/answered.h tests/lab/apps/say.h \
 	tests/lab/apps/through_syscall.h
 tests_lab_apps_surface_syscall_CPPFLAGS = $(APP_CPPFLAGS) -DTHROUGH_SYSCALL
 tests_lab_apps_surface_syscall_LDFLAGS = $(AM_LDFLAGS) -pthread
 
-tests_lab_apps_bad_calls_SOURCES = tests/lab/apps/await.h tests/lab/apps/bad_calls.c tests/lab/apps/bad_calls.h tests/lab/apps/bad_calls_names.c \
+tests_lab_apps_bad_calls_SOURCES = tests/lab/apps/await.h tests/lab/apps/answered.h tests/lab/apps/bad_calls.c tests/lab/apps/bad_calls.h tests/lab/apps/bad_calls_names.c \
 	tests/lab/apps/bad_calls_transfer.c tests/lab/apps/bad_calls_waits.c
 check_PROGRAMS += tests/lab/apps/bad_calls
 tests_lab_apps_bad_calls_CPPFLAGS = $(APP_CPPFLAGS)
@@ -108,22 +110,26 @@ libmanycpus_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /no
 
 # They run side by side, since they wait more than they compute (convertlab/turns.py): the longest first, so that none is left over.
 LONG_TESTS = tests/lab/test_shim_surface.py tests/lab/test_convertize_doctor.py tests/lab/test_transfers.py \
-	tests/lab/test_fallback.py tests/lab/test_silence_shim.py \
+	tests/lab/test_fallback.py tests/lab/test_far_clients.py tests/lab/test_silence_shim.py tests/lab/test_rings.py \
+	tests/lab/test_supervise_streams.py tests/lab/test_supervise_moments.py \
 	tests/lab/test_shim_semantics.py tests/lab/test_confirmation.py tests/lab/test_convertd_hold.py \
 	tests/lab/test_convertd_hold_switch.py tests/lab/test_silence.py tests/lab/test_silence_blind.py tests/lab/test_shim_policy.py \
 	tests/lab/test_shim_processes.py tests/lab/test_convertize_paths.py tests/lab/test_paths.py tests/lab/test_begin.py \
-	tests/lab/test_supervise_begin.py tests/lab/test_supervise_slow.py
+	tests/lab/test_paths_service.py tests/lab/test_supervise_begin.py tests/lab/test_supervise_slow.py tests/lab/test_begin_busy.py \
+	tests/lab/test_begin_behind.py
 LAB_TESTS = \
 	tests/lab/test_shim_moments.py \
 	tests/lab/test_early_data.py \
 	tests/lab/test_learned.py \
 	tests/lab/test_convertd_messages.py \
 	tests/lab/test_convertd_own.py \
+	tests/lab/test_convertd_routes.py \
 	tests/lab/test_convertd_privileges.py \
 	tests/lab/test_convertd_relay.py \
 	tests/lab/test_convertd_ends.py \
 	tests/lab/test_convertd_process.py \
 	tests/lab/test_convertd_activation.py \
+	tests/lab/test_deaf_readers.py \
 	tests/lab/test_convertd_config.py \
 	tests/lab/test_convertd_drain.py \
 	tests/lab/test_convertd_restart.py \
@@ -147,11 +153,13 @@ LAB_TESTS = \
 	tests/lab/test_resolve.py \
 	tests/lab/test_shim_names.py \
 	tests/lab/test_convertize.py \
-	tests/lab/test_supervise.py \
+	tests/lab/test_supervise.py tests/lab/test_supervise_processes.py \
+	tests/lab/test_supervise_again.py \
 	tests/lab/test_convertize_sessions.py \
 	tests/lab/test_convertize_units.py \
 	tests/lab/test_examples.py \
-	tests/lab/test_convertize_check.py \
+	tests/lab/test_convertize_check.py tests/lab/test_without_fastopen.py \
+	tests/lab/test_paths_others.py \
 	tests/lab/test_preloads.py \
 	tests/lab/test_applications_http.py \
 	tests/lab/test_applications_services.py \
@@ -159,7 +167,6 @@ LAB_TESTS = \
 	tests/lab/test_applications_loops.py \
 	tests/lab/test_applications_static.py \
 	tests/lab/test_applications_go.py \
-	tests/lab/test_supervise_streams.py \
 	tests/lab/test_supervise_yama.py
 # These test the kernel, the lab itself, speed, documents, and what isn't written in C; sanitizers would find nothing and slow them down.
 PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/test_bench.py tests/lab/test_documents.py \

@@ -17,6 +17,7 @@ TLV, or RESPONSE-HEX) to each request:
   cookie      a Missing Cookie error with RESPONSE-HEX as the cookie to requests without one, Not Authorized to those with
               another; to those with this as whole
   option      an Unsupported TCP Option error to a Connect TLV with options; to others as whole
+  hold-time   RESPONSE-HEX to a request with an Info TLV; an Unsupported Message error to one with a Hold Time TLV; to others as whole
 
 After a whole response to a request with a Connect TLV the connection is relayed to the server. One line on standard
 output for each connection: "request HEX", and "reset" or "closed" when the client
@@ -26,6 +27,7 @@ is gone. It exists to misbehave; convertd is the converter that people run.
 import array
 import contextlib
 import fcntl
+import os
 import select
 import socket
 import struct
@@ -35,12 +37,14 @@ import threading
 
 TCP_INFO_STATE_ESTABLISHED = 1
 RESPONSE = bytes.fromhex("01022263" "14010000")
+UNSUPPORTED_MESSAGE = bytes.fromhex("01022263" "1e010200")
 UNSUPPORTED_OPTION = bytes.fromhex("01022263" "1e01211e")
 NOT_AUTHORIZED = bytes.fromhex("01022263" "1e012000")
 
 
 def say(*words):
-    print(*words, flush=True)
+    """Prints a line in one piece, as several threads do: print() writes each word by itself."""
+    os.write(1, (" ".join(str(word) for word in words) + "\n").encode())
 
 
 def wait_until_established(sock):
@@ -109,10 +113,10 @@ def wait_for_end(sock):
         say("reset")
 
 
-def has_cookie(request):
+def has_tlv(request, kind):
     position = 4
     while position < len(request):
-        if request[position] == 22:
+        if request[position] == kind:
             return True
         position += request[position + 1] * 4
     return False
@@ -158,10 +162,12 @@ def serve(sock, script, response):
         if script == "cookie":
             cookie = response
             tlv = bytes([22, 1 + len(cookie) // 4, 0, 0]) + cookie
-            wrong = NOT_AUTHORIZED if has_cookie(request) else missing_cookie(cookie)
+            wrong = NOT_AUTHORIZED if has_tlv(request, 22) else missing_cookie(cookie)
             script, response = "whole", RESPONSE if request.endswith(tlv) else wrong
         if script == "option":
             script, response = "whole", RESPONSE if request[5] == 5 else UNSUPPORTED_OPTION
+        if script == "hold-time":
+            script, response = "whole", UNSUPPORTED_MESSAGE if has_tlv(request, 243) else response if has_tlv(request, 1) else RESPONSE
         says_reached = response[2:4] == b"\x22\x63" and response[1] == len(response) // 4 and response[4:5] != b"\x1e"
         relays = script.split(":")[0] in ("whole", "bytewise", "split") and says_reached and asks_for_server(request)
         server = connect_to_server(request) if relays else None

@@ -7,7 +7,7 @@ comes between the SYN+ACK and the response lasts for two round trips then, and c
 """
 import os
 
-from convertlab import Lab, Link, check, equal, main
+from convertlab import Lab, Link, check, equal, kernel, main
 from convertlab.waiting import wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -36,6 +36,7 @@ def ask(lab, program, *words, env):
     return lab.client.run(["python3", "-c", program, lab.server.addr4, *words], env=env, text=False).stdout.decode("latin-1")
 
 
+@kernel.needs("fastopen")
 def test_writable_at_the_syn_ack():
     """In every way of waiting: after one round trip, and then the server's bytes alone."""
     with lab_for() as lab:
@@ -50,6 +51,7 @@ def test_writable_at_the_syn_ack():
         equal(lab.shim_log().count(CONFIRMED), 2 * len(WAYS), "confirmed in\n" + lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_response_in_pieces():
     """Byte by byte, in front of the server's: none is seen, and nobody is woken for each."""
     with lab_for() as lab:
@@ -91,6 +93,7 @@ except OSError as error:
 """
 
 
+@kernel.needs("fastopen")
 def test_converter_that_lied():
     """The server wasn't there: reset, as if it had gone. The next connection, of any process, waits for the response."""
     with lab_for() as lab:
@@ -125,6 +128,7 @@ elif sys.argv[2] == "shutdown":
 """
 
 
+@kernel.needs("fastopen")
 def test_sends_and_leaves():
     """Bytes that are followed by the end of the stream arrive, though the response comes after it."""
     with lab_for() as lab:
@@ -153,6 +157,7 @@ elif sys.argv[2] == "syscall":  # as libuv does
 """
 
 
+@kernel.needs("fastopen")
 def test_closed_with_the_response_unread():
     """The kernel resets such a connection, and drops what it has not sent yet; also if close(2) is called by syscall(2)."""
     with lab_for() as lab:
@@ -165,6 +170,7 @@ def test_closed_with_the_response_unread():
         equal(lab.shim_log().count(CONFIRMED), len(ways), "confirmed in\n" + lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_threads():
     """Many, in whatever order they come to look: on a busy machine some find the response there with the SYN+ACK."""
     with Lab(wifi=Link(delay_ms=1), lte=None, core=Link(delay_ms=5)) as lab:
@@ -208,6 +214,7 @@ print(sock.recv(100).decode(), end="")
 """
 
 
+@kernel.needs("fastopen")
 def test_left_to_others():
     """Between SYN+ACK and response: the socket goes to a child, another program, one without the shim, over a Unix socket."""
     with lab_for() as lab:
@@ -248,6 +255,7 @@ print(line.value.decode("latin-1"), end="")
 """
 
 
+@kernel.needs("fastopen")
 def test_streams():
     """The C library's streams read and write past the hooks: never the response, nor at the converter."""
     with lab_for() as lab:

@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 
-from convertlab import Lab, Link, Unsuitable, between, check, equal, main, need, wait_until
+from convertlab import Lab, Link, Unsuitable, between, check, equal, kernel, main, need, wait_until
 from convertlab.pcap import OPT_TIMESTAMP, mptcp_subflows
 from convertlab.peers import (MP_JOIN, MPTCP, MSS, TCP, Client, Forger, Server, clients, connect, connect_tlv, converter,
                               descriptors, echo, error, extended_header, memory, message, octets, read_exactly, tlvs, writable)
@@ -26,6 +26,7 @@ SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
 # --- confirmations -------------------------------------------------------------------------------------------
 
 
+@kernel.needs("fastopen")
 def test_synack_confirms():
     """It comes after the server's, acknowledges the data, and has what the client offered."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
@@ -48,6 +49,7 @@ def test_synack_confirms():
             sock.close()
 
 
+@kernel.needs("fastopen")
 def test_workers():
     """Whichever worker accepts a connection finds what was done for its SYN: all confirmed, and one SYN to the server for each."""
     with far() as lab, Server(lab, 80) as server, converter(lab, "--workers", "4"), contextlib.ExitStack() as stack:
@@ -75,6 +77,7 @@ def test_workers_share_syns():
         check(len(queue_fields(lab, 7)) == 4 and min(queue_fields(lab, 7)) > 0, "SYNs of each queue: %s" % queue_fields(lab, 7))
 
 
+@kernel.needs("fastopen")
 def test_server_that_speaks_first():
     """What it says, and its end, may be there before the client has its SYN+ACK."""
     with far(first_ms=25, core_ms=1) as lab, converter(lab):
@@ -101,6 +104,7 @@ COUNT_WINDOWS = """table inet windows {
 """
 
 
+@kernel.needs("fastopen")
 def test_windows_of_syns():
     """An MPTCP SYN with data gets the window that Linux takes it to have; all others stay as they are."""
     need("nft", "nftables")
@@ -119,6 +123,7 @@ def test_windows_of_syns():
                 lab.converter.run(["nft", "delete", "table", "inet", "windows"])
 
 
+@kernel.needs("fastopen")
 def test_joins_pass():
     """A second subflow forms, and carries bytes."""
     with far(lte=Link(delay_ms=5), core_ms=5) as lab, Server(lab, 80) as server, converter(lab):
@@ -152,6 +157,7 @@ def same_flight(lab, client, request):
     return answer
 
 
+@kernel.needs("fastopen")
 def test_errors_come_with_the_synack():
     """Whatever the reason is: one round trip of each leg, or of the first where no server is asked."""
     with far(first_ms=25) as lab, converter(lab):
@@ -169,6 +175,7 @@ def test_errors_come_with_the_synack():
             equal(same_flight(lab, client, connect(nowhere, there.refused_port)), error(0x60), "the answer (%s)" % client.name)
 
 
+@kernel.needs("fastopen")
 def test_refused_clients():
     """Not authorized, without a cookie, too many: nothing goes to the server."""
     with far(first_ms=25) as lab, Server(lab, 80) as server:
@@ -196,6 +203,7 @@ def test_refused_clients():
 # --- what isn't withheld, or not for long --------------------------------------------------------------------
 
 
+@kernel.needs("fastopen")
 def test_hold_time():
     """A server that takes longer: the SYN goes on, marked, and the response comes when it comes."""
     with far(core_ms=150) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "100"):
@@ -248,6 +256,21 @@ def test_connect_timeout():
         check(4 <= time.monotonic() - begin < 6, "it came after %.1f s" % (time.monotonic() - begin))
 
 
+@kernel.needs("fastopen")
+def test_connect_timeout_of_far_clients():
+    """Their SYNs are withheld for less than --hold-time, so that more of the time is left behind that."""
+    with far(first_ms=400) as lab, Server(lab, 80) as server, converter(lab, "--connect-timeout", "2"):
+        with Client(lab.client, lab.converter.addr4, MPTCP) as other:
+            extended_header(other.send(server.connect()).answer())
+            server.accept().close()
+        with Client(lab.client, lab.converter.addr4, MPTCP) as client:
+            begin = time.monotonic()
+            client.send(connect(lab.addresses.blackhole4, 80))
+            equal(client.answer(), error(0x41, 0), "the answer")
+            check(time.monotonic() - begin >= 2 + 2 * 0.4, "it came after %.1f s" % (time.monotonic() - begin))
+
+
+@kernel.needs("fastopen")
 def test_ordinary_way():
     """Requests behind the handshake, Info alone, and what isn't Convert: as if nothing were withheld."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
@@ -264,12 +287,13 @@ def test_ordinary_way():
             equal(client.end()[0], b"", client.name)
 
 
+@kernel.needs("fastopen")
 def test_info_tells():
     """Whoever asks is told that SYNs are withheld, that windows are corrected, or neither; whoever doesn't isn't."""
     need("setpriv", "util-linux")
     with far() as lab, Server(lab, 80) as server:
-        for arguments, value, wrapper in (((), "013b 02bc 6c63", ()), (("--no-syn-window-fix",), "013d 02bc 6c63", ()),
-                                          (("--no-silence",), "0103 02bc 6c63", ()),
+        for arguments, value, wrapper in (((), "017b 02bc 6c63", ()), (("--no-syn-window-fix",), "017d 02bc 6c63", ()),
+                                          (("--no-silence",), "0143 02bc 6c63", ()),
                                           (("--hold-syn", "off"), "0102 0000 6c63", ()),
                                           (("--hold-syn", "off", "--no-syn-window-fix"), None, ()), ((), None, WITHOUT_NET_ADMIN)):
             with converter(lab, *arguments, wrapper=wrapper):
@@ -300,6 +324,7 @@ def test_foreign_syns_dropped():
 # --- loss, and the same again ------------------------------------------------------------------------------------------
 
 
+@kernel.needs("fastopen")
 def test_retransmissions():
     """A Linux client sends its SYN again after a second, without data: one connection to the server, one SYN+ACK."""
     with far(core_ms=600) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "2000"):
@@ -386,6 +411,7 @@ def test_forged_syns_are_bounded():
         return "%d SYNs to the server in %.1f s" % (asked, seconds)
 
 
+@kernel.needs("fastopen")
 def test_limit_of_a_client():
     """Forged SYNs of one client's prefix: no more of them than it may have pending go to the server."""
     with far(core_ms=1) as lab, Server(lab, 80) as server, \
@@ -417,6 +443,7 @@ def test_damaged_syns():
         equal([p.dst for p in wifi.packets() if p.synack and p.sport == 1234][:1], ["10.66.0.2"], "who has got a SYN+ACK")
 
 
+@kernel.needs("fastopen")
 def test_many_at_once():
     """1,000 clients of a server that never answers are withheld at once; the next one is served meanwhile."""
     with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", "2900") as process:
@@ -455,6 +482,7 @@ for port in (7, 9):
 """
 
 
+@kernel.needs("fastopen")
 def test_who_asks_does_not_wait():
     """The SYN of a request with an Info TLV isn't withheld: who asks doesn't know yet what its SYN+ACK would say."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
@@ -471,6 +499,7 @@ def test_who_asks_does_not_wait():
             check(here.time < there.time, "the converter's SYN+ACK waited for the server's (%s)" % client.name)
 
 
+@kernel.needs("fastopen")
 def test_the_shim():
     """It learns that SYNs are withheld by its first connection; from then on SYN+ACKs confirm, and refusals are told at once."""
     with far(first_ms=25) as lab, converter(lab):
@@ -502,6 +531,7 @@ def test_stands_still():
         equal(lab.shim_log().count("direct, the converter fails"), 1, lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_overflow():
     """Where convertd doesn't keep up, SYNs pass. Their SYN+ACKs come at once and confirm nothing."""
     need("nft", "nftables")

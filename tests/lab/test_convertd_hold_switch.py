@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from convertlab import check, equal, main, need, wait_until
+from convertlab import check, equal, kernel, main, need, wait_until
 from convertlab.peers import MPTCP, Client, Server, connect, converter, error, extended_header
 from convertlab.withheld import DROP_FORGED, WITHHELD, WITHOUT_NET_ADMIN, far, netfilter_queues, rules, syns_to
 
@@ -37,6 +37,7 @@ def test_rules_go_with_the_process():
                     pass
 
 
+@kernel.needs("fastopen")
 def test_off_without_permission():
     """One line says so, and clients are served; with "on" convertd doesn't start."""
     need("setpriv", "util-linux")
@@ -65,6 +66,7 @@ def confirms(lab, server):
         return client.confirmed()
 
 
+@kernel.needs("fastopen")
 def test_reload():
     """SIGHUP switches it off and on; what is withheld then is let go, and served. Nobody is misled who remembers that it was on."""
     with far(core_ms=300) as lab, Server(lab, 80) as server:
@@ -94,6 +96,7 @@ def test_reload():
         equal(rules(lab), "", "rules at the end")
 
 
+@kernel.needs("fastopen")
 def test_reload_judges_again():
     """What the new settings don't grant is refused, though its SYN was withheld before: at once, its server's connection is given up."""
     with far() as lab:
@@ -138,6 +141,7 @@ def test_another_table_that_goes():
         equal(len(syns_to(core.packets(), 80)), 1, "connections to the server")
 
 
+@kernel.needs("fastopen")
 def test_two_converters():
     """On one host: each has a queue of its own, and rules for its own port."""
     with far(core_ms=1) as lab, Server(lab, 80) as server, converter(lab), \

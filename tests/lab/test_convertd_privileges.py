@@ -385,6 +385,7 @@ def test_attack_from_within():
             victim = write(lab, "victim", "", 0o666)
             os.chmod(lab.directory, 0o777)
             process = lab.convertd([*user, "--workers", "1"], env={"LD_PRELOAD": library(lab), "ATTACK_FILE": victim})
+            process.wait_log("ready: ")  # before that it asks the main process itself, and would have the answers to the attack
             converts(lab, server)
             process.wait_log("attack: the end: 0")
             found = attacked(process)

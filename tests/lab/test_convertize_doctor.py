@@ -7,7 +7,7 @@ What is broken are SYNs and converters here, sizes, routes and firewalls in test
 import os
 import shlex
 
-from convertlab import Lab, Link, check, equal, main
+from convertlab import Lab, Link, check, equal, kernel, main
 from test_convertize_check import DEGRADED, FAILED, OK, Report
 
 WITHOUT_NET_ADMIN = ["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"]
@@ -64,6 +64,7 @@ class Patient:
 # --- SYNs ---------------------------------------------------------------------------------------
 
 
+@kernel.needs("fastopen")
 def test_large_syns_are_dropped():
     """A request for information alone still gets through at 72 bytes, one for a server nowhere."""
     with two_networks() as lab:
@@ -84,6 +85,7 @@ def test_large_syns_are_dropped():
         patient.says(OK)
 
 
+@kernel.needs("fastopen")
 def test_full_syns_are_dropped():
     """Requests get through, those with early data don't: said with the sizes that do."""
     with two_networks() as lab:
@@ -103,6 +105,7 @@ def test_full_syns_are_dropped():
         equal(patient.says(OK).one("converter.syn_bytes")["value"], 1420, "when all is well")
 
 
+@kernel.needs("fastopen")
 def test_data_in_syns_is_stripped():
     with two_networks() as lab:
         patient = Patient(lab)
@@ -115,6 +118,7 @@ def test_data_in_syns_is_stripped():
         patient.says(DEGRADED, ("path.syn_data", "warn"), cause="over lte does not arrive")
 
 
+@kernel.needs("fastopen")
 def test_fast_open_is_off():
     """At either end; each remedy is a command."""
     with two_networks(converter_fastopen=1) as lab:
@@ -124,6 +128,8 @@ def test_fast_open_is_off():
         patient.is_cured_by(patient.says(DEGRADED, ("kernel.syn_data", "warn"), cause="off for clients"))
 
 
+@kernel.needs("blackhole")
+@kernel.needs("fastopen")
 def test_syns_with_mptcp_are_dropped():
     with two_networks() as lab:
         patient = Patient(lab)

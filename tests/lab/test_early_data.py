@@ -37,6 +37,7 @@ def syn_payloads(capture):
     return [p.payload for p in capture.packets() if p.dport == 1234 and p.syn and MP_CAPABLE in dict(p.options)]
 
 
+@kernel.needs("fastopen")
 def test_bytes_are_in_the_syn():
     """CONVERT_EARLY_DATA, MSG_FASTOPEN by each call, TCP_FASTOPEN_CONNECT: TLVs and data in one packet, the count is the data's."""
     with near() as lab:
@@ -96,6 +97,7 @@ def test_converter_that_fails():
         check(unharmed(said) and kernel.verdict() in lab.shim_log(), said + lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_server_that_fails():
     """connect() has said yes; the error comes with the first input, and a blocking MSG_FASTOPEN tells it at once."""
     with near() as lab:

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 
-from convertlab import Lab, Link, Unsuitable, check, equal, main, need, sandbox
+from convertlab import Lab, Link, Unsuitable, check, equal, kernel, main, need, sandbox
 from test_aggregation import BEHIND, TAKEN, serve, transfer
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
@@ -49,6 +49,7 @@ def mptcp_syns(lab, capture):
     return [p.dst for p in capture.packets() if p.syn and not p.ack and 30 in [kind for kind, _ in p.options]]
 
 
+@kernel.needs("fastopen")
 def test_server_that_speaks_mptcp_is_reached_directly():
     """RFC 8803, Section 5.1, Figure 11: through the converter once, then without it, over Multipath TCP."""
     with near() as lab:
@@ -64,6 +65,7 @@ def test_server_that_speaks_mptcp_is_reached_directly():
         equal(lab.shim_log().count(TAKEN), 2, "conversions in\n" + lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_plain_server_is_always_converted():
     """It is asked for Multipath TCP once an hour."""
     with near() as lab:
@@ -76,6 +78,7 @@ def test_plain_server_is_always_converted():
         equal(len(mptcp_syns(lab, capture)), 1, "MP_CAPABLE SYNs to the server")
 
 
+@kernel.needs("fastopen")
 def test_mptcp_that_fails_on_the_direct_way():
     """A middlebox takes the option away behind the converter: after one try the converter is used again."""
     with near() as lab:
@@ -121,6 +124,7 @@ def test_cookie_that_is_stale():
         check("left alone" not in lab.shim_log(), lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_rest_and_syn_data_outlive_the_process():
     with near() as lab:
         converter = scripted(lab, "whole", "01022263" "1e01401e")
@@ -138,6 +142,7 @@ def test_rest_and_syn_data_outlive_the_process():
               (2, 4), "connections in\n" + lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_without_the_file_all_goes_on():
     """No directory, a directory of others, a damaged or a cut file: connections are converted as ever."""
     with near() as lab:
@@ -211,6 +216,7 @@ def where(lab, uid):
     return [(fact["name"], fact["status"], fact.get("value")) for fact in json.loads(result.stdout)["facts"] if fact["name"].startswith("cache")]
 
 
+@kernel.needs("fastopen")
 def test_without_a_session():
     """Services, cron jobs, sudo, containers: root and other users have places of their own, and each learns but once."""
     with services() as lab:
@@ -275,6 +281,7 @@ def test_what_others_have_planted():
                 shutil.rmtree(path) if os.path.isdir(path) and not os.path.islink(path) else os.unlink(path)  # pylint: disable=W0106
 
 
+@kernel.needs("fastopen")
 def test_one_network():
     """There is no second path, so data goes into the first SYN, as to any converter; plain TCP does that with several, too."""
     for options, verdict in (({"lte": None}, TAKEN), ({"wifi": Link(delay_ms=5, strip_mptcp=True)}, TAKEN.replace("MPTCP", "TCP"))):
@@ -285,6 +292,7 @@ def test_one_network():
             equal(lab.shim_log().count(verdict), 1, lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_what_is_remembered():
     """That windows are corrected, for a day; after an hour the converter is asked again, and what it says then counts."""
     need("unshare", "util-linux")

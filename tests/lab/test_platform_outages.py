@@ -8,7 +8,7 @@ says what can be relaxed.
 from convertlab import Lab, check, equal, main
 
 REPRODUCER = "doc/reproducers/mptcp-outages"
-CASES = ("timer", "close", "number", "limit")  # "return" takes a minute, and is seen in most outages, not in each
+CASES = ("timer", "close", "number", "limit", "window", "join")  # "return" takes a minute, and is seen in most outages, not in each
 
 
 def test_reproducer():

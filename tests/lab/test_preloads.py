@@ -208,11 +208,12 @@ def test_wrappers():
             need(name)
         convertize = [run.convertize, "--"]
         run.gets("mptcpize run convertize", ["mptcpize", "run", *convertize, *run.curl])
-        run.refuses(["mptcpize", "run", *run.curl], "mptcpize replaces LD_PRELOAD")
+        run.gets("convertize mptcpize run", [*convertize, "mptcpize", "run", *run.curl],
+                 said="mptcpize replaces LD_PRELOAD, and libconvert.so with it; it is supervised")
         for words in (["stdbuf", "-oL"], ["faketime", "2020-01-01 00:00:00"], ["faketime", "-f", "+0 x10"], ["nice", "-n", "5"]):
             run.gets(words, [*convertize, *words, *run.curl])
             run.gets(words, [*words, *convertize, *run.curl])
-        run.refuses(["env", "A=b", "LD_PRELOAD=libc.so.6", *run.curl], "env replaces LD_PRELOAD")
+        run.gets("env LD_PRELOAD", [*convertize, "env", "A=b", "LD_PRELOAD=libc.so.6", *run.curl], said="env replaces LD_PRELOAD")
         run.refuses(["torsocks", *run.curl], "torsocks takes the program's connections to Tor")
         run.refuses(["nice", "-n", "5", "env", "A=b", "/usr/bin/torsocks", *run.curl], "torsocks takes")
         run.refuses(run.curl, "torsocks takes", preloads=[library("torsocks")])
@@ -221,6 +222,17 @@ def test_wrappers():
         warning = "convertize: warning: proxychains takes"
         run.gets("proxychains4 convertize", ["proxychains4", *convertize, *run.curl], said=warning, port=PROXY_PORT)
         run.gets("convertize proxychains4", [*convertize, "proxychains4", *run.curl], said=warning, port=PROXY_PORT)
+
+
+def test_sudo():
+    """Root's programs need no set-user-ID bits: what sudo starts for them is supervised."""
+    need("sudo")
+    with client() as run:
+        if sandbox.in_user_namespace():
+            raise Unsuitable("sudo needs root outside of user namespaces")
+        for words in (["sudo"], ["sudo", "-u", "nobody"]):
+            run.gets(words, [run.convertize, "--", *words, *run.curl], said="sudo starts programs with an environment of its own, without "
+                     "LD_PRELOAD; it is supervised")
 
 
 def test_torsocks_by_force():
@@ -445,7 +457,6 @@ def test_children_of_sudo():
     """It clears LD_PRELOAD, even for root, for whom it isn't privileged."""
     need("sudo")
     with client() as run:
-        run.refuses(["sudo", *run.curl], "without LD_PRELOAD")
         if sandbox.in_user_namespace():
             raise Skip("sudo refuses a user's own namespace; run it as root")
         log = run.gets("bash -c sudo curl", [run.convertize, "bash", "-c", "sudo %s; true" % shlex.join(run.curl)], port=None)

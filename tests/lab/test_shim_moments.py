@@ -10,6 +10,7 @@ import shutil
 import subprocess
 
 from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main
+from convertlab.programs import c_program
 from convertlab.waiting import wait_until
 
 PROBE_SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps", "hook_probe.c")
@@ -75,6 +76,19 @@ def test_little_stack():
         for variables in ({}, {"XDG_RUNTIME_DIR": runtime}):
             for case in ("small-stacks", "signal-stack"):
                 same_in_all_modes(lab, case, 7, **variables)
+
+
+def test_closed_while_connecting():
+    """Another thread closes the descriptor that connect() waits with: the call ends, and the connection is whose other descriptor it is."""
+    program = c_program("again", "static/again.c")
+    with lab_for() as lab:
+        lab.convertd()
+        lab.echo()
+        runtime = os.path.join(lab.directory, "runtime")
+        os.mkdir(runtime, 0o700)
+        for env in (lab.converted(), lab.converted(XDG_RUNTIME_DIR=runtime), lab.converted(XDG_RUNTIME_DIR=runtime)):
+            said = lab.client.run([program, lab.server.addr4, 7, 9, "close"], env=env, timeout=60).stdout
+            equal(said, "connect: Bad file descriptor\nsocket: error 0, peer %s\necho: hello\n" % lab.server.addr4, lab.shim_log())
 
 
 def test_standard_error():

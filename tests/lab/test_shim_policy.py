@@ -64,6 +64,21 @@ def test_unreachable_converter():
         check("connect ETIMEDOUT" in said, said)
 
 
+def test_converter_without_a_route():
+    """
+    A router says that it can't be reached. Linux puts what the router said into the error queue of a TCP socket whether or not anybody
+    wants it, and then poll() and epoll tell of an error until it is read: of one that the direct connection hasn't had.
+    """
+    with near() as lab:
+        lab.echo()
+        for multipath in (1, 0):
+            lab.client.sysctl("net.mptcp.enabled", multipath)
+            for way in WAYS + ("epoll", "epoll-past"):
+                direct = lab.client.run(["python3", os.path.join(APPS, "connect_probe.py"), way, lab.server.addr4, 7]).stdout
+                equal(probe(lab, way, CONVERT_ADDR=lab.addresses.unreachable4), direct, "%s, net.mptcp.enabled=%d" % (way, multipath))
+        equal(lab.shim_log().count("direct, the converter fails: "), 2 * (len(WAYS) + 2), "direct in\n" + lab.shim_log())
+
+
 def test_silent_converter():
     """It accepts, and says nothing: a listener that is no converter, or a middlebox that eats responses (RFC 8803, Section 8)."""
     with near() as lab:

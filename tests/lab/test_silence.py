@@ -11,7 +11,7 @@ import signal
 import socket
 import threading
 
-from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab import Lab, Link, check, equal, kernel, main, need, wait_until
 from convertlab.pcap import OPT_MPTCP, OPT_TIMESTAMP
 from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, connect, connect_tlv, converter, error, extended_header,
                               message, octets, read_exactly, silent, tlvs, writable)
@@ -60,16 +60,19 @@ def is_reset(client):
 # --- silence -------------------------------------------------------------------------------------------------
 
 
+@kernel.needs("fastopen")
 def test_offered():
-    """In the answer to an Info TLV, where SYNs are withheld; not with --no-silence, nor where nothing is withheld."""
+    """In the answer to an Info TLV, where SYNs are withheld; not with --no-silence, nor where nothing is withheld or taken."""
     with far() as lab:
-        for arguments, want in (((), WITHHOLDING), (("--no-silence",), octets("f0020103 02bc 6c63")),
-                                (("--hold-syn", "off"), octets("f0020102 0000 6c63"))):
+        for fastopen, arguments, want in ((3, (), WITHHOLDING), (3, ("--no-silence",), octets("f0020143 02bc 6c63")),
+                                          (3, ("--hold-syn", "off"), octets("f0020102 0000 6c63")), (1, (), octets("f0020103 02bc 6c63"))):
+            lab.converter.sysctl("net.ipv4.tcp_fastopen", fastopen)
             with converter(lab, *arguments), Client(lab.client, lab.converter.addr4) as client:
                 client.send(message(INFO))
-                equal(dict(tlvs(client.answer()))[0xf0], want[2:], "what it withholds, with %s" % (arguments,))
+                equal(dict(tlvs(client.answer()))[0xf0], want[2:], "what it withholds, with %s, tcp_fastopen %d" % (arguments, fastopen))
 
 
+@kernel.needs("fastopen")
 def test_not_one_byte():
     """A server that speaks first, and one that is silent at first: the stream is the server's from its first byte to its last."""
     with far() as lab, Server(lab, 80) as server, converter(lab) as process:
@@ -98,6 +101,7 @@ def test_not_one_byte():
         wait_until(lambda: process.log_text().count(", silent)") == 16, 5, lambda: process.log_text())
 
 
+@kernel.needs("fastopen")
 def test_much():
     """Megabytes both ways at once are what was sent."""
     data = hashlib.shake_256(b"silence").digest(4 << 20)
@@ -119,6 +123,7 @@ def test_much():
             equal(client.read(1), b"", client.name)
 
 
+@kernel.needs("fastopen")
 def test_server_that_closes():
     """At once, in order or by a reset: the client sees the same, and no byte."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
@@ -132,6 +137,7 @@ def test_server_that_closes():
                 equal(client.end(), (b"", "reset" if reset else "closed"), client.name)
 
 
+@kernel.needs("fastopen")
 def test_half_close():
     """The client's FIN reaches the server, whose bytes still reach the client."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
@@ -145,6 +151,7 @@ def test_half_close():
             equal(client.end(), (b"answer", "closed"), client.name)
 
 
+@kernel.needs("fastopen")
 def test_asks_for_multipath_tcp():
     """Silence says that the server doesn't speak it, a response that it does. A blind client can't be told."""
     with far() as lab, Server(lab, 80) as plain, Server(lab, 81, MPTCP) as speaker, converter(lab):
@@ -162,6 +169,7 @@ def test_asks_for_multipath_tcp():
                 equal(client.confirmed(), not told, "does the SYN+ACK confirm the server (%s)?" % client.name)
 
 
+@kernel.needs("fastopen")
 def test_others_are_served_as_before():
     """The same request with the RFC's Magic Number has its response; a Silence TLV in it is unknown."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
@@ -179,6 +187,7 @@ def test_others_are_served_as_before():
 # --- not confirmed: the ordinary response, or a reset ---------------------------------------------------------
 
 
+@kernel.needs("fastopen")
 def test_behind_the_handshake():
     """Nothing was confirmed: a response as ever, whole or in pieces; blind clients are reset."""
     with far() as lab, Server(lab, 80) as server, converter(lab) as process:
@@ -196,6 +205,7 @@ def test_behind_the_handshake():
         wait_until(lambda: process.log_text().count("whose SYN+ACK has confirmed nothing") == 8, 5, lambda: process.log_text())
 
 
+@kernel.needs("fastopen")
 def test_pieces_in_the_syn():
     """A part of a silent request isn't one: the SYN is refused."""
     with far() as lab, converter(lab):
@@ -224,6 +234,7 @@ def box(host, hook, what):
         host.run(["nft", "delete", "table", "inet", "box"])
 
 
+@kernel.needs("fastopen")
 def test_timestamps_stripped_on_the_way_there():
     """Neither end has them: the ordinary response, or a reset."""
     need("nft", "nftables")
@@ -239,6 +250,7 @@ def test_timestamps_stripped_on_the_way_there():
             server.accept().close()
 
 
+@kernel.needs("fastopen")
 def test_timestamps_stripped_on_the_way_back():
     """Only the client sees that: it doesn't take the SYN+ACK for a confirmation, and finds the server's bytes in place of a response."""
     need("nft", "nftables")
@@ -250,6 +262,7 @@ def test_timestamps_stripped_on_the_way_back():
             check(not client.confirmed(), client.name)
 
 
+@kernel.needs("fastopen")
 def test_data_not_taken():
     """Without Fast Open on the converter the data isn't acknowledged: a response, or a reset."""
     with far() as lab, Server(lab, 80) as server, converter(lab):
@@ -264,6 +277,7 @@ def test_data_not_taken():
             server.accept().close()
 
 
+@kernel.needs("fastopen")
 def test_lost_syn():
     """It is sent again without its data: a response, or a reset."""
     need("nft", "nftables")
@@ -277,6 +291,7 @@ def test_lost_syn():
                 extended_header(client.answer())
 
 
+@kernel.needs("fastopen")
 def test_lost_synack():
     """It comes again, and confirms as the first one would have. Where Multipath TCP has fallen back: a reset, and no byte.
 
@@ -295,6 +310,7 @@ def test_lost_synack():
                     check(flags["mptcp"], "a reset (%s)" % client.name)
 
 
+@kernel.needs("fastopen")
 def test_hold_time():
     """A slow server's SYN goes on, and confirms nothing; a blind client's waits on and is confirmed, or refused if it is one of
     Multipath TCP."""
@@ -319,6 +335,7 @@ def test_hold_time():
             equal(bool(synack.option(OPT_TIMESTAMP)), flags["blind"], "timestamps (%s)" % client.name)
 
 
+@kernel.needs("fastopen")
 def test_errors():
     """Not blind: the Error TLVs of any client, with the RFC's Magic Number."""
     with far() as lab, converter(lab):
@@ -328,6 +345,7 @@ def test_errors():
                 equal(client.answer(), error(0x60), client.name)
 
 
+@kernel.needs("fastopen")
 def test_multipath_or_not_at_all():
     """MP_CAPABLE is taken out on the way there: a response, for its client to judge; on the way back: a reset."""
     need("nft", "nftables")
@@ -353,6 +371,7 @@ def test_multipath_or_not_at_all():
                 equal(client.end(), (b"answer", "closed"), client.name)
 
 
+@kernel.needs("fastopen")
 def test_not_offered():
     """--no-silence: not one byte to whoever asks nevertheless, and no connection to the server."""
     with far() as lab, converter(lab, "--no-silence"), lab.capture(lab.converter, "core", "tcp") as core:
@@ -384,6 +403,7 @@ def test_faults():
 # --- convertd goes, or knows nothing of the SYN ---------------------------------------------------------------
 
 
+@kernel.needs("fastopen")
 def test_nobody_has_withheld_it():
     """A SYN that has passed by convertd with the mark, as after a restart: the server is asked now, and all is as silent.
 
@@ -403,6 +423,7 @@ def test_nobody_has_withheld_it():
         wait_until(lambda: ", silent)" in process.log_text(), 5, lambda: process.log_text())
 
 
+@kernel.needs("fastopen")
 def test_overflow():
     """Where convertd doesn't keep up, SYNs pass, and confirm nothing: a response, or a reset without a byte."""
     need("nft", "nftables")
@@ -427,6 +448,7 @@ def test_overflow():
                 extended_header(client.answer())
 
 
+@kernel.needs("fastopen")
 def test_stands_still_and_is_killed():
     """While convertd stands still no SYN is answered; after a kill the next one serves what is sent again."""
     def start():
@@ -458,6 +480,7 @@ def test_stands_still_and_is_killed():
         equal(process.stop(), 0, "convertd's status")
 
 
+@kernel.needs("fastopen")
 def test_restart():
     """What is withheld then is let go and gets a response, or is refused; clients of the new one are served in silence."""
     with far(core_ms=200) as lab, Server(lab, 80) as server:

@@ -10,7 +10,7 @@ import os
 import socket
 import time
 
-from convertlab import Lab, Link, check, equal, main, need, wait_until
+from convertlab import Lab, Link, check, equal, kernel, main, need, wait_until
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, connect_tlv, converter, extended_header, octets, silent
 from test_silence import box
@@ -68,6 +68,7 @@ def no_bytes(packets):
     equal(wrong, [], "what the converter has sent")
 
 
+@kernel.needs("fastopen")
 def test_refusals():
     """Each as a direct connection's: port closed, host or network unreachable, prohibited; no byte, no SYN+ACK."""
     with far() as lab, lab.capture(lab.client, "wifi", "tcp port 1234") as capture, converter(lab):
@@ -86,6 +87,7 @@ REJECTS = (("ip", "net-unreachable"), ("ip", "host-unreachable"), ("ip", "prot-u
            ("ip6", "admin-prohibited"), ("ip6", "addr-unreachable"), ("ip6", "port-unreachable"), ("ip6", "policy-fail"), ("ip6", "reject-route"))
 
 
+@kernel.needs("fastopen")
 def test_each_icmp_code():
     """A firewall of the server's answers with each code that there is: the errno is a direct connection's, from either family."""
     need("nft", "nftables")
@@ -110,6 +112,7 @@ def test_each_icmp_code():
             lab.server.run(["nft", "delete", "table", "inet", "box"])
 
 
+@kernel.needs("fastopen")
 def test_the_converters_own_refusals():
     """Who may not use it, or has no cookie; a server that it may not connect to; an option that it doesn't know: prohibited."""
     with far() as lab:
@@ -127,6 +130,7 @@ def test_the_converters_own_refusals():
             no_bytes(capture.packets())
 
 
+@kernel.needs("fastopen")
 def test_cookie():
     """Who has one is served."""
     with far() as lab, Server(lab, 80) as server:
@@ -142,6 +146,7 @@ def test_cookie():
             equal(client.end(), (b"answer", "closed"), "what came")
 
 
+@kernel.needs("fastopen")
 def test_many_refusals():
     """A host sends few ICMP messages a second: the other clients send their SYNs again, without data, and are refused then."""
     with far() as lab, converter(lab, "--deny-destination", lab.server.addr4), \
@@ -160,6 +165,7 @@ def test_many_refusals():
     return "after %.1f s" % (time.monotonic() - begin)
 
 
+@kernel.needs("fastopen")
 def test_silence_for_silence():
     """Of a server that says nothing nothing is said: a time-out, as long as a direct one's, and Multipath TCP stays on."""
     with far() as lab, converter(lab):
@@ -181,6 +187,7 @@ def test_silence_for_silence():
             extended_header(client.answer())
 
 
+@kernel.needs("fastopen")
 def test_late_answers():
     """When a Linux client has sent its SYN again, Multipath TCP is lost: reset at both ends. Over TCP it isn't too late yet."""
     with far(core_ms=550) as lab, Server(lab, 80) as server, converter(lab), lab.capture(lab.converter, "core", "tcp") as core, \
@@ -219,6 +226,7 @@ def withheld(lab):
     return Metrics(lab.converter)("convertd_withheld_syns")
 
 
+@kernel.needs("fastopen")
 def test_made_again():
     """The last SYN of an attempt is let go, whatever becomes of those before it; the server is asked once."""
     with far(core_ms=1050) as lab, Server(lab, 80) as server, converter(lab, *METRICS), \
@@ -238,6 +246,7 @@ def test_made_again():
         equal(len(asked(core.packets())), 2, "connections to the server")
 
 
+@kernel.needs("fastopen")
 def test_answer_between_two_syns():
     """It comes when the SYN can't be let go any more, and waits for the next one; if there is none it is a reset, at both ends."""
     for again in (True, False):
@@ -255,6 +264,7 @@ def test_answer_between_two_syns():
             equal(withheld(lab), 0, "SYNs that are withheld")
 
 
+@kernel.needs("fastopen")
 def test_another_clients_number():
     """Whoever uses another client's number has a connection of its own: it is the same attempt from the same address alone."""
     with far(core_ms=300, lte=Link(delay_ms=10)) as lab, Server(lab, 80) as server, converter(lab, *METRICS):
@@ -269,6 +279,7 @@ def test_another_clients_number():
                 equal(client.end(), (b"", "closed"), "what came")
 
 
+@kernel.needs("fastopen")
 def test_too_late():
     """The server answers when nobody waits for that any more: silence, and a reset for the server."""
     with far(core_ms=1900) as lab, Server(lab, 80), converter(lab), lab.capture(lab.converter, "core", "tcp") as core, \
@@ -280,6 +291,7 @@ def test_too_late():
         equal(len({p.sport for p in core.packets() if p.rst and p.dport == 80}), 2, "connections of the server that were reset")
 
 
+@kernel.needs("fastopen")
 def test_no_room():
     """Others need it: the oldest is refused at once, and the newcomer is served."""
     with far() as lab, Server(lab, 80) as server, converter(lab, "--max-pending", "4"):
@@ -297,6 +309,7 @@ def test_no_room():
             extended_header(client.answer())
 
 
+@kernel.needs("fastopen")
 def test_without_mp_capable():
     """A middlebox takes it out of the SYN of a client that needs it: refused."""
     need("nft", "nftables")

@@ -7,7 +7,7 @@ request for each server asks whether that speaks Multipath TCP, and has a respon
 """
 import os
 
-from convertlab import Lab, Link, check, equal, main, need, timeout
+from convertlab import Lab, Link, check, equal, kernel, main, need, timeout
 from test_confirmation import PROBE, SCRIPTED, WAYS
 
 APPS = os.path.dirname(PROBE)
@@ -47,6 +47,7 @@ def silent_syns(packets):
     return [p for p in packets if p.syn and not p.ack and p.payload[2:4] == SILENT_MAGIC]
 
 
+@kernel.needs("fastopen")
 def test_transcripts():
     """In every way of waiting, to both families, the application sees what it would see of a direct connection."""
     with far() as lab:
@@ -63,6 +64,7 @@ def test_transcripts():
             equal(text.count(SILENTLY), len(WAYS) + 2, "silent connections in\n" + text)
 
 
+@kernel.needs("fastopen")
 def test_not_one_byte():
     """What the converter sends is what the server has sent; and a segment less than with a response."""
     with far() as lab:
@@ -83,6 +85,7 @@ def test_not_one_byte():
         equal(segments["never"] - segments["auto"], 1, "segments with data: %s" % segments)
 
 
+@kernel.needs("fastopen")
 def test_server_that_speaks_first():
     """Its greeting is on the way when the SYN+ACK is."""
     with far() as lab:
@@ -99,6 +102,7 @@ def test_server_that_speaks_first():
         equal(lab.shim_log().count(SILENTLY), 4, "silent connections in\n" + lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_servers_that_are_new():
     """The first request for a server asks whether it speaks Multipath TCP, and is silent all the same: there is a response if it does."""
     with far() as lab:
@@ -150,6 +154,7 @@ def test_no_timestamps():
         check(SILENTLY not in lab.shim_log(), lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_no_converter_any_more():
     """What stands at the address by now knows neither silence nor Convert: asked without silence, and then left alone."""
     with far() as lab:
@@ -168,6 +173,7 @@ def test_no_converter_any_more():
         equal(syns, [SILENT_MAGIC, MAGIC], "requests")
 
 
+@kernel.needs("fastopen")
 def test_standard_streams():
     """stdio reads past the hooks, on a stream that is older than the connection as well."""
     with far() as lab:
@@ -219,6 +225,7 @@ for how in ("fork", "exec", "spawn"):
         equal(said, "b'hello'\n" * 3, "what the children read, with the log\n" + lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_early_data():
     """The first bytes ride behind a silent request, also where the SYN has no room for all of them."""
     program = ("import hashlib, socket, sys\n"
@@ -241,6 +248,7 @@ def test_early_data():
         equal(lab.shim_log().count(SILENTLY), 4, "silent connections in\n" + lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_curl():
     need("curl")
     with far() as lab:
@@ -284,6 +292,26 @@ def test_rings():
                     equal(len(said), count, "connections")
                     if not loss:
                         equal(said, ["right"] * count, "%s, %s" % (" ".join(ring), silence))
+
+
+@timeout(600)
+def test_rings_that_hold_sockets():
+    """A registered file of a ring stays the socket that it was: so that is the one which is connected, over TCP, by way of the converter."""
+    for hold in ((), ("--hold-syn", "off")):
+        for loss, count in ((0, 4), (0.05, 12)):
+            with far(loss=loss) as lab:
+                lab.convertd(hold)
+                echo = lab.echo()
+                env = remembering(lab)
+                for way in ("blocking", "waiting"):
+                    said = rings(lab, way, "files", "first", env, count)
+                    equal([line for line in said if line.startswith("wrong")], [], way)
+                    equal(len(said), count, "connections")
+                    if not loss:
+                        equal(said, ["right"] * count, way)
+                if not loss:
+                    equal(lab.shim_log().count("converted over TCP"), 2 * count, lab.shim_log())
+                    equal(echo.log_text().count("accepted %s " % lab.converter.core4), 2 * count, "connections by way of the converter")
 
 
 def test_ring_behind_connect():

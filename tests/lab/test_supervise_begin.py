@@ -4,9 +4,9 @@
 import os
 import time
 
-from convertlab import check, equal, main, need, wait_until
-from test_begin import BEGINS, DIRECT_BY, MOVED, lab_for, remembering, served
-from test_supervise import build
+from convertlab import check, equal, kernel, main, need, wait_until
+from convertlab.supervised import build
+from test_begin import BEGINS, DIRECT_BY, MOVED, NOWHERE, lab_for, remembering, router_says, served
 
 WAYS = ((), ("nonblocking",), ("poll",), ("threads=4",))
 
@@ -65,6 +65,7 @@ def test_nothing_known():
             equal([program.echo(*way) for _ in range(2)], [{lab.client.lte4}] * 2, "addresses by %s, in\n%s" % (way, lab.shim_log()))
 
 
+@kernel.needs("fastopen")
 def test_blind():
     """A blind request is made again, on the path that works; the call has returned at once. By epoll, and by poll."""
     for ask in (lambda program: program.echo("nonblocking"), Supervised.curl):
@@ -106,6 +107,19 @@ def test_slow_servers():
         equal(lab.shim_log().count(MOVED), 0, "moved, in\n" + lab.shim_log())
 
 
+def test_path_that_leads_nowhere():
+    """Wifi's router says that nobody is to be reached: lte is taken at once, and wifi again once it works."""
+    with lab_for() as lab:
+        served(lab)
+        program = Supervised(lab)
+        program.echo()
+        router_says(lab, "host-unreachable")
+        equal([program.echo() for _ in range(3)], [{lab.client.lte4}] * 3, "addresses, in\n" + lab.shim_log())
+        equal((lab.shim_log().count(NOWHERE), lab.shim_log().count("direct")), (1, 0), "in\n" + lab.shim_log())
+        lab.converter.run(["nft", "delete table inet router"])
+        wait_until(lambda: program.echo() == {lab.client.wifi4}, 10, lambda: "wifi to be used again:\n" + lab.shim_log())
+
+
 def test_dead_address_of_two():
     """Nobody is at the converter's first address, which is the one that the log complains of."""
     with lab_for() as lab:
@@ -116,6 +130,7 @@ def test_dead_address_of_two():
         equal(lab.shim_log().count("converter 10.9.0.66:1234: " + MOVED), 1, "moved, in\n" + lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_blind_where_data_in_syns_is_lost():
     """A blind request has nothing but its SYN: it is made again on the other network, which carries the data."""
     with lab_for() as lab:
@@ -128,6 +143,26 @@ def test_blind_where_data_in_syns_is_lost():
         check("blindly" in lab.shim_log() and "the path to it loses SYNs with data, asked by lte" in lab.shim_log(), lab.shim_log())
 
 
+@kernel.needs("fastopen")
+def test_blind_where_short_programs_fail():
+    """
+    Wifi begins to take the data out of SYNs, or its router says that nobody is to be reached: a blind request fails, and its program has
+    ended before that is looked at. The next one isn't blind.
+    """
+    for begins in (lambda lab: lab.wifi.set("a-to-b", strip_syn_data=True), lambda lab: router_says(lab, "host-unreachable")):
+        with lab_for() as lab:
+            served(lab)
+            program = Supervised(lab)
+            for _ in range(3):
+                program.echo("nonblocking")
+            check("blindly" in lab.shim_log(), lab.shim_log())
+            begins(lab)
+            words = [lab.build.program("convertize"), "--method", "supervise", program.client, lab.server.addr4, 7, "nonblocking"]
+            said = [lab.client.run(words, env=program.env, check=False).stdout for _ in range(4)]
+            equal(["answer=hello" in text for text in said[1:]], [True] * 3, "%s, in\n%s" % (said, lab.shim_log()[-3000:]))
+
+
+@kernel.needs("fastopen")
 def test_path_that_loses_data_in_syns():
     """SYNs with data vanish on wifi: the request follows the handshake there."""
     with lab_for() as lab:

@@ -9,7 +9,7 @@ import re
 import signal
 import time
 
-from convertlab import Lab, Link, check, equal, main, need, timeout, wait_until
+from convertlab import Lab, Link, check, equal, kernel, main, need, timeout, wait_until
 from convertlab.programs import c_program
 from test_supervise_begin import Supervised
 from test_supervise_streams import TALLY, Counted
@@ -47,6 +47,7 @@ def expect(got, count, what):
 
 
 @timeout(300)
+@kernel.needs("fastopen")
 def test_first_connections():
     """The server is 1 to 5 s away: the first connections to it succeed, blocking ones and an event loop's, and so do the next ones."""
     waited = []
@@ -68,6 +69,7 @@ ALL_LOST = ("table inet lost {\n chain lost {\n  type filter hook prerouting pri
 
 
 @timeout(120)
+@kernel.needs("fastopen")
 def test_socket_that_is_elsewhere():
     """The SYN is lost, and the socket isn't any more where it was when the program connected it: the request is made again all the same. If it
     is being connected to another server, nothing of the first request is."""
@@ -86,6 +88,7 @@ def test_socket_that_is_elsewhere():
 
 
 @timeout(120)
+@kernel.needs("fastopen")
 def test_programs_that_poll():
     """They wait by poll() with a time-out, and notice nothing while their request is made again, the second time no more than the first."""
     with lab_of_path() as lab:
@@ -100,6 +103,7 @@ def test_programs_that_poll():
 
 
 @timeout(120)
+@kernel.needs("fastopen")
 def test_answers_between_two_syns():
     """An answer that comes when the converter may not let the SYN go any more, and before the next one: no connection twice."""
     for ms in (600, 690, 720, 780, 840, 900, 960):
@@ -111,6 +115,7 @@ def test_answers_between_two_syns():
 
 
 @timeout(120)
+@kernel.needs("fastopen")
 def test_answers_to_far_clients():
     """
     The client's round trip is 400 ms. What is let go after more than the rest of 900 ms would arrive when the request has been made again:
@@ -139,6 +144,7 @@ def started(lab, slow):
     return client
 
 
+@kernel.needs("fastopen")
 def test_lost_on_the_way_to_the_server():
     """The server's network loses the first SYNs: those of the converter's kernel that come behind them are those of a direct connection."""
     need("ss", "iproute2")
@@ -151,6 +157,7 @@ def test_lost_on_the_way_to_the_server():
         check("done=1 failed=0 foreign=0" in client.log_text(), client.log_text() + lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_a_program_that_gives_up():
     """It closes its socket: the request isn't made again, and the converter gives the server up."""
     need("ss", "iproute2")

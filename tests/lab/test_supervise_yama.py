@@ -11,7 +11,7 @@ import os
 
 from convertlab import Unsuitable, check, equal, main, wait_until
 from convertlab.programs import c_program
-from test_supervise import Run, bench, converted
+from convertlab.supervised import Run, bench, converted
 
 SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]

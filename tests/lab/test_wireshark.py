@@ -202,11 +202,12 @@ def test_fields(directory):
     flows = [Flow(1).handshake(REQUEST, answer), Flow(2, v6=True).handshake(six)]
     flows += [Flow(3 + number).send(False, data, SYN | ACK) for number, data in enumerate(errors)]
     flows += [Flow(99).handshake(message(octets("f1020100 00006c63"), INFO), message(octets("f1020100 01006c63")))]
+    flows += [Flow(100).send(True, message(octets("f3020100 01c26c63"), connect_tlv("192.0.2.80", 80)), SYN)]
     fields = ["version", "total_length", "magic", "request", "answer", "response_to", "connect.port", "connect.ip",
               "connect.ipv6", "tlv.type", "tcp_option.kind", "tcp_option.fastopen_cookie", "tcp_option.tsval", "tcp_option.mss",
               "tcp_option.wscale", "tcp_option.mptcp_subtype",
               "supported.kind", "cookie", "error.code", "error.version", "error.kind", "error.delay", "error.icmp_code", "withholding.limit",
-              "withholding.withheld", "withholding.corrects", "echo.limit", "server"]
+              "withholding.withheld", "withholding.corrects", "echo.limit", "hold_time.limit", "server"]
     found = dissected(directory, [packet for flow in flows for packet in flow.packets], ["convert." + name for name in fields],
                       "-Y", "convert")
     found = [{name[len("convert."):]: ",".join(values) for name, values in row.items()} for row in found]
@@ -237,6 +238,8 @@ def test_fields(directory):
              **{"error.code": "1", "tlv.type": "30,10", "connect.port": "25", "connect.ip": "127.0.0.1"}),
         dict(head, total_length="4", request="1", **{"tlv.type": "241,1", "echo.limit": "0"}),
         dict(head, total_length="3", answer="1", response_to="13", **{"tlv.type": "241", "echo.limit": "256"}),
+        dict(head, total_length="8", request="1",
+             **{"tlv.type": "243,10", "hold_time.limit": "450", "connect.port": "80", "connect.ip": "192.0.2.80"}),
     ]
     for number, (row, wanted) in enumerate(zip(found, expected)):
         equal(row, wanted, "message %d" % number)

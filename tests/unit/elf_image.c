@@ -105,13 +105,13 @@ static void put_dynamic(struct elf_image *image)
 /* Writes three sections: the empty one, the names of sections, and the one that is asked for. */
 static void put_sections(struct elf_image *image)
 {
-	static const char names[] = "\0.shstrtab\0.go.buildinfo";
+	static const char names[] = "\0.shstrtab\0.go.buildinfo\0.bun";
 	size_t size = image->spec.is32 ? 40 : 64, offset = image->spec.is32 ? 16 : 24;
 
 	memcpy(image->bytes + NAMES_AT, names, sizeof(names));
 	elf_image_put(image, SECTIONS_AT + size, 4, 1);
 	put_word(image, SECTIONS_AT + size + offset, NAMES_AT);
-	elf_image_put(image, SECTIONS_AT + 2 * size, 4, image->spec.go_section ? 11 : 0);
+	elf_image_put(image, SECTIONS_AT + 2 * size, 4, image->spec.go_section ? 11 : image->spec.bun_section ? 25 : 0);
 	image->len = SECTIONS_AT + 3 * size;
 }
 

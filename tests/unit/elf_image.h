@@ -14,7 +14,7 @@ struct elf_image_spec {
 	uint16_t machine;
 	const char *loader;          /* up to 39 bytes; NULL: no PT_INTERP */
 	const char *needed[2];       /* up to 15 bytes each; NULL: none; both NULL: no PT_DYNAMIC */
-	bool go_note, go_section;
+	bool go_note, go_section, bun_section;
 };
 
 struct elf_image {

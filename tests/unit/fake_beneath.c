@@ -34,14 +34,26 @@ bool rings_in_use(int fd)
 	return fake_rings;
 }
 
+bool rings_hold(int fd)
+{
+	(void)fd;
+	return false;
+}
+
 void rings_forget(int fd)
 {
 	(void)fd;
 }
 
-size_t networks_to(const union sockaddr_ip *to, struct network out[NETWORKS_MAX])
+bool networks_is_own(const union sockaddr_ip *to)
 {
-	(void)to, (void)out;
+	(void)to;
+	return false;
+}
+
+size_t networks_to(const union sockaddr_ip *to, bool beside_vpn, struct network out[NETWORKS_MAX])
+{
+	(void)to, (void)beside_vpn, (void)out;
 	return 0;
 }
 

@@ -31,6 +31,7 @@ struct fake_socket {
 	bool fin;         /* the peer's */
 	bool shut_in, shut_out;
 	int error;        /* sk_err: told once */
+	int queued;       /* ICMP messages in the error queue, which TCP keeps even without IP_RECVERR */
 	union sockaddr_ip local, peer;
 	bool bound;
 	int host;         /* index of the peer; -1: nobody has this address */

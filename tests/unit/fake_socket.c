@@ -100,6 +100,7 @@ void fake_refused(struct fake_socket *socket, int error)
 	fake_socket_reset(socket);
 	socket->was_open = socket->aborted = true;
 	socket->error = error;
+	socket->queued += !is_mptcp(socket) && error != ECONNREFUSED && error != ECONNRESET;
 	fake_epoll_wake(socket);
 }
 
@@ -306,6 +307,12 @@ static ssize_t receive(int fd, void *buf, size_t len, int flags)
 
 	if (!file)
 		return -1;
+	if (flags == (MSG_ERRQUEUE | MSG_DONTWAIT) && !len) {
+		if (!file->socket.queued)
+			return fail(EAGAIN);
+		file->socket.queued--;
+		return 0;
+	}
 	if (flags & ~(MSG_PEEK | MSG_DONTWAIT))
 		fake_die("recv() with flags %#x isn't modelled", (unsigned int)flags);
 	socket = &file->socket;
@@ -472,7 +479,7 @@ int fake_ioctl(int fd, unsigned long request, ...)
 short fake_socket_poll(const struct fake_socket *socket)
 {
 	int lowat = fake_option_of((struct fake_socket *)(uintptr_t)socket, SOL_SOCKET, SO_RCVLOWAT)->value;
-	short events = socket->error ? POLLERR : 0;
+	short events = socket->error || socket->queued ? POLLERR : 0;
 
 	if (socket->state == FAKE_CLOSED)
 		return (short)(events | POLLHUP | POLLOUT | POLLWRNORM |

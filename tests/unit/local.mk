@@ -10,9 +10,9 @@ unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/t
 	tests/unit/test_codec_write tests/unit/test_codec_mutation tests/unit/test_sockaddr \
 	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race \
-	tests/unit/test_srv tests/unit/test_handover tests/unit/test_converters tests/unit/test_paths tests/unit/test_front_end \
+	tests/unit/test_srv tests/unit/test_handover tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts tests/unit/test_front_end \
 	tests/unit/test_supervise_filter tests/unit/test_supervise_fate \
-	tests/unit/test_supervise_patience
+	tests/unit/test_supervise_patience tests/unit/test_supervise_course
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -23,6 +23,10 @@ tests_unit_test_supervise_filter_LDADD = libsupervise.la libcommon.la $(CHECK_LI
 tests_unit_test_supervise_fate_SOURCES = tests/unit/test_supervise_fate.c
 tests_unit_test_supervise_fate_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_supervise_fate_LDADD = libsupervise.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_supervise_course_SOURCES = tests/unit/test_supervise_course.c
+tests_unit_test_supervise_course_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_supervise_course_LDADD = libsupervise.la libclient.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_supervise_patience_SOURCES = tests/unit/test_supervise_patience.c
 tests_unit_test_supervise_patience_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -89,6 +93,10 @@ tests_unit_test_paths_SOURCES = tests/unit/test_paths.c
 tests_unit_test_paths_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_paths_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
+tests_unit_test_paths_facts_SOURCES = tests/unit/test_paths_facts.c
+tests_unit_test_paths_facts_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_paths_facts_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
+
 tests_unit_test_front_end_SOURCES = tests/unit/test_front_end.c
 tests_unit_test_front_end_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_front_end_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
@@ -100,11 +108,11 @@ endif
 
 # convertd's parts
 if HAVE_CHECK
-convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_settings \
+convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_relay_events tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_limits_room tests/unit/test_limits_memory tests/unit/test_shares tests/unit/test_cookies \
 	tests/unit/test_relay_watch tests/unit/test_anycast tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
 	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_withheld \
-	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_native_refusal tests/unit/test_demand tests/unit/test_far_clients
+	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_poller tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_native_refusal tests/unit/test_demand tests/unit/test_far_clients
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
@@ -116,9 +124,13 @@ tests_unit_test_judgement_SOURCES = tests/unit/test_judgement.c
 tests_unit_test_judgement_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_judgement_LDADD = libtestbytes.la libconvertd.la $(CHECK_LIBS)
 
-tests_unit_test_relay_SOURCES = tests/unit/test_relay.c
+tests_unit_test_relay_SOURCES = tests/unit/test_relay.c tests/unit/relay_pairs.c tests/unit/relay_pairs.h
 tests_unit_test_relay_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_relay_LDADD = libconvertd.la $(CHECK_LIBS)
+
+tests_unit_test_relay_events_SOURCES = tests/unit/test_relay_events.c tests/unit/relay_pairs.c tests/unit/relay_pairs.h
+tests_unit_test_relay_events_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_relay_events_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_settings_SOURCES = tests/unit/test_settings.c
 tests_unit_test_settings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -172,6 +184,10 @@ tests_unit_test_blocks_SOURCES = tests/unit/test_blocks.c
 tests_unit_test_blocks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_blocks_LDADD = libconvertd.la $(CHECK_LIBS)
 
+tests_unit_test_poller_SOURCES = tests/unit/test_poller.c src/convertd/base/poller.c src/convertd/base/poller.h
+tests_unit_test_poller_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(EVENT_CFLAGS)
+tests_unit_test_poller_LDADD = $(CHECK_LIBS) $(EVENT_LIBS)
+
 tests_unit_test_proof_SOURCES = tests/unit/test_proof.c
 tests_unit_test_proof_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_proof_LDADD = libconvertd.la $(CHECK_LIBS)
@@ -190,7 +206,8 @@ tests_unit_test_far_clients_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_withheld_SOURCES = tests/unit/test_withheld.c \
 	src/convertd/session/withheld.c src/convertd/session/withheld.h src/convertd/net/downstream.c src/convertd/net/downstream.h \
-	src/convertd/net/route.c src/convertd/net/source_bind.c src/convertd/net/source_bind.h
+	src/convertd/net/route.c src/convertd/net/route_memory.c src/convertd/net/route_memory.h \
+	src/convertd/net/source_bind.c src/convertd/net/source_bind.h
 tests_unit_test_withheld_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS) -pthread
 tests_unit_test_withheld_LDADD = libconvertd.la $(CHECK_LIBS)
 
@@ -226,9 +243,9 @@ endif
 
 # convertize's parts
 if HAVE_CHECK
-convertize_unit_tests = tests/unit/test_conf tests/unit/test_managed_paths tests/unit/test_outages tests/unit/test_units tests/unit/test_elf tests/unit/test_script tests/unit/test_preload tests/unit/test_report \
-	tests/unit/test_wrapper \
-	tests/unit/test_library
+convertize_unit_tests = tests/unit/test_conf tests/unit/test_managed_paths tests/unit/test_managed_choice tests/unit/test_outages \
+	tests/unit/test_outages_held tests/unit/test_units tests/unit/test_elf tests/unit/test_script tests/unit/test_preload \
+	tests/unit/test_report tests/unit/test_wrapper tests/unit/test_netlink tests/unit/test_library
 check_PROGRAMS += $(convertize_unit_tests)
 TESTS += $(convertize_unit_tests)
 
@@ -248,12 +265,24 @@ tests_unit_test_library_SOURCES = tests/unit/test_library.c tests/unit/tempdir.h
 tests_unit_test_library_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_library_LDADD = libconvertize.la $(CHECK_LIBS)
 
-tests_unit_test_managed_paths_SOURCES = tests/unit/test_managed_paths.c
+paths_world = tests/unit/paths_world.c tests/unit/paths_world.h
+tests_unit_test_managed_paths_SOURCES = tests/unit/test_managed_paths.c $(paths_world)
 tests_unit_test_managed_paths_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
 tests_unit_test_managed_paths_LDADD = libpaths.la libconvertize.la libcommon.la $(CHECK_LIBS)
-tests_unit_test_outages_SOURCES = tests/unit/test_outages.c
+tests_unit_test_netlink_SOURCES = tests/unit/test_netlink.c
+tests_unit_test_netlink_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
+tests_unit_test_netlink_LDADD = libpathskernel.la $(CHECK_LIBS)
+tests_unit_test_managed_choice_SOURCES = tests/unit/test_managed_choice.c $(paths_world)
+tests_unit_test_managed_choice_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
+tests_unit_test_managed_choice_LDADD = libpaths.la libconvertize.la libcommon.la $(CHECK_LIBS)
+
+outages_world = tests/unit/outages_world.c tests/unit/outages_world.h
+tests_unit_test_outages_SOURCES = tests/unit/test_outages.c $(outages_world)
 tests_unit_test_outages_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
 tests_unit_test_outages_LDADD = libpaths.la libcommon.la $(CHECK_LIBS)
+tests_unit_test_outages_held_SOURCES = tests/unit/test_outages_held.c $(outages_world)
+tests_unit_test_outages_held_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
+tests_unit_test_outages_held_LDADD = libpaths.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_conf_SOURCES = tests/unit/test_conf.c
 tests_unit_test_conf_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
@@ -303,7 +332,7 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	src/shim/connect/input.c src/shim/connect/liveness.c src/shim/connect/lowat.c src/shim/connect/follow.c \
 	src/shim/connect/output.c src/shim/connect/path_begin.c src/shim/connect/path_look.c \
 	src/networks/path_direct.c src/networks/path_list.c src/networks/path_probe.c src/networks/survey.c \
-	src/shim/connect/replace.c src/shim/connect/settle.c \
+	src/shim/connect/replace.c src/shim/connect/settle.c src/shim/connect/unattended.c \
 	src/shim/process/leave.c src/shim/process/scm_rights.c \
 	src/shim/hooks/socket.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \
 	src/shim/hooks/epoll.c src/shim/loop/poll.c src/shim/loop/epoll.c

@@ -16,7 +16,7 @@
 
 /* The environment of a test; whatever is asked for beyond it fails the test. */
 static const char *env_addr, *env_port, *env_cookie, *env_log, *env_bypass, *env_fallback;
-static const char *env_runtime_dir, *env_timeout, *env_early_data, *env_bypass_mptcp, *env_withholding, *env_warn, *env_cache,
+static const char *env_runtime_dir, *env_timeout, *env_early_data, *env_bypass_mptcp, *env_beside_vpn, *env_withholding, *env_warn, *env_cache,
 	*env_silence, *env_paths;
 
 static const struct {
@@ -33,6 +33,7 @@ static const struct {
 	{ "CONVERT_EARLY_DATA", &env_early_data },
 	{ "CONVERT_WARN", &env_warn },
 	{ "CONVERT_BYPASS_MPTCP", &env_bypass_mptcp },
+	{ "CONVERT_BESIDE_VPN", &env_beside_vpn },
 	{ "CONVERT_WITHHOLDING", &env_withholding },
 	{ "CONVERT_SILENCE", &env_silence },
 	{ "CONVERT_CACHE", &env_cache },
@@ -233,17 +234,18 @@ START_TEST(switches_are_0_or_1)
 {
 	struct settings settings = read_env("192.0.2.1", NULL, NULL);
 
-	ck_assert(!settings.early_data && settings.bypass_mptcp && !settings.warn);
+	ck_assert(!settings.early_data && settings.bypass_mptcp && !settings.beside_vpn && !settings.warn);
 	env_early_data = "1";
 	env_bypass_mptcp = "0";
+	env_beside_vpn = "1";
 	env_warn = "1";
 	settings = read_env("192.0.2.1", NULL, NULL);
-	ck_assert(settings.enabled && settings.early_data && !settings.bypass_mptcp && settings.warn);
+	ck_assert(settings.enabled && settings.early_data && !settings.bypass_mptcp && settings.beside_vpn && settings.warn);
 	env_early_data = "yes";
 	settings = read_env("192.0.2.1", NULL, NULL);
 	ck_assert(!settings.enabled);
 	ck_assert_str_eq(settings.problem, "CONVERT_EARLY_DATA: \"yes\" is neither 0 nor 1");
-	env_early_data = env_bypass_mptcp = env_warn = NULL;
+	env_early_data = env_bypass_mptcp = env_beside_vpn = env_warn = NULL;
 }
 END_TEST
 
@@ -388,6 +390,10 @@ START_TEST(paths_are_devices_and_addresses)
 	settings = read_env("203.0.113.1", NULL, NULL);
 	ck_assert(!settings.enabled);
 	ck_assert_ptr_nonnull(strstr(settings.problem, "CONVERT_PATHS: \"wwan0=metered\" has something else behind the = than"));
+	env_paths = "backup=wwan0";
+	settings = read_env("203.0.113.1", NULL, NULL);
+	ck_assert(!settings.enabled);
+	ck_assert_ptr_nonnull(strstr(settings.problem, "say wwan0=backup, the network first"));
 	env_paths = NULL;
 }
 END_TEST

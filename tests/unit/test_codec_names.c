@@ -27,7 +27,8 @@ static const struct {
 	{ 30, "Error TLV" },		  { 2, "unknown" },
 	{ 31, "unknown" },		  { 192, "unknown" },
 	{ 240, "Withholding TLV" },	  { 241, "Echo TLV" },
-	{ 242, "Silence TLV" },		  { 255, "unknown" },
+	{ 242, "Silence TLV" },		  { 243, "Hold Time TLV" },
+	{ 244, "unknown" },		  { 255, "unknown" },
 };
 
 START_TEST(error_and_tlv_names)

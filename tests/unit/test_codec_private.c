@@ -31,26 +31,28 @@ static const struct {
 	const char *tlv;
 	bool has, withheld;
 	uint16_t limit_ms;
-	bool corrects, silent, blind, repeats;
+	bool corrects, silent, blind, repeats, hold_times;
 } withholdings[] = {
-	{ "f002 0103 07d0 6c63", true, true, 2000, true, false, false, false },
-	{ "f002 0101 07d0 6c63", true, true, 2000, true, false, false, false }, /* of a first version */
-	{ "f002 0105 07d0 6c63", true, true, 2000, false, false, false, false },
-	{ "f002 0107 07d0 6c63", true, true, 2000, true, false, false, false },
-	{ "f002 0102 0000 6c63", true, false, 0, true, false, false, false },
-	{ "f002 0104 0000 6c63", true, false, 0, false, false, false, false },
-	{ "f002 0100 07d0 6c63", true, false, 2000, false, false, false, false },
-	{ "f002 010b 07d0 6c63", true, true, 2000, true, true, false, false },
-	{ "f002 011b 07d0 6c63", true, true, 2000, true, true, true, false },
-	{ "f002 013b 07d0 6c63", true, true, 2000, true, true, true, true },
-	{ "f002 012b 07d0 6c63", true, true, 2000, true, true, false, false }, /* repeats, and not blind */
-	{ "f002 0113 07d0 6c63", true, true, 2000, true, false, false, false }, /* blind, and not silent */
-	{ "f002 01f8 ffff 6c63", true, false, 65535, false, false, false, false },   /* silent, and not withheld; flags to come */
-	{ "f003 01ff 0001 6c63 12345678", true, true, 1, true, true, true, true }, /* fields to come */
-	{ "f002 0203 07d0 6c63", false, false, 0, false, false, false, false },	/* a version to come */
-	{ "f002 0103 07d0 0000", false, false, 0, false, false, false, false },	/* somebody else's */
-	{ "f001 0103 1501 0000", false, false, 0, false, false, false, false },
-	{ "ff02 0103 07d0 6c63", false, false, 0, false, false, false, false },
+	{ "f002 0103 07d0 6c63", true, true, 2000, true, false, false, false, false },
+	{ "f002 0101 07d0 6c63", true, true, 2000, true, false, false, false, false }, /* of a first version */
+	{ "f002 0105 07d0 6c63", true, true, 2000, false, false, false, false, false },
+	{ "f002 0107 07d0 6c63", true, true, 2000, true, false, false, false, false },
+	{ "f002 0102 0000 6c63", true, false, 0, true, false, false, false, false },
+	{ "f002 0104 0000 6c63", true, false, 0, false, false, false, false, false },
+	{ "f002 0100 07d0 6c63", true, false, 2000, false, false, false, false, false },
+	{ "f002 010b 07d0 6c63", true, true, 2000, true, true, false, false, false },
+	{ "f002 011b 07d0 6c63", true, true, 2000, true, true, true, false, false },
+	{ "f002 013b 07d0 6c63", true, true, 2000, true, true, true, true, false },
+	{ "f002 0143 07d0 6c63", true, true, 2000, true, false, false, false, true },
+	{ "f002 0142 07d0 6c63", true, false, 2000, true, false, false, false, false }, /* hold times, and not withheld */
+	{ "f002 012b 07d0 6c63", true, true, 2000, true, true, false, false, false }, /* repeats, and not blind */
+	{ "f002 0113 07d0 6c63", true, true, 2000, true, false, false, false, false }, /* blind, and not silent */
+	{ "f002 01f8 ffff 6c63", true, false, 65535, false, false, false, false, false },   /* silent, and not withheld; flags to come */
+	{ "f003 01ff 0001 6c63 12345678", true, true, 1, true, true, true, true, true }, /* fields to come */
+	{ "f002 0203 07d0 6c63", false, false, 0, false, false, false, false, false },	/* a version to come */
+	{ "f002 0103 07d0 0000", false, false, 0, false, false, false, false, false },	/* somebody else's */
+	{ "f001 0103 1501 0000", false, false, 0, false, false, false, false, false },
+	{ "ff02 0103 07d0 6c63", false, false, 0, false, false, false, false, false },
 };
 
 START_TEST(response_withholding)
@@ -66,6 +68,7 @@ START_TEST(response_withholding)
 	ck_assert_int_eq(response.withholding.silent, withholdings[_i].silent);
 	ck_assert_int_eq(response.withholding.blind, withholdings[_i].blind);
 	ck_assert_int_eq(response.withholding.repeats, withholdings[_i].repeats);
+	ck_assert_int_eq(response.withholding.hold_times, withholdings[_i].hold_times);
 	bytes_fini(&message);
 }
 END_TEST
@@ -173,6 +176,72 @@ START_TEST(response_echo)
 }
 END_TEST
 
+/* A Hold Time TLV in front of a Connect TLV, which only clients send. */
+static const struct {
+	const char *tlv;
+	bool has;
+	uint16_t hold_ms;
+} hold_times[] = {
+	{ "f302 0100 01c2 6c63", true, 450 },
+	{ "f302 01ff 0000 6c63", true, 0 }, /* flags to come; let go at once */
+	{ "f302 0100 ffff 6c63", true, 65535 },
+	{ "f303 0100 01c2 6c63 12345678", true, 450 }, /* fields to come */
+	{ "f302 0000 01c2 6c63", false, 0 }, /* no version, and one to come */
+	{ "f302 0200 01c2 6c63", false, 0 },
+	{ "f302 0100 01c2 6c64", false, 0 }, /* somebody else's */
+	{ "f301 0100", false, 0 },
+};
+
+START_TEST(request_hold_time)
+{
+	struct bytes message = message_of("2263", hold_times[_i].tlv, CONNECT_V4);
+	const enum convert_status status = hold_times[_i].has ? CONVERT_STATUS_OK : CONVERT_STATUS_TLV_UNKNOWN;
+	struct convert_request request;
+	struct convert_response response;
+
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), status);
+	ck_assert_int_eq(request.has_hold_time, hold_times[_i].has);
+	ck_assert_uint_eq(request.hold_ms, hold_times[_i].hold_ms);
+	ck_assert_int_eq(request.has_connect, hold_times[_i].has);
+	bytes_fini(&message);
+	/* behind a Silence TLV, without which the message isn't a silent request */
+	message = message_of("6c63", "f2020100 00006c63", hold_times[_i].tlv);
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), CONVERT_STATUS_BAD_SILENCE);
+	bytes_fini(&message);
+	message = message_of("6c63", hold_times[_i].tlv, CONNECT_V4);
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), CONVERT_STATUS_BAD_SILENCE);
+	bytes_fini(&message);
+	/* in a response it is passed over */
+	message = message_of("2263", hold_times[_i].tlv, "14010000");
+	ck_assert_int_eq(convert_response_parse(message.data, message.len, &response), CONVERT_STATUS_OK);
+	ck_assert(response.has_tcp_header);
+	bytes_fini(&message);
+}
+END_TEST
+
+START_TEST(silent_request_hold_time)
+{
+	static const char *const lengths[] = { "f300 0100 01c2 6c63", "f3ff 0100 01c2 6c63" };
+	struct bytes message = message_of("6c63", "f2020101 00006c63 f3020100 01c26c63", CONNECT_V4);
+	struct convert_request request;
+
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), CONVERT_STATUS_OK);
+	ck_assert(request.has_silence && request.silence.blind && request.has_hold_time && request.has_connect);
+	ck_assert_uint_eq(request.hold_ms, 450);
+	bytes_fini(&message);
+	message = message_of("2263", "f3020100 01c26c63 f3020100 01c26c63", CONNECT_V4);
+	ck_assert_int_eq(convert_request_parse(message.data, message.len, &request), CONVERT_STATUS_TLV_TWICE);
+	bytes_fini(&message);
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		message = message_of("2263", lengths[i], CONNECT_V4);
+		ck_assert_int_eq(convert_request_parse(message.data, message.len, &request),
+				 i ? CONVERT_STATUS_TLV_PAST_END : CONVERT_STATUS_TLV_ZERO_LENGTH);
+		ck_assert(!request.has_hold_time && !request.hold_ms);
+		bytes_fini(&message);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("codec_private");
@@ -182,6 +251,8 @@ int main(void)
 	tcase_add_loop_test(tcase, request_silence, 0, (int)ARRAY_SIZE(silences));
 	tcase_add_loop_test(tcase, silent_header, 0, (int)ARRAY_SIZE(silent_headers));
 	tcase_add_loop_test(tcase, response_echo, 0, (int)ARRAY_SIZE(echoes));
+	tcase_add_loop_test(tcase, request_hold_time, 0, (int)ARRAY_SIZE(hold_times));
+	tcase_add_test(tcase, silent_request_hold_time);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }

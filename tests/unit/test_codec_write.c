@@ -187,10 +187,17 @@ static void withholding_repeats(struct convert_writer *w)
 								   .silent = true, .blind = true, .repeats = true });
 }
 
+static void withholding_hold_times(struct convert_writer *w)
+{
+	convert_write_withholding(w, &(struct convert_withholding){ .withheld = true, .limit_ms = 2000, .corrects = true,
+								   .hold_times = true });
+}
+
 /* Neither flag means anything without the one before it. */
 static void withholding_loose(struct convert_writer *w)
 {
-	convert_write_withholding(w, &(struct convert_withholding){ .corrects = true, .silent = true, .blind = true });
+	convert_write_withholding(w, &(struct convert_withholding){ .corrects = true, .silent = true, .blind = true,
+								   .hold_times = true });
 }
 
 static void withholding_loose_blind(struct convert_writer *w)
@@ -237,6 +244,11 @@ static void withholding_off(struct convert_writer *w)
 static void echo(struct convert_writer *w)
 {
 	convert_write_echo(w, 256);
+}
+
+static void hold_time(struct convert_writer *w)
+{
+	convert_write_hold_time(w, 450);
 }
 
 static void private_empty(struct convert_writer *w)
@@ -329,6 +341,7 @@ static const struct {
 	{ withholding_silent, "01032263 f002010b 07d06c63" },
 	{ withholding_blind, "01032263 f002011b 07d06c63" },
 	{ withholding_repeats, "01032263 f002013b 07d06c63" },
+	{ withholding_hold_times, "01032263 f0020143 07d06c63" },
 	{ withholding_loose, "01032263 f0020102 00006c63" },
 	{ withholding_loose_blind, "01032263 f0020103 07d06c63" },
 	{ silence, "01036c63 f2020100 00006c63" },
@@ -338,6 +351,7 @@ static const struct {
 	{ silence_padded, "01056c63 f2040100 00006c63 00000000 00000000" },
 	{ silence_attempt_padded, "01066c63 f2050101 00006c63 0000000000000001 00000000" },
 	{ echo, "01032263 f1020100 01006c63" },
+	{ hold_time, "01032263 f3020100 01c26c63" },
 	{ private_empty, "01022263 c0010000" },
 	{ private_three, "01032263 ff020102 03000000" },
 	{ error_versions, "01022263 1e010001" },

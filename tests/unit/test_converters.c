@@ -272,6 +272,39 @@ START_TEST(repeats_are_known_or_not)
 }
 END_TEST
 
+static void answer_hold_times(int index, bool hold_times)
+{
+	static const uint8_t kinds[] = { 30 };
+	const struct handshake_step told = {
+		.verdict = HANDSHAKE_DONE, .has_supported = true, .supported = { kinds, sizeof(kinds) },
+		.withheld_ms = 700, .takes_hold_times = hold_times,
+	};
+
+	converters_answered(index, &told);
+}
+
+/* For as long as it is known that SYNs are withheld, in the user's cache as well. */
+START_TEST(hold_times_are_understood_or_not)
+{
+	static void (*const ends[])(int) = { converters_forget_hold_times, converters_withholds_nothing };
+
+	ck_assert(!converters_takes_hold_times(0));
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		answer_hold_times(0, true);
+		ck_assert(converters_takes_hold_times(0) && !converters_takes_hold_times(1));
+		ck_assert_int_eq(chosen(1), 0);
+		ck_assert(converters_takes_hold_times(0));
+		ends[i](0);
+		ck_assert_int_eq(chosen(1), 0);
+		ck_assert(!converters_withholds_ms(&settings, 0) || !converters_takes_hold_times(0));
+	}
+	answer_hold_times(0, true);
+	answer_hold_times(0, false);
+	ck_assert_int_eq(chosen(1), 0);
+	ck_assert(!converters_takes_hold_times(0));
+}
+END_TEST
+
 /* Each of these ends it here, and in the cache, from which it would come back. */
 START_TEST(silence_is_forgotten)
 {
@@ -284,6 +317,24 @@ START_TEST(silence_is_forgotten)
 		ends[i](0);
 		ck_assert_int_eq(chosen(1), 0);
 		ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_ANSWERS);
+	}
+}
+END_TEST
+
+/* One that is doubted is asked again, by other processes as well, and believed from its answer on. What was never silent needs none. */
+START_TEST(silence_is_doubted)
+{
+	answer(0, false, false);
+	converters_doubt_silence(0);
+	ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_ANSWERS);
+	for (int i = 0; i < 2; i++) {
+		answer(0, true, true);
+		ck_assert_int_eq(chosen(1), 0);
+		ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_BLIND);
+		converters_doubt_silence(0);
+		ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_OUTDATED);
+		ck_assert_int_eq(chosen(1), 0); /* which takes over what the cache has */
+		ck_assert_int_eq(converters_silence(&settings, 0), CONVERTERS_OUTDATED);
 	}
 }
 END_TEST
@@ -303,7 +354,8 @@ START_TEST(silence_is_remembered_for_ten_minutes)
 		{ 0, 700, CONVERTERS_ANSWERS },
 		{ 0, 700 | 0x40000, CONVERTERS_ANSWERS }, /* blind alone means nothing */
 		{ 0, 0x60000, CONVERTERS_ANSWERS },	  /* nor does silence where no SYN is withheld */
-		{ 0, UINT32_MAX, CONVERTERS_BLIND },
+		{ 0, 700 | 0x260000, CONVERTERS_OUTDATED }, /* doubted since */
+		{ 0, UINT32_MAX & ~UINT32_C(0x200000), CONVERTERS_BLIND },
 	};
 	union sockaddr_ip addr = address("192.0.2.1");
 
@@ -473,7 +525,9 @@ int main(void)
 	tcase_add_test(tcase, what_others_have_learned);
 	tcase_add_test(tcase, silence_is_offered_or_not);
 	tcase_add_test(tcase, repeats_are_known_or_not);
+	tcase_add_test(tcase, hold_times_are_understood_or_not);
 	tcase_add_test(tcase, silence_is_forgotten);
+	tcase_add_test(tcase, silence_is_doubted);
 	tcase_add_test(tcase, silence_is_remembered_for_ten_minutes);
 	tcase_add_test(tcase, the_end_of_silence_is_foreseen);
 	tcase_add_test(tcase, why_there_is_none);

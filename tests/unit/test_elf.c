@@ -66,6 +66,9 @@ static const struct {
 	{ { .machine = 62, .go_note = true, .loader = GLIBC_LOADER }, ELF_LIBC_GLIBC, false, true },
 	{ { .is32 = true, .big_endian = true, .machine = 8, .go_section = true },
 	  ELF_LIBC_NONE, false, true },
+	/* Bun */
+	{ { .machine = 62, .bun_section = true, .loader = GLIBC_LOADER, .needed = { "libc.so.6" } },
+	  ELF_LIBC_GLIBC, true, false },
 };
 
 static bool is_needed(const struct elf_image_spec *spec, const char *name)
@@ -90,6 +93,7 @@ START_TEST(kind_is_told)
 	ck_assert_int_eq(facts.libc, kinds[_i].libc);
 	ck_assert_int_eq(facts.needs_libc, kinds[_i].needs_libc);
 	ck_assert_int_eq(facts.go, kinds[_i].go);
+	ck_assert_int_eq(facts.own_waits, kinds[_i].spec.bun_section);
 	ck_assert_int_eq(facts.needs_asan, is_needed(&kinds[_i].spec, "libasan.so.8"));
 }
 END_TEST

@@ -80,6 +80,28 @@ static void offers_silence(const struct convert_request *request, struct convert
 	convert_write_tcp_header(response, NULL, 0);
 }
 
+/* Withholds SYNs, for as long as their clients want it. */
+static void offers_hold_times(const struct convert_request *request, struct convert_writer *response)
+{
+	static const struct convert_withholding withholding = { .withheld = true, .limit_ms = 700, .hold_times = true };
+	static const uint8_t kinds[] = { 30 };
+
+	if (request->has_info) {
+		convert_write_supported(response, kinds, sizeof(kinds));
+		convert_write_withholding(response, &withholding);
+	}
+	convert_write_tcp_header(response, NULL, 0);
+}
+
+/* An older version of it. */
+static void knows_no_hold_times(const struct convert_request *request, struct convert_writer *response)
+{
+	if (request->has_hold_time)
+		convert_write_error_echo(response, CONVERT_ERROR_UNSUPPORTED_MESSAGE, NULL, 0);
+	else
+		serves(request, response);
+}
+
 /* What stands at the address by now: a server of another protocol. */
 static void knows_no_silence(const struct convert_request *request, struct convert_writer *response)
 {
@@ -167,11 +189,14 @@ static struct handshake_step ask(int index, const union sockaddr_ip *server)
 {
 	converters_cookie_number number = converters_cookie_current(index);
 	struct handshake_ask ask = exchange_ask(&settings, index, server, true, number);
+	const struct path_id path = { .converter = index };
 	bool cookie_asked = false;
 
 	for (;;) {
-		struct handshake_step step = exchange_bytes(index, server, &ask);
+		struct handshake_step step;
 
+		ask.hold_ms = ask.info ? 0 : exchange_hold_ms(&settings, &path, true, false);
+		step = exchange_bytes(index, server, &ask);
 		if (step.verdict == HANDSHAKE_DONE) {
 			exchange_done(index, server, &step, true);
 			return step;
@@ -445,6 +470,54 @@ START_TEST(who_knows_no_silence_is_asked_without)
 }
 END_TEST
 
+/* What is left of the second after which a SYN is sent again, where that is less than the converter's limit. */
+START_TEST(far_clients_say_for_how_long)
+{
+	static const struct {
+		unsigned int rtt_ms, hold_ms, numbered_ms;
+	} cases[] = {
+		{ 20, 0, 0 }, { 88, 0, 0 }, { 90, 0, 699 }, { 177, 0, 601 }, { 180, 698, 598 }, { 400, 450, 350 },
+		{ 700, 113, 50 }, { 760, 50, 50 }, { 2000, 50, 50 },
+	};
+
+	converters[0] = offers_hold_times;
+	begin();
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	ck_assert(asked[0].request.has_info && !asked[0].request.has_hold_time);
+	expect("203.0.113.1", CONVERTED, 1, 0); /* its round trip isn't known */
+	ck_assert(!asked[0].request.has_hold_time);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct path_id path = { .source = { .s6_addr = { 0xfd, [15] = (uint8_t)(i + 1) } } };
+
+		ck_assert_uint_eq(exchange_hold_ms(&settings, &path, true, false), 0);
+		paths_note_answer(&path, cases[i].rtt_ms, true);
+		ck_assert_uint_eq(exchange_hold_ms(&settings, &path, true, false), cases[i].hold_ms);
+		ck_assert_uint_eq(exchange_hold_ms(&settings, &path, true, true), cases[i].numbered_ms);
+		/* Without Multipath TCP a SYN may be sent again. */
+		ck_assert_uint_eq(exchange_hold_ms(&settings, &path, false, false), 0);
+	}
+	settings.withheld_ms = 0;
+	ck_assert_uint_eq(exchange_hold_ms(&settings, &(struct path_id){ .source = { .s6_addr = { 0xfd, [15] = 6 } } }, true, false), 0);
+}
+END_TEST
+
+START_TEST(who_knows_no_hold_times_is_asked_without)
+{
+	converters[0] = offers_hold_times;
+	begin();
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	paths_note_answer(&(struct path_id){ .converter = 0 }, 400, true);
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	ck_assert(asked[0].request.has_hold_time);
+	ck_assert_uint_eq(asked[0].request.hold_ms, 450);
+	converters[0] = knows_no_hold_times;
+	expect("203.0.113.1", CONVERTED, 2, 0);
+	ck_assert(asked[0].request.has_hold_time && !asked[1].request.has_hold_time);
+	expect("203.0.113.1", CONVERTED, 1, 0);
+	ck_assert(!asked[0].request.has_hold_time);
+}
+END_TEST
+
 /* Only what came in the place of a response has that remedy, and only for a silent request. */
 START_TEST(what_silence_is_the_remedy_for)
 {
@@ -573,6 +646,8 @@ int main(void)
 	tcase_add_test(tcase, silence_is_an_answer);
 	tcase_add_test(tcase, blind_requests_ask_for_nothing);
 	tcase_add_test(tcase, who_knows_no_silence_is_asked_without);
+	tcase_add_test(tcase, far_clients_say_for_how_long);
+	tcase_add_test(tcase, who_knows_no_hold_times_is_asked_without);
 	tcase_add_test(tcase, what_silence_is_the_remedy_for);
 	tcase_add_test(tcase, both_ends_know_when_there_is_no_response);
 	tcase_add_loop_test(tcase, what_a_synack_leads_to, 0, ARRAY_SIZE(synacks));

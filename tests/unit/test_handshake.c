@@ -84,6 +84,46 @@ START_TEST(silent_request_is_marked_as_one)
 }
 END_TEST
 
+/* doc/private-tlvs.md: in front of the Connect TLV, and behind the Silence TLV, which comes first */
+START_TEST(request_says_how_long_its_syn_may_be_withheld)
+{
+	static const struct handshake_ask held = { .hold_ms = 450 }, far = { .hold_ms = UINT16_MAX + 1 };
+	static const struct handshake_ask held_silently = { .hold_ms = 450, .silent = true, .blind = true, .attempt = 1 };
+	uint8_t buf[CONVERT_MESSAGE_MAX];
+	union sockaddr_ip server = address("192.0.2.1:8080");
+	ssize_t len = handshake_request(buf, sizeof(buf), &server, &held);
+
+	bytes_assert_hex(buf, (size_t)len, "01082263 f3020100 01c26c63 0a051f90 00000000000000000000ffff c0000201");
+	len = handshake_request(buf, sizeof(buf), &server, &far);
+	bytes_assert_hex(buf, (size_t)len, "01082263 f3020100 ffff6c63 0a051f90 00000000000000000000ffff c0000201");
+	len = handshake_request(buf, sizeof(buf), &server, &held_silently);
+	handshake_count_repeat(buf, 258);
+	bytes_assert_hex(buf, (size_t)len, "01216c63 f2190101 01026c63 0000000000000001 00*84 f3020100 01c26c63 "
+			 "0a051f90 00000000000000000000ffff c0000201");
+}
+END_TEST
+
+/* Where a cookie leaves no room for that, the request is the one without. */
+START_TEST(request_without_room_says_nothing_of_it)
+{
+	static const uint8_t cookie[992];
+	uint8_t buf[CONVERT_MESSAGE_MAX], without[CONVERT_MESSAGE_MAX];
+	union sockaddr_ip server = address("192.0.2.1:8080");
+
+	for (size_t room = 0; room <= 16; room += 4) {
+		const struct handshake_ask ask = { .cookie = { cookie, sizeof(cookie) - room } };
+		struct handshake_ask held = ask;
+		ssize_t len = handshake_request(without, sizeof(without), &server, &ask), with;
+
+		held.hold_ms = 450;
+		with = handshake_request(buf, sizeof(buf), &server, &held);
+		ck_assert_int_eq(len, CONVERT_MESSAGE_MAX - (ssize_t)room);
+		ck_assert_int_eq(with, room < 8 ? len : len + 8);
+		ck_assert(room >= 8 || memcmp(buf, without, (size_t)len) == 0);
+	}
+}
+END_TEST
+
 /* The same request as often as it is made, but for the count. */
 START_TEST(repeats_are_counted)
 {
@@ -268,6 +308,17 @@ START_TEST(unsupported_option_brings_its_remedy)
 }
 END_TEST
 
+/* As if somebody else had come to the converter's address, or an older version. */
+START_TEST(unsupported_message_brings_its_remedy)
+{
+	static const struct handshake_ask held = { .hold_ms = 450 };
+
+	ck_assert_int_eq(step_of("01022263 1e010200", "192.0.2.1").remedy, HANDSHAKE_REMEDY_NONE);
+	ck_assert_int_eq(step_of_asked("01022263 1e010200", "192.0.2.1", &held).remedy, HANDSHAKE_REMEDY_NO_HOLD_TIME);
+	ck_assert_int_eq(step_of_asked("01022263 1e010100", "192.0.2.1", &held).remedy, HANDSHAKE_REMEDY_NONE);
+}
+END_TEST
+
 static const struct {
 	const char *response;
 	enum handshake_server_mptcp asked; /* what it says if Multipath TCP was asked for */
@@ -322,7 +373,9 @@ START_TEST(what_becomes_of_syns_is_handed_on)
 	step = step_of_asked("01052263 15020000 1e000000 f0020119 07d06c63", "192.0.2.1", &info);
 	ck_assert(step.takes_silent && step.takes_blind && !step.takes_repeats);
 	step = step_of_asked("01052263 15020000 1e000000 f0020139 07d06c63", "192.0.2.1", &info);
-	ck_assert(step.takes_silent && step.takes_blind && step.takes_repeats);
+	ck_assert(step.takes_silent && step.takes_blind && step.takes_repeats && !step.takes_hold_times);
+	step = step_of_asked("01052263 15020000 1e000000 f0020141 07d06c63", "192.0.2.1", &info);
+	ck_assert(step.takes_hold_times && !step.takes_silent);
 }
 END_TEST
 
@@ -383,6 +436,9 @@ int main(void)
 
 	tcase_add_test(tcase, request_is_header_connect_and_cookie);
 	tcase_add_test(tcase, silent_request_is_marked_as_one);
+	tcase_add_test(tcase, request_says_how_long_its_syn_may_be_withheld);
+	tcase_add_test(tcase, request_without_room_says_nothing_of_it);
+	tcase_add_test(tcase, unsupported_message_brings_its_remedy);
 	tcase_add_test(tcase, repeats_are_counted);
 	tcase_add_test(tcase, silent_request_may_be_answered);
 	tcase_add_test(tcase, request_refuses_what_the_rfc_forbids);

@@ -1,47 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_paths.c - on which path a connection begins, when another one is tried, and what is kept of each */
+/* test_paths.c - on which path a connection begins, and when another one is tried */
 #include "config.h"
 
-#include "client/cache_place.h"
-#include "client/converters.h"
 #include "client/paths.h"
-#include "client/user_cache.h"
-#include "common/clock.h"
 
 #include "run.h"
-#include "tempdir.h"
 
 #include <check.h>
 #include <string.h>
-
-static char directory[PATH_MAX];
-static struct cache cache;
-static struct settings settings;
-
-/* In place of user_cache.c's: not the user's own. */
-const struct cache *user_cache(void)
-{
-	return &cache;
-}
-
-static const char *lookup(const char *name)
-{
-	return strcmp(name, "CONVERT_ADDR") == 0 ? "192.0.2.1,192.0.2.2" : NULL;
-}
-
-static void setup(void)
-{
-	tempdir_make(directory);
-	ck_assert_int_eq(cache_open(&cache, directory), 0);
-	settings_read(&settings, lookup);
-	converters_init(&settings);
-}
-
-static void teardown(void)
-{
-	cache_close(&cache);
-	tempdir_remove(directory);
-}
 
 /* --- when another one is tried --- */
 
@@ -249,7 +215,7 @@ END_TEST
 START_TEST(slow_server_is_no_dead_path)
 {
 	for (unsigned int rtt = 1; rtt < 250; rtt += 3) {
-		struct paths_view view = { .rtt = rtt, .other_answered = true, .others_asked = true, .plain_answered = true };
+		struct paths_view view = { .rtt = rtt, .other_answered = true, .others_asked = true, .plain_answered = true, .syn_data = true };
 		struct paths_step step;
 
 		do {
@@ -295,8 +261,11 @@ static enum paths_do some_lost(struct paths_view *view, unsigned int lost)
 
 START_TEST(path_that_loses_is_left)
 {
-	struct paths_view most = { .rtt = 20 }, some = { .rtt = 20 }, held = { .rtt = 20, .held = 700 }, one = { .rtt = 20, .held = 700 },
-			  unknown = { .rtt = 20, .held = 1000 };
+	const struct paths_view sent = { .rtt = 20, .syn_data = true };
+	struct paths_view most = sent, some = sent, held = sent, one = sent, unknown = sent, plain = { .rtt = 20 }, plain_one = plain;
+
+	held.held = one.held = 700;
+	unknown.held = 1000;
 
 	ck_assert_int_eq(some_lost(&most, 3), PATHS_MOVE);
 	ck_assert_uint_ge(most.missing[2], 150);
@@ -311,6 +280,11 @@ START_TEST(path_that_loses_is_left)
 	ck_assert_int_eq(some_lost(&one, 1), PATHS_MOVE);
 	ck_assert_uint_ge(one.waiting, 1040);
 	ck_assert_int_eq(some_lost(&unknown, 1), PATHS_STAY);
+	/* no server keeps a SYN without data waiting, whatever is known of the converter */
+	ck_assert_int_eq(some_lost(&plain, 2), PATHS_MOVE);
+	ck_assert_uint_lt(plain.waiting, 700);
+	ck_assert_int_eq(some_lost(&plain_one, 1), PATHS_MOVE);
+	ck_assert_uint_ge(plain_one.waiting, 1040);
 }
 END_TEST
 
@@ -322,13 +296,53 @@ START_TEST(path_that_loses_syn_data_is_kept)
 	others_asked(&view);
 	view.plain_answered = view.other_answered = true;
 	ck_assert_int_eq(decided(&view).what, PATHS_BEHIND);
-	/* but a SYN that had none has arrived */
+	/* but a SYN that had none is lost by chance, and Linux sends it again */
 	view.syn_data = false;
-	ck_assert_int_eq(decided(&view).what, PATHS_STAY);
+	ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
+	ck_assert_uint_ge(view.waiting, 1040);
 	/* and where a SYN with data was answered, it is others that are lost */
 	view.answered = 1;
 	view.slowest = 20;
 	ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
+}
+END_TEST
+
+/* It waits for no server, so that two probes are enough that are missing; and none is needed once Linux has sent it three times. */
+START_TEST(request_behind_the_handshake_is_moved)
+{
+	const struct paths_view sent = { .rtt = 20, .heard = true, .behind = true };
+	struct paths_view silent = sent, losing = sent, sound = sent, dataless = sent;
+
+	probe_sent(&silent);
+	others_asked(&silent);
+	silent.other_answered = true;
+	ck_assert_int_eq(decided(&silent).what, PATHS_MOVE);
+	ck_assert_uint_lt(silent.waiting, 300);
+
+	ck_assert_int_eq(some_lost(&losing, 2), PATHS_MOVE);
+	ck_assert_uint_lt(losing.waiting, 700);
+
+	probe_sent(&sound);
+	for (;;) {
+		sound.answered = sound.probes;
+		sound.slowest = 20;
+		missing_none(&sound);
+		if (decided(&sound).what != PATHS_PROBE)
+			break;
+		sound.probes++;
+		sound.last = 0;
+	}
+	ck_assert_int_eq(paths_decide(&sound).what, PATHS_ASK_OTHERS);
+	ck_assert_uint_ge(sound.waiting, 3 * 220 + 20); /* by then the third one is answered */
+	sound.others_asked = sound.other_answered = true;
+	ck_assert_int_eq(decided(&sound).what, PATHS_MOVE);
+	ck_assert_uint_lt(sound.waiting, 800);
+
+	probe_sent(&dataless);
+	others_asked(&dataless);
+	dataless.plain_answered = dataless.other_answered = true;
+	ck_assert_int_eq(decided(&dataless).what, PATHS_MOVE);
+	ck_assert_uint_ge(dataless.waiting, 3 * 220 + 20);
 }
 END_TEST
 
@@ -340,6 +354,156 @@ START_TEST(nobody_answers)
 	others_asked(&view);
 	for (; view.waiting < 5000; view.waiting += 10, missing_grow(&view, 10))
 		ck_assert_int_eq(paths_decide(&view).what, PATHS_WAIT);
+}
+END_TEST
+
+/* --- a converter that stands still --- */
+
+/* A front end, the two ways to a converter that stands still from some time on to another, and a server that takes longer than all this. */
+struct standstill {
+	unsigned int rtt, other_rtt, from, until;
+	bool heard;
+	unsigned int own[10], count; /* when probes were sent, in milliseconds since the SYN */
+	unsigned int other;
+	bool other_sent, others_asked;
+};
+
+/* When the answer comes to what is sent on a path of @rtt. */
+static unsigned int answered_at(const struct standstill *still, unsigned int sent, unsigned int rtt)
+{
+	const unsigned int arrives = sent + rtt / 2;
+
+	return (arrives >= still->from && arrives < still->until ? still->until : arrives) + rtt - rtt / 2;
+}
+
+static struct paths_view view_of(const struct standstill *still, unsigned int now)
+{
+	struct paths_view view = {
+		.waiting = now, .rtt = still->rtt, .heard = still->heard, .others_far = still->other_rtt > PATHS_FAR_MS,
+		.probes = still->count, .others_asked = still->others_asked, .syn_data = true,
+	};
+
+	for (unsigned int i = 0; i < still->count; i++) {
+		const unsigned int at = answered_at(still, still->own[i], still->rtt);
+
+		view.last = now - still->own[i];
+		if (at > now) {
+			paths_view_add_missing(&view, view.last);
+			continue;
+		}
+		view.answered++;
+		view.slowest = at - still->own[i] > view.slowest ? at - still->own[i] : view.slowest;
+	}
+	if (still->other_sent && answered_at(still, still->other, still->other_rtt) <= now)
+		paths_view_add_answer(&view, still->other_rtt, answered_at(still, still->other, still->other_rtt) - still->other, now - still->other);
+	else
+		view.other_likely = still->other_sent && still->other_rtt > PATHS_FAR_MS && !paths_is_overdue(now - still->other, still->other_rtt);
+	return view;
+}
+
+/* Does what is decided, as survey.c does it. */
+static void probes_send(struct standstill *still, enum paths_do what, unsigned int now)
+{
+	const bool answered = still->other_sent && answered_at(still, still->other, still->other_rtt) <= now;
+
+	for (unsigned int i = what == PATHS_ASK_OTHERS ? 1 : PATHS_DATA_PROBES - 1; i < PATHS_DATA_PROBES && still->count < 10; i++)
+		still->own[still->count++] = now;
+	still->others_asked |= what == PATHS_ASK_OTHERS;
+	if (what == PATHS_PROBE || (still->other_sent && !(answered && what == PATHS_ASK_OTHERS)))
+		return;
+	still->other = now;
+	still->other_sent = true;
+}
+
+/* Goes on for a second. Returns what is decided in the end. */
+static enum paths_do standstill_go_on(struct standstill still)
+{
+	struct paths_step step = { PATHS_WAIT, 0 };
+
+	for (unsigned int now = 0; now < 1000; now += step.again) {
+		const struct paths_view view = view_of(&still, now);
+
+		step = paths_decide(&view);
+		if (step.what == PATHS_MOVE || step.what == PATHS_BEHIND || step.what == PATHS_STAY)
+			break;
+		if (step.what != PATHS_WAIT)
+			probes_send(&still, step.what, now);
+	}
+	return step.what;
+}
+
+/*
+ * Whenever it does, and for how long: nothing but its answers is late, and those of the nearer path are there first. Where nothing was heard
+ * of a path lately, two cases are left out: a long one has to be left before its answer can be told from a late one, so that a dead one
+ * costs no more than 0.3 s; and another path that is far is taken before it can have answered, for the same reason.
+ */
+START_TEST(converter_that_stands_still_moves_nobody)
+{
+	static const unsigned int rtts[] = { 5, 10, 20, 50, 60, 100, 120, 160, 180, 250, 400 }, others[] = { 5, 20, 50, 100, 150, 250, 400 };
+
+	for (size_t i = 0; i < sizeof(rtts) / sizeof(rtts[0]); i++)
+		for (size_t j = 0; j < sizeof(others) / sizeof(others[0]); j++)
+			for (unsigned int from = 0; from < 600; from += 15)
+				for (unsigned int takes = 40; takes <= 400; takes += 40) {
+					const bool lately = (rtts[i] > 60 && rtts[i] < 180) || (others[j] > PATHS_FAR_MS && rtts[i] < 180);
+					struct standstill still = { .rtt = rtts[i], .other_rtt = others[j], .from = from, .until = from + takes };
+
+					if (!lately)
+						ck_assert_msg(standstill_go_on(still) != PATHS_MOVE, "%u, %u: from %u for %u ms", rtts[i], others[j], from, takes);
+					still.heard = true;
+					ck_assert_msg(standstill_go_on(still) != PATHS_MOVE, "heard, %u, %u: from %u for %u ms", rtts[i], others[j], from, takes);
+				}
+}
+END_TEST
+
+/* Linux's second SYN, too, is answered before the probes that are sent behind it. */
+START_TEST(second_syn_is_waited_for_as_probes_are)
+{
+	struct paths_view view = { .waiting = 1060, .rtt = 20, .held = 700, .probes = 7, .answered = 7, .slowest = 20, .last = 60 };
+
+	ck_assert_int_eq(decided(&view).what, PATHS_ASK_OTHERS);
+	view.others_asked = true;
+	view.probes += PATHS_LOST_PROBES;
+	view.last = 0;
+	for (int i = 0; i < PATHS_LOST_PROBES; i++)
+		paths_view_add_missing(&view, 0);
+	paths_view_add_answer(&view, 10, 10, 10);
+	for (; view.last <= 40; view.waiting++, view.last++, missing_grow(&view, 1))
+		ck_assert_int_eq(paths_decide(&view).what, PATHS_WAIT);
+	missing_none(&view);
+	view.answered += PATHS_LOST_PROBES;
+	ck_assert_int_eq(decided(&view).what, PATHS_MOVE);
+}
+END_TEST
+
+/* Not later than it takes, where the path is dead. */
+START_TEST(what_is_owed_ends)
+{
+	for (unsigned int rtt = 1; rtt < 500; rtt += 9)
+		for (unsigned int other = 10; other <= PATHS_FAR_MS; other += 15) {
+			struct paths_view view = { .rtt = rtt, .syn_data = true };
+			unsigned int asked;
+
+			first_probes_sent(&view);
+			others_asked(&view);
+			asked = view.waiting;
+			while (view.waiting < asked + other) {
+				ck_assert_int_eq(paths_decide(&view).what, PATHS_WAIT);
+				view.waiting++;
+				missing_grow(&view, 1);
+			}
+			for (;;) {
+				view.owed = 0;
+				paths_view_add_answer(&view, other, other, view.waiting - asked);
+				if (paths_decide(&view).what == PATHS_MOVE)
+					break;
+				view.waiting++;
+				missing_grow(&view, 1);
+				ck_assert_uint_lt(view.waiting, 3 * rtt + 300);
+			}
+			if (rtt <= 100)
+				ck_assert_uint_le(view.waiting, asked + other > 300 ? asked + other + 1 : 300);
+		}
 }
 END_TEST
 
@@ -394,181 +558,12 @@ START_TEST(equal_paths_keep_their_order)
 }
 END_TEST
 
-/* --- what is kept --- */
-
-static const struct path_id usual = { .converter = 0 };
-static const struct path_id other = { .converter = 0, .source.s6_addr = { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2 } };
-
-START_TEST(paths_have_facts_of_their_own)
-{
-	ck_assert_int_eq(paths_facts(&usual).state, CACHE_PATH_UNKNOWN);
-	paths_note_failure(&usual, CACHE_PATH_SILENT);
-	ck_assert_int_eq(paths_facts(&usual).state, CACHE_PATH_SILENT);
-	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_SILENT);
-	ck_assert_int_eq(paths_facts(&other).state, CACHE_PATH_UNKNOWN);
-	ck_assert_int_eq(paths_facts(&(struct path_id){ .converter = 1 }).state, CACHE_PATH_UNKNOWN);
-	paths_note_answer(&other, 50, true);
-	ck_assert_int_eq(paths_facts(&other).state, CACHE_PATH_WORKS);
-	ck_assert_uint_eq(paths_facts(&other).rtt_ms, 50);
-	ck_assert(paths_facts(&other).heard && paths_facts_kept(&other).heard);
-	ck_assert(!paths_facts_usual(0).heard);
-}
-END_TEST
-
-START_TEST(round_trips)
-{
-	paths_note_answer(&usual, 500, false); /* a server's share is in it */
-	ck_assert_uint_eq(paths_facts(&usual).rtt_ms, 500);
-	paths_note_answer(&usual, 40, false);
-	paths_note_answer(&usual, 900, false);
-	ck_assert_uint_eq(paths_facts(&usual).rtt_ms, 40);
-	for (int i = 0; i < 30; i++)
-		paths_note_answer(&usual, 200, true); /* the path itself has become longer */
-	ck_assert_uint_gt(paths_facts(&usual).rtt_ms, 100);
-	paths_note_answer(&usual, 0, true);
-	ck_assert_uint_eq(paths_facts(&usual).rtt_ms, 1); /* 0 is for what isn't known */
-	paths_note_answer(&other, UINT_MAX, true);
-	ck_assert_uint_eq(paths_facts(&other).rtt_ms, UINT16_MAX);
-}
-END_TEST
-
-START_TEST(silent_path_is_restored_by_one_trial)
-{
-	paths_note_failure(&usual, CACHE_PATH_SILENT);
-	paths_note_answer(&usual, 20, true); /* one answer of several */
-	ck_assert_int_eq(paths_facts(&usual).state, CACHE_PATH_SILENT);
-	ck_assert(!paths_note_trial(&usual, false));
-	ck_assert(paths_note_trial(&usual, true));
-	ck_assert_int_eq(paths_facts(&usual).state, CACHE_PATH_WORKS);
-}
-END_TEST
-
-START_TEST(path_that_loses_is_restored_by_three_in_a_row)
-{
-	paths_note_failure(&usual, CACHE_PATH_LOSES);
-	ck_assert(!paths_note_trial(&usual, true));
-	ck_assert(!paths_note_trial(&usual, true));
-	ck_assert(!paths_note_trial(&usual, false));
-	ck_assert(!paths_note_trial(&usual, true));
-	ck_assert(!paths_note_trial(&usual, true));
-	ck_assert(paths_note_trial(&usual, true));
-}
-END_TEST
-
-/* A SYN's time, so many milliseconds from now. */
-static int64_t after(int64_t ms)
-{
-	return clock_ns() + ms * CLOCK_NS_PER_MS;
-}
-
-START_TEST(data_in_syns_is_given_up_after_two)
-{
-	ck_assert(paths_take_syn_data(&usual));
-	paths_note_syn_data(&usual, false, after(0));
-	ck_assert(paths_take_syn_data(&usual));
-	paths_note_syn_data(&usual, false, after(1));
-	ck_assert(!paths_take_syn_data(&usual));
-	/* on this path alone */
-	ck_assert(paths_take_syn_data(&other));
-	ck_assert(paths_take_syn_data(&(struct path_id){ .converter = 1 }));
-	ck_assert(!paths_is_trial_due(&usual)); /* by their size, perhaps, which a trial wouldn't show */
-	paths_note_syn_data(&usual, true, after(0));
-	ck_assert(paths_take_syn_data(&usual));
-}
-END_TEST
-
-START_TEST(data_that_was_lost_at_once_is_one_miss)
-{
-	const int64_t syn_at = after(-300);
-
-	for (int i = 0; i < 10; i++)
-		paths_note_syn_data(&usual, false, syn_at + i);
-	ck_assert(paths_take_syn_data(&usual));
-	paths_note_syn_data(&usual, true, syn_at);
-	paths_note_syn_data(&usual, false, after(1)); /* not in a row */
-	ck_assert(paths_take_syn_data(&usual));
-	paths_note_syn_data(&usual, false, after(1));
-	ck_assert(!paths_take_syn_data(&usual));
-}
-END_TEST
-
-START_TEST(misses_of_all_processes_are_in_a_row)
-{
-	const struct cache_converter one = { .path = { cache_in(60), cache_now(), CACHE_PATH_WORKS, 0, 1 } };
-	const struct cache_converter ahead = { .path = { cache_in(60), INT64_MAX, CACHE_PATH_WORKS, 0, 1 } };
-
-	ck_assert_int_eq(cache_converter_update(&cache, converters_address(0), 0, CACHE_PATH, cache_now(), &one), 0);
-	paths_note_syn_data(&usual, false, after(-300));
-	ck_assert(paths_take_syn_data(&usual));
-	paths_note_syn_data(&usual, false, after(1));
-	ck_assert(!paths_take_syn_data(&usual));
-	ck_assert_int_eq(cache_converter_update(&cache, converters_address(1), 0, CACHE_PATH, cache_now(), &ahead), 0);
-	paths_note_syn_data(&(struct path_id){ .converter = 1 }, false, after(0)); /* a damaged hint */
-	ck_assert(!paths_take_syn_data(&(struct path_id){ .converter = 1 }));
-}
-END_TEST
-
-/* What several SYNs have shown, and of a path that works otherwise. */
-START_TEST(path_without_data_is_restored_by_one_trial)
-{
-	paths_note_failure(&other, CACHE_PATH_DATALESS);
-	ck_assert(!paths_take_syn_data(&other));
-	ck_assert(path_works(paths_facts(&other).state));
-	paths_note_syn_data(&other, false, after(1)); /* of a connection that had begun before */
-	ck_assert(!paths_note_trial(&other, false));
-	ck_assert(paths_note_trial(&other, true));
-	ck_assert(paths_take_syn_data(&other));
-	/* one that is silent is silent, whatever becomes of data */
-	paths_note_failure(&other, CACHE_PATH_SILENT);
-	for (int i = 0; i < 3; i++)
-		paths_note_syn_data(&other, i == 1, after(1));
-	ck_assert_int_eq(paths_facts(&other).state, CACHE_PATH_SILENT);
-}
-END_TEST
-
-START_TEST(one_process_asks)
-{
-	const int64_t then = cache_now() - PATHS_TRIAL_MS;
-	const union sockaddr_ip *address = converters_address(0);
-	struct cache_converter note = { .path = { cache_in(60), then, CACHE_PATH_SILENT, 0, 1 } };
-
-	ck_assert(!paths_is_trial_due(&usual)); /* nothing is wrong with it */
-	paths_note_failure(&usual, CACHE_PATH_SILENT);
-	ck_assert(!paths_is_trial_due(&usual)); /* it was silent a moment ago */
-	ck_assert_int_eq(cache_converter_update(&cache, address, 0, CACHE_PATH, cache_now(), &note), 0);
-	ck_assert(paths_is_trial_due(&usual));
-	ck_assert(!paths_is_trial_due(&usual));
-	note.path.asked = INT64_MAX; /* which a damaged file may have */
-	ck_assert_int_eq(cache_converter_update(&cache, address, 0, CACHE_PATH, cache_now(), &note), 0);
-	ck_assert(paths_is_trial_due(&usual));
-	ck_assert(!paths_is_trial_due(&usual));
-}
-END_TEST
-
-START_TEST(what_others_learned_counts)
-{
-	const struct cache_converter note = { .path = { cache_in(60), 1, CACHE_PATH_SILENT, 77, 1 } };
-	struct cache_converter found;
-
-	ck_assert_int_eq(cache_converter_update(&cache, converters_address(0), 0, CACHE_PATH, cache_now(), &note), 0);
-	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_UNKNOWN); /* not looked for yet */
-	converters_noted(0, CACHE_FACTS_ALL, &found);
-	converters_renew_path(0, &found);
-	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_SILENT);
-	ck_assert_uint_eq(paths_facts_usual(0).rtt_ms, 77);
-	/* and without a cache, what this process has learned */
-	cache_close(&cache);
-	paths_note_failure(&other, CACHE_PATH_LOSES);
-	ck_assert_int_eq(paths_facts(&other).state, CACHE_PATH_LOSES);
-}
-END_TEST
-
 /* --- what the user wants --- */
 
 START_TEST(wishes)
 {
 	struct path_preferences wanted = { .count = 0 };
-	struct in6_addr address = other.source, none = { .s6_addr = { 0 } };
+	struct in6_addr address = { .s6_addr = { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2 } }, none = { .s6_addr = { 0 } };
 	uint8_t preference;
 
 	ck_assert_int_eq(path_preferences_of(&wanted, "lte", &address, &preference), PATH_USE_ORDERED);
@@ -604,7 +599,7 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("paths");
-	TCase *decisions = tcase_create("decisions"), *kept = tcase_create("kept");
+	TCase *decisions = tcase_create("decisions");
 
 	tcase_add_test(decisions, dead_path_costs_less_than_300_ms);
 	tcase_add_test(decisions, other_path_that_is_far_is_asked_in_time);
@@ -616,23 +611,15 @@ int main(void)
 	tcase_add_test(decisions, slow_server_is_no_dead_path);
 	tcase_add_test(decisions, path_that_loses_is_left);
 	tcase_add_test(decisions, path_that_loses_syn_data_is_kept);
+	tcase_add_test(decisions, request_behind_the_handshake_is_moved);
 	tcase_add_test(decisions, nobody_answers);
+	tcase_add_test(decisions, converter_that_stands_still_moves_nobody);
+	tcase_add_test(decisions, second_syn_is_waited_for_as_probes_are);
+	tcase_add_test(decisions, what_is_owed_ends);
 	tcase_add_test(decisions, order);
 	tcase_add_test(decisions, equal_paths_keep_their_order);
 	tcase_add_test(decisions, wishes);
 	tcase_add_test(decisions, wrong_wishes);
-	tcase_add_checked_fixture(kept, setup, teardown);
-	tcase_add_test(kept, paths_have_facts_of_their_own);
-	tcase_add_test(kept, round_trips);
-	tcase_add_test(kept, silent_path_is_restored_by_one_trial);
-	tcase_add_test(kept, path_that_loses_is_restored_by_three_in_a_row);
-	tcase_add_test(kept, data_in_syns_is_given_up_after_two);
-	tcase_add_test(kept, data_that_was_lost_at_once_is_one_miss);
-	tcase_add_test(kept, misses_of_all_processes_are_in_a_row);
-	tcase_add_test(kept, path_without_data_is_restored_by_one_trial);
-	tcase_add_test(kept, one_process_asks);
-	tcase_add_test(kept, what_others_learned_counts);
 	suite_add_tcase(suite, decisions);
-	suite_add_tcase(suite, kept);
 	return test_run(suite);
 }

@@ -27,6 +27,8 @@ static const struct {
 	{ { .elf = { .is64 = true, .machine = 62, .go = true } }, PRELOAD_GO },
 	{ { .elf = { .is64 = true, .machine = 62, .go = true, .loader = LOADER } }, PRELOAD_GO },
 	{ { .elf = ELF(.go = true) }, PRELOAD_GO_WITH_C },
+	{ { .elf = ELF(.own_waits = true) }, PRELOAD_OWN_WAITS },
+	{ { .elf = { .is64 = true, .machine = 62, .own_waits = true } }, PRELOAD_STATIC },
 	{ { .elf = { .machine = 62, .loader = "/lib/ld-linux.so.2" } }, PRELOAD_FOREIGN },
 	{ { .elf = { .is64 = true, .machine = 183, .loader = LOADER } }, PRELOAD_FOREIGN },
 	{ { .elf = { .is64 = true, .machine = 62, .loader = "/lib/ld-musl-x86_64.so.1",

@@ -7,6 +7,7 @@
  */
 #include "convertd/relay/relay.h"
 
+#include "relay_pairs.h"
 #include "run.h"
 
 #include <check.h>
@@ -21,45 +22,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct relay relay;
 static struct relay_pipes pipes;
-static int client, server;
-static uint8_t *scratch;
-
-/* TCP over loopback, since UNIX sockets can't be reset. */
-static void tcp_pair(int pair[2])
-{
-	struct sockaddr_in address = { .sin_family = AF_INET,
-				       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(address);
-	int listener = socket(AF_INET, SOCK_STREAM, 0);
-
-	ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, len), 0);
-	ck_assert_int_eq(listen(listener, 1), 0);
-	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&address, &len), 0);
-	pair[0] = socket(AF_INET, SOCK_STREAM, 0);
-	ck_assert_int_eq(connect(pair[0], (struct sockaddr *)&address, len), 0);
-	pair[1] = accept(listener, NULL, NULL);
-	ck_assert_int_ge(pair[1], 0);
-	close(listener);
-}
-
-static void setup(void)
-{
-	int up[2], down[2];
-
-	tcp_pair(up);
-	tcp_pair(down);
-	client = up[0];
-	server = down[0];
-	relay_init(&relay, NULL);
-	fcntl(up[1], F_SETFL, O_NONBLOCK);
-	fcntl(down[1], F_SETFL, O_NONBLOCK);
-	relay.side[RELAY_UPSTREAM].fd = up[1];
-	relay.side[RELAY_DOWNSTREAM].fd = down[1];
-	scratch = malloc(RELAY_SCRATCH_SIZE);
-	ck_assert_ptr_nonnull(scratch);
-}
 
 /* The same on plain TCP with pipes, where large transfers are spliced. */
 static void setup_pipes(void)
@@ -70,16 +33,6 @@ static void setup_pipes(void)
 	relay.pipes = &pipes;
 	relay_set_tcp(&relay, RELAY_UPSTREAM);
 	relay_set_tcp(&relay, RELAY_DOWNSTREAM);
-}
-
-static void teardown(void)
-{
-	close(relay.side[RELAY_UPSTREAM].fd);
-	close(relay.side[RELAY_DOWNSTREAM].fd);
-	close(client);
-	close(server);
-	relay_fini(&relay);
-	free(scratch);
 }
 
 /* However the relay has ended, one pipe is kept for the next and no other is open. */
@@ -98,43 +51,6 @@ static size_t kept(enum relay_end from)
 	const struct relay_flow *flow = &relay.flow[from];
 
 	return flow->pending_len + (flow->pipe ? relay_pipe_len(flow->pipe) : 0);
-}
-
-static enum relay_result run(void)
-{
-	for (int i = 0; i < RELAY_ENDS; i++)
-		relay.side[i].readable = relay.side[i].writable = true;
-	return relay_run(&relay, scratch);
-}
-
-static void put(int fd, const char *text)
-{
-	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-}
-
-static void expect(int fd, const char *text)
-{
-	char got[64] = "";
-
-	ck_assert_int_eq(recv(fd, got, sizeof(got) - 1, MSG_DONTWAIT), (ssize_t)strlen(text));
-	ck_assert_str_eq(got, text);
-}
-
-static void expect_nothing(int fd)
-{
-	char byte;
-
-	ck_assert_int_eq(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
-	ck_assert_int_eq(errno, EAGAIN);
-}
-
-static void reset(int *fd)
-{
-	struct linger linger = { .l_onoff = 1 };
-
-	setsockopt(*fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	close(*fd);
-	*fd = -1;
 }
 
 START_TEST(both_ways)

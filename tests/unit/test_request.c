@@ -20,6 +20,7 @@
 #define CONNECT_8 "0a07 0050 " V4
 #define SILENCE "f202 0100 0000 6c63 "
 #define BLIND "f202 0101 0000 6c63 "
+#define HOLD_TIME "f302 0100 01c2 6c63 "
 
 static const struct request_features all = {
 	.sack = true, .timestamps = true, .mptcp = true, .fastopen = true
@@ -34,6 +35,9 @@ static const struct request_features silent = {
 };
 static const struct request_features blind = {
 	.mptcp = true, .withholding = { .withheld = true, .limit_ms = 2000, .corrects = true, .silent = true, .blind = true }
+};
+static const struct request_features holding = {
+	.mptcp = true, .withholding = { .withheld = true, .limit_ms = 2000, .corrects = true, .hold_times = true }
 };
 static const struct request_features correcting = { .mptcp = true,
 						    .withholding = { .corrects = true } };
@@ -95,6 +99,14 @@ static const struct {
 	  "0105 2263 1502 0000 1e 000000 f002 010b 07d0 6c63", false, false },
 	{ "info, silence and blind clients", &blind, "0102 2263 0101 0000", REQUEST_ANSWER,
 	  "0105 2263 1502 0000 1e 000000 f002 011b 07d0 6c63", false, false },
+	{ "info, hold times", &holding, "0102 2263 0101 0000", REQUEST_ANSWER,
+	  "0105 2263 1502 0000 1e 000000 f002 0143 07d0 6c63", false, false },
+	{ "hold time", &holding, "0108 2263" HOLD_TIME CONNECT, REQUEST_CONNECT, NULL, false, false },
+	{ "hold time, no longer offered", &none, "0108 2263" HOLD_TIME CONNECT, REQUEST_CONNECT, NULL, false, false },
+	{ "hold time of another version", &holding, "0108 2263 f302 0000 01c2 6c63" CONNECT, REQUEST_ANSWER,
+	  "010a 2263 1e09 0200 0108 2263 f302 0000 01c2 6c63" CONNECT, false, false },
+	{ "hold time, and silence", &silent, "010a 6c63" SILENCE HOLD_TIME CONNECT, REQUEST_CONNECT, NULL, false, false },
+	{ "hold time alone", &holding, "0103 2263" HOLD_TIME, REQUEST_ANSWER, "0105 2263 1e04 0100 0103 2263" HOLD_TIME, false, false },
 	{ "silent, not offered", &withholding, "0108 6c63" SILENCE CONNECT, REQUEST_RESET, NULL, false, false },
 	{ "part of it, not offered", &withholding, "0108 6c63 f2", REQUEST_RESET, NULL, false, false },
 	{ "silent", &silent, "0108 6c63" SILENCE CONNECT, REQUEST_CONNECT, NULL, false, false },
@@ -220,6 +232,33 @@ START_TEST(cookie_of_a_request)
 	request_decide(&all, request.data, request.len, &decision);
 	ck_assert(!decision.has_cookie);
 	bytes_fini(&request);
+}
+END_TEST
+
+START_TEST(hold_time_of_a_request)
+{
+	static const struct {
+		const char *hex;
+		bool has;
+		unsigned hold_ms;
+	} requests[] = {
+		{ "0108 2263" HOLD_TIME CONNECT, true, 450 },
+		{ "010a 6c63" SILENCE HOLD_TIME CONNECT, true, 450 },
+		{ "0108 2263 f302 0100 0000 6c63" CONNECT, true, 0 },
+		{ "0106 2263" CONNECT, false, 0 },
+		{ "0108 2263 f302 0200 01c2 6c63" CONNECT, false, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(requests); i++) {
+		struct bytes request = bytes_hex(requests[i].hex);
+		struct request_decision decision;
+
+		memset(&decision, 0xa5, sizeof(decision));
+		request_decide(&silent, request.data, request.len, &decision);
+		ck_assert_int_eq(decision.has_hold_time, requests[i].has);
+		ck_assert_uint_eq(decision.hold_ms, requests[i].hold_ms);
+		bytes_fini(&request);
+	}
 }
 END_TEST
 
@@ -363,6 +402,7 @@ int main(void)
 	tcase_add_test(tcase, connect_fields);
 	tcase_add_test(tcase, fastopen);
 	tcase_add_test(tcase, cookie_of_a_request);
+	tcase_add_test(tcase, hold_time_of_a_request);
 	tcase_add_test(tcase, every_truncation);
 	tcase_add_test(tcase, all_kinds_at_once);
 	tcase_add_test(tcase, valid_requests);

@@ -40,7 +40,11 @@
 /* Reads what the SYNs of this host can have; a sysctl that can't be read counts as its default. */
 static struct request_features read_features(const struct settings *settings, const struct terms_syns *syns)
 {
-	bool silent = syns->withheld && !settings->no_silence;
+	/*
+	 * A silent request is one that its SYN carries. Clients that count on it would lose each connection if none were taken. Nor would
+	 * a Hold Time TLV say anything.
+	 */
+	bool carried = syns->withheld && syns->taken, silent = carried && !settings->no_silence;
 	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
 	unsigned fastopen = sysctl < 0 ? FASTOPEN_CLIENT : (unsigned)sysctl;
 	struct request_features features = {
@@ -53,7 +57,8 @@ static struct request_features read_features(const struct settings *settings, co
 				 .limit_ms = syns->withheld ? (uint16_t)settings->hold_time : 0,
 				 .corrects = syns->corrected,
 				 .silent = silent,
-				 .blind = silent && syns->refused, .repeats = silent && syns->refused },
+				 .blind = silent && syns->refused, .repeats = silent && syns->refused,
+				 .hold_times = carried },
 	};
 
 	return features;

@@ -36,6 +36,7 @@ struct terms {
 /* What is done with SYNs. */
 struct terms_syns {
 	bool withheld;  /* they are withheld until servers have answered */
+	bool taken;     /* their data is taken wherever clients arrive */
 	bool refused;   /* withheld: those that are marked so are refused by the rules */
 	bool corrected; /* the windows of MPTCP SYNs that carry data are corrected */
 };

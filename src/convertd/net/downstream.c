@@ -64,6 +64,11 @@ void downstream_confirm(int fd, int retries)
 	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
 }
 
+void downstream_keep_alive(int fd)
+{
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+}
+
 /* SO_LINGER makes close() reset TCP sockets only; connect() to AF_UNSPEC resets MPTCP sockets as well. */
 void downstream_reset(int fd)
 {
@@ -110,7 +115,6 @@ static int connect_from(const struct downstream_plan *plan, const union sockaddr
 	}
 	set_recverr(fd, plan->server, &on);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	if (!plan->confirmed)
 		downstream_confirm(fd, 1); /* the fewest repetitions that TCP_SYNCNT takes */
 	/* The name was tried when the settings were read. An error is ignored: the connection is slower at most. */

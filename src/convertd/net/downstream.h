@@ -62,6 +62,12 @@ int downstream_connect(const struct downstream_plan *plan, size_t *taken);
  */
 void downstream_confirm(int fd, int retries);
 
+/*
+ * downstream_keep_alive() - have a server that has gone without a word be noticed (SO_KEEPALIVE)
+ * Short connections need none of it, so this is left to the first look at one that lasts.
+ */
+void downstream_keep_alive(int fd);
+
 /* Tells whether the socket was made to ask for Multipath TCP. */
 bool downstream_asks_mptcp(int fd);
 

@@ -276,15 +276,20 @@ static const char *describe_protocol(const struct listener *listener)
 									       "TCP";
 }
 
+bool listener_takes_syn_data(const struct listener *listener)
+{
+	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
+
+	return listener->fastopen && (sysctl < 0 || sysctl & LISTENER_SYSCTL_FASTOPEN);
+}
+
 const char *listener_describe(const struct listener *listener,
 			      char buf[static LISTENER_DESCRIPTION_MAX])
 {
-	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
-	bool fastopen = listener->fastopen && (sysctl < 0 || sysctl & LISTENER_SYSCTL_FASTOPEN);
 	char text[LISTEN_ADDRESS_STRLEN];
 
 	snprintf(buf, LISTENER_DESCRIPTION_MAX, "%s (%s%s%s)", listen_address_format(&listener->where, text),
-		 describe_protocol(listener), fastopen ? ", Fast Open" : "",
+		 describe_protocol(listener), listener_takes_syn_data(listener) ? ", Fast Open" : "",
 		 listener->inherited ? ", inherited" : "");
 	return buf;
 }

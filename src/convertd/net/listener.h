@@ -68,6 +68,9 @@ void listener_set_congestion(struct listener *listener, const char *name);
 /* Is this what it listens on? Not once an interface has gone and come back as another. */
 bool listener_is_at(const struct listener *listener, const struct listen_address *where);
 
+/* Does the kernel give it what SYNs carry, by its options and net.ipv4.tcp_fastopen as that is now? */
+bool listener_takes_syn_data(const struct listener *listener);
+
 /* Where it listens, as listen_address_format() writes it; returns @buf. */
 const char *listener_name(const struct listener *listener, char buf[static LISTEN_ADDRESS_STRLEN]);
 

@@ -5,8 +5,9 @@
  * Only the routing tables know which addresses are this host's own: besides the addresses of
  * interfaces there are the broadcast and anycast addresses of their networks, and whole prefixes of
  * "local" routes. A copy of all that would be out of date whenever something changes. So the kernel
- * is asked before each connect(): it makes the same lookup in the same tables, some 3 microseconds
- * earlier, and only a route that changes within that time is missed.
+ * is asked before each connect(): it makes the same lookup in the same tables, some microseconds
+ * earlier, and only a route that changes within that time is missed. Its answer is remembered until it may have
+ * changed (route_memory.c).
  *
  * The answer to a request is in our queue when send() returns (rtnetlink answers in the caller's
  * context), so no call here ever waits.
@@ -14,6 +15,9 @@
 #include "config.h"
 
 #include "convertd/net/route.h"
+
+#include "convertd/base/clock.h"
+#include "convertd/net/route_memory.h"
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
@@ -31,6 +35,7 @@
 struct route {
 	int fd;
 	uint32_t sequence;
+	struct route_memory *memory; /* NULL: the kernel doesn't tell of changes, and is asked each time */
 };
 
 struct question {
@@ -51,8 +56,10 @@ struct route *route_create(void)
 	route->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	/* A connected netlink socket takes messages from the kernel alone. */
 	if (route->fd >= 0 &&
-	    connect(route->fd, (const struct sockaddr *)&kernel, sizeof(kernel)) == 0)
+	    connect(route->fd, (const struct sockaddr *)&kernel, sizeof(kernel)) == 0) {
+		route->memory = route_memory_create();
 		return route;
+	}
 	error = errno;
 	route_destroy(route);
 	errno = error;
@@ -63,6 +70,7 @@ void route_destroy(struct route *route)
 {
 	if (!route)
 		return;
+	route_memory_destroy(route->memory);
 	if (route->fd >= 0)
 		close(route->fd);
 	free(route);
@@ -137,12 +145,25 @@ static size_t ask(struct route *route, const struct in6_addr *address, char answ
 	}
 }
 
-enum route_kind route_find(struct route *route, const struct in6_addr *address)
+static enum route_kind ask_kind(struct route *route, const struct in6_addr *address)
 {
 	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
 
 	return ask(route, address, answer) ? read_answer((const struct nlmsghdr *)answer) :
 					     ROUTE_UNKNOWN;
+}
+
+enum route_kind route_find(struct route *route, const struct in6_addr *address)
+{
+	uint64_t now_ms = clock_now_ms();
+	enum route_kind kind;
+
+	if (route->memory && route_memory_find(route->memory, address, now_ms, &kind))
+		return kind;
+	kind = ask_kind(route, address);
+	if (route->memory && kind != ROUTE_UNKNOWN)
+		route_memory_note(route->memory, address, now_ms, kind);
+	return kind;
 }
 
 /* Finds an attribute in an answer of @got bytes. Returns NULL where there is none, or no route. */

@@ -2,11 +2,11 @@
 /*
  * far_clients.c - which clients are far, and for how long their SYNs may be withheld
  *
- * The problem: a Linux client whose SYN isn't answered within a second sends another one, and gives up Multipath TCP for that
- * connection. It makes it anew then, and the server, which has been asked already, sees two. So the time for which a SYN is
- * withheld and the round trip to its client must be shorter than a second together. What is usual leaves 300 ms for the latter.
+ * The problem is that of hold_time.h: the time for which a SYN is withheld and the round trip to its client must be shorter than a
+ * second together. What is usual leaves 300 ms for the latter. Clients that know their round trip say for how long their SYNs may be
+ * withheld (doc/private-tlvs.md). This table is for those that don't know it, or don't know that TLV.
  *
- * The round trip is known from the client's earlier connections: each third ACK shows it. A client that is far is noted
+ * Here the round trip is known from the client's earlier connections: each third ACK shows it. A client that is far is noted
  * in a table, by its address; of an IPv6 address only the first 64 bits count, as its host changes the others at will.
  *
  * The table has one word for each place, so that threads need no lock:
@@ -24,6 +24,8 @@
 
 #include "convertd/policy/far_clients.h"
 
+#include "common/hold_time.h"
+
 #include <assert.h>
 #include <sodium.h>
 #include <stdatomic.h>
@@ -35,9 +37,6 @@
 #define SECONDS_BITS 20
 #define SECONDS_MASK ((UINT64_C(1) << SECONDS_BITS) - 1)
 #define RTT_MAX_MS 4095
-
-/* What is left of a second, or of less, besides the round trip: an eighth of that, and so much for timers and busy hosts. */
-#define MARGIN_MS 50
 
 static_assert(PLACES && !(PLACES & (PLACES - 1)), "a place is chosen by some bits");
 static_assert(crypto_shorthash_BYTES == sizeof(uint64_t), "a hash is a number");
@@ -111,8 +110,7 @@ void far_clients_note(struct far_clients *clients, const struct in6_addr *client
 
 unsigned far_clients_hold_ms(unsigned hold_ms, unsigned rtt_ms, unsigned until_ms)
 {
-	unsigned taken_ms = rtt_ms + rtt_ms / 8 + MARGIN_MS;
-	unsigned most_ms = taken_ms + FAR_CLIENTS_HOLD_MIN_MS < until_ms ? until_ms - taken_ms : FAR_CLIENTS_HOLD_MIN_MS;
+	unsigned most_ms = hold_time_left_ms(rtt_ms, until_ms);
 
 	return rtt_ms && most_ms < hold_ms ? most_ms : hold_ms;
 }

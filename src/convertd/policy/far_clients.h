@@ -12,13 +12,10 @@
 #include <stdint.h>
 
 /* A client with a round trip of so many milliseconds is far. It is less than what the usual --hold-time leaves of a second. */
-#define FAR_CLIENTS_MS 200
+#define FAR_CLIENTS_MS 150
 
 /* What is known of a client is forgotten so long after the last sign: later than when a client asks anew whether SYNs are withheld. */
 #define FAR_CLIENTS_SECONDS 4000
-
-/* No SYN is withheld for less than so many milliseconds on account of its client's round trip: most servers answer by then. */
-#define FAR_CLIENTS_HOLD_MIN_MS 50
 
 struct far_clients;
 

@@ -286,6 +286,9 @@ void request_decide(const struct request_features *features, const uint8_t *buf,
 	decision->valid = request.has_connect || request.has_info;
 	decision->has_cookie = request.has_cookie;
 	decision->cookie = request.cookie;
+	/* Offered or not: a client remembers an offer for longer than until the next reload, and what it says harms nobody. */
+	decision->has_hold_time = request.has_hold_time;
+	decision->hold_ms = request.hold_ms;
 	if (request.has_connect) {
 		decide_connect(features, &request, decision);
 	} else if (request.has_info) {

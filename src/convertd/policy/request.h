@@ -44,6 +44,9 @@ struct request_decision {
 	bool silent; /* the client wants no response where its SYN+ACK says all (doc/private-tlvs.md); also with WAIT */
 	struct convert_silence silence; /* what it is like, if the request is valid */
 
+	bool has_hold_time; /* the client says for how long its SYN may be withheld (doc/private-tlvs.md), if the request is valid: */
+	uint16_t hold_ms;   /* for so many milliseconds at most */
+
 	bool valid; /* the bytes are a request, which may be granted or not */
 	bool has_cookie;
 	struct convert_span cookie; /* in the request, with its padding */

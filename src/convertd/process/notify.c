@@ -11,6 +11,7 @@
 
 #include "convertd/process/notify.h"
 
+#include "common/service_manager.h"
 #include "convertd/base/clock.h"
 #include "convertd/base/fdpass.h"
 
@@ -18,42 +19,22 @@
 #include <event2/event.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /* Written by notify_init(), notify_relay() and notify_stop(), before there are threads or by the main thread alone. */
-static struct sockaddr_un manager;
-static socklen_t manager_len; /* 0: there is none */
-static uint64_t watchdog_us;  /* 0: not wanted */
-static int relay = -1;        /* a socket to the process that the manager listens to; -1: it is this one */
-
-/* "/run/systemd/notify", or "@name" for the abstract namespace. */
-static void read_address(const char *path)
-{
-	size_t len = strlen(path);
-
-	if ((path[0] != '/' && path[0] != '@') || len >= sizeof(manager.sun_path))
-		return;
-	manager.sun_family = AF_UNIX;
-	memcpy(manager.sun_path, path, len);
-	if (path[0] == '@')
-		manager.sun_path[0] = '\0';
-	manager_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
-}
+static struct service_manager manager;
+static uint64_t watchdog_us; /* 0: not wanted */
+static int relay = -1;       /* a socket to the process that the manager listens to; -1: it is this one */
 
 void notify_init(void)
 {
-	const char *path = getenv("NOTIFY_SOCKET"), *interval = getenv("WATCHDOG_USEC");
-	const char *pid = getenv("WATCHDOG_PID");
+	const char *interval = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
 
-	if (path)
-		read_address(path);
+	service_manager_read(&manager, getenv("NOTIFY_SOCKET"));
 	if (interval && (!pid || strtol(pid, NULL, 10) == (long)getpid()))
 		watchdog_us = strtoull(interval, NULL, 10);
 	unsetenv("NOTIFY_SOCKET");
@@ -69,7 +50,7 @@ void notify_relay(int fd)
 void notify_stop(void)
 {
 	relay = -1;
-	manager_len = 0;
+	manager.len = 0;
 }
 
 void notify_forward(const char *text, size_t len, int passed)
@@ -80,11 +61,10 @@ void notify_forward(const char *text, size_t len, int passed)
 		fdpass_send(relay, text, len, passed);
 		return;
 	}
-	fd = manager_len ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+	fd = service_manager_connect(&manager);
 	if (fd < 0)
 		return;
-	if (connect(fd, (const struct sockaddr *)&manager, manager_len) == 0)
-		fdpass_send(fd, text, len, passed);
+	fdpass_send(fd, text, len, passed);
 	close(fd);
 }
 
@@ -94,7 +74,7 @@ void notify_send(const char *format, ...)
 	int saved = errno, len;
 	va_list args;
 
-	if (!manager_len)
+	if (!manager.len)
 		return;
 	va_start(args, format);
 	len = vsnprintf(text, sizeof(text), format, args);
@@ -110,7 +90,7 @@ static void keep(int fd, const char *name, const char *poll)
 	char text[NAME_MAX + sizeof("FDSTORE=1\nFDPOLL=0\nFDNAME=")];
 	int len = snprintf(text, sizeof(text), "FDSTORE=1\n%sFDNAME=%s", poll, name);
 
-	if (manager_len && len < (int)sizeof(text))
+	if (manager.len && len < (int)sizeof(text))
 		notify_forward(text, (size_t)len, fd);
 }
 
@@ -126,7 +106,7 @@ void notify_keep_lifeline(int fd, const char *name)
 
 bool notify_is_wanted(void)
 {
-	return manager_len != 0;
+	return manager.len != 0;
 }
 
 void notify_reloading(void)
@@ -155,7 +135,7 @@ struct event *notify_watchdog(struct event_base *base, bool (*well)(void *arg), 
 				    .tv_usec = (suseconds_t)(interval_us % 1000000) };
 	struct event *event;
 
-	if (!manager_len || !watchdog_us)
+	if (!manager.len || !watchdog_us)
 		return NULL;
 	watchdog_well = well;
 	event = event_new(base, -1, EV_PERSIST, on_watchdog, arg);

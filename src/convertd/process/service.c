@@ -403,6 +403,14 @@ static int find_metrics_socket(const void *inherited, const struct metrics_addre
 	return inherit_find_metrics(inherited, where);
 }
 
+static bool take_syn_data(struct site *const *sites, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!listener_takes_syn_data(sites[i]->listener))
+			return false;
+	return true;
+}
+
 bool service_apply(struct service *service, struct settings *settings, struct problems *problems)
 {
 	static const struct place nowhere;
@@ -422,6 +430,7 @@ bool service_apply(struct service *service, struct settings *settings, struct pr
 	    set_syns(service, settings, problems) && listen_all(new, new_count, problems)) {
 		const struct terms_syns syns = {
 			.withheld = withholding_is_on(service->withholding),
+			.taken = take_syn_data(next, settings->listen_count),
 			.refused = withholding_refuses(service->withholding),
 			.corrected = corrects_windows(service, settings),
 		};

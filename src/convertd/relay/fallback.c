@@ -28,7 +28,7 @@
 /* Values of tcpi_state after a FIN of the peer, which linux/tcp.h doesn't define (include/net/tcp_states.h does). */
 enum { STATE_TIME_WAIT = 6, STATE_CLOSE = 7, STATE_CLOSE_WAIT = 8, STATE_LAST_ACK = 9, STATE_CLOSING = 11 };
 
-static bool has_fallen_back(int fd)
+void fallback_look(int fd, struct fallback_look *look)
 {
 	struct mptcp_info info = { 0 };
 	socklen_t len = sizeof(info);
@@ -37,8 +37,9 @@ static bool has_fallen_back(int fd)
 	 * After a fallback the MPTCP socket passes SOL_MPTCP on to TCP, which fails: EOPNOTSUPP over IPv4, ENOPROTOOPT
 	 * over IPv6. Before Linux 5.16 no socket knows the option.
 	 */
-	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &len) < 0 ||
-	       info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK;
+	look->fallen = getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &len) < 0 || info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK;
+	/* The kernel counts those besides the first. */
+	look->subflows = (uint8_t)(info.mptcpi_subflows + 1);
 }
 
 /* Tells whether tcpi_bytes_received may include the peer's FIN, which the kernel counts as a byte. */
@@ -64,15 +65,17 @@ static bool has_more_than(int fd, uint64_t received)
 	       info.tcpi_bytes_received > received + may_have_fin(info.tcpi_state);
 }
 
-bool fallback_lost_bytes(int fd, uint64_t received)
+bool fallback_lost_bytes(int fd, uint64_t received, struct fallback_look *look)
 {
 	int saved_errno = errno;
+	bool lost;
+
+	fallback_look(fd, look);
 	/*
 	 * Linux reads tcpi_state before it locks the socket, and the bytes afterwards: a FIN that comes in between is
 	 * counted as a byte, but isn't in the state yet. The second look then sees it in the state.
 	 */
-	bool lost = has_fallen_back(fd) && has_more_than(fd, received) && has_more_than(fd, received);
-
+	lost = look->fallen && has_more_than(fd, received) && has_more_than(fd, received);
 	errno = saved_errno;
 	return lost;
 }

@@ -27,8 +27,9 @@
  * Segments: prepended bytes go out with the first bytes of the stream if those are there, and alone otherwise.
  * Where the end of the stream is known to be there, it is read before the last bytes are written,
  * which then go out in one segment with the FIN (MSG_MORE; on MPTCP, the kernel alone decides about
- * FINs). After a short read another one follows until EAGAIN: a reset that has come with the
- * bytes raises no other edge, and libevent doesn't tell EPOLLERR from input and output. The FIN
+ * FINs). A short read has emptied a plain TCP socket if the last event has told of bytes alone: what comes later raises
+ * another edge. Otherwise another read follows until EAGAIN: a reset or an end that has come with the bytes raises no other
+ * edge, and a read stops in front of urgent data. The FIN
  * of the second direction is sent by close(), which comes next anyway.
  *
  * A cap (relay_cap()): while a client's address is not proved, a limited number of bytes is written to it, in order, and
@@ -46,6 +47,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 /* The number of bytes that one flow may read in one run. */
@@ -251,12 +253,25 @@ static void flow_end(struct relay_flow *flow, struct relay_side *source)
 		source->readable = false;
 }
 
+bool relay_side_note(struct relay_side *side, uint32_t events)
+{
+	/* A socket that was closed in both directions without an error has EPOLLHUP and EPOLLRDHUP. */
+	bool failed = events & EPOLLERR || (events & (EPOLLHUP | EPOLLRDHUP)) == EPOLLHUP;
+
+	side->readable |= failed || (events & EPOLLIN);
+	side->ended = !failed && (events & EPOLLRDHUP);
+	side->plain = !failed && !(events & (EPOLLRDHUP | EPOLLPRI));
+	side->news = true;
+	return failed || (events & EPOLLOUT);
+}
+
 bool relay_side_is_garbled(struct relay_side *side, size_t got)
 {
 	if (side->tcp)
 		return false;
 	side->received += got;
-	side->garbled = side->garbled || fallback_lost_bytes(side->fd, side->received);
+	side->looked = true;
+	side->garbled = side->garbled || fallback_lost_bytes(side->fd, side->received, &side->mptcp);
 	return side->garbled;
 }
 
@@ -284,6 +299,16 @@ static ssize_t flow_read(struct relay_flow *flow, struct relay_side *source, uin
 	return got;
 }
 
+/*
+ * Notes how many bytes a read has got of those that it has asked for. Of Multipath TCP sockets this isn't relied on: their
+ * bytes come from queues of several subflows.
+ */
+static void side_has_given(struct relay_side *source, size_t got, size_t most)
+{
+	if (got < most && source->tcp && source->plain && !source->failed)
+		source->readable = false;
+}
+
 /* Handles a read that returned no bytes: @got is 0 at the end of the stream, or -1 with errno. */
 static enum relay_result read_nothing(struct relay *relay, enum relay_end from, ssize_t got)
 {
@@ -303,23 +328,46 @@ static enum relay_result read_nothing(struct relay *relay, enum relay_end from, 
 	return RELAY_WAIT;
 }
 
-/* Reads the first bytes of the stream, and its end, behind the prepended ones, so that all go out in one segment. */
-static void flow_join(struct relay *relay, enum relay_end from, uint8_t *scratch)
+/* Reads the first bytes of the stream, and its end, behind the pending ones. */
+static void flow_begin(struct relay *relay, enum relay_end from, uint8_t *scratch)
 {
 	struct relay_flow *flow = &relay->flow[from];
 	struct relay_side *source = &relay->side[from], *to = &relay->side[!from];
 	size_t room = side_room(to), waiting = flow->pending_len - flow->pending_off;
 	ssize_t got;
 
-	if (!flow->pending || flow->bytes || flow->eof || !source->readable || !to->writable ||
-	    room <= waiting)
+	if (flow->bytes || flow->eof || !source->readable || !to->writable || room <= waiting)
 		return;
 	room -= waiting;
-	got = flow_read(flow, source, scratch, room < RELAY_CHUNK_MIN ? room : RELAY_CHUNK_MIN);
-	if (got <= 0)
+	if (room > RELAY_CHUNK_MIN)
+		room = RELAY_CHUNK_MIN;
+	got = flow_read(flow, source, scratch, room);
+	if (got <= 0) {
 		read_nothing(relay, from, got);
-	else if (relay_prepend(relay, from, scratch, (size_t)got) < 0)
+		return;
+	}
+	side_has_given(source, (size_t)got, room);
+	if (relay_prepend(relay, from, scratch, (size_t)got) < 0)
 		source->failed = to->failed = true;
+}
+
+/* All of the first bytes go out in one segment. */
+static void flow_join(struct relay *relay, enum relay_end from, uint8_t *scratch)
+{
+	if (relay->flow[from].pending)
+		flow_begin(relay, from, scratch);
+}
+
+size_t relay_begin(struct relay *relay, enum relay_end from, uint8_t *scratch, const uint8_t **first)
+{
+	struct relay_flow *flow = &relay->flow[from];
+
+	if (!flow->pending)
+		flow_begin(relay, from, scratch);
+	if (!flow->pending)
+		return 0;
+	*first = flow->pending + flow->pending_off;
+	return flow->pending_len - flow->pending_off;
 }
 
 static void flow_account(struct relay_flow *flow, size_t got, size_t *budget)
@@ -338,11 +386,13 @@ static enum relay_result flow_step(struct relay *relay, enum relay_end from, uin
 	struct relay_flow *flow = &relay->flow[from];
 	struct relay_side *source = &relay->side[from], *to = &relay->side[!from];
 	size_t room = side_room(to);
+	size_t most = room < flow->chunk ? room : flow->chunk;
 	ssize_t got, put;
 
-	got = flow_read(flow, source, scratch, room < flow->chunk ? room : flow->chunk);
+	got = flow_read(flow, source, scratch, most);
 	if (got <= 0)
 		return read_nothing(relay, from, got);
+	side_has_given(source, (size_t)got, most);
 	flow_account(flow, (size_t)got, budget);
 	put = side_write(to, flow, scratch, (size_t)got);
 	if (put < 0)

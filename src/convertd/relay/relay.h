@@ -3,6 +3,7 @@
 #ifndef CONVERTD_RELAY_H
 #define CONVERTD_RELAY_H
 
+#include "convertd/relay/fallback.h"
 #include "convertd/relay/relay_pipe.h"
 
 #include <stdbool.h>
@@ -29,14 +30,24 @@ struct relay_side {
 	bool writable;
 	bool ended;  /* the last event has reported the peer's FIN (EPOLLRDHUP) and no error */
 	bool news;   /* an event has come since the socket was last asked for its error (SO_ERROR) */
+	bool plain;  /* the last event was about bytes alone: a read that gets fewer than it asks for has got all of them */
 	bool tcp;    /* it is plain TCP: see "Much that comes by plain TCP" in relay.c */
 	bool garbled; /* the kernel has lost bytes of its stream (fallback.c); failed is set as well */
+	bool looked; /* a read has found out @mptcp; whoever wants to know when clears it */
+	struct fallback_look mptcp;
 	bool failed; /* a read or write has failed: see "Ends" in relay.c */
 	bool capped; /* relay_cap() is in force, with the following values */
 	uint16_t overhead, segment;
 	uint32_t allowance;
 	uint64_t received; /* the number of bytes read from it; not counted for plain TCP */
 };
+
+/*
+ * relay_side_note() - note what an edge-triggered event has said about a socket
+ * @events: as epoll_wait(2) returns them, for a registration that has EPOLLPRI
+ * Returns whether the socket may be written; the caller notes that, who may know better.
+ */
+bool relay_side_note(struct relay_side *side, uint32_t events);
 
 /*
  * relay_side_is_garbled() - tell whether the kernel has lost bytes in front of those just read (fallback.c)
@@ -108,6 +119,15 @@ void relay_fini(struct relay *relay);
  * They are copied, and follow bytes prepended earlier. Returns 0 or -ENOMEM.
  */
 int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data, size_t len);
+
+/*
+ * relay_begin() - read the first bytes of the direction from @from, if they are there and the other side takes bytes
+ * They become pending ones, behind those that are. A failure is noted as relay_run() does it.
+ * @scratch: as for relay_run()
+ * @first: set to the pending bytes, which stay there until the relay runs
+ * Returns the number of pending bytes.
+ */
+size_t relay_begin(struct relay *relay, enum relay_end from, uint8_t *scratch, const uint8_t **first);
 
 /*
  * relay_flush() - write the pending bytes of the direction from @from

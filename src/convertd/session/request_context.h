@@ -17,6 +17,7 @@ struct far_clients;
 struct log_limit;
 struct metrics;
 struct own_look;
+struct poller;
 struct probes;
 struct route;
 struct terms;
@@ -24,6 +25,8 @@ struct withheld_table;
 
 struct request_context {
 	struct event_base *base;
+	struct poller *poller;           /* has the events of sockets to clients and servers */
+	bool alone;                      /* there is no other worker, whose clients might need what this one has */
 	struct terms *terms;             /* those in force; NULL before the first ones */
 	struct admission admission;      /* what requests are judged by: part of the terms, limits, demand, routes */
 	struct metrics *metrics;         /* where this worker counts */

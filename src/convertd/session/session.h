@@ -10,6 +10,7 @@
 #include "common/sockaddr.h"
 #include "convertd/base/blocks.h"
 #include "convertd/base/log.h"
+#include "convertd/base/poller.h"
 #include "convertd/relay/relay_pipe.h"
 #include "convertd/config/terms.h"
 #include "convertd/session/request_context.h"
@@ -66,6 +67,7 @@ struct session_pool {
 	unsigned common_timeouts;                       /* queues of timers that libevent has made for this pool */
 
 	struct blocks blocks; /* memory for sessions */
+	poller_callback *on_events[2]; /* what is called for a client's socket, and for a server's */
 	struct session *sessions;
 	struct session *heavy;   /* those that may hold much of the kernel's memory: session_memory.c */
 	struct event *look;      /* looks at the heavy ones; pending as long as there are any */

@@ -28,6 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PUT_OFF_MIN_MS 20 /* for less than that no deadline is put off: timers are late by some of it */
+
 static const struct session_connection asked = { .result = SESSION_CONNECT_ASKED };
 
 /* What the client wanted in the SYN can't be there. */
@@ -95,16 +97,14 @@ static void set_connect_deadline(struct session *s, enum session_timeout timeout
 
 /*
  * Waits for the answer of a server that was asked, for so long at most.
- * @fd: its socket, or the -errno with which it couldn't be asked
+ * @error: the -errno with which it couldn't be asked, or 0
  * @early, @len: what the client has sent behind its request, and the server hasn't got yet
  */
-static struct session_connection await_server(struct session *s, int fd, const uint8_t *early, size_t len,
+static struct session_connection await_server(struct session *s, int error, const uint8_t *early, size_t len,
 					      enum session_timeout timeout)
 {
-	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
-		fd = -ENOMEM;
-	if (fd < 0)
-		return (struct session_connection){ .result = SESSION_CONNECT_FAILED, .error = fd };
+	if (error)
+		return (struct session_connection){ .result = SESSION_CONNECT_FAILED, .error = error };
 	if (relay_prepend(&s->relay, RELAY_UPSTREAM, early, len) < 0)
 		return (struct session_connection){ .result = SESSION_CONNECT_NO_MEMORY };
 	set_connect_deadline(s, timeout);
@@ -114,15 +114,30 @@ static struct session_connection await_server(struct session *s, int fd, const u
 /* The server was asked while the SYN was withheld. */
 static struct session_connection connect_withheld(struct session *s, const uint8_t *early, size_t len)
 {
-	struct downstream_error refusal;
-	int fd = session_open_withheld(s, &refusal);
+	const struct session_withheld found = session_open_withheld(s);
+	int error = 0;
 
-	if (fd < 0)
-		return (struct session_connection){ .result = SESSION_CONNECT_REFUSED, .refusal = refusal };
-	s->mptcp = s->mptcp && downstream_asks_mptcp(fd);
+	if (found.fd < 0)
+		return (struct session_connection){ .result = SESSION_CONNECT_REFUSED, .refusal = found.refusal };
+	s->mptcp = s->mptcp && downstream_asks_mptcp(found.fd);
+	s->reached = found.answered;
 	/* As a rule it has answered already: no need to wait for its event. */
 	s->relay.side[RELAY_DOWNSTREAM].writable = true;
-	return await_server(s, fd, early, len, SESSION_TIMEOUT_CONNECT_WITHHELD);
+	if (found.registration != POLLER_NONE)
+		session_adopt_downstream(s, found.fd, found.registration, found.events);
+	else
+		error = session_watch_downstream(s, found.fd) < 0 ? -ENOMEM : 0;
+	return await_server(s, error, early, len, SESSION_TIMEOUT_CONNECT_WITHHELD);
+}
+
+bool session_goes_on_connecting(struct session *s)
+{
+	const uint64_t taken_ms = clock_now_ms() - s->started_us / 1000, may_ms = s->pool->timeout_ms[SESSION_TIMEOUT_CONNECT];
+
+	if (!s->far || taken_ms + PUT_OFF_MIN_MS >= may_ms)
+		return false;
+	session_put_off_deadline(s, (unsigned)(may_ms - taken_ms));
+	return true;
 }
 
 /* The server is asked now. */
@@ -154,7 +169,9 @@ static struct session_connection connect_now(struct session *s, const struct req
 	if (fd == -EADDRNOTAVAIL && plan.choice != SOURCES_ANY)
 		tell_source(s->pool, &plan.source);
 	s->relay.flow[RELAY_UPSTREAM].bytes = taken;
-	return await_server(s, fd, early + taken, len - taken, SESSION_TIMEOUT_CONNECT);
+	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
+		fd = -ENOMEM;
+	return await_server(s, fd < 0 ? fd : 0, early + taken, len - taken, SESSION_TIMEOUT_CONNECT);
 }
 
 struct session_connection session_connect(struct session *s, const struct request_decision *decision,

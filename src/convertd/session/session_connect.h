@@ -33,6 +33,13 @@ struct session_connection {
 struct session_connection session_connect(struct session *s, const struct request_decision *decision,
 					  const uint8_t *early, size_t len);
 
+/*
+ * session_goes_on_connecting() - may the server be waited for on, though the deadline is over?
+ * That counts on a SYN that was withheld for all of --hold-time. Those of far clients are for less, so that there is time left of
+ * --connect-timeout. Sets the deadline to its end then.
+ */
+bool session_goes_on_connecting(struct session *s);
+
 /* The server has answered: writes the TCP options of its SYN+ACK, as the answer has them. Returns bytes written to @out. */
 size_t session_server_options(struct session *s, const struct tcp_info *info, uint8_t *out);
 

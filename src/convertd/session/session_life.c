@@ -6,7 +6,7 @@
  * all events of a round have done so, session_advance() lets the handler of the state (session_states.c) do what the
  * flags allow, until nothing moves any more. A session belongs to one thread, that of its pool.
  *
- * Memory: a session is one block (blocks.h), with its three events behind the struct (libevent keeps their size to
+ * Memory: a session is one block (blocks.h), with its deadline's event behind the struct (libevent keeps the size to
  * itself); what a client has sent of an incomplete request, at most 1019 bytes; early data, at most REQUEST_READ_MAX; and
  * what a relay has pending. An idle session has the block alone. session_destroy() frees all of it.
  */
@@ -29,6 +29,7 @@
 #include <event2/event.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -80,6 +81,8 @@ void session_advance(struct session *s)
 	} while (s->state != before);
 	if (s->state == SESSION_CLOSED)
 		session_destroy(s);
+	else /* Later on the connection may be another than a read has found it. */
+		s->relay.side[RELAY_UPSTREAM].looked = false;
 }
 
 /* Both sockets may have something to say in one round; in REQUEST there is but one. */
@@ -91,32 +94,26 @@ static void session_on_event(struct session *s)
 		session_set_due(s);
 }
 
-static void on_upstream(evutil_socket_t fd, short what, void *arg)
+void session_on_upstream(void *arg, uint32_t events)
 {
 	struct session *s = arg;
 	struct relay_side *side = &s->relay.side[RELAY_UPSTREAM];
+	bool writable = relay_side_note(side, events);
 
-	(void)fd;
 	s->fresh = false;
-	side->readable |= (what & EV_READ) != 0;
-	side->ended = (what & EV_CLOSED) != 0;
-	side->news = true;
-	s->client_said |= (what & EV_READ) != 0;
+	/* A reset makes the socket readable, as bytes and a FIN do. */
+	s->client_said |= (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0;
 	session_look_upstream(s);
-	side->writable |= s->established && (what & EV_WRITE);
+	side->writable |= s->established && writable;
 	session_on_event(s);
 }
 
-static void on_downstream(evutil_socket_t fd, short what, void *arg)
+void session_on_downstream(void *arg, uint32_t events)
 {
 	struct session *s = arg;
 	struct relay_side *side = &s->relay.side[RELAY_DOWNSTREAM];
 
-	(void)fd;
-	side->readable |= (what & EV_READ) != 0;
-	side->ended = (what & EV_CLOSED) != 0;
-	side->news = true;
-	side->writable |= (what & EV_WRITE) != 0;
+	side->writable |= relay_side_note(side, events);
 	session_on_event(s);
 }
 
@@ -184,10 +181,8 @@ static struct session *session_create(struct session_pool *pool, int fd,
 	if (is_tcp(fd))
 		relay_set_tcp(&s->relay, RELAY_UPSTREAM);
 	DL_APPEND(pool->sessions, s);
-	event_assign(session_event(s, SESSION_EVENT_DEADLINE), pool->context.base, -1, 0, on_deadline, s);
-	event_assign(session_event(s, SESSION_EVENT_UPSTREAM), pool->context.base, -1, 0, on_upstream, s);
-	event_assign(session_event(s, SESSION_EVENT_DOWNSTREAM), pool->context.base, -1, 0, on_downstream,
-		     s);
+	event_assign(session_deadline_event(s), pool->context.base, -1, 0, on_deadline, s);
+	s->registration[RELAY_UPSTREAM] = s->registration[RELAY_DOWNSTREAM] = POLLER_NONE;
 	return s;
 }
 

@@ -145,22 +145,18 @@ void session_look_early(struct session *s, const uint8_t *early, size_t len)
 
 void session_look_first(struct session *s)
 {
-	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
-	uint8_t first[REQUEST_BEGINNING];
-	ssize_t n;
+	const uint8_t *first;
+	size_t len;
 
-	if (s->first_seen || !client->readable)
+	if (s->first_seen || !s->relay.side[RELAY_UPSTREAM].readable)
 		return;
 	/* Fewer bytes than a header has, and more before them: nothing that is worth the trouble. */
 	s->first_seen = s->relay.flow[RELAY_UPSTREAM].bytes > 0;
 	if (s->first_seen)
 		return;
-	n = recv(client->fd, first, sizeof(first), MSG_PEEK | MSG_DONTWAIT);
-	if (n > 0)
-		look_at(s, first, (size_t)n);
-	/* The kernel tells an error once: the relay has to know it from us (relay.c). */
-	else if (n < 0 && errno != EAGAIN && errno != EINTR)
-		client->failed = true;
+	len = relay_begin(&s->relay, RELAY_UPSTREAM, s->pool->scratch, &first);
+	if (len)
+		look_at(s, first, len);
 }
 
 bool session_leads_here(struct session *s, const struct tcp_info *info)

@@ -163,13 +163,18 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 		error = session_memory_init(pool) < 0 ? -ENOMEM : 0;
 	pool->feed = event_new(base, -1, 0, on_feed, pool);
 	pool->scratch = malloc(RELAY_SCRATCH_SIZE);
-	blocks_init(&pool->blocks, sizeof(struct session) + SESSION_EVENT_COUNT *
-							    event_get_struct_event_size());
+	blocks_init(&pool->blocks, sizeof(struct session) + event_get_struct_event_size());
+	pool->on_events[RELAY_UPSTREAM] = session_on_upstream;
+	pool->on_events[RELAY_DOWNSTREAM] = session_on_downstream;
 	relay_pipes_init(&pool->pipes);
 	if (pool->context.metrics)
 		pool->pipes.in_use = &pool->context.metrics->values[METRIC_PIPES];
 	if (!error && (!pool->context.metrics || !pool->feed || !pool->scratch))
 		error = -ENOMEM;
+	if (!error)
+		pool->context.poller = poller_create(base);
+	if (!error && !pool->context.poller)
+		error = -errno;
 	if (!error)
 		pool->context.route = route_create();
 	if (!error && !pool->context.route)
@@ -215,6 +220,7 @@ void session_pool_configure(struct session_pool *pool, struct terms *terms)
 
 	terms_unref(pool->context.terms);
 	pool->context.terms = terms_ref(terms);
+	pool->context.alone = pool->shared->pool_count == 1;
 	pool->context.admission.terms = &terms->admission;
 	/* The one that is at hand is among the worker's own descriptors. */
 	pool->pipes.max = 1 + terms->pipes_max / pool->shared->pool_count;
@@ -238,6 +244,7 @@ void session_pool_fini(struct session_pool *pool)
 	}
 	blame_fini(&pool->context);
 	probes_destroy(pool->context.probes);
+	poller_destroy(pool->context.poller);
 	own_look_destroy(pool->context.own_look);
 	if (pool->feed)
 		event_free(pool->feed);

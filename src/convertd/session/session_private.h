@@ -23,14 +23,7 @@ struct tcp_info;
 #define RESET_POLL_MS 50
 #define RESET_POLLS (LINGER_SECONDS * 1000 / RESET_POLL_MS)
 
-/* The events behind the struct: the sockets' are numbered as the relay's sides. */
-enum session_event {
-	SESSION_EVENT_UPSTREAM = RELAY_UPSTREAM,
-	SESSION_EVENT_DOWNSTREAM = RELAY_DOWNSTREAM,
-	SESSION_EVENT_DEADLINE,
-	SESSION_EVENT_COUNT
-};
-
+/* The struct event of its deadline stands behind the struct: its size is known at run time only (event_get_struct_event_size()). */
 struct session {
 	struct session *prev, *next;             /* pool->sessions */
 	struct session *queue_prev, *queue_next; /* pool->hungry */
@@ -38,6 +31,7 @@ struct session {
 	struct limits_member member; /* what the limits count it as */
 	struct withheld_syn *withheld; /* REQUEST: what was done for the SYN of the connection, or NULL */
 	struct relay relay;
+	int registration[RELAY_ENDS]; /* of the sockets with the poller, or POLLER_NONE */
 	struct relay_watch watch;
 	struct session *heavy_prev, *heavy_next; /* pool->heavy */
 	struct relay_memory memory; /* what it held at the last look, while it is in pool->heavy */
@@ -87,6 +81,8 @@ struct session {
 	bool no_reset;        /* unproven, TCP: there is no room for an RST */
 	bool must_prove;      /* REQUEST: the request is whole, and judged again once the client is proven */
 	bool error_taken;     /* the limits have counted its Error TLV already */
+	bool kept_alive;      /* downstream_keep_alive() was called */
+	bool reached;         /* CONNECTING: the server had answered when the SYN was released */
 	bool client_said;     /* CONNECTING: the client has sent something since its socket was looked at */
 	bool established;     /* the upstream socket may be written */
 	bool trusted;         /* downstream_confirm() was called for the server's socket */

@@ -64,6 +64,9 @@ enum outcome session_relay_watch(struct session *s)
 	uint64_t now_ms = clock_now_ms();
 	enum outcome reason;
 
+	if (!s->kept_alive)
+		downstream_keep_alive(s->relay.side[RELAY_DOWNSTREAM].fd);
+	s->kept_alive = true;
 	session_look_transport(s);
 	reason = watch_outcomes[relay_watch_look(&s->watch, &s->relay, &timeouts, now_ms)];
 	if (s->watch.moved_ms == now_ms)

@@ -15,7 +15,6 @@
 #include "convertd/config/settings.h"
 #include "convertd/observe/shortage.h"
 
-#include <linux/mptcp.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
@@ -24,21 +23,17 @@
 
 void session_look_transport(struct session *s)
 {
-	const struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
-	struct mptcp_info info = { 0 };
-	socklen_t len = sizeof(info);
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
 
 	if (client->fd < 0 || client->tcp)
 		return;
-	/* A socket that fell back knows nothing of SOL_MPTCP any more (Linux 5.16). */
-	if (getsockopt(client->fd, SOL_MPTCP, MPTCP_INFO, &info, &len) < 0 ||
-	    info.mptcpi_flags & MPTCP_INFO_FLAG_FALLBACK) {
-		s->transport = RECORD_FALLBACK;
+	/* What a read has just found out is as good as another question. */
+	if (!client->looked)
+		fallback_look(client->fd, &client->mptcp);
+	s->transport = client->mptcp.fallen ? RECORD_FALLBACK : RECORD_MPTCP;
+	if (client->mptcp.fallen)
 		return;
-	}
-	s->transport = RECORD_MPTCP;
-	/* The kernel counts those besides the first. */
-	s->subflows = (uint8_t)(info.mptcpi_subflows + 1);
+	s->subflows = client->mptcp.subflows;
 	if (s->subflows > s->subflows_max)
 		s->subflows_max = s->subflows;
 }

@@ -35,9 +35,14 @@ const char *session_cant_be_silent(const struct session *s, const struct judgeme
  */
 bool session_has_fallen_back(struct session *s)
 {
+	const struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+
 	if (!s->needs_mptcp || s->voice != JUDGEMENT_SILENT)
 		return false;
-	if (s->confirmed && s->fallback_looks < FALLBACK_LOOKS) {
+	/* Each read looks by itself. */
+	if (client->looked) {
+		session_look_transport(s);
+	} else if (s->confirmed && !client->readable && s->fallback_looks < FALLBACK_LOOKS) {
 		s->fallback_looks++;
 		session_look_transport(s);
 	}

@@ -21,6 +21,7 @@
 #include "convertd/session/session_socket.h"
 
 #include "convertd/base/clock.h"
+#include "convertd/base/poller.h"
 #include "convertd/net/downstream.h"
 #include "convertd/policy/far_clients.h"
 #include "convertd/privilege/survivor.h"
@@ -39,14 +40,14 @@
 /* Reads of what a refused client still sends, in one round. */
 #define DRAIN_READS 8
 
-struct event *session_event(struct session *s, enum session_event which)
+struct event *session_deadline_event(struct session *s)
 {
-	return (struct event *)((char *)(s + 1) + (size_t)which * event_get_struct_event_size());
+	return (struct event *)(s + 1);
 }
 
 void session_clear_deadline(struct session *s)
 {
-	event_del(session_event(s, SESSION_EVENT_DEADLINE));
+	event_del(session_deadline_event(s));
 }
 
 /* Sets the deadline to when an unproven client has to be there, if @ms would end later. */
@@ -59,7 +60,7 @@ static bool hurry(struct session *s, unsigned ms)
 
 	if (ms && ms * 1000ULL <= left_us)
 		return false;
-	event_add(session_event(s, SESSION_EVENT_DEADLINE), &left);
+	event_add(session_deadline_event(s), &left);
 	return true;
 }
 
@@ -70,22 +71,33 @@ static bool leave_to_kernel(struct session *s, unsigned ms)
 
 	if (!ms || ms >= NO_RESET_SECONDS * 1000)
 		return false;
-	event_add(session_event(s, SESSION_EVENT_DEADLINE), &ended);
+	event_add(session_deadline_event(s), &ended);
 	return true;
 }
 
-void session_set_deadline(struct session *s, enum session_timeout timeout)
+/* @left: the same as @ms, as libevent has it */
+static void set_deadline(struct session *s, unsigned ms, const struct timeval *left)
 {
-	unsigned ms = s->pool->timeout_ms[timeout];
-
-	s->timeout = (uint8_t)timeout;
 	s->hurried = (s->prove_by_us && hurry(s, ms)) || (s->no_reset && leave_to_kernel(s, ms));
 	if (s->hurried)
 		return;
 	if (ms)
-		event_add(session_event(s, SESSION_EVENT_DEADLINE), &s->pool->timeouts[timeout]);
+		event_add(session_deadline_event(s), left);
 	else
 		session_clear_deadline(s);
+}
+
+void session_set_deadline(struct session *s, enum session_timeout timeout)
+{
+	s->timeout = (uint8_t)timeout;
+	set_deadline(s, s->pool->timeout_ms[timeout], &s->pool->timeouts[timeout]);
+}
+
+void session_put_off_deadline(struct session *s, unsigned ms)
+{
+	const struct timeval left = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	set_deadline(s, ms, &left);
 }
 
 /* Returns the socket, which is no longer the session's, or -1. */
@@ -100,7 +112,8 @@ static int session_take_socket(struct session *s, enum relay_end end)
 		session_look_transport(s);
 	else
 		session_look_source(s);
-	event_del(session_event(s, (enum session_event)end));
+	poller_forget(s->pool->context.poller, s->registration[end]);
+	s->registration[end] = POLLER_NONE;
 	side->fd = -1;
 	side->readable = side->writable = false;
 	return fd;
@@ -136,21 +149,36 @@ void session_cut(struct session *s)
 
 int session_register(struct session *s, enum relay_end end, int fd)
 {
-	struct event *event = session_event(s, (enum session_event)end);
-	event_callback_fn callback = event_get_callback(event);
+	int registration = poller_add(s->pool->context.poller, fd, s->pool->on_events[end], s);
 
-	if (event_assign(event, s->pool->context.base, fd,
-			 EV_READ | EV_WRITE | EV_CLOSED | EV_ET | EV_PERSIST, callback, s) < 0)
-		return -ENOMEM;
-	return event_add(event, NULL) < 0 ? -ENOMEM : 0;
+	if (registration < 0)
+		return registration;
+	s->registration[end] = registration;
+	return 0;
 }
 
-int session_watch_downstream(struct session *s, int fd)
+static void take_downstream(struct session *s, int fd)
 {
 	s->relay.side[RELAY_DOWNSTREAM].fd = fd;
 	if (!s->mptcp)
 		relay_set_tcp(&s->relay, RELAY_DOWNSTREAM);
+}
+
+int session_watch_downstream(struct session *s, int fd)
+{
+	take_downstream(s, fd);
 	return session_register(s, RELAY_DOWNSTREAM, fd);
+}
+
+void session_adopt_downstream(struct session *s, int fd, int registration, uint32_t events)
+{
+	struct relay_side *side = &s->relay.side[RELAY_DOWNSTREAM];
+
+	take_downstream(s, fd);
+	poller_hand_over(s->pool->context.poller, registration, s->pool->on_events[RELAY_DOWNSTREAM], s);
+	s->registration[RELAY_DOWNSTREAM] = registration;
+	if (events)
+		side->writable |= relay_side_note(side, events);
 }
 
 bool session_client_is_lost(const struct session *s)

@@ -5,14 +5,17 @@
 
 #include "convertd/session/session_private.h"
 
-/* The event of a socket or of the deadline; it has its callback from the session's beginning on. */
-struct event *session_event(struct session *s, enum session_event which);
+/* The event of the deadline; it has its callback from the session's beginning on. */
+struct event *session_deadline_event(struct session *s);
 
-/* Registers the client's or the server's socket for all its events, edge-triggered. Returns 0 or -ENOMEM. */
+/* Registers the client's or the server's socket for all its events, edge-triggered. Returns 0 or -errno. */
 int session_register(struct session *s, enum relay_end end, int fd);
 
-/* Takes over the server's socket and registers it. Returns 0 or -ENOMEM. */
+/* Takes over the server's socket and registers it. Returns 0 or -errno. */
 int session_watch_downstream(struct session *s, int fd);
+
+/* Takes over the server's socket with its registration, and what that has told already. */
+void session_adopt_downstream(struct session *s, int fd, int registration, uint32_t events);
 
 /* Closes a socket, if it is open, and forgets it; its events end with it. */
 void session_close_socket(struct session *s, enum relay_end end);
@@ -37,6 +40,9 @@ bool session_drain_client(struct session *s);
 
 /* Sets the session's deadline, or clears it where there is no such time-out. */
 void session_set_deadline(struct session *s, enum session_timeout timeout);
+
+/* session_put_off_deadline() - have the deadline that is over be in @ms milliseconds more, which aren't 0 */
+void session_put_off_deadline(struct session *s, unsigned ms);
 
 void session_clear_deadline(struct session *s);
 

@@ -380,8 +380,10 @@ static void session_start_relay(struct session *s, const struct tcp_info *info)
 static void advance_connecting(struct session *s)
 {
 	const struct relay_side *server = &s->relay.side[RELAY_DOWNSTREAM];
-	struct tcp_info info;
-	int error;
+	/* What an answer is made of isn't asked for where there is none. If the connection has ended since, the relay finds out. */
+	const bool known = s->reached && s->voice == JUDGEMENT_SILENT;
+	struct tcp_info info = { 0 };
+	int error = 0;
 
 	/* A reset makes the socket readable, as bytes and a FIN do. */
 	if (s->client_said && session_client_is_lost(s)) {
@@ -389,14 +391,14 @@ static void advance_connecting(struct session *s)
 		return;
 	}
 	s->client_said = false;
-	error = server->writable || server->readable ? downstream_result(server->fd, &info) :
-						       -EINPROGRESS;
+	if (!known)
+		error = server->writable || server->readable ? downstream_result(server->fd, &info) : -EINPROGRESS;
 	/* This connection goes on, with an eye on what is missing (fallback.c); the next ones are TCP. */
 	if (error == 0 && s->mptcp && downstream_fell_back(server->fd))
 		plain_servers_note(&s->server);
 	if (error == 0 && session_awaits_token(s))
 		return;
-	if (error == 0 && session_leads_here(s, &info)) {
+	if (error == 0 && session_leads_here(s, known ? NULL : &info)) {
 		session_refuse_server(s, (struct downstream_error){ .code = CONVERT_ERROR_NOT_AUTHORIZED });
 	} else if (error == 0) {
 		blame_nobody(&s->server);
@@ -451,12 +453,17 @@ static void give_up_last_bytes(struct session *s)
 	session_set_resetting(s, end, session_relay_lost(s, end));
 }
 
+static void abort_fallen_back(struct session *s)
+{
+	session_abort_because(s, OUTCOME_NOT_SILENT, "Multipath TCP fell back, which a silent client needs");
+}
+
 static void advance_relay(struct session *s)
 {
 	enum relay_result result;
 
 	if (session_has_fallen_back(s)) {
-		session_abort_because(s, OUTCOME_NOT_SILENT, "Multipath TCP fell back, which a silent client needs");
+		abort_fallen_back(s);
 		return;
 	}
 	session_look_first(s);
@@ -467,6 +474,10 @@ static void advance_relay(struct session *s)
 		return;
 	}
 	result = session_relay_run(s);
+	if (s->relay.side[RELAY_UPSTREAM].looked && session_has_fallen_back(s)) {
+		abort_fallen_back(s);
+		return;
+	}
 	if (!s->answered && s->confirmed &&
 	    s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len) {
 		s->answered = true;
@@ -581,7 +592,7 @@ static void give_up_connecting(struct session *s)
 	} else if (error == -EINPROGRESS && s->rest) {
 		session_set_deadline(s, (enum session_timeout)s->rest);
 		s->rest = 0;
-	} else if (error) {
+	} else if (error && !(error == -EINPROGRESS && session_goes_on_connecting(s))) {
 		session_fail_server(s, error == -EINPROGRESS ? -ETIMEDOUT : error);
 	}
 }

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "convertd/base/clock.h"
+#include "convertd/base/poller.h"
 #include "convertd/policy/demand.h"
 #include "convertd/session/withheld.h"
 #include "convertd/session/session_withheld.h"
@@ -43,17 +44,22 @@ void session_drop_withheld(struct session *s)
 {
 	if (!s->withheld)
 		return;
+	poller_forget(s->pool->context.poller, s->withheld->registration);
 	withheld_syn_fini(s->withheld);
 	free(s->withheld);
 	s->withheld = NULL;
 }
 
-int session_open_withheld(struct session *s, struct downstream_error *refusal)
+struct session_withheld session_open_withheld(struct session *s)
 {
-	int fd = s->withheld->fd;
+	struct withheld_syn *syn = s->withheld;
+	struct session_withheld found = {
+		.fd = syn->fd, .refusal = syn->refusal, .answered = syn->answered,
+		.registration = syn->registration, .events = syn->events,
+	};
 
-	*refusal = s->withheld->refusal;
-	s->withheld->fd = -1;
+	syn->fd = -1;
+	syn->registration = POLLER_NONE;
 	session_drop_withheld(s);
-	return fd;
+	return found;
 }

@@ -42,6 +42,10 @@ struct withheld_syn {
 	bool taken;                   /* it is no longer in the table; guarded by the table's lock */
 	int fd;                       /* the server's socket; -1: the server can't be reached, for this reason: */
 	struct downstream_error refusal;
+	bool answered;                /* the server has answered, and isn't this host */
+	int registration;             /* of the socket with the worker's poller, or POLLER_NONE: as it is once the SYN was released, */
+				      /* unless there is no other worker */
+	uint32_t events;              /* what the poller has told since it was released */
 	uint8_t native; /* once it was released: how the network refuses it (native_refusal.h), or NATIVE_NONE */
 
 	struct withheld_syn *prev, *next; /* the table's, once it was released */

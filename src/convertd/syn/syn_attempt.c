@@ -26,9 +26,11 @@
 
 #include "convertd/syn/syn_attempt.h"
 
+#include "common/hold_time.h"
 #include "common/multipath.h"
 #include "convertd/base/clock.h"
 #include "convertd/base/log.h"
+#include "convertd/base/poller.h"
 #include "convertd/config/settings.h"
 #include "convertd/config/terms.h"
 #include "convertd/net/native_refusal.h"
@@ -44,14 +46,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
+#include <limits.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
-
-/* When a Linux client sends its SYN again; and when one that numbers its attempt makes its request again (doc/private-tlvs.md). */
-#define AGAIN_MS 1000
-#define REPEATED_AFTER_MS 900
 
 /* Less than after what time a Linux client sends its SYN again. */
 #define BLIND_MPTCP_MS 900
@@ -90,6 +89,7 @@ void syn_attempt_free(struct syn_judge *judge, struct withheld_syn *syn)
 	limits_leave(judge->context->admission.limits, &syn->member, clock_now_ms());
 	if (syn->unproven)
 		demand_leave(judge->context->admission.demand);
+	poller_forget(judge->context->poller, syn->registration);
 	withheld_syn_fini(syn);
 	free(syn);
 }
@@ -117,6 +117,29 @@ void syn_attempt_change(uint8_t *packet, struct syn_packet *syn, enum syn_verdic
 		syn_packet_refuse(packet, syn, native);
 }
 
+/* What happens on the server's socket until the client's connection takes it. */
+static void on_released(void *arg, uint32_t events)
+{
+	struct withheld_syn *syn = arg;
+
+	syn->events |= events;
+}
+
+/* The server's socket is for the worker that accepts the client's connection. If there is but one, it has it registered already. */
+static void leave_server(struct syn_attempt *a)
+{
+	const struct request_context *context = a->judge->context;
+
+	if (a->syn.registration == POLLER_NONE)
+		return;
+	if (context->alone) {
+		poller_hand_over(context->poller, a->syn.registration, on_released, &a->syn);
+	} else {
+		poller_remove(context->poller, a->syn.registration, a->syn.fd);
+		a->syn.registration = POLLER_NONE;
+	}
+}
+
 void syn_attempt_release(struct syn_attempt *a, enum syn_verdict verdict, enum metrics_syn counted, bool keep,
 			 const char *why)
 {
@@ -132,6 +155,7 @@ void syn_attempt_release(struct syn_attempt *a, enum syn_verdict verdict, enum m
 	metrics_add(judge->context->metrics, METRIC_SYNS + counted, 1);
 	DL_DELETE(judge->attempts, a);
 	event_del(attempt_event(a));
+	leave_server(a);
 	if (syn_packet_parse(packet, len, &syn) == SYN_PACKET_OK)
 		syn_attempt_change(packet, &syn, verdict, a->syn.native);
 	a->syn.packet = NULL;
@@ -152,7 +176,8 @@ void syn_attempt_release(struct syn_attempt *a, enum syn_verdict verdict, enum m
 /* Nothing was done for the SYN that its session could use. */
 static void give_up_server(struct syn_attempt *a)
 {
-	event_del(attempt_event(a));
+	poller_forget(a->judge->context->poller, a->syn.registration);
+	a->syn.registration = POLLER_NONE;
 	withheld_syn_close(&a->syn);
 }
 
@@ -253,15 +278,12 @@ static int wait_for(struct syn_attempt *a, unsigned ms)
 	return event_add(attempt_event(a), &limit);
 }
 
-static void on_server(evutil_socket_t fd, short what, void *arg);
-
 /* Nobody asks the server any more, and its client is told nothing about it, as of a direct attempt. */
 static void wait_without_server(struct syn_attempt *a)
 {
 	unsigned waited_ms = (unsigned)((clock_now_us() - a->syn.came_us) / 1000);
 
 	give_up_server(a);
-	event_assign(attempt_event(a), a->judge->context->base, -1, 0, on_server, a);
 	wait_for(a, waited_ms < SILENCE_MS ? SILENCE_MS - waited_ms : 1);
 }
 
@@ -274,13 +296,15 @@ static void refuse_late(struct syn_attempt *a)
 static void wait_for_repeat(struct syn_attempt *a)
 {
 	a->answered = true;
-	event_del(attempt_event(a));
-	event_assign(attempt_event(a), a->judge->context->base, -1, 0, on_server, a);
 	wait_for(a, NEXT_REPEAT_MS);
 }
 
-static void on_silence(struct syn_attempt *a)
+static void on_silence(evutil_socket_t fd, short what, void *arg)
 {
+	struct syn_attempt *a = arg;
+
+	(void)fd;
+	(void)what;
 	if (!a->blind) {
 		syn_attempt_release(a, SYN_PASS_UNCONFIRMED, METRICS_SYN_LATE, true, "the server hasn't answered in time");
 	} else if (a->answered) {
@@ -291,7 +315,6 @@ static void on_silence(struct syn_attempt *a)
 	} else if (a->syn.fd >= 0) {
 		wait_without_server(a);
 	} else {
-		event_del(attempt_event(a));
 		syn_attempt_release(a, SYN_DROP_SILENT, METRICS_SYN_SILENT, false, "nobody has said anything");
 	}
 }
@@ -307,16 +330,19 @@ static enum syn_verdict verdict_on_answer(const struct syn_attempt *a)
 	return asks && multipath_is_spoken(a->syn.fd) ? SYN_PASS_UNCONFIRMED : SYN_PASS_CONFIRMED;
 }
 
-static void on_server(evutil_socket_t fd, short what, void *arg)
+static void on_server(void *arg, uint32_t events)
 {
 	struct syn_attempt *a = arg;
-	const struct withheld_syn *syn = &a->syn;
+	struct withheld_syn *syn = &a->syn;
 	struct tcp_info info;
-	int error = what & EV_TIMEOUT ? 0 : downstream_result(fd, &info);
+	int error;
 
-	if (what & EV_TIMEOUT) {
-		on_silence(a);
-	} else if (!error && leads_here(a, &info)) {
+	(void)events;
+	/* Its client's next SYN is waited for. */
+	if (a->answered)
+		return;
+	error = downstream_result(syn->fd, &info);
+	if (!error && leads_here(a, &info)) {
 		release_refused(a, (struct downstream_error){ .code = CONVERT_ERROR_NOT_AUTHORIZED },
 				"the server is this host");
 	} else if (!error && a->late) {
@@ -327,6 +353,7 @@ static void on_server(evutil_socket_t fd, short what, void *arg)
 			refuse_late(a);
 	} else if (!error) {
 		blame_nobody(&syn->grant.server);
+		syn->answered = true;
 		syn_attempt_release(a, verdict_on_answer(a), METRICS_SYN_ANSWERED, true, "the server has answered");
 	} else if (a->blind && error == -ETIMEDOUT) {
 		wait_without_server(a);
@@ -343,7 +370,9 @@ struct syn_attempt *syn_attempt_create(struct syn_judge *judge)
 	if (!a)
 		return NULL;
 	a->judge = judge;
+	event_assign(attempt_event(a), judge->context->base, -1, 0, on_silence, a);
 	a->syn.fd = -1;
+	a->syn.registration = POLLER_NONE;
 	a->syn.native = NATIVE_NONE;
 	a->syn.member.owner = &judge->context->owner;
 	a->syn.member.kind = &member_kind;
@@ -351,14 +380,17 @@ struct syn_attempt *syn_attempt_create(struct syn_judge *judge)
 }
 
 /*
- * For how long the SYN may be withheld, so that the SYN+ACK is with its client @until_ms after the SYN has left that one. Without
- * MP_CAPABLE it may be later: the connection is the same, then, after a SYN that was sent again.
+ * For how long the SYN may be withheld, so that the SYN+ACK is with its client @until_ms after the SYN has left that one, by what that
+ * says and by what is known of it. Without MP_CAPABLE it may be later, unless the client says so: the connection is the same, then, after
+ * a SYN that was sent again.
  */
 static unsigned hold_ms_of(struct syn_attempt *a, unsigned until_ms)
 {
 	const struct request_context *context = a->judge->context;
 	unsigned hold_ms = context->terms->settings->hold_time, rtt_ms;
 
+	if (a->most_ms < hold_ms)
+		hold_ms = a->most_ms;
 	if (!a->falls_back)
 		return hold_ms;
 	rtt_ms = far_clients_rtt_ms(context->far_clients, &a->syn.flow.source, clock_now_ms());
@@ -372,11 +404,11 @@ static unsigned first_wait_ms(struct syn_attempt *a)
 
 	a->syn.far = false;
 	if (!a->blind)
-		return hold_ms_of(a, AGAIN_MS);
+		return hold_ms_of(a, HOLD_TIME_AGAIN_MS);
 	if (!a->mptcp)
 		return ASK_MS;
 	most_ms = a->syn.attempt.number ? BLIND_REPEATED_MS : BLIND_MPTCP_MS;
-	hold_ms = hold_ms_of(a, a->syn.attempt.number ? REPEATED_AFTER_MS : AGAIN_MS);
+	hold_ms = hold_ms_of(a, a->syn.attempt.number ? HOLD_TIME_REPEATED_MS : HOLD_TIME_AGAIN_MS);
 	return hold_ms < most_ms ? hold_ms : most_ms;
 }
 
@@ -384,7 +416,7 @@ static unsigned first_wait_ms(struct syn_attempt *a)
 static int withhold(struct syn_attempt *a, const uint8_t *packet, size_t len)
 {
 	const struct request_context *context = a->judge->context;
-	int error = -ENOMEM;
+	int registration, error;
 
 	a->syn.packet = malloc(len);
 	if (!a->syn.packet)
@@ -393,13 +425,16 @@ static int withhold(struct syn_attempt *a, const uint8_t *packet, size_t len)
 	a->syn.packet_len = len;
 	if (!a->syn.came_us)
 		a->syn.came_us = clock_now_us();
-	if (event_assign(attempt_event(a), context->base, a->syn.fd, EV_WRITE | EV_PERSIST, on_server, a) == 0 &&
-	    wait_for(a, first_wait_ms(a)) == 0) {
+	registration = poller_add(context->poller, a->syn.fd, on_server, a);
+	error = registration < 0 ? registration : wait_for(a, first_wait_ms(a)) < 0 ? -ENOMEM : 0;
+	if (!error)
 		error = withheld_add(a->judge->table, &a->syn);
-		if (error)
-			event_del(attempt_event(a));
-	}
+	if (!error)
+		a->syn.registration = registration;
 	if (error) {
+		event_del(attempt_event(a));
+		if (registration >= 0)
+			poller_forget(context->poller, registration);
 		free(a->syn.packet);
 		a->syn.packet = NULL;
 		return error;
@@ -443,6 +478,9 @@ static bool take_over(struct syn_attempt *a, struct syn_attempt *earlier)
 		return false;
 	a->syn.came_us = earlier->syn.came_us;
 	a->syn.fd = earlier->syn.fd;
+	/* When it is registered again, that is told of it as well which was told before. */
+	poller_remove(a->judge->context->poller, earlier->syn.registration, earlier->syn.fd);
+	earlier->syn.registration = POLLER_NONE;
 	earlier->syn.fd = -1;
 	syn_attempt_release(earlier, SYN_DROP_REPEATED, METRICS_SYN_REPEATED, false, "its client has asked again");
 	if (a->syn.fd < 0)
@@ -472,8 +510,11 @@ enum syn_verdict syn_attempt_ask(struct syn_attempt *a, const uint8_t *packet, s
 	a->silent = request->silent;
 	a->blind = request->silence.blind;
 	a->mptcp = request->silence.mptcp;
+	a->most_ms = request->has_hold_time ? request->hold_ms : UINT_MAX;
 	a->falls_back = syn->mp_capable;
-	a->late = a->answered = false;
+	a->late = a->answered = a->syn.answered = false;
+	a->syn.registration = POLLER_NONE;
+	a->syn.events = 0;
 	a->syn.grant = (struct judgement_grant){ .terms = context->terms->admission.number, .mptcp = request->mptcp };
 	sockaddr_ip_set(&a->syn.grant.server, AF_UNSPEC, &request->address, request->port);
 	*native = native_prohibited(client_is_v4(a));

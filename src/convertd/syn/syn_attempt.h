@@ -57,6 +57,7 @@ struct syn_attempt {
 	bool late;   /* blind: it can't be let go any more */
 	bool answered; /* late, and the server has answered: the client's next SYN is waited for */
 	uint16_t repeat; /* how often its request was made before */
+	unsigned most_ms; /* its client says for how long it may be withheld, in milliseconds; UINT_MAX: it doesn't */
 	struct syn_attempt *prev, *next; /* judge->attempts */
 };
 

@@ -13,6 +13,7 @@
  *     the server can't be reached      without MP_CAPABLE             confirms nothing; the Error TLV comes at once, as
  *                                                                     plain TCP sends it before the third ACK
  *     --hold-time is over, or what     as it is                       confirms nothing; the response comes when it comes
+ *     the client says, or
  *     far_clients.h leaves of it
  *     the limits want its room         as it is                       the same; its connection is judged like any other
  *     new terms don't grant it         without MP_CAPABLE             the same as for a server that can't be reached
@@ -31,13 +32,13 @@
  * takes the SYN+ACK's timestamps for the promise that no response follows.
  *
  * Limits. A SYN isn't withheld for longer than --hold-time, as a Linux client sends its third SYN after 3 s without
- * MP_CAPABLE; and that of a client whose round trip is known to be long not for so long that it has sent its second one when the
- * SYN+ACK comes (far_clients.c). Nothing is known of whoever sends a SYN. Clients and servers that aren't allowed, and missing
- * cookies, are found out before the server is asked, and a withheld SYN counts as a pending session of its client. Forged
- * SYNs can't take all that may be pending: a quarter may be withheld, and half wait in the kernel for their third ACK
- * (listener_set_pending()). Beyond that, limits.h chooses a SYN that is released as if it had never been withheld, or
- * the newcomer itself isn't withheld. Such clients have to complete a handshake before they are heard, and the
- * timestamps of the SYN+ACK tell them to wait for the response.
+ * MP_CAPABLE; and that of a client that says so (a Hold Time TLV), or whose round trip is known to be long, not for so long
+ * that it has sent its second one when the SYN+ACK comes (far_clients.c). Nothing else is known of whoever sends a SYN.
+ * Clients and servers that aren't allowed, and missing cookies, are found out before the server is asked, and a withheld SYN
+ * counts as a pending session of its client. Forged SYNs can't take all that may be pending: a quarter may be withheld, and
+ * half wait in the kernel for their third ACK (listener_set_pending()). Beyond that, limits.h chooses a SYN that is released
+ * as if it had never been withheld, or the newcomer itself isn't withheld. Such clients have to complete a handshake before
+ * they are heard, and the timestamps of the SYN+ACK tell them to wait for the response.
  *
  * Clean-up. The kernel makes no connection of a released SYN if its queue for Fast Open is full and the address was
  * forged. After EXPECT_MS the server's socket is reset.

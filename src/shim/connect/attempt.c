@@ -17,6 +17,7 @@
 #include "common/errors.h"
 #include "convert/convert.h"
 #include "common/clock.h"
+#include "common/stack.h"
 #include "client/converters_choice.h"
 #include "client/converters_cookies.h"
 #include "client/converters_facts.h"
@@ -49,17 +50,25 @@ void attempt_init(const struct settings *kept)
 	path_look_init(kept);
 }
 
-/* connect(2) that doesn't block, whatever the mode of the descriptor. Returns 0 or -errno. */
-static int connect_nonblocking(int fd, const union sockaddr_ip *to)
+/*
+ * connect(2) that doesn't block, whatever the mode of the socket: it has no flag for that, as sendmsg(2) has. The application's other
+ * threads see the mode by gate_may_block(), which takes the moment of another one for what it is. The conn is claimed. Returns 0 or -errno.
+ */
+static int connect_nonblocking(struct conn *conn, int fd, const union sockaddr_ip *to)
 {
 	int flags = next.fcntl(fd, F_GETFL);
+	bool lend = !(flags & O_NONBLOCK);
 	int ret;
 
-	if (!(flags & O_NONBLOCK))
+	if (lend) {
+		atomic_fetch_add(&conn->lent, 1);
 		next.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	}
 	ret = next.connect(fd, &to->sa, sockaddr_ip_len(to)) == 0 ? 0 : -errno;
-	if (!(flags & O_NONBLOCK))
+	if (lend) {
 		next.fcntl(fd, F_SETFL, flags);
+		atomic_fetch_add(&conn->lent, 1);
+	}
 	return ret;
 }
 
@@ -69,6 +78,9 @@ void attempt_disconnect(int fd)
 
 	next.connect(fd, &unspec, sizeof(unspec));
 	sockopt_get(fd, SOL_SOCKET, SO_ERROR, 0); /* a reset of our own making is not news */
+	/* Nor is what routers said of our SYN, which TCP queues even without IP_RECVERR (seen on Linux 6.18), and poll() tells of. */
+	while (next.recv(fd, NULL, 0, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0)
+		;
 }
 
 struct handshake_ask attempt_ask_of(const struct conn *conn)
@@ -80,6 +92,7 @@ struct handshake_ask attempt_ask_of(const struct conn *conn)
 		.silent = conn->attempt.ask_silent,
 		.blind = conn->attempt.ask_blind,
 		.over_mptcp = conn->socket.mptcp,
+		.hold_ms = conn->attempt.hold_ms,
 	};
 }
 
@@ -185,6 +198,15 @@ static bool wants_syn_data(const struct conn *conn, int fd)
 	       (may == RIDE_SYN_DATA_ON_ONE_PATH && !paths_may_be_several(fd, &conn->attempt.addr));
 }
 
+/* Notes for how long the SYN, which is to carry the request, may be withheld. */
+static void hold_choose(struct conn *conn)
+{
+	const struct path_id path = path_of(conn);
+
+	if (!conn->attempt.ask_info)
+		conn->attempt.hold_ms = (uint16_t)exchange_hold_ms(settings, &path, conn->socket.mptcp, false);
+}
+
 /* Sends the SYN, with as much of the message as fits. Returns 0 or -errno. */
 static int syn_send(struct conn *conn, int fd)
 {
@@ -192,13 +214,14 @@ static int syn_send(struct conn *conn, int fd)
 	int ret;
 
 	if (wants_syn_data(conn, fd) && sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
+		hold_choose(conn);
 		ret = message_send(conn, fd, MSG_FASTOPEN, converter);
 		conn->attempt.syn_data = conn->attempt.message_sent > 0;
 		if (ret != -EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
 			return ret == -EINPROGRESS ? 0 : ret;
 	}
 	conn->attempt.want_output = true;
-	ret = connect_nonblocking(fd, converter);
+	ret = connect_nonblocking(conn, fd, converter);
 	return ret == -EINPROGRESS ? 0 : ret;
 }
 
@@ -238,13 +261,15 @@ static void attempt_at_server(struct conn *conn, const union sockaddr_ip *server
  * Notes why the SYN+ACK is waited for, now that the SYN is sent. On a Multipath TCP socket it says whether the connection has
  * Multipath TCP. If all of the message went with the SYN, to a converter that withholds such SYNs, the SYN+ACK may also say
  * that the server was reached. It says whether there is a response to a silent request; a request that stayed out of the SYN,
- * and isn't written yet, has one.
+ * and isn't written yet, has one, and needn't say for how long a SYN may be withheld.
  */
 static void synack_expect(struct conn *conn)
 {
 	conn->attempt.message_in_syn = conn->attempt.message_sent;
 	conn->attempt.synack_due = conn->socket.mptcp;
 	conn->attempt.ask_silent &= conn->attempt.syn_data;
+	if (!conn->attempt.syn_data)
+		conn->attempt.hold_ms = 0;
 	conn->attempt.ask_blind &= conn->attempt.ask_silent;
 	conn->attempt.silence_due = conn->attempt.ask_silent && conn->attempt.message_in_syn >= conn->attempt.request_len;
 	conn->attempt.withheld_ms = (uint16_t)converters_withholds_ms(settings, conn->attempt.converter);
@@ -295,7 +320,7 @@ static int hold(struct conn *conn, int fd)
 	conn->call.fastopen_connect = true;
 	ret = path_place(conn, fd);
 	if (ret == 0)
-		ret = connect_nonblocking(fd, &conn->attempt.addr);
+		ret = connect_nonblocking(conn, fd, &conn->attempt.addr);
 	else
 		return ret;
 	if (ret != -EINPROGRESS)
@@ -314,6 +339,7 @@ int attempt_send_held(struct conn *conn, int fd)
 
 	watch_mask(conn);
 	deadline_start(conn);
+	hold_choose(conn);
 	ret = message_send(conn, fd, 0, NULL);
 	conn->attempt.syn_data = conn->attempt.message_sent > 0;
 	synack_expect(conn);
@@ -329,6 +355,8 @@ int attempt_send_rest(struct conn *conn, int fd)
 		return ret;
 	if (conn->attempt.want_output)
 		return -EAGAIN;
+	if (!conn->attempt.syn_data && !conn->attempt.request_at && conn_phase(conn) != CONN_EARLY_DIRECT)
+		path_look_behind(conn, fd);
 	watch_mask(conn);
 	return 0;
 }
@@ -380,7 +408,7 @@ int attempt_bypass(struct conn *conn, int fd)
 		conn->attempt.synack_due = true;
 		watch_mask(conn);
 		deadlines_set(conn, 0);
-		ret = connect_nonblocking(fd, &server);
+		ret = connect_nonblocking(conn, fd, &server);
 		ret = ret == -EINPROGRESS ? 0 : ret;
 	} else {
 		ret = 1;
@@ -404,8 +432,9 @@ int attempt_directly(struct conn *conn, int fd)
 	deadlines_set(conn, 0);
 	fastopen_connect_off(conn, fd);
 	sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 0);
-	path_place_direct(conn, fd, &server);
-	ret = connect_nonblocking(fd, &server);
+	ret = path_place_direct(conn, fd, &server);
+	if (ret == 0)
+		ret = connect_nonblocking(conn, fd, &server);
 	watch_resume(conn);
 	if (ret < 0 && ret != -EINPROGRESS)
 		return ret;
@@ -442,11 +471,12 @@ bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *s
 /* Asks the converter by a socket that fits. Returns the phase to go on in, or -errno. */
 static int ask_fitted(struct conn *conn, int fd, bool may_hold)
 {
+	const struct path_id path = path_of(conn);
 	struct handshake_ask ask = exchange_ask(settings, conn->attempt.converter, &conn->call.peer, conn->socket.mptcp,
 						conn->attempt.cookie_number);
 	int ret;
 
-	if (conn->call.unattended && wants_syn_data(conn, fd))
+	if (conn->call.at_once && wants_syn_data(conn, fd) && !paths_doubt_syn_data(&path))
 		exchange_ask_blindly(settings, conn->attempt.converter, &ask);
 	conn->attempt.ask_mptcp = ask.mptcp;
 	conn->attempt.ask_info = ask.info;
@@ -488,6 +518,16 @@ void attempt_end(struct conn *conn, int fd)
 	lowat_restore(conn, fd);
 }
 
+/* Ends the attempt, whose next one is to be on path @best. */
+static void path_leave(struct conn *conn, int fd, const struct path_list *list, int best)
+{
+	attempt_end(conn, fd);
+	path_take(conn, list, best);
+	conn->call.moves++;
+	conn->attempt.addr = list->addrs[best];
+	conn->attempt.converter = (uint8_t)list->paths[best].id.converter;
+}
+
 enum paths_do attempt_look(struct conn *conn, int fd)
 {
 	struct converters_query query = query_of(conn, fd, &conn->call.peer, conn->call.tried);
@@ -502,12 +542,36 @@ enum paths_do attempt_look(struct conn *conn, int fd)
 	own = path_of(conn);
 	log_line("converter %s: the path to it %s, asked by %s", sockaddr_ip_format(&conn->attempt.addr, text), path_complaint(&own),
 		 list.names[best]);
-	attempt_end(conn, fd);
-	path_take(conn, &list, best);
-	conn->call.moves++;
-	conn->attempt.addr = list.addrs[best];
-	conn->attempt.converter = (uint8_t)list.paths[best].id.converter;
+	path_leave(conn, fd, &list, best);
 	return what;
+}
+
+/* Not inlined, so that the list isn't on the stack of each connection that fails. */
+__attribute__((noinline)) static bool leave_refused(struct conn *conn, int fd, int error)
+{
+	struct converters_query query = query_of(conn, fd, &conn->call.peer, conn->call.tried);
+	const struct path_id own = path_of(conn);
+	char text[SOCKADDR_STRLEN];
+	struct path_list list;
+	int best = path_list_refused(&list, settings, &query, &own);
+
+	if (best < 0)
+		return false;
+	log_line("converter %s: the path to it leads nowhere (%s), begins on %s", sockaddr_ip_format(&conn->attempt.addr, text),
+		 error_text(error), list.names[best]);
+	path_leave(conn, fd, &list, best);
+	return true;
+}
+
+bool attempt_leave(struct conn *conn, int fd, int error)
+{
+	if (!path_is_refused(error) || stack_is_small() || conn_has(conn, CONN_WROTE) || !path_may_move(conn, fd))
+		return false;
+	if (conn->call.moves < PATHS_MOVES_MAX && leave_refused(conn, fd, error))
+		return true;
+	if (conn->call.placed)
+		path_give_back(conn);
+	return false;
 }
 
 int attempt_move(struct conn *conn, int fd)
@@ -524,17 +588,29 @@ enum conn_phase attempt_next(struct conn *conn, int fd, bool may_hold,
 	union sockaddr_ip addr;
 	char text[SOCKADDR_STRLEN];
 	const char *refused = NULL;
+	struct path missed;
 	int index, usual, ret;
 
+	if (path_may_move(conn, fd) && path_list_is_forbidden(settings, &query)) {
+		*refusal = (struct attempt_refusal){
+			.verdict = POLICY_CONVERT,
+			.error = ENETUNREACH,
+			.reason = "CONVERT_PATHS allows no network that leads to a converter",
+		};
+		return CONN_IDLE;
+	}
 	*refusal = (struct attempt_refusal){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
 	for (;;) {
 		index = converters_choose(settings, &query, &addr, &refusal->verdict, &refusal->reason);
 		if (index < 0)
 			break;
 		usual = index;
-		index = path_choose(conn, fd, &query, index, &addr);
-		if (conn->call.placed || index != usual || paths_facts_usual(usual).state == CACHE_PATH_DATALESS)
-			path_look_try(conn, usual);
+		index = path_choose(conn, fd, &query, index, &addr, &missed);
+		if (missed.id.converter == PATH_NONE && conn->call.placed && !conn->call.tried_path &&
+		    paths_is_trial_due(&(struct path_id){ .converter = usual }))
+			missed = (struct path){ .id.converter = usual };
+		if (missed.id.converter != PATH_NONE)
+			path_look_try(conn, &missed);
 		conn->attempt = (struct attempt){ .addr = addr, .converter = (uint8_t)index };
 		ret = ask(conn, fd, may_hold);
 		if (ret >= 0)

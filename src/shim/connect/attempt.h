@@ -65,6 +65,12 @@ enum paths_do attempt_look(struct conn *conn, int fd);
 int attempt_move(struct conn *conn, int fd);
 
 /*
+ * attempt_leave() - the network has refused the SYN with @error: is there another one?
+ * Returns whether there is: as PATHS_MOVE of attempt_look().
+ */
+bool attempt_leave(struct conn *conn, int fd, int error);
+
+/*
  * attempt_bypass() - connect to the server itself over Multipath TCP, which it is known to speak
  * Returns 0 with @conn to be in CONN_BYPASS, 1 with nothing sent if that can't be, or -errno.
  */
@@ -77,7 +83,7 @@ int attempt_bypass(struct conn *conn, int fd);
  */
 int attempt_directly(struct conn *conn, int fd);
 
-/* Disconnects the socket, by a reset if it is connected, so that it can be connected again. */
+/* Disconnects the socket, by a reset if it is connected, so that it can be connected again, with nothing left of the attempt's errors. */
 void attempt_disconnect(int fd);
 
 /* Will there be a response to the request of @conn? */

@@ -322,7 +322,7 @@ static enum conn_phase step_asked(struct conn *conn, int fd)
 		watch_mask(conn);
 	}
 	if (conn->attempt.ask_blind && info.tcpi_state != TCPINFO_CLOSE)
-		return settle_blind(conn, fd, ECONNRESET, "the SYN+ACK doesn't confirm the server");
+		return settle_blind(conn, fd, conn->attempt.ride, ECONNRESET, "the SYN+ACK doesn't confirm the server");
 	if (step_response(conn, fd, &phase))
 		return phase;
 	return is_confirmed(conn, fd, &info) ? settle_confirmed(conn, fd, &info) : still_waiting(conn, fd);

@@ -96,8 +96,10 @@ void conversion_before_fork(void);
 /*
  * conversion_conclude() - have no handshake any more: nobody will be there to go on with it
  * Waits for CONVERT_TIMEOUT at most, and then connects directly. conversion_conclude_all(): those that @concerns chooses, together.
+ * conversion_conclude_now(): waits for a direct connection, too, for as long again.
  */
 void conversion_conclude(struct conn *conn, int fd);
+void conversion_conclude_now(struct conn *conn, int fd);
 void conversion_conclude_all(bool (*concerns)(const struct conn *conn));
 
 /*

@@ -8,6 +8,7 @@
 #include "client/exchange.h"
 #include "client/policy.h"
 #include "common/clock.h"
+#include "networks/networks.h"
 #include "shim/connect/attempt.h"
 #include "shim/connect/follow.h"
 #include "shim/connect/gate.h"
@@ -15,15 +16,18 @@
 #include "shim/system/log.h"
 #include "shim/connect/path_begin.h"
 #include "shim/system/next.h"
+#include "shim/system/quiet.h"
 #include "shim/system/rings.h"
 #include "shim/system/sockopt.h"
 #include "shim/connect/replace.h"
 #include "shim/connect/settle.h"
+#include "shim/connect/unattended.h"
 #include "client/user_cache.h"
 #include "shim/wait/watch.h"
 
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <time.h>
 
 static const struct settings *settings;
@@ -61,8 +65,8 @@ static int go_without_converter(const struct conn *conn, int fd, const union soc
 {
 	char text[SOCKADDR_STRLEN];
 
-	if (!settings->fail_closed && refusal->verdict == POLICY_CONVERT)
-		path_place_direct(conn, fd, server);
+	if (!settings->fail_closed && refusal->verdict == POLICY_CONVERT && path_place_direct(conn, fd, server) < 0)
+		return -ENETUNREACH;
 	if (!settings->fail_closed || refusal->verdict != POLICY_CONVERT)
 		return go_directly(server, refusal->reason);
 	log_line("%s: failed: %s, and CONVERT_FALLBACK is none", sockaddr_ip_format(server, text),
@@ -78,13 +82,17 @@ static void call_begin(struct conn *conn, int fd, const union sockaddr_ip *serve
 		.bound = replace_is_bound(fd),
 		.fastopen_connect = sockopt_get(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 0),
 	};
+	bool unattended;
 
 	if (call.bound)
 		call.source = network_source(fd);
 	call.ringed = rings_in_use(fd);
-	call.unattended = call.ringed && !gate_may_block(fd, 0);
+	call.held = call.ringed && rings_hold(fd);
+	unattended = call.ringed && !gate_may_block(conn, fd, 0);
+	call.at_once = unattended && unattended_may_return(conn);
 	clock_read(CLOCK_MONOTONIC, &call.started);
 	conn_begin(conn, fd, call);
+	conn->unattended = unattended;
 }
 
 /* Is the server better reached without a converter, over Multipath TCP all the way (Section 5.1)? */
@@ -125,6 +133,8 @@ static const char *obstacle(const struct conn *conn, int fd, const union sockadd
 	/* The kernel has an errno for it. */
 	if (server->sa.sa_family == AF_INET6 && sockaddr_ip_is_v4(server) && sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0))
 		return "the socket is for IPv6 alone";
+	if (verdict == POLICY_CONVERT && networks_is_own(server))
+		verdict = POLICY_DIRECT_LOCAL;
 	if (verdict != POLICY_CONVERT)
 		return policy_reason(verdict);
 	return conn->socket.deaf ? "the socket was shut down before" : NULL;
@@ -143,6 +153,20 @@ void conversion_conclude(struct conn *conn, int fd)
 	conversion_finish(conn, fd, settings->timeout_ms);
 	if (conn_claim_of(conn, fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
 		conn_release(conn, settle_unfinished(conn, fd), &claim);
+}
+
+void conversion_conclude_now(struct conn *conn, int fd)
+{
+	struct pollfd made = { .fd = fd, .events = POLLOUT };
+	struct quiet quiet;
+
+	if (conn_is_pending(conn))
+		conversion_conclude(conn, fd);
+	if (conn_phase(conn) != CONN_DIRECT)
+		return;
+	quiet_all(&quiet);
+	next.poll(&made, 1, (int)settings->timeout_ms);
+	quiet_end(&quiet);
 }
 
 static bool conclude_visit(struct conn *conn, void *arg)
@@ -219,7 +243,9 @@ int conversion_start(struct conn *conn, int fd, const union sockaddr_ip *server,
 	conn_release(conn, phase, &claim);
 	if (phase == CONN_IDLE)
 		return go_without_converter(conn, fd, server, &refusal);
-	if (conn->call.unattended && !conn->attempt.ask_blind)
+	if (conn->unattended && !conn->attempt.ask_blind) {
 		conversion_conclude(conn, fd);
+		unattended_waited(conn);
+	}
 	return 0;
 }

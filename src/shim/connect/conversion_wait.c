@@ -74,12 +74,19 @@ static bool is_over(enum conn_phase phase, enum wait_for what)
 	return !phase_in(phase, what == FOR_INPUT ? PHASES_PENDING | PHASES_CONFIRMED : PHASES_PENDING);
 }
 
+/*
+ * No step is taken by way of a descriptor that another thread has closed meanwhile, whatever has its number by now: whoever waits for that
+ * gets EBADF. It is looked for before each wait but the first one, so that a usual connection has no need of it.
+ */
 static int wait_until(struct conn *conn, int fd, int64_t end, enum wait_for what)
 {
+	bool waited = false;
 	int ret = 0;
 
-	while (ret == 0 && !is_over(conversion_progress(conn, fd), what))
-		ret = wait_once(conn, fd, end);
+	while (ret == 0 && !is_over(conversion_progress(conn, fd), what)) {
+		ret = waited && conn_of(fd) != conn ? -EBADF : wait_once(conn, fd, end);
+		waited = true;
+	}
 	return is_over(conn_phase_unclaimed(conn), what) ? 0 : ret;
 }
 

@@ -25,14 +25,19 @@ static struct gate gate_closed(int ret)
 	return (struct gate){ .pass = false, .ret = ret };
 }
 
-bool gate_may_block(int fd, int flags)
+bool gate_may_block(const struct conn *conn, int fd, int flags)
 {
+	uint32_t lent;
 	int status;
 
 	if (flags & MSG_DONTWAIT)
 		return false;
+	lent = conn ? atomic_load(&conn->lent) : 0;
 	status = next.fcntl(fd, F_GETFL);
-	return status >= 0 && !(status & O_NONBLOCK);
+	if (status < 0 || !(status & O_NONBLOCK))
+		return status >= 0;
+	/* Another thread has set that, or may have, if the count is odd or has changed; and it does so where the socket would block. */
+	return conn && ((lent & 1) || atomic_load(&conn->lent) != lent);
 }
 
 static struct gate input_at_last(struct conn *conn, int fd, int flags)
@@ -44,7 +49,7 @@ static struct gate input_at_last(struct conn *conn, int fd, int flags)
 		conversion_send_held(conn, fd);
 	phase = conversion_progress(conn, fd);
 	if (phase_in(phase, PHASES_PENDING | PHASES_CONFIRMED)) {
-		if (!gate_may_block(fd, flags))
+		if (!gate_may_block(conn, fd, flags))
 			return gate_closed(-EAGAIN);
 		ret = conversion_wait_for(conn, fd, SO_RCVTIMEO);
 		if (ret)
@@ -98,7 +103,7 @@ static struct gate gate_output_pending(struct conn *conn, int fd, int flags)
 {
 	int ret;
 
-	if (gate_may_block(fd, flags)) {
+	if (gate_may_block(conn, fd, flags)) {
 		ret = conversion_wait_for(conn, fd, SO_SNDTIMEO);
 		return ret ? gate_closed(ret) : gate_open;
 	}

@@ -35,7 +35,10 @@ static inline struct gate gate_output(int fd, int flags)
 /* Does the kernel say that @fd is writable? */
 bool gate_is_writable(int fd);
 
-/* Would a call with @flags (MSG_DONTWAIT) on this descriptor block? */
-bool gate_may_block(int fd, int flags);
+/*
+ * gate_may_block() - would a call with @flags (MSG_DONTWAIT) on the descriptor @fd of @conn block?
+ * @conn: NULL if the socket has none. O_NONBLOCK that attempt.c has set for a moment isn't the application's, and doesn't count.
+ */
+bool gate_may_block(const struct conn *conn, int fd, int flags);
 
 #endif

@@ -65,14 +65,14 @@ static bool is_early(struct conn *conn, int fd, const struct iovec *iov, size_t 
 	if (!conn_has(conn, CONN_TOLD_CONNECTED) && !gate_is_writable(fd))
 		return false; /* a socket in SYN_SENT takes no output */
 	taken = conversion_send_early(conn, fd, iov, count, &went);
-	if (!taken && went && !gate_may_block(fd, flags))
+	if (!taken && went && !gate_may_block(conn, fd, flags))
 		*result = -EINPROGRESS; /* as in the kernel, the SYN goes even if no data can be copied */
 	else if (!taken)
 		return false;
 	else if (taken == iov_total(iov, count))
 		*result = (ssize_t)taken;
 	else
-		*result = gate_may_block(fd, flags) ?
+		*result = gate_may_block(conn, fd, flags) ?
 				  send_rest(fd, iov, count, flags & ~MSG_FASTOPEN, taken) :
 				  (ssize_t)taken;
 	return true;
@@ -92,7 +92,7 @@ bool output_is_early(int fd, const struct iovec *iov, size_t count, int flags, s
 /* A blocking sendto(MSG_FASTOPEN) says whether the server was reached, as connect(2) does. */
 static int connected(struct conn *conn, int fd, int flags)
 {
-	int ret = gate_may_block(fd, flags) ? conversion_wait(conn, fd) : 0;
+	int ret = gate_may_block(conn, fd, flags) ? conversion_wait(conn, fd) : 0;
 
 	if (ret < 0 || !conn_has_failed(conn))
 		return ret;
@@ -118,7 +118,7 @@ static bool is_fastopen(int fd, const struct iovec *iov, size_t count, int flags
 		conn_move(conn, CONN_IDLE, CONN_DIRECT);
 		return false;
 	}
-	blocking = gate_may_block(fd, flags);
+	blocking = gate_may_block(conn, fd, flags);
 	if (ret == 0 && output_is_early(fd, iov, count, flags, result)) {
 		ret = connected(conn, fd, flags);
 		if (ret < 0)

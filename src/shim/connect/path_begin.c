@@ -34,12 +34,26 @@ bool path_may_move(const struct conn *conn, int fd)
 void path_take(struct conn *conn, const struct path_list *list, int i)
 {
 	const struct path *path = &list->paths[i];
-	const bool usual = IN6_IS_ADDR_UNSPECIFIED(&path->id.source);
+	const bool usual = path_is_usual(&path->id);
 
 	conn->call.placed |= !usual;
 	conn->call.source = path->id.source;
 	conn->call.network = path->device;
 	conn->call.device = path->bind_device ? path->device : conn->call.device;
+}
+
+void path_give_back(struct conn *conn)
+{
+	conn->call.source = in6addr_any;
+	conn->call.network = conn->call.device = 0;
+}
+
+void path_was_silent(struct conn *conn, const struct tcp_info *info)
+{
+	const struct path_id id = path_of(conn);
+
+	if (conn->call.placed && info->tcpi_state == TCPINFO_SYN_SENT && !path_works(paths_facts_kept(&id).state))
+		path_give_back(conn);
 }
 
 static void log_choice(const struct path_list *list, int i)
@@ -52,24 +66,28 @@ static void log_choice(const struct path_list *list, int i)
 
 /* Not inlined, so that the list isn't on the stack of each connection. */
 __attribute__((noinline)) static int choose_of_all(struct conn *conn, const struct converters_query *query, int index,
-						    union sockaddr_ip *addr)
+						    union sockaddr_ip *addr, struct path *missed)
 {
 	struct path_list list;
-	int best = path_list_choose(&list, settings, query);
+	int best = path_list_choose(&list, settings, query), other;
 
 	if (best < 0)
 		return index;
 	path_take(conn, &list, best);
 	if (conn->call.placed || list.paths[best].id.converter != index)
 		log_choice(&list, best);
+	other = conn->call.tried_path ? -1 : path_list_missed(&list, best);
+	if (other >= 0)
+		*missed = list.paths[other];
 	*addr = list.addrs[best];
 	return list.paths[best].id.converter;
 }
 
-int path_choose(struct conn *conn, int fd, const struct converters_query *query, int index, union sockaddr_ip *addr)
+int path_choose(struct conn *conn, int fd, const struct converters_query *query, int index, union sockaddr_ip *addr, struct path *missed)
 {
 	const struct path_id bound = { .converter = index, .source = conn->call.source };
 
+	missed->id.converter = PATH_NONE;
 	if (conn->call.bound && !IN6_IS_ADDR_UNSPECIFIED(&bound.source))
 		paths_facts(&bound); /* takes over what others know of it */
 	/* A connection that has moved goes on where it is, as far as that has an address of the converter's family. */
@@ -77,7 +95,7 @@ int path_choose(struct conn *conn, int fd, const struct converters_query *query,
 		return index;
 	if ((path_is_sound(paths_facts_usual(index).state) && !settings->paths.count && !conn->call.placed) || !path_may_move(conn, fd))
 		return index;
-	return choose_of_all(conn, query, index, addr);
+	return choose_of_all(conn, query, index, addr, missed);
 }
 
 int path_place(const struct conn *conn, int fd)
@@ -89,13 +107,22 @@ int path_place(const struct conn *conn, int fd)
 
 /* --- direct connections --- */
 
-void path_place_direct(const struct conn *conn, int fd, const union sockaddr_ip *server)
+int path_place_direct(const struct conn *conn, int fd, const union sockaddr_ip *server)
 {
-	char name[IF_NAMESIZE], text[SOCKADDR_STRLEN];
+	struct path_direct taken;
+	char text[SOCKADDR_STRLEN];
+	int ret;
 
-	if ((conn->call.placed || path_direct_is_bad()) && path_may_move(conn, fd) &&
-	    path_direct_bind(fd, settings, server, conn->call.placed ? conn->call.network : 0, name))
-		log_line("%s: directly by %s, since the usual network is silent", sockaddr_ip_format(server, text), name);
+	if (conn->call.placed && IN6_IS_ADDR_UNSPECIFIED(&conn->call.source))
+		path_place(conn, fd);
+	if (!path_may_move(conn, fd))
+		return 0;
+	ret = path_direct_take(fd, settings, server, conn->call.placed, conn->call.network, &taken);
+	if (ret > 0)
+		log_line("%s: directly by %s, since the usual network %s", sockaddr_ip_format(server, text), taken.name, taken.why);
+	else if (ret < 0)
+		log_line("%s: not directly, since CONVERT_PATHS allows no network that leads there", sockaddr_ip_format(server, text));
+	return ret < 0 ? ret : 0;
 }
 
 /* --- what is learned --- */
@@ -103,6 +130,24 @@ void path_place_direct(const struct conn *conn, int fd, const union sockaddr_ip 
 struct path_id path_of(const struct conn *conn)
 {
 	return (struct path_id){ .converter = conn->attempt.converter, .source = conn->call.source };
+}
+
+static bool has_round_trip(const struct conn *conn, const struct tcp_info *info)
+{
+	return !conn->call.bound && info->tcpi_state != TCPINFO_UNKNOWN && info->tcpi_min_rtt && info->tcpi_min_rtt != UINT32_MAX;
+}
+
+static unsigned int round_trip_ms(const struct tcp_info *info)
+{
+	return info->tcpi_min_rtt / 1000 + 1;
+}
+
+void path_note_handshake(const struct conn *conn, const struct tcp_info *info)
+{
+	const struct path_id id = path_of(conn);
+
+	if (!stack_is_small() && has_round_trip(conn, info))
+		paths_note_answer(&id, round_trip_ms(info), true);
 }
 
 void path_note_reached(const struct conn *conn, const struct tcp_info *info)
@@ -113,9 +158,9 @@ void path_note_reached(const struct conn *conn, const struct tcp_info *info)
 		return;
 	if (conn->attempt.syn_data && info->tcpi_state != TCPINFO_UNKNOWN && info->tcpi_state != TCPINFO_CLOSE)
 		paths_note_syn_data(&id, info->tcpi_options & TCPI_OPT_SYN_DATA, conn->attempt.syn_at);
-	if (conn->call.bound || info->tcpi_state == TCPINFO_UNKNOWN || !info->tcpi_min_rtt || info->tcpi_min_rtt == UINT32_MAX)
+	if (!has_round_trip(conn, info))
 		return;
-	if (path_has_failed(paths_facts_usual(id.converter).state) && IN6_IS_ADDR_UNSPECIFIED(&id.source))
+	if (path_has_failed(paths_facts_usual(id.converter).state) && path_is_usual(&id))
 		paths_note_trial(&id, true);
-	paths_note_answer(&id, info->tcpi_min_rtt / 1000 + 1, !conn->attempt.withheld_ms);
+	paths_note_answer(&id, round_trip_ms(info), !conn->attempt.withheld_ms);
 }

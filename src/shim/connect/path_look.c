@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path_look.c - does the path of an unanswered SYN work, and does a better one work again?
+ * path_look.c - does the path of an unanswered SYN or request work, and does a better one work again?
  *
  * There is no timer and no thread. A pending connection's deadline (deadlines.h) is the time to look at its path as long as that is
  * earlier than the time to look at its converter; so whatever the application waits in carries the look on.
@@ -36,7 +36,6 @@
 #include <stdatomic.h>
 
 #define SURVEYS 6
-#define MOVES_MAX 4       /* of one connection: what comes behind is left to CONVERT_TIMEOUT */
 #define WAIT_FOR_OTHER_MS 20
 
 static const struct settings *settings;
@@ -48,6 +47,9 @@ static struct place {
 	uint64_t cookie; /* of the owner's socket */
 	struct survey survey;
 } places[SURVEYS];
+
+/* Set while somebody looks whether a path is asked about, and begins to ask if it isn't. Nobody waits for it. */
+static atomic_flag beginning = ATOMIC_FLAG_INIT;
 
 void path_look_init(const struct settings *kept)
 {
@@ -120,7 +122,7 @@ static bool trial_ends(struct survey *survey)
 	if (!survey_trial_ends(survey, &works))
 		return false;
 	if (works)
-		log_line("the usual path to the converter works again");
+		log_line("the %s path to the converter works again", path_is_usual(&survey->own.id) ? "usual" : "preferred");
 	return true;
 }
 
@@ -152,19 +154,16 @@ static void trials_look(void)
 	errno = saved_errno;
 }
 
-void path_look_try(struct conn *conn, int converter)
+void path_look_try(struct conn *conn, const struct path *path)
 {
-	const struct path usual = { .id.converter = converter };
 	struct place *place;
 	bool lingers;
 
-	if (conn->call.tried_usual || !paths_is_trial_due(&usual.id))
-		return;
-	conn->call.tried_usual = true;
+	conn->call.tried_path = true;
 	place = place_take();
 	if (!place)
 		return;
-	lingers = survey_try(&place->survey, &usual);
+	lingers = survey_try(&place->survey, path);
 	atomic_store(&place->owner, lingers ? LINGERS : FREE);
 	if (lingers)
 		conn_linger(trials_look);
@@ -192,8 +191,25 @@ void path_look_begin(struct conn *conn)
 
 	conn->attempt.converter_at = atomic_load(&conn->deadline);
 	conn->attempt.syn_at = clock_ns();
-	if (conn->call.bound || conn->call.moves >= MOVES_MAX)
+	if (conn->call.bound || conn->call.moves >= PATHS_MOVES_MAX)
 		return;
+	schedule(conn, in_ms(paths_patience(facts.rtt_ms, facts.heard)));
+}
+
+void path_look_behind(struct conn *conn, int fd)
+{
+	const struct tcp_info info = tcpinfo_of(fd);
+	const struct path_id id = path_of(conn);
+	struct path_facts facts;
+
+	place_leave(conn);
+	conn->attempt.request_at = clock_ns();
+	if (conn->call.bound || conn->call.moves >= PATHS_MOVES_MAX) {
+		schedule(conn, 0);
+		return;
+	}
+	path_note_handshake(conn, &info);
+	facts = paths_facts_kept(&id);
 	schedule(conn, in_ms(paths_patience(facts.rtt_ms, facts.heard)));
 }
 
@@ -221,9 +237,29 @@ void path_look_end(struct conn *conn)
 
 /* --- looking --- */
 
-static unsigned int waiting_ms(const struct conn *conn)
+static unsigned int waiting_ms(const struct conn *conn, int64_t now)
 {
-	return (unsigned int)((clock_ns() - conn->attempt.syn_at) / CLOCK_NS_PER_MS);
+	const int64_t since = conn->attempt.request_at ? conn->attempt.request_at : conn->attempt.syn_at;
+
+	return (unsigned int)((now - since) / CLOCK_NS_PER_MS);
+}
+
+/* A request that isn't acknowledged yet is so on a Multipath TCP socket's first subflow: there are others only once it is. */
+static bool is_unanswered(const struct conn *conn, int fd)
+{
+	const struct tcp_info info = tcpinfo_of(fd);
+
+	return info.tcpi_state == TCPINFO_SYN_SENT ||
+	       (conn->attempt.request_at && info.tcpi_state == TCPINFO_ESTABLISHED && info.tcpi_unacked);
+}
+
+static enum survey_syn unanswered(const struct conn *conn)
+{
+	if (conn->attempt.request_at)
+		return SURVEY_BEHIND;
+	if (!conn->attempt.syn_data)
+		return SURVEY_PLAIN;
+	return conn->attempt.ask_blind ? SURVEY_DATA_ONLY : SURVEY_DATA;
 }
 
 static struct path path_now(const struct conn *conn)
@@ -235,12 +271,15 @@ static struct path path_now(const struct conn *conn)
 	};
 }
 
-/* Has somebody else found out meanwhile that the path has failed, and is there one that works? */
+/*
+ * Has somebody else found out meanwhile that the path is silent, and is there one that works? If it loses some SYNs, this one's has arrived
+ * more likely than not, and waits for its server.
+ */
 static bool is_known_to_have_failed(struct conn *conn, const struct converters_query *query, struct path_list *list, int *best)
 {
 	const struct path own = path_now(conn);
 
-	if (!path_has_failed(paths_facts(&own.id).state))
+	if (paths_facts(&own.id).state != CACHE_PATH_SILENT)
 		return false;
 	*best = path_list_elsewhere(list, settings, query, &own);
 	return *best >= 0;
@@ -264,12 +303,30 @@ static bool place_begin(struct conn *conn, const struct converters_query *query)
 	return open;
 }
 
-static enum paths_do place_go_on(struct conn *conn, struct place *place, struct path_list *list, int *best)
+/*
+ * Likewise, unless somebody asks about the path already, or is about to: of several threads whose connections begin on one path at the same
+ * time one asks.
+ */
+static bool place_begin_alone(struct conn *conn, const struct path_id *id, const struct converters_query *query)
 {
-	const enum survey_syn syn = conn->attempt.ask_blind ? SURVEY_DATA_ONLY : conn->attempt.syn_data ? SURVEY_DATA : SURVEY_PLAIN;
-	unsigned int again;
-	enum paths_do what = survey_look(&place->survey, waiting_ms(conn), syn, &again, best);
+	bool begun;
 
+	if (atomic_flag_test_and_set(&beginning))
+		return false;
+	begun = !is_being_asked(id) && place_begin(conn, query);
+	atomic_flag_clear(&beginning);
+	return begun;
+}
+
+static enum paths_do place_go_on(struct conn *conn, int fd, struct place *place, int64_t now, struct path_list *list, int *best)
+{
+	const enum survey_syn syn = unanswered(conn);
+	unsigned int again;
+	enum paths_do what = survey_look(&place->survey, now, waiting_ms(conn, now), syn, &again);
+
+	/* An answer that has come meanwhile is what the connection is to go on with, and says that the path works. */
+	if (what == PATHS_MOVE || what == PATHS_BEHIND)
+		what = is_unanswered(conn, fd) ? survey_leave(&place->survey, what, syn, best) : PATHS_STAY;
 	if (what == PATHS_MOVE)
 		*list = place->survey.list;
 	else if (what == PATHS_BEHIND || what == PATHS_STAY)
@@ -284,19 +341,20 @@ enum paths_do path_look(struct conn *conn, int fd, const struct converters_query
 	const struct path_id id = path_of(conn);
 	struct place *place = place_of(conn);
 	enum paths_do what = PATHS_WAIT;
+	const int64_t now = clock_ns(); /* before anything is looked at */
 
-	if (tcpinfo_of(fd).tcpi_state != TCPINFO_SYN_SENT || conn_has(conn, CONN_WROTE) || !path_may_move(conn, fd)) {
+	if (!is_unanswered(conn, fd) || conn_has(conn, CONN_WROTE) || !path_may_move(conn, fd)) {
 		path_look_end(conn);
 	} else if (place) {
-		what = place_go_on(conn, place, list, best);
+		what = place_go_on(conn, fd, place, now, list, best);
 	} else if (is_known_to_have_failed(conn, query, list, best)) {
 		what = PATHS_MOVE;
-	} else if (is_being_asked(&id) || !place_begin(conn, query)) {
+	} else if (!place_begin_alone(conn, &id, query)) {
 		if (conn->attempt.look_at)
 			schedule(conn, in_ms(WAIT_FOR_OTHER_MS));
 		return PATHS_WAIT;
 	} else {
-		what = place_go_on(conn, place_of(conn), list, best);
+		what = place_go_on(conn, fd, place_of(conn), now, list, best);
 	}
 	if (!conn->attempt.look_at)
 		schedule(conn, 0);
@@ -305,6 +363,7 @@ enum paths_do path_look(struct conn *conn, int fd, const struct converters_query
 
 void path_look_repair_in_child(void)
 {
+	atomic_flag_clear(&beginning);
 	for (int i = 0; i < SURVEYS; i++) {
 		if (atomic_load(&places[i].owner) != FREE)
 			survey_close(&places[i].survey);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * path_look.h - does the path of an unanswered SYN work, and does a better one work again?
+ * path_look.h - does the path of an unanswered SYN or request work, and does a better one work again?
  *
  * What decides is client/paths.c; here are the probes. All of these are for a claimed conn, and never block.
  */
@@ -17,6 +17,12 @@ void path_look_init(const struct settings *settings);
 
 /* The SYN of @conn has just been sent: from now on its path is looked after. */
 void path_look_begin(struct conn *conn);
+
+/*
+ * path_look_behind() - the request of @conn, whose SYN was answered, has just been sent behind the handshake
+ * Its path is looked after anew, until the request is acknowledged.
+ */
+void path_look_behind(struct conn *conn, int fd);
 
 /*
  * path_look_due() - the deadline of @conn is over: is it the path that is to be looked at? If not, it is the converter.
@@ -38,8 +44,8 @@ void path_look_go_on(struct conn *conn);
 /* The attempt is over, in whichever way: its probes are, too. What was learned of paths by then is noted. */
 void path_look_end(struct conn *conn);
 
-/* A connection is to begin elsewhere since the usual path to @converter has failed: asks that path whether it works again. */
-void path_look_try(struct conn *conn, int converter);
+/* A connection is to begin elsewhere since @path has failed, and paths_is_trial_due() of it: asks it whether it works again. */
+void path_look_try(struct conn *conn, const struct path *path);
 
 /* After fork(): the child closes its copies of probes, which are the parent's. */
 void path_look_repair_in_child(void);

@@ -139,7 +139,7 @@ static bool is_unconnected(int fd)
 
 bool replace_is_possible(const struct conn *conn)
 {
-	return conn_is_private(conn) && options_can_copy(conn) && watch_can_suspend(conn);
+	return !conn->call.held && conn_is_private(conn) && options_can_copy(conn) && watch_can_suspend(conn);
 }
 
 bool replace_may_be_mptcp(const struct conn *conn)

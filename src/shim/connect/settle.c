@@ -26,6 +26,7 @@
 #include "shim/connect/path_begin.h"
 #include "shim/connect/path_look.h"
 #include "shim/connect/replace.h"
+#include "shim/connect/unattended.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
 #include "client/servers.h"
@@ -123,11 +124,18 @@ enum conn_phase settle_again(struct conn *conn, int fd)
 	return ret < 0 ? settle_on_error(conn, fd, -ret) : attempt_phase(&conn->attempt);
 }
 
+/* Asks the same converter anew, by @ride. The socket is disconnected. */
+static enum conn_phase begin_anew(struct conn *conn, int fd, enum ride ride)
+{
+	int ret = attempt_anew(conn, fd, ride);
+
+	return ret < 0 ? settle_on_error(conn, fd, -ret) : attempt_phase(&conn->attempt);
+}
+
 enum conn_phase settle_anew(struct conn *conn, int fd, enum ride ride)
 {
 	const struct path_id path = path_of(conn);
 	char text[SOCKADDR_STRLEN];
-	int ret;
 
 	log_line("converter %s: %s", sockaddr_ip_format(&conn->attempt.addr, text),
 		 ride == RIDE_TCP ? "Multipath TCP is lost on the way, asked over TCP" :
@@ -135,13 +143,12 @@ enum conn_phase settle_anew(struct conn *conn, int fd, enum ride ride)
 	if (!stack_is_small())
 		exchange_ride_failed(&path, ride, conn->attempt.syn_at);
 	if (conn->attempt.ask_blind)
-		return settle_blind(conn, fd, ECONNRESET, "the connection would not stay Multipath TCP");
+		return settle_blind(conn, fd, ride, ECONNRESET, "the connection would not stay Multipath TCP");
 	if (cannot_begin_anew(conn))
 		return connection_lost(conn, fd, "Multipath TCP was lost behind the handshake");
 	attempt_end(conn, fd);
 	attempt_disconnect(fd);
-	ret = attempt_anew(conn, fd, ride);
-	return ret < 0 ? settle_on_error(conn, fd, -ret) : attempt_phase(&conn->attempt);
+	return begin_anew(conn, fd, ride);
 }
 
 enum conn_phase settle_path(struct conn *conn, int fd, enum paths_do what)
@@ -154,7 +161,7 @@ enum conn_phase settle_path(struct conn *conn, int fd, enum paths_do what)
 		log_line("converter %s: SYNs with data are lost on the way, asked behind the handshake",
 			 sockaddr_ip_format(&conn->attempt.addr, text));
 		if (conn->attempt.ask_blind)
-			return settle_blind(conn, fd, ECONNRESET, "SYNs with data are lost on the way");
+			return settle_blind(conn, fd, ride, ECONNRESET, "SYNs with data are lost on the way");
 		attempt_end(conn, fd);
 	}
 	attempt_disconnect(fd);
@@ -214,12 +221,6 @@ enum conn_phase settle_failed(struct conn *conn, int fd, int error, const char *
 	return CONN_FAILED;
 }
 
-enum conn_phase settle_blind(struct conn *conn, int fd, int error, const char *reason)
-{
-	converters_forget_silence(conn->attempt.converter);
-	return settle_failed(conn, fd, error, reason);
-}
-
 enum conn_phase settle_unreached(struct conn *conn, int fd, const struct handshake_step *told)
 {
 	char text[SOCKADDR_STRLEN];
@@ -264,6 +265,25 @@ static enum conn_phase settle_directly(struct conn *conn, int fd, const char *re
 	return CONN_DIRECT;
 }
 
+enum conn_phase settle_blind(struct conn *conn, int fd, enum ride ride, int error, const char *reason)
+{
+	const bool in_time = clock_ns() < conn->attempt.ends;
+	char text[SOCKADDR_STRLEN];
+
+	/* A reset may be the converter's, which has lost the request, or has waited for a slow server as long as it may. */
+	if ((in_time || error == ECONNRESET || error == ECONNREFUSED) && unattended_take_back(conn, fd)) {
+		if (in_time && unattended_renew(conn, fd)) {
+			log_line("%s: the blind request failed: %s; asked again for an application that waits",
+				 sockaddr_ip_format(&conn->call.peer, text), reason);
+			return begin_anew(conn, fd, ride);
+		}
+		if (!settings->fail_closed)
+			return settle_directly(conn, fd, reason);
+	}
+	converters_doubt_silence(conn->attempt.converter);
+	return settle_failed(conn, fd, error, reason);
+}
+
 enum conn_phase settle_unfinished(struct conn *conn, int fd)
 {
 	static const char reason[] = "the handshake can't be waited for";
@@ -292,6 +312,7 @@ enum conn_phase settle_go_on(struct conn *conn, int fd, int error, const char *r
 enum conn_phase settle_converter_failed(struct conn *conn, int fd, const struct handshake_step *why)
 {
 	char text[SOCKADDR_STRLEN];
+	struct tcp_info info;
 
 	log_line("converter %s: %s, left alone for %u s%s",
 		 sockaddr_ip_format(&conn->attempt.addr, text), why->reason, why->rest,
@@ -300,6 +321,8 @@ enum conn_phase settle_converter_failed(struct conn *conn, int fd, const struct 
 	if (conn_has(conn, CONN_WROTE)) /* what was written is with the converter */
 		return settle_failed(conn, fd, why->error, why->reason);
 	conn->call.tried |= 1u << conn->attempt.converter;
+	info = tcpinfo_of(fd);
+	path_was_silent(conn, &info);
 	attempt_end(conn, fd);
 	attempt_disconnect(fd);
 	return settle_go_on(conn, fd, why->error, why->reason);
@@ -313,9 +336,11 @@ enum conn_phase settle_on_error(struct conn *conn, int fd, int error)
 
 	error = seen ? seen : pending ? pending : error;
 	if (conn->attempt.ask_blind)
-		return settle_blind(conn, fd, error, error_text(error));
+		return settle_blind(conn, fd, conn->attempt.ride, error, error_text(error));
 	if (conn_in(conn, PHASE(EARLY_DIRECT) | PHASE(BYPASS) | PHASES_CONFIRMED))
 		return settle_failed(conn, fd, error, error_text(error));
+	if (attempt_leave(conn, fd, error))
+		return settle_path(conn, fd, PATHS_MOVE);
 	why = handshake_on_error(error, converters_is_proven(conn->attempt.converter));
 	if (conn->attempt.ask_silent && !conn_has(conn, CONN_WROTE) &&
 	    exchange_take_remedy(conn->attempt.converter, conn->attempt.cookie_number, &why, &conn->attempt.cookie_asked,

@@ -43,10 +43,11 @@ enum conn_phase settle_done(struct conn *conn, int fd, const struct handshake_st
 
 /*
  * settle_blind() - a blind request has come to nothing
- * The application may know of the connection already, past us, so that nobody else is asked in its place. The next one asks in such
- * a way that a failure of the converter's shows as one.
+ * It is made again by @ride, and not blindly, where the application hasn't used the connection and waits for it now (unattended.h). If
+ * it was reset or refused when CONVERT_TIMEOUT is over, or another socket can't take its place, the connection is made directly. Otherwise
+ * the application has @error, and the next request is one by which a failure of the converter's shows as one.
  */
-enum conn_phase settle_blind(struct conn *conn, int fd, int error, const char *reason);
+enum conn_phase settle_blind(struct conn *conn, int fd, enum ride ride, int error, const char *reason);
 
 /*
  * settle_unfinished() - the handshake isn't over, and nobody will be there to go on with it

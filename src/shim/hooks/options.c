@@ -18,6 +18,7 @@
 #include "shim/system/next.h"
 #include "shim/socket/options.h"
 #include "shim/connect/replace.h"
+#include "shim/connect/unattended.h"
 #include "shim/system/rings.h"
 #include "shim/system/usermem.h"
 
@@ -35,13 +36,13 @@
 #endif
 
 /*
- * Who asks for the error of a pending connection was told "writable" somewhere. Where that wasn't here, and there is a ring by
- * now, the ring has said so and is about to read: the handshake ends before.
+ * Has a ring told the application that the pending connection is writable? Who asks for its error was told so somewhere, and not here.
+ * Then the ring is about to read: the handshake ends before.
  */
-static void end_for_ring(struct conn *conn, int fd)
+static bool is_told_by_ring(const struct conn *conn, int fd)
 {
-	if (atomic_load(&conn->unseen) && conn_is_pending(conn) && gate_is_writable(fd) && rings_in_use(fd))
-		conversion_conclude(conn, fd);
+	return (atomic_load(&conn->unseen) || conn_is_unattended(conn)) && conn_is_pending(conn) && gate_is_writable(fd) &&
+	       rings_in_use(fd);
 }
 
 /* SO_REUSEADDR and SO_REUSEPORT, which may have been set behind connect(). */
@@ -54,20 +55,28 @@ static int get_reuse(struct conn *conn, int fd, int level, int name, void *value
 	return next.getsockopt(fd, level, name, value, len);
 }
 
-/* SO_ERROR. As in the kernel, the error is taken as soon as the room for it is known, even if it can't be written then. */
+/*
+ * SO_ERROR. If it is a ring that has told of the connection, the answer is the whole truth: a blind request that has failed was begun anew
+ * a moment ago (connect/unattended.c), and is waited for. As in the kernel, the error is taken as soon as the room for it is known, even if
+ * it can't be written then.
+ */
 static int get_error(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
 	socklen_t room;
+	bool told;
 	int error;
 
 	if (conn_attentive(fd) == conn && usermem_read(&room, len, sizeof(room)) && (int)room >= 0) {
+		told = is_told_by_ring(conn, fd);
 		conversion_progress(conn, fd);
-		end_for_ring(conn, fd);
+		if (told)
+			conversion_conclude_now(conn, fd);
 		if (conn_has_failed(conn)) {
 			error = conn_take_error(conn);
 			return hook_result(usermem_answer(value, len, &error, sizeof(error)));
 		}
 	}
+	unattended_asked(conn, fd);
 	return next.getsockopt(fd, level, name, value, len);
 }
 

@@ -8,13 +8,27 @@
 #include "shim/system/next.h"
 #include "shim/system/usermem.h"
 
+/* glibc tells how much time is left, as Linux does. musl gives Linux a copy, and its programs may use the time again. */
+static void tell_left(struct timeval *timeout, const struct deadline *deadline)
+{
+#ifdef __GLIBC__
+	struct timespec left;
+
+	if (deadline_left(deadline, &left))
+		*timeout = (struct timeval){ left.tv_sec, left.tv_nsec / 1000 };
+#else
+	(void)timeout;
+	(void)deadline;
+#endif
+}
+
 /* The next function refuses a time-out that can't be read or is no time, and itself writes back what is left of one. */
 HOOK_TIMED_PASSING(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *except,
 				 struct timeval *timeout),
 		   (nfds, in, out, except, timeout))
 {
 	struct timeval time = { 0, 0 };
-	struct timespec ts, left;
+	struct timespec ts;
 	struct deadline deadline;
 	int ret;
 
@@ -25,8 +39,8 @@ HOOK_TIMED_PASSING(int, select, (int nfds, fd_set *in, fd_set *out, fd_set *exce
 	deadline = deadline_in(timeout ? &ts : NULL);
 	if (!timeout_is_valid(&ts) || !select_pending(nfds, in, out, except, &deadline, NULL, &ret))
 		return next.select(nfds, in, out, except, timeout);
-	if (timeout && deadline_left(&deadline, &left)) /* as Linux does */
-		*timeout = (struct timeval){ left.tv_sec, left.tv_nsec / 1000 };
+	if (timeout)
+		tell_left(timeout, &deadline);
 	return hook_result(ret);
 }
 

@@ -5,6 +5,7 @@
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
 #include "shim/connect/dissolve.h"
+#include "shim/connect/gate.h"
 #include "shim/hooks/hook.h"
 #include "shim/hooks/socket.h"
 #include "shim/process/leave.h"
@@ -125,13 +126,6 @@ static bool is_unconnected_tcp(int fd)
 	       next.getpeername(fd, (struct sockaddr *)&addr, &len) < 0;
 }
 
-static bool is_blocking(int fd)
-{
-	int flags = next.fcntl(fd, F_GETFL);
-
-	return flags >= 0 && !(flags & O_NONBLOCK);
-}
-
 /*
  * connect(2) of a socket that an attempt has left behind. Its epoll registrations are made again
  * once it is connecting: a socket that isn't connected reports itself as hung up.
@@ -140,7 +134,7 @@ static int connect_replaced(struct conn *conn, int fd, const struct sockaddr *ad
 {
 	int cancel_state, ret;
 
-	if (is_blocking(fd)) {
+	if (gate_may_block(conn, fd, 0)) {
 		watch_resume(conn);
 		return next.connect(fd, addr, len);
 	}
@@ -179,7 +173,7 @@ static int connect_nowhere(struct conn *conn, int fd, const struct sockaddr *add
 	if (conn && len >= sizeof(addr->sa_family)) {
 		if (addr->sa_family == AF_UNSPEC)
 			return hook_result(dissolve_connection(conn, fd, addr, len));
-		ret = connect_again(conn, fd, is_blocking(fd));
+		ret = connect_again(conn, fd, gate_may_block(conn, fd, 0));
 	}
 	return ret > 0 ? next.connect(fd, addr, len) : hook_result(ret);
 }
@@ -197,7 +191,7 @@ static int connect_any(int fd, const struct sockaddr *addr, socklen_t len)
 	if (conn && conn_phase(conn) == CONN_DISSOLVED)
 		conn_take_error(conn); /* a new beginning */
 
-	blocking = is_blocking(fd);
+	blocking = gate_may_block(conn, fd, 0);
 	ret = conn ? connect_again(conn, fd, blocking) : 1;
 	if (ret <= 0)
 		return hook_result(ret);

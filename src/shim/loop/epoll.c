@@ -148,11 +148,14 @@ static int events_sift(int epfd, struct epoll_event *events, int count)
 	return left;
 }
 
-/* Takes the step of a pending socket whose registration was made past the hooks and wasn't found. */
+/*
+ * Takes the step of a pending socket whose registration was made past the hooks and wasn't found. One that a ring waits for is left alone
+ * until its application asks about it: it may be in use by now, and can be begun anew only when that waits.
+ */
 static bool sweep_visit(struct conn *conn, void *arg)
 {
 	(void)arg;
-	if (conn->unseen && conn_of(conn->fd) == conn) {
+	if (conn->unseen && conn_of(conn->fd) == conn && !conn_is_unattended(conn)) {
 		conn_note(conn, CONN_TOLD_WRITABLE);
 		conversion_progress(conn, conn->fd);
 	}

@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "shim/connect/conversion.h"
 #include "shim/connect/gate.h"
+#include "shim/connect/unattended.h"
 #include "shim/system/next.h"
 
 #include <errno.h>
@@ -39,7 +40,7 @@ static bool has_bytes_under_way(const struct conn *conn)
 
 static int closing_ms(const struct conn *conn, int fd)
 {
-	return conn_is_confirmed(conn) || !gate_may_block(fd, 0) ? CLOSING_MS : CONVERSION_FINISH_MS;
+	return conn_is_confirmed(conn) || !gate_may_block(conn, fd, 0) ? CLOSING_MS : CONVERSION_FINISH_MS;
 }
 
 /*
@@ -48,14 +49,17 @@ static int closing_ms(const struct conn *conn, int fd)
  */
 static void leave(struct conn *conn, int fd, int ms)
 {
-	struct pollfd ready = { .fd = fd, .events = conn->call.unattended ? POLLIN | POLLOUT : POLLIN };
+	struct pollfd ready = { .fd = fd, .events = conn->unattended ? POLLIN | POLLOUT : POLLIN };
 
+	if (conn_is_unattended(conn) && next_poll_now(&ready, 1) == 1)
+		unattended_left(conn, fd);
+	conn_note(conn, CONN_TAKEN_BACK); /* nothing is begun anew for who leaves */
 	if (has_bytes_under_way(conn)) {
 		conversion_finish(conn, fd, ms);
 	} else if (conn_is_pending(conn) && conn_phase(conn) != CONN_RESOLVING) {
 		if (next_poll_now(&ready, 1) == 1)
 			conversion_progress(conn, fd);
-		else if (conn->call.unattended)
+		else if (conn->unattended)
 			conversion_abandoned(conn);
 	}
 }
@@ -106,6 +110,6 @@ void leave_to_stdio(int fd)
 	conn->socket.streamed = true;
 	if (conn_is_confirmed(conn) || conn_phase(conn) == CONN_HELD ||
 	    (conn_is_pending(conn) && conn_has(conn, CONN_TOLD_CONNECTED)))
-		conversion_finish(conn, fd, gate_may_block(fd, 0) ? STREAM_MS : CONVERSION_FINISH_MS);
+		conversion_finish(conn, fd, gate_may_block(conn, fd, 0) ? STREAM_MS : CONVERSION_FINISH_MS);
 	errno = saved_errno;
 }

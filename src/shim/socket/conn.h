@@ -38,11 +38,12 @@ enum conn_note {
 	CONN_TOLD_WRITABLE = 1 << 9,   /* an epoll_wait() past the hooks may have said so before the server was reached */
 	CONN_TOLD_CONNECTED = 1 << 10, /* a connect() has returned 0, or early data was taken: the next connect() is EISCONN */
 	CONN_WROTE = 1 << 11,          /* the application has sent bytes of which there is no copy: nobody else can be asked */
+	CONN_TAKEN_BACK = 1 << 12,     /* unattended: it was begun anew, or is about to be closed: not once more */
 };
 
 #define CONN_PHASE_MASK 0xffu
 #define CONN_CLAIMED 0x100u
-#define CONN_NOTES (CONN_TOLD_WRITABLE | CONN_TOLD_CONNECTED | CONN_WROTE)
+#define CONN_NOTES (CONN_TOLD_WRITABLE | CONN_TOLD_CONNECTED | CONN_WROTE | CONN_TAKEN_BACK)
 
 #define CONN_WATCHES_MAX 4
 
@@ -103,10 +104,11 @@ struct conn_call {
 	_Atomic uint32_t tried;  /* a bit for each converter that has failed this call */
 	bool bound;              /* the application has bound the socket to an address before */
 	bool fastopen_connect;   /* TCP_FASTOPEN_CONNECT is set on the socket */
+	bool held;               /* a ring holds the socket itself: it can't be replaced */
 	bool ringed;             /* the process uses io_uring: it may read the stream past us as soon as it is connected */
-	bool unattended;         /* and doesn't wait in connect(), so that it may read before it has asked us anything */
+	bool at_once;            /* connect() returns before the connection, which is unattended, is there: unattended_may_return() */
 	bool placed;             /* the socket was bound by us: path_begin.c */
-	bool tried_usual;        /* the call has asked whether the usual path works again */
+	bool tried_path;         /* the call has asked a path that has failed whether it works again */
 	bool follows;            /* another process has asked the converter, this one learns what becomes of it: follow.c */
 	uint8_t moves;           /* how often the connection was begun anew on another path */
 	int device;              /* the index of the interface that we have bound the socket to; 0: none */
@@ -134,6 +136,7 @@ struct attempt {
 	bool want_output;        /* a part of the message is still unsent */
 	bool synack_due;         /* the SYN+ACK will say whether Multipath TCP gets through */
 	bool confirmable;        /* the SYN+ACK may say that the server was reached */
+	uint16_t hold_ms;        /* the request says that its SYN may be withheld for so many milliseconds at most; 0: it says nothing */
 	uint16_t withheld_ms;    /* and the converter withholds SYNs for so long at most, in milliseconds */
 	uint16_t request_len;    /* bytes of the request */
 	uint16_t message_sent;   /* bytes of request and early data that the kernel has taken */
@@ -142,6 +145,7 @@ struct attempt {
 	int64_t probing_since;   /* CLOCK_MONOTONIC in ns, when the converter was first probed; 0: it wasn't */
 	int64_t ends;            /* CLOCK_MONOTONIC in ns, when CONVERT_TIMEOUT is over */
 	int64_t syn_at;          /* CLOCK_MONOTONIC in ns, when the SYN was sent */
+	int64_t request_at;      /* CLOCK_MONOTONIC in ns, when the request was sent behind the handshake; 0: it wasn't */
 	int64_t look_at;         /* CLOCK_MONOTONIC in ns, when its path is to be looked at; 0: never */
 	int64_t converter_at;    /* CLOCK_MONOTONIC in ns, when the converter is; 0: never */
 	uint8_t survey;          /* which probes are about this attempt: path_look.c; 0: none */
@@ -161,8 +165,10 @@ struct conn {
 	_Atomic int fd;            /* the descriptor that connect() was called with */
 	_Atomic int64_t deadline;  /* CLOCK_MONOTONIC in ns, when the converter is to be looked at; 0: never */
 	_Atomic bool hung_up;        /* pending: the connection was begun anew, so that the socket was disconnected by us */
+	_Atomic bool unattended;     /* the process uses io_uring, and didn't wait in connect(): it may read before it has asked us anything */
 	_Atomic bool unseen;         /* pending: counted in conn_unseen */
 	_Atomic uint8_t looks;       /* how often a registration of it was looked for: unseen_watches.c */
+	_Atomic uint32_t lent;       /* odd: a blocking socket has O_NONBLOCK for a moment, by us; counts the beginnings and ends of that */
 	struct early early;          /* the application's first bytes, until the server was reached */
 	struct conn_watch watches[CONN_WATCHES_MAX];
 
@@ -243,6 +249,12 @@ static inline void conn_note(struct conn *conn, enum conn_note note)
 {
 	if (!conn_has(conn, note))
 		atomic_fetch_or(&conn->word, note);
+}
+
+/* May the application use the connection past us before it has asked us anything? */
+static inline bool conn_is_unattended(const struct conn *conn)
+{
+	return atomic_load(&conn->unattended) && !conn_has(conn, CONN_TAKEN_BACK);
 }
 
 /* Returns the server as the application has named it; its family is AF_UNSPEC if there is none yet. */

@@ -11,6 +11,7 @@
 
 /* tcpi_state, whose values the kernel's headers don't define (include/net/tcp_states.h). */
 #define TCPINFO_UNKNOWN 0
+#define TCPINFO_ESTABLISHED 1
 #define TCPINFO_SYN_SENT 2
 #define TCPINFO_CLOSE 7
 

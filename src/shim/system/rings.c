@@ -11,6 +11,11 @@
  *   long as nobody closes it by a hook. A new descriptor gets the lowest free number, so that all below a new socket's are in
  *   use; those behind it are looked at as far as BEHIND. A look costs 0.2 us, and 1 us more for what has no type.
  *
+ * A ring also holds files itself, "registered" ones, which it uses in the place of descriptors. They stay what they were when another
+ * socket takes a socket's place under its descriptors: rings_hold() finds them in /proc, by their inodes (": socket:[N]"); older kernels
+ * tell no name (": "), where any socket may be meant. A ring without a descriptor (IORING_SETUP_REGISTERED_FD_ONLY), or with one above
+ * FDS, isn't found.
+ *
  * It is missed where none of the three holds yet while a handshake goes on, or where the ring's number had been looked at as another
  * descriptor that was closed past the hooks (fclose()). Without /proc the third one shows nothing.
  */
@@ -35,10 +40,14 @@
 
 #define FDS 1024u /* rings are made early */
 #define BEHIND 3
+#define FIRST 128u
+#define GAP 64u    /* behind so many numbers that nothing is open under nothing is expected any more */
 #define WORD_BITS 64u
+#define NEEDLE_MAX 40u
 
 static _Atomic bool in_use;
 static _Atomic uint64_t looked_at[FDS / WORD_BITS];
+static _Atomic uint64_t are_rings[FDS / WORD_BITS];
 
 void rings_init(void)
 {
@@ -50,38 +59,51 @@ static uint64_t bit_of(unsigned int fd)
 	return UINT64_C(1) << fd % WORD_BITS;
 }
 
-static void mark(unsigned int fd)
+static bool is_in(_Atomic uint64_t set[static FDS / WORD_BITS], unsigned int fd)
+{
+	return atomic_load_explicit(&set[fd / WORD_BITS], memory_order_relaxed) & bit_of(fd);
+}
+
+static void put_in(_Atomic uint64_t set[static FDS / WORD_BITS], unsigned int fd)
 {
 	if (fd < FDS)
-		atomic_fetch_or(&looked_at[fd / WORD_BITS], bit_of(fd));
+		atomic_fetch_or(&set[fd / WORD_BITS], bit_of(fd));
 }
 
 void rings_forget(int fd)
 {
 	const unsigned int number = (unsigned int)fd;
 
-	if (number < FDS && (atomic_load_explicit(&looked_at[number / WORD_BITS], memory_order_relaxed) & bit_of(number)))
+	if (number < FDS && is_in(looked_at, number)) {
+		atomic_fetch_and(&are_rings[number / WORD_BITS], ~bit_of(number));
 		atomic_fetch_and(&looked_at[number / WORD_BITS], ~bit_of(number));
+	}
 }
+
+enum seen { CLOSED, RING, OTHER };
 
 /*
  * Files of the kernel's own, such as epoll instances and rings, have no type. The descriptor may be another thread's, who opens or
  * closes it at this moment: no matter what is seen of it then. It is asked past the C library, in which the thread sanitizer would take
  * that for a fault of the program.
  */
-static bool is_ring(unsigned int fd)
+static enum seen see(unsigned int fd)
 {
 	static const char ring[] = "anon_inode:[io_uring]";
 	char path[32], target[sizeof(ring)];
 	struct statx status = { .stx_mode = 0 };
 
 	if (RAWCALL(SYS_statx, (int)fd, "", AT_EMPTY_PATH, STATX_TYPE, &status) != 0)
-		return false;
-	mark(fd);
+		return CLOSED;
+	put_in(looked_at, fd);
 	if (status.stx_mode & S_IFMT)
-		return false;
+		return OTHER;
 	snprintf(path, sizeof(path), "/proc/self/fd/%u", fd);
-	return readlink(path, target, sizeof(target)) == sizeof(ring) - 1 && memcmp(target, ring, sizeof(ring) - 1) == 0;
+	if (readlink(path, target, sizeof(target)) != sizeof(ring) - 1 || memcmp(target, ring, sizeof(ring) - 1) != 0)
+		return OTHER;
+	put_in(are_rings, fd);
+	atomic_store(&in_use, true);
+	return RING;
 }
 
 bool rings_in_use(int fd)
@@ -89,22 +111,78 @@ bool rings_in_use(int fd)
 	const unsigned int end = (unsigned int)fd < FDS - BEHIND ? (unsigned int)fd + BEHIND : FDS;
 	int saved_errno = errno;
 
-	mark((unsigned int)fd);
+	put_in(looked_at, (unsigned int)fd);
 	for (unsigned int i = 0; i < end && !atomic_load(&in_use); i++)
-		if (!(atomic_load_explicit(&looked_at[i / WORD_BITS], memory_order_relaxed) & bit_of(i)) && is_ring(i))
-			atomic_store(&in_use, true);
+		if (!is_in(looked_at, i))
+			see(i);
 	errno = saved_errno;
 	return atomic_load(&in_use);
+}
+
+/*
+ * Looks for all rings that there are. Other threads' may be above a new socket, whose number is the lowest free one. The first numbers are
+ * looked at each time: while a program of several threads makes its rings, what the library itself opens and closes has their numbers.
+ */
+static void look_for_all(void)
+{
+	for (unsigned int i = 0, closed = 0; i < FDS && closed < GAP; i++)
+		closed = (i < FIRST || !is_in(looked_at, i)) && see(i) == CLOSED ? closed + 1 : 0;
+}
+
+/*
+ * Is one of @needles in what /proc says of a descriptor? A ring's may be long, and its list of files is left out while another thread is
+ * in a call on it: then the answer is yes.
+ */
+static bool is_said_of(unsigned int ring, const char *const needles[], int count)
+{
+	static const char files[] = "UserFiles:";
+	char path[40], text[2048 + NEEDLE_MAX];
+	size_t kept = 0, len;
+	bool listed = false, found = false;
+	long got = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%u", ring);
+	fd = (int)RAWCALL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && !found && (got = RAWCALL(SYS_read, fd, text + kept, sizeof(text) - kept)) > 0) {
+		len = kept + (size_t)got;
+		listed |= memmem(text, len, files, strlen(files)) != NULL;
+		for (int i = 0; i < count; i++)
+			found |= memmem(text, len, needles[i], strlen(needles[i])) != NULL;
+		kept = len < NEEDLE_MAX ? len : NEEDLE_MAX;
+		memmove(text, text + len - kept, kept);
+	}
+	if (fd >= 0)
+		RAWCALL(SYS_close, fd);
+	return found || (fd >= 0 && !listed);
+}
+
+bool rings_hold(int fd)
+{
+	int saved_errno = errno;
+	struct statx status = { .stx_ino = 0 };
+	char name[NEEDLE_MAX];
+	const char *const needles[] = { name, ": \n" };
+	bool held = false;
+
+	look_for_all();
+	if (RAWCALL(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &status) == 0) {
+		snprintf(name, sizeof(name), ": socket:[%llu]\n", (unsigned long long)status.stx_ino);
+		for (unsigned int i = 0; i < FDS && !held; i++)
+			held = is_in(are_rings, i) && see(i) == RING && is_said_of(i, needles, 2);
+	}
+	errno = saved_errno;
+	return held;
 }
 
 bool rings_note_setup(int fd, const void *caller)
 {
 	Dl_info info;
 
-	if (dladdr(caller, &info) && info.dli_sname && strncmp(info.dli_sname, "uv_", strlen("uv_")) == 0) {
-		mark((unsigned int)fd);
+	put_in(looked_at, (unsigned int)fd);
+	if (dladdr(caller, &info) && info.dli_sname && strncmp(info.dli_sname, "uv_", strlen("uv_")) == 0)
 		return false;
-	}
+	put_in(are_rings, (unsigned int)fd);
 	atomic_store(&in_use, true);
 	return true;
 }

@@ -3,15 +3,9 @@
 #ifndef APPS_AWAIT_H
 #define APPS_AWAIT_H
 
-#include "common/rawcall.h"
-
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -32,18 +26,8 @@
 		}                                                                                  \
 	} while (0)
 
-/* Asks the kernel past all libraries whether the handshake is over, whoever has answered. */
-static inline bool is_answered(int fd)
-{
-	uint8_t info[8] = { 0 };
-	socklen_t len = sizeof(info);
-
-	RAWCALL(SYS_getsockopt, fd, IPPROTO_TCP, TCP_INFO, info, &len);
-	return info[0] != TCP_SYN_SENT;
-}
-
-/* Does this thread sleep in a system call, other than for a lock? (proc_pid_syscall(5)) */
-static inline bool sleeps_in_call(int thread)
+/* The system call in which a thread of this process waits; -1: it runs, or waits for a CPU (proc_pid_syscall(5)). */
+static inline long call_of(int thread)
 {
 	char path[64];
 	long number = -1;
@@ -55,6 +39,14 @@ static inline bool sleeps_in_call(int thread)
 		number = -1; /* "running" */
 	if (file)
 		fclose(file);
+	return number;
+}
+
+/* Does this thread sleep in a system call, other than for a lock? */
+static inline bool sleeps_in_call(int thread)
+{
+	const long number = call_of(thread);
+
 	return number >= 0 && number != SYS_futex;
 }
 

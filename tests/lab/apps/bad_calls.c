@@ -11,6 +11,7 @@
  */
 #include "config.h"
 
+#include "answered.h"
 #include "await.h"
 #include "bad_calls.h"
 

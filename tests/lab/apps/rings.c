@@ -2,11 +2,16 @@
 /*
  * rings.c - connects by the C library's connect(), and does all else by io_uring
  *
- * rings blocking|waiting RAW|LIBC first|last ADDRESS PORT COUNT: connections to an echo server, one after the other. "waiting" ones don't
- * block in connect(): the ring tells that the socket is writable. The ring is made by a system call of the program's own
- * or by the C library's syscall(), before the first connection or behind the first connect().
+ * rings WAY raw|libc|files first|last ADDRESS PORT COUNT: connections to an echo server, one after the other. The ring is made by a system
+ * call of the program's own or by the C library's syscall(), before the first connection or behind the first connect(). "files": as "raw"
+ * and "first", and the ring holds each socket itself, as a registered file, from before its connect().
  *
- * For each connection a line: "right", "failed: ERROR", or "wrong: " and the bytes that no echo server sends.
+ * The ways: connect() blocks ("blocking"), or doesn't, and the program waits until the socket is writable by the ring ("waiting"), by poll()
+ * or by epoll_wait() ("polling", "epolling"), and asks for SO_ERROR then; or it sends by the ring, which waits, and asks nobody ("sending"),
+ * or asks for SO_ERROR behind that ("late"). "changing" is "waiting", and "late" for the last connection. "together": as "waiting", and all
+ * connections are begun first.
+ *
+ * Then a line on standard error says how long connect() has taken for all of them. For each connection a line: "right", "failed: ERROR", or "wrong: " and the bytes that no echo server sends.
  */
 #include "common/rawcall.h"
 
@@ -21,16 +26,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #define HELLO "hello, I am a ring"
+#define CONNECTIONS_MAX 1000
 
 static struct {
 	int fd;
 	struct io_uring_params params;
 	uint8_t *sq, *cq;
 	struct io_uring_sqe *sqes;
+	bool holds; /* the socket, as its file 0 */
 } ring;
 
 static uint32_t *at(uint8_t *rings, uint32_t offset)
@@ -65,6 +74,18 @@ static void ring_make(bool raw)
 	ring.sqes = map(params->sq_entries * sizeof(struct io_uring_sqe), (off_t)IORING_OFF_SQES);
 }
 
+/* Has the ring hold @fd, or nothing any more (-1). */
+static void ring_hold(int fd)
+{
+	if (ring.holds)
+		RAWCALL(SYS_io_uring_register, ring.fd, IORING_UNREGISTER_FILES, NULL, 0);
+	ring.holds = fd >= 0;
+	if (fd >= 0 && RAWCALL(SYS_io_uring_register, ring.fd, IORING_REGISTER_FILES, &fd, 1) < 0) {
+		perror("io_uring_register");
+		exit(77);
+	}
+}
+
 /* One operation from its submission to its end. Returns its result, or -errno. */
 static int ring_do(struct io_uring_sqe what)
 {
@@ -74,6 +95,10 @@ static int ring_do(struct io_uring_sqe what)
 	const struct io_uring_cqe *cqes = (struct io_uring_cqe *)(void *)(ring.cq + ring.params.cq_off.cqes);
 	int result;
 
+	if (ring.holds) {
+		what.fd = 0;
+		what.flags |= IOSQE_FIXED_FILE;
+	}
 	ring.sqes[tail & mask] = what;
 	at(ring.sq, ring.params.sq_off.array)[tail & mask] = tail & mask;
 	__atomic_store_n(at(ring.sq, ring.params.sq_off.tail), tail + 1, __ATOMIC_RELEASE);
@@ -94,22 +119,70 @@ static int transfer(int fd, uint8_t opcode, char *bytes, size_t len)
 					      .msg_flags = MSG_NOSIGNAL });
 }
 
-/* Waits until the socket is writable. Returns 0 or -errno. */
-static int wait_writable(int fd)
+static int wait_by_ring(int fd)
+{
+	return ring_do((struct io_uring_sqe){ .opcode = IORING_OP_POLL_ADD, .fd = fd, .poll32_events = POLLOUT });
+}
+
+static int wait_by_poll(int fd)
+{
+	struct pollfd writable = { .fd = fd, .events = POLLOUT };
+
+	return poll(&writable, 1, -1) < 0 ? -errno : 0;
+}
+
+static int wait_by_epoll(int fd)
+{
+	static int epfd = -1;
+	struct epoll_event event = { .events = EPOLLOUT, .data.fd = fd };
+
+	if (epfd < 0)
+		epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) < 0 || epoll_wait(epfd, &event, 1, -1) < 0 ||
+	    epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL) < 0)
+		return -errno;
+	return 0;
+}
+
+static const struct way {
+	const char *name;
+	int (*wait)(int fd); /* until the socket is writable; returns at least 0, or -errno */
+	bool blocks, asks_late, changes, together;
+} ways[] = {
+	{ .name = "blocking", .blocks = true },
+	{ .name = "waiting", .wait = wait_by_ring },
+	{ .name = "polling", .wait = wait_by_poll },
+	{ .name = "epolling", .wait = wait_by_epoll },
+	{ .name = "sending" },
+	{ .name = "late", .asks_late = true },
+	{ .name = "changing", .wait = wait_by_ring, .changes = true },
+	{ .name = "together", .wait = wait_by_ring, .together = true },
+};
+
+/* SO_ERROR. Returns 0 or -errno. */
+static int error_of(int fd)
 {
 	socklen_t len = sizeof(int);
-	int error = 0, events = ring_do((struct io_uring_sqe){ .opcode = IORING_OP_POLL_ADD, .fd = fd, .poll32_events = POLLOUT });
+	int error = 0;
 
-	if (events < 0)
-		return events;
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? -errno : -error;
 }
 
-static int talk(int fd, char answer[static sizeof(HELLO)], size_t *got)
+/* Returns 0 or -errno. */
+static int wait_for_connection(const struct way *way, int fd)
+{
+	int ret = way->wait ? way->wait(fd) : 0;
+
+	return way->wait && ret >= 0 ? error_of(fd) : ret;
+}
+
+static int talk(bool asks_late, int fd, char answer[static sizeof(HELLO)], size_t *got)
 {
 	char hello[] = HELLO;
-	int ret = transfer(fd, IORING_OP_SEND, hello, strlen(HELLO));
+	int ret = transfer(fd, IORING_OP_SEND, hello, strlen(HELLO)), error;
 
+	if (ret > 0 && asks_late && (error = error_of(fd)) < 0)
+		ret = error;
 	while (ret > 0 && *got < strlen(HELLO)) {
 		ret = transfer(fd, IORING_OP_RECV, answer + *got, strlen(HELLO) - *got);
 		*got += ret > 0 ? (size_t)ret : 0;
@@ -134,29 +207,74 @@ static void say(int error, const char *bytes, size_t len)
 	fflush(stdout);
 }
 
+struct connection {
+	int fd, error; /* 0 or -errno */
+};
+
+static struct connection begin(const struct way *way, const struct sockaddr_in *server, bool files, bool raw)
+{
+	struct connection made = { .fd = socket(AF_INET, SOCK_STREAM | (way->blocks ? 0 : SOCK_NONBLOCK), 0) };
+
+	if (files)
+		ring_hold(made.fd);
+	if (connect(made.fd, (const struct sockaddr *)server, sizeof(*server)) != 0 && errno != EINPROGRESS)
+		made.error = -errno;
+	ring_make(raw);
+	return made;
+}
+
+static void go_on(const struct way *way, struct connection *made, bool last)
+{
+	const bool asks_late = way->asks_late || (way->changes && last);
+	char answer[sizeof(HELLO)] = "";
+	size_t got = 0;
+	int ret = made->error;
+
+	if (ret == 0 && !asks_late)
+		ret = wait_for_connection(way, made->fd);
+	if (ret == 0)
+		ret = talk(asks_late, made->fd, answer, &got);
+	say(ret, answer, got);
+	ring_hold(-1);
+	close(made->fd);
+}
+
+static double now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
 int main(int argc, char *argv[])
 {
 	struct sockaddr_in server = { .sin_family = AF_INET };
-	bool waiting = argc == 7 && strcmp(argv[1], "waiting") == 0, raw = argc == 7 && strcmp(argv[2], "raw") == 0;
+	const bool files = argc == 7 && strcmp(argv[2], "files") == 0;
+	const bool raw = files || (argc == 7 && strcmp(argv[2], "raw") == 0);
+	static struct connection made[CONNECTIONS_MAX];
+	const struct way *way = NULL;
+	const int count = argc == 7 ? atoi(argv[6]) : 0;
+	double took = 0;
 
-	if (argc != 7 || inet_pton(AF_INET, argv[4], &server.sin_addr) != 1)
+	for (size_t i = 0; argc == 7 && i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (strcmp(argv[1], ways[i].name) == 0)
+			way = &ways[i];
+	if (!way || inet_pton(AF_INET, argv[4], &server.sin_addr) != 1 || count > CONNECTIONS_MAX)
 		return 2;
 	server.sin_port = htons((uint16_t)atoi(argv[5]));
 	if (strcmp(argv[3], "first") == 0)
 		ring_make(raw);
-	for (int i = atoi(argv[6]); i > 0; i--) {
-		int fd = socket(AF_INET, SOCK_STREAM | (waiting ? SOCK_NONBLOCK : 0), 0);
-		int ret = connect(fd, (struct sockaddr *)&server, sizeof(server)) == 0 || errno == EINPROGRESS ? 0 : -errno;
-		char answer[sizeof(HELLO)] = "";
-		size_t got = 0;
+	for (int i = 0; i < count; i++) {
+		const double before = now_ms();
 
-		ring_make(raw);
-		if (ret == 0 && waiting)
-			ret = wait_writable(fd);
-		if (ret == 0)
-			ret = talk(fd, answer, &got);
-		say(ret, answer, got);
-		close(fd);
+		made[i] = begin(way, &server, files, raw);
+		took += now_ms() - before;
+		if (!way->together)
+			go_on(way, &made[i], i == count - 1);
 	}
+	for (int i = 0; i < count && way->together; i++)
+		go_on(way, &made[i], i == count - 1);
+	fprintf(stderr, "%d connect() took %.1f ms\n", count, took);
 	return 0;
 }

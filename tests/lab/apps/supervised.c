@@ -18,6 +18,7 @@
  *	listen        it doesn't connect, but listens; and connects to itself
  *	bind          the socket is bound to a port before
  *	threads=N     N threads do all this, each for itself
+ *	inherited     its socket is descriptor 9, a TCP socket that it was started with
  *	uring         asks for io_uring first
  *	hidden        it isn't dumpable, so that nobody but root may look into it
  *	x32           makes its socket, and connects, by x32's calls, which any amd64 program may
@@ -116,8 +117,12 @@ static unsigned int wait_writable(int epoll, int fd)
 #define X32 0
 #endif
 
+#define INHERITED 9
+
 static int open_socket(int domain, int type)
 {
+	if (has("inherited"))
+		return INHERITED;
 	return has("x32") ? (int)syscall(X32 | SYS_socket, domain, type, 0) : socket(domain, type, 0);
 }
 

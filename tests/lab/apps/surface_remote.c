@@ -23,6 +23,7 @@
 #include <sys/select.h>
 #include <sys/uio.h>
 
+#include "answered.h"
 #include "await.h"
 
 #ifdef THROUGH_SYSCALL

@@ -82,6 +82,7 @@ class Build:
         """
         sanitizers = shlex.split(os.environ.get("SANITIZER_PRELOAD", ""))
         env = {name: str(value) for name, value in variables.items()}
+        env.setdefault("CONVERT_BESIDE_VPN", "1")  # linkem's links are TUN devices, and so are VPNs
         if "XDG_RUNTIME_DIR" not in env:
             env.setdefault("CONVERT_CACHE", "none")  # so that no application knows what the one before has learned
         if sanitizers:

@@ -198,6 +198,9 @@ def main():
     if not tests:
         _tell_left_out(left_out)
         sys.exit(sandbox.SKIPPED)
+    # A shell has what it starts in the background ignore these (POSIX, "Asynchronous Lists"), and programs would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     # tests that measure come last, when the tests of other files are done as well
     tests.sort(key=lambda pair: _is_measuring(pair[1]))
     try:

@@ -46,6 +46,8 @@ class _Feature:
 FEATURES = {
     # One series of 6.2 brought MSG_FASTOPEN, TCP_FASTOPEN and TCP_FASTOPEN_NO_COOKIE to them.
     "fastopen": _Feature("6.2", "Fast Open on MPTCP sockets", _takes_data_in_syns),
+    # Multipath TCP that is switched off for a while, since SYNs with its option are lost.
+    "blackhole": _Feature("6.12", "detection of black holes for MPTCP", lambda: os.path.exists("/proc/sys/net/mptcp/blackhole_timeout")),
     # 6.1 takes the option and tells of each byte all the same. The version is taken, since only a connection would show it.
     "rcvlowat": _Feature("6.12 or a version before it", "SO_RCVLOWAT that MPTCP sockets heed", _is_6_12),
 }

@@ -23,7 +23,7 @@ TCPI_OPT_TIMESTAMPS, TCPI_OPT_SYN_DATA = 1, 32
 PORT = 1234
 
 # What the answer to an Info TLV has besides where SYNs are withheld, by default: doc/private-tlvs.md
-WITHHOLDING = bytes.fromhex("f002013b 02bc 6c63")
+WITHHOLDING = bytes.fromhex("f002017b 02bc 6c63")
 
 # How a client's bytes go: in the SYN, behind the handshake, or one by one; then the first may be in the SYN as well.
 DELIVERIES = ("syn", "behind", "bytewise", "syn-bytewise")
@@ -65,6 +65,11 @@ def silent(*tlvs_behind, blind=False, mptcp=False, attempt=0, repeat=0):
     silence = bytes([1, blind | mptcp << 1]) + repeat.to_bytes(2, "big") + octets("6c63") + number
     body = bytes([0xf2, (2 + len(silence)) // 4]) + silence + b"".join(tlvs_behind)
     return bytes([1, 1 + len(body) // 4, 0x6c, 0x63]) + body
+
+
+def hold_time_tlv(milliseconds):
+    """A Hold Time TLV (doc/private-tlvs.md): the client's SYN may be withheld for so long at most."""
+    return octets("f3020100") + milliseconds.to_bytes(2, "big") + octets("6c63")
 
 
 def cookie_tlv(cookie):

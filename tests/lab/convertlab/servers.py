@@ -41,6 +41,11 @@ class _MptcpServer(_Server):
         self.server_activate()
 
 
+def _say(*words):
+    """Prints a line in one piece: print() writes a line's end by itself, and another thread's line could come before that."""
+    os.write(1, (" ".join(words) + "\n").encode())
+
+
 def _peer(handler):
     return "%s %d" % (handler.client_address[0].replace("::ffff:", ""), handler.client_address[1])
 
@@ -53,7 +58,7 @@ class Http(http.server.BaseHTTPRequestHandler):
 
     def setup(self):
         super().setup()
-        print("http accepted", _peer(self), flush=True)
+        _say("http accepted", _peer(self))
 
     def _answer(self, status, size):
         self.send_response(status)
@@ -100,14 +105,14 @@ class Http(http.server.BaseHTTPRequestHandler):
     do_POST = do_PUT
 
     def log_message(self, format, *args):  # pylint: disable=redefined-builtin
-        print("http", _peer(self), format % args, flush=True)
+        _say("http", _peer(self), format % args)
 
 
 class Greeter(socketserver.StreamRequestHandler):
     """As SMTP and FTP servers do, it speaks first."""
 
     def handle(self):
-        print("greeter accepted", _peer(self), flush=True)
+        _say("greeter accepted", _peer(self))
         self.wfile.write(b"220 lab ready\r\n")
         for line in self.rfile:
             self.wfile.write(b"250 " + line)
@@ -117,7 +122,7 @@ class Resetter(socketserver.BaseRequestHandler):
     """Accepts connections and resets them."""
 
     def handle(self):
-        print("resetter accepted", _peer(self), flush=True)
+        _say("resetter accepted", _peer(self))
         self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         # shutdown_request() would send a FIN first
         os.close(self.request.detach())
@@ -128,7 +133,7 @@ class Echo(socketserver.BaseRequestHandler):
 
     def handle(self):
         # in one piece, since other threads print as well
-        print("echo accepted %s" % _peer(self), flush=True)
+        _say("echo accepted %s" % _peer(self))
         size = 0
         try:
             while True:
@@ -141,14 +146,14 @@ class Echo(socketserver.BaseRequestHandler):
             end = "eof"
         except OSError as error:
             end = error.strerror
-        print("echo %s bytes=%d %s" % (_peer(self), size, end), flush=True)
+        _say("echo %s bytes=%d %s" % (_peer(self), size, end))
 
 
 class Chorus(socketserver.BaseRequestHandler):
     """Sends each byte from 0x80 to 0xff once, in pieces, and ends: readers in several processes can count them."""
 
     def handle(self):
-        print("chorus accepted %s" % _peer(self), flush=True)
+        _say("chorus accepted %s" % _peer(self))
         said = bytes(range(0x80, 0x100))
         self.request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for start in range(0, len(said), 32):

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * trials.c - asks paths that have failed whether they work again, beside a program that is about to start
+ *
+ * The library asks from within the program, which may have ended before a long path can answer: then its sockets are closed, and nobody hears
+ * of the answer. Programs of that kind, run again and again, would stay on the other network for ever. Who launches them can leave a process
+ * behind that waits for the answer; the program finds nothing to ask any more, as it was asked a moment ago (paths_is_trial_due()).
+ */
+#include "config.h"
+
+#include "networks/trials.h"
+
+#include "client/converters.h"
+#include "client/converters_choice.h"
+#include "client/user_cache.h"
+#include "networks/path_list.h"
+#include "networks/survey.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+#define PATHS_TRIED 4
+#define LOOK_MS 20
+
+static void no_log(const char *format, ...)
+{
+	(void)format;
+}
+
+/* Writes the paths that are to be asked. Returns how many. Nothing is asked of the kernel where all is well, and the user wishes nothing. */
+static int find_due(const struct settings *settings, struct path due[PATHS_TRIED])
+{
+	/* any server will do: which one it is decides about converters that have refused it alone */
+	union sockaddr_ip server = { .in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000201), .sin_port = htons(443) } };
+	struct converters_query query = { .destination = &server, .family = AF_INET6, .any = true };
+	enum policy_verdict verdict = POLICY_CONVERT;
+	union sockaddr_ip addr;
+	const char *reason;
+	const int converter = converters_choose(settings, &query, &addr, &verdict, &reason);
+	struct path_list list;
+	int best, missed = 0, count = 0;
+
+	if (converter < 0 || (path_is_sound(paths_facts_usual(converter).state) && !settings->paths.count))
+		return 0;
+	best = path_list_choose(&list, settings, &query);
+	if (best < 0) /* they have all failed: each would be chosen instead of the worst */
+		best = (int)list.count - 1;
+	while (best >= 0 && missed >= 0 && count < PATHS_TRIED) {
+		missed = path_list_missed(&list, best);
+		if (missed >= 0)
+			due[count++] = list.paths[missed];
+	}
+	return count;
+}
+
+/* Lets go of all that is the caller's: whoever reads from a pipe waits for the last writer. */
+static void detach(void)
+{
+	setsid();
+	syscall(SYS_close_range, 0, ~0u, 0);
+	open("/dev/null", O_RDWR);
+	(void)!dup(STDIN_FILENO);
+	(void)!dup(STDIN_FILENO);
+	(void)!chdir("/");
+}
+
+static _Noreturn void run(const struct path due[], int count)
+{
+	static struct survey surveys[PATHS_TRIED];
+	bool goes_on[PATHS_TRIED], any = true, works;
+
+	detach();
+	for (int i = 0; i < count; i++) {
+		survey_reset(&surveys[i]);
+		goes_on[i] = survey_try(&surveys[i], &due[i]);
+	}
+	while (any) {
+		any = false;
+		poll(NULL, 0, LOOK_MS);
+		for (int i = 0; i < count; i++) {
+			goes_on[i] = goes_on[i] && !survey_trial_ends(&surveys[i], &works);
+			any |= goes_on[i];
+		}
+	}
+	_exit(0);
+}
+
+/* Would this process be the parent of what is left behind? Then so would the program, to which it must not appear. */
+static bool takes_up_orphans(void)
+{
+	int subreaper = 0;
+
+	return getpid() == 1 || (prctl(PR_GET_CHILD_SUBREAPER, &subreaper, 0, 0, 0) == 0 && subreaper);
+}
+
+void trials_start(const struct settings *settings)
+{
+	struct path due[PATHS_TRIED];
+	int count, status;
+	pid_t child;
+
+	if (takes_up_orphans())
+		return;
+	user_cache_init(settings, no_log);
+	converters_init(settings);
+	user_cache_open();
+	count = find_due(settings, due);
+	child = count ? fork() : -1;
+	if (child < 0)
+		return;
+	if (child == 0) {
+		/* the program has no child that it doesn't know */
+		if (fork() == 0)
+			run(due, count);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+}

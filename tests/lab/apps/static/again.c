@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * again.c - what becomes of a socket that isn't simply connected once: again ADDRESS PORT CLOSED CASE
+ *
+ *	shutdown   another thread shuts the socket down while its connect() waits; it is connected again
+ *	close      another thread closes it while its connect() waits; another descriptor for it is left
+ *	refused    the server refuses (its port CLOSED), connect() tells that, and the socket is connected again
+ *	told       likewise, but SO_ERROR tells it
+ *	unspec     a connect() to CLOSED that doesn't block is undone by AF_UNSPEC at once, and the socket connected again
+ *	network    a thread moves to another network namespace, from which nothing is reached, and connects there
+ *	owner      the process has signals for the socket (F_SETOWN) and has it connected
+ *	odd        flags that socket() doesn't know; an IPv6 socket without IPv4 to an IPv4 address
+ *
+ * Says what a program sees of it, the same with and without a supervisor.
+ */
+#include "moments.h"
+
+#include <sched.h>
+
+static struct sockaddr_in closed;
+
+static int connect_to(int fd, const struct sockaddr_in *to)
+{
+	return connect(fd, (const struct sockaddr *)to, sizeof(*to));
+}
+
+static int tcp(int flags)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | flags, 0);
+
+	if (fd < 0)
+		exit(2);
+	return fd;
+}
+
+static void await_end(int fd)
+{
+	struct pollfd ended = { .fd = fd, .events = POLLOUT };
+
+	printf("poll: %s\n", poll(&ended, 1, PATIENCE_MS) == 1 && ended.revents & POLLERR ? "an error" : "none");
+}
+
+static void *shut_down(void *unused)
+{
+	(void)unused;
+	await_connect(getpid());
+	shutdown(sock, SHUT_RDWR);
+	return NULL;
+}
+
+static void *close_it(void *unused)
+{
+	(void)unused;
+	await_connect(getpid());
+	close(sock);
+	return NULL;
+}
+
+static void shut_while_connecting(void)
+{
+	pthread_t thread;
+
+	sock = tcp(0);
+	start(&thread, shut_down, NULL);
+	printf("connect: %s\n", said(connect_to(sock, &server)));
+	pthread_join(thread, NULL);
+	printf("connect again: %s\n", said(connect_to(sock, &server)));
+	talk(sock);
+}
+
+static void closed_while_connecting(void)
+{
+	pthread_t thread;
+	int other;
+
+	sock = tcp(0);
+	other = dup(sock);
+	start(&thread, close_it, NULL);
+	printf("connect: %s\n", said(connect_to(sock, &server)));
+	pthread_join(thread, NULL);
+	talk(other);
+}
+
+static void refused(bool by_option)
+{
+	socklen_t len = sizeof(int);
+	int error = 0, ret;
+
+	sock = tcp(SOCK_NONBLOCK);
+	printf("connect: %s\n", said(connect_to(sock, &closed)));
+	await_end(sock);
+	if (by_option)
+		getsockopt(sock, SOL_SOCKET, SO_ERROR, &error, &len);
+	else
+		error = connect_to(sock, &closed) < 0 ? errno : 0;
+	printf("told: %s\n", strerror(error));
+	ret = connect_to(sock, &server);
+	if (ret < 0 && errno == ECONNABORTED) /* Linux says so once where nobody has asked connect() for the error */
+		ret = connect_to(sock, &server);
+	printf("connect again: %s\n", said(ret));
+	talk(sock);
+}
+
+static void undone(void)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	sock = tcp(SOCK_NONBLOCK);
+	printf("connect: %s\n", said(connect_to(sock, &closed)));
+	printf("undone: %s\n", said(connect(sock, &none, sizeof(none))));
+	printf("connect again: %s\n", said(connect_to(sock, &server)));
+	talk(sock);
+}
+
+static void *elsewhere(void *unused)
+{
+	int fd;
+
+	(void)unused;
+	if (unshare(CLONE_NEWNET) != 0)
+		exit(77);
+	fd = tcp(0);
+	printf("elsewhere: %s\n", said(connect_to(fd, &server)));
+	return NULL;
+}
+
+static void from_another_network(void)
+{
+	pthread_t thread;
+
+	start(&thread, elsewhere, NULL);
+	pthread_join(thread, NULL);
+	sock = tcp(0);
+	printf("here: %s\n", said(connect_to(sock, &server)));
+	talk(sock);
+}
+
+static void owned(void)
+{
+	sock = tcp(0);
+	fcntl(sock, F_SETOWN, getpid());
+	fcntl(sock, F_SETSIG, SIGURG); /* which is ignored */
+	printf("connect: %s\n", said(connect_to(sock, &server)));
+	printf("owner: %s, signal: %s\n", fcntl(sock, F_GETOWN) == getpid() ? "this process" : "another",
+	       fcntl(sock, F_GETSIG) == SIGURG ? "as set" : "another");
+	talk(sock);
+}
+
+static void odd(void)
+{
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6, .sin6_port = server.sin_port };
+	int fd = socket(AF_INET6, SOCK_STREAM, 0), on = 1;
+
+	mapped.sin6_addr.s6_addr16[5] = 0xffff;
+	mapped.sin6_addr.s6_addr32[3] = server.sin_addr.s_addr;
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+	printf("flags: %s\n", said(socket(AF_INET, SOCK_STREAM | 0x10000, 0)));
+	printf("IPv4: %s\n", said(connect(fd, (struct sockaddr *)&mapped, sizeof(mapped))));
+}
+
+int main(int argc, char *argv[])
+{
+	const char *which = argc == 5 ? argv[4] : "";
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc != 5 || inet_pton(AF_INET, argv[1], &server.sin_addr) != 1)
+		return 2;
+	server.sin_family = AF_INET;
+	server.sin_port = htons((uint16_t)strtol(argv[2], NULL, 10));
+	closed = server;
+	closed.sin_port = htons((uint16_t)strtol(argv[3], NULL, 10));
+	if (strcmp(which, "shutdown") == 0)
+		shut_while_connecting();
+	else if (strcmp(which, "close") == 0)
+		closed_while_connecting();
+	else if (strcmp(which, "refused") == 0)
+		refused(false);
+	else if (strcmp(which, "told") == 0)
+		refused(true);
+	else if (strcmp(which, "unspec") == 0)
+		undone();
+	else if (strcmp(which, "network") == 0)
+		from_another_network();
+	else if (strcmp(which, "owner") == 0)
+		owned();
+	else if (strcmp(which, "odd") == 0)
+		odd();
+	else
+		return 2;
+	return 0;
+}

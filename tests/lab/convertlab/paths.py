@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""paths.py - "convertize paths --manage" on the lab's client, which has two networks as DHCP leaves them
+
+These are addresses, and default routes with different metrics. The lab's links are TUN devices, or ends of veth pairs: neither is looked
+after by itself, so that --device names them."""
+import os
+import re
+import shutil
+import socket
+import tempfile
+
+from .harness import equal
+
+BULK = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "apps", "bulk.py")
+OURS = "proto 88"
+DEVICES = ("--device", "wifi,lte")
+
+
+def ip(lab, *words):
+    """What an ip command of the client prints, without blanks at the ends of lines."""
+    return [line.strip() for line in lab.client.run(["ip", *words]).stdout.splitlines()]
+
+
+def bare(lab):
+    """Takes away what the lab has set up for its client, but for addresses and default routes, and listens at the converter."""
+    for family in ("-4", "-6"):
+        for rule in ip(lab, family, "rule"):
+            if " lookup 10" in rule:
+                lab.client.run(["ip", family, "rule", "del", "priority", rule.split(":")[0]])
+        for table in (101, 102):
+            lab.client.run(["ip", family, "route", "flush", "table", str(table)], check=False)
+    lab.client.ip("mptcp endpoint flush", "mptcp limits set subflows 0 add_addr_accepted 0")
+
+
+def state(lab):
+    """All that the path manager might have changed on the client."""
+    # counters and lifetimes run
+    return [ip(lab, "-4", "rule"), ip(lab, "-6", "rule"), ip(lab, "-4", "route", "show", "table", "all"),
+            [re.sub(r" expires \d+sec", "", line) for line in ip(lab, "-6", "route", "show", "table", "all")],
+            ip(lab, "mptcp", "endpoint"), ip(lab, "mptcp", "limits")]
+
+
+def endpoints(lab):
+    """{address: (ID, flags and device)}."""
+    found = {}
+    for line in ip(lab, "mptcp", "endpoint"):
+        address, _, number, rest = line.split(None, 3)
+        found[address] = (int(number), rest)
+    return found
+
+
+class PathManager:
+    """convertize paths --manage, as a service manager starts it: within `with` it has said that it is ready."""
+
+    def __init__(self, lab, *words, env=None, wrapper=()):
+        self._lab = lab
+        self._command = [*wrapper, lab.build.program("convertize"), "paths", "--manage", "--config", "none", *(words or DEVICES)]
+        self._env = env or {}
+        self.process = None
+        self._directory = tempfile.mkdtemp(prefix="p-", dir="/run")
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(os.path.join(self._directory, "notify"))
+        self._socket.settimeout(30)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self._socket.close()
+        shutil.rmtree(self._directory)
+
+    def hears(self, text):
+        """Waits for a message to the service manager."""
+        while text not in self._socket.recv(4096).decode():
+            pass
+
+    def start(self):
+        """Starts it, again perhaps."""
+        self.process = self._lab.client.popen(self._command, name="paths", env={
+            "NOTIFY_SOCKET": os.path.join(self._directory, "notify"), **self._env})
+        self.hears("READY=1")
+
+    def stop(self):
+        """Ends it as systemd does."""
+        equal(self.process.stop(), 0, "the status: " + self.process.log_text())
+
+    def said(self, text):
+        """Waits until it has said that."""
+        self.process.wait_log(text)
+
+    def done(self):
+        """The commands that stand for what it has done so far."""
+        return [line.split("+ ", 1)[1] for line in self.process.log_text().splitlines() if "convertize: paths: + " in line]
+
+
+def serve(lab):
+    """A converter, and what transfers go to."""
+    lab.convertd()
+    lab.start_listening(lab.server, ["python3", BULK, "serve", "tcp", 6000], 6000)
+
+
+def download(lab, size):
+    """Starts a download through the converter; its end is an error if a byte is missing or wrong."""
+    return lab.client.popen(["python3", BULK, "get", "tcp", lab.server.addr4, size and 6000, size], name="download",
+                            env=lab.converted(CONVERT_CACHE="none"))
+
+
+def subflows(lab, address):
+    """How many connections the client has to the converter from an address."""
+    return len(lab.client.run(["ss", "-Htn", "state", "established", "src", address, "dport", "=", ":1234"]).stdout.splitlines())
+
+
+def arrives(process):
+    """Waits for the end of a transfer."""
+    equal(process.wait(60), 0, "the transfer: " + process.log_text())
+
+
+def carried(lab):
+    """Bytes that each link has carried towards the client."""
+    return {name: getattr(lab, name).stats()["b-to-a"]["out_bytes"] for name in ("wifi", "lte")}

@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+test_far_clients.py - a client with a long round trip, of which the converter knows nothing, and a slow server: one connection
+
+A SYN that is withheld for all of --hold-time is answered after the second after which a far client's kernel has sent it again. Its
+connection is made anew then, and the server sees two. So such a client says for how long its SYN may be withheld.
+"""
+import os
+import re
+import signal
+
+from convertlab import check, equal, kernel, main, timeout, wait_until
+from convertlab.pcap import OPT_TIMESTAMP
+from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect_tlv, converter, echo, extended_header, hold_time_tlv, message,
+                              octets, silent)
+from convertlab.withheld import captures, far, first
+from test_begin import APPS, curl, remembering, served
+from test_supervise_begin import Supervised
+
+ANEW = "behind the handshake"
+HOLD_TIME = b"\xf3\x02\x01"
+LONG = 200  # ms on the client's link, each way: a round trip of 0.4 s
+
+
+# --- first connections ---------------------------------------------------------------------------------------
+
+
+def probe(lab, way):
+    """What a preloaded program saw of one connection to the echo server."""
+    return lab.client.run(["python3", os.path.join(APPS, "connect_probe.py"), way, lab.server.addr4, 7], env=remembering(lab)).stdout
+
+
+class Converter:
+    """A convertd that knows nothing of any client whenever it was started anew, and servers behind it."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.process = lab.convertd()
+        lab.http()
+        lab.echo()
+
+    def renew(self):
+        self.process.stop()
+        self.process = self.lab.convertd()
+
+
+def one_each(lab, first_converter, connect, ways, what):
+    """By each way the first connection to a converter that knows nothing of the client is one connection to the server."""
+    for way in ways:
+        first_converter.renew()
+        before = len(lab.shim_log())
+        with lab.capture(lab.server, "core", "tcp and tcp[tcpflags] == tcp-syn") as core, \
+                lab.capture(lab.converter, "wifi", "tcp port 1234") as wifi:
+            connect(way)
+        log = lab.shim_log()[before:]
+        equal((len({p.sport for p in core.packets()}), log.count(ANEW)), (1, 0),
+              "connections to the server %s by %s, in\n%s" % (what, way, log))
+        syns = [p for p in wifi.packets() if p.syn and p.dport == 1234 and HOLD_TIME in p.payload]
+        check(syns and all("MP_CAPABLE" in p.mptcp for p in syns), "no SYN of Multipath TCP with a Hold Time TLV: %s" % wifi.packets())
+
+
+@timeout(200)
+@kernel.needs("fastopen")
+def test_first_connections():
+    """The round trip is 400 ms, and the server answers after a second. The client knows its round trip by one connection before."""
+    with far(first_ms=LONG, core_ms=5) as lab:
+        mine = Converter(lab)
+        curl(lab)
+        lab.core.set(delay_ms=500)
+        one_each(lab, mine, lambda way: probe(lab, way), ("blocking", "poll", "epoll", "connect"), "after 1 s")
+
+
+@timeout(200)
+@kernel.needs("fastopen")
+def test_first_connections_of_supervised_programs():
+    """The same under the supervisor, and with servers whose answers would come when the request has been made again, after 0.9 s."""
+    with far(first_ms=LONG, core_ms=5) as lab:
+        mine = Converter(lab)
+        program = Supervised(lab)
+        program.echo()
+        for ms in (550, 680, 1000):
+            lab.core.set(delay_ms=ms / 2)
+            one_each(lab, mine, lambda way: program.echo(*way), ((), ("nonblocking",), ("poll",)), "after %d ms" % ms)
+
+
+# --- who says it, and who doesn't ----------------------------------------------------------------------------
+
+
+@kernel.needs("fastopen")
+def test_early_data():
+    """The application's first bytes go into the same SYN, behind the request."""
+    with far(first_ms=LONG, core_ms=5) as lab, converter(lab):
+        lab.echo()
+        program = ["python3", os.path.join(APPS, "early_probe.py"), "sendto-fastopen", lab.server.addr4, 7]
+        usual = lab.client.run(program).stdout
+        with lab.capture(lab.converter, "wifi", "tcp dst port 1234 and tcp[tcpflags] & tcp-syn != 0") as wifi:
+            for _ in range(2):
+                equal(lab.client.run(program, env=remembering(lab)).stdout, usual, "what the program saw, in\n" + lab.shim_log())
+        syns = [p.payload for p in wifi.packets() if p.payload.endswith(b"hello")]
+        equal([HOLD_TIME in payload for payload in syns], [False, True], "SYNs with early data that say it: %s" % syns)
+
+
+@kernel.needs("fastopen")
+def test_near_clients_say_nothing():
+    """A round trip of 150 ms: what goes to the converter is what it was without that TLV. Nor does plain TCP need it, or who asks for its facts."""
+    with far(first_ms=75, core_ms=5) as lab:
+        served(lab)
+        with lab.capture(lab.converter, "wifi", "tcp dst port 1234 and tcp[tcpflags] & tcp-syn != 0") as wifi:
+            for _ in range(3):
+                curl(lab)
+            lab.wifi.set(delay_ms=LONG)
+            lab.client.sysctl("net.mptcp.enabled", 0)
+            for _ in range(2):
+                curl(lab, env=remembering(lab, "runtime-tcp"))
+        syns = [p.payload for p in wifi.packets()]
+        check(len([payload for payload in syns if payload]) >= 5, "requests in SYNs: %s" % syns)
+        equal([payload.hex() for payload in syns if HOLD_TIME in payload], [], "SYNs with a Hold Time TLV")
+
+
+OFFER = "01052263" "150200001e000000" "f002014302bc6c63"  # what is asked for, and 0x43: withheld, corrected, hold times
+
+
+def test_converter_that_does_not_understand():
+    """It has offered it, and answers Unsupported Message, as an older version does: the request is made again without it."""
+    with far(first_ms=LONG, core_ms=5) as lab:
+        lab.converter.sysctl("net.ipv4.tcp_timestamps", 0)  # as a SYN that is refused has none where it is withheld: nothing is confirmed
+        mine = lab.start_listening(lab.converter, ["python3", os.path.join(os.path.dirname(APPS), "scripted_converter.py"),
+                                                   lab.converter.addr4, 1234, "hold-time", OFFER], 1234)
+        lab.http()
+        for name, connect in (("preloaded", lambda: curl(lab)), ("supervised", lambda: Supervised(lab, name="other").curl())):
+            before = len(mine.log_text())
+            for _ in range(3):
+                connect()
+            requests = re.findall(r"request ([0-9a-f]{48,}) early", mine.log_text()[before:])
+            equal([HOLD_TIME.hex() in request for request in requests], [False, True, False, False],
+                  "requests that say it, %s: %s, in\n%s" % (name, requests, lab.shim_log()))
+
+
+# --- what convertd makes of it -------------------------------------------------------------------------------
+
+
+def synacks(lab, packets, client):
+    """Whether the converter's SYN+ACK came before the server's, and whether it has timestamps."""
+    seen = packets(client)
+    there = first(seen, "SYN+ACK of the server", lambda p: p.synack and p.sport == 80)
+    here = first(seen, "SYN+ACK of the converter", lambda p: p.synack and p.sport == 1234)
+    equal(len({p.sport for p in seen if p.syn and p.dport == 80}), 1, "connections to the server (%s)" % client.name)
+    return here.time < there.time, bool(here.option(OPT_TIMESTAMP))
+
+
+@timeout(120)
+@kernel.needs("fastopen")
+def test_least():
+    """A SYN is withheld for the least of what its client says and --hold-time. The server answers after 300 ms."""
+    for hold_ms, says_ms, early in ((700, 100, True), (700, 0, True), (100, 700, True), (700, 65535, False), (700, 600, False)):
+        with far(core_ms=150) as lab, Server(lab, 80) as server, converter(lab, "--hold-time", str(hold_ms)):
+            tlvs = [hold_time_tlv(says_ms), connect_tlv(lab.server.addr4, 80)]
+            for request in (message(*tlvs), message(*reversed(tlvs)), silent(*tlvs)):
+                for protocol in (TCP, MPTCP):
+                    with Client(lab.client, lab.converter.addr4, protocol) as client, captures(lab) as packets:
+                        client.send(request)
+                        sock = server.accept()
+                        if early or request[2] == 0x22:
+                            extended_header(client.answer())
+                        sock.sendall(b"done")
+                        equal(client.read(4), b"done", client.name)
+                        sock.close()
+                    equal(synacks(lab, packets, client), (early, not early),
+                          "%d ms, and %d said in %s: before the server's, and confirms (%s)" % (hold_ms, says_ms, request.hex(), client.name))
+
+
+@kernel.needs("fastopen")
+def test_elsewhere():
+    """Behind the handshake it says nothing that is of use, and the request is served; so it is where nothing is withheld."""
+    with far() as lab, Server(lab, 80) as server:
+        for arguments in ((), ("--hold-syn", "off")):
+            with converter(lab, *arguments):
+                for client in clients(lab):
+                    client.send(message(hold_time_tlv(100), connect_tlv(lab.server.addr4, 80)))
+                    server.accept().close()
+                    extended_header(client.answer())
+
+
+@kernel.needs("fastopen")
+def test_faults():
+    """Another version, or somebody else's TLV, is one that the converter doesn't know; no SYN is withheld for one that isn't whole."""
+    with far() as lab, lab.capture(lab.server, "core", "tcp dst port 80") as core, converter(lab):
+        target = connect_tlv(lab.server.addr4, 80)
+        for code, wrong in ((2, "f3020000 01c26c63"), (2, "f3020200 01c26c63"), (2, "f3020100 01c26c64"), (2, "f3010100"),
+                            (1, "f3000100 01c26c63"), (1, "f3ff0100 01c26c63"), (1, "f3020100 01c26c63 f3020100 01c26c63")):
+            request = message(octets(wrong), target)
+            with Client(lab.client, lab.converter.addr4, MPTCP) as client:
+                equal(client.send(request).answer(), echo(code, request), "the answer to %s" % wrong)
+            with Client(lab.client, lab.converter.addr4, MPTCP) as client:
+                client.send(silent(octets(wrong), target))
+                try:
+                    end = client.end()
+                except ConnectionRefusedError:  # the SYN itself was reset
+                    end = b"", "reset"
+                equal(end, (b"", "reset"), "the end of a silent request with %s" % wrong)
+        equal(core.packets(), [], "packets to the server")
+
+
+@kernel.needs("fastopen")
+def test_reload():
+    """Clients remember the offer: nobody is refused after a reload that has switched withholding off, or on again."""
+    with far(first_ms=LONG, core_ms=5) as lab:
+        path = os.path.join(lab.directory, "convertd.conf")
+
+        def configure(text):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("no-syn-window-fix\n" + text)
+        configure("")
+        with converter(lab, "--config", path) as process:
+            lab.http()
+            curl(lab)
+            for text in ("hold-syn off\n", "hold-syn on\n"):
+                configure(text)
+                before = process.log_text().count("reloaded")
+                process.send_signal(signal.SIGHUP)
+                wait_until(lambda: process.log_text().count("reloaded") > before, 10, process.log_text)
+                log = len(lab.shim_log())
+                with lab.capture(lab.server, "core", "tcp and tcp[tcpflags] == tcp-syn") as core, \
+                        lab.capture(lab.converter, "wifi", "tcp dst port 1234 and tcp[tcpflags] & tcp-syn != 0") as wifi:
+                    curl(lab)
+                equal(len({p.sport for p in core.packets()}), 1, "connections to the server with %s, in\n%s" % (text, lab.shim_log()[log:]))
+                check(any(HOLD_TIME in p.payload for p in wifi.packets()), "no Hold Time TLV with " + text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_paths_others.py - "convertize paths --manage" takes away what it made and nothing else, and leaves to others what is theirs"""
+import contextlib
+import json
+import os
+import signal
+
+from convertlab import Lab, Veth, check, equal, main, wait_until
+from convertlab.paths import DEVICES, OURS, PathManager, bare, endpoints, ip, state
+
+STANDINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standins", "networks")
+
+
+def test_killed():
+    """After a kill -9 all that it made is there; the next one knows it, mends it, and takes it away."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        before = state(lab)
+        with PathManager(lab) as manager:
+            manager.process.kill()
+            manager.process.wait()
+            known = endpoints(lab)
+            equal(len(known), 4, "endpoints after a kill")
+            # one of them goes meanwhile, and its number is given to somebody else's
+            lab.client.ip("addr del 10.2.0.2/24 dev lte", "addr add 10.2.0.9/24 dev lte", "route replace default via 10.2.0.1 dev lte metric 200",
+                          "mptcp endpoint del id %d" % known["10.2.0.2"][0],
+                          "mptcp endpoint add 10.99.0.1 id %d signal" % known["10.2.0.2"][0])
+            manager.start()
+            now = endpoints(lab)
+            equal((now["10.1.0.2"], now["fd01::2"], now["fd02::2"]), (known["10.1.0.2"], known["fd01::2"], known["fd02::2"]), "those that stay")
+            check(now["10.2.0.9"][0] != known["10.2.0.2"][0] and "10.99.0.1" in now, now)
+            check(not [rule for rule in ip(lab, "rule") if "10.2.0.2 " in rule], ip(lab, "rule"))
+            manager.stop()
+        lab.client.ip("mptcp endpoint del id %d" % known["10.2.0.2"][0], "addr del 10.2.0.9/24 dev lte", "addr add 10.2.0.2/24 dev lte",
+                      "route replace default via 10.2.0.1 dev lte metric 200")
+        equal(state(lab), before, "what there is in the end")
+        # and without another one: what is left is taken away by --remove
+        with PathManager(lab) as manager:
+            manager.process.kill()
+            manager.process.wait()
+            lab.client.run([lab.build.program("convertize"), "paths", "--remove", "--config", "none"])
+        equal(state(lab), before, "what there is after --remove")
+
+
+def test_others_are_left_alone():
+    """Rules, routes, tables, endpoints and limits of others: the same before, meanwhile and afterwards."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        lab.client.ip("rule add from 10.1.0.2 table 101", "route add default via 10.1.0.1 dev wifi table 101",
+                      "rule add from 10.50.0.1 table 77 protocol 88", "route add 10.50.0.0/24 via 10.1.0.1 table 77 proto 88",
+                      "route add 10.51.0.0/24 via 10.1.0.1 proto 88", "route add unreachable 10.52.0.0/16 table 8810",
+                      "rule add fwmark 7 table 8811", "mptcp endpoint add 10.2.0.2 id 100 dev lte subflow backup",
+                      "mptcp endpoint add 10.99.0.1 id 101 signal", "mptcp limits set subflows 3 add_addr_accepted 2")
+        foreign = state(lab)
+        with PathManager(lab) as manager:
+            for kind, lines in enumerate(foreign):
+                now = state(lab)[kind]
+                equal([line for line in lines if line not in now], [], "what isn't there any more")
+            ours = [line for kind in (0, 1, 2, 3) for line in state(lab)[kind] if line not in foreign[kind]]
+            check(all(OURS in line for line in ours) and not [line for line in ours if "8810" in line or "8811" in line], ours)
+            check("from 10.1.0.2 " not in "\n".join(manager.done()), manager.done())
+            manager.said("lte 10.2.0.2: used, table ")
+            manager.said("its endpoint is somebody else's, and left alone")
+            manager.said("wifi 10.1.0.2: used, table 101, by somebody else's rule")
+            # somebody takes one of ours, and the limit: it is put back, and what is somebody's is somebody's
+            lab.client.ip("mptcp endpoint del id %d" % endpoints(lab)["10.1.0.2"][0])
+            manager.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: "10.1.0.2" in endpoints(lab), 10, "the endpoint that was taken")
+            manager.stop()
+        equal(state(lab), foreign, "what there is when it has ended")
+
+
+def test_vpn():
+    """While all traffic goes through a tunnel there are no paths beside it, unless that is wanted."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        before = state(lab)
+        with PathManager(lab) as manager:
+            lab.client.ip("tuntap add tun7 mode tun", "addr add 10.77.0.2/24 dev tun7", "link set tun7 up")
+            lab.client.ip("route add 10.78.0.0/16 dev tun7")
+            equal(len(endpoints(lab)), 4, "endpoints beside a VPN for some destinations")
+            lab.client.ip("route add 0.0.0.0/1 dev tun7", "route add 128.0.0.0/1 dev tun7")
+            wait_until(lambda: not endpoints(lab), 10, "no endpoint beside a VPN")
+            check(not [rule for rule in ip(lab, "rule") if OURS in rule], ip(lab, "rule"))
+            lab.client.ip("link del tun7")
+            wait_until(lambda: len(endpoints(lab)) == 4, 10, "the endpoints again")
+            manager.stop()
+        equal(state(lab), before, "what there is when it has ended")
+
+
+@contextlib.contextmanager
+def stand_in(lab, name, sockets=True):
+    """A process of that name with a netlink socket, as the real one has it, on the client; for NetworkManager there is nmcli as well."""
+    text = ("import ctypes, os, socket, time\n"
+            "ctypes.CDLL(None).prctl(15, b%r, 0, 0, 0)\n"
+            "sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) if %r else None\n"
+            "if sock: sock.bind((os.getpid(), 0))\n"
+            "print('ready', flush=True)\n"
+            "time.sleep(1000)\n") % (name, sockets)
+    process = lab.client.popen(["python3", "-c", text], name=name)
+    process.wait_log("ready")
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_network_manager_keeps_the_endpoints():
+    """Those of its devices, and as connection.mptcp-flags says; rules and tables are still to be made."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        # in front of PATH, where "nmcli" stands for the real one; it says what the file says
+        facts = os.path.join(lab.directory, "nm")
+        env = {"PATH": STANDINS + ":" + os.environ["PATH"], "LAB_NM": facts}
+        os.makedirs(facts)
+
+        def says(device, flags, metered="unknown"):
+            with open(os.path.join(facts, device), "w", encoding="ascii") as file:
+                file.write("%s\n%s\n" % (flags, metered))
+
+        says("wifi", "0x0 (default)", "no (guessed)")
+        with PathManager(lab, env=env) as manager:
+            equal(len(endpoints(lab)), 4, "endpoints where nmcli is there, and NetworkManager doesn't run")
+            with stand_in(lab, "NetworkManager"):
+                manager.process.send_signal(signal.SIGHUP)
+                manager.said("wifi 10.1.0.2: used, table ")
+                manager.said("its endpoint is left to NetworkManager (connection.mptcp-flags)")
+                wait_until(lambda: set(endpoints(lab)) == {"10.2.0.2", "fd02::2"}, 10, "no endpoint for what is NetworkManager's")
+                check([rule for rule in ip(lab, "rule") if "from 10.1.0.2 " in rule], "its rule")
+                # one before 1.40 has no such property, and knows that lte is metered
+                says("lte", "", "yes")
+                manager.process.send_signal(signal.SIGHUP)
+                wait_until(lambda: endpoints(lab).get("10.2.0.2", (0, ""))[1] == "subflow backup dev lte", 10, "a backup, since it is metered")
+                shown = lab.client.run([lab.build.program("convertize"), "paths", "--json", "--config", "none", *DEVICES], env=env)
+                networks = {row["address"]: row for row in json.loads(shown.stdout)["networks"]}
+                equal((networks["10.2.0.2"]["metered"], networks["10.2.0.2"]["metered_by"], networks["10.1.0.2"]["keeper"]),
+                      ("yes", "NetworkManager", "NetworkManager"), "what is shown")
+                says("lte", "0x2 (disabled)")
+                manager.process.send_signal(signal.SIGHUP)
+                wait_until(lambda: not endpoints(lab), 10, "nothing of ours")
+                check(not [rule for rule in ip(lab, "rule") if "from 10.2.0.2 " in rule], ip(lab, "rule"))
+            manager.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: len(endpoints(lab)) == 4, 10, "the endpoints, once NetworkManager is gone")
+            manager.stop()
+
+
+def test_mptcpd_keeps_the_endpoints():
+    """A process of that name in this network namespace; one elsewhere is no reason. Rules and tables are made."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        with stand_in(lab, "mptcpd", sockets=False), PathManager(lab) as manager:
+            equal(len(endpoints(lab)), 4, "endpoints beside a process without a socket here")
+            with stand_in(lab, "mptcpd"):
+                manager.process.send_signal(signal.SIGHUP)
+                manager.said("its endpoint is left to mptcpd")
+                wait_until(lambda: not endpoints(lab), 10, "no endpoint of ours")
+                equal(len([rule for rule in ip(lab, "rule") if OURS in rule]), 2, "rules")
+            manager.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: len(endpoints(lab)) == 4, 10, "the endpoints, once mptcpd is gone")
+            lab.client.sysctl("net.mptcp.pm_type", 1)
+            manager.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: not endpoints(lab), 10, "no endpoint with a path manager in user space")
+            manager.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_paths_service.py - "convertize paths" as an administrator meets it: its errors, its file, its unit, and what it shows"""
+import json
+import os
+import re
+import shlex
+
+from convertlab import Lab, Link, Veth, check, equal, main, wait_until
+from convertlab.paths import DEVICES, PathManager, arrives, bare, download, endpoints, serve, state, subflows
+from convertlab.systemd import PLACE, Systemd
+from test_convertize_doctor import WITHOUT_NET_ADMIN
+
+NOBODY = 65534
+EXPOSURE_MAX = 1.5
+
+
+# --- what can't be done --------------------------------------------------------------------------------
+
+
+def test_errors_name_the_remedy():
+    """No privilege, MPTCP switched off, another one, options that are wrong."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        before = state(lab)
+
+        def fails(*words, wrapper=(), status=1, env=None):
+            result = lab.client.run([*wrapper, lab.build.program("convertize"), "paths", "--config", "none", *words], check=False, env=env)
+            equal((result.returncode, result.stdout), (status, ""), "status and output of %s" % (words,))
+            return result.stderr
+
+        for wrapper in (["setpriv", "--reuid", NOBODY, "--clear-groups"], WITHOUT_NET_ADMIN):
+            for word in ("--manage", "--once", "--remove"):
+                said = fails(word, wrapper=wrapper)
+                check("CAP_NET_ADMIN" in said and "systemctl enable --now convertize-paths" in said, said)
+        lab.client.sysctl("net.mptcp.enabled", 0)
+        check("sysctl -w net.mptcp.enabled=1" in fails("--manage"), "MPTCP switched off")
+        lab.client.sysctl("net.mptcp.enabled", 1)
+        check("--tables: \"250-260\" has tables that are the kernel's" in fails("--once", "--tables", "250-260", status=2), "--tables")
+        check("CONVERTIZE_DEVICE: \"a/b\" is no device's name" in fails("--once", status=2, env={"CONVERTIZE_DEVICE": "a/b"}), "in the environment")
+        check("different things" in fails("--once", "--manage", status=2), "two at once")
+        check("leave --dry-run out" in fails("--dry-run", status=2), "--dry-run alone")
+        equal(state(lab), before, "what there is after all that failed")
+        with PathManager(lab):
+            check("another one manages paths here already" in fails("--manage"), "two managers")
+            check("another one" in fails("--remove"), "--remove beside a manager")
+            lab.client.run([lab.build.program("convertize"), "paths", "--manage", "--dry-run", "--config", "none"])
+
+
+def test_the_configuration_file():
+    """The administrator's file has the same words; what is wrong there is named with its line."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        path = os.path.join(lab.directory, "convertize.conf")
+
+        def run(text, *words, check=True):  # pylint: disable=redefined-outer-name
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+            return lab.client.run([lab.build.program("convertize"), "paths", "--config", path, *words], check=check)
+
+        shown = run("device wifi\ndevice lte\nbackup-device l*\ntables 500-501\nbypass nonsense-for-others\n", "--once", "--dry-run").stdout
+        check("table 500" in shown and "table 501" in shown and "10.2.0.2 id 101 dev lte subflow backup" in shown, shown)
+        check("--device (device in convertize.conf) names others" in run("device lte\n", "--once", "--dry-run").stdout, "one device only")
+        result = run("converter 10.9.0.1\ntables 5\n", "--once", "--dry-run", check=False)
+        equal((result.returncode, result.stderr), (2, "convertize: %s:2: tables: \"5\" is no range of routing tables; write it as in 8803-8866\n" % path),
+              "a wrong line")
+        # they are no variables of programs
+        with open(path, "w", encoding="ascii") as file:
+            file.write("converter 10.9.0.1\ndevice lte\n")
+        sanitizers = shlex.split(os.environ.get("SANITIZER_PRELOAD", ""))
+        said = lab.client.run([lab.build.program("convertize"), "--config", path, "--library", lab.build.shim, "env"],
+                              env={"LD_PRELOAD": ":".join(sanitizers)} if sanitizers else None).stdout
+        check("CONVERT_ADDR=10.9.0.1" in said and "CONVERTIZE_DEVICE" not in said, said)
+
+
+# --- as a service --------------------------------------------------------------------------------------
+
+
+def test_the_unit():
+    """Under the real systemd: it starts with its one capability, is watched, reloads, and leaves nothing when it is stopped."""
+    with Lab(wifi=Veth(), lte=Veth(), core=None) as lab:
+        bare(lab)
+        before = state(lab)
+        with Systemd(lab, host=lab.client) as systemd:
+            with open(os.path.join(lab.build.directory, "contrib/systemd/convertize-paths.service"), encoding="ascii") as file:
+                unit = file.read()
+            exposure = systemd.run("sh", "-c", "cat >/run/convertize-paths.service; systemd-analyze --no-pager security --offline=true "
+                                   "/run/convertize-paths.service", input=unit, check=False).stdout
+            level = re.search(r"Overall exposure level for \S+: ([0-9.]+)", exposure)
+            check(level and float(level[1]) <= EXPOSURE_MAX, exposure)
+            said = systemd.run("sh", "-c", "systemd-analyze verify --man=no /run/convertize-paths.service 2>&1", check=False).stdout
+            equal([line for line in said.splitlines() if "convertize-paths" in line and "not executable" not in line], [], "systemd-analyze verify")
+            systemd.run("cp", lab.build.program("convertize"), PLACE + "/convertize")
+            unit = re.sub(r"ExecStart=\S*/convertize paths --manage", "ExecStart=%s/convertize paths --manage --config none %s" % (
+                PLACE, " ".join(DEVICES)), unit)
+            systemd.write("convertize-paths.service", unit)
+            systemd.systemctl("daemon-reload")
+            systemd.systemctl("start", "convertize-paths")
+            equal(len(endpoints(lab)), 4, "endpoints once it has started")
+            main_pid = systemd.systemctl("show", "-P", "MainPID", "convertize-paths").stdout.strip()
+            status = systemd.run("cat", "/proc/%s/status" % main_pid).stdout
+            equal(re.search(r"CapEff:\s*(\w+)", status)[1], "%016x" % (1 << 12), "capabilities")
+            check(re.search(r"Uid:\s*(\d+)", status)[1] != "0", status)
+            equal(systemd.systemctl("show", "-P", "StatusText", "convertize-paths").stdout.strip(), "4 network addresses used", "its status")
+            lab.client.ip("mptcp endpoint del id %d" % endpoints(lab)["10.1.0.2"][0])
+            systemd.systemctl("reload", "convertize-paths")
+            wait_until(lambda: len(endpoints(lab)) == 4, 10, "the endpoint that was taken")
+            # killed: systemd starts another one, which knows what is its own
+            known = endpoints(lab)
+            systemd.run("kill", "-9", main_pid)
+            wait_until(lambda: systemd.systemctl("show", "-P", "MainPID", "convertize-paths").stdout.strip() not in ("0", main_pid) and
+                       systemd.systemctl("is-active", "convertize-paths", check=False).stdout.strip() == "active", 20, "another one")
+            equal(endpoints(lab), known, "endpoints after a kill")
+            systemd.systemctl("stop", "convertize-paths")
+            equal(state(lab), before, "what there is when it has been stopped")
+            return "exposure %s" % level[1]
+
+
+# --- what is shown ----------------------------------------------------------------------------------
+
+
+def test_what_is_shown():
+    """To an ordinary user: which networks work, by asking the converter over each; what they carry; who keeps their endpoints."""
+    with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=30), core=Link(delay_ms=1)) as lab:
+        bare(lab)
+        serve(lab)
+
+        def shows(*words, status=0, text=False):
+            result = lab.client.run(["setpriv", "--reuid", NOBODY, "--clear-groups", lab.build.program("convertize"), "paths", "--config",
+                                     "none", *DEVICES, *([] if text else ["--json"]), *words], check=False)
+            equal(result.returncode, status, "the status: " + result.stdout + result.stderr)
+            return result.stdout if text else json.loads(result.stdout)
+
+        asked = ["--converter", lab.converter.addr4, "--converter", lab.converter.addr6]
+        found = shows()
+        equal([row["works"] for row in found["networks"]], [None] * 4, "without a converter")
+        equal((found["managed"], found["subflow_limit"]), (False, 0), "without a manager")
+        found = {row["address"]: row for row in shows(*asked)["networks"]}
+        check(all(row["endpoint"] is None and row["works"] for row in found.values()), found)
+        equal((found["10.2.0.2"]["leaves_by_device"], found["10.1.0.2"]["leaves_by_device"]), (False, True), "ways without rules")
+        with PathManager(lab, *DEVICES, "--backup-device", "lte"):
+            running = download(lab, 30000000)
+            wait_until(lambda: subflows(lab, "10.1.0.2") == 1, 10, "a subflow")
+            wait_until(lambda: shows(*asked)["networks"][0]["subflows"]["received"] > 100000, 20, "bytes that are carried")
+            found = shows(*asked)
+            equal((found["managed"], found["subflow_limit"]), (True, 2), "with a manager")
+            rows = {row["address"]: row for row in found["networks"]}
+            wifi, lte = rows["10.1.0.2"], rows["10.2.0.2"]
+            equal((wifi["device"], wifi["gateway"], wifi["endpoint"]["flags"], wifi["endpoint"]["ours"], wifi["verdict"]),
+                  ("wifi", "10.1.0.1", ["subflow"], True, "used"), "wifi")
+            equal((lte["gateway"], lte["endpoint"]["flags"], lte["leaves_by_device"]), ("10.2.0.1", ["subflow", "backup"], True), "lte")
+            check(8803 <= lte["table"] <= 8866 and lte["endpoint"]["since"] > 1000000000 and wifi["subflows"]["count"] >= 1, rows)
+            check(wifi["mptcp"] and 12 <= wifi["answer_ms"] < 1000, wifi)
+            check(wifi["device_received"] > wifi["subflows"]["received"] > 0, wifi)
+            lab.lte.down()
+            rows = {row["address"]: row for row in shows(*asked)["networks"]}
+            equal((rows["10.1.0.2"]["works"], rows["10.2.0.2"]["works"], rows["10.2.0.2"]["problem"], rows["10.2.0.2"]["converter"]),
+                  (True, False, "nothing comes back", "10.9.0.1:1234"), "lte is silent")
+            table = shows(*asked, text=True)
+            check(re.search(r"^lte +10\.2\.0\.2 +10\.2\.0\.1 +\d+ subflow backup +88\d\d +unknown +no +\d{4}-", table, re.MULTILINE), table)
+            check(re.search(r"^wifi +10\.1\.0\.2 +10\.1\.0\.1 +\d+ subflow +88\d\d +unknown +\d+ ms ", table, re.MULTILINE), table)
+            check("lte 10.2.0.2 doesn't work: nothing comes back (10.9.0.1:1234)" in table, table)
+            lab.wifi.down()
+            shows(*asked, status=1)
+            lab.wifi.up()
+            lab.lte.up()
+            arrives(running)
+
+
+if __name__ == "__main__":
+    main()

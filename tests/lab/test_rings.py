@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_rings.py - programs with an io_uring whose connect() doesn't block, and whose SYN is lost (shim/connect/unattended.c)
+
+The program of these tests is apps/rings.c, whose ways of waiting it explains. That rings read no byte of the converter's is tested in
+test_silence_shim.py.
+"""
+import contextlib
+
+from convertlab import Lab, Link, check, equal, kernel, main, need, timeout
+from test_silence_shim import SILENTLY, learn, remembering
+
+RESET = "failed: Connection reset by peer"
+REFUSED = "failed: Connection refused"
+AGAIN = "asked again for an application that waits"
+BLIND = "meta length > 110"  # other requests are shorter, and so are SYNs without any
+ASKING = ("waiting", "polling", "epolling", "together")
+
+
+def rings(lab, way, env, count, port=7, how="raw"):
+    """(what became of each connection, milliseconds that connect() took for all of them)"""
+    program = lab.build.program("tests/lab/apps/rings")
+    result = lab.client.run([program, way, how, "first", lab.server.addr4, port, count], env=env, check=False, timeout=500)
+    if result.returncode == 77:
+        need("io_uring")
+    equal(result.returncode, 0, "status of %s" % result.args)
+    return result.stdout.splitlines(), float(result.stderr.split(" took ")[1].split()[0])
+
+
+@contextlib.contextmanager
+def only(lab, syns, then, which=""):
+    """So many SYNs reach the converter, of those that are @which; @then happens to those behind them."""
+    lab.converter.run(["nft", "-f", "-"], input="table inet requests {\n chain arrivals {\n  type filter hook prerouting priority -1000;\n"
+                      "  tcp dport 1234 tcp flags & (syn | ack) == syn %s limit rate over 1/day burst %d packets %s\n }\n}\n"
+                      % (which, syns, then))
+    try:
+        yield
+    finally:
+        lab.converter.run(["nft", "delete", "table", "inet", "requests"])
+
+
+@contextlib.contextmanager
+def learned(loss=0, core_ms=20):
+    """(lab, env) of a client that knows that its converter takes blind requests."""
+    with Lab(wifi=Link(delay_ms=10, loss=loss), lte=None, core=Link(delay_ms=core_ms)) as lab:
+        lab.convertd()
+        lab.echo()
+        env = remembering(lab)
+        learn(lab, env)
+        yield lab, env
+
+
+@kernel.needs("fastopen")
+@timeout(300)
+def test_lost_syn_of_who_asks():
+    """The SYN that the kernel repeats has no request. But whoever asks, or waits by a hook, has its connection, over MPTCP."""
+    need("nft", "nftables")
+    for way in ASKING:
+        with learned() as (lab, env), only(lab, 2, "drop", BLIND):
+            said, _ = rings(lab, way, env, 3)
+            equal(said, ["right"] * 3, way)
+            log = lab.shim_log()
+            equal(log.count(AGAIN) + log.count("SYNs with data are lost"), 1, "%s: requests made again in\n%s" % (way, log))
+            equal(log.count(SILENTLY), 2, "silent connections in\n" + log)
+            equal(log.count("converted over MPTCP"), 4, "connections by way of the converter in\n" + log)
+
+
+NODE = ("const net = require('net'); let left = 4; function one() { if (!left--) return; const s = net.connect(7, process.argv[1]);"
+        " s.on('connect', () => s.write('hello')); s.on('data', d => { console.log('got ' + d); s.end(); });"
+        " s.on('error', e => console.log(e.code)); s.on('close', one); } one();")
+
+
+@kernel.needs("fastopen")
+def test_lost_syn_of_node():
+    """Its sockets are registered in an epoll instance by a ring, past the hooks."""
+    need("nft", "nftables")
+    need("node", "nodejs")
+    with learned() as (lab, env), only(lab, 2, "drop", BLIND):
+        said = lab.client.run(["node", "-e", NODE, lab.server.addr4], env=dict(env, UV_USE_IO_URING="1"), timeout=60).stdout
+        equal(said, "got hello\n" * 4, "what it says")
+
+
+@kernel.needs("fastopen")
+def test_lost_syn_of_a_registered_file():
+    """The socket is the ring's, and no other one can take its place: it is connected directly."""
+    need("nft", "nftables")
+    with learned() as (lab, env), only(lab, 2, "drop", BLIND):
+        said, _ = rings(lab, "waiting", env, 3, how="files")
+        equal(said, ["right"] * 3, "what became of them in\n" + lab.shim_log())
+        equal(lab.shim_log().count("direct, the converter fails"), 1, lab.shim_log())
+
+
+@kernel.needs("fastopen")
+def test_slow_servers():
+    """A server that answers behind the kernel's second SYN is as good as lost to a blind request, and none that refuses."""
+    with learned(core_ms=550) as (lab, env):
+        for way in ASKING:
+            equal(rings(lab, way, env, 3)[0], ["right"] * 3, way)
+            equal(rings(lab, way, env, 3, port=9)[0], [REFUSED] * 3, way)
+
+
+@kernel.needs("fastopen")
+def test_lost_syn_of_who_never_asks():
+    """connect() waits for the connections of a program that uses them and asks nobody."""
+    need("nft", "nftables")
+    for way in ("sending", "late"):
+        with learned() as (lab, env), only(lab, 2, "drop", BLIND):
+            said, _ = rings(lab, way, env, 3)
+            equal(said, ["right"] * 3, way)
+            log = lab.shim_log()
+            equal(log.count("converted over MPTCP"), 4, "connections by way of the converter in\n" + log)
+
+
+@kernel.needs("fastopen")
+def test_no_byte_is_lost():
+    """A program that has asked before, and now sends first: what it has sent can't be sent again, so that its connection fails."""
+    need("nft", "nftables")
+    with learned() as (lab, env), only(lab, 3, "drop", BLIND):
+        said, _ = rings(lab, "changing", env, 4)
+        equal(said, ["right"] * 3 + [RESET], "what became of them in\n" + lab.shim_log())
+        check(AGAIN not in lab.shim_log(), lab.shim_log())
+
+
+@kernel.needs("fastopen")
+def test_event_loops_go_on():
+    """Only the first connect() waits, until the program has asked for once; and none where many are begun before the first one is used."""
+    with learned() as (lab, env):
+        for way, count in (("waiting", 20), ("together", 100)):
+            said, took = rings(lab, way, env, count)
+            equal(said, ["right"] * count, way)
+            check(55 < took < 60 * count / 4, "%s: %d connect() took %.0f ms, and one round trip is 60" % (way, count, took))
+
+
+@kernel.needs("fastopen")
+@timeout(300)
+def test_converter_that_refuses():
+    """A converter that has gone is no server that refuses: the connection is made directly, and the errno is a direct one's."""
+    need("nft", "nftables")
+    for way in ASKING:
+        with learned() as (lab, env), only(lab, 2, "reject with tcp reset"):
+            equal(rings(lab, way, env, 4)[0], ["right"] * 4, way)
+            check("direct, the converter fails" in lab.shim_log(), lab.shim_log())
+    for way in ASKING:
+        with learned() as (lab, env):
+            equal(rings(lab, way, env, 4, port=9)[0], [REFUSED] * 4, way)
+
+
+@kernel.needs("fastopen")
+@timeout(600)
+def test_many_losses():
+    """As many as would succeed directly, at 5% loss: all."""
+    for way in (*ASKING, "sending"):
+        with learned(loss=0.05) as (lab, env):
+            said, _ = rings(lab, way, env, 20)
+            equal(said, ["right"] * 20, "%s in\n%s" % (way, lab.shim_log()))
+
+
+if __name__ == "__main__":
+    main()

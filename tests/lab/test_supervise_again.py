@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""test_supervise_again.py - sockets that aren't simply connected once, as without a supervisor
+
+Programs shut them down or close them while they connect, connect them again behind a failure, or have moved to another network. The
+program, again.c, says what it sees: each test compares that with what it says without convertize.
+"""
+import contextlib
+
+from convertlab import Unsuitable, check, equal, main
+from convertlab.programs import c_program
+from test_supervise_moments import CLOSED, PORT, place
+
+AGAIN = "static/again.c"
+
+
+class Modes:
+    """A Place with another program, which is run with what may be known and done of its connections."""
+
+    def __init__(self, here):
+        self.here = here
+        self.program = c_program("again-static", AGAIN, flags=["-static"])
+        self.modes = {
+            "known": {"known": True},
+            "unknown": {"known": False},
+            "bypassed": {"known": False, "CONVERT_BYPASS": here.lab.server.addr4},
+            "the converter is dead": {"known": False, "CONVERT_ADDR": here.lab.converter.addr4 + ":9"},
+        }
+
+    def words(self, case):
+        return [self.program, self.here.lab.server.addr4, PORT, CLOSED, case]
+
+    def log(self, case, mode):
+        """What the log has after the program has seen the same as without convertize."""
+        got = self.here.lab.client.run([*self.here.launcher, *self.words(case)], env=self.here.env(**self.modes[mode]), check=False)
+        direct = self.here.lab.client.run(self.words(case), check=False)
+        if direct.returncode == 77:
+            raise Unsuitable("no other network can be made here")
+        equal(got.stdout, direct.stdout, "%s, %s: %s" % (case, mode, got.stderr))
+        return got.stderr
+
+
+@contextlib.contextmanager
+def modes(delay_ms=20):
+    with place(delay_ms=delay_ms) as here:
+        yield Modes(here)
+
+
+def test_shut_down():
+    """The attempt ends with the program's shutdown(), at once or soon. That says nothing of the converter, which goes on being used."""
+    with modes(delay_ms=300) as these:
+        for mode in these.modes:
+            log = these.log("shutdown", mode)
+            check("shut the socket down" in log, log)
+            if mode != "the converter is dead":
+                check("left alone" not in log, log)
+        for mode in ("known", "unknown"):
+            log = these.log("shutdown", mode)
+            equal(log.count("converted over MPTCP"), 1, log)
+
+
+def test_closed():
+    """The connection is made nevertheless, as Linux does it, and whoever has another descriptor for it uses it."""
+    with modes(delay_ms=150) as these:
+        for mode in these.modes:
+            these.log("close", mode)
+
+
+def test_refused_before():
+    """However the program was told, the socket can be connected again, and the connection is converted."""
+    with modes() as these:
+        for case in ("refused", "told", "unspec"):
+            for mode in these.modes:
+                log = these.log(case, mode)
+                if "known" in mode:
+                    check(":%d: converted over MPTCP" % PORT in log, "%s, %s: %s" % (case, mode, log))
+
+
+def test_another_network():
+    """Nothing that isn't reached from a program's network is reached for it from the supervisor's."""
+    with modes() as these:
+        for mode in these.modes:
+            these.log("network", mode)
+
+
+def test_owner():
+    """Whom the kernel sends signals about a socket is kept when another one takes its place."""
+    with modes() as these:
+        for mode in these.modes:
+            these.log("owner", mode)
+
+
+def test_odd_calls():
+    with modes() as these:
+        for mode in these.modes:
+            these.log("odd", mode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_managed_choice.c - which paths are left alone: by the user's choice, or as they are somebody else's; and what is remembered */
+#include "config.h"
+
+#include "paths_world.h"
+
+#include <errno.h>
+#include <linux/mptcp.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+START_TEST(test_choice)
+{
+	two_networks();
+	add_network("eth0", "veth", "10.9.9", 50);
+	choice.device = "eth*,wwan0";
+	choice.never = "wwan?";
+	look();
+	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), PATHS_NOT_NAMED);
+	ck_assert_int_eq(verdict_of("wwan0", "198.51.100.2"), PATHS_NEVER);
+	ck_assert_int_eq(verdict_of("eth0", "10.9.9.2"), PATHS_USED);
+	choice.device = choice.never = NULL;
+	choice.backup = "wwan0";
+	settle();
+	ck_assert_uint_eq(paths_world_endpoint(&world, &lists.addresses[1].address)->flags,
+			  MPTCP_PM_ADDR_FLAG_SUBFLOW | MPTCP_PM_ADDR_FLAG_BACKUP);
+	choice.backup = NULL;
+	look();
+	expect("ip mptcp endpoint change id 101 nobackup");
+	settle();
+	choice.backup = "wlan0";
+	look();
+	expect("ip mptcp endpoint change id 100 backup");
+}
+END_TEST
+
+START_TEST(test_vpn)
+{
+	two_networks();
+	settle();
+	add_link("wg0", "wireguard");
+	add_address("wg0", "10.8.0.2");
+	look();
+	expect_nothing();
+	/* one for some destinations is none for all */
+	add_route("wg0", AF_INET, "10.0.0.0/8", NULL, 0);
+	look();
+	expect_nothing();
+	/* in a table of its own, as wg-quick has it */
+	add_route("wg0", AF_INET, NULL, NULL, 0)->table = 51820;
+	look();
+	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), PATHS_VPN);
+	ck_assert_uint_eq(operations.count, 8);
+	ck_assert_int_eq(operations.list[0].kind, PATHS_ENDPOINT_DELETE);
+	choice.beside_vpn = true;
+	look();
+	expect_nothing();
+	ck_assert_int_eq(verdict_of("wg0", "10.8.0.2"), PATHS_KIND);
+	/* by halves, as OpenVPN has it */
+	choice.beside_vpn = false;
+	world.route_count--;
+	add_route("wg0", AF_INET, "128.0.0.0/1", NULL, 0);
+	look();
+	ck_assert_int_eq(verdict_of("wlan0", "192.0.2.2"), PATHS_VPN);
+	link_called("wg0")->up = false;
+	look();
+	expect_nothing();
+}
+END_TEST
+
+START_TEST(test_what_is_somebody_elses)
+{
+	two_networks();
+	add_endpoint("192.0.2.2", 1, "wlan0");
+	lists.rules[world.rule_count++] = (struct paths_rule){ address_of("198.51.100.2"), 102, 32765, RTPROT_BOOT };
+	look();
+	/* of each only what is missing */
+	expect("ip route replace 192.0.2.0/24 dev wlan0 table 8805 proto 88",
+	       "ip route replace default via 192.0.2.1 dev wlan0 table 8805 proto 88",
+	       "ip rule add from 192.0.2.2 table 8805 priority 8803 protocol 88",
+	       "ip mptcp endpoint add 198.51.100.2 id 100 dev wwan0 subflow");
+	settle();
+	/* a rule with our number in somebody's table isn't ours, and neither is an endpoint with the ID of one that we had */
+	lists.rules[world.rule_count++] = (struct paths_rule){ address_of("10.1.1.1"), 77, 5, PATHS_PROTOCOL };
+	world.endpoints.endpoint[1].address = address_of("198.51.100.99");
+	paths_difference_find(&operations, NULL, &world, &choice, &memory);
+	expect("ip rule del from 192.0.2.2 table 8805 priority 8803 protocol 88",
+	       "ip route del 192.0.2.0/24 dev wlan0 table 8805 proto 88",
+	       "ip route del default via 192.0.2.1 dev wlan0 table 8805 proto 88");
+}
+END_TEST
+
+START_TEST(test_network_manager_and_mptcpd)
+{
+	two_networks();
+	settle();
+	others.nm_count = 2;
+	others.nm[0] = (struct paths_nm_device){ .name = "wlan0", .endpoints = true };
+	others.nm[1] = (struct paths_nm_device){ .name = "wwan0", .metered = PATHS_METERED_YES };
+	look();
+	/* of wlan0's the endpoint is left to it; wwan0 is metered, says its user */
+	expect("ip mptcp endpoint change id 101 backup", "ip mptcp endpoint delete id 100");
+	settle();
+	others.nm[1] = (struct paths_nm_device){ .name = "wwan0", .disabled = true };
+	look();
+	ck_assert_int_eq(verdict_of("wwan0", "198.51.100.2"), PATHS_DISABLED);
+	ck_assert_int_eq(operations.list[0].kind, PATHS_ENDPOINT_DELETE);
+	others.nm_count = 0;
+	settle();
+	others.mptcpd = true;
+	look();
+	expect("ip mptcp endpoint delete id 101", "ip mptcp endpoint delete id 100");
+}
+END_TEST
+
+START_TEST(test_nmcli)
+{
+	const char *uuids[PATHS_OTHERS_DEVICES_MAX];
+	char text[] = "GENERAL.DEVICE:wlan0\nGENERAL.CON-UUID:6b1-a\nGENERAL.METERED:no (guessed)\n\n"
+		      "GENERAL.DEVICE:lo\nGENERAL.CON-UUID:\nGENERAL.METERED:unknown\n\n"
+		      "GENERAL.DEVICE:ttyUSB0\nGENERAL.CON-UUID:6b1-b\nGENERAL.METERED:yes\n";
+
+	paths_others_parse_devices(&others, text, uuids);
+	ck_assert_uint_eq(others.nm_count, 2);
+	ck_assert_str_eq(others.nm[0].name, "wlan0");
+	ck_assert_str_eq(uuids[0], "6b1-a");
+	ck_assert_int_eq(others.nm[0].metered, PATHS_METERED_GUESSED_NO);
+	ck_assert_str_eq(uuids[1], "6b1-b");
+	ck_assert_int_eq(others.nm[1].metered, PATHS_METERED_YES);
+	paths_others_parse_flags(&others.nm[0], "0x0 (default)\n");
+	ck_assert(others.nm[0].endpoints && !others.nm[0].disabled);
+	paths_others_parse_flags(&others.nm[0], "0x2 (disabled)\n");
+	ck_assert(!others.nm[0].endpoints && others.nm[0].disabled);
+	paths_others_parse_flags(&others.nm[0], "\n");
+	ck_assert(!others.nm[0].endpoints && !others.nm[0].disabled);
+}
+END_TEST
+
+START_TEST(test_tables)
+{
+	two_networks();
+	/* somebody has taken the first one's place, and the range has two */
+	choice.table_first = 8805;
+	choice.table_last = 8806;
+	lists.tables[world.table_count++] = 8805;
+	settle();
+	ck_assert_uint_eq(wanted.networks[0].table + wanted.networks[1].table, 8806);
+	/* with another range, what was made in the old one is taken away */
+	begin();
+	two_networks();
+	settle();
+	memory.table_first = 8803;
+	memory.table_last = 8866;
+	choice.table_first = 100;
+	choice.table_last = 199;
+	look();
+	ck_assert_uint_eq(operations.count, 12);
+	settle();
+	/* a device keeps its table */
+	lists.routes[world.route_count - 1].table = lists.routes[world.route_count - 2].table;
+	look();
+	expect_nothing();
+}
+END_TEST
+
+START_TEST(test_no_more_than_eight)
+{
+	for (int i = 0; i < 12; i++) {
+		char name[16], number[16];
+
+		snprintf(name, sizeof(name), "eth%d", i);
+		snprintf(number, sizeof(number), "10.0.%d", i);
+		add_network(name, "", number, (uint32_t)(100 - i));
+	}
+	add_endpoint("203.0.113.1", 1, NULL);
+	settle();
+	ck_assert_uint_eq(world.endpoints.count, PATHS_ENDPOINTS_MAX);
+	ck_assert_uint_eq(world.endpoints.subflow_limit, 7);
+	/* those with the least metrics */
+	ck_assert_int_eq(verdict_of("eth11", "10.0.11.2"), PATHS_USED);
+	ck_assert_int_eq(verdict_of("eth4", "10.0.4.2"), PATHS_FULL);
+}
+END_TEST
+
+START_TEST(test_memory)
+{
+	struct paths_memory read;
+	char text[4096];
+	ssize_t len;
+
+	two_networks();
+	add_link("eth0", "");
+	add_route("eth0", AF_INET6, NULL, "fe80::9", 1024);
+	add_address("eth0", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff");
+	world.endpoints.subflow_limit = 1;
+	settle();
+	memory.table_first = 8803;
+	memory.table_last = 8866;
+	len = paths_memory_format(&memory, text, sizeof(text));
+	ck_assert_int_gt(len, 0);
+	for (ssize_t size = 0; size <= len; size++)
+		ck_assert_int_eq(paths_memory_format(&memory, (char[4096]){ 0 }, (size_t)size), -ENOSPC);
+	paths_memory_parse(&read, text);
+	ck_assert_uint_eq(read.count, 3);
+	ck_assert_uint_eq(read.limit_before, 1);
+	ck_assert_uint_eq(read.limit_set, 2);
+	ck_assert_uint_eq(read.table_last, 8866);
+	for (size_t i = 0; i < world.endpoints.count; i++)
+		ck_assert_ptr_nonnull(paths_memory_find(&read, &world.endpoints.endpoint[i]));
+	strcpy(text, "endpoint 0 10.0.0.1 1 1\nendpoint 3 nowhere 1 1\nendpoint\nfoo\nendpoint 9 10.0.0.1:5 1 1\ntables 1\n");
+	paths_memory_parse(&read, text);
+	ck_assert_uint_eq(read.count, 0);
+	ck_assert_uint_eq(read.table_first, 0);
+}
+END_TEST
+
+START_TEST(test_choice_is_read)
+{
+	static const struct {
+		const char *device, *never, *tables, *vpn, *problem;
+	} wrong[] = {
+		{ "a-name-that-is-too-long", NULL, NULL, NULL, "device: \"a-name-that-is-too-long\" is longer than a device's name, 15 "
+							       "characters; \"ip link\" shows the names" },
+		{ NULL, "eth/0", NULL, NULL, "never-device: \"eth/0\" is no device's name; \"ip link\" shows the names" },
+		{ NULL, NULL, "9", NULL, "tables: \"9\" is no range of routing tables; write it as in 8803-8866" },
+		{ NULL, NULL, "9-3", NULL, "tables: \"9-3\" is no range of routing tables; write it as in 8803-8866" },
+		{ NULL, NULL, "1-5x", NULL, "tables: \"1-5x\" is no range of routing tables; write it as in 8803-8866" },
+		{ NULL, NULL, "200-300", NULL, "tables: \"200-300\" has tables that are the kernel's, 252 to 255; choose a range without them" },
+		{ NULL, NULL, NULL, "yes", "beside-vpn: \"yes\" is neither 0 nor 1" },
+	};
+	char problem[PATHS_PROBLEM_MAX];
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		ck_assert(!paths_choice_read(&choice, wrong[i].device, wrong[i].never, NULL, wrong[i].tables, wrong[i].vpn, problem));
+		ck_assert_str_eq(problem, wrong[i].problem);
+	}
+	ck_assert(paths_choice_read(&choice, "wl*, eth[0-9],", NULL, NULL, "1-4294967295", "1", problem) == false);
+	ck_assert(paths_choice_read(&choice, "wl*, eth[0-9],", "", NULL, "4294967290-4294967295", "1", problem));
+	ck_assert(paths_choice_names(choice.device, "wlp2s0") && paths_choice_names(choice.device, "eth3"));
+	ck_assert(!paths_choice_names(choice.device, "eth33") && !paths_choice_names(choice.never, "") && choice.beside_vpn);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("choice");
+	TCase *tcase = tcase_create("choice");
+
+	tcase_add_checked_fixture(tcase, begin, NULL);
+	tcase_add_test(tcase, test_choice);
+	tcase_add_test(tcase, test_vpn);
+	tcase_add_test(tcase, test_what_is_somebody_elses);
+	tcase_add_test(tcase, test_network_manager_and_mptcpd);
+	tcase_add_test(tcase, test_nmcli);
+	tcase_add_test(tcase, test_tables);
+	tcase_add_test(tcase, test_no_more_than_eight);
+	tcase_add_test(tcase, test_memory);
+	tcase_add_test(tcase, test_choice_is_read);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* test_supervise_course.c - what a supervised connection does next: when its call ends, how its socket goes on, what its SYN+ACK leads to */
+#include "config.h"
+
+#include "common/clock.h"
+#include "run.h"
+#include "supervise/course.h"
+
+#include <check.h>
+#include <errno.h>
+#include <linux/tcp.h>
+
+#define NOW (INT64_C(12345) * CLOCK_NS_PER_S)
+#define RESTART 512 /* any error that the kernel understands */
+
+static enum course judge(struct course_call call, int *error)
+{
+	return course_of_call(&call, NOW, error);
+}
+
+START_TEST(call_waits_as_long_as_it_may)
+{
+	int error;
+
+	ck_assert_int_eq(judge((struct course_call){ 0 }, &error), COURSE_ON);
+	ck_assert_int_eq(judge((struct course_call){ .limit = NOW + 1 }, &error), COURSE_ON);
+	ck_assert_int_eq(judge((struct course_call){ .limit = NOW }, &error), COURSE_LEAVE);
+	ck_assert_int_eq(error, EINPROGRESS);
+	ck_assert_int_eq(judge((struct course_call){ .limit = NOW, .direct = true }, &error), COURSE_LEAVE);
+	ck_assert_int_eq(error, EINPROGRESS);
+	ck_assert_int_eq(judge((struct course_call){ .limit = NOW, .nonblocking = true }, &error), COURSE_OUT_OF_TIME);
+	ck_assert_int_eq(judge((struct course_call){ .limit = NOW, .nonblocking = true, .direct = true }, &error), COURSE_ON);
+}
+END_TEST
+
+START_TEST(signal_ends_a_call_that_blocks)
+{
+	int error;
+
+	ck_assert_int_eq(judge((struct course_call){ .interruption = RESTART }, &error), COURSE_LEAVE);
+	ck_assert_int_eq(error, RESTART);
+	ck_assert_int_eq(judge((struct course_call){ .interruption = EINTR }, &error), COURSE_LEAVE);
+	ck_assert_int_eq(error, EINTR);
+	ck_assert_int_eq(judge((struct course_call){ .interruption = RESTART, .nonblocking = true }, &error), COURSE_ON);
+	/* SO_SNDTIMEO: such calls return EINTR whatever the handler's flags */
+	ck_assert_int_eq(judge((struct course_call){ .interruption = RESTART, .limit = NOW + 1 }, &error), COURSE_LEAVE);
+	ck_assert_int_eq(error, EINTR);
+}
+END_TEST
+
+START_TEST(thread_that_has_ended_leaves_its_socket)
+{
+	int error;
+
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(judge((struct course_call){ .gone = true, .nonblocking = i & 1, .direct = i & 2, .limit = NOW }, &error),
+				 COURSE_LEAVE);
+}
+END_TEST
+
+START_TEST(socket_that_is_shut_down_ends_its_call)
+{
+	int error;
+
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(judge((struct course_call){ .shut = true, .nonblocking = i & 1, .direct = i & 2, .interruption = EINTR,
+							     .limit = NOW }, &error), COURSE_SHUT);
+	ck_assert_int_eq(judge((struct course_call){ .shut = true, .gone = true }, &error), COURSE_LEAVE);
+}
+END_TEST
+
+/* Whatever a socket goes on as, no response is to come on one that the program has. */
+START_TEST(socket_goes_on_without_a_response)
+{
+	for (int i = 0; i < 32; i++) {
+		const struct course_left left = { .direct = i & 1, .stand_in = i & 2, .gone = i & 4, .blind = i & 8, .closed = i & 16 };
+		const enum course_way way = course_leave(&left);
+
+		if (way == COURSE_AS_IT_IS)
+			ck_assert(left.direct && !(left.gone && left.stand_in));
+		if (way == COURSE_BLINDLY)
+			ck_assert(left.blind && !left.direct && !(left.gone && left.stand_in));
+		if (way == COURSE_DIRECTLY)
+			ck_assert(!left.blind && !left.closed && !left.gone);
+		if (way == COURSE_ENDED)
+			ck_assert(left.gone || (left.closed && !left.blind && !left.direct));
+	}
+	ck_assert_int_eq(course_leave(&(struct course_left){ 0 }), COURSE_DIRECTLY);
+	ck_assert_int_eq(course_leave(&(struct course_left){ .closed = true }), COURSE_ENDED);
+	ck_assert_int_eq(course_leave(&(struct course_left){ .closed = true, .blind = true }), COURSE_BLINDLY);
+}
+END_TEST
+
+static enum course_step step(struct course_socket socket, enum ride *next)
+{
+	return course_of_socket(&socket, next);
+}
+
+START_TEST(synack_is_looked_at_first)
+{
+	const struct ride_synack taken = { .syn_data = true, .acknowledged = true }, untaken = { .syn_data = true };
+	const struct ride_synack fallen_back = { .fallen_back = true };
+	enum ride next;
+
+	ck_assert_int_eq(step((struct course_socket){ .syn_sent = true, .synack_due = true, .synack = untaken }, &next),
+			 COURSE_UNANSWERED);
+	ck_assert_int_eq(step((struct course_socket){ .synack_due = true, .synack = untaken, .want_output = true }, &next), COURSE_ANEW);
+	ck_assert_int_eq(next, RIDE_MPTCP);
+	ck_assert_int_eq(step((struct course_socket){ .synack_due = true, .synack = fallen_back }, &next), COURSE_ANEW);
+	ck_assert_int_eq(next, RIDE_TCP);
+	ck_assert_int_eq(step((struct course_socket){ .synack_due = true, .synack = taken }, &next), COURSE_READ);
+	/* it was looked at before; there is none */
+	ck_assert_int_eq(step((struct course_socket){ .synack = untaken }, &next), COURSE_READ);
+	ck_assert_int_eq(step((struct course_socket){ .synack_due = true, .synack = untaken, .closed = true }, &next), COURSE_READ);
+}
+END_TEST
+
+START_TEST(silence_is_of_a_request_that_came_with_the_syn)
+{
+	const uint8_t all = TCPI_OPT_SYN_DATA | TCPI_OPT_TIMESTAMPS;
+	enum ride next;
+
+	ck_assert_int_eq(step((struct course_socket){ .silence_due = true, .options = all }, &next), COURSE_SILENT);
+	ck_assert_int_eq(step((struct course_socket){ .silence_due = true, .options = TCPI_OPT_SYN_DATA }, &next), COURSE_READ);
+	ck_assert_int_eq(step((struct course_socket){ .silence_due = true, .options = TCPI_OPT_TIMESTAMPS }, &next), COURSE_READ);
+	ck_assert_int_eq(step((struct course_socket){ .options = all }, &next), COURSE_READ);
+	ck_assert_int_eq(step((struct course_socket){ .silence_due = true, .options = all, .want_output = true }, &next), COURSE_SEND);
+}
+END_TEST
+
+START_TEST(sooner_of_two_times)
+{
+	ck_assert_int_eq(course_sooner(0, 0), 0);
+	ck_assert_int_eq(course_sooner(0, 7), 7);
+	ck_assert_int_eq(course_sooner(7, 0), 7);
+	ck_assert_int_eq(course_sooner(7, 8), 7);
+	ck_assert_int_eq(course_sooner(8, 7), 7);
+	ck_assert_int_eq(course_wait_ms(0, NOW), -1);
+	ck_assert_int_eq(course_wait_ms(NOW - 1, NOW), 1); /* it is late already: all else has its turn first */
+	for (int64_t wait = 0; wait < 3 * CLOCK_NS_PER_MS; wait += 99999)
+		ck_assert_int_gt(course_wait_ms(NOW + wait, NOW) * CLOCK_NS_PER_MS, wait);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("supervise_course");
+	TCase *tcase = tcase_create("course");
+
+	tcase_add_test(tcase, call_waits_as_long_as_it_may);
+	tcase_add_test(tcase, signal_ends_a_call_that_blocks);
+	tcase_add_test(tcase, thread_that_has_ended_leaves_its_socket);
+	tcase_add_test(tcase, socket_that_is_shut_down_ends_its_call);
+	tcase_add_test(tcase, socket_goes_on_without_a_response);
+	tcase_add_test(tcase, synack_is_looked_at_first);
+	tcase_add_test(tcase, silence_is_of_a_request_that_came_with_the_syn);
+	tcase_add_test(tcase, sooner_of_two_times);
+	suite_add_tcase(suite, tcase);
+	return test_run(suite);
+}
