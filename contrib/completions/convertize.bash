@@ -70,7 +70,7 @@ _convertize_value() {
 _convertize_command() {
 	local command=$1 manager=() directory=/etc/systemd/system i
 	local sets='--converter --port --bypass --paths --fallback --cookie --timeout --early-data --no-bypass-mptcp --withholding --silence
-		--cache --log --warn --library'
+		--cache --log --warn --library --beside-vpn'
 	local paths='--converter --port --cookie --timeout --json --manage --once --remove --dry-run --device --never-device --backup-device
 		--tables --beside-vpn'
 	local units='--user --root' all='--config --help --version'

@@ -40,12 +40,13 @@ local HEADER_LEN = 4
 local MARK = 0x6c63 -- of libconvert's private TLVs: "lc"
 
 local INFO, CONNECT, TCP_HEADER, SUPPORTED, COOKIE, ERROR = 1, 10, 20, 21, 22, 30
-local WITHHOLDING, ECHO, SILENCE = 240, 241, 242
+local WITHHOLDING, ECHO, SILENCE, HOLD_TIME = 240, 241, 242, 243
 
 local TLV_NAMES = {
 	[0] = "Reserved", [INFO] = "Info TLV", [CONNECT] = "Connect TLV", [TCP_HEADER] = "Extended TCP Header TLV",
 	[SUPPORTED] = "Supported TCP Extensions TLV", [COOKIE] = "Cookie TLV", [ERROR] = "Error TLV",
 	[WITHHOLDING] = "Withholding TLV", [ECHO] = "Echo TLV", [SILENCE] = "Silence TLV",
+	[HOLD_TIME] = "Hold Time TLV",
 }
 
 local UNSUPPORTED_VERSION, MALFORMED, UNSUPPORTED_MESSAGE, MISSING_COOKIE = 0, 1, 2, 3
@@ -135,6 +136,7 @@ field("withholding.uncorrected", "bool", "Windows of withheld SYNs are not corre
 field("withholding.silent", "bool", "Silent requests are understood", 8, nil, 0x08)
 field("withholding.blind", "bool", "Blind ones are, too", 8, nil, 0x10)
 field("withholding.repeats", "bool", "Blind ones that are made again are known", 8, nil, 0x20)
+field("withholding.hold_times", "bool", "Hold Time TLVs are understood", 8, nil, 0x40)
 field("withholding.limit", "uint16", "Limit in milliseconds")
 field("echo.version", "uint8", "Version")
 field("echo.flags", "uint8", "Flags", base.HEX)
@@ -144,6 +146,9 @@ field("silence.flags", "uint8", "Flags", base.HEX)
 field("silence.blind", "bool", "The client can't take a response off its stream", 8, nil, 0x01)
 field("silence.mptcp", "bool", "The client's socket is one of Multipath TCP", 8, nil, 0x02)
 field("silence.limit", "uint16", "Repeat")
+field("hold_time.version", "uint8", "Version")
+field("hold_time.flags", "uint8", "Flags", base.HEX)
+field("hold_time.limit", "uint16", "Limit in milliseconds")
 field("mark", "uint16", "Mark", base.HEX)
 field("data", "bytes", "Undecoded bytes")
 field("relayed", "bool", "Relayed stream")
@@ -439,7 +444,7 @@ local function read_private(kind, read)
 	return function(context, tree, offset, finish)
 		if not is_ours(context, offset, finish) then
 			tree:add(f["tlv.value"], context.tvb(offset + 2, finish - offset - 2))
-			complain(context, tree, kind == "echo" and context.from_client and "tlv.type.unknown" or "mark.foreign")
+			complain(context, tree, (kind == "echo" or kind == "hold_time") and context.from_client and "tlv.type.unknown" or "mark.foreign")
 			context.found.foreign = true
 			return "not libconvert's"
 		end
@@ -455,6 +460,7 @@ local function read_private(kind, read)
 end
 
 local read_withholding = read_private("withholding", function(_, tree, flags, limit)
+	tree:add(f["withholding.hold_times"], flags)
 	tree:add(f["withholding.repeats"], flags)
 	tree:add(f["withholding.blind"], flags)
 	tree:add(f["withholding.silent"], flags)
@@ -480,6 +486,10 @@ local read_silence = read_private("silence", function(context, tree, flags)
 		(flags:bitfield(6, 1) == 1 and ", Multipath TCP" or "")
 end)
 
+local read_hold_time = read_private("hold_time", function(_, _, _, limit)
+	return string.format("this SYN may be withheld for %d ms at most", limit)
+end)
+
 -- Who may send a TLV (both: nil), how many words it has at least and at most, and what reads it: as tlv_rules[] in lib/read.c
 local RULES = {
 	[INFO] = { client = true, min = 1, max = 1, read = read_info },
@@ -492,11 +502,12 @@ local RULES = {
 	[ECHO] = { min = 1, max = 255, read = read_echo },
 }
 
--- A Silence TLV is one in a request that has the Magic Number for it.
+-- A Silence TLV is one in a request that has the Magic Number for it, a Hold Time TLV in any request. Elsewhere they are unknown ones.
 local SILENCE_RULE = { client = true, min = 1, max = 255, read = read_silence }
+local HOLD_TIME_RULE = { client = true, min = 1, max = 255, read = read_hold_time }
 
 local function rule_of(type, context)
-	return type == SILENCE and context.silent and SILENCE_RULE or RULES[type]
+	return type == SILENCE and context.silent and SILENCE_RULE or type == HOLD_TIME and context.from_client and HOLD_TIME_RULE or RULES[type]
 end
 
 local function read_value(context, item, offset, finish, words, rule)

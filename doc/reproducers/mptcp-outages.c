@@ -3,7 +3,7 @@
  * mptcp-outages.c - what does a transfer over Multipath TCP notice when paths fail and come back?
  *
  *   cc -Wall -O2 -o mptcp-outages mptcp-outages.c
- *   sudo ./mptcp-outages [return|timer|close|number|limit]...
+ *   sudo ./mptcp-outages [return|timer|close|number|limit|window|join]...
  *
  * Two hosts, each in a network namespace, with three paths between them: pairs of TUN devices, and processes that pass packets from one
  * to the other with a delay and a rate, or swallow them. One host sends all it can over one connection, the other notes when bytes
@@ -15,6 +15,10 @@
  *   close    a subflow that has only sent a SYN is closed: how long does the stream stand still, how much arrives twice?
  *   number   the endpoint that the connection began from is deleted and added: does its new subflow live?
  *   limit    an endpoint is replaced by another one, and the peer's limit leaves no room for both: does the new one get a subflow?
+ *   window   the first path loses a burst, and what is sent again of it, for half a second; the second one brings it as well, since a
+ *            subflow is closed; the receiver reads nothing meanwhile: is it sent more than its window allows?
+ *   join     the other host sends; both are silent for 10 s; the second is back, both subflows are closed, and a new one joins over it: how
+ *            long until the stream goes on?
  *
  * A line for each case, and what it was to be. Exits with 0 if all are so, with 1 if one isn't, with 2 if it can't be tried here.
  */
@@ -55,6 +59,9 @@
 #define BUSY_MS 3000 /* until both networks are full */
 #define PATIENCE_MS 20000
 #define OUTAGES 5
+#define BURST 14000 /* bytes */
+#define BURSTS 5    /* until it is seen */
+#define WINDOW 1000000
 
 /* On a busy machine the first handshake may be late, and the connection falls back to TCP: then the case is begun anew. */
 #define NO_SUBFLOWS 3
@@ -64,6 +71,8 @@
 struct shared {
 	volatile int64_t since, last, longest;
 	volatile bool silent[PATHS + 1];   /* the path swallows what it is given */
+	volatile bool loses[PATHS + 1];    /* the path loses a burst of the sender's, and whatever is sent again of it */
+	volatile bool waits;               /* the receiver reads nothing */
 	volatile long answers[PATHS + 1];  /* packets of the receiver's that have passed */
 };
 
@@ -74,6 +83,8 @@ static const struct {
 
 static struct shared *shared;
 static pid_t peer, sender;
+static int receive_buffer; /* bytes; 0: as many as the kernel likes */
+static bool reverse;       /* who has accepted the connection sends */
 
 static void need(bool works, const char *what)
 {
@@ -177,6 +188,25 @@ struct packet {
 	char data[MTU];
 };
 
+/* Is it one of the burst that the path loses? */
+static bool is_lost(const struct packet *packet, int path)
+{
+	static bool has_begun;
+	static uint32_t first;
+	size_t ip_header = (size_t)(packet->data[0] & 0xf) * 4;
+	uint32_t number;
+
+	if (!shared->loses[path])
+		has_begun = false;
+	if (!shared->loses[path] || packet->len < MTU / 2)
+		return false;
+	memcpy(&number, packet->data + ip_header + 4, sizeof(number));
+	if (!has_begun)
+		first = ntohl(number);
+	has_begun = true;
+	return ntohl(number) - first < BURST;
+}
+
 /* Passes packets one way, until it is killed. */
 static void carry(int from, int to, int path, bool answers)
 {
@@ -195,7 +225,8 @@ static void carry(int from, int to, int path, bool answers)
 			now = now_us();
 			for (waiting = 0; waiting < count && packets[(first + count - 1 - waiting) % UNDER_WAY].sent > now;)
 				waiting++;
-			if (next->len <= 0 || shared->silent[path] || waiting >= QUEUE || count == UNDER_WAY - 1)
+			if (next->len <= 0 || shared->silent[path] || waiting >= QUEUE || count == UNDER_WAY - 1 ||
+			    (!answers && is_lost(next, path)))
 				continue;
 			sent = (sent > now ? sent : now) + next->len * 8 / paths[path].rate_mbit;
 			next->sent = sent;
@@ -233,20 +264,37 @@ static void start_path(int path)
 
 /* ----- the hosts ----- */
 
-static void receive(int listener)
+static void receive(int sock)
 {
 	static char piece[PIECE];
-	int sock = accept(listener, NULL, NULL);
 	ssize_t len;
 
 	while ((len = read(sock, piece, sizeof(piece))) > 0) {
-		int64_t now = now_ms(), from = shared->last > shared->since ? shared->last : shared->since;
+		int64_t now, from;
 
+		while (shared->waits)
+			pass(1);
+		now = now_ms();
+		from = shared->last > shared->since ? shared->last : shared->since;
 		if (shared->since && now - from > shared->longest)
 			shared->longest = now - from;
 		shared->last = now;
 	}
 	_exit(0);
+}
+
+static void send_all(int sock)
+{
+	static char piece[PIECE];
+
+	while (write(sock, piece, sizeof(piece)) > 0)
+		;
+	_exit(0);
+}
+
+static void transfer(int sock, bool sends)
+{
+	(sends ? send_all : receive)(sock);
 }
 
 static struct sockaddr_in address(void)
@@ -268,9 +316,11 @@ static pid_t start_peer(int ready[2], int go[2])
 	need(unshare(CLONE_NEWNET) == 0 && write(ready[1], "", 1) == 1 && read(go[0], &byte, 1) == 1, "a namespace");
 	listener = socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP);
 	need(listener >= 0, "IPPROTO_MPTCP");
+	if (receive_buffer)
+		need(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer)) == 0, "SO_RCVBUF");
 	need(bind(listener, (struct sockaddr *)&own, sizeof(own)) == 0 && listen(listener, 1) == 0, "listen");
 	need(write(ready[1], "", 1) == 1, "pipe");
-	receive(listener);
+	transfer(accept(listener, NULL, NULL), reverse);
 	return 0;
 }
 
@@ -291,7 +341,6 @@ static void connect_hosts(void)
 
 static void start_sender(void)
 {
-	static char piece[PIECE];
 	struct sockaddr_in to = address();
 	int sock;
 
@@ -301,9 +350,7 @@ static void start_sender(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sock = socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP);
 	need(connect(sock, (struct sockaddr *)&to, sizeof(to)) == 0, "connect");
-	while (write(sock, piece, sizeof(piece)) > 0)
-		;
-	_exit(0);
+	transfer(sock, !reverse);
 }
 
 /* Hosts and paths, and a connection over the first one, with endpoints of the first two if @second. Called in a process for each case. */
@@ -447,10 +494,63 @@ static bool try_limit(void)
 	return there;
 }
 
+static bool try_window(void)
+{
+	long dropped = 0;
+	double still = 0;
+
+	receive_buffer = WINDOW;
+	begin(true);
+	shared->silent[3] = true;
+	for (int i = 0; i < BURSTS && !dropped; i++) {
+		sh("ip mptcp endpoint add 10.3.0.1 id 3 dev a3 subflow");
+		pass(300);
+		dropped = counter(peer, "NoDSSInWindow");
+		shared->waits = shared->loses[1] = true;
+		/* until what comes behind the burst has told the sender of it */
+		pass(60);
+		/* whereupon all that isn't acknowledged is sent over the second path, too: see "close" */
+		sh("ip mptcp endpoint delete id 3");
+		pass(500);
+		shared->waits = shared->loses[1] = false;
+		watch();
+		still = longest(5000);
+		dropped = counter(peer, "NoDSSInWindow") - dropped;
+	}
+	printf("window: while a subflow makes good for a loss %ld segments are dropped, since they are beyond the receiver's window "
+	       "(expected: 0); afterwards the stream stands still for %.2f s\n",
+	       dropped, still);
+	return dropped == 0;
+}
+
+static bool try_join(void)
+{
+	double still;
+
+	reverse = true;
+	begin(true);
+	shared->silent[1] = shared->silent[2] = true;
+	pass(10000);
+	shared->silent[2] = false;
+	/* both subflows are closed, as a path manager does, the first one before the other; the peer hears of it over the second path */
+	sh("ip mptcp endpoint delete id 1");
+	pass(250);
+	sh("printf 'mptcp endpoint delete id 2\\nmptcp endpoint add 10.2.0.1 id 2 dev a2 subflow\\n' | ip -batch -");
+	if (!wait_subflows(2, 1, PATIENCE_MS)) {
+		printf("join: no new subflow\n");
+		return false;
+	}
+	watch();
+	still = longest(3000);
+	printf("join: with a new subflow, the only one, the stream stands still for %.2f s (expected: below 0.3)\n", still);
+	return still < 0.3;
+}
+
 static const struct {
 	const char *name;
 	bool (*run)(void);
-} cases[] = { { "return", try_return }, { "timer", try_timer }, { "close", try_close }, { "number", try_number }, { "limit", try_limit } };
+} cases[] = { { "return", try_return }, { "timer", try_timer }, { "close", try_close },
+	      { "number", try_number }, { "limit", try_limit }, { "window", try_window }, { "join", try_join } };
 
 static bool is_asked(const char *name, int argc, char **argv)
 {

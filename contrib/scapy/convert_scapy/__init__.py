@@ -12,8 +12,8 @@ from scapy.fields import (BitField, ByteEnumField, ByteField, ConditionalField, 
 from scapy.layers.inet import TCP
 from scapy.packet import Packet, bind_layers
 
-__all__ = ["Connect", "Convert", "Cookie", "Echo", "Error", "ExtendedTCPHeader", "Info", "Silence", "SupportedTCPExtensions", "TCPOption",
-           "UnknownTLV", "Withholding", "ERROR_NAMES", "TLV_NAMES", "MAGIC", "MARK", "PORT", "SILENT_MAGIC", "find"]
+__all__ = ["Connect", "Convert", "Cookie", "Echo", "Error", "ExtendedTCPHeader", "HoldTime", "Info", "Silence", "SupportedTCPExtensions",
+           "TCPOption", "UnknownTLV", "Withholding", "ERROR_NAMES", "TLV_NAMES", "MAGIC", "MARK", "PORT", "SILENT_MAGIC", "find"]
 
 MAGIC = 0x2263
 SILENT_MAGIC = 0x6c63  # of a request that begins with a Silence TLV
@@ -22,7 +22,7 @@ WORD = 4     # bytes; the unit of all lengths
 MARK = 0x6c63  # of the private TLVs
 
 TLV_NAMES = {0: "Reserved", 1: "Info", 10: "Connect", 20: "Extended TCP Header", 21: "Supported TCP Extensions", 22: "Cookie", 30: "Error",
-             240: "Withholding", 241: "Echo", 242: "Silence"}
+             240: "Withholding", 241: "Echo", 242: "Silence", 243: "Hold Time"}
 
 ERROR_NAMES = {0: "Unsupported Version", 1: "Malformed Message", 2: "Unsupported Message", 3: "Missing Cookie", 32: "Not Authorized",
                33: "Unsupported TCP Option", 64: "Resource Exceeded", 65: "Network Failure", 96: "Connection Reset",
@@ -192,8 +192,9 @@ class Withholding(TLV):
 
     name = "Withholding TLV"
     min_words = 2
-    fields_desc = head(240) + [ByteField("version", 1), BitField("reserved", 0, 2),
-                               FlagsField("flags", 0, 6, ["withheld", "corrects", "uncorrected", "silent", "blind", "repeats"]),
+    fields_desc = head(240) + [ByteField("version", 1), BitField("reserved", 0, 1),
+                               FlagsField("flags", 0, 7, ["withheld", "corrects", "uncorrected", "silent", "blind", "repeats",
+                                                          "hold_times"]),
                                ShortField("limit", 0), XShortField("mark", MARK),
                                StrLenField("more", b"", length_from=lambda pkt: rest_of(pkt, 8))]
 
@@ -220,6 +221,15 @@ class Silence(TLV):
                                StrLenField("more", b"", length_from=lambda pkt: rest_of(pkt, 8))]
 
 
+class HoldTime(TLV):
+    """libconvert's own TLV (doc/private-tlvs.md): the client's SYN may be withheld for so many milliseconds at most."""
+
+    name = "Hold Time TLV"
+    min_words = 2
+    fields_desc = head(243) + [ByteField("version", 1), ByteField("flags", 0), ShortField("limit", 0), XShortField("mark", MARK),
+                               StrLenField("more", b"", length_from=lambda pkt: rest_of(pkt, 8))]
+
+
 class UnknownTLV(TLV):
     """A TLV of another type, of an impossible length, or of another implementation."""
 
@@ -228,7 +238,7 @@ class UnknownTLV(TLV):
 
 
 CLASSES = {1: Info, 10: Connect, 20: ExtendedTCPHeader, 21: SupportedTCPExtensions, 22: Cookie, 30: Error, 240: Withholding,
-           241: Echo, 242: Silence}
+           241: Echo, 242: Silence, 243: HoldTime}
 
 
 def class_of(_packet, _before, _last, remaining):
@@ -239,7 +249,7 @@ def class_of(_packet, _before, _last, remaining):
     found = CLASSES.get(number, UnknownTLV)
     if length < found.min_words or length * WORD > len(remaining) or (found is Info and length > 1):
         return UnknownTLV
-    if number in (240, 241, 242) and (remaining[2] != 1 or remaining[6:8] != MARK.to_bytes(2, "big")):
+    if number in (240, 241, 242, 243) and (remaining[2] != 1 or remaining[6:8] != MARK.to_bytes(2, "big")):
         return UnknownTLV
     return found
 

@@ -13,8 +13,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from scapy.layers.inet import IP, TCP
 from scapy.packet import Raw
 
-from convert_scapy import (Connect, Convert, Cookie, Echo, Error, ExtendedTCPHeader, Info, Silence, SupportedTCPExtensions, TCPOption,
-                           UnknownTLV, Withholding, find)
+from convert_scapy import (Connect, Convert, Cookie, Echo, Error, ExtendedTCPHeader, HoldTime, Info, Silence, SupportedTCPExtensions,
+                           TCPOption, UnknownTLV, Withholding, find)
 
 V4 = "00000000000000000000ffffc0000250"
 V6 = "20010db8000000000000000000000080"
@@ -37,6 +37,10 @@ VECTORS = (
     ([Withholding(flags="withheld+corrects", limit=700)], "01032263 f0020103 02bc6c63"),
     ([Withholding(flags="withheld+corrects+silent+blind", limit=700)], "01032263 f002011b 02bc6c63"),
     ([Silence(flags="blind+mptcp"), Connect(address="192.0.2.80", port=443)], "01086c63 f2020103 00006c63 0a0501bb" + V4),
+    ([Withholding(flags="withheld+corrects+hold_times", limit=700)], "01032263 f0020143 02bc6c63"),
+    ([HoldTime(limit=450), Connect(address="192.0.2.80", port=443)], "01082263 f3020100 01c26c63 0a0501bb" + V4),
+    ([Silence(), HoldTime(limit=450), Connect(address="192.0.2.80", port=443)],
+     "010a6c63 f2020100 00006c63 f3020100 01c26c63 0a0501bb" + V4),
     ([Info(), Echo()], "01042263 01010000 f1020100 00006c63"),
     ([UnknownTLV(type=200, value=b"ab")], "01022263 c8016162"),
     ([], "01012263"),
