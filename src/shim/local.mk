@@ -3,7 +3,7 @@
 # In a directory of its own, where no linker and no loader looks for libraries by their names: it is for LD_PRELOAD only.
 pkglib_LTLIBRARIES = libconvert.la
 libconvert_la_SOURCES = \
-	src/shim/connect/attempt.c src/shim/connect/attempt.h src/shim/connect/unattended.c src/shim/connect/unattended.h src/shim/system/beneath.c src/shim/system/beneath.h src/shim/system/rings.c src/shim/system/rings.h src/shim/process/children.c src/shim/process/children.h \
+	src/shim/connect/attempt.c src/shim/connect/attempt.h src/shim/connect/attempt_private.h src/shim/connect/attempt_choice.c src/shim/connect/unattended.c src/shim/connect/unattended.h src/shim/system/beneath.c src/shim/system/beneath.h src/shim/system/rings.c src/shim/system/rings.h src/shim/process/children.c src/shim/process/children.h \
 	src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h \
 	src/shim/connect/conversion.c src/shim/connect/conversion.h src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/system/deadline.h src/shim/wait/deadlines.c src/shim/wait/deadlines.h src/shim/socket/early.c src/shim/socket/early.h \

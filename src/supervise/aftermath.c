@@ -12,7 +12,7 @@
  *	no SYN+ACK before the kernel's own    the request is made again, with its data, a few times
  *	  SYN without data would be sent
  *	the data was not taken                the next connection isn't blind, and finds out more
- *	the connection is reset once the      the server is too slow to be asked for blindly (slow.c)
+ *	the connection is reset once the      the server is too slow to be asked for blindly (blind_memory.c)
  *	  converter has waited long enough
  *	no SYN+ACK in CONVERT_TIMEOUT         the converter is asked whether it is there, and has to prove itself if it doesn't say so
  *	the connection isn't there            it may have been reset: behind GONE_MAX of these in a row the converter is asked (enquiry.c);
@@ -32,13 +32,13 @@
 #include "networks/path_probe.h"
 #include "supervise/again.h"
 #include "supervise/attempt.h"
+#include "supervise/blind_memory.h"
 #include "supervise/enquiry.h"
 #include "supervise/fate.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
 #include "supervise/peers.h"
 #include "supervise/repeat.h"
-#include "supervise/slow.h"
 
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -314,7 +314,7 @@ static void note_slow(const struct expected *one)
 {
 	char text[SOCKADDR_STRLEN];
 
-	slow_note(&one->server);
+	blind_memory_note_slow(&one->server);
 	log_about(one->repeat.tid);
 	log_line("%s: answers later than the converter waits, the next connections wait for it", sockaddr_ip_format(&one->server, text));
 }
@@ -384,7 +384,7 @@ static bool look(struct expected *one, int64_t now)
 		break;
 	case FATE_GONE:
 		if (!seen.there && !converters_admits(one->converter, &one->server))
-			slow_note_failed(&one->server);
+			blind_memory_note_failed(&one->server);
 		last_gone.path = one->begin.own.id;
 		last_gone.syn_at = one->request.syn_at;
 		if (++gone_in_a_row < GONE_MAX)

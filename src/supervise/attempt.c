@@ -17,10 +17,10 @@
 #include "common/errors.h"
 #include "networks/several.h"
 #include "supervise/advice.h"
+#include "supervise/blind_memory.h"
 #include "supervise/kernel.h"
 #include "supervise/log.h"
 #include "supervise/resolver.h"
-#include "supervise/slow.h"
 #include "supervise/stand_in.h"
 #include "supervise/tracee.h"
 
@@ -287,14 +287,14 @@ static uint64_t attempt_number(const struct connection *connection)
 static bool is_likely_served(const struct connection *connection)
 {
 	return converters_admits(connection->attempt.converter, &connection->peer) ||
-	       (!policy_is_private(&connection->peer) && !slow_has_failed(&connection->peer));
+	       (!policy_is_private(&connection->peer) && !blind_memory_has_failed(&connection->peer));
 }
 
 /* A lost SYN of a stand-in for TCP, which isn't made again, would fail a connection that need not fail. */
 static bool may_be_blind(const struct connection *connection)
 {
 	return connection->nonblocking && (connection->sock == connection->fd || connection->sock_mptcp) && wants_syn_data(connection) &&
-	       !paths_doubt_syn_data(&connection->begin.own.id) && !slow_is(&connection->peer) && is_likely_served(connection);
+	       !paths_doubt_syn_data(&connection->begin.own.id) && !blind_memory_is_slow(&connection->peer) && is_likely_served(connection);
 }
 
 /* Prepares to ask the converter of the attempt: the socket, and what is asked. Returns 0 or -errno. */

@@ -7,6 +7,7 @@ libsupervise_la_SOURCES = \
 	src/supervise/again.c src/supervise/again.h \
 	src/supervise/attempt.c src/supervise/attempt.h \
 	src/supervise/begin.c src/supervise/begin.h \
+	src/supervise/blind_memory.c src/supervise/blind_memory.h \
 	src/supervise/caller.c src/supervise/caller.h \
 	src/supervise/calls.c src/supervise/calls.h \
 	src/supervise/command.h \
@@ -30,7 +31,6 @@ libsupervise_la_SOURCES = \
 	src/supervise/repeat.c src/supervise/repeat.h \
 	src/supervise/resolver.c src/supervise/resolver.h \
 	src/supervise/response.c src/supervise/response.h \
-	src/supervise/slow.c src/supervise/slow.h \
 	src/supervise/stand_in.c src/supervise/stand_in.h \
 	src/supervise/start.c src/supervise/start.h \
 	src/supervise/supervise.c src/supervise/supervise.h \

@@ -327,7 +327,7 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	tests/unit/fake_threads.c tests/unit/fake_beneath.c tests/unit/fake_faults.c tests/unit/fake_hooks.h \
 	src/shim/system/quiet.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/phase.c src/shim/socket/early.c \
 	src/shim/socket/options.c src/shim/wait/deadlines.c src/shim/wait/signals.c src/shim/wait/unseen_watches.c src/shim/wait/watch.c \
-	src/shim/connect/attempt.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
+	src/shim/connect/attempt.c src/shim/connect/attempt_choice.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/connect/dissolve.c src/shim/connect/gate.c \
 	src/shim/connect/input.c src/shim/connect/liveness.c src/shim/connect/lowat.c src/shim/connect/follow.c \
 	src/shim/connect/output.c src/shim/connect/path_begin.c src/shim/connect/path_look.c \

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * attempt.c - ask one converter after the other, and send what is to be sent
+ * attempt.c - ask a converter, or go to the server itself: the socket that takes it, and what is sent
  *
- * The request goes into the SYN by sendmsg(MSG_FASTOPEN), without cookie and without
- * any sysctl (TCP_FASTOPEN_NO_COOKIE), and early data behind it. Where the kernel or the
- * converter doesn't take data in the SYN, or takes a part of it, the rest is sent as soon
- * as the handshake is over (attempt.want_output).
+ * attempt_choice.c says whom, and by which path. The request goes into the SYN by sendmsg(MSG_FASTOPEN), without cookie and without
+ * any sysctl (TCP_FASTOPEN_NO_COOKIE), and early data behind it. Where the kernel or the converter doesn't take data in the SYN, or
+ * takes a part of it, the rest is sent as soon as the handshake is over (attempt.want_output).
  *
  * A SYN that waits for early data is the kernel's own TCP_FASTOPEN_CONNECT: connect() returns
  * 0, and poll() and epoll say that the socket is writable, which the first bytes then make true.
@@ -14,20 +13,17 @@
 
 #include "shim/connect/attempt.h"
 
-#include "common/errors.h"
 #include "convert/convert.h"
 #include "common/clock.h"
-#include "common/stack.h"
-#include "client/converters_choice.h"
 #include "client/converters_cookies.h"
 #include "client/converters_facts.h"
 #include "client/exchange.h"
 #include "networks/several.h"
 #include "shim/wait/deadlines.h"
+#include "shim/connect/attempt_private.h"
 #include "shim/connect/liveness.h"
 #include "shim/connect/path_begin.h"
 #include "shim/connect/path_look.h"
-#include "shim/system/log.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
 #include "shim/system/sockopt.h"
@@ -45,9 +41,7 @@ static const struct settings *settings;
 void attempt_init(const struct settings *kept)
 {
 	settings = kept;
-	converters_init(kept);
-	path_begin_init(kept);
-	path_look_init(kept);
+	attempt_choice_init(kept);
 }
 
 /*
@@ -96,12 +90,7 @@ struct handshake_ask attempt_ask_of(const struct conn *conn)
 	};
 }
 
-/*
- * Makes the socket fit for @to, which is put into its form: IPv4 and IPv6 converters for
- * applications of either family, over Multipath TCP (@mptcp, which may turn out not to be had) or plain TCP.
- * Returns 0, with watch_resume() to be called once the socket connects, or -errno.
- */
-static int socket_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp)
+int attempt_socket_fit(struct conn *conn, int fd, union sockaddr_ip *to, bool mptcp)
 {
 	int domain = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC);
 	bool v4 = sockaddr_ip_is_v4(to);
@@ -187,8 +176,7 @@ static int message_send(struct conn *conn, int fd, int flags, const union sockad
 	return ret;
 }
 
-/* May the request go into the SYN: ride_syn_data()? Whether there may be several paths is looked at where that matters only. */
-static bool wants_syn_data(const struct conn *conn, int fd)
+bool attempt_wants_syn_data(const struct conn *conn, int fd)
 {
 	const struct path_id path = path_of(conn);
 	enum ride_syn_data may = ride_syn_data(conn->attempt.ride, conn->socket.mptcp, paths_take_syn_data(&path),
@@ -213,7 +201,7 @@ static int syn_send(struct conn *conn, int fd)
 	const union sockaddr_ip *converter = &conn->attempt.addr;
 	int ret;
 
-	if (wants_syn_data(conn, fd) && sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
+	if (attempt_wants_syn_data(conn, fd) && sockopt_set(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)) {
 		hold_choose(conn);
 		ret = message_send(conn, fd, MSG_FASTOPEN, converter);
 		conn->attempt.syn_data = conn->attempt.message_sent > 0;
@@ -307,8 +295,7 @@ int attempt_again(struct conn *conn, int fd)
 	return ret;
 }
 
-/* Has the SYN wait for early data. Returns 0 if it does, 1 if the kernel has sent it at once or refuses, or -errno. */
-static int hold(struct conn *conn, int fd)
+int attempt_hold(struct conn *conn, int fd)
 {
 	int ret;
 
@@ -382,7 +369,7 @@ int attempt_anew(struct conn *conn, int fd, enum ride ride)
 	const int64_t ends = conn->attempt.ends;
 	int ret;
 
-	ret = socket_fit(conn, fd, &conn->attempt.addr, ride != RIDE_TCP);
+	ret = attempt_socket_fit(conn, fd, &conn->attempt.addr, ride != RIDE_TCP);
 	if (ret < 0)
 		return ret;
 	conn->attempt.ride = conn->socket.mptcp ? ride : RIDE_TCP;
@@ -399,7 +386,7 @@ int attempt_bypass(struct conn *conn, int fd)
 	int ret;
 
 	attempt_at_server(conn, &server);
-	ret = socket_fit(conn, fd, &server, replace_may_be_mptcp(conn));
+	ret = attempt_socket_fit(conn, fd, &server, replace_may_be_mptcp(conn));
 	if (ret < 0)
 		return ret;
 	if (conn->socket.mptcp) {
@@ -422,7 +409,7 @@ int attempt_directly(struct conn *conn, int fd)
 	union sockaddr_ip server = conn->call.peer;
 	int ret;
 
-	ret = socket_fit(conn, fd, &server, false);
+	ret = attempt_socket_fit(conn, fd, &server, false);
 	if (ret < 0)
 		return ret;
 
@@ -443,187 +430,10 @@ int attempt_directly(struct conn *conn, int fd)
 	return 0;
 }
 
-static struct converters_query query_of(const struct conn *conn, int fd,
-					const union sockaddr_ip *server, uint32_t tried)
-{
-	struct converters_query query = {
-		.destination = server,
-		.family = sockopt_get(fd, SOL_SOCKET, SO_DOMAIN, AF_UNSPEC),
-		.tried = tried,
-		.any = replace_is_possible(conn),
-	};
-
-	query.v6only = query.family == AF_INET6 && sockopt_get(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-	return query;
-}
-
-bool attempt_resolve(const struct conn *conn, int fd, const union sockaddr_ip *server, uint32_t tried,
-		     struct attempt_refusal *refusal)
-{
-	struct converters_query query = query_of(conn, fd, server, tried);
-	union sockaddr_ip addr;
-
-	*refusal = (struct attempt_refusal){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
-	query.may_resolve = true;
-	return converters_choose(settings, &query, &addr, &refusal->verdict, &refusal->reason) >= 0;
-}
-
-/* Asks the converter by a socket that fits. Returns the phase to go on in, or -errno. */
-static int ask_fitted(struct conn *conn, int fd, bool may_hold)
-{
-	const struct path_id path = path_of(conn);
-	struct handshake_ask ask = exchange_ask(settings, conn->attempt.converter, &conn->call.peer, conn->socket.mptcp,
-						conn->attempt.cookie_number);
-	int ret;
-
-	if (conn->call.at_once && wants_syn_data(conn, fd) && !paths_doubt_syn_data(&path))
-		exchange_ask_blindly(settings, conn->attempt.converter, &ask);
-	conn->attempt.ask_mptcp = ask.mptcp;
-	conn->attempt.ask_info = ask.info;
-	ask.blind &= ask.silent;
-	conn->attempt.ask_silent = ask.silent;
-	conn->attempt.ask_blind = ask.blind;
-	if (may_hold && wants_syn_data(conn, fd)) {
-		ret = hold(conn, fd);
-		if (ret < 0)
-			return ret;
-		if (ret == 0)
-			return CONN_HELD;
-		if (conn->attempt.want_output)
-			return CONN_SYN_SENT;
-	}
-	ret = attempt_again(conn, fd);
-	return ret < 0 ? ret : (int)attempt_phase(&conn->attempt);
-}
-
-static int ask(struct conn *conn, int fd, bool may_hold)
-{
-	bool mptcp = (conn->socket.mptcp || replace_may_be_mptcp(conn)) &&
-		     converters_mptcp(conn->attempt.converter) != CACHE_MPTCP_LOST;
-	int ret = socket_fit(conn, fd, &conn->attempt.addr, mptcp);
-
-	if (ret < 0)
-		return ret;
-	conn->attempt.ride = conn->socket.mptcp ? RIDE_MPTCP_SYN : RIDE_TCP;
-	ret = ask_fitted(conn, fd, may_hold);
-	watch_resume(conn);
-	return ret;
-}
-
 void attempt_end(struct conn *conn, int fd)
 {
 	conn->hung_up = true; /* or soon will be: what event loops see of that is ours */
 	liveness_end(conn, fd);
 	path_look_end(conn);
 	lowat_restore(conn, fd);
-}
-
-/* Ends the attempt, whose next one is to be on path @best. */
-static void path_leave(struct conn *conn, int fd, const struct path_list *list, int best)
-{
-	attempt_end(conn, fd);
-	path_take(conn, list, best);
-	conn->call.moves++;
-	conn->attempt.addr = list->addrs[best];
-	conn->attempt.converter = (uint8_t)list->paths[best].id.converter;
-}
-
-enum paths_do attempt_look(struct conn *conn, int fd)
-{
-	struct converters_query query = query_of(conn, fd, &conn->call.peer, conn->call.tried);
-	char text[SOCKADDR_STRLEN];
-	struct path_id own;
-	struct path_list list;
-	int best = -1;
-	enum paths_do what = path_look(conn, fd, &query, &list, &best);
-
-	if (what != PATHS_MOVE)
-		return what;
-	own = path_of(conn);
-	log_line("converter %s: the path to it %s, asked by %s", sockaddr_ip_format(&conn->attempt.addr, text), path_complaint(&own),
-		 list.names[best]);
-	path_leave(conn, fd, &list, best);
-	return what;
-}
-
-/* Not inlined, so that the list isn't on the stack of each connection that fails. */
-__attribute__((noinline)) static bool leave_refused(struct conn *conn, int fd, int error)
-{
-	struct converters_query query = query_of(conn, fd, &conn->call.peer, conn->call.tried);
-	const struct path_id own = path_of(conn);
-	char text[SOCKADDR_STRLEN];
-	struct path_list list;
-	int best = path_list_refused(&list, settings, &query, &own);
-
-	if (best < 0)
-		return false;
-	log_line("converter %s: the path to it leads nowhere (%s), begins on %s", sockaddr_ip_format(&conn->attempt.addr, text),
-		 error_text(error), list.names[best]);
-	path_leave(conn, fd, &list, best);
-	return true;
-}
-
-bool attempt_leave(struct conn *conn, int fd, int error)
-{
-	if (!path_is_refused(error) || stack_is_small() || conn_has(conn, CONN_WROTE) || !path_may_move(conn, fd))
-		return false;
-	if (conn->call.moves < PATHS_MOVES_MAX && leave_refused(conn, fd, error))
-		return true;
-	if (conn->call.placed)
-		path_give_back(conn);
-	return false;
-}
-
-int attempt_move(struct conn *conn, int fd)
-{
-	int ret = ask(conn, fd, false);
-
-	return ret < 0 ? ret : 0;
-}
-
-enum conn_phase attempt_next(struct conn *conn, int fd, bool may_hold,
-			     struct attempt_refusal *refusal)
-{
-	struct converters_query query = query_of(conn, fd, &conn->call.peer, conn->call.tried);
-	union sockaddr_ip addr;
-	char text[SOCKADDR_STRLEN];
-	const char *refused = NULL;
-	struct path missed;
-	int index, usual, ret;
-
-	if (path_may_move(conn, fd) && path_list_is_forbidden(settings, &query)) {
-		*refusal = (struct attempt_refusal){
-			.verdict = POLICY_CONVERT,
-			.error = ENETUNREACH,
-			.reason = "CONVERT_PATHS allows no network that leads to a converter",
-		};
-		return CONN_IDLE;
-	}
-	*refusal = (struct attempt_refusal){ .verdict = POLICY_CONVERT, .error = ENETUNREACH };
-	for (;;) {
-		index = converters_choose(settings, &query, &addr, &refusal->verdict, &refusal->reason);
-		if (index < 0)
-			break;
-		usual = index;
-		index = path_choose(conn, fd, &query, index, &addr, &missed);
-		if (missed.id.converter == PATH_NONE && conn->call.placed && !conn->call.tried_path &&
-		    paths_is_trial_due(&(struct path_id){ .converter = usual }))
-			missed = (struct path){ .id.converter = usual };
-		if (missed.id.converter != PATH_NONE)
-			path_look_try(conn, &missed);
-		conn->attempt = (struct attempt){ .addr = addr, .converter = (uint8_t)index };
-		ret = ask(conn, fd, may_hold);
-		if (ret >= 0)
-			return (enum conn_phase)ret;
-		/* What the kernel says at once is about routes and this socket: no reason to rest. */
-		refusal->error = -ret;
-		refused = error_text(-ret);
-		log_line("converter %s: %s", sockaddr_ip_format(&conn->attempt.addr, text), refused);
-		conn->call.tried |= 1u << index;
-		query.tried = conn->call.tried;
-	}
-	/* converters_choose() knows nothing of those that were tried here, whose error the application gets. */
-	if (refused && refusal->verdict == POLICY_CONVERT)
-		refusal->reason = refused;
-	return index == CONVERTERS_UNRESOLVED ? CONN_RESOLVING : CONN_IDLE;
 }

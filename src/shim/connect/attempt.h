@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* attempt.h - ask one converter after the other, and send what is to be sent */
+/* attempt.h - ask one converter after the other (attempt_choice.c), and send what is to be sent (attempt.c) */
 #ifndef SHIM_ATTEMPT_H
 #define SHIM_ATTEMPT_H
 

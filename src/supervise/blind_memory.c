@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* slow.c - servers that have taken longer than a blind request can wait, or for which one has failed */
+/* blind_memory.c - servers that have taken longer than a blind request can wait, or for which one has failed */
 #include "config.h"
 
-#include "supervise/slow.h"
+#include "supervise/blind_memory.h"
 
 #include "common/clock.h"
 
@@ -47,22 +47,22 @@ static bool has(struct servers *servers, const union sockaddr_ip *server)
 	return found && found->until > clock_seconds();
 }
 
-void slow_note(const union sockaddr_ip *server)
+void blind_memory_note_slow(const union sockaddr_ip *server)
 {
 	note(&slow, server);
 }
 
-bool slow_is(const union sockaddr_ip *server)
+bool blind_memory_is_slow(const union sockaddr_ip *server)
 {
 	return has(&slow, server);
 }
 
-void slow_note_failed(const union sockaddr_ip *server)
+void blind_memory_note_failed(const union sockaddr_ip *server)
 {
 	note(&failed, server);
 }
 
-bool slow_has_failed(const union sockaddr_ip *server)
+bool blind_memory_has_failed(const union sockaddr_ip *server)
 {
 	return has(&failed, server);
 }
