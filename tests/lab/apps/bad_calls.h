@@ -35,7 +35,7 @@
 #pragma GCC diagnostic ignored "-Wnonnull"
 #endif
 
-#define ROW_SECONDS 4 /* a call that takes longer hangs */
+#define ROW_SECONDS 15 /* a call that takes longer hangs; on a busy machine a connection may take CONVERT_TIMEOUT, and go directly then */
 
 union address {
 	struct sockaddr sa;
