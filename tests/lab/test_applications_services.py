@@ -8,7 +8,7 @@ import pwd
 import shutil
 import subprocess
 
-from convertlab import Skip, check, equal, main
+from convertlab import Skip, check, equal, main, wait_until
 from convertlab.applications import NAME, application, digest, digest_of_pattern
 from convertlab.servers import pattern
 
@@ -206,13 +206,16 @@ def test_svn(run):
 
 
 def iperf3(lab):
-    lab.start_listening(lab.server, ["iperf3", "-s"], 5201)
+    return lab.start_listening(lab.server, ["iperf3", "-s", "--forceflush"], 5201)
 
 
 @application("iperf3", server=iperf3, connections=10, carried=2 * 4000000, breaks_off=True)
 def test_iperf3(run):
     """Four streams and the control connection, up and down."""
     for direction in ([], ["-R"]):
+        # After each test it closes its listening socket, with the connections that have come by then, and makes another one.
+        wait_until(lambda: run.server.log_text().count("Server listening") > run.server.log_text().count("Accepted connection"), 10,
+                   "the server to be done with the test before")
         said = json.loads(run(["iperf3", "-c", NAME, "-t", "1", "-P", "4", "-J", *direction]).stdout)
         check("error" not in said, said.get("error"))
         received = [stream["receiver"]["bytes"] for stream in said["end"]["streams"]]
