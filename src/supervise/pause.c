@@ -5,13 +5,14 @@
  * A thread that waits for a socket by poll() is woken when the socket is disconnected, and looks at it a moment later, on another
  * CPU: it would see it hung up, before it is connected again. Stopped by PTRACE_INTERRUPT it is out of the call, and when it goes on
  * the kernel makes the call anew, which finds what is there then. A connect() that waits for a connection in the kernel, because it blocks
- * where another one hasn't, would fail (ECONNABORTED). Only threads that are in such a call are stopped, for others, such
- * as epoll_wait(2), would return EINTR. A poll() with a time-out that goes on so is a restart_syscall(2) from then on, as are a few
- * others that go on just as well.
+ * where another one hasn't, would fail (ECONNABORTED). Only threads that are in such a call are stopped. A poll() with a time-out that
+ * goes on so is a restart_syscall(2) from then on, as are a few others that go on just as well.
  *
  * A thread that runs, or waits for a CPU, may be about to wait for a socket: it has just been let go on after the last pause, say. On a
- * busy machine that takes it some milliseconds, for which all such threads are waited for. They aren't stopped while they run: one that is
- * on its way into epoll_wait() would have EINTR from it.
+ * busy machine that takes it some milliseconds, for which all such threads are waited for, and they aren't stopped while they run.
+ *
+ * Other calls, such as epoll_wait(2), end with EINTR when their thread is stopped, and programs needn't expect that. One that has left its
+ * poll() or connect() between the look at it and the stop may be in such a call by then. It is had to make it anew (call_anew()).
  *
  * The tracer is a thread that ends soon: with it all that it traces goes on, in whatever state, a signal that was on its way is
  * delivered, and nothing has to be undone. A thread stops as soon as it has a CPU, unless it has left its call meanwhile and waits
@@ -22,10 +23,15 @@
 #include "supervise/pause.h"
 
 #include "common/clock.h"
+#include "supervise/filter.h"
 #include "supervise/tracee.h"
 
+#include <errno.h>
+#include <linux/audit.h>
+#include <stddef.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -76,12 +82,10 @@ static bool waits(pid_t tid, long number)
 	return is_wait(number) || (is_connect(number) && tracee_is_interruptible(tid));
 }
 
-/* May the thread still come to a stop? It runs, or waits for a CPU, or for a socket. */
+/* May the thread still come to a stop? It runs, or waits for a CPU, or for anything but the supervisor's answer. */
 static bool may_stop(pid_t tid)
 {
-	const long number = tracee_call(tid);
-
-	return number < 0 || waits(tid, number);
+	return tracee_call(tid) < 0 || tracee_is_interruptible(tid);
 }
 
 static void look_later(void)
@@ -107,12 +111,12 @@ static bool interrupt(void *count, pid_t tid)
 	return true;
 }
 
-/* Has the thread, which was told to, stopped, or ended? Its end is left to whoever waits for it. */
+/* Has the thread stopped, or ended, if it was told to? Its end is left to whoever waits for it; a child of ours is another thread's. */
 static bool has_stopped(pid_t tid)
 {
 	siginfo_t stopped = { .si_pid = 0 };
 
-	return waitid(P_PID, (id_t)tid, &stopped, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 || stopped.si_pid;
+	return waitid(P_PID, (id_t)tid, &stopped, WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) != 0 || stopped.si_pid;
 }
 
 static bool await_stop(void *until, pid_t tid)
@@ -121,6 +125,49 @@ static bool await_stop(void *until, pid_t tid)
 		look_later();
 	return true;
 }
+
+#ifdef __x86_64__
+#define ERESTARTNOHAND 514 /* of the kernel: the call begins anew, unless a signal's handler is to run (then it ends with EINTR) */
+
+/* Does the supervisor answer this call, and may have said EINTR itself? */
+static bool is_answered(long number)
+{
+	bool narrow;
+
+	return filter_call_of(AUDIT_ARCH_X86_64, (int)number, &narrow) != FILTER_CALL_COUNT ||
+	       filter_call_of(AUDIT_ARCH_I386, (int)number, &narrow) != FILTER_CALL_COUNT;
+}
+
+static bool register_read(pid_t tid, size_t offset, long *value)
+{
+	errno = 0;
+	*value = ptrace(PTRACE_PEEKUSER, tid, (void *)offset, NULL);
+	return errno == 0;
+}
+
+/*
+ * Has a thread that has stopped make its call anew, with all of its time-out, if the stop is to end it with EINTR. On x86 the kernel
+ * looks at the result after the stop (arch_do_signal_or_restart()). A call that a signal has ended goes on so as well, and ends with EINTR by
+ * that signal's handler. Elsewhere a tracer can't do that: on arm64 the kernel looks before, and shows nobody the call's first argument.
+ */
+static bool call_anew(void *nothing, pid_t tid)
+{
+	long number, result;
+
+	(void)nothing;
+	if (register_read(tid, offsetof(struct user, regs.orig_rax), &number) && number >= 0 && !is_answered(number) &&
+	    register_read(tid, offsetof(struct user, regs.rax), &result) && (int)result == -EINTR)
+		ptrace(PTRACE_POKEUSER, tid, (void *)offsetof(struct user, regs.rax), (void *)-(long)ERESTARTNOHAND);
+	return true;
+}
+#else
+static bool call_anew(void *nothing, pid_t tid)
+{
+	(void)nothing;
+	(void)tid;
+	return true;
+}
+#endif
 
 void pause_process(pid_t tid)
 {
@@ -135,4 +182,5 @@ void pause_process(pid_t tid)
 		tracee_each_thread(tid, interrupt, &count);
 		tracee_each_thread(tid, await_stop, &until);
 	} while (count && clock_ns() < until);
+	tracee_each_thread(tid, call_anew, NULL);
 }

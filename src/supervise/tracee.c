@@ -241,20 +241,30 @@ long tracee_call(pid_t tid)
 	return number;
 }
 
-/* The state stands behind the name, which may have any character in it. */
-bool tracee_is_interruptible(pid_t tid)
+/* Reads the only line of a file of the thread's directory below /proc, or its beginning. */
+static bool read_line(pid_t tid, const char *name, char *line, int size)
 {
-	FILE *file = open_proc(tid, "stat");
-	char line[256];
-	const char *name_end;
-	bool sleeps;
+	FILE *file = open_proc(tid, name);
+	bool known;
 
 	if (!file)
 		return false;
-	name_end = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-	sleeps = name_end && strncmp(name_end, ") S", 3) == 0;
+	known = fgets(line, size, file);
 	fclose(file);
-	return sleeps;
+	return known;
+}
+
+/*
+ * The state stands behind the name, which may have any character in it. A thread whose call the supervisor hasn't taken yet sleeps
+ * so, too; where the kernel says in which of its functions, "seccomp" is part of that one's name.
+ */
+bool tracee_is_interruptible(pid_t tid)
+{
+	char line[256];
+	const char *name_end = read_line(tid, "stat", line, sizeof(line)) ? strrchr(line, ')') : NULL;
+
+	return name_end && strncmp(name_end, ") S", 3) == 0 &&
+	       !(read_line(tid, "wchan", line, sizeof(line)) && strstr(line, "seccomp"));
 }
 
 /* Calls @found for each of the numbers in a directory below /proc. */

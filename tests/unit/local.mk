@@ -12,7 +12,7 @@ unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/t
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race \
 	tests/unit/test_srv tests/unit/test_handover tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts tests/unit/test_front_end \
 	tests/unit/test_supervise_filter tests/unit/test_supervise_fate \
-	tests/unit/test_supervise_patience tests/unit/test_supervise_course
+	tests/unit/test_supervise_patience tests/unit/test_supervise_course tests/unit/test_supervise_pause
 check_PROGRAMS += $(unit_tests)
 TESTS += $(unit_tests)
 
@@ -31,6 +31,10 @@ tests_unit_test_supervise_course_LDADD = libsupervise.la libclient.la libcommon.
 tests_unit_test_supervise_patience_SOURCES = tests/unit/test_supervise_patience.c
 tests_unit_test_supervise_patience_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_supervise_patience_LDADD = libsupervise.la libcommon.la $(CHECK_LIBS)
+
+tests_unit_test_supervise_pause_SOURCES = tests/unit/test_supervise_pause.c
+tests_unit_test_supervise_pause_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
+tests_unit_test_supervise_pause_LDADD = libsupervise.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_codec_names_SOURCES = tests/unit/test_codec_names.c
 tests_unit_test_codec_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -344,8 +344,12 @@ static void with_epoll(size_t at_once)
 		start(epoll, c);
 	while (open > 0) {
 		ready = wait_for_events(epoll, events, 64, PATIENCE_MS);
-		if (ready <= 0)
-			die("epoll_wait: connections that don't end");
+		if (ready < 0)
+			die("epoll_wait");
+		if (ready == 0) {
+			errno = ETIMEDOUT;
+			die("connections that don't end");
+		}
 		for (int i = 0; i < ready; i++) {
 			c = events[i].data.ptr;
 			if (!c->error && !step(epoll, c, events[i].events))
