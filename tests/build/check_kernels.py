@@ -50,20 +50,25 @@ def test_log():
 def test_what_harness_prints():
     """harness.py writes lines as they are read here, --no-measuring included."""
     with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, "test_toy.py")
-        with open(path, "w", encoding="ascii") as file:
-            file.write("from convertlab import *\n\ndef test_good():\n    return 'all well'\n\n"
-                       "def test_bad():\n    equal(1, 2, 'one')\n\n"
-                       "def test_old():\n    raise Unsuitable('too old')\n\n"
-                       "@measures\ndef test_timed():\n    raise RuntimeError('it runs all the same')\n\nmain()\n")
         with open(os.path.join(directory, "linkem"), "w", encoding="ascii") as file:
             os.fchmod(file.fileno(), 0o755)
-        said = subprocess.run([sys.executable, path, "--no-measuring"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False,
-                              env=dict(os.environ, CONVERT_BUILDDIR=directory, PYTHONPATH=LAB, CONVERTLAB_OUTER="", CONVERTLAB_TURN=""))
+
+        def run(tests):
+            path = os.path.join(directory, "test_toy.py")
+            with open(path, "w", encoding="ascii") as file:
+                file.write("from convertlab import *\n\n%s\n\nmain()\n" % tests)
+            return subprocess.run([sys.executable, path, "--no-measuring"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                                  check=False, env=dict(os.environ, CONVERT_BUILDDIR=directory, PYTHONPATH=LAB, CONVERTLAB_OUTER="",
+                                                        CONVERTLAB_TURN=""))
+
+        said = run("def test_good():\n    return 'all well'\n\ndef test_bad():\n    equal(1, 2, 'one')\n\n"
+                   "def test_old():\n    raise Unsuitable('too old')")
+        timed = run("@measures\ndef test_timed():\n    raise RuntimeError('it runs all the same')")
     equal(results.parse_log(said.stdout)[1], {
         "test_good": Result("ok", "all well"), "test_bad": Result("FAIL", "test_toy.py:7: one: 1, not 2"),
-        "test_old": Result("n/a", "too old"), "test_timed": Result("left out", "it measures times or rates")}, said.stdout)
+        "test_old": Result("n/a", "too old")}, said.stdout)
     equal(said.returncode, 1, "its status")
+    equal(results.parse_log(timed.stdout)[1], {"test_timed": Result("left out", "it measures times or rates")}, timed.stdout)
 
 
 def test_tables():

@@ -174,8 +174,9 @@ PLAIN_TESTS = tests/lab/test_wireshark.py tests/lab/test_losses.py tests/lab/tes
 	tests/lab/test_harness.py tests/lab/test_link.py tests/lab/test_platform_handshake.py tests/lab/test_platform_paths.py \
 	tests/lab/test_platform_processes.py tests/lab/test_valgrind.py tests/lab/test_completions.py tests/lab/test_convertd_units.py
 # These come last, one after the other, when nothing else of the tests runs any more. The first two make thousands of connections a
-# second, which takes all of the machine; everything in the others is a measurement, which says nothing under sanitizers.
-MEASURING_TESTS = tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py
+# second, which takes all of the machine; everything in the others is a measurement. The last ones' says nothing under sanitizers.
+MEASURING_TESTS = tests/lab/test_convertd_fairness.py tests/lab/test_convertd_kernel_memory.py tests/lab/test_begin_times.py \
+	tests/lab/test_connection_times.py
 PLAIN_MEASURING_TESTS = tests/lab/test_link_times.py tests/lab/test_times.py tests/lab/test_platform_times.py \
 	tests/lab/test_aggregation.py tests/lab/test_supervise_times.py
 # ThreadSanitizer works only with programs that are built with it.

@@ -9,9 +9,9 @@ import time
 
 from convertlab import Lab, Link, check, equal, main, wait_until
 from convertlab.forging import OPTIONS, Forge, Traffic, route_back, victim, wait_forgotten, within
-from convertlab.harness import measures, timeout
+from convertlab.harness import timeout
 from convertlab.metrics import OPTIONS as METRICS, Metrics
-from convertlab.peers import TCP, Client, connect, connect_tlv, converter, descriptors, extended_header, message, reset
+from convertlab.peers import connect, converter, descriptors, reset
 
 # Both of them, and what a host has that nobody has told what convertd wants of the kernel.
 HOLD = {"withheld": ("--hold-syn", "on"), "not withheld": ("--hold-syn", "off")}
@@ -153,49 +153,6 @@ def reflect(hold, kernel):
             check("MPTCP" in name or traffic.kinds["data"] > len(traffic.sent) / 2, "answers (%s): %s" % (name, traffic))
             within(traffic, "%s, %s, %s" % (hold, kernel, name))
         return str(Traffic(packets))
-
-
-@measures
-def test_first_bytes():
-    """Over plain TCP the answer comes before the third ACK, as without any limit; and so do the server's first bytes,
-
-    where the SYN had data of its own that pays for a segment more.
-    """
-    with near(wifi=Link(delay_ms=100)) as lab, Behaving(lab, 25, lambda sock: sock.sendall(b"2" * 3000)):
-        with converter(lab, "--hold-syn", "off"):
-            for address in (lab.converter.addr4, lab.converter.addr6):
-                for early in (b"", GET):
-                    with Client(lab.client, address, TCP) as client:
-                        start = time.monotonic()
-                        client.send(connect(lab.server.addr4, 25) + early)
-                        extended_header(client.answer())
-                        answered = time.monotonic() - start
-                        first = client.read(1), time.monotonic() - start
-                        rest = client.read(2999), time.monotonic() - start
-                    equal((first[0], rest[0]), (b"2", b"2" * 2999), "bytes")
-                    # a round trip is 200 ms; behind the third ACK it would be two
-                    check(0.195 < answered < 0.35, "the answer after %.0f ms" % (answered * 1000))
-                    check(not early or first[1] < 0.35, "the first byte after %.0f ms" % (first[1] * 1000))
-                    check(0.39 < rest[1] < 0.59, "the last byte after %.0f ms" % (rest[1] * 1000))
-
-
-@measures
-def test_first_bytes_with_a_cookie():
-    """To a client that has proved its address the server's bytes go before its third ACK, early data or not."""
-    with near(wifi=Link(delay_ms=40)) as lab, Behaving(lab, 25, lambda sock: sock.sendall(b"2" * 3000)):
-        path = lab.directory + "/keys"
-        lab.converter.run([lab.build.program("convertd"), "--make-key", path])
-        with converter(lab, "--hold-syn", "off", "--cookie-key", path):
-            target = connect_tlv(lab.server.addr4, 25)
-            with Client(lab.client, lab.converter.addr4, TCP) as client:
-                cookie = client.send(message(target)).answer()[8:]
-            equal(len(cookie), 16, "bytes of a cookie")
-            with Client(lab.client, lab.converter.addr4, TCP) as client:
-                start = time.monotonic()
-                extended_header(client.send(message(target, b"\x16\x05\0\0" + cookie)).answer())
-                first = client.read(1), time.monotonic() - start
-                equal(first[0] + client.read(2999), b"2" * 3000, "bytes")
-                check(0.075 < first[1] < 0.12, "the first byte after %.0f ms" % (first[1] * 1000))
 
 
 def pending(lab):

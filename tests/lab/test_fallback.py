@@ -11,7 +11,7 @@ import os
 import socket
 import subprocess
 
-from convertlab import Lab, Link, check, equal, kernel, main, measured, measures, patience, wait_until
+from convertlab import Lab, Link, check, equal, kernel, main, patience, wait_until
 from test_shim_semantics import PROBE, WAYS, compare, probe, slow_lab
 
 LOST = "Multipath TCP is lost on the way, asked over TCP"
@@ -253,24 +253,6 @@ def test_one_fallback_is_no_loss():
                 equal(mptcp_sockets(lab, env), "", "MPTCP sockets meanwhile")
             lab.wifi.set(strip_mptcp_behind=False)
             equal(bool(mptcp_sockets(lab, env)), times == 1, "an MPTCP socket after %d" % times)
-
-
-@measures
-def test_a_slow_server():
-    """
-    A client's second SYN, after a second, would cost the connection its Multipath TCP: a withheld SYN goes before that, and
-    the server is asked once.
-    """
-    with Lab(wifi=Link(delay_ms=10), lte=None, core=Link(delay_ms=600)) as lab:
-        lab.convertd()
-        echo = lab.echo()
-        env = lab.converted(CONVERT_CACHE=runtime(lab), CONVERT_ADDR=lab.converter.addr4)
-        for _ in range(3):
-            _, ms = probe(lab, "blocking", lab.server.addr4, 7, env)
-            # a SYN that was sent again would cost a second
-            measured(1200 <= ms < 2100, "connected after %.0f ms; the shim:\n%s" % (ms, lab.shim_log()))
-        equal(lab.shim_log().count(kernel.verdict()), 3, "conversions in\n" + lab.shim_log())
-        equal(echo.log_text().count("accepted"), 3, "connections at the server")
 
 
 def test_errors_are_no_loss():

@@ -4,8 +4,7 @@
 import hashlib
 import os
 
-from convertlab import (Lab, Link, check, equal, kernel, main, measured, measures, need, patience, repetitions, servers,
-                        wait_until)
+from convertlab import Lab, Link, check, equal, kernel, main, need, patience, repetitions, servers, wait_until
 
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
@@ -258,19 +257,6 @@ def test_a_path_cut_in_mid_transfer():
 def stalls(lab, way, count, at_once):
     said = lab.client.run(app("many.py", way, lab.server.addr4, 7, count, at_once), env=lab.converted()).stdout
     return float(said.split()[-1])
-
-
-@measures
-def test_1000_connections_to_a_server_near_the_converter():
-    """The answer is ready long before the third ACK; none may wait for more than that (kernel: MPTCP in SYN_RECV)."""
-    with Lab(wifi=Link(delay_ms=25), lte=None, core=None) as lab:
-        lab.convertd()
-        lab.echo()
-        count = repetitions(1000)
-        slowest = stalls(lab, "epoll", count, count // 20)
-        measured(slowest < 1.0, "the slowest of %d took %.3f s, with 0.15 s of round trips" % (count, slowest))
-        equal(lab.shim_log().count(kernel.verdict()), count, "conversions")
-        return "slowest %.3f s" % slowest
 
 
 def test_1000_connections_at_once():

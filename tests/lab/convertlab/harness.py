@@ -12,9 +12,9 @@ Prints a line for each, ends with 0 (all passed), 1 (one failed) or 77 (none cou
 failure of a skip. Since automake shows one result for the whole file, each skip in it, and each test that was repeated, is also told
 to the descriptor that CONVERT_CONSOLE names (local.mk makes that the terminal's).
 
-Most tests wait for packets, so that files run side by side; a test that measures runs alone, after the others of its file
-(turns.py). It alone may call measured() and measured_between(), and is repeated if one of these fails, and nothing else. Where times mean
-nothing, as in an emulator, --no-measuring leaves these tests out and names them.
+Most tests wait for packets, so that files run side by side; a file of tests that measure runs alone (turns.py), and has no others: these
+would have to wait as well. Tests that measure, and only they, may call measured() and measured_between(), and are repeated if one of these
+fails, and nothing else. Where times mean nothing, as in an emulator, --no-measuring leaves these tests out and names them.
 """
 import argparse
 import contextlib
@@ -183,6 +183,10 @@ def main():
     parser.add_argument("--list", action="store_true", help="print the names of the tests")
     parser.add_argument("--no-measuring", action="store_true", help="leave out the tests that measure times and rates, and name them")
     arguments = parser.parse_args()
+    alone = any(_is_measuring(test) for _, test in tests)
+    if not all(_is_measuring(test) == alone for _, test in tests):
+        print("FAIL: some of the tests have @measures, and some haven't: put them into two files")
+        sys.exit(1)
     tests = [(name, test) for name, test in tests if not arguments.filter or any(f in name for f in arguments.filter)]
     unknown = set(arguments.without) - set(name for name, _ in tests)
     if unknown:
@@ -201,19 +205,15 @@ def main():
     # A shell has what it starts in the background ignore these (POSIX, "Asynchronous Lists"), and programs would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-    # tests that measure come last, when the tests of other files are done as well
-    tests.sort(key=lambda pair: _is_measuring(pair[1]))
     try:
-        turn = turns.Turn()
+        turn = turns.take(alone)  # until this process ends
     except LabError as error:
         sys.exit("FAIL: %s" % error)
-    turn.take(alone=_is_measuring(tests[0][1]))
     sandbox.enter_or_exit()
     sandbox.use_bare_python()
     _tell_left_out(left_out)
     results = []
     for name, test in tests:
-        turn.take(alone=_is_measuring(test))
         start = time.monotonic()
         result, reason = _run_repeatedly(name, test)
         results.append(result)
@@ -223,5 +223,6 @@ def main():
         if result == "FAIL":
             print("\n".join(topology.failure_reports), flush=True)
         topology.failure_reports.clear()
+    turn.close()
     print(", ".join("%d %s" % (results.count(result), result) for result in ("ok", "skip", "n/a", "FAIL") if result in results))
     sys.exit(1 if "FAIL" in results else sandbox.SKIPPED if set(results) == {"skip"} else 0)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """turns.py - which lab tests of a build may run at the same time
 
-Most tests wait for packets and time-outs: many of them run side by side, PER_CPU for each CPU, however many jobs make starts. A
-test that measures times or rates runs alone. Both hold a lock on the build directory, shared or exclusive; since tests that share
-it come and go, one that measures waits until they are all done. (local.mk starts files in which everything measures last, and
-what else make runs is over by then.) The kernel gives locks and places back, however a process ends.
+Most tests wait for packets and time-outs: many files of them run side by side, PER_CPU for each CPU, however many jobs make starts. A
+file of tests that measure times or rates runs alone. Both hold a lock on the build directory, shared or exclusive; since tests that share
+it come and go, one that measures waits until they are all done. (local.mk starts these files last, when what else make runs is over.) The
+kernel gives locks and places back, however a process ends.
 """
 import errno
 import fcntl
@@ -23,57 +23,60 @@ def _places():
     return int(os.environ.get("CONVERT_LABS") or PER_CPU * len(os.sched_getaffinity(0)))
 
 
+def _take_place(inode):
+    """A place is a name of a Unix socket that only one process can have; no file is left of it. unshare(1) inherits it."""
+    while True:
+        for number in range(_places()):
+            place = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                place.bind("\0convertlab %d %d" % (inode, number))
+                place.set_inheritable(True)
+                return place
+            except OSError as error:
+                place.close()
+                if error.errno != errno.EADDRINUSE:
+                    raise
+        time.sleep(0.1)
+
+
 class Turn:
-    """The descriptors of the locks that this process holds, none at first. unshare(1) inherits the place, which is kept until it ends."""
+    """The right to run, which its process has until close() or its end; `_lock` is a descriptor, `_place` a socket or None."""
 
-    def __init__(self):
-        directory = Build().directory
-        self._inode = os.stat(directory).st_ino
-        self._alone = None
-        self._place = None
-        if not self._inherit():
-            self._lock = os.open(directory, os.O_RDONLY)
-            os.set_inheritable(self._lock, True)
+    def __init__(self, lock, place):
+        self._lock, self._place = lock, place
 
-    def _inherit(self):
-        """Takes over the locks that the process had before it entered the sandbox; False if there are none, or another build's."""
-        fields = os.environ.pop(INHERITED, "").split()
-        try:
-            if not fields or os.fstat(int(fields[0])).st_ino != self._inode:
-                return False
-            self._lock = int(fields[0])
-            self._place = socket.socket(fileno=int(fields[1])) if len(fields) > 1 else None
-        except OSError:
-            return False
-        self._alone = self._place is None  # what it is before the first test
-        return True
+    def close(self):
+        """Lets others have their turn."""
+        os.close(self._lock)
+        if self._place:
+            self._place.close()
 
-    def take(self, alone):
-        """Waits until it may run: alone, or with others that don't measure."""
-        if alone == self._alone:
-            return
-        if not alone and not self._place:
-            self._take_place()
-        # nobody who has the lock waits for a place; who changes the kind of lock gives the old one up first, says flock(2)
-        fcntl.flock(self._lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        self._alone = alone
-        os.environ[INHERITED] = " ".join(str(number) for number in [self._lock] + ([self._place.fileno()] if self._place else []))
 
-    def _take_place(self):
-        """A place is a name of a Unix socket that only one process can have; no file is left of it."""
-        while True:
-            for number in range(_places()):
-                place = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                try:
-                    place.bind("\0convertlab %d %d" % (self._inode, number))
-                    place.set_inheritable(True)
-                    self._place = place
-                    return
-                except OSError as error:
-                    place.close()
-                    if error.errno != errno.EADDRINUSE:
-                        raise
-            time.sleep(0.1)
+def _inherited(inode):
+    """The turn that the process had before it entered the sandbox; None if there is none, or another build's."""
+    fields = os.environ.pop(INHERITED, "").split()
+    try:
+        if fields and os.fstat(int(fields[0])).st_ino == inode:
+            return Turn(int(fields[0]), socket.socket(fileno=int(fields[1])) if len(fields) > 1 else None)
+    except OSError:
+        pass
+    return None
+
+
+def take(alone):
+    """Waits until this process may run: alone, or with others that don't measure. Returns its Turn."""
+    directory = Build().directory
+    inode = os.stat(directory).st_ino
+    turn = _inherited(inode)
+    if turn:
+        return turn
+    place = None if alone else _take_place(inode)
+    lock = os.open(directory, os.O_RDONLY)
+    os.set_inheritable(lock, True)
+    # Nobody who has the lock waits for a place.
+    fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+    os.environ[INHERITED] = " ".join(str(number) for number in [lock] + ([place.fileno()] if place else []))
+    return Turn(lock, place)
 
 
 # --- was a measurement disturbed? ----------------------------------------------------------------------------------------
