@@ -237,7 +237,9 @@ enum cache_mptcp converters_mptcp(int index)
 
 	if (atomic_load(&facts->mptcp_lost_until) > now)
 		return CACHE_MPTCP_LOST;
-	return atomic_load(&facts->mptcp_holds_until) > now ? CACHE_MPTCP_HOLDS : CACHE_MPTCP_UNKNOWN;
+	if (atomic_load(&facts->mptcp_holds_until) <= now)
+		return CACHE_MPTCP_UNKNOWN;
+	return atomic_load(&facts->mptcp_doubted_at) ? CACHE_MPTCP_DOUBTED : CACHE_MPTCP_HOLDS;
 }
 
 /* Tells the user's other processes, and has this one believe @verdict. */
@@ -256,8 +258,9 @@ static void mptcp_set(int index, enum cache_mptcp verdict)
 
 void converters_note_mptcp(int index)
 {
-	/* What is known already need not be told with each connection; what was doubted is known for less. */
-	if (atomic_load(&learned[index].mptcp_holds_until) <= clock_seconds() + MPTCP_HOLDS_SECONDS / 2)
+	/* What is known already need not be told with each connection. */
+	if (atomic_load(&learned[index].mptcp_doubted_at) ||
+	    atomic_load(&learned[index].mptcp_holds_until) <= clock_seconds() + MPTCP_HOLDS_SECONDS / 2)
 		mptcp_set(index, CACHE_MPTCP_HOLDS);
 }
 

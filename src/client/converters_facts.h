@@ -89,7 +89,7 @@ bool converters_take_mptcp(int index);
  * converters_mptcp() - does Multipath TCP get through to it?
  * Where it didn't, at the SYN+ACK or right behind the handshake, the converter is asked over plain TCP for a while:
  * a socket that falls back loses bytes. Where it did lately, a connection need not wait for the converter's first bytes
- * to be sure.
+ * to be sure; where it is doubted, the next connection has it again, and waits for them.
  */
 enum cache_mptcp converters_mptcp(int index);
 

@@ -8,6 +8,7 @@ over TCP before the application has it. The kernel's own list of sockets tells w
 """
 import contextlib
 import os
+import re
 import socket
 import subprocess
 
@@ -220,7 +221,8 @@ def test_options_that_are_lost_behind_the_handshake():
 def test_a_path_that_begins_to_lose_options():
     """
     A converter that withholds SYNs, known to hold Multipath TCP: its SYN+ACK is the confirmation, so that the application has the
-    connection before the loss shows. One is reset, and none loses a byte; those after it are TCP from the beginning.
+    connection before the loss shows. One is reset, and none loses a byte; those after it are TCP from the beginning. A slow
+    machine may see the loss before it hands the connection over, which is begun anew then.
     """
     with near() as lab:
         lab.convertd()
@@ -237,7 +239,8 @@ def test_a_path_that_begins_to_lose_options():
         for way in ("blocking", "select"):
             equal(mptcp_sockets(lab, env, way), "", "MPTCP sockets afterwards, " + way)
         check(LOST in lab.shim_log(), lab.shim_log())
-        equal(lab.shim_log().count("silently"), 2, "silent connections, of which the last one was reset, in\n" + lab.shim_log())
+        silent = re.findall("converted over MPTCP, .* silently", lab.shim_log())
+        equal(len(silent), 2 if reset else 1, "silent connections, of which the second one was reset, in\n" + lab.shim_log())
 
 
 def test_one_fallback_is_no_loss():
@@ -253,6 +256,23 @@ def test_one_fallback_is_no_loss():
                 equal(mptcp_sockets(lab, env), "", "MPTCP sockets meanwhile")
             lab.wifi.set(strip_mptcp_behind=False)
             equal(bool(mptcp_sockets(lab, env)), times == 1, "an MPTCP socket after %d" % times)
+
+
+@kernel.needs("fastopen")  # else no SYN+ACK confirms anything
+def test_a_doubted_path_is_no_confirmation():
+    """After one fallback the next connection waits for the converter's first bytes, so that a path that is lost resets nobody."""
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        env = lab.converted(CONVERT_CACHE=runtime(lab), CONVERT_ADDR=lab.converter.addr4)
+        for _ in range(2):
+            check(mptcp_sockets(lab, env), "no MPTCP before")
+        lab.wifi.set(strip_mptcp_behind=True)
+        # one that sees the loss itself, as those do whose SYN+ACK confirms nothing
+        equal(mptcp_sockets(lab, env | {"CONVERT_WITHHOLDING": "0"}), "", "MPTCP sockets of the first")
+        for way in ("blocking", "select"):
+            equal(mptcp_sockets(lab, env, way), "", "MPTCP sockets afterwards, " + way)
+        equal(lab.shim_log().count(LOST), 2, "fallbacks in\n" + lab.shim_log())
 
 
 def test_errors_are_no_loss():

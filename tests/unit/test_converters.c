@@ -445,7 +445,7 @@ START_TEST(mptcp_that_gets_through_or_not)
 	converters_note_mptcp(0);
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
 	converters_note_fallback(0, after(0));
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_DOUBTED);
 	converters_note_fallback(0, after(1));
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
 	ck_assert_int_eq(converters_mptcp(1), CACHE_MPTCP_UNKNOWN);
@@ -461,12 +461,13 @@ START_TEST(fallbacks_by_chance)
 {
 	for (int i = 0; i < 3; i++) {
 		converters_note_mptcp(0);
-		converters_note_fallback(0, after(1));
 		ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+		converters_note_fallback(0, after(1));
+		ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_DOUBTED);
 	}
 	for (int i = 0; i < 3; i++)
 		converters_note_fallback(0, after(-300));
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_DOUBTED);
 }
 END_TEST
 
@@ -476,12 +477,16 @@ START_TEST(fallbacks_of_all_processes_are_in_a_row)
 	const int64_t now = cache_now();
 	const struct cache_converter one = { .mptcp = { .until = cache_in(600) - 100, .verdict = CACHE_MPTCP_DOUBTED } };
 
+	converters_note_mptcp(0); /* for longer than the other one's doubt */
 	ck_assert_int_eq(cache_converter_update(&cache, converters_address(0), 0, CACHE_MPTCP, now, &one), 0);
 	ck_assert_int_eq(chosen(1), 0);
-	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_DOUBTED);
 	converters_note_fallback(0, after(-300)); /* on its way before */
+	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_DOUBTED);
+	converters_note_mptcp(0);
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_HOLDS);
 	converters_note_fallback(0, after(0));
+	converters_note_fallback(0, after(1));
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
 }
 END_TEST
