@@ -399,7 +399,7 @@ def own_rows(capture, *fields):
 def test_own_traffic():
     """curl through convertd: the request with early data in the SYN, over Multipath TCP and TCP, IPv4 and IPv6, HTTP in both directions."""
     need_tshark()
-    with Lab(wifi=Link(delay_ms=5), lte=None, core=Link(delay_ms=1)) as lab:
+    with Lab(wifi=Link(delay_ms=30), lte=None, core=Link(delay_ms=1)) as lab:
         lab.convertd()
         lab.http()
         for enabled in (1, 0):
@@ -414,7 +414,8 @@ def test_own_traffic():
                 check(found[0]["tcp.flags.syn"][0] in ("1", "True") and found[0].get("convert.request"), "no request in the SYN, " + what)
                 equal([row["http.request.method"] for row in found if "http.request.method" in row], [["GET"]], what)
                 equal([row["http.response.code"] for row in found if "http.response.code" in row], [["200"]], what)
-                answers = [row for row in found if "convert.answer" in row]
+                # a busy machine may ask by other connections meanwhile whether the path works
+                answers = [row for row in found if "convert.answer" in row and row["tcp.stream"] == found[0]["tcp.stream"]]
                 equal([(row["convert.server"], "convert.response_to" in row) for row in answers], [([address + ":80"], True)], what)
                 equal(any("mptcp.stream" in row for row in found), enabled == 1, what)
 
