@@ -17,7 +17,7 @@ from convertlab import check, equal, main
 from convertlab.build import SRCDIR
 
 sys.path.insert(0, os.path.join(SRCDIR, "tests"))
-from kernellab import KernelError, machine, packages, results
+from kernellab import KernelError, emulator, machine, packages, results, usermode
 from kernellab.results import Result
 
 LAB = os.path.join(SRCDIR, "tests", "lab")
@@ -119,6 +119,8 @@ def test_packages():
     ubuntu = ["linux-image-6.8.0-9-generic", "linux-modules-extra-6.8.0-9-generic"]
     equal(packages.kernel_packages("linux-image-generic\n  Depends: %s\n  Depends: %s\n  Depends: linux-firmware\n" % (*ubuntu,)), ubuntu,
           "of Ubuntu's metapackage")
+    equal(packages.source_package("linux-source\n  Depends: linux-source-6.12\n"), "linux-source-6.12", "of the sources' metapackage")
+    equal(packages.source_package("linux-source\n"), None, "of one that depends on nothing")
     for version, title in (("6.8.0-151.151", "6.8.0"), ("6.1.192-2", "6.1.192"), ("6.12.95-1~bpo12+1", "6.12.95"), ("7.3.4-1~bpo13+1", "7.3.4"), ("6.1-1", "6.1")):
         equal(packages.upstream_version(version), title, version)
     check("trixie-security" in packages.sources("trixie"), "updates are left out")
@@ -130,7 +132,7 @@ def test_command_line():
     """What the kernel is told fits into the 2048 bytes that it takes: the tests' names are in a script."""
     with tempfile.TemporaryDirectory() as directory:
         kernel = packages.Kernel("bookworm", "6.1.0-1-amd64", "6.1.1-1", directory)
-        emulated = machine.Machine(kernel, directory, "/usr/bin/vng", "/bin/busybox")
+        emulated = emulator.Emulated(kernel, directory, "/usr/bin/vng", "/bin/busybox")
         words = emulated.command(emulated.write_script(["/lab/test_it's.py"] * 70, "/build", 3))
         check(len(words[-1]) < 300, "too long: " + words[-1])
         equal(words[words.index("-r") + 1], os.path.join(directory, "boot/vmlinuz-6.1.0-1-amd64"), "what is booted")
@@ -139,6 +141,25 @@ def test_command_line():
         with open(script, encoding="utf-8") as file:
             text = file.read()
         equal(text.count("/lab/test_it"), 70, "files of tests")
+
+
+def test_user_mode():
+    """The kernel's own words fit into what it takes, and its script names the files; what it is asked to have is one option a line."""
+    with tempfile.TemporaryDirectory() as directory:
+        booted = usermode.UserMode("/srv/linux-6.1.1", directory, "/bin/busybox")
+        words = booted.command(booted.write_script(["/lab/test_a.py"] * 70, "/build", 3))
+        check(len(" ".join(words)) < 1500, "too long: %s" % words)
+        with open(os.path.join(directory, machine.SCRIPT), encoding="utf-8") as file:
+            equal(file.read().count("/lab/test_a.py"), 70, "files of tests")
+    with open(usermode.CONFIG, encoding="ascii") as file:
+        lines = [line.strip() for line in file if not line.startswith("#")]
+    check(all(re.fullmatch(r"CONFIG_\w+=(y|\d+|\"[\w,]*\")", line) for line in lines), lines)
+    equal(len(lines), len(set(lines)), "lines that are there once")
+    try:
+        packages.fetch_source("noble", "/nowhere")
+        check(False, "there is a kernel of Ubuntu's in user mode")
+    except KernelError as error:
+        check("noble: " in str(error), str(error))
 
 
 def test_bad_words():
@@ -156,7 +177,7 @@ def test_bad_words():
             check(path + ": " in str(error), str(error))
     path, os.environ["PATH"] = os.environ["PATH"], "/nowhere"
     try:
-        machine.find_programs("/nowhere")
+        machine.find_programs(emulator.PROGRAMS, "/nowhere")
         check(False, "nothing is missing in an empty PATH")
     except KernelError as error:
         check("qemu-system-x86_64" in str(error) and "install-needs kernels" in str(error), str(error))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""kernellab - runs the lab's tests on kernels of Debian, each booted in an emulator: what tests/kernels consists of
+"""kernellab - runs the lab's tests on kernels of Debian: what tests/kernels consists of
 
-packages.py gets the kernels, machine.py boots them, guest.sh and guest.py are what runs in there, and results.py makes tables of what
-the tests have said.
+packages.py gets the kernels, machine.py boots them, in an emulator (emulator.py) or as programs of this machine (usermode.py, usermode.config,
+usermode.sh), guest.sh and guest.py are what runs in there, and results.py makes tables of what the tests have said.
 """
 
 

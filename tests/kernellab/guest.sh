@@ -1,25 +1,32 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# guest.sh DIRECTORY PYTHON GUEST_PY ARGUMENT... - in the emulated machine: makes a fast root of the machine's files, and runs guest.py in it
+# guest.sh FILES_BY DIRECTORY PYTHON GUEST_PY ARGUMENT... - in the other kernel: makes a root of the machine's files, and runs guest.py in it
 #
-# virtme-ng's own root reads each page of each program from the other machine again and again. This one keeps what it has read, which halves
-# the time that a program takes to start. What the tests write is kept in memory, but for DIRECTORY, which is the other machine's.
+# FILES_BY is the file system by which the machine's files are got: 9p of an emulated one, hostfs in user mode. virtme-ng's own root reads each page
+# of each program from the other machine again and again. This one keeps what it has read, which halves the time that a program takes to start. What
+# the tests write is kept in memory, but for DIRECTORY, which is the other machine's.
 set -e
-directory=$1
-shift
+files_by=$1
+directory=$2
+shift 2
 
-# The kernel's own program for modules looks in virtme-ng's root, and loads what tests ask for; these are for namespaces, which can't ask.
-for module in veth tun nf_tables nft_reject_inet nft_queue nfnetlink_queue nfnetlink_log tcp_diag inet_diag mptcp_diag tcp_bbr dummy bridge \
-	nft_ct nft_log nft_limit nft_fib_inet xt_NFQUEUE iptable_filter act_mirred sch_netem overlay; do
-	modprobe -q "$module" || echo "guest.sh: this kernel has no module $module" >&2
-done
+if [ "$files_by" = 9p ]; then
+	# The kernel's own program for modules looks in virtme-ng's root, and loads what tests ask for; these are for namespaces, which can't ask.
+	for module in veth tun nf_tables nft_reject_inet nft_queue nfnetlink_queue nfnetlink_log tcp_diag inet_diag mptcp_diag tcp_bbr dummy bridge \
+		nft_ct nft_log nft_limit nft_fib_inet xt_NFQUEUE iptable_filter act_mirred sch_netem overlay; do
+		modprobe -q "$module" || echo "guest.sh: this kernel has no module $module" >&2
+	done
+fi
 
 place=/run/kernellab
 mkdir -p $place
 mount -t tmpfs none $place
 cd $place
 mkdir files written work root
-mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=512000,cache=loose kernellab files
+case $files_by in
+9p) mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=512000,cache=loose kernellab files ;;
+hostfs) mount -t hostfs -o ro none files ;;
+esac
 mount -t overlay -o lowerdir=files,upperdir=written,workdir=work none root
 cd root
 for tree in proc sys dev; do

@@ -3,8 +3,12 @@
 EXTRA_DIST += \
 	tests/kernels \
 	tests/kernellab/__init__.py \
+	tests/kernellab/emulator.py \
 	tests/kernellab/guest.py \
 	tests/kernellab/guest.sh \
 	tests/kernellab/machine.py \
 	tests/kernellab/packages.py \
-	tests/kernellab/results.py
+	tests/kernellab/results.py \
+	tests/kernellab/usermode.config \
+	tests/kernellab/usermode.py \
+	tests/kernellab/usermode.sh

@@ -23,6 +23,7 @@ SUITES = {
     "noble": "Ubuntu 24.04",
 }
 DEFAULT_SUITES = ("bookworm", "trixie")
+USER_MODE = "-user-mode"  # behind a suite's name: what is got, built and said of its kernel in user mode
 MIRROR = "http://deb.debian.org/debian"
 SECURITY = "http://deb.debian.org/debian-security"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -55,6 +56,21 @@ class Kernel:
         return upstream_version(self.version)
 
 
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """The sources of a kernel."""
+
+    suite: str
+    version: str  # of Debian's package
+    place: str  # what is got and built
+    tarball: str
+
+    @property
+    def title(self):
+        """What heads its column: "6.1.192"."""
+        return upstream_version(self.version)
+
+
 def upstream_version(version):
     """The kernel's own version in that of Debian's package: "6.12.95" of "6.12.95-1~bpo12+1"."""
     return re.match(r"[\d.]*\d", version).group()
@@ -66,6 +82,12 @@ def kernel_packages(depends):
     packages of their own, as Ubuntu's are, and Debian's since 7.x.
     """
     return re.findall(r"^\s*\|?Depends: (linux-(?:image|modules(?:-extra)?)-\d\S*)$", depends, re.MULTILINE)
+
+
+def source_package(depends):
+    """Of what `apt-cache depends` prints of "linux-source", the package that has the sources; None if there is none."""
+    found = re.search(r"^\s*Depends: (linux-source-\d\S*)$", depends, re.MULTILINE)
+    return found and found.group(1)
 
 
 def sources(suite, keyring=KEYRING):
@@ -116,6 +138,13 @@ class Apt:
             raise KernelError("%s depends on no kernel; see apt-cache show in %s" % (self._metapackage, self._directory))
         return parts + kernel_packages(self._run("apt-cache", "depends", parts[0]))
 
+    def source(self):
+        """The name of the package that has the sources of this suite's kernel."""
+        found = source_package(self._run("apt-cache", "depends", "linux-source"))
+        if not found:
+            raise KernelError("linux-source depends on no sources; see apt-cache show in %s" % self._directory)
+        return found
+
     def version(self, package):
         """The version of a package that would be installed."""
         return re.search(r"^Version: (\S+)", self._run("apt-cache", "show", "--no-all-versions", package), re.MULTILINE).group(1)
@@ -162,6 +191,25 @@ def fetch(suite, directory, log=print):
             json.dump(dataclasses.asdict(kernel), file)
     with open(known, encoding="ascii") as file:
         return Kernel(**json.load(file))
+
+
+def fetch_source(suite, directory, log=print):
+    """Returns the Source of a suite's kernel, as fetch() does the kernel. Debian's suites only."""
+    if suite in UBUNTU:
+        raise KernelError("%s: in user mode there are Debian's kernels only" % suite)
+    place = os.path.join(directory, "packages", suite + USER_MODE)
+    known = os.path.join(place, "source.json")
+    if not os.path.exists(known):
+        log("%s: getting its kernel's sources from %s" % (suite, MIRROR))
+        shutil.rmtree(place, ignore_errors=True)
+        apt = Apt(os.path.join(place, "apt"), suite)
+        package = apt.source()
+        apt.unpack([package], os.path.join(place, "root"))
+        source = Source(suite, apt.version(package), place, os.path.join(place, "root", "usr", "src", package + ".tar.xz"))
+        with open(known, "w", encoding="ascii") as file:
+            json.dump(dataclasses.asdict(source), file)
+    with open(known, encoding="ascii") as file:
+        return Source(**json.load(file))
 
 
 def unpacked(directory, name, what):

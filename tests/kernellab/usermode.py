@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""usermode.py - the sources of a distribution's kernel, built as an ordinary program: Linux in user mode, its architecture "um"
+
+It needs no emulator, since programs run on the machine's own processor; only their system calls take several times as long. It isn't the
+distribution's kernel: it has what usermode.config says, one processor, and no modules. What Linux does with packets and sockets is the same.
+"""
+import os
+import shutil
+import subprocess
+
+from . import KernelError
+from .machine import HERE, NICENESS, Machine
+
+# What is needed to get and to build it.
+PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "xz", "dpkg-deb", "apt-get", "apt-cache")
+CONFIG = os.path.join(HERE, "usermode.config")
+
+
+def _run(words, log, **options):
+    """Runs a step of the build. Raises KernelError with its last words."""
+    log.write("+ %s\n" % " ".join(words))
+    log.flush()
+    status = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, check=False, **options).returncode
+    if status != 0:
+        raise KernelError("%s: status %d; see %s" % (" ".join(words), status, log.name))
+
+
+def _check_config(tree):
+    """Raises KernelError if a version of Linux hasn't taken what is asked of it: tests would fail for that, and look like faults."""
+    with open(CONFIG, encoding="ascii") as file:
+        wanted = [line.strip() for line in file if line.startswith("CONFIG_")]
+    with open(os.path.join(tree, ".config"), encoding="ascii") as file:
+        has = set(file.read().splitlines())
+    missing = [word for word in wanted if word not in has]
+    if missing:
+        raise KernelError("%s: this Linux knows no %s; see %s" % (tree, ", ".join(missing), CONFIG))
+
+
+def build(source, log=print):
+    """
+    Returns the path of a Source's kernel as a program, which is built unless it is there already.
+
+    It takes some minutes, and 3 GB that are given back.
+    """
+    program = os.path.join(source.place, "linux-" + source.title)
+    if os.path.exists(program):
+        return program
+    log("%s: building Linux %s in user mode" % (source.suite, source.title))
+    tree = os.path.join(source.place, "tree")
+    shutil.rmtree(tree, ignore_errors=True)
+    os.makedirs(tree)
+    make = ["make", "-C", tree, "ARCH=um"]
+    with open(os.path.join(source.place, "build.log"), "w", encoding="utf-8") as said:
+        _run(["tar", "-C", tree, "--strip-components=1", "-xf", source.tarball], said)
+        _run([*make, "x86_64_defconfig"], said)
+        _run(["sh", "scripts/kconfig/merge_config.sh", "-m", ".config", CONFIG], said, cwd=tree)
+        _run([*make, "olddefconfig"], said)
+        _check_config(tree)
+        _run(["nice", "-n", NICENESS, *make, "-j%d" % os.cpu_count(), "linux"], said)
+    os.replace(os.path.join(tree, "linux"), program)
+    shutil.rmtree(tree)
+    os.unlink(source.tarball)
+    return program
+
+
+class UserMode(Machine):
+    """Linux as a program that has this machine's files."""
+
+    patience = 6
+    files_by = "hostfs"
+
+    def __init__(self, program, results, busybox, memory="4G"):
+        super().__init__(results)
+        self._program = program
+        self._busybox = busybox
+        self._memory = memory
+
+    def command(self, script):
+        # It has no disk, and writes to standard output what its first process does.
+        return ["nice", "-n", NICENESS, self._program, "mem=" + self._memory, "rootfstype=hostfs", "rootflags=/", "ro", "quiet",
+                "init=" + os.path.join(HERE, "usermode.sh"), "con=null", "con0=null,fd:1", "KERNELLAB_RESULTS=" + self._results,
+                "KERNELLAB_SCRIPT=" + script, "KERNELLAB_BUSYBOX=" + self._busybox]
