@@ -7,6 +7,7 @@ where Multipath TCP doesn't get through to the converter, or to a server that is
 over TCP before the application has it. The kernel's own list of sockets tells what an application has in the end.
 """
 import contextlib
+import errno
 import os
 import re
 import socket
@@ -241,6 +242,45 @@ def test_a_path_that_begins_to_lose_options():
         check(LOST in lab.shim_log(), lab.shim_log())
         silent = re.findall("converted over MPTCP, .* silently", lab.shim_log())
         equal(len(silent), 2 if reset else 1, "silent connections, of which the second one was reset, in\n" + lab.shim_log())
+
+
+# Connects, waits until the connection has been reset, and finds that out in its way.
+LATE = """
+import os, select, socket, sys
+way, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+sock = socket.socket()
+sock.connect((address, port))
+poller = select.poll()
+poller.register(sock, 0)
+assert poller.poll(10000), "no reset"
+if way == "SO_ERROR":
+    print(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+else:
+    try:
+        {"recv": lambda: sock.recv(5), "send": lambda: sock.send(b"hello"), "write": lambda: os.write(sock.fileno(), b"hello"),
+         "writev": lambda: os.writev(sock.fileno(), [b"hello"]), "sendmsg": lambda: sock.sendmsg([b"hello"])}[way]()
+    except OSError as error:
+        print(error.errno)
+"""
+
+
+@kernel.needs("fastopen")  # else no SYN+ACK confirms anything
+def test_a_reset_is_noticed():
+    """By whatever call a program learns that its silent connection was reset, the next one isn't."""
+    with near() as lab:
+        lab.convertd()
+        lab.echo()
+        for way in ("SO_ERROR", "recv", "send", "write", "writev", "sendmsg"):
+            lab.wifi.set(strip_mptcp_behind=False)
+            cache = os.path.join(runtime(lab), way)
+            os.mkdir(cache, 0o700)
+            env = lab.converted(CONVERT_CACHE=cache, CONVERT_ADDR=lab.converter.addr4)
+            for _ in range(2):
+                check(mptcp_sockets(lab, env), "no MPTCP before")
+            lab.wifi.set(strip_mptcp_behind=True)
+            said = lab.client.run(["python3", "-c", LATE, way, lab.server.addr4, 7], env=env).stdout.strip()
+            equal(said, str(errno.ECONNRESET), "what the program is told, " + way)
+            equal(mptcp_sockets(lab, env), "", "MPTCP sockets afterwards, " + way)
 
 
 def test_one_fallback_is_no_loss():

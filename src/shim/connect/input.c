@@ -4,7 +4,6 @@
 
 #include "shim/connect/input.h"
 
-#include "client/exchange.h"
 #include "shim/system/next.h"
 #include "shim/system/sockopt.h"
 
@@ -24,16 +23,6 @@ struct gate input_urgent_slow(int fd, int flags)
 {
 	return mptcp_conn(fd) ? (struct gate){ .pass = false, .ret = -EINVAL } :
 				gate_input(fd, flags);
-}
-
-void input_reset_slow(int fd)
-{
-	struct conn *conn = mptcp_conn(fd);
-	int saved_errno = errno;
-
-	if (conn && conn_in(conn, PHASE(DONE)) && conn->attempt.ask_silent)
-		exchange_reset_silently(conn->attempt.converter);
-	errno = saved_errno;
 }
 
 bool input_ended_slow(int fd)

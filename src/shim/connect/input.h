@@ -4,6 +4,7 @@
 #define SHIM_INPUT_H
 
 #include "shim/connect/gate.h"
+#include "shim/connect/reset.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -11,7 +12,6 @@
 /* Parts of the functions below, for sockets and errors that need a closer look. */
 struct gate input_urgent_slow(int fd, int flags);
 bool input_ended_slow(int fd);
-void input_reset_slow(int fd);
 bool input_is_mptcp(int fd);
 
 /*
@@ -26,12 +26,11 @@ static inline struct gate input_gate(int fd, int flags)
 /*
  * input_has_ended() - is a failed recv(2) on @fd the end of the stream?
  * After a connection has failed, and the error was told, TCP returns 0 as at the end of a stream, and MPTCP ENOTCONN, as if
- * there had never been a connection. Looks at errno. A reset says something of the path to a converter that was silent.
+ * there had never been a connection. Looks at errno.
  */
 static inline bool input_has_ended(int fd)
 {
-	if (errno == ECONNRESET)
-		input_reset_slow(fd);
+	reset_told(fd, errno);
 	return errno == ENOTCONN && input_ended_slow(fd);
 }
 

@@ -14,6 +14,7 @@
 #include "shim/connect/input.h"
 #include "shim/system/next.h"
 #include "shim/connect/output.h"
+#include "shim/connect/reset.h"
 #include "shim/process/scm_rights.h"
 #include "shim/system/usermem.h"
 
@@ -103,6 +104,24 @@ HOOK_SLOW ssize_t input_failed(int fd)
 			return slow_##name args;                                                   \
 		got = next.name args;                                                              \
 		return got >= 0 ? got : input_failed(fd);                                          \
+	}                                                                                          \
+	HOOK_SLOW ssize_t slow_##name params
+
+/* What a failed output on @fd is for the application: -1. */
+HOOK_SLOW ssize_t output_failed(int fd)
+{
+	reset_told(fd, errno);
+	return -1;
+}
+
+/* OUTPUT_HOOK(name, (parameters), (arguments)) is as HOOK_PASSING, for output to fd. */
+#define OUTPUT_HOOK(name, params, args)                                                            \
+	HOOK_SLOW ssize_t slow_##name params;                                                      \
+	HOOK(ssize_t, name, params)                                                                \
+	{                                                                                          \
+		ssize_t sent = conn_none_attentive() ? next.name args : slow_##name args;          \
+                                                                                                   \
+		return sent >= 0 ? sent : output_failed(fd);                                       \
 	}                                                                                          \
 	HOOK_SLOW ssize_t slow_##name params
 
@@ -282,7 +301,7 @@ HOOK(ssize_t, __recvfrom_chk, (int fd, void *buf, size_t len, size_t room, int f
 	return hook_recvfrom(fd, buf, len, flags, addr, addrlen);
 }
 
-HOOK_PASSING(ssize_t, write, (int fd, const void *buf, size_t count), (fd, buf, count))
+OUTPUT_HOOK(write, (int fd, const void *buf, size_t count), (fd, buf, count))
 {
 	/* in a vector such a length is refused, whatever the kernel's width */
 	const struct iovec iov = { (void *)(uintptr_t)buf, count <= SSIZE_MAX ? count : SSIZE_MAX };
@@ -290,7 +309,7 @@ HOOK_PASSING(ssize_t, write, (int fd, const void *buf, size_t count), (fd, buf, 
 	GATED_OUTPUT(fd, &iov, 1, 0, is_count(count) && usermem_is_address(buf), next.write(fd, buf, count));
 }
 
-HOOK_PASSING(ssize_t, writev, (int fd, const struct iovec *iov, int count), (fd, iov, count))
+OUTPUT_HOOK(writev, (int fd, const struct iovec *iov, int count), (fd, iov, count))
 {
 	GATED_OUTPUT(fd, iov, (size_t)count, 0, is_transfer(iov, count, -1), next.writev(fd, iov, count));
 }
@@ -307,7 +326,7 @@ HOOK(ssize_t, pwritev64v2, (int fd, const struct iovec *iov, int count, off64_t 
 		     next.pwritev64v2(fd, iov, count, offset, flags));
 }
 
-HOOK_PASSING(ssize_t, send, (int fd, const void *buf, size_t len, int flags), (fd, buf, len, flags))
+OUTPUT_HOOK(send, (int fd, const void *buf, size_t len, int flags), (fd, buf, len, flags))
 {
 	const struct iovec iov = { (void *)(uintptr_t)buf, len };
 
@@ -342,8 +361,10 @@ HOOK(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const str
 	int refused;
 
 	if ((!(flags & MSG_FASTOPEN) && !conn_attentive(fd)) || !usermem_is_address(buf) ||
-	    (addr && !usermem_has_address(addr, addrlen, &copy)))
-		return next.sendto(fd, buf, len, flags, addr, addrlen);
+	    (addr && !usermem_has_address(addr, addrlen, &copy))) {
+		sent = next.sendto(fd, buf, len, flags, addr, addrlen);
+		return sent >= 0 ? sent : output_failed(fd);
+	}
 	refused = fastopen_refused(fd, flags, addr ? &copy : NULL, addrlen);
 	if (refused)
 		return hook_result(refused);
@@ -385,8 +406,9 @@ HOOK(ssize_t, sendmsg, (int fd, const struct msghdr *msg, int flags))
 	if (!conn_none_attentive() || flags & MSG_FASTOPEN)
 		return slow_sendmsg(fd, msg, flags);
 	sent = next.sendmsg(fd, msg, flags);
-	if (sent >= 0)
-		scm_rights_leave(msg);
+	if (sent < 0)
+		return output_failed(fd);
+	scm_rights_leave(msg);
 	return sent;
 }
 

@@ -18,6 +18,7 @@
 #include "shim/system/next.h"
 #include "shim/socket/options.h"
 #include "shim/connect/replace.h"
+#include "shim/connect/reset.h"
 #include "shim/connect/unattended.h"
 #include "shim/system/rings.h"
 #include "shim/system/usermem.h"
@@ -77,7 +78,11 @@ static int get_error(struct conn *conn, int fd, int level, int name, void *value
 		}
 	}
 	unattended_asked(conn, fd);
-	return next.getsockopt(fd, level, name, value, len);
+	if (next.getsockopt(fd, level, name, value, len) != 0)
+		return -1;
+	if (usermem_read(&room, len, sizeof(room)) && room == sizeof(error) && usermem_read(&error, value, sizeof(error)))
+		reset_told(fd, error);
+	return 0;
 }
 
 /* Puts @answer in the place of the int that the kernel has written, or of as much of it as there is room for. */
