@@ -9,7 +9,7 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc none /proc
 mount -t sysfs none /sys
 mount -t cgroup2 none /sys/fs/cgroup
-mount -t devtmpfs none /dev
+mountpoint -q /dev || mount -t devtmpfs none /dev
 mkdir -p /dev/pts /dev/shm
 mount -t devpts none /dev/pts
 for memory in /dev/shm /run /var/tmp; do
