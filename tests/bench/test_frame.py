@@ -4,7 +4,9 @@
 import io
 import json
 import os
+import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lab"))
 
@@ -37,6 +39,19 @@ def process(parent, name, used=0.0, is_kernel=False):
 def near(value, expected, what):
     """equal() for figures that were computed with fractions."""
     check(abs(value - expected) < 1e-9, "%s: %r, not %r" % (what, value, expected))
+
+
+def test_run_from_a_shell():
+    """bench/run waits until it is alone, enters the lab, and names what is missing there: here a link emulator that emulates nothing."""
+    with tempfile.TemporaryDirectory() as directory:
+        with open(os.path.join(directory, "linkem"), "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\n")
+            os.fchmod(file.fileno(), 0o755)
+        result = subprocess.run([sys.executable, os.path.join(SRCDIR, "bench", "run"), "--quick", "--output", directory, "calls"],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
+                                env=dict(os.environ, CONVERT_BUILDDIR=directory, CONVERTLAB_OUTER="", CONVERTLAB_TURN=""))
+    check(result.stderr.startswith("bench: calls: linkem for wifi: "), result.stderr)
+    equal(result.returncode, 1, "its status")
 
 
 # --- noise ----------------------------------------------------------------------------------------
