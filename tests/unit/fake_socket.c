@@ -316,6 +316,10 @@ static ssize_t receive(int fd, void *buf, size_t len, int flags)
 	if (flags & ~(MSG_PEEK | MSG_DONTWAIT))
 		fake_die("recv() with flags %#x isn't modelled", (unsigned int)flags);
 	socket = &file->socket;
+	/* What is missing to SO_RCVLOWAT is waited for without sleep, and without end once it is there (Linux 6.12). */
+	if (flags == MSG_PEEK && !(file->flags & O_NONBLOCK) && is_mptcp(socket) && socket->in_len &&
+	    socket->in_len < (size_t)fake_option_of(socket, SOL_SOCKET, SO_RCVLOWAT)->value)
+		fake_die("MSG_PEEK waits on MPTCP for what is behind bytes that it has seen");
 	if (!is_readable(socket)) {
 		if (flags & MSG_DONTWAIT || file->flags & O_NONBLOCK)
 			return fail(EAGAIN);

@@ -172,6 +172,35 @@ static void converted_in_pieces(void *arg)
 	finish(fd);
 }
 
+/*
+ * The SYN+ACK has confirmed the server, and the application waits for its bytes, behind a response in pieces. The fake kernel ends the test
+ * where Linux 6.12 would never return: fake_recv().
+ */
+static void confirmed_in_pieces(void *arg)
+{
+	static const struct world_options options = { .withholding = "1000" };
+	struct fake_answer answers[2];
+	char byte;
+	int fd;
+
+	(void)arg;
+	world_begin(&options);
+	answers[0] = world_answer(&world_ok_withholds, 1);
+	answers[1] = ok_and_hello(20);
+	answers[1].piece = 1;
+	fake_host_add(&(struct fake_host){ .address = CONVERTER, .synack_ms = 10, .answer_count = 2,
+					   .answers = { answers[0], answers[1] } });
+	fd = world_socket(true);
+	world_expect(world_connect(fd, SERVER) == 0, "errno %d", errno);
+	finish(fd);
+	fd = world_socket(true);
+	world_expect(world_connect(fd, SERVER) == 0, "errno %d", errno);
+	world_expect(world_state(fd) == WORLD_CONFIRMED, "%s", world_state_name(world_state(fd)));
+	for (size_t i = 0; i < strlen(hello); i++)
+		world_expect(hook_recv(fd, &byte, 1, 0) == 1 && byte == hello[i], "%s", fake_log_last());
+	finish(fd);
+}
+
 /* The server refuses, as the converter says: the application's errno, once, and the socket can be used again. */
 static void refused_by_server(void *arg)
 {
@@ -306,6 +335,7 @@ START_TEST(a_converted_connection)
 	RUN(converted_epoll, &(int){ 0 });
 	RUN(converted_epoll, &(int){ 1 });
 	RUN(converted_in_pieces, NULL);
+	RUN(confirmed_in_pieces, NULL);
 	RUN(unreachable_and_registered, NULL);
 }
 END_TEST

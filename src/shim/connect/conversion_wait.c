@@ -6,6 +6,7 @@
 
 #include "convert/convert.h"
 #include "common/clock.h"
+#include "shim/connect/lowat.h"
 #include "shim/system/next.h"
 #include "shim/system/quiet.h"
 #include "shim/wait/signals.h"
@@ -40,7 +41,8 @@ static int time_left(const struct conn *conn, int64_t end)
 /*
  * Waits until the response, or the part of it that is missing, is there, or a time is over. A wait without
  * a time limit is a recv(2), which the kernel restarts after a signal exactly when it would
- * restart connect(2): under SA_RESTART. Returns 0 (look again) or -errno.
+ * restart connect(2): under SA_RESTART. Behind a part of the response it is poll(2): there MSG_PEEK on MPTCP waits
+ * for SO_RCVLOWAT in a loop in the kernel that has no end (Linux 6.12). Returns 0 (look again) or -errno.
  */
 static int wait_once(struct conn *conn, int fd, int64_t end)
 {
@@ -49,7 +51,7 @@ static int wait_once(struct conn *conn, int fd, int64_t end)
 	int left = time_left(conn, end), unknown = 0;
 	int ret;
 
-	if (left < 0 && ready.events == POLLIN) {
+	if (left < 0 && ready.events == POLLIN && !lowat_kept(conn)) {
 		if (next.recv(fd, response, sizeof(response), MSG_PEEK) >= 0)
 			return 0;
 		if (errno == EINTR)
@@ -59,7 +61,7 @@ static int wait_once(struct conn *conn, int fd, int64_t end)
 			return 0;
 		}
 	}
-	/* There is a time limit, or recv(2) didn't wait because of O_NONBLOCK or SO_RCVTIMEO. */
+	/* There is a time limit or a part of the response, or recv(2) didn't wait because of O_NONBLOCK or SO_RCVTIMEO. */
 	ret = end ? next.poll(&ready, 1, left) : signals_poll(&ready, left);
 	if (ret < 0)
 		return -errno;
