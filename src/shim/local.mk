@@ -23,7 +23,7 @@ libconvert_la_SOURCES = \
 libconvert_la_SOURCES += \
 	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/select.c src/shim/hooks/stdio.c src/shim/hooks/syscall.c src/shim/hooks/vfork.c \
 	src/shim/connect/dissolve.c src/shim/connect/dissolve.h src/shim/connect/input.c src/shim/connect/input.h \
-	src/shim/connect/reset.c src/shim/connect/reset.h \
+	src/shim/connect/peek.c src/shim/connect/peek.h src/shim/connect/reset.c src/shim/connect/reset.h \
 	src/shim/connect/liveness.c src/shim/connect/liveness.h src/shim/connect/lowat.c src/shim/connect/lowat.h \
 	src/shim/socket/options.c src/shim/socket/options.h \
 	src/shim/loop/epoll.c src/shim/loop/epoll.h src/shim/loop/poll.c src/shim/loop/poll.h src/shim/loop/select.c src/shim/loop/select.h \

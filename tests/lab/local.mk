@@ -15,7 +15,7 @@ EXTRA_DIST += tests/lab/lab tests/lab/convertlab/__init__.py tests/lab/convertla
 	tests/lab/convertlab/peers.py tests/lab/convertlab/sandbox.py tests/lab/convertlab/servers.py \
 	tests/lab/convertlab/sniffer.py tests/lab/convertlab/supervised.py tests/lab/convertlab/systemd.py tests/lab/convertlab/topology.py \
 	tests/lab/convertlab/turns.py tests/lab/convertlab/waiting.py tests/lab/convertlab/withheld.py \
-	tests/lab/scripted_converter.py tests/lab/apps/bulk.py tests/lab/apps/connect_probe.py \
+	tests/lab/scripted_converter.py tests/lab/apps/bulk.py tests/lab/apps/connect_probe.py tests/lab/apps/peeks.py \
 	tests/lab/apps/duplex.py tests/lab/apps/early_probe.py tests/lab/apps/interrupt_probe.py tests/lab/apps/many.py \
 	tests/lab/apps/process_probe.py tests/lab/apps/shared_probe.py tests/lab/apps/supervised.c tests/lab/apps/deny.c \
 	tests/lab/apps/no_fastopen.c
@@ -115,7 +115,7 @@ LONG_TESTS = tests/lab/test_shim_surface.py tests/lab/test_convertize_doctor.py 
 	tests/lab/test_shim_semantics.py tests/lab/test_confirmation.py tests/lab/test_convertd_hold.py \
 	tests/lab/test_convertd_hold_switch.py tests/lab/test_silence.py tests/lab/test_silence_blind.py tests/lab/test_shim_policy.py \
 	tests/lab/test_shim_processes.py tests/lab/test_convertize_paths.py tests/lab/test_paths.py tests/lab/test_begin.py \
-	tests/lab/test_paths_service.py tests/lab/test_supervise_begin.py tests/lab/test_supervise_slow.py tests/lab/test_begin_busy.py \
+	tests/lab/test_peeks.py tests/lab/test_paths_service.py tests/lab/test_supervise_begin.py tests/lab/test_supervise_slow.py tests/lab/test_begin_busy.py \
 	tests/lab/test_begin_behind.py
 LAB_TESTS = \
 	tests/lab/test_shim_moments.py \

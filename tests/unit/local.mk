@@ -333,7 +333,7 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	src/shim/socket/options.c src/shim/wait/deadlines.c src/shim/wait/signals.c src/shim/wait/unseen_watches.c src/shim/wait/watch.c \
 	src/shim/connect/attempt.c src/shim/connect/attempt_choice.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/connect/dissolve.c src/shim/connect/gate.c \
-	src/shim/connect/input.c src/shim/connect/reset.c src/shim/connect/liveness.c src/shim/connect/lowat.c src/shim/connect/follow.c \
+	src/shim/connect/input.c src/shim/connect/peek.c src/shim/connect/reset.c src/shim/connect/liveness.c src/shim/connect/lowat.c src/shim/connect/follow.c \
 	src/shim/connect/output.c src/shim/connect/path_begin.c src/shim/connect/path_look.c \
 	src/networks/path_direct.c src/networks/path_list.c src/networks/path_probe.c src/networks/survey.c \
 	src/shim/connect/replace.c src/shim/connect/settle.c src/shim/connect/unattended.c \

@@ -9,21 +9,10 @@
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
 #include "shim/system/quiet.h"
+#include "shim/system/sockopt.h"
 #include "shim/wait/signals.h"
 
 #include <errno.h>
-
-/* Returns when the time limit @option of a socket ends, counted from @start, both in ns; 0: it has none. */
-static int64_t limit_end(int fd, int option, int64_t start)
-{
-	struct timeval limit = { 0 };
-	socklen_t len = sizeof(limit);
-
-	next.getsockopt(fd, SOL_SOCKET, option, &limit, &len);
-	if (!limit.tv_sec && !limit.tv_usec)
-		return 0;
-	return start + limit.tv_sec * CLOCK_NS_PER_S + limit.tv_usec * INT64_C(1000);
-}
 
 /* Returns the milliseconds until @end or the converter's deadline, whichever comes first; -1: there is neither. */
 static int time_left(const struct conn *conn, int64_t end)
@@ -94,7 +83,7 @@ static int wait_until(struct conn *conn, int fd, int64_t end, enum wait_for what
 
 int conversion_wait(struct conn *conn, int fd)
 {
-	int ret = wait_until(conn, fd, limit_end(fd, SO_SNDTIMEO, clock_ns_of(&conn->call.started)),
+	int ret = wait_until(conn, fd, sockopt_limit_end(fd, SO_SNDTIMEO, clock_ns_of(&conn->call.started)),
 			     FOR_SERVER);
 
 	return ret == -ETIME ? -EINPROGRESS : ret;
@@ -102,7 +91,7 @@ int conversion_wait(struct conn *conn, int fd)
 
 int conversion_wait_for(struct conn *conn, int fd, int option)
 {
-	int ret = wait_until(conn, fd, limit_end(fd, option, clock_ns()),
+	int ret = wait_until(conn, fd, sockopt_limit_end(fd, option, clock_ns()),
 			     option == SO_RCVTIMEO ? FOR_INPUT : FOR_SERVER);
 
 	return ret == -ETIME ? -EAGAIN : ret;

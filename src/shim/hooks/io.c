@@ -14,6 +14,7 @@
 #include "shim/connect/input.h"
 #include "shim/system/next.h"
 #include "shim/connect/output.h"
+#include "shim/connect/peek.h"
 #include "shim/connect/reset.h"
 #include "shim/process/scm_rights.h"
 #include "shim/system/usermem.h"
@@ -181,20 +182,31 @@ static ssize_t recv_nothing(int fd, void *buf, int flags)
 	return next.recv(fd, &byte, 1, flags | MSG_PEEK) < 0 ? -1 : 0;
 }
 
-INPUT_HOOK(recv, (int fd, void *buf, size_t len, int flags), (fd, buf, len, flags),
-	   len && !(flags & MSG_OOB))
+static ssize_t recv_bytes(int fd, void *buf, size_t len, int flags)
 {
-	GATED_INPUT(fd, flags, usermem_is_address(buf),
-		    len ? next.recv(fd, buf, len, flags) : recv_nothing(fd, buf, flags));
+	if (!len)
+		return recv_nothing(fd, buf, flags);
+	return peek_prepare(fd, len, &flags) ? next.recv(fd, buf, len, flags) : -1;
+}
+
+INPUT_HOOK(recv, (int fd, void *buf, size_t len, int flags), (fd, buf, len, flags),
+	   len && !(flags & (MSG_OOB | MSG_PEEK)))
+{
+	GATED_INPUT(fd, flags, usermem_is_address(buf), recv_bytes(fd, buf, len, flags));
 	return 0;
+}
+
+static ssize_t recv_from(int fd, void *buf, size_t len, int flags, struct sockaddr *addr, socklen_t *addrlen)
+{
+	if (!len && !addr)
+		return recv_nothing(fd, buf, flags);
+	return peek_prepare(fd, len, &flags) ? next.recvfrom(fd, buf, len, flags, addr, addrlen) : -1;
 }
 
 HOOK(ssize_t, recvfrom, (int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
 			 socklen_t *addrlen))
 {
-	GATED_INPUT(fd, flags, usermem_is_address(buf),
-		    len || addr ? next.recvfrom(fd, buf, len, flags, addr, addrlen) :
-				  recv_nothing(fd, buf, flags));
+	GATED_INPUT(fd, flags, usermem_is_address(buf), recv_from(fd, buf, len, flags, addr, addrlen));
 	return addr ? hook_result(usermem_answer_name(addr, addrlen, NULL, 0)) : 0;
 }
 
@@ -208,10 +220,26 @@ static bool is_without_room(const struct msghdr *msg)
 	return true;
 }
 
+/* For how many bytes is there room? 0 for a message that the kernel won't take. */
+static size_t room_of(const struct msghdr *msg)
+{
+	struct msghdr copy;
+	size_t room = 0;
+
+	if (!usermem_has_message(msg, false, &copy))
+		return 0;
+	for (size_t i = 0; i < (size_t)copy.msg_iovlen; i++)
+		room += copy.msg_iov[i].iov_len;
+	return room;
+}
+
 static ssize_t receive(int fd, struct msghdr *msg, int flags)
 {
-	ssize_t got = next.recvmsg(fd, msg, flags);
+	ssize_t got;
 
+	if (flags & MSG_PEEK && !peek_prepare(fd, room_of(msg), &flags))
+		return -1;
+	got = next.recvmsg(fd, msg, flags);
 	return got == 0 && input_is_mptcp(fd) && is_without_room(msg) ? recv_nothing(fd, NULL, flags) : got;
 }
 

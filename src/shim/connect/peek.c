@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* peek.c - MSG_PEEK on an MPTCP socket, as it is on TCP (Linux before 6.18) */
+#include "config.h"
+
+#include "shim/connect/peek.h"
+
+#include "common/clock.h"
+#include "shim/connect/input.h"
+#include "shim/socket/mptcpinfo.h"
+#include "shim/system/next.h"
+#include "shim/system/sockopt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+
+#define TICK_MAX_MS 16
+
+static bool is_blocking(int fd, int flags)
+{
+	return !(flags & MSG_DONTWAIT) && !(next.fcntl(fd, F_GETFL) & O_NONBLOCK);
+}
+
+/*
+ * Waits until @want bytes are there, the stream ends, a signal is handled or SO_RCVTIMEO is over. Returns whether they are there. What follows
+ * bytes that are there already wakes nobody, so that it is looked for now and then.
+ */
+static bool wait_for(int fd, int want)
+{
+	const int64_t end = sockopt_limit_end(fd, SO_RCVTIMEO, clock_ns());
+	int tick = 1;
+
+	while (mptcpinfo_gather(fd) < want) {
+		struct pollfd ended = { .fd = fd, .events = POLLRDHUP };
+
+		if ((end && clock_ns() >= end) || next.poll(&ended, 1, tick) != 0)
+			return mptcpinfo_gather(fd) >= want;
+		tick = tick < TICK_MAX_MS ? tick * 2 : TICK_MAX_MS;
+	}
+	return true;
+}
+
+bool peek_prepare_slow(int fd, size_t want, int *flags)
+{
+	int saved_errno = errno;
+	char byte;
+
+	if (!input_is_mptcp(fd))
+		return true;
+	if (*flags & MSG_WAITALL && is_blocking(fd, *flags)) {
+		/* The kernel waits for the first byte, and knows what interrupts that. */
+		if (next.recv(fd, &byte, 1, MSG_PEEK) < 0)
+			return false;
+		if (!wait_for(fd, want < INT_MAX ? (int)want : INT_MAX))
+			*flags |= MSG_DONTWAIT;
+	} else {
+		mptcpinfo_gather(fd);
+	}
+	errno = saved_errno;
+	return true;
+}
