@@ -13,7 +13,7 @@ import re
 import socket
 import subprocess
 
-from convertlab import Lab, Link, check, equal, kernel, main, patience, wait_until
+from convertlab import Lab, LabError, Link, check, equal, kernel, main, patience, wait_until
 from test_shim_semantics import PROBE, WAYS, compare, probe, slow_lab
 
 LOST = "Multipath TCP is lost on the way, asked over TCP"
@@ -252,8 +252,9 @@ sock = socket.socket()
 sock.connect((address, port))
 poller = select.poll()
 poller.register(sock, 0)
-assert poller.poll(10000), "no reset"
-if way == "SO_ERROR":
+if not poller.poll(3000):
+    print("no reset")
+elif way == "SO_ERROR":
     print(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
 else:
     try:
@@ -264,6 +265,25 @@ else:
 """
 
 
+def reset_once(lab, way):
+    """Has a silent connection of LATE reset, on a path that has begun to lose options. Returns the environment of those after it."""
+    for number in range(5):
+        lab.wifi.set(strip_mptcp_behind=False)
+        cache = os.path.join(runtime(lab), "%s-%d" % (way, number))
+        os.mkdir(cache, 0o700)
+        env = lab.converted(CONVERT_CACHE=cache, CONVERT_ADDR=lab.converter.addr4)
+        for _ in range(2):
+            check(mptcp_sockets(lab, env), "no MPTCP before")
+        lab.wifi.set(strip_mptcp_behind=True)
+        said = lab.client.run(["python3", "-c", LATE, way, lab.server.addr4, 7], env=env).stdout.strip()
+        if said != "no reset":
+            equal(said, str(errno.ECONNRESET), "what the program is told, " + way)
+            return env
+        # a slow machine has seen the loss before the program had the connection
+        check(LOST in lab.shim_log().splitlines()[-2], lab.shim_log())
+    raise LabError("no connection was reset in " + lab.shim_log())
+
+
 @kernel.needs("fastopen")  # else no SYN+ACK confirms anything
 def test_a_reset_is_noticed():
     """By whatever call a program learns that its silent connection was reset, the next one isn't."""
@@ -271,15 +291,7 @@ def test_a_reset_is_noticed():
         lab.convertd()
         lab.echo()
         for way in ("SO_ERROR", "recv", "send", "write", "writev", "sendmsg"):
-            lab.wifi.set(strip_mptcp_behind=False)
-            cache = os.path.join(runtime(lab), way)
-            os.mkdir(cache, 0o700)
-            env = lab.converted(CONVERT_CACHE=cache, CONVERT_ADDR=lab.converter.addr4)
-            for _ in range(2):
-                check(mptcp_sockets(lab, env), "no MPTCP before")
-            lab.wifi.set(strip_mptcp_behind=True)
-            said = lab.client.run(["python3", "-c", LATE, way, lab.server.addr4, 7], env=env).stdout.strip()
-            equal(said, str(errno.ECONNRESET), "what the program is told, " + way)
+            env = reset_once(lab, way)
             equal(mptcp_sockets(lab, env), "", "MPTCP sockets afterwards, " + way)
 
 
