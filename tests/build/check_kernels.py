@@ -151,6 +151,9 @@ def test_user_mode():
         check(len(" ".join(words)) < 1500, "too long: %s" % words)
         with open(os.path.join(directory, machine.SCRIPT), encoding="utf-8") as file:
             equal(file.read().count("/lab/test_a.py"), 70, "files of tests")
+        check("time-travel=inf-cpu" in words, "it has no time of its own: %s" % words)
+        booted = usermode.UserMode("/srv/linux-6.1.1", directory, "/bin/busybox", jumps=False)
+        check(not any("time-travel" in word for word in booted.command("/script")), "it has a time of its own")
     with open(usermode.CONFIG, encoding="ascii") as file:
         lines = [line.strip() for line in file if not line.startswith("#")]
     check(all(re.fullmatch(r"CONFIG_\w+=(y|\d+|\"[\w,]*\")", line) for line in lines), lines)

@@ -19,7 +19,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 HIDDEN = ("/run", "/tmp", "/var/cache", "/var/lib/apt", "/var/lib/machines", "/var/lib/portables", "/var/lib/private", "/var/lib/snapd/cookie",
           "/var/lib/sudo", "/var/log", "/var/spool/rsyslog", "/var/tmp")
 FILE_SECONDS = 3600  # the most that a file of tests may take, of the emulated machine's time
-STALLED_SECONDS = 2700  # a machine of which nothing was heard for so long is taken for dead
 NICENESS = "15"
 SCRIPT = "start.sh"  # below the results, what the machine runs
 
@@ -65,6 +64,8 @@ class Machine:
     """A machine with another kernel, which runs files of tests and leaves their logs in `results`. Those that follow know how it is booted."""
 
     patience = 2  # how many times as long as on this machine tests wait for something
+    at_once = 3  # how many files of tests run at the same time, unless somebody says another number
+    stalled_seconds = 2700  # a machine of which nothing was heard for so long is taken for dead
     files_by = ""  # how guest.sh gets at this machine's files
 
     def __init__(self, results):
@@ -99,7 +100,7 @@ class Machine:
         try:
             while _goes_on(process, 1):
                 heard()
-                if time.time() - self._last_heard() > STALLED_SECONDS:
+                if time.time() - self._last_heard() > self.stalled_seconds:
                     return False
             return os.path.exists(os.path.join(self._results, "machine.out"))
         finally:

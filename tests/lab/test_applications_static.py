@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """test_applications_static.py - static programs in C, Rust and Go, and those with io_uring, supervised by convertize"""
-from convertlab import check, equal, main
+from convertlab import check, equal, kernel, main
 from convertlab.applications import NAME, application
 from convertlab.programs import c_program, go_program, library, tokio_program
 
@@ -113,6 +113,7 @@ def test_musl_epoll(run):
 def test_i386(run):
     program = c_program("tally-i386", TALLY, flags=["-static"], compiler="i686-linux-gnu-gcc",
                         package="gcc-i686-linux-gnu libc6-dev-i386-cross")
+    kernel.must_run(program)
     count(run, program, "epoll")
 
 
@@ -181,7 +182,9 @@ def test_go_net(run):
 @application("go:golang-go", server=echo, connections=(8, 16), carried=2 * DOWN, refused=True, method="supervise")
 def test_go_i386(run):
     """A program for i386, whose socket calls are one system call, socketcall(2), with their arguments in memory."""
-    go_task(run, go_program("net-386", "task.go", "net.go", GOARCH="386"))
+    program = go_program("net-386", "task.go", "net.go", GOARCH="386")
+    kernel.must_run(program)
+    go_task(run, program)
 
 
 # --- BusyBox ----------------------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def test_sends_and_leaves():
 
 
 UPLOADS_AND_LEAVES = """
-import ctypes, os, socket, sys, termios
+import ctypes, os, socket, sys, termios, time
 SYS_close, SYS_ioctl = (3, 16) if os.uname().machine == "x86_64" else (57, 29)  # else <asm-generic/unistd.h>
 syscall = ctypes.CDLL(None).syscall
 waiting = ctypes.c_int()
@@ -149,6 +149,7 @@ sock = socket.create_connection((sys.argv[1], 80))
 sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 300000)
 sock.sendall(b"PUT / HTTP/1.1\\r\\nContent-Length: 300000\\r\\n\\r\\n" + bytes(300000))
 while not waiting.value:  # past the shim, which would take the response off the stream
+    time.sleep(0.001)
     syscall(ctypes.c_long(SYS_ioctl), sock.fileno(), ctypes.c_ulong(termios.FIONREAD), ctypes.byref(waiting))
 if sys.argv[2] == "close":
     sock.close()

@@ -7,11 +7,13 @@ application does its work all the same expects what the library does instead: ha
 Whether a feature is there is asked of the kernel itself, since distributions add features to older versions, and take them out.
 """
 import dataclasses
+import errno
 import functools
 import os
 import re
 import socket
 import struct
+import subprocess
 from typing import Callable
 
 from .harness import Unsuitable
@@ -75,6 +77,17 @@ def needs(name):
             return function()
         return tested
     return decorate
+
+
+def must_run(program):
+    """Ends a test whose program is of a machine that the kernel doesn't run programs of, i386 as a rule."""
+    try:
+        with subprocess.Popen([program], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as started:
+            started.kill()
+    except OSError as error:
+        if error.errno != errno.ENOEXEC:
+            raise
+        raise Unsuitable("this kernel runs no programs like %s" % os.path.basename(program)) from error
 
 
 def protocols_with_fastopen():

@@ -32,6 +32,7 @@ def build(kind, place):
     said = subprocess.run([compiler, "-O1", "-pthread", *flags, "-o", path, SOURCE], stderr=subprocess.PIPE, text=True, check=False)
     if said.returncode:
         raise Skip("%s: %s; on Debian: apt-get install gcc-i686-linux-gnu libc6-dev-i386-cross musl-tools libc6-dev" % (" ".join(KINDS[kind]), said.stderr[-300:]))
+    kernel.must_run(path)
     return path
 
 
