@@ -18,5 +18,7 @@ done
 # Linux has "hostfs=" since 6.11; what was before takes the path alone.
 mount -t hostfs -o "hostfs=$KERNELLAB_RESULTS" none "$KERNELLAB_RESULTS" 2>/dev/null ||
 	mount -t hostfs -o "$KERNELLAB_RESULTS" none "$KERNELLAB_RESULTS"
+# Linux's default, of 4096, is systemd's business elsewhere.
+ulimit -Hn 1048576
 sh "$KERNELLAB_SCRIPT"
 "$KERNELLAB_BUSYBOX" poweroff -f

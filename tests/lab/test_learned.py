@@ -293,11 +293,10 @@ def test_one_network():
 
 
 @kernel.needs("fastopen")
+@kernel.needs("time")
 def test_what_is_remembered():
     """That windows are corrected, for a day; after an hour the converter is asked again, and what it says then counts."""
     need("unshare", "util-linux")
-    if not os.path.exists("/proc/self/ns/time"):
-        raise Unsuitable("this kernel has no time namespaces, in which hours pass at once")
     correcting, other = ["--hold-syn", "off"], ["--hold-syn", "off", "--no-syn-window-fix"]
     with Lab(wifi=Link(delay_ms=5), lte=Link(delay_ms=5), core=Link(delay_ms=1)) as lab:
         serve(lab)

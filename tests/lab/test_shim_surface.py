@@ -9,7 +9,7 @@ import contextlib
 import difflib
 import os
 
-from convertlab import Lab, Link, Unsuitable, check, equal, main
+from convertlab import Lab, Link, Unsuitable, check, equal, kernel, main
 from convertlab.build import Build
 from convertlab.peers import Client, connect
 
@@ -61,6 +61,7 @@ def remote(lab, kind, address, port, *, converted=()):
         same(direct, lab.client.run(command + more, env=lab.converted()).stdout, " ".join([name, kind, address, str(port), *more]))
 
 
+@kernel.needs("calls")
 def test_pending():
     """A server that never answers, through a converter that has answered already, or has not yet."""
     with lab_with_silence() as lab:
@@ -70,6 +71,7 @@ def test_pending():
 
 
 def interrupts(scenes):
+    kernel.need("calls")
     with lab_for() as lab:
         lab.convertd()
         command = [program("surface_interrupts"), scenes, lab.addresses.blackhole4, 80]

@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 
-from convertlab import Lab, Link, Unsuitable, check, equal, main, need, repetitions, wait_until
+from convertlab import Lab, Link, Unsuitable, check, equal, kernel, main, need, repetitions, wait_until
 from convertlab.programs import c_program, go_program
 
 PORT, SILENT, CLOSED = 7, 11, 9
@@ -187,6 +187,7 @@ def state_of(pid):
 
 def call_of(pid):
     """The number of the system call that a process waits in, as /proc has it."""
+    kernel.need("calls")
     with open("/proc/%d/syscall" % pid, encoding="ascii") as file:
         return file.read().split()[0]
 

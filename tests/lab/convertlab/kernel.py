@@ -40,7 +40,7 @@ def _is_6_12():
 
 @dataclasses.dataclass(frozen=True)
 class _Feature:
-    since: str  # the version of Linux
+    since: str  # the version of Linux; "": any, but it needn't be built in
     what: str
     probe: Callable
 
@@ -52,6 +52,8 @@ FEATURES = {
     "blackhole": _Feature("6.12", "detection of black holes for MPTCP", lambda: os.path.exists("/proc/sys/net/mptcp/blackhole_timeout")),
     # 6.1 takes the option and tells of each byte all the same. The version is taken, since only a connection would show it.
     "rcvlowat": _Feature("6.12 or a version before it", "SO_RCVLOWAT that MPTCP sockets heed", _is_6_12),
+    "calls": _Feature("", "/proc/PID/syscall, by which it is seen where a thread waits", lambda: os.path.exists("/proc/self/syscall")),
+    "time": _Feature("", "time namespaces, in which hours pass at once", lambda: os.path.exists("/proc/self/ns/time")),
 }
 # Without it each has the other's place: the request is the first data behind the handshake.
 TAKEN, BEHIND = "converted over MPTCP, request taken in the SYN", "converted over MPTCP, request behind the handshake"
@@ -65,7 +67,8 @@ def has(name):
 def need(name):
     """Ends a test that makes no sense without one of FEATURES."""
     if not has(name):
-        raise Unsuitable("Linux %s has no %s, which came with %s" % (os.uname().release, FEATURES[name].what, FEATURES[name].since))
+        since = FEATURES[name].since
+        raise Unsuitable("Linux %s has no %s%s" % (os.uname().release, FEATURES[name].what, since and ", which came with " + since))
 
 
 def needs(name):
