@@ -460,7 +460,7 @@ def test_stands_still_and_is_killed():
         process = start()
         for blind in (False, True):
             os.kill(process.serving, signal.SIGSTOP)
-            with Client(lab.client, lab.converter.addr4, TCP) as client, lab.capture(lab.client, "wifi", "tcp port 1234") as capture:
+            with Client(lab.client, lab.converter.addr4, TCP) as client, lab.capture(lab.converter, "wifi", "tcp port 1234") as capture:
                 client.send(asks(lab, None, blind=blind))
                 wait_until(lambda capture=capture: [p for p in capture.packets() if p.syn], 5, "the SYN")
                 process.stop(signal.SIGKILL)

@@ -12,9 +12,9 @@
  *   use; those behind it are looked at as far as BEHIND. A look costs 0.2 us, and 1 us more for what has no type.
  *
  * A ring also holds files itself, "registered" ones, which it uses in the place of descriptors. They stay what they were when another
- * socket takes a socket's place under its descriptors: rings_hold() finds them in /proc, by their inodes (": socket:[N]"); older kernels
- * tell no name (": "), where any socket may be meant. A ring without a descriptor (IORING_SETUP_REGISTERED_FD_ONLY), or with one above
- * FDS, isn't found.
+ * socket takes a socket's place under its descriptors: rings_hold() finds them in /proc, by their inodes (": socket:[N]"). Linux 6.12 and
+ * before name the protocol alone (": TCP"), or nothing (": "): any such socket may be meant. A ring without a descriptor
+ * (IORING_SETUP_REGISTERED_FD_ONLY), or with one above FDS, isn't found.
  *
  * It is missed where none of the three holds yet while a handshake goes on, or where the ring's number had been looked at as another
  * descriptor that was closed past the hooks (fclose()). Without /proc the third one shows nothing.
@@ -162,14 +162,14 @@ bool rings_hold(int fd)
 	int saved_errno = errno;
 	struct statx status = { .stx_ino = 0 };
 	char name[NEEDLE_MAX];
-	const char *const needles[] = { name, ": \n" };
+	const char *const needles[] = { name, ": \n", ": TCP\n", ": TCPv6\n", ": MPTCP\n", ": MPTCPv6\n" };
 	bool held = false;
 
 	look_for_all();
 	if (RAWCALL(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &status) == 0) {
 		snprintf(name, sizeof(name), ": socket:[%llu]\n", (unsigned long long)status.stx_ino);
 		for (unsigned int i = 0; i < FDS && !held; i++)
-			held = is_in(are_rings, i) && see(i) == RING && is_said_of(i, needles, 2);
+			held = is_in(are_rings, i) && see(i) == RING && is_said_of(i, needles, sizeof(needles) / sizeof(needles[0]));
 	}
 	errno = saved_errno;
 	return held;
