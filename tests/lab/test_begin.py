@@ -79,6 +79,7 @@ def test_path_that_is_back():
         return "after %.1f s" % (time.monotonic() - back)
 
 
+@kernel.needs("calls")
 def test_preferred_network_that_is_back():
     """The same of lte, which isn't the usual network, but the one that the user prefers; by programs short and long."""
     with lab_for() as lab:

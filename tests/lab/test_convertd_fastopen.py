@@ -3,7 +3,7 @@
 """test_convertd_fastopen.py - Fast Open towards the server, as clients ask for it (RFC 8803 Section 7.6)"""
 import socket
 
-from convertlab import Lab, Link, check, equal, main
+from convertlab import Lab, Link, check, equal, kernel, main
 from convertlab.pcap import OPT_FASTOPEN
 from convertlab.peers import (MPTCP, TCP, Client, Server, connect, converter, error, extended_header, message, octets,
                               read_exactly)
@@ -25,6 +25,8 @@ def option(cookie):
 
 def fastopen_server(lab, port, protocol=TCP):
     """Starts a server that hands out cookies."""
+    if protocol == MPTCP:
+        kernel.need("fastopen")
     lab.server.sysctl("net.ipv4.tcp_fastopen", 3)
     server = Server(lab, port, protocol)
     server.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 64)

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Link, check, equal, main, need
+from convertlab import Lab, Link, check, equal, kernel, main, need
 from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Forger, Server, clients, connect, connect_tlv, converter, descriptors, echo,
                               error, extended_header, message, octets, readable, unsent)
 from convertlab.waiting import wait_until
@@ -92,6 +92,7 @@ def test_base_connect():
                 check(not mss or values[2] == mss.to_bytes(2, "big"), "the server's MSS is %s" % values[2].hex())
 
 
+@kernel.needs("fastopen")
 def test_data_in_the_syn_is_taken():
     """Otherwise every "syn" of these tests would be a "behind"."""
     with near() as lab, Server(lab, 80) as server, converter(lab):

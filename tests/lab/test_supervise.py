@@ -321,6 +321,7 @@ def test_lost_syns():
 
 
 @kernel.needs("fastopen")
+@kernel.needs("calls")
 def test_lost_often():
     """The request is made again several times while a thread waits by poll(), which sees nothing of it but the connection."""
     count, times = 12, 5

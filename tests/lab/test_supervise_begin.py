@@ -41,6 +41,7 @@ class Supervised:
         return {word.split("=")[1].rpartition(":")[0] for line in lines for word in line.split() if word.startswith("local=")}
 
 
+@kernel.needs("calls")
 def test_dead_default_path():
     """Wifi swallows everything: the first connection moves to lte, by each way to wait; those after it begin there."""
     for way in WAYS:
@@ -66,6 +67,7 @@ def test_nothing_known():
 
 
 @kernel.needs("fastopen")
+@kernel.needs("calls")
 def test_blind():
     """A blind request is made again, on the path that works; the call has returned at once. By epoll, and by poll."""
     for ask in (lambda program: program.echo("nonblocking"), Supervised.curl):

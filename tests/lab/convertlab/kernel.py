@@ -26,11 +26,11 @@ MPTCP_INFO_FLAG_FALLBACK = 1
 
 @functools.lru_cache
 def _takes_data_in_syns():
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP) as sock:
-        try:
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_MPTCP) as sock:
             sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
-        except OSError:
-            return False
+    except OSError:
+        return False
     return True
 
 

@@ -13,6 +13,7 @@ import socket
 import struct
 import termios
 
+from . import kernel
 from .harness import check, equal
 from .waiting import wait_until
 
@@ -22,11 +23,13 @@ TCP_FASTOPEN_NO_COOKIE = 34
 TCPI_OPT_TIMESTAMPS, TCPI_OPT_SYN_DATA = 1, 32
 PORT = 1234
 
-# What the answer to an Info TLV has besides where SYNs are withheld, by default: doc/private-tlvs.md
-WITHHOLDING = bytes.fromhex("f002017b 02bc 6c63")
+# What the answer to an Info TLV has besides where SYNs are withheld, by default: doc/private-tlvs.md. Without Fast Open there is no silence.
+WITHHOLDING = bytes.fromhex("f002017b 02bc 6c63" if kernel.has("fastopen") else "f0020103 02bc 6c63")
 
 # How a client's bytes go: in the SYN, behind the handshake, or one by one; then the first may be in the SYN as well.
 DELIVERIES = ("syn", "behind", "bytewise", "syn-bytewise")
+# What becomes of those that are in the SYN where the kernel sends no such SYNs.
+WITHOUT_FASTOPEN = {"syn": "behind", "syn-bytewise": "bytewise"}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -163,7 +166,10 @@ class Client:
         self._was_reset = False  # and the kernel has reported it, which it does once
         self.port = 0
         self.sock = host.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM, protocol)
-        self.sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
+        if protocol == MPTCP and not kernel.has("fastopen"):
+            self._delivery = WITHOUT_FASTOPEN.get(delivery, delivery)
+        else:
+            self.sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sock.settimeout(seconds)
 
