@@ -19,6 +19,6 @@ done
 mount -t hostfs -o "hostfs=$KERNELLAB_RESULTS" none "$KERNELLAB_RESULTS" 2>/dev/null ||
 	mount -t hostfs -o "$KERNELLAB_RESULTS" none "$KERNELLAB_RESULTS"
 # Linux's default, of 4096, is systemd's business elsewhere.
-ulimit -Hn 1048576
+prlimit --pid $$ --nofile=1024:1048576
 sh "$KERNELLAB_SCRIPT"
 "$KERNELLAB_BUSYBOX" poweroff -f
