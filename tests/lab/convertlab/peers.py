@@ -24,7 +24,8 @@ TCPI_OPT_TIMESTAMPS, TCPI_OPT_SYN_DATA = 1, 32
 PORT = 1234
 
 # What the answer to an Info TLV has besides where SYNs are withheld, by default: doc/private-tlvs.md. Without Fast Open there is no silence.
-WITHHOLDING = bytes.fromhex("f002017b 02bc 6c63" if kernel.has("fastopen") else "f0020103 02bc 6c63")
+WITHHOLDING_SILENTLY = bytes.fromhex("f002017b 02bc 6c63")
+WITHHOLDING = WITHHOLDING_SILENTLY if kernel.has("fastopen") else bytes.fromhex("f0020103 02bc 6c63")
 
 # How a client's bytes go: in the SYN, behind the handshake, or one by one; then the first may be in the SYN as well.
 DELIVERIES = ("syn", "behind", "bytewise", "syn-bytewise")
