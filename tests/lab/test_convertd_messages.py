@@ -18,7 +18,6 @@ INFO = octets("01010000")
 ECHO = octets("f1020100 00006c63")
 SUPPORTED = octets("15020000 04081e22") + WITHHOLDING  # SACK-permitted, timestamps, Multipath TCP, Fast Open
 COOKIE = octets("16030000 0011223344556677")
-TCP_IS_MPTCP = 43
 SACK, TIMESTAMPS, MULTIPATH = octets("0402"), octets("0802"), octets("1e02")
 MP_CAPABLE = (0x1e, octets("0101"))  # version 1, HMAC-SHA256
 WHOLE = ("syn", "behind")
@@ -550,7 +549,7 @@ def test_resource_exceeded():
                 if answer != error(0x40, 7):
                     extended_header(answer)
                     server.accept().close()
-                equal(late.sock.getsockopt(socket.IPPROTO_TCP, TCP_IS_MPTCP), 1, "is its connection Multipath TCP")
+                check(kernel.speaks_mptcp(late.sock), "its connection is not Multipath TCP")
             wait_until(lambda: descriptors(process) <= limit - len(idle), 10, "all to be forgotten")
             for _, options in accepted(lab, server, [server.connect(), server.connect(v6=True)], deliveries=["syn"]):
                 check(options, "no options")
