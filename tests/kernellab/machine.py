@@ -109,5 +109,9 @@ class Machine:
                 process.wait()
 
     def _last_heard(self):
-        """When any file of its results was changed."""
-        return max(entry.stat().st_mtime for entry in os.scandir(self._results))
+        """When any file of its results was changed. One that the machine has just given another name is found when it is looked for next."""
+        times = [0]
+        for entry in os.scandir(self._results):
+            with contextlib.suppress(FileNotFoundError):
+                times.append(entry.stat().st_mtime)
+        return max(times)

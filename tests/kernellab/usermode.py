@@ -4,10 +4,10 @@
 It needs no emulator, since programs run on the machine's own processor; only their system calls take several times as long. It isn't the
 distribution's kernel: it has what usermode.config says, one processor, and no modules. What Linux does with packets and sockets is the same.
 
-Its time is its own ("time-travel=inf-cpu", which is Linux's CONFIG_UML_TIME_TRAVEL_SUPPORT): it passes while all in there wait for something, and
-jumps to the next timer then. So nothing takes time in there but what is meant to, such as a link's delay, tests that no slow machine can pass are
-passed, and nobody waits for a time-out. What never waits doesn't end, as a program that writes into a connection without a limit for some seconds:
-its files of tests are run with this machine's time.
+Its time is its own ("time-travel=inf-cpu", which is Linux's CONFIG_UML_TIME_TRAVEL_SUPPORT): it passes while all programs in there wait for
+something, and jumps to the next timer then. So nothing takes time in there but what is meant to, such as a link's delay: no test fails for
+slowness, and nobody waits for a time-out. A program that never waits, such as one that writes into a connection without a limit for some
+seconds, stops such a machine. The file of tests that has stopped it is run again with this machine's time.
 """
 import os
 import shutil
@@ -71,21 +71,21 @@ class UserMode(Machine):
     """Linux as a program that has this machine's files."""
 
     files_by = "hostfs"
+    at_once = 1  # it has one processor
 
     def __init__(self, program, results, busybox, jumps=True, memory="4G"):
-        """jumps: whether it has a time of its own"""
+        """jumps: whether it has a time of its own, of which nothing is heard for minutes only where a program never waits"""
         super().__init__(results)
         self._program = program
-        self._jumps = jumps
-        if jumps:
-            self.patience, self.at_once, self.stalled_seconds = 1, 1, 300
-        else:
-            self.patience = 6
         self._busybox = busybox
         self._memory = memory
+        self._time = ["time-travel=inf-cpu"] if jumps else []
+        self.patience = 1 if jumps else 6
+        if jumps:
+            self.stalled_seconds = 300
 
     def command(self, script):
         # It has no disk, and writes to standard output what its first process does.
-        return ["nice", "-n", NICENESS, self._program, *(["time-travel=inf-cpu"] if self._jumps else []), "mem=" + self._memory, "rootfstype=hostfs", "rootflags=/", "ro", "quiet",
+        return ["nice", "-n", NICENESS, self._program, *self._time, "mem=" + self._memory, "rootfstype=hostfs", "rootflags=/", "ro", "quiet",
                 "init=" + os.path.join(HERE, "usermode.sh"), "con=null", "con0=null,fd:1", "KERNELLAB_RESULTS=" + self._results,
                 "KERNELLAB_SCRIPT=" + script, "KERNELLAB_BUSYBOX=" + self._busybox]

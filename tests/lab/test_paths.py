@@ -36,6 +36,8 @@ def test_a_transfer_uses_both_networks():
                 way, = [line for line in ip(lab, "-6" if ":" in address else "-4", "route", "get",
                                             lab.converter.addr6 if ":" in address else lab.converter.addr4, "from", address) if "dev" in line]
                 check(" dev lte " in way, way)
+            # what a connection has that is still open is left as it is
+            wait_until(lambda: subflows(lab, lab.client.wifi4) + subflows(lab, lab.client.lte4) == 0, 10, "the connection to end")
             manager.stop()
         equal(state(lab), before, "what there is when it has ended")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""kernel.py - what this machine's Linux can do with Multipath TCP, for tests that expect less of an older one
+"""kernel.py - what this machine's Linux can do, with Multipath TCP above all, for tests that expect less of another one
 
 libconvert is for kernels from 6.1 on (doc/kernels.md). A test that shows what an older kernel lacks can't be run there: need(). One whose
 application does its work all the same expects what the library does instead: has(), and verdict().

@@ -10,6 +10,7 @@ import socket
 import tempfile
 
 from .harness import equal
+from .waiting import wait_until
 
 BULK = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "apps", "bulk.py")
 OURS = "proto 88"
@@ -21,8 +22,15 @@ def ip(lab, *words):
     return [line.strip() for line in lab.client.run(["ip", *words]).stdout.splitlines()]
 
 
+def _is_settled(lab):
+    """Tells whether Linux has made the local route of each IPv6 address, which it does behind the command that adds the address."""
+    local = "\n".join(ip(lab, "-6", "route", "show", "table", "local"))
+    return all("local %s dev" % line.split()[3].split("/")[0] in local for line in ip(lab, "-6", "-o", "address"))
+
+
 def bare(lab):
     """Takes away what the lab has set up for its client, but for addresses and default routes, and listens at the converter."""
+    wait_until(lambda: _is_settled(lab), 10, "the local routes of all addresses")
     for family in ("-4", "-6"):
         for rule in ip(lab, family, "rule"):
             if " lookup 10" in rule:
