@@ -9,6 +9,7 @@ from convertlab import Lab, Link, check, equal, kernel, main, need, servers
 APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
 SCRIPTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "scripted_converter.py")
 PROBE = os.path.join(APPS, "early_probe.py")
+ECHO, RETURNER = 7, 8
 
 
 def near(**options):
@@ -20,7 +21,15 @@ def scripted(lab, script, *response, port=1234):
                                port, name="scripted-%d" % port)
 
 
+def echoes(lab):
+    """Starts the servers that send back what they get: one at once, and one for those who send a megabyte before they read."""
+    lab.echo(ECHO)
+    lab.returner(RETURNER)
+
+
 def early(lab, way, *arguments, **env):
+    """Runs early_probe.py; returns what it says. arguments: a port, in place of that of the server for this way."""
+    arguments = arguments or (RETURNER if way in ("bulk-blocking", "bulk-fastopen") else ECHO,)
     return lab.client.run(["python3", PROBE, way, lab.server.addr4, *arguments], env=lab.converted(**env)).stdout
 
 
@@ -42,12 +51,12 @@ def test_bytes_are_in_the_syn():
     """CONVERT_EARLY_DATA, MSG_FASTOPEN by each call, TCP_FASTOPEN_CONNECT: TLVs and data in one packet, the count is the data's."""
     with near() as lab:
         lab.convertd()
-        lab.echo()
+        echoes(lab)
         for way, setting in (("send", "1"), ("write", "1"), ("writev", "1"), ("sendmsg", "1"), ("sendto-fastopen", "0"),
                              ("sendmsg-fastopen", "0"), ("fastopen-connect", "0"), ("nonblocking", "1"), ("epoll", "1"),
                              ("epoll-before", "1"), ("sendto-fastopen-nonblocking", "0")):
             with lab.capture(lab.client, "wifi", "tcp") as capture:
-                said = early(lab, way, 7, CONVERT_EARLY_DATA=setting, CONVERT_BYPASS_MPTCP="0")
+                said = early(lab, way, CONVERT_EARLY_DATA=setting, CONVERT_BYPASS_MPTCP="0")
             check(said.endswith("sent 5\nanswer b'hello'\nend b''\n"), "%s:\n%s" % (way, said))
             payloads = syn_payloads(capture)
             check(len(payloads) == 1 and payloads[0].endswith(b"\1\1\0\0hello") and len(payloads[0]) == 28 + 5,
@@ -70,9 +79,9 @@ def test_much_more_than_a_syn():
     """A blocking send() of a megabyte is counted in full, a nonblocking one continues; half-closing at once loses nothing."""
     with near() as lab:
         lab.convertd()
-        lab.echo()
+        echoes(lab)
         for way in ("bulk-blocking", "bulk-nonblocking", "bulk-fastopen"):
-            said = early(lab, way, 7, CONVERT_EARLY_DATA="1")
+            said = early(lab, way, CONVERT_EARLY_DATA="1")
             equal(said, "same 1000000\n", way)
         equal(lab.shim_log().count(kernel.verdict()), 3, "conversions in\n" + lab.shim_log())
 
@@ -84,15 +93,15 @@ def test_converter_that_fails():
                              ("close", ""), ("silent", "")):
         with near() as lab:
             scripted(lab, script, *([response] if response else []))
-            lab.echo()
+            echoes(lab)
             for way in ("send", "nonblocking", "epoll", "sendto-fastopen", "bulk-blocking"):
-                said = early(lab, way, 7, CONVERT_EARLY_DATA="1", CONVERT_TIMEOUT="0.5", CONVERT_ADDR=lab.converter.addr4)
+                said = early(lab, way, CONVERT_EARLY_DATA="1", CONVERT_TIMEOUT="0.5", CONVERT_ADDR=lab.converter.addr4)
                 check(unharmed(said), "%s, %s %s:\n%s\n%s" % (way, script, response, said, lab.shim_log()))
     with near() as lab:
         scripted(lab, "whole", refusing, port=1001)
         scripted(lab, "whole", port=1002)
-        lab.echo()
-        said = early(lab, "send", 7, CONVERT_EARLY_DATA="1",
+        echoes(lab)
+        said = early(lab, "send", CONVERT_EARLY_DATA="1",
                      CONVERT_ADDR="%s:1001,%s:1002" % (lab.converter.addr4, lab.converter.addr4))
         check(unharmed(said) and kernel.verdict() in lab.shim_log(), said + lab.shim_log())
 
@@ -113,20 +122,20 @@ def test_syn_data_out_of_the_question():
     for lab in (near(), near(converter_fastopen=1)):
         with lab:
             lab.convertd()
-            lab.echo()
+            echoes(lab)
             lab.client.sysctl("net.ipv4.tcp_fastopen", 0)
             # without its bit 0x1 MSG_FASTOPEN is the kernel's to refuse
             for sysctl, ways in ((0, ("send", "nonblocking", "epoll", "bulk-blocking")),
                                  (1, ("send", "nonblocking", "epoll", "bulk-blocking", "sendto-fastopen"))):
                 lab.client.sysctl("net.ipv4.tcp_fastopen", sysctl)
                 for way in ways:
-                    said = early(lab, way, 7, CONVERT_EARLY_DATA="1")
+                    said = early(lab, way, CONVERT_EARLY_DATA="1")
                     check(unharmed(said), "%s:\n%s" % (way, said))
     with Lab(wifi=Link(delay_ms=5, strip_syn_data=True), lte=None, core=Link(delay_ms=1)) as lab:
         lab.convertd()
-        lab.echo()
+        echoes(lab)
         for way in ("send", "nonblocking", "epoll", "bulk-blocking"):
-            said = early(lab, way, 7, CONVERT_EARLY_DATA="1")
+            said = early(lab, way, CONVERT_EARLY_DATA="1")
             check(unharmed(said), "%s:\n%s" % (way, said))
 
 
@@ -151,7 +160,7 @@ def test_many_threads():
     with near() as lab:
         lab.convertd()
         lab.echo()
-        said = lab.client.run([lab.build.program("tests/lab/apps/threads"), lab.server.addr4, 7, 16, 50],
+        said = lab.client.run([lab.build.program("tests/lab/apps/threads"), lab.server.addr4, ECHO, 16, 50],
                               env=lab.converted(CONVERT_EARLY_DATA="1")).stdout
         equal(said, "done 800\n", "what the program says")
         equal(lab.shim_log().count("converted over MPTCP"), 800, "conversions")

@@ -107,14 +107,22 @@ def bulk(way, sock, target):
     if sent == len(data):
         sock.shutdown(socket.SHUT_WR)
     while len(back) < len(data):
-        for _, events in poller.poll(10000):
+        ready = poller.poll(10000)
+        if not ready:
+            print("stalled: %d sent, %d back" % (sent, len(back)))
+            return
+        for _, events in ready:
             if events & select.POLLOUT and sent < len(data):
                 sent += sock.send(data[sent:])
                 if sent == len(data):
                     poller.modify(sock, select.POLLIN)
                     sock.shutdown(socket.SHUT_WR)
             if events & select.POLLIN:
-                back += sock.recv(1 << 20)
+                piece = sock.recv(1 << 20)
+                if not piece:
+                    print("ended early: %d sent, %d back" % (sent, len(back)))
+                    return
+                back += piece
     print("same" if back == data else "different", len(back))
 
 

@@ -3,6 +3,7 @@
 
 Run as a program: servers.py KIND PORT; with "mptcp-" before KIND it speaks Multipath TCP. Each prints a line for each connection.
 """
+import contextlib
 import hashlib
 import http.server
 import os
@@ -149,6 +150,18 @@ class Echo(socketserver.BaseRequestHandler):
         _say("echo %s bytes=%d %s" % (_peer(self), size, end))
 
 
+class Returner(socketserver.BaseRequestHandler):
+    """Sends back what it has received once it has all, up to the peer's FIN: who sends all before it reads waits for nobody."""
+
+    def handle(self):
+        _say("returner accepted %s" % _peer(self))
+        said = bytearray()
+        with contextlib.suppress(OSError):
+            while data := self.request.recv(262144):
+                said += data
+            self.request.sendall(said)
+
+
 class Chorus(socketserver.BaseRequestHandler):
     """Sends each byte from 0x80 to 0xff once, in pieces, and ends: readers in several processes can count them."""
 
@@ -160,7 +173,7 @@ class Chorus(socketserver.BaseRequestHandler):
             self.request.sendall(said[start:start + 32])
 
 
-KINDS = {"http": Http, "greeter": Greeter, "resetter": Resetter, "echo": Echo, "chorus": Chorus}
+KINDS = {"http": Http, "greeter": Greeter, "resetter": Resetter, "echo": Echo, "returner": Returner, "chorus": Chorus}
 
 
 def program(kind, port):

@@ -289,6 +289,10 @@ class Lab:
         """Sends back what comes until the peer's FIN, then sends its own; logs "bytes=N" for each connection."""
         return self.serve("echo", port, host)
 
+    def returner(self, port=8, host=None):
+        """Sends back what has come, but only after the peer's FIN."""
+        return self.serve("returner", port, host)
+
     def chorus(self, port=1900, host=None):
         """Sends each byte from 0x80 to 0xff once, then its FIN."""
         return self.serve("chorus", port, host)
