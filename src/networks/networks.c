@@ -19,6 +19,7 @@
 #include "networks/nl.h"
 #include "networks/several.h"
 
+#include <errno.h>
 #include <linux/if_addr.h>
 #include <linux/mptcp.h>
 #include <linux/rtnetlink.h>
@@ -355,8 +356,13 @@ bool network_bind(int fd, const struct in6_addr *source, int device)
 		addr = (union sockaddr_ip){ .in.sin_family = AF_INET };
 	else if (!sockaddr_ip_set(&addr, family, source, 0))
 		return false;
-	/* With the port chosen by connect() there may be as many connections from one address as there are ports for each peer. */
-	return io_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) && io_bind(fd, &addr.sa, sockaddr_ip_len(&addr)) == 0;
+	/*
+	 * With the port chosen by connect() there may be as many connections from one address as there are ports for each peer. MPTCP
+	 * sockets of Linux 6.1 don't take the option: bind() chooses the port then.
+	 */
+	if (!io_set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) && errno != EOPNOTSUPP)
+		return false;
+	return io_bind(fd, &addr.sa, sockaddr_ip_len(&addr)) == 0;
 }
 
 struct in6_addr network_source(int fd)
