@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 
-from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main
+from convertlab import Lab, Link, Skip, Unsuitable, check, equal, kernel, main
 from convertlab.programs import c_program
 from convertlab.waiting import wait_until
 
@@ -78,6 +78,7 @@ def test_little_stack():
                 same_in_all_modes(lab, case, 7, **variables)
 
 
+@kernel.needs("calls")
 def test_closed_while_connecting():
     """Another thread closes the descriptor that connect() waits with: the call ends, and the connection is whose other descriptor it is."""
     program = c_program("again", "static/again.c")

@@ -19,6 +19,7 @@ fails, and nothing else. Where times mean nothing, as in an emulator, --no-measu
 import argparse
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -30,6 +31,7 @@ from .waiting import LabError, patience
 
 DEFAULT_TIMEOUT = 300  # seconds, also where as many tests as there are places compute at the same time
 ATTEMPTS = 3  # of a test that measures
+DESCRIPTORS = 20000  # that a test may have, and what it starts; distributions give a shell 1024
 
 _measuring = False  # whether the test that runs is one that measures
 
@@ -139,6 +141,12 @@ def _run(function):
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def _raise_descriptors():
+    """Lets the tests have as many descriptors as they need, as far as their user may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, DESCRIPTORS)), hard))
+
+
 def _is_measuring(function):
     return getattr(function, "attempts", 1) > 1
 
@@ -205,6 +213,7 @@ def main():
     # A shell has what it starts in the background ignore these (POSIX, "Asynchronous Lists"), and programs would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    _raise_descriptors()
     try:
         turn = turns.take(alone)  # until this process ends
     except LabError as error:
