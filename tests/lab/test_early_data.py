@@ -51,7 +51,7 @@ def test_bytes_are_in_the_syn():
     """CONVERT_EARLY_DATA, MSG_FASTOPEN by each call, TCP_FASTOPEN_CONNECT: TLVs and data in one packet, the count is the data's."""
     with near() as lab:
         lab.convertd()
-        echoes(lab)
+        lab.echo(ECHO)
         for way, setting in (("send", "1"), ("write", "1"), ("writev", "1"), ("sendmsg", "1"), ("sendto-fastopen", "0"),
                              ("sendmsg-fastopen", "0"), ("fastopen-connect", "0"), ("nonblocking", "1"), ("epoll", "1"),
                              ("epoll-before", "1"), ("sendto-fastopen-nonblocking", "0")):
@@ -100,7 +100,7 @@ def test_converter_that_fails():
     with near() as lab:
         scripted(lab, "whole", refusing, port=1001)
         scripted(lab, "whole", port=1002)
-        echoes(lab)
+        lab.echo(ECHO)
         said = early(lab, "send", CONVERT_EARLY_DATA="1",
                      CONVERT_ADDR="%s:1001,%s:1002" % (lab.converter.addr4, lab.converter.addr4))
         check(unharmed(said) and kernel.verdict() in lab.shim_log(), said + lab.shim_log())
