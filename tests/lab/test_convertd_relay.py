@@ -9,8 +9,8 @@ import threading
 import time
 
 from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
-from convertlab.peers import (MPTCP, TCP, Client, Server, clients, connect, connected, converter, descriptors, ended, error,
-                              extended_header, octets, read_exactly, readable, reset, unsent)
+from convertlab.peers import (MPTCP, TCP, Client, Server, await_closed, clients, connect, connected, converter, descriptors, ended,
+                              error, extended_header, octets, read_exactly, readable, reset, unsent)
 
 INFO = octets("01010000")
 SANITIZED = bool(os.environ.get("SANITIZER_PRELOAD"))
@@ -205,7 +205,7 @@ def test_client_that_gives_up_while_the_server_is_asked():
             wait_until(lambda: 4711 in connections(lab.converter, syn_sent), 5, "the attempt")
             client.reset()
             wait_until(lambda: 4711 not in connections(lab.converter, syn_sent), 5, "its end " + client.name)
-        wait_until(lambda: descriptors(process) == before, 5, "its descriptors to be closed")
+        await_closed(process, before)
         equal(process.log_text().count("client lost while connecting"), 8, "lines about it")
     with near() as lab, converter(lab, "--connect-timeout", "1") as process:
         for client in clients(lab, deliveries=["syn"], protocols=[TCP]):

@@ -146,10 +146,13 @@ static int survive(const struct beginning *beginning)
 	prctl(PR_SET_NAME, SURVIVOR_NAME);
 	setsid();
 	table = opendir("/proc/self/fd");
-	eventfd_write(beginning->ready, table ? 1 : 1 + (eventfd_t)errno);
-	if (!table)
+	if (!table) {
+		eventfd_write(beginning->ready, 1 + (eventfd_t)errno);
 		return EXIT_FAILURE;
+	}
+	/* What this opens for a moment is in convertd's table as well, which serves nobody before it is over. */
 	sandbox_enter(beginning->settings, SYSCALL_FILTER_SURVIVOR);
+	eventfd_write(beginning->ready, 1);
 	while (poll(&convertd, 1, -1) < 0 && errno == EINTR)
 		;
 	any_descriptor(table, close_entrance);

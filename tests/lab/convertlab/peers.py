@@ -401,6 +401,17 @@ def memory(process):
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
+def await_closed(process, at_start):
+    """Waits until convertd has no more descriptors than `at_start`, as once all sessions are over; what it has left open is said.
+
+    Sessions end when the last packet of their client has arrived, refused ones after 5 s at most. A SYN that was withheld, and whose client
+    has gone, may have its server's socket for five to six seconds more.
+    """
+    wait_until(lambda: process.poll() is not None or descriptors(process) <= at_start, 30,
+               lambda: "convertd to close its descriptors: %d, at the start %d: %s" % (
+                   descriptors(process), at_start, descriptor_targets(process)))
+
+
 @contextlib.contextmanager
 def converter(lab, *arguments, **options):
     """convertd while it runs; then it must have freed the descriptors of all sessions, and end well.
@@ -411,11 +422,7 @@ def converter(lab, *arguments, **options):
     process.wait_log("ready")
     at_start = descriptors(process)
     yield process
-    # sessions end when the last packet of their client has arrived, refused ones after 5 s at most
-    # A SYN that is withheld for 2.9 s, and whose client has gone, has its server's socket for five to six seconds more.
-    wait_until(lambda: process.poll() is not None or descriptors(process) <= at_start, 30,
-               lambda: "convertd to close its descriptors: %d, at the start %d: %s" % (
-                   descriptors(process), at_start, descriptor_targets(process)))
+    await_closed(process, at_start)
     equal(process.stop(), 0, "convertd's status")
     strange = [line for line in process.log_text().splitlines() if not line.startswith("convertd: ")]
     check(not strange, "convertd printed:\n" + "\n".join(strange[:100]))
