@@ -79,7 +79,7 @@ def test_transfers_survive():
     need("curl")
     with Lab(wifi=Link(delay_ms=5, rate_mbit=50), lte=Link(delay_ms=10, rate_mbit=30)) as lab:
         lab.http()
-        process = drained(lab, 60)
+        process = drained(lab, 60, *metrics.OPTIONS)
         other = lab.convertd(["--listen", "[::]:1235"], port=1235)
         url, env = "http://%s/" % lab.server.addr4, lab.converted()
         path = os.path.join(lab.directory, "file")
@@ -90,6 +90,9 @@ def test_transfers_survive():
         commands += [["curl", "-sS", "-o", "%s%d" % (path, i), "-T", path, url] for i in range(4, 6)]
         running = [lab.client.popen(command, env=env) for command in commands]
         wait_until(lambda: lab.shim_log().count("converted over MPTCP") == len(running), 30, "transfers")
+        # the first connections ask the other paths as well
+        metrics.wait_metrics(lab.converter, lambda found: found.family("convertd_connections", "state") == {"relay": len(running)},
+                             "the end of all questions")
         order_end(process)
         check("no new clients, %d sessions may go on for 60 s" % len(running) in process.log_text(), process.log_text())
         check(all(transfer.poll() is None for transfer in running), "a transfer had ended before the drain")
