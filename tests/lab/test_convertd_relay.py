@@ -9,7 +9,7 @@ import threading
 import time
 
 from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
-from convertlab.peers import (MPTCP, TCP, Client, Server, await_closed, clients, connect, connected, converter, descriptors, ended,
+from convertlab.peers import (MPTCP, TCP, Client, Server, await_closed, clients, connect, connected, connections, converter, descriptors, ended,
                               error, extended_header, octets, read_exactly, readable, reset, unsent)
 
 INFO = octets("01010000")
@@ -182,17 +182,6 @@ def test_reset_by_the_client():
                 client.reset()
                 equal(ended(sock), (early, "reset"), "what the server saw (%s)" % client.name)
                 sock.close()
-
-
-def connections(host, state):
-    """Returns the remote ports of the host's TCP connections in this state (include/net/tcp_states.h)."""
-    found = []
-    with host.entered():
-        for table in ("tcp", "tcp6"):
-            with open("/proc/thread-self/net/" + table, encoding="ascii") as file:
-                lines = [line.split() for line in file.readlines()[1:]]
-            found += [int(fields[2].rsplit(":", 1)[1], 16) for fields in lines if fields[3] == state]
-    return found
 
 
 def test_client_that_gives_up_while_the_server_is_asked():

@@ -13,7 +13,7 @@ import threading
 
 from convertlab import Lab, Link, check, equal, kernel, main, need, wait_until
 from convertlab.pcap import OPT_MPTCP, OPT_TIMESTAMP
-from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, connect, connect_tlv, converter, error, extended_header,
+from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, connect, connect_tlv, connections, converter, error, extended_header,
                               message, octets, read_exactly, silent, tlvs, writable)
 from convertlab.topology import CONVERTD_OPEN
 from convertlab.withheld import DROP_FORGED, overflow
@@ -135,6 +135,25 @@ def test_server_that_closes():
                     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, octets("0100000000000000"))
                 sock.close()
                 equal(client.end(), (b"", "reset" if reset else "closed"), client.name)
+
+
+@kernel.needs("fastopen")
+def test_reset_before_a_look():
+    """A server accepts and resets at once, and a busy converter learns both together: connected, and then reset, as without it."""
+    syn_sent, established = "02", "01"
+    with far(core_ms=100) as lab, Server(lab, 80) as server, converter(lab) as process:
+        for last_words in (b"", b"last words"):
+            for client, flags, v6 in each(lab):
+                client.send(asks(lab, None, v6, **flags))
+                wait_until(lambda: 80 in connections(lab.converter, syn_sent), 5, "the SYN to the server")
+                os.kill(process.serving, signal.SIGSTOP)
+                sock = server.accept()
+                sock.sendall(last_words)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, octets("0100000000000000"))
+                sock.close()
+                wait_until(lambda: 80 not in connections(lab.converter, syn_sent) + connections(lab.converter, established), 5, "the reset")
+                os.kill(process.serving, signal.SIGCONT)
+                equal(client.end(), (last_words, "reset"), client.name)
 
 
 @kernel.needs("fastopen")

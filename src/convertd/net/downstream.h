@@ -86,7 +86,7 @@ void downstream_reset(int fd);
 /*
  * downstream_result() - tell whether the socket has connected
  * @info: set where 0 is returned
- * Returns 0 if it has, -EINPROGRESS, or the -errno with which it failed; the kernel reports that only once.
+ * Returns 0 if it has, also if it was reset since, -EINPROGRESS, or the -errno with which it failed; the kernel reports that only once.
  */
 int downstream_result(int fd, struct tcp_info *info);
 

@@ -401,6 +401,17 @@ def memory(process):
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
+def connections(host, state):
+    """Returns the remote ports of the host's TCP connections in this state (include/net/tcp_states.h)."""
+    found = []
+    with host.entered():
+        for table in ("tcp", "tcp6"):
+            with open("/proc/thread-self/net/" + table, encoding="ascii") as file:
+                lines = [line.split() for line in file.readlines()[1:]]
+            found += [int(fields[2].rsplit(":", 1)[1], 16) for fields in lines if fields[3] == state]
+    return found
+
+
 def await_closed(process, at_start):
     """Waits until convertd has no more descriptors than `at_start`, as once all sessions are over; what it has left open is said.
 
