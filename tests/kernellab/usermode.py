@@ -10,8 +10,10 @@ slowness, and nobody waits for a time-out. A program that never waits, such as o
 seconds, stops such a machine. The file of tests that has stopped it is run again with this machine's time.
 """
 import os
+import re
 import shutil
 import subprocess
+import tempfile
 
 from . import KernelError
 from .machine import HERE, NICENESS, Machine
@@ -19,6 +21,41 @@ from .machine import HERE, NICENESS, Machine
 # What is needed to get and to build it.
 PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "xz", "dpkg-deb", "apt-get", "apt-cache")
 CONFIG = os.path.join(HERE, "usermode.config")
+
+
+# Prints how many bytes this machine's processor saves of its registers beyond the general ones (CPUID, leaf 13).
+STATE_SIZE = """#include <cpuid.h>
+#include <stdio.h>
+int main(void)
+{
+	unsigned int largest, size, all, rest;
+
+	__cpuid_count(13, 0, largest, size, all, rest);
+	return printf("%u", size) < 0;
+}
+"""
+
+
+def state_size():
+    """
+    How many bytes the processor's registers beyond the general ones take here, of AVX, AMX and the like.
+
+    Linux in user mode has this as a constant, 2696 bytes (6.1 and 6.12), and runs only where it is that, since PTRACE_SETREGSET wants it
+    exactly. As it has them on its stacks, usermode.config asks for larger ones.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        program = os.path.join(directory, "state_size")
+        subprocess.run(["gcc", "-o", program, "-x", "c", "-"], input=STATE_SIZE, encoding="ascii", check=True)
+        return int(subprocess.run([program], stdout=subprocess.PIPE, encoding="ascii", check=True).stdout)
+
+
+def _set_state_size(tree, size):
+    """Puts the size into the sources, where they have it as a constant."""
+    path = os.path.join(tree, "arch", "x86", "um", "user-offsets.c")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(re.sub(r"(DEFINE_LONGS\(HOST_FP_SIZE, )\d+\)", r"\g<1>%d)" % size, text))
 
 
 def _run(words, log, **options):
@@ -43,9 +80,10 @@ def build(source, log=print):
     """
     Returns the path of a Source's kernel as a program, which is built unless it is there already.
 
-    It takes some minutes, and 3 GB that are given back.
+    It takes some minutes, and 3 GB that are given back. The program is for processors with registers of this size.
     """
-    program = os.path.join(source.place, "linux-" + source.title)
+    size = state_size()
+    program = os.path.join(source.place, "linux-%s-%d" % (source.title, size))
     if os.path.exists(program):
         return program
     log("%s: building Linux %s in user mode" % (source.suite, source.title))
@@ -55,6 +93,7 @@ def build(source, log=print):
     make = ["make", "-C", tree, "ARCH=um"]
     with open(os.path.join(source.place, "build.log"), "w", encoding="utf-8") as said:
         _run(["tar", "-C", tree, "--strip-components=1", "-xf", source.tarball], said)
+        _set_state_size(tree, size)
         _run([*make, "x86_64_defconfig"], said)
         _run(["sh", "scripts/kconfig/merge_config.sh", "-m", ".config", CONFIG], said, cwd=tree)
         _run([*make, "olddefconfig"], said)
