@@ -90,7 +90,7 @@ def test_transfers_survive():
         commands += [["curl", "-sS", "-o", "%s%d" % (path, i), "-T", path, url] for i in range(4, 6)]
         running = [lab.client.popen(command, env=env) for command in commands]
         wait_until(lambda: lab.shim_log().count("converted over MPTCP") == len(running), 30, "transfers")
-        # the first connections ask the other paths as well
+        # The first connections also ask the other paths whether they work, by sessions of their own, which the drain would count.
         metrics.wait_metrics(lab.converter, lambda found: found.family("convertd_connections", "state") == {"relay": len(running)},
                              "the end of all questions")
         order_end(process)

@@ -416,7 +416,7 @@ def test_clients_that_never_read():
     clients = 60
     with near() as lab:
         lab.http()
-        # on a busy machine the kernel's memory for them could be the reason to reset one after these two seconds
+        # The limits of memory are out of reach: on a busy machine they would end one of the clients before the stall time-out does.
         with Limited(lab, "--stall-timeout", "2", "--max-memory", "4096", "--max-memory-per-client", "4096") as limited:
             before = memory(limited.process)
             request = connect(lab.server.addr4, 80) + b"GET /bytes/20000000 HTTP/1.0\r\n\r\n"

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from convertlab import Lab, LabError, Unsuitable, Veth, check, equal, main, wait_until
-from convertlab.peers import MPTCP, TCP, converter, descriptors, memory
+from convertlab.peers import MPTCP, TCP, await_closed, converter, descriptors, memory
 
 LOAD = "bench/tools/load/load"
 PORT = 6000
@@ -30,7 +30,7 @@ def crowd(lab, process, count, protocol):
         found = memory(process)
         load.stdin.close()
         equal(json.loads(load.stdout.read())["failed"], 0, "connections that failed")
-    wait_until(lambda: descriptors(process) <= before, 30, "the connections to end")
+    await_closed(process, before)
     return found
 
 

@@ -11,7 +11,7 @@ from convertlab import Lab, Link, check, equal, main, wait_until
 from convertlab.forging import OPTIONS, Forge, Traffic, route_back, victim, wait_forgotten, within
 from convertlab.harness import timeout
 from convertlab.metrics import OPTIONS as METRICS, Metrics
-from convertlab.peers import connect, converter, descriptors, reset
+from convertlab.peers import await_closed, connect, converter, descriptors, reset
 
 # Both of them, and what a host has that nobody has told what convertd wants of the kernel.
 HOLD = {"withheld": ("--hold-syn", "on"), "not withheld": ("--hold-syn", "off")}
@@ -142,7 +142,7 @@ def reflect(hold, kernel):
                 for i, (name, (early, v6)) in enumerate(CASES.items()):
                     attack(forge, places, 1000 * i, OPTIONS[name], early, v6)
                 wait_forgotten(lab)
-                wait_until(lambda: descriptors(process) <= at_start, 30, "the end of all sessions")
+                await_closed(process, at_start)
         packets = capture.packets()
         for i, name in enumerate(CASES):
             addresses = {victim(number, v6) for number in range(1000 * i, 1000 * i + 1000) for v6 in (False, True)}

@@ -179,7 +179,7 @@ int downstream_result(int fd, struct tcp_info *info)
 		return -errno;
 	if (info->tcpi_state != TCP_SYN_SENT && info->tcpi_state != TCP_CLOSE)
 		return 0;
-	/* A round trip was measured: it was connected, and reset before anybody looked. The error stays for who reads from it. */
+	/* A round trip was measured: it was connected, and reset before anybody looked. The error is left for the next read. */
 	if (info->tcpi_state == TCP_CLOSE && info->tcpi_rtt)
 		return 0;
 	error = socket_error(fd);

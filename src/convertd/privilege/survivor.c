@@ -150,7 +150,7 @@ static int survive(const struct beginning *beginning)
 		eventfd_write(beginning->ready, 1 + (eventfd_t)errno);
 		return EXIT_FAILURE;
 	}
-	/* What this opens for a moment is in convertd's table as well, which serves nobody before it is over. */
+	/* This opens descriptors for a moment, which are convertd's as well. It serves nobody before they are closed. */
 	sandbox_enter(beginning->settings, SYSCALL_FILTER_SURVIVOR);
 	eventfd_write(beginning->ready, 1);
 	while (poll(&convertd, 1, -1) < 0 && errno == EINTR)
