@@ -11,7 +11,7 @@ import time
 
 from convertlab import Lab, Link, check, equal, kernel, main, need
 from convertlab.peers import (MPTCP, TCP, WITHHOLDING, WITHHOLDING_SILENTLY, Client, Forger, Server, clients, connect, connect_tlv, converter,
-                              descriptors, echo, error, extended_header, message, octets, readable, unsent)
+                              descriptor_targets, descriptors, echo, error, extended_header, message, octets, readable, unsent)
 from convertlab.waiting import wait_until
 
 INFO = octets("01010000")
@@ -525,17 +525,20 @@ def test_resource_exceeded():
             check("--max-connections 1000 needs" in process.log_text(), process.log_text())
             idle = []
 
+            def used():
+                return len(descriptor_targets(process))
+
             def fill(count):
-                while descriptors(process) < count:
-                    before = descriptors(process)
+                while used() < count:
+                    before = used()
                     idle.append(Client(lab.client, lab.converter.addr4, delivery="behind").send(b""))
-                    wait_until(lambda: descriptors(process) > before, 5, "the client to be accepted")  # pylint: disable=W0640
+                    wait_until(lambda: used() > before, 5, "the client to be accepted")  # pylint: disable=W0640
             fill(limit - 1)
             with lab.capture(lab.converter, "core", "tcp port 80") as capture:
                 refused(lab, server.connect(), octets("01022263 1e014007"), deliveries=WHOLE)
                 refused(lab, message(INFO, server.connect()[4:]), message(SUPPORTED, octets("1e014007")), deliveries=["syn"])
             equal(capture.packets(), [], "what the server gets of clients that are refused")
-            wait_until(lambda: descriptors(process) == limit - 1, 5, "the refused to be forgotten")
+            wait_until(lambda: used() == limit - 1, 5, "the refused to be forgotten")
             fill(limit)
             with Client(lab.client, lab.converter.addr4, MPTCP) as late:
                 late.send(server.connect())
@@ -550,7 +553,7 @@ def test_resource_exceeded():
                     extended_header(answer)
                     server.accept().close()
                 check(kernel.speaks_mptcp(late.sock), "its connection is not Multipath TCP")
-            wait_until(lambda: descriptors(process) <= limit - len(idle), 10, "all to be forgotten")
+            wait_until(lambda: used() <= limit - len(idle), 10, "all to be forgotten")
             for _, options in accepted(lab, server, [server.connect(), server.connect(v6=True)], deliveries=["syn"]):
                 check(options, "no options")
 
