@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#define READS_MAX 4 /* of a record that isn't whole */
+
 /* Returns 0 or -errno. */
 static int bucket_read(struct cache_bucket *bucket, uint8_t *file, const struct cache_key *key)
 {
@@ -51,25 +53,46 @@ static bool has_key(const struct cache_bucket *bucket, uint32_t way, const struc
 	return memcmp(record + offsetof(struct cache_record, key), key, sizeof(*key)) == 0;
 }
 
-bool cache_bucket_find(struct cache_bucket *bucket, uint8_t *file, const struct cache_key *key,
-		       int64_t now, struct cache_record *out)
-{
-	struct cache_record record;
-	bool found = false;
+/* What a look into the copy of a bucket has found. */
+enum look { LOOK_NOTHING, LOOK_TORN, LOOK_FOUND };
 
-	if (bucket_read(bucket, file, key) < 0)
-		return false;
+static enum look look_for(const struct cache_bucket *bucket, const struct cache_key *key, int64_t now, struct cache_record *out)
+{
+	enum look look = LOOK_NOTHING;
+	struct cache_record record;
+
 	for (uint32_t way = 0; way < bucket->table->ways; way++) {
 		if (!has_key(bucket, way, key))
 			continue;
 		record_at(bucket, way, &record);
+		if (look != LOOK_FOUND && !cache_record_is_whole(&record, bucket->table))
+			look = LOOK_TORN;
 		if (!cache_record_is_valid(&record, bucket->table, now) ||
-		    (found && record.learned <= out->learned))
+		    (look == LOOK_FOUND && record.learned <= out->learned))
 			continue;
 		memcpy(out, &record, bucket->table->record_size);
-		found = true;
+		look = LOOK_FOUND;
 	}
-	return found;
+	return look;
+}
+
+/*
+ * A record that isn't whole is being written at this moment, as a rule by a process that notes the same fact anew: it is read again. Where a
+ * writer was killed in the middle it stays so, until somebody writes the next one.
+ */
+bool cache_bucket_find(struct cache_bucket *bucket, uint8_t *file, const struct cache_key *key,
+		       int64_t now, struct cache_record *out)
+{
+	enum look look = LOOK_TORN;
+
+	for (int i = 0; i < READS_MAX && look == LOOK_TORN; i++) {
+		if (i)
+			bucket->offset = 0; /* the copy is out of date */
+		if (bucket_read(bucket, file, key) < 0)
+			return false;
+		look = look_for(bucket, key, now, out);
+	}
+	return look == LOOK_FOUND;
 }
 
 /* The place for a record whose key has none in the bucket: one that is free or has ended, else that of the oldest. */
