@@ -5,11 +5,15 @@
 #include "client/user_cache.h"
 
 #include "client/cache_place.h"
+#include "common/clock.h"
 #include "common/quiet.h"
 #include "common/stack.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdatomic.h>
+
+#define PATIENCE_NS (20 * CLOCK_NS_PER_MS)
 
 enum { CLOSED, OPENING, OPEN };
 
@@ -37,12 +41,21 @@ static void find(void)
 		log_line("what is learned is not kept: %s", cache_problem(ret));
 }
 
+/* Waits for another thread, which takes a tenth of a millisecond as a rule; a disk, or a process without that thread, may take longer. */
+static void await(void)
+{
+	const int64_t end = clock_ns() + PATIENCE_NS;
+
+	while (atomic_load_explicit(&state, memory_order_acquire) == OPENING && clock_ns() < end)
+		sched_yield();
+}
+
 void user_cache_open(void)
 {
 	int expected = CLOSED;
 	struct quiet quiet;
 
-	if (atomic_load_explicit(&state, memory_order_acquire) != CLOSED)
+	if (atomic_load_explicit(&state, memory_order_acquire) == OPEN)
 		return;
 	quiet_all(&quiet); /* a thread that is cancelled in open(2) would leave the state OPENING for ever */
 	if (atomic_compare_exchange_strong(&state, &expected, OPENING)) {
@@ -50,6 +63,8 @@ void user_cache_open(void)
 		atomic_store_explicit(&state, OPEN, memory_order_release);
 	}
 	quiet_end(&quiet);
+	if (expected == OPENING)
+		await();
 }
 
 void user_cache_repair_in_child(void)

@@ -86,7 +86,7 @@ tests_unit_test_cache_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_cache_file_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_cache_race_SOURCES = tests/unit/test_cache_race.c
-tests_unit_test_cache_race_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_cache_race_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 tests_unit_test_cache_race_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_converters_SOURCES = tests/unit/test_converters.c

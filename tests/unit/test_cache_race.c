@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_cache_race.c - processes that write the same records and are killed at any moment
+ * test_cache_race.c - processes that write the same records and are killed at any moment, threads that open the cache together
  *
  * All that a writer notes follows from a number, the same way for each of them, so that a reader
  * can tell a record that was written from one that never was. Few keys, all in one bucket: they
@@ -11,11 +11,13 @@
 #include "client/cache.h"
 #include "client/cache_place.h"
 #include "client/cache_record.h"
+#include "client/user_cache.h"
 
 #include "run.h"
 #include "tempdir.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +29,8 @@
 #define READS 300     /* of everything, between two deaths */
 #define WRITTEN (CACHE_REST | CACHE_INFO | CACHE_COOKIE)
 #define CONVERTERS 12 /* more than fit into a bucket for facts, or for cookies */
+#define OPENERS 8
+#define OPENINGS 60
 #define NOW INT64_C(1000000)
 #define LATER (NOW + 60000)
 
@@ -231,6 +235,56 @@ START_TEST(rewritten_records_are_found)
 }
 END_TEST
 
+static void log_nothing(const char *format, ...)
+{
+	(void)format;
+}
+
+static void *opener(void *together)
+{
+	pthread_barrier_wait(together);
+	user_cache_open();
+	return user_cache()->file ? together : NULL;
+}
+
+/* Returns how many of a new process's threads, which connect at the same time, have no cache. */
+static int open_together(void)
+{
+	struct settings settings = { 0 };
+	pthread_barrier_t together;
+	pthread_t threads[OPENERS];
+	int without = 0;
+	void *found;
+
+	snprintf(settings.cache, sizeof(settings.cache), "%s", directory);
+	user_cache_init(&settings, log_nothing);
+	pthread_barrier_init(&together, NULL, OPENERS);
+	for (int i = 0; i < OPENERS; i++)
+		if (pthread_create(&threads[i], NULL, opener, &together) != 0)
+			return OPENERS;
+	for (int i = 0; i < OPENERS; i++) {
+		pthread_join(threads[i], &found);
+		without += !found;
+	}
+	return without;
+}
+
+/* Each would take a round trip more, as if nothing were known of the converter. */
+START_TEST(all_threads_have_the_cache)
+{
+	for (int i = 0; i < OPENINGS; i++) {
+		const pid_t pid = fork();
+		int status;
+
+		if (pid == 0)
+			_exit(open_together());
+		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+		ck_assert(WIFEXITED(status));
+		ck_assert_msg(WEXITSTATUS(status) == 0, "%d threads of %d have no cache", WEXITSTATUS(status), OPENERS);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("cache_race");
@@ -240,6 +294,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, readers_see_what_was_written);
 	tcase_add_test(tcase, rewritten_records_are_found);
+	tcase_add_test(tcase, all_threads_have_the_cache);
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);
 }
