@@ -21,9 +21,9 @@
  * closes one twice takes away and opens as something of its own, for our write to damage; and it
  * needs the path, which a process that changed its root or sealed itself off no longer has.
  *
- * A place in the file is free, or has a whole record, or has neither (two writers at once, a writer
- * killed between two pages, foreign bytes). The checksum of 64 bits shows that, and then the
- * place counts as free. It stands for a lock and a sequence counter: a record is written by one
+ * A place in the file is free, or has a whole record, or has neither (a writer in the middle of it, two writers at
+ * once, a writer killed between two pages, foreign bytes). The checksum of 64 bits shows that: a reader looks again, in
+ * case it is the first, and then the place counts as free. It stands for a lock and a sequence counter: a record is written by one
  * copy of all of it and doesn't depend on what was there before. Each fact is a record of its own,
  * so that processes which learn different things of one converter don't undo each other's; of
  * those that learn the same thing, one wins.
