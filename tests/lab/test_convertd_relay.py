@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Link, check, equal, main, need, servers, wait_until
+from convertlab import Lab, Link, check, equal, kernel, main, need, servers, wait_until
 from convertlab.peers import (MPTCP, TCP, Client, Server, await_closed, clients, connect, connected, connections, converter, descriptors, ended,
                               error, extended_header, octets, read_exactly, readable, reset, unsent)
 
@@ -44,6 +44,7 @@ def test_early_data():
                 equal(client.end(), (b"", "closed"), client.name)
 
 
+@kernel.needs("fastopen")
 def test_early_data_in_the_syn_arrives_with_the_handshake():
     """It goes in the client's first segment, and in the converter's first to the server with any data."""
     with near() as lab, Server(lab, 80) as server, converter(lab):
@@ -195,7 +196,8 @@ def test_client_that_gives_up_while_the_server_is_asked():
             client.reset()
             wait_until(lambda: 4711 not in connections(lab.converter, syn_sent), 5, "its end " + client.name)
         await_closed(process, before)
-        equal(process.log_text().count("client lost while connecting"), 8, "lines about it")
+        # Without Fast Open convertd has no connection of a client that gives up while its SYN is withheld, as those over TCP do here.
+        equal(process.log_text().count("client lost while connecting"), 8 if kernel.has("fastopen") else 6, "lines about it")
     with near() as lab, converter(lab, "--connect-timeout", "1") as process:
         for client in clients(lab, deliveries=["syn"], protocols=[TCP]):
             client.send(connect(lab.addresses.blackhole4, 4711))
@@ -312,7 +314,7 @@ def test_several_that_have_much():
 
 def test_200_connections_with_the_server_next_to_the_converter():
     """The answer is ready long before the third ACK; none may be stuck for it."""
-    for delivery in ("syn", "behind"):
+    for delivery in ("syn", "behind") if kernel.has("fastopen") else ("behind",):
         with Lab(wifi=Link(delay_ms=25), lte=None, core=Link(delay_ms=0.1)) as lab, \
                 Server(lab, 80, backlog=256) as server, converter(lab):
             start, waiting, times = time.monotonic(), {}, []
@@ -343,6 +345,7 @@ def test_200_connections_with_the_server_next_to_the_converter():
             check(max(times) < 2, "the slowest took %.2f s" % max(times))
 
 
+@kernel.needs("fastopen")
 def test_client_that_never_completes_its_handshake():
     """The answer can't be sent: reset after the connect timeout, and when convertd stops meanwhile; so is then whose SYN was
     withheld and is let go for that."""
