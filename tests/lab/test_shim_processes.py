@@ -8,7 +8,7 @@ import concurrent.futures
 import os
 import time
 
-from convertlab import Lab, Link, check, equal, main, need
+from convertlab import Lab, Link, check, equal, kernel, main, need
 from test_silence_shim import SILENTLY, remembering
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -88,6 +88,7 @@ def test_two_processes_share_1000_connections():
         check("another process" not in lab.shim_log(), lab.shim_log())
 
 
+@kernel.needs("fastopen")
 def test_two_processes_share_1000_silent_connections():
     """Nobody waits for the SYN+ACK before fork(), and both see it."""
     with near() as lab:
