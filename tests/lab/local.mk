@@ -108,6 +108,11 @@ check_LTLIBRARIES += libmanycpus.la
 libmanycpus_la_SOURCES = tests/lab/many_cpus.c
 libmanycpus_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 
+# It makes the kernel as deaf to SO_RCVLOWAT as Linux 6.1.
+check_LTLIBRARIES += libdeaflowat.la
+libdeaflowat_la_SOURCES = tests/lab/deaf_lowat.c
+libdeaflowat_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+
 # They run side by side, since they wait more than they compute (convertlab/turns.py): the longest first, so that none is left over.
 LONG_TESTS = tests/lab/test_shim_surface.py tests/lab/test_convertize_doctor.py tests/lab/test_transfers.py \
 	tests/lab/test_fallback.py tests/lab/test_far_clients.py tests/lab/test_silence_shim.py tests/lab/test_rings.py \

@@ -135,6 +135,31 @@ def test_response_in_pieces_does_not_spin():
             check(calls < 28 * 12, "%s: %d system calls for a response of 28 pieces" % (way, calls))
 
 
+def cpu_seconds(lab, env, way):
+    """Has a program connect in this way; returns the seconds of CPU time that it took, and those that it waited for the response."""
+    before, lines = os.times(), lab.shim_log().count("\n")
+    said = lab.client.run(app("connect_probe.py", way, lab.server.addr4, 7), env=env).stdout
+    after = os.times()
+    check("answer b'hello'\nend b''\n" in said, "%s:\n%s" % (way, said))
+    line, = lab.shim_log().splitlines()[lines:]
+    return after[2] + after[3] - before[2] - before[3], float(line.split(" after ")[1].split()[0]) / 1000
+
+
+def test_response_in_pieces_to_a_kernel_that_is_deaf():
+    """Linux 6.1 takes SO_RCVLOWAT and doesn't heed it: the rest of a response is looked for now and then, and not all the time."""
+    with near(delay_ms=15) as lab:
+        scripted(lab, "bytewise", LONG_RESPONSE)
+        lab.echo()
+        env = lab.converted()
+        deaf = dict(env, LD_PRELOAD=env["LD_PRELOAD"] + ":" + os.path.join(lab.build.directory, ".libs/libdeaflowat.so"))
+        lab.client.run(app("connect_probe.py", "poll", lab.server.addr4, 7))  # the program's own files are in memory then
+        for way in ("blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before"):
+            usual, _ = cpu_seconds(lab, env, way)
+            spent, waited = cpu_seconds(lab, deaf, way)
+            check(waited > 0.7, "it came within %.3f s, which shows nothing" % waited)
+            check(spent - usual < waited / 3, "%s: %.3f s of CPU time in %.3f s, and %.3f if it is heeded" % (way, spent, waited, usual))
+
+
 def test_response_in_crumbs():
     """Each byte acknowledged before the next one, which takes longer than CONVERT_TIMEOUT in all: that is no silence."""
     long = "01202263" "14010000" "151e0000" + "00" * 4 * 29  # 128 bytes

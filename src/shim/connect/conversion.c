@@ -4,7 +4,8 @@
  *
  * The response is peeked at until it is complete and then taken off the stream in one
  * call, so that nothing of it is ever kept here. While a part is missing,
- * SO_RCVLOWAT makes the socket readable only when the rest has come.
+ * SO_RCVLOWAT makes the socket readable only when the rest has come. Multipath TCP sockets of Linux 6.1 don't heed that: there whoever
+ * waits would look at once and all the time, and so pauses after a look that was in vain.
  *
  * A converter is at fault for silence until its SYN+ACK has come, and afterwards as long as it acknowledges no probe
  * (liveness.c). One that acknowledges probes is taken to be waiting for the server if it has ever answered anything: it is waited
@@ -44,6 +45,8 @@
 
 /* Longer than Linux tries to connect (tcp_syn_retries 6: 127 s), which is what converters do. */
 #define SERVER_PATIENCE_SECONDS 150
+
+#define IN_VAIN_MS 2
 
 /* In these, what is sent before the server has answered is early data, which follows the request. */
 #define PHASES_TAKING_EARLY (PHASE(RESOLVING) | PHASE(SYN_SENT) | PHASE(ASKED) | PHASE(EARLY_DIRECT))
@@ -294,6 +297,8 @@ static __attribute__((noinline)) bool step_response(struct conn *conn, int fd, e
 		*phase = settle_done(conn, fd, &told);
 	} else if (told.verdict == HANDSHAKE_NEED_MORE) {
 		conn->attempt.confirmable = false;
+		conn->attempt.in_vain = conn->attempt.awaited == told.length;
+		conn->attempt.awaited = (uint16_t)told.length;
 		lowat_raise(conn, fd, told.length);
 		watch_mask(conn); /* output is of no use any more */
 		*phase = wait_for_rest(conn, fd);
@@ -355,6 +360,8 @@ enum conn_phase conversion_progress(struct conn *conn, int fd)
 {
 	struct attempt_refusal refusal;
 	struct conn_claim claim;
+	enum conn_phase phase;
+	bool in_vain = false;
 	int saved_errno = errno; /* that of a call which succeeds stays as it was */
 
 	while (conn_in(conn, PHASES_PENDING | PHASES_CONFIRMED) && conversion_is_ripe(conn, fd)) {
@@ -362,10 +369,15 @@ enum conn_phase conversion_progress(struct conn *conn, int fd)
 			attempt_resolve(conn, fd, conn_peer(conn), conn->call.tried, &refusal);
 		if (!conn_claim_of(conn, fd, PHASES_PENDING | PHASES_CONFIRMED, &claim))
 			break;
-		conn_release(conn, conn->call.follows ? follow_step(conn, fd) : step(conn, fd, claim.from), &claim);
+		phase = conn->call.follows ? follow_step(conn, fd) : step(conn, fd, claim.from);
+		in_vain = conn->attempt.in_vain;
+		conn->attempt.in_vain = false;
+		conn_release(conn, phase, &claim);
 		if (conn_phase(conn) != CONN_RESOLVING)
 			break;
 	}
+	if (in_vain)
+		next.poll(NULL, 0, IN_VAIN_MS);
 	errno = saved_errno;
 	return conn_phase_unclaimed(conn);
 }

@@ -141,6 +141,8 @@ struct attempt {
 	uint16_t request_len;    /* bytes of the request */
 	uint16_t message_sent;   /* bytes of request and early data that the kernel has taken */
 	uint16_t message_in_syn; /* and how many of them with the SYN */
+	uint16_t awaited;        /* bytes of the response that were waited for, when a part of it had come; 0: none has */
+	bool in_vain;            /* and the socket was readable before they were there */
 	uint16_t local_port;     /* of the SYN that other processes may follow, network byte order; 0: they may not */
 	int64_t probing_since;   /* CLOCK_MONOTONIC in ns, when the converter was first probed; 0: it wasn't */
 	int64_t ends;            /* CLOCK_MONOTONIC in ns, when CONVERT_TIMEOUT is over */
