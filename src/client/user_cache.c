@@ -10,10 +10,11 @@
 #include "common/stack.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
+#include <time.h>
 
-#define PATIENCE_NS (20 * CLOCK_NS_PER_MS)
+#define PATIENCE_NS (100 * CLOCK_NS_PER_MS)
+#define PAUSE_NS 100000
 
 enum { CLOSED, OPENING, OPEN };
 
@@ -41,13 +42,17 @@ static void find(void)
 		log_line("what is learned is not kept: %s", cache_problem(ret));
 }
 
-/* Waits for another thread, which takes a tenth of a millisecond as a rule; a disk, or a process without that thread, may take longer. */
+/*
+ * Waits for another thread, which takes a tenth of a millisecond as a rule, and longer on a slow disk or a busy machine. A process that was made
+ * by a bare clone(2) may be without that thread.
+ */
 static void await(void)
 {
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	const int64_t end = clock_ns() + PATIENCE_NS;
 
 	while (atomic_load_explicit(&state, memory_order_acquire) == OPENING && clock_ns() < end)
-		sched_yield();
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
 void user_cache_open(void)
@@ -61,10 +66,10 @@ void user_cache_open(void)
 	if (atomic_compare_exchange_strong(&state, &expected, OPENING)) {
 		find();
 		atomic_store_explicit(&state, OPEN, memory_order_release);
+	} else if (expected == OPENING) {
+		await();
 	}
 	quiet_end(&quiet);
-	if (expected == OPENING)
-		await();
 }
 
 void user_cache_repair_in_child(void)

@@ -19,7 +19,7 @@ void user_cache_init(const struct settings *settings, client_log *log);
 /*
  * user_cache_open() - have the cache ready
  * Opens it at the first call, so that programs which never connect don't. From any thread; one that comes while
- * another opens it waits for that, for 20 ms at most, and goes on without a cache then.
+ * another opens it waits for that, for 100 ms at most, and goes on without a cache then.
  */
 void user_cache_open(void);
 
