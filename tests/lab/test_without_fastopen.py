@@ -8,6 +8,7 @@ On a newer kernel a BPF program refuses to them what 6.1 does (apps/no_fastopen.
 import contextlib
 import errno
 import os
+import signal
 import subprocess
 
 from convertlab import Lab, Link, check, equal, kernel, main, wait_until
@@ -128,6 +129,21 @@ def test_silence_is_not_offered():
     with old() as (lab, _), Client(lab.client, lab.converter.addr4) as client:
         client.send(message(INFO))
         equal(dict(tlvs(client.answer()))[WITHHOLDING], octets("0103 02bc 6c63"), "what it withholds, and nothing of silence")
+
+
+def test_the_converter_says_it_once():
+    """However many places it listens at, and whatever a reload adds: what a kernel lacks stays the same while convertd runs."""
+    with old_kernel() as words, Lab(wifi=Link(delay_ms=1), lte=None, core=Link(delay_ms=1)) as lab:
+        path = os.path.join(lab.directory, "convertd.conf")
+        places = ["listen [::]:%d\n" % port for port in (1234, 1235, 1236)]
+        with open(path, "w", encoding="ascii") as file:
+            file.writelines(places[:2])
+        process = lab.convertd(["--config", path], wrapper=words)
+        with open(path, "w", encoding="ascii") as file:
+            file.writelines(places)
+        process.send_signal(signal.SIGHUP)
+        process.wait_log("reloaded: [::]:1234 (MPTCP), [::]:1235 (MPTCP), [::]:1236 (MPTCP); ")
+        equal(process.log_text().count(WARNED), 1, "lines that say so in\n" + process.log_text())
 
 
 def test_the_doctor():

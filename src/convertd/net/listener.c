@@ -60,10 +60,11 @@ static int open_socket(int family, bool *mptcp)
 	return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
 }
 
-/* Options that accepted sockets inherit, and Fast Open. */
+/* Options that accepted sockets inherit, and Fast Open, with one warning for the whole process where the kernel lacks that. */
 static void set_options(struct listener *listener, int fd)
 {
 	static const int backlog = LISTENER_BACKLOG, retries = 1;
+	static bool warned;
 
 	/* As net.ipv4.tcp_synack_retries is wanted; MPTCP sockets haven't got the option. */
 	setsockopt(fd, IPPROTO_TCP, TCP_SYNCNT, &retries, sizeof(retries));
@@ -72,10 +73,11 @@ static void set_options(struct listener *listener, int fd)
 	listener->fastopen =
 		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN, &backlog, sizeof(backlog)) == 0 &&
 		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0;
-	if (!listener->fastopen && listener->sockets[0].fd == fd)
-		log_warning("no Fast Open without cookies (%s): each connection takes a round trip "
-			    "more; it needs Linux 4.15, for MPTCP 6.2",
-			    strerror(errno));
+	if (listener->fastopen || warned)
+		return;
+	log_warning("no Fast Open without cookies (%s): each connection takes a round trip more; it needs Linux 4.15, for MPTCP 6.2",
+		    strerror(errno));
+	warned = true;
 }
 
 static const char *bind_remedy(int error)
