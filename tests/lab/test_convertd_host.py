@@ -4,7 +4,7 @@
 import re
 import signal
 
-from convertlab import Lab, Link, check, equal, main
+from convertlab import Lab, Link, check, equal, kernel, main
 from convertlab.peers import TCP, Client, Server, converter, extended_header
 
 WRONG = {"net.ipv4.tcp_fastopen": 1, "net.mptcp.enabled": 0, "net.mptcp.blackhole_timeout": 3600, "net.core.somaxconn": 128,
@@ -50,6 +50,7 @@ def test_mptcp_that_comes_later():
             process.wait_log("reloaded: [::]:1234 (TCP until a restart, Fast Open)")
 
 
+@kernel.needs("fastopen")
 def test_syncookies():
     """Why 1 is wanted: with 2, the kernel takes no data from SYNs."""
     with near() as lab, Server(lab, 80) as server, converter(lab):

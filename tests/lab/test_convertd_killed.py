@@ -13,7 +13,7 @@ import tempfile
 import termios
 import threading
 
-from convertlab import Lab, Link, Skip, check, equal, main, servers, wait_until
+from convertlab import Lab, Link, Skip, check, equal, kernel, main, servers, wait_until
 from convertlab.peers import MPTCP, PORT, TCP, Client, Server, connect, descriptors, ended, extended_header, octets
 
 # Multipath TCP, as an Extended Connect TLV has it
@@ -298,6 +298,7 @@ def test_out_of_memory():
         return "after %d more clients" % len(others)
 
 
+@kernel.needs("fastopen")
 def test_before_the_third_ack():
     """A client whose handshake isn't complete on the converter when that is killed: Linux would tell it nothing over MPTCP."""
     # so long that the third ACK comes when all is done, on a busy machine as well
@@ -312,6 +313,7 @@ def test_before_the_third_ack():
         check_reset(waiting)
 
 
+@kernel.needs("fastopen")
 def test_withheld_syns():
     """Clients whose SYNs are withheld when convertd is killed: they are refused, as by any host without a converter."""
     with near() as lab:

@@ -11,7 +11,7 @@ import shutil
 import signal
 
 from convertlab import Lab, Link, Skip, Unsuitable, check, equal, main, metrics, need, sandbox, wait_until
-from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header
+from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header, listens
 
 CAP_NET_BIND_SERVICE, CAP_NET_ADMIN = 1 << 10, 1 << 12
 SECCOMP_MODE_FILTER = "2"
@@ -91,14 +91,14 @@ def test_user():
             converts(lab, server, 443)
             # a file for a reload, another low port, rules for it
             write(lab, "convertd.conf", "listen [::]:444\ncookie-key %s\n" % os.path.join(lab.directory, "keys"))
-            reload(process, "reloaded: [::]:444 (MPTCP, Fast Open)")
+            reload(process, "reloaded: " + listens("[::]:444"))
             rules = lab.converter.run(["nft", "list", "ruleset"]).stdout
             check("dport 444" in rules and "dport 443" not in rules, rules)
             with Client(lab.client, lab.converter.addr4, port=444) as client:
                 equal(client.send(server.connect()).answer()[4:7].hex(), "1e0503", "the answer without a cookie")
             write(lab, "convertd.conf", "listen [::]:443\nuser daemon\n")
             # what the command line says counts
-            reload(process, "reloaded: [::]:443 (MPTCP, Fast Open)")
+            reload(process, "reloaded: " + listens("[::]:443"))
             check("takes a restart" not in process.log_text(), process.log_text())
             converts(lab, server, 443)
 

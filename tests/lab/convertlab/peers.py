@@ -35,6 +35,12 @@ WITHOUT_FASTOPEN = {"syn": "behind", "syn-bytewise": "bytewise"}
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def listens(place, protocol="MPTCP", *more):
+    """What convertd says of a place at which it listens, such as "[::]:1234 (MPTCP, Fast Open, inherited)", on this kernel."""
+    fast = ["Fast Open"] if protocol != "MPTCP" or kernel.has("fastopen") else []
+    return "%s (%s)" % (place, ", ".join([protocol, *fast, *more]))
+
+
 # --- messages, RFC 8803 Section 6 ----------------------------------------------------------------------------
 
 
