@@ -108,10 +108,10 @@ check_LTLIBRARIES += libmanycpus.la
 libmanycpus_la_SOURCES = tests/lab/many_cpus.c
 libmanycpus_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 
-# It makes the kernel as deaf to SO_RCVLOWAT as Linux 6.1.
-check_LTLIBRARIES += libdeaflowat.la
-libdeaflowat_la_SOURCES = tests/lab/deaf_lowat.c
-libdeaflowat_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+# It does what Linux 6.1 doesn't do.
+check_LTLIBRARIES += libolderlinux.la
+libolderlinux_la_SOURCES = tests/lab/older_linux.c
+libolderlinux_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
 
 # They run side by side, since they wait more than they compute (convertlab/turns.py): the longest first, so that none is left over.
 LONG_TESTS = tests/lab/test_shim_surface.py tests/lab/test_convertize_doctor.py tests/lab/test_transfers.py \

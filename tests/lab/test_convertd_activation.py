@@ -8,7 +8,6 @@ messages.
 import contextlib
 import ctypes
 import os
-import shlex
 import signal
 import socket
 import threading
@@ -47,11 +46,6 @@ def converts(lab, server, protocol=MPTCP, port=1234, delivery="syn"):
             sock.sendall(b"d")
             equal((read_exactly(sock, 1), client.read(1)), (b"u", b"d"), "what went through")
         return client.syn_data_taken()
-
-
-def preloaded(library):
-    """Returns the value of LD_PRELOAD with this library, behind a sanitizer's, which has to be the first."""
-    return ":".join([*shlex.split(os.environ.get("SANITIZER_PRELOAD", "")), library])
 
 
 def refuses(lab, port):
@@ -166,7 +160,7 @@ def test_more_cpus_than_workers():
             sock = listening(lab, "::", 5000)
             manager.kept.append(sock.detach())
         process = manager.start("--listen", "[::]:5000", env={
-            "LD_PRELOAD": preloaded(os.path.join(lab.build.directory, ".libs/libmanycpus.so")), "MANY_CPUS": "400"})
+            "LD_PRELOAD": lab.build.preloaded("libmanycpus.so"), "MANY_CPUS": "400"})
         manager.wait("READY=1")
         check(listens("[::]:5000", "MPTCP", "inherited") + "; 256 workers" in process.log_text(), process.log_text())
         equal(len(manager.kept), 256, "sockets that are kept")

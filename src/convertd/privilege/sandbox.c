@@ -152,7 +152,7 @@ static int allow_all(int ruleset, const struct settings *settings, enum syscall_
 	int error = allow(ruleset, "/proc/sys/net", FS_READ_FILE | FS_READ_DIR);
 
 	if (!error)
-		error = allow(ruleset, "/proc/self", FS_READ_FILE);
+		error = allow(ruleset, "/proc/self", FS_READ_FILE | FS_READ_DIR);
 	if (!error)
 		error = allow(ruleset, "/etc/machine-id", FS_READ_FILE);
 	if (!error)

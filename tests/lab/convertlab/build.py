@@ -73,6 +73,11 @@ class Build:
         with open(os.path.join(self.directory, "config.h"), encoding="utf-8") as file:
             return re.search(r'^#define LIBCONVERT_LOADER_LIB "(.*)"', file.read(), re.MULTILINE)[1]
 
+    def preloaded(self, name):
+        """The value of LD_PRELOAD by which a program of ours, convertd, has a library of the tests: behind a sanitizer's, which has to be the first."""
+        library = os.path.join(self.directory, ".libs", name)
+        return ":".join([*shlex.split(os.environ.get("SANITIZER_PRELOAD", "")), library])
+
     def shim_env(self, **variables):
         """The environment of an application under the shim, with these variables added.
 
