@@ -121,6 +121,7 @@ def test_near_clients_say_nothing():
 OFFER = "01052263" "150200001e000000" "f002014302bc6c63"  # what is asked for, and 0x43: withheld, corrected, hold times
 
 
+@kernel.needs("fastopen")
 def test_converter_that_does_not_understand():
     """It has offered it, and answers Unsupported Message, as an older version does: the request is made again without it."""
     with far(first_ms=LONG, core_ms=5) as lab:
