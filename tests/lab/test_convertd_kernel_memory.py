@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Veth, check, main, wait_until
+from convertlab import Lab, Veth, check, kernel, main, wait_until
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header, reset
 from convertlab.servers import pattern
@@ -48,11 +48,12 @@ class Stalled(contextlib.ExitStack):
         super().__init__()
         request = connect(lab.server.addr4, 80) + b"GET /bytes/%d HTTP/1.0\r\n\r\n" % SIZE
         for i in range(count):
-            client = Client(lab.client, lab.converter.addr4, protocols[i % len(protocols)])
+            protocol = protocols[i % len(protocols)]
+            client = Client(lab.client, lab.converter.addr4, protocol)
             self.callback(self._abort, client)
             if source:
                 client.sock.bind((source, 0))
-            client.sock.setblocking(False)
+            client.sock.setblocking(protocol not in kernel.protocols_with_fastopen())
             client.send(request)
 
     @staticmethod

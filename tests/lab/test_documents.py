@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 
-from convertlab import Unsuitable, check, equal, main, need, sandbox, wait_until
+from convertlab import Unsuitable, check, equal, kernel, main, need, sandbox, wait_until
 from convertlab.build import SRCDIR, Build
 from convertlab.documents import DocumentError, Step, commands, read, shows
 from convertlab.scenes import SCENES, Scene
@@ -193,10 +193,13 @@ def test_unmarked_blocks_are_errors():
     check(shows("a  b 17\nc\nd\n", ["a b …", "…", "d"]) and not shows("a b\nx\n", ["a b"]) and not shows("", ["a"]), "comparisons")
 
 
+# What the pages show is of a kernel as they ask for.
+@kernel.needs("fastopen")
 def test_laptop():
     perform("doc/deployment.md", "laptop")
 
 
+@kernel.needs("fastopen")
 def test_router():
     need("haproxy")
     if sandbox.in_user_namespace():
@@ -206,10 +209,12 @@ def test_router():
     return None
 
 
+@kernel.needs("fastopen")
 def test_fleet():
     perform("doc/deployment.md", "fleet")
 
 
+@kernel.needs("fastopen")
 def test_troubleshooting():
     perform("doc/troubleshooting.md", "works")
 

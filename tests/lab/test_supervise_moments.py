@@ -14,6 +14,7 @@ from convertlab import Lab, Link, Unsuitable, check, equal, kernel, main, need, 
 from convertlab.programs import c_program, go_program
 
 PORT, SILENT, CLOSED = 7, 11, 9
+OVER = "converted over " + ("MPTCP" if kernel.has("fastopen") else "TCP")
 CONNECT = {"x86_64": "42", "aarch64": "203"}.get(os.uname().machine)  # the number of connect()
 INTERRUPTIONS = ("alarm", "again", "restart", "thread", "timeout")
 SILENCE = "table inet silent {\n chain input {\n  type filter hook input priority 0;\n  tcp dport %d drop\n }\n}\n" % SILENT
@@ -59,23 +60,25 @@ def place(delay_ms=150):
         lab.convertd()
         lab.echo()
         here = Place(lab)
-        check("converted over MPTCP" in here.run("wait")[1], "the first connection")
+        check(OVER in here.run("wait")[1], "the first connection")
         yield here
 
 
+@kernel.needs("fastopen")
 def test_interrupted():
     """A signal or SO_SNDTIMEO ends the call with a direct connection's errno, or doesn't (SA_RESTART), and the socket goes on connecting: by
     the converter where that is known to take blind requests, and else directly."""
     with place(delay_ms=300) as here:
         for moment in INTERRUPTIONS:
             # what the refused connection of the moment before has left in doubt, an answer clears: the next request may be blind
-            check("converted over MPTCP" in here.run("wait")[1], "the connection before " + moment)
+            check(OVER in here.run("wait")[1], "the connection before " + moment)
             check("converted over MPTCP, request in the SYN, blindly" in here.as_directly(moment), moment)
             check(": direct, the call was interrupted" in here.as_directly(moment, known=False), moment)
             check("direct: CONVERT_BYPASS" in here.as_directly(moment, CONVERT_BYPASS=here.lab.server.addr4), moment)
             here.as_directly(moment, CLOSED)
 
 
+@kernel.needs("fastopen")
 def test_interrupted_and_lost():
     """The connection that goes on is made again when its SYN is lost, while a connect() waits for it in the kernel."""
     with place(delay_ms=500) as here:  # longer than the converter withholds a SYN
@@ -120,7 +123,7 @@ def test_no_foreign_byte():
         for variables in ({"CONVERT_SILENCE": "never"}, {}):
             for _ in range(repetitions(6)):
                 log = here.as_directly("reader", known=False, **variables)
-                check("converted over MPTCP" in log, log)
+                check(OVER in log, log)
                 said, log = here.run("exec", known=False, **variables)
                 equal(said, "", log)
 
@@ -175,7 +178,7 @@ def test_emulated():
                 raise Unsuitable("this kernel has one list of emulators for all (Linux 6.7 has one for each user namespace)")
             equal(run.returncode, 0, run.stdout + run.stderr)
             check("done=8 failed=0 foreign=0 peers=0" in run.stdout, run.stdout + run.stderr)
-            equal(run.stderr.count("converted over MPTCP"), 8, run.stderr)
+            equal(run.stderr.count(OVER), 8, run.stderr)
             check("it is supervised" in run.stderr, run.stderr)
 
 
@@ -218,6 +221,7 @@ def test_stopped():
         equal(process.wait(10), -signal.SIGQUIT, "the end")
 
 
+@kernel.needs("fastopen")
 def test_interrupted_with_two_paths():
     """
     A call that ends while the converter's other address is asked whether it works leaves that question to the blind request that goes on, and to
