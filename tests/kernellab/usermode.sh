@@ -18,6 +18,8 @@ done
 # Linux has "hostfs=" since 6.11; what was before takes the path alone.
 mount -t hostfs -o "hostfs=$KERNELLAB_RESULTS" none "$KERNELLAB_RESULTS" 2>/dev/null ||
 	mount -t hostfs -o "$KERNELLAB_RESULTS" none "$KERNELLAB_RESULTS"
+# sudo looks it up.
+echo localhost >/proc/sys/kernel/hostname
 # Linux lets a process raise its limit of open files to 4096, which systemd changes on other machines. Some tests need more.
 prlimit --pid $$ --nofile=1024:1048576
 sh "$KERNELLAB_SCRIPT"
