@@ -21,6 +21,8 @@ from .machine import HERE, NICENESS, Machine
 # What is needed to get and to build it.
 PROGRAMS = ("make", "gcc", "flex", "bison", "bc", "xz", "dpkg-deb", "apt-get", "apt-cache")
 CONFIG = os.path.join(HERE, "usermode.config")
+# A page of a program in there can be a mapping of the program that Linux is. Go's compiler has more of them than Linux's own 65530 allow.
+MAPPINGS = "/proc/sys/vm/max_map_count", 1 << 20
 
 
 # Prints how many bytes this machine's processor saves of its registers beyond the general ones (CPUID, leaf 13).
@@ -82,6 +84,10 @@ def build(source, log=print):
 
     It takes some minutes, and 3 GB that are given back. The program is for processors with registers of this size.
     """
+    with open(MAPPINGS[0], encoding="ascii") as file:
+        if int(file.read()) < MAPPINGS[1]:
+            log("Large programs, such as Go's compiler, are killed in user mode here. Allow them more memory mappings: sysctl -w vm.max_map_count=%d"
+                % MAPPINGS[1])
     size = state_size()
     program = os.path.join(source.place, "linux-%s-%d" % (source.title, size))
     if os.path.exists(program):
