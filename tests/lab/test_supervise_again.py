@@ -9,7 +9,7 @@ import contextlib
 
 from convertlab import Unsuitable, check, equal, kernel, main
 from convertlab.programs import c_program
-from test_supervise_moments import CLOSED, PORT, place
+from test_supervise_moments import CLOSED, OVER, PORT, place
 
 AGAIN = "static/again.c"
 
@@ -57,7 +57,7 @@ def test_shut_down():
                 check("left alone" not in log, log)
         for mode in ("known", "unknown"):
             log = these.log("shutdown", mode)
-            equal(log.count("converted over MPTCP"), 1, log)
+            equal(log.count(OVER), 1, log)
 
 
 def test_closed():
@@ -74,7 +74,7 @@ def test_refused_before():
             for mode in these.modes:
                 log = these.log(case, mode)
                 if "known" in mode:
-                    check(":%d: converted over MPTCP" % PORT in log, "%s, %s: %s" % (case, mode, log))
+                    check(":%d: %s" % (PORT, OVER) in log, "%s, %s: %s" % (case, mode, log))
 
 
 def test_another_network():

@@ -14,7 +14,7 @@ from convertlab import Lab, Link, Unsuitable, check, equal, kernel, main, need, 
 from convertlab.programs import c_program, go_program
 
 PORT, SILENT, CLOSED = 7, 11, 9
-OVER = "converted over " + ("MPTCP" if kernel.has("fastopen") else "TCP")
+OVER = kernel.supervised_verdict()
 CONNECT = {"x86_64": "42", "aarch64": "203"}.get(os.uname().machine)  # the number of connect()
 INTERRUPTIONS = ("alarm", "again", "restart", "thread", "timeout")
 SILENCE = "table inet silent {\n chain input {\n  type filter hook input priority 0;\n  tcp dport %d drop\n }\n}\n" % SILENT

@@ -103,6 +103,11 @@ def verdict():
     return TAKEN if has("fastopen") else BEHIND
 
 
+def supervised_verdict():
+    """How the log begins what it says of a supervised program's connection: without Fast Open its socket can't be one of Multipath TCP."""
+    return "converted over " + ("MPTCP" if has("fastopen") else "TCP")
+
+
 def speaks_mptcp(sock):
     """Tells whether a connected socket speaks Multipath TCP, and hasn't fallen back. TCP_IS_MPTCP would do, but 6.1 hasn't got it."""
     try:
