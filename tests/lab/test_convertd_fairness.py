@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 
-from convertlab import Lab, Link, Veth, check, equal, main, wait_until
+from convertlab import Lab, Link, Veth, check, equal, kernel, main, wait_until
 from convertlab.metrics import OPTIONS as METRICS, Metrics
 from convertlab.peers import MPTCP, TCP, Client, Server, connect, converter, extended_header, reset
 
@@ -196,8 +196,9 @@ def test_little_room():
 
 def crowd(lab, at_once, connections, *options):
     """Opens this many connections at once from one address; returns what the load tool says."""
+    via = "convert-behind" if "--mptcp" in options and not kernel.has("fastopen") else "convert-syn"
     return json.loads(lab.client.run([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via",
-                                      "convert-syn", "--server", "%s:%d" % (lab.server.addr4, 6000), "--concurrency", at_once,
+                                      via, "--server", "%s:%d" % (lab.server.addr4, 6000), "--concurrency", at_once,
                                       "--connections", connections, *options]).stdout)
 
 

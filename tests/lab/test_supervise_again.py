@@ -52,7 +52,8 @@ def test_shut_down():
     with modes(delay_ms=300) as these:
         for mode in these.modes:
             log = these.log("shutdown", mode)
-            check("shut the socket down" in log, log)
+            # without Fast Open the kernel itself makes direct connections, on the program's own socket
+            check("shut the socket down" in log or (": direct" in log and not kernel.has("fastopen")), log)
             if mode != "the converter is dead":
                 check("left alone" not in log, log)
         for mode in ("known", "unknown"):
