@@ -11,6 +11,7 @@ mount -t sysfs none /sys
 mount -t cgroup2 none /sys/fs/cgroup
 mountpoint -q /dev || mount -t devtmpfs none /dev
 mkdir -p /dev/pts /dev/shm
+[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
 mount -t devpts none /dev/pts
 for memory in /dev/shm /run /var/tmp; do
 	mount -t tmpfs -o mode=1777 none $memory

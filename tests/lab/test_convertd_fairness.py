@@ -196,9 +196,8 @@ def test_little_room():
 
 def crowd(lab, at_once, connections, *options):
     """Opens this many connections at once from one address; returns what the load tool says."""
-    via = "convert-behind" if "--mptcp" in options and not kernel.has("fastopen") else "convert-syn"
     return json.loads(lab.client.run([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via",
-                                      via, "--server", "%s:%d" % (lab.server.addr4, 6000), "--concurrency", at_once,
+                                      kernel.load_way("--mptcp" in options), "--server", "%s:%d" % (lab.server.addr4, 6000), "--concurrency", at_once,
                                       "--connections", connections, *options]).stdout)
 
 

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 
-from convertlab import Lab, LabError, Unsuitable, Veth, check, equal, main, wait_until
+from convertlab import Lab, LabError, Unsuitable, Veth, check, equal, kernel, main, wait_until
 from convertlab.peers import MPTCP, TCP, await_closed, converter, descriptors, memory
 
 LOAD = "bench/tools/load/load"
@@ -19,8 +19,8 @@ WITHIN = 90  # seconds
 def crowd(lab, process, count, protocol):
     """Opens this many connections, which stay until all are there; returns the memory that convertd has then."""
     before = descriptors(process)
-    load = lab.client.popen([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via", "convert-syn",
-                             "--server", "%s:%d" % (lab.server.addr4, PORT), "--hold", "--connections", count,
+    load = lab.client.popen([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via",
+                             kernel.load_way(protocol == MPTCP), "--server", "%s:%d" % (lab.server.addr4, PORT), "--hold", "--connections", count,
                              "--concurrency", 32] + (["--mptcp"] if protocol == MPTCP else []),
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     with load:

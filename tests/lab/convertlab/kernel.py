@@ -98,6 +98,11 @@ def protocols_with_fastopen():
     return (IPPROTO_MPTCP, socket.IPPROTO_TCP) if has("fastopen") else (socket.IPPROTO_TCP,)
 
 
+def load_way(mptcp):
+    """The load tool's way (--via) through a converter, with requests in SYNs where the kernel sends such SYNs."""
+    return "convert-syn" if has("fastopen") or not mptcp else "convert-behind"
+
+
 def verdict():
     """What the shim's log says of a connection that is converted as well as this kernel can."""
     return TAKEN if has("fastopen") else BEHIND
