@@ -106,6 +106,35 @@ def test_echo():
             remote(lab, "echo", address, 7)
 
 
+BOUND = """
+import socket, sys
+mine, server, when = sys.argv[1:]
+NO_PORT = 24 # IP_BIND_ADDRESS_NO_PORT
+with socket.socket() as sock:
+    if when == "before":
+        sock.setsockopt(socket.IPPROTO_IP, NO_PORT, 1)
+        sock.bind((mine, 0))
+    sock.connect((server, 7))
+    print(sock.getsockopt(socket.IPPROTO_IP, NO_PORT), sock.getsockname()[0])
+    sock.setsockopt(socket.IPPROTO_IP, NO_PORT, when == "behind")
+    print(sock.getsockopt(socket.IPPROTO_IP, NO_PORT))
+    sock.sendall(b"hello")
+    print(sock.recv(5))
+"""
+
+
+def test_ports_that_are_chosen_late():
+    """IP_BIND_ADDRESS_NO_PORT, before connect() or behind it: connections are converted, with Linux 6.1's Multipath TCP, too, which refuses it."""
+    with lab_for() as lab:
+        lab.convertd()
+        lab.echo()
+        for env in (lab.converted(), lab.build.on_older_linux(lab.converted())):
+            for when in ("before", "behind"):
+                command = ["python3", "-c", BOUND, lab.client.wifi4, lab.server.addr4, when]
+                same(lab.client.run(command).stdout, lab.client.run(command, env=env).stdout, "IP_BIND_ADDRESS_NO_PORT %s connect()" % when)
+        equal(lab.shim_log().count("converted over MPTCP"), 4, "conversions in\n" + lab.shim_log())
+
+
 BAD_CALLS_ROWS = 2400  # at least; musl has the fewest, without those of sendmmsg() and recvmmsg()
 BAD_CALLS_SHARES = 4  # of the rows, side by side: where a server answers they wait most of the time
 

@@ -151,7 +151,7 @@ def test_response_in_pieces_to_a_kernel_that_is_deaf():
         scripted(lab, "bytewise", LONG_RESPONSE)
         lab.echo()
         env = lab.converted()
-        deaf = dict(env, LD_PRELOAD=env["LD_PRELOAD"] + ":" + os.path.join(lab.build.directory, ".libs/libolderlinux.so"))
+        deaf = lab.build.on_older_linux(env)
         lab.client.run(app("connect_probe.py", "poll", lab.server.addr4, 7))  # the program's own files are in memory then
         for way in ("blocking", "poll", "select", "epoll", "epoll-edge", "epoll-before"):
             usual, _ = cpu_seconds(lab, env, way)

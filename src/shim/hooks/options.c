@@ -46,16 +46,6 @@ static bool is_told_by_ring(const struct conn *conn, int fd)
 	       rings_in_use(fd);
 }
 
-/* SO_REUSEADDR and SO_REUSEPORT, which may have been set behind connect(). */
-static int get_reuse(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
-{
-	int answer;
-
-	if (conn->socket.mptcp && options_late(conn, level, name, &answer))
-		return hook_result(usermem_answer(value, len, &answer, sizeof(answer)));
-	return next.getsockopt(fd, level, name, value, len);
-}
-
 /*
  * SO_ERROR. If it is a ring that has told of the connection, the answer is the whole truth: a blind request that has failed was begun anew
  * a moment ago (connect/unattended.c), and is waited for. As in the kernel, the error is taken as soon as the room for it is known, even if
@@ -179,8 +169,7 @@ static const struct {
 	{ SOL_SOCKET, SO_DOMAIN, get_domain },     { SOL_SOCKET, SO_PEERNAME, get_peer },
 	{ IPPROTO_TCP, TCP_ULP, get_ulp },         { SOL_SOCKET, SO_KEEPALIVE, get_keepalive },
 	{ IPPROTO_TCP, TCP_KEEPIDLE, get_keepalive }, { IPPROTO_TCP, TCP_KEEPINTVL, get_keepalive },
-	{ IPPROTO_TCP, TCP_KEEPCNT, get_keepalive }, { SOL_SOCKET, SO_REUSEADDR, get_reuse },
-	{ SOL_SOCKET, SO_REUSEPORT, get_reuse },
+	{ IPPROTO_TCP, TCP_KEEPCNT, get_keepalive },
 };
 
 /* IP_MTU and IPV6_MTU, which MPTCP doesn't know: the path's MTU as TCP_INFO has it, or ENOTCONN before there is one. */
@@ -238,13 +227,15 @@ static int get_short(int fd, int level, int name, void *value, socklen_t *len)
 
 static int get_any(struct conn *conn, int fd, int level, int name, void *value, socklen_t *len)
 {
-	int ret;
+	int ret, late;
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
 		if (answers[i].name == name && answers[i].level == level)
 			return answers[i].get(conn, fd, level, name, value, len);
 	if (!conn->socket.mptcp)
 		return next.getsockopt(fd, level, name, value, len);
+	if (options_late(conn, level, name, &late))
+		return hook_result(usermem_answer(value, len, &late, sizeof(late)));
 	if (options_is_advice_noted(conn, level, name))
 		return get_elsewhere(conn, fd, level, name, value, len);
 	ret = is_short(level, len) ? get_short(fd, level, name, value, len) :
@@ -309,7 +300,7 @@ static int set_refused(struct conn *conn, int fd, int level, int name, const voi
 	return set_advice(conn, fd, level, name, value, len);
 }
 
-/* Deals with an option that MPTCP takes no more behind connect(). Returns 0, or -errno as TCP refuses the value. */
+/* Deals with an option that MPTCP takes no more behind connect(), or doesn't know. Returns 0, or -errno as TCP refuses the value. */
 static int set_late(struct conn *conn, int fd, int level, int name, const void *value, socklen_t len)
 {
 	int refusal = tcp_refusal(conn, fd, level, name, value, len, 0), number;
@@ -334,12 +325,12 @@ HOOK(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t
 			options_note(conn, level, name, value, len);
 			liveness_note(conn, fd, level, name);
 		}
+	} else if ((errno == EINVAL || errno == EOPNOTSUPP) && options_is_late(level, name) && conn_maybe(fd) &&
+		   (conn = conn_of(fd)) && conn->socket.mptcp) {
+		ret = hook_result(set_late(conn, fd, level, name, value, len));
 	} else if ((errno == ENOPROTOOPT || errno == EOPNOTSUPP) && conn_maybe(fd) &&
 		   (conn = conn_of(fd)) && conn->socket.mptcp) {
 		ret = hook_result(set_refused(conn, fd, level, name, value, len, errno));
-	} else if (errno == EINVAL && options_is_late(level, name) && conn_maybe(fd) && (conn = conn_of(fd)) &&
-		   conn->socket.mptcp) {
-		ret = hook_result(set_late(conn, fd, level, name, value, len));
 	} else {
 		return ret;
 	}

@@ -63,7 +63,7 @@ struct conn_watch {
 };
 
 #define CONN_ADVICE_MAX 16
-#define CONN_LATE_COUNT 2
+#define CONN_LATE_COUNT 3
 
 /* What the application has set on a socket: options.c. */
 struct conn_options {

@@ -9,6 +9,7 @@
 #include "shim/system/usermem.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -38,6 +39,27 @@ static unsigned int copyable_bit(int level, int name)
 	return UNKNOWN_BIT;
 }
 
+/*
+ * The first CONN_LATE_COUNT are those of which MPTCP keeps nothing, the third in Linux 6.1 alone; it has the others as the application has set
+ * them.
+ */
+static const struct socket_option late_options[] = {
+	{ SOL_SOCKET, SO_REUSEADDR }, { SOL_SOCKET, SO_REUSEPORT },	 { IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT },
+	{ IPPROTO_IP, IP_FREEBIND },  { IPPROTO_IP, IP_TRANSPARENT },	 { IPPROTO_IPV6, IPV6_TRANSPARENT },
+	{ IPPROTO_IPV6, IPV6_FREEBIND },
+};
+
+#define LATE_OPTIONS (sizeof(late_options) / sizeof(late_options[0]))
+
+static size_t late_index(int level, int name)
+{
+	size_t i = 0;
+
+	while (i < LATE_OPTIONS && (late_options[i].level != level || late_options[i].name != name))
+		i++;
+	return i;
+}
+
 /* Does a program that sets it in any case ask for the default? */
 static bool is_default(int advice, const void *value, socklen_t len)
 {
@@ -49,7 +71,10 @@ static bool is_default(int advice, const void *value, socklen_t len)
 void options_note(struct conn *conn, int level, int name, const void *value, socklen_t len)
 {
 	int i = socket_advice_index(level, name);
+	size_t late = late_index(level, name);
 
+	if (late < CONN_LATE_COUNT)
+		atomic_store(&conn->socket.options.late[late], 0); /* the kernel has the newer value */
 	if (i < 0) {
 		atomic_fetch_or(&conn->socket.options.set, UINT64_C(1) << copyable_bit(level, name));
 		return;
@@ -73,21 +98,37 @@ bool options_can_copy(const struct conn *conn)
 	return !(atomic_load(&conn->socket.options.set) >> UNKNOWN_BIT & 1);
 }
 
-static bool option_copy(const struct socket_option *option, int from, int to)
+/* Multipath TCP of Linux 6.1 refuses IP_BIND_ADDRESS_NO_PORT, which says when bind(2) has a port chosen. A connection is the same without it. */
+static bool is_missed(const struct socket_option *option, int refusal)
+{
+	return refusal != EOPNOTSUPP || option->level != IPPROTO_IP || option->name != IP_BIND_ADDRESS_NO_PORT;
+}
+
+static bool option_copy(struct conn *conn, const struct socket_option *option, int from, int to)
 {
 	const int buffer = socket_option_buffer(option);
 	char value[SOCKET_OPTION_BYTES];
 	socklen_t len = sizeof(value);
-	int half;
+	int number;
 
-	if (next.getsockopt(from, option->level, buffer ? buffer : option->name, value, &len) != 0)
+	if (options_late(conn, option->level, option->name, &number)) {
+		len = sizeof(number);
+		memcpy(value, &number, sizeof(number));
+	} else if (next.getsockopt(from, option->level, buffer ? buffer : option->name, value, &len) != 0) {
 		return false;
-	if (buffer) {
-		memcpy(&half, value, sizeof(half));
-		half /= 2; /* the kernel doubles what it is given: socket(7) */
-		memcpy(value, &half, sizeof(half));
 	}
-	return next.setsockopt(to, option->level, option->name, value, len) == 0;
+	if (buffer) {
+		memcpy(&number, value, sizeof(number));
+		number /= 2; /* the kernel doubles what it is given: socket(7) */
+		memcpy(value, &number, sizeof(number));
+	}
+	if (next.setsockopt(to, option->level, option->name, value, len) == 0)
+		return true;
+	if (is_missed(option, errno))
+		return false;
+	memcpy(&number, value, sizeof(number));
+	options_note_late(conn, option->level, option->name, number);
+	return true;
 }
 
 bool options_allow_mptcp(const struct conn *conn)
@@ -126,7 +167,7 @@ bool options_copy(struct conn *conn, int from, int to, bool to_mptcp)
 	if (!options_can_copy(conn))
 		return false;
 	for (unsigned int bit = 0; bit < COPYABLE_COUNT; bit++)
-		if ((set >> bit & 1) && !option_copy(&socket_options[bit], from, to))
+		if ((set >> bit & 1) && !option_copy(conn, &socket_options[bit], from, to))
 			return false;
 	if (!conn->socket.mptcp)
 		advice_remember(conn, from);
@@ -140,24 +181,6 @@ enum option_weight options_weight(int level, int name)
 	int i = socket_advice_index(level, name);
 
 	return i < 0 ? OPTION_MATTERS : socket_advice[i].early ? OPTION_ADVICE_LATE : OPTION_ADVICE;
-}
-
-/* The first CONN_LATE_COUNT are those of which MPTCP keeps nothing; it has the others as the application has set them. */
-static const struct socket_option late_options[] = {
-	{ SOL_SOCKET, SO_REUSEADDR },	{ SOL_SOCKET, SO_REUSEPORT },	   { IPPROTO_IP, IP_FREEBIND },
-	{ IPPROTO_IP, IP_TRANSPARENT }, { IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT }, { IPPROTO_IPV6, IPV6_TRANSPARENT },
-	{ IPPROTO_IPV6, IPV6_FREEBIND },
-};
-
-#define LATE_OPTIONS (sizeof(late_options) / sizeof(late_options[0]))
-
-static size_t late_index(int level, int name)
-{
-	size_t i = 0;
-
-	while (i < LATE_OPTIONS && (late_options[i].level != level || late_options[i].name != name))
-		i++;
-	return i;
 }
 
 bool options_is_late(int level, int name)

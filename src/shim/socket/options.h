@@ -47,11 +47,11 @@ enum option_weight options_weight(int level, int name);
 
 /*
  * options_is_late() - is it one that MPTCP takes only before a connection is begun, and TCP at any time?
- * (Linux 6.18: EINVAL.) It is about binding, so that the connection is the same with it.
+ * (Linux 6.18: EINVAL; 6.1 knows one of them at no time: EOPNOTSUPP.) It is about binding, so that the connection is the same with it.
  */
 bool options_is_late(int level, int name);
 
-/* Notes that such an option was set to @value after that, where MPTCP has kept no value of its own. */
+/* Notes that such an option was set to @value, where MPTCP has kept no value of its own. */
 void options_note_late(struct conn *conn, int level, int name, int value);
 
 /* Has it been, and to which *@value? */

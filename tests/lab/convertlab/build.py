@@ -98,3 +98,7 @@ class Build:
             # leaks of the application are not the shim's
             env.setdefault("ASAN_OPTIONS", os.environ.get("ASAN_OPTIONS", "detect_leaks=0"))
         return env
+
+    def on_older_linux(self, env):
+        """An environment of shim_env() for a program that sees what tests/lab/older_linux.c shows it of this machine's kernel."""
+        return {**env, "LD_PRELOAD": "%s:%s" % (env["LD_PRELOAD"], os.path.join(self.directory, ".libs/libolderlinux.so"))}
