@@ -104,6 +104,7 @@ static bool is_missed(const struct socket_option *option, int refusal)
 	return refusal != EOPNOTSUPP || option->level != IPPROTO_IP || option->name != IP_BIND_ADDRESS_NO_PORT;
 }
 
+/* What @to refuses and isn't missed is noted, so that the application is told what it has set. */
 static bool option_copy(struct conn *conn, const struct socket_option *option, int from, int to)
 {
 	const int buffer = socket_option_buffer(option);
