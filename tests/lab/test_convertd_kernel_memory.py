@@ -200,8 +200,8 @@ def test_all_of_them():
 def goodput(lab, *options):
     """Downloads to the end with the load tool; returns bytes per second."""
     start = time.monotonic()
-    out = json.loads(lab.client.run([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via", "convert-syn",
-                                     "--server", "%s:6000" % lab.server.addr4, "--response", "1G", "--connections", "3",
+    out = json.loads(lab.client.run([lab.build.program(LOAD), "run", "--to", "%s:1234" % lab.converter.addr4, "--via",
+                                     kernel.load_way("--mptcp" in options), "--server", "%s:6000" % lab.server.addr4, "--response", "1G", "--connections", "3",
                                      *options]).stdout)
     check(not out["failed"], out)
     return 3e9 / (time.monotonic() - start)
