@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """check_includes.py - the rooms of the source tree, and which of them may include which
 
-Each folder with source files has a README.md. It names the folder's files, and has one line that begins with "Includes:" and
-lists the folders whose headers its files may include, by their names below the top of the tree and between backquotes. The check
-fails where a file includes a header of a folder that is not in that list, where the lists contain a circle, where files include each other
-in a circle (a .c file and the header of the same name count as one), and where a folder or a file is described nowhere.
+Each folder with source files has a README.md with a line that begins with "Includes:". The line lists the folders whose headers the
+files may include, by their names below the top of the tree and between backquotes. Each file says its purpose in its first lines:
+"name.c - purpose". The check fails where a file includes a header of a folder that is not in the list, where the lists contain a circle,
+where files include each other in a circle (a .c file and the header of the same name count as one), and where a folder has no README
+or a file no purpose.
 
     tests/build/check_includes.py             the check
+    tests/build/check_includes.py --files     each file with its purpose
     tests/build/check_includes.py --graph     the folders in Graphviz' language, for `dot -Tsvg`
 """
 import os
@@ -65,6 +67,14 @@ def circles(graph):
     return found
 
 
+def purpose(path):
+    """The purpose that the first lines of the file at path state: "name.c - purpose"; None if they don't."""
+    with open(os.path.join(TOP, path), encoding="utf-8") as file:
+        text = file.read(1000)
+    found = re.search(r"\b%s - ((?:[^\n*]|\*(?!/))+(?:\n \* [^\n*]+)*)" % re.escape(os.path.basename(path)), text)
+    return " ".join(found.group(1).replace("\n *", " ").split()) if found else None
+
+
 def room_of(path):
     """The folder that a file is in."""
     return os.path.dirname(path)
@@ -97,9 +107,6 @@ def read_rooms(rooms, wrong):
                 allowed[room].add(names[name])
             else:
                 wrong.append("%s: includes `%s`, which is no folder with source files" % (path, name))
-        for name in rooms[room]:
-            if not re.search(r"\b%s\b" % re.escape(name), text):
-                wrong.append("%s: says nothing of %s" % (path, name))
     return allowed
 
 
@@ -120,6 +127,12 @@ def main():
             if room_of(header) != room_of(path):
                 uses.setdefault(room_of(path), {}).setdefault(room_of(header), []).append((path, header))
     allowed = read_rooms(rooms, wrong)
+    purposes = {path: purpose(path) for path in sorted(files)}
+    wrong += ['%s: its first lines don\'t say "%s - purpose"' % (path, os.path.basename(path)) for path in purposes if not purposes[path]]
+    if "--files" in sys.argv[1:]:
+        for path in purposes:
+            print("%-48s %s" % (shown(path), purposes[path]))
+        return 0
     if "--graph" in sys.argv[1:]:
         print("digraph rooms {\n  rankdir=BT; node [shape=box];")
         for room in sorted(uses):
