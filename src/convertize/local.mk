@@ -5,17 +5,17 @@ libconvertize_la_SOURCES = \
 	src/common/json.c src/common/json.h \
 	src/common/lines.c src/common/lines.h \
 	src/common/problems.c src/common/problems.h \
-	src/convertize/conf.c src/convertize/conf.h \
-	src/convertize/library.c src/convertize/library.h \
-	src/convertize/option_table.c src/convertize/option_table.h \
-	src/convertize/unit_dropin.c src/convertize/unit_dropin.h \
-	src/convertize/unit_file.c src/convertize/unit_file.h \
-	src/convertize/unit_judge.c src/convertize/unit_judge.h \
-	src/convertize/unit_name.c src/convertize/unit_name.h \
-	src/convertize/unit_properties.c src/convertize/unit_properties.h \
-	src/convertize/session_decide.c src/convertize/session.h \
-	src/convertize/report.c src/convertize/report.h \
-	src/convertize/wrapper.c src/convertize/wrapper.h
+	src/convertize/check/report.c src/convertize/check/report.h \
+	src/convertize/enable/session_decide.c src/convertize/enable/session.h \
+	src/convertize/enable/unit_dropin.c src/convertize/enable/unit_dropin.h \
+	src/convertize/enable/unit_file.c src/convertize/enable/unit_file.h \
+	src/convertize/enable/unit_judge.c src/convertize/enable/unit_judge.h \
+	src/convertize/enable/unit_name.c src/convertize/enable/unit_name.h \
+	src/convertize/enable/unit_properties.c src/convertize/enable/unit_properties.h \
+	src/convertize/options/conf.c src/convertize/options/conf.h \
+	src/convertize/options/option_table.c src/convertize/options/option_table.h \
+	src/convertize/run/library.c src/convertize/run/library.h \
+	src/convertize/run/wrapper.c src/convertize/run/wrapper.h
 # the administrator's configuration, which messages name, and the library
 CONVERTIZE_CPPFLAGS = $(AM_CPPFLAGS) -DCONVERTIZE_SYSCONFDIR='"$(sysconfdir)"' -DLIBCONVERT_DIR='"$(pkglibdir)"'
 libconvertize_la_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
@@ -23,33 +23,42 @@ libconvertize_la_LIBADD = libprogram.la
 
 bin_PROGRAMS += convertize
 convertize_SOURCES = src/convertize/main.c \
-	src/convertize/check.c src/convertize/check.h \
-	src/convertize/check_ask.c src/convertize/check_cache.c src/convertize/check_converter.c \
-	src/convertize/check_fix.c src/convertize/check_host.c \
-	src/convertize/check_measure.c src/convertize/check_paths.c \
-	src/convertize/check_private.h src/convertize/check_supported.c \
-	src/convertize/conf_load.c \
-	src/convertize/converter_addresses.c src/convertize/converter_addresses.h \
-	src/convertize/counters.c src/convertize/counters.h \
-	src/convertize/launch.c src/convertize/launch.h \
-	src/convertize/network.c src/convertize/network.h \
-	src/convertize/options.c src/convertize/options.h \
-	src/convertize/paths.c src/convertize/paths.h src/convertize/paths_look.c src/convertize/paths_print.c \
-	src/convertize/probe.c src/convertize/probe.h \
-	src/convertize/probe_result.c src/convertize/probe_result.h \
-	src/convertize/routes.c src/convertize/routes.h \
-	src/convertize/session.c \
-	src/convertize/subflows.c src/convertize/subflows.h \
-	src/convertize/systemctl.c src/convertize/systemctl.h \
-	src/convertize/transfer.c src/convertize/transfer.h \
-	src/convertize/unit_place.c src/convertize/unit_place.h \
-	src/convertize/unit_programs.c src/convertize/unit_programs.h \
-	src/convertize/unit_query.c src/convertize/unit_query.h \
-	src/convertize/unit_search.c src/convertize/unit_search.h \
-	src/convertize/units.c src/convertize/units.h src/convertize/units_list.c
+	src/convertize/check/check.c src/convertize/check/check.h \
+	src/convertize/check/check_ask.c \
+	src/convertize/check/check_cache.c \
+	src/convertize/check/check_converter.c \
+	src/convertize/check/check_fix.c \
+	src/convertize/check/check_host.c \
+	src/convertize/check/check_measure.c \
+	src/convertize/check/check_paths.c \
+	src/convertize/check/check_private.h \
+	src/convertize/check/check_supported.c \
+	src/convertize/check/converter_addresses.c src/convertize/check/converter_addresses.h \
+	src/convertize/check/counters.c src/convertize/check/counters.h \
+	src/convertize/check/network.c src/convertize/check/network.h \
+	src/convertize/check/probe.c src/convertize/check/probe.h \
+	src/convertize/check/probe_result.c src/convertize/check/probe_result.h \
+	src/convertize/check/routes.c src/convertize/check/routes.h \
+	src/convertize/check/transfer.c src/convertize/check/transfer.h \
+	src/convertize/enable/session.c \
+	src/convertize/enable/systemctl.c src/convertize/enable/systemctl.h \
+	src/convertize/enable/unit_place.c src/convertize/enable/unit_place.h \
+	src/convertize/enable/unit_programs.c src/convertize/enable/unit_programs.h \
+	src/convertize/enable/unit_query.c src/convertize/enable/unit_query.h \
+	src/convertize/enable/unit_search.c src/convertize/enable/unit_search.h \
+	src/convertize/enable/units.c src/convertize/enable/units.h \
+	src/convertize/enable/units_list.c \
+	src/convertize/options/command_line.c src/convertize/options/command_line.h \
+	src/convertize/options/conf_load.c \
+	src/convertize/paths/paths_command.c src/convertize/paths/paths_command.h \
+	src/convertize/paths/paths_look.c \
+	src/convertize/paths/paths_print.c \
+	src/convertize/paths/sock_diag.c src/convertize/paths/sock_diag.h \
+	src/convertize/run/launch.c src/convertize/run/launch.h
 convertize_CPPFLAGS = $(CONVERTIZE_CPPFLAGS)
 convertize_CFLAGS = $(AM_CFLAGS) $(MNL_CFLAGS)
 convertize_LDFLAGS = $(AM_LDFLAGS) -pthread
 convertize_LDADD = libsupervise.la libnetworks.la libpathskernel.la libpaths.la libconvertize.la libclient.la libcodec.la libcommon.la $(MNL_LIBS)
 dist_man_MANS += man/convertize.1 man/convertize.conf.5
-EXTRA_DIST += src/convertize/README.md
+EXTRA_DIST += src/convertize/README.md src/convertize/check/README.md src/convertize/enable/README.md \
+	src/convertize/options/README.md src/convertize/paths/README.md src/convertize/run/README.md

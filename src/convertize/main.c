@@ -2,12 +2,12 @@
 /* main.c - convertize: has programs, services and sessions use a converter, and tells whether that works here */
 #include "config.h"
 
-#include "convertize/check.h"
-#include "convertize/conf.h"
-#include "convertize/launch.h"
-#include "convertize/paths.h"
-#include "convertize/session.h"
-#include "convertize/units.h"
+#include "convertize/check/check.h"
+#include "convertize/options/conf.h"
+#include "convertize/run/launch.h"
+#include "convertize/paths/paths_command.h"
+#include "convertize/enable/session.h"
+#include "convertize/enable/units.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "convertize/conf.h"
+#include "convertize/options/conf.h"
 
 #include <stdint.h>
 #include <stdlib.h>

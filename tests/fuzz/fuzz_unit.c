@@ -7,9 +7,9 @@
  */
 #include "config.h"
 
-#include "convertize/unit_dropin.h"
-#include "convertize/unit_file.h"
-#include "convertize/unit_judge.h"
+#include "convertize/enable/unit_dropin.h"
+#include "convertize/enable/unit_file.h"
+#include "convertize/enable/unit_judge.h"
 
 #include <stdint.h>
 #include <stdlib.h>

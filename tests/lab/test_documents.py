@@ -299,7 +299,7 @@ VALUES = re.compile(r"wlan0|wwan0|10\.2\.0\.99|\b1234\b|%[-+0-9.*]*(?:ll|z|l)?[a
 def source_texts():
     """The string literals of what prints the quoted texts, in one text, with "…" for each value."""
     found = []
-    for pattern in ("src/convertize/*.c", "src/shim/*/*.c", "src/client/*.c"):
+    for pattern in ("src/convertize/*.c", "src/convertize/*/*.c", "src/shim/*/*.c", "src/client/*.c"):
         for path in sorted(glob.glob(os.path.join(SRCDIR, pattern))):
             with open(path, encoding="utf-8") as file:
                 text = re.sub(r'"\s*\n\s*"', "", file.read())
@@ -322,7 +322,7 @@ def test_quotations_are_what_programs_say():
 def test_each_bad_finding_is_named():
     """Each name of a fact that can be a warning or a failure stands on the page."""
     bad = set()
-    for path in sorted(glob.glob(os.path.join(SRCDIR, "src/convertize/check*.c"))):
+    for path in sorted(glob.glob(os.path.join(SRCDIR, "src/convertize/check/*.c"))):
         with open(path, encoding="utf-8") as file:
             bad |= set(re.findall(r"report_fact\(\w+(?:->\w+)*,\s*[^;]*?FACT_(?:WARN|FAIL)[^;]*?\"([a-z_]+(?:\.[a-z_]+)?)\"", file.read()))
     with open(os.path.join(SRCDIR, "doc/troubleshooting.md"), encoding="utf-8") as file:

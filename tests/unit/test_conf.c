@@ -2,8 +2,8 @@
 /* test_conf.c - convertize.conf: what it sets, what is wrong with it, and whose sessions are converted */
 #include "config.h"
 
-#include "convertize/conf.h"
-#include "convertize/session.h"
+#include "convertize/options/conf.h"
+#include "convertize/enable/session.h"
 
 #include "run.h"
 

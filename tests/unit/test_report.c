@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "common/json.h"
-#include "convertize/report.h"
+#include "convertize/check/report.h"
 
 #include "run.h"
 

@@ -2,10 +2,10 @@
 /* test_units.c - systemd's units: their names, what is read of them, how they are judged, and their drop-ins */
 #include "config.h"
 
-#include "convertize/unit_dropin.h"
-#include "convertize/unit_file.h"
-#include "convertize/unit_judge.h"
-#include "convertize/unit_name.h"
+#include "convertize/enable/unit_dropin.h"
+#include "convertize/enable/unit_file.h"
+#include "convertize/enable/unit_judge.h"
+#include "convertize/enable/unit_name.h"
 
 #include "run.h"
 

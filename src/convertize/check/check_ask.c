@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check_ask.c - asks a converter over one path, and finds out which part of a request doesn't get through
+ *
+ * A program's request rides in the SYN of a Multipath TCP connection. An Info TLV is sent in the same way, padded to the
+ * length of such a request. If it isn't taken as it should be, then it is sent three times more, since packets are lost at
+ * times, and with less: fewer bytes, no data in the SYN, without Multipath TCP. These "rungs" are tried all at once, so that
+ * they take no longer than one. What differs between the rungs that get through and those that don't is the cause.
+ */
+#include "config.h"
+
+#include "convertize/check/check_private.h"
+
+#include <string.h>
+
+/* The length of a Connect TLV with the option for Multipath TCP, in bytes: a program's request has one, and a probe has none. */
+#define REQUEST_PADDING 24
+#define INFO_SIZE 8
+
+/* The time for a rung: an answer to the first SYN comes before Linux sends the second, or soon after on a long path. */
+#define AGAIN_MS 1500
+
+bool check_serves(const struct check_candidate *candidate)
+{
+	const struct probe_result *probe = &candidate->first.probe;
+
+	/* A converter that doesn't know the Info TLV may convert all the same. */
+	return probe->outcome == PROBE_ANSWERED &&
+	       (!probe->response.has_error ||
+		probe->response.error_code == CONVERT_ERROR_UNSUPPORTED_MESSAGE ||
+		probe->response.error_code == CONVERT_ERROR_MALFORMED_MESSAGE);
+}
+
+struct probe_request check_request(const struct check_converters *converters,
+				   const struct check_candidate *candidate,
+				   const struct check_path *path)
+{
+	return (struct probe_request){
+		.converter = candidate->address,
+		.from = path->from,
+		.device = path->device,
+		.cookie = { candidate->cookie, candidate->cookie_len },
+		.timeout_ms = converters->settings->timeout_ms,
+	};
+}
+
+/* --- with less and less ------------------------------------------------------------------ */
+
+enum rung {
+	RUNG_AGAIN,
+	RUNG_AGAIN_LAST = RUNG_AGAIN + 2,
+	RUNG_SMALL,
+	RUNG_BARE,
+	RUNG_TCP,
+	RUNG_TCP_BARE,
+	RUNG_COUNT
+};
+
+/* Did the first SYN get an answer? */
+static bool at_once(const struct probe_result *result)
+{
+	return probe_is_connected(result) && !result->syn_again;
+}
+
+/* Finds the best of the rungs that repeat the first request: one that was answered at once, if possible with its data taken. */
+static const struct probe_result *best_again(const struct probe_result rungs[])
+{
+	const struct probe_result *best = &rungs[RUNG_AGAIN];
+
+	for (int i = RUNG_AGAIN; i <= RUNG_AGAIN_LAST; i++)
+		if (at_once(&rungs[i]) &&
+		    (!at_once(best) || rungs[i].syn_data == PROBE_SYN_DATA_TAKEN))
+			best = &rungs[i];
+	return best;
+}
+
+static bool refuses(const struct probe_result *result)
+{
+	return result->outcome == PROBE_ANSWERED && result->response.has_error &&
+	       result->response.error_code == CONVERT_ERROR_NOT_AUTHORIZED;
+}
+
+/* Is something not as it should be, so that asking with less may find the cause? */
+static bool is_doubtful(const struct probe_result *result)
+{
+	/* A converter takes Multipath TCP out of SYNs that it refuses, and nothing is wrong with that. */
+	if (result->outcome == PROBE_LOCAL ||
+	    (result->outcome == PROBE_ANSWERED && result->response.has_error &&
+	     result->response.error_code != CONVERT_ERROR_UNSUPPORTED_MESSAGE &&
+	     result->response.error_code != CONVERT_ERROR_MALFORMED_MESSAGE))
+		return false;
+	return result->outcome != PROBE_ANSWERED || result->syn_again ||
+	       result->mptcp == PROBE_MPTCP_LOST || result->syn_data == PROBE_SYN_DATA_LOST ||
+	       result->syn_data == PROBE_SYN_DATA_REFUSED;
+}
+
+static void settle_mptcp(struct check_path *path, const struct probe_result rungs[])
+{
+	for (int i = RUNG_AGAIN; i <= RUNG_BARE; i++)
+		if (probe_is_connected(&rungs[i]) && rungs[i].mptcp == PROBE_MPTCP_KEPT)
+			path->mptcp = PROBE_MPTCP_KEPT;
+	if (path->mptcp == PROBE_MPTCP_KEPT)
+		return;
+	path->mptcp_dropped = !at_once(&rungs[RUNG_BARE]) && !at_once(best_again(rungs)) &&
+			      (at_once(&rungs[RUNG_TCP_BARE]) || at_once(&rungs[RUNG_TCP]));
+	if (path->mptcp_dropped)
+		path->mptcp = PROBE_MPTCP_LOST;
+	else if (probe_is_connected(&rungs[RUNG_BARE]))
+		path->mptcp = rungs[RUNG_BARE].mptcp;
+}
+
+static void settle_syn_data(struct check_path *path, const struct probe_result rungs[])
+{
+	const struct probe_result *full = path->mptcp_dropped ? &rungs[RUNG_TCP] :
+								best_again(rungs);
+	size_t asked = path->probe.syn_bytes;
+
+	if (probe_is_connected(full) && full->syn_data == PROBE_SYN_DATA_TAKEN) {
+		path->syn_data = PROBE_SYN_DATA_TAKEN;
+	} else if (at_once(&rungs[RUNG_SMALL]) &&
+		   rungs[RUNG_SMALL].syn_data == PROBE_SYN_DATA_TAKEN) {
+		path->syn_data = PROBE_SYN_DATA_LOST;
+		path->syn_passed = rungs[RUNG_SMALL].syn_bytes;
+		path->syn_lost = asked;
+	} else if (at_once(full) && full->syn_data == PROBE_SYN_DATA_REFUSED) {
+		path->syn_data = PROBE_SYN_DATA_REFUSED;
+	} else if (asked && (at_once(&rungs[RUNG_BARE]) || at_once(&rungs[RUNG_TCP_BARE]))) {
+		path->syn_data = PROBE_SYN_DATA_LOST;
+		path->syn_lost = asked;
+	}
+}
+
+/* Keeps the answer that says most: the first one, or that of a rung that got one. */
+static void settle_answer(struct check_path *path, const struct probe_result rungs[])
+{
+	const struct probe_result *best = &path->probe;
+
+	for (int i = 0; i < RUNG_COUNT && best->outcome != PROBE_ANSWERED; i++)
+		if (rungs[i].outcome == PROBE_ANSWERED ||
+		    (!probe_is_connected(best) && probe_is_connected(&rungs[i])))
+			best = &rungs[i];
+	/* a result whose SYN was sent again has the times of a lost packet */
+	for (int i = 0; i < RUNG_COUNT && best->syn_again; i++)
+		if (at_once(&rungs[i]) && rungs[i].outcome == best->outcome)
+			best = &rungs[i];
+	if (best != &path->probe)
+		probe_copy(&path->probe, best);
+}
+
+static void climb_down(struct probe_request request, struct check_path *path)
+{
+	struct probe_request requests[RUNG_COUNT];
+	struct probe_result rungs[RUNG_COUNT];
+
+	if (request.timeout_ms > AGAIN_MS)
+		request.timeout_ms = AGAIN_MS;
+	for (int i = 0; i < RUNG_COUNT; i++) {
+		requests[i] = request;
+		requests[i].tcp = i >= RUNG_TCP;
+		requests[i].in_syn = i != RUNG_BARE && i != RUNG_TCP_BARE;
+		if (i > RUNG_AGAIN_LAST && i != RUNG_TCP)
+			requests[i].padding = 0;
+	}
+	probe_run_all(requests, rungs, RUNG_COUNT);
+	for (int i = 0; i < RUNG_COUNT; i++)
+		path->connected = path->connected || probe_is_connected(&rungs[i]);
+	settle_mptcp(path, rungs);
+	settle_syn_data(path, rungs);
+	settle_answer(path, rungs);
+}
+
+/* --- asking ------------------------------------------------------------------------------ */
+
+void check_ask(const struct check_converters *converters, struct check_candidate *candidate,
+	       struct check_path *path)
+{
+	struct probe_request request = check_request(converters, candidate, path);
+
+	request.in_syn = true;
+	request.padding = REQUEST_PADDING;
+	probe_run(&request, &path->probe);
+	/* RFC 8803 says nothing of bytes behind a request for information. */
+	if (path->probe.outcome == PROBE_RESET || path->probe.outcome == PROBE_CLOSED) {
+		request.padding = 0;
+		probe_run(&request, &path->probe);
+	}
+	path->connected = probe_is_connected(&path->probe);
+	path->mptcp = path->probe.mptcp;
+	path->syn_data = path->probe.syn_data;
+	if (path->syn_data == PROBE_SYN_DATA_TAKEN)
+		path->syn_passed = path->probe.syn_bytes;
+	if (is_doubtful(&path->probe))
+		climb_down(request, path);
+}
+
+/* Returns the cookie of a Missing Cookie error, which is behind a byte of zero (Section 6.2.8); empty if it has none. */
+static struct convert_span given_cookie(const struct probe_result *probe)
+{
+	struct convert_span value = probe->response.error_value;
+
+	if (probe->outcome != PROBE_ANSWERED || !probe->response.has_error ||
+	    probe->response.error_code != CONVERT_ERROR_MISSING_COOKIE || value.len < 2)
+		return (struct convert_span){ 0 };
+	return (struct convert_span){ value.data + 1, value.len - 1 };
+}
+
+/* Finds out whether the converter has refused the client or the cookie, by another connection without a cookie. */
+static void look_at_refusal(const struct check_converters *converters,
+			    struct check_candidate *candidate)
+{
+	struct probe_request request = check_request(converters, candidate, &candidate->first);
+	struct probe_result without;
+
+	if (!converters->settings->cookie_len) {
+		candidate->refused = CHECK_COOKIE_CLIENT;
+		return;
+	}
+	request.cookie = (struct convert_span){ 0 };
+	request.in_syn = true;
+	probe_run(&request, &without);
+	if (without.outcome != PROBE_ANSWERED)
+		return;
+	if (!without.response.has_error || given_cookie(&without).len)
+		candidate->refused = CHECK_COOKIE_NOT_NEEDED;
+	else if (without.response.error_code == CONVERT_ERROR_MISSING_COOKIE)
+		candidate->refused = CHECK_COOKIE_WRONG;
+}
+
+void check_ask_first(const struct check_converters *converters, struct check_candidate *candidate)
+{
+	const struct settings *settings = converters->settings;
+	struct convert_span cookie;
+
+	if (settings->cookie_len && settings->cookie_len <= sizeof(candidate->cookie)) {
+		memcpy(candidate->cookie, settings->cookie, settings->cookie_len);
+		candidate->cookie_len = settings->cookie_len;
+	}
+	check_ask(converters, candidate, &candidate->first);
+	cookie = given_cookie(&candidate->first.probe);
+	if (cookie.len) {
+		memcpy(candidate->cookie, cookie.data, cookie.len);
+		candidate->cookie_len = cookie.len;
+		candidate->cookie_learned = true;
+		candidate->first = (struct check_path){ 0 };
+		check_ask(converters, candidate, &candidate->first);
+	}
+	if (refuses(&candidate->first.probe))
+		look_at_refusal(converters, candidate);
+}

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check_converter.c - what "convertize check" says of each address of each converter
+ *
+ * One address that answers is enough for conversions: faults of the others are only warnings then. A fault that explains
+ * others is reported alone: a converter that refuses this client doesn't show what it does with SYNs that carry data, and
+ * what is wrong over one path only is the path's fault.
+ */
+#include "config.h"
+
+#include "common/tcp_option.h"
+#include "convertize/check/check_private.h"
+#include "convertize/check/converter_addresses.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define QUOTED_MAX 24 /* bytes of what isn't a Convert message */
+
+/* --- its answer -------------------------------------------------------------------- */
+
+static enum fact_status failure(const struct check_converters *converters)
+{
+	return converters->any ? FACT_WARN : FACT_FAIL;
+}
+
+static const struct {
+	const char *name, *text, *remedy;
+} outcomes[] = {
+	[PROBE_ANSWERED] = { "answered", NULL, NULL },
+	[PROBE_LOCAL] = { "local", "can't be asked from here", NULL },
+	[PROBE_UNREACHABLE] = { "unreachable", "can't be reached", NULL },
+	[PROBE_NO_SYN_ACK] = { "no-syn-ack", "nothing comes back",
+			       "see that the address and the port are right, that its machine runs, "
+			       "and that no firewall drops TCP to this port" },
+	[PROBE_SILENT] = { "silent", "takes connections and then says nothing",
+			   "see that the address and the port are those of a converter" },
+	[PROBE_CLOSED] = { "closed", "closes the connection without an answer",
+			   "see that the address and the port are those of a converter" },
+	[PROBE_RESET] = { "reset", "resets the connection without an answer",
+			  "see that the address and the port are those of a converter" },
+	[PROBE_NOT_CONVERT] = { "not-convert",
+				"answers by something else than the Convert Protocol",
+				"see that the address and the port are those of a converter" },
+};
+static_assert(sizeof(outcomes) / sizeof(outcomes[0]) == PROBE_OUTCOME_COUNT, "one for each");
+
+/* Quotes the beginning of what a peer sent, with dots for what isn't plain text. */
+static void quote(const struct probe_result *probe, char out[static QUOTED_MAX + 3])
+{
+	size_t len = probe->message_len < QUOTED_MAX ? probe->message_len : QUOTED_MAX;
+	char *at = out;
+
+	*at++ = '"';
+	for (size_t i = 0; i < len; i++)
+		*at++ = (char)(probe->message[i] >= ' ' && probe->message[i] < 0x7f ?
+				       probe->message[i] : '.');
+	*at++ = '"';
+	*at = '\0';
+}
+
+static void report_outcome(const struct check_converters *converters, const struct check_candidate *candidate)
+{
+	const struct probe_result *probe = &candidate->first.probe;
+	char quoted[QUOTED_MAX + 3], detail[128] = "";
+	const char *remedy = outcomes[probe->outcome].remedy;
+	struct fact *fact;
+
+	switch (probe->outcome) {
+	case PROBE_LOCAL:
+	case PROBE_UNREACHABLE:
+		snprintf(detail, sizeof(detail), ": %s", strerror(probe->error));
+		break;
+	case PROBE_NO_SYN_ACK:
+		if (candidate->first.host_answers) {
+			snprintf(detail, sizeof(detail),
+				 " for %g s, though its host answers at another port",
+				 converters->settings->timeout_ms / 1e3);
+			remedy = "a firewall on the way drops TCP to this port: have it let through, or "
+				 "use another port of the converter";
+			break;
+		}
+		__attribute__((fallthrough));
+	case PROBE_SILENT:
+		snprintf(detail, sizeof(detail), " for %g s",
+			 converters->settings->timeout_ms / 1e3);
+		break;
+	case PROBE_NOT_CONVERT:
+		quote(probe, quoted);
+		snprintf(detail, sizeof(detail), " (%s: %s)", convert_status_name(probe->status),
+			 quoted);
+		break;
+	default:
+		break;
+	}
+	fact = report_fact(converters->report, failure(converters), "converter", candidate->about,
+			   "%s%s", outcomes[probe->outcome].text, detail);
+	fact_value_text(fact, outcomes[probe->outcome].name);
+	if (probe->outcome == PROBE_UNREACHABLE && probe->error == ECONNREFUSED)
+		remedy = "on the converter, systemctl start convertd; or see that the port is right";
+	if (remedy)
+		fact_remedy(fact, "%s", remedy);
+}
+
+static const struct {
+	enum convert_error_code code;
+	const char *text, *remedy;
+} errors[] = {
+	{ CONVERT_ERROR_UNSUPPORTED_VERSION,
+	  "speaks no version of the protocol that libconvert does",
+	  "a converter that speaks version 1" },
+	{ CONVERT_ERROR_UNSUPPORTED_MESSAGE, "doesn't say what it supports",
+	  "a converter that answers to Info TLVs" },
+	{ CONVERT_ERROR_MALFORMED_MESSAGE, "doesn't say what it supports",
+	  "a converter that answers to Info TLVs" },
+	{ CONVERT_ERROR_MISSING_COOKIE, "wants a cookie",
+	  "ask its operator for one, and set CONVERT_COOKIE" },
+	{ CONVERT_ERROR_RESOURCE_EXCEEDED, "has no resources left", "try again later" },
+	{ CONVERT_ERROR_NETWORK_FAILURE, "has trouble with its own network", "try again later" },
+};
+
+/* What is said of a refusal, and the remedy, for each reason that the converter may have had. */
+static const char *const refusals[][2] = {
+	[CHECK_COOKIE_UNKNOWN] = { "refuses this client, or its cookie",
+				   "ask its operator to admit this client, or for the right "
+				   "CONVERT_COOKIE" },
+	[CHECK_COOKIE_CLIENT] = { "refuses this client", NULL },
+	[CHECK_COOKIE_WRONG] = { "refuses the cookie",
+				 "ask its operator for the right cookie, and set CONVERT_COOKIE" },
+	[CHECK_COOKIE_NOT_NEEDED] = { "refuses the cookie, and needs none to be set",
+				      "leave out --cookie, and unset CONVERT_COOKIE" },
+};
+
+static void report_refusal(const struct check_converters *converters,
+			   const struct check_candidate *candidate)
+{
+	union sockaddr_ip local = candidate->first.probe.local;
+	const char *remedy = refusals[candidate->refused][1];
+	char text[SOCKADDR_STRLEN];
+	struct fact *fact;
+
+	fact = report_fact(converters->report, failure(converters), "converter", candidate->about,
+			   "%s (error %u, %s)", refusals[candidate->refused][0],
+			   candidate->first.probe.response.error_code,
+			   convert_error_name(candidate->first.probe.response.error_code));
+	if (remedy)
+		fact_remedy(fact, "%s", remedy);
+	else
+		fact_remedy(fact, "on the converter, convertd has to have --allow-client %s, or the "
+				  "address that this client is seen by there; or it wants a cookie: "
+				  "ask its operator for one, and set CONVERT_COOKIE",
+			    network_format_address(&local, text));
+	fact_value_text(fact, convert_error_name(candidate->first.probe.response.error_code));
+}
+
+static void report_error(const struct check_converters *converters,
+			 const struct check_candidate *candidate)
+{
+	uint8_t code = candidate->first.probe.response.error_code;
+	const char *text = "answers by an error", *remedy = "see the log of the converter";
+	struct fact *fact;
+
+	if (code == CONVERT_ERROR_NOT_AUTHORIZED) {
+		report_refusal(converters, candidate);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (errors[i].code == code) {
+			text = errors[i].text;
+			remedy = errors[i].remedy;
+		}
+	fact = report_fact(converters->report,
+			   check_serves(candidate) ? FACT_NOTE : failure(converters), "converter",
+			   candidate->about, "%s (error %u, %s)", text, code,
+			   convert_error_name(code));
+	fact_remedy(fact, "%s", remedy);
+	fact_value_text(fact, convert_error_name(code));
+}
+
+static void report_answer(const struct check_converters *converters, const struct check_candidate *candidate)
+{
+	struct report *report = converters->report;
+	const struct probe_result *probe = &candidate->first.probe;
+	struct fact *fact;
+
+	if (candidate->cookie_learned)
+		report_fact(report, FACT_NOTE, "converter.cookie", candidate->about,
+			    "asks for a cookie and gives it: a program's first connection takes "
+			    "longer");
+	if (probe->response.has_error) {
+		report_error(converters, candidate);
+	} else {
+		fact = report_fact(report, FACT_OK, "converter", candidate->about,
+				   "answers after %.1f ms", probe->answer_ms);
+		fact_value_text(fact, outcomes[PROBE_ANSWERED].name);
+	}
+	fact = report_fact(report, FACT_OK, "converter.round_trip_ms", candidate->about,
+			   "the round trip takes %.1f ms", probe->round_trip_ms);
+	fact_value_number(fact, probe->round_trip_ms);
+}
+
+/* --- SYN data and MPTCP -------------------------------------------------------------- */
+
+/* Returns another path over which SYN data (or Multipath TCP) gets through, which shows that the cause is on the first one; or NULL. */
+static const struct check_path *elsewhere(const struct check_candidate *candidate, bool syn_data)
+{
+	for (size_t i = 0; i < candidate->path_count; i++) {
+		const struct check_path *path = &candidate->paths[i];
+
+		if (path->connected && (syn_data ? path->syn_data == PROBE_SYN_DATA_TAKEN :
+						   path->mptcp == PROBE_MPTCP_KEPT))
+			return path;
+	}
+	return NULL;
+}
+
+static struct fact *report_refused_data(const struct check_converters *converters,
+					const struct check_candidate *candidate)
+{
+	const struct check_path *other = elsewhere(candidate, true);
+	struct fact *fact;
+
+	fact = report_fact(converters->report, FACT_WARN, "converter.syn_data", candidate->about,
+			   "did not take the data in the SYN%s%s: connections take a round trip more",
+			   other ? ", as it does over " : "", other ? check_path_name(other) : "");
+	if (other) {
+		fact_remedy(fact, "whoever runs %s has to let data in SYNs through; or another port "
+				  "of the converter",
+			    check_path_name(&candidate->first));
+		return fact;
+	}
+	fact_command(fact, COMMAND_CONVERTER, "sysctl", "-w", "net.ipv4.tcp_fastopen=3",
+		     (char *)NULL);
+	fact_remedy(fact, "on the converter, sysctl -w net.ipv4.tcp_fastopen=3; if it is so already, "
+			  "its Linux is older than 6.2, or something on the way removes data from SYNs");
+	return fact;
+}
+
+static struct fact *report_lost_data(const struct check_converters *converters,
+				     const struct check_candidate *candidate)
+{
+	const struct check_path *first = &candidate->first, *other = elsewhere(candidate, true);
+	const char *over = other ? check_path_name(first) : "", *word = other ? " over " : "";
+	struct fact *fact;
+
+	if (first->syn_passed)
+		fact = report_fact(converters->report, FACT_WARN, "converter.syn_data",
+				   candidate->about,
+				   "answers to SYNs with %zu bytes of data%s%s, not to those with %zu, as "
+				   "a request has: connections begin a second late",
+				   first->syn_passed, word, over, first->syn_lost);
+	else
+		fact = report_fact(converters->report, FACT_WARN, "converter.syn_data",
+				   candidate->about,
+				   "answers to SYNs without data%s%s, not to those with a request: "
+				   "connections begin a second late",
+				   word, over);
+	fact_remedy(fact, "whoever runs the firewall that drops them has to let SYNs with data through, "
+			  "of any size; or another port of the converter; programs do without once they "
+			  "have learned it");
+	return fact;
+}
+
+static void report_syn_data(const struct check_converters *converters,
+			    const struct check_candidate *candidate)
+{
+	const struct check_path *first = &candidate->first;
+	struct fact *fact = NULL;
+
+	switch (first->syn_data) {
+	case PROBE_SYN_DATA_UNUSED:
+		fact = report_fact(converters->report, FACT_NOTE, "converter.syn_data",
+				   candidate->about,
+				   "the request went behind the SYN, which this kernel puts no data "
+				   "into");
+		break;
+	case PROBE_SYN_DATA_TAKEN:
+		fact = report_fact(converters->report, FACT_OK, "converter.syn_data",
+				   candidate->about, "took the data in the SYN");
+		break;
+	case PROBE_SYN_DATA_REFUSED:
+		fact = report_refused_data(converters, candidate);
+		break;
+	case PROBE_SYN_DATA_LOST:
+		fact = report_lost_data(converters, candidate);
+		break;
+	}
+	fact_value_bool(fact, first->syn_data == PROBE_SYN_DATA_TAKEN);
+}
+
+/* Reports whether SYNs that are full of early data get through, as those with requests alone do. */
+static void report_syn_bytes(const struct check_converters *converters,
+			     const struct check_candidate *candidate)
+{
+	const struct check_path *first = &candidate->first;
+	bool early_data = converters->settings->early_data;
+	struct fact *fact;
+
+	/* where large packets vanish, so do large SYNs */
+	if (first->syn_data != PROBE_SYN_DATA_TAKEN || !first->syn_passed ||
+	    first->size != CHECK_SIZE_CARRIED)
+		return;
+	if (!first->syn_lost) {
+		fact = report_fact(converters->report, FACT_OK, "converter.syn_bytes",
+				   candidate->about, "takes SYNs with %zu bytes of data",
+				   first->syn_passed);
+	} else {
+		fact = report_fact(converters->report, FACT_WARN, "converter.syn_bytes",
+				   candidate->about,
+				   "answers to SYNs with %zu bytes of data, not to those with %zu: requests "
+				   "get through, and with early data of programs begin a second late",
+				   first->syn_passed, first->syn_lost);
+		fact_remedy(fact, "whoever runs the firewall that drops them has to let SYNs with data of "
+				  "any size through; or another port of the converter%s",
+			    early_data ? "; or leave out --early-data, and unset CONVERT_EARLY_DATA" : "");
+	}
+	fact_value_number(fact, (double)first->syn_passed);
+}
+
+static bool offers_mptcp(const struct convert_response *response)
+{
+	return response->supported.len &&
+	       memchr(response->supported.data, TCP_KIND_MPTCP, response->supported.len);
+}
+
+static struct fact *report_lost_mptcp(const struct check_converters *converters,
+				      const struct check_candidate *candidate)
+{
+	const struct check_path *first = &candidate->first, *other = elsewhere(candidate, false);
+	struct fact *fact;
+
+	if (first->mptcp_dropped) {
+		fact = report_fact(converters->report, FACT_WARN, "converter.mptcp",
+				   candidate->about,
+				   "SYNs with Multipath TCP get no answer%s%s, those without do: "
+				   "something on the way drops them",
+				   other ? " over " : "", other ? check_path_name(first) : "");
+	} else if (other || offers_mptcp(&first->probe.response)) {
+		fact = report_fact(converters->report, FACT_WARN, "converter.mptcp",
+				   candidate->about,
+				   "Multipath TCP does not get through%s%s, though the converter has "
+				   "it: something on the way removes it",
+				   other ? " over " : "", other ? check_path_name(first) : "");
+	} else {
+		fact = report_fact(converters->report, FACT_WARN, "converter.mptcp",
+				   candidate->about,
+				   "Multipath TCP does not get through, or the converter has it off, "
+				   "as it says nothing of having it");
+		fact_command(fact, COMMAND_CONVERTER, "sysctl", "-w", "net.mptcp.enabled=1",
+			     (char *)NULL);
+		fact_command(fact, COMMAND_CONVERTER, "systemctl", "restart", "convertd",
+			     (char *)NULL);
+		return fact;
+	}
+	fact_remedy(fact, "whoever runs the network has to let TCP option 30 through; or another port "
+			  "of the converter%s",
+		    other || first->mptcp_dropped ?
+			    "" : "; see also that net.mptcp.enabled is still 1 there");
+	return fact;
+}
+
+static void report_mptcp(const struct check_converters *converters,
+			 const struct check_candidate *candidate)
+{
+	struct fact *fact = NULL;
+
+	switch (candidate->first.mptcp) {
+	case PROBE_MPTCP_KEPT:
+		fact = report_fact(converters->report, FACT_OK, "converter.mptcp",
+				   candidate->about, "Multipath TCP gets through%s",
+				   candidate->first.syn_data == PROBE_SYN_DATA_TAKEN ?
+					   "" : ", if there is no data in the SYN");
+		break;
+	case PROBE_MPTCP_LOST:
+		fact = report_lost_mptcp(converters, candidate);
+		break;
+	case PROBE_MPTCP_WITHHELD:
+		/* check_kernel() has said so, with the remedy */
+		fact = report_fact(converters->report, FACT_NOTE, "converter.mptcp",
+				   candidate->about,
+				   "this kernel did not offer Multipath TCP, because SYNs with it were "
+				   "lost before");
+		break;
+	case PROBE_MPTCP_UNUSED:
+		fact = report_fact(converters->report, FACT_NOTE, "converter.mptcp",
+				   candidate->about,
+				   "was asked over plain TCP, since this kernel makes no other "
+				   "connections");
+		break;
+	}
+	fact_value_bool(fact, candidate->first.mptcp == PROBE_MPTCP_KEPT);
+}
+
+/* --- all of one address --------------------------------------------------------------- */
+
+/* Reports that programs of this user have given the converter up a moment ago. */
+static void report_rest(const struct check_converters *converters, const struct check_candidate *candidate)
+{
+	struct cache_converter known;
+	int64_t now = cache_now();
+	struct fact *fact;
+
+	if (!check_serves(candidate) || !cache_converter_get(&converters->cache, &candidate->address, 0,
+						       CACHE_REST, now, &known))
+		return;
+	fact = report_fact(converters->report, FACT_WARN, "converter.rest_s", candidate->about,
+			   "programs of this user leave it alone for %.0f s more, since it failed "
+			   "before",
+			   (double)(known.rest.until - now) / 1e3);
+	fact_remedy(fact, "wait, or rm %s/" CACHE_FILE, converters->place.path);
+	fact_value_number(fact, (double)(known.rest.until - now) / 1e3);
+}
+
+/*
+ * Looks for another network over which the converter answers, where it doesn't over the one that connections take.
+ * Returns false, with nothing reported, if there is none.
+ */
+static bool report_elsewhere(const struct check_converters *converters,
+			     struct check_candidate *candidate)
+{
+	const struct check_path *other = NULL;
+	struct fact *fact;
+	int error;
+
+	if (!converters->any && (candidate->first.probe.outcome == PROBE_NO_SYN_ACK ||
+				 candidate->first.probe.outcome == PROBE_UNREACHABLE))
+		other = check_paths_elsewhere(converters, candidate);
+	if (!other)
+		return false;
+	error = candidate->first.probe.error;
+	fact = report_fact(converters->report, FACT_FAIL, "converter", candidate->about,
+			   "%s over %s, which connections take, though it answers over %s: %s",
+			   error ? strerror(error) : "nothing comes back",
+			   check_path_name(&candidate->first), check_path_name(other),
+			   error || candidate->first.host_answers ?
+				   "a firewall on the way lets no TCP to this port through" :
+				   "that network is down, or a firewall drops packets");
+	fact_value_text(fact, outcomes[candidate->first.probe.outcome].name);
+	if (!check_paths_prefer(candidate, other, fact))
+		fact_remedy(fact, "see what is wrong with %s, or route the converter over %s",
+			    check_path_name(&candidate->first), check_path_name(other));
+	return true;
+}
+
+static void report_candidate(const struct check_converters *converters,
+			     struct check_candidate *candidate)
+{
+	if (candidate->first.probe.outcome != PROBE_ANSWERED) {
+		if (!report_elsewhere(converters, candidate))
+			report_outcome(converters, candidate);
+		return;
+	}
+	report_answer(converters, candidate);
+	/* A converter that refuses takes Multipath TCP out of the SYN: then nothing more is known. */
+	if (!check_serves(candidate))
+		return;
+	report_rest(converters, candidate);
+	report_syn_data(converters, candidate);
+	report_syn_bytes(converters, candidate);
+	report_mptcp(converters, candidate);
+	check_supported(converters->report, candidate->about, &candidate->first.probe,
+			candidate->first.mptcp == PROBE_MPTCP_KEPT);
+	check_paths_report_size(converters, candidate, &candidate->first);
+}
+
+/* Asks and measures all candidates, before anything is reported of them. */
+static void look_at_candidates(struct check_converters *converters)
+{
+	bool families[NETWORK_FAMILY_COUNT] = { false };
+
+	for (size_t i = 0; i < converters->count; i++) {
+		struct check_candidate *candidate = &converters->candidates[i];
+
+		check_ask_first(converters, candidate);
+		converters->any = converters->any || check_serves(candidate);
+	}
+	for (size_t i = 0; i < converters->count; i++) {
+		struct check_candidate *candidate = &converters->candidates[i];
+		bool *seen = &families[network_family(&candidate->address)];
+
+		if (!check_serves(candidate))
+			continue;
+		candidate->first.home =
+			network_home(converters->network, &candidate->first.probe.local);
+		check_measure(converters, candidate, &candidate->first);
+		/* other addresses of the same family are reached by the same networks */
+		if (!*seen && candidate->first.mptcp != PROBE_MPTCP_UNUSED &&
+		    candidate->first.mptcp != PROBE_MPTCP_WITHHELD)
+			check_paths_look(converters, candidate);
+		*seen = true;
+	}
+}
+
+/* --- all of it ----------------------------------------------------------------------- */
+
+static void add_candidate(struct check_converters *converters, const union sockaddr_ip *address,
+			  const char *name)
+{
+	struct check_candidate *candidate = &converters->candidates[converters->count];
+	char text[SOCKADDR_STRLEN];
+
+	if (converters->count == CHECK_ADDRESSES_MAX)
+		return;
+	converters->count++;
+	candidate->address = *address;
+	snprintf(candidate->about, sizeof(candidate->about), "%s%s%s%s",
+		 sockaddr_ip_format(address, text), *name ? " (" : "", name, *name ? ")" : "");
+}
+
+static void on_address(const union sockaddr_ip *address, const char *name, void *arg)
+{
+	add_candidate(arg, address, name);
+}
+
+static void on_unresolved(const char *name, const char *reason, void *arg)
+{
+	struct check_converters *converters = arg;
+	struct fact *fact = report_fact(converters->report, FACT_WARN, "converter.name", name, "can't be resolved: %s", reason);
+
+	fact_remedy(fact, "see that the name is right, and that DNS works here");
+}
+
+void check_converters(struct report *report, const struct settings *settings,
+		      const struct network *network)
+{
+	static struct check_converters converters;
+	struct fact *fact;
+
+	memset(&converters, 0, sizeof(converters));
+	converters.report = report;
+	converters.settings = settings;
+	converters.network = network;
+	if (!settings->enabled) {
+		fact = report_fact(report, FACT_FAIL, "converter", NULL, "no converter is named");
+		fact_remedy(fact,
+			    "--converter ADDR, or CONVERT_ADDR in the environment");
+		return;
+	}
+	converter_addresses(settings, on_address, on_unresolved, &converters);
+	report_flush(report);
+	routes_read(&converters.routes);
+	look_at_candidates(&converters);
+	check_cache_open(&converters.cache, settings, &converters.place);
+	for (size_t i = 0; i < converters.count; i++)
+		report_candidate(&converters, &converters.candidates[i]);
+	if (!converters.count)
+		report_fact(report, FACT_FAIL, "converter", NULL, "no converter has an address");
+	report_flush(report);
+	for (size_t i = 0; i < converters.count; i++)
+		if (check_serves(&converters.candidates[i]))
+			check_paths_report(&converters, &converters.candidates[i]);
+	cache_close(&converters.cache);
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_host.c - what "convertize check" finds out without sending a packet */
+#include "config.h"
+
+#include "common/sysctl.h"
+#include "convertize/check/check.h"
+#include "convertize/check/counters.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#define SYSCTL_FASTOPEN_CLIENT 1 /* ip-sysctl.rst */
+#define PATH_MANAGER_USERSPACE 1 /* net.mptcp.pm_type, mptcp-sysctl.rst */
+
+/* --- the kernel --------------------------------------------------------------------- */
+
+static void check_mptcp(struct report *report, const char *release)
+{
+	int enabled = sysctl_read("net.mptcp.enabled");
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP), error = errno;
+	struct fact *fact;
+
+	if (fd >= 0) {
+		fact = report_fact(report, FACT_OK, "kernel.mptcp", NULL,
+				   "Linux %s speaks Multipath TCP", release);
+		close(fd);
+	} else if (enabled == 0) {
+		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
+				   "Multipath TCP is off (net.mptcp.enabled = 0): connections are "
+				   "converted over plain TCP, on one path");
+		fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.enabled=1", (char *)NULL);
+	} else if (enabled < 0) {
+		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
+				   "Linux %s has no Multipath TCP: connections are converted over "
+				   "plain TCP, on one path",
+				   release);
+		fact_remedy(fact, "a kernel with CONFIG_MPTCP, 6.2 or newer");
+	} else {
+		fact = report_fact(report, FACT_WARN, "kernel.mptcp", NULL,
+				   "no Multipath TCP for this process (%s): connections are "
+				   "converted over plain TCP, on one path",
+				   strerror(error));
+		fact_remedy(fact, "let the security policy, such as a seccomp filter, allow it");
+	}
+	fact_value_bool(fact, fd >= 0);
+}
+
+/* Does this kernel put data into the SYNs of sockets of @protocol? Returns true if it makes no such sockets. */
+static bool takes_syn_data(int protocol)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, protocol);
+	const int on = 1;
+	bool takes;
+
+	if (fd < 0)
+		return true;
+	takes = setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0;
+	close(fd);
+	return takes;
+}
+
+static void check_syn_data(struct report *report, const char *release)
+{
+	int fastopen = sysctl_read("net.ipv4.tcp_fastopen");
+	char setting[48];
+	struct fact *fact;
+
+	if (fastopen >= 0 && !(fastopen & SYSCTL_FASTOPEN_CLIENT)) {
+		fact = report_fact(report, FACT_WARN, "kernel.syn_data", NULL,
+				   "Fast Open is off for clients (net.ipv4.tcp_fastopen = %d): "
+				   "each connection takes a round trip more",
+				   fastopen);
+		snprintf(setting, sizeof(setting), "net.ipv4.tcp_fastopen=%d",
+			 fastopen | SYSCTL_FASTOPEN_CLIENT);
+		fact_command(fact, COMMAND_HERE, "sysctl", "-w", setting, (char *)NULL);
+		fact_value_bool(fact, false);
+		return;
+	}
+	if (!takes_syn_data(IPPROTO_MPTCP)) {
+		fact = report_fact(report, FACT_WARN, "kernel.syn_data", NULL,
+				   "Linux %s puts no data into SYNs of Multipath TCP: each "
+				   "connection takes a round trip more",
+				   release);
+		fact_remedy(fact, "Linux 6.2 or newer");
+		fact_value_bool(fact, false);
+		return;
+	}
+	fact = report_fact(report, FACT_OK, "kernel.syn_data", NULL,
+			   "Fast Open is on for clients (net.ipv4.tcp_fastopen = %d)", fastopen);
+	fact_value_bool(fact, true);
+}
+
+/*
+ * Has this kernel switched MPTCP off for a while, because SYNs were lost (Linux 6.12)? It counts the SYNs that it leaves
+ * MP_CAPABLE out of, so that a SYN to a closed port of this host shows it.
+ */
+static bool mptcp_is_withheld(void)
+{
+	static const char counter[] = "MPTcpExtMPCapableSYNTXDisabled";
+	union sockaddr_ip address = { .in = { .sin_family = AF_INET,
+					      .sin_addr = { htonl(INADDR_LOOPBACK) } } };
+	int closed = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_MPTCP);
+	socklen_t len = sizeof(address);
+	uint64_t before = counters_read(counter);
+	bool withheld = false;
+
+	if (closed >= 0 && fd >= 0 && bind(closed, &address.sa, sizeof(address.in)) == 0 &&
+	    getsockname(closed, &address.sa, &len) == 0) {
+		connect(fd, &address.sa, sizeof(address.in));
+		withheld = counters_read(counter) > before;
+	}
+	if (closed >= 0)
+		close(closed);
+	if (fd >= 0)
+		close(fd);
+	return withheld;
+}
+
+static void check_mptcp_blackhole(struct report *report)
+{
+	int timeout = sysctl_read("net.mptcp.blackhole_timeout");
+	bool withheld = mptcp_is_withheld();
+	struct fact *fact;
+
+	if (timeout < 0)
+		return;
+	if (withheld)
+		fact = report_fact(report, FACT_WARN, "kernel.mptcp_blackhole", NULL,
+				   "Multipath TCP is off for a while, because SYNs with it were "
+				   "lost (net.mptcp.blackhole_timeout = %d)",
+				   timeout);
+	else if (timeout > 0)
+		fact = report_fact(report, FACT_NOTE, "kernel.mptcp_blackhole", NULL,
+				   "three lost SYNs switch Multipath TCP off for %d s or more "
+				   "(net.mptcp.blackhole_timeout)",
+				   timeout);
+	else
+		fact = report_fact(report, FACT_OK, "kernel.mptcp_blackhole", NULL,
+				   "lost SYNs don't switch Multipath TCP off "
+				   "(net.mptcp.blackhole_timeout = 0)");
+	if (timeout > 0)
+		fact_command(fact, COMMAND_HERE, "sysctl", "-w", "net.mptcp.blackhole_timeout=0",
+			     (char *)NULL);
+	fact_value_bool(fact, withheld);
+}
+
+/* Reports that this kernel has switched off data in SYNs for a while (never, by default). Nothing tells whether it is over. */
+static void check_fastopen_blackhole(struct report *report)
+{
+	int timeout = sysctl_read("net.ipv4.tcp_fastopen_blackhole_timeout_sec");
+	uint64_t times = counters_read("TcpExtTCPFastOpenBlackhole");
+	struct fact *fact;
+
+	if (timeout <= 0 || !times)
+		return;
+	fact = report_fact(report, FACT_WARN, "kernel.fastopen_blackhole", NULL,
+			   "Fast Open was off for %d s or more after failures, %llu times since "
+			   "this system started, and may be now",
+			   timeout, (unsigned long long)times);
+	fact_command(fact, COMMAND_HERE, "sysctl", "-w",
+		     "net.ipv4.tcp_fastopen_blackhole_timeout_sec=0", (char *)NULL);
+	fact_value_number(fact, (double)times);
+}
+
+void check_kernel(struct report *report)
+{
+	struct utsname names;
+
+	uname(&names);
+	check_mptcp(report, names.release);
+	check_syn_data(report, names.release);
+	check_mptcp_blackhole(report);
+	check_fastopen_blackhole(report);
+}
+
+/* --- addresses and endpoints ------------------------------------------------------------ */
+
+static void check_addresses(struct report *report, const struct network *network)
+{
+	static const enum fact_status statuses[] = { FACT_FAIL, FACT_NOTE, FACT_OK };
+	char *list = NULL, text[SOCKADDR_STRLEN];
+	size_t size, count = 0;
+	FILE *stream = open_memstream(&list, &size);
+	struct fact *fact;
+
+	if (!stream)
+		return;
+	for (size_t i = 0; i < network->interface_count; i++) {
+		const struct network_interface *interface = &network->interfaces[i];
+		const char *start = interface->name;
+
+		for (int family = 0; family < NETWORK_FAMILY_COUNT; family++) {
+			if (!interface->usable[family])
+				continue;
+			if (start == interface->name)
+				fputs(count++ ? ", " : ": ", stream);
+			fprintf(stream, "%s %s", start,
+				network_format_address(&interface->address[family], text));
+			start = " and";
+		}
+	}
+	fclose(stream);
+	fact = report_fact(report, statuses[count < 2 ? count : 2], "network.interfaces", NULL,
+			   "%zu network%s%s", count, count == 1 ? "" : "s", list ? list : "");
+	if (count < 2)
+		fact_remedy(fact, count ? "a second path needs a second network" :
+					  "connect this machine to a network");
+	fact_value_number(fact, (double)count);
+	free(list);
+}
+
+/* Has an address of this interface an endpoint that subflows are opened from? */
+static bool has_endpoint(const struct network *network, const struct network_interface *interface,
+			 enum network_family family)
+{
+	for (size_t i = 0; i < network->endpoint_count; i++) {
+		const struct network_endpoint *endpoint = &network->endpoints[i];
+
+		if ((endpoint->subflow || endpoint->fullmesh_only) &&
+		    endpoint->home == interface->index &&
+		    network_family(&endpoint->address) == family)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Reports the interfaces whose address has no endpoint, but for the one that connections take anyway. Returns how many
+ * interfaces there are besides that one.
+ */
+static size_t check_missing_endpoints(struct report *report, const struct network *network,
+				      enum network_family family)
+{
+	char text[SOCKADDR_STRLEN];
+	size_t wanted = 0;
+
+	for (size_t i = 0; i < network->interface_count; i++) {
+		const struct network_interface *interface = &network->interfaces[i];
+		struct fact *fact;
+
+		if (!interface->usable[family] || interface->index == network->first[family])
+			continue;
+		wanted++;
+		if (has_endpoint(network, interface, family))
+			continue;
+		network_format_address(&interface->address[family], text);
+		fact = report_fact(report, FACT_WARN, "network.endpoint", interface->name,
+				   "no MPTCP endpoint has its address %s, so that no second path "
+				   "uses it",
+				   text);
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev",
+			     interface->name, "subflow", (char *)NULL);
+		fact_value_text(fact, text);
+	}
+	return wanted;
+}
+
+static void delete_endpoint(struct fact *fact, const struct network_endpoint *endpoint)
+{
+	char id[8];
+
+	snprintf(id, sizeof(id), "%u", endpoint->id);
+	fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "delete", "id", id, (char *)NULL);
+}
+
+/* Reports an endpoint from which Linux 6.18 opens no subflow to the address that a connection was made to. */
+static void check_fullmesh(struct report *report, const struct network_endpoint *endpoint,
+			   const struct network_interface *home)
+{
+	char text[SOCKADDR_STRLEN];
+	struct fact *fact;
+
+	network_format_address(&endpoint->address, text);
+	fact = report_fact(report, FACT_WARN, "network.endpoint", home ? home->name : NULL,
+			   "MPTCP endpoint %s is fullmesh alone: no second path uses it, unless the "
+			   "converter announces an address",
+			   text);
+	delete_endpoint(fact, endpoint);
+	if (home)
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "endpoint", "add", text, "dev",
+			     home->name, "subflow", "fullmesh", (char *)NULL);
+	fact_value_text(fact, text);
+}
+
+static void check_endpoints(struct report *report, const struct network *network)
+{
+	char text[SOCKADDR_STRLEN];
+
+	for (size_t i = 0; i < network->endpoint_count; i++) {
+		const struct network_endpoint *endpoint = &network->endpoints[i];
+		const struct network_interface *home = network_interface(network, endpoint->home);
+		struct fact *fact;
+
+		if (endpoint->fullmesh_only)
+			check_fullmesh(report, endpoint, home);
+		if (!endpoint->subflow)
+			continue;
+		network_format_address(&endpoint->address, text);
+		fact = report_fact(report, home ? FACT_OK : FACT_WARN, "network.endpoint",
+				   home ? home->name : NULL,
+				   home ? "MPTCP endpoint %s" :
+					  "MPTCP endpoint %s is not an address of this machine",
+				   text);
+		if (!home)
+			delete_endpoint(fact, endpoint);
+		fact_value_text(fact, text);
+	}
+}
+
+static void check_limit(struct report *report, const struct network *network, size_t wanted)
+{
+	char count[24];
+	struct fact *fact;
+
+	if (network->subflow_limit >= wanted) {
+		fact = report_fact(report, FACT_OK, "network.subflow_limit", NULL,
+				   "a connection may have %u more path%s than its first",
+				   network->subflow_limit, network->subflow_limit == 1 ? "" : "s");
+	} else {
+		fact = report_fact(report, FACT_WARN, "network.subflow_limit", NULL,
+				   "a connection may have %u more path%s than its first, and there "
+				   "could be %zu",
+				   network->subflow_limit, network->subflow_limit == 1 ? "" : "s",
+				   wanted);
+		snprintf(count, sizeof(count), "%zu", wanted);
+		fact_command(fact, COMMAND_HERE, "ip", "mptcp", "limits", "set", "subflows", count,
+			     (char *)NULL);
+	}
+	fact_value_number(fact, network->subflow_limit);
+}
+
+void check_network(struct report *report, const struct network *network)
+{
+	int manager = sysctl_read("net.mptcp.pm_type");
+	size_t ipv4, ipv6;
+
+	check_addresses(report, network);
+	if (manager == PATH_MANAGER_USERSPACE) {
+		report_fact(report, FACT_NOTE, "network.path_manager", NULL,
+			    "a path manager in user space, such as mptcpd, has the say about paths "
+			    "(net.mptcp.pm_type = 1)");
+		return;
+	}
+	if (network->path_manager_error) {
+		/* a kernel without MPTCP has none, which check_kernel() has reported */
+		if (sysctl_read("net.mptcp.enabled") >= 0)
+			report_fact(report, FACT_WARN, "network.path_manager", NULL,
+				    "MPTCP's endpoints and limits can't be read: %s",
+				    strerror(-network->path_manager_error));
+		return;
+	}
+	check_endpoints(report, network);
+	ipv4 = check_missing_endpoints(report, network, NETWORK_IPV4);
+	ipv6 = check_missing_endpoints(report, network, NETWORK_IPV6);
+	check_limit(report, network, ipv4 > ipv6 ? ipv4 : ipv6);
+}

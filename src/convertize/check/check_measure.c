@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check_measure.c - a short transfer each way, and the largest packets that a path carries
+ *
+ * A convertd that is asked for it sends the bytes back that follow the request (the Echo TLV, doc/private-tlvs.md). With
+ * other converters only the way there is seen: an answer shows that the full segments with the request in them arrived.
+ *
+ * If full segments vanish, segments of many sizes are tried at once, over plain TCP with a smaller maximum segment size,
+ * which holds for both sides. A few such rounds find the largest size that passes.
+ */
+#include "config.h"
+
+#include "convertize/check/check_private.h"
+
+#include <poll.h>
+
+#define TRANSFER_BYTES (64 * 1024)
+#define TRANSFER_ALL_BYTES (128 * 1024) /* more than a first congestion window, so that all paths are used */
+#define STALL_MS 2000     /* three retransmissions, or four */
+#define ONE_WAY_BYTES 4096
+
+#define SEARCH_BYTES 4096
+#define SEARCH_STALL_MS 900
+#define SEARCH_SIZES 8 /* at once: convertd refuses a client who asks more than 20 times in a second */
+#define SEARCH_MIN 576 /* RFC 791 */
+#define IPV4_HEADERS (20 + 20)
+#define IPV6_HEADERS (40 + 20)
+
+/* Did all @bytes arrive and come back? *@both_ways: the converter sends bytes back at all. */
+static bool carries(const struct probe_result *result, size_t bytes, bool *both_ways)
+{
+	*both_ways = result->outcome == PROBE_ANSWERED && result->response.has_echo;
+	return *both_ways && result->returned >= bytes;
+}
+
+/* Tries the way there alone: any answer shows that the segment with the request has arrived. */
+static bool carries_there(struct probe_request request, struct probe_result *out)
+{
+	request.echo = false;
+	request.in_syn = false;
+	request.padding = ONE_WAY_BYTES;
+	probe_run(&request, out);
+	return probe_is_connected(out) && out->outcome != PROBE_SILENT;
+}
+
+/* Does the result show a converter without Echo TLVs? Such a one answers without one, or ends the connection. */
+static bool knows_no_echo(const struct probe_result *result)
+{
+	return (result->outcome == PROBE_ANSWERED && !result->response.has_echo) ||
+	       result->outcome == PROBE_CLOSED || result->outcome == PROBE_RESET ||
+	       result->outcome == PROBE_NOT_CONVERT;
+}
+
+/* --- the largest packets --------------------------------------------------------------- */
+
+struct search {
+	struct probe_request request;
+	unsigned int headers;
+	unsigned int passed; /* the largest size that passed, in bytes; 0: none did yet */
+	unsigned int lost;   /* the smallest that didn't pass */
+	bool both_ways;      /* bytes came back */
+};
+
+/* Did segments of this size pass? Without Echo TLVs, any answer shows that the segment with the request has arrived. */
+static bool passes(const struct probe_result *result, bool *both_ways)
+{
+	if (carries(result, SEARCH_BYTES, both_ways))
+		return true;
+	return !*both_ways && probe_is_connected(result) && result->outcome != PROBE_SILENT;
+}
+
+/* @sizes: in ascending order */
+static void search_round(struct search *search, const unsigned int sizes[], size_t count)
+{
+	struct probe_request requests[SEARCH_SIZES + 1];
+	static struct probe_result results[SEARCH_SIZES + 1];
+	bool both_ways;
+
+	for (size_t i = 0; i < count; i++) {
+		requests[i] = search->request;
+		requests[i].segment = sizes[i] - search->headers;
+	}
+	probe_run_all(requests, results, count);
+	for (size_t i = 0; i < count; i++) {
+		if (passes(&results[i], &both_ways))
+			search->passed = sizes[i];
+		search->both_ways = search->both_ways || both_ways;
+	}
+	for (size_t i = count; i > 0; i--)
+		if (sizes[i - 1] > search->passed)
+			search->lost = sizes[i - 1];
+}
+
+/*
+ * Searches the largest packets that pass. @mtu: the largest that the devices would send, in bytes.
+ * Returns their size, which is @mtu if nothing is wrong, or 0 if not even the smallest pass.
+ */
+static unsigned int search_size(struct probe_request request, unsigned int mtu, bool *both_ways)
+{
+	bool ipv4 = sockaddr_ip_is_v4(&request.converter);
+	struct search search = { .headers = ipv4 ? IPV4_HEADERS : IPV6_HEADERS,
+				 .lost = mtu + 1 };
+	unsigned int sizes[SEARCH_SIZES + 1];
+	size_t count = SEARCH_SIZES + 1;
+
+	request.tcp = true;
+	request.in_syn = false;
+	request.echo = true;
+	request.padding = SEARCH_BYTES;
+	request.stall_ms = SEARCH_STALL_MS;
+	search.request = request;
+	if (mtu <= SEARCH_MIN)
+		return 0;
+	for (unsigned int i = 0; i < count; i++)
+		sizes[i] = SEARCH_MIN + (mtu - SEARCH_MIN) * i / SEARCH_SIZES;
+	search_round(&search, sizes, count);
+	while (search.passed && search.passed < mtu && search.lost - search.passed > 1) {
+		unsigned int gap = search.lost - search.passed;
+
+		count = gap - 1 < SEARCH_SIZES ? gap - 1 : SEARCH_SIZES;
+		for (unsigned int i = 0; i < count; i++)
+			sizes[i] = search.passed + gap * (i + 1) / ((unsigned int)count + 1);
+		search_round(&search, sizes, count);
+	}
+	*both_ways = *both_ways || search.both_ways;
+	return search.passed;
+}
+
+/* --- one path ---------------------------------------------------------------------------- */
+
+/* The paddings, in bytes, of the SYNs that are tried where a full one was lost; the request comes on top. */
+static const size_t syn_paddings[] = { 64, 160, 320, 512, 768, 1024, TRANSFER_BYTES };
+#define SYN_PADDINGS (sizeof(syn_paddings) / sizeof(syn_paddings[0]))
+
+#define SYN_TRIES 3
+
+/* Finds the largest SYN that is taken, and the next larger one, which isn't taken in any of SYN_TRIES: single packets may be lost. */
+static void search_syn(struct probe_request request, struct check_path *path)
+{
+	struct probe_request requests[SYN_PADDINGS];
+	struct probe_result results[SYN_PADDINGS];
+	size_t taken = 0; /* so many of the sizes */
+
+	request.connect_only = true;
+	path->syn_lost = 0;
+	for (int try = 0; try < SYN_TRIES && taken < SYN_PADDINGS; try++) {
+		size_t count = SYN_PADDINGS - taken, largest = count;
+
+		for (size_t i = 0; i < count; i++) {
+			requests[i] = request;
+			requests[i].padding = syn_paddings[taken + i];
+		}
+		probe_run_all(requests, results, count);
+		while (largest > 0 && results[largest - 1].syn_data != PROBE_SYN_DATA_TAKEN)
+			largest--;
+		if (largest > 0)
+			path->syn_passed = results[largest - 1].syn_bytes;
+		path->syn_lost = largest < count ? results[largest].syn_bytes : 0;
+		taken += largest;
+	}
+}
+
+/*
+ * Transfers with as much data in the SYN as there is room for. If that SYN is lost, the largest that passes is searched, and
+ * the transfer is repeated without data in the SYN, since a connection whose SYN was lost says nothing of the path's speed.
+ */
+static void transfer(struct probe_request request, struct check_path *path,
+		     struct probe_result *result)
+{
+	probe_run(&request, result);
+	if (!request.in_syn)
+		return;
+	if (probe_is_connected(result) && !result->syn_again) {
+		if (result->syn_data == PROBE_SYN_DATA_TAKEN)
+			path->syn_passed = result->syn_bytes;
+		return;
+	}
+	search_syn(request, path);
+	request.in_syn = false;
+	probe_run(&request, result);
+}
+
+void check_measure(const struct check_converters *converters,
+		   const struct check_candidate *candidate, struct check_path *path)
+{
+	struct probe_request request = check_request(converters, candidate, path);
+	static struct probe_result result;
+	bool carried;
+
+	request.echo = true;
+	request.padding = TRANSFER_BYTES;
+	request.stall_ms = STALL_MS;
+	request.tcp = true; /* Multipath TCP would use the other paths, too */
+	request.in_syn = path->syn_data == PROBE_SYN_DATA_TAKEN;
+	transfer(request, path, &result);
+	if (result.outcome == PROBE_RESET) {
+		/* convertd has given this client all the answers that it gives in a second */
+		poll(NULL, 0, 500);
+		transfer(request, path, &result);
+	}
+	carried = carries(&result, TRANSFER_BYTES, &path->both_ways);
+	path->mtu = result.mtu;
+	path->transfer_ms = result.transfer_ms;
+	path->carried = TRANSFER_BYTES;
+	path->size = CHECK_SIZE_CARRIED;
+	if (!carried && !path->both_ways && knows_no_echo(&result)) {
+		carried = carries_there(request, &result);
+		path->carried = ONE_WAY_BYTES;
+	}
+	if (carried)
+		return;
+	if (!probe_is_connected(&result)) {
+		path->size = CHECK_SIZE_UNKNOWN;
+		return;
+	}
+	/* pure acknowledgements come back even if full segments don't */
+	path->size = result.acknowledged > result.syn_bytes + 2 * result.mtu ?
+			     CHECK_SIZE_LOST_BACK : CHECK_SIZE_LOST_THERE;
+	path->mtu = search_size(request, result.mtu, &path->both_ways);
+	if (path->mtu == result.mtu)
+		path->size = CHECK_SIZE_CARRIED;
+}
+
+/* --- all paths ------------------------------------------------------------------------- */
+
+bool check_measure_all(const struct check_converters *converters,
+		       const struct check_candidate *candidate, unsigned int subflows,
+		       struct probe_result *out)
+{
+	struct probe_request request = check_request(converters, candidate, &candidate->first);
+	bool both_ways;
+
+	request.echo = true;
+	request.padding = TRANSFER_ALL_BYTES;
+	request.stall_ms = STALL_MS;
+	request.subflows = subflows;
+	probe_run(&request, out);
+	return carries(out, TRANSFER_ALL_BYTES, &both_ways);
+}

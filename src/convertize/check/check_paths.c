@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* check_paths.c - the other paths to a converter, and all of them at once */
+#include "config.h"
+
+#include "common/sysctl.h"
+#include "convertize/check/check_private.h"
+#include "networks/named.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PORT_OF_OTHERS 443 /* of web servers: hardly any firewall drops it; only a SYN is sent there */
+#define HOST_ANSWER_MS 1000
+#define IPV6_MTU_MIN 1280
+#define TRIES_OF_ALL 3 /* of a transfer over all paths at once, before something is concluded from its failures */
+
+const char *check_path_name(const struct check_path *path)
+{
+	return path->home ? path->home->name : "this network";
+}
+
+void check_wishes(struct report *report, const struct path_preferences *wanted)
+{
+	for (size_t i = 0; i < wanted->count; i++) {
+		const struct path_wish *wish = &wanted->wishes[i];
+		char name[SOCKADDR_STRLEN];
+		struct fact *fact;
+
+		if (network_is_there(wish))
+			continue;
+		path_wish_format(wish, name);
+		/* what is never to be used does no harm by not being there */
+		fact = report_fact(report, wish->use == PATH_USE_NEVER ? FACT_NOTE : FACT_WARN, "paths.missing", name,
+				   "CONVERT_PATHS names it, and there is no such %s now", *wish->device ? "device" : "address");
+		fact_remedy(fact, "name one of those that \"ip address\" shows, unless it comes later");
+		fact_value_text(fact, name);
+	}
+}
+
+/* --- which there are --------------------------------------------------------------------- */
+
+static void add_path(struct check_candidate *candidate, const union sockaddr_ip *from,
+		     const struct network_interface *home, bool bound, bool endpoint)
+{
+	union sockaddr_ip first = candidate->first.probe.local;
+
+	sockaddr_ip_set_port(&first, 0);
+	if (candidate->path_count == CHECK_PATHS_MAX || home == candidate->first.home ||
+	    sockaddr_ip_equal(&first, from))
+		return;
+	for (size_t i = 0; i < candidate->path_count; i++)
+		if (sockaddr_ip_equal(&candidate->paths[i].from, from))
+			return;
+	candidate->paths[candidate->path_count++] = (struct check_path){
+		.from = *from,
+		.device = bound ? home->name : NULL,
+		.home = home,
+		.endpoint = endpoint,
+	};
+}
+
+/* Adds the paths of endpoints, bound as the kernel binds their subflows; then those of networks that have no endpoint. */
+static void find_paths(const struct network *network, struct check_candidate *candidate)
+{
+	enum network_family family = network_family(&candidate->address);
+
+	for (size_t i = 0; i < network->endpoint_count; i++) {
+		const struct network_endpoint *endpoint = &network->endpoints[i];
+		const struct network_interface *home = network_interface(network, endpoint->home);
+
+		if (endpoint->subflow && home && network_family(&endpoint->address) == family)
+			add_path(candidate, &endpoint->address, home, endpoint->bound, true);
+	}
+	for (size_t i = 0; i < network->interface_count; i++) {
+		const struct network_interface *interface = &network->interfaces[i];
+
+		if (interface->usable[family])
+			add_path(candidate, &interface->address[family], interface, true, false);
+	}
+}
+
+/* Finds out whether the host answers at another port, where the converter's is silent. */
+static void look_at_host(const struct check_converters *converters,
+			 const struct check_candidate *candidate, struct check_path *path)
+{
+	struct probe_request request = check_request(converters, candidate, path);
+	struct probe_result result;
+
+	sockaddr_ip_set_port(&request.converter, PORT_OF_OTHERS);
+	request.tcp = true;
+	request.connect_only = true;
+	request.timeout_ms = HOST_ANSWER_MS;
+	probe_run(&request, &result);
+	path->host_answers = probe_is_connected(&result) || result.error == ECONNREFUSED;
+}
+
+static void ask_path(const struct check_converters *converters, struct check_candidate *candidate,
+		     struct check_path *path)
+{
+	check_ask(converters, candidate, path);
+	if (!path->connected && path->probe.outcome == PROBE_NO_SYN_ACK)
+		look_at_host(converters, candidate, path);
+}
+
+void check_paths_look(const struct check_converters *converters, struct check_candidate *candidate)
+{
+	if (!candidate->first.home)
+		return; /* the converter is on this machine */
+	find_paths(converters->network, candidate);
+	for (size_t i = 0; i < candidate->path_count; i++) {
+		struct check_path *path = &candidate->paths[i];
+
+		ask_path(converters, candidate, path);
+		if (path->probe.outcome == PROBE_ANSWERED && !path->probe.response.has_error)
+			check_measure(converters, candidate, path);
+	}
+}
+
+const struct check_path *check_paths_elsewhere(const struct check_converters *converters,
+					       struct check_candidate *candidate)
+{
+	enum network_family family = network_family(&candidate->address);
+
+	candidate->first.home =
+		network_interface(converters->network, converters->network->first[family]);
+	if (!candidate->first.home)
+		return NULL;
+	look_at_host(converters, candidate, &candidate->first);
+	find_paths(converters->network, candidate);
+	for (size_t i = 0; i < candidate->path_count; i++) {
+		check_ask(converters, candidate, &candidate->paths[i]);
+		if (candidate->paths[i].connected)
+			return &candidate->paths[i];
+	}
+	return NULL;
+}
+
+/* Adds an ip command, as "ip -6" unless @ipv4. */
+static void add_ip(struct fact *fact, bool ipv4, const char *object, const char *const words[8])
+{
+	if (ipv4)
+		fact_command(fact, COMMAND_HERE, "ip", object, words[0], words[1], words[2], words[3],
+			     words[4], words[5], words[6], words[7], (char *)NULL);
+	else
+		fact_command(fact, COMMAND_HERE, "ip", "-6", object, words[0], words[1], words[2],
+			     words[3], words[4], words[5], words[6], words[7], (char *)NULL);
+}
+
+bool check_paths_prefer(const struct check_candidate *candidate, const struct check_path *path,
+			struct fact *fact)
+{
+	char gateway[SOCKADDR_STRLEN], to[SOCKADDR_STRLEN];
+	struct routes_way way;
+
+	routes_find(&candidate->address, &path->from, path->home->index, &way);
+	if (way.error || way.gateway.sa.sa_family == AF_UNSPEC)
+		return false;
+	add_ip(fact, sockaddr_ip_is_v4(&candidate->address), "route",
+	       (const char *const[8]){ "replace", network_format_address(&candidate->address, to),
+				       "via", network_format_address(&way.gateway, gateway), "dev",
+				       path->home->name });
+	return true;
+}
+
+/* --- packets that are too large ---------------------------------------------------------------------- */
+
+/* Adds the command that makes this host send, and ask for, no larger packets than the path carries. */
+static void shrink(const struct check_candidate *candidate, const struct check_path *path,
+		   struct fact *fact)
+{
+	char mtu[16], to[SOCKADDR_STRLEN], gateway[SOCKADDR_STRLEN], table[16];
+	bool ipv4 = sockaddr_ip_is_v4(&candidate->address);
+	union sockaddr_ip from = path->probe.local;
+	struct routes_way way;
+
+	snprintf(mtu, sizeof(mtu), "%u", path->mtu);
+	if (path->mtu >= IPV6_MTU_MIN && path->home) {
+		fact_command(fact, COMMAND_HERE, "ip", "link", "set", "dev", path->home->name,
+			     "mtu", mtu, (char *)NULL);
+		return;
+	}
+	/* the path's address is given, since a rule for it decides, and not the route that the address was chosen by */
+	sockaddr_ip_set_port(&from, 0);
+	routes_find(&candidate->address, &from, path->device ? path->home->index : 0, &way);
+	if (!ipv4 || way.error || !path->home || way.gateway.sa.sa_family != AF_INET) {
+		fact_remedy(fact, "another network: IPv6 needs packets of %d bytes", IPV6_MTU_MIN);
+		return;
+	}
+	/* a device with an MTU below IPv6's minimum loses its IPv6 addresses: so only the route gets it */
+	snprintf(table, sizeof(table), "%u", way.table);
+	fact_command(fact, COMMAND_HERE, "ip", "route", "replace",
+		     network_format_address(&candidate->address, to), "via",
+		     network_format_address(&way.gateway, gateway), "dev", path->home->name, "table",
+		     table, "mtu", mtu, (char *)NULL);
+}
+
+static void report_lost(const struct check_converters *converters,
+			const struct check_candidate *candidate, const struct check_path *path)
+{
+	const char *name = check_path_name(path);
+	const char *way = path->size == CHECK_SIZE_LOST_BACK ? "from" : "to";
+	struct fact *fact;
+
+	if (!path->mtu) {
+		fact = report_fact(converters->report, FACT_WARN, "path.mtu", candidate->about,
+				   "over %s connections are made, but nothing of a transfer %s the "
+				   "converter gets through, however small its packets are",
+				   name, way);
+		fact_remedy(fact, "another network, or another port of the converter: something on "
+				  "the way over %s drops its packets",
+			    name);
+	} else {
+		fact = report_fact(converters->report, FACT_WARN, "path.mtu", candidate->about,
+				   "over %s packets of up to %u bytes get through, and larger ones "
+				   "%s the converter vanish without a word (a path MTU black hole): "
+				   "transfers hang",
+				   name, path->mtu, way);
+		shrink(candidate, path, fact);
+	}
+	fact_value_number(fact, path->mtu);
+}
+
+void check_paths_report_size(const struct check_converters *converters,
+			     const struct check_candidate *candidate, const struct check_path *path)
+{
+	struct fact *fact;
+
+	if (path->size == CHECK_SIZE_UNKNOWN)
+		return;
+	if (path->size != CHECK_SIZE_CARRIED) {
+		report_lost(converters, candidate, path);
+		return;
+	}
+	fact = report_fact(converters->report, FACT_OK, "path.mtu", candidate->about,
+			   path->both_ways ? "over %s packets of up to %u bytes get through both "
+					     "ways (%zu KiB there and back in %.0f ms)" :
+					     "over %s packets of up to %u bytes get through to the "
+					     "converter, which has no way to try it back (%zu KiB, "
+					     "%.0f ms)",
+			   check_path_name(path), path->mtu, path->carried / 1024,
+			   path->transfer_ms);
+	fact_value_number(fact, path->mtu);
+}
+
+/* --- another path ---------------------------------------------------------------------------- */
+
+static void plan_route(const struct check_converters *converters, const struct check_path *path,
+		       struct fact *fact)
+{
+	char from[SOCKADDR_STRLEN], gateway[SOCKADDR_STRLEN], table[16];
+	const char *name = path->home->name;
+	bool ipv4 = sockaddr_ip_is_v4(&path->from);
+	struct routes_plan plan;
+
+	routes_plan(&converters->routes, &path->from, path->home->index, name, &plan);
+	snprintf(table, sizeof(table), "%u", plan.table);
+	network_format_address(&path->from, from);
+	if (plan.add_route && !plan.has_gateway && !plan.no_gateway) {
+		fact_remedy(fact, "a default route for what is sent from there; the address of its "
+				  "router isn't known here: ip %sroute add default via ROUTER dev %s "
+				  "table %s%s%s%s%s",
+			    ipv4 ? "" : "-6 ", name, table, plan.add_rule ? ", ip rule add from " : "",
+			    plan.add_rule ? from : "", plan.add_rule ? " table " : "",
+			    plan.add_rule ? table : "");
+		return;
+	}
+	if (plan.add_route && plan.has_gateway)
+		add_ip(fact, ipv4, "route",
+		       (const char *const[8]){ "replace", "default", "via",
+					       network_format_address(&plan.gateway, gateway), "dev",
+					       name, "table", table });
+	else if (plan.add_route)
+		add_ip(fact, ipv4, "route",
+		       (const char *const[8]){ "replace", "default", "dev", name, "table", table });
+	if (plan.add_rule)
+		add_ip(fact, ipv4, "rule",
+		       (const char *const[8]){ "add", "from", from, "table", table });
+	if (!plan.add_route && !plan.add_rule)
+		fact_remedy(fact, "see ip rule and ip route show table %s: they send what comes "
+				  "from %s elsewhere",
+			    table, from);
+}
+
+/* Finds the way that packets of a subflow take which begins at the path's address. */
+static void find_way(const struct check_candidate *candidate, const struct check_path *path,
+		     struct routes_way *out)
+{
+	routes_find(&candidate->address, &path->from, path->device ? path->home->index : 0, out);
+}
+
+/* Do packets from the path's address leave by another network? Then it is no path of its own, even if something answers. */
+static bool is_misrouted(const struct check_candidate *candidate, const struct check_path *path)
+{
+	struct routes_way way;
+
+	find_way(candidate, path, &way);
+	return way.error ? !path->connected :
+	       way.assumed ? !path->connected : way.index != path->home->index;
+}
+
+/*
+ * Does this host drop what comes back? It does if its reverse path filter is strict (ip-sysctl.rst, rp_filter) and
+ * what is sent from the address would leave by another device, were the socket not bound to this one.
+ */
+static bool is_filtered(const struct check_candidate *candidate, const struct check_path *path)
+{
+	char name[sizeof("net.ipv4.conf..rp_filter") + IF_NAMESIZE];
+	int all = sysctl_read("net.ipv4.conf.all.rp_filter"), own;
+	struct routes_way way;
+
+	snprintf(name, sizeof(name), "net.ipv4.conf.%s.rp_filter", path->home->name);
+	own = sysctl_read(name);
+	routes_find(&candidate->address, &path->from, 0, &way);
+	return sockaddr_ip_is_v4(&path->from) && (all > own ? all : own) == 1 && !way.error &&
+	       way.index != path->home->index;
+}
+
+/* Reports that the router of the path's own route doesn't answer on the link. */
+static struct fact *report_silent_router(const struct check_converters *converters,
+					 const struct check_candidate *candidate,
+					 const struct check_path *path,
+					 const struct routes_way *way)
+{
+	char router[SOCKADDR_STRLEN], table[16];
+	union sockaddr_ip other;
+	struct fact *fact;
+
+	network_format_address(&way->gateway, router);
+	fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
+			   "no answer over %s: the router of its route, %s, does not answer there",
+			   check_path_name(path), router);
+	if (!routes_other_router(&converters->routes, &way->gateway, path->home->index, &other)) {
+		fact_remedy(fact, "see that %s is connected, and that this is its router",
+			    check_path_name(path));
+		return fact;
+	}
+	snprintf(table, sizeof(table), "%u", way->table);
+	add_ip(fact, sockaddr_ip_is_v4(&path->from), "route",
+	       (const char *const[8]){ "replace", "default", "via",
+				       network_format_address(&other, router), "dev",
+				       path->home->name, "table", table });
+	return fact;
+}
+
+/* Reports a path by which packets leave as they should, and nothing comes back. */
+static struct fact *report_unanswered(const struct check_converters *converters,
+				      const struct check_candidate *candidate,
+				      const struct check_path *path)
+{
+	unsigned int port = sockaddr_ip_port(&candidate->address);
+	const char *name = check_path_name(path);
+	char to[SOCKADDR_STRLEN];
+	struct fact *fact;
+
+	if (path->probe.error) {
+		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
+				   "refused over %s (%s), by the network there", name,
+				   strerror(path->probe.error));
+	} else if (path->host_answers) {
+		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
+				   "no answer over %s, though its host answers there at another "
+				   "port: a firewall on the way drops TCP to port %u",
+				   name, port);
+	} else {
+		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
+				   "no answer over %s, though packets leave there: that network is "
+				   "down, or a firewall drops them",
+				   name);
+		fact_remedy(fact, "see what comes back: ping -I %s %s", name,
+			    network_format_address(&candidate->address, to));
+		return fact;
+	}
+	fact_remedy(fact, "whoever runs the firewall has to let TCP to port %u through; or another port "
+			  "of the converter",
+		    port);
+	return fact;
+}
+
+/* Reports why nothing answers over a path. */
+static struct fact *report_dead(const struct check_converters *converters,
+				const struct check_candidate *candidate,
+				const struct check_path *path)
+{
+	const char *name = check_path_name(path);
+	struct routes_way way;
+	struct fact *fact;
+
+	find_way(candidate, path, &way);
+	if (is_misrouted(candidate, path)) {
+		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
+				   "no route to it over %s: what is sent from the address there %s",
+				   name, way.error || way.assumed ? "goes nowhere" :
+								    "leaves by another network");
+		plan_route(converters, path, fact);
+		return fact;
+	}
+	if (is_filtered(candidate, path)) {
+		fact = report_fact(converters->report, FACT_WARN, "path", candidate->about,
+				   "no answer over %s: this machine drops it, as it would send to "
+				   "the converter by another network (net.ipv4.conf.*.rp_filter = 1)",
+				   name);
+		plan_route(converters, path, fact);
+		return fact;
+	}
+	if (routes_is_silent(&way.gateway, path->home->index))
+		return report_silent_router(converters, candidate, path, &way);
+	return report_unanswered(converters, candidate, path);
+}
+
+/*
+ * Does the converter refuse connections from the path's address? It may admit others, or have given the cookie to another
+ * address. It takes Multipath TCP out of SYNs that it refuses, and joins to other connections are not refused.
+ */
+static bool is_refused(const struct check_path *path)
+{
+	return path->probe.outcome == PROBE_ANSWERED && path->probe.response.has_error &&
+	       (path->probe.response.error_code == CONVERT_ERROR_NOT_AUTHORIZED ||
+		path->probe.response.error_code == CONVERT_ERROR_MISSING_COOKIE);
+}
+
+static struct fact *report_mptcp(const struct check_converters *converters,
+				 const struct check_candidate *candidate,
+				 const struct check_path *path)
+{
+	bool same = path->mptcp == candidate->first.mptcp; /* reported of the converter already */
+	struct fact *fact;
+
+	if (is_refused(path))
+		return report_fact(converters->report, FACT_NOTE, "path", candidate->about,
+				   "answers over %s too, and refuses connections that begin there (error "
+				   "%u, %s); to join one needs no permission",
+				   check_path_name(path), path->probe.response.error_code,
+				   convert_error_name(path->probe.response.error_code));
+	if (path->mptcp == PROBE_MPTCP_KEPT)
+		return report_fact(converters->report, FACT_OK, "path", candidate->about,
+				   "Multipath TCP gets through over %s too, in %.1f ms",
+				   check_path_name(path), path->probe.round_trip_ms);
+	if (same)
+		return report_fact(converters->report, FACT_NOTE, "path", candidate->about,
+				   "is reached over %s too, and not by Multipath TCP either",
+				   check_path_name(path));
+	fact = report_fact(converters->report, FACT_WARN, "path",
+			   candidate->about, path->mptcp_dropped ?
+			   "SYNs with Multipath TCP get no answer over %s, those without do: "
+			   "something on the way drops them" :
+			   "Multipath TCP does not get through over %s: something on the way "
+			   "removes it",
+			   check_path_name(path));
+	fact_remedy(fact, "whoever runs that network has to let TCP option 30 through; or another port "
+			  "of the converter");
+	return fact;
+}
+
+static void report_syn_data(const struct check_converters *converters,
+			    const struct check_candidate *candidate, const struct check_path *path)
+{
+	const char *name = check_path_name(path);
+	struct fact *fact;
+
+	if (path->syn_data == candidate->first.syn_data || path->syn_data == PROBE_SYN_DATA_TAKEN ||
+	    path->syn_data == PROBE_SYN_DATA_UNUSED)
+		return;
+	if (path->syn_data == PROBE_SYN_DATA_REFUSED)
+		fact = report_fact(converters->report, FACT_WARN, "path.syn_data", candidate->about,
+				   "data in SYNs over %s does not arrive: something on the way "
+				   "removes it, and connections over it take a round trip more",
+				   name);
+	else if (path->syn_passed)
+		fact = report_fact(converters->report, FACT_WARN, "path.syn_data", candidate->about,
+				   "SYNs over %s with %zu bytes of data, as a request has, get no "
+				   "answer, with %zu they do: connections over it begin a second late",
+				   name, path->syn_lost, path->syn_passed);
+	else
+		fact = report_fact(converters->report, FACT_WARN, "path.syn_data", candidate->about,
+				   "SYNs with data over %s get no answer, those without do: "
+				   "connections over it begin a second late",
+				   name);
+	fact_remedy(fact, "whoever runs the firewall there has to let SYNs with data through, of any "
+			  "size; programs do without once they have learned it");
+	fact_value_bool(fact, false);
+}
+
+/* Reports that requests get through in SYNs and more data doesn't, unless that was reported of the first path. */
+static void report_syn_bytes(const struct check_converters *converters,
+			     const struct check_candidate *candidate, const struct check_path *path)
+{
+	struct fact *fact;
+
+	if (path->syn_data != PROBE_SYN_DATA_TAKEN || !path->syn_lost || candidate->first.syn_lost ||
+	    path->size != CHECK_SIZE_CARRIED)
+		return;
+	fact = report_fact(converters->report, FACT_WARN, "path.syn_bytes", candidate->about,
+			   "SYNs over %s with %zu bytes of data get no answer, with %zu they do: requests "
+			   "get through, and with early data of programs begin a second late",
+			   check_path_name(path), path->syn_lost, path->syn_passed);
+	fact_remedy(fact, "whoever runs the firewall there has to let SYNs with data of any size through; "
+			  "or another port of the converter");
+	fact_value_number(fact, (double)path->syn_passed);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+static bool is_good(const struct check_path *path)
+{
+	return path->mptcp == PROBE_MPTCP_KEPT && path->size == CHECK_SIZE_CARRIED;
+}
+
+static void report_all(const struct check_converters *converters,
+		       const struct check_candidate *candidate)
+{
+	unsigned int expected = 0;
+	static struct probe_result result;
+	struct fact *fact;
+	bool carried = false;
+
+	for (size_t i = 0; i < candidate->path_count; i++)
+		expected += candidate->paths[i].endpoint &&
+			    (is_good(&candidate->paths[i]) || is_refused(&candidate->paths[i]));
+	if (expected > converters->network->subflow_limit)
+		expected = converters->network->subflow_limit;
+	/* a fault of the first path has been reported, and explains the rest */
+	if (!is_good(&candidate->first) || !candidate->first.both_ways)
+		return;
+	report_flush(converters->report);
+	/*
+	 * Packets are lost at times. Where one in thirty is, each way, 41 of 538 tries have failed: if the SYN+ACK to data in a SYN is lost,
+	 * Linux goes on by TCP, and a join that loses its packets twice comes too late.
+	 */
+	for (int i = 0; i < TRIES_OF_ALL && (!carried || result.subflows < expected); i++)
+		carried = check_measure_all(converters, candidate, expected, &result);
+	if (result.subflows < expected) {
+		fact = report_fact(converters->report, FACT_WARN, "paths", candidate->about,
+				   "a connection had %u more path%s than its first, and not %u, "
+				   "though each works alone: something on the way drops the SYNs that "
+				   "join a connection, or the converter takes none",
+				   result.subflows, result.subflows == 1 ? "" : "s", expected);
+		fact_remedy(fact, "whoever runs the network has to let TCP option 30 through in each "
+				  "SYN; or another port of the converter; see also ip mptcp limits there");
+	} else if (!carried) {
+		fact = report_fact(converters->report, FACT_WARN, "paths", candidate->about,
+				   "a transfer by Multipath TCP over %u path%s stalls, and by TCP it "
+				   "does not",
+				   result.subflows + 1, result.subflows ? "s at once" : "");
+		fact_remedy(fact, "try again, since packets are lost at times; if it stays so, "
+				  "something on the way spoils it: another network, or another port of "
+				  "the converter");
+	} else {
+		fact = report_fact(converters->report, FACT_OK, "paths", candidate->about,
+				   "a connection by Multipath TCP uses %u path%s (%.0f ms for %zu KiB, "
+				   "there and back)",
+				   result.subflows + 1, result.subflows ? "s" : "",
+				   result.transfer_ms, result.returned / 1024);
+	}
+	fact_value_number(fact, result.subflows + 1);
+}
+
+void check_paths_report(const struct check_converters *converters,
+			const struct check_candidate *candidate)
+{
+	for (size_t i = 0; i < candidate->path_count; i++) {
+		const struct check_path *path = &candidate->paths[i];
+		bool alive = path->connected && !is_misrouted(candidate, path);
+		struct fact *fact = alive ? report_mptcp(converters, candidate, path) :
+					    report_dead(converters, candidate, path);
+
+		fact_value_bool(fact, alive && (path->mptcp == PROBE_MPTCP_KEPT || is_refused(path)));
+		if (!alive || is_refused(path))
+			continue;
+		report_syn_data(converters, candidate, path);
+		report_syn_bytes(converters, candidate, path);
+		check_paths_report_size(converters, candidate, path);
+	}
+	report_all(converters, candidate);
+}

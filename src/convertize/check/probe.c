@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * probe.c - one connection to a converter that asks what it supports, and how it went
+ *
+ * The request is an Info TLV (Section 6.2.3), sent as the shim sends its own: in the SYN of an
+ * MPTCP connection, without a Fast Open cookie. Nothing is asked of any server.
+ *
+ * Three faults look alike from outside and have different remedies: the path or the peer doesn't take MPTCP; this kernel
+ * doesn't offer it for a while, after lost SYNs (then a counter of SYNs without it grows, since Linux 6.12); and a SYN was
+ * lost together with its data (tcpi_fastopen_client_fail, since 5.5).
+ */
+#include "config.h"
+
+#include "convertize/check/probe.h"
+
+#include "common/multipath.h"
+#include "convertize/check/counters.h"
+#include "convertize/check/transfer.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WITHHELD_COUNTER "MPTcpExtMPCapableSYNTXDisabled"
+#define SYN_RETRANSMITTED 3 /* TFO_SYN_RETRANSMITTED, include/linux/tcp.h */
+
+#define IPV4_HEADERS (20 + 20)
+#define IPV6_HEADERS (40 + 20)
+#define TIMESTAMPS_SIZE 12
+
+#define PROBES_A_SECOND 16
+
+/*
+ * The third SYN that Linux sends in vain makes it leave MPTCP out of all SYNs for an hour if the fourth
+ * arrives (net.mptcp.blackhole_timeout). It is sent after 3 s, so that a probe ends before.
+ */
+#define HANDSHAKE_MS_MAX 2900
+
+struct probe {
+	const struct probe_request *request;
+	struct probe_result *result;
+	int fd;
+	bool mptcp; /* the socket is one of Multipath TCP */
+	uint64_t withheld_before;
+	double start;
+	uint8_t *bytes; /* the request, and the padding */
+	size_t len, sent;
+};
+
+static double elapsed_ms(const struct probe *probe)
+{
+	return probe_now_ms() - probe->start;
+}
+
+/* Waits for the events or an error. Returns false if the time, @limit_ms since the SYN, is up. */
+static bool wait_for(const struct probe *probe, short events, int limit_ms)
+{
+	struct pollfd ready = { .fd = probe->fd, .events = events };
+	double left;
+	int ret;
+
+	do {
+		left = limit_ms - elapsed_ms(probe);
+		ret = poll(&ready, 1, left > 0 ? (int)left + 1 : 0);
+	} while (ret < 0 && errno == EINTR);
+	return ret > 0;
+}
+
+static int write_request(struct probe *probe)
+{
+	const struct convert_span *cookie = &probe->request->cookie;
+	struct convert_writer writer;
+	ssize_t len;
+
+	probe->bytes = calloc(1, CONVERT_MESSAGE_MAX + probe->request->padding);
+	if (!probe->bytes)
+		return -ENOMEM;
+	convert_writer_init(&writer, probe->bytes, CONVERT_MESSAGE_MAX);
+	convert_write_info(&writer);
+	if (probe->request->echo)
+		convert_write_echo(&writer, 0);
+	if (cookie->len)
+		convert_write_cookie(&writer, cookie->data, cookie->len);
+	len = convert_writer_finish(&writer);
+	probe->len = len < 0 ? 0 : (size_t)len + probe->request->padding;
+	return len < 0 ? (int)len : 0;
+}
+
+/* Makes a non-blocking socket, an MPTCP one if the kernel has that, and binds it as requested. Returns 0 or -errno. */
+static int open_socket(struct probe *probe)
+{
+	const struct probe_request *request = probe->request;
+	int family = request->converter.sa.sa_family;
+	int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+	probe->fd = request->tcp ? -1 : socket(family, type, IPPROTO_MPTCP);
+	probe->mptcp = probe->fd >= 0;
+	if (probe->fd < 0)
+		probe->fd = socket(family, type, IPPROTO_TCP);
+	if (probe->fd < 0)
+		return -errno;
+	if (request->segment && setsockopt(probe->fd, IPPROTO_TCP, TCP_MAXSEG, &request->segment,
+					   sizeof(request->segment)) < 0)
+		return -errno;
+	if (request->device && setsockopt(probe->fd, SOL_SOCKET, SO_BINDTODEVICE, request->device,
+					  (socklen_t)strlen(request->device)) < 0)
+		return -errno;
+	if (request->from.sa.sa_family != AF_UNSPEC &&
+	    bind(probe->fd, &request->from.sa, sockaddr_ip_len(&request->from)) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Sends the SYN, with the request in it if that is wanted and this kernel does it. Returns 0 or -errno. */
+static int send_syn(struct probe *probe)
+{
+	const union sockaddr_ip *to = &probe->request->converter;
+	const int on = 1;
+	ssize_t sent;
+
+	probe->start = probe_now_ms();
+	if (probe->request->in_syn &&
+	    setsockopt(probe->fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, &on, sizeof(on)) == 0) {
+		sent = sendto(probe->fd, probe->bytes, probe->len, MSG_FASTOPEN | MSG_NOSIGNAL,
+			      &to->sa, sockaddr_ip_len(to));
+		if (sent >= 0 || errno == EINPROGRESS) {
+			probe->sent = sent > 0 ? (size_t)sent : 0;
+			probe->result->syn_bytes = probe->sent;
+			return 0;
+		}
+		if (errno != EOPNOTSUPP) /* sysctl tcp_fastopen without its bit 0x1 */
+			return -errno;
+	}
+	if (connect(probe->fd, &to->sa, sockaddr_ip_len(to)) == 0 || errno == EINPROGRESS)
+		return 0;
+	return -errno;
+}
+
+static int socket_error(int fd)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? errno : error;
+}
+
+/* Keeps the largest packets that both sides would send: ours by the path's MTU, the peer's by the segment size that it was told. */
+static void look_at_size(const struct tcp_info *info, struct probe_result *result)
+{
+	/* Linux takes the room for timestamps off the maximum segment size that it has told the peer */
+	unsigned int received = info->tcpi_advmss +
+				(info->tcpi_options & TCPI_OPT_TIMESTAMPS ? TIMESTAMPS_SIZE : 0) +
+				(sockaddr_ip_is_v4(&result->local) ? IPV4_HEADERS : IPV6_HEADERS);
+
+	result->mtu = info->tcpi_pmtu < received ? info->tcpi_pmtu : received;
+}
+
+/* Keeps what the kernel knows of the connection, once it is established. */
+static void look_at_connection(struct probe *probe)
+{
+	struct probe_result *result = probe->result;
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info), local_len = sizeof(result->local);
+
+	getsockname(probe->fd, &result->local.sa, &local_len);
+	if (getsockopt(probe->fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
+		memset(&info, 0, sizeof(info));
+	look_at_size(&info, result);
+	if (info.tcpi_state && result->syn_bytes)
+		result->syn_data = info.tcpi_options & TCPI_OPT_SYN_DATA ? PROBE_SYN_DATA_TAKEN :
+				   info.tcpi_fastopen_client_fail == SYN_RETRANSMITTED ?
+									   PROBE_SYN_DATA_LOST :
+									   PROBE_SYN_DATA_REFUSED;
+	if (!probe->mptcp)
+		return;
+	result->mptcp = multipath_is_spoken(probe->fd) ? PROBE_MPTCP_KEPT :
+		counters_read(WITHHELD_COUNTER) > probe->withheld_before ? PROBE_MPTCP_WITHHELD :
+									   PROBE_MPTCP_LOST;
+}
+
+/* Sends what the SYN had no room for. Returns false if the connection has failed. */
+static bool send_rest(struct probe *probe)
+{
+	ssize_t sent = send(probe->fd, probe->bytes + probe->sent, probe->len - probe->sent,
+			    MSG_NOSIGNAL);
+
+	/* the kernel may not take all of the padding at once: only the first segments matter */
+	return sent > 0 || probe->len == probe->sent;
+}
+
+static enum probe_outcome read_answer(struct probe *probe)
+{
+	struct probe_result *result = probe->result;
+	enum probe_outcome outcome = PROBE_SILENT;
+
+	while (outcome == PROBE_SILENT) {
+		size_t room = sizeof(result->message) - result->message_len;
+		ssize_t got;
+
+		if (!wait_for(probe, POLLIN, probe->request->timeout_ms))
+			return PROBE_SILENT;
+		got = recv(probe->fd, result->message + result->message_len, room, 0);
+		if (got == 0)
+			return PROBE_CLOSED;
+		if (got < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (got < 0)
+			return PROBE_RESET;
+		result->message_len += (size_t)got;
+		outcome = probe_judge(result);
+	}
+	result->answer_ms = elapsed_ms(probe);
+	return outcome;
+}
+
+static enum probe_outcome carry(struct probe *probe)
+{
+	struct transfer transfer = { .fd = probe->fd,
+				     .bytes = probe->bytes,
+				     .len = probe->len,
+				     .sent = probe->sent,
+				     .echo = probe->request->padding,
+				     .subflows = probe->mptcp ? probe->request->subflows : 0,
+				     .stall_ms = probe->request->stall_ms,
+				     .result = probe->result };
+
+	if (!probe->request->echo)
+		return probe->sent < probe->len && !send_rest(probe) ? PROBE_RESET :
+								       read_answer(probe);
+	return transfer_run(&transfer);
+}
+
+/* Was a SYN sent again before one got an answer? */
+static bool look_again(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && info.tcpi_total_retrans;
+}
+
+static int handshake_ms(const struct probe_request *request)
+{
+	return request->timeout_ms < HANDSHAKE_MS_MAX ? request->timeout_ms : HANDSHAKE_MS_MAX;
+}
+
+static enum probe_outcome run(struct probe *probe)
+{
+	struct probe_result *result = probe->result;
+	enum probe_outcome outcome;
+
+	result->error = -write_request(probe);
+	if (!result->error)
+		result->error = -open_socket(probe);
+	if (result->error)
+		return PROBE_LOCAL;
+	result->error = -send_syn(probe);
+	if (result->error)
+		return PROBE_UNREACHABLE;
+	if (!wait_for(probe, POLLOUT, handshake_ms(probe->request)))
+		return PROBE_NO_SYN_ACK;
+	result->round_trip_ms = elapsed_ms(probe);
+	result->error = socket_error(probe->fd);
+	if (result->error)
+		return PROBE_UNREACHABLE;
+	look_at_connection(probe);
+	/* data that a SYN+ACK doesn't acknowledge is sent again at once, and counted likewise */
+	result->syn_again = result->syn_bytes ? result->syn_data == PROBE_SYN_DATA_LOST :
+						look_again(probe->fd);
+	if (probe->request->connect_only)
+		return PROBE_SILENT;
+	outcome = carry(probe);
+	/* a fallback may come behind the SYN+ACK; a connection that was reset knows nothing more */
+	if (outcome != PROBE_RESET)
+		look_at_connection(probe);
+	return outcome;
+}
+
+/*
+ * convertd gives one client 20 such answers in a second and then resets its connections (--max-errors-per-client),
+ * which would look like a fault: no more probes begin in any second than that, with some to spare.
+ */
+static void keep_pace(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static double begun[PROBES_A_SECOND];
+	static size_t next;
+	double wait;
+
+	pthread_mutex_lock(&lock);
+	wait = begun[next] ? begun[next] + 1000 - probe_now_ms() : 0;
+	if (wait > 0)
+		poll(NULL, 0, (int)wait + 1);
+	begun[next] = probe_now_ms();
+	next = (next + 1) % PROBES_A_SECOND;
+	pthread_mutex_unlock(&lock);
+}
+
+void probe_run(const struct probe_request *request, struct probe_result *out)
+{
+	struct probe probe = { .request = request, .result = out, .fd = -1 };
+	struct sockaddr unspec = { .sa_family = AF_UNSPEC };
+
+	keep_pace();
+	memset(out, 0, sizeof(*out));
+	probe.withheld_before = counters_read(WITHHELD_COUNTER);
+	out->outcome = run(&probe);
+	free(probe.bytes);
+	if (probe.fd < 0)
+		return;
+	if (out->outcome != PROBE_ANSWERED || out->response.has_error)
+		connect(probe.fd, &unspec, sizeof(unspec)); /* a reset: Sections 6.2.8 and 8 */
+	close(probe.fd);
+}
+
+/* --- several ------------------------------------------------------------------------- */
+
+struct job {
+	const struct probe_request *request;
+	struct probe_result *result;
+	pthread_t thread;
+	bool threaded;
+};
+
+static void *do_job(void *arg)
+{
+	struct job *job = arg;
+
+	probe_run(job->request, job->result);
+	return NULL;
+}
+
+void probe_run_all(const struct probe_request *requests, struct probe_result *out, size_t count)
+{
+	struct job *jobs = calloc(count, sizeof(*jobs));
+
+	for (size_t i = 0; i < count; i++) {
+		struct job alone = { .request = &requests[i], .result = &out[i] };
+		struct job *job = jobs ? &jobs[i] : &alone;
+
+		*job = alone;
+		job->threaded = jobs && pthread_create(&job->thread, NULL, do_job, job) == 0;
+		if (!job->threaded)
+			do_job(job);
+	}
+	for (size_t i = 0; i < count && jobs; i++)
+		if (jobs[i].threaded)
+			pthread_join(jobs[i].thread, NULL);
+	free(jobs);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* unit_place.c - where units' drop-ins are */
+#include "config.h"
+
+#include "convertize/enable/unit_place.h"
+
+#include "convertize/enable/unit_dropin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SYSTEM_UNITS "/etc/systemd/system" /* systemd.unit(5); wherever convertize is installed */
+#define USER_UNITS "systemd/user"          /* below the user's directory of configurations */
+#define FILE_MAX (64 * 1024)
+
+static enum place_result failed(const char *path)
+{
+	bool rights = (errno == EACCES || errno == EPERM) && geteuid() != 0 &&
+		      strncmp(path, SYSTEM_UNITS, strlen(SYSTEM_UNITS)) == 0;
+
+	fprintf(stderr, "convertize: %s: %s%s\n", path, strerror(errno),
+		rights ? "; run convertize as root, or say --user for your own units" : "");
+	return PLACE_FAILED;
+}
+
+bool place_units(char path[static PATH_MAX], bool user)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	int len = 0;
+
+	if (!user)
+		len = snprintf(path, PATH_MAX, "%s", SYSTEM_UNITS);
+	else if (config && *config == '/')
+		len = snprintf(path, PATH_MAX, "%s/%s", config, USER_UNITS);
+	else if (home && *home == '/')
+		len = snprintf(path, PATH_MAX, "%s/.config/%s", home, USER_UNITS);
+	if (len > 0 && len < PATH_MAX)
+		return true;
+	fputs("convertize: --user: HOME is not set to a directory; set it\n", stderr);
+	return false;
+}
+
+bool place_of(char path[static PATH_MAX], const char *units, const char *unit, const char *name)
+{
+	return snprintf(path, PATH_MAX, "%s/%s.d/%s", units, unit, name) < PATH_MAX;
+}
+
+/* Reads a regular file of bearable size. Returns a text to be freed, or NULL with errno. */
+static char *read_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char *text = fd >= 0 ? malloc(FILE_MAX + 1) : NULL;
+	ssize_t n = text ? read(fd, text, FILE_MAX) : -1;
+	int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	if (n < 0) {
+		free(text);
+		errno = error;
+		return NULL;
+	}
+	text[n] = '\0';
+	return text;
+}
+
+char *place_read(const char *path)
+{
+	char *text = read_file(path);
+
+	if (text && unit_text_is_ours(text))
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Makes the directories of a file, as mkdir -p does. */
+static bool make_directories(const char *path)
+{
+	char part[PATH_MAX];
+
+	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
+		if (mkdir(part, 0755) < 0 && errno != EEXIST)
+			return false;
+	}
+	return true;
+}
+
+/* Writes a new file. Returns 0, or -1 with errno. */
+static int write_new(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	size_t len = strlen(text);
+	bool right = fd >= 0;
+	int error;
+
+	while (right && len) {
+		ssize_t n = write(fd, text, len);
+
+		right = n > 0 || (n < 0 && errno == EINTR);
+		if (n > 0) {
+			text += n;
+			len -= (size_t)n;
+		}
+	}
+	/* the umask has no say: a drop-in that systemd's clients can't read would only confuse */
+	right = right && fchmod(fd, mode) == 0 && fsync(fd) == 0;
+	error = errno;
+	if (fd >= 0 && close(fd) < 0 && right) {
+		right = false;
+		error = errno;
+	}
+	errno = error;
+	return right ? 0 : -1;
+}
+
+/* Is there a file that isn't ours? Then that is said. */
+static bool is_foreign(const char *path, char **before)
+{
+	*before = read_file(path);
+	if (!*before && errno == ENOENT)
+		return false;
+	if (*before && unit_text_is_ours(*before))
+		return false;
+	if (*before)
+		fprintf(stderr, "convertize: %s: is not convertize's, as its first line isn't \"%s\"; remove it, or move it away\n",
+			path, UNIT_MARKER ": ...");
+	else
+		failed(path);
+	return true;
+}
+
+enum place_result place_write(const char *path, const char *text, mode_t mode)
+{
+	char other[PATH_MAX], *before;
+	struct stat st;
+	bool same;
+
+	if (is_foreign(path, &before)) {
+		free(before);
+		return PLACE_FAILED;
+	}
+	same = before && strcmp(before, text) == 0 && stat(path, &st) == 0 && (st.st_mode & 07777) == mode;
+	free(before);
+	if (same)
+		return PLACE_NOTHING;
+	/* systemd reads only names that end in ".conf" */
+	if (snprintf(other, sizeof(other), "%s.%u~", path, (unsigned int)getpid()) >= PATH_MAX) {
+		errno = ENAMETOOLONG;
+		return failed(path);
+	}
+	if (!make_directories(path))
+		return failed(path);
+	unlink(other); /* of a process that was killed */
+	if (write_new(other, text, mode) < 0 || rename(other, path) < 0) {
+		failed(path);
+		unlink(other);
+		return PLACE_FAILED;
+	}
+	return PLACE_DONE;
+}
+
+enum place_result place_remove(const char *path, bool directory)
+{
+	char *before, parent[PATH_MAX];
+
+	if (is_foreign(path, &before)) {
+		free(before);
+		return PLACE_FAILED;
+	}
+	if (!before)
+		return PLACE_NOTHING;
+	free(before);
+	if (unlink(path) < 0)
+		return failed(path);
+	if (directory) {
+		snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
+		rmdir(parent); /* it fails where there is something else in it */
+	}
+	return PLACE_DONE;
+}

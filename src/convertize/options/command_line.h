@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* command_line.h - convertize's command line */
+#ifndef CONVERTIZE_COMMAND_LINE_H
+#define CONVERTIZE_COMMAND_LINE_H
+
+#include "convertize/options/option_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Statuses of convertize itself, as env(1) and nohup(1) have them; all others are the program's. */
+#define OPTIONS_STATUS_FAILED 125
+#define OPTIONS_STATUS_CANNOT_RUN 126
+#define OPTIONS_STATUS_NOT_FOUND 127
+
+/* Statuses of "convertize check" beside 0. */
+#define OPTIONS_CHECK_FAILED 1
+#define OPTIONS_CHECK_USAGE 2
+#define OPTIONS_CHECK_DEGRADED 3
+
+/* Statuses of the other commands beside 0: something was refused or failed; the options or settings are wrong. */
+#define OPTIONS_UNITS_FAILED 1
+#define OPTIONS_UNITS_USAGE 2
+
+/* Where the value of a setting comes from, if neither from the command line nor from the environment. */
+struct options_origin {
+	const char *file; /* NULL: from these, or it isn't set */
+	unsigned int line;
+};
+
+/* How a program is reached. */
+enum options_method { METHOD_AUTO, METHOD_PRELOAD, METHOD_SUPERVISE, METHOD_UNKNOWN };
+
+struct options {
+	enum command command;
+	char **program;      /* and its arguments, ending with NULL; NULL: none */
+	char **arguments;    /* all of convertize's own, with its name */
+	const char *executable; /* the program's file; NULL: as its name says */
+	char **units;        /* of "enable" and "disable", ending with NULL; NULL: none */
+	const char *library; /* the file to preload; NULL: library_find() looks for it */
+	const char *root;    /* work on the system in this directory; NULL: on the one that runs */
+	enum options_method method;
+	const char *method_word; /* as it was given */
+	bool force;          /* run a program that can't be converted, too */
+	bool json;           /* print the facts as one JSON object */
+	bool fix;            /* print the commands that mend what is wrong */
+	bool fix_run;        /* run those of them that are for this machine */
+	bool user;           /* units of the user's own service manager */
+	bool session;        /* login sessions, not units */
+	bool dry_run;        /* print files instead of writing them, or commands instead of doing what they do */
+	bool shell;          /* print commands for a shell */
+	bool manage, once, remove; /* what is done about paths; none of them: they are shown */
+	uint64_t given;      /* a bit for each option_id: see options_has() */
+	struct options_origin origin[OPTION_COUNT];
+};
+
+/* Was the option on the command line? */
+static inline bool options_has(const struct options *options, enum option_id id)
+{
+	return options->given & UINT64_C(1) << id;
+}
+
+#define OPTIONS_EXPLAIN_MAX 320
+
+enum options_result {
+	OPTIONS_RUN,
+	OPTIONS_EXIT,  /* --help or --version has been answered */
+	OPTIONS_USAGE, /* what is wrong was said on standard error */
+};
+
+/*
+ * options_parse() - read the command line
+ * Options that are settings of libconvert.so become its environment variables at once.
+ * @options->command says which use of convertize was meant even if something else is wrong.
+ */
+enum options_result options_parse(struct options *options, int argc, char *argv[]);
+
+/* Sets @options->library, once the files with defaults were read. */
+void options_find_library(struct options *options);
+
+/*
+ * options_explain() - say a problem with a variable in terms of the option that has set it
+ * @problem: as settings_read() words it, the variable first
+ * @option: set to "--converter", to "FILE:LINE: converter", or to the variable if that came from the environment
+ * Returns the part of @problem behind the variable's name.
+ */
+const char *options_explain(const struct options *options, const char *problem, char option[static OPTIONS_EXPLAIN_MAX]);
+
+#endif

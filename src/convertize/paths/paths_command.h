@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* paths_command.h - "convertize paths": the networks of this host as Multipath TCP sees them, shown or managed */
+#ifndef CONVERTIZE_PATHS_COMMAND_H
+#define CONVERTIZE_PATHS_COMMAND_H
+
+#include "client/cache.h"
+#include "client/path_preferences.h"
+#include "client/settings.h"
+#include "convertize/options/command_line.h"
+#include "convertize/check/probe.h"
+#include "convertize/paths/sock_diag.h"
+#include "paths/wanted.h"
+
+#include <stdio.h>
+
+#define PATHS_ROWS_MAX PATHS_NETWORKS_MAX
+#define PATHS_CONVERTERS_MAX 8
+
+/* Does a converter answer over this network? */
+enum paths_works { PATHS_WORKS_UNASKED, PATHS_WORKS_NO, PATHS_WORKS_YES };
+
+/* How it is known whether traffic is counted there. */
+enum paths_metered_by { PATHS_BY_NOBODY, PATHS_BY_NETWORK_MANAGER, PATHS_BY_KIND };
+
+/* A network, and what is known of it. */
+struct paths_row {
+	struct paths_network network;
+	bool has_endpoint, endpoint_is_ours;
+	struct mptcp_endpoint endpoint;
+	int64_t since;           /* in seconds of CLOCK_REALTIME, when the path manager has made its endpoint; 0: it has not */
+	uint32_t way_table;      /* where the kernel finds the way for what is sent from the address; 0: nowhere */
+	unsigned int way_index;  /* the device that the way leaves by */
+	enum paths_metered metered;
+	enum paths_metered_by metered_by;
+	enum paths_works works;
+	char converter[SOCKADDR_STRLEN]; /* that was asked, and answered if one did; empty: none */
+	struct probe_result probe;
+	struct subflows subflows; /* to all converters */
+	enum path_use use;        /* what CONVERT_PATHS says of it */
+	uint8_t preference;       /* its place there, from 0 on; PATH_PREFERENCE_NONE: it isn't ordered */
+	bool usual;               /* the kernel chooses it for what is bound to nothing */
+	char learned_of[SOCKADDR_STRLEN]; /* the converter that programs have learned about; empty: none has learned anything */
+	struct cache_converter learned;   /* what this user's programs have learned of the way there: CACHE_PATH */
+};
+
+struct paths_view {
+	struct paths_row *rows;
+	size_t count;
+	struct paths_wanted wanted;
+	bool is_managed; /* a path manager of ours runs */
+	struct paths_others others;
+	unsigned int subflow_limit;
+	int mptcp;       /* net.mptcp.enabled, or -errno */
+	size_t converter_count;
+	struct path_preferences wishes; /* CONVERT_PATHS */
+};
+
+/* paths() - "convertize paths"; returns its exit status */
+int paths(struct options *options);
+
+/* paths_look() - find out all of it; converters are asked if there are any. Returns 0 or -errno. paths_view_fini() frees it. */
+int paths_look(struct paths_view *out, const struct paths_choice *choice, const struct settings *settings);
+void paths_view_fini(struct paths_view *view);
+
+/* Write it as a table, or as a JSON object. */
+void paths_print(FILE *out, const struct paths_view *view);
+void paths_print_json(FILE *out, const struct paths_view *view);
+
+#endif

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* paths_print.c - what "convertize paths" has found, as a table or as a JSON object */
+#include "config.h"
+
+#include "convertize/check/network.h"
+#include "convertize/paths/paths_command.h"
+
+#include "common/json.h"
+#include "networks/named.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/mptcp.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+#include <time.h>
+
+#define CELL_MAX 96
+
+enum column {
+	COLUMN_DEVICE,
+	COLUMN_ADDRESS,
+	COLUMN_GATEWAY,
+	COLUMN_ENDPOINT,
+	COLUMN_TABLE,
+	COLUMN_METERED,
+	COLUMN_WORKS,
+	COLUMN_SINCE,
+	COLUMN_SUBFLOWS,
+	COLUMN_RECEIVED,
+	COLUMN_SENT,
+	COLUMN_WISH,
+	COLUMN_LEARNED,
+	COLUMN_COUNT
+};
+
+static const char *const titles[] = { "DEVICE", "ADDRESS", "GATEWAY",  "ENDPOINT", "TABLE", "METERED",
+				      "WORKS",  "SINCE",   "SUBFLOWS", "RECEIVED", "SENT",  "PREFERRED", "LEARNED" };
+static_assert(sizeof(titles) / sizeof(titles[0]) == COLUMN_COUNT, "a title for each column");
+
+static const char *const metered_names[] = {
+	[PATHS_METERED_UNKNOWN] = "unknown", [PATHS_METERED_NO] = "no",		 [PATHS_METERED_YES] = "yes",
+	[PATHS_METERED_GUESSED_NO] = "no",   [PATHS_METERED_GUESSED_YES] = "yes",
+};
+
+static const char *const metered_by_names[] = {
+	[PATHS_BY_NOBODY] = "nobody",
+	[PATHS_BY_NETWORK_MANAGER] = "NetworkManager",
+	[PATHS_BY_KIND] = "device kind",
+};
+
+static const char *const keeper_names[] = {
+	[PATHS_KEEPER_OURS] = "convertize",
+	[PATHS_KEEPER_OTHER] = "other",
+	[PATHS_KEEPER_NM] = "NetworkManager",
+	[PATHS_KEEPER_MPTCPD] = "mptcpd",
+};
+static_assert(sizeof(keeper_names) / sizeof(keeper_names[0]) == PATHS_KEEPER_COUNT, "a name for each keeper");
+
+static const struct {
+	uint32_t flag;
+	const char *name;
+} flags[] = {
+	{ MPTCP_PM_ADDR_FLAG_SUBFLOW, "subflow" },   { MPTCP_PM_ADDR_FLAG_SIGNAL, "signal" },
+	{ MPTCP_PM_ADDR_FLAG_BACKUP, "backup" },     { MPTCP_PM_ADDR_FLAG_FULLMESH, "fullmesh" },
+	{ MPTCP_PM_ADDR_FLAG_IMPLICIT, "implicit" },
+};
+#define FLAG_COUNT (sizeof(flags) / sizeof(flags[0]))
+
+/* What has become of the question whether a network works, in a few words. */
+static const char *describe_failure(const struct probe_result *probe)
+{
+	switch (probe->outcome) {
+	case PROBE_LOCAL:
+	case PROBE_UNREACHABLE:
+		return strerror(probe->error);
+	case PROBE_NO_SYN_ACK:
+		return "nothing comes back";
+	case PROBE_SILENT:
+		return "connected, and no answer";
+	case PROBE_CLOSED:
+	case PROBE_RESET:
+		return "connected, and closed without an answer";
+	default:
+		return "something else than a converter answers";
+	}
+}
+
+/* --- the table -------------------------------------------------------------------------- */
+
+static void format_bytes(uint64_t bytes, char out[static CELL_MAX])
+{
+	static const char *const units[] = { "B", "kB", "MB", "GB", "TB" };
+	double value = (double)bytes;
+	size_t unit = 0;
+
+	while (value >= 999.5 && unit < 4) {
+		value /= 1000;
+		unit++;
+	}
+	snprintf(out, CELL_MAX, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static void format_endpoint(const struct paths_row *row, char out[static CELL_MAX])
+{
+	size_t len;
+
+	if (!row->has_endpoint) {
+		strcpy(out, "none");
+		return;
+	}
+	len = (size_t)snprintf(out, CELL_MAX, "%u", row->endpoint.id);
+	for (size_t i = 0; i < FLAG_COUNT; i++)
+		if (row->endpoint.flags & flags[i].flag)
+			len += (size_t)snprintf(out + len, CELL_MAX - len, " %s", flags[i].name);
+}
+
+/* The table by which what is sent from the address leaves; whose name says more than its number where that is the kernel's own. */
+static void format_table(const struct paths_row *row, char out[static CELL_MAX])
+{
+	if (!row->way_table)
+		strcpy(out, "none");
+	else if (row->way_index != row->network.link.index)
+		strcpy(out, "other way");
+	else if (row->way_table == RT_TABLE_MAIN)
+		strcpy(out, "main");
+	else
+		snprintf(out, CELL_MAX, "%u", row->way_table);
+}
+
+static void format_works(const struct paths_row *row, char out[static CELL_MAX])
+{
+	if (row->works == PATHS_WORKS_UNASKED)
+		strcpy(out, "unknown");
+	else if (row->works == PATHS_WORKS_YES)
+		snprintf(out, CELL_MAX, "%.0f ms", row->probe.answer_ms);
+	else
+		strcpy(out, "no");
+}
+
+static void format_since(int64_t since, char out[static CELL_MAX])
+{
+	time_t seconds = (time_t)since;
+	struct tm tm;
+
+	strcpy(out, "unknown");
+	if (since && localtime_r(&seconds, &tm))
+		strftime(out, CELL_MAX, "%Y-%m-%d %H:%M:%S", &tm);
+}
+
+/* What CONVERT_PATHS says of it. */
+static void format_wish(const struct paths_row *row, char out[static CELL_MAX])
+{
+	if (row->use != PATH_USE_ORDERED)
+		strcpy(out, path_use_name(row->use));
+	else if (row->preference == PATH_PREFERENCE_NONE)
+		strcpy(out, "unnamed");
+	else
+		snprintf(out, CELL_MAX, "%u", row->preference + 1u);
+}
+
+static const char *const learned_names[] = {
+	[CACHE_PATH_UNKNOWN] = "nothing", [CACHE_PATH_WORKS] = "works",	  [CACHE_PATH_DATALESS] = "takes no SYN data",
+	[CACHE_PATH_LOSES] = "loses packets", [CACHE_PATH_SILENT] = "silent",
+};
+static_assert(sizeof(learned_names) / sizeof(learned_names[0]) == CACHE_PATH_COUNT, "a name for each state");
+
+/* How many SYNs in a row have lost their data, of a path that works. */
+static unsigned int data_lost(const struct paths_row *row)
+{
+	return row->learned.path.state == CACHE_PATH_WORKS ? row->learned.path.doubts : 0;
+}
+
+/* Since when, in seconds, it was last found to be as it is, or was asked; -1: that isn't known. */
+static int64_t asked_ago(const struct paths_row *row)
+{
+	int64_t ago = cache_now() - row->learned.path.asked;
+
+	return row->learned.path.asked > 0 && ago >= 0 ? ago / 1000 : -1;
+}
+
+/* What the user's programs know of it: "works, 21 ms", "silent, asked 3 s ago". */
+static void format_learned(const struct paths_row *row, char out[static CELL_MAX])
+{
+	size_t len = (size_t)snprintf(out, CELL_MAX, "%s", learned_names[row->learned.path.state]);
+	int64_t ago = asked_ago(row);
+
+	if (row->learned.path.rtt_ms)
+		len += (size_t)snprintf(out + len, CELL_MAX - len, ", %u ms", row->learned.path.rtt_ms);
+	if (data_lost(row))
+		len += (size_t)snprintf(out + len, CELL_MAX - len, ", lost the data of %u SYN%s", data_lost(row),
+					data_lost(row) == 1 ? "" : "s");
+	if (row->learned.path.state > CACHE_PATH_WORKS && ago >= 0)
+		snprintf(out + len, CELL_MAX - len, ", asked %" PRId64 " s ago", ago);
+}
+
+static void format_row(const struct paths_row *row, char cells[static COLUMN_COUNT][CELL_MAX])
+{
+	const struct paths_network *network = &row->network;
+	char address[SOCKADDR_STRLEN];
+
+	snprintf(cells[COLUMN_DEVICE], CELL_MAX, "%s", network->link.name);
+	snprintf(cells[COLUMN_ADDRESS], CELL_MAX, "%s", network_format_address(&network->address, address));
+	strcpy(cells[COLUMN_GATEWAY], "none");
+	if (network->gateway.sa.sa_family != AF_UNSPEC)
+		snprintf(cells[COLUMN_GATEWAY], CELL_MAX, "%s", network_format_address(&network->gateway, address));
+	format_endpoint(row, cells[COLUMN_ENDPOINT]);
+	format_table(row, cells[COLUMN_TABLE]);
+	snprintf(cells[COLUMN_METERED], CELL_MAX, "%s%s", metered_names[row->metered],
+		 row->metered == PATHS_METERED_GUESSED_NO || row->metered == PATHS_METERED_GUESSED_YES ? " (guess)" : "");
+	format_works(row, cells[COLUMN_WORKS]);
+	format_since(row->since, cells[COLUMN_SINCE]);
+	snprintf(cells[COLUMN_SUBFLOWS], CELL_MAX, "%zu", row->subflows.count);
+	format_bytes(network->link.received, cells[COLUMN_RECEIVED]);
+	format_bytes(network->link.sent, cells[COLUMN_SENT]);
+	format_wish(row, cells[COLUMN_WISH]);
+	format_learned(row, cells[COLUMN_LEARNED]);
+}
+
+static void print_line(FILE *out, const size_t widths[static COLUMN_COUNT], const char *cell(size_t column, const void *arg),
+		       const void *arg)
+{
+	for (size_t i = 0; i < COLUMN_COUNT; i++) {
+		bool last = i == COLUMN_COUNT - 1;
+
+		fprintf(out, "%-*s%s", last ? 0 : (int)widths[i], cell(i, arg), last ? "\n" : "  ");
+	}
+}
+
+static const char *title_cell(size_t column, const void *arg)
+{
+	(void)arg;
+	return titles[column];
+}
+
+static const char *row_cell(size_t column, const void *arg)
+{
+	const char(*cells)[CELL_MAX] = arg;
+
+	return cells[column];
+}
+
+static void print_table(FILE *out, const struct paths_view *view)
+{
+	static char cells[PATHS_ROWS_MAX][COLUMN_COUNT][CELL_MAX];
+	size_t widths[COLUMN_COUNT];
+
+	for (size_t j = 0; j < COLUMN_COUNT; j++)
+		widths[j] = strlen(titles[j]);
+	for (size_t i = 0; i < view->count; i++) {
+		format_row(&view->rows[i], cells[i]);
+		for (size_t j = 0; j < COLUMN_COUNT; j++)
+			if (strlen(cells[i][j]) > widths[j])
+				widths[j] = strlen(cells[i][j]);
+	}
+	print_line(out, widths, title_cell, NULL);
+	for (size_t i = 0; i < view->count; i++)
+		print_line(out, widths, row_cell, cells[i]);
+}
+
+/* Lines behind the table: what a word in it can't say. */
+static void print_remarks(FILE *out, const struct paths_view *view)
+{
+	char address[SOCKADDR_STRLEN];
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct paths_row *row = &view->rows[i];
+
+		if (row->works == PATHS_WORKS_NO)
+			fprintf(out, "%s %s doesn't work: %s (%s)\n", row->network.link.name,
+				network_format_address(&row->network.address, address), describe_failure(&row->probe),
+				row->converter);
+		if (row->way_table && row->way_index != row->network.link.index)
+			fprintf(out, "%s %s: what is sent from there leaves by another device; a rule for it is missing\n",
+				row->network.link.name, network_format_address(&row->network.address, address));
+	}
+	for (size_t i = 0; i < view->wishes.count; i++)
+		if (!network_is_there(&view->wishes.wishes[i]))
+			fprintf(out, "CONVERT_PATHS names %s: there is no such device or address now\n",
+				path_wish_format(&view->wishes.wishes[i], address));
+	for (size_t i = 0; i < view->wanted.count; i++) {
+		const struct paths_network *network = &view->wanted.networks[i];
+
+		if (network->verdict != PATHS_USED)
+			fprintf(out, "%s %s is left alone: %s\n", network->link.name,
+				network_format_address(&network->address, address), paths_verdict_text(network->verdict));
+	}
+	for (size_t i = 0; i < view->others.nm_count; i++)
+		if (view->others.nm[i].endpoints)
+			fprintf(out, "%s: NetworkManager keeps its endpoints\n", view->others.nm[i].name);
+	if (view->others.mptcpd || view->others.userspace)
+		fputs("endpoints are left to mptcpd, which manages paths here\n", out);
+	if (!view->converter_count)
+		fputs("no converter was asked: name one, --converter ADDR\n", out);
+	if (view->mptcp <= 0)
+		fprintf(out, "Multipath TCP is %s\n",
+			view->mptcp == 0 ? "switched off; remedy: sysctl -w net.mptcp.enabled=1" : "not in this kernel");
+	else if (!view->is_managed && !view->others.mptcpd && !view->others.userspace)
+		fputs("nothing manages them: systemctl enable --now convertize-paths\n", out);
+}
+
+void paths_print(FILE *out, const struct paths_view *view)
+{
+	if (view->count)
+		print_table(out, view);
+	else
+		fputs("there is no network with an address and a default route\n", out);
+	print_remarks(out, view);
+}
+
+/* --- JSON ------------------------------------------------------------------------------- */
+
+static void put_string(FILE *out, const char *name, const char *value)
+{
+	fprintf(out, ", \"%s\": ", name);
+	if (value)
+		json_string(out, value);
+	else
+		fputs("null", out);
+}
+
+static void put_endpoint(FILE *out, const struct paths_row *row)
+{
+	const char *separator = "";
+
+	if (!row->has_endpoint) {
+		fputs(", \"endpoint\": null", out);
+		return;
+	}
+	fprintf(out, ", \"endpoint\": {\"id\": %u, \"flags\": [", row->endpoint.id);
+	for (size_t i = 0; i < FLAG_COUNT; i++)
+		if (row->endpoint.flags & flags[i].flag) {
+			fprintf(out, "%s\"%s\"", separator, flags[i].name);
+			separator = ", ";
+		}
+	fprintf(out, "], \"ours\": %s", row->endpoint_is_ours ? "true" : "false");
+	if (row->since)
+		fprintf(out, ", \"since\": %" PRId64 "}", row->since);
+	else
+		fputs(", \"since\": null}", out);
+}
+
+static void put_works(FILE *out, const struct paths_row *row)
+{
+	static const char *const names[] = {
+		[PATHS_WORKS_UNASKED] = "null", [PATHS_WORKS_NO] = "false", [PATHS_WORKS_YES] = "true"
+	};
+
+	fprintf(out, ", \"works\": %s", names[row->works]);
+	if (row->works == PATHS_WORKS_UNASKED)
+		return;
+	put_string(out, "converter", row->converter);
+	put_string(out, "problem", row->works == PATHS_WORKS_NO ? describe_failure(&row->probe) : NULL);
+	if (row->works == PATHS_WORKS_YES) {
+		fputs(", \"answer_ms\": ", out);
+		json_number(out, row->probe.answer_ms);
+	}
+	fprintf(out, ", \"mptcp\": %s", row->probe.mptcp == PROBE_MPTCP_KEPT ? "true" : "false");
+}
+
+static void put_knowledge(FILE *out, const struct paths_row *row)
+{
+	const bool ordered = row->use == PATH_USE_ORDERED;
+
+	put_string(out, "preferred", ordered ? NULL : path_use_name(row->use));
+	if (ordered && row->preference != PATH_PREFERENCE_NONE)
+		fprintf(out, ", \"order\": %u", row->preference + 1u);
+	else
+		fputs(", \"order\": null", out);
+	if (!*row->learned_of) {
+		fputs(", \"learned\": null", out);
+		return;
+	}
+	fputs(", \"learned\": {\"converter\": ", out);
+	json_string(out, row->learned_of);
+	put_string(out, "state", learned_names[row->learned.path.state]);
+	if (row->learned.path.rtt_ms)
+		fprintf(out, ", \"rtt_ms\": %u", row->learned.path.rtt_ms);
+	else
+		fputs(", \"rtt_ms\": null", out);
+	fprintf(out, ", \"syn_data_lost\": %u", data_lost(row));
+	if (asked_ago(row) >= 0)
+		fprintf(out, ", \"asked_seconds_ago\": %" PRId64 "}", asked_ago(row));
+	else
+		fputs(", \"asked_seconds_ago\": null}", out);
+}
+
+static void put_missing(FILE *out, const struct path_preferences *wishes)
+{
+	const char *separator = "";
+	char name[SOCKADDR_STRLEN];
+
+	for (size_t i = 0; i < wishes->count; i++) {
+		if (network_is_there(&wishes->wishes[i]))
+			continue;
+		fputs(separator, out);
+		json_string(out, path_wish_format(&wishes->wishes[i], name));
+		separator = ", ";
+	}
+}
+
+static void put_row(FILE *out, const struct paths_row *row)
+{
+	const struct paths_network *network = &row->network;
+	bool has_gateway = network->gateway.sa.sa_family != AF_UNSPEC;
+	char text[SOCKADDR_STRLEN];
+
+	fputs("{\"device\": ", out);
+	json_string(out, network->link.name);
+	put_string(out, "kind", network->link.kind);
+	put_string(out, "address", network_format_address(&network->address, text));
+	put_string(out, "gateway", has_gateway ? network_format_address(&network->gateway, text) : NULL);
+	put_string(out, "verdict", paths_verdict_name(network->verdict));
+	put_string(out, "keeper", keeper_names[network->keeper]);
+	put_endpoint(out, row);
+	fprintf(out, ", \"table\": %u, \"leaves_by_device\": %s", row->way_table,
+		row->way_table && row->way_index == network->link.index ? "true" : "false");
+	put_string(out, "metered", metered_names[row->metered]);
+	put_string(out, "metered_by", metered_by_names[row->metered_by]);
+	put_works(out, row);
+	fprintf(out, ", \"subflows\": {\"count\": %zu, \"received\": %" PRIu64 ", \"sent\": %" PRIu64, row->subflows.count,
+		row->subflows.received, row->subflows.sent);
+	if (row->subflows.count)
+		fprintf(out, ", \"heard_ms\": %" PRIu32 "}", row->subflows.heard_ms);
+	else
+		fputs(", \"heard_ms\": null}", out);
+	put_knowledge(out, row);
+	fprintf(out, ", \"device_received\": %" PRIu64 ", \"device_sent\": %" PRIu64 "}", network->link.received,
+		network->link.sent);
+}
+
+static void put_left_alone(FILE *out, const struct paths_view *view)
+{
+	const char *separator = "";
+	char text[SOCKADDR_STRLEN];
+
+	for (size_t i = 0; i < view->wanted.count; i++) {
+		const struct paths_network *network = &view->wanted.networks[i];
+
+		if (network->verdict == PATHS_USED)
+			continue;
+		fprintf(out, "%s{\"device\": ", separator);
+		json_string(out, network->link.name);
+		put_string(out, "address", network_format_address(&network->address, text));
+		put_string(out, "verdict", paths_verdict_name(network->verdict));
+		put_string(out, "text", paths_verdict_text(network->verdict));
+		fputc('}', out);
+		separator = ", ";
+	}
+}
+
+void paths_print_json(FILE *out, const struct paths_view *view)
+{
+	fputs("{\"networks\": [", out);
+	for (size_t i = 0; i < view->count; i++) {
+		fputs(i ? ",\n " : "\n ", out);
+		put_row(out, &view->rows[i]);
+	}
+	fputs("],\n \"left_alone\": [", out);
+	put_left_alone(out, view);
+	fputs("],\n \"missing\": [", out);
+	put_missing(out, &view->wishes);
+	fprintf(out, "],\n \"managed\": %s, \"mptcpd\": %s, \"converters\": %zu, \"subflow_limit\": %u}\n",
+		view->is_managed ? "true" : "false", view->others.mptcpd || view->others.userspace ? "true" : "false",
+		view->converter_count, view->subflow_limit);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * launch.c - run a program with libconvert.so preloaded, or under supervision
+ *
+ * A program that preloading can't reach would run unconverted without a word. It is looked at first, and supervised
+ * (src/supervise) where that reaches it. What neither does isn't run unless the user insists.
+ */
+#include "config.h"
+
+#include "convertize/run/launch.h"
+
+#include "convertize/run/library.h"
+#include "convertize/run/wrapper.h"
+#include "common/supervisor_variable.h"
+#include "networks/trials.h"
+#include "supervise/supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PRELOAD_VARIABLE "LD_PRELOAD"
+#define PRELOAD_NAME "libconvert.so"
+
+struct preload_caller launch_caller(void)
+{
+	return (struct preload_caller){
+		.uid = getuid(),
+		.gid = getgid(),
+		.no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1,
+	};
+}
+
+static const char *environment(const char *name)
+{
+	return getenv(name);
+}
+
+/*
+ * AddressSanitizer ends a program that has any library in front of its own. It needs to see the program's
+ * memory before others do, not its sockets.
+ */
+static bool suit_sanitizer(const struct program *program)
+{
+	static const char variable[] = "ASAN_OPTIONS", option[] = "verify_asan_link_order=0";
+	const char *before = getenv(variable);
+	char *joined;
+	int ret;
+
+	if (!program->files[program->count - 1].elf.needs_asan)
+		return true;
+	if (asprintf(&joined, "%s%s%s", option, before ? ":" : "", before ? before : "") < 0)
+		return false;
+	ret = setenv(variable, joined, 1);
+	free(joined);
+	return ret == 0;
+}
+
+/* Can the log be written? The library itself says nothing if it can't. A FIFO without a reader (ENXIO) may get one later. */
+static bool check_log(const struct options *options, const char *path)
+{
+	char variable[] = "CONVERT_LOG", option[OPTIONS_EXPLAIN_MAX];
+	int fd;
+
+	if (!*path || strcmp(path, "-") == 0)
+		return true;
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 || errno == ENXIO)
+		return true;
+	options_explain(options, variable, option);
+	fprintf(stderr, "convertize: %s: %s: %s; name a file that can be written, in a directory that is there\n",
+		option, path, strerror(errno));
+	return false;
+}
+
+bool launch_read_settings(struct settings *settings, const struct options *options)
+{
+	const char *rest;
+	char option[OPTIONS_EXPLAIN_MAX];
+
+	settings_read(settings, environment);
+	if (settings->enabled)
+		return true;
+	if (!getenv("CONVERT_ADDR")) {
+		fprintf(stderr, "convertize: no converter: name it with --converter, in " CONF_SYSTEM ", or set "
+				"CONVERT_ADDR\n");
+		return false;
+	}
+	rest = options_explain(options, settings->problem, option);
+	fprintf(stderr, "convertize: %s%s\n", option, rest);
+	return false;
+}
+
+/* Adds the library to LD_PRELOAD, behind what is preloaded already. */
+static bool set_preload(const char *path)
+{
+	char *joined = wrapper_preloads_with(getenv(PRELOAD_VARIABLE), path);
+	int ret = joined ? setenv(PRELOAD_VARIABLE, joined, 1) : -1;
+
+	free(joined);
+	return ret == 0;
+}
+
+/*
+ * Looks for wrappers of the program, which have a say in what is preloaded, and for other preload libraries.
+ * Returns 0, or the status to end with.
+ */
+static int judge_wrapper(const struct options *options)
+{
+	const struct wrapper *wrapper = wrapper_of_command(options->program);
+	bool refused;
+
+	if (!wrapper)
+		wrapper = wrapper_of_preloads(getenv(PRELOAD_VARIABLE));
+	if (!wrapper)
+		return 0;
+	refused = wrapper->refused && !options->force;
+	fprintf(stderr, "convertize: %s%s %s%s%s%s\n", refused ? "" : "warning: ", wrapper->command,
+		wrapper->problem, wrapper->remedy ? "; " : "", wrapper->remedy ? wrapper->remedy : "",
+		refused ? "; --force runs it unconverted" : "");
+	return refused ? OPTIONS_STATUS_CANNOT_RUN : 0;
+}
+
+/* Is the program one that gets other rights when it is executed, which no_new_privs takes away? */
+static bool needs_privileges(enum preload_verdict verdict)
+{
+	return verdict == PRELOAD_SETUID || verdict == PRELOAD_SETGID || verdict == PRELOAD_CAPABILITIES;
+}
+
+/* What launch() knows of the program. */
+struct launch {
+	const struct options *options;
+	struct program program;
+	const struct library_build *library;
+	enum preload_verdict verdict;
+	size_t index; /* of the file that the verdict is about */
+};
+
+/* Says what is the matter with preloading; @what: what follows from it. */
+static void explain(const struct launch *launch, const char *level, const char *remedy, const char *what)
+{
+	char text[PRELOAD_TEXT_MAX];
+
+	preload_describe(launch->verdict, &launch->program, launch->index, &launch->library->elf, text);
+	fprintf(stderr, "convertize: %s%s%s%s%s\n", level, text, remedy ? "; " : "", remedy ? remedy : "", what);
+}
+
+/* Returns 0, or the status to end with; *@preload is cleared if the program wouldn't start with the library. */
+static int judge(const struct launch *launch, bool *preload)
+{
+	enum preload_verdict verdict = launch->verdict;
+	const bool refused = preload_level(verdict) == PRELOAD_LEVEL_REFUSED && !launch->options->force;
+
+	if (preload_level(verdict) == PRELOAD_LEVEL_WORKS)
+		return judge_wrapper(launch->options);
+	explain(launch, refused ? "" : "warning: ", preload_remedy(verdict), refused ? "; --force runs it unconverted" : "");
+	*preload = verdict != PRELOAD_OTHER_LIBC && verdict != PRELOAD_FOREIGN;
+	return refused ? OPTIONS_STATUS_CANNOT_RUN : 0;
+}
+
+static int cannot_run(const char *command, int error)
+{
+	fprintf(stderr, "convertize: %s: %s\n", command,
+		error == ENOENT && !strchr(command, '/') ? "command not found" : strerror(error));
+	return error == ENOENT ? OPTIONS_STATUS_NOT_FOUND : OPTIONS_STATUS_CANNOT_RUN;
+}
+
+/* Supervised programs and all that they start are reached already: our library would get in the supervisor's way. */
+static bool unset_preload(void)
+{
+	char *joined = wrapper_preloads_without(getenv(PRELOAD_VARIABLE), PRELOAD_NAME);
+	int ret = !joined ? -1 : *joined ? setenv(PRELOAD_VARIABLE, joined, 1) : unsetenv(PRELOAD_VARIABLE);
+
+	free(joined);
+	return ret == 0;
+}
+
+static bool has_preload(void)
+{
+	const char *list = getenv(PRELOAD_VARIABLE);
+
+	return list && strstr(list, PRELOAD_NAME);
+}
+
+static const char *file_of(const struct options *options)
+{
+	return options->executable ? options->executable : options->program[0];
+}
+
+static int run(const struct options *options)
+{
+	execvp(file_of(options), options->program);
+	return cannot_run(file_of(options), errno);
+}
+
+static int variable_failed(const char *variable)
+{
+	fprintf(stderr, "convertize: %s: %s\n", variable, strerror(errno));
+	return OPTIONS_STATUS_FAILED;
+}
+
+/* What is left to the user where the program can't be supervised; preloading was found not to reach it, unless he chose to supervise. */
+static const char *otherwise(const struct options *options)
+{
+	if (options->force)
+		return "it runs unconverted";
+	return options->method == METHOD_AUTO ? "--force runs it unconverted" : "or use --method preload";
+}
+
+/*
+ * Runs the program under supervision. Returns only if that fails. Where convertize itself was started with the library
+ * preloaded it begins again without: the supervisor's own connections must not be converted.
+ */
+static int launch_supervised(const struct launch *launch, const struct settings *settings)
+{
+	const bool foreign = launch->verdict == PRELOAD_FOREIGN;
+	const struct supervise_command command = {
+		.file = foreign ? launch->program.files[0].path : file_of(launch->options),
+		.binary = foreign,
+		.argv = launch->options->program,
+		.otherwise = otherwise(launch->options),
+	};
+	const struct wrapper *wrapper = wrapper_of_command(launch->options->program);
+	const bool preloaded = has_preload();
+	int status;
+
+	if (needs_privileges(launch->verdict)) {
+		explain(launch, "", preload_remedy(launch->verdict),
+			"; supervised, it wouldn't have its privileges either (no_new_privs)");
+		return OPTIONS_STATUS_CANNOT_RUN;
+	}
+	if (!unset_preload())
+		return variable_failed(PRELOAD_VARIABLE);
+	if (preloaded) {
+		syscall(SYS_execve, "/proc/self/exe", launch->options->arguments, environ); /* past the library, which would warn of it */
+		return variable_failed("/proc/self/exe");
+	}
+	if (launch->options->method == METHOD_AUTO && wrapper && preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS)
+		fprintf(stderr, "convertize: %s %s; it is supervised\n", wrapper->command, wrapper->problem);
+	else if (launch->options->method == METHOD_AUTO)
+		explain(launch, "", NULL, "; it is supervised");
+	status = supervise(settings, &command);
+	return status == OPTIONS_STATUS_FAILED && launch->options->force ? run(launch->options) : status;
+}
+
+/* Runs the program under the supervision that this process is under. Returns only if that fails. */
+static int launch_as_is(const struct options *options)
+{
+	if (options->given & ~(UINT64_C(1) << OPTION_METHOD | UINT64_C(1) << OPTION_EXECUTABLE))
+		fprintf(stderr, "convertize: another convertize supervises this program already, and its settings hold\n");
+	return unset_preload() ? run(options) : variable_failed(PRELOAD_VARIABLE);
+}
+
+/* Has the library start programs that it doesn't reach, children of this one, by this convertize. */
+static bool set_supervisor(const struct options *options)
+{
+	char path[PATH_MAX];
+	ssize_t len;
+
+	if (options->method != METHOD_AUTO)
+		return unsetenv(SUPERVISOR_VARIABLE) == 0;
+	len = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	if (len < 0)
+		return false;
+	path[len] = '\0';
+	return setenv(SUPERVISOR_VARIABLE, path, 1) == 0;
+}
+
+/* Becomes the program, with the library preloaded. Returns only if that fails. */
+static int launch_preloaded(const struct launch *launch, const struct library *library, const struct settings *settings)
+{
+	bool preload = true;
+	int status = judge(launch, &preload);
+
+	if (status)
+		return status;
+	if (preload && (!set_preload(library_preload(library, launch->library)) || !suit_sanitizer(&launch->program)))
+		return variable_failed(PRELOAD_VARIABLE);
+	if (!set_supervisor(launch->options))
+		return variable_failed(SUPERVISOR_VARIABLE);
+	trials_start(settings);
+	return run(launch->options);
+}
+
+/*
+ * Does a wrapper keep what it starts from being preloaded, but not from being supervised? Those that are set-user-ID have all that they
+ * need where root starts them.
+ */
+static bool wrapper_leaves_to_supervisor(const struct launch *launch, const struct preload_caller *caller)
+{
+	const struct wrapper *wrapper = wrapper_of_command(launch->options->program);
+
+	return wrapper && preload_level(launch->verdict) == PRELOAD_LEVEL_WORKS && !launch->options->force &&
+	       (wrapper->supervised == WRAPPER_SUPERVISED || (wrapper->supervised == WRAPPER_SUPERVISED_BY_ROOT && caller->uid == 0));
+}
+
+/*
+ * What is for another machine is run by an emulator, if there is one (binfmt_misc), whose system calls are this machine's. If there is none
+ * it can't be run in any case.
+ */
+static bool is_supervised(const struct launch *launch, const struct preload_caller *caller)
+{
+	switch (launch->options->method) {
+	case METHOD_PRELOAD:
+		return false;
+	case METHOD_SUPERVISE:
+		return true;
+	default:
+		return launch->verdict == PRELOAD_FOREIGN || wrapper_leaves_to_supervisor(launch, caller) ||
+		       preload_leaves_to_supervisor(launch->verdict, &launch->program.files[launch->index].elf);
+	}
+}
+
+int launch(const struct options *options)
+{
+	static char problem[LIBRARY_PROBLEM_MAX];
+	static struct library library;
+	static struct settings settings;
+	static struct launch launch;
+	static const struct library_build none;
+	struct preload_caller caller = launch_caller();
+	int status;
+
+	launch.options = options;
+	if (!launch_read_settings(&settings, options) || !check_log(options, settings.log))
+		return OPTIONS_STATUS_FAILED;
+	if (supervise_is_done())
+		return launch_as_is(options);
+	if (options->method != METHOD_SUPERVISE && !library_find(&library, options->library, problem)) {
+		fprintf(stderr, "convertize: %s\n", problem);
+		return OPTIONS_STATUS_FAILED;
+	}
+	status = program_inspect(&launch.program, file_of(options));
+	if (status < 0)
+		return cannot_run(file_of(options), -status);
+	launch.library = options->method == METHOD_SUPERVISE ? &none : library_for(&library, &launch.program);
+	launch.verdict = preload_program_verdict(&launch.program, &launch.library->elf, &caller, &launch.index);
+	return is_supervised(&launch, &caller) ? launch_supervised(&launch, &settings) : launch_preloaded(&launch, &library, &settings);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * wrapper.c - programs that run others with a preload library or an environment of their own
+ *
+ * The programs that they start are not looked at: libconvert.so itself warns of those that it isn't loaded into. This file
+ * has the wrappers of which it is known before anything runs.
+ */
+#include "config.h"
+
+#include "convertize/run/wrapper.h"
+
+#include "common/proxies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SEPARATORS ": \t\n" /* of LD_PRELOAD; ld.so(8) names the first two; glibc and musl take blanks */
+#define TO_PROXIES \
+	"takes the program's connections to its proxies: only those to the proxies are converted, and " \
+	"none if they are on this machine"
+#define NO_PRELOAD "starts programs with an environment of its own, without LD_PRELOAD"
+
+static const struct wrapper wrappers[] = {
+	{ "mptcpize", NULL, true, "replaces LD_PRELOAD, and libconvert.so with it",
+	  "put it in front: mptcpize run convertize ...", WRAPPER_SUPERVISED },
+	{ "proxychains", PROXIES_PROXYCHAINS, false, TO_PROXIES, NULL, WRAPPER_UNSUPERVISED },
+	{ "tsocks", PROXIES_TSOCKS, false, TO_PROXIES, NULL, WRAPPER_UNSUPERVISED },
+	{ "socksify", PROXIES_DANTE, false, TO_PROXIES, NULL, WRAPPER_UNSUPERVISED },
+	{ "torsocks", PROXIES_TORSOCKS, true,
+	  "takes the program's connections to Tor on this machine: none is left to be converted",
+	  "run tor itself under convertize, and the program under torsocks alone", WRAPPER_UNSUPERVISED },
+	{ "torify", NULL, true,
+	  "takes the program's connections to Tor on this machine: none is left to be converted",
+	  "run tor itself under convertize, and the program under torify alone", WRAPPER_UNSUPERVISED },
+	{ "sudo", NULL, true, NO_PRELOAD, "put convertize in between: sudo convertize ...",
+	  WRAPPER_SUPERVISED_BY_ROOT },
+	{ "doas", NULL, true, NO_PRELOAD, "put convertize in between: doas convertize ...",
+	  WRAPPER_SUPERVISED_BY_ROOT },
+	{ "pkexec", NULL, true, NO_PRELOAD, "put convertize in between: pkexec convertize ...",
+	  WRAPPER_SUPERVISED_BY_ROOT },
+};
+
+static const struct wrapper env_preload = {
+	"env", NULL, true, "replaces LD_PRELOAD, and libconvert.so with it",
+	"set it in front of convertize, which adds to it: env LD_PRELOAD=... convertize ...", WRAPPER_SUPERVISED
+};
+
+/* Commands that run the program behind their own options, and keep LD_PRELOAD or add to it. */
+static const char *const transparent[] = {
+	"chrt",	  "env",     "faketime", "ionice", "nice",    "nohup", "prlimit",
+	"setpriv", "setsid", "stdbuf",	 "taskset", "time", "timeout",
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+static bool is_transparent(const char *name)
+{
+	for (size_t i = 0; i < sizeof(transparent) / sizeof(transparent[0]); i++)
+		if (strcmp(name, transparent[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Is @name the wrapper's, with or without a version number? "proxychains4" is proxychains, "sudoku" isn't sudo. */
+static bool is_command(const struct wrapper *wrapper, const char *name)
+{
+	size_t len = strlen(wrapper->command);
+
+	return starts_with(name, wrapper->command) && strspn(name + len, "0123456789") == strlen(name + len);
+}
+
+/* Is @word no program's name: an option, a variable, a number such as nice's, or a time such as faketime's? */
+static bool is_argument(const char *word)
+{
+	return *word == '-' || *word == '+' || strchr(word, '=') || strspn(word, "0123456789") > 0;
+}
+
+const struct wrapper *wrapper_of_command(char *const words[])
+{
+	for (; *words; words++) {
+		const char *name = base_name(*words);
+
+		for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++)
+			if (is_command(&wrappers[i], name))
+				return &wrappers[i];
+		if (!is_transparent(name))
+			return NULL;
+		while (words[1] && is_argument(words[1]))
+			if (starts_with(*++words, "LD_PRELOAD=") && !strstr(*words, "libconvert.so"))
+				return &env_preload;
+	}
+	return NULL;
+}
+
+/* Returns the next name in a list, with its length in bytes; NULL at the end. */
+static const char *next_name(const char *list, size_t *len)
+{
+	list += strspn(list, SEPARATORS);
+	*len = strcspn(list, SEPARATORS);
+	return *len ? list : NULL;
+}
+
+/* Returns the last component of a name of @len bytes in a list. */
+static const char *base_of(const char *name, size_t len)
+{
+	const char *slash = memrchr(name, '/', len);
+
+	return slash ? slash + 1 : name;
+}
+
+const struct wrapper *wrapper_of_preloads(const char *list)
+{
+	size_t len;
+
+	for (list = next_name(list ? list : "", &len); list; list = next_name(list + len, &len))
+		for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++)
+			if (wrappers[i].library && starts_with(base_of(list, len), wrappers[i].library))
+				return &wrappers[i];
+	return NULL;
+}
+
+/*
+ * Returns, to be freed, the names in @list but those of the library whose name is @base, each with a colon behind it, and @room
+ * bytes more.
+ */
+static char *names_without(const char *list, const char *base, size_t room)
+{
+	const char *name;
+	size_t len, used = 0, wanted = strlen(base);
+	char *out = malloc((list ? strlen(list) : 0) + room + 2);
+
+	if (!out)
+		return NULL;
+	for (name = next_name(list ? list : "", &len); name; name = next_name(name + len, &len)) {
+		const char *found = base_of(name, len);
+
+		if ((size_t)(name + len - found) == wanted && memcmp(found, base, wanted) == 0)
+			continue;
+		memcpy(out + used, name, len);
+		used += len;
+		out[used++] = ':';
+	}
+	out[used] = '\0';
+	return out;
+}
+
+char *wrapper_preloads_with(const char *list, const char *library)
+{
+	char *out = names_without(list, base_name(library), strlen(library));
+
+	return out ? strcat(out, library) : NULL;
+}
+
+char *wrapper_preloads_without(const char *list, const char *base)
+{
+	char *out = names_without(list, base, 0);
+
+	if (out && *out)
+		out[strlen(out) - 1] = '\0';
+	return out;
+}
