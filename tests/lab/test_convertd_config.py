@@ -56,22 +56,30 @@ def test_check_config():
         check(result.returncode == 2 and "\"/nonexistent\"" in result.stderr, result)
 
 
+# They are of the command line alone (OPTION_COMMAND_LINE).
+COMMAND_LINE = {"config", "check-config", "make-key", "help", "version"}
+
+
 def test_manual_has_every_option():
-    """--help and convertd(8) list the same options, with the same words for their values."""
+    """--help and the manual list the same options, with the same words for their values: settings in convertd.conf(5), others in convertd(8)."""
     with near() as lab:
         said = lab.converter.run([lab.build.program("convertd"), "--help"]).stdout
     options = re.findall(r"^  --([a-z0-9-]+)(?: ([A-Z]\S*))?", said, re.MULTILINE)
     with open(os.path.join(SRCDIR, "man/convertd.8"), encoding="ascii") as file:
+        described = re.findall(r"^\.It Fl Fl ([a-z0-9-]+)(?: Ar (\S+))?$", file.read(), re.MULTILINE)
+    equal(sorted(described), sorted(option for option in options if option[0] in COMMAND_LINE), "options in convertd(8), and those of --help")
+    with open(os.path.join(SRCDIR, "man/convertd.conf.5"), encoding="ascii") as file:
         manual = file.read()
-    described = re.findall(r"^\.It Fl Fl ([a-z0-9-]+)(?: Ar (\S+))?$", manual, re.MULTILINE)
-    equal(sorted(described), sorted(options), "options in convertd(8), and those of --help")
+    described = re.findall(r"^\.It Ic ([a-z0-9-]+)(?: Ar (\S+))?$", manual, re.MULTILINE)
+    equal(sorted(described), sorted(option for option in options if option[0] not in COMMAND_LINE),
+          "settings in convertd.conf(5), and options of --help")
     defaults = 0
     for block in re.split(r"^  --", said, flags=re.MULTILINE)[1:]:
         default = re.search(r"\(default (\d+)\)", block)
         if default:
             name = block.split()[0]
-            text = manual.split(".It Fl Fl %s " % name)[1].split("\n.It ")[0]
-            check(re.search(r"default is %s\b" % default[1], " ".join(text.split())), "convertd(8): no default of --%s" % name)
+            text = manual.split(".It Ic %s " % name)[1].split("\n.It ")[0]
+            check(re.search(r"default is %s\b" % default[1], " ".join(text.split())), "convertd.conf(5): no default of %s" % name)
             defaults += 1
     check(defaults >= 2, "options with defaults: %d" % defaults)
 

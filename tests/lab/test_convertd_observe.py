@@ -298,17 +298,22 @@ def test_counts():
         equal(before.names(), metrics.names(), "names, from the first question on")
 
 
-def test_manual_has_each_metric():
-    """convertd(8) lists all metrics and outcomes that there are, and no others."""
+def test_reference_has_each_metric():
+    """doc/metrics.md lists all metrics, fates of SYNs and outcomes that there are, and no others."""
     with near() as lab, converter(lab, *OPTIONS):
         metrics = Metrics(lab.converter)
     families = {re.sub("_(bucket|sum|count)$", "", name) for name in metrics.names()}
-    with open(os.path.join(SOURCE, "man/convertd.8"), encoding="utf-8") as file:
-        manual = file.read()
-    equal(set(re.findall(r"^\.It Li ((?:convertd|process)_\w+)", manual, re.MULTILINE)), families, "metrics in convertd(8)")
-    outcomes = manual[manual.index(".Ss Outcomes"):manual.index(".Sh METRICS")]
-    equal(set(re.findall(r"^\.It Li (\w+)$", outcomes, re.MULTILINE)),
-          {dict(labels)["outcome"] for name, labels in metrics.values if name == "convertd_connections_ended_total"}, "outcomes")
+    with open(os.path.join(SOURCE, "doc/metrics.md"), encoding="utf-8") as file:
+        sections = dict(re.findall(r"^##+ ([^\n]+)\n(.*?)(?=^##|\Z)", file.read(), re.MULTILINE | re.DOTALL))
+
+    def rows(section):
+        return sorted(re.findall(r"^\| `(\w+)` \|", sections[section], re.MULTILINE))
+
+    def labels(family, label):
+        return sorted(dict(labels)[label] for name, labels in metrics.values if name == family)
+    equal(rows("Metrics"), sorted(families), "metrics in doc/metrics.md")
+    equal(rows("SYNs"), labels("convertd_syns_total", "fate"), "fates of SYNs in doc/metrics.md")
+    equal(rows("Outcomes"), labels("convertd_connections_ended_total", "outcome"), "outcomes in doc/metrics.md")
 
 
 def test_promtool():

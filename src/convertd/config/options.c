@@ -386,7 +386,7 @@ const struct option_spec options_table[] = {
 	  "balancer with direct return): warn if this host isn't set up\n"
 	  "for that; may be given again",
 	  apply_shared_address, MEMBER(anycast), .flags = OPTION_REPEATS },
-	{ NULL, "no-syn-window-fix", NULL, "leave the windows of SYNs alone; see convertd(8)",
+	{ NULL, "no-syn-window-fix", NULL, "leave the windows of SYNs alone",
 	  apply_flag, MEMBER(no_syn_window_fix) },
 	{ NULL, "hold-syn", "WHEN",
 	  "withhold SYNs until servers have answered, so that clients\n"
@@ -396,11 +396,10 @@ const struct option_spec options_table[] = {
 	{ NULL, "hold-time", "MILLISECONDS", "withhold each SYN for so long at most",
 	  NUMBER(hold_time, "milliseconds", 1, 2900, 700) },
 	{ NULL, "drop-foreign-syns", NULL,
-	  "drop SYNs without the beginning of a request; see convertd(8)", apply_flag,
+	  "drop SYNs without the beginning of a request", apply_flag,
 	  MEMBER(drop_foreign_syns) },
 	{ NULL, "no-silence", NULL,
-	  "offer clients no connections without a response; see\n"
-	  "convertd(8)",
+	  "offer clients no connections without a response",
 	  apply_flag, MEMBER(no_silence) },
 
 	{ "Who may use it (the longest prefix that matches decides)", "allow-client", "PREFIX",
@@ -412,14 +411,13 @@ const struct option_spec options_table[] = {
 	{ NULL, "allow-destination", "PREFIX[:PORTS]",
 	  "connect to these addresses, to these ports; without any\n"
 	  "such rule to all that are not denied, with one to no others;\n"
-	  "private networks and this host itself need one, see\n"
-	  "convertd(8)",
+	  "private networks and this host itself need one",
 	  apply_destination, RULE(destinations, "prefix or port", true, true) },
 	{ NULL, "deny-destination", "PREFIX[:PORTS]", "refuse to connect to them, with Not Authorized",
 	  apply_destination, RULE(destinations, "prefix or port", false, true) },
 	{ NULL, "own-address", "PREFIX",
 	  "deny this address as this host's own; for one that a NAT in\n"
-	  "front of it has, see convertd(8); may be given again",
+	  "front of it has; may be given again",
 	  apply_own, MEMBER(own), .flags = OPTION_REPEATS },
 	{ NULL, "no-hairpin", NULL, "deny destinations that --allow-client contains",
 	  apply_no_hairpin, MEMBER(access.no_hairpin) },
@@ -604,5 +602,5 @@ void options_print_help(void)
 			printf("\n%s:\n", spec->group);
 		print_option(spec);
 	}
-	printf("\nManual: man 8 convertd\n");
+	printf("\nManual: man 8 convertd, man 5 convertd.conf\n");
 }

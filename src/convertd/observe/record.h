@@ -45,7 +45,7 @@ const char *record_transport_name(enum record_transport transport);
 /* Writes the record to @buf for people. Returns @buf. */
 const char *record_text(const struct record *record, char buf[static RECORD_TEXT_MAX]);
 
-/* Writes the record's JSON members, which convertd(8) lists under LOG: a callback for log_fields(), with @record as its argument. */
+/* Writes the record's JSON members, which doc/metrics.md lists: a callback for log_fields(), with @record as its argument. */
 void record_json(FILE *out, const void *record);
 
 #endif
