@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""downloads.py - draws README.md's plot, doc/downloads.svg, from bench/results/grid/table.md
+"""downloads.py - draws the plot that README.md links, doc/downloads.svg, from bench/results/grid/table.md
 
 Downloads over two networks, by libconvert from a plain TCP server and by plain MPTCP from a server that speaks it. Run it again when
 the table has changed; it needs nothing but Python.
