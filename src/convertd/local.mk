@@ -26,7 +26,6 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/base/notices.c src/convertd/base/notices.h \
 	src/convertd/config/options.c src/convertd/config/options.h \
 	src/convertd/policy/outcome.c src/convertd/policy/outcome.h \
-	src/convertd/policy/own.c src/convertd/policy/own.h \
 	src/common/problems.c src/common/problems.h \
 	src/convertd/policy/proof.c src/convertd/policy/proof.h \
 	src/convertd/observe/resource_usage.h \
@@ -40,7 +39,6 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/policy/access_rules.c src/convertd/policy/access_rules.h \
 	src/convertd/config/settings.c src/convertd/config/settings.h \
 	src/convertd/config/settings_read.c src/convertd/config/settings_read.h \
-	src/convertd/config/anycast.c src/convertd/config/anycast.h \
 	src/convertd/policy/session_state.c src/convertd/policy/session_state.h \
 	src/convertd/policy/shares.c src/convertd/policy/shares.h \
 	src/convertd/net/sources.c src/convertd/net/sources.h \
@@ -76,7 +74,6 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/net/listener.c src/convertd/net/listener.h \
 	src/convertd/observe/monitor.c src/convertd/observe/monitor.h \
 	src/convertd/process/notify.c src/convertd/process/notify.h \
-	src/convertd/net/own_look.c src/convertd/net/own_look.h \
 	src/convertd/privilege/privileges.c src/convertd/privilege/privileges.h \
 	src/convertd/net/probe.c src/convertd/net/probe.h \
 	src/convertd/observe/resource_usage.c \
@@ -92,7 +89,6 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/session/session_echo.c src/convertd/session/session_echo.h \
 	src/convertd/session/session_life.c src/convertd/session/session_life.h \
 	src/convertd/session/session_memory.c src/convertd/session/session_memory.h \
-	src/convertd/session/session_place.c src/convertd/session/session_place.h \
 	src/convertd/session/session_proof.c src/convertd/session/session_proof.h \
 	src/convertd/session/session_queue.c src/convertd/session/session_queue.h \
 	src/convertd/session/session_relay.c src/convertd/session/session_relay.h \
@@ -103,16 +99,14 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/session/session_withheld.c src/convertd/session/session_withheld.h \
 	src/convertd/observe/shortage.c src/convertd/observe/shortage.h \
 	src/convertd/net/source_bind.c src/convertd/net/source_bind.h \
-	src/convertd/process/surroundings.c src/convertd/process/surroundings.h \
+	src/convertd/process/family_routes.c src/convertd/process/family_routes.h \
 	src/convertd/privilege/survivor.c src/convertd/privilege/survivor.h \
 	src/convertd/syn/syn_window.h \
 	src/convertd/config/terms.c src/convertd/config/terms.h \
-	src/convertd/net/uplink.c src/convertd/net/uplink.h \
 	src/convertd/process/ward.c src/convertd/process/ward.h src/convertd/process/warden.c src/convertd/process/warden.h \
 	src/convertd/process/warden_calls.c src/convertd/process/warden_calls.h src/convertd/syn/warden_syns.h \
 	src/convertd/syn/windows.c src/convertd/syn/windows.h \
 	src/convertd/process/worker.c src/convertd/process/worker.h \
-	src/common/endpoints.c src/common/endpoints.h \
 	src/common/netlink.c src/common/netlink.h \
 	src/common/service_manager.c src/common/service_manager.h \
 	src/common/sysctl.c src/common/sysctl.h

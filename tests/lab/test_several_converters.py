@@ -33,8 +33,7 @@ def test_behind_one_address():
         lab.echo(port=ECHO)
         nodes = Nodes(lab)
         for node in nodes.nodes:
-            process = node.start("--shared-address", Nodes.ADDR4, "--shared-address", Nodes.ADDR6)
-            check("--shared-address" not in process.log_text(), process.log_text())
+            node.start("--shared-address", Nodes.ADDR4, "--shared-address", Nodes.ADDR6)
         drained, killed, left = nodes.nodes
         conversations = converse(lab, ECHO, COUNT)
         short = [each for each in conversations if each.subflows() < 2]
@@ -79,55 +78,6 @@ def test_behind_one_address_ipv6():
         equal(lost(conversations, SAID), [], "connections lost")
         for each in conversations:
             each.close()
-
-
-def test_what_is_missing_is_told():
-    """A node that isn't set up warns of it; its remedies do what they say, and then it is silent."""
-    with near() as lab:
-        lab.echo(port=ECHO)
-        nodes = Nodes(lab, c_flag=False, announces=False)
-        for node in nodes.nodes:
-            # the address of a node that isn't there, and as few subflows as there can be
-            node.host.ip("mptcp endpoint add 10.4.9.2 signal", "mptcp limits set subflows 0")
-            process = node.start("--shared-address", Nodes.ADDR4)
-            warnings = [line for line in process.log_text().splitlines() if "--shared-address" in line]
-            equal(len(warnings), 4, "warnings in\n" + process.log_text())
-            # it is as bad as it says
-            for line in warnings:
-                command = line.rsplit(": ", 1)[1].replace("ADDRESS", node.addr4).replace("DEVICE", node.name).split()
-                check(command[0] in ("ip", "sysctl"), line)
-                node.host.run(command)
-            process.send_signal(signal.SIGHUP)
-            process.wait_log("reloaded")
-            equal(process.log_text().count("--shared-address"), 4, "warnings after a reload: " + process.log_text())
-        conversations = converse(lab, ECHO, NEW)
-        equal([each for each in conversations if each.subflows() < 2], [], "connections without their subflows")
-        for each in conversations:
-            each.close()
-
-
-def test_what_goes_while_it_runs():
-    """The shared address leaves a node, or a node announces another's: it says so then, and what to do; that is no matter of options."""
-    with near() as lab:
-        nodes = Nodes(lab)
-        node, other = nodes.nodes[:2]
-        process = node.start("--shared-address", Nodes.ADDR4)
-        check("is no address of this node's" not in process.log_text(), process.log_text())
-        for times in (1, 2):
-            node.host.ip("addr del %s/32 dev lo" % Nodes.ADDR4)
-            wait_until(lambda times=times: process.log_text().count("%s is no address of this node's" % Nodes.ADDR4) == times, 10,
-                       "convertd to see that its address has gone")
-            line = [line for line in process.log_text().splitlines() if "is no address of this node's" in line][-1]
-            node.host.run(line.rsplit("with: ", 1)[1].split())
-            # seen, and nothing more to be said of it
-            process.send_signal(signal.SIGHUP)
-            wait_until(lambda times=times: process.log_text().count("reloaded") == times, 10, "the reload")
-        other.host.ip("mptcp endpoint add 10.4.9.2 signal")
-        process = other.start()
-        process.wait_log("10.4.9.2 is announced, but is no address of this node's")
-        process.stop()
-        process = other.start("--own-address", "10.4.9.2")
-        check("is announced, but" not in process.log_text(), process.log_text())
 
 
 def manifests():
@@ -204,7 +154,9 @@ def test_kubernetes_container():
         script = pod["args"][0].replace(mounted, path).replace("exec convertd", "exec " + lab.build.program("convertd"))
         process = lab.start_listening(lab.converter, [*container, *pod["command"], script], PORT, env={"SHARED_ADDRESS": Nodes.ADDR4})
         process.wait_log("ready")
-        check("--shared-address" in process.log_text(), "nothing is said of this host, which isn't set up for a shared address")
+        with Client(lab.client, lab.converter.addr4, TCP) as client:
+            client.send(connect(Nodes.ADDR4, 80))
+            equal(client.answer()[4:8].hex(), "1e050300", "the answer: a cookie is missing")
         probe = pod["readinessProbe"]["httpGet"]
         check("metrics %s:%d\n" % (probe["host"], probe["port"]) in kinds["ConfigMap"]["data"]["convertd.conf"], "nobody answers the probe")
         status, _, said = metrics.get(lab.converter, probe["path"], port=probe["port"])

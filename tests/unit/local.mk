@@ -114,9 +114,9 @@ endif
 if HAVE_CHECK
 convertd_unit_tests = tests/unit/test_request tests/unit/test_relay tests/unit/test_relay_events tests/unit/test_settings \
 	tests/unit/test_access tests/unit/test_limits tests/unit/test_limits_room tests/unit/test_limits_memory tests/unit/test_shares tests/unit/test_cookies \
-	tests/unit/test_relay_watch tests/unit/test_anycast tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
+	tests/unit/test_relay_watch tests/unit/test_sources tests/unit/test_sysctls tests/unit/test_warden \
 	tests/unit/test_syn_packet tests/unit/test_log tests/unit/test_metrics tests/unit/test_withheld \
-	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_poller tests/unit/test_families tests/unit/test_own tests/unit/test_proof tests/unit/test_native_refusal tests/unit/test_demand tests/unit/test_far_clients
+	tests/unit/test_judgement tests/unit/test_blocks tests/unit/test_poller tests/unit/test_families tests/unit/test_proof tests/unit/test_native_refusal tests/unit/test_demand tests/unit/test_far_clients
 check_PROGRAMS += $(convertd_unit_tests)
 TESTS += $(convertd_unit_tests)
 
@@ -168,13 +168,7 @@ tests_unit_test_families_SOURCES = tests/unit/test_families.c
 tests_unit_test_families_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_families_LDADD = libconvertd.la $(CHECK_LIBS)
 
-tests_unit_test_own_SOURCES = tests/unit/test_own.c
-tests_unit_test_own_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(SODIUM_CFLAGS)
-tests_unit_test_own_LDADD = libconvertd.la $(SODIUM_LIBS) $(CHECK_LIBS)
 
-tests_unit_test_anycast_SOURCES = tests/unit/test_anycast.c
-tests_unit_test_anycast_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(MNL_CFLAGS)
-tests_unit_test_anycast_LDADD = libconvertd.la $(CHECK_LIBS)
 
 tests_unit_test_sources_SOURCES = tests/unit/test_sources.c
 tests_unit_test_sources_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

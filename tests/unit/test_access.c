@@ -216,6 +216,16 @@ static const struct {
 	{ "", "64:ff9b::6440:1", 80, D },
 	{ "", "64:ff9b::e000:1", 80, D },
 	{ "", "64:ff9b::808:404", 80, D },  /* our own */
+	/* what a NAT translates to this host, or other converters have as well */
+	{ "--own-address 198.18.0.0/15 --own-address 9.9.9.0/24 --own-address 2001:4860::/64", "9.9.9.255", 80, D },
+	{ "--own-address 9.9.9.0/24", "9.9.8.1", 80, A },
+	{ "--own-address 2001:4860::/64", "2001:4860::ffff", 80, D },
+	{ "--own-address 2001:4860::/64", "2001:4860:0:1::1", 80, A },
+	{ "--own-address 9.9.9.9", "64:ff9b::909:909", 80, D },
+	{ "--shared-address 9.9.9.9", "9.9.9.9", 1234, D },
+	{ "--own-address 9.9.9.9 --allow-destination 9.9.9.0/24", "9.9.9.9", 80, D },
+	{ "--own-address 9.9.9.9 --allow-destination 9.9.9.9:80", "9.9.9.9", 80, A },
+	{ "--own-address 9.9.9.9 --allow-destination 9.9.9.9:80", "9.9.9.9", 22, D },
 	{ "", "64:ff9b::808:4ff", 80, D },  /* broadcast of our own network */
 	{ "", "2600::5efe:808:808", 80, A },
 	{ "", "2600::5efe:a00:1", 80, D },
@@ -295,7 +305,7 @@ START_TEST(destination)
 		      destinations[_i].options, destinations[_i].address, verdict,
 		      reason ? reason : "allowed", destinations[_i].verdict);
 	ck_assert((reason == NULL) == (verdict == ACCESS_ALLOWED));
-	ck_assert(verdict != ACCESS_ALLOWED || asked);
+	ck_assert(verdict != ACCESS_ALLOWED || asked || settings->access.host_count);
 	settings_destroy(settings);
 }
 END_TEST
@@ -348,6 +358,14 @@ static const struct {
 	{ "--allow-destination :80-82 --deny-destination :81-83", { "\"::/0\"", "opposite" } },
 	{ "--allow-destination :80-82 --allow-destination :81-83 --deny-destination :82-84",
 	  { "\"::/0\"", "opposite" } },
+	{ "--own-address 192.0.2.1:22", { "\"192.0.2.1:22\"", "2001:db8::/64" } },
+	{ "--own-address 192.0.2.1/24", { "\"192.0.2.1/24\"", "192.0.2.0/24" } },
+	{ "--own-address ::/0", { "\"::/0\"", "can be reached" } },
+	{ "--own-address 0.0.0.0/0", { "\"0.0.0.0/0\"", "can be reached" } },
+	{ "--own-address x", { "--own-address: \"x\"" } },
+	{ "--shared-address 192.0.2.1:80", { "\"192.0.2.1:80\"", "without a port" } },
+	{ "--shared-address 192.0.2.0/24", { "\"192.0.2.0/24\"", "write 192.0.2.1" } },
+	{ "--shared-address somewhere", { "--shared-address: \"somewhere\"" } },
 	{ "--no-hairpin", { "--no-hairpin:", "allow-client" } },
 	{ "--no-hairpin --deny-client 10.0.0.0/8", { "--no-hairpin:", "allow-client" } },
 	{ "--no-hairpin --allow-client ::/0", { "--no-hairpin:", "::/0" } },
@@ -363,6 +381,25 @@ START_TEST(wrong_rule_is_told)
 	for (int n = 0; n < 2 && wrong[_i].says[n]; n++)
 		ck_assert_msg(strstr(problems.first, wrong[_i].says[n]) != NULL, "%s",
 			      problems.first);
+}
+END_TEST
+
+/* So many of this host's addresses can be named, and the next one is told. */
+START_TEST(addresses_of_this_host_are_limited)
+{
+	char text[(ACCESS_HOST_MAX + 1) * sizeof("shared-address 2001:db8::1\n")], again[sizeof(text)];
+	struct problems problems = { 0 };
+	size_t len = 0;
+
+	for (int i = 0; i < ACCESS_HOST_MAX; i++)
+		len += (size_t)sprintf(text + len, "%s-address 2001:db8::1\n", i % 2 ? "own" : "shared");
+	memcpy(again, text, len);
+	settings_check_text("name", again, len, &problems);
+	ck_assert_msg(!problems.count, "%s", problems.first);
+	len += (size_t)sprintf(text + len, "own-address 2001:db8::1\n");
+	settings_check_text("name", text, len, &problems);
+	ck_assert_uint_eq(problems.count, 1);
+	ck_assert_msg(strstr(problems.first, "one too many"), "%s", problems.first);
 }
 END_TEST
 
@@ -411,6 +448,7 @@ int main(void)
 	tcase_add_loop_test(tcase, client, 0, (int)ARRAY_SIZE(clients));
 	tcase_add_loop_test(tcase, wrong_rule_is_told, 0, (int)ARRAY_SIZE(wrong));
 	tcase_add_test(tcase, contradiction_in_a_file);
+	tcase_add_test(tcase, addresses_of_this_host_are_limited);
 	tcase_add_loop_test(tcase, a_rule_for_two_addresses_is_not_for_our_own, 0, (int)ARRAY_SIZE(neighbours));
 	suite_add_tcase(suite, tcase);
 	return test_run(suite);

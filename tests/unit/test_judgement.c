@@ -134,7 +134,6 @@ static size_t other_count;
 static struct limits_owner owner;
 static struct settings *settings;
 static struct request_features features;
-static struct prefix own[OWN_TOLD_MAX + ANYCAST_MAX];
 static struct admission_terms terms;
 static struct admission admission;
 static enum route_kind route;
@@ -171,7 +170,7 @@ static void add_other(enum limits_class class)
 static void set_before(unsigned before)
 {
 	struct demand_settings demand = { .most = UNPROVEN_MOST, .lifetime = 3600,
-					  .shared = settings->anycast.count > 0 };
+					  .shared = settings->shared_address };
 
 	demand_configure(admission.demand, &demand);
 	for (int i = 0; before & DEMANDED && i < UNPROVEN_MOST; i++) {
@@ -202,15 +201,8 @@ static void begin(const char *words, unsigned before)
 	log_set_level(LOG_LEVEL_ERROR);
 	owner.wake = on_wake;
 	features = (struct request_features){ .mptcp = true, .fastopen = true };
-	memcpy(own, settings->own.prefix, sizeof(settings->own.prefix));
-	for (size_t i = 0; i < settings->anycast.count; i++) {
-		struct in6_addr shared = sockaddr_ip_in6(&settings->anycast.address[i].address);
-
-		own[settings->own.count + i] = prefix_of(&shared, 128);
-	}
 	terms = (struct admission_terms){
-		.number = 7, .features = &features, .access = &settings->access, .own = own,
-		.own_count = settings->own.count + settings->anycast.count, .cookies = settings->cookies,
+		.number = 7, .features = &features, .access = &settings->access, .cookies = settings->cookies,
 		.cookie_lifetime = settings->cookie_lifetime, .retry_delay = 3,
 	};
 	admission = (struct admission){ .terms = &terms, .demand = demand_create(), .limits = limits_create(),

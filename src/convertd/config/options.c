@@ -311,16 +311,58 @@ static bool apply_destination(const struct option_spec *spec, struct settings *s
 	return add_rule(spec, settings, value, &match, parsed, place, problems);
 }
 
+static bool add_host(struct settings *settings, const struct prefix *prefix, const char *quote,
+		     const struct place *place, struct problems *problems)
+{
+	if (access_add_host(&settings->access, prefix))
+		return true;
+	problems_add(problems, place, "%s is one too many, the limit is %d; prefixes take many addresses at once",
+		     quote, ACCESS_HOST_MAX);
+	return false;
+}
+
 static bool apply_shared_address(const struct option_spec *spec, struct settings *settings,
 			 const char *value, const struct place *place, struct problems *problems)
 {
-	return anycast_add(member(spec, settings), value, place, problems);
+	char quote[PROBLEM_QUOTE_MAX];
+	union sockaddr_ip parsed;
+	struct in6_addr address;
+	struct prefix single;
+
+	problems_quote(value, quote);
+	/* A written port can't be 0, so port 0 means that the text has none. */
+	if (sockaddr_ip_parse(&parsed, value, 0) < 0 || sockaddr_ip_port(&parsed) != 0) {
+		problems_add(problems, place,
+			     "%s is no numeric address without a port; write 192.0.2.1 or 2001:db8::1", quote);
+		return false;
+	}
+	*(bool *)member(spec, settings) = true;
+	address = sockaddr_ip_in6(&parsed);
+	single = prefix_of(&address, 128);
+	return add_host(settings, &single, quote, place, problems);
 }
 
-static bool apply_own(const struct option_spec *spec, struct settings *settings, const char *value,
-		      const struct place *place, struct problems *problems)
+static bool apply_own_address(const struct option_spec *spec, struct settings *settings, const char *value,
+			      const struct place *place, struct problems *problems)
 {
-	return own_add(member(spec, settings), value, place, problems);
+	char quote[PROBLEM_QUOTE_MAX], meant[PREFIX_STRLEN];
+	struct prefix prefix;
+	int parsed = prefix_parse(&prefix, value, strlen(value));
+	bool v4 = !parsed && IN6_IS_ADDR_V4MAPPED(&prefix.address) && prefix.length >= 96;
+
+	(void)spec;
+	problems_quote(value, quote);
+	if (parsed == -ERANGE)
+		problems_add(problems, place, "%s has bits behind its length; write %s if that is meant",
+			     quote, prefix_format(&prefix, meant));
+	else if (parsed < 0 || prefix.length == (v4 ? 96 : 0))
+		problems_add(problems, place,
+			     "%s is no address by which this host can be reached; write 192.0.2.1 or "
+			     "2001:db8::/64",
+			     quote);
+	else
+		return add_host(settings, &prefix, quote, place, problems);
+	return false;
 }
 
 static bool apply_source(const struct option_spec *spec, struct settings *settings,
@@ -383,9 +425,9 @@ const struct option_spec options_table[] = {
 	  apply_flag, MEMBER(take_over) },
 	{ NULL, "shared-address", "ADDR",
 	  "other converters have this address as well (ECMP, anycast, a\n"
-	  "balancer with direct return): warn if this host isn't set up\n"
-	  "for that; may be given again",
-	  apply_shared_address, MEMBER(anycast), .flags = OPTION_REPEATS },
+	  "balancer with direct return); denied as this host's own; may\n"
+	  "be given again",
+	  apply_shared_address, MEMBER(shared_address), .flags = OPTION_REPEATS },
 	{ NULL, "no-syn-window-fix", NULL, "leave the windows of SYNs alone",
 	  apply_flag, MEMBER(no_syn_window_fix) },
 	{ NULL, "hold-syn", "WHEN",
@@ -418,7 +460,7 @@ const struct option_spec options_table[] = {
 	{ NULL, "own-address", "PREFIX",
 	  "deny this address as this host's own; for one that a NAT in\n"
 	  "front of it has; may be given again",
-	  apply_own, MEMBER(own), .flags = OPTION_REPEATS },
+	  apply_own_address, .flags = OPTION_REPEATS },
 	{ NULL, "no-hairpin", NULL, "deny destinations that --allow-client contains",
 	  apply_no_hairpin, MEMBER(access.no_hairpin) },
 

@@ -12,13 +12,11 @@
 #include "convertd/base/listen_address.h"
 #include "convertd/base/metrics_address.h"
 #include "common/problems.h"
-#include "convertd/config/anycast.h"
 #include "convertd/config/user.h"
 #include "convertd/net/congestion.h"
 #include "convertd/net/sources.h"
 #include "convertd/policy/access.h"
 #include "convertd/policy/limits.h"
-#include "convertd/policy/own.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -59,10 +57,9 @@ struct settings {
 	struct settings_path config;
 	struct listen_address listen[LISTEN_ADDRESSES_MAX];
 	size_t listen_count;
-	struct anycast anycast; /* addresses that other converters have as well */
 	bool listen_is_default; /* nobody has said where */
 	struct access access;
-	struct own_told own;  /* addresses of this host's that it can't see itself */
+	bool shared_address;  /* other converters have an address of this one as well */
 	struct sources sources;        /* where connections to servers come from */
 	struct limits_settings limits; /* no total of connections: as many as open files allow */
 	unsigned max_memory, max_memory_per_client; /* MiB of the kernel's; 0: what suits this host */

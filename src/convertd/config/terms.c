@@ -12,7 +12,6 @@
 
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 /* Sessions beyond the limit of connections, which exist only until their clients were told of it: so many, and a part of the limit. */
@@ -110,20 +109,6 @@ static unsigned read_synacks(void)
 	return (retries < 0 ? SYNACK_RETRIES_DEFAULT : (unsigned)retries) + 2;
 }
 
-/* What a NAT translates to this host, and what it shares with other converters. Returns how many there are. */
-static size_t list_own(const struct settings *settings, struct prefix own[static OWN_TOLD_MAX + ANYCAST_MAX])
-{
-	size_t count = settings->own.count;
-
-	memcpy(own, settings->own.prefix, count * sizeof(*own));
-	for (size_t i = 0; i < settings->anycast.count; i++) {
-		struct in6_addr address = sockaddr_ip_in6(&settings->anycast.address[i].address);
-
-		own[count++] = prefix_of(&address, 128);
-	}
-	return count;
-}
-
 static void set_admission(struct terms *terms, const struct settings *settings)
 {
 	static unsigned made; /* by the main thread alone */
@@ -132,8 +117,6 @@ static void set_admission(struct terms *terms, const struct settings *settings)
 		.number = ++made,
 		.features = &terms->features,
 		.access = &settings->access,
-		.own = terms->own,
-		.own_count = list_own(settings, terms->own),
 		.cookies = settings->cookies,
 		.cookie_lifetime = settings->cookie_lifetime,
 		.retry_delay = (uint8_t)settings->retry_delay,

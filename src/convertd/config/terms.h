@@ -9,10 +9,8 @@
 #ifndef CONVERTD_TERMS_H
 #define CONVERTD_TERMS_H
 
-#include "convertd/config/anycast.h"
 #include "convertd/policy/admission.h"
 #include "convertd/policy/limits.h"
-#include "convertd/policy/own.h"
 #include "convertd/policy/request.h"
 
 #include <stdatomic.h>
@@ -26,7 +24,6 @@ struct terms {
 	struct limits_settings limits;    /* the settings' as far as open files allow */
 	size_t pipes_max;                 /* of all workers, besides one of each; see relay_pipe.h */
 	struct request_features features; /* what may be asked for towards servers, and is told of SYNs */
-	struct prefix own[OWN_TOLD_MAX + ANYCAST_MAX]; /* addresses of this host's that it can't see itself */
 	int last_fd;                      /* the highest descriptor that there can be */
 	int syn_retries;                  /* net.ipv4.tcp_syn_retries */
 	unsigned synacks;                 /* that the kernel sends for a SYN with data, before it gives up */

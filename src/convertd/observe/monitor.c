@@ -106,7 +106,6 @@ static void read_status(const struct monitor *monitor, struct status *status)
 		status->families[i].state = families_state((enum family)i);
 		status->families[i].routed = families_is_routed((enum family)i);
 	}
-	status->own_count = own_copy(status->own, clock_now_ms());
 	status->notice_count = notices_copy(status->notices);
 }
 

@@ -212,7 +212,7 @@ static void tell_syns(struct sink *sink, const struct status *status)
 	}
 }
 
-/* Tells which address families work, and which addresses were found to lead back to this host. */
+/* Tells which address families work. */
 static void tell_network(struct sink *sink, const struct status *status)
 {
 	static const char *const texts[] = {
@@ -227,16 +227,6 @@ static void tell_network(struct sink *sink, const struct status *status)
 		row(sink, families_name((enum family)i), "%s",
 		    status->families[i].routed ? texts[status->families[i].state] :
 						 "no route; clients are told to connect directly");
-	for (size_t i = 0; i < status->own_count; i++) {
-		struct prefix single = prefix_of(&status->own[i].address, 128);
-		char text[PREFIX_STRLEN];
-
-		prefix_format(&single, text);
-		if (status->own[i].port)
-			row(sink, "leads back here", "port %u of %s", status->own[i].port, text);
-		else
-			row(sink, "leads back here", "%s", text);
-	}
 }
 
 static void tell_process(struct sink *sink, const struct status *status)

@@ -7,7 +7,6 @@
 #include "convertd/policy/families.h"
 #include "convertd/observe/metrics.h"
 #include "convertd/base/notices.h"
-#include "convertd/policy/own.h"
 #include "convertd/observe/resource_usage.h"
 
 #include <stdbool.h>
@@ -31,8 +30,6 @@ struct status {
 		enum family_state state;
 		bool routed;
 	} families[FAMILY_COUNT];
-	size_t own_count;
-	struct own_learned own[OWN_LEARNED_MAX]; /* addresses that turned out to be this host's */
 	size_t notice_count;
 	struct notice notices[NOTICES_MAX];
 };

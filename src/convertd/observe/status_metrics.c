@@ -70,9 +70,6 @@ static void write_network(FILE *out, const struct status *status)
 	for (int i = 0; i < FAMILY_COUNT; i++)
 		fprintf(out, "%s{family=\"%s\"} %d\n", works, families_name((enum family)i),
 			status->families[i].routed && status->families[i].state != FAMILY_SILENT);
-	write_gauge(out, "convertd_own_addresses_learned",
-		    "Addresses that are no interface's and have turned out to lead back to this host.",
-		    (double)status->own_count);
 }
 
 /* Writes the metrics of the process under the names that all of Prometheus's own libraries use. */

@@ -9,7 +9,8 @@
  *   globally reachable: private networks, shared address space, link-local addresses with the
  *   metadata services of clouds behind 169.254.169.254, and so on.
  * - This host's own addresses, which its services may trust, convertd among them: each is denied as if by a
- *   built-in rule for that single address, so that only a rule for that very address opens it.
+ *   built-in rule for that single address, so that only a rule for that very address opens it. The routing tables don't
+ *   have an address that a NAT in front of the host translates to it, so the operator names it (--own-address).
  * - IPv6 addresses that lead to such an IPv4 address: 6to4, NAT64's well-known prefix, ISATAP. The
  *   IPv4 address inside has to be allowed as well. A NAT64 prefix that the operator has chosen can't
  *   be recognized; it needs a rule.
@@ -148,6 +149,22 @@ bool access_client(const struct access *access, const struct in6_addr *client)
 	return access_rules_allow(&access->clients, client, 0);
 }
 
+bool access_add_host(struct access *access, const struct prefix *prefix)
+{
+	if (access->host_count == ACCESS_HOST_MAX)
+		return false;
+	access->host[access->host_count++] = *prefix;
+	return true;
+}
+
+static bool is_host(const struct access *access, const struct in6_addr *address)
+{
+	for (size_t i = 0; i < access->host_count; i++)
+		if (prefix_contains(&access->host[i], address))
+			return true;
+	return false;
+}
+
 /* Does what access_destination() does for the address itself, without a look at an IPv4 address inside. */
 static enum access_verdict check_address(const struct access *access,
 					 const struct in6_addr *address, uint16_t port,
@@ -163,7 +180,7 @@ static enum access_verdict check_address(const struct access *access,
 		*reason = "destination is a client";
 		return ACCESS_DENIED;
 	}
-	switch (route(arg, address)) {
+	switch (is_host(access, address) ? ROUTE_OWN : route(arg, address)) {
 	case ROUTE_ELSEWHERE:
 		return ACCESS_ALLOWED;
 	case ROUTE_OWN:

@@ -7,12 +7,17 @@
 #include "convertd/policy/access_rules.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+
+#define ACCESS_HOST_MAX 64
 
 struct access {
 	struct access_rules clients;
 	struct access_rules destinations;
 	bool no_hairpin; /* clients may not connect to each other */
 	struct place no_hairpin_place;
+	struct prefix host[ACCESS_HOST_MAX]; /* addresses of this host that no interface has: --own-address, --shared-address */
+	size_t host_count;
 };
 
 enum access_verdict {
@@ -28,6 +33,9 @@ enum access_verdict {
  */
 int access_finish(struct access *access, struct problems *problems);
 
+/* Adds a prefix of this host's addresses, which destinations may not have. Returns false if there are ACCESS_HOST_MAX already. */
+bool access_add_host(struct access *access, const struct prefix *prefix);
+
 /* Frees the rules. */
 void access_fini(struct access *access);
 
@@ -40,7 +48,7 @@ typedef enum route_kind access_route_fn(void *arg, const struct in6_addr *addres
 /*
  * access_destination() - decide whether a client may connect to a server
  * @address, @port: the server's, as in a valid Connect TLV; IPv4 as v4-mapped
- * @route: called with @arg for addresses that the rules allow
+ * @route: called with @arg for addresses that the rules allow and that aren't in @access->host
  * @reason: set to a constant for the log unless ACCESS_ALLOWED is returned
  */
 enum access_verdict access_destination(const struct access *access, const struct in6_addr *address,

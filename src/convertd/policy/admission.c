@@ -14,40 +14,14 @@
 #include "convertd/policy/demand.h"
 #include "convertd/policy/families.h"
 #include "convertd/base/log.h"
-#include "convertd/policy/own.h"
 
 #include <time.h>
-
-struct place_finder {
-	const struct admission *admission;
-	uint16_t port; /* of the server that is asked for */
-};
-
-static bool is_told_own(const struct admission_terms *terms, const struct in6_addr *address)
-{
-	for (size_t i = 0; i < terms->own_count; i++)
-		if (prefix_contains(&terms->own[i], address))
-			return true;
-	return false;
-}
-
-/* What a NAT in front of this host leads to it is as much its own as what the routes say is. */
-static enum route_kind find_route(void *arg, const struct in6_addr *address)
-{
-	const struct place_finder *finder = arg;
-	const struct admission *admission = finder->admission;
-
-	if (is_told_own(admission->terms, address) || own_is_learned(address, finder->port, clock_now_ms()))
-		return ROUTE_OWN;
-	return admission->find_route(admission->route, address);
-}
 
 static enum access_verdict judge_destination(const struct admission *admission, const struct in6_addr *address,
 					     uint16_t port, const char **reason)
 {
-	struct place_finder finder = { admission, port };
-
-	return access_destination(admission->terms->access, address, port, find_route, &finder, reason);
+	return access_destination(admission->terms->access, address, port, admission->find_route, admission->route,
+				  reason);
 }
 
 bool admission_still_allows(const struct admission *admission, const union sockaddr_ip *server)
@@ -162,30 +136,11 @@ static bool check_cookie(const struct admission *admission, const struct admissi
 	return false;
 }
 
-/* A token that this converter has sent to a server, and that has come back to it: that server is this host. */
-static bool is_own_token(const struct request_decision *decision)
-{
-	union sockaddr_ip server;
-	struct in6_addr address;
-
-	if (!decision->has_cookie || decision->connect ||
-	    !own_read_token(decision->cookie.data, decision->cookie.len, &server))
-		return false;
-	address = sockaddr_ip_in6(&server);
-	own_learn(&address, sockaddr_ip_port(&server), clock_now_ms());
-	return true;
-}
-
 void admission_check(const struct admission *admission, const struct admission_client *client, const uint8_t *message,
 		     struct request_decision *decision)
 {
 	const struct admission_terms *terms = admission->terms;
 
-	if (is_own_token(decision)) {
-		request_refuse(terms->features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0,
-			       "the request comes from this converter", decision);
-		return;
-	}
 	if (!access_client(terms->access, &client->address)) {
 		request_refuse(terms->features, false, CONVERT_ERROR_NOT_AUTHORIZED, 0, "client denied",
 			       decision);

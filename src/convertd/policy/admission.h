@@ -3,7 +3,6 @@
 #ifndef CONVERTD_ADMISSION_H
 #define CONVERTD_ADMISSION_H
 
-#include "common/prefix.h"
 #include "common/sockaddr.h"
 #include "convertd/policy/access.h"
 #include "convertd/policy/request.h"
@@ -21,8 +20,6 @@ struct admission_terms {
 	unsigned number; /* no other terms of this process have the same */
 	const struct request_features *features;
 	const struct access *access;
-	const struct prefix *own; /* addresses that lead to this host though it can't see them itself */
-	size_t own_count;
 	const struct cookies *cookies; /* NULL: none are required */
 	unsigned cookie_lifetime;      /* seconds of an epoch */
 	uint8_t retry_delay;           /* seconds, told to those who exceed a limit */
@@ -53,8 +50,8 @@ void admission_check(const struct admission *admission, const struct admission_c
 		     struct request_decision *decision);
 
 /*
- * admission_still_allows() - may clients be connected to @server, after something was learned of it?
- * False where it has turned out to be this host, unless a rule opens that address.
+ * admission_still_allows() - tells whether clients may be connected to @server, which one has asked for earlier
+ * Rules and routes may have changed since.
  */
 bool admission_still_allows(const struct admission *admission, const union sockaddr_ip *server);
 

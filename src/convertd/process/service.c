@@ -32,11 +32,10 @@
 #include "convertd/observe/monitor.h"
 #include "convertd/base/notices.h"
 #include "convertd/process/notify.h"
-#include "convertd/policy/own.h"
 #include "convertd/rights/rights.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/source_bind.h"
-#include "convertd/process/surroundings.h"
+#include "convertd/process/family_routes.h"
 #include "convertd/process/sysctls.h"
 #include "convertd/config/terms.h"
 #include "convertd/syn/windows.h"
@@ -70,7 +69,7 @@ struct service {
 	bool told_standing;                      /* it was logged that a worker stands still */
 	struct withholding *withholding;
 	bool windows_corrected; /* the rules of syn_window.c are in force */
-	struct surroundings *surroundings;
+	struct family_routes *family_routes;
 };
 
 /* The order that each worker carries out when settings come into force. */
@@ -91,7 +90,6 @@ struct service *service_create(struct event_base *base, size_t workers,
 		service->shared.withheld = withheld_create();
 		service->shared.demand = demand_create();
 		service->shared.far_clients = far_clients_create();
-		own_init();
 	}
 	if (!service || !service->shared.limits || !service->shared.withheld ||
 	    !service->shared.demand || !service->shared.far_clients) {
@@ -105,8 +103,8 @@ struct service *service_create(struct event_base *base, size_t workers,
 	service->workers = workers_create(workers ? workers : workers_default(), &service->shared);
 	if (service->workers) {
 		service->withholding = withholding_create(service->workers, inherited->rules);
-		service->surroundings = surroundings_create(base);
-		if (service->withholding && service->surroundings)
+		service->family_routes = family_routes_create(base);
+		if (service->withholding && service->family_routes)
 			return service;
 		log_error("out of memory");
 	}
@@ -322,7 +320,7 @@ static void warn(const struct service *service, const struct settings *settings)
 
 	check_sysctls();
 	check_open(settings);
-	surroundings_check(service->surroundings, settings);
+	family_routes_check(service->family_routes, settings);
 	if (settings->workers && settings->workers != workers)
 		log_warning("--workers %u: there are %zu until convertd is started anew",
 			    settings->workers, workers);
@@ -337,7 +335,7 @@ static void set_demand(const struct service *service, const struct terms *terms)
 		.most = (unsigned)share,
 		.errors = (settings->limits.errors.total + 1) / 2,
 		.lifetime = settings->cookie_lifetime,
-		.shared = settings->anycast.count > 0,
+		.shared = settings->shared_address,
 	};
 
 	if (settings->cookie_demand && terms->limits.pending.total && share < DEMAND_LEAST)
@@ -563,7 +561,7 @@ void service_destroy(struct service *service)
 
 	if (!service)
 		return;
-	surroundings_destroy(service->surroundings);
+	family_routes_destroy(service->family_routes);
 	/* Accepting ends first, since to accept a client a worker may ask another one for room. */
 	if (change.stopped_count)
 		workers_order(service->workers, carry_out, &change);

@@ -16,7 +16,6 @@ struct event_base;
 struct far_clients;
 struct log_limit;
 struct metrics;
-struct own_look;
 struct poller;
 struct probes;
 struct route;
@@ -31,7 +30,6 @@ struct request_context {
 	struct admission admission;      /* what requests are judged by: part of the terms, limits, demand, routes */
 	struct metrics *metrics;         /* where this worker counts */
 	struct route *route;
-	struct own_look *own_look;       /* NULL: the kernel can't be asked for sockets */
 	struct probes *probes;
 	struct event *tests;             /* the next test of an address family that doesn't work: blame.c */
 	struct log_limit *unrouted;      /* of warnings about missing routes, all workers' */

@@ -16,10 +16,8 @@
 #include "convertd/net/fastopen.h"
 #include "convertd/base/log.h"
 #include "convertd/observe/metrics.h"
-#include "convertd/policy/own.h"
 #include "convertd/net/plain_servers.h"
 #include "convertd/config/settings.h"
-#include "convertd/session/session_place.h"
 #include "convertd/session/session_report.h"
 #include "convertd/session/session_socket.h"
 #include "convertd/session/session_withheld.h"
@@ -183,8 +181,6 @@ struct session_connection session_connect(struct session *s, const struct reques
 	s->request_us = s->withheld ? 1 : session_age_us(s);
 	metrics_observe_us(s->pool->context.metrics, METRIC_REQUEST_SECONDS, s->request_us);
 	metrics_add(s->pool->context.metrics, METRIC_REQUESTS + s->syn_data, 1);
-	s->own_generation = own_generation();
-	session_look_early(s, early, len);
 	return s->withheld ? connect_withheld(s, early, len) : connect_now(s, decision, early, len);
 }
 

@@ -21,7 +21,6 @@
 #include "convertd/net/fastopen.h"
 #include "convertd/observe/metrics.h"
 #include "convertd/observe/monitor.h"
-#include "convertd/net/own_look.h"
 #include "convertd/net/probe.h"
 #include "convertd/net/route.h"
 #include "convertd/config/settings.h"
@@ -191,8 +190,6 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 	if (!error)
 		pool->fastopen = fastopen_create();
 	if (!error)
-		pool->context.own_look = own_look_create();
-	if (!error)
 		pool->context.probes = probes_create(base);
 	if (!error)
 		error = pool->context.probes ? blame_init(&pool->context) : -ENOMEM;
@@ -245,7 +242,6 @@ void session_pool_fini(struct session_pool *pool)
 	blame_fini(&pool->context);
 	probes_destroy(pool->context.probes);
 	poller_destroy(pool->context.poller);
-	own_look_destroy(pool->context.own_look);
 	if (pool->feed)
 		event_free(pool->feed);
 	session_memory_fini(pool);

@@ -61,10 +61,7 @@ struct session {
 	uint8_t subflows, subflows_max; /* as session_look_transport() saw them */
 	uint16_t reset_bytes; /* unproven, TCP: what an RST costs on the wire */
 	int16_t error;        /* the code of the Error TLV that is its answer, or RECORD_NO_ERROR */
-	unsigned own_generation; /* own_generation() when its server was looked at */
 	uint32_t echo_left;   /* REFUSING: bytes of the client that may still come back to it */
-	bool first_seen;      /* the client's first bytes for its server were looked at: session_place.c */
-	bool doubted;         /* these looked like a request of this protocol, and are held back for a moment */
 	bool fresh;           /* the client's socket has had no event yet: the one that its registration raises is still */
 			      /* to come, and says how the socket is then */
 	bool syn_data;        /* data in the client's SYN was taken */

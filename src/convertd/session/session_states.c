@@ -30,7 +30,6 @@
 #include "convertd/session/session_count.h"
 #include "convertd/session/session_echo.h"
 #include "convertd/session/session_memory.h"
-#include "convertd/session/session_place.h"
 #include "convertd/session/session_proof.h"
 #include "convertd/session/session_queue.h"
 #include "convertd/session/session_relay.h"
@@ -396,11 +395,7 @@ static void advance_connecting(struct session *s)
 	/* This connection goes on, with an eye on what is missing (fallback.c); the next ones are TCP. */
 	if (error == 0 && s->mptcp && downstream_fell_back(server->fd))
 		plain_servers_note(&s->server);
-	if (error == 0 && session_awaits_token(s))
-		return;
-	if (error == 0 && session_leads_here(s, known ? NULL : &info)) {
-		session_refuse_server(s, (struct downstream_error){ .code = CONVERT_ERROR_NOT_AUTHORIZED });
-	} else if (error == 0) {
+	if (error == 0) {
 		blame_nobody(&s->server);
 		session_start_relay(s, &info);
 	} else if (error != -EINPROGRESS) {
@@ -464,13 +459,6 @@ static void advance_relay(struct session *s)
 
 	if (session_has_fallen_back(s)) {
 		abort_fallen_back(s);
-		return;
-	}
-	session_look_first(s);
-	if (session_awaits_token(s))
-		return;
-	if (session_leads_here(s, NULL)) {
-		session_abort(s, OUTCOME_NOT_AUTHORIZED);
 		return;
 	}
 	result = session_relay_run(s);
@@ -597,13 +585,6 @@ static void give_up_connecting(struct session *s)
 	}
 }
 
-/* What was held back may go on, or waits for a moment more. */
-static void go_on_relaying(struct session *s)
-{
-	if (!session_awaits_token(s))
-		session_set_deadline(s, s->answered ? SESSION_TIMEOUT_LOOK : SESSION_TIMEOUT_CONNECT);
-}
-
 void session_handle_deadline(struct session *s)
 {
 	switch ((enum session_state)s->state) {
@@ -611,13 +592,10 @@ void session_handle_deadline(struct session *s)
 		session_close(s, OUTCOME_NO_REQUEST);
 		break;
 	case SESSION_CONNECTING:
-		if (!session_awaits_token(s))
-			give_up_connecting(s);
+		give_up_connecting(s);
 		break;
 	case SESSION_RELAY:
-		if (s->doubted)
-			go_on_relaying(s);
-		else if (relay_has_failed(&s->relay))
+		if (relay_has_failed(&s->relay))
 			give_up_last_bytes(s);
 		else
 			look_at_relay(s);

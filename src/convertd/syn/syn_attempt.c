@@ -34,11 +34,9 @@
 #include "convertd/config/settings.h"
 #include "convertd/config/terms.h"
 #include "convertd/net/native_refusal.h"
-#include "convertd/net/own_look.h"
 #include "convertd/net/plain_servers.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/far_clients.h"
-#include "convertd/policy/own.h"
 #include "convertd/session/blame.h"
 #include "convertd/session/request_context.h"
 #include "convertd/syn/syn_queue.h"
@@ -256,20 +254,6 @@ static const struct limits_member_kind member_kind = { .claim = claim, .make_roo
 
 /* ----- an attempt ----- */
 
-/* Has the connection to the server come back to this host, which no rule opens? */
-static bool leads_here(const struct syn_attempt *a, const struct tcp_info *info)
-{
-	const struct request_context *context = a->judge->context;
-	const struct settings *settings = context->terms->settings;
-	struct in6_addr address = sockaddr_ip_in6(&a->syn.grant.server);
-
-	if (!own_look_meets(context->own_look, settings->listen, settings->listen_count, context->route, a->syn.fd,
-			    &a->syn.grant.server, info))
-		return false;
-	own_learn(&address, 0, clock_now_ms());
-	return !admission_still_allows(&context->admission, &a->syn.grant.server);
-}
-
 /* Has the server's answer, or anything that says more, be waited for as long as that. */
 static int wait_for(struct syn_attempt *a, unsigned ms)
 {
@@ -342,10 +326,7 @@ static void on_server(void *arg, uint32_t events)
 	if (a->answered)
 		return;
 	error = downstream_result(syn->fd, &info);
-	if (!error && leads_here(a, &info)) {
-		release_refused(a, (struct downstream_error){ .code = CONVERT_ERROR_NOT_AUTHORIZED },
-				"the server is this host");
-	} else if (!error && a->late) {
+	if (!error && a->late) {
 		blame_nobody(&syn->grant.server);
 		if (syn->attempt.number)
 			wait_for_repeat(a);
