@@ -76,7 +76,7 @@ void converters_doubt_silence(int index);
 /*
  * converters_corrects_windows() - may an MPTCP SYN to it carry data, if several paths come up?
  * Linux as a converter takes the window of such a SYN wrongly unless somebody corrects it, and a download
- * over several paths is slower than over one then (src/convertd/syn/syn_window.c). False unless the converter
+ * over several paths is slower than over one then (src/hold/syn_window.c). False unless the converter
  * has said so within a day, in its answer to an Info TLV, or the user says that it withholds SYNs.
  */
 bool converters_corrects_windows(const struct settings *settings, int index);

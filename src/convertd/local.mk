@@ -30,10 +30,9 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/policy/proof.c src/convertd/policy/proof.h \
 	src/convertd/observe/resource_usage.h \
 	src/convertd/observe/record.c src/convertd/observe/record.h \
-	src/convertd/relay/relay.c src/convertd/relay/relay.h src/convertd/relay/fallback.c src/convertd/relay/fallback.h \
-	src/convertd/relay/relay_memory.c src/convertd/relay/relay_memory.h \
-	src/convertd/relay/relay_pipe.c src/convertd/relay/relay_pipe.h \
-	src/convertd/relay/relay_watch.c src/convertd/relay/relay_watch.h \
+	src/relay/relay.c src/relay/relay.h src/relay/fallback.c src/relay/fallback.h \
+	src/relay/relay_look.c src/relay/relay_look.h \
+	src/relay/relay_pipe.c src/relay/relay_pipe.h \
 	src/convertd/policy/request.c src/convertd/policy/request.h \
 	src/convertd/net/route.h src/convertd/net/route_kind.h \
 	src/convertd/policy/access_rules.c src/convertd/policy/access_rules.h \
@@ -43,8 +42,7 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/policy/shares.c src/convertd/policy/shares.h \
 	src/convertd/net/sources.c src/convertd/net/sources.h \
 	src/convertd/observe/status.c src/convertd/observe/status.h src/convertd/observe/status_metrics.c \
-	src/convertd/net/native_refusal.c src/convertd/net/native_refusal.h \
-	src/convertd/net/syn_packet.c src/convertd/net/syn_packet.h \
+	src/hold/syn_packet.c src/hold/syn_packet.h \
 	src/convertd/privilege/syscall_filter.c src/convertd/privilege/syscall_filter.h \
 	src/convertd/process/sysctls.c src/convertd/process/sysctls.h \
 	src/convertd/base/textfile.c src/convertd/base/textfile.h \
@@ -59,19 +57,18 @@ libconvertd_la_LIBADD = libcodec.la libcommon.la $(SODIUM_LIBS) $(SECCOMP_LIBS) 
 
 sbin_PROGRAMS = convertd
 convertd_SOURCES = src/convertd/main.c \
-	src/convertd/process/acceptor.c src/convertd/process/acceptor.h \
+	src/serve/listening.c src/serve/listening.h \
 	src/convertd/observe/ask.c src/convertd/observe/ask.h \
-	src/convertd/session/blame.c src/convertd/session/blame.h \
+	src/serve/blame.c src/serve/blame.h \
 	src/convertd/privilege/capabilities.c src/convertd/privilege/capabilities.h \
 	src/convertd/process/drain.c src/convertd/process/drain.h \
 	src/convertd/net/downstream.c src/convertd/net/downstream.h src/convertd/net/plain_servers.c src/convertd/net/plain_servers.h \
 	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \
 	src/convertd/process/handover.c src/convertd/process/handover.h \
 	src/convertd/net/fastopen.c \
-	src/convertd/session/withheld.c src/convertd/session/withheld.h src/convertd/session/request_context.h \
-	src/convertd/process/withholding.h \
+	src/hold/hold_table.c src/hold/hold_table.h src/serve/request_context.h \
+	src/convertd/process/withholding.c src/convertd/process/withholding.h \
 	src/convertd/process/inherit.c src/convertd/process/inherit.h \
-	src/convertd/net/listener.c src/convertd/net/listener.h \
 	src/convertd/observe/monitor.c src/convertd/observe/monitor.h \
 	src/convertd/process/notify.c src/convertd/process/notify.h \
 	src/convertd/privilege/privileges.c src/convertd/privilege/privileges.h \
@@ -82,46 +79,26 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/net/route_memory.c src/convertd/net/route_memory.h \
 	src/convertd/privilege/sandbox.c src/convertd/privilege/sandbox.h \
 	src/convertd/process/service.c src/convertd/process/service.h \
-	src/convertd/session/session.h src/convertd/session/session_private.h src/convertd/session/session_pool.c \
-	src/convertd/session/session_answer.c src/convertd/session/session_answer.h \
-	src/convertd/session/session_connect.c src/convertd/session/session_connect.h \
-	src/convertd/session/session_count.c src/convertd/session/session_count.h \
-	src/convertd/session/session_echo.c src/convertd/session/session_echo.h \
-	src/convertd/session/session_life.c src/convertd/session/session_life.h \
-	src/convertd/session/session_memory.c src/convertd/session/session_memory.h \
-	src/convertd/session/session_proof.c src/convertd/session/session_proof.h \
-	src/convertd/session/session_queue.c src/convertd/session/session_queue.h \
-	src/convertd/session/session_relay.c src/convertd/session/session_relay.h \
-	src/convertd/session/session_report.c src/convertd/session/session_report.h \
-	src/convertd/session/session_request.c src/convertd/session/session_request.h \
-	src/convertd/session/session_silence.c src/convertd/session/session_silence.h src/convertd/session/session_socket.c src/convertd/session/session_socket.h \
-	src/convertd/session/session_states.c src/convertd/session/session_states.h \
-	src/convertd/session/session_withheld.c src/convertd/session/session_withheld.h \
+	src/serve/session.h src/serve/session_parts.h src/serve/session_connect.c src/serve/session_life.c src/serve/session_pool.c \
+	src/serve/session_report.c src/serve/session_request.c src/serve/session_socket.c src/serve/session_states.c \
 	src/convertd/observe/shortage.c src/convertd/observe/shortage.h \
 	src/convertd/net/source_bind.c src/convertd/net/source_bind.h \
 	src/convertd/process/family_routes.c src/convertd/process/family_routes.h \
 	src/convertd/privilege/survivor.c src/convertd/privilege/survivor.h \
-	src/convertd/syn/syn_window.h \
+	src/hold/syn_window.c src/hold/syn_window.h \
 	src/convertd/config/terms.c src/convertd/config/terms.h \
 	src/convertd/process/ward.c src/convertd/process/ward.h src/convertd/process/warden.c src/convertd/process/warden.h \
-	src/convertd/process/warden_calls.c src/convertd/process/warden_calls.h src/convertd/syn/warden_syns.h \
-	src/convertd/syn/windows.c src/convertd/syn/windows.h \
-	src/convertd/process/worker.c src/convertd/process/worker.h \
+	src/convertd/process/warden_calls.c src/convertd/process/warden_calls.h src/convertd/process/warden_syns.c src/convertd/process/warden_syns.h \
+	src/serve/worker.c src/serve/worker.h \
 	src/common/netlink.c src/common/netlink.h \
 	src/common/service_manager.c src/common/service_manager.h \
 	src/common/sysctl.c src/common/sysctl.h
 if HAVE_NFTNL
-convertd_SOURCES += src/convertd/syn/nft_rule.c src/convertd/syn/nft_rule.h \
-	src/convertd/syn/nft_table.c src/convertd/syn/nft_table.h src/convertd/syn/syn_window.c
-else
-convertd_SOURCES += src/convertd/syn/syn_window_none.c
+convertd_SOURCES += src/hold/nft.c src/hold/nft.h
 endif
 if HAVE_NETFILTER_QUEUE
-convertd_SOURCES += src/convertd/process/withholding.c src/convertd/syn/syn_attempt.c src/convertd/syn/syn_attempt.h src/convertd/syn/syn_judge.c src/convertd/syn/syn_judge.h \
-	src/convertd/syn/syn_queue.c src/convertd/syn/syn_queue.h src/convertd/syn/syn_rules.c src/convertd/syn/syn_rules.h \
-	src/convertd/syn/queue_owner.c src/convertd/syn/queue_owner.h src/convertd/syn/warden_syns.c
-else
-convertd_SOURCES += src/convertd/process/withholding_none.c src/convertd/syn/warden_syns_none.c
+convertd_SOURCES += src/serve/syn_attempt.c src/serve/syn_attempt.h src/serve/syn_judge.c src/serve/syn_judge.h \
+	src/hold/hold_queue.c src/hold/hold_queue.h src/hold/hold_rules.c src/hold/hold_rules.h src/hold/queue_owner.c src/hold/queue_owner.h
 endif
 convertd_CFLAGS = $(AM_CFLAGS) $(EVENT_CFLAGS) $(MNL_CFLAGS) $(NFTNL_CFLAGS) $(NFQUEUE_CFLAGS) $(CAP_NG_CFLAGS) $(MICROHTTPD_CFLAGS) -pthread
 convertd_LDFLAGS = $(AM_LDFLAGS) -pthread
@@ -135,8 +112,6 @@ EXTRA_DIST += src/convertd/README.md \
 	src/convertd/config/README.md \
 	src/convertd/privilege/README.md \
 	src/convertd/rights/README.md \
-	src/convertd/relay/README.md \
 	src/convertd/observe/README.md \
-	src/convertd/session/README.md \
-	src/convertd/syn/README.md \
+	src/hold/README.md src/relay/README.md src/serve/README.md \
 	src/convertd/process/README.md

@@ -4,12 +4,12 @@
  *
  * What is read must lie inside the packet, and what is changed must be read again as what was meant,
  * with everything else as it was. Checksums are put right first: few inputs would get past them.
- * To search for new inputs see fuzz_request.c; the sources are src/convertd/net/syn_packet.c and
+ * To search for new inputs see fuzz_request.c; the sources are src/hold/syn_packet.c and
  * tests/unit/syn_build.c.
  */
 #include "config.h"
 
-#include "convertd/net/syn_packet.h"
+#include "hold/syn_packet.h"
 
 #include "../unit/syn_build.h"
 

@@ -13,7 +13,7 @@
 #include "convertd/privilege/warden_policy.h"
 #include "convertd/process/notify_message.h"
 #include "convertd/rights/warden_message.h"
-#include "convertd/net/syn_packet.h"
+#include "hold/syn_packet.h"
 
 #include <stdlib.h>
 #include <string.h>

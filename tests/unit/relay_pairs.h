@@ -3,7 +3,7 @@
 #ifndef TESTS_RELAY_PAIRS_H
 #define TESTS_RELAY_PAIRS_H
 
-#include "convertd/relay/relay.h"
+#include "relay/relay.h"
 
 #include <stdint.h>
 

@@ -5,7 +5,7 @@
  * The outer ends of the pairs are the client and the server. Readiness is what the test says, as
  * events would.
  */
-#include "convertd/relay/relay.h"
+#include "relay/relay.h"
 
 #include "relay_pairs.h"
 #include "run.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_relay_events.c - the relay between two socket pairs, driven by what epoll says of them */
-#include "convertd/relay/relay.h"
+#include "relay/relay.h"
 
 #include "relay_pairs.h"
 #include "run.h"

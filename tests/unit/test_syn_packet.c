@@ -4,8 +4,7 @@
 #include "run.h"
 #include "syn_build.h"
 
-#include "convertd/net/native_refusal.h"
-#include "convertd/net/syn_packet.h"
+#include "hold/syn_packet.h"
 
 #include <arpa/inet.h>
 #include <check.h>

@@ -2,8 +2,8 @@
 /* test_withheld.c - SYNs that are withheld and released, and then found by their connections, or not */
 #include "run.h"
 
-#include "convertd/net/native_refusal.h"
-#include "convertd/session/withheld.h"
+#include "hold/syn_packet.h"
+#include "hold/hold_table.h"
 
 #include <check.h>
 #include <errno.h>

@@ -13,7 +13,7 @@
 #include "convertd/policy/outcome.h"
 #include "convertd/observe/record.h"
 #include "convertd/policy/session_state.h"
-#include "convertd/relay/relay.h"
+#include "relay/relay.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

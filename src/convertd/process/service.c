@@ -19,15 +19,14 @@
 #include "convertd/process/service.h"
 
 #include "common/sysctl.h"
-#include "convertd/process/acceptor.h"
+#include "serve/listening.h"
 #include "convertd/policy/demand.h"
 #include "convertd/policy/far_clients.h"
 #include "convertd/observe/endpoint.h"
 #include "convertd/process/handover.h"
 #include "convertd/process/withholding.h"
-#include "convertd/session/withheld.h"
+#include "hold/hold_table.h"
 #include "convertd/process/inherit.h"
-#include "convertd/net/listener.h"
 #include "convertd/base/log.h"
 #include "convertd/observe/monitor.h"
 #include "convertd/base/notices.h"
@@ -38,8 +37,7 @@
 #include "convertd/process/family_routes.h"
 #include "convertd/process/sysctls.h"
 #include "convertd/config/terms.h"
-#include "convertd/syn/windows.h"
-#include "convertd/process/worker.h"
+#include "serve/worker.h"
 
 #include <errno.h>
 #include <stdio.h>

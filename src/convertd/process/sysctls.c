@@ -4,7 +4,7 @@
 
 #include "convertd/process/sysctls.h"
 
-#include "convertd/net/listener.h"
+#include "serve/listening.h"
 
 #include <stddef.h>
 

@@ -22,10 +22,10 @@
 #include "convertd/process/inherit.h"
 #include "convertd/base/log.h"
 #include "common/problems.h"
-#include "convertd/syn/syn_window.h"
+#include "hold/syn_window.h"
 #include "convertd/rights/warden_message.h"
 #include "convertd/privilege/warden_policy.h"
-#include "convertd/syn/warden_syns.h"
+#include "convertd/process/warden_syns.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -31,9 +31,11 @@
 
 #include "convertd/base/log.h"
 #include "convertd/rights/rights.h"
-#include "convertd/process/worker.h"
-#include "convertd/session/session.h"
-#include "convertd/syn/syn_judge.h"
+#include "serve/worker.h"
+#include "serve/session.h"
+#ifdef HAVE_NETFILTER_QUEUE
+#include "serve/syn_judge.h"
+#endif
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +43,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#ifdef HAVE_NETFILTER_QUEUE
 
 struct withholding {
 	struct workers *workers;
@@ -264,4 +268,101 @@ void withholding_destroy(struct withholding *w)
 	if (w->rules >= 0)
 		close(w->rules);
 	free(w);
+}
+
+#else /* a build without libnetfilter_queue withholds no SYN */
+
+struct withholding {
+	char none;
+};
+
+struct withholding *withholding_create(struct workers *workers, int kept)
+{
+	(void)workers;
+	(void)kept;
+	return calloc(1, sizeof(struct withholding));
+}
+
+void withholding_destroy(struct withholding *w)
+{
+	free(w);
+}
+
+bool withholding_apply(struct withholding *w, const struct settings *settings, struct problems *problems)
+{
+	static const struct place place = { .name = "hold-syn" };
+	static const char reason[] = "convertd was built without libnetfilter_queue and libnftnl";
+
+	(void)w;
+	if (settings->hold_syn == SETTINGS_HOLD_ON) {
+		problems_add(problems, &place, "on: %s; build it with them", reason);
+		return false;
+	}
+	if (settings->hold_syn == SETTINGS_HOLD_AUTO)
+		log_warning("SYNs are not withheld (%s): connections may take a round trip more; "
+			    "build it with them, or pass --hold-syn off",
+			    reason);
+	return true;
+}
+
+void withholding_stop(struct withholding *w)
+{
+	(void)w;
+}
+
+void withholding_judge_again(struct withholding *w, const struct worker_context *worker)
+{
+	(void)w;
+	(void)worker;
+}
+
+void withholding_forget(struct withholding *w)
+{
+	(void)w;
+}
+
+bool withholding_is_on(const struct withholding *w)
+{
+	(void)w;
+	return false;
+}
+
+bool withholding_refuses(const struct withholding *w)
+{
+	(void)w;
+	return false;
+}
+
+int withholding_rules_fd(const struct withholding *w)
+{
+	(void)w;
+	return -1;
+}
+
+#endif
+
+/* ----- windows of SYNs that aren't withheld: syn_window.c ----- */
+
+static const char *windows_remedy(int error)
+{
+	if (error == -EPERM || error == -EACCES)
+		return "give convertd CAP_NET_ADMIN";
+	if (error == -ENOSYS)
+		return "build it with libnftnl";
+	if (error == -ENOMEM)
+		return "free some";
+	return "use Linux 5.12 or later with CONFIG_NF_TABLES_INET";
+}
+
+bool windows_correct(const struct settings *settings, bool wanted)
+{
+	int error = rights_correct_windows(settings->listen, wanted ? settings->listen_count : 0);
+
+	if (!error || !wanted)
+		return !error && wanted;
+	log_warning("SYN windows are not corrected (%s): clients with several paths may need a round "
+		    "trip more, and MPTCP downloads of others that send data in the SYN may be slower over "
+		    "several paths than over one; %s, or pass --no-syn-window-fix to do without",
+		    error == -ENOSYS ? "convertd was built without libnftnl" : strerror(-error), windows_remedy(error));
+	return false;
 }

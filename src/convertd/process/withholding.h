@@ -55,4 +55,11 @@ bool withholding_refuses(const struct withholding *w);
 /* The descriptor that the rules last as long as: SYN+ACKs show that they confirm nothing. -1 if there are no rules. */
 int withholding_rules_fd(const struct withholding *w);
 
+/*
+ * windows_correct() - install the rules of syn_window.c for the addresses of @settings, or remove them
+ * @wanted: true to install them, false to remove them
+ * Returns whether windows are corrected. If they can't be, a warning names the consequences and the remedy.
+ */
+bool windows_correct(const struct settings *settings, bool wanted);
+
 #endif

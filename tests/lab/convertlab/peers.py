@@ -387,7 +387,7 @@ def writable(sock, seconds):
 
 
 def descriptors(process):
-    """Returns how many descriptors convertd has open, without the spare pipe that each worker keeps (src/convertd/relay/relay_pipe.c).
+    """Returns how many descriptors convertd has open, without the spare pipe that each worker keeps (src/relay/relay_pipe.c).
 
     The kernel denies a worker this pipe for as long as all processes of its user have too many pipes (fs.pipe-user-pages-soft in pipe(7)),
     among them those of a test that runs beside this one. So it may be missing when convertd is ready, and be made later.
@@ -407,7 +407,7 @@ def _workers(process):
 
 
 def _is_relay_pipe(path):
-    """Tells whether this descriptor in /proc is an end of a pipe of RELAY_PIPE_SIZE (src/convertd/relay/relay_pipe.h)."""
+    """Tells whether this descriptor in /proc is an end of a pipe of RELAY_PIPE_SIZE (src/relay/relay_pipe.h)."""
     try:
         if not os.readlink(path).startswith("pipe:"):
             return False

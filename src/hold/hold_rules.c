@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hold_rules.c - the nftables rules that hand SYNs for our listeners to netfilter queues
+ *
+ * There is a table with rules for each address, which lasts as long as its netlink socket
+ * (nft_table.c). Converters on one host don't meet: each table matches its own addresses only. Where a
+ * service manager keeps the listening sockets for the next process, it keeps the netlink socket as
+ * well: there are rules as long as somebody may answer SYNs.
+ *
+ * Two chains with hooks. The first hands SYNs to the queues. What comes out of one, or passes by it because it is
+ * full, or because nobody has it any more, goes on to the second one. That takes the
+ * timestamps out of every SYN with a Convert message, silent ones included, that convertd hasn't marked (syn_packet_mark()):
+ * rules, other than convertd, can't be late, stopped or dead, so no SYN+ACK confirms a server which nobody has reached.
+ *
+ * A third chain refuses SYNs that convertd has marked for that (syn_packet_refuse()), by a reset or an ICMP message,
+ * for clients that can take no response off their streams (doc/private-tlvs.md). Kernels without CONFIG_NFT_REJECT_INET
+ * do without this chain, and clients aren't told then that they may rely on it.
+ *
+ * The queue rule's action comes in two forms. The queue statement (CONFIG_NFT_QUEUE) is what nft(8) would
+ * write. Kernels without it may have the same as a target of iptables, which nftables can call
+ * (CONFIG_NFT_COMPAT and CONFIG_NETFILTER_XT_TARGET_NFQUEUE), without a program of iptables. nft(8)
+ * shows that one as a comment.
+ *
+ * SYNs are taken where they are known to be for this host, before the table "filter" has judged
+ * them: what a firewall drops at the usual priority is seen here, but a SYN that is released
+ * goes on to the firewall.
+ */
+#include "config.h"
+
+#include "hold/hold_rules.h"
+
+#include "common/tcp_option.h"
+
+#include "hold/syn_packet.h"
+#include "hold/nft.h"
+
+#include <convert/convert.h>
+#include <errno.h>
+#include <linux/netfilter/x_tables.h>
+#include <linux/netfilter/xt_NFQUEUE.h>
+#include <linux/netfilter_ipv4.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHAIN_WITHHOLD "withhold"
+#define CHAIN_UNCONFIRMED "unconfirmed"
+#define CHAIN_REFUSE "refuse"
+
+/* Revision of xt_NFQ_info_v3, since Linux 3.10. */
+#define NFQUEUE_REVISION 3
+
+/* Where the urgent pointer is in a TCP header (RFC 9293), and the magic number in a Convert message (RFC 8803 6.1). */
+#define TCP_URGENT_OFFSET 18
+#define MAGIC_OFFSET 2
+
+struct syn_rules {
+	struct nft_table table;
+};
+
+/* "queue flags bypass to FIRST-LAST" */
+static void add_queue_statement(struct nft_transaction *t, const struct syn_rules_queues *queues)
+{
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "queue");
+
+	if (!expr)
+		return;
+	nftnl_expr_set_u16(expr, NFTNL_EXPR_QUEUE_NUM, queues->first);
+	nftnl_expr_set_u16(expr, NFTNL_EXPR_QUEUE_TOTAL, queues->count);
+	nftnl_expr_set_u16(expr, NFTNL_EXPR_QUEUE_FLAGS, NFT_QUEUE_FLAG_BYPASS);
+	nft_rule_add(t, expr);
+}
+
+/* Adds what hands the packet to the queues as a target of iptables, for kernels without the queue statement of nftables. */
+static void add_queue_target(struct nft_transaction *t, const struct syn_rules_queues *queues)
+{
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "target");
+	struct xt_NFQ_info_v3 *info;
+
+	if (!expr)
+		return;
+	info = calloc(1, XT_ALIGN(sizeof(*info)));
+	t->failed |= !info;
+	if (info) {
+		info->queuenum = queues->first;
+		info->queues_total = queues->count;
+		info->flags = NFQ_FLAG_BYPASS;
+		nftnl_expr_set_str(expr, NFTNL_EXPR_TG_NAME, "NFQUEUE");
+		nftnl_expr_set_u32(expr, NFTNL_EXPR_TG_REV, NFQUEUE_REVISION);
+		/* Owned by the expression from here on. */
+		nftnl_expr_set(expr, NFTNL_EXPR_TG_INFO, info, XT_ALIGN(sizeof(*info)));
+	}
+	nft_rule_add(t, expr);
+}
+
+/* "tcp urgptr == VALUE", or != */
+static void match_urgent(struct nft_transaction *t, enum nft_cmp_ops op, uint16_t value)
+{
+	const uint16_t urgent = htons(value);
+
+	nft_rule_load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_URGENT_OFFSET, sizeof(urgent));
+	nft_rule_compare(t, op, &urgent, sizeof(urgent));
+}
+
+/* "@ih,16,16 == NUMBER tcp urgptr != MARK reset tcp option timestamp" */
+static void add_unconfirmed(struct nft_transaction *t, uint16_t number)
+{
+	const uint16_t magic = htons(number);
+	struct nftnl_expr *expr;
+
+	/* Behind the TCP header; no match where there is no data. */
+	nft_rule_load_payload(t, NFT_PAYLOAD_INNER_HEADER, MAGIC_OFFSET, sizeof(magic));
+	nft_rule_compare(t, NFT_CMP_EQ, &magic, sizeof(magic));
+	match_urgent(t, NFT_CMP_NEQ, SYN_PACKET_MARK);
+	expr = nft_rule_new_expr(t, "exthdr");
+	if (!expr)
+		return;
+	/* An exthdr expression that has no register turns the option into NOPs. */
+	nftnl_expr_set_u8(expr, NFTNL_EXPR_EXTHDR_TYPE, TCP_KIND_TIMESTAMPS);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_OP, NFT_EXTHDR_OP_TCPOPT);
+	nft_rule_add(t, expr);
+}
+
+static void begin_rule(struct nft_transaction *t, const char *chain, const struct listen_address *listen)
+{
+	nft_transaction_begin_rule(t, chain);
+	nft_rule_match_tcp(t);
+	nft_rule_match_port(t, listen);
+	nft_rule_match_syn(t);
+	nft_rule_match_address(t, listen);
+}
+
+/* A chain of a rule for each way of refusing a SYN, to which the SYNs of all addresses are sent. */
+static void add_refusals(struct nft_transaction *t)
+{
+	nft_transaction_add_chain(t, CHAIN_REFUSE);
+	nft_transaction_begin_rule(t, CHAIN_REFUSE);
+	match_urgent(t, NFT_CMP_EQ, SYN_PACKET_REFUSED | NATIVE_RESET);
+	nft_rule_reject_by_reset(t);
+	nft_transaction_end_rule(t);
+	for (uint8_t code = 0; code < NATIVE_CODES; code++) {
+		nft_transaction_begin_rule(t, CHAIN_REFUSE);
+		match_urgent(t, NFT_CMP_EQ, SYN_PACKET_REFUSED | code);
+		nft_rule_reject_by_icmp(t, code);
+		nft_transaction_end_rule(t);
+	}
+}
+
+/* What the kernel may lack. */
+struct forms {
+	bool compat;  /* the target of iptables in place of the queue statement */
+	bool refuses; /* the chain that refuses SYNs */
+};
+
+static void add_rules(struct nft_transaction *t, const struct listen_address *listen,
+		      const struct syn_rules_queues *queues, const struct forms *forms)
+{
+	static const uint16_t magics[] = { CONVERT_MAGIC, CONVERT_MAGIC_SILENT };
+
+	if (queues) {
+		begin_rule(t, CHAIN_WITHHOLD, listen);
+		(forms->compat ? add_queue_target : add_queue_statement)(t, queues);
+		nft_transaction_end_rule(t);
+	}
+	if (forms->refuses) {
+		begin_rule(t, CHAIN_UNCONFIRMED, listen);
+		nft_rule_jump(t, CHAIN_REFUSE);
+		nft_transaction_end_rule(t);
+	}
+	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++) {
+		begin_rule(t, CHAIN_UNCONFIRMED, listen);
+		add_unconfirmed(t, magics[i]);
+		nft_transaction_end_rule(t);
+	}
+}
+
+static int transact(struct syn_rules *rules, const struct listen_address *listen, size_t count,
+		    const struct syn_rules_queues *queues, const struct forms *forms)
+{
+	struct nft_transaction t;
+
+	nft_transaction_begin(&t, &rules->table, 2 + (2 + NATIVE_CODES) + 4 * count);
+	nft_transaction_add_input_chain(&t, CHAIN_WITHHOLD, NF_IP_PRI_MANGLE);
+	nft_transaction_add_input_chain(&t, CHAIN_UNCONFIRMED, NF_IP_PRI_MANGLE + 1);
+	if (forms->refuses)
+		add_refusals(&t);
+	for (size_t i = 0; i < count; i++)
+		add_rules(&t, &listen[i], queues, forms);
+	return nft_transaction_commit(&t);
+}
+
+int syn_rules_install(struct syn_rules *rules, const struct listen_address *listen, size_t count,
+		      const struct syn_rules_queues *queues, bool *refuses)
+{
+	/* Which of the expressions isn't known to this kernel isn't said. */
+	static const struct forms forms[] = { { false, true }, { true, true }, { false, false }, { true, false } };
+	int error = -ENOENT;
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]) && (error == -ENOENT || error == -EOPNOTSUPP); i++) {
+		error = transact(rules, listen, count, queues, &forms[i]);
+		*refuses = !error && forms[i].refuses;
+	}
+	return error;
+}
+
+int syn_rules_create(struct syn_rules **out, int kept)
+{
+	struct syn_rules *rules = calloc(1, sizeof(*rules));
+	int error = rules ? nft_table_init(&rules->table, kept) : -ENOMEM;
+
+	if (error) {
+		free(rules);
+		return error;
+	}
+	/* Containers may have the same process ids: the socket's port is the namespace's own. */
+	snprintf(rules->table.name, sizeof(rules->table.name), "convertd_syns_%u",
+		 nft_table_port(&rules->table));
+	*out = rules;
+	return 0;
+}
+
+int syn_rules_fd(const struct syn_rules *rules)
+{
+	return nft_table_fd(&rules->table);
+}
+
+void syn_rules_destroy(struct syn_rules *rules)
+{
+	if (!rules)
+		return;
+	nft_table_fini(&rules->table);
+	free(rules);
+}

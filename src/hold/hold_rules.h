@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hold_rules.h - the nftables rules that hand SYNs for our listeners to netfilter queues */
+#ifndef HOLD_HOLD_RULES_H
+#define HOLD_HOLD_RULES_H
+
+#include "convertd/config/settings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct syn_rules;
+
+/*
+ * syn_rules_create() - prepares for rules, and installs none yet
+ * @kept: the syn_rules_fd() of a process before this one, whose rules these are to replace, or -1; it
+ * stays the caller's
+ * Returns 0 with @rules set, or -errno, which is -EPERM or -EACCES without CAP_NET_ADMIN.
+ */
+int syn_rules_create(struct syn_rules **rules, int kept);
+
+/* Netfilter queues, with consecutive numbers. */
+struct syn_rules_queues {
+	uint16_t first, count;
+};
+
+/*
+ * syn_rules_install() - has SYNs to these addresses go to these queues from now on
+ * The addresses of client and listener choose the queue, so that all SYNs of a client go through one.
+ * SYNs with a Convert message that leave the queue without a mark (syn_packet_mark()), or don't get into it
+ * because it has no owner or is full, lose their timestamps. If @queues is NULL, all do.
+ * @refuses: set to whether SYNs that are marked so are refused (syn_packet_refuse()), for which this kernel needs
+ * CONFIG_NFT_REJECT_INET
+ * The rules replace those of an earlier call in one step: each SYN meets either the old or the new ones.
+ * Returns 0 or -errno with everything as it was; -ENOENT or -EOPNOTSUPP: the kernel has no such rules.
+ */
+int syn_rules_install(struct syn_rules *rules, const struct listen_address *listen, size_t count,
+		      const struct syn_rules_queues *queues, bool *refuses);
+
+/* The descriptor of the rules, which last as long as some process has it open. */
+int syn_rules_fd(const struct syn_rules *rules);
+
+/* Removes the rules, as the kernel does at the end of the process, by a kill as well. NULL is fine. */
+void syn_rules_destroy(struct syn_rules *rules);
+
+#endif

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * nft.c - a table of nftables that belongs to a netlink socket, the transactions that change it, and the expressions of its rules
+ *
+ * The table has "flags owner" (Linux 5.12): no other program can change it, and the kernel removes
+ * it when the last descriptor of its socket is closed, be it by nft_table_fini() or because the
+ * process was killed. So there is nothing to clean up.
+ *
+ * A transaction is one message with several in it, from BATCH_BEGIN to BATCH_END. The kernel makes
+ * all of the changes at once, or none, so that each packet meets either the old rules or the new
+ * ones. It answers each change by an acknowledgement or an error, within the call that sends.
+ *
+ * Without memory a step leaves itself out and sets @failed: then nothing is sent.
+ */
+#include "config.h"
+
+#include "hold/nft.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libnftnl/chain.h>
+#include <libnftnl/common.h>
+#include <libnftnl/table.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Bytes of a message, at most: a rule of 14 expressions takes some 800. */
+#define MESSAGE_MAX 2048
+
+/* Is this the descriptor of a table's socket, of whichever process? */
+static bool is_netfilter(int fd)
+{
+	int domain = 0, protocol = -1;
+	socklen_t domain_len = sizeof(domain), protocol_len = sizeof(protocol);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_len) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &protocol_len) == 0 &&
+	       domain == AF_NETLINK && protocol == NETLINK_NETFILTER;
+}
+
+/* Returns NULL with errno set. */
+static struct mnl_socket *take_over_netlink(int kept)
+{
+	int fd = fcntl(kept, F_DUPFD_CLOEXEC, 0);
+	struct mnl_socket *netlink = fd < 0 ? NULL : mnl_socket_fdopen(fd);
+	char unread[8192];
+
+	if (!netlink && fd >= 0)
+		close(fd);
+	/* Discards answers to a process that was killed before it had read them. */
+	while (netlink && recv(fd, unread, sizeof(unread), MSG_DONTWAIT) > 0)
+		;
+	return netlink;
+}
+
+/* Returns NULL with errno set. */
+static struct mnl_socket *open_netlink(int kept)
+{
+	struct mnl_socket *netlink;
+
+	if (kept >= 0 && is_netfilter(kept))
+		return take_over_netlink(kept);
+	netlink = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
+	if (!netlink || mnl_socket_bind(netlink, 0, MNL_SOCKET_AUTOPID) == 0)
+		return netlink;
+	mnl_socket_close(netlink);
+	return NULL;
+}
+
+int nft_table_init(struct nft_table *table, int kept)
+{
+	*table = (struct nft_table){ .netlink = open_netlink(kept), .sequence = 1 };
+	return table->netlink ? 0 : -errno;
+}
+
+uint32_t nft_table_port(const struct nft_table *table)
+{
+	return mnl_socket_get_portid(table->netlink);
+}
+
+int nft_table_fd(const struct nft_table *table)
+{
+	return mnl_socket_get_fd(table->netlink);
+}
+
+void nft_table_fini(struct nft_table *table)
+{
+	mnl_socket_close(table->netlink);
+}
+
+static struct nlmsghdr *start_message(struct nft_transaction *t, uint16_t type, uint16_t flags)
+{
+	t->acks++;
+	return nftnl_nlmsg_build_hdr(mnl_nlmsg_batch_current(t->batch), type, NFPROTO_INET,
+				     flags | NLM_F_ACK, t->table->sequence++);
+}
+
+static void put_table(struct nft_transaction *t)
+{
+	struct nftnl_table *table = nftnl_table_alloc();
+
+	if (!table) {
+		t->failed = true;
+		return;
+	}
+	nftnl_table_set_str(table, NFTNL_TABLE_NAME, t->table->name);
+	nftnl_table_set_u32(table, NFTNL_TABLE_FLAGS, NFT_TABLE_F_OWNER);
+	nftnl_table_nlmsg_build_payload(start_message(t, NFT_MSG_NEWTABLE, NLM_F_CREATE), table);
+	mnl_nlmsg_batch_next(t->batch);
+	nftnl_table_free(table);
+}
+
+void nft_transaction_begin(struct nft_transaction *t, struct nft_table *table, size_t messages)
+{
+	/* Besides, the begin and the end, and the table. A chain takes two. */
+	size_t size = (2 * messages + 3) * MESSAGE_MAX;
+
+	*t = (struct nft_transaction){ .table = table, .buf = malloc(size + MESSAGE_MAX) };
+	if (t->buf)
+		t->batch = mnl_nlmsg_batch_start(t->buf, size);
+	t->failed = !t->batch;
+	if (t->failed)
+		return;
+	nftnl_batch_begin(mnl_nlmsg_batch_current(t->batch), table->sequence++);
+	mnl_nlmsg_batch_next(t->batch);
+	put_table(t);
+}
+
+/* Removes all rules of a chain. */
+static void empty_chain(struct nft_transaction *t, const char *name)
+{
+	struct nftnl_rule *rule = nftnl_rule_alloc();
+
+	if (!rule) {
+		t->failed = true;
+		return;
+	}
+	nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, t->table->name);
+	nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, name);
+	nftnl_rule_nlmsg_build_payload(start_message(t, NFT_MSG_DELRULE, 0), rule);
+	mnl_nlmsg_batch_next(t->batch);
+	nftnl_rule_free(rule);
+}
+
+/* @priority: NULL: a chain without a hook */
+static void put_chain(struct nft_transaction *t, const char *name, const int *priority)
+{
+	struct nftnl_chain *chain = t->failed ? NULL : nftnl_chain_alloc();
+
+	if (!chain) {
+		t->failed = true;
+		return;
+	}
+	nftnl_chain_set_str(chain, NFTNL_CHAIN_TABLE, t->table->name);
+	nftnl_chain_set_str(chain, NFTNL_CHAIN_NAME, name);
+	if (priority) {
+		nftnl_chain_set_str(chain, NFTNL_CHAIN_TYPE, "filter");
+		nftnl_chain_set_u32(chain, NFTNL_CHAIN_HOOKNUM, NF_INET_LOCAL_IN);
+		nftnl_chain_set_s32(chain, NFTNL_CHAIN_PRIO, *priority);
+	}
+	nftnl_chain_nlmsg_build_payload(start_message(t, NFT_MSG_NEWCHAIN, NLM_F_CREATE), chain);
+	mnl_nlmsg_batch_next(t->batch);
+	nftnl_chain_free(chain);
+	empty_chain(t, name);
+}
+
+void nft_transaction_add_chain(struct nft_transaction *t, const char *name)
+{
+	put_chain(t, name, NULL);
+}
+
+void nft_transaction_add_input_chain(struct nft_transaction *t, const char *name, int priority)
+{
+	put_chain(t, name, &priority);
+}
+
+void nft_transaction_begin_rule(struct nft_transaction *t, const char *chain)
+{
+	t->rule = t->failed ? NULL : nftnl_rule_alloc();
+	if (!t->rule) {
+		t->failed = true;
+		return;
+	}
+	nftnl_rule_set_str(t->rule, NFTNL_RULE_TABLE, t->table->name);
+	nftnl_rule_set_str(t->rule, NFTNL_RULE_CHAIN, chain);
+}
+
+void nft_transaction_end_rule(struct nft_transaction *t)
+{
+	if (!t->rule)
+		return;
+	nftnl_rule_nlmsg_build_payload(
+		start_message(t, NFT_MSG_NEWRULE, NLM_F_CREATE | NLM_F_APPEND), t->rule);
+	mnl_nlmsg_batch_next(t->batch);
+	nftnl_rule_free(t->rule);
+	t->rule = NULL;
+}
+
+/* The kernel answers within the call that sends. Returns 0, or the first error that it tells. */
+static int read_answers(const struct nft_transaction *t)
+{
+	int fd = nft_table_fd(t->table), error = 0;
+	unsigned answers = 0;
+	char reply[8192] __attribute__((aligned(NLMSG_ALIGNTO)));
+
+	while (answers < t->acks) {
+		ssize_t received = recv(fd, reply, sizeof(reply), MSG_DONTWAIT);
+		const struct nlmsghdr *header = (const struct nlmsghdr *)reply;
+		int left = (int)received;
+
+		if (received < 0)
+			return error ? error : -errno;
+		for (; mnl_nlmsg_ok(header, left); header = mnl_nlmsg_next(header, &left)) {
+			if (header->nlmsg_type != NLMSG_ERROR)
+				continue;
+			answers++;
+			if (!error)
+				error = ((const struct nlmsgerr *)mnl_nlmsg_get_payload(header))
+						->error;
+		}
+	}
+	return error;
+}
+
+static int send_batch(struct nft_transaction *t)
+{
+	nftnl_batch_end(mnl_nlmsg_batch_current(t->batch), t->table->sequence++);
+	mnl_nlmsg_batch_next(t->batch);
+	if (mnl_socket_sendto(t->table->netlink, mnl_nlmsg_batch_head(t->batch),
+			      mnl_nlmsg_batch_size(t->batch)) < 0)
+		return -errno;
+	return read_answers(t);
+}
+
+int nft_transaction_commit(struct nft_transaction *t)
+{
+	int error = t->failed ? -ENOMEM : send_batch(t);
+
+	if (t->batch)
+		mnl_nlmsg_batch_stop(t->batch);
+	free(t->buf);
+	return error;
+}
+
+/* ----- what a rule of nftables matches and does, expression by expression ----- */
+
+/* Where fields are in their headers (RFC 791, 8200, 9293). */
+#define IP_DADDR_OFFSET 16
+#define IP6_DADDR_OFFSET 24
+#define TCP_DPORT_OFFSET 2
+#define TCP_FLAGS_OFFSET 13
+#define TCP_FIN_SYN_RST_ACK 0x17
+#define TCP_SYN_ONLY 0x02
+
+struct nftnl_expr *nft_rule_new_expr(struct nft_transaction *t, const char *type)
+{
+	struct nftnl_expr *expr = t->rule ? nftnl_expr_alloc(type) : NULL;
+
+	t->failed |= !expr;
+	return expr;
+}
+
+void nft_rule_add(struct nft_transaction *t, struct nftnl_expr *expr)
+{
+	if (expr)
+		nftnl_rule_add_expr(t->rule, expr);
+}
+
+void nft_rule_compare(struct nft_transaction *t, enum nft_cmp_ops op, const void *data, size_t len)
+{
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "cmp");
+
+	if (!expr)
+		return;
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_CMP_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_CMP_OP, op);
+	nftnl_expr_set(expr, NFTNL_EXPR_CMP_DATA, data, (uint32_t)len);
+	nft_rule_add(t, expr);
+}
+
+/* Matches packets about which the kernel knows that. */
+static void match_meta(struct nft_transaction *t, enum nft_meta_keys key, const void *data, size_t len)
+{
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "meta");
+
+	if (!expr)
+		return;
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_META_KEY, key);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_META_DREG, NFT_REG_1);
+	nft_rule_add(t, expr);
+	nft_rule_compare(t, NFT_CMP_EQ, data, len);
+}
+
+void nft_rule_load_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset,
+			   size_t len)
+{
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "payload");
+
+	if (!expr)
+		return;
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_BASE, base);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_OFFSET, offset);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_LEN, (uint32_t)len);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_PAYLOAD_DREG, NFT_REG_1);
+	nft_rule_add(t, expr);
+}
+
+void nft_rule_load_tcp_option(struct nft_transaction *t, uint8_t kind, uint32_t offset)
+{
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "exthdr");
+
+	if (!expr)
+		return;
+	nftnl_expr_set_u8(expr, NFTNL_EXPR_EXTHDR_TYPE, kind);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_OP, NFT_EXTHDR_OP_TCPOPT);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_OFFSET, offset);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_LEN, 1);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_EXTHDR_DREG, NFT_REG_1);
+	nft_rule_add(t, expr);
+}
+
+void nft_rule_mask_byte(struct nft_transaction *t, uint8_t mask)
+{
+	static const uint8_t xor = 0;
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "bitwise");
+
+	if (!expr)
+		return;
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_SREG, NFT_REG_1);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_DREG, NFT_REG_1);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_BITWISE_LEN, sizeof(mask));
+	nftnl_expr_set(expr, NFTNL_EXPR_BITWISE_MASK, &mask, sizeof(mask));
+	nftnl_expr_set(expr, NFTNL_EXPR_BITWISE_XOR, &xor, sizeof(xor));
+	nft_rule_add(t, expr);
+}
+
+void nft_rule_match_tcp(struct nft_transaction *t)
+{
+	static const uint8_t tcp = IPPROTO_TCP;
+
+	match_meta(t, NFT_META_L4PROTO, &tcp, sizeof(tcp));
+}
+
+void nft_rule_match_syn(struct nft_transaction *t)
+{
+	static const uint8_t syn = TCP_SYN_ONLY;
+
+	nft_rule_load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_FLAGS_OFFSET, sizeof(syn));
+	nft_rule_mask_byte(t, TCP_FIN_SYN_RST_ACK);
+	nft_rule_compare(t, NFT_CMP_EQ, &syn, sizeof(syn));
+}
+
+void nft_rule_match_address(struct nft_transaction *t, const struct listen_address *listen)
+{
+	static const uint8_t ipv4 = NFPROTO_IPV4, ipv6 = NFPROTO_IPV6;
+	const union sockaddr_ip *address = &listen->address;
+	uint8_t device[IFNAMSIZ] = { 0 };
+
+	if (listen->device[0]) {
+		memcpy(device, listen->device, strlen(listen->device));
+		match_meta(t, NFT_META_IIFNAME, device, sizeof(device));
+	}
+	if (address->sa.sa_family == AF_INET) {
+		match_meta(t, NFT_META_NFPROTO, &ipv4, sizeof(ipv4));
+		if (address->in.sin_addr.s_addr == htonl(INADDR_ANY))
+			return;
+		nft_rule_load_payload(t, NFT_PAYLOAD_NETWORK_HEADER, IP_DADDR_OFFSET,
+				      sizeof(address->in.sin_addr));
+		nft_rule_compare(t, NFT_CMP_EQ, &address->in.sin_addr,
+				 sizeof(address->in.sin_addr));
+	} else if (!IN6_IS_ADDR_UNSPECIFIED(&address->in6.sin6_addr)) {
+		match_meta(t, NFT_META_NFPROTO, &ipv6, sizeof(ipv6));
+		nft_rule_load_payload(t, NFT_PAYLOAD_NETWORK_HEADER, IP6_DADDR_OFFSET,
+				      sizeof(address->in6.sin6_addr));
+		nft_rule_compare(t, NFT_CMP_EQ, &address->in6.sin6_addr,
+				 sizeof(address->in6.sin6_addr));
+	}
+}
+
+void nft_rule_match_port(struct nft_transaction *t, const struct listen_address *listen)
+{
+	const uint16_t port = htons(sockaddr_ip_port(&listen->address));
+
+	nft_rule_load_payload(t, NFT_PAYLOAD_TRANSPORT_HEADER, TCP_DPORT_OFFSET, sizeof(port));
+	nft_rule_compare(t, NFT_CMP_EQ, &port, sizeof(port));
+}
+
+static void add_verdict(struct nft_transaction *t, int verdict, const char *chain)
+{
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "immediate");
+
+	if (!expr)
+		return;
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_IMM_DREG, NFT_REG_VERDICT);
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_IMM_VERDICT, (uint32_t)verdict);
+	if (chain)
+		nftnl_expr_set_str(expr, NFTNL_EXPR_IMM_CHAIN, chain);
+	nft_rule_add(t, expr);
+}
+
+void nft_rule_accept(struct nft_transaction *t)
+{
+	add_verdict(t, NF_ACCEPT, NULL);
+}
+
+static void add_reject(struct nft_transaction *t, enum nft_reject_types type, uint8_t code)
+{
+	struct nftnl_expr *expr = nft_rule_new_expr(t, "reject");
+
+	if (!expr)
+		return;
+	nftnl_expr_set_u32(expr, NFTNL_EXPR_REJECT_TYPE, type);
+	nftnl_expr_set_u8(expr, NFTNL_EXPR_REJECT_CODE, code);
+	nft_rule_add(t, expr);
+}
+
+void nft_rule_reject_by_reset(struct nft_transaction *t)
+{
+	add_reject(t, NFT_REJECT_TCP_RST, 0);
+}
+
+void nft_rule_reject_by_icmp(struct nft_transaction *t, uint8_t code)
+{
+	add_reject(t, NFT_REJECT_ICMP_UNREACH, code);
+}
+
+void nft_rule_jump(struct nft_transaction *t, const char *chain)
+{
+	add_verdict(t, NFT_JUMP, chain);
+}

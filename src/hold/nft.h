@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* nft.h - a table of nftables that belongs to a netlink socket, the transactions that change it, and the expressions of its rules */
+#ifndef HOLD_NFT_H
+#define HOLD_NFT_H
+
+#include "convertd/base/listen_address.h"
+
+#include <libmnl/libmnl.h>
+#include <libnftnl/expr.h>
+#include <libnftnl/rule.h>
+#include <linux/netfilter/nf_tables.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ----- a table of nftables that belongs to a netlink socket, and transactions that change it ----- */
+
+struct nft_table {
+	struct mnl_socket *netlink; /* owns the table */
+	uint32_t sequence;	    /* of the next message */
+	char name[48];		    /* the caller's to set, before the first transaction */
+};
+
+/*
+ * nft_table_init() - opens the socket of a table, and makes no table yet
+ * @kept: the nft_table_fd() of a process before this one, whose table this becomes, or -1; it stays the caller's
+ * Returns 0 or -errno. Ended by nft_table_fini().
+ */
+int nft_table_init(struct nft_table *table, int kept);
+
+/* The socket's port: no other socket of the network namespace has it. */
+uint32_t nft_table_port(const struct nft_table *table);
+
+/* The table lasts as long as some process has this descriptor open. */
+int nft_table_fd(const struct nft_table *table);
+
+/* Closes the socket: the kernel removes the table, as it does at the end of the process, by a kill as well. */
+void nft_table_fini(struct nft_table *table);
+
+/* Changes of a table that the kernel makes all at once, or not at all. */
+struct nft_transaction {
+	struct nft_table *table;
+	struct mnl_nlmsg_batch *batch;
+	void *buf; /* of the batch */
+	struct nftnl_rule *rule; /* that nft_rule.h adds to; NULL: none, or out of memory */
+	bool failed; /* out of memory */
+	unsigned acks; /* how many messages the kernel answers */
+};
+
+/*
+ * nft_transaction_begin() - begins a transaction, whose first step is that there is the table
+ * @messages: how many calls of those below are to follow, at most
+ * Nothing here or in nft_rule.h fails for itself: what goes wrong is known from nft_transaction_commit(), which has to follow.
+ */
+void nft_transaction_begin(struct nft_transaction *t, struct nft_table *table, size_t messages);
+
+/*
+ * Makes a chain with this name, unless it is there, and removes its rules. Chains stay, since the kernel drops
+ * all packets in the netfilter queues of the network namespace when a chain with a hook goes.
+ */
+void nft_transaction_add_chain(struct nft_transaction *t, const char *name);
+
+/* Makes a chain as nft_transaction_add_chain() does, of the type "filter" and at the hook "input". */
+void nft_transaction_add_input_chain(struct nft_transaction *t, const char *name, int priority);
+
+/* Begins a rule at the end of a chain; the functions of nft_rule.h say what it does. */
+void nft_transaction_begin_rule(struct nft_transaction *t, const char *chain);
+
+void nft_transaction_end_rule(struct nft_transaction *t);
+
+/*
+ * nft_transaction_commit() - has the kernel make the changes, and ends the transaction
+ * Returns 0, or -errno with everything as it was: -EPERM without CAP_NET_ADMIN; -ENOENT, -EOPNOTSUPP or another where the
+ * kernel hasn't got what the rules need.
+ */
+int nft_transaction_commit(struct nft_transaction *t);
+
+/* ----- what a rule of nftables matches and does, expression by expression ----- */
+
+/*
+ * All of these add to the rule that nft_transaction_begin_rule() has begun, and do nothing where that had no memory. Each is
+ * what nft(8) writes for the expression that it quotes. A value is loaded into register 1 and compared or changed there.
+ */
+
+/* An expression of this type with nothing set yet; NULL: out of memory. nft_rule_add() takes it. */
+struct nftnl_expr *nft_rule_new_expr(struct nft_transaction *t, const char *type);
+
+/* Adds an expression to the rule, which owns it from here on. NULL is fine. */
+void nft_rule_add(struct nft_transaction *t, struct nftnl_expr *expr);
+
+/* Has the rule go on only if register 1 is to @data as @op says. */
+void nft_rule_compare(struct nft_transaction *t, enum nft_cmp_ops op, const void *data, size_t len);
+
+/* Loads a field of a header; the rule ends where the packet has no such field. */
+void nft_rule_load_payload(struct nft_transaction *t, enum nft_payload_bases base, uint32_t offset,
+			   size_t len);
+
+/* Loads a byte of a TCP option; the rule ends where the segment hasn't got the option. */
+void nft_rule_load_tcp_option(struct nft_transaction *t, uint8_t kind, uint32_t offset);
+
+/* Register 1 becomes what it has of the bits of @mask. */
+void nft_rule_mask_byte(struct nft_transaction *t, uint8_t mask);
+
+/* "meta l4proto tcp" */
+void nft_rule_match_tcp(struct nft_transaction *t);
+
+/* "tcp flags & (fin | syn | rst | ack) == syn" */
+void nft_rule_match_syn(struct nft_transaction *t);
+
+/* Matches the interface and the address of what goes to one of the converter's addresses; :: stands for all of both families. */
+void nft_rule_match_address(struct nft_transaction *t, const struct listen_address *listen);
+
+/* "tcp dport PORT", of that address */
+void nft_rule_match_port(struct nft_transaction *t, const struct listen_address *listen);
+
+/* "accept" */
+void nft_rule_accept(struct nft_transaction *t);
+
+/* "reject with tcp reset" */
+void nft_rule_reject_by_reset(struct nft_transaction *t);
+
+/* "reject with icmp CODE", or icmpv6 by the packet's family; @code: a number that means something in either */
+void nft_rule_reject_by_icmp(struct nft_transaction *t, uint8_t code);
+
+/* "jump CHAIN", to a chain of the same table */
+void nft_rule_jump(struct nft_transaction *t, const char *chain);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* relay.h - carries two byte streams between two sockets; knows no protocol */
+#ifndef RELAY_RELAY_H
+#define RELAY_RELAY_H
+
+#include "relay/fallback.h"
+#include "relay/relay_pipe.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The size in bytes of the scratch buffer that all relays of an event loop share. */
+#define RELAY_SCRATCH_SIZE (256 * 1024)
+
+/* The two sockets. A flow (direction) has the name of the socket that its bytes come from. */
+enum relay_end {
+	RELAY_UPSTREAM,   /* the client's socket */
+	RELAY_DOWNSTREAM, /* the server's socket */
+	RELAY_ENDS
+};
+
+/*
+ * A socket, and what edge-triggered events have said about it. An event sets readable and writable, and the EAGAIN
+ * that disproves one of them clears it.
+ */
+struct relay_side {
+	int fd; /* non-blocking; -1: none yet; it belongs to the owner of the relay */
+	bool readable;
+	bool writable;
+	bool ended;  /* the last event has reported the peer's FIN (EPOLLRDHUP) and no error */
+	bool news;   /* an event has come since the socket was last asked for its error (SO_ERROR) */
+	bool plain;  /* the last event was about bytes alone: a read that gets fewer than it asks for has got all of them */
+	bool tcp;    /* it is plain TCP: see "Much that comes by plain TCP" in relay.c */
+	bool garbled; /* the kernel has lost bytes of its stream (fallback.c); failed is set as well */
+	bool looked; /* a read has found out @mptcp; whoever wants to know when clears it */
+	struct fallback_look mptcp;
+	bool failed; /* a read or write has failed: see "Ends" in relay.c */
+	bool capped; /* relay_cap() is in force, with the following values */
+	uint16_t overhead, segment;
+	uint32_t allowance;
+	uint64_t received; /* the number of bytes read from it; not counted for plain TCP */
+};
+
+/*
+ * relay_side_note() - note what an edge-triggered event has said about a socket
+ * @events: as epoll_wait(2) returns them, for a registration that has EPOLLPRI
+ * Returns whether the socket may be written; the caller notes that, who may know better.
+ */
+bool relay_side_note(struct relay_side *side, uint32_t events);
+
+/*
+ * relay_side_is_garbled() - tell whether the kernel has lost bytes in front of those just read (fallback.c)
+ * @got: the number of bytes that a read has just returned; 0: the end of the stream. It is added to @side->received.
+ * If it returns true, the bytes that were read must not be handed on.
+ */
+bool relay_side_is_garbled(struct relay_side *side, size_t got);
+
+/* A direction, named after the socket that its bytes come from. */
+struct relay_flow {
+	uint8_t *pending;     /* a malloc()ed buffer of bytes that were read but not written; NULL: none */
+	uint32_t pending_len; /* the number of bytes in the buffer */
+	uint32_t pending_off; /* the number of them that are written already */
+	uint32_t chunk;       /* the number of bytes that the next read asks for */
+	bool bulk;            /* the last read returned RELAY_BULK_MIN bytes or more */
+	bool eof;             /* the end of the source's stream was read */
+	bool shut;            /* the end was passed on to the other side */
+	struct relay_pipe *pipe; /* holds bytes that were read but not written, which follow @pending; or NULL */
+	uint64_t bytes;          /* the number of bytes written to the other side */
+};
+
+struct relay {
+	struct relay_side side[RELAY_ENDS];
+	struct relay_flow flow[RELAY_ENDS];
+	struct relay_pipes *pipes; /* the pipes of the event loop; NULL: all bytes are copied */
+};
+
+enum relay_result {
+	RELAY_WAIT,            /* there is nothing to do before the next event */
+	RELAY_AGAIN,           /* the budget of this round is used up: call again after other relays */
+	RELAY_DONE,            /* both directions have ended in order; close() sends the last FIN */
+	RELAY_UPSTREAM_LOST,   /* the upstream socket failed (reset, time-out ...), and all bytes */
+			       /* that it had sent were written to the other */
+	RELAY_DOWNSTREAM_LOST, /* the downstream socket failed, likewise */
+};
+
+/* Prepares a relay without sockets. @pipes: the pipes of the event loop, or NULL to copy all bytes */
+void relay_init(struct relay *relay, struct relay_pipes *pipes);
+
+/*
+ * relay_set_tcp() - tell the relay that the socket of @end, which is set already, is plain TCP
+ * Bulk data from it is spliced from now on. It gets SO_OOBINLINE, so that urgent data stays in the stream.
+ */
+void relay_set_tcp(struct relay *relay, enum relay_end end);
+
+/*
+ * relay_cap() - limit what is written to the socket of @end from now on, and keep its FIN back
+ * @allowance: the limit in bytes on the wire; bytes beyond it stay in the socket that they come from
+ * @overhead: bytes on the wire that each write costs for headers
+ * @segment: the most bytes of one write, so that it becomes one segment
+ */
+void relay_cap(struct relay *relay, enum relay_end end, uint32_t allowance, uint16_t overhead,
+	       uint16_t segment);
+
+/* Lifts the limit of relay_cap(). The caller runs the relay again. */
+void relay_uncap(struct relay *relay, enum relay_end end);
+
+/* Tells whether there are bytes in the direction from @from that were read (or prepended) and not written yet. */
+bool relay_has_pending(const struct relay *relay, enum relay_end from);
+
+/* Tells whether a socket has failed. If so after RELAY_WAIT, the other peer hasn't yet taken what came before that. */
+bool relay_has_failed(const struct relay *relay);
+
+/* Frees pending bytes and pipes. Sockets stay open. */
+void relay_fini(struct relay *relay);
+
+/*
+ * relay_prepend() - add bytes that go to the other side before any that are read from the socket of @from
+ * They are copied, and follow bytes prepended earlier. Returns 0 or -ENOMEM.
+ */
+int relay_prepend(struct relay *relay, enum relay_end from, const uint8_t *data, size_t len);
+
+/*
+ * relay_begin() - read the first bytes of the direction from @from, if they are there and the other side takes bytes
+ * They become pending ones, behind those that are. A failure is noted as relay_run() does it.
+ * @scratch: as for relay_run()
+ * @first: set to the pending bytes, which stay there until the relay runs
+ * Returns the number of pending bytes.
+ */
+size_t relay_begin(struct relay *relay, enum relay_end from, uint8_t *scratch, const uint8_t **first);
+
+/*
+ * relay_flush() - write the pending bytes of the direction from @from
+ * Returns 0 if none is left, -EAGAIN if some are left, or -errno of the write.
+ */
+int relay_flush(struct relay *relay, enum relay_end from);
+
+/*
+ * relay_run() - move bytes both ways, as far as both sockets are ready
+ * @scratch: a buffer of RELAY_SCRATCH_SIZE bytes, which holds nothing between calls
+ */
+enum relay_result relay_run(struct relay *relay, uint8_t *scratch);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_connect.c - asks the server that a request names
+ *
+ * session_connect() asks the server, or takes over the socket with which it was asked while the SYN was withheld. It
+ * returns what came of that and leaves the session's state alone: session_states.c carries the result out.
+ */
+#include "config.h"
+
+#include "serve/session_parts.h"
+
+#include "common/tcp_option.h"
+#include "convertd/base/clock.h"
+#include "convertd/base/log.h"
+#include "convertd/config/settings.h"
+#include "convertd/net/downstream.h"
+#include "convertd/net/fastopen.h"
+#include "convertd/net/plain_servers.h"
+#include "convertd/observe/metrics.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PUT_OFF_MIN_MS 20 /* for less than that no deadline is put off: timers are late by some of it */
+
+static const struct session_connection asked = { .result = SESSION_CONNECT_ASKED };
+
+/* What the client wanted in the SYN can't be there. */
+static struct session_connection unsupported(uint8_t option, const char *reason)
+{
+	return (struct session_connection){ .result = SESSION_CONNECT_UNSUPPORTED, .option = option, .reason = reason };
+}
+
+/*
+ * Section 7.6. The SYN will have the kernel's cookie, and the client's has to be the same: another
+ * one can't be given to the kernel. Data goes with the SYN for a client that has sent a cookie,
+ * as that says that the data may arrive twice (RFC 7413 2.1).
+ * Returns SESSION_CONNECT_ASKED if nothing stands in the way.
+ */
+static struct session_connection plan_fastopen(struct session *s, const struct request_decision *decision,
+					      struct downstream_plan *plan)
+{
+	const struct convert_span *cookie = &decision->fastopen_cookie;
+	struct fastopen_cookie kernels;
+
+	if (!decision->fastopen)
+		return asked;
+	if (!s->pool->fastopen)
+		return unsupported(TCP_KIND_FASTOPEN, "Fast Open cookies aren't known");
+	if (cookie->len) {
+		fastopen_find(s->pool->fastopen, &plan->source, &s->server, &kernels);
+		if (!fastopen_equal(&kernels, cookie->data, cookie->len))
+			return unsupported(TCP_KIND_FASTOPEN, "not the server's Fast Open cookie");
+	} else {
+		kernels.len = 0;
+		plan->len = 0;
+	}
+	s->fastopen = malloc(sizeof(*s->fastopen));
+	if (!s->fastopen)
+		return (struct session_connection){ .result = SESSION_CONNECT_NO_MEMORY };
+	*s->fastopen = kernels;
+	plan->fastopen = true;
+	return asked;
+}
+
+/* Warns that no connection can come from that address. Another one isn't tried, as a client keeps its address. */
+static void tell_source(struct session_pool *pool, const union sockaddr_ip *source)
+{
+	struct in6_addr address = sockaddr_ip_in6(source);
+	struct prefix single = prefix_of(&address, 128);
+	char text[PREFIX_STRLEN];
+	unsigned suppressed;
+
+	if (log_limit_pass(&pool->shared->sources, &suppressed))
+		log_warning("no connection from %s: its ports towards this server are used up, or "
+			    "it is no longer this host's; add sources, or the address (%u more "
+			    "since the last such line)",
+			    prefix_format(&single, text), suppressed);
+}
+
+/* The deadline has two parts if it is long enough: at the end of the first it is looked whose fault the silence is. */
+static void set_connect_deadline(struct session *s, enum session_timeout timeout)
+{
+	s->rest = timeout == SESSION_TIMEOUT_CONNECT ? SESSION_TIMEOUT_CONNECT_REST :
+						       SESSION_TIMEOUT_CONNECT_WITHHELD_REST;
+	if (!s->pool->timeout_ms[SESSION_TIMEOUT_PATIENCE])
+		s->rest = 0;
+	session_set_deadline(s, s->rest ? SESSION_TIMEOUT_PATIENCE : timeout);
+}
+
+/*
+ * Waits for the answer of a server that was asked, for so long at most.
+ * @error: the -errno with which it couldn't be asked, or 0
+ * @early, @len: what the client has sent behind its request, and the server hasn't got yet
+ */
+static struct session_connection await_server(struct session *s, int error, const uint8_t *early, size_t len,
+					      enum session_timeout timeout)
+{
+	if (error)
+		return (struct session_connection){ .result = SESSION_CONNECT_FAILED, .error = error };
+	if (relay_prepend(&s->relay, RELAY_UPSTREAM, early, len) < 0)
+		return (struct session_connection){ .result = SESSION_CONNECT_NO_MEMORY };
+	set_connect_deadline(s, timeout);
+	return asked;
+}
+
+/* The server was asked while the SYN was withheld. */
+static struct session_connection connect_withheld(struct session *s, const uint8_t *early, size_t len)
+{
+	const struct session_withheld found = session_open_withheld(s);
+	int error = 0;
+
+	if (found.fd < 0)
+		return (struct session_connection){ .result = SESSION_CONNECT_REFUSED, .refusal = found.refusal };
+	s->mptcp = s->mptcp && downstream_asks_mptcp(found.fd);
+	s->reached = found.answered;
+	/* As a rule it has answered already: no need to wait for its event. */
+	s->relay.side[RELAY_DOWNSTREAM].writable = true;
+	if (found.registration != POLLER_NONE)
+		session_adopt_downstream(s, found.fd, found.registration, found.events);
+	else
+		error = session_watch_downstream(s, found.fd) < 0 ? -ENOMEM : 0;
+	return await_server(s, error, early, len, SESSION_TIMEOUT_CONNECT_WITHHELD);
+}
+
+bool session_goes_on_connecting(struct session *s)
+{
+	const uint64_t taken_ms = clock_now_ms() - s->started_us / 1000, may_ms = s->pool->timeout_ms[SESSION_TIMEOUT_CONNECT];
+
+	if (!s->far || taken_ms + PUT_OFF_MIN_MS >= may_ms)
+		return false;
+	session_put_off_deadline(s, (unsigned)(may_ms - taken_ms));
+	return true;
+}
+
+/* The server is asked now. */
+static struct session_connection connect_now(struct session *s, const struct request_decision *decision,
+					     const uint8_t *early, size_t len)
+{
+	const struct settings *settings = s->pool->context.terms->settings;
+	struct downstream_plan plan = {
+		.server = &s->server, .data = early, .len = len,
+		.data_follows = len > 0, .congestion = settings->congestion_server,
+		.route = s->pool->context.route,
+	};
+	struct session_connection fastopen;
+	size_t taken;
+	int fd;
+
+	plan.mptcp = s->mptcp = decision->mptcp && !plain_servers_has(&s->server);
+	s->trusted = plan.confirmed = s->confirmed;
+	plan.choice = sources_choose(&settings->sources, &s->client, &s->server, &plan.source);
+	fastopen = plan_fastopen(s, decision, &plan);
+	if (fastopen.result != SESSION_CONNECT_ASKED)
+		return fastopen;
+	fd = downstream_connect(&plan, &taken);
+	/* Either was switched off since the start: net.mptcp.enabled; net.ipv4.tcp_fastopen. */
+	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT))
+		return unsupported(TCP_KIND_MPTCP, "MPTCP is off on this host");
+	if (s->fastopen && fd == -EOPNOTSUPP)
+		return unsupported(TCP_KIND_FASTOPEN, "Fast Open is off on this host");
+	if (fd == -EADDRNOTAVAIL && plan.choice != SOURCES_ANY)
+		tell_source(s->pool, &plan.source);
+	s->relay.flow[RELAY_UPSTREAM].bytes = taken;
+	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
+		fd = -ENOMEM;
+	return await_server(s, fd < 0 ? fd : 0, early + taken, len - taken, SESSION_TIMEOUT_CONNECT);
+}
+
+struct session_connection session_connect(struct session *s, const struct request_decision *decision,
+					  const uint8_t *early, size_t len)
+{
+	s->info = decision->info;
+	s->mptcp = decision->mptcp;
+	/* The request came with the SYN, where that was withheld, and so its server was asked then. */
+	s->request_us = s->withheld ? 1 : session_age_us(s);
+	metrics_observe_us(s->pool->context.metrics, METRIC_REQUEST_SECONDS, s->request_us);
+	metrics_add(s->pool->context.metrics, METRIC_REQUESTS + s->syn_data, 1);
+	return s->withheld ? connect_withheld(s, early, len) : connect_now(s, decision, early, len);
+}
+
+size_t session_server_options(struct session *s, const struct tcp_info *info, uint8_t *out)
+{
+	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
+	struct fastopen_cookie cookie = { 0 };
+	union sockaddr_ip source = { 0 };
+	socklen_t len = sizeof(source);
+
+	if (s->fastopen) {
+		if (getsockname(fd, &source.sa, &len) < 0)
+			source.sa.sa_family = AF_UNSPEC;
+		fastopen_find(s->pool->fastopen, &source, &s->server, &cookie);
+		/* What the client has sent isn't in the SYN+ACK. */
+		if (fastopen_equal(&cookie, s->fastopen->bytes, s->fastopen->len))
+			cookie.len = 0;
+		free(s->fastopen);
+		s->fastopen = NULL;
+	}
+	return downstream_options(fd, info, s->mptcp, &cookie, out);
+}

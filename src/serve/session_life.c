@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_life.c - a session from accept() to its end: when it runs, what it counts as, the proof of its client's address
+ *
+ * A session is driven by events of its two sockets and by one deadline. Events only set flags (struct relay_side); when
+ * all events of a round have done so, session_advance() lets the handler of the state (session_states.c) do what the
+ * flags allow, until nothing moves any more. A session belongs to one thread, that of its pool.
+ *
+ * Memory: a session is one block (blocks.h), with its deadline's event behind the struct (libevent keeps the size to
+ * itself); what a client has sent of an incomplete request, at most 1019 bytes; early data, at most REQUEST_READ_MAX; and
+ * what a relay has pending. An idle session has the block alone. session_destroy() frees all of it.
+ *
+ * A session that has more to do than fits into a round of the event loop waits for the next one, behind all others. A
+ * session with an event waits for the end of the round, as its other socket may have an event in the same round. Both
+ * are in one queue, which the pool's event "feed" empties (session_pool.c).
+ *
+ * A session is unproven from accept() until its client's third ACK, or until its request turns out to have
+ * a cookie that was computed for its address. proof.c says what may go to such a client; this file keeps to it: little is
+ * written to the client (relay_cap()), no FIN and no RST are sent that don't fit, the session stays a pending one whatever
+ * becomes of its request, and it ends in time.
+ *
+ *     TCP     the kernel gives up by itself after TCP_SYNCNT, and says so as an error of the socket
+ *     MPTCP   the session's deadline is brought forward; what follows is a reset, which has to come before the kernel gives up, as it
+ *             says nothing: a client whose third ACKs were lost, and that waits for the server to speak, would wait for ever
+ */
+#include "config.h"
+
+#include "serve/session_parts.h"
+
+#include "convertd/base/clock.h"
+#include "convertd/net/downstream.h"
+#include "convertd/observe/metrics.h"
+#include "convertd/policy/demand.h"
+#include "convertd/policy/proof.h"
+
+#include <event2/event.h>
+#include <linux/tcp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include <utlist.h>
+
+/*
+ * The socket that is left at the end is closed if that is the end of what goes to its peer: both directions have
+ * ended, or the converter itself has nothing more to say to a client that has no server. All else is a reset.
+ */
+static void session_end_socket(struct session *s, enum relay_end end)
+{
+	bool own_word = end == RELAY_UPSTREAM &&
+			(s->answered || s->outcome == OUTCOME_CLIENT_LEFT);
+
+	if (own_word || s->outcome == OUTCOME_DONE)
+		session_close_socket(s, end);
+	else
+		session_reset_socket(s, end);
+}
+
+static void session_destroy(struct session *s)
+{
+	session_unqueue(s);
+	session_memory_forget(s);
+	DL_DELETE(s->pool->sessions, s);
+	session_count_pending(s, (enum limits_class)s->member.class, (uint64_t)-1);
+	limits_leave(s->pool->context.admission.limits, &s->member, clock_now_ms());
+	session_clear_deadline(s);
+	session_decide_line(s);
+	/* A socket in SYN_RECV that is only closed goes on with SYN+ACKs, of which nobody keeps count. */
+	if (s->unproven || !s->established)
+		session_reset_socket(s, RELAY_UPSTREAM);
+	session_forget_proof(s);
+	session_end_socket(s, RELAY_UPSTREAM);
+	session_end_socket(s, RELAY_DOWNSTREAM);
+	session_report_end(s);
+	session_drop_withheld(s);
+	relay_fini(&s->relay);
+	free(s->request);
+	free(s->fastopen);
+	blocks_put(&s->pool->blocks, s);
+}
+
+void session_advance(struct session *s)
+{
+	enum session_state before;
+
+	do {
+		before = s->state;
+		session_handle(s);
+	} while (s->state != before);
+	if (s->state == SESSION_CLOSED)
+		session_destroy(s);
+	else /* Later on the connection may be another than a read has found it. */
+		s->relay.side[RELAY_UPSTREAM].looked = false;
+}
+
+/* Both sockets may have something to say in one round; in REQUEST there is but one. */
+static void session_on_event(struct session *s)
+{
+	if (s->state == SESSION_REQUEST)
+		session_advance(s);
+	else
+		session_set_due(s);
+}
+
+void session_on_upstream(void *arg, uint32_t events)
+{
+	struct session *s = arg;
+	struct relay_side *side = &s->relay.side[RELAY_UPSTREAM];
+	bool writable = relay_side_note(side, events);
+
+	s->fresh = false;
+	/* A reset makes the socket readable, as bytes and a FIN do. */
+	s->client_said |= (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0;
+	session_look_upstream(s);
+	side->writable |= s->established && writable;
+	session_on_event(s);
+}
+
+void session_on_downstream(void *arg, uint32_t events)
+{
+	struct session *s = arg;
+	struct relay_side *side = &s->relay.side[RELAY_DOWNSTREAM];
+
+	side->writable |= relay_side_note(side, events);
+	session_on_event(s);
+}
+
+static void on_deadline(evutil_socket_t fd, short what, void *arg)
+{
+	struct session *s = arg;
+
+	(void)fd;
+	(void)what;
+	if (s->hurried)
+		session_handle_no_proof(s);
+	else
+		session_handle_deadline(s);
+	session_advance(s);
+}
+
+/* An MPTCP listener gives plain TCP sockets for clients that didn't ask for MPTCP. */
+static bool is_tcp(int fd)
+{
+	int protocol = 0;
+	socklen_t len = sizeof(protocol);
+
+	return getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) == 0 &&
+	       protocol == IPPROTO_TCP;
+}
+
+/* The limits have told a session to go. */
+static void make_room(struct limits_member *member, enum outcome reason)
+{
+	struct session *s = (struct session *)((char *)member - offsetof(struct session, member));
+
+	session_make_room(s, reason);
+	session_advance(s);
+}
+
+static const struct limits_member_kind member_kind = { .make_room = make_room };
+
+/* The session of an accepted socket, in REQUEST; NULL without memory. */
+static struct session *session_create(struct session_pool *pool, int fd,
+				      const union sockaddr_ip *client)
+{
+	struct in6_addr address = sockaddr_ip_in6(client);
+	struct session *s;
+
+	s = blocks_get(&pool->blocks);
+	if (!s)
+		return NULL;
+	s->member.owner = &pool->context.owner;
+	s->member.kind = &member_kind;
+	if (limits_enter(pool->context.admission.limits, &s->member, &address, LIMITS_PENDING) < 0) {
+		blocks_put(&pool->blocks, s);
+		return NULL;
+	}
+	s->pool = pool;
+	s->client = *client;
+	s->id = atomic_fetch_add(&pool->shared->last_id, 1) + 1;
+	s->started_us = clock_now_us();
+	s->error = RECORD_NO_ERROR;
+	session_set_outcome(s, OUTCOME_NONE, NULL);
+	metrics_add(pool->context.metrics, METRIC_ACCEPTED, 1);
+	metrics_add(pool->context.metrics, METRIC_STATE + s->state, 1);
+	session_count_pending(s, LIMITS_PENDING, 1);
+	relay_init(&s->relay, &pool->pipes);
+	s->relay.side[RELAY_UPSTREAM].fd = fd;
+	if (is_tcp(fd))
+		relay_set_tcp(&s->relay, RELAY_UPSTREAM);
+	DL_APPEND(pool->sessions, s);
+	event_assign(session_deadline_event(s), pool->context.base, -1, 0, on_deadline, s);
+	s->registration[RELAY_UPSTREAM] = s->registration[RELAY_DOWNSTREAM] = POLLER_NONE;
+	return s;
+}
+
+void session_accept(struct session_pool *pool, int fd, const union sockaddr_ip *client)
+{
+	struct session *s = session_create(pool, fd, client);
+
+	if (!s) {
+		downstream_reset(fd);
+		close(fd);
+		return;
+	}
+	session_start_proof(s);
+	session_take_withheld(s);
+	if (!limits_may_stay(pool->context.admission.limits, &s->member)) {
+		session_drop(s, OUTCOME_LIMIT_CONNECTIONS);
+	} else if (session_register(s, RELAY_UPSTREAM, fd) < 0) {
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
+	} else {
+		session_set_deadline(s, SESSION_TIMEOUT_REQUEST);
+		/* With data in the SYN, the request is here already. */
+		s->relay.side[RELAY_UPSTREAM].readable = true;
+		s->fresh = true;
+	}
+	session_advance(s);
+}
+
+/* ----- the sessions of a pool that are to run: in the next round, or at the end of this one ----- */
+
+void session_unqueue(struct session *s)
+{
+	if (s->queued)
+		DL_DELETE2(s->pool->hungry, s, queue_prev, queue_next);
+	s->queued = false;
+}
+
+static void enqueue(struct session *s)
+{
+	DL_APPEND2(s->pool->hungry, s, queue_prev, queue_next);
+	s->queued = true;
+}
+
+void session_set_hungry(struct session *s)
+{
+	static const struct timeval now = { 0, 0 };
+
+	if (s->queued)
+		return;
+	event_add(s->pool->feed, &now);
+	enqueue(s);
+}
+
+void session_set_due(struct session *s)
+{
+	/* Behind the events that are active already. */
+	event_active(s->pool->feed, EV_TIMEOUT, 0);
+	if (!s->queued)
+		enqueue(s);
+}
+
+/* ----- what a session counts as: for the limits, and in the metrics ----- */
+
+void session_count_pending(struct session *s, enum limits_class class, uint64_t by)
+{
+	if (class == LIMITS_PENDING || class == LIMITS_WAITING)
+		metrics_add(s->pool->context.metrics, METRIC_PENDING, by);
+}
+
+void session_count_class(struct session *s, enum limits_class before)
+{
+	enum limits_class class = (enum limits_class)s->member.class;
+
+	if (class == before)
+		return;
+	session_count_pending(s, before, (uint64_t)-1);
+	session_count_pending(s, class, 1);
+}
+
+void session_set_class(struct session *s, enum limits_class class)
+{
+	enum limits_class before = (enum limits_class)s->member.class;
+
+	if (class == before)
+		return;
+	limits_move(s->pool->context.admission.limits, &s->member, class);
+	session_count_class(s, before);
+}
+
+/* ----- sessions whose client hasn't proved yet that it is where it says ----- */
+
+/* When an MPTCP client must have completed its handshake, in ms behind its SYN+ACK. */
+static unsigned deadline_ms(const struct session *s, const struct proof *proof)
+{
+	unsigned kernels = s->pool->context.terms->synacks, most = proof_synacks(proof);
+
+	return proof_deadline_ms(most < kernels ? most : kernels);
+}
+
+void session_start_proof(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	struct tcp_info info;
+	struct proof proof;
+	unsigned age_ms;
+	int retries;
+
+	s->unproven = proof_look(client->fd, &info, &age_ms);
+	s->confirmed = !s->unproven;
+	s->syn_data = info.tcpi_options & TCPI_OPT_SYN_DATA;
+	s->timestamps = info.tcpi_options & TCPI_OPT_TIMESTAMPS;
+	s->established = s->confirmed || client->tcp;
+	if (!s->unproven)
+		return;
+	demand_enter(s->pool->context.admission.demand);
+	proof_read(&proof, &info, !sockaddr_ip_is_v4(&s->client), !client->tcp);
+	if (client->tcp) {
+		retries = proof_retries(&proof);
+		proof_set_retries(client->fd, retries);
+		relay_cap(&s->relay, RELAY_UPSTREAM, proof_room(&proof, (unsigned)retries + 1),
+			  proof.header, proof.segment);
+		s->reset_bytes = proof.reset;
+	} else {
+		unsigned ms = deadline_ms(s, &proof);
+
+		s->prove_by_us = clock_now_us() + (ms > age_ms ? ms - age_ms : 1) * 1000ULL;
+	}
+}
+
+void session_cap_answer(struct session *s, size_t len)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	uint32_t cost = client->overhead + (uint32_t)len;
+
+	if (!client->capped)
+		return;
+	/* Half of an answer is of no use to anybody. */
+	if (client->allowance < cost || len > client->segment)
+		client->allowance = 0;
+	else if (client->allowance > cost + s->reset_bytes)
+		client->allowance -= s->reset_bytes;
+	/* The server's first bytes are worth more than a reset: the kernel ends this session without one. */
+	else
+		s->no_reset = true;
+}
+
+void session_forget_proof(struct session *s)
+{
+	if (!s->unproven)
+		return;
+	s->unproven = false;
+	demand_leave(s->pool->context.admission.demand);
+}
+
+void session_end_proof(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+
+	if (!s->unproven)
+		return;
+	session_forget_proof(s);
+	if (client->capped) {
+		relay_uncap(&s->relay, RELAY_UPSTREAM);
+		client->writable = true;
+	}
+	/* A client that is proven by its cookie has as long as any for its handshake. */
+	if (client->tcp && !s->confirmed && s->pool->context.terms->synacks > 1)
+		proof_set_retries(client->fd, (int)s->pool->context.terms->synacks - 1);
+	s->prove_by_us = 0;
+	s->no_reset = false;
+	if (s->hurried)
+		session_set_deadline(s, (enum session_timeout)s->timeout);
+}

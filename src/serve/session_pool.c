@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_pool.c - the sessions of one worker: their time-outs, who has to go, and the kernel memory that they hold
+ *
+ * A pool belongs to one thread. Limits count over all pools, and whose session has to make room for a
+ * newcomer may be another worker's (limits.c). That can't be touched: its pool is woken by an eventfd,
+ * and finds in the limits whom they have told to go. The limits take these for gone meanwhile, so there may be
+ * as many sessions more for that moment.
+ *
+ * Only sessions on which much has gone at once, or whose one side didn't take all, are looked at, four times a
+ * second as long as they hold something worth it: those that carry small messages never are. What is seen
+ * goes to the limits (limits_memory.c), which know who has to go.
+ *
+ * A session in which both directions have ended is closed when its bytes have arrived, if they are many: the kernel
+ * would keep the buffers of a closed socket as well, for minutes, and nobody could say whose they are.
+ */
+#include "config.h"
+
+#include "serve/session_parts.h"
+
+#include "convertd/base/clock.h"
+#include "convertd/config/settings.h"
+#include "convertd/net/fastopen.h"
+#include "convertd/net/probe.h"
+#include "convertd/net/route.h"
+#include "convertd/observe/metrics.h"
+#include "convertd/observe/monitor.h"
+#include "convertd/policy/families.h"
+#include "serve/blame.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <linux/mptcp.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utlist.h>
+
+/* libevent's limit, MAX_COMMON_TIMEOUTS. */
+#define COMMON_TIMEOUTS_MAX 256
+
+/* A relay is looked at so often at least. */
+#define LOOK_MAX_SECONDS 60
+
+/* Sessions that get hungry again meanwhile wait for the next round. */
+static void on_feed(evutil_socket_t fd, short what, void *arg)
+{
+	struct session_pool *pool = arg;
+	struct session *last = pool->hungry ? pool->hungry->queue_prev : NULL;
+	bool more = last != NULL;
+
+	(void)fd;
+	(void)what;
+	while (more) {
+		struct session *s = pool->hungry;
+
+		more = s != last;
+		session_unqueue(s);
+		session_advance(s);
+	}
+}
+
+/* ----- who has to go ----- */
+
+static void wake(struct limits_owner *owner)
+{
+	struct session_pool *pool = (struct session_pool *)((char *)owner - offsetof(struct session_pool, context.owner));
+
+	/* The write fails only where the eventfd's counter is full, and the worker is woken already. */
+	if (eventfd_write(pool->told_fd, 1) < 0)
+		(void)0;
+}
+
+static void on_told(evutil_socket_t fd, short what, void *arg)
+{
+	struct session_pool *pool = arg;
+	struct limits_member *member;
+	enum outcome reason;
+	eventfd_t count;
+
+	(void)what;
+	if (eventfd_read(fd, &count) < 0)
+		return;
+	while ((member = limits_next_told(pool->context.admission.limits, &pool->context.owner, &reason)))
+		member->kind->make_room(member, reason);
+}
+
+/* ----- the pool itself ----- */
+
+/*
+ * Many timers of one duration are cheaper in a queue of their own. libevent has 256 of these and
+ * never frees one: where reloads have used them up, timers are the ordinary ones.
+ */
+static void set_timeout(struct session_pool *pool, enum session_timeout which, unsigned ms)
+{
+	struct timeval timeout = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+	const struct timeval *common = NULL;
+
+	if (pool->timeout_ms[which] == ms)
+		return;
+	if (pool->common_timeouts < COMMON_TIMEOUTS_MAX) {
+		pool->common_timeouts++;
+		common = event_base_init_common_timeout(pool->context.base, &timeout);
+	}
+	pool->timeouts[which] = common ? *common : timeout;
+	pool->timeout_ms[which] = ms;
+}
+
+/* How often relays are looked at: an eighth of their shortest time-out, so that none is late by more; once a minute at least. */
+static unsigned look_ms(const struct settings *settings)
+{
+	const unsigned timeouts[] = { settings->stall_timeout, settings->half_close_timeout,
+				      settings->idle_timeout };
+	unsigned shortest = 0;
+
+	for (size_t i = 0; i < sizeof(timeouts) / sizeof(timeouts[0]); i++)
+		if (timeouts[i] && (!shortest || timeouts[i] < shortest))
+			shortest = timeouts[i];
+	return shortest < LOOK_MAX_SECONDS * 8 ? shortest * 1000 / 8 : LOOK_MAX_SECONDS * 1000;
+}
+
+/* What is left of the time to connect where the server was silent for all of --hold-time. */
+static unsigned connect_withheld_ms(const struct settings *settings)
+{
+	unsigned ms = settings->connect_timeout * 1000;
+
+	return ms > settings->hold_time ? ms - settings->hold_time : 1;
+}
+
+/* After how long it is looked whether the silence is the server's own; 0: the time to connect is too short for that. */
+static unsigned patience_ms(const struct settings *settings)
+{
+	return connect_withheld_ms(settings) > FAMILIES_PATIENCE_MS ? FAMILIES_PATIENCE_MS : 0;
+}
+
+static int watch_told(struct session_pool *pool)
+{
+	pool->context.owner.wake = wake;
+	pool->told_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (pool->told_fd < 0)
+		return -errno;
+	pool->told = event_new(pool->context.base, pool->told_fd, EV_READ | EV_PERSIST, on_told, pool);
+	return pool->told && event_add(pool->told, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+static enum route_kind find_route(void *route, const struct in6_addr *address)
+{
+	return route_find(route, address);
+}
+
+int session_pool_init(struct session_pool *pool, struct event_base *base,
+		      struct session_shared *shared)
+{
+	int error;
+
+	memset(pool, 0, sizeof(*pool));
+	pool->context.base = base;
+	pool->shared = shared;
+	pool->context.metrics = monitor_add_metrics(shared->monitor);
+	pool->log_limits = monitor_log_limits(shared->monitor);
+	error = watch_told(pool);
+	if (!error)
+		error = session_memory_init(pool) < 0 ? -ENOMEM : 0;
+	pool->feed = event_new(base, -1, 0, on_feed, pool);
+	pool->scratch = malloc(RELAY_SCRATCH_SIZE);
+	blocks_init(&pool->blocks, sizeof(struct session) + event_get_struct_event_size());
+	pool->on_events[RELAY_UPSTREAM] = session_on_upstream;
+	pool->on_events[RELAY_DOWNSTREAM] = session_on_downstream;
+	relay_pipes_init(&pool->pipes);
+	if (pool->context.metrics)
+		pool->pipes.in_use = &pool->context.metrics->values[METRIC_PIPES];
+	if (!error && (!pool->context.metrics || !pool->feed || !pool->scratch))
+		error = -ENOMEM;
+	if (!error)
+		pool->context.poller = poller_create(base);
+	if (!error && !pool->context.poller)
+		error = -errno;
+	if (!error)
+		pool->context.route = route_create();
+	if (!error && !pool->context.route)
+		error = -errno;
+	pool->context.withheld = shared->withheld;
+	pool->context.far_clients = shared->far_clients;
+	pool->context.unrouted = &shared->unrouted;
+	pool->context.admission = (struct admission){
+		.demand = shared->demand,
+		.limits = shared->limits,
+		.find_route = find_route,
+		.route = pool->context.route,
+	};
+	if (!error)
+		pool->fastopen = fastopen_create();
+	if (!error)
+		pool->context.probes = probes_create(base);
+	if (!error)
+		error = pool->context.probes ? blame_init(&pool->context) : -ENOMEM;
+	if (error)
+		session_pool_fini(pool);
+	return error;
+}
+
+void session_pool_configure(struct session_pool *pool, struct terms *terms)
+{
+	const struct settings *settings = terms->settings;
+	const unsigned ms[] = {
+		[SESSION_TIMEOUT_REQUEST] = settings->request_timeout * 1000,
+		[SESSION_TIMEOUT_CONNECT] = settings->connect_timeout * 1000,
+		[SESSION_TIMEOUT_CONNECT_WITHHELD] = connect_withheld_ms(settings),
+		[SESSION_TIMEOUT_PATIENCE] = patience_ms(settings),
+		[SESSION_TIMEOUT_CONNECT_REST] = settings->connect_timeout * 1000 - patience_ms(settings),
+		[SESSION_TIMEOUT_CONNECT_WITHHELD_REST] = connect_withheld_ms(settings) - patience_ms(settings),
+		[SESSION_TIMEOUT_LINGER] = LINGER_SECONDS * 1000,
+		[SESSION_TIMEOUT_RESET_POLL] = RESET_POLL_MS,
+		[SESSION_TIMEOUT_LOOK] = look_ms(settings),
+	};
+	static_assert(sizeof(ms) / sizeof(ms[0]) == SESSION_TIMEOUT_COUNT, "each has a duration");
+	struct session *s;
+
+	terms_unref(pool->context.terms);
+	pool->context.terms = terms_ref(terms);
+	pool->context.alone = pool->shared->pool_count == 1;
+	pool->context.admission.terms = &terms->admission;
+	/* The one that is at hand is among the worker's own descriptors. */
+	pool->pipes.max = 1 + terms->pipes_max / pool->shared->pool_count;
+	for (int i = 0; i < SESSION_TIMEOUT_COUNT; i++)
+		set_timeout(pool, (enum session_timeout)i, ms[i]);
+	DL_FOREACH(pool->sessions, s)
+		if (s->state == SESSION_RELAY && s->answered)
+			session_set_deadline(s, SESSION_TIMEOUT_LOOK);
+}
+
+void session_pool_fini(struct session_pool *pool)
+{
+	struct session *s, *next;
+
+	DL_FOREACH_SAFE(pool->sessions, s, next)
+	{
+		if (s->state != SESSION_REFUSING || !s->answered)
+			session_cut(s);
+		session_close(s, OUTCOME_STOPPED);
+		session_advance(s);
+	}
+	blame_fini(&pool->context);
+	probes_destroy(pool->context.probes);
+	poller_destroy(pool->context.poller);
+	if (pool->feed)
+		event_free(pool->feed);
+	session_memory_fini(pool);
+	if (pool->told)
+		event_free(pool->told);
+	if (pool->told_fd >= 0)
+		close(pool->told_fd);
+	free(pool->scratch);
+	blocks_fini(&pool->blocks);
+	relay_pipes_fini(&pool->pipes);
+	route_destroy(pool->context.route);
+	fastopen_destroy(pool->fastopen);
+	terms_unref(pool->context.terms);
+}
+
+/* ----- the kernel memory that sessions of one worker hold: who is looked at, and when ----- */
+
+/* How often sessions are looked at, and how many at a time: the rest have their turn before these come again. */
+#define LOOK_US (250 * 1000)
+#define LOOKS_MAX 1024
+
+/* For so long at most a session stays for bytes that nobody takes. */
+#define LINGER_MS 120000
+
+/* A session that holds fewer bytes isn't looked at: an idle connection's buffers may take as much. */
+#define WORTH_MIN (64 * 1024)
+
+/* Tells the metrics and the limits what the session holds. */
+static void tell(struct session *s)
+{
+	const struct relay_memory *memory = &s->memory;
+
+	metrics_add(s->pool->context.metrics, METRIC_MEMORY, memory->bytes - s->memory_told);
+	s->memory_told = memory->bytes;
+	limits_hold(s->pool->context.admission.limits, &s->member, memory->bytes, memory->stalled_ms);
+}
+
+static void look_no_more(struct session *s)
+{
+	DL_DELETE2(s->pool->heavy, s, heavy_prev, heavy_next);
+	s->heavy = false;
+	s->memory = (struct relay_memory){ 0 };
+	tell(s);
+}
+
+void session_memory_note(struct session *s)
+{
+	static const struct timeval look = { .tv_usec = LOOK_US };
+
+	if (s->heavy || !relay_memory_may_grow(&s->relay))
+		return;
+	if (!s->pool->heavy)
+		event_add(s->pool->look, &look);
+	DL_APPEND2(s->pool->heavy, s, heavy_prev, heavy_next);
+	s->heavy = true;
+}
+
+void session_memory_forget(struct session *s)
+{
+	if (s->heavy)
+		look_no_more(s);
+}
+
+/* Has the kernel given the connection up? Of Multipath TCP, with one subflow, it says so only a minute later. */
+static bool is_given_up(int fd)
+{
+	struct tcp_info info = { 0 };
+	struct mptcp_info mptcp = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 || info.tcpi_state != TCP_CLOSE)
+		return false;
+	len = sizeof(mptcp);
+	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &mptcp, &len) < 0 || !mptcp.mptcpi_subflows;
+}
+
+bool session_memory_lingers(struct session *s)
+{
+	const struct relay_side *side = s->relay.side;
+
+	if (!s->heavy || s->memory.stalled_ms > LINGER_MS || relay_memory_unsent(&s->relay) < WORTH_MIN ||
+	    is_given_up(side[RELAY_UPSTREAM].fd) || is_given_up(side[RELAY_DOWNSTREAM].fd))
+		return false;
+	/* The last FIN would have been close()'s. */
+	for (int end = 0; end < RELAY_ENDS; end++)
+		shutdown(s->relay.side[end].fd, SHUT_WR);
+	return true;
+}
+
+static void look_at(struct session *s)
+{
+	relay_memory_look(&s->memory, &s->relay, clock_now_ms());
+	if (s->memory.bytes < WORTH_MIN)
+		look_no_more(s);
+	else
+		tell(s);
+	/* What has ended may have arrived. */
+	if (s->state == SESSION_RELAY && s->relay.flow[RELAY_UPSTREAM].shut &&
+	    s->relay.flow[RELAY_DOWNSTREAM].shut)
+		session_set_due(s);
+}
+
+static void on_look(evutil_socket_t fd, short what, void *arg)
+{
+	static const struct timeval again = { .tv_usec = LOOK_US };
+	struct session_pool *pool = arg;
+	struct session *last = pool->heavy ? pool->heavy->heavy_prev : NULL;
+	bool more = last != NULL;
+
+	(void)fd;
+	(void)what;
+	for (int i = 0; more && i < LOOKS_MAX; i++) {
+		struct session *s = pool->heavy;
+
+		more = s != last;
+		/* To the end: others have their turn. */
+		DL_DELETE2(pool->heavy, s, heavy_prev, heavy_next);
+		DL_APPEND2(pool->heavy, s, heavy_prev, heavy_next);
+		look_at(s);
+	}
+	if (pool->heavy)
+		event_add(pool->look, &again);
+}
+
+int session_memory_init(struct session_pool *pool)
+{
+	pool->look = event_new(pool->context.base, -1, 0, on_look, pool);
+	return pool->look ? 0 : -1;
+}
+
+void session_memory_fini(struct session_pool *pool)
+{
+	if (pool->look)
+		event_free(pool->look);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_report.c - what a session carries and leaves behind: its line in the log, its part of the metrics
+ *
+ * Linux counts the subflows that there are, not those that there were, and those of a connection
+ * that is reset or closed are gone at once. So they are looked at before a socket is closed and
+ * whenever a relay is looked at, and the most that was seen is told, too.
+ */
+#include "config.h"
+
+#include "serve/session_parts.h"
+
+#include "convertd/base/clock.h"
+#include "convertd/config/settings.h"
+#include "convertd/observe/metrics.h"
+#include "convertd/observe/shortage.h"
+
+#include <assert.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+/* Lines that may be printed at once: those of so many seconds. */
+#define LOG_BURST_SECONDS 10
+
+void session_look_transport(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+
+	if (client->fd < 0 || client->tcp)
+		return;
+	/* What a read has just found out is as good as another question. */
+	if (!client->looked)
+		fallback_look(client->fd, &client->mptcp);
+	s->transport = client->mptcp.fallen ? RECORD_FALLBACK : RECORD_MPTCP;
+	if (client->mptcp.fallen)
+		return;
+	s->subflows = client->mptcp.subflows;
+	if (s->subflows > s->subflows_max)
+		s->subflows_max = s->subflows;
+}
+
+void session_set_outcome(struct session *s, enum outcome outcome, const char *reason)
+{
+	s->outcome = (uint8_t)outcome;
+	s->reason = reason ? reason : outcome_text(outcome);
+}
+
+uint64_t session_age_us(const struct session *s)
+{
+	uint64_t age = clock_now_us() - s->started_us;
+
+	return age ? age : 1;
+}
+
+uint64_t session_relayed(const struct session *s, enum relay_end from)
+{
+	uint64_t bytes = s->relay.flow[from].bytes;
+
+	if (from == RELAY_UPSTREAM)
+		return bytes;
+	return bytes > s->answer_len ? bytes - s->answer_len : 0;
+}
+
+static struct record make_record(const struct session *s)
+{
+	struct record record = {
+		.id = s->id,
+		.client = s->client,
+		.server = s->server,
+		.source = s->source,
+		.bytes_up = session_relayed(s, RELAY_UPSTREAM),
+		.bytes_down = session_relayed(s, RELAY_DOWNSTREAM),
+		.duration_us = clock_now_us() - s->started_us,
+		.connect_us = s->connect_us ? s->connect_us : RECORD_NEVER,
+		.transport = (enum record_transport)s->transport,
+		.subflows = s->subflows,
+		.subflows_max = s->subflows_max,
+		.syn_data = s->syn_data,
+		.silent = s->voice == JUDGEMENT_SILENT,
+		.outcome = (enum outcome)s->outcome,
+		.reason = s->reason,
+		.error = s->error,
+	};
+
+	return record;
+}
+
+static bool may_log(const struct session *s)
+{
+	struct session_pool *pool = s->pool;
+	unsigned rate = pool->context.terms->settings->log_rate;
+
+	if (!rate)
+		return true;
+	if (log_limit_take(&pool->log_limits[s->outcome], 1000000 / rate,
+			   rate * LOG_BURST_SECONDS, clock_now_us()))
+		return true;
+	metrics_add(pool->context.metrics, METRIC_LOG_LEFT_OUT, 1);
+	return false;
+}
+
+static enum log_level line_level(const struct session *s)
+{
+	return s->quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO;
+}
+
+void session_decide_line(struct session *s)
+{
+	s->unlogged = !log_enabled(line_level(s)) || !may_log(s);
+}
+
+/* A socket that is closed before the end of its session is asked for its address if the log has such lines at all. */
+void session_look_source(struct session *s)
+{
+	socklen_t len = sizeof(s->source);
+
+	if (s->unlogged || s->source.sa.sa_family || !log_enabled(line_level(s)))
+		return;
+	if (getsockname(s->relay.side[RELAY_DOWNSTREAM].fd, &s->source.sa, &len) < 0)
+		s->source.sa.sa_family = 0;
+}
+
+void session_report_drop(const struct session *s, enum outcome outcome)
+{
+	char client[SOCKADDR_STRLEN];
+	unsigned suppressed;
+
+	if (log_limit_pass(&s->pool->shared->drops, &suppressed))
+		log_warning("%s is reset: %s (%u other clients since the last such line)",
+			    sockaddr_ip_format(&s->client, client), outcome_text(outcome),
+			    suppressed);
+}
+
+void session_report_memory(struct session *s)
+{
+	char client[SOCKADDR_STRLEN];
+	unsigned suppressed;
+
+	if (log_limit_pass(&s->pool->shared->memory, &suppressed))
+		log_warning("%s is reset: for %u ms nothing has moved of %llu kB that the kernel "
+			    "holds for it, and there is too much of that (%u others since the last such "
+			    "line); see --max-memory",
+			    sockaddr_ip_format(&s->client, client), s->memory.stalled_ms,
+			    (unsigned long long)s->memory.bytes / 1000, suppressed);
+}
+
+void session_report_end(const struct session *s)
+{
+	struct record record = make_record(s);
+	char text[RECORD_TEXT_MAX];
+
+	metrics_count_record(s->pool->context.metrics, &record);
+	if (record.outcome == OUTCOME_LIMIT_CONNECTIONS)
+		shortage_of_connections(s->pool->context.terms);
+	if (!s->unlogged)
+		log_fields(line_level(s), record_text(&record, text), record_json, &record);
+}
+
+/* ----- a session's relay: what it carries is counted, and what its end is called ----- */
+
+/* What the end of a session is called that has passed a limit of relay_watch.h. */
+static const enum outcome watch_outcomes[] = {
+	[RELAY_WATCH_NONE] = OUTCOME_NONE,
+	[RELAY_WATCH_CLIENT_STALLED] = OUTCOME_CLIENT_STALLED,
+	[RELAY_WATCH_SERVER_STALLED] = OUTCOME_SERVER_STALLED,
+	[RELAY_WATCH_HALF_CLOSED] = OUTCOME_HALF_CLOSED,
+	[RELAY_WATCH_IDLE] = OUTCOME_IDLE,
+};
+static_assert(sizeof(watch_outcomes) / sizeof(watch_outcomes[0]) == RELAY_WATCH_COUNT, "an outcome for each");
+
+/* Of a Multipath TCP socket that has fallen back to TCP and was never written to, Linux (6.18) says that a byte is unsent. */
+bool session_relay_unsent(const struct session *s, enum relay_end end)
+{
+	int unsent = 0;
+
+	return s->relay.flow[!end].bytes &&
+	       ioctl(s->relay.side[end].fd, SIOCOUTQ, &unsent) == 0 && unsent;
+}
+
+enum outcome session_relay_lost(const struct session *s, enum relay_end end)
+{
+	if (s->relay.side[end].garbled)
+		return OUTCOME_BYTES_MISSING;
+	if (end == RELAY_UPSTREAM && !s->confirmed)
+		return OUTCOME_NO_HANDSHAKE;
+	return end == RELAY_UPSTREAM ? OUTCOME_CLIENT_LOST : OUTCOME_SERVER_LOST;
+}
+
+enum relay_result session_relay_run(struct session *s)
+{
+	uint64_t before[RELAY_ENDS] = { session_relayed(s, RELAY_UPSTREAM),
+					session_relayed(s, RELAY_DOWNSTREAM) };
+	enum relay_result result = relay_run(&s->relay, s->pool->scratch);
+
+	for (int end = 0; end < RELAY_ENDS; end++)
+		metrics_add(s->pool->context.metrics, METRIC_BYTES + (unsigned)end,
+			    session_relayed(s, (enum relay_end)end) - before[end]);
+	return result;
+}
+
+enum outcome session_relay_watch(struct session *s)
+{
+	const struct settings *settings = s->pool->context.terms->settings;
+	const struct relay_watch_settings timeouts = {
+		.stall_ms = settings->stall_timeout * 1000ULL,
+		.half_close_ms = settings->half_close_timeout * 1000ULL,
+		.idle_ms = settings->idle_timeout * 1000ULL,
+	};
+	uint64_t now_ms = clock_now_ms();
+	enum outcome reason;
+
+	if (!s->kept_alive)
+		downstream_keep_alive(s->relay.side[RELAY_DOWNSTREAM].fd);
+	s->kept_alive = true;
+	session_look_transport(s);
+	reason = watch_outcomes[relay_watch_look(&s->watch, &s->relay, &timeouts, now_ms)];
+	if (s->watch.moved_ms == now_ms)
+		limits_touch(s->pool->context.admission.limits, &s->member);
+	return reason;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_request.c - a session's request and what the converter itself answers: kept, judged, queued, echoed
+ *
+ * What was done for a SYN counts for the connection that came of it only if the request in its stream
+ * is the same. It is, unless the data of the SYN wasn't taken and somebody sends something else then.
+ *
+ * doc/private-tlvs.md says what is promised to them, judgement.h what is decided by the facts of their connections. What they
+ * can't be told ends in a reset.
+ *
+ * So "convertize check" sees with bytes of its own what the paths to this converter carry, each way,
+ * without any server (doc/private-tlvs.md, Echo). It can't be used against others: nothing comes back
+ * before the client has completed its handshake, so that its address is real, and never more
+ * than it has sent. REQUEST_ECHO_KIB and the time-out for requests limit it, and it is one of
+ * the answers that --max-errors counts.
+ */
+#include "config.h"
+
+#include "serve/session_parts.h"
+
+#include "convertd/base/clock.h"
+#include "convertd/base/poller.h"
+#include "convertd/observe/metrics.h"
+#include "convertd/policy/demand.h"
+#include "convertd/policy/judgement.h"
+#include "convertd/policy/request.h"
+#include "serve/blame.h"
+#include "hold/hold_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+bool session_request_is_confirmed(const struct session *s)
+{
+	return s->syn_data && s->timestamps;
+}
+
+void session_request_judge(struct session *s, const uint8_t *buf, size_t len, struct judgement *judgement)
+{
+	enum limits_class before = (enum limits_class)s->member.class;
+	const struct judgement_case c = {
+		.place = JUDGEMENT_STREAM,
+		.bytes = buf,
+		.len = len,
+		.client = { .address = sockaddr_ip_in6(&s->client), .proven = !s->unproven },
+		.grant = s->withheld ? &s->withheld->grant : NULL,
+		.member = &s->member,
+		.now_ms = clock_now_ms(),
+		.mptcp = !s->relay.side[RELAY_UPSTREAM].tcp,
+		.confirmed = session_request_is_confirmed(s),
+	};
+	const struct request_decision *request = &judgement->request;
+
+	judgement_make(&s->pool->context.admission, &c, judgement);
+	session_count_class(s, before);
+	if (request->silent && request->action != REQUEST_WAIT && request->action != REQUEST_PROVE) {
+		s->voice = (uint8_t)judgement->voice;
+		s->needs_mptcp = request->silence.mptcp;
+		metrics_add(s->pool->context.metrics, METRIC_SILENT + judgement->voice, 1);
+	}
+	if (request->connect)
+		sockaddr_ip_set(&s->server, AF_UNSPEC, &request->address, request->port);
+	/* The request isn't the one of the SYN, or is no longer granted: what was done for that is of no use. */
+	if (request->action != REQUEST_WAIT && !judgement->by_grant)
+		session_drop_withheld(s);
+	s->error_taken = judgement->error_taken;
+	if (request->lacking) {
+		s->outcome = OUTCOME_LACKING;
+		blame_again(&s->pool->context, &s->server);
+	}
+	if (judgement->exceeded != OUTCOME_NONE)
+		s->outcome = (uint8_t)judgement->exceeded;
+}
+
+bool session_request_keep(struct session *s, const uint8_t *buf, size_t len)
+{
+	s->request = malloc(len);
+	if (!s->request)
+		return false;
+	memcpy(s->request, buf, len);
+	s->request_len = (uint16_t)len;
+	return true;
+}
+
+size_t session_request_unkeep(struct session *s, uint8_t *scratch)
+{
+	size_t len = s->request_len;
+
+	if (len)
+		memcpy(scratch, s->request, len);
+	free(s->request);
+	s->request = NULL;
+	s->request_len = 0;
+	return len;
+}
+
+/* ----- sessions whose SYN was withheld: the server's socket, or the error, is there already ----- */
+
+void session_take_withheld(struct session *s)
+{
+	struct withheld_table *table = s->pool->context.withheld;
+	struct syn_packet_flow flow = { .source = sockaddr_ip_in6(&s->client),
+					.source_port = sockaddr_ip_port(&s->client) };
+	union sockaddr_ip local = { 0 };
+	socklen_t len = sizeof(local);
+
+	if (!withheld_count(table) ||
+	    getsockname(s->relay.side[RELAY_UPSTREAM].fd, &local.sa, &len) < 0)
+		return;
+	flow.destination = sockaddr_ip_in6(&local);
+	flow.destination_port = sockaddr_ip_port(&local);
+	s->withheld = withheld_take(table, &flow);
+	if (!s->withheld)
+		return;
+	s->started_us = s->withheld->came_us;
+	s->far = s->withheld->far;
+	/* The SYN was counted as pending; its session is counted since it was accepted. */
+	limits_leave(s->pool->context.admission.limits, &s->withheld->member, clock_now_ms());
+	if (s->withheld->unproven)
+		demand_leave(s->pool->context.admission.demand);
+}
+
+void session_drop_withheld(struct session *s)
+{
+	if (!s->withheld)
+		return;
+	poller_forget(s->pool->context.poller, s->withheld->registration);
+	withheld_syn_fini(s->withheld);
+	free(s->withheld);
+	s->withheld = NULL;
+}
+
+struct session_withheld session_open_withheld(struct session *s)
+{
+	struct withheld_syn *syn = s->withheld;
+	struct session_withheld found = {
+		.fd = syn->fd, .refusal = syn->refusal, .answered = syn->answered,
+		.registration = syn->registration, .events = syn->events,
+	};
+
+	syn->fd = -1;
+	syn->registration = POLLER_NONE;
+	session_drop_withheld(s);
+	return found;
+}
+
+/* ----- clients that want no response: which of them can't be served ----- */
+
+/* The client's third ACK, and its first packets behind that, show whether Multipath TCP works on the way. */
+#define FALLBACK_LOOKS 4
+
+const char *session_cant_be_silent(const struct session *s, const struct judgement *judgement)
+{
+	if (!judgement->request.silent || judgement->request.action == REQUEST_RESET)
+		return NULL;
+	/* What its SYN+ACK has confirmed, as both ends see it, is a whole request. */
+	if (judgement->request.action == REQUEST_WAIT)
+		return session_request_is_confirmed(s) ? "a part of a request in the SYN of a silent client" : NULL;
+	if (judgement->voice != JUDGEMENT_RESET)
+		return NULL;
+	return session_request_is_confirmed(s) ? "not Multipath TCP, which a silent client needs" :
+						 "a blind client whose SYN+ACK has confirmed nothing";
+}
+
+/*
+ * A silent client that needs Multipath TCP leaves it to the converter to see that its connection has become another: the
+ * kernel may lose bytes of it then (fallback.c). Its first packets tell, and session_relay_watch() looks later on.
+ */
+bool session_has_fallen_back(struct session *s)
+{
+	const struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+
+	if (!s->needs_mptcp || s->voice != JUDGEMENT_SILENT)
+		return false;
+	/* Each read looks by itself. */
+	if (client->looked) {
+		session_look_transport(s);
+	} else if (s->confirmed && !client->readable && s->fallback_looks < FALLBACK_LOOKS) {
+		s->fallback_looks++;
+		session_look_transport(s);
+	}
+	return s->transport == RECORD_FALLBACK;
+}
+
+/* ----- what the converter itself says to a client: queued, and counted ----- */
+
+bool session_queue_answer(struct session *s, const uint8_t *answer, size_t len)
+{
+	s->answer_len = (uint16_t)len;
+	session_cap_answer(s, len);
+	return len && relay_prepend(&s->relay, RELAY_DOWNSTREAM, answer, len) == 0;
+}
+
+enum outcome session_answer_outcome(const uint8_t *answer, size_t len)
+{
+	struct convert_response response;
+	bool error = convert_response_parse(answer, len, &response) == CONVERT_STATUS_OK && response.has_error;
+
+	return error ? outcome_of_error(response.error_code) : OUTCOME_INFORMATION;
+}
+
+enum outcome session_read_answer(struct session *s, const uint8_t *answer, size_t len)
+{
+	struct convert_response response;
+
+	if (convert_response_parse(answer, len, &response) != CONVERT_STATUS_OK || !response.has_error)
+		return OUTCOME_INFORMATION;
+	s->error = response.error_code;
+	metrics_count_error(s->pool->context.metrics, response.error_code);
+	return outcome_of_error(response.error_code);
+}
+
+/* ----- what a client sends behind a request for information comes back, if it asks for that ----- */
+
+/* Reads in one round: others have their turn, too. */
+#define ECHO_READS 8
+
+/* No bytes more than this wait in memory for a client that doesn't take them. */
+#define ECHO_CHUNK (16 * 1024)
+
+void session_start_echo(struct session *s, const uint8_t *early, size_t len)
+{
+	if (s->state != SESSION_REFUSING)
+		return;
+	s->echo_left = REQUEST_ECHO_KIB * 1024;
+	/* It has been read, so it has to wait here; it is less than a request's reading takes. */
+	if (relay_prepend(&s->relay, RELAY_DOWNSTREAM, early, len) < 0)
+		s->echo_left = 0;
+	else
+		s->echo_left -= (uint32_t)len;
+}
+
+/* Reads what there is, once all before it is written. Returns 0, or -errno: -EAGAIN waits for an event. */
+static int echo_some(struct session *s, size_t room)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	int error = relay_flush(&s->relay, RELAY_DOWNSTREAM);
+	ssize_t n;
+
+	if (error)
+		return error;
+	do
+		n = recv(client->fd, s->pool->scratch, room, MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN)
+		client->readable = false;
+	if (n < 0)
+		return -errno;
+	if (n == 0)
+		return -ENODATA;
+	s->echo_left -= (uint32_t)n;
+	return relay_prepend(&s->relay, RELAY_DOWNSTREAM, s->pool->scratch, (size_t)n);
+}
+
+bool session_echo(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	int error = 0;
+
+	for (int i = 0; s->echo_left && s->confirmed && client->readable && !error; i++) {
+		if (i == ECHO_READS) {
+			session_set_hungry(s);
+			return false;
+		}
+		error = echo_some(s, s->echo_left < ECHO_CHUNK ? s->echo_left : ECHO_CHUNK);
+	}
+	if (!error && s->echo_left && s->confirmed)
+		error = relay_flush(&s->relay, RELAY_DOWNSTREAM);
+	/* The end of the stream, or of the connection: go on as after any other answer. */
+	if (error && error != -EAGAIN)
+		s->echo_left = 0;
+	return !s->echo_left;
+}

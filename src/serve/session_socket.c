@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_socket.c - a session's two sockets, their events, and its one deadline
+ *
+ * Two facts about Linux rule how events are used:
+ *
+ * - Data that is written to an accepted MPTCP socket before the third ACK (data in the SYN makes
+ *   accept() return that early) isn't sent when the ACK comes, nor later (Linux 6.18), and the
+ *   end of the stream is no better off. So nothing is written to such a socket before it is
+ *   ESTABLISHED, nor is it closed unless with a reset.
+ * - The only sign of the third ACK is an EPOLLOUT edge, and only for a registration that was
+ *   there before: so each socket is registered at once for all it may ever be asked,
+ *   edge-triggered, and the registration is never modified.
+ *
+ * The deadline is that of the session's state, unless another one comes first: an unproven client must complete its
+ * handshake in time (hurry()), and one whose connection the kernel ends without a reset is left to the kernel
+ * (leave_to_kernel()).
+ */
+#include "config.h"
+
+#include "serve/session_parts.h"
+
+#include "convertd/base/clock.h"
+#include "convertd/base/poller.h"
+#include "convertd/net/downstream.h"
+#include "convertd/policy/far_clients.h"
+#include "convertd/privilege/survivor.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <unistd.h>
+
+/* The kernel gives up a handshake that is to be sent one SYN+ACK more after 3 s. */
+#define NO_RESET_SECONDS 4
+
+/* Reads of what a refused client still sends, in one round. */
+#define DRAIN_READS 8
+
+struct event *session_deadline_event(struct session *s)
+{
+	return (struct event *)(s + 1);
+}
+
+void session_clear_deadline(struct session *s)
+{
+	event_del(session_deadline_event(s));
+}
+
+/* Sets the deadline to when an unproven client has to be there, if @ms would end later. */
+static bool hurry(struct session *s, unsigned ms)
+{
+	uint64_t now_us = clock_now_us();
+	uint64_t left_us = s->prove_by_us > now_us ? s->prove_by_us - now_us : 1;
+	struct timeval left = { .tv_sec = (time_t)(left_us / 1000000),
+				.tv_usec = (suseconds_t)(left_us % 1000000) };
+
+	if (ms && ms * 1000ULL <= left_us)
+		return false;
+	event_add(session_deadline_event(s), &left);
+	return true;
+}
+
+/* Sets the deadline to when the kernel has ended the session, if @ms would end earlier, with a reset. */
+static bool leave_to_kernel(struct session *s, unsigned ms)
+{
+	static const struct timeval ended = { .tv_sec = NO_RESET_SECONDS };
+
+	if (!ms || ms >= NO_RESET_SECONDS * 1000)
+		return false;
+	event_add(session_deadline_event(s), &ended);
+	return true;
+}
+
+/* @left: the same as @ms, as libevent has it */
+static void set_deadline(struct session *s, unsigned ms, const struct timeval *left)
+{
+	s->hurried = (s->prove_by_us && hurry(s, ms)) || (s->no_reset && leave_to_kernel(s, ms));
+	if (s->hurried)
+		return;
+	if (ms)
+		event_add(session_deadline_event(s), left);
+	else
+		session_clear_deadline(s);
+}
+
+void session_set_deadline(struct session *s, enum session_timeout timeout)
+{
+	s->timeout = (uint8_t)timeout;
+	set_deadline(s, s->pool->timeout_ms[timeout], &s->pool->timeouts[timeout]);
+}
+
+void session_put_off_deadline(struct session *s, unsigned ms)
+{
+	const struct timeval left = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	set_deadline(s, ms, &left);
+}
+
+/* Returns the socket, which is no longer the session's, or -1. */
+static int session_take_socket(struct session *s, enum relay_end end)
+{
+	struct relay_side *side = &s->relay.side[end];
+	int fd = side->fd;
+
+	if (fd < 0)
+		return fd;
+	if (end == RELAY_UPSTREAM)
+		session_look_transport(s);
+	else
+		session_look_source(s);
+	poller_forget(s->pool->context.poller, s->registration[end]);
+	s->registration[end] = POLLER_NONE;
+	side->fd = -1;
+	side->readable = side->writable = false;
+	return fd;
+}
+
+void session_close_socket(struct session *s, enum relay_end end)
+{
+	int fd = session_take_socket(s, end);
+
+	if (fd >= 0)
+		close(fd);
+}
+
+void session_reset_socket(struct session *s, enum relay_end end)
+{
+	int fd = session_take_socket(s, end);
+
+	if (fd < 0)
+		return;
+	downstream_reset(fd);
+	close(fd);
+}
+
+void session_cut(struct session *s)
+{
+	for (int end = 0; end < RELAY_ENDS; end++) {
+		if (survivor_is_there())
+			session_take_socket(s, (enum relay_end)end);
+		else
+			session_reset_socket(s, (enum relay_end)end);
+	}
+}
+
+int session_register(struct session *s, enum relay_end end, int fd)
+{
+	int registration = poller_add(s->pool->context.poller, fd, s->pool->on_events[end], s);
+
+	if (registration < 0)
+		return registration;
+	s->registration[end] = registration;
+	return 0;
+}
+
+static void take_downstream(struct session *s, int fd)
+{
+	s->relay.side[RELAY_DOWNSTREAM].fd = fd;
+	if (!s->mptcp)
+		relay_set_tcp(&s->relay, RELAY_DOWNSTREAM);
+}
+
+int session_watch_downstream(struct session *s, int fd)
+{
+	take_downstream(s, fd);
+	return session_register(s, RELAY_DOWNSTREAM, fd);
+}
+
+void session_adopt_downstream(struct session *s, int fd, int registration, uint32_t events)
+{
+	struct relay_side *side = &s->relay.side[RELAY_DOWNSTREAM];
+
+	take_downstream(s, fd);
+	poller_hand_over(s->pool->context.poller, registration, s->pool->on_events[RELAY_DOWNSTREAM], s);
+	s->registration[RELAY_DOWNSTREAM] = registration;
+	if (events)
+		side->writable |= relay_side_note(side, events);
+}
+
+bool session_client_is_lost(const struct session *s)
+{
+	/* poll() tells a reset from a FIN. */
+	struct pollfd client = { .fd = s->relay.side[RELAY_UPSTREAM].fd };
+
+	return poll(&client, 1, 0) > 0 && client.revents & (POLLERR | POLLHUP | POLLNVAL);
+}
+
+/* So that the next SYN of a client that is far isn't withheld for too long. */
+static void note_round_trip(const struct session *s, const struct tcp_info *info)
+{
+	struct in6_addr client;
+
+	if (!far_clients_concern(info->tcpi_rtt, s->far))
+		return;
+	client = sockaddr_ip_in6(&s->client);
+	far_clients_note(s->pool->context.far_clients, &client, info->tcpi_rtt, clock_now_ms());
+}
+
+bool session_client_is_established(const struct session *s)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(s->relay.side[RELAY_UPSTREAM].fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
+	    info.tcpi_state == TCP_SYN_RECV || info.tcpi_state == TCP_CLOSE)
+		return false;
+	note_round_trip(s, &info);
+	return true;
+}
+
+bool session_drain_client(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	ssize_t n = 1;
+
+	for (int i = 0; client->readable; i++) {
+		if (i == DRAIN_READS) {
+			session_set_hungry(s);
+			return true;
+		}
+		n = recv(client->fd, s->pool->scratch, RELAY_SCRATCH_SIZE, MSG_DONTWAIT);
+		if (n <= 0)
+			client->readable = false;
+	}
+	/* After its FIN the client still waits for the answer. */
+	return n > 0 || (n == 0 ? !s->answered : errno == EAGAIN || errno == EINTR);
+}

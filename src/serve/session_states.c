@@ -1,0 +1,602 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * session_states.c - what a session does in each of its states
+ *
+ * This file alone changes the states of sessions (session_state.h says what they mean, doc/states-convertd.md has
+ * the table of events). session_handle() is called when a socket may be ready, session_handle_deadline() when the
+ * deadline is over, and the functions at the end of a session (session_close() and so on) by whoever has it end. The
+ * handler of a state does all that the flags of the sockets allow, and may change the state; session_advance()
+ * (session_life.c) calls the next one at once.
+ *
+ * What needs no state has files of its own, which this one calls: judging the request (session_request.c), asking the
+ * server (session_connect.c), carrying bytes (session_relay.c), proof of the client's address (session_proof.c). They
+ * return what has come of it.
+ */
+#include "config.h"
+
+#include "serve/session_parts.h"
+
+#include "convertd/base/clock.h"
+#include "convertd/base/log.h"
+#include "convertd/config/settings.h"
+#include "convertd/net/downstream.h"
+#include "convertd/net/plain_servers.h"
+#include "convertd/observe/metrics.h"
+#include "convertd/observe/shortage.h"
+#include "convertd/policy/judgement.h"
+#include "serve/blame.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+/* Bytes taken from the client before the server has been reached: the rest waits in the kernel. */
+#define REQUEST_READ_MAX (16 * 1024)
+
+/* Changes the state; it asserts that the table of session_state.c allows it. Nothing else writes s->state. */
+static void session_set_state(struct session *s, enum session_state state)
+{
+	enum session_state before = (enum session_state)s->state;
+
+	assert(session_state_allows(before, state));
+	log_debug("session %llu: %s -> %s", (unsigned long long)s->id, session_state_name(before),
+		  session_state_name(state));
+	metrics_add(s->pool->context.metrics, METRIC_STATE + before, (uint64_t)-1);
+	metrics_add(s->pool->context.metrics, METRIC_STATE + state, 1);
+	s->state = (uint8_t)state;
+	/* An unproven client stays a pending one until session_prove(). */
+	if (state == SESSION_REFUSING && !s->unproven)
+		session_set_class(s, LIMITS_REFUSING);
+}
+
+/* ----- the end of a session ----- */
+
+void session_close(struct session *s, enum outcome outcome)
+{
+	session_set_outcome(s, outcome, NULL);
+	session_set_state(s, SESSION_CLOSED);
+}
+
+/* Resets both sockets, and closes the session. @reason: a constant for the log, or NULL */
+static void session_abort_because(struct session *s, enum outcome outcome, const char *reason)
+{
+	session_reset_socket(s, RELAY_UPSTREAM);
+	session_reset_socket(s, RELAY_DOWNSTREAM);
+	session_set_outcome(s, outcome, reason);
+	session_set_state(s, SESSION_CLOSED);
+}
+
+static void session_abort(struct session *s, enum outcome outcome)
+{
+	session_abort_because(s, outcome, NULL);
+}
+
+void session_drop(struct session *s, enum outcome outcome)
+{
+	session_report_drop(s, outcome);
+	s->quiet = true;
+	session_abort(s, outcome);
+}
+
+/* No answer: the end of the stream is our last word. */
+static void session_refuse_silently(struct session *s, enum outcome outcome, const char *reason)
+{
+	if (!limits_may_refuse(s->pool->context.admission.limits, &s->member)) {
+		session_drop(s, OUTCOME_LIMIT_REFUSED);
+		return;
+	}
+	session_set_outcome(s, outcome, reason);
+	session_set_deadline(s, SESSION_TIMEOUT_REQUEST);
+	session_set_state(s, SESSION_REFUSING);
+}
+
+static void session_refuse(struct session *s, const uint8_t *answer, size_t len, const char *reason)
+{
+	enum outcome exceeded = (enum outcome)s->outcome, outcome;
+
+	session_reset_socket(s, RELAY_DOWNSTREAM);
+	/* It would take the answer for the server's bytes. */
+	if (s->voice != JUDGEMENT_RESPONSE) {
+		session_abort_because(s, exceeded != OUTCOME_NONE ? exceeded : session_answer_outcome(answer, len), reason);
+		return;
+	}
+	if (!s->error_taken &&
+	    !limits_take_error(s->pool->context.admission.limits, &s->member, clock_now_ms())) {
+		session_drop(s, OUTCOME_LIMIT_ERRORS);
+		return;
+	}
+	if (!session_queue_answer(s, answer, len)) {
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
+		return;
+	}
+	outcome = session_read_answer(s, answer, len);
+	session_refuse_silently(s, exceeded != OUTCOME_NONE ? exceeded : outcome, reason);
+}
+
+static void session_refuse_server(struct session *s, struct downstream_error refusal)
+{
+	uint8_t answer[CONVERT_MESSAGE_MAX];
+	size_t len;
+
+	if (refusal.ours)
+		s->outcome = OUTCOME_LACKING;
+	if (refusal.code == CONVERT_ERROR_RESOURCE_EXCEEDED)
+		refusal.value = (uint8_t)s->pool->context.terms->settings->retry_delay;
+	len = request_write_error(&s->pool->context.terms->features, s->info, refusal.code, refusal.value, answer);
+
+	log_debug("session %llu: Error TLV %u (%s), value %u", (unsigned long long)s->id,
+		  (unsigned)refusal.code, convert_error_name(refusal.code),
+		  (unsigned)refusal.value);
+	session_refuse(s, answer, len, refusal.ours ? outcome_text(OUTCOME_LACKING) :
+						       convert_error_name(refusal.code));
+}
+
+/* When the session's server was asked, as clock_now_ms(). */
+static uint64_t asked_ms(const struct session *s)
+{
+	return (s->started_us + s->request_us) / 1000;
+}
+
+static void session_fail_server(struct session *s, int error)
+{
+	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
+
+	log_debug("session %llu: %s", (unsigned long long)s->id, strerror(-error));
+	shortage_of_files(-error, "clients are refused");
+	session_refuse_server(s, blame_refusal(&s->pool->context, fd, &s->server, asked_ms(s), error));
+}
+
+/* What the client wants in the SYN to the server can't be there. @option: its kind */
+static void session_refuse_option(struct session *s, uint8_t option, const char *reason)
+{
+	uint8_t answer[CONVERT_MESSAGE_MAX];
+	size_t len = request_write_unsupported(&s->pool->context.terms->features, s->info, &option, 1, answer);
+
+	session_refuse(s, answer, len, reason);
+}
+
+/* @early, @len: what the client has sent behind its request */
+static void session_ask_server(struct session *s, const struct request_decision *decision, const uint8_t *early,
+			       size_t len)
+{
+	struct session_connection connection = session_connect(s, decision, early, len);
+
+	switch (connection.result) {
+	case SESSION_CONNECT_ASKED:
+		session_set_state(s, SESSION_CONNECTING);
+		break;
+	case SESSION_CONNECT_UNSUPPORTED:
+		session_refuse_option(s, connection.option, connection.reason);
+		break;
+	case SESSION_CONNECT_REFUSED:
+		session_refuse_server(s, connection.refusal);
+		break;
+	case SESSION_CONNECT_FAILED:
+		session_fail_server(s, connection.error);
+		break;
+	case SESSION_CONNECT_NO_MEMORY:
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
+		break;
+	}
+}
+
+void session_make_room(struct session *s, enum outcome reason)
+{
+	static const struct downstream_error exceeded = { .code = CONVERT_ERROR_RESOURCE_EXCEEDED };
+
+	if (reason == OUTCOME_LIMIT_MEMORY)
+		session_report_memory(s);
+	if (s->state == SESSION_RELAY && s->answered) {
+		session_abort(s, reason);
+	} else if (s->state == SESSION_CONNECTING && s->confirmed) {
+		s->outcome = (uint8_t)reason;
+		session_refuse_server(s, exceeded);
+	} else {
+		session_drop(s, reason);
+	}
+}
+
+/* ----- the client's address ----- */
+
+/* The client has proved its address: by its third ACK, or by a cookie. */
+static void session_prove(struct session *s)
+{
+	if (!s->unproven)
+		return;
+	session_end_proof(s);
+	if (s->state != SESSION_REFUSING)
+		return;
+	if (limits_may_refuse(s->pool->context.admission.limits, &s->member))
+		session_set_class(s, LIMITS_REFUSING);
+	else
+		session_drop(s, OUTCOME_LIMIT_REFUSED);
+}
+
+/* A connection that has ended before its handshake was complete is closed, not confirmed. */
+void session_look_upstream(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+
+	if (s->confirmed || client->fd < 0)
+		return;
+	s->confirmed = session_client_is_established(s);
+	s->established = s->confirmed || client->tcp;
+	if (s->confirmed)
+		session_prove(s);
+}
+
+/* ----- REQUEST ----- */
+
+static void session_wait(struct session *s);
+
+/* Keeps what has arrived until there is more to know. */
+static void session_keep(struct session *s, const uint8_t *buf, size_t len)
+{
+	if (!session_request_keep(s, buf, len))
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
+}
+
+/* @buf: all that has arrived. */
+static void session_decide(struct session *s, const uint8_t *buf, size_t len)
+{
+	struct judgement judgement;
+	const struct request_decision *decision = &judgement.request;
+	const char *unserved;
+
+	session_request_judge(s, buf, len, &judgement);
+	unserved = session_cant_be_silent(s, &judgement);
+	if (unserved) {
+		session_abort_because(s, OUTCOME_NOT_SILENT, unserved);
+		return;
+	}
+	if (decision->proven)
+		session_prove(s);
+	switch (decision->action) {
+	case REQUEST_WAIT:
+		session_keep(s, buf, len);
+		return;
+	case REQUEST_PROVE:
+		s->must_prove = true;
+		session_keep(s, buf, len);
+		if (s->state == SESSION_REQUEST)
+			session_wait(s);
+		return;
+	case REQUEST_CONNECT:
+		s->relay.side[RELAY_UPSTREAM].readable = !s->fresh;
+		session_ask_server(s, decision, buf + decision->length, len - decision->length);
+		return;
+	case REQUEST_ANSWER:
+		session_refuse(s, decision->answer, decision->answer_len, decision->reason);
+		if (decision->echo && !decision->refused)
+			session_start_echo(s, buf + decision->length, len - decision->length);
+		return;
+	case REQUEST_RESET:
+		session_reset_socket(s, RELAY_UPSTREAM);
+		session_set_outcome(s, OUTCOME_BAD_REQUEST, decision->reason);
+		session_set_state(s, SESSION_CLOSED);
+		return;
+	case REQUEST_IGNORE:
+	case REQUEST_ACTION_COUNT:
+		session_refuse_silently(s, OUTCOME_NOT_CONVERT, decision->reason);
+		return;
+	}
+}
+
+/* The client has to say more. Those who are too many may not take their time for it. */
+static void session_wait(struct session *s)
+{
+	enum outcome exceeded;
+
+	if (s->member.class == LIMITS_WAITING)
+		return;
+	session_set_class(s, LIMITS_WAITING);
+	exceeded = limits_admit(s->pool->context.admission.limits, &s->member);
+	if (exceeded != OUTCOME_NONE)
+		session_drop(s, exceeded);
+}
+
+static void advance_request(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	uint8_t *scratch = s->pool->scratch;
+
+	if (s->must_prove && s->confirmed) {
+		s->must_prove = false;
+		session_decide(s, scratch, session_request_unkeep(s, scratch));
+	}
+	/* While it has to be proven first, only the end of the connection matters. */
+	if (s->must_prove && client->readable && !s->fresh && session_client_is_lost(s)) {
+		session_close(s, OUTCOME_NO_HANDSHAKE);
+		return;
+	}
+	while (s->state == SESSION_REQUEST && client->readable && !s->must_prove) {
+		ssize_t n;
+
+		n = recv(client->fd, scratch + s->request_len, REQUEST_READ_MAX, MSG_DONTWAIT);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			client->readable = false;
+			session_wait(s);
+			return;
+		}
+		if (n <= 0) {
+			session_close(s, !n ? OUTCOME_CLIENT_LEFT :
+				      s->unproven ? OUTCOME_NO_HANDSHAKE :
+						    OUTCOME_CLIENT_LOST_REQUEST);
+			return;
+		}
+		if (relay_side_is_garbled(client, (size_t)n)) {
+			session_reset_socket(s, RELAY_UPSTREAM);
+			session_close(s, OUTCOME_BYTES_MISSING);
+			return;
+		}
+		session_decide(s, scratch, session_request_unkeep(s, scratch) + (size_t)n);
+	}
+}
+
+/* ----- CONNECTING ----- */
+
+/* Queues the answer to a request whose server was reached. Returns false without memory. */
+static bool session_queue_response(struct session *s, const struct tcp_info *info)
+{
+	uint8_t options[DOWNSTREAM_OPTIONS_MAX], answer[CONVERT_MESSAGE_MAX];
+	size_t len = session_server_options(s, info, options);
+
+	len = request_write_connected(&s->pool->context.terms->features, s->info, options, len, answer);
+	return session_queue_answer(s, answer, len);
+}
+
+/* @info: of the server's connection */
+static void session_start_relay(struct session *s, const struct tcp_info *info)
+{
+	downstream_established(s->relay.side[RELAY_DOWNSTREAM].fd, &s->server);
+	if (s->voice == JUDGEMENT_SILENT) {
+		session_cap_answer(s, 0);
+	} else if (!session_queue_response(s, info)) {
+		session_close(s, OUTCOME_OUT_OF_MEMORY);
+		return;
+	}
+	s->connect_us = session_age_us(s) - s->request_us + 1;
+	metrics_observe_us(s->pool->context.metrics, METRIC_CONNECT_SECONDS, s->connect_us);
+	session_set_deadline(s, SESSION_TIMEOUT_CONNECT);
+	session_set_state(s, SESSION_RELAY);
+}
+
+static void advance_connecting(struct session *s)
+{
+	const struct relay_side *server = &s->relay.side[RELAY_DOWNSTREAM];
+	/* What an answer is made of isn't asked for where there is none. If the connection has ended since, the relay finds out. */
+	const bool known = s->reached && s->voice == JUDGEMENT_SILENT;
+	struct tcp_info info = { 0 };
+	int error = 0;
+
+	/* A reset makes the socket readable, as bytes and a FIN do. */
+	if (s->client_said && session_client_is_lost(s)) {
+		session_close(s, OUTCOME_CLIENT_LOST_CONNECTING);
+		return;
+	}
+	s->client_said = false;
+	if (!known)
+		error = server->writable || server->readable ? downstream_result(server->fd, &info) : -EINPROGRESS;
+	/* This connection goes on, with an eye on what is missing (fallback.c); the next ones are TCP. */
+	if (error == 0 && s->mptcp && downstream_fell_back(server->fd))
+		plain_servers_note(&s->server);
+	if (error == 0) {
+		blame_nobody(&s->server);
+		session_start_relay(s, &info);
+	} else if (error != -EINPROGRESS) {
+		session_fail_server(s, error);
+	} else if (s->confirmed && !s->trusted) {
+		downstream_confirm(server->fd, s->pool->context.terms->syn_retries);
+		s->trusted = true;
+	}
+}
+
+/* ----- RELAY and RESETTING ----- */
+
+/* One socket has failed: the other one is reset when what came before has arrived. */
+static void session_set_resetting(struct session *s, enum relay_end lost, enum outcome outcome)
+{
+	session_reset_socket(s, lost);
+	session_set_deadline(s, SESSION_TIMEOUT_RESET_POLL);
+	session_set_outcome(s, outcome, NULL);
+	session_set_state(s, SESSION_RESETTING);
+}
+
+/* Called by the short deadline, and by events of the other socket. */
+static void advance_resetting(struct session *s)
+{
+	bool upstream = s->relay.side[RELAY_UPSTREAM].fd >= 0;
+	enum relay_end end = upstream ? RELAY_UPSTREAM : RELAY_DOWNSTREAM;
+
+	if (s->reset_polls < RESET_POLLS && session_relay_unsent(s, end))
+		return;
+	session_reset_socket(s, end);
+	session_set_state(s, SESSION_CLOSED);
+}
+
+/*
+ * One socket has failed, and the other one's peer doesn't take what came before: it may never do so, as
+ * it may be waiting for its own bytes to be taken. So it has so long to take some of them.
+ */
+static void wait_for_last_bytes(struct session *s)
+{
+	if (relay_has_failed(&s->relay))
+		session_set_deadline(s, SESSION_TIMEOUT_LINGER);
+}
+
+/* They were not taken: they are gone, as is what a reset finds unread in a socket. */
+static void give_up_last_bytes(struct session *s)
+{
+	enum relay_end end = s->relay.side[RELAY_UPSTREAM].failed ? RELAY_UPSTREAM : RELAY_DOWNSTREAM;
+
+	s->reset_polls = RESET_POLLS;
+	session_set_resetting(s, end, session_relay_lost(s, end));
+}
+
+static void abort_fallen_back(struct session *s)
+{
+	session_abort_because(s, OUTCOME_NOT_SILENT, "Multipath TCP fell back, which a silent client needs");
+}
+
+static void advance_relay(struct session *s)
+{
+	enum relay_result result;
+
+	if (session_has_fallen_back(s)) {
+		abort_fallen_back(s);
+		return;
+	}
+	result = session_relay_run(s);
+	if (s->relay.side[RELAY_UPSTREAM].looked && session_has_fallen_back(s)) {
+		abort_fallen_back(s);
+		return;
+	}
+	if (!s->answered && s->confirmed &&
+	    s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len) {
+		s->answered = true;
+		session_set_class(s, LIMITS_OPEN);
+		relay_watch_start(&s->watch, clock_now_ms());
+		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
+	}
+	switch (result) {
+	case RELAY_WAIT:
+		session_memory_note(s);
+		wait_for_last_bytes(s);
+		return;
+	case RELAY_AGAIN:
+		session_set_hungry(s);
+		return;
+	case RELAY_DONE:
+		if (!session_memory_lingers(s))
+			session_close(s, OUTCOME_DONE);
+		return;
+	case RELAY_UPSTREAM_LOST:
+		session_set_resetting(s, RELAY_UPSTREAM, session_relay_lost(s, RELAY_UPSTREAM));
+		return;
+	case RELAY_DOWNSTREAM_LOST:
+		session_set_resetting(s, RELAY_DOWNSTREAM, session_relay_lost(s, RELAY_DOWNSTREAM));
+		return;
+	}
+}
+
+/* ----- REFUSING ----- */
+
+static void advance_refusing(struct session *s)
+{
+	struct relay_side *client = &s->relay.side[RELAY_UPSTREAM];
+	int error;
+
+	if (!session_echo(s))
+		return;
+	error = relay_flush(&s->relay, RELAY_DOWNSTREAM);
+	if (error && error != -EAGAIN) {
+		session_set_state(s, SESSION_CLOSED);
+		return;
+	}
+	if (!error && !s->answered && client->writable && !client->capped) {
+		s->answered = true;
+		if (!s->answer_len) {
+			session_set_state(s, SESSION_CLOSED);
+			return;
+		}
+		shutdown(client->fd, SHUT_WR);
+		session_set_deadline(s, SESSION_TIMEOUT_LINGER);
+	}
+	if (!session_drain_client(s))
+		session_set_state(s, SESSION_CLOSED);
+}
+
+/* ----- all states ----- */
+
+static void (*const state_handlers[])(struct session *) = {
+	[SESSION_REQUEST] = advance_request,
+	[SESSION_CONNECTING] = advance_connecting,
+	[SESSION_RELAY] = advance_relay,
+	[SESSION_RESETTING] = advance_resetting,
+	[SESSION_REFUSING] = advance_refusing,
+	[SESSION_CLOSED] = NULL,
+};
+static_assert(sizeof(state_handlers) / sizeof(state_handlers[0]) == SESSION_STATE_COUNT,
+	      "a handler for each state");
+
+void session_handle(struct session *s)
+{
+	if (state_handlers[s->state])
+		state_handlers[s->state](s);
+}
+
+/* The deadline in RELAY: is the client there, and does anything move? */
+static void look_at_relay(struct session *s)
+{
+	enum outcome reason = OUTCOME_NO_HANDSHAKE;
+
+	if (!s->answered)
+		session_look_upstream(s);
+	/* The event of the third ACK is on its way: advance_relay() will see it. */
+	if (!s->answered && s->confirmed && s->relay.flow[RELAY_DOWNSTREAM].bytes >= s->answer_len)
+		return;
+	if (s->answered)
+		reason = session_relay_watch(s);
+	if (reason == OUTCOME_NONE && session_has_fallen_back(s))
+		reason = OUTCOME_NOT_SILENT;
+	if (reason == OUTCOME_NONE)
+		session_set_deadline(s, SESSION_TIMEOUT_LOOK);
+	else
+		session_abort(s, reason);
+}
+
+void session_handle_no_proof(struct session *s)
+{
+	session_look_upstream(s);
+	/* Its event is on the way, or it came just now: session_prove() has set another deadline. */
+	if (s->confirmed)
+		return;
+	session_abort(s, OUTCOME_NO_HANDSHAKE);
+}
+
+/* The server has answered by now, if it was only the session that waited. */
+static void give_up_connecting(struct session *s)
+{
+	struct tcp_info info;
+	int error = downstream_result(s->relay.side[RELAY_DOWNSTREAM].fd, &info);
+
+	if (error == -EINPROGRESS && s->rest && blame_silence(&s->pool->context, &s->server, asked_ms(s))) {
+		session_refuse_server(s, blame_ourselves());
+	} else if (error == -EINPROGRESS && s->rest) {
+		session_set_deadline(s, (enum session_timeout)s->rest);
+		s->rest = 0;
+	} else if (error && !(error == -EINPROGRESS && session_goes_on_connecting(s))) {
+		session_fail_server(s, error == -EINPROGRESS ? -ETIMEDOUT : error);
+	}
+}
+
+void session_handle_deadline(struct session *s)
+{
+	switch ((enum session_state)s->state) {
+	case SESSION_REQUEST:
+		session_close(s, OUTCOME_NO_REQUEST);
+		break;
+	case SESSION_CONNECTING:
+		give_up_connecting(s);
+		break;
+	case SESSION_RELAY:
+		if (relay_has_failed(&s->relay))
+			give_up_last_bytes(s);
+		else
+			look_at_relay(s);
+		break;
+	case SESSION_RESETTING:
+		s->reset_polls++;
+		session_set_deadline(s, SESSION_TIMEOUT_RESET_POLL);
+		break;
+	case SESSION_REFUSING:
+		session_set_state(s, SESSION_CLOSED);
+		break;
+	case SESSION_CLOSED:
+	case SESSION_STATE_COUNT:
+		break;
+	}
+}

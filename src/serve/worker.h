@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * worker.h - threads, each with an event loop and sessions of its own
+ *
+ * Workers don't touch each other's sessions, and the main thread touches none: it has the workers carry out orders.
+ */
+#ifndef SERVE_WORKER_H
+#define SERVE_WORKER_H
+
+#include "serve/session.h"
+
+#include <stddef.h>
+
+struct workers;
+
+/* What an order gets of the worker that carries it out. Only the worker's own thread may use it while that runs. */
+struct worker_context {
+	size_t number; /* from 0 */
+	struct event_base *base;
+	struct session_pool *pool;
+};
+
+/*
+ * workers_create() - start @count threads that wait for orders
+ * @shared: must outlive them; its list of pools is set, and stays the workers'
+ * Signals are left to the calling thread. Returns NULL after logging why.
+ */
+struct workers *workers_create(size_t count, struct session_shared *shared);
+
+/* Ends all sessions and the threads. All acceptors must have been destroyed. NULL is fine. */
+void workers_destroy(struct workers *workers);
+
+/* Returns the number of workers. */
+size_t workers_count(const struct workers *workers);
+
+/* Returns the context of a worker, for things that are prepared for it before it is to use them: see acceptor_create(). */
+const struct worker_context *workers_context(const struct workers *workers, size_t number);
+
+/*
+ * workers_order() - have each worker call @order with @arg, between two rounds of its loop
+ * All workers do so at the same time; the function returns when the last one is done. To be called by the main thread only.
+ */
+void workers_order(struct workers *workers,
+		   void (*order)(const struct worker_context *worker, void *arg), void *arg);
+
+/*
+ * workers_turn() - tell whether the loop of each worker has turned since the call before, and ask for the next one
+ * To be called by the main thread only. Returns the number of a worker whose loop has not, or workers_count().
+ */
+size_t workers_turn(struct workers *workers);
+
+/* The most descriptors of a worker, besides those of sessions and listeners. */
+#define WORKER_FILES 18
+
+/* Returns the default number of workers: the number of CPUs that this process may run on, SETTINGS_WORKERS_MAX at most. */
+size_t workers_default(void);
+
+#endif
