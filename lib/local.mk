@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # the Convert protocol library: the same objects inside the shim and convertd (libcodec.la, hidden) and installed
 noinst_LTLIBRARIES += libcodec.la
-libcodec_la_SOURCES = lib/message.c lib/read.c lib/write.c lib/names.c lib/wire.h
+libcodec_la_SOURCES = lib/read.c lib/write.c lib/names.c lib/wire.h
 
 lib_LTLIBRARIES += libconvertproto.la
 libconvertproto_la_SOURCES =

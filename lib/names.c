@@ -82,3 +82,117 @@ const char *convert_tlv_name(uint8_t type)
 		return "Hold Time TLV";
 	return name_of(tlv_names, ARRAY_SIZE(tlv_names), type);
 }
+
+/* --- the fixed header, the walks over TLVs and TCP options, which addresses are allowed, and the Silence TLV --- */
+
+enum convert_status wire_read_header(const uint8_t *buf, size_t len, uint16_t magic, size_t *length)
+{
+	struct convert_span in = { buf, len };
+	uint8_t version, total;
+	uint16_t number;
+
+	/*
+	 * The Magic Number says whether this is the Convert Protocol at all (Section 6.1), so the Version in front of it is
+	 * judged after it. The first byte of a wrong one is enough to refuse the message.
+	 */
+	if (len >= CONVERT_HEADER_LEN - 1 && buf[2] != magic >> 8)
+		return CONVERT_STATUS_BAD_MAGIC;
+	if (!wire_get_u8(&in, &version) || !wire_get_u8(&in, &total) || !wire_get_be16(&in, &number))
+		return CONVERT_STATUS_NEED_MORE;
+	if (number != magic)
+		return CONVERT_STATUS_BAD_MAGIC;
+	*length = (size_t)total * WIRE_WORD;
+	if (version != CONVERT_PROTOCOL_VERSION)
+		return CONVERT_STATUS_BAD_VERSION;
+	return total == 0 ? CONVERT_STATUS_ZERO_TOTAL_LENGTH : CONVERT_STATUS_OK;
+}
+
+enum convert_status convert_message_length(const uint8_t *buf, size_t len, size_t *length)
+{
+	return wire_read_header(buf, len, CONVERT_MAGIC, length);
+}
+
+enum convert_status convert_tlv_next(struct convert_span *list, struct convert_tlv *tlv)
+{
+	struct convert_span in = *list;
+	size_t bytes;
+	uint8_t type, words;
+
+	if (in.len == 0)
+		return CONVERT_STATUS_END;
+	if (!wire_get_u8(&in, &type) || !wire_get_u8(&in, &words))
+		return CONVERT_STATUS_TLV_PAST_END;
+	if (words == 0)
+		return CONVERT_STATUS_TLV_ZERO_LENGTH;
+	bytes = (size_t)words * WIRE_WORD;
+	if (bytes > list->len)
+		return CONVERT_STATUS_TLV_PAST_END;
+	tlv->type = type;
+	tlv->value.data = in.data;
+	tlv->value.len = bytes - 2;
+	list->data += bytes;
+	list->len -= bytes;
+	return CONVERT_STATUS_OK;
+}
+
+bool wire_take_silence(struct convert_span *list, struct convert_silence *silence)
+{
+	uint8_t version = 0, flags = 0;
+	uint16_t repeat = 0, mark = 0;
+	uint8_t byte;
+	struct convert_span rest = *list;
+	struct convert_tlv tlv;
+
+	if (convert_tlv_next(&rest, &tlv) != CONVERT_STATUS_OK || tlv.type != CONVERT_TLV_SILENCE ||
+	    !wire_get_u8(&tlv.value, &version) || !wire_get_u8(&tlv.value, &flags) ||
+	    !wire_get_be16(&tlv.value, &repeat) || !wire_get_be16(&tlv.value, &mark) ||
+	    version != WIRE_SILENCE_VERSION || mark != WIRE_SILENCE_MARK)
+		return false;
+	silence->blind = flags & WIRE_SILENCE_FLAG_BLIND;
+	silence->mptcp = flags & WIRE_SILENCE_FLAG_MPTCP;
+	if (tlv.value.len >= WIRE_SILENCE_ATTEMPT_LEN - WIRE_SILENCE_LEN)
+		for (size_t i = 0; i < sizeof(silence->attempt) && wire_get_u8(&tlv.value, &byte); i++)
+			silence->attempt = silence->attempt << 8 | byte;
+	silence->repeat = silence->attempt ? repeat : 0;
+	*list = rest;
+	return true;
+}
+
+enum convert_status convert_tcp_option_next(struct convert_span *list,
+					    struct convert_tcp_option *option)
+{
+	struct convert_span in = *list;
+	uint8_t kind, length;
+
+	do {
+		*list = in;
+		if (!wire_get_u8(&in, &kind))
+			return CONVERT_STATUS_END;
+	} while (kind <= 1);
+
+	if (!wire_get_u8(&in, &length) || length < 2 || length > list->len)
+		return CONVERT_STATUS_TLV_BAD_VALUE;
+	option->kind = kind;
+	option->value.data = in.data;
+	option->value.len = length - 2u;
+	list->data += length;
+	list->len -= length;
+	return CONVERT_STATUS_OK;
+}
+
+/* Refuses 0.0.0.0/8 ("this host", RFC 1122), 127.0.0.0/8, 224.0.0.0/4 and 255.255.255.255. */
+static bool ipv4_is_valid(const uint8_t a[static 4])
+{
+	static const uint8_t broadcast[4] = { 255, 255, 255, 255 };
+
+	return a[0] != 0 && a[0] != 127 && (a[0] & 0xf0) != 0xe0 &&
+	       memcmp(a, broadcast, sizeof(broadcast)) != 0;
+}
+
+bool convert_address_is_valid(const struct in6_addr *address)
+{
+	if (IN6_IS_ADDR_V4MAPPED(address))
+		return ipv4_is_valid(&address->s6_addr[12]);
+	return !IN6_IS_ADDR_MULTICAST(address) && !IN6_IS_ADDR_LOOPBACK(address) &&
+	       !IN6_IS_ADDR_UNSPECIFIED(address);
+}

@@ -2,7 +2,7 @@
 /*
  * cache.h - what a user's processes learned of converters and servers, shared between them
  *
- * A file of fixed size in a directory of the user's (cache_place.h), mapped by each process that opens it. It holds
+ * A file of fixed size in a directory of the user's (user_cache.h), mapped by each process that opens it. It holds
  * hints: each may be lost at any moment and may be wrong, so that a caller must do without them and must find out by itself
  * when one has misled it. What to do with a hint, and when to note one, is the caller's policy.
  *
@@ -35,7 +35,7 @@ struct cache {
 
 /*
  * cache_open_at() - map the cache in @directory, a descriptor, and make it if it isn't there
- * Whose the directory is, and who else may write to it, the caller has looked at (cache_place.h).
+ * Whose the directory is, and who else may write to it, the caller has looked at (user_cache.h).
  *
  * A file of ours that is damaged, or was left by another boot, is replaced by an empty one under
  * the same name; processes that have the old one mapped go on with that, by themselves.

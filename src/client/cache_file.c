@@ -2,7 +2,7 @@
 /*
  * cache_file.c - find, check, make and map the cache's file, and copy from and to the mapping
  *
- * Whoever can write the file can mislead its readers, so that it and its directory (cache_place.c) must be this
+ * Whoever can write the file can mislead its readers, so that it and its directory (user_cache.c) must be this
  * user's and nobody else's. What has the name of our file but isn't a file of ours is left alone.
  *
  * The header must be what this process would write itself. A file of ours for which that doesn't

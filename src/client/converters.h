@@ -4,7 +4,9 @@
 #define CLIENT_CONVERTERS_H
 
 #include "client/cache.h"
+#include "client/policy.h"
 #include "client/settings.h"
+#include "convert/convert.h"
 
 #define CONVERTERS_MAX 32 /* addresses over all of CONVERT_ADDR; a bit each in converters_query.tried */
 #define CONVERTERS_NONE (-1)
@@ -51,5 +53,66 @@ void converters_resolve(const struct settings *settings, size_t setting, const c
  */
 void converters_note(int index, unsigned int facts, const struct cache_converter *value);
 unsigned int converters_noted(int index, unsigned int facts, struct cache_converter *out);
+
+/* --- which converter a connection is made through --- */
+
+/* What the choice depends on. */
+struct converters_query {
+	const union sockaddr_ip *destination;
+	int family;       /* of the application's socket: AF_INET or AF_INET6 */
+	bool v6only;      /* it takes no v4-mapped address */
+	bool any;         /* the socket can be replaced by one of the other family */
+	uint32_t tried;   /* a bit for each converter that is out of the question */
+	bool may_resolve; /* the call may ask the resolver, which blocks */
+};
+
+/*
+ * converters_choose() - the converter for a connection, in the order of CONVERT_ADDR
+ * @out: the address to send the SYN to, in the socket's family unless @query->any
+ *
+ * Names are resolved at the first call that gets to them and may, and again when all of their
+ * addresses are to be left alone. With CONVERT_FALLBACK=none a converter that is to be left alone is
+ * better than none. Returns the converter's index, or CONVERTERS_UNRESOLVED if a name has to be
+ * resolved first and may not, or CONVERTERS_NONE with a static text in @reason: if @verdict is still
+ * POLICY_CONVERT then no converter can be used now, else the destination is a converter itself or serves
+ * to find one.
+ */
+#define CONVERTERS_UNRESOLVED (-2)
+int converters_choose(const struct settings *settings, const struct converters_query *query,
+		      union sockaddr_ip *out, enum policy_verdict *verdict, const char **reason);
+
+/*
+ * The cookie that a request to a converter carries (RFC 8803, Section 6.2.7)
+ *
+ * A cookie that a converter gave, to any process of the user, replaces the configured one. A request is written with
+ * a certain cookie, named by its number, so that a request which is sent in two parts stays the same when another cookie
+ * is learned in between.
+ */
+
+typedef uint8_t converters_cookie_number;
+
+/* The number of the cookie that requests to converter @index carry now. */
+converters_cookie_number converters_cookie_current(int index);
+
+/* The bytes of cookie @number, length 0 for none; they stay until three more cookies were learned. */
+struct convert_span converters_cookie(const struct settings *settings, int index, converters_cookie_number number);
+
+/*
+ * converters_use_cookie() - a request that another process has begun goes on with @cookie
+ * Makes it the current one, in this process only. Returns false if it is too long.
+ */
+bool converters_use_cookie(const struct settings *settings, int index, struct convert_span cookie);
+
+/* Keeps a cookie that converter @index gave; returns false if it is empty, or longer than CACHE_COOKIE_MAX. */
+bool converters_learn_cookie(int index, struct convert_span cookie);
+
+/*
+ * converters_forget_cookie() - the converter has refused a request with cookie @number
+ * It has another key by now, or we have another address. Returns false if that cookie wasn't learned from the converter.
+ */
+bool converters_forget_cookie(int index, converters_cookie_number number);
+
+/* Takes over the cookie of @found, of converters_noted(), if CACHE_COOKIE is known. */
+void converters_renew_cookie(int index, const struct cache_converter *found);
 
 #endif

@@ -9,11 +9,10 @@
  */
 #include "config.h"
 
-#include "client/converters_choice.h"
+#include "client/converters.h"
 
-#include "client/converters_cookies.h"
+#include "client/converters_destinations.h"
 #include "client/converters_facts.h"
-#include "client/converters_refusals.h"
 #include "client/paths_facts.h"
 #include "client/resolve.h"
 #include "common/clock.h"

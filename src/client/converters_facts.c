@@ -12,7 +12,7 @@
 
 #include "client/converters.h"
 #include "common/clock.h"
-#include "common/tcp_option.h"
+#include "common/tcp.h"
 
 #include <stdatomic.h>
 #include <string.h>

@@ -5,8 +5,7 @@
 #include "client/exchange.h"
 
 #include "client/converters_facts.h"
-#include "client/converters_refusals.h"
-#include "client/servers.h"
+#include "client/converters_destinations.h"
 #include "common/hold_time.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
 #ifndef CLIENT_EXCHANGE_H
 #define CLIENT_EXCHANGE_H
 
-#include "client/converters_cookies.h"
+#include "client/converters.h"
 #include "client/handshake.h"
 #include "client/paths_facts.h"
 #include "client/ride.h"

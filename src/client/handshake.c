@@ -6,7 +6,7 @@
 
 #include "client/errno_map.h"
 #include "common/errors.h"
-#include "common/tcp_option.h"
+#include "common/tcp.h"
 
 #include <errno.h>
 #include <string.h>

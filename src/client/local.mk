@@ -5,24 +5,18 @@ libclient_la_SOURCES = \
 	src/client/cache.c src/client/cache.h \
 	src/client/cache_bucket.c src/client/cache_bucket.h \
 	src/client/cache_file.c src/client/cache_file.h \
-	src/client/cache_place.c src/client/cache_place.h \
 	src/client/cache_record.c src/client/cache_record.h src/client/cache_types.h \
-	src/client/converters.c src/client/converters.h \
-	src/client/converters_choice.c src/client/converters_choice.h \
-	src/client/converters_cookies.c src/client/converters_cookies.h \
+	src/client/converters.c src/client/converters.h src/client/converters_choice.c \
 	src/client/converters_facts.c src/client/converters_facts.h \
-	src/client/converters_refusals.c src/client/converters_refusals.h \
+	src/client/converters_destinations.c src/client/converters_destinations.h \
 	src/client/errno_map.c src/client/errno_map.h \
 	src/client/exchange.c src/client/exchange.h \
 	src/client/handshake.c src/client/handshake.h \
 	src/client/paths.c src/client/paths.h \
 	src/client/paths_facts.c src/client/paths_facts.h \
-	src/client/path_preferences.c src/client/path_preferences.h \
 	src/client/policy.c src/client/policy.h \
 	src/client/resolve.c src/client/resolve.h \
-	src/client/resolver_state.c src/client/resolver_state.h \
 	src/client/ride.c src/client/ride.h \
-	src/client/servers.c src/client/servers.h \
 	src/client/settings.c src/client/settings.h \
 	src/client/srv.c src/client/srv.h \
 	src/client/user_cache.c src/client/user_cache.h

@@ -10,7 +10,7 @@
 #define CLIENT_PATHS_H
 
 #include "client/paths_facts.h"
-#include "client/path_preferences.h"
+#include "client/settings.h"
 
 #include <stdbool.h>
 #include <stddef.h>

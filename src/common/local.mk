@@ -2,13 +2,12 @@
 # what the shim, convertize and convertd share
 noinst_LTLIBRARIES += libcommon.la
 # sysctl.c is not in here: the shim has no use for it
-libcommon_la_SOURCES = src/common/clock.c src/common/clock.h src/common/errors.h src/common/hold_time.h src/common/multipath.h \
-	src/common/patience.h src/common/prefix.c src/common/prefix.h src/common/proxies.h src/common/quiet.h src/common/rawcall.h src/common/sockaddr.c src/common/sockaddr.h src/common/stack.h \
-	src/common/socket_options.c src/common/socket_options.h \
-	src/common/supervisor_variable.h src/common/tcp_option.h src/common/vpn.h
+libcommon_la_SOURCES = src/common/clock.c src/common/clock.h src/common/errors.h src/common/hold_time.h src/common/rawcall.h \
+	src/common/sockaddr.c src/common/sockaddr.h src/common/socket_options.c src/common/socket_options.h src/common/tcp.h \
+	src/common/thread.h src/common/vpn.h
 
 # what preloading meets in a program: looked at before one is run, by convertize and by the shim
 noinst_LTLIBRARIES += libprogram.la
 libprogram_la_SOURCES = src/common/elf.c src/common/elf.h src/common/preload.c src/common/preload.h \
-	src/common/program.c src/common/program.h src/common/script.c src/common/script.h
+	src/common/program.c src/common/program.h
 EXTRA_DIST += src/common/README.md

@@ -5,6 +5,10 @@
 
 #include "common/program.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
 #define PRELOAD_TEXT_MAX (PATH_MAX + 512)
 
 enum preload_verdict {
@@ -69,5 +73,24 @@ const char *preload_describe(enum preload_verdict verdict, const struct program 
 
 /* What to do about it, or NULL. */
 const char *preload_remedy(enum preload_verdict verdict);
+
+/* --- preload libraries that take a program's connections to proxies, by the names of their files --- */
+
+#define PROXIES_PROXYCHAINS "libproxychains"
+#define PROXIES_TORSOCKS "libtorsocks"
+#define PROXIES_TSOCKS "libtsocks"
+#define PROXIES_DANTE "libdsocks"
+
+/* @name: of the file, without its directories; a version may follow */
+static inline bool proxies_is_library(const char *name)
+{
+	static const char *const libraries[] = { PROXIES_PROXYCHAINS, PROXIES_TORSOCKS, PROXIES_TSOCKS,
+						 PROXIES_DANTE };
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		if (strncmp(name, libraries[i], strlen(libraries[i])) == 0)
+			return true;
+	return false;
+}
 
 #endif

@@ -29,7 +29,7 @@
 
 #include "hold/hold_rules.h"
 
-#include "common/tcp_option.h"
+#include "common/tcp.h"
 
 #include "hold/syn_packet.h"
 #include "hold/nft.h"

@@ -17,7 +17,7 @@
 
 #include "hold/syn_packet.h"
 
-#include "common/tcp_option.h"
+#include "common/tcp.h"
 
 #include <assert.h>
 #include <netinet/icmp6.h>

@@ -30,7 +30,7 @@
 
 #ifdef HAVE_NFTNL
 
-#include "common/tcp_option.h"
+#include "common/tcp.h"
 
 #include "hold/nft.h"
 

@@ -3,7 +3,7 @@
 #ifndef NETWORKS_NAMED_H
 #define NETWORKS_NAMED_H
 
-#include "client/path_preferences.h"
+#include "client/settings.h"
 #include "client/user_cache.h"
 
 /*

@@ -13,7 +13,7 @@
 #include "networks/networks.h"
 
 #include "common/clock.h"
-#include "common/quiet.h"
+#include "common/thread.h"
 #include "common/vpn.h"
 #include "networks/io.h"
 #include "networks/nl.h"

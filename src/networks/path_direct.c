@@ -5,7 +5,7 @@
 #include "networks/path_direct.h"
 
 #include "client/converters.h"
-#include "client/path_preferences.h"
+#include "client/settings.h"
 #include "client/paths_facts.h"
 
 #include <errno.h>

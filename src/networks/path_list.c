@@ -6,7 +6,7 @@
 
 #include "networks/path_list.h"
 
-#include "client/path_preferences.h"
+#include "client/settings.h"
 #include "networks/networks.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef NETWORKS_PATH_LIST_H
 #define NETWORKS_PATH_LIST_H
 
-#include "client/converters_choice.h"
+#include "client/converters.h"
 #include "client/paths.h"
 
 #include <net/if.h>

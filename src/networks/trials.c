@@ -11,7 +11,6 @@
 #include "networks/trials.h"
 
 #include "client/converters.h"
-#include "client/converters_choice.h"
 #include "client/user_cache.h"
 #include "networks/path_list.h"
 #include "networks/survey.h"

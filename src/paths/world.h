@@ -10,7 +10,6 @@
 #define PATHS_WORLD_H
 
 #include "common/endpoints.h"
-#include "common/prefix.h"
 #include "common/sockaddr.h"
 
 #include <net/if.h>

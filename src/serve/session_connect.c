@@ -9,7 +9,7 @@
 
 #include "serve/session_parts.h"
 
-#include "common/tcp_option.h"
+#include "common/tcp.h"
 #include "convertd/base/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/config/settings.h"

@@ -27,7 +27,7 @@
 #include "serve/syn_attempt.h"
 
 #include "common/hold_time.h"
-#include "common/multipath.h"
+#include "common/tcp.h"
 #include "convertd/base/clock.h"
 #include "convertd/base/log.h"
 #include "convertd/base/poller.h"

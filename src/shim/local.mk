@@ -6,29 +6,29 @@ libconvert_la_SOURCES = \
 	src/shim/connect/attempt.c src/shim/connect/attempt.h src/shim/connect/attempt_private.h src/shim/connect/attempt_choice.c src/shim/connect/unattended.c src/shim/connect/unattended.h src/shim/system/beneath.c src/shim/system/beneath.h src/shim/system/rings.c src/shim/system/rings.h src/shim/process/children.c src/shim/process/children.h \
 	src/shim/socket/conn.c src/shim/socket/conn.h src/shim/socket/phase.c src/shim/socket/phase.h \
 	src/shim/connect/conversion.c src/shim/connect/conversion.h src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
-	src/shim/system/deadline.h src/shim/wait/deadlines.c src/shim/wait/deadlines.h src/shim/socket/early.c src/shim/socket/early.h \
+	src/shim/wait/deadlines.c src/shim/wait/deadlines.h src/shim/socket/early.c src/shim/socket/early.h \
 	src/shim/connect/gate.c src/shim/connect/gate.h src/shim/hooks/hook.h \
-	src/shim/process/handover.c src/shim/process/handover.h src/shim/process/handover_record.c src/shim/process/handover_record.h src/shim/process/leave.c src/shim/process/leave.h \
+	src/shim/process/exec_handover.c src/shim/process/exec_handover.h src/shim/process/socket_record.c src/shim/process/socket_record.h src/shim/process/leave.c src/shim/process/leave.h \
 	src/shim/hooks/epoll.c src/shim/hooks/exec.c src/shim/hooks/io.c src/shim/hooks/poll.c \
-	src/shim/hooks/socket.c src/shim/hooks/socket.h \
+	src/shim/hooks/socket.c \
 	src/shim/process/init.c \
 	src/shim/system/log.c src/shim/system/log.h \
 	src/shim/system/native_times.h src/shim/system/next.c src/shim/system/next.h src/shim/connect/output.c src/shim/connect/output.h \
-	src/shim/connect/follow.c src/shim/connect/follow.h src/shim/process/scm_rights.c src/shim/process/scm_rights.h \
+	src/shim/connect/follow.c src/shim/connect/follow.h \
 	src/shim/connect/path_begin.c src/shim/connect/path_begin.h \
 	src/shim/connect/path_look.c src/shim/connect/path_look.h src/shim/connect/settle.c src/shim/connect/settle.h \
 	src/shim/wait/signals.c src/shim/wait/signals.h \
-	src/shim/socket/mptcpinfo.h src/shim/socket/tcpinfo.h src/shim/system/sockopt.h src/shim/wait/registrations.c src/shim/wait/registrations.h src/shim/wait/unseen_watches.c src/shim/wait/unseen_watches.h \
+	src/shim/socket/mptcpinfo.h src/shim/socket/tcpinfo.h src/shim/wait/registrations.c src/shim/wait/registrations.h src/shim/wait/unseen_watches.c src/shim/wait/unseen_watches.h \
 	src/shim/wait/watch.c src/shim/wait/watch.h
 libconvert_la_SOURCES += \
-	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/select.c src/shim/hooks/stdio.c src/shim/hooks/syscall.c src/shim/hooks/vfork.c \
+	src/shim/hooks/alias.c src/shim/hooks/dlopen.c src/shim/hooks/options.c src/shim/hooks/select.c src/shim/hooks/stdio.c src/shim/hooks/syscall.c \
 	src/shim/connect/dissolve.c src/shim/connect/dissolve.h src/shim/connect/input.c src/shim/connect/input.h \
 	src/shim/connect/peek.c src/shim/connect/peek.h src/shim/connect/reset.c src/shim/connect/reset.h \
 	src/shim/connect/liveness.c src/shim/connect/liveness.h src/shim/connect/lowat.c src/shim/connect/lowat.h \
 	src/shim/socket/options.c src/shim/socket/options.h \
-	src/shim/loop/epoll.c src/shim/loop/epoll.h src/shim/loop/poll.c src/shim/loop/poll.h src/shim/loop/select.c src/shim/loop/select.h \
+	src/shim/hooks/poll.h \
 	src/shim/connect/replace.c src/shim/connect/replace.h src/shim/system/usermem.c src/shim/system/usermem.h \
-	src/shim/system/quiet.c src/shim/system/quiet.h src/shim/hooks/rebind.c src/shim/hooks/rebind.h
+	src/shim/system/waiting.c src/shim/system/waiting.h
 # It lives in other people's processes: hidden but for the hooks, bound at once, static TLS, never unloaded;
 # and what calls a hook here calls our own, not another library's.
 # See configure.ac for NATIVE_TIMES.
@@ -46,5 +46,4 @@ EXTRA_DIST += src/shim/system/README.md \
 	src/shim/wait/README.md \
 	src/shim/connect/README.md \
 	src/shim/process/README.md \
-	src/shim/loop/README.md \
 	src/shim/hooks/README.md

@@ -27,7 +27,7 @@
 #include "supervise/aftermath.h"
 
 #include "client/converters_facts.h"
-#include "client/converters_refusals.h"
+#include "client/converters_destinations.h"
 #include "common/clock.h"
 #include "networks/path_probe.h"
 #include "supervise/again.h"

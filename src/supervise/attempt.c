@@ -9,9 +9,9 @@
 
 #include "supervise/attempt.h"
 
-#include "client/converters_choice.h"
+#include "client/converters.h"
 #include "client/converters_facts.h"
-#include "client/converters_refusals.h"
+#include "client/converters_destinations.h"
 #include "client/exchange.h"
 #include "common/clock.h"
 #include "common/errors.h"

@@ -3,7 +3,7 @@
 #ifndef SUPERVISE_ATTEMPT_H
 #define SUPERVISE_ATTEMPT_H
 
-#include "client/converters_choice.h"
+#include "client/converters.h"
 #include "supervise/connection.h"
 
 /* Why no converter was asked. */

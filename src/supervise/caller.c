@@ -4,7 +4,7 @@
 
 #include "supervise/caller.h"
 
-#include "client/converters_refusals.h"
+#include "client/converters_destinations.h"
 #include "client/exchange.h"
 #include "common/clock.h"
 #include "supervise/attempt.h"

@@ -3,7 +3,7 @@
 #ifndef SUPERVISE_CONNECTION_H
 #define SUPERVISE_CONNECTION_H
 
-#include "client/converters_cookies.h"
+#include "client/converters.h"
 #include "client/handshake.h"
 #include "client/ride.h"
 #include "client/settings.h"

@@ -3,7 +3,7 @@
 #ifndef SUPERVISE_RESOLVER_H
 #define SUPERVISE_RESOLVER_H
 
-#include "client/converters_choice.h"
+#include "client/converters.h"
 
 /*
  * resolver_start() - look up the names that the choice @query needs

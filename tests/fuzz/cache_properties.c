@@ -12,7 +12,7 @@
 #include "cache_properties.h"
 
 #include "client/cache.h"
-#include "client/cache_place.h"
+#include "client/user_cache.h"
 #include "client/cache_record.h"
 #include "../unit/tempdir.h"
 

@@ -6,7 +6,7 @@
  * for new inputs, with clang, from the top of a tree that is configured:
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I. -Isrc \
- *         -o fuzz_elf tests/fuzz/fuzz_elf.c src/convertize/elf.c src/convertize/script.c
+ *         -o fuzz_elf tests/fuzz/fuzz_elf.c src/common/elf.c src/common/program.c
  *   mkdir -p new && ./fuzz_elf -max_len=1100 new tests/fuzz/corpus/elf
  *
  * What must hold: an answer after a number of reads that the size of the file bounds, texts that
@@ -15,7 +15,7 @@
 #include "config.h"
 
 #include "common/elf.h"
-#include "common/script.h"
+#include "common/program.h"
 
 #include <errno.h>
 #include <stdio.h>

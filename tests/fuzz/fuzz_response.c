@@ -7,7 +7,7 @@
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Ilib \
  *         -o fuzz_response tests/fuzz/fuzz_response.c tests/fuzz/properties.c \
- *         lib/message.c lib/read.c lib/write.c lib/names.c
+ *         lib/read.c lib/write.c lib/names.c
  *   mkdir -p new && ./fuzz_response -max_len=1100 new tests/fuzz/corpus/response
  */
 #include "properties.h"

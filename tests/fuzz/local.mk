@@ -7,7 +7,7 @@ check_LTLIBRARIES += libfuzz_srv_properties.la
 libfuzz_srv_properties_la_SOURCES = tests/fuzz/srv_properties.c tests/fuzz/srv_properties.h
 
 fuzz_tests = tests/fuzz/fuzz_request tests/fuzz/fuzz_response tests/fuzz/fuzz_cache \
-	tests/fuzz/fuzz_srv tests/fuzz/fuzz_handover tests/fuzz/fuzz_config tests/fuzz/fuzz_syn_packet \
+	tests/fuzz/fuzz_srv tests/fuzz/fuzz_socket_record tests/fuzz/fuzz_config tests/fuzz/fuzz_syn_packet \
 	tests/fuzz/fuzz_warden
 check_PROGRAMS += $(fuzz_tests)
 TESTS += $(fuzz_tests)
@@ -49,9 +49,9 @@ tests_fuzz_fuzz_elf_SOURCES = tests/fuzz/fuzz_elf.c tests/fuzz/driver.c
 tests_fuzz_fuzz_elf_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"elf"'
 tests_fuzz_fuzz_elf_LDADD = libconvertize.la
 
-tests_fuzz_fuzz_handover_SOURCES = tests/fuzz/fuzz_handover.c tests/fuzz/driver.c \
-	src/shim/process/handover_record.c src/shim/process/handover_record.h
-tests_fuzz_fuzz_handover_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"handover"'
+tests_fuzz_fuzz_socket_record_SOURCES = tests/fuzz/fuzz_socket_record.c tests/fuzz/driver.c \
+	src/shim/process/socket_record.c src/shim/process/socket_record.h
+tests_fuzz_fuzz_socket_record_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_CORPUS='"socket_record"'
 
 convertize_fuzz_tests = tests/fuzz/fuzz_conf tests/fuzz/fuzz_unit
 check_PROGRAMS += $(convertize_fuzz_tests)

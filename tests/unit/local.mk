@@ -10,7 +10,7 @@ unit_tests = tests/unit/test_codec_names tests/unit/test_codec_read tests/unit/t
 	tests/unit/test_codec_write tests/unit/test_codec_mutation tests/unit/test_sockaddr \
 	tests/unit/test_prefix tests/unit/test_handshake tests/unit/test_client_settings \
 	tests/unit/test_cache tests/unit/test_cache_file tests/unit/test_cache_race \
-	tests/unit/test_srv tests/unit/test_handover tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts tests/unit/test_front_end \
+	tests/unit/test_srv tests/unit/test_socket_record tests/unit/test_converters tests/unit/test_paths tests/unit/test_paths_facts tests/unit/test_front_end \
 	tests/unit/test_supervise_filter tests/unit/test_supervise_fate \
 	tests/unit/test_supervise_patience tests/unit/test_supervise_course tests/unit/test_supervise_pause
 check_PROGRAMS += $(unit_tests)
@@ -72,10 +72,10 @@ tests_unit_test_client_settings_SOURCES = tests/unit/test_client_settings.c
 tests_unit_test_client_settings_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_test_client_settings_LDADD = libclient.la libcodec.la libcommon.la $(CHECK_LIBS)
 
-tests_unit_test_handover_SOURCES = tests/unit/test_handover.c \
-	src/shim/process/handover_record.c src/shim/process/handover_record.h
-tests_unit_test_handover_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_test_handover_LDADD = libcommon.la $(CHECK_LIBS)
+tests_unit_test_socket_record_SOURCES = tests/unit/test_socket_record.c \
+	src/shim/process/socket_record.c src/shim/process/socket_record.h
+tests_unit_test_socket_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_test_socket_record_LDADD = libcommon.la $(CHECK_LIBS)
 
 tests_unit_test_cache_SOURCES = tests/unit/test_cache.c
 tests_unit_test_cache_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
@@ -323,7 +323,7 @@ check_LTLIBRARIES += libshimworld.la
 libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/unit/fake_kernel.h tests/unit/fake_private.h \
 	tests/unit/fake_kernel.c tests/unit/fake_network.c tests/unit/fake_socket.c tests/unit/fake_options.c tests/unit/fake_epoll.c \
 	tests/unit/fake_threads.c tests/unit/fake_beneath.c tests/unit/fake_faults.c tests/unit/fake_hooks.h \
-	src/shim/system/quiet.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/phase.c src/shim/socket/early.c \
+	src/shim/system/waiting.c src/shim/system/usermem.c src/shim/socket/conn.c src/shim/socket/phase.c src/shim/socket/early.c \
 	src/shim/socket/options.c src/shim/wait/deadlines.c src/shim/wait/signals.c src/shim/wait/unseen_watches.c src/shim/wait/watch.c \
 	src/shim/connect/attempt.c src/shim/connect/attempt_choice.c src/shim/connect/conversion.c src/shim/connect/conversion_start.c src/shim/connect/conversion_wait.c \
 	src/shim/connect/dissolve.c src/shim/connect/gate.c \
@@ -331,9 +331,9 @@ libshimworld_la_SOURCES = tests/unit/shim_world.c tests/unit/shim_world.h tests/
 	src/shim/connect/output.c src/shim/connect/path_begin.c src/shim/connect/path_look.c \
 	src/networks/path_direct.c src/networks/path_list.c src/networks/path_probe.c src/networks/survey.c \
 	src/shim/connect/replace.c src/shim/connect/settle.c src/shim/connect/unattended.c \
-	src/shim/process/leave.c src/shim/process/scm_rights.c \
-	src/shim/hooks/socket.c src/shim/hooks/names.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \
-	src/shim/hooks/epoll.c src/shim/loop/poll.c src/shim/loop/epoll.c
+	src/shim/process/leave.c \
+	src/shim/hooks/socket.c src/shim/hooks/options.c src/shim/hooks/io.c src/shim/hooks/poll.c \
+	src/shim/hooks/epoll.c
 libshimworld_la_CPPFLAGS = $(AM_CPPFLAGS) -DNATIVE_TIMES -include $(srcdir)/tests/unit/fake_hooks.h
 libshimworld_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -pthread
 libshimworld_la_LIBADD = libclient.la libcodec.la libcommon.la

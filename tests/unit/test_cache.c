@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "client/cache.h"
-#include "client/cache_place.h"
+#include "client/user_cache.h"
 #include "client/cache_bucket.h"
 #include "client/cache_file.h"
 #include "client/cache_record.h"

@@ -7,7 +7,7 @@
 #include "config.h"
 
 #include "client/cache.h"
-#include "client/cache_place.h"
+#include "client/user_cache.h"
 #include "client/cache_record.h"
 
 #include "run.h"

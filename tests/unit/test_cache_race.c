@@ -9,9 +9,8 @@
 #include "config.h"
 
 #include "client/cache.h"
-#include "client/cache_place.h"
-#include "client/cache_record.h"
 #include "client/user_cache.h"
+#include "client/cache_record.h"
 
 #include "run.h"
 #include "tempdir.h"

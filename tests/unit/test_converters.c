@@ -2,12 +2,10 @@
 /* test_converters.c - which converter is asked, and when one is left alone: for a destination, and altogether */
 #include "config.h"
 
-#include "client/cache_place.h"
-#include "client/converters_choice.h"
-#include "client/converters_cookies.h"
-#include "client/converters_facts.h"
-#include "client/converters_refusals.h"
 #include "client/user_cache.h"
+#include "client/converters.h"
+#include "client/converters_facts.h"
+#include "client/converters_destinations.h"
 #include "common/clock.h"
 
 #include "run.h"
@@ -23,13 +21,11 @@
 #define SECONDS 600
 
 static char directory[PATH_MAX];
-static struct cache cache;
 static struct settings settings;
 
-/* In place of user_cache.c's: not the user's own. */
-const struct cache *user_cache(void)
+static void log_nothing(const char *format, ...)
 {
-	return &cache;
+	(void)format;
 }
 
 static union sockaddr_ip address(const char *text)
@@ -42,21 +38,24 @@ static union sockaddr_ip address(const char *text)
 
 static const char *lookup(const char *name)
 {
+	if (strcmp(name, "CONVERT_CACHE") == 0)
+		return directory;
 	return strcmp(name, "CONVERT_ADDR") == 0 ? "192.0.2.1,192.0.2.2" : NULL;
 }
 
 static void setup(void)
 {
 	tempdir_make(directory);
-	ck_assert_int_eq(cache_open(&cache, directory), 0);
 	settings_read(&settings, lookup);
 	ck_assert(settings.enabled);
+	user_cache_init(&settings, log_nothing);
+	user_cache_open();
+	ck_assert(user_cache()->file);
 	converters_init(&settings);
 }
 
 static void teardown(void)
 {
-	cache_close(&cache);
 	tempdir_remove(directory);
 }
 
@@ -217,12 +216,12 @@ START_TEST(what_others_have_learned)
 	ck_assert_int_eq(chosen(1), 1);
 	ck_assert_int_eq(chosen(2), 0);
 
-	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_MPTCP | CACHE_COOKIE, now, &learned), 0);
+	ck_assert_int_eq(cache_converter_update(user_cache(), &addr, 0, CACHE_MPTCP | CACHE_COOKIE, now, &learned), 0);
 	ck_assert_int_eq(chosen(2), 0);
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_LOST);
 	ck_assert_mem_eq(converters_cookie(&settings, 0, converters_cookie_current(0)).data, "one", 3);
 
-	ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_REST, now, &tired), 0);
+	ck_assert_int_eq(cache_converter_update(user_cache(), &addr, 0, CACHE_REST, now, &tired), 0);
 	ck_assert_int_eq(chosen(2), 1);
 }
 END_TEST
@@ -367,7 +366,7 @@ START_TEST(silence_is_remembered_for_ten_minutes)
 
 		if (then <= 0) /* no machine has records that are older than its last start */
 			continue;
-		ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_INFO, then, &info), 0);
+		ck_assert_int_eq(cache_converter_update(user_cache(), &addr, 0, CACHE_INFO, then, &info), 0);
 		ck_assert_int_eq(chosen(1), 0);
 		ck_assert_msg(converters_silence(&settings, 0) == records[i].silence, "record %zu: %d", i,
 			      (int)converters_silence(&settings, 0));
@@ -393,7 +392,7 @@ START_TEST(the_end_of_silence_is_foreseen)
 
 		if (then <= 0)
 			continue;
-		ck_assert_int_eq(cache_converter_update(&cache, &addr, 0, CACHE_INFO, then, &info), 0);
+		ck_assert_int_eq(cache_converter_update(user_cache(), &addr, 0, CACHE_INFO, then, &info), 0);
 		ck_assert_int_eq(chosen(1), 0);
 		ck_assert_int_eq(converters_silence_ends_soon(0), records[i].soon);
 	}
@@ -478,7 +477,7 @@ START_TEST(fallbacks_of_all_processes_are_in_a_row)
 	const struct cache_converter one = { .mptcp = { .until = cache_in(600) - 100, .verdict = CACHE_MPTCP_DOUBTED } };
 
 	converters_note_mptcp(0); /* for longer than the other one's doubt */
-	ck_assert_int_eq(cache_converter_update(&cache, converters_address(0), 0, CACHE_MPTCP, now, &one), 0);
+	ck_assert_int_eq(cache_converter_update(user_cache(), converters_address(0), 0, CACHE_MPTCP, now, &one), 0);
 	ck_assert_int_eq(chosen(1), 0);
 	ck_assert_int_eq(converters_mptcp(0), CACHE_MPTCP_DOUBTED);
 	converters_note_fallback(0, after(-300)); /* on its way before */

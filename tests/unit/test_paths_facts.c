@@ -2,10 +2,9 @@
 /* test_paths_facts.c - what is kept of each path */
 #include "config.h"
 
-#include "client/cache_place.h"
+#include "client/user_cache.h"
 #include "client/converters.h"
 #include "client/paths_facts.h"
-#include "client/user_cache.h"
 #include "common/clock.h"
 
 #include "run.h"
@@ -15,31 +14,32 @@
 #include <string.h>
 
 static char directory[PATH_MAX];
-static struct cache cache;
 static struct settings settings;
 
-/* In place of user_cache.c's: not the user's own. */
-const struct cache *user_cache(void)
+static void log_nothing(const char *format, ...)
 {
-	return &cache;
+	(void)format;
 }
 
 static const char *lookup(const char *name)
 {
+	if (strcmp(name, "CONVERT_CACHE") == 0)
+		return directory;
 	return strcmp(name, "CONVERT_ADDR") == 0 ? "192.0.2.1,192.0.2.2" : NULL;
 }
 
 static void setup(void)
 {
 	tempdir_make(directory);
-	ck_assert_int_eq(cache_open(&cache, directory), 0);
 	settings_read(&settings, lookup);
+	user_cache_init(&settings, log_nothing);
+	user_cache_open();
+	ck_assert(user_cache()->file);
 	converters_init(&settings);
 }
 
 static void teardown(void)
 {
-	cache_close(&cache);
 	tempdir_remove(directory);
 }
 
@@ -145,12 +145,12 @@ START_TEST(misses_of_all_processes_are_in_a_row)
 	const struct cache_converter one = { .path = { cache_in(60), cache_now(), CACHE_PATH_WORKS, 0, 1 } };
 	const struct cache_converter ahead = { .path = { cache_in(60), INT64_MAX, CACHE_PATH_WORKS, 0, 1 } };
 
-	ck_assert_int_eq(cache_converter_update(&cache, converters_address(0), 0, CACHE_PATH, cache_now(), &one), 0);
+	ck_assert_int_eq(cache_converter_update(user_cache(), converters_address(0), 0, CACHE_PATH, cache_now(), &one), 0);
 	paths_note_syn_data(&usual, false, after(-300));
 	ck_assert(paths_take_syn_data(&usual));
 	paths_note_syn_data(&usual, false, after(1));
 	ck_assert(!paths_take_syn_data(&usual));
-	ck_assert_int_eq(cache_converter_update(&cache, converters_address(1), 0, CACHE_PATH, cache_now(), &ahead), 0);
+	ck_assert_int_eq(cache_converter_update(user_cache(), converters_address(1), 0, CACHE_PATH, cache_now(), &ahead), 0);
 	paths_note_syn_data(&(struct path_id){ .converter = 1 }, false, after(0)); /* a damaged hint */
 	ck_assert(!paths_take_syn_data(&(struct path_id){ .converter = 1 }));
 }
@@ -183,11 +183,11 @@ START_TEST(one_process_asks)
 	ck_assert(!paths_is_trial_due(&usual)); /* nothing is wrong with it */
 	paths_note_failure(&usual, CACHE_PATH_SILENT);
 	ck_assert(!paths_is_trial_due(&usual)); /* it was silent a moment ago */
-	ck_assert_int_eq(cache_converter_update(&cache, address, 0, CACHE_PATH, cache_now(), &note), 0);
+	ck_assert_int_eq(cache_converter_update(user_cache(), address, 0, CACHE_PATH, cache_now(), &note), 0);
 	ck_assert(paths_is_trial_due(&usual));
 	ck_assert(!paths_is_trial_due(&usual));
 	note.path.asked = INT64_MAX; /* which a damaged file may have */
-	ck_assert_int_eq(cache_converter_update(&cache, address, 0, CACHE_PATH, cache_now(), &note), 0);
+	ck_assert_int_eq(cache_converter_update(user_cache(), address, 0, CACHE_PATH, cache_now(), &note), 0);
 	ck_assert(paths_is_trial_due(&usual));
 	ck_assert(!paths_is_trial_due(&usual));
 }
@@ -198,14 +198,14 @@ START_TEST(what_others_learned_counts)
 	const struct cache_converter note = { .path = { cache_in(60), 1, CACHE_PATH_SILENT, 77, 1 } };
 	struct cache_converter found;
 
-	ck_assert_int_eq(cache_converter_update(&cache, converters_address(0), 0, CACHE_PATH, cache_now(), &note), 0);
+	ck_assert_int_eq(cache_converter_update(user_cache(), converters_address(0), 0, CACHE_PATH, cache_now(), &note), 0);
 	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_UNKNOWN); /* not looked for yet */
 	converters_noted(0, CACHE_FACTS_ALL, &found);
 	converters_renew_path(0, &found);
 	ck_assert_int_eq(paths_facts_usual(0).state, CACHE_PATH_SILENT);
 	ck_assert_uint_eq(paths_facts_usual(0).rtt_ms, 77);
 	/* and without a cache, what this process has learned */
-	cache_close(&cache);
+	cache_close((struct cache *)(uintptr_t)user_cache());
 	paths_note_failure(&other, CACHE_PATH_LOSES);
 	ck_assert_int_eq(paths_facts(&other).state, CACHE_PATH_LOSES);
 }

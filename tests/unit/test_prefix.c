@@ -2,7 +2,7 @@
 /* test_prefix.c - prefixes and ports: what is one, and what it matches */
 #include "config.h"
 
-#include "common/prefix.h"
+#include "common/sockaddr.h"
 
 #include "run.h"
 

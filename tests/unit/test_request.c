@@ -3,7 +3,7 @@
 #include "bytes.h"
 #include "run.h"
 
-#include "common/tcp_option.h"
+#include "common/tcp.h"
 #include "convertd/policy/request.h"
 
 #include <arpa/inet.h>

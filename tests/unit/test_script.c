@@ -2,7 +2,7 @@
 /* test_script.c - #! lines as the kernel reads them, and what env makes of its argument */
 #include "config.h"
 
-#include "common/script.h"
+#include "common/program.h"
 
 #include "bytes.h"
 #include "run.h"

@@ -27,8 +27,7 @@
 
 #include "convertd/net/downstream.h"
 
-#include "common/multipath.h"
-#include "common/tcp_option.h"
+#include "common/tcp.h"
 #include "convertd/net/congestion.h"
 #include "convertd/net/route.h"
 #include "convertd/net/source_bind.h"

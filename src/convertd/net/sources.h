@@ -3,7 +3,7 @@
 #ifndef CONVERTD_SOURCES_H
 #define CONVERTD_SOURCES_H
 
-#include "common/prefix.h"
+#include "common/sockaddr.h"
 #include "common/problems.h"
 
 #include <stdbool.h>

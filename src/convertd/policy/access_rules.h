@@ -9,7 +9,7 @@
 #ifndef CONVERTD_RULES_H
 #define CONVERTD_RULES_H
 
-#include "common/prefix.h"
+#include "common/sockaddr.h"
 #include "common/problems.h"
 
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 #ifndef CONVERTD_LIMITS_H
 #define CONVERTD_LIMITS_H
 
-#include "common/prefix.h"
+#include "common/sockaddr.h"
 #include "convertd/base/heap.h"
 #include "convertd/policy/outcome.h"
 

@@ -20,7 +20,7 @@
 
 #include "convertd/policy/request.h"
 
-#include "common/tcp_option.h"
+#include "common/tcp.h"
 
 #include "convertd/net/fastopen.h"
 

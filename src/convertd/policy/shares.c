@@ -12,7 +12,7 @@
  */
 #include "config.h"
 
-#include "common/prefix.h"
+#include "common/sockaddr.h"
 
 #include <errno.h>
 #include <stdbool.h>

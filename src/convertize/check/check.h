@@ -3,7 +3,7 @@
 #ifndef CONVERTIZE_CHECK_H
 #define CONVERTIZE_CHECK_H
 
-#include "client/cache_place.h"
+#include "client/user_cache.h"
 #include "client/settings.h"
 #include "convertize/check/network.h"
 #include "convertize/options/command_line.h"

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "common/tcp_option.h"
+#include "common/tcp.h"
 #include "convertize/check/check_private.h"
 #include "convertize/check/converter_addresses.h"
 

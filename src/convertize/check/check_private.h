@@ -9,7 +9,7 @@
 #define CONVERTIZE_CHECK_PRIVATE_H
 
 #include "client/cache.h"
-#include "client/cache_place.h"
+#include "client/user_cache.h"
 #include "convertize/check/check.h"
 #include "convertize/check/network.h"
 #include "convertize/check/probe.h"

@@ -13,7 +13,7 @@
 
 #include "convertize/check/probe.h"
 
-#include "common/multipath.h"
+#include "common/tcp.h"
 #include "convertize/check/counters.h"
 #include "convertize/check/transfer.h"
 

@@ -4,7 +4,6 @@
 #define CONVERTIZE_PATHS_COMMAND_H
 
 #include "client/cache.h"
-#include "client/path_preferences.h"
 #include "client/settings.h"
 #include "convertize/options/command_line.h"
 #include "convertize/check/probe.h"

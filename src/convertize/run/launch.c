@@ -11,7 +11,7 @@
 
 #include "convertize/run/library.h"
 #include "convertize/run/wrapper.h"
-#include "common/supervisor_variable.h"
+#include "client/settings.h"
 #include "networks/trials.h"
 #include "supervise/supervise.h"
 
@@ -265,12 +265,12 @@ static bool set_supervisor(const struct options *options)
 	ssize_t len;
 
 	if (options->method != METHOD_AUTO)
-		return unsetenv(SUPERVISOR_VARIABLE) == 0;
+		return unsetenv(SETTINGS_SUPERVISOR_VARIABLE) == 0;
 	len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	if (len < 0)
 		return false;
 	path[len] = '\0';
-	return setenv(SUPERVISOR_VARIABLE, path, 1) == 0;
+	return setenv(SETTINGS_SUPERVISOR_VARIABLE, path, 1) == 0;
 }
 
 /* Becomes the program, with the library preloaded. Returns only if that fails. */
@@ -284,7 +284,7 @@ static int launch_preloaded(const struct launch *launch, const struct library *l
 	if (preload && (!set_preload(library_preload(library, launch->library)) || !suit_sanitizer(&launch->program)))
 		return variable_failed(PRELOAD_VARIABLE);
 	if (!set_supervisor(launch->options))
-		return variable_failed(SUPERVISOR_VARIABLE);
+		return variable_failed(SETTINGS_SUPERVISOR_VARIABLE);
 	trials_start(settings);
 	return run(launch->options);
 }

@@ -9,7 +9,7 @@
 
 #include "convertize/run/wrapper.h"
 
-#include "common/proxies.h"
+#include "common/preload.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 
 #include "convert/convert.h"
 #include "common/clock.h"
-#include "client/converters_cookies.h"
+#include "client/converters.h"
 #include "client/converters_facts.h"
 #include "client/exchange.h"
 #include "networks/several.h"
@@ -26,7 +26,6 @@
 #include "shim/connect/path_look.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
-#include "shim/system/sockopt.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/connect/replace.h"
 #include "shim/wait/watch.h"

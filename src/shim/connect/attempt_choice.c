@@ -4,17 +4,17 @@
 
 #include "shim/connect/attempt.h"
 
-#include "client/converters_choice.h"
+#include "client/converters.h"
 #include "client/converters_facts.h"
 #include "client/exchange.h"
 #include "common/errors.h"
-#include "common/stack.h"
+#include "common/thread.h"
 #include "shim/connect/attempt_private.h"
 #include "shim/connect/path_begin.h"
 #include "shim/connect/path_look.h"
 #include "shim/connect/replace.h"
 #include "shim/system/log.h"
-#include "shim/system/sockopt.h"
+#include "shim/system/next.h"
 #include "shim/wait/watch.h"
 
 #include <errno.h>

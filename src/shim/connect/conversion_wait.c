@@ -8,8 +8,7 @@
 #include "common/clock.h"
 #include "shim/connect/lowat.h"
 #include "shim/system/next.h"
-#include "shim/system/quiet.h"
-#include "shim/system/sockopt.h"
+#include "shim/system/waiting.h"
 #include "shim/wait/signals.h"
 
 #include <errno.h>

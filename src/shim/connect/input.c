@@ -5,7 +5,6 @@
 #include "shim/connect/input.h"
 
 #include "shim/system/next.h"
-#include "shim/system/sockopt.h"
 
 static struct conn *mptcp_conn(int fd)
 {

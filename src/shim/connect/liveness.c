@@ -25,7 +25,6 @@
 #include "common/clock.h"
 #include "shim/wait/deadlines.h"
 #include "shim/system/next.h"
-#include "shim/system/sockopt.h"
 #include "shim/socket/tcpinfo.h"
 
 #include <assert.h>

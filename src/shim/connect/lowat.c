@@ -5,7 +5,6 @@
 #include "shim/connect/lowat.h"
 
 #include "shim/system/next.h"
-#include "shim/system/sockopt.h"
 #include "shim/socket/options.h"
 #include "shim/system/usermem.h"
 

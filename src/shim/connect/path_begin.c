@@ -9,7 +9,7 @@
 
 #include "shim/connect/path_begin.h"
 
-#include "common/stack.h"
+#include "common/thread.h"
 #include "networks/path_direct.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/system/log.h"

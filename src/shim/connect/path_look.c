@@ -25,11 +25,11 @@
 
 #include "client/converters_facts.h"
 #include "common/clock.h"
-#include "common/stack.h"
+#include "common/thread.h"
 #include "networks/survey.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/system/log.h"
-#include "shim/system/quiet.h"
+#include "shim/system/waiting.h"
 #include "shim/wait/deadlines.h"
 
 #include <errno.h>

@@ -8,7 +8,6 @@
 #include "shim/connect/input.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
-#include "shim/system/sockopt.h"
 
 #include <errno.h>
 #include <fcntl.h>

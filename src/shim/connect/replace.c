@@ -26,7 +26,6 @@
 
 #include "common/sockaddr.h"
 #include "shim/system/next.h"
-#include "shim/system/sockopt.h"
 #include "shim/socket/options.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"

@@ -29,9 +29,8 @@
 #include "shim/connect/unattended.h"
 #include "shim/socket/mptcpinfo.h"
 #include "shim/system/next.h"
-#include "client/servers.h"
-#include "common/stack.h"
-#include "shim/system/sockopt.h"
+#include "client/converters_destinations.h"
+#include "common/thread.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/wait/watch.h"
 

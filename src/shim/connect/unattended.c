@@ -36,7 +36,6 @@
 #include "shim/socket/mptcpinfo.h"
 #include "shim/socket/tcpinfo.h"
 #include "shim/system/next.h"
-#include "shim/system/sockopt.h"
 #include "shim/wait/watch.h"
 
 #include <netinet/in.h>

@@ -1,13 +1,306 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* epoll.c - epoll_ctl(), whose registrations watch.c keeps, and epoll_wait(), which is loop/epoll.c's while connections are on their way */
+/*
+ * epoll.c - epoll_ctl(), whose registrations watch.c keeps, and epoll_wait() with pending connections registered
+ *
+ * While a connection is pending, watch.c has replaced the events that the application has registered by our own. An event of
+ * such a socket is therefore meant for us: we take the connection's next step and keep the event from the application. When a step
+ * settles the connection, watch.c restores the application's registration, and the kernel then reports the socket
+ * anew, as writable. Each wait of the application becomes several of ours, which end early where a converter's deadline is over; the
+ * application's time-out runs on over all of them.
+ */
 #include "config.h"
 
+#include "common/clock.h"
+#include "shim/connect/conversion.h"
 #include "shim/hooks/hook.h"
-#include "shim/loop/epoll.h"
 #include "shim/socket/conn.h"
 #include "shim/system/next.h"
 #include "shim/system/usermem.h"
+#include "shim/wait/deadlines.h"
+#include "shim/wait/unseen_watches.h"
 #include "shim/wait/watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+
+/* One wait of the application's. The three system calls differ only in the form of the time-out. */
+struct epoll_call {
+	int epfd, max;
+	struct epoll_event *events;
+	const sigset_t *mask;
+	bool precise; /* epoll_pwait2() */
+	struct deadline deadline;
+	struct quiet quiet;
+};
+
+/*
+ * Can it be what the kernel says of a socket that another thread disconnects, to begin its connection anew? In the thread that does so the
+ * event is gone by the time that it waits again.
+ */
+static bool came_of_disconnect(const struct conn *conn, uint32_t events)
+{
+	return conn->hung_up && (events & EPOLLHUP);
+}
+
+/* Reports the failure of a connection by ourselves: the kernel says nothing of an MPTCP socket that was disconnected. */
+static void event_tell_failure(struct epoll_event *event, const struct watch_found *found)
+{
+	event->events = EPOLLERR | EPOLLHUP |
+			(found->events & (EPOLLIN | EPOLLOUT | EPOLLRDHUP));
+}
+
+#define EPOLLINPUT (EPOLLIN | EPOLLRDNORM)
+
+/*
+ * event_is_ours() for a connection that the SYN+ACK has confirmed. Its registration is as the application has made it, but the
+ * response isn't input for the application: EPOLLIN is taken out of the event, and what is left of it is the application's.
+ */
+static bool confirmed_event_is_ours(int epfd, struct epoll_event *event,
+				    const struct watch_found *found)
+{
+	struct epoll_event registered = { .events = found->events, .data = event->data };
+	struct pollfd now = { .fd = found->fd, .events = POLLIN };
+	enum conn_phase phase;
+
+	if (!(event->events & EPOLLINPUT))
+		return false;
+	phase = conversion_progress(found->conn, found->fd);
+	if (phase_in(phase, PHASES_FAILED))
+		event_tell_failure(event, found);
+	else if (phase_in(phase, PHASES_CONFIRMED) || (next_poll_now(&now, 1) == 0 || !(now.revents & POLLIN)))
+		event->events &= ~EPOLLINPUT;
+	if (event->events)
+		return false;
+	if (found->events & EPOLLONESHOT)
+		watch_again(epfd, found->fd, registered);
+	return true;
+}
+
+/*
+ * event_is_ours() for a one-shot registration of a connection that has failed before. What has input in it is an event from
+ * the time when it was pending, which another thread had as well.
+ */
+static bool failed_event_is_ours(int epfd, struct epoll_event *event, const struct watch_found *found)
+{
+	if (event->events & EPOLLINPUT)
+		return true;
+	watch_tell(found->conn, epfd, found->fd);
+	/* The thread that has taken the step may not have said yet what came of it. */
+	if (phase_in(conn_phase_unclaimed(found->conn), PHASES_FAILED))
+		event_tell_failure(event, found);
+	return false;
+}
+
+/* Will the kernel report by itself, and once, what a one-shot registration has just come to? Old ones report no disconnected socket. */
+static bool failure_follows(const struct watch_found *found)
+{
+	struct pollfd now = { .fd = found->fd };
+
+	return (found->events & EPOLLONESHOT) && next_poll_now(&now, 1) == 1 && (now.revents & POLLHUP);
+}
+
+/* event_is_ours() for an event that has the data of a pending or confirmed socket. */
+static bool found_event_is_ours(int epfd, struct epoll_event *event, const struct watch_found *found)
+{
+	const uint32_t before = conn_word(found->conn);
+	enum conn_phase phase;
+
+	if (phase_in(before & CONN_PHASE_MASK, PHASES_CONFIRMED))
+		return found->owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, found);
+	if (!conversion_is_ripe(found->conn, found->fd))
+		return found->owner == WATCH_OURS &&
+		       (!conn_is_pending(found->conn) || found->conn->call.follows ||
+			came_of_disconnect(found->conn, event->events));
+	phase = conversion_progress(found->conn, found->fd);
+	/* Another thread has restored the registration, and this may be what the kernel said then. */
+	if (phase_in(phase, PHASES_CONFIRMED) && (before & CONN_CLAIMED))
+		return found->owner == WATCH_OURS && confirmed_event_is_ours(epfd, event, found);
+	if (!phase_in(phase, PHASES_FAILED))
+		return found->owner == WATCH_OURS;
+	if (found->owner != WATCH_OURS)
+		return false;
+	if (failure_follows(found))
+		return true;
+	watch_tell(found->conn, epfd, found->fd);
+	event_tell_failure(event, found);
+	return false;
+}
+
+/*
+ * Is this event of a pending socket of ours, to be kept from the application? One whose
+ * connection turns out to have failed is reported as an error. Where nothing has happened on our socket, the event belongs to
+ * another socket that the application has registered with the same data, and is passed on.
+ */
+static bool event_is_ours(int epfd, struct epoll_event *event)
+{
+	const struct watch_found found = watch_find(epfd, event->data);
+	const epoll_data_t data = event->data;
+	bool ours;
+
+	if (found.owner == WATCH_NONE)
+		return false;
+	if (found.failed && found.owner == WATCH_OURS)
+		return failed_event_is_ours(epfd, event, &found);
+	ours = found_event_is_ours(epfd, event, &found);
+	if (found.events & EPOLLONESHOT)
+		watch_arm(found.conn, data);
+	return ours;
+}
+
+static int events_sift(int epfd, struct epoll_event *events, int count)
+{
+	int left = 0;
+
+	for (int i = 0; i < count; i++)
+		if (!event_is_ours(epfd, &events[i]))
+			events[left++] = events[i];
+	return left;
+}
+
+/*
+ * Takes the step of a pending socket whose registration was made past the hooks and wasn't found. One that a ring waits for is left alone
+ * until its application asks about it: it may be in use by now, and can be begun anew only when that waits.
+ */
+static bool sweep_visit(struct conn *conn, void *arg)
+{
+	(void)arg;
+	if (conn->unseen && conn_of(conn->fd) == conn && !conn_is_unattended(conn)) {
+		conn_note(conn, CONN_TOLD_WRITABLE);
+		conversion_progress(conn, conn->fd);
+	}
+	return true;
+}
+
+static void sweep(void)
+{
+	if (atomic_load(&conn_unseen))
+		conn_each_pending(sweep_visit, NULL);
+}
+
+static int wait_until(const struct epoll_call *wait, const struct deadline *deadline)
+{
+	const sigset_t *mask = wait->mask ? wait->mask : &wait->quiet.mask;
+	struct timespec left;
+	int count;
+
+	quiet_listen(&wait->quiet);
+	if (wait->precise)
+		count = next.epoll_pwait2(wait->epfd, wait->events, wait->max,
+					  deadline_left(deadline, &left), mask);
+	else
+		count = next.epoll_pwait(wait->epfd, wait->events, wait->max,
+					 deadline_left_ms(deadline), mask);
+	quiet_resume();
+	return count;
+}
+
+static int look(const struct epoll_call *wait)
+{
+	struct deadline at_once = deadline_in_ms(0);
+
+	return wait_until(wait, &at_once);
+}
+
+/* Waits as the application does, but wakes to expire the attempts of converters that have been silent for too long. */
+static int wait_once(const struct epoll_call *wait)
+{
+	struct deadline deadline;
+	int count;
+
+	if (atomic_load(&conn_unseen))
+		unseen_watches_adopt(wait->epfd);
+	count = look(wait);
+	/* An application that waits without having sent early data expects the server to speak first: the held SYNs go. */
+	if (count == 0 && atomic_load(&conn_held))
+		conversion_send_all_held(wait->epfd);
+	if (count != 0 || deadline_is_over(&wait->deadline))
+		return count;
+	quiet_admit_ignored(&wait->quiet);
+	while (count == 0) {
+		deadline = deadline_earlier(&wait->deadline, deadlines_first());
+		count = wait_until(wait, &deadline);
+		if (count != 0 || deadline_is_over(&wait->deadline))
+			break;
+		conversion_expire();
+	}
+	return count;
+}
+
+/* A search for pending sockets that may be registered in an instance and can take a step. */
+struct step_search {
+	int epfd;
+	bool any;
+};
+
+static bool step_visit(struct conn *conn, void *arg)
+{
+	struct step_search *search = arg;
+
+	if (conn_of(conn->fd) == conn && watch_may_be_in(conn, search->epfd) &&
+	    conversion_is_ripe(conn, conn->fd)) {
+		conversion_progress(conn, conn->fd);
+		search->any = true;
+	}
+	return true;
+}
+
+/*
+ * The kernel has said EFAULT of the application's array. If all it had to write were events of ours, the application must not be told:
+ * takes the steps that are due. Returns whether there were any.
+ */
+static bool steps_taken(int epfd)
+{
+	struct step_search search = { .epfd = epfd };
+
+	conn_each_pending(step_visit, &search);
+	return search.any;
+}
+
+#define STEPS_MAX 16 /* how often a wait with an array that can't be written is repeated after a step */
+
+/* Keeps those of @count events that are for the application, and waits on if there are none. Returns as epoll_wait(2) does. */
+static int wait_sift(const struct epoll_call *wait, int count)
+{
+	for (int steps = 0;; steps++) {
+		int saved_errno = errno;
+		int left = count > 0 ? events_sift(wait->epfd, wait->events, count) : count;
+
+		sweep();
+		if (left < 0 && saved_errno == EFAULT && steps < STEPS_MAX && steps_taken(wait->epfd))
+			left = 0;
+		errno = saved_errno;
+		if (left != 0 || count == 0)
+			return left;
+		count = wait_once(wait);
+	}
+}
+
+static void wait_end(void *arg)
+{
+	const struct epoll_call *wait = arg;
+
+	quiet_end(&wait->quiet);
+}
+
+/* Waits with signals blocked in between. @count: how many events there are already, unless @wait_first */
+static int wait_quietly(struct epoll_call *wait, int count, bool wait_first)
+{
+	int saved_errno = errno, left;
+
+	quiet_all(&wait->quiet);
+	pthread_cleanup_push(wait_end, wait);
+	left = wait_sift(wait, wait_first ? wait_once(wait) : count);
+	if (left >= 0)
+		errno = saved_errno;
+	pthread_cleanup_pop(1);
+	return left;
+}
+
+static int epoll_pending(struct epoll_call call, int count)
+{
+	return count < 0 ? wait_quietly(&call, 0, true) : wait_quietly(&call, count, false);
+}
 
 HOOK(int, epoll_ctl, (int epfd, int op, int fd, struct epoll_event *event))
 {

@@ -2,7 +2,7 @@
 /*
  * exec.c - starting a program, which is told of the sockets that it inherits
  *
- * If the program may inherit a socket of ours, its environment is copied and a variable added (handover.h). The copy is a mapping or,
+ * If the program may inherit a socket of ours, its environment is copied and a variable added (exec_handover.h). The copy is a mapping or,
  * in a vfork() child, which must leave no trace in its parent's memory, on the stack. All else is passed on as the caller has it:
  * the C library searches PATH. Without our library in the new program the connections are brought to an end before.
  *
@@ -12,16 +12,17 @@
 #include "config.h"
 
 #include "shim/connect/conversion.h"
-#include "shim/process/children.h"
-#include "shim/socket/conn.h"
-#include "shim/process/handover.h"
 #include "shim/hooks/hook.h"
+#include "shim/process/children.h"
+#include "shim/process/exec_handover.h"
 #include "shim/process/leave.h"
+#include "shim/socket/conn.h"
 #include "shim/system/log.h"
 #include "shim/system/next.h"
 #include "shim/system/usermem.h"
 
 #include <alloca.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@
 /* The function that is called in the end, and all of its arguments but the environment. */
 struct start {
 	int (*with)(const struct start *start, char *const envp[]);
-	enum handover_way way;
+	enum exec_handover_way way;
 	const char *path;
 	char *const *argv;
 	int fd, flags;
@@ -86,15 +87,15 @@ static size_t variables(char *const envp[])
 	return count;
 }
 
-/* @text: room for HANDOVER_TEXT_MAX; @extended: for all variables of @envp and two pointers more */
+/* @text: room for EXEC_HANDOVER_TEXT_MAX; @extended: for all variables of @envp and two pointers more */
 static int start_with(const struct start *start, char *const envp[], char *text, char **extended)
 {
 	size_t used = 0;
 
-	if (!handover_write(text, start->way))
+	if (!exec_handover_write(text, start->way))
 		return start->with(start, envp);
 	for (; envp && *envp; envp++)
-		if (strncmp(*envp, HANDOVER_VARIABLE "=", strlen(HANDOVER_VARIABLE "=")) != 0)
+		if (strncmp(*envp, EXEC_HANDOVER_VARIABLE "=", strlen(EXEC_HANDOVER_VARIABLE "=")) != 0)
 			extended[used++] = *envp;
 	extended[used++] = text;
 	extended[used] = NULL;
@@ -104,7 +105,7 @@ static int start_with(const struct start *start, char *const envp[], char *text,
 /* Starts the program with the new environment on the stack. For vfork() children, which share their parent's memory. */
 __attribute__((noinline)) static int start_from_stack(const struct start *start, char *const envp[])
 {
-	char text[HANDOVER_TEXT_MAX];
+	char text[EXEC_HANDOVER_TEXT_MAX];
 	size_t count = variables(envp);
 
 	if (count > VARIABLES_MAX) {
@@ -118,7 +119,7 @@ __attribute__((noinline)) static int start_from_stack(const struct start *start,
 /* Starts the program with the new environment in a mapping, which ends with an exec(): threads may have little stack. */
 static int start_informed(const struct start *start, char *const envp[])
 {
-	size_t room = HANDOVER_TEXT_MAX + (variables(envp) + 2) * sizeof(char *);
+	size_t room = EXEC_HANDOVER_TEXT_MAX + (variables(envp) + 2) * sizeof(char *);
 	int saved_errno = errno, ret;
 	char *memory = MAP_FAILED;
 
@@ -127,7 +128,7 @@ static int start_informed(const struct start *start, char *const envp[])
 	errno = saved_errno;
 	if (memory == MAP_FAILED)
 		return start_from_stack(start, envp);
-	ret = start_with(start, envp, memory, (char **)(memory + HANDOVER_TEXT_MAX));
+	ret = start_with(start, envp, memory, (char **)(memory + EXEC_HANDOVER_TEXT_MAX));
 	saved_errno = errno;
 	munmap(memory, room);
 	errno = saved_errno;
@@ -188,11 +189,11 @@ static int start_program(const struct start *start, char *const envp[])
 	if (children_are_watched && usermem_has_strings(path))
 		convertize = look_at(start, envp);
 	if (convertize && usermem_has_strings(start->argv)) {
-		handover_prepare(start->way, false);
+		exec_handover_prepare(start->way, false);
 		return start_supervised(start, convertize, envp);
 	}
-	informed = handover_is_due(envp);
-	handover_prepare(start->way, informed);
+	informed = exec_handover_is_due(envp);
+	exec_handover_prepare(start->way, informed);
 	return informed ? start_informed(start, envp) : start->with(start, envp);
 }
 
@@ -300,9 +301,9 @@ HOOK(int, posix_spawn_file_actions_adddup2, (posix_spawn_file_actions_t *actions
 	return next.posix_spawn_file_actions_adddup2(actions, fd, to);
 }
 
-static enum handover_way spawn_way(const posix_spawn_file_actions_t *actions)
+static enum exec_handover_way spawn_way(const posix_spawn_file_actions_t *actions)
 {
-	return actions ? HANDOVER_CHANGED : HANDOVER_AS_THEY_ARE;
+	return actions ? EXEC_HANDOVER_CHANGED : EXEC_HANDOVER_AS_THEY_ARE;
 }
 
 HOOK(int, posix_spawn, (pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
@@ -326,7 +327,7 @@ HOOK(int, posix_spawnp, (pid_t *pid, const char *file, const posix_spawn_file_ac
 static void prepare_for_shell(void)
 {
 	conversion_before_fork();
-	handover_prepare(HANDOVER_AS_THEY_ARE, false);
+	exec_handover_prepare(EXEC_HANDOVER_AS_THEY_ARE, false);
 }
 
 HOOK(int, system, (const char *command))
@@ -340,3 +341,95 @@ HOOK(FILE *, popen, (const char *command, const char *mode))
 	prepare_for_shell();
 	return next.popen(command, mode);
 }
+
+/*
+ * Vfork(2), before which handshakes come to their end as before fork()
+ *
+ * The child of vfork() returns from it first, on its parent's stack. So no function may be between it and its caller: the entry is
+ * written in assembly language, and jumps. On other machines it isn't a hook; a child finds unfinished handshakes there, of
+ * which exec_handover_prepare() gives a program nothing.
+ */
+
+#if defined(__x86_64__) || defined(__i386__) || (defined(__aarch64__) && defined(__LP64__))
+
+typedef pid_t vfork_function(void);
+
+static vfork_function *next_vfork = fork; /* for the constructors of other libraries that run before ours */
+
+__attribute__((constructor)) static void bind_vfork(void)
+{
+	void *found = dlsym(RTLD_NEXT, "vfork");
+
+	if (found)
+		memcpy(&next_vfork, &found, sizeof(found));
+}
+
+/* Returns where the entry is to jump to. */
+vfork_function *vfork_prepare(void);
+__attribute__((used)) vfork_function *vfork_prepare(void)
+{
+	conversion_before_fork();
+	return next_vfork;
+}
+
+HOOK_NAME(vfork)
+
+#if defined(__x86_64__)
+__asm__(".pushsection .text\n"
+	".globl vfork\n"
+	".type vfork, @function\n"
+	".p2align 4\n"
+	"vfork:\n"
+	"	.cfi_startproc\n"
+	"	endbr64\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	call vfork_prepare\n"
+	"	addq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	jmp *%rax\n"
+	"	.cfi_endproc\n"
+	".size vfork, . - vfork\n"
+	".popsection\n");
+#elif defined(__i386__)
+__asm__(".pushsection .text\n"
+	".globl vfork\n"
+	".type vfork, @function\n"
+	".p2align 4\n"
+	"vfork:\n"
+	"	.cfi_startproc\n"
+	"	endbr32\n"
+	"	subl $12, %esp\n"
+	"	.cfi_adjust_cfa_offset 12\n"
+	"	call vfork_prepare\n"
+	"	addl $12, %esp\n"
+	"	.cfi_adjust_cfa_offset -12\n"
+	"	jmp *%eax\n"
+	"	.cfi_endproc\n"
+	".size vfork, . - vfork\n"
+	".popsection\n");
+#else
+__asm__(".pushsection .text\n"
+	".globl vfork\n"
+	".type vfork, %function\n"
+	".p2align 4\n"
+	"vfork:\n"
+	"	.cfi_startproc\n"
+	"	hint #34\n" /* bti c */
+	"	stp x29, x30, [sp, #-16]!\n"
+	"	.cfi_def_cfa_offset 16\n"
+	"	.cfi_offset 29, -16\n"
+	"	.cfi_offset 30, -8\n"
+	"	bl vfork_prepare\n"
+	"	ldp x29, x30, [sp], #16\n"
+	"	.cfi_def_cfa_offset 0\n"
+	"	.cfi_restore 29\n"
+	"	.cfi_restore 30\n"
+	"	mov x16, x0\n"
+	"	br x16\n"
+	"	.cfi_endproc\n"
+	".size vfork, . - vfork\n"
+	".popsection\n");
+#endif
+
+#endif

@@ -5,7 +5,7 @@
  * HOOK(type, name, (parameters)) starts the definition of the C library's NAME
  * under a name of our own, so that neither its fortified inline version nor the
  * transparent unions of its prototype get in the way. src/shim/libconvert.sym
- * lists the same names for the linker, and a section of the library has them for rebind.c.
+ * lists the same names for the linker, and a section of the library has them for dlopen.c.
  *
  * HOOK_PASSING(type, name, (parameters), (arguments)) starts the definition of what the hook
  * does while a connection is on its way. With none, the hook is a load, a test and a jump to
@@ -22,9 +22,10 @@
 #include "shim/system/next.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-/* 1 where rebind.c knows the loader's relocations and dlopen.c has an entry in assembly language. */
+/* 1 where dlopen.c knows the loader's relocations, and has an entry in assembly language. */
 #if defined(__GLIBC__) && ((defined(__x86_64__) && defined(__LP64__)) || (defined(__aarch64__) && defined(__LP64__)))
 #define REBIND_KNOWN 1
 #else
@@ -89,5 +90,12 @@ static inline int hook_success_kept(int ret, int saved_errno)
 		errno = saved_errno;
 	return ret;
 }
+
+/*
+ * socket_made() - socket(2) has returned @fd to the application, which is remembered if it is a TCP socket
+ * @domain, @type, @protocol: what was asked for; @generation: conn_generation() before that
+ * Returns @fd, which is -1 if the call has failed. errno stays as it was.
+ */
+int socket_made(int fd, int domain, int type, int protocol, uint32_t generation);
 
 #endif

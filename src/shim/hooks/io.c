@@ -8,7 +8,7 @@
 #include "config.h"
 
 #include "shim/socket/conn.h"
-#include "shim/system/deadline.h"
+#include "shim/system/waiting.h"
 #include "shim/connect/gate.h"
 #include "shim/hooks/hook.h"
 #include "shim/connect/input.h"
@@ -16,7 +16,7 @@
 #include "shim/connect/output.h"
 #include "shim/connect/peek.h"
 #include "shim/connect/reset.h"
-#include "shim/process/scm_rights.h"
+#include "shim/process/leave.h"
 #include "shim/system/usermem.h"
 
 #include <fcntl.h>
@@ -401,7 +401,7 @@ HOOK(ssize_t, sendto, (int fd, const void *buf, size_t len, int flags, const str
 	GATED_OUTPUT(fd, &iov, 1, flags, true, next.sendto(fd, buf, len, flags, addr, addrlen));
 }
 
-/* sendmsg() while there are connections on their way. Any socket may be sent descriptors, which are seen to before (scm_rights.h). */
+/* sendmsg() while there are connections on their way. Any socket may be sent descriptors, which are seen to before (leave.h). */
 HOOK_SLOW ssize_t slow_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct sockaddr_storage address, *name;

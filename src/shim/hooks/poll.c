@@ -1,20 +1,236 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * poll.c - poll() and ppoll()
+ * poll.c - poll() and ppoll(), with descriptors of pending connections among the application's
  *
- * A descriptor of a connection that is held, pending, confirmed or failed makes the call one for loop/poll.c. All other calls are the
- * kernel's.
+ * A call without a descriptor of a connection that is held, pending, confirmed or failed is the kernel's. Else the application's
+ * array is copied, with our own events for the pending sockets, and the loop of wait_for_all() waits on the copy. Each time that one
+ * of these sockets can take a step, the step is taken, and the kernel is asked without waiting what the application is to be told
+ * of its own array; events that belong to the response are taken out. The loop ends when there is something to tell, or when the
+ * application's time-out, which runs on over all of the loop's waits, is over. Once no connection is pending any more the
+ * loop becomes the application's own wait. Nothing is kept between two calls. select() uses the same loop (select.c).
  */
 #include "config.h"
 
+#include "shim/hooks/poll.h"
+
+#include "shim/connect/conversion.h"
 #include "shim/hooks/hook.h"
-#include "shim/loop/poll.h"
 #include "shim/socket/conn.h"
-#include "shim/system/deadline.h"
+#include "shim/system/waiting.h"
 #include "shim/system/next.h"
 #include "shim/system/usermem.h"
+#include "shim/wait/deadlines.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+
+/*
+ * How long we wait at a stretch for a pending socket. Another thread may take the response off
+ * the stream while this one sleeps in the kernel, which has nothing to wake it for then.
+ */
+#define STRETCH_NS (20 * 1000000L)
+
+#define ON_STACK 32 /* More descriptors are rare and go into a mapping, since threads may have little stack. */
+
+/* What a wait needs for each descriptor. It doesn't come from the application's allocator, which a signal handler may interrupt. */
+struct scratch {
+	struct quiet quiet;
+	struct pollfd local_fds[ON_STACK];
+	struct conn *local_conns[ON_STACK];
+	struct pollfd *fds;  /* what we ask the kernel */
+	struct conn **conns; /* the attentive conn of each, or NULL */
+	size_t mapped;       /* bytes */
+};
+
+static bool scratch_init(struct scratch *scratch, nfds_t count)
+{
+	void *memory;
+
+	scratch->mapped = 0;
+	scratch->fds = scratch->local_fds;
+	scratch->conns = scratch->local_conns;
+	if (count <= ON_STACK)
+		return true;
+	scratch->mapped = count * (sizeof(*scratch->fds) + sizeof(*scratch->conns));
+	memory = mmap(NULL, scratch->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	scratch->conns = memory;
+	scratch->fds = (struct pollfd *)(scratch->conns + count);
+	return memory != MAP_FAILED;
+}
+
+static void scratch_fini(struct scratch *scratch)
+{
+	int saved_errno = errno;
+
+	if (scratch->mapped)
+		munmap(scratch->conns, scratch->mapped);
+	errno = saved_errno;
+}
+
+/* Cleans up at the end of a wait, or when the thread is cancelled in it. */
+static void wait_end(void *arg)
+{
+	struct scratch *scratch = arg;
+
+	scratch_fini(scratch);
+	quiet_end(&scratch->quiet);
+}
+
+/*
+ * What poll(2) reports of a socket whose connection has failed, as tcp_poll() does: an error, a hang-up, and all that was asked for.
+ * Of a connection that was dissolved it reports what the kernel says, and the error.
+ */
+static short failed_revents(const struct conn *conn, const struct pollfd *fd)
+{
+	short revents = POLLHUP |
+			(fd->events & (POLLIN | POLLOUT | POLLRDHUP | POLLRDNORM | POLLWRNORM));
+
+	if (conn_phase(conn) == CONN_DISSOLVED)
+		revents = fd->revents;
+	return (short)(atomic_load(&conn->error) ? revents | POLLERR : revents);
+}
+
+/*
+ * Finds the connection of each descriptor. A held SYN is sent if the application doesn't wait for output: it has no early data to
+ * send then, and expects the server to speak first.
+ */
+static void conns_find(struct scratch *scratch, const struct pollfd *fds, nfds_t count)
+{
+	for (nfds_t i = 0; i < count; i++) {
+		struct conn *conn = fds[i].fd < 0 ? NULL : conn_attentive(fds[i].fd);
+
+		if (conn && conn_phase(conn) == CONN_HELD &&
+		    !(fds[i].events & (POLLOUT | POLLWRNORM)))
+			conversion_send_held(conn, fds[i].fd);
+		scratch->conns[i] = conn;
+	}
+}
+
+#define POLLINPUT (POLLIN | POLLRDNORM)
+
+/*
+ * Puts our events in the place of the application's for each pending socket. Returns how
+ * many there are; @failed: is there one to be reported without any wait?
+ */
+static nfds_t interest_set(struct scratch *scratch, const struct pollfd *fds, nfds_t count,
+			   bool *failed)
+{
+	nfds_t pending = 0;
+
+	*failed = false;
+	for (nfds_t i = 0; i < count; i++) {
+		struct conn *conn = scratch->conns[i];
+
+		scratch->fds[i] = fds[i];
+		if (conn && conn_is_pending(conn)) {
+			scratch->fds[i].events = conversion_poll_events(conn);
+			pending++;
+		}
+		/* the response isn't input for the application, so that its wait isn't the kernel's */
+		pending += conn && conn_is_confirmed(conn) && (fds[i].events & POLLINPUT);
+		*failed |= conn && conn_has_failed(conn);
+	}
+	return pending;
+}
+
+/* Takes the steps that have become possible, by what the kernel has reported, or by a deadline. */
+static void pending_progress(struct scratch *scratch, nfds_t count)
+{
+	for (nfds_t i = 0; i < count; i++)
+		if (scratch->conns[i] &&
+		    (scratch->fds[i].revents || deadlines_is_over(scratch->conns[i])))
+			conversion_progress(scratch->conns[i], scratch->fds[i].fd);
+}
+
+/*
+ * Writes what the application is to be told at this moment: what the kernel says, corrected for our sockets. Returns how many have
+ * something, or -errno; doesn't wait.
+ */
+static int readiness_report(const struct scratch *scratch, struct pollfd *fds, nfds_t count)
+{
+	int ready = next_poll_now(fds, count);
+
+	if (ready < 0)
+		return -errno;
+	ready = 0;
+	for (nfds_t i = 0; i < count; i++) {
+		const struct conn *conn = scratch->conns[i];
+
+		if (conn && conn_is_pending(conn))
+			fds[i].revents = 0;
+		else if (conn && conn_is_confirmed(conn))
+			fds[i].revents &= ~POLLINPUT;
+		else if (conn && conn_has_failed(conn))
+			fds[i].revents = failed_revents(conn, &fds[i]);
+		ready += fds[i].revents != 0;
+	}
+	return ready;
+}
+
+/* How long to wait next: what is left until @deadline, a stretch at most, and no time at all if a failure is to be reported. */
+static struct timespec *stretch(const struct deadline *deadline, bool failed, struct timespec *left)
+{
+	static const struct timespec most = { 0, STRETCH_NS };
+
+	if (failed)
+		*left = (struct timespec){ 0, 0 };
+	else if (!deadline_left(deadline, left) || left->tv_sec || left->tv_nsec > most.tv_nsec)
+		*left = most;
+	return left;
+}
+
+/* Returns how many descriptors are ready, or -errno. */
+static int wait_once(struct scratch *scratch, struct pollfd *fds, nfds_t count,
+		     const struct timespec *timeout, const sigset_t *mask)
+{
+	int ready;
+
+	quiet_listen(&scratch->quiet);
+	ready = next.ppoll(fds, count, timeout, mask ? mask : &scratch->quiet.mask);
+	quiet_resume();
+	return ready < 0 ? -errno : ready;
+}
+
+static int wait_for_all(struct scratch *scratch, struct pollfd *fds, nfds_t count,
+			const struct deadline *deadline, const sigset_t *mask)
+{
+	struct timespec left;
+	bool failed;
+	int ready;
+
+	conns_find(scratch, fds, count);
+	do {
+		nfds_t pending = interest_set(scratch, fds, count, &failed);
+
+		if (!pending && !failed) /* all are settled: the application's own wait */
+			return wait_once(scratch, fds, count, deadline_left(deadline, &left), mask);
+		ready = wait_once(scratch, scratch->fds, count, stretch(deadline, failed, &left),
+				  mask);
+		if (ready < 0)
+			return ready;
+		pending_progress(scratch, count);
+		ready = readiness_report(scratch, fds, count);
+	} while (ready == 0 && !deadline_is_over(deadline));
+	return ready;
+}
+
+int poll_pending(struct pollfd *fds, nfds_t count, const struct deadline *deadline, const sigset_t *mask)
+{
+	int saved_errno = errno, ready;
+	struct scratch scratch;
+
+	if (!scratch_init(&scratch, count))
+		return -ENOMEM;
+	quiet_all(&scratch.quiet);
+	pthread_cleanup_push(wait_end, &scratch);
+	ready = wait_for_all(&scratch, fds, count, deadline, mask);
+	errno = saved_errno;
+	pthread_cleanup_pop(1);
+	return ready;
+}
 
 static inline bool any_attentive(const struct pollfd *fds, nfds_t count)
 {

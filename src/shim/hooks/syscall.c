@@ -17,7 +17,6 @@
 
 #include "common/rawcall.h"
 #include "shim/hooks/hook.h"
-#include "shim/hooks/socket.h"
 #include "shim/process/leave.h"
 #include "shim/system/beneath.h"
 #include "shim/connect/conversion.h"

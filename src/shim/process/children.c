@@ -13,7 +13,7 @@
 
 #include "common/preload.h"
 #include "shim/system/log.h"
-#include "shim/system/quiet.h"
+#include "shim/system/waiting.h"
 
 #include <dlfcn.h>
 #include <errno.h>

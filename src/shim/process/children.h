@@ -19,7 +19,7 @@ extern bool children_are_watched;
 
 /*
  * children_init() - sets children_are_watched, if there is a supervisor, a log or CONVERT_WARN
- * @supervisor: the value of SUPERVISOR_VARIABLE, or NULL
+ * @supervisor: the value of SETTINGS_SUPERVISOR_VARIABLE, or NULL
  */
 void children_init(const struct settings *settings, const char *supervisor);
 

@@ -10,14 +10,13 @@
 #include "client/settings.h"
 #include "common/clock.h"
 #include "shim/system/beneath.h"
-#include "common/supervisor_variable.h"
 #include "networks/named.h"
 #include "shim/process/children.h"
 #include "shim/socket/conn.h"
 #include "shim/connect/conversion.h"
 #include "shim/connect/follow.h"
 #include "client/converters.h"
-#include "shim/process/handover.h"
+#include "shim/process/exec_handover.h"
 #include "shim/process/leave.h"
 #include "shim/system/log.h"
 #include "shim/system/next.h"
@@ -86,14 +85,14 @@ __attribute__((constructor)) static void init(void)
 	log_open(settings.log);
 	if (settings.warn)
 		log_open_warnings();
-	children_init(&settings, environment(SUPERVISOR_VARIABLE));
+	children_init(&settings, environment(SETTINGS_SUPERVISOR_VARIABLE));
 	if (!settings.enabled)
 		log_line("nothing is converted: %s", settings.problem);
 	if (settings.enabled && log_is_on())
 		networks_tell_missing(&settings.paths, log_line);
 	conversion_init(&settings);
-	handover_init();
-	handover_adopt();
+	exec_handover_init();
+	exec_handover_adopt();
 }
 
 __attribute__((destructor)) static void fini(void)

@@ -5,6 +5,8 @@
 
 #include "shim/socket/conn.h"
 
+#include <sys/socket.h>
+
 /*
  * leave_by_close() - the application closes @fd
  * To be called before the kernel closes it, for any descriptor. Of the last descriptor of a connection that the application has
@@ -24,5 +26,20 @@ void leave_all(enum leave_which which);
  * told that they are connected before the response was read. errno stays as it was.
  */
 void leave_to_stdio(int fd);
+
+/* --- descriptors that leave for another process over a Unix socket --- */
+
+void scm_rights_leave_slow(const struct msghdr *msg);
+
+/*
+ * scm_rights_leave() - sees to the sockets in the SCM_RIGHTS of @msg, which is about to be sent (unix(7))
+ * The receiving process may not have our library, and with it knows nothing of their connections. The caller knows that @msg and all
+ * of its control data can be read.
+ */
+static inline void scm_rights_leave(const struct msghdr *msg)
+{
+	if (msg && msg->msg_control && msg->msg_controllen)
+		scm_rights_leave_slow(msg);
+}
 
 #endif

@@ -15,7 +15,7 @@
 #include "shim/system/log.h"
 #include "shim/system/next.h"
 #include "shim/system/rings.h"
-#include "common/patience.h"
+#include "common/thread.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -25,7 +25,7 @@
 #include "common/sockaddr.h"
 #include "shim/socket/early.h"
 #include "shim/socket/phase.h"
-#include "shim/system/quiet.h"
+#include "shim/system/waiting.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

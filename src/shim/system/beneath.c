@@ -4,7 +4,7 @@
 
 #include "shim/system/beneath.h"
 
-#include "common/proxies.h"
+#include "common/preload.h"
 #include "shim/system/next.h"
 
 #include <dlfcn.h>

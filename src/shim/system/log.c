@@ -4,9 +4,9 @@
 
 #include "shim/system/log.h"
 
-#include "common/stack.h"
+#include "common/thread.h"
 #include "shim/system/next.h"
-#include "shim/system/quiet.h"
+#include "shim/system/waiting.h"
 
 #include <errno.h>
 #include <fcntl.h>

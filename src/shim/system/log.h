@@ -15,7 +15,7 @@ void log_open(const char *path);
 /* log_open_warnings() - has log_warning() write to the standard error, too. To be called after log_open(). */
 void log_open_warnings(void);
 
-/* Does log_line() write anything? Not on a stack that is too small for it (stack.h). */
+/* Does log_line() write anything? Not on a stack that is too small for it (common/thread.h). */
 bool log_is_on(void);
 
 /*

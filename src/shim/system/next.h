@@ -13,15 +13,19 @@
 #ifndef SHIM_NEXT_H
 #define SHIM_NEXT_H
 
+#include "common/clock.h"
+
 #include <poll.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -142,5 +146,37 @@ int next_socket_now(int domain, int type, int protocol);
 
 /* next_bind() - fills the table with what the dynamic linker finds behind each hook. Called once, by the constructor. */
 void next_bind(void);
+
+/* --- socket options that are a number --- */
+
+/* getsockopt(2) of an int, past the hooks. Returns @fallback where the kernel refuses; errno is then what it says. */
+static inline int sockopt_get(int fd, int level, int name, int fallback)
+{
+	socklen_t len = sizeof(int);
+	int value;
+
+	return next.getsockopt(fd, level, name, &value, &len) == 0 ? value : fallback;
+}
+
+/* setsockopt(2) of an int, past the hooks. Returns whether the kernel has taken it. */
+static inline bool sockopt_set(int fd, int level, int name, int value)
+{
+	return next.setsockopt(fd, level, name, &value, sizeof(value)) == 0;
+}
+
+/*
+ * sockopt_limit_end() - when does the time limit @option of a socket, SO_RCVTIMEO or SO_SNDTIMEO, end?
+ * Counted from @start; both in ns of CLOCK_MONOTONIC. 0: it has none.
+ */
+static inline int64_t sockopt_limit_end(int fd, int option, int64_t start)
+{
+	struct timeval limit = { 0 };
+	socklen_t len = sizeof(limit);
+
+	next.getsockopt(fd, SOL_SOCKET, option, &limit, &len);
+	if (!limit.tv_sec && !limit.tv_usec)
+		return 0;
+	return start + limit.tv_sec * CLOCK_NS_PER_S + limit.tv_usec * INT64_C(1000);
+}
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * multipath.h - does the peer of a connected socket speak Multipath TCP?
+ * tcp.h - does the peer of a connected socket speak Multipath TCP?
  *
  * TCP_IS_MPTCP says so from Linux 6.12 on. Before, MPTCP_INFO (Linux 5.16) comes to the same: the peer's key is known,
  * and the connection hasn't fallen back. (A socket that has fallen back doesn't know MPTCP_INFO any more.)
  */
-#ifndef COMMON_MULTIPATH_H
-#define COMMON_MULTIPATH_H
+#ifndef COMMON_TCP_H
+#define COMMON_TCP_H
 
 #include <linux/mptcp.h>
 #include <netinet/in.h>
@@ -29,5 +29,19 @@ static inline bool multipath_is_spoken(int fd)
 	return getsockopt(fd, SOL_MPTCP, MPTCP_INFO, &info, &info_len) == 0 &&
 	       (info.mptcpi_flags & flags) == MPTCP_INFO_FLAG_REMOTE_KEY_RECEIVED;
 }
+
+/* --- the kinds of TCP options (IANA "TCP Option Kind Numbers") --- */
+
+enum tcp_option_kind {
+	TCP_KIND_EOL = 0,
+	TCP_KIND_NOP = 1,
+	TCP_KIND_MSS = 2,
+	TCP_KIND_WINDOW_SCALE = 3,
+	TCP_KIND_SACK_PERMITTED = 4,
+	TCP_KIND_SACK = 5,
+	TCP_KIND_TIMESTAMPS = 8,
+	TCP_KIND_MPTCP = 30,
+	TCP_KIND_FASTOPEN = 34,
+};
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* poll.h - waiting for descriptors with pending connections among them */
-#ifndef SHIM_LOOP_POLL_H
-#define SHIM_LOOP_POLL_H
+#ifndef SHIM_HOOKS_POLL_H
+#define SHIM_HOOKS_POLL_H
 
-#include "shim/system/deadline.h"
+#include "shim/system/waiting.h"
 
 #include <poll.h>
 #include <signal.h>

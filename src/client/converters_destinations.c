@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * converters_refusals.c - the destinations that a converter isn't asked for, since it refused them or was silent, and those that it serves
+ * converters_destinations.c - the destinations that a converter isn't asked for, since it refused them or was silent, and those that it serves
  *
  * A small table by hash has the destinations; where two have the same place, the older one is forgotten, and asked for
  * again. A place is two atomic words: a reader that meets a writer finds a refusal that ends at the time of another, at
@@ -10,7 +10,7 @@
  */
 #include "config.h"
 
-#include "client/converters_refusals.h"
+#include "client/converters_destinations.h"
 
 #include "client/converters.h"
 #include "client/converters_facts.h"
@@ -211,4 +211,77 @@ void converters_renew_refusals(int index, const struct cache_converter *found, i
 
 	if ((found->known & CACHE_SILENCE) && left > 0)
 		destination_set(refused, index, found->silence.destination, now + (left + 999) / 1000);
+}
+
+/*
+ * Which servers are known to speak Multipath TCP themselves
+ *
+ * This process's knowledge is in a small table by hash, where the newer of two servers with the same place replaces the older.
+ * Key and value are one atomic word, so that no reader sees half of an entry. The cache has what the user's other processes
+ * have learned.
+ */
+
+#define PLACES 256u
+#define FRESH_SECONDS 3600 /* a server may lose its Multipath TCP, or get it */
+
+/* 40 bits of the key, 22 of the time in seconds (48 days go around), 2 of the value. */
+static _Atomic uint64_t places[PLACES];
+
+#define KEY_SHIFT 24
+#define TIME_SHIFT 2
+#define TIME_MASK 0x3fffffu
+
+static enum handshake_server_mptcp table_find(const union sockaddr_ip *server)
+{
+	uint64_t key = sockaddr_ip_hash(server), entry = atomic_load(&places[key % PLACES]);
+	uint32_t age = ((uint32_t)clock_seconds() - (uint32_t)(entry >> TIME_SHIFT)) & TIME_MASK;
+
+	if (!entry || entry >> KEY_SHIFT != key >> KEY_SHIFT || age > FRESH_SECONDS)
+		return HANDSHAKE_SERVER_UNKNOWN;
+	return (enum handshake_server_mptcp)(entry & 3);
+}
+
+static void table_note(const union sockaddr_ip *server, enum handshake_server_mptcp mptcp)
+{
+	uint64_t key = sockaddr_ip_hash(server);
+
+	atomic_store(&places[key % PLACES],
+		     (key >> KEY_SHIFT) << KEY_SHIFT |
+			     (uint64_t)((uint32_t)clock_seconds() & TIME_MASK) << TIME_SHIFT | mptcp);
+}
+
+static void cache_note(const union sockaddr_ip *server, enum cache_server_verdict verdict)
+{
+	cache_server_put(user_cache(), server, verdict, cache_now(), cache_in(FRESH_SECONDS));
+}
+
+enum handshake_server_mptcp servers_mptcp(const union sockaddr_ip *server)
+{
+	enum handshake_server_mptcp known = table_find(server);
+	struct cache_server found;
+
+	if (known != HANDSHAKE_SERVER_UNKNOWN)
+		return known;
+	switch (cache_server_get(user_cache(), server, cache_now(), &found)) {
+	case CACHE_SERVER_MPTCP:
+		return HANDSHAKE_SERVER_MPTCP;
+	case CACHE_SERVER_PLAIN:
+	case CACHE_SERVER_NO_BYPASS:
+		return HANDSHAKE_SERVER_PLAIN;
+	default:
+		return HANDSHAKE_SERVER_UNKNOWN;
+	}
+}
+
+void servers_note_mptcp(const union sockaddr_ip *server, enum handshake_server_mptcp mptcp)
+{
+	table_note(server, mptcp);
+	cache_note(server, mptcp == HANDSHAKE_SERVER_MPTCP ? CACHE_SERVER_MPTCP :
+							     CACHE_SERVER_PLAIN);
+}
+
+void servers_note_no_bypass(const union sockaddr_ip *server)
+{
+	table_note(server, HANDSHAKE_SERVER_PLAIN);
+	cache_note(server, CACHE_SERVER_NO_BYPASS);
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_handover.c - the state of sockets written as text, and read again */
+/* test_socket_record.c - the state of sockets written as text, and read again */
 #include "config.h"
 
-#include "shim/process/handover_record.h"
+#include "shim/process/socket_record.h"
 
 #include "run.h"
 
 #include <check.h>
 #include <string.h>
 
-static struct handover_record sample(void)
+static struct socket_record sample(void)
 {
-	struct handover_record record = {
-		.numbers = { [HANDOVER_PHASE] = 4, [HANDOVER_FD] = 5, [HANDOVER_COOKIE] = UINT64_MAX,
-			     [HANDOVER_RCVLOWAT] = 0x18 },
+	struct socket_record record = {
+		.numbers = { [SOCKET_RECORD_PHASE] = 4, [SOCKET_RECORD_FD] = 5, [SOCKET_RECORD_COOKIE] = UINT64_MAX,
+			     [SOCKET_RECORD_RCVLOWAT] = 0x18 },
 	};
 
 	ck_assert_int_eq(sockaddr_ip_parse(&record.server, "[2001:db8::1]:1234", 0), 0);
@@ -24,10 +24,10 @@ static const char sample_text[] = "4,5,ffffffffffffffff,0,0,18,0,0,604d220010db8
 
 START_TEST(writes_as_specified)
 {
-	struct handover_record record = sample();
+	struct socket_record record = sample();
 	char text[1000] = "x=";
 
-	ck_assert_uint_eq(handover_record_write(&record, text, 2, sizeof(text)),
+	ck_assert_uint_eq(socket_record_write(&record, text, 2, sizeof(text)),
 			  2 + strlen(sample_text));
 	ck_assert_str_eq(text + 2, sample_text);
 }
@@ -35,49 +35,49 @@ END_TEST
 
 START_TEST(reads_what_it_writes)
 {
-	struct handover_record record = sample(), got;
+	struct socket_record record = sample(), got;
 	char text[1000] = "";
-	size_t one = handover_record_write(&record, text, 0, sizeof(text));
+	size_t one = socket_record_write(&record, text, 0, sizeof(text));
 	const char *rest;
 
-	record.numbers[HANDOVER_FD] = 6;
-	ck_assert_uint_eq(handover_record_write(&record, text, one, sizeof(text)), 2 * one);
-	rest = handover_record_read(&got, text);
+	record.numbers[SOCKET_RECORD_FD] = 6;
+	ck_assert_uint_eq(socket_record_write(&record, text, one, sizeof(text)), 2 * one);
+	rest = socket_record_read(&got, text);
 	ck_assert_ptr_eq(rest, text + one);
-	ck_assert_uint_eq(got.numbers[HANDOVER_FD], 5);
-	rest = handover_record_read(&got, rest);
+	ck_assert_uint_eq(got.numbers[SOCKET_RECORD_FD], 5);
+	rest = socket_record_read(&got, rest);
 	ck_assert_ptr_eq(rest, text + 2 * one);
-	ck_assert_uint_eq(got.numbers[HANDOVER_FD], 6);
+	ck_assert_uint_eq(got.numbers[SOCKET_RECORD_FD], 6);
 	ck_assert(sockaddr_ip_equal(&got.server, &record.server));
-	ck_assert_ptr_null(handover_record_read(&got, rest));
+	ck_assert_ptr_null(socket_record_read(&got, rest));
 }
 END_TEST
 
 START_TEST(takes_no_more_room_than_there_is)
 {
-	struct handover_record record = sample();
+	struct socket_record record = sample();
 	char text[1000];
-	size_t len = handover_record_write(&record, text, 0, sizeof(text));
+	size_t len = socket_record_write(&record, text, 0, sizeof(text));
 
 	for (size_t room = 1; room <= len; room++) {
 		memset(text, 'x', sizeof(text));
-		ck_assert_uint_eq(handover_record_write(&record, text, 0, room), 0);
+		ck_assert_uint_eq(socket_record_write(&record, text, 0, room), 0);
 		ck_assert_str_eq(text, "");
 		ck_assert_int_eq(text[room], 'x');
 	}
-	ck_assert_uint_eq(handover_record_write(&record, text, 0, len + 1), len);
+	ck_assert_uint_eq(socket_record_write(&record, text, 0, len + 1), len);
 }
 END_TEST
 
 START_TEST(no_beginning_is_a_record)
 {
-	struct handover_record record = sample(), got;
+	struct socket_record record = sample(), got;
 	char text[1000];
-	size_t len = handover_record_write(&record, text, 0, sizeof(text));
+	size_t len = socket_record_write(&record, text, 0, sizeof(text));
 
 	while (len--) {
 		text[len] = '\0';
-		ck_assert_ptr_null(handover_record_read(&got, text));
+		ck_assert_ptr_null(socket_record_read(&got, text));
 	}
 }
 END_TEST
@@ -88,12 +88,12 @@ static const char *const wrong[] = {
 
 START_TEST(other_numbers_are_refused)
 {
-	struct handover_record got;
+	struct socket_record got;
 	char text[1000];
 
 	strcpy(text, wrong[_i]);
 	strcat(text, sample_text + 1);
-	ck_assert_ptr_null(handover_record_read(&got, text));
+	ck_assert_ptr_null(socket_record_read(&got, text));
 }
 END_TEST
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* converters_refusals.h - the destinations that a converter isn't asked for, since it refused them or was silent, and those that it serves */
-#ifndef CLIENT_CONVERTERS_REFUSALS_H
-#define CLIENT_CONVERTERS_REFUSALS_H
+/* converters_destinations.h - the destinations that a converter isn't asked for, since it refused them or was silent, and those that it serves */
+#ifndef CLIENT_CONVERTERS_DESTINATIONS_H
+#define CLIENT_CONVERTERS_DESTINATIONS_H
 
 #include "client/cache.h"
 #include "client/handshake.h"
@@ -47,5 +47,19 @@ bool converters_admits(int index, const union sockaddr_ip *destination);
 
 /* Takes over the silence of @found, of converters_noted(), if CACHE_SILENCE is known. @now: clock_seconds() */
 void converters_renew_refusals(int index, const struct cache_converter *found, int64_t now);
+
+/* --- which servers are known to speak Multipath TCP themselves (RFC 8803, Section 5.1) --- */
+
+/*
+ * What is known of @server: HANDSHAKE_SERVER_UNKNOWN if nothing, or too long ago;
+ * HANDSHAKE_SERVER_PLAIN also if it was tried directly in vain.
+ */
+enum handshake_server_mptcp servers_mptcp(const union sockaddr_ip *server);
+
+/* Notes what a converter's response has said of @server. */
+void servers_note_mptcp(const union sockaddr_ip *server, enum handshake_server_mptcp mptcp);
+
+/* Notes that Multipath TCP to @server failed without a converter, so that it isn't tried again for an hour. */
+void servers_note_no_bypass(const union sockaddr_ip *server);
 
 #endif

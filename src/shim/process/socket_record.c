@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * handover_record.c - what is known of one socket, as text that fits into an environment variable
+ * socket_record.c - what is known of one socket, as text that fits into an environment variable
  *
  * All fields are hexadecimal digits: numbers without leading zeroes; addresses as the family (4 or 6, 0 for none), the port (4
  * digits) and the address. A comma follows each field, and a semicolon each record. A record of another
@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "shim/process/handover_record.h"
+#include "shim/process/socket_record.h"
 
 #include <string.h>
 
@@ -68,12 +68,12 @@ static void put_address(struct writer *out, const union sockaddr_ip *addr)
 	}
 }
 
-size_t handover_record_write(const struct handover_record *record, char *text, size_t len,
+size_t socket_record_write(const struct socket_record *record, char *text, size_t len,
 			     size_t room)
 {
 	struct writer out = { .text = text, .len = len, .room = room };
 
-	for (size_t i = 0; i < HANDOVER_NUMBER_COUNT; i++) {
+	for (size_t i = 0; i < SOCKET_RECORD_NUMBER_COUNT; i++) {
 		put_number(&out, record->numbers[i]);
 		put(&out, ',');
 	}
@@ -152,9 +152,9 @@ static bool read_address(const char **text, union sockaddr_ip *out)
 	return false;
 }
 
-const char *handover_record_read(struct handover_record *out, const char *text)
+const char *socket_record_read(struct socket_record *out, const char *text)
 {
-	for (size_t i = 0; i < HANDOVER_NUMBER_COUNT; i++)
+	for (size_t i = 0; i < SOCKET_RECORD_NUMBER_COUNT; i++)
 		if (!read_number(&text, &out->numbers[i]))
 			return NULL;
 	if (!read_address(&text, &out->server))

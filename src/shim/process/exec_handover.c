@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * handover.c - what a program started here must know of the sockets that it inherits
+ * exec_handover.c - what a program started here must know of the sockets that it inherits
  *
  * The problem: a program that is started inherits descriptors, and nothing of what this process knows of their sockets. A
  * connection that is pending has a response in its stream that nobody would take off.
  *
- * - Before an exec, handover_prepare() waits for the end of each handshake whose socket the program gets; after CONVERT_TIMEOUT the
+ * - Before an exec, exec_handover_prepare() waits for the end of each handshake whose socket the program gets; after CONVERT_TIMEOUT the
  *   connection is begun anew, directly. Silent requests aren't waited for: another program can follow them as well (follow.c), if it
  *   has our library. If it hasn't, only the standard descriptors count, and others that were given to it.
- * - handover_is_due() says whether the program will have our library. If so, handover_write() makes records of the sockets, one for
- *   each (handover_record.h), for a variable of the program's environment: silent requests, failures that the application wasn't
+ * - exec_handover_is_due() says whether the program will have our library. If so, exec_handover_write() makes records of the sockets, one for
+ *   each (socket_record.h), for a variable of the program's environment: silent requests, failures that the application wasn't
  *   told of, and what the kernel would say wrongly of a settled socket: the server's address, and the family and protocol that
  *   the application has asked for.
- * - In the new program, the constructor calls handover_adopt(), which takes the variable out of the environment.
+ * - In the new program, the constructor calls exec_handover_adopt(), which takes the variable out of the environment.
  *   The records name sockets by SO_COOKIE, and the program looks which of its descriptors have one of these cookies: so what
  *   posix_spawn() or a vfork() child have done to the descriptors needn't be followed.
  *
- * The limits are below: SOCKETS_MAX records, and HANDOVER_TEXT_MAX bytes in all; what isn't settled comes first. A program that gets no
+ * The limits are below: SOCKETS_MAX records, and EXEC_HANDOVER_TEXT_MAX bytes in all; what isn't settled comes first. A program that gets no
  * record of a socket treats it as one that it knows nothing of. Nothing is left behind: a record is used once or dropped.
  */
 #include "config.h"
 
-#include "shim/process/handover.h"
+#include "shim/process/exec_handover.h"
 
 #include "shim/connect/attempt.h"
 #include "common/clock.h"
@@ -29,7 +29,7 @@
 #include "shim/connect/conversion.h"
 #include "shim/connect/follow.h"
 #include "shim/connect/replace.h"
-#include "shim/process/handover_record.h"
+#include "shim/process/socket_record.h"
 #include "shim/system/log.h"
 #include "shim/system/next.h"
 
@@ -106,7 +106,7 @@ static bool preloads_us(const char *list)
 	return false;
 }
 
-void handover_init(void)
+void exec_handover_init(void)
 {
 	const char *list = getenv("LD_PRELOAD");
 	Dl_info info;
@@ -120,7 +120,7 @@ void handover_init(void)
 		own_name = NULL;
 }
 
-bool handover_is_due(char *const envp[])
+bool exec_handover_is_due(char *const envp[])
 {
 	if (conn_next_fd(0) < 0)
 		return false;
@@ -155,9 +155,9 @@ static bool given_forget(struct conn *conn, void *arg)
  * Finds the conns whose sockets the program gets through descriptors below @fds: conn.socket.given. Where descriptors are duplicated
  * for it, posix_spawn_file_actions_adddup2() has noted these already.
  */
-static void given_find(enum handover_way way, int fds)
+static void given_find(enum exec_handover_way way, int fds)
 {
-	if (way == HANDOVER_AS_THEY_ARE)
+	if (way == EXEC_HANDOVER_AS_THEY_ARE)
 		conn_each_pending(given_forget, NULL);
 	for (int fd = conn_next_fd(0); fd >= 0 && fd < fds; fd = conn_next_fd(fd + 1)) {
 		struct conn *conn = conn_attentive(fd);
@@ -201,7 +201,7 @@ static void deny(int fd, bool informed)
 		replace_descriptor(fd);
 }
 
-void handover_prepare(enum handover_way way, bool informed)
+void exec_handover_prepare(enum exec_handover_way way, bool informed)
 {
 	const int standard = STDERR_FILENO + 1, fds = informed ? INT_MAX : standard;
 	int saved_errno = errno;
@@ -238,18 +238,18 @@ static bool list_has(const struct list *list, const struct conn *conn)
 	return false;
 }
 
-static struct handover_record record_of(const struct conn *conn, int fd)
+static struct socket_record record_of(const struct conn *conn, int fd)
 {
-	return (struct handover_record){
+	return (struct socket_record){
 		.numbers = {
-			[HANDOVER_PHASE] = conn_phase(conn),
-			[HANDOVER_FD] = (uint64_t)fd,
-			[HANDOVER_COOKIE] = conn->cookie,
-			[HANDOVER_FLAGS] = flags_of(conn),
-			[HANDOVER_ERROR] = (uint64_t)conn->error,
-			[HANDOVER_RCVLOWAT] = (uint64_t)conn->socket.rcvlowat,
-			[HANDOVER_LOCAL_PORT] = conn->attempt.local_port,
-			[HANDOVER_STARTED] = (uint64_t)clock_ns_of(&conn->call.started),
+			[SOCKET_RECORD_PHASE] = conn_phase(conn),
+			[SOCKET_RECORD_FD] = (uint64_t)fd,
+			[SOCKET_RECORD_COOKIE] = conn->cookie,
+			[SOCKET_RECORD_FLAGS] = flags_of(conn),
+			[SOCKET_RECORD_ERROR] = (uint64_t)conn->error,
+			[SOCKET_RECORD_RCVLOWAT] = (uint64_t)conn->socket.rcvlowat,
+			[SOCKET_RECORD_LOCAL_PORT] = conn->attempt.local_port,
+			[SOCKET_RECORD_STARTED] = (uint64_t)clock_ns_of(&conn->call.started),
 		},
 		.server = conn->call.peer,
 	};
@@ -257,14 +257,14 @@ static struct handover_record record_of(const struct conn *conn, int fd)
 
 static void list_add(struct list *list, struct conn *conn, int fd)
 {
-	struct handover_record record;
+	struct socket_record record;
 	size_t len;
 
 	if (list->count == SOCKETS_MAX || list_has(list, conn))
 		return;
 	conn_mark_shared(conn);
 	record = record_of(conn, fd);
-	len = handover_record_write(&record, list->text, list->len, HANDOVER_TEXT_MAX);
+	len = socket_record_write(&record, list->text, list->len, EXEC_HANDOVER_TEXT_MAX);
 	if (!len)
 		return;
 	list->len = len;
@@ -312,7 +312,7 @@ static void list_walk(struct list *list, struct choice choice)
 	}
 }
 
-size_t handover_write(char out[HANDOVER_TEXT_MAX], enum handover_way way)
+size_t exec_handover_write(char out[EXEC_HANDOVER_TEXT_MAX], enum exec_handover_way way)
 {
 	/* File actions may duplicate a descriptor that exec() closes, and the duplicate stays open. */
 	static const struct choice choices[] = {
@@ -321,12 +321,12 @@ size_t handover_write(char out[HANDOVER_TEXT_MAX], enum handover_way way)
 		{ .settled = false, .cloexec = true },
 		{ .settled = true, .cloexec = true },
 	};
-	struct list list = { .text = out, .len = strlen(HANDOVER_VARIABLE "=") };
+	struct list list = { .text = out, .len = strlen(EXEC_HANDOVER_VARIABLE "=") };
 	int saved_errno = errno;
 
-	memcpy(out, HANDOVER_VARIABLE "=", list.len);
+	memcpy(out, EXEC_HANDOVER_VARIABLE "=", list.len);
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
-		if (!choices[i].cloexec || way == HANDOVER_CHANGED)
+		if (!choices[i].cloexec || way == EXEC_HANDOVER_CHANGED)
 			list_walk(&list, choices[i]);
 	errno = saved_errno;
 	return list.count ? list.len : 0;
@@ -334,27 +334,27 @@ size_t handover_write(char out[HANDOVER_TEXT_MAX], enum handover_way way)
 
 /* --- adopting --- */
 
-static void conn_fill(struct conn *conn, const struct handover_record *record)
+static void conn_fill(struct conn *conn, const struct socket_record *record)
 {
 	const uint64_t *numbers = record->numbers;
 
 	conn->call.peer = record->server;
 	conn->call.follows = true;
-	flags_set(conn, numbers[HANDOVER_FLAGS]);
-	conn->error = (int)numbers[HANDOVER_ERROR];
-	conn->socket.rcvlowat = (int)numbers[HANDOVER_RCVLOWAT];
-	conn->attempt.local_port = (uint16_t)numbers[HANDOVER_LOCAL_PORT];
-	conn->call.started.tv_sec = (time_t)(numbers[HANDOVER_STARTED] / CLOCK_NS_PER_S);
-	conn->call.started.tv_nsec = (long)(numbers[HANDOVER_STARTED] % CLOCK_NS_PER_S);
+	flags_set(conn, numbers[SOCKET_RECORD_FLAGS]);
+	conn->error = (int)numbers[SOCKET_RECORD_ERROR];
+	conn->socket.rcvlowat = (int)numbers[SOCKET_RECORD_RCVLOWAT];
+	conn->attempt.local_port = (uint16_t)numbers[SOCKET_RECORD_LOCAL_PORT];
+	conn->call.started.tv_sec = (time_t)(numbers[SOCKET_RECORD_STARTED] / CLOCK_NS_PER_S);
+	conn->call.started.tv_nsec = (long)(numbers[SOCKET_RECORD_STARTED] % CLOCK_NS_PER_S);
 }
 
-static void adopt(int fd, const struct handover_record *record)
+static void adopt(int fd, const struct socket_record *record)
 {
-	const enum conn_phase phase = (enum conn_phase)record->numbers[HANDOVER_PHASE];
+	const enum conn_phase phase = (enum conn_phase)record->numbers[SOCKET_RECORD_PHASE];
 	struct conn *conn;
 	char text[SOCKADDR_STRLEN];
 
-	if (record->numbers[HANDOVER_PHASE] >= CONN_PHASE_COUNT || !phase_in(phase, ADOPTED_PHASES))
+	if (record->numbers[SOCKET_RECORD_PHASE] >= CONN_PHASE_COUNT || !phase_in(phase, ADOPTED_PHASES))
 		return;
 	if (record->server.sa.sa_family == AF_UNSPEC && !phase_in(phase, PHASE(IDLE) | PHASE(DIRECT)))
 		return;
@@ -375,12 +375,12 @@ static void adopt(int fd, const struct handover_record *record)
 static void adopt_fd(int fd, const char *text)
 {
 	uint64_t cookie = conn_cookie(fd);
-	struct handover_record record;
+	struct socket_record record;
 
-	while (cookie && (text = handover_record_read(&record, text))) {
+	while (cookie && (text = socket_record_read(&record, text))) {
 		struct conn *conn;
 
-		if (record.numbers[HANDOVER_COOKIE] != cookie)
+		if (record.numbers[SOCKET_RECORD_COOKIE] != cookie)
 			continue;
 		conn = conn_named(cookie);
 		if (conn)
@@ -391,22 +391,22 @@ static void adopt_fd(int fd, const char *text)
 	}
 }
 
-void handover_adopt(void)
+void exec_handover_adopt(void)
 {
-	const char *text = getenv(HANDOVER_VARIABLE), *rest = text;
-	struct handover_record record;
+	const char *text = getenv(EXEC_HANDOVER_VARIABLE), *rest = text;
+	struct socket_record record;
 
 	if (!text)
 		return;
 	if (getauxval(AT_SECURE)) { /* the environment is the caller's, who has less rights than this program */
-		unsetenv(HANDOVER_VARIABLE);
+		unsetenv(EXEC_HANDOVER_VARIABLE);
 		return;
 	}
 	for (int fd = 0; fd < ADOPTED_FDS; fd++)
 		adopt_fd(fd, text);
-	while ((rest = handover_record_read(&record, rest)))
-		if (record.numbers[HANDOVER_FD] >= ADOPTED_FDS &&
-		    record.numbers[HANDOVER_FD] <= INT32_MAX)
-			adopt_fd((int)record.numbers[HANDOVER_FD], text);
-	unsetenv(HANDOVER_VARIABLE);
+	while ((rest = socket_record_read(&record, rest)))
+		if (record.numbers[SOCKET_RECORD_FD] >= ADOPTED_FDS &&
+		    record.numbers[SOCKET_RECORD_FD] <= INT32_MAX)
+			adopt_fd((int)record.numbers[SOCKET_RECORD_FD], text);
+	unsetenv(EXEC_HANDOVER_VARIABLE);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* quiet.c - signals and cancellation while a hook does in several system calls what the application asked for in one */
+/* waiting.c - signals and cancellation while a hook does in several system calls what the application asked for in one */
 #include "config.h"
 
-#include "shim/system/quiet.h"
+#include "shim/system/waiting.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * thread.h - a few steps of ours that neither a signal handler nor a cancellation comes between
+ *
+ * This code runs in the application's threads. A handler that runs in the middle of a change may need what is half
+ * changed, or never return (siglongjmp(3)); a thread that is cancelled in one of our system calls would leave a lock taken.
+ */
+#ifndef COMMON_THREAD_H
+#define COMMON_THREAD_H
+
+#include "common/rawcall.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+struct quiet {
+	sigset_t mask; /* the signals that the thread blocked before */
+	int cancel_state;
+};
+
+/* Blocks all signals and disables cancellation of the calling thread, until quiet_end(). */
+static inline void quiet_all(struct quiet *quiet)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &quiet->cancel_state);
+	pthread_sigmask(SIG_SETMASK, &all, &quiet->mask);
+}
+
+/* Restores both; errno is left alone. */
+static inline void quiet_end(const struct quiet *quiet)
+{
+	int saved_errno = errno; /* handlers run now, and may change it */
+
+	pthread_sigmask(SIG_SETMASK, &quiet->mask, NULL);
+	pthread_setcancelstate(quiet->cancel_state, NULL);
+	errno = saved_errno;
+}
+
+/*
+ * Waiting for another thread to come to the end of a few system calls
+ *
+ * sched_yield() alone would do if all threads had the same priority. A thread of SCHED_FIFO doesn't yield to an ordinary
+ * one, which then never comes to the end of its calls on the same processor: so the waiting thread sleeps, after a few
+ * turns. This is no cancellation point.
+ */
+
+#define PATIENCE_YIELDS 64
+#define PATIENCE_NS 50000
+
+/* Gives the other thread some time. @turn: counts the calls; 0 before the first one */
+static inline void patience(unsigned int *turn)
+{
+	static const struct timespec pause = { .tv_nsec = PATIENCE_NS };
+
+	if (++*turn <= PATIENCE_YIELDS)
+		sched_yield();
+	else
+		RAWCALL(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+/* --- is there room on the stack for what a connection can do without? --- */
+
+/*
+ * stack_is_small() - is this a signal handler on a stack of its own (sigaltstack(2))?
+ * That may have 8 KiB and no more (SIGSTKSZ), more than half of which a wait of ours takes. What takes as much again is left to another
+ * connection or to a later look: to learn from a connection and from the user's others, to look at another path, to write to the log.
+ */
+static inline bool stack_is_small(void)
+{
+	stack_t stack;
+
+	return sigaltstack(NULL, &stack) == 0 && stack.ss_flags & SS_ONSTACK;
+}
+
+#endif
