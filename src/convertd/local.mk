@@ -15,7 +15,6 @@ libconvertd_la_SOURCES = src/convertd/policy/access.c src/convertd/policy/access
 	src/convertd/policy/demand.c src/convertd/policy/demand.h \
 	src/convertd/policy/families.c src/convertd/policy/families.h \
 	src/convertd/policy/far_clients.c src/convertd/policy/far_clients.h \
-	src/convertd/net/fastopen.h \
 	src/convertd/base/heap.c src/convertd/base/heap.h \
 	src/convertd/policy/judgement.c src/convertd/policy/judgement.h \
 	src/convertd/policy/limits_count.c src/convertd/policy/limits.h src/convertd/policy/limits_private.h \
@@ -65,7 +64,6 @@ convertd_SOURCES = src/convertd/main.c \
 	src/convertd/net/downstream.c src/convertd/net/downstream.h src/convertd/net/plain_servers.c src/convertd/net/plain_servers.h \
 	src/convertd/observe/endpoint.c src/convertd/observe/endpoint.h \
 	src/convertd/process/handover.c src/convertd/process/handover.h \
-	src/convertd/net/fastopen.c \
 	src/hold/hold_table.c src/hold/hold_table.h src/serve/request_context.h \
 	src/convertd/process/withholding.c src/convertd/process/withholding.h \
 	src/convertd/process/inherit.c src/convertd/process/inherit.h \

@@ -55,7 +55,7 @@ static void test(struct request_context *context, const union sockaddr_ip *serve
 	plan.choice = settings->sources.preserve ?
 			      SOURCES_ANY :
 			      sources_choose(&settings->sources, server, server, &plan.source);
-	probes_start(context->probes, &plan, NULL, 0, on_tested);
+	probes_start(context->probes, &plan, on_tested);
 }
 
 /* Tests what is due, and comes back when the next is. */

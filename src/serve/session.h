@@ -59,7 +59,6 @@ struct session_shared {
 struct session_pool {
 	struct request_context context; /* what this worker's withheld SYNs use as well */
 	struct session_shared *shared;
-	struct fastopen *fastopen; /* NULL: the kernel can't be asked for cookies */
 	struct log_limit *log_limits; /* of lines about sessions, by outcome; all threads use them */
 
 	struct timeval timeouts[SESSION_TIMEOUT_COUNT]; /* what event_add() is given */

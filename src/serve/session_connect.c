@@ -14,7 +14,6 @@
 #include "convertd/base/log.h"
 #include "convertd/config/settings.h"
 #include "convertd/net/downstream.h"
-#include "convertd/net/fastopen.h"
 #include "convertd/net/plain_servers.h"
 #include "convertd/observe/metrics.h"
 
@@ -30,38 +29,6 @@ static const struct session_connection asked = { .result = SESSION_CONNECT_ASKED
 static struct session_connection unsupported(uint8_t option, const char *reason)
 {
 	return (struct session_connection){ .result = SESSION_CONNECT_UNSUPPORTED, .option = option, .reason = reason };
-}
-
-/*
- * Section 7.6. The SYN will have the kernel's cookie, and the client's has to be the same: another
- * one can't be given to the kernel. Data goes with the SYN for a client that has sent a cookie,
- * as that says that the data may arrive twice (RFC 7413 2.1).
- * Returns SESSION_CONNECT_ASKED if nothing stands in the way.
- */
-static struct session_connection plan_fastopen(struct session *s, const struct request_decision *decision,
-					      struct downstream_plan *plan)
-{
-	const struct convert_span *cookie = &decision->fastopen_cookie;
-	struct fastopen_cookie kernels;
-
-	if (!decision->fastopen)
-		return asked;
-	if (!s->pool->fastopen)
-		return unsupported(TCP_KIND_FASTOPEN, "Fast Open cookies aren't known");
-	if (cookie->len) {
-		fastopen_find(s->pool->fastopen, &plan->source, &s->server, &kernels);
-		if (!fastopen_equal(&kernels, cookie->data, cookie->len))
-			return unsupported(TCP_KIND_FASTOPEN, "not the server's Fast Open cookie");
-	} else {
-		kernels.len = 0;
-		plan->len = 0;
-	}
-	s->fastopen = malloc(sizeof(*s->fastopen));
-	if (!s->fastopen)
-		return (struct session_connection){ .result = SESSION_CONNECT_NO_MEMORY };
-	*s->fastopen = kernels;
-	plan->fastopen = true;
-	return asked;
 }
 
 /* Warns that no connection can come from that address. Another one isn't tried, as a client keeps its address. */
@@ -140,32 +107,23 @@ static struct session_connection connect_now(struct session *s, const struct req
 {
 	const struct settings *settings = s->pool->context.terms->settings;
 	struct downstream_plan plan = {
-		.server = &s->server, .data = early, .len = len,
-		.data_follows = len > 0, .congestion = settings->congestion_server,
+		.server = &s->server, .data_follows = len > 0, .congestion = settings->congestion_server,
 		.route = s->pool->context.route,
 	};
-	struct session_connection fastopen;
-	size_t taken;
 	int fd;
 
 	plan.mptcp = s->mptcp = decision->mptcp && !plain_servers_has(&s->server);
 	s->trusted = plan.confirmed = s->confirmed;
 	plan.choice = sources_choose(&settings->sources, &s->client, &s->server, &plan.source);
-	fastopen = plan_fastopen(s, decision, &plan);
-	if (fastopen.result != SESSION_CONNECT_ASKED)
-		return fastopen;
-	fd = downstream_connect(&plan, &taken);
-	/* Either was switched off since the start: net.mptcp.enabled; net.ipv4.tcp_fastopen. */
+	fd = downstream_connect(&plan);
+	/* net.mptcp.enabled was switched off since the start. */
 	if (s->mptcp && (fd == -ENOPROTOOPT || fd == -EPROTONOSUPPORT))
 		return unsupported(TCP_KIND_MPTCP, "MPTCP is off on this host");
-	if (s->fastopen && fd == -EOPNOTSUPP)
-		return unsupported(TCP_KIND_FASTOPEN, "Fast Open is off on this host");
 	if (fd == -EADDRNOTAVAIL && plan.choice != SOURCES_ANY)
 		tell_source(s->pool, &plan.source);
-	s->relay.flow[RELAY_UPSTREAM].bytes = taken;
 	if (fd >= 0 && session_watch_downstream(s, fd) < 0)
 		fd = -ENOMEM;
-	return await_server(s, fd < 0 ? fd : 0, early + taken, len - taken, SESSION_TIMEOUT_CONNECT);
+	return await_server(s, fd < 0 ? fd : 0, early, len, SESSION_TIMEOUT_CONNECT);
 }
 
 struct session_connection session_connect(struct session *s, const struct request_decision *decision,
@@ -182,20 +140,5 @@ struct session_connection session_connect(struct session *s, const struct reques
 
 size_t session_server_options(struct session *s, const struct tcp_info *info, uint8_t *out)
 {
-	int fd = s->relay.side[RELAY_DOWNSTREAM].fd;
-	struct fastopen_cookie cookie = { 0 };
-	union sockaddr_ip source = { 0 };
-	socklen_t len = sizeof(source);
-
-	if (s->fastopen) {
-		if (getsockname(fd, &source.sa, &len) < 0)
-			source.sa.sa_family = AF_UNSPEC;
-		fastopen_find(s->pool->fastopen, &source, &s->server, &cookie);
-		/* What the client has sent isn't in the SYN+ACK. */
-		if (fastopen_equal(&cookie, s->fastopen->bytes, s->fastopen->len))
-			cookie.len = 0;
-		free(s->fastopen);
-		s->fastopen = NULL;
-	}
-	return downstream_options(fd, info, s->mptcp, &cookie, out);
+	return downstream_options(s->relay.side[RELAY_DOWNSTREAM].fd, info, s->mptcp, out);
 }

@@ -75,7 +75,6 @@ static void session_destroy(struct session *s)
 	session_drop_withheld(s);
 	relay_fini(&s->relay);
 	free(s->request);
-	free(s->fastopen);
 	blocks_put(&s->pool->blocks, s);
 }
 

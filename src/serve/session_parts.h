@@ -47,8 +47,6 @@ struct session {
 			      /* the connection otherwise */
 	const char *reason;   /* for the log: the outcome's text, or a constant that is more precise */
 	uint8_t *request;     /* REQUEST: what has arrived, not yet complete */
-	struct fastopen_cookie *fastopen; /* CONNECTING: the server's cookie as the client knows it, if the SYN to the */
-					  /* server has a Fast Open option */
 	uint16_t request_len; /* bytes of it */
 	uint16_t answer_len;  /* bytes of the converter's answer, sent or not */
 	uint8_t state;        /* enum session_state */

@@ -20,7 +20,6 @@
 
 #include "convertd/base/clock.h"
 #include "convertd/config/settings.h"
-#include "convertd/net/fastopen.h"
 #include "convertd/net/probe.h"
 #include "convertd/net/route.h"
 #include "convertd/observe/metrics.h"
@@ -194,8 +193,6 @@ int session_pool_init(struct session_pool *pool, struct event_base *base,
 		.route = pool->context.route,
 	};
 	if (!error)
-		pool->fastopen = fastopen_create();
-	if (!error)
 		pool->context.probes = probes_create(base);
 	if (!error)
 		error = pool->context.probes ? blame_init(&pool->context) : -ENOMEM;
@@ -259,7 +256,6 @@ void session_pool_fini(struct session_pool *pool)
 	blocks_fini(&pool->blocks);
 	relay_pipes_fini(&pool->pipes);
 	route_destroy(pool->context.route);
-	fastopen_destroy(pool->fastopen);
 	terms_unref(pool->context.terms);
 }
 

@@ -427,7 +427,7 @@ static int withhold(struct syn_attempt *a, const uint8_t *packet, size_t len)
 	return 0;
 }
 
-/* The server is asked as a session asks it, but without data and Fast Open. Returns a socket or -errno. */
+/* Connects to the server as a session does. Returns a socket or -errno. */
 static int connect_server(const struct syn_judge *judge, const struct syn_packet *syn,
 			  const struct judgement_grant *grant, bool data_follows)
 {
@@ -441,11 +441,10 @@ static int connect_server(const struct syn_judge *judge, const struct syn_packet
 		.last_fd = judge->context->terms->last_fd,
 	};
 	union sockaddr_ip client;
-	size_t taken;
 
 	sockaddr_ip_set(&client, AF_UNSPEC, &syn->flow.source, syn->flow.source_port);
 	plan.choice = sources_choose(&settings->sources, &client, &grant->server, &plan.source);
-	return downstream_connect(&plan, &taken);
+	return downstream_connect(&plan);
 }
 
 /*

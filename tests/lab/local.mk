@@ -146,7 +146,6 @@ LAB_TESTS = \
 	tests/lab/test_convertd_demand.py \
 	tests/lab/test_convertd_families.py \
 	tests/lab/test_convertd_reflection.py \
-	tests/lab/test_convertd_fastopen.py \
 	tests/lab/test_convertd_sources.py \
 	tests/lab/test_several_converters.py \
 	tests/lab/test_convertd_fallback.py \

@@ -9,7 +9,7 @@ from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Server, clients, 
                               message, octets)
 
 INFO = octets("01010000")
-SUPPORTED = octets("15020000 04081e22") + WITHHOLDING
+SUPPORTED = octets("15020000 04081e00") + WITHHOLDING
 NOT_AUTHORIZED = 0x20
 LAB = ("--allow-destination", "10.0.0.0/8", "--allow-destination", "fd00::/8")
 

@@ -14,7 +14,7 @@ from convertlab.peers import (MPTCP, TCP, WITHHOLDING, Client, Forger, Server, c
                               echo, error, extended_header, message, missing_cookie, octets)
 
 INFO = octets("01010000")
-SUPPORTED = octets("15020000 04081e22") + WITHHOLDING
+SUPPORTED = octets("15020000 04081e00") + WITHHOLDING
 NOT_AUTHORIZED = error(0x20)
 DAY = 86400
 

@@ -5,7 +5,6 @@
 #include "convertd/config/terms.h"
 
 #include "common/sysctl.h"
-#include "convertd/net/fastopen.h"
 #include "convertd/base/log.h"
 #include "convertd/policy/memory_budget.h"
 #include "convertd/config/settings.h"
@@ -17,13 +16,6 @@
 /* Sessions beyond the limit of connections, which exist only until their clients were told of it: so many, and a part of the limit. */
 #define REFUSALS_MIN 8
 #define REFUSALS_PART 64
-
-/*
- * Bits of net.ipv4.tcp_fastopen (ip-sysctl.rst): 0x1 has connections that this host opens use Fast Open. With 0x4
- * as well they send data without a cookie, and don't ask for one: so the server's cookie can't be learned.
- */
-#define FASTOPEN_CLIENT 0x1
-#define FASTOPEN_WITH_COOKIES (FASTOPEN_CLIENT | 0x4)
 
 /*
  * Pipes, through which bulk is spliced: so many, but no more than a part of the descriptors, which
@@ -44,14 +36,10 @@ static struct request_features read_features(const struct settings *settings, co
 	 * a Hold Time TLV say anything.
 	 */
 	bool carried = syns->withheld && syns->taken, silent = carried && !settings->no_silence;
-	int sysctl = sysctl_read("net.ipv4.tcp_fastopen");
-	unsigned fastopen = sysctl < 0 ? FASTOPEN_CLIENT : (unsigned)sysctl;
 	struct request_features features = {
 		.sack = sysctl_read("net.ipv4.tcp_sack") != 0,
 		.timestamps = sysctl_read("net.ipv4.tcp_timestamps") != 0,
 		.mptcp = sysctl_read("net.mptcp.enabled") > 0,
-		.fastopen = (fastopen & FASTOPEN_WITH_COOKIES) == FASTOPEN_CLIENT &&
-			    fastopen_is_known(),
 		.withholding = { .withheld = syns->withheld,
 				 .limit_ms = syns->withheld ? (uint16_t)settings->hold_time : 0,
 				 .corrects = syns->corrected,

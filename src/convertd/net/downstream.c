@@ -21,7 +21,6 @@
  * whether the server took Multipath TCP. The MSS is the lesser of the server's and what our path
  * allows. Values that the kernel doesn't tell are written as zero: both timestamps. MP_CAPABLE has the
  * version and the HMAC flag alone, without the server's key, which is a secret of our connection.
- * A Fast Open cookie is read from the kernel's cache (fastopen.c).
  */
 #include "config.h"
 
@@ -80,31 +79,19 @@ void downstream_reset(int fd)
 		(void)0;
 }
 
-/* Sends the SYN. Returns the number of the plan's bytes that it carries, or -errno. */
-static ssize_t send_syn(int fd, const struct downstream_plan *plan)
+/* Sends the SYN. Returns 0 or -errno. */
+static int send_syn(int fd, const union sockaddr_ip *server)
 {
-	const union sockaddr_ip *server = plan->server;
-	ssize_t n;
-
-	if (plan->fastopen)
-		n = sendto(fd, plan->data, plan->len, MSG_FASTOPEN | MSG_NOSIGNAL, &server->sa,
-			   sockaddr_ip_len(server));
-	else
-		n = connect(fd, &server->sa, sockaddr_ip_len(server));
-	if (n < 0)
-		return errno == EINPROGRESS ? 0 : -errno;
-	return n;
+	return connect(fd, &server->sa, sockaddr_ip_len(server)) < 0 && errno != EINPROGRESS ? -errno : 0;
 }
 
 /* Does what downstream_connect() does, from the address @source. Returns the same. */
-static int connect_from(const struct downstream_plan *plan, const union sockaddr_ip *source,
-			size_t *taken)
+static int connect_from(const struct downstream_plan *plan, const union sockaddr_ip *source)
 {
 	int fd = socket(plan->server->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
 			plan->mptcp ? IPPROTO_MPTCP : IPPROTO_TCP);
-	ssize_t n;
+	int error;
 
-	*taken = 0;
 	if (fd < 0)
 		return -errno;
 	/* The kernel hands out the lowest number that is free. */
@@ -122,14 +109,13 @@ static int connect_from(const struct downstream_plan *plan, const union sockaddr
 	/* MPTCP sockets lack the option: they send the third ACK as a segment of its own. */
 	if (plan->data_follows)
 		setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
-	n = source_bind(fd, source, plan->choice, plan->route);
-	if (n == 0)
-		n = send_syn(fd, plan);
-	if (n < 0) {
+	error = source_bind(fd, source, plan->choice, plan->route);
+	if (!error)
+		error = send_syn(fd, plan->server);
+	if (error) {
 		close(fd);
-		return (int)n;
+		return error;
 	}
-	*taken = (size_t)n;
 	return fd;
 }
 
@@ -144,15 +130,15 @@ static bool has_source(const struct downstream_plan *plan)
 	return !plan->route || route_has_source(plan->route, &address);
 }
 
-int downstream_connect(const struct downstream_plan *plan, size_t *taken)
+int downstream_connect(const struct downstream_plan *plan)
 {
 	union sockaddr_ip source = plan->source;
-	int fd = connect_from(plan, &source, taken);
+	int fd = connect_from(plan, &source);
 
 	/* The client's port is in use towards this very server, so another one is taken. */
 	if (fd == -EADDRNOTAVAIL && plan->choice == SOURCES_CLIENT) {
 		sockaddr_ip_set_port(&source, 0);
-		fd = connect_from(plan, &source, taken);
+		fd = connect_from(plan, &source);
 	}
 	if (fd == -EADDRNOTAVAIL && plan->choice == SOURCES_ANY && !has_source(plan))
 		return -ENETUNREACH;
@@ -347,7 +333,6 @@ static size_t put_mss(uint8_t *out, const struct tcp_info *info)
 }
 
 size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
-			  const struct fastopen_cookie *cookie,
 			  uint8_t out[static DOWNSTREAM_OPTIONS_MAX])
 {
 	static const uint8_t zeros[8];
@@ -365,7 +350,5 @@ size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
 	}
 	if (mptcp && multipath_is_spoken(fd))
 		n += put_option(out + n, TCP_KIND_MPTCP, mp_capable, sizeof(mp_capable));
-	if (cookie->len)
-		n += put_option(out + n, TCP_KIND_FASTOPEN, cookie->bytes, cookie->len);
 	return n;
 }

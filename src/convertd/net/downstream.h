@@ -5,7 +5,6 @@
 
 #include "common/sockaddr.h"
 #include "convert/convert.h"
-#include "convertd/net/fastopen.h"
 #include "convertd/net/sources.h"
 
 #include <stdbool.h>
@@ -34,9 +33,6 @@ struct downstream_plan {
 	struct route *route;             /* is asked whether an IPv6 prefix is still ours; may be NULL */
 	bool mptcp;                      /* ask for Multipath TCP */
 	bool confirmed;      /* the client has proved its address; if not, see downstream_confirm() */
-	bool fastopen;       /* the SYN has a Fast Open option: the kernel's cookie, or a request for one */
-	const uint8_t *data; /* with Fast Open, the SYN carries these bytes if the kernel has a cookie */
-	size_t len;
 	bool data_follows;   /* there are bytes to send as soon as the server has answered: the */
 			     /* third ACK waits for them */
 	const char *congestion; /* the congestion control; "": the system's default */
@@ -46,12 +42,10 @@ struct downstream_plan {
 
 /*
  * downstream_connect() - begin to connect
- * @taken: set to the number of the plan's bytes that the SYN has carried, or the kernel has queued
- *
  * Returns a non-blocking socket that the caller owns, or -errno if connecting has failed at once;
  * downstream_refusal() translates that into an Error TLV.
  */
-int downstream_connect(const struct downstream_plan *plan, size_t *taken);
+int downstream_connect(const struct downstream_plan *plan);
 
 /*
  * downstream_confirm() - let the SYN be repeated as usual, since the client has proved its address
@@ -105,11 +99,9 @@ void downstream_established(int fd, const union sockaddr_ip *server);
  * They are complete as far as the kernel tells (see downstream.c).
  * @info: as downstream_result() has set it
  * @mptcp: write MP_CAPABLE if the server took Multipath TCP
- * @cookie: the server's Fast Open cookie, which is written as well unless it is empty
  * Returns the number of bytes written to @out.
  */
 size_t downstream_options(int fd, const struct tcp_info *info, bool mptcp,
-			  const struct fastopen_cookie *cookie,
 			  uint8_t out[static DOWNSTREAM_OPTIONS_MAX]);
 
 #endif

@@ -5,9 +5,7 @@
  * Probes go only to servers that a client has just asked for, and a thread has at most PROBES_MAX of them, so that
  * no server is sent much more than clients send anyway. A session never waits for one.
  *
- * A probe connects; with a message to send (@len), it sends that and waits for an answer or the end of the stream;
- * then it resets the connection and reports. PROBE_SECONDS limit the connecting, and the waiting again. What was
- * reached is reported as reached, whatever it answers.
+ * A probe connects, for PROBE_SECONDS at most, resets the connection and reports.
  */
 #include "config.h"
 
@@ -27,9 +25,6 @@ struct probe {
 	struct event *event; /* NULL: the place is free */
 	int fd;
 	union sockaddr_ip server;
-	uint8_t message[PROBE_MESSAGE_MAX];
-	size_t len;
-	bool said; /* the server was reached, and the message sent */
 	probe_done_fn *done;
 };
 
@@ -65,32 +60,14 @@ void probes_destroy(struct probes *probes)
 	free(probes);
 }
 
-/* Sends the probe's message once it is connected, and waits for the answer. Returns false if the probe is at its end. */
-static bool say(struct probe *probe)
-{
-	static const struct timeval limit = { .tv_sec = PROBE_SECONDS };
-
-	if (!probe->len ||
-	    send(probe->fd, probe->message, probe->len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-		return false;
-	probe->said = true;
-	event_del(probe->event);
-	return event_assign(probe->event, event_get_base(probe->event), probe->fd, EV_READ,
-			    event_get_callback(probe->event), probe) == 0 &&
-	       event_add(probe->event, &limit) == 0;
-}
-
 static void on_probe(evutil_socket_t fd, short what, void *arg)
 {
 	struct probe *probe = arg;
 	struct tcp_info info;
-	int error = 0;
+	int error = what & EV_TIMEOUT ? -ETIMEDOUT : downstream_result(fd, &info);
 
-	if (!probe->said) {
-		error = what & EV_TIMEOUT ? -ETIMEDOUT : downstream_result(fd, &info);
-		if (error == -EINPROGRESS || (!error && say(probe)))
-			return;
-	}
+	if (error == -EINPROGRESS)
+		return;
 	probe_free(probe);
 	probe->done(&probe->server, error);
 }
@@ -108,27 +85,19 @@ static struct probe *free_place(struct probes *probes, const union sockaddr_ip *
 	return place;
 }
 
-bool probes_start(struct probes *probes, const struct downstream_plan *plan, const uint8_t *message,
-		  size_t len, probe_done_fn *done)
+bool probes_start(struct probes *probes, const struct downstream_plan *plan, probe_done_fn *done)
 {
 	static const struct timeval limit = { .tv_sec = PROBE_SECONDS };
-	struct probe *probe = probes && len <= PROBE_MESSAGE_MAX ? free_place(probes, plan->server) :
-								   NULL;
+	struct probe *probe = probes ? free_place(probes, plan->server) : NULL;
 	struct downstream_plan own = *plan;
-	size_t taken;
 
 	if (!probe)
 		return false;
-	own.data = NULL;
-	own.len = 0;
-	own.mptcp = own.fastopen = own.data_follows = own.confirmed = false;
+	own.mptcp = own.data_follows = own.confirmed = false;
 	memset(probe, 0, sizeof(*probe));
 	probe->server = *plan->server;
 	probe->done = done;
-	probe->len = len;
-	if (len)
-		memcpy(probe->message, message, len);
-	probe->fd = downstream_connect(&own, &taken);
+	probe->fd = downstream_connect(&own);
 	if (probe->fd < 0) {
 		done(plan->server, probe->fd);
 		return true;

@@ -6,15 +6,10 @@
 #include "common/sockaddr.h"
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 struct downstream_plan;
 struct event_base;
 struct probes;
-
-/* The longest message, in bytes. */
-#define PROBE_MESSAGE_MAX 64
 
 /* The number of probes that a thread may have under way. */
 #define PROBES_MAX 8
@@ -32,14 +27,11 @@ struct probes *probes_create(struct event_base *base);
 void probes_destroy(struct probes *probes);
 
 /*
- * probes_start() - connect to a server, send a message, and reset the connection when an answer has come
- * @plan: what the SYN is to be like; Multipath TCP, Fast Open and data are left out
- * @message, @len: what is sent once the probe is connected, PROBE_MESSAGE_MAX bytes at most; with @len 0 nothing
- * is sent, and the connection is reset at once
+ * probes_start() - connects to a server, and resets the connection once it is made
+ * @plan: what the SYN is to be like; Multipath TCP is left out
  * @done: called once, perhaps before this returns, but not if probes_destroy() ends the probe
  * Returns false with nothing done where there are too many probes, or one to that server, or no memory.
  */
-bool probes_start(struct probes *probes, const struct downstream_plan *plan, const uint8_t *message,
-		  size_t len, probe_done_fn *done);
+bool probes_start(struct probes *probes, const struct downstream_plan *plan, probe_done_fn *done);
 
 #endif

@@ -75,15 +75,14 @@ static void find_room(const struct admission *admission, const struct judgement_
 
 /*
  * Among the SYNs that are withheld, and among the pending requests. A client that asks what the converter supports
- * gets that with the response, so a confirmation by the SYN+ACK is of no use to it. The server's Fast Open cookie is
- * the session's business, and so is the data that goes with it.
+ * gets that with the response, so a confirmation by the SYN+ACK is of no use to it.
  */
 static void find_room_for_syn(const struct admission *admission, const struct judgement_case *c,
 			      struct judgement *judgement)
 {
 	enum outcome exceeded = OUTCOME_NONE;
 
-	if (judgement->request.info || judgement->request.fastopen ||
+	if (judgement->request.info ||
 	    (judgement->request.silent && judgement->voice != JUDGEMENT_SILENT) ||
 	    limits_enter(admission->limits, c->member, &c->client.address, LIMITS_WITHHELD) < 0)
 		return;

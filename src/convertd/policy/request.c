@@ -6,10 +6,10 @@
  * is this converter's policy where RFC 8803 leaves one:
  *
  * - TCP options (Section 7). 0, 1, 2, 3 and 5 are ignored. SACK-permitted (4),
- *   timestamps (8), Multipath TCP (30) and Fast Open (34) are supported if this host's own
- *   SYNs have them, and only without a value, which is the stack's to choose; Fast Open may
- *   have a cookie, which is the server's. For all else, Section 6.2.5 wants an Unsupported
- *   TCP Option error that lists every such kind.
+ *   timestamps (8) and Multipath TCP (30) are supported if this host's own SYNs have them, and
+ *   only without a value, which is the stack's to choose. For all else, Section 6.2.5 wants an
+ *   Unsupported TCP Option error that lists every such kind: also for Fast Open (34), since Linux
+ *   takes no cookie from a program.
  *   4 and 8 need nothing done: the host sends them in each SYN or in none.
  * - Info and Connect in one request get one answer; with an error, too: what the
  *   converter supports is true whatever became of the server.
@@ -21,8 +21,6 @@
 #include "convertd/policy/request.h"
 
 #include "common/tcp.h"
-
-#include "convertd/net/fastopen.h"
 
 #include <string.h>
 
@@ -43,8 +41,6 @@ static bool kind_is_supported(const struct request_features *features, uint8_t k
 		return features->timestamps;
 	case TCP_KIND_MPTCP:
 		return features->mptcp;
-	case TCP_KIND_FASTOPEN:
-		return features->fastopen;
 	default:
 		return false;
 	}
@@ -54,7 +50,7 @@ static bool kind_is_supported(const struct request_features *features, uint8_t k
 static void write_supported(const struct request_features *features, struct convert_writer *writer)
 {
 	static const uint8_t candidates[] = { TCP_KIND_SACK_PERMITTED, TCP_KIND_TIMESTAMPS,
-					      TCP_KIND_MPTCP, TCP_KIND_FASTOPEN };
+					      TCP_KIND_MPTCP };
 	uint8_t kinds[sizeof(candidates)];
 	size_t count = 0;
 
@@ -192,15 +188,6 @@ static void decide_fault(enum convert_status status, const uint8_t *buf, size_t 
 	}
 }
 
-/* Section 6.2.5: without a value, the value is ours to make. Only a cookie is the client's. */
-static bool value_is_supported(const struct convert_tcp_option *option)
-{
-	size_t len = option->value.len;
-
-	return len == 0 || (option->kind == TCP_KIND_FASTOPEN && len >= FASTOPEN_COOKIE_MIN &&
-			    len <= FASTOPEN_COOKIE_MAX && len % 2 == 0);
-}
-
 /*
  * The TCP Options field of a Connect TLV. Notes what the SYN is to have; fills @kinds with each
  * unsupported kind once and returns their number.
@@ -219,15 +206,10 @@ static size_t options_unsupported(const struct request_features *features,
 	while (convert_tcp_option_next(&list, &option) == CONVERT_STATUS_OK) {
 		if (kind_is_ignored(option.kind))
 			continue;
-		if (value_is_supported(&option) && kind_is_supported(features, option.kind)) {
+		/* Section 6.2.5: without a value, the value is ours to make. */
+		if (!option.value.len && kind_is_supported(features, option.kind))
 			decision->mptcp |= option.kind == TCP_KIND_MPTCP;
-			if (option.kind == TCP_KIND_FASTOPEN) {
-				decision->fastopen = true;
-				decision->fastopen_cookie = option.value;
-			}
-			continue;
-		}
-		if (!memchr(kinds, option.kind, count))
+		else if (!memchr(kinds, option.kind, count))
 			kinds[count++] = option.kind;
 	}
 	return count;

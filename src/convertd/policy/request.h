@@ -12,14 +12,13 @@
 
 /*
  * Which TCP options this host puts into the SYNs that it sends (Section 6.2.4): its sysctls
- * tcp_sack, tcp_timestamps, mptcp.enabled and tcp_fastopen, read once at the start. And what
+ * tcp_sack, tcp_timestamps and mptcp.enabled, read when settings come into force. And what
  * else is told to those who ask by an Info TLV.
  */
 struct request_features {
 	bool sack;
 	bool timestamps;
 	bool mptcp;
-	bool fastopen;
 	struct convert_withholding withholding; /* told with it, if SYNs are withheld or corrected */
 };
 
@@ -55,8 +54,6 @@ struct request_decision {
 	struct in6_addr address; /* IPv4 as v4-mapped */
 	uint16_t port;           /* host byte order */
 	bool mptcp;              /* the client wants MPTCP towards the server */
-	bool fastopen;           /* and Fast Open, Section 7.6: */
-	struct convert_span fastopen_cookie; /* with this cookie in the SYN; empty: asking for one */
 	bool info;               /* the answer starts with what we support */
 	bool echo;               /* ANSWER: what follows the request is to come back */
 

@@ -204,13 +204,11 @@ static const struct rule rules[] = {
 };
 
 /*
- * Rules of the processes that serve: netlink for routes, MPTCP endpoints, Fast Open cookies and the sockets of this host;
+ * Rules of the processes that serve: netlink for routes;
  * new threads but no processes. (clone3() stays forbidden, as a filter can't see its flags.)
  */
 static const struct rule serving_rules[] = {
 	{ "socket", 2, { IS(0, AF_NETLINK), IS(2, NETLINK_ROUTE) } },
-	{ "socket", 2, { IS(0, AF_NETLINK), IS(2, NETLINK_GENERIC) } },
-	{ "socket", 2, { IS(0, AF_NETLINK), IS(2, NETLINK_SOCK_DIAG) } },
 	{ "clone", 1, { BITS(CLONE_FLAGS, CLONE_THREAD | NEW_NAMESPACES, CLONE_THREAD) } },
 };
 
