@@ -18,7 +18,7 @@
  *   (Section 6.2.5).
  *
  * "Section" and "Figure" without the name of a document are those of RFC 8803. convertproto(3) is the
- * overview of the manual, with an example; each function has a page there.
+ * overview of the manual; each function has a page there.
  */
 #ifndef CONVERT_CONVERT_H
 #define CONVERT_CONVERT_H
